@@ -1,0 +1,36 @@
+package node
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// VisitorID names one browser or app. It is random; the zero value names nobody.
+type VisitorID [16]byte
+
+// Pass is what a visitor carries in the cookie. The zero value is a new visitor.
+type Pass struct {
+	Visitor    VisitorID
+	Room       crdt.RoomID
+	Arrival    time.Time     // first asked
+	LastPoll   time.Time     // last request that counted while waiting
+	Refresh    time.Duration // the interval the visitor was told
+	AcceptedAt time.Time     // zero: waiting
+	LeaseEnd   time.Time     // zero: waiting
+	Ticket     ticket.Ticket // zero: waiting
+}
+
+// Accepted reports whether the visitor was let in, whatever became of the lease.
+func (p Pass) Accepted() bool { return !p.AcceptedAt.IsZero() }
+
+// Verdict is the answer to one request.
+type Verdict struct {
+	Admit    bool
+	Pass     Pass          // what the visitor shall carry from now on
+	SetPass  bool          // whether Pass differs from what the visitor sent
+	Estimate room.Estimate // while waiting
+	Refresh  time.Duration // when to ask again, while waiting
+}
