@@ -1,0 +1,191 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+const (
+	identityFile = "identity.json"
+	countsFile   = "counts"
+	lockFile     = "lock"
+
+	// maxCounts bounds what is read back; a larger file is not ours.
+	maxCounts = 256 << 20
+)
+
+// ErrInUse says that another process works in the data directory.
+var ErrInUse = errors.New("another ropeline works in this data directory")
+
+// DataDir is the directory that makes a node the same node after a restart. It
+// holds the node's id and boot number and what the node last counted. One
+// process at a time has it open. Its methods are not safe for concurrent use.
+type DataDir struct {
+	root *os.Root
+	lock *os.File
+	self crdt.Incarnation
+}
+
+type identity struct {
+	Node string `json:"node"`
+	Boot uint64 `json:"boot"`
+}
+
+// OpenDataDir opens or makes the directory and starts a new incarnation: the
+// raised boot number is on disk, in file and directory, before it returns. A
+// directory without an identity makes a new node.
+func OpenDataDir(path string) (_ *DataDir, err error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	d := &DataDir{root: root}
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
+	if err := d.takeLock(); err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", path, err)
+	}
+	id, err := d.readIdentity()
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", path, err)
+	}
+	id.Boot++
+	if err := d.writeIdentity(id); err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", path, err)
+	}
+	d.self = id
+	return d, nil
+}
+
+// Path joins name to the directory.
+func (d *DataDir) Path(name string) string { return filepath.Join(d.root.Name(), name) }
+
+// Self returns this start of this node.
+func (d *DataDir) Self() crdt.Incarnation { return d.self }
+
+// Close gives the directory back.
+func (d *DataDir) Close() error {
+	var errs []error
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(append(errs, d.root.Close())...)
+}
+
+// takeLock holds an advisory lock that the kernel drops when the process dies.
+func (d *DataDir) takeLock() error {
+	f, err := d.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return fmt.Errorf("%w; stop it, or give this node a --data-dir of its own", ErrInUse)
+		}
+		return fmt.Errorf("lock: %w", err)
+	}
+	d.lock = f
+	return nil
+}
+
+func (d *DataDir) readIdentity() (crdt.Incarnation, error) {
+	text, err := d.root.ReadFile(identityFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		var fresh crdt.Incarnation
+		rand.Read(fresh.Node[:]) // never fails: crypto/rand ends the process instead
+		return fresh, nil
+	}
+	if err != nil {
+		return crdt.Incarnation{}, err
+	}
+	var stored identity
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
+	}
+	node, err := crdt.ParseNodeID(stored.Node)
+	if err != nil {
+		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
+	}
+	return crdt.Incarnation{Node: node, Boot: stored.Boot}, nil
+}
+
+func (d *DataDir) writeIdentity(id crdt.Incarnation) error {
+	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot})
+	if err != nil {
+		return err
+	}
+	return d.replace(identityFile, append(text, '\n'))
+}
+
+// SaveCounts stores what the node counts. The old content stays until the new
+// one is on disk.
+func (d *DataDir) SaveCounts(state []byte) error {
+	framed := make([]byte, 4, 4+len(state))
+	binary.BigEndian.PutUint32(framed, crc32.Checksum(state, castagnoli))
+	return d.replace(countsFile, append(framed, state...))
+}
+
+// LoadCounts returns what SaveCounts stored, or nil when there is nothing.
+func (d *DataDir) LoadCounts() ([]byte, error) {
+	f, err := d.root.Open(countsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	framed, err := io.ReadAll(io.LimitReader(f, maxCounts+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", countsFile, err)
+	}
+	if len(framed) < 4 || len(framed) > maxCounts ||
+		binary.BigEndian.Uint32(framed) != crc32.Checksum(framed[4:], castagnoli) {
+		return nil, fmt.Errorf("%s is damaged", countsFile)
+	}
+	return framed[4:], nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// replace writes a file so that a crash leaves the old content or the new.
+func (d *DataDir) replace(name string, content []byte) error {
+	temp := name + ".new"
+	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := d.root.Rename(temp, name); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	dir, err := d.root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

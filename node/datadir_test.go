@@ -1,0 +1,94 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestDataDirKeepsTheNodeAndRaisesTheBoot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	first := openDataDir(t, dir)
+	if first.Self().Boot != 1 {
+		t.Errorf("first boot = %d, want 1", first.Self().Boot)
+	}
+	first.Close()
+	second := openDataDir(t, dir)
+	defer second.Close()
+	if got, want := second.Self().Node, first.Self().Node; got != want {
+		t.Errorf("node after restart = %s, want %s", got, want)
+	}
+	if second.Self().Boot != 2 {
+		t.Errorf("second boot = %d, want 2", second.Self().Boot)
+	}
+}
+
+func TestDataDirLostMakesANewNode(t *testing.T) {
+	a, b := openDataDir(t, t.TempDir()), openDataDir(t, t.TempDir())
+	defer a.Close()
+	defer b.Close()
+	if a.Self().Node == b.Self().Node {
+		t.Errorf("two fresh directories gave the same node %s", a.Self().Node)
+	}
+}
+
+func TestDataDirIsHeldByOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	first := openDataDir(t, dir)
+	defer first.Close()
+	if _, err := OpenDataDir(dir); !errors.Is(err, ErrInUse) {
+		t.Errorf("second open = %v, want %v", err, ErrInUse)
+	}
+}
+
+func TestDataDirDamagedIdentityIsRefused(t *testing.T) {
+	for _, text := range []string{"", "{", `{"node":"12","boot":1}`, `{"node":"zz345678901234567890123456789012","boot":1}`} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, identityFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenDataDir(dir); err == nil {
+			t.Errorf("identity %q was accepted", text)
+		}
+	}
+}
+
+func TestDataDirCounts(t *testing.T) {
+	dir := t.TempDir()
+	d := openDataDir(t, dir)
+	defer d.Close()
+	if got, err := d.LoadCounts(); got != nil || err != nil {
+		t.Errorf("counts of a fresh node = %q, %v, want none", got, err)
+	}
+	want := []byte("what was counted")
+	if err := d.SaveCounts(want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.LoadCounts(); !bytes.Equal(got, want) || err != nil {
+		t.Errorf("counts = %q, %v, want %q", got, err, want)
+	}
+	path := filepath.Join(dir, countsFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(whole) {
+		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.LoadCounts(); err == nil {
+			t.Errorf("counts cut to %d bytes were read as %q", cut, got)
+		}
+	}
+}
+
+func openDataDir(t *testing.T, dir string) *DataDir {
+	t.Helper()
+	d, err := OpenDataDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
