@@ -1,0 +1,12 @@
+// Package httpfront is what HTTP clients meet: a reverse proxy to one origin,
+// with a waiting room in front of it.
+//
+// A request is looked at strictly, copied into a value of our own, routed to a
+// room, and decided by that room; then it is proxied, or answered with the
+// waiting page or JSON. The package decides nothing about queues itself: rooms
+// are given to it through the interfaces Rooms and Room.
+//
+// A [Front] serves the public side and [Admin] the operator's side. Both are
+// built by their constructor, do nothing until Run, and end when the context
+// of Run ends. Their methods may be called from several goroutines at once.
+package httpfront

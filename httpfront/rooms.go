@@ -1,0 +1,31 @@
+package httpfront
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// Rooms finds the room of a request. It is asked on every request, from many
+// goroutines at once, so it must neither block nor take a lock that is shared
+// with slow work.
+type Rooms interface {
+	// Route returns the room for a host (lower case, no port, no trailing dot;
+	// empty if the client named none) and a path (decoded, without dot segments
+	// and doubled slashes), or nil if the request goes to the origin without a
+	// room.
+	Route(host, path string) Room
+}
+
+// Room decides about the requests of one room. Like Rooms it is called on
+// every request and must not block.
+type Room interface {
+	// Settings returns the room's settings as they are now. The result is shared
+	// and must not be modified by either side afterwards.
+	Settings() *room.Settings
+
+	// Decide answers one request. known reports whether the request carried a
+	// pass of this room that could be opened; p is the zero Pass otherwise.
+	Decide(p node.Pass, known bool, now time.Time) node.Verdict
+}
