@@ -1,6 +1,8 @@
 package crdt
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"fmt"
 )
@@ -49,4 +51,15 @@ func parseID(dst []byte, s, what string) error {
 		return fmt.Errorf("%s id %q: %w", what, s, err)
 	}
 	return nil
+}
+
+// Compare orders ids by their bytes.
+func (id NodeID) Compare(o NodeID) int { return bytes.Compare(id[:], o[:]) }
+
+// Compare orders ids by their bytes.
+func (id RoomID) Compare(o RoomID) int { return bytes.Compare(id[:], o[:]) }
+
+// Compare orders by node, then by boot number.
+func (i Incarnation) Compare(o Incarnation) int {
+	return cmp.Or(i.Node.Compare(o.Node), cmp.Compare(i.Boot, o.Boot))
 }

@@ -1,0 +1,50 @@
+package crdt
+
+import (
+	"errors"
+	"slices"
+)
+
+// ErrHostile is wrapped by the errors about a delta that no honest peer sends.
+// What such a delta carries is not applied at all.
+var ErrHostile = errors.New("impossible delta")
+
+// advance returns the knowledge after the changes (from, to] have been merged,
+// and whether a hole keeps them from counting.
+func advance(known, from, to uint64) (now uint64, gap bool) {
+	switch {
+	case to <= known:
+		return known, false
+	case from > known:
+		return known, true
+	}
+	return to, false
+}
+
+// budget hands out the bytes of one message.
+type budget struct{ left int }
+
+// take reports whether n bytes are left, and takes them.
+func (b *budget) take(n int) bool {
+	if n > b.left {
+		return false
+	}
+	b.left -= n
+	return true
+}
+
+// coalesce brings the pieces of two deltas into order and joins those that
+// overlap or touch. Pieces with a hole between them stay apart, so that the
+// joined delta promises no more than its parts.
+func coalesce[P any](pieces []P, order func(a, b P) int, touch func(a, b P) bool, absorb func(a *P, b P)) []P {
+	slices.SortStableFunc(pieces, order)
+	var out []P
+	for _, p := range pieces {
+		if n := len(out); n > 0 && touch(out[n-1], p) {
+			absorb(&out[n-1], p)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

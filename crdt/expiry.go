@@ -1,0 +1,106 @@
+package crdt
+
+import "time"
+
+// leaseGuard is how long after its end a lease may still be in use: the most by
+// which two clocks differ.
+const leaseGuard = 400 * time.Millisecond
+
+// minFade is the shortest time after which a silent row stops counting. Owners
+// change their row at least once per tick, so anything shorter would make rows
+// of living nodes flicker.
+const minFade = 3 * TickSpan
+
+// maxAhead is how far ahead of the reader's clock a tick may begin.
+const maxAhead = TickSpan + 2*time.Second
+
+// Fading says how long the counts of one room outlive their owner. Zero fields
+// have the defaults named.
+type Fading struct {
+	Session time.Duration // how long a lease runs; 0: 5 min
+	Refresh time.Duration // how often who waits asks again; 0: 20 s
+}
+
+// Retention says how long counts are kept. It must be the same on all nodes:
+// what has expired is a function of a key, its row's header, the time and this.
+// The zero value has the defaults named.
+type Retention struct {
+	History  time.Duration       // Seen and Admitted, by their tick; 0: 10 min
+	Arrivals time.Duration       // Waiting, by the arrival; 0: 24 h
+	Room     func(RoomID) Fading // nil: every room has the defaults
+}
+
+func (r Retention) history() time.Duration {
+	if r.History > 0 {
+		return r.History
+	}
+	return 10 * time.Minute
+}
+
+func (r Retention) arrivals() time.Duration {
+	if r.Arrivals > 0 {
+		return r.Arrivals
+	}
+	return 24 * time.Hour
+}
+
+func (r Retention) fading(room RoomID) Fading {
+	var f Fading
+	if r.Room != nil {
+		f = r.Room(room)
+	}
+	if f.Session <= 0 {
+		f.Session = 5 * time.Minute
+	}
+	if f.Refresh <= 0 {
+		f.Refresh = 20 * time.Second
+	}
+	return f
+}
+
+// past reports whether a cell is over by its key alone. Such a cell is over on
+// every node and may be forgotten.
+func (r Retention) past(kind Kind, tick int64, now time.Time) bool {
+	switch kind {
+	case Seen, Admitted:
+		end := time.Unix((tick+1)*int64(TickSpan/time.Second), 0)
+		return now.After(end.Add(r.history()))
+	case Waiting:
+		return now.After(time.Unix(tick, 0).Add(r.arrivals()))
+	}
+	return false
+}
+
+// faded reports whether a count of this kind has outlived its owner, whose last
+// sign of life was at changed (Unix milliseconds). It may come back to life with
+// the owner, so it is left out of sums but not forgotten by itself.
+func (r Retention) faded(room RoomID, kind Kind, changed int64, now time.Time) bool {
+	var keep time.Duration
+	switch f := r.fading(room); kind {
+	case Active:
+		keep = max(f.Session+leaseGuard, minFade)
+	case Waiting:
+		keep = max(f.Refresh*5/2, minFade)
+	default:
+		return false
+	}
+	return now.After(time.UnixMilli(changed).Add(keep))
+}
+
+// counts reports whether a cell is part of the sums at now.
+func (r Retention) counts(key Key, changed int64, now time.Time) bool {
+	return !r.past(key.Kind, key.Tick, now) && !r.faded(key.Room, key.Kind, changed, now)
+}
+
+// ahead reports whether a key lies further in the future than a peer's clock
+// can honestly be.
+func ahead(kind Kind, tick int64, now time.Time) bool {
+	limit := now.Add(maxAhead)
+	switch kind {
+	case Seen, Admitted:
+		return tick > TickOf(limit)
+	case Waiting:
+		return tick > limit.Unix()
+	}
+	return false
+}

@@ -1,0 +1,268 @@
+package crdt
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// MaxValue is the size of the largest value of an LWW.
+	MaxValue = 64 << 10
+	maxKey   = 512
+)
+
+// ErrConflict is returned by a compare-and-set whose key has moved on.
+var ErrConflict = errors.New("changed in the meantime")
+
+// LWW is a map in which the last write to a key wins. Everybody may write, so
+// unlike rows it is for what operators change now and then. A deleted key stays
+// behind as a stamp without a value: were it forgotten, a node that slept
+// through the deletion would bring the old value back.
+//
+// The writes of one node are numbered by its stamps, so a digest says for each
+// writer up to which stamp everything is held. The zero value is empty and
+// ready.
+type LWW struct {
+	entries map[string]lwwEntry
+	known   map[NodeID]uint64 // packed stamps
+}
+
+type lwwEntry struct {
+	stamp Stamp
+	value []byte // nil: deleted
+}
+
+// LWWDigest says, per writer, up to which packed stamp a replica holds
+// everything.
+type LWWDigest map[NodeID]uint64
+
+// LWWDelta is a set of writes.
+type LWWDelta struct {
+	Pieces []LWWPiece
+}
+
+// LWWPiece holds the writes of one node with stamps in (From, To], packed, that
+// nobody has overwritten.
+type LWWPiece struct {
+	Writer   NodeID
+	From, To uint64
+	Writes   []Write
+}
+
+// Write is one key after one write. A nil Value is a deletion.
+type Write struct {
+	Key   string
+	At    uint64 // packed stamp
+	Value []byte
+}
+
+// Empty reports whether the delta carries nothing.
+func (d LWWDelta) Empty() bool { return len(d.Pieces) == 0 }
+
+// Set writes a copy of value under key; nil deletes. The stamp must be later
+// than all that its node used before, as those of a Clock are.
+func (m *LWW) Set(key string, value []byte, at Stamp) error {
+	if len(key) > maxKey || len(value) > MaxValue {
+		return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(key), len(value), maxKey, MaxValue)
+	}
+	m.put(key, lwwEntry{at, bytes.Clone(value)})
+	m.learn(at.Node, at.packed())
+	return nil
+}
+
+// CompareAndSet is Set if the newest write of key has the stamp was, zero for a
+// key that was never written; otherwise it returns ErrConflict. It compares with
+// what this replica has heard: of two that succeed at once at different nodes,
+// the later one stays.
+func (m *LWW) CompareAndSet(key string, value []byte, was, at Stamp) error {
+	if m.entries[key].stamp != was {
+		return fmt.Errorf("set %q: %w", key, ErrConflict)
+	}
+	return m.Set(key, value, at)
+}
+
+// Get returns a copy of the value of key and the stamp of its newest write. ok
+// is false for a key that was deleted (the stamp says when) or never written.
+func (m *LWW) Get(key string) (value []byte, at Stamp, ok bool) {
+	e := m.entries[key]
+	return bytes.Clone(e.value), e.stamp, e.value != nil
+}
+
+// Keys yields the keys that have a value, in no order.
+func (m *LWW) Keys() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key, e := range m.entries {
+			if e.value != nil && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// Newest returns the latest stamp in m, by which a restarted clock is set.
+func (m *LWW) Newest() Stamp {
+	var newest Stamp
+	for _, e := range m.entries {
+		if e.stamp.Compare(newest) > 0 {
+			newest = e.stamp
+		}
+	}
+	return newest
+}
+
+// Clone returns a copy that shares nothing with m.
+func (m *LWW) Clone() *LWW {
+	c := new(LWW)
+	c.Merge(m)
+	return c
+}
+
+// Merge adds what o holds and copies what it takes.
+func (m *LWW) Merge(o *LWW) {
+	for key, e := range o.entries {
+		m.put(key, lwwEntry{e.stamp, bytes.Clone(e.value)})
+	}
+	for writer, known := range o.known {
+		m.learn(writer, known)
+	}
+}
+
+// Digest returns what m may promise to hold.
+func (m *LWW) Digest() LWWDigest { return maps.Clone(LWWDigest(m.known)) }
+
+// Delta returns what m knows and a replica with the digest have does not, in an
+// encoding of at most limit bytes; 0 means no limit. What does not fit is left
+// out newest first within a writer. A limit below the size of one value may
+// leave out everything.
+func (m *LWW) Delta(have LWWDigest, limit int) LWWDelta {
+	b := newBudget(limit)
+	var d LWWDelta
+	for _, writer := range slices.SortedFunc(maps.Keys(m.known), NodeID.Compare) {
+		if m.known[writer] <= have[writer] {
+			continue
+		}
+		if p := m.piece(writer, have[writer], b); p.To > p.From {
+			d.Pieces = append(d.Pieces, p)
+		}
+	}
+	return d
+}
+
+func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
+	p := LWWPiece{Writer: writer, From: from, To: from}
+	if !b.take(lwwHeadSize) {
+		return p
+	}
+	for key, e := range m.entries {
+		if at := e.stamp.packed(); e.stamp.Node == writer && at > from && at <= m.known[writer] {
+			p.Writes = append(p.Writes, Write{key, at, bytes.Clone(e.value)})
+		}
+	}
+	slices.SortFunc(p.Writes, compareWrites)
+	for i, w := range p.Writes {
+		if !b.take(w.size()) {
+			p.Writes = p.Writes[:i]
+			return p
+		}
+		p.To = w.At
+	}
+	p.To = m.known[writer]
+	return p
+}
+
+func compareWrites(a, b Write) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) }
+
+// Apply merges one piece and moves clock past it. A stamp too far ahead to be
+// believed refuses the whole piece; gap and errors are those of Rows.Apply. The
+// piece is copied.
+func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err error) {
+	if err := p.check(); err != nil {
+		return false, err
+	}
+	if !clock.Observe(unpack(p.To, p.Writer), now) {
+		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrHostile)
+	}
+	for _, w := range p.Writes {
+		m.put(w.Key, lwwEntry{unpack(w.At, p.Writer), bytes.Clone(w.Value)})
+	}
+	known, gap := advance(m.known[p.Writer], p.From, p.To)
+	m.learn(p.Writer, known)
+	return gap, nil
+}
+
+func (p LWWPiece) check() error {
+	if p.From > p.To || p.To > math.MaxInt64 {
+		return fmt.Errorf("writer %s: writes %d to %d: %w", p.Writer, p.From, p.To, ErrHostile)
+	}
+	for _, w := range p.Writes {
+		if w.At <= p.From || w.At > p.To || len(w.Key) > maxKey || len(w.Value) > MaxValue {
+			return fmt.Errorf("writer %s: write %d of %d bytes: %w", p.Writer, w.At, len(w.Value), ErrHostile)
+		}
+	}
+	return nil
+}
+
+// Join returns one delta that has the effect of both. It shares nothing with
+// them.
+func (d LWWDelta) Join(o LWWDelta) LWWDelta {
+	var all []LWWPiece
+	for _, p := range slices.Concat(d.Pieces, o.Pieces) {
+		all = append(all, p.clone())
+	}
+	return LWWDelta{coalesce(all,
+		func(a, b LWWPiece) int { return cmp.Or(a.Writer.Compare(b.Writer), cmp.Compare(a.From, b.From)) },
+		func(a, b LWWPiece) bool { return a.Writer == b.Writer && b.From <= a.To },
+		(*LWWPiece).absorb)}
+}
+
+func (p LWWPiece) clone() LWWPiece {
+	p.Writes = slices.Clone(p.Writes)
+	for i := range p.Writes {
+		p.Writes[i].Value = bytes.Clone(p.Writes[i].Value)
+	}
+	return p
+}
+
+func (p *LWWPiece) absorb(o LWWPiece) {
+	newest := make(map[string]Write)
+	for _, w := range slices.Concat(p.Writes, o.Writes) {
+		if w.At > newest[w.Key].At {
+			newest[w.Key] = w
+		}
+	}
+	p.Writes = slices.SortedFunc(maps.Values(newest), compareWrites)
+	p.To = max(p.To, o.To)
+}
+
+// put keeps the later write. Two values under one stamp cannot come from honest
+// writers; the larger one stays, so that all replicas still agree.
+func (m *LWW) put(key string, e lwwEntry) {
+	if m.entries == nil {
+		m.entries = make(map[string]lwwEntry)
+	}
+	old, ok := m.entries[key]
+	if !ok || cmp.Or(e.stamp.Compare(old.stamp), bytes.Compare(e.value, old.value), presence(e)-presence(old)) > 0 {
+		m.entries[key] = e
+	}
+}
+
+func presence(e lwwEntry) int {
+	if e.value == nil {
+		return 0
+	}
+	return 1
+}
+
+func (m *LWW) learn(writer NodeID, known uint64) {
+	if m.known == nil {
+		m.known = make(map[NodeID]uint64)
+	}
+	m.known[writer] = max(m.known[writer], known)
+}

@@ -1,0 +1,148 @@
+package crdt
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+const (
+	minLWWMark  = idSize + 1
+	minLWWPiece = idSize + 3
+	minWrite    = 3
+	lwwHeadSize = idSize + 9 + 9 + arraySize
+)
+
+// AppendBinary appends the encoding of d to dst.
+func (d LWWDigest) AppendBinary(dst []byte) ([]byte, error) {
+	w := newWriter(dst)
+	w.known(d)
+	return w.result()
+}
+
+func (w *writer) known(d LWWDigest) {
+	w.array(len(d))
+	for _, writer := range slices.SortedFunc(maps.Keys(d), NodeID.Compare) {
+		w.bytes(writer[:])
+		w.uint(d[writer])
+	}
+}
+
+func (r *reader) known() LWWDigest {
+	n := r.array(minLWWMark)
+	d := make(LWWDigest, n)
+	for range n {
+		var writer NodeID
+		r.id((*[16]byte)(&writer))
+		d[writer] = r.uint(math.MaxInt64)
+	}
+	return d
+}
+
+// DecodeLWWDigest reads what LWWDigest.AppendBinary wrote.
+func DecodeLWWDigest(data []byte) (LWWDigest, error) {
+	r := newReader(data)
+	d := r.known()
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// AppendBinary appends the encoding of d to dst.
+func (d LWWDelta) AppendBinary(dst []byte) ([]byte, error) {
+	w := newWriter(dst)
+	w.array(len(d.Pieces))
+	for _, p := range d.Pieces {
+		w.bytes(p.Writer[:])
+		w.uint(p.From)
+		w.uint(p.To)
+		w.array(len(p.Writes))
+		for _, wr := range p.Writes {
+			wr.encode(w)
+		}
+	}
+	return w.result()
+}
+
+// DecodeLWWDelta reads what LWWDelta.AppendBinary wrote. Whether the delta is
+// possible is found out when it is applied.
+func DecodeLWWDelta(data []byte) (LWWDelta, error) {
+	r := newReader(data)
+	d := LWWDelta{Pieces: make([]LWWPiece, 0, r.array(minLWWPiece))}
+	for range cap(d.Pieces) {
+		var p LWWPiece
+		r.id((*[16]byte)(&p.Writer))
+		p.From = r.uint(math.MaxInt64)
+		p.To = r.uint(math.MaxInt64)
+		if n := r.array(minWrite); n > 0 {
+			p.Writes = make([]Write, n)
+		}
+		for i := range p.Writes {
+			p.Writes[i] = decodeWrite(r)
+		}
+		d.Pieces = append(d.Pieces, p)
+	}
+	if err := r.end(); err != nil {
+		return LWWDelta{}, err
+	}
+	return d, nil
+}
+
+// A deletion has no value, and an empty value is one: they differ by an array
+// of no or of one string.
+func (wr Write) encode(w *writer) {
+	w.text(wr.Key)
+	w.uint(wr.At)
+	if wr.Value == nil {
+		w.array(0)
+		return
+	}
+	w.array(1)
+	w.bytes(wr.Value)
+}
+
+func (wr Write) size() int { return bytesSize(len(wr.Key)) + 9 + 1 + bytesSize(len(wr.Value)) }
+
+func decodeWrite(r *reader) (wr Write) {
+	wr.Key = r.text(maxKey)
+	wr.At = r.uint(math.MaxInt64)
+	switch n := r.array(1); n {
+	case 0:
+	case 1:
+		wr.Value = r.bytes(MaxValue)
+	default:
+		r.fail("%d values", n)
+	}
+	return wr
+}
+
+// AppendBinary appends the whole state to dst: writes and what is known of each
+// writer.
+func (m *LWW) AppendBinary(dst []byte) ([]byte, error) {
+	w := newWriter(dst)
+	w.known(m.known)
+	w.array(len(m.entries))
+	for _, key := range slices.Sorted(maps.Keys(m.entries)) {
+		e := m.entries[key]
+		w.bytes(e.stamp.Node[:])
+		Write{key, e.stamp.packed(), e.value}.encode(w)
+	}
+	return w.result()
+}
+
+// DecodeLWW reads what LWW.AppendBinary wrote, at most limit bytes of it.
+func DecodeLWW(data []byte, limit int) (*LWW, error) {
+	r := newReaderOf(data, limit)
+	m := &LWW{known: r.known()}
+	for range r.array(idSize + minWrite) {
+		var writer NodeID
+		r.id((*[16]byte)(&writer))
+		wr := decodeWrite(r)
+		m.put(wr.Key, lwwEntry{unpack(wr.At, writer), wr.Value})
+	}
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}

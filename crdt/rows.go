@@ -1,0 +1,241 @@
+package crdt
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Rows holds one row of counters for each incarnation. Only the owner of a row
+// writes it; everybody else learns it by merging.
+//
+// A row has two sides. Its lattice is what merges: per cell the larger P and
+// the larger N, per header field the larger value, so that order, doubling and
+// loss of messages do not matter. Its knowledge is what this replica may
+// promise to others: the sequence number up to which it has every change, in
+// one piece. A message that arrives with a hole before it adds to the first and
+// not to the second, and a digest speaks only of the second.
+//
+// The zero value is empty and ready.
+type Rows struct {
+	rows map[Incarnation]*row
+}
+
+// Header is what a row says about itself.
+type Header struct {
+	Site    string
+	Seq     uint64    // number of the newest change heard of
+	Changed time.Time // of the newest change heard of, in milliseconds
+	Closed  int64     // newest tick whose counts are final and all here; 0: none
+}
+
+type row struct {
+	site     string
+	mine     bool   // written here: never dropped, never taken from others
+	seq      uint64 // newest change heard of
+	changed  int64  // Unix milliseconds
+	closed   int64  // newest closed tick heard of
+	closedAt uint64 // the change that closed it
+	rooms    map[RoomID]*roomCells
+
+	known   uint64 // every change up to here is held; known <= seq
+	settled int64  // newest closed tick with closedAt <= known
+}
+
+// roomCells are the cells of one room in one row. last spares deltas the look
+// at rooms in which nothing happened.
+type roomCells struct {
+	last  uint64 // newest change of any cell; may outlive the cell
+	cells map[slot]entry
+}
+
+type slot struct {
+	kind Kind
+	tick int64
+}
+
+type entry struct {
+	Cell
+	seq uint64 // of the last change
+}
+
+// Open makes the row of owner, to be written here, and gives it a first change,
+// so that others learn of it. Opening a row again only moves its time.
+func (r *Rows) Open(owner Incarnation, site string, now time.Time) {
+	w := r.row(owner, site)
+	w.mine = true
+	w.bump(now)
+}
+
+// Add raises one cell of a row that was opened here. Adding nothing changes
+// nothing. It panics for a row that was not opened: two writers of one row
+// would lose counts silently.
+func (r *Rows) Add(owner Incarnation, key Key, p, n uint64, now time.Time) {
+	if p == 0 && n == 0 {
+		return
+	}
+	w := r.written(owner)
+	seq := w.bump(now)
+	w.put(key, entry{Cell{p, n}, seq}, func(old, add entry) entry {
+		return entry{Cell{old.P + add.P, old.N + add.N}, add.seq}
+	})
+}
+
+// Close declares that the counts of tick and of all before it are final. It
+// also is a row's sign of life, and therefore due at least once per tick.
+func (r *Rows) Close(owner Incarnation, tick int64, now time.Time) {
+	w := r.written(owner)
+	if tick <= w.closed {
+		return
+	}
+	w.closedAt = w.bump(now)
+	w.closed, w.settled = tick, tick
+}
+
+// Header returns the header of a row and whether there is one.
+func (r *Rows) Header(owner Incarnation) (Header, bool) {
+	w, ok := r.rows[owner]
+	if !ok {
+		return Header{}, false
+	}
+	return Header{w.site, w.seq, time.UnixMilli(w.changed), w.settled}, true
+}
+
+// Owners yields the owners of all rows, in no order.
+func (r *Rows) Owners() iter.Seq[Incarnation] { return maps.Keys(r.rows) }
+
+// Rooms returns the rooms that the rows of a site count, in order.
+func (r *Rows) Rooms(site string) []RoomID {
+	set := make(map[RoomID]struct{})
+	for _, w := range r.rows {
+		if w.site != site {
+			continue
+		}
+		for room := range w.rooms {
+			set[room] = struct{}{}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(set), RoomID.Compare)
+}
+
+// Clone returns a copy that shares nothing with r.
+func (r *Rows) Clone() *Rows {
+	c := &Rows{rows: make(map[Incarnation]*row, len(r.rows))}
+	for owner, w := range r.rows {
+		d := *w
+		d.rooms = make(map[RoomID]*roomCells, len(w.rooms))
+		for room, rc := range w.rooms {
+			d.rooms[room] = &roomCells{rc.last, maps.Clone(rc.cells)}
+		}
+		c.rows[owner] = &d
+	}
+	return c
+}
+
+// Merge adds what o holds: lattice and knowledge. It copies what it takes and
+// leaves o alone.
+func (r *Rows) Merge(o *Rows) {
+	for owner, from := range o.rows {
+		w := r.row(owner, from.site)
+		w.header(from.seq, from.changed, from.closed, from.closedAt)
+		for room, rc := range from.rooms {
+			for s, e := range rc.cells {
+				w.put(Key{room, s.kind, s.tick}, e, larger)
+			}
+		}
+		// Both hold every change up to their own mark, so together they hold
+		// every change up to the higher one.
+		w.known = max(w.known, from.known)
+		w.settled = max(w.settled, from.settled)
+		w.settle()
+	}
+}
+
+// Expire forgets cells that are over by their key, and whole rows in which
+// nothing lives. A single cell that has only faded stays: its owner may come
+// back, and would not send it again.
+//
+// Forgetting is safe without any record of what was forgotten: a late message
+// brings back the old header as well, and by that header the row is as dead as
+// it was.
+func (r *Rows) Expire(now time.Time, ret Retention) {
+	for owner, w := range r.rows {
+		alive := w.mine || !now.After(time.UnixMilli(w.changed).Add(minFade))
+		for room, rc := range w.rooms {
+			for s, e := range rc.cells {
+				if ret.past(s.kind, s.tick, now) {
+					delete(rc.cells, s)
+				} else if e.Value() != 0 && !ret.faded(room, s.kind, w.changed, now) {
+					alive = true
+				}
+			}
+			if len(rc.cells) == 0 {
+				delete(w.rooms, room)
+			}
+		}
+		if !alive {
+			delete(r.rows, owner)
+		}
+	}
+}
+
+func (r *Rows) row(owner Incarnation, site string) *row {
+	w, ok := r.rows[owner]
+	if !ok {
+		if r.rows == nil {
+			r.rows = make(map[Incarnation]*row)
+		}
+		w = &row{rooms: make(map[RoomID]*roomCells)}
+		r.rows[owner] = w
+	}
+	w.site = max(w.site, site) // an owner has one site; max keeps merging lawful
+	return w
+}
+
+func (r *Rows) written(owner Incarnation) *row {
+	w, ok := r.rows[owner]
+	if !ok || !w.mine {
+		panic("crdt: write to row " + owner.String() + ", which was not opened here")
+	}
+	return w
+}
+
+// bump numbers a change of an own row. Time never goes back, whatever the clock
+// does: a row would fade early.
+func (w *row) bump(now time.Time) uint64 {
+	w.seq++
+	w.known = w.seq
+	w.changed = max(w.changed, now.UnixMilli())
+	return w.seq
+}
+
+func (w *row) put(key Key, e entry, merge func(old, add entry) entry) {
+	rc, ok := w.rooms[key.Room]
+	if !ok {
+		rc = &roomCells{cells: make(map[slot]entry)}
+		w.rooms[key.Room] = rc
+	}
+	s := slot{key.Kind, key.Tick}
+	e = merge(rc.cells[s], e)
+	rc.cells[s] = e
+	rc.last = max(rc.last, e.seq)
+}
+
+func (w *row) header(seq uint64, changed, closed int64, closedAt uint64) {
+	w.seq = max(w.seq, seq)
+	w.changed = max(w.changed, changed)
+	w.closed = max(w.closed, closed)
+	w.closedAt = max(w.closedAt, closedAt)
+}
+
+// settle takes over the newest closed tick once nothing before it is missing.
+func (w *row) settle() {
+	if w.known >= w.closedAt {
+		w.settled = max(w.settled, w.closed)
+	}
+}
+
+func larger(a, b entry) entry {
+	return entry{Cell{max(a.P, b.P), max(a.N, b.N)}, max(a.seq, b.seq)}
+}

@@ -1,0 +1,348 @@
+package crdt
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Version orders what is published about one site: first by epoch, which every
+// node that takes over the publishing raises, then by the publisher, should two
+// have taken over at once, then by the publisher's own count. The zero value is
+// older than everything.
+type Version struct {
+	Epoch     uint64
+	Publisher Incarnation
+	Seq       uint64
+}
+
+// Compare orders versions, older first.
+func (v Version) Compare(o Version) int {
+	return cmp.Or(v.compareStream(o), cmp.Compare(v.Seq, o.Seq))
+}
+
+// compareStream orders by what one publisher says in one epoch.
+func (v Version) compareStream(o Version) int {
+	return cmp.Or(cmp.Compare(v.Epoch, o.Epoch), v.Publisher.Compare(o.Publisher))
+}
+
+// Span is the count of one tick or of one span of arrivals.
+type Span struct {
+	Tick, N int64
+}
+
+// Summary is what a site counts of one room, with spans in order of time and no
+// empty ones.
+type Summary struct {
+	Active                  int64
+	Waiting, Seen, Admitted []Span
+}
+
+// Summarize turns counts into a summary. Waiting visitors are gathered into
+// spans of the length bucket, which is cut to whole seconds and at least one.
+func Summarize(c Counts, bucket time.Duration) Summary {
+	span := max(1, int64(bucket/time.Second))
+	waiting := make(map[int64]int64, len(c.Waiting))
+	for at, n := range c.Waiting {
+		addSpan(&waiting, at-at%span, n)
+	}
+	return Summary{c.Active, sortSpans(waiting), sortSpans(c.Seen), sortSpans(c.Admitted)}
+}
+
+func sortSpans(m map[int64]int64) []Span {
+	if len(m) == 0 {
+		return nil
+	}
+	spans := make([]Span, 0, len(m))
+	for _, tick := range slices.Sorted(maps.Keys(m)) {
+		spans = append(spans, Span{tick, m[tick]})
+	}
+	return spans
+}
+
+// Equal reports whether two summaries count the same.
+func (s Summary) Equal(o Summary) bool {
+	return s.Active == o.Active && slices.Equal(s.Waiting, o.Waiting) &&
+		slices.Equal(s.Seen, o.Seen) && slices.Equal(s.Admitted, o.Admitted)
+}
+
+// Empty reports whether the summary counts nothing.
+func (s Summary) Empty() bool {
+	return s.Active == 0 && len(s.Waiting) == 0 && len(s.Seen) == 0 && len(s.Admitted) == 0
+}
+
+// Unexpired returns s without the spans that are over at now.
+func (s Summary) Unexpired(now time.Time, ret Retention) Summary {
+	s.Waiting = unexpired(s.Waiting, Waiting, now, ret)
+	s.Seen = unexpired(s.Seen, Seen, now, ret)
+	s.Admitted = unexpired(s.Admitted, Admitted, now, ret)
+	return s
+}
+
+// unexpired shares its result's memory with spans; spans are never written to.
+func unexpired(spans []Span, kind Kind, now time.Time, ret Retention) []Span {
+	for len(spans) > 0 && ret.past(kind, spans[0].Tick, now) {
+		spans = spans[1:]
+	}
+	if len(spans) == 0 {
+		return nil
+	}
+	return spans
+}
+
+func (s Summary) clone() Summary {
+	s.Waiting = slices.Clone(s.Waiting)
+	s.Seen = slices.Clone(s.Seen)
+	s.Admitted = slices.Clone(s.Admitted)
+	return s
+}
+
+// Summaries holds, for each site, one summary of each room. A summary is
+// derived from the rows of the site, so it needs no merging of counts: it is a
+// register, and the newest version wins.
+//
+// As with Rows, what is known without a hole is kept apart from what is held.
+// The zero value is empty and ready.
+type Summaries struct {
+	sites map[string]*siteSummary
+}
+
+type siteSummary struct {
+	head     Version // newest heard of
+	changed  int64   // Unix milliseconds
+	closed   int64   // newest closed tick heard of
+	closedAt Version // the change that closed it
+	rooms    map[RoomID]register
+
+	known   Version // every change of this stream up to Seq is held
+	settled int64   // newest closed tick with closedAt <= known
+}
+
+type register struct {
+	Summary
+	version Version
+	at      int64 // when it was published, Unix milliseconds
+}
+
+// Leads reports whether by is the newest publisher of site known.
+func (s *Summaries) Leads(site string, by Incarnation) bool {
+	w, ok := s.sites[site]
+	return ok && w.head.Publisher == by && w.head.compareStream(w.known) == 0
+}
+
+// TakeOver makes by the publisher of site: it raises the epoch and publishes
+// again what is known of every room, so that what the former publisher said
+// last does not outlive it. The caller publishes what has changed since before
+// anything leaves the node. The epoch also is no less than the time: a site
+// that has lost all memory of its former ones still gets past them.
+func (s *Summaries) TakeOver(site string, by Incarnation, now time.Time) {
+	w := s.site(site)
+	epoch := max(w.head.Epoch+1, uint64(max(0, now.UnixMilli())))
+	w.head = Version{Epoch: epoch, Publisher: by}
+	w.known = w.head
+	for _, room := range slices.SortedFunc(maps.Keys(w.rooms), RoomID.Compare) {
+		w.publish(room, w.rooms[room].Summary, now)
+	}
+	if v := w.bump(now); w.closed > 0 {
+		w.closedAt, w.settled = v, w.closed
+	}
+}
+
+// Publish states the summary of one room and copies it. It panics unless by
+// leads the site.
+func (s *Summaries) Publish(site string, by Incarnation, room RoomID, sum Summary, now time.Time) {
+	s.led(site, by).publish(room, sum.clone(), now)
+}
+
+// Close declares that the counts of the site in tick and in all before it are
+// final. It is the site's sign of life, due at least once per tick. It panics
+// unless by leads the site.
+func (s *Summaries) Close(site string, by Incarnation, tick int64, now time.Time) {
+	w := s.led(site, by)
+	if tick <= w.closed {
+		return
+	}
+	w.closedAt = w.bump(now)
+	w.closed, w.settled = tick, tick
+}
+
+// Header returns what a site says about itself and whether it is known. Seq is
+// that of the newest publisher.
+func (s *Summaries) Header(site string) (Header, bool) {
+	w, ok := s.sites[site]
+	if !ok {
+		return Header{}, false
+	}
+	return Header{site, w.head.Seq, time.UnixMilli(w.changed), w.settled}, true
+}
+
+// Sites yields the names of all sites, in no order.
+func (s *Summaries) Sites() iter.Seq[string] { return maps.Keys(s.sites) }
+
+// Rooms yields the rooms of a site, in no order.
+func (s *Summaries) Rooms(site string) iter.Seq[RoomID] {
+	if w, ok := s.sites[site]; ok {
+		return maps.Keys(w.rooms)
+	}
+	return func(func(RoomID) bool) {}
+}
+
+// Published returns the newest summary of a room as it was published, whether
+// or not it has faded. It must not be written to.
+func (s *Summaries) Published(site string, room RoomID) Summary {
+	if w, ok := s.sites[site]; ok {
+		return w.rooms[room].Summary
+	}
+	return Summary{}
+}
+
+// Count returns what a site counts of a room at now.
+func (s *Summaries) Count(site string, room RoomID, now time.Time, ret Retention) Counts {
+	w, ok := s.sites[site]
+	if !ok {
+		return Counts{}
+	}
+	return w.count(room, w.rooms[room], now, ret)
+}
+
+func (w *siteSummary) count(room RoomID, g register, now time.Time, ret Retention) (c Counts) {
+	// What a former publisher said and the present one did not repeat lives by
+	// its own time: the present one never knew of it.
+	changed := w.changed
+	if g.version.compareStream(w.head) != 0 {
+		changed = g.at
+	}
+	if !ret.faded(room, Active, changed, now) {
+		c.Active = g.Active
+	}
+	sum := g.Unexpired(now, ret)
+	if !ret.faded(room, Waiting, changed, now) {
+		addSpans(&c.Waiting, sum.Waiting)
+	}
+	addSpans(&c.Seen, sum.Seen)
+	addSpans(&c.Admitted, sum.Admitted)
+	return c
+}
+
+func addSpans(m *map[int64]int64, spans []Span) {
+	for _, s := range spans {
+		addSpan(m, s.Tick, s.N)
+	}
+}
+
+// Clone returns a copy that shares nothing with s.
+func (s *Summaries) Clone() *Summaries {
+	c := &Summaries{sites: make(map[string]*siteSummary, len(s.sites))}
+	for site, w := range s.sites {
+		d := *w
+		d.rooms = make(map[RoomID]register, len(w.rooms))
+		for room, g := range w.rooms {
+			g.Summary = g.clone()
+			d.rooms[room] = g
+		}
+		c.sites[site] = &d
+	}
+	return c
+}
+
+// Merge adds what o holds: lattice and knowledge. It copies what it takes and
+// leaves o alone.
+func (s *Summaries) Merge(o *Summaries) {
+	for site, from := range o.sites {
+		w := s.site(site)
+		w.header(from.head, from.changed, from.closed, from.closedAt)
+		for room, g := range from.rooms {
+			w.put(room, g)
+		}
+		if from.known.Compare(w.known) > 0 {
+			w.known = from.known
+		}
+		w.settled = max(w.settled, from.settled)
+		w.settle()
+	}
+}
+
+// Expire forgets spans that are over, rooms of former publishers that have
+// faded, rooms that have been empty for as long as arrivals are kept, and sites
+// in which nothing lives.
+func (s *Summaries) Expire(now time.Time, ret Retention) {
+	for site, w := range s.sites {
+		alive := !now.After(time.UnixMilli(w.changed).Add(minFade))
+		for room, g := range w.rooms {
+			g.Summary = g.Unexpired(now, ret)
+			c := w.count(room, g, now, ret)
+			counts := c.Active != 0 || len(c.Waiting)+len(c.Seen)+len(c.Admitted) > 0
+			alive = alive || counts
+			former := g.version.compareStream(w.head) != 0
+			emptied := g.Empty() && now.After(time.UnixMilli(g.at).Add(ret.arrivals()))
+			if emptied || former && !counts {
+				delete(w.rooms, room)
+				continue
+			}
+			w.rooms[room] = g
+		}
+		if !alive {
+			delete(s.sites, site)
+		}
+	}
+}
+
+func (s *Summaries) site(name string) *siteSummary {
+	w, ok := s.sites[name]
+	if !ok {
+		if s.sites == nil {
+			s.sites = make(map[string]*siteSummary)
+		}
+		w = &siteSummary{rooms: make(map[RoomID]register)}
+		s.sites[name] = w
+	}
+	return w
+}
+
+func (s *Summaries) led(site string, by Incarnation) *siteSummary {
+	if !s.Leads(site, by) {
+		panic("crdt: " + by.String() + " publishes for site " + site + ", which it does not lead")
+	}
+	return s.sites[site]
+}
+
+func (w *siteSummary) bump(now time.Time) Version {
+	w.head.Seq++
+	w.known = w.head
+	w.changed = max(w.changed, now.UnixMilli())
+	return w.head
+}
+
+func (w *siteSummary) publish(room RoomID, sum Summary, now time.Time) {
+	v := w.bump(now)
+	w.rooms[room] = register{sum, v, now.UnixMilli()}
+}
+
+func (w *siteSummary) header(head Version, changed, closed int64, closedAt Version) {
+	w.head = newer(w.head, head)
+	w.changed = max(w.changed, changed)
+	w.closed = max(w.closed, closed)
+	w.closedAt = newer(w.closedAt, closedAt)
+}
+
+func (w *siteSummary) put(room RoomID, g register) {
+	if old, ok := w.rooms[room]; !ok || g.version.Compare(old.version) > 0 {
+		g.Summary = g.clone()
+		w.rooms[room] = g
+	}
+}
+
+func (w *siteSummary) settle() {
+	if w.known.Compare(w.closedAt) >= 0 {
+		w.settled = max(w.settled, w.closed)
+	}
+}
+
+func newer(a, b Version) Version {
+	if a.Compare(b) >= 0 {
+		return a
+	}
+	return b
+}
