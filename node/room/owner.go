@@ -1,0 +1,55 @@
+package room
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Owner returns the node of a site that keeps the table entry of one visitor of
+// one room. Nodes that hold the same key and see the same nodes agree, in any
+// order of nodes; when one goes, only its own visitors move. The key keeps
+// visitors from choosing their owner, and with it from crowding one node. It
+// returns the zero id if nodes is empty.
+func Owner(key *[32]byte, room crdt.RoomID, visitor [16]byte, nodes []crdt.NodeID) crdt.NodeID {
+	seed := keyedHash(key, room, visitor)
+	var best crdt.NodeID
+	var bestScore uint64
+	for i, id := range nodes {
+		score := mix(seed ^ fold(id))
+		if i == 0 || score > bestScore || score == bestScore && less(id, best) {
+			best, bestScore = id, score
+		}
+	}
+	return best
+}
+
+// keyedHash hashes exactly one block, so the fixed lengths leave no way to move
+// bytes between the fields, and BLAKE2b needs no construction around it to be
+// keyed by a prefix.
+func keyedHash(key *[32]byte, room crdt.RoomID, visitor [16]byte) uint64 {
+	var block [64]byte
+	copy(block[:32], key[:])
+	copy(block[32:48], room[:])
+	copy(block[48:], visitor[:])
+	sum := blake2b.Sum256(block[:])
+	return binary.LittleEndian.Uint64(sum[:8])
+}
+
+// fold shortens an id that is random already.
+func fold(id [16]byte) uint64 {
+	return mix(binary.LittleEndian.Uint64(id[:8])) ^ binary.LittleEndian.Uint64(id[8:])
+}
+
+// mix is the finalizer of SplitMix64: every bit of x moves every bit of the
+// result.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func less(a, b crdt.NodeID) bool { return string(a[:]) < string(b[:]) }

@@ -1,0 +1,148 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of the settings that an operator may leave out.
+const (
+	DefaultCurveFactor     = 1.0
+	DefaultBucketSpan      = time.Minute
+	DefaultRefreshInterval = 20 * time.Second
+	DefaultPlaceKept       = 5 * time.Minute
+	DefaultSession         = 5 * time.Minute
+)
+
+// FieldError says that one setting cannot be used as it stands.
+type FieldError struct {
+	Field   string // the setting's name in a configuration file
+	Value   string // what was given
+	Allowed string // what would be accepted
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s: %q is not allowed: want %s", e.Field, e.Value, e.Allowed)
+}
+
+// WithDefaults returns a copy in which settings left at zero have their default.
+// The two limits have none: a room without limits is a mistake, not a wish. A
+// curve factor of 0 cannot be told from one left out; the policy Even is what
+// it would mean.
+func (s Settings) WithDefaults() Settings {
+	setDefault(&s.Path, "/")
+	setDefault(&s.SessionDuration, DefaultSession)
+	setDefault(&s.QueueingMethod, FIFO)
+	setDefault(&s.Policy, Even)
+	setDefault(&s.CurveFactor, DefaultCurveFactor)
+	setDefault(&s.BucketSpan, DefaultBucketSpan)
+	setDefault(&s.RefreshInterval, DefaultRefreshInterval)
+	setDefault(&s.PlaceKept, DefaultPlaceKept)
+	setDefault(&s.QueueingStatusCode, http.StatusOK)
+	return s
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate reports every setting that cannot be used, joined; each part is a
+// *FieldError. It expects defaults to be filled in: zero is judged as zero.
+func (s Settings) Validate() error {
+	var c checks
+	c.text("name", s.Name, 64, isName)
+	c.host("host", s.Host)
+	c.path("path", s.Path)
+	if s.CookieSuffix != "" {
+		c.text("cookie-suffix", s.CookieSuffix, 64, isCookieByte)
+	}
+	c.limit("total-active-users", s.TotalActiveUsers)
+	c.limit("new-users-per-minute", s.NewUsersPerMinute)
+	c.span("session-duration", s.SessionDuration, time.Second, 24*time.Hour, time.Millisecond)
+	c.oneOf("queueing-method", string(s.QueueingMethod), string(FIFO), string(Passthrough))
+	c.oneOf("policy", string(s.Policy), string(Even), string(Curve), string(Open))
+	if math.IsNaN(s.CurveFactor) || s.CurveFactor < 0 || s.CurveFactor > 8 {
+		c.add("curve-factor", strconv.FormatFloat(s.CurveFactor, 'g', -1, 64), "a number from 0 to 8")
+	}
+	c.span("bucket-span", s.BucketSpan, time.Second, time.Minute, time.Second)
+	c.span("refresh-interval", s.RefreshInterval, time.Second, 10*time.Minute, time.Second)
+	c.span("place-kept", s.PlaceKept, time.Second, 24*time.Hour, time.Second)
+	if !slices.Contains([]int{http.StatusOK, http.StatusAccepted, http.StatusTooManyRequests}, s.QueueingStatusCode) {
+		c.add("queueing-status-code", strconv.Itoa(s.QueueingStatusCode), "200, 202 or 429")
+	}
+	return errors.Join(c...)
+}
+
+// checks gathers what is wrong, so that an operator sees all of it at once.
+type checks []error
+
+func (c *checks) add(field, value, allowed string) {
+	*c = append(*c, &FieldError{Field: field, Value: value, Allowed: allowed})
+}
+
+func (c *checks) limit(field string, n int) {
+	if n < 1 || n > math.MaxInt32 {
+		c.add(field, strconv.Itoa(n), fmt.Sprintf("a whole number from 1 to %d", math.MaxInt32))
+	}
+}
+
+func (c *checks) span(field string, d, lo, hi, step time.Duration) {
+	if d >= lo && d <= hi && d%step == 0 {
+		return
+	}
+	c.add(field, d.String(), fmt.Sprintf("a duration from %v to %v, in steps of %v", lo, hi, step))
+}
+
+func (c *checks) oneOf(field, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		c.add(field, value, "one of "+strings.Join(allowed, ", "))
+	}
+}
+
+func (c *checks) text(field, value string, most int, ok func(byte) bool) {
+	good := value != "" && len(value) <= most
+	for i := 0; good && i < len(value); i++ {
+		good = ok(value[i])
+	}
+	if !good {
+		c.add(field, value, fmt.Sprintf("1 to %d letters, digits, '-', '_' or '.'", most))
+	}
+}
+
+func (c *checks) host(field, value string) {
+	good := len(value) <= 253
+	for i := 0; good && i < len(value); i++ {
+		b := value[i]
+		good = b == '-' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z'
+	}
+	if !good {
+		c.add(field, value, "a host name in lower case, without a port; empty for every host")
+	}
+}
+
+func (c *checks) path(field, value string) {
+	good := len(value) <= 2048 && (value == "" || value[0] == '/')
+	for i := 0; good && i < len(value); i++ {
+		b := value[i]
+		good = b > ' ' && b < 0x7f && b != '?' && b != '#'
+	}
+	if !good {
+		c.add(field, value, "a path that begins with '/', without query or fragment")
+	}
+}
+
+func isName(b byte) bool { return isCookieByte(b) || b == '.' }
+
+func isCookieByte(b byte) bool {
+	return b == '-' || b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
