@@ -1,0 +1,256 @@
+package load
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+const realLog = "../testdata/semicomplete-2015-05.access.log.gz"
+
+func openReal(t testing.TB) *Log {
+	t.Helper()
+	f, err := os.Open(realLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	log, err := ReadLog(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+func TestParseLine(t *testing.T) {
+	at := time.Date(2015, 5, 17, 10, 5, 3, 0, time.UTC)
+	const when = "[17/May/2015:10:05:03 +0000]"
+	for _, tc := range []struct {
+		name, line string
+		want       entry
+	}{
+		{"combined", `1.2.3.4 - - ` + when + ` "GET /a?b HTTP/1.1" 200 5 "http://x/" "Browser 1.0"`,
+			entry{"1.2.3.4", at, "GET", "/a?b", "Browser 1.0"}},
+		{"common", `::1 - - ` + when + ` "HEAD / HTTP/1.0" 304 -`, entry{"::1", at, "HEAD", "/", ""}},
+		{"more than combined", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 "-" "B" "more" 12`, entry{"h", at, "GET", "/", "B"}},
+		{"something else after common", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 0.012`, entry{"h", at, "GET", "/", ""}},
+		{"no browser", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 "-" "-"`, entry{"h", at, "GET", "/", ""}},
+		{"user with blanks", `h - a [b] c ` + when + ` "GET / HTTP/1.1" 200 5`, entry{"h", at, "GET", "/", ""}},
+		{"other zone", `h - - [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 200 5`, entry{"h", at, "GET", "/", ""}},
+		{"escaped quote", `h - - ` + when + ` "GET /\"x\" HTTP/1.1" 200 5 "\"" "a \"b\" \\"`, entry{"h", at, "GET", `/"x"`, `a "b" \`}},
+		{"escaped bytes", `h - - ` + when + ` "GET /\xc3\xa4\x zz\n HTTP/1.1" 200 5`, entry{"h", at, "GET", `/%C3%A4\x%20zz%0A`, ""}},
+		{"whole url", `h - - ` + when + ` "GET http://other/p?q HTTP/1.1" 200 5`, entry{"h", at, "GET", "/p?q", ""}},
+		{"url without path", `h - - ` + when + ` "GET http://other HTTP/1.1" 200 5`, entry{"h", at, "GET", "/", ""}},
+		{"no version", `h - - ` + when + ` "GET /old" 200 5`, entry{"h", at, "GET", "/old", ""}},
+		{"fragment", `h - - ` + when + ` "GET /a#b HTTP/1.1" 200 5`, entry{"h", at, "GET", "/a", ""}},
+		{"browser of controls", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 "-" "a\nX: y"`, entry{"h", at, "GET", "/", ""}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := parseLine(tc.line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.at.Equal(tc.want.at) {
+				t.Errorf("got time %v, want %v", got.at, tc.want.at)
+			}
+			got.at, tc.want.at = time.Time{}, time.Time{}
+			if got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseLineErrors(t *testing.T) {
+	const when = "[17/May/2015:10:05:03 +0000]"
+	for line, want := range map[string]string{
+		"":                                "no client address",
+		"justone":                         "no client address",
+		"h - - GET /":                     "no time",
+		`h - - x] "GET / HTTP/1.1" 200 5`: "no time in brackets",
+		`h - - [yesterday] "GET / HTTP/1.1" 200 5`:                                   "yesterday",
+		`h - - ` + when + ` "GET / HTTP/1.1`:                                         "does not end",
+		`h - - ` + when + ` "-" 408 -`:                                               "not like GET",
+		`h - - ` + when + ` "\x16\x03\x01 x" 400 1`:                                  "not replayed",
+		`h - - ` + when + ` "GET x HTTP/1.1" 200 5`:                                  "not a path",
+		`h - - ` + when + ` "GET / HTTP/1.1" OK 5`:                                   "status",
+		`h - - ` + when + ` "GET / HTTP/1.1" 200 x`:                                  "size",
+		`h - - ` + when + ` "GET / HTTP/1.1"`:                                        "status",
+		`h - - ` + when + ` "GET /` + strings.Repeat("a", 9000) + ` HTTP/1.1" 200 5`: "too long",
+	} {
+		if _, err := parseLine(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: got %v, want an error about %q", line, err, want)
+		}
+	}
+}
+
+func TestReadRealLog(t *testing.T) {
+	log := openReal(t)
+	if log.Requests+log.Skipped+log.Malformed != 10_000 || log.Malformed != 0 || len(log.Clients) < 1750 {
+		t.Errorf("got %d requests, %d skipped, %d malformed of %d clients; want 10000 lines of 1753 clients",
+			log.Requests, log.Skipped, log.Malformed, len(log.Clients))
+	}
+	if log.Span < 80*time.Hour || log.Span > 96*time.Hour {
+		t.Errorf("got a span of %v, want four days", log.Span)
+	}
+	var last time.Duration
+	total := 0
+	for _, c := range log.Clients {
+		if c.Requests[0].At < last {
+			t.Fatalf("client %s comes before the one ahead of it", c.Address)
+		}
+		last = c.Requests[0].At
+		total += len(c.Requests)
+		if !slices.IsSortedFunc(c.Requests, func(a, b LogRequest) int { return int(a.At - b.At) }) {
+			t.Errorf("requests of %s are not in order of time", c.Address)
+		}
+	}
+	if total != log.Requests {
+		t.Errorf("clients hold %d requests, want %d", total, log.Requests)
+	}
+}
+
+func TestReadLogPlainIsTheSame(t *testing.T) {
+	f, err := os.Open(realLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := ReadLog(zr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if zipped := openReal(t); !reflect.DeepEqual(plain, zipped) {
+		t.Error("the plain log differs from the compressed one")
+	}
+}
+
+func TestLogFirst(t *testing.T) {
+	whole := openReal(t)
+	part := whole.First(400)
+	if len(part.Clients) != 400 {
+		t.Fatalf("got %d clients, want 400", len(part.Clients))
+	}
+	end := whole.Clients[400].Requests[0].At
+	n := 0
+	for i, c := range part.Clients {
+		n += len(c.Requests)
+		for j, r := range c.Requests {
+			if r.At > end || r != whole.Clients[i].Requests[j] {
+				t.Fatalf("client %d, request %d: %+v is not from before %v", i, j, r, end)
+			}
+		}
+		if rest := whole.Clients[i].Requests[len(c.Requests):]; len(rest) > 0 && rest[0].At < end {
+			t.Errorf("client %d lost a request at %v", i, rest[0].At)
+		}
+	}
+	if n != part.Requests || part.Span > end {
+		t.Errorf("got %d requests in %v, counted %d until %v", part.Requests, part.Span, n, end)
+	}
+	if whole.First(1<<30) != whole {
+		t.Error("all clients are not the whole log")
+	}
+	if none := whole.First(0); len(none.Clients) != 0 || none.Requests != 0 {
+		t.Errorf("no clients have %d requests", none.Requests)
+	}
+}
+
+func line(address string, second int) string {
+	return fmt.Sprintf("%s - - [17/May/2015:10:05:%02d +0000] \"GET /%s HTTP/1.1\" 200 5\n", address, second, address)
+}
+
+func TestReadLogCountsMalformedLines(t *testing.T) {
+	long := strings.Repeat("x", 3*maxLine) + "\n"
+	text := "\n" + line("b", 20) + "rubbish\r\n" + long + line("a", 10) + strings.TrimSuffix(line("b", 30), "\n")
+	log, err := ReadLog(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log.Malformed != 2 || log.FirstMalformed == nil || !strings.HasPrefix(log.FirstMalformed.Error(), "line 3: ") {
+		t.Errorf("got %d malformed, first %v, want 2 from line 3 on", log.Malformed, log.FirstMalformed)
+	}
+	if log.Requests != 3 || len(log.Clients) != 2 || log.Clients[0].Address != "a" || log.Span != 20*time.Second {
+		t.Errorf("got %+v, want a at 10 s, then b at 20 s and 30 s", log)
+	}
+}
+
+func TestReadLogErrors(t *testing.T) {
+	var cut bytes.Buffer
+	zw := gzip.NewWriter(&cut)
+	for i := range 60 {
+		_, _ = zw.Write([]byte(line(fmt.Sprint("c", i*7919), i)))
+	}
+	_ = zw.Close()
+	cut.Truncate(cut.Len() - 20)
+	broken := errors.New("disk on fire")
+	for _, tc := range []struct {
+		name   string
+		source io.Reader
+		want   string
+	}{
+		{"empty", strings.NewReader(""), "empty"},
+		{"no log", strings.NewReader("a\nb\n"), "line 1: "},
+		{"endless line", strings.NewReader(strings.Repeat("a", maxLine)), "line 1: "},
+		{"cut gzip", &cut, "unexpected EOF"},
+		{"bad gzip", strings.NewReader("\x1f\x8bnot"), "gzip"},
+		{"source fails", io.MultiReader(strings.NewReader(line("a", 1)), iotest.ErrReader(broken)), "line 2: disk on fire"},
+		{"source fails in a long line", io.MultiReader(strings.NewReader(strings.Repeat("a", 2*maxLine)), iotest.ErrReader(broken)), "line 1: disk on fire"},
+	} {
+		if _, err := ReadLog(tc.source); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want an error with %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+// FuzzReadLog holds that whatever a file says, what would be sent is a proper
+// request and nothing else.
+func FuzzReadLog(f *testing.F) {
+	f.Add([]byte(line("a", 1) + line("b", 2)))
+	f.Add([]byte(`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 5 "http://x/" "Browser 1.0"`))
+	f.Add([]byte(`h - a [b] c [17/May/2015:12:05:03 +0200] "GET /\"\xc3\\ \t#x HTTP/1.1" 200 - "\"" "\x7f"`))
+	f.Add([]byte("\x1f\x8b"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		log, err := ReadLog(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		total := 0
+		for _, c := range log.Clients {
+			if len(c.Requests) == 0 || c.Address == "" {
+				t.Fatalf("empty client %+v", c)
+			}
+			for _, r := range c.Requests {
+				total++
+				if r.At < 0 || r.At > log.Span {
+					t.Fatalf("request at %v of %v", r.At, log.Span)
+				}
+				if !strings.HasPrefix(r.Path, "/") || cleanPath(r.Path) != r.Path || strings.ContainsFunc(r.Agent, isControl) {
+					t.Fatalf("unsafe request %+v", r)
+				}
+			}
+		}
+		if total != log.Requests {
+			t.Fatalf("%d requests, counted %d", log.Requests, total)
+		}
+	})
+}
+
+func BenchmarkReadLog(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		openReal(b)
+	}
+}
