@@ -12,8 +12,9 @@ import (
 // one room. Nodes that hold the same key and see the same nodes agree, in any
 // order of nodes; when one goes, only its own visitors move. The key keeps
 // visitors from choosing their owner, and with it from crowding one node. It
-// returns the zero id if nodes is empty.
-func Owner(key *[32]byte, room crdt.RoomID, visitor [16]byte, nodes []crdt.NodeID) crdt.NodeID {
+// returns the zero id if nodes is empty. A key shall have 32 bytes; a longer one
+// is shortened at each call.
+func Owner(key []byte, room crdt.RoomID, visitor [16]byte, nodes []crdt.NodeID) crdt.NodeID {
 	seed := keyedHash(key, room, visitor)
 	var best crdt.NodeID
 	var bestScore uint64
@@ -29,9 +30,13 @@ func Owner(key *[32]byte, room crdt.RoomID, visitor [16]byte, nodes []crdt.NodeI
 // keyedHash hashes exactly one block, so the fixed lengths leave no way to move
 // bytes between the fields, and BLAKE2b needs no construction around it to be
 // keyed by a prefix.
-func keyedHash(key *[32]byte, room crdt.RoomID, visitor [16]byte) uint64 {
+func keyedHash(key []byte, room crdt.RoomID, visitor [16]byte) uint64 {
 	var block [64]byte
-	copy(block[:32], key[:])
+	if len(key) > 32 {
+		short := blake2b.Sum256(key)
+		key = short[:]
+	}
+	copy(block[:32], key)
 	copy(block[32:48], room[:])
 	copy(block[48:], visitor[:])
 	sum := blake2b.Sum256(block[:])

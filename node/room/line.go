@@ -1,0 +1,269 @@
+package room
+
+import (
+	"math"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+const (
+	// absentAfterHalves is how many refresh intervals without a poll make a visitor
+	// absent, in halves.
+	absentAfterHalves = 5
+
+	// MaxLine bounds the visitors that one node keeps for one room. Beyond it new
+	// ones wait as others do, but are not counted until somebody is forgotten.
+	MaxLine = 4 << 20
+
+	wheelSlots = 64 // seconds; a later deadline is looked at early and put back
+	none       = math.MaxUint32
+)
+
+// Change is what happened to one cell of a node's row: P and N are to be added.
+type Change struct {
+	Kind crdt.Kind // Waiting or Seen
+	Tick int64     // as in crdt.Key
+	P, N uint64
+}
+
+// Line is one node's table of the visitors of a room that it owns: those who
+// wait, and those let in lately. It turns polls and admissions, which may come
+// doubled, late and in any order, into changes of counts, such that a visitor
+// counts once. Create it with NewLine. It is not safe for concurrent use.
+//
+// It is a cache. A visitor who stops polling is forgotten, not remembered as
+// absent: the place is in the pass, and the next poll counts it again.
+type Line struct {
+	settings Settings
+	index    map[[16]byte]uint32 // visitor → slot of entries
+	entries  []entry
+	free     uint32             // first unused slot, chained by next
+	wheel    [wheelSlots]uint32 // by second of the deadline, chained by next
+	now      int64              // Unix seconds up to which the wheel has turned
+	waiting  int
+	dropped  uint64
+}
+
+// entry is one visitor. Times are Unix seconds; they fit until 2106. It has no
+// pointer, so the garbage collector does not look into the table.
+type entry struct {
+	id      [16]byte
+	next    uint32
+	granule uint32 // where the visitor is counted; arrival if admitted
+	last    uint32 // newest poll, or the admission
+	seen    uint32 // newest tick in which the visitor was counted as seen
+	refresh uint16 // seconds
+	in      bool   // admitted
+}
+
+// NewLine returns an empty table for a room.
+func NewLine(s Settings) *Line {
+	l := &Line{settings: s.WithDefaults(), index: make(map[[16]byte]uint32), free: none, now: -1}
+	for i := range l.wheel {
+		l.wheel[i] = none
+	}
+	return l
+}
+
+// SetSettings takes new settings over. Who is counted stays counted where they
+// are; BucketSpan applies to those who come or poll from now on.
+func (l *Line) SetSettings(s Settings) { l.settings = s.WithDefaults() }
+
+// Waiting returns how many visitors are counted as waiting.
+func (l *Line) Waiting() int { return l.waiting }
+
+// Len returns how many visitors the table holds.
+func (l *Line) Len() int { return len(l.index) }
+
+// Dropped returns how many visitors were not counted because of MaxLine.
+func (l *Line) Dropped() uint64 { return l.dropped }
+
+// Poll takes a request at at of a visitor who waits since arrival and was told
+// to ask every refresh, and appends what changes to dst. A poll that is older
+// than what is known, or so old that the visitor would be absent by now, changes
+// nothing; neither does one whose place was redeemed by an admission.
+func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh time.Duration) []Change {
+	if refresh <= 0 {
+		refresh = l.settings.RefreshInterval
+	}
+	now := unix32(at)
+	every := uint16(min(max(1, seconds(refresh)), math.MaxUint16))
+	granule := uint32(min(max(0, GranuleOf(arrival, l.settings.BucketSpan)), math.MaxUint32))
+	i, known := l.index[id]
+	if !known {
+		if int64(now)+absence(every) < l.now {
+			return dst
+		}
+		if i, known = l.add(id); !known {
+			return dst
+		}
+		e := &l.entries[i]
+		e.granule, e.last, e.refresh = granule, now, every
+		l.schedule(i)
+		return l.sawIn(l.count(dst, granule), e, at)
+	}
+	e := &l.entries[i]
+	switch {
+	case e.in && unix32(arrival) <= e.last:
+		return dst // the place that was redeemed
+	case e.in:
+		// The session is over and the visitor waits again, from a new arrival.
+		e.in = false
+		dst = l.count(dst, granule)
+	case now < e.last:
+		return dst
+	case granule != e.granule:
+		dst = l.count(l.uncount(dst, e.granule), granule)
+	}
+	e.granule, e.last, e.refresh = granule, now, every
+	return l.sawIn(dst, e, at)
+}
+
+// Admit takes the news that a visitor was let in at at, and appends what changes
+// to dst. It is remembered for as long as a pass that waited might come again,
+// so that polls that it overtook do not count.
+func (l *Line) Admit(dst []Change, id [16]byte, at time.Time) []Change {
+	i, known := l.index[id]
+	if !known {
+		if i, known = l.add(id); !known {
+			return dst
+		}
+		e := &l.entries[i]
+		e.in, e.last = true, unix32(at)
+		l.schedule(i)
+		return l.sawIn(dst, e, at)
+	}
+	e := &l.entries[i]
+	switch {
+	case e.in:
+		e.last = max(e.last, unix32(at))
+		return dst
+	case unix32(at) < e.granule:
+		return dst // an earlier session; the visitor has queued again since
+	}
+	dst = l.uncount(dst, e.granule)
+	e.in, e.last = true, max(unix32(at), e.granule)
+	return l.sawIn(dst, e, at)
+}
+
+// Leave takes the news that a visitor gave up, and appends what changes to dst.
+func (l *Line) Leave(dst []Change, id [16]byte) []Change {
+	i, known := l.index[id]
+	if !known || l.entries[i].in {
+		return dst
+	}
+	// The slot stays in its wheel chain until the wheel comes by; only then is
+	// it free. An entry of nobody is marked by refresh 0.
+	dst = l.uncount(dst, l.entries[i].granule)
+	delete(l.index, id)
+	l.entries[i].refresh = 0
+	l.entries[i].in = false
+	return dst
+}
+
+// Expire forgets who has not polled for two and a half refresh intervals, and
+// who was let in longer ago than a place is kept. It appends what changes to dst
+// and costs time for about one in wheelSlots of the table per second.
+func (l *Line) Expire(dst []Change, now time.Time) []Change {
+	to := now.Unix()
+	if l.now < 0 {
+		l.now = to - wheelSlots
+	}
+	from := max(l.now+1, to-wheelSlots+1) // after a pause each slot once
+	l.now = max(l.now, to)
+	for s := from; s <= to; s++ {
+		slot := &l.wheel[s&(wheelSlots-1)]
+		i := *slot
+		*slot = none
+		for i != none {
+			next := l.entries[i].next
+			dst = l.look(dst, i)
+			i = next
+		}
+	}
+	return dst
+}
+
+// look drops an entry whose time has come, or puts it back into the wheel.
+func (l *Line) look(dst []Change, i uint32) []Change {
+	e := &l.entries[i]
+	gone := e.refresh == 0 && !e.in
+	if !gone && l.deadline(e) > l.now {
+		l.schedule(i)
+		return dst
+	}
+	if !gone {
+		delete(l.index, e.id)
+		if !e.in {
+			dst = l.uncount(dst, e.granule)
+		}
+	}
+	*e = entry{next: l.free}
+	l.free = i
+	return dst
+}
+
+// absence returns after how many seconds without a poll a visitor is absent.
+func absence(refresh uint16) int64 { return (int64(refresh)*absentAfterHalves + 1) / 2 }
+
+func (l *Line) deadline(e *entry) int64 {
+	if e.in {
+		keep := seconds(l.settings.PlaceKept) + seconds(l.settings.RefreshInterval)
+		return int64(e.last) + keep
+	}
+	return int64(e.last) + absence(e.refresh)
+}
+
+// schedule puts an entry into the wheel slot of its deadline, or of the latest
+// moment that the wheel reaches.
+func (l *Line) schedule(i uint32) {
+	e := &l.entries[i]
+	at := max(l.deadline(e), l.now+1)
+	if l.now >= 0 {
+		at = min(at, l.now+wheelSlots-1)
+	}
+	slot := &l.wheel[at&(wheelSlots-1)]
+	e.next = *slot
+	*slot = i
+}
+
+func (l *Line) add(id [16]byte) (slot uint32, ok bool) {
+	if len(l.index) >= MaxLine {
+		l.dropped++
+		return 0, false
+	}
+	slot = l.free
+	if slot == none {
+		slot = uint32(len(l.entries))
+		l.entries = append(l.entries, entry{})
+	} else {
+		l.free = l.entries[slot].next
+	}
+	l.entries[slot] = entry{id: id}
+	l.index[id] = slot
+	return slot, true
+}
+
+func (l *Line) count(dst []Change, granule uint32) []Change {
+	l.waiting++
+	return append(dst, Change{Kind: crdt.Waiting, Tick: int64(granule), P: 1})
+}
+
+func (l *Line) uncount(dst []Change, granule uint32) []Change {
+	l.waiting--
+	return append(dst, Change{Kind: crdt.Waiting, Tick: int64(granule), N: 1})
+}
+
+// sawIn counts a visitor as seen in the tick of at, unless that tick or a later
+// one has counted them already.
+func (l *Line) sawIn(dst []Change, e *entry, at time.Time) []Change {
+	tick := uint32(min(max(0, crdt.TickOf(at)), math.MaxUint32))
+	if tick <= e.seen {
+		return dst
+	}
+	e.seen = tick
+	return append(dst, Change{Kind: crdt.Seen, Tick: int64(tick), P: 1})
+}
+
+func unix32(t time.Time) uint32 { return uint32(min(max(0, t.Unix()), math.MaxUint32)) }
