@@ -33,17 +33,20 @@ type Delta struct {
 	P, N uint64
 }
 
+// Add returns both changes together.
+func (d Delta) Add(o Delta) Delta { return Delta{d.P + o.P, d.N + o.N} }
+
 // Leases is the lease table of one room at one anchor. Create it with NewLeases.
 // It is not safe for concurrent use.
 //
-// Invariant: InUse is P − N over all that TakeDelta returned and will return.
+// Invariant: InUse is P − N over every Delta that its methods returned.
 type Leases struct {
 	self    crdt.Incarnation
 	session int64            // ms
 	ends    map[uint64]int64 // ticket number of this start → end, Unix ms
 	expiry  timers[uint64]
 	block   block
-	delta   Delta // not taken yet
+	delta   Delta // of the call under way
 }
 
 // block stands for the leases that this anchor had given before it restarted
@@ -72,9 +75,9 @@ const claimEnded = math.MinInt64
 // NewLeases returns the table of an anchor that starts at now. restartBlock is
 // how many leases it may have had before, as far as its last confirmed state
 // tells; 0 for a node that never ran. They count as in use from the start.
-func NewLeases(self crdt.Incarnation, session time.Duration, restartBlock int, now time.Time) *Leases {
+func NewLeases(self crdt.Incarnation, session time.Duration, restartBlock int, now time.Time) (*Leases, Delta) {
 	size := max(0, restartBlock)
-	return &Leases{
+	l := &Leases{
 		self:    self,
 		session: session.Milliseconds(),
 		ends:    make(map[uint64]int64),
@@ -85,8 +88,8 @@ func NewLeases(self crdt.Incarnation, session time.Duration, restartBlock int, n
 			end:    now.Add(session + blockGuards*Guard).UnixMilli(),
 			claims: make(map[earlier]int64),
 		},
-		delta: Delta{P: uint64(size)},
 	}
+	return l, Delta{P: uint64(size)}
 }
 
 // SetSession changes how long a check-in lasts. Leases keep the end they have.
@@ -95,9 +98,8 @@ func (l *Leases) SetSession(session time.Duration) { l.session = session.Millise
 // InUse returns how many places are taken here, the block of a restart included.
 func (l *Leases) InUse() int { return len(l.ends) + l.block.inUse() }
 
-// TakeDelta returns the change of InUse since it was last called. Each change is
-// returned once; whoever takes it writes it to the node's row.
-func (l *Leases) TakeDelta() Delta {
+// take returns what the call under way has changed.
+func (l *Leases) take() Delta {
 	d := l.delta
 	l.delta = Delta{}
 	return d
@@ -106,9 +108,9 @@ func (l *Leases) TakeDelta() Delta {
 // Open starts the lease of a ticket that this anchor has just issued to a
 // visitor who checked in at at, and returns its end. Opening it again is a
 // check-in. A ticket of another anchor or start is ErrNotMine.
-func (l *Leases) Open(t Ticket, at, now time.Time) (end time.Time, err error) {
+func (l *Leases) Open(t Ticket, at, now time.Time) (end time.Time, d Delta, err error) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
-		return time.Time{}, ErrNotMine
+		return time.Time{}, Delta{}, ErrNotMine
 	}
 	old, known := l.ends[t.Seq]
 	ms := l.until(at, now)
@@ -119,7 +121,7 @@ func (l *Leases) Open(t Ticket, at, now time.Time) (end time.Time, err error) {
 		l.delta.P++
 	}
 	l.ends[t.Seq] = ms
-	return time.UnixMilli(ms), nil
+	return time.UnixMilli(ms), l.take(), nil
 }
 
 // until returns the end of a lease for a check-in at at, which is never later
@@ -128,11 +130,16 @@ func (l *Leases) until(at, now time.Time) int64 {
 	return min(at.UnixMilli(), now.UnixMilli()) + l.session
 }
 
-// Renew extends the lease of a visitor who was let pass at at with a pass that
+// CheckIn extends the lease of a visitor who was let pass at at with a pass that
 // ends at passEnd, and returns its new end. The lease never gets shorter, so
-// renewals may repeat and overtake one another. It fails with ErrNotMine,
+// check-ins may repeat and overtake one another. It fails with ErrNotMine,
 // ErrEnded or ErrFuture, which are final.
-func (l *Leases) Renew(t Ticket, passEnd, at, now time.Time) (end time.Time, err error) {
+func (l *Leases) CheckIn(t Ticket, passEnd, at, now time.Time) (end time.Time, d Delta, err error) {
+	end, err = l.checkIn(t, passEnd, at, now)
+	return end, l.take(), err
+}
+
+func (l *Leases) checkIn(t Ticket, passEnd, at, now time.Time) (time.Time, error) {
 	switch {
 	case t.Anchor != l.self.Node:
 		return time.Time{}, ErrNotMine
@@ -152,23 +159,24 @@ func (l *Leases) Renew(t Ticket, passEnd, at, now time.Time) (end time.Time, err
 
 // End ends a lease before its time, for a visitor who left. A lease that is not
 // known, or has ended, changes nothing.
-func (l *Leases) End(t Ticket) {
+func (l *Leases) End(t Ticket) Delta {
 	if t.Anchor != l.self.Node {
-		return
+		return Delta{}
 	}
 	if t.Boot != l.self.Boot {
 		l.endClaim(earlier{t.Boot, t.Seq, t.Block})
-		return
+		return l.take()
 	}
 	if _, known := l.ends[t.Seq]; known {
 		delete(l.ends, t.Seq)
 		l.delta.N++
 	}
+	return l.take()
 }
 
 // Expire ends every lease that the clock has passed by more than Guard. It
 // costs time only for leases whose end was due when last looked at.
-func (l *Leases) Expire(now time.Time) {
+func (l *Leases) Expire(now time.Time) Delta {
 	due := now.UnixMilli() - guardMS - 1
 	for {
 		t, ok := l.expiry.pop(due)
@@ -189,4 +197,5 @@ func (l *Leases) Expire(now time.Time) {
 	if ms := now.UnixMilli(); !l.block.closed && ms > l.block.end {
 		l.closeBlock()
 	}
+	return l.take()
 }
