@@ -36,7 +36,8 @@ type Config struct {
 	// TLS is used for https targets. Default: the system's roots.
 	TLS *tls.Config
 
-	// Crowd describes made-up visitors. It is not used when Log is given.
+	// Crowd describes made-up visitors. When Log is given, of all this only
+	// Crowd.Visitors is used: how many clients of the log come. 0: all.
 	Crowd Crowd
 	// Log is a recorded log to replay. Default: none.
 	Log *Log
@@ -150,7 +151,7 @@ func (c Config) withDefaults() (Config, []endpoint, error) {
 	if len(c.Crowd.Paths) == 0 {
 		c.Crowd.Paths = []string{targets[0].path}
 	}
-	if c.Crowd.Rate == 0 {
+	if c.Log == nil && c.Crowd.Rate == 0 {
 		c.Crowd.Visitors = max(c.Crowd.Visitors, c.Crowd.Burst, 1)
 		c.Crowd.Burst = c.Crowd.Visitors
 	}

@@ -106,8 +106,9 @@ func (f *fakeRoom) decideLocked(id string, g *guest, now time.Time) bool {
 
 func (f *fakeRoom) writeQueueLocked(w http.ResponseWriter, g *guest, now time.Time) {
 	w.Header().Set("Refresh", fmt.Sprint(f.pause))
+	// A HEAD request is told by nothing else.
+	w.Header().Set("Ropeline-State", "waiting")
 	if f.html {
-		w.Header().Set("Ropeline-State", "waiting")
 		_, _ = io.WriteString(w, "<!doctype html><title>please wait</title>")
 		return
 	}
