@@ -81,6 +81,7 @@ type Timing struct {
 
 	PingInterval      time.Duration // clock and distance sample per connection
 	DialTimeout       time.Duration // limit of a dial, hello included
+	CheckTimeout      time.Duration // limit of the direct call that must fail before a peer counts as failed
 	IdleTimeout       time.Duration // a silent connection dies after this; QUIC does not go below 5 s
 	CallTimeout       time.Duration // of a call whose context has no deadline
 	RetryInterval     time.Duration // failed peers are tried this often, so a healed cut is noticed this soon
@@ -112,6 +113,7 @@ func LAN() Config {
 
 			PingInterval:      2 * time.Second,
 			DialTimeout:       3 * time.Second,
+			CheckTimeout:      1500 * time.Millisecond,
 			IdleTimeout:       6 * time.Second,
 			CallTimeout:       2 * time.Second,
 			RetryInterval:     3 * time.Second,
@@ -136,6 +138,7 @@ func WAN() Config {
 	c.Timing.PushPullInterval = 60 * time.Second
 	c.Timing.StreamTimeout = 30 * time.Second
 	c.Timing.DialTimeout = 5 * time.Second
+	c.Timing.CheckTimeout = 3 * time.Second
 	return c
 }
 
@@ -192,7 +195,8 @@ func (t Timing) validate() error {
 		{"ProbeInterval", t.ProbeInterval}, {"ProbeTimeout", t.ProbeTimeout},
 		{"GossipInterval", t.GossipInterval}, {"PushPullInterval", t.PushPullInterval},
 		{"StreamTimeout", t.StreamTimeout}, {"PingInterval", t.PingInterval},
-		{"DialTimeout", t.DialTimeout}, {"IdleTimeout", t.IdleTimeout},
+		{"DialTimeout", t.DialTimeout}, {"CheckTimeout", t.CheckTimeout},
+		{"IdleTimeout", t.IdleTimeout},
 		{"CallTimeout", t.CallTimeout}, {"RetryInterval", t.RetryInterval},
 		{"SeedInterval", t.SeedInterval}, {"ReconcileInterval", t.ReconcileInterval},
 		{"LeaveTimeout", t.LeaveTimeout},

@@ -335,4 +335,3 @@ func verifyChain(chain []*x509.Certificate, roots *x509.CertPool, now time.Time)
 	_, _, err := nodeOf(chain[0])
 	return err
 }
-

@@ -1,0 +1,174 @@
+package transport
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/net/ipv4"
+)
+
+// wantedBuffer is what QUIC asks the kernel for, per direction.
+const wantedBuffer = 7 << 20
+
+// traffic counts what goes through the socket.
+type traffic struct{ in, out atomic.Uint64 }
+
+// bindSocket opens the UDP socket of cfg, or takes the one it is given.
+func bindSocket(cfg Config, t *traffic) (net.PacketConn, error) {
+	if cfg.PacketConn != nil {
+		return &countedConn{PacketConn: cfg.PacketConn, t: t}, nil
+	}
+	addr, err := net.ResolveUDPAddr("udp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: %w", cfg.Listen, err)
+	}
+	conn, err := net.ListenUDP("udp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: %w", cfg.Listen, err)
+	}
+	// Asked for here because QUIC's own attempt logs to the standard
+	// logger; what the kernel made of it is said by bufferAdvice.
+	_ = conn.SetReadBuffer(wantedBuffer)
+	_ = conn.SetWriteBuffer(wantedBuffer)
+	return &countedUDP{UDPConn: conn, batch: ipv4.NewPacketConn(conn), t: t}, nil
+}
+
+// countedUDP is a UDP socket that counts. It keeps the methods by which QUIC
+// recognises a real socket, so that batched reads, GSO and path MTU discovery
+// stay on.
+type countedUDP struct {
+	*net.UDPConn
+	batch *ipv4.PacketConn
+	t     *traffic
+}
+
+func (c *countedUDP) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
+	n, err := c.batch.ReadBatch(ms, flags)
+	for _, m := range ms[:max(n, 0)] {
+		c.t.in.Add(uint64(m.N))
+	}
+	return n, err
+}
+
+func (c *countedUDP) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (int, int, error) {
+	n, oobn, err := c.UDPConn.WriteMsgUDP(b, oob, addr)
+	c.t.out.Add(uint64(max(n, 0)))
+	return n, oobn, err
+}
+
+// countedConn is any other packet connection that counts.
+type countedConn struct {
+	net.PacketConn
+	t *traffic
+}
+
+func (c *countedConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, addr, err := c.PacketConn.ReadFrom(b)
+	c.t.in.Add(uint64(max(n, 0)))
+	return n, addr, err
+}
+
+func (c *countedConn) WriteTo(b []byte, addr net.Addr) (int, error) {
+	n, err := c.PacketConn.WriteTo(b, addr)
+	c.t.out.Add(uint64(max(n, 0)))
+	return n, err
+}
+
+// SetReadBuffer and SetWriteBuffer satisfy QUIC, which warns without them.
+func (c *countedConn) SetReadBuffer(int) error  { return nil }
+func (c *countedConn) SetWriteBuffer(int) error { return nil }
+
+// bufferAdvice returns the sysctl that would give QUIC the socket buffers it
+// asks for, or "" where they are large enough or nothing is known.
+func bufferAdvice() string {
+	var keys []string
+	for _, key := range []string{"rmem_max", "wmem_max"} {
+		text, err := os.ReadFile("/proc/sys/net/core/" + key)
+		if err != nil {
+			continue // not Linux, or hidden in this container
+		}
+		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && n < wantedBuffer {
+			keys = append(keys, "net.core."+key+"=7500000")
+		}
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	return "sysctl -w " + strings.Join(keys, " ")
+}
+
+// localAddrPort returns where conn is bound.
+func localAddrPort(conn net.PacketConn) (netip.AddrPort, error) {
+	return addrPortOf(conn.LocalAddr())
+}
+
+// addrPortOf turns a net.Addr of either a socket or a simulation into an
+// address that can be compared.
+func addrPortOf(a net.Addr) (netip.AddrPort, error) {
+	if u, ok := a.(*net.UDPAddr); ok {
+		ap := u.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), nil
+	}
+	ap, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("address %q: %w", a, err)
+	}
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), nil
+}
+
+// advertised finds the address that others shall dial.
+func advertised(cfg Config, bound netip.AddrPort) (netip.AddrPort, error) {
+	if cfg.Advertise != "" {
+		u, err := net.ResolveUDPAddr("udp", cfg.Advertise)
+		if err != nil {
+			return netip.AddrPort{}, fmt.Errorf("advertise %q: %w", cfg.Advertise, err)
+		}
+		ap, err := addrPortOf(u)
+		if err != nil {
+			return netip.AddrPort{}, err
+		}
+		if ap.Port() == 0 {
+			ap = netip.AddrPortFrom(ap.Addr(), bound.Port())
+		}
+		if !ap.Addr().IsValid() || ap.Addr().IsUnspecified() {
+			return netip.AddrPort{}, fmt.Errorf("advertise %q: others cannot dial that", cfg.Advertise)
+		}
+		return ap, nil
+	}
+	if !bound.Addr().IsUnspecified() {
+		return bound, nil
+	}
+	ip, err := outwardIP()
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("no address to advertise for %s (give one): %w", bound, err)
+	}
+	return netip.AddrPortFrom(ip, bound.Port()), nil
+}
+
+// outwardIP returns the first address of this machine that another machine
+// could dial, and loopback on a machine that has nothing else.
+func outwardIP() (netip.Addr, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	best := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	for _, a := range addrs {
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil || p.Addr().IsLoopback() || p.Addr().IsLinkLocalUnicast() || p.Addr().Is4In6() {
+			continue
+		}
+		if p.Addr().Is4() {
+			return p.Addr(), nil // what the most networks route
+		}
+		if best.IsLoopback() {
+			best = p.Addr()
+		}
+	}
+	return best, nil
+}
