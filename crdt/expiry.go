@@ -87,6 +87,13 @@ func (r Retention) faded(room RoomID, kind Kind, changed int64, now time.Time) b
 	return now.After(time.UnixMilli(changed).Add(keep))
 }
 
+// horizon returns for how long after a site's last sign of life anything it
+// said of a room can count.
+func (r Retention) horizon(room RoomID) time.Duration {
+	f := r.fading(room)
+	return max(f.Session+leaseGuard, f.Refresh*5/2, minFade, r.history()+2*maxAhead)
+}
+
 // counts reports whether a cell is part of the sums at now.
 func (r Retention) counts(key Key, changed int64, now time.Time) bool {
 	return !r.past(key.Kind, key.Tick, now) && !r.faded(key.Room, key.Kind, changed, now)

@@ -11,7 +11,7 @@ import (
 const (
 	minCell  = 5
 	minRoom  = idSize + 1
-	minPiece = idSize + 7
+	minPiece = idSize + 6
 	minMark  = idSize + 2
 )
 
@@ -74,14 +74,13 @@ func (p RowPiece) encode(w *writer) {
 	w.uint(p.To - p.From)
 	w.uint(uint64(p.Changed))
 	w.uint(uint64(p.Closed))
-	w.uint(p.ClosedAt)
 	encodeRooms(w, p.Rooms, p.Changed, p.To)
 }
 
 // headSize bounds the encoding of the fields before the cells.
 func (p RowPiece) headSize(w *row) int {
 	return idSize + uintSize(p.Owner.Boot) + bytesSize(len(p.Site)) + uintSize(p.From) + uintSize(w.known) +
-		uintSize(uint64(p.Changed)) + uintSize(uint64(w.closed)) + uintSize(w.closedAt) + arraySize
+		uintSize(uint64(p.Changed)) + uintSize(uint64(w.closed)) + arraySize
 }
 
 func decodePiece(r *reader) (p RowPiece) {
@@ -91,7 +90,6 @@ func decodePiece(r *reader) (p RowPiece) {
 	p.To = p.From + r.uint(maxCount)
 	p.Changed = int64(r.uint(maxTime))
 	p.Closed = int64(r.uint(maxTick))
-	p.ClosedAt = r.uint(maxCount)
 	p.Rooms = decodeRooms(r, p.Changed, p.To)
 	return p
 }
@@ -166,11 +164,10 @@ func (r *Rows) AppendBinary(dst []byte) ([]byte, error) {
 	w.array(len(r.rows))
 	for _, owner := range slices.SortedFunc(maps.Keys(r.rows), Incarnation.Compare) {
 		row := r.rows[owner]
-		p := RowPiece{Owner: owner, Site: row.site, To: row.seq, Changed: row.changed, Closed: row.closed, ClosedAt: row.closedAt}
+		p := RowPiece{Owner: owner, Site: row.site, To: row.seq, Changed: row.changed, Closed: row.closed}
 		p.Rooms = group(row.all())
 		p.encode(w)
 		w.uint(row.known)
-		w.uint(uint64(row.settled))
 		w.uint(boolBit(row.mine))
 	}
 	return w.result()
@@ -180,11 +177,11 @@ func (r *Rows) AppendBinary(dst []byte) ([]byte, error) {
 // message: limit is the most that is taken.
 func DecodeRows(data []byte, limit int) (*Rows, error) {
 	r := newReaderOf(data, limit)
-	n := r.array(minPiece + 3)
+	n := r.array(minPiece + 2)
 	rows := &Rows{rows: make(map[Incarnation]*row, n)}
 	for range n {
 		p := decodePiece(r)
-		w := &row{site: p.Site, seq: p.To, changed: p.Changed, closed: p.Closed, closedAt: p.ClosedAt,
+		w := &row{site: p.Site, seq: p.To, changed: p.Changed, closed: p.Closed,
 			rooms: make(map[RoomID]*roomCells, len(p.Rooms))}
 		for _, rc := range p.Rooms {
 			for _, c := range rc.Cells {
@@ -192,7 +189,6 @@ func DecodeRows(data []byte, limit int) (*Rows, error) {
 			}
 		}
 		w.known = r.uint(p.To)
-		w.settled = int64(r.uint(maxTick))
 		w.mine = r.uint(1) == 1
 		rows.rows[p.Owner] = w
 	}

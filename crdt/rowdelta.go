@@ -25,9 +25,8 @@ type RowPiece struct {
 	Owner    Incarnation
 	Site     string
 	From, To uint64
-	Changed  int64  // Unix milliseconds
-	Closed   int64  // newest closed tick, 0 in a piece that ends before ClosedAt
-	ClosedAt uint64 // the change that closed it
+	Changed  int64 // Unix milliseconds
+	Closed   int64 // newest closed tick; 0 if something was left out
 	Rooms    []RoomChanges
 }
 
@@ -113,17 +112,9 @@ func (w *row) piece(owner Incarnation, from uint64, b *budget) RowPiece {
 		}
 		p.Rooms[i].Cells = append(p.Rooms[i].Cells, c.CellChange)
 		p.To = c.Seq
-		p.setClosed(w)
 	}
-	p.To = w.known
-	p.setClosed(w)
+	p.To, p.Closed = w.known, w.closed
 	return p
-}
-
-func (p *RowPiece) setClosed(w *row) {
-	if w.closedAt > 0 && p.To >= w.closedAt {
-		p.Closed, p.ClosedAt = w.closed, w.closedAt
-	}
 }
 
 type roomChange struct {
@@ -157,20 +148,21 @@ func (r *Rows) Apply(p RowPiece, now time.Time) (gap bool, err error) {
 		return false, err
 	}
 	w := r.row(p.Owner, p.Site)
-	w.header(p.To, p.Changed, p.Closed, p.ClosedAt)
+	w.header(p.To, p.Changed)
 	for _, rc := range p.Rooms {
 		for _, c := range rc.Cells {
 			w.put(Key{rc.Room, c.Kind, c.Tick}, entry{c.Cell, c.Seq}, larger)
 		}
 	}
-	w.known, gap = advance(w.known, p.From, p.To)
-	w.settle()
+	if w.known, gap = advance(w.known, p.From, p.To); !gap {
+		w.closed = max(w.closed, p.Closed)
+	}
 	return gap, nil
 }
 
 func (p RowPiece) check(now time.Time) error {
-	if p.From > p.To || p.To > maxCount || p.ClosedAt > p.To {
-		return fmt.Errorf("row %s: changes %d to %d, closed at %d: %w", p.Owner, p.From, p.To, p.ClosedAt, ErrHostile)
+	if p.From > p.To || p.To > maxCount {
+		return fmt.Errorf("row %s: changes %d to %d: %w", p.Owner, p.From, p.To, ErrHostile)
 	}
 	if at := time.UnixMilli(p.Changed); at.After(now.Add(maxAhead)) {
 		return fmt.Errorf("row %s: changed at %s, which is to come: %w", p.Owner, at.UTC(), ErrHostile)
@@ -240,7 +232,6 @@ func (p *RowPiece) absorb(o RowPiece) {
 	p.Site = max(p.Site, o.Site)
 	p.Changed = max(p.Changed, o.Changed)
 	p.Closed = max(p.Closed, o.Closed)
-	p.ClosedAt = max(p.ClosedAt, o.ClosedAt)
 	p.Rooms = group(w.since(p.From))
 }
 

@@ -11,11 +11,12 @@ import (
 // writes it; everybody else learns it by merging.
 //
 // A row has two sides. Its lattice is what merges: per cell the larger P and
-// the larger N, per header field the larger value, so that order, doubling and
+// the larger N, of the header the larger value, so that order, doubling and
 // loss of messages do not matter. Its knowledge is what this replica may
 // promise to others: the sequence number up to which it has every change, in
 // one piece. A message that arrives with a hole before it adds to the first and
-// not to the second, and a digest speaks only of the second.
+// not to the second, and a digest speaks only of the second. That a tick is
+// closed is knowledge too: it says that nothing of the tick is missing.
 //
 // The zero value is empty and ready.
 type Rows struct {
@@ -31,16 +32,14 @@ type Header struct {
 }
 
 type row struct {
-	site     string
-	mine     bool   // written here: never dropped, never taken from others
-	seq      uint64 // newest change heard of
-	changed  int64  // Unix milliseconds
-	closed   int64  // newest closed tick heard of
-	closedAt uint64 // the change that closed it
-	rooms    map[RoomID]*roomCells
+	site    string
+	mine    bool   // written here: never dropped, never taken from others
+	seq     uint64 // newest change heard of
+	changed int64  // Unix milliseconds
+	rooms   map[RoomID]*roomCells
 
-	known   uint64 // every change up to here is held; known <= seq
-	settled int64  // newest closed tick with closedAt <= known
+	known  uint64 // every change up to here is held; known <= seq
+	closed int64  // newest tick that was closed at or before known
 }
 
 // roomCells are the cells of one room in one row. last spares deltas the look
@@ -61,8 +60,12 @@ type entry struct {
 }
 
 // Open makes the row of owner, to be written here, and gives it a first change,
-// so that others learn of it. Opening a row again only moves its time.
+// so that others learn of it. The row that was open before, of an earlier start
+// read back from disk, is written no more.
 func (r *Rows) Open(owner Incarnation, site string, now time.Time) {
+	for _, other := range r.rows {
+		other.mine = false
+	}
 	w := r.row(owner, site)
 	w.mine = true
 	w.bump(now)
@@ -86,11 +89,10 @@ func (r *Rows) Add(owner Incarnation, key Key, p, n uint64, now time.Time) {
 // also is a row's sign of life, and therefore due at least once per tick.
 func (r *Rows) Close(owner Incarnation, tick int64, now time.Time) {
 	w := r.written(owner)
-	if tick <= w.closed {
-		return
+	if tick > w.closed {
+		w.bump(now)
+		w.closed = tick
 	}
-	w.closedAt = w.bump(now)
-	w.closed, w.settled = tick, tick
 }
 
 // Header returns the header of a row and whether there is one.
@@ -99,7 +101,7 @@ func (r *Rows) Header(owner Incarnation) (Header, bool) {
 	if !ok {
 		return Header{}, false
 	}
-	return Header{w.site, w.seq, time.UnixMilli(w.changed), w.settled}, true
+	return Header{w.site, w.seq, time.UnixMilli(w.changed), w.closed}, true
 }
 
 // Owners yields the owners of all rows, in no order.
@@ -138,7 +140,7 @@ func (r *Rows) Clone() *Rows {
 func (r *Rows) Merge(o *Rows) {
 	for owner, from := range o.rows {
 		w := r.row(owner, from.site)
-		w.header(from.seq, from.changed, from.closed, from.closedAt)
+		w.header(from.seq, from.changed)
 		for room, rc := range from.rooms {
 			for s, e := range rc.cells {
 				w.put(Key{room, s.kind, s.tick}, e, larger)
@@ -147,37 +149,57 @@ func (r *Rows) Merge(o *Rows) {
 		// Both hold every change up to their own mark, so together they hold
 		// every change up to the higher one.
 		w.known = max(w.known, from.known)
-		w.settled = max(w.settled, from.settled)
-		w.settle()
+		w.closed = max(w.closed, from.closed)
 	}
 }
 
 // Expire forgets cells that are over by their key, and whole rows in which
 // nothing lives. A single cell that has only faded stays: its owner may come
-// back, and would not send it again.
+// back, and would not send it again. A row also stays while one of an earlier
+// start of its node does, which it keeps from being counted.
 //
 // Forgetting is safe without any record of what was forgotten: a late message
-// brings back the old header as well, and by that header the row is as dead as
+// brings back an old header as well, and by that header the row is as dead as
 // it was.
 func (r *Rows) Expire(now time.Time, ret Retention) {
+	oldest := make(map[NodeID]uint64) // boot of the oldest row that lives
 	for owner, w := range r.rows {
-		alive := w.mine || !now.After(time.UnixMilli(w.changed).Add(minFade))
-		for room, rc := range w.rooms {
-			for s, e := range rc.cells {
-				if ret.past(s.kind, s.tick, now) {
-					delete(rc.cells, s)
-				} else if e.Value() != 0 && !ret.faded(room, s.kind, w.changed, now) {
-					alive = true
-				}
-			}
-			if len(rc.cells) == 0 {
-				delete(w.rooms, room)
-			}
+		w.forget(now, ret)
+		if boot, ok := oldest[owner.Node]; w.lives(now, ret) && (!ok || owner.Boot < boot) {
+			oldest[owner.Node] = owner.Boot
 		}
-		if !alive {
+	}
+	for owner, w := range r.rows {
+		boot, ok := oldest[owner.Node]
+		if !w.mine && !w.lives(now, ret) && (!ok || owner.Boot < boot) {
 			delete(r.rows, owner)
 		}
 	}
+}
+
+func (w *row) forget(now time.Time, ret Retention) {
+	for room, rc := range w.rooms {
+		maps.DeleteFunc(rc.cells, func(s slot, _ entry) bool { return ret.past(s.kind, s.tick, now) })
+		if len(rc.cells) == 0 {
+			delete(w.rooms, room)
+		}
+	}
+}
+
+// lives reports whether a cell may still count, be it zero by now: forgetting a
+// zero would let a late message bring back what it was before.
+func (w *row) lives(now time.Time, ret Retention) bool {
+	if !now.After(time.UnixMilli(w.changed).Add(minFade)) {
+		return true
+	}
+	for room, rc := range w.rooms {
+		for s := range rc.cells {
+			if ret.counts(Key{room, s.kind, s.tick}, w.changed, now) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (r *Rows) row(owner Incarnation, site string) *row {
@@ -222,18 +244,9 @@ func (w *row) put(key Key, e entry, merge func(old, add entry) entry) {
 	rc.last = max(rc.last, e.seq)
 }
 
-func (w *row) header(seq uint64, changed, closed int64, closedAt uint64) {
+func (w *row) header(seq uint64, changed int64) {
 	w.seq = max(w.seq, seq)
 	w.changed = max(w.changed, changed)
-	w.closed = max(w.closed, closed)
-	w.closedAt = max(w.closedAt, closedAt)
-}
-
-// settle takes over the newest closed tick once nothing before it is missing.
-func (w *row) settle() {
-	if w.known >= w.closedAt {
-		w.settled = max(w.settled, w.closed)
-	}
 }
 
 func larger(a, b entry) entry {

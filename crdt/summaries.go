@@ -52,12 +52,11 @@ func Summarize(c Counts, bucket time.Duration) Summary {
 }
 
 func sortSpans(m map[int64]int64) []Span {
-	if len(m) == 0 {
-		return nil
-	}
-	spans := make([]Span, 0, len(m))
+	var spans []Span
 	for _, tick := range slices.Sorted(maps.Keys(m)) {
-		spans = append(spans, Span{tick, m[tick]})
+		if m[tick] != 0 {
+			spans = append(spans, Span{tick, m[tick]})
+		}
 	}
 	return spans
 }
@@ -110,14 +109,12 @@ type Summaries struct {
 }
 
 type siteSummary struct {
-	head     Version // newest heard of
-	changed  int64   // Unix milliseconds
-	closed   int64   // newest closed tick heard of
-	closedAt Version // the change that closed it
-	rooms    map[RoomID]register
+	head    Version // newest heard of
+	changed int64   // Unix milliseconds
+	rooms   map[RoomID]register
 
-	known   Version // every change of this stream up to Seq is held
-	settled int64   // newest closed tick with closedAt <= known
+	known  Version // every change of this stream up to Seq is held
+	closed int64   // newest tick that was closed at or before a known version
 }
 
 type register struct {
@@ -145,9 +142,7 @@ func (s *Summaries) TakeOver(site string, by Incarnation, now time.Time) {
 	for _, room := range slices.SortedFunc(maps.Keys(w.rooms), RoomID.Compare) {
 		w.publish(room, w.rooms[room].Summary, now)
 	}
-	if v := w.bump(now); w.closed > 0 {
-		w.closedAt, w.settled = v, w.closed
-	}
+	w.bump(now)
 }
 
 // Publish states the summary of one room and copies it. It panics unless by
@@ -161,11 +156,10 @@ func (s *Summaries) Publish(site string, by Incarnation, room RoomID, sum Summar
 // unless by leads the site.
 func (s *Summaries) Close(site string, by Incarnation, tick int64, now time.Time) {
 	w := s.led(site, by)
-	if tick <= w.closed {
-		return
+	if tick > w.closed {
+		w.bump(now)
+		w.closed = tick
 	}
-	w.closedAt = w.bump(now)
-	w.closed, w.settled = tick, tick
 }
 
 // Header returns what a site says about itself and whether it is known. Seq is
@@ -175,7 +169,7 @@ func (s *Summaries) Header(site string) (Header, bool) {
 	if !ok {
 		return Header{}, false
 	}
-	return Header{site, w.head.Seq, time.UnixMilli(w.changed), w.settled}, true
+	return Header{site, w.head.Seq, time.UnixMilli(w.changed), w.closed}, true
 }
 
 // Sites yields the names of all sites, in no order.
@@ -208,12 +202,7 @@ func (s *Summaries) Count(site string, room RoomID, now time.Time, ret Retention
 }
 
 func (w *siteSummary) count(room RoomID, g register, now time.Time, ret Retention) (c Counts) {
-	// What a former publisher said and the present one did not repeat lives by
-	// its own time: the present one never knew of it.
-	changed := w.changed
-	if g.version.compareStream(w.head) != 0 {
-		changed = g.at
-	}
+	changed := w.toldAt(g)
 	if !ret.faded(room, Active, changed, now) {
 		c.Active = g.Active
 	}
@@ -252,41 +241,53 @@ func (s *Summaries) Clone() *Summaries {
 func (s *Summaries) Merge(o *Summaries) {
 	for site, from := range o.sites {
 		w := s.site(site)
-		w.header(from.head, from.changed, from.closed, from.closedAt)
+		w.header(from.head, from.changed)
 		for room, g := range from.rooms {
 			w.put(room, g)
 		}
 		if from.known.Compare(w.known) > 0 {
 			w.known = from.known
 		}
-		w.settled = max(w.settled, from.settled)
-		w.settle()
+		w.closed = max(w.closed, from.closed)
 	}
 }
 
-// Expire forgets spans that are over, rooms of former publishers that have
-// faded, rooms that have been empty for as long as arrivals are kept, and sites
-// in which nothing lives.
+// Expire forgets spans that are over, rooms of former publishers and of whole
+// sites when nothing of them can count any more, and rooms that have been empty
+// for as long as arrivals are kept.
 func (s *Summaries) Expire(now time.Time, ret Retention) {
 	for site, w := range s.sites {
-		alive := !now.After(time.UnixMilli(w.changed).Add(minFade))
+		alive := len(w.rooms) == 0 // nothing to forget
 		for room, g := range w.rooms {
 			g.Summary = g.Unexpired(now, ret)
-			c := w.count(room, g, now, ret)
-			counts := c.Active != 0 || len(c.Waiting)+len(c.Seen)+len(c.Admitted) > 0
-			alive = alive || counts
-			former := g.version.compareStream(w.head) != 0
 			emptied := g.Empty() && now.After(time.UnixMilli(g.at).Add(ret.arrivals()))
-			if emptied || former && !counts {
+			over := now.After(time.UnixMilli(w.toldAt(g)).Add(ret.horizon(room)))
+			alive = alive || !over
+			if former := g.version.compareStream(w.head) != 0; emptied || former && over {
 				delete(w.rooms, room)
 				continue
 			}
 			w.rooms[room] = g
 		}
-		if !alive {
+		if now.After(time.UnixMilli(w.changed).Add(max(ret.arrivals(), minFade))) {
 			delete(s.sites, site)
+		} else if !alive {
+			// The head stays for a day: it keeps out what the dead publisher
+			// had replaced. Should it come back, it is asked for everything.
+			clear(w.rooms)
+			w.known = Version{}
 		}
 	}
+}
+
+// toldAt returns when a register was last known to be true. What a former
+// publisher said and the present one did not repeat lives by its own time: the
+// present one never knew of it.
+func (w *siteSummary) toldAt(g register) int64 {
+	if g.version.compareStream(w.head) != 0 {
+		return g.at
+	}
+	return w.changed
 }
 
 func (s *Summaries) site(name string) *siteSummary {
@@ -320,11 +321,16 @@ func (w *siteSummary) publish(room RoomID, sum Summary, now time.Time) {
 	w.rooms[room] = register{sum, v, now.UnixMilli()}
 }
 
-func (w *siteSummary) header(head Version, changed, closed int64, closedAt Version) {
-	w.head = newer(w.head, head)
-	w.changed = max(w.changed, changed)
-	w.closed = max(w.closed, closed)
-	w.closedAt = newer(w.closedAt, closedAt)
+// header takes over a newer head. The time of change belongs to the publisher:
+// one that others have ceased to believe must not keep its successor alive.
+func (w *siteSummary) header(head Version, changed int64) {
+	switch stream := head.compareStream(w.head); {
+	case stream > 0:
+		w.head, w.changed = head, changed
+	case stream == 0:
+		w.head.Seq = max(w.head.Seq, head.Seq)
+		w.changed = max(w.changed, changed)
+	}
 }
 
 func (w *siteSummary) put(room RoomID, g register) {
@@ -332,17 +338,4 @@ func (w *siteSummary) put(room RoomID, g register) {
 		g.Summary = g.clone()
 		w.rooms[room] = g
 	}
-}
-
-func (w *siteSummary) settle() {
-	if w.known.Compare(w.closedAt) >= 0 {
-		w.settled = max(w.settled, w.closed)
-	}
-}
-
-func newer(a, b Version) Version {
-	if a.Compare(b) >= 0 {
-		return a
-	}
-	return b
 }

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	minRoomSummary  = idSize + 7
-	minSummaryPiece = idSize + 9
+	minRoomSummary  = idSize + 6
+	minSummaryPiece = idSize + 8
 	minSiteMark     = idSize + 4
 	minSpan         = 2
 )
@@ -85,7 +85,6 @@ func (p SummaryPiece) encode(w *writer) {
 	w.uint(p.To - p.From)
 	w.uint(uint64(p.Changed))
 	w.uint(uint64(p.Closed))
-	w.uint(p.ClosedAt)
 	w.array(len(p.Rooms))
 	for _, rs := range p.Rooms {
 		rs.encode(w, p)
@@ -95,7 +94,7 @@ func (p SummaryPiece) encode(w *writer) {
 // headSize bounds the encoding of the fields before the rooms.
 func (p SummaryPiece) headSize(w *siteSummary) int {
 	return bytesSize(len(p.Site)) + versionSize + uintSize(w.known.Seq) +
-		uintSize(uint64(p.Changed)) + uintSize(uint64(w.closed)) + uintSize(w.closedAt.Seq) + arraySize
+		uintSize(uint64(p.Changed)) + uintSize(uint64(w.closed)) + arraySize
 }
 
 func decodeSummaryPiece(r *reader) (p SummaryPiece) {
@@ -105,7 +104,6 @@ func decodeSummaryPiece(r *reader) (p SummaryPiece) {
 	p.From = p.To - r.uint(p.To)
 	p.Changed = int64(r.uint(maxTime))
 	p.Closed = int64(r.uint(maxTick))
-	p.ClosedAt = r.uint(maxCount)
 	if n := r.array(minRoomSummary); n > 0 {
 		p.Rooms = make([]RoomSummary, n)
 	}
@@ -133,7 +131,7 @@ func (rs RoomSummary) encode(w *writer, p SummaryPiece) {
 }
 
 func (rs RoomSummary) size(changed int64) int {
-	return idSize + 1 + versionSize + intSize(changed-rs.At) + intSize(rs.Active) +
+	return idSize + 9 + versionSize + intSize(changed-rs.At) + intSize(rs.Active) +
 		spansSize(rs.Waiting, tickBase(Waiting, changed)) +
 		spansSize(rs.Seen, tickBase(Seen, changed)) +
 		spansSize(rs.Admitted, tickBase(Admitted, changed))
@@ -208,9 +206,7 @@ func (s *Summaries) AppendBinary(dst []byte) ([]byte, error) {
 		}
 		slices.SortFunc(p.Rooms, compareRoomSummaries)
 		p.encode(w)
-		w.version(sum.closedAt)
 		w.version(sum.known)
-		w.uint(uint64(sum.settled))
 	}
 	return w.result()
 }
@@ -228,9 +224,7 @@ func DecodeSummaries(data []byte, limit int) (*Summaries, error) {
 		for _, rs := range p.Rooms {
 			w.put(rs.Room, register{rs.Summary, rs.Version, rs.At})
 		}
-		w.closedAt = r.version()
 		w.known = r.version()
-		w.settled = int64(r.uint(maxTick))
 		s.sites[p.Site] = w
 	}
 	if err := r.end(); err != nil {

@@ -24,9 +24,8 @@ type SummaryPiece struct {
 	Epoch     uint64
 	Publisher Incarnation
 	From, To  uint64
-	Changed   int64  // Unix milliseconds
-	Closed    int64  // newest closed tick, 0 in a piece that ends before ClosedAt
-	ClosedAt  uint64 // the change that closed it
+	Changed   int64 // Unix milliseconds
+	Closed    int64 // newest closed tick; 0 if something was left out
 	Rooms     []RoomSummary
 }
 
@@ -58,8 +57,8 @@ func (s *Summaries) Delta(have SummaryDigest, limit int) SummaryDelta {
 	var d SummaryDelta
 	for _, site := range slices.Sorted(maps.Keys(s.sites)) {
 		w := s.sites[site]
-		if w.known.Compare(have[site]) <= 0 {
-			continue
+		if w.known.Compare(have[site]) <= 0 || w.known.compareStream(w.head) != 0 {
+			continue // nothing new, or nothing but what a former publisher said
 		}
 		if p := w.piece(site, have[site], b); p.To > p.From {
 			d.Pieces = append(d.Pieces, p)
@@ -84,10 +83,8 @@ func (w *siteSummary) piece(site string, have Version, b *budget) SummaryPiece {
 		}
 		p.Rooms = append(p.Rooms, rs)
 		p.To = rs.Version.Seq
-		p.setClosed(w)
 	}
-	p.To = w.known.Seq
-	p.setClosed(w)
+	p.To, p.Closed = w.known.Seq, w.closed
 	if from > 0 {
 		return p
 	}
@@ -99,13 +96,6 @@ func (w *siteSummary) piece(site string, have Version, b *budget) SummaryPiece {
 		}
 	}
 	return p
-}
-
-func (p *SummaryPiece) setClosed(w *siteSummary) {
-	at := w.closedAt
-	if w.closed > 0 && at.compareStream(w.known) == 0 && p.To >= at.Seq {
-		p.Closed, p.ClosedAt = w.closed, at.Seq
-	}
 }
 
 // since lists the rooms of the known stream that changed in (from, known], and
@@ -138,30 +128,26 @@ func (s *Summaries) Apply(p SummaryPiece, now time.Time) (gap bool, err error) {
 		return false, err
 	}
 	w := s.site(p.Site)
-	var closedAt Version
-	if p.ClosedAt > 0 {
-		closedAt = p.stream(p.ClosedAt)
-	}
-	w.header(p.stream(p.To), p.Changed, p.Closed, closedAt)
+	w.header(p.stream(p.To), p.Changed)
 	for _, rs := range p.Rooms {
 		w.put(rs.Room, register{rs.Summary, rs.Version, rs.At})
 	}
-	switch stream := p.stream(0).compareStream(w.known); {
-	case stream == 0:
-		w.known.Seq, gap = advance(w.known.Seq, p.From, p.To)
-	case stream > 0 && p.From == 0:
-		w.known = p.stream(p.To)
-	case stream > 0:
-		gap = true
+	stream := p.stream(0).compareStream(w.known)
+	if stream > 0 && p.From == 0 {
+		w.known, stream = p.stream(0), 0 // a publisher begins with all it has
 	}
-	w.settle()
-	return gap, nil
+	if stream == 0 {
+		w.known.Seq, gap = advance(w.known.Seq, p.From, p.To)
+		if !gap {
+			w.closed = max(w.closed, p.Closed)
+		}
+	}
+	return gap || stream > 0, nil
 }
 
 func (p SummaryPiece) check(now time.Time) error {
-	if p.From > p.To || p.To > maxCount || p.ClosedAt > p.To || p.Epoch > maxTime {
-		return fmt.Errorf("site %s: epoch %d, changes %d to %d, closed at %d: %w",
-			p.Site, p.Epoch, p.From, p.To, p.ClosedAt, ErrHostile)
+	if p.From > p.To || p.To > maxCount || p.Epoch > maxTime {
+		return fmt.Errorf("site %s: epoch %d, changes %d to %d: %w", p.Site, p.Epoch, p.From, p.To, ErrHostile)
 	}
 	if at := time.UnixMilli(p.Changed); at.After(now.Add(maxAhead)) {
 		return fmt.Errorf("site %s: changed at %s, which is to come: %w", p.Site, at.UTC(), ErrHostile)
@@ -242,5 +228,4 @@ func (p *SummaryPiece) absorb(o SummaryPiece) {
 	p.To = max(p.To, o.To)
 	p.Changed = max(p.Changed, o.Changed)
 	p.Closed = max(p.Closed, o.Closed)
-	p.ClosedAt = max(p.ClosedAt, o.ClosedAt)
 }

@@ -1,0 +1,187 @@
+package crdt
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+var guardNow = time.Unix(1_800_000_000, 0)
+
+func TestRowGuards(t *testing.T) {
+	owner := Incarnation{testNode(0), 1}
+	honest := func() RowPiece {
+		return RowPiece{Owner: owner, Site: "s", From: 0, To: 5, Changed: guardNow.UnixMilli(), Closed: TickOf(guardNow) - 1,
+			Rooms: []RoomChanges{{testRoom(0), []CellChange{{Seen, TickOf(guardNow), 3, Cell{4, 0}}}}}}
+	}
+	for name, spoil := range map[string]func(*RowPiece){
+		"backwards":      func(p *RowPiece) { p.From = 9 },
+		"seq beyond":     func(p *RowPiece) { p.Rooms[0].Cells[0].Seq = 6 },
+		"seq before":     func(p *RowPiece) { p.Rooms[0].Cells[0].Seq = 0 },
+		"future tick":    func(p *RowPiece) { p.Rooms[0].Cells[0].Tick += 3 },
+		"future arrival": func(p *RowPiece) { p.Rooms[0].Cells[0] = CellChange{Waiting, guardNow.Unix() + 13, 3, Cell{1, 0}} },
+		"future change":  func(p *RowPiece) { p.Changed += 13_000 },
+		"future close":   func(p *RowPiece) { p.Closed += 4 },
+		"huge P":         func(p *RowPiece) { p.Rooms[0].Cells[0].P = 1<<62 + 1 },
+		"huge N":         func(p *RowPiece) { p.Rooms[0].Cells[0].N = 1<<62 + 1 },
+		"no kind":        func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = 0 },
+		"unknown kind":   func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = Admitted + 1 },
+		"active by tick": func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = Active },
+	} {
+		p, rows := honest(), new(Rows)
+		spoil(&p)
+		if _, err := rows.Apply(p, guardNow); !errors.Is(err, ErrHostile) {
+			t.Errorf("%s: got %v, want ErrHostile", name, err)
+		}
+		if len(rows.rows) != 0 {
+			t.Errorf("%s: a refused piece left something behind", name)
+		}
+	}
+	if _, err := new(Rows).Apply(honest(), guardNow); err != nil {
+		t.Errorf("honest piece: %v", err)
+	}
+}
+
+func TestSummaryGuards(t *testing.T) {
+	by := Incarnation{testNode(0), 1}
+	honest := func() SummaryPiece {
+		return SummaryPiece{Site: "s", Epoch: 7, Publisher: by, To: 5, Changed: guardNow.UnixMilli(),
+			Rooms: []RoomSummary{{testRoom(0), Version{7, by, 3}, guardNow.UnixMilli(),
+				Summary{Seen: []Span{{TickOf(guardNow) - 1, 2}, {TickOf(guardNow), 2}}}}}}
+	}
+	for name, spoil := range map[string]func(*SummaryPiece){
+		"backwards":      func(p *SummaryPiece) { p.From = 9 },
+		"beyond":         func(p *SummaryPiece) { p.Rooms[0].Version.Seq = 6 },
+		"later epoch":    func(p *SummaryPiece) { p.Rooms[0].Version.Epoch = 8 },
+		"endless epoch":  func(p *SummaryPiece) { p.Epoch = 1 << 60 },
+		"former, midway": func(p *SummaryPiece) { p.From, p.Rooms[0].Version.Epoch = 1, 6 },
+		"future tick":    func(p *SummaryPiece) { p.Rooms[0].Seen[1].Tick += 3 },
+		"unordered":      func(p *SummaryPiece) { p.Rooms[0].Seen[1].Tick -= 1 },
+		"huge":           func(p *SummaryPiece) { p.Rooms[0].Seen[1].N = 1<<62 + 1 },
+		"huge active":    func(p *SummaryPiece) { p.Rooms[0].Active = -1<<62 - 1 },
+		"future":         func(p *SummaryPiece) { p.Rooms[0].At += 13_000 },
+		"future change":  func(p *SummaryPiece) { p.Changed += 13_000 },
+		"future close":   func(p *SummaryPiece) { p.Closed = TickOf(guardNow) + 3 },
+	} {
+		p, sums := honest(), new(Summaries)
+		spoil(&p)
+		if _, err := sums.Apply(p, guardNow); !errors.Is(err, ErrHostile) {
+			t.Errorf("%s: got %v, want ErrHostile", name, err)
+		}
+		if len(sums.sites) != 0 {
+			t.Errorf("%s: a refused piece left something behind", name)
+		}
+	}
+	if _, err := new(Summaries).Apply(honest(), guardNow); err != nil {
+		t.Errorf("honest piece: %v", err)
+	}
+}
+
+func TestClockRefusesRunawayStamps(t *testing.T) {
+	var a, b Clock
+	m := new(LWW)
+	far := a.Now(guardNow.Add(501*time.Millisecond), testNode(0))
+	if err := m.Set("k", []byte("v"), far); err != nil {
+		t.Fatal(err)
+	}
+	other := new(LWW)
+	for _, p := range m.Delta(nil, 0).Pieces {
+		if _, err := other.Apply(p, &b, guardNow); !errors.Is(err, ErrHostile) {
+			t.Errorf("501 ms ahead: got %v, want ErrHostile", err)
+		}
+		if _, _, ok := other.Get("k"); ok || b.Refused() != 1 {
+			t.Errorf("refused write is there: %v, refusals %d", ok, b.Refused())
+		}
+		if _, err := other.Apply(p, &b, guardNow.Add(time.Millisecond)); err != nil {
+			t.Errorf("500 ms ahead: %v", err)
+		}
+	}
+	if next := b.Now(guardNow, testNode(1)); next.Compare(far) <= 0 {
+		t.Errorf("a write after %v got %v", far, next)
+	}
+}
+
+func TestClockNeverRepeats(t *testing.T) {
+	var c Clock
+	last := Stamp{}
+	for i := range 200_000 {
+		at := guardNow.Add(-time.Duration(i) * time.Microsecond) // a clock that goes back
+		next := c.Now(at, testNode(0))
+		if next.Compare(last) <= 0 {
+			t.Fatalf("%v after %v", next, last)
+		}
+		last = next
+	}
+}
+
+func TestCompareAndSet(t *testing.T) {
+	var c Clock
+	m := new(LWW)
+	first := c.Now(guardNow, testNode(0))
+	if err := m.CompareAndSet("k", []byte("1"), Stamp{}, first); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.CompareAndSet("k", []byte("2"), Stamp{}, c.Now(guardNow, testNode(0))); !errors.Is(err, ErrConflict) {
+		t.Errorf("a second creation: got %v, want ErrConflict", err)
+	}
+	if err := m.CompareAndSet("k", nil, first, c.Now(guardNow, testNode(0))); err != nil {
+		t.Errorf("deletion: %v", err)
+	}
+	if _, at, ok := m.Get("k"); ok || at.IsZero() {
+		t.Errorf("after a deletion: there %v, stamp %v", ok, at)
+	}
+}
+
+func TestLowerBootIsSuperseded(t *testing.T) {
+	rows, node := new(Rows), testNode(0)
+	old, young := Incarnation{node, 1}, Incarnation{node, 2}
+	rows.Open(old, "s", guardNow)
+	rows.Add(old, Key{Room: testRoom(0), Kind: Active}, 5, 1, guardNow)
+	rows.Add(old, Key{testRoom(0), Seen, TickOf(guardNow)}, 7, 0, guardNow)
+	if _, active, ok := rows.LastActive(node, 2, testRoom(0)); !ok || active != 4 {
+		t.Errorf("last active: got %d, %v, want 4", active, ok)
+	}
+	rows.Open(young, "s", guardNow)
+	c := rows.CountSite("s", testRoom(0), guardNow, Retention{})
+	if c.Active != 0 || c.Seen[TickOf(guardNow)] != 7 {
+		t.Errorf("after a restart: got active %d, seen %v, want 0 and 7", c.Active, c.Seen)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("writing the row of an earlier start did not panic")
+		}
+	}()
+	rows.Add(old, Key{Room: testRoom(0), Kind: Active}, 1, 0, guardNow)
+}
+
+func TestFading(t *testing.T) {
+	ret := Retention{Room: func(RoomID) Fading { return Fading{Session: time.Minute, Refresh: 20 * time.Second} }}
+	owner := Incarnation{testNode(0), 1}
+	src := new(Rows)
+	src.Open(owner, "s", guardNow)
+	src.Add(owner, Key{Room: testRoom(0), Kind: Active}, 5, 0, guardNow)
+	src.Add(owner, Key{testRoom(0), Waiting, guardNow.Unix()}, 3, 0, guardNow)
+	src.Add(owner, Key{testRoom(0), Seen, TickOf(guardNow)}, 7, 0, guardNow)
+	rows := new(Rows)
+	rows.Merge(src)
+	for _, step := range []struct {
+		after                 time.Duration
+		active, waiting, seen int64
+		rows                  int
+	}{
+		{0, 5, 3, 7, 1},
+		{50 * time.Second, 5, 3, 7, 1},
+		{50*time.Second + time.Millisecond, 5, 0, 7, 1},
+		{60*time.Second + leaseGuard, 5, 0, 7, 1},
+		{60*time.Second + leaseGuard + time.Millisecond, 0, 0, 7, 1},
+		{10*time.Minute + TickSpan, 0, 0, 7, 1},
+		{10*time.Minute + TickSpan + time.Millisecond, 0, 0, 0, 0},
+	} {
+		now := guardNow.Add(step.after)
+		rows.Expire(now, ret)
+		c := rows.CountSite("s", testRoom(0), now, ret)
+		if c.Active != step.active || c.Waiting[guardNow.Unix()] != step.waiting || c.Seen[TickOf(guardNow)] != step.seen || len(rows.rows) != step.rows {
+			t.Errorf("after %v: got %+v in %d rows, want %+v", step.after, c, len(rows.rows), step)
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package crdt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+func testNode(i int) NodeID { return NodeID{byte(i + 1), 'n'} }
+func testRoom(i int) RoomID { return RoomID{byte(i + 1), 'r'} }
+
+// must is for encodings made by the test itself.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// rowReplica is a node that writes its own row and may start again.
+type rowReplica struct {
+	*Rows
+	me Incarnation
+}
+
+func newRowReplicas(n int) []replica {
+	if n == 0 {
+		return []replica{&rowReplica{new(Rows), Incarnation{testNode(9), 1}}}
+	}
+	var out []replica
+	for i := range n {
+		r := &rowReplica{new(Rows), Incarnation{testNode(i), 1}}
+		r.Open(r.me, "site", time.Unix(1_800_000_000, 0))
+		out = append(out, r)
+	}
+	return out
+}
+
+func (r *rowReplica) clone() replica  { return &rowReplica{r.Clone(), r.me} }
+func (r *rowReplica) merge(o replica) { r.Merge(o.(*rowReplica).Rows) }
+func (r *rowReplica) digest() []byte  { return must(r.Digest().AppendBinary(nil)) }
+
+func (r *rowReplica) write(w write, now time.Time) {
+	switch {
+	case w.special == 0:
+		r.me.Boot++
+		r.Open(r.me, "site", now)
+		return
+	case !r.opened():
+		return // a merged copy: nobody's node
+	case w.special == 1:
+		r.Close(r.me, TickOf(now)-int64(w.back), now)
+		return
+	}
+	key := Key{testRoom(w.room), Kind(w.kind + 1), 0}
+	switch key.Kind {
+	case Waiting:
+		key.Tick = now.Unix() - int64(w.back)
+	case Seen, Admitted:
+		key.Tick = TickOf(now) - int64(w.back)
+	}
+	r.Add(r.me, key, uint64(w.amount), uint64(w.special%3), now)
+}
+
+func (r *rowReplica) opened() bool {
+	w, ok := r.rows[r.me]
+	return ok && w.mine
+}
+
+func (r *rowReplica) delta(have []byte, limit int) []byte {
+	return must(r.Delta(must(DecodeRowDigest(have)), limit).AppendBinary(nil))
+}
+
+func (r *rowReplica) join(a, b []byte) []byte {
+	return must(must(DecodeRowDelta(a)).Join(must(DecodeRowDelta(b))).AppendBinary(nil))
+}
+
+func (r *rowReplica) apply(delta []byte, now time.Time) error {
+	for _, p := range must(DecodeRowDelta(delta)).Pieces {
+		if _, err := r.Apply(p, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rowReplica) recode() replica {
+	return &rowReplica{must(DecodeRows(must(r.AppendBinary(nil)), MaxState)), r.me}
+}
+
+func (r *rowReplica) expire(now time.Time)         { r.Expire(now, lawRetention) }
+func (r *rowReplica) current(now time.Time) string { return r.visible(now) }
+
+func (r *rowReplica) held() string { return r.dump(func(*row, entry) bool { return true }, false) }
+
+func (r *rowReplica) promised() string {
+	return r.dump(func(w *row, e entry) bool { return e.seq <= w.known }, true)
+}
+
+func (r *rowReplica) dump(keep func(*row, entry) bool, knowledge bool) string {
+	var lines []string
+	for owner, w := range r.rows {
+		if knowledge {
+			lines = append(lines, fmt.Sprint(owner, " known ", w.known, " closed ", w.closed))
+		} else {
+			lines = append(lines, fmt.Sprint(owner, w.site, w.seq, w.changed))
+		}
+		for room, rc := range w.rooms {
+			for s, e := range rc.cells {
+				if keep(w, e) {
+					lines = append(lines, fmt.Sprint(owner, room, s, e))
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func (r *rowReplica) visible(now time.Time) string {
+	var lines []string
+	for i := range 4 {
+		for owner := range r.rows {
+			if c := r.Count(owner, testRoom(i), now, lawRetention); !blankCounts(c) {
+				lines = append(lines, fmt.Sprint(owner, i, c))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func blankCounts(c Counts) bool {
+	return c.Active == 0 && len(c.Waiting)+len(c.Seen)+len(c.Admitted) == 0
+}
+
+// summaryReplica publishes for its site whenever it thinks it should: the first
+// two share a site and know nothing of each other's plans.
+type summaryReplica struct {
+	*Summaries
+	me   Incarnation
+	site string
+}
+
+func newSummaryReplicas(n int) []replica {
+	out := []replica{}
+	for i := range max(n, 1) {
+		out = append(out, &summaryReplica{new(Summaries), Incarnation{testNode(i), 1}, []string{"east", "east", "west"}[i]})
+	}
+	return out
+}
+
+func (r *summaryReplica) clone() replica  { return &summaryReplica{r.Clone(), r.me, r.site} }
+func (r *summaryReplica) merge(o replica) { r.Merge(o.(*summaryReplica).Summaries) }
+func (r *summaryReplica) digest() []byte  { return must(r.Digest().AppendBinary(nil)) }
+
+func (r *summaryReplica) write(w write, now time.Time) {
+	leads := r.Leads(r.site, r.me)
+	switch {
+	case !leads && w.special > 3:
+		return
+	case !leads:
+		r.TakeOver(r.site, r.me, now)
+		return
+	case w.special == 1:
+		r.Close(r.site, r.me, TickOf(now)-int64(w.back), now)
+		return
+	}
+	tick := TickOf(now) - int64(w.back)
+	r.Publish(r.site, r.me, testRoom(w.room), Summarize(Counts{
+		Active:  int64(w.amount),
+		Waiting: map[int64]int64{now.Unix() - int64(w.back): int64(w.kind)},
+		Seen:    map[int64]int64{tick: int64(w.amount), tick - 1: int64(w.special)},
+	}, time.Second), now)
+}
+
+func (r *summaryReplica) delta(have []byte, limit int) []byte {
+	return must(r.Delta(must(DecodeSummaryDigest(have)), limit).AppendBinary(nil))
+}
+
+func (r *summaryReplica) join(a, b []byte) []byte {
+	return must(must(DecodeSummaryDelta(a)).Join(must(DecodeSummaryDelta(b))).AppendBinary(nil))
+}
+
+func (r *summaryReplica) apply(delta []byte, now time.Time) error {
+	for _, p := range must(DecodeSummaryDelta(delta)).Pieces {
+		if _, err := r.Apply(p, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *summaryReplica) recode() replica {
+	return &summaryReplica{must(DecodeSummaries(must(r.AppendBinary(nil)), MaxState)), r.me, r.site}
+}
+
+func (r *summaryReplica) expire(now time.Time) { r.Expire(now, lawRetention) }
+
+func (r *summaryReplica) held() string {
+	return r.dump(func(*siteSummary, register) bool { return true }, false)
+}
+
+func (r *summaryReplica) promised() string {
+	return r.dump(func(w *siteSummary, g register) bool {
+		return g.version.compareStream(w.known) == 0 && g.version.Seq <= w.known.Seq
+	}, true)
+}
+
+func (r *summaryReplica) dump(keep func(*siteSummary, register) bool, knowledge bool) string {
+	var lines []string
+	for site, w := range r.sites {
+		if knowledge {
+			// What a former publisher closed is remembered by who heard it,
+			// and not passed on once another has taken over.
+			lines = append(lines, fmt.Sprint(site, " known ", w.known))
+		} else {
+			lines = append(lines, fmt.Sprint(site, w.head, w.changed))
+		}
+		for room, g := range w.rooms {
+			if keep(w, g) {
+				lines = append(lines, fmt.Sprint(site, room, g))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func (r *summaryReplica) visible(now time.Time) string {
+	return r.shown(now, func(*siteSummary, register) bool { return true })
+}
+
+// current leaves out what a publisher left behind that the next one never heard
+// of: it is not passed on, and fades where it is.
+func (r *summaryReplica) current(now time.Time) string {
+	return r.shown(now, func(w *siteSummary, g register) bool { return g.version.compareStream(w.head) == 0 })
+}
+
+func (r *summaryReplica) shown(now time.Time, keep func(*siteSummary, register) bool) string {
+	var lines []string
+	for i := range 4 {
+		for site, w := range r.sites {
+			if !keep(w, w.rooms[testRoom(i)]) {
+				continue
+			}
+			if c := r.Count(site, testRoom(i), now, lawRetention); !blankCounts(c) {
+				lines = append(lines, fmt.Sprint(site, i, c))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// lwwReplica writes under its own name with its own clock.
+type lwwReplica struct {
+	*LWW
+	clock Clock
+	me    NodeID
+}
+
+func newLWWReplicas(n int) []replica {
+	var out []replica
+	for i := range max(n, 1) {
+		out = append(out, &lwwReplica{LWW: new(LWW), me: testNode(i)})
+	}
+	return out
+}
+
+func (r *lwwReplica) clone() replica               { return &lwwReplica{r.Clone(), r.clock, r.me} }
+func (r *lwwReplica) merge(o replica)              { r.Merge(o.(*lwwReplica).LWW) }
+func (r *lwwReplica) digest() []byte               { return must(r.Digest().AppendBinary(nil)) }
+func (r *lwwReplica) expire(time.Time)             {}
+func (r *lwwReplica) current(now time.Time) string { return r.visible(now) }
+
+func (r *lwwReplica) visible(time.Time) string {
+	var lines []string
+	for key := range r.Keys() {
+		value, at, _ := r.Get(key)
+		lines = append(lines, fmt.Sprint(key, value, at))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func (r *lwwReplica) write(w write, now time.Time) {
+	var value []byte
+	if w.special > 1 {
+		value = []byte(strings.Repeat("v", w.amount*20))
+	}
+	key := fmt.Sprint("key", w.room)
+	_, was, _ := r.Get(key)
+	at := r.clock.Now(now, r.me)
+	if err := r.CompareAndSet(key, value, was, at); err != nil {
+		panic(err)
+	}
+}
+
+func (r *lwwReplica) delta(have []byte, limit int) []byte {
+	return must(r.Delta(must(DecodeLWWDigest(have)), limit).AppendBinary(nil))
+}
+
+func (r *lwwReplica) join(a, b []byte) []byte {
+	return must(must(DecodeLWWDelta(a)).Join(must(DecodeLWWDelta(b))).AppendBinary(nil))
+}
+
+func (r *lwwReplica) apply(delta []byte, now time.Time) error {
+	for _, p := range must(DecodeLWWDelta(delta)).Pieces {
+		if _, err := r.Apply(p, &r.clock, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *lwwReplica) recode() replica {
+	return &lwwReplica{must(DecodeLWW(must(r.AppendBinary(nil)), MaxState)), r.clock, r.me}
+}
+
+func (r *lwwReplica) held() string {
+	var lines []string
+	for key, e := range r.entries {
+		lines = append(lines, fmt.Sprint(key, e.stamp, e.value == nil, string(e.value)))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func (r *lwwReplica) promised() string {
+	var lines []string
+	for _, writer := range slices.SortedFunc(maps.Keys(r.known), NodeID.Compare) {
+		lines = append(lines, fmt.Sprint(writer, " known ", r.known[writer]))
+		for key, e := range r.entries {
+			if e.stamp.Node == writer && e.stamp.packed() <= r.known[writer] {
+				lines = append(lines, fmt.Sprint(writer, key, e.stamp, e.value == nil, string(e.value)))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
