@@ -146,7 +146,7 @@ func (c Config) withDefaults() (Config, []endpoint, error) {
 		c.Conns = 1024
 	}
 	for c.Seed == 0 {
-		c.Seed = rand.Uint64()
+		c.Seed = uint64(rand.Uint32()) // short enough to be typed, and for any JSON reader
 	}
 	if len(c.Crowd.Paths) == 0 {
 		c.Crowd.Paths = []string{targets[0].path}
