@@ -59,9 +59,6 @@ type Limits struct {
 	// OriginConns is how many requests are with the origin at once; more wait
 	// for Timeouts.OriginWait. Default 1024.
 	OriginConns int
-	// OriginIdle is how many unused connections to the origin are kept.
-	// Default 256.
-	OriginIdle int
 	// Upgrades is how many upgraded connections (WebSocket) are open at once;
 	// more are answered with 503. Each uses one connection to the origin beyond
 	// OriginConns. Default 16384.
@@ -149,7 +146,6 @@ func (l *Limits) complete() error {
 	return errors.Join(
 		fill("limit conns", &l.Conns, 32768),
 		fill("limit origin conns", &l.OriginConns, 1024),
-		fill("limit origin idle", &l.OriginIdle, 256),
 		fill("limit upgrades", &l.Upgrades, 16384),
 	)
 }

@@ -1,25 +1,142 @@
 package httpfront
 
-import "context"
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
 
 // Front is the public side: it serves HTTP/1.1 on one listener, in front of one
 // origin.
 type Front struct {
 	cfg    Config
 	origin target
+	up     *upstream
+	page   *page
+
+	draining atomic.Bool
 }
 
 // New checks cfg and returns a Front that Run will serve. It opens nothing.
 func New(cfg Config) (*Front, error) {
-	t, err := cfg.complete()
+	origin, err := cfg.complete()
 	if err != nil {
 		return nil, err
 	}
-	return &Front{cfg: cfg, origin: t}, nil
+	page, err := newPage(pageSource)
+	if err != nil {
+		return nil, fmt.Errorf("http front: waiting page: %w", err)
+	}
+	f := &Front{cfg: cfg, origin: origin, page: page}
+	f.up = newUpstream(origin, &f.cfg)
+	return f, nil
 }
 
-// Run serves until ctx ends.
+// Run serves until ctx ends. Then it takes no more connections, lets requests
+// under way end for up to Timeouts.Drain, closes what is left and returns nil.
+// It returns an error if it could not serve. It is to be called once.
 func (f *Front) Run(ctx context.Context) error {
-	<-ctx.Done()
+	ln := f.cfg.Listener
+	if ln == nil {
+		var lc net.ListenConfig
+		var err error
+		if ln, err = lc.Listen(ctx, "tcp", f.cfg.Listen); err != nil {
+			return fmt.Errorf("http front: %w", err)
+		}
+	}
+	edge := newEdgeListener(ln, f.cfg.Timeouts.Write)
+	ln = edge
+	if f.cfg.TLS != nil {
+		c := f.cfg.TLS.Clone()
+		c.NextProtos = []string{"http/1.1"}
+		ln = tls.NewListener(edge, c)
+	}
+	srv := f.server()
+
+	served := make(chan error, 1)
+	reaping, stopReaping := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() { f.up.reap(reaping) })
+	wg.Go(func() { served <- srv.Serve(ln) })
+
+	var err error
+	select {
+	case <-ctx.Done():
+		f.drain(srv, edge)
+		err = <-served
+	case err = <-served:
+		f.drain(srv, edge)
+	}
+	stopReaping()
+	f.up.close()
+	edge.open.Wait()
+	wg.Wait()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("http front: %w", err)
+	}
 	return nil
+}
+
+// drain lets requests end, and then ends them.
+func (f *Front) drain(srv *fasthttp.Server, edge *edgeListener) {
+	f.draining.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeouts.Drain)
+	defer cancel()
+	if err := srv.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+		f.cfg.Logger.Warn("requests did not end in time", "error", err)
+	}
+	// Upgraded connections are no requests any more, and go on until here.
+	if n := edge.closeAll(); n > 0 {
+		f.cfg.Logger.Info("closed connections", "count", n)
+	}
+}
+
+func (f *Front) server() *fasthttp.Server {
+	t := &f.cfg.Timeouts
+	return &fasthttp.Server{
+		Handler:       f.handle,
+		ExpectHandler: f.handleExpect,
+		ErrorHandler:  f.handleError,
+		Logger:        quietLogger{f.cfg.Logger},
+
+		Concurrency:    f.cfg.Limits.Conns,
+		ReadBufferSize: bufferSize, // and so the longest head
+		ReadTimeout:    t.Head,
+		WriteTimeout:   t.Write,
+		IdleTimeout:    t.Idle,
+
+		// A goroutine that clears up wakes this often, and only then sees that
+		// the server has stopped.
+		MaxIdleWorkerDuration: time.Second,
+
+		StreamRequestBody:            true,
+		DisablePreParseMultipartForm: true,
+		ReduceMemoryUsage:            true,
+		CloseOnShutdown:              true,
+		SecureErrorLogMessage:        true,
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		// The default date comes from a goroutine that never ends, and would
+		// replace the origin's.
+		NoDefaultDate: true,
+	}
+}
+
+// quietLogger takes what the server says about single connections, which is
+// about clients and not about us.
+type quietLogger struct{ log *slog.Logger }
+
+// Printf logs a message of the server.
+func (l quietLogger) Printf(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("client connection", "message", fmt.Sprintf(format, args...))
+	}
 }

@@ -1,0 +1,60 @@
+package httpfront
+
+import "bytes"
+
+// prefersJSON reports whether a client that sent this Accept list is a program
+// that reads JSON, and not a browser that shows pages.
+//
+// JSON must be named; a wildcard is not enough, because every browser sends
+// one. If pages are named too, JSON must have the greater weight, and if they
+// are only covered by a wildcard, one that is not smaller: scripts commonly
+// send "application/json, */*".
+func prefersJSON(accept []byte) bool {
+	if string(accept) == "application/json" {
+		return true
+	}
+	json, html, wild := -1, -1, -1
+	for e := range elements(accept) {
+		kind, params, _ := bytes.Cut(e, []byte(";"))
+		kind = bytes.TrimRight(kind, " \t")
+		switch {
+		case equalFold(kind, "application/json"):
+			json = max(json, weight(params))
+		case equalFold(kind, "text/html"), equalFold(kind, "application/xhtml+xml"):
+			html = max(html, weight(params))
+		case equalFold(kind, "*/*"), equalFold(kind, "text/*"):
+			wild = max(wild, weight(params))
+		}
+	}
+	if html >= 0 {
+		return json > html
+	}
+	return json > 0 && json >= wild
+}
+
+// weight returns the q parameter in thousandths, 1000 if there is none and 0 if
+// it is not in order.
+func weight(params []byte) int {
+	for p := range bytes.SplitSeq(params, []byte(";")) {
+		name, value, ok := bytes.Cut(bytes.Trim(p, " \t"), []byte("="))
+		if !ok || !equalFold(name, "q") {
+			continue
+		}
+		if len(value) == 0 || len(value) > 5 || value[0] != '0' && value[0] != '1' {
+			return 0
+		}
+		w, scale := int(value[0]-'0')*1000, 100
+		for i, c := range value[1:] {
+			if i == 0 && c == '.' {
+				continue
+			}
+			if i == 0 || c < '0' || c > '9' {
+				return 0
+			}
+			w += int(c-'0') * scale
+			scale /= 10
+		}
+		return min(w, 1000)
+	}
+	return 1000
+}

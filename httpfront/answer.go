@@ -1,0 +1,107 @@
+package httpfront
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// failure is an answer to a visitor whom we cannot serve through no fault of
+// the visitor's.
+type failure struct {
+	code        int
+	title, text string // HTML; constants, never anything from outside
+}
+
+func attrError(err error) slog.Attr { return slog.Any("error", err) }
+func attrStatus(code int) slog.Attr { return slog.Int("status", code) }
+
+// levelOf keeps a busy origin from filling the log with warnings.
+func levelOf(f failure) slog.Level {
+	if f.code == http.StatusServiceUnavailable {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
+
+func isEnd(err error) bool { return err == io.EOF }
+
+// starter parses the head that begins one of our own answers.
+type starter struct {
+	head []byte
+	src  bytes.Reader
+	br   *bufio.Reader
+}
+
+var starters = sync.Pool{New: func() any {
+	return &starter{br: bufio.NewReaderSize(nil, 512)}
+}}
+
+// begin makes ctx.Response an empty answer of our own. The library takes a Date
+// only from a head that it parses itself, so it is given one.
+func begin(ctx *fasthttp.RequestCtx, code int, now time.Time) *fasthttp.ResponseHeader {
+	ctx.Response.ResetBody()
+	s := starters.Get().(*starter)
+	defer starters.Put(s)
+	s.head = append(s.head[:0], "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nDate: "...)
+	s.head = fasthttp.AppendHTTPDate(s.head, now)
+	s.head = append(s.head, "\r\n\r\n"...)
+	s.src.Reset(s.head)
+	s.br.Reset(&s.src)
+	h := &ctx.Response.Header
+	if err := h.Read(s.br); err != nil {
+		panic("httpfront: the head of our own answer does not parse: " + err.Error())
+	}
+	h.SetStatusCode(code)
+	h.SetStatusMessage(nil)
+	h.Set("X-Content-Type-Options", "nosniff")
+	return h
+}
+
+// refuse answers a request that is not in order, in one line, and closes the
+// connection: where the next request would start cannot be known.
+func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
+	h := begin(ctx, no.code, time.Now())
+	h.Set("Cache-Control", "no-store")
+	h.SetContentType("text/plain; charset=utf-8")
+	h.SetConnectionClose()
+	b := append(make([]byte, 0, 128), strconv.Itoa(no.code)...)
+	b = append(b, ' ')
+	b = append(b, no.reason...)
+	ctx.Response.SetBodyRaw(append(b, '\n'))
+	if e := edgeOf(ctx.Conn()); e != nil {
+		e.linger.Store(true)
+	}
+}
+
+// retryAfter is what clients are told who are refused for the moment.
+const retryAfter = "2"
+
+// fail answers with a plain page that says what is wrong on our side.
+func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure) {
+	h := begin(ctx, what.code, time.Now())
+	h.Set("Cache-Control", "private, no-store")
+	if what.code == http.StatusServiceUnavailable {
+		h.Set("Retry-After", retryAfter)
+	}
+	if prefersJSON(r.accept) {
+		h.SetContentType("application/json")
+		ctx.Response.SetBodyString(`{"error":` + strconv.Quote(what.title) + "}\n")
+		return
+	}
+	h.SetContentType("text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
+	ctx.Response.SetBodyString(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><title>` + what.title + `</title></head>
+<body><main role="alert"><h1>` + what.title + `</h1><p>` + what.text + `</p>
+<p>If you were waiting or had been let in, you keep your place.</p></main></body></html>
+`)
+}

@@ -1,0 +1,128 @@
+package httpfront
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+const (
+	cookieName = "ropeline"
+	// hostPrefix makes browsers refuse the cookie from anything but this very
+	// host over TLS, so that no sibling host can plant one.
+	hostPrefix = "__Host-"
+
+	// Several cookies may have our name, for instance by another path. All are
+	// tried, up to a number, because the first may be a stranger's.
+	candidatesMax = 4
+	candidateMax  = 512
+)
+
+// appendCookieName appends the name that a room's pass has.
+func appendCookieName(dst []byte, secure bool, s *room.Settings) []byte {
+	if secure {
+		dst = append(dst, hostPrefix...)
+	}
+	dst = append(dst, cookieName...)
+	if s.CookieSuffix != "" {
+		dst = append(dst, '_')
+		dst = append(dst, s.CookieSuffix...)
+	}
+	return dst
+}
+
+// eachCookie calls yield with the name and value of every cookie of a field.
+func eachCookie(list []byte) func(yield func(name, value []byte) bool) {
+	return func(yield func(name, value []byte) bool) {
+		for pair := range bytes.SplitSeq(list, []byte(";")) {
+			name, value, _ := bytes.Cut(bytes.Trim(pair, " \t"), []byte("="))
+			if len(name) > 0 && !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// isOurs reports whether a cookie is a pass, of whichever room.
+func isOurs(name []byte) bool {
+	name = bytes.TrimPrefix(name, []byte(hostPrefix))
+	rest, ok := bytes.CutPrefix(name, []byte(cookieName))
+	return ok && (len(rest) == 0 || rest[0] == '_')
+}
+
+// openPass returns the pass that the request carries for the room, and whether
+// it carries one.
+func (r *request) openPass(keys *pass.Keyring, s *room.Settings) (node.Pass, bool) {
+	if !r.cookies {
+		return node.Pass{}, false
+	}
+	var buf [64]byte
+	want := appendCookieName(buf[:0], r.secure, s)
+	tried := 0
+	for list := range r.all("cookie") {
+		for name, value := range eachCookie(list) {
+			if !bytes.Equal(name, want) || len(value) > candidateMax {
+				continue
+			}
+			if tried++; tried > candidatesMax {
+				return node.Pass{}, false
+			}
+			if p, err := keys.Open(value, s.ID, r.host); err == nil {
+				return p, true
+			}
+		}
+	}
+	return node.Pass{}, false
+}
+
+// appendForeignCookies appends a Cookie field with all cookies of list but
+// ours: the origin has no use for passes, and what it does not have it cannot
+// leak. It appends nothing if no cookie is left.
+func appendForeignCookies(dst, list []byte) []byte {
+	start := len(dst)
+	for pair := range bytes.SplitSeq(list, []byte(";")) {
+		pair = bytes.Trim(pair, " \t")
+		name, _, _ := bytes.Cut(pair, []byte("="))
+		if len(pair) == 0 || isOurs(name) {
+			continue
+		}
+		if len(dst) == start {
+			dst = append(dst, "Cookie: "...)
+		} else {
+			dst = append(dst, "; "...)
+		}
+		dst = append(dst, pair...)
+	}
+	if len(dst) == start {
+		return dst
+	}
+	return append(dst, "\r\n"...)
+}
+
+// appendSetCookie appends the value of a Set-Cookie field that carries p.
+func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p node.Pass, s *room.Settings, now time.Time) []byte {
+	dst = appendCookieName(dst, r.secure, s)
+	dst = append(dst, '=')
+	p.Room = s.ID
+	dst = keys.AppendSeal(dst, p, r.host)
+	dst = append(dst, "; Path=/; Max-Age="...)
+	dst = strconv.AppendInt(dst, int64(cookieAge(p, s, now)/time.Second), 10)
+	if r.secure {
+		dst = append(dst, "; Secure"...)
+	}
+	return append(dst, "; HttpOnly; SameSite=Lax"...)
+}
+
+// cookieAge is how long the browser shall keep the cookie: as long as the pass
+// can be of any use. That is enforced by the room, whose clock is better, so
+// this is generous.
+func cookieAge(p node.Pass, s *room.Settings, now time.Time) time.Duration {
+	if p.Accepted() {
+		return max(p.LeaseEnd.Sub(now), 0) + 2*s.SessionDuration + time.Minute
+	}
+	return s.PlaceKept + max(p.Refresh, 0) + time.Minute
+}

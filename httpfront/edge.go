@@ -1,0 +1,180 @@
+package httpfront
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// edgeListener hands out edgeConns and knows which are open, so that a shutdown
+// can end those that do not end by themselves.
+type edgeListener struct {
+	net.Listener
+	write time.Duration // longest time for one write
+
+	open sync.WaitGroup // one for each connection
+
+	mu    sync.Mutex // guards the following
+	conns map[*edgeConn]struct{}
+}
+
+func newEdgeListener(ln net.Listener, write time.Duration) *edgeListener {
+	return &edgeListener{Listener: ln, write: write, conns: map[*edgeConn]struct{}{}}
+}
+
+// Accept returns the next connection, as an edgeConn.
+func (l *edgeListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	e := &edgeConn{Conn: c, owner: l}
+	l.open.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[e] = struct{}{}
+	return e, nil
+}
+
+// closeAll closes what is open and returns how many those were.
+func (l *edgeListener) closeAll() int {
+	l.mu.Lock()
+	open := make([]*edgeConn, 0, len(l.conns))
+	for e := range l.conns {
+		open = append(open, e)
+	}
+	l.mu.Unlock()
+	for _, e := range open {
+		e.linger.Store(false)
+		e.Close()
+	}
+	return len(open)
+}
+
+func (l *edgeListener) forget(e *edgeConn) {
+	l.mu.Lock()
+	delete(l.conns, e)
+	l.mu.Unlock()
+	l.open.Done()
+}
+
+// edgeConn is a client's connection. The server sets one deadline for a whole
+// message; for bodies, which may take hours, that is turned into a limit on
+// every pause:
+//
+//   - each write has its own deadline, whatever was set;
+//   - reads have the deadline that was set, until roll.
+type edgeConn struct {
+	net.Conn
+	owner  *edgeListener
+	pause  atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
+	linger atomic.Bool  // whether the client may still be sending when we close
+	once   sync.Once
+	err    error // of Close
+}
+
+const cutOff = -1
+
+// Limits of what a client that is refused may still send before it is cut off.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// edgeOf returns the edgeConn below c, or nil if there is none.
+func edgeOf(c net.Conn) *edgeConn {
+	switch c := c.(type) {
+	case *edgeConn:
+		return c
+	case *tls.Conn:
+		return edgeOf(c.NetConn())
+	case interface{ UnsafeConn() net.Conn }: // hijacked
+		return edgeOf(c.UnsafeConn())
+	}
+	return nil
+}
+
+// roll makes every read take at most pause, until the next SetReadDeadline.
+func (e *edgeConn) roll(pause time.Duration) { e.pause.Store(int64(pause)) }
+
+// stop ends a read that is under way, and all later ones.
+func (e *edgeConn) stop() {
+	e.pause.Store(cutOff)
+	e.Conn.SetReadDeadline(time.Unix(1, 0))
+}
+
+// SetReadDeadline sets a deadline for all reads from now on.
+func (e *edgeConn) SetReadDeadline(t time.Time) error {
+	e.pause.Store(0)
+	return e.Conn.SetReadDeadline(t)
+}
+
+// SetWriteDeadline does nothing: every write sets its own.
+func (e *edgeConn) SetWriteDeadline(time.Time) error { return nil }
+
+// SetDeadline sets the deadline for reads.
+func (e *edgeConn) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) }
+
+// Read reads what has come.
+func (e *edgeConn) Read(p []byte) (int, error) {
+	if pause := e.pause.Load(); pause != 0 {
+		if pause > 0 {
+			if err := e.Conn.SetReadDeadline(time.Now().Add(time.Duration(pause))); err != nil {
+				return 0, err
+			}
+		}
+		// Looking again after setting the deadline, so that a stop in between
+		// is not undone.
+		if e.pause.Load() == cutOff {
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+	return e.Conn.Read(p)
+}
+
+// Write sends p.
+func (e *edgeConn) Write(p []byte) (int, error) {
+	if err := e.Conn.SetWriteDeadline(time.Now().Add(e.owner.write)); err != nil {
+		return 0, err
+	}
+	return e.Conn.Write(p)
+}
+
+// CloseWrite says that nothing more will be sent.
+func (e *edgeConn) CloseWrite() error {
+	if c, ok := e.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return nil
+}
+
+// Close closes the connection, once.
+func (e *edgeConn) Close() error {
+	e.once.Do(func() {
+		if e.linger.Load() {
+			e.drain()
+		}
+		e.err = e.Conn.Close()
+		e.owner.forget(e)
+	})
+	return e.err
+}
+
+// drain takes in what the client is still sending. If we closed with bytes
+// unread, the kernel would answer with a reset, and the client might lose our
+// answer, which says why.
+func (e *edgeConn) drain() {
+	if e.CloseWrite() != nil || e.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	var buf [4096]byte
+	for left := lingerBytes; left > 0; {
+		n, err := e.Conn.Read(buf[:])
+		if left -= n; err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,385 @@
+package httpfront
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
+)
+
+func TestNewNamesEverythingThatIsWrong(t *testing.T) {
+	_, err := New(Config{Origin: "ftp://x/y", Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"ftp://x/y", "no address", "no rooms", "no keys", "conns", "idle"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not name %q", err, want)
+		}
+	}
+	for _, origin := range []string{"", "localhost:80", "http://", "http://a/b", "http://a?b", "http://u@a", "http://a#b"} {
+		if _, err := parseOrigin(origin); err == nil {
+			t.Errorf("origin %q is taken", origin)
+		}
+	}
+}
+
+func TestRequestsWithoutARoomPassUntouched(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo))
+	got := f.get("/a/../b%20c?q=1%2F")
+	if got.StatusCode != 200 || !strings.HasPrefix(got.body, "GET /a/../b%20c?q=1%2F host="+f.addr) {
+		t.Errorf("got %d %q", got.StatusCode, got.body)
+	}
+	if len(got.Cookies()) != 0 {
+		t.Errorf("got cookies %v", got.Cookies())
+	}
+	if d := got.Header.Values("Date"); len(d) != 1 {
+		t.Errorf("got Date %q, want the origin's and no other", d)
+	}
+	if s := got.Header.Get("Server"); s != "" {
+		t.Errorf("got Server %q", s)
+	}
+}
+
+func TestWaitingPage(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
+	got := f.get("/", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	if got.StatusCode != 200 {
+		t.Errorf("got status %d", got.StatusCode)
+	}
+	for name, want := range map[string]string{
+		"Cache-Control":          "private, no-store",
+		"Refresh":                "20",
+		"Retry-After":            "20",
+		"Vary":                   "Cookie, Accept",
+		"Ropeline-State":         "waiting",
+		"Content-Type":           "text/html; charset=utf-8",
+		"X-Content-Type-Options": "nosniff",
+	} {
+		if v := got.Header.Values(name); len(v) != 1 || v[0] != want {
+			t.Errorf("%s: got %q, want %q", name, v, want)
+		}
+	}
+	if _, err := http.ParseTime(got.Header.Get("Date")); err != nil {
+		t.Errorf("Date: %v", err)
+	}
+	for _, name := range []string{"Etag", "Last-Modified", "Expires"} {
+		if v := got.Header.Get(name); v != "" {
+			t.Errorf("%s: %q", name, v)
+		}
+	}
+	for _, want := range []string{"1,235", "1,234", "1 hour 1 minute", `lang="en"`, `role="status"`, `aria-live="polite"`, `<meta http-equiv="refresh" content="20">`, "Last updated"} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("the page does not hold %q", want)
+		}
+	}
+	if strings.Contains(got.body, "{{") {
+		t.Error("a placeholder is left")
+	}
+	size := len(got.body)
+	for name, values := range got.Header {
+		size += len(name) + 4 + len(values[0])
+	}
+	if size >= 8<<10 {
+		t.Errorf("the answer has %d bytes, want less than 8 KiB", size)
+	}
+	for _, foreign := range []string{"http://", "https://", "src=", "@import", "url("} {
+		if strings.Contains(got.body, foreign) {
+			t.Errorf("the page loads something: %q", foreign)
+		}
+	}
+}
+
+func TestWaitingJSON(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
+	got := f.get("/", "Accept", "application/json")
+	if ct := got.Header.Get("Content-Type"); ct != "application/json" {
+		t.Fatalf("got %s %q", ct, got.body)
+	}
+	var doc map[string]map[string]any
+	if err := json.Unmarshal([]byte(got.body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	r := doc["cfWaitingRoom"]
+	for key, want := range map[string]any{
+		"inWaitingRoom": true, "waitTimeKnown": true, "waitTime": 61.0, "waitTimeFormatted": "1 hour 1 minute",
+		"waitTime25Percentile": 0.0, "waitTime50Percentile": 0.0, "waitTime75Percentile": 0.0,
+		"queueIsFull": false, "queueAll": false, "refreshIntervalSeconds": 20.0,
+		"queueingMethod": "fifo", "isFIFOQueue": true, "isRandomQueue": false, "isPassthroughQueue": false,
+		"isRejectQueue": false, "isEventActive": false, "isEventPrequeueing": false, "shuffleAtEventStart": false,
+		"timeUntilEventStart": 0.0, "timeUntilEventEnd": 0.0, "turnstile": "", "infiniteQueue": false,
+		"position": 1235.0, "peopleAhead": 1234.0, "room": "shop",
+	} {
+		if r[key] != want {
+			t.Errorf("%s: got %v, want %v", key, r[key], want)
+		}
+	}
+	for _, key := range []string{"arrival", "lastUpdated"} {
+		s, _ := r[key].(string)
+		if at, err := time.Parse(timeFormat, s); err != nil || time.Since(at).Abs() > time.Minute {
+			t.Errorf("%s: got %q, %v", key, s, err)
+		}
+	}
+}
+
+func TestPrefersJSON(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"":                                      false,
+		"*/*":                                   false,
+		"application/json":                      true,
+		"application/json, text/plain, */*":     true,
+		"application/json;q=0.5, text/html":     false,
+		"application/json, text/html":           false,
+		"text/html;q=0.5, application/json":     true,
+		"application/json;q=0":                  false,
+		"application/json;q=0.1, */*":           false,
+		"text/html,application/xhtml+xml,*/*;q": false,
+		"APPLICATION/JSON ; charset=utf-8":      true,
+		"application/jsonx":                     false,
+	} {
+		if got := prefersJSON([]byte(accept)); got != want {
+			t.Errorf("%q: got %v, want %v", accept, got, want)
+		}
+	}
+}
+
+func TestStatusWhileWaiting(t *testing.T) {
+	r := newRoom(never)
+	r.settings.QueueingStatusCode = 202
+	var reached atomic.Int32
+	f := serve(t, fakeRooms{path: "/shop", room: r}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	for method, want := range map[string]int{"GET": 202, "HEAD": 202, "POST": 429, "PUT": 429, "DELETE": 429, "PATCH": 429} {
+		var body *strings.Reader
+		if method != "GET" && method != "HEAD" {
+			body = strings.NewReader("order=1")
+		} else {
+			body = strings.NewReader("")
+		}
+		got := f.do(method, "/shop", body)
+		if got.StatusCode != want || got.Header.Get("Ropeline-State") != "waiting" || got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %v", method, got.StatusCode, got.Header)
+		}
+		if method == "POST" && !strings.Contains(got.body, "has not been delivered") {
+			t.Error("the page does not say that the form was not delivered")
+		}
+		if method == "HEAD" && got.body != "" {
+			t.Errorf("HEAD has a body of %d bytes", len(got.body))
+		}
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("%d requests reached the origin", n)
+	}
+	if got := f.do("OPTIONS", "/shop", nil); got.StatusCode != 200 || reached.Load() != 1 {
+		t.Errorf("OPTIONS: got %d, want it to pass", got.StatusCode)
+	}
+	for _, path := range []string{"/%73hop", "/x/../shop", "//shop", "/./shop", "/x/%2e%2e/shop"} {
+		if got := f.raw("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.Contains(got, "Ropeline-State: waiting") {
+			t.Errorf("%s is a way around the room: %q", path, got)
+		}
+	}
+}
+
+func TestNothingOfTheRequestIsInTheAnswer(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
+	const mark = "zqxjk"
+	for _, accept := range []string{"text/html", "application/json"} {
+		got := f.get("/"+mark+"?"+mark+"="+mark, "Accept", accept, mark, mark, "Cookie", mark+"="+mark,
+			"User-Agent", mark, "Referer", "http://"+mark+"/", "Host", mark+".example", "X-Forwarded-Host", mark)
+		if all := got.body + strings.Join(headerLines(got.Header), "\n"); strings.Contains(all, mark) {
+			t.Errorf("reflected: %s", all)
+		}
+	}
+}
+
+func headerLines(h http.Header) []string {
+	var lines []string
+	for name, values := range h {
+		for _, v := range values {
+			lines = append(lines, name+": "+v)
+		}
+	}
+	return lines
+}
+
+func TestOnePassCookieAndOnlyWhenItChanges(t *testing.T) {
+	var set, admit atomic.Bool
+	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		v := never(p, known, now)
+		v.SetPass, v.Admit = set.Load(), admit.Load()
+		return v
+	})
+	r.settings.CookieSuffix = "x"
+	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "theirs", Value: "1"})
+		http.SetCookie(w, &http.Cookie{Name: "theirs2", Value: "2", Path: "/a", HttpOnly: true})
+		w.Header().Set("Cache-Control", "public, max-age=600")
+		w.Header().Set("Expires", "Thu, 01 Jan 2099 00:00:00 GMT")
+	}))
+	for _, c := range []struct{ set, admit bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		set.Store(c.set)
+		admit.Store(c.admit)
+		got := f.get("/")
+		var ours []*http.Cookie
+		theirs := 0
+		for _, k := range got.Cookies() {
+			if k.Name == "ropeline_x" {
+				ours = append(ours, k)
+			} else {
+				theirs++
+			}
+		}
+		if want := map[bool]int{true: 1}[c.set]; len(ours) != want {
+			t.Fatalf("%+v: got %d passes, want %d", c, len(ours), want)
+		}
+		if want := map[bool]int{true: 2}[c.admit]; theirs != want {
+			t.Errorf("%+v: got %d cookies of the origin, want %d", c, theirs, want)
+		}
+		if c.set {
+			k := ours[0]
+			if !k.HttpOnly || k.Secure || k.SameSite != http.SameSiteLaxMode || k.Path != "/" || k.Domain != "" || k.MaxAge != 380 {
+				t.Errorf("got %s", k)
+			}
+			p, err := f.keys.Open([]byte(k.Value), crdt.RoomID{1}, "127.0.0.1")
+			if err != nil || p.Visitor != (node.VisitorID{7}) {
+				t.Errorf("the pass is %+v, %v", p, err)
+			}
+		}
+		switch cc := got.Header.Get("Cache-Control"); {
+		case c.admit && c.set && (cc != "private, no-cache" || got.Header.Get("Expires") != ""):
+			t.Errorf("a pass in an answer with Cache-Control %q", cc)
+		case c.admit && !c.set && cc != "public, max-age=600":
+			t.Errorf("without a pass the origin's Cache-Control became %q", cc)
+		}
+	}
+}
+
+func TestPassesFromVisitors(t *testing.T) {
+	type seen struct {
+		p     node.Pass
+		known bool
+	}
+	var last atomic.Pointer[seen]
+	f := serve(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		last.Store(&seen{p, known})
+		return never(p, known, now)
+	})}, http.HandlerFunc(echo))
+
+	mine := node.Pass{Visitor: node.VisitorID{42}, Room: crdt.RoomID{1}, Arrival: time.UnixMilli(1e12).UTC()}
+	good := string(f.keys.AppendSeal(nil, mine, "127.0.0.1"))
+	foreign := string(f.keys.AppendSeal(nil, mine, "other.example"))
+	otherRoom := mine
+	otherRoom.Room = crdt.RoomID{2}
+	other := string(f.keys.AppendSeal(nil, otherRoom, "127.0.0.1"))
+	swap := map[byte]byte{'A': 'B'}
+	forged := []byte(good)
+	if forged[70] = swap[forged[70]]; forged[70] == 0 {
+		forged[70] = 'A'
+	}
+
+	for name, c := range map[string]struct {
+		cookie string
+		known  bool
+	}{
+		"good":                 {"ropeline=" + good, true},
+		"good among others":    {"a=b; ropeline=" + good + "; c=d", true},
+		"good after strangers": {"ropeline=x; ropeline=; ropeline=" + foreign + "; ropeline=" + good, true},
+		"good too late":        {strings.Repeat("ropeline=x; ", 4) + "ropeline=" + good, false},
+		"good after a long":    {"ropeline=" + strings.Repeat("x", 513) + "; ropeline=" + good, true},
+		"cut":                  {"ropeline=" + good[:len(good)-1], false},
+		"forged":               {"ropeline=" + string(forged), false},
+		"of another host":      {"ropeline=" + foreign, false},
+		"of another room":      {"ropeline=" + other, false},
+		"under another name":   {"__Host-ropeline=" + good, false},
+		"of another suffix":    {"ropeline_x=" + good, false},
+		"rubbish":              {"ropeline=%00\"\\ =;;=;", false},
+		"none":                 {"", false},
+	} {
+		got := f.get("/", "Cookie", c.cookie)
+		if got.StatusCode != 200 || got.Header.Get("Ropeline-State") != "waiting" {
+			t.Errorf("%s: got %d %q", name, got.StatusCode, got.body)
+		}
+		s := last.Load()
+		if s.known != c.known || c.known && s.p != mine || !c.known && s.p != (node.Pass{}) {
+			t.Errorf("%s: the room saw %+v", name, s)
+		}
+	}
+}
+
+func TestNotReady(t *testing.T) {
+	var ready atomic.Bool
+	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo), func(c *Config) {
+		c.Ready = func() error {
+			if ready.Load() {
+				return nil
+			}
+			return errors.New("no peers yet")
+		}
+	})
+	got := f.get("/")
+	if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || strings.Contains(got.body, "peers") {
+		t.Errorf("got %d %v %q", got.StatusCode, got.Header, got.body)
+	}
+	ready.Store(true)
+	if got := f.get("/"); got.StatusCode != 200 {
+		t.Errorf("when ready: got %d", got.StatusCode)
+	}
+}
+
+func TestAPanicCostsOneRequest(t *testing.T) {
+	var calls atomic.Int32
+	f := serve(t, fakeRooms{room: newRoom(func(node.Pass, bool, time.Time) node.Verdict {
+		if calls.Add(1) == 1 {
+			panic("test")
+		}
+		return node.Verdict{Admit: true}
+	})}, http.HandlerFunc(echo))
+	if got := f.get("/"); got.StatusCode != 500 || strings.Contains(got.body, "test") {
+		t.Errorf("got %d %q", got.StatusCode, got.body)
+	}
+	if got := f.get("/"); got.StatusCode != 200 {
+		t.Errorf("after it: got %d", got.StatusCode)
+	}
+}
+
+func TestShutdownLetsRequestsEnd(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		w.Write([]byte("done"))
+	}))
+	answered := make(chan answer, 1)
+	go func() { answered <- f.get("/") }()
+	<-arrived
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	waitFor(t, "the listener to close", func() bool {
+		c, err := net.Dial("tcp", f.addr)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	if got := <-answered; got.StatusCode != 200 || got.body != "done" {
+		t.Errorf("got %d %q", got.StatusCode, got.body)
+	}
+	<-stopped
+}
+
+// waitFor waits until ok, looking again and again.
+func waitFor(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package httpfront
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// The server's parser is lenient in places, and the origin's parser may be
+// lenient in others. Where two parsers read one head in two ways, a request can
+// be hidden inside another. So the raw head is read once more, by rules that
+// leave one reading only, and the origin is sent what these rules understood.
+
+const (
+	targetMax = 8 << 10
+	fieldsMax = 100
+)
+
+// rawHead is a head as it arrived, split by the server's parser into the parts
+// of the request line and the rest with its last empty line.
+type rawHead struct {
+	method, target, protocol []byte
+	fields                   []byte
+}
+
+// refusal says why a request is not served. The zero value is none.
+type refusal struct {
+	code   int
+	reason string
+}
+
+func bad(reason string) refusal { return refusal{http.StatusBadRequest, reason} }
+
+// parse fills r from h, or says why h is refused. r owns everything it keeps.
+func (r *request) parse(h rawHead) refusal {
+	switch {
+	case string(h.protocol) == "HTTP/1.1":
+		r.http11 = true
+	case string(h.protocol) != "HTTP/1.0":
+		return refusal{http.StatusHTTPVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are spoken here"}
+	}
+	if r.method = knownMethod(h.method); r.method == "" {
+		return refusal{http.StatusNotImplemented, "this method is not supported"}
+	}
+	if len(h.target) > targetMax {
+		return refusal{http.StatusRequestURITooLong, "the address is too long"}
+	}
+	r.head = append(append(r.head[:0], h.target...), h.fields...)
+	r.target = r.head[:len(h.target):len(h.target)]
+	if no := r.parseFields(r.head[len(h.target):]); no.code != 0 {
+		return no
+	}
+	if no := r.parseTarget(); no.code != 0 {
+		return no
+	}
+	return r.parseMeaning()
+}
+
+// knownMethod returns the method's own string, so that none is allocated.
+// CONNECT would make us a tunnel to anywhere and TRACE would show what proxies
+// added; neither is known here.
+func knownMethod(m []byte) string {
+	switch string(m) {
+	case "GET":
+		return "GET"
+	case "HEAD":
+		return "HEAD"
+	case "POST":
+		return "POST"
+	case "PUT":
+		return "PUT"
+	case "PATCH":
+		return "PATCH"
+	case "DELETE":
+		return "DELETE"
+	case "OPTIONS":
+		return "OPTIONS"
+	}
+	return ""
+}
+
+// parseFields splits the lines of b, which ends in an empty line.
+func (r *request) parseFields(b []byte) refusal {
+	for {
+		line, rest, ok := bytes.Cut(b, []byte("\n"))
+		if !ok {
+			return bad("the head does not end in an empty line")
+		}
+		if len(line) == 0 || line[len(line)-1] != '\r' {
+			return bad("a line of the head does not end in CR LF")
+		}
+		if line = line[:len(line)-1]; len(line) == 0 {
+			if len(rest) != 0 {
+				return bad("the head goes on after an empty line")
+			}
+			return refusal{}
+		}
+		if len(r.fields) == fieldsMax {
+			return refusal{http.StatusRequestHeaderFieldsTooLarge, "too many header fields"}
+		}
+		f, no := parseField(line)
+		if no.code != 0 {
+			return no
+		}
+		r.fields = append(r.fields, f)
+		b = rest
+	}
+}
+
+func parseField(line []byte) (field, refusal) {
+	if line[0] == ' ' || line[0] == '\t' {
+		return field{}, bad("a header field is folded over several lines")
+	}
+	name, value, ok := bytes.Cut(line, []byte(":"))
+	if !ok || len(name) == 0 {
+		return field{}, bad("a header field has no name")
+	}
+	for _, c := range name {
+		if !isToken(c) {
+			return field{}, bad("a header field's name has a forbidden character")
+		}
+	}
+	for _, c := range value {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return field{}, bad("a header field has a control character")
+		}
+	}
+	return field{name, bytes.Trim(value, " \t")}, refusal{}
+}
+
+// parseTarget brings the target into origin form and takes the host.
+func (r *request) parseTarget() refusal {
+	for _, c := range r.target {
+		if c <= ' ' || c == 0x7f || c == '#' {
+			return bad("the address has a forbidden character")
+		}
+	}
+	hosts := 0
+	for v := range r.all("host") {
+		r.hostField = v
+		hosts++
+	}
+	if hosts > 1 || hosts == 0 && r.http11 {
+		return bad("want exactly one Host field")
+	}
+	if len(r.hostField) > 0 {
+		var ok bool
+		if r.host, ok = normalHost(r.hostField); !ok {
+			return bad("the Host field is not a host name")
+		}
+	}
+	switch {
+	case len(r.target) > 0 && r.target[0] == '/':
+	case string(r.target) == "*" && r.method == "OPTIONS":
+	default:
+		if no := r.stripAuthority(); no.code != 0 {
+			return no
+		}
+	}
+	r.path = cleanPath(r.target)
+	return refusal{}
+}
+
+// stripAuthority turns http://host/path into /path if host is the Host field's.
+func (r *request) stripAuthority() refusal {
+	scheme, rest, ok := bytes.Cut(r.target, []byte("://"))
+	if !ok || !equalFold(scheme, "http") && !equalFold(scheme, "https") {
+		return bad("the address is not a path")
+	}
+	end := bytes.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	if !bytes.EqualFold(rest[:end], r.hostField) || end == 0 {
+		return bad("the address and the Host field name different hosts")
+	}
+	switch rest = rest[end:]; {
+	case len(rest) == 0:
+		r.target = []byte("/")
+	case rest[0] == '?':
+		r.target = append([]byte("/"), rest...)
+	default:
+		r.target = rest
+	}
+	return refusal{}
+}
+
+// parseMeaning reads the fields that say where the message ends and what the
+// client wants of the connection.
+func (r *request) parseMeaning() refusal {
+	r.length = lengthNone
+	lengths, codings := 0, 0
+	var websocket, upgrade bool
+	for _, f := range r.fields {
+		switch {
+		case equalFold(f.name, "content-length"):
+			n, ok := parseLength(f.value)
+			if lengths++; lengths > 1 || !ok {
+				return bad("want at most one Content-Length field, and a number in it")
+			}
+			r.length = n
+		case equalFold(f.name, "transfer-encoding"):
+			if codings++; codings > 1 || !r.http11 || !equalFold(f.value, "chunked") {
+				return bad("the only transfer encoding understood is one chunked")
+			}
+		case equalFold(f.name, "expect"):
+			if !equalFold(f.value, "100-continue") {
+				return refusal{http.StatusExpectationFailed, "this expectation is not known"}
+			}
+		case equalFold(f.name, "accept"):
+			if len(r.accept) > 0 {
+				r.accept = append(r.accept, ',')
+			}
+			r.accept = append(r.accept, f.value...)
+		case equalFold(f.name, "cookie"):
+			r.cookies = true
+		case equalFold(f.name, "connection"):
+			upgrade = upgrade || hasToken(f.value, "upgrade")
+		case equalFold(f.name, "upgrade"):
+			websocket = websocket || equalFold(f.value, "websocket")
+		}
+	}
+	if codings > 0 {
+		if lengths > 0 {
+			return bad("a message has either a length or a transfer encoding")
+		}
+		r.length = lengthChunked
+	}
+	// A switch to anything else (h2c above all) would carry requests past us.
+	r.upgrade = upgrade && websocket && r.http11 && r.method == "GET" && r.length <= 0 && r.length != lengthChunked
+	return refusal{}
+}
+
+// parseLength takes digits only; strconv would take a sign.
+func parseLength(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// normalHost checks a Host field and returns its host in lower case, without
+// port and trailing dot. Underscores are let through: they are no letters of
+// host names, but of names that people give to containers.
+func normalHost(b []byte) (string, bool) {
+	host, port := b, []byte(nil)
+	if len(b) > 0 && b[0] == '[' {
+		end := bytes.IndexByte(b, ']')
+		if end < 0 || !isIPv6(string(b[1:end])) {
+			return "", false
+		}
+		host, port = b[:end+1], b[end+1:]
+	} else {
+		if i := bytes.IndexByte(b, ':'); i >= 0 {
+			host, port = b[:i], b[i:]
+		}
+		host = bytes.TrimSuffix(host, []byte("."))
+		if !isHostName(host) {
+			return "", false
+		}
+	}
+	if len(port) > 0 {
+		n, err := strconv.ParseUint(string(port[1:]), 10, 16)
+		if port[0] != ':' || len(port) == 1 || n == 0 || err != nil || port[1] == '+' {
+			return "", false
+		}
+	}
+	return strings.ToLower(string(host)), true
+}
+
+func isHostName(b []byte) bool {
+	if len(b) == 0 || len(b) > 253 {
+		return false
+	}
+	for i, c := range b {
+		switch {
+		case isAlnum(c) || c == '-' || c == '_':
+		case c == '.' && i > 0 && b[i-1] != '.':
+		default:
+			return false
+		}
+	}
+	return true
+}

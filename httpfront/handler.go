@@ -1,0 +1,186 @@
+package httpfront
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// requestsMax is how many requests one client connection may bring, so that
+// clients spread anew over nodes now and then.
+const requestsMax = 1000
+
+// handle answers one request.
+func (f *Front) handle(ctx *fasthttp.RequestCtx) {
+	defer f.recover(ctx)
+	a, decided := ctx.UserValue(decidedKey{}).(admitted)
+	if !decided {
+		var ok bool
+		if a, ok = f.decide(ctx); !ok {
+			return
+		}
+	}
+	defer a.req.release()
+	f.proxy(ctx, a)
+	if ctx.ConnRequestNum() >= requestsMax && !ctx.Hijacked() {
+		ctx.Response.Header.SetConnectionClose()
+	}
+}
+
+// decidedKey is the key of what handleExpect leaves for handle.
+type decidedKey struct{}
+
+// handleExpect is asked before a client is told to send the body of its
+// request. Whoever has to wait is told so instead, and sends it later.
+func (f *Front) handleExpect(ctx *fasthttp.RequestCtx) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.panicked(ctx, p)
+			code = http.StatusInternalServerError
+		}
+	}()
+	a, ok := f.decide(ctx)
+	if !ok {
+		return ctx.Response.StatusCode()
+	}
+	ctx.SetUserValue(decidedKey{}, a)
+	return http.StatusContinue
+}
+
+// handleError answers what the server's parser refused.
+func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
+	no := bad("the request is not in order")
+	if _, ok := errors.AsType[*fasthttp.ErrSmallBuffer](err); ok {
+		no = refusal{http.StatusRequestHeaderFieldsTooLarge, "the head of the request is too long"}
+	} else if errors.Is(err, fasthttp.ErrBodyTooLarge) {
+		no = refusal{http.StatusRequestEntityTooLarge, "the body is too long"}
+	} else if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		no = refusal{http.StatusRequestTimeout, "the request came too slowly"}
+	}
+	f.refuse(ctx, no)
+}
+
+// decide takes a request as far as it can be taken without the origin. It
+// returns false if the request has been answered.
+func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
+	r := newRequest()
+	a, ok := f.decideRequest(ctx, r)
+	if !ok {
+		r.release()
+	}
+	return a, ok
+}
+
+func (f *Front) decideRequest(ctx *fasthttp.RequestCtx, r *request) (admitted, bool) {
+	h := &ctx.Request.Header
+	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
+	if limit := f.cfg.Limits.Body; no.code == 0 && limit > 0 && r.length > limit {
+		no = refusal{http.StatusRequestEntityTooLarge, "the body is too long"}
+	}
+	if no.code != 0 {
+		f.refuse(ctx, no)
+		return admitted{}, false
+	}
+	if what, ok := f.unavailable(); !ok {
+		f.fail(ctx, r, what)
+		f.discardBody(ctx, r)
+		return admitted{}, false
+	}
+	r.locate(peerOf(ctx), ctx.IsTLS(), f.cfg.TrustedProxies)
+	a := admitted{req: r}
+	room := f.cfg.Rooms.Route(r.host, r.path)
+	// A preflight carries no cookies, so it would wait for ever; what it asks
+	// about is decided when it comes.
+	if room == nil || r.method == "OPTIONS" {
+		return a, true
+	}
+	now := time.Now()
+	s := room.Settings()
+	p, known := r.openPass(f.cfg.Keys, s)
+	v := room.Decide(p, known, now)
+	if v.SetPass {
+		a.cookie = r.appendSetCookie(nil, f.cfg.Keys, v.Pass, s, now)
+	}
+	if v.Admit {
+		return a, true
+	}
+	f.wait(ctx, waiting{req: r, settings: s, verdict: v, cookie: a.cookie, now: now})
+	f.discardBody(ctx, r)
+	return admitted{}, false
+}
+
+// unavailable says why no request can be served now, if so.
+func (f *Front) unavailable() (failure, bool) {
+	if f.draining.Load() {
+		return failure{http.StatusServiceUnavailable, "This server is stopping", "Please try again in a moment; another one will answer."}, false
+	}
+	if err := f.cfg.Ready(); err != nil {
+		return failure{http.StatusServiceUnavailable, "This server is starting", "Please try again in a moment."}, false
+	}
+	return failure{}, true
+}
+
+func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
+	if a, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.IPv4Unspecified()
+}
+
+// How much of a body nobody wants is read, to keep the connection.
+const (
+	discardMax  = 64 << 10
+	discardTime = time.Second
+)
+
+// discardBody reads the rest of a request's body, so that the next request
+// starts where it should. What is too long or too slow costs the connection.
+func (f *Front) discardBody(ctx *fasthttp.RequestCtx, r *request) {
+	body := ctx.RequestBodyStream()
+	if body == nil {
+		return
+	}
+	edge := edgeOf(ctx.Conn())
+	if edge != nil {
+		edge.SetReadDeadline(time.Now().Add(discardTime))
+	}
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for left := discardMax; left > 0 && r.length <= discardMax; {
+		n, err := body.Read(buf[:])
+		left -= n
+		if n == 0 && err == nil {
+			continue
+		}
+		if err != nil {
+			if isEnd(err) {
+				return
+			}
+			break
+		}
+	}
+	ctx.Response.Header.SetConnectionClose()
+	if edge != nil {
+		edge.linger.Store(true)
+	}
+}
+
+// recover answers for a handler that panicked. Only this request fails.
+func (f *Front) recover(ctx *fasthttp.RequestCtx) {
+	if p := recover(); p != nil {
+		f.panicked(ctx, p)
+	}
+}
+
+func (f *Front) panicked(ctx *fasthttp.RequestCtx, p any) {
+	f.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
+		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	f.refuse(ctx, refusal{http.StatusInternalServerError, "this request could not be served"})
+}

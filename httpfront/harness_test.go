@@ -1,0 +1,248 @@
+package httpfront
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+func TestMain(m *testing.M) {
+	// The server's clearing up ends by itself, when it wakes the next time.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+func testLogger(tb testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// run runs f until the test ends, and waits for it.
+func run(tb testing.TB, f func(context.Context) error) (stop func()) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	var stopped atomic.Bool
+	stop = func() {
+		if !stopped.CompareAndSwap(false, true) {
+			return
+		}
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				tb.Errorf("run: %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			tb.Error("run does not return")
+		}
+	}
+	tb.Cleanup(stop)
+	return stop
+}
+
+// fakeRoom is a room that does what a test says.
+type fakeRoom struct {
+	settings room.Settings
+	decide   func(p node.Pass, known bool, now time.Time) node.Verdict
+}
+
+func (r *fakeRoom) Settings() *room.Settings { return &r.settings }
+
+func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
+	return r.decide(p, known, now)
+}
+
+// fakeRooms has one room below a path.
+type fakeRooms struct {
+	path string
+	room Room
+}
+
+func (r fakeRooms) Route(_, path string) Room {
+	if r.room != nil && strings.HasPrefix(path, r.path) {
+		return r.room
+	}
+	return nil
+}
+
+func newRoom(decide func(p node.Pass, known bool, now time.Time) node.Verdict) *fakeRoom {
+	return &fakeRoom{
+		settings: room.Settings{
+			ID: crdt.RoomID{1}, Name: "shop", QueueingMethod: room.FIFO,
+			SessionDuration: 5 * time.Minute, PlaceKept: 5 * time.Minute, RefreshInterval: 20 * time.Second,
+		},
+		decide: decide,
+	}
+}
+
+// always admits everybody and gives no pass.
+func always(node.Pass, bool, time.Time) node.Verdict { return node.Verdict{Admit: true} }
+
+// never makes everybody wait at place 1,235.
+func never(p node.Pass, known bool, now time.Time) node.Verdict {
+	if !known {
+		p = node.Pass{Visitor: node.VisitorID{7}, Arrival: now}
+	}
+	p.LastPoll, p.Refresh = now, 20*time.Second
+	return node.Verdict{
+		Pass: p, SetPass: true, Refresh: 20 * time.Second,
+		Estimate: room.Estimate{Known: true, Minutes: 61, Position: 1235, Ahead: 1234},
+	}
+}
+
+// front is a running Front with an origin behind it.
+type front struct {
+	tb     testing.TB
+	addr   string
+	keys   *pass.Keyring
+	client *http.Client
+	stop   func()
+	front  *Front
+}
+
+// serve starts a front before the origin. It is stopped when the test ends.
+func serve(tb testing.TB, rooms Rooms, origin http.Handler, change ...func(*Config)) *front {
+	tb.Helper()
+	srv := httptest.NewUnstartedServer(origin)
+	srv.Config.ErrorLog = slog.NewLogLogger(testLogger(tb).Handler(), slog.LevelDebug)
+	srv.Start()
+	tb.Cleanup(srv.Close)
+	return serveTo(tb, rooms, srv.URL, change...)
+}
+
+func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config)) *front {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	keys, err := pass.NewKeyring(1, pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if rooms == nil {
+		rooms = fakeRooms{}
+	}
+	cfg := Config{Listener: ln, Origin: origin, Rooms: rooms, Keys: keys, Logger: testLogger(tb)}
+	cfg.Timeouts.Drain = 2 * time.Second
+	for _, c := range change {
+		c(&cfg)
+	}
+	f, err := New(cfg)
+	if err != nil {
+		ln.Close()
+		tb.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
+	tb.Cleanup(transport.CloseIdleConnections)
+	return &front{
+		tb: tb, addr: ln.Addr().String(), keys: keys, front: f, stop: run(tb, f.Run),
+		client: &http.Client{
+			Transport:     transport,
+			Timeout:       30 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+func (f *front) url(path string) string { return "http://" + f.addr + path }
+
+// answer is a response that was read whole.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends a request with header fields given as name, value, name, value, ….
+func (f *front) do(method, path string, body io.Reader, header ...string) answer {
+	f.tb.Helper()
+	req, err := http.NewRequest(method, f.url(path), body)
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+		req.Header.Add(header[i], header[i+1])
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	return answer{resp, string(b)}
+}
+
+func (f *front) get(path string, header ...string) answer {
+	f.tb.Helper()
+	return f.do("GET", path, nil, header...)
+}
+
+// dial opens a TCP connection that the test's end closes.
+func (f *front) dial() net.Conn {
+	f.tb.Helper()
+	c, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	f.tb.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+// raw sends bytes on a connection of their own and returns all that comes back
+// until the front closes.
+func (f *front) raw(request string) string {
+	f.tb.Helper()
+	c := f.dial()
+	defer c.Close()
+	if _, err := io.WriteString(c, request); err != nil {
+		f.tb.Fatal(err)
+	}
+	b, err := io.ReadAll(c)
+	if err != nil {
+		f.tb.Fatalf("after %q: %v", b, err)
+	}
+	return string(b)
+}
+
+// readResponse reads one response to a request of that method.
+func readResponse(tb testing.TB, br *bufio.Reader, method string) *http.Response {
+	tb.Helper()
+	resp, err := http.ReadResponse(br, &http.Request{Method: method})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return resp
+}
+
+// echo is an origin that says what it was asked.
+func echo(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintf(w, "%s %s host=%s\n", r.Method, r.RequestURI, r.Host)
+	for name, values := range r.Header {
+		for _, v := range values {
+			fmt.Fprintf(w, "%s: %s\n", name, v)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package httpfront
+
+import (
+	"net/netip"
+	"sync"
+)
+
+// request is what is kept of a request once its head was found in order. It
+// owns all its bytes: those of the server are recycled, and a slice of them
+// kept too long would show one visitor's cookie in another's answer.
+//
+// A request comes from newRequest and is good until release.
+type request struct {
+	method string
+	target []byte  // origin form or "*", as sent
+	host   string  // lower case, without port and trailing dot; "" if none was sent
+	path   string  // decoded and cleaned, for routing only
+	fields []field // in order, as sent
+	http11 bool
+
+	hostField []byte // as sent, port included
+	length    int64  // of the body; lengthChunked or lengthNone
+	upgrade   bool   // asks for WebSocket
+	accept    []byte // all Accept fields, joined by commas
+	cookies   bool   // whether there is a Cookie field
+
+	peer   netip.Addr // the TCP peer
+	secure bool       // the visitor's side is TLS
+	via    forwarded  // what a trusted proxy said
+
+	head []byte // backing bytes of target and fields
+}
+
+// field is one header field. Both slices belong to the request.
+type field struct{ name, value []byte }
+
+const (
+	lengthNone    = -1
+	lengthChunked = -2
+)
+
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+func newRequest() *request { return requests.Get().(*request) }
+
+// release gives r back. Nothing taken from r may be used afterwards, except its
+// strings.
+func (r *request) release() {
+	clear(r.fields)
+	*r = request{
+		fields: r.fields[:0],
+		head:   r.head[:0],
+		accept: r.accept[:0],
+	}
+	requests.Put(r)
+}
+
+// all calls yield with the value of every field of the given lower-case name.
+func (r *request) all(name string) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for i := range r.fields {
+			if equalFold(r.fields[i].name, name) && !yield(r.fields[i].value) {
+				return
+			}
+		}
+	}
+}
+
+// isSafe reports whether the request may be repeated by a browser that reloads.
+func (r *request) isSafe() bool {
+	return r.method == "GET" || r.method == "HEAD" || r.method == "OPTIONS"
+}

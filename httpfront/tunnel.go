@@ -1,0 +1,106 @@
+package httpfront
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// tunnel answers with the origin's 101 and then passes bytes on both ways.
+func (f *Front) tunnel(ctx *fasthttp.RequestCtx, x *exchange) {
+	h := &ctx.Response.Header
+	x.cleanHead(h)
+	h.SetTrailer("")
+	h.Set("Connection", "Upgrade")
+	h.Set("Upgrade", "websocket")
+	idle := f.cfg.Timeouts.Tunnel
+	ctx.Hijack(func(c net.Conn) {
+		defer x.close(false)
+		join(c, x.conn, idle)
+	})
+}
+
+// tunnelEnd is how long one direction may go on after the other has ended, for
+// the last words of a closing handshake.
+const tunnelEnd = 5 * time.Second
+
+// join copies between the visitor's connection and the origin's until either
+// ends, or nothing has moved for idle in both directions. It closes neither.
+func join(client net.Conn, origin *originConn, idle time.Duration) {
+	// What came right behind the head is in the buffer. From there on the
+	// connection is read directly, because deadlines are set on it here.
+	early := make([]byte, origin.br.Buffered())
+	io.ReadFull(origin.br, early)
+	var t traffic
+	t.touch()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t.pump(client, io.MultiReader(bytes.NewReader(early), origin.Conn), origin.Conn, idle)
+		closeWrite(client)
+		t.finish(client, origin.Conn)
+	})
+	t.pump(origin, client, client, idle)
+	closeWrite(origin.Conn)
+	t.finish(client, origin.Conn)
+	wg.Wait()
+}
+
+// traffic is what the two directions of a tunnel know of each other.
+type traffic struct {
+	last  atomic.Int64 // ns since 1970 of the last byte in either direction
+	ended atomic.Bool
+}
+
+func (t *traffic) touch() { t.last.Store(time.Now().UnixNano()) }
+
+// finish bounds what is left once one direction has ended.
+func (t *traffic) finish(conns ...net.Conn) {
+	t.ended.Store(true)
+	for _, c := range conns {
+		c.SetReadDeadline(time.Now().Add(tunnelEnd))
+	}
+}
+
+// pump copies from src, which reads from conn, to dst.
+func (t *traffic) pump(dst io.Writer, src io.Reader, conn net.Conn, idle time.Duration) {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for {
+		quiet := time.Unix(0, t.last.Load()).Add(idle)
+		if !t.ended.Load() {
+			conn.SetReadDeadline(quiet)
+			if t.ended.Load() {
+				conn.SetReadDeadline(time.Now().Add(tunnelEnd))
+			}
+		}
+		n, err := src.Read(buf[:])
+		if n > 0 {
+			t.touch()
+			if _, err := dst.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded) && !t.ended.Load() && t.last.Load() > quiet.Add(-idle).UnixNano():
+			// Quiet in this direction only.
+		default:
+			return
+		}
+	}
+}
+
+func closeWrite(c net.Conn) {
+	if e := edgeOf(c); e != nil {
+		e.CloseWrite()
+	} else if w, ok := c.(interface{ CloseWrite() error }); ok {
+		w.CloseWrite()
+	}
+}

@@ -1,0 +1,168 @@
+package httpfront
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// upload passes a request body on to the origin while the response is awaited,
+// because an origin may answer, and refuse, before it has read everything.
+type upload struct {
+	edge  *edgeConn
+	conn  *originConn
+	from  io.Reader
+	size  int64         // of the body; lengthChunked if it is sent in chunks
+	limit int64         // of the body; 0: none
+	wait  time.Duration // for the response, once the body has been sent
+	grace time.Duration // for it, if the origin no longer takes the body
+
+	done chan struct{} // closed when err is final
+	err  error         // nil if the whole body was sent
+
+	mu       sync.Mutex // guards the following
+	answered bool       // whether the head of the response has been read
+}
+
+// clientError is a failure to read the body from the client.
+type clientError struct {
+	refusal
+	err error
+}
+
+func (e *clientError) Error() string { return fmt.Sprintf("read request body: %v", e.err) }
+func (e *clientError) Unwrap() error { return e.err }
+
+var errBodyTooLong = errors.New("body longer than the limit")
+
+// run sends the body. Its owner waits for u.done.
+func (u *upload) run() {
+	defer close(u.done)
+	defer func() {
+		// A panic here would end the process and not only this request.
+		if p := recover(); p != nil {
+			u.err = fmt.Errorf("panic while sending the request body: %v", p)
+			u.conn.Conn.Close()
+		}
+	}()
+	u.err = u.copy()
+	if _, ok := errors.AsType[*clientError](u.err); ok {
+		// The origin waits for bytes that will not come.
+		u.conn.Conn.Close()
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.answered:
+	case u.err != nil:
+		u.conn.limit(u.grace)
+	default:
+		u.conn.limit(u.wait)
+	}
+}
+
+func (u *upload) copy() error {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	var sent int64
+	for {
+		n, err := u.from.Read(buf[chunkHeadMax : bufferSize-2])
+		sent += int64(n)
+		if u.limit > 0 && sent > u.limit {
+			return &clientError{refusal{http.StatusRequestEntityTooLarge, "the body is too long"}, errBodyTooLong}
+		}
+		if n > 0 {
+			if _, err := u.conn.Write(u.frame(buf, n)); err != nil {
+				return fmt.Errorf("send request body: %w", err)
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return readError(err)
+		}
+	}
+	if u.size >= 0 && sent != u.size {
+		return readError(io.ErrUnexpectedEOF)
+	}
+	if u.size == lengthChunked {
+		if _, err := io.WriteString(u.conn, "0\r\n\r\n"); err != nil {
+			return fmt.Errorf("send request body: %w", err)
+		}
+	}
+	return nil
+}
+
+// chunkHeadMax is room for the length of a chunk before its bytes.
+const chunkHeadMax = 8
+
+// frame returns the n bytes that were read into buf after chunkHeadMax, as they
+// go to the origin.
+func (u *upload) frame(buf *[bufferSize]byte, n int) []byte {
+	if u.size != lengthChunked {
+		return buf[chunkHeadMax : chunkHeadMax+n]
+	}
+	var head [chunkHeadMax]byte
+	h := append(strconv.AppendInt(head[:0], int64(n), 16), "\r\n"...)
+	start := chunkHeadMax - len(h)
+	copy(buf[start:], h)
+	end := chunkHeadMax + n
+	copy(buf[end:], "\r\n")
+	return buf[start : end+2]
+}
+
+func readError(err error) error {
+	if e, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && e.Timeout() {
+		return &clientError{refusal{http.StatusRequestTimeout, "the body came too slowly"}, err}
+	}
+	return &clientError{bad("the body is not in order"), err}
+}
+
+// headRead says that the response has begun: from then on the deadlines are its
+// own.
+func (u *upload) headRead() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.answered = true
+}
+
+// ended reports whether the whole body has been sent, or has been within d.
+func (u *upload) ended(d time.Duration) bool {
+	select {
+	case <-u.done:
+		return u.err == nil
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-u.done:
+		return u.err == nil
+	case <-timer.C:
+		return false
+	}
+}
+
+// abort ends the upload and waits for its end. The client's connection is then
+// somewhere inside the body and must be closed; as it may still be sending, it
+// is given time to read the answer.
+func (u *upload) abort(c *originConn) {
+	c.Conn.Close()
+	if u.edge != nil {
+		u.edge.stop()
+		u.edge.linger.Store(true)
+	}
+	<-u.done
+}
