@@ -14,6 +14,7 @@
 //
 // All methods of a Mesh may be called from any number of goroutines. Nothing
 // runs before [Mesh.Run]; everything that was started has ended when Run
-// returns. Callbacks may be called from several goroutines at once, except
+// returns, but for a few goroutines of serf that wait for a last timer of
+// some seconds. Callbacks may be called from several goroutines at once, except
 // OnEvent, whose calls come one after the other.
 package transport

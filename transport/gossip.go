@@ -212,11 +212,7 @@ func (g *gossip) ownName(c claim) error {
 	if c.boot < g.m.cfg.Boot || (c.boot == g.m.cfg.Boot && c.addr == g.m.advertise) {
 		return nil
 	}
-	g.m.group.Go(func() {
-		ctx, cancel := context.WithTimeout(g.m.runCtx, g.m.cfg.Timing.DialTimeout)
-		defer cancel()
-		_, _ = g.m.links.open(ctx, PeerID{}, c.addr)
-	})
+	g.m.seekDouble(c.addr)
 	return fmt.Errorf("member %s at %s has this node's identity", c.id.Short(), c.addr)
 }
 
@@ -406,10 +402,8 @@ type gossipLog struct{ log *slog.Logger }
 
 func (w gossipLog) Write(line []byte) (int, error) {
 	level, text := slog.LevelDebug, bytes.TrimSpace(line)
-	for prefix, l := range map[string]slog.Level{"[ERR] ": slog.LevelInfo, "[WARN] ": slog.LevelInfo} {
-		if rest, ok := bytes.CutPrefix(text, []byte(prefix)); ok {
-			level, text = l, rest
-		}
+	if rest, ok := bytes.CutPrefix(text, []byte("[ERR] ")); ok {
+		level, text = slog.LevelInfo, rest
 	}
 	w.log.Log(context.Background(), level, "gossip", "text", string(text))
 	return len(line), nil

@@ -178,6 +178,7 @@ func (ls *links) run(key dialKey, addr netip.AddrPort, d *dial) {
 	defer cancel()
 	began := ls.m.now()
 	l, err := ls.m.dialPeer(ctx, key.id, addr)
+	ls.m.heedRefusal(err)
 
 	ls.mu.Lock()
 	delete(ls.dials, key)
@@ -230,7 +231,7 @@ func (ls *links) admit(l *link) (*link, error) {
 	}
 	ls.m.log.Debug("connection given up for another", "peer", l.id.Short(), "dialled", drop.dialled, "code", uint64(code))
 	if code != closeDuplicate {
-		drop.close(code, "superseded")
+		drop.close(code, keep.addr.String()) // it may want to know by whom, see seekDouble
 		if drop == l {
 			ls.m.count.refusedPeers.Add(1)
 			return nil, errOlder
@@ -393,6 +394,12 @@ func (m *Mesh) answer(ctx context.Context, conn *quic.Conn) (*link, error) {
 	}
 	_ = s.Close()
 	if err := m.meet(id, h); err != nil {
+		// Closing now would take our hello back, and a double must read
+		// it to know that it is one. It closes when it has.
+		select {
+		case <-conn.Context().Done():
+		case <-ctx.Done():
+		}
 		return nil, err
 	}
 	return m.newLink(conn, id, site, h, false), nil
@@ -412,6 +419,34 @@ func (m *Mesh) meet(id PeerID, h hello) error {
 	}
 	m.count.refusedPeers.Add(1)
 	return ErrSuperseded
+}
+
+// heedRefusal looks at why a peer closed a connection: when it knows a later
+// incarnation of this node, or another process of this one, it says where.
+func (m *Mesh) heedRefusal(err error) {
+	app, ok := errors.AsType[*quic.ApplicationError](err)
+	if !ok || !app.Remote || app.ErrorCode != closeSuperseded {
+		return
+	}
+	if addr, err := netip.ParseAddrPort(app.ErrorMessage); err == nil {
+		m.seekDouble(addr)
+	}
+}
+
+// seekDouble goes to see another process of this node's identity, of which
+// gossip or a peer told that it is at addr. Nobody is believed: if it is
+// there, it shows its certificate and one of the two stops.
+func (m *Mesh) seekDouble(addr netip.AddrPort) {
+	now := int64(m.now())
+	last := m.lastSeek.Load()
+	if now-last < int64(dialPause) && last != 0 || !m.lastSeek.CompareAndSwap(last, now) {
+		return // it will be told of again
+	}
+	m.group.Go(func() {
+		ctx, cancel := context.WithTimeout(m.runCtx, m.cfg.Timing.DialTimeout)
+		defer cancel()
+		_, _ = m.links.open(ctx, PeerID{}, addr)
+	})
 }
 
 // peerOf reads who is at the other end out of its certificate.

@@ -150,6 +150,7 @@ func (ms *members) linkDown(l *link, cause error) {
 	if app, ok := errors.AsType[*quic.ApplicationError](cause); ok {
 		switch app.ErrorCode {
 		case closeDuplicate, closeSuperseded, closeIdle:
+			ms.m.heedRefusal(cause)
 			return
 		case closeBye:
 			if app.Remote {

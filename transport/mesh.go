@@ -39,6 +39,7 @@ type Mesh struct {
 	strikes strikes
 	count   counters
 
+	lastSeek  atomic.Int64  // when seekDouble last went, in m.now()
 	greeting  chan struct{} // one token per connection that has not said hello
 	group     group
 	started   atomic.Bool
@@ -189,13 +190,13 @@ func (m *Mesh) Run(ctx context.Context) error {
 // shutdown ends everything and waits for it.
 func (m *Mesh) shutdown(cause error) error {
 	m.group.setOpen(false)
+	m.stopCause(ErrClosed) // first: what fails from here on says nothing about peers
 	if m.gossip.serf != nil {
 		if err := m.gossip.serf.Shutdown(); err != nil {
 			m.log.Debug("serf shutdown", "error", err.Error())
 		}
 	}
 	m.links.closeAll()
-	m.stopCause(ErrClosed)
 	_ = m.quic.Close() // closes what is left, and has nothing to say
 	err := m.socket.Close()
 	if errors.Is(err, net.ErrClosed) {

@@ -1,21 +1,252 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
 
-func TestJoinSimnet(t *testing.T) {
+const lanDelay = 2 * time.Millisecond
+
+// detectionGoal is how soon everybody must know of a crash, and how soon a
+// node must be back after a restart or a cut.
+const detectionGoal = 10 * time.Second
+
+func TestJoinAndMembers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := newCluster(t, newWire(5*time.Millisecond))
+		c := newCluster(t, newWire(lanDelay))
 		ns := c.nodes(3)
-		p := ns[2].peer(ns[1].id)
-		t.Log(p)
+		got := ns[2].peer(ns[1].id)
+		want := Peer{ID: ns[1].id, Name: "node-2", Site: "site-0", Boot: 1, Addr: ns[1].addr, State: Alive}
+		if got != want {
+			t.Errorf("peer: got %+v, want %+v", got, want)
+		}
+		for _, n := range ns {
+			if p := n.peer(n.id); p != (Peer{}) {
+				t.Errorf("%s lists itself: %+v", n.mesh.cfg.Name, p)
+			}
+			for _, o := range ns {
+				if o != n && !slices.Equal(n.eventsOf(o.id), []EventType{Join}) {
+					t.Errorf("%s about %s: got events %v, want one join", n.mesh.cfg.Name, o.mesh.cfg.Name, n.eventsOf(o.id))
+				}
+			}
+		}
 	})
 }
 
-func TestLoopback(t *testing.T) {
-	c := newCluster(t, nil)
-	ns := c.nodes(3)
-	t.Log(ns[0].mesh.Stats(), ns[0].mesh.Members())
+func TestReadyTravels(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ns := newCluster(t, newWire(lanDelay)).nodes(3)
+		for _, ready := range []bool{true, false} {
+			ns[0].mesh.SetReady(ready)
+			for _, n := range ns[1:] {
+				waitUntil(t, 5*time.Second, "readiness is known", func() bool { return n.peer(ns[0].id).Ready == ready })
+			}
+		}
+	})
+}
+
+func TestLeave(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ns := newCluster(t, newWire(lanDelay)).nodes(3)
+		if err := ns[1].stop(); err != nil {
+			t.Fatalf("Run: got %v, want nil after a graceful end", err)
+		}
+		for _, n := range []*testNode{ns[0], ns[2]} {
+			n.waitState(ns[1].id, Left, 2*time.Second)
+			time.Sleep(30 * time.Second)
+			if got, want := n.eventsOf(ns[1].id), []EventType{Join, Leave}; !slices.Equal(got, want) {
+				t.Errorf("events: got %v, want %v", got, want)
+			}
+			if n.countAlive() != 1 {
+				t.Errorf("alive: got %d, want 1", n.countAlive())
+			}
+		}
+	})
+}
+
+// TestCrashIsNoticed kills a node without a word and measures until all others
+// know.
+func TestCrashIsNoticed(t *testing.T) {
+	for _, n := range []int{2, 3, 6, 12} {
+		t.Run(fmt.Sprintf("%d nodes", n), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				ns := newCluster(t, newWire(lanDelay)).nodes(n)
+				time.Sleep(17 * time.Second)
+				victim := ns[n/2]
+				victim.kill()
+				killed := time.Now()
+				for _, o := range ns {
+					if o == victim {
+						continue
+					}
+					o.waitState(victim.id, Failed, detectionGoal-time.Since(killed))
+					if o.countAlive() != n-2 {
+						t.Errorf("%s sees %d alive, want %d: a living node was given up", o.mesh.cfg.Name, o.countAlive(), n-2)
+					}
+				}
+				t.Logf("all knew after %v", time.Since(killed))
+			})
+		})
+	}
+}
+
+// TestRestartElsewhere restarts a killed node at once, under the same identity
+// and name, on another port.
+func TestRestartElsewhere(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Second, 20 * time.Second} {
+		t.Run(pause.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := newCluster(t, newWire(lanDelay))
+				ns := c.nodes(4)
+				time.Sleep(20 * time.Second)
+				ns[3].kill()
+				time.Sleep(pause)
+				cfg := c.config(4, 2, 7777)
+				cfg.Seeds = []string{ns[0].addr.String()}
+				began := time.Now()
+				back := c.start(cfg)
+				for _, n := range ns[:3] {
+					waitUntil(t, detectionGoal, "node is back", func() bool {
+						p := n.peer(back.id)
+						return p.State == Alive && p.Boot == 2 && p.Addr == back.addr
+					})
+				}
+				back.waitAlive(3, detectionGoal)
+				t.Logf("back after %v", time.Since(began))
+				time.Sleep(time.Minute)
+				for _, n := range ns[:3] {
+					if p := n.peer(back.id); p.State != Alive || p.Boot != 2 {
+						t.Errorf("a minute later: got %+v", p)
+					}
+					if got := len(n.mesh.gossip.serf.Members()); got != 4 {
+						t.Errorf("serf keeps %d members, want 4: the earlier incarnation is still there", got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestLongCutHeals cuts a node off for ten minutes, and then everybody from
+// everybody.
+func TestLongCutHeals(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(lanDelay)
+		ns := newCluster(t, w).nodes(5)
+		for _, cut := range [][]*testNode{ns[4:], ns} {
+			w.isolate(cut...)
+			time.Sleep(10 * time.Minute)
+			if got := ns[4].countAlive(); got != 0 {
+				t.Fatalf("cut off: sees %d alive", got)
+			}
+			w.isolate()
+			healed := time.Now()
+			for _, n := range ns {
+				n.waitAlive(4, detectionGoal-time.Since(healed))
+			}
+			t.Logf("cut of %d nodes healed after %v", len(cut), time.Since(healed))
+		}
+	})
+}
+
+// TestOneWayCut stops packets from one node to another: both are reached by
+// the third, so nobody may be given up.
+func TestOneWayCut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(lanDelay)
+		ns := newCluster(t, w).nodes(3)
+		w.block(ns[0], ns[1])
+		time.Sleep(2 * time.Minute)
+		if got := ns[2].eventsOf(ns[0].id); !slices.Equal(got, []EventType{Join}) {
+			t.Errorf("the third node about the first: got %v, want one join", got)
+		}
+		w.isolate()
+		healed := time.Now()
+		for _, n := range ns {
+			n.waitAlive(2, detectionGoal-time.Since(healed))
+		}
+	})
+}
+
+// TestLossyPath loses packets for two minutes; nobody may be given up for good.
+func TestLossyPath(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(20 * time.Millisecond)
+		ns := newCluster(t, w).nodes(4)
+		w.setLoss(0.1)
+		time.Sleep(2 * time.Minute)
+		failed := 0
+		for _, n := range ns {
+			for _, o := range ns {
+				if slices.Contains(n.eventsOf(o.id), Fail) {
+					failed++
+				}
+			}
+		}
+		if failed > 0 {
+			t.Errorf("at 10 %% loss %d living peers were given up", failed)
+		}
+		w.setLoss(0)
+		for _, n := range ns {
+			n.waitAlive(3, detectionGoal)
+		}
+	})
+}
+
+// TestDoubleStops starts a second process on a copied data directory: exactly
+// one of the two must stop, and say why.
+func TestDoubleStops(t *testing.T) {
+	for _, boot := range []uint64{4, 5, 6} {
+		t.Run(fmt.Sprintf("boot %d against 5", boot), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := newCluster(t, newWire(lanDelay))
+				a := c.start(c.config(1, 1, 0))
+				cfg := c.config(2, 5, 0)
+				cfg.Seeds = []string{a.addr.String()}
+				first := c.start(cfg)
+				a.waitAlive(1, 5*time.Second)
+				time.Sleep(5 * time.Second)
+
+				cfg = c.config(2, boot, 7001)
+				cfg.Seeds = []string{a.addr.String()}
+				second := c.start(cfg)
+				stays, stops := first, second
+				if boot > 5 {
+					stays, stops = second, first
+				}
+				select {
+				case err := <-stops.done:
+					stops.done <- err
+					if !errors.Is(err, ErrSuperseded) {
+						t.Errorf("Run: got %v, want ErrSuperseded", err)
+					}
+				case err := <-stays.done:
+					t.Fatalf("the wrong one stopped: %v", err)
+				case <-time.After(detectionGoal):
+					t.Fatal("nobody stopped")
+				}
+				waitUntil(t, detectionGoal, "the other goes on", func() bool {
+					p := a.peer(stays.id)
+					return p.State == Alive && p.Addr == stays.addr && p.Boot == stays.mesh.cfg.Boot
+				})
+			})
+		})
+	}
+}
+
+// TestSeedsAreTriedAgain starts the only seed three minutes late.
+func TestSeedsAreTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, newWire(lanDelay))
+		cfg := c.config(1, 1, 0)
+		cfg.Seeds = []string{"10.0.0.2:7000", "10.0.0.1:7000"} // the second is itself
+		a := c.start(cfg)
+		time.Sleep(3 * time.Minute)
+		b := c.start(c.config(2, 1, 0))
+		a.waitAlive(1, detectionGoal)
+		b.waitAlive(1, detectionGoal)
+	})
 }

@@ -112,6 +112,11 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, w *wire) *cluster {
+	if w != nil {
+		// Serf's last goroutines end with their timers, and the time of
+		// a bubble stands still once the test has returned.
+		t.Cleanup(func() { time.Sleep(5 * time.Minute) })
+	}
 	return &cluster{t: t, wire: w, secret: NewSecret(), timing: LAN}
 }
 
@@ -128,7 +133,7 @@ func (c *cluster) config(i int, boot uint64, port uint16) Config {
 	}
 	cfg := c.timing()
 	cfg.ID, cfg.Boot, cfg.Name, cfg.Site, cfg.Identity = testID(i), boot, fmt.Sprintf("node-%d", i), site, id
-	cfg.Logger = slog.New(slog.NewTextHandler(c.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})).With("at", cfg.Name)
+	cfg.Logger = slog.New(slog.NewTextHandler(c.t.Output(), &slog.HandlerOptions{Level: testLevel})).With("at", cfg.Name)
 	if c.wire == nil {
 		cfg.Listen = "127.0.0.1:0"
 		return cfg
@@ -264,3 +269,6 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
 }
+
+// testLevel is lowered by hand to see all that a test does.
+const testLevel = slog.LevelDebug

@@ -82,6 +82,9 @@ func (ms *members) examine(id PeerID, c claim, ask bool) {
 		ms.heal(l)
 	}
 	v.failed = l == nil && (!ask || !ms.othersReach(id))
+	if ms.m.runCtx.Err() != nil {
+		return // it failed because this mesh stops
+	}
 	select {
 	case ms.done <- v:
 	case <-ms.m.runCtx.Done():
@@ -120,7 +123,7 @@ func (ms *members) tell(ev Event) {
 	if ev.Type == Fail || ev.Type == Leave {
 		ms.m.post.drop(p.ID)
 		if l := ms.m.links.get(p.ID); l != nil && l.hello.boot <= p.Boot {
-			l.close(closeSuperseded, "gone")
+			l.close(closeRefused, "gone")
 		}
 	}
 	if ms.m.cfg.OnEvent == nil {
