@@ -20,8 +20,10 @@ type places struct {
 // Whole buckets need no split: everyone in them has a place, wherever they are.
 // The bucket that gets only a part is split by who waits in it, so no place
 // lies idle where nobody wants it. Slots beyond all waiting visitors are split
-// by settled traffic. Both splits count in what a site has admitted this
-// calendar minute, so that late news of it does not move the others' parts.
+// by settled traffic. Both splits count in what a site has admitted in the last
+// minute, so that late news of it does not move the others' parts. The minute
+// slides: at the edge of a calendar minute, news that is on its way would be
+// missing from both terms.
 func divide(s Settings, t tally, slots int, now time.Time) places {
 	counts := make([]int, len(t.buckets))
 	for i, q := range t.buckets {
@@ -57,7 +59,7 @@ func divide(s Settings, t tally, slots int, now time.Time) places {
 }
 
 // splitBucket divides the places of a partial bucket between sites by who waits
-// in it, counting those admitted this minute as if they still waited there:
+// in it, counting those admitted lately as if they still waited there:
 // they mostly came from it, and it keeps the weights steady.
 func splitBucket(q queue, places int, used []int, first int) []int {
 	weights := make([]int, len(used))
@@ -131,30 +133,29 @@ func newCursor(t tally, p places, width int64) cursor {
 	return c
 }
 
-// nodePart is this node's part of its site's contested places: its part of
-// those places and of what the site admitted in this tick, less what the node
-// admitted itself. What does not divide goes to the nodes whose turn it is.
+// nodePart is this node's part of its site's contested places. Two things bound
+// it. The places of this moment are divided between the nodes, and what does not
+// divide goes to the nodes whose turn it is: those parts never add up to more
+// than there is. And the node's use so far counts against its part of those
+// places and of what the site admitted lately: else a node would, before the
+// others hear of it, take its part again and again.
 //
-// Even: the parts add up to the places. Curve: a part is larger while the room
-// is empty, so several nodes may use the same place; that is what it trades for
-// not queueing an uneven crowd too early.
+// Even divides by all nodes. Curve divides by fewer while the room is empty, so
+// several nodes may use the same place; that is what it trades for not queueing
+// an uneven crowd too early.
 func nodePart(s Settings, t tally, contested int, utilization float64, turn turn) int {
 	if contested <= 0 {
 		return 0
 	}
-	nodes := t.sites[t.own].nodes
-	total := contested + t.siteTick
-	part := total / nodes
+	nodes := float64(t.sites[t.own].nodes)
+	by := nodes
 	if s.Policy == Curve {
-		part = int(math.Floor(float64(total) / AdaptedNodes(nodes, utilization, s.CurveFactor)))
+		by = AdaptedNodes(t.sites[t.own].nodes, utilization, s.CurveFactor)
 	}
-	// Nobody can tell here which nodes used a part and which a remainder, so
-	// all use counts against the remainder first. Too little is left of it at
-	// worst, and only until the tick ends.
-	remainder := max(0, total-nodes*part)
-	remainder -= min(remainder, t.siteTick)
-	if turn.has(remainder) {
+	part := int(float64(contested) / by)
+	if turn.has(contested - int(nodes)*part) {
 		part++
 	}
-	return min(max(0, part-t.selfTick), contested)
+	fair := int(math.Ceil(float64(contested+t.siteLate)/by)) - t.selfLate
+	return max(0, min(part, fair, contested))
 }

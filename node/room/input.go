@@ -36,6 +36,12 @@ const (
 	// enough that no late message can still change what was seen then.
 	settledBack = 2
 
+	// lateTicks is how many full ticks before this one a node looks back to see
+	// what its site has used of the places that are split between nodes. News
+	// within a site takes far less than a tick, so what leaves the window is
+	// known to all, and leaves it for all.
+	lateTicks = 1
+
 	// rateTicks is the span of the average admission rate.
 	rateTicks = 5 * ticksPerMinute
 )
@@ -47,7 +53,7 @@ type siteTally struct {
 	nodes   int
 	active  int
 	waiting int
-	minute  int // admitted in this calendar minute
+	minute  int // admitted in the last minute
 }
 
 // tally is the sum of an Input at one moment. Sites are sorted by name, so that
@@ -63,8 +69,8 @@ type tally struct {
 
 	last60s  int     // admitted
 	rate     float64 // admitted per minute, averaged; 0 is unknown
-	siteTick int     // admitted by the own site in this tick
-	selfTick int     // admitted by this node in this tick
+	siteLate int     // admitted by the own site in the last ticks
+	selfLate int     // admitted by this node in the same ticks
 }
 
 // queue is one bucket over all sites.
@@ -83,27 +89,25 @@ type count struct {
 func newTally(s Settings, in Input, now time.Time) tally {
 	sites := sortedSites(in)
 	tick := crdt.TickOf(now)
-	minute := tick / ticksPerMinute * ticksPerMinute
 	t := tally{sites: make([]siteTally, len(sites))}
 	for i, site := range sites {
 		st := siteTally{name: site.Name, own: site.Own, nodes: max(0, site.Nodes), active: clampCount(site.Active)}
 		if site.Own {
 			t.own = i
 			st.nodes = max(1, len(in.Nodes))
-			t.siteTick = sumTicks(site.Admitted, tick, tick+1)
+			t.siteLate = sumTicks(site.Admitted, tick-lateTicks, tick+1)
 		}
 		for _, n := range site.Waiting {
 			st.waiting += clampCount(n)
 		}
-		// A peer whose clock is ahead may already count in the next tick.
-		st.minute = sumTicks(site.Admitted, minute, tick+1)
+		st.minute = lastMinute(site.Admitted, tick)
 		t.sites[i] = st
 		t.active += st.active
 		t.waiting += st.waiting
-		t.last60s += sliding(site.Admitted, now)
+		t.last60s += st.minute
 	}
-	t.selfTick = sumTicks(in.Mine.Admitted, tick, tick+1)
-	t.siteTick = max(t.siteTick, t.selfTick)
+	t.selfLate = sumTicks(in.Mine.Admitted, tick-lateTicks, tick+1)
+	t.siteLate = max(t.siteLate, t.selfLate)
 	t.seen = settledSeen(sites, tick)
 	t.rate = averageRate(sites, tick)
 	t.buckets, t.granules = queues(sites, seconds(s.BucketSpan))
@@ -158,25 +162,27 @@ func sumTicks(ticks map[int64]int64, from, to int64) int {
 	return sum
 }
 
-// sliding returns the count of the last 60 s. Of the tick that the window's
-// edge runs through it takes the part that is still inside, rounded up: ticks
-// are coarse, and a limit errs on the safe side.
-func sliding(ticks map[int64]int64, now time.Time) int {
-	tick := crdt.TickOf(now)
-	sum := sumTicks(ticks, tick-ticksPerMinute+1, tick+1)
-	edge := clampCount(ticks[tick-ticksPerMinute])
-	inside := crdt.TickSpan - now.Sub(time.Unix(tick*int64(crdt.TickSpan/time.Second), 0))
-	part := float64(max(0, inside)) / float64(crdt.TickSpan)
-	return sum + int(math.Ceil(float64(edge)*min(1, part)))
+// lastMinute returns the count of the last 60 s, and of the whole tick that the
+// window's edge runs through: all of that tick may have come at its end. So the
+// limit holds in any 60 s, and a room at its limit admits a few per cent less.
+// The next tick counts too: a peer's clock may be ahead.
+func lastMinute(ticks map[int64]int64, tick int64) int {
+	return sumTicks(ticks, tick-ticksPerMinute, tick+1)
 }
 
 // settledSeen returns each site's traffic of the calendar minute settledBack
-// ago; of the newest two minutes if that one saw nobody. All zero: no history.
+// ago, or of the one after it if that one saw nobody. All zero: no history. The
+// current minute is never used: it moves, each node sees it move at another
+// time, and parts taken from it would add up to more than there is.
 func settledSeen(sites []Site, tick int64) []int {
-	from := (tick/ticksPerMinute - settledBack) * ticksPerMinute
-	seen, any := seenBetween(sites, from, from+ticksPerMinute-1)
-	if !any {
-		seen, _ = seenBetween(sites, tick-2*ticksPerMinute, tick)
+	minute := tick / ticksPerMinute
+	var seen []int
+	for back := int64(settledBack); back > 0; back-- {
+		var any bool
+		from := (minute - back) * ticksPerMinute
+		if seen, any = seenBetween(sites, from, from+ticksPerMinute-1); any {
+			break
+		}
 	}
 	return seen
 }

@@ -1,0 +1,226 @@
+package room
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// world draws a mesh in which every node knows everything, and returns what each
+// node is given: one Input per node, grouped by site.
+func world(rng *rand.Rand, s Settings, now time.Time) [][]Input {
+	number := 0
+	type site struct {
+		sum  crdt.Counts
+		rows []crdt.Counts
+		ids  []crdt.NodeID
+	}
+	sites := make([]site, 1+rng.IntN(4))
+	for i := range sites {
+		st := &sites[i]
+		st.sum = crdt.Counts{Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
+		for range 1 + rng.IntN(5) {
+			row := crdt.Counts{Active: rng.Int64N(30), Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
+			for range rng.IntN(4) {
+				age := time.Duration(rng.Int64N(int64(4 * time.Minute)))
+				row.Waiting[GranuleOf(now.Add(-age), s.BucketSpan)] += rng.Int64N(12)
+				row.Admitted[crdt.TickOf(now.Add(-age))] += rng.Int64N(9)
+				row.Seen[crdt.TickOf(now.Add(-age))] += rng.Int64N(20)
+			}
+			add(&st.sum, row, 0)
+			st.rows = append(st.rows, row)
+			st.ids = append(st.ids, nodeID(number))
+			number++
+		}
+	}
+	out := make([][]Input, len(sites))
+	for own := range sites {
+		var in Input
+		for i, st := range sites {
+			shown := st.sum
+			if i != own {
+				shown = crdt.Counts{Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
+				add(&shown, st.sum, s.BucketSpan)
+			}
+			in.Sites = append(in.Sites, Site{Name: string(rune('a' + i)), Counts: shown, Nodes: len(st.ids), Own: i == own})
+		}
+		in.Nodes = sites[own].ids
+		for n, id := range in.Nodes {
+			in.Self, in.Mine = id, sites[own].rows[n]
+			out[own] = append(out[own], in)
+		}
+	}
+	return out
+}
+
+// FuzzBuild checks whole meshes that know everything: slots are never reserved
+// twice, parts add up, and under Even all nodes together may admit no more than
+// there are slots.
+func FuzzBuild(f *testing.F) {
+	for seed := range uint64(64) {
+		f.Add(seed, uint16(seed*7), uint16(1000), byte(seed), int64(seed)*1777)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, limit, rate uint16, shape byte, ms int64) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		now := time.Unix(1_767_268_800, 0).Add(time.Duration(ms%86_400_000) * time.Millisecond)
+		s := Settings{
+			TotalActiveUsers: int(limit), NewUsersPerMinute: int(rate), Policy: Even,
+			BucketSpan: time.Duration(1+shape%60) * time.Second, CurveFactor: float64(shape % 9),
+		}.WithDefaults()
+		if shape >= 128 {
+			s.Policy = Curve
+		}
+		together := 0
+		for _, nodes := range world(rng, s, now) {
+			sure := 0
+			for _, in := range nodes {
+				v := Build(s, in, now)
+				checkView(t, v)
+				together += v.AllowNew
+				sure = v.AllowWaiting // the same visitors, whichever node they ask
+				if s.Policy == Even && v.AllowNew+v.AllowWaiting > v.Slots {
+					t.Errorf("one node may admit %d+%d, slots %d", v.AllowWaiting, v.AllowNew, v.Slots)
+				}
+			}
+			together += sure
+			if v := Build(s, nodes[0], now); s.Policy == Even && together > v.Slots {
+				t.Errorf("nodes may admit %d together, slots %d", together, v.Slots)
+			}
+		}
+	})
+}
+
+// checkView checks what must hold in every view, whatever the counts.
+func checkView(t *testing.T, v *View) {
+	t.Helper()
+	reserved, places, older := 0, 0, true
+	for i, b := range v.Buckets {
+		reserved += b.Reserved
+		if b.Reserved < 0 || b.Reserved > b.Waiting {
+			t.Errorf("bucket %d: %d reserved for %d", i, b.Reserved, b.Waiting)
+		}
+		if b.Reserved > 0 && !older {
+			t.Errorf("bucket %d has places although an older one has too few", i)
+		}
+		older = older && b.Reserved == b.Waiting
+	}
+	if v.Slots < 0 || reserved+v.SlotsNew != v.Slots {
+		t.Errorf("%d reserved and %d new of %d slots", reserved, v.SlotsNew, v.Slots)
+	}
+	if v.SlotsNew > 0 && !older {
+		t.Errorf("new visitors get %d slots while others wait", v.SlotsNew)
+	}
+	waiting := 0
+	for _, s := range v.Sites {
+		waiting += s.Reserved
+		places += s.New
+		if s.Reserved < 0 || s.New < 0 || s.Reserved > s.Waiting {
+			t.Errorf("site %s: %d reserved for %d, %d new", s.Name, s.Reserved, s.Waiting, s.New)
+		}
+	}
+	if waiting != reserved {
+		t.Errorf("sites get %d places for waiting visitors, want %d", waiting, reserved)
+	}
+	if places > v.SlotsNew {
+		t.Errorf("sites get %d places for new visitors, want at most %d", places, v.SlotsNew)
+	}
+	if v.Edge.Before(v.Cursor) || v.AllowNew < 0 || v.AllowWaiting < 0 {
+		t.Errorf("cursor %v, edge %v, allowances %d and %d", v.Cursor, v.Edge, v.AllowWaiting, v.AllowNew)
+	}
+}
+
+// FuzzBuildRubbish feeds counts that no honest peer would send.
+func FuzzBuildRubbish(f *testing.F) {
+	f.Add(int64(-1), int64(1<<62), int64(-1<<62), int64(1<<62), int64(1<<40), 1<<31-1, 1<<31-1)
+	f.Add(int64(1<<62), int64(0), int64(0), int64(0), int64(-1<<40), 0, -5)
+	f.Fuzz(func(t *testing.T, active, waiting, seen, admitted, at int64, limit, nodes int) {
+		now := time.Unix(1_767_268_800, 0)
+		tick := crdt.TickOf(now)
+		c := crdt.Counts{Active: active,
+			Waiting:  map[int64]int64{at: waiting, now.Unix(): waiting, now.Unix() - 70: 5},
+			Seen:     map[int64]int64{tick - 2*ticksPerMinute: seen, at: seen},
+			Admitted: map[int64]int64{tick: admitted, at: admitted}}
+		s := Settings{TotalActiveUsers: limit, NewUsersPerMinute: limit}
+		in := Input{Sites: []Site{{Name: "a", Counts: c, Own: true}, {Name: "b", Counts: c, Nodes: nodes}},
+			Nodes: nodeIDs(3), Self: nodeID(1), Mine: c}
+		v := Build(s, in, now)
+		checkView(t, v)
+		v.Estimate(time.Unix(at, 0))
+		v.Decide(Visitor{Arrival: time.Unix(at, 0)}, now)
+	})
+}
+
+// FuzzDecide checks that no pass, however odd, gets in past the rules.
+func FuzzDecide(f *testing.F) {
+	f.Add(int64(60_000), int64(20_000), int64(20_000), int64(0), false, 3, 0)
+	f.Add(int64(-5_000), int64(-1_000), int64(0), int64(500), true, 0, 3)
+	f.Fuzz(func(t *testing.T, arrival, last, refresh, past int64, accepted bool, waiting, slots int) {
+		now := time.Unix(1_767_268_800, 0)
+		ago := func(ms int64) time.Time { return now.Add(-time.Duration(ms%1e12) * time.Millisecond) }
+		counts := crdt.Counts{Waiting: map[int64]int64{now.Unix() - 120: int64(waiting % 1000)}}
+		v := Build(Settings{TotalActiveUsers: 1 + max(0, slots%1000), NewUsersPerMinute: 1000}, oneSite(counts, 1, 0), now)
+		vis := Visitor{Arrival: ago(arrival), LastPoll: ago(last), Refresh: time.Duration(refresh%1e6) * time.Millisecond}
+		if accepted {
+			vis.AcceptedAt, vis.LeaseEnd = ago(arrival), ago(past)
+		}
+		d := v.Decide(vis, now)
+		switch d.Action {
+		case Enter:
+			if !accepted || vis.LeaseEnd.Before(now) {
+				t.Errorf("%+v enters", vis)
+			}
+		case Ask:
+			if !accepted || !vis.LeaseEnd.Before(now) || now.Sub(vis.LeaseEnd) >= 2*v.Settings.SessionDuration {
+				t.Errorf("%+v is asked for", vis)
+			}
+		case Apply:
+			if d.New || v.AllowWaiting == 0 || !vis.Arrival.Before(v.Cursor) {
+				t.Errorf("%+v has a place in %+v", vis, v)
+			}
+		case Compete:
+			if v.AllowNew == 0 {
+				t.Errorf("%+v competes for nothing", vis)
+			}
+		case TooEarly:
+			if accepted || d.New {
+				t.Errorf("%+v is too early", vis)
+			}
+		}
+		if e := v.Estimate(vis.Arrival); e.Ahead < 0 || e.Position != e.Ahead+1 || e.Ahead > v.Waiting {
+			t.Errorf("estimate %+v with %d waiting", e, v.Waiting)
+		}
+	})
+}
+
+func FuzzApportion(f *testing.F) {
+	f.Add(7, 1, 2, 3, 0)
+	f.Add(1<<31-1, 1<<31-1, 1<<31-1, 1, 2)
+	f.Fuzz(func(t *testing.T, total, a, b, c, first int) {
+		weights := []int{min(a, maxCount), min(b, maxCount), min(c, maxCount)}
+		total = min(total, maxCount)
+		parts := apportion(total, weights, max(0, first))
+		sum, weight := 0, 0
+		for i, w := range weights {
+			weight += max(0, w)
+			sum += parts[i]
+		}
+		want := max(0, total)
+		if weight == 0 {
+			want = 0
+		}
+		if sum != want {
+			t.Fatalf("%d by %v gives %v, sum %d", total, weights, parts, sum)
+		}
+		for i, w := range weights {
+			if weight == 0 {
+				break
+			}
+			exact := float64(want) * float64(max(0, w)) / float64(weight)
+			if d := float64(parts[i]) - exact; d > 1.001 || d < -1.001 {
+				t.Errorf("part %d is %d, exactly %f", i, parts[i], exact)
+			}
+		}
+	})
+}
