@@ -44,8 +44,10 @@ type identity struct {
 
 // OpenDataDir opens or makes the directory and starts a new incarnation: the
 // raised boot number is on disk, in file and directory, before it returns. A
-// directory without an identity makes a new node.
-func OpenDataDir(path string) (_ *DataDir, err error) {
+// directory without an identity makes a new node, with the id want or, where that
+// is zero, a random one. A node whose certificate names its id gives it as want;
+// a directory of another node is then refused.
+func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
@@ -62,9 +64,12 @@ func OpenDataDir(path string) (_ *DataDir, err error) {
 	if err := d.takeLock(); err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", path, err)
 	}
-	id, err := d.readIdentity()
+	id, err := d.readIdentity(want)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", path, err)
+	}
+	if want != (crdt.NodeID{}) && id.Node != want {
+		return nil, fmt.Errorf("data directory %s belongs to node %s, the certificate to node %s; use the certificate of that node, or another --data-dir", path, id.Node, want)
 	}
 	id.Boot++
 	if err := d.writeIdentity(id); err != nil {
@@ -106,11 +111,13 @@ func (d *DataDir) takeLock() error {
 	return nil
 }
 
-func (d *DataDir) readIdentity() (crdt.Incarnation, error) {
+func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 	text, err := d.root.ReadFile(identityFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		var fresh crdt.Incarnation
-		rand.Read(fresh.Node[:]) // never fails: crypto/rand ends the process instead
+		fresh := crdt.Incarnation{Node: want}
+		if want == (crdt.NodeID{}) {
+			rand.Read(fresh.Node[:]) // never fails: crypto/rand ends the process instead
+		}
 		return fresh, nil
 	}
 	if err != nil {

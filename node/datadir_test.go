@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 func TestDataDirKeepsTheNodeAndRaisesTheBoot(t *testing.T) {
@@ -34,11 +36,26 @@ func TestDataDirLostMakesANewNode(t *testing.T) {
 	}
 }
 
+func TestDataDirTakesTheIDOfACertificate(t *testing.T) {
+	dir, want := t.TempDir(), crdt.NodeID{1, 2, 3}
+	d, err := OpenDataDir(dir, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if d.Self().Node != want {
+		t.Errorf("node = %s, want %s", d.Self().Node, want)
+	}
+	if _, err := OpenDataDir(dir, crdt.NodeID{9}); err == nil {
+		t.Error("a directory was opened with the certificate of another node")
+	}
+}
+
 func TestDataDirIsHeldByOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	first := openDataDir(t, dir)
 	defer first.Close()
-	if _, err := OpenDataDir(dir); !errors.Is(err, ErrInUse) {
+	if _, err := OpenDataDir(dir, crdt.NodeID{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("second open = %v, want %v", err, ErrInUse)
 	}
 }
@@ -49,7 +66,7 @@ func TestDataDirDamagedIdentityIsRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, identityFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenDataDir(dir); err == nil {
+		if _, err := OpenDataDir(dir, crdt.NodeID{}); err == nil {
 			t.Errorf("identity %q was accepted", text)
 		}
 	}
@@ -86,7 +103,7 @@ func TestDataDirCounts(t *testing.T) {
 
 func openDataDir(t *testing.T, dir string) *DataDir {
 	t.Helper()
-	d, err := OpenDataDir(dir)
+	d, err := OpenDataDir(dir, crdt.NodeID{})
 	if err != nil {
 		t.Fatal(err)
 	}

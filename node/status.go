@@ -47,3 +47,51 @@ type PeerStatus struct {
 	RTT         time.Duration `json:"rtt_ns"`
 	ClockOffset time.Duration `json:"clock_offset_ns"`
 }
+
+// Status returns what the node sees now. Any goroutine may call it.
+func (n *Node) Status() Status {
+	self := n.core.self
+	s := Status{
+		Node: self.Node.String(), Name: n.cfg.Name, Site: n.cfg.Site, Boot: self.Boot,
+		Version: n.cfg.Version, Ready: n.core.Ready(),
+		Rooms: []RoomStatus{}, Peers: []PeerStatus{},
+	}
+	if err := n.Ready(); err != nil {
+		s.Reason = err.Error()
+	}
+	for _, r := range n.core.order {
+		s.Rooms = append(s.Rooms, r.status())
+	}
+	if m := n.mesh.Load(); m != nil {
+		s.Peers = peerStatus(*m)
+	}
+	return s
+}
+
+func (r *Room) status() RoomStatus {
+	v, s := r.view.Load(), r.settings
+	st := RoomStatus{
+		ID: s.ID.String(), Name: s.Name,
+		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
+		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
+		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
+		Slots: v.Slots, Sites: []SiteStatus{},
+	}
+	for _, site := range v.Sites {
+		st.Sites = append(st.Sites, SiteStatus{Site: site.Name, Active: int64(site.Active), Waiting: int64(site.Waiting)})
+	}
+	return st
+}
+
+func peerStatus(m Mesh) []PeerStatus {
+	peers := []PeerStatus{}
+	for _, p := range m.Members() {
+		rtt, _ := m.RTT(p.ID)
+		offset, _ := m.Offset(p.ID)
+		peers = append(peers, PeerStatus{
+			Node: p.ID.String(), Name: p.Name, Site: p.Site, Boot: p.Boot,
+			State: p.State.String(), RTT: rtt, ClockOffset: offset,
+		})
+	}
+	return peers
+}

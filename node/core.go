@@ -1,0 +1,292 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// CoreConfig says who a node is and which rooms it keeps.
+type CoreConfig struct {
+	Self  crdt.Incarnation // required
+	Site  string           // required
+	Rooms []room.Settings  // complete and checked; ids differ
+
+	// OwnerKey keys the choice of each visitor's owner, so that nobody outside
+	// can pick visitors who all fall on one node. The same on all nodes.
+	OwnerKey []byte
+	Rand     *rand.Rand // required; picks peers, never keys or ids
+}
+
+// Core is a whole node without network, clock and disk: it is given requests,
+// messages, members and the time, and returns messages. Rooms take requests
+// from any goroutine; everything else is called by one at a time.
+type Core struct {
+	self    crdt.Incarnation
+	site    string
+	key     []byte
+	replica *replica.Replica
+	rooms   map[crdt.RoomID]*Room
+	order   []*Room // by id, so that the same input gives the same output
+	routes  *routes
+	stripes stripes
+	call    caller // set before the first request; nil reaches nobody
+
+	visits visits
+	slot   uint64 // of the newest message that must not be replaced
+	peers  map[crdt.NodeID]replica.Peer
+	nodes  []crdt.NodeID  // of the own site that are ready, self included, sorted
+	sizes  map[string]int // ready nodes by site, self included
+
+	open   atomic.Bool // leases are open and requests may come
+	viewed time.Time
+	swept  time.Time
+
+	malformed uint64 // messages that made no sense
+}
+
+const (
+	viewInterval  = 250 * time.Millisecond
+	sweepInterval = 5 * time.Second
+)
+
+// NewCore returns a node that knows nobody yet.
+func NewCore(cfg CoreConfig) (*Core, error) {
+	if cfg.Rand == nil || len(cfg.OwnerKey) == 0 {
+		return nil, errors.New("node: Rand and OwnerKey are required")
+	}
+	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, rooms: map[crdt.RoomID]*Room{}}
+	for _, s := range cfg.Rooms {
+		if c.rooms[s.ID] != nil {
+			return nil, fmt.Errorf("node: room id %s is used twice", s.ID)
+		}
+		c.rooms[s.ID] = newRoom(c, s)
+	}
+	c.order = slices.SortedFunc(maps.Values(c.rooms), func(a, b *Room) int {
+		return slices.Compare(a.settings.ID[:], b.settings.ID[:])
+	})
+	c.routes = newRoutes(c.order)
+	var err error
+	c.replica, err = replica.New(replica.Config{
+		Self:       cfg.Self,
+		Site:       cfg.Site,
+		BucketSpan: c.bucketSpan,
+		Retention:  crdt.Retention{Room: c.fading},
+		Rand:       cfg.Rand,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
+	c.SetPeers(nil, time.Time{})
+	return c, nil
+}
+
+func (c *Core) bucketSpan(id crdt.RoomID) time.Duration {
+	if r := c.rooms[id]; r != nil {
+		return r.settings.BucketSpan
+	}
+	return 0
+}
+
+func (c *Core) fading(id crdt.RoomID) crdt.Fading {
+	if r := c.rooms[id]; r != nil {
+		return crdt.Fading{Session: r.settings.SessionDuration, Refresh: r.settings.RefreshInterval}
+	}
+	return crdt.Fading{}
+}
+
+// Route returns the room of a request, or nil. host is in lower case without a
+// port, path is decoded. Any goroutine may call it.
+func (c *Core) Route(host, path string) *Room { return c.routes.find(host, path) }
+
+// SetPeers tells which other nodes live. It is called whenever that changes.
+func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
+	c.peers = map[crdt.NodeID]replica.Peer{}
+	c.nodes = []crdt.NodeID{c.self.Node}
+	c.sizes = map[string]int{c.site: 1}
+	for _, p := range peers {
+		c.peers[p.ID] = p
+		if !p.Ready {
+			continue
+		}
+		c.sizes[p.Site]++
+		if p.Site == c.site {
+			c.nodes = append(c.nodes, p.ID)
+		}
+	}
+	slices.SortFunc(c.nodes, compareNodes)
+	c.replica.SetPeers(peers, now)
+}
+
+// Ready reports whether the node holds its site's state, so that requests may
+// come.
+func (c *Core) Ready() bool { return c.open.Load() }
+
+// Tick does what is due and returns what shall be sent. It is called some twenty
+// times a second.
+func (c *Core) Tick(now time.Time) []Message {
+	out := c.replicate(c.replica.Tick(now))
+	if !c.open.Load() {
+		if !c.replica.Ready() {
+			return out
+		}
+		c.openRooms(now)
+	}
+	c.collect(now)
+	for _, r := range c.order {
+		r.expire(now)
+	}
+	out = append(out, c.sendVisits(now)...)
+	out = append(out, c.sendRenewals(now)...)
+	if now.Sub(c.viewed) >= viewInterval || now.Before(c.viewed) {
+		c.viewed = now
+		for _, r := range c.order {
+			r.look(now)
+		}
+	}
+	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
+		c.swept = now
+		for i := range c.stripes {
+			c.stripes[i].forget(now)
+		}
+		for _, r := range c.order {
+			r.forget(now)
+		}
+	}
+	return out
+}
+
+// openRooms opens the leases once the site's state is there: how many sessions
+// an earlier start of this node may have left is part of that state.
+func (c *Core) openRooms(now time.Time) {
+	for _, r := range c.order {
+		r.open(now)
+		r.look(now)
+	}
+	c.viewed = now
+	c.open.Store(true)
+}
+
+// Receive takes one message from a peer whose identity has been proven. What is
+// refused changes nothing.
+func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
+	out, err := c.receive(from, kind, payload, now)
+	if err != nil {
+		c.malformed++
+		return out, fmt.Errorf("message of kind %d: %w", kind, err)
+	}
+	return out, nil
+}
+
+func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
+	switch kind {
+	case kindReplica:
+		out, err := c.replica.Receive(from, payload, now)
+		return c.replicate(out), err
+	case kindVisits:
+		return c.takeVisits(from, payload, now)
+	case kindVisitsAck:
+		batch, err := decodeAck(payload)
+		if err == nil {
+			c.visits.acked(from.ID, batch)
+		}
+		return nil, err
+	case kindRenew:
+		return c.takeRenewals(from, payload, now)
+	case kindRenewAck:
+		return nil, c.takeRenewed(from, payload, now)
+	}
+	return nil, errMalformed
+}
+
+// replicate wraps what the replica sends.
+func (c *Core) replicate(in []replica.Message) []Message {
+	out := make([]Message, len(in))
+	for i, m := range in {
+		out[i] = Message{To: m.To, Kind: kindReplica, Slot: m.Slot, Payload: m.Payload}
+	}
+	return out
+}
+
+// collect books what requests have noted since the last time.
+func (c *Core) collect(now time.Time) {
+	for i := range c.stripes {
+		n := c.stripes[i].collect()
+		for _, e := range n.entered {
+			e.room.entered(e, now)
+		}
+		for _, v := range n.polls {
+			c.visits.add(v)
+		}
+		for k, in := range n.checkins {
+			if r := c.rooms[k.room]; r != nil {
+				r.checkedIn(k, in, now)
+			}
+		}
+	}
+}
+
+// owner returns the node of this site that counts a visitor while they wait.
+func (c *Core) owner(v visit) crdt.NodeID {
+	return room.Owner(c.key, v.room, v.visitor, c.nodes)
+}
+
+func (c *Core) sendVisits(now time.Time) []Message {
+	out := c.visits.flush(now, c.owner)
+	keep := out[:0]
+	for _, m := range out {
+		if m.To != c.self.Node {
+			keep = append(keep, m)
+			continue
+		}
+		for _, v := range c.visits.take(m.Slot) {
+			c.visited(v, now)
+		}
+	}
+	return keep
+}
+
+// takeVisits counts what another node of the site says of visitors owned here.
+// A visitor may just have got another owner; counting here as well does no harm,
+// since who does not come again is soon not counted.
+func (c *Core) takeVisits(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	batch, items, err := decodeVisits(payload)
+	if err != nil {
+		return nil, err
+	}
+	if from.Site != c.site {
+		return nil, fmt.Errorf("%w: visits from site %q", errMalformed, from.Site)
+	}
+	if !c.open.Load() {
+		return nil, nil // not acknowledged: it will be sent again
+	}
+	for _, v := range items {
+		c.visited(v, now)
+	}
+	return []Message{{To: from.ID, Kind: kindVisitsAck, Slot: batch, Payload: encodeAck(batch)}}, nil
+}
+
+func (c *Core) visited(v visit, now time.Time) {
+	if r := c.rooms[v.room]; r != nil {
+		r.visited(v, now)
+	}
+}
+
+// Snapshot returns what is worth keeping over a restart.
+func (c *Core) Snapshot() ([]byte, error) { return c.replica.Snapshot() }
+
+// Restore takes up what an earlier start has kept. It is called before anything
+// else.
+func (c *Core) Restore(state []byte, now time.Time) error { return c.replica.Restore(state, now) }
+
+// Conflict returns the incarnation that a peer holds of this very node although
+// it is newer than this one: the data directory was copied or rolled back.
+func (c *Core) Conflict() (crdt.Incarnation, bool) { return c.replica.Conflict() }

@@ -1,0 +1,179 @@
+package node
+
+import (
+	"maps"
+	"math"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// What the loop does for one room: book, expire, look.
+
+func newRoom(c *Core, s room.Settings) *Room {
+	r := &Room{settings: &s, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}}
+	r.renewals = ticket.NewRenewals()
+	r.line = room.NewLine(s)
+	r.view.Store(&view{View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
+	return r
+}
+
+// open opens the leases. What an earlier start of this node had in use stays
+// counted for a session, and its visitors find their place in it.
+func (r *Room) open(now time.Time) {
+	before := r.core.replica.PreviousActive(r.settings.ID)
+	leases, d := ticket.NewLeases(r.core.self, r.settings.SessionDuration, int(max(0, before)), now)
+	r.mu.Lock()
+	r.leases = leases
+	r.mu.Unlock()
+	r.bookActive(d, now)
+}
+
+func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
+	if p|n != 0 {
+		r.core.replica.Add(crdt.Key{Room: r.settings.ID, Kind: kind, Tick: tick}, p, n, now)
+	}
+}
+
+func (r *Room) bookActive(d ticket.Delta, now time.Time) {
+	r.book(crdt.Active, 0, d.P, d.N, now)
+}
+
+// entered books a ticket that a request has taken.
+func (r *Room) entered(e entered, now time.Time) {
+	r.collected[e.class]++
+	r.openLease(e.pass.Ticket, e.pass.AcceptedAt, now)
+	tick := crdt.TickOf(now)
+	r.book(crdt.Admitted, tick, 1, 0, now)
+	if !e.waited {
+		r.book(crdt.Seen, tick, 1, 0, now)
+		return
+	}
+	// The owner counts one less only after this node counts one more, or a
+	// place would seem free that is taken.
+	r.core.visits.add(visit{visitor: e.pass.Visitor, room: r.settings.ID,
+		arrival: e.pass.Arrival, at: e.pass.AcceptedAt, admitted: true})
+}
+
+// openLease starts the lease of one of this node's own tickets.
+func (r *Room) openLease(t ticket.Ticket, at, now time.Time) time.Time {
+	r.mu.Lock()
+	end, d, err := r.leases.Open(t, at, now)
+	r.mu.Unlock()
+	if err != nil {
+		panic("node: own ticket refused: " + err.Error())
+	}
+	r.bookActive(d, now)
+	return end
+}
+
+// checkedIn extends a session, here or at its anchor.
+func (r *Room) checkedIn(k sessionKey, in checkin, now time.Time) {
+	if next, ok := r.replaced[k.ticket]; ok {
+		// The visitor has not taken up the new pass yet.
+		if end, ok := r.extend(next.ticket, in.end, in.at, now); ok {
+			r.replace(k.ticket, renewal{next.ticket, end})
+		}
+		return
+	}
+	if k.ticket.Anchor != r.core.self.Node {
+		r.renewals.Note(k.ticket, in.end, in.at)
+		return
+	}
+	if _, ok := r.extend(k.ticket, in.end, in.at, now); !ok {
+		r.reanchor(k.ticket, in.at, now)
+	}
+}
+
+// reanchor gives a session whose anchor cannot keep it a ticket of this node.
+// The visitor is on the site already and was let pass, so no allowance is asked
+// for; the old lease, wherever it is, is counted until it ends.
+func (r *Room) reanchor(old ticket.Ticket, at, now time.Time) {
+	t := r.newTicket()
+	r.replace(old, renewal{t, r.openLease(t, at, now)})
+}
+
+// replace has the requests of a session find its new ticket.
+func (r *Room) replace(old ticket.Ticket, next renewal) {
+	r.replaced[old] = next
+	k := sessionKey{r.settings.ID, old}
+	r.core.stripes.ofSession(k).renewed(k, next)
+}
+
+// forget drops what no pass can ask for any more.
+func (r *Room) forget(now time.Time) {
+	maps.DeleteFunc(r.replaced, func(_ ticket.Ticket, next renewal) bool { return now.After(next.end) })
+}
+
+// expire ends what has run out.
+func (r *Room) expire(now time.Time) {
+	r.mu.Lock()
+	d := r.delta.Add(r.leases.Expire(now))
+	r.delta = ticket.Delta{}
+	r.mu.Unlock()
+	r.bookActive(d, now)
+	r.bookLine(r.line.Expire(r.changes[:0], now), now)
+}
+
+// visited counts a visitor who is owned here.
+func (r *Room) visited(v visit, now time.Time) {
+	if v.admitted {
+		r.bookLine(r.line.Admit(r.changes[:0], v.visitor, v.at), now)
+	} else {
+		r.bookLine(r.line.Poll(r.changes[:0], v.visitor, v.arrival, v.at, v.refresh), now)
+	}
+}
+
+func (r *Room) bookLine(changes []room.Change, now time.Time) {
+	for _, ch := range changes {
+		r.book(ch.Kind, ch.Tick, ch.P, ch.N, now)
+	}
+	r.changes = changes[:0]
+}
+
+// look builds the view from which requests decide.
+func (r *Room) look(now time.Time) {
+	var upTo [classes]int64
+	pending := int64(0)
+	for c := range classes {
+		upTo[c] = r.used[c].Load()
+		pending += max(0, upTo[c]-r.collected[c])
+	}
+	v := room.Build(*r.settings, r.input(pending, now), now)
+	upTo[reserved] = saturate(upTo[reserved], v.AllowWaiting)
+	upTo[contested] = saturate(upTo[contested], v.AllowNew)
+	r.view.Store(&view{View: v, upTo: upTo})
+}
+
+func saturate(used int64, allow int) int64 {
+	if allow >= room.Unlimited {
+		return math.MaxInt64
+	}
+	return used + int64(allow)
+}
+
+// input gathers the counts. pending tickets have been taken but not booked yet:
+// they count as if they were.
+func (r *Room) input(pending int64, now time.Time) room.Input {
+	c := r.core
+	in := room.Input{Nodes: c.nodes, Self: c.self.Node, Mine: c.replica.Own(r.settings.ID, now)}
+	add := func(counts *crdt.Counts) {
+		counts.Active += pending
+		if pending > 0 {
+			if counts.Admitted == nil {
+				counts.Admitted = map[int64]int64{}
+			}
+			counts.Admitted[crdt.TickOf(now)] += pending
+		}
+	}
+	add(&in.Mine)
+	for _, s := range c.replica.Sites(r.settings.ID, now) {
+		if s.Own {
+			add(&s.Counts)
+		}
+		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own})
+	}
+	return in
+}

@@ -1,0 +1,56 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// Mesh is what a node needs of the links to other nodes.
+type Mesh interface {
+	Members() []transport.Peer
+	Send(to transport.PeerID, kind uint8, slot uint64, msg []byte)
+	Call(ctx context.Context, to transport.PeerID, method uint8, req []byte) ([]byte, error)
+	SetReady(ready bool)
+	RTT(id transport.PeerID) (time.Duration, bool)
+	Offset(id transport.PeerID) (time.Duration, bool)
+}
+
+var _ Mesh = (*transport.Mesh)(nil)
+
+// Message is one one-way message to another node. A newer one with the same To,
+// Kind and Slot may replace an older one that has not left yet.
+type Message struct {
+	To      crdt.NodeID
+	Kind    uint8
+	Slot    uint64
+	Payload []byte
+}
+
+// Kinds of one-way messages.
+const (
+	kindReplica   = 1 // node/replica's own
+	kindVisits    = 2 // to a visitor's owner
+	kindVisitsAck = 3
+	kindRenew     = 4 // to a ticket's anchor
+	kindRenewAck  = 5
+)
+
+// Methods of calls.
+const (
+	methodAsk = 1 // does this session go on? asked of its anchor
+)
+
+// alone is the mesh of a node that has no peers.
+type alone struct{}
+
+func (alone) Members() []transport.Peer                     { return nil }
+func (alone) Send(transport.PeerID, uint8, uint64, []byte)  {}
+func (alone) SetReady(bool)                                 {}
+func (alone) RTT(transport.PeerID) (time.Duration, bool)    { return 0, false }
+func (alone) Offset(transport.PeerID) (time.Duration, bool) { return 0, false }
+func (alone) Call(context.Context, transport.PeerID, uint8, []byte) ([]byte, error) {
+	return nil, transport.ErrUnreachable
+}

@@ -1,0 +1,298 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// Config says who a node is, which rooms it keeps and where its state lies.
+type Config struct {
+	Data     *DataDir // required; the caller closes it after Run
+	Name     string
+	Site     string          // required
+	Version  string          // shown in Status
+	Rooms    []room.Settings // complete and checked
+	OwnerKey []byte          // required; the same on all nodes
+
+	// AwaitPeers is how long a starting node waits for others whose state it
+	// should have, before it goes on alone. Zero does not wait: right for a node
+	// that starts a mesh, wrong for one that joins it.
+	AwaitPeers time.Duration
+
+	Logger *slog.Logger // nil discards
+}
+
+// Node runs a Core: it gives it time, messages and members, sends what it says
+// and keeps its state on disk.
+type Node struct {
+	cfg  Config
+	core *Core
+	log  *slog.Logger
+
+	inbox   chan inbound
+	changed chan struct{} // membership may have changed
+	dropped atomic.Uint64 // messages that came while the inbox was full
+
+	mesh atomic.Pointer[Mesh] // nil until Run
+}
+
+type inbound struct {
+	from    replica.Peer
+	kind    uint8
+	payload []byte
+}
+
+const (
+	tickInterval    = 50 * time.Millisecond
+	memberInterval  = time.Second // events are hints; the list is the truth
+	persistInterval = time.Second
+
+	// inboxSize holds a second's worth of messages from a large site. What does
+	// not fit is dropped: everything is sent again or repaired.
+	inboxSize = 4096
+)
+
+// New returns a node that Run starts.
+func New(cfg Config) (*Node, error) {
+	if cfg.Data == nil || cfg.Site == "" {
+		return nil, errors.New("node: Data and Site are required")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	core, err := NewCore(CoreConfig{
+		Self:     cfg.Data.Self(),
+		Site:     cfg.Site,
+		Rooms:    cfg.Rooms,
+		OwnerKey: cfg.OwnerKey,
+		Rand:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg:     cfg,
+		core:    core,
+		log:     cfg.Logger.With("node", cfg.Data.Self().String(), "site", cfg.Site),
+		inbox:   make(chan inbound, inboxSize),
+		changed: make(chan struct{}, 1),
+	}
+	core.call = n.call
+	return n, nil
+}
+
+// Route returns the room of a request, or nil. host is in lower case without a
+// port, path is decoded. Any goroutine may call it.
+func (n *Node) Route(host, path string) *Room { return n.core.Route(host, path) }
+
+// ErrNotReady says that a node does not hold its site's state yet.
+var ErrNotReady = errors.New("waiting for the state of the site")
+
+// Ready returns nil once requests may be decided, and the reason until then.
+func (n *Node) Ready() error {
+	if n.core.Ready() {
+		return nil
+	}
+	return ErrNotReady
+}
+
+// OnMessage takes a one-way message of a peer; transport calls it.
+func (n *Node) OnMessage(from transport.Peer, kind uint8, payload []byte) {
+	select {
+	case n.inbox <- inbound{peerOf(from), kind, payload}:
+	default:
+		n.dropped.Add(1)
+	}
+}
+
+// OnCall answers a call of a peer; transport calls it.
+func (n *Node) OnCall(_ context.Context, _ transport.Peer, method uint8, req []byte) ([]byte, error) {
+	return n.core.Answer(method, req, time.Now())
+}
+
+// OnEvent takes a change of the membership; transport calls it.
+func (n *Node) OnEvent(e transport.Event) {
+	n.log.Info("membership", "event", e.Type.String(), "peer", e.Peer.ID.String(),
+		"peer_name", e.Peer.Name, "peer_site", e.Peer.Site, "peer_boot", e.Peer.Boot)
+	select {
+	case n.changed <- struct{}{}:
+	default: // the loop will look anyway
+	}
+}
+
+func peerOf(p transport.Peer) replica.Peer {
+	return replica.Peer{ID: crdt.NodeID(p.ID), Boot: p.Boot, Site: p.Site, Ready: p.Ready}
+}
+
+func (n *Node) call(ctx context.Context, to crdt.NodeID, method uint8, req []byte) ([]byte, error) {
+	m := n.mesh.Load()
+	if m == nil {
+		return nil, transport.ErrUnreachable
+	}
+	return (*m).Call(ctx, transport.PeerID(to), method, req)
+}
+
+// Run does the node's work until ctx ends. mesh may be nil for a single node.
+func (n *Node) Run(ctx context.Context, mesh Mesh) error {
+	if mesh == nil {
+		mesh = alone{}
+	}
+	n.mesh.Store(&mesh)
+	n.restore()
+
+	saver := newSaver(n.cfg.Data, n.log)
+	var wg sync.WaitGroup
+	wg.Go(saver.run)
+	err := n.loop(ctx, mesh, saver)
+	if state, snapErr := n.core.Snapshot(); snapErr == nil {
+		saver.save(state)
+	}
+	saver.close()
+	wg.Wait()
+	return err
+}
+
+// restore takes up what the last start has kept. Counts are repaired by other
+// nodes, so that damaged ones are worth a warning, not a stop.
+func (n *Node) restore() {
+	state, err := n.cfg.Data.LoadCounts()
+	if err == nil && state != nil {
+		err = n.core.Restore(state, time.Now())
+	}
+	if err != nil {
+		n.log.Warn("counts of the last start are lost; sessions and places in passes stay valid", "error", err)
+	}
+}
+
+func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	started := time.Now()
+	var members, persisted time.Time
+	awaiting, open := n.cfg.AwaitPeers > 0, false
+	for {
+		refresh := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case in := <-n.inbox:
+			n.receive(mesh, in)
+			continue
+		case <-n.changed:
+			refresh = true
+		case <-ticker.C:
+		}
+		now := time.Now()
+		if refresh || now.Sub(members) >= memberInterval {
+			members = now
+			peers := alive(mesh)
+			n.core.SetPeers(peers, now)
+			awaiting = awaiting && len(peers) == 0 && now.Sub(started) < n.cfg.AwaitPeers
+		}
+		if awaiting {
+			continue
+		}
+		n.send(mesh, n.core.Tick(now))
+		if !open && n.core.Ready() {
+			open = true
+			mesh.SetReady(true)
+			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
+		}
+		if other, ok := n.core.Conflict(); ok {
+			return fmt.Errorf("another process runs as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
+				other.Boot, n.core.self.Boot)
+		}
+		if now.Sub(persisted) >= persistInterval {
+			persisted = now
+			n.persist(saver)
+		}
+	}
+}
+
+func alive(mesh Mesh) []replica.Peer {
+	var peers []replica.Peer
+	for _, p := range mesh.Members() {
+		if p.State == transport.Alive {
+			peers = append(peers, peerOf(p))
+		}
+	}
+	return peers
+}
+
+func (n *Node) receive(mesh Mesh, in inbound) {
+	out, err := n.core.Receive(in.from, in.kind, in.payload, time.Now())
+	if err != nil {
+		n.log.Debug("message refused", "peer", in.from.ID.String(), "error", err)
+	}
+	n.send(mesh, out)
+}
+
+func (n *Node) send(mesh Mesh, out []Message) {
+	for _, m := range out {
+		mesh.Send(transport.PeerID(m.To), m.Kind, m.Slot, m.Payload)
+	}
+}
+
+func (n *Node) persist(saver *saver) {
+	state, err := n.core.Snapshot()
+	if err != nil {
+		n.log.Error("counts cannot be written down", "error", err)
+		return
+	}
+	saver.save(state)
+}
+
+// saver writes the newest state, off the loop: a disk may take its time.
+type saver struct {
+	data *DataDir
+	log  *slog.Logger
+	next chan []byte // holds the newest state only
+}
+
+func newSaver(data *DataDir, log *slog.Logger) *saver {
+	return &saver{data: data, log: log, next: make(chan []byte, 1)}
+}
+
+// save replaces a state that has not been written yet. One goroutine calls it.
+func (s *saver) save(state []byte) {
+	select {
+	case <-s.next:
+	default:
+	}
+	s.next <- state
+}
+
+func (s *saver) close() { close(s.next) }
+
+func (s *saver) run() {
+	var last []byte
+	failed := false
+	for state := range s.next {
+		if bytes.Equal(state, last) {
+			continue
+		}
+		err := s.data.SaveCounts(state)
+		if err != nil && !failed {
+			s.log.Error("counts cannot be kept; after a restart this node starts from what its peers know", "error", err)
+		}
+		if err == nil && failed {
+			s.log.Info("counts are kept again")
+		}
+		failed = err != nil
+		if !failed {
+			last = state
+		}
+	}
+}

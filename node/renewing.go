@@ -1,0 +1,113 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// Check-ins of visitors whose anchor is another node, on their way there and
+// back, and what happens when the anchor stays silent.
+
+// patience is the part of a session that a visitor whose anchor is a member but
+// does not answer stays with it: a busy node is not a dead one, and a second
+// lease keeps a place taken twice.
+const patience = 2
+
+// sendRenewals returns the check-ins that are due and gives up on anchors that
+// are gone.
+func (c *Core) sendRenewals(now time.Time) []Message {
+	var out []Message
+	for _, r := range c.order {
+		for _, b := range r.renewals.Due(now) {
+			b.Room = r.settings.ID
+			c.slot++
+			out = append(out, Message{To: b.Anchor, Kind: kindRenew, Slot: c.slot, Payload: ticket.AppendBatch(nil, b, now)})
+		}
+		r.strand(now)
+	}
+	return out
+}
+
+// strand re-anchors the visitors whose anchor does not answer: at once if it is
+// no member any more, else when half of what the pass allows is gone.
+func (r *Room) strand(now time.Time) {
+	for _, s := range r.renewals.Unreachable(now) {
+		r.stranded[s.Ticket] = s
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(r.stranded), compareTickets) {
+		s := r.stranded[t]
+		_, member := r.core.peers[t.Anchor]
+		if member && s.PassEnd.Sub(now) > r.settings.SessionDuration/patience {
+			continue
+		}
+		delete(r.stranded, t)
+		if r.renewals.Forget(t) {
+			r.reanchor(t, s.At, now)
+		}
+	}
+}
+
+func compareTickets(a, b ticket.Ticket) int {
+	return cmp.Or(compareNodes(a.Anchor, b.Anchor), cmp.Compare(a.Boot, b.Boot), cmp.Compare(a.Block, b.Block), cmp.Compare(a.Seq, b.Seq))
+}
+
+// takeRenewals answers the check-ins of another node's visitors.
+func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	b, err := ticket.DecodeBatch(payload, now)
+	if err != nil {
+		return nil, err
+	}
+	r := c.rooms[b.Room]
+	if r == nil || b.Anchor != c.self.Node {
+		return nil, fmt.Errorf("%w: renewals for room %s of anchor %s", errMalformed, b.Room, b.Anchor)
+	}
+	if !c.open.Load() {
+		return nil, nil // not answered: they will be sent again
+	}
+	acks := ticket.Acks{Room: b.Room, Anchor: b.Anchor, Items: make([]ticket.Ack, len(b.Items))}
+	for i, item := range b.Items {
+		end, _ := r.extend(item.Ticket, item.PassEnd, item.At, now) // zero: refused
+		acks.Items[i] = ticket.Ack{Ticket: item.Ticket, End: end}
+	}
+	c.slot++
+	return []Message{{To: from.ID, Kind: kindRenewAck, Slot: c.slot, Payload: ticket.AppendAcks(nil, acks)}}, nil
+}
+
+// takeRenewed takes an anchor's answers.
+func (c *Core) takeRenewed(from replica.Peer, payload []byte, now time.Time) error {
+	a, err := ticket.DecodeAcks(payload)
+	if err != nil {
+		return err
+	}
+	r := c.rooms[a.Room]
+	if r == nil || a.Anchor != from.ID {
+		return fmt.Errorf("%w: answers for room %s of anchor %s", errMalformed, a.Room, a.Anchor)
+	}
+	for _, item := range a.Items {
+		r.renewed(item, now)
+	}
+	return nil
+}
+
+// renewed takes one answer. An anchor that has lost the session, with a pass
+// that still runs, has lost it through a fault of ours: it goes on here.
+func (r *Room) renewed(a ticket.Ack, now time.Time) {
+	delete(r.stranded, a.Ticket)
+	if !a.End.IsZero() {
+		r.renewals.Acked(a.Ticket, a.End)
+		if end, ok := r.renewals.Take(a.Ticket); ok {
+			k := sessionKey{r.settings.ID, a.Ticket}
+			r.core.stripes.ofSession(k).renewed(k, renewal{ticket: a.Ticket, end: end})
+		}
+		return
+	}
+	if r.renewals.Refused(a.Ticket) {
+		r.reanchor(a.Ticket, now, now)
+	}
+}

@@ -1,0 +1,236 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// Room is one room at one node. Decide may be called from many goroutines; the
+// rest belongs to the loop.
+type Room struct {
+	settings *room.Settings // immutable
+	core     *Core
+
+	view atomic.Pointer[view]
+	used [classes]atomic.Int64 // tickets taken, per class, since the start
+	seq  atomic.Uint64         // of the newest ticket
+
+	mu     sync.Mutex     // guards the following
+	leases *ticket.Leases // nil until the node is open
+	delta  ticket.Delta   // of active, not booked yet
+
+	// Owned by the loop.
+	collected [classes]int64 // tickets whose notes have been collected
+	renewals  *ticket.Renewals
+	stranded  map[ticket.Ticket]ticket.Renewal // the anchor is silent
+	replaced  map[ticket.Ticket]renewal        // tickets that were re-anchored here
+	line      *room.Line
+	changes   []room.Change // scratch
+}
+
+// class is which of the view's allowances a ticket is taken from.
+type class int
+
+const (
+	reserved  class = iota // for waiting visitors who have a place reserved
+	contested              // for all others
+	classes                // how many there are
+)
+
+// view is the immutable picture from which requests decide. A ticket of a class
+// may be taken while used[class] < upTo[class].
+type view struct {
+	*room.View
+	upTo [classes]int64
+}
+
+// renewAt is the part of a session after which a later end is worth a cookie.
+const renewAt = 8
+
+// Settings returns the room's settings. They are shared; nobody changes them.
+func (r *Room) Settings() *room.Settings { return r.settings }
+
+// Decide answers one request at the time now. known reports whether p is a pass
+// of this room that could be opened. An admitted visitor is answered from this
+// node's memory; only one whose pass has run out, while the session may still go
+// on elsewhere, is asked for at the session's anchor.
+func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
+	v, ask := r.decide(p, known, now)
+	if !ask {
+		return v
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	end, answer := r.core.ask(ctx, r, p, now)
+	return r.answered(p, end, answer, now)
+}
+
+// decide is Decide without asking anybody; ask reports that the anchor must be
+// asked first.
+func (r *Room) decide(p Pass, known bool, now time.Time) (v Verdict, ask bool) {
+	if !known || p.Room != r.settings.ID {
+		p = Pass{}
+	}
+	if known && !p.Accepted() {
+		if q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.settings.ID, p.Visitor}, now); ok {
+			return Verdict{Admit: true, Pass: q, SetPass: true}, false
+		}
+	}
+	w := r.view.Load()
+	d := w.Decide(visitorOf(p), now)
+	if d.New {
+		p = Pass{} // whatever place it held is gone
+	}
+	switch d.Action {
+	case room.Enter:
+		return r.enter(p, now), false
+	case room.Ask:
+		return Verdict{}, true
+	case room.TooEarly:
+		return Verdict{Pass: p, Estimate: w.Estimate(p.Arrival), Refresh: p.Refresh}, false
+	case room.Apply:
+		if v, ok := r.apply(w, reserved, p, now); ok {
+			return v, false
+		}
+	case room.Compete:
+		if v, ok := r.apply(w, contested, p, now); ok {
+			return v, false
+		}
+	}
+	return r.wait(w, p, now), false
+}
+
+func visitorOf(p Pass) room.Visitor {
+	return room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh,
+		AcceptedAt: p.AcceptedAt, LeaseEnd: p.LeaseEnd}
+}
+
+// enter lets a visitor pass whose lease runs. The anchor is told later; the
+// pass changes only when the anchor has agreed to an end that is worth it.
+func (r *Room) enter(p Pass, now time.Time) Verdict {
+	k := sessionKey{r.settings.ID, p.Ticket}
+	next, ok := r.core.stripes.ofSession(k).checkIn(k, checkin{end: p.LeaseEnd, at: now})
+	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(r.settings.SessionDuration)) {
+		// The anchor is this node: it can agree at once.
+		if end, in := r.extend(p.Ticket, p.LeaseEnd, now, now); in {
+			next, ok = renewal{p.Ticket, end}, true
+		}
+	}
+	v := Verdict{Admit: true, Pass: p}
+	if ok && (next.ticket != p.Ticket || r.due(p.LeaseEnd, next.end)) && next.end.After(now) {
+		v.Pass.Ticket, v.Pass.LeaseEnd, v.SetPass = next.ticket, next.end, true
+	}
+	return v
+}
+
+// due reports whether a new end is so much later that a cookie is worth it.
+func (r *Room) due(old, end time.Time) bool {
+	return end.Sub(old) >= r.settings.SessionDuration/renewAt
+}
+
+// extend checks a session in at this node's own leases. What it changes in the
+// count is booked by the loop.
+func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leases == nil {
+		return time.Time{}, false
+	}
+	end, d, err := r.leases.CheckIn(t, passEnd, at, now)
+	r.delta = r.delta.Add(d)
+	return end, err == nil
+}
+
+// apply takes a ticket for an eligible visitor, if one may be taken here.
+func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
+	if !r.take(w, c) {
+		return Verdict{}, false
+	}
+	q := r.admitted(p, now)
+	s := r.core.stripes.ofVisitor(q.Visitor)
+	waited := !p.Arrival.IsZero()
+	if waited {
+		first, ok := s.redeem(visitKey{r.settings.ID, q.Visitor}, redeemed{q, now})
+		if !ok {
+			r.used[c].Add(-1)
+			return Verdict{Admit: true, Pass: first, SetPass: true}, true
+		}
+	}
+	s.enter(entered{room: r, pass: q, class: c, waited: waited})
+	return Verdict{Admit: true, Pass: q, SetPass: true}, true
+}
+
+// take counts one ticket of a class, if the view allows another.
+func (r *Room) take(w *view, c class) bool {
+	for {
+		used := r.used[c].Load()
+		if used >= w.upTo[c] {
+			return false
+		}
+		if r.used[c].CompareAndSwap(used, used+1) {
+			return true
+		}
+	}
+}
+
+// admitted returns the pass of a visitor who is let in now, with a new ticket of
+// this node.
+func (r *Room) admitted(p Pass, now time.Time) Pass {
+	q := Pass{
+		Visitor:    p.Visitor,
+		Room:       r.settings.ID,
+		Arrival:    p.Arrival,
+		AcceptedAt: now,
+		LeaseEnd:   now.Add(r.settings.SessionDuration),
+		Ticket:     r.newTicket(),
+	}
+	if q.Visitor == (VisitorID{}) {
+		rand.Read(q.Visitor[:])
+	}
+	if q.Arrival.IsZero() {
+		q.Arrival = now
+	}
+	return q
+}
+
+func (r *Room) newTicket() ticket.Ticket {
+	self := r.core.self
+	return ticket.Ticket{Anchor: self.Node, Boot: self.Boot, Seq: r.seq.Add(1)}
+}
+
+// wait queues a visitor, or keeps the place of one who waits.
+func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
+	if p.Visitor == (VisitorID{}) {
+		rand.Read(p.Visitor[:])
+		p.Room = r.settings.ID
+		p.Arrival = now
+	}
+	p.LastPoll = now
+	p.Refresh = r.settings.RefreshInterval
+	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
+	return Verdict{Pass: p, SetPass: true, Estimate: w.Estimate(p.Arrival), Refresh: p.Refresh}
+}
+
+// answered goes on when the anchor of a session was asked.
+func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) Verdict {
+	switch a {
+	case goesOn:
+		p.LeaseEnd = end
+		return Verdict{Admit: true, Pass: p, SetPass: true}
+	case over:
+		p = Pass{}
+	case silent:
+		// A fault of ours: the visitor keeps the arrival, and so stands first.
+		p.AcceptedAt, p.LeaseEnd, p.Ticket = time.Time{}, time.Time{}, ticket.Ticket{}
+		p.Refresh = r.settings.RefreshInterval
+		p.LastPoll = now.Add(-p.Refresh)
+	}
+	v, _ := r.decide(p, a == silent, now)
+	return v
+}

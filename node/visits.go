@@ -1,0 +1,286 @@
+package node
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// A visit is what a visitor's owner is told: somebody waits, or was let in.
+type visit struct {
+	visitor  VisitorID
+	room     crdt.RoomID
+	arrival  time.Time
+	at       time.Time     // of the poll, or of the admission
+	refresh  time.Duration // what a waiting visitor was told
+	admitted bool
+}
+
+type visitKey struct {
+	room    crdt.RoomID
+	visitor VisitorID
+}
+
+func (v visit) key() visitKey { return visitKey{v.room, v.visitor} }
+
+// supersedes reports whether v says all that older says, and more. Being let in
+// is final: a late poll cannot undo it.
+func (v visit) supersedes(older visit) bool {
+	if v.admitted != older.admitted {
+		return v.admitted
+	}
+	return !v.at.Before(older.at)
+}
+
+const (
+	visitsResend = time.Second      // without an acknowledgement
+	visitsGiveUp = 30 * time.Second // the visitor has asked again long since
+	maxVisits    = 2000             // in one message; keeps it below 256 KiB
+	maxPending   = 200_000          // visits kept while owners are out of reach
+
+	visitsVersion = 1
+)
+
+// visits takes what owners shall know to them, each until it is acknowledged.
+// It is a state machine; the zero value is ready.
+type visits struct {
+	pending map[visitKey]visit
+	flying  map[uint64]flight // by batch
+	batch   uint64
+	dropped uint64 // visits let go because maxPending was reached
+}
+
+type flight struct {
+	to    crdt.NodeID
+	sent  time.Time
+	items []visit
+}
+
+// add keeps the newest of what is said of one visitor.
+func (o *visits) add(v visit) {
+	if o.pending == nil {
+		o.pending = map[visitKey]visit{}
+		o.flying = map[uint64]flight{}
+	}
+	older, ok := o.pending[v.key()]
+	switch {
+	case ok && !v.supersedes(older):
+	case !ok && len(o.pending) >= maxPending:
+		o.dropped++
+	default:
+		o.pending[v.key()] = v
+	}
+}
+
+// flush returns what shall be sent now. owner says who owns a visitor; what
+// was sent to somebody who did not answer goes to whoever owns it by now.
+func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
+	for _, batch := range slices.Sorted(maps.Keys(o.flying)) {
+		f := o.flying[batch]
+		if now.Sub(f.sent) < visitsResend {
+			continue
+		}
+		delete(o.flying, batch)
+		for _, v := range f.items {
+			if now.Sub(v.at) < visitsGiveUp {
+				o.add(v)
+			}
+		}
+	}
+	if len(o.pending) == 0 {
+		return nil
+	}
+	// Sorted, so that the same input gives the same messages.
+	all := slices.SortedFunc(maps.Values(o.pending), func(a, b visit) int {
+		return cmp.Or(bytes.Compare(a.visitor[:], b.visitor[:]), bytes.Compare(a.room[:], b.room[:]))
+	})
+	clear(o.pending)
+	groups := map[crdt.NodeID][]visit{}
+	for _, v := range all {
+		to := owner(v)
+		groups[to] = append(groups[to], v)
+	}
+	var out []Message
+	for _, to := range slices.SortedFunc(maps.Keys(groups), compareNodes) {
+		for items := groups[to]; len(items) > 0; {
+			n := min(len(items), maxVisits)
+			o.batch++
+			o.flying[o.batch] = flight{to: to, sent: now, items: items[:n:n]}
+			out = append(out, Message{To: to, Kind: kindVisits, Slot: o.batch, Payload: encodeVisits(o.batch, items[:n])})
+			items = items[n:]
+		}
+	}
+	return out
+}
+
+// acked forgets a batch that its owner has taken.
+func (o *visits) acked(from crdt.NodeID, batch uint64) {
+	if f, ok := o.flying[batch]; ok && f.to == from {
+		delete(o.flying, batch)
+	}
+}
+
+func compareNodes(a, b crdt.NodeID) int { return bytes.Compare(a[:], b[:]) }
+
+// take removes a batch and returns what was in it: its owner is this node.
+func (o *visits) take(batch uint64) []visit {
+	items := o.flying[batch].items
+	delete(o.flying, batch)
+	return items
+}
+
+// encodeVisits writes [version, batch, n, then per visit: visitor, room,
+// arrival ms, at ms, refresh s, admitted].
+func encodeVisits(batch uint64, items []visit) []byte {
+	var buf bytes.Buffer
+	buf.Grow(16 + 56*len(items))
+	e := msgpack.NewEncoder(&buf)
+	e.UseCompactInts(true)
+	// A bytes.Buffer never fails to take what is written.
+	e.EncodeArrayLen(3)
+	e.EncodeUint(visitsVersion)
+	e.EncodeUint(batch)
+	e.EncodeArrayLen(len(items))
+	for _, v := range items {
+		e.EncodeArrayLen(6)
+		e.EncodeBytes(v.visitor[:])
+		e.EncodeBytes(v.room[:])
+		e.EncodeInt(v.arrival.UnixMilli())
+		e.EncodeInt(v.at.UnixMilli())
+		e.EncodeInt(int64(v.refresh / time.Second))
+		e.EncodeBool(v.admitted)
+	}
+	return buf.Bytes()
+}
+
+var errMalformed = errors.New("malformed message")
+
+// minVisitBytes is the least that one encoded visit takes.
+const minVisitBytes = 1 + 2*18 + 4
+
+func decodeVisits(msg []byte) (batch uint64, items []visit, err error) {
+	r := bytes.NewReader(msg)
+	d := msgpack.NewDecoder(r)
+	if err := expectHeader(d, 3, visitsVersion); err != nil {
+		return 0, nil, err
+	}
+	if batch, err = d.DecodeUint64(); err != nil {
+		return 0, nil, fmt.Errorf("%w: batch: %w", errMalformed, err)
+	}
+	n, err := d.DecodeArrayLen()
+	if err != nil || n < 0 || n > maxVisits || n > r.Len()/minVisitBytes {
+		return 0, nil, fmt.Errorf("%w: %d visits", errMalformed, n)
+	}
+	items = make([]visit, n)
+	for i := range items {
+		if err := decodeVisit(d, &items[i]); err != nil {
+			return 0, nil, fmt.Errorf("%w: visit %d: %w", errMalformed, i, err)
+		}
+	}
+	if r.Len() > 0 {
+		return 0, nil, fmt.Errorf("%w: %d bytes behind the end", errMalformed, r.Len())
+	}
+	return batch, items, nil
+}
+
+func decodeVisit(d *msgpack.Decoder, v *visit) error {
+	if n, err := d.DecodeArrayLen(); err != nil || n != 6 {
+		return fmt.Errorf("%d fields: %w", n, err)
+	}
+	if err := decodeID(d, v.visitor[:]); err != nil {
+		return err
+	}
+	if err := decodeID(d, v.room[:]); err != nil {
+		return err
+	}
+	var err error
+	if v.arrival, err = decodeMillis(d); err != nil {
+		return err
+	}
+	if v.at, err = decodeMillis(d); err != nil {
+		return err
+	}
+	seconds, err := d.DecodeInt64()
+	if err != nil {
+		return err
+	}
+	if seconds < 0 || seconds > maxRefresh {
+		return fmt.Errorf("refresh of %d s is out of range", seconds)
+	}
+	v.refresh = time.Duration(seconds) * time.Second
+	v.admitted, err = d.DecodeBool()
+	return err
+}
+
+// expectHeader reads an array of n elements whose first is the version.
+func expectHeader(d *msgpack.Decoder, n int, version uint64) error {
+	got, err := d.DecodeArrayLen()
+	if err != nil || got != n {
+		return fmt.Errorf("%w: %d elements instead of %d", errMalformed, got, n)
+	}
+	v, err := d.DecodeUint64()
+	if err != nil || v != version {
+		return fmt.Errorf("%w: version %d instead of %d", errMalformed, v, version)
+	}
+	return nil
+}
+
+// decodeID fills dst, and takes only that many bytes.
+func decodeID(d *msgpack.Decoder, dst []byte) error {
+	n, err := d.DecodeBytesLen()
+	if err != nil {
+		return err
+	}
+	if n != len(dst) {
+		return fmt.Errorf("id of %d bytes", n)
+	}
+	return d.ReadFull(dst)
+}
+
+// maxRefresh is more seconds than any room lets visitors pause.
+const maxRefresh = 1 << 16
+
+// maxMillis is the year 9999; a later time is nobody's clock.
+const maxMillis = 253_402_300_799_999
+
+func decodeMillis(d *msgpack.Decoder) (time.Time, error) {
+	ms, err := d.DecodeInt64()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if ms < 0 || ms > maxMillis {
+		return time.Time{}, fmt.Errorf("time %d ms is out of range", ms)
+	}
+	return time.UnixMilli(ms), nil
+}
+
+func encodeAck(batch uint64) []byte {
+	var buf bytes.Buffer
+	e := msgpack.NewEncoder(&buf)
+	e.UseCompactInts(true)
+	e.EncodeArrayLen(2)
+	e.EncodeUint(visitsVersion)
+	e.EncodeUint(batch)
+	return buf.Bytes()
+}
+
+func decodeAck(msg []byte) (uint64, error) {
+	r := bytes.NewReader(msg)
+	d := msgpack.NewDecoder(r)
+	if err := expectHeader(d, 2, visitsVersion); err != nil {
+		return 0, err
+	}
+	batch, err := d.DecodeUint64()
+	if err != nil || r.Len() > 0 {
+		return 0, errMalformed
+	}
+	return batch, nil
+}
