@@ -18,7 +18,8 @@ const (
 )
 
 // rawHead is a head as it arrived, split by the server's parser into the parts
-// of the request line and the rest with its last empty line.
+// of the request line and the rest with its last empty line. Where there are no
+// fields at all, the parser keeps no empty line either.
 type rawHead struct {
 	method, target, protocol []byte
 	fields                   []byte
@@ -80,8 +81,12 @@ func knownMethod(m []byte) string {
 	return ""
 }
 
-// parseFields splits the lines of b, which ends in an empty line.
+// parseFields splits the lines of b, which ends in an empty line or is empty
+// itself.
 func (r *request) parseFields(b []byte) refusal {
+	if len(b) == 0 {
+		return refusal{}
+	}
 	for {
 		line, rest, ok := bytes.Cut(b, []byte("\n"))
 		if !ok {
