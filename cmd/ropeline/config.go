@@ -1,0 +1,187 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"net/netip"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// config is what `ropeline run` is told, by flags or by file, under the same
+// names.
+type config struct {
+	Origin         *url.URL
+	Listen         string
+	Admin          string
+	TrustedProxies []netip.Prefix
+
+	Name       string
+	Site       string
+	Mesh       string
+	Advertise  string
+	Join       []string
+	SecretFile string
+	CertFile   string
+	KeyFile    string
+	CAFile     string
+	DataDir    string
+
+	LogFormat string
+	LogLevel  string
+
+	Room  room.Settings   // what the flags say of the one room
+	Rooms []room.Settings // what the file lists under "rooms"
+}
+
+const maxUsers = math.MaxInt32
+
+// defaultConfig is a single node in front of one site.
+func defaultConfig() config {
+	return config{
+		Listen:    ":8080",
+		Admin:     "127.0.0.1:9080",
+		Name:      defaultName(),
+		Site:      "default",
+		LogFormat: "text",
+		LogLevel:  "info",
+		Room:      defaultRoom(),
+	}
+}
+
+func defaultRoom() room.Settings {
+	return room.Settings{
+		Name:               "default",
+		Path:               "/",
+		TotalActiveUsers:   200,
+		NewUsersPerMinute:  200,
+		SessionDuration:    5 * time.Minute,
+		QueueingMethod:     room.FIFO,
+		Policy:             room.Even,
+		CurveFactor:        1,
+		BucketSpan:         time.Minute,
+		RefreshInterval:    20 * time.Second,
+		PlaceKept:          5 * time.Minute,
+		QueueingStatusCode: 200,
+	}
+}
+
+func defaultName() string {
+	var name string
+	host, err := os.Hostname()
+	if err != nil || (nameValue{dst: &name, extra: nodeNameExtra, max: maxNodeName}).Set(host) != nil {
+		return "node"
+	}
+	return name
+}
+
+// Names of nodes and sites travel in certificates and gossip.
+const (
+	nodeNameExtra = "-._"
+	maxNodeName   = 63
+)
+
+// nodeFlags binds everything but the room.
+func nodeFlags(fs *pflag.FlagSet, c *config) {
+	fs.Var(originValue{&c.Origin}, "origin", "the site to protect, such as http://127.0.0.1:3000")
+	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
+	fs.Var(addressValue{&c.Admin}, "admin", "where status and health are served, on loopback")
+	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
+	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
+	fs.Var(nameValue{&c.Site, nodeNameExtra, maxNodeName}, "site", "the site (data centre) that this node stands in")
+	fs.Var(addressValue{&c.Mesh}, "mesh", "the UDP address for other nodes; none means a single node")
+	fs.Var(addressValue{&c.Advertise}, "advertise", "the address under which other nodes reach --mesh, where it differs")
+	fs.Var(addressesValue{&c.Join}, "join", "mesh addresses of other nodes")
+	fs.StringVar(&c.SecretFile, "secret-file", c.SecretFile, "`file` with the secret of the mesh (make one with \"ropeline keygen\")")
+	fs.StringVar(&c.CertFile, "cert-file", c.CertFile, "`file` with this node's own certificate, instead of one derived from the secret")
+	fs.StringVar(&c.KeyFile, "key-file", c.KeyFile, "`file` with the key of --cert-file")
+	fs.StringVar(&c.CAFile, "ca-file", c.CAFile, "`file` with the authority that signs the nodes' certificates")
+	fs.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` for this node's identity and counts (default: under the user's state directory)")
+	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
+	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
+}
+
+// roomFlags binds one room. The limits stand in one place, room.Settings, and
+// are checked again there.
+func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
+	fs.Var(nameValue{&s.Name, "-_", 64}, "room", "the name of the room, the same on every node")
+	fs.Var(hostValue{&s.Host}, "host", "only requests for this host queue (default: every host)")
+	fs.Var(pathValue{&s.Path}, "path", "only requests below this path queue")
+	fs.Var(nameValue{&s.CookieSuffix, "-_", 64}, "cookie-suffix", "appended to the name of the cookie")
+	fs.Var(intValue{&s.TotalActiveUsers, 1, maxUsers}, "total-active-users", "visitors on the site at one time")
+	fs.Var(intValue{&s.NewUsersPerMinute, 1, maxUsers}, "new-users-per-minute", "visitors let in per minute")
+	fs.Var(durationValue{&s.SessionDuration, time.Second, 24 * time.Hour}, "session-duration", "how long a visitor counts as active after the last request")
+	fs.Var(enumValue[room.Method]{&s.QueueingMethod, []room.Method{room.FIFO, room.Passthrough}}, "queueing-method", "fifo or passthrough")
+	fs.Var(enumValue[room.Policy]{&s.Policy, []room.Policy{room.Even, room.Curve, room.Open}}, "policy", "how the limit is divided among nodes: even, curve or open")
+	fs.Var(floatValue{&s.CurveFactor, 0.01, 8}, "curve-factor", "exponent of the policy curve")
+	fs.Var(durationValue{&s.BucketSpan, time.Second, time.Minute}, "bucket-span", "visitors who arrive within it share a bucket of the queue")
+	fs.Var(durationValue{&s.RefreshInterval, time.Second, 10 * time.Minute}, "refresh-interval", "how often a waiting visitor asks")
+	fs.Var(durationValue{&s.PlaceKept, time.Second, 24 * time.Hour}, "place-kept", "how long the place is kept of a visitor who stopped asking")
+	fs.Var(codeValue{&s.QueueingStatusCode, []int{200, 202, 429}}, "queueing-status-code", "status of the waiting page: 200, 202 or 429")
+}
+
+// rooms returns the rooms to serve, with ids that every node derives alike from
+// the rooms' names.
+func (c *config) rooms() ([]room.Settings, error) {
+	rooms := c.Rooms
+	if len(rooms) == 0 {
+		rooms = []room.Settings{c.Room}
+	}
+	type route struct{ host, path string }
+	names := map[string]bool{}
+	routes := map[route]string{}
+	out := make([]room.Settings, 0, len(rooms))
+	for _, s := range rooms {
+		if names[s.Name] {
+			return nil, fmt.Errorf("rooms: the name %q is used twice; every room needs its own", s.Name)
+		}
+		names[s.Name] = true
+		at := route{s.Host, s.Path}
+		if other, ok := routes[at]; ok {
+			return nil, fmt.Errorf("rooms: %q and %q stand on the same host %q and path %q; give one of them another", other, s.Name, s.Host, s.Path)
+		}
+		routes[at] = s.Name
+		s.ID = roomID(s.Name)
+		if err := s.Validate(); err != nil {
+			return nil, fmt.Errorf("room %q: %w", s.Name, err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func roomID(name string) (id crdt.RoomID) {
+	sum := sha256.Sum256([]byte("ropeline room\x00" + name))
+	copy(id[:], sum[:])
+	return id
+}
+
+// check refuses combinations that cannot work, before anything starts.
+func (c *config) check() error {
+	if c.Origin == nil {
+		return fmt.Errorf("--origin is missing: the address of the site to protect, such as --origin http://127.0.0.1:3000")
+	}
+	if len(c.Join) > 0 && c.Mesh == "" {
+		return fmt.Errorf("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946")
+	}
+	if c.Mesh != "" && c.SecretFile == "" {
+		return fmt.Errorf("--mesh needs --secret-file: make one with \"ropeline keygen --out secret.key\" and give the same file to every node")
+	}
+	own := 0
+	for _, f := range []string{c.CertFile, c.KeyFile, c.CAFile} {
+		if f != "" {
+			own++
+		}
+	}
+	if own != 0 && own != 3 {
+		return fmt.Errorf("--cert-file, --key-file and --ca-file go together: give all three or none")
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// parse reads a configuration file's text as `ropeline run` would, after args.
+func parse(t *testing.T, text string, args ...string) (config, error) {
+	t.Helper()
+	cfg := defaultConfig()
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	nodeFlags(fs, &cfg)
+	roomFlags(fs, &cfg.Room)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "ropeline.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rooms, err := readConfigFile(path, fs, &cfg.Room)
+	cfg.Rooms = rooms
+	return cfg, err
+}
+
+func TestConfigFileSetsWhatFlagsLeave(t *testing.T) {
+	cfg, err := parse(t, `
+# a node of two
+origin: http://127.0.0.1:3000
+listen: :8088
+join: [a1:7946, "b1:7946"]
+trusted-proxies:
+  - 10.0.0.0/8
+  - 192.0.2.7
+session-duration: 90s
+total-active-users: 500
+new-users-per-minute: 50
+policy: curve
+curve-factor: 1.5
+`, "--total-active-users", "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cfg.Origin.String(); got != "http://127.0.0.1:3000" {
+		t.Errorf("origin = %q", got)
+	}
+	if got := strings.Join(cfg.Join, " "); got != "a1:7946 b1:7946" {
+		t.Errorf("join = %q", got)
+	}
+	if len(cfg.TrustedProxies) != 2 || cfg.TrustedProxies[1].String() != "192.0.2.7/32" {
+		t.Errorf("trusted proxies = %v", cfg.TrustedProxies)
+	}
+	if cfg.Room.TotalActiveUsers != 7 {
+		t.Errorf("total-active-users = %d, want 7: the flag wins", cfg.Room.TotalActiveUsers)
+	}
+	if cfg.Room.SessionDuration != 90*time.Second || cfg.Room.Policy != room.Curve || cfg.Room.CurveFactor != 1.5 || cfg.Room.NewUsersPerMinute != 50 {
+		t.Errorf("room = %+v", cfg.Room)
+	}
+}
+
+func TestConfigFileListsRooms(t *testing.T) {
+	cfg, err := parse(t, `
+origin: https://shop.example
+refresh-interval: 10s
+rooms:
+  - room: tickets
+    path: /tickets
+    total-active-users: 20
+  - room: shop
+    host: Shop.Example
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms, err := cfg.rooms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rooms) != 2 || rooms[0].Name != "tickets" || rooms[0].Path != "/tickets" || rooms[0].TotalActiveUsers != 20 {
+		t.Errorf("rooms = %+v", rooms)
+	}
+	if rooms[1].Host != "shop.example" || rooms[1].RefreshInterval != 10*time.Second || rooms[1].TotalActiveUsers != 200 {
+		t.Errorf("second room = %+v, want the file's and the default values where it says nothing", rooms[1])
+	}
+	if rooms[0].ID == rooms[1].ID {
+		t.Error("two rooms have the same id")
+	}
+}
+
+func TestConfigFileMistakes(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string // parts of the message
+	}{
+		{"unknown key", "origin: http://a\ntotal-active-user: 5", []string{":2: total-active-user: unknown key", `did you mean "total-active-users"`}},
+		{"unknown key far from any", "colour: red", []string{":1: colour: unknown key", "Allowed are", "origin", "rooms"}},
+		{"wrong type", "total-active-users: many", []string{":1: total-active-users:", `"many"`, "whole number from 1 to 2147483647"}},
+		{"list where one value is wanted", "origin: [a, b]", []string{":1: origin: one value is wanted; this is a list"}},
+		{"mapping where one value is wanted", "listen:\n  port: 80", []string{"listen: one value is wanted; this is a mapping"}},
+		{"no value", "name:", []string{":1: name: one value is wanted; this is a missing value"}},
+		{"zero", "total-active-users: 0", []string{"total-active-users:", `"0"`, "1 to 2147483647"}},
+		{"too many", "new-users-per-minute: 2147483648", []string{"new-users-per-minute:", "2147483647"}},
+		{"duration without a unit", "session-duration: 300", []string{"session-duration:", `"300"`, "1s to 24h", "such as 5m"}},
+		{"word not in the list", "policy: fair", []string{"policy:", `"fair"`, "even, curve, open"}},
+		{"status code", "queueing-status-code: 503", []string{"200, 202, 429"}},
+		{"origin with a path", "origin: http://a/b", []string{"origin:", "http://127.0.0.1:3000"}},
+		{"address without a port", "listen: 127.0.0.1", []string{"listen:", "host:port"}},
+		{"join without a host", "join: [\":7946\"]", []string{"join:", "host of the other node"}},
+		{"host with a scheme", "host: http://a", []string{"host:", "without scheme"}},
+		{"relative path", "path: a/b", []string{"path:", "starts with /"}},
+		{"path with a query", "path: /a?b", []string{"path:", "no query"}},
+		{"cidr", "trusted-proxies: [10.0.0.0/8, nonsense]", []string{"trusted-proxies:", `"nonsense"`, "10.0.0.0/8"}},
+		{"twice", "name: a\nname: b", []string{"name"}},
+		{"not a mapping", "- a\n- b", []string{":1: the file: a mapping is wanted", "list"}},
+		{"broken YAML", "a: [", []string{"not valid YAML"}},
+		{"anchors", "name: &x a\nsite: *x", []string{"anchor"}},
+		{"two documents", "name: a\n---\nname: b", []string{"one document"}},
+		{"room without a name", "rooms:\n  - path: /a", []string{":2: rooms[0]: every room in the list needs a name"}},
+		{"unknown key in a room", "rooms:\n  - room: a\n    listen: :80", []string{":3: listen: unknown key"}},
+		{"bad value in a room", "rooms:\n  - room: a\n  - room: b\n    total-active-users: -1", []string{":4: total-active-users:"}},
+		{"rooms is no list", "rooms: a", []string{":1: rooms: a list"}},
+		{"rooms is empty", "rooms: []", []string{":1: rooms: a list with at least one room"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parse(t, tt.text)
+			if err == nil {
+				t.Fatal("the file was accepted")
+			}
+			for _, part := range append(tt.want, "ropeline.yaml") {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error is\n\t%v\nwant it to contain %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestConfigFileReportsAllMistakesAtOnce(t *testing.T) {
+	_, err := parse(t, "total-active-users: 0\npolicy: fair\nsesion-duration: 5m")
+	if err == nil {
+		t.Fatal("the file was accepted")
+	}
+	for _, line := range []string{":1:", ":2:", ":3:"} {
+		if !strings.Contains(err.Error(), line) {
+			t.Errorf("error is\n%v\nwant it to name line %s", err, line)
+		}
+	}
+}
+
+func TestConfigCombinations(t *testing.T) {
+	tests := []struct {
+		name string
+		text string
+		want string
+	}{
+		{"no origin", "name: a", "--origin is missing"},
+		{"join without mesh", "origin: http://a\njoin: [b:1]", "--join needs --mesh"},
+		{"mesh without secret", "origin: http://a\nmesh: :7946", "--mesh needs --secret-file"},
+		{"half a certificate", "origin: http://a\nmesh: :1\nsecret-file: s\ncert-file: c", "go together"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg, err := parse(t, tt.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cfg.check(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want it to contain %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRoomsThatCannotBeToldApartAreRefused(t *testing.T) {
+	for _, text := range []string{
+		"rooms: [{room: a, path: /a}, {room: a, path: /b}]",
+		"rooms: [{room: a, path: /a}, {room: b, path: /a}]",
+	} {
+		cfg, err := parse(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cfg.rooms(); err == nil {
+			t.Errorf("%s was accepted", text)
+		}
+	}
+}
+
+func TestRoomIDIsTheSameOnEveryNode(t *testing.T) {
+	if roomID("default") != roomID("default") || roomID("a") == roomID("b") {
+		t.Error("room ids do not follow from names alone")
+	}
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	s := defaultRoom()
+	s.ID = roomID(s.Name)
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ropeline/ropeline/"
+
+// allowed says which of our packages a package may import; a trailing "/" means
+// everything below. Arrows point one way, from what meets the world to what is
+// pure.
+var allowed = map[string][]string{
+	"crdt":      {},
+	"transport": {"transport/internal/"},
+
+	"transport/internal/skew": {},
+	"transport/memnet":        {"transport"},
+	"node/room":               {"crdt"},
+	"node/replica":            {"crdt"},
+	"node/ticket":             {"crdt"},
+	"node":                    {"crdt", "node/room", "node/replica", "node/ticket", "transport"},
+	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
+	"httpfront/pass":          {"crdt", "node", "node/ticket"},
+	"bench/load":              {},
+	"cmd/ropeline":            {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
+}
+
+// impure lists what the pure packages may not touch: network, files, clocks of
+// their own, goroutines to guard.
+var (
+	pure   = []string{"crdt", "node/room", "node/replica", "node/ticket"}
+	impure = []string{"net", "net/http", "os", "os/exec", "sync", "sync/atomic", "syscall", "log", "log/slog", "context"}
+)
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, p := range ourPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		may, known := allowed[name]
+		if !known {
+			t.Errorf("package %s has no rule here; say what it may import", name)
+		}
+		for _, imp := range p.Imports {
+			other, ours := strings.CutPrefix(imp, module)
+			if ours && !permits(may, other) {
+				t.Errorf("%s imports %s; it may import %v of ours", name, other, may)
+			}
+		}
+	}
+}
+
+func TestImportsOfPureCoreArePure(t *testing.T) {
+	seen := 0
+	for _, p := range ourPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if !slices.Contains(pure, name) {
+			continue
+		}
+		seen++
+		for _, imp := range p.Imports {
+			if slices.Contains(impure, imp) {
+				t.Errorf("%s imports %s: the core is given its input and the time, and touches nothing else", name, imp)
+			}
+		}
+	}
+	if seen != len(pure) {
+		t.Errorf("%d of the %d pure packages were found", seen, len(pure))
+	}
+}
+
+// TestImportsOfFasthttpStayInFront holds the line below which nothing may keep
+// memory that fasthttp uses again.
+func TestImportsOfFasthttpStayInFront(t *testing.T) {
+	for _, p := range ourPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if slices.Contains(p.Imports, "github.com/valyala/fasthttp") && name != "httpfront" && !strings.HasPrefix(name, "bench/") {
+			t.Errorf("%s imports fasthttp; only httpfront may", name)
+		}
+	}
+}
+
+func permits(may []string, other string) bool {
+	return slices.ContainsFunc(may, func(rule string) bool {
+		return other == rule || strings.HasSuffix(rule, "/") && strings.HasPrefix(other, rule)
+	})
+}
+
+func ourPackages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		t.Fatal("go list found none of our packages")
+	}
+	return all
+}

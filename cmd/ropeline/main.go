@@ -1,0 +1,58 @@
+// Command ropeline is a waiting room for web sites: one binary, started on as
+// many machines as it takes, with no other server behind it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1 // something that ran went wrong
+	exitUsage  = 2 // flags or the configuration file were refused
+)
+
+// usageError is a mistake in what the caller wrote.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newRootCommand().ExecuteContext(ctx)
+	stop()
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "ropeline: %v\n", err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		os.Exit(exitUsage)
+	}
+	os.Exit(exitFailed)
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ropeline",
+		Short: "A waiting room for web sites, without a centre",
+		Long: `ropeline stands in front of a web site that must not be overrun. Visitors
+beyond the limit queue in their browsers and are let in, in order, as places
+come free. Nodes share what they count; there is no database behind them.
+
+  ropeline run --origin http://127.0.0.1:3000     put it in front of a site`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w\nSee %q for what is allowed", err, cmd.CommandPath()+" --help")}
+	})
+	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand())
+	return root
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/transport"
+)
+
+func newRunCommand() *cobra.Command {
+	cfg := defaultConfig()
+	var file string
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run a node",
+		Long: `Runs a node in front of a site. With --origin alone it is a working single
+node; nodes that are given the same secret and each other's addresses are a mesh.
+
+Every flag may stand in a YAML file under its own name; flags win. Several rooms
+stand there under "rooms", each with the flags of a room as its fields.`,
+		Example: `  ropeline run --origin http://127.0.0.1:3000 --total-active-users 500
+
+  ropeline keygen --out secret.key
+  ropeline run --origin http://10.0.0.5 --name a1 --site a --mesh :7946 --secret-file secret.key
+  ropeline run --origin http://10.0.0.5 --name a2 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file != "" {
+				rooms, err := readConfigFile(file, cmd.Flags(), &cfg.Room)
+				if err != nil {
+					return usageError{err}
+				}
+				cfg.Rooms = rooms
+			}
+			if err := cfg.check(); err != nil {
+				return usageError{err}
+			}
+			log, err := newLogger(cmd.ErrOrStderr(), cfg.LogFormat, cfg.LogLevel)
+			if err != nil {
+				return usageError{err}
+			}
+			return runNode(cmd.Context(), cfg, log)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "YAML `file` with any of these flags")
+	nodeFlags(cmd.Flags(), &cfg)
+	roomFlags(cmd.Flags(), &cfg.Room)
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level: %w", err)
+	}
+	opts := &slog.HandlerOptions{Level: l}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, opts)), nil
+}
+
+// stateDir is where a node keeps its state when nothing else is said: below
+// what systemd hands over, or the user's state directory.
+func stateDir(name string) (string, error) {
+	if dir := os.Getenv("STATE_DIRECTORY"); dir != "" {
+		return dir, nil
+	}
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no directory for the node's state: %w; give one with --data-dir", err)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "ropeline", name), nil
+}
+
+// secretOf reads the mesh's secret. A single node makes its own and keeps it.
+func secretOf(cfg config, dataDir string) (transport.Secret, error) {
+	path := cfg.SecretFile
+	if path == "" {
+		path = filepath.Join(dataDir, "secret.key")
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			if err := writeSecret(path, transport.NewSecret().Text()+"\n"); err != nil {
+				return transport.Secret{}, err
+			}
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return transport.Secret{}, fmt.Errorf("read the secret: %w", err)
+	}
+	secret, err := transport.ParseSecret(string(text))
+	if err != nil {
+		return transport.Secret{}, fmt.Errorf("secret in %s: %w", path, err)
+	}
+	return secret, nil
+}
+
+// runNode puts a node together, runs it and takes it down again.
+func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
+	rooms, err := cfg.rooms()
+	if err != nil {
+		return usageError{err}
+	}
+	path := cfg.DataDir
+	if path == "" {
+		if path, err = stateDir(cfg.Name); err != nil {
+			return err
+		}
+	}
+	identity, err := identityFromFiles(cfg)
+	if err != nil {
+		return err
+	}
+	var want crdt.NodeID
+	if identity != nil {
+		want = crdt.NodeID(identity.ID())
+	}
+	dir, err := node.OpenDataDir(path, want)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	secret, err := secretOf(cfg, path)
+	if err != nil {
+		return err
+	}
+	if identity == nil && cfg.Mesh != "" {
+		self := transport.PeerID(dir.Self().Node)
+		if identity, err = transport.IdentityFromSecret(secret, self, cfg.Name, cfg.Site, time.Now()); err != nil {
+			return err
+		}
+	}
+	await := time.Duration(0)
+	if len(cfg.Join) > 0 {
+		await = joinPatience
+	}
+	n, err := node.New(node.Config{
+		Data:     dir,
+		Name:     cfg.Name,
+		Site:     cfg.Site,
+		Version:  versionText(),
+		Rooms:    rooms,
+		OwnerKey: secret.Derive("visitor owner", 32),
+
+		AwaitPeers: await,
+		Logger:     log,
+	})
+	if err != nil {
+		return err
+	}
+	mesh, err := newMesh(cfg, identity, dir, n, log)
+	if err != nil {
+		return err
+	}
+	front, err := newFront(cfg, secret, n, log)
+	if err != nil {
+		return err
+	}
+	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Logger: log})
+	if err != nil {
+		return err
+	}
+	return runAll(ctx, cfg, n, mesh, front, admin)
+}
+
+// joinPatience is how long a node that shall join others waits for the first of
+// them. A whole mesh that starts at once is ready when it has passed.
+const joinPatience = 5 * time.Second
+
+func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, log *slog.Logger) (*transport.Mesh, error) {
+	if cfg.Mesh == "" {
+		return nil, nil
+	}
+	self := dir.Self()
+	t := transport.LAN()
+	t.ID, t.Boot = transport.PeerID(self.Node), self.Boot
+	t.Name, t.Site = cfg.Name, cfg.Site
+	t.Listen, t.Advertise, t.Seeds = cfg.Mesh, cfg.Advertise, cfg.Join
+	t.DataDir = dir.Path("mesh")
+	t.Identity, t.Logger = identity, log
+	t.OnCall, t.OnMessage, t.OnEvent = n.OnCall, n.OnMessage, n.OnEvent
+	return transport.New(t)
+}
+
+// identityFromFiles reads the operator's own certificate, if there is one.
+func identityFromFiles(cfg config) (*transport.Identity, error) {
+	if cfg.CertFile == "" {
+		return nil, nil
+	}
+	var pem [3][]byte
+	for i, path := range []string{cfg.CertFile, cfg.KeyFile, cfg.CAFile} {
+		var err error
+		if pem[i], err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("read a certificate: %w", err)
+		}
+	}
+	identity, err := transport.IdentityFromFiles(pem[0], pem[1], pem[2])
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s: %w", cfg.CertFile, err)
+	}
+	return identity, nil
+}
+
+func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
+	key := pass.Key{ID: 1}
+	copy(key.Secret[:], secret.Derive("pass key 1", pass.KeySize))
+	keys, err := pass.NewKeyring(1, key)
+	if err != nil {
+		return nil, err
+	}
+	return httpfront.New(httpfront.Config{
+		Listen:         cfg.Listen,
+		Origin:         cfg.Origin.String(),
+		Rooms:          nodeRooms{n},
+		Keys:           keys,
+		TrustedProxies: cfg.TrustedProxies,
+		Ready:          n.Ready,
+		Logger:         log,
+	})
+}
+
+// nodeRooms gives the front a node's rooms.
+type nodeRooms struct{ n *node.Node }
+
+func (r nodeRooms) Route(host, path string) httpfront.Room {
+	if found := r.n.Route(host, path); found != nil {
+		return found
+	}
+	return nil
+}
+
+// runAll runs the parts until ctx ends or one of them fails. The front goes
+// first, so that its visitors' last notes still reach the mesh; the mesh last.
+func runAll(ctx context.Context, cfg config, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var errs [4]error
+	var outer, inner sync.WaitGroup
+	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
+	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
+		wg.Go(func() {
+			if errs[i] = run(ctx); errs[i] != nil {
+				fail(errs[i])
+			}
+		})
+	}
+	if mesh != nil {
+		start(&inner, 0, innerCtx, mesh.Run)
+		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, mesh) })
+	} else {
+		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
+	}
+	start(&outer, 2, ctx, front.Run)
+	start(&outer, 3, ctx, admin.Run)
+	<-ctx.Done()
+	outer.Wait()
+	stopInner(nil)
+	inner.Wait()
+	return errors.Join(errs[:]...)
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The types below are flag values. Set refuses what makes no sense and says
+// what is allowed, for the command line and for the configuration file alike.
+
+type intValue struct {
+	dst      *int
+	min, max int
+}
+
+func (v intValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return strconv.Itoa(*v.dst)
+}
+func (v intValue) Type() string { return "number" }
+func (v intValue) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < v.min || n > v.max {
+		return fmt.Errorf("%q is not allowed: a whole number from %d to %d", s, v.min, v.max)
+	}
+	*v.dst = n
+	return nil
+}
+
+type floatValue struct {
+	dst      *float64
+	min, max float64
+}
+
+func (v floatValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*v.dst, 'g', -1, 64)
+}
+func (v floatValue) Type() string { return "number" }
+func (v floatValue) Set(s string) error {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f >= v.min && f <= v.max) {
+		return fmt.Errorf("%q is not allowed: a number from %g to %g", s, v.min, v.max)
+	}
+	*v.dst = f
+	return nil
+}
+
+type durationValue struct {
+	dst      *time.Duration
+	min, max time.Duration
+}
+
+func (v durationValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return shortDuration(*v.dst)
+}
+func (v durationValue) Type() string { return "duration" }
+func (v durationValue) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < v.min || d > v.max {
+		return fmt.Errorf("%q is not allowed: a duration from %s to %s, such as %s",
+			s, shortDuration(v.min), shortDuration(v.max), shortDuration(v.example()))
+	}
+	*v.dst = d
+	return nil
+}
+
+func (v durationValue) example() time.Duration {
+	if *v.dst != 0 {
+		return *v.dst
+	}
+	return v.max
+}
+
+// shortDuration writes 5m0s as 5m.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// enumValue is one of a few words.
+type enumValue[T ~string] struct {
+	dst     *T
+	allowed []T
+}
+
+func (v enumValue[T]) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return string(*v.dst)
+}
+func (v enumValue[T]) Type() string { return "word" }
+func (v enumValue[T]) Set(s string) error {
+	if !slices.Contains(v.allowed, T(s)) {
+		words := make([]string, len(v.allowed))
+		for i, w := range v.allowed {
+			words[i] = string(w)
+		}
+		return fmt.Errorf("%q is not allowed: one of %s", s, strings.Join(words, ", "))
+	}
+	*v.dst = T(s)
+	return nil
+}
+
+// codeValue is one of a few status codes.
+type codeValue struct {
+	dst     *int
+	allowed []int
+}
+
+func (v codeValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return strconv.Itoa(*v.dst)
+}
+func (v codeValue) Type() string { return "code" }
+func (v codeValue) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || !slices.Contains(v.allowed, n) {
+		return fmt.Errorf("%q is not allowed: one of %s", s, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(v.allowed)), ", "), "[]"))
+	}
+	*v.dst = n
+	return nil
+}
+
+// originValue is the base address of the protected site.
+type originValue struct{ dst **url.URL }
+
+func (v originValue) String() string {
+	if v.dst == nil || *v.dst == nil {
+		return ""
+	}
+	return (*v.dst).String()
+}
+func (v originValue) Type() string { return "url" }
+func (v originValue) Set(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
+		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("%q is not allowed: http:// or https://, a host and perhaps a port, such as http://127.0.0.1:3000", s)
+	}
+	*v.dst = u
+	return nil
+}
+
+// addressValue is a host and a port to listen on or to reach.
+type addressValue struct{ dst *string }
+
+func (v addressValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return *v.dst
+}
+func (v addressValue) Type() string { return "host:port" }
+func (v addressValue) Set(s string) error {
+	if err := checkAddress(s); err != nil {
+		return err
+	}
+	*v.dst = s
+	return nil
+}
+
+func checkAddress(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not allowed: host:port or :port, such as 127.0.0.1:8080 or [::1]:8080", s)
+	}
+	return nil
+}
+
+// addressesValue is a list of addresses; each use of the flag adds to it.
+type addressesValue struct{ dst *[]string }
+
+func (v addressesValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return strings.Join(*v.dst, ",")
+}
+func (v addressesValue) Type() string { return "host:port,…" }
+func (v addressesValue) Set(s string) error {
+	for one := range strings.SplitSeq(s, ",") {
+		one = strings.TrimSpace(one)
+		if err := checkAddress(one); err != nil {
+			return err
+		}
+		if host, _, _ := net.SplitHostPort(one); host == "" {
+			return fmt.Errorf("%q is not allowed: the host of the other node is missing", one)
+		}
+		*v.dst = append(*v.dst, one)
+	}
+	return nil
+}
+
+// prefixesValue is a list of address ranges; each use of the flag adds to it.
+type prefixesValue struct{ dst *[]netip.Prefix }
+
+func (v prefixesValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	words := make([]string, len(*v.dst))
+	for i, p := range *v.dst {
+		words[i] = p.String()
+	}
+	return strings.Join(words, ",")
+}
+func (v prefixesValue) Type() string { return "cidr,…" }
+func (v prefixesValue) Set(s string) error {
+	for one := range strings.SplitSeq(s, ",") {
+		one = strings.TrimSpace(one)
+		p, err := netip.ParsePrefix(one)
+		if err != nil {
+			var a netip.Addr
+			if a, err = netip.ParseAddr(one); err == nil {
+				p = netip.PrefixFrom(a, a.BitLen())
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%q is not allowed: an address or a range, such as 10.0.0.0/8 or 192.0.2.7", one)
+		}
+		*v.dst = append(*v.dst, p.Masked())
+	}
+	return nil
+}
+
+// nameValue is a word of letters, digits, "-", "_" and, where allowed, ".".
+type nameValue struct {
+	dst   *string
+	extra string // characters allowed besides letters and digits
+	max   int
+}
+
+func (v nameValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return *v.dst
+}
+func (v nameValue) Type() string { return "name" }
+func (v nameValue) Set(s string) error {
+	bad := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(v.extra, r))
+	}
+	if s == "" || len(s) > v.max || strings.ContainsFunc(s, bad) {
+		return fmt.Errorf("%q is not allowed: 1 to %d letters, digits or any of %q", s, v.max, v.extra)
+	}
+	*v.dst = s
+	return nil
+}
+
+// hostValue is the exact host of a room's route.
+type hostValue struct{ dst *string }
+
+func (v hostValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return *v.dst
+}
+func (v hostValue) Type() string { return "host" }
+func (v hostValue) Set(s string) error {
+	bad := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.')
+	}
+	if s == "" || len(s) > 253 || strings.ContainsFunc(s, bad) {
+		return fmt.Errorf("%q is not allowed: a host name without scheme, port or wildcard, such as tickets.example.com", s)
+	}
+	*v.dst = strings.ToLower(s)
+	return nil
+}
+
+// pathValue is the path prefix of a room's route.
+type pathValue struct{ dst *string }
+
+func (v pathValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return *v.dst
+}
+func (v pathValue) Type() string { return "path" }
+func (v pathValue) Set(s string) error {
+	if err := checkPath(s); err != nil {
+		return fmt.Errorf("%q is not allowed: %w", s, err)
+	}
+	*v.dst = s
+	return nil
+}
+
+func checkPath(s string) error {
+	switch {
+	case !strings.HasPrefix(s, "/"):
+		return errors.New("a path starts with /")
+	case strings.ContainsAny(s, "?#"):
+		return errors.New("a path has no query and no fragment")
+	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return errors.New("a path has no spaces or control characters")
+	}
+	return nil
+}
