@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/ropeline/ropeline/transport/internal/skew"
 )
 
 // Why a connection is closed, as the other end sees it.
@@ -43,7 +44,7 @@ type link struct {
 	datagrams chan []byte   // to be sent; full: dropped
 	retired   chan struct{} // closed when another link to the same peer is kept
 	retire    sync.Once
-	clock     clockFilter
+	clock     skew.Filter
 
 	lastUsed  atomic.Int64 // when a call or message last used it, in m.now()
 	lastHeard atomic.Int64 // when a ping was last answered, in m.now()
@@ -271,7 +272,7 @@ func (l *link) pong(t1, t2, t3 int64) {
 		return
 	}
 	l.heard()
-	if s, ok := newSample(t1, t2, t3, elapsed); ok {
-		l.clock.add(s)
+	if s, ok := skew.New(t1, t2, t3, elapsed); ok {
+		l.clock.Add(s)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/ropeline/ropeline/transport/internal/skew"
 	"golang.org/x/time/rate"
 )
 
@@ -282,22 +283,22 @@ func (m *Mesh) tags() tags {
 // whether there is a connection to it that has been measured.
 func (m *Mesh) RTT(id PeerID) (time.Duration, bool) {
 	s, ok := m.sample(id)
-	return s.rtt, ok
+	return s.RTT, ok
 }
 
 // Offset returns how far the clock of a peer is ahead of this node's; it is
 // negative for a clock that is behind. The error is at most half of the RTT.
 func (m *Mesh) Offset(id PeerID) (time.Duration, bool) {
 	s, ok := m.sample(id)
-	return s.offset, ok
+	return s.Offset, ok
 }
 
-func (m *Mesh) sample(id PeerID) (clockSample, bool) {
+func (m *Mesh) sample(id PeerID) (skew.Sample, bool) {
 	l := m.links.get(id)
 	if l == nil {
-		return clockSample{}, false
+		return skew.Sample{}, false
 	}
-	return l.clock.best()
+	return l.clock.Best()
 }
 
 // now is the mesh's monotonic clock. It starts above zero.
