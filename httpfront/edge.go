@@ -13,6 +13,7 @@ import (
 // can end those that do not end by themselves.
 type edgeListener struct {
 	net.Listener
+	tls   *tls.Config   // nil for plain connections
 	write time.Duration // longest time for one write
 
 	open sync.WaitGroup // one for each connection
@@ -21,22 +22,28 @@ type edgeListener struct {
 	conns map[*edgeConn]struct{}
 }
 
-func newEdgeListener(ln net.Listener, write time.Duration) *edgeListener {
-	return &edgeListener{Listener: ln, write: write, conns: map[*edgeConn]struct{}{}}
+func newEdgeListener(ln net.Listener, tls *tls.Config, write time.Duration) *edgeListener {
+	return &edgeListener{Listener: ln, tls: tls, write: write, conns: map[*edgeConn]struct{}{}}
 }
 
-// Accept returns the next connection, as an edgeConn.
+// Accept returns the next connection, as an edgeConn or a secureConn.
 func (l *edgeListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	e := &edgeConn{Conn: c, owner: l}
+	var out net.Conn = e
+	if l.tls != nil {
+		t := tls.Server(c, l.tls)
+		e.Conn = t
+		out = &secureConn{e, t}
+	}
 	l.open.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conns[e] = struct{}{}
-	return e, nil
+	return out, nil
 }
 
 // closeAll closes what is open and returns how many those were.
@@ -78,6 +85,18 @@ type edgeConn struct {
 
 const cutOff = -1
 
+// secureConn is an edgeConn around TLS, with what the server knows TLS by.
+type secureConn struct {
+	*edgeConn
+	tls *tls.Conn
+}
+
+// Handshake runs the TLS handshake if it has not run yet.
+func (c *secureConn) Handshake() error { return c.tls.Handshake() }
+
+// ConnectionState describes the TLS connection.
+func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+
 // Limits of what a client that is refused may still send before it is cut off.
 const (
 	lingerTime  = time.Second
@@ -89,8 +108,8 @@ func edgeOf(c net.Conn) *edgeConn {
 	switch c := c.(type) {
 	case *edgeConn:
 		return c
-	case *tls.Conn:
-		return edgeOf(c.NetConn())
+	case *secureConn:
+		return c.edgeConn
 	case interface{ UnsafeConn() net.Conn }: // hijacked
 		return edgeOf(c.UnsafeConn())
 	}

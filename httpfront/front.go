@@ -52,20 +52,19 @@ func (f *Front) Run(ctx context.Context) error {
 			return fmt.Errorf("http front: %w", err)
 		}
 	}
-	edge := newEdgeListener(ln, f.cfg.Timeouts.Write)
-	ln = edge
+	var secure *tls.Config
 	if f.cfg.TLS != nil {
-		c := f.cfg.TLS.Clone()
-		c.NextProtos = []string{"http/1.1"}
-		ln = tls.NewListener(edge, c)
+		secure = f.cfg.TLS.Clone()
+		secure.NextProtos = []string{"http/1.1"}
 	}
+	edge := newEdgeListener(ln, secure, f.cfg.Timeouts.Write)
 	srv := f.server()
 
 	served := make(chan error, 1)
 	reaping, stopReaping := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() { f.up.reap(reaping) })
-	wg.Go(func() { served <- srv.Serve(ln) })
+	wg.Go(func() { served <- srv.Serve(edge) })
 
 	var err error
 	select {

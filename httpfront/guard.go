@@ -222,6 +222,7 @@ func (r *request) parseMeaning() refusal {
 			r.cookies = true
 		case equalFold(f.name, "connection"):
 			upgrade = upgrade || hasToken(f.value, "upgrade")
+			r.close = r.close || hasToken(f.value, "close")
 		case equalFold(f.name, "upgrade"):
 			websocket = websocket || equalFold(f.value, "websocket")
 		}
@@ -233,7 +234,7 @@ func (r *request) parseMeaning() refusal {
 		r.length = lengthChunked
 	}
 	// A switch to anything else (h2c above all) would carry requests past us.
-	r.upgrade = upgrade && websocket && r.http11 && r.method == "GET" && r.length <= 0 && r.length != lengthChunked
+	r.upgrade = upgrade && websocket && r.http11 && !r.close && r.method == "GET" && r.length <= 0 && r.length != lengthChunked
 	return refusal{}
 }
 

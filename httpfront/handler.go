@@ -20,16 +20,16 @@ const requestsMax = 1000
 // handle answers one request.
 func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 	defer f.recover(ctx)
-	a, decided := ctx.UserValue(decidedKey{}).(admitted)
-	if !decided {
-		var ok bool
-		if a, ok = f.decide(ctx); !ok {
-			return
-		}
+	a, ok := ctx.UserValue(decidedKey{}).(admitted)
+	if !ok {
+		a, ok = f.decide(ctx)
 	}
 	defer a.req.release()
-	f.proxy(ctx, a)
-	if ctx.ConnRequestNum() >= requestsMax && !ctx.Hijacked() {
+	if ok {
+		f.proxy(ctx, a)
+	}
+	// The server sees a wish to close only if Connection says nothing else.
+	if (a.req.close || ctx.ConnRequestNum() >= requestsMax) && !ctx.Hijacked() {
 		ctx.Response.Header.SetConnectionClose()
 	}
 }
@@ -48,6 +48,7 @@ func (f *Front) handleExpect(ctx *fasthttp.RequestCtx) (code int) {
 	}()
 	a, ok := f.decide(ctx)
 	if !ok {
+		a.req.release()
 		return ctx.Response.StatusCode()
 	}
 	ctx.SetUserValue(decidedKey{}, a)
@@ -68,17 +69,11 @@ func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 }
 
 // decide takes a request as far as it can be taken without the origin. It
-// returns false if the request has been answered.
+// returns false if the request has been answered. Either way the caller
+// releases the request.
 func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	r := newRequest()
-	a, ok := f.decideRequest(ctx, r)
-	if !ok {
-		r.release()
-	}
-	return a, ok
-}
-
-func (f *Front) decideRequest(ctx *fasthttp.RequestCtx, r *request) (admitted, bool) {
+	a := admitted{req: r}
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
 	if limit := f.cfg.Limits.Body; no.code == 0 && limit > 0 && r.length > limit {
@@ -86,15 +81,14 @@ func (f *Front) decideRequest(ctx *fasthttp.RequestCtx, r *request) (admitted, b
 	}
 	if no.code != 0 {
 		f.refuse(ctx, no)
-		return admitted{}, false
+		return a, false
 	}
 	if what, ok := f.unavailable(); !ok {
 		f.fail(ctx, r, what)
 		f.discardBody(ctx, r)
-		return admitted{}, false
+		return a, false
 	}
 	r.locate(peerOf(ctx), ctx.IsTLS(), f.cfg.TrustedProxies)
-	a := admitted{req: r}
 	room := f.cfg.Rooms.Route(r.host, r.path)
 	// A preflight carries no cookies, so it would wait for ever; what it asks
 	// about is decided when it comes.
@@ -113,7 +107,7 @@ func (f *Front) decideRequest(ctx *fasthttp.RequestCtx, r *request) (admitted, b
 	}
 	f.wait(ctx, waiting{req: r, settings: s, verdict: v, cookie: a.cookie, now: now})
 	f.discardBody(ctx, r)
-	return admitted{}, false
+	return a, false
 }
 
 // unavailable says why no request can be served now, if so.

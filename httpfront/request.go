@@ -21,6 +21,7 @@ type request struct {
 	hostField []byte // as sent, port included
 	length    int64  // of the body; lengthChunked or lengthNone
 	upgrade   bool   // asks for WebSocket
+	close     bool   // the connection shall be closed afterwards
 	accept    []byte // all Accept fields, joined by commas
 	cookies   bool   // whether there is a Cookie field
 

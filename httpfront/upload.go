@@ -88,7 +88,7 @@ func (u *upload) copy() error {
 			return readError(err)
 		}
 	}
-	if u.size >= 0 && sent != u.size {
+	if u.size >= 0 && sent != u.size || u.size == lengthChunked && !u.complete() {
 		return readError(io.ErrUnexpectedEOF)
 	}
 	if u.size == lengthChunked {
@@ -97,6 +97,20 @@ func (u *upload) copy() error {
 		}
 	}
 	return nil
+}
+
+// complete reports whether a body in chunks has ended with its last chunk. The
+// server reports the end of the connection between two chunks as if it were the
+// end of the body; an origin would then take half an upload for a whole one. A
+// stream that has really ended does not go back to the connection.
+func (u *upload) complete() bool {
+	if u.edge == nil {
+		return true
+	}
+	u.edge.stop()
+	var b [1]byte
+	_, err := u.from.Read(b[:])
+	return err == io.EOF
 }
 
 // chunkHeadMax is room for the length of a chunk before its bytes.
