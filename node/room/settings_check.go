@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.BucketSpan, DefaultBucketSpan)
 	setDefault(&s.RefreshInterval, DefaultRefreshInterval)
 	setDefault(&s.PlaceKept, DefaultPlaceKept)
-	setDefault(&s.QueueingStatusCode, http.StatusOK)
+	setDefault(&s.QueueingStatusCode, 200)
 	return s
 }
 
@@ -77,7 +76,7 @@ func (s Settings) Validate() error {
 	c.span("bucket-span", s.BucketSpan, time.Second, time.Minute, time.Second)
 	c.span("refresh-interval", s.RefreshInterval, time.Second, 10*time.Minute, time.Second)
 	c.span("place-kept", s.PlaceKept, time.Second, 24*time.Hour, time.Second)
-	if !slices.Contains([]int{http.StatusOK, http.StatusAccepted, http.StatusTooManyRequests}, s.QueueingStatusCode) {
+	if !slices.Contains([]int{200, 202, 429}, s.QueueingStatusCode) {
 		c.add("queueing-status-code", strconv.Itoa(s.QueueingStatusCode), "200, 202 or 429")
 	}
 	return errors.Join(c...)

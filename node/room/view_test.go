@@ -1,0 +1,194 @@
+package room
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// busyInput is a room of three sites with a line of half an hour.
+func busyInput(now time.Time) Input {
+	in := Input{Nodes: nodeIDs(4), Self: nodeID(2)}
+	for i, name := range []string{"a", "b", "c"} {
+		c := crdt.Counts{Active: 100, Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
+		step := 60
+		if i == 0 {
+			step = 5
+		}
+		for s := 0; s < 1800; s += step {
+			c.Waiting[GranuleOf(now.Add(-time.Duration(s)*time.Second), time.Minute)] += 3
+		}
+		for s := 0; s < 300; s += 10 {
+			c.Seen[crdt.TickOf(now.Add(-time.Duration(s)*time.Second))] = 40
+			c.Admitted[crdt.TickOf(now.Add(-time.Duration(s)*time.Second))] = 10
+		}
+		in.Sites = append(in.Sites, Site{Name: name, Counts: c, Nodes: 4, Own: i == 0})
+	}
+	return in
+}
+
+func benchmarkView(now time.Time) *View {
+	return Build(Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}, busyInput(now), now)
+}
+
+func BenchmarkBuild(b *testing.B) {
+	now := clock(b, "12:00:31")
+	in := busyInput(now)
+	s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}
+	b.ReportAllocs()
+	for b.Loop() {
+		Build(s, in, now)
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	now := clock(b, "12:00:31")
+	v := benchmarkView(now)
+	vis := Visitor{Arrival: now.Add(-50 * time.Second), LastPoll: now.Add(-20 * time.Second), Refresh: 20 * time.Second}
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Decide(vis, now)
+	}
+}
+
+func BenchmarkEstimate(b *testing.B) {
+	now := clock(b, "12:00:31")
+	v := benchmarkView(now)
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Estimate(now.Add(-10 * time.Minute))
+	}
+}
+
+func TestBuildKeepsNothingOfItsInput(t *testing.T) {
+	now := clock(t, "12:00:31")
+	in := busyInput(now)
+	v := Build(Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}, in, now)
+	before := fmt.Sprintf("%+v", *v)
+	for i := range in.Sites {
+		for at := range in.Sites[i].Waiting {
+			in.Sites[i].Waiting[at] = 99
+		}
+		in.Sites[i].Name = "x"
+	}
+	clear(in.Nodes)
+	if after := fmt.Sprintf("%+v", *v); after != before {
+		t.Errorf("view changed with its input:\n%s\n%s", before, after)
+	}
+}
+
+func TestViewIsJSON(t *testing.T) {
+	v := benchmarkView(clock(t, "12:00:31"))
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back View
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(back.Buckets, v.Buckets) || back.AllowWaiting != v.AllowWaiting {
+		t.Error("the view does not survive JSON")
+	}
+}
+
+// TestEstimateGoesDown: as the line is let in, nobody's estimate gets worse.
+func TestEstimateGoesDown(t *testing.T) {
+	now := clock(t, "12:00:31")
+	in := busyInput(now)
+	s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}
+	arrival := now.Add(-5 * time.Minute)
+	last := Build(s, in, now).Estimate(arrival)
+	if !last.Known || last.Ahead == 0 {
+		t.Fatalf("estimate %+v says nothing", last)
+	}
+	for s2 := 1790; s2 >= 300; s2 -= 5 {
+		delete(in.Sites[0].Waiting, GranuleOf(now.Add(-time.Duration(s2)*time.Second), time.Minute))
+		e := Build(s, in, now).Estimate(arrival)
+		if e.Minutes > last.Minutes || e.Position > last.Position {
+			t.Fatalf("estimate went from %+v to %+v", last, e)
+		}
+		last = e
+	}
+}
+
+func TestSpans(t *testing.T) {
+	at := func(s string) time.Time { return clock(t, s) }
+	cases := []struct {
+		arrival string
+		span    time.Duration
+		bucket  string
+		granule string
+	}{
+		{"12:00:00", time.Minute, "12:00:00", "12:00:00"},
+		{"12:00:59.999", time.Minute, "12:00:00", "12:00:55"},
+		{"12:00:07", 5 * time.Second, "12:00:05", "12:00:07"},
+		{"12:00:24", 25 * time.Second, "12:00:00", "12:00:24"}, // the last granule is short
+		{"12:00:07", 0, "12:00:07", "12:00:07"},
+	}
+	for _, c := range cases {
+		// Spans are counted from 1970; a day is a multiple of every one here.
+		if got := time.Unix(BucketOf(at(c.arrival), c.span), 0); !got.Equal(at(c.bucket)) {
+			t.Errorf("bucket of %s by %v: got %v, want %s", c.arrival, c.span, got.UTC(), c.bucket)
+		}
+		if got := time.Unix(GranuleOf(at(c.arrival), c.span), 0); !got.Equal(at(c.granule)) {
+			t.Errorf("granule of %s by %v: got %v, want %s", c.arrival, c.span, got.UTC(), c.granule)
+		}
+	}
+	for span := time.Second; span <= time.Minute; span += time.Second {
+		for s := range 300 {
+			a := at("12:00").Add(time.Duration(s) * time.Second)
+			g := time.Unix(GranuleOf(a, span), 0)
+			if BucketOf(g, span) != BucketOf(a, span) || g.After(a) {
+				t.Fatalf("span %v: the granule of %v starts in another bucket", span, a)
+			}
+			end := granuleEnd(g.Unix(), seconds(span))
+			if end <= a.Unix() || time.Duration(end-g.Unix())*time.Second > Granule(span) {
+				t.Fatalf("span %v: granule of %v is %d to %d", span, a, g.Unix(), end)
+			}
+		}
+	}
+}
+
+func TestValidateNamesEveryField(t *testing.T) {
+	good := Settings{Name: "shop", TotalActiveUsers: 1, NewUsersPerMinute: 1}.WithDefaults()
+	if err := good.Validate(); err != nil {
+		t.Fatalf("defaults are refused: %v", err)
+	}
+	breaks := map[string]func(s *Settings){
+		"name":                 func(s *Settings) { s.Name = "a b" },
+		"host":                 func(s *Settings) { s.Host = "Shop:80" },
+		"path":                 func(s *Settings) { s.Path = "shop" },
+		"cookie-suffix":        func(s *Settings) { s.CookieSuffix = "a;b" },
+		"total-active-users":   func(s *Settings) { s.TotalActiveUsers = 0 },
+		"new-users-per-minute": func(s *Settings) { s.NewUsersPerMinute = 1 << 31 },
+		"session-duration":     func(s *Settings) { s.SessionDuration = -1 },
+		"queueing-method":      func(s *Settings) { s.QueueingMethod = "lifo" },
+		"policy":               func(s *Settings) { s.Policy = "escrow" },
+		"curve-factor":         func(s *Settings) { s.CurveFactor = 9 },
+		"bucket-span":          func(s *Settings) { s.BucketSpan = 1500 * time.Millisecond },
+		"refresh-interval":     func(s *Settings) { s.RefreshInterval = time.Hour },
+		"place-kept":           func(s *Settings) { s.PlaceKept = 0 },
+		"queueing-status-code": func(s *Settings) { s.QueueingStatusCode = 503 },
+	}
+	all := good
+	for field, damage := range breaks {
+		s := good
+		damage(&s)
+		damage(&all)
+		err := s.Validate()
+		fe, ok := errors.AsType[*FieldError](err)
+		if !ok || fe.Field != field || fe.Allowed == "" {
+			t.Errorf("%s: got error %v", field, err)
+		}
+	}
+	joined, ok := all.Validate().(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != len(breaks) {
+		t.Errorf("all at once: got %v, want %d errors", all.Validate(), len(breaks))
+	}
+}
