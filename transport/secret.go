@@ -18,8 +18,9 @@ const (
 )
 
 // Secret is the one thing that the nodes of a cluster share: whoever has it
-// is a member and can make certificates for any node. It never appears in a
-// log, whichever verb prints it; only [Secret.Text] gives it away. The zero
+// is a member and can make certificates for any node. Printing it with any
+// verb, or logging it, hides it; [Secret.Text] alone gives it away. (Package
+// fmt cannot hide it inside an unexported field of another struct.) The zero
 // value is no secret and every use of it fails.
 type Secret struct{ key [32]byte }
 
@@ -70,8 +71,8 @@ func (s Secret) IsZero() bool { return s == Secret{} }
 // String hides the secret.
 func (s Secret) String() string { return "secret(hidden)" }
 
-// GoString hides the secret.
-func (s Secret) GoString() string { return s.String() }
+// Format hides the secret from every verb, %d and %#v among them.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
 
 // LogValue hides the secret.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
