@@ -15,10 +15,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/ropeline/ropeline/bench/load"
 )
@@ -201,27 +199,16 @@ func openLog(path string) (*load.Log, error) {
 // loadProgress returns what shows the progress of a run on a terminal, and what
 // ends it. Where errOut is no terminal it shows nothing.
 func loadProgress(errOut io.Writer, cfg load.Config) (tell func(load.Snapshot), end func()) {
-	if !isTerminal(errOut) {
+	line := newStatusLine(errOut)
+	if !line.visible() {
 		return nil, func() {}
 	}
 	const steps = 1000
-	bar := progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(errOut),
-		progressbar.OptionSetWidth(24),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetTheme(progressbar.ThemeUnicode),
-		progressbar.OptionShowDescriptionAtLineEnd(),
-	)
 	tell = func(s load.Snapshot) {
-		bar.Describe(fmt.Sprintf("%s  %d came, %d active, %d waiting, %d requests, %d errors",
+		line.show(int(done(s, cfg.Duration)*steps), steps, fmt.Sprintf("%s  %d came, %d active, %d waiting, %d requests, %d errors",
 			s.Elapsed.Round(time.Second), s.Visitors, s.Active, s.Waiting, s.Requests, s.Errors))
-		// A bar that cannot be drawn is no reason to end the run. It never
-		// reaches the last step by itself, where it would end.
-		_ = bar.Set(min(int(done(s, cfg.Duration)*steps), steps-1))
 	}
-	return tell, func() { _ = bar.Finish() }
+	return tell, line.clear
 }
 
 // done returns the part of a run that is over, from 0 to 1: of the visitors or
@@ -235,11 +222,6 @@ func done(s load.Snapshot, duration time.Duration) float64 {
 		part = max(part, s.Elapsed.Seconds()/duration.Seconds())
 	}
 	return min(part, 1)
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // loadTable returns a report as a table for people.

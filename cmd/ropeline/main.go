@@ -53,6 +53,6 @@ come free. Nodes share what they count; there is no database behind them.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee %q for what is allowed", err, cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand())
+	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newDemoCommand())
 	return root
 }

@@ -1,0 +1,392 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+)
+
+// startShell starts a shell script as a child.
+func startShell(t *testing.T, script string) (c *child, ended chan *child) {
+	t.Helper()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell here to start: ", err)
+	}
+	ended = make(chan *child, 1)
+	c, err = startChild("node x", sh, []string{"-c", script}, filepath.Join(t.TempDir(), "log"), func(c *child) { ended <- c })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.stop(0) })
+	return c, ended
+}
+
+func TestChildThatFailsIsShown(t *testing.T) {
+	c, ended := startShell(t, `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do echo line $i; done; echo "no such port" >&2; exit 3`)
+	if got := <-ended; got != c || c.alive() || c.killed() {
+		t.Errorf("alive %v, killed %v, want neither", c.alive(), c.killed())
+	}
+	err := c.failure().Error()
+	for _, want := range []string{"node x: exit status 3", "no such port", "line 5"} {
+		if !strings.Contains(err, want) {
+			t.Errorf("got %q, want %q in it", err, want)
+		}
+	}
+	if strings.Contains(err, "line 4") {
+		t.Errorf("got %q, want no more than the last lines", err)
+	}
+	if quiet, ended := startShell(t, "exit 0"); <-ended == quiet && !strings.Contains(quiet.failure().Error(), "without a word") {
+		t.Errorf("got %q of one that said nothing", quiet.failure())
+	}
+}
+
+func TestChildStops(t *testing.T) {
+	c, _ := startShell(t, "exec sleep 1000")
+	start := time.Now()
+	c.stop(time.Minute)
+	if c.alive() || c.killed() || time.Since(start) > 30*time.Second {
+		t.Errorf("alive %v, killed %v after %v, want a prompt and willing end", c.alive(), c.killed(), time.Since(start))
+	}
+	c.stop(time.Minute) // once more does no harm
+}
+
+func TestChildThatDoesNotStopIsKilledWithItsOwn(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no process groups here")
+	}
+	c, _ := startShell(t, `trap "" TERM; sleep 1000 & echo $!; wait; wait`)
+	var grandchild int
+	for grandchild == 0 { // the log is all that it tells
+		text, err := os.ReadFile(c.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Sscan(string(text), &grandchild)
+		runtime.Gosched()
+	}
+	c.stop(50 * time.Millisecond)
+	if c.alive() || !c.killed() {
+		t.Errorf("alive %v, killed %v, want it killed", c.alive(), c.killed())
+	}
+	for dead := false; !dead; runtime.Gosched() {
+		dead = gone(grandchild)
+	}
+}
+
+// gone reports whether a process has ended, whoever has to be told of it.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+func TestChildThatCannotStart(t *testing.T) {
+	_, err := startChild("node x", filepath.Join(t.TempDir(), "nothing"), nil, filepath.Join(t.TempDir(), "log"), func(*child) {
+		t.Error("told of the end of what never began")
+	})
+	if err == nil || !strings.Contains(err.Error(), "node x") {
+		t.Errorf("got %v, want an error that names the node", err)
+	}
+}
+
+func TestPlanDemoMesh(t *testing.T) {
+	m, err := planDemoMesh("dir", "127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	sites := map[string]bool{}
+	for _, n := range m.nodes {
+		for _, a := range []string{n.http, n.admin, "udp " + n.mesh} {
+			if seen[a] {
+				t.Errorf("%s is given out twice", a)
+			}
+			seen[a] = true
+		}
+		sites[n.site] = true
+	}
+	if len(m.nodes) != 3 || len(sites) != 2 {
+		t.Errorf("got %d nodes in %d sites, want 3 in 2", len(m.nodes), len(sites))
+	}
+}
+
+func TestPlanDemoMeshWhereTheAddressIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().String()
+	m, err := planDemoMesh("dir", taken, false)
+	if err != nil || m.nodes[0].http == taken {
+		t.Errorf("got %+v, %v, want another address", m, err)
+	}
+	if _, err := planDemoMesh("dir", taken, true); err == nil || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("got %v for an address that was asked for, want an error that says what to do", err)
+	}
+}
+
+// The flags are those that run takes.
+func TestDemoArgumentsAreTaken(t *testing.T) {
+	m, err := planDemoMesh("dir", "127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range m.nodes {
+		args := m.arguments(n, "http://127.0.0.1:1", demoRoom{active: 20, perMinute: 120, session: 15 * time.Second, refresh: 2 * time.Second})
+		cmd, rest, err := newRootCommand().Find(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.ParseFlags(rest); err != nil || cmd.Name() != "run" {
+			t.Errorf("%s %q: %v", cmd.Name(), args, err)
+		}
+		joins := 0
+		for _, a := range args {
+			if a == "--join" {
+				joins++
+			}
+		}
+		if joins != i {
+			t.Errorf("node %d joins %d others, want those before it", i, joins)
+		}
+	}
+}
+
+// fakeNodes gives every node of m a child that runs and an admin address that
+// answers with what status returns.
+func fakeNodes(t *testing.T, status func(n *demoNode) node.Status) *demoMesh {
+	t.Helper()
+	m, err := planDemoMesh(t.TempDir(), "127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range m.nodes {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/status" {
+				t.Errorf("asked for %s", r.URL.Path)
+			}
+			_ = json.NewEncoder(w).Encode(status(n))
+		}))
+		t.Cleanup(server.Close)
+		n.admin = server.Listener.Addr().String()
+		n.child = &child{name: "node " + n.name, cmd: &exec.Cmd{Process: &os.Process{Pid: 1}}, done: make(chan struct{})}
+	}
+	return m
+}
+
+// readyStatus is what a node says that has a room and sees two others.
+func readyStatus(n *demoNode) node.Status {
+	return node.Status{Name: n.name, Ready: true,
+		Peers: []node.PeerStatus{{Name: "a", State: "alive"}, {Name: "b", State: "alive"}},
+		Rooms: []node.RoomStatus{{Name: "shop", Active: 13, TotalActiveUsers: 20, Waiting: 7, AdmittedPerMinute: 31,
+			Sites: []node.SiteStatus{{Site: "north", Active: 13, Waiting: 7}}}},
+	}
+}
+
+func TestDemoMeshAwaitsAll(t *testing.T) {
+	var asked atomic.Int64
+	m := fakeNodes(t, func(n *demoNode) node.Status {
+		s := readyStatus(n)
+		switch asked.Add(1) {
+		case 1:
+			s.Ready, s.Reason = false, "warming up"
+		case 2:
+			s.Peers[1].State = "failed"
+		}
+		return s
+	})
+	if err := m.awaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != 5 {
+		t.Errorf("asked %d times, want 3 nodes and two more tries for the first", n)
+	}
+}
+
+func TestDemoMeshSaysWhoIsNotReady(t *testing.T) {
+	m := fakeNodes(t, func(n *demoNode) node.Status {
+		s := readyStatus(n)
+		if n.name == "north-2" {
+			s.Ready, s.Reason = false, "still filling"
+		}
+		return s
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err := m.awaitReady(ctx)
+	if err == nil || !strings.Contains(err.Error(), "north-2") || !strings.Contains(err.Error(), "still filling") {
+		t.Errorf("got %v, want the node and its reason", err)
+	}
+}
+
+func TestDemoMeshSaysWhoDiedAtTheStart(t *testing.T) {
+	m := fakeNodes(t, func(*demoNode) node.Status { return node.Status{} })
+	dead := m.nodes[2]
+	dead.child.err = errors.New("exit status 1")
+	dead.child.log = filepath.Join(m.dir, "log")
+	if err := os.WriteFile(dead.child.log, []byte("port in use\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	close(dead.child.done)
+	m.ended <- dead
+	if err := m.awaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "south-1") || !strings.Contains(err.Error(), "port in use") {
+		t.Errorf("got %v, want the node and its last words", err)
+	}
+}
+
+func TestDemoShow(t *testing.T) {
+	m := fakeNodes(t, readyStatus)
+	close(m.nodes[0].child.done) // the others are asked instead
+	var out bytes.Buffer
+	o := demoOptions{room: demoRoom{active: 20}}
+	introduce(&out, m, o)
+	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+	defer cancel()
+	if err := newDemoShow(m, o, &out).run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"http://" + m.nodes[0].http + "/", "Nobody else is there",
+		"13 of 20 active, 7 waiting, 31 let in per minute  (north: 13+7)",
+		"at most 13 of 20 places were taken and 7 visitors waited",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
+		}
+	}
+	if strings.Contains(out.String(), "simulated visitors") {
+		t.Errorf("told of a crowd that is not there:\n%s", out.String())
+	}
+}
+
+func TestDemoShowWithANodeKilled(t *testing.T) {
+	m := fakeNodes(t, readyStatus)
+	c, ended := startShell(t, "kill -9 $$")
+	<-ended
+	m.nodes[1].child = c
+	m.ended <- m.nodes[1]
+	var out bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := newDemoShow(m, demoOptions{}, &out).run(ctx); err != nil || !strings.Contains(out.String(), "north-2 was killed") {
+		t.Errorf("got %v and\n%s\nwant it to go on", err, out.String())
+	}
+	c, ended = startShell(t, "echo broken; exit 1")
+	<-ended
+	m.nodes[2].child = c
+	m.ended <- m.nodes[2]
+	if err := newDemoShow(m, demoOptions{}, &out).run(t.Context()); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("got %v, want a node that fails by itself to end the show", err)
+	}
+}
+
+// TestDemo runs the whole demonstration as a user does.
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes for some 20 s")
+	}
+	dir := t.TempDir()
+	exe := filepath.Join(dir, "ropeline")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	temp := filepath.Join(dir, "temp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	demo := func(interrupt bool, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), exe, append([]string{"demo", "--listen", "127.0.0.1:0"}, args...)...)
+		cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+		out := newSafeBuffer()
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if interrupt {
+			for !strings.Contains(out.String(), "active") && time.Since(out.began) < time.Minute {
+				time.Sleep(50 * time.Millisecond)
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q: %v\n%s", args, err, out.String())
+		}
+		for _, pid := range pidsIn(out.String()) {
+			if !gone(pid) {
+				t.Errorf("%q: process %d is still there", args, pid)
+			}
+		}
+		left, err := os.ReadDir(temp)
+		if err != nil || len(left) != 0 {
+			t.Errorf("%q: left %v behind, %v", args, left, err)
+		}
+		return out.String()
+	}
+	out := demo(false, "--for", "8s", "--crowd", "30")
+	if !strings.Contains(out, "0 sessions were lost") || !strings.Contains(out, "20 active") && !strings.Contains(out, "simulated visitors") {
+		t.Errorf("got\n%s", out)
+	}
+	t.Logf("%s", out)
+	out = demo(true, "--crowd", "0")
+	if !strings.Contains(out, "Nobody else is there") || strings.Contains(out, "requests failed") {
+		t.Errorf("got\n%s", out)
+	}
+}
+
+// pidsIn returns the processes that the demonstration said it started.
+func pidsIn(out string) (pids []int) {
+	for line := range strings.Lines(out) {
+		if _, after, ok := strings.Cut(line, "   pid "); ok {
+			var pid int
+			if _, err := fmt.Sscan(after, &pid); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// safeBuffer takes the output of a process while the test reads it.
+type safeBuffer struct {
+	began time.Time
+
+	mu   sync.Mutex // guards the following
+	text bytes.Buffer
+}
+
+func newSafeBuffer() *safeBuffer { return &safeBuffer{began: time.Now()} }
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestStatusLine(t *testing.T) {
+	var out bytes.Buffer
+	line := statusLine{w: &out, width: func() int { return 40 }}
+	for _, tc := range []struct {
+		value, full int
+		part        string
+	}{
+		{0, 0, "0%"}, {5, 5, "25%"}, {20, 20, "100%"}, {10, 10, "50%"}, {25, 20, "100%"}, {-1, 0, "0%"},
+	} {
+		out.Reset()
+		line.show(tc.value, 20, "some words that are far too long for it")
+		got := strings.TrimSuffix(strings.TrimPrefix(out.String(), "\r"), "\x1b[K")
+		if n := strings.Count(got, "█"); n != tc.full {
+			t.Errorf("%d of 20: %d of 20 cells are full: %q", tc.value, n, got)
+		}
+		if !strings.Contains(got, tc.part) || !strings.HasSuffix(got, "…") {
+			t.Errorf("%d of 20: got %q, want %s and cut words", tc.value, got, tc.part)
+		}
+		if n := utf8.RuneCountInString(got); n > 39 || strings.ContainsAny(got, "\r\n") {
+			t.Errorf("%d of 20: got %q of %d columns, want one line of less than 40", tc.value, got, n)
+		}
+	}
+}
+
+func TestStatusLineOnNoTerminal(t *testing.T) {
+	var out bytes.Buffer
+	line := newStatusLine(&out)
+	line.show(1, 2, "words")
+	line.clear()
+	if out.Len() != 0 {
+		t.Errorf("drew %q on something that is no terminal", out.String())
+	}
+}
