@@ -16,7 +16,7 @@ type edgeListener struct {
 	tls   *tls.Config   // nil for plain connections
 	write time.Duration // longest time for one write
 
-	open sync.WaitGroup // one for each connection
+	open sync.WaitGroup // one for each connection that its user has not closed
 
 	mu    sync.Mutex // guards the following
 	conns map[*edgeConn]struct{}
@@ -46,19 +46,20 @@ func (l *edgeListener) Accept() (net.Conn, error) {
 	return out, nil
 }
 
-// closeAll closes what is open and returns how many those were.
-func (l *edgeListener) closeAll() int {
+// abort cuts what is open off and returns how many those were. Who uses such a
+// connection finds out, and closes it.
+func (l *edgeListener) abort() int {
 	l.mu.Lock()
-	open := make([]*edgeConn, 0, len(l.conns))
+	defer l.mu.Unlock()
 	for e := range l.conns {
-		open = append(open, e)
-	}
-	l.mu.Unlock()
-	for _, e := range open {
 		e.linger.Store(false)
-		e.Close()
+		if t, ok := e.Conn.(*tls.Conn); ok {
+			t.NetConn().Close() // says no goodbye, for which it might wait
+		} else {
+			e.Conn.Close()
+		}
 	}
-	return len(open)
+	return len(l.conns)
 }
 
 func (l *edgeListener) forget(e *edgeConn) {

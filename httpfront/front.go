@@ -74,9 +74,9 @@ func (f *Front) Run(ctx context.Context) error {
 	case err = <-served:
 		f.drain(srv, edge)
 	}
-	stopReaping()
 	f.up.close()
 	edge.open.Wait()
+	stopReaping()
 	wg.Wait()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("http front: %w", err)
@@ -84,7 +84,7 @@ func (f *Front) Run(ctx context.Context) error {
 	return nil
 }
 
-// drain lets requests end, and then ends them.
+// drain lets requests end, and then cuts the rest off.
 func (f *Front) drain(srv *fasthttp.Server, edge *edgeListener) {
 	f.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeouts.Drain)
@@ -93,7 +93,7 @@ func (f *Front) drain(srv *fasthttp.Server, edge *edgeListener) {
 		f.cfg.Logger.Warn("requests did not end in time", "error", err)
 	}
 	// Upgraded connections are no requests any more, and go on until here.
-	if n := edge.closeAll(); n > 0 {
+	if n := edge.abort(); n > 0 {
 		f.cfg.Logger.Info("closed connections", "count", n)
 	}
 }

@@ -3,9 +3,12 @@ package httpfront
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -372,6 +375,69 @@ func TestShutdownLetsRequestsEnd(t *testing.T) {
 		t.Errorf("got %d %q", got.StatusCode, got.body)
 	}
 	<-stopped
+}
+
+func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	f := serve(t, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-release
+	}), func(c *Config) { c.Timeouts.Drain = 20 * time.Millisecond })
+	failed := make(chan error, 1)
+	go func() {
+		resp, err := f.client.Get(f.url("/"))
+		if err == nil {
+			resp.Body.Close()
+		}
+		failed <- err
+	}()
+	<-arrived
+	f.stop()
+	if err := <-failed; err == nil {
+		t.Error("the request was answered although nobody could")
+	}
+	if n := len(f.front.up.slots); n != 0 {
+		t.Errorf("%d requests are still under way", n)
+	}
+}
+
+// TestVisitorsAreNotMixedUp sends many visitors' requests at once over few
+// connections and looks for one visitor's bytes in another's answer.
+func TestVisitorsAreNotMixedUp(t *testing.T) {
+	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		v := never(p, known, now)
+		v.Admit = p.Visitor[0]%2 == 0
+		v.Estimate.Position = int(p.Visitor[0])<<8 | int(p.Visitor[1])
+		return v
+	})
+	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.URL.Path+r.Header.Get("X-Me"))
+	}))
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			me := node.VisitorID{byte(i), byte(i >> 8), 1}
+			cookie := "ropeline=" + string(f.keys.AppendSeal(nil, node.Pass{Visitor: me, Room: crdt.RoomID{1}}, "127.0.0.1"))
+			name := "visitor-" + strconv.Itoa(i)
+			for range 10 {
+				got := f.get("/"+name, "Cookie", cookie, "X-Me", name, "Accept", "application/json")
+				want := "/" + name + name
+				if i%2 == 1 {
+					want = `"position":` + strconv.Itoa(i%256<<8|i>>8) + ","
+				}
+				if !strings.Contains(got.body, want) {
+					t.Errorf("visitor %d got %q", i, got.body)
+				}
+				_, value, _ := strings.Cut(got.Header.Get("Set-Cookie"), "=")
+				value, _, _ = strings.Cut(value, ";")
+				if p, err := f.keys.Open([]byte(value), crdt.RoomID{1}, "127.0.0.1"); err != nil || p.Visitor != me {
+					t.Errorf("visitor %d got the pass of %v, %v", i, p.Visitor, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // waitFor waits until ok, looking again and again.

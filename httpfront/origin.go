@@ -20,17 +20,20 @@ type upstream struct {
 	tls      *tls.Config
 	timeouts *Timeouts
 	slots    chan struct{} // one element for each request under way
+	done     chan struct{} // closed by close
 	limits   *Limits
 
-	mu      sync.Mutex    // guards the following
-	idle    []*originConn // the one used last at the end
-	tunnels map[*originConn]struct{}
+	mu      sync.Mutex           // guards the following
+	idle    []*originConn        // the one used last at the end
+	open    map[*originConn]bool // all connections; true for tunnels
+	tunnels int                  // of them
 	closed  bool
 }
 
 var (
 	errBusy    = errors.New("no place became free at the origin")
 	errTunnels = errors.New("too many upgraded connections")
+	errStopped = errors.New("the front has stopped")
 )
 
 func newUpstream(t target, cfg *Config) *upstream {
@@ -39,7 +42,8 @@ func newUpstream(t target, cfg *Config) *upstream {
 		timeouts: &cfg.Timeouts,
 		limits:   &cfg.Limits,
 		slots:    make(chan struct{}, cfg.Limits.OriginConns),
-		tunnels:  map[*originConn]struct{}{},
+		done:     make(chan struct{}),
+		open:     map[*originConn]bool{},
 	}
 	if t.tls {
 		if u.tls = cfg.OriginTLS.Clone(); u.tls == nil {
@@ -57,6 +61,7 @@ func newUpstream(t target, cfg *Config) *upstream {
 // pause instead of whole messages.
 type originConn struct {
 	net.Conn
+	owner *upstream
 	br    *bufio.Reader
 	since time.Time // put back
 	write time.Duration
@@ -104,6 +109,8 @@ func (u *upstream) acquire() (*originConn, error) {
 		case u.slots <- struct{}{}:
 		case <-timer.C:
 			return nil, errBusy
+		case <-u.done:
+			return nil, errStopped
 		}
 	}
 	for c := u.takeIdle(); c != nil; c = u.takeIdle() {
@@ -114,7 +121,7 @@ func (u *upstream) acquire() (*originConn, error) {
 		}
 		c.Close()
 	}
-	c, err := u.dial()
+	c, err := u.dial(false)
 	if err != nil {
 		<-u.slots
 		return nil, err
@@ -126,34 +133,17 @@ func (u *upstream) acquire() (*originConn, error) {
 // use nor take the places of requests. The owner calls releaseTunnel.
 func (u *upstream) acquireTunnel() (*originConn, error) {
 	u.mu.Lock()
-	full := u.closed || len(u.tunnels) >= u.limits.Upgrades
+	full := u.tunnels >= u.limits.Upgrades
 	u.mu.Unlock()
 	if full {
 		return nil, errTunnels
 	}
-	c, err := u.dial()
-	if err != nil {
-		return nil, err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	// Others may have dialled meanwhile.
-	if u.closed || len(u.tunnels) >= u.limits.Upgrades {
-		c.Close()
-		return nil, errTunnels
-	}
-	u.tunnels[c] = struct{}{}
-	return c, nil
+	return u.dial(true)
 }
 
-func (u *upstream) releaseTunnel(c *originConn) {
-	c.Close()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.tunnels, c)
-}
+func (u *upstream) releaseTunnel(c *originConn) { c.Close() }
 
-func (u *upstream) dial() (*originConn, error) {
+func (u *upstream) dial(tunnel bool) (*originConn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), u.timeouts.Dial)
 	defer cancel()
 	var d net.Dialer
@@ -169,9 +159,40 @@ func (u *upstream) dial() (*originConn, error) {
 		}
 		conn = t
 	}
-	c := &originConn{Conn: conn, write: u.timeouts.Write}
+	c := &originConn{Conn: conn, owner: u, write: u.timeouts.Write}
 	c.br = bufio.NewReaderSize(c, bufferSize)
+	if err := u.add(c, tunnel); err != nil {
+		conn.Close()
+		return nil, err
+	}
 	return c, nil
+}
+
+func (u *upstream) add(c *originConn, tunnel bool) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.closed:
+		return errStopped
+	case tunnel && u.tunnels >= u.limits.Upgrades: // others dialled meanwhile
+		return errTunnels
+	case tunnel:
+		u.tunnels++
+	}
+	u.open[c] = tunnel
+	return nil
+}
+
+// Close closes the connection.
+func (c *originConn) Close() error {
+	u := c.owner
+	u.mu.Lock()
+	if u.open[c] {
+		u.tunnels--
+	}
+	delete(u.open, c)
+	u.mu.Unlock()
+	return c.Conn.Close()
 }
 
 func (u *upstream) takeIdle() *originConn {
@@ -227,15 +248,16 @@ func (u *upstream) reap(ctx context.Context) {
 	}
 }
 
-// close closes everything that is open and keeps nothing from then on.
+// close closes everything that is open, also under requests that are under way.
 func (u *upstream) close() {
 	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.closed = true
-	for c := range u.tunnels {
-		c.Close()
+	close(u.done)
+	for c := range u.open {
+		c.Conn.Close()
 	}
-	u.mu.Unlock()
-	u.closeIdle(time.Now().Add(time.Hour))
+	u.idle = nil
 }
 
 // closeIdle closes connections that were put back before t. They are in the

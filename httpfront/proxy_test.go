@@ -289,6 +289,53 @@ func TestTrailersOfTheOrigin(t *testing.T) {
 	}
 }
 
+func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
+	ended := make(chan error, 1)
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.Copy(w, zeros(1<<30))
+		ended <- err
+	}), func(c *Config) { c.Timeouts.Write = 100 * time.Millisecond })
+	c := f.dial()
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("somebody took a GiB")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the origin still sends")
+	}
+}
+
+func TestSlowReadersGetEverything(t *testing.T) {
+	const size = 4 << 20
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		io.Copy(w, zeros(size))
+	}), func(c *Config) { c.Timeouts.Write, c.Timeouts.Head = 200*time.Millisecond, 200*time.Millisecond })
+	c := f.dial()
+	c.(*net.TCPConn).SetReadBuffer(64 << 10)
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	// Altogether this takes longer than any of the limits.
+	start := time.Now()
+	buf := make([]byte, 256<<10)
+	total := 0
+	for {
+		n, err := c.Read(buf)
+		total += n
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", total, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if total < size {
+		t.Errorf("got %d bytes in %v, want %d and a head", total, time.Since(start), size)
+	}
+}
+
 func TestHTTP10ClientsGetNoChunks(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "one ")

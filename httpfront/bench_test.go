@@ -1,0 +1,101 @@
+package httpfront
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/node"
+)
+
+// roundTrips measures requests one after another, each on the connection of the
+// one before unless that was its last.
+func roundTrips(b *testing.B, f *front, request string) {
+	b.Helper()
+	c := f.dial()
+	br := bufio.NewReader(c)
+	var resp fasthttp.Response
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := io.WriteString(c, request); err != nil {
+			b.Fatal(err)
+		}
+		if err := resp.Read(br); err != nil || resp.StatusCode() != 200 || len(resp.Body()) == 0 {
+			b.Fatal(resp.StatusCode(), err)
+		}
+		if resp.ConnectionClose() {
+			c.Close()
+			c = f.dial()
+			br.Reset(c)
+		}
+	}
+}
+
+func BenchmarkWaitingPage(b *testing.B) {
+	f := serve(b, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
+	roundTrips(b, f, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n")
+}
+
+func BenchmarkWaitingJSON(b *testing.B) {
+	f := serve(b, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
+	roundTrips(b, f, "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n\r\n")
+}
+
+// BenchmarkAdmitted measures a request with a pass, to an origin that costs
+// next to nothing. The origin and the client are in the figure.
+func BenchmarkAdmitted(b *testing.B) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go answerAll(c)
+		}
+	}()
+	f := serveTo(b, fakeRooms{room: newRoom(always)}, "http://"+ln.Addr().String())
+	p := node.Pass{Room: [16]byte{1}, Arrival: time.Now(), AcceptedAt: time.Now(), LeaseEnd: time.Now().Add(time.Minute)}
+	roundTrips(b, f, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nCookie: ropeline="+
+		string(f.keys.AppendSeal(nil, p, "a"))+"\r\n\r\n")
+}
+
+// answerAll answers every read of a request without a body.
+func answerAll(c net.Conn) {
+	defer c.Close()
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello")
+	buf := make([]byte, 4096)
+	for {
+		if _, err := c.Read(buf); err != nil {
+			return
+		}
+		if _, err := c.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+func BenchmarkGuard(b *testing.B) {
+	head := rawHead{
+		method: []byte("GET"), target: []byte("/shop/item?id=7"), protocol: []byte("HTTP/1.1"),
+		fields: []byte("Host: shop.example\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\nAccept-Language: en\r\n" +
+			"Accept-Encoding: gzip, br\r\nCookie: a=b\r\nConnection: keep-alive\r\n\r\n"),
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r := newRequest()
+		if no := r.parse(head); no.code != 0 {
+			b.Fatal(no)
+		}
+		r.release()
+	}
+}

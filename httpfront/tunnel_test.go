@@ -1,0 +1,159 @@
+package httpfront
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// socketOrigin accepts every upgrade, greets in the same packet as its answer,
+// and then echoes.
+func socketOrigin(t *testing.T) string {
+	return tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		for {
+			req, err := http.ReadRequest(br)
+			if err != nil {
+				return
+			}
+			if req.Header.Get("Upgrade") == "" {
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+				continue
+			}
+			if req.URL.Path == "/refuse" {
+				io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
+				continue
+			}
+			fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade, X-Hop\r\nX-Hop: 1\r\nUpgrade: %s\r\nSec-WebSocket-Accept: %s\r\n\r\nhello ",
+				req.Header.Get("Upgrade"), req.Header.Get("Sec-WebSocket-Key"))
+			io.Copy(c, br)
+			return
+		}
+	})
+}
+
+const upgradeHead = "GET %s HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: k\r\nCookie: ropeline=x\r\n\r\n"
+
+func TestWebSocket(t *testing.T) {
+	f := serveTo(t, nil, socketOrigin(t))
+	c := f.dial()
+	// The first bytes come in one packet with the head.
+	fmt.Fprintf(c, upgradeHead+"one ", "/")
+	br := bufio.NewReader(c)
+	resp := readResponse(t, br, "GET")
+	if resp.StatusCode != 101 || resp.Header.Get("Connection") != "Upgrade" || resp.Header.Get("Upgrade") != "websocket" ||
+		resp.Header.Get("Sec-WebSocket-Accept") != "k" || resp.Header.Get("X-Hop") != "" {
+		t.Fatalf("got %d %v", resp.StatusCode, resp.Header)
+	}
+	expect(t, br, "hello one ")
+	for range 3 {
+		io.WriteString(c, strings.Repeat("x", 50000))
+		expect(t, br, strings.Repeat("x", 50000))
+	}
+	c.(*net.TCPConn).CloseWrite()
+	if rest, err := io.ReadAll(br); len(rest) != 0 || err != nil {
+		t.Errorf("after the client has ended: got %q, %v", rest, err)
+	}
+	waitFor(t, "the tunnel to be given back", func() bool {
+		f.front.up.mu.Lock()
+		defer f.front.up.mu.Unlock()
+		return f.front.up.tunnels == 0 && len(f.front.up.open) == 0
+	})
+}
+
+func expect(t *testing.T, r io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if n, err := io.ReadFull(r, got); err != nil || string(got) != want {
+		t.Fatalf("got %.80q, %v, want %.80q", got[:n], err, want)
+	}
+}
+
+func TestRefusedUpgrade(t *testing.T) {
+	f := serveTo(t, nil, socketOrigin(t))
+	c := f.dial()
+	br := bufio.NewReader(c)
+	for range 2 {
+		fmt.Fprintf(c, upgradeHead, "/refuse")
+		resp := readResponse(t, br, "GET")
+		if body, err := io.ReadAll(resp.Body); resp.StatusCode != 403 || string(body) != "no" || err != nil {
+			t.Fatalf("got %d %q %v", resp.StatusCode, body, err)
+		}
+	}
+}
+
+func TestUpgradesThatAreNoneOfOurs(t *testing.T) {
+	f := serveTo(t, nil, socketOrigin(t))
+	for _, raw := range []string{
+		"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
+	} {
+		c := f.dial()
+		io.WriteString(c, raw)
+		if resp := readResponse(t, bufio.NewReader(c), "GET"); resp.StatusCode != 200 {
+			t.Errorf("%q: got %d, want a plain request at the origin", raw, resp.StatusCode)
+		}
+	}
+}
+
+func TestWaitingVisitorsGetNoUpgrade(t *testing.T) {
+	f := serveTo(t, fakeRooms{room: newRoom(never)}, socketOrigin(t))
+	c := f.dial()
+	fmt.Fprintf(c, upgradeHead, "/")
+	if resp := readResponse(t, bufio.NewReader(c), "GET"); resp.StatusCode != 200 || resp.Header.Get("Ropeline-State") != "waiting" {
+		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
+	}
+}
+
+func TestIdleTunnelsEnd(t *testing.T) {
+	const idle = 150 * time.Millisecond
+	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Timeouts.Tunnel = idle })
+	c := f.dial()
+	fmt.Fprintf(c, upgradeHead, "/")
+	br := bufio.NewReader(c)
+	readResponse(t, br, "GET")
+	expect(t, br, "hello ")
+	// Traffic in either direction keeps it open for longer than the limit.
+	start := time.Now()
+	for time.Since(start) < 3*idle {
+		time.Sleep(idle / 5)
+		io.WriteString(c, "x")
+		expect(t, br, "x")
+	}
+	quiet := time.Now()
+	if _, err := br.ReadByte(); err != io.EOF {
+		t.Errorf("got %v, want the end", err)
+	}
+	if d := time.Since(quiet); d < idle/2 || d > 4*time.Second {
+		t.Errorf("ended after %v of silence, want about %v", d, idle)
+	}
+}
+
+func TestTunnelsAreBounded(t *testing.T) {
+	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Limits.Upgrades = 1 })
+	for _, want := range []int{101, 503} {
+		c := f.dial()
+		fmt.Fprintf(c, upgradeHead, "/")
+		if resp := readResponse(t, bufio.NewReader(c), "GET"); resp.StatusCode != want {
+			t.Errorf("got %d, want %d", resp.StatusCode, want)
+		}
+	}
+}
+
+func TestShutdownEndsTunnels(t *testing.T) {
+	f := serveTo(t, nil, socketOrigin(t))
+	c := f.dial()
+	fmt.Fprintf(c, upgradeHead, "/")
+	br := bufio.NewReader(c)
+	readResponse(t, br, "GET")
+	expect(t, br, "hello ")
+	f.stop()
+	if _, err := br.ReadByte(); err == nil {
+		t.Error("the tunnel is still open")
+	}
+}
