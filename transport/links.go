@@ -371,6 +371,10 @@ func (m *Mesh) answer(ctx context.Context, conn *quic.Conn) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.strikes.banned(id, m.now()) {
+		_ = conn.CloseWithError(closeMisbehaved, "cut off")
+		return nil, errBanned
+	}
 	s, err := conn.AcceptStream(ctx)
 	if err != nil {
 		return nil, err
