@@ -94,18 +94,30 @@ func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 		return v.decideNew()
 	case age < refresh-early && v.AllowNew < Unlimited:
 		return Decision{Action: TooEarly}
+	case age > absentAfter(refresh):
+		// Nobody reserved a place for who was not counted. From this poll on the
+		// visitor is, in the old place.
+		return Decision{Action: v.contest(vis.Arrival)}
 	}
 	return Decision{Action: v.standing(vis.Arrival)}
 }
 
-// standing says which allowance a waiting visitor draws on, if any. Where slots
-// are left for new visitors, a waiting one whose poll has not been counted yet
-// may have one of those: it must not fare worse than somebody new.
+// absentAfter is how long after the last poll a visitor is not counted any more.
+func absentAfter(refresh time.Duration) time.Duration { return refresh * absentAfterHalves / 2 }
+
+// standing says which allowance a waiting visitor draws on, if any.
 func (v *View) standing(arrival time.Time) Action {
-	switch {
-	case arrival.Before(v.Cursor) && v.AllowWaiting > 0:
+	if arrival.Before(v.Cursor) && v.AllowWaiting > 0 {
 		return Apply
-	case (v.OpenToNew || arrival.Before(v.Edge)) && v.AllowNew > 0:
+	}
+	return v.contest(arrival)
+}
+
+// contest says whether a waiting visitor may compete. Where slots are left for
+// new visitors, a waiting one whose poll has not been counted yet may have one of
+// those: it must not fare worse than somebody new.
+func (v *View) contest(arrival time.Time) Action {
+	if (v.OpenToNew || arrival.Before(v.Edge)) && v.AllowNew > 0 {
 		return Compete
 	}
 	return Wait
