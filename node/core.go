@@ -47,6 +47,7 @@ type Core struct {
 	sizes  map[string]int // ready nodes by site, self included
 
 	open   atomic.Bool // leases are open and requests may come
+	news   bool        // counts have changed since the views were built
 	viewed time.Time
 	swept  time.Time
 
@@ -54,7 +55,7 @@ type Core struct {
 }
 
 const (
-	viewInterval  = 250 * time.Millisecond
+	viewInterval  = 250 * time.Millisecond // without news; slots also follow from the time
 	sweepInterval = 5 * time.Second
 )
 
@@ -146,8 +147,8 @@ func (c *Core) Tick(now time.Time) []Message {
 	}
 	out = append(out, c.sendVisits(now)...)
 	out = append(out, c.sendRenewals(now)...)
-	if now.Sub(c.viewed) >= viewInterval || now.Before(c.viewed) {
-		c.viewed = now
+	if c.news || now.Sub(c.viewed) >= viewInterval || now.Before(c.viewed) {
+		c.viewed, c.news = now, false
 		for _, r := range c.order {
 			r.look(now)
 		}
@@ -190,6 +191,7 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 	switch kind {
 	case kindReplica:
 		out, err := c.replica.Receive(from, payload, now)
+		c.news = true
 		return c.replicate(out), err
 	case kindVisits:
 		return c.takeVisits(from, payload, now)

@@ -33,6 +33,7 @@ func (r *Room) open(now time.Time) {
 
 func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
 	if p|n != 0 {
+		r.core.news = true
 		r.core.replica.Add(crdt.Key{Room: r.settings.ID, Kind: kind, Tick: tick}, p, n, now)
 	}
 }

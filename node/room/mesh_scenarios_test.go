@@ -99,7 +99,7 @@ func (c crowd) run(seed uint64, during func(m *mesh)) *mesh {
 }
 
 func TestCrowd(t *testing.T) {
-	base := crowd{perSite: []int{3, 2}, limit: 100, visitors: 600, over: time.Minute,
+	base := crowd{perSite: []int{3, 2}, limit: 100, visitors: 600, over: 2 * time.Minute,
 		session: time.Minute, refresh: 10 * time.Second, where: anywhere}
 	cases := []struct {
 		name     string
@@ -112,8 +112,8 @@ func TestCrowd(t *testing.T) {
 		{"even/delay", func(c *crowd) { c.near, c.far = 250*time.Millisecond, time.Second }, 5, 0.8, 0.03},
 		{"even/long delay", func(c *crowd) { c.near, c.far = time.Second, time.Second }, 10, 0.8, 0.03},
 		{"even/one node", func(c *crowd) { c.where = firstNode }, 0, 0.75, 0.03},
-		{"even/small room", func(c *crowd) { c.limit, c.visitors = 7, 60 }, 0, 0.6, 0.05},
-		{"even/small room/delay", func(c *crowd) { c.limit, c.visitors, c.near, c.far = 7, 60, 250*time.Millisecond, time.Second }, 2, 0.6, 0.06},
+		{"even/small room", func(c *crowd) { c.limit, c.visitors = 7, 60 }, 0, 0.6, 0.07},
+		{"even/small room/delay", func(c *crowd) { c.limit, c.visitors, c.near, c.far = 7, 60, 250*time.Millisecond, time.Second }, 2, 0.6, 0.07},
 		{"curve/no delay", func(c *crowd) { c.policy = Curve }, 20, 0.8, 0.03},
 		{"curve/delay", func(c *crowd) { c.policy, c.near, c.far = Curve, 250*time.Millisecond, time.Second }, 30, 0.8, 0.03},
 	}

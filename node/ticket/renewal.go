@@ -24,6 +24,9 @@ const (
 	resendFirst = 300 * time.Millisecond
 	resendLast  = 5 * time.Second
 
+	// sweepEvery is how often tickets are looked through for those of no use.
+	sweepEvery = 5 * time.Second
+
 	// MaxRenewals bounds the tickets that Renewals keeps. Beyond it, visitors go
 	// on until the end of their pass and are then asked for at their anchor.
 	MaxRenewals = 1 << 18
@@ -50,6 +53,7 @@ type Renewals struct {
 	entries map[Ticket]*renewing
 	wake    timers[Ticket]
 	flying  []flight // first sends, in order
+	swept   int64    // Unix ms
 	dropped uint64
 }
 
@@ -61,7 +65,6 @@ type renewing struct {
 	sent    int64 // when that was; 0: never
 	first   int64 // first send that is unanswered; 0: none is
 	next    int64 // next send; 0: nothing to send
-	timer   int64 // when the one timer that counts will fire
 	end     int64 // acknowledged and not taken yet; 0: none
 	tries   int   // sends since the last answer
 }
@@ -102,17 +105,16 @@ func (r *Renewals) Note(t Ticket, passEnd, at time.Time) bool {
 	e.at = ms
 	e.passEnd = max(e.passEnd, passEnd.UnixMilli())
 	if e.next == 0 {
-		e.next = max(ms, e.sent+renewGap.Milliseconds())
-		r.schedule(t, e, e.next)
+		r.schedule(t, e, max(ms, e.sent+renewGap.Milliseconds()))
 	}
 	return true
 }
 
-// schedule makes at the moment at which t is looked at. Timers set before it are
-// dropped when they fire.
-func (r *Renewals) schedule(t Ticket, e *renewing, at int64) {
-	e.timer = at
-	r.wake.push(at, t)
+// schedule sets when a ticket is sent next. Timers set before it are dropped when
+// they fire.
+func (r *Renewals) schedule(t Ticket, e *renewing, next int64) {
+	e.next = next
+	r.wake.push(next, t)
 }
 
 // keptUntil is when an entry is of no use any more: no pass with that ticket can
@@ -122,6 +124,10 @@ func (e *renewing) keptUntil() int64 { return max(e.passEnd, e.end) + guardMS }
 // Due returns what shall be sent now, ordered by anchor and ticket.
 func (r *Renewals) Due(now time.Time) []Batch {
 	ms := now.UnixMilli()
+	if ms >= r.swept+sweepEvery.Milliseconds() || ms < r.swept {
+		r.swept = ms
+		r.sweep(ms)
+	}
 	var due []Renewal
 	for {
 		w, ok := r.wake.pop(ms)
@@ -130,16 +136,24 @@ func (r *Renewals) Due(now time.Time) []Batch {
 		}
 		e := r.entries[w.key]
 		switch {
-		case e == nil || e.timer != w.at: // gone, or moved
+		case e == nil || e.next != w.at: // gone, answered or moved
 		case ms > e.keptUntil():
 			delete(r.entries, w.key)
-		case e.next == 0 || e.next > ms:
-			r.schedule(w.key, e, max(ms+1, cmp.Or(e.next, e.keptUntil()+1)))
 		default:
 			due = append(due, r.send(w.key, e, ms))
 		}
 	}
 	return batches(due)
+}
+
+// sweep forgets the tickets that are of no use any more. Idle ones have no timer:
+// with one per renewal, timers would outnumber tickets by far.
+func (r *Renewals) sweep(ms int64) {
+	for t, e := range r.entries {
+		if ms > e.keptUntil() {
+			delete(r.entries, t)
+		}
+	}
 }
 
 func (r *Renewals) send(t Ticket, e *renewing, ms int64) Renewal {
@@ -150,8 +164,7 @@ func (r *Renewals) send(t Ticket, e *renewing, ms int64) Renewal {
 	wait := resendFirst << min(e.tries, 8)
 	e.tries++
 	e.sent, e.sentAt = ms, e.at
-	e.next = ms + min(wait, resendLast).Milliseconds()
-	r.schedule(t, e, e.next)
+	r.schedule(t, e, ms+min(wait, resendLast).Milliseconds())
 	return Renewal{Ticket: t, PassEnd: time.UnixMilli(e.passEnd), At: time.UnixMilli(e.at)}
 }
 
@@ -181,13 +194,12 @@ func (r *Renewals) Acked(t Ticket, end time.Time) {
 	if e == nil {
 		return
 	}
-	e.end = max(e.end, end.UnixMilli())
+	e.end = end.UnixMilli()
 	e.first, e.tries = 0, 0
 	e.next = 0
 	if e.at > e.sentAt {
-		e.next = e.sent + renewGap.Milliseconds()
+		r.schedule(t, e, e.sent+renewGap.Milliseconds())
 	}
-	r.schedule(t, e, cmp.Or(e.next, e.keptUntil()+1))
 }
 
 // Refused takes the anchor's answer that a lease has ended, or was never its

@@ -1,0 +1,149 @@
+package node
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+var noon = time.UnixMilli(1_700_000_000_000)
+
+func someVisits(n int) []visit {
+	items := make([]visit, n)
+	for i := range items {
+		items[i] = visit{visitor: VisitorID{byte(i), byte(i >> 8)}, room: roomID, arrival: noon,
+			at: noon.Add(time.Duration(i) * time.Millisecond), refresh: 20 * time.Second, admitted: i%3 == 0}
+	}
+	return items
+}
+
+func TestVisitsCodec(t *testing.T) {
+	for _, n := range []int{0, 1, 17, maxVisits} {
+		want := someVisits(n)
+		msg := encodeVisits(9, want)
+		if len(msg) > 256<<10 {
+			t.Errorf("%d visits take %d bytes, more than a message may", n, len(msg))
+		}
+		batch, got, err := decodeVisits(msg)
+		if err != nil || batch != 9 || len(got) != n || n > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("%d visits came back as %d in batch %d, error %v", n, len(got), batch, err)
+		}
+		for cut := 0; cut < min(len(msg), 400); cut++ {
+			if _, _, err := decodeVisits(msg[:cut]); err == nil {
+				t.Fatalf("%d visits cut to %d of %d bytes were accepted", n, cut, len(msg))
+			}
+		}
+	}
+}
+
+func TestVisitsAreSentUntilAcknowledged(t *testing.T) {
+	var o visits
+	owner := crdt.NodeID{1}
+	toOwner := func(visit) crdt.NodeID { return owner }
+	now := noon
+	o.add(someVisits(1)[0])
+	first := o.flush(now, toOwner)
+	if len(first) != 1 || first[0].To != owner {
+		t.Fatalf("messages = %v, want one to the owner", first)
+	}
+	if again := o.flush(now.Add(visitsResend/2), toOwner); len(again) != 0 {
+		t.Errorf("sent again before %v", visitsResend)
+	}
+	owner = crdt.NodeID{2} // the first one is gone
+	now = now.Add(visitsResend)
+	second := o.flush(now, toOwner)
+	if len(second) != 1 || second[0].To != owner {
+		t.Fatalf("messages = %v, want one to the new owner", second)
+	}
+	o.acked(crdt.NodeID{1}, second[0].Slot) // not from the owner
+	o.acked(owner, second[0].Slot)
+	if left := o.flush(now.Add(visitsResend), toOwner); len(left) != 0 || len(o.flying) != 0 {
+		t.Errorf("messages after the acknowledgement = %v", left)
+	}
+}
+
+func TestVisitsGiveUp(t *testing.T) {
+	var o visits
+	o.add(someVisits(1)[0])
+	to := func(visit) crdt.NodeID { return crdt.NodeID{1} }
+	sent := 0
+	for now := noon; now.Before(noon.Add(2 * visitsGiveUp)); now = now.Add(visitsResend) {
+		sent += len(o.flush(now, to))
+	}
+	if want := int(visitsGiveUp / visitsResend); sent < want-1 || sent > want+1 {
+		t.Errorf("sent %d times, want about %d", sent, want)
+	}
+	if len(o.pending)+len(o.flying) != 0 {
+		t.Error("a visit that was given up is still kept")
+	}
+}
+
+// TestVisitsKeepTheNewest adds what is said of one visitor in any order.
+func TestVisitsKeepTheNewest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	said := []visit{
+		{visitor: VisitorID{1}, room: roomID, at: noon},
+		{visitor: VisitorID{1}, room: roomID, at: noon.Add(time.Second)},
+		{visitor: VisitorID{1}, room: roomID, at: noon.Add(time.Millisecond), admitted: true},
+	}
+	for range 50 {
+		rng.Shuffle(len(said), func(i, j int) { said[i], said[j] = said[j], said[i] })
+		var o visits
+		for _, v := range said {
+			o.add(v)
+		}
+		if got := o.pending[said[0].key()]; !got.admitted {
+			t.Fatalf("kept %+v of %+v, want that the visitor was let in", got, said)
+		}
+	}
+}
+
+func TestVisitsAreBounded(t *testing.T) {
+	var o visits
+	for i := range maxPending + 10 {
+		o.add(visit{visitor: VisitorID{byte(i), byte(i >> 8), byte(i >> 16)}, room: roomID, at: noon})
+	}
+	if len(o.pending) != maxPending || o.dropped != 10 {
+		t.Errorf("kept %d and dropped %d, want %d and 10", len(o.pending), o.dropped, maxPending)
+	}
+}
+
+func TestQuestionCodec(t *testing.T) {
+	want := question{room: roomID, ticket: ticket.Ticket{Anchor: crdt.NodeID{3}, Boot: 4, Block: 5, Seq: 6}, passEnd: noon, age: time.Second}
+	got, err := decodeQuestion(encodeQuestion(want))
+	if err != nil || got != want {
+		t.Errorf("question came back as %+v, error %v; want %+v", got, err, want)
+	}
+	for _, want := range []reply{{}, {noon}} {
+		if got, err := decodeReply(encodeReply(want)); err != nil || !got.end.Equal(want.end) {
+			t.Errorf("reply came back as %+v, error %v; want %+v", got, err, want)
+		}
+	}
+}
+
+// FuzzDecode feeds every decoder of this package. None may panic, or allocate
+// more than a small multiple of what it was given.
+func FuzzDecode(f *testing.F) {
+	f.Add(encodeVisits(1, someVisits(3)))
+	f.Add(encodeAck(7))
+	f.Add(encodeQuestion(question{room: roomID, passEnd: noon}))
+	f.Add(encodeReply(reply{noon}))
+	f.Add([]byte{0x93, 1, 1, 0xdd, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, msg []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		decodeVisits(msg)
+		decodeAck(msg)
+		decodeQuestion(msg)
+		decodeReply(msg)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 64<<10+32*uint64(len(msg)) {
+			t.Errorf("%d bytes made the decoders allocate %d", len(msg), used)
+		}
+	})
+}
