@@ -194,7 +194,7 @@ func (r *Renewals) Acked(t Ticket, end time.Time) {
 	if e == nil {
 		return
 	}
-	e.end = end.UnixMilli()
+	e.end = max(e.end, end.UnixMilli())
 	e.first, e.tries = 0, 0
 	e.next = 0
 	if e.at > e.sentAt {
