@@ -28,17 +28,17 @@ func (a *arrivals) next() (time.Duration, bool) {
 	}
 	a.dealt++
 	if a.dealt <= a.crowd.Burst {
-		return 0, true
+		return time.Duration(float64(a.crowd.Spread) * float64(a.dealt-1) / float64(a.crowd.Burst)), true
 	}
 	if a.crowd.Rate == 0 {
 		return 0, false
 	}
 	a.sum += a.rng.ExpFloat64()
-	return time.Duration(a.crowd.timeOf(a.sum) * float64(time.Second)), true
+	return a.crowd.Spread + time.Duration(a.crowd.timeOf(a.sum)*float64(time.Second)), true
 }
 
-// timeOf returns after how many seconds n arrivals are expected, the burst not
-// counted: the inverse of
+// timeOf returns how many seconds after the burst n arrivals are expected: the
+// inverse of
 //
 //	n(t) = Rate·t²/(2·Ramp)     while t <= Ramp
 //	n(t) = Rate·(t − Ramp/2)    from then on

@@ -50,6 +50,18 @@ func TestArrivalsRamp(t *testing.T) {
 	}
 }
 
+func TestArrivalsSpreadBurst(t *testing.T) {
+	a := newArrivals(Crowd{Burst: 4, Spread: 2 * time.Second, Rate: 1000}, 1)
+	for i, want := range []time.Duration{0, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
+		if got, more := a.next(); !more || got != want {
+			t.Errorf("arrival %d: got %v, want %v", i, got, want)
+		}
+	}
+	if got, _ := a.next(); got < 2*time.Second || got > 2100*time.Millisecond {
+		t.Errorf("the first one after the burst comes at %v, want just after 2s", got)
+	}
+}
+
 func TestArrivalsBurstAndEnd(t *testing.T) {
 	a := newArrivals(Crowd{Visitors: 5, Burst: 3, Rate: 1}, 1)
 	var atOnce, later int

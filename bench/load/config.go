@@ -78,8 +78,10 @@ type Crowd struct {
 	// Visitors is how many come in all. Default: as many as Rate brings until
 	// the run ends; without a rate, Burst, and at least 1.
 	Visitors int
-	// Burst is how many of them come at the very start, all at once.
-	Burst int
+	// Burst is how many of them come at the very start: evenly within Spread,
+	// or all at once if that is 0.
+	Burst  int
+	Spread time.Duration
 	// Rate is the mean number of arrivals per second after the burst. 0: all
 	// visitors belong to the burst.
 	Rate float64
@@ -170,6 +172,7 @@ func (c Config) check() error {
 		{"visitors", c.Crowd.Visitors < 0},
 		{"burst", c.Crowd.Burst < 0},
 		{"rate", c.Crowd.Rate < 0 || c.Crowd.Rate > 1e6},
+		{"spread", c.Crowd.Spread < 0},
 		{"ramp", c.Crowd.Ramp < 0},
 		{"stay", c.Crowd.Stay < 0},
 		{"think", c.Crowd.Think < 0},

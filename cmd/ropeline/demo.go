@@ -136,7 +136,7 @@ func introduce(out io.Writer, m *demoMesh, o demoOptions) {
 	}
 	crowd := "Nobody else is there."
 	if o.crowd > 0 {
-		crowd = fmt.Sprintf("%d simulated visitors are at the door, and more keep coming.", o.crowd)
+		crowd = fmt.Sprintf("%d simulated visitors are coming to the door, and more after them.", o.crowd)
 	}
 	end := "Ctrl-C ends everything."
 	if o.duration > 0 {
@@ -197,15 +197,20 @@ func (d *demoShow) run(ctx context.Context) error {
 	return err
 }
 
-// demoCrowd is the crowd that keeps a room full: a burst at the door, then a
+// demoCrowd is the crowd that keeps a room full: a rush at the door, then a
 // tenth more than the room can take, of whom those leave who wait too long.
 func demoCrowd(m *demoMesh, o demoOptions) load.Config {
-	const stay, think = 6 * time.Second, 1500 * time.Millisecond
+	const (
+		stay, think = 6 * time.Second, 1500 * time.Millisecond
+		// Sites tell each other once a second how full the room is. Whoever
+		// comes in between is let in by what was known then.
+		gap = 150 * time.Millisecond
+	)
 	c := load.Config{
 		Accept:          load.AcceptHTML,
 		SessionDuration: o.room.session,
 		Crowd: load.Crowd{
-			Burst: o.crowd, Stay: stay, Think: think, Patience: 3 * time.Minute, Paths: shopPaths(),
+			Burst: o.crowd, Spread: time.Duration(o.crowd) * gap, Stay: stay, Think: think, Patience: 3 * time.Minute, Paths: shopPaths(),
 			// A place is taken for the stay and one session after it.
 			Rate: 1.1 * float64(min(o.crowd, o.room.active)) / (stay + o.room.session).Seconds(),
 		},

@@ -93,7 +93,8 @@ func loadFlags(f *pflag.FlagSet, o *loadOptions) {
 	count(&c.Crowd.Visitors, "visitors", "how many visitors come in all; with --log the first clients of it (default: as many as come in time)")
 	c.Crowd.Rate = 10
 	f.Var(floatValue{dst: &c.Crowd.Rate, max: 1e6}, "rate", "mean arrivals per second")
-	count(&c.Crowd.Burst, "burst", "how many visitors come at the very start, all at once; alone, nobody else comes")
+	count(&c.Crowd.Burst, "burst", "how many visitors come at the very start; alone, nobody else comes")
+	duration(&c.Crowd.Spread, "spread", 0, "time over which the burst comes (default: all at once)")
 	duration(&c.Crowd.Ramp, "ramp", 0, "time in which the rate climbs from nothing to --rate (default: at once)")
 	duration(&c.Duration, "for", 0, "end after this time, whoever still waits (default: when the last visitor has left, or 30s if visitors never end)")
 	c.Crowd.Stay = 10 * time.Second
@@ -125,7 +126,7 @@ func (o *loadOptions) complete(flags *pflag.FlagSet) error {
 		return errors.New("--speed goes with --log; made-up visitors come at --rate")
 	}
 	if o.log != "" {
-		for _, name := range []string{"rate", "burst", "ramp", "stay", "think", "patience", "path"} {
+		for _, name := range []string{"rate", "burst", "spread", "ramp", "stay", "think", "patience", "path"} {
 			if flags.Changed(name) {
 				return fmt.Errorf("--%s does not go with --log, which says itself who comes when and for what", name)
 			}
