@@ -21,6 +21,7 @@ type world struct {
 	delay time.Duration
 	nodes []*machine
 	air   []letter
+	cut   bool // between sites
 }
 
 // machine is one node; core is nil while it is down.
@@ -77,7 +78,7 @@ func (w *world) start(m *machine, s room.Settings) {
 	}
 	core.call = func(_ context.Context, to crdt.NodeID, method uint8, req []byte) ([]byte, error) {
 		for _, o := range w.nodes {
-			if o.id == to && o.core != nil {
+			if o.id == to && o.core != nil && !(w.cut && o.site != m.site) {
 				return o.core.Answer(method, req, w.now)
 			}
 		}
@@ -110,7 +111,7 @@ func (w *world) members() {
 		}
 		var peers []replica.Peer
 		for _, o := range w.nodes {
-			if o != m && o.core != nil {
+			if o != m && o.core != nil && !(w.cut && o.site != m.site) {
 				peers = append(peers, replica.Peer{ID: o.id, Boot: o.boot, Site: o.site, Ready: o.core.Ready()})
 			}
 		}
@@ -159,7 +160,7 @@ func (w *world) deliver() {
 			continue
 		}
 		from, to := w.machine(l.from), w.machine(l.to)
-		if to == nil || to.core == nil {
+		if to == nil || to.core == nil || w.cut && from.site != to.site {
 			continue
 		}
 		out, err := to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: from.site, Ready: true}, l.m.Kind, l.m.Payload, w.now)
@@ -362,6 +363,51 @@ func TestSessionsSurviveTheRestartOfTheirNode(t *testing.T) {
 	}
 	if !people[4].in || !people[5].in {
 		t.Error("those who waited were never let in after the restart")
+	}
+}
+
+// TestCutOfTenMinutesHeals cuts the sites apart while visitors come to both, and
+// expects one picture soon after.
+func TestCutOfTenMinutesHeals(t *testing.T) {
+	s := testSettings(1000)
+	w := newWorld(t, s, "a", "a", "b", "b")
+	people := w.crowd(24, w.spread)
+	for _, p := range people[:8] {
+		w.ask(p)
+	}
+	w.run(2 * time.Second)
+	w.cut = true
+	w.members()
+	for minute := range 10 {
+		for range 6 {
+			w.run(10 * time.Second)
+			for i, p := range people {
+				if i < 8+minute {
+					w.ask(p)
+				}
+			}
+		}
+	}
+	w.cut = false
+	w.members()
+	w.run(10 * time.Second)
+	want := int64(w.active(people))
+	for _, m := range w.nodes {
+		if got := m.core.order[0].status().Active; got != want {
+			t.Errorf("active at node %d of site %s 10 s after the cut = %d, want %d", m.id[0], m.site, got, want)
+		}
+	}
+	// What was counted stays counted.
+	for range 30 {
+		w.run(time.Second)
+		for _, p := range people[:17] {
+			w.ask(p)
+		}
+		for _, m := range w.nodes {
+			if got := m.core.order[0].status().Active; got < want {
+				t.Fatalf("active at node %d of site %s went back to %d from %d", m.id[0], m.site, got, want)
+			}
+		}
 	}
 }
 
