@@ -69,7 +69,7 @@ func samples() [][]byte {
 	rows, sums, lww := busyRows(3, 4, now), new(Summaries), new(LWW)
 	for i := range 3 {
 		by := Incarnation{testNode(i), 1}
-		sums.TakeOver(string(rune('a'+i)), by, now)
+		sums.TakeOver(string(rune('a'+i)), by, 0, now)
 		for room := range 4 {
 			sums.Publish(string(rune('a'+i)), by, testRoom(room), Summarize(rows.CountSite("site", testRoom(room), now, Retention{}), time.Minute), now)
 		}

@@ -26,7 +26,7 @@ type Rows struct {
 // Header is what a row says about itself.
 type Header struct {
 	Site    string
-	Seq     uint64    // number of the newest change heard of
+	Seq     uint64    // number of the newest change heard of; 0 in a SiteHeader
 	Changed time.Time // of the newest change heard of, in milliseconds
 	Closed  int64     // newest tick whose counts are final and all here; 0: none
 }
@@ -102,6 +102,38 @@ func (r *Rows) Header(owner Incarnation) (Header, bool) {
 		return Header{}, false
 	}
 	return Header{w.site, w.seq, time.UnixMilli(w.changed), w.closed}, true
+}
+
+// Known returns up to which change every change of a row is held.
+func (r *Rows) Known(owner Incarnation) uint64 {
+	if w, ok := r.rows[owner]; ok {
+		return w.known
+	}
+	return 0
+}
+
+// SiteHeader sums up the headers of a site's rows: the newest change, and the
+// newest tick that every node has closed which has shown a sign of life lately
+// and has not started again since. ok is false if the site has no rows.
+func (r *Rows) SiteHeader(site string, now time.Time) (h Header, ok bool) {
+	h.Site = site
+	first := true
+	for owner, w := range r.rows {
+		if w.site != site {
+			continue
+		}
+		ok = true
+		if at := time.UnixMilli(w.changed); at.After(h.Changed) {
+			h.Changed = at
+		}
+		if r.superseded(owner) || now.After(time.UnixMilli(w.changed).Add(minFade)) {
+			continue
+		}
+		if first || w.closed < h.Closed {
+			h.Closed, first = w.closed, false
+		}
+	}
+	return h, ok
 }
 
 // Owners yields the owners of all rows, in no order.

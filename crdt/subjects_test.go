@@ -162,7 +162,7 @@ func (r *summaryReplica) write(w write, now time.Time) {
 	case !leads && w.special > 3:
 		return
 	case !leads:
-		r.TakeOver(r.site, r.me, now)
+		r.TakeOver(r.site, r.me, 0, now)
 		return
 	case w.special == 1:
 		r.Close(r.site, r.me, TickOf(now)-int64(w.back), now)

@@ -23,6 +23,11 @@ func (v Version) Compare(o Version) int {
 	return cmp.Or(v.compareStream(o), cmp.Compare(v.Seq, o.Seq))
 }
 
+// Outranks reports whether v was published in a later epoch than o, or in the
+// same one by a publisher that comes after o's. Then nothing that o's publisher
+// adds is believed any more.
+func (v Version) Outranks(o Version) bool { return v.compareStream(o) > 0 }
+
 // compareStream orders by what one publisher says in one epoch.
 func (v Version) compareStream(o Version) int {
 	return cmp.Or(cmp.Compare(v.Epoch, o.Epoch), v.Publisher.Compare(o.Publisher))
@@ -129,14 +134,15 @@ func (s *Summaries) Leads(site string, by Incarnation) bool {
 	return ok && w.head.Publisher == by && w.head.compareStream(w.known) == 0
 }
 
-// TakeOver makes by the publisher of site: it raises the epoch and publishes
+// TakeOver makes by the publisher of site: it raises the epoch above the newest
+// that is known and above after, the newest that others speak of, and publishes
 // again what is known of every room, so that what the former publisher said
-// last does not outlive it. The caller publishes what has changed since before
-// anything leaves the node. The epoch also is no less than the time: a site
-// that has lost all memory of its former ones still gets past them.
-func (s *Summaries) TakeOver(site string, by Incarnation, now time.Time) {
+// last does not outlive it. The epoch also is no less than the time: a site
+// that has lost all memory of its former ones still gets past them. The caller
+// publishes what has changed since before anything leaves the node.
+func (s *Summaries) TakeOver(site string, by Incarnation, after uint64, now time.Time) {
 	w := s.site(site)
-	epoch := max(w.head.Epoch+1, uint64(max(0, now.UnixMilli())))
+	epoch := max(w.head.Epoch+1, after+1, uint64(max(0, now.UnixMilli())))
 	w.head = Version{Epoch: epoch, Publisher: by}
 	w.known = w.head
 	for _, room := range slices.SortedFunc(maps.Keys(w.rooms), RoomID.Compare) {
@@ -160,6 +166,14 @@ func (s *Summaries) Close(site string, by Incarnation, tick int64, now time.Time
 		w.bump(now)
 		w.closed = tick
 	}
+}
+
+// Known returns up to which version everything of a site is held.
+func (s *Summaries) Known(site string) Version {
+	if w, ok := s.sites[site]; ok {
+		return w.known
+	}
+	return Version{}
 }
 
 // Header returns what a site says about itself and whether it is known. Seq is

@@ -146,7 +146,7 @@ func (s *Summaries) Apply(p SummaryPiece, now time.Time) (gap bool, err error) {
 }
 
 func (p SummaryPiece) check(now time.Time) error {
-	if p.From > p.To || p.To > maxCount || p.Epoch > maxTime {
+	if p.From > p.To || p.To > maxCount || p.Epoch > maxEpoch(now) {
 		return fmt.Errorf("site %s: epoch %d, changes %d to %d: %w", p.Site, p.Epoch, p.From, p.To, ErrHostile)
 	}
 	if at := time.UnixMilli(p.Changed); at.After(now.Add(maxAhead)) {
@@ -162,6 +162,10 @@ func (p SummaryPiece) check(now time.Time) error {
 	}
 	return nil
 }
+
+// maxEpoch is the highest epoch to be believed. Epochs follow the clock, so one
+// far beyond it would keep all honest publishers out until the clock arrives.
+func maxEpoch(now time.Time) uint64 { return uint64(max(0, now.Add(time.Hour).UnixMilli())) }
 
 func (rs RoomSummary) check(p SummaryPiece, now time.Time) error {
 	stream := rs.Version.compareStream(p.stream(0))

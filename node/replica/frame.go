@@ -1,0 +1,147 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// frameVersion is the first byte of every message.
+const frameVersion = 1
+
+type frameType byte
+
+const (
+	push   frameType = iota + 1 // news, and acknowledgements of news
+	pull                        // digests: send me what I lack
+	answer                      // what the sender of a pull lacked
+)
+
+func (t frameType) String() string {
+	switch t {
+	case push:
+		return "push"
+	case pull:
+		return "pull"
+	case answer:
+		return "answer"
+	}
+	return fmt.Sprintf("type %d", byte(t))
+}
+
+const (
+	flagReady byte = 1 << iota // the sender holds its site's state
+	flagFill                   // of a pull: answer even if there is nothing
+	flagMore                   // of an answer: not all did fit
+	flagEcho                   // of a pull: do not pull back
+)
+
+// frame is one message. In a push the digests acknowledge and name only what
+// was received lately; in a pull they are complete. Its encoding is three bytes
+// and then six parts, each behind its length.
+type frame struct {
+	kind  frameType
+	flags byte
+
+	haveRows crdt.RowDigest
+	haveSums crdt.SummaryDigest
+	haveLWW  crdt.LWWDigest
+	rows     crdt.RowDelta
+	sums     crdt.SummaryDelta
+	lww      crdt.LWWDelta
+}
+
+var errFrame = errors.New("malformed message")
+
+// empty reports whether the frame says nothing.
+func (f *frame) empty() bool {
+	return len(f.haveRows)+len(f.haveSums)+len(f.haveLWW) == 0 && f.rows.Empty() && f.sums.Empty() && f.lww.Empty()
+}
+
+// part is one part of a frame on its way out; a part that says nothing takes
+// one byte.
+type part struct {
+	empty  bool
+	append func([]byte) ([]byte, error)
+}
+
+func (f *frame) parts() [6]part {
+	return [6]part{
+		{len(f.haveRows) == 0, f.haveRows.AppendBinary},
+		{len(f.haveSums) == 0, f.haveSums.AppendBinary},
+		{len(f.haveLWW) == 0, f.haveLWW.AppendBinary},
+		{f.rows.Empty(), f.rows.AppendBinary},
+		{f.sums.Empty(), f.sums.AppendBinary},
+		{f.lww.Empty(), f.lww.AppendBinary},
+	}
+}
+
+// encode panics when a part does not encode: all parts are our own.
+func (f *frame) encode() []byte {
+	dst := []byte{frameVersion, byte(f.kind), f.flags}
+	for _, p := range f.parts() {
+		var body []byte
+		if !p.empty {
+			var err error
+			if body, err = p.append(nil); err != nil {
+				panic("replica: " + err.Error())
+			}
+		}
+		dst = appendPart(dst, body)
+	}
+	return dst
+}
+
+func appendPart(dst, body []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(body))), body...)
+}
+
+// cutPart returns the first part of b and the rest.
+func cutPart(b []byte) (body, rest []byte, err error) {
+	n, used := binary.Uvarint(b)
+	if used <= 0 || n > uint64(len(b)-used) {
+		return nil, nil, fmt.Errorf("part of %d in %d bytes: %w", n, len(b), errFrame)
+	}
+	return b[used : used+int(n)], b[used+int(n):], nil
+}
+
+// decodeFrame reads what encode wrote, or finds nothing at all.
+func decodeFrame(data []byte, limit int) (*frame, error) {
+	if len(data) < 3 || len(data) > limit {
+		return nil, fmt.Errorf("%d bytes, want 3 to %d: %w", len(data), limit, errFrame)
+	}
+	if data[0] != frameVersion {
+		return nil, fmt.Errorf("version %d, want %d: %w", data[0], frameVersion, errFrame)
+	}
+	f := &frame{kind: frameType(data[1]), flags: data[2]}
+	if f.kind < push || f.kind > answer {
+		return nil, fmt.Errorf("%v: %w", f.kind, errFrame)
+	}
+	rest := data[3:]
+	for _, decode := range []func([]byte) error{
+		func(b []byte) (err error) { f.haveRows, err = crdt.DecodeRowDigest(b); return err },
+		func(b []byte) (err error) { f.haveSums, err = crdt.DecodeSummaryDigest(b); return err },
+		func(b []byte) (err error) { f.haveLWW, err = crdt.DecodeLWWDigest(b); return err },
+		func(b []byte) (err error) { f.rows, err = crdt.DecodeRowDelta(b); return err },
+		func(b []byte) (err error) { f.sums, err = crdt.DecodeSummaryDelta(b); return err },
+		func(b []byte) (err error) { f.lww, err = crdt.DecodeLWWDelta(b); return err },
+	} {
+		var body []byte
+		var err error
+		if body, rest, err = cutPart(rest); err != nil {
+			return nil, err
+		}
+		if len(body) == 0 {
+			continue
+		}
+		if err := decode(body); err != nil {
+			return nil, fmt.Errorf("%v: %w", f.kind, err)
+		}
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d bytes too many: %w", len(rest), errFrame)
+	}
+	return f, nil
+}

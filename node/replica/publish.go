@@ -1,0 +1,128 @@
+package replica
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// leading is the part of a site's relay: it publishes the site's summary and
+// passes on those of others. There is no election. Each node works out from the
+// members it sees who it is; two that both think so are told apart by the
+// versions of what they publish.
+type leading struct {
+	on     bool
+	heard  crdt.Version             // newest of our site that others speak of
+	urgent map[crdt.RoomID]struct{} // rooms that do not wait for the next summary
+}
+
+// Urgent sends the news of one room with the next Tick, at most once in 50 ms:
+// our row to the site and, if this node is its relay, the room's summary to
+// other sites.
+func (r *Replica) Urgent(room crdt.RoomID) { r.lead.urgent[room] = struct{}{} }
+
+// score is a member's claim to being its site's relay. It depends on nothing
+// that changes while the member lives, so relays move only with membership.
+func score(site string, id crdt.NodeID) uint64 {
+	sum := sha256.Sum256(append([]byte("relay\x00"+site+"\x00"), id[:]...))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// relayOf returns the member of another site that speaks for it: the one with
+// the highest score of those that are ready, or of all if none is. It is nil if
+// the site has no listed member.
+func (r *Replica) relayOf(site string) *link {
+	var best *link
+	for _, l := range r.members(site) {
+		if best == nil || l.peer.Ready && !best.peer.Ready ||
+			l.peer.Ready == best.peer.Ready && score(site, l.peer.ID) > score(site, best.peer.ID) {
+			best = l
+		}
+	}
+	return best
+}
+
+func (r *Replica) isRelay(l *link) bool { return r.relayOf(l.peer.Site) == l }
+
+// checkLead takes the lead of our site or lays it down. A relay that others
+// outrank with what they have heard takes over again, above that.
+func (r *Replica) checkLead(now time.Time) {
+	site, self := r.cfg.Site, r.cfg.Self
+	on := r.fill.done
+	for _, l := range r.mates() {
+		on = on && !(l.peer.Ready && score(site, l.peer.ID) > score(site, self.Node))
+	}
+	began := on && !r.lead.on
+	r.lead.on = on
+	if on && (began || !r.sums.Leads(site, self) || r.lead.heard.Outranks(r.sums.Known(site))) {
+		r.sums.TakeOver(site, self, r.lead.heard.Epoch, now)
+		r.publishAll(now)
+	}
+}
+
+// outranked notes a version of our site's summary that another site holds. An
+// epoch far in the future is nobody's.
+func (r *Replica) outranked(v crdt.Version, now time.Time) {
+	if v.Outranks(r.lead.heard) && v.Epoch <= uint64(now.Add(time.Hour).UnixMilli()) {
+		r.lead.heard = v
+	}
+}
+
+// publishAll states anew the rooms of our site whose counts have changed, and
+// what is closed.
+func (r *Replica) publishAll(now time.Time) {
+	if !r.lead.on {
+		return
+	}
+	// Rooms that are gone from the rows but not from the summary are published
+	// once more, empty.
+	rooms := slices.AppendSeq(r.rows.Rooms(r.cfg.Site), r.sums.Rooms(r.cfg.Site))
+	slices.SortFunc(rooms, crdt.RoomID.Compare)
+	for _, room := range slices.Compact(rooms) {
+		r.publish(room, now)
+	}
+	if h, ok := r.rows.SiteHeader(r.cfg.Site, now); ok {
+		r.sums.Close(r.cfg.Site, r.cfg.Self, h.Closed, now)
+	}
+}
+
+func (r *Replica) publishUrgent(now time.Time) {
+	if !r.lead.on {
+		return
+	}
+	for room := range r.lead.urgent {
+		r.publish(room, now)
+	}
+}
+
+// publish states one room anew if its counts have changed. That a count has
+// expired is no change: whoever holds it sees that by itself.
+func (r *Replica) publish(room crdt.RoomID, now time.Time) {
+	site, ret := r.cfg.Site, r.cfg.Retention
+	sum := crdt.Summarize(r.rows.CountSite(site, room, now, ret), r.cfg.BucketSpan(room))
+	if !sum.Equal(r.sums.Published(site, room).Unexpired(now, ret)) {
+		r.sums.Publish(site, r.cfg.Self, room, sum, now)
+	}
+}
+
+// Sites returns what every known site counts of a room, in order of name. A
+// site that has fallen silent stays in the list for a day; its counts fade, and
+// Changed tells since when.
+func (r *Replica) Sites(room crdt.RoomID, now time.Time) []SiteCounts {
+	own := r.cfg.Site
+	var out []SiteCounts
+	if h, ok := r.rows.SiteHeader(own, now); ok {
+		out = append(out, SiteCounts{own, r.rows.CountSite(own, room, now, r.cfg.Retention), h.Closed, h.Changed, true})
+	}
+	for site := range r.sums.Sites() {
+		if h, ok := r.sums.Header(site); ok && site != own {
+			out = append(out, SiteCounts{site, r.sums.Count(site, room, now, r.cfg.Retention), h.Closed, h.Changed, false})
+		}
+	}
+	slices.SortFunc(out, func(a, b SiteCounts) int { return strings.Compare(a.Site, b.Site) })
+	return out
+}

@@ -1,0 +1,210 @@
+// Package replica keeps the shared state of a mesh in step: the rows of all
+// nodes of a site, the summaries of all sites, and the last-writer map.
+//
+// It is a state machine. It is given what this node counts, who is there,
+// messages and the time; it returns messages. It opens no socket, starts no
+// goroutine and reads no clock, so the same lines run in production, in tests
+// and in simulations. A Replica is not safe for concurrent use: one goroutine
+// owns it.
+//
+// Sums can be early in one half: the +1 of an admission and the −1 of the same
+// visitor's waiting may stand in rows of two nodes. Whoever books both adds to
+// active first; then a reader who sees only one sees one visitor too many.
+package replica
+
+import (
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Peer is one live member of the mesh other than this node, as membership and
+// the peer's certificate name it.
+type Peer struct {
+	ID    crdt.NodeID
+	Boot  uint64
+	Site  string
+	Ready bool // it says that it holds its site's state
+}
+
+func (p Peer) incarnation() crdt.Incarnation { return crdt.Incarnation{Node: p.ID, Boot: p.Boot} }
+
+// Config says who the replica is and how often it speaks. Shorter intervals
+// bring news sooner and cost bytes in proportion.
+type Config struct {
+	Self crdt.Incarnation // required
+	Site string           // required
+
+	PushInterval    time.Duration // between pushes inside the site; 0: 250 ms
+	SummaryInterval time.Duration // between summaries of the site; 0: 1 s
+	PullInterval    time.Duration // between digest pulls; 0: 5 s
+	MaxMessage      int           // bytes of one message; 0: 256 KiB
+
+	BucketSpan func(crdt.RoomID) time.Duration // of waiting in summaries; nil: 60 s
+	Retention  crdt.Retention                  // the same on all nodes
+	Rand       *rand.Rand                      // picks the peers of pulls; required
+}
+
+// Message is one one-way message. A newer one with the same To and Slot may
+// replace an older one that has not left yet: each says everything that the
+// receiver is not known to have.
+type Message struct {
+	To      crdt.NodeID
+	Slot    uint64
+	Payload []byte
+}
+
+// SiteCounts is what one site holds of one room.
+type SiteCounts struct {
+	Site    string
+	Counts  crdt.Counts
+	Closed  int64     // newest tick whose counts are final at every live node of the site; 0: none
+	Changed time.Time // last news of the site
+	Own     bool      // summed from rows, waiting by granule; else from a summary, by bucket
+}
+
+// Stats are counts since New. The maps are the caller's.
+type Stats struct {
+	MessagesOut, BytesOut map[string]uint64 // by message type: push, pull, answer
+	MessagesIn            uint64
+	Refused               map[string]uint64 // by reason
+	Gaps                  uint64            // pieces that arrived with a hole before them
+}
+
+// Replica is the state machine.
+type Replica struct {
+	cfg  Config
+	rows crdt.Rows
+	sums crdt.Summaries
+	lww  crdt.LWW
+	hlc  crdt.Clock
+
+	opened bool // our row exists
+	links  map[crdt.NodeID]*link
+	fill   filling
+	timers timers
+	lead   leading
+
+	conflict *crdt.Incarnation
+	stats    Stats
+}
+
+// timers hold when each kind of work is due next; zero: at once.
+type timers struct {
+	push, publish, pull, expire time.Time
+	urgent                      time.Time // when an urgent room may go again
+}
+
+// New checks cfg and returns a replica that knows nothing. It becomes ready
+// after SetPeers has told it whom to ask.
+func New(cfg Config) (*Replica, error) {
+	switch {
+	case cfg.Self == crdt.Incarnation{}:
+		return nil, errors.New("replica: no incarnation")
+	case cfg.Site == "":
+		return nil, errors.New("replica: no site")
+	case cfg.Rand == nil:
+		return nil, errors.New("replica: no source of random numbers")
+	case cfg.PushInterval < 0 || cfg.SummaryInterval < 0 || cfg.PullInterval < 0:
+		return nil, errors.New("replica: negative interval")
+	case cfg.MaxMessage != 0 && cfg.MaxMessage < minMessage:
+		return nil, errors.New("replica: messages too small for one room")
+	}
+	orDefault(&cfg.PushInterval, 250*time.Millisecond)
+	orDefault(&cfg.SummaryInterval, time.Second)
+	orDefault(&cfg.PullInterval, 5*time.Second)
+	if cfg.MaxMessage == 0 {
+		cfg.MaxMessage = 256 << 10
+	}
+	if cfg.BucketSpan == nil {
+		cfg.BucketSpan = func(crdt.RoomID) time.Duration { return time.Minute }
+	}
+	return &Replica{
+		cfg:   cfg,
+		links: make(map[crdt.NodeID]*link),
+		lead:  leading{urgent: make(map[crdt.RoomID]struct{})},
+		stats: Stats{MessagesOut: map[string]uint64{}, BytesOut: map[string]uint64{}, Refused: map[string]uint64{}},
+	}, nil
+}
+
+func orDefault(d *time.Duration, def time.Duration) {
+	if *d == 0 {
+		*d = def
+	}
+}
+
+// closeGrace is how long after its end a tick stays open: counts reach the row
+// in batches, a little after the fact.
+const closeGrace = 2 * time.Second
+
+// open makes our row. That waits for the first call that knows the time, so
+// that a state can be restored before.
+func (r *Replica) open(now time.Time) {
+	if !r.opened {
+		r.opened = true
+		r.rows.Open(r.cfg.Self, r.cfg.Site, now)
+	}
+}
+
+// Add raises one cell of our own row. What belongs to a tick that is closed is
+// booked in the first that is open: history that others may have used for
+// shares does not change any more.
+func (r *Replica) Add(key crdt.Key, p, n uint64, now time.Time) {
+	r.open(now)
+	if key.Kind == crdt.Seen || key.Kind == crdt.Admitted {
+		if h, _ := r.rows.Header(r.cfg.Self); h.Closed > 0 {
+			key.Tick = max(key.Tick, h.Closed+1)
+		}
+	}
+	r.rows.Add(r.cfg.Self, key, p, n, now)
+}
+
+// closeTick closes what is past in our row, and so gives its sign of life.
+func (r *Replica) closeTick(now time.Time) {
+	r.rows.Close(r.cfg.Self, crdt.TickOf(now.Add(-closeGrace))-1, now)
+}
+
+// Own returns what our row counts of a room.
+func (r *Replica) Own(room crdt.RoomID, now time.Time) crdt.Counts {
+	return r.rows.Count(r.cfg.Self, room, now, r.cfg.Retention)
+}
+
+// PreviousActive returns how many leases our last start before this one may
+// have had in use when it ended, as far as the restored state and the peers
+// know; 0 if they know of none.
+func (r *Replica) PreviousActive(room crdt.RoomID) int64 {
+	_, active, _ := r.rows.LastActive(r.cfg.Self.Node, r.cfg.Self.Boot, room)
+	return max(0, active)
+}
+
+// Conflict returns the incarnation of our own id with a higher boot number that
+// a peer spoke of. This node then is a clone, or its disk was rolled back, and
+// it must stop: two nodes under one id would issue the same tickets.
+func (r *Replica) Conflict() (crdt.Incarnation, bool) {
+	if r.conflict == nil {
+		return crdt.Incarnation{}, false
+	}
+	return *r.conflict, true
+}
+
+// Set writes a copy of value into the last-writer map, from where it spreads to
+// all nodes; nil deletes.
+func (r *Replica) Set(key string, value []byte, now time.Time) error {
+	return r.lww.Set(key, value, r.hlc.Now(now, r.cfg.Self.Node))
+}
+
+// CompareAndSet is Set if the newest write of key that this node has heard of
+// has the stamp was; otherwise it returns an error that wraps crdt.ErrConflict.
+func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now time.Time) error {
+	return r.lww.CompareAndSet(key, value, was, r.hlc.Now(now, r.cfg.Self.Node))
+}
+
+// Get returns a copy of a value of the last-writer map, the stamp of its newest
+// write, and whether there is a value.
+func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { return r.lww.Get(key) }
+
+// Keys yields the keys of the last-writer map that have a value, in no order.
+func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }

@@ -1,0 +1,329 @@
+package replica
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+const (
+	// minMessage is the smallest limit that leaves room for any one change.
+	minMessage = crdt.MaxValue + 16<<10
+	// overhead is what a frame takes besides its deltas and digests.
+	overhead = 3 + 6*5
+	// skip in a digest asks not to be sent a row: it is our own, or its owner
+	// speaks for itself.
+	skip = 1 << 62
+	// farPulls is one in how many pulls goes to another site.
+	farPulls = 4
+	// urgentGap is the least time between summaries out of turn.
+	urgentGap = 50 * time.Millisecond
+)
+
+// Tick does what is due and returns the messages to send. It wants to be called
+// every 50 to 100 ms; news waits for the next call.
+func (r *Replica) Tick(now time.Time) []Message {
+	r.open(now)
+	r.closeTick(now)
+	r.checkReady(now)
+	if due(&r.timers.expire, now, time.Second) {
+		r.rows.Expire(now, r.cfg.Retention)
+		r.sums.Expire(now, r.cfg.Retention)
+	}
+	urgent := len(r.lead.urgent) > 0 && due(&r.timers.urgent, now, urgentGap)
+	r.checkLead(now)
+	publish := due(&r.timers.publish, now, r.cfg.SummaryInterval)
+	if publish {
+		r.publishAll(now)
+	} else if urgent {
+		r.publishUrgent(now)
+	}
+	out := r.fillPulls(now)
+	if due(&r.timers.push, now, r.cfg.PushInterval) || urgent {
+		for _, l := range r.sorted() {
+			news := l.peer.Site == r.cfg.Site || publish || urgent
+			out = r.appendPush(out, l, news, now)
+		}
+	} else if publish {
+		for _, l := range r.sorted() {
+			if l.peer.Site != r.cfg.Site {
+				out = r.appendPush(out, l, true, now)
+			}
+		}
+	}
+	if due(&r.timers.pull, now, r.cfg.PullInterval) {
+		out = r.appendPull(out, now)
+	}
+	if urgent {
+		clear(r.lead.urgent)
+	}
+	return out
+}
+
+// due reports whether a timer has run out, and sets it again. It keeps to the
+// beat unless it has fallen behind by more than one.
+func due(t *time.Time, now time.Time, every time.Duration) bool {
+	if now.Before(*t) {
+		return false
+	}
+	if *t = t.Add(every); !now.Before(*t) {
+		*t = now.Add(every)
+	}
+	return true
+}
+
+func (r *Replica) sorted() []*link {
+	out := make([]*link, 0, len(r.links))
+	for _, l := range r.links {
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b *link) int { return a.peer.ID.Compare(b.peer.ID) })
+	return out
+}
+
+// appendPush sends a peer the news it needs (if news) and what we owe it. What
+// is sent begins where its acknowledgements end, so one push replaces another.
+func (r *Replica) appendPush(out []Message, l *link, news bool, now time.Time) []Message {
+	f := &frame{kind: push}
+	r.acknowledge(f, l)
+	if news && l.listed {
+		left := r.cfg.MaxMessage - overhead - haveSize(f)
+		left = r.addRows(f, l, left, now)
+		left = r.addSums(f, l, left, now)
+		r.addLWW(f, l, left, now)
+	}
+	if f.empty() {
+		return out
+	}
+	return append(out, r.message(l, f))
+}
+
+// haveSize bounds the digests of a frame, which are encoded only later.
+func haveSize(f *frame) int {
+	const row, sum, lww = 40, 60, 40
+	size := len(f.haveRows)*row + len(f.haveLWW)*lww
+	for site := range f.haveSums {
+		size += sum + len(site)
+	}
+	return size
+}
+
+func (r *Replica) acknowledge(f *frame, l *link) {
+	if l.oweRows {
+		owner := l.peer.incarnation()
+		f.haveRows = crdt.RowDigest{owner: r.rows.Known(owner)}
+		l.oweRows = false
+	}
+	if len(l.oweSums) > 0 {
+		f.haveSums = make(crdt.SummaryDigest)
+		have := r.sums.Digest()
+		for site := range l.oweSums {
+			f.haveSums[site] = have[site]
+		}
+		clear(l.oweSums)
+	}
+	if len(l.oweLWW) > 0 {
+		f.haveLWW = make(crdt.LWWDigest)
+		have := r.lww.Digest()
+		for writer := range l.oweLWW {
+			f.haveLWW[writer] = have[writer]
+		}
+		clear(l.oweLWW)
+	}
+}
+
+// addRows adds our own row for a member of our site. It, like its kin, returns
+// how many bytes of the message are left.
+func (r *Replica) addRows(f *frame, l *link, left int, now time.Time) int {
+	self := r.cfg.Self
+	have := map[crdt.Incarnation]uint64{self: r.rows.Known(self)}
+	if l.peer.Site != r.cfg.Site || left < minPart || !l.rows.due(have, now) {
+		return left
+	}
+	f.rows = r.rows.DeltaOf(self, l.rows.acked[self], left)
+	for _, p := range f.rows.Pieces {
+		l.rows.sending(p.Owner, p.To, now)
+	}
+	return left - encodedSize(f.rows)
+}
+
+// minPart is the least worth beginning a delta with.
+const minPart = 256
+
+func encodedSize(d interface{ AppendBinary([]byte) ([]byte, error) }) int {
+	b, err := d.AppendBinary(nil)
+	if err != nil {
+		panic("replica: " + err.Error())
+	}
+	return len(b)
+}
+
+// addSums adds our site's summary for the relay of another site, and all
+// others' for members of our own, if we lead it.
+func (r *Replica) addSums(f *frame, l *link, left int, now time.Time) int {
+	if !r.lead.on || left < minPart || l.peer.Site != r.cfg.Site && !r.isRelay(l) {
+		return left
+	}
+	have := r.sums.Digest()
+	r.keepFor(have, l)
+	if !l.sums.due(have, now) {
+		return left
+	}
+	f.sums = r.sums.Delta(r.lacking(have, l.sums.acked), left)
+	for _, p := range f.sums.Pieces {
+		l.sums.sending(p.Site, crdt.Version{Epoch: p.Epoch, Publisher: p.Publisher, Seq: p.To}, now)
+	}
+	return left - encodedSize(f.sums)
+}
+
+// keepFor takes out of a digest the sites of which a peer would not hear from
+// us: a member of our site sums up its rows itself; another site believes us
+// only about ours, and of that a relay that has laid down the lead knows
+// nothing new.
+func (r *Replica) keepFor(have crdt.SummaryDigest, l *link) {
+	mate := l.peer.Site == r.cfg.Site
+	for site := range have {
+		if own := site == r.cfg.Site; own == mate || own && !r.lead.on {
+			delete(have, site)
+		}
+	}
+}
+
+// lacking turns what a peer has into a digest that asks for nothing but the
+// sites in have.
+func (r *Replica) lacking(have, peer crdt.SummaryDigest) crdt.SummaryDigest {
+	ask := make(crdt.SummaryDigest)
+	for site := range r.sums.Sites() {
+		ask[site] = crdt.Version{Epoch: math.MaxUint64}
+		if _, ok := have[site]; ok {
+			ask[site] = peer[site]
+		}
+	}
+	return ask
+}
+
+// addLWW adds our own writes for members of our site. If we lead it, everybody's
+// go to them and to the relays of other sites.
+func (r *Replica) addLWW(f *frame, l *link, left int, now time.Time) {
+	mate := l.peer.Site == r.cfg.Site
+	if left < minPart || !mate && !(r.lead.on && r.isRelay(l)) {
+		return
+	}
+	have, ask := r.lww.Digest(), make(crdt.LWWDigest)
+	for writer, known := range have {
+		ask[writer] = l.lww.acked[writer]
+		if writer == l.peer.ID || !r.lead.on && writer != r.cfg.Self.Node {
+			ask[writer] = known
+			delete(have, writer)
+		}
+	}
+	if !l.lww.due(have, now) {
+		return
+	}
+	f.lww = r.lww.Delta(ask, left)
+	for _, p := range f.lww.Pieces {
+		l.lww.sending(p.Writer, p.To, now)
+	}
+}
+
+// appendPull asks one peer for what we lack, mostly one of our site.
+func (r *Replica) appendPull(out []Message, now time.Time) []Message {
+	near := r.mates()
+	var far []*link
+	for _, site := range r.otherSites() {
+		if l := r.relayOf(site); l != nil {
+			far = append(far, l)
+		}
+	}
+	from := near
+	if len(near) == 0 || len(far) > 0 && r.cfg.Rand.IntN(farPulls) == 0 {
+		from = far
+	}
+	if len(from) == 0 {
+		return out
+	}
+	return append(out, r.pullFrom(from[r.cfg.Rand.IntN(len(from))], 0, now))
+}
+
+// pullFrom asks one peer for all that we would take from it.
+func (r *Replica) pullFrom(l *link, flags byte, now time.Time) Message {
+	f := &frame{kind: pull, flags: flags, haveLWW: r.lww.Digest(), haveSums: r.sums.Digest()}
+	if l.peer.Site == r.cfg.Site {
+		delete(f.haveSums, r.cfg.Site)
+		f.haveRows = r.rows.Digest()
+		for owner := range f.haveRows {
+			if owner == r.cfg.Self || r.fill.done && owner != l.peer.incarnation() && r.speaks(owner, now) {
+				f.haveRows[owner] = skip
+			}
+		}
+	} else {
+		for site := range f.haveSums {
+			if site != l.peer.Site && site != r.cfg.Site {
+				delete(f.haveSums, site)
+			}
+		}
+	}
+	return r.message(l, f)
+}
+
+// answerTo returns what the sender of a pull lacks and would take from us.
+func (r *Replica) answerTo(l *link, q *frame) *frame {
+	f := &frame{kind: answer}
+	left := r.cfg.MaxMessage - overhead
+	more := false
+	if l.peer.Site == r.cfg.Site {
+		f.rows = r.rows.Delta(q.haveRows, left)
+		left -= encodedSize(f.rows)
+		then := maps.Clone(q.haveRows)
+		for _, p := range f.rows.Pieces {
+			then[p.Owner] = p.To
+		}
+		more = ahead(r.rows.Digest(), then, cmp.Compare[uint64])
+	}
+	sums := r.sums.Digest()
+	r.keepFor(sums, l)
+	if left >= minPart {
+		f.sums = r.sums.Delta(r.lacking(sums, q.haveSums), left)
+		left -= encodedSize(f.sums)
+		more = more || slices.ContainsFunc(f.sums.Pieces, func(p crdt.SummaryPiece) bool {
+			return p.To < sums[p.Site].Seq
+		})
+	}
+	if left >= minPart {
+		f.lww = r.lww.Delta(q.haveLWW, left)
+		then := maps.Clone(q.haveLWW)
+		for _, p := range f.lww.Pieces {
+			then[p.Writer] = p.To
+		}
+		more = more || ahead(r.lww.Digest(), then, cmp.Compare[uint64])
+	}
+	if more || left < minPart {
+		f.flags |= flagMore
+	}
+	return f
+}
+
+// ahead reports whether any part of a is beyond b.
+func ahead[K comparable, V any](a, b map[K]V, compare func(a, b V) int) bool {
+	for k, v := range a {
+		if compare(v, b[k]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// message wraps a frame up and counts it. Frames of one type replace each other.
+func (r *Replica) message(l *link, f *frame) Message {
+	if r.fill.done {
+		f.flags |= flagReady
+	}
+	m := Message{To: l.peer.ID, Slot: uint64(f.kind), Payload: f.encode()}
+	r.stats.MessagesOut[f.kind.String()]++
+	r.stats.BytesOut[f.kind.String()] += uint64(len(m.Payload))
+	return m
+}

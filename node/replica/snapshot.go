@@ -1,0 +1,69 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// snapshotVersion is the first byte of a snapshot.
+const snapshotVersion = 1
+
+var errSnapshot = errors.New("malformed snapshot")
+
+// Snapshot returns the whole state, to be kept in the data directory.
+func (r *Replica) Snapshot() ([]byte, error) {
+	dst := []byte{snapshotVersion}
+	for _, state := range []interface{ AppendBinary([]byte) ([]byte, error) }{&r.rows, &r.sums, &r.lww} {
+		body, err := state.AppendBinary(nil)
+		if err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+		dst = appendPart(dst, body)
+	}
+	return dst, nil
+}
+
+// Restore adds a snapshot to the state; a replica is best restored before it
+// hears from anybody. Rows that were ours under an earlier boot number stay what
+// they are: they fade, and PreviousActive reads them. It is an error if the
+// snapshot speaks of our id with this boot number or a later one, since then
+// the number was not raised, and nothing is taken. An error also leaves the
+// state as it was.
+func (r *Replica) Restore(state []byte, now time.Time) error {
+	if len(state) == 0 || state[0] != snapshotVersion {
+		return fmt.Errorf("restore: no snapshot of version %d: %w", snapshotVersion, errSnapshot)
+	}
+	var bodies [3][]byte
+	rest := state[1:]
+	for i := range bodies {
+		var err error
+		if bodies[i], rest, err = cutPart(rest); err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+	}
+	rows, errRows := crdt.DecodeRows(bodies[0], len(state))
+	sums, errSums := crdt.DecodeSummaries(bodies[1], len(state))
+	lww, errLWW := crdt.DecodeLWW(bodies[2], len(state))
+	if err := errors.Join(errRows, errSums, errLWW); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	for owner := range rows.Owners() {
+		if owner.Node == r.cfg.Self.Node && owner.Boot >= r.cfg.Self.Boot {
+			return fmt.Errorf("restore: snapshot is of %s, this is %s: %w", owner, r.cfg.Self, errSnapshot)
+		}
+	}
+	r.rows.Merge(rows)
+	r.sums.Merge(sums)
+	r.lww.Merge(lww)
+	// These stamps were believed once. Were the clock behind them now, our next
+	// writes would lose against our own last ones.
+	newest := r.lww.Newest()
+	r.hlc.Observe(newest, time.UnixMilli(newest.Wall))
+	r.rows.Expire(now, r.cfg.Retention)
+	r.sums.Expire(now, r.cfg.Retention)
+	r.open(now)
+	return nil
+}
