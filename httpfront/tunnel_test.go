@@ -111,7 +111,7 @@ func TestWaitingVisitorsGetNoUpgrade(t *testing.T) {
 }
 
 func TestIdleTunnelsEnd(t *testing.T) {
-	const idle = 150 * time.Millisecond
+	const idle = 500 * time.Millisecond
 	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Timeouts.Tunnel = idle })
 	c := f.dial()
 	fmt.Fprintf(c, upgradeHead, "/")

@@ -1,0 +1,210 @@
+package httpfront
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+)
+
+func TestOriginDown(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	f := serveTo(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		v := never(p, known, now)
+		v.Admit = true
+		return v
+	})}, "http://"+ln.Addr().String())
+	got := f.get("/")
+	if got.StatusCode != 502 || !strings.Contains(got.body, "does not answer") || len(got.Cookies()) != 1 ||
+		got.Header.Get("Cache-Control") != "private, no-store" {
+		t.Errorf("got %d %v %q", got.StatusCode, got.Header, got.body)
+	}
+	if got := f.get("/", "Accept", "application/json"); got.StatusCode != 502 || !strings.Contains(got.body, `{"error":`) {
+		t.Errorf("JSON: got %d %q", got.StatusCode, got.body)
+	}
+	if got := f.do("POST", "/", strings.NewReader("hello")); got.StatusCode != 502 || len(got.Cookies()) != 1 {
+		t.Errorf("POST: got %d", got.StatusCode)
+	}
+}
+
+func TestOriginTooSlow(t *testing.T) {
+	release := make(chan struct{})
+	f := serve(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		v := never(p, known, now)
+		v.Admit = true
+		return v
+	})}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		<-release
+	}), func(c *Config) { c.Timeouts.Origin = 50 * time.Millisecond })
+	defer close(release)
+	if got := f.get("/"); got.StatusCode != 504 || len(got.Cookies()) != 1 {
+		t.Errorf("got %d %v", got.StatusCode, got.Header)
+	}
+	if got := f.do("POST", "/", strings.NewReader("hello")); got.StatusCode != 504 || len(got.Cookies()) != 1 {
+		t.Errorf("POST: got %d %v", got.StatusCode, got.Header)
+	}
+}
+
+// tcpOrigin is an origin that does what each says on each connection.
+func tcpOrigin(t *testing.T, each func(c net.Conn, br *bufio.Reader)) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer c.Close()
+				each(c, bufio.NewReader(c))
+			})
+		}
+	})
+	t.Cleanup(func() { ln.Close(); wg.Wait() })
+	return "http://" + ln.Addr().String()
+}
+
+func TestOriginsThatMisbehave(t *testing.T) {
+	for name, c := range map[string]struct {
+		says string
+		want func(got string) bool
+	}{
+		"nothing":           {"", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
+		"rubbish":           {"hello\r\n\r\n", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
+		"half a head":       {"HTTP/1.1 200 OK\r\nX: ", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
+		"an endless head":   {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("a", 2*bufferSize), func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
+		"interims for ever": {strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 50), func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
+		"101 unasked":       {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
+		"a body until the end": {"HTTP/1.1 200 OK\r\n\r\nuntil the end", func(s string) bool {
+			return strings.HasPrefix(s, "HTTP/1.1 200 ") && strings.HasSuffix(s, "d\r\nuntil the end\r\n0\r\n\r\n")
+		}},
+		"HTTP/1.0": {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", func(s string) bool {
+			return strings.HasPrefix(s, "HTTP/1.1 200 ") && strings.HasSuffix(s, "\r\n\r\nok")
+		}},
+		"a body cut short": {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", func(s string) bool {
+			return strings.Contains(s, "Content-Length: 9") && strings.HasSuffix(s, "hello")
+		}},
+		"chunks cut short": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", func(s string) bool {
+			return strings.HasPrefix(s, "HTTP/1.1 200 ") && !strings.HasSuffix(s, "0\r\n\r\n")
+		}},
+		"a second answer": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", func(s string) bool {
+			return strings.HasSuffix(s, "ok")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serveTo(t, nil, tcpOrigin(t, func(conn net.Conn, br *bufio.Reader) {
+				if _, err := http.ReadRequest(br); err == nil {
+					io.WriteString(conn, c.says)
+				}
+			}))
+			for range 2 {
+				if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !c.want(got) {
+					t.Errorf("got %q", got)
+				}
+			}
+		})
+	}
+}
+
+func TestClosedOriginConnectionsAreNotUsed(t *testing.T) {
+	// The origin closes after each response without saying so. Requests that may
+	// not be repeated must not be lost by it.
+	closed := make(chan struct{}, 1)
+	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		if _, err := http.ReadRequest(br); err == nil {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			c.Close()
+			closed <- struct{}{}
+		}
+	}))
+	for i := range 20 {
+		got := f.do("POST", "/", strings.NewReader("x"))
+		if got.StatusCode != 200 {
+			t.Fatalf("request %d: got %d", i, got.StatusCode)
+		}
+		<-closed // a request before that is lost by any proxy that sends once
+	}
+}
+
+func TestRequestsAreNotSentTwice(t *testing.T) {
+	var asked atomic.Int32
+	f := serveTo(t, nil, tcpOrigin(t, func(_ net.Conn, br *bufio.Reader) {
+		if _, err := http.ReadRequest(br); err == nil {
+			asked.Add(1)
+		}
+	}))
+	for i, method := range []string{"GET", "PUT", "HEAD", "POST"} {
+		if got := f.do(method, "/", nil); got.StatusCode != 502 {
+			t.Errorf("%s: got %d", method, got.StatusCode)
+		}
+		if n := asked.Load(); n != int32(i+1) {
+			t.Errorf("%s: the origin was asked %d times", method, n-int32(i))
+		}
+	}
+}
+
+func TestAThousandClients(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Millisecond) // an origin that takes its time
+		w.Write([]byte("ok"))
+	}), func(c *Config) { c.Limits.OriginConns = 32 })
+	var wg sync.WaitGroup
+	var failed atomic.Int32
+	for range 1000 {
+		wg.Go(func() {
+			for range 3 {
+				resp, err := f.client.Get(f.url("/"))
+				if err != nil {
+					failed.Add(1)
+					continue
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != 200 {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := failed.Load(); n != 0 {
+		t.Errorf("%d of 3000 requests failed", n)
+	}
+	if n := len(f.front.up.slots); n != 0 {
+		t.Errorf("%d places at the origin are still taken", n)
+	}
+}
+
+func TestABusyOriginGives503(t *testing.T) {
+	release := make(chan struct{})
+	arrived := make(chan struct{}, 1)
+	f := serve(t, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	}), func(c *Config) { c.Limits.OriginConns, c.Timeouts.OriginWait = 1, 20*time.Millisecond })
+	var wg sync.WaitGroup
+	wg.Go(func() { f.get("/") })
+	<-arrived
+	if got := f.get("/"); got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
+		t.Errorf("got %d", got.StatusCode)
+	}
+	close(release)
+	wg.Wait()
+}
