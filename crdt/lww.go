@@ -135,7 +135,11 @@ func (m *LWW) Merge(o *LWW) {
 }
 
 // Digest returns what m may promise to hold.
-func (m *LWW) Digest() LWWDigest { return maps.Clone(LWWDigest(m.known)) }
+func (m *LWW) Digest() LWWDigest {
+	d := make(LWWDigest, len(m.known))
+	maps.Copy(d, m.known)
+	return d
+}
 
 // Delta returns what m knows and a replica with the digest have does not, in an
 // encoding of at most limit bytes; 0 means no limit. What does not fit is left

@@ -107,6 +107,7 @@ func (r *Replica) SetPeers(peers []Peer, now time.Time) {
 		}
 	}
 	maps.DeleteFunc(r.links, func(_ crdt.NodeID, l *link) bool { return !l.listed && now.Sub(l.heard) > heardFor })
+	r.findRelays()
 	r.fill.begin(now)
 	r.checkReady(now)
 }
@@ -133,28 +134,15 @@ func (r *Replica) noticeSelf(i crdt.Incarnation) {
 }
 
 // mates returns the listed members of our site, in order of id.
-func (r *Replica) mates() []*link { return r.members(r.cfg.Site) }
-
-func (r *Replica) members(site string) []*link {
+func (r *Replica) mates() []*link {
 	var out []*link
 	for _, l := range r.links {
-		if l.listed && l.peer.Site == site {
+		if l.listed && l.peer.Site == r.cfg.Site {
 			out = append(out, l)
 		}
 	}
 	slices.SortFunc(out, func(a, b *link) int { return a.peer.ID.Compare(b.peer.ID) })
 	return out
-}
-
-// otherSites returns the names of all sites but ours that have a listed member.
-func (r *Replica) otherSites() []string {
-	set := make(map[string]struct{})
-	for _, l := range r.links {
-		if l.listed && l.peer.Site != r.cfg.Site {
-			set[l.peer.Site] = struct{}{}
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
 }
 
 // speaks reports whether an incarnation is alive and was heard lately, so that

@@ -32,21 +32,27 @@ func score(site string, id crdt.NodeID) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// relayOf returns the member of another site that speaks for it: the one with
-// the highest score of those that are ready, or of all if none is. It is nil if
-// the site has no listed member.
-func (r *Replica) relayOf(site string) *link {
-	var best *link
-	for _, l := range r.members(site) {
-		if best == nil || l.peer.Ready && !best.peer.Ready ||
-			l.peer.Ready == best.peer.Ready && score(site, l.peer.ID) > score(site, best.peer.ID) {
-			best = l
+// findRelays works out who speaks for each other site: the listed member with
+// the highest score of those that are ready, or of all if none is.
+func (r *Replica) findRelays() {
+	clear(r.relays)
+	best := make(map[string]Peer)
+	for _, l := range r.links {
+		p := l.peer
+		if !l.listed || p.Site == r.cfg.Site {
+			continue
+		}
+		b, ok := best[p.Site]
+		if !ok || p.Ready && !b.Ready || p.Ready == b.Ready && score(p.Site, p.ID) > score(p.Site, b.ID) {
+			best[p.Site] = p
 		}
 	}
-	return best
+	for site, p := range best {
+		r.relays[site] = p.ID
+	}
 }
 
-func (r *Replica) isRelay(l *link) bool { return r.relayOf(l.peer.Site) == l }
+func (r *Replica) isRelay(l *link) bool { return r.relays[l.peer.Site] == l.peer.ID }
 
 // checkLead takes the lead of our site or lays it down. A relay that others
 // outrank with what they have heard takes over again, above that.

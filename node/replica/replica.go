@@ -84,6 +84,7 @@ type Replica struct {
 
 	opened bool // our row exists
 	links  map[crdt.NodeID]*link
+	relays map[string]crdt.NodeID // of the other sites
 	fill   filling
 	timers timers
 	lead   leading
@@ -123,10 +124,11 @@ func New(cfg Config) (*Replica, error) {
 		cfg.BucketSpan = func(crdt.RoomID) time.Duration { return time.Minute }
 	}
 	return &Replica{
-		cfg:   cfg,
-		links: make(map[crdt.NodeID]*link),
-		lead:  leading{urgent: make(map[crdt.RoomID]struct{})},
-		stats: Stats{MessagesOut: map[string]uint64{}, BytesOut: map[string]uint64{}, Refused: map[string]uint64{}},
+		cfg:    cfg,
+		links:  make(map[crdt.NodeID]*link),
+		relays: make(map[string]crdt.NodeID),
+		lead:   leading{urgent: make(map[crdt.RoomID]struct{})},
+		stats:  Stats{MessagesOut: map[string]uint64{}, BytesOut: map[string]uint64{}, Refused: map[string]uint64{}},
 	}, nil
 }
 

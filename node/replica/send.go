@@ -234,8 +234,8 @@ func (r *Replica) addLWW(f *frame, l *link, left int, now time.Time) {
 func (r *Replica) appendPull(out []Message, now time.Time) []Message {
 	near := r.mates()
 	var far []*link
-	for _, site := range r.otherSites() {
-		if l := r.relayOf(site); l != nil {
+	for _, site := range slices.Sorted(maps.Keys(r.relays)) {
+		if l, ok := r.links[r.relays[site]]; ok {
 			far = append(far, l)
 		}
 	}
@@ -278,7 +278,8 @@ func (r *Replica) answerTo(l *link, q *frame) *frame {
 	if l.peer.Site == r.cfg.Site {
 		f.rows = r.rows.Delta(q.haveRows, left)
 		left -= encodedSize(f.rows)
-		then := maps.Clone(q.haveRows)
+		then := make(crdt.RowDigest)
+		maps.Copy(then, q.haveRows)
 		for _, p := range f.rows.Pieces {
 			then[p.Owner] = p.To
 		}
@@ -295,7 +296,8 @@ func (r *Replica) answerTo(l *link, q *frame) *frame {
 	}
 	if left >= minPart {
 		f.lww = r.lww.Delta(q.haveLWW, left)
-		then := maps.Clone(q.haveLWW)
+		then := make(crdt.LWWDigest)
+		maps.Copy(then, q.haveLWW)
 		for _, p := range f.lww.Pieces {
 			then[p.Writer] = p.To
 		}

@@ -1,0 +1,89 @@
+package replica
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// BenchmarkTraffic reports what a node sends per second, in payload alone: at
+// rest, and while some rooms change all the time at all nodes.
+func BenchmarkTraffic(b *testing.B) {
+	for _, nodes := range []int{3, 6, 12} {
+		for _, rooms := range []int{0, 100} {
+			b.Run(fmt.Sprintf("nodes=%d/rooms=%d", nodes, rooms), func(b *testing.B) {
+				for b.Loop() {
+					benchTraffic(b, nodes, rooms)
+				}
+			})
+		}
+	}
+}
+
+func benchTraffic(b *testing.B, nodes, rooms int) {
+	m := newMesh(b, 1)
+	for n := range nodes {
+		m.add(n, []string{"east", "west", "north"}[n*3/nodes])
+	}
+	m.refresh()
+	const warm, span = 120, 30 // seconds
+	for sec := range warm + span {
+		if sec == warm {
+			m.bytes, m.sent = 0, 0
+		}
+		for range 4 {
+			for room := range rooms {
+				m.visit(m.nodes[m.rng.IntN(nodes)], roomID(room))
+			}
+			m.run(250 * time.Millisecond)
+		}
+	}
+	b.ReportMetric(float64(m.bytes)/float64(nodes)/span, "B/node/s")
+	b.ReportMetric(float64(m.sent)/float64(nodes)/span, "msgs/node/s")
+	b.ReportMetric(0, "ns/op")
+}
+
+// visit is one visitor who arrives, and one who arrived within the last two
+// minutes and is let in.
+func (m *mesh) visit(x *member, room crdt.RoomID) {
+	tick, arrival := crdt.TickOf(m.now), m.now.Unix()/5*5
+	x.Add(crdt.Key{Room: room, Kind: crdt.Active}, 1, 0, m.now)
+	x.Add(crdt.Key{Room: room, Kind: crdt.Waiting, Tick: arrival - 5*m.rng.Int64N(24)}, 0, 1, m.now)
+	x.Add(crdt.Key{Room: room, Kind: crdt.Waiting, Tick: arrival}, 1, 0, m.now)
+	x.Add(crdt.Key{Room: room, Kind: crdt.Seen, Tick: tick}, 1, 0, m.now)
+	x.Add(crdt.Key{Room: room, Kind: crdt.Admitted, Tick: tick}, 1, 0, m.now)
+}
+
+// BenchmarkTick is the work of one node of twelve while a hundred rooms change.
+func BenchmarkTick(b *testing.B) {
+	m := newMesh(b, 1)
+	nodes := m.sites(4, "east", "west", "north")
+	x := nodes[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		for room := range 100 {
+			m.visit(x, roomID(room))
+		}
+		m.run(50 * time.Millisecond)
+		b.StartTimer()
+		x.Tick(m.now)
+	}
+}
+
+func BenchmarkSites(b *testing.B) {
+	m := newMesh(b, 1)
+	nodes := m.sites(4, "east", "west", "north")
+	for range 400 {
+		for _, x := range nodes {
+			m.visit(x, roomID(0))
+		}
+		m.run(250 * time.Millisecond)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		nodes[0].Sites(roomID(0), m.now)
+	}
+}
