@@ -59,8 +59,9 @@ func divide(s Settings, t tally, slots int, now time.Time) places {
 }
 
 // splitBucket divides the places of a partial bucket between sites by who waits
-// in it, counting those admitted lately as if they still waited there:
-// they mostly came from it, and it keeps the weights steady.
+// in it. Those a site admitted lately count as if they still waited there: some
+// came from it, and a site that was busy with older buckets shall not be last in
+// this one.
 func splitBucket(q queue, places int, used []int, first int) []int {
 	weights := make([]int, len(used))
 	for i, n := range q.bySite {

@@ -95,6 +95,16 @@ func TestLeaseEndsAGuardLate(t *testing.T) {
 	wantErr(t, err, ErrEnded)
 }
 
+// TestCheckInWithinTheGuard: the visitor's node has a clock that is behind, and
+// the lease still counts.
+func TestCheckInWithinTheGuard(t *testing.T) {
+	a := newAnchor(t, 0)
+	a.open(1, 0)
+	end, err := a.checkIn(mine(1), 60, 60.4, 60.4)
+	wantEnd(t, end, err, 120.4)
+	a.wantInUse(1)
+}
+
 func TestCheckInNeverShortens(t *testing.T) {
 	a := newAnchor(t, 0)
 	a.open(1, 0)
@@ -164,7 +174,7 @@ func TestRestartBlock(t *testing.T) {
 	wantEnd(t, at(60.5), err, 60.5)
 	a.book(a.Expire(at(61)))
 	a.wantInUse(4)
-	_, err = a.checkIn(earlyOf(2), 60, 61, 61)
+	_, err = a.checkIn(earlyOf(2), 80, 61, 61)
 	wantErr(t, err, ErrEnded)
 
 	// The block closes after a session and three guards: the claim that lives
@@ -191,6 +201,16 @@ func TestRestartBlockRefusesPastPasses(t *testing.T) {
 	end, err = a.checkIn(earlyOf(3), 9999, 5, 5)
 	wantEnd(t, end, err, 65.4)
 	a.wantInUse(2)
+}
+
+// TestRestartBlockEndsByTheClock: not only by the sweep that follows.
+func TestRestartBlockEndsByTheClock(t *testing.T) {
+	a := newAnchor(t, 2)
+	if _, err := a.checkIn(earlyOf(1), 120, 61.2, 61.2); err != nil {
+		t.Error(err)
+	}
+	_, err := a.checkIn(earlyOf(2), 120, 61.201, 61.201)
+	wantErr(t, err, ErrEnded)
 }
 
 // TestRestartBlockTooSmall: what the anchor had forgotten is let in and counted

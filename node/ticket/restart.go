@@ -12,7 +12,7 @@ func (l *Leases) claim(t Ticket, passEnd, at, now time.Time) (end time.Time, err
 	ms := now.UnixMilli()
 	old, claimed := b.claims[key]
 	switch {
-	case claimed && (old == claimEnded || ms > old+guardMS):
+	case claimed && ms > old+guardMS: // claimEnded is longer ago than anything
 		return time.Time{}, ErrEnded
 	case claimed:
 		next := max(old, l.until(at, now))
