@@ -47,7 +47,7 @@ func Run(ctx context.Context, cfg Config, progress func(Snapshot)) (Report, erro
 	start := time.Now()
 	r := &run{cfg: cfg, start: start, client: newClient(cfg, targets, start), tally: newTally(cfg.SessionDuration)}
 	defer r.client.close()
-	if err := r.client.reach(ctx); err != nil {
+	if err := r.client.reach(ctx); err != nil && ctx.Err() == nil {
 		return Report{Seed: cfg.Seed}, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	// The time of the run begins only now that somebody is there.

@@ -258,6 +258,19 @@ func TestRunEndsWithContext(t *testing.T) {
 	})
 }
 
+// A run that is over before it begins is an end like any other.
+func TestRunWithContextThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := newMemoryNet()
+		defer network.serve(t, "node:80", newFakeRoom(1, time.Second))()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if r, err := Run(ctx, Config{Targets: []string{"http://node/"}, Dial: network.dial}, nil); err != nil || r.Requests != 0 {
+			t.Errorf("got %+v, %v, want a quiet end", r, err)
+		}
+	})
+}
+
 func TestRunImpatientVisitorsLeave(t *testing.T) {
 	r := visit(t, newFakeRoom(1, time.Hour), Config{
 		Crowd:           Crowd{Visitors: 20, Burst: 20, Stay: time.Hour, Think: time.Minute, Patience: 10 * time.Second},

@@ -175,6 +175,9 @@ func (d *demoShow) run(ctx context.Context) error {
 		go func() {
 			r, err := load.Run(ctx, demoCrowd(d.mesh, d.o), nil)
 			crowd <- result{r, err}
+			if err != nil {
+				cancel() // without a crowd there is nothing to show
+			}
 		}()
 	} else {
 		crowd = nil
@@ -186,10 +189,7 @@ func (d *demoShow) run(ctx context.Context) error {
 	if crowd != nil {
 		r := <-crowd
 		report = &r.report
-		// A crowd that the end surprises before it saw anything is no failure.
-		if r.err != nil && err == nil && !errors.Is(r.err, load.ErrNoAnswer) {
-			err = r.err
-		}
+		err = errors.Join(err, r.err)
 	}
 	if err == nil {
 		d.summarize(report)
