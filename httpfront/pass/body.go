@@ -27,6 +27,9 @@ const (
 
 	maxMilli   = 7 // bytes of a varint below milliLimit
 	milliLimit = 1 << (7*maxMilli - 1)
+
+	// refreshLimit keeps the interval far from the end of time.Duration.
+	refreshLimit = 1 << 32
 )
 
 func appendBody(b []byte, p node.Pass) []byte {
@@ -41,7 +44,7 @@ func appendBody(b []byte, p node.Pass) []byte {
 	b = append(b, p.Visitor[:]...)
 	b = appendTime(b, p.Arrival)
 	b = appendTime(b, p.LastPoll)
-	b = appendMilli(b, p.Refresh.Milliseconds())
+	b = appendMilli(b, min(p.Refresh.Milliseconds(), refreshLimit-1))
 	if flags&flagAccepted != 0 {
 		b = appendTime(b, p.AcceptedAt)
 		b = appendTime(b, p.LeaseEnd)
@@ -78,7 +81,7 @@ func parseBody(b []byte) (node.Pass, bool) {
 	r.read(p.Visitor[:])
 	p.Arrival = r.time()
 	p.LastPoll = r.time()
-	p.Refresh = time.Duration(r.milli()) * time.Millisecond
+	p.Refresh = time.Duration(r.uvarint(refreshLimit-1)) * time.Millisecond
 	if flags&flagAccepted != 0 {
 		p.AcceptedAt = r.time()
 		p.LeaseEnd = r.time()
@@ -126,10 +129,8 @@ func (r *reader) uvarint(limit uint64) uint64 {
 	return v
 }
 
-func (r *reader) milli() int64 { return int64(r.uvarint(milliLimit - 1)) }
-
 func (r *reader) time() time.Time {
-	ms := r.milli()
+	ms := int64(r.uvarint(milliLimit - 1))
 	if ms == 0 {
 		return time.Time{}
 	}

@@ -103,6 +103,10 @@ func TestOutOfRangeTimesAreClamped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long, err := r.Open(r.AppendSeal(nil, node.Pass{Room: shop, Refresh: 1<<63 - 1}, ""), shop, "")
+	if err != nil || long.Refresh != (refreshLimit-1)*time.Millisecond {
+		t.Errorf("the longest refresh interval became %v, %v", long.Refresh, err)
+	}
 	if !got.Arrival.IsZero() || got.LastPoll.UnixMilli() != milliLimit-1 || got.Refresh != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -207,9 +211,21 @@ func TestBodyIsExact(t *testing.T) {
 	}
 }
 
+// stored is admitted() as it was once sealed with key 1. Passes outlive the
+// program that sealed them, so it must go on opening.
+var stored = []byte("AQGtXa-cbCgoN8O2LskNw2LLHxfMvtdcChdzh2Wd60g52CpdB4ZygUkpNN2EMDbsybn7MX6i" +
+	"V2xFbD4qxoe46HLTaxC8w8hhcfcWTsVCi4Zo2EnYU71PJWhEjiIe8wia3CFmwgpYIsqDJcVY3CM")
+
+func TestStoredPassOpens(t *testing.T) {
+	p, err := keyring(t, 2, 1, 2).Open(stored, shop, shopHost)
+	if err != nil || p != admitted() {
+		t.Errorf("got %+v, %v", p, err)
+	}
+}
+
 func FuzzOpen(f *testing.F) {
 	r := keyring(f, 1, 1, 2)
-	good := r.AppendSeal(nil, admitted(), shopHost)
+	good := stored // the same in every process that fuzzes
 	f.Add(good)
 	f.Add(good[:len(good)-1])
 	f.Add([]byte("AQ"))
