@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -35,6 +36,7 @@ type gossip struct {
 	m     *Mesh
 	serf  *serf.Serf
 	check gossipCheck
+	size  atomic.Int64 // members that serf knew when it was last asked
 
 	packets chan *memberlist.Packet
 	streams chan net.Conn
@@ -154,7 +156,9 @@ type claim struct {
 // claims returns all members that serf knows, except this process.
 func (g *gossip) claims() []claim {
 	var cs []claim
-	for _, mem := range g.serf.Members() {
+	mems := g.serf.Members()
+	g.size.Store(int64(len(mems)))
+	for _, mem := range mems {
 		c, err := claimOf(&mem)
 		if err != nil || (c.id == g.m.cfg.ID && c.boot == g.m.cfg.Boot) {
 			continue // NotifyMerge said why
@@ -196,6 +200,10 @@ func (g *gossip) NotifyMerge(mems []*serf.Member) error {
 	}
 	if c.id == g.m.cfg.ID {
 		return g.ownName(c)
+	}
+	if g.size.Load() >= maxGossipNodes && !g.m.members.mentions(c.id) {
+		g.m.count.refusedPeers.Add(1)
+		return fmt.Errorf("more than %d members", maxGossipNodes)
 	}
 	// A claim about a peer that is connected can be judged at once.
 	if l := g.m.links.get(c.id); l != nil && l.hello.boot == c.boot && l.site != c.tags.site {

@@ -295,6 +295,37 @@ func TestClaimsAreNotBelieved(t *testing.T) {
 	})
 }
 
+// TestFloodOfClaims gossips about members that do not exist, far more
+// than are checked at once. True members must not suffer.
+func TestFloodOfClaims(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(lanDelay)
+		c := newCluster(t, w)
+		ns := c.nodes(2)
+		id := mustIdentity(t, c.secret, testID(66), "site-0", time.Now())
+		conn := newRogue(t, w, 1).greeted(ns[0], id, hello{boot: 1, name: "rogue"})
+		for i := range 2000 {
+			fake := PeerID{0: 200, 1: byte(i), 2: byte(i >> 8)}
+			_ = conn.SendDatagram(append([]byte{datagramGossip}, aliveMessage(memberName(fake, 1), net.IPv4(10, 7, byte(i>>8), byte(i)).To4(), 7000, map[string]string{tagName: "x", tagSite: "s"})...))
+			if i%100 == 99 {
+				time.Sleep(100 * time.Millisecond)
+			}
+			ns[0].mesh.members.mu.Lock()
+			if trying := ns[0].mesh.members.trying; trying > maxTrying {
+				t.Errorf("%d claims are checked at once, at most %d may", trying, maxTrying)
+			}
+			ns[0].mesh.members.mu.Unlock()
+		}
+		time.Sleep(10 * time.Second)
+		if got := ns[0].eventsOf(ns[1].id); !slices.Equal(got, []EventType{Join}) {
+			t.Errorf("events about the true member: %v", got)
+		}
+		if got := ns[0].countAlive(); got != 1 {
+			t.Errorf("%d alive, want 1", got)
+		}
+	})
+}
+
 // aliveMessage writes what memberlist gossips about a member.
 func aliveMessage(name string, ip net.IP, port uint16, tags map[string]string) []byte {
 	var b bytes.Buffer

@@ -109,6 +109,9 @@ func (l *link) start() {
 	l.m.group.Go(func() {
 		<-l.conn.Context().Done()
 		l.m.links.remove(l)
+		if !l.m.members.mentions(l.id) && l.m.links.get(l.id) == nil {
+			l.m.post.forget(l.id)
+		}
 		l.m.members.linkDown(l, context.Cause(l.conn.Context()))
 	})
 }

@@ -27,8 +27,9 @@ type members struct {
 	kick chan struct{} // one token when something may have changed
 	done chan verdict  // checks that have ended
 
-	mu   sync.Mutex // guards the following
-	byID map[PeerID]*member
+	mu     sync.Mutex // guards the following
+	byID   map[PeerID]*member
+	trying int // checks of claimed incarnations under way
 }
 
 // member is what is known about one node. It is changed by run only, except
@@ -99,6 +100,13 @@ func (ms *members) alive(id PeerID) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	return mb.peer.Addr, true
+}
+
+// mentions reports whether a peer is listed or at least claimed.
+func (ms *members) mentions(id PeerID) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.byID[id] != nil
 }
 
 // lists reports whether that very incarnation is listed as alive.

@@ -41,7 +41,9 @@ func (ms *members) step() {
 		}
 		if len(mb.claims) == 0 && mb.peer.State != Alive && !mb.checking {
 			delete(ms.byID, id)
-			ms.m.post.forget(id)
+			if ms.m.links.get(id) == nil {
+				ms.m.post.forget(id)
+			}
 		}
 	}
 	ms.mu.Unlock()

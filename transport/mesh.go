@@ -166,7 +166,7 @@ func (m *Mesh) Run(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("transport: %w", err), m.shutdown(nil))
 	}
 	close(m.ready)
-	if advice := bufferAdvice(); advice != "" && m.cfg.PacketConn == nil {
+	if advice := bufferAdvice(m.socket); advice != "" {
 		m.log.Warn("the kernel gives sockets less buffer than QUIC wants; packets may be lost under load", "remedy", advice)
 	}
 	m.log.Info("mesh up", "node", m.cfg.ID.String(), "boot", m.cfg.Boot, "site", m.cfg.Site, "addr", m.bound.String(), "advertise", m.advertise.String())

@@ -250,3 +250,20 @@ func TestSeedsAreTriedAgain(t *testing.T) {
 		b.waitAlive(1, detectionGoal)
 	})
 }
+
+// TestWildcardListen binds all addresses, as servers do, and is reached over
+// both families where the machine has them.
+func TestWildcardListen(t *testing.T) {
+	c := newCluster(t, nil)
+	cfg := c.config(1, 1, 0)
+	cfg.Listen = ":0"
+	a := c.start(cfg)
+	cfg = c.config(2, 1, 0)
+	cfg.Listen, cfg.Seeds = ":0", []string{fmt.Sprintf("127.0.0.1:%d", a.addr.Port())}
+	b := c.start(cfg)
+	a.waitAlive(1, 10*time.Second)
+	b.waitAlive(1, 10*time.Second)
+	if p := b.peer(a.id); p.Addr.Addr().IsUnspecified() || p.Addr != a.mesh.Advertised() {
+		t.Errorf("address: got %v, want %v", p.Addr, a.mesh.Advertised())
+	}
+}

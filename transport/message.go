@@ -11,7 +11,8 @@ import (
 // messageBatch is how many bytes of messages are written at once.
 const messageBatch = 64 << 10
 
-// post holds the outboxes of all peers.
+// post holds the outboxes of all peers. Its lock may be held while that of an
+// outbox is taken, never the other way round.
 type post struct {
 	m *Mesh
 
@@ -23,12 +24,24 @@ type post struct {
 func (p *post) box(id PeerID) *outbox {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.boxLocked(id)
+}
+
+func (p *post) boxLocked(id PeerID) *outbox {
 	o := p.boxes[id]
 	if o == nil {
 		o = newOutbox(p.m.cfg.Limits.QueueLen, p.m.cfg.Limits.QueueBytes)
 		p.boxes[id] = o
 	}
 	return o
+}
+
+// put queues a message. It holds the lock throughout, so that the box is not
+// closed in between.
+func (p *post) put(id PeerID, key slotKey, body []byte) (replaced bool, dropped int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.boxLocked(id).put(key, body)
 }
 
 // drop forgets the messages for a peer that is gone.
@@ -41,12 +54,14 @@ func (p *post) drop(id PeerID) {
 	}
 }
 
-// forget removes the box of a peer that is no member any more.
+// forget removes the box of a peer that is neither a member nor connected.
 func (p *post) forget(id PeerID) {
-	p.drop(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.boxes, id)
+	if o := p.boxes[id]; o != nil {
+		p.m.count.messagesDropped.Add(uint64(o.close()))
+		delete(p.boxes, id)
+	}
 }
 
 func (p *post) depth() (n, bytes int) {
@@ -72,7 +87,7 @@ func (m *Mesh) Send(to PeerID, kind uint8, slot uint64, msg []byte) {
 		m.count.messagesDropped.Add(1)
 		return
 	}
-	replaced, dropped := m.post.box(to).put(slotKey{kind, slot}, msg)
+	replaced, dropped := m.post.put(to, slotKey{kind, slot}, msg)
 	if replaced {
 		m.count.messagesReplaced.Add(1)
 	}
@@ -87,7 +102,7 @@ func (m *Mesh) Send(to PeerID, kind uint8, slot uint64, msg []byte) {
 // the write, and the outbox keeps only what is newest.
 func (l *link) sendMessages() {
 	box := l.m.post.box(l.id)
-	defer box.signal() // a link that comes after this one must not miss a token taken here
+	defer func() { box.signal() }() // a link that comes after this one must not miss a token taken here
 	var (
 		stream *quic.SendStream
 		buf    []byte
@@ -102,6 +117,9 @@ func (l *link) sendMessages() {
 			}
 			return
 		case <-box.wake:
+		}
+		if box.closed() {
+			box = l.m.post.box(l.id)
 		}
 		var err error
 		if stream, buf, err = l.drain(box, stream, buf); err != nil {

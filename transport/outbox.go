@@ -26,6 +26,7 @@ type outbox struct {
 	bytes    int // sum of len(body) in line
 	maxLen   int
 	maxBytes int
+	gone     bool // the peer was forgotten; another box takes its messages
 }
 
 func newOutbox(maxLen, maxBytes int) *outbox {
@@ -90,6 +91,22 @@ func (o *outbox) clear() int {
 	o.line, o.bytes = nil, 0
 	clear(o.byKey)
 	return n
+}
+
+// close ends the box for good and returns how many messages were in it.
+func (o *outbox) close() int {
+	n := o.clear()
+	o.mu.Lock()
+	o.gone = true
+	o.mu.Unlock()
+	o.signal()
+	return n
+}
+
+func (o *outbox) closed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gone
 }
 
 // depth returns the messages and bytes waiting.

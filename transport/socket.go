@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"golang.org/x/net/ipv4"
 )
 
-// wantedBuffer is what QUIC asks the kernel for, per direction.
+// wantedBuffer is what QUIC asks the kernel for, in bytes per direction.
 const wantedBuffer = 7 << 20
 
 // traffic counts what goes through the socket.
@@ -31,10 +29,6 @@ func bindSocket(cfg Config, t *traffic) (net.PacketConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", cfg.Listen, err)
 	}
-	// Asked for here because QUIC's own attempt logs to the standard
-	// logger; what the kernel made of it is said by bufferAdvice.
-	_ = conn.SetReadBuffer(wantedBuffer)
-	_ = conn.SetWriteBuffer(wantedBuffer)
 	return &countedUDP{UDPConn: conn, batch: ipv4.NewPacketConn(conn), t: t}, nil
 }
 
@@ -83,18 +77,28 @@ func (c *countedConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 func (c *countedConn) SetReadBuffer(int) error  { return nil }
 func (c *countedConn) SetWriteBuffer(int) error { return nil }
 
-// bufferAdvice returns the sysctl that would give QUIC the socket buffers it
-// asks for, or "" where they are large enough or nothing is known.
-func bufferAdvice() string {
+// bufferAdvice returns the sysctl that would give conn the buffers that QUIC
+// asks for, or "" where they are large enough or nothing is known. A process
+// that may override the limits has done so by the time QUIC listens.
+func bufferAdvice(conn net.PacketConn) string {
+	udp, ok := conn.(*countedUDP)
+	if !ok {
+		return ""
+	}
+	read, write, ok := socketBuffers(udp.UDPConn)
+	if !ok {
+		return ""
+	}
+	return bufferRemedy(read, write)
+}
+
+func bufferRemedy(read, write int) string {
 	var keys []string
-	for _, key := range []string{"rmem_max", "wmem_max"} {
-		text, err := os.ReadFile("/proc/sys/net/core/" + key)
-		if err != nil {
-			continue // not Linux, or hidden in this container
-		}
-		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && n < wantedBuffer {
-			keys = append(keys, "net.core."+key+"=7500000")
-		}
+	if read < wantedBuffer {
+		keys = append(keys, "net.core.rmem_max=7500000")
+	}
+	if write < wantedBuffer {
+		keys = append(keys, "net.core.wmem_max=7500000")
 	}
 	if len(keys) == 0 {
 		return ""

@@ -15,12 +15,18 @@ import (
 // does not answer.
 const asked = 3
 
+// maxTrying bounds the checks of claims under way, so that a flood of false
+// members does not become a flood of handshakes. Members that are listed are
+// checked in any case.
+const maxTrying = 32
+
 // verdict is the outcome of a check.
 type verdict struct {
 	id     PeerID
 	claim  claim // what was checked
 	found  bool  // the peer answered
 	failed bool  // neither it nor, where they were asked, others with news of it answered
+	try    bool  // started by tryLocked
 }
 
 // candidates returns what gossip says about incarnations that may be there,
@@ -41,7 +47,7 @@ func (mb *member) candidates() []claim {
 // so that a false one cannot hide the true one.
 func (ms *members) tryLocked(id PeerID, mb *member) {
 	now := ms.m.now()
-	if mb.checking || now < mb.nextTry {
+	if mb.checking || now < mb.nextTry || ms.trying >= maxTrying {
 		return
 	}
 	cs := slices.DeleteFunc(mb.candidates(), func(c claim) bool {
@@ -53,7 +59,10 @@ func (ms *members) tryLocked(id PeerID, mb *member) {
 	c := cs[mb.tries%len(cs)]
 	mb.tries++
 	mb.nextTry = now + ms.m.cfg.Timing.RetryInterval
-	mb.checking = ms.m.group.Go(func() { ms.examine(id, c, false) })
+	if ms.m.group.Go(func() { ms.examine(verdict{id: id, claim: c, try: true}, false) }) {
+		mb.checking = true
+		ms.trying++
+	}
 }
 
 // checkLocked checks whether a living peer still is.
@@ -69,19 +78,20 @@ func (ms *members) checkLocked(id PeerID, mb *member) {
 	mb.nextCheck = now + ms.m.cfg.Timing.RetryInterval
 	// When gossip says failed, others have been asked already.
 	ask := c.status == serf.StatusAlive
-	mb.checking = ms.m.group.Go(func() { ms.examine(id, c, ask) })
+	mb.checking = ms.m.group.Go(func() { ms.examine(verdict{id: id, claim: c}, ask) })
 }
 
-// examine finds out whether a peer is there.
-func (ms *members) examine(id PeerID, c claim, ask bool) {
-	l := ms.reach(ms.m.runCtx, id, c.addr)
-	v := verdict{id: id, claim: c, found: l != nil}
-	if l != nil && c.status == serf.StatusFailed {
+// examine finds out whether a peer is there, and completes v. With ask set
+// others are asked before the peer counts as failed.
+func (ms *members) examine(v verdict, ask bool) {
+	l := ms.reach(ms.m.runCtx, v.id, v.claim.addr)
+	v.found = l != nil
+	if l != nil && v.claim.status == serf.StatusFailed {
 		// It is there though gossip has given it up: an exchange tells
 		// both sides, and everybody behind them.
 		ms.heal(l)
 	}
-	v.failed = l == nil && (!ask || !ms.othersReach(id))
+	v.failed = l == nil && (!ask || !ms.othersReach(v.id))
 	if ms.m.runCtx.Err() != nil {
 		return // it failed because this mesh stops
 	}
@@ -94,6 +104,9 @@ func (ms *members) examine(id PeerID, c claim, ask bool) {
 // conclude acts on a check. It is called by run.
 func (ms *members) conclude(v verdict) {
 	ms.mu.Lock()
+	if v.try {
+		ms.trying--
+	}
 	mb := ms.byID[v.id]
 	if mb == nil {
 		ms.mu.Unlock()

@@ -1,0 +1,84 @@
+package transport
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBufferRemedy(t *testing.T) {
+	for _, tc := range []struct {
+		read, write int
+		want        string
+	}{
+		{wantedBuffer, wantedBuffer, ""},
+		{212992, wantedBuffer, "sysctl -w net.core.rmem_max=7500000"},
+		{212992, 212992, "sysctl -w net.core.rmem_max=7500000 net.core.wmem_max=7500000"},
+	} {
+		if got := bufferRemedy(tc.read, tc.write); got != tc.want {
+			t.Errorf("%d and %d: got %q, want %q", tc.read, tc.write, got, tc.want)
+		}
+	}
+}
+
+func TestAdvertisedAddress(t *testing.T) {
+	port := uint16(7000)
+	for _, tc := range []struct{ bound, advertise, want string }{
+		{"10.1.2.3:7000", "", "10.1.2.3:7000"},
+		{"10.1.2.3:7000", "192.0.2.1:9", "192.0.2.1:9"},
+		{"0.0.0.0:7000", "192.0.2.1:0", "192.0.2.1:7000"},
+		{"[::]:7000", "[2001:db8::1]:9", "[2001:db8::1]:9"},
+	} {
+		got, err := advertised(Config{Advertise: tc.advertise}, netip.MustParseAddrPort(tc.bound))
+		if err != nil || got.String() != tc.want {
+			t.Errorf("%s, %q: got %v, %v, want %s", tc.bound, tc.advertise, got, err, tc.want)
+		}
+	}
+	got, err := advertised(Config{}, netip.AddrPortFrom(netip.IPv4Unspecified(), port))
+	if err != nil || got.Addr().IsUnspecified() || got.Port() != port {
+		t.Errorf("wildcard: got %v, %v, want an address of this machine", got, err)
+	}
+}
+
+// TestTrafficIsCounted compares what two nodes on loopback count: what one
+// sends the other receives.
+func TestTrafficIsCounted(t *testing.T) {
+	a, b := pairOf(t, nil, func(c *Config) { c.OnCall = handler(nil) })
+	before := [2]Stats{a.mesh.Stats(), b.mesh.Stats()}
+	body := make([]byte, 500_000)
+	if _, err := a.mesh.Call(t.Context(), b.id, methodEcho, body); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, 5*time.Second, "both counted", func() bool {
+		after := [2]Stats{a.mesh.Stats(), b.mesh.Stats()}
+		for i := range after {
+			in, out := after[i].BytesIn-before[i].BytesIn, after[i].BytesOut-before[i].BytesOut
+			if in < 500_000 || out < 500_000 || in > 700_000 || out > 700_000 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestBatchedSocket makes sure that counting does not cost what makes a UDP
+// socket fast.
+func TestBatchedSocket(t *testing.T) {
+	var count traffic
+	conn, err := bindSocket(Config{Listen: "127.0.0.1:0"}, &count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, ok := conn.(interface {
+		net.Conn
+		WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (int, int, error)
+	}); !ok {
+		t.Errorf("%T does not look like a UDP socket to QUIC", conn)
+	}
+	if _, err := bindSocket(Config{Listen: conn.LocalAddr().String()}, &count); err == nil || !strings.Contains(err.Error(), conn.LocalAddr().String()) {
+		t.Errorf("port in use: got error %v, want one that names it", err)
+	}
+}
