@@ -176,7 +176,8 @@ func FuzzDecide(f *testing.F) {
 				t.Errorf("%+v is asked for", vis)
 			}
 		case Apply:
-			if d.New || v.AllowWaiting == 0 || !vis.Arrival.Before(v.Cursor) {
+			away := !vis.LastPoll.IsZero() && vis.Refresh > 0 && now.Sub(vis.LastPoll) > vis.Refresh*5/2
+			if d.New || away || v.AllowWaiting == 0 || !vis.Arrival.Before(v.Cursor) {
 				t.Errorf("%+v has a place in %+v", vis, v)
 			}
 		case Compete:
