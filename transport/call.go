@@ -63,7 +63,8 @@ func (l *link) call(ctx context.Context, kind, method uint8, req []byte) ([]byte
 		return nil, err
 	}
 	deadline, _ := ctx.Deadline()
-	_ = s.SetDeadline(deadline)
+	// Not a deadline on the stream: it would pass a moment before that of
+	// ctx, and the error would not say why.
 	stop := context.AfterFunc(ctx, func() {
 		s.CancelRead(0)
 		s.CancelWrite(0)

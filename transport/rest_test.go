@@ -13,8 +13,8 @@ func TestBytesAtRest(t *testing.T) {
 		t.Run(fmt.Sprintf("%d nodes", n), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				ns := newCluster(t, newWire(lanDelay)).nodes(n)
-				time.Sleep(time.Minute)
-				const span = 5 * time.Minute
+				time.Sleep(30 * time.Second)
+				const span = 2 * time.Minute
 				before := ns[0].mesh.Stats()
 				time.Sleep(span)
 				after := ns[0].mesh.Stats()
