@@ -86,6 +86,36 @@ func (r *rowReplica) apply(delta []byte, now time.Time) error {
 	return nil
 }
 
+func (r *rowReplica) scribble() {
+	for _, w := range r.rows {
+		for _, rc := range w.rooms {
+			for s := range rc.cells {
+				rc.cells[s] = entry{Cell{P: 99, N: 98}, 97}
+			}
+		}
+	}
+}
+
+func (r *rowReplica) detach(o replica) {
+	mine, theirs := r.Delta(nil, 0), o.(*rowReplica).Delta(nil, 0)
+	joined, into := mine.Join(theirs), new(Rows)
+	for _, p := range joined.Pieces {
+		must(into.Apply(p, time.Unix(1_900_000_000, 0)))
+	}
+	(&rowReplica{Rows: into}).scribble()
+	scribbled := fmt.Sprint(joined)
+	for _, d := range []RowDelta{mine, theirs} {
+		for _, p := range d.Pieces {
+			for _, rc := range p.Rooms {
+				clear(rc.Cells)
+			}
+		}
+	}
+	if fmt.Sprint(joined) != scribbled {
+		panic("a joined delta shares memory with its parts")
+	}
+}
+
 func (r *rowReplica) recode() replica {
 	return &rowReplica{must(DecodeRows(must(r.AppendBinary(nil)), MaxState)), r.me}
 }
@@ -191,6 +221,42 @@ func (r *summaryReplica) apply(delta []byte, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+func (r *summaryReplica) scribble() {
+	for _, w := range r.sites {
+		for _, g := range w.rooms {
+			scribbleSummary(g.Summary)
+		}
+	}
+}
+
+func scribbleSummary(s Summary) {
+	for _, spans := range [][]Span{s.Waiting, s.Seen, s.Admitted} {
+		for i := range spans {
+			spans[i] = Span{99, 98}
+		}
+	}
+}
+
+func (r *summaryReplica) detach(o replica) {
+	mine, theirs := r.Delta(nil, 0), o.(*summaryReplica).Delta(nil, 0)
+	joined, into := mine.Join(theirs), new(Summaries)
+	before := fmt.Sprint(joined)
+	for _, p := range joined.Pieces {
+		must(into.Apply(p, time.Unix(1_900_000_000, 0)))
+	}
+	(&summaryReplica{Summaries: into}).scribble()
+	for _, d := range []SummaryDelta{mine, theirs} {
+		for _, p := range d.Pieces {
+			for _, rs := range p.Rooms {
+				scribbleSummary(rs.Summary)
+			}
+		}
+	}
+	if fmt.Sprint(joined) != before {
+		panic("a joined delta shares memory with its parts or with a state")
+	}
 }
 
 func (r *summaryReplica) recode() replica {
@@ -314,6 +380,37 @@ func (r *lwwReplica) apply(delta []byte, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+func (r *lwwReplica) scribble() {
+	for _, e := range r.entries {
+		for i := range e.value {
+			e.value[i] = '#'
+		}
+	}
+}
+
+func (r *lwwReplica) detach(o replica) {
+	var clock Clock
+	mine, theirs := r.Delta(nil, 0), o.(*lwwReplica).Delta(nil, 0)
+	joined, into := mine.Join(theirs), new(LWW)
+	before := fmt.Sprint(joined)
+	for _, p := range joined.Pieces {
+		must(into.Apply(p, &clock, time.Unix(1_900_000_000, 0)))
+	}
+	(&lwwReplica{LWW: into}).scribble()
+	for _, d := range []LWWDelta{mine, theirs} {
+		for _, p := range d.Pieces {
+			for _, w := range p.Writes {
+				for i := range w.Value {
+					w.Value[i] = '#'
+				}
+			}
+		}
+	}
+	if fmt.Sprint(joined) != before {
+		panic("a joined delta shares memory with its parts or with a state")
+	}
 }
 
 func (r *lwwReplica) recode() replica {

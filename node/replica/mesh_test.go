@@ -21,6 +21,7 @@ type mesh struct {
 
 	minDelay, maxDelay time.Duration
 	loss, dup          float64
+	pullEvery          time.Duration                // 0: the default
 	cut                map[[2]crdt.NodeID]time.Time // since when; both ways are listed
 	errors             []error
 	sent, bytes        int
@@ -75,7 +76,7 @@ func (m *mesh) add(n int, site string) *member {
 	if at >= 0 {
 		p.Boot = m.nodes[at].peer.Boot + 1
 	}
-	r, err := New(Config{Self: p.incarnation(), Site: site, Retention: testRetention,
+	r, err := New(Config{Self: p.incarnation(), Site: site, Retention: testRetention, PullInterval: m.pullEvery,
 		Rand: rand.New(rand.NewPCG(m.rng.Uint64(), uint64(n)))})
 	if err != nil {
 		m.t.Fatal(err)

@@ -165,6 +165,56 @@ func TestCutInsideSiteHeals(t *testing.T) {
 	m.noErrors()
 }
 
+// TestForgottenRowIsSentAgain cuts two members off without membership noticing,
+// so that one forgets the other's row while that goes on from where it was.
+// No pull helps: the acknowledgements have to say what is gone.
+func TestForgottenRowIsSentAgain(t *testing.T) {
+	m := newMesh(t, 14)
+	m.pullEvery = 24 * time.Hour
+	nodes := m.sites(2, "east")
+	m.active(nodes[0], roomID(0), 5, 0)
+	m.until(time.Second, "both see five", func() bool { return m.all("east", roomID(0), view{active: 5}) })
+	m.run(time.Second) // and it is acknowledged
+	m.split(nodes[0])
+	for k := range m.cut {
+		m.cut[k] = m.now.Add(time.Hour)
+	}
+	m.run(15 * time.Minute)
+	if got := nodes[1].rows.Known(nodes[0].peer.incarnation()); got != 0 {
+		t.Fatalf("the row is still known up to %d", got)
+	}
+	m.heal()
+	m.until(3*time.Second, "both see five again", func() bool { return m.all("east", roomID(0), view{active: 5}) })
+	m.noErrors()
+}
+
+// TestFormerRelayIsSilent pulls from a node that has laid down the lead: what it
+// published last is old, and its version may be high.
+func TestFormerRelayIsSilent(t *testing.T) {
+	m := newMesh(t, 15)
+	nodes := m.sites(2, "east", "west")
+	for _, x := range nodes[:2] {
+		asked := x.lead.on
+		f := &frame{kind: pull, flags: flagFill}
+		// Every node led before it knew of the other.
+		x.sums.TakeOver("east", x.peer.incarnation(), 0, m.now)
+		out, err := x.Receive(nodes[2].peer, f.encode(), m.now)
+		if err != nil || len(out) != 1 {
+			t.Fatalf("got %d messages, error %v, want one answer", len(out), err)
+		}
+		a, err := decodeFrame(out[0].Payload, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(a.sums.Pieces) > 0; got != asked {
+			t.Errorf("a node that leads: %v; its answer holds its site's summary: %v", asked, got)
+		}
+		if !a.rows.Empty() {
+			t.Error("rows left the site")
+		}
+	}
+}
+
 func TestJoinerIsFilledBeforeReady(t *testing.T) {
 	m := newMesh(t, 5)
 	nodes := m.sites(3, "east", "west")
