@@ -9,6 +9,19 @@ import (
 // What such a delta carries is not applied at all.
 var ErrHostile = errors.New("impossible delta")
 
+// What one replica takes in from others at most. The bounds are far above any
+// honest mesh; they keep one member that has gone bad from filling the memory of
+// all.
+const (
+	maxRows       = 1 << 13  // of a Rows
+	maxRowCells   = 1 << 21  // of a row: a day of arrivals in a hundred rooms
+	maxSites      = 1 << 12  // of a Summaries
+	maxSiteRooms  = 1 << 14  // of a site
+	maxWriters    = 1 << 13  // of an LWW
+	maxLWWEntries = 1 << 16  // of an LWW
+	maxLWWBytes   = 64 << 20 // of keys and values of an LWW
+)
+
 // advance returns the knowledge after the changes (from, to] have been merged,
 // and whether a hole keeps them from counting.
 func advance(known, from, to uint64) (now uint64, gap bool) {

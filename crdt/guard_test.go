@@ -77,6 +77,40 @@ func TestSummaryGuards(t *testing.T) {
 	}
 }
 
+// TestStateIsBounded plays a member that says more and more.
+func TestStateIsBounded(t *testing.T) {
+	rows, sums, lww := new(Rows), new(Summaries), new(LWW)
+	var clock Clock
+	refused := [3]int{}
+	at := Version{Epoch: 1, Seq: 1}
+	for i := range 1<<16 + 10 {
+		node := NodeID{byte(i), byte(i >> 8), byte(i >> 16), 'x'}
+		if _, err := rows.Apply(RowPiece{Owner: Incarnation{node, 1}, To: 1}, guardNow); err != nil {
+			refused[0]++
+		}
+		room := RoomID(node)
+		p := SummaryPiece{Site: "s", Epoch: 1, From: uint64(i), To: uint64(i + 1)}
+		at.Seq = p.To
+		p.Rooms = []RoomSummary{{Room: room, Version: at}}
+		if _, err := sums.Apply(p, guardNow); err != nil {
+			refused[1]++
+		}
+		w := LWWPiece{Writer: testNode(0), From: uint64(i), To: uint64(i + 1), Writes: []Write{{Key: room.String(), At: uint64(i + 1)}}}
+		if _, err := lww.Apply(w, &clock, guardNow); err != nil {
+			refused[2]++
+		}
+	}
+	if got := [3]int{len(rows.rows), len(sums.sites["s"].rooms), len(lww.entries)}; got != [3]int{maxRows, 2 * maxSiteRooms, maxLWWEntries} {
+		t.Errorf("kept %v", got)
+	}
+	if want := [3]int{1<<16 + 10 - maxRows, 1<<16 + 10 - 2*maxSiteRooms, 10}; refused != want {
+		t.Errorf("refused %v, want %v", refused, want)
+	}
+	if err := lww.Set("one more", nil, clock.Now(guardNow, testNode(1))); err == nil {
+		t.Error("a full map took one more key")
+	}
+}
+
 func TestClockRefusesRunawayStamps(t *testing.T) {
 	var a, b Clock
 	m := new(LWW)

@@ -31,6 +31,7 @@ var ErrConflict = errors.New("changed in the meantime")
 // ready.
 type LWW struct {
 	entries map[string]lwwEntry
+	size    int               // bytes of all keys and values
 	known   map[NodeID]uint64 // packed stamps
 }
 
@@ -71,6 +72,9 @@ func (d LWWDelta) Empty() bool { return len(d.Pieces) == 0 }
 func (m *LWW) Set(key string, value []byte, at Stamp) error {
 	if len(key) > maxKey || len(value) > MaxValue {
 		return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(key), len(value), maxKey, MaxValue)
+	}
+	if !m.fits([]Write{{Key: key, Value: value}}) {
+		return fmt.Errorf("set %q: the map is full", key)
 	}
 	m.put(key, lwwEntry{at, bytes.Clone(value)})
 	m.learn(at.Node, at.packed())
@@ -190,6 +194,9 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 	if err := p.check(); err != nil {
 		return false, err
 	}
+	if _, ok := m.known[p.Writer]; !ok && len(m.known) >= maxWriters || !m.fits(p.Writes) {
+		return false, fmt.Errorf("writer %s: more than is kept: %w", p.Writer, ErrHostile)
+	}
 	if !clock.Observe(unpack(p.To, p.Writer), now) {
 		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrHostile)
 	}
@@ -199,6 +206,15 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 	known, gap := advance(m.known[p.Writer], p.From, p.To)
 	m.learn(p.Writer, known)
 	return gap, nil
+}
+
+// fits reports whether there is room for writes, even if all their keys are new.
+func (m *LWW) fits(writes []Write) bool {
+	size := m.size
+	for _, w := range writes {
+		size += len(w.Key) + len(w.Value)
+	}
+	return len(m.entries)+len(writes) <= maxLWWEntries && size <= maxLWWBytes
 }
 
 func (p LWWPiece) check() error {
@@ -253,6 +269,10 @@ func (m *LWW) put(key string, e lwwEntry) {
 	}
 	old, ok := m.entries[key]
 	if !ok || cmp.Or(e.stamp.Compare(old.stamp), bytes.Compare(e.value, old.value), presence(e)-presence(old)) > 0 {
+		if ok {
+			m.size -= len(key) + len(old.value)
+		}
+		m.size += len(key) + len(e.value)
 		m.entries[key] = e
 	}
 }

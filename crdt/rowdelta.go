@@ -147,6 +147,9 @@ func (r *Rows) Apply(p RowPiece, now time.Time) (gap bool, err error) {
 	if err := p.check(now); err != nil {
 		return false, err
 	}
+	if w, ok := r.rows[p.Owner]; !ok && len(r.rows) >= maxRows || ok && w.size()+p.size() > maxRowCells {
+		return false, fmt.Errorf("row %s: more than is kept: %w", p.Owner, ErrHostile)
+	}
 	w := r.row(p.Owner, p.Site)
 	w.header(p.To, p.Changed)
 	for _, rc := range p.Rooms {
@@ -158,6 +161,20 @@ func (r *Rows) Apply(p RowPiece, now time.Time) (gap bool, err error) {
 		w.closed = max(w.closed, p.Closed)
 	}
 	return gap, nil
+}
+
+func (w *row) size() (n int) {
+	for _, rc := range w.rooms {
+		n += len(rc.cells)
+	}
+	return n
+}
+
+func (p RowPiece) size() (n int) {
+	for _, rc := range p.Rooms {
+		n += len(rc.Cells)
+	}
+	return n
 }
 
 func (p RowPiece) check(now time.Time) error {

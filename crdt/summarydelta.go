@@ -127,6 +127,9 @@ func (s *Summaries) Apply(p SummaryPiece, now time.Time) (gap bool, err error) {
 	if err := p.check(now); err != nil {
 		return false, err
 	}
+	if w, ok := s.sites[p.Site]; !ok && len(s.sites) >= maxSites || ok && len(w.rooms)+len(p.Rooms) > 2*maxSiteRooms {
+		return false, fmt.Errorf("site %s: more than is kept: %w", p.Site, ErrHostile)
+	}
 	w := s.site(p.Site)
 	w.header(p.stream(p.To), p.Changed)
 	for _, rs := range p.Rooms {
@@ -148,6 +151,9 @@ func (s *Summaries) Apply(p SummaryPiece, now time.Time) (gap bool, err error) {
 func (p SummaryPiece) check(now time.Time) error {
 	if p.From > p.To || p.To > maxCount || p.Epoch > maxEpoch(now) {
 		return fmt.Errorf("site %s: epoch %d, changes %d to %d: %w", p.Site, p.Epoch, p.From, p.To, ErrHostile)
+	}
+	if len(p.Rooms) > maxSiteRooms {
+		return fmt.Errorf("site %s: %d rooms: %w", p.Site, len(p.Rooms), ErrHostile)
 	}
 	if at := time.UnixMilli(p.Changed); at.After(now.Add(maxAhead)) {
 		return fmt.Errorf("site %s: changed at %s, which is to come: %w", p.Site, at.UTC(), ErrHostile)

@@ -155,13 +155,21 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 		clear(l.sums.acked)
 		clear(l.lww.acked)
 	}
-	for site, v := range f.haveSums {
-		l.sums.confirm(site, v)
-		if site == r.cfg.Site {
-			r.outranked(v, now)
+	// A peer is believed only about what we have ourselves: it could fill our
+	// memory with names.
+	for site := range r.sums.Sites() {
+		if v, ok := f.haveSums[site]; ok {
+			l.sums.confirm(site, v)
 		}
 	}
-	maps.Copy(l.lww.acked, f.haveLWW)
+	for writer := range r.lww.Digest() {
+		if v, ok := f.haveLWW[writer]; ok {
+			l.lww.confirm(writer, v)
+		}
+	}
+	if v, ok := f.haveSums[r.cfg.Site]; ok {
+		r.outranked(v, now)
+	}
 }
 
 // pulled answers a pull, and pulls in turn what the peer has beyond us.
