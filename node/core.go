@@ -225,6 +225,9 @@ func (c *Core) collect(now time.Time) {
 		for _, e := range n.entered {
 			e.room.entered(e, now)
 		}
+		for _, k := range n.kept {
+			k.room.replace(k.old, renewal{k.new, k.room.openLease(k.new, k.at, now)})
+		}
 		for _, v := range n.polls {
 			c.visits.add(v)
 		}

@@ -314,6 +314,32 @@ func TestSessionOutlivesItsAnchor(t *testing.T) {
 	}
 }
 
+// TestSessionOutlivesItsAnchorWhateverTheMoment has the anchor die at each moment
+// of a session, and the visitor come back to another node at each later one.
+func TestSessionOutlivesItsAnchorWhateverTheMoment(t *testing.T) {
+	s := testSettings(10)
+	s.SessionDuration = 8 * time.Second
+	for dies := 0; dies < 8; dies += 2 {
+		for pause := 1; pause <= 7; pause++ {
+			w := newWorld(t, s, "a", "a")
+			p := &person{name: "visitor", at: w.nodes[0]}
+			w.ask(p)
+			for range dies {
+				w.run(time.Second)
+				w.ask(p)
+			}
+			w.kill(w.nodes[0])
+			p.at = w.nodes[1]
+			for range 4 {
+				w.run(time.Duration(pause) * time.Second)
+				if !w.ask(p).Admit {
+					t.Errorf("anchor dead after %d s, requests every %d s: the session was lost", dies, pause)
+				}
+			}
+		}
+	}
+}
+
 func TestReanchoringCountsOneMore(t *testing.T) {
 	w := newWorld(t, testSettings(10), "a", "a")
 	p := &person{name: "visitor", at: w.nodes[0]}

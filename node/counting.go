@@ -143,9 +143,35 @@ func (r *Room) look(now time.Time) {
 		pending += max(0, upTo[c]-r.collected[c])
 	}
 	v := room.Build(*r.settings, r.input(pending, now), now)
+	r.hurry(v)
 	upTo[reserved] = saturate(upTo[reserved], v.AllowWaiting)
 	upTo[contested] = saturate(upTo[contested], v.AllowNew)
 	r.view.Store(&view{View: v, upTo: upTo})
+}
+
+// Other sites hear at once of a room that is nearly full, when it has moved by
+// this part of its limit since they last did; of others once a second.
+const (
+	hurryFrom = 0.8
+	hurryStep = 50
+)
+
+// hurry has the site's summary go out at once if others had better know.
+func (r *Room) hurry(v *room.View) {
+	if v.Utilization < hurryFrom {
+		return
+	}
+	own := 0
+	for _, s := range v.Sites {
+		if s.Own {
+			own = s.Active
+		}
+	}
+	step := max(1, v.Settings.TotalActiveUsers/hurryStep)
+	if own-r.hurried >= step || r.hurried-own >= step {
+		r.hurried = own
+		r.core.replica.Urgent(r.settings.ID)
+	}
 }
 
 func saturate(used int64, allow int) int64 {

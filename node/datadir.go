@@ -79,8 +79,14 @@ func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 	return d, nil
 }
 
-// Path joins name to the directory.
-func (d *DataDir) Path(name string) string { return filepath.Join(d.root.Name(), name) }
+// Sub makes a directory in this one, for another part of the node, and returns
+// its path.
+func (d *DataDir) Sub(name string) (string, error) {
+	if err := d.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("data directory: %w", err)
+	}
+	return filepath.Join(d.root.Name(), name), nil
+}
 
 // Self returns this start of this node.
 func (d *DataDir) Self() crdt.Incarnation { return d.self }

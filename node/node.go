@@ -123,9 +123,7 @@ func (n *Node) OnCall(_ context.Context, _ transport.Peer, method uint8, req []b
 }
 
 // OnEvent takes a change of the membership; transport calls it.
-func (n *Node) OnEvent(e transport.Event) {
-	n.log.Info("membership", "event", e.Type.String(), "peer", e.Peer.ID.String(),
-		"peer_name", e.Peer.Name, "peer_site", e.Peer.Site, "peer_boot", e.Peer.Boot)
+func (n *Node) OnEvent(transport.Event) {
 	select {
 	case n.changed <- struct{}{}:
 	default: // the loop will look anyway

@@ -24,6 +24,7 @@ type stripe struct {
 	checkins map[sessionKey]checkin // since the last collection, newest only
 	entered  []entered              // since the last collection
 	polls    []visit                // since the last collection
+	kept     []reanchored           // since the last collection
 
 	renewals map[sessionKey]renewal // what a pass shall become, until its end
 	redeemed map[visitKey]redeemed  // waiting passes that were let in lately
@@ -49,6 +50,13 @@ type entered struct {
 	pass   Pass
 	class  class
 	waited bool
+}
+
+// reanchored is a session that a request took over from a silent anchor.
+type reanchored struct {
+	room     *Room
+	old, new ticket.Ticket
+	at       time.Time
 }
 
 // renewal is what a pass becomes: a later end, and perhaps another ticket.
@@ -138,19 +146,37 @@ func (s *stripe) renewed(k sessionKey, n renewal) {
 	}
 }
 
+// reanchor remembers the ticket that a request has given to a session whose
+// anchor is silent. When another request was faster, its ticket is returned, and
+// false.
+func (s *stripe) reanchor(k sessionKey, n renewal, note reanchored) (renewal, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first, ok := s.renewals[k]; ok && first.ticket != k.ticket && first.end.After(note.at) {
+		return first, false
+	}
+	if s.renewals == nil {
+		s.renewals = map[sessionKey]renewal{}
+	}
+	s.renewals[k] = n
+	s.kept = append(s.kept, note)
+	return n, true
+}
+
 // notes is what one stripe has collected.
 type notes struct {
 	checkins map[sessionKey]checkin
 	entered  []entered
 	polls    []visit
+	kept     []reanchored
 }
 
 // collect takes the notes away.
 func (s *stripe) collect() notes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := notes{s.checkins, s.entered, s.polls}
-	s.checkins, s.entered, s.polls = nil, nil, nil
+	n := notes{s.checkins, s.entered, s.polls, s.kept}
+	s.checkins, s.entered, s.polls, s.kept = nil, nil, nil, nil
 	return n
 }
 

@@ -27,6 +27,9 @@ const (
 	// sweepEvery is how often tickets are looked through for those of no use.
 	sweepEvery = 5 * time.Second
 
+	// unansweredKept is how long an unanswered check-in is kept at least.
+	unansweredKept = 3 * Silence
+
 	// MaxRenewals bounds the tickets that Renewals keeps. Beyond it, visitors go
 	// on until the end of their pass and are then asked for at their anchor.
 	MaxRenewals = 1 << 18
@@ -118,8 +121,16 @@ func (r *Renewals) schedule(t Ticket, e *renewing, next int64) {
 }
 
 // keptUntil is when an entry is of no use any more: no pass with that ticket can
-// be valid unless its anchor says so, and asking is then for requests to do.
-func (e *renewing) keptUntil() int64 { return max(e.passEnd, e.end) + guardMS }
+// be valid unless its anchor says so, and asking is then for requests to do. A
+// visitor who checked in just before the end of the pass has a session ahead: an
+// anchor that does not answer is noticed before that is forgotten.
+func (e *renewing) keptUntil() int64 {
+	until := max(e.passEnd, e.end) + guardMS
+	if e.first != 0 || e.next != 0 {
+		until = max(until, e.at+unansweredKept.Milliseconds())
+	}
+	return until
+}
 
 // Due returns what shall be sent now, ordered by anchor and ticket.
 func (r *Renewals) Due(now time.Time) []Batch {

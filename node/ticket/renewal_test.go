@@ -178,3 +178,20 @@ func BenchmarkRenewals(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tickets, "ns/renewal")
 }
+
+// TestRenewalsOfTheLastMoment has a visitor check in just before the pass ends:
+// that the anchor is silent must come out although the pass is past by then.
+func TestRenewalsOfTheLastMoment(t *testing.T) {
+	r := NewRenewals()
+	x := theirs(2, 1)
+	r.Note(x, at(60), at(59.9))
+	wantSent(t, r, 59.9, "[2: 1@59.9]")
+	r.Due(at(60.5))
+	if got := r.Unreachable(at(61)); len(got) != 1 || got[0].Ticket != x {
+		t.Errorf("unreachable after a second of silence = %v, want the ticket", got)
+	}
+	r.Due(at(80))
+	if r.Len() != 0 {
+		t.Error("kept for ever")
+	}
+}
