@@ -194,7 +194,10 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 	t.ID, t.Boot = transport.PeerID(self.Node), self.Boot
 	t.Name, t.Site = cfg.Name, cfg.Site
 	t.Listen, t.Advertise, t.Seeds = cfg.Mesh, cfg.Advertise, cfg.Join
-	t.DataDir = dir.Path("mesh")
+	var err error
+	if t.DataDir, err = dir.Sub("mesh"); err != nil {
+		return nil, err
+	}
 	t.Identity, t.Logger = identity, log
 	t.OnCall, t.OnMessage, t.OnEvent = n.OnCall, n.OnMessage, n.OnEvent
 	return transport.New(t)

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/node"
+)
+
+var (
+	replayWhole = flag.Bool("replay-whole", false, "replay the whole access log, not a cut of it")
+	replaySpeed = flag.Float64("replay-speed", 0, "how many times faster than recorded (default: so that all arrive within 25 s)")
+	replayOut   = flag.String("replay-out", "", "write the report of the replay to this file")
+)
+
+// TestReplayWithANodeKilled sends the visitors of a real access log through
+// three processes in two sites, with room for about half of them, and kills one
+// of the nodes in the middle.
+func TestReplayWithANodeKilled(t *testing.T) {
+	const session = 4 * time.Second
+	log, speed, limit := cutLog(readLog(t), 250), 0.0, 40
+	if *replayWhole {
+		log, limit = readLog(t), 100
+	}
+	if speed = *replaySpeed; speed == 0 {
+		speed = log.Span.Seconds() / 25
+	}
+	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"},
+		"--total-active-users", strconv.Itoa(limit), "--new-users-per-minute", "100000",
+		"--session-duration", session.String(), "--refresh-interval", "1s", "--bucket-span", "2s")
+	cfg := load.Config{Log: log, Speed: speed, SessionDuration: session, Seed: 1}
+	for _, p := range nodes {
+		cfg.Targets = append(cfg.Targets, "http://"+p.http+"/")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	killed := false
+	report, err := load.Run(ctx, cfg, func(s load.Snapshot) {
+		if !killed && s.Expected > 0 && s.Visitors > s.Expected/2 {
+			killed = true
+			go nodes[1].cmd.Process.Kill()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeReport(t, report)
+	if !killed {
+		t.Error("no node was killed: the run was over too soon")
+	}
+	if report.Waiting != 0 || report.GaveUp != 0 || report.Admitted != report.Visitors {
+		t.Errorf("%d of %d visitors were let in, %d still wait, %d gave up; want everybody in", report.Admitted, report.Visitors, report.Waiting, report.GaveUp)
+	}
+	if report.Waited < report.Visitors/4 {
+		t.Errorf("only %d of %d visitors waited: the limit was not felt", report.Waited, report.Visitors)
+	}
+	if report.OrderError >= 0.05 {
+		t.Errorf("order error = %.4f, want below 0.05", report.OrderError)
+	}
+	if report.PlacesLost != 0 || report.SessionsLost != 0 {
+		t.Errorf("%d places and %d sessions were lost", report.PlacesLost, report.SessionsLost)
+	}
+	// Each node of the policy even may use its part before it hears of what the
+	// others admitted: one visitor more per further node.
+	if over := report.PeakActive - limit; over > len(nodes)-1 {
+		t.Errorf("peak of active visitors = %d, the limit is %d", report.PeakActive, limit)
+	}
+}
+
+func readLog(t *testing.T) *load.Log {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "bench", "testdata", "semicomplete-2015-05.access.log.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	log, err := load.ReadLog(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// cutLog returns the first clients of a log, and of their requests those up to
+// the arrival of the last of them.
+func cutLog(log *load.Log, clients int) *load.Log {
+	cut := &load.Log{}
+	cut.Span = log.Clients[clients-1].Requests[0].At
+	for _, c := range log.Clients[:clients] {
+		c.Requests = slices.DeleteFunc(slices.Clone(c.Requests), func(r load.LogRequest) bool { return r.At > cut.Span })
+		cut.Clients = append(cut.Clients, c)
+		cut.Requests += len(c.Requests)
+	}
+	return cut
+}
+
+func writeReport(t *testing.T, report load.Report) {
+	t.Helper()
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("report: %s", text)
+	if *replayOut != "" {
+		if err := os.WriteFile(*replayOut, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCrashIsSeenAndHealed kills a node, waits until the others see it, and
+// starts it again on another port under the same name.
+func TestCrashIsSeenAndHealed(t *testing.T) {
+	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"})
+	crashed, others := nodes[1], []*process{nodes[0], nodes[2]}
+	visit := get(t, crashed.http, nil)
+	for _, p := range others {
+		p.await("counts the visitor", 5*time.Second, func(s node.Status) bool { return s.Rooms[0].Active == 1 })
+	}
+	crashed.kill()
+	for _, p := range others {
+		p.await("sees the crash", 10*time.Second, sees(1, "failed"))
+	}
+	if again := get(t, others[0].http, visit.Cookies()); again.Header.Get("Ropeline-State") != "" {
+		t.Error("the session was lost with its node")
+	}
+	crashed.moveMesh(freeAddress(t, "udp"))
+	crashed.start()
+	for _, p := range others {
+		p.await("sees the node again", 10*time.Second, sees(2, "alive"))
+	}
+	// The first answer comes only once the site's state is there.
+	first := getReady(t, crashed.http, visit.Cookies())
+	if first.Header.Get("Ropeline-State") != "" {
+		t.Error("the session is not known to the node that came back")
+	}
+	s, err := crashed.status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Ready || s.Rooms[0].Active < 1 || s.Boot != 2 {
+		t.Errorf("status after the first answer = %+v, want ready, boot 2, and the site's visitor counted", s)
+	}
+}
+
+func TestStateDirectoryCannotServeTwo(t *testing.T) {
+	dir := t.TempDir()
+	origin := startOrigin(t)
+	first := startNode(t, "one", "a", "--origin", origin, "--data-dir", dir)
+	first.await("is ready", 20*time.Second, ready)
+	second := startNode(t, "two", "a", "--origin", origin, "--data-dir", dir)
+	select {
+	case <-second.done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the second node did not stop")
+	}
+	if code := second.cmd.ProcessState.ExitCode(); code != exitFailed {
+		t.Errorf("exit code = %d, want %d", code, exitFailed)
+	}
+	if code := first.stop(); code != 0 {
+		t.Errorf("exit code of the first after SIGTERM = %d, want 0", code)
+	}
+}
+
+func TestOriginDownKeepsTheSession(t *testing.T) {
+	p := startNode(t, "one", "a", "--origin", "http://"+freeAddress(t, "tcp"), "--data-dir", t.TempDir(), "--total-active-users", "1")
+	p.await("is ready", 20*time.Second, ready)
+	resp := get(t, p.http, nil)
+	if resp.StatusCode != 502 || len(resp.Cookies()) != 1 {
+		t.Fatalf("answer = %d with %d cookies, want 502 with the session's", resp.StatusCode, len(resp.Cookies()))
+	}
+	if again := get(t, p.http, resp.Cookies()); again.StatusCode != 502 || again.Header.Get("Ropeline-State") != "" {
+		t.Errorf("second answer = %d, state %q; want 502 from the same session", again.StatusCode, again.Header.Get("Ropeline-State"))
+	}
+	if other := get(t, p.http, nil); other.Header.Get("Ropeline-State") != "waiting" {
+		t.Errorf("state of another visitor = %q, want waiting: the place is taken", other.Header.Get("Ropeline-State"))
+	}
+}
+
+func TestMistakesStopTheStart(t *testing.T) {
+	tests := map[string][]string{
+		"unknown flag":  {"--orgin", "http://a"},
+		"bad value":     {"--origin", "http://a", "--total-active-users", "0"},
+		"no origin":     {},
+		"no such file":  {"--config", "/nonexistent/ropeline.yaml"},
+		"public admin":  {"--origin", "http://127.0.0.1:1", "--admin", "0.0.0.0:0"},
+		"bad secret":    {"--origin", "http://a", "--mesh", "127.0.0.1:0", "--secret-file", os.DevNull},
+		"taken address": nil,
+	}
+	for name, args := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := startNode(t, "one", "a", append(args, "--data-dir", t.TempDir())...)
+			if name == "taken address" {
+				p.kill()
+				busy := startNode(t, "busy", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir())
+				busy.await("is ready", 20*time.Second, ready)
+				p.http, p.args = busy.http, []string{"--origin", "http://127.0.0.1:1", "--data-dir", t.TempDir()}
+				p.start()
+			}
+			select {
+			case <-p.done:
+			case <-time.After(20 * time.Second):
+				t.Fatalf("the node did not stop; log:\n%s", p.log.String())
+			}
+			if code := p.cmd.ProcessState.ExitCode(); code == 0 {
+				t.Errorf("exit code = 0; log:\n%s", p.log.String())
+			}
+			if p.log.String() == "" {
+				t.Error("nothing says why")
+			}
+			fmt.Fprintln(t.Output(), p.log.String())
+		})
+	}
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+)
+
+// asCommand, set in the environment, makes the test binary the command itself:
+// so the processes of a test run the code under test, with the race detector
+// if the test has it.
+const asCommand = "ROPELINE_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// process is one node that runs as a process of its own.
+type process struct {
+	t     *testing.T
+	name  string
+	site  string
+	http  string
+	admin string
+	mesh  string
+	args  []string // besides addresses
+	cmd   *exec.Cmd
+	done  chan struct{} // closed when the process has ended
+	log   lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex // guards the following
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// startNode starts a node and returns at once.
+func startNode(t *testing.T, name, site string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: name, site: site, args: args,
+		http: freeAddress(t, "tcp"), admin: freeAddress(t, "tcp"), mesh: freeAddress(t, "udp")}
+	p.start()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", p.name, p.log.String())
+		}
+	})
+	return p
+}
+
+func (p *process) start() {
+	p.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	args := append([]string{"run", "--name", p.name, "--site", p.site, "--listen", p.http, "--admin", p.admin}, p.args...)
+	p.cmd = exec.Command(self, args...)
+	p.cmd.Env = append(os.Environ(), asCommand+"=1")
+	p.cmd.Stderr, p.cmd.Stdout = &p.log, &p.log
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.done = make(chan struct{})
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		cmd.Wait()
+		close(done)
+	}(p.cmd, p.done)
+}
+
+// kill ends the process with SIGKILL, as a crash does.
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.done
+}
+
+// stop ends the process as an operator does, and returns its exit code.
+func (p *process) stop() int {
+	p.t.Helper()
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(40 * time.Second):
+		p.t.Errorf("%s did not end within 40 s of SIGTERM", p.name)
+		p.kill()
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// status asks the node what it sees.
+func (p *process) status() (node.Status, error) {
+	client := http.Client{Timeout: 2 * time.Second}
+	resp, err := client.Get("http://" + p.admin + "/status")
+	if err != nil {
+		return node.Status{}, err
+	}
+	defer resp.Body.Close()
+	var s node.Status
+	return s, json.NewDecoder(resp.Body).Decode(&s)
+}
+
+// await polls until the node's status is as wanted.
+func (p *process) await(what string, limit time.Duration, wanted func(node.Status) bool) {
+	p.t.Helper()
+	var last node.Status
+	var err error
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
+		select {
+		case <-p.done:
+			p.t.Fatalf("%s ended while the test waited until it %s", p.name, what)
+		default:
+		}
+		if last, err = p.status(); err == nil && wanted(last) {
+			return
+		}
+	}
+	p.t.Fatalf("%s: not so within %v: it %s; last status %+v, error %v", p.name, limit, what, last, err)
+}
+
+func ready(s node.Status) bool { return s.Ready }
+
+// sees returns a condition: that many peers in that state.
+func sees(n int, state string) func(node.Status) bool {
+	return func(s node.Status) bool {
+		count := 0
+		for _, p := range s.Peers {
+			if p.State == state {
+				count++
+			}
+		}
+		return count == n
+	}
+}
+
+// startMesh starts one node per site named, and waits until all see all.
+func startMesh(t *testing.T, origin string, sites []string, args ...string) []*process {
+	t.Helper()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret.key")
+	keygen(t, secret)
+	var nodes []*process
+	for i, site := range sites {
+		name := fmt.Sprintf("%s%d", site, i+1)
+		p := &process{t: t, name: name, site: site,
+			http: freeAddress(t, "tcp"), admin: freeAddress(t, "tcp"), mesh: freeAddress(t, "udp")}
+		p.args = append([]string{"--origin", origin, "--secret-file", secret, "--mesh", p.mesh,
+			"--data-dir", filepath.Join(dir, name)}, args...)
+		if i > 0 {
+			p.args = append(p.args, "--join", nodes[0].mesh)
+		}
+		p.start()
+		t.Cleanup(func() {
+			p.kill()
+			if t.Failed() {
+				t.Logf("log of %s:\n%s", p.name, p.log.String())
+			}
+		})
+		nodes = append(nodes, p)
+	}
+	for _, p := range nodes {
+		p.await("is ready and sees all others", 30*time.Second, func(s node.Status) bool {
+			return s.Ready && sees(len(nodes)-1, "alive")(s)
+		})
+	}
+	return nodes
+}
+
+func keygen(t *testing.T, path string) {
+	t.Helper()
+	cmd := newRootCommand()
+	cmd.SetArgs([]string{"keygen", "--out", path})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freeAddress(t *testing.T, network string) string {
+	t.Helper()
+	if network == "udp" {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.LocalAddr().String()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startOrigin serves a site that says how it was asked.
+func startOrigin(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, "<!doctype html><html lang=en><title>The shop</title><h1 id=shop>Welcome to the shop</h1></html>")
+	})}
+	done := make(chan struct{})
+	go func() {
+		srv.Serve(l)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		srv.Close()
+		<-done
+	})
+	return "http://" + l.Addr().String()
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// get sends one request as a new browser, or as one with these cookies.
+func get(t *testing.T, address string, cookies []*http.Cookie) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "shop.example" // a pass is bound to the site's name, not to a node's address
+	for _, c := range cookies {
+		req.AddCookie(c)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// getReady asks until the node answers anything but "not ready".
+func getReady(t *testing.T, address string, cookies []*http.Cookie) *http.Response {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = "shop.example"
+		for _, c := range cookies {
+			req.AddCookie(c)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			continue // not listening yet
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusServiceUnavailable {
+			return resp
+		}
+	}
+	t.Fatal("the node never answered")
+	return nil
+}
+
+// moveMesh gives a stopped node another mesh port.
+func (p *process) moveMesh(address string) {
+	for i, a := range p.args {
+		if a == "--mesh" {
+			p.args[i+1] = address
+		}
+	}
+	p.mesh = address
+}
