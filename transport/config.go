@@ -51,7 +51,9 @@ type Config struct {
 	Logger   *slog.Logger // nil discards
 
 	// OnCall answers a call. It runs in a goroutine of its own, may take
-	// as long as ctx allows, and owns req. Nil refuses all calls.
+	// as long as ctx allows, and owns req. Nil refuses all calls. Calls
+	// and messages of a peer can come before OnEvent has told of it; who
+	// it is, from says in any case.
 	OnCall func(ctx context.Context, from Peer, method uint8, req []byte) ([]byte, error)
 	// OnMessage takes a one-way message and owns msg. Messages of one peer
 	// come one after the other and in order per connection; it must not

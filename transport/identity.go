@@ -225,9 +225,13 @@ func materialFromPEM(certPEM, keyPEM, caPEM []byte) (material, error) {
 		}
 		chain = append(chain, c)
 	}
-	// The date is left to each handshake: an expired file must be
-	// replaceable by Reload without a restart in between.
-	if err := verifyChain(chain, roots, leaf.Leaf.NotBefore.Add(time.Second)); err != nil {
+	// The date is left to each handshake: a process that starts with an
+	// expired file can still be helped by Reload.
+	at := time.Now()
+	if at.Before(leaf.Leaf.NotBefore) || at.After(leaf.Leaf.NotAfter) {
+		at = leaf.Leaf.NotBefore.Add(time.Second)
+	}
+	if err := verifyChain(chain, roots, at); err != nil {
 		return material{}, fmt.Errorf("identity: own certificate: %w", err)
 	}
 	return material{leaf: leaf, roots: roots}, nil

@@ -170,7 +170,7 @@ func (l *link) blame(err error) {
 // sendDatagrams sends gossip and pings. QUIC blocks when its own short queue
 // is full, which is why nobody else may send.
 func (l *link) sendDatagrams() {
-	timer := time.NewTimer(0) // the first ping goes at once
+	timer := time.NewTimer(l.ping()) // the first goes at once
 	defer timer.Stop()
 	for {
 		select {

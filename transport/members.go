@@ -22,6 +22,8 @@ import (
 //	                    Left
 //
 // One goroutine, run, changes the list and tells of changes; all others read.
+// While mu is held no method of serf may be called: serf calls superseded and
+// mentions under its own locks.
 type members struct {
 	m    *Mesh
 	kick chan struct{} // one token when something may have changed

@@ -103,7 +103,7 @@ func (m *Mesh) Run(ctx context.Context) error {
 func (m *Mesh) loop(ctx context.Context) error {
 	beat := time.NewTicker(beatInterval)
 	defer beat.Stop()
-	arrival := time.NewTimer(0)
+	arrival := time.NewTimer(beatInterval) // set anew with the first packet
 	defer arrival.Stop()
 	m.beat()
 	for {
