@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -304,26 +303,22 @@ func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes for some 20 s")
 	}
-	dir := t.TempDir()
-	exe := filepath.Join(dir, "ropeline")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	temp := filepath.Join(dir, "temp")
-	if err := os.Mkdir(temp, 0o700); err != nil {
+	exe, err := os.Executable()
+	if err != nil {
 		t.Fatal(err)
 	}
+	temp := t.TempDir()
 	demo := func(interrupt bool, args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), exe, append([]string{"demo", "--listen", "127.0.0.1:0"}, args...)...)
-		cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-		out := newSafeBuffer()
+		cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+temp)
+		out, began := new(lockedBuffer), time.Now()
 		cmd.Stdout, cmd.Stderr = out, out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		if interrupt {
-			for !strings.Contains(out.String(), "active") && time.Since(out.began) < time.Minute {
+			for !strings.Contains(out.String(), "active") && time.Since(began) < time.Minute {
 				time.Sleep(50 * time.Millisecond)
 			}
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -345,10 +340,21 @@ func TestDemo(t *testing.T) {
 		return out.String()
 	}
 	out := demo(false, "--for", "8s", "--crowd", "30")
-	if !strings.Contains(out, "0 sessions were lost") || !strings.Contains(out, "20 active") && !strings.Contains(out, "simulated visitors") {
-		t.Errorf("got\n%s", out)
-	}
 	t.Logf("%s", out)
+	var active, waited, visitors, had, admitted int
+	_, after, _ := strings.Cut(out, "After ")
+	_, err = fmt.Sscanf(after[strings.Index(after, ":")+1:], " at most %d of 20 places were taken and %d visitors waited", &active, &waited)
+	if err != nil || active < 10 || waited < 1 {
+		t.Errorf("at most %d active and %d waiting, want a full room: %v", active, waited, err)
+	}
+	_, after, _ = strings.Cut(out, "\nOf ")
+	_, err = fmt.Sscanf(after, "%d simulated visitors %d had to wait and %d were let in", &visitors, &had, &admitted)
+	if err != nil || visitors < 30 || had < 1 || admitted < 10 {
+		t.Errorf("of %d visitors %d waited and %d came in, want a crowd: %v", visitors, had, admitted, err)
+	}
+	if !strings.Contains(out, "\n0 sessions were lost, and 0 of ") {
+		t.Error("sessions were lost, or requests failed")
+	}
 	out = demo(true, "--crowd", "0")
 	if !strings.Contains(out, "Nobody else is there") || strings.Contains(out, "requests failed") {
 		t.Errorf("got\n%s", out)
@@ -367,26 +373,4 @@ func pidsIn(out string) (pids []int) {
 	}
 	slices.Sort(pids)
 	return pids
-}
-
-// safeBuffer takes the output of a process while the test reads it.
-type safeBuffer struct {
-	began time.Time
-
-	mu   sync.Mutex // guards the following
-	text bytes.Buffer
-}
-
-func newSafeBuffer() *safeBuffer { return &safeBuffer{began: time.Now()} }
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
