@@ -29,7 +29,7 @@ func TestReplayWithANodeKilled(t *testing.T) {
 	const session = 4 * time.Second
 	log, speed, limit := cutLog(readLog(t), 250), 0.0, 40
 	if *replayWhole {
-		log, limit = readLog(t), 100
+		log, limit = readLog(t), 210
 	}
 	if speed = *replaySpeed; speed == 0 {
 		speed = log.Span.Seconds() / 25
