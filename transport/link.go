@@ -46,8 +46,10 @@ type link struct {
 	retire    sync.Once
 	clock     skew.Filter
 
-	lastUsed  atomic.Int64 // when a call or message last used it, in m.now()
-	lastHeard atomic.Int64 // when a ping was last answered, in m.now()
+	since     time.Duration // when it came up, in m.now()
+	adopted   atomic.Bool   // an exchange was begun because gossip did not know the peer
+	lastUsed  atomic.Int64  // when a call or message last used it, in m.now()
+	lastHeard atomic.Int64  // when a ping was last answered, in m.now()
 
 	pingMu sync.Mutex // guards the following
 	pings  pinger
@@ -59,6 +61,7 @@ func (m *Mesh) newLink(conn *quic.Conn, id PeerID, site string, h hello, dialled
 		m: m, conn: conn, id: id, site: site, hello: h, dialled: dialled, addr: addr,
 		datagrams: make(chan []byte, datagramQueue),
 		retired:   make(chan struct{}),
+		since:     m.now(),
 	}
 	l.touch()
 	l.lastHeard.Store(int64(m.now()))

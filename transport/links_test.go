@@ -235,3 +235,18 @@ func TestRunTwiceAndClose(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 }
+
+// TestConnectedPeersAreAdopted connects two nodes of which gossip says nothing
+// to each other, as when its news was lost.
+func TestConnectedPeersAreAdopted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, newWire(lanDelay))
+		a, b := c.start(c.config(1, 1, 0)), c.start(c.config(2, 1, 0))
+		time.Sleep(time.Second)
+		if _, err := a.mesh.links.open(t.Context(), b.id, b.addr); err != nil {
+			t.Fatal(err)
+		}
+		a.waitAlive(1, detectionGoal)
+		b.waitAlive(1, detectionGoal)
+	})
+}

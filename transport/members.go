@@ -111,6 +111,18 @@ func (ms *members) mentions(id PeerID) bool {
 	return ms.byID[id] != nil
 }
 
+// claimed reports whether gossip speaks of that very incarnation.
+func (ms *members) claimed(id PeerID, boot uint64) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	mb := ms.byID[id]
+	if mb == nil {
+		return false
+	}
+	_, ok := mb.claims[boot]
+	return ok
+}
+
 // lists reports whether that very incarnation is listed as alive.
 func (ms *members) lists(id PeerID, boot uint64) bool {
 	ms.mu.Lock()

@@ -19,6 +19,7 @@ func (ms *members) run() {
 			return
 		case <-ms.kick:
 		case <-retry.C:
+			ms.adopt()
 		case <-reconcile.C:
 			ms.audit()
 		case v := <-ms.done:

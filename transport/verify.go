@@ -238,6 +238,23 @@ func (ms *members) heal(l *link) {
 	}
 }
 
+// adoptAfter is how long a peer may be connected before gossip must know it.
+const adoptAfter = time.Second
+
+// adopt exchanges state with peers that are connected though gossip does not
+// speak of them. News is told a limited number of times, and when many nodes
+// start at once some miss it; the next regular exchange can be a long way off.
+// Each connection gets one try, so that a peer that does not want cannot keep
+// this node busy.
+func (ms *members) adopt() {
+	for _, l := range ms.m.links.all() {
+		if ms.m.now()-l.since < adoptAfter || ms.claimed(l.id, l.hello.boot) || l.adopted.Swap(true) {
+			continue
+		}
+		ms.m.group.Go(func() { ms.heal(l) })
+	}
+}
+
 // audit asks one living peer whether it lists this node as alive. Serf has
 // been seen to let a node see everybody and be seen by nobody.
 func (ms *members) audit() {
