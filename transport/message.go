@@ -180,11 +180,13 @@ func (l *link) acceptMessages() {
 func (l *link) readMessages(s *quic.ReceiveStream) {
 	err := l.readMessagesFrom(s)
 	s.CancelRead(0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if !errors.Is(err, io.EOF) {
 		l.blame(err)
 	}
 }
 
+// readMessagesFrom reads until the stream ends, and returns why it did:
+// io.EOF when the peer closed it between two messages.
 func (l *link) readMessagesFrom(s *quic.ReceiveStream) error {
 	var kind [1]byte
 	if err := readHead(s, kind[:]); err != nil {
