@@ -163,12 +163,17 @@ func (w *world) deliver() {
 		if to == nil || to.core == nil || w.cut && from.site != to.site {
 			continue
 		}
-		out, err := to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: from.site, Ready: true}, l.m.Kind, l.m.Payload, w.now)
-		if err != nil {
-			w.t.Errorf("message of kind %d from %s to %s: %v", l.m.Kind, from.id, to.id, err)
-		}
-		w.post(to, out)
+		w.receive(from, to, l.m)
 	}
+}
+
+// receive gives a node a message at once.
+func (w *world) receive(from, to *machine, m Message) {
+	out, err := to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: from.site, Ready: true}, m.Kind, m.Payload, w.now)
+	if err != nil {
+		w.t.Errorf("message of kind %d from %s to %s: %v", m.Kind, from.id, to.id, err)
+	}
+	w.post(to, out)
 }
 
 func (w *world) machine(id crdt.NodeID) *machine {

@@ -70,6 +70,7 @@ func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([
 	if !c.open.Load() {
 		return nil, nil // not answered: they will be sent again
 	}
+	c.collect(now) // somebody let in here a moment ago may be there already
 	acks := ticket.Acks{Room: b.Room, Anchor: b.Anchor, Items: make([]ticket.Ack, len(b.Items))}
 	for i, item := range b.Items {
 		end, _ := r.extend(item.Ticket, item.PassEnd, item.At, now) // zero: refused

@@ -158,16 +158,17 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	q := r.admitted(p, now)
-	s := r.core.stripes.ofVisitor(q.Visitor)
 	waited := !p.Arrival.IsZero()
 	if waited {
-		first, ok := s.redeem(visitKey{r.settings.ID, q.Visitor}, redeemed{q, now})
+		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.settings.ID, q.Visitor}, redeemed{q, now})
 		if !ok {
 			r.used[c].Add(-1)
 			return Verdict{Admit: true, Pass: first, SetPass: true}, true
 		}
 	}
-	s.enter(entered{room: r, pass: q, class: c, waited: waited})
+	// The stripe of the session, not of the visitor: the loop then cannot meet
+	// the session's first check-in before the lease that it belongs to.
+	r.core.stripes.ofSession(sessionKey{r.settings.ID, q.Ticket}).enter(entered{room: r, pass: q, class: c, waited: waited})
 	return Verdict{Admit: true, Pass: q, SetPass: true}, true
 }
 
