@@ -92,7 +92,8 @@ func openRooms(n int) []room.Settings {
 	rooms := make([]room.Settings, n)
 	for i := range rooms {
 		rooms[i] = room.Settings{ID: crdt.RoomID{1, byte(i >> 8), byte(i)}, Name: fmt.Sprint("room", i), Path: fmt.Sprintf("/%d", i),
-			TotalActiveUsers: 1 << 20, NewUsersPerMinute: 1 << 20}.WithDefaults()
+			TotalActiveUsers: 1 << 20, NewUsersPerMinute: 1 << 20,
+			SessionDuration: 24 * time.Hour}.WithDefaults()
 	}
 	return rooms
 }
