@@ -6,7 +6,7 @@ import "time"
 func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retention) Counts {
 	var c Counts
 	if w, ok := r.rows[owner]; ok {
-		w.addTo(&c, room, now, ret, r.superseded(owner))
+		w.addTo(&c, room, now, ret, r.tookOver(owner, room))
 	}
 	return c
 }
@@ -17,16 +17,14 @@ func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retentio
 func (r *Rows) CountSite(site string, room RoomID, now time.Time, ret Retention) Counts {
 	var c Counts
 	for owner, w := range r.rows {
-		if w.site == site {
-			w.addTo(&c, room, now, ret, r.superseded(owner))
+		if w.site == site && w.rooms[room] != nil {
+			w.addTo(&c, room, now, ret, r.tookOver(owner, room))
 		}
 	}
 	return c
 }
 
-// superseded reports whether a later start of the same node is known. That
-// start keeps aside what the earlier one may have had in use, so the earlier
-// leases must not be counted a second time.
+// superseded reports whether a later start of the same node is known.
 func (r *Rows) superseded(owner Incarnation) bool {
 	for other := range r.rows {
 		if other.Node == owner.Node && other.Boot > owner.Boot {
@@ -36,12 +34,34 @@ func (r *Rows) superseded(owner Incarnation) bool {
 	return false
 }
 
-func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, superseded bool) {
+// tookOver reports whether a later start of the same node counts the leases of
+// a room: it keeps aside what the earlier ones may have had in use, so theirs
+// must not be counted a second time. Until it does, as while it is still being
+// filled, theirs are all that stands for the visitors who are inside.
+func (r *Rows) tookOver(owner Incarnation, room RoomID) bool {
+	for other, w := range r.rows {
+		if other.Node == owner.Node && other.Boot > owner.Boot && w.countsActive(room) {
+			return true
+		}
+	}
+	return false
+}
+
+// countsActive reports whether leases of a room were ever counted in the row.
+func (w *row) countsActive(room RoomID) bool {
+	rc, ok := w.rooms[room]
+	if ok {
+		_, ok = rc.cells[slot{Active, 0}]
+	}
+	return ok
+}
+
+func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, tookOver bool) {
 	rc, ok := w.rooms[room]
 	if !ok {
 		return
 	}
-	activeFaded := superseded || ret.faded(room, Active, w.changed, now)
+	activeFaded := tookOver || ret.faded(room, Active, w.changed, now)
 	waitingFaded := ret.faded(room, Waiting, w.changed, now)
 	for s, e := range rc.cells {
 		if ret.past(s.kind, s.tick, now) {
@@ -77,18 +97,17 @@ func addSpan(m *map[int64]int64, tick, v int64) {
 	}
 }
 
-// LastActive returns the boot number and the active leases of the newest
-// incarnation of node before boot, faded or not, and whether there is one. A
-// node that starts again reads here how much it may still have in use.
-func (r *Rows) LastActive(node NodeID, boot uint64, room RoomID) (prev uint64, active int64, ok bool) {
+// LastActive returns the active leases of a room in the newest incarnation of
+// node before boot that counted any, faded or not; 0 if none did. A node that
+// starts again reads here how much it may still have in use. A start that ended
+// before it took over from the one before does not hide that one.
+func (r *Rows) LastActive(node NodeID, boot uint64, room RoomID) int64 {
+	var prev uint64
+	var active int64
 	for owner, w := range r.rows {
-		if owner.Node != node || owner.Boot >= boot || (ok && owner.Boot < prev) {
-			continue
-		}
-		prev, active, ok = owner.Boot, 0, true
-		if rc := w.rooms[room]; rc != nil {
-			active = rc.cells[slot{Active, 0}].Value()
+		if owner.Node == node && owner.Boot < boot && owner.Boot >= prev && w.countsActive(room) {
+			prev, active = owner.Boot, w.rooms[room].cells[slot{Active, 0}].Value()
 		}
 	}
-	return prev, active, ok
+	return active
 }

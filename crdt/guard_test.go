@@ -172,13 +172,27 @@ func TestLowerBootIsSuperseded(t *testing.T) {
 	rows.Open(old, "s", guardNow)
 	rows.Add(old, Key{Room: testRoom(0), Kind: Active}, 5, 1, guardNow)
 	rows.Add(old, Key{testRoom(0), Seen, TickOf(guardNow)}, 7, 0, guardNow)
-	if _, active, ok := rows.LastActive(node, 2, testRoom(0)); !ok || active != 4 {
-		t.Errorf("last active: got %d, %v, want 4", active, ok)
-	}
 	rows.Open(young, "s", guardNow)
-	c := rows.CountSite("s", testRoom(0), guardNow, Retention{})
-	if c.Active != 0 || c.Seen[TickOf(guardNow)] != 7 {
-		t.Errorf("after a restart: got active %d, seen %v, want 0 and 7", c.Active, c.Seen)
+	// The later start dies before it has taken over; the next one reads past it.
+	for boot := range uint64(2) {
+		if got := rows.LastActive(node, 2+boot, testRoom(0)); got != 4 {
+			t.Errorf("last active before boot %d: got %d, want 4", 2+boot, got)
+		}
+	}
+	count := func(when string, active int64) {
+		t.Helper()
+		c := rows.CountSite("s", testRoom(0), guardNow, Retention{})
+		if c.Active != active || c.Seen[TickOf(guardNow)] != 7 {
+			t.Errorf("%s: got active %d, seen %v, want %d and 7", when, c.Active, c.Seen, active)
+		}
+	}
+	count("before the restarted node has taken over", 4)
+	rows.Add(young, Key{Room: testRoom(0), Kind: Active}, 6, 0, guardNow)
+	count("after it has", 6)
+	rows.Add(young, Key{Room: testRoom(0), Kind: Active}, 0, 6, guardNow)
+	count("when all have left", 0)
+	if got := rows.LastActive(node, 3, testRoom(0)); got != 0 {
+		t.Errorf("last active of a start that let all go: got %d, want 0", got)
 	}
 	defer func() {
 		if recover() == nil {

@@ -174,12 +174,11 @@ func (r *Replica) Own(room crdt.RoomID, now time.Time) crdt.Counts {
 	return r.rows.Count(r.cfg.Self, room, now, r.cfg.Retention)
 }
 
-// PreviousActive returns how many leases our last start before this one may
-// have had in use when it ended, as far as the restored state and the peers
-// know; 0 if they know of none.
+// PreviousActive returns how many leases our last start that had any in this
+// room may have had in use when it ended, as far as the restored state and the
+// peers know; 0 if they know of none.
 func (r *Replica) PreviousActive(room crdt.RoomID) int64 {
-	_, active, _ := r.rows.LastActive(r.cfg.Self.Node, r.cfg.Self.Boot, room)
-	return max(0, active)
+	return max(0, r.rows.LastActive(r.cfg.Self.Node, r.cfg.Self.Boot, room))
 }
 
 // Conflict returns the incarnation of our own id with a higher boot number that
