@@ -15,7 +15,7 @@ import (
 
 // world runs whole nodes in virtual time, with a network that delays.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	now   time.Time
 	rng   *rand.Rand
 	delay time.Duration
