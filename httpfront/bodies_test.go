@@ -204,6 +204,25 @@ func TestHTTP10ClientsGetNoChunks(t *testing.T) {
 	}
 }
 
+// TestHTTP10ClientsGetTheirPass asks as old proxies do, which is how most
+// requests come where one of them stands in front.
+func TestHTTP10ClientsGetTheirPass(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(letIn)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "Set-Cookie, Cache-Control") // has no say about ours
+		w.Header().Set("Cache-Control", "public, max-age=60")
+		io.WriteString(w, "one ")
+		if r.URL.Path == "/chunked" {
+			w.(http.Flusher).Flush()
+		}
+	}))
+	for _, path := range []string{"/known", "/chunked"} {
+		got := f.raw("GET " + path + " HTTP/1.0\r\nHost: a\r\n\r\n")
+		if strings.Count(got, "\r\nSet-Cookie: ropeline=") != 1 || !strings.Contains(got, "\r\nCache-Control: private, no-cache\r\n") {
+			t.Errorf("%s: got %q", path, got)
+		}
+	}
+}
+
 func TestEventsComeAsTheyHappen(t *testing.T) {
 	next := make(chan string)
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -33,6 +34,7 @@ type exchange struct {
 	finish   func(reusable bool) // gives conn back
 	up       *upload             // nil if the request has no body
 	reusable bool                // whether the origin will take another request
+	panicked func(any)           // is told of panics outside of the handler
 }
 
 // errInterim means that the origin sends interim responses without end.
@@ -82,11 +84,11 @@ func (x *exchange) cleanHead(h *fasthttp.ResponseHeader) int {
 	return length
 }
 
-// respond makes the origin's response, whose head has been read into
-// ctx.Response, the answer. From then on the answer owns x and closes it.
-func (x *exchange) respond(ctx *fasthttp.RequestCtx, stream time.Duration) {
+// respond makes the origin's response, whose head is ready in ctx.Response and
+// whose body has that length, the answer. From then on the answer owns x and
+// closes it.
+func (x *exchange) respond(ctx *fasthttp.RequestCtx, length int, stream time.Duration) {
 	h := &ctx.Response.Header
-	length := x.cleanHead(h)
 	if x.up != nil {
 		x.up.headRead()
 	}
@@ -197,12 +199,18 @@ func (b *originBody) Read(p []byte) (int, error) {
 func (b *originBody) SupportsBodyWriteTo() bool { return true }
 
 // WriteTo writes the body to w, each piece as it comes: who watches an event
-// stream must not wait for a buffer to fill.
-func (b *originBody) WriteTo(w io.Writer) (int64, error) {
+// stream must not wait for a buffer to fill. The server calls it when the
+// handler has returned, where a panic would end the process.
+func (b *originBody) WriteTo(w io.Writer) (total int64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			b.x.panicked(p)
+			err = fmt.Errorf("panic while passing a response on: %v", p)
+		}
+	}()
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	flusher, _ := w.(interface{ Flush() error })
-	var total int64
 	for {
 		n, err := b.Read(buf[:])
 		if n > 0 {

@@ -174,7 +174,12 @@ func (f *Front) recover(ctx *fasthttp.RequestCtx) {
 }
 
 func (f *Front) panicked(ctx *fasthttp.RequestCtx, p any) {
+	f.logPanic(p)
+	f.refuse(ctx, refusal{http.StatusInternalServerError, "this request could not be served"})
+}
+
+// logPanic is to be called while p unwinds the stack, which it logs.
+func (f *Front) logPanic(p any) {
 	f.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
 		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-	f.refuse(ctx, refusal{http.StatusInternalServerError, "this request could not be served"})
 }

@@ -106,6 +106,22 @@ func never(p node.Pass, known bool, now time.Time) node.Verdict {
 	}
 }
 
+// letIn admits everybody and gives a new pass.
+func letIn(p node.Pass, known bool, now time.Time) node.Verdict {
+	v := never(p, known, now)
+	v.Admit = true
+	return v
+}
+
+func newKeys(tb testing.TB) *pass.Keyring {
+	tb.Helper()
+	keys, err := pass.NewKeyring(1, pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return keys
+}
+
 // front is a running Front with an origin behind it.
 type front struct {
 	tb     testing.TB
@@ -132,10 +148,7 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keys, err := pass.NewKeyring(1, pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	keys := newKeys(tb)
 	if rooms == nil {
 		rooms = fakeRooms{}
 	}

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/ropeline/ropeline/node"
 )
 
 func TestOriginDown(t *testing.T) {
@@ -20,11 +18,7 @@ func TestOriginDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	f := serveTo(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		v := never(p, known, now)
-		v.Admit = true
-		return v
-	})}, "http://"+ln.Addr().String())
+	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, "http://"+ln.Addr().String())
 	got := f.get("/")
 	if got.StatusCode != 502 || !strings.Contains(got.body, "does not answer") || len(got.Cookies()) != 1 ||
 		got.Header.Get("Cache-Control") != "private, no-store" {
@@ -40,11 +34,7 @@ func TestOriginDown(t *testing.T) {
 
 func TestOriginTooSlow(t *testing.T) {
 	release := make(chan struct{})
-	f := serve(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		v := never(p, known, now)
-		v.Admit = true
-		return v
-	})}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	f := serve(t, fakeRooms{room: newRoom(letIn)}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		<-release
 	}), func(c *Config) { c.Timeouts.Origin = 50 * time.Millisecond })
@@ -120,6 +110,31 @@ func TestOriginsThatMisbehave(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// panicking panics when it is read, as a parser with a bug might.
+type panicking struct{ net.Conn }
+
+func (panicking) Read([]byte) (int, error)         { panic("test") }
+func (panicking) Write(p []byte) (int, error)      { return len(p), nil }
+func (panicking) SetReadDeadline(time.Time) error  { return nil }
+func (panicking) SetWriteDeadline(time.Time) error { return nil }
+
+// TestPanicsWhileCopying has the loops that run outside of the handler panic.
+// Without their care the test itself would end.
+func TestPanicsWhileCopying(t *testing.T) {
+	var told atomic.Int32
+	tell := func(any) { told.Add(1) }
+	body := &originBody{x: &exchange{panicked: tell}, chunks: panicking{}, left: -1}
+	if _, err := body.WriteTo(io.Discard); err == nil {
+		t.Error("the body seems to be whole")
+	}
+	origin := &originConn{Conn: panicking{}}
+	origin.br = bufio.NewReader(origin)
+	join(panicking{}, origin, time.Minute, tell)
+	if n := told.Load(); n != 3 {
+		t.Errorf("%d panics were told of, want 3: one by the body and one by each direction of the tunnel", n)
 	}
 }
 

@@ -26,7 +26,7 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 		f.originFailed(ctx, a, err)
 		return
 	}
-	x := &exchange{conn: conn, finish: f.finisher(conn, a.req.upgrade)}
+	x := &exchange{conn: conn, finish: f.finisher(conn, a.req.upgrade), panicked: f.logPanic}
 	owned := true
 	defer func() {
 		// A panic must not leave an upload behind that reads from a connection
@@ -42,17 +42,19 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 		return
 	}
 	owned = false
-	if ctx.Response.StatusCode() == http.StatusSwitchingProtocols {
-		if !a.req.upgrade {
-			x.close(false)
-			f.originFailed(ctx, a, errors.New("the origin switched protocols unasked"))
-			return
-		}
+	switched := ctx.Response.StatusCode() == http.StatusSwitchingProtocols
+	if switched && !a.req.upgrade {
+		x.close(false)
+		f.originFailed(ctx, a, errors.New("the origin switched protocols unasked"))
+		return
+	}
+	length := x.cleanHead(&ctx.Response.Header)
+	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
+	if switched {
 		f.tunnel(ctx, x)
 	} else {
-		x.respond(ctx, f.cfg.Timeouts.Stream)
+		x.respond(ctx, length, f.cfg.Timeouts.Stream)
 	}
-	a.decorate(ctx)
 }
 
 func (f *Front) finisher(c *originConn, tunnel bool) func(bool) {
@@ -85,7 +87,7 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, r *request) error {
 		x.up = &upload{
 			edge: edge, conn: x.conn, from: body, size: r.length,
 			limit: f.cfg.Limits.Body, wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Write,
-			done: make(chan struct{}),
+			done: make(chan struct{}), panicked: f.logPanic,
 		}
 		go x.up.run() // waited for by x.close
 	} else {
@@ -107,8 +109,7 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, r *request) error {
 }
 
 // decorate adds the visitor's new pass to the origin's response.
-func (a admitted) decorate(ctx *fasthttp.RequestCtx) {
-	h := &ctx.Response.Header
+func (a admitted) decorate(h *fasthttp.ResponseHeader) {
 	if a.cookie == nil {
 		return
 	}

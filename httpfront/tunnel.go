@@ -16,14 +16,13 @@ import (
 // tunnel answers with the origin's 101 and then passes bytes on both ways.
 func (f *Front) tunnel(ctx *fasthttp.RequestCtx, x *exchange) {
 	h := &ctx.Response.Header
-	x.cleanHead(h)
 	h.SetTrailer("")
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", "websocket")
 	idle := f.cfg.Timeouts.Tunnel
 	ctx.Hijack(func(c net.Conn) {
 		defer x.close(false)
-		join(c, x.conn, idle)
+		join(c, x.conn, idle, x.panicked)
 	})
 }
 
@@ -33,12 +32,13 @@ const tunnelEnd = 5 * time.Second
 
 // join copies between the visitor's connection and the origin's until either
 // ends, or nothing has moved for idle in both directions. It closes neither.
-func join(client net.Conn, origin *originConn, idle time.Duration) {
+// A panic ends the one tunnel, and panicked is told.
+func join(client net.Conn, origin *originConn, idle time.Duration, panicked func(any)) {
 	// What came right behind the head is in the buffer. From there on the
 	// connection is read directly, because deadlines are set on it here.
 	early := make([]byte, origin.br.Buffered())
 	io.ReadFull(origin.br, early)
-	var t traffic
+	t := traffic{panicked: panicked}
 	t.touch()
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -54,8 +54,9 @@ func join(client net.Conn, origin *originConn, idle time.Duration) {
 
 // traffic is what the two directions of a tunnel know of each other.
 type traffic struct {
-	last  atomic.Int64 // ns since 1970 of the last byte in either direction
-	ended atomic.Bool
+	last     atomic.Int64 // ns since 1970 of the last byte in either direction
+	ended    atomic.Bool
+	panicked func(any)
 }
 
 func (t *traffic) touch() { t.last.Store(time.Now().UnixNano()) }
@@ -70,6 +71,11 @@ func (t *traffic) finish(conns ...net.Conn) {
 
 // pump copies from src, which reads from conn, to dst.
 func (t *traffic) pump(dst io.Writer, src io.Reader, conn net.Conn, idle time.Duration) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.panicked(p)
+		}
+	}()
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	for {

@@ -21,6 +21,8 @@ type upload struct {
 	wait  time.Duration // for the response, once the body has been sent
 	grace time.Duration // for it, if the origin no longer takes the body
 
+	panicked func(any) // is told of a panic
+
 	done chan struct{} // closed when err is final
 	err  error         // nil if the whole body was sent
 
@@ -45,6 +47,7 @@ func (u *upload) run() {
 	defer func() {
 		// A panic here would end the process and not only this request.
 		if p := recover(); p != nil {
+			u.panicked(p)
 			u.err = fmt.Errorf("panic while sending the request body: %v", p)
 			u.conn.Conn.Close()
 		}
