@@ -54,7 +54,7 @@ type Config struct {
 // Limits bound what clients may make the front hold. Zero means the default.
 type Limits struct {
 	// Conns is how many client connections are open at once; more are answered
-	// with 503 and closed. Each costs some 30 KiB. Default 32768.
+	// with 503 and closed, under TLS closed without a word. Each costs some 30 KiB. Default 32768.
 	Conns int
 	// OriginConns is how many requests are with the origin at once; more wait
 	// for Timeouts.OriginWait. Default 1024.

@@ -2,72 +2,13 @@ package httpfront
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// edgeListener hands out edgeConns and knows which are open, so that a shutdown
-// can end those that do not end by themselves.
-type edgeListener struct {
-	net.Listener
-	tls   *tls.Config   // nil for plain connections
-	write time.Duration // longest time for one write
-
-	open sync.WaitGroup // one for each connection that its user has not closed
-
-	mu    sync.Mutex // guards the following
-	conns map[*edgeConn]struct{}
-}
-
-func newEdgeListener(ln net.Listener, tls *tls.Config, write time.Duration) *edgeListener {
-	return &edgeListener{Listener: ln, tls: tls, write: write, conns: map[*edgeConn]struct{}{}}
-}
-
-// Accept returns the next connection, as an edgeConn or a secureConn.
-func (l *edgeListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	e := &edgeConn{Conn: c, owner: l}
-	var out net.Conn = e
-	if l.tls != nil {
-		t := tls.Server(c, l.tls)
-		e.Conn = t
-		out = &secureConn{e, t}
-	}
-	l.open.Add(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conns[e] = struct{}{}
-	return out, nil
-}
-
-// abort cuts what is open off and returns how many those were. Who uses such a
-// connection finds out, and closes it.
-func (l *edgeListener) abort() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for e := range l.conns {
-		e.linger.Store(false)
-		if t, ok := e.Conn.(*tls.Conn); ok {
-			t.NetConn().Close() // says no goodbye, for which it might wait
-		} else {
-			e.Conn.Close()
-		}
-	}
-	return len(l.conns)
-}
-
-func (l *edgeListener) forget(e *edgeConn) {
-	l.mu.Lock()
-	delete(l.conns, e)
-	l.mu.Unlock()
-	l.open.Done()
-}
 
 // edgeConn is a client's connection. The server sets one deadline for a whole
 // message; for bodies, which may take hours, that is turned into a limit on
@@ -89,7 +30,23 @@ const cutOff = -1
 // secureConn is an edgeConn around TLS, with what the server knows TLS by.
 type secureConn struct {
 	*edgeConn
-	tls *tls.Conn
+	tls    *tls.Conn
+	shaken atomic.Bool // whether Write has seen that the handshake was over
+}
+
+var errNoHandshake = errors.New("the TLS handshake has not taken place")
+
+// Write sends p, unless the handshake has still to come: it would wait for the
+// client. The server writes so early only to turn away whom it has no room for,
+// and does that where it accepts, so that one silent client would hold up all.
+func (c *secureConn) Write(p []byte) (int, error) {
+	if !c.shaken.Load() {
+		if !c.tls.ConnectionState().HandshakeComplete {
+			return 0, errNoHandshake
+		}
+		c.shaken.Store(true)
+	}
+	return c.edgeConn.Write(p)
 }
 
 // Handshake runs the TLS handshake if it has not run yet.

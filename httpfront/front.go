@@ -57,7 +57,7 @@ func (f *Front) Run(ctx context.Context) error {
 		secure = f.cfg.TLS.Clone()
 		secure.NextProtos = []string{"http/1.1"}
 	}
-	edge := newEdgeListener(ln, secure, f.cfg.Timeouts.Write)
+	edge := newEdgeListener(ln, secure, f.cfg.Timeouts.Write, f.cfg.Logger)
 	srv := f.server()
 
 	served := make(chan error, 1)
