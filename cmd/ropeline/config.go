@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -134,20 +135,13 @@ func (c *config) rooms() ([]room.Settings, error) {
 	if len(rooms) == 0 {
 		rooms = []room.Settings{c.Room}
 	}
-	type route struct{ host, path string }
-	names := map[string]bool{}
-	routes := map[route]string{}
 	out := make([]room.Settings, 0, len(rooms))
 	for _, s := range rooms {
-		if names[s.Name] {
-			return nil, fmt.Errorf("rooms: the name %q is used twice; every room needs its own", s.Name)
+		for _, other := range out {
+			if err := apart(other, s); err != nil {
+				return nil, fmt.Errorf("rooms: %w", err)
+			}
 		}
-		names[s.Name] = true
-		at := route{s.Host, s.Path}
-		if other, ok := routes[at]; ok {
-			return nil, fmt.Errorf("rooms: %q and %q stand on the same host %q and path %q; give one of them another", other, s.Name, s.Host, s.Path)
-		}
-		routes[at] = s.Name
 		s.ID = roomID(s.Name)
 		if err := s.Validate(); err != nil {
 			return nil, fmt.Errorf("room %q: %w", s.Name, err)
@@ -155,6 +149,22 @@ func (c *config) rooms() ([]room.Settings, error) {
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// apart refuses two rooms that requests or browsers could not tell apart. A
+// cookie is sent to the whole host, so two rooms under one name would take turns
+// in overwriting each other's pass, and with it the visitor's place.
+func apart(a, b room.Settings) error {
+	if a.Name == b.Name {
+		return fmt.Errorf("the name %q is used twice; every room needs its own", a.Name)
+	}
+	if a.Host == b.Host && strings.TrimSuffix(a.Path, "/") == strings.TrimSuffix(b.Path, "/") {
+		return fmt.Errorf("%q and %q stand on the same host %q and path %q; give one of them another", a.Name, b.Name, a.Host, a.Path)
+	}
+	if (a.Host == b.Host || a.Host == "" || b.Host == "") && a.CookieSuffix == b.CookieSuffix {
+		return fmt.Errorf("%q and %q may meet on one host with the same cookie; give one of them a cookie-suffix of its own, such as %q", a.Name, b.Name, b.Name)
+	}
+	return nil
 }
 
 func roomID(name string) (id crdt.RoomID) {

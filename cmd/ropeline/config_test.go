@@ -73,6 +73,7 @@ refresh-interval: 10s
 rooms:
   - room: tickets
     path: /tickets
+    cookie-suffix: tickets
     total-active-users: 20
   - room: shop
     host: Shop.Example
@@ -181,16 +182,24 @@ func TestConfigCombinations(t *testing.T) {
 }
 
 func TestRoomsThatCannotBeToldApartAreRefused(t *testing.T) {
-	for _, text := range []string{
-		"rooms: [{room: a, path: /a}, {room: a, path: /b}]",
-		"rooms: [{room: a, path: /a}, {room: b, path: /a}]",
+	for rooms, want := range map[string]string{
+		"{room: a, path: /a, cookie-suffix: x}, {room: a, path: /b}":       "used twice",
+		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /a}":       "same host",
+		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /a/}":      "same host",
+		"{room: a, path: /a}, {room: b, path: /b}":                         "cookie-suffix",
+		"{room: a}, {room: b, host: b.example}":                            "cookie-suffix",
+		"{room: a, host: b.example}, {room: b}":                            "cookie-suffix",
+		"{room: a, host: a.example}, {room: b, host: a.example, path: /b}": "cookie-suffix",
+		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /b}":       "",
+		"{room: a, host: a.example}, {room: b, host: b.example}":           "",
 	} {
-		cfg, err := parse(t, text)
+		cfg, err := parse(t, "rooms: ["+rooms+"]")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := cfg.rooms(); err == nil {
-			t.Errorf("%s was accepted", text)
+		_, err = cfg.rooms()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error = %v, want one about %q", rooms, err, want)
 		}
 	}
 }
