@@ -1,4 +1,5 @@
 SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
 GO ?= go
@@ -28,3 +29,31 @@ lint: ## formatting, vet, staticcheck, and the directions of imports
 	$(GO) mod tidy -diff
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) test -count=1 -run '^TestImports' ./cmd/ropeline
+
+.PHONY: replay
+replay: ## the whole access log through three processes, one of them killed on the way
+	$(GO) test -count=1 -timeout 10m -v -run '^TestReplayWithANodeKilled$$' ./cmd/ropeline -replay-whole -replay-speed 4320 | grep -v ' level='
+
+.PHONY: bench
+bench: ## how fast news spreads, and what the mesh costs on the wire (about 6 minutes)
+	$(GO) test -run '^$$' -bench '^BenchmarkSpread$$' -benchtime 200x ./node
+	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 15x ./node
+
+.PHONY: microbench
+microbench: ## every benchmark of a function
+	$(GO) test -run '^$$' -skip 'Spread|Wire' -bench . ./...
+
+FUZZTIME ?= 1m
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (1m)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+.PHONY: screenshots
+screenshots: ## what a real browser sees while it waits, into artifacts/
+	mkdir -p artifacts
+	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts ./cmd/ropeline
+	@find artifacts -name '*.png'

@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"transport": {"transport/internal/"},
 
 	"transport/internal/skew": {},
-	"transport/memnet":        {"transport"},
+	"transport/memnet":        {"transport", "transport/internal/"},
 	"node/room":               {"crdt"},
 	"node/replica":            {"crdt"},
 	"node/ticket":             {"crdt"},

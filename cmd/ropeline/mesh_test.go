@@ -69,10 +69,11 @@ func TestReplayWithANodeKilled(t *testing.T) {
 	if report.PlacesLost != 0 || report.SessionsLost != 0 {
 		t.Errorf("%d places and %d sessions were lost", report.PlacesLost, report.SessionsLost)
 	}
-	// Each node of the policy even may use its part before it hears of what the
-	// others admitted: one visitor more per further node.
-	if over := report.PeakActive - limit; over > len(nodes)-1 {
-		t.Errorf("peak of active visitors = %d, the limit is %d", report.PeakActive, limit)
+	// Under the policy even each node may use its part of the free places before
+	// it hears what the others have used: docs/configuration.md says how much
+	// that comes to.
+	if explained := max(len(nodes)-1, limit/10); report.PeakActive > limit+explained {
+		t.Errorf("peak of active visitors = %d, the limit is %d and the policy explains %d more", report.PeakActive, limit, explained)
 	}
 }
 
@@ -127,17 +128,23 @@ func TestCrashIsSeenAndHealed(t *testing.T) {
 		p.await("counts the visitor", 5*time.Second, func(s node.Status) bool { return s.Rooms[0].Active == 1 })
 	}
 	crashed.kill()
+	// How fast this goes is measured by transport, in virtual time; a busy machine
+	// is given longer.
+	start := time.Now()
 	for _, p := range others {
-		p.await("sees the crash", 10*time.Second, sees(1, "failed"))
+		p.await("sees the crash", 30*time.Second, sees(1, "failed"))
 	}
+	t.Logf("the crash was seen after %v", time.Since(start))
 	if again := get(t, others[0].http, visit.Cookies()); again.Header.Get("Ropeline-State") != "" {
 		t.Error("the session was lost with its node")
 	}
 	crashed.moveMesh(freeAddress(t, "udp"))
 	crashed.start()
+	start = time.Now()
 	for _, p := range others {
-		p.await("sees the node again", 10*time.Second, sees(2, "alive"))
+		p.await("sees the node again", 30*time.Second, sees(2, "alive"))
 	}
+	t.Logf("the node was back after %v", time.Since(start))
 	// The first answer comes only once the site's state is there.
 	first := getReady(t, crashed.http, visit.Cookies())
 	if first.Header.Get("Ropeline-State") != "" {
