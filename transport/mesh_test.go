@@ -261,6 +261,22 @@ func TestSeedsAreTriedAgain(t *testing.T) {
 	})
 }
 
+// TestDeadSeedsDoNotHideLivingOnes lists many seeds that are gone in front of
+// the one that is there, as an old list of addresses does.
+func TestDeadSeedsDoNotHideLivingOnes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, newWire(lanDelay))
+		b := c.start(c.config(2, 1, 0))
+		cfg := c.config(1, 1, 0)
+		for i := range 20 {
+			cfg.Seeds = append(cfg.Seeds, fmt.Sprintf("10.0.1.%d:7000", i))
+		}
+		cfg.Seeds = append(cfg.Seeds, b.addr.String())
+		a := c.start(cfg)
+		a.waitAlive(1, detectionGoal)
+	})
+}
+
 // TestWildcardListen binds all addresses, as servers do, and is reached over
 // both families where the machine has them.
 func TestWildcardListen(t *testing.T) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,27 +31,53 @@ func (m *Mesh) Join(ctx context.Context, seeds ...string) (int, error) {
 	case <-ctx.Done():
 		return 0, fmt.Errorf("join: %w", context.Cause(ctx))
 	}
-	var errs []error
-	n := 0
-	for _, seed := range seeds {
-		addrs, err := resolve(ctx, seed)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		for _, addr := range addrs {
-			switch err := m.joinOne(ctx, addr); {
-			case err == nil:
-				n++
-			case !errors.Is(err, errSelf):
-				errs = append(errs, err)
-			}
-		}
-	}
+	n, errs := m.joinEach(ctx, seeds)
 	if n > 0 {
 		return n, nil
 	}
 	return 0, errors.Join(errs...)
+}
+
+// joinsAtOnce bounds the dials of one join.
+const joinsAtOnce = 16
+
+// joinEach tries all seeds at the same time: a dead one takes a whole timeout,
+// and an old list has many in front of one that is there. It returns how many
+// answered and why others did not.
+func (m *Mesh) joinEach(ctx context.Context, seeds []string) (n int, errs []error) {
+	var (
+		wg    sync.WaitGroup
+		slots = make(chan struct{}, joinsAtOnce)
+		mu    sync.Mutex // guards n and errs
+	)
+	done := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, errSelf):
+			errs = append(errs, err)
+		}
+	}
+	for _, seed := range seeds {
+		wg.Go(func() {
+			addrs, err := resolve(ctx, seed)
+			if err != nil {
+				done(err)
+				return
+			}
+			for _, addr := range addrs {
+				wg.Go(func() {
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					done(m.joinOne(ctx, addr))
+				})
+			}
+		})
+	}
+	wg.Wait()
+	return n, errs
 }
 
 func (m *Mesh) joinOne(ctx context.Context, addr netip.AddrPort) error {
@@ -132,10 +160,12 @@ func (m *Mesh) keepSeeds() {
 func (m *Mesh) joinSeeds(seeds []string) {
 	ctx, cancel := context.WithTimeout(m.runCtx, m.cfg.Timing.StreamTimeout)
 	defer cancel()
-	for _, seed := range seeds {
-		if _, err := m.Join(ctx, seed); err != nil {
-			m.log.Debug("seed not joined", "seed", seed, "error", err.Error())
-		}
+	// In another order each time, so that none is always the one for which
+	// there is no time left.
+	rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
+	_, errs := m.joinEach(ctx, seeds)
+	for _, err := range errs {
+		m.log.Debug("seed not joined", "error", err.Error())
 	}
 }
 
