@@ -24,7 +24,7 @@ type zeroReader struct{}
 func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestLargeBodiesAreNotHeld(t *testing.T) {
-	const size = 256 << 20
+	const size = 96 << 20
 	var peak atomic.Uint64
 	watch := func() {
 		var m runtime.MemStats
@@ -79,7 +79,7 @@ func TestLargeBodiesAreNotHeld(t *testing.T) {
 			t.Errorf("%s: %s bytes up and %d down, want %d", path, got, down, size)
 		}
 	}
-	if grown := int64(peak.Load()) - int64(before); grown > 32<<20 {
+	if grown := int64(peak.Load()) - int64(before); grown > 24<<20 {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
 	} else {
 		t.Logf("the heap grew by %d KiB at most", grown>>10)
