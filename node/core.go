@@ -46,10 +46,8 @@ type Core struct {
 	nodes  []crdt.NodeID  // of the own site that are ready, self included, sorted
 	sizes  map[string]int // ready nodes by site, self included
 
-	open   atomic.Bool // leases are open and requests may come
-	news   bool        // counts have changed since the views were built
-	viewed time.Time
-	swept  time.Time
+	open  atomic.Bool // leases are open and requests may come
+	swept time.Time
 
 	malformed uint64 // messages that made no sense
 }
@@ -147,9 +145,8 @@ func (c *Core) Tick(now time.Time) []Message {
 	}
 	out = append(out, c.sendVisits(now)...)
 	out = append(out, c.sendRenewals(now)...)
-	if c.news || now.Sub(c.viewed) >= viewInterval || now.Before(c.viewed) {
-		c.viewed, c.news = now, false
-		for _, r := range c.order {
+	for _, r := range c.order {
+		if r.news || now.Sub(r.viewed) >= viewInterval || now.Before(r.viewed) {
 			r.look(now)
 		}
 	}
@@ -168,11 +165,12 @@ func (c *Core) Tick(now time.Time) []Message {
 // openRooms opens the leases once the site's state is there: how many sessions
 // an earlier start of this node may have left is part of that state.
 func (c *Core) openRooms(now time.Time) {
-	for _, r := range c.order {
+	for i, r := range c.order {
 		r.open(now)
 		r.look(now)
+		// With thousands of rooms, not all shall be looked at in the same tick.
+		r.viewed = now.Add(-time.Duration(i) * tickInterval % viewInterval)
 	}
-	c.viewed = now
 	c.open.Store(true)
 }
 
@@ -191,7 +189,11 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 	switch kind {
 	case kindReplica:
 		out, err := c.replica.Receive(from, payload, now)
-		c.news = true
+		for _, id := range c.replica.Changed() {
+			if r := c.rooms[id]; r != nil {
+				r.news = true
+			}
+		}
 		return c.replicate(out), err
 	case kindVisits:
 		return c.takeVisits(from, payload, now)

@@ -33,7 +33,7 @@ func (r *Room) open(now time.Time) {
 
 func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
 	if p|n != 0 {
-		r.core.news = true
+		r.news = true
 		r.core.replica.Add(crdt.Key{Room: r.settings.ID, Kind: kind, Tick: tick}, p, n, now)
 	}
 }
@@ -136,6 +136,7 @@ func (r *Room) bookLine(changes []room.Change, now time.Time) {
 
 // look builds the view from which requests decide.
 func (r *Room) look(now time.Time) {
+	r.viewed, r.news = now, false
 	var upTo [classes]int64
 	pending := int64(0)
 	for c := range classes {

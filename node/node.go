@@ -58,6 +58,7 @@ const (
 	tickInterval    = 50 * time.Millisecond
 	memberInterval  = time.Second // events are hints; the list is the truth
 	persistInterval = time.Second
+	persistShare    = 20 // the loop spends at most one part in so many on writing its state down
 
 	// inboxSize holds a second's worth of messages from a large site. What does
 	// not fit is dropped: everything is sent again or repaired.
@@ -178,7 +179,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	started := time.Now()
-	var members, persisted time.Time
+	var members, persist time.Time // when each was done, and is due
 	awaiting, open := n.cfg.AwaitPeers > 0, false
 	for {
 		refresh := false
@@ -212,9 +213,9 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			return fmt.Errorf("another process runs as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
 				other.Boot, n.core.self.Boot)
 		}
-		if now.Sub(persisted) >= persistInterval {
-			persisted = now
+		if !now.Before(persist) {
 			n.persist(saver)
+			persist = now.Add(max(persistInterval, persistShare*time.Since(now)))
 		}
 	}
 }

@@ -32,6 +32,8 @@ type Room struct {
 	replaced  map[ticket.Ticket]renewal        // tickets that were re-anchored here
 	line      *room.Line
 	changes   []room.Change // scratch
+	news      bool          // counts have changed since the view was built
+	viewed    time.Time     // when that was
 	hurried   int           // active of the own site when other sites were last told at once
 }
 

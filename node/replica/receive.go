@@ -85,6 +85,9 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 			note(false, r.refuse(reason, fmt.Errorf("row %s: %w", p.Owner, ErrForged)))
 		} else {
 			note(r.applied(r.rows.Apply(p, now)))
+			for _, rc := range p.Rooms {
+				r.changed[rc.Room] = struct{}{}
+			}
 		}
 	}
 	for _, p := range f.sums.Pieces {
@@ -95,6 +98,9 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 		l.oweSums[p.Site] = struct{}{}
 		if note(r.applied(r.sums.Apply(p, now))) {
 			l.sums.has(p.Site, crdt.Version{Epoch: p.Epoch, Publisher: p.Publisher, Seq: p.To})
+		}
+		for _, rc := range p.Rooms {
+			r.changed[rc.Room] = struct{}{}
 		}
 	}
 	for _, p := range f.lww.Pieces {

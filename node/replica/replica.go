@@ -15,7 +15,9 @@ package replica
 import (
 	"errors"
 	"iter"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -89,6 +91,7 @@ type Replica struct {
 	timers timers
 	lead   leading
 
+	changed  map[crdt.RoomID]struct{} // rooms of what was taken in from others
 	conflict *crdt.Incarnation
 	stats    Stats
 }
@@ -124,11 +127,12 @@ func New(cfg Config) (*Replica, error) {
 		cfg.BucketSpan = func(crdt.RoomID) time.Duration { return time.Minute }
 	}
 	return &Replica{
-		cfg:    cfg,
-		links:  make(map[crdt.NodeID]*link),
-		relays: make(map[string]crdt.NodeID),
-		lead:   leading{urgent: make(map[crdt.RoomID]struct{})},
-		stats:  Stats{MessagesOut: map[string]uint64{}, BytesOut: map[string]uint64{}, Refused: map[string]uint64{}},
+		cfg:     cfg,
+		links:   make(map[crdt.NodeID]*link),
+		relays:  make(map[string]crdt.NodeID),
+		changed: make(map[crdt.RoomID]struct{}),
+		lead:    leading{urgent: make(map[crdt.RoomID]struct{})},
+		stats:   Stats{MessagesOut: map[string]uint64{}, BytesOut: map[string]uint64{}, Refused: map[string]uint64{}},
 	}, nil
 }
 
@@ -172,6 +176,14 @@ func (r *Replica) closeTick(now time.Time) {
 // Own returns what our row counts of a room.
 func (r *Replica) Own(room crdt.RoomID, now time.Time) crdt.Counts {
 	return r.rows.Count(r.cfg.Self, room, now, r.cfg.Retention)
+}
+
+// Changed returns the rooms that messages have brought counts of since the last
+// call, in no order. Counts also fade with time; that is not told.
+func (r *Replica) Changed() []crdt.RoomID {
+	rooms := slices.Collect(maps.Keys(r.changed))
+	clear(r.changed)
+	return rooms
 }
 
 // PreviousActive returns how many leases our last start that had any in this
