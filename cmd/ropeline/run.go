@@ -178,7 +178,11 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	return runAll(ctx, cfg, n, mesh, front, admin)
+	log.Info("starting", "listen", cfg.Listen, "origin", cfg.Origin.String(), "admin", cfg.Admin,
+		"rooms", len(rooms), "data_dir", path, "version", versionText())
+	err = runAll(ctx, log, n, mesh, front, admin)
+	log.Info("stopped")
+	return err
 }
 
 // joinPatience is how long a node that shall join others waits for the first of
@@ -252,7 +256,7 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 
 // runAll runs the parts until ctx ends or one of them fails. The front goes
 // first, so that its visitors' last notes still reach the mesh; the mesh last.
-func runAll(ctx context.Context, cfg config, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) error {
+func runAll(ctx context.Context, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var errs [4]error
@@ -274,6 +278,7 @@ func runAll(ctx context.Context, cfg config, n *node.Node, mesh *transport.Mesh,
 	start(&outer, 2, ctx, front.Run)
 	start(&outer, 3, ctx, admin.Run)
 	<-ctx.Done()
+	log.Info("stopping: requests under way may end, new connections are refused")
 	outer.Wait()
 	stopInner(nil)
 	inner.Wait()

@@ -203,7 +203,7 @@ func (v addressesValue) String() string {
 	}
 	return strings.Join(*v.dst, ",")
 }
-func (v addressesValue) Type() string { return "host:port,…" }
+func (v addressesValue) Type() string { return "host:port,..." }
 func (v addressesValue) Set(s string) error {
 	for one := range strings.SplitSeq(s, ",") {
 		one = strings.TrimSpace(one)
@@ -231,7 +231,7 @@ func (v prefixesValue) String() string {
 	}
 	return strings.Join(words, ",")
 }
-func (v prefixesValue) Type() string { return "cidr,…" }
+func (v prefixesValue) Type() string { return "cidr,..." }
 func (v prefixesValue) Set(s string) error {
 	for one := range strings.SplitSeq(s, ",") {
 		one = strings.TrimSpace(one)
