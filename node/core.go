@@ -254,7 +254,7 @@ func (c *Core) sendVisits(now time.Time) []Message {
 			keep = append(keep, m)
 			continue
 		}
-		for _, v := range c.visits.take(m.Slot) {
+		for _, v := range c.visits.land(m.Slot) {
 			c.visited(v, now)
 		}
 	}

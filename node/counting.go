@@ -52,10 +52,9 @@ func (r *Room) entered(e entered, now time.Time) {
 		r.book(crdt.Seen, tick, 1, 0, now)
 		return
 	}
-	// The owner counts one less only after this node counts one more, or a
-	// place would seem free that is taken.
-	r.core.visits.add(visit{visitor: e.pass.Visitor, room: r.settings.ID,
-		arrival: e.pass.Arrival, at: e.pass.AcceptedAt, admitted: true})
+	// The owner counts one less only after all count one more.
+	r.core.visits.hold(visit{visitor: e.pass.Visitor, room: r.settings.ID,
+		arrival: e.pass.Arrival, at: e.pass.AcceptedAt, admitted: true}, now)
 }
 
 // openLease starts the lease of one of this node's own tickets.

@@ -46,22 +46,49 @@ const (
 	maxVisits    = 2000             // in one message; keeps it below 256 KiB
 	maxPending   = 200_000          // visits kept while owners are out of reach
 
+	// admittedHeld is how long an owner is not told of an admission: longer than
+	// it takes until every node of the site has heard of the lease, which rows
+	// carry every 250 ms. Else some would see a visitor neither waiting nor
+	// inside, and a place that is taken would seem free.
+	admittedHeld = 400 * time.Millisecond
+
 	visitsVersion = 1
 )
 
 // visits takes what owners shall know to them, each until it is acknowledged.
 // It is a state machine; the zero value is ready.
 type visits struct {
+	held    []heldVisit // in order of until
 	pending map[visitKey]visit
 	flying  map[uint64]flight // by batch
+	unacked int               // visits in flying
 	batch   uint64
 	dropped uint64 // visits let go because maxPending was reached
+}
+
+type heldVisit struct {
+	visit
+	until time.Time
 }
 
 type flight struct {
 	to    crdt.NodeID
 	sent  time.Time
 	items []visit
+}
+
+// hold is add, once admittedHeld has passed.
+func (o *visits) hold(v visit, now time.Time) {
+	o.held = append(o.held, heldVisit{v, now.Add(admittedHeld)})
+}
+
+// release adds what has been held long enough.
+func (o *visits) release(now time.Time) {
+	n := 0
+	for ; n < len(o.held) && !now.Before(o.held[n].until); n++ {
+		o.add(o.held[n].visit)
+	}
+	o.held = slices.Delete(o.held, 0, n)
 }
 
 // add keeps the newest of what is said of one visitor.
@@ -73,7 +100,7 @@ func (o *visits) add(v visit) {
 	older, ok := o.pending[v.key()]
 	switch {
 	case ok && !v.supersedes(older):
-	case !ok && len(o.pending) >= maxPending:
+	case !ok && len(o.pending)+o.unacked >= maxPending:
 		o.dropped++
 	default:
 		o.pending[v.key()] = v
@@ -83,12 +110,13 @@ func (o *visits) add(v visit) {
 // flush returns what shall be sent now. owner says who owns a visitor; what
 // was sent to somebody who did not answer goes to whoever owns it by now.
 func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
+	o.release(now)
 	for _, batch := range slices.Sorted(maps.Keys(o.flying)) {
 		f := o.flying[batch]
 		if now.Sub(f.sent) < visitsResend {
 			continue
 		}
-		delete(o.flying, batch)
+		o.land(batch)
 		for _, v := range f.items {
 			if now.Sub(v.at) < visitsGiveUp {
 				o.add(v)
@@ -114,6 +142,7 @@ func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
 			n := min(len(items), maxVisits)
 			o.batch++
 			o.flying[o.batch] = flight{to: to, sent: now, items: items[:n:n]}
+			o.unacked += n
 			out = append(out, Message{To: to, Kind: kindVisits, Slot: o.batch, Payload: encodeVisits(o.batch, items[:n])})
 			items = items[n:]
 		}
@@ -124,18 +153,19 @@ func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
 // acked forgets a batch that its owner has taken.
 func (o *visits) acked(from crdt.NodeID, batch uint64) {
 	if f, ok := o.flying[batch]; ok && f.to == from {
-		delete(o.flying, batch)
+		o.land(batch)
 	}
 }
 
-func compareNodes(a, b crdt.NodeID) int { return bytes.Compare(a[:], b[:]) }
-
-// take removes a batch and returns what was in it: its owner is this node.
-func (o *visits) take(batch uint64) []visit {
+// land removes a batch and returns what was in it.
+func (o *visits) land(batch uint64) []visit {
 	items := o.flying[batch].items
 	delete(o.flying, batch)
+	o.unacked -= len(items)
 	return items
 }
+
+func compareNodes(a, b crdt.NodeID) int { return bytes.Compare(a[:], b[:]) }
 
 // encodeVisits writes [version, batch, n, then per visit: visitor, room,
 // arrival ms, at ms, refresh s, admitted].

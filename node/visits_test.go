@@ -105,11 +105,35 @@ func TestVisitsKeepTheNewest(t *testing.T) {
 
 func TestVisitsAreBounded(t *testing.T) {
 	var o visits
+	silent := func(visit) crdt.NodeID { return crdt.NodeID{1} }
 	for i := range maxPending + 10 {
 		o.add(visit{visitor: VisitorID{byte(i), byte(i >> 8), byte(i >> 16)}, room: roomID, at: noon})
+		if i%1000 == 0 {
+			o.flush(noon, silent) // what is under way counts too
+		}
 	}
-	if len(o.pending) != maxPending || o.dropped != 10 {
-		t.Errorf("kept %d and dropped %d, want %d and 10", len(o.pending), o.dropped, maxPending)
+	if kept := len(o.pending) + o.unacked; kept != maxPending || o.dropped != 10 {
+		t.Errorf("kept %d and dropped %d, want %d and 10", kept, o.dropped, maxPending)
+	}
+	// Sent again, and at last given up, nothing is left or miscounted.
+	o.flush(noon.Add(visitsResend), silent)
+	o.flush(noon.Add(visitsGiveUp+visitsResend), silent)
+	if o.unacked != 0 || len(o.flying) != 0 || len(o.pending) != 0 {
+		t.Errorf("%d visits in %d batches are left under way, and %d to send", o.unacked, len(o.flying), len(o.pending))
+	}
+}
+
+func TestAdmissionsAreHeld(t *testing.T) {
+	var o visits
+	to := func(visit) crdt.NodeID { return crdt.NodeID{1} }
+	v := someVisits(1)[0]
+	v.admitted = true
+	o.hold(v, noon)
+	if early := o.flush(noon.Add(admittedHeld-time.Millisecond), to); len(early) != 0 {
+		t.Errorf("told before %v: %v", admittedHeld, early)
+	}
+	if got := o.flush(noon.Add(admittedHeld), to); len(got) != 1 || len(o.held) != 0 {
+		t.Errorf("%d messages after %v and %d held, want 1 and 0", len(got), admittedHeld, len(o.held))
 	}
 }
 
