@@ -98,6 +98,18 @@ func TestCrashIsNoticed(t *testing.T) {
 					}
 				}
 				t.Logf("all knew after %v", time.Since(killed))
+				time.Sleep(time.Second) // for a second event, if there is one
+				for _, o := range ns {
+					if o == victim {
+						continue
+					}
+					if at, ok := o.toldOf(victim.id, Fail); !ok || at.Sub(killed) > detectionGoal {
+						t.Errorf("%s was told of the failure after %v (%v), want within %v", o.mesh.cfg.Name, at.Sub(killed), ok, detectionGoal)
+					}
+					if got, want := o.eventsOf(victim.id), []EventType{Join, Fail}; !slices.Equal(got, want) {
+						t.Errorf("%s was told %v, want %v", o.mesh.cfg.Name, got, want)
+					}
+				}
 			})
 		})
 	}

@@ -88,6 +88,13 @@ func (w *wire) block(from, to *testNode) {
 	w.cut = func(f, t netip.AddrPort) bool { return f == from.addr && t == to.addr }
 }
 
+// tapPackets shows f every packet from now on, from several goroutines at once.
+func (w *wire) tapPackets(f func(from netip.AddrPort, b []byte)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tap = func(p simnet.Packet) { f(mustAddrPort(p.From), p.Data) }
+}
+
 func (w *wire) setLoss(p float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,6 +220,18 @@ func (n *testNode) eventsOf(id PeerID) []EventType {
 		}
 	}
 	return ts
+}
+
+// toldOf returns when the last event of that type about a peer came.
+func (n *testNode) toldOf(id PeerID, typ EventType) (at time.Time, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, ev := range n.events {
+		if ev.Peer.ID == id && ev.Type == typ {
+			at, ok = n.told[i], true
+		}
+	}
+	return at, ok
 }
 
 func (n *testNode) peer(id PeerID) Peer {
