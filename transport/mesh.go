@@ -158,6 +158,7 @@ func (m *Mesh) Run(ctx context.Context) error {
 	// Good-byes are said after ctx has ended.
 	m.runCtx, m.stopCause = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.group.setOpen(true)
+	quietQUIC(m.socket)
 	listener, err := m.quic.Listen(m.tls, m.quicConfig())
 	if err != nil {
 		return errors.Join(fmt.Errorf("transport: listen: %w", err), m.shutdown(nil))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 
@@ -90,6 +91,26 @@ func bufferAdvice(conn net.PacketConn) string {
 		return ""
 	}
 	return bufferRemedy(read, write)
+}
+
+// quicWarning is the variable that keeps QUIC from printing, through package
+// log, what bufferAdvice says in the mesh's own log and with a remedy.
+const quicWarning = "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING"
+
+// quietQUIC switches QUIC's own warning about conn off if bufferAdvice can take
+// its place. QUIC offers nothing but this variable, which counts for the whole
+// process; whoever has set it is left with their choice.
+func quietQUIC(conn net.PacketConn) {
+	udp, ok := conn.(*countedUDP)
+	if !ok {
+		return
+	}
+	if _, _, known := socketBuffers(udp.UDPConn); !known {
+		return
+	}
+	if _, set := os.LookupEnv(quicWarning); !set {
+		_ = os.Setenv(quicWarning, "true") // at worst it is said twice
+	}
 }
 
 func bufferRemedy(read, write int) string {

@@ -3,6 +3,7 @@ package transport
 import (
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,37 @@ func TestBufferRemedy(t *testing.T) {
 	} {
 		if got := bufferRemedy(tc.read, tc.write); got != tc.want {
 			t.Errorf("%d and %d: got %q, want %q", tc.read, tc.write, got, tc.want)
+		}
+	}
+}
+
+// TestQuietQUIC holds that QUIC's own warning is switched off where ours takes
+// its place, and never against a choice that was made outside.
+func TestQuietQUIC(t *testing.T) {
+	udp, err := bindSocket(Config{Listen: "127.0.0.1:0"}, new(traffic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	_, _, known := socketBuffers(udp.(*countedUDP).UDPConn)
+	t.Setenv(quicWarning, "") // puts the true value back at the end
+	for _, tc := range []struct {
+		name string
+		conn net.PacketConn
+		set  bool   // from outside
+		want string // "": unset, or as it was
+	}{
+		{"a socket", udp, false, map[bool]string{true: "true"}[known]},
+		{"a socket, with a choice made", udp, true, ""},
+		{"another kind of connection", &countedConn{PacketConn: udp, t: new(traffic)}, false, ""},
+	} {
+		os.Unsetenv(quicWarning)
+		if tc.set {
+			os.Setenv(quicWarning, "")
+		}
+		quietQUIC(tc.conn)
+		if got := os.Getenv(quicWarning); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 	}
 }
