@@ -295,5 +295,6 @@ func (c *Core) Snapshot() ([]byte, error) { return c.replica.Snapshot() }
 func (c *Core) Restore(state []byte, now time.Time) error { return c.replica.Restore(state, now) }
 
 // Conflict returns the incarnation that a peer holds of this very node although
-// it is newer than this one: the data directory was copied or rolled back.
+// it is newer than this one, or has counted more under the same boot number: the
+// data directory was copied or rolled back.
 func (c *Core) Conflict() (crdt.Incarnation, bool) { return c.replica.Conflict() }

@@ -210,7 +210,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}
 		if other, ok := n.core.Conflict(); ok {
-			return fmt.Errorf("another process runs as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
+			return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
 				other.Boot, n.core.self.Boot)
 		}
 		if !now.Before(persist) {

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -155,6 +156,29 @@ func TestCloneIsNoticed(t *testing.T) {
 	if _, ok := other.Conflict(); !ok {
 		t.Error("membership named a later start and there is no conflict")
 	}
+}
+
+// TestRolledBackDiskIsNoticed starts a node from an older copy of its disk, with
+// a boot number that it has used before. Were it to go on, its peers would take
+// its counts for old ones.
+func TestRolledBackDiskIsNoticed(t *testing.T) {
+	m := newMesh(t, 24)
+	nodes := m.sites(2, "east")
+	for range 200 {
+		m.active(nodes[0], roomID(0), 1, 0)
+	}
+	m.run(time.Second)
+	m.kill(nodes[0])
+	m.run(time.Second)
+	x := m.add(0, "east")
+	again := crdt.Incarnation{Node: x.peer.ID, Boot: x.peer.Boot - 1}
+	r, err := New(Config{Self: again, Site: "east", Rand: rand.New(rand.NewPCG(24, 1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Replica, x.peer.Boot = r, again.Boot
+	m.refresh()
+	m.until(30*time.Second, "it notices", func() bool { _, ok := r.Conflict(); return ok })
 }
 
 func TestLaggardWithRunawayClockIsRefused(t *testing.T) {

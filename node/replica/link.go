@@ -93,7 +93,7 @@ func (r *Replica) SetPeers(peers []Peer, now time.Time) {
 	}
 	for _, p := range peers {
 		if p.ID == r.cfg.Self.Node {
-			r.noticeSelf(p.incarnation())
+			r.noticeSelf(p.incarnation(), 0)
 			continue
 		}
 		l, ok := r.links[p.ID]
@@ -126,9 +126,14 @@ func (r *Replica) link(from Peer) (*link, bool) {
 	return l, true
 }
 
-// noticeSelf keeps in mind that somebody else goes by our id.
-func (r *Replica) noticeSelf(i crdt.Incarnation) {
-	if i.Node == r.cfg.Self.Node && i.Boot > r.cfg.Self.Boot && (r.conflict == nil || i.Boot > r.conflict.Boot) {
+// noticeSelf keeps in mind that somebody else goes by our id: in a later start,
+// or in this one, of which they know more changes than we have made.
+func (r *Replica) noticeSelf(i crdt.Incarnation, changes uint64) {
+	self := r.cfg.Self
+	if i.Node != self.Node || i.Boot < self.Boot || i == self && changes <= r.rows.Known(self) {
+		return
+	}
+	if r.conflict == nil || i.Boot > r.conflict.Boot {
 		r.conflict = &i
 	}
 }

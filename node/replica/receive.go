@@ -32,7 +32,7 @@ func (r *Replica) Receive(from Peer, payload []byte, now time.Time) ([]Message, 
 	r.open(now)
 	r.stats.MessagesIn++
 	if from.ID == r.cfg.Self.Node {
-		r.noticeSelf(from.incarnation())
+		r.noticeSelf(from.incarnation(), 0)
 		return nil, r.refuse(refusedOwnRow, fmt.Errorf("message from %s, our own id: %w", from.incarnation(), ErrForged))
 	}
 	f, err := decodeFrame(payload, r.cfg.MaxMessage)
@@ -128,7 +128,7 @@ func (r *Replica) rowRefused(l *link, p crdt.RowPiece, now time.Time) string {
 	case owner == r.cfg.Self && p.To <= r.rows.Known(owner):
 		return refusedLive // nothing that we have not said ourselves
 	case owner.Node == r.cfg.Self.Node && owner.Boot >= r.cfg.Self.Boot:
-		r.noticeSelf(owner)
+		r.noticeSelf(owner, 0)
 		return refusedOwnRow
 	case l.peer.Site != r.cfg.Site || p.Site != r.cfg.Site:
 		return refusedRow
@@ -151,8 +151,11 @@ func (r *Replica) maySummarize(l *link, site string) bool {
 // confirm reads what a peer says it has. The digests of a pull are complete, so
 // what they do not name the peer does not have.
 func (r *Replica) confirm(l *link, f *frame, now time.Time) {
-	for owner := range f.haveRows {
-		r.noticeSelf(owner)
+	for owner, v := range f.haveRows {
+		if v == skip {
+			v = 0 // says nothing
+		}
+		r.noticeSelf(owner, v)
 	}
 	if v, ok := f.haveRows[r.cfg.Self]; (ok || f.kind == pull) && v != skip {
 		l.rows.confirm(r.cfg.Self, min(v, r.rows.Known(r.cfg.Self)))

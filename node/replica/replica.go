@@ -193,9 +193,10 @@ func (r *Replica) PreviousActive(room crdt.RoomID) int64 {
 	return max(0, r.rows.LastActive(r.cfg.Self.Node, r.cfg.Self.Boot, room))
 }
 
-// Conflict returns the incarnation of our own id with a higher boot number that
-// a peer spoke of. This node then is a clone, or its disk was rolled back, and
-// it must stop: two nodes under one id would issue the same tickets.
+// Conflict returns the incarnation of our own id that a peer spoke of though it
+// cannot be: with a higher boot number, or this very one with changes that we
+// have not made. This node then is a clone, or its disk was rolled back, and it
+// must stop: two nodes under one id would issue the same tickets.
 func (r *Replica) Conflict() (crdt.Incarnation, bool) {
 	if r.conflict == nil {
 		return crdt.Incarnation{}, false
