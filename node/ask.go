@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -135,6 +136,12 @@ func (c *Core) ask(ctx context.Context, r *Room, p Pass, now time.Time) (time.Ti
 	if c.call == nil {
 		return time.Time{}, silent
 	}
+	return c.asks.once(sessionKey{r.settings.ID, p.Ticket}, func() (time.Time, answer) {
+		return c.askAnchor(ctx, r, p)
+	})
+}
+
+func (c *Core) askAnchor(ctx context.Context, r *Room, p Pass) (time.Time, answer) {
 	// The question may be under way for as long as the answer is waited for; the
 	// anchor reckons from when it arrives.
 	msg, err := c.call(ctx, p.Ticket.Anchor, methodAsk, encodeQuestion(question{
@@ -151,6 +158,45 @@ func (c *Core) ask(ctx context.Context, r *Room, p Pass, now time.Time) (time.Ti
 		return time.Time{}, over
 	}
 	return a.end, goesOn
+}
+
+// asks joins those who ask the same at the same time, so that one pass sent a
+// thousand times does not become a thousand calls. The zero value is ready.
+type asks struct {
+	mu   sync.Mutex // guards the following
+	open map[sessionKey]*asking
+}
+
+type asking struct {
+	done chan struct{} // closed once the following are set
+	end  time.Time
+	is   answer
+}
+
+// once returns what ask says, or what it says to somebody who asked before and
+// has no answer yet.
+func (a *asks) once(k sessionKey, ask func() (time.Time, answer)) (time.Time, answer) {
+	a.mu.Lock()
+	q, ok := a.open[k]
+	if ok {
+		a.mu.Unlock()
+		<-q.done // no longer than the first one waits
+		return q.end, q.is
+	}
+	if a.open == nil {
+		a.open = map[sessionKey]*asking{}
+	}
+	q = &asking{done: make(chan struct{})}
+	a.open[k] = q
+	a.mu.Unlock()
+	defer func() { // also if ask panics: nobody shall wait for ever
+		a.mu.Lock()
+		delete(a.open, k)
+		a.mu.Unlock()
+		close(q.done)
+	}()
+	q.end, q.is = ask()
+	return q.end, q.is
 }
 
 // errNotReady is answered while the node does not hold its site's state.

@@ -39,6 +39,7 @@ type Core struct {
 	routes  *routes
 	stripes stripes
 	call    caller // set before the first request; nil reaches nobody
+	asks    asks
 
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced

@@ -530,12 +530,16 @@ func TestWaitingPassIsRedeemedOnce(t *testing.T) {
 		w.ask(second)
 	}
 	again := &person{name: "the lost answer", at: w.nodes[0], pass: waiting, has: true}
-	if v := w.ask(again); !v.Admit || v.Pass.Ticket != second.pass.Ticket {
+	if v := again.at.core.order[0].Decide(waiting, true, w.now); !v.Admit || v.Pass.Ticket != second.pass.Ticket {
 		t.Errorf("the same pass again got %+v, want the same ticket %+v", v, second.pass.Ticket)
 	}
 	w.run(time.Second)
 	if got := w.nodes[0].core.replica.Own(roomID, w.now).Active; got != 1 {
 		t.Errorf("active = %d, want 1", got)
+	}
+	w.run(s.SessionDuration)
+	if v := w.ask(again); v.Admit && v.Pass.Visitor == second.pass.Visitor {
+		t.Errorf("the same pass got %+v after its session was over, want a new visitor", v)
 	}
 }
 

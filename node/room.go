@@ -85,7 +85,10 @@ func (r *Room) decide(p Pass, known bool, now time.Time) (v Verdict, ask bool) {
 		p = Pass{}
 	}
 	if known && !p.Accepted() {
-		if q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.settings.ID, p.Visitor}, now); ok {
+		switch q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.settings.ID, p.Visitor}, now); {
+		case ok && now.After(q.LeaseEnd):
+			p = Pass{} // the session that the place was given for is over, and with it the place
+		case ok:
 			return Verdict{Admit: true, Pass: q, SetPass: true}, false
 		}
 	}
