@@ -87,7 +87,7 @@ func (x *exchange) cleanHead(h *fasthttp.ResponseHeader) int {
 // respond makes the origin's response, whose head is ready in ctx.Response and
 // whose body has that length, the answer. From then on the answer owns x and
 // closes it.
-func (x *exchange) respond(ctx *fasthttp.RequestCtx, length int, stream time.Duration) {
+func (f *Front) respond(ctx *fasthttp.RequestCtx, x *exchange, length int) {
 	h := &ctx.Response.Header
 	if x.up != nil {
 		x.up.headRead()
@@ -99,7 +99,7 @@ func (x *exchange) respond(ctx *fasthttp.RequestCtx, length int, stream time.Dur
 		h.SetConnectionClose()
 		x.reusable = false
 	}
-	x.conn.limit(stream)
+	x.conn.limit(f.cfg.Timeouts.Stream)
 
 	code := h.StatusCode()
 	switch {
@@ -119,7 +119,7 @@ func (x *exchange) respond(ctx *fasthttp.RequestCtx, length int, stream time.Dur
 		h.SetTrailer("")
 	}
 	if length < 0 && !ctx.Request.Header.IsHTTP11() {
-		respondUntilClose(ctx, body)
+		f.respondUntilClose(ctx, body)
 		return
 	}
 	// A head must not wait for a body that is still to come.
@@ -129,13 +129,15 @@ func (x *exchange) respond(ctx *fasthttp.RequestCtx, length int, stream time.Dur
 
 // respondUntilClose answers a client that knows no chunks with a body that ends
 // with the connection. The server would send chunks, so it is not asked.
-func respondUntilClose(ctx *fasthttp.RequestCtx, body *originBody) {
+func (f *Front) respondUntilClose(ctx *fasthttp.RequestCtx, body *originBody) {
 	h := &ctx.Response.Header
 	h.SetTrailer("")
 	h.SetConnectionClose()
 	head := h.AppendBytes(nil)
+	f.unending.Add(1)
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(c net.Conn) {
+		defer f.unending.Done()
 		defer body.Close()
 		if _, err := c.Write(head); err == nil {
 			// The client learns of a failure by the connection's end; there is

@@ -23,6 +23,7 @@ type Front struct {
 	page   *page
 
 	draining atomic.Bool
+	unending sync.WaitGroup // one for each answer that ends with its connection
 }
 
 // New checks cfg and returns a Front that Run will serve. It opens nothing.
@@ -89,12 +90,32 @@ func (f *Front) drain(srv *fasthttp.Server, edge *edgeListener) {
 	f.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeouts.Drain)
 	defer cancel()
-	if err := srv.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+	err := srv.ShutdownWithContext(ctx)
+	if ctx.Err() == nil {
+		err = errors.Join(err, f.waitUnending(ctx))
+	}
+	if err != nil && !errors.Is(err, net.ErrClosed) {
 		f.cfg.Logger.Warn("requests did not end in time", "error", err)
 	}
 	// Upgraded connections are no requests any more, and go on until here.
 	if n := edge.abort(); n > 0 {
 		f.cfg.Logger.Info("closed connections", "count", n)
+	}
+}
+
+// waitUnending waits for answers that the server no longer counts as requests.
+// It is called when no request is under way that might begin another.
+func (f *Front) waitUnending(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() { // ends when the connections are cut off, if not before
+		f.unending.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"io"
@@ -223,7 +224,9 @@ func TestOnePassCookieAndOnlyWhenItChanges(t *testing.T) {
 		http.SetCookie(w, &http.Cookie{Name: "theirs", Value: "1"})
 		http.SetCookie(w, &http.Cookie{Name: "theirs2", Value: "2", Path: "/a", HttpOnly: true})
 		w.Header().Set("Cache-Control", "public, max-age=600")
+		w.Header().Add("Cache-Control", "s-maxage=600")
 		w.Header().Set("Expires", "Thu, 01 Jan 2099 00:00:00 GMT")
+		w.Header().Set("X-Accel-Expires", "600")
 	}))
 	for _, c := range []struct{ set, admit bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		set.Store(c.set)
@@ -254,11 +257,12 @@ func TestOnePassCookieAndOnlyWhenItChanges(t *testing.T) {
 				t.Errorf("the pass is %+v, %v", p, err)
 			}
 		}
-		switch cc := got.Header.Get("Cache-Control"); {
-		case c.admit && c.set && (cc != "private, no-cache" || got.Header.Get("Expires") != ""):
-			t.Errorf("a pass in an answer with Cache-Control %q", cc)
-		case c.admit && !c.set && cc != "public, max-age=600":
-			t.Errorf("without a pass the origin's Cache-Control became %q", cc)
+		cc, expires := strings.Join(got.Header.Values("Cache-Control"), "|"), got.Header.Get("Expires")+got.Header.Get("X-Accel-Expires")
+		switch {
+		case c.admit && c.set && (cc != "private, no-cache" || expires != ""):
+			t.Errorf("a pass in an answer with Cache-Control %q and expiry %q", cc, expires)
+		case c.admit && !c.set && (cc != "public, max-age=600|s-maxage=600" || expires == ""):
+			t.Errorf("without a pass the origin's Cache-Control became %q, and its expiry %q", cc, expires)
 		}
 	}
 }
@@ -373,6 +377,35 @@ func TestShutdownLetsRequestsEnd(t *testing.T) {
 	close(release)
 	if got := <-answered; got.StatusCode != 200 || got.body != "done" {
 		t.Errorf("got %d %q", got.StatusCode, got.body)
+	}
+	<-stopped
+}
+
+// TestShutdownLetsOldClientsEnd is the same for an answer that goes on until the
+// connection ends, which the server no longer counts as a request.
+func TestShutdownLetsOldClientsEnd(t *testing.T) {
+	release := make(chan struct{})
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "one ")
+		w.(http.Flusher).Flush()
+		<-release
+		io.WriteString(w, "two")
+	}))
+	c := f.dial()
+	io.WriteString(c, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+	br := bufio.NewReader(c)
+	resp := readResponse(t, br, "GET")
+	expect(t, resp.Body, "one ")
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	select {
+	case <-stopped:
+		t.Error("stopped in the middle of an answer")
+	case <-time.After(300 * time.Millisecond): // the server looks every 100 ms
+	}
+	close(release)
+	if rest, err := io.ReadAll(resp.Body); string(rest) != "two" || err != nil {
+		t.Errorf("got %q, %v", rest, err)
 	}
 	<-stopped
 }

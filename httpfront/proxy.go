@@ -53,7 +53,7 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 	if switched {
 		f.tunnel(ctx, x)
 	} else {
-		x.respond(ctx, length, f.cfg.Timeouts.Stream)
+		f.respond(ctx, x, length)
 	}
 }
 
@@ -114,14 +114,18 @@ func (a admitted) decorate(h *fasthttp.ResponseHeader) {
 		return
 	}
 	// A cache that stored this answer would hand the pass to others.
-	for _, name := range [...]string{"Expires", "Surrogate-Control", "Cdn-Cache-Control"} {
-		h.Del(name)
+	cc := "private, no-cache"
+	for _, v := range h.PeekAll("Cache-Control") {
+		if hasToken(v, "no-store") {
+			cc = "private, no-store"
+		}
 	}
-	if cc := h.Peek("Cache-Control"); !hasToken(cc, "no-store") {
-		h.Set("Cache-Control", "private, no-cache")
-	} else if !hasToken(cc, "private") {
-		h.Set("Cache-Control", "private, no-store")
+	for _, name := range [...]string{
+		"Cache-Control", "Expires", "Surrogate-Control", "Cdn-Cache-Control", "X-Accel-Expires",
+	} {
+		h.Del(name) // every line of that name; Set would change the first
 	}
+	h.Set("Cache-Control", cc)
 	h.AddBytesV("Set-Cookie", a.cookie)
 }
 
