@@ -55,6 +55,7 @@ type Core struct {
 
 const (
 	viewInterval  = 250 * time.Millisecond // without news; slots also follow from the time
+	viewKept      = time.Second            // what an older view allows, others may have used since
 	sweepInterval = 5 * time.Second
 )
 
@@ -85,7 +86,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
-	c.SetPeers(nil, time.Time{})
+	c.know(nil)
 	return c, nil
 }
 
@@ -109,6 +110,11 @@ func (c *Core) Route(host, path string) *Room { return c.routes.find(host, path)
 
 // SetPeers tells which other nodes live. It is called whenever that changes.
 func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
+	c.know(peers)
+	c.replica.SetPeers(peers, now)
+}
+
+func (c *Core) know(peers []replica.Peer) {
 	c.peers = map[crdt.NodeID]replica.Peer{}
 	c.nodes = []crdt.NodeID{c.self.Node}
 	c.sizes = map[string]int{c.site: 1}
@@ -123,7 +129,6 @@ func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
 		}
 	}
 	slices.SortFunc(c.nodes, compareNodes)
-	c.replica.SetPeers(peers, now)
 }
 
 // Ready reports whether the node holds its site's state, so that requests may

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"crypto/rand"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,7 +160,7 @@ func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, b
 
 // apply takes a ticket for an eligible visitor, if one may be taken here.
 func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
-	if !r.take(w, c) {
+	if !r.take(w, c, now) {
 		return Verdict{}, false
 	}
 	q := r.admitted(p, now)
@@ -177,8 +178,13 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
 	return Verdict{Admit: true, Pass: q, SetPass: true}, true
 }
 
-// take counts one ticket of a class, if the view allows another.
-func (r *Room) take(w *view, c class) bool {
+// take counts one ticket of a class, if the view allows another. A process that
+// was stopped and goes on finds a view that is long past, before its loop has
+// come round; nothing is taken from that.
+func (r *Room) take(w *view, c class, now time.Time) bool {
+	if now.Sub(w.BuiltAt) > viewKept && w.upTo[c] != math.MaxInt64 {
+		return false
+	}
 	for {
 		used := r.used[c].Load()
 		if used >= w.upTo[c] {

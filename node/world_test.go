@@ -1,0 +1,233 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// world runs whole nodes in virtual time, with a network that delays.
+type world struct {
+	t     testing.TB
+	now   time.Time
+	rng   *rand.Rand
+	delay time.Duration
+	nodes []*machine
+	air   []letter
+	cut   bool // between sites
+}
+
+// machine is one node; core is nil while it is down.
+type machine struct {
+	id       crdt.NodeID
+	site     string
+	boot     uint64
+	core     *Core
+	snapshot []byte
+	next     time.Time
+}
+
+type letter struct {
+	at       time.Time
+	from, to crdt.NodeID
+	m        Message
+}
+
+var roomID = crdt.RoomID{7}
+
+func testSettings(total int) room.Settings {
+	s := room.Settings{ID: roomID, Name: "test", Path: "/", TotalActiveUsers: total, NewUsersPerMinute: 10_000,
+		SessionDuration: 60 * time.Second, QueueingMethod: room.FIFO, Policy: room.Even,
+		RefreshInterval: 5 * time.Second, BucketSpan: 12 * time.Second}
+	return s.WithDefaults()
+}
+
+// newWorld starts a node per named site and lets the mesh settle.
+func newWorld(t *testing.T, s room.Settings, sites ...string) *world {
+	w := &world{t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
+	for i, site := range sites {
+		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site}
+		w.nodes = append(w.nodes, m)
+		w.start(m, s)
+	}
+	w.run(3 * time.Second)
+	for _, m := range w.nodes {
+		if !m.core.Ready() {
+			t.Fatalf("node %s is not ready after 3 s", m.id)
+		}
+	}
+	return w
+}
+
+func (w *world) start(m *machine, s room.Settings) {
+	w.t.Helper()
+	m.boot++
+	core, err := NewCore(CoreConfig{
+		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: []room.Settings{s},
+		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	core.call = func(_ context.Context, to crdt.NodeID, method uint8, req []byte) ([]byte, error) {
+		for _, o := range w.nodes {
+			if o.id == to && o.core != nil && !(w.cut && o.site != m.site) {
+				return o.core.Answer(method, req, w.now)
+			}
+		}
+		return nil, errors.New("unreachable")
+	}
+	if m.snapshot != nil {
+		if err := core.Restore(m.snapshot, w.now); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	m.core = core
+	w.members()
+}
+
+// kill stops a node as kill -9 does; the last state on disk stays.
+func (w *world) kill(m *machine) {
+	snapshot, err := m.core.Snapshot()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	m.snapshot, m.core = snapshot, nil
+	w.members()
+}
+
+// members tells every node who lives.
+func (w *world) members() {
+	for _, m := range w.nodes {
+		if m.core == nil {
+			continue
+		}
+		var peers []replica.Peer
+		for _, o := range w.nodes {
+			if o != m && o.core != nil && !(w.cut && o.site != m.site) {
+				peers = append(peers, replica.Peer{ID: o.id, Boot: o.boot, Site: o.site, Ready: o.core.Ready()})
+			}
+		}
+		m.core.SetPeers(peers, w.now)
+	}
+}
+
+func (w *world) run(d time.Duration) {
+	w.t.Helper()
+	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(10 * time.Millisecond) {
+		w.deliver()
+		ready := w.ready()
+		for _, m := range w.nodes {
+			if m.core != nil && !w.now.Before(m.next) {
+				m.next = w.now.Add(tickInterval)
+				w.post(m, m.core.Tick(w.now))
+			}
+		}
+		if w.ready() != ready {
+			w.members()
+		}
+	}
+}
+
+func (w *world) ready() (n int) {
+	for _, m := range w.nodes {
+		if m.core != nil && m.core.Ready() {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) post(m *machine, out []Message) {
+	for _, o := range out {
+		w.air = append(w.air, letter{w.now.Add(w.delay), m.id, o.To, o})
+	}
+}
+
+func (w *world) deliver() {
+	due := w.air
+	w.air = nil
+	for _, l := range due {
+		if l.at.After(w.now) {
+			w.air = append(w.air, l)
+			continue
+		}
+		from, to := w.machine(l.from), w.machine(l.to)
+		if to == nil || to.core == nil || w.cut && from.site != to.site {
+			continue
+		}
+		w.receive(from, to, l.m)
+	}
+}
+
+// receive gives a node a message at once.
+func (w *world) receive(from, to *machine, m Message) {
+	out, err := to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: from.site, Ready: true}, m.Kind, m.Payload, w.now)
+	if err != nil {
+		w.t.Errorf("message of kind %d from %s to %s: %v", m.Kind, from.id, to.id, err)
+	}
+	w.post(to, out)
+}
+
+func (w *world) machine(id crdt.NodeID) *machine {
+	for _, m := range w.nodes {
+		if m.id == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// person is a visitor with a browser.
+type person struct {
+	name string
+	pass Pass
+	has  bool
+	in   bool
+	at   *machine
+	next time.Time // the next request
+}
+
+// ask sends one request to the person's node and takes the cookie.
+func (w *world) ask(p *person) Verdict {
+	w.t.Helper()
+	if p.at.core == nil {
+		w.t.Fatalf("%s asks a node that is down", p.name)
+	}
+	v := p.at.core.Route("shop", "/").Decide(p.pass, p.has, w.now)
+	if !v.SetPass && p.has && v.Pass != p.pass {
+		w.t.Errorf("%s: the pass changed without being set", p.name)
+	}
+	if v.SetPass {
+		p.pass, p.has = v.Pass, true
+	}
+	p.in = v.Admit
+	return v
+}
+
+func (w *world) crowd(n int, at func(i int) *machine) []*person {
+	people := make([]*person, n)
+	for i := range people {
+		people[i] = &person{name: fmt.Sprintf("visitor %d", i), at: at(i)}
+	}
+	return people
+}
+
+func (w *world) spread(i int) *machine { return w.nodes[i%len(w.nodes)] }
+
+// active returns how many people have a pass that is not past.
+func (w *world) active(people []*person) (n int) {
+	for _, p := range people {
+		if p.has && p.pass.Accepted() && !w.now.After(p.pass.LeaseEnd) {
+			n++
+		}
+	}
+	return n
+}
