@@ -23,6 +23,34 @@ type edgeConn struct {
 	linger atomic.Bool  // whether the client may still be sending when we close
 	once   sync.Once
 	err    error // of Close
+
+	mu      sync.Mutex // guards the following
+	closed  bool
+	cleanup func() // to be called by Close; nil for nothing
+}
+
+// atEnd has f called once the connection is closed, whoever closes it. That is
+// how a connection that leaves the server gives back what it holds: the server
+// does not call what was to take it over if it could not write until then.
+func (e *edgeConn) atEnd(f func()) {
+	e.mu.Lock()
+	closed := e.closed
+	e.cleanup = f
+	e.mu.Unlock()
+	if closed {
+		f()
+	}
+}
+
+// finish calls what atEnd was given.
+func (e *edgeConn) finish() {
+	e.mu.Lock()
+	f := e.cleanup
+	e.closed = true
+	e.mu.Unlock()
+	if f != nil {
+		f()
+	}
 }
 
 const cutOff = -1
@@ -135,6 +163,7 @@ func (e *edgeConn) Close() error {
 			e.drain()
 		}
 		e.err = e.Conn.Close()
+		e.finish()
 		e.owner.forget(e)
 	})
 	return e.err

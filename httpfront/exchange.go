@@ -135,10 +135,12 @@ func (f *Front) respondUntilClose(ctx *fasthttp.RequestCtx, body *originBody) {
 	h.SetConnectionClose()
 	head := h.AppendBytes(nil)
 	f.unending.Add(1)
+	edgeOf(ctx.Conn()).atEnd(func() {
+		body.Close()
+		f.unending.Done()
+	})
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(c net.Conn) {
-		defer f.unending.Done()
-		defer body.Close()
 		if _, err := c.Write(head); err == nil {
 			// The client learns of a failure by the connection's end; there is
 			// no other way to tell.

@@ -19,11 +19,9 @@ func (f *Front) tunnel(ctx *fasthttp.RequestCtx, x *exchange) {
 	h.SetTrailer("")
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", "websocket")
+	edgeOf(ctx.Conn()).atEnd(func() { x.close(false) })
 	idle := f.cfg.Timeouts.Tunnel
-	ctx.Hijack(func(c net.Conn) {
-		defer x.close(false)
-		join(c, x.conn, idle, x.panicked)
-	})
+	ctx.Hijack(func(c net.Conn) { join(c, x.conn, idle, x.panicked) })
 }
 
 // tunnelEnd is how long one direction may go on after the other has ended, for

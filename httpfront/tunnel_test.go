@@ -145,6 +145,34 @@ func TestTunnelsAreBounded(t *testing.T) {
 	}
 }
 
+// TestVisitorsWhoLeaveDuringAnUpgrade go away before the origin agrees, so that
+// its answer cannot be written. Nothing of them may be left.
+func TestVisitorsWhoLeaveDuringAnUpgrade(t *testing.T) {
+	asked, gone := make(chan struct{}), make(chan struct{})
+	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		if _, err := http.ReadRequest(br); err != nil {
+			return
+		}
+		asked <- struct{}{}
+		<-gone
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		io.Copy(io.Discard, br)
+	}))
+	for range 3 {
+		c := f.dial()
+		fmt.Fprintf(c, upgradeHead, "/")
+		<-asked
+		c.(*net.TCPConn).SetLinger(0) // a reset, as from a browser that was closed
+		c.Close()
+		gone <- struct{}{}
+	}
+	waitFor(t, "the tunnels to be given back", func() bool {
+		f.front.up.mu.Lock()
+		defer f.front.up.mu.Unlock()
+		return f.front.up.tunnels == 0 && len(f.front.up.open) == 0
+	})
+}
+
 func TestShutdownEndsTunnels(t *testing.T) {
 	f := serveTo(t, nil, socketOrigin(t))
 	c := f.dial()
