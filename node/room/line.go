@@ -169,6 +169,8 @@ func (l *Line) Expire(dst []Change, now time.Time) []Change {
 	to := now.Unix()
 	if l.now < 0 {
 		l.now = to - wheelSlots
+	} else if to < l.now {
+		l.turnBack(to)
 	}
 	from := max(l.now+1, to-wheelSlots+1) // after a pause each slot once
 	l.now = max(l.now, to)
@@ -183,6 +185,28 @@ func (l *Line) Expire(dst []Change, now time.Time) []Change {
 		}
 	}
 	return dst
+}
+
+// turnBack follows a clock that was set back. Nobody has polled later than now;
+// without that, whoever is absent would be counted, and whoever comes would not,
+// until the clock is where it was.
+func (l *Line) turnBack(to int64) {
+	l.now, l.free = to, none
+	for i := range l.wheel {
+		l.wheel[i] = none
+	}
+	now := unix32(time.Unix(to, 0))
+	for i := range l.entries {
+		e := &l.entries[i]
+		if at, known := l.index[e.id]; !known || at != uint32(i) {
+			*e = entry{next: l.free}
+			l.free = uint32(i)
+			continue
+		}
+		e.last = min(e.last, now)
+		e.seen = min(e.seen, uint32(max(0, crdt.TickOf(time.Unix(to, 0)))))
+		l.schedule(uint32(i))
+	}
 }
 
 // look drops an entry whose time has come, or puts it back into the wheel.

@@ -115,6 +115,48 @@ func TestLineForgetsWhoIsAbsent(t *testing.T) {
 	}
 }
 
+// TestLineWhenTheClockIsSetBack has the clock go back by an hour while some
+// wait, some were let in, and some have left.
+func TestLineWhenTheClockIsSetBack(t *testing.T) {
+	const hour, refresh = 3600, 20 * time.Second
+	l, row := NewLine(Settings{}), lineRow{}
+	row.apply(t, l.Expire(nil, lineAt(hour)))
+	for n := range 30 {
+		row.apply(t, l.Poll(nil, visitorID(n), lineAt(hour), lineAt(hour), refresh))
+	}
+	for n := range 10 {
+		row.apply(t, l.Admit(nil, visitorID(10+n), lineAt(hour)))
+		row.apply(t, l.Leave(nil, visitorID(20+n)))
+	}
+	row.apply(t, l.Expire(nil, lineAt(0)))
+	row.apply(t, l.Poll(nil, visitorID(100), lineAt(0), lineAt(1), refresh)) // new
+	row.apply(t, l.Poll(nil, visitorID(0), lineAt(hour), lineAt(1), refresh))
+	if got := row.waiting(); got != 11 {
+		t.Errorf("just after: %d waiting, want the ten from before and one more", got)
+	}
+	if got := row[crdt.Seen][crdt.TickOf(lineAt(0))]; got != 1 {
+		t.Errorf("seen in the tick after = %d, want the new one", got)
+	}
+	for s := range 53 {
+		row.apply(t, l.Expire(nil, lineAt(float64(s))))
+	}
+	if got := row.waiting(); got != 0 {
+		t.Errorf("two and a half intervals later: %d waiting, want 0", got)
+	}
+	for s := range 400 {
+		row.apply(t, l.Expire(nil, lineAt(float64(s))))
+	}
+	if l.Len() != 0 {
+		t.Errorf("%d visitors are kept for ever", l.Len())
+	}
+	for n := range 31 {
+		row.apply(t, l.Poll(nil, visitorID(n), lineAt(400), lineAt(400), refresh))
+	}
+	if len(l.entries) > 31 {
+		t.Errorf("%d slots for 31 visitors: those of before are lost", len(l.entries))
+	}
+}
+
 func TestLineLeaveAndReuse(t *testing.T) {
 	l, row := NewLine(Settings{}), lineRow{}
 	for round := range 10 {
