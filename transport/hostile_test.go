@@ -362,6 +362,37 @@ func aliveMessage(name string, ip net.IP, port uint16, tags map[string]string) [
 	return b.Bytes()
 }
 
+// TestNoAnswerIsNoNonsense has a peer take exchanges and close them unanswered,
+// as an overloaded or ending one does. That must not cut it off.
+func TestNoAnswerIsNoNonsense(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(lanDelay)
+		c := newCluster(t, w)
+		n := c.start(c.config(1, 1, 0))
+		conn := newRogue(t, w, 1).greeted(n, mustIdentity(t, c.secret, testID(66), "site-0", time.Now()), hello{boot: 1, name: "busy"})
+		go func() {
+			for {
+				s, err := conn.AcceptStream(conn.Context())
+				if err != nil {
+					return
+				}
+				s.CancelRead(0)
+				_ = s.Close()
+			}
+		}()
+		waitUntil(t, time.Second, "connected", func() bool { return n.mesh.links.get(testID(66)) != nil })
+		l := n.mesh.links.get(testID(66))
+		for range strikeLimit {
+			if err := n.mesh.gossip.join(t.Context(), l); err == nil {
+				t.Fatal("an exchange without an answer succeeded")
+			}
+		}
+		if got := n.mesh.Stats().MalformedFrames; got != 0 || conn.Context().Err() != nil {
+			t.Errorf("%d counted as nonsense, cut off: %v", got, conn.Context().Err())
+		}
+	})
+}
+
 // TestSilentConnectionsDoNotPile connects with a good certificate and says
 // nothing.
 func TestSilentConnectionsDoNotPile(t *testing.T) {
