@@ -1,0 +1,152 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// fakeMesh has the members that a test says, and reaches none of them.
+type fakeMesh struct {
+	alone
+	members func() []transport.Peer
+	ready   atomic.Bool
+}
+
+func (m *fakeMesh) Members() []transport.Peer { return m.members() }
+func (m *fakeMesh) SetReady(ready bool)       { m.ready.Store(ready) }
+
+func noMembers() []transport.Peer { return nil }
+
+// startNode opens a data directory and runs a node until stop is called, which
+// returns what Run does.
+func startNode(t *testing.T, dir string, await time.Duration, mesh Mesh) (n *Node, stop func() error) {
+	t.Helper()
+	data, err := OpenDataDir(dir, crdt.NodeID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err = New(Config{Data: data, Site: "a", Rooms: []room.Settings{testSettings(10)}, OwnerKey: []byte("key"), AwaitPeers: await})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx, mesh) }()
+	return n, func() error {
+		cancel()
+		return errors.Join(<-done, data.Close())
+	}
+}
+
+func TestNodeKeepsItsSessionsOverARestart(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := startNode(t, dir, 0, nil)
+		if !errors.Is(n.Ready(), ErrNotReady) {
+			t.Errorf("before it runs: %v, want %v", n.Ready(), ErrNotReady)
+		}
+		time.Sleep(3 * tickInterval)
+		if err := n.Ready(); err != nil {
+			t.Fatal(err)
+		}
+		v := n.Route("shop", "/").Decide(Pass{}, false, time.Now())
+		if !v.Admit {
+			t.Fatal("not admitted to an empty room")
+		}
+		time.Sleep(time.Second)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		n, stop = startNode(t, dir, 0, nil)
+		time.Sleep(time.Second)
+		st := n.Status()
+		if st.Boot != 2 || !st.Ready || st.Rooms[0].Active != 1 {
+			t.Errorf("after the restart: boot %d, ready %v, active %d, want 2, true, 1", st.Boot, st.Ready, st.Rooms[0].Active)
+		}
+		if again := n.Route("shop", "/").Decide(v.Pass, true, time.Now()); !again.Admit {
+			t.Error("the session is lost")
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestNodeAwaitsPeers(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		mesh := &fakeMesh{members: noMembers}
+		n, stop := startNode(t, dir, 5*time.Second, mesh)
+		time.Sleep(4900 * time.Millisecond)
+		if n.Ready() == nil || mesh.ready.Load() {
+			t.Error("ready although no peer was heard and the wait is not over")
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if err := n.Ready(); err != nil || !mesh.ready.Load() {
+			t.Errorf("after the wait: %v, mesh told %v", err, mesh.ready.Load())
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestNodeStopsWhenItIsACopy(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var double atomic.Pointer[transport.Peer]
+		mesh := &fakeMesh{members: func() []transport.Peer {
+			if p := double.Load(); p != nil {
+				return []transport.Peer{*p}
+			}
+			return nil
+		}}
+		n, stop := startNode(t, dir, 0, mesh)
+		time.Sleep(time.Second)
+		self := n.core.self
+		double.Store(&transport.Peer{ID: transport.PeerID(self.Node), Boot: self.Boot + 1, Site: "a", State: transport.Alive})
+		n.OnEvent(transport.Event{})
+		time.Sleep(time.Second) // it stops by itself, not because of stop
+		if err := stop(); err == nil {
+			t.Error("the node went on beside a later start of itself")
+		}
+	})
+}
+
+// TestNodeOutlivesItsDisk takes the data directory away.
+func TestNodeOutlivesItsDisk(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := startNode(t, dir, 0, nil)
+		time.Sleep(time.Second)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if v := n.Route("shop", "/").Decide(Pass{}, false, time.Now()); !v.Admit {
+			t.Error("nobody is let in any more")
+		}
+		if err := stop(); err != nil {
+			t.Errorf("stopped with %v", err)
+		}
+	})
+}
+
+func TestFullInboxDropsAndCounts(t *testing.T) {
+	n := &Node{inbox: make(chan inbound, 2)}
+	for range 5 {
+		n.OnMessage(transport.Peer{}, kindReplica, nil)
+	}
+	if got := n.dropped.Load(); got != 3 || len(n.inbox) != 2 {
+		t.Errorf("%d dropped, %d kept, want 3 and 2", got, len(n.inbox))
+	}
+}
