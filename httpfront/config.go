@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/pass"
@@ -189,6 +190,9 @@ func parseOrigin(s string) (target, error) {
 		port = "443"
 	case u.Scheme != "http" && u.Scheme != "https":
 		return target{}, fmt.Errorf("origin %q: want http://host[:port] or https://host[:port]", s)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return target{}, fmt.Errorf("origin %q: want a port from 1 to 65535", s)
 	}
 	if u.Hostname() == "" || u.User != nil || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
 		return target{}, fmt.Errorf("origin %q: want a host and perhaps a port, and nothing else", s)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,7 +29,7 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 			t.Errorf("error %q does not name %q", err, want)
 		}
 	}
-	for _, origin := range []string{"", "localhost:80", "http://", "http://a/b", "http://a?b", "http://u@a", "http://a#b"} {
+	for _, origin := range []string{"", "localhost:80", "http://", "http://a/b", "http://a?b", "http://u@a", "http://a#b", "http://a:0", "http://a:65536"} {
 		if _, err := parseOrigin(origin); err == nil {
 			t.Errorf("origin %q is taken", origin)
 		}
@@ -377,6 +378,31 @@ func TestShutdownLetsRequestsEnd(t *testing.T) {
 	close(release)
 	if got := <-answered; got.StatusCode != 200 || got.body != "done" {
 		t.Errorf("got %d %q", got.StatusCode, got.body)
+	}
+	<-stopped
+}
+
+// TestShutdownServesWhatHasBegun finishes a request whose head was on its way
+// when the front was told to stop, and refuses an upgrade, which would not last.
+func TestShutdownServesWhatHasBegun(t *testing.T) {
+	f := serveTo(t, nil, socketOrigin(t))
+	var conns []net.Conn
+	heads := []string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(upgradeHead, "/")}
+	for _, head := range heads {
+		c := f.dial()
+		io.WriteString(c, head[:20])
+		conns = append(conns, c)
+	}
+	time.Sleep(50 * time.Millisecond) // until both are being read
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	waitFor(t, "the front to stop", f.front.draining.Load)
+	for i, want := range []int{200, 503} {
+		io.WriteString(conns[i], heads[i][20:])
+		resp := readResponse(t, bufio.NewReader(conns[i]), "GET")
+		if resp.StatusCode != want || !resp.Close {
+			t.Errorf("request %d: got %d, close %v, want %d and a close", i, resp.StatusCode, resp.Close, want)
+		}
 	}
 	<-stopped
 }

@@ -83,7 +83,7 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 		f.refuse(ctx, no)
 		return a, false
 	}
-	if what, ok := f.unavailable(); !ok {
+	if what, ok := f.unavailable(r); !ok {
 		f.fail(ctx, r, what)
 		f.discardBody(ctx, r)
 		return a, false
@@ -110,9 +110,11 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	return a, false
 }
 
-// unavailable says why no request can be served now, if so.
-func (f *Front) unavailable() (failure, bool) {
-	if f.draining.Load() {
+// unavailable says why r cannot be served now, if so. While the front stops,
+// requests on connections that are still open are served, each as the last on
+// its connection; upgrades would be cut off in a moment.
+func (f *Front) unavailable(r *request) (failure, bool) {
+	if f.draining.Load() && r.upgrade {
 		return failure{http.StatusServiceUnavailable, "This server is stopping", "Please try again in a moment; another one will answer."}, false
 	}
 	if err := f.cfg.Ready(); err != nil {
