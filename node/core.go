@@ -50,7 +50,8 @@ type Core struct {
 	open  atomic.Bool // leases are open and requests may come
 	swept time.Time
 
-	malformed uint64 // messages that made no sense
+	refused  atomic.Uint64 // messages that made no sense, or were not the sender's to say
+	overflow atomic.Uint64 // as Status has it
 }
 
 const (
@@ -161,9 +162,12 @@ func (c *Core) Tick(now time.Time) []Message {
 		for i := range c.stripes {
 			c.stripes[i].forget(now)
 		}
+		overflow := c.visits.dropped
 		for _, r := range c.order {
 			r.forget(now)
+			overflow += r.line.Dropped() + r.renewals.Dropped()
 		}
+		c.overflow.Store(overflow)
 	}
 	return out
 }
@@ -185,7 +189,7 @@ func (c *Core) openRooms(now time.Time) {
 func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
 	out, err := c.receive(from, kind, payload, now)
 	if err != nil {
-		c.malformed++
+		c.refused.Add(1)
 		return out, fmt.Errorf("message of kind %d: %w", kind, err)
 	}
 	return out, nil

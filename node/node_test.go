@@ -141,12 +141,24 @@ func TestNodeOutlivesItsDisk(t *testing.T) {
 	})
 }
 
-func TestFullInboxDropsAndCounts(t *testing.T) {
-	n := &Node{inbox: make(chan inbound, 2)}
-	for range 5 {
-		n.OnMessage(transport.Peer{}, kindReplica, nil)
-	}
-	if got := n.dropped.Load(); got != 3 || len(n.inbox) != 2 {
-		t.Errorf("%d dropped, %d kept, want 3 and 2", got, len(n.inbox))
-	}
+func TestStatusTellsWhatWentWrong(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := startNode(t, dir, 0, nil)
+		time.Sleep(time.Second)
+		stranger := transport.Peer{ID: transport.PeerID{9}, Boot: 1, Site: "b"}
+		n.OnMessage(stranger, kindVisits, []byte("rubbish"))
+		time.Sleep(time.Second)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		for range inboxSize + 3 { // nobody takes them in any more
+			n.OnMessage(stranger, kindVisits, nil)
+		}
+		n.core.visits.dropped = 2
+		n.core.Tick(time.Now().Add(sweepInterval))
+		if st := n.Status(); st.MessagesRefused != 1 || st.MessagesDropped != 3 || st.Overflow != 2 {
+			t.Errorf("refused %d, dropped %d, overflow %d, want 1, 3, 2", st.MessagesRefused, st.MessagesDropped, st.Overflow)
+		}
+	})
 }

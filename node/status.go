@@ -13,6 +13,11 @@ type Status struct {
 	Reason  string       `json:"reason,omitempty"` // why not ready
 	Rooms   []RoomStatus `json:"rooms"`
 	Peers   []PeerStatus `json:"peers"`
+
+	// What went wrong since the start. All zero is as it should be.
+	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
+	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
+	Overflow        uint64 `json:"overflow"`         // polls and check-ins not counted because a table was full
 }
 
 // RoomStatus is one room as this node sees it, over the whole mesh.
@@ -55,6 +60,7 @@ func (n *Node) Status() Status {
 		Node: self.Node.String(), Name: n.cfg.Name, Site: n.cfg.Site, Boot: self.Boot,
 		Version: n.cfg.Version, Ready: n.core.Ready(),
 		Rooms: []RoomStatus{}, Peers: []PeerStatus{},
+		MessagesRefused: n.core.refused.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
 	}
 	if err := n.Ready(); err != nil {
 		s.Reason = err.Error()
