@@ -1,0 +1,116 @@
+package httpfront
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestShutdownLetsRequestsEnd(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		w.Write([]byte("done"))
+	}))
+	answered := make(chan answer, 1)
+	go func() { answered <- f.get("/") }()
+	<-arrived
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	waitFor(t, "the listener to close", func() bool {
+		c, err := net.Dial("tcp", f.addr)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	if got := <-answered; got.StatusCode != 200 || got.body != "done" {
+		t.Errorf("got %d %q", got.StatusCode, got.body)
+	}
+	<-stopped
+}
+
+// TestShutdownServesWhatHasBegun finishes a request whose head was on its way
+// when the front was told to stop, and refuses an upgrade, which would not last.
+func TestShutdownServesWhatHasBegun(t *testing.T) {
+	f := serveTo(t, nil, socketOrigin(t))
+	var conns []net.Conn
+	heads := []string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(upgradeHead, "/")}
+	for _, head := range heads {
+		c := f.dial()
+		io.WriteString(c, head[:20])
+		conns = append(conns, c)
+	}
+	time.Sleep(50 * time.Millisecond) // until both are being read
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	waitFor(t, "the front to stop", f.front.draining.Load)
+	for i, want := range []int{200, 503} {
+		io.WriteString(conns[i], heads[i][20:])
+		resp := readResponse(t, bufio.NewReader(conns[i]), "GET")
+		if resp.StatusCode != want || !resp.Close {
+			t.Errorf("request %d: got %d, close %v, want %d and a close", i, resp.StatusCode, resp.Close, want)
+		}
+	}
+	<-stopped
+}
+
+// TestShutdownLetsOldClientsEnd is the same for an answer that goes on until the
+// connection ends, which the server no longer counts as a request.
+func TestShutdownLetsOldClientsEnd(t *testing.T) {
+	release := make(chan struct{})
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "one ")
+		w.(http.Flusher).Flush()
+		<-release
+		io.WriteString(w, "two")
+	}))
+	c := f.dial()
+	io.WriteString(c, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+	br := bufio.NewReader(c)
+	resp := readResponse(t, br, "GET")
+	expect(t, resp.Body, "one ")
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	select {
+	case <-stopped:
+		t.Error("stopped in the middle of an answer")
+	case <-time.After(300 * time.Millisecond): // the server looks every 100 ms
+	}
+	close(release)
+	if rest, err := io.ReadAll(resp.Body); string(rest) != "two" || err != nil {
+		t.Errorf("got %q, %v", rest, err)
+	}
+	<-stopped
+}
+
+func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	f := serve(t, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-release
+	}), func(c *Config) { c.Timeouts.Drain = 20 * time.Millisecond })
+	failed := make(chan error, 1)
+	go func() {
+		resp, err := f.client.Get(f.url("/"))
+		if err == nil {
+			resp.Body.Close()
+		}
+		failed <- err
+	}()
+	<-arrived
+	f.stop()
+	if err := <-failed; err == nil {
+		t.Error("the request was answered although nobody could")
+	}
+	if n := len(f.front.up.slots); n != 0 {
+		t.Errorf("%d requests are still under way", n)
+	}
+}
