@@ -40,6 +40,9 @@ func (r *Room) strand(now time.Time) {
 	for _, s := range r.renewals.Unreachable(now) {
 		r.stranded[s.Ticket] = s
 	}
+	if len(r.stranded) == 0 {
+		return // nearly always, and there may be thousands of rooms
+	}
 	for _, t := range slices.SortedFunc(maps.Keys(r.stranded), compareTickets) {
 		s := r.stranded[t]
 		_, member := r.core.peers[t.Anchor]
