@@ -223,6 +223,34 @@ func TestHTTP10ClientsGetTheirPass(t *testing.T) {
 	}
 }
 
+// TestHTTP10UploadsThatGoOn has the origin answer in the middle of an upload
+// whose client knows no chunks. The rest of it must not turn up anywhere else.
+func TestHTTP10UploadsThatGoOn(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" {
+			io.CopyN(io.Discard, r.Body, 1000)
+			w.Header().Set("Connection", "close")
+		}
+		io.WriteString(w, "seen "+r.URL.Path)
+		w.(http.Flusher).Flush()
+	}))
+	for range 20 {
+		c := f.dial()
+		io.WriteString(c, "POST /up HTTP/1.0\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 50000))
+		got, _ := io.ReadAll(c) // the end may be a reset: there was more to come
+		if !strings.HasSuffix(string(got), "seen /up") {
+			t.Errorf("got %q", got)
+		}
+		if got := f.get("/next"); got.body != "seen /next" {
+			t.Errorf("after it: got %q", got.body)
+		}
+		c.Close()
+	}
+	if n := len(f.front.up.slots); n != 0 {
+		t.Errorf("%d places at the origin are still taken", n)
+	}
+}
+
 func TestEventsComeAsTheyHappen(t *testing.T) {
 	next := make(chan string)
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -141,6 +141,9 @@ func (f *Front) respondUntilClose(ctx *fasthttp.RequestCtx, body *originBody) {
 	})
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(c net.Conn) {
+		// Not only at the end: an upload that is still under way reads from a
+		// buffer that the server uses again as soon as this returns.
+		defer body.Close()
 		if _, err := c.Write(head); err == nil {
 			// The client learns of a failure by the connection's end; there is
 			// no other way to tell.
@@ -203,8 +206,8 @@ func (b *originBody) Read(p []byte) (int, error) {
 func (b *originBody) SupportsBodyWriteTo() bool { return true }
 
 // WriteTo writes the body to w, each piece as it comes: who watches an event
-// stream must not wait for a buffer to fill. The server calls it when the
-// handler has returned, where a panic would end the process.
+// stream must not wait for a buffer to fill. It is called when the handler has
+// returned, where a panic would leave the body open or even end the process.
 func (b *originBody) WriteTo(w io.Writer) (total int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
