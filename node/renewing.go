@@ -107,11 +107,20 @@ func (r *Room) renewed(a ticket.Ack, now time.Time) {
 		r.renewals.Acked(a.Ticket, a.End)
 		if end, ok := r.renewals.Take(a.Ticket); ok {
 			k := sessionKey{r.settings.ID, a.Ticket}
-			r.core.stripes.ofSession(k).renewed(k, renewal{ticket: a.Ticket, end: end})
+			r.core.stripes.ofSession(k).renewed(k, renewal{ticket: a.Ticket, end: r.credible(end, now)})
 		}
 		return
 	}
 	if r.renewals.Refused(a.Ticket) {
 		r.reanchor(a.Ticket, now, now)
 	}
+}
+
+// credible returns no later end than an honest anchor can agree to: a session
+// from now, by a clock that is ahead as far as clocks may be.
+func (r *Room) credible(end, now time.Time) time.Time {
+	if latest := now.Add(r.settings.SessionDuration + ticket.Guard); end.After(latest) {
+		return latest
+	}
+	return end
 }

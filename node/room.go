@@ -250,7 +250,7 @@ func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
 func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) Verdict {
 	switch a {
 	case goesOn:
-		p.LeaseEnd = end
+		p.LeaseEnd = r.credible(end, now)
 		return Verdict{Admit: true, Pass: p, SetPass: true}
 	case over:
 		v, _ := r.decide(Pass{}, false, now)

@@ -1,8 +1,12 @@
 package node
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 func TestSessionOutlivesItsAnchor(t *testing.T) {
@@ -147,5 +151,37 @@ func TestPassRunOutIsAskedForAtTheAnchor(t *testing.T) {
 	w.run(s.SessionDuration * 3 / 2)
 	if v := w.ask(p); !v.Pass.AcceptedAt.IsZero() && v.Pass.Ticket == old.Ticket {
 		t.Errorf("verdict = %+v, want a new session: the old one is over", v)
+	}
+}
+
+// TestAnchorCannotGrantMoreThanASession has an anchor answer check-ins and
+// questions with an end that no honest one agrees to.
+func TestAnchorCannotGrantMoreThanASession(t *testing.T) {
+	s := testSettings(10)
+	w := newWorld(t, s, "a", "a")
+	liar, here := w.nodes[0], w.nodes[1]
+	p := &person{name: "visitor", at: liar}
+	w.ask(p)
+	never := w.now.Add(1000 * time.Hour)
+	liar.core = nil // from here on, the test speaks for it
+
+	p.at = here
+	w.run(s.SessionDuration / 4)
+	w.ask(p)
+	w.run(time.Second)
+	ack := ticket.Acks{Room: roomID, Anchor: liar.id, Items: []ticket.Ack{{Ticket: p.pass.Ticket, End: never}}}
+	w.receive(liar, here, Message{Kind: kindRenewAck, Payload: ticket.AppendAcks(nil, ack)})
+	latest := w.now.Add(s.SessionDuration + ticket.Guard)
+	if v := w.ask(p); !v.SetPass || v.Pass.LeaseEnd.After(latest) {
+		t.Errorf("after a check-in: pass set %v, to end at %v, want no later than %v", v.SetPass, v.Pass.LeaseEnd, latest)
+	}
+
+	here.core.call = func(context.Context, crdt.NodeID, uint8, []byte) ([]byte, error) {
+		return encodeReply(reply{never}), nil
+	}
+	w.now = p.pass.LeaseEnd.Add(time.Minute)
+	latest = w.now.Add(s.SessionDuration + ticket.Guard + time.Second)
+	if v := w.ask(p); !v.Admit || v.Pass.LeaseEnd.After(latest) {
+		t.Errorf("after a question: %+v, want no end later than %v", v, latest)
 	}
 }
