@@ -110,6 +110,18 @@ func TestWaitingVisitorsGetNoUpgrade(t *testing.T) {
 	}
 }
 
+func TestUpgradesCarryThePass(t *testing.T) {
+	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, socketOrigin(t))
+	for path, want := range map[string]int{"/": 101, "/refuse": 403} {
+		c := f.dial()
+		fmt.Fprintf(c, upgradeHead, path)
+		resp := readResponse(t, bufio.NewReader(c), "GET")
+		if k := resp.Cookies(); resp.StatusCode != want || len(k) != 1 || k[0].Name != "ropeline" {
+			t.Errorf("%s: got %d %v, want %d and one pass", path, resp.StatusCode, k, want)
+		}
+	}
+}
+
 func TestIdleTunnelsEnd(t *testing.T) {
 	const idle = 500 * time.Millisecond
 	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Timeouts.Tunnel = idle })
