@@ -61,36 +61,34 @@ func planDemoMesh(dir, listen string, must bool) (*demoMesh, error) {
 			_ = h.Close()
 		}
 	}()
-	tcp := func(address string) (string, error) {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			return "", err
+	hold := func(network string) (string, error) {
+		h, address, err := holdPort(network)
+		if err == nil {
+			held = append(held, h)
 		}
-		held = append(held, l)
-		return l.Addr().String(), nil
+		return address, err
 	}
 	for i, n := range m.nodes {
-		want := "127.0.0.1:0"
-		if i == 0 {
-			want = listen
-		}
 		var err error
-		n.http, err = tcp(want)
-		if errors.Is(err, syscall.EADDRINUSE) && !must {
-			n.http, err = tcp("127.0.0.1:0")
+		if i == 0 {
+			var l net.Listener
+			if l, err = net.Listen("tcp", listen); err == nil {
+				held = append(held, l)
+				n.http = l.Addr().String()
+			}
+		}
+		if i > 0 || errors.Is(err, syscall.EADDRINUSE) && !must {
+			n.http, err = hold("tcp")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("an address for node %s: %w; give another with --listen", n.name, err)
 		}
-		if n.admin, err = tcp("127.0.0.1:0"); err != nil {
+		if n.admin, err = hold("tcp"); err != nil {
 			return nil, fmt.Errorf("an address for the status of node %s: %w", n.name, err)
 		}
-		u, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
+		if n.mesh, err = hold("udp"); err != nil {
 			return nil, fmt.Errorf("an address for the mesh of node %s: %w", n.name, err)
 		}
-		held = append(held, u)
-		n.mesh = u.LocalAddr().String()
 	}
 	return m, nil
 }

@@ -205,20 +205,12 @@ func keygen(t *testing.T, path string) {
 
 func freeAddress(t *testing.T, network string) string {
 	t.Helper()
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.LocalAddr().String()
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	held, address, err := holdPort(network)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	held.Close()
+	return address
 }
 
 // startOrigin serves a site that says how it was asked.
