@@ -41,7 +41,7 @@ it, and a crowd of simulated visitors, all on this machine. Open the address tha
 it prints: you queue among them, and get in. Try to kill a node with kill -9.
 
 Ctrl-C ends everything, and leaves nothing behind.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.mustListen = cmd.Flags().Changed("listen")
 			return runDemo(cmd.Context(), o, cmd.OutOrStdout())

@@ -18,7 +18,7 @@ func newKeygenCommand() *cobra.Command {
 Certificates between nodes and the keys of visitors' passes come from it:
 whoever has it can join the mesh and admit anybody.`,
 		Example: "  ropeline keygen --out secret.key",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text := transport.NewSecret().Text() + "\n"
 			if out == "" {

@@ -58,7 +58,7 @@ of the log, which --speed makes pass faster.`,
 		Example: `  ropeline load --target http://127.0.0.1:8080 --rate 50 --for 1m
   ropeline load --target http://10.0.0.1 --target http://10.0.0.2 --burst 2000 --stay 30s
   ropeline load --target http://127.0.0.1:8080 --log access.log.gz --speed 3000 --json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags()); err != nil {
 				return usageError{err}

@@ -49,10 +49,36 @@ come free. Nodes share what they count; there is no database behind them.
   ropeline run --origin http://127.0.0.1:3000     put it in front of a site`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          noSuchCommand,
+
+		SuggestionsMinimumDistance: 2, // letters that may be wrong
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee %q for what is allowed", err, cmd.CommandPath()+" --help")}
 	})
 	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newDemoCommand())
 	return root
+}
+
+// noSuchCommand refuses words after the root command: whoever wrote them meant a
+// command of it.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return usageError{fmt.Errorf("there is no command %q%s\nSee %q for those there are", args[0], hint, cmd.CommandPath()+" --help")}
+}
+
+// noArguments refuses words that are no flags.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%q is not understood: %s takes flags only\nSee %q for what is allowed",
+		args[0], cmd.CommandPath(), cmd.CommandPath()+" --help")}
 }

@@ -36,7 +36,7 @@ stand there under "rooms", each with the flags of a room as its fields.`,
   ropeline keygen --out secret.key
   ropeline run --origin http://10.0.0.5 --name a1 --site a --mesh :7946 --secret-file secret.key
   ropeline run --origin http://10.0.0.5 --name a2 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file != "" {
 				rooms, err := readConfigFile(file, cmd.Flags(), &cfg.Room)

@@ -35,7 +35,7 @@ func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "ropeline %s %s %s/%s\n",
 				versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

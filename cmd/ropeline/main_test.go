@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestWordsThatAreNotUnderstood(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		want string
+	}{
+		{"rum", `there is no command "rum"; did you mean "run"?`},
+		{"frobnicate --hard", "unknown flag: --hard"},
+		{"frobnicate", `there is no command "frobnicate"`},
+		{"run http://a", `"http://a" is not understood: ropeline run takes flags only`},
+		{"run --orgin http://a", "unknown flag: --orgin"},
+		{"demo now", `"now" is not understood`},
+		{"load access.log", `"access.log" is not understood`},
+		{"keygen secret.key", `"secret.key" is not understood`},
+		{"version 2", `"2" is not understood`},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			cmd := newRootCommand()
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			cmd.SetArgs(strings.Fields(tc.args))
+			err := cmd.ExecuteContext(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want an error with %q", err, tc.want)
+			}
+			if _, ok := errors.AsType[usageError](err); !ok {
+				t.Errorf("got %v, want a usage error", err)
+			}
+			if out.Len() != 0 {
+				t.Errorf("printed %q; errors are printed by main", out.String())
+			}
+		})
+	}
+}
+
+func TestCommandAloneShowsHelp(t *testing.T) {
+	cmd := newRootCommand()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetArgs(nil)
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), "demo") {
+		t.Errorf("got %v and %q, want the list of commands", err, out.String())
+	}
+}
