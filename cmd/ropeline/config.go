@@ -2,11 +2,13 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +42,8 @@ type config struct {
 
 	Room  room.Settings   // what the flags say of the one room
 	Rooms []room.Settings // what the file lists under "rooms"
+
+	file fileLines
 }
 
 const maxUsers = math.MaxInt32
@@ -93,7 +97,7 @@ const (
 func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(originValue{&c.Origin}, "origin", "the site to protect, such as http://127.0.0.1:3000")
 	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
-	fs.Var(addressValue{&c.Admin}, "admin", "where status and health are served, on loopback")
+	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
 	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
 	fs.Var(nameValue{&c.Site, nodeNameExtra, maxNodeName}, "site", "the site (data centre) that this node stands in")
@@ -176,22 +180,22 @@ func roomID(name string) (id crdt.RoomID) {
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
 	if c.Origin == nil {
-		return fmt.Errorf("--origin is missing: the address of the site to protect, such as --origin http://127.0.0.1:3000")
+		return errors.New("--origin is missing: the address of the site to protect, such as --origin http://127.0.0.1:3000")
 	}
 	if len(c.Join) > 0 && c.Mesh == "" {
-		return fmt.Errorf("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946")
+		return c.file.at("join", errors.New("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946"))
 	}
 	if c.Mesh != "" && c.SecretFile == "" {
-		return fmt.Errorf("--mesh needs --secret-file: make one with \"ropeline keygen --out secret.key\" and give the same file to every node")
+		return c.file.at("mesh", errors.New("--mesh needs --secret-file: make one with \"ropeline keygen --out secret.key\" and give the same file to every node"))
 	}
-	own := 0
-	for _, f := range []string{c.CertFile, c.KeyFile, c.CAFile} {
-		if f != "" {
-			own++
+	var given []string
+	for name, value := range map[string]string{"cert-file": c.CertFile, "key-file": c.KeyFile, "ca-file": c.CAFile} {
+		if value != "" {
+			given = append(given, name)
 		}
 	}
-	if own != 0 && own != 3 {
-		return fmt.Errorf("--cert-file, --key-file and --ca-file go together: give all three or none")
+	if len(given) == 1 || len(given) == 2 {
+		return c.file.at(slices.Min(given), errors.New("--cert-file, --key-file and --ca-file go together: give all three or none"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/node/room"
@@ -31,32 +32,49 @@ func (e *fieldError) Error() string {
 }
 func (e *fieldError) Unwrap() error { return e.err }
 
+// fileLines remembers where a configuration file says what, for mistakes that
+// show only when all of it is known. The zero value is no file.
+type fileLines struct {
+	file  string
+	lines map[string]int // by flag, those that the file set
+}
+
+// at says where in the file the field stands that err is about. An err about
+// what the command line says is left as it is.
+func (l fileLines) at(field string, err error) error {
+	line, ok := l.lines[field]
+	if !ok {
+		return err
+	}
+	return &fieldError{file: l.file, line: line, field: field, err: err}
+}
+
 // readConfigFile sets every flag of fs that the file names and that the command
-// line left alone, and returns the rooms it lists. A listed room takes what it
-// does not say from base, which flags of fs write to. All mistakes are reported
-// at once.
-func readConfigFile(path string, fs *pflag.FlagSet, base *room.Settings) ([]room.Settings, error) {
+// line left alone, and fills in the rooms that the file lists. A listed room
+// takes what it does not say from cfg.Room, which flags of fs write to. All
+// mistakes are reported at once.
+func readConfigFile(path string, fs *pflag.FlagSet, cfg *config) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
+		return fmt.Errorf("--config: %w", err)
 	}
 	if info.Size() > maxConfigFile {
-		return nil, fmt.Errorf("--config: %s has %d bytes; at most %d are read", path, info.Size(), maxConfigFile)
+		return fmt.Errorf("--config: %s has %d bytes; at most %d are read", path, info.Size(), maxConfigFile)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
+		return fmt.Errorf("--config: %w", err)
 	}
-	return parseConfig(path, text, fs, base)
+	return parseConfig(path, text, fs, cfg)
 }
 
-func parseConfig(path string, text []byte, fs *pflag.FlagSet, base *room.Settings) ([]room.Settings, error) {
+func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error {
 	doc, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not valid YAML: %w", path, err)
+		return fmt.Errorf("%s: not valid YAML: %w", path, err)
 	}
-	r := &configReader{file: path}
-	var rooms []room.Settings
+	cfg.file = fileLines{file: path, lines: map[string]int{}}
+	r := &configReader{file: path, lines: cfg.file.lines}
 	for i, d := range doc.Docs {
 		if d.Body == nil || d.Body.Type() == ast.NullType || d.Body.Type() == ast.CommentType {
 			continue
@@ -68,23 +86,28 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, base *room.Setting
 		var list ast.Node
 		r.mapping(d.Body, "the file", fs, &list)
 		if list != nil {
-			rooms = r.rooms(list, *base) // last, so that they take over what the file says outside
+			cfg.Rooms = r.rooms(list, cfg.Room) // last, so that they take over what the file says outside
 		}
 	}
-	return rooms, errors.Join(r.errs...)
+	return errors.Join(r.errs...)
 }
 
 type configReader struct {
-	file string
-	errs []error
+	file  string
+	lines map[string]int // where the file sets a flag of its own
+	errs  []error
 }
 
 func (r *configReader) fail(node ast.Node, field string, err error) {
-	line := 0
+	r.errs = append(r.errs, &fieldError{file: r.file, line: lineOf(node), field: field, err: err})
+}
+
+// lineOf returns where node stands, 0 if that is not known.
+func lineOf(node ast.Node) int {
 	if t := node.GetToken(); t != nil && t.Position != nil {
-		line = t.Position.Line
+		return t.Position.Line
 	}
-	r.errs = append(r.errs, &fieldError{file: r.file, line: line, field: field, err: err})
+	return 0
 }
 
 // mapping sets the flags that the mapping names. The value of the key "rooms" is
@@ -112,19 +135,25 @@ func (r *configReader) mapping(node ast.Node, what string, fs *pflag.FlagSet, ro
 			r.fail(it.Key(), key, unknownKey(key, fs, rooms != nil))
 			continue
 		}
-		r.set(it.Value(), flag)
+		if r.set(it.Value(), flag) && rooms != nil {
+			r.lines[key] = lineOf(it.Key())
+		}
 	}
 }
 
-// set gives one flag its value, unless the command line has given it already.
-func (r *configReader) set(node ast.Node, flag *pflag.Flag) {
+// set gives one flag its value, and reports whether it did: not if the command
+// line has given it already.
+func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
 	values, err := scalars(node, isList(flag))
+	if err == nil && isNumber(flag) && isQuoted(node) {
+		err = errors.New("a number is wanted, and this is text; write it without quotes")
+	}
 	if err != nil {
 		r.fail(node, flag.Name, err)
-		return
+		return false
 	}
 	if flag.Changed {
-		return
+		return false
 	}
 	for i, v := range values {
 		if err := flag.Value.Set(v); err != nil {
@@ -135,6 +164,7 @@ func (r *configReader) set(node ast.Node, flag *pflag.Flag) {
 			r.fail(at, flag.Name, err)
 		}
 	}
+	return true
 }
 
 func (r *configReader) rooms(node ast.Node, base room.Settings) []room.Settings {
@@ -154,6 +184,15 @@ func (r *configReader) rooms(node ast.Node, base room.Settings) []room.Settings 
 		r.mapping(item, field, fs, nil)
 		if s.Name == "" && len(r.errs) == before {
 			r.fail(item, field, errors.New("every room in the list needs a name: \"room: NAME\""))
+		}
+		if len(r.errs) > before {
+			continue // what is wrong with it would only be said in other words
+		}
+		for _, other := range rooms {
+			if err := apart(other, s); err != nil {
+				r.fail(item, field, err)
+				break
+			}
 		}
 		rooms = append(rooms, s)
 	}
@@ -178,7 +217,7 @@ func scalars(node ast.Node, list bool) ([]string, error) {
 		return []string{n.Value}, nil
 	case *ast.LiteralNode:
 		return []string{n.Value.Value}, nil
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		return []string{node.GetToken().Value}, nil
 	}
 	if list {
@@ -195,10 +234,27 @@ func isList(flag *pflag.Flag) bool {
 	return false
 }
 
+// isNumber reports whether the flag's value is a plain number.
+func isNumber(flag *pflag.Flag) bool {
+	switch flag.Value.(type) {
+	case intValue, floatValue, codeValue:
+		return true
+	}
+	return false
+}
+
+// isQuoted reports whether the file says itself that node is text.
+func isQuoted(node ast.Node) bool {
+	t := node.GetToken()
+	return t != nil && (t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType)
+}
+
 func kindOf(node ast.Node) string {
 	switch node.(type) {
 	case *ast.NullNode:
 		return "missing value"
+	case *ast.BoolNode:
+		return "truth value; quotes make it text"
 	case *ast.SequenceNode:
 		return "list"
 	case ast.MapNode:

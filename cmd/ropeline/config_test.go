@@ -26,8 +26,7 @@ func parse(t *testing.T, text string, args ...string) (config, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := readConfigFile(path, fs, &cfg.Room)
-	cfg.Rooms = rooms
+	err := readConfigFile(path, fs, &cfg)
 	return cfg, err
 }
 
@@ -104,6 +103,12 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"unknown key", "origin: http://a\ntotal-active-user: 5", []string{":2: total-active-user: unknown key", `did you mean "total-active-users"`}},
 		{"unknown key far from any", "colour: red", []string{":1: colour: unknown key", "Allowed are", "origin", "rooms"}},
 		{"wrong type", "total-active-users: many", []string{":1: total-active-users:", `"many"`, "whole number from 1 to 2147483647"}},
+		{"text where a number is wanted", "total-active-users: \"500\"", []string{":1: total-active-users:", "without quotes"}},
+		{"no number", "curve-factor: .nan", []string{":1: curve-factor:", "a number from 0.01 to 8"}},
+		{"truth value", "name: true", []string{":1: name:", "truth value"}},
+		{"admin for everybody", "origin: http://a\nadmin: 0.0.0.0:9080", []string{":2: admin:", "loopback"}},
+		{"admin by name", "admin: a.example:9080", []string{":1: admin:", "loopback"}},
+		{"origin with an impossible port", "origin: http://a:99999", []string{":1: origin:", "perhaps a port"}},
 		{"list where one value is wanted", "origin: [a, b]", []string{":1: origin: one value is wanted; this is a list"}},
 		{"mapping where one value is wanted", "listen:\n  port: 80", []string{"listen: one value is wanted; this is a mapping"}},
 		{"no value", "name:", []string{":1: name: one value is wanted; this is a missing value"}},
@@ -127,6 +132,7 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"room without a name", "rooms:\n  - path: /a", []string{":2: rooms[0]: every room in the list needs a name"}},
 		{"unknown key in a room", "rooms:\n  - room: a\n    listen: :80", []string{":3: listen: unknown key"}},
 		{"bad value in a room", "rooms:\n  - room: a\n  - room: b\n    total-active-users: -1", []string{":4: total-active-users:"}},
+		{"rooms alike", "rooms:\n  - room: a\n  - room: a", []string{":3: rooms[1]:", "used twice"}},
 		{"rooms is no list", "rooms: a", []string{":1: rooms: a list"}},
 		{"rooms is empty", "rooms: []", []string{":1: rooms: a list with at least one room"}},
 	}
@@ -164,9 +170,9 @@ func TestConfigCombinations(t *testing.T) {
 		want string
 	}{
 		{"no origin", "name: a", "--origin is missing"},
-		{"join without mesh", "origin: http://a\njoin: [b:1]", "--join needs --mesh"},
-		{"mesh without secret", "origin: http://a\nmesh: :7946", "--mesh needs --secret-file"},
-		{"half a certificate", "origin: http://a\nmesh: :1\nsecret-file: s\ncert-file: c", "go together"},
+		{"join without mesh", "origin: http://a\njoin: [b:1]", "ropeline.yaml:2: join: --join needs --mesh"},
+		{"mesh without secret", "origin: http://a\nmesh: :7946", "ropeline.yaml:2: mesh: --mesh needs --secret-file"},
+		{"half a certificate", "origin: http://a\nmesh: :1\nsecret-file: s\ncert-file: c", "ropeline.yaml:4: cert-file: --cert-file, --key-file and --ca-file go together"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,6 +184,16 @@ func TestConfigCombinations(t *testing.T) {
 				t.Errorf("error = %v, want it to contain %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestCombinationOnTheCommandLineNamesNoFile(t *testing.T) {
+	cfg, err := parse(t, "origin: http://a", "--join", "b:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.check(); err == nil || strings.Contains(err.Error(), "ropeline.yaml") {
+		t.Errorf("error = %v, want one that does not blame the file", err)
 	}
 }
 
@@ -193,11 +209,7 @@ func TestRoomsThatCannotBeToldApartAreRefused(t *testing.T) {
 		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /b}":       "",
 		"{room: a, host: a.example}, {room: b, host: b.example}":           "",
 	} {
-		cfg, err := parse(t, "rooms: ["+rooms+"]")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = cfg.rooms()
+		_, err := parse(t, "rooms: ["+rooms+"]")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error = %v, want one about %q", rooms, err, want)
 		}

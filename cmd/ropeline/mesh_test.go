@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,18 +194,22 @@ func TestOriginDownKeepsTheSession(t *testing.T) {
 }
 
 func TestMistakesStopTheStart(t *testing.T) {
-	tests := map[string][]string{
-		"unknown flag":  {"--orgin", "http://a"},
-		"bad value":     {"--origin", "http://a", "--total-active-users", "0"},
-		"no origin":     {},
-		"no such file":  {"--config", "/nonexistent/ropeline.yaml"},
-		"public admin":  {"--origin", "http://127.0.0.1:1", "--admin", "0.0.0.0:0"},
-		"bad secret":    {"--origin", "http://a", "--mesh", "127.0.0.1:0", "--secret-file", os.DevNull},
-		"taken address": nil,
+	tests := map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"unknown flag":  {[]string{"--orgin", "http://a"}, exitUsage, "unknown flag: --orgin"},
+		"bad value":     {[]string{"--origin", "http://a", "--total-active-users", "0"}, exitUsage, "1 to 2147483647"},
+		"no origin":     {nil, exitUsage, "--origin is missing"},
+		"no such file":  {[]string{"--config", "/nonexistent/ropeline.yaml"}, exitUsage, "no such file"},
+		"public admin":  {[]string{"--origin", "http://a", "--admin", "0.0.0.0:0"}, exitUsage, "loopback"},
+		"bad secret":    {[]string{"--origin", "http://a", "--mesh", "127.0.0.1:0", "--secret-file", os.DevNull}, exitFailed, "secret in"},
+		"taken address": {nil, exitFailed, "address already in use"},
 	}
-	for name, args := range tests {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := startNode(t, "one", "a", append(args, "--data-dir", t.TempDir())...)
+			p := startNode(t, "one", "a", append(tt.args, "--data-dir", t.TempDir())...)
 			if name == "taken address" {
 				p.kill()
 				busy := startNode(t, "busy", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir())
@@ -218,13 +222,12 @@ func TestMistakesStopTheStart(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Fatalf("the node did not stop; log:\n%s", p.log.String())
 			}
-			if code := p.cmd.ProcessState.ExitCode(); code == 0 {
-				t.Errorf("exit code = 0; log:\n%s", p.log.String())
+			if code := p.cmd.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("exit code = %d, want %d", code, tt.code)
 			}
-			if p.log.String() == "" {
-				t.Error("nothing says why")
+			if !strings.Contains(p.log.String(), tt.want) {
+				t.Errorf("it said\n%s\nwant %q in it", p.log.String(), tt.want)
 			}
-			fmt.Fprintln(t.Output(), p.log.String())
 		})
 	}
 }

@@ -39,11 +39,9 @@ stand there under "rooms", each with the flags of a room as its fields.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file != "" {
-				rooms, err := readConfigFile(file, cmd.Flags(), &cfg.Room)
-				if err != nil {
+				if err := readConfigFile(file, cmd.Flags(), &cfg); err != nil {
 					return usageError{err}
 				}
-				cfg.Rooms = rooms
 			}
 			if err := cfg.check(); err != nil {
 				return usageError{err}

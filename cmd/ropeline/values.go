@@ -158,11 +158,17 @@ func (v originValue) Type() string { return "url" }
 func (v originValue) Set(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
-		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.User != nil || !isPort(u.Port()) {
 		return fmt.Errorf("%q is not allowed: http:// or https://, a host and perhaps a port, such as http://127.0.0.1:3000", s)
 	}
 	*v.dst = u
 	return nil
+}
+
+// isPort reports whether s is a port to connect to, or empty: the scheme's own.
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0 || s == ""
 }
 
 // addressValue is a host and a port to listen on or to reach.
@@ -191,6 +197,22 @@ func checkAddress(s string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not allowed: host:port or :port, such as 127.0.0.1:8080 or [::1]:8080", s)
 	}
+	return nil
+}
+
+// loopbackValue is an address that only this machine reaches: literal, or
+// "localhost", because any other name may come to stand for something else.
+type loopbackValue struct{ addressValue }
+
+func (v loopbackValue) Set(s string) error {
+	if err := checkAddress(s); err != nil {
+		return err
+	}
+	host, _, _ := net.SplitHostPort(s)
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%q is not allowed: an address on loopback, such as 127.0.0.1:9080, because whoever reaches it is not asked who they are", s)
+	}
+	*v.dst = s
 	return nil
 }
 
