@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -130,9 +131,10 @@ func introduce(out io.Writer, m *demoMesh, o demoOptions) {
       http://%s/
 
 `, o.room.active, m.nodes[0].http)
+	const row = "  %-8s %-6s %-8s %-24s %s\n"
+	fmt.Fprintf(out, row, "node", "site", "pid", "visitors", "status")
 	for _, n := range m.nodes {
-		fmt.Fprintf(out, "  node %s in site %s   http://%s/   status http://%s/status   pid %d\n",
-			n.name, n.site, n.http, n.admin, n.child.cmd.Process.Pid)
+		fmt.Fprintf(out, row, n.name, n.site, strconv.Itoa(n.child.cmd.Process.Pid), "http://"+n.http+"/", n.admin+"/status")
 	}
 	crowd := "Nobody else is there."
 	if o.crowd > 0 {
@@ -142,7 +144,14 @@ func introduce(out io.Writer, m *demoMesh, o demoOptions) {
 	if o.duration > 0 {
 		end = fmt.Sprintf("It ends after %s, or at Ctrl-C.", shortDuration(o.duration))
 	}
-	fmt.Fprintf(out, "\n  %s %s\n\n", crowd, end)
+	fmt.Fprintf(out, `
+  %s
+  %s
+
+  Below: places taken, visitors who wait, visitors let in per minute;
+  then for each site its active and waiting visitors.
+
+`, crowd, end)
 }
 
 // demoShow is the demonstration once everything runs.
@@ -251,10 +260,10 @@ func (d *demoShow) watch(ctx context.Context) error {
 func (d *demoShow) show(s node.Status) {
 	r := s.Rooms[0]
 	d.mostActive, d.mostWaiting = max(d.mostActive, r.Active), max(d.mostWaiting, r.Waiting)
-	words := fmt.Sprintf("%d of %d active, %d waiting, %d let in per minute",
+	words := fmt.Sprintf("%d/%d active, %d waiting, %d in/min",
 		r.Active, r.TotalActiveUsers, r.Waiting, r.AdmittedPerMinute)
 	for _, site := range r.Sites {
-		words += fmt.Sprintf("  (%s: %d+%d)", site.Site, site.Active, site.Waiting)
+		words += fmt.Sprintf("  %s %d+%d", site.Site, site.Active, site.Waiting)
 	}
 	if d.line.visible() {
 		d.line.show(int(r.Active), r.TotalActiveUsers, words)
@@ -268,10 +277,11 @@ func (d *demoShow) show(s node.Status) {
 
 // summarize tells what came of it. report is nil if there was no crowd.
 func (d *demoShow) summarize(report *load.Report) {
-	fmt.Fprintf(d.out, "\nAfter %s: at most %d of %d places were taken and %d visitors waited at one time, as the nodes counted.\n",
+	fmt.Fprintf(d.out, "\nAfter %s: at most %d of %d places were taken and %d visitors waited at one time,\nas the nodes counted.\n",
 		time.Since(d.began).Round(time.Second), d.mostActive, d.o.room.active, d.mostWaiting)
 	if report != nil {
-		fmt.Fprintf(d.out, "Of %d simulated visitors %d had to wait and %d were let in, %.1f %% of all pairs in the wrong order;\n"+
+		fmt.Fprintf(d.out, "Of %d simulated visitors %d had to wait and %d were let in,\n"+
+			"%.1f %% of all pairs in the wrong order;\n"+
 			"%d sessions were lost, and %d of %d requests failed.\n",
 			report.Visitors, report.Waited, report.Admitted, 100*report.OrderError,
 			report.SessionsLost, report.Errors, report.Requests)

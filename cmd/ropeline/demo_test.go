@@ -13,12 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ropeline/ropeline/node"
 )
@@ -265,11 +266,16 @@ func TestDemoShow(t *testing.T) {
 	}
 	for _, want := range []string{
 		"http://" + m.nodes[0].http + "/", "Nobody else is there",
-		"13 of 20 active, 7 waiting, 31 let in per minute  (north: 13+7)",
+		"13/20 active, 7 waiting, 31 in/min  north 13+7",
 		"at most 13 of 20 places were taken and 7 visitors waited",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
+		}
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("a line has %d columns, which 80 wrap: %s", n, line)
 		}
 	}
 	if strings.Contains(out.String(), "simulated visitors") {
@@ -284,7 +290,7 @@ func TestDemoShowWithANodeKilled(t *testing.T) {
 	m.nodes[1].child = c
 	m.ended <- m.nodes[1]
 	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := newDemoShow(m, demoOptions{}, &out).run(ctx); err != nil || !strings.Contains(out.String(), "north-2 was killed") {
 		t.Errorf("got %v and\n%s\nwant it to go on", err, out.String())
@@ -328,7 +334,11 @@ func TestDemo(t *testing.T) {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%q: %v\n%s", args, err, out.String())
 		}
-		for _, pid := range pidsIn(out.String()) {
+		pids := pidsIn(out.String())
+		if len(pids) != 3 {
+			t.Errorf("%q: told of processes %v, want three", args, pids)
+		}
+		for _, pid := range pids {
 			if !gone(pid) {
 				t.Errorf("%q: process %d is still there", args, pid)
 			}
@@ -364,13 +374,11 @@ func TestDemo(t *testing.T) {
 // pidsIn returns the processes that the demonstration said it started.
 func pidsIn(out string) (pids []int) {
 	for line := range strings.Lines(out) {
-		if _, after, ok := strings.Cut(line, "   pid "); ok {
-			var pid int
-			if _, err := fmt.Sscan(after, &pid); err == nil {
+		if f := strings.Fields(line); len(f) == 5 && strings.HasSuffix(f[4], "/status") {
+			if pid, err := strconv.Atoi(f[2]); err == nil {
 				pids = append(pids, pid)
 			}
 		}
 	}
-	slices.Sort(pids)
 	return pids
 }

@@ -86,7 +86,7 @@ func loadFlags(f *pflag.FlagSet, o *loadOptions) {
 		f.Var(intValue{dst: dst, max: math.MaxInt32}, name, usage)
 	}
 	c := &o.cfg
-	f.StringArrayVar(&c.Targets, "target", nil, "`URL` of a node; repeat it for several nodes of one site")
+	f.StringArrayVar(&c.Targets, "target", nil, "`URL` of a node; repeat it for several nodes of one mesh")
 	f.StringVar(&o.log, "log", "", "replay this access log `file` instead of made-up visitors")
 	c.Speed = 1
 	f.Var(floatValue{dst: &c.Speed, min: 0.001, max: 1e9}, "speed", "how many times faster than recorded the log is replayed")
@@ -239,18 +239,18 @@ func loadTable(r load.Report) string {
 	t.AppendSeparator()
 	count("most active at one time", r.PeakActive, "at least")
 	count("most waiting at one time", r.PeakWaiting, "")
-	count("order error", fmt.Sprintf("%.4f", r.OrderError), "0: let in as they came, 1: the reverse")
+	count("order error", fmt.Sprintf("%.4f", r.OrderError), "0: as they came, 1: the reverse")
 	count("places lost", r.PlacesLost, "")
 	count("sessions lost", r.SessionsLost, "")
 	t.AppendSeparator()
 	count("requests", r.Requests, statusNote(r.Status))
 	count("errors", r.Errors, share(r.Errors, r.Requests))
 	count("decisions per second", fmt.Sprintf("%.1f", r.DecisionsPerSecond), "")
-	count("latency, 50 in 100", millis(r.Latency.P50), "from the time at which a request was due")
+	count("latency, 50 in 100", millis(r.Latency.P50), "from when a request was due")
 	count("latency, 99 in 100", millis(r.Latency.P99), "")
 	count("latency, 999 in 1000", millis(r.Latency.P999), "")
 	t.AppendSeparator()
-	count("seed", r.Seed, "--seed makes the same visitors again")
+	count("seed", r.Seed, "--seed makes the same again")
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
 	return t.Render()
 }

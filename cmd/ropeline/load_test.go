@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/ropeline/ropeline/bench/load"
 )
@@ -96,6 +97,11 @@ func TestLoadTable(t *testing.T) {
 	for _, want := range []string{"let in", "100.0 %", "order error", "2xx: 6", "latency"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("a line has %d columns, which 80 wrap: %s", n, line)
 		}
 	}
 	if room.html.Load() != 6 {

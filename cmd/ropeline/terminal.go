@@ -40,7 +40,12 @@ func (l statusLine) show(value, limit int, words string) {
 	if !l.visible() {
 		return
 	}
-	line := text.Snip(drawBar(value, limit)+"  "+words, l.width()-1, "…")
+	width := l.width()
+	cells := 20
+	if width < 100 {
+		cells = 10 // the words say more
+	}
+	line := text.Snip(drawBar(value, limit, cells)+"  "+words, width-1, "…")
 	// A status that cannot be drawn is no reason to stop what it tells about.
 	_, _ = io.WriteString(l.w, "\r"+line+"\x1b[K")
 }
@@ -52,14 +57,13 @@ func (l statusLine) clear() {
 	}
 }
 
-// drawBar returns value of limit as a bar. It is a new bar each time: one that
+// drawBar returns value of limit as a bar of some cells. It is a new bar each time: one that
 // was full once is over, but a room gets emptier again.
-func drawBar(value, limit int) string {
-	const width = 20
+func drawBar(value, limit, cells int) string {
 	limit = max(limit, 1)
 	bar := progressbar.NewOptions(limit,
 		progressbar.OptionSetWriter(io.Discard),
-		progressbar.OptionSetWidth(width),
+		progressbar.OptionSetWidth(cells),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetRenderBlankState(true),

@@ -14,13 +14,13 @@ func TestStatusLine(t *testing.T) {
 		value, full int
 		part        string
 	}{
-		{0, 0, "0%"}, {5, 5, "25%"}, {20, 20, "100%"}, {10, 10, "50%"}, {25, 20, "100%"}, {-1, 0, "0%"},
+		{0, 0, "0%"}, {4, 2, "20%"}, {20, 10, "100%"}, {10, 5, "50%"}, {25, 10, "100%"}, {-1, 0, "0%"},
 	} {
 		out.Reset()
 		line.show(tc.value, 20, "some words that are far too long for it")
 		got := strings.TrimSuffix(strings.TrimPrefix(out.String(), "\r"), "\x1b[K")
 		if n := strings.Count(got, "█"); n != tc.full {
-			t.Errorf("%d of 20: %d of 20 cells are full: %q", tc.value, n, got)
+			t.Errorf("%d of 20: %d of 10 cells are full: %q", tc.value, n, got)
 		}
 		if !strings.Contains(got, tc.part) || !strings.HasSuffix(got, "…") {
 			t.Errorf("%d of 20: got %q, want %s and cut words", tc.value, got, tc.part)
@@ -28,6 +28,15 @@ func TestStatusLine(t *testing.T) {
 		if n := utf8.RuneCountInString(got); n > 39 || strings.ContainsAny(got, "\r\n") {
 			t.Errorf("%d of 20: got %q of %d columns, want one line of less than 40", tc.value, got, n)
 		}
+	}
+}
+
+func TestStatusLineHasALongerBarWhereThereIsSpace(t *testing.T) {
+	var out bytes.Buffer
+	line := statusLine{w: &out, width: func() int { return 120 }}
+	line.show(5, 20, "all of the words")
+	if got := out.String(); strings.Count(got, "█") != 5 || !strings.Contains(got, "all of the words") {
+		t.Errorf("got %q, want 5 of 20 cells full, and all of the words", got)
 	}
 }
 
