@@ -44,7 +44,7 @@ func ParseSecret(text string) (Secret, error) {
 		return Secret{}, fmt.Errorf("secret has %d characters after the prefix, want %d: it was cut or something was added", len(body), want)
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(body)
-	if err != nil {
+	if err != nil || len(raw) != len(s.key)+secretChecksum { // line breaks are skipped in decoding
 		return Secret{}, errors.New("secret has a character that does not belong there")
 	}
 	copy(s.key[:], raw)
