@@ -304,56 +304,59 @@ func TestDemoShowWithANodeKilled(t *testing.T) {
 	}
 }
 
-// TestDemo runs the whole demonstration as a user does.
-func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes for some 20 s")
-	}
+// demo runs the whole demonstration as a user does, who ends it once it shows
+// something or leaves that to it, and returns what it printed. It must leave
+// nothing behind.
+func demo(t *testing.T, interrupt bool, args ...string) string {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	temp := t.TempDir()
-	demo := func(interrupt bool, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), exe, append([]string{"demo", "--listen", "127.0.0.1:0"}, args...)...)
-		cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+temp)
-		out, began := new(lockedBuffer), time.Now()
-		cmd.Stdout, cmd.Stderr = out, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if interrupt {
-			for !strings.Contains(out.String(), "active") && time.Since(began) < time.Minute {
-				time.Sleep(50 * time.Millisecond)
-			}
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%q: %v\n%s", args, err, out.String())
-		}
-		pids := pidsIn(out.String())
-		if len(pids) != 3 {
-			t.Errorf("%q: told of processes %v, want three", args, pids)
-		}
-		for _, pid := range pids {
-			if !gone(pid) {
-				t.Errorf("%q: process %d is still there", args, pid)
-			}
-		}
-		left, err := os.ReadDir(temp)
-		if err != nil || len(left) != 0 {
-			t.Errorf("%q: left %v behind, %v", args, left, err)
-		}
-		return out.String()
+	cmd := exec.CommandContext(t.Context(), exe, append([]string{"demo", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+temp)
+	out, began := new(lockedBuffer), time.Now()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	out := demo(false, "--for", "8s", "--crowd", "30")
+	if interrupt {
+		for !strings.Contains(out.String(), "in/min") && time.Since(began) < time.Minute {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%q: %v\n%s", args, err, out.String())
+	}
+	pids := pidsIn(out.String())
+	if len(pids) != 3 {
+		t.Errorf("%q: told of processes %v, want three", args, pids)
+	}
+	for _, pid := range pids {
+		if !gone(pid) {
+			t.Errorf("%q: process %d is still there", args, pid)
+		}
+	}
+	left, err := os.ReadDir(temp)
+	if err != nil || len(left) != 0 {
+		t.Errorf("%q: left %v behind, %v", args, left, err)
+	}
+	return out.String()
+}
+
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes for some 20 s")
+	}
+	out := demo(t, false, "--for", "8s", "--crowd", "30")
 	t.Logf("%s", out)
 	var active, waited, visitors, had, admitted int
 	_, after, _ := strings.Cut(out, "After ")
-	_, err = fmt.Sscanf(after[strings.Index(after, ":")+1:], " at most %d of 20 places were taken and %d visitors waited", &active, &waited)
+	_, err := fmt.Sscanf(after[strings.Index(after, ":")+1:], " at most %d of 20 places were taken and %d visitors waited", &active, &waited)
 	if err != nil || active < 10 || waited < 1 {
 		t.Errorf("at most %d active and %d waiting, want a full room: %v", active, waited, err)
 	}
@@ -365,7 +368,7 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(out, "\n0 sessions were lost, and 0 of ") {
 		t.Error("sessions were lost, or requests failed")
 	}
-	out = demo(true, "--crowd", "0")
+	out = demo(t, true, "--crowd", "0")
 	if !strings.Contains(out, "Nobody else is there") || strings.Contains(out, "requests failed") {
 		t.Errorf("got\n%s", out)
 	}

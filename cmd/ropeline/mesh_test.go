@@ -6,7 +6,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ var (
 // of the nodes in the middle.
 func TestReplayWithANodeKilled(t *testing.T) {
 	const session = 4 * time.Second
-	log, speed, limit := cutLog(readLog(t), 250), 0.0, 40
+	log, speed, limit := readLog(t).First(250), 0.0, 40
 	if *replayWhole {
 		log, limit = readLog(t), 210
 	}
@@ -89,19 +88,6 @@ func readLog(t *testing.T) *load.Log {
 		t.Fatal(err)
 	}
 	return log
-}
-
-// cutLog returns the first clients of a log, and of their requests those up to
-// the arrival of the last of them.
-func cutLog(log *load.Log, clients int) *load.Log {
-	cut := &load.Log{}
-	cut.Span = log.Clients[clients-1].Requests[0].At
-	for _, c := range log.Clients[:clients] {
-		c.Requests = slices.DeleteFunc(slices.Clone(c.Requests), func(r load.LogRequest) bool { return r.At > cut.Span })
-		cut.Clients = append(cut.Clients, c)
-		cut.Requests += len(c.Requests)
-	}
-	return cut
 }
 
 func writeReport(t *testing.T, report load.Report) {

@@ -17,6 +17,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -146,21 +147,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	await := time.Duration(0)
-	if len(cfg.Join) > 0 {
-		await = joinPatience
-	}
-	n, err := node.New(node.Config{
-		Data:     dir,
-		Name:     cfg.Name,
-		Site:     cfg.Site,
-		Version:  versionText(),
-		Rooms:    rooms,
-		OwnerKey: secret.Derive("visitor owner", 32),
-
-		AwaitPeers: await,
-		Logger:     log,
-	})
+	n, err := newNode(cfg, rooms, dir, secret, log)
 	if err != nil {
 		return err
 	}
@@ -186,6 +173,24 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 // joinPatience is how long a node that shall join others waits for the first of
 // them. A whole mesh that starts at once is ready when it has passed.
 const joinPatience = 5 * time.Second
+
+func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transport.Secret, log *slog.Logger) (*node.Node, error) {
+	await := time.Duration(0)
+	if len(cfg.Join) > 0 {
+		await = joinPatience
+	}
+	return node.New(node.Config{
+		Data:     dir,
+		Name:     cfg.Name,
+		Site:     cfg.Site,
+		Version:  versionText(),
+		Rooms:    rooms,
+		OwnerKey: secret.Derive("visitor owner", 32),
+
+		AwaitPeers: await,
+		Logger:     log,
+	})
+}
 
 func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, log *slog.Logger) (*transport.Mesh, error) {
 	if cfg.Mesh == "" {
