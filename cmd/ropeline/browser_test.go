@@ -44,6 +44,12 @@ func newBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
+// What a page tells of itself, also where its own scripts do not run.
+const (
+	whenLoaded    = "performance.timeOrigin"
+	howOftenAsked = "performance.getEntriesByType('resource').filter(e => e.initiatorType === 'fetch').length"
+)
+
 // TestBrowserWaitsAndIsLetIn opens the site while it is full. The page says so,
 // and the browser gets to the site by itself once the other visitor's session is
 // over.
@@ -55,21 +61,31 @@ func TestBrowserWaitsAndIsLetIn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := newBrowser(t)
 			p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(),
-				"--total-active-users", "1", "--session-duration", "8s", "--refresh-interval", "2s", "--bucket-span", "12s")
+				"--total-active-users", "1", "--session-duration", "10s", "--refresh-interval", "2s", "--bucket-span", "12s")
 			p.await("is ready", 20*time.Second, ready)
-			get(t, p.http, nil)
-
 			noScript := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 				_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled,
 					emulation.SetScriptExecutionDisabledParams{Value: tt.noScript})
 				return err
 			})
-			if err := chromedp.Do(ctx, noScript, chromedp.Navigate("http://"+p.http+"/"), chromedp.WaitVisible(chromedp.CSS("main"))); err != nil {
+			if err := chromedp.Do(ctx, noScript); err != nil {
+				t.Fatalf("start the browser: %v", err)
+			}
+			get(t, p.http, nil) // once the browser is up, so that it finds the session young
+			if err := chromedp.Do(ctx, chromedp.Navigate("http://"+p.http+"/"), chromedp.WaitVisible(chromedp.CSS("main"))); err != nil {
 				t.Fatalf("open the site: %v", err)
 			}
+			loaded := look(t, ctx, chromedp.Evaluate[float64](whenLoaded))
 			waiting := look(t, ctx, chromedp.Text(chromedp.CSS("main")))
 			page := look(t, ctx, chromedp.CaptureScreenshot())
-			// Nothing is clicked from here on.
+			// Nothing is clicked from here on. A script asks in the background; without
+			// one the browser loads the page again.
+			time.Sleep(3500 * time.Millisecond)
+			reloaded := look(t, ctx, chromedp.Evaluate[float64](whenLoaded)) != loaded
+			asked := look(t, ctx, chromedp.Evaluate[int](howOftenAsked))
+			if reloaded != tt.noScript || (asked > 0) == tt.noScript {
+				t.Errorf("after more than one interval: loaded again %v, asked by script %d times", reloaded, asked)
+			}
 			if err := chromedp.Do(ctx, chromedp.WaitVisible(chromedp.ID("shop"))); err != nil {
 				t.Fatalf("the shop never came: %v; the page said %q", err, waiting)
 			}
