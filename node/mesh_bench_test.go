@@ -27,52 +27,31 @@ func startLive(tb testing.TB, rooms []room.Settings, sites ...string) []*live {
 	secret := transport.NewSecret()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
+	var nodes []*live
 	tb.Cleanup(func() {
 		cancel()
 		wg.Wait()
+		for _, n := range nodes {
+			n.cfg.Data.Close()
+		}
 	})
-	var nodes []*live
 	for i, site := range sites {
-		dir, err := OpenDataDir(tb.TempDir(), crdt.NodeID{})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(func() { dir.Close() })
-		await := time.Duration(0)
+		var seeds []string
 		if i > 0 {
-			await = 10 * time.Second
+			seeds = []string{nodes[0].mesh.Addr().String()}
 		}
-		n, err := New(Config{Data: dir, Name: fmt.Sprint(site, i), Site: site, Rooms: rooms, OwnerKey: []byte("key"), AwaitPeers: await})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		id := transport.PeerID(dir.Self().Node)
-		identity, err := transport.IdentityFromSecret(secret, id, n.cfg.Name, site, time.Now())
-		if err != nil {
-			tb.Fatal(err)
-		}
-		cfg := transport.LAN()
-		cfg.ID, cfg.Boot, cfg.Name, cfg.Site = id, dir.Self().Boot, n.cfg.Name, site
-		cfg.Listen, cfg.Identity = "127.0.0.1:0", identity
-		cfg.OnCall, cfg.OnMessage, cfg.OnEvent = n.OnCall, n.OnMessage, n.OnEvent
-		if i > 0 {
-			cfg.Seeds = []string{nodes[0].mesh.Addr().String()}
-		}
-		mesh, err := transport.New(cfg)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		n := newLive(tb, secret, fmt.Sprint(site, i), site, rooms, seeds)
 		wg.Go(func() {
-			if err := mesh.Run(ctx); err != nil {
+			if err := n.mesh.Run(ctx); err != nil {
 				tb.Error(err)
 			}
 		})
 		wg.Go(func() {
-			if err := n.Run(ctx, mesh); err != nil {
+			if err := n.Run(ctx, n.mesh); err != nil {
 				tb.Error(err)
 			}
 		})
-		nodes = append(nodes, &live{Node: n, mesh: mesh, site: site})
+		nodes = append(nodes, n)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		settled := !slices.ContainsFunc(nodes, func(n *live) bool {
@@ -86,6 +65,37 @@ func startLive(tb testing.TB, rooms []room.Settings, sites ...string) []*live {
 			tb.Fatal("the mesh did not come together within a minute")
 		}
 	}
+}
+
+// newLive makes a node that has not started yet.
+func newLive(tb testing.TB, secret transport.Secret, name, site string, rooms []room.Settings, seeds []string) *live {
+	tb.Helper()
+	dir, err := OpenDataDir(tb.TempDir(), crdt.NodeID{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cfg := Config{Data: dir, Name: name, Site: site, Rooms: rooms, OwnerKey: []byte("key")}
+	if len(seeds) > 0 {
+		cfg.AwaitPeers = 10 * time.Second
+	}
+	n, err := New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	id := transport.PeerID(dir.Self().Node)
+	identity, err := transport.IdentityFromSecret(secret, id, name, site, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t := transport.LAN()
+	t.ID, t.Boot, t.Name, t.Site = id, dir.Self().Boot, name, site
+	t.Listen, t.Identity, t.Seeds = "127.0.0.1:0", identity, seeds
+	t.OnCall, t.OnMessage, t.OnEvent = n.OnCall, n.OnMessage, n.OnEvent
+	mesh, err := transport.New(t)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &live{Node: n, mesh: mesh, site: site}
 }
 
 func openRooms(n int) []room.Settings {
