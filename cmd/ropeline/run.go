@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -281,7 +283,8 @@ func runAll(ctx context.Context, log *slog.Logger, n *node.Node, mesh *transport
 	start(&outer, 2, ctx, front.Run)
 	start(&outer, 3, ctx, admin.Run)
 	<-ctx.Done()
-	log.Info("stopping: requests under way may end, new connections are refused")
+	log.Info("stopping: requests under way may end; a second signal stops at once")
+	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	outer.Wait()
 	stopInner(nil)
 	inner.Wait()
