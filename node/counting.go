@@ -149,27 +149,23 @@ func (r *Room) look(now time.Time) {
 	r.view.Store(&view{View: v, upTo: upTo})
 }
 
-// Other sites hear at once of a room that is nearly full, when it has moved by
-// this part of its limit since they last did; of others once a second.
+// A room that is nearly full is spoken of at once when it has moved by this part
+// of its limit since it last was; others as the replica's intervals have it.
 const (
 	hurryFrom = 0.8
 	hurryStep = 50
 )
 
-// hurry has the site's summary go out at once if others had better know.
+// hurry has what is new of a room go out at once if others had better know: this
+// node's own counts to its site, and from a relay also its site's to other sites
+// and theirs to its own.
 func (r *Room) hurry(v *room.View) {
 	if v.Utilization < hurryFrom {
 		return
 	}
-	own := 0
-	for _, s := range v.Sites {
-		if s.Own {
-			own = s.Active
-		}
-	}
 	step := max(1, v.Settings.TotalActiveUsers/hurryStep)
-	if own-r.hurried >= step || r.hurried-own >= step {
-		r.hurried = own
+	if v.Active-r.hurried >= step || r.hurried-v.Active >= step {
+		r.hurried = v.Active
 		r.core.replica.Urgent(r.settings.ID)
 	}
 }

@@ -35,7 +35,7 @@ type Room struct {
 	changes   []room.Change // scratch
 	news      bool          // counts have changed since the view was built
 	viewed    time.Time     // when that was
-	hurried   int           // active of the own site when other sites were last told at once
+	hurried   int           // active when others were last told at once
 }
 
 // class is which of the view's allowances a ticket is taken from.
