@@ -19,11 +19,12 @@ import (
 var (
 	replayWhole = flag.Bool("replay-whole", false, "replay the whole access log, not a cut of it")
 	replaySpeed = flag.Float64("replay-speed", 0, "how many times faster than recorded (default: so that all arrive within 25 s)")
+	replayKill  = flag.Bool("replay-kill", true, "kill one of the nodes in the middle of the replay")
 	replayOut   = flag.String("replay-out", "", "write the report of the replay to this file")
 )
 
-// newsTime is how long it takes until all other sites know of an admission, as
-// BenchmarkSpread measures it.
+// newsTime is how long it takes until another site knows of an admission, at the
+// 99th percentile and rounded up, as BenchmarkSpread measures it.
 const newsTime = 1250 * time.Millisecond
 
 // TestReplayWithANodeKilled sends the visitors of a real access log through
@@ -49,7 +50,7 @@ func TestReplayWithANodeKilled(t *testing.T) {
 	defer cancel()
 	killed := false
 	report, err := load.Run(ctx, cfg, func(s load.Snapshot) {
-		if !killed && s.Expected > 0 && s.Visitors > s.Expected/2 {
+		if *replayKill && !killed && s.Expected > 0 && s.Visitors > s.Expected/2 {
 			killed = true
 			go nodes[1].cmd.Process.Kill()
 		}
@@ -58,7 +59,7 @@ func TestReplayWithANodeKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeReport(t, report)
-	if !killed {
+	if *replayKill && !killed {
 		t.Error("no node was killed: the run was over too soon")
 	}
 	if report.Waiting != 0 || report.GaveUp != 0 || report.Admitted != report.Visitors {
