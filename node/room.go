@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"crypto/rand"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,69 +157,6 @@ func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, b
 	return end, err == nil
 }
 
-// apply takes a ticket for an eligible visitor, if one may be taken here.
-func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
-	if !r.take(w, c, now) {
-		return Verdict{}, false
-	}
-	q := r.admitted(p, now)
-	waited := !p.Arrival.IsZero()
-	if waited {
-		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.settings.ID, q.Visitor}, redeemed{q, now})
-		if !ok {
-			r.used[c].Add(-1)
-			return Verdict{Admit: true, Pass: first, SetPass: true}, true
-		}
-	}
-	// The stripe of the session, not of the visitor: the loop then cannot meet
-	// the session's first check-in before the lease that it belongs to.
-	r.core.stripes.ofSession(sessionKey{r.settings.ID, q.Ticket}).enter(entered{room: r, pass: q, class: c, waited: waited})
-	return Verdict{Admit: true, Pass: q, SetPass: true}, true
-}
-
-// take counts one ticket of a class, if the view allows another. A process that
-// was stopped and goes on finds a view that is long past, before its loop has
-// come round; nothing is taken from that.
-func (r *Room) take(w *view, c class, now time.Time) bool {
-	if now.Sub(w.BuiltAt) > viewKept && w.upTo[c] != math.MaxInt64 {
-		return false
-	}
-	for {
-		used := r.used[c].Load()
-		if used >= w.upTo[c] {
-			return false
-		}
-		if r.used[c].CompareAndSwap(used, used+1) {
-			return true
-		}
-	}
-}
-
-// admitted returns the pass of a visitor who is let in now, with a new ticket of
-// this node.
-func (r *Room) admitted(p Pass, now time.Time) Pass {
-	q := Pass{
-		Visitor:    p.Visitor,
-		Room:       r.settings.ID,
-		Arrival:    p.Arrival,
-		AcceptedAt: now,
-		LeaseEnd:   now.Add(r.settings.SessionDuration),
-		Ticket:     r.newTicket(),
-	}
-	if q.Visitor == (VisitorID{}) {
-		rand.Read(q.Visitor[:])
-	}
-	if q.Arrival.IsZero() {
-		q.Arrival = now
-	}
-	return q
-}
-
-func (r *Room) newTicket() ticket.Ticket {
-	self := r.core.self
-	return ticket.Ticket{Anchor: self.Node, Boot: self.Boot, Seq: r.seq.Add(1)}
-}
-
 // wait queues a visitor, or keeps the place of one who waits.
 func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	if p.Visitor == (VisitorID{}) {
@@ -232,53 +168,4 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	p.Refresh = r.settings.RefreshInterval
 	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
 	return Verdict{Pass: p, SetPass: true, Estimate: w.Estimate(p.Arrival), Refresh: p.Refresh}
-}
-
-// known lets a visitor pass whose pass has run out when this node knows what it
-// shall become.
-func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
-	k := sessionKey{r.settings.ID, p.Ticket}
-	next, ok := r.core.stripes.ofSession(k).checkIn(k, checkin{end: p.LeaseEnd, at: now})
-	if !ok || !next.end.After(now) {
-		return Verdict{}, false
-	}
-	p.Ticket, p.LeaseEnd = next.ticket, next.end
-	return Verdict{Admit: true, Pass: p, SetPass: true}, true
-}
-
-// answered goes on when the anchor of a session was asked.
-func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) Verdict {
-	switch a {
-	case goesOn:
-		p.LeaseEnd = r.credible(end, now)
-		return Verdict{Admit: true, Pass: p, SetPass: true}
-	case over:
-		v, _ := r.decide(Pass{}, false, now)
-		return v
-	}
-	if v, ok := r.known(p, now); ok {
-		return v // re-anchored while the old anchor was asked
-	}
-	if now.Sub(p.LeaseEnd) <= r.settings.SessionDuration/renewAt {
-		return r.keep(p, now)
-	}
-	// A fault of ours: the visitor keeps the arrival, and so stands first.
-	p.AcceptedAt, p.LeaseEnd, p.Ticket = time.Time{}, time.Time{}, ticket.Ticket{}
-	p.Refresh = r.settings.RefreshInterval
-	p.LastPoll = now.Add(-p.Refresh)
-	v, _ := r.decide(p, true, now)
-	return v
-}
-
-// keep re-anchors a session here whose anchor is silent. Its pass may be behind
-// by what is not worth a cookie, so the lease may well run; the old anchor's row
-// counts it for a session in any case.
-func (r *Room) keep(p Pass, now time.Time) Verdict {
-	old := p.Ticket
-	p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(r.settings.SessionDuration)
-	k := sessionKey{r.settings.ID, old}
-	if first, ok := r.core.stripes.ofSession(k).reanchor(k, renewal{p.Ticket, p.LeaseEnd}, reanchored{r, old, p.Ticket, now}); !ok {
-		p.Ticket, p.LeaseEnd = first.ticket, first.end
-	}
-	return Verdict{Admit: true, Pass: p, SetPass: true}
 }

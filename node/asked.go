@@ -1,0 +1,58 @@
+package node
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// What a request does whose pass has run out, once the anchor was asked.
+
+// known lets a visitor pass whose pass has run out when this node knows what it
+// shall become.
+func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
+	k := sessionKey{r.settings.ID, p.Ticket}
+	next, ok := r.core.stripes.ofSession(k).checkIn(k, checkin{end: p.LeaseEnd, at: now})
+	if !ok || !next.end.After(now) {
+		return Verdict{}, false
+	}
+	p.Ticket, p.LeaseEnd = next.ticket, next.end
+	return Verdict{Admit: true, Pass: p, SetPass: true}, true
+}
+
+// answered goes on when the anchor of a session was asked.
+func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) Verdict {
+	switch a {
+	case goesOn:
+		p.LeaseEnd = r.credible(end, now)
+		return Verdict{Admit: true, Pass: p, SetPass: true}
+	case over:
+		v, _ := r.decide(Pass{}, false, now)
+		return v
+	}
+	if v, ok := r.known(p, now); ok {
+		return v // re-anchored while the old anchor was asked
+	}
+	if now.Sub(p.LeaseEnd) <= r.settings.SessionDuration/renewAt {
+		return r.keep(p, now)
+	}
+	// A fault of ours: the visitor keeps the arrival, and so stands first.
+	p.AcceptedAt, p.LeaseEnd, p.Ticket = time.Time{}, time.Time{}, ticket.Ticket{}
+	p.Refresh = r.settings.RefreshInterval
+	p.LastPoll = now.Add(-p.Refresh)
+	v, _ := r.decide(p, true, now)
+	return v
+}
+
+// keep re-anchors a session here whose anchor is silent. Its pass may be behind
+// by what is not worth a cookie, so the lease may well run; the old anchor's row
+// counts it for a session in any case.
+func (r *Room) keep(p Pass, now time.Time) Verdict {
+	old := p.Ticket
+	p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(r.settings.SessionDuration)
+	k := sessionKey{r.settings.ID, old}
+	if first, ok := r.core.stripes.ofSession(k).reanchor(k, renewal{p.Ticket, p.LeaseEnd}, reanchored{r, old, p.Ticket, now}); !ok {
+		p.Ticket, p.LeaseEnd = first.ticket, first.end
+	}
+	return Verdict{Admit: true, Pass: p, SetPass: true}
+}
