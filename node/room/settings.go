@@ -14,12 +14,22 @@ type Policy string
 
 const (
 	FIFO        Method = "fifo"        // oldest first
+	Random      Method = "random"      // whoever asks when a place is free; nobody may ask too often
 	Passthrough Method = "passthrough" // count and admit
+	Reject      Method = "reject"      // nobody enters, nobody queues
 
-	Even  Policy = "even"  // the site's share, divided by its nodes
-	Curve Policy = "curve" // more than an even part while the room is empty
-	Open  Policy = "open"  // admit everybody, measure only
+	Even    Policy = "even"    // the site's share, divided by its nodes
+	Curve   Policy = "curve"   // more than an even part while the room is empty
+	Counter Policy = "counter" // tickets of the site's counter, then of the room's anywhere counter
+	Open    Policy = "open"    // admit everybody, measure only
 )
+
+// OriginCommand is what the protected site may tell the room in a header field
+// of an answer.
+type OriginCommand string
+
+// Revoke ends the session of the visitor whom the answer is for.
+const Revoke OriginCommand = "revoke"
 
 // Settings are the limits and rules of one room, as the operator wrote them.
 type Settings struct {
@@ -39,12 +49,42 @@ type Settings struct {
 	RefreshInterval    time.Duration // how often a waiting visitor asks; default 20 s
 	PlaceKept          time.Duration // how long after the last poll; default 5 min
 	QueueingStatusCode int           // 200, 202 or 429; default 200
+
+	QueueAll              bool            // nobody is let in; who is inside stays
+	Suspended             bool            // all requests pass untouched, nothing is counted
+	DisableSessionRenewal bool            // a session ends when its first lease does
+	EnabledOriginCommands []OriginCommand // what the site may tell the room
+
+	// ShareFreeze is how long a site that has fallen silent keeps its share, so
+	// that neither side of a cut counts itself as the whole. Default 15 min;
+	// negative: not at all.
+	ShareFreeze time.Duration
+
+	Events []Event // at most MaxEvents; none overlaps another
+}
+
+// Event overrides settings of a room for a time. A nil override inherits the
+// room's setting. The two limits are overridden together or not at all.
+type Event struct {
+	Name          string
+	Start         time.Time // at least a minute before End
+	End           time.Time
+	PrequeueStart time.Time // zero: no pre-queue; else at least 5 min before Start
+	Shuffle       bool      // at Start, those of the pre-queue get places at random
+	Suspended     bool      // the event does not happen
+
+	TotalActiveUsers      *int
+	NewUsersPerMinute     *int
+	SessionDuration       *time.Duration
+	QueueingMethod        *Method
+	DisableSessionRenewal *bool
 }
 
 // Visitor is what a decision needs to know of one visitor. The zero value is a
 // new visitor.
 type Visitor struct {
 	Arrival    time.Time     // first asked; zero: new
+	Place      time.Time     // in the order of the queue; zero: Arrival
 	LastPoll   time.Time     // last request that counted
 	Refresh    time.Duration // the interval the visitor was told
 	AcceptedAt time.Time     // zero: not admitted yet
