@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/accesslog"
 )
 
 // Values of [Config.Accept].
@@ -195,7 +197,7 @@ func (c Config) check() error {
 		}
 	}
 	for _, p := range c.Crowd.Paths {
-		if !strings.HasPrefix(p, "/") || cleanPath(p) != p {
+		if !strings.HasPrefix(p, "/") || accesslog.CleanPath(p) != p {
 			return fmt.Errorf("%w: path %q must start with / and hold no blanks", ErrConfig, p)
 		}
 	}
@@ -221,7 +223,7 @@ func parseTarget(raw string) (endpoint, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
 		return endpoint{}, fmt.Errorf("%w: target %q must look like http://127.0.0.1:8080/", ErrConfig, raw)
 	}
-	t := endpoint{host: u.Host, path: cleanPath(u.RequestURI()), tls: u.Scheme == "https"}
+	t := endpoint{host: u.Host, path: accesslog.CleanPath(u.RequestURI()), tls: u.Scheme == "https"}
 	port := u.Port()
 	if port == "" {
 		port = map[bool]string{false: "80", true: "443"}[t.tls]

@@ -1,20 +1,15 @@
 package load
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
-)
 
-// maxLine bounds a line of a log, so that a file that is no log at all cannot
-// fill the memory. Longer lines count as malformed.
-const maxLine = 64 << 10
+	"github.com/ropeline/ropeline/bench/accesslog"
+)
 
 // Log is a recorded access log, ready to be replayed. The zero value is empty.
 // It is not changed by a run, and several runs may share it.
@@ -53,101 +48,66 @@ type LogRequest struct {
 // ends. Lines that are no request are counted and left out. It fails when the
 // source does, or when nothing in it is a request; the error names the line.
 func ReadLog(r io.Reader) (*Log, error) {
-	br := bufio.NewReaderSize(r, maxLine)
-	if magic, err := br.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		zr, err := gzip.NewReader(br)
-		if err != nil {
-			return nil, fmt.Errorf("read log: gzip: %w", err)
-		}
-		defer zr.Close()
-		br = bufio.NewReaderSize(zr, maxLine)
+	lines, err := accesslog.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
 	}
-
 	log := new(Log)
-	var entries []entry
-	for number := 1; ; number++ {
-		line, err := readLine(br)
+	var entries []accesslog.Entry
+	for {
+		e, err := lines.Next()
+		if m, ok := errors.AsType[*accesslog.Malformed](err); ok {
+			log.malformed(m)
+			continue
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return log, log.fill(entries)
-		case errors.Is(err, errLongLine):
-			log.malformed(number, err)
-			continue
 		case err != nil:
-			return nil, fmt.Errorf("read log: line %d: %w", number, err)
-		case len(line) == 0:
-			continue
-		}
-		e, err := parseLine(string(line))
-		if err != nil {
-			log.malformed(number, err)
-			continue
-		}
-		if e.method == preflight {
+			return nil, fmt.Errorf("read log: %w", err)
+		case e.Method == accesslog.Preflight:
 			log.Skipped++
-			continue
+		default:
+			entries = append(entries, e)
 		}
-		entries = append(entries, e)
 	}
 }
 
-var errLongLine = fmt.Errorf("longer than %d bytes", maxLine)
-
-// readLine returns the next line without its end. The line is valid until the
-// next call. A line that is too long is skipped whole and gives errLongLine;
-// the end of the source gives io.EOF.
-func readLine(br *bufio.Reader) ([]byte, error) {
-	line, err := br.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = br.ReadSlice('\n')
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		return nil, errLongLine
-	}
-	if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
-		return nil, err
-	}
-	return bytes.TrimRight(line, "\r\n"), nil
-}
-
-func (l *Log) malformed(number int, err error) {
+func (l *Log) malformed(m *accesslog.Malformed) {
 	l.Malformed++
 	if l.FirstMalformed == nil {
-		l.FirstMalformed = fmt.Errorf("line %d: %w", number, err)
+		l.FirstMalformed = m
 	}
 }
 
 // fill sorts entries by time and deals them out to their clients.
-func (l *Log) fill(entries []entry) error {
+func (l *Log) fill(entries []accesslog.Entry) error {
 	if len(entries) == 0 {
 		if l.FirstMalformed != nil {
 			return fmt.Errorf("read log: no line is a request in common or combined format; %w", l.FirstMalformed)
 		}
 		return errors.New("read log: it is empty")
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })
-	start := entries[0].at
+	slices.SortStableFunc(entries, func(a, b accesslog.Entry) int { return a.At.Compare(b.At) })
+	start := entries[0].At
 	index := make(map[string]int)
 	agents := make(map[string]string) // one copy of each, few browsers make most requests
 	for _, e := range entries {
-		i, ok := index[e.address]
+		i, ok := index[e.Address]
 		if !ok {
 			i = len(l.Clients)
-			index[e.address] = i
-			l.Clients = append(l.Clients, Client{Address: e.address})
+			index[e.Address] = i
+			l.Clients = append(l.Clients, Client{Address: e.Address})
 		}
-		agent, ok := agents[e.agent]
+		agent, ok := agents[e.Agent]
 		if !ok {
-			agent, agents[e.agent] = e.agent, e.agent
+			agent, agents[e.Agent] = e.Agent, e.Agent
 		}
 		c := &l.Clients[i]
-		c.Requests = append(c.Requests, LogRequest{At: e.at.Sub(start), Method: e.method, Path: e.path, Agent: agent})
+		c.Requests = append(c.Requests, LogRequest{At: e.At.Sub(start), Method: e.Method, Path: e.Path, Agent: agent})
 	}
 	l.Requests = len(entries)
-	l.Span = entries[len(entries)-1].at.Sub(start)
+	l.Span = entries[len(entries)-1].At.Sub(start)
 	return nil
 }
 

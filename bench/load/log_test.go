@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/accesslog"
 )
 
 const realLog = "../testdata/semicomplete-2015-05.access.log.gz"
@@ -29,68 +31,6 @@ func openReal(t testing.TB) *Log {
 		t.Fatal(err)
 	}
 	return log
-}
-
-func TestParseLine(t *testing.T) {
-	at := time.Date(2015, 5, 17, 10, 5, 3, 0, time.UTC)
-	const when = "[17/May/2015:10:05:03 +0000]"
-	for _, tc := range []struct {
-		name, line string
-		want       entry
-	}{
-		{"combined", `1.2.3.4 - - ` + when + ` "GET /a?b HTTP/1.1" 200 5 "http://x/" "Browser 1.0"`,
-			entry{"1.2.3.4", at, "GET", "/a?b", "Browser 1.0"}},
-		{"common", `::1 - - ` + when + ` "HEAD / HTTP/1.0" 304 -`, entry{"::1", at, "HEAD", "/", ""}},
-		{"more than combined", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 "-" "B" "more" 12`, entry{"h", at, "GET", "/", "B"}},
-		{"something else after common", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 0.012`, entry{"h", at, "GET", "/", ""}},
-		{"no browser", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 "-" "-"`, entry{"h", at, "GET", "/", ""}},
-		{"user with blanks", `h - a [b] c ` + when + ` "GET / HTTP/1.1" 200 5`, entry{"h", at, "GET", "/", ""}},
-		{"other zone", `h - - [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 200 5`, entry{"h", at, "GET", "/", ""}},
-		{"escaped quote", `h - - ` + when + ` "GET /\"x\" HTTP/1.1" 200 5 "\"" "a \"b\" \\"`, entry{"h", at, "GET", `/"x"`, `a "b" \`}},
-		{"escaped bytes", `h - - ` + when + ` "GET /\xc3\xa4\x zz\n HTTP/1.1" 200 5`, entry{"h", at, "GET", `/%C3%A4\x%20zz%0A`, ""}},
-		{"whole url", `h - - ` + when + ` "GET http://other/p?q HTTP/1.1" 200 5`, entry{"h", at, "GET", "/p?q", ""}},
-		{"url without path", `h - - ` + when + ` "GET http://other HTTP/1.1" 200 5`, entry{"h", at, "GET", "/", ""}},
-		{"no version", `h - - ` + when + ` "GET /old" 200 5`, entry{"h", at, "GET", "/old", ""}},
-		{"fragment", `h - - ` + when + ` "GET /a#b HTTP/1.1" 200 5`, entry{"h", at, "GET", "/a", ""}},
-		{"browser of controls", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 "-" "a\nX: y"`, entry{"h", at, "GET", "/", ""}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := parseLine(tc.line)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !got.at.Equal(tc.want.at) {
-				t.Errorf("got time %v, want %v", got.at, tc.want.at)
-			}
-			got.at, tc.want.at = time.Time{}, time.Time{}
-			if got != tc.want {
-				t.Errorf("got %+v, want %+v", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestParseLineErrors(t *testing.T) {
-	const when = "[17/May/2015:10:05:03 +0000]"
-	for line, want := range map[string]string{
-		"":                                "no client address",
-		"justone":                         "no client address",
-		"h - - GET /":                     "no time",
-		`h - - x] "GET / HTTP/1.1" 200 5`: "no time in brackets",
-		`h - - [yesterday] "GET / HTTP/1.1" 200 5`:                                   "yesterday",
-		`h - - ` + when + ` "GET / HTTP/1.1`:                                         "does not end",
-		`h - - ` + when + ` "-" 408 -`:                                               "not like GET",
-		`h - - ` + when + ` "\x16\x03\x01 x" 400 1`:                                  "not replayed",
-		`h - - ` + when + ` "GET x HTTP/1.1" 200 5`:                                  "not a path",
-		`h - - ` + when + ` "GET / HTTP/1.1" OK 5`:                                   "status",
-		`h - - ` + when + ` "GET / HTTP/1.1" 200 x`:                                  "size",
-		`h - - ` + when + ` "GET / HTTP/1.1"`:                                        "status",
-		`h - - ` + when + ` "GET /` + strings.Repeat("a", 9000) + ` HTTP/1.1" 200 5`: "too long",
-	} {
-		if _, err := parseLine(line); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: got %v, want an error about %q", line, err, want)
-		}
-	}
 }
 
 func TestReadRealLog(t *testing.T) {
@@ -173,7 +113,7 @@ func line(address string, second int) string {
 }
 
 func TestReadLogCountsMalformedLines(t *testing.T) {
-	long := strings.Repeat("x", 3*maxLine) + "\n"
+	long := strings.Repeat("x", 3*accesslog.MaxLine) + "\n"
 	text := "\n" + line("b", 20) + "rubbish\r\n" + long + line("a", 10) + strings.TrimSuffix(line("b", 30), "\n")
 	log, err := ReadLog(strings.NewReader(text))
 	if err != nil {
@@ -203,11 +143,11 @@ func TestReadLogErrors(t *testing.T) {
 	}{
 		{"empty", strings.NewReader(""), "empty"},
 		{"no log", strings.NewReader("a\nb\n"), "line 1: "},
-		{"endless line", strings.NewReader(strings.Repeat("a", maxLine)), "line 1: "},
+		{"endless line", strings.NewReader(strings.Repeat("a", accesslog.MaxLine)), "line 1: "},
 		{"cut gzip", &cut, "unexpected EOF"},
 		{"bad gzip", strings.NewReader("\x1f\x8bnot"), "gzip"},
 		{"source fails", io.MultiReader(strings.NewReader(line("a", 1)), iotest.ErrReader(broken)), "line 2: disk on fire"},
-		{"source fails in a long line", io.MultiReader(strings.NewReader(strings.Repeat("a", 2*maxLine)), iotest.ErrReader(broken)), "line 1: disk on fire"},
+		{"source fails in a long line", io.MultiReader(strings.NewReader(strings.Repeat("a", 2*accesslog.MaxLine)), iotest.ErrReader(broken)), "line 1: disk on fire"},
 	} {
 		if _, err := ReadLog(tc.source); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want an error with %q", tc.name, err, tc.want)
@@ -237,7 +177,7 @@ func FuzzReadLog(f *testing.F) {
 				if r.At < 0 || r.At > log.Span {
 					t.Fatalf("request at %v of %v", r.At, log.Span)
 				}
-				if !strings.HasPrefix(r.Path, "/") || cleanPath(r.Path) != r.Path || strings.ContainsFunc(r.Agent, isControl) {
+				if !strings.HasPrefix(r.Path, "/") || accesslog.CleanPath(r.Path) != r.Path || strings.ContainsFunc(r.Agent, isControl) {
 					t.Fatalf("unsafe request %+v", r)
 				}
 			}

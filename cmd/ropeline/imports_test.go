@@ -27,7 +27,10 @@ var allowed = map[string][]string{
 	"node":                    {"crdt", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/pass":          {"crdt", "node", "node/ticket"},
-	"bench/load":              {},
+	"bench/accesslog":         {},
+	"bench/load":              {"bench/accesslog"},
+	"bench/sim/input":         {"bench/accesslog"},
+	"bench/sim/plot":          {"bench/sim"},
 	"cmd/ropeline":            {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
 }
 

@@ -1,4 +1,4 @@
-package load
+package accesslog
 
 import (
 	"errors"
@@ -8,77 +8,110 @@ import (
 	"time"
 )
 
-// Bounds on what one line of a log may make a visitor send. A request line or a
-// browser's name beyond them would be refused by any careful server anyway.
+// Bounds on what one line may hold. A request line or a browser's name beyond
+// them would be refused by any careful server anyway.
 const (
 	maxAddress = 255
 	maxPath    = 8 << 10
 	maxAgent   = 512
 )
 
-// preflight is the method by which a browser asks on behalf of a script, without
+// Preflight is the method by which a browser asks on behalf of a script, without
 // cookies. Rooms let it pass, so it says nothing about anybody's place.
-const preflight = "OPTIONS"
+const Preflight = "OPTIONS"
 
-// entry is one line of an access log, as far as a replay needs it.
-type entry struct {
-	address string // of the client
-	at      time.Time
-	method  string
-	path    string // path and query, starts with "/", no blanks and no controls
-	agent   string // empty in the common format
+// Entry is one request of a log.
+type Entry struct {
+	Address string // of the client, never empty
+	At      time.Time
+	Method  string
+	Path    string // path and query, starts with "/", no blanks and no controls
+	Agent   string // empty in the common format
 }
 
-// parseLine reads a line in common or combined log format:
+// Malformed says what is wrong with a line that is no request.
+type Malformed struct {
+	Line   int // from 1; 0 if the line stands alone
+	Column int // in bytes, from 1: where the part begins that is wrong
+	Reason error
+}
+
+// Error names the line; whoever also knows the file puts it and the column in
+// front.
+func (m *Malformed) Error() string {
+	if m.Line == 0 {
+		return m.Reason.Error()
+	}
+	return fmt.Sprintf("line %d: %v", m.Line, m.Reason)
+}
+
+// Unwrap returns the reason alone.
+func (m *Malformed) Unwrap() error { return m.Reason }
+
+// Parse reads a line in common or combined log format:
 //
 //	address ident user [02/Jan/2006:15:04:05 -0700] "METHOD path HTTP/1.1" status bytes "referer" "agent"
 //
-// The last two are of the combined format. The result owns its memory.
-func parseLine(line string) (entry, error) {
-	var e entry
-	address, rest, ok := strings.Cut(line, " ")
-	if !ok || address == "" || len(address) > maxAddress {
-		return e, errors.New("no client address")
-	}
-	e.address = strings.Clone(address)
-
-	// The user's name may hold blanks and even brackets; a time never does, so
-	// the bracket that a quoted request follows is the right one.
-	head, rest, ok := strings.Cut(rest, `] "`)
-	if !ok {
-		return e, errors.New("no time in brackets followed by a quoted request")
-	}
-	open := strings.LastIndexByte(head, '[')
-	if open < 0 {
-		return e, errors.New("no time in brackets")
-	}
-	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", head[open+1:])
+// The last two are of the combined format. The result owns its memory. An error
+// is a [*Malformed] without a line number.
+func Parse(line string) (Entry, error) {
+	e, rest, err := parse(line)
 	if err != nil {
-		return e, fmt.Errorf("time %.40q is not like 17/May/2015:10:05:03 +0000", head[open+1:])
+		return Entry{}, &Malformed{Column: len(line) - len(rest) + 1, Reason: err}
 	}
-	e.at = at
-
-	request, rest, ok := quoted(rest)
-	if !ok {
-		return e, errors.New("the quoted request does not end")
-	}
-	if e.method, e.path, err = parseRequest(request); err != nil {
-		return e, err
-	}
-	if err := parseStatus(&rest); err != nil {
-		return e, err
-	}
-	e.agent = parseAgent(rest)
 	return e, nil
 }
 
+// parse is Parse; with an error, rest is the line from the wrong part on.
+func parse(line string) (e Entry, rest string, err error) {
+	address, rest, ok := strings.Cut(line, " ")
+	if !ok || address == "" || len(address) > maxAddress {
+		return e, line, errors.New("no client address")
+	}
+	e.Address = strings.Clone(address)
+
+	// The user's name may hold blanks and even brackets; a time never does, so
+	// the bracket that a quoted request follows is the right one.
+	from := rest
+	head, rest, ok := strings.Cut(rest, `] "`)
+	if !ok {
+		return e, from, errors.New("no time in brackets followed by a quoted request")
+	}
+	open := strings.LastIndexByte(head, '[')
+	if open < 0 {
+		return e, from, errors.New("no time in brackets")
+	}
+	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", head[open+1:])
+	if err != nil {
+		return e, from[open+1:], fmt.Errorf("time %.40q is not like 17/May/2015:10:05:03 +0000", head[open+1:])
+	}
+	e.At = at
+
+	from = rest
+	request, rest, ok := quoted(rest)
+	if !ok {
+		return e, from, errors.New("the quoted request does not end")
+	}
+	if e.Method, e.Path, err = parseRequest(request); err != nil {
+		return e, from, err
+	}
+	if err := parseStatus(&rest); err != nil {
+		return e, rest, err
+	}
+	e.Agent = parseAgent(rest)
+	return e, "", nil
+}
+
 // parseStatus takes the status and the size off the front of rest. What they
-// say is not needed; that they are there tells a log from other text.
+// say is not needed; that they are there tells a log from other text. With an
+// error, rest begins with what is wrong.
 func parseStatus(rest *string) error {
-	status, after, _ := strings.Cut(strings.TrimPrefix(*rest, " "), " ")
+	*rest = strings.TrimPrefix(*rest, " ")
+	status, after, _ := strings.Cut(*rest, " ")
 	if n, err := strconv.Atoi(status); err != nil || n < 100 || n > 999 {
 		return fmt.Errorf("status %.20q is not a number of three digits", status)
 	}
+	*rest = after
 	size, after, _ := strings.Cut(after, " ")
 	if size != "-" {
 		if _, err := strconv.ParseUint(size, 10, 64); err != nil {
@@ -169,7 +202,7 @@ func parseRequest(line string) (method, path string, err error) {
 		return "", "", fmt.Errorf("request %.40q is not like GET / HTTP/1.1", line)
 	}
 	switch method {
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", preflight:
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", Preflight:
 	default:
 		return "", "", fmt.Errorf("method %.20q is not replayed", method)
 	}
@@ -188,17 +221,17 @@ func parseRequest(line string) (method, path string, err error) {
 	if !strings.HasPrefix(target, "/") {
 		return "", "", fmt.Errorf("request for %.40q, which is not a path", target)
 	}
-	path = cleanPath(target)
+	path = CleanPath(target)
 	if len(path) > maxPath {
 		return "", "", fmt.Errorf("path of %d bytes is too long", len(path))
 	}
 	return strings.Clone(method), path, nil
 }
 
-// cleanPath returns p so that it can stand in a request line: without fragment,
+// CleanPath returns p so that it can stand in a request line: without fragment,
 // and with every byte percent-encoded that is no visible ASCII. The result
 // shares no memory with p.
-func cleanPath(p string) string {
+func CleanPath(p string) string {
 	p, _, _ = strings.Cut(p, "#")
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(p))
@@ -211,3 +244,5 @@ func cleanPath(p string) string {
 	}
 	return string(b)
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
