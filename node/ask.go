@@ -136,7 +136,7 @@ func (c *Core) ask(ctx context.Context, r *Room, p Pass, now time.Time) (time.Ti
 	if c.call == nil {
 		return time.Time{}, silent
 	}
-	return c.asks.once(sessionKey{r.settings.ID, p.Ticket}, func() (time.Time, answer) {
+	return c.asks.once(sessionKey{r.id, p.Ticket}, func() (time.Time, answer) {
 		return c.askAnchor(ctx, r, p)
 	})
 }
@@ -145,7 +145,7 @@ func (c *Core) askAnchor(ctx context.Context, r *Room, p Pass) (time.Time, answe
 	// The question may be under way for as long as the answer is waited for; the
 	// anchor reckons from when it arrives.
 	msg, err := c.call(ctx, p.Ticket.Anchor, methodAsk, encodeQuestion(question{
-		room: r.settings.ID, ticket: p.Ticket, passEnd: p.LeaseEnd,
+		room: r.id, ticket: p.Ticket, passEnd: p.LeaseEnd,
 	}))
 	if err != nil {
 		return time.Time{}, silent

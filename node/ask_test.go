@@ -25,7 +25,7 @@ func TestSameQuestionsBecomeOneCall(t *testing.T) {
 			time.Sleep(askTimeout / 2)
 			return encodeReply(reply{end}), nil
 		}
-		old := Pass{Visitor: VisitorID{1}, Room: r.settings.ID, Arrival: now.Add(-time.Hour), AcceptedAt: now.Add(-time.Hour), LeaseEnd: now.Add(-time.Second)}
+		old := Pass{Visitor: VisitorID{1}, Room: r.id, Arrival: now.Add(-time.Hour), AcceptedAt: now.Add(-time.Hour), LeaseEnd: now.Add(-time.Second)}
 		old.Ticket.Anchor, old.Ticket.Boot, old.Ticket.Seq = crdt.NodeID{9}, 1, 1
 		var wg sync.WaitGroup
 		for range 100 {

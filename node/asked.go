@@ -11,7 +11,7 @@ import (
 // known lets a visitor pass whose pass has run out when this node knows what it
 // shall become.
 func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
-	k := sessionKey{r.settings.ID, p.Ticket}
+	k := sessionKey{r.id, p.Ticket}
 	next, ok := r.core.stripes.ofSession(k).checkIn(k, checkin{end: p.LeaseEnd, at: now})
 	if !ok || !next.end.After(now) {
 		return Verdict{}, false
@@ -33,12 +33,12 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) Verdict 
 	if v, ok := r.known(p, now); ok {
 		return v // re-anchored while the old anchor was asked
 	}
-	if now.Sub(p.LeaseEnd) <= r.settings.SessionDuration/renewAt {
+	if now.Sub(p.LeaseEnd) <= r.Settings().SessionDuration/renewAt {
 		return r.keep(p, now)
 	}
 	// A fault of ours: the visitor keeps the arrival, and so stands first.
 	p.AcceptedAt, p.LeaseEnd, p.Ticket = time.Time{}, time.Time{}, ticket.Ticket{}
-	p.Refresh = r.settings.RefreshInterval
+	p.Refresh = r.Settings().RefreshInterval
 	p.LastPoll = now.Add(-p.Refresh)
 	v, _ := r.decide(p, true, now)
 	return v
@@ -49,8 +49,8 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) Verdict 
 // counts it for a session in any case.
 func (r *Room) keep(p Pass, now time.Time) Verdict {
 	old := p.Ticket
-	p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(r.settings.SessionDuration)
-	k := sessionKey{r.settings.ID, old}
+	p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(r.Settings().SessionDuration)
+	k := sessionKey{r.id, old}
 	if first, ok := r.core.stripes.ofSession(k).reanchor(k, renewal{p.Ticket, p.LeaseEnd}, reanchored{r, old, p.Ticket, now}); !ok {
 		p.Ticket, p.LeaseEnd = first.ticket, first.end
 	}

@@ -73,7 +73,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 		c.rooms[s.ID] = newRoom(c, s)
 	}
 	c.order = slices.SortedFunc(maps.Values(c.rooms), func(a, b *Room) int {
-		return slices.Compare(a.settings.ID[:], b.settings.ID[:])
+		return a.id.Compare(b.id)
 	})
 	c.routes = newRoutes(c.order)
 	var err error
@@ -93,14 +93,14 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 
 func (c *Core) bucketSpan(id crdt.RoomID) time.Duration {
 	if r := c.rooms[id]; r != nil {
-		return r.settings.BucketSpan
+		return r.Settings().BucketSpan
 	}
 	return 0
 }
 
 func (c *Core) fading(id crdt.RoomID) crdt.Fading {
 	if r := c.rooms[id]; r != nil {
-		return crdt.Fading{Session: r.settings.SessionDuration, Refresh: r.settings.RefreshInterval}
+		return crdt.Fading{Session: r.Settings().SessionDuration, Refresh: r.Settings().RefreshInterval}
 	}
 	return crdt.Fading{}
 }

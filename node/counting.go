@@ -13,7 +13,8 @@ import (
 // What the loop does for one room: book, expire, look.
 
 func newRoom(c *Core, s room.Settings) *Room {
-	r := &Room{settings: &s, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}}
+	r := &Room{id: s.ID, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}}
+	r.settings.Store(&s)
 	r.renewals = ticket.NewRenewals()
 	r.line = room.NewLine(s)
 	r.view.Store(&view{View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
@@ -23,8 +24,8 @@ func newRoom(c *Core, s room.Settings) *Room {
 // open opens the leases. What an earlier start of this node had in use stays
 // counted for a session, and its visitors find their place in it.
 func (r *Room) open(now time.Time) {
-	before := r.core.replica.PreviousActive(r.settings.ID)
-	leases, d := ticket.NewLeases(r.core.self, r.settings.SessionDuration, int(max(0, before)), now)
+	before := r.core.replica.PreviousActive(r.id)
+	leases, d := ticket.NewLeases(r.core.self, r.Settings().SessionDuration, int(max(0, before)), now)
 	r.mu.Lock()
 	r.leases = leases
 	r.mu.Unlock()
@@ -34,7 +35,7 @@ func (r *Room) open(now time.Time) {
 func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
 	if p|n != 0 {
 		r.news = true
-		r.core.replica.Add(crdt.Key{Room: r.settings.ID, Kind: kind, Tick: tick}, p, n, now)
+		r.core.replica.Add(crdt.Key{Room: r.id, Kind: kind, Tick: tick}, p, n, now)
 	}
 }
 
@@ -53,7 +54,7 @@ func (r *Room) entered(e entered, now time.Time) {
 		return
 	}
 	// The owner counts one less only after all count one more.
-	r.core.visits.hold(visit{visitor: e.pass.Visitor, room: r.settings.ID,
+	r.core.visits.hold(visit{visitor: e.pass.Visitor, room: r.id,
 		arrival: e.pass.Arrival, at: e.pass.AcceptedAt, admitted: true}, now)
 }
 
@@ -98,7 +99,7 @@ func (r *Room) reanchor(old ticket.Ticket, at, now time.Time) {
 // replace has the requests of a session find its new ticket.
 func (r *Room) replace(old ticket.Ticket, next renewal) {
 	r.replaced[old] = next
-	k := sessionKey{r.settings.ID, old}
+	k := sessionKey{r.id, old}
 	r.core.stripes.ofSession(k).renewed(k, next)
 }
 
@@ -142,7 +143,7 @@ func (r *Room) look(now time.Time) {
 		upTo[c] = r.used[c].Load()
 		pending += max(0, upTo[c]-r.collected[c])
 	}
-	v := room.Build(*r.settings, r.input(pending, now), now)
+	v := room.Build(*r.settings.Load(), r.input(pending, now), now)
 	r.hurry(v)
 	upTo[reserved] = saturate(upTo[reserved], v.AllowWaiting)
 	upTo[contested] = saturate(upTo[contested], v.AllowNew)
@@ -166,7 +167,7 @@ func (r *Room) hurry(v *room.View) {
 	step := max(1, v.Settings.TotalActiveUsers/hurryStep)
 	if v.Active-r.hurried >= step || r.hurried-v.Active >= step {
 		r.hurried = v.Active
-		r.core.replica.Urgent(r.settings.ID)
+		r.core.replica.Urgent(r.id)
 	}
 }
 
@@ -181,7 +182,7 @@ func saturate(used int64, allow int) int64 {
 // they count as if they were.
 func (r *Room) input(pending int64, now time.Time) room.Input {
 	c := r.core
-	in := room.Input{Nodes: c.nodes, Self: c.self.Node, Mine: c.replica.Own(r.settings.ID, now)}
+	in := room.Input{Nodes: c.nodes, Self: c.self.Node, Mine: c.replica.Own(r.id, now)}
 	add := func(counts *crdt.Counts) {
 		counts.Active += pending
 		if pending > 0 {
@@ -192,7 +193,7 @@ func (r *Room) input(pending int64, now time.Time) room.Input {
 		}
 	}
 	add(&in.Mine)
-	for _, s := range c.replica.Sites(r.settings.ID, now) {
+	for _, s := range c.replica.Sites(r.id, now) {
 		if s.Own {
 			add(&s.Counts)
 		}

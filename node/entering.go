@@ -18,7 +18,7 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
 	q := r.admitted(p, now)
 	waited := !p.Arrival.IsZero()
 	if waited {
-		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.settings.ID, q.Visitor}, redeemed{q, now})
+		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.id, q.Visitor}, redeemed{q, now})
 		if !ok {
 			r.used[c].Add(-1)
 			return Verdict{Admit: true, Pass: first, SetPass: true}, true
@@ -26,7 +26,7 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
 	}
 	// The stripe of the session, not of the visitor: the loop then cannot meet
 	// the session's first check-in before the lease that it belongs to.
-	r.core.stripes.ofSession(sessionKey{r.settings.ID, q.Ticket}).enter(entered{room: r, pass: q, class: c, waited: waited})
+	r.core.stripes.ofSession(sessionKey{r.id, q.Ticket}).enter(entered{room: r, pass: q, class: c, waited: waited})
 	return Verdict{Admit: true, Pass: q, SetPass: true}, true
 }
 
@@ -53,10 +53,10 @@ func (r *Room) take(w *view, c class, now time.Time) bool {
 func (r *Room) admitted(p Pass, now time.Time) Pass {
 	q := Pass{
 		Visitor:    p.Visitor,
-		Room:       r.settings.ID,
+		Room:       r.id,
 		Arrival:    p.Arrival,
 		AcceptedAt: now,
-		LeaseEnd:   now.Add(r.settings.SessionDuration),
+		LeaseEnd:   now.Add(r.Settings().SessionDuration),
 		Ticket:     r.newTicket(),
 	}
 	if q.Visitor == (VisitorID{}) {

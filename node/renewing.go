@@ -25,7 +25,7 @@ func (c *Core) sendRenewals(now time.Time) []Message {
 	var out []Message
 	for _, r := range c.order {
 		for _, b := range r.renewals.Due(now) {
-			b.Room = r.settings.ID
+			b.Room = r.id
 			c.slot++
 			out = append(out, Message{To: b.Anchor, Kind: kindRenew, Slot: c.slot, Payload: ticket.AppendBatch(nil, b, now)})
 		}
@@ -46,7 +46,7 @@ func (r *Room) strand(now time.Time) {
 	for _, t := range slices.SortedFunc(maps.Keys(r.stranded), compareTickets) {
 		s := r.stranded[t]
 		_, member := r.core.peers[t.Anchor]
-		if member && s.PassEnd.Sub(now) > r.settings.SessionDuration/patience {
+		if member && s.PassEnd.Sub(now) > r.Settings().SessionDuration/patience {
 			continue
 		}
 		delete(r.stranded, t)
@@ -106,7 +106,7 @@ func (r *Room) renewed(a ticket.Ack, now time.Time) {
 	if !a.End.IsZero() {
 		r.renewals.Acked(a.Ticket, a.End)
 		if end, ok := r.renewals.Take(a.Ticket); ok {
-			k := sessionKey{r.settings.ID, a.Ticket}
+			k := sessionKey{r.id, a.Ticket}
 			r.core.stripes.ofSession(k).renewed(k, renewal{ticket: a.Ticket, end: r.credible(end, now)})
 		}
 		return
@@ -119,7 +119,7 @@ func (r *Room) renewed(a ticket.Ack, now time.Time) {
 // credible returns no later end than an honest anchor can agree to: a session
 // from now, by a clock that is ahead as far as clocks may be.
 func (r *Room) credible(end, now time.Time) time.Time {
-	if latest := now.Add(r.settings.SessionDuration + ticket.Guard); end.After(latest) {
+	if latest := now.Add(r.Settings().SessionDuration + ticket.Guard); end.After(latest) {
 		return latest
 	}
 	return end

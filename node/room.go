@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -14,8 +15,12 @@ import (
 // Room is one room at one node. Decide may be called from many goroutines; the
 // rest belongs to the loop.
 type Room struct {
-	settings *room.Settings // immutable
-	core     *Core
+	id   crdt.RoomID
+	core *Core
+
+	// settings are the operator's, replaced as a whole; those that hold at the
+	// moment, events included, are the view's.
+	settings atomic.Pointer[room.Settings]
 
 	view atomic.Pointer[view]
 	used [classes]atomic.Int64 // tickets taken, per class, since the start
@@ -56,8 +61,9 @@ type view struct {
 // renewAt is the part of a session after which a later end is worth a cookie.
 const renewAt = 8
 
-// Settings returns the room's settings. They are shared; nobody changes them.
-func (r *Room) Settings() *room.Settings { return r.settings }
+// Settings returns the settings that hold at the moment: the operator's, with
+// what an event overrides. They are shared; nobody changes them.
+func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
 
 // Decide answers one request at the time now. known reports whether p is a pass
 // of this room that could be opened. An admitted visitor is answered from this
@@ -81,11 +87,11 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 // decide is Decide without asking anybody; ask reports that the anchor must be
 // asked first.
 func (r *Room) decide(p Pass, known bool, now time.Time) (v Verdict, ask bool) {
-	if !known || p.Room != r.settings.ID {
+	if !known || p.Room != r.id {
 		p = Pass{}
 	}
 	if known && !p.Accepted() {
-		switch q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.settings.ID, p.Visitor}, now); {
+		switch q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.id, p.Visitor}, now); {
 		case ok && now.After(q.LeaseEnd):
 			p = Pass{} // the session that the place was given for is over, and with it the place
 		case ok:
@@ -124,9 +130,9 @@ func visitorOf(p Pass) room.Visitor {
 // enter lets a visitor pass whose lease runs. The anchor is told later; the
 // pass changes only when the anchor has agreed to an end that is worth it.
 func (r *Room) enter(p Pass, now time.Time) Verdict {
-	k := sessionKey{r.settings.ID, p.Ticket}
+	k := sessionKey{r.id, p.Ticket}
 	next, ok := r.core.stripes.ofSession(k).checkIn(k, checkin{end: p.LeaseEnd, at: now})
-	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(r.settings.SessionDuration)) {
+	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(r.Settings().SessionDuration)) {
 		// The anchor is this node: it can agree at once.
 		if end, in := r.extend(p.Ticket, p.LeaseEnd, now, now); in {
 			next, ok = renewal{p.Ticket, end}, true
@@ -141,7 +147,7 @@ func (r *Room) enter(p Pass, now time.Time) Verdict {
 
 // due reports whether a new end is so much later that a cookie is worth it.
 func (r *Room) due(old, end time.Time) bool {
-	return end.Sub(old) >= r.settings.SessionDuration/renewAt
+	return end.Sub(old) >= r.Settings().SessionDuration/renewAt
 }
 
 // extend checks a session in at this node's own leases. What it changes in the
@@ -161,11 +167,11 @@ func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, b
 func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	if p.Visitor == (VisitorID{}) {
 		rand.Read(p.Visitor[:])
-		p.Room = r.settings.ID
+		p.Room = r.id
 		p.Arrival = now
 	}
 	p.LastPoll = now
-	p.Refresh = r.settings.RefreshInterval
+	p.Refresh = r.Settings().RefreshInterval
 	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
 	return Verdict{Pass: p, SetPass: true, Estimate: w.Estimate(p.Arrival), Refresh: p.Refresh}
 }

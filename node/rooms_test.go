@@ -40,7 +40,7 @@ func TestNewsOfOneRoomLeavesTheOthers(t *testing.T) {
 	changes := map[string]func(r *Room){
 		"here": func(r *Room) { r.Decide(Pass{}, false, now) },
 		"at a peer": func(r *Room) {
-			other.Add(crdt.Key{Room: r.settings.ID, Kind: crdt.Active}, 1, 0, now)
+			other.Add(crdt.Key{Room: r.id, Kind: crdt.Active}, 1, 0, now)
 			for _, m := range other.Tick(now) {
 				if _, err := c.Receive(from, kindReplica, m.Payload, now); err != nil {
 					t.Fatal(err)

@@ -8,11 +8,14 @@ import (
 
 func TestRoutesFindTheLongestPath(t *testing.T) {
 	add := func(name, host, path string) *Room {
-		return &Room{settings: &room.Settings{Name: name, Host: host, Path: path}}
+		r := &Room{}
+		r.settings.Store(&room.Settings{Name: name, Host: host, Path: path, Suspended: name == "suspended"})
+		return r
 	}
 	table := newRoutes([]*Room{
 		add("everything", "", "/"), add("any tickets", "", "/tickets"),
 		add("shop", "shop.example", "/"), add("sale", "shop.example", "/sale"), add("sale vip", "shop.example", "/sale/vip/"),
+		add("suspended", "shop.example", "/sale/old"),
 	})
 	tests := []struct{ host, path, want string }{
 		{"other.example", "/", "everything"},
@@ -28,11 +31,15 @@ func TestRoutesFindTheLongestPath(t *testing.T) {
 		{"shop.example", "/tickets", "shop"},
 	}
 	for _, tt := range tests {
-		if got := table.find(tt.host, tt.path); got == nil || got.settings.Name != tt.want {
+		if got := table.find(tt.host, tt.path); got == nil || got.settings.Load().Name != tt.want {
 			t.Errorf("room of %q %q = %v, want %q", tt.host, tt.path, got, tt.want)
 		}
 	}
+	// A suspended room lets its requests pass; none goes to the room around it.
+	if got := table.find("shop.example", "/sale/old/1"); got != nil {
+		t.Errorf("room of a suspended path = %q, want none", got.settings.Load().Name)
+	}
 	if got := newRoutes([]*Room{add("shop", "shop.example", "/a")}).find("shop.example", "/b"); got != nil {
-		t.Errorf("room of a path that none has = %q", got.settings.Name)
+		t.Errorf("room of a path that none has = %q", got.settings.Load().Name)
 	}
 }

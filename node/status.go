@@ -75,7 +75,8 @@ func (n *Node) Status() Status {
 }
 
 func (r *Room) status() RoomStatus {
-	v, s := r.view.Load(), r.settings
+	v := r.view.Load()
+	s := &v.View.Settings
 	st := RoomStatus{
 		ID: s.ID.String(), Name: s.Name,
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
