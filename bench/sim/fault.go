@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// FaultKind is what goes wrong.
+type FaultKind string
+
+const (
+	// Partition cuts Site off from all others; with Peer, Site and Peer from each
+	// other; with Node, that one node from everybody, its own site included.
+	// Visitors go on reaching all nodes. With OneWay, only what leaves Site (or
+	// Node) is lost.
+	Partition FaultKind = "partition"
+	// Crash kills a node, or all of Site. After For it starts again from the
+	// state on its disk, which is up to a second old. Zero For: it stays dead.
+	Crash FaultKind = "crash"
+	// Wipe is Crash with the disk lost: what starts after For is a new node.
+	Wipe FaultKind = "wipe"
+	// Pause stops a node, or all of Site, as SIGSTOP does, for For. Messages to
+	// it pile up as far as its inbox goes.
+	Pause FaultKind = "pause"
+	// Skew makes the clock of a node, or of all of Site, jump by By, and back
+	// after For. Zero For: it stays.
+	Skew FaultKind = "skew"
+	// Link makes the way from Site to others (with Peer: only to Peer), and back
+	// unless OneWay, slower by By and lossier by Loss.
+	Link FaultKind = "link"
+	// Leave has a node, or all of Site, leave in good order. After For it comes
+	// back. Zero For: it stays away.
+	Leave FaultKind = "leave"
+)
+
+// FaultKinds lists all kinds.
+func FaultKinds() []FaultKind {
+	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave}
+}
+
+// Fault is one thing that goes wrong. Sites and nodes are numbered from 1.
+type Fault struct {
+	Kind FaultKind     `json:"kind"`
+	Site int           `json:"site"`           // required
+	Node int           `json:"node,omitempty"` // of Site; 0: all of them
+	Peer int           `json:"peer,omitempty"` // another site; Partition and Link only
+	From time.Duration `json:"from_ns"`        // counted as Config.Length is
+	For  time.Duration `json:"for_ns,omitempty"`
+
+	By     time.Duration `json:"by_ns,omitempty"`   // Skew and Link
+	Loss   float64       `json:"loss,omitempty"`    // Link; 0 … 1
+	OneWay bool          `json:"one_way,omitempty"` // Partition and Link
+}
+
+// check reports what is wrong with f in the run that c describes.
+func (f Fault) check(c Config) error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !slices.Contains(FaultKinds(), f.Kind) {
+		names := make([]string, 0, len(FaultKinds()))
+		for _, k := range FaultKinds() {
+			names = append(names, string(k))
+		}
+		return fmt.Errorf("there is no such kind; want one of %s", strings.Join(names, ", "))
+	}
+	f.checkWhere(c, bad)
+	if f.From < 0 || f.From > c.Length {
+		bad("from %v is outside of the run, which is %v long", f.From, c.Length)
+	}
+	if f.For < 0 || f.For > maxLength {
+		bad("for %v; want 0 to %v", f.For, maxLength)
+	}
+	if f.For == 0 && (f.Kind == Partition || f.Kind == Pause || f.Kind == Link) {
+		bad("for is missing: how long it lasts")
+	}
+	f.checkHow(bad)
+	return errors.Join(errs...)
+}
+
+func (f Fault) checkWhere(c Config, bad badFunc) {
+	switch {
+	case f.Site == 0:
+		bad("site is missing")
+	case f.Site < 1 || f.Site > c.Sites:
+		bad("there is no site %d; the sites are 1 to %d", f.Site, c.Sites)
+	}
+	if f.Node < 0 || f.Node > c.Nodes {
+		bad("there is no node %d at a site; the nodes are 1 to %d", f.Node, c.Nodes)
+	}
+	switch pairs := f.Kind == Partition || f.Kind == Link; {
+	case f.Peer == 0:
+	case !pairs:
+		bad("a peer means nothing here")
+	case f.Peer < 1 || f.Peer > c.Sites || f.Peer == f.Site:
+		bad("there is no other site %d; the sites are 1 to %d", f.Peer, c.Sites)
+	case f.Node != 0:
+		bad("either a node or a peer, not both")
+	}
+	switch {
+	case f.Kind == Link && f.Node != 0:
+		bad("a link is between sites, not nodes")
+	case (f.Kind == Link || f.Kind == Partition && f.Node == 0) && c.Sites < 2:
+		bad("there is one site only")
+	}
+}
+
+func (f Fault) checkHow(bad badFunc) {
+	switch f.Kind {
+	case Skew:
+		if f.By == 0 || f.By < -24*time.Hour || f.By > 24*time.Hour {
+			bad("by %v; want another time than 0, at most a day", f.By)
+		}
+	case Link:
+		if f.By < 0 || f.By > time.Minute || f.By == 0 && f.Loss == 0 {
+			bad("by %v and loss %g; want a delay up to a minute, a loss, or both", f.By, f.Loss)
+		}
+	default:
+		if f.By != 0 {
+			bad("by means nothing here")
+		}
+	}
+	if f.Loss != 0 && f.Kind != Link {
+		bad("loss means nothing here")
+	}
+	if !(f.Loss >= 0 && f.Loss <= 1) {
+		bad("loss of %g; want 0 to 1", f.Loss)
+	}
+	if f.OneWay && f.Kind != Partition && f.Kind != Link {
+		bad("one way means nothing here")
+	}
+}
