@@ -29,6 +29,8 @@ var allowed = map[string][]string{
 	"httpfront/pass":          {"crdt", "node", "node/ticket"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog"},
+	"bench/sim":               {"crdt", "node", "node/room", "node/replica", "node/ticket", "bench/order"},
+	"bench/order":             {},
 	"bench/sim/input":         {"bench/accesslog"},
 	"bench/sim/plot":          {"bench/sim"},
 	"cmd/ropeline":            {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
