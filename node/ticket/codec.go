@@ -20,18 +20,34 @@ const (
 	// its longest they still fit into MaxMessage.
 	MaxBatch = 5000
 
-	codecVersion = 1
-	minItem      = 4 // bytes of four small numbers
-	maxMillis    = 1 << 46
+	maxMillis = 1 << 46
 )
+
+// layout is the form of one kind of message: its version, and the least that an
+// item takes, one byte per number.
+type layout struct {
+	version uint64
+	minItem int
+}
+
+var (
+	renewalLayout = layout{version: 1, minItem: 5}
+	ackLayout     = layout{version: 2, minItem: 4} // 1 could not say that a session was ended
+	endLayout     = layout{version: 1, minItem: 3}
+)
+
+// endedMS stands for the end of a lease that was ended before its time. No lease
+// ends that early in 1970.
+const endedMS = 1
 
 // ErrMalformed is wrapped by every error of decoding.
 var ErrMalformed = errors.New("malformed message")
 
-// Ack is an anchor's answer to one renewal.
+// Ack is an anchor's answer to one renewal, or to the news of an end.
 type Ack struct {
 	Ticket Ticket
 	End    time.Time // of the lease; zero: refused
+	Ended  bool      // refused, because the origin has ended the session; it goes on nowhere
 }
 
 // Acks is an anchor's answers, all for its own tickets.
@@ -41,10 +57,17 @@ type Acks struct {
 	Items  []Ack
 }
 
+// Ends is the news that the origin has ended sessions of one anchor.
+type Ends struct {
+	Room   crdt.RoomID // left to the caller
+	Anchor crdt.NodeID
+	Items  []Ticket
+}
+
 // AppendBatch appends the encoding of b to dst. Check-ins are sent as their age
 // at now, so that the clocks of the two nodes need not agree.
 func AppendBatch(dst []byte, b Batch, now time.Time) []byte {
-	w := newWriter(dst, b.Room, b.Anchor, len(b.Items))
+	w := newWriter(dst, renewalLayout, b.Room, b.Anchor, len(b.Items))
 	for _, item := range b.Items {
 		w.ticket(item.Ticket)
 		w.millis(item.PassEnd)
@@ -58,7 +81,7 @@ func AppendBatch(dst []byte, b Batch, now time.Time) []byte {
 func DecodeBatch(message []byte, now time.Time) (Batch, error) {
 	r := newReader(message)
 	b := Batch{}
-	n := r.header(&b.Room, &b.Anchor)
+	n := r.header(renewalLayout, &b.Room, &b.Anchor)
 	b.Items = make([]Renewal, n)
 	for i := range b.Items {
 		b.Items[i] = Renewal{
@@ -78,10 +101,14 @@ const maxAge = uint64(48 * time.Hour / time.Millisecond)
 
 // AppendAcks appends the encoding of a to dst.
 func AppendAcks(dst []byte, a Acks) []byte {
-	w := newWriter(dst, a.Room, a.Anchor, len(a.Items))
+	w := newWriter(dst, ackLayout, a.Room, a.Anchor, len(a.Items))
 	for _, item := range a.Items {
 		w.ticket(item.Ticket)
-		w.millis(item.End)
+		if item.Ended {
+			w.number(endedMS)
+		} else {
+			w.millis(item.End)
+		}
 	}
 	return w.buf.Bytes()
 }
@@ -91,11 +118,15 @@ func AppendAcks(dst []byte, a Acks) []byte {
 func DecodeAcks(message []byte) (Acks, error) {
 	r := newReader(message)
 	a := Acks{}
-	n := r.header(&a.Room, &a.Anchor)
+	n := r.header(ackLayout, &a.Room, &a.Anchor)
 	a.Items = make([]Ack, n)
 	for i := range a.Items {
 		a.Items[i].Ticket = r.ticket(a.Anchor)
-		if ms := r.number(maxMillis); ms > 0 {
+		switch ms := r.number(maxMillis); ms {
+		case 0:
+		case endedMS:
+			a.Items[i].Ended = true
+		default:
 			a.Items[i].End = time.UnixMilli(int64(ms))
 		}
 	}
@@ -103,6 +134,31 @@ func DecodeAcks(message []byte) (Acks, error) {
 		return Acks{}, fmt.Errorf("acknowledgements: %w", err)
 	}
 	return a, nil
+}
+
+// AppendEnds appends the encoding of e to dst.
+func AppendEnds(dst []byte, e Ends) []byte {
+	w := newWriter(dst, endLayout, e.Room, e.Anchor, len(e.Items))
+	for _, t := range e.Items {
+		w.ticket(t)
+	}
+	return w.buf.Bytes()
+}
+
+// DecodeEnds takes apart what AppendEnds wrote. A message that is not well
+// formed is an error that wraps ErrMalformed.
+func DecodeEnds(message []byte) (Ends, error) {
+	r := newReader(message)
+	e := Ends{}
+	n := r.header(endLayout, &e.Room, &e.Anchor)
+	e.Items = make([]Ticket, n)
+	for i := range e.Items {
+		e.Items[i] = r.ticket(e.Anchor)
+	}
+	if err := r.finish(); err != nil {
+		return Ends{}, fmt.Errorf("ends: %w", err)
+	}
+	return e, nil
 }
 
 // writer writes msgpack into memory, which does not fail.
@@ -113,14 +169,14 @@ type writer struct {
 
 // newWriter starts a message: version, room, anchor, items. Items follow as bare
 // numbers.
-func newWriter(dst []byte, room crdt.RoomID, anchor crdt.NodeID, items int) writer {
+func newWriter(dst []byte, form layout, room crdt.RoomID, anchor crdt.NodeID, items int) writer {
 	if items > MaxBatch {
 		panic(fmt.Sprintf("ticket: message of %d items, at most %d fit", items, MaxBatch))
 	}
 	w := writer{buf: bytes.NewBuffer(dst)}
 	w.enc = msgpack.NewEncoder(w.buf)
 	w.enc.UseCompactInts(true)
-	w.number(codecVersion)
+	w.number(form.version)
 	w.keep(w.enc.EncodeBytes(room[:]))
 	w.keep(w.enc.EncodeBytes(anchor[:]))
 	w.keep(w.enc.EncodeArrayLen(items))
@@ -168,9 +224,9 @@ func (r *reader) fail(format string, args ...any) {
 }
 
 // header reads what newWriter wrote and returns the number of items.
-func (r *reader) header(room *crdt.RoomID, anchor *crdt.NodeID) int {
-	if v := r.number(math.MaxUint64); r.err == nil && v != codecVersion {
-		r.fail("version %d, want %d", v, codecVersion)
+func (r *reader) header(form layout, room *crdt.RoomID, anchor *crdt.NodeID) int {
+	if v := r.number(math.MaxUint64); r.err == nil && v != form.version {
+		r.fail("version %d, want %d", v, form.version)
 	}
 	r.id(room[:])
 	r.id(anchor[:])
@@ -181,7 +237,7 @@ func (r *reader) header(room *crdt.RoomID, anchor *crdt.NodeID) int {
 	switch {
 	case err != nil:
 		r.fail("number of items: %w", err)
-	case n < 0 || n > MaxBatch || n > r.src.Len()/minItem:
+	case n < 0 || n > MaxBatch || n > r.src.Len()/form.minItem:
 		r.fail("%d items in %d bytes", n, r.src.Len())
 	}
 	if r.err != nil {

@@ -62,7 +62,7 @@ func TestBatchSendsAges(t *testing.T) {
 }
 
 func TestAcksRoundTrip(t *testing.T) {
-	a := Acks{Room: crdt.RoomID{1}, Anchor: self.Node, Items: []Ack{{Ticket: mine(1), End: at(5)}, {Ticket: mine(2)}}}
+	a := Acks{Room: crdt.RoomID{1}, Anchor: self.Node, Items: []Ack{{Ticket: mine(1), End: at(5)}, {Ticket: mine(2)}, {Ticket: mine(3), Ended: true}}}
 	prefix := []byte("before")
 	data := AppendAcks(bytes.Clone(prefix), a)
 	if !bytes.HasPrefix(data, prefix) {
@@ -75,8 +75,8 @@ func TestAcksRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(got, a) {
 		t.Errorf("got %+v, want %+v", got, a)
 	}
-	if !got.Items[1].End.IsZero() {
-		t.Error("a refusal has an end")
+	if !got.Items[1].End.IsZero() || got.Items[1].Ended || !got.Items[2].End.IsZero() {
+		t.Error("a refusal has an end, or says that the session was ended")
 	}
 }
 
@@ -110,6 +110,8 @@ func TestDecodeRefusesRubbish(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(AppendBatch(nil, fullBatch(3), epoch))
 	f.Add(AppendAcks(nil, Acks{Items: []Ack{{Ticket: mine(1), End: at(5)}}}))
+	f.Add(AppendAcks(nil, Acks{Items: []Ack{{Ticket: mine(1), Ended: true}, {Ticket: mine(2)}}}))
+	f.Add(AppendEnds(nil, Ends{Items: []Ticket{mine(1), mine(2)}}))
 	f.Add([]byte{1, 0xc4, 16})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if b, err := DecodeBatch(data, epoch); err == nil {
@@ -125,6 +127,16 @@ func FuzzDecode(f *testing.F) {
 			if err != nil || !reflect.DeepEqual(again, a) {
 				t.Errorf("%+v does not survive a round: %v", a, err)
 			}
+		} else if !errors.Is(err, ErrMalformed) {
+			t.Errorf("error %v", err)
+		}
+		if e, err := DecodeEnds(data); err == nil {
+			again, err := DecodeEnds(AppendEnds(nil, e))
+			if err != nil || !reflect.DeepEqual(again, e) {
+				t.Errorf("%+v does not survive a round: %v", e, err)
+			}
+		} else if !errors.Is(err, ErrMalformed) {
+			t.Errorf("error %v", err)
 		}
 	})
 }

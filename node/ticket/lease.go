@@ -43,6 +43,7 @@ func (d Delta) Add(o Delta) Delta { return Delta{d.P + o.P, d.N + o.N} }
 type Leases struct {
 	self    crdt.Incarnation
 	session int64            // ms
+	fixed   bool             // check-ins extend nothing
 	ends    map[uint64]int64 // ticket number of this start → end, Unix ms
 	expiry  timers[uint64]
 	block   block
@@ -94,6 +95,10 @@ func NewLeases(self crdt.Incarnation, session time.Duration, restartBlock int, n
 
 // SetSession changes how long a check-in lasts. Leases keep the end they have.
 func (l *Leases) SetSession(session time.Duration) { l.session = session.Milliseconds() }
+
+// SetRenewal says whether check-ins extend leases; at first they do. Leases keep
+// the end they have.
+func (l *Leases) SetRenewal(on bool) { l.fixed = !on }
 
 // InUse returns how many places are taken here, the block of a restart included.
 func (l *Leases) InUse() int { return len(l.ends) + l.block.inUse() }
@@ -152,9 +157,17 @@ func (l *Leases) checkIn(t Ticket, passEnd, at, now time.Time) (time.Time, error
 	if !known || now.UnixMilli() > ms+guardMS {
 		return time.Time{}, ErrEnded
 	}
-	ms = max(ms, l.until(at, now))
+	ms = l.extended(ms, at, now)
 	l.ends[t.Seq] = ms
 	return time.UnixMilli(ms), nil
+}
+
+// extended returns the end of a lease after a check-in at at.
+func (l *Leases) extended(end int64, at, now time.Time) int64 {
+	if l.fixed {
+		return end
+	}
+	return max(end, l.until(at, now))
 }
 
 // End ends a lease before its time, for a visitor who left. A lease that is not

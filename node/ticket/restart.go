@@ -15,7 +15,7 @@ func (l *Leases) claim(t Ticket, passEnd, at, now time.Time) (end time.Time, err
 	case claimed && ms > old+guardMS: // claimEnded is longer ago than anything
 		return time.Time{}, ErrEnded
 	case claimed:
-		next := max(old, l.until(at, now))
+		next := l.extended(old, at, now)
 		b.claims[key] = next
 		return time.UnixMilli(next), nil
 	case b.closed, ms > b.end, ms > passEnd.UnixMilli()+guardMS:
@@ -23,7 +23,7 @@ func (l *Leases) claim(t Ticket, passEnd, at, now time.Time) (end time.Time, err
 	}
 	// However far ahead the clock was that wrote the pass, it promised no more
 	// than a session from a moment that is past.
-	next := max(min(passEnd.UnixMilli(), ms+l.session+guardMS), l.until(at, now))
+	next := l.extended(min(passEnd.UnixMilli(), ms+l.session+guardMS), at, now)
 	b.claims[key] = next
 	b.expiry.push(next, key)
 	b.live++
