@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/ropeline/ropeline/bench/order"
 )
 
 // life is what the tally knows of one visitor. It belongs to the tally and is
@@ -44,7 +46,7 @@ type tally struct {
 	status      map[string]int
 	lastError   error
 	latency     *hdrhistogram.Histogram
-	order       []rank // of the visitors who have left after being let in
+	order       []order.Rank // of the visitors who have left after being let in
 	present     map[*life]struct{}
 	spans       []span
 	live        []int // indexes of the spans that may not be past yet
@@ -176,7 +178,7 @@ func (t *tally) leave(v *life) {
 		t.gaveUp++
 		return
 	}
-	t.order = append(t.order, rank{first: int64(v.arrived), second: int64(v.admitted)})
+	t.order = append(t.order, order.Rank{First: int64(v.arrived), Second: int64(v.admitted)})
 }
 
 // snapshot returns the state of the run at now.
@@ -201,13 +203,13 @@ func (t *tally) snapshot(now time.Duration) Snapshot {
 func (t *tally) report(now time.Duration) Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	order := slices.Clone(t.order)
+	ranks := slices.Clone(t.order)
 	for v := range t.present {
 		switch {
 		case v.admitted >= 0:
-			order = append(order, rank{first: int64(v.arrived), second: int64(v.admitted)})
+			ranks = append(ranks, order.Rank{First: int64(v.arrived), Second: int64(v.admitted)})
 		case v.waiting:
-			order = append(order, rank{first: int64(v.arrived), second: math.MaxInt64})
+			ranks = append(ranks, order.Rank{First: int64(v.arrived), Second: math.MaxInt64})
 		}
 	}
 	millis := func(quantile float64) float64 {
@@ -218,7 +220,7 @@ func (t *tally) report(now time.Duration) Report {
 		Visitors: t.visitors, Admitted: t.admitted, Waiting: t.waiting,
 		Requests: t.requests, Errors: t.errors,
 		Latency:    Latency{P50: millis(50), P99: millis(99), P999: millis(99.9)},
-		PeakActive: peak(t.spans), OrderError: kendall(order),
+		PeakActive: peak(t.spans), OrderError: order.Error(ranks),
 		Waited: t.waited, GaveUp: t.gaveUp,
 		PlacesLost: t.placesLost, SessionsLost: t.sessionLost,
 		Status: make(map[string]int, len(t.status)), ElapsedSeconds: now.Seconds(), PeakWaiting: t.peakWaiting,

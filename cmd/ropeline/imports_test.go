@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/pass":          {"crdt", "node", "node/ticket"},
 	"bench/accesslog":         {},
-	"bench/load":              {"bench/accesslog"},
+	"bench/load":              {"bench/accesslog", "bench/order"},
 	"bench/sim":               {"crdt", "node", "node/room", "node/replica", "node/ticket", "bench/order"},
 	"bench/order":             {},
 	"bench/sim/input":         {"bench/accesslog"},

@@ -1,32 +1,34 @@
-package load
+// Package order compares the order in which visitors came with the one in which
+// they were let in.
+package order
 
 import (
 	"cmp"
 	"slices"
 )
 
-// rank is one visitor's time in two orders that are compared.
-type rank struct{ first, second int64 }
+// Rank is one visitor's time in two orders that are compared.
+type Rank struct{ First, Second int64 }
 
-// kendall returns the normalized Kendall tau distance between the two orders:
+// Error returns the normalized Kendall tau distance between the two orders:
 // the share of all pairs that stand in opposite order, 0 when the orders agree,
 // 1 when one is the reverse of the other. A pair that is equal in either order
 // does not stand in opposite order. Less than two visitors have no order: 0.
 //
 // It sorts ranks, and takes O(n log n).
-func kendall(ranks []rank) float64 {
+func Error(ranks []Rank) float64 {
 	n := len(ranks)
 	if n < 2 {
 		return 0
 	}
 	// Those equal in the first order are put in the second one's order, so
 	// that they hold no inversion among themselves.
-	slices.SortFunc(ranks, func(a, b rank) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second))
+	slices.SortFunc(ranks, func(a, b Rank) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Second, b.Second))
 	})
 	values := make([]int64, n)
 	for i, r := range ranks {
-		values[i] = r.second
+		values[i] = r.Second
 	}
 	pairs := float64(n) * float64(n-1) / 2
 	return float64(inversions(values, make([]int64, n))) / pairs
