@@ -16,7 +16,7 @@ func newRoom(c *Core, s room.Settings) *Room {
 	r := &Room{id: s.ID, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}}
 	r.settings.Store(&s)
 	r.renewals = ticket.NewRenewals()
-	r.line = room.NewLine(s)
+	r.line = room.NewLine(s, c.key)
 	r.view.Store(&view{View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
 	return r
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"crypto/rand"
 	"sync"
 	"sync/atomic"
@@ -65,28 +64,9 @@ const renewAt = 8
 // what an event overrides. They are shared; nobody changes them.
 func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
 
-// Decide answers one request at the time now. known reports whether p is a pass
-// of this room that could be opened. An admitted visitor is answered from this
-// node's memory; only one whose pass has run out, while the session may still go
-// on elsewhere, is asked for at the session's anchor.
-func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
-	v, ask := r.decide(p, known, now)
-	if !ask {
-		return v
-	}
-	if v, ok := r.known(p, now); ok {
-		return v
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-	defer cancel()
-	start := time.Now()
-	end, answer := r.core.ask(ctx, r, p, now)
-	return r.answered(p, end, answer, now.Add(time.Since(start)))
-}
-
-// decide is Decide without asking anybody; ask reports that the anchor must be
-// asked first.
-func (r *Room) decide(p Pass, known bool, now time.Time) (v Verdict, ask bool) {
+// decide answers from memory, or says whose word is needed; the verdict then
+// holds the pass as it was judged by.
+func (r *Room) decide(p Pass, known bool, now time.Time) (Verdict, need) {
 	if !known || p.Room != r.id {
 		p = Pass{}
 	}
@@ -95,7 +75,7 @@ func (r *Room) decide(p Pass, known bool, now time.Time) (v Verdict, ask bool) {
 		case ok && now.After(q.LeaseEnd):
 			p = Pass{} // the session that the place was given for is over, and with it the place
 		case ok:
-			return Verdict{Admit: true, Pass: q, SetPass: true}, false
+			return Verdict{Admit: true, Pass: q, SetPass: true}, nothing
 		}
 	}
 	w := r.view.Load()
@@ -105,21 +85,22 @@ func (r *Room) decide(p Pass, known bool, now time.Time) (v Verdict, ask bool) {
 	}
 	switch d.Action {
 	case room.Enter:
-		return r.enter(p, now), false
+		return r.enter(p, now), nothing
 	case room.Ask:
-		return Verdict{}, true
+		return Verdict{Pass: p}, anchorWord
 	case room.TooEarly:
-		return Verdict{Pass: p, Estimate: w.Estimate(p.Arrival), Refresh: p.Refresh}, false
+		e, _ := w.Estimate(p.Arrival, room.Shown{})
+		return Verdict{Pass: p, Estimate: e, Refresh: p.Refresh}, nothing
 	case room.Apply:
 		if v, ok := r.apply(w, reserved, p, now); ok {
-			return v, false
+			return v, nothing
 		}
 	case room.Compete:
 		if v, ok := r.apply(w, contested, p, now); ok {
-			return v, false
+			return v, nothing
 		}
 	}
-	return r.wait(w, p, now), false
+	return r.wait(w, p, now), nothing
 }
 
 func visitorOf(p Pass) room.Visitor {
@@ -173,5 +154,6 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	p.LastPoll = now
 	p.Refresh = r.Settings().RefreshInterval
 	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
-	return Verdict{Pass: p, SetPass: true, Estimate: w.Estimate(p.Arrival), Refresh: p.Refresh}
+	e, _ := w.Estimate(p.Arrival, room.Shown{})
+	return Verdict{Pass: p, SetPass: true, Estimate: e, Refresh: p.Refresh}
 }

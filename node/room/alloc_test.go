@@ -20,7 +20,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 		"new":      func() { v.Decide(Visitor{}, now) },
 		"waiting":  func() { v.Decide(waiting, now) },
 		"inside":   func() { v.Decide(inside, now) },
-		"estimate": func() { v.Estimate(waiting.Arrival) },
+		"estimate": func() { v.Estimate(waiting.Arrival, Shown{}) },
 		"owner":    func() { Owner(nil, crdt.RoomID{}, [16]byte{}, nodes) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {

@@ -18,13 +18,17 @@ const (
 	Ask
 	// Apply: a place is reserved; take one of AllowWaiting, else wait.
 	Apply
-	// Compete: take one of AllowNew if one is left, else wait.
+	// Compete: take one of AllowNew if one is left, else one of AllowAnywhere, else
+	// wait.
 	Compete
+	// Refuse: nobody is let in and nobody queues. The visitor gets no place, so no
+	// pass is set.
+	Refuse
 )
 
 // String returns the name of the action in lower case.
 func (a Action) String() string {
-	names := [...]string{"wait", "too early", "enter", "ask", "apply", "compete"}
+	names := [...]string{"wait", "too early", "enter", "ask", "apply", "compete", "refuse"}
 	if int(a) < len(names) {
 		return names[a]
 	}

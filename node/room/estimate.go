@@ -6,38 +6,130 @@ import (
 	"time"
 )
 
-// Estimate returns what to tell a waiting visitor who arrived at arrival.
-//
-// The minutes count everyone in strictly older buckets against the average
-// admission rate, at least one, and are unknown while nobody has been admitted.
-// Position and people ahead are finer: by granule in the own site; elsewhere,
-// and inside the own granule, as if arrivals were spread evenly.
-func (v *View) Estimate(arrival time.Time) Estimate {
-	width := seconds(v.Settings.BucketSpan)
-	start := BucketOf(arrival, v.Settings.BucketSpan)
-	mine := sort.Search(len(v.Buckets), func(i int) bool { return v.Buckets[i].Start >= start })
-	older := 0
-	for _, b := range v.Buckets[:mine] {
-		older += b.Waiting
-	}
-	ahead := older
-	if mine < len(v.Buckets) && v.Buckets[mine].Start == start {
-		others := v.Buckets[mine].Waiting - v.ownBuckets[mine]
-		ahead += spread(others, arrival, start, start+width)
-		ahead += v.aheadInSite(arrival, start, width)
-	}
-	e := Estimate{Position: ahead + 1, Ahead: ahead}
-	if v.AdmittedMinute > 0 {
-		e.Known = true
-		e.Minutes = max(1, int(math.Ceil(min(float64(older)/v.AdmittedMinute, maxCount))))
-	}
-	return e
+// Estimate is what a waiting visitor is told.
+type Estimate struct {
+	Known    bool // whether the minutes mean anything
+	Minutes  int  // rounded up; under Random half of all wait no longer
+	P25, P75 int  // under Random, a quarter and three quarters wait no longer; else 0
+	Position int  // 1 is next; 0 is unknown, or there is no order
+	Ahead    int  // people before this visitor, if Position is known
 }
 
-// aheadInSite counts the own site's visitors in the bucket from start who
-// arrived before arrival.
-func (v *View) aheadInSite(arrival time.Time, start, width int64) int {
-	at := GranuleOf(arrival, v.Settings.BucketSpan)
+// Shown is what a visitor was told last. It travels in the pass. The zero value:
+// nothing yet.
+type Shown struct {
+	Terms             uint32 // of the View that told it
+	Minutes, P25, P75 uint16
+}
+
+// mostMinutes bounds what is told: Shown has 16 bits for it, and beyond a month
+// and a half the number means nothing.
+const mostMinutes = math.MaxUint16
+
+// Estimate returns what to tell a waiting visitor whose place is place, who was
+// told before last, and what to remember as told now. The minutes are never more
+// than before, unless the operator changed the terms in between or an event did.
+//
+// Under FIFO the minutes count everyone in strictly older buckets against the
+// average admission rate, at least one. Position and people ahead are finer: by
+// granule in the own site; elsewhere, and inside the own granule, as if arrivals
+// were spread evenly. Under Random there is no order, so chance decides: see
+// randomWait. The minutes are unknown while nobody was admitted lately, while
+// nobody is let in, and before the start of an event that the visitor waits for.
+// If that event shuffles, the position is unknown as well: whoever knew it could
+// draw again until they like it.
+func (v *View) Estimate(place time.Time, before Shown) (Estimate, Shown) {
+	e := Estimate{}
+	held := v.holds(place)
+	if v.Settings.QueueingMethod != Random && !(held && v.Event.Shuffle) {
+		e.Ahead = v.ahead(place)
+		e.Position = e.Ahead + 1
+	}
+	if before.Terms != v.Terms {
+		before = Shown{Terms: v.Terms}
+	}
+	if v.AdmittedMinute <= 0 || v.closed || held {
+		return e, before
+	}
+	e.Known = true
+	if v.Settings.QueueingMethod == Random {
+		e.P25 = v.randomMinutes(0.25)
+		e.Minutes = v.randomMinutes(0.5)
+		e.P75 = v.randomMinutes(0.75)
+	} else {
+		e.Minutes = wholeMinutes(float64(v.older(place)) / v.AdmittedMinute)
+	}
+	before.lower(&e)
+	return e, before
+}
+
+// lower takes an estimate down to what was told before, and remembers it.
+func (s *Shown) lower(e *Estimate) {
+	for _, f := range [...]struct {
+		now  *int
+		told *uint16
+	}{{&e.Minutes, &s.Minutes}, {&e.P25, &s.P25}, {&e.P75, &s.P75}} {
+		if *f.told > 0 {
+			*f.now = min(*f.now, int(*f.told))
+		}
+		*f.told = uint16(*f.now)
+	}
+}
+
+// randomMinutes returns in how many minutes a part p of those who wait is in.
+func (v *View) randomMinutes(p float64) int {
+	return wholeMinutes(randomWait(v.AdmittedMinute, float64(v.Waiting), p))
+}
+
+// randomWait returns after how many minutes somebody is in with probability p, if
+// letIn of waiting are let in each minute, whoever they are. Where all are let in
+// within the minute, that is one minute at most.
+func randomWait(letIn, waiting, p float64) float64 {
+	if letIn >= waiting {
+		return p
+	}
+	return math.Log(1-p) / math.Log1p(-letIn/waiting)
+}
+
+func wholeMinutes(m float64) int { return max(1, int(math.Ceil(min(m, mostMinutes)))) }
+
+// holds reports whether a place belongs to somebody who waits for the start of an
+// event.
+func (v *View) holds(place time.Time) bool {
+	return v.Event.Prequeueing && !place.Before(v.hold)
+}
+
+// older counts those who wait in buckets before the one of place.
+func (v *View) older(place time.Time) int {
+	n := 0
+	for _, b := range v.Buckets[:v.bucketFrom(BucketOf(place, v.Settings.BucketSpan))] {
+		n += b.Waiting
+	}
+	return n
+}
+
+// bucketFrom returns the index of the first bucket that starts at or after start.
+func (v *View) bucketFrom(start int64) int {
+	return sort.Search(len(v.Buckets), func(i int) bool { return v.Buckets[i].Start >= start })
+}
+
+// ahead counts those who wait before place.
+func (v *View) ahead(place time.Time) int {
+	width := seconds(v.Settings.BucketSpan)
+	start := BucketOf(place, v.Settings.BucketSpan)
+	ahead := v.older(place)
+	if mine := v.bucketFrom(start); mine < len(v.Buckets) && v.Buckets[mine].Start == start {
+		b := v.Buckets[mine]
+		ahead += spread(b.Waiting-b.own, place, start, start+width)
+		ahead += v.aheadInSite(place, start, width)
+	}
+	return ahead
+}
+
+// aheadInSite counts the own site's visitors in the bucket from start who have a
+// place before this one.
+func (v *View) aheadInSite(place time.Time, start, width int64) int {
+	at := GranuleOf(place, v.Settings.BucketSpan)
 	first := sort.Search(len(v.ownGranules), func(i int) bool { return v.ownGranules[i].start >= start })
 	ahead := 0
 	for _, g := range v.ownGranules[first:] {
@@ -46,7 +138,7 @@ func (v *View) aheadInSite(arrival time.Time, start, width int64) int {
 		}
 		if g.start == at {
 			// The visitor is one of them.
-			ahead += spread(g.n-1, arrival, at, granuleEnd(at, width))
+			ahead += spread(g.n-1, place, at, granuleEnd(at, width))
 			break
 		}
 		ahead += g.n

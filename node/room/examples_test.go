@@ -304,7 +304,7 @@ func TestExampleWait(t *testing.T) {
 		counts.Admitted[crdt.TickOf(now)-i] = c.LetInPerMinute / ticksPerMinute
 	}
 	v := Build(Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}, oneSite(counts, 1, 0), now)
-	if e := v.Estimate(clock(t, c.Bucket)); !e.Known || e.Minutes != int(c.WantMinutes) {
+	if e, _ := v.Estimate(clock(t, c.Bucket), Shown{}); !e.Known || e.Minutes != int(c.WantMinutes) {
 		t.Errorf("got %+v, want %v minutes", e, c.WantMinutes)
 	}
 }

@@ -147,7 +147,7 @@ func FuzzBuildRubbish(f *testing.F) {
 			Nodes: nodeIDs(3), Self: nodeID(1), Mine: c}
 		v := Build(s, in, now)
 		checkView(t, v)
-		v.Estimate(time.Unix(at, 0))
+		v.Estimate(time.Unix(at, 0), Shown{})
 		v.Decide(Visitor{Arrival: time.Unix(at, 0)}, now)
 	})
 }
@@ -189,7 +189,7 @@ func FuzzDecide(f *testing.F) {
 				t.Errorf("%+v is too early", vis)
 			}
 		}
-		if e := v.Estimate(vis.Arrival); e.Ahead < 0 || e.Position != e.Ahead+1 || e.Ahead > v.Waiting {
+		if e, _ := v.Estimate(vis.Arrival, Shown{}); e.Ahead < 0 || e.Position != e.Ahead+1 || e.Ahead > v.Waiting {
 			t.Errorf("estimate %+v with %d waiting", e, v.Waiting)
 		}
 	})

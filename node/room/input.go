@@ -15,6 +15,11 @@ type Site struct {
 	crdt.Counts      // own site: Waiting by granule; others: by bucket
 	Nodes       int  // live nodes; 0 gets no part of slots that no history claims
 	Own         bool // the site of the node that builds the view
+
+	// Closed is the newest tick whose counts are final at all nodes of the site; 0
+	// if it has not said. A site whose Closed stands still has fallen silent.
+	Closed int64
+	Gone   bool // it left, and said so
 }
 
 // Input is all that a view is built from. Maps are read, never kept.
@@ -23,6 +28,8 @@ type Input struct {
 	Nodes []crdt.NodeID // live nodes of the own site, Self included
 	Self  crdt.NodeID
 	Mine  crdt.Counts // this node's own row, part of its site's counts
+
+	Frozen Frozen // what History.Observe returned
 }
 
 const (

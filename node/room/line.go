@@ -36,6 +36,7 @@ type Change struct {
 // absent: the place is in the pass, and the next poll counts it again.
 type Line struct {
 	settings Settings
+	key      []byte              // of places
 	index    map[[16]byte]uint32 // visitor → slot of entries
 	entries  []entry
 	free     uint32             // first unused slot, chained by next
@@ -57,9 +58,9 @@ type entry struct {
 	in      bool   // admitted
 }
 
-// NewLine returns an empty table for a room.
-func NewLine(s Settings) *Line {
-	l := &Line{settings: s.WithDefaults(), index: make(map[[16]byte]uint32), free: none, now: -1}
+// NewLine returns an empty table for a room. key is that of Settings.Place.
+func NewLine(s Settings, key []byte) *Line {
+	l := &Line{settings: s.WithDefaults(), key: key, index: make(map[[16]byte]uint32), free: none, now: -1}
 	for i := range l.wheel {
 		l.wheel[i] = none
 	}
@@ -89,7 +90,7 @@ func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh ti
 	}
 	now := unix32(at)
 	every := uint16(min(max(1, seconds(refresh)), math.MaxUint16))
-	granule := uint32(min(max(0, GranuleOf(arrival, l.settings.BucketSpan)), math.MaxUint32))
+	granule := uint32(min(max(0, GranuleOf(l.settings.Place(l.key, id, arrival), l.settings.BucketSpan)), math.MaxUint32))
 	i, known := l.index[id]
 	if !known {
 		if int64(now)+absence(every) < l.now {

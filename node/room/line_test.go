@@ -50,7 +50,7 @@ func (r lineRow) waiting() (sum int64) {
 }
 
 func TestLineCountsOnce(t *testing.T) {
-	l, row := NewLine(Settings{}), lineRow{}
+	l, row := NewLine(Settings{}, nil), lineRow{}
 	id := visitorID(1)
 	poll := func(at float64) { row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(at), 20*time.Second)) }
 	poll(0)
@@ -70,7 +70,7 @@ func TestLineCountsOnce(t *testing.T) {
 }
 
 func TestLineAdmitWinsOverLatePolls(t *testing.T) {
-	l, row := NewLine(Settings{}), lineRow{}
+	l, row := NewLine(Settings{}, nil), lineRow{}
 	id := visitorID(1)
 	row.apply(t, l.Admit(nil, id, lineAt(30)))
 	row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(20), 20*time.Second)) // overtaken
@@ -91,7 +91,7 @@ func TestLineAdmitWinsOverLatePolls(t *testing.T) {
 }
 
 func TestLineForgetsWhoIsAbsent(t *testing.T) {
-	l, row := NewLine(Settings{}), lineRow{}
+	l, row := NewLine(Settings{}, nil), lineRow{}
 	row.apply(t, l.Expire(nil, lineAt(0)))
 	row.apply(t, l.Poll(nil, visitorID(1), lineAt(0), lineAt(0), 20*time.Second))
 	for s := 1; s <= 50; s++ {
@@ -119,7 +119,7 @@ func TestLineForgetsWhoIsAbsent(t *testing.T) {
 // wait, some were let in, and some have left.
 func TestLineWhenTheClockIsSetBack(t *testing.T) {
 	const hour, refresh = 3600, 20 * time.Second
-	l, row := NewLine(Settings{}), lineRow{}
+	l, row := NewLine(Settings{}, nil), lineRow{}
 	row.apply(t, l.Expire(nil, lineAt(hour)))
 	for n := range 30 {
 		row.apply(t, l.Poll(nil, visitorID(n), lineAt(hour), lineAt(hour), refresh))
@@ -158,7 +158,7 @@ func TestLineWhenTheClockIsSetBack(t *testing.T) {
 }
 
 func TestLineLeaveAndReuse(t *testing.T) {
-	l, row := NewLine(Settings{}), lineRow{}
+	l, row := NewLine(Settings{}, nil), lineRow{}
 	for round := range 10 {
 		at := float64(round * 100)
 		for n := range 100 {
@@ -210,7 +210,7 @@ func TestLineAnyOrder(t *testing.T) {
 			}
 			return 1
 		})
-		l, row := NewLine(Settings{}), lineRow{}
+		l, row := NewLine(Settings{}, nil), lineRow{}
 		for _, e := range events {
 			row.apply(t, l.Expire(nil, lineAt(e.due)))
 			if e.admit {
@@ -243,7 +243,7 @@ func TestLineAnyOrder(t *testing.T) {
 }
 
 func TestLineSpanChanges(t *testing.T) {
-	l, row := NewLine(Settings{BucketSpan: time.Minute}), lineRow{}
+	l, row := NewLine(Settings{BucketSpan: time.Minute}, nil), lineRow{}
 	row.apply(t, l.Poll(nil, visitorID(1), lineAt(33), lineAt(33), 20*time.Second))
 	l.SetSettings(Settings{BucketSpan: 7 * time.Second})
 	row.apply(t, l.Poll(nil, visitorID(1), lineAt(33), lineAt(53), 20*time.Second))
@@ -260,7 +260,7 @@ func TestLineSpanChanges(t *testing.T) {
 
 func BenchmarkLinePoll(b *testing.B) {
 	const visitors = 1_000_000
-	l := NewLine(Settings{})
+	l := NewLine(Settings{}, nil)
 	dst := make([]Change, 0, 4)
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -283,7 +283,7 @@ func BenchmarkLinePoll(b *testing.B) {
 // BenchmarkLineExpire turns the wheel by a second over a million visitors.
 func BenchmarkLineExpire(b *testing.B) {
 	const visitors = 1_000_000
-	l := NewLine(Settings{})
+	l := NewLine(Settings{}, nil)
 	var dst []Change
 	for n := range visitors {
 		at := lineAt(float64(n % 20))

@@ -70,7 +70,7 @@ func newMesh(s Settings, near, far time.Duration, seed uint64, perSite ...int) *
 		site := string(rune('a' + i))
 		m.sites = append(m.sites, site)
 		for range n {
-			node := &meshNode{id: nodeID(len(m.nodes)), site: site, alive: true, line: NewLine(m.s), steps: m.rng.IntN(5)}
+			node := &meshNode{id: nodeID(len(m.nodes)), site: site, alive: true, line: NewLine(m.s, []byte("a key")), steps: m.rng.IntN(5)}
 			for c := range node.copies {
 				node.copies[c] = crdt.Counts{Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
 			}

@@ -236,7 +236,7 @@ func (s *scenario) visitor(args map[string]string) string {
 		if d.New {
 			arrival = now
 		}
-		e := s.view.Estimate(arrival)
+		e, _ := s.view.Estimate(arrival, Shown{})
 		out += fmt.Sprintf("; %d ahead", e.Ahead)
 		if e.Known {
 			out += fmt.Sprintf(", %d min", e.Minutes)

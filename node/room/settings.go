@@ -90,11 +90,3 @@ type Visitor struct {
 	AcceptedAt time.Time     // zero: not admitted yet
 	LeaseEnd   time.Time     // zero: not admitted yet
 }
-
-// Estimate is what a waiting visitor is told.
-type Estimate struct {
-	Known    bool // whether Minutes means anything
-	Minutes  int  // rounded up
-	Position int  // 1 is next; 0 is unknown
-	Ahead    int  // people before this visitor
-}

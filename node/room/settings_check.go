@@ -17,6 +17,7 @@ const (
 	DefaultRefreshInterval = 20 * time.Second
 	DefaultPlaceKept       = 5 * time.Minute
 	DefaultSession         = 5 * time.Minute
+	DefaultShareFreeze     = 15 * time.Minute
 )
 
 // FieldError says that one setting cannot be used as it stands.
@@ -45,6 +46,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.RefreshInterval, DefaultRefreshInterval)
 	setDefault(&s.PlaceKept, DefaultPlaceKept)
 	setDefault(&s.QueueingStatusCode, 200)
+	setDefault(&s.ShareFreeze, DefaultShareFreeze)
 	return s
 }
 
@@ -68,8 +70,8 @@ func (s Settings) Validate() error {
 	c.limit("total-active-users", s.TotalActiveUsers)
 	c.limit("new-users-per-minute", s.NewUsersPerMinute)
 	c.span("session-duration", s.SessionDuration, time.Second, 24*time.Hour, time.Millisecond)
-	c.oneOf("queueing-method", string(s.QueueingMethod), string(FIFO), string(Passthrough))
-	c.oneOf("policy", string(s.Policy), string(Even), string(Curve), string(Open))
+	c.oneOf("queueing-method", string(s.QueueingMethod), string(FIFO), string(Random), string(Passthrough), string(Reject))
+	c.oneOf("policy", string(s.Policy), string(Even), string(Curve), string(Counter), string(Open))
 	if math.IsNaN(s.CurveFactor) || s.CurveFactor < 0 || s.CurveFactor > 8 {
 		c.add("curve-factor", strconv.FormatFloat(s.CurveFactor, 'g', -1, 64), "a number from 0 to 8")
 	}

@@ -20,7 +20,9 @@ const Unlimited = math.MaxInt32
 // from, until the next view. What a node admits in between comes off them.
 type View struct {
 	BuiltAt  time.Time
-	Settings Settings
+	Settings Settings   // those that hold, an event's overrides applied
+	Event    EventState // what an event is doing
+	Terms    uint32     // hash of what an estimate rests on and the operator set; never 0
 
 	Active           int // leases, over all sites
 	Waiting          int // over all sites
@@ -34,10 +36,12 @@ type View struct {
 	OpenToNew        bool
 	AllowWaiting     int
 	AllowNew         int
+	AllowAnywhere    int          // Counter only: places that no site has a claim to, for new visitors
 	Buckets          []Bucket     // oldest first
 	Sites            []SitePlaces // by name
 	ownGranules      []count
-	ownBuckets       []int // the own site's part of Buckets
+	hold             time.Time // while prequeueing: the first place that waits for the start
+	closed           bool      // nobody is let in
 	refreshTolerance time.Duration
 }
 
@@ -46,6 +50,7 @@ type Bucket struct {
 	Start    int64 // Unix seconds
 	Waiting  int
 	Reserved int // slots kept for them
+	own      int // of the own site
 }
 
 // SitePlaces is one site's part of a room.
@@ -54,8 +59,9 @@ type SitePlaces struct {
 	Own      bool
 	Active   int
 	Waiting  int
-	Reserved int // slots kept for its waiting visitors
-	New      int // slots for its new visitors
+	Reserved int  // slots kept for its waiting visitors
+	New      int  // slots for its new visitors
+	Frozen   bool // silent; its counts are the last known
 }
 
 // Build works out what one node may do in a room, from counts that are at most
@@ -63,9 +69,10 @@ type SitePlaces struct {
 // come to parts that fit together. Settings left at zero have their default.
 func Build(s Settings, in Input, now time.Time) *View {
 	s = s.WithDefaults()
+	s, event := s.At(now)
 	t := newTally(s, in, now)
 	v := &View{
-		BuiltAt: now, Settings: s,
+		BuiltAt: now, Settings: s, Event: event, Terms: terms(&s, event),
 		Active: t.active, Waiting: t.waiting,
 		AdmittedLast60s: t.last60s, AdmittedMinute: t.rate,
 		Slots:            Slots(int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute), int64(t.active), int64(t.last60s)),
@@ -100,10 +107,8 @@ func (v *View) openAll() {
 
 func (v *View) fillBuckets(t tally, p places) {
 	v.Buckets = make([]Bucket, len(t.buckets))
-	v.ownBuckets = make([]int, len(t.buckets))
 	for i, q := range t.buckets {
-		v.Buckets[i] = Bucket{Start: q.start, Waiting: q.waiting, Reserved: p.reserved[i]}
-		v.ownBuckets[i] = q.bySite[t.own]
+		v.Buckets[i] = Bucket{Start: q.start, Waiting: q.waiting, Reserved: p.reserved[i], own: q.bySite[t.own]}
 	}
 }
 
@@ -125,4 +130,24 @@ func (v *View) place(t tally, p places, turn turn) {
 	v.AllowWaiting = min(c.sure, v.Slots)
 	contested := c.contested + p.fresh[t.own]
 	v.AllowNew = min(nodePart(v.Settings, t, contested, v.Utilization, turn), v.Slots)
+}
+
+// terms hashes what the operator set of that which an estimate rests on.
+func terms(s *Settings, e EventState) uint32 {
+	h := mix(uint64(s.TotalActiveUsers)<<32 ^ uint64(s.NewUsersPerMinute))
+	h = mixText(h, string(s.QueueingMethod))
+	if s.QueueAll {
+		h = mix(h)
+	}
+	if e.Active {
+		h = mixText(h, e.Name)
+	}
+	return max(1, uint32(h))
+}
+
+func mixText(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = mix(h ^ uint64(text[i]))
+	}
+	return mix(h)
 }

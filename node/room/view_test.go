@@ -61,7 +61,7 @@ func BenchmarkEstimate(b *testing.B) {
 	v := benchmarkView(now)
 	b.ReportAllocs()
 	for b.Loop() {
-		v.Estimate(now.Add(-10 * time.Minute))
+		v.Estimate(now.Add(-10*time.Minute), Shown{})
 	}
 }
 
@@ -92,7 +92,7 @@ func TestViewIsJSON(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(back.Buckets, v.Buckets) || back.AllowWaiting != v.AllowWaiting {
+	if !reflect.DeepEqual(back.Sites, v.Sites) || back.AllowWaiting != v.AllowWaiting {
 		t.Error("the view does not survive JSON")
 	}
 }
@@ -103,13 +103,13 @@ func TestEstimateGoesDown(t *testing.T) {
 	in := busyInput(now)
 	s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}
 	arrival := now.Add(-5 * time.Minute)
-	last := Build(s, in, now).Estimate(arrival)
+	last, _ := Build(s, in, now).Estimate(arrival, Shown{})
 	if !last.Known || last.Ahead == 0 {
 		t.Fatalf("estimate %+v says nothing", last)
 	}
 	for s2 := 1790; s2 >= 300; s2 -= 5 {
 		delete(in.Sites[0].Waiting, GranuleOf(now.Add(-time.Duration(s2)*time.Second), time.Minute))
-		e := Build(s, in, now).Estimate(arrival)
+		e, _ := Build(s, in, now).Estimate(arrival, Shown{})
 		if e.Minutes > last.Minutes || e.Position > last.Position {
 			t.Fatalf("estimate went from %+v to %+v", last, e)
 		}
