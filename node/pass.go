@@ -21,6 +21,7 @@ type Pass struct {
 	AcceptedAt time.Time     // zero: waiting
 	LeaseEnd   time.Time     // zero: waiting
 	Ticket     ticket.Ticket // zero: waiting
+	Shown      room.Shown    // what the visitor was told last while waiting
 }
 
 // Accepted reports whether the visitor was let in, whatever became of the lease.
@@ -28,9 +29,11 @@ func (p Pass) Accepted() bool { return !p.AcceptedAt.IsZero() }
 
 // Verdict is the answer to one request.
 type Verdict struct {
-	Admit    bool
-	Pass     Pass          // what the visitor shall carry from now on
-	SetPass  bool          // whether Pass differs from what the visitor sent
-	Estimate room.Estimate // while waiting
-	Refresh  time.Duration // when to ask again, while waiting
+	Admit     bool
+	Pass      Pass          // what the visitor shall carry from now on
+	SetPass   bool          // whether Pass differs from what the visitor sent
+	ClearPass bool          // whether the visitor shall carry none any more
+	Estimate  room.Estimate // while waiting
+	Refresh   time.Duration // when to ask again, while waiting; 0 is never: the room rejects
+	View      *room.View    // what this was decided from; nil if nothing was looked at
 }
