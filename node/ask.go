@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,11 +10,18 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-// askTimeout is how long an anchor has to say whether a session goes on.
-const askTimeout = time.Second
+const (
+	// askTimeout is how long an anchor has to say whether a session goes on.
+	askTimeout = time.Second
+
+	// askResend is after how long it is asked again: often enough that one lost
+	// message does not look like a lost anchor.
+	askResend = 300 * time.Millisecond
+)
 
 // answer is what became of a question to an anchor.
 type answer int
@@ -29,6 +35,7 @@ const (
 // question asks an anchor whether a session goes on. It carries an age, not a
 // time, so that the clocks of the two nodes do not matter.
 type question struct {
+	number  uint64 // names the question in the reply
 	room    crdt.RoomID
 	ticket  ticket.Ticket
 	passEnd time.Time
@@ -37,17 +44,19 @@ type question struct {
 
 // reply is the anchor's word. A zero end says that the session is over.
 type reply struct {
-	end time.Time
+	number uint64
+	end    time.Time
 }
 
-const askVersion = 1
+const askVersion = 2
 
 func encodeQuestion(q question) []byte {
 	var buf bytes.Buffer
 	e := msgpack.NewEncoder(&buf)
 	e.UseCompactInts(true)
-	e.EncodeArrayLen(8)
+	e.EncodeArrayLen(9)
 	e.EncodeUint(askVersion)
+	e.EncodeUint(q.number)
 	e.EncodeBytes(q.room[:])
 	e.EncodeBytes(q.ticket.Anchor[:])
 	e.EncodeUint(q.ticket.Boot)
@@ -61,12 +70,13 @@ func encodeQuestion(q question) []byte {
 func decodeQuestion(msg []byte) (q question, err error) {
 	r := bytes.NewReader(msg)
 	d := msgpack.NewDecoder(r)
-	if err := expectHeader(d, 8, askVersion); err != nil {
+	if err := expectHeader(d, 9, askVersion); err != nil {
 		return q, err
 	}
 	var block uint64
 	var age int64
 	err = errors.Join(
+		decodeInto(&q.number, d.DecodeUint64),
 		decodeID(d, q.room[:]),
 		decodeID(d, q.ticket.Anchor[:]),
 		decodeInto(&q.ticket.Boot, d.DecodeUint64),
@@ -95,8 +105,9 @@ func encodeReply(a reply) []byte {
 	var buf bytes.Buffer
 	e := msgpack.NewEncoder(&buf)
 	e.UseCompactInts(true)
-	e.EncodeArrayLen(2)
+	e.EncodeArrayLen(3)
 	e.EncodeUint(askVersion)
+	e.EncodeUint(a.number)
 	if a.end.IsZero() {
 		e.EncodeInt(0)
 	} else {
@@ -108,10 +119,14 @@ func encodeReply(a reply) []byte {
 func decodeReply(msg []byte) (a reply, err error) {
 	r := bytes.NewReader(msg)
 	d := msgpack.NewDecoder(r)
-	if err := expectHeader(d, 2, askVersion); err != nil {
+	if err := expectHeader(d, 3, askVersion); err != nil {
 		return a, err
 	}
-	end, err := decodeMillis(d)
+	var end time.Time
+	err = errors.Join(
+		decodeInto(&a.number, d.DecodeUint64),
+		decodeInto(&end, func() (time.Time, error) { return decodeMillis(d) }),
+	)
 	if err != nil || r.Len() > 0 {
 		return a, fmt.Errorf("%w: reply", errMalformed)
 	}
@@ -121,103 +136,155 @@ func decodeReply(msg []byte) (a reply, err error) {
 	return a, nil
 }
 
-// caller asks another node and waits for the answer.
-type caller func(ctx context.Context, to crdt.NodeID, method uint8, req []byte) ([]byte, error)
-
-// ask asks a session's anchor whether it goes on. p has run out, as far as p
-// itself tells.
-func (c *Core) ask(ctx context.Context, r *Room, p Pass, now time.Time) (time.Time, answer) {
-	if p.Ticket.Anchor == c.self.Node {
-		if end, ok := r.extend(p.Ticket, p.LeaseEnd, now, now); ok {
-			return end, goesOn
-		}
-		return time.Time{}, over
-	}
-	if c.call == nil {
-		return time.Time{}, silent
-	}
-	return c.asks.once(sessionKey{r.id, p.Ticket}, func() (time.Time, answer) {
-		return c.askAnchor(ctx, r, p)
-	})
-}
-
-func (c *Core) askAnchor(ctx context.Context, r *Room, p Pass) (time.Time, answer) {
-	// The question may be under way for as long as the answer is waited for; the
-	// anchor reckons from when it arrives.
-	msg, err := c.call(ctx, p.Ticket.Anchor, methodAsk, encodeQuestion(question{
-		room: r.id, ticket: p.Ticket, passEnd: p.LeaseEnd,
-	}))
-	if err != nil {
-		return time.Time{}, silent
-	}
-	a, err := decodeReply(msg)
-	switch {
-	case err != nil:
-		return time.Time{}, silent
-	case a.end.IsZero():
-		return time.Time{}, over
-	}
-	return a.end, goesOn
-}
-
-// asks joins those who ask the same at the same time, so that one pass sent a
-// thousand times does not become a thousand calls. The zero value is ready.
+// asks holds the questions to anchors that have no reply yet. It joins those who
+// ask the same at the same time, so that one pass sent a thousand times does not
+// become a thousand messages. The zero value is ready.
 type asks struct {
-	mu   sync.Mutex // guards the following
-	open map[sessionKey]*asking
+	mu       sync.Mutex // guards the following
+	open     map[sessionKey]*asking
+	numbered map[uint64]*asking
+	order    []*asking // as they came; answered ones go with the next sweep
+	sent     int       // how many of order have been sent
+	last     uint64    // number of the newest question
 }
 
 type asking struct {
-	done chan struct{} // closed once the following are set
-	end  time.Time
-	is   answer
+	key     sessionKey
+	number  uint64
+	passEnd time.Time
+	at      time.Time // of the first request
+	sent    time.Time // zero: not yet
+	waiting []pending // nil: answered
 }
 
-// once returns what ask says, or what it says to somebody who asked before and
-// has no answer yet.
-func (a *asks) once(k sessionKey, ask func() (time.Time, answer)) (time.Time, answer) {
+// add has a request wait for its anchor's word.
+func (a *asks) add(w pending) {
 	a.mu.Lock()
-	q, ok := a.open[k]
-	if ok {
-		a.mu.Unlock()
-		<-q.done // no longer than the first one waits
-		return q.end, q.is
+	defer a.mu.Unlock()
+	k := sessionKey{w.room.id, w.pass.Ticket}
+	q := a.open[k]
+	if q == nil {
+		if a.open == nil {
+			a.open, a.numbered = map[sessionKey]*asking{}, map[uint64]*asking{}
+		}
+		a.last++
+		q = &asking{key: k, number: a.last, passEnd: w.pass.LeaseEnd, at: w.at}
+		a.open[k], a.numbered[q.number] = q, q
+		a.order = append(a.order, q)
 	}
-	if a.open == nil {
-		a.open = map[sessionKey]*asking{}
-	}
-	q = &asking{done: make(chan struct{})}
-	a.open[k] = q
-	a.mu.Unlock()
-	defer func() { // also if ask panics: nobody shall wait for ever
-		a.mu.Lock()
-		delete(a.open, k)
-		a.mu.Unlock()
-		close(q.done)
-	}()
-	q.end, q.is = ask()
-	return q.end, q.is
+	q.waiting = append(q.waiting, w)
 }
 
-// errNotReady is answered while the node does not hold its site's state.
-var errNotReady = errors.New("not ready yet")
-
-// Answer answers the call of another node. Any goroutine may call it.
-func (c *Core) Answer(method uint8, req []byte, now time.Time) ([]byte, error) {
-	if method != methodAsk {
-		return nil, fmt.Errorf("%w: method %d", errMalformed, method)
+// due returns the questions that shall be sent now and those that are given up.
+// Without sweep, only those that were never sent are looked at.
+func (a *asks) due(now time.Time, sweep bool, reachable func(crdt.NodeID) bool) (send []question, lost []pending) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	from := a.sent
+	if sweep {
+		from = 0
 	}
-	q, err := decodeQuestion(req)
+	keep := a.order[:from]
+	for _, q := range a.order[from:] {
+		switch {
+		case q.waiting == nil:
+			continue
+		case !reachable(q.key.ticket.Anchor) || now.Sub(q.at) >= askTimeout:
+			lost = append(lost, a.closeLocked(q)...)
+			continue
+		case q.sent.IsZero() || now.Sub(q.sent) >= askResend:
+			q.sent = now
+			age := min(max(0, now.Sub(q.at)), maxAge)
+			send = append(send, question{q.number, q.key.room, q.key.ticket, q.passEnd, age})
+		}
+		keep = append(keep, q)
+	}
+	clear(a.order[len(keep):])
+	a.order, a.sent = keep, len(keep)
+	return send, lost
+}
+
+// replied returns who waited for a reply of from; nobody if it was not asked.
+func (a *asks) replied(from crdt.NodeID, number uint64) []pending {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q := a.numbered[number]
+	if q == nil || q.key.ticket.Anchor != from {
+		return nil
+	}
+	return a.closeLocked(q)
+}
+
+func (a *asks) closeLocked(q *asking) []pending {
+	waiting := q.waiting
+	q.waiting = nil
+	delete(a.open, q.key)
+	delete(a.numbered, q.number)
+	return waiting
+}
+
+// takeAll returns all who wait, and forgets them.
+func (a *asks) takeAll() (all []pending) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range a.order {
+		all = append(all, a.closeLocked(q)...)
+	}
+	a.order, a.sent = nil, 0
+	return all
+}
+
+// sendQuestions returns what anchors shall be asked, and answers those whose
+// anchor is gone or silent. sweep looks at older questions too.
+func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
+	send, lost := c.asks.due(now, sweep, func(id crdt.NodeID) bool {
+		_, member := c.peers[id]
+		return member
+	})
+	for _, w := range lost {
+		v, n := w.room.answered(w.pass, time.Time{}, silent, now)
+		c.settle(w, v, n, now)
+	}
+	var out []Message
+	for _, q := range send {
+		c.slot++
+		out = append(out, Message{To: q.ticket.Anchor, Kind: kindAsk, Slot: c.slot, Payload: encodeQuestion(q)})
+	}
+	return out
+}
+
+// takeQuestion answers another node for one of this node's own tickets.
+func (c *Core) takeQuestion(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	q, err := decodeQuestion(payload)
 	if err != nil {
 		return nil, err
 	}
 	r := c.rooms[q.room]
-	if r == nil {
-		return nil, fmt.Errorf("room %s is not kept here", q.room)
+	if r == nil || q.ticket.Anchor != c.self.Node {
+		return nil, fmt.Errorf("%w: question for room %s of anchor %s", errMalformed, q.room, q.ticket.Anchor)
 	}
 	if !c.open.Load() {
-		return nil, errNotReady
+		return nil, nil // not answered: it is asked again
 	}
+	c.collect(now) // somebody let in here a moment ago may be there already
 	end, _ := r.extend(q.ticket, q.passEnd, now.Add(-q.age), now)
-	return encodeReply(reply{end}), nil
+	c.slot++
+	return []Message{{To: from.ID, Kind: kindAnswer, Slot: c.slot, Payload: encodeReply(reply{q.number, end})}}, nil
+}
+
+// takeReply goes on with the requests that waited for an anchor's word.
+func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) error {
+	a, err := decodeReply(payload)
+	if err != nil {
+		return err
+	}
+	is := goesOn
+	if a.end.IsZero() {
+		is = over
+	}
+	for _, w := range c.asks.replied(from.ID, a.number) {
+		v, n := w.room.answered(w.pass, a.end, is, now)
+		c.settle(w, v, n, now)
+	}
+	return nil
 }

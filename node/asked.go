@@ -21,27 +21,25 @@ func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
 }
 
 // answered goes on when the anchor of a session was asked.
-func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) Verdict {
+func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict, need) {
 	switch a {
 	case goesOn:
 		p.LeaseEnd = r.credible(end, now)
-		return Verdict{Admit: true, Pass: p, SetPass: true}
+		return Verdict{Admit: true, Pass: p, SetPass: true}, nothing
 	case over:
-		v, _ := r.decide(Pass{}, false, now)
-		return v
+		return r.decide(Pass{}, false, now)
 	}
 	if v, ok := r.known(p, now); ok {
-		return v // re-anchored while the old anchor was asked
+		return v, nothing // re-anchored while the old anchor was asked
 	}
 	if now.Sub(p.LeaseEnd) <= r.Settings().SessionDuration/renewAt {
-		return r.keep(p, now)
+		return r.keep(p, now), nothing
 	}
 	// A fault of ours: the visitor keeps the arrival, and so stands first.
 	p.AcceptedAt, p.LeaseEnd, p.Ticket = time.Time{}, time.Time{}, ticket.Ticket{}
 	p.Refresh = r.Settings().RefreshInterval
 	p.LastPoll = now.Add(-p.Refresh)
-	v, _ := r.decide(p, true, now)
-	return v
+	return r.decide(p, true, now)
 }
 
 // keep re-anchors a session here whose anchor is silent. Its pass may be behind

@@ -38,8 +38,9 @@ type Core struct {
 	order   []*Room // by id, so that the same input gives the same output
 	routes  *routes
 	stripes stripes
-	call    caller // set before the first request; nil reaches nobody
-	asks    asks
+
+	pendings pendings
+	asks     asks
 
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced
@@ -87,6 +88,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
+	c.pendings.wake = make(chan struct{}, 1)
 	c.know(nil)
 	return c, nil
 }
@@ -152,6 +154,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	}
 	out = append(out, c.sendVisits(now)...)
 	out = append(out, c.sendRenewals(now)...)
+	out = append(out, c.sendQuestions(now, true)...)
 	for _, r := range c.order {
 		if r.news || now.Sub(r.viewed) >= viewInterval || now.Before(r.viewed) {
 			r.look(now)
@@ -217,6 +220,10 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeRenewals(from, payload, now)
 	case kindRenewAck:
 		return nil, c.takeRenewed(from, payload, now)
+	case kindAsk:
+		return c.takeQuestion(from, payload, now)
+	case kindAnswer:
+		return nil, c.takeReply(from, payload, now)
 	}
 	return nil, errMalformed
 }

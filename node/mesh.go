@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -12,7 +11,6 @@ import (
 type Mesh interface {
 	Members() []transport.Peer
 	Send(to transport.PeerID, kind uint8, slot uint64, msg []byte)
-	Call(ctx context.Context, to transport.PeerID, method uint8, req []byte) ([]byte, error)
 	SetReady(ready bool)
 	RTT(id transport.PeerID) (time.Duration, bool)
 	Offset(id transport.PeerID) (time.Duration, bool)
@@ -36,11 +34,8 @@ const (
 	kindVisitsAck = 3
 	kindRenew     = 4 // to a ticket's anchor
 	kindRenewAck  = 5
-)
-
-// Methods of calls.
-const (
-	methodAsk = 1 // does this session go on? asked of its anchor
+	kindAsk       = 6 // does this session go on? asked of a ticket's anchor
+	kindAnswer    = 7
 )
 
 // alone is the mesh of a node that has no peers.
@@ -51,6 +46,3 @@ func (alone) Send(transport.PeerID, uint8, uint64, []byte)  {}
 func (alone) SetReady(bool)                                 {}
 func (alone) RTT(transport.PeerID) (time.Duration, bool)    { return 0, false }
 func (alone) Offset(transport.PeerID) (time.Duration, bool) { return 0, false }
-func (alone) Call(context.Context, transport.PeerID, uint8, []byte) ([]byte, error) {
-	return nil, transport.ErrUnreachable
-}

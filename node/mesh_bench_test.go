@@ -90,7 +90,7 @@ func newLive(tb testing.TB, secret transport.Secret, name, site string, rooms []
 	t := transport.LAN()
 	t.ID, t.Boot, t.Name, t.Site = id, dir.Self().Boot, name, site
 	t.Listen, t.Identity, t.Seeds = "127.0.0.1:0", identity, seeds
-	t.OnCall, t.OnMessage, t.OnEvent = n.OnCall, n.OnMessage, n.OnEvent
+	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
 	mesh, err := transport.New(t)
 	if err != nil {
 		tb.Fatal(err)

@@ -90,7 +90,6 @@ func New(cfg Config) (*Node, error) {
 		inbox:   make(chan inbound, inboxSize),
 		changed: make(chan struct{}, 1),
 	}
-	core.call = n.call
 	return n, nil
 }
 
@@ -118,11 +117,6 @@ func (n *Node) OnMessage(from transport.Peer, kind uint8, payload []byte) {
 	}
 }
 
-// OnCall answers a call of a peer; transport calls it.
-func (n *Node) OnCall(_ context.Context, _ transport.Peer, method uint8, req []byte) ([]byte, error) {
-	return n.core.Answer(method, req, time.Now())
-}
-
 // OnEvent takes a change of the membership; transport calls it.
 func (n *Node) OnEvent(transport.Event) {
 	select {
@@ -133,14 +127,6 @@ func (n *Node) OnEvent(transport.Event) {
 
 func peerOf(p transport.Peer) replica.Peer {
 	return replica.Peer{ID: crdt.NodeID(p.ID), Boot: p.Boot, Site: p.Site, Ready: p.Ready}
-}
-
-func (n *Node) call(ctx context.Context, to crdt.NodeID, method uint8, req []byte) ([]byte, error) {
-	m := n.mesh.Load()
-	if m == nil {
-		return nil, transport.ErrUnreachable
-	}
-	return (*m).Call(ctx, transport.PeerID(to), method, req)
 }
 
 // Run does the node's work until ctx ends. mesh may be nil for a single node.
@@ -155,6 +141,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	var wg sync.WaitGroup
 	wg.Go(saver.run)
 	err := n.loop(ctx, mesh, saver)
+	n.core.Close(time.Now())
 	if state, snapErr := n.core.Snapshot(); snapErr == nil {
 		saver.save(state)
 	}
@@ -188,6 +175,9 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			return nil
 		case in := <-n.inbox:
 			n.receive(mesh, in)
+			continue
+		case <-n.core.Wake():
+			n.send(mesh, n.core.Flush(time.Now()))
 			continue
 		case <-n.changed:
 			refresh = true

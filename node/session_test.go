@@ -1,11 +1,9 @@
 package node
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -176,12 +174,20 @@ func TestAnchorCannotGrantMoreThanASession(t *testing.T) {
 		t.Errorf("after a check-in: pass set %v, to end at %v, want no later than %v", v.SetPass, v.Pass.LeaseEnd, latest)
 	}
 
-	here.core.call = func(context.Context, crdt.NodeID, uint8, []byte) ([]byte, error) {
-		return encodeReply(reply{never}), nil
-	}
 	w.now = p.pass.LeaseEnd.Add(time.Minute)
 	latest = w.now.Add(s.SessionDuration + ticket.Guard + time.Second)
-	if v := w.ask(p); !v.Admit || v.Pass.LeaseEnd.After(latest) {
-		t.Errorf("after a question: %+v, want no end later than %v", v, latest)
+	var got Verdict
+	if _, ok := here.core.order[0].Begin(p.pass, true, w.now, func(v Verdict) { got = v }); ok {
+		t.Fatal("a pass that has run out was judged without its anchor")
+	}
+	for _, m := range here.core.Flush(w.now) {
+		q, err := decodeQuestion(m.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.receive(liar, here, Message{Kind: kindAnswer, Payload: encodeReply(reply{q.number, never})})
+	}
+	if !got.Admit || got.Pass.LeaseEnd.After(latest) {
+		t.Errorf("after a question: %+v, want no end later than %v", got, latest)
 	}
 }

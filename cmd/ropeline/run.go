@@ -208,7 +208,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 		return nil, err
 	}
 	t.Identity, t.Logger = identity, log
-	t.OnCall, t.OnMessage, t.OnEvent = n.OnCall, n.OnMessage, n.OnEvent
+	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
 	return transport.New(t)
 }
 

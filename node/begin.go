@@ -1,0 +1,147 @@
+package node
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// How a request that another node has a say in waits for that word, without a
+// goroutine or a clock of its own.
+
+// need says whose word an answer waits for.
+type need uint8
+
+const (
+	nothing    need = iota // this node's memory was enough
+	anchorWord             // whether the session goes on
+)
+
+// maxPendings bounds the requests of one node that wait for another. Beyond it
+// they are answered as if nobody had: those who wait go on waiting, in place.
+const maxPendings = 1 << 16
+
+// pendings counts the requests that wait, and wakes the loop for them.
+type pendings struct {
+	count  atomic.Int64
+	closed atomic.Bool
+	wake   chan struct{} // holds one: the loop takes all there is
+}
+
+// pending is one request that waits.
+type pending struct {
+	room *Room
+	pass Pass      // zero: a new visitor
+	at   time.Time // of the request
+	done func(Verdict)
+}
+
+// Decide answers one request at the time now. known reports whether p is a pass
+// of this room that could be opened. An admitted visitor is answered from this
+// node's memory. One whose pass has run out waits until the session's anchor has
+// said whether the session goes on, a second at most. Decide needs somebody who
+// calls Flush when Core asks for it, and Tick, as Node does.
+func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
+	v, n := r.begin(p, known, now)
+	if n == nothing {
+		return v
+	}
+	answer := make(chan Verdict, 1)
+	w := pending{r, v.Pass, now, func(v Verdict) { answer <- v }}
+	if !r.core.pend(n, w) {
+		return r.giveUp(n, w, now)
+	}
+	select {
+	case r.core.pendings.wake <- struct{}{}:
+	default: // the loop is about to look
+	}
+	return <-answer
+}
+
+// Begin answers one request like Decide as far as this node's memory goes. If
+// another node has to be asked, ok is false and done is called exactly once,
+// later, from Receive, Tick or Flush, with the answer. Flush sends the question
+// at once. done must not block, nor call back in.
+func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v Verdict, ok bool) {
+	v, n := r.begin(p, known, now)
+	if n == nothing {
+		return v, true
+	}
+	w := pending{r, v.Pass, now, done}
+	if !r.core.pend(n, w) {
+		return r.giveUp(n, w, now), true
+	}
+	return Verdict{}, false
+}
+
+// begin answers from memory, or says whose word is needed. The verdict then
+// holds the pass as the request was judged by.
+func (r *Room) begin(p Pass, known bool, now time.Time) (Verdict, need) {
+	v, n := r.decide(p, known, now)
+	if n != anchorWord {
+		return v, n
+	}
+	p = v.Pass
+	if v, ok := r.known(p, now); ok {
+		return v, nothing
+	}
+	if p.Ticket.Anchor == r.core.self.Node {
+		end, is := time.Time{}, over
+		if e, ok := r.extend(p.Ticket, p.LeaseEnd, now, now); ok {
+			end, is = e, goesOn
+		}
+		return r.answered(p, end, is, now)
+	}
+	return v, anchorWord
+}
+
+// pend has a request wait. It reports whether it may.
+func (c *Core) pend(n need, w pending) bool {
+	if !c.open.Load() || c.pendings.closed.Load() {
+		return false
+	}
+	if c.pendings.count.Add(1) > maxPendings {
+		c.pendings.count.Add(-1)
+		return false
+	}
+	c.asks.add(w)
+	return true
+}
+
+// settle goes on with a request once it has what it waited for: v is its answer,
+// or the word that it needs next.
+func (c *Core) settle(w pending, v Verdict, n need, now time.Time) {
+	c.pendings.count.Add(-1)
+	if n != nothing {
+		w.pass = v.Pass
+		if c.pend(n, w) {
+			return
+		}
+		v = w.room.giveUp(n, w, now)
+	}
+	w.done(v)
+}
+
+// giveUp answers a request that nobody will help with.
+func (r *Room) giveUp(n need, w pending, now time.Time) Verdict {
+	v, _ := r.answered(w.pass, time.Time{}, silent, now)
+	return v
+}
+
+// Flush returns what requests have made urgent since the last call. It is called
+// when Wake says so, or right after Begin has returned false; Tick does the same
+// for what is left.
+func (c *Core) Flush(now time.Time) []Message {
+	return c.sendQuestions(now, false)
+}
+
+// Wake receives when somebody in Decide waits for Flush.
+func (c *Core) Wake() <-chan struct{} { return c.pendings.wake }
+
+// Close answers whoever still waits for another node, and all who come later, as
+// if that node were silent. It is the last call.
+func (c *Core) Close(now time.Time) {
+	c.pendings.closed.Store(true)
+	for _, w := range c.asks.takeAll() {
+		c.settle(w, Verdict{Pass: w.pass}, anchorWord, now)
+	}
+}
