@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"net/url"
 	"os"
@@ -46,8 +45,6 @@ type config struct {
 	file fileLines
 }
 
-const maxUsers = math.MaxInt32
-
 // defaultConfig is a single node in front of one site.
 func defaultConfig() config {
 	return config{
@@ -75,6 +72,7 @@ func defaultRoom() room.Settings {
 		RefreshInterval:    20 * time.Second,
 		PlaceKept:          5 * time.Minute,
 		QueueingStatusCode: 200,
+		ShareFreeze:        15 * time.Minute,
 	}
 }
 
@@ -111,25 +109,6 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` for this node's identity and counts (default: under the user's state directory)")
 	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
 	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
-}
-
-// roomFlags binds one room. The limits stand in one place, room.Settings, and
-// are checked again there.
-func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
-	fs.Var(nameValue{&s.Name, "-_", 64}, "room", "the name of the room, the same on every node")
-	fs.Var(hostValue{&s.Host}, "host", "only requests for this host queue (default: every host)")
-	fs.Var(pathValue{&s.Path}, "path", "only requests below this path queue")
-	fs.Var(nameValue{&s.CookieSuffix, "-_", 64}, "cookie-suffix", "appended to the name of the cookie")
-	fs.Var(intValue{&s.TotalActiveUsers, 1, maxUsers}, "total-active-users", "visitors on the site at one time")
-	fs.Var(intValue{&s.NewUsersPerMinute, 1, maxUsers}, "new-users-per-minute", "visitors let in per minute")
-	fs.Var(durationValue{&s.SessionDuration, time.Second, 24 * time.Hour}, "session-duration", "how long a visitor counts as active after the last request")
-	fs.Var(enumValue[room.Method]{&s.QueueingMethod, []room.Method{room.FIFO, room.Passthrough}}, "queueing-method", "fifo or passthrough")
-	fs.Var(enumValue[room.Policy]{&s.Policy, []room.Policy{room.Even, room.Curve, room.Open}}, "policy", "how the limit is divided among nodes: even, curve or open")
-	fs.Var(floatValue{&s.CurveFactor, 0.01, 8}, "curve-factor", "exponent of the policy curve")
-	fs.Var(durationValue{&s.BucketSpan, time.Second, time.Minute}, "bucket-span", "visitors who arrive within it share a bucket of the queue")
-	fs.Var(durationValue{&s.RefreshInterval, time.Second, 10 * time.Minute}, "refresh-interval", "how often a waiting visitor asks")
-	fs.Var(durationValue{&s.PlaceKept, time.Second, 24 * time.Hour}, "place-kept", "how long the place is kept of a visitor who stopped asking")
-	fs.Var(codeValue{&s.QueueingStatusCode, []int{200, 202, 429}}, "queueing-status-code", "status of the waiting page: 200, 202 or 429")
 }
 
 // rooms returns the rooms to serve, with ids that every node derives alike from

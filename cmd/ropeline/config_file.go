@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/pflag"
-
-	"github.com/ropeline/ropeline/node/room"
 )
 
 // maxConfigFile bounds what is read: nobody writes a larger one by hand.
@@ -74,7 +71,7 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 		return fmt.Errorf("%s: not valid YAML: %w", path, err)
 	}
 	cfg.file = fileLines{file: path, lines: map[string]int{}}
-	r := &configReader{file: path, lines: cfg.file.lines}
+	r := &configReader{fileLines: cfg.file}
 	for i, d := range doc.Docs {
 		if d.Body == nil || d.Body.Type() == ast.NullType || d.Body.Type() == ast.CommentType {
 			continue
@@ -83,20 +80,31 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 			r.fail(d.Body, "---", errors.New("one document only is allowed"))
 			break
 		}
-		var list ast.Node
-		r.mapping(d.Body, "the file", fs, &list)
-		if list != nil {
-			cfg.Rooms = r.rooms(list, cfg.Room) // last, so that they take over what the file says outside
+		var rooms, events ast.Node
+		r.mapping(d.Body, "", fs, lists{"rooms": &rooms, "events": &events})
+		if events != nil {
+			cfg.Room.Events = r.events(events, "")
+		}
+		if rooms != nil {
+			// Last, so that they take over what the file says outside.
+			r.refuseRoomName(fs)
+			cfg.Rooms = r.rooms(rooms, cfg.Room)
+		} else if len(r.errs) == 0 {
+			r.check(cfg.Room, "")
 		}
 	}
 	return errors.Join(r.errs...)
 }
 
+// configReader reads one file and gathers what is wrong with it.
 type configReader struct {
-	file  string
-	lines map[string]int // where the file sets a flag of its own
-	errs  []error
+	fileLines
+	errs []error
 }
+
+// lists are the keys of a mapping that are no flags, and where their values are
+// left. A list that is not in the file is left nil.
+type lists map[string]*ast.Node
 
 func (r *configReader) fail(node ast.Node, field string, err error) {
 	r.errs = append(r.errs, &fieldError{file: r.file, line: lineOf(node), field: field, err: err})
@@ -110,12 +118,16 @@ func lineOf(node ast.Node) int {
 	return 0
 }
 
-// mapping sets the flags that the mapping names. The value of the key "rooms" is
-// left in rooms; where that is nil the key is unknown.
-func (r *configReader) mapping(node ast.Node, what string, fs *pflag.FlagSet, rooms *ast.Node) {
+// mapping sets the flags that the mapping names. The values of keys in more are
+// left there. field is the name of the whole in the file, "" if it is the file.
+func (r *configReader) mapping(node ast.Node, field string, fs *pflag.FlagSet, more lists) {
+	prefix := ""
+	if field != "" {
+		prefix = field + "."
+	}
 	m, ok := node.(ast.MapNode)
 	if !ok {
-		r.fail(node, what, fmt.Errorf("a mapping is wanted, with lines such as \"listen: :8080\"; this is a %s", kindOf(node)))
+		r.fail(node, cmp.Or(field, "the file"), fmt.Errorf("a mapping is wanted, with lines such as \"listen: :8080\"; this is a %s", kindOf(node)))
 		return
 	}
 	seen := map[string]bool{}
@@ -126,17 +138,17 @@ func (r *configReader) mapping(node ast.Node, what string, fs *pflag.FlagSet, ro
 			continue
 		}
 		seen[key] = true
-		if key == "rooms" && rooms != nil {
-			*rooms = it.Value()
+		if list := more[key]; list != nil {
+			*list = it.Value()
 			continue
 		}
 		flag := fs.Lookup(key)
 		if flag == nil || key == "config" || key == "help" {
-			r.fail(it.Key(), key, unknownKey(key, fs, rooms != nil))
+			r.fail(it.Key(), key, unknownKey(key, fs, more))
 			continue
 		}
-		if r.set(it.Value(), flag) && rooms != nil {
-			r.lines[key] = lineOf(it.Key())
+		if r.set(it.Value(), flag) {
+			r.lines[prefix+key] = lineOf(it.Key())
 		}
 	}
 }
@@ -144,9 +156,14 @@ func (r *configReader) mapping(node ast.Node, what string, fs *pflag.FlagSet, ro
 // set gives one flag its value, and reports whether it did: not if the command
 // line has given it already.
 func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
-	values, err := scalars(node, isList(flag))
-	if err == nil && isNumber(flag) && isQuoted(node) {
-		err = errors.New("a number is wanted, and this is text; write it without quotes")
+	list, isList := flag.Value.(listValue)
+	values, err := scalars(node, isList, isTruth(flag))
+	if err == nil && isQuoted(node) && (isNumber(flag) || isTruth(flag)) {
+		what := "a number"
+		if isTruth(flag) {
+			what = "true or false"
+		}
+		err = fmt.Errorf("%s is wanted, and this is text; write it without quotes", what)
 	}
 	if err != nil {
 		r.fail(node, flag.Name, err)
@@ -154,6 +171,9 @@ func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
 	}
 	if flag.Changed {
 		return false
+	}
+	if isList {
+		list.clear()
 	}
 	for i, v := range values {
 		if err := flag.Value.Set(v); err != nil {
@@ -167,44 +187,13 @@ func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
 	return true
 }
 
-func (r *configReader) rooms(node ast.Node, base room.Settings) []room.Settings {
-	seq, ok := node.(*ast.SequenceNode)
-	if !ok || len(seq.Values) == 0 {
-		r.fail(node, "rooms", fmt.Errorf("a list with at least one room is wanted, each starting with \"- room: NAME\"; this is a %s", kindOf(node)))
-		return nil
-	}
-	var rooms []room.Settings
-	for i, item := range seq.Values {
-		s := base
-		s.Name = ""
-		fs := pflag.NewFlagSet("room", pflag.ContinueOnError)
-		roomFlags(fs, &s)
-		field := fmt.Sprintf("rooms[%d]", i)
-		before := len(r.errs)
-		r.mapping(item, field, fs, nil)
-		if s.Name == "" && len(r.errs) == before {
-			r.fail(item, field, errors.New("every room in the list needs a name: \"room: NAME\""))
-		}
-		if len(r.errs) > before {
-			continue // what is wrong with it would only be said in other words
-		}
-		for _, other := range rooms {
-			if err := apart(other, s); err != nil {
-				r.fail(item, field, err)
-				break
-			}
-		}
-		rooms = append(rooms, s)
-	}
-	return rooms
-}
-
-// scalars returns the value as the command line would have it.
-func scalars(node ast.Node, list bool) ([]string, error) {
+// scalars returns the value as the command line would have it: several where list
+// is set, "true" or "false" where truth is.
+func scalars(node ast.Node, list, truth bool) ([]string, error) {
 	if seq, ok := node.(*ast.SequenceNode); ok && list {
 		var out []string
 		for _, v := range seq.Values {
-			one, err := scalars(v, false)
+			one, err := scalars(v, false, truth)
 			if err != nil {
 				return nil, err
 			}
@@ -217,6 +206,10 @@ func scalars(node ast.Node, list bool) ([]string, error) {
 		return []string{n.Value}, nil
 	case *ast.LiteralNode:
 		return []string{n.Value.Value}, nil
+	case *ast.BoolNode:
+		if truth {
+			return []string{strconv.FormatBool(n.Value)}, nil
+		}
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		return []string{node.GetToken().Value}, nil
 	}
@@ -226,21 +219,27 @@ func scalars(node ast.Node, list bool) ([]string, error) {
 	return nil, fmt.Errorf("one value is wanted; this is a %s", kindOf(node))
 }
 
-func isList(flag *pflag.Flag) bool {
-	switch flag.Value.(type) {
-	case addressesValue, prefixesValue:
+// isNumber reports whether the flag's value is a plain number.
+func isNumber(flag *pflag.Flag) bool {
+	switch kindOfValue(flag).(type) {
+	case intValue, floatValue, codeValue:
 		return true
 	}
 	return false
 }
 
-// isNumber reports whether the flag's value is a plain number.
-func isNumber(flag *pflag.Flag) bool {
-	switch flag.Value.(type) {
-	case intValue, floatValue, codeValue:
-		return true
+// isTruth reports whether the flag's value is yes or no.
+func isTruth(flag *pflag.Flag) bool {
+	_, ok := kindOfValue(flag).(truthValue)
+	return ok
+}
+
+// kindOfValue returns the flag's value, or one of its kind if it is optional.
+func kindOfValue(flag *pflag.Flag) pflag.Value {
+	if o, ok := flag.Value.(interface{ kind() pflag.Value }); ok {
+		return o.kind()
 	}
-	return false
+	return flag.Value
 }
 
 // isQuoted reports whether the file says itself that node is text.
@@ -263,47 +262,4 @@ func kindOf(node ast.Node) string {
 		return "YAML anchor, alias or tag, which are not used here"
 	}
 	return "single value"
-}
-
-// unknownKey names what is allowed, the likeliest first.
-func unknownKey(key string, fs *pflag.FlagSet, top bool) error {
-	var names []string
-	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "config" && f.Name != "help" {
-			names = append(names, f.Name)
-		}
-	})
-	if top {
-		names = append(names, "rooms")
-	}
-	slices.Sort(names)
-	best := slices.MinFunc(names, func(a, b string) int {
-		return cmp.Compare(editDistance(key, a), editDistance(key, b))
-	})
-	hint := ""
-	if editDistance(key, best) <= 1+len(key)/3 {
-		hint = fmt.Sprintf("; did you mean %q?", best)
-	}
-	return fmt.Errorf("unknown key%s Allowed are %s", cmp.Or(hint, "."), strings.Join(names, ", "))
-}
-
-// editDistance is Levenshtein's: the fewest letters to insert, delete or change.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -115,7 +115,7 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"zero", "total-active-users: 0", []string{"total-active-users:", `"0"`, "1 to 2147483647"}},
 		{"too many", "new-users-per-minute: 2147483648", []string{"new-users-per-minute:", "2147483647"}},
 		{"duration without a unit", "session-duration: 300", []string{"session-duration:", `"300"`, "1s to 24h", "such as 5m"}},
-		{"word not in the list", "policy: fair", []string{"policy:", `"fair"`, "even, curve, open"}},
+		{"word not in the list", "policy: fair", []string{"policy:", `"fair"`, "even, curve, counter, open"}},
 		{"status code", "queueing-status-code: 503", []string{"200, 202, 429"}},
 		{"origin with a path", "origin: http://a/b", []string{"origin:", "http://127.0.0.1:3000"}},
 		{"address without a port", "listen: 127.0.0.1", []string{"listen:", "host:port"}},
@@ -135,6 +135,12 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"rooms alike", "rooms:\n  - room: a\n  - room: a", []string{":3: rooms[1]:", "used twice"}},
 		{"rooms is no list", "rooms: a", []string{":1: rooms: a list"}},
 		{"rooms is empty", "rooms: []", []string{":1: rooms: a list with at least one room"}},
+		{"a name beside the list", "room: shop\nrooms:\n  - room: a", []string{":1: room: the rooms under", "leave this line out"}},
+		{"text for a truth value", "queue-all: \"true\"", []string{":1: queue-all: true or false is wanted", "without quotes"}},
+		{"a word for a truth value", "suspended: yes", []string{":1: suspended:", `"yes"`, "true or false"}},
+		{"a method that is none", "queueing-method: lifo", []string{":1: queueing-method:", `"lifo"`, "fifo, random, passthrough, reject"}},
+		{"a command that is none", "enabled-origin-commands: [revoke, admit]", []string{":1: enabled-origin-commands:", `"admit"`, `"revoke"`}},
+		{"a share frozen for too long", "share-freeze: 25h", []string{":1: share-freeze:", "0s to 24h"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (v durationValue) Set(s string) error {
 }
 
 func (v durationValue) example() time.Duration {
-	if *v.dst != 0 {
+	if *v.dst > 0 {
 		return *v.dst
 	}
 	return v.max
@@ -213,62 +213,6 @@ func (v loopbackValue) Set(s string) error {
 		return fmt.Errorf("%q is not allowed: an address on loopback, such as 127.0.0.1:9080, because whoever reaches it is not asked who they are", s)
 	}
 	*v.dst = s
-	return nil
-}
-
-// addressesValue is a list of addresses; each use of the flag adds to it.
-type addressesValue struct{ dst *[]string }
-
-func (v addressesValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	return strings.Join(*v.dst, ",")
-}
-func (v addressesValue) Type() string { return "host:port,..." }
-func (v addressesValue) Set(s string) error {
-	for one := range strings.SplitSeq(s, ",") {
-		one = strings.TrimSpace(one)
-		if err := checkAddress(one); err != nil {
-			return err
-		}
-		if host, _, _ := net.SplitHostPort(one); host == "" {
-			return fmt.Errorf("%q is not allowed: the host of the other node is missing", one)
-		}
-		*v.dst = append(*v.dst, one)
-	}
-	return nil
-}
-
-// prefixesValue is a list of address ranges; each use of the flag adds to it.
-type prefixesValue struct{ dst *[]netip.Prefix }
-
-func (v prefixesValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	words := make([]string, len(*v.dst))
-	for i, p := range *v.dst {
-		words[i] = p.String()
-	}
-	return strings.Join(words, ",")
-}
-func (v prefixesValue) Type() string { return "cidr,..." }
-func (v prefixesValue) Set(s string) error {
-	for one := range strings.SplitSeq(s, ",") {
-		one = strings.TrimSpace(one)
-		p, err := netip.ParsePrefix(one)
-		if err != nil {
-			var a netip.Addr
-			if a, err = netip.ParseAddr(one); err == nil {
-				p = netip.PrefixFrom(a, a.BitLen())
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("%q is not allowed: an address or a range, such as 10.0.0.0/8 or 192.0.2.7", one)
-		}
-		*v.dst = append(*v.dst, p.Masked())
-	}
 	return nil
 }
 

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// rooms reads the list of rooms. What a room does not say it takes from base.
+func (r *configReader) rooms(node ast.Node, base room.Settings) []room.Settings {
+	seq, ok := node.(*ast.SequenceNode)
+	if !ok || len(seq.Values) == 0 {
+		r.fail(node, "rooms", fmt.Errorf("a list with at least one room is wanted, each starting with \"- room: NAME\"; this is a %s", kindOf(node)))
+		return nil
+	}
+	var rooms []room.Settings
+	for i, item := range seq.Values {
+		s := base
+		s.Name = ""
+		fs := pflag.NewFlagSet("room", pflag.ContinueOnError)
+		roomFlags(fs, &s)
+		field := fmt.Sprintf("rooms[%d]", i)
+		r.lines[field] = lineOf(item)
+		before := len(r.errs)
+		var events ast.Node
+		r.mapping(item, field, fs, lists{"events": &events})
+		if events != nil {
+			s.Events = r.events(events, field+".")
+		}
+		if s.Name == "" && len(r.errs) == before {
+			r.fail(item, field, errors.New("every room in the list needs a name: \"room: NAME\""))
+		}
+		if len(r.errs) > before {
+			continue // what is wrong with it would only be said in other words
+		}
+		r.check(s, field)
+		for _, other := range rooms {
+			if err := apart(other, s); err != nil {
+				r.fail(item, field, err)
+				break
+			}
+		}
+		rooms = append(rooms, s)
+	}
+	return rooms
+}
+
+// refuseRoomName refuses a name beside the list of rooms: it would name none of
+// them.
+func (r *configReader) refuseRoomName(fs *pflag.FlagSet) {
+	const name = "room"
+	flag := fs.Lookup(name)
+	switch line, ok := r.lines[name]; {
+	case flag == nil:
+	case flag.Changed:
+		r.errs = append(r.errs, fmt.Errorf("--%s %s: the rooms of %s have names of their own under \"rooms\"; leave the flag out", name, flag.Value, r.file))
+	case ok:
+		r.errs = append(r.errs, &fieldError{r.file, line, name, errors.New("the rooms under \"rooms\" have names of their own; leave this line out, or put it into the list")})
+	}
+}
+
+// events reads a list of events. prefix is what stands before "events" in the
+// names of its lines.
+func (r *configReader) events(node ast.Node, prefix string) []room.Event {
+	seq, ok := node.(*ast.SequenceNode)
+	if !ok {
+		r.fail(node, "events", fmt.Errorf("a list of events is wanted, each starting with \"- name: NAME\"; this is a %s", kindOf(node)))
+		return nil
+	}
+	r.lines[prefix+"events"] = lineOf(node)
+	events := make([]room.Event, len(seq.Values))
+	for i, item := range seq.Values {
+		fs := pflag.NewFlagSet("event", pflag.ContinueOnError)
+		eventFlags(fs, &events[i])
+		field := fmt.Sprintf("%sevents[%d]", prefix, i)
+		r.lines[field] = lineOf(item)
+		before := len(r.errs)
+		r.mapping(item, field, fs, nil)
+		if len(r.errs) > before {
+			continue
+		}
+		for _, key := range []string{"name", "event-start-time", "event-end-time"} {
+			if _, ok := r.lines[field+"."+key]; !ok {
+				r.fail(item, field, fmt.Errorf("every event needs a line %q", key+":"))
+			}
+		}
+	}
+	return events
+}
+
+// check has the room's own rules look at s, which stands in the file under the
+// name field, "" for the room outside the list, and says where the mistakes are.
+func (r *configReader) check(s room.Settings, field string) {
+	err := s.Validate()
+	if err == nil {
+		return
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, err := range all {
+		r.errs = append(r.errs, r.locate(err, field))
+	}
+}
+
+// locate says in which line the setting stands that err is about: its own line,
+// else that of what it is part of. What a room does not say itself may stand
+// outside the list. Where the file says nothing, the command line does, and err
+// is left as it is.
+func (r *configReader) locate(err error, field string) error {
+	e, ok := errors.AsType[*room.FieldError](err)
+	if !ok {
+		return err
+	}
+	says := fmt.Errorf("%q is not allowed: want %s", e.Value, e.Allowed)
+	for _, prefix := range []string{field + ".", ""} {
+		for part := e.Field; part != ""; part = part[:max(strings.LastIndexAny(part, ".["), 0)] {
+			if line, ok := r.lines[prefix+part]; ok {
+				return &fieldError{r.file, line, e.Field, says}
+			}
+		}
+	}
+	if line, ok := r.lines[field]; ok {
+		return &fieldError{r.file, line, e.Field, says}
+	}
+	return err
+}
