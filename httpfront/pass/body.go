@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // The body of a pass:
@@ -12,18 +13,24 @@ import (
 //	flags 1 B | visitor 16 B | arrival | last poll | refresh
 //	accepted: accepted at | lease end
 //	ticket:   anchor 16 B | boot | block | seq
+//	shown:    terms 4 B | minutes | quarter | three quarters
 //
 // Times are milliseconds since 1970 and the refresh interval is milliseconds,
-// all as varints; 0 is the zero time.
+// all as varints; 0 is the zero time. Version 1 had no shown.
 const (
 	flagAccepted = 1 << iota
 	flagTicket
-	flagsKnown = flagAccepted | flagTicket
+	flagShown
 )
+
+// flagsKnown are the flags that a body may have, by version.
+var flagsKnown = [...]byte{1: flagAccepted | flagTicket, 2: flagAccepted | flagTicket | flagShown}
 
 const (
 	bodyMin = 1 + 16 + 3
-	bodyMax = 1 + 16 + 3*maxMilli + 2*maxMilli + 16 + 2*binary.MaxVarintLen64 + binary.MaxVarintLen32
+	bodyMax = 1 + 16 + 3*maxMilli + 2*maxMilli +
+		16 + 2*binary.MaxVarintLen64 + binary.MaxVarintLen32 +
+		4 + 3*binary.MaxVarintLen16
 
 	maxMilli   = 7 // bytes of a varint below milliLimit
 	milliLimit = 1 << (7*maxMilli - 1)
@@ -40,6 +47,9 @@ func appendBody(b []byte, p node.Pass) []byte {
 	if !p.Ticket.IsZero() {
 		flags |= flagTicket
 	}
+	if p.Shown != (room.Shown{}) {
+		flags |= flagShown
+	}
 	b = append(b, flags)
 	b = append(b, p.Visitor[:]...)
 	b = appendTime(b, p.Arrival)
@@ -54,6 +64,12 @@ func appendBody(b []byte, p node.Pass) []byte {
 		b = binary.AppendUvarint(b, p.Ticket.Boot)
 		b = binary.AppendUvarint(b, uint64(p.Ticket.Block))
 		b = binary.AppendUvarint(b, p.Ticket.Seq)
+	}
+	if flags&flagShown != 0 {
+		b = binary.BigEndian.AppendUint32(b, p.Shown.Terms)
+		b = binary.AppendUvarint(b, uint64(p.Shown.Minutes))
+		b = binary.AppendUvarint(b, uint64(p.Shown.P25))
+		b = binary.AppendUvarint(b, uint64(p.Shown.P75))
 	}
 	return b
 }
@@ -71,10 +87,10 @@ func appendMilli(b []byte, v int64) []byte {
 	return binary.AppendUvarint(b, uint64(min(max(v, 0), milliLimit-1)))
 }
 
-// parseBody reads what appendBody wrote. Only a holder of a key can have
+// parseBody reads what appendBody wrote, in this version or an earlier one. Only a holder of a key can have
 // written the bytes, so being exact here guards against other versions of
 // ourselves, not against forgers.
-func parseBody(b []byte) (node.Pass, bool) {
+func parseBody(version byte, b []byte) (node.Pass, bool) {
 	r := reader{b: b}
 	var p node.Pass
 	flags := r.byte()
@@ -92,7 +108,15 @@ func parseBody(b []byte) (node.Pass, bool) {
 		p.Ticket.Block = uint32(r.uvarint(1<<32 - 1))
 		p.Ticket.Seq = r.uvarint(1<<64 - 1)
 	}
-	if r.bad || len(r.b) != 0 || flags&^flagsKnown != 0 {
+	if flags&flagShown != 0 {
+		var terms [4]byte
+		r.read(terms[:])
+		p.Shown.Terms = binary.BigEndian.Uint32(terms[:])
+		p.Shown.Minutes = uint16(r.uvarint(1<<16 - 1))
+		p.Shown.P25 = uint16(r.uvarint(1<<16 - 1))
+		p.Shown.P75 = uint16(r.uvarint(1<<16 - 1))
+	}
+	if r.bad || len(r.b) != 0 || flags&^flagsKnown[version] != 0 {
 		return node.Pass{}, false
 	}
 	return p, true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -76,6 +77,14 @@ func passes() *rapid.Generator[node.Pass] {
 				Seq:    rapid.Uint64().Draw(t, "seq"),
 			}
 		}
+		if rapid.Bool().Draw(t, "shown") {
+			p.Shown = room.Shown{
+				Terms:   rapid.Uint32().Draw(t, "terms"),
+				Minutes: rapid.Uint16().Draw(t, "minutes"),
+				P25:     rapid.Uint16().Draw(t, "quarter"),
+				P75:     rapid.Uint16().Draw(t, "three quarters"),
+			}
+		}
 		return p
 	})
 }
@@ -112,8 +121,19 @@ func TestOutOfRangeTimesAreClamped(t *testing.T) {
 	}
 }
 
+// waiting returns the pass of somebody who was told something.
+func waiting() node.Pass {
+	return node.Pass{
+		Visitor: node.VisitorID{9, 8, 7}, Room: shop, Arrival: day, LastPoll: day.Add(40 * time.Second),
+		Refresh: 20 * time.Second, Shown: room.Shown{Terms: 0xfedcba98, Minutes: 12, P25: 5, P75: 300},
+	}
+}
+
 func TestSize(t *testing.T) {
 	r := keyring(t, 1, 1)
+	if n := len(r.AppendSeal(nil, waiting(), shopHost)); n > 120 {
+		t.Errorf("a waiting visitor's pass has %d bytes, want at most 120", n)
+	}
 	if n := len(r.AppendSeal(nil, admitted(), shopHost)); n > 160 {
 		t.Errorf("an admitted visitor's pass has %d bytes, want at most 160", n)
 	}
@@ -193,59 +213,105 @@ func TestKeyringRefusesBadKeys(t *testing.T) {
 }
 
 func TestBodyIsExact(t *testing.T) {
-	b := appendBody(nil, admitted())
-	if _, ok := parseBody(b); !ok {
-		t.Fatal("the body itself does not parse")
-	}
-	for n := range b {
-		if _, ok := parseBody(b[:n]); ok {
-			t.Errorf("a body cut to %d bytes parses", n)
+	for _, p := range []node.Pass{admitted(), waiting()} {
+		b := appendBody(nil, p)
+		if got, ok := parseBody(version, b); !ok || got.Shown != p.Shown {
+			t.Fatalf("the body itself gives %+v, %v", got, ok)
 		}
-	}
-	if _, ok := parseBody(append(bytes.Clone(b), 0)); ok {
-		t.Error("a body with a byte too many parses")
-	}
-	b[0] |= 0x80
-	if _, ok := parseBody(b); ok {
-		t.Error("a body with an unknown flag parses")
+		for n := range b {
+			if _, ok := parseBody(version, b[:n]); ok {
+				t.Errorf("a body cut to %d bytes parses", n)
+			}
+		}
+		if _, ok := parseBody(version, append(bytes.Clone(b), 0)); ok {
+			t.Error("a body with a byte too many parses")
+		}
+		b[0] |= 0x80
+		if _, ok := parseBody(version, b); ok {
+			t.Error("a body with an unknown flag parses")
+		}
 	}
 }
 
-// stored is admitted() as it was once sealed with key 1. Passes outlive the
+func TestOldVersionsHaveNothingThatCameLater(t *testing.T) {
+	if _, ok := parseBody(1, appendBody(nil, waiting())); ok {
+		t.Error("version 1 knows what was shown")
+	}
+	if _, ok := parseBody(1, appendBody(nil, admitted())); !ok {
+		t.Error("version 1 does not open any more")
+	}
+}
+
+// stored is admitted() as version 1 once sealed it with key 1. Passes outlive the
 // program that sealed them, so it must go on opening.
 var stored = []byte("AQGtXa-cbCgoN8O2LskNw2LLHxfMvtdcChdzh2Wd60g52CpdB4ZygUkpNN2EMDbsybn7MX6i" +
 	"V2xFbD4qxoe46HLTaxC8w8hhcfcWTsVCi4Zo2EnYU71PJWhEjiIe8wia3CFmwgpYIsqDJcVY3CM")
 
-func TestStoredPassOpens(t *testing.T) {
-	p, err := keyring(t, 2, 1, 2).Open(stored, shop, shopHost)
-	if err != nil || p != admitted() {
-		t.Errorf("got %+v, %v", p, err)
+// storedShown is waiting(), sealed in version 2.
+var storedShown = []byte("AgFnc0je2XaLdkNiH5lC3Row0r2ipLFjUWhA6hQDDYLwAULt6dy2iAScj0z6Zf3UHQeof1Xbqv_6" +
+	"jMc1WaPDB-hs9wy9FJDrUlk5ev3hYNMFFg")
+
+func TestStoredPassesOpen(t *testing.T) {
+	r := keyring(t, 2, 1, 2)
+	for _, c := range []struct {
+		text []byte
+		want node.Pass
+	}{{stored, admitted()}, {storedShown, waiting()}} {
+		p, err := r.Open(c.text, shop, shopHost)
+		if err != nil || p != c.want {
+			t.Errorf("got %+v, %v, want %+v", p, err, c.want)
+		}
+	}
+}
+
+// TestVersionsAreNotInterchangeable: the version is under the seal.
+func TestVersionsAreNotInterchangeable(t *testing.T) {
+	r := keyring(t, 1, 1)
+	for _, v := range []byte{0, 1, version, version + 1} {
+		for _, text := range [][]byte{stored, storedShown} {
+			raw := make([]byte, encoding.DecodedLen(len(text)))
+			if _, err := encoding.Decode(raw, text); err != nil {
+				t.Fatal(err)
+			}
+			if raw[0] == v {
+				continue
+			}
+			raw[0] = v
+			refused(t, r, encoding.AppendEncode(nil, raw), shop, shopHost)
+		}
 	}
 }
 
 func FuzzOpen(f *testing.F) {
 	r := keyring(f, 1, 1, 2)
-	good := stored // the same in every process that fuzzes
-	f.Add(good)
-	f.Add(good[:len(good)-1])
+	for _, good := range [][]byte{stored, storedShown} { // the same in every process that fuzzes
+		f.Add(good)
+		f.Add(good[:len(good)-1])
+	}
 	f.Add([]byte("AQ"))
+	f.Add([]byte("Ag"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		// Nobody without the key can write a pass, so what opens is the seed.
-		if _, err := r.Open(text, shop, shopHost); err == nil && !bytes.Equal(text, good) {
+		// Nobody without the key can write a pass, so what opens is a seed.
+		if _, err := r.Open(text, shop, shopHost); err == nil && !bytes.Equal(text, stored) && !bytes.Equal(text, storedShown) {
 			t.Errorf("%q opens", text)
 		}
 	})
 }
 
 func FuzzParseBody(f *testing.F) {
-	f.Add(appendBody(nil, admitted()))
-	f.Add(appendBody(nil, node.Pass{Arrival: day, LastPoll: day}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, ok := parseBody(b)
+	for _, p := range []node.Pass{admitted(), waiting(), {Arrival: day, LastPoll: day}} {
+		f.Add(byte(version), appendBody(nil, p))
+	}
+	f.Add(byte(1), appendBody(nil, admitted()))
+	f.Fuzz(func(t *testing.T, v byte, b []byte) {
+		if v < versionMin || v > version {
+			return // not asked for
+		}
+		p, ok := parseBody(v, b)
 		if !ok {
 			return
 		}
-		again, ok := parseBody(appendBody(nil, p))
+		again, ok := parseBody(version, appendBody(nil, p))
 		if !ok || again != p && (p.Accepted() || p.AcceptedAt == p.LeaseEnd) {
 			t.Errorf("%+v became %+v", p, again)
 		}

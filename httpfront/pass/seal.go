@@ -15,9 +15,13 @@ import (
 //
 //	version 1 B | key id 1 B | nonce 24 B | body, encrypted | tag 16 B
 //
-// The tag covers version, key id, room id and host as well.
+// The tag covers version, key id, room id and host as well. Passes are sealed in
+// the newest version. Older ones open as long as nodes may meet them: a visitor
+// keeps the place while a mesh is upgraded. A node of an older version refuses
+// the newer ones, and the visitor is new to it.
 const (
-	version    = 1
+	version    = 2
+	versionMin = 1
 	headerSize = 2 + chacha20poly1305.NonceSizeX
 	rawMax     = headerSize + bodyMax + chacha20poly1305.Overhead
 	rawMin     = headerSize + bodyMin + chacha20poly1305.Overhead
@@ -39,7 +43,7 @@ type scratch struct {
 
 // associated writes what the tag covers beside the body. The room id has a
 // fixed length, so no two pairs of room and host give the same bytes.
-func (s *scratch) associated(key byte, room crdt.RoomID, host string) []byte {
+func (s *scratch) associated(version, key byte, room crdt.RoomID, host string) []byte {
 	b := append(s.aad[:0], version, key)
 	b = append(b, room[:]...)
 	return append(b, host[:min(len(host), hostMax)]...)
@@ -62,7 +66,7 @@ func (r *Keyring) AppendSeal(dst []byte, p node.Pass, host string) []byte {
 	rand.Read(head[2:]) // crashes the program rather than return an error
 
 	body := appendBody(s.body[:0], p)
-	sealed := r.aead[r.sealing].Seal(head, head[2:], body, s.associated(r.sealing, p.Room, host))
+	sealed := r.aead[r.sealing].Seal(head, head[2:], body, s.associated(version, r.sealing, p.Room, host))
 	return encoding.AppendEncode(dst, sealed)
 }
 
@@ -78,19 +82,22 @@ func (r *Keyring) Open(text []byte, room crdt.RoomID, host string) (node.Pass, e
 	defer r.scratch.Put(s)
 
 	n, err := encoding.Decode(s.raw[:], text)
-	if err != nil || n < rawMin || s.raw[0] != version {
+	if err != nil || n < rawMin {
 		return node.Pass{}, ErrInvalid
 	}
-	key := s.raw[1]
+	sealed, key := s.raw[0], s.raw[1] // the version it was sealed in
+	if sealed < versionMin || sealed > version {
+		return node.Pass{}, ErrInvalid
+	}
 	aead := r.aead[key]
 	if aead == nil {
 		return node.Pass{}, ErrInvalid
 	}
-	body, err := aead.Open(s.body[:0], s.raw[2:headerSize], s.raw[headerSize:n], s.associated(key, room, host))
+	body, err := aead.Open(s.body[:0], s.raw[2:headerSize], s.raw[headerSize:n], s.associated(sealed, key, room, host))
 	if err != nil {
 		return node.Pass{}, ErrInvalid
 	}
-	p, ok := parseBody(body)
+	p, ok := parseBody(sealed, body)
 	if !ok {
 		return node.Pass{}, ErrInvalid
 	}
