@@ -12,12 +12,12 @@ import (
 // shall become.
 func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
 	k := sessionKey{r.id, p.Ticket}
-	next, ok := r.core.stripes.ofSession(k).checkIn(k, checkin{end: p.LeaseEnd, at: now})
+	next, ok := r.core.stripes.ofSession(k).checkIn(k, p.LeaseEnd, now)
 	if !ok || !next.end.After(now) {
 		return Verdict{}, false
 	}
 	p.Ticket, p.LeaseEnd = next.ticket, next.end
-	return Verdict{Admit: true, Pass: p, SetPass: true}, true
+	return r.admit(p), true
 }
 
 // answered goes on when the anchor of a session was asked.
@@ -25,15 +25,15 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict
 	switch a {
 	case goesOn:
 		p.LeaseEnd = r.credible(end, now)
-		return Verdict{Admit: true, Pass: p, SetPass: true}, nothing
+		return r.admit(p), nothing
 	case over:
-		return r.decide(Pass{}, false, now)
+		return r.decide(Pass{}, true, now)
 	}
 	if v, ok := r.known(p, now); ok {
 		return v, nothing // re-anchored while the old anchor was asked
 	}
 	if now.Sub(p.LeaseEnd) <= r.Settings().SessionDuration/renewAt {
-		return r.keep(p, now), nothing
+		return r.keep(p, now)
 	}
 	// A fault of ours: the visitor keeps the arrival, and so stands first.
 	p.AcceptedAt, p.LeaseEnd, p.Ticket = time.Time{}, time.Time{}, ticket.Ticket{}
@@ -45,12 +45,14 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict
 // keep re-anchors a session here whose anchor is silent. Its pass may be behind
 // by what is not worth a cookie, so the lease may well run; the old anchor's row
 // counts it for a session in any case.
-func (r *Room) keep(p Pass, now time.Time) Verdict {
+func (r *Room) keep(p Pass, now time.Time) (Verdict, need) {
 	old := p.Ticket
 	p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(r.Settings().SessionDuration)
 	k := sessionKey{r.id, old}
-	if first, ok := r.core.stripes.ofSession(k).reanchor(k, renewal{p.Ticket, p.LeaseEnd}, reanchored{r, old, p.Ticket, now}); !ok {
+	if first, ok := r.core.stripes.ofSession(k).reanchor(k, renewal{ticket: p.Ticket, end: p.LeaseEnd}, reanchored{r, old, p.Ticket, now}); first.over {
+		return r.decide(Pass{}, true, now)
+	} else if !ok {
 		p.Ticket, p.LeaseEnd = first.ticket, first.end
 	}
-	return Verdict{Admit: true, Pass: p, SetPass: true}
+	return r.admit(p), nothing
 }

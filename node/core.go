@@ -1,13 +1,17 @@
 package node
 
 import (
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/crypto/blake2b"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
@@ -24,6 +28,11 @@ type CoreConfig struct {
 	// can pick visitors who all fall on one node. The same on all nodes.
 	OwnerKey []byte
 	Rand     *rand.Rand // required; picks peers, never keys or ids
+
+	// Entropy is where visitor ids come from. Nil is the system's own, which is
+	// right for all but simulations: an id that can be guessed is a place that can
+	// be taken. Another one has to bear as many callers at once as requests do.
+	Entropy io.Reader
 }
 
 // Core is a whole node without network, clock and disk: it is given requests,
@@ -32,11 +41,13 @@ type CoreConfig struct {
 type Core struct {
 	self    crdt.Incarnation
 	site    string
-	key     []byte
+	key     []byte // of owners
+	places  []byte // the key of places
+	entropy io.Reader
 	replica *replica.Replica
 	rooms   map[crdt.RoomID]*Room
 	order   []*Room // by id, so that the same input gives the same output
-	routes  *routes
+	routes  atomic.Pointer[routes]
 	stripes stripes
 
 	pendings pendings
@@ -45,6 +56,7 @@ type Core struct {
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced
 	peers  map[crdt.NodeID]replica.Peer
+	gone   []string       // sites whose nodes have all left
 	nodes  []crdt.NodeID  // of the own site that are ready, self included, sorted
 	sizes  map[string]int // ready nodes by site, self included
 
@@ -66,7 +78,9 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if cfg.Rand == nil || len(cfg.OwnerKey) == 0 {
 		return nil, errors.New("node: Rand and OwnerKey are required")
 	}
-	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, rooms: map[crdt.RoomID]*Room{}}
+	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{}}
+	c.places = placeKey(cfg.OwnerKey)
+	c.stripes.init()
 	for _, s := range cfg.Rooms {
 		if c.rooms[s.ID] != nil {
 			return nil, fmt.Errorf("node: room id %s is used twice", s.ID)
@@ -76,7 +90,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	c.order = slices.SortedFunc(maps.Values(c.rooms), func(a, b *Room) int {
 		return a.id.Compare(b.id)
 	})
-	c.routes = newRoutes(c.order)
+	c.routes.Store(newRoutes(c.order))
 	var err error
 	c.replica, err = replica.New(replica.Config{
 		Self:       cfg.Self,
@@ -102,20 +116,56 @@ func (c *Core) bucketSpan(id crdt.RoomID) time.Duration {
 
 func (c *Core) fading(id crdt.RoomID) crdt.Fading {
 	if r := c.rooms[id]; r != nil {
-		return crdt.Fading{Session: r.Settings().SessionDuration, Refresh: r.Settings().RefreshInterval}
+		return crdt.Fading{Session: max(r.session, r.long), Refresh: r.Settings().RefreshInterval}
 	}
 	return crdt.Fading{}
 }
 
 // Route returns the room of a request, or nil. host is in lower case without a
-// port, path is decoded. Any goroutine may call it.
-func (c *Core) Route(host, path string) *Room { return c.routes.find(host, path) }
+// port, path is decoded. A suspended room is no room: its requests pass, and
+// nothing is counted. Any goroutine may call it.
+func (c *Core) Route(host, path string) *Room { return c.routes.Load().find(host, path) }
+
+// placeKey derives the key of places in a queue from that of owners: who learns
+// where visitors stand shall know nothing of who counts them.
+func placeKey(owner []byte) []byte {
+	h, err := blake2b.New256(nil)
+	if err != nil {
+		panic("node: a hash without a key: " + err.Error())
+	}
+	h.Write([]byte("ropeline places\x00"))
+	h.Write(owner)
+	return h.Sum(nil)
+}
+
+// newVisitor returns an id that nobody has.
+func (c *Core) newVisitor() VisitorID {
+	if c.entropy == nil {
+		return randomVisitor()
+	}
+	var id VisitorID
+	if _, err := io.ReadFull(c.entropy, id[:]); err != nil {
+		panic("node: no visitor id: " + err.Error())
+	}
+	return id
+}
+
+// randomVisitor stands apart from newVisitor, where its result would be moved to
+// the heap.
+func randomVisitor() (id VisitorID) {
+	cryptorand.Read(id[:])
+	return id
+}
 
 // SetPeers tells which other nodes live. It is called whenever that changes.
 func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
 	c.know(peers)
 	c.replica.SetPeers(peers, now)
 }
+
+// SetGone names the sites whose nodes have all left and said so. They are not
+// waited for, as those are that have fallen silent.
+func (c *Core) SetGone(sites []string) { c.gone = slices.Clone(sites) }
 
 func (c *Core) know(peers []replica.Peer) {
 	c.peers = map[crdt.NodeID]replica.Peer{}
@@ -154,16 +204,17 @@ func (c *Core) Tick(now time.Time) []Message {
 	}
 	out = append(out, c.sendVisits(now)...)
 	out = append(out, c.sendRenewals(now)...)
+	out = append(out, c.sendEndings(now)...)
 	out = append(out, c.sendQuestions(now, true)...)
 	for _, r := range c.order {
-		if r.news || now.Sub(r.viewed) >= viewInterval || now.Before(r.viewed) {
+		if r.stale(now) {
 			r.look(now)
 		}
 	}
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now
-		for i := range c.stripes {
-			c.stripes[i].forget(now)
+		for i := range c.stripes.all {
+			c.stripes.all[i].forget(now)
 		}
 		overflow := c.visits.dropped
 		for _, r := range c.order {
@@ -218,6 +269,8 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return nil, err
 	case kindRenew:
 		return c.takeRenewals(from, payload, now)
+	case kindEnd:
+		return c.takeEnds(from, payload, now)
 	case kindRenewAck:
 		return nil, c.takeRenewed(from, payload, now)
 	case kindAsk:
@@ -239,21 +292,23 @@ func (c *Core) replicate(in []replica.Message) []Message {
 
 // collect books what requests have noted since the last time.
 func (c *Core) collect(now time.Time) {
-	for i := range c.stripes {
-		n := c.stripes[i].collect()
+	for n := range c.stripes.collect() {
 		for _, e := range n.entered {
 			e.room.entered(e, now)
 		}
 		for _, k := range n.kept {
-			k.room.replace(k.old, renewal{k.new, k.room.openLease(k.new, k.at, now)})
+			k.room.replace(k.old, renewal{ticket: k.new, end: k.room.openLease(k.new, k.at, now)})
 		}
 		for _, v := range n.polls {
 			c.visits.add(v)
 		}
-		for k, in := range n.checkins {
-			if r := c.rooms[k.room]; r != nil {
-				r.checkedIn(k, in, now)
+		for _, in := range n.checkins {
+			if r := c.rooms[in.key.room]; r != nil {
+				r.checkedIn(in, now)
 			}
+		}
+		for _, e := range n.ended {
+			e.room.end(e, now)
 		}
 	}
 }

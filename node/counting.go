@@ -3,6 +3,7 @@ package node
 import (
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -13,10 +14,11 @@ import (
 // What the loop does for one room: book, expire, look.
 
 func newRoom(c *Core, s room.Settings) *Room {
-	r := &Room{id: s.ID, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}}
+	r := &Room{id: s.ID, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}, replaces: map[ticket.Ticket]ticket.Ticket{},
+		session: s.SessionDuration}
 	r.settings.Store(&s)
 	r.renewals = ticket.NewRenewals()
-	r.line = room.NewLine(s, c.key)
+	r.line = room.NewLine(s, c.places)
 	r.view.Store(&view{View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
 	return r
 }
@@ -28,6 +30,7 @@ func (r *Room) open(now time.Time) {
 	leases, d := ticket.NewLeases(r.core.self, r.Settings().SessionDuration, int(max(0, before)), now)
 	r.mu.Lock()
 	r.leases = leases
+	r.leases.SetRenewal(!r.Settings().DisableSessionRenewal)
 	r.mu.Unlock()
 	r.bookActive(d, now)
 }
@@ -71,11 +74,12 @@ func (r *Room) openLease(t ticket.Ticket, at, now time.Time) time.Time {
 }
 
 // checkedIn extends a session, here or at its anchor.
-func (r *Room) checkedIn(k sessionKey, in checkin, now time.Time) {
+func (r *Room) checkedIn(in checkin, now time.Time) {
+	k := in.key
 	if next, ok := r.replaced[k.ticket]; ok {
 		// The visitor has not taken up the new pass yet.
 		if end, ok := r.extend(next.ticket, in.end, in.at, now); ok {
-			r.replace(k.ticket, renewal{next.ticket, end})
+			r.replace(k.ticket, renewal{ticket: next.ticket, end: end})
 		}
 		return
 	}
@@ -91,21 +95,37 @@ func (r *Room) checkedIn(k sessionKey, in checkin, now time.Time) {
 // reanchor gives a session whose anchor cannot keep it a ticket of this node.
 // The visitor is on the site already and was let pass, so no allowance is asked
 // for; the old lease, wherever it is, is counted until it ends.
+//
+// What the origin has ended stays ended. Sessions that are not renewed need no
+// anchor: their pass tells their end, and the old row counts them until then.
 func (r *Room) reanchor(old ticket.Ticket, at, now time.Time) {
+	if r.Settings().DisableSessionRenewal || r.over(old) {
+		return
+	}
 	t := r.newTicket()
-	r.replace(old, renewal{t, r.openLease(t, at, now)})
+	r.replace(old, renewal{ticket: t, end: r.openLease(t, at, now)})
 }
 
 // replace has the requests of a session find its new ticket.
 func (r *Room) replace(old ticket.Ticket, next renewal) {
+	if before, ok := r.replaced[old]; ok && before.ticket != next.ticket {
+		delete(r.replaces, before.ticket)
+	}
 	r.replaced[old] = next
+	r.replaces[next.ticket] = old
 	k := sessionKey{r.id, old}
 	r.core.stripes.ofSession(k).renewed(k, next)
 }
 
 // forget drops what no pass can ask for any more.
 func (r *Room) forget(now time.Time) {
-	maps.DeleteFunc(r.replaced, func(_ ticket.Ticket, next renewal) bool { return now.After(next.end) })
+	maps.DeleteFunc(r.replaced, func(_ ticket.Ticket, next renewal) bool {
+		gone := now.After(next.end)
+		if gone {
+			delete(r.replaces, next.ticket)
+		}
+		return gone
+	})
 }
 
 // expire ends what has run out.
@@ -144,6 +164,8 @@ func (r *Room) look(now time.Time) {
 		pending += max(0, upTo[c]-r.collected[c])
 	}
 	v := room.Build(*r.settings.Load(), r.input(pending, now), now)
+	r.adopt(&v.Settings, now)
+	r.edge = nextEdge(r.settings.Load(), now)
 	r.hurry(v)
 	upTo[reserved] = saturate(upTo[reserved], v.AllowWaiting)
 	upTo[contested] = saturate(upTo[contested], v.AllowNew)
@@ -197,7 +219,9 @@ func (r *Room) input(pending int64, now time.Time) room.Input {
 		if s.Own {
 			add(&s.Counts)
 		}
-		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own})
+		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
+			Closed: s.Closed, Gone: slices.Contains(c.gone, s.Site)})
 	}
+	in.Frozen = r.history.Observe(r.settings.Load(), in.Sites, now)
 	return in
 }

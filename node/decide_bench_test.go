@@ -75,7 +75,6 @@ func BenchmarkDecide(b *testing.B) {
 
 // drain takes the notes away unread.
 func drain(c *Core) {
-	for i := range c.stripes {
-		c.stripes[i].collect()
+	for range c.stripes.collect() {
 	}
 }

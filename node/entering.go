@@ -1,7 +1,6 @@
 package node
 
 import (
-	"crypto/rand"
 	"math"
 	"time"
 
@@ -21,13 +20,13 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
 		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.id, q.Visitor}, redeemed{q, now})
 		if !ok {
 			r.used[c].Add(-1)
-			return Verdict{Admit: true, Pass: first, SetPass: true}, true
+			return r.admit(first), true
 		}
 	}
 	// The stripe of the session, not of the visitor: the loop then cannot meet
 	// the session's first check-in before the lease that it belongs to.
 	r.core.stripes.ofSession(sessionKey{r.id, q.Ticket}).enter(entered{room: r, pass: q, class: c, waited: waited})
-	return Verdict{Admit: true, Pass: q, SetPass: true}, true
+	return r.admit(q), true
 }
 
 // take counts one ticket of a class, if the view allows another. A process that
@@ -60,7 +59,7 @@ func (r *Room) admitted(p Pass, now time.Time) Pass {
 		Ticket:     r.newTicket(),
 	}
 	if q.Visitor == (VisitorID{}) {
-		rand.Read(q.Visitor[:])
+		q.Visitor = r.core.newVisitor()
 	}
 	if q.Arrival.IsZero() {
 		q.Arrival = now

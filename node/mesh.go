@@ -36,6 +36,7 @@ const (
 	kindRenewAck  = 5
 	kindAsk       = 6 // does this session go on? asked of a ticket's anchor
 	kindAnswer    = 7
+	kindEnd       = 10 // to a ticket's anchor; answered by kindRenewAck
 )
 
 // alone is the mesh of a node that has no peers.

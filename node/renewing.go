@@ -76,6 +76,10 @@ func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([
 	c.collect(now) // somebody let in here a moment ago may be there already
 	acks := ticket.Acks{Room: b.Room, Anchor: b.Anchor, Items: make([]ticket.Ack, len(b.Items))}
 	for i, item := range b.Items {
+		if r.over(item.Ticket) {
+			acks.Items[i] = ticket.Ack{Ticket: item.Ticket, Ended: true}
+			continue
+		}
 		end, _ := r.extend(item.Ticket, item.PassEnd, item.At, now) // zero: refused
 		acks.Items[i] = ticket.Ack{Ticket: item.Ticket, End: end}
 	}
@@ -102,6 +106,11 @@ func (c *Core) takeRenewed(from replica.Peer, payload []byte, now time.Time) err
 // renewed takes one answer. An anchor that has lost the session, with a pass
 // that still runs, has lost it through a fault of ours: it goes on here.
 func (r *Room) renewed(a ticket.Ack, now time.Time) {
+	if a.Ended {
+		r.end(ended{r, a.Ticket, r.claimable(time.Time{}, now)}, now)
+		r.endings.Acked(a.Ticket)
+		return
+	}
 	delete(r.stranded, a.Ticket)
 	if !a.End.IsZero() {
 		r.renewals.Acked(a.Ticket, a.End)

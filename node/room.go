@@ -1,7 +1,7 @@
 package node
 
 import (
-	"crypto/rand"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,12 +33,19 @@ type Room struct {
 	collected [classes]int64 // tickets whose notes have been collected
 	renewals  *ticket.Renewals
 	stranded  map[ticket.Ticket]ticket.Renewal // the anchor is silent
-	replaced  map[ticket.Ticket]renewal        // tickets that were re-anchored here
+	endings   ticket.Endings
+	replaced  map[ticket.Ticket]renewal       // tickets that were re-anchored here
+	replaces  map[ticket.Ticket]ticket.Ticket // the same the other way round
 	line      *room.Line
 	changes   []room.Change // scratch
 	news      bool          // counts have changed since the view was built
 	viewed    time.Time     // when that was
-	hurried   int           // active when others were last told at once
+	edge      time.Time     // when an event changes what holds next; zero: never
+	history   room.History
+	session   time.Duration // how long a lease runs
+	long      time.Duration // how long one ran that may still run, until longUntil
+	longUntil time.Time
+	hurried   int // active when others were last told at once
 }
 
 // class is which of the view's allowances a ticket is taken from.
@@ -72,25 +79,32 @@ func (r *Room) decide(p Pass, known bool, now time.Time) (Verdict, need) {
 	}
 	if known && !p.Accepted() {
 		switch q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.id, p.Visitor}, now); {
-		case ok && now.After(q.LeaseEnd):
+		case ok && (now.After(q.LeaseEnd) || r.over(q.Ticket)):
 			p = Pass{} // the session that the place was given for is over, and with it the place
 		case ok:
-			return Verdict{Admit: true, Pass: q, SetPass: true}, nothing
+			return r.admit(q), nothing
 		}
 	}
 	w := r.view.Load()
-	d := w.Decide(visitorOf(p), now)
+	d := w.Decide(r.visitor(w, p), now)
 	if d.New {
 		p = Pass{} // whatever place it held is gone
 	}
 	switch d.Action {
 	case room.Enter:
-		return r.enter(p, now), nothing
+		if v, ok := r.enter(w, p, now); ok {
+			return v, nothing
+		}
+		return r.decide(Pass{}, known, now)
 	case room.Ask:
+		if r.over(p.Ticket) {
+			return r.decide(Pass{}, known, now)
+		}
 		return Verdict{Pass: p}, anchorWord
 	case room.TooEarly:
-		e, _ := w.Estimate(p.Arrival, room.Shown{})
-		return Verdict{Pass: p, Estimate: e, Refresh: p.Refresh}, nothing
+		return r.tooEarly(w, p), nothing
+	case room.Refuse:
+		return Verdict{ClearPass: known, View: w.View}, nothing
 	case room.Apply:
 		if v, ok := r.apply(w, reserved, p, now); ok {
 			return v, nothing
@@ -103,27 +117,64 @@ func (r *Room) decide(p Pass, known bool, now time.Time) (Verdict, need) {
 	return r.wait(w, p, now), nothing
 }
 
-func visitorOf(p Pass) room.Visitor {
-	return room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh,
+// visitor returns what a decision needs to know of the holder of a pass.
+func (r *Room) visitor(w *view, p Pass) room.Visitor {
+	vis := room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh,
 		AcceptedAt: p.AcceptedAt, LeaseEnd: p.LeaseEnd}
+	if !p.Accepted() && !p.Arrival.IsZero() {
+		vis.Place = r.place(w, p)
+	}
+	return vis
+}
+
+// place returns where a waiting visitor stands.
+func (r *Room) place(w *view, p Pass) time.Time {
+	return w.Settings.Place(r.core.places, p.Visitor, p.Arrival)
+}
+
+// admit returns the verdict on a visitor who is let pass with a pass of ours.
+func (r *Room) admit(p Pass) Verdict {
+	return Verdict{Admit: true, Pass: p, SetPass: true, View: r.view.Load().View}
 }
 
 // enter lets a visitor pass whose lease runs. The anchor is told later; the
-// pass changes only when the anchor has agreed to an end that is worth it.
-func (r *Room) enter(p Pass, now time.Time) Verdict {
+// pass changes only when the anchor has agreed to an end that is worth it. It
+// reports false if the origin has ended the session.
+func (r *Room) enter(w *view, p Pass, now time.Time) (Verdict, bool) {
+	if w.Settings.DisableSessionRenewal {
+		return r.enterOnce(w, p, now)
+	}
 	k := sessionKey{r.id, p.Ticket}
-	next, ok := r.core.stripes.ofSession(k).checkIn(k, checkin{end: p.LeaseEnd, at: now})
-	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(r.Settings().SessionDuration)) {
+	next, ok := r.core.stripes.ofSession(k).checkIn(k, p.LeaseEnd, now)
+	if next.over || ok && next.ticket != p.Ticket && r.over(next.ticket) {
+		return Verdict{}, false
+	}
+	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(w.Settings.SessionDuration)) {
 		// The anchor is this node: it can agree at once.
 		if end, in := r.extend(p.Ticket, p.LeaseEnd, now, now); in {
-			next, ok = renewal{p.Ticket, end}, true
+			next, ok = renewal{ticket: p.Ticket, end: end}, true
 		}
 	}
-	v := Verdict{Admit: true, Pass: p}
+	v := Verdict{Admit: true, Pass: p, View: w.View}
 	if ok && (next.ticket != p.Ticket || r.due(p.LeaseEnd, next.end)) && next.end.After(now) {
 		v.Pass.Ticket, v.Pass.LeaseEnd, v.SetPass = next.ticket, next.end, true
 	}
-	return v
+	return v, true
+}
+
+// enterOnce is enter where sessions are not renewed. Nobody needs to hear of the
+// visit, unless the origin may have ended the session: then the anchor knows.
+func (r *Room) enterOnce(w *view, p Pass, now time.Time) (Verdict, bool) {
+	k := sessionKey{r.id, p.Ticket}
+	s := r.core.stripes.ofSession(k)
+	over := false
+	if p.Ticket.Anchor != r.core.self.Node && slices.Contains(w.Settings.EnabledOriginCommands, room.Revoke) {
+		next, _ := s.checkIn(k, p.LeaseEnd, now)
+		over = next.over
+	} else {
+		over = s.over(k)
+	}
+	return Verdict{Admit: true, Pass: p, View: w.View}, !over
 }
 
 // due reports whether a new end is so much later that a cookie is worth it.
@@ -147,13 +198,37 @@ func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, b
 // wait queues a visitor, or keeps the place of one who waits.
 func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	if p.Visitor == (VisitorID{}) {
-		rand.Read(p.Visitor[:])
+		p.Visitor = r.core.newVisitor()
 		p.Room = r.id
 		p.Arrival = now
 	}
 	p.LastPoll = now
-	p.Refresh = r.Settings().RefreshInterval
+	p.Refresh = w.Settings.Jitter(p.Visitor, now)
 	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
-	e, _ := w.Estimate(p.Arrival, room.Shown{})
-	return Verdict{Pass: p, SetPass: true, Estimate: e, Refresh: p.Refresh}
+	v := Verdict{SetPass: true, Refresh: w.refresh(p), View: w.View}
+	v.Estimate, p.Shown = w.Estimate(r.place(w, p), p.Shown)
+	v.Pass = p
+	return v
+}
+
+// tooEarly answers a poll that does not count. The pass stays as it is, so the
+// minutes are those told last: were they fewer now, the next answer could be
+// more, since nothing would remember these.
+func (r *Room) tooEarly(w *view, p Pass) Verdict {
+	e, _ := w.Estimate(r.place(w, p), p.Shown)
+	e.Known = e.Known && p.Shown.Minutes > 0
+	e.Minutes, e.P25, e.P75 = 0, 0, 0
+	if e.Known {
+		e.Minutes, e.P25, e.P75 = int(p.Shown.Minutes), int(p.Shown.P25), int(p.Shown.P75)
+	}
+	return Verdict{Pass: p, Estimate: e, Refresh: w.refresh(p), View: w.View}
+}
+
+// refresh returns when a waiting visitor is to ask again; 0: a room that rejects
+// everybody sees nobody sooner for asking.
+func (w *view) refresh(p Pass) time.Duration {
+	if w.Settings.QueueingMethod == room.Reject {
+		return 0
+	}
+	return p.Refresh
 }

@@ -1,0 +1,87 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// How settings come to hold while requests run.
+
+// ErrUnknownRoom is wrapped by the error about a room that a node does not keep.
+var ErrUnknownRoom = errors.New("no such room")
+
+// Configure takes new settings of a room over, whichever they are; only the id
+// must be one that the node keeps. Requests may run meanwhile: each is decided by
+// the old settings or the new ones. Sessions keep the end they have, and who waits
+// keeps the place. Settings that do not hold together are an error and change
+// nothing; for its parts see room.Settings.Validate.
+func (c *Core) Configure(s room.Settings, now time.Time) error {
+	r := c.rooms[s.ID]
+	if r == nil {
+		return fmt.Errorf("node: settings of room %s: %w", s.ID, ErrUnknownRoom)
+	}
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("node: settings of room %s: %w", s.ID, err)
+	}
+	for _, o := range c.order {
+		if t := o.settings.Load(); o != r && t.Host == s.Host && t.Path == s.Path {
+			return fmt.Errorf("node: settings of room %s: room %q has that host and path", s.ID, t.Name)
+		}
+	}
+	s.Events = slices.Clone(s.Events)
+	s.EnabledOriginCommands = slices.Clone(s.EnabledOriginCommands)
+	r.settings.Store(&s)
+	r.line.SetSettings(s)
+	r.look(now)
+	c.routes.Store(newRoutes(c.order))
+	return nil
+}
+
+// adopt has what is not decided from the view follow the settings that hold.
+func (r *Room) adopt(s *room.Settings, now time.Time) {
+	if s.SessionDuration != r.session {
+		// Leases keep their end, so a dead node's may run for as long as they did.
+		if now.Before(r.longUntil) {
+			r.long = max(r.long, r.session)
+		} else {
+			r.long = r.session
+		}
+		if until := now.Add(r.session); until.After(r.longUntil) {
+			r.longUntil = until
+		}
+		r.session = s.SessionDuration
+	}
+	if !now.Before(r.longUntil) {
+		r.long = 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leases != nil {
+		r.leases.SetSession(s.SessionDuration)
+		r.leases.SetRenewal(!s.DisableSessionRenewal)
+	}
+}
+
+// nextEdge returns when an event next begins, starts or ends; zero: never.
+func nextEdge(s *room.Settings, now time.Time) (next time.Time) {
+	for i := range s.Events {
+		e := &s.Events[i]
+		for _, at := range [...]time.Time{e.PrequeueStart, e.Start, e.End} {
+			if at.After(now) && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
+// stale reports whether a room's view has to be built anew.
+func (r *Room) stale(now time.Time) bool {
+	return r.news || now.Sub(r.viewed) >= viewInterval || now.Before(r.viewed) ||
+		!r.edge.IsZero() && !now.Before(r.edge)
+}
