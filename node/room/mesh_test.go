@@ -1,122 +1,344 @@
 package room
 
 import (
-	"maps"
+	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
 )
 
-// mesh drives whole meshes of nodes through these rules in virtual time. Counts
-// reach other nodes of the site after near, other sites after far; an oracle
-// knows how many visitors are really in.
+// mesh drives whole meshes of nodes through these rules in virtual time, event
+// by event. An oracle knows who is really in.
+//
+// What a node counts reaches the other nodes of its site within near and other
+// sites within far: it gathers changes for that long and sends them at once.
+// A message says how things stand, so one that is lost is made up for by the
+// next. A site that is cut off hears nothing and is not heard.
 type mesh struct {
-	s         Settings
-	near, far time.Duration
-	rng       *rand.Rand
-	now       time.Time
-	start     time.Time
-	nodes     []*meshNode
-	sites     []string
-	at        map[int64][]func() // by step
-	route     func(m *mesh, v *meshVisitor) *meshNode
+	settings Settings // as the operator wrote them last
+	version  int      // of the settings
+	near     time.Duration
+	far      time.Duration
+	loss     float64
+	viewAge  time.Duration // a view is kept for so long
 
-	active   int
-	leases   []time.Time // starts, for the oracle of the rate
-	waiting  map[*meshVisitor]bool
-	admitted []*meshVisitor // in order
+	rng    *rand.Rand
+	start  time.Time
+	now    time.Time
+	events timeline
+	nodes  []*meshNode
+	sites  []*meshSite
+	route  func(m *mesh, v *meshVisitor) *meshNode
+	log    func(format string, args ...any) // nil: nobody listens
 
-	peak     int     // of active
-	peakRate int     // of leases in any 60 s
-	used     float64 // active visitors × time while enough wait
-	busy     float64 // limit × the same time
+	oracle
 }
 
+type meshSite struct {
+	name    string
+	nodes   []*meshNode
+	rows    []*row
+	outside []picture // by site: what is known here of the others
+	cut     bool
+	cutAt   time.Time
+}
+
+// meshNode is one node. A start of it that ended leaves its row behind.
 type meshNode struct {
-	id     crdt.NodeID
-	site   string
-	alive  bool
-	copies [3]crdt.Counts // as known here, near and far
-	line   *Line
+	index    int
+	id       crdt.NodeID
+	site     *meshSite
+	alive    bool
+	skew     time.Duration // of its clock
+	settings Settings      // as known here
+	row      *row
+	own      picture // of its site
+	line     *Line
+	looking  bool      // the line will be looked through for the absent
+	leads    time.Time // when it may hand out places, where it is the counter
+
 	view   *View
-	taken  [2]int // since the view: reserved, contested
-	steps  int
+	viewed time.Time // when the view was built
+	seen   time.Time // everything up to then is in the view
+	taken  [3]int    // since the view: reserved, contested, anywhere
 }
 
-type meshVisitor struct {
-	id      [16]byte
-	home    int // node
-	arrived time.Time
-	entered time.Time
-	vis     Visitor
+// row is what one start of a node counts: the changes in order, of which
+// everybody else has read a part.
+type row struct {
+	node      *meshNode
+	index     int // in its site
+	mine      crdt.Counts
+	changes   []cell
+	gathering [2]bool // a message to the own site, to others
 }
 
+type cell struct {
+	kind crdt.Kind
+	at   int64
+	n    int64
+	when time.Time
+}
+
+// picture is the sum of what somebody has read of the rows of one site.
+type picture struct {
+	crdt.Counts
+	read []int         // by row
+	span time.Duration // of waiting; 0: by granule
+}
+
+// The allowances of a view.
 const (
-	meshStep = 50 * time.Millisecond
-	here     = 0
-	inSite   = 1
-	outside  = 2
+	reserved = iota
+	contested
+	anywhereClass
 )
 
+var meshKey = []byte("a key of thirty-two bytes, or so")
+
+func emptyCounts() crdt.Counts {
+	return crdt.Counts{Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
+}
+
 func newMesh(s Settings, near, far time.Duration, seed uint64, perSite ...int) *mesh {
-	m := &mesh{s: s.WithDefaults(), near: near, far: far,
-		rng: rand.New(rand.NewPCG(seed, 7)), at: map[int64][]func(){}, waiting: map[*meshVisitor]bool{},
-		start: time.Unix(1_767_268_800, 0)}
+	m := &mesh{settings: s.WithDefaults(), near: near, far: far, viewAge: 250 * time.Millisecond,
+		rng: rand.New(rand.NewPCG(seed, 7)), start: time.Unix(1_767_268_800, 0)}
 	m.now = m.start
 	m.route = func(m *mesh, v *meshVisitor) *meshNode { return m.nodes[v.home] }
 	for i, n := range perSite {
-		site := string(rune('a' + i))
+		site := &meshSite{name: string(rune('a' + i))}
+		for range perSite {
+			site.outside = append(site.outside, picture{Counts: emptyCounts(), span: m.settings.BucketSpan})
+		}
 		m.sites = append(m.sites, site)
 		for range n {
-			node := &meshNode{id: nodeID(len(m.nodes)), site: site, alive: true, line: NewLine(m.s, []byte("a key")), steps: m.rng.IntN(5)}
-			for c := range node.copies {
-				node.copies[c] = crdt.Counts{Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
-			}
+			node := &meshNode{index: len(m.nodes), id: nodeID(len(m.nodes)), site: site}
 			m.nodes = append(m.nodes, node)
+			site.nodes = append(site.nodes, node)
+			m.boot(node)
 		}
 	}
 	return m
 }
 
-func (m *mesh) step() int64 { return int64(m.now.Sub(m.start) / meshStep) }
+// boot starts a node, the first time or again. It has its site's state before
+// it takes requests.
+func (m *mesh) boot(n *meshNode) {
+	n.row = &row{node: n, index: len(n.site.rows), mine: emptyCounts()}
+	n.site.rows = append(n.site.rows, n.row)
+	own := picture{Counts: emptyCounts()}
+	for _, r := range n.site.rows {
+		most := 0
+		for _, other := range n.site.nodes {
+			if r.index < len(other.own.read) {
+				most = max(most, other.own.read[r.index])
+			}
+		}
+		m.read(&own, r, most)
+	}
+	n.alive, n.settings, n.own = true, m.settings, own
+	n.line, n.view, n.looking = NewLine(m.settings, meshKey), nil, false
+}
 
-func (m *mesh) after(d time.Duration, f func()) {
-	when := m.step() + max(1, int64((d+meshStep-1)/meshStep))
-	m.at[when] = append(m.at[when], f)
+// clock is the time as a node has it.
+func (m *mesh) clock(n *meshNode) time.Time { return m.now.Add(n.skew) }
+
+func (m *mesh) trace(format string, args ...any) {
+	if m.log != nil {
+		m.log("%9.3f  %s", m.now.Sub(m.start).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
+// after has f called in d.
+func (m *mesh) after(d time.Duration, f func()) { m.events.add(m.now.Add(max(0, d)), f) }
+
+// run lets d pass.
+func (m *mesh) run(d time.Duration) { m.runUntil(m.now.Add(d)) }
+
+// runUntil lets time pass until end. It reports whether nothing is going to
+// happen any more; then time stays where it is.
+func (m *mesh) runUntil(end time.Time) (quiet bool) {
+	for m.events.len() > 0 {
+		at, f := m.events.next(end)
+		if f == nil {
+			m.pass(end)
+			return false
+		}
+		m.pass(at)
+		f()
+	}
+	return true
+}
+
+// pass moves the time on and measures what lay in between.
+func (m *mesh) pass(to time.Time) {
+	m.measure(m.settings, to.Sub(m.now), len(m.nodes))
+	m.now = to
 }
 
 // write changes a node's row, here now and elsewhere later.
-func (m *mesh) write(n *meshNode, f func(c *crdt.Counts)) {
-	f(&n.copies[here])
-	if m.near == 0 {
-		f(&n.copies[inSite])
-	} else {
-		m.after(m.near, func() { f(&n.copies[inSite]) })
+func (m *mesh) write(r *row, kind crdt.Kind, at, n int64) {
+	c := cell{kind, at, n, m.now}
+	r.changes = append(r.changes, c)
+	addCell(&r.mine, c, 0)
+	m.read(&r.node.own, r, len(r.changes))
+	m.publish(r, 0, m.near)
+	m.publish(r, 1, m.far)
+}
+
+// publish sends a row to the own site (0) or to the others (1) in d.
+func (m *mesh) publish(r *row, where int, d time.Duration) {
+	if d == 0 {
+		m.deliver(r, where)
+		return
 	}
-	if m.far == 0 {
-		f(&n.copies[outside])
+	if r.gathering[where] {
+		return
+	}
+	r.gathering[where] = true
+	m.after(d, func() {
+		r.gathering[where] = false
+		if r.current() {
+			m.deliver(r, where)
+		}
+	})
+}
+
+// current reports whether the start of the node that writes the row is running.
+func (r *row) current() bool { return r.node.alive && r.node.row == r }
+
+const resendAfter = time.Second
+
+func (m *mesh) deliver(r *row, where int) {
+	lost := false
+	arrives := func() bool {
+		ok := m.loss == 0 || m.rng.Float64() >= m.loss
+		lost = lost || !ok
+		return ok
+	}
+	if where == 0 {
+		for _, n := range r.node.site.nodes {
+			if n.alive && n != r.node && arrives() {
+				m.read(&n.own, r, len(r.changes))
+			}
+		}
 	} else {
-		m.after(m.far, func() { f(&n.copies[outside]) })
+		from := r.node.site.index()
+		for _, s := range m.sites {
+			// A cut is made up for at its end, not by sending again.
+			if s != r.node.site && !s.cut && !r.node.site.cut && arrives() {
+				m.read(&s.outside[from], r, len(r.changes))
+			}
+		}
+	}
+	if lost {
+		m.publish(r, where, resendAfter)
 	}
 }
 
-func (m *mesh) apply(n *meshNode, changes []Change) {
+// index returns a site's place among the sites of the mesh.
+func (s *meshSite) index() int { return int(s.name[0] - 'a') }
+
+// read brings a picture up to the first upTo changes of a row.
+func (m *mesh) read(p *picture, r *row, upTo int) {
+	for len(p.read) <= r.index {
+		p.read = append(p.read, 0)
+	}
+	for upTo = min(upTo, len(r.changes)); p.read[r.index] < upTo; p.read[r.index]++ {
+		addCell(&p.Counts, r.changes[p.read[r.index]], p.span)
+	}
+}
+
+func addCell(c *crdt.Counts, ch cell, span time.Duration) {
+	var cells map[int64]int64
+	at := ch.at
+	switch ch.kind {
+	case crdt.Active:
+		c.Active += ch.n
+		return
+	case crdt.Waiting:
+		cells = c.Waiting
+		if span > 0 {
+			at = bucketStart(at, seconds(span))
+		}
+	case crdt.Seen:
+		cells = c.Seen
+	case crdt.Admitted:
+		cells = c.Admitted
+	}
+	if cells[at] += ch.n; cells[at] == 0 {
+		delete(cells, at)
+	}
+}
+
+// book writes what a line has counted.
+func (m *mesh) book(n *meshNode, changes []Change) {
 	for _, ch := range changes {
-		m.write(n, func(c *crdt.Counts) {
-			cells := c.Waiting
-			if ch.Kind == crdt.Seen {
-				cells = c.Seen
-			}
-			cells[ch.Tick] += int64(ch.P) - int64(ch.N)
-			if cells[ch.Tick] == 0 {
-				delete(cells, ch.Tick)
-			}
-		})
+		m.write(n.row, ch.Kind, ch.Tick, int64(ch.P)-int64(ch.N))
 	}
 }
 
+// input is what node n knows.
+func (m *mesh) input(n *meshNode) Input {
+	in := Input{Self: n.id, Mine: n.row.mine, Sites: make([]Site, len(m.sites))}
+	for i, s := range m.sites {
+		site := Site{Name: s.name, Own: s == n.site, Counts: n.site.outside[i].Counts}
+		if site.Own {
+			site.Counts = n.own.Counts
+		}
+		for _, other := range s.nodes {
+			if !other.alive {
+				continue
+			}
+			site.Nodes++
+			if site.Own {
+				in.Nodes = append(in.Nodes, other.id)
+			}
+		}
+		in.Sites[i] = site
+	}
+	return in
+}
+
+// viewOf is the view from which n decides now.
+func (m *mesh) viewOf(n *meshNode) *View {
+	if n.view == nil || m.now.Sub(n.viewed) >= m.viewAge {
+		m.expire(n)
+		n.view = Build(n.settings, m.input(n), m.clock(n))
+		n.viewed, n.seen, n.taken = m.now, m.unseen(n), [3]int{}
+		m.checkPicture(n)
+	}
+	return n.view
+}
+
+// expire takes the absent out of a node's line.
+func (m *mesh) expire(n *meshNode) {
+	if n.line.Waiting() > 0 {
+		m.book(n, n.line.Expire(nil, m.clock(n)))
+	}
+}
+
+// look has a line looked through for as long as somebody is in it.
+func (m *mesh) look(n *meshNode, in time.Duration) {
+	if n.looking {
+		return
+	}
+	n.looking = true
+	r := n.row
+	m.after(in, func() {
+		if !r.current() {
+			return
+		}
+		n.looking = false
+		m.expire(n)
+		if n.line.Waiting() > 0 {
+			m.look(n, 2*time.Second)
+		}
+	})
+}
+
+// add adds counts to others; with a span, waiting visitors by bucket.
 func add(dst *crdt.Counts, src crdt.Counts, span time.Duration) {
 	dst.Active += src.Active
 	for at, n := range src.Waiting {
@@ -131,185 +353,4 @@ func add(dst *crdt.Counts, src crdt.Counts, span time.Duration) {
 	for at, n := range src.Admitted {
 		dst.Admitted[at] += n
 	}
-}
-
-// input is what node n knows. A dead node's row still counts, as it does until
-// it fades.
-func (m *mesh) input(n *meshNode) Input {
-	in := Input{Self: n.id, Mine: n.copies[here]}
-	bySite := map[string]*Site{}
-	for _, site := range m.sites {
-		bySite[site] = &Site{Name: site, Own: site == n.site, Counts: crdt.Counts{
-			Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}}
-	}
-	for _, other := range m.nodes {
-		site := bySite[other.site]
-		switch {
-		case other == n:
-			add(&site.Counts, other.copies[here], 0)
-		case other.site == n.site:
-			add(&site.Counts, other.copies[inSite], 0)
-		default:
-			add(&site.Counts, other.copies[outside], m.s.BucketSpan)
-		}
-		if other.alive {
-			site.Nodes++
-			if site.Own {
-				in.Nodes = append(in.Nodes, other.id)
-			}
-		}
-	}
-	for _, site := range m.sites {
-		in.Sites = append(in.Sites, *bySite[site])
-	}
-	return in
-}
-
-// run lets d pass.
-func (m *mesh) run(d time.Duration) {
-	for end := m.now.Add(d); m.now.Before(end); m.now = m.now.Add(meshStep) {
-		due := m.at[m.step()]
-		delete(m.at, m.step())
-		for _, f := range due {
-			f()
-		}
-		for _, n := range m.nodes {
-			if n.alive && (m.step()+int64(n.steps))%5 == 0 { // every 250 ms
-				m.apply(n, n.line.Expire(nil, m.now))
-				n.view = Build(m.s, m.input(n), m.now)
-				n.taken = [2]int{}
-			}
-		}
-		m.observe()
-	}
-}
-
-func (m *mesh) observe() {
-	m.peak = max(m.peak, m.active)
-	for len(m.leases) > 0 && m.now.Sub(m.leases[0]) >= time.Minute {
-		m.leases = m.leases[1:]
-	}
-	m.peakRate = max(m.peakRate, len(m.leases))
-	if len(m.waiting) >= 2*len(m.nodes) {
-		m.used += float64(m.active)
-		m.busy += float64(m.s.TotalActiveUsers)
-	}
-}
-
-// arrive brings a visitor to a node after d.
-func (m *mesh) arrive(home int, d time.Duration) *meshVisitor {
-	v := &meshVisitor{home: home}
-	for i := range v.id {
-		v.id[i] = byte(m.rng.Uint32())
-	}
-	m.after(d, func() {
-		v.arrived = m.now
-		m.waiting[v] = true
-		m.ask(v)
-	})
-	return v
-}
-
-// ask is one request of a visitor who is not in yet.
-func (m *mesh) ask(v *meshVisitor) {
-	n := m.route(m, v)
-	if !n.alive || n.view == nil {
-		m.after(time.Second, func() { m.ask(v) })
-		return
-	}
-	d := n.view.Decide(v.vis, m.now)
-	if d.New {
-		v.vis = Visitor{Arrival: m.now}
-	}
-	class := -1
-	switch d.Action {
-	case Apply:
-		if n.taken[0] < n.view.AllowWaiting {
-			class = 0
-		}
-	case Compete:
-		if n.taken[1] < n.view.AllowNew {
-			class = 1
-		}
-	}
-	if class >= 0 {
-		n.taken[class]++
-		m.enter(n, v)
-		return
-	}
-	if d.Action != TooEarly {
-		v.vis.LastPoll, v.vis.Refresh = m.now, m.s.RefreshInterval
-		arrival, at := v.vis.Arrival, m.now
-		m.tellOwner(n, v, func(o *meshNode) []Change {
-			return o.line.Poll(nil, v.id, arrival, at, m.s.RefreshInterval)
-		})
-	}
-	// Browsers are a little late now and then.
-	m.after(m.s.RefreshInterval+time.Duration(m.rng.IntN(500))*time.Millisecond, func() { m.ask(v) })
-}
-
-// tellOwner brings news of a visitor to the owner in the site of n.
-func (m *mesh) tellOwner(n *meshNode, v *meshVisitor, f func(o *meshNode) []Change) {
-	var ids []crdt.NodeID
-	for _, other := range m.nodes {
-		if other.site == n.site && other.alive {
-			ids = append(ids, other.id)
-		}
-	}
-	id := Owner([]byte("a key"), m.s.ID, v.id, ids)
-	owner := m.nodes[slices.IndexFunc(m.nodes, func(o *meshNode) bool { return o.id == id })]
-	if owner == n || m.near == 0 {
-		m.apply(owner, f(owner))
-		return
-	}
-	m.after(m.near, func() { m.apply(owner, f(owner)) })
-}
-
-func (m *mesh) enter(n *meshNode, v *meshVisitor) {
-	delete(m.waiting, v)
-	v.entered = m.now
-	m.admitted = append(m.admitted, v)
-	m.active++
-	m.leases = append(m.leases, m.now)
-	tick := crdt.TickOf(m.now)
-	m.write(n, func(c *crdt.Counts) { c.Active++; c.Admitted[tick]++ })
-	at := m.now
-	m.tellOwner(n, v, func(o *meshNode) []Change { return o.line.Admit(nil, v.id, at) })
-	m.after(m.s.SessionDuration, func() {
-		m.active--
-		m.write(n, func(c *crdt.Counts) { c.Active-- })
-	})
-}
-
-// kill takes a node away. Its row is what others know of it, until it fades:
-// the waiting after two and a half intervals, the active after a session.
-func (m *mesh) kill(i int) {
-	n := m.nodes[i]
-	n.alive = false
-	m.after(m.s.RefreshInterval*5/2, func() {
-		gone := maps.Clone(n.copies[here].Waiting)
-		m.write(n, func(c *crdt.Counts) {
-			for at, w := range gone {
-				c.Waiting[at] -= w
-			}
-		})
-	})
-}
-
-// orderError is the share of pairs that entered in the wrong order (Kendall's
-// normalized tau distance).
-func (m *mesh) orderError() float64 {
-	wrong, pairs := 0, 0
-	for i, v := range m.admitted {
-		for _, w := range m.admitted[i+1:] {
-			if v.arrived.Equal(w.arrived) {
-				continue
-			}
-			pairs++
-			if v.arrived.After(w.arrived) {
-				wrong++
-			}
-		}
-	}
-	return float64(wrong) / float64(max(1, pairs))
 }
