@@ -50,32 +50,47 @@ const askSpan = 2
 
 // tolerance is how much before its time a poll still counts. Browsers round
 // their timers, and the way back is not always equally long.
-func tolerance(refresh time.Duration) time.Duration {
-	return min(2*time.Second, refresh/4)
+func tolerance(refresh time.Duration) time.Duration { return min(2*time.Second, refresh/4) }
+
+// due returns after how much of the interval that a visitor was told a poll
+// counts. Under Random that is all of it, as each poll is a draw: times in passes
+// are rounded down to milliseconds, which is all the rounding that clocks bring.
+func (v *View) due(refresh time.Duration) time.Duration {
+	if v.Settings.QueueingMethod == Random {
+		return refresh
+	}
+	return refresh - tolerance(refresh)
 }
 
 // Decide says what to do with a request of vis at now. It allocates nothing.
 func (v *View) Decide(vis Visitor, now time.Time) Decision {
-	if !vis.AcceptedAt.IsZero() && !vis.LeaseEnd.IsZero() {
-		past := now.Sub(vis.LeaseEnd)
-		switch {
-		case past <= 0:
-			return Decision{Action: Enter}
-		case past < askSpan*v.Settings.SessionDuration:
-			return Decision{Action: Ask}
-		}
-		return v.decideNew()
+	if vis.AcceptedAt.IsZero() || vis.LeaseEnd.IsZero() {
+		return v.decideWaiting(vis, now)
 	}
-	return v.decideWaiting(vis, now)
+	past := now.Sub(vis.LeaseEnd)
+	switch {
+	case past <= 0:
+		return Decision{Action: Enter}
+	case past < askSpan*v.Settings.SessionDuration && !v.Settings.DisableSessionRenewal:
+		return Decision{Action: Ask}
+	}
+	return v.decideNew()
 }
 
 func (v *View) decideNew() Decision {
 	d := Decision{Action: Wait, New: true}
-	if v.OpenToNew && v.AllowNew > 0 {
+	switch {
+	case v.Event.Prequeueing: // the start of the event is waited for
+	case v.Settings.QueueingMethod == Reject:
+		d.Action = Refuse
+	case v.OpenToNew && v.contested():
 		d.Action = Compete
 	}
 	return d
 }
+
+// contested reports whether there are places for those who have none reserved.
+func (v *View) contested() bool { return v.AllowNew > 0 || v.AllowAnywhere > 0 }
 
 func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 	last := vis.LastPoll
@@ -87,41 +102,47 @@ func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 		return v.decideNew()
 	}
 	age = max(0, age)
-	refresh, early := vis.Refresh, time.Duration(0)
+	refresh := vis.Refresh
 	if refresh <= 0 {
-		refresh, early = v.Settings.RefreshInterval, v.refreshTolerance
-	} else {
-		early = tolerance(refresh)
+		refresh = v.Settings.RefreshInterval
 	}
+	held := v.Event.Prequeueing && !vis.Arrival.Before(v.Event.PrequeueStart)
 	switch {
 	case age > refresh+v.Settings.PlaceKept:
 		return v.decideNew()
-	case age < refresh-early && v.AllowNew < Unlimited:
+	case age < v.due(refresh) && (v.AllowNew < Unlimited || held):
 		return Decision{Action: TooEarly}
-	case age > absentAfter(refresh):
+	case held:
+		return Decision{Action: Wait}
+	}
+	place := vis.Place
+	if place.IsZero() {
+		place = vis.Arrival
+	}
+	if age > absentAfter(refresh) {
 		// Nobody reserved a place for who was not counted. From this poll on the
 		// visitor is, in the old place.
-		return Decision{Action: v.contest(vis.Arrival)}
+		return Decision{Action: v.contest(place)}
 	}
-	return Decision{Action: v.standing(vis.Arrival)}
+	return Decision{Action: v.standing(place)}
 }
 
 // absentAfter is how long after the last poll a visitor is not counted any more.
 func absentAfter(refresh time.Duration) time.Duration { return refresh * absentAfterHalves / 2 }
 
 // standing says which allowance a waiting visitor draws on, if any.
-func (v *View) standing(arrival time.Time) Action {
-	if arrival.Before(v.Cursor) && v.AllowWaiting > 0 {
+func (v *View) standing(place time.Time) Action {
+	if place.Before(v.Cursor) && v.AllowWaiting > 0 {
 		return Apply
 	}
-	return v.contest(arrival)
+	return v.contest(place)
 }
 
 // contest says whether a waiting visitor may compete. Where slots are left for
 // new visitors, a waiting one whose poll has not been counted yet may have one of
 // those: it must not fare worse than somebody new.
-func (v *View) contest(arrival time.Time) Action {
-	if (v.OpenToNew || arrival.Before(v.Edge)) && v.AllowNew > 0 {
+func (v *View) contest(place time.Time) Action {
+	if (v.OpenToNew || place.Before(v.Edge)) && v.contested() {
 		return Compete
 	}
 	return Wait

@@ -5,14 +5,35 @@ import (
 	"time"
 )
 
-// places is how the slots of this moment are divided.
+// places is how the slots of this moment are divided. Its slices are kept from
+// one division to the next.
 type places struct {
 	reserved []int // by bucket
-	partial  int   // index of the bucket that gets only a part; len(reserved) if none
+	partial  int   // index of the bucket that gets only a part; eligible if none
+	eligible int   // buckets before this one may be let in
 	rest     int   // slots beyond all waiting visitors
 	waiting  []int // by site: for its waiting visitors
 	part     []int // by site: of the partial bucket alone
 	fresh    []int // by site: for its new visitors
+	anywhere int   // for new visitors, wherever they are; Counter only
+
+	// scratch, by site
+	used, goals, weights, limits, spare []int
+}
+
+// reset makes room for as many sites and buckets as t has.
+func (p *places) reset(t *tally) {
+	n := len(t.sites)
+	for _, s := range []*[]int{&p.waiting, &p.part, &p.fresh, &p.used, &p.goals, &p.weights, &p.limits, &p.spare} {
+		*s = resize(*s, n)
+	}
+	p.reserved = resize(p.reserved, len(t.buckets))
+	p.partial, p.eligible, p.rest, p.anywhere = 0, 0, 0, 0
+	for i, st := range t.sites {
+		if !st.frozen {
+			p.used[i] = st.minute
+		}
+	}
 }
 
 // divide reserves slots for waiting visitors and splits them between sites.
@@ -24,74 +45,182 @@ type places struct {
 // minute, so that late news of it does not move the others' parts. The minute
 // slides: at the edge of a calendar minute, news that is on its way would be
 // missing from both terms.
-func divide(s Settings, t tally, slots int, now time.Time) places {
-	counts := make([]int, len(t.buckets))
-	for i, q := range t.buckets {
-		counts[i] = q.waiting
-	}
-	var p places
-	p.reserved, p.rest = Reserve(slots, counts)
-	for p.partial < len(counts) && p.reserved[p.partial] == counts[p.partial] {
-		p.partial++
-	}
-	p.waiting = make([]int, len(t.sites))
-	for _, q := range t.buckets[:p.partial] {
-		for i, n := range q.bySite {
-			p.waiting[i] += n
+//
+// Under Random nobody has a place before others: all slots are split as those of
+// new visitors are. During a pre-queue only those are served who came before it.
+func (p *places) divide(v *View, t *tally, slots int) {
+	p.reset(t)
+	s := &v.Settings
+	p.eligible = len(t.buckets)
+	if v.Event.Prequeueing {
+		for p.eligible > 0 && t.buckets[p.eligible-1].start >= v.hold.Unix() {
+			p.eligible--
 		}
 	}
-	used := make([]int, len(t.sites))
-	for i, st := range t.sites {
-		used[i] = st.minute
+	served := 0
+	for _, q := range t.buckets[:p.eligible] {
+		served += q.waiting
 	}
-	// Ties change hands every minute, not more often: a part that moves while
-	// news of its use is on the way would be used twice.
-	first := int((now.Unix()/60%int64(len(t.sites)) + int64(len(t.sites))) % int64(len(t.sites)))
-	p.part = make([]int, len(t.sites))
-	if p.partial < len(counts) {
-		p.part = splitBucket(t.buckets[p.partial], p.reserved[p.partial], used, first)
+	if v.Event.Prequeueing {
+		slots = min(slots, served)
+	}
+	round := roundingAt(v.BuiltAt)
+	if s.QueueingMethod == Random {
+		p.partial, p.rest = p.eligible, slots
+	} else {
+		p.reserve(t, slots, s, round)
+	}
+	if s.Policy == Counter {
+		p.splitForCounter(t, round)
+	} else {
+		p.splitNew(t, round)
+	}
+}
+
+// roundingAt changes every minute, not more often: a part that moves while news
+// of its use is on the way would be used twice.
+func roundingAt(now time.Time) rounding {
+	return rounding(mix(uint64(now.Unix() / 60)))
+}
+
+// reserve hands slots to those who wait, oldest bucket first.
+func (p *places) reserve(t *tally, slots int, s *Settings, round rounding) {
+	p.rest = slots
+	for p.partial < p.eligible {
+		q := t.buckets[p.partial]
+		p.reserved[p.partial] = min(q.waiting, p.rest)
+		p.rest -= p.reserved[p.partial]
+		if p.reserved[p.partial] < q.waiting {
+			break
+		}
+		p.partial++
+	}
+	start := int64(math.MaxInt64) // of the partial bucket
+	switch {
+	case p.partial < p.eligible:
+		start = t.buckets[p.partial].start
+	case p.eligible < len(t.buckets):
+		start = t.buckets[p.eligible].start
+	}
+	width := seconds(s.BucketSpan)
+	for i := range t.sites {
+		if t.sites[i].frozen {
+			continue
+		}
+		for at, n := range t.waitingOf(i) {
+			switch b := bucketStart(at, width); {
+			case b < start:
+				p.waiting[i] += clampCount(n)
+			case b == start && p.partial < p.eligible:
+				p.part[i] += clampCount(n)
+			}
+		}
+	}
+	if p.partial < p.eligible {
+		p.splitBucket(p.reserved[p.partial], round)
 		for i, n := range p.part {
 			p.waiting[i] += n
 		}
 	}
-	p.fresh = splitNew(s, t, p.rest, used, first)
-	return p
 }
 
 // splitBucket divides the places of a partial bucket between sites by who waits
-// in it. Those a site admitted lately count as if they still waited there: some
-// came from it, and a site that was busy with older buckets shall not be last in
-// this one.
-func splitBucket(q queue, places int, used []int, first int) []int {
-	weights := make([]int, len(used))
-	for i, n := range q.bySite {
+// in it, whom part holds before and whose places after. Those a site admitted
+// lately count as if they still waited there: some came from it, and a site that
+// was busy with older buckets shall not be last in this one.
+func (p *places) splitBucket(places int, round rounding) {
+	total := places
+	for i, n := range p.part {
+		p.limits[i], p.weights[i] = n, 0
 		if n > 0 {
-			weights[i] = n + used[i]
+			p.weights[i] = n + p.used[i]
 		}
+		total += p.used[i]
 	}
-	return settle(places, weights, used, q.bySite, first)
+	apportion(p.goals, total, p.weights, round)
+	p.fill(p.part, places, round)
 }
 
 // splitNew divides the slots of new visitors between sites: by settled traffic,
 // and what no traffic claims by live nodes.
-func splitNew(s Settings, t tally, rest int, used []int, first int) []int {
-	total := rest
-	limits := make([]int, len(used))
-	nodes := make([]int, len(used))
-	for i, u := range used {
-		total += u
-		limits[i] = rest
-		nodes[i] = t.sites[i].nodes
+func (p *places) splitNew(t *tally, round rounding) {
+	anywhere := p.claims(t, round)
+	for i := range t.sites {
+		p.limits[i], p.weights[i] = p.rest, t.sites[i].nodes
 	}
-	goals, anywhere := Shares(total, min(s.TotalActiveUsers, s.NewUsersPerMinute), t.seen)
-	for i, n := range apportion(anywhere, nodes, first) {
-		goals[i] += n
+	apportion(p.spare, anywhere, p.weights, round)
+	for i, n := range p.spare {
+		p.goals[i] += n
 	}
-	return fill(rest, goals, used, limits, first)
+	for i := range t.sites {
+		if t.sites[i].frozen {
+			p.limits[i] = 0
+		}
+	}
+	p.fill(p.fresh, p.rest, round)
 }
 
-// cursor is how far the own site's line is let in. Visitors who arrived before
-// cursor have a place each, sure of them in all; those between cursor and edge
+// splitForCounter divides the slots of new visitors between sites by settled
+// traffic, and leaves what no traffic claims to the room's own counter. Rows do
+// not tell which ticket came from which counter. What a site has used beyond its
+// goal it can only have from there, so that much is charged to the anywhere part,
+// and the site itself goes on from nothing, not from below it. So the parts add
+// up to what there is:
+//
+//	Σ (goal − used) over sites below their goal + (anywhere − Σ excess) = rest
+func (p *places) splitForCounter(t *tally, round rounding) {
+	anywhere := p.claims(t, round)
+	sum := 0
+	for i, goal := range p.goals {
+		p.fresh[i] = max(0, goal-p.used[i])
+		anywhere -= max(0, p.used[i]-goal)
+		sum += p.fresh[i]
+	}
+	if sum > p.rest { // more was used than anywhere had
+		copy(p.weights, p.fresh)
+		apportion(p.fresh, p.rest, p.weights, round)
+		return
+	}
+	p.anywhere = min(max(0, anywhere), p.rest-sum)
+}
+
+// claims sets the goal of each site: its part, by settled traffic, of what new
+// visitors may have and what was used lately together. It returns what no traffic
+// claims.
+func (p *places) claims(t *tally, round rounding) (anywhere int) {
+	total := p.rest
+	for _, u := range p.used {
+		total += u
+	}
+	return shares(p.goals, total, t.limit, t.seen, round)
+}
+
+// fill turns goals into parts of places: what each has not used of its goal,
+// scaled down where that is too much, the rest to whoever has room under limits.
+// News of somebody's use that comes late moves places and used alike, and leaves
+// the goals of the others where they were. The parts add up to places as far as
+// the limits allow.
+func (p *places) fill(parts []int, places int, round rounding) {
+	sum, room := 0, 0
+	for i := range parts {
+		parts[i] = min(max(0, p.goals[i]-p.used[i]), p.limits[i])
+		sum += parts[i]
+		p.spare[i] = p.limits[i] - parts[i]
+		room += p.spare[i]
+	}
+	if sum > places {
+		copy(p.weights, parts)
+		apportion(parts, places, p.weights, round)
+		return
+	}
+	apportion(p.weights, min(places-sum, room), p.spare, round)
+	for i, n := range p.weights {
+		parts[i] += n
+	}
+}
+
+// cursor is how far the own site's line is let in. Visitors whose place is before
+// cursor have one each, sure of them in all; those between cursor and edge
 // compete for contested places.
 //
 //	oldest ──── whole buckets ────┬─ partial bucket ─────────────┐
@@ -102,10 +231,14 @@ type cursor struct {
 	sure, contested int
 }
 
-func newCursor(t tally, p places, width int64) cursor {
+func newCursor(t *tally, p *places, width int64) cursor {
 	c := cursor{sure: p.waiting[t.own] - p.part[t.own]}
-	if p.partial == len(t.buckets) {
-		if n := len(t.granules); n > 0 {
+	if p.partial == p.eligible {
+		n := len(t.granules)
+		for n > 0 && p.eligible < len(t.buckets) && t.granules[n-1].start >= t.buckets[p.eligible].start {
+			n--
+		}
+		if n > 0 {
 			c.cursor = granuleEnd(t.granules[n-1].start, width)
 		}
 		c.edge = c.cursor
@@ -143,18 +276,21 @@ func newCursor(t tally, p places, width int64) cursor {
 //
 // Even divides by all nodes. Curve divides by fewer while the room is empty, so
 // several nodes may use the same place; that is what it trades for not queueing
-// an uneven crowd too early.
-func nodePart(s Settings, t tally, contested int, utilization float64, turn turn) int {
+// an uneven crowd too early. Under Counter one node hands all of them out.
+func nodePart(v *View, t *tally, contested int, turn turn) int {
 	if contested <= 0 {
 		return 0
 	}
-	nodes := float64(t.sites[t.own].nodes)
-	by := nodes
-	if s.Policy == Curve {
-		by = AdaptedNodes(t.sites[t.own].nodes, utilization, s.CurveFactor)
+	nodes := t.sites[t.own].nodes
+	by := float64(nodes)
+	switch v.Settings.Policy {
+	case Counter:
+		return contested
+	case Curve:
+		by = AdaptedNodes(nodes, v.Utilization, v.Settings.CurveFactor)
 	}
 	part := int(float64(contested) / by)
-	if turn.has(contested - int(nodes)*part) {
+	if turn.has(contested - nodes*part) {
 		part++
 	}
 	fair := int(math.Ceil(float64(contested+t.siteLate)/by)) - t.selfLate

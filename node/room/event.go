@@ -48,6 +48,12 @@ func override[T any](setting *T, by *T) {
 	}
 }
 
+// effective is At with defaults filled in.
+func (s *Settings) effective(now time.Time) (Settings, EventState) {
+	full := s.WithDefaults()
+	return full.At(now)
+}
+
 // eventAt returns the event that is active or prequeueing at now, or nil. Events
 // do not overlap, so there is at most one.
 func (s *Settings) eventAt(now time.Time) *Event {

@@ -144,7 +144,8 @@ func TestExampleSiteShares(t *testing.T) {
 			for site, counts := range bySite {
 				in.Sites = append(in.Sites, Site{Name: site, Counts: counts, Nodes: 1, Own: len(in.Sites) == 0})
 			}
-			tally := newTally(Settings{}.WithDefaults(), in, now)
+			var tally tally
+			tally.take(new(Settings{}.WithDefaults()), &in, now)
 			limit := c.TotalActiveUsers
 			if limit == 0 {
 				limit = 1

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -196,12 +197,13 @@ func FuzzDecide(f *testing.F) {
 }
 
 func FuzzApportion(f *testing.F) {
-	f.Add(7, 1, 2, 3, 0)
-	f.Add(1<<31-1, 1<<31-1, 1<<31-1, 1, 2)
-	f.Fuzz(func(t *testing.T, total, a, b, c, first int) {
+	f.Add(7, 1, 2, 3, uint64(0))
+	f.Add(1<<31-1, 1<<31-1, 1<<31-1, 1, uint64(math.MaxUint64))
+	f.Fuzz(func(t *testing.T, total, a, b, c int, round uint64) {
 		weights := []int{min(a, maxCount), min(b, maxCount), min(c, maxCount)}
 		total = min(total, maxCount)
-		parts := apportion(total, weights, max(0, first))
+		parts := make([]int, len(weights))
+		apportion(parts, total, weights, rounding(round))
 		sum, weight := 0, 0
 		for i, w := range weights {
 			weight += max(0, w)

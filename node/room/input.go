@@ -43,6 +43,9 @@ const (
 	// enough that no late message can still change what was seen then.
 	settledBack = 2
 
+	// historyBack is how many calendar minutes back counts of traffic are kept.
+	historyBack = 9
+
 	// lateTicks is how many full ticks before this one a node looks back to see
 	// what its site has used of the places that are split between nodes. News
 	// within a site takes far less than a tick, so what leaves the window is
@@ -57,6 +60,7 @@ const (
 type siteTally struct {
 	name    string
 	own     bool
+	frozen  bool
 	nodes   int
 	active  int
 	waiting int
@@ -64,17 +68,23 @@ type siteTally struct {
 }
 
 // tally is the sum of an Input at one moment. Sites are sorted by name, so that
-// every node divides in the same order.
+// every node divides in the same order. Sites that are frozen count only where it
+// says "known"; everything else is of those that take part.
 type tally struct {
+	input    []Site // sorted
 	sites    []siteTally
 	own      int     // index into sites
 	seen     []int   // per site, over the settled past
+	later    []int   // the same, one minute later
 	buckets  []queue // oldest first
 	granules []count // own site, oldest first
-	active   int
-	waiting  int
+	index    map[int64]int
 
-	last60s  int     // admitted
+	active, waiting           int
+	knownActive, knownWaiting int
+	last60s, knownLast60s     int // admitted
+
+	limit    int     // the lower of both limits, as far as it is for those who take part
 	rate     float64 // admitted per minute, averaged; 0 is unknown
 	siteLate int     // admitted by the own site in the last ticks
 	selfLate int     // admitted by this node in the same ticks
@@ -84,7 +94,7 @@ type tally struct {
 type queue struct {
 	start   int64
 	waiting int
-	bySite  []int
+	own     int
 }
 
 // count is a number of visitors who arrived from start on.
@@ -93,131 +103,199 @@ type count struct {
 	n     int
 }
 
-func newTally(s Settings, in Input, now time.Time) tally {
-	sites := sortedSites(in)
+// take sums an Input up. It keeps its slices from one time to the next.
+func (t *tally) take(s *Settings, in *Input, now time.Time) {
+	*t = tally{
+		input: t.input[:0], sites: t.sites[:0], seen: t.seen, later: t.later,
+		buckets: t.buckets[:0], granules: t.granules[:0], index: t.index,
+	}
+	t.sort(in)
 	tick := crdt.TickOf(now)
-	t := tally{sites: make([]siteTally, len(sites))}
-	for i, site := range sites {
-		st := siteTally{name: site.Name, own: site.Own, nodes: max(0, site.Nodes), active: clampCount(site.Active)}
-		if site.Own {
-			t.own = i
-			st.nodes = max(1, len(in.Nodes))
-			t.siteLate = sumTicks(site.Admitted, tick-lateTicks, tick+1)
+	first, admitted := tick, 0
+	for i := range t.input {
+		site := &t.input[i]
+		st := siteTally{
+			name: site.Name, own: site.Own, frozen: in.Frozen.Has(site.Name) && !site.Own,
+			nodes: max(0, site.Nodes), active: clampCount(site.Active),
 		}
+		w := window(site.Admitted, tick)
+		st.minute = w.minute
 		for _, n := range site.Waiting {
 			st.waiting += clampCount(n)
 		}
-		st.minute = lastMinute(site.Admitted, tick)
-		t.sites[i] = st
-		t.active += st.active
-		t.waiting += st.waiting
-		t.last60s += st.minute
+		if site.Own {
+			t.own = i
+			st.nodes = max(1, len(in.Nodes))
+			t.siteLate = w.late
+		}
+		t.knownActive += st.active
+		t.knownWaiting += st.waiting
+		t.knownLast60s += st.minute
+		if st.frozen || site.Gone {
+			st.nodes = 0
+		}
+		if !st.frozen {
+			t.active += st.active
+			t.waiting += st.waiting
+			t.last60s += st.minute
+			admitted += w.averaged
+			first = min(first, w.first)
+		}
+		t.sites = append(t.sites, st)
 	}
-	t.selfLate = sumTicks(in.Mine.Admitted, tick-lateTicks, tick+1)
+	t.selfLate = window(in.Mine.Admitted, tick).late
 	t.siteLate = max(t.siteLate, t.selfLate)
-	t.seen = settledSeen(sites, tick)
-	t.rate = averageRate(sites, tick)
-	t.buckets, t.granules = queues(sites, seconds(s.BucketSpan))
-	return t
+	t.rate = float64(admitted) * float64(ticksPerMinute) / float64(max(tick-first, ticksPerMinute))
+	t.settle(s, now)
+	t.queues(seconds(s.BucketSpan))
 }
 
-// sortedSites returns the sites by name. A node that has not heard of its own
-// site yet is a site of its own.
-func sortedSites(in Input) []Site {
-	sites := slices.Clone(in.Sites)
-	if !slices.ContainsFunc(sites, func(s Site) bool { return s.Own }) {
-		sites = append(sites, Site{Counts: in.Mine, Nodes: 1, Own: true})
+// waitingOf returns what one site counts of those who wait. It is valid until take
+// is called again.
+func (t *tally) waitingOf(i int) map[int64]int64 { return t.input[i].Waiting }
+
+// sort takes the sites by name. A node that has not heard of its own site yet is
+// a site of its own.
+func (t *tally) sort(in *Input) {
+	t.input = append(t.input, in.Sites...)
+	if !slices.ContainsFunc(t.input, func(s Site) bool { return s.Own }) {
+		t.input = append(t.input, Site{Counts: in.Mine, Nodes: 1, Own: true})
 	}
-	slices.SortStableFunc(sites, func(a, b Site) int { return cmp.Compare(a.Name, b.Name) })
-	return sites
+	byName := func(a, b Site) int { return cmp.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(t.input, byName) {
+		slices.SortStableFunc(t.input, byName)
+	}
 }
 
 // queues sums waiting visitors by bucket, and lists the own site's granules.
-func queues(sites []Site, width int64) (buckets []queue, own []count) {
-	index := make(map[int64]int)
-	for i, site := range sites {
-		for start, v := range site.Waiting {
+func (t *tally) queues(width int64) {
+	if t.index == nil {
+		t.index = make(map[int64]int)
+	}
+	clear(t.index)
+	for i := range t.input {
+		if t.sites[i].frozen {
+			continue
+		}
+		own := t.sites[i].own
+		for start, v := range t.input[i].Waiting {
 			n := clampCount(v)
 			if n == 0 {
 				continue
 			}
 			b := bucketStart(start, width)
-			at, known := index[b]
+			at, known := t.index[b]
 			if !known {
-				at = len(buckets)
-				index[b] = at
-				buckets = append(buckets, queue{start: b, bySite: make([]int, len(sites))})
+				at = len(t.buckets)
+				t.index[b] = at
+				t.buckets = append(t.buckets, queue{start: b})
 			}
-			buckets[at].waiting += n
-			buckets[at].bySite[i] += n
-			if site.Own {
-				own = append(own, count{start, n})
-			}
-		}
-	}
-	slices.SortFunc(buckets, func(a, b queue) int { return cmp.Compare(a.start, b.start) })
-	slices.SortFunc(own, func(a, b count) int { return cmp.Compare(a.start, b.start) })
-	return buckets, own
-}
-
-// sumTicks adds the counts of the ticks from … to, both included.
-func sumTicks(ticks map[int64]int64, from, to int64) int {
-	sum := 0
-	for t := from; t <= to; t++ {
-		sum += clampCount(ticks[t])
-	}
-	return sum
-}
-
-// lastMinute returns the count of the last 60 s, and of the whole tick that the
-// window's edge runs through: all of that tick may have come at its end. So the
-// limit holds in any 60 s, and a room at its limit admits a few per cent less.
-// The next tick counts too: a peer's clock may be ahead.
-func lastMinute(ticks map[int64]int64, tick int64) int {
-	return sumTicks(ticks, tick-ticksPerMinute, tick+1)
-}
-
-// settledSeen returns each site's traffic of the calendar minute settledBack
-// ago, or of the one after it if that one saw nobody. All zero: no history. The
-// current minute is never used: it moves, each node sees it move at another
-// time, and parts taken from it would add up to more than there is.
-func settledSeen(sites []Site, tick int64) []int {
-	minute := tick / ticksPerMinute
-	var seen []int
-	for back := int64(settledBack); back > 0; back-- {
-		var any bool
-		from := (minute - back) * ticksPerMinute
-		if seen, any = seenBetween(sites, from, from+ticksPerMinute-1); any {
-			break
-		}
-	}
-	return seen
-}
-
-func seenBetween(sites []Site, from, to int64) (seen []int, any bool) {
-	seen = make([]int, len(sites))
-	for i, site := range sites {
-		seen[i] = sumTicks(site.Seen, from, to)
-		any = any || seen[i] > 0
-	}
-	return seen, any
-}
-
-// averageRate returns how many were admitted per minute over the last minutes,
-// counted from the first tick in which anything happened, at least one minute.
-// The current tick is left out: it is not full yet.
-func averageRate(sites []Site, tick int64) float64 {
-	first, sum := tick, 0
-	for _, site := range sites {
-		for t := tick - rateTicks; t < tick; t++ {
-			if n := clampCount(site.Admitted[t]); n > 0 {
-				sum += n
-				first = min(first, t)
+			t.buckets[at].waiting += n
+			if own {
+				t.buckets[at].own += n
+				t.granules = append(t.granules, count{start, n})
 			}
 		}
 	}
-	ticks := max(tick-first, ticksPerMinute)
-	return float64(sum) * float64(ticksPerMinute) / float64(ticks)
+	slices.SortFunc(t.buckets, func(a, b queue) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(t.granules, func(a, b count) int { return cmp.Compare(a.start, b.start) })
+}
+
+// admissions is what one site let in, over the spans that the rules look at.
+type admissions struct {
+	// minute is the count of the last 60 s, and of the whole tick that the
+	// window's edge runs through: all of that tick may have come at its end. So
+	// the limit holds in any 60 s, and a room at its limit admits a few per cent
+	// less. The next tick counts too: a peer's clock may be ahead.
+	minute int
+
+	late int // in this tick, the next, and lateTicks before
+
+	// averaged is the count of the last rateTicks, and first the first of them in
+	// which anything happened. The current tick is left out: it is not full yet.
+	averaged int
+	first    int64
+}
+
+func window(ticks map[int64]int64, tick int64) admissions {
+	a := admissions{first: tick}
+	for at, v := range ticks {
+		n, back := clampCount(v), tick-at
+		if n == 0 || back < -1 || back > rateTicks {
+			continue
+		}
+		if back <= ticksPerMinute {
+			a.minute += n
+		}
+		if back <= lateTicks {
+			a.late += n
+		}
+		if back > 0 {
+			a.averaged += n
+			a.first = min(a.first, at)
+		}
+	}
+	return a
+}
+
+// settle works out each site's traffic of the calendar minute settledBack ago, or
+// of the newest one before that which every site that takes part has closed. If
+// nobody was seen then, the minute after it serves, once it is closed as well. All
+// zero: no history.
+//
+// A minute that is not closed everywhere is never used: it moves, each node sees
+// it move at another time, and parts taken from it would add up to more than
+// there is.
+func (t *tally) settle(s *Settings, now time.Time) {
+	n := len(t.input)
+	t.seen, t.later = resize(t.seen, n), resize(t.later, n)
+	this := crdt.TickOf(now) / ticksPerMinute
+	closed := this - 1
+	for i := range t.input {
+		site := &t.input[i]
+		if !t.sites[i].frozen && site.standing(s, now) == takesPart {
+			closed = min(closed, site.closedMinute(closed))
+		}
+	}
+	minute := min(closed, this-settledBack)
+	if minute < this-historyBack {
+		return
+	}
+	any := false
+	for i := range t.input {
+		site := &t.input[i]
+		if t.sites[i].frozen || site.standing(s, now) == left {
+			continue
+		}
+		for at, v := range site.Seen {
+			switch at / ticksPerMinute {
+			case minute:
+				t.seen[i] += clampCount(v)
+				any = any || v > 0
+			case minute + 1:
+				t.later[i] += clampCount(v)
+			}
+		}
+	}
+	if !any && closed > minute {
+		t.seen, t.later = t.later, t.seen
+	}
+}
+
+// closedMinute returns the newest calendar minute all of which the site has
+// closed, or otherwise if it has not said.
+func (s *Site) closedMinute(otherwise int64) int64 {
+	if s.Own || s.Closed == 0 {
+		return otherwise
+	}
+	return (s.Closed+1)/ticksPerMinute - 1
+}
+
+// resize returns a slice of n zeros in the memory of s.
+func resize(s []int, n int) []int {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
 }
 
 func clampCount(n int64) int { return int(min(max(0, n), maxCount)) }

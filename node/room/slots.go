@@ -1,10 +1,8 @@
 package room
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // Slots returns how many visitors may enter right now: what both limits leave,
@@ -27,43 +25,57 @@ func Reserve(slots int, waiting []int) (reserved []int, rest int) {
 	return reserved, rest
 }
 
-// Apportion divides total by weight into whole parts that add up to it, by the
-// largest remainder; on a tie the earlier one gets it. Negative weights are
-// zero. If no weight is above zero, nobody gets anything.
-func Apportion(total int, weights []int) []int { return apportion(total, weights, 0) }
+// rounding says which of several parts that do not divide evenly are rounded up:
+// a fraction of 2^64. Over all roundings each part is, on average, exact.
+type rounding uint64
 
-// apportion is Apportion with ties going to the first one at or after index
-// first, wrapping round.
-func apportion(total int, weights []int, first int) []int {
+// plain rounds to the nearest, as far as the sum allows.
+const plain = rounding(1 << 63)
+
+// of returns the rounding as a fraction of sum.
+func (r rounding) of(sum uint64) uint64 {
+	at, _ := bits.Mul64(uint64(r), sum)
+	return at
+}
+
+// Apportion divides total by weight into whole parts that add up to it, each less
+// than one away from its exact part. Negative weights are zero. If no weight is
+// above zero, nobody gets anything.
+func Apportion(total int, weights []int) []int {
 	parts := make([]int, len(weights))
+	apportion(parts, total, weights, plain)
+	return parts
+}
+
+// apportion is Apportion into parts, with a rounding of one's own. It draws the
+// parts side by side on a line and cuts where whole numbers lie, so that they
+// add up without anybody being given what another one's remainder was:
+//
+//	exact   |---- 2.6 ----|--- 1.7 ---|---- 2.7 ----|
+//	cuts at    1    2    3    4    5    6    7          (moved by the rounding)
+//
+// A part far below one so gets its one from time to time; by the largest
+// remainder it never would.
+func apportion(parts []int, total int, weights []int, r rounding) {
+	clear(parts)
 	var sum uint64
 	for _, w := range weights {
 		sum += uint64(max(0, w))
 	}
 	if sum == 0 || total <= 0 {
-		return parts
+		return
 	}
-	type remainder struct {
-		value       uint64
-		index, rank int
-	}
-	left := total
-	order := make([]remainder, len(weights))
+	offset := r.of(sum)
+	var upTo, before uint64
 	for i, w := range weights {
+		upTo += uint64(max(0, w))
 		// 128 bits: a product of two large counts must not wrap.
-		hi, lo := bits.Mul64(uint64(total), uint64(max(0, w)))
-		quotient, rem := bits.Div64(hi, lo, sum)
-		parts[i] = int(quotient)
-		left -= parts[i]
-		order[i] = remainder{rem, i, (i - first%len(weights) + len(weights)) % len(weights)}
+		hi, lo := bits.Mul64(uint64(total), upTo)
+		lo, carry := bits.Add64(lo, offset, 0)
+		cut, _ := bits.Div64(hi+carry, lo, sum)
+		parts[i] = int(cut - before)
+		before = cut
 	}
-	slices.SortFunc(order, func(a, b remainder) int {
-		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.rank, b.rank))
-	})
-	for i := range left { // left < the number of remainders above zero
-		parts[order[i].index]++
-	}
-	return parts
 }
 
 // Shares divides slots between sites by their part of past traffic. While the
@@ -71,17 +83,22 @@ func apportion(total int, weights []int, first int) []int {
 // what is left belongs to nobody: it is returned as anywhere. The parts and
 // anywhere add up to slots.
 func Shares(slots, limit int, seen []int) (parts []int, anywhere int) {
-	var sum int
+	parts = make([]int, len(seen))
+	return parts, shares(parts, slots, limit, seen, plain)
+}
+
+// shares is Shares into parts, with a rounding of one's own.
+func shares(parts []int, slots, limit int, seen []int, r rounding) (anywhere int) {
+	sum := 0
 	for _, n := range seen {
 		sum += max(0, n)
 	}
-	if sum >= limit {
-		parts = Apportion(slots, seen)
+	if sum > 0 && sum >= limit {
+		apportion(parts, slots, seen, r)
 	} else {
-		parts = make([]int, len(seen))
 		for i, n := range seen {
 			hi, lo := bits.Mul64(uint64(max(0, slots)), uint64(max(0, n)))
-			quotient, _ := bits.Div64(hi, lo, uint64(limit))
+			quotient, _ := bits.Div64(hi, lo, uint64(max(1, limit)))
 			parts[i] = int(quotient)
 		}
 	}
@@ -89,7 +106,7 @@ func Shares(slots, limit int, seen []int) (parts []int, anywhere int) {
 	for _, n := range parts {
 		anywhere -= n
 	}
-	return parts, anywhere
+	return anywhere
 }
 
 // AdaptedNodes returns by how many nodes a site's part is divided under Curve:
@@ -103,39 +120,10 @@ func AdaptedNodes(nodes int, utilization, factor float64) float64 {
 	return max(1, float64(nodes)*math.Pow(u, factor))
 }
 
-// settle divides places by weight between those who have used some of theirs
-// already. Each one's goal is a part of places and everything used together:
-// news of somebody's use that comes late moves places and used alike, and
-// leaves the goals of the others where they were. Nobody gets more than cap;
-// the parts add up to places as far as the caps allow.
-func settle(places int, weights, used, limits []int, first int) []int {
-	total := places
-	for _, u := range used {
-		total += u
-	}
-	return fill(places, apportion(total, weights, first), used, limits, first)
-}
-
-// fill turns goals into parts of places: what each has not used of its goal,
-// scaled down where that is too much, the rest to whoever has room under cap.
-func fill(places int, goals, used, limits []int, first int) []int {
-	parts := make([]int, len(goals))
-	sum := 0
-	for i := range parts {
-		parts[i] = min(max(0, goals[i]-used[i]), limits[i])
-		sum += parts[i]
-	}
-	if sum > places {
-		return apportion(places, parts, first)
-	}
-	spare := make([]int, len(goals))
-	room := 0
-	for i := range spare {
-		spare[i] = limits[i] - parts[i]
-		room += spare[i]
-	}
-	for i, n := range apportion(min(places-sum, room), spare, first) {
-		parts[i] += n
-	}
-	return parts
+// part returns share wholes of limit, rounded to the nearest.
+func part(limit int, share uint64) int {
+	hi, lo := bits.Mul64(uint64(max(0, limit)), share)
+	lo, carry := bits.Add64(lo, whole/2, 0)
+	cut, _ := bits.Div64(hi+carry, lo, whole)
+	return int(cut)
 }

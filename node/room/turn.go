@@ -29,14 +29,15 @@ type turn struct {
 // has reports whether the node has one of the first seats.
 func (t turn) has(seats int) bool { return !t.pause && t.rank < seats }
 
-func newTurn(s Settings, in Input, now time.Time) turn {
+func newTurn(s *Settings, in *Input, now time.Time) turn {
 	if len(in.Nodes) < 2 {
 		return turn{}
 	}
 	nowMS := max(0, now.UnixMilli())
 	span := turnSpan.Milliseconds()
 	number := nowMS / span
-	frameLen := (s.RefreshInterval.Milliseconds()+span-1)/span + 1
+	_, longest := s.refreshRange()
+	frameLen := (longest.Milliseconds()+span-1)/span + 1
 	frame := number / frameLen
 	pause := turnPause.Milliseconds()
 	if frame%2 == 0 {
@@ -50,7 +51,7 @@ func newTurn(s Settings, in Input, now time.Time) turn {
 }
 
 // rank returns how many nodes come before Self in the order drawn by number.
-func rank(in Input, number uint64) int {
+func rank(in *Input, number uint64) int {
 	self := mix(fold(in.Self) ^ mix(number))
 	before := 0
 	for _, id := range in.Nodes {

@@ -16,7 +16,7 @@ func TestTurnsAreShared(t *testing.T) {
 	for d := time.Duration(0); d < 3*time.Hour; d += 500 * time.Millisecond {
 		now, holders := start.Add(d), 0
 		for n := range nodes {
-			if newTurn(s, Input{Nodes: nodeIDs(nodes), Self: nodeID(n)}, now).has(seats) {
+			if newTurn(&s, &Input{Nodes: nodeIDs(nodes), Self: nodeID(n)}, now).has(seats) {
 				holders++
 				held[n]++
 			}
@@ -47,7 +47,7 @@ func TestTurnMeetsEveryPoller(t *testing.T) {
 			for offset := time.Duration(0); offset < 10*time.Minute; offset += 777 * time.Millisecond {
 				start := clock(t, "12:00").Add(offset)
 				now := start
-				for !newTurn(s, in, now).has(1) {
+				for !newTurn(&s, &in, now).has(1) {
 					if now = now.Add(refresh); now.Sub(start) > 2*nodes*frame+refresh {
 						t.Fatalf("refresh %v: who asks node %d from %v on has no turn in %v", refresh, n, start, now.Sub(start))
 					}

@@ -2,6 +2,7 @@ package room
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -24,25 +25,24 @@ type View struct {
 	Event    EventState // what an event is doing
 	Terms    uint32     // hash of what an estimate rests on and the operator set; never 0
 
-	Active           int // leases, over all sites
-	Waiting          int // over all sites
-	AdmittedLast60s  int
-	AdmittedMinute   float64 // admitted per minute, averaged; 0 is unknown
-	Utilization      float64 // the fuller of both limits, 0 … 1
-	Slots            int     // how many more may be active right now, anywhere
-	SlotsNew         int     // those of Slots beyond all waiting visitors
-	Cursor           time.Time
-	Edge             time.Time // never before Cursor
-	OpenToNew        bool
-	AllowWaiting     int
-	AllowNew         int
-	AllowAnywhere    int          // Counter only: places that no site has a claim to, for new visitors
-	Buckets          []Bucket     // oldest first
-	Sites            []SitePlaces // by name
-	ownGranules      []count
-	hold             time.Time // while prequeueing: the first place that waits for the start
-	closed           bool      // nobody is let in
-	refreshTolerance time.Duration
+	Active          int // leases, over all sites
+	Waiting         int // over all sites
+	AdmittedLast60s int
+	AdmittedMinute  float64 // admitted per minute, averaged; 0 is unknown
+	Utilization     float64 // the fuller of both limits, 0 … 1
+	Slots           int     // how many more may be active right now, anywhere
+	SlotsNew        int     // those of Slots beyond all waiting visitors
+	Cursor          time.Time
+	Edge            time.Time // never before Cursor
+	OpenToNew       bool
+	AllowWaiting    int
+	AllowNew        int
+	AllowAnywhere   int          // Counter only: places that no site has a claim to, for new visitors
+	Buckets         []Bucket     // oldest first
+	Sites           []SitePlaces // by name
+	ownGranules     []count
+	hold            time.Time // while prequeueing: the first place that waits for the start
+	closed          bool      // nobody is let in
 }
 
 // Bucket is the visitors who wait and arrived in one span.
@@ -66,70 +66,117 @@ type SitePlaces struct {
 
 // Build works out what one node may do in a room, from counts that are at most
 // as old as its news. It is a pure function: nodes that know the same counts
-// come to parts that fit together. Settings left at zero have their default.
+// come to parts that fit together. The settings are those that the operator
+// wrote, events included; what is left at zero has its default.
 func Build(s Settings, in Input, now time.Time) *View {
-	s = s.WithDefaults()
-	s, event := s.At(now)
-	t := newTally(s, in, now)
-	v := &View{
-		BuiltAt: now, Settings: s, Event: event, Terms: terms(&s, event),
-		Active: t.active, Waiting: t.waiting,
-		AdmittedLast60s: t.last60s, AdmittedMinute: t.rate,
-		Slots:            Slots(int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute), int64(t.active), int64(t.last60s)),
-		refreshTolerance: tolerance(s.RefreshInterval),
-		ownGranules:      t.granules,
+	return new(Builder).Build(&s, &in, now)
+}
+
+// Builder builds views and keeps its working memory from one to the next. What it
+// returns does not depend on what it built before, and shares nothing with it.
+// The zero value is ready. It is not safe for concurrent use.
+type Builder struct {
+	tally  tally
+	places places
+}
+
+// Build is like the function of that name.
+func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
+	v := &View{BuiltAt: now}
+	v.Settings, v.Event = s.effective(now)
+	t := &b.tally
+	t.take(&v.Settings, in, now)
+	v.Active, v.Waiting = t.knownActive, t.knownWaiting
+	v.AdmittedLast60s, v.AdmittedMinute = t.knownLast60s, t.rate
+	v.Terms = terms(&v.Settings, v.Event)
+	v.closed = v.Settings.QueueAll || v.Settings.QueueingMethod == Reject
+	if v.Event.Prequeueing {
+		v.hold = v.Settings.eventAt(now).held(v.Settings.BucketSpan)
 	}
-	v.Utilization = utilization(s, t)
-	p := divide(s, t, v.Slots, now)
-	v.SlotsNew = p.rest
+	slots := v.slots(t, in.Frozen)
+	p := &b.places
+	p.divide(v, t, slots)
+	v.Slots, v.SlotsNew = p.rest, p.rest
+	for _, n := range p.reserved {
+		v.Slots += n
+	}
 	v.fillBuckets(t, p)
 	v.fillSites(t, p)
-	if s.Policy == Open || s.QueueingMethod == Passthrough {
+	clear(t.input) // the maps are the caller's
+	switch {
+	case v.closed:
+	case v.Settings.Policy == Open || v.Settings.QueueingMethod == Passthrough:
 		v.openAll()
-		return v
+	default:
+		v.place(t, p, newTurn(&v.Settings, in, now))
 	}
-	v.place(t, p, newTurn(s, in, now))
 	return v
 }
 
-func utilization(s Settings, t tally) float64 {
-	u := max(float64(t.active)/float64(max(1, s.TotalActiveUsers)),
-		float64(t.last60s)/float64(max(1, s.NewUsersPerMinute)))
-	return min(u, 1)
+// slots returns how many visitors may enter right now, and sets how full the room
+// is.
+//
+// A site that is frozen keeps its share of both limits, or what it was last known
+// to hold where that is more: visitors who are in do not vanish by going unheard.
+// The others have the rest to themselves.
+func (v *View) slots(t *tally, f Frozen) int {
+	total, perMinute := v.Settings.TotalActiveUsers, v.Settings.NewUsersPerMinute
+	keptActive, keptRate := f.kept(total), f.kept(perMinute)
+	t.limit = min(total-keptActive, perMinute-keptRate)
+	active := t.active + max(t.knownActive-t.active, keptActive)
+	admitted := t.last60s + max(t.knownLast60s-t.last60s, keptRate)
+	v.Utilization = min(1, max(float64(active)/float64(max(1, total)), float64(admitted)/float64(max(1, perMinute))))
+	if v.closed {
+		return 0
+	}
+	return Slots(int64(total), int64(perMinute), int64(active), int64(admitted))
 }
 
-// openAll lets everybody in; the counts still show what the limits would do.
+// openAll lets everybody in, but for those who wait for the start of an event;
+// the counts still show what the limits would do.
 func (v *View) openAll() {
 	v.Cursor, v.Edge = v.BuiltAt, v.BuiltAt
-	v.OpenToNew = true
+	v.OpenToNew = !v.Event.Prequeueing
 	v.AllowWaiting, v.AllowNew = Unlimited, Unlimited
 }
 
-func (v *View) fillBuckets(t tally, p places) {
+func (v *View) fillBuckets(t *tally, p *places) {
 	v.Buckets = make([]Bucket, len(t.buckets))
 	for i, q := range t.buckets {
-		v.Buckets[i] = Bucket{Start: q.start, Waiting: q.waiting, Reserved: p.reserved[i], own: q.bySite[t.own]}
+		v.Buckets[i] = Bucket{Start: q.start, Waiting: q.waiting, Reserved: p.reserved[i], own: q.own}
 	}
+	v.ownGranules = slices.Clone(t.granules)
 }
 
-func (v *View) fillSites(t tally, p places) {
+func (v *View) fillSites(t *tally, p *places) {
 	v.Sites = make([]SitePlaces, len(t.sites))
-	for i, st := range t.sites {
+	for i := range t.sites {
+		st := &t.sites[i]
 		v.Sites[i] = SitePlaces{
-			Name: st.name, Own: st.own, Active: st.active, Waiting: st.waiting,
+			Name: st.name, Own: st.own, Frozen: st.frozen, Active: st.active, Waiting: st.waiting,
 			Reserved: p.waiting[i], New: p.fresh[i],
 		}
 	}
 }
 
 // place sets the cursor, the edge and the allowances of this node.
-func (v *View) place(t tally, p places, turn turn) {
-	c := newCursor(t, p, seconds(v.Settings.BucketSpan))
-	v.Cursor, v.Edge = time.Unix(c.cursor, 0), time.Unix(c.edge, 0)
-	v.OpenToNew = p.rest > 0
-	v.AllowWaiting = min(c.sure, v.Slots)
-	contested := c.contested + p.fresh[t.own]
-	v.AllowNew = min(nodePart(v.Settings, t, contested, v.Utilization, turn), v.Slots)
+func (v *View) place(t *tally, p *places, turn turn) {
+	v.AllowAnywhere = p.anywhere
+	v.OpenToNew = p.rest > 0 && !v.Event.Prequeueing
+	contested := p.fresh[t.own]
+	if v.Settings.QueueingMethod == Random {
+		// Whoever came before a pre-queue began may go on trying during it.
+		v.Cursor, v.Edge = time.Unix(0, 0), time.Unix(0, 0)
+		if v.Event.Prequeueing {
+			v.Edge = v.hold
+		}
+	} else {
+		c := newCursor(t, p, seconds(v.Settings.BucketSpan))
+		v.Cursor, v.Edge = time.Unix(c.cursor, 0), time.Unix(c.edge, 0)
+		v.AllowWaiting = min(c.sure, v.Slots)
+		contested += c.contested
+	}
+	v.AllowNew = min(nodePart(v, t, contested, turn), v.Slots)
 }
 
 // terms hashes what the operator set of that which an estimate rests on.
