@@ -20,6 +20,10 @@ type world struct {
 	nodes []*machine
 	air   []letter
 	cut   bool // between sites
+
+	more []room.Settings   // further rooms, kept by all
+	lose func(letter) bool // messages that do not arrive; nil: none
+	note func(what ...any) // what nodes say, for comparing runs; nil: nowhere
 }
 
 // machine is one node; core is nil while it is down.
@@ -49,7 +53,15 @@ func testSettings(total int) room.Settings {
 
 // newWorld starts a node per named site and lets the mesh settle.
 func newWorld(t *testing.T, s room.Settings, sites ...string) *world {
-	w := &world{t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
+	t.Helper()
+	return newWorldOf(t, []room.Settings{s}, sites...)
+}
+
+// newWorldOf is newWorld with several rooms.
+func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
+	t.Helper()
+	s := rooms[0]
+	w := &world{more: rooms[1:], t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
 	for i, site := range sites {
 		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site}
 		w.nodes = append(w.nodes, m)
@@ -68,8 +80,9 @@ func (w *world) start(m *machine, s room.Settings) {
 	w.t.Helper()
 	m.boot++
 	core, err := NewCore(CoreConfig{
-		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: []room.Settings{s},
+		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: append([]room.Settings{s}, w.more...),
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
+		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -137,6 +150,9 @@ func (w *world) ready() (n int) {
 
 func (w *world) post(m *machine, out []Message) {
 	for _, o := range out {
+		if w.note != nil {
+			w.note("message", m.id, o.To, o.Kind, o.Slot, o.Payload)
+		}
 		w.air = append(w.air, letter{w.now.Add(w.delay), m.id, o.To, o})
 	}
 }
@@ -150,7 +166,7 @@ func (w *world) deliver() {
 			continue
 		}
 		from, to := w.machine(l.from), w.machine(l.to)
-		if to == nil || to.core == nil || w.cut && from.site != to.site {
+		if to == nil || to.core == nil || w.cut && from.site != to.site || w.lose != nil && w.lose(l) {
 			continue
 		}
 		w.receive(from, to, l.m)
