@@ -99,15 +99,19 @@ func (r Retention) counts(key Key, changed int64, now time.Time) bool {
 	return !r.past(key.Kind, key.Tick, now) && !r.faded(key.Room, key.Kind, changed, now)
 }
 
-// ahead reports whether a key lies further in the future than a peer's clock
-// can honestly be.
+// MaxPlaceAhead is how far ahead of the time a place in a queue may lie: those who
+// wait for a start are given places up to it. It is the longest such wait.
+const MaxPlaceAhead = 12 * time.Hour
+
+// ahead reports whether a key lies further in the future than a peer can
+// honestly have it.
 func ahead(kind Kind, tick int64, now time.Time) bool {
 	limit := now.Add(maxAhead)
 	switch kind {
 	case Seen, Admitted:
 		return tick > TickOf(limit)
 	case Waiting:
-		return tick > limit.Unix()
+		return tick > limit.Add(MaxPlaceAhead).Unix()
 	}
 	return false
 }

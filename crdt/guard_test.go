@@ -15,11 +15,13 @@ func TestRowGuards(t *testing.T) {
 			Rooms: []RoomChanges{{testRoom(0), []CellChange{{Seen, TickOf(guardNow), 3, Cell{4, 0}}}}}}
 	}
 	for name, spoil := range map[string]func(*RowPiece){
-		"backwards":      func(p *RowPiece) { p.From = 9 },
-		"seq beyond":     func(p *RowPiece) { p.Rooms[0].Cells[0].Seq = 6 },
-		"seq before":     func(p *RowPiece) { p.Rooms[0].Cells[0].Seq = 0 },
-		"future tick":    func(p *RowPiece) { p.Rooms[0].Cells[0].Tick += 3 },
-		"future arrival": func(p *RowPiece) { p.Rooms[0].Cells[0] = CellChange{Waiting, guardNow.Unix() + 13, 3, Cell{1, 0}} },
+		"backwards":   func(p *RowPiece) { p.From = 9 },
+		"seq beyond":  func(p *RowPiece) { p.Rooms[0].Cells[0].Seq = 6 },
+		"seq before":  func(p *RowPiece) { p.Rooms[0].Cells[0].Seq = 0 },
+		"future tick": func(p *RowPiece) { p.Rooms[0].Cells[0].Tick += 3 },
+		"future arrival": func(p *RowPiece) {
+			p.Rooms[0].Cells[0] = CellChange{Waiting, guardNow.Add(MaxPlaceAhead).Unix() + 13, 3, Cell{1, 0}}
+		},
 		"future change":  func(p *RowPiece) { p.Changed += 13_000 },
 		"future close":   func(p *RowPiece) { p.Closed += 4 },
 		"huge P":         func(p *RowPiece) { p.Rooms[0].Cells[0].P = 1<<62 + 1 },
@@ -39,6 +41,11 @@ func TestRowGuards(t *testing.T) {
 	}
 	if _, err := new(Rows).Apply(honest(), guardNow); err != nil {
 		t.Errorf("honest piece: %v", err)
+	}
+	drawn := honest()
+	drawn.Rooms[0].Cells[0] = CellChange{Waiting, guardNow.Add(MaxPlaceAhead).Unix(), 3, Cell{1, 0}}
+	if _, err := new(Rows).Apply(drawn, guardNow); err != nil {
+		t.Errorf("a place given to somebody who waits for a start: %v", err)
 	}
 }
 

@@ -51,7 +51,8 @@ type Line struct {
 type entry struct {
 	id      [16]byte
 	next    uint32
-	granule uint32 // where the visitor is counted; arrival if admitted
+	granule uint32 // where the visitor is counted while waiting
+	arrival uint32 // of the place that was taken; the place may lie elsewhere
 	last    uint32 // newest poll, or the admission
 	seen    uint32 // newest tick in which the visitor was counted as seen
 	refresh uint16 // seconds
@@ -81,7 +82,8 @@ func (l *Line) Len() int { return len(l.index) }
 func (l *Line) Dropped() uint64 { return l.dropped }
 
 // Poll takes a request at at of a visitor who waits since arrival and was told
-// to ask every refresh, and appends what changes to dst. A poll that is older
+// to ask again after refresh, and appends what changes to dst. The visitor is
+// counted where Settings.Place puts them. A poll that is older
 // than what is known, or so old that the visitor would be absent by now, changes
 // nothing; neither does one whose place was redeemed by an admission.
 func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh time.Duration) []Change {
@@ -100,7 +102,7 @@ func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh ti
 			return dst
 		}
 		e := &l.entries[i]
-		e.granule, e.last, e.refresh = granule, now, every
+		e.granule, e.arrival, e.last, e.refresh = granule, unix32(arrival), now, every
 		l.schedule(i)
 		return l.sawIn(l.count(dst, granule), e, at)
 	}
@@ -117,7 +119,7 @@ func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh ti
 	case granule != e.granule:
 		dst = l.count(l.uncount(dst, e.granule), granule)
 	}
-	e.granule, e.last, e.refresh = granule, now, every
+	e.granule, e.arrival, e.last, e.refresh = granule, unix32(arrival), now, every
 	return l.sawIn(dst, e, at)
 }
 
@@ -140,11 +142,11 @@ func (l *Line) Admit(dst []Change, id [16]byte, at time.Time) []Change {
 	case e.in:
 		e.last = max(e.last, unix32(at))
 		return dst
-	case unix32(at) < e.granule:
+	case unix32(at) < e.arrival:
 		return dst // an earlier session; the visitor has queued again since
 	}
 	dst = l.uncount(dst, e.granule)
-	e.in, e.last = true, max(unix32(at), e.granule)
+	e.in, e.last = true, max(unix32(at), e.arrival)
 	return l.sawIn(dst, e, at)
 }
 

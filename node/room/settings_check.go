@@ -69,8 +69,8 @@ func (s Settings) Validate() error {
 	}
 	c.limit("total-active-users", s.TotalActiveUsers)
 	c.limit("new-users-per-minute", s.NewUsersPerMinute)
-	c.span("session-duration", s.SessionDuration, time.Second, 24*time.Hour, time.Millisecond)
-	c.oneOf("queueing-method", string(s.QueueingMethod), string(FIFO), string(Random), string(Passthrough), string(Reject))
+	c.session("session-duration", s.SessionDuration)
+	c.method("queueing-method", s.QueueingMethod)
 	c.oneOf("policy", string(s.Policy), string(Even), string(Curve), string(Counter), string(Open))
 	if math.IsNaN(s.CurveFactor) || s.CurveFactor < 0 || s.CurveFactor > 8 {
 		c.add("curve-factor", strconv.FormatFloat(s.CurveFactor, 'g', -1, 64), "a number from 0 to 8")
@@ -81,6 +81,13 @@ func (s Settings) Validate() error {
 	if !slices.Contains([]int{200, 202, 429}, s.QueueingStatusCode) {
 		c.add("queueing-status-code", strconv.Itoa(s.QueueingStatusCode), "200, 202 or 429")
 	}
+	for _, command := range s.EnabledOriginCommands {
+		c.oneOf("enabled-origin-commands", string(command), string(Revoke))
+	}
+	if s.ShareFreeze >= 0 { // any negative span means not at all
+		c.span("share-freeze", s.ShareFreeze, time.Second, 24*time.Hour, 1)
+	}
+	c.events(s.Events)
 	return errors.Join(c...)
 }
 
@@ -89,12 +96,6 @@ type checks []error
 
 func (c *checks) add(field, value, allowed string) {
 	*c = append(*c, &FieldError{Field: field, Value: value, Allowed: allowed})
-}
-
-func (c *checks) limit(field string, n int) {
-	if n < 1 || n > math.MaxInt32 {
-		c.add(field, strconv.Itoa(n), fmt.Sprintf("a whole number from 1 to %d", math.MaxInt32))
-	}
 }
 
 func (c *checks) span(field string, d, lo, hi, step time.Duration) {
