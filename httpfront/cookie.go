@@ -111,6 +111,17 @@ func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p node.Pass, s
 	dst = keys.AppendSeal(dst, p, r.host)
 	dst = append(dst, "; Path=/; Max-Age="...)
 	dst = strconv.AppendInt(dst, int64(cookieAge(p, s, now)/time.Second), 10)
+	return r.appendCookieEnd(dst)
+}
+
+// appendNoCookie appends the value of a Set-Cookie field that takes the pass
+// away from the browser.
+func (r *request) appendNoCookie(dst []byte, s *room.Settings) []byte {
+	dst = appendCookieName(dst, r.secure, s)
+	return r.appendCookieEnd(append(dst, "=; Path=/; Max-Age=0"...))
+}
+
+func (r *request) appendCookieEnd(dst []byte) []byte {
 	if r.secure {
 		dst = append(dst, "; Secure"...)
 	}

@@ -77,7 +77,7 @@ func TestWaitingPage(t *testing.T) {
 			t.Errorf("%s: %q", name, v)
 		}
 	}
-	for _, want := range []string{"1,235", "1,234", "1 hour 1 minute", `lang="en"`, `role="status"`, `aria-live="polite"`, `<meta http-equiv="refresh" content="20">`, "Last updated"} {
+	for _, want := range []string{"1,235", "1,234", "1 hour and 1 minute", `lang="en"`, `role="status"`, `aria-live="polite"`, `<meta http-equiv="refresh" content="20">`, "Last updated"} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("the page does not hold %q", want)
 		}
@@ -111,7 +111,7 @@ func TestWaitingJSON(t *testing.T) {
 	}
 	r := doc["cfWaitingRoom"]
 	for key, want := range map[string]any{
-		"inWaitingRoom": true, "waitTimeKnown": true, "waitTime": 61.0, "waitTimeFormatted": "1 hour 1 minute",
+		"inWaitingRoom": true, "waitTimeKnown": true, "waitTime": 61.0, "waitTimeFormatted": "1 hour and 1 minute",
 		"waitTime25Percentile": 0.0, "waitTime50Percentile": 0.0, "waitTime75Percentile": 0.0,
 		"queueIsFull": false, "queueAll": false, "refreshIntervalSeconds": 20.0,
 		"queueingMethod": "fifo", "isFIFOQueue": true, "isRandomQueue": false, "isPassthroughQueue": false,

@@ -99,10 +99,17 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	s := room.Settings()
 	p, known := r.openPass(f.cfg.Keys, s)
 	v := room.Decide(p, known, now)
-	if v.SetPass {
+	if v.View != nil {
+		s = &v.View.Settings // an event may have begun or ended in between
+	}
+	switch {
+	case v.SetPass:
 		a.cookie = r.appendSetCookie(nil, f.cfg.Keys, v.Pass, s, now)
+	case v.ClearPass:
+		a.cookie = r.appendNoCookie(nil, s)
 	}
 	if v.Admit {
+		a.room, a.settings, a.pass = room, s, v.Pass
 		return a, true
 	}
 	f.wait(ctx, waiting{req: r, settings: s, verdict: v, cookie: a.cookie, now: now})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,12 +61,30 @@ func run(tb testing.TB, f func(context.Context) error) (stop func()) {
 type fakeRoom struct {
 	settings room.Settings
 	decide   func(p node.Pass, known bool, now time.Time) node.Verdict
+
+	mu    sync.Mutex  // guards the following
+	ended []node.Pass // whose sessions the origin has ended
 }
 
 func (r *fakeRoom) Settings() *room.Settings { return &r.settings }
 
 func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 	return r.decide(p, known, now)
+}
+
+func (r *fakeRoom) End(p node.Pass, _ time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = append(r.ended, p)
+}
+
+// takeEnded returns whose sessions were ended since it was called last.
+func (r *fakeRoom) takeEnded() []node.Pass {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ended := r.ended
+	r.ended = nil
+	return ended
 }
 
 // fakeRooms has one room below a path.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/ropeline/ropeline/node/room"
 )
 
 //go:embed page.html
@@ -81,11 +83,18 @@ func (p *page) append(dst []byte, w *waiting) []byte {
 	return dst
 }
 
-const unknown = "–"
-
 // placeholder returns what fills in the placeholder of that name, or nil.
 func placeholder(name string) func([]byte, *waiting) []byte {
 	switch name {
+	case "reload":
+		return func(b []byte, w *waiting) []byte {
+			if w.refresh() == 0 {
+				return b
+			}
+			b = append(b, `<noscript><meta http-equiv="refresh" content="`...)
+			b = strconv.AppendInt(b, w.refresh(), 10)
+			return append(b, "\"></noscript>\n"...)
+		}
 	case "refresh":
 		return func(b []byte, w *waiting) []byte { return strconv.AppendInt(b, w.refresh(), 10) }
 	case "room":
@@ -97,34 +106,10 @@ func placeholder(name string) func([]byte, *waiting) []byte {
 			}
 			return append(b, "no"...)
 		}
-	case "position":
-		return func(b []byte, w *waiting) []byte {
-			if w.verdict.Estimate.Position <= 0 {
-				return append(b, unknown...)
-			}
-			return appendGrouped(b, w.verdict.Estimate.Position)
-		}
-	case "ahead":
-		return func(b []byte, w *waiting) []byte {
-			if w.verdict.Estimate.Position <= 0 {
-				return append(b, unknown...)
-			}
-			return appendGrouped(b, w.verdict.Estimate.Ahead)
-		}
-	case "aheadnumber":
-		return func(b []byte, w *waiting) []byte {
-			if w.verdict.Estimate.Position <= 0 {
-				return b
-			}
-			return strconv.AppendInt(b, int64(w.verdict.Estimate.Ahead), 10)
-		}
-	case "wait":
-		return func(b []byte, w *waiting) []byte {
-			if !w.verdict.Estimate.Known {
-				return append(b, "not known yet"...)
-			}
-			return appendMinutes(b, w.verdict.Estimate.Minutes)
-		}
+	case "title":
+		return func(b []byte, w *waiting) []byte { return append(b, w.title()...) }
+	case "message":
+		return func(b []byte, w *waiting) []byte { return append(b, w.message()...) }
 	case "updated":
 		return func(b []byte, w *waiting) []byte { return w.updated().AppendFormat(b, timeFormat) }
 	case "updatedtext":
@@ -137,7 +122,82 @@ func placeholder(name string) func([]byte, *waiting) []byte {
 			return append(b, `<p class="note">What you sent has not been delivered. Please send it again once you are in.</p>`+"\n"...)
 		}
 	}
+	return figure(name)
+}
+
+// figure is placeholder for the numbers of the page. The script of the page
+// follows the same rules when it brings them up to date.
+func figure(name string) func([]byte, *waiting) []byte {
+	switch name {
+	case "unlessmoving": // hides what only a page that goes on has
+		return func(b []byte, w *waiting) []byte { return appendHidden(b, w.refresh() == 0) }
+	case "unlessordered": // hides what only a visitor with a position has
+		return func(b []byte, w *waiting) []byte { return appendHidden(b, w.verdict.Estimate.Position <= 0) }
+	case "figuresize":
+		return func(b []byte, w *waiting) []byte {
+			if w.verdict.Estimate.Position > 0 {
+				return append(b, "number"...)
+			}
+			return append(b, "words"...)
+		}
+	case "label":
+		return func(b []byte, w *waiting) []byte {
+			if w.verdict.Estimate.Position > 0 {
+				return append(b, "Your position"...)
+			}
+			return append(b, w.timeLabel()...)
+		}
+	case "figure":
+		return func(b []byte, w *waiting) []byte {
+			if w.verdict.Estimate.Position > 0 {
+				return appendGrouped(b, w.verdict.Estimate.Position)
+			}
+			return w.appendTimeLeft(b)
+		}
+	case "ahead":
+		return func(b []byte, w *waiting) []byte { return appendGrouped(b, w.verdict.Estimate.Ahead) }
+	case "aheadnumber":
+		return func(b []byte, w *waiting) []byte {
+			if w.verdict.Estimate.Position <= 0 {
+				return b
+			}
+			return strconv.AppendInt(b, int64(w.verdict.Estimate.Ahead), 10)
+		}
+	case "timelabel":
+		return func(b []byte, w *waiting) []byte { return append(b, w.timeLabel()...) }
+	case "time":
+		return func(b []byte, w *waiting) []byte { return w.appendTimeLeft(b) }
+	}
 	return nil
+}
+
+func appendHidden(b []byte, hidden bool) []byte {
+	if hidden {
+		return append(b, " hidden"...)
+	}
+	return b
+}
+
+// timeLabel says what appendTimeLeft is about.
+func (w *waiting) timeLabel() string {
+	if w.waitsForEvent() {
+		return "Starts in"
+	}
+	return "Estimated wait"
+}
+
+// appendTimeLeft appends how long it is until an event that the visitor waits
+// for, or until the visitor is let in.
+func (w *waiting) appendTimeLeft(b []byte) []byte {
+	switch {
+	case w.waitsForEvent():
+		return room.AppendMinutes(b, w.minutesUntil(w.event().Start))
+	case w.full():
+		return append(b, "more than a day"...)
+	case w.known():
+		return w.appendWait(b)
+	}
+	return append(b, "not known yet"...)
 }
 
 // timeFormat is RFC 3339 with milliseconds.
@@ -151,31 +211,6 @@ func appendGrouped(b []byte, n int) []byte {
 		b = append(b, 0)
 		copy(b[i+1:], b[i:])
 		b[i] = ','
-	}
-	return b
-}
-
-// appendMinutes appends a span in English.
-func appendMinutes(b []byte, minutes int) []byte {
-	h, m := minutes/60, minutes%60
-	if minutes > 24*60 {
-		return append(b, "more than a day"...)
-	}
-	if h > 0 {
-		b = appendCount(b, h, "hour")
-		if m == 0 {
-			return b
-		}
-		b = append(b, ' ')
-	}
-	return appendCount(b, m, "minute")
-}
-
-func appendCount(b []byte, n int, unit string) []byte {
-	b = strconv.AppendInt(b, int64(n), 10)
-	b = append(append(b, ' '), unit...)
-	if n != 1 {
-		b = append(b, 's')
 	}
 	return b
 }

@@ -7,12 +7,18 @@ import (
 	"net/http"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // admitted is what the handler hands to the proxy.
 type admitted struct {
-	req    *request
-	cookie []byte // value of a Set-Cookie field; nil for none
+	req      *request
+	room     Room // nil if the request has none; then the next two are zero
+	settings *room.Settings
+	pass     node.Pass // as the visitor has it from now on
+	cookie   []byte    // value of a Set-Cookie field; nil for none
 }
 
 // proxy lets the origin answer.
@@ -49,6 +55,7 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 		return
 	}
 	length := x.cleanHead(&ctx.Response.Header)
+	a.obey(&ctx.Response.Header)
 	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
 	if switched {
 		f.tunnel(ctx, x)

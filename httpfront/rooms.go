@@ -14,18 +14,22 @@ type Rooms interface {
 	// Route returns the room for a host (lower case, no port, no trailing dot;
 	// empty if the client named none) and a path (decoded, without dot segments
 	// and doubled slashes), or nil if the request goes to the origin without a
-	// room.
+	// room, be it because the room is suspended.
 	Route(host, path string) Room
 }
 
 // Room decides about the requests of one room. Like Rooms it is called on
 // every request and must not block.
 type Room interface {
-	// Settings returns the room's settings as they are now. The result is shared
-	// and must not be modified by either side afterwards.
+	// Settings returns the settings that hold now, an event's included. The result
+	// is shared and must not be modified by either side afterwards.
 	Settings() *room.Settings
 
 	// Decide answers one request. known reports whether the request carried a
 	// pass of this room that could be opened; p is the zero Pass otherwise.
 	Decide(p node.Pass, known bool, now time.Time) node.Verdict
+
+	// End ends the session of p, because the origin says so. Whoever shows p again
+	// is new. It must not block.
+	End(p node.Pass, now time.Time)
 }

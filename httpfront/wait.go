@@ -34,13 +34,15 @@ var bodies = sync.Pool{New: func() any {
 // wait answers with the waiting page, or with JSON to programs.
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 	h := begin(ctx, w.status(), w.now)
-	var buf [20]byte
-	refresh := strconv.AppendInt(buf[:0], w.refresh(), 10)
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("Vary", "Cookie, Accept")
 	h.Set(stateField, "waiting")
-	h.SetBytesV("Refresh", refresh)
-	h.SetBytesV("Retry-After", refresh)
+	if seconds := w.refresh(); seconds > 0 {
+		var buf [20]byte
+		refresh := strconv.AppendInt(buf[:0], seconds, 10)
+		h.SetBytesV("Refresh", refresh)
+		h.SetBytesV("Retry-After", refresh)
+	}
 	h.Set("Referrer-Policy", "same-origin")
 	if w.cookie != nil {
 		h.AddBytesV("Set-Cookie", w.cookie)
@@ -74,11 +76,14 @@ func (w *waiting) status() int {
 // refreshDefault is for rooms that say nothing.
 const refreshDefault = 20 * time.Second
 
-// refresh is in how many seconds the visitor shall ask again, at least 1.
-// Rounding up keeps the next poll from being too early.
+// refresh is in how many seconds the visitor shall ask again; 0 is never, because
+// the room rejects. Rounding up keeps the next poll from being too early.
 func (w *waiting) refresh() int64 {
 	d := w.verdict.Refresh
 	if d <= 0 {
+		if w.settings.QueueingMethod == room.Reject {
+			return 0
+		}
 		if d = w.settings.RefreshInterval; d <= 0 {
 			d = refreshDefault
 		}
