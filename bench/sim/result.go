@@ -62,6 +62,7 @@ type Figures struct {
 	LetIn        int `json:"let_in"`
 	Queued       int `json:"queued"` // of Visitors, who did not get in with their first request
 	GaveUp       int `json:"gave_up"`
+	TurnedAway   int `json:"turned_away"` // by a room that rejects
 	WaitingAtEnd int `json:"waiting_at_end"`
 
 	Requests     int `json:"requests"`      // of visitors, polls included

@@ -2,18 +2,268 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
 )
 
 var roomID = crdt.RoomID{'s', 'i', 'm'}
 
+const (
+	// warmUp is how long the mesh runs before the first visitor may come.
+	warmUp = 15 * time.Second
+	// tickInterval is how often the shell of a node calls its core.
+	tickInterval = int64(50 * time.Millisecond)
+	// lookEvery is how many events pass between two looks at the context.
+	lookEvery = 1 << 12
+)
+
+// sim is one run. Times are ns of true time since the first visitor may come.
+type sim struct {
+	cfg      Config
+	newBrain newBrain
+	heap     heap
+	now      int64
+	events   int
+
+	machines []*machine
+	registry registry
+	mesh     *mesh
+	network  *network
+	driven   *machine // that is given something to do
+
+	people  people
+	answers []late
+	next    func() (time.Duration, bool) // of arrivals
+	weights []float64                    // of sites, added up
+	bySite  []int                        // truly active, by the site that let them in
+
+	oracle *oracle
+	waits  []wait
+
+	f            Figures
+	series       []Point
+	violations   []Violation
+	estimates    *hdrhistogram.Histogram // of errors, in parts of a minute
+	stepArrivals int
+
+	refusedMessages int
+	peers           []replica.Peer // scratch
+	changedAt       int64          // the step of the last change of who reaches whom
+
+	arrivalsLeft bool
+	quietFrom    int64 // when the last fault is over
+	through      int64 // when the last visitor was; -1: not yet
+	quiet        int64 // when nobody was active any more; 0: not yet
+	ended        bool
+	wildClocks   bool // beyond what a pass is accepted with
+	err          error
+}
+
 // Run simulates what cfg describes. It returns early, with the cause, when ctx
 // ends.
-func Run(ctx context.Context, cfg Config) (*Result, error) {
+func Run(ctx context.Context, cfg Config) (*Result, error) { return run(ctx, cfg, newShipped) }
+
+func run(ctx context.Context, cfg Config, brains newBrain) (*Result, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Seed: cfg.Seed}, context.Cause(ctx)
+	start := time.Now()
+	s := newSim(cfg, brains)
+	next, stop := iter.Pull(cfg.Arrivals.Times(stream(cfg.Seed, forArrivals)))
+	defer stop()
+	s.next = next
+	s.prepare()
+	if err := s.loop(ctx); err != nil {
+		return nil, err
+	}
+	r := s.result()
+	r.Speed = speed(s, time.Since(start))
+	return r, nil
 }
+
+func newSim(cfg Config, brains newBrain) *sim {
+	s := &sim{
+		cfg: cfg, newBrain: brains, now: -int64(warmUp),
+		registry: registry{byID: map[crdt.NodeID]int32{}}, network: newNetwork(cfg),
+		oracle: newOracle(&cfg.Room, -int64(warmUp)),
+		bySite: make([]int, cfg.Sites), estimates: newEstimates(),
+		arrivalsLeft: true, through: -1, changedAt: longAgo,
+	}
+	sum := 0.0
+	for site := range cfg.Sites {
+		w := 1.0
+		if cfg.Weights != nil {
+			w = cfg.Weights[site]
+		}
+		sum += w
+		s.weights = append(s.weights, sum)
+	}
+	clocks, delays := stream(cfg.Seed, forClocks), stream(cfg.Seed, forMembers)
+	for n := range cfg.Sites * cfg.Nodes {
+		m := &machine{number: int32(n), siteNo: int32(n / cfg.Nodes), place: n % cfg.Nodes}
+		m.clock = clock{
+			offset: int64(float64(cfg.Clocks.Offset) * (2*clocks.Float64() - 1)),
+			drift:  cfg.Clocks.Drift * (2*clocks.Float64() - 1),
+		}
+		m.seen = standing{since: longAgo, fails: between(delays, failSeenMin, failSeenMax), joins: between(delays, joinSeenMin, joinSeenMax)}
+		m.self = s.registry.add(cfg.Seed, m, 0)
+		m.identity = s.registry.ids[m.self]
+		s.machines = append(s.machines, m)
+	}
+	s.mesh = newMesh(cfg.Sites, s.machines)
+	s.wildClocks = wild(cfg)
+	return s
+}
+
+func between(rng *rand.Rand, least, most time.Duration) int64 {
+	return int64(least) + rng.Int64N(int64(most-least))
+}
+
+// wild reports whether two clocks may be further apart than what a node accepts
+// from another one's pass.
+func wild(cfg Config) bool {
+	const accepted = 2 * time.Second
+	apart := 2*cfg.Clocks.Offset + time.Duration(2*cfg.Clocks.Drift*float64(cfg.Length))
+	for _, f := range cfg.Faults {
+		if f.Kind == Skew {
+			apart += f.By.Abs()
+		}
+	}
+	return apart > accepted
+}
+
+// prepare puts the first events into the heap.
+func (s *sim) prepare() {
+	for _, m := range s.machines {
+		s.start(m)
+	}
+	s.changed()
+	s.planFaults()
+	s.planArrival()
+	s.heap.add(0, samples, 0, 0)
+}
+
+// stagger spreads the ticks of all nodes evenly over the interval, as they are
+// where nobody starts all nodes in the same moment.
+func (s *sim) stagger(m *machine) int64 {
+	return tickInterval * int64(m.number) / int64(len(s.machines))
+}
+
+func (s *sim) planArrival() {
+	at, ok := s.next()
+	if !ok || at > s.cfg.Length {
+		s.arrivalsLeft = false
+		return
+	}
+	s.heap.add(int64(at), arrives, 0, 0)
+}
+
+// loop runs events until there is nothing left to wait for.
+func (s *sim) loop(ctx context.Context) (err error) {
+	defer s.caught()
+	for !s.ended {
+		if s.events%lookEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e, ok := s.heap.next()
+		if !ok {
+			break
+		}
+		s.events++
+		s.now = e.at
+		s.oracle.advance(e.at)
+		s.do(e)
+	}
+	return s.err
+}
+
+// caught turns a panic of a node into a violation. What the mesh does from there
+// on would mean nothing, so the run ends.
+func (s *sim) caught() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if s.driven == nil {
+		panic(p) // our own
+	}
+	s.violate(NodePanicked, s.driven, fmt.Sprint(p))
+	s.ended = true
+}
+
+func (s *sim) do(e event) {
+	switch e.kind() {
+	case arrives:
+		s.arrive()
+	case acts:
+		s.act(e.who, e.what)
+	case ticks:
+		if m := s.machines[e.who]; m.started == e.what && m.runs() {
+			s.tick(m)
+		}
+	case delivered:
+		s.deliver(s.network.take(e.who))
+		s.hand()
+	case members:
+		if m := s.machines[e.who]; m.started == e.what && m.runs() {
+			s.meet(m)
+		}
+	case begins:
+		s.begin(e.who)
+	case heals:
+		s.heal(e.who)
+		s.hand()
+	case saves:
+		s.save(s.machines[e.who])
+	case samples:
+		s.sample()
+	}
+	s.driven = nil
+}
+
+// tick has a node do what is due. A node that has others waits until it has heard
+// of them, as the shell of a real one does.
+func (s *sim) tick(m *machine) {
+	s.heap.add(s.now+tickInterval, ticks, m.number, m.started)
+	if !m.joined && len(s.machines) > 1 {
+		return
+	}
+	s.driven = m
+	ready := m.brain.ready()
+	s.post(m, m.brain.tick(m.clock.at(s.now)))
+	s.hand()
+	if !ready && m.brain.ready() {
+		m.seen.readyAt = s.now
+		s.changed()
+	}
+}
+
+// fail ends the run because the simulator itself cannot go on.
+func (s *sim) fail(err error) {
+	s.err = fmt.Errorf("simulate node %s: %w", s.driven.name(), err)
+	s.ended = true
+}
+
+// maxViolations keeps one thing that goes wrong all the time from filling memory.
+const maxViolations = 100
+
+func (s *sim) violate(kind string, m *machine, text string) {
+	if len(s.violations) >= maxViolations {
+		return
+	}
+	v := Violation{Kind: kind, At: seconds(s.now), Text: text}
+	if m != nil {
+		v.Node = m.name()
+	}
+	s.violations = append(s.violations, v)
+}
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }

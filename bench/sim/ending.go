@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// When a run is over, and what must hold then.
+
+// stuckAfter is how long nobody may be let in, with everything in order and
+// somebody waiting, before that counts as never.
+func (s *sim) stuckAfter() int64 {
+	return int64(max(15*time.Minute, 3*s.cfg.Room.SessionDuration+2*time.Minute))
+}
+
+// fading is how long counts may outlive what they count: those of dead nodes last
+// for a session after these were last heard of, and a node that starts again
+// takes them over for one more.
+func (s *sim) fading() int64 {
+	return int64(3*s.longestSession() + 3*s.cfg.Room.RefreshInterval + 2*time.Minute)
+}
+
+func (s *sim) longestSession() time.Duration {
+	longest := s.cfg.Room.SessionDuration
+	for _, e := range s.cfg.Room.Events {
+		if e.SessionDuration != nil {
+			longest = max(longest, *e.SessionDuration)
+		}
+	}
+	return longest
+}
+
+// checkEnd ends the run if all is done, or if it cannot be.
+func (s *sim) checkEnd() {
+	if s.arrivalsLeft {
+		return
+	}
+	if s.people.here == 0 {
+		if s.through < 0 {
+			s.through = s.now
+		}
+		s.checkCounts()
+		return
+	}
+	s.checkStuck()
+	if s.cfg.Drain > 0 && s.now >= int64(s.cfg.Length+s.cfg.Drain) {
+		s.through, s.ended = s.now, true
+	}
+}
+
+// checkStuck ends a run in which nobody is let in any more.
+func (s *sim) checkStuck() {
+	o := s.oracle
+	since := max(o.lastIn, int64(s.cfg.Length), s.quietFrom)
+	if o.waiting == 0 || s.now-since < s.stuckAfter() || len(o.turns) > 0 {
+		return
+	}
+	up := false
+	for _, m := range s.machines {
+		up = up || m.answers()
+	}
+	if up && o.limits.open {
+		if s.now-o.lastClosed < s.stuckAfter() {
+			return
+		}
+		s.violate(NeverLetIn, nil, fmt.Sprintf("%d visitors wait, %d are active, and nobody has been let in for %v", o.waiting, o.active, time.Duration(s.now-o.lastIn).Round(time.Second)))
+	}
+	s.through, s.ended = s.now, true
+}
+
+// checkCounts ends the run once every node counts nobody any more, or should.
+func (s *sim) checkCounts() {
+	if s.oracle.active > 0 || s.now < s.quietFrom {
+		return
+	}
+	clear := true
+	for _, m := range s.machines {
+		if m.runs() && m.brain.ready() {
+			active, waits := m.brain.seen()
+			clear = clear && active == 0 && waits == 0
+		}
+	}
+	s.ended = clear
+	if s.quiet == 0 {
+		s.quiet = s.now
+	}
+	if clear || s.now-s.quiet < s.fading() {
+		return
+	}
+	s.ended = true
+	for _, m := range s.machines {
+		switch {
+		case !m.runs():
+		case !m.brain.ready():
+			s.violate(NeverReady, m, "started and did not get ready")
+		default:
+			if active, waits := m.brain.seen(); active != 0 || waits != 0 {
+				s.violate(CountsRemain, m, fmt.Sprintf("counts %d active and %d waiting %v after the last one left", active, waits, time.Duration(s.now-s.quiet).Round(time.Second)))
+			}
+		}
+	}
+}
+
+// sample adds a point to the series and sees whether the run is over.
+func (s *sim) sample() {
+	if s.through < 0 || s.oracle.active > 0 {
+		s.series = append(s.series, s.point())
+	}
+	s.stepArrivals = 0
+	s.checkEnd()
+	if s.cfg.Progress != nil {
+		s.cfg.Progress(min(1, float64(s.people.come-s.people.here)/math.Max(1, float64(s.cfg.Arrivals.Len()))))
+	}
+	s.heap.add(s.now+int64(PointEvery), samples, 0, 0)
+}
+
+func (s *sim) point() Point {
+	o := s.oracle
+	p := Point{
+		At: seconds(s.now), Arrivals: s.stepArrivals, Active: o.active, Waiting: o.waiting,
+		Limit: o.limits.active, Minute: o.recent.n, PerMin: o.limits.minute,
+		BySite: append([]int(nil), s.bySite...),
+	}
+	for _, m := range s.machines {
+		if !m.answers() {
+			p.Offline++
+		}
+	}
+	for i := range s.machines {
+		m := s.machines[(len(s.series)+i)%len(s.machines)]
+		if m.answers() {
+			p.Seen, p.SeenWait = m.brain.seen()
+			break
+		}
+	}
+	return p
+}

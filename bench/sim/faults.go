@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"math"
+	"time"
+)
+
+// What faults do to a running mesh.
+
+// planFaults puts the beginnings of all faults into the heap. The state that a
+// crashed node finds on its disk was written at a moment of the second before.
+func (s *sim) planFaults() {
+	for i, f := range s.cfg.Faults {
+		at := int64(f.From)
+		s.heap.add(at, begins, int32(i), 0)
+		if f.Kind == Crash {
+			for _, m := range s.hit(f) {
+				before := int64(keyed(s.cfg.Seed, forNodes, uint64(i), uint64(m.number)) % uint64(time.Second))
+				s.heap.add(at-before, saves, m.number, 0)
+			}
+		}
+		s.quietFrom = max(s.quietFrom, at+int64(f.For))
+	}
+}
+
+// hit returns the nodes that a fault is about.
+func (s *sim) hit(f Fault) []*machine {
+	first := (f.Site - 1) * s.cfg.Nodes
+	if f.Node > 0 {
+		return s.machines[first+f.Node-1 : first+f.Node]
+	}
+	return s.machines[first : first+s.cfg.Nodes]
+}
+
+func (s *sim) begin(i int32) {
+	f := s.cfg.Faults[i]
+	if f.For > 0 {
+		s.heap.add(s.now+int64(f.For), heals, i, 0)
+	}
+	switch f.Kind {
+	case Partition:
+		s.partition(f, 1)
+	case Link:
+		s.slow(f, 1)
+	default:
+		for _, m := range s.hit(f) {
+			s.beginAt(m, f)
+		}
+	}
+	s.changed()
+}
+
+func (s *sim) beginAt(m *machine, f Fault) {
+	switch f.Kind {
+	case Crash, Wipe, Leave:
+		if m.brain == nil {
+			return
+		}
+		if f.Kind == Leave {
+			s.save(m)
+		}
+		m.brain, m.inbox, m.paused = nil, nil, false
+		m.seen.left = f.Kind == Leave
+		s.standUp(m, false)
+	case Pause:
+		m.paused = m.brain != nil
+		if m.paused {
+			m.seen.left = false
+			s.standUp(m, false)
+		}
+	case Skew:
+		m.clock.offset += int64(f.By)
+	}
+}
+
+func (s *sim) heal(i int32) {
+	f := s.cfg.Faults[i]
+	switch f.Kind {
+	case Partition:
+		s.partition(f, -1)
+	case Link:
+		s.slow(f, -1)
+	default:
+		for _, m := range s.hit(f) {
+			s.healAt(m, f)
+		}
+	}
+	s.changed()
+}
+
+func (s *sim) healAt(m *machine, f Fault) {
+	switch f.Kind {
+	case Crash, Leave:
+		if m.brain == nil {
+			s.start(m)
+		}
+	case Wipe:
+		if m.brain == nil {
+			s.wipe(m)
+			s.start(m)
+		}
+	case Pause:
+		if m.paused {
+			s.resume(m)
+		}
+	case Skew:
+		m.clock.offset -= int64(f.By)
+	}
+}
+
+// partition closes the ways that a fault is about (by is 1), or opens them.
+func (s *sim) partition(f Fault, by int) {
+	site := int32(f.Site - 1)
+	switch {
+	case f.Node > 0:
+		m := s.hit(f)[0]
+		g := s.mesh.alone(m)
+		for o := range s.mesh.ways {
+			s.cutPair(g, int32(o), by, f.OneWay)
+		}
+	case f.Peer > 0:
+		s.cutSites(site, int32(f.Peer-1), by, f.OneWay)
+	default:
+		for o := range int32(s.cfg.Sites) {
+			s.cutSites(site, o, by, f.OneWay)
+		}
+	}
+}
+
+// cutSites cuts two sites, with the nodes of theirs that have a group of their
+// own.
+func (s *sim) cutSites(a, b int32, by int, oneWay bool) {
+	for _, g := range s.groupsOf(a) {
+		for _, o := range s.groupsOf(b) {
+			if a != b {
+				s.cutPair(g, o, by, oneWay)
+			}
+		}
+	}
+}
+
+func (s *sim) cutPair(a, b int32, by int, oneWay bool) {
+	if a == b {
+		return
+	}
+	s.mesh.cut(a, b, by)
+	if !oneWay {
+		s.mesh.cut(b, a, by)
+	}
+}
+
+func (s *sim) groupsOf(site int32) []int32 {
+	groups := []int32{site}
+	for _, m := range s.machines {
+		if g := s.mesh.group[m.number]; m.siteNo == site && g != site {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+func (s *sim) slow(f Fault, by float64) {
+	site := int32(f.Site - 1)
+	for o := range int32(s.cfg.Sites) {
+		if o == site || f.Peer > 0 && o != int32(f.Peer-1) {
+			continue
+		}
+		for _, ends := range [][2]int32{{site, o}, {o, site}} {
+			if f.OneWay && ends[0] != site {
+				continue
+			}
+			l := s.network.links[ends]
+			l.slower += int64(by) * int64(f.By)
+			l.loss = min(1, max(0, l.loss+by*f.Loss))
+			s.network.links[ends] = l
+		}
+	}
+}
+
+// start starts a node: at first, after a crash, after a leave.
+func (s *sim) start(m *machine) {
+	m.boot++
+	m.started++
+	s.driven = m
+	b, err := s.newBrain(m.identity, s.cfg.Room, s.cfg.Seed, m.disk, m.clock.at(s.now))
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	m.brain, m.joined = b, false
+	m.seen.booted, m.seen.readyAt = s.now, math.MaxInt64
+	s.standUp(m, true)
+	s.heap.add(s.now+s.stagger(m), ticks, m.number, m.started)
+}
+
+// wipe gives a node that has lost its disk a new name.
+func (s *sim) wipe(m *machine) {
+	m.wipes++
+	m.self = s.registry.add(s.cfg.Seed, m, m.wipes)
+	m.identity, m.disk = s.registry.ids[m.self], nil
+}
+
+func (s *sim) standUp(m *machine, up bool) {
+	if up != m.seen.up {
+		m.seen.up, m.seen.since = up, turned(m.seen.since, s.now, up)
+	}
+}
+
+// resume lets a node go on that was stopped. What has piled up in its inbox comes
+// first.
+func (s *sim) resume(m *machine) {
+	m.paused = false
+	s.standUp(m, true)
+	inbox := m.inbox
+	m.inbox = nil
+	for _, l := range inbox {
+		s.receive(m, l)
+	}
+	s.heap.add(s.now, ticks, m.number, m.started)
+}
+
+// save writes down what a node would find after a crash.
+func (s *sim) save(m *machine) {
+	if m.brain == nil || m.paused {
+		return
+	}
+	state, err := m.brain.snapshot()
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	m.disk = state
+}

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// brain is what decides at a node. A run has the shipped one; tests have some
+// that are wrong on purpose, to see that the figures show it.
+type brain interface {
+	begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (v node.Verdict, ok bool)
+	tick(now time.Time) []node.Message
+	flush(now time.Time) []node.Message
+	receive(from replica.Peer, m node.Message, now time.Time) ([]node.Message, error)
+	setPeers(peers []replica.Peer, now time.Time)
+	ready() bool
+	seen() (active, waiting int)
+	snapshot() ([]byte, error)
+}
+
+// newBrain starts a brain. state is nil or what an earlier start has saved.
+type newBrain func(id identity, s room.Settings, seed uint64, state []byte, now time.Time) (brain, error)
+
+// identity is one node's name in the mesh: it survives a restart, not a wipe.
+type identity struct {
+	id      crdt.NodeID
+	machine int32
+	site    string
+	boot    uint64
+}
+
+// shipped is the brain of production.
+type shipped struct {
+	core *node.Core
+	room *node.Room
+}
+
+var _ brain = (*shipped)(nil)
+
+func newShipped(id identity, s room.Settings, seed uint64, state []byte, now time.Time) (brain, error) {
+	number := uint64(id.machine)
+	core, err := node.NewCore(node.CoreConfig{
+		Self: crdt.Incarnation{Node: id.id, Boot: id.boot}, Site: id.site, Rooms: []room.Settings{s},
+		OwnerKey: []byte("key of the simulated mesh"),
+		Rand:     rand.New(rand.NewPCG(keyed(seed, forNodes, number, id.boot), number)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if state != nil {
+		if err := core.Restore(state, now); err != nil {
+			return nil, err
+		}
+	}
+	return &shipped{core, core.Route(s.Host, s.Path)}, nil
+}
+
+func (b *shipped) begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (node.Verdict, bool) {
+	return b.room.Begin(p, known, now, done)
+}
+
+func (b *shipped) tick(now time.Time) []node.Message { return b.core.Tick(now) }
+
+func (b *shipped) flush(now time.Time) []node.Message { return b.core.Flush(now) }
+
+func (b *shipped) receive(from replica.Peer, m node.Message, now time.Time) ([]node.Message, error) {
+	return b.core.Receive(from, m.Kind, m.Payload, now)
+}
+
+func (b *shipped) setPeers(peers []replica.Peer, now time.Time) { b.core.SetPeers(peers, now) }
+
+func (b *shipped) ready() bool { return b.core.Ready() }
+
+func (b *shipped) seen() (active, waiting int) {
+	v := b.room.View()
+	return v.Active, v.Waiting
+}
+
+func (b *shipped) snapshot() ([]byte, error) { return b.core.Snapshot() }
+
+// machine is one node of the mesh with all that is outside of its brain. brain
+// is nil while it is down.
+type machine struct {
+	identity
+	number  int32 // among all
+	siteNo  int32
+	place   int   // in its site, from 0
+	self    int32 // of its identity, in the registry
+	brain   brain
+	started uint32 // how often; what is meant for an earlier start is dropped
+	clock   clock
+
+	joined bool // has heard once who else lives
+	paused bool
+	inbox  []letter // while paused
+	disk   []byte
+
+	seen  standing // as membership has it
+	wipes int
+	sent  traffic
+}
+
+// inboxSize is how many messages a node that does nothing keeps, as the shell of
+// a real one does.
+const inboxSize = 4096
+
+// name is how faults name a node.
+func (m *machine) name() string { return fmt.Sprintf("%d.%d", m.siteNo+1, m.place+1) }
+
+// answers reports whether visitors get an answer.
+func (m *machine) answers() bool { return m.brain != nil && !m.paused && m.brain.ready() }
+
+// runs reports whether the node does anything at all.
+func (m *machine) runs() bool { return m.brain != nil && !m.paused }
+
+// registry knows every identity that the run has seen.
+type registry struct {
+	ids  []identity
+	byID map[crdt.NodeID]int32
+}
+
+// add makes a new identity for a machine, its nth.
+func (r *registry) add(seed uint64, m *machine, nth int) int32 {
+	a, b := keyed(seed, forIDs, uint64(m.number), uint64(2*nth)), keyed(seed, forIDs, uint64(m.number), uint64(2*nth+1))
+	var id crdt.NodeID
+	for i := range 8 {
+		id[i], id[8+i] = byte(a>>(8*i)), byte(b>>(8*i))
+	}
+	r.ids = append(r.ids, identity{id: id, machine: m.number, site: siteName(m.siteNo)})
+	r.byID[id] = int32(len(r.ids) - 1)
+	return int32(len(r.ids) - 1)
+}
+
+// of returns the number of an identity; -1 for one that nobody ever had.
+func (r *registry) of(id crdt.NodeID) int32 {
+	if i, ok := r.byID[id]; ok {
+		return i
+	}
+	return -1
+}
+
+// siteName has a width, so that names sort as numbers do.
+func siteName(no int32) string { return fmt.Sprintf("site-%03d", no+1) }
+
+// clock is a node's clock.
+type clock struct {
+	offset int64   // ns ahead of the true time
+	drift  float64 // gained per time passed
+}
+
+// at returns what the clock shows at a true time.
+func (c clock) at(now int64) time.Time {
+	return time.Unix(0, Epoch().UnixNano()+now+c.offset+int64(float64(now)*c.drift))
+}

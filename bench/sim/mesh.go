@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/ropeline/ropeline/node/replica"
+)
+
+// Who reaches whom, and what membership makes of it. Membership itself is not
+// run: each node hears of a change after a delay of its own, as was measured
+// with the real one.
+const (
+	failSeenMin = 5 * time.Second // a node or a way is lost
+	failSeenMax = 6500 * time.Millisecond
+	joinSeenMin = 200 * time.Millisecond // it is there, or there again
+	joinSeenMax = 700 * time.Millisecond
+
+	// noticed is the grid of changes: those of one step are told together.
+	noticed = int64(100 * time.Millisecond)
+
+	longAgo = math.MinInt64 / 2
+)
+
+// standing is how a node stands in the eyes of the others.
+type standing struct {
+	up      bool
+	left    bool  // went in good order: that is told, not found out
+	since   int64 // up or not since
+	booted  int64 // when the present start began
+	readyAt int64 // when it said that it is ready; math.MaxInt64: not yet
+
+	fails, joins int64 // the delays after which this node hears of others
+}
+
+// mesh knows which ways are open. Nodes of one group always reach each other:
+// groups are the sites, and each node that is cut off by itself.
+type mesh struct {
+	machines []*machine
+	group    []int32 // by machine
+	sites    int
+	ways     [][]way // from group, to group
+}
+
+// way is from one group to another.
+type way struct {
+	cuts  int   // how many faults close it
+	meets bool  // whether membership would find it open, there and back or by a third
+	since int64 // meets or not since
+}
+
+func newMesh(sites int, machines []*machine) *mesh {
+	n := sites + len(machines)
+	m := &mesh{machines: machines, sites: sites}
+	for _, node := range machines {
+		m.group = append(m.group, node.siteNo)
+	}
+	m.ways = make([][]way, 0, n)
+	for range sites {
+		m.grow()
+	}
+	return m
+}
+
+// grow adds a group that everybody reaches.
+func (m *mesh) grow() int32 {
+	n := len(m.ways)
+	for g := range m.ways {
+		m.ways[g] = append(m.ways[g], way{meets: true, since: longAgo})
+	}
+	row := make([]way, n+1)
+	for g := range row {
+		row[g] = way{meets: true, since: longAgo}
+	}
+	m.ways = append(m.ways, row)
+	return int32(n)
+}
+
+// alone gives a node a group of its own, where it is as reachable as its site.
+func (m *mesh) alone(node *machine) int32 {
+	old := m.group[node.number]
+	if int(old) >= m.sites {
+		return old
+	}
+	g := m.grow()
+	for o := range m.ways {
+		m.ways[g][o], m.ways[o][g] = m.ways[old][o], m.ways[o][old]
+	}
+	m.ways[g][g] = way{meets: true, since: longAgo}
+	m.group[node.number] = g
+	return g
+}
+
+// cut closes a way (by is 1) or opens it again (by is −1), as far as this fault
+// goes.
+func (m *mesh) cut(from, to int32, by int) { m.ways[from][to].cuts += by }
+
+// open reports whether a message gets from one node to another.
+func (m *mesh) open(from, to *machine) bool {
+	return m.ways[m.group[from.number]][m.group[to.number]].cuts == 0
+}
+
+// both reports whether two groups reach each other there and back.
+func (m *mesh) both(a, b int) bool { return m.ways[a][b].cuts == 0 && m.ways[b][a].cuts == 0 }
+
+// settle works out which groups membership would find alive from where: those
+// that answer, be it by way of a third.
+func (m *mesh) settle(now int64) {
+	inhabited := m.inhabited()
+	for a := range m.ways {
+		for b := range m.ways {
+			meets := m.both(a, b)
+			for c := 0; c < len(m.ways) && !meets; c++ {
+				meets = inhabited[c] && c != a && c != b && m.both(a, c) && m.both(c, b)
+			}
+			w := &m.ways[a][b]
+			if meets == w.meets {
+				continue
+			}
+			w.since = turned(w.since, now, meets)
+			w.meets = meets
+		}
+	}
+}
+
+func (m *mesh) inhabited() []bool {
+	lives := make([]bool, len(m.ways))
+	for _, node := range m.machines {
+		if node.seen.up {
+			lives[m.group[node.number]] = true
+		}
+	}
+	return lives
+}
+
+// turned returns since when something is as it is, after it changed. A failure
+// that is over before anybody can have found it out has never been.
+func turned(since, now int64, up bool) int64 {
+	if up && now-since < int64(failSeenMin) {
+		return longAgo
+	}
+	return now
+}
+
+// peers returns who lives, as one node has it by now.
+func (m *mesh) peers(observer *machine, now int64, dst []replica.Peer) []replica.Peer {
+	fails, joins := observer.seen.fails, observer.seen.joins
+	from := m.group[observer.number]
+	for _, o := range m.machines {
+		if o == observer {
+			continue
+		}
+		w, st := &m.ways[from][m.group[o.number]], &o.seen
+		if !holds(w.meets, w.since, now, fails, joins) {
+			continue
+		}
+		loss := fails
+		if st.left {
+			loss = joins
+		}
+		if !holds(st.up, st.since, now, loss, joins) {
+			continue
+		}
+		boot := o.boot
+		if now-st.booted < joins {
+			if boot == 1 {
+				continue // nobody has heard of it yet
+			}
+			boot-- // of the new start
+		}
+		dst = append(dst, replica.Peer{ID: o.id, Boot: boot, Site: o.site, Ready: st.readyAt <= now-joins})
+	}
+	return dst
+}
+
+// holds reports whether something counts as up for one who hears of it late.
+func holds(up bool, since, now, fails, joins int64) bool {
+	if up {
+		return now-since >= joins
+	}
+	return now-since < fails
+}
+
+// changed plans when each node hears of what is different from now on.
+func (s *sim) changed() {
+	s.mesh.settle(s.now)
+	at := (s.now + noticed) / noticed * noticed
+	if s.changedAt == at {
+		return
+	}
+	s.changedAt = at
+	for _, m := range s.machines {
+		for _, d := range []int64{m.seen.joins, m.seen.fails} {
+			s.heap.add(at+d, members, m.number, m.started)
+		}
+	}
+}
+
+// meet tells a node who lives.
+func (s *sim) meet(m *machine) {
+	s.driven = m
+	m.joined = true
+	s.peers = s.mesh.peers(m, s.now, s.peers[:0])
+	m.brain.setPeers(s.peers, m.clock.at(s.now))
+}

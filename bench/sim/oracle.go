@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// minute is the span of the limit on new users.
+const minute = int64(time.Minute)
+
+// oracle knows who is really inside and who really waits, by the true time, and
+// measures what follows from that alone. It never looks into a node.
+//
+// Between two calls of advance nothing changes but what leaves the sliding
+// minute, so sums over time are exact.
+type oracle struct {
+	room  *room.Settings
+	turns []int64 // when the limits may change, in order; those not reached yet
+
+	now     int64
+	active  int
+	waiting int
+	recent  admissions
+
+	limits limits
+
+	peakActive, peakWaiting, peakMinute int
+	overActive, overMinute              float64 // largest excess, as a part of the limit
+
+	idle   float64 // ns × part of the limit that lay idle
+	queued float64 // ns in which somebody waited and the room was open
+
+	arrivals, early int
+
+	lastIn     int64 // when somebody was let in last
+	lastClosed int64 // when the room last let nobody in on purpose
+}
+
+// limits are what holds at one moment.
+type limits struct {
+	active, minute int
+	open           bool          // whether the rules let anybody in
+	session        time.Duration // how long one runs after the last request
+	fixed          bool          // sessions run from the admission, whatever is asked for
+}
+
+func newOracle(s *room.Settings, start int64) *oracle {
+	o := &oracle{room: s, now: start, lastIn: start, lastClosed: longAgo}
+	epoch := Epoch()
+	for _, e := range s.Events {
+		for _, t := range []time.Time{e.PrequeueStart, e.Start, e.End} {
+			if at := t.Sub(epoch); !t.IsZero() && int64(at) > start {
+				o.turns = append(o.turns, int64(at))
+			}
+		}
+	}
+	sortTimes(o.turns)
+	o.look()
+	return o
+}
+
+// look takes over the limits that hold from now on.
+func (o *oracle) look() {
+	s, event := o.room.At(Epoch().Add(time.Duration(o.now)))
+	o.limits = limits{
+		active: s.TotalActiveUsers, minute: s.NewUsersPerMinute,
+		open:    !s.QueueAll && s.QueueingMethod != room.Reject && !event.Prequeueing,
+		session: s.SessionDuration, fixed: s.DisableSessionRenewal,
+	}
+}
+
+// advance lets time pass.
+func (o *oracle) advance(to int64) {
+	for len(o.turns) > 0 && o.turns[0] <= to {
+		o.pass(o.turns[0])
+		o.turns = o.turns[1:]
+		o.look()
+	}
+	o.pass(to)
+}
+
+// pass lets time pass under the same limits. Each admission that leaves the last
+// minute on the way may make a place.
+func (o *oracle) pass(to int64) {
+	for o.recent.n > 0 && o.recent.oldest()+minute <= to {
+		o.span(o.recent.oldest() + minute)
+		o.recent.drop()
+	}
+	o.span(to)
+}
+
+// span adds up what goes on, unchanged, until to.
+func (o *oracle) span(to int64) {
+	d := float64(to - o.now)
+	if d <= 0 {
+		return
+	}
+	o.now = to
+	if !o.limits.open {
+		o.lastClosed = to
+		return
+	}
+	if o.waiting == 0 {
+		return
+	}
+	o.queued += d
+	free, limit := o.free()
+	o.idle += d * float64(min(free, o.waiting)) / float64(limit)
+}
+
+// free returns how many may enter now, and the limit that says so.
+func (o *oracle) free() (places, limit int) {
+	if !o.limits.open {
+		return 0, o.limits.active
+	}
+	places, limit = o.limits.active-o.active, o.limits.active
+	if byRate := o.limits.minute - o.recent.n; byRate < places {
+		places, limit = byRate, o.limits.minute
+	}
+	return max(0, places), limit
+}
+
+// arrived judges the answer to the first request of a new visitor, before the
+// visitor counts as waiting: everybody who waits came earlier.
+func (o *oracle) arrived(refused bool) {
+	o.arrivals++
+	if free, _ := o.free(); refused && free > o.waiting {
+		o.early++
+	}
+}
+
+// wait adds somebody to those who wait (n is 1), or takes somebody away.
+func (o *oracle) wait(n int) {
+	o.waiting += n
+	o.peakWaiting = max(o.peakWaiting, o.waiting)
+}
+
+// admit counts a new session.
+func (o *oracle) admit() {
+	o.recent.add(o.now)
+	o.lastIn = o.now
+	o.peakMinute = max(o.peakMinute, o.recent.n)
+	o.overMinute = max(o.overMinute, excess(o.recent.n, o.limits.minute))
+	o.enter()
+}
+
+// enter counts somebody who is inside, by a new session or by one that had ended.
+func (o *oracle) enter() {
+	o.active++
+	o.peakActive = max(o.peakActive, o.active)
+	o.overActive = max(o.overActive, excess(o.active, o.limits.active))
+}
+
+// leave counts the end of a session.
+func (o *oracle) leave() { o.active-- }
+
+func excess(n, limit int) float64 { return max(0, float64(n-limit)/float64(limit)) }
+
+// admissions is a queue of times in a ring.
+type admissions struct {
+	times    []int64
+	first, n int
+}
+
+func (a *admissions) oldest() int64 { return a.times[a.first] }
+
+func (a *admissions) add(at int64) {
+	if a.n == len(a.times) {
+		wider := make([]int64, max(64, 2*len(a.times)))
+		k := copy(wider, a.times[a.first:])
+		copy(wider[k:], a.times[:a.first])
+		a.times, a.first = wider, 0
+	}
+	i := a.first + a.n
+	if i >= len(a.times) {
+		i -= len(a.times)
+	}
+	a.times[i] = at
+	a.n++
+}
+
+func (a *admissions) drop() {
+	if a.first++; a.first == len(a.times) {
+		a.first = 0
+	}
+	a.n--
+}

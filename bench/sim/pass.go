@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// pass is what a visitor carries, as a cookie has it: times in whole
+// milliseconds. It is small and has no pointer, for there are millions. The zero
+// value is none.
+type pass struct {
+	visitor  node.VisitorID
+	arrival  int64 // ms; 0: zero, as the others
+	lastPoll int64
+	accepted int64
+	leaseEnd int64
+	seq      uint64
+	boot     uint32
+	block    uint32
+	refresh  uint32 // ms
+	shown    room.Shown
+	anchor   int32 // index of the identity, plus one; 0: no ticket
+}
+
+func (p *pass) known() bool { return p.visitor != node.VisitorID{} }
+
+// pack takes over what a verdict says that the visitor shall carry.
+func (r *registry) pack(p node.Pass) pass {
+	q := pass{
+		visitor: p.Visitor, arrival: millis(p.Arrival), lastPoll: millis(p.LastPoll),
+		accepted: millis(p.AcceptedAt), leaseEnd: millis(p.LeaseEnd),
+		refresh: uint32(p.Refresh / time.Millisecond), shown: p.Shown,
+	}
+	if !p.Ticket.IsZero() {
+		q.anchor = r.of(p.Ticket.Anchor) + 1
+		q.boot, q.block, q.seq = uint32(p.Ticket.Boot), p.Ticket.Block, p.Ticket.Seq
+	}
+	return q
+}
+
+// open is what a node gets to see of a pass.
+func (r *registry) open(p *pass) node.Pass {
+	q := node.Pass{
+		Visitor: p.visitor, Room: roomID, Arrival: moment(p.arrival), LastPoll: moment(p.lastPoll),
+		AcceptedAt: moment(p.accepted), LeaseEnd: moment(p.leaseEnd),
+		Refresh: time.Duration(p.refresh) * time.Millisecond, Shown: p.shown,
+	}
+	if p.anchor != 0 {
+		q.Ticket = ticket.Ticket{Anchor: r.ids[p.anchor-1].id, Boot: uint64(p.boot), Block: p.block, Seq: p.seq}
+	}
+	return q
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func moment(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}

@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+)
+
+// phase is where somebody stands.
+type phase uint8
+
+const (
+	asking  phase = iota // has never had an answer in this turn
+	waiting              // was told to wait
+	inside
+	gone // nobody any more; the session may still run
+)
+
+// visitor is one person with a browser. Times are ns of the true time.
+type visitor struct {
+	pass  pass
+	dice  dice
+	came  int64 // asked first, in this turn
+	until int64 // gives up waiting, or leaves the site; 0 while asking
+	due   int64 // of the next request
+	ends  int64 // of the session, as the truth has it
+	said  float32
+	asked int64 // when said was told
+
+	// Of the ticket that the truth knows of.
+	accepted int64  // as the pass has it, ms
+	anchor   int32  // as in pass
+	started  uint32 // which start of which node
+	by       int32
+	site     int32
+
+	at         int32  // the node that is asked
+	generation uint32 // of what is planned: older plans are void
+
+	phase   phase
+	first   bool // this turn is the one that the visitor came for
+	queued  bool // was told to wait in this turn
+	active  bool // inside, as the truth has it
+	known   bool // said means something
+	pending bool // a node has not answered yet
+	patient bool
+
+	open uint8 // answers that nodes owe this slot, to whomever has it
+}
+
+const (
+	// retryAfter is when a visitor whose request is not answered tries another
+	// node.
+	retryAfter = int64(2 * time.Second)
+	// lateTimer is the most that a browser's timer is late.
+	lateTimer = 500 * time.Millisecond
+	// firstPause is the mean pause after the first page.
+	firstPause = 3 * time.Second
+	// idleMost is the part of a session that nobody pauses for longer than.
+	idleMost = 0.8
+)
+
+// people are all visitors that are somewhere. Slots are used again.
+type people struct {
+	all  []visitor
+	done []func(node.Verdict) // by slot
+	free []int32
+	come int // so far
+	here int // asking, waiting or inside
+}
+
+// arrive brings the next visitor, and plans the one after.
+func (s *sim) arrive() {
+	s.planArrival()
+	var i int32
+	p := &s.people
+	if k := len(p.free); k > 0 {
+		i = p.free[k-1]
+		p.free = p.free[:k-1]
+	} else {
+		i = int32(len(p.all))
+		p.all = append(p.all, visitor{})
+		p.done = append(p.done, func(v node.Verdict) { s.answers = append(s.answers, late{i, s.driven, v}) })
+	}
+	generation := p.all[i].generation
+	p.all[i] = visitor{dice: dice(keyed(s.cfg.Seed, forVisitors, uint64(p.come), 0)), came: s.now, generation: generation, first: true}
+	p.come++
+	p.here++
+	s.stepArrivals++
+	v := &p.all[i]
+	v.at = s.home(&v.dice)
+	v.patient = v.dice.unit() >= s.cfg.Abandon
+	s.request(i)
+}
+
+// home picks the node that a visitor comes to.
+func (s *sim) home(d *dice) int32 {
+	shift := 0
+	if s.cfg.Rotate > 0 && s.now > 0 {
+		shift = int(s.now / int64(s.cfg.Rotate) % int64(s.cfg.Sites))
+	}
+	x, site := d.unit()*s.weights[len(s.weights)-1], 0
+	for site < len(s.weights)-1 && x >= s.weights[site] {
+		site++
+	}
+	// What was the first site's part is the second one's after one turn.
+	site = (site + shift) % s.cfg.Sites
+	place := 0
+	if u := d.unit(); u >= s.cfg.Uneven {
+		place = d.below(s.cfg.Nodes)
+	}
+	return int32(site*s.cfg.Nodes + place)
+}
+
+// another picks a different node: one of the same site, or any.
+func (s *sim) another(at int32, d *dice, near bool) int32 {
+	first, n := int32(0), int32(len(s.machines))
+	if near && s.cfg.Nodes > 1 {
+		n = int32(s.cfg.Nodes)
+		first = at / n * n
+	}
+	if n < 2 {
+		return at
+	}
+	o := first + int32(d.below(int(n-1)))
+	if o >= at {
+		o++
+	}
+	return o
+}
+
+// act does what is due for a visitor.
+func (s *sim) act(i int32, generation uint32) {
+	v := &s.people.all[i]
+	if v.generation != generation {
+		return
+	}
+	if v.active && v.ends <= s.now {
+		v.active = false
+		s.oracle.leave()
+		s.bySite[v.site]--
+	}
+	switch {
+	case v.phase == gone:
+		s.drop(i)
+		return
+	case v.pending:
+		v.pending = false // the answer comes too late for anybody
+		s.unanswered(v)
+	case v.phase == waiting && v.until <= s.now && v.until > 0:
+		s.giveUp(i)
+		return
+	case v.phase == inside && v.until <= s.now:
+		s.depart(v)
+	case v.due <= s.now:
+		if s.cfg.Roam > 0 && v.dice.unit() < s.cfg.Roam {
+			v.at = s.another(v.at, &v.dice, v.dice.unit() < 0.5)
+		}
+		s.request(i)
+		return
+	}
+	s.plan(i)
+}
+
+// plan puts what is next for a visitor into the heap.
+func (s *sim) plan(i int32) {
+	v := &s.people.all[i]
+	if v.phase == gone && !v.active {
+		s.drop(i)
+		return
+	}
+	at := v.due
+	switch {
+	case v.phase == gone:
+		at = v.ends
+	case v.active:
+		at = min(at, v.ends)
+	}
+	if !v.pending && (v.phase == inside || v.phase == waiting && v.until > 0) {
+		at = min(at, v.until)
+	}
+	v.generation++
+	s.heap.add(max(at, s.now), acts, i, v.generation)
+}
+
+func (s *sim) drop(i int32) {
+	v := &s.people.all[i]
+	v.generation++
+	if v.open == 0 {
+		s.people.free = append(s.people.free, i)
+	} // else whoever answers at last finds the slot as it was
+}
+
+// depart has somebody leave the site, without a word.
+func (s *sim) depart(v *visitor) {
+	v.phase = gone
+	s.people.here--
+}
+
+func (s *sim) giveUp(i int32) {
+	v := &s.people.all[i]
+	s.oracle.wait(-1)
+	s.f.GaveUp++
+	s.depart(v)
+	s.plan(i)
+}
+
+// request sends one request to the visitor's node.
+func (s *sim) request(i int32) {
+	v := &s.people.all[i]
+	m := s.machines[v.at]
+	s.f.Requests++
+	if !m.answers() {
+		s.unanswered(v)
+		s.plan(i)
+		return
+	}
+	s.driven = m
+	now := m.clock.at(s.now)
+	known := v.pass.known()
+	var p node.Pass
+	if known {
+		p = s.registry.open(&v.pass)
+	}
+	verdict, ok := m.brain.begin(p, known, now, s.people.done[i])
+	if ok {
+		s.answer(i, m, &verdict)
+		return
+	}
+	v.pending, v.due = true, s.now+retryAfter
+	v.open++
+	s.plan(i)
+	s.post(m, m.brain.flush(now))
+	s.hand()
+}
+
+// unanswered has a visitor try another node of the same site, and if there is
+// none, of any.
+func (s *sim) unanswered(v *visitor) {
+	s.f.Unanswered++
+	v.due = s.now + retryAfter
+	v.at = s.another(v.at, &v.dice, v.dice.unit() < 0.75)
+}
+
+// late is an answer that a node did not give at once.
+type late struct {
+	who  int32
+	from *machine
+	v    node.Verdict
+}
+
+// hand gives out the answers that nodes have come to. Whoever has turned to
+// another node meanwhile does not get them.
+func (s *sim) hand() {
+	for k := 0; k < len(s.answers); k++ {
+		a := &s.answers[k]
+		v := &s.people.all[a.who]
+		v.open--
+		switch {
+		case v.phase == gone && v.open == 0 && !v.active:
+			s.people.free = append(s.people.free, a.who) // what drop left
+		case v.pending && v.at == a.from.number:
+			v.pending = false
+			verdict := a.v
+			s.answer(a.who, a.from, &verdict)
+		}
+	}
+	s.answers = s.answers[:0]
+}
