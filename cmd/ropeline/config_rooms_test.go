@@ -150,6 +150,56 @@ func TestEventMistakesNameTheLine(t *testing.T) {
 	}
 }
 
+// TestWhatDoesNotFitTogetherNamesTheLine is about rules of several settings.
+func TestWhatDoesNotFitTogetherNamesTheLine(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string
+		want string
+	}{
+		"ends before it starts": {`events:
+  - name: a
+    event-start-time: 2026-11-27T10:00:00Z
+    event-end-time: 2026-11-27T09:00:00Z
+`, "ropeline.yaml:4: events[0].event-end-time: "},
+		"in a room of the list": {`rooms:
+  - room: a
+  - room: b
+    cookie-suffix: b
+    path: /b
+    events:
+      - name: sale
+        event-start-time: 2026-11-27T10:00:00Z
+        event-end-time: 2026-11-27T12:00:00Z
+        shuffle-at-event-start: true
+`, "ropeline.yaml:10: events[0].shuffle-at-event-start:"},
+		"one limit alone": {`events:
+  - name: a
+    event-start-time: 2026-11-27T10:00:00Z
+    event-end-time: 2026-11-27T12:00:00Z
+    total-active-users: 5
+`, "ropeline.yaml:2: events[0].new-users-per-minute: "},
+		"overlap": {`events:
+  - {name: a, event-start-time: 2026-11-27T10:00:00Z, event-end-time: 2026-11-27T12:00:00Z}
+  - {name: b, event-start-time: 2026-11-27T11:00:00Z, event-end-time: 2026-11-27T13:00:00Z}
+`, "ropeline.yaml:3: events[1].event-start-time: "},
+		"of the room itself":    {"bucket-span: 1500ms\n", "ropeline.yaml:1: bucket-span: "},
+		"from outside the list": {"bucket-span: 1500ms\nrooms:\n  - room: a\n", "ropeline.yaml:1: bucket-span: "},
+		"too short a pre-queue": {`events:
+  - name: a
+    prequeue-start-time: 2026-11-27T09:56:00Z
+    event-start-time: 2026-11-27T10:00:00Z
+    event-end-time: 2026-11-27T12:00:00Z
+`, "ropeline.yaml:3: events[0].prequeue-start-time: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(t, tt.text)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want it to contain %q", err, tt.want)
+			}
+		})
+	}
+}
+
 func TestARoomNameByFlagBesideTheListIsRefused(t *testing.T) {
 	_, err := parse(t, "rooms:\n  - room: a", "--room", "shop")
 	if err == nil || !strings.Contains(err.Error(), "--room shop: the rooms of") || !strings.Contains(err.Error(), "leave the flag out") {

@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"node/ticket":             {"crdt"},
 	"node":                    {"crdt", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
-	"httpfront/pass":          {"crdt", "node", "node/ticket"},
+	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},
 	"bench/sim":               {"crdt", "node", "node/room", "node/replica", "node/ticket", "bench/order"},
