@@ -1,9 +1,6 @@
 package room
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // places is how the slots of this moment are divided. Its slices are kept from
 // one division to the next.
@@ -13,18 +10,20 @@ type places struct {
 	eligible int   // buckets before this one may be let in
 	rest     int   // slots beyond all waiting visitors
 	waiting  []int // by site: for its waiting visitors
-	part     []int // by site: of the partial bucket alone
+	inside   []int // by site: who waits in the partial bucket
+	part     []int // by site: their places alone
 	fresh    []int // by site: for its new visitors
 	anywhere int   // for new visitors, wherever they are; Counter only
 
 	// scratch, by site
 	used, goals, weights, limits, spare []int
+	before                              struct{ part, fresh []int }
 }
 
 // reset makes room for as many sites and buckets as t has.
 func (p *places) reset(t *tally) {
 	n := len(t.sites)
-	for _, s := range []*[]int{&p.waiting, &p.part, &p.fresh, &p.used, &p.goals, &p.weights, &p.limits, &p.spare} {
+	for _, s := range []*[]int{&p.waiting, &p.inside, &p.part, &p.fresh, &p.used, &p.goals, &p.weights, &p.limits, &p.spare} {
 		*s = resize(*s, n)
 	}
 	p.reserved = resize(p.reserved, len(t.buckets))
@@ -64,27 +63,55 @@ func (p *places) divide(v *View, t *tally, slots int) {
 	if v.Event.Prequeueing {
 		slots = min(slots, served)
 	}
-	round := roundingAt(v.BuiltAt)
 	if s.QueueingMethod == Random {
 		p.partial, p.rest = p.eligible, slots
 	} else {
-		p.reserve(t, slots, s, round)
+		p.reserve(t, slots, s)
 	}
-	if s.Policy == Counter {
-		p.splitForCounter(t, round)
-	} else {
-		p.splitNew(t, round)
+	p.split(s, t, 0)
+	if t.minutes[0] != t.minutes[1] {
+		p.splitAtEdge(s, t)
+	}
+	for i, n := range p.part {
+		p.waiting[i] += n
 	}
 }
 
-// roundingAt changes every minute, not more often: a part that moves while news
-// of its use is on the way would be used twice.
-func roundingAt(now time.Time) rounding {
-	return rounding(mix(uint64(now.Unix() / 60)))
+// split divides what is contested between sites, as of one of the minutes that it
+// may be.
+func (p *places) split(s *Settings, t *tally, minute int) {
+	// Roundings change every minute, not more often: a part that moves while news
+	// of its use is on the way would be used twice.
+	round := rounding(mix(uint64(t.minutes[minute])))
+	clear(p.part)
+	if p.partial < p.eligible {
+		p.splitBucket(p.reserved[p.partial], round)
+	}
+	if s.Policy == Counter {
+		p.splitForCounter(t, t.seen[minute], round)
+	} else {
+		p.splitNew(t, t.seen[minute], round)
+	}
+}
+
+// splitAtEdge gives each site the smaller of what it has before and after the edge
+// of a minute. For a moment some nodes go by the one and some by the other, and
+// what both a site that gains and a site that loses take must not be more than
+// there is.
+func (p *places) splitAtEdge(s *Settings, t *tally) {
+	p.before.part = append(p.before.part[:0], p.part...)
+	p.before.fresh = append(p.before.fresh[:0], p.fresh...)
+	anywhere := p.anywhere
+	p.split(s, t, 1)
+	for i := range p.part {
+		p.part[i] = min(p.part[i], p.before.part[i])
+		p.fresh[i] = min(p.fresh[i], p.before.fresh[i])
+	}
+	p.anywhere = min(p.anywhere, anywhere)
 }
 
 // reserve hands slots to those who wait, oldest bucket first.
-func (p *places) reserve(t *tally, slots int, s *Settings, round rounding) {
+func (p *places) reserve(t *tally, slots int, s *Settings) {
 	p.rest = slots
 	for p.partial < p.eligible {
 		q := t.buckets[p.partial]
@@ -112,25 +139,19 @@ func (p *places) reserve(t *tally, slots int, s *Settings, round rounding) {
 			case b < start:
 				p.waiting[i] += clampCount(n)
 			case b == start && p.partial < p.eligible:
-				p.part[i] += clampCount(n)
+				p.inside[i] += clampCount(n)
 			}
-		}
-	}
-	if p.partial < p.eligible {
-		p.splitBucket(p.reserved[p.partial], round)
-		for i, n := range p.part {
-			p.waiting[i] += n
 		}
 	}
 }
 
 // splitBucket divides the places of a partial bucket between sites by who waits
-// in it, whom part holds before and whose places after. Those a site admitted
+// in it. Those a site admitted
 // lately count as if they still waited there: some came from it, and a site that
 // was busy with older buckets shall not be last in this one.
 func (p *places) splitBucket(places int, round rounding) {
 	total := places
-	for i, n := range p.part {
+	for i, n := range p.inside {
 		p.limits[i], p.weights[i] = n, 0
 		if n > 0 {
 			p.weights[i] = n + p.used[i]
@@ -143,8 +164,8 @@ func (p *places) splitBucket(places int, round rounding) {
 
 // splitNew divides the slots of new visitors between sites: by settled traffic,
 // and what no traffic claims by live nodes.
-func (p *places) splitNew(t *tally, round rounding) {
-	anywhere := p.claims(t, round)
+func (p *places) splitNew(t *tally, seen []int, round rounding) {
+	anywhere := p.claims(t, seen, round)
 	for i := range t.sites {
 		p.limits[i], p.weights[i] = p.rest, t.sites[i].nodes
 	}
@@ -168,9 +189,10 @@ func (p *places) splitNew(t *tally, round rounding) {
 // up to what there is:
 //
 //	Σ (goal − used) over sites below their goal + (anywhere − Σ excess) = rest
-func (p *places) splitForCounter(t *tally, round rounding) {
-	anywhere := p.claims(t, round)
+func (p *places) splitForCounter(t *tally, seen []int, round rounding) {
+	anywhere := p.claims(t, seen, round)
 	sum := 0
+	p.anywhere = 0
 	for i, goal := range p.goals {
 		p.fresh[i] = max(0, goal-p.used[i])
 		anywhere -= max(0, p.used[i]-goal)
@@ -187,12 +209,12 @@ func (p *places) splitForCounter(t *tally, round rounding) {
 // claims sets the goal of each site: its part, by settled traffic, of what new
 // visitors may have and what was used lately together. It returns what no traffic
 // claims.
-func (p *places) claims(t *tally, round rounding) (anywhere int) {
+func (p *places) claims(t *tally, seen []int, round rounding) (anywhere int) {
 	total := p.rest
 	for _, u := range p.used {
 		total += u
 	}
-	return shares(p.goals, total, t.limit, t.seen, round)
+	return shares(p.goals, total, t.limit, seen, round)
 }
 
 // fill turns goals into parts of places: what each has not used of its goal,

@@ -52,6 +52,12 @@ const (
 	// known to all, and leaves it for all.
 	lateTicks = 1
 
+	// At the edge of a minute shares and roundings change. edgeBefore is how far
+	// ahead a clock may be, and edgeAfter how old what a node goes by: the view, the
+	// news in it, and a clock that is behind.
+	edgeBefore = 400 * time.Millisecond
+	edgeAfter  = 2 * time.Second
+
 	// rateTicks is the span of the average admission rate.
 	rateTicks = 5 * ticksPerMinute
 )
@@ -73,11 +79,11 @@ type siteTally struct {
 type tally struct {
 	input    []Site // sorted
 	sites    []siteTally
-	own      int     // index into sites
-	seen     []int   // per site, over the settled past
-	later    []int   // the same, one minute later
-	buckets  []queue // oldest first
-	granules []count // own site, oldest first
+	own      int      // index into sites
+	minutes  [2]int64 // calendar minutes that it may be, as clocks and views go
+	seen     [2][]int // per site, over the settled past of those minutes
+	buckets  []queue  // oldest first
+	granules []count  // own site, oldest first
 	index    map[int64]int
 
 	active, waiting           int
@@ -88,6 +94,13 @@ type tally struct {
 	rate     float64 // admitted per minute, averaged; 0 is unknown
 	siteLate int     // admitted by the own site in the last ticks
 	selfLate int     // admitted by this node in the same ticks
+}
+
+// minutesAt returns in which calendar minutes other nodes may be whose parts must
+// fit together with those of now; most of the time both are the same.
+func minutesAt(now time.Time) [2]int64 {
+	const minute = int64(time.Minute / time.Second)
+	return [2]int64{now.Add(-edgeAfter).Unix() / minute, now.Add(edgeBefore).Unix() / minute}
 }
 
 // queue is one bucket over all sites.
@@ -106,7 +119,7 @@ type count struct {
 // take sums an Input up. It keeps its slices from one time to the next.
 func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	*t = tally{
-		input: t.input[:0], sites: t.sites[:0], seen: t.seen, later: t.later,
+		input: t.input[:0], sites: t.sites[:0], seen: t.seen, minutes: minutesAt(now),
 		buckets: t.buckets[:0], granules: t.granules[:0], index: t.index,
 	}
 	t.sort(in)
@@ -239,46 +252,38 @@ func window(ticks map[int64]int64, tick int64) admissions {
 }
 
 // settle works out each site's traffic of the calendar minute settledBack ago, or
-// of the newest one before that which every site that takes part has closed. If
-// nobody was seen then, the minute after it serves, once it is closed as well. All
-// zero: no history.
+// of the newest one before that which every site that takes part has closed, both
+// as of the earlier and of the later minute of the view. All zero: no history.
 //
 // A minute that is not closed everywhere is never used: it moves, each node sees
 // it move at another time, and parts taken from it would add up to more than
 // there is.
 func (t *tally) settle(s *Settings, now time.Time) {
 	n := len(t.input)
-	t.seen, t.later = resize(t.seen, n), resize(t.later, n)
-	this := crdt.TickOf(now) / ticksPerMinute
-	closed := this - 1
+	closed := int64(math.MaxInt64)
 	for i := range t.input {
 		site := &t.input[i]
 		if !t.sites[i].frozen && site.standing(s, now) == takesPart {
 			closed = min(closed, site.closedMinute(closed))
 		}
 	}
-	minute := min(closed, this-settledBack)
-	if minute < this-historyBack {
-		return
+	var minutes [2]int64
+	for k, this := range t.minutes {
+		t.seen[k] = resize(t.seen[k], n)
+		minutes[k] = max(min(closed, this-settledBack), this-historyBack)
 	}
-	any := false
 	for i := range t.input {
 		site := &t.input[i]
 		if t.sites[i].frozen || site.standing(s, now) == left {
 			continue
 		}
 		for at, v := range site.Seen {
-			switch at / ticksPerMinute {
-			case minute:
-				t.seen[i] += clampCount(v)
-				any = any || v > 0
-			case minute + 1:
-				t.later[i] += clampCount(v)
+			for k, minute := range minutes {
+				if at/ticksPerMinute == minute {
+					t.seen[k][i] += clampCount(v)
+				}
 			}
 		}
-	}
-	if !any && closed > minute {
-		t.seen, t.later = t.later, t.seen
 	}
 }
 
