@@ -1,0 +1,251 @@
+package httpfront
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// The tests below have a real node decide, alone and in memory.
+
+// oneNode is a node.Core with its time.
+type oneNode struct {
+	mu   sync.Mutex // Core takes one call at a time, but for requests
+	core *node.Core
+}
+
+func (n *oneNode) Route(host, path string) Room {
+	if r := n.core.Route(host, path); r != nil {
+		return r
+	}
+	return nil
+}
+
+func (n *oneNode) configure(t *testing.T, s room.Settings) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.core.Configure(s, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallRoom holds one visitor.
+func smallRoom() room.Settings {
+	return room.Settings{
+		ID: crdt.RoomID{1}, Name: "shop", TotalActiveUsers: 1, NewUsersPerMinute: 100,
+		SessionDuration: time.Minute, RefreshInterval: time.Second, BucketSpan: time.Second,
+	}.WithDefaults()
+}
+
+// serveNode starts a front in front of shop, with the rooms of a node.
+func serveNode(t *testing.T, s room.Settings) (*oneNode, *front) {
+	t.Helper()
+	core, err := node.NewCore(node.CoreConfig{
+		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: []room.Settings{s},
+		OwnerKey: []byte("an owner key"), Rand: rand.New(rand.NewPCG(1, 2)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	core.SetPeers(nil, time.Now())
+	n := &oneNode{core: core}
+	tick := func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		core.Tick(time.Now())
+	}
+	run(t, func(ctx context.Context) error {
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				tick()
+			}
+		}
+	})
+	waitFor(t, "the node", core.Ready)
+	return n, serve(t, n, http.HandlerFunc(shop))
+}
+
+// shop is an origin that ends the session of whom it thanks.
+func shop(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/paid" {
+		w.Header().Set("Cf-Waiting-Room-Command", "revoke")
+	}
+	io.WriteString(w, "shop")
+}
+
+// guest is a visitor who keeps cookies.
+type guest struct {
+	t      *testing.T
+	f      *front
+	cookie string
+}
+
+// ask requests path, and reports whether the shop answered.
+func (g *guest) ask(path string) (answer, bool) {
+	g.t.Helper()
+	got := g.f.get(path, "Accept", "application/json", "Cookie", g.cookie)
+	for _, k := range got.Cookies() {
+		if g.cookie = k.Name + "=" + k.Value; k.MaxAge < 0 {
+			g.cookie = ""
+		}
+	}
+	return got, got.body == "shop"
+}
+
+// pass is what the visitor carries.
+func (g *guest) pass() node.Pass {
+	g.t.Helper()
+	p, err := g.f.keys.Open([]byte(strings.TrimPrefix(g.cookie, "ropeline=")), crdt.RoomID{1}, "127.0.0.1")
+	if err != nil {
+		g.t.Fatalf("cookie %q: %v", g.cookie, err)
+	}
+	return p
+}
+
+// comeIn asks until the shop answers.
+func (g *guest) comeIn() {
+	g.t.Helper()
+	waitFor(g.t, "the shop", func() bool {
+		_, in := g.ask("/")
+		return in
+	})
+}
+
+func TestAnEndedSessionIsOverAndItsPlaceFree(t *testing.T) {
+	s := smallRoom()
+	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	_, f := serveNode(t, s)
+	first, second := guest{t: t, f: f}, guest{t: t, f: f}
+	first.comeIn()
+	if _, in := second.ask("/"); in {
+		t.Fatal("two visitors in a room for one")
+	}
+	old := first
+	if _, in := first.ask("/paid"); !in || first.cookie != "" {
+		t.Fatalf("the answer came from the shop: %v; the visitor is left with %q", in, first.cookie)
+	}
+	session := old.pass()
+	old.ask("/")
+	if got := old.pass(); got.Visitor == session.Visitor && got.Accepted() {
+		t.Errorf("the ended pass goes on: %+v", got)
+	}
+	second.comeIn()
+}
+
+func TestSessionsEndInTimeWithoutRenewal(t *testing.T) {
+	for _, disabled := range []bool{false, true} {
+		s := smallRoom()
+		s.SessionDuration, s.DisableSessionRenewal = 1500*time.Millisecond, disabled
+		_, f := serveNode(t, s)
+		g := guest{t: t, f: f}
+		g.comeIn()
+		was := g.pass()
+		renewed := false
+		for time.Now().Before(was.LeaseEnd.Add(-200 * time.Millisecond)) {
+			got, in := g.ask("/")
+			if !in {
+				t.Fatalf("renewal off %v: out before the end of the session", disabled)
+			}
+			renewed = renewed || len(got.Cookies()) > 0
+			time.Sleep(50 * time.Millisecond)
+		}
+		if renewed == disabled {
+			t.Errorf("renewal off %v: got a new cookie: %v", disabled, renewed)
+		}
+		time.Sleep(time.Until(was.LeaseEnd.Add(50 * time.Millisecond)))
+		g.ask("/")
+		if isNew := g.pass().Visitor != was.Visitor || g.pass().AcceptedAt != was.AcceptedAt; isNew != disabled {
+			t.Errorf("renewal off %v: after the end of the first lease the visitor is new: %v", disabled, isNew)
+		}
+	}
+}
+
+func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
+	s := smallRoom()
+	n, f := serveNode(t, s)
+	inside, outside := guest{t: t, f: f}, guest{t: t, f: f}
+	inside.comeIn()
+	if got, in := outside.ask("/"); in || !strings.Contains(got.body, `"isFIFOQueue":true`) || !strings.Contains(got.body, `"position":1`) {
+		t.Fatalf("got %s", got.body)
+	}
+	arrival := outside.pass().Arrival
+
+	s.QueueingMethod = room.Reject
+	n.configure(t, s)
+	stranger := guest{t: t, f: f}
+	got, _ := stranger.ask("/")
+	if !strings.Contains(got.body, `"isRejectQueue":true`) || !strings.Contains(got.body, `"refreshIntervalSeconds":0`) ||
+		stranger.cookie != "" || got.Header.Get("Refresh") != "" {
+		t.Errorf("a new visitor is told %v %s", got.Header, got.body)
+	}
+	if _, in := inside.ask("/"); !in {
+		t.Error("who is on the site is turned away")
+	}
+	outside.ask("/")
+
+	s.QueueingMethod = room.Random
+	n.configure(t, s)
+	time.Sleep(1100 * time.Millisecond)
+	if got, in := outside.ask("/"); in || !strings.Contains(got.body, `"isRandomQueue":true`) {
+		t.Errorf("got %s", got.body)
+	}
+	s.QueueAll, s.QueueingMethod = true, room.FIFO
+	n.configure(t, s)
+	if got, _ := outside.ask("/"); !strings.Contains(got.body, `"queueAll":true`) || !strings.Contains(got.body, `"waitTimeFormatted":"unavailable"`) {
+		t.Errorf("got %s", got.body)
+	}
+	if now := outside.pass().Arrival; !now.Equal(arrival) {
+		t.Errorf("the visitor who came at %v now came at %v", arrival, now)
+	}
+
+	s.QueueAll, s.Suspended = false, true
+	n.configure(t, s)
+	if got, in := stranger.ask("/"); !in || len(got.Cookies()) != 0 {
+		t.Errorf("while suspended: got %v %q", got.Header, got.body)
+	}
+}
+
+func TestAPrequeueWaitsForTheStart(t *testing.T) {
+	s := smallRoom()
+	s.QueueingMethod, s.TotalActiveUsers = room.Passthrough, 100
+	fifo := room.FIFO
+	start := time.Now().Add(1500 * time.Millisecond)
+	s.Events = []room.Event{{
+		Name: "sale", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour),
+		Shuffle: true, QueueingMethod: &fifo,
+	}}
+	_, f := serveNode(t, s)
+	g := guest{t: t, f: f}
+	got, in := g.ask("/")
+	for _, want := range []string{
+		`"isEventPrequeueing":true`, `"isEventActive":true`, `"timeUntilEventStart":1,`, `"timeUntilEventStartFormatted":"1 minute"`,
+		`"shuffleAtEventStart":true`, `"waitsForEvent":true`, `"position":0,`, `"waitTimeKnown":false`,
+	} {
+		if in || !strings.Contains(got.body, want) {
+			t.Errorf("before the start: let in %v, %s, want %s", in, got.body, want)
+		}
+	}
+	time.Sleep(time.Until(start.Add(-100 * time.Millisecond)))
+	if _, in := g.ask("/"); in {
+		t.Error("let in before the start")
+	}
+	g.comeIn()
+	if time.Now().Before(start) {
+		t.Error("let in before the start")
+	}
+}
