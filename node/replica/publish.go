@@ -3,6 +3,7 @@ package replica
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -100,7 +101,8 @@ func (r *Replica) publishUrgent(now time.Time) {
 	if !r.lead.on {
 		return
 	}
-	for room := range r.lead.urgent {
+	// In order of id: the sequence numbers of changes are part of what is sent.
+	for _, room := range slices.SortedFunc(maps.Keys(r.lead.urgent), crdt.RoomID.Compare) {
 		r.publish(room, now)
 	}
 }
