@@ -64,12 +64,12 @@ func (w *waiting) title() string {
 func (w *waiting) message() string {
 	switch w.situation() {
 	case inDraw:
-		return "Many people want to come in right now. They are let in in random order: nothing is gained by coming earlier or by reloading this page."
+		return "Many people want to come in right now. The order in which they are admitted is random: nothing is gained by coming earlier or by reloading this page."
 	case beforeStart:
 		if w.event().Shuffle {
 			return "At the start, all who are here get their places in line at random. There is no need to hurry, and nothing is gained by reloading this page."
 		}
-		return "At the start, people are let in in the order in which they came. You have your place, and reloading this page does not change it."
+		return "At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it."
 	case heldBack:
 		return "Nobody is let in at the moment. Your place is kept, and you will be let in automatically when the line moves and it is your turn."
 	case turnedAway:

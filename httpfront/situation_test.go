@@ -113,12 +113,12 @@ func TestPageOfEverySituation(t *testing.T) {
 			"Your position | 1,235 | People ahead of you | 1,234 | Estimated wait | 1 hour and 1 minute | " + stay, true},
 		"fifo without an estimate": {"You are in line | Many people", true},
 		"fifo for more than a day": {"You are in line | Many people", true},
-		"random": {"You are waiting to come in | Many people want to come in right now. They are let in in random order: nothing is gained by coming earlier or by reloading this page. | " +
+		"random": {"You are waiting to come in | Many people want to come in right now. The order in which they are admitted is random: nothing is gained by coming earlier or by reloading this page. | " +
 			"Estimated wait | 5 minutes - 1 hour and 12 minutes | " + stay, true},
 		"random without an estimate": {"You are waiting to come in | Many people", true},
 		"pre-queue that shuffles": {"It has not started yet | At the start, all who are here get their places in line at random. There is no need to hurry, and nothing is gained by reloading this page. | " +
 			"Starts in | 11 minutes | " + stay, true},
-		"pre-queue in order": {"It has not started yet | At the start, people are let in in the order in which they came. You have your place, and reloading this page does not change it. | " +
+		"pre-queue in order": {"It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
 			"Your position | 41 | People ahead of you | 40 | Starts in | 11 minutes | " + stay, true},
 		"pre-queue but came before": {"You are in line | Many people", true},
 		"event":                     {"You are in line | Many people", true},
