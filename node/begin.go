@@ -14,7 +14,10 @@ type need uint8
 const (
 	nothing    need = iota // this node's memory was enough
 	anchorWord             // whether the session goes on
+	aTicket                // of class 0; those of the other classes follow
 )
+
+func needOf(c class) need { return aTicket + need(c) }
 
 // maxPendings bounds the requests of one node that wait for another. Beyond it
 // they are answered as if nobody had: those who wait go on waiting, in place.
@@ -38,8 +41,10 @@ type pending struct {
 // Decide answers one request at the time now. known reports whether p is a pass
 // of this room that could be opened. An admitted visitor is answered from this
 // node's memory. One whose pass has run out waits until the session's anchor has
-// said whether the session goes on, a second at most. Decide needs somebody who
-// calls Flush when Core asks for it, and Tick, as Node does.
+// said whether the session goes on, a second at most; one who may enter a room
+// of the policy counter until a counter has answered, mostly a round trip in the
+// site, 600 ms per counter and call at most. Decide needs somebody who calls
+// Flush when Wake says so, and Tick, as Node does.
 func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	v, n := r.begin(p, known, now)
 	if n == nothing {
@@ -103,7 +108,16 @@ func (c *Core) pend(n need, w pending) bool {
 		c.pendings.count.Add(-1)
 		return false
 	}
-	c.asks.add(w)
+	if n == anchorWord {
+		c.asks.add(w)
+		return true
+	}
+	k := w.room.counters.Load()
+	if k == nil { // never: a view that asks was built after them
+		c.pendings.count.Add(-1)
+		return false
+	}
+	k.apply(w, class(n-aTicket))
 	return true
 }
 
@@ -123,15 +137,22 @@ func (c *Core) settle(w pending, v Verdict, n need, now time.Time) {
 
 // giveUp answers a request that nobody will help with.
 func (r *Room) giveUp(n need, w pending, now time.Time) Verdict {
-	v, _ := r.answered(w.pass, time.Time{}, silent, now)
-	return v
+	p := w.pass
+	if n == anchorWord {
+		v, next := r.answered(p, time.Time{}, silent, now)
+		if next == nothing {
+			return v
+		}
+		p = v.Pass
+	}
+	return r.wait(r.view.Load(), p, w.at)
 }
 
 // Flush returns what requests have made urgent since the last call. It is called
 // when Wake says so, or right after Begin has returned false; Tick does the same
 // for what is left.
 func (c *Core) Flush(now time.Time) []Message {
-	return c.sendQuestions(now, false)
+	return append(c.sendQuestions(now, false), c.sendHot(now)...)
 }
 
 // Wake receives when somebody in Decide waits for Flush.
@@ -143,5 +164,12 @@ func (c *Core) Close(now time.Time) {
 	c.pendings.closed.Store(true)
 	for _, w := range c.asks.takeAll() {
 		c.settle(w, Verdict{Pass: w.pass}, anchorWord, now)
+	}
+	for _, r := range c.order {
+		if k := r.counters.Load(); k != nil {
+			for _, w := range k.drainAll() {
+				c.settle(w, Verdict{Pass: w.pass}, aTicket, now)
+			}
+		}
 	}
 }

@@ -52,6 +52,10 @@ type Core struct {
 
 	pendings pendings
 	asks     asks
+	hot      hotCounters
+	sites    siteIDs
+	claims   time.Time // when the site was last told of this node's counters
+	ticked   time.Time
 
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced
@@ -182,6 +186,10 @@ func (c *Core) know(peers []replica.Peer) {
 		}
 	}
 	slices.SortFunc(c.nodes, compareNodes)
+	c.sites.set(c.sizes)
+	for _, r := range c.order {
+		r.news = r.news || r.counters.Load() != nil // another may have to be asked
+	}
 }
 
 // Ready reports whether the node holds its site's state, so that requests may
@@ -206,11 +214,13 @@ func (c *Core) Tick(now time.Time) []Message {
 	out = append(out, c.sendRenewals(now)...)
 	out = append(out, c.sendEndings(now)...)
 	out = append(out, c.sendQuestions(now, true)...)
+	c.notePause(now)
 	for _, r := range c.order {
 		if r.stale(now) {
 			r.look(now)
 		}
 	}
+	out = append(out, c.tickCounters(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now
 		for i := range c.stripes.all {
@@ -277,6 +287,12 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeQuestion(from, payload, now)
 	case kindAnswer:
 		return nil, c.takeReply(from, payload, now)
+	case kindCall:
+		return c.takeCall(from, payload, now)
+	case kindGrant:
+		return c.takeGrant(from, payload, now)
+	case kindClaims:
+		return c.takeClaims(from, payload, now)
 	}
 	return nil, errMalformed
 }

@@ -19,7 +19,7 @@ func newRoom(c *Core, s room.Settings) *Room {
 	r.settings.Store(&s)
 	r.renewals = ticket.NewRenewals()
 	r.line = room.NewLine(s, c.places)
-	r.view.Store(&view{View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
+	r.view.Store(&view{tickets: ownPart{r}, View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
 	return r
 }
 
@@ -48,10 +48,10 @@ func (r *Room) bookActive(d ticket.Delta, now time.Time) {
 
 // entered books a ticket that a request has taken.
 func (r *Room) entered(e entered, now time.Time) {
-	r.collected[e.class]++
 	r.openLease(e.pass.Ticket, e.pass.AcceptedAt, now)
 	tick := crdt.TickOf(now)
 	r.book(crdt.Admitted, tick, 1, 0, now)
+	r.booked(e.class, e.lent)
 	if !e.waited {
 		r.book(crdt.Seen, tick, 1, 0, now)
 		return
@@ -163,13 +163,33 @@ func (r *Room) look(now time.Time) {
 		upTo[c] = r.used[c].Load()
 		pending += max(0, upTo[c]-r.collected[c])
 	}
+	at, _ := r.settings.Load().At(now)
+	k := r.wantCounters(at.Policy, now)
 	v := room.Build(*r.settings.Load(), r.input(pending, now), now)
 	r.adopt(&v.Settings, now)
 	r.edge = nextEdge(r.settings.Load(), now)
 	r.hurry(v)
-	upTo[reserved] = saturate(upTo[reserved], v.AllowWaiting)
-	upTo[contested] = saturate(upTo[contested], v.AllowNew)
-	r.view.Store(&view{View: v, upTo: upTo})
+	r.view.Store(r.allow(v, k, upTo, now))
+}
+
+// allow adds to a view what may be taken from it, beyond what was used before it
+// was built.
+func (r *Room) allow(v *room.View, k *counters, used [classes]int64, now time.Time) *view {
+	w := &view{View: v, upTo: used, tickets: ownPart{r}}
+	if k == nil || v.AllowNew >= room.Unlimited {
+		w.upTo[reserved] = saturate(used[reserved], v.AllowWaiting)
+		w.upTo[contested] = saturate(used[contested], v.AllowNew)
+		return w
+	}
+	w.tickets, w.leads = k, k.leads()
+	if !k.holdsBack(ticket.SiteCounter, now) {
+		w.upTo[reserved] += int64(v.AllowWaiting)
+		w.upTo[contested] += int64(v.AllowNew)
+	}
+	if !k.holdsBack(ticket.AnywhereCounter, now) {
+		w.upTo[anywhere] += int64(v.AllowAnywhere)
+	}
+	return w
 }
 
 // A room that is nearly full is spoken of at once when it has moved by this part
@@ -205,22 +225,30 @@ func saturate(used int64, allow int) int64 {
 func (r *Room) input(pending int64, now time.Time) room.Input {
 	c := r.core
 	in := room.Input{Nodes: c.nodes, Self: c.self.Node, Mine: c.replica.Own(r.id, now)}
-	add := func(counts *crdt.Counts) {
-		counts.Active += pending
-		if pending > 0 {
+	add := func(counts *crdt.Counts, n int64) {
+		counts.Active += n
+		if n > 0 {
 			if counts.Admitted == nil {
 				counts.Admitted = map[int64]int64{}
 			}
-			counts.Admitted[crdt.TickOf(now)] += pending
+			counts.Admitted[crdt.TickOf(now)] += n
 		}
 	}
-	add(&in.Mine)
+	add(&in.Mine, pending)
+	lent := r.lent(now)
 	for _, s := range c.replica.Sites(r.id, now) {
 		if s.Own {
-			add(&s.Counts)
+			add(&s.Counts, pending)
 		}
+		add(&s.Counts, int64(lent[s.Site]))
 		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
 			Closed: s.Closed, Gone: slices.Contains(c.gone, s.Site)})
+		delete(lent, s.Site)
+	}
+	for _, site := range slices.Sorted(maps.Keys(lent)) { // of which no summary has come yet
+		var counts crdt.Counts
+		add(&counts, int64(lent[site]))
+		in.Sites = append(in.Sites, room.Site{Name: site, Counts: counts, Nodes: c.sizes[site]})
 	}
 	in.Frozen = r.history.Observe(r.settings.Load(), in.Sites, now)
 	return in

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"math"
 	"time"
 
 	"github.com/ropeline/ropeline/node/ticket"
@@ -9,42 +8,35 @@ import (
 
 // How a visitor who may enter gets a ticket.
 
-// apply takes a ticket for an eligible visitor, if one may be taken here.
-func (r *Room) apply(w *view, c class, p Pass, now time.Time) (Verdict, bool) {
-	if !r.take(w, c, now) {
-		return Verdict{}, false
+// apply takes a ticket of a class for an eligible visitor. ok is false if there
+// is none; the need says where one has to be applied for.
+func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need, ok bool) {
+	c, is := w.tickets.take(w, c, now)
+	switch is {
+	case granted:
+		return r.enterWith(c, false, p, now), nothing, true
+	case asked:
+		return Verdict{Pass: p}, needOf(c), true
 	}
+	return Verdict{}, nothing, false
+}
+
+// enterWith lets a visitor in with a ticket of a class, one of this node's own
+// or, if lent, of another counter's.
+func (r *Room) enterWith(c class, lent bool, p Pass, now time.Time) Verdict {
 	q := r.admitted(p, now)
 	waited := !p.Arrival.IsZero()
 	if waited {
 		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.id, q.Visitor}, redeemed{q, now})
 		if !ok {
-			r.used[c].Add(-1)
-			return r.admit(first), true
+			r.giveBack(c, lent)
+			return r.admit(first)
 		}
 	}
 	// The stripe of the session, not of the visitor: the loop then cannot meet
 	// the session's first check-in before the lease that it belongs to.
-	r.core.stripes.ofSession(sessionKey{r.id, q.Ticket}).enter(entered{room: r, pass: q, class: c, waited: waited})
-	return r.admit(q), true
-}
-
-// take counts one ticket of a class, if the view allows another. A process that
-// was stopped and goes on finds a view that is long past, before its loop has
-// come round; nothing is taken from that.
-func (r *Room) take(w *view, c class, now time.Time) bool {
-	if now.Sub(w.BuiltAt) > viewKept && w.upTo[c] != math.MaxInt64 {
-		return false
-	}
-	for {
-		used := r.used[c].Load()
-		if used >= w.upTo[c] {
-			return false
-		}
-		if r.used[c].CompareAndSwap(used, used+1) {
-			return true
-		}
-	}
+	r.core.stripes.ofSession(sessionKey{r.id, q.Ticket}).enter(entered{room: r, pass: q, class: c, lent: lent, waited: waited})
+	return r.admit(q)
 }
 
 // admitted returns the pass of a visitor who is let in now, with a new ticket of

@@ -36,7 +36,10 @@ const (
 	kindRenewAck  = 5
 	kindAsk       = 6 // does this session go on? asked of a ticket's anchor
 	kindAnswer    = 7
+	kindCall      = 8 // tickets, please; to a counter
+	kindGrant     = 9
 	kindEnd       = 10 // to a ticket's anchor; answered by kindRenewAck
+	kindClaims    = 11 // this node is the counter of these rooms; to its site
 )
 
 // alone is the mesh of a node that has no peers.

@@ -25,6 +25,8 @@ type Room struct {
 	used [classes]atomic.Int64 // tickets taken, per class, since the start
 	seq  atomic.Uint64         // of the newest ticket
 
+	counters atomic.Pointer[counters] // nil until the policy wants them
+
 	mu     sync.Mutex     // guards the following
 	leases *ticket.Leases // nil until the node is open
 	delta  ticket.Delta   // of active, not booked yet
@@ -54,6 +56,7 @@ type class int
 const (
 	reserved  class = iota // for waiting visitors who have a place reserved
 	contested              // for all others
+	anywhere               // for new visitors, of what no site claims; Counter only
 	classes                // how many there are
 )
 
@@ -61,7 +64,9 @@ const (
 // may be taken while used[class] < upTo[class].
 type view struct {
 	*room.View
-	upTo [classes]int64
+	upTo    [classes]int64
+	tickets tickets
+	leads   [ticket.Scopes]bool // this node is the counter
 }
 
 // renewAt is the part of a session after which a later end is worth a cookie.
@@ -106,12 +111,12 @@ func (r *Room) decide(p Pass, known bool, now time.Time) (Verdict, need) {
 	case room.Refuse:
 		return Verdict{ClearPass: known, View: w.View}, nothing
 	case room.Apply:
-		if v, ok := r.apply(w, reserved, p, now); ok {
-			return v, nothing
+		if v, n, ok := r.apply(w, reserved, p, now); ok {
+			return v, n
 		}
 	case room.Compete:
-		if v, ok := r.apply(w, contested, p, now); ok {
-			return v, nothing
+		if v, n, ok := r.apply(w, contested, p, now); ok {
+			return v, n
 		}
 	}
 	return r.wait(w, p, now), nothing

@@ -83,6 +83,7 @@ type entered struct {
 	room   *Room
 	pass   Pass
 	class  class
+	lent   bool // the ticket is another node's
 	waited bool
 }
 

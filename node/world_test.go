@@ -24,6 +24,10 @@ type world struct {
 	more []room.Settings   // further rooms, kept by all
 	lose func(letter) bool // messages that do not arrive; nil: none
 	note func(what ...any) // what nodes say, for comparing runs; nil: nowhere
+
+	// fate, if there is one, says after what delays a message arrives: never, once
+	// or more than once.
+	fate func(from, to *machine, m Message) []time.Duration
 }
 
 // machine is one node; core is nil while it is down.
@@ -34,6 +38,7 @@ type machine struct {
 	core     *Core
 	snapshot []byte
 	next     time.Time
+	stopped  bool // as SIGSTOP does: others see it go, and what they send waits
 }
 
 type letter struct {
@@ -109,12 +114,12 @@ func (w *world) kill(m *machine) {
 // members tells every node who lives.
 func (w *world) members() {
 	for _, m := range w.nodes {
-		if m.core == nil {
+		if m.core == nil || m.stopped {
 			continue
 		}
 		var peers []replica.Peer
 		for _, o := range w.nodes {
-			if o != m && o.core != nil && !(w.cut && o.site != m.site) {
+			if o != m && o.core != nil && !o.stopped && !(w.cut && o.site != m.site) {
 				peers = append(peers, replica.Peer{ID: o.id, Boot: o.boot, Site: o.site, Ready: o.core.Ready()})
 			}
 		}
@@ -128,7 +133,7 @@ func (w *world) run(d time.Duration) {
 		w.deliver()
 		ready := w.ready()
 		for _, m := range w.nodes {
-			if m.core != nil && !w.now.Before(m.next) {
+			if m.core != nil && !m.stopped && !w.now.Before(m.next) {
 				m.next = w.now.Add(tickInterval)
 				w.post(m, m.core.Tick(w.now))
 			}
@@ -153,7 +158,13 @@ func (w *world) post(m *machine, out []Message) {
 		if w.note != nil {
 			w.note("message", m.id, o.To, o.Kind, o.Slot, o.Payload)
 		}
-		w.air = append(w.air, letter{w.now.Add(w.delay), m.id, o.To, o})
+		delays := []time.Duration{w.delay}
+		if to := w.machine(o.To); w.fate != nil && to != nil {
+			delays = w.fate(m, to, o)
+		}
+		for _, d := range delays {
+			w.air = append(w.air, letter{w.now.Add(d), m.id, o.To, o})
+		}
 	}
 }
 
@@ -161,7 +172,7 @@ func (w *world) deliver() {
 	due := w.air
 	w.air = nil
 	for _, l := range due {
-		if l.at.After(w.now) {
+		if to := w.machine(l.to); l.at.After(w.now) || to != nil && to.stopped {
 			w.air = append(w.air, l)
 			continue
 		}

@@ -173,13 +173,19 @@ func newWriter(dst []byte, form layout, room crdt.RoomID, anchor crdt.NodeID, it
 	if items > MaxBatch {
 		panic(fmt.Sprintf("ticket: message of %d items, at most %d fit", items, MaxBatch))
 	}
-	w := writer{buf: bytes.NewBuffer(dst)}
-	w.enc = msgpack.NewEncoder(w.buf)
-	w.enc.UseCompactInts(true)
-	w.number(form.version)
+	w := newBareWriter(dst, form.version)
 	w.keep(w.enc.EncodeBytes(room[:]))
 	w.keep(w.enc.EncodeBytes(anchor[:]))
 	w.keep(w.enc.EncodeArrayLen(items))
+	return w
+}
+
+// newBareWriter starts a message with its version.
+func newBareWriter(dst []byte, version uint64) writer {
+	w := writer{buf: bytes.NewBuffer(dst)}
+	w.enc = msgpack.NewEncoder(w.buf)
+	w.enc.UseCompactInts(true)
+	w.number(version)
 	return w
 }
 
@@ -225,11 +231,20 @@ func (r *reader) fail(format string, args ...any) {
 
 // header reads what newWriter wrote and returns the number of items.
 func (r *reader) header(form layout, room *crdt.RoomID, anchor *crdt.NodeID) int {
-	if v := r.number(math.MaxUint64); r.err == nil && v != form.version {
-		r.fail("version %d, want %d", v, form.version)
-	}
+	r.version(form.version)
 	r.id(room[:])
 	r.id(anchor[:])
+	return r.items(form.minItem)
+}
+
+func (r *reader) version(want uint64) {
+	if v := r.number(math.MaxUint64); r.err == nil && v != want {
+		r.fail("version %d, want %d", v, want)
+	}
+}
+
+// items reads the number of items, of which each takes minItem bytes at least.
+func (r *reader) items(minItem int) int {
 	if r.err != nil {
 		return 0
 	}
@@ -237,7 +252,7 @@ func (r *reader) header(form layout, room *crdt.RoomID, anchor *crdt.NodeID) int
 	switch {
 	case err != nil:
 		r.fail("number of items: %w", err)
-	case n < 0 || n > MaxBatch || n > r.src.Len()/form.minItem:
+	case n < 0 || n > MaxBatch || n > r.src.Len()/minItem:
 		r.fail("%d items in %d bytes", n, r.src.Len())
 	}
 	if r.err != nil {

@@ -1,0 +1,231 @@
+package node
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// Where the tickets of a room come from: what requests see of it.
+
+// tickets is where a view's tickets come from.
+type tickets interface {
+	// take takes a ticket of a class for a visitor, if one is to be had here and
+	// now. It returns the class that the ticket was taken from, or that has to be
+	// asked for: who finds none of one class may be offered another. It is called
+	// by many at once and does not wait.
+	take(w *view, c class, now time.Time) (class, outcome)
+}
+
+// outcome is what became of an attempt to take a ticket.
+type outcome uint8
+
+const (
+	refused outcome = iota
+	granted
+	asked // another node hands out what there is; apply there
+)
+
+// ownPart gives the tickets that a view allows this node by itself.
+type ownPart struct{ *Room }
+
+func (t ownPart) take(w *view, c class, now time.Time) (class, outcome) {
+	if t.takeSome(w, c, 1, now) == 1 {
+		return c, granted
+	}
+	return c, refused
+}
+
+// takeSome counts up to n tickets of a class, as far as the view allows them,
+// and returns how many. A process that was stopped and goes on finds a view that
+// is long past, before its loop has come round; nothing is taken from that.
+func (r *Room) takeSome(w *view, c class, n int, now time.Time) int {
+	if now.Sub(w.BuiltAt) > viewKept && w.upTo[c] != math.MaxInt64 {
+		return 0
+	}
+	for {
+		used := r.used[c].Load()
+		some := min(int64(n), w.upTo[c]-used)
+		if some <= 0 {
+			return 0
+		}
+		if r.used[c].CompareAndSwap(used, used+some) {
+			return int(some)
+		}
+	}
+}
+
+// counters gives the tickets of the site's counter, which is one of its nodes,
+// and beyond those the tickets of the room's anywhere counter. What they refuse
+// is remembered for as long as they say, so that a flood of visitors becomes a
+// call per round trip.
+type counters struct {
+	room *Room
+
+	// until is a time in Unix ns for each class: nobody applies before.
+	until [classes]atomic.Int64
+
+	mu    sync.Mutex // guards the following
+	desks [ticket.Scopes]ticket.Desk[pending]
+	hot   bool // somebody applied, and the loop has not looked
+
+	loop counterLoop // owned by the loop
+}
+
+// scopeOf returns which counter hands out the tickets of a class.
+func scopeOf(c class) ticket.Scope {
+	if c == anywhere {
+		return ticket.AnywhereCounter
+	}
+	return ticket.SiteCounter
+}
+
+func (k *counters) take(w *view, c class, now time.Time) (class, outcome) {
+	if c == contested && w.AllowNew <= 0 {
+		return k.takeAnywhere(w, now) // by the same counts, the site's counter has none either
+	}
+	is := k.takeOf(w, c, now)
+	if is == refused && c == contested {
+		return k.takeAnywhere(w, now)
+	}
+	return c, is
+}
+
+// takeAnywhere tries the anywhere counter. Visitors who wait have their places
+// in their sites; what no site claims is for new ones, and for those who fare
+// like them.
+func (k *counters) takeAnywhere(w *view, now time.Time) (class, outcome) {
+	if !w.OpenToNew || w.AllowAnywhere <= 0 {
+		return anywhere, refused
+	}
+	return anywhere, k.takeOf(w, anywhere, now)
+}
+
+func (k *counters) takeOf(w *view, c class, now time.Time) outcome {
+	switch {
+	case w.leads[scopeOf(c)]:
+		if k.room.takeSome(w, c, 1, now) == 1 {
+			return granted
+		}
+		return refused
+	case now.UnixNano() < k.until[c].Load():
+		return refused
+	}
+	return asked
+}
+
+// apply has a request wait for a ticket of a class.
+func (k *counters) apply(w pending, c class) {
+	v := k.room.view.Load()
+	place := w.at
+	if !w.pass.Arrival.IsZero() {
+		place = k.room.place(v, w.pass)
+	}
+	k.mu.Lock()
+	k.desks[scopeOf(c)].Apply(ticket.Applicant[pending]{Place: place, Reserved: c == reserved, Who: w})
+	first := !k.hot
+	k.hot = true
+	k.mu.Unlock()
+	if first {
+		k.room.core.hot.add(k)
+	}
+}
+
+// applied goes on with a request that a counter has answered.
+func (k *counters) applied(a ticket.Applicant[pending], c class, got bool, now time.Time) {
+	r, w := k.room, a.Who
+	if got {
+		r.core.settle(w, r.enterWith(c, true, w.pass, now), nothing, now)
+		return
+	}
+	if c == contested {
+		v := r.view.Load()
+		switch c, is := k.takeAnywhere(v, now); is {
+		case granted:
+			r.core.settle(w, r.enterWith(c, false, w.pass, now), nothing, now)
+			return
+		case asked:
+			r.core.settle(w, Verdict{Pass: w.pass}, needOf(c), now)
+			return
+		}
+	}
+	r.core.settle(w, r.wait(r.view.Load(), w.pass, w.at), nothing, now)
+}
+
+// giveBack returns a ticket that was taken and not used.
+func (r *Room) giveBack(c class, lent bool) {
+	if !lent {
+		r.used[c].Add(-1)
+		return
+	}
+	if k := r.counters.Load(); k != nil {
+		k.mu.Lock()
+		k.desks[scopeOf(c)].Return(1)
+		k.mu.Unlock()
+	}
+}
+
+// booked notes that a ticket is counted in this node's row.
+func (r *Room) booked(c class, lent bool) {
+	if !lent {
+		r.collected[c]++
+		return
+	}
+	if k := r.counters.Load(); k != nil {
+		seq := r.core.replica.Known(r.core.self)
+		k.mu.Lock()
+		k.desks[scopeOf(c)].Booked(1, seq)
+		k.mu.Unlock()
+	}
+}
+
+// hotCounters are those at which somebody has applied since the loop looked.
+// The zero value is ready.
+type hotCounters struct {
+	mu  sync.Mutex // guards the following
+	all []*counters
+}
+
+func (h *hotCounters) add(k *counters) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, k)
+}
+
+func (h *hotCounters) take() []*counters {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := h.all
+	h.all = nil
+	return all
+}
+
+// drainAll returns all who have applied, and forgets them.
+func (k *counters) drainAll() (all []pending) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.desks {
+		for _, a := range k.desks[i].Drain() {
+			all = append(all, a.Who)
+		}
+	}
+	return all
+}
+
+var (
+	_ tickets = ownPart{}
+	_ tickets = (*counters)(nil)
+)
+
+// counterLoop is what the loop keeps for the counters of one room.
+type counterLoop struct {
+	lead     ticket.Lead
+	since    [ticket.Scopes]time.Time // this node is the counter; zero: it is not
+	ask      [ticket.Scopes]crdt.NodeID
+	far      crdt.NodeID // who is the counter in the site of the anywhere counter, as far as one there said
+	accounts ticket.Accounts
+}

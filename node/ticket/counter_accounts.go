@@ -1,0 +1,135 @@
+package ticket
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+const (
+	// FarNews is how long a counter reckons with tickets that a node of another
+	// site has booked: longer than it takes until that site's summary shows them,
+	// which it does within 1.5 s where nothing is lost.
+	FarNews = 3 * time.Second
+
+	// GrantKept is how long a counter reckons with the tickets of a node that it
+	// does not hear from any more.
+	GrantKept = 10 * time.Second
+
+	// maxMarks bounds the reports of one node that wait to be seen in its row.
+	maxMarks = 16
+)
+
+// Accounts is what a counter of one room has granted to each node, as long as
+// the counts do not show it yet. A counter reckons with those tickets as if the
+// counts did, so that it never grants a place twice. The zero value is ready. It
+// is not safe for concurrent use.
+type Accounts struct {
+	open map[account]*balance
+}
+
+type account struct {
+	node  crdt.Incarnation
+	scope Scope
+}
+
+// balance is one node's account. Its tickets that the counts do not show are
+// got − shown, of earlier calls, and what the newest call was granted, of which
+// nobody knows yet whether it arrived.
+type balance struct {
+	site  string
+	last  Grant
+	got   uint64
+	shown uint64 // invariant: shown <= got
+	marks []mark // reports that the counts do not show yet, oldest first
+	heard time.Time
+}
+
+// mark says that so many tickets are in the node's row as of seq.
+type mark struct {
+	booked, seq uint64
+	at          time.Time
+}
+
+// Answer takes a call of a node and returns the grant; give says how much of
+// what is wanted there is, and counts it as used. A call that comes again gets
+// the answer that it got. One that is older than the newest gets none, and ok is
+// false: its caller has given it up.
+func (a *Accounts) Answer(from crdt.Incarnation, site string, c Call, give func(Places) (Places, time.Duration), now time.Time) (g Grant, ok bool) {
+	if a.open == nil {
+		a.open = make(map[account]*balance)
+	}
+	k := account{from, c.Scope}
+	b := a.open[k]
+	switch {
+	case b == nil:
+		// What this node booked before is older than this account: either the
+		// counts show it, or this counter is new and holds back until they do.
+		b = &balance{site: site, shown: c.Booked}
+		a.open[k] = b
+	case c.Number == b.last.Number:
+		return b.last, true
+	case c.Number < b.last.Number:
+		return Grant{}, false
+	}
+	b.heard = now
+	b.got = max(b.got, c.Got)
+	b.report(mark{min(c.Booked, b.got), c.Seq, now})
+	given, retry := give(c.Want)
+	b.last = Grant{Room: c.Room, Scope: c.Scope, Number: c.Number, Given: given, Retry: retry}
+	return b.last, true
+}
+
+func (b *balance) report(m mark) {
+	n := len(b.marks)
+	switch {
+	case m.booked <= b.shown, n > 0 && m.booked <= b.marks[n-1].booked:
+	case n == maxMarks:
+		b.marks[n-1] = m // seen later than it could be, never sooner
+	default:
+		b.marks = append(b.marks, m)
+	}
+}
+
+// pending returns how many tickets the counts do not show.
+func (b *balance) pending() int { return int(b.got-b.shown) + b.last.Given.Sum() }
+
+// Pending returns by site how many tickets have been granted that the counts do
+// not show yet. known says up to where the row of a node of the own site is held
+// here; other sites' counts come as summaries, and are waited for instead.
+// Accounts that are of no use any more are closed.
+func (a *Accounts) Pending(own string, known func(crdt.Incarnation) uint64, now time.Time) map[string]int {
+	var by map[string]int
+	for k, b := range a.open {
+		b.settle(func(m mark) bool {
+			if b.site == own {
+				return known(k.node) >= m.seq
+			}
+			return now.Sub(m.at) >= FarNews
+		})
+		if now.Sub(b.heard) >= GrantKept || now.Before(b.heard.Add(-GrantKept)) {
+			delete(a.open, k)
+			continue
+		}
+		if n := b.pending(); n > 0 {
+			if by == nil {
+				by = make(map[string]int)
+			}
+			by[b.site] += n
+		}
+	}
+	return by
+}
+
+// settle moves on to the newest report that the counts show.
+func (b *balance) settle(shows func(mark) bool) {
+	n := 0
+	for n < len(b.marks) && shows(b.marks[n]) {
+		b.shown = b.marks[n].booked
+		n++
+	}
+	b.marks = b.marks[:copy(b.marks, b.marks[n:])]
+}
+
+// Forget closes all accounts: this node is the counter no more.
+func (a *Accounts) Forget() { clear(a.open) }

@@ -1,0 +1,190 @@
+package ticket
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+const (
+	// CallTimeout is how long a counter has to answer before its applicants are
+	// turned away.
+	CallTimeout = 600 * time.Millisecond
+
+	// callResend is after how long a call is sent again. It fits into CallTimeout
+	// three times, so that a lost message does not look like a lost counter.
+	callResend = 150 * time.Millisecond
+
+	// reportGap is the least time between a call and one that only tells.
+	reportGap = 100 * time.Millisecond
+
+	// LostRetry is how long nobody applies after a call that was not answered.
+	LostRetry = 250 * time.Millisecond
+)
+
+// ErrNotAsked says that a grant answers no call of this desk that is under way.
+// It may be late, or come twice; it changes nothing.
+var ErrNotAsked = errors.New("grant for a call that is not under way")
+
+// ErrTooMuch says that a counter granted more than was asked for.
+var ErrTooMuch = errors.New("grant of more than was wanted")
+
+// Applicant is one visitor who wants a ticket of a counter.
+type Applicant[T any] struct {
+	Place    time.Time // in the order of the queue
+	Reserved bool      // the kind of ticket
+	Who      T
+}
+
+// Desk is where the visitors of one node apply for the tickets of one counter of
+// one room. All who apply while a call is under way go together in the next one.
+// The zero value is ready. It is not safe for concurrent use.
+type Desk[T any] struct {
+	queue   []Applicant[T] // for the next call, as they came
+	asking  []Applicant[T] // of the call under way
+	call    Call           // under way if on
+	on      bool
+	to      crdt.NodeID // whom the call went to
+	began   time.Time   // first sent
+	sent    time.Time   // last sent
+	number  uint64      // of the newest call
+	got     uint64      // as Call has it
+	booked  uint64
+	seq     uint64
+	told    uint64 // booked as the counter knows it
+	void    bool   // a call was given up, and the counter does not know
+	refused [2]time.Time
+}
+
+func kind(reserved bool) int {
+	if reserved {
+		return 0
+	}
+	return 1
+}
+
+// Apply has somebody wait for the next call.
+func (d *Desk[T]) Apply(a Applicant[T]) { d.queue = append(d.queue, a) }
+
+// RefusedUntil returns until when whoever wants a ticket of a kind is refused
+// without a call; a time that is past if they are not.
+func (d *Desk[T]) RefusedUntil(reserved bool) time.Time { return d.refused[kind(reserved)] }
+
+// Waiting returns how many applicants have no answer yet.
+func (d *Desk[T]) Waiting() int { return len(d.queue) + len(d.asking) }
+
+// Idle reports whether there is nobody to answer and nothing to tell.
+func (d *Desk[T]) Idle() bool { return !d.on && len(d.queue) == 0 && d.booked == d.told && !d.void }
+
+// Next returns the call that shall be sent to to now, which is who the counter
+// is by now. What was asked of another is asked anew.
+func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
+	if d.on && d.to != to {
+		d.queue = append(d.asking, d.queue...)
+		d.drop()
+	}
+	switch {
+	case len(d.queue) > 0 && (!d.on || len(d.asking) == 0):
+		d.asking, d.queue = d.queue, nil
+	case d.on && now.Sub(d.sent) < callResend:
+		return Call{}, false
+	case d.on:
+		d.sent = now
+		return d.call, true
+	case d.booked == d.told && !d.void || now.Sub(d.sent) < reportGap:
+		return Call{}, false
+	}
+	d.number++
+	d.on, d.to, d.began, d.sent = true, to, now, now
+	d.call = Call{Number: d.number, Got: d.got, Booked: d.booked, Seq: d.seq}
+	for _, a := range d.asking {
+		if a.Reserved {
+			d.call.Want.Reserved++
+		} else {
+			d.call.Want.Contested++
+		}
+	}
+	return d.call, true
+}
+
+// drop forgets the call under way: whatever it is granted, nobody takes up.
+func (d *Desk[T]) drop() {
+	d.on, d.void, d.asking = false, true, nil
+}
+
+// Granted takes an answer and returns who has a ticket now and who has none.
+// Where tickets are fewer than applicants, older places go first.
+func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []Applicant[T], err error) {
+	if !d.on || from != d.to || g.Number != d.call.Number {
+		return nil, nil, ErrNotAsked
+	}
+	if g.Given.Reserved > d.call.Want.Reserved || g.Given.Contested > d.call.Want.Contested {
+		return nil, nil, ErrTooMuch
+	}
+	d.got += uint64(g.Given.Sum())
+	d.told = max(d.told, d.call.Booked)
+	retry := now.Add(min(max(0, g.Retry), MaxRetry))
+	short := [2]bool{g.Given.Reserved < d.call.Want.Reserved, g.Given.Contested < d.call.Want.Contested}
+	for k, s := range short {
+		if s {
+			d.refused[k] = retry
+		}
+	}
+	asked := d.asking
+	d.on, d.void, d.asking = false, false, nil
+	slices.SortStableFunc(asked, func(a, b Applicant[T]) int { return a.Place.Compare(b.Place) })
+	left := [2]int{g.Given.Reserved, g.Given.Contested}
+	for _, a := range asked {
+		if k := kind(a.Reserved); left[k] > 0 {
+			left[k]--
+			in = append(in, a)
+		} else {
+			out = append(out, a)
+		}
+	}
+	// What was refused to some is refused to those who came meanwhile.
+	keep := d.queue[:0]
+	for _, a := range d.queue {
+		if short[kind(a.Reserved)] {
+			out = append(out, a)
+		} else {
+			keep = append(keep, a)
+		}
+	}
+	clear(d.queue[len(keep):])
+	d.queue = keep
+	return in, out, nil
+}
+
+// GiveUp turns everybody away if a call has not been answered for CallTimeout.
+func (d *Desk[T]) GiveUp(now time.Time) []Applicant[T] {
+	if !d.on || now.Sub(d.began) < CallTimeout {
+		return nil
+	}
+	d.refused[0], d.refused[1] = now.Add(LostRetry), now.Add(LostRetry)
+	return d.Drain()
+}
+
+// Drain returns all who wait for an answer, older places first, and forgets them
+// and the call.
+func (d *Desk[T]) Drain() []Applicant[T] {
+	all := append(d.asking, d.queue...)
+	d.queue = nil
+	if d.on {
+		d.drop()
+	}
+	slices.SortStableFunc(all, func(a, b Applicant[T]) int { return a.Place.Compare(b.Place) })
+	return all
+}
+
+// Booked says that tickets of this desk are counted in this node's row as of seq.
+func (d *Desk[T]) Booked(tickets int, seq uint64) {
+	d.booked = min(d.booked+uint64(tickets), d.got)
+	d.seq = max(d.seq, seq)
+}
+
+// Return says that tickets of this desk were not used after all. They are told
+// of like booked ones: no row counts them, and so their places are free.
+func (d *Desk[T]) Return(tickets int) { d.Booked(tickets, 0) }
