@@ -24,7 +24,7 @@ func TestPrequeueAcrossSites(t *testing.T) {
 			if w.ask(early); !early.in {
 				t.Fatal("not admitted to an empty room before the pre-queue")
 			}
-			w.run(start.Sub(w.now) - 5*time.Minute)
+			w.run(start.Sub(w.now) - 5*time.Minute + 2*tickInterval) // the first view from the pre-queue on
 			people := w.crowd(crowd, w.spread)
 			for _, p := range people {
 				v := w.ask(p)
@@ -112,6 +112,13 @@ func TestEventOverridesAtItsEdges(t *testing.T) {
 		}
 		if v := r.view.Load().View; v.Event.Active != active {
 			t.Errorf("%s: event is active = %v", when, v.Event.Active)
+		}
+		st := r.status()
+		if (st.Event != nil) != active || st.TotalActiveUsers != limit || st.SessionSeconds != session.Seconds() || st.DisableSessionRenewal != active {
+			t.Errorf("%s: status = %+v, event %+v", when, st, st.Event)
+		}
+		if active && (st.Event.Name != "night" || !st.Event.Start.Equal(start) || st.Event.PrequeueStart != nil) {
+			t.Errorf("%s: status of the event = %+v", when, st.Event)
 		}
 	}
 	w.run(start.Sub(w.now) - 10*time.Millisecond)

@@ -55,7 +55,7 @@ func startLive(tb testing.TB, rooms []room.Settings, sites ...string) []*live {
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		settled := !slices.ContainsFunc(nodes, func(n *live) bool {
-			return n.Ready() != nil || len(alive(n.mesh)) != len(nodes)-1 ||
+			return n.Ready() != nil || len(alive(n.mesh.Members())) != len(nodes)-1 ||
 				slices.ContainsFunc(n.mesh.Members(), func(p transport.Peer) bool { return !p.Ready })
 		})
 		if settled {

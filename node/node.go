@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +46,7 @@ type Node struct {
 	inbox   chan inbound
 	changed chan struct{} // membership may have changed
 	dropped atomic.Uint64 // messages that came while the inbox was full
+	gone    []string      // sites that have left; the loop's
 
 	mesh atomic.Pointer[Mesh] // nil until Run
 }
@@ -186,8 +189,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 		now := time.Now()
 		if refresh || now.Sub(members) >= memberInterval {
 			members = now
-			peers := alive(mesh)
-			n.core.SetPeers(peers, now)
+			peers := n.meet(mesh.Members(), now)
 			awaiting = awaiting && len(peers) == 0 && now.Sub(started) < n.cfg.AwaitPeers
 		}
 		if awaiting {
@@ -210,9 +212,43 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 	}
 }
 
-func alive(mesh Mesh) []replica.Peer {
+// meet tells the core who lives and which sites have left, and returns who lives.
+func (n *Node) meet(members []transport.Peer, now time.Time) []replica.Peer {
+	peers := alive(members)
+	n.core.SetPeers(peers, now)
+	n.gone = gone(n.gone, members, n.cfg.Site)
+	n.core.SetGone(n.gone)
+	return peers
+}
+
+// gone returns the sites all of whose members have left, in order. A site that
+// left stays gone when its members are forgotten, until one is back; one that
+// failed, or was never heard of, has not left.
+func gone(before []string, members []transport.Peer, own string) []string {
+	left := map[string]bool{}
+	for _, site := range before {
+		left[site] = true
+	}
+	heard := map[string]bool{}
+	for _, p := range members {
+		has := p.State == transport.Left
+		if heard[p.Site] {
+			has = has && left[p.Site]
+		}
+		heard[p.Site], left[p.Site] = true, has
+	}
+	var sites []string
+	for _, site := range slices.Sorted(maps.Keys(left)) {
+		if left[site] && site != own {
+			sites = append(sites, site)
+		}
+	}
+	return sites
+}
+
+func alive(members []transport.Peer) []replica.Peer {
 	var peers []replica.Peer
-	for _, p := range mesh.Members() {
+	for _, p := range members {
 		if p.State == transport.Alive {
 			peers = append(peers, peerOf(p))
 		}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -98,6 +99,32 @@ func TestNodeAwaitsPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestSitesThatLeftAreGone(t *testing.T) {
+	peer := func(id byte, site string, state transport.State) transport.Peer {
+		return transport.Peer{ID: transport.PeerID{id}, Site: site, State: state}
+	}
+	steps := []struct {
+		name    string
+		members []transport.Peer
+		want    string
+	}{
+		{"nobody is known", nil, "[]"},
+		{"one of two left", []transport.Peer{peer(1, "b", transport.Left), peer(2, "b", transport.Alive)}, "[]"},
+		{"one left, one failed", []transport.Peer{peer(1, "b", transport.Left), peer(2, "b", transport.Failed)}, "[]"},
+		{"in the other order", []transport.Peer{peer(2, "b", transport.Failed), peer(1, "b", transport.Left)}, "[]"},
+		{"all left", []transport.Peer{peer(1, "b", transport.Left), peer(2, "b", transport.Left)}, "[b]"},
+		{"and are forgotten", nil, "[b]"},
+		{"our own site's others too", []transport.Peer{peer(3, "a", transport.Left), peer(4, "c", transport.Left)}, "[b c]"},
+		{"one is back", []transport.Peer{peer(1, "b", transport.Left), peer(2, "b", transport.Alive)}, "[c]"},
+	}
+	var now []string
+	for _, step := range steps {
+		if now = gone(now, step.members, "a"); fmt.Sprint(now) != step.want {
+			t.Errorf("%s: gone = %v, want %s", step.name, now, step.want)
+		}
+	}
 }
 
 func TestNodeStopsWhenItIsACopy(t *testing.T) {

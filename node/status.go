@@ -1,6 +1,10 @@
 package node
 
-import "time"
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
 
 // Status is a node's view of itself, of its rooms and of the mesh.
 type Status struct {
@@ -20,7 +24,8 @@ type Status struct {
 	Overflow        uint64 `json:"overflow"`         // polls and check-ins not counted because a table was full
 }
 
-// RoomStatus is one room as this node sees it, over the whole mesh.
+// RoomStatus is one room as this node sees it, over the whole mesh. Settings are
+// those that hold at the moment, an event's included.
 type RoomStatus struct {
 	ID                string       `json:"id"`
 	Name              string       `json:"name"`
@@ -32,7 +37,25 @@ type RoomStatus struct {
 	TotalActiveUsers  int          `json:"total_active_users"`
 	NewUsersPerMinute int          `json:"new_users_per_minute"`
 	Slots             int          `json:"slots"`
+	Anywhere          int          `json:"anywhere"` // places that no site has a claim to, under the policy counter
 	Sites             []SiteStatus `json:"sites"`
+
+	SessionSeconds        float64      `json:"session_duration_seconds"`
+	DisableSessionRenewal bool         `json:"disable_session_renewal"`
+	QueueAll              bool         `json:"queue_all"`
+	Suspended             bool         `json:"suspended"`
+	Event                 *EventStatus `json:"event,omitempty"` // none is near: left out
+}
+
+// EventStatus is an event that is under way, or whose pre-queue is.
+type EventStatus struct {
+	Name          string     `json:"name"`
+	Active        bool       `json:"active"`      // its settings hold
+	Prequeueing   bool       `json:"prequeueing"` // new visitors wait for the start
+	Shuffle       bool       `json:"shuffle_at_event_start"`
+	PrequeueStart *time.Time `json:"prequeue_start_time,omitempty"` // without a pre-queue: left out
+	Start         time.Time  `json:"event_start_time"`
+	End           time.Time  `json:"event_end_time"`
 }
 
 // SiteStatus is one site's part of a room.
@@ -40,6 +63,7 @@ type SiteStatus struct {
 	Site    string `json:"site"`
 	Active  int64  `json:"active"`
 	Waiting int64  `json:"waiting"`
+	Frozen  bool   `json:"frozen"` // silent: what it held is kept for it, and its counts are the last known
 }
 
 // PeerStatus is one other node as this node sees it.
@@ -82,10 +106,25 @@ func (r *Room) status() RoomStatus {
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
 		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		Slots: v.Slots, Sites: []SiteStatus{},
+		Slots: v.Slots, Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
+		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
+		QueueAll: s.QueueAll, Suspended: s.Suspended, Event: eventStatus(v.Event),
 	}
 	for _, site := range v.Sites {
-		st.Sites = append(st.Sites, SiteStatus{Site: site.Name, Active: int64(site.Active), Waiting: int64(site.Waiting)})
+		st.Sites = append(st.Sites, SiteStatus{Site: site.Name, Active: int64(site.Active), Waiting: int64(site.Waiting), Frozen: site.Frozen})
+	}
+	return st
+}
+
+// eventStatus returns nil if no event is near.
+func eventStatus(e room.EventState) *EventStatus {
+	if !e.Active && !e.Prequeueing {
+		return nil
+	}
+	st := &EventStatus{Name: e.Name, Active: e.Active, Prequeueing: e.Prequeueing, Shuffle: e.Shuffle,
+		Start: e.Start.UTC(), End: e.End.UTC()}
+	if !e.PrequeueStart.IsZero() {
+		st.PrequeueStart = new(e.PrequeueStart.UTC())
 	}
 	return st
 }
