@@ -17,6 +17,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/load"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // demoOptions is what the flags of the command say.
@@ -32,7 +33,7 @@ func newDemoCommand() *cobra.Command {
 	o := demoOptions{
 		crowd:  60,
 		listen: "127.0.0.1:8080",
-		room:   demoRoom{active: 20, perMinute: 120, session: 15 * time.Second, refresh: 2 * time.Second},
+		room:   demoRoom{active: 20, perMinute: 120, session: 15 * time.Second, refresh: 2 * time.Second, method: room.FIFO},
 	}
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -53,6 +54,7 @@ Ctrl-C ends everything, and leaves nothing behind.`,
 	f.Var(durationValue{dst: &o.duration, max: 24 * time.Hour}, "for", "end by itself after this time, with a summary (default: at Ctrl-C)")
 	f.Lookup("for").DefValue = ""
 	f.Var(addressValue{dst: &o.listen}, "listen", "where the first node serves visitors; if that is taken and not asked for, elsewhere")
+	f.Var(methodValue(&o.room.method), "queueing-method", "who is let in next: fifo, random, passthrough (everybody) or reject (nobody)")
 	f.SortFlags = false
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -31,6 +32,7 @@ type demoNode struct {
 type demoRoom struct {
 	active, perMinute int
 	session, refresh  time.Duration
+	method            room.Method
 }
 
 // demoMesh is the nodes of the demonstration.
@@ -94,7 +96,7 @@ func planDemoMesh(dir, listen string, must bool) (*demoMesh, error) {
 }
 
 // arguments returns the command line of one node.
-func (m *demoMesh) arguments(n *demoNode, origin string, room demoRoom) []string {
+func (m *demoMesh) arguments(n *demoNode, origin string, shop demoRoom) []string {
 	args := []string{
 		"run",
 		"--origin", origin,
@@ -106,11 +108,12 @@ func (m *demoMesh) arguments(n *demoNode, origin string, room demoRoom) []string
 		"--secret-file", m.secretFile(),
 		"--data-dir", filepath.Join(m.dir, n.name),
 		"--room", "shop",
-		"--total-active-users", strconv.Itoa(room.active),
-		"--new-users-per-minute", strconv.Itoa(room.perMinute),
-		"--session-duration", room.session.String(),
-		"--refresh-interval", room.refresh.String(),
+		"--total-active-users", strconv.Itoa(shop.active),
+		"--new-users-per-minute", strconv.Itoa(shop.perMinute),
+		"--session-duration", shop.session.String(),
+		"--refresh-interval", shop.refresh.String(),
 		"--bucket-span", "10s",
+		"--queueing-method", string(shop.method),
 	}
 	for _, other := range m.nodes {
 		if other == n {
@@ -125,7 +128,7 @@ func (m *demoMesh) secretFile() string { return filepath.Join(m.dir, "secret.key
 
 // start starts all nodes and returns when they have found each other. Whoever
 // called it calls stop, also after an error.
-func (m *demoMesh) start(ctx context.Context, exe, origin string, room demoRoom) error {
+func (m *demoMesh) start(ctx context.Context, exe, origin string, shop demoRoom) error {
 	if err := writeSecret(m.secretFile(), transport.NewSecret().Text()+"\n"); err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (m *demoMesh) start(ctx context.Context, exe, origin string, room demoRoom)
 			return err
 		}
 		log := filepath.Join(m.dir, n.name+".log")
-		c, err := startChild("node "+n.name, exe, m.arguments(n, origin, room), log, func(*child) { m.ended <- n })
+		c, err := startChild("node "+n.name, exe, m.arguments(n, origin, shop), log, func(*child) { m.ended <- n })
 		if err != nil {
 			return err
 		}

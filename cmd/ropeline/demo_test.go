@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // startShell starts a shell script as a child.
@@ -151,7 +152,7 @@ func TestDemoArgumentsAreTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, n := range m.nodes {
-		args := m.arguments(n, "http://127.0.0.1:1", demoRoom{active: 20, perMinute: 120, session: 15 * time.Second, refresh: 2 * time.Second})
+		args := m.arguments(n, "http://127.0.0.1:1", demoRoom{active: 20, perMinute: 120, session: 15 * time.Second, refresh: 2 * time.Second, method: room.FIFO})
 		cmd, rest, err := newRootCommand().Find(args)
 		if err != nil {
 			t.Fatal(err)
