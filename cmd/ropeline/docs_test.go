@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/node/room"
 )
 
 func TestDocsListEverySetting(t *testing.T) {
@@ -26,4 +28,48 @@ func TestDocsListEverySetting(t *testing.T) {
 	if rows < 20 {
 		t.Errorf("only %d flags were found", rows)
 	}
+}
+
+// TestDocsShowSettingsThatWork reads every example of a configuration file.
+func TestDocsShowSettingsThatWork(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := 0
+	for part := range strings.SplitSeq(string(text), "```yaml\n") {
+		if examples++; examples == 1 {
+			continue // what stands before the first
+		}
+		example, _, closed := strings.Cut(part, "```")
+		cfg, err := parse(t, example)
+		if err == nil {
+			_, err = cfg.rooms()
+		}
+		if err != nil || !closed {
+			t.Errorf("this example does not work: %v\n%s", err, example)
+		}
+	}
+	if examples < 4 {
+		t.Errorf("only %d examples were found", examples-1)
+	}
+}
+
+func TestDocsExplainEverySettingOfAnEvent(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, events, ok := strings.Cut(string(text), "### Events")
+	if !ok {
+		t.Fatal("there is no section on events")
+	}
+	var e room.Event
+	fs := pflag.NewFlagSet("event", pflag.ContinueOnError)
+	eventFlags(fs, &e)
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(events, "`"+f.Name+"`") {
+			t.Errorf("docs/configuration.md does not explain %s of an event", f.Name)
+		}
+	})
 }
