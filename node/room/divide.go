@@ -80,9 +80,7 @@ func (p *places) divide(v *View, t *tally, slots int) {
 // split divides what is contested between sites, as of one of the minutes that it
 // may be.
 func (p *places) split(s *Settings, t *tally, minute int) {
-	// Roundings change every minute, not more often: a part that moves while news
-	// of its use is on the way would be used twice.
-	round := rounding(mix(uint64(t.minutes[minute])))
+	round := roundingOf(t.minutes[minute])
 	clear(p.part)
 	if p.partial < p.eligible {
 		p.splitBucket(p.reserved[p.partial], round)
@@ -203,7 +201,24 @@ func (p *places) splitForCounter(t *tally, seen []int, round rounding) {
 		apportion(p.fresh, p.rest, p.weights, round)
 		return
 	}
-	p.anywhere = min(max(0, anywhere), p.rest-sum)
+	p.anywhere = inSight(t, min(max(0, anywhere), p.rest-sum))
+}
+
+// inSight returns the part of anywhere that those have who see each other. Two
+// sides of a cut have a counter each for what belongs to no site.
+func inSight(t *tally, anywhere int) int {
+	all, seen := 0, 0
+	for i := range t.sites {
+		st := &t.sites[i]
+		all += st.nodes
+		if st.inSight {
+			seen += st.nodes
+		}
+	}
+	if seen == all {
+		return anywhere
+	}
+	return anywhere * seen / all
 }
 
 // claims sets the goal of each site: its part, by settled traffic, of what new

@@ -3,6 +3,7 @@ package room
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -57,6 +58,8 @@ type examples struct {
 		Policy        Policy
 		Slots         int
 		PerNode       int `json:"per_node"`
+		SiteSlots     int `json:"site_slots"`
+		AnywhereSlots int `json:"anywhere_slots"`
 		Arrive        []int
 		WantAdmitted  int  `json:"want_admitted"`
 		WantQueued    *int `json:"want_queued"`
@@ -67,7 +70,10 @@ type examples struct {
 		LetInPerMinute int64 `json:"let_in_per_minute"`
 		Buckets        map[string]int64
 		Bucket         string
+		Waiting        int64
+		P              float64
 		WantMinutes    float64 `json:"want_minutes"`
+		Tolerance      float64
 	}
 }
 
@@ -266,11 +272,12 @@ func TestExampleNodeSplit(t *testing.T) {
 func TestExampleArrivals(t *testing.T) {
 	ran := 0
 	for _, c := range readExamples(t).Arrivals {
-		if c.Policy != Even && c.Policy != Curve {
-			continue
-		}
 		ran++
 		t.Run(c.Name, func(t *testing.T) {
+			if c.Policy == Counter {
+				checkQueued(t, c.Arrive, counted(t, c.Slots, c.SiteSlots, c.AnywhereSlots, c.Arrive), c.WantAdmitted, *c.WantQueued)
+				return
+			}
 			utilization := 0.0
 			if c.PerNode > 0 {
 				// slots ÷ (nodes · utilization) = per node
@@ -292,20 +299,79 @@ func TestExampleArrivals(t *testing.T) {
 			}
 		})
 	}
-	if ran != 3 {
-		t.Errorf("ran %d cases, want 3", ran)
+	if ran != 6 {
+		t.Errorf("ran %d cases, want 6", ran)
+	}
+}
+
+// counted brings visitors to the nodes of one site whose counter, the same for
+// all nodes, hands out what the view allows, and returns how many enter. siteSlots
+// of the slots are the site's by its traffic, the rest is anywhere's; if neither
+// is given, all are the site's.
+func counted(t *testing.T, slots, siteSlots, anywhere int, arrive []int) int {
+	t.Helper()
+	now := clock(t, "12:05:30")
+	seen := map[int64]int64{crdt.TickOf(clock(t, "12:03")): int64(siteSlots)}
+	if slots == 0 {
+		slots = siteSlots + anywhere
+	} else {
+		seen[crdt.TickOf(clock(t, "12:03"))] = int64(slots)
+	}
+	s := Settings{TotalActiveUsers: slots, NewUsersPerMinute: slots, Policy: Counter}
+	var allow [2]int
+	for node := range arrive {
+		v := Build(s, oneSite(crdt.Counts{Seen: seen}, len(arrive), node), now)
+		if got := [2]int{v.AllowNew, v.AllowAnywhere}; node > 0 && got != allow {
+			t.Fatalf("node %d: the site may let in %v, another one says %v", node, got, allow)
+		} else {
+			allow = got
+		}
+	}
+	if allow[0]+allow[1] != slots || siteSlots > 0 && allow[0] != siteSlots {
+		t.Fatalf("the site has %d and anywhere %d of %d slots", allow[0], allow[1], slots)
+	}
+	entered := 0
+	for _, n := range arrive {
+		for class := range allow {
+			took := min(n, allow[class])
+			allow[class] -= took
+			n -= took
+			entered += took
+		}
+	}
+	return entered
+}
+
+func checkQueued(t *testing.T, arrive []int, admitted, wantAdmitted, wantQueued int) {
+	t.Helper()
+	queued := -admitted
+	for _, n := range arrive {
+		queued += n
+	}
+	if admitted != wantAdmitted || queued != wantQueued {
+		t.Errorf("admitted %d and queued %d, want %d and %d", admitted, queued, wantAdmitted, wantQueued)
 	}
 }
 
 func TestExampleWait(t *testing.T) {
-	c := readExamples(t).Wait[0]
-	now := clock(t, "15:58")
-	counts := crdt.Counts{Waiting: buckets(t, c.Buckets), Admitted: map[int64]int64{}}
-	for i := int64(1); i <= ticksPerMinute; i++ {
-		counts.Admitted[crdt.TickOf(now)-i] = c.LetInPerMinute / ticksPerMinute
-	}
-	v := Build(Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}, oneSite(counts, 1, 0), now)
-	if e, _ := v.Estimate(clock(t, c.Bucket), Shown{}); !e.Known || e.Minutes != int(c.WantMinutes) {
-		t.Errorf("got %+v, want %v minutes", e, c.WantMinutes)
+	for _, c := range readExamples(t).Wait {
+		t.Run(c.Name, func(t *testing.T) {
+			if c.P > 0 {
+				got := randomWait(float64(c.LetInPerMinute), float64(c.Waiting), c.P)
+				if math.Abs(got-c.WantMinutes) > c.Tolerance {
+					t.Errorf("got %f minutes, want %f", got, c.WantMinutes)
+				}
+				return
+			}
+			now := clock(t, "15:58")
+			counts := crdt.Counts{Waiting: buckets(t, c.Buckets), Admitted: map[int64]int64{}}
+			for i := int64(1); i <= ticksPerMinute; i++ {
+				counts.Admitted[crdt.TickOf(now)-i] = c.LetInPerMinute / ticksPerMinute
+			}
+			v := Build(Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}, oneSite(counts, 1, 0), now)
+			if e, _ := v.Estimate(clock(t, c.Bucket), Shown{}); !e.Known || e.Minutes != int(c.WantMinutes) {
+				t.Errorf("got %+v, want %v minutes", e, c.WantMinutes)
+			}
+		})
 	}
 }

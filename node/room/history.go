@@ -63,6 +63,29 @@ type stake struct {
 // the rest. The zero value: no site is silent. It is never changed once made.
 type Frozen struct {
 	line []stake // by name
+
+	// doubt lists sites of which fewer nodes are in sight than when they were last
+	// heard from, before it is clear whether they have fallen silent.
+	doubt []doubt
+}
+
+// doubt is how many nodes a site may still have.
+type doubt struct {
+	site  string
+	nodes int
+}
+
+// nodes returns how many nodes to reckon with at a site of which so many are in
+// sight. Membership notices within seconds that a site is out of reach, and the
+// site notices the same of us; if each side counted itself as the whole from then
+// on until shares are frozen, both would give away what no traffic claims.
+func (f Frozen) nodes(site string, inSight int) int {
+	for _, d := range f.doubt {
+		if d.site == site {
+			return max(d.nodes, inSight)
+		}
+	}
+	return inSight
 }
 
 // Any reports whether any site is silent.
@@ -135,13 +158,26 @@ func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 	}
 	switch {
 	case n == 0:
-		h.frozen = Frozen{}
+		h.frozen.line = nil
 	case grew:
-		h.frozen = h.draw(s, sites, now)
+		h.frozen.line = h.draw(s, sites, now)
 	case changed:
-		h.frozen = h.thaw(s, sites, now)
+		h.frozen.line = h.thaw(s, sites, now)
 	}
+	h.frozen.doubt = h.doubts(s, sites, now)
 	return h.frozen
+}
+
+// doubts returns the sites that are in doubt; nearly always there is none.
+func (h *History) doubts(s *Settings, sites []Site, now time.Time) []doubt {
+	var list []doubt
+	for i := range sites {
+		site := &sites[i]
+		if m := h.marks[site.Name]; !site.Own && site.Closed != 0 && site.Nodes < m.nodes && site.standing(s, now) == takesPart {
+			list = append(list, doubt{site.Name, m.nodes})
+		}
+	}
+	return list
 }
 
 // freezes reports whether silent sites keep their share at all.
@@ -177,18 +213,18 @@ func (h *History) forget(sites []Site) {
 }
 
 // thaw is the line as it was, with fewer sites frozen.
-func (h *History) thaw(s *Settings, sites []Site, now time.Time) Frozen {
+func (h *History) thaw(s *Settings, sites []Site, now time.Time) []stake {
 	line := slices.Clone(h.frozen.line)
 	for i := range line {
 		at := slices.IndexFunc(sites, func(site Site) bool { return site.Name == line[i].site })
 		line[i].frozen = line[i].frozen && at >= 0 && sites[at].standing(s, now) == silent
 	}
-	return Frozen{line}
+	return line
 }
 
 // draw divides the room anew between all who are silent since now and all who
 // take part. Whoever was silent before keeps what they had.
-func (h *History) draw(s *Settings, sites []Site, now time.Time) Frozen {
+func (h *History) draw(s *Settings, sites []Site, now time.Time) []stake {
 	sorted := slices.Clone(sites)
 	slices.SortFunc(sorted, func(a, b Site) int { return cmp.Compare(a.Name, b.Name) })
 	line := make([]stake, len(sorted))
@@ -226,5 +262,5 @@ func (h *History) draw(s *Settings, sites []Site, now time.Time) Frozen {
 			line[i].share = uint64(shared[i] + n)
 		}
 	}
-	return Frozen{line}
+	return line
 }

@@ -68,6 +68,7 @@ type siteTally struct {
 	own     bool
 	frozen  bool
 	nodes   int
+	inSight bool // some of them
 	active  int
 	waiting int
 	minute  int // admitted in the last minute
@@ -129,7 +130,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		site := &t.input[i]
 		st := siteTally{
 			name: site.Name, own: site.Own, frozen: in.Frozen.Has(site.Name) && !site.Own,
-			nodes: max(0, site.Nodes), active: clampCount(site.Active),
+			nodes: in.Frozen.nodes(site.Name, max(0, site.Nodes)), inSight: site.Nodes > 0, active: clampCount(site.Active),
 		}
 		w := window(site.Admitted, tick)
 		st.minute = w.minute
@@ -138,7 +139,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		}
 		if site.Own {
 			t.own = i
-			st.nodes = max(1, len(in.Nodes))
+			st.nodes, st.inSight = max(1, len(in.Nodes)), true
 			t.siteLate = w.late
 		}
 		t.knownActive += st.active

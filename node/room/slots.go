@@ -29,6 +29,15 @@ func Reserve(slots int, waiting []int) (reserved []int, rest int) {
 // a fraction of 2^64. Over all roundings each part is, on average, exact.
 type rounding uint64
 
+// roundingOf returns the rounding of one minute. It changes every minute, not more
+// often: a part that moves while news of its use is on the way would be used
+// twice. The golden ratio leaves no long gaps, so whoever is owed one place in n
+// has it once in about n minutes.
+func roundingOf(minute int64) rounding {
+	const golden = 0x9e3779b97f4a7c15 // of 2^64
+	return rounding(uint64(minute) * golden)
+}
+
 // plain rounds to the nearest, as far as the sum allows.
 const plain = rounding(1 << 63)
 
