@@ -16,13 +16,11 @@ import (
 // The counters of the rooms, as the loop sees them: who they are, what this node
 // asks them, and what it grants where it is one itself.
 
-// holdBack is how long a new counter grants nothing: what the last one granted
-// must show in the counts by then. In a site, a grant is taken up within
-// ticket.CallTimeout, booked within a tick, and in all rows with the next push.
-var holdBack = [ticket.Scopes]time.Duration{
-	ticket.SiteCounter:     time.Second,
-	ticket.AnywhereCounter: ticket.FarNews,
-}
+// nearNews is how long a new counter grants nothing in its own site: what the
+// last one granted must show in the counts by then. A grant is taken up within
+// ticket.CallTimeout, booked within a tick, and in all rows of the site with the
+// next push. From other sites it takes ticket.FarNews.
+const nearNews = time.Second
 
 // claimInterval is how often a counter says that it is the one.
 const claimInterval = time.Second
@@ -143,8 +141,11 @@ func (k *counters) leads() (is [ticket.Scopes]bool) {
 }
 
 func (k *counters) holdsBack(s ticket.Scope, now time.Time) bool {
-	since := k.loop.since[s]
-	return since.IsZero() || now.Sub(since) < holdBack[s]
+	since, hold := k.loop.since[s], nearNews
+	if s == ticket.AnywhereCounter && len(k.room.core.sizes) > 1 {
+		hold = ticket.FarNews
+	}
+	return since.IsZero() || now.Sub(since) < hold
 }
 
 // paused has this node hold back as a new counter does, after a gap in which
@@ -302,6 +303,7 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 		return g, true
 	}
 	w := r.view.Load()
+	r.news = true // what is reckoned with changes
 	return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) (got ticket.Places, retry time.Duration) {
 		if call.Scope == ticket.AnywhereCounter {
 			got.Contested = r.lend(w, anywhere, want.Contested, now)

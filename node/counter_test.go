@@ -1,9 +1,11 @@
 package node
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -127,5 +129,153 @@ func TestCounterHoldsTheLimitInASite(t *testing.T) {
 	}
 	if in < 3*limit {
 		t.Errorf("%d were let in within three sessions, want places to be used again", in)
+	}
+}
+
+// TestSitesPartThenAnywhere is the known example: of 150 slots, settled history
+// gives a site 15 and nobody 113, so that 128 of a crowd of 140 are let in.
+func TestSitesPartThenAnywhere(t *testing.T) {
+	s := counterSettings(200)
+	s.SessionDuration = 10 * time.Minute
+	w := newWorld(t, s, "san-jose", "san-jose", "london", "london", "london")
+	w.now = w.now.Truncate(time.Minute).Add(time.Minute) // stays on the grid of ticks
+	w.run(5 * time.Second)
+	for i, n := range []int{20, 0, 30} {
+		if in := w.askAll(w.crowd(n, at(w.nodes[i]))); in != n {
+			t.Fatalf("%d of the first %d were let in", in, n)
+		}
+	}
+	w.run(130 * time.Second) // the minute of theirs is settled, and no more the last
+	v := w.nodes[1].core.order[0].view.Load()
+	if v.AllowNew != 15 || v.AllowAnywhere != 113 {
+		t.Errorf("%d and %d are to be had, want 15 and 113", v.AllowNew, v.AllowAnywhere)
+	}
+	for _, m := range []*machine{w.counterOf("san-jose"), w.other(w.counterOf("san-jose"))} {
+		if l := m.core.order[0].counters.Load().loop; l.ask[ticket.AnywhereCounter] == (crdt.NodeID{}) {
+			t.Errorf("node %d knows of no anywhere counter", m.id[0])
+		}
+	}
+	crowd := w.crowd(140, at(w.other(w.counterOf("san-jose"))))
+	if in := w.askAll(crowd); in != 128 {
+		t.Errorf("%d of 140 were let in, want 128", in)
+	}
+	w.run(5 * time.Second)
+	if in := w.askAll(w.crowd(140, at(w.other(w.counterOf("london"))))); in != 10 {
+		t.Errorf("%d were let in at the other site then, want 10: of its 22, the 12 who wait come first", in)
+	}
+	waiting := slices.DeleteFunc(crowd, func(p *person) bool { return p.in })
+	if in := w.askAll(waiting); in != 12 {
+		t.Errorf("%d of the 12 who waited were let in", in)
+	}
+}
+
+// TestFloodCostsACallPerRoundTrip has 10,000 visitors apply at one node at once,
+// and then more and more of them.
+func TestFloodCostsACallPerRoundTrip(t *testing.T) {
+	const limit = 500
+	w := newWorld(t, counterSettings(limit), "a", "a", "a")
+	w.run(5 * time.Second)
+	m := w.other(w.counterOf("a"))
+	calls := 0
+	w.fate = func(_, _ *machine, m Message) []time.Duration {
+		if m.Kind == kindCall {
+			calls++
+		}
+		return []time.Duration{w.delay}
+	}
+	if in := w.askAll(w.crowd(10_000, at(m))); in != limit {
+		t.Errorf("%d of 10,000 were let in, want %d", in, limit)
+	}
+	if calls > 2 {
+		t.Errorf("%d calls for 10,000 applicants at once, want one, and one that tells", calls)
+	}
+	calls = 0
+	const spans = 20
+	for range spans { // the full room refuses from memory
+		for _, p := range w.crowd(500, at(m)) {
+			if w.ask(p).Admit {
+				t.Fatal("somebody was let in to a full room")
+			}
+		}
+		w.run(viewInterval)
+	}
+	if calls > spans+2 {
+		t.Errorf("%d calls in %d spans of %v, want one each at most", calls, spans, viewInterval)
+	}
+}
+
+// TestOlderPlacesGoFirst has waiting visitors apply in one call for fewer places
+// than they are.
+func TestOlderPlacesGoFirst(t *testing.T) {
+	s := counterSettings(20)
+	s.SessionDuration = 10 * time.Second
+	w := newWorld(t, s, "a", "a")
+	w.run(5 * time.Second)
+	m := w.other(w.counterOf("a"))
+	w.askAll(w.crowd(20, at(m)))
+	people := w.crowd(40, at(m))
+	for _, p := range people {
+		w.ask(p)
+		w.run(20 * time.Millisecond)
+	}
+	for range 6 {
+		w.run(5 * time.Second)
+		reversed := slices.Clone(people)
+		slices.Reverse(reversed)
+		reversed = slices.DeleteFunc(reversed, func(p *person) bool { return p.in })
+		before := len(people) - len(reversed)
+		if in := w.askAll(reversed); in > 0 {
+			for i, p := range people[:before+in] {
+				if !p.in {
+					t.Errorf("%d are in, but not number %d in line", before+in, i)
+				}
+			}
+		}
+	}
+}
+
+// TestGrantsAreReckonedWithOnce has the counter's view show every place as taken
+// exactly once while news of it travels.
+func TestGrantsAreReckonedWithOnce(t *testing.T) {
+	w := newWorld(t, counterSettings(1000), "a", "a", "a")
+	w.run(5 * time.Second)
+	lead := w.counterOf("a")
+	in := 0
+	for range 40 {
+		in += w.askAll(w.crowd(7, at(w.other(lead))))
+		if got := lead.core.order[0].view.Load().Active; got > in {
+			t.Fatalf("the counter reckons with %d active visitors, %d were let in", got, in)
+		}
+		w.run(viewInterval + tickInterval)
+		if got := lead.core.order[0].view.Load().Active; got != in {
+			t.Fatalf("the counter reckons with %d active visitors, %d were let in", got, in)
+		}
+	}
+	w.run(time.Second)
+	if n := len(lead.core.order[0].lent(w.now)); n != 0 {
+		t.Errorf("%d sites are reckoned with although all rows have come", n)
+	}
+}
+
+// TestPolicyChangesLive switches counters on and off.
+func TestPolicyChangesLive(t *testing.T) {
+	s := testSettings(90)
+	w := newWorld(t, s, "a", "a", "a")
+	all := w.crowd(300, w.spread)
+	in := 0
+	for i, policy := range []room.Policy{room.Counter, room.Even, room.Counter} {
+		s.Policy = policy
+		for _, m := range w.nodes {
+			if err := m.core.Configure(s, w.now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.run(3 * time.Second)
+		in += w.askAll(all[i*30 : i*30+30])
+		w.run(2 * time.Second)
+	}
+	in += w.askAll(all[90:])
+	if in != 90 || w.active(all) != 90 {
+		t.Errorf("%d were let in and %d are active, want 90", in, w.active(all))
 	}
 }
