@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/bench/sim/input"
+	"github.com/ropeline/ropeline/bench/sim/plot"
+)
+
+// simulateOptions is what the flags of the command say beyond the run itself.
+type simulateOptions struct {
+	cfg       sim.Config
+	trace     string
+	arrivals  string
+	scale     float64
+	stayShape stayShape
+	faults    []string
+	json      bool
+	speed     bool
+	plot      string
+	command   string // that does the same again
+}
+
+// stayShape is how the times that visitors spend on the site are spread.
+type stayShape string
+
+const (
+	stayExponential stayShape = "exponential"
+	stayFixed       stayShape = "fixed"
+)
+
+func newSimulateCommand() *cobra.Command {
+	var o simulateOptions
+	cmd := &cobra.Command{
+		Use:   "simulate --arrivals SHAPE | --trace FILE",
+		Short: "Run a whole mesh in virtual time and measure how it keeps its limits",
+		Long: `Runs whole meshes of nodes, the same code that "ropeline run" runs, in virtual
+time, with made-up visitors, network, clocks and failures. An observer that sees
+everything compares what the mesh does with what it should have done.
+
+Visitors come from a file (--trace: requests per minute, or an access log) or
+from a shape (--arrivals):
+  uniform:10000/30m       10000 visitors evenly over 30 minutes
+  ramp:10000/30m,up=10m   the rate climbs for 10 minutes, then stays
+  flash:10000/30m,at=5m,in=1m,part=0.8
+                          of them 80 % in the minute from 5m on
+
+What goes wrong is said by --fault, as often as needed:
+  partition:site=2,from=30m,for=10m     crash:node=1.2,at=45m,for=1m
+  skew:node=3.1,by=3s                   pause:node=1.1,at=10m,for=30s
+  link:site=1,peer=2,from=5m,for=5m,by=200ms,loss=0.1
+  wipe and leave as crash. Sites and nodes count from 1; node 1.2 is the second
+  of site 1.
+
+The same flags and --seed give the same result. docs/simulator.md explains every
+figure.`,
+		Example: `  ropeline simulate --arrivals uniform:10000/30m --total-active-users 200 --new-users-per-minute 200 --stay 1m
+  ropeline simulate --trace worldcup98-0707.csv --scale 0.003 --sites 5 --nodes 3 --rotate 20m \
+    --total-active-users 1000 --new-users-per-minute 500 --fault partition:site=2,from=2h,for=12m --plot pictures`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+				return usageError{err}
+			}
+			return runSimulate(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	simulateFlags(cmd.Flags(), &o)
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+// complete reads what the flags name, fills in what follows from them together,
+// and refuses what cannot be run.
+func (o *simulateOptions) complete(flags *pflag.FlagSet, warn io.Writer) error {
+	if !flags.Changed("seed") {
+		o.cfg.Seed = uint64(rand.Uint32()) // short, to be typed again
+	}
+	o.command = sameAgain(flags, o.cfg.Seed)
+	o.cfg.FixedStay = o.stayShape == stayFixed
+	var missing []string
+	for _, name := range []string{"total-active-users", "new-users-per-minute"} {
+		if !flags.Changed(name) {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s missing: a room without limits is none", strings.Join(missing, " and "))
+	}
+	traffic, err := o.traffic(warn)
+	if err != nil {
+		return err
+	}
+	o.cfg.Arrivals = traffic
+	for _, text := range o.faults {
+		f, err := parseFault(text)
+		if err != nil {
+			return fmt.Errorf("--fault %q: %w", text, err)
+		}
+		o.cfg.Faults = append(o.cfg.Faults, f)
+	}
+	if err := o.cfg.Check(); err != nil {
+		return errors.New(strings.ReplaceAll(err.Error(), sim.ErrConfig.Error()+": ", ""))
+	}
+	if o.speed && !o.json {
+		return errors.New("--speed goes with --json; the table has it anyway")
+	}
+	if o.plot != "" {
+		return checkWritable(o.plot)
+	}
+	return nil
+}
+
+// traffic returns who comes when.
+func (o *simulateOptions) traffic(warn io.Writer) (*input.Traffic, error) {
+	var traffic *input.Traffic
+	var err error
+	switch {
+	case (o.trace == "") == (o.arrivals == ""):
+		return nil, errors.New("who comes? Give one of --trace FILE and --arrivals SHAPE, such as --arrivals uniform:10000/30m")
+	case o.trace != "":
+		traffic, err = openTrace(o.trace)
+	default:
+		traffic, err = input.ParseShape(o.arrivals)
+		if err != nil {
+			err = fmt.Errorf("--arrivals: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if traffic.Skipped != nil {
+		fmt.Fprintf(warn, "ropeline: %d lines are no requests and are left out; the first: %v\n", traffic.SkippedLines, traffic.Skipped)
+	}
+	if o.scale != 1 {
+		if traffic, err = traffic.Scaled(o.scale); err != nil {
+			return nil, fmt.Errorf("--scale: %w", err)
+		}
+	}
+	return traffic, nil
+}
+
+func openTrace(path string) (*input.Traffic, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	defer f.Close()
+	traffic, err := input.ReadTrace(f, path)
+	if err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	return traffic, nil
+}
+
+// checkWritable makes dir, and tries to write into it: to learn after an hour
+// that the pictures have no place would be late.
+func checkWritable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".ropeline-*")
+	if err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// runSimulate runs what o says. Only the result goes to out.
+func runSimulate(ctx context.Context, o simulateOptions, out, errOut io.Writer) error {
+	line := newStatusLine(errOut)
+	if line.visible() {
+		start := time.Now()
+		o.cfg.Progress = func(done float64) {
+			line.show(int(done*1000), 1000, fmt.Sprintf("%.0f %%  %s", 100*done, time.Since(start).Round(time.Second)))
+		}
+	}
+	r, err := sim.Run(ctx, o.cfg)
+	line.clear()
+	if err != nil {
+		return fmt.Errorf("simulate: %w\nThe same again: %s", err, o.command)
+	}
+	if err := o.tell(r, out); err != nil {
+		return err
+	}
+	if o.plot != "" {
+		names, err := plot.Write(o.plot, r)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(errOut, "Drawn into %s: %s\n", o.plot, strings.Join(names, ", "))
+	}
+	return o.judge(r, errOut)
+}
+
+// tell prints the result.
+func (o *simulateOptions) tell(r *sim.Result, out io.Writer) error {
+	if !o.json {
+		_, err := fmt.Fprintf(out, "%s\n%s\n", simulateTable(r, o.cfg), o.command)
+		return err
+	}
+	told := struct {
+		Command string `json:"command"`
+		*sim.Result
+	}{o.command, r}
+	if !o.speed {
+		// What is left follows from the command alone, to the byte.
+		quiet := *r
+		quiet.Speed = nil
+		told.Result = &quiet
+	}
+	return json.NewEncoder(out).Encode(told)
+}
+
+// mostViolations bounds what is printed: a thousand broken promises are seldom
+// more telling than the first.
+const mostViolations = 10
+
+// judge fails if the mesh broke a promise.
+func (o *simulateOptions) judge(r *sim.Result, errOut io.Writer) error {
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	for i, v := range r.Violations {
+		if i == mostViolations {
+			fmt.Fprintf(errOut, "… and %d more\n", len(r.Violations)-i)
+			break
+		}
+		fmt.Fprintln(errOut, v)
+	}
+	return fmt.Errorf("%d promises were broken\nThe same again: %s", len(r.Violations), o.command)
+}
