@@ -18,15 +18,17 @@ type Rooms interface {
 	Route(host, path string) Room
 }
 
-// Room decides about the requests of one room. Like Rooms it is called on
-// every request and must not block.
+// Room decides about the requests of one room. Like Rooms it is called on every
+// request, from many goroutines at once.
 type Room interface {
 	// Settings returns the settings that hold now, an event's included. The result
 	// is shared and must not be modified by either side afterwards.
 	Settings() *room.Settings
 
 	// Decide answers one request. known reports whether the request carried a
-	// pass of this room that could be opened; p is the zero Pass otherwise.
+	// pass of this room that could be opened; p is the zero Pass otherwise. For who
+	// is on the site it answers from memory. For others it may ask another node, and
+	// so wait for as long as a visitor may be kept waiting: a second or two.
 	Decide(p node.Pass, known bool, now time.Time) node.Verdict
 
 	// End ends the session of p, because the origin says so. Whoever shows p again
