@@ -83,10 +83,10 @@ func (v *View) randomMinutes(p float64) int {
 
 // randomWait returns after how many minutes somebody is in with probability p, if
 // letIn of waiting are let in each minute, whoever they are. Where all are let in
-// within the minute, that is one minute at most.
+// within the minute, it is none.
 func randomWait(letIn, waiting, p float64) float64 {
 	if letIn >= waiting {
-		return p
+		return 0
 	}
 	return math.Log(1-p) / math.Log1p(-letIn/waiting)
 }
