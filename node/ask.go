@@ -238,7 +238,7 @@ func (a *asks) takeAll() (all []pending) {
 // anchor is gone or silent. sweep looks at older questions too.
 func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
 	send, lost := c.asks.due(now, sweep, func(id crdt.NodeID) bool {
-		_, member := c.peers[id]
+		_, member := c.peers.Find(id)
 		return member
 	})
 	for _, w := range lost {

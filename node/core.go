@@ -59,7 +59,7 @@ type Core struct {
 
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced
-	peers  map[crdt.NodeID]replica.Peer
+	peers  replica.Members
 	gone   []string       // sites whose nodes have all left
 	nodes  []crdt.NodeID  // of the own site that are ready, self included, sorted
 	sizes  map[string]int // ready nodes by site, self included
@@ -161,23 +161,25 @@ func randomVisitor() (id VisitorID) {
 	return id
 }
 
-// SetPeers tells which other nodes live. It is called whenever that changes.
+// SetPeers tells which other nodes live. It is called whenever that changes. The
+// list may name this node as well. It is kept, and must not be changed; if it is
+// in order of id, nodes that are given the same share its memory.
 func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
-	c.know(peers)
-	c.replica.SetPeers(peers, now)
+	members := replica.NewMembers(peers)
+	c.know(members)
+	c.replica.SetPeers(members, now)
 }
 
 // SetGone names the sites whose nodes have all left and said so. They are not
 // waited for, as those are that have fallen silent.
 func (c *Core) SetGone(sites []string) { c.gone = slices.Clone(sites) }
 
-func (c *Core) know(peers []replica.Peer) {
-	c.peers = map[crdt.NodeID]replica.Peer{}
+func (c *Core) know(peers replica.Members) {
+	c.peers = peers
 	c.nodes = []crdt.NodeID{c.self.Node}
 	c.sizes = map[string]int{c.site: 1}
 	for _, p := range peers {
-		c.peers[p.ID] = p
-		if !p.Ready {
+		if !p.Ready || p.ID == c.self.Node {
 			continue
 		}
 		c.sizes[p.Site]++

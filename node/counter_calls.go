@@ -108,26 +108,22 @@ func (k *counters) choose(now time.Time) {
 // there, else whom nodes of that site would ask first.
 func (k *counters) chooseFar(site string) crdt.NodeID {
 	c, l := k.room.core, &k.loop
-	ready := func(id crdt.NodeID) bool {
-		p, ok := c.peers[id]
-		return ok && p.Ready && p.Site == site
-	}
-	if ready(l.far) {
+	if p, ok := c.peers.Find(l.far); ok && p.Ready && p.Site == site {
 		return l.far
 	}
 	var nodes []crdt.NodeID
-	for id := range c.peers {
-		if ready(id) {
-			nodes = append(nodes, id)
+	for _, p := range c.peers {
+		if p.Ready && p.Site == site {
+			nodes = append(nodes, p.ID)
 		}
 	}
-	l.far = room.Owner(c.key, k.room.id, VisitorID{}, nodes) // in any order of nodes
+	l.far = room.Owner(c.key, k.room.id, VisitorID{}, nodes)
 	return l.far
 }
 
 // mate reports whether another node of the site is ready, in that incarnation.
 func (c *Core) mate(inc crdt.Incarnation) bool {
-	p, ok := c.peers[inc.Node]
+	p, ok := c.peers.Find(inc.Node)
 	return ok && p.Ready && p.Site == c.site && p.Boot == inc.Boot
 }
 

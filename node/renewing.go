@@ -45,7 +45,7 @@ func (r *Room) strand(now time.Time) {
 	}
 	for _, t := range slices.SortedFunc(maps.Keys(r.stranded), compareTickets) {
 		s := r.stranded[t]
-		_, member := r.core.peers[t.Anchor]
+		_, member := r.core.peers.Find(t.Anchor)
 		if member && s.PassEnd.Sub(now) > r.Settings().SessionDuration/patience {
 			continue
 		}

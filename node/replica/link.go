@@ -37,79 +37,109 @@ type link struct {
 
 func newLink(p Peer) *link {
 	return &link{peer: p,
-		rows:    newTrack[crdt.Incarnation](cmp.Compare[uint64]),
-		sums:    newTrack[string](crdt.Version.Compare),
-		lww:     newTrack[crdt.NodeID](cmp.Compare[uint64]),
-		oweSums: make(map[string]struct{}), oweLWW: make(map[crdt.NodeID]struct{}),
+		rows: newTrack[crdt.Incarnation](cmp.Compare[uint64]),
+		sums: newTrack[string](crdt.Version.Compare),
+		lww:  newTrack[crdt.NodeID](cmp.Compare[uint64]),
 	}
 }
 
 // track follows what a peer has of some parts of the state, by part.
 type track[K comparable, V any] struct {
 	compare func(a, b V) int
-	acked   map[K]V // what it has said that it has
-	sent    map[K]V // what was sent
+	acked   map[K]V // what it has said that it has; nil: nothing
+	sent    map[K]V // what was sent; nil: nothing
 	at      time.Time
 }
 
 func newTrack[K comparable, V any](compare func(a, b V) int) track[K, V] {
-	return track[K, V]{compare: compare, acked: make(map[K]V), sent: make(map[K]V)}
+	return track[K, V]{compare: compare}
 }
 
 // due reports whether the peer needs to be sent something of what we have: what
 // was never sent, or sent some time ago and not acknowledged.
 func (t *track[K, V]) due(have map[K]V, now time.Time) bool {
-	late := !now.Before(t.at.Add(resendAfter))
 	for k, v := range have {
-		if t.compare(v, t.acked[k]) > 0 && (late || t.compare(v, t.sent[k]) > 0) {
+		if t.dueOne(k, v, now) {
 			return true
 		}
 	}
 	return false
 }
 
+// dueOne is due for one part.
+func (t *track[K, V]) dueOne(k K, v V, now time.Time) bool {
+	return t.compare(v, t.acked[k]) > 0 && (!now.Before(t.at.Add(resendAfter)) || t.compare(v, t.sent[k]) > 0)
+}
+
 func (t *track[K, V]) sending(k K, v V, now time.Time) {
-	t.sent[k] = v
+	put(&t.sent, k, v)
 	t.at = now
+}
+
+// put sets an entry of a map that is made when it is first needed: most links of
+// a large mesh never carry anything.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[k] = v
 }
 
 // has notes that the peer itself holds v, since it sent it.
 func (t *track[K, V]) has(k K, v V) {
 	if t.compare(v, t.acked[k]) > 0 {
-		t.acked[k] = v
+		put(&t.acked, k, v)
 	}
 }
 
 // confirm notes an acknowledgement. It may take one back: a peer forgets what
 // it believes dead.
-func (t *track[K, V]) confirm(k K, v V) { t.acked[k] = v }
+func (t *track[K, V]) confirm(k K, v V) { put(&t.acked, k, v) }
 
-// SetPeers names all live members except this node. A peer that starts anew is
-// told everything anew.
+// SetPeers names all live members; this node may be among them. A peer that
+// starts anew is told everything anew. The list is kept, as NewMembers says.
+//
+// Of those in other sites only the ones we speak to, or who speak to us, have a
+// link: the relays, if we lead our site. In a large mesh that is few of many.
 func (r *Replica) SetPeers(peers []Peer, now time.Time) {
 	r.open(now)
+	r.peers = NewMembers(peers)
 	for _, l := range r.links {
 		l.listed = false
 	}
-	for _, p := range peers {
-		if p.ID == r.cfg.Self.Node {
+	for _, p := range r.peers {
+		switch _, known := r.links[p.ID]; {
+		case p.ID == r.cfg.Self.Node:
 			r.noticeSelf(p.incarnation(), 0)
-			continue
-		}
-		l, ok := r.links[p.ID]
-		if !ok || l.peer.Boot < p.Boot {
-			l = newLink(p)
-			r.links[p.ID] = l
-		}
-		if p.Boot == l.peer.Boot {
-			l.peer = p
-			l.listed = true
+		case known || p.Site == r.cfg.Site:
+			r.list(p)
 		}
 	}
-	maps.DeleteFunc(r.links, func(_ crdt.NodeID, l *link) bool { return !l.listed && now.Sub(l.heard) > heardFor })
 	r.findRelays()
+	maps.DeleteFunc(r.links, func(_ crdt.NodeID, l *link) bool { return !r.wanted(l) && now.Sub(l.heard) > heardFor })
+	r.order = nil
 	r.fill.begin(now)
 	r.checkReady(now)
+}
+
+// wanted reports whether a link is of use even when nothing comes from it.
+func (r *Replica) wanted(l *link) bool {
+	return l.listed && (l.peer.Site == r.cfg.Site || r.lead.on && r.isRelay(l))
+}
+
+// list keeps a link to a member, and returns it.
+func (r *Replica) list(p Peer) *link {
+	l, ok := r.links[p.ID]
+	if !ok || l.peer.Boot < p.Boot {
+		l = newLink(p)
+		r.links[p.ID] = l
+	}
+	if p.Boot == l.peer.Boot {
+		l.peer = p
+		l.listed = true
+	}
+	r.order = nil
+	return l
 }
 
 // link returns the link to the sender of a message; ok is false if the message
@@ -119,10 +149,19 @@ func (r *Replica) link(from Peer) (*link, bool) {
 	if ok && from.Boot < l.peer.Boot {
 		return nil, false
 	}
-	if !ok || from.Boot > l.peer.Boot {
-		l = newLink(from)
-		r.links[from.ID] = l
+	if ok && from.Boot == l.peer.Boot {
+		return l, true
 	}
+	p, listed := r.peers.Find(from.ID)
+	if listed && from.Boot < p.Boot {
+		return nil, false
+	}
+	l = newLink(from)
+	if listed && from.Boot == p.Boot {
+		l.peer, l.listed = p, true
+	}
+	r.links[from.ID] = l
+	r.order = nil
 	return l, true
 }
 
@@ -138,16 +177,35 @@ func (r *Replica) noticeSelf(i crdt.Incarnation, changes uint64) {
 	}
 }
 
+// sorted returns all links in order of id.
+func (r *Replica) sorted() []*link {
+	r.sort()
+	return r.order
+}
+
 // mates returns the listed members of our site, in order of id.
 func (r *Replica) mates() []*link {
-	var out []*link
-	for _, l := range r.links {
+	r.sort()
+	return r.near
+}
+
+// sort works out who there is, if that has changed.
+func (r *Replica) sort() {
+	if r.order != nil {
+		return
+	}
+	r.order = slices.SortedFunc(maps.Values(r.links), func(a, b *link) int { return a.peer.ID.Compare(b.peer.ID) })
+	r.near = r.near[:0:0]
+	r.lead.outranked = false
+	for _, l := range r.order {
 		if l.listed && l.peer.Site == r.cfg.Site {
-			out = append(out, l)
+			r.near = append(r.near, l)
+			r.lead.outranked = r.lead.outranked || l.peer.Ready && score(r.cfg.Site, l.peer.ID) > score(r.cfg.Site, r.cfg.Self.Node)
 		}
 	}
-	slices.SortFunc(out, func(a, b *link) int { return a.peer.ID.Compare(b.peer.ID) })
-	return out
+	if r.order == nil {
+		r.order = []*link{} // nobody is there, and that is known
+	}
 }
 
 // speaks reports whether an incarnation is alive and was heard lately, so that

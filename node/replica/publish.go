@@ -1,9 +1,9 @@
 package replica
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +16,10 @@ import (
 // members it sees who it is; two that both think so are told apart by the
 // versions of what they publish.
 type leading struct {
-	on     bool
-	heard  crdt.Version             // newest of our site that others speak of
-	urgent map[crdt.RoomID]struct{} // rooms that do not wait for the next summary
+	on        bool
+	outranked bool                     // a ready member of the site has a better claim
+	heard     crdt.Version             // newest of our site that others speak of
+	urgent    map[crdt.RoomID]struct{} // rooms that do not wait for the next summary
 }
 
 // Urgent sends the news of one room with the next Tick, at most once in 50 ms:
@@ -29,27 +30,50 @@ func (r *Replica) Urgent(room crdt.RoomID) { r.lead.urgent[room] = struct{}{} }
 // score is a member's claim to being its site's relay. It depends on nothing
 // that changes while the member lives, so relays move only with membership.
 func score(site string, id crdt.NodeID) uint64 {
-	sum := sha256.Sum256(append([]byte("relay\x00"+site+"\x00"), id[:]...))
-	return binary.BigEndian.Uint64(sum[:])
+	h := binary.BigEndian.Uint64(id[:8]) ^ bits.RotateLeft64(binary.BigEndian.Uint64(id[8:]), 32)
+	for i := range len(site) {
+		h = (h ^ uint64(site[i])) * 0x100000001b3
+	}
+	// Ids are random, or made from certificates; this spreads what they have.
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }
 
 // findRelays works out who speaks for each other site: the listed member with
 // the highest score of those that are ready, or of all if none is.
 func (r *Replica) findRelays() {
 	clear(r.relays)
-	best := make(map[string]Peer)
-	for _, l := range r.links {
-		p := l.peer
-		if !l.listed || p.Site == r.cfg.Site {
+	type claim struct {
+		peer  Peer
+		score uint64
+	}
+	best := make(map[string]claim)
+	for _, p := range r.peers {
+		if p.Site == r.cfg.Site || p.ID == r.cfg.Self.Node {
 			continue
 		}
 		b, ok := best[p.Site]
-		if !ok || p.Ready && !b.Ready || p.Ready == b.Ready && score(p.Site, p.ID) > score(p.Site, b.ID) {
-			best[p.Site] = p
+		c := claim{p, score(p.Site, p.ID)}
+		if !ok || p.Ready && !b.peer.Ready || p.Ready == b.peer.Ready && c.score > b.score {
+			best[p.Site] = c
 		}
 	}
-	for site, p := range best {
-		r.relays[site] = p.ID
+	for site, c := range best {
+		r.relays[site] = c.peer.ID
+	}
+	r.linkRelays()
+}
+
+// linkRelays makes the links to other sites that leading ours takes.
+func (r *Replica) linkRelays() {
+	if !r.lead.on {
+		return
+	}
+	for _, id := range r.relays {
+		if p, ok := r.peers.Find(id); ok {
+			r.list(p)
+		}
 	}
 }
 
@@ -59,12 +83,12 @@ func (r *Replica) isRelay(l *link) bool { return r.relays[l.peer.Site] == l.peer
 // outrank with what they have heard takes over again, above that.
 func (r *Replica) checkLead(now time.Time) {
 	site, self := r.cfg.Site, r.cfg.Self
-	on := r.fill.done
-	for _, l := range r.mates() {
-		on = on && !(l.peer.Ready && score(site, l.peer.ID) > score(site, self.Node))
-	}
+	r.sort()
+	on := r.fill.done && !r.lead.outranked
 	began := on && !r.lead.on
-	r.lead.on = on
+	if r.lead.on = on; began {
+		r.linkRelays()
+	}
 	if on && (began || !r.sums.Leads(site, self) || r.lead.heard.Outranks(r.sums.Known(site))) {
 		r.sums.TakeOver(site, self, r.lead.heard.Epoch, now)
 		r.publishAll(now)

@@ -95,7 +95,7 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 			note(false, r.refuse(refusedSummary, fmt.Errorf("summary of %s: %w", p.Site, ErrForged)))
 			continue
 		}
-		l.oweSums[p.Site] = struct{}{}
+		put(&l.oweSums, p.Site, struct{}{})
 		if note(r.applied(r.sums.Apply(p, now))) {
 			l.sums.has(p.Site, crdt.Version{Epoch: p.Epoch, Publisher: p.Publisher, Seq: p.To})
 		}
@@ -104,7 +104,7 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 		}
 	}
 	for _, p := range f.lww.Pieces {
-		l.oweLWW[p.Writer] = struct{}{}
+		put(&l.oweLWW, p.Writer, struct{}{})
 		if note(r.applied(r.lww.Apply(p, &r.hlc, now))) {
 			l.lww.has(p.Writer, p.To)
 		}

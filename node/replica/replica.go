@@ -85,7 +85,10 @@ type Replica struct {
 	hlc  crdt.Clock
 
 	opened bool // our row exists
+	peers  Members
 	links  map[crdt.NodeID]*link
+	order  []*link                // links in order of id; nil: to be worked out
+	near   []*link                // those of them that are listed members of our site
 	relays map[string]crdt.NodeID // of the other sites
 	fill   filling
 	timers timers

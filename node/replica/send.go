@@ -76,15 +76,6 @@ func due(t *time.Time, now time.Time, every time.Duration) bool {
 	return true
 }
 
-func (r *Replica) sorted() []*link {
-	out := make([]*link, 0, len(r.links))
-	for _, l := range r.links {
-		out = append(out, l)
-	}
-	slices.SortFunc(out, func(a, b *link) int { return a.peer.ID.Compare(b.peer.ID) })
-	return out
-}
-
 // appendPush sends a peer the news it needs (if news) and what we owe it. What
 // is sent begins where its acknowledgements end, so one push replaces another.
 func (r *Replica) appendPush(out []Message, l *link, news bool, now time.Time) []Message {
@@ -140,8 +131,7 @@ func (r *Replica) acknowledge(f *frame, l *link) {
 // how many bytes of the message are left.
 func (r *Replica) addRows(f *frame, l *link, left int, now time.Time) int {
 	self := r.cfg.Self
-	have := map[crdt.Incarnation]uint64{self: r.rows.Known(self)}
-	if l.peer.Site != r.cfg.Site || left < minPart || !l.rows.due(have, now) {
+	if l.peer.Site != r.cfg.Site || left < minPart || !l.rows.dueOne(self, r.rows.Known(self), now) {
 		return left
 	}
 	f.rows = r.rows.DeltaOf(self, l.rows.acked[self], left)
@@ -165,19 +155,31 @@ func encodedSize(d interface{ AppendBinary([]byte) ([]byte, error) }) int {
 // addSums adds our site's summary for the relay of another site, and all
 // others' for members of our own, if we lead it.
 func (r *Replica) addSums(f *frame, l *link, left int, now time.Time) int {
-	if !r.lead.on || left < minPart || l.peer.Site != r.cfg.Site && !r.isRelay(l) {
+	if !r.lead.on || left < minPart || !r.sumsDue(l, now) {
 		return left
 	}
 	have := r.sums.Digest()
 	r.keepFor(have, l)
-	if !l.sums.due(have, now) {
-		return left
-	}
 	f.sums = r.sums.Delta(r.lacking(have, l.sums.acked), left)
 	for _, p := range f.sums.Pieces {
 		l.sums.sending(p.Site, crdt.Version{Epoch: p.Epoch, Publisher: p.Publisher, Seq: p.To}, now)
 	}
 	return left - encodedSize(f.sums)
+}
+
+// sumsDue reports whether we, who lead our site, have a summary for a peer: ours
+// for the relay of another site, all others' for a member of our own.
+func (r *Replica) sumsDue(l *link, now time.Time) bool {
+	own := r.cfg.Site
+	if l.peer.Site != own {
+		return r.isRelay(l) && l.sums.dueOne(own, r.sums.Known(own), now)
+	}
+	for site := range r.sums.Sites() {
+		if site != own && l.sums.dueOne(site, r.sums.Known(site), now) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepFor takes out of a digest the sites of which a peer would not hear from
@@ -213,7 +215,11 @@ func (r *Replica) addLWW(f *frame, l *link, left int, now time.Time) {
 	if left < minPart || !mate && !(r.lead.on && r.isRelay(l)) {
 		return
 	}
-	have, ask := r.lww.Digest(), make(crdt.LWWDigest)
+	have := r.lww.Digest()
+	if len(have) == 0 {
+		return
+	}
+	ask := make(crdt.LWWDigest)
 	for writer, known := range have {
 		ask[writer] = l.lww.acked[writer]
 		if writer == l.peer.ID || !r.lead.on && writer != r.cfg.Self.Node {
@@ -233,20 +239,18 @@ func (r *Replica) addLWW(f *frame, l *link, left int, now time.Time) {
 // appendPull asks one peer for what we lack, mostly one of our site.
 func (r *Replica) appendPull(out []Message, now time.Time) []Message {
 	near := r.mates()
-	var far []*link
-	for _, site := range slices.Sorted(maps.Keys(r.relays)) {
-		if l, ok := r.links[r.relays[site]]; ok {
-			far = append(far, l)
-		}
+	if len(near) > 0 && (len(r.relays) == 0 || r.cfg.Rand.IntN(farPulls) != 0) {
+		return append(out, r.pullFrom(near[r.cfg.Rand.IntN(len(near))], 0, now))
 	}
-	from := near
-	if len(near) == 0 || len(far) > 0 && r.cfg.Rand.IntN(farPulls) == 0 {
-		from = far
-	}
-	if len(from) == 0 {
+	if len(r.relays) == 0 {
 		return out
 	}
-	return append(out, r.pullFrom(from[r.cfg.Rand.IntN(len(from))], 0, now))
+	sites := slices.Sorted(maps.Keys(r.relays))
+	p, ok := r.peers.Find(r.relays[sites[r.cfg.Rand.IntN(len(sites))]])
+	if !ok {
+		return out
+	}
+	return append(out, r.pullFrom(r.list(p), 0, now))
 }
 
 // pullFrom asks one peer for all that we would take from it.
