@@ -49,6 +49,7 @@ func newShipped(id identity, s room.Settings, seed uint64, state []byte, now tim
 		Self: crdt.Incarnation{Node: id.id, Boot: id.boot}, Site: id.site, Rooms: []room.Settings{s},
 		OwnerKey: []byte("key of the simulated mesh"),
 		Rand:     rand.New(rand.NewPCG(keyed(seed, forNodes, number, id.boot), number)),
+		Entropy:  entropy(seed, number, id.boot),
 	})
 	if err != nil {
 		return nil, err
