@@ -18,7 +18,7 @@ func (m *mesh) kill(i int) {
 		return
 	}
 	m.trace("node %d dies", i)
-	n.alive = false
+	n.alive, n.site.deadAt = false, m.now
 	m.faulted()
 	r := n.row
 	told := 0

@@ -43,6 +43,7 @@ type oracle struct {
 	members   []*meshVisitor // who waited
 	requests  int
 	overtaken int           // how often the order was at stake
+	backBy    time.Time     // who is away comes back
 	skew      time.Duration // most by which two clocks differ
 
 	peak     int     // of active
@@ -53,7 +54,8 @@ type oracle struct {
 
 type admission struct {
 	at    time.Time
-	by    *meshNode // who granted the place
+	node  *meshNode
+	by    *meshNode // who granted the place: the node, or a counter
 	blind int       // who was let in before without by knowing
 }
 
@@ -112,14 +114,8 @@ func (m *mesh) unseen(n *meshNode) time.Time {
 		if s == n.site {
 			p = &n.own
 		}
-		for _, r := range s.rows {
-			read := 0
-			if r.index < len(p.read) {
-				read = p.read[r.index]
-			}
-			if r != n.row && read < len(r.changes) && r.changes[read].when.Before(since) {
-				since = r.changes[read].when
-			}
+		if t, missing := oldestUnread(p, s); missing {
+			since = earlier(since, t)
 		}
 	}
 	return since
@@ -132,13 +128,8 @@ func (m *mesh) checkLimits(n *meshNode) {
 		by = m.grantedBy
 	}
 	s := &by.view.Settings
-	unknown := 0
-	for i := len(m.leases) - 1; i >= 0 && !m.leases[i].at.Before(by.seen); i-- {
-		if m.leases[i].by != by {
-			unknown++
-		}
-	}
-	m.leases = append(m.leases, admission{m.now, by, unknown})
+	unknown := m.unknownTo(by)
+	m.leases = append(m.leases, admission{m.now, n, by, max(unknown, m.unknownTo(n))})
 	m.active++
 	inMinute := m.countMinute(time.Minute - 2*m.skew)
 	m.peak, m.peakRate = max(m.peak, m.active), max(m.peakRate, inMinute)
@@ -158,6 +149,17 @@ func (m *mesh) checkLimits(n *meshNode) {
 	if most := s.NewUsersPerMinute + slack; inMinute > most {
 		m.failAt("node %d lets in one more: %d in 60 s, limit %d, %d of them unknown to it", by.index, inMinute, s.NewUsersPerMinute, slack)
 	}
+}
+
+// unknownTo returns how many were let in that the view of n cannot know of.
+func (m *mesh) unknownTo(n *meshNode) int {
+	unknown := 0
+	for i := len(m.leases) - 1; i >= 0 && !m.leases[i].at.Before(n.seen); i-- {
+		if a := &m.leases[i]; a.node != n && a.by != n {
+			unknown++
+		}
+	}
+	return unknown
 }
 
 // countMinute returns how many were let in during the last d.
@@ -250,6 +252,7 @@ func (m *mesh) checkEntry(n *meshNode, v *meshVisitor, before Visitor) {
 			m.now.Sub(a.lastOK) > absentAfter(a.told)-time.Second {
 			continue
 		}
+		m.overtaken++
 		a.behind = overtaking{at: m.now, seen: seen, terms: n.view.Terms, by: v.number}
 	}
 }
@@ -260,9 +263,8 @@ func (m *mesh) checkRefusal(n *meshNode, v *meshVisitor) {
 	onTime := !v.lastOK.IsZero() && m.now.Sub(v.lastOK) < absentAfter(v.told)-2*m.skew && v.site == n.site
 	if b := v.behind; !b.at.IsZero() {
 		v.behind = overtaking{}
-		m.overtaken++
 		if onTime && n.seen.After(b.at) && m.now.Sub(b.at) > 2*m.skew && n.view.Terms == b.terms &&
-			s.QueueingMethod == FIFO && m.copies == 0 && m.now.After(m.settling) && !m.disturbed(v, b) {
+			s.QueueingMethod == FIFO && m.copies == 0 && m.now.After(m.settling) && !m.disturbed(n, v, b) {
 			m.failAt("visitor %d is told to wait, although visitor %d, a bucket behind, was let in %v ago",
 				v.number, b.by, m.now.Sub(b.at))
 		}
@@ -277,10 +279,12 @@ func (m *mesh) checkRefusal(n *meshNode, v *meshVisitor) {
 
 // disturbed reports whether something came in between that the one who let the
 // other one in could not know: somebody let in without knowing it all, or
-// somebody older who counts only since.
-func (m *mesh) disturbed(v *meshVisitor, b overtaking) bool {
+// somebody older who counts only since. For a moment somebody who was let in
+// counts as waiting, too, which keeps a place from who stood beside.
+func (m *mesh) disturbed(n *meshNode, v *meshVisitor, b overtaking) bool {
+	both := n.seen.Add(-m.near - m.far)
 	for i := len(m.leases) - 1; i >= 0 && !m.leases[i].at.Before(b.seen); i-- {
-		if m.leases[i].blind > 0 {
+		if m.leases[i].blind > 0 || m.far > 0 && m.leases[i].at.After(both) {
 			return true
 		}
 	}

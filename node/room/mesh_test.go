@@ -42,6 +42,7 @@ type meshSite struct {
 	outside []picture // by site: what is known here of the others
 	cut     bool
 	cutAt   time.Time
+	deadAt  time.Time // when its last node died
 }
 
 // meshNode is one node. A start of it that ended leaves its row behind.
@@ -55,7 +56,8 @@ type meshNode struct {
 	row      *row
 	own      picture // of its site
 	line     *Line
-	looking  bool      // the line will be looked through for the absent
+	looking  bool // the line will be looked through for the absent
+	history  History
 	leads    time.Time // when it may hand out places, where it is the counter
 
 	view   *View
@@ -139,6 +141,7 @@ func (m *mesh) boot(n *meshNode) {
 	}
 	n.alive, n.settings, n.own = true, m.settings, own
 	n.line, n.view, n.looking = NewLine(m.settings, meshKey), nil, false
+	n.history = History{}
 }
 
 // clock is the time as a node has it.
@@ -286,9 +289,11 @@ func (m *mesh) input(n *meshNode) Input {
 		site := Site{Name: s.name, Own: s == n.site, Counts: n.site.outside[i].Counts}
 		if site.Own {
 			site.Counts = n.own.Counts
+		} else {
+			site.Closed = m.closed(n, s)
 		}
 		for _, other := range s.nodes {
-			if !other.alive {
+			if !other.alive || !m.inTouch(n.site, s) {
 				continue
 			}
 			site.Nodes++
@@ -298,7 +303,64 @@ func (m *mesh) input(n *meshNode) Input {
 		}
 		in.Sites[i] = site
 	}
+	in.Frozen = n.history.Observe(&n.settings, in.Sites, m.clock(n))
 	return in
+}
+
+// missedAfter is how long it takes until members that are gone are missed.
+const missedAfter = 6 * time.Second
+
+// inTouch reports whether nodes of two sites take each other for alive.
+func (m *mesh) inTouch(a, b *meshSite) bool {
+	cut := func(s *meshSite) bool { return s.cut && m.now.Sub(s.cutAt) > missedAfter }
+	return a == b || !cut(a) && !cut(b)
+}
+
+// closed returns the newest tick of which n has all that another site counts: it
+// is over by the clocks there, it was told, and no part of it is still under way.
+func (m *mesh) closed(n *meshNode, s *meshSite) int64 {
+	until := m.now.Add(-m.far - closeGrace - time.Second)
+	for _, site := range [2]*meshSite{n.site, s} {
+		if site.cut {
+			until = earlier(until, site.cutAt)
+		}
+	}
+	alive := false
+	for _, other := range s.nodes {
+		alive = alive || other.alive
+	}
+	if !alive {
+		until = earlier(until, s.deadAt)
+	}
+	if t, missing := oldestUnread(&n.site.outside[s.index()], s); missing {
+		until = earlier(until, t)
+	}
+	return crdt.TickOf(until.Add(-m.skew)) - 1
+}
+
+// closeGrace is how long after its end a tick is closed.
+const closeGrace = 2 * time.Second
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// oldestUnread returns when the oldest change in the rows of a site was made that
+// is not in a picture of it.
+func oldestUnread(p *picture, s *meshSite) (when time.Time, any bool) {
+	for _, r := range s.rows {
+		read := 0
+		if r.index < len(p.read) {
+			read = p.read[r.index]
+		}
+		if read < len(r.changes) && (!any || r.changes[read].when.Before(when)) {
+			when, any = r.changes[read].when, true
+		}
+	}
+	return when, any
 }
 
 // viewOf is the view from which n decides now.

@@ -108,6 +108,9 @@ func (m *mesh) ask(v *meshVisitor) {
 	if v.polls == v.habits.awayAt {
 		m.trace("visitor %d is away for %v", v.number, v.habits.awayFor)
 		next = max(next, v.habits.awayFor)
+		if back := m.now.Add(next); back.After(m.backBy) {
+			m.backBy = back
+		}
 	} else if v.habits.early > 0 && m.rng.Float64() < v.habits.early {
 		m.after(time.Duration(m.rng.Float64()*0.7*float64(told)), func() { m.tooEarly(v) })
 	}
@@ -152,6 +155,7 @@ func (m *mesh) request(n *meshNode, v *meshVisitor) (told time.Duration) {
 	m.checkDecision(n, v, d)
 	if d.New {
 		v.vis, v.shown = Visitor{}, Shown{}
+		m.forget(v)
 	}
 	switch d.Action {
 	case TooEarly:
