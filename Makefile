@@ -46,6 +46,11 @@ bench: ## how fast news spreads, and what the mesh costs on the wire (about 6 mi
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire' -bench . ./...
 
+MESHES ?= 1000000
+.PHONY: meshes
+meshes: ## MESHES random small meshes (1000000, about 10 minutes), without the race detector
+	$(GO) test -count=1 -timeout 0 -v -run '^TestRandomMeshes$$' ./node/room -mesh-runs $(MESHES)
+
 FUZZTIME ?= 1m
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (1m)
