@@ -228,4 +228,5 @@ type counterLoop struct {
 	ask      [ticket.Scopes]crdt.NodeID
 	far      crdt.NodeID // who is the counter in the site of the anywhere counter, as far as one there said
 	accounts ticket.Accounts
+	leaving  leaving
 }

@@ -239,6 +239,9 @@ func (r *Room) input(pending int64, now time.Time) room.Input {
 	for _, s := range c.replica.Sites(r.id, now) {
 		if s.Own {
 			add(&s.Counts, pending)
+			if k := r.counters.Load(); k != nil {
+				k.leave(s.Counts.Waiting, now)
+			}
 		}
 		add(&s.Counts, int64(lent[s.Site]))
 		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
