@@ -89,7 +89,7 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
 		s.waited(v)
 	}
 	v.phase, v.active, v.until = inside, true, 0
-	v.accepted, v.anchor, v.by, v.started, v.site = accepted, anchor, m.number, m.started, m.siteNo
+	v.accepted, v.anchor, v.by, v.started, v.site = accepted, anchor, m.no, m.started, m.siteNo
 	v.ends = s.now + int64(s.oracle.limits.session)
 	s.oracle.admit()
 	s.bySite[v.site]++
@@ -98,10 +98,10 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
 // twice counts a second ticket for a place that had one.
 func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32) {
 	s.f.Doubled++
-	if v.by == m.number && v.started == m.started {
+	if v.by == m.no && v.started == m.started {
 		s.violate(LetInTwice, m, fmt.Sprintf("visitor %x has a second ticket %v after the first", v.pass.visitor[:4], time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
-	v.accepted, v.anchor, v.by, v.started = accepted, anchor, m.number, m.started
+	v.accepted, v.anchor, v.by, v.started = accepted, anchor, m.no, m.started
 }
 
 // outInFact is what it means that a visitor is not let pass.
@@ -132,10 +132,11 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 }
 
 // lostPlace reports whether a visitor who waits has another place than before,
-// and has done nothing to lose the old one.
+// and has done nothing to lose the old one. Whoever still has the pass of a
+// session that is over, since the answer that said so was lost, has no place yet.
 func (s *sim) lostPlace(v *visitor, a *node.Verdict) bool {
 	p := &v.pass
-	if !p.known() || !a.SetPass || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
+	if !p.known() || p.accepted != 0 || !a.SetPass || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
 		return false
 	}
 	silent := Epoch().Add(time.Duration(s.now)).UnixMilli() - p.lastPoll

@@ -15,8 +15,8 @@ func (s *sim) planFaults() {
 		s.heap.add(at, begins, int32(i), 0)
 		if f.Kind == Crash {
 			for _, m := range s.hit(f) {
-				before := int64(keyed(s.cfg.Seed, forNodes, uint64(i), uint64(m.number)) % uint64(time.Second))
-				s.heap.add(at-before, saves, m.number, 0)
+				before := int64(keyed(s.cfg.Seed, forNodes, uint64(i), uint64(m.no)) % uint64(time.Second))
+				s.heap.add(at-before, saves, m.no, 0)
 			}
 		}
 		s.quietFrom = max(s.quietFrom, at+int64(f.For))
@@ -152,7 +152,7 @@ func (s *sim) cutPair(a, b int32, by int, oneWay bool) {
 func (s *sim) groupsOf(site int32) []int32 {
 	groups := []int32{site}
 	for _, m := range s.machines {
-		if g := s.mesh.group[m.number]; m.siteNo == site && g != site {
+		if g := s.mesh.group[m.no]; m.siteNo == site && g != site {
 			groups = append(groups, g)
 		}
 	}
@@ -190,14 +190,13 @@ func (s *sim) start(m *machine) {
 	m.brain, m.joined = b, false
 	m.seen.booted, m.seen.readyAt = s.now, math.MaxInt64
 	s.standUp(m, true)
-	s.heap.add(s.now+s.stagger(m), ticks, m.number, m.started)
+	s.heap.add(s.now+s.stagger(m), ticks, m.no, m.started)
 }
 
 // wipe gives a node that has lost its disk a new name.
 func (s *sim) wipe(m *machine) {
 	m.wipes++
-	m.self = s.registry.add(s.cfg.Seed, m, m.wipes)
-	m.identity, m.disk = s.registry.ids[m.self], nil
+	m.identity, m.disk = s.registry.add(s.cfg.Seed, m, m.wipes), nil
 }
 
 func (s *sim) standUp(m *machine, up bool) {
@@ -216,7 +215,7 @@ func (s *sim) resume(m *machine) {
 	for _, l := range inbox {
 		s.receive(m, l)
 	}
-	s.heap.add(s.now, ticks, m.number, m.started)
+	s.heap.add(s.now, ticks, m.no, m.started)
 }
 
 // save writes down what a node would find after a crash.

@@ -29,6 +29,7 @@ type newBrain func(id identity, s room.Settings, seed uint64, state []byte, now 
 
 // identity is one node's name in the mesh: it survives a restart, not a wipe.
 type identity struct {
+	number  int32 // in the registry
 	id      crdt.NodeID
 	machine int32
 	site    string
@@ -44,7 +45,7 @@ type shipped struct {
 var _ brain = (*shipped)(nil)
 
 func newShipped(id identity, s room.Settings, seed uint64, state []byte, now time.Time) (brain, error) {
-	number := uint64(id.machine)
+	number := uint64(id.number)
 	core, err := node.NewCore(node.CoreConfig{
 		Self: crdt.Incarnation{Node: id.id, Boot: id.boot}, Site: id.site, Rooms: []room.Settings{s},
 		OwnerKey: []byte("key of the simulated mesh"),
@@ -89,10 +90,9 @@ func (b *shipped) snapshot() ([]byte, error) { return b.core.Snapshot() }
 // is nil while it is down.
 type machine struct {
 	identity
-	number  int32 // among all
+	no      int32 // among all
 	siteNo  int32
-	place   int   // in its site, from 0
-	self    int32 // of its identity, in the registry
+	place   int // in its site, from 0
 	brain   brain
 	started uint32 // how often; what is meant for an earlier start is dropped
 	clock   clock
@@ -127,15 +127,15 @@ type registry struct {
 }
 
 // add makes a new identity for a machine, its nth.
-func (r *registry) add(seed uint64, m *machine, nth int) int32 {
-	a, b := keyed(seed, forIDs, uint64(m.number), uint64(2*nth)), keyed(seed, forIDs, uint64(m.number), uint64(2*nth+1))
+func (r *registry) add(seed uint64, m *machine, nth int) identity {
+	a, b := keyed(seed, forIDs, uint64(m.no), uint64(2*nth)), keyed(seed, forIDs, uint64(m.no), uint64(2*nth+1))
 	var id crdt.NodeID
 	for i := range 8 {
 		id[i], id[8+i] = byte(a>>(8*i)), byte(b>>(8*i))
 	}
-	r.ids = append(r.ids, identity{id: id, machine: m.number, site: siteName(m.siteNo)})
+	r.ids = append(r.ids, identity{number: int32(len(r.ids)), id: id, machine: m.no, site: siteName(m.siteNo)})
 	r.byID[id] = int32(len(r.ids) - 1)
-	return int32(len(r.ids) - 1)
+	return r.ids[len(r.ids)-1]
 }
 
 // of returns the number of an identity; -1 for one that nobody ever had.

@@ -78,7 +78,7 @@ func (m *mesh) grow() int32 {
 
 // alone gives a node a group of its own, where it is as reachable as its site.
 func (m *mesh) alone(node *machine) int32 {
-	old := m.group[node.number]
+	old := m.group[node.no]
 	if int(old) >= m.sites {
 		return old
 	}
@@ -87,7 +87,7 @@ func (m *mesh) alone(node *machine) int32 {
 		m.ways[g][o], m.ways[o][g] = m.ways[old][o], m.ways[o][old]
 	}
 	m.ways[g][g] = way{meets: true, since: longAgo}
-	m.group[node.number] = g
+	m.group[node.no] = g
 	return g
 }
 
@@ -97,7 +97,7 @@ func (m *mesh) cut(from, to int32, by int) { m.ways[from][to].cuts += by }
 
 // open reports whether a message gets from one node to another.
 func (m *mesh) open(from, to *machine) bool {
-	return m.ways[m.group[from.number]][m.group[to.number]].cuts == 0
+	return m.ways[m.group[from.no]][m.group[to.no]].cuts == 0
 }
 
 // both reports whether two groups reach each other there and back.
@@ -127,7 +127,7 @@ func (m *mesh) inhabited() []bool {
 	lives := make([]bool, len(m.ways))
 	for _, node := range m.machines {
 		if node.seen.up {
-			lives[m.group[node.number]] = true
+			lives[m.group[node.no]] = true
 		}
 	}
 	return lives
@@ -145,12 +145,12 @@ func turned(since, now int64, up bool) int64 {
 // peers returns who lives, as one node has it by now.
 func (m *mesh) peers(observer *machine, now int64, dst []replica.Peer) []replica.Peer {
 	fails, joins := observer.seen.fails, observer.seen.joins
-	from := m.group[observer.number]
+	from := m.group[observer.no]
 	for _, o := range m.machines {
 		if o == observer {
 			continue
 		}
-		w, st := &m.ways[from][m.group[o.number]], &o.seen
+		w, st := &m.ways[from][m.group[o.no]], &o.seen
 		if !holds(w.meets, w.since, now, fails, joins) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (s *sim) changed() {
 	s.changedAt = at
 	for _, m := range s.machines {
 		for _, d := range []int64{m.seen.joins, m.seen.fails} {
-			s.heap.add(at+d, members, m.number, m.started)
+			s.heap.add(at+d, members, m.no, m.started)
 		}
 	}
 }

@@ -91,9 +91,9 @@ func (s *sim) post(m *machine, out []node.Message) {
 			s.network.lost++
 			continue
 		}
-		s.carry(letter{m.self, to, m.boot, msg}, m, dest)
+		s.carry(letter{m.number, to, m.boot, msg}, m, dest)
 		if s.network.Duplicate > 0 && s.network.rng.Float64() < s.network.Duplicate {
-			s.carry(letter{m.self, to, m.boot, msg}, m, dest)
+			s.carry(letter{m.number, to, m.boot, msg}, m, dest)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (s *sim) carry(l letter, from, to *machine) {
 func (s *sim) deliver(l letter) {
 	m := s.machines[s.registry.ids[l.to].machine]
 	switch {
-	case m.brain == nil || m.self != l.to:
+	case m.brain == nil || m.number != l.to:
 		s.network.lost++
 	case m.paused && len(m.inbox) >= inboxSize:
 		s.network.lost++

@@ -108,14 +108,13 @@ func newSim(cfg Config, brains newBrain) *sim {
 	}
 	clocks, delays := stream(cfg.Seed, forClocks), stream(cfg.Seed, forMembers)
 	for n := range cfg.Sites * cfg.Nodes {
-		m := &machine{number: int32(n), siteNo: int32(n / cfg.Nodes), place: n % cfg.Nodes}
+		m := &machine{no: int32(n), siteNo: int32(n / cfg.Nodes), place: n % cfg.Nodes}
 		m.clock = clock{
 			offset: int64(float64(cfg.Clocks.Offset) * (2*clocks.Float64() - 1)),
 			drift:  cfg.Clocks.Drift * (2*clocks.Float64() - 1),
 		}
 		m.seen = standing{since: longAgo, fails: between(delays, failSeenMin, failSeenMax), joins: between(delays, joinSeenMin, joinSeenMax)}
-		m.self = s.registry.add(cfg.Seed, m, 0)
-		m.identity = s.registry.ids[m.self]
+		m.identity = s.registry.add(cfg.Seed, m, 0)
 		s.machines = append(s.machines, m)
 	}
 	s.mesh = newMesh(cfg.Sites, s.machines)
@@ -154,7 +153,7 @@ func (s *sim) prepare() {
 // stagger spreads the ticks of all nodes evenly over the interval, as they are
 // where nobody starts all nodes in the same moment.
 func (s *sim) stagger(m *machine) int64 {
-	return tickInterval * int64(m.number) / int64(len(s.machines))
+	return tickInterval * int64(m.no) / int64(len(s.machines))
 }
 
 func (s *sim) planArrival() {
@@ -232,7 +231,7 @@ func (s *sim) do(e event) {
 // tick has a node do what is due. A node that has others waits until it has heard
 // of them, as the shell of a real one does.
 func (s *sim) tick(m *machine) {
-	s.heap.add(s.now+tickInterval, ticks, m.number, m.started)
+	s.heap.add(s.now+tickInterval, ticks, m.no, m.started)
 	if !m.joined && len(s.machines) > 1 {
 		return
 	}

@@ -259,7 +259,7 @@ func (s *sim) hand() {
 		switch {
 		case v.phase == gone && v.open == 0 && !v.active:
 			s.people.free = append(s.people.free, a.who) // what drop left
-		case v.pending && v.at == a.from.number:
+		case v.pending && v.at == a.from.no:
 			v.pending = false
 			verdict := a.v
 			s.answer(a.who, a.from, &verdict)

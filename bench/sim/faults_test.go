@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// within returns the points of a series from … to, both included.
+func within(r *Result, from, to time.Duration) []Point {
+	var out []Point
+	for _, p := range r.Series {
+		if at := time.Duration(p.At * float64(time.Second)); at >= from && at <= to {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func offline(points []Point) (least, most int) {
+	least = 1 << 30
+	for _, p := range points {
+		least, most = min(least, p.Offline), max(most, p.Offline)
+	}
+	return least, most
+}
+
+// steady is a crowd that comes evenly for six minutes, so that a fault in the
+// middle has something before and behind it.
+func steady() Config {
+	cfg := small(360, 6*time.Minute)
+	cfg.Sites, cfg.Nodes = 2, 2
+	return cfg
+}
+
+func TestCrashStopsANodeForAsLongAsSaid(t *testing.T) {
+	for _, kind := range []FaultKind{Crash, Wipe, Leave, Pause} {
+		cfg := steady()
+		cfg.Faults = []Fault{{Kind: kind, Site: 1, Node: 2, From: 2 * time.Minute, For: time.Minute}}
+		r := simulate(t, cfg)
+		if _, most := offline(within(r, 0, 2*time.Minute-time.Second)); most != 0 {
+			t.Errorf("%s: %d nodes are offline before", kind, most)
+		}
+		if least, most := offline(within(r, 2*time.Minute, 3*time.Minute-time.Second)); least != 1 || most != 1 {
+			t.Errorf("%s: %d to %d nodes are offline, want 1", kind, least, most)
+		}
+		if _, most := offline(within(r, 3*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
+			t.Errorf("%s: %d nodes are offline afterwards", kind, most)
+		}
+		if r.Unanswered == 0 {
+			t.Errorf("%s: nobody has met the silent node", kind)
+		}
+	}
+}
+
+func TestCrashOfASiteTakesAllItsNodes(t *testing.T) {
+	cfg := steady()
+	cfg.Faults = []Fault{{Kind: Crash, Site: 2, From: 2 * time.Minute, For: time.Minute}}
+	r := simulate(t, cfg)
+	if least, most := offline(within(r, 2*time.Minute, 3*time.Minute-time.Second)); least != 2 || most != 2 {
+		t.Errorf("%d to %d nodes are offline, want 2", least, most)
+	}
+}
+
+// TestCrashKeepsWhatWipeLoses looks at how many are counted active by a single
+// node that starts again: from its disk it knows, without it cannot.
+func TestCrashKeepsWhatWipeLoses(t *testing.T) {
+	after := func(kind FaultKind) int {
+		cfg := steady()
+		cfg.Sites, cfg.Nodes = 1, 1
+		cfg.Faults = []Fault{{Kind: kind, Site: 1, From: 2*time.Minute + time.Second, For: 4 * time.Second}}
+		r := simulate(t, cfg)
+		return within(r, 2*time.Minute+10*time.Second, 2*time.Minute+10*time.Second)[0].Seen
+	}
+	if crashed, wiped := after(Crash), after(Wipe); crashed < 30 || wiped >= crashed {
+		t.Errorf("a node counts %d active after a crash and %d after a lost disk", crashed, wiped)
+	}
+}
+
+func TestPartitionKeepsNewsBack(t *testing.T) {
+	cfg := steady()
+	cfg.Room.TotalActiveUsers = 1000 // nobody has to wait, so what a node sees is what it hears
+	cfg.Weights = []float64{1, 0}
+	apart := func(f ...Fault) (most int) {
+		cfg.Faults = f
+		for _, p := range within(simulate(t, cfg), 3*time.Minute, 4*time.Minute) {
+			most = max(most, p.Active-p.Seen)
+		}
+		return most
+	}
+	cut := Fault{Kind: Partition, Site: 1, From: 100 * time.Second, For: 150 * time.Second}
+	none, whole := apart(), apart(cut)
+	if none > 15 || whole < 30 {
+		t.Errorf("a node sees %d too few without a cut, %d with one", none, whole)
+	}
+	pair := cut
+	pair.Peer = 2
+	if got := apart(pair); got != whole {
+		t.Errorf("two sites cut from each other: %d too few, want %d as when one is cut from all", got, whole)
+	}
+}
+
+func TestPartitionOneWayLosesOneWayOnly(t *testing.T) {
+	cfg := steady()
+	cfg.Sites = 3
+	s := newSim(mustDefault(t, cfg), newShipped)
+	a, b, c := s.machines[0], s.machines[2], s.machines[4]
+	for _, f := range []Fault{{Site: 1, OneWay: true}, {Site: 1, Node: 1, OneWay: true}, {Site: 1, Peer: 2, OneWay: true}} {
+		s.partition(f, 1)
+		if s.mesh.open(a, b) || !s.mesh.open(b, a) || s.mesh.open(a, c) != (f.Peer != 0) || !s.mesh.open(b, c) {
+			t.Errorf("%+v: open from 1 to 2 %v, back %v, from 1 to 3 %v, from 2 to 3 %v", f, s.mesh.open(a, b), s.mesh.open(b, a), s.mesh.open(a, c), s.mesh.open(b, c))
+		}
+		if mates := s.mesh.open(a, s.machines[1]); mates != (f.Node == 0) {
+			t.Errorf("%+v: open inside the site: %v", f, mates)
+		}
+		s.partition(f, -1)
+		if !s.mesh.open(a, b) || !s.mesh.open(a, c) || !s.mesh.open(a, s.machines[1]) {
+			t.Errorf("%+v: not open again", f)
+		}
+	}
+}
+
+func TestPartitionOfANodeCutsItFromItsSite(t *testing.T) {
+	cfg := steady()
+	cfg.Sites, cfg.Uneven = 1, 1
+	cfg.Room.TotalActiveUsers = 1000
+	cfg.Faults = []Fault{{Kind: Partition, Site: 1, Node: 2, From: 100 * time.Second, For: 150 * time.Second}}
+	most := 0
+	for _, p := range within(simulate(t, cfg), 3*time.Minute, 4*time.Minute) {
+		most = max(most, p.Active-p.Seen)
+	}
+	if most < 30 {
+		t.Errorf("the node that is cut off sees %d too few", most)
+	}
+}
+
+func TestLinkIsSlowAndLossy(t *testing.T) {
+	plain := simulate(t, steady())
+	cfg := steady()
+	cfg.Faults = []Fault{{Kind: Link, Site: 1, From: 0, For: 5 * time.Minute, Loss: 0.5}}
+	lossy := simulate(t, cfg)
+	if plain.MessagesLost > 0 || lossy.MessagesLost < 100 {
+		t.Errorf("%d messages are lost without, %d with a lossy link", plain.MessagesLost, lossy.MessagesLost)
+	}
+	s := newSim(mustDefault(t, cfg), newShipped)
+	s.slow(Fault{Site: 1, Peer: 2, By: time.Second, OneWay: true}, 1)
+	there, _ := s.network.travel(s.machines[0], s.machines[2])
+	back, _ := s.network.travel(s.machines[2], s.machines[0])
+	if there != back+int64(time.Second) {
+		t.Errorf("the slow way takes %d, the other %d", there, back)
+	}
+	s.slow(Fault{Site: 1, Peer: 2, By: time.Second, OneWay: true}, -1)
+	if again, _ := s.network.travel(s.machines[0], s.machines[2]); again != back {
+		t.Errorf("after the fault the way takes %d, want %d", again, back)
+	}
+}
+
+func mustDefault(t testing.TB, cfg Config) Config {
+	t.Helper()
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestSkewMovesTheClockAndBack(t *testing.T) {
+	cfg := steady()
+	cfg.Faults = []Fault{{Kind: Skew, Site: 2, Node: 1, From: time.Minute, For: time.Minute, By: 3 * time.Second}}
+	s := newSim(mustDefault(t, cfg), newShipped)
+	off := func() time.Duration { return s.machines[2].clock.at(s.now).Sub(s.machines[1].clock.at(s.now)) }
+	for _, step := range []struct {
+		do   func()
+		want time.Duration
+	}{{func() {}, 0}, {func() { s.begin(0) }, 3 * time.Second}, {func() { s.heal(0) }, 0}} {
+		if step.do(); off() != step.want {
+			t.Errorf("the clock is ahead by %v, want %v", off(), step.want)
+		}
+	}
+	simulate(t, cfg)
+}
+
+func TestClocksDriftAndDiffer(t *testing.T) {
+	c := clock{offset: int64(50 * time.Millisecond), drift: 1e-4}
+	if got := c.at(int64(1000 * time.Second)).Sub(Epoch()); got != 1000*time.Second+150*time.Millisecond {
+		t.Errorf("the clock shows %v after 1000 s", got)
+	}
+	cfg := steady()
+	cfg.Clocks = Clocks{Offset: 100 * time.Millisecond, Drift: 1e-3}
+	s := newSim(mustDefault(t, cfg), newShipped)
+	seen := map[clock]bool{}
+	for _, m := range s.machines {
+		seen[m.clock] = true
+		if m.clock.offset > int64(100*time.Millisecond) || m.clock.offset < -int64(100*time.Millisecond) || m.clock.drift > 1e-3 || m.clock.drift < -1e-3 {
+			t.Errorf("clock %+v is beyond its bounds", m.clock)
+		}
+	}
+	if len(seen) != len(s.machines) {
+		t.Error("two nodes have the same clock")
+	}
+}
+
+func TestFaultsLeaveVisitorsAsTheyWere(t *testing.T) {
+	first := func(cfg Config) (arrivals []int) {
+		for _, p := range simulate(t, cfg).Series {
+			arrivals = append(arrivals, p.Arrivals)
+		}
+		return arrivals
+	}
+	cfg := steady()
+	plain := first(cfg)
+	cfg.Faults = []Fault{{Kind: Crash, Site: 1, Node: 1, From: time.Minute, For: time.Minute}}
+	cfg.Network.Loss = 0.1
+	for i, n := range first(cfg)[:36] {
+		if n != plain[i] {
+			t.Fatalf("step %d has %d arrivals with a fault and %d without", i, n, plain[i])
+		}
+	}
+}
+
+func TestBadFaultsAreRefused(t *testing.T) {
+	for name, f := range map[string]Fault{
+		"no such kind":           {Kind: "meteor", Site: 1},
+		"site is missing":        {Kind: Crash},
+		"there is no site 3":     {Kind: Crash, Site: 3},
+		"there is no node 9":     {Kind: Crash, Site: 1, Node: 9},
+		"outside of the run":     {Kind: Crash, Site: 1, From: time.Hour},
+		"for is missing":         {Kind: Partition, Site: 1},
+		"no other site 1":        {Kind: Partition, Site: 1, Peer: 1, For: 1},
+		"not both":               {Kind: Partition, Site: 1, Peer: 2, Node: 1, For: 1},
+		"a peer means nothing":   {Kind: Crash, Site: 1, Peer: 2},
+		"by 0s":                  {Kind: Skew, Site: 1},
+		"by means nothing":       {Kind: Crash, Site: 1, By: 1},
+		"a delay up to a minute": {Kind: Link, Site: 1, For: 1},
+		"loss means nothing":     {Kind: Crash, Site: 1, Loss: 0.1},
+		"loss of 7":              {Kind: Link, Site: 1, For: 1, Loss: 7},
+		"one way means nothing":  {Kind: Pause, Site: 1, For: 1, OneWay: true},
+	} {
+		cfg := steady()
+		cfg.Faults = []Fault{f}
+		err := cfg.Check()
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%+v: got %v, want something about %q", f, err, name)
+		}
+	}
+	one := steady()
+	one.Sites = 1
+	one.Faults = []Fault{{Kind: Partition, Site: 1, For: 1}}
+	if err := one.Check(); err == nil || !strings.Contains(err.Error(), "one site only") {
+		t.Errorf("a partition of one site: %v", err)
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	for want, spoil := range map[string]func(*Config){
+		"sites":                func(c *Config) { c.Sites = -1 },
+		"nodes at each":        func(c *Config) { c.Sites, c.Nodes = 1000, 1000 },
+		"site weights for":     func(c *Config) { c.Weights = []float64{1} },
+		"all site weights":     func(c *Config) { c.Weights = []float64{0, 0} },
+		"a site weight of -1":  func(c *Config) { c.Weights = []float64{-1, 2} },
+		"no arrivals":          func(c *Config) { c.Arrivals = nil },
+		"abandon of 2":         func(c *Config) { c.Abandon = 2 },
+		"loss of -1":           func(c *Config) { c.Network.Loss = -1 },
+		"delay of":             func(c *Config) { c.Network.Delay = time.Hour },
+		"stay of":              func(c *Config) { c.Stay = -1 },
+		"total-active-users":   func(c *Config) { c.Room.TotalActiveUsers = 0 },
+		"new-users-per-minute": func(c *Config) { c.Room.NewUsersPerMinute = -3 },
+	} {
+		cfg := steady()
+		spoil(&cfg)
+		_, err := Run(t.Context(), cfg)
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want something about %q", err, want)
+		}
+	}
+	var field *room.FieldError
+	cfg := steady()
+	cfg.Room.TotalActiveUsers = 0
+	if err := cfg.Check(); !errors.As(err, &field) {
+		t.Errorf("%v does not hold what is wrong with the room", err)
+	}
+}
