@@ -16,12 +16,29 @@ func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retentio
 // can briefly be below zero; sums say what the rows say.
 func (r *Rows) CountSite(site string, room RoomID, now time.Time, ret Retention) Counts {
 	var c Counts
+	r.AddSite(&c, site, room, now, ret)
+	return c
+}
+
+// AddSite adds what CountSite returns to c.
+func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret Retention) {
 	for owner, w := range r.rows {
 		if w.site == site && w.rooms[room] != nil {
-			w.addTo(&c, room, now, ret, r.tookOver(owner, room))
+			w.addTo(c, room, now, ret, r.tookOver(owner, room))
 		}
 	}
-	return c
+}
+
+// AddTicks adds the counts of one kind in the ticks from … to of one incarnation,
+// both included, to m.
+func (r *Rows) AddTicks(m *map[int64]int64, owner Incarnation, room RoomID, kind Kind, from, to int64) {
+	w, ok := r.rows[owner]
+	if !ok || w.rooms[room] == nil {
+		return
+	}
+	for tick := from; tick <= to; tick++ {
+		addSpan(m, tick, w.rooms[room].cells[slot{kind, tick}].Value())
+	}
 }
 
 // superseded reports whether a later start of the same node is known.
@@ -63,8 +80,9 @@ func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, tookOv
 	}
 	activeFaded := tookOver || ret.faded(room, Active, w.changed, now)
 	waitingFaded := ret.faded(room, Waiting, w.changed, now)
+	first := ret.first(now)
 	for s, e := range rc.cells {
-		if ret.past(s.kind, s.tick, now) {
+		if first.past(s) {
 			continue
 		}
 		switch s.kind {

@@ -71,6 +71,37 @@ func (r Retention) past(kind Kind, tick int64, now time.Time) bool {
 	return false
 }
 
+// firsts are the first ticks of history and of arrivals that are not past: past
+// for many cells at once.
+type firsts struct {
+	history, arrivals int64
+}
+
+func (r Retention) first(now time.Time) firsts {
+	return firsts{
+		history:  ceilDiv(now.Add(-r.history()).UnixNano(), int64(TickSpan)) - 1,
+		arrivals: ceilDiv(now.Add(-r.arrivals()).UnixNano(), int64(time.Second)),
+	}
+}
+
+func (f firsts) past(s slot) bool {
+	switch s.kind {
+	case Seen, Admitted:
+		return s.tick < f.history
+	case Waiting:
+		return s.tick < f.arrivals
+	}
+	return false
+}
+
+func ceilDiv(a, b int64) int64 {
+	q := a / b
+	if a%b > 0 {
+		q++
+	}
+	return q
+}
+
 // faded reports whether a count of this kind has outlived its owner, whose last
 // sign of life was at changed (Unix milliseconds). It may come back to life with
 // the owner, so it is left out of sums but not forgotten by itself.

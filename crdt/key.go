@@ -47,3 +47,11 @@ type Counts struct {
 	Seen     map[int64]int64 // tick → visitors
 	Admitted map[int64]int64 // tick → visitors
 }
+
+// Reset empties c and keeps its memory.
+func (c *Counts) Reset() {
+	c.Active = 0
+	clear(c.Waiting)
+	clear(c.Seen)
+	clear(c.Admitted)
+}

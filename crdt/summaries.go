@@ -207,18 +207,22 @@ func (s *Summaries) Published(site string, room RoomID) Summary {
 }
 
 // Count returns what a site counts of a room at now.
-func (s *Summaries) Count(site string, room RoomID, now time.Time, ret Retention) Counts {
-	w, ok := s.sites[site]
-	if !ok {
-		return Counts{}
-	}
-	return w.count(room, w.rooms[room], now, ret)
+func (s *Summaries) Count(site string, room RoomID, now time.Time, ret Retention) (c Counts) {
+	s.Add(&c, site, room, now, ret)
+	return c
 }
 
-func (w *siteSummary) count(room RoomID, g register, now time.Time, ret Retention) (c Counts) {
+// Add adds what Count returns to c.
+func (s *Summaries) Add(c *Counts, site string, room RoomID, now time.Time, ret Retention) {
+	if w, ok := s.sites[site]; ok {
+		w.addTo(c, room, w.rooms[room], now, ret)
+	}
+}
+
+func (w *siteSummary) addTo(c *Counts, room RoomID, g register, now time.Time, ret Retention) {
 	changed := w.toldAt(g)
 	if !ret.faded(room, Active, changed, now) {
-		c.Active = g.Active
+		c.Active += g.Active
 	}
 	sum := g.Unexpired(now, ret)
 	if !ret.faded(room, Waiting, changed, now) {
@@ -226,7 +230,6 @@ func (w *siteSummary) count(room RoomID, g register, now time.Time, ret Retentio
 	}
 	addSpans(&c.Seen, sum.Seen)
 	addSpans(&c.Admitted, sum.Admitted)
-	return c
 }
 
 func addSpans(m *map[int64]int64, spans []Span) {

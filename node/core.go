@@ -49,6 +49,7 @@ type Core struct {
 	order   []*Room // by id, so that the same input gives the same output
 	routes  atomic.Pointer[routes]
 	stripes stripes
+	builder room.Builder
 
 	pendings pendings
 	asks     asks

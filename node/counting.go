@@ -165,7 +165,7 @@ func (r *Room) look(now time.Time) {
 	}
 	at, _ := r.settings.Load().At(now)
 	k := r.wantCounters(at.Policy, now)
-	v := room.Build(*r.settings.Load(), r.input(pending, now), now)
+	v := r.core.builder.Build(r.settings.Load(), r.input(pending, now), now)
 	r.adopt(&v.Settings, now)
 	r.edge = nextEdge(r.settings.Load(), now)
 	r.hurry(v)
@@ -220,11 +220,20 @@ func saturate(used int64, allow int) int64 {
 	return used + int64(allow)
 }
 
+// mineTicks is how many ticks back the rules look at what this node has admitted
+// itself: a minute is more than they do.
+const mineTicks = 6
+
 // input gathers the counts. pending tickets have been taken but not booked yet:
 // they count as if they were.
-func (r *Room) input(pending int64, now time.Time) room.Input {
-	c := r.core
-	in := room.Input{Nodes: c.nodes, Self: c.self.Node, Mine: c.replica.Own(r.id, now)}
+//
+// The memory of its parts is used again by the next call.
+func (r *Room) input(pending int64, now time.Time) *room.Input {
+	c, in := r.core, &r.in
+	in.Nodes, in.Self, in.Sites = c.nodes, c.self.Node, in.Sites[:0]
+	in.Mine.Reset()
+	tick := crdt.TickOf(now)
+	c.replica.OwnAdmitted(&in.Mine.Admitted, r.id, tick-mineTicks, tick+1)
 	add := func(counts *crdt.Counts, n int64) {
 		counts.Active += n
 		if n > 0 {
@@ -236,14 +245,19 @@ func (r *Room) input(pending int64, now time.Time) room.Input {
 	}
 	add(&in.Mine, pending)
 	lent := r.lent(now)
-	for _, s := range c.replica.Sites(r.id, now) {
+	r.sites = c.replica.SitesInto(r.sites, r.id, now)
+	for i := range r.sites {
+		s := &r.sites[i]
 		if s.Own {
 			add(&s.Counts, pending)
 			if k := r.counters.Load(); k != nil {
 				k.leave(s.Counts.Waiting, now)
 			}
 		}
-		add(&s.Counts, int64(lent[s.Site]))
+		if n := lent[s.Site]; n > 0 {
+			add(&s.Counts, int64(n))
+			s.Reread()
+		}
 		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
 			Closed: s.Closed, Gone: slices.Contains(c.gone, s.Site)})
 		delete(lent, s.Site)

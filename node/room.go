@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -44,8 +45,10 @@ type Room struct {
 	viewed    time.Time     // when that was
 	edge      time.Time     // when an event changes what holds next; zero: never
 	history   room.History
-	session   time.Duration // how long a lease runs
-	long      time.Duration // how long one ran that may still run, until longUntil
+	in        room.Input           // scratch
+	sites     []replica.SiteCounts // scratch
+	session   time.Duration        // how long a lease runs
+	long      time.Duration        // how long one ran that may still run, until longUntil
 	longUntil time.Time
 	hurried   int // active when others were last told at once
 }

@@ -111,6 +111,9 @@ func (o *visits) add(v visit) {
 // was sent to somebody who did not answer goes to whoever owns it by now.
 func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
 	o.release(now)
+	if len(o.flying)+len(o.pending) == 0 {
+		return nil // nearly always, and there may be thousands of nodes
+	}
 	for _, batch := range slices.Sorted(maps.Keys(o.flying)) {
 		f := o.flying[batch]
 		if now.Sub(f.sent) < visitsResend {

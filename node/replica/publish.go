@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -139,22 +138,4 @@ func (r *Replica) publish(room crdt.RoomID, now time.Time) {
 	if !sum.Equal(r.sums.Published(site, room).Unexpired(now, ret)) {
 		r.sums.Publish(site, r.cfg.Self, room, sum, now)
 	}
-}
-
-// Sites returns what every known site counts of a room, in order of name. A
-// site that has fallen silent stays in the list for a day; its counts fade, and
-// Changed tells since when.
-func (r *Replica) Sites(room crdt.RoomID, now time.Time) []SiteCounts {
-	own := r.cfg.Site
-	var out []SiteCounts
-	if h, ok := r.rows.SiteHeader(own, now); ok {
-		out = append(out, SiteCounts{own, r.rows.CountSite(own, room, now, r.cfg.Retention), h.Closed, h.Changed, true})
-	}
-	for site := range r.sums.Sites() {
-		if h, ok := r.sums.Header(site); ok && site != own {
-			out = append(out, SiteCounts{site, r.sums.Count(site, room, now, r.cfg.Retention), h.Closed, h.Changed, false})
-		}
-	}
-	slices.SortFunc(out, func(a, b SiteCounts) int { return strings.Compare(a.Site, b.Site) })
-	return out
 }

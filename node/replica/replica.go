@@ -66,6 +66,9 @@ type SiteCounts struct {
 	Closed  int64     // newest tick whose counts are final at every live node of the site; 0: none
 	Changed time.Time // last news of the site
 	Own     bool      // summed from rows, waiting by granule; else from a summary, by bucket
+
+	known crdt.Version // of the summary that Counts was read from
+	read  time.Time    // when that was; zero: not yet, or Counts was changed since
 }
 
 // Stats are counts since New. The maps are the caller's.
