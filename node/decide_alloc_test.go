@@ -16,3 +16,14 @@ func TestAdmittedRequestsDoNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalsFromMemoryHardlyAllocate has visitors come to a node that its
+// counter has refused. Their polls are collected in a slice that grows.
+func TestRefusalsFromMemoryHardlyAllocate(t *testing.T) {
+	r, waiting, now := refusingRoom(t)
+	for name, p := range map[string]Pass{"new": {}, "waiting": waiting} {
+		if n := testing.AllocsPerRun(1000, func() { r.begin(p, p != Pass{}, now) }); n > 1 {
+			t.Errorf("%s: %v allocations, want at most 1", name, n)
+		}
+	}
+}
