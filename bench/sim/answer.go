@@ -95,10 +95,11 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
 	s.bySite[v.site]++
 }
 
-// twice counts a second ticket for a place that had one.
+// twice counts a second ticket for a place that had one. A node can only know by
+// the pass: of a visitor who never got one it cannot.
 func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32) {
 	s.f.Doubled++
-	if v.by == m.no && v.started == m.started {
+	if v.pass.known() && v.by == m.no && v.started == m.started {
 		s.violate(LetInTwice, m, fmt.Sprintf("visitor %x has a second ticket %v after the first", v.pass.visitor[:4], time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
 	v.accepted, v.anchor, v.by, v.started = accepted, anchor, m.no, m.started

@@ -21,7 +21,7 @@ type visitor struct {
 	pass  pass
 	dice  dice
 	came  int64 // asked first, in this turn
-	until int64 // gives up waiting, or leaves the site; 0 while asking
+	until int64 // gives up waiting, or leaves the site; 0: has not thought of it yet
 	due   int64 // of the next request
 	ends  int64 // of the session, as the truth has it
 	said  float32
@@ -150,7 +150,7 @@ func (s *sim) act(i int32, generation uint32) {
 	case v.phase == waiting && v.until <= s.now && v.until > 0:
 		s.giveUp(i)
 		return
-	case v.phase == inside && v.until <= s.now:
+	case v.phase == inside && v.until <= s.now && v.until > 0:
 		s.depart(v)
 	case v.due <= s.now:
 		if s.cfg.Roam > 0 && v.dice.unit() < s.cfg.Roam {
@@ -176,7 +176,7 @@ func (s *sim) plan(i int32) {
 	case v.active:
 		at = min(at, v.ends)
 	}
-	if !v.pending && (v.phase == inside || v.phase == waiting && v.until > 0) {
+	if !v.pending && v.until > 0 && v.phase != gone {
 		at = min(at, v.until)
 	}
 	v.generation++

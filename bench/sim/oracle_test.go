@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+const sec = int64(time.Second)
+
+func oracleOf(total, perMinute int) *oracle {
+	s := room.Settings{TotalActiveUsers: total, NewUsersPerMinute: perMinute}.WithDefaults()
+	return newOracle(&s, 0)
+}
+
+// at lets time pass and then does something.
+func (o *oracle) at(t int64, do ...func()) {
+	o.advance(t)
+	for _, f := range do {
+		f()
+	}
+}
+
+func TestOracleOvershoot(t *testing.T) {
+	o := oracleOf(4, 1000)
+	for i := range 5 {
+		o.at(int64(i)*sec, o.admit)
+	}
+	o.at(10*sec, o.leave, o.leave)
+	if o.overActive != 0.25 || o.peakActive != 5 || o.active != 3 {
+		t.Errorf("five in a room of four: excess %v, peak %d, active %d", o.overActive, o.peakActive, o.active)
+	}
+}
+
+// TestOracleSlidingMinute lets in two at the end of one calendar minute and two
+// at the start of the next.
+func TestOracleSlidingMinute(t *testing.T) {
+	o := oracleOf(100, 2)
+	o.at(58*sec, o.admit)
+	o.at(59*sec, o.admit)
+	o.at(61*sec, o.admit)
+	if o.overMinute != 0.5 || o.peakMinute != 3 {
+		t.Errorf("three within 3 s, two allowed: excess %v, peak %d", o.overMinute, o.peakMinute)
+	}
+	o.at(118*sec-1, func() {
+		if o.recent.n != 3 {
+			t.Errorf("%d within the minute just before the first one leaves it", o.recent.n)
+		}
+	})
+	o.at(118*sec, func() {
+		if o.recent.n != 2 {
+			t.Errorf("%d within the minute when the first one leaves it", o.recent.n)
+		}
+	})
+}
+
+func TestOracleEarly(t *testing.T) {
+	o := oracleOf(2, 1000)
+	wait := func() { o.wait(1) }
+	refused := func() { o.arrived(true) }
+	o.at(1*sec, func() { o.arrived(false) }, o.admit)
+	o.at(2*sec, refused, wait) // a place is free and nobody is there before: early
+	o.at(3*sec, refused, wait) // the place is for the one who came before
+	o.at(4*sec, o.admit)
+	o.at(5*sec, refused, wait) // full
+	if o.early != 1 || o.arrivals != 4 {
+		t.Errorf("%d of %d refused early, want 1 of 4", o.early, o.arrivals)
+	}
+}
+
+func TestOracleIdle(t *testing.T) {
+	o := oracleOf(10, 1000)
+	o.at(0, func() { o.wait(1) })
+	o.at(10*sec, func() { o.wait(1) })  // 10 s: one waits, ten are free: 1 of 10
+	o.at(20*sec, func() { o.wait(-2) }) // 10 s: two wait: 2 of 10
+	o.at(90*sec, func() {})             // nobody waits: not counted
+	if got := o.idle / o.queued; math.Abs(got-0.15) > 1e-12 || o.queued != float64(20*sec) {
+		t.Errorf("idle %v of %v ns, want 0.15 of 20 s", got, o.queued)
+	}
+}
+
+// TestOracleIdleByRate has the minute's limit bind, and a place come free in the
+// middle of a span.
+func TestOracleIdleByRate(t *testing.T) {
+	o := oracleOf(1000, 2)
+	o.at(0, o.admit, o.admit, func() { o.wait(3) })
+	o.at(60*sec, func() {}) // nothing is free for 60 s
+	o.at(80*sec, func() {}) // then two of two, for 20 s
+	if got := o.idle / float64(20*sec); math.Abs(got-1) > 1e-12 || o.queued != float64(80*sec) {
+		t.Errorf("idle for %v of 20 s, somebody waits for %v ns", got, o.queued)
+	}
+}
+
+func TestOracleClosedRoomIsNotIdle(t *testing.T) {
+	start := Epoch().Add(6 * time.Minute)
+	total, perMinute := 3, 50
+	s := room.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 1000, Events: []room.Event{{
+		Name: "sale", Start: start, End: start.Add(time.Hour), PrequeueStart: start.Add(-5 * time.Minute),
+		TotalActiveUsers: &total, NewUsersPerMinute: &perMinute,
+	}}}.WithDefaults()
+	o := newOracle(&s, 0)
+	o.at(90*sec, func() { o.arrived(true); o.wait(1) })
+	o.at(359*sec, func() {})
+	if o.queued != 0 || o.early != 0 || o.limits.open {
+		t.Errorf("in the pre-queue: %v ns counted, %d early, open %v", o.queued, o.early, o.limits.open)
+	}
+	o.at(362*sec, func() {})
+	if o.limits.active != 3 || o.limits.minute != 50 || o.queued != float64(2*sec) {
+		t.Errorf("2 s after the start: limits %+v, %v ns counted", o.limits, o.queued)
+	}
+	o.at(2*3600*sec, func() {})
+	if o.limits.active != 10 {
+		t.Errorf("after the event the limit is %d", o.limits.active)
+	}
+}
+
+func TestAdmissionsAreAQueue(t *testing.T) {
+	var a admissions
+	next := int64(0)
+	for i := range int64(1000) {
+		a.add(i)
+		if i%3 != 0 {
+			if a.oldest() != next {
+				t.Fatalf("oldest is %d, want %d", a.oldest(), next)
+			}
+			a.drop()
+			next++
+		}
+	}
+	if a.n != 1000-int(next) {
+		t.Errorf("%d are left, want %d", a.n, 1000-next)
+	}
+}
+
+func TestWaitsByArrival(t *testing.T) {
+	var line []wait
+	for i := range int64(600) {
+		came := i * sec
+		line = append(line, wait{came: came, in: came + 3*came/10 + 20*sec})
+	}
+	w := byArrival(line)
+	if w.R2 != 1 || w.Correlation != 1 || math.Abs(w.Slope-18) > 1e-6 || len(w.Rows) != 10 || w.Rows[0].Visitors != 60 {
+		t.Errorf("waits that grow by 18 s per minute: R² %v, correlation %v, slope %v, %d rows", w.R2, w.Correlation, w.Slope, len(w.Rows))
+	}
+	if got := w.Rows[9].Mean; math.Abs(got-(0.3*569.5+20)) > 0.01 {
+		t.Errorf("mean of the last minute is %v", got)
+	}
+	sum := 0
+	for _, row := range w.Rows {
+		for _, n := range row.Counts {
+			sum += n
+		}
+	}
+	if sum != len(line) {
+		t.Errorf("the steps hold %d of %d", sum, len(line))
+	}
+	if w := byArrival(nil); len(w.Rows) != 0 || w.R2 != 0 {
+		t.Errorf("nobody: %+v", w)
+	}
+	same := byArrival([]wait{{0, 5 * sec, true}, {70 * sec, 75 * sec, true}})
+	if same.Correlation != 0 || same.Within != 0 || same.Rows[1].Counts[5] != 1 {
+		t.Errorf("equal waits: %+v", same)
+	}
+}
