@@ -64,7 +64,8 @@ func drawMesh(seed uint64, log func(string, ...any)) *drawing {
 	d.shrink(sizes)
 	d.events()
 	d.switches()
-	if !d.quiet {
+	d.m.gentle = !d.quiet && d.chance(0.5)
+	if !d.quiet && !d.m.gentle {
 		d.faults()
 	}
 	d.crowd()
@@ -104,8 +105,8 @@ func (d *drawing) shrink(sizes []int) {
 		wait := float64(n) / perSecond / 2
 		return float64(n) * (1 + max(0, wait-d.span.Seconds()/2)/s.RefreshInterval.Seconds())
 	}
-	d.count = d.whole(2, 60)
-	for budget := d.between(20, 250); d.count > 2 && polls(d.count) > budget; {
+	d.count = d.whole(2, 80)
+	for budget := d.between(20, 600); d.count > 2 && polls(d.count) > budget; {
 		d.count--
 	}
 }
@@ -236,15 +237,19 @@ func (d *drawing) crowd() {
 	if d.chance(0.15) {
 		copies = 0.3
 	}
-	burst := d.chance(0.3)
+	// Crowds come in waves that are shorter than what a view is kept for.
+	var waves []time.Duration
+	for d.chance(0.5) {
+		waves = append(waves, time.Duration(d.rng.Float64()*float64(d.span-time.Second)))
+	}
 	for range d.count {
 		home := d.rng.IntN(len(d.m.nodes))
 		if oneNode {
 			home = 0
 		}
 		at := time.Duration(d.rng.Float64() * float64(d.span))
-		if burst {
-			at /= 20
+		if len(waves) > 0 && !d.chance(0.1) {
+			at = pick(d, waves...) + time.Duration(d.between(1, 1000))*time.Millisecond
 		}
 		h := habits{copies: copies, stay: time.Duration(d.rng.Float64() * float64(d.stay))}
 		if odd {
@@ -291,11 +296,8 @@ func (d *drawing) deadline() time.Time {
 // minutes that their number takes.
 func (d *drawing) patience() time.Duration {
 	s := &d.m.settings
-	session, total, rate := s.SessionDuration, s.TotalActiveUsers, s.NewUsersPerMinute
+	session, total, rate := longestSession(s), s.TotalActiveUsers, s.NewUsersPerMinute
 	for _, e := range s.Events {
-		if e.SessionDuration != nil {
-			session = max(session, *e.SessionDuration)
-		}
 		if e.TotalActiveUsers != nil {
 			total, rate = min(total, *e.TotalActiveUsers), min(rate, *e.NewUsersPerMinute)
 		}

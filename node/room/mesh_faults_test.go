@@ -40,10 +40,21 @@ func (m *mesh) kill(i int) {
 	}
 	r.changes = r.changes[:told]
 	m.after(max(m.settings.RefreshInterval*5/2, rowKept), func() { m.fade(r, crdt.Waiting) })
-	m.after(m.settings.SessionDuration+400*time.Millisecond, func() { m.fade(r, crdt.Active) })
+	m.after(longestSession(&m.settings)+400*time.Millisecond, func() { m.fade(r, crdt.Active) })
 	for _, other := range n.site.nodes {
 		other.leads = m.now.Add(m.near + m.viewAge + resendAfter)
 	}
+}
+
+// longestSession is how long a lease may run, whatever event it began in.
+func longestSession(s *Settings) time.Duration {
+	longest := s.SessionDuration
+	for _, e := range s.Events {
+		if e.SessionDuration != nil {
+			longest = max(longest, *e.SessionDuration)
+		}
+	}
+	return longest
 }
 
 // fade ends what a dead node counted, for everybody at once: it is a function of

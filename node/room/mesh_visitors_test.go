@@ -112,7 +112,7 @@ func (m *mesh) ask(v *meshVisitor) {
 			m.backBy = back
 		}
 	} else if v.habits.early > 0 && m.rng.Float64() < v.habits.early {
-		m.after(time.Duration(m.rng.Float64()*0.7*float64(told)), func() { m.tooEarly(v) })
+		m.after(time.Duration(m.rng.Float64()*float64(told)*0.99), func() { m.tooEarly(v) })
 	}
 	v.nextAsk = m.now.Add(next)
 	m.after(next, func() { m.ask(v) })

@@ -103,9 +103,8 @@ func reportMesh(t *testing.T, seed uint64, d *drawing) {
 // totals is what all meshes did together.
 type totals struct {
 	meshes, visitors, admitted, requests int
-	overtaken, broken                    int
+	overtaken, minutes, broken           int
 	pairs, inOrder                       int // of a shuffled pre-queue
-	over                                 int
 	hours                                float64
 }
 
@@ -116,6 +115,7 @@ func (s *totals) add(d *drawing) {
 	s.admitted += len(m.admitted)
 	s.requests += m.requests
 	s.overtaken += m.overtaken
+	s.minutes += m.minutes
 	s.hours += m.now.Sub(m.start).Hours()
 	if len(m.violations) > 0 {
 		s.broken++
@@ -131,6 +131,7 @@ func (s *totals) merge(o totals) {
 	s.admitted += o.admitted
 	s.requests += o.requests
 	s.overtaken += o.overtaken
+	s.minutes += o.minutes
 	s.broken += o.broken
 	s.pairs += o.pairs
 	s.inOrder += o.inOrder
@@ -138,8 +139,8 @@ func (s *totals) merge(o totals) {
 }
 
 func (s totals) String() string {
-	return fmt.Sprintf("%d meshes, %d visitors, %d let in, %d requests in %.0f h; %d times the order was at stake; %d of %d shuffled pairs in order of arrival",
-		s.meshes, s.visitors, s.admitted, s.requests, s.hours, s.overtaken, s.inOrder, s.pairs)
+	return fmt.Sprintf("%d meshes, %d visitors, %d let in, %d requests in %.0f h; %d times the order was at stake, %d times more than a minute told; %d of %d shuffled pairs in order of arrival",
+		s.meshes, s.visitors, s.admitted, s.requests, s.hours, s.overtaken, s.minutes, s.inOrder, s.pairs)
 }
 
 // check looks at what only many meshes together show: a shuffled place says
@@ -153,7 +154,7 @@ func (s totals) check(t *testing.T) {
 		return
 	}
 	// A test that never gets to the point shows nothing.
-	if s.pairs < s.meshes/50 || s.overtaken < s.meshes/50 || s.admitted < s.visitors/2 {
+	if s.pairs < s.meshes/50 || s.overtaken < s.meshes/50 || s.minutes < s.meshes/10 || s.admitted < s.visitors/2 {
 		t.Errorf("the meshes do not do what they are for: %v", s)
 	}
 }
