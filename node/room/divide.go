@@ -182,26 +182,24 @@ func (p *places) splitNew(t *tally, seen []int, round rounding) {
 // splitForCounter divides the slots of new visitors between sites by settled
 // traffic, and leaves what no traffic claims to the room's own counter. Rows do
 // not tell which ticket came from which counter. What a site has used beyond its
-// goal it can only have from there, so that much is charged to the anywhere part,
-// and the site itself goes on from nothing, not from below it. So the parts add
-// up to what there is:
+// goal it can only have from there, so it is charged to the anywhere part, and the
+// site itself goes on from nothing, not from below it. With goal + anywhere being
+// what there is together with what was used, that makes
 //
-//	Σ (goal − used) over sites below their goal + (anywhere − Σ excess) = rest
+//	Σ max(0, goal − used) + anywhere − Σ max(0, used − goal) = rest
 func (p *places) splitForCounter(t *tally, seen []int, round rounding) {
-	anywhere := p.claims(t, seen, round)
-	sum := 0
-	p.anywhere = 0
+	p.claims(t, seen, round)
+	p.anywhere = p.rest
 	for i, goal := range p.goals {
 		p.fresh[i] = max(0, goal-p.used[i])
-		anywhere -= max(0, p.used[i]-goal)
-		sum += p.fresh[i]
+		p.anywhere -= p.fresh[i]
 	}
-	if sum > p.rest { // more was used than anywhere had
+	if p.anywhere < 0 { // more was used than anywhere had
 		copy(p.weights, p.fresh)
 		apportion(p.fresh, p.rest, p.weights, round)
-		return
+		p.anywhere = 0
 	}
-	p.anywhere = inSight(t, min(max(0, anywhere), p.rest-sum))
+	p.anywhere = inSight(t, p.anywhere)
 }
 
 // inSight returns the part of anywhere that those have who see each other. Two

@@ -140,6 +140,9 @@ func checkAllowed(t *testing.T, v *View) {
 		t.Errorf("%d places are reserved where chance decides", v.AllowWaiting)
 	}
 	if v.Event.Prequeueing {
+		if v.OpenToNew {
+			t.Error("open to new visitors before the start")
+		}
 		late := Visitor{Arrival: v.BuiltAt, LastPoll: v.BuiltAt.Add(-time.Minute)}
 		for _, vis := range []Visitor{{}, late} {
 			if d := v.Decide(vis, v.BuiltAt); d.Action != Wait {

@@ -22,7 +22,8 @@ const (
 // published within one and then on its way, so a site in touch stays below
 // fourteen; one message lost and fetched again by the next pull takes five more.
 // What the silence hides until it is noticed is two ticks of admissions, well
-// inside the minute over which they are counted.
+// inside the minute over which they are counted, and inside the one that shares
+// are taken from.
 const silentAfter = 2*crdt.TickSpan + 5*time.Second
 
 // standing judges a site by what it has closed alone, so that a node that has
@@ -47,76 +48,13 @@ func (s *Site) standing(set *Settings, now time.Time) standing {
 	return silent
 }
 
-// whole is a share of everything. Shares are whole numbers of it, so that two
-// nodes on two kinds of machine come to the same.
-const whole = 1 << 40
-
-// stake is one site's share of a room.
-type stake struct {
-	site   string
-	share  uint64 // of whole
-	frozen bool
-}
-
-// Frozen says how a room is divided while sites are silent: each of them keeps
-// the share that it had when everybody was last in touch, and the others divide
-// the rest. The zero value: no site is silent. It is never changed once made.
-type Frozen struct {
-	line []stake // by name
-
-	// doubt lists sites of which fewer nodes are in sight than when they were last
-	// heard from, before it is clear whether they have fallen silent.
-	doubt []doubt
-}
-
-// doubt is how many nodes a site may still have.
-type doubt struct {
-	site  string
-	nodes int
-}
-
-// nodes returns how many nodes to reckon with at a site of which so many are in
-// sight. Membership notices within seconds that a site is out of reach, and the
-// site notices the same of us; if each side counted itself as the whole from then
-// on until shares are frozen, both would give away what no traffic claims.
-func (f Frozen) nodes(site string, inSight int) int {
-	for _, d := range f.doubt {
-		if d.site == site {
-			return max(d.nodes, inSight)
-		}
+// closedMinute returns the newest calendar minute all of which the site has
+// closed, or otherwise if it has not said.
+func (s *Site) closedMinute(otherwise int64) int64 {
+	if s.Own || s.Closed == 0 {
+		return otherwise
 	}
-	return inSight
-}
-
-// Any reports whether any site is silent.
-func (f Frozen) Any() bool { return len(f.line) > 0 }
-
-// Has reports whether the share of a site is frozen.
-func (f Frozen) Has(site string) bool {
-	i, ok := f.find(site)
-	return ok && f.line[i].frozen
-}
-
-func (f Frozen) find(site string) (int, bool) {
-	return slices.BinarySearchFunc(f.line, site, func(s stake, name string) int { return cmp.Compare(s.site, name) })
-}
-
-// kept returns how much of limit belongs to those who are silent. The cuts
-// between sites are the same on both sides of a partition, so what one side keeps
-// for the other and what that one uses add up to no more than limit, and to no
-// less.
-func (f Frozen) kept(limit int) int {
-	var upTo uint64
-	before, kept := 0, 0
-	for _, s := range f.line {
-		upTo += s.share
-		cut := part(limit, upTo)
-		if s.frozen {
-			kept += cut - before
-		}
-		before = cut
-	}
-	return kept
+	return (s.Closed+1)/ticksPerMinute - 1
 }
 
 // History remembers what of a room's past outlives the counts of sites that have
@@ -158,11 +96,11 @@ func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 	}
 	switch {
 	case n == 0:
-		h.frozen.line = nil
+		h.frozen = Frozen{}
 	case grew:
-		h.frozen.line = h.draw(s, sites, now)
+		h.frozen = h.draw(s, sites, now)
 	case changed:
-		h.frozen.line = h.thaw(s, sites, now)
+		h.frozen = h.still(s, sites, now)
 	}
 	h.frozen.doubt = h.doubts(s, sites, now)
 	return h.frozen
@@ -212,55 +150,49 @@ func (h *History) forget(sites []Site) {
 	h.marks = marks
 }
 
-// thaw is the line as it was, with fewer sites frozen.
-func (h *History) thaw(s *Settings, sites []Site, now time.Time) []stake {
-	line := slices.Clone(h.frozen.line)
-	for i := range line {
-		at := slices.IndexFunc(sites, func(site Site) bool { return site.Name == line[i].site })
-		line[i].frozen = line[i].frozen && at >= 0 && sites[at].standing(s, now) == silent
-	}
-	return line
+// still returns what is left of frozen: those who were silent before and still are.
+func (h *History) still(s *Settings, sites []Site, now time.Time) Frozen {
+	return h.frozen.only(func(name string) bool {
+		at := slices.IndexFunc(sites, func(site Site) bool { return site.Name == name })
+		return at >= 0 && sites[at].standing(s, now) == silent
+	})
 }
 
-// draw divides the room anew between all who are silent since now and all who
-// take part. Whoever was silent before keeps what they had.
-func (h *History) draw(s *Settings, sites []Site, now time.Time) []stake {
-	sorted := slices.Clone(sites)
-	slices.SortFunc(sorted, func(a, b Site) int { return cmp.Compare(a.Name, b.Name) })
-	line := make([]stake, len(sorted))
-	rest := whole
-	minute := crdt.TickOf(now)/ticksPerMinute - 1
-	takes := make([]bool, len(sorted)) // of the rest
-	for i := range sorted {
-		site := &sorted[i]
-		is := site.standing(s, now)
-		line[i] = stake{site: site.Name, frozen: is == silent}
-		if at, ok := h.frozen.find(site.Name); ok && h.frozen.line[at].frozen && is == silent {
-			line[i].share = h.frozen.line[at].share
-			rest -= int(line[i].share)
-		} else if is != left {
-			takes[i] = true
-			minute = min(minute, site.closedMinute(minute))
-		}
+// draw divides what nobody has frozen between all who are silent since now and all
+// who take part. Whoever was silent before keeps what they had.
+func (h *History) draw(s *Settings, sites []Site, now time.Time) Frozen {
+	before := h.still(s, sites, now)
+	rest := uint64(whole)
+	for _, stake := range before.line {
+		rest -= stake.to - stake.from
 	}
-	seen, nodes := make([]int, len(sorted)), make([]int, len(sorted))
-	for i := range sorted {
-		if !takes[i] {
+	var shares []siteShare
+	var from []*Site
+	minute := crdt.TickOf(now)/ticksPerMinute - 1
+	for i := range sites {
+		site := &sites[i]
+		is := site.standing(s, now)
+		if is == left || before.Has(site.Name) {
 			continue
 		}
-		nodes[i] = max(1, sorted[i].Nodes, h.marks[sorted[i].Name].nodes)
-		for at, v := range sorted[i].Seen {
+		from = append(from, site)
+		minute = min(minute, site.closedMinute(minute))
+	}
+	slices.SortFunc(from, func(a, b *Site) int { return cmp.Compare(a.Name, b.Name) })
+	seen, nodes := make([]int, len(from)), make([]int, len(from))
+	for i, site := range from {
+		shares = append(shares, siteShare{site: site.Name, silent: site.standing(s, now) == silent})
+		nodes[i] = max(1, site.Nodes, h.marks[site.Name].nodes)
+		for at, v := range site.Seen {
 			if at/ticksPerMinute == minute {
 				seen[i] += clampCount(v)
 			}
 		}
 	}
-	limit := part(min(s.TotalActiveUsers, s.NewUsersPerMinute), uint64(rest))
-	shared, free := Shares(rest, limit, seen)
+	limit := part(min(s.TotalActiveUsers, s.NewUsersPerMinute), rest)
+	claimed, free := Shares(int(rest), limit, seen)
 	for i, n := range Apportion(free, nodes) {
-		if takes[i] {
-			line[i].share = uint64(shared[i] + n)
-		}
+		shares[i].share = uint64(claimed[i] + n)
 	}
-	return line
+	return before.with(shares)
 }

@@ -43,9 +43,6 @@ const (
 	// enough that no late message can still change what was seen then.
 	settledBack = 2
 
-	// historyBack is how many calendar minutes back counts of traffic are kept.
-	historyBack = 9
-
 	// lateTicks is how many full ticks before this one a node looks back to see
 	// what its site has used of the places that are split between nodes. News
 	// within a site takes far less than a tick, so what leaves the window is
@@ -252,26 +249,16 @@ func window(ticks map[int64]int64, tick int64) admissions {
 	return a
 }
 
-// settle works out each site's traffic of the calendar minute settledBack ago, or
-// of the newest one before that which every site that takes part has closed, both
+// settle works out each site's traffic of the calendar minute settledBack ago, both
 // as of the earlier and of the later minute of the view. All zero: no history.
 //
-// A minute that is not closed everywhere is never used: it moves, each node sees
-// it move at another time, and parts taken from it would add up to more than
-// there is.
+// Every site that takes part has closed that minute, or it would be taken for
+// silent by now: settled history cannot change any more, so all nodes work with
+// the same. The current minute is never used: each node sees it move at another
+// time, and parts taken from it would add up to more than there is.
 func (t *tally) settle(s *Settings, now time.Time) {
-	n := len(t.input)
-	closed := int64(math.MaxInt64)
-	for i := range t.input {
-		site := &t.input[i]
-		if !t.sites[i].frozen && site.standing(s, now) == takesPart {
-			closed = min(closed, site.closedMinute(closed))
-		}
-	}
-	var minutes [2]int64
-	for k, this := range t.minutes {
-		t.seen[k] = resize(t.seen[k], n)
-		minutes[k] = max(min(closed, this-settledBack), this-historyBack)
+	for k := range t.seen {
+		t.seen[k] = resize(t.seen[k], len(t.input))
 	}
 	for i := range t.input {
 		site := &t.input[i]
@@ -279,22 +266,13 @@ func (t *tally) settle(s *Settings, now time.Time) {
 			continue
 		}
 		for at, v := range site.Seen {
-			for k, minute := range minutes {
-				if at/ticksPerMinute == minute {
+			for k, this := range t.minutes {
+				if at/ticksPerMinute == this-settledBack {
 					t.seen[k][i] += clampCount(v)
 				}
 			}
 		}
 	}
-}
-
-// closedMinute returns the newest calendar minute all of which the site has
-// closed, or otherwise if it has not said.
-func (s *Site) closedMinute(otherwise int64) int64 {
-	if s.Own || s.Closed == 0 {
-		return otherwise
-	}
-	return (s.Closed+1)/ticksPerMinute - 1
 }
 
 // resize returns a slice of n zeros in the memory of s.

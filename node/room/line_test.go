@@ -296,3 +296,34 @@ func BenchmarkLineExpire(b *testing.B) {
 		dst = l.Expire(dst[:0], lineAt(s))
 	}
 }
+
+// TestLineAdmitsFromAPlaceAhead: who waits for a start is counted at a place that
+// lies ahead of the time. Should the event be called off and the visitor be let in
+// before that, nobody waits there any more.
+func TestLineAdmitsFromAPlaceAhead(t *testing.T) {
+	event := Event{Name: "sale", PrequeueStart: lineAt(0), Start: lineAt(3600), End: lineAt(7200), Shuffle: true}
+	l, row := NewLine(Settings{Events: []Event{event}}, nil), lineRow{}
+	ahead := 0
+	for n := range 50 {
+		row.apply(t, l.Poll(nil, visitorID(n), lineAt(10), lineAt(10), 20*time.Second))
+	}
+	for at := range row[crdt.Waiting] {
+		if at > lineAt(20).Unix() {
+			ahead++
+		}
+	}
+	if row.waiting() != 50 || ahead < 40 {
+		t.Fatalf("%d wait, in %d granules ahead of the time", row.waiting(), ahead)
+	}
+	l.SetSettings(Settings{})
+	row.apply(t, l.Poll(nil, visitorID(0), lineAt(10), lineAt(30), 20*time.Second))
+	if row.waiting() != 50 || row[crdt.Waiting][GranuleOf(lineAt(10), time.Minute)] == 0 {
+		t.Errorf("%d wait, nobody of them since the arrival", row.waiting())
+	}
+	for n := range 50 {
+		row.apply(t, l.Admit(nil, visitorID(n), lineAt(31)))
+	}
+	if got := row.waiting(); got != 0 {
+		t.Errorf("all are in, but %d wait", got)
+	}
+}
