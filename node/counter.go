@@ -107,7 +107,7 @@ func (k *counters) takeAnywhere(w *view, now time.Time) (class, outcome) {
 
 func (k *counters) takeOf(w *view, c class, now time.Time) outcome {
 	switch {
-	case w.leads[scopeOf(c)]:
+	case w.leads(scopeOf(c), k.room.core.self.Node):
 		if k.room.takeSome(w, c, 1, now) == 1 {
 			return granted
 		}

@@ -127,15 +127,8 @@ func (c *Core) mate(inc crdt.Incarnation) bool {
 	return ok && p.Ready && p.Site == c.site && p.Boot == inc.Boot
 }
 
-// leads reports for each counter whether this node is it, and holdsBack whether
-// it grants nothing yet.
-func (k *counters) leads() (is [ticket.Scopes]bool) {
-	for s, since := range k.loop.since {
-		is[s] = !since.IsZero()
-	}
-	return is
-}
-
+// holdsBack reports whether this node grants nothing: it is not the counter, or
+// has not been for long.
 func (k *counters) holdsBack(s ticket.Scope, now time.Time) bool {
 	since, hold := k.loop.since[s], nearNews
 	if s == ticket.AnywhereCounter && len(k.room.core.sizes) > 1 {

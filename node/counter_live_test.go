@@ -8,20 +8,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-// awaitCounter waits until the nodes of one site are granted tickets, and returns
-// one that is not the counter.
-func awaitCounter(tb testing.TB, nodes []*live) *live {
+// awaitCounter waits until the nodes of one site ask the same counter and it has
+// tickets, and returns one that is not the counter.
+func awaitCounter(tb testing.TB, nodes []*live) (other *live) {
 	tb.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		asked, open := map[crdt.NodeID]bool{}, false
 		for _, n := range nodes {
 			r := n.Route("h", "/")
-			if w := r.view.Load(); !w.leads[ticket.SiteCounter] && r.Decide(Pass{}, false, time.Now()).Admit {
-				return n
+			w := r.view.Load()
+			asked[w.ask[ticket.AnywhereCounter]] = true
+			if w.leads(ticket.AnywhereCounter, r.core.self.Node) {
+				open = w.upTo[anywhere] > 0
+			} else {
+				other = n
 			}
+		}
+		if len(asked) == 1 && open {
+			return other
 		}
 	}
 	tb.Fatal("no counter grants anything after 30 s")
@@ -38,7 +47,6 @@ func TestCounterOverRealLinks(t *testing.T) {
 	awaitCounter(t, nodes)
 	before := runtime.NumGoroutine()
 	var in atomic.Int64
-	in.Store(1)
 	var wg sync.WaitGroup
 	for i := range 300 {
 		wg.Go(func() {

@@ -181,7 +181,7 @@ func (r *Room) allow(v *room.View, k *counters, used [classes]int64, now time.Ti
 		w.upTo[contested] = saturate(used[contested], v.AllowNew)
 		return w
 	}
-	w.tickets, w.leads = k, k.leads()
+	w.tickets, w.ask = k, k.loop.ask
 	if !k.holdsBack(ticket.SiteCounter, now) {
 		w.upTo[reserved] += int64(v.AllowWaiting)
 		w.upTo[contested] += int64(v.AllowNew)

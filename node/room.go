@@ -69,8 +69,11 @@ type view struct {
 	*room.View
 	upTo    [classes]int64
 	tickets tickets
-	leads   [ticket.Scopes]bool // this node is the counter
+	ask     [ticket.Scopes]crdt.NodeID // who the counters are; zero: nobody, or no counters
 }
+
+// leads reports whether a node is the counter.
+func (w *view) leads(s ticket.Scope, self crdt.NodeID) bool { return w.ask[s] == self }
 
 // renewAt is the part of a session after which a later end is worth a cookie.
 const renewAt = 8
