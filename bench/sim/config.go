@@ -163,6 +163,9 @@ func (c Config) check() error {
 	if err := c.Room.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: room: %w", ErrConfig, err))
 	}
+	if c.Room.Suspended {
+		bad("the room is suspended: every request passes, and there is nothing to see")
+	}
 	switch {
 	case c.Arrivals == nil:
 		bad("no arrivals")

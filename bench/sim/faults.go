@@ -197,6 +197,7 @@ func (s *sim) start(m *machine) {
 func (s *sim) wipe(m *machine) {
 	m.wipes++
 	m.identity, m.disk = s.registry.add(s.cfg.Seed, m, m.wipes), nil
+	s.mesh.sort()
 }
 
 func (s *sim) standUp(m *machine, up bool) {

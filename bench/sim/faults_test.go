@@ -203,6 +203,71 @@ func TestClocksDriftAndDiffer(t *testing.T) {
 	}
 }
 
+func TestMembersOverlappingFaults(t *testing.T) {
+	cfg := steady()
+	s := newSim(mustDefault(t, cfg), newShipped)
+	for _, m := range s.machines {
+		m.boot, m.seen.up, m.seen.booted, m.seen.readyAt = 1, true, longAgo, longAgo
+	}
+	a, b := s.machines[0], s.machines[2]
+	sees := func(from, to *machine) bool {
+		for _, p := range s.mesh.peers(nil, from, s.now) {
+			if p.ID == to.id {
+				return true
+			}
+		}
+		return false
+	}
+	s.partition(Fault{Site: 1}, 1)
+	s.changed()
+	for _, step := range []struct {
+		at   time.Duration
+		want bool
+	}{{4 * time.Second, true}, {7 * time.Second, false}} {
+		if s.now = -int64(warmUp) + int64(step.at); sees(a, b) != step.want || sees(b, a) != step.want {
+			t.Errorf("%v after the cut: seen %v and %v, want %v", step.at, sees(a, b), sees(b, a), step.want)
+		}
+	}
+	s.partition(Fault{Site: 1}, -1)
+	s.changed()
+	for _, step := range []struct {
+		after time.Duration
+		want  bool
+	}{{100 * time.Millisecond, false}, {time.Second, true}} {
+		if s.now = -int64(warmUp) + int64(7*time.Second+step.after); sees(a, b) != step.want {
+			t.Errorf("%v after it healed: seen %v, want %v", step.after, sees(a, b), step.want)
+		}
+	}
+	if len(s.mesh.gone(a, s.now)) != 0 {
+		t.Error("a site has left")
+	}
+	for _, m := range s.machines[2:] {
+		m.seen.left, m.seen.up, m.seen.since = true, false, s.now
+	}
+	if s.now += int64(time.Second); len(s.mesh.gone(a, s.now)) != 1 || sees(a, b) {
+		t.Errorf("gone sites %v, seen %v", s.mesh.gone(a, s.now), sees(a, b))
+	}
+}
+
+func TestPairOfSitesStaysMemberByAThird(t *testing.T) {
+	cfg := steady()
+	cfg.Sites = 3
+	s := newSim(mustDefault(t, cfg), newShipped)
+	for _, m := range s.machines {
+		m.seen.up = true
+	}
+	s.partition(Fault{Site: 1, Peer: 2}, 1)
+	s.mesh.settle(0)
+	if w := s.mesh.ways[0][1]; !w.meets {
+		t.Error("two of three sites that are cut from each other have lost each other")
+	}
+	s.partition(Fault{Site: 1, Peer: 3}, 1)
+	s.mesh.settle(0)
+	if w := s.mesh.ways[0][1]; w.meets {
+		t.Error("a site that is cut from all is still there")
+	}
+}
+
 func TestFaultsLeaveVisitorsAsTheyWere(t *testing.T) {
 	first := func(cfg Config) (arrivals []int) {
 		for _, p := range simulate(t, cfg).Series {
@@ -267,6 +332,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 		"delay of":             func(c *Config) { c.Network.Delay = time.Hour },
 		"stay of":              func(c *Config) { c.Stay = -1 },
 		"total-active-users":   func(c *Config) { c.Room.TotalActiveUsers = 0 },
+		"is suspended":         func(c *Config) { c.Room.Suspended = true },
 		"new-users-per-minute": func(c *Config) { c.Room.NewUsersPerMinute = -3 },
 	} {
 		cfg := steady()

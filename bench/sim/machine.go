@@ -18,7 +18,8 @@ type brain interface {
 	tick(now time.Time) []node.Message
 	flush(now time.Time) []node.Message
 	receive(from replica.Peer, m node.Message, now time.Time) ([]node.Message, error)
-	setPeers(peers []replica.Peer, now time.Time)
+	setPeers(peers []replica.Peer, now time.Time) // keeps peers
+	setGone(sites []string)
 	ready() bool
 	seen() (active, waiting int)
 	snapshot() ([]byte, error)
@@ -76,6 +77,8 @@ func (b *shipped) receive(from replica.Peer, m node.Message, now time.Time) ([]n
 }
 
 func (b *shipped) setPeers(peers []replica.Peer, now time.Time) { b.core.SetPeers(peers, now) }
+
+func (b *shipped) setGone(sites []string) { b.core.SetGone(sites) }
 
 func (b *shipped) ready() bool { return b.core.Ready() }
 

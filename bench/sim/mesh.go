@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/node/replica"
@@ -37,6 +38,7 @@ type standing struct {
 // groups are the sites, and each node that is cut off by itself.
 type mesh struct {
 	machines []*machine
+	byID     []*machine
 	group    []int32 // by machine
 	sites    int
 	ways     [][]way // from group, to group
@@ -55,6 +57,7 @@ func newMesh(sites int, machines []*machine) *mesh {
 	for _, node := range machines {
 		m.group = append(m.group, node.siteNo)
 	}
+	m.sort()
 	m.ways = make([][]way, 0, n)
 	for range sites {
 		m.grow()
@@ -142,14 +145,12 @@ func turned(since, now int64, up bool) int64 {
 	return now
 }
 
-// peers returns who lives, as one node has it by now.
-func (m *mesh) peers(observer *machine, now int64, dst []replica.Peer) []replica.Peer {
+// peers appends who lives, as one node has it by now, to dst. The node itself may
+// be among them. They are in order of id.
+func (m *mesh) peers(dst []replica.Peer, observer *machine, now int64) []replica.Peer {
 	fails, joins := observer.seen.fails, observer.seen.joins
 	from := m.group[observer.no]
-	for _, o := range m.machines {
-		if o == observer {
-			continue
-		}
+	for _, o := range m.byID {
 		w, st := &m.ways[from][m.group[o.no]], &o.seen
 		if !holds(w.meets, w.since, now, fails, joins) {
 			continue
@@ -171,6 +172,28 @@ func (m *mesh) peers(observer *machine, now int64, dst []replica.Peer) []replica
 		dst = append(dst, replica.Peer{ID: o.id, Boot: boot, Site: o.site, Ready: st.readyAt <= now-joins})
 	}
 	return dst
+}
+
+// gone returns the sites whose nodes have all left in good order, as one node has
+// it by now.
+func (m *mesh) gone(observer *machine, now int64) []string {
+	var sites []string
+	for first := 0; first < len(m.machines); {
+		site, all := m.machines[first].siteNo, true
+		for ; first < len(m.machines) && m.machines[first].siteNo == site; first++ {
+			st := &m.machines[first].seen
+			all = all && st.left && !st.up && now-st.since >= observer.seen.joins
+		}
+		if all {
+			sites = append(sites, siteName(site))
+		}
+	}
+	return sites
+}
+
+// sort puts the nodes in order of their ids, which change when a disk is lost.
+func (m *mesh) sort() {
+	m.byID = slices.SortedFunc(slices.Values(m.machines), func(a, b *machine) int { return a.id.Compare(b.id) })
 }
 
 // holds reports whether something counts as up for one who hears of it late.
@@ -200,6 +223,28 @@ func (s *sim) changed() {
 func (s *sim) meet(m *machine) {
 	s.driven = m
 	m.joined = true
-	s.peers = s.mesh.peers(m, s.now, s.peers[:0])
-	m.brain.setPeers(s.peers, m.clock.at(s.now))
+	s.peers = s.mesh.peers(s.peers[:0], m, s.now)
+	now := m.clock.at(s.now)
+	m.brain.setGone(s.mesh.gone(m, s.now))
+	m.brain.setPeers(s.lists.share(s.peers), now)
+}
+
+// lists are the lists of members that were told last. Most nodes see the same, and
+// keep what they are told: thousands of copies would not fit into memory.
+type lists struct {
+	last [4][]replica.Peer
+	next int
+}
+
+// share returns a list that says what peers says and that nobody changes.
+func (l *lists) share(peers []replica.Peer) []replica.Peer {
+	for _, known := range l.last {
+		if slices.Equal(known, peers) {
+			return known
+		}
+	}
+	fresh := slices.Clone(peers)
+	l.last[l.next] = fresh
+	l.next = (l.next + 1) % len(l.last)
+	return fresh
 }

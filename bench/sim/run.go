@@ -55,7 +55,8 @@ type sim struct {
 
 	refusedMessages int
 	peers           []replica.Peer // scratch
-	changedAt       int64          // the step of the last change of who reaches whom
+	lists           lists
+	changedAt       int64 // the step of the last change of who reaches whom
 
 	arrivalsLeft bool
 	quietFrom    int64 // when the last fault is over
