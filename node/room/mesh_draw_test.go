@@ -91,6 +91,9 @@ func (d *drawing) settings() Settings {
 	if d.chance(0.2) {
 		s.ShareFreeze = pick(d, -time.Second, time.Minute, 15*time.Minute)
 	}
+	if s.ShareFreeze == 0 {
+		s.ShareFreeze = DefaultShareFreeze
+	}
 	return s.WithDefaults()
 }
 

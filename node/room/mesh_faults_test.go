@@ -19,6 +19,7 @@ func (m *mesh) kill(i int) {
 	}
 	m.trace("node %d dies", i)
 	n.alive, n.site.deadAt = false, m.now
+	m.crashes++
 	m.faulted()
 	r := n.row
 	told := 0
@@ -95,6 +96,11 @@ func (m *mesh) revive(i int) {
 func (m *mesh) cutOff(s *meshSite) {
 	m.trace("site %s is cut off", s.name)
 	m.faulted()
+	for _, n := range m.nodes {
+		if n.alive {
+			m.input(n) // nodes look at each other all the time, not only when somebody asks
+		}
+	}
 	s.cut, s.cutAt = true, m.now
 }
 
@@ -102,7 +108,7 @@ func (m *mesh) cutOff(s *meshSite) {
 func (m *mesh) heal(s *meshSite) {
 	m.trace("site %s is back", s.name)
 	m.faulted()
-	s.cut = false
+	s.cut, m.healed = false, m.now
 	for _, other := range m.sites {
 		for _, r := range other.rows {
 			if r.node.row == r && r.node.alive {

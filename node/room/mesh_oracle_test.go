@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 // oracle knows the truth of a mesh, and what the rules promise of it. A promise
@@ -20,7 +22,8 @@ import (
 // where unknown counts those. Where news takes no time and all goes well, the
 // policies even and counter keep both limits to the letter, although views are a
 // moment old: their parts add up. Where news is late and nothing else is wrong,
-// even exceeds them by at most a place per node.
+// even exceeds them by at most a place per node. Who was let in beyond a cut does
+// not excuse anything once the cut has been noticed: shares are frozen.
 //
 // The order. When somebody is let in under fifo, everybody of the same site in
 // an older bucket has a place, and is let in at the next request. The exceptions
@@ -39,6 +42,8 @@ type oracle struct {
 	admitted  []*meshVisitor // in order
 	joined    []join
 	settling  time.Time // until then counts are off because of a fault
+	crashes   int
+	healed    time.Time // when the last cut ended
 	lost      int       // leases that died with their node, untold
 	lostUntil time.Time
 	grantedBy *meshNode      // the counter that granted the last place
@@ -142,6 +147,9 @@ func (m *mesh) checkLimits(n *meshNode) {
 		return
 	}
 	slack := unknown
+	if m.crashes == 0 && m.copies == 0 && s.Policy != Curve {
+		slack -= m.acrossCut(by)
+	}
 	if m.exact && m.copies == 0 && s.Policy != Curve {
 		slack = 0
 	}
@@ -168,6 +176,29 @@ func (m *mesh) unknownTo(n *meshNode) int {
 		}
 	}
 	return unknown
+}
+
+// noticed is how long after a cut both sides know of it.
+const noticed = silentAfter + crdt.TickSpan + 5*time.Second
+
+// acrossCut returns how many of those unknown to n were let in beyond a cut when
+// both sides had known of it for some time. Each side keeps the other's share, so
+// that they add up without a word.
+func (m *mesh) acrossCut(n *meshNode) int {
+	if !n.settings.freezes() || m.now.Before(m.healed.Add(m.far+time.Minute)) {
+		return 0
+	}
+	held := 0
+	for i := len(m.leases) - 1; i >= 0 && !m.leases[i].at.Before(n.seen); i-- {
+		a := &m.leases[i]
+		for _, s := range [2]*meshSite{n.site, a.node.site} {
+			if a.node.site != n.site && s.cut && a.at.Sub(s.cutAt) > noticed && m.now.Sub(s.cutAt) < n.settings.ShareFreeze {
+				held++
+				break
+			}
+		}
+	}
+	return held
 }
 
 // countMinute returns how many were let in during the last d.
