@@ -39,65 +39,75 @@ func refusingRoom(tb testing.TB) (r *Room, waiting Pass, now time.Time) {
 
 // BenchmarkCounter measures what it costs to have a ticket counted out.
 func BenchmarkCounter(b *testing.B) {
-	b.Run("refused", func(b *testing.B) { // from memory
-		r, _, now := refusingRoom(b)
-		b.ReportAllocs()
-		n := 0
-		for b.Loop() {
-			r.begin(Pass{}, false, now)
-			if n++; n%pollsPerTick == 0 {
-				drain(r.core)
-			}
-		}
-	})
-	b.Run("apply", func(b *testing.B) { // begin, call, grant, verdict, per visitor of 1000
-		r, _, now := refusingRoom(b)
-		k := r.counters.Load()
-		lead, _ := r.core.peers.Find(k.loop.ask[ticket.AnywhereCounter])
-		for c := range classes {
-			k.until[c].Store(0)
-		}
-		b.ReportAllocs()
-		n, in := 0, 0
-		for b.Loop() {
-			r.Begin(Pass{}, false, now, func(v Verdict) {
-				if v.Admit {
-					in++
-				}
-			})
-			if n++; n%pollsPerTick != 0 {
-				continue
-			}
-			for _, m := range r.core.Flush(now) {
-				call, err := ticket.DecodeCall(m.Payload)
-				if err != nil {
-					b.Fatal(err)
-				}
-				g := ticket.Grant{Room: r.id, Scope: call.Scope, Number: call.Number, Given: call.Want}
-				if _, err := r.core.Receive(lead, kindGrant, ticket.AppendGrant(nil, g), now); err != nil {
-					b.Fatal(err)
-				}
-			}
+	b.Run("refused", benchmarkRefused)
+	b.Run("apply", benchmarkApply)
+	b.Run("grant", benchmarkGrant)
+}
+
+// benchmarkRefused refuses new visitors from memory.
+func benchmarkRefused(b *testing.B) {
+	r, _, now := refusingRoom(b)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		r.begin(Pass{}, false, now)
+		if n++; n%pollsPerTick == 0 {
 			drain(r.core)
 		}
-		if n >= pollsPerTick && in == 0 {
-			b.Fatal("nobody was let in")
+	}
+}
+
+// benchmarkApply lets in visitors who apply by the thousand: begin, call, grant
+// and verdict, per visitor.
+func benchmarkApply(b *testing.B) {
+	r, _, now := refusingRoom(b)
+	k := r.counters.Load()
+	lead, _ := r.core.peers.Find(k.loop.ask[ticket.AnywhereCounter])
+	for c := range classes {
+		k.until[c].Store(0)
+	}
+	b.ReportAllocs()
+	n, in := 0, 0
+	for b.Loop() {
+		r.Begin(Pass{}, false, now, func(v Verdict) {
+			if v.Admit {
+				in++
+			}
+		})
+		if n++; n%pollsPerTick != 0 {
+			continue
 		}
-	})
-	b.Run("grant", func(b *testing.B) { // a call, answered by the counter
-		w := &world{t: b, now: noon, delay: 2 * time.Millisecond, nodes: []*machine{{id: crdt.NodeID{1}, site: "a"}}}
-		w.start(w.nodes[0], counterSettings(math.MaxInt32))
-		w.run(5 * time.Second)
-		c := w.nodes[0].core
-		from := replica.Peer{ID: crdt.NodeID{9}, Boot: 1, Site: "a", Ready: true}
-		call := ticket.Call{Room: roomID, Scope: ticket.AnywhereCounter, Want: ticket.Places{Contested: 1}}
-		b.ReportAllocs()
-		for b.Loop() {
-			call.Number++
-			call.Got++
-			if _, err := c.Receive(from, kindCall, ticket.AppendCall(nil, call), w.now); err != nil {
+		for _, m := range r.core.Flush(now) {
+			call, err := ticket.DecodeCall(m.Payload)
+			if err != nil {
+				b.Fatal(err)
+			}
+			g := ticket.Grant{Room: r.id, Scope: call.Scope, Number: call.Number, Given: call.Want}
+			if _, err := r.core.Receive(lead, kindGrant, ticket.AppendGrant(nil, g), now); err != nil {
 				b.Fatal(err)
 			}
 		}
-	})
+		drain(r.core)
+	}
+	if n >= pollsPerTick && in == 0 {
+		b.Fatal("nobody was let in")
+	}
+}
+
+// benchmarkGrant answers calls.
+func benchmarkGrant(b *testing.B) {
+	w := &world{t: b, now: noon, delay: 2 * time.Millisecond, nodes: []*machine{{id: crdt.NodeID{1}, site: "a"}}}
+	w.start(w.nodes[0], counterSettings(math.MaxInt32))
+	w.run(5 * time.Second)
+	c := w.nodes[0].core
+	from := replica.Peer{ID: crdt.NodeID{9}, Boot: 1, Site: "a", Ready: true}
+	call := ticket.Call{Room: roomID, Scope: ticket.AnywhereCounter, Want: ticket.Places{Contested: 1}}
+	b.ReportAllocs()
+	for b.Loop() {
+		call.Number++
+		call.Got++
+		if _, err := c.Receive(from, kindCall, ticket.AppendCall(nil, call), w.now); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -31,6 +31,7 @@ func eventful(t *testing.T) *journal {
 		rooms[i].EnabledOriginCommands = []room.OriginCommand{room.Revoke}
 	}
 	rooms[1].QueueingMethod, rooms[1].NewUsersPerMinute = room.Random, 40
+	rooms[1].Policy = room.Counter
 	rooms[2].DisableSessionRenewal = true
 	w := newWorldOf(t, rooms, "a", "a", "b", "b", "c")
 	j := &journal{}

@@ -1,0 +1,223 @@
+package node
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// Who the counters of the rooms are, and who they say they are.
+
+// nearNews is how long a new counter grants nothing in its own site: what the
+// last one granted must show in the counts by then. A grant is taken up within
+// ticket.CallTimeout, booked within a tick, and in all rows of the site with the
+// next push. From other sites it takes ticket.FarNews.
+const nearNews = time.Second
+
+// claimInterval is how often a counter says that it is the one.
+const claimInterval = time.Second
+
+// siteIDs names sites by ids of their own, so that one of them can be chosen
+// like a node.
+type siteIDs struct {
+	names []string
+	ids   []crdt.NodeID // in order of names
+}
+
+func (s *siteIDs) set(sizes map[string]int) {
+	names := slices.Sorted(maps.Keys(sizes))
+	if slices.Equal(names, s.names) {
+		return
+	}
+	s.names, s.ids = names, make([]crdt.NodeID, len(names))
+	for i, name := range names {
+		sum := sha256.Sum256([]byte("site\x00" + name))
+		s.ids[i] = crdt.NodeID(sum[:16])
+	}
+}
+
+func (s *siteIDs) choose(key []byte, id crdt.RoomID) string {
+	best := room.Owner(key, id, VisitorID{}, s.ids)
+	return s.names[slices.Index(s.ids, best)]
+}
+
+// wantCounters has a room keep counters from now on if its policy needs them,
+// and says whose tickets its next view gives.
+func (r *Room) wantCounters(policy room.Policy, now time.Time) *counters {
+	k := r.counters.Load()
+	if policy != room.Counter {
+		if k != nil {
+			k.retire()
+		}
+		return nil
+	}
+	if k == nil {
+		k = &counters{room: r}
+		r.counters.Store(k)
+	}
+	k.choose(now)
+	return k
+}
+
+// retire has this node lead no longer. Who still waits at a desk is answered by
+// the next Tick, as nobody is there to ask.
+func (k *counters) retire() {
+	l := &k.loop
+	l.lead.Drop()
+	l.accounts.Forget()
+	l.since, l.ask, l.far = [ticket.Scopes]time.Time{}, [ticket.Scopes]crdt.NodeID{}, crdt.NodeID{}
+}
+
+// choose works out who the counters are by now.
+func (k *counters) choose(now time.Time) {
+	c, l := k.room.core, &k.loop
+	before := l.lead.Claim()
+	first := room.Owner(c.key, k.room.id, VisitorID{}, c.nodes)
+	near := l.lead.Choose(c.self, first, c.mate, now)
+	if mine := l.lead.Claim(); mine.Holder == c.self && mine != before {
+		c.claims = time.Time{} // the others shall hear of it at once
+	}
+	l.ask[ticket.SiteCounter] = near
+	if site := c.sites.choose(c.key, k.room.id); site == c.site {
+		l.ask[ticket.AnywhereCounter] = near
+	} else {
+		l.ask[ticket.AnywhereCounter] = k.chooseFar(site)
+	}
+	for s, node := range l.ask {
+		switch {
+		case node != c.self.Node:
+			l.since[s] = time.Time{}
+		case l.since[s].IsZero():
+			l.since[s] = now
+		}
+	}
+	if near != c.self.Node {
+		l.accounts.Forget()
+	}
+}
+
+// chooseFar returns whom to ask in another site: who is said to be the counter
+// there, else whom nodes of that site would ask first.
+func (k *counters) chooseFar(site string) crdt.NodeID {
+	c, l := k.room.core, &k.loop
+	if p, ok := c.peers.Find(l.far); ok && p.Ready && p.Site == site {
+		return l.far
+	}
+	var nodes []crdt.NodeID
+	for _, p := range c.peers {
+		if p.Ready && p.Site == site {
+			nodes = append(nodes, p.ID)
+		}
+	}
+	l.far = room.Owner(c.key, k.room.id, VisitorID{}, nodes)
+	return l.far
+}
+
+// mate reports whether another node of the site is ready, in that incarnation.
+func (c *Core) mate(inc crdt.Incarnation) bool {
+	p, ok := c.peers.Find(inc.Node)
+	return ok && p.Ready && p.Site == c.site && p.Boot == inc.Boot
+}
+
+// holdsBack reports whether this node grants nothing: it is not the counter, or
+// has not been for long.
+func (k *counters) holdsBack(s ticket.Scope, now time.Time) bool {
+	since, hold := k.loop.since[s], nearNews
+	if s == ticket.AnywhereCounter && len(k.room.core.sizes) > 1 {
+		hold = ticket.FarNews
+	}
+	return since.IsZero() || now.Sub(since) < hold
+}
+
+// paused has this node hold back as a new counter does, after a gap in which
+// others may have taken over.
+func (k *counters) paused(now time.Time) {
+	c, l := k.room.core, &k.loop
+	if !l.lead.Restart(c.self, now) {
+		return
+	}
+	c.claims = time.Time{}
+	for s := range l.since {
+		if !l.since[s].IsZero() {
+			l.since[s] = now
+		}
+	}
+}
+
+// notePause notices that the loop stood still.
+func (c *Core) notePause(now time.Time) {
+	if gap := now.Sub(c.ticked); !c.ticked.IsZero() && gap > viewKept {
+		for _, r := range c.order {
+			if k := r.counters.Load(); k != nil {
+				k.paused(now)
+			}
+		}
+	}
+	c.ticked = now
+}
+
+// sendClaims tells the site which counters this node is.
+func (c *Core) sendClaims() []Message {
+	var claims []ticket.RoomClaim
+	for _, r := range c.order {
+		if k := r.counters.Load(); k != nil && k.loop.lead.Claim().Holder == c.self {
+			claims = append(claims, ticket.RoomClaim{Room: r.id, Since: k.loop.lead.Claim().Since})
+		}
+	}
+	var out []Message
+	for part := range slices.Chunk(claims, ticket.MaxBatch) {
+		payload := ticket.AppendClaims(nil, part)
+		for _, id := range c.nodes {
+			if id != c.self.Node {
+				c.slot++
+				out = append(out, Message{To: id, Kind: kindClaims, Slot: c.slot, Payload: payload})
+			}
+		}
+	}
+	return out
+}
+
+// takeClaims hears who is the counter of which rooms. Whoever claims what this
+// node has claimed before is told so.
+func (c *Core) takeClaims(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	claims, err := ticket.DecodeClaims(payload)
+	if err != nil {
+		return nil, err
+	}
+	if from.Site != c.site {
+		return nil, fmt.Errorf("%w: claims to the counters of site %q from site %q", errMalformed, c.site, from.Site)
+	}
+	holder := crdt.Incarnation{Node: from.ID, Boot: from.Boot}
+	if !c.mate(holder) {
+		return nil, nil // not heard of yet: it says so again
+	}
+	var better []ticket.RoomClaim
+	for _, claim := range claims {
+		r := c.rooms[claim.Room]
+		if r == nil || r.counters.Load() == nil {
+			continue
+		}
+		l := &r.counters.Load().loop
+		mine := l.lead.Claim()
+		switch ok := l.lead.Hear(ticket.Claim{Holder: holder, Since: claim.Since}); {
+		case ok && mine.Holder == c.self:
+			r.look(now) // this node grants nothing from here on
+		case ok:
+			r.news = r.news || mine.Holder != holder
+		case mine.Holder == c.self:
+			better = append(better, ticket.RoomClaim{Room: r.id, Since: mine.Since})
+		}
+	}
+	if len(better) == 0 {
+		return nil, nil
+	}
+	c.slot++
+	return []Message{{To: from.ID, Kind: kindClaims, Slot: c.slot, Payload: ticket.AppendClaims(nil, better)}}, nil
+}
