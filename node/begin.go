@@ -46,7 +46,8 @@ type pending struct {
 // site, 600 ms per counter and call at most. Decide needs somebody who calls
 // Flush when Wake says so, and Tick, as Node does.
 func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
-	v, n := r.begin(p, known, now)
+	var v Verdict
+	n := r.begin(&v, &p, known, now)
 	if n == nothing {
 		return v
 	}
@@ -67,7 +68,7 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 // later, from Receive, Tick or Flush, with the answer. Flush sends the question
 // at once. done must not block, nor call back in.
 func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v Verdict, ok bool) {
-	v, n := r.begin(p, known, now)
+	n := r.begin(&v, &p, known, now)
 	if n == nothing {
 		return v, true
 	}
@@ -78,25 +79,26 @@ func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v V
 	return Verdict{}, false
 }
 
-// begin answers from memory, or says whose word is needed. The verdict then
-// holds the pass as the request was judged by.
-func (r *Room) begin(p Pass, known bool, now time.Time) (Verdict, need) {
-	v, n := r.decide(p, known, now)
+// begin answers from memory into a zero verdict, or says whose word is needed.
+// The verdict then holds the pass as the request was judged by. It uses p as it
+// likes.
+func (r *Room) begin(v *Verdict, p *Pass, known bool, now time.Time) need {
+	n := r.judge(v, p, known, now)
 	if n != anchorWord {
-		return v, n
+		return n
 	}
-	p = v.Pass
-	if v, ok := r.known(p, now); ok {
-		return v, nothing
+	if as, ok := r.known(v.Pass, now); ok {
+		*v = as
+		return nothing
 	}
-	if p.Ticket.Anchor == r.core.self.Node {
+	if asked := v.Pass; asked.Ticket.Anchor == r.core.self.Node {
 		end, is := time.Time{}, over
-		if e, ok := r.extend(p.Ticket, p.LeaseEnd, now, now); ok {
+		if e, ok := r.extend(asked.Ticket, asked.LeaseEnd, now, now); ok {
 			end, is = e, goesOn
 		}
-		return r.answered(p, end, is, now)
+		*v, n = r.answered(asked, end, is, now)
 	}
-	return v, anchorWord
+	return n
 }
 
 // pend has a request wait. It reports whether it may.

@@ -123,7 +123,7 @@ func (k *counters) apply(w pending, c class) {
 	v := k.room.view.Load()
 	place := w.at
 	if !w.pass.Arrival.IsZero() {
-		place = k.room.place(v, w.pass)
+		place = k.room.place(v, &w.pass)
 	}
 	k.mu.Lock()
 	k.desks[scopeOf(c)].Apply(ticket.Applicant[pending]{Place: place, Reserved: c == reserved, Who: w})

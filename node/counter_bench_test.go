@@ -27,7 +27,7 @@ func refusingRoom(tb testing.TB) (r *Room, waiting Pass, now time.Time) {
 	for c := range classes {
 		r.counters.Load().until[c].Store(now.Add(time.Hour).UnixNano())
 	}
-	v, n := r.begin(Pass{}, false, now)
+	v, n := r.decide(Pass{}, false, now)
 	if v.Admit || n != nothing {
 		tb.Fatalf("verdict %+v, need %d, want a refusal from memory", v, n)
 	}
@@ -50,7 +50,7 @@ func benchmarkRefused(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		r.begin(Pass{}, false, now)
+		r.decide(Pass{}, false, now)
 		if n++; n%pollsPerTick == 0 {
 			drain(r.core)
 		}

@@ -22,7 +22,7 @@ func TestAdmittedRequestsDoNotAllocate(t *testing.T) {
 func TestRefusalsFromMemoryHardlyAllocate(t *testing.T) {
 	r, waiting, now := refusingRoom(t)
 	for name, p := range map[string]Pass{"new": {}, "waiting": waiting} {
-		if n := testing.AllocsPerRun(1000, func() { r.begin(p, p != Pass{}, now) }); n > 1 {
+		if n := testing.AllocsPerRun(1000, func() { r.decide(p, p != Pass{}, now) }); n > 1 {
 			t.Errorf("%s: %v allocations, want at most 1", name, n)
 		}
 	}

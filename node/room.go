@@ -84,52 +84,66 @@ func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
 
 // decide answers from memory, or says whose word is needed; the verdict then
 // holds the pass as it was judged by.
-func (r *Room) decide(p Pass, known bool, now time.Time) (Verdict, need) {
+func (r *Room) decide(p Pass, known bool, now time.Time) (v Verdict, n need) {
+	n = r.judge(&v, &p, known, now)
+	return v, n
+}
+
+// judge is decide into a zero verdict: passes and verdicts are large, and most
+// requests are answered here. It uses p as it likes.
+func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	if !known || p.Room != r.id {
-		p = Pass{}
+		*p = Pass{}
 	}
 	if known && !p.Accepted() {
 		switch q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.id, p.Visitor}, now); {
 		case ok && (now.After(q.LeaseEnd) || r.over(q.Ticket)):
-			p = Pass{} // the session that the place was given for is over, and with it the place
+			*p = Pass{} // the session that the place was given for is over, and with it the place
 		case ok:
-			return r.admit(q), nothing
+			*v = r.admit(q)
+			return nothing
 		}
 	}
 	w := r.view.Load()
 	d := w.Decide(r.visitor(w, p), now)
 	if d.New {
-		p = Pass{} // whatever place it held is gone
+		*p = Pass{} // whatever place it held is gone
 	}
 	switch d.Action {
 	case room.Enter:
-		if v, ok := r.enter(w, p, now); ok {
-			return v, nothing
+		if !r.enter(v, w, p, now) {
+			*v, n = r.decide(Pass{}, known, now)
 		}
-		return r.decide(Pass{}, known, now)
+		return n
 	case room.Ask:
 		if r.over(p.Ticket) {
-			return r.decide(Pass{}, known, now)
+			*v, n = r.decide(Pass{}, known, now)
+			return n
 		}
-		return Verdict{Pass: p}, anchorWord
+		v.Pass = *p
+		return anchorWord
 	case room.TooEarly:
-		return r.tooEarly(w, p), nothing
+		r.tooEarly(v, w, p)
+		return nothing
 	case room.Refuse:
-		return Verdict{ClearPass: known, View: w.View}, nothing
-	case room.Apply:
-		if v, n, ok := r.apply(w, reserved, p, now); ok {
-			return v, n
+		v.ClearPass, v.View = known, w.View
+		return nothing
+	case room.Apply, room.Compete:
+		c := contested
+		if d.Action == room.Apply {
+			c = reserved
 		}
-	case room.Compete:
-		if v, n, ok := r.apply(w, contested, p, now); ok {
-			return v, n
+		if got, n, ok := r.apply(w, c, *p, now); ok {
+			*v = got
+			return n
 		}
 	}
-	return r.wait(w, p, now), nothing
+	*v = r.wait(w, *p, now)
+	return nothing
 }
 
 // visitor returns what a decision needs to know of the holder of a pass.
-func (r *Room) visitor(w *view, p Pass) room.Visitor {
+func (r *Room) visitor(w *view, p *Pass) room.Visitor {
 	vis := room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh,
 		AcceptedAt: p.AcceptedAt, LeaseEnd: p.LeaseEnd}
 	if !p.Accepted() && !p.Arrival.IsZero() {
@@ -139,7 +153,7 @@ func (r *Room) visitor(w *view, p Pass) room.Visitor {
 }
 
 // place returns where a waiting visitor stands.
-func (r *Room) place(w *view, p Pass) time.Time {
+func (r *Room) place(w *view, p *Pass) time.Time {
 	return w.Settings.Place(r.core.places, p.Visitor, p.Arrival)
 }
 
@@ -150,15 +164,16 @@ func (r *Room) admit(p Pass) Verdict {
 
 // enter lets a visitor pass whose lease runs. The anchor is told later; the
 // pass changes only when the anchor has agreed to an end that is worth it. It
-// reports false if the origin has ended the session.
-func (r *Room) enter(w *view, p Pass, now time.Time) (Verdict, bool) {
+// reports false if the origin has ended the session. This is what most requests
+// come to, and verdicts are large: it fills in v rather than return another.
+func (r *Room) enter(v *Verdict, w *view, p *Pass, now time.Time) bool {
 	if w.Settings.DisableSessionRenewal {
-		return r.enterOnce(w, p, now)
+		return r.enterOnce(v, w, p, now)
 	}
 	k := sessionKey{r.id, p.Ticket}
 	next, ok := r.core.stripes.ofSession(k).checkIn(k, p.LeaseEnd, now)
 	if next.over || ok && next.ticket != p.Ticket && r.over(next.ticket) {
-		return Verdict{}, false
+		return false
 	}
 	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(w.Settings.SessionDuration)) {
 		// The anchor is this node: it can agree at once.
@@ -166,16 +181,16 @@ func (r *Room) enter(w *view, p Pass, now time.Time) (Verdict, bool) {
 			next, ok = renewal{ticket: p.Ticket, end: end}, true
 		}
 	}
-	v := Verdict{Admit: true, Pass: p, View: w.View}
+	v.Admit, v.Pass, v.View = true, *p, w.View
 	if ok && (next.ticket != p.Ticket || r.due(p.LeaseEnd, next.end)) && next.end.After(now) {
 		v.Pass.Ticket, v.Pass.LeaseEnd, v.SetPass = next.ticket, next.end, true
 	}
-	return v, true
+	return true
 }
 
 // enterOnce is enter where sessions are not renewed. Nobody needs to hear of the
 // visit, unless the origin may have ended the session: then the anchor knows.
-func (r *Room) enterOnce(w *view, p Pass, now time.Time) (Verdict, bool) {
+func (r *Room) enterOnce(v *Verdict, w *view, p *Pass, now time.Time) bool {
 	k := sessionKey{r.id, p.Ticket}
 	s := r.core.stripes.ofSession(k)
 	over := false
@@ -185,7 +200,8 @@ func (r *Room) enterOnce(w *view, p Pass, now time.Time) (Verdict, bool) {
 	} else {
 		over = s.over(k)
 	}
-	return Verdict{Admit: true, Pass: p, View: w.View}, !over
+	v.Admit, v.Pass, v.View = true, *p, w.View
+	return !over
 }
 
 // due reports whether a new end is so much later that a cookie is worth it.
@@ -216,8 +232,8 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	p.LastPoll = now
 	p.Refresh = w.Settings.Jitter(p.Visitor, now)
 	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
-	v := Verdict{SetPass: true, Refresh: w.refresh(p), View: w.View}
-	v.Estimate, p.Shown = w.Estimate(r.place(w, p), p.Shown)
+	v := Verdict{SetPass: true, Refresh: w.refresh(&p), View: w.View}
+	v.Estimate, p.Shown = w.Estimate(r.place(w, &p), p.Shown)
 	v.Pass = p
 	return v
 }
@@ -225,19 +241,19 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 // tooEarly answers a poll that does not count. The pass stays as it is, so the
 // minutes are those told last: were they fewer now, the next answer could be
 // more, since nothing would remember these.
-func (r *Room) tooEarly(w *view, p Pass) Verdict {
+func (r *Room) tooEarly(v *Verdict, w *view, p *Pass) {
 	e, _ := w.Estimate(r.place(w, p), p.Shown)
 	e.Known = e.Known && p.Shown.Minutes > 0
 	e.Minutes, e.P25, e.P75 = 0, 0, 0
 	if e.Known {
 		e.Minutes, e.P25, e.P75 = int(p.Shown.Minutes), int(p.Shown.P25), int(p.Shown.P75)
 	}
-	return Verdict{Pass: p, Estimate: e, Refresh: w.refresh(p), View: w.View}
+	v.Pass, v.Estimate, v.Refresh, v.View = *p, e, w.refresh(p), w.View
 }
 
 // refresh returns when a waiting visitor is to ask again; 0: a room that rejects
 // everybody sees nobody sooner for asking.
-func (w *view) refresh(p Pass) time.Duration {
+func (w *view) refresh(p *Pass) time.Duration {
 	if w.Settings.QueueingMethod == room.Reject {
 		return 0
 	}
