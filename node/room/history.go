@@ -183,11 +183,7 @@ func (h *History) draw(s *Settings, sites []Site, now time.Time) Frozen {
 	for i, site := range from {
 		shares = append(shares, siteShare{site: site.Name, silent: site.standing(s, now) == silent})
 		nodes[i] = max(1, site.Nodes, h.marks[site.Name].nodes)
-		for at, v := range site.Seen {
-			if at/ticksPerMinute == minute {
-				seen[i] += clampCount(v)
-			}
-		}
+		seen[i] = seenIn(site, minute)
 	}
 	limit := part(min(s.TotalActiveUsers, s.NewUsersPerMinute), rest)
 	claimed, free := Shares(int(rest), limit, seen)

@@ -75,7 +75,7 @@ type siteTally struct {
 // every node divides in the same order. Sites that are frozen count only where it
 // says "known"; everything else is of those that take part.
 type tally struct {
-	input    []Site // sorted
+	input    []Site // sorted; the caller's
 	sites    []siteTally
 	own      int      // index into sites
 	minutes  [2]int64 // calendar minutes that it may be, as clocks and views go
@@ -117,10 +117,9 @@ type count struct {
 // take sums an Input up. It keeps its slices from one time to the next.
 func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	*t = tally{
-		input: t.input[:0], sites: t.sites[:0], seen: t.seen, minutes: minutesAt(now),
+		input: sorted(in), sites: t.sites[:0], seen: t.seen, minutes: minutesAt(now),
 		buckets: t.buckets[:0], granules: t.granules[:0], index: t.index,
 	}
-	t.sort(in)
 	tick := crdt.TickOf(now)
 	first, admitted := tick, 0
 	for i := range t.input {
@@ -165,17 +164,20 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 // is called again.
 func (t *tally) waitingOf(i int) map[int64]int64 { return t.input[i].Waiting }
 
-// sort takes the sites by name. A node that has not heard of its own site yet is
-// a site of its own.
-func (t *tally) sort(in *Input) {
-	t.input = append(t.input, in.Sites...)
-	if !slices.ContainsFunc(t.input, func(s Site) bool { return s.Own }) {
-		t.input = append(t.input, Site{Counts: in.Mine, Nodes: 1, Own: true})
-	}
+// sorted returns the sites by name. A node that has not heard of its own site yet
+// is a site of its own. Mostly they come as they should, and are not copied.
+func sorted(in *Input) []Site {
 	byName := func(a, b Site) int { return cmp.Compare(a.Name, b.Name) }
-	if !slices.IsSortedFunc(t.input, byName) {
-		slices.SortStableFunc(t.input, byName)
+	hasOwn := slices.ContainsFunc(in.Sites, func(s Site) bool { return s.Own })
+	if hasOwn && slices.IsSortedFunc(in.Sites, byName) {
+		return in.Sites
 	}
+	sites := slices.Clone(in.Sites)
+	if !hasOwn {
+		sites = append(sites, Site{Counts: in.Mine, Nodes: 1, Own: true})
+	}
+	slices.SortStableFunc(sites, byName)
+	return sites
 }
 
 // queues sums waiting visitors by bucket, and lists the own site's granules.
@@ -230,6 +232,9 @@ type admissions struct {
 
 func window(ticks map[int64]int64, tick int64) admissions {
 	a := admissions{first: tick}
+	if len(ticks) == 0 {
+		return a
+	}
 	for at, v := range ticks {
 		n, back := clampCount(v), tick-at
 		if n == 0 || back < -1 || back > rateTicks {
@@ -265,14 +270,26 @@ func (t *tally) settle(s *Settings, now time.Time) {
 		if t.sites[i].frozen || site.standing(s, now) == left {
 			continue
 		}
-		for at, v := range site.Seen {
-			for k, this := range t.minutes {
-				if at/ticksPerMinute == this-settledBack {
-					t.seen[k][i] += clampCount(v)
-				}
+		if len(site.Seen) == 0 {
+			continue
+		}
+		for k, this := range t.minutes {
+			if k > 0 && this == t.minutes[0] {
+				t.seen[k][i] = t.seen[0][i]
+				break
 			}
+			t.seen[k][i] = seenIn(site, this-settledBack)
 		}
 	}
+}
+
+// seenIn returns how many a site saw in a calendar minute.
+func seenIn(s *Site, minute int64) int {
+	sum := 0
+	for tick := minute * ticksPerMinute; tick < (minute+1)*ticksPerMinute; tick++ {
+		sum += clampCount(s.Seen[tick])
+	}
+	return sum
 }
 
 // resize returns a slice of n zeros in the memory of s.

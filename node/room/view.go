@@ -2,7 +2,6 @@ package room
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -102,7 +101,7 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	}
 	v.fillBuckets(t, p)
 	v.fillSites(t, p)
-	clear(t.input) // the maps are the caller's
+	t.input = nil // the maps are the caller's
 	switch {
 	case v.closed:
 	case v.Settings.Policy == Open || v.Settings.QueueingMethod == Passthrough:
@@ -145,7 +144,7 @@ func (v *View) fillBuckets(t *tally, p *places) {
 	for i, q := range t.buckets {
 		v.Buckets[i] = Bucket{Start: q.start, Waiting: q.waiting, Reserved: p.reserved[i], own: q.own}
 	}
-	v.ownGranules = slices.Clone(t.granules)
+	v.ownGranules = append([]count(nil), t.granules...)
 }
 
 func (v *View) fillSites(t *tally, p *places) {

@@ -12,22 +12,26 @@ import (
 )
 
 // busyInput is a room of three sites with a line of half an hour.
-func busyInput(now time.Time) Input {
+func busyInput(now time.Time) Input { return busySites(now, 3, 1800) }
+
+// busySites is a room in which people have waited for so many seconds at each of
+// so many sites.
+func busySites(now time.Time, sites, waiting int) Input {
 	in := Input{Nodes: nodeIDs(4), Self: nodeID(2)}
-	for i, name := range []string{"a", "b", "c"} {
+	for i := range sites {
 		c := crdt.Counts{Active: 100, Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
 		step := 60
 		if i == 0 {
 			step = 5
 		}
-		for s := 0; s < 1800; s += step {
+		for s := 0; s < waiting; s += step {
 			c.Waiting[GranuleOf(now.Add(-time.Duration(s)*time.Second), time.Minute)] += 3
 		}
 		for s := 0; s < 300; s += 10 {
 			c.Seen[crdt.TickOf(now.Add(-time.Duration(s)*time.Second))] = 40
 			c.Admitted[crdt.TickOf(now.Add(-time.Duration(s)*time.Second))] = 10
 		}
-		in.Sites = append(in.Sites, Site{Name: name, Counts: c, Nodes: 4, Own: i == 0})
+		in.Sites = append(in.Sites, Site{Name: fmt.Sprintf("%03d", i), Counts: c, Nodes: 4, Own: i == 0})
 	}
 	return in
 }
@@ -36,13 +40,27 @@ func benchmarkView(now time.Time) *View {
 	return Build(Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}, busyInput(now), now)
 }
 
+// BenchmarkBuild: every node builds a view of every room four times a second.
 func BenchmarkBuild(b *testing.B) {
 	now := clock(b, "12:00:31")
-	in := busyInput(now)
-	s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}
-	b.ReportAllocs()
-	for b.Loop() {
-		Build(s, in, now)
+	for _, c := range []struct {
+		name           string
+		sites, waiting int
+	}{{"idle/5", 5, 0}, {"idle/300", 300, 0}, {"busy/5", 5, 1800}, {"busy/300", 300, 300}} {
+		b.Run("sites="+c.name, func(b *testing.B) {
+			in := busySites(now, c.sites, c.waiting)
+			if c.waiting == 0 {
+				for i := range in.Sites {
+					in.Sites[i].Counts = crdt.Counts{}
+				}
+			}
+			s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}
+			var builder Builder
+			b.ReportAllocs()
+			for b.Loop() {
+				builder.Build(&s, &in, now)
+			}
+		})
 	}
 }
 
@@ -62,6 +80,28 @@ func BenchmarkEstimate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		v.Estimate(now.Add(-10*time.Minute), Shown{})
+	}
+}
+
+// TestBuilderKeepsNothing: a builder that has built other views, larger and
+// smaller ones, builds what a new one does, and earlier views stay as they were.
+func TestBuilderKeepsNothing(t *testing.T) {
+	now := clock(t, "12:00:31")
+	var used Builder
+	var views []*View
+	var before []string
+	for i, in := range []Input{busyInput(now), {}, busySites(now, 7, 200), oneSite(benchCounts(now), 2, 1), busyInput(now.Add(-time.Hour))} {
+		s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000, Policy: []Policy{Even, Counter}[i%2]}
+		got, want := used.Build(&s, &in, now), Build(s, in, now)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("input %d:\n%+v\nwant\n%+v", i, got, want)
+		}
+		views, before = append(views, got), append(before, fmt.Sprintf("%+v", *got))
+	}
+	for i, v := range views {
+		if after := fmt.Sprintf("%+v", *v); after != before[i] {
+			t.Errorf("view %d has changed", i)
+		}
 	}
 }
 
