@@ -2,6 +2,7 @@ package room
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -56,6 +57,49 @@ func TestAtHoldsFromStartUpToEnd(t *testing.T) {
 		change(&other)
 		if got, e := other.At(clock(t, "10:30")); e != (EventState{}) || got.TotalActiveUsers != 10 {
 			t.Errorf("%s, but %+v is under way", name, e)
+		}
+	}
+}
+
+// TestEventsAreChecked: each mistake in an event is one error that names its field.
+func TestEventsAreChecked(t *testing.T) {
+	for field, damage := range map[string]func(s *Settings){
+		"events[0].name":                   func(s *Settings) { s.Events[0].Name = "" },
+		"events[0].event-start-time":       func(s *Settings) { s.Events[0] = Event{Name: "e", End: clock(t, "11:00")} },
+		"events[0].event-end-time":         func(s *Settings) { s.Events[0].End = s.Events[0].Start.Add(time.Minute - 1) },
+		"events[0].prequeue-start-time":    func(s *Settings) { s.Events[0].PrequeueStart = s.Events[0].Start.Add(-12*time.Hour - 1) },
+		"events[0].shuffle-at-event-start": func(s *Settings) { s.Events[0].PrequeueStart, s.Events[0].Shuffle = time.Time{}, true },
+		"events[0].new-users-per-minute":   func(s *Settings) { s.Events[0].TotalActiveUsers = new(5) },
+		"events[0].total-active-users":     func(s *Settings) { s.Events[0].TotalActiveUsers, s.Events[0].NewUsersPerMinute = new(0), new(1) },
+		"events[0].session-duration":       func(s *Settings) { s.Events[0].SessionDuration = new(time.Millisecond) },
+		"events[0].queueing-method":        func(s *Settings) { s.Events[0].QueueingMethod = new(Method("lifo")) },
+		"events[1].event-start-time": func(s *Settings) { // ends inside the pre-queue of the first
+			s.Events = append(s.Events, Event{Name: "e", Start: clock(t, "09:00"), End: clock(t, "09:30:11")})
+		},
+	} {
+		s := eventRoom(t, nil)
+		damage(&s)
+		err := s.Validate()
+		fe, ok := errors.AsType[*FieldError](err)
+		joined, _ := err.(interface{ Unwrap() []error })
+		if !ok || fe.Field != field || fe.Allowed == "" || len(joined.Unwrap()) != 1 {
+			t.Errorf("%s: got error %v", field, err)
+		}
+	}
+	for name, change := range map[string]func(s *Settings){
+		"one ends as the other begins": func(s *Settings) {
+			s.Events = append(s.Events, Event{Name: "e", Start: clock(t, "09:00"), End: clock(t, "09:30:10")})
+		},
+		"one of two is suspended": func(s *Settings) {
+			s.Events = append(s.Events, s.Events[0])
+			s.Events[1].Suspended = true
+		},
+		"limits of one": func(s *Settings) { s.Events[0].TotalActiveUsers, s.Events[0].NewUsersPerMinute = new(1), new(1) },
+	} {
+		s := eventRoom(t, nil)
+		change(&s)
+		if err := s.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

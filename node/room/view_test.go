@@ -201,20 +201,28 @@ func TestValidateNamesEveryField(t *testing.T) {
 		t.Fatalf("defaults are refused: %v", err)
 	}
 	breaks := map[string]func(s *Settings){
-		"name":                 func(s *Settings) { s.Name = "a b" },
-		"host":                 func(s *Settings) { s.Host = "Shop:80" },
-		"path":                 func(s *Settings) { s.Path = "shop" },
-		"cookie-suffix":        func(s *Settings) { s.CookieSuffix = "a;b" },
-		"total-active-users":   func(s *Settings) { s.TotalActiveUsers = 0 },
-		"new-users-per-minute": func(s *Settings) { s.NewUsersPerMinute = 1 << 31 },
-		"session-duration":     func(s *Settings) { s.SessionDuration = -1 },
-		"queueing-method":      func(s *Settings) { s.QueueingMethod = "lifo" },
-		"policy":               func(s *Settings) { s.Policy = "escrow" },
-		"curve-factor":         func(s *Settings) { s.CurveFactor = 9 },
-		"bucket-span":          func(s *Settings) { s.BucketSpan = 1500 * time.Millisecond },
-		"refresh-interval":     func(s *Settings) { s.RefreshInterval = time.Hour },
-		"place-kept":           func(s *Settings) { s.PlaceKept = 0 },
-		"queueing-status-code": func(s *Settings) { s.QueueingStatusCode = 503 },
+		"name":                    func(s *Settings) { s.Name = "a b" },
+		"host":                    func(s *Settings) { s.Host = "Shop:80" },
+		"path":                    func(s *Settings) { s.Path = "shop" },
+		"cookie-suffix":           func(s *Settings) { s.CookieSuffix = "a;b" },
+		"total-active-users":      func(s *Settings) { s.TotalActiveUsers = 0 },
+		"new-users-per-minute":    func(s *Settings) { s.NewUsersPerMinute = 1 << 31 },
+		"session-duration":        func(s *Settings) { s.SessionDuration = -1 },
+		"queueing-method":         func(s *Settings) { s.QueueingMethod = "lifo" },
+		"policy":                  func(s *Settings) { s.Policy = "escrow" },
+		"curve-factor":            func(s *Settings) { s.CurveFactor = 9 },
+		"bucket-span":             func(s *Settings) { s.BucketSpan = 1500 * time.Millisecond },
+		"refresh-interval":        func(s *Settings) { s.RefreshInterval = time.Hour },
+		"place-kept":              func(s *Settings) { s.PlaceKept = 0 },
+		"queueing-status-code":    func(s *Settings) { s.QueueingStatusCode = 503 },
+		"share-freeze":            func(s *Settings) { s.ShareFreeze = 25 * time.Hour },
+		"enabled-origin-commands": func(s *Settings) { s.EnabledOriginCommands = []OriginCommand{Revoke, "restart"} },
+		"events": func(s *Settings) {
+			at := clock(t, "12:00")
+			for i := range MaxEvents + 1 {
+				s.Events = append(s.Events, Event{Name: "e", Start: at.Add(time.Duration(i) * time.Hour), End: at.Add(time.Duration(i+1) * time.Hour)})
+			}
+		},
 	}
 	all := good
 	for field, damage := range breaks {
