@@ -64,6 +64,11 @@ type Config struct {
 	// the same node again with the pass of before. 0 … 0.5; default 0.
 	Lost float64
 
+	// Tick is how often a node is told the time. Nodes gather what they have to
+	// say and look at their rooms then, so more seldom costs less and is later.
+	// 10 ms … 250 ms; default 50 ms, as real nodes have it.
+	Tick time.Duration
+
 	Network Network
 	Clocks  Clocks
 	Faults  []Fault
@@ -126,6 +131,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Sites, 1)
 	setDefault(&c.Nodes, 1)
 	setDefault(&c.Think, 15*time.Second)
+	setDefault(&c.Tick, 50*time.Millisecond)
 	setDefault(&c.Patience, 3*time.Minute)
 	setDefault(&c.Network.Delay, 40*time.Millisecond)
 	setDefault(&c.Network.Near, 500*time.Microsecond)
@@ -219,6 +225,9 @@ func (c Config) checkParts(bad badFunc) {
 }
 
 func (c Config) checkTimes(bad badFunc) {
+	if c.Tick < 10*time.Millisecond || c.Tick > 250*time.Millisecond {
+		bad("a tick of %v; want 10ms to 250ms", c.Tick)
+	}
 	for _, f := range []struct {
 		name        string
 		value, most time.Duration

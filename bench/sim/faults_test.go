@@ -332,6 +332,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 		"delay of":             func(c *Config) { c.Network.Delay = time.Hour },
 		"stay of":              func(c *Config) { c.Stay = -1 },
 		"total-active-users":   func(c *Config) { c.Room.TotalActiveUsers = 0 },
+		"a tick of":            func(c *Config) { c.Tick = time.Second },
 		"is suspended":         func(c *Config) { c.Room.Suspended = true },
 		"new-users-per-minute": func(c *Config) { c.Room.NewUsersPerMinute = -3 },
 	} {

@@ -21,17 +21,20 @@ var (
 func TestMeshesWithFaults(t *testing.T) {
 	for i := range *seeds {
 		seed := *firstSeed + uint64(i)
-		cfg := drawn(seed)
-		r, err := Run(t.Context(), cfg)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		for _, v := range r.Violations {
-			t.Errorf("%v\nreplay: go test -run TestMeshesWithFaults ./bench/sim -sim-seeds 1 -sim-seed %d\n%s", v, seed, describe(cfg))
-		}
-		if r.Figures.LetIn+r.GaveUp+r.TurnedAway != r.Visitors || r.Visitors == 0 {
-			t.Errorf("seed %d: of %d visitors %d were let in, %d gave up, %d were turned away", seed, r.Visitors, r.LetIn, r.GaveUp, r.TurnedAway)
-		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			cfg := drawn(seed)
+			r, err := Run(t.Context(), cfg)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for _, v := range r.Violations {
+				t.Errorf("%v\nreplay: go test -run TestMeshesWithFaults ./bench/sim -sim-seeds 1 -sim-seed %d\n%s", v, seed, describe(cfg))
+			}
+			if r.LetIn+r.GaveUp+r.TurnedAway != r.Visitors || r.Visitors == 0 {
+				t.Errorf("seed %d: of %d visitors %d were let in, %d gave up, %d were turned away", seed, r.Visitors, r.LetIn, r.GaveUp, r.TurnedAway)
+			}
+		})
 	}
 }
 

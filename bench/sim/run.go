@@ -18,8 +18,6 @@ var roomID = crdt.RoomID{'s', 'i', 'm'}
 const (
 	// warmUp is how long the mesh runs before the first visitor may come.
 	warmUp = 15 * time.Second
-	// tickInterval is how often the shell of a node calls its core.
-	tickInterval = int64(50 * time.Millisecond)
 	// lookEvery is how many events pass between two looks at the context.
 	lookEvery = 1 << 12
 )
@@ -154,7 +152,7 @@ func (s *sim) prepare() {
 // stagger spreads the ticks of all nodes evenly over the interval, as they are
 // where nobody starts all nodes in the same moment.
 func (s *sim) stagger(m *machine) int64 {
-	return tickInterval * int64(m.no) / int64(len(s.machines))
+	return int64(s.cfg.Tick) * int64(m.no) / int64(len(s.machines))
 }
 
 func (s *sim) planArrival() {
@@ -232,7 +230,7 @@ func (s *sim) do(e event) {
 // tick has a node do what is due. A node that has others waits until it has heard
 // of them, as the shell of a real one does.
 func (s *sim) tick(m *machine) {
-	s.heap.add(s.now+tickInterval, ticks, m.no, m.started)
+	s.heap.add(s.now+int64(s.cfg.Tick), ticks, m.no, m.started)
 	if !m.joined && len(s.machines) > 1 {
 		return
 	}
