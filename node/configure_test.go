@@ -190,6 +190,7 @@ func TestBucketSpanChangesWhileManyWait(t *testing.T) {
 // TestShorterSessionsEndTheOldOnesLate: sessions keep the end that they had.
 func TestShorterSessionsEndTheOldOnesLate(t *testing.T) {
 	s := testSettings(10)
+	s.SessionDuration = 3 * time.Minute
 	w := newWorld(t, s, "a", "a")
 	old := &person{name: "old", at: w.nodes[0]}
 	w.ask(old)
@@ -197,12 +198,12 @@ func TestShorterSessionsEndTheOldOnesLate(t *testing.T) {
 	s.SessionDuration = 2 * time.Second
 	w.configure(s)
 	w.run(30 * time.Second)
-	w.expectActive(1, "half a session later")
+	w.expectActive(1, "half a minute later")
 	w.kill(w.nodes[0])
-	w.run(20 * time.Second)
+	w.run(time.Minute)
 	// The dead node's row counts the old lease until it can have ended.
 	w.expectActive(1, "while a dead node's lease may run")
-	w.run(60 * time.Second)
+	w.run(3 * time.Minute)
 	w.expectActive(0, "after the old session")
 	fresh := &person{name: "fresh", at: w.nodes[1]}
 	w.ask(fresh)

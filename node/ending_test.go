@@ -227,6 +227,24 @@ func TestEndTakesThePlaceAlong(t *testing.T) {
 	}
 }
 
+// TestEndedIsNeverReanchored asks for what no message brings about: whichever way
+// it comes to that, an ended session gets no ticket.
+func TestEndedIsNeverReanchored(t *testing.T) {
+	w := newWorld(t, testSettings(10), "a")
+	r := w.nodes[0].core.order[0]
+	gone := ticket.Ticket{Anchor: crdt.NodeID{9}, Boot: 1, Seq: 1}
+	r.End(Pass{Room: roomID, Ticket: gone, AcceptedAt: w.now, LeaseEnd: w.now.Add(time.Minute)}, w.now)
+	lost := gone
+	lost.Seq++
+	r.reanchor(gone, w.now, w.now)
+	r.reanchor(lost, w.now, w.now)
+	w.run(time.Second)
+	if _, ok := r.replaced[gone]; ok || len(r.replaced) != 1 {
+		t.Errorf("taken over: %v, want the lost session alone", r.replaced)
+	}
+	w.expectActive(1, "after one was taken over")
+}
+
 // TestAnchorTellsEndedFromLost asks an anchor about three sessions in one message.
 func TestAnchorTellsEndedFromLost(t *testing.T) {
 	w := newWorld(t, testSettings(10), "a", "a")

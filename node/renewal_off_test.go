@@ -114,6 +114,34 @@ func TestAnchorDiesWithoutRenewal(t *testing.T) {
 	}
 }
 
+// TestVisitsThatAreToldExtendNothing: the place is free when the pass ends, though
+// the anchor heard of every visit.
+func TestVisitsThatAreToldExtendNothing(t *testing.T) {
+	s := testSettings(10)
+	s.DisableSessionRenewal = true
+	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	w := newWorld(t, s, "a", "a")
+	told := 0
+	w.lose = func(l letter) bool {
+		if l.m.Kind == kindRenew {
+			told++
+		}
+		return false
+	}
+	p := &person{name: "visitor", at: w.nodes[0]}
+	w.ask(p)
+	p.at = w.nodes[1]
+	for w.now.Before(p.pass.LeaseEnd.Add(-time.Second)) {
+		w.run(time.Second)
+		w.ask(p)
+	}
+	if told == 0 {
+		t.Fatal("the anchor heard of no visit")
+	}
+	w.run(3 * time.Second)
+	w.expectActive(0, "after the end of the pass")
+}
+
 // TestEndReachesOthersWithoutRenewal: where the origin may end sessions, visits
 // are told to the anchor although they extend nothing.
 func TestEndReachesOthersWithoutRenewal(t *testing.T) {
