@@ -81,23 +81,23 @@ func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, tookOv
 	activeFaded := tookOver || ret.faded(room, Active, w.changed, now)
 	waitingFaded := ret.faded(room, Waiting, w.changed, now)
 	first := ret.first(now)
-	for s, e := range rc.cells {
-		if first.past(s) {
+	for _, s := range rc.living() {
+		if first.past(s.slot) {
 			continue
 		}
 		switch s.kind {
 		case Active:
 			if !activeFaded {
-				c.Active += e.Value()
+				c.Active += s.value
 			}
 		case Waiting:
 			if !waitingFaded {
-				addSpan(&c.Waiting, s.tick, e.Value())
+				addSpan(&c.Waiting, s.tick, s.value)
 			}
 		case Seen:
-			addSpan(&c.Seen, s.tick, e.Value())
+			addSpan(&c.Seen, s.tick, s.value)
 		case Admitted:
-			addSpan(&c.Admitted, s.tick, e.Value())
+			addSpan(&c.Admitted, s.tick, s.value)
 		}
 	}
 }

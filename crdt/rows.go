@@ -47,6 +47,7 @@ type row struct {
 type roomCells struct {
 	last  uint64 // newest change of any cell; may outlive the cell
 	cells map[slot]entry
+	live  live // those of them that are not zero
 }
 
 type slot struct {
@@ -160,7 +161,7 @@ func (r *Rows) Clone() *Rows {
 		d := *w
 		d.rooms = make(map[RoomID]*roomCells, len(w.rooms))
 		for room, rc := range w.rooms {
-			d.rooms[room] = &roomCells{rc.last, maps.Clone(rc.cells)}
+			d.rooms[room] = &roomCells{rc.last, maps.Clone(rc.cells), rc.live.clone()}
 		}
 		c.rows[owner] = &d
 	}
@@ -211,7 +212,13 @@ func (r *Rows) Expire(now time.Time, ret Retention) {
 
 func (w *row) forget(now time.Time, ret Retention) {
 	for room, rc := range w.rooms {
-		maps.DeleteFunc(rc.cells, func(s slot, _ entry) bool { return ret.past(s.kind, s.tick, now) })
+		maps.DeleteFunc(rc.cells, func(s slot, _ entry) bool {
+			past := ret.past(s.kind, s.tick, now)
+			if past {
+				rc.live.set(s, 0)
+			}
+			return past
+		})
 		if len(rc.cells) == 0 {
 			delete(w.rooms, room)
 		}
@@ -273,6 +280,7 @@ func (w *row) put(key Key, e entry, merge func(old, add entry) entry) {
 	s := slot{key.Kind, key.Tick}
 	e = merge(rc.cells[s], e)
 	rc.cells[s] = e
+	rc.live.set(s, e.Value())
 	rc.last = max(rc.last, e.seq)
 }
 
