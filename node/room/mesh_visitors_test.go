@@ -392,7 +392,9 @@ func (m *mesh) browse(n *meshNode, v *meshVisitor, l *lease, until time.Time) {
 		case d.Action == Enter, d.Action == Ask && anchored:
 			if anchored && !at.view.Settings.DisableSessionRenewal {
 				l.end = m.now.Add(at.view.Settings.SessionDuration)
-				v.vis.LeaseEnd = l.end.Add(at.skew)
+				if d.Action == Ask || m.rng.Float64() < 0.7 { // not every answer brings a cookie
+					v.vis.LeaseEnd = l.end.Add(at.skew)
+				}
 			}
 			m.browse(n, v, l, until)
 		default:
