@@ -118,7 +118,6 @@ func TestAnchorDiesWithoutRenewal(t *testing.T) {
 // the anchor heard of every visit.
 func TestVisitsThatAreToldExtendNothing(t *testing.T) {
 	s := testSettings(10)
-	s.DisableSessionRenewal = true
 	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
 	w := newWorld(t, s, "a", "a")
 	told := 0
@@ -130,6 +129,8 @@ func TestVisitsThatAreToldExtendNothing(t *testing.T) {
 	}
 	p := &person{name: "visitor", at: w.nodes[0]}
 	w.ask(p)
+	s.DisableSessionRenewal = true
+	w.configure(s)
 	p.at = w.nodes[1]
 	for w.now.Before(p.pass.LeaseEnd.Add(-time.Second)) {
 		w.run(time.Second)
