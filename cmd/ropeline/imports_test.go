@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"bench/order":             {},
 	"bench/sim/input":         {"bench/accesslog"},
 	"bench/sim/plot":          {"bench/sim"},
+	"bench/story":             {"bench/sim"},
 	"cmd/ropeline":            {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
 }
 

@@ -25,6 +25,7 @@ type simulateOptions struct {
 	trace     string
 	arrivals  string
 	scale     float64
+	begin     time.Duration
 	stayShape stayShape
 	faults    []string
 	json      bool
@@ -143,6 +144,11 @@ func (o *simulateOptions) traffic(warn io.Writer) (*input.Traffic, error) {
 	}
 	if traffic.Skipped != nil {
 		fmt.Fprintf(warn, "ropeline: %d lines are no requests and are left out; the first: %v\n", traffic.SkippedLines, traffic.Skipped)
+	}
+	if o.begin > 0 {
+		if traffic, err = traffic.From(o.begin); err != nil {
+			return nil, fmt.Errorf("--begin: %w", err)
+		}
 	}
 	if o.scale != 1 {
 		if traffic, err = traffic.Scaled(o.scale); err != nil {

@@ -20,6 +20,7 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	f.StringVar(&o.arrivals, "arrivals", "", "`shape` of the crowd instead of a file: uniform, ramp or flash, such as uniform:10000/30m")
 	o.scale = 1
 	f.Var(floatValue{dst: &o.scale, min: 1e-9, max: 1e9}, "scale", "how many visitors come for each that --trace or --arrivals says")
+	duration(f, &o.begin, "begin", 0, 0, "leave out who comes before this time of --trace or --arrivals; all other times count from it")
 	duration(f, &c.Length, "for", 0, 0, "end arrivals after this time (default: when all have come)")
 	duration(f, &c.Drain, "drain", 0, 0, "how long those who are left may take after that (default: as long as it takes)")
 	c.Sites, c.Nodes = 1, 1
@@ -74,6 +75,8 @@ func networkFlags(f *pflag.FlagSet, c *sim.Config) {
 	part(f, &n.Loss, "loss", "part of messages that never arrive")
 	part(f, &n.Duplicate, "duplicate", "part of messages that arrive twice")
 	part(f, &n.Reorder, "reorder", "part of messages that take up to five times as long")
+	c.Tick = 50 * time.Millisecond
+	f.Var(durationValue{&c.Tick, 10 * time.Millisecond, 250 * time.Millisecond}, "tick", "how often a node is told the time; more seldom costs less and is later")
 	f.Var(durationValue{&c.Clocks.Offset, 0, time.Hour}, "clock-offset", "most that a node's clock is ahead or behind at the start")
 	f.Var(floatValue{&c.Clocks.Drift, 0, 0.01}, "clock-drift", "most that a clock gains or loses, in parts of the time passed")
 }

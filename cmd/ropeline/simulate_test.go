@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/sim"
 )
@@ -130,6 +133,7 @@ func TestSimulateReadsTraces(t *testing.T) {
 		{[]string{"--trace", filepath.Join(testdata, "worldcup98-0707.csv"), "--scale", "0.001", "--for", "3m"}, 68},
 		{[]string{"--trace", filepath.Join(testdata, "semicomplete-2015-05.access.log.gz"), "--for", "10m"}, 0},
 		{[]string{"--arrivals", "flash:200/2m", "--scale", "0.5"}, 100},
+		{[]string{"--arrivals", "uniform:200/2m", "--begin", "90s"}, 50},
 	} {
 		out, _, err := runSimulateCommand(t, append(tc.args, room...)...)
 		if err != nil {
@@ -197,6 +201,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{"SMALL --arrivals wave", `there is no "wave"; allowed are uniform, ramp and flash`},
 		{"SMALL --scale 0", "--scale"},
 		{"SMALL --scale 1e-9", "leaves nobody"},
+		{"SMALL --begin 2m", "--begin: nobody comes after 2m0s"},
 		{"SMALL --speed", "--speed goes with --json"},
 		{"SMALL --plot " + bad, "--plot: "},
 		{"SMALL extra", `"extra" is not understood`},
@@ -288,5 +293,37 @@ func TestSimulateBinaryIsDeterministic(t *testing.T) {
 	}
 	if run(2, "2") == first {
 		t.Error("another seed gave the same bytes")
+	}
+}
+
+func TestDocsExplainEverySimulateFlag(t *testing.T) {
+	text, err := os.ReadFile("../../docs/simulator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := 0
+	newSimulateCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		flags++
+		if f.Name != "help" && !strings.Contains(string(text), "`--"+f.Name) {
+			t.Errorf("docs/simulator.md does not explain --%s", f.Name)
+		}
+	})
+	if flags < 30 {
+		t.Errorf("only %d flags were found", flags)
+	}
+}
+
+// Every figure that the JSON has is explained, or counted among those that their
+// names explain.
+func TestDocsExplainEveryFigure(t *testing.T) {
+	text, err := os.ReadFile("../../docs/simulator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f := range reflect.TypeFor[sim.Figures]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/simulator.md does not explain %s", name)
+		}
 	}
 }

@@ -76,6 +76,28 @@ func (t *Traffic) Scaled(x float64) (*Traffic, error) {
 	return &scaled, nil
 }
 
+// From returns who comes from at on, as if time began there. It fails if nobody
+// does.
+func (t *Traffic) From(at time.Duration) (*Traffic, error) {
+	later := *t
+	later.spans = nil
+	for _, s := range t.spans {
+		if past := at - s.from; past > 0 {
+			past = min(past, s.length)
+			s.visitors -= int(float64(s.visitors) * (float64(past) / float64(s.length)))
+			s.from, s.length = at, s.length-past
+		}
+		if s.length > 0 {
+			s.from -= at
+			later.spans = append(later.spans, s)
+		}
+	}
+	if later.Len() == 0 {
+		return nil, fmt.Errorf("nobody comes after %v; the last ones do before %v", at, t.Span())
+	}
+	return &later, nil
+}
+
 // maxDrawn bounds the moments that are held at a time. A span with more visitors
 // is cut into equal parts; with so many in it nobody can tell the difference.
 const maxDrawn = 1 << 16

@@ -107,6 +107,25 @@ func TestScaled(t *testing.T) {
 	}
 }
 
+func TestFrom(t *testing.T) {
+	traffic := &Traffic{spans: []span{{0, time.Minute, 60}, {time.Minute, time.Minute, 100}, {5 * time.Minute, time.Minute, 7}}}
+	later, err := traffic.From(75 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []span{{0, 45 * time.Second, 75}, {225 * time.Second, time.Minute, 7}}
+	if !slices.Equal(later.spans, want) || traffic.Len() != 167 {
+		t.Errorf("got %+v, want %+v", later.spans, want)
+	}
+	checkTraffic(t, later)
+	if all, err := traffic.From(0); err != nil || !slices.Equal(all.spans, traffic.spans) {
+		t.Errorf("got %+v, %v, want all of it", all, err)
+	}
+	if _, err := traffic.From(6 * time.Minute); err == nil || !strings.Contains(err.Error(), "before 6m0s") {
+		t.Errorf("got %v, want an error that says when the last ones come", err)
+	}
+}
+
 func BenchmarkArrivals(b *testing.B) {
 	traffic, err := openTrace(b, "worldcup98-0707.csv").Scaled(0.1)
 	if err != nil {
