@@ -67,21 +67,9 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 	}
 }
 
-// nextEdge returns when an event next begins, starts or ends; zero: never.
-func nextEdge(s *room.Settings, now time.Time) (next time.Time) {
-	for i := range s.Events {
-		e := &s.Events[i]
-		for _, at := range [...]time.Time{e.PrequeueStart, e.Start, e.End} {
-			if at.After(now) && (next.IsZero() || at.Before(next)) {
-				next = at
-			}
-		}
-	}
-	return next
-}
-
 // stale reports whether a room's view has to be built anew.
 func (r *Room) stale(now time.Time) bool {
+	until := r.view.Load().Until
 	return r.news || now.Sub(r.viewed) >= viewInterval || now.Before(r.viewed) ||
-		!r.edge.IsZero() && !now.Before(r.edge)
+		!until.IsZero() && !now.Before(until)
 }

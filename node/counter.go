@@ -42,9 +42,11 @@ func (t ownPart) take(w *view, c class, now time.Time) (class, outcome) {
 
 // takeSome counts up to n tickets of a class, as far as the view allows them,
 // and returns how many. A process that was stopped and goes on finds a view that
-// is long past, before its loop has come round; nothing is taken from that.
+// is long past, before its loop has come round; nothing is taken from that, nor
+// from one that an event has ended. Another node that asks has its own view of
+// when that is.
 func (r *Room) takeSome(w *view, c class, n int, now time.Time) int {
-	if now.Sub(w.BuiltAt) > viewKept && w.upTo[c] != math.MaxInt64 {
+	if now.Sub(w.BuiltAt) > viewKept && w.upTo[c] != math.MaxInt64 || w.Over(now) {
 		return 0
 	}
 	for {
@@ -69,9 +71,10 @@ type counters struct {
 	// until is a time in Unix ns for each class: nobody applies before.
 	until [classes]atomic.Int64
 
-	mu    sync.Mutex // guards the following
-	desks [ticket.Scopes]ticket.Desk[pending]
-	hot   bool // somebody applied, and the loop has not looked
+	mu     sync.Mutex // guards the following
+	desks  [ticket.Scopes]ticket.Desk[pending]
+	hot    bool // somebody applied, and the loop has not looked
+	closed bool // nobody answers any more
 
 	loop counterLoop // owned by the loop
 }
@@ -118,21 +121,24 @@ func (k *counters) takeOf(w *view, c class, now time.Time) outcome {
 	return asked
 }
 
-// apply has a request wait for a ticket of a class.
-func (k *counters) apply(w pending, c class) {
+// apply has a request wait for a ticket of a class. It reports whether it may.
+func (k *counters) apply(w pending, c class) bool {
 	v := k.room.view.Load()
 	place := w.at
 	if !w.pass.Arrival.IsZero() {
 		place = k.room.place(v, &w.pass)
 	}
 	k.mu.Lock()
-	k.desks[scopeOf(c)].Apply(ticket.Applicant[pending]{Place: place, Reserved: c == reserved, Who: w})
-	first := !k.hot
-	k.hot = true
+	closed, first := k.closed, !k.hot
+	if !closed {
+		k.desks[scopeOf(c)].Apply(ticket.Applicant[pending]{Place: place, Reserved: c == reserved, Who: w})
+		k.hot = true
+	}
 	k.mu.Unlock()
-	if first {
+	if !closed && first {
 		k.room.core.hot.add(k)
 	}
+	return !closed
 }
 
 // applied goes on with a request that a counter has answered.
@@ -204,10 +210,11 @@ func (h *hotCounters) take() []*counters {
 	return all
 }
 
-// drainAll returns all who have applied, and forgets them.
-func (k *counters) drainAll() (all []pending) {
+// close returns all who wait at a desk. From then on nobody may.
+func (k *counters) close() (all []pending) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.closed = true
 	for i := range k.desks {
 		for _, a := range k.desks[i].Drain() {
 			all = append(all, a.Who)

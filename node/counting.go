@@ -167,7 +167,6 @@ func (r *Room) look(now time.Time) {
 	k := r.wantCounters(at.Policy, now)
 	v := r.core.builder.Build(r.settings.Load(), r.input(pending, now), now)
 	r.adopt(&v.Settings, now)
-	r.edge = nextEdge(r.settings.Load(), now)
 	r.hurry(v)
 	r.view.Store(r.allow(v, k, upTo, now))
 }

@@ -24,9 +24,16 @@ func TestPrequeueAcrossSites(t *testing.T) {
 			if w.ask(early); !early.in {
 				t.Fatal("not admitted to an empty room before the pre-queue")
 			}
-			w.run(start.Sub(w.now) - 5*time.Minute + 2*tickInterval) // the first view from the pre-queue on
+			// Nobody slips in at the first moment, before any node has looked at the time.
+			w.run(start.Sub(w.now) - 5*time.Minute - time.Millisecond)
+			w.now = s.Events[0].PrequeueStart
 			people := w.crowd(crowd, w.spread)
-			for _, p := range people {
+			if v := w.ask(people[0]); people[0].in || v.Estimate.Known || v.Estimate.Position > 0 {
+				t.Fatalf("as the pre-queue begins: inside %v, estimate %+v", people[0].in, v.Estimate)
+			}
+			people[0].next = w.now.Add(s.RefreshInterval)
+			w.run(2 * tickInterval)
+			for _, p := range people[1:] {
 				v := w.ask(p)
 				if p.in || v.Estimate.Known {
 					t.Fatalf("%s before the start: inside %v, estimate %+v", p.name, p.in, v.Estimate)

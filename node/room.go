@@ -43,7 +43,6 @@ type Room struct {
 	changes   []room.Change // scratch
 	news      bool          // counts have changed since the view was built
 	viewed    time.Time     // when that was
-	edge      time.Time     // when an event changes what holds next; zero: never
 	history   room.History
 	in        room.Input           // scratch
 	sites     []replica.SiteCounts // scratch

@@ -74,23 +74,20 @@ func (v *View) Decide(vis Visitor, now time.Time) Decision {
 	case past < askSpan*v.Settings.SessionDuration && !v.Settings.DisableSessionRenewal:
 		return Decision{Action: Ask}
 	}
-	return v.decideNew()
+	return v.decideNew(now)
 }
 
-func (v *View) decideNew() Decision {
+func (v *View) decideNew(now time.Time) Decision {
 	d := Decision{Action: Wait, New: true}
 	switch {
 	case v.Event.Prequeueing: // the start of the event is waited for
 	case v.Settings.QueueingMethod == Reject:
 		d.Action = Refuse
-	case v.OpenToNew && v.contested():
-		d.Action = Compete
+	case v.OpenToNew:
+		d.Action = v.contest(now)
 	}
 	return d
 }
-
-// contested reports whether there are places for those who have none reserved.
-func (v *View) contested() bool { return v.AllowNew > 0 || v.AllowAnywhere > 0 }
 
 func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 	last := vis.LastPoll
@@ -99,7 +96,7 @@ func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 	}
 	age := now.Sub(last)
 	if vis.Arrival.IsZero() || age < -futureTolerance || vis.Arrival.Sub(now) > futureTolerance {
-		return v.decideNew()
+		return v.decideNew(now)
 	}
 	age = max(0, age)
 	refresh := vis.Refresh
@@ -109,7 +106,7 @@ func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 	held := v.Event.Prequeueing && !vis.Arrival.Before(v.Event.PrequeueStart)
 	switch {
 	case age > refresh+v.Settings.PlaceKept:
-		return v.decideNew()
+		return v.decideNew(now)
 	case age < v.due(refresh) && (v.AllowNew < Unlimited || held):
 		return Decision{Action: TooEarly}
 	case held:
@@ -119,31 +116,29 @@ func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 	if place.IsZero() {
 		place = vis.Arrival
 	}
-	if age > absentAfter(refresh) {
-		// Nobody reserved a place for who was not counted. From this poll on the
-		// visitor is, in the old place.
-		return Decision{Action: v.contest(place)}
+	// Nobody reserved a place for who was not counted. From this poll on the
+	// visitor is, in the old place.
+	counted := age <= absentAfter(refresh)
+	switch {
+	case counted && place.Before(v.Cursor) && v.AllowWaiting > 0 && !v.Over(now):
+		return Decision{Action: Apply}
+	case v.OpenToNew || place.Before(v.Edge):
+		// Where slots are left for new visitors, a waiting one whose poll has not
+		// been counted yet may have one of those: it must not fare worse than
+		// somebody new.
+		return Decision{Action: v.contest(now)}
 	}
-	return Decision{Action: v.standing(place)}
+	return Decision{Action: Wait}
 }
 
 // absentAfter is how long after the last poll a visitor is not counted any more.
 func absentAfter(refresh time.Duration) time.Duration { return refresh * absentAfterHalves / 2 }
 
-// standing says which allowance a waiting visitor draws on, if any.
-func (v *View) standing(place time.Time) Action {
-	if place.Before(v.Cursor) && v.AllowWaiting > 0 {
-		return Apply
+// contest returns what becomes of somebody who has no place reserved but may
+// have one of the others.
+func (v *View) contest(now time.Time) Action {
+	if v.AllowNew <= 0 && v.AllowAnywhere <= 0 || v.Over(now) {
+		return Wait
 	}
-	return v.contest(place)
-}
-
-// contest says whether a waiting visitor may compete. Where slots are left for
-// new visitors, a waiting one whose poll has not been counted yet may have one of
-// those: it must not fare worse than somebody new.
-func (v *View) contest(place time.Time) Action {
-	if (v.OpenToNew || place.Before(v.Edge)) && v.contested() {
-		return Compete
-	}
-	return Wait
+	return Compete
 }

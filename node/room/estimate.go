@@ -37,18 +37,18 @@ const mostMinutes = math.MaxUint16
 // randomWait. The minutes are unknown while nobody was admitted lately, while
 // nobody is let in, and before the start of an event that the visitor waits for.
 // If that event shuffles, the position is unknown as well: whoever knew it could
-// draw again until they like it.
+// draw again until they like it. Nothing is known of a place from Until on.
 func (v *View) Estimate(place time.Time, before Shown) (Estimate, Shown) {
 	e := Estimate{}
-	held := v.holds(place)
-	if v.Settings.QueueingMethod != Random && !(held && v.Event.Shuffle) {
+	held, beyond := v.holds(place), !v.Until.IsZero() && !place.Before(v.Until)
+	if v.Settings.QueueingMethod != Random && !(held && v.Event.Shuffle) && !beyond {
 		e.Ahead = v.ahead(place)
 		e.Position = e.Ahead + 1
 	}
 	if before.Terms != v.Terms {
 		before = Shown{Terms: v.Terms}
 	}
-	if v.AdmittedMinute <= 0 || v.closed || held {
+	if v.AdmittedMinute <= 0 || v.closed || held || beyond {
 		return e, before
 	}
 	e.Known = true

@@ -69,6 +69,35 @@ func (s *Settings) eventAt(now time.Time) *Event {
 	return nil
 }
 
+// nextEdge returns when an event next changes what holds: when a pre-queue begins,
+// and when an event starts or ends. Zero: never.
+func (s *Settings) nextEdge(now time.Time) (next time.Time) {
+	if s.Suspended {
+		return next
+	}
+	for i := range s.Events {
+		e := &s.Events[i]
+		if e.Suspended {
+			continue
+		}
+		for _, at := range [...]time.Time{e.PrequeueStart, e.Start, e.End} {
+			if at.After(now) && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
+// closed reports whether nobody is let in.
+func (s *Settings) closed() bool { return s.QueueAll || s.QueueingMethod == Reject }
+
+// open reports whether whoever comes is let in, but for those who wait for an
+// event to start.
+func (s *Settings) open() bool {
+	return !s.closed() && (s.Policy == Open || s.QueueingMethod == Passthrough)
+}
+
 // begin returns when an event first touches the room.
 func (e *Event) begin() time.Time {
 	if e.PrequeueStart.IsZero() {

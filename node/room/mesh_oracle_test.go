@@ -212,10 +212,11 @@ func (m *mesh) countMinute(d time.Duration) int {
 
 // checkDecision looks at what Decide says to somebody who waits.
 func (m *mesh) checkDecision(n *meshNode, v *meshVisitor, d Decision) {
-	s, event, now := &n.view.Settings, &n.view.Event, m.clock(n)
+	s, now := &n.view.Settings, m.clock(n)
+	at, event := n.settings.At(now) // to the moment, however old the view is
 	admits := d.Action == Apply || d.Action == Compete
 	open := s.Policy == Open || s.QueueingMethod == Passthrough
-	if admits && (s.QueueAll || s.QueueingMethod == Reject) {
+	if admits && (at.QueueAll || at.QueueingMethod == Reject) {
 		m.failAt("visitor %d may enter: %v, although nobody may", v.number, d.Action)
 	}
 	arrival := v.vis.Arrival

@@ -243,7 +243,7 @@ func (m *mesh) take(n *meshNode, a Action) bool {
 func (m *mesh) draw(n *meshNode, class int) bool {
 	v := m.viewOf(n)
 	allow := [...]int{v.AllowWaiting, v.AllowNew, v.AllowAnywhere}[class]
-	if n.taken[class] >= allow {
+	if n.taken[class] >= allow || v.Over(m.clock(n)) {
 		return false
 	}
 	n.taken[class]++

@@ -22,6 +22,7 @@ type View struct {
 	BuiltAt  time.Time
 	Settings Settings   // those that hold, an event's overrides applied
 	Event    EventState // what an event is doing
+	Until    time.Time  // when an event next changes that; zero: never
 	Terms    uint32     // hash of what an estimate rests on and the operator set; never 0
 
 	Active          int // leases, over all sites
@@ -42,6 +43,7 @@ type View struct {
 	ownGranules     []count
 	hold            time.Time // while prequeueing: the first place that waits for the start
 	closed          bool      // nobody is let in
+	opens           bool      // from Until on everybody is
 }
 
 // Bucket is the visitors who wait and arrived in one span.
@@ -88,7 +90,11 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	v.Active, v.Waiting = t.knownActive, t.knownWaiting
 	v.AdmittedLast60s, v.AdmittedMinute = t.knownLast60s, t.rate
 	v.Terms = terms(&v.Settings, v.Event)
-	v.closed = v.Settings.QueueAll || v.Settings.QueueingMethod == Reject
+	v.closed = v.Settings.closed()
+	if v.Until = v.Settings.nextEdge(now); !v.Until.IsZero() {
+		next, event := s.effective(v.Until)
+		v.opens = next.open() && !event.Prequeueing
+	}
 	if v.Event.Prequeueing {
 		v.hold = v.Settings.eventAt(now).held(v.Settings.BucketSpan)
 	}
@@ -104,12 +110,20 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	t.input = nil // the maps are the caller's
 	switch {
 	case v.closed:
-	case v.Settings.Policy == Open || v.Settings.QueueingMethod == Passthrough:
+	case v.Settings.open():
 		v.openAll()
 	default:
 		v.place(t, p, newTurn(&v.Settings, in, now))
 	}
 	return v
+}
+
+// Over reports whether an event has changed what holds since the view was built.
+// From then on nobody is let in by it: who comes in the first moment of a
+// pre-queue shall not meet a view from the moment before. It does no harm where
+// everybody is let in from then on, so there the view goes on until the next.
+func (v *View) Over(now time.Time) bool {
+	return !v.Until.IsZero() && !v.opens && !now.Before(v.Until)
 }
 
 // slots returns how many visitors may enter right now, and sets how full the room
