@@ -141,6 +141,7 @@ func decodeReply(msg []byte) (a reply, err error) {
 // become a thousand messages. The zero value is ready.
 type asks struct {
 	mu       sync.Mutex // guards the following
+	closed   bool       // nobody answers any more
 	open     map[sessionKey]*asking
 	numbered map[uint64]*asking
 	order    []*asking // as they came; answered ones go with the next sweep
@@ -157,10 +158,13 @@ type asking struct {
 	waiting []pending // nil: answered
 }
 
-// add has a request wait for its anchor's word.
-func (a *asks) add(w pending) {
+// add has a request wait for its anchor's word. It reports whether it may.
+func (a *asks) add(w pending) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
 	k := sessionKey{w.room.id, w.pass.Ticket}
 	q := a.open[k]
 	if q == nil {
@@ -173,6 +177,7 @@ func (a *asks) add(w pending) {
 		a.order = append(a.order, q)
 	}
 	q.waiting = append(q.waiting, w)
+	return true
 }
 
 // due returns the questions that shall be sent now and those that are given up.
@@ -223,10 +228,11 @@ func (a *asks) closeLocked(q *asking) []pending {
 	return waiting
 }
 
-// takeAll returns all who wait, and forgets them.
-func (a *asks) takeAll() (all []pending) {
+// close returns all who wait. From then on nobody may.
+func (a *asks) close() (all []pending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.closed = true
 	for _, q := range a.order {
 		all = append(all, a.closeLocked(q)...)
 	}
@@ -267,16 +273,20 @@ func (c *Core) takeQuestion(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, nil // not answered: it is asked again
 	}
 	c.collect(now) // somebody let in here a moment ago may be there already
-	end, _ := r.extend(q.ticket, q.passEnd, now.Add(-q.age), now)
+	var end time.Time
+	if !r.over(q.ticket) {
+		end, _ = r.extend(q.ticket, q.passEnd, now.Add(-q.age), now)
+	}
 	c.slot++
 	return []Message{{To: from.ID, Kind: kindAnswer, Slot: c.slot, Payload: encodeReply(reply{q.number, end})}}, nil
 }
 
 // takeReply goes on with the requests that waited for an anchor's word.
-func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) error {
+// Whoever then wants a ticket instead is applied for at once.
+func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
 	a, err := decodeReply(payload)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	is := goesOn
 	if a.end.IsZero() {
@@ -286,5 +296,5 @@ func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) error
 		v, n := w.room.answered(w.pass, a.end, is, now)
 		c.settle(w, v, n, now)
 	}
-	return nil
+	return c.sendHot(now), nil
 }

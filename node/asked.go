@@ -13,7 +13,7 @@ import (
 func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
 	k := sessionKey{r.id, p.Ticket}
 	next, ok := r.core.stripes.ofSession(k).checkIn(k, p.LeaseEnd, now)
-	if !ok || !next.end.After(now) {
+	if !ok || !next.end.After(now) || r.over(next.ticket) {
 		return Verdict{}, false
 	}
 	p.Ticket, p.LeaseEnd = next.ticket, next.end
@@ -49,10 +49,10 @@ func (r *Room) keep(p Pass, now time.Time) (Verdict, need) {
 	old := p.Ticket
 	p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(r.Settings().SessionDuration)
 	k := sessionKey{r.id, old}
-	if first, ok := r.core.stripes.ofSession(k).reanchor(k, renewal{ticket: p.Ticket, end: p.LeaseEnd}, reanchored{r, old, p.Ticket, now}); first.over {
+	next := r.core.stripes.ofSession(k).reanchor(k, renewal{ticket: p.Ticket, end: p.LeaseEnd}, reanchored{r, old, p.Ticket, now})
+	if next.over || r.over(next.ticket) {
 		return r.decide(Pass{}, true, now)
-	} else if !ok {
-		p.Ticket, p.LeaseEnd = first.ticket, first.end
 	}
+	p.Ticket, p.LeaseEnd = next.ticket, next.end
 	return r.admit(p), nothing
 }

@@ -25,9 +25,8 @@ const maxPendings = 1 << 16
 
 // pendings counts the requests that wait, and wakes the loop for them.
 type pendings struct {
-	count  atomic.Int64
-	closed atomic.Bool
-	wake   chan struct{} // holds one: the loop takes all there is
+	count atomic.Int64
+	wake  chan struct{} // holds one: the loop takes all there is
 }
 
 // pending is one request that waits.
@@ -103,24 +102,21 @@ func (r *Room) begin(v *Verdict, p *Pass, known bool, now time.Time) need {
 
 // pend has a request wait. It reports whether it may.
 func (c *Core) pend(n need, w pending) bool {
-	if !c.open.Load() || c.pendings.closed.Load() {
+	if !c.open.Load() {
 		return false
 	}
-	if c.pendings.count.Add(1) > maxPendings {
+	taken := false
+	if c.pendings.count.Add(1) <= maxPendings {
+		if n == anchorWord {
+			taken = c.asks.add(w)
+		} else if k := w.room.counters.Load(); k != nil {
+			taken = k.apply(w, class(n-aTicket))
+		}
+	}
+	if !taken {
 		c.pendings.count.Add(-1)
-		return false
 	}
-	if n == anchorWord {
-		c.asks.add(w)
-		return true
-	}
-	k := w.room.counters.Load()
-	if k == nil { // never: a view that asks was built after them
-		c.pendings.count.Add(-1)
-		return false
-	}
-	k.apply(w, class(n-aTicket))
-	return true
+	return taken
 }
 
 // settle goes on with a request once it has what it waited for: v is its answer,
@@ -163,13 +159,12 @@ func (c *Core) Wake() <-chan struct{} { return c.pendings.wake }
 // Close answers whoever still waits for another node, and all who come later, as
 // if that node were silent. It is the last call.
 func (c *Core) Close(now time.Time) {
-	c.pendings.closed.Store(true)
-	for _, w := range c.asks.takeAll() {
+	for _, w := range c.asks.close() {
 		c.settle(w, Verdict{Pass: w.pass}, anchorWord, now)
 	}
 	for _, r := range c.order {
 		if k := r.counters.Load(); k != nil {
-			for _, w := range k.drainAll() {
+			for _, w := range k.close() {
 				c.settle(w, Verdict{Pass: w.pass}, aTicket, now)
 			}
 		}
