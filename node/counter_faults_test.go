@@ -340,3 +340,90 @@ func TestAnywhereCounterAcrossSites(t *testing.T) {
 		t.Errorf("%d visitors are active once the news is round, the limit is %d", n, limit)
 	}
 }
+
+// TestGrantToAStoppedNodeIsVoid stops a node while a grant for it is on the way,
+// for so long that the counter gives the places to others.
+func TestGrantToAStoppedNodeIsVoid(t *testing.T) {
+	const limit = 50
+	s := counterSettings(limit)
+	s.SessionDuration = 5 * time.Minute
+	w := newWorld(t, s, "a", "a", "a")
+	w.run(5 * time.Second)
+	lead := w.counterOf("a")
+	m := w.other(lead)
+	answers := 0
+	for range limit {
+		if _, ok := m.core.order[0].Begin(Pass{}, false, w.now, func(v Verdict) {
+			answers++
+			if v.Admit {
+				t.Error("somebody was let in with a grant of long ago")
+			}
+		}); ok {
+			t.Fatal("answered without the counter")
+		}
+	}
+	w.post(m, m.core.Flush(w.now))
+	m.stopped = true
+	w.members()
+	w.run(ticket.GrantKept + 2*time.Second)
+	if in := w.askAll(w.crowd(limit, at(lead))); in != limit {
+		t.Fatalf("%d were let in elsewhere, want all %d: the test is too easy", in, limit)
+	}
+	m.stopped = false
+	w.members()
+	w.run(time.Second)
+	if answers != limit {
+		t.Errorf("%d of %d have an answer", answers, limit)
+	}
+}
+
+// TestMembersWithoutNewsChangeNothing tells a node again who lives, as its shell
+// does every second: thousands of rooms shall not all be looked at for it.
+func TestMembersWithoutNewsChangeNothing(t *testing.T) {
+	w := newWorld(t, counterSettings(10), "a", "a")
+	r := w.nodes[0].core.order[0]
+	w.run(time.Second)
+	for r.news {
+		w.run(tickInterval)
+	}
+	if w.members(); r.news {
+		t.Error("the same members are news")
+	}
+	w.kill(w.nodes[1])
+	if !r.news {
+		t.Error("that a node died is no news")
+	}
+}
+
+// TestTicketIsAskedForAtOnceAfterTheAnchor has a visitor come to a second node
+// with a pass that has run out and whose session is over.
+func TestTicketIsAskedForAtOnceAfterTheAnchor(t *testing.T) {
+	s := counterSettings(10)
+	s.SessionDuration = 10 * time.Second
+	w := newWorld(t, s, "a", "a")
+	w.run(5 * time.Second)
+	lead := w.counterOf("a")
+	m := w.other(lead)
+	p := w.crowd(1, at(lead))[0]
+	if w.ask(p); !p.in {
+		t.Fatal("not let in to an empty room")
+	}
+	w.run(s.SessionDuration + ticket.Guard + tickInterval)
+	if _, ok := m.core.order[0].Begin(p.pass, true, w.now, func(Verdict) {}); ok {
+		t.Fatal("answered without the anchor")
+	}
+	out := m.core.Flush(w.now)
+	for _, kind := range []uint8{kindAsk, kindAnswer, kindCall} {
+		if len(out) != 1 || out[0].Kind != kind {
+			t.Fatalf("%d messages %+v, want one of kind %d at once", len(out), out, kind)
+		}
+		from, to := lead, m
+		if out[0].To == lead.id {
+			from, to = m, lead
+		}
+		var err error
+		if out, err = to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: "a", Ready: true}, out[0].Kind, out[0].Payload, w.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

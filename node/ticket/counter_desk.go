@@ -117,9 +117,12 @@ func (d *Desk[T]) drop() {
 }
 
 // Granted takes an answer and returns who has a ticket now and who has none.
+// After CallTimeout it comes too late, also where GiveUp was not called in time:
+// a process that was stopped finds grants of long ago, and their places are
+// somebody else's by now.
 // Where tickets are fewer than applicants, older places go first.
 func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []Applicant[T], err error) {
-	if !d.on || from != d.to || g.Number != d.call.Number {
+	if !d.on || from != d.to || g.Number != d.call.Number || now.Sub(d.began) >= CallTimeout {
 		return nil, nil, ErrNotAsked
 	}
 	if g.Given.Reserved > d.call.Want.Reserved || g.Given.Contested > d.call.Want.Contested {

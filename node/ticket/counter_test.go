@@ -111,6 +111,25 @@ func TestDeskGivesUp(t *testing.T) {
 	}
 }
 
+// TestDeskTakesNoLateGrant has a grant come after CallTimeout before anybody has
+// called GiveUp, as when the process was stopped.
+func TestDeskTakesNoLateGrant(t *testing.T) {
+	var d Desk[int]
+	apply(&d, 3, false)
+	d.Next(theCounter, at(0))
+	now := at(0).Add(CallTimeout)
+	in, out, err := d.Granted(theCounter, Grant{Number: 1, Given: Places{Contested: 3}}, now)
+	if !errors.Is(err, ErrNotAsked) || len(in)+len(out) != 0 {
+		t.Errorf("%d in, %d out, %v, want %v", len(in), len(out), err, ErrNotAsked)
+	}
+	if out := d.GiveUp(now); len(out) != 3 {
+		t.Errorf("%d are turned away then, want all 3", len(out))
+	}
+	if call, ok := d.Next(theCounter, now); !ok || call.Got != 0 {
+		t.Errorf("next call %+v, %v, want one that tells that nothing was taken up", call, ok)
+	}
+}
+
 func TestDeskAsksWhoeverIsTheCounter(t *testing.T) {
 	var d Desk[int]
 	apply(&d, 2, false)
