@@ -176,6 +176,10 @@ func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
 func (c *Core) SetGone(sites []string) { c.gone = slices.Clone(sites) }
 
 func (c *Core) know(peers replica.Members) {
+	if c.sizes != nil && slices.Equal(c.peers, peers) {
+		c.peers = peers
+		return // nearly always: the list is looked at every second
+	}
 	c.peers = peers
 	c.nodes = []crdt.NodeID{c.self.Node}
 	c.sizes = map[string]int{c.site: 1}
@@ -289,7 +293,7 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 	case kindAsk:
 		return c.takeQuestion(from, payload, now)
 	case kindAnswer:
-		return nil, c.takeReply(from, payload, now)
+		return c.takeReply(from, payload, now)
 	case kindCall:
 		return c.takeCall(from, payload, now)
 	case kindGrant:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -306,5 +307,51 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 	s.forget(now.Add(1000 * time.Hour))
 	if len(s.renewals) != 0 {
 		t.Errorf("%d are remembered although no pass can claim them", len(s.renewals))
+	}
+}
+
+// TestEndBeforeTheSessionWasSeenAgain ends a session that its anchor issued
+// before it started again, and then asks it about that session.
+func TestEndBeforeTheSessionWasSeenAgain(t *testing.T) {
+	c, now := loneCore(t, openRooms(1))
+	r := c.order[0]
+	p := Pass{Visitor: VisitorID{1}, Room: r.id, Arrival: now, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
+	p.Ticket.Anchor, p.Ticket.Boot, p.Ticket.Seq = c.self.Node, c.self.Boot-1, 1
+	r.End(p, now)
+	q := question{1, r.id, p.Ticket, p.LeaseEnd, 0}
+	out, err := c.Receive(replica.Peer{ID: crdt.NodeID{9}, Boot: 1, Site: "b", Ready: true}, kindAsk, encodeQuestion(q), now)
+	if err != nil || len(out) != 1 {
+		t.Fatalf("%d answers, %v", len(out), err)
+	}
+	if a, err := decodeReply(out[0].Payload); err != nil || !a.end.IsZero() {
+		t.Errorf("answer %+v, %v, want that the session is over", a, err)
+	}
+}
+
+// TestEndTakesEarlierTicketsAlong ends a session that this node took over, and
+// shows the pass from before, which has run out, before the loop has come round.
+func TestEndTakesEarlierTicketsAlong(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		c, old, _, now := asker(t)
+		r := c.order[0]
+		old.LeaseEnd = now.Add(-time.Millisecond)
+		p := old
+		p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(time.Minute)
+		k := sessionKey{r.id, old.Ticket}
+		c.stripes.ofSession(k).renewed(k, renewal{ticket: p.Ticket, end: p.LeaseEnd})
+		r.End(p, now)
+		if gone {
+			c.SetPeers(nil, now)
+		}
+		var later []Verdict
+		v, ok := r.Begin(old, true, now, func(v Verdict) { later = append(later, v) })
+		if !ok {
+			c.Flush(now)
+		}
+		for _, v := range append(later, v) {
+			if v.Pass.Ticket == p.Ticket || v.Pass.Ticket == old.Ticket && v.Admit {
+				t.Errorf("anchor gone %v: the session that was ended goes on", gone)
+			}
+		}
 	}
 }

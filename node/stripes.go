@@ -273,13 +273,13 @@ func (s *stripe) renewed(k sessionKey, n renewal) {
 }
 
 // reanchor remembers the ticket that a request has given to a session whose
-// anchor is silent. When another request was faster, its ticket is returned, and
-// false; so is that the session is over.
-func (s *stripe) reanchor(k sessionKey, n renewal, note reanchored) (renewal, bool) {
+// anchor is silent, and returns what holds: that ticket, that of another request
+// which was faster, or that the session is over.
+func (s *stripe) reanchor(k sessionKey, n renewal, note reanchored) renewal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first, ok := s.renewals[k]; ok && (first.over || first.ticket != k.ticket && first.end.After(note.at)) {
-		return first, false
+		return first
 	}
 	if s.renewals == nil {
 		s.renewals = map[sessionKey]renewal{}
@@ -287,7 +287,7 @@ func (s *stripe) reanchor(k sessionKey, n renewal, note reanchored) (renewal, bo
 	s.renewals[k] = n
 	s.kept = append(s.kept, note)
 	s.mark()
-	return n, true
+	return n
 }
 
 // notes is what one stripe has collected, in the order in which it came: the
