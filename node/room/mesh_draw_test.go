@@ -245,6 +245,13 @@ func (d *drawing) crowd() {
 	for d.chance(0.5) {
 		waves = append(waves, time.Duration(d.rng.Float64()*float64(d.span-time.Second)))
 	}
+	for _, e := range d.m.settings.Events {
+		for _, edge := range []time.Time{e.PrequeueStart, e.Start} {
+			if at := edge.Add(-300 * time.Millisecond); at.After(d.m.now) && d.chance(0.5) {
+				waves = append(waves, at.Sub(d.m.now)) // people know when it begins
+			}
+		}
+	}
 	for range d.count {
 		home := d.rng.IntN(len(d.m.nodes))
 		if oneNode {
