@@ -2,6 +2,7 @@ package room
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -48,15 +49,6 @@ func (s *Site) standing(set *Settings, now time.Time) standing {
 	return silent
 }
 
-// closedMinute returns the newest calendar minute all of which the site has
-// closed, or otherwise if it has not said.
-func (s *Site) closedMinute(otherwise int64) int64 {
-	if s.Own || s.Closed == 0 {
-		return otherwise
-	}
-	return (s.Closed+1)/ticksPerMinute - 1
-}
-
 // History remembers what of a room's past outlives the counts of sites that have
 // fallen silent: the line that was drawn between their shares and the others'. It
 // grows with the number of sites. The zero value is empty and ready. It is not
@@ -76,12 +68,11 @@ type mark struct {
 // needs to know of those that have fallen silent. It is due before every Build;
 // the sites are those of its Input. It is a function of what it was ever given.
 //
-// A line is drawn when a site falls silent, from the newest minute of traffic
-// that all have closed who still matter. A site cut off at the same time draws it
-// from what it knows to be closed; the two may differ by a minute, and what both
-// sides then admit too much is bounded by how far shares moved within it. Sites
-// that were silent before keep what they had. While a minute's traffic is below
-// the limit, the rest of the room belongs to nobody, and is staked by nodes.
+// A line is drawn when a site falls silent, from the newest minute of traffic that
+// it has closed. A site cut off at the same time draws it from what it knows to be
+// closed; the two may differ by a minute, and what both sides then admit too much
+// is bounded by how far shares moved within it. Sites that were silent before keep
+// what they had.
 func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 	h.note(sites)
 	grew, changed, n := false, false, 0
@@ -158,37 +149,57 @@ func (h *History) still(s *Settings, sites []Site, now time.Time) Frozen {
 	})
 }
 
-// draw divides what nobody has frozen between all who are silent since now and all
-// who take part. Whoever was silent before keeps what they had.
+// draw gives stakes to all who are silent since now. Whoever was silent before
+// keeps what they had. One who fell silent earlier goes first, with the others
+// still there: so a node that was not looking, or not running, comes to the line
+// that its mates drew one by one.
 func (h *History) draw(s *Settings, sites []Site, now time.Time) Frozen {
-	before := h.still(s, sites, now)
+	f := h.still(s, sites, now)
+	for {
+		closed, more := int64(math.MaxInt64), false
+		for i := range sites {
+			if site := &sites[i]; site.standing(s, now) == silent && !f.Has(site.Name) {
+				closed, more = min(closed, site.Closed), true
+			}
+		}
+		if !more {
+			return f
+		}
+		f = f.with(f.divide(s, sites, closed, now))
+	}
+}
+
+// divide divides what nobody has frozen between all others who matter, as those
+// fall silent who last closed a tick: by the traffic of the newest minute that
+// they have closed. While that is below the limit, the rest of the room belongs to
+// nobody, and each site gets the same of it. Numbers of nodes would be fairer, but
+// that of a site out of sight is not known to a node that has just started, nor
+// whether those in sight there are as many; a line that sides draw differently
+// is worse than one that is drawn crudely.
+func (f Frozen) divide(s *Settings, sites []Site, closed int64, now time.Time) []siteShare {
 	rest := uint64(whole)
-	for _, stake := range before.line {
+	for _, stake := range f.line {
 		rest -= stake.to - stake.from
 	}
-	var shares []siteShare
 	var from []*Site
-	minute := crdt.TickOf(now)/ticksPerMinute - 1
 	for i := range sites {
-		site := &sites[i]
-		is := site.standing(s, now)
-		if is == left || before.Has(site.Name) {
-			continue
+		if site := &sites[i]; site.standing(s, now) != left && !f.Has(site.Name) {
+			from = append(from, site)
 		}
-		from = append(from, site)
-		minute = min(minute, site.closedMinute(minute))
 	}
 	slices.SortFunc(from, func(a, b *Site) int { return cmp.Compare(a.Name, b.Name) })
-	seen, nodes := make([]int, len(from)), make([]int, len(from))
+	minute := (closed+1)/ticksPerMinute - 1
+	shares := make([]siteShare, len(from))
+	seen, alike := make([]int, len(from)), make([]int, len(from))
 	for i, site := range from {
-		shares = append(shares, siteShare{site: site.Name, silent: site.standing(s, now) == silent})
-		nodes[i] = max(1, site.Nodes, h.marks[site.Name].nodes)
-		seen[i] = seenIn(site, minute)
+		is := site.Closed == closed && site.standing(s, now) == silent
+		shares[i] = siteShare{site: site.Name, silent: is}
+		seen[i], alike[i] = seenIn(site, minute), 1
 	}
 	limit := part(min(s.TotalActiveUsers, s.NewUsersPerMinute), rest)
 	claimed, free := Shares(int(rest), limit, seen)
-	for i, n := range Apportion(free, nodes) {
+	for i, n := range Apportion(free, alike) {
 		shares[i].share = uint64(claimed[i] + n)
 	}
-	return before.with(shares)
+	return shares
 }
