@@ -166,8 +166,8 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 	}
 	// A peer is believed only about what we have ourselves: it could fill our
 	// memory with names.
-	for site := range r.sums.Sites() {
-		if v, ok := f.haveSums[site]; ok {
+	for site, v := range f.haveSums {
+		if _, ok := r.sums.Header(site); ok {
 			l.sums.confirm(site, v)
 		}
 	}

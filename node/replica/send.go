@@ -111,9 +111,8 @@ func (r *Replica) acknowledge(f *frame, l *link) {
 	}
 	if len(l.oweSums) > 0 {
 		f.haveSums = make(crdt.SummaryDigest)
-		have := r.sums.Digest()
 		for site := range l.oweSums {
-			f.haveSums[site] = have[site]
+			f.haveSums[site] = r.sums.Known(site)
 		}
 		clear(l.oweSums)
 	}
@@ -158,9 +157,7 @@ func (r *Replica) addSums(f *frame, l *link, left int, now time.Time) int {
 	if !r.lead.on || left < minPart || !r.sumsDue(l, now) {
 		return left
 	}
-	have := r.sums.Digest()
-	r.keepFor(have, l)
-	f.sums = r.sums.Delta(r.lacking(have, l.sums.acked), left)
+	f.sums = r.sums.DeltaOf(r.newsFor(l), l.sums.acked, left)
 	for _, p := range f.sums.Pieces {
 		l.sums.sending(p.Site, crdt.Version{Epoch: p.Epoch, Publisher: p.Publisher, Seq: p.To}, now)
 	}
@@ -180,6 +177,24 @@ func (r *Replica) sumsDue(l *link, now time.Time) bool {
 		}
 	}
 	return false
+}
+
+// newsFor returns the sites whose summaries a peer would hear from us and does
+// not have, sorted. With hundreds of sites most have nothing new, and between two
+// sites it is about one of them: neither shall cost a list of all.
+func (r *Replica) newsFor(l *link) []string {
+	own := r.cfg.Site
+	if l.peer.Site != own {
+		return []string{own}
+	}
+	var sites []string
+	for site := range r.sums.Sites() {
+		if site != own && r.sums.Known(site).Compare(l.sums.acked[site]) > 0 {
+			sites = append(sites, site)
+		}
+	}
+	slices.Sort(sites)
+	return sites
 }
 
 // keepFor takes out of a digest the sites of which a peer would not hear from
