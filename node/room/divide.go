@@ -8,6 +8,7 @@ type places struct {
 	reserved []int // by bucket
 	partial  int   // index of the bucket that gets only a part; eligible if none
 	eligible int   // buckets before this one may be let in
+	served   int   // who waits in those
 	rest     int   // slots beyond all waiting visitors
 	waiting  []int // by site: for its waiting visitors
 	inside   []int // by site: who waits in the partial bucket
@@ -27,7 +28,7 @@ func (p *places) reset(t *tally) {
 		*s = resize(*s, n)
 	}
 	p.reserved = resize(p.reserved, len(t.buckets))
-	p.partial, p.eligible, p.rest, p.anywhere = 0, 0, 0, 0
+	p.partial, p.eligible, p.served, p.rest, p.anywhere = 0, 0, 0, 0, 0
 	for i, st := range t.sites {
 		if !st.frozen {
 			p.used[i] = st.minute
@@ -56,12 +57,11 @@ func (p *places) divide(v *View, t *tally, slots int) {
 			p.eligible--
 		}
 	}
-	served := 0
 	for _, q := range t.buckets[:p.eligible] {
-		served += q.waiting
+		p.served += q.waiting
 	}
 	if v.Event.Prequeueing {
-		slots = min(slots, served)
+		slots = min(slots, p.served)
 	}
 	if s.QueueingMethod == Random {
 		p.partial, p.rest = p.eligible, slots
@@ -213,10 +213,7 @@ func inSight(t *tally, anywhere int) int {
 			seen += st.nodes
 		}
 	}
-	if seen == all {
-		return anywhere
-	}
-	return anywhere * seen / all
+	return scale(anywhere, seen, all)
 }
 
 // claims sets the goal of each site: its part, by settled traffic, of what new

@@ -76,9 +76,11 @@ func (s *Shown) lower(e *Estimate) {
 	}
 }
 
-// randomMinutes returns in how many minutes a part p of those who wait is in.
+// randomMinutes returns in how many minutes a part p of those who draw is in. Who
+// waits for the start of an event does not draw yet, and who waits at a silent site
+// draws there.
 func (v *View) randomMinutes(p float64) int {
-	return wholeMinutes(randomWait(v.AdmittedMinute, float64(v.Waiting), p))
+	return wholeMinutes(randomWait(v.AdmittedMinute, float64(v.served), p))
 }
 
 // randomWait returns after how many minutes somebody is in with probability p, if

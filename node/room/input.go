@@ -126,7 +126,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		site := &t.input[i]
 		st := siteTally{
 			name: site.Name, own: site.Own, frozen: in.Frozen.Has(site.Name) && !site.Own,
-			nodes: in.Frozen.nodes(site.Name, max(0, site.Nodes)), inSight: site.Nodes > 0, active: clampCount(site.Active),
+			nodes: in.Frozen.nodes(site.Name, clampCount(int64(site.Nodes))), inSight: site.Nodes > 0, active: clampCount(site.Active),
 		}
 		w := window(site.Admitted, tick)
 		st.minute = w.minute
@@ -141,7 +141,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		t.knownActive += st.active
 		t.knownWaiting += st.waiting
 		t.knownLast60s += st.minute
-		if st.frozen || site.Gone {
+		if st.frozen || site.Gone && !site.Own {
 			st.nodes = 0
 		}
 		if !st.frozen {

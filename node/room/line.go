@@ -83,9 +83,9 @@ func (l *Line) Dropped() uint64 { return l.dropped }
 
 // Poll takes a request at at of a visitor who waits since arrival and was told
 // to ask again after refresh, and appends what changes to dst. The visitor is
-// counted where Settings.Place puts them. A poll that is older
-// than what is known, or so old that the visitor would be absent by now, changes
-// nothing; neither does one whose place was redeemed by an admission.
+// counted where Settings.Place puts them. A poll that is older than what is known,
+// or so old that the visitor would be absent by now, changes nothing; neither does
+// one whose place was redeemed by an admission.
 func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh time.Duration) []Change {
 	if refresh <= 0 {
 		refresh = l.settings.RefreshInterval
@@ -236,8 +236,9 @@ func absence(refresh uint16) int64 { return (int64(refresh)*absentAfterHalves + 
 
 func (l *Line) deadline(e *entry) int64 {
 	if e.in {
-		keep := seconds(l.settings.PlaceKept) + seconds(l.settings.RefreshInterval)
-		return int64(e.last) + keep
+		// The place was last renewed before the admission, for the interval told then.
+		told := max(int64(e.refresh), seconds(l.settings.RefreshInterval))
+		return int64(e.last) + told + seconds(l.settings.PlaceKept)
 	}
 	return int64(e.last) + absence(e.refresh)
 }

@@ -106,9 +106,7 @@ func shares(parts []int, slots, limit int, seen []int, r rounding) (anywhere int
 		apportion(parts, slots, seen, r)
 	} else {
 		for i, n := range seen {
-			hi, lo := bits.Mul64(uint64(max(0, slots)), uint64(max(0, n)))
-			quotient, _ := bits.Div64(hi, lo, uint64(max(1, limit)))
-			parts[i] = int(quotient)
+			parts[i] = scale(slots, n, limit) // n is below limit
 		}
 	}
 	anywhere = max(0, slots)
@@ -116,6 +114,14 @@ func shares(parts []int, slots, limit int, seen []int, r rounding) (anywhere int
 		anywhere -= n
 	}
 	return anywhere
+}
+
+// scale returns n × by ÷ of, rounded down. by is at most of; what is negative is
+// zero. The product may be larger than an int.
+func scale(n, by, of int) int {
+	hi, lo := bits.Mul64(uint64(max(0, n)), uint64(max(0, by)))
+	quotient, _ := bits.Div64(hi, lo, uint64(max(1, of)))
+	return int(quotient)
 }
 
 // AdaptedNodes returns by how many nodes a site's part is divided under Curve:

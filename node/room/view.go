@@ -41,6 +41,7 @@ type View struct {
 	Buckets         []Bucket     // oldest first
 	Sites           []SitePlaces // by name
 	ownGranules     []count
+	served          int       // of Waiting: who may be let in by now, and is not at a silent site
 	hold            time.Time // while prequeueing: the first place that waits for the start
 	closed          bool      // nobody is let in
 	opens           bool      // from Until on everybody is
@@ -105,6 +106,7 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	for _, n := range p.reserved {
 		v.Slots += n
 	}
+	v.served = p.served
 	v.fillBuckets(t, p)
 	v.fillSites(t, p)
 	t.input = nil // the maps are the caller's
