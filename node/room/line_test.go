@@ -69,6 +69,28 @@ func TestLineCountsOnce(t *testing.T) {
 	}
 }
 
+// TestLineRemembersRedeemedPlaces: for as long as a copy of the pass would still be
+// good somewhere, which is the told interval and then for how long places are kept.
+func TestLineRemembersRedeemedPlaces(t *testing.T) {
+	l, row := NewLine(Settings{}, nil), lineRow{}
+	id := visitorID(1)
+	const told = 24 * time.Second
+	row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(0), told))
+	row.apply(t, l.Admit(nil, id, lineAt(0)))
+	for s := range 324 {
+		row.apply(t, l.Expire(nil, lineAt(float64(s))))
+	}
+	if row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(323), told)); row.waiting() != 0 || l.Len() != 1 {
+		t.Errorf("a redeemed place counts again: %d waiting", row.waiting())
+	}
+	for s := range 100 {
+		row.apply(t, l.Expire(nil, lineAt(float64(324+s))))
+	}
+	if l.Len() != 0 {
+		t.Error("a redeemed place is remembered for ever")
+	}
+}
+
 func TestLineAdmitWinsOverLatePolls(t *testing.T) {
 	l, row := NewLine(Settings{}, nil), lineRow{}
 	id := visitorID(1)

@@ -248,7 +248,7 @@ func (s *scenario) build(args arguments) string {
 		return ""
 	}
 	v, out := s.view, &strings.Builder{}
-	fmt.Fprintf(out, "active %d, waiting %d, admitted in the last minute %d; %d slots, %d of them for new visitors\n",
+	fmt.Fprintf(out, "active %d, waiting %d, admitted in the last minute %d; slots %d, %d of them for new visitors\n",
 		v.Active, v.Waiting, v.AdmittedLast60s, v.Slots, v.SlotsNew)
 	if e := v.Event; e.Active {
 		fmt.Fprintf(out, "event %s until %s: %s, %d active, %d per minute\n", e.Name, hour(e.End),
@@ -270,36 +270,39 @@ func (s *scenario) build(args arguments) string {
 	return out.String()
 }
 
+// allowances says whom this node may let in until the next view.
 func (s *scenario) allowances(out *strings.Builder) {
 	v, who := s.view, "this node"
 	if v.Settings.Policy == Counter {
 		who = "this site"
 	}
-	fmt.Fprintf(out, "%s: %s for arrivals before %s, %s for %s\n", who, allowance(v.AllowWaiting), hour(v.Cursor), allowance(v.AllowNew), s.rest())
+	var whom []string
+	if v.AllowNew == Unlimited && v.OpenToNew {
+		whom = append(whom, "everybody")
+	} else {
+		if v.AllowWaiting == Unlimited {
+			whom = append(whom, "all in line")
+		} else if v.AllowWaiting > 0 {
+			whom = append(whom, fmt.Sprintf("%d in line before %s", v.AllowWaiting, hour(v.Cursor)))
+		}
+		switch {
+		case v.AllowNew == 0 || v.AllowNew == Unlimited:
+		case v.OpenToNew:
+			whom = append(whom, fmt.Sprintf("%d of whoever asks", v.AllowNew))
+		default:
+			whom = append(whom, fmt.Sprintf("%d of those before %s", v.AllowNew, hour(v.Edge)))
+		}
+	}
+	if len(whom) == 0 {
+		whom = append(whom, "nobody")
+	}
+	fmt.Fprintf(out, "%s may let in %s\n", who, strings.Join(whom, ", then "))
 	if v.AllowAnywhere > 0 {
 		fmt.Fprintf(out, "anywhere: %d for new visitors\n", v.AllowAnywhere)
 	}
 }
 
-func allowance(n int) string {
-	if n == Unlimited {
-		return "any number"
-	}
-	return strconv.Itoa(n)
-}
-
-// rest says who competes for the places that are nobody's.
-func (s *scenario) rest() string {
-	if s.view.OpenToNew {
-		return "everyone else"
-	}
-	return "arrivals before " + hour(s.view.Edge)
-}
-
 func hour(t time.Time) string {
-	if t.Unix() <= 0 {
-		return "never"
-	}
 	return t.UTC().Format("15:04:05")
 }
 

@@ -137,6 +137,16 @@ func TestViewIsJSON(t *testing.T) {
 	}
 }
 
+// TestOwnSiteIsNeverGone: this node is there, whatever is said of its site.
+func TestOwnSiteIsNeverGone(t *testing.T) {
+	in := oneSite(crdt.Counts{}, 2, 0)
+	in.Sites[0].Gone = true
+	s := Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10}
+	if v := Build(s, in, clock(t, "12:00:31")); v.AllowNew != 5 {
+		t.Errorf("one of two nodes may let in %d of 10", v.AllowNew)
+	}
+}
+
 // TestEstimateGoesDown: as the line is let in, nobody's estimate gets worse.
 func TestEstimateGoesDown(t *testing.T) {
 	now := clock(t, "12:00:31")
