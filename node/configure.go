@@ -69,7 +69,6 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 
 // stale reports whether a room's view has to be built anew.
 func (r *Room) stale(now time.Time) bool {
-	until := r.view.Load().Until
-	return r.news || now.Sub(r.viewed) >= viewInterval || now.Before(r.viewed) ||
-		!until.IsZero() && !now.Before(until)
+	return r.news || now.Sub(r.viewed) >= r.every || now.Before(r.viewed) ||
+		!r.until.IsZero() && !now.Before(r.until)
 }

@@ -74,6 +74,7 @@ type Core struct {
 
 const (
 	viewInterval  = 250 * time.Millisecond // without news; slots also follow from the time
+	idleInterval  = 500 * time.Millisecond // the same, of a room with nobody in it; well below viewKept
 	viewKept      = time.Second            // what an older view allows, others may have used since
 	sweepInterval = 5 * time.Second
 )
@@ -250,7 +251,7 @@ func (c *Core) openRooms(now time.Time) {
 		r.open(now)
 		r.look(now)
 		// With thousands of rooms, not all shall be looked at in the same tick.
-		r.viewed = now.Add(-time.Duration(i) * tickInterval % viewInterval)
+		r.viewed = now.Add(-time.Duration(i) * tickInterval % r.every)
 	}
 	c.open.Store(true)
 }

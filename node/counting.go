@@ -163,9 +163,13 @@ func (r *Room) look(now time.Time) {
 		upTo[c] = r.used[c].Load()
 		pending += max(0, upTo[c]-r.collected[c])
 	}
-	at, _ := r.settings.Load().At(now)
-	k := r.wantCounters(at.Policy, now)
-	v := r.core.builder.Build(r.settings.Load(), r.input(pending, now), now)
+	s := r.settings.Load()
+	k := r.wantCounters(s.Policy, now) // no event changes the policy
+	v := r.core.builder.Build(s, r.input(pending, now), now)
+	r.every, r.until = viewInterval, v.Until
+	if v.Active == 0 && v.Waiting == 0 && v.AdmittedMinute == 0 {
+		r.every = idleInterval // most of a node's rooms, where there are thousands
+	}
 	r.adopt(&v.Settings, now)
 	r.hurry(v)
 	r.view.Store(r.allow(v, k, upTo, now))
@@ -261,10 +265,12 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 			Closed: s.Closed, Gone: slices.Contains(c.gone, s.Site)})
 		delete(lent, s.Site)
 	}
-	for _, site := range slices.Sorted(maps.Keys(lent)) { // of which no summary has come yet
-		var counts crdt.Counts
-		add(&counts, int64(lent[site]))
-		in.Sites = append(in.Sites, room.Site{Name: site, Counts: counts, Nodes: c.sizes[site]})
+	if len(lent) > 0 { // to sites of which no summary has come yet
+		for _, site := range slices.Sorted(maps.Keys(lent)) {
+			var counts crdt.Counts
+			add(&counts, int64(lent[site]))
+			in.Sites = append(in.Sites, room.Site{Name: site, Counts: counts, Nodes: c.sizes[site]})
+		}
 	}
 	in.Frozen = r.history.Observe(r.settings.Load(), in.Sites, now)
 	return in

@@ -43,6 +43,8 @@ type Room struct {
 	changes   []room.Change // scratch
 	news      bool          // counts have changed since the view was built
 	viewed    time.Time     // when that was
+	every     time.Duration // after how long it is built anew without news
+	until     time.Time     // when an event makes an end of it; zero: never
 	history   room.History
 	in        room.Input           // scratch
 	sites     []replica.SiteCounts // scratch

@@ -68,8 +68,17 @@ func TestNewsOfOneRoomLeavesTheOthers(t *testing.T) {
 		now = now.Add(viewInterval)
 		c.Tick(now)
 		for i, r := range c.order {
+			if looked := r.view.Load() != before[r]; r == busy && !looked {
+				t.Errorf("view of the busy room %d is older than %v", i, viewInterval)
+			} else if r != busy && looked {
+				t.Errorf("news %s: empty room %d was looked at within %v", where, i, viewInterval)
+			}
+		}
+		now = now.Add(idleInterval - viewInterval)
+		c.Tick(now)
+		for i, r := range c.order {
 			if r.view.Load() == before[r] {
-				t.Errorf("view of room %d is older than %v", i, viewInterval)
+				t.Errorf("view of room %d is older than %v", i, idleInterval)
 			}
 		}
 	}
