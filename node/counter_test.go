@@ -257,6 +257,31 @@ func TestGrantsAreReckonedWithOnce(t *testing.T) {
 	}
 }
 
+// TestStatusNamesTheCounters asks every node who hands out tickets.
+func TestStatusNamesTheCounters(t *testing.T) {
+	s := counterSettings(10)
+	w := newWorld(t, s, "a", "a", "b", "b")
+	w.run(5 * time.Second)
+	a, b := w.counterOf("a"), w.counterOf("b")
+	for _, m := range w.nodes {
+		st := m.core.order[0].status()
+		if want := w.counterOf(m.site).id.String(); st.SiteCounter != want {
+			t.Errorf("node %d names %q for its site, want %q", m.id[0], st.SiteCounter, want)
+		}
+		if st.AnywhereCounter != a.id.String() && st.AnywhereCounter != b.id.String() ||
+			st.AnywhereCounter != w.nodes[0].core.order[0].status().AnywhereCounter {
+			t.Errorf("node %d names %q as the anywhere counter", m.id[0], st.AnywhereCounter)
+		}
+	}
+	s.Policy = room.Even
+	if err := a.core.Configure(s, w.now); err != nil {
+		t.Fatal(err)
+	}
+	if st := a.core.order[0].status(); st.SiteCounter+st.AnywhereCounter != "" {
+		t.Errorf("under another policy %q and %q are named", st.SiteCounter, st.AnywhereCounter)
+	}
+}
+
 // TestPolicyChangesLive switches counters on and off.
 func TestPolicyChangesLive(t *testing.T) {
 	s := testSettings(90)

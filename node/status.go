@@ -3,7 +3,9 @@ package node
 import (
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // Status is a node's view of itself, of its rooms and of the mesh.
@@ -39,6 +41,11 @@ type RoomStatus struct {
 	Slots             int          `json:"slots"`
 	Anywhere          int          `json:"anywhere"` // places that no site has a claim to, under the policy counter
 	Sites             []SiteStatus `json:"sites"`
+
+	// Who hands out tickets, as far as this node knows: ids of nodes, under the
+	// policy counter only.
+	SiteCounter     string `json:"site_counter,omitempty"`     // for this node's site
+	AnywhereCounter string `json:"anywhere_counter,omitempty"` // for what no site has a claim to
 
 	SessionSeconds        float64      `json:"session_duration_seconds"`
 	DisableSessionRenewal bool         `json:"disable_session_renewal"`
@@ -109,11 +116,20 @@ func (r *Room) status() RoomStatus {
 		Slots: v.Slots, Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
 		QueueAll: s.QueueAll, Suspended: s.Suspended, Event: eventStatus(v.Event),
+		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),
 	}
 	for _, site := range v.Sites {
 		st.Sites = append(st.Sites, SiteStatus{Site: site.Name, Active: int64(site.Active), Waiting: int64(site.Waiting), Frozen: site.Frozen})
 	}
 	return st
+}
+
+// nameOf returns "" for nobody.
+func nameOf(id crdt.NodeID) string {
+	if id == (crdt.NodeID{}) {
+		return ""
+	}
+	return id.String()
 }
 
 // eventStatus returns nil if no event is near.
