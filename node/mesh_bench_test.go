@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ type live struct {
 // startLive starts one node per site named and waits until all see all.
 func startLive(tb testing.TB, rooms []room.Settings, sites ...string) []*live {
 	tb.Helper()
+	dir := tb.TempDir() // before Cleanup: it goes when all nodes have stopped
 	secret := transport.NewSecret()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -40,7 +42,8 @@ func startLive(tb testing.TB, rooms []room.Settings, sites ...string) []*live {
 		if i > 0 {
 			seeds = []string{nodes[0].mesh.Addr().String()}
 		}
-		n := newLive(tb, secret, fmt.Sprint(site, i), site, rooms, seeds)
+		name := fmt.Sprint(site, i)
+		n := newLive(tb, filepath.Join(dir, name), secret, name, site, rooms, seeds)
 		wg.Go(func() {
 			if err := n.mesh.Run(ctx); err != nil {
 				tb.Error(err)
@@ -68,9 +71,9 @@ func startLive(tb testing.TB, rooms []room.Settings, sites ...string) []*live {
 }
 
 // newLive makes a node that has not started yet.
-func newLive(tb testing.TB, secret transport.Secret, name, site string, rooms []room.Settings, seeds []string) *live {
+func newLive(tb testing.TB, data string, secret transport.Secret, name, site string, rooms []room.Settings, seeds []string) *live {
 	tb.Helper()
-	dir, err := OpenDataDir(tb.TempDir(), crdt.NodeID{})
+	dir, err := OpenDataDir(data, crdt.NodeID{})
 	if err != nil {
 		tb.Fatal(err)
 	}
