@@ -66,7 +66,7 @@ func (p *places) divide(v *View, t *tally, slots int) {
 	if s.QueueingMethod == Random {
 		p.partial, p.rest = p.eligible, slots
 	} else {
-		p.reserve(t, slots, s)
+		p.reserve(t, slots)
 	}
 	p.split(s, t, 0)
 	if t.minutes[0] != t.minutes[1] {
@@ -109,7 +109,7 @@ func (p *places) splitAtEdge(s *Settings, t *tally) {
 }
 
 // reserve hands slots to those who wait, oldest bucket first.
-func (p *places) reserve(t *tally, slots int, s *Settings) {
+func (p *places) reserve(t *tally, slots int) {
 	p.rest = slots
 	for p.partial < p.eligible {
 		q := t.buckets[p.partial]
@@ -127,18 +127,12 @@ func (p *places) reserve(t *tally, slots int, s *Settings) {
 	case p.eligible < len(t.buckets):
 		start = t.buckets[p.eligible].start
 	}
-	width := seconds(s.BucketSpan)
-	for i := range t.sites {
-		if t.sites[i].frozen {
-			continue
-		}
-		for at, n := range t.waitingOf(i) {
-			switch b := bucketStart(at, width); {
-			case b < start:
-				p.waiting[i] += clampCount(n)
-			case b == start && p.partial < p.eligible:
-				p.inside[i] += clampCount(n)
-			}
+	for _, q := range t.parts {
+		switch {
+		case q.bucket < start:
+			p.waiting[q.site] += q.waiting
+		case q.bucket == start && p.partial < p.eligible:
+			p.inside[q.site] += q.waiting
 		}
 	}
 }

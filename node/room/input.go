@@ -81,10 +81,12 @@ type tally struct {
 	minutes  [2]int64 // calendar minutes that it may be, as clocks and views go
 	seen     [2][]int // per site, over the settled past of those minutes
 	buckets  []queue  // oldest first
+	parts    []inPart // of buckets, in no order
 	granules []count  // own site, oldest first
 	index    map[int64]int
+	starts   []int64 // scratch, of granules
 
-	active, waiting           int
+	active                    int
 	knownActive, knownWaiting int
 	last60s, knownLast60s     int // admitted
 
@@ -108,6 +110,13 @@ type queue struct {
 	own     int
 }
 
+// inPart is how many of the visitors of one bucket wait at one site, or some of them.
+type inPart struct {
+	bucket  int64
+	site    int
+	waiting int
+}
+
 // count is a number of visitors who arrived from start on.
 type count struct {
 	start int64
@@ -118,7 +127,7 @@ type count struct {
 func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	*t = tally{
 		input: sorted(in), sites: t.sites[:0], seen: t.seen, minutes: minutesAt(now),
-		buckets: t.buckets[:0], granules: t.granules[:0], index: t.index,
+		buckets: t.buckets[:0], parts: t.parts[:0], granules: t.granules[:0], starts: t.starts[:0], index: t.index,
 	}
 	tick := crdt.TickOf(now)
 	first, admitted := tick, 0
@@ -130,23 +139,18 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		}
 		w := window(site.Admitted, tick)
 		st.minute = w.minute
-		for _, n := range site.Waiting {
-			st.waiting += clampCount(n)
-		}
 		if site.Own {
 			t.own = i
 			st.nodes, st.inSight = max(1, len(in.Nodes)), true
 			t.siteLate = w.late
 		}
 		t.knownActive += st.active
-		t.knownWaiting += st.waiting
 		t.knownLast60s += st.minute
 		if st.frozen || site.Gone && !site.Own {
 			st.nodes = 0
 		}
 		if !st.frozen {
 			t.active += st.active
-			t.waiting += st.waiting
 			t.last60s += st.minute
 			admitted += w.averaged
 			first = min(first, w.first)
@@ -159,10 +163,6 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	t.settle(s, now)
 	t.queues(seconds(s.BucketSpan))
 }
-
-// waitingOf returns what one site counts of those who wait. It is valid until take
-// is called again.
-func (t *tally) waitingOf(i int) map[int64]int64 { return t.input[i].Waiting }
 
 // sorted returns the sites by name. A node that has not heard of its own site yet
 // is a site of its own. Mostly they come as they should, and are not copied.
@@ -180,23 +180,23 @@ func sorted(in *Input) []Site {
 	return sites
 }
 
-// queues sums waiting visitors by bucket, and lists the own site's granules.
+// queues sums waiting visitors by site and by bucket, and lists the own site's
+// granules. Reading a map is most of what a view costs, so this is where it is done.
 func (t *tally) queues(width int64) {
 	if t.index == nil {
 		t.index = make(map[int64]int)
 	}
 	clear(t.index)
 	for i := range t.input {
-		if t.sites[i].frozen {
-			continue
-		}
-		own := t.sites[i].own
+		site := &t.sites[i]
 		for start, v := range t.input[i].Waiting {
 			n := clampCount(v)
-			if n == 0 {
+			site.waiting += n
+			if n == 0 || site.frozen {
 				continue
 			}
 			b := bucketStart(start, width)
+			t.parts = append(t.parts, inPart{b, i, n})
 			at, known := t.index[b]
 			if !known {
 				at = len(t.buckets)
@@ -204,14 +204,19 @@ func (t *tally) queues(width int64) {
 				t.buckets = append(t.buckets, queue{start: b})
 			}
 			t.buckets[at].waiting += n
-			if own {
+			if site.own {
 				t.buckets[at].own += n
-				t.granules = append(t.granules, count{start, n})
+				t.starts = append(t.starts, start)
 			}
 		}
+		t.knownWaiting += site.waiting
 	}
 	slices.SortFunc(t.buckets, func(a, b queue) int { return cmp.Compare(a.start, b.start) })
-	slices.SortFunc(t.granules, func(a, b count) int { return cmp.Compare(a.start, b.start) })
+	slices.Sort(t.starts) // much faster than to sort granules
+	own := t.input[t.own].Waiting
+	for _, start := range t.starts {
+		t.granules = append(t.granules, count{start, clampCount(own[start])})
+	}
 }
 
 // admissions is what one site let in, over the spans that the rules look at.
