@@ -42,6 +42,19 @@ bench: ## how fast news spreads, and what the mesh costs on the wire (about 6 mi
 	$(GO) test -run '^$$' -bench '^BenchmarkSpread$$' -benchtime 200x ./node
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 15x ./node
 
+.PHONY: story
+story: build ## what the policies do to the same crowds: the table in docs/policies.md
+	$(GO) run ./bench/story -binary ./ropeline -set policies -page docs/policies.md
+
+# The command lines are those that the page shows.
+.PHONY: heatmaps
+heatmaps: build ## waits by minute of arrival, fifo and random: the pictures in docs/img
+	sed -n 's/^ropeline \(simulate .* --plot docs\/img .*\)$$/.\/ropeline \1/p' docs/simulator.md | bash -eux
+
+.PHONY: simulate-large
+simulate-large: build ## a million visitors, and 3,000 nodes: the table in docs/simulator.md
+	$(GO) run ./bench/story -binary ./ropeline -set large -page docs/simulator.md
+
 .PHONY: microbench
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire' -bench . ./...

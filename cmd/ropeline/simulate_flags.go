@@ -32,7 +32,7 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	simulatedRoomFlags(f, &c.Room)
 	visitorFlags(f, o)
 	networkFlags(f, c)
-	f.StringArrayVar(&o.faults, "fault", nil, "`kind:key=value,...` that goes wrong, see above; repeat it for several")
+	f.StringArrayVar(&o.faults, "fault", nil, "what goes wrong, as `kind:key=value,...`, see above; repeat it for several")
 	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same run again (default: a new one each time)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 	f.BoolVar(&o.speed, "speed", false, "with --json: add how fast this machine was, which differs from run to run")

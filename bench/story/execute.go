@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"github.com/ropeline/ropeline/bench/sim"
+)
+
+// planned is one run: what is written in the table in front of its figures, and
+// what the program is told.
+type planned struct {
+	title []string // the first cells of its row
+	args  []string // without those that change only what is printed
+	env   []string // besides that of this process
+}
+
+// line returns the command line that a reader types.
+func (p planned) line() string {
+	return strings.Join(append(append([]string{}, p.env...), "ropeline simulate "+strings.Join(p.args, " ")), " ")
+}
+
+// finished is a run that was made.
+type finished struct {
+	planned
+	result sim.Result
+	memory int64 // most bytes that were resident; 0: this system does not say
+}
+
+// execute makes all runs, jobs at a time, and returns them in their order.
+func execute(ctx context.Context, binary string, runs []planned, jobs int) ([]finished, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make([]finished, len(runs))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range jobs {
+		wg.Go(func() {
+			for i := range next {
+				var err error
+				if done[i], err = one(ctx, binary, runs[i]); err != nil {
+					cancel(err)
+					return
+				}
+				fmt.Fprintf(os.Stderr, "%2d of %d  %6.1f s  %s\n", i+1, len(runs), done[i].result.Speed.Wall, runs[i].line())
+			}
+		})
+	}
+	for i := range runs {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	return done, context.Cause(ctx)
+}
+
+// one makes one run. That promises were broken does not end the story: it is in
+// the result, and the table tells.
+func one(ctx context.Context, binary string, p planned) (finished, error) {
+	cmd := exec.CommandContext(ctx, binary, append(append([]string{"simulate"}, p.args...), "--json", "--speed")...)
+	cmd.Env = append(os.Environ(), p.env...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	f := finished{planned: p}
+	if bad := json.Unmarshal(out.Bytes(), &f.result); bad != nil {
+		return f, fmt.Errorf("%s: %w: %s", p.line(), errors.Join(err, bad), errOut.String())
+	}
+	if f.result.Speed == nil {
+		return f, fmt.Errorf("%s: the result lacks the speed", p.line())
+	}
+	f.memory = peakMemory(cmd.ProcessState)
+	return f, nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// set is a table's worth of runs.
+type set struct {
+	name  string
+	alone bool // one run at a time, because its time is measured
+	runs  []planned
+	head  []string // of the cells of planned.title
+	cells []cell
+}
+
+// cell is one column of figures.
+type cell struct {
+	head  string
+	value func(finished) string
+}
+
+func setNamed(name string) (set, error) {
+	switch name {
+	case "policies":
+		return policies(), nil
+	case "large":
+		return large(), nil
+	default:
+		return set{}, fmt.Errorf("there is no set %q; there are policies and large", name)
+	}
+}
+
+// policies are the policies in four situations.
+func policies() set {
+	// Sessions are short so that places change hands as often, for so small a
+	// crowd, as those of a large site do.
+	room := "--total-active-users 800 --new-users-per-minute 400 --stay 2m --session-duration 1m"
+	day := "--trace bench/testdata/worldcup98-0707.csv --begin 2h --for 1h50m --scale 0.002 --sites 5 --nodes 3 --site-weights 0.4,0.3,0.15,0.1,0.05 --rotate 20m " + room
+	cut := day + " --fault partition:site=2,from=40m,for=12m"
+	spike := "--arrivals flash:8000/30m,at=10m,in=10s,part=0.9 --sites 5 --nodes 3 " + room
+	s := set{name: "policies", head: []string{"situation", "policy"}, cells: []cell{
+		{"overshoot, %", number(func(f finished) float64 { return f.result.OvershootPct }, 1)},
+		{"of the rate, %", number(func(f finished) float64 { return f.result.OvershootRatePct }, 1)},
+		{"early queued, %", number(func(f finished) float64 { return f.result.EarlyQueuedPct }, 2)},
+		{"idle, %", number(func(f finished) float64 { return f.result.IdlePct }, 2)},
+		{"wait p50 / p99", func(f finished) string { return short(f.result.WaitP50) + " / " + short(f.result.WaitP99) }},
+		{"order error", number(func(f finished) float64 { return f.result.OrderError }, 4)},
+		{"estimate off p50 / p90, min", func(f finished) string {
+			return fmt.Sprintf("%.1f / %.1f", f.result.EstimateP50, f.result.EstimateP90)
+		}},
+		{"B/s per node, in site / between", func(f finished) string {
+			return fmt.Sprintf("%.0f / %.0f", f.result.Near.Bytes, f.result.Far.Bytes)
+		}},
+		{"broken promises", func(f finished) string { return fmt.Sprint(len(f.result.Violations)) }},
+	}}
+	for _, situation := range []struct{ name, args string }{
+		{"undisturbed", day},
+		{"spike everywhere", spike},
+		{"site cut off, share frozen", cut},
+		{"site cut off, not frozen", cut + " --share-freeze 0s"},
+	} {
+		for _, policy := range []string{"even", "curve", "counter", "open"} {
+			s.runs = append(s.runs, planned{
+				title: []string{situation.name, "`" + policy + "`"},
+				args:  strings.Fields(situation.args + " --policy " + policy + " --seed 1"),
+			})
+		}
+	}
+	return s
+}
+
+// large are the runs that show what simulations, and meshes, of size cost.
+func large() set {
+	s := set{name: "large", alone: true, head: []string{"run", "nodes"}, cells: []cell{
+		{"visitors", func(f finished) string { return fmt.Sprint(f.result.Visitors) }},
+		{"time simulated", func(f finished) string { return short(f.result.Speed.Virtual) }},
+		{"took, s", number(func(f finished) float64 { return f.result.Speed.Wall }, 1)},
+		{"visitors per s", number(func(f finished) float64 { return f.result.Speed.Visitors }, 0)},
+		{"memory, MiB", number(func(f finished) float64 { return float64(f.memory) / (1 << 20) }, 0)},
+		{"B/s per node, in site", number(func(f finished) float64 { return f.result.Near.Bytes }, 0)},
+		{"between sites", number(func(f finished) float64 { return f.result.Far.Bytes }, 0)},
+		{"worst node", number(func(f finished) float64 { return f.result.FarWorst.Bytes }, 0)},
+		{"broken promises", func(f finished) string { return fmt.Sprint(len(f.result.Violations)) }},
+	}}
+	add := func(name, nodes, args string) {
+		s.runs = append(s.runs, planned{title: []string{name, nodes}, args: strings.Fields(args + " --seed 1"), env: []string{"GOMAXPROCS=1"}})
+	}
+	add("a million visitors", "5 × 3", "--trace bench/testdata/worldcup98-0707.csv --scale 0.033713 --sites 5 --nodes 3 "+
+		"--site-weights 0.4,0.3,0.15,0.1,0.05 --rotate 20m --total-active-users 13000 --new-users-per-minute 6500 --stay 2m --session-duration 1m")
+	for _, m := range []struct{ sites, nodes, visitors int }{{30, 10, 3_000}, {100, 10, 3_000}, {300, 2, 3_000}, {300, 10, 3_000}, {300, 10, 30_000}} {
+		add("a mesh of many sites", fmt.Sprintf("%d × %d", m.sites, m.nodes), fmt.Sprintf(
+			"--arrivals uniform:%d/1m --sites %d --nodes %d --total-active-users 3000 --new-users-per-minute 3000 --stay 10s --session-duration 20s --drain 1m --tick 250ms",
+			m.visitors, m.sites, m.nodes))
+	}
+	return s
+}
+
+func number(value func(finished) float64, digits int) func(finished) string {
+	return func(f finished) string { return fmt.Sprintf("%.*f", digits, value(f)) }
+}
+
+// short writes seconds as people read them.
+func short(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	text := d.Round(time.Second).String()
+	if cut, ok := strings.CutSuffix(text, "m0s"); ok {
+		return cut + "m"
+	}
+	return text
+}
+
+// table returns the runs as Markdown: one row each, then how to make them.
+func (s set) table(done []finished) string {
+	var b strings.Builder
+	heads := append([]string{}, s.head...)
+	for _, c := range s.cells {
+		heads = append(heads, c.head)
+	}
+	fmt.Fprintf(&b, "| %s |\n|%s%s\n", strings.Join(heads, " | "), strings.Repeat("---|", len(s.head)), strings.Repeat("--:|", len(s.cells)))
+	last := ""
+	for _, f := range done {
+		row := append([]string{}, f.title...)
+		if row[0] == last {
+			row[0] = ""
+		} else {
+			last = row[0]
+		}
+		for _, c := range s.cells {
+			row = append(row, c.value(f))
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	b.WriteString("\nEach row is one of these, with `--json --speed`:\n\n```\n")
+	for _, f := range done {
+		b.WriteString(f.line() + "\n")
+	}
+	b.WriteString("```\n")
+	return b.String()
+}

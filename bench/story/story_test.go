@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ropeline/ropeline/bench/sim"
+)
+
+func TestReplace(t *testing.T) {
+	got, err := replace("a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n", "x", "| new |\n")
+	if want := "a\n<!-- x: begin -->\n| new |\n<!-- x: end -->\nb\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	for _, text := range []string{"", "<!-- x: begin -->\n", "<!-- x: end --><!-- x: begin -->\n", "<!-- y: begin -->\n<!-- y: end -->"} {
+		if _, err := replace(text, "x", ""); err == nil {
+			t.Errorf("%q: no error, though there is no place", text)
+		}
+	}
+}
+
+// A table says what was run and what came of it, and repeats no situation.
+func TestTable(t *testing.T) {
+	s := policies()
+	var done []finished
+	for i, p := range s.runs {
+		f := finished{planned: p}
+		f.result.OvershootPct = float64(i)
+		f.result.Speed = new(sim.Speed)
+		done = append(done, f)
+	}
+	lines := strings.Split(s.table(done), "\n")
+	columns := strings.Count(lines[0], " | ")
+	for i, p := range s.runs {
+		row := lines[2+i]
+		if strings.Count(row, " | ") != columns || !strings.Contains(row, p.title[1]+" | "+string(rune('0'+i%10))) && i < 10 {
+			t.Errorf("row %d: %q", i, row)
+		}
+	}
+	text := strings.Join(lines, "\n")
+	for _, p := range s.runs {
+		if !strings.Contains(text, "\n"+p.line()+"\n") {
+			t.Errorf("the table lacks %q", p.line())
+		}
+	}
+	if n := strings.Count(text, "| undisturbed |"); n != 1 {
+		t.Errorf("a situation is named %d times", n)
+	}
+}
+
+// The pages have the places that the Makefile writes to, and hold a table of the
+// runs that are planned today.
+func TestPagesHoldTheTables(t *testing.T) {
+	for name, page := range map[string]string{"policies": "policies.md", "large": "simulator.md"} {
+		s, err := setNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := replace(string(text), name, ""); err != nil {
+			t.Errorf("%s: %v", page, err)
+		}
+		if strings.Contains(string(text), "No figures here yet") {
+			continue
+		}
+		for _, p := range s.runs {
+			if !strings.Contains(string(text), "\n"+p.line()+"\n") {
+				t.Errorf("%s has no row for %s; run the set again", page, p.line())
+			}
+		}
+	}
+	if _, err := setNamed("none"); err == nil {
+		t.Error("a set that is not there has runs")
+	}
+}
