@@ -77,14 +77,14 @@ type siteTally struct {
 type tally struct {
 	input    []Site // sorted; the caller's
 	sites    []siteTally
-	own      int      // index into sites
-	minutes  [2]int64 // calendar minutes that it may be, as clocks and views go
-	seen     [2][]int // per site, over the settled past of those minutes
-	buckets  []queue  // oldest first
-	parts    []inPart // of buckets, in no order
-	granules []count  // own site, oldest first
-	index    map[int64]int
-	starts   []int64 // scratch, of granules
+	own      int           // index into sites
+	minutes  [2]int64      // calendar minutes that it may be, as clocks and views go
+	seen     [2][]int      // per site, over the settled past of those minutes
+	buckets  []queue       // oldest first
+	parts    []inPart      // of buckets, in no order
+	granules []count       // own site, oldest first
+	index    map[int64]int // of buckets, by start
+	starts   []int64       // scratch, of granules
 
 	active                    int
 	knownActive, knownWaiting int
