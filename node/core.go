@@ -237,7 +237,7 @@ func (c *Core) Tick(now time.Time) []Message {
 		overflow := c.visits.dropped
 		for _, r := range c.order {
 			r.forget(now)
-			overflow += r.line.Dropped() + r.renewals.Dropped()
+			overflow += r.line.Dropped() + r.renewals.Dropped() + r.endings.Dropped()
 		}
 		c.overflow.Store(overflow)
 	}

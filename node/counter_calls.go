@@ -71,7 +71,9 @@ func classOf(s ticket.Scope, waited bool) class {
 // remember publishes until when a desk refuses. mu is held.
 func (k *counters) remember(s ticket.Scope) {
 	for _, waited := range []bool{true, false} {
-		k.until[classOf(s, waited)].Store(k.desks[s].RefusedUntil(waited).UnixNano())
+		if until := k.desks[s].RefusedUntil(waited); !until.IsZero() {
+			k.until[classOf(s, waited)].Store(until.UnixNano())
+		}
 	}
 }
 

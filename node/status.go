@@ -23,7 +23,7 @@ type Status struct {
 	// What went wrong since the start. All zero is as it should be.
 	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
 	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
-	Overflow        uint64 `json:"overflow"`         // polls and check-ins not counted because a table was full
+	Overflow        uint64 `json:"overflow"`         // polls, check-ins and ends of sessions lost because a table was full
 }
 
 // RoomStatus is one room as this node sees it, over the whole mesh. Settings are

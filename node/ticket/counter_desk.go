@@ -74,12 +74,6 @@ func (d *Desk[T]) Apply(a Applicant[T]) { d.queue = append(d.queue, a) }
 // without a call; a time that is past if they are not.
 func (d *Desk[T]) RefusedUntil(reserved bool) time.Time { return d.refused[kind(reserved)] }
 
-// Waiting returns how many applicants have no answer yet.
-func (d *Desk[T]) Waiting() int { return len(d.queue) + len(d.asking) }
-
-// Idle reports whether there is nobody to answer and nothing to tell.
-func (d *Desk[T]) Idle() bool { return !d.on && len(d.queue) == 0 && d.booked == d.told && !d.void }
-
 // Next returns the call that shall be sent to to now, which is who the counter
 // is by now. What was asked of another is asked anew.
 func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {

@@ -92,8 +92,8 @@ func TestDeskGivesUp(t *testing.T) {
 		t.Errorf("%d are turned away before their time", len(out))
 	}
 	now := at(0).Add(CallTimeout)
-	if out := d.GiveUp(now); len(out) != 4 || d.Waiting() != 0 {
-		t.Errorf("%d are turned away and %d wait, want 4 and 0", len(out), d.Waiting())
+	if out, left := d.GiveUp(now), d.Drain(); len(out) != 4 || len(left) != 0 {
+		t.Errorf("%d are turned away and %d wait, want 4 and 0", len(out), len(left))
 	}
 	if got := d.RefusedUntil(true); !got.Equal(now.Add(LostRetry)) {
 		t.Errorf("refused until %v, want %v", got, now.Add(LostRetry))
@@ -106,8 +106,8 @@ func TestDeskGivesUp(t *testing.T) {
 		t.Errorf("next call %+v, %v, want one that tells that nothing was taken up", call, ok)
 	}
 	d.Granted(theCounter, Grant{Number: 2}, now)
-	if !d.Idle() {
-		t.Error("there is something left to tell")
+	if call, ok := d.Next(theCounter, now.Add(time.Minute)); ok {
+		t.Errorf("%+v is sent, and there is nothing left to tell", call)
 	}
 }
 
