@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -159,7 +160,21 @@ func (k *counters) applied(a ticket.Applicant[pending], c class, got bool, now t
 			return
 		}
 	}
-	r.core.settle(w, r.wait(r.view.Load(), w.pass, w.at), nothing, now)
+	k.turnAway(w, now)
+}
+
+// turnAway answers a request that gets no ticket: the visitor waits. Where the
+// settings have changed meanwhile and no counter has a say any more, the request
+// is judged anew.
+func (k *counters) turnAway(w pending, now time.Time) {
+	r := k.room
+	v := r.view.Load()
+	if v.tickets == tickets(k) && v.Settings.QueueingMethod != room.Reject {
+		r.core.settle(w, r.wait(v, w.pass, w.at), nothing, now)
+		return
+	}
+	as, n := r.decide(w.pass, w.pass.Room == r.id, now)
+	r.core.settle(w, as, n, now)
 }
 
 // giveBack returns a ticket that was taken and not used.

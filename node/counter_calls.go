@@ -38,7 +38,7 @@ func (k *counters) sendCalls(now time.Time) []Message {
 			out = append(out, Message{To: to, Kind: kindCall, Slot: c.slot, Payload: ticket.AppendCall(nil, call)})
 		}
 		for _, a := range lost {
-			k.room.core.settle(a.Who, k.room.wait(k.room.view.Load(), a.Who.pass, a.Who.at), nothing, now)
+			k.turnAway(a.Who, now)
 		}
 		k.serve(left, s, to == self, now)
 	}

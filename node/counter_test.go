@@ -257,6 +257,49 @@ func TestGrantsAreReckonedWithOnce(t *testing.T) {
 	}
 }
 
+// TestApplicantsOutliveASwitch has the settings change while visitors wait for a
+// counter that their call does not reach.
+func TestApplicantsOutliveASwitch(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change    func(*room.Settings)
+		in, holds int // of 20: how many are let in, and have a pass
+	}{
+		"even":      {func(s *room.Settings) { s.Policy = room.Even }, 20, 20},
+		"open":      {func(s *room.Settings) { s.Policy = room.Open }, 20, 20},
+		"full":      {func(s *room.Settings) { s.Policy, s.TotalActiveUsers = room.Even, 8 }, 4, 20},
+		"reject":    {func(s *room.Settings) { s.QueueingMethod = room.Reject }, 0, 0},
+		"suspended": {func(s *room.Settings) { s.Suspended = true }, 0, 20},
+	} {
+		s := counterSettings(50)
+		w := newWorld(t, s, "a", "a")
+		w.run(5 * time.Second)
+		m := w.other(w.counterOf("a"))
+		w.lose = func(l letter) bool { return l.m.Kind == kindCall }
+		answers, in, holds := 0, 0, 0
+		for range 20 {
+			if _, ok := m.core.order[0].Begin(Pass{}, false, w.now, func(v Verdict) {
+				answers++
+				in += boolInt(v.Admit)
+				holds += boolInt(v.SetPass)
+			}); ok {
+				t.Fatal("answered without the counter")
+			}
+		}
+		w.post(m, m.core.Flush(w.now))
+		tt.change(&s)
+		if err := m.core.Configure(s, w.now); err != nil {
+			t.Fatal(err)
+		}
+		w.run(ticket.CallTimeout + 2*tickInterval)
+		if n := m.core.pendings.count.Load(); answers != 20 || n != 0 {
+			t.Errorf("%s: %d of 20 have an answer, %d still wait", name, answers, n)
+		}
+		if in != tt.in || holds != tt.holds {
+			t.Errorf("%s: %d were let in and %d have a pass, want %d and %d", name, in, holds, tt.in, tt.holds)
+		}
+	}
+}
+
 // TestStatusNamesTheCounters asks every node who hands out tickets.
 func TestStatusNamesTheCounters(t *testing.T) {
 	s := counterSettings(10)
