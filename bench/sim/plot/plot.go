@@ -37,7 +37,9 @@ type picture struct {
 // anybody was let in, the heat map of waits, each as PNG and as SVG. The method
 // is part of the names, so that the pictures of two methods fit into one
 // directory. It returns the names of the files, which it replaces.
-func Write(dir string, r *sim.Result) ([]string, error) {
+func Write(dir string, r *sim.Result) ([]string, error) { return write(dir, r, dpi) }
+
+func write(dir string, r *sim.Result, dpi int) ([]string, error) {
 	pictures := []picture{course(r)}
 	if len(r.Waits.Rows) > 0 {
 		pictures = append(pictures, waits(r))
@@ -47,7 +49,7 @@ func Write(dir string, r *sim.Result) ([]string, error) {
 		for _, format := range []struct {
 			ending string
 			encode func(picture) ([]byte, error)
-		}{{".png", encodePNG}, {".svg", encodeSVG}} {
+		}{{".png", func(p picture) ([]byte, error) { return encodePNG(p, dpi) }}, {".svg", encodeSVG}} {
 			data, err := format.encode(p)
 			if err != nil {
 				return names, fmt.Errorf("draw %s: %w", p.name+format.ending, err)
@@ -61,7 +63,7 @@ func Write(dir string, r *sim.Result) ([]string, error) {
 	return names, nil
 }
 
-func encodePNG(p picture) ([]byte, error) {
+func encodePNG(p picture, dpi int) ([]byte, error) {
 	canvas := vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(dpi))
 	p.draw(draw.New(canvas))
 	var out bytes.Buffer

@@ -52,10 +52,13 @@ func made(method string) *sim.Result {
 	return r
 }
 
-func write(t *testing.T, r *sim.Result) map[string][]byte {
+// coarse keeps the tests quick: drawing is slow under the race detector.
+const coarse = 30
+
+func drawn(t *testing.T, r *sim.Result) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
-	names, err := Write(dir, r)
+	names, err := write(dir, r, coarse)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +75,7 @@ func write(t *testing.T, r *sim.Result) map[string][]byte {
 }
 
 func TestWriteDrawsTheSameAgain(t *testing.T) {
-	first, second := write(t, made("fifo")), write(t, made("fifo"))
+	first, second := drawn(t, made("fifo")), drawn(t, made("fifo"))
 	want := []string{"course-fifo.png", "course-fifo.svg", "waits-fifo.png", "waits-fifo.svg"}
 	for _, name := range want {
 		if len(first[name]) == 0 || !bytes.Equal(first[name], second[name]) {
@@ -85,7 +88,7 @@ func TestWriteDrawsTheSameAgain(t *testing.T) {
 	other := made("fifo")
 	other.Series[100].Active += 60
 	other.Waits.Rows[3].Counts[100] += 200
-	for name, data := range write(t, other) {
+	for name, data := range drawn(t, other) {
 		if bytes.Equal(data, first[name]) {
 			t.Errorf("%s does not show that the result is another one", name)
 		}
@@ -93,11 +96,11 @@ func TestWriteDrawsTheSameAgain(t *testing.T) {
 }
 
 func TestPicturesAreWhole(t *testing.T) {
-	for name, data := range write(t, made("random")) {
+	for name, data := range drawn(t, made("random")) {
 		if strings.HasSuffix(name, ".png") {
 			img, err := png.Decode(bytes.NewReader(data))
-			if err != nil || img.Bounds().Dx() != 9*dpi {
-				t.Errorf("%s: %v, want %d pixels across", name, err, 9*dpi)
+			if err != nil || img.Bounds().Dx() != 9*coarse {
+				t.Errorf("%s: %v, want %d pixels across", name, err, 9*coarse)
 			}
 			continue
 		}
@@ -136,7 +139,7 @@ func svgTexts(t *testing.T, data []byte) []string {
 }
 
 func TestAxesHaveUnits(t *testing.T) {
-	files := write(t, made("fifo"))
+	files := drawn(t, made("fifo"))
 	for name, want := range map[string][]string{
 		"course-fifo.svg": {"time since the start [minutes]", "visitors per minute", "active visitors", "waiting visitors", "fault", "limit", "limit: 2\u00a0000\u00a0000", "50"},
 		"waits-fifo.svg":  {"time of arrival [minutes]", "wait [minutes]", "visitors (at most 285)", "wait over arrival: R² = 0.991, correlation = 0.995", "30"},
@@ -158,7 +161,7 @@ func TestPicturesOfLittle(t *testing.T) {
 		"nobody came": {Series: make([]sim.Point, 3), Waits: sim.Waits{Step: 10, Rows: make([]sim.WaitRow, 2)}},
 		"one visitor": {Waits: sim.Waits{Step: 10, Rows: []sim.WaitRow{{Visitors: 1, Counts: []int{1}}}}},
 	} {
-		if files := write(t, r); len(files) == 0 {
+		if files := drawn(t, r); len(files) == 0 {
 			t.Errorf("%s: no picture", name)
 		}
 	}
