@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -184,8 +185,23 @@ func checkWritable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// memoryToUse is up to where a simulation trades memory for time.
+const memoryToUse = 3 << 30
+
+// collectSeldom has garbage collected when there is four times as much of it as
+// of what is used: a simulation makes much of it and ends soon. Beyond
+// memoryToUse it is collected as often as it takes. Who sets GOGC or GOMEMLIMIT
+// is left to it.
+func collectSeldom() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(memoryToUse)
+	}
+}
+
 // runSimulate runs what o says. Only the result goes to out.
 func runSimulate(ctx context.Context, o simulateOptions, out, errOut io.Writer) error {
+	collectSeldom()
 	line := newStatusLine(errOut)
 	if line.visible() {
 		start := time.Now()
