@@ -172,11 +172,11 @@ func (s *sim) browse(v *visitor) {
 	pause := float64(s.cfg.Think)
 	if v.until == 0 { // the first page
 		pause = min(pause, float64(firstPause))
-		stay := float64(s.cfg.Stay)
+		stay := int64(s.cfg.Stay)
 		if !s.cfg.FixedStay {
-			stay = v.dice.exp(stay)
+			stay = s.trait(v, theirStay, s.cfg.Stay)
 		}
-		v.until = s.now + max(1, int64(stay))
+		v.until = s.now + max(1, stay)
 	}
 	most := int64(idleMost * float64(s.oracle.limits.session))
 	v.due = s.now + max(1, min(int64(v.dice.exp(pause)), most))
@@ -192,7 +192,7 @@ func (s *sim) queue(v *visitor, a *node.Verdict) {
 		return
 	}
 	if v.until == 0 && !v.patient {
-		v.until = s.now + max(1, int64(v.dice.exp(float64(s.cfg.Patience))))
+		v.until = s.now + s.trait(v, theirPatience, s.cfg.Patience)
 	}
 	v.due = s.now + int64(a.Refresh) + int64(v.dice.unit()*float64(lateTimer))
 }

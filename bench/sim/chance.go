@@ -17,6 +17,7 @@ const (
 	forNodes
 	forEntropy
 	forIDs
+	forTraits
 )
 
 func stream(seed, purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, purpose)) }

@@ -12,9 +12,9 @@ import (
 // Config says what is simulated. Room and Arrivals are required; the zero value
 // of every other field means the default that its comment gives.
 type Config struct {
-	// Seed decides everything that is drawn. What is drawn for visitors does not
-	// depend on the network, nor on faults: two runs that differ in these have
-	// the same visitors.
+	// Seed decides everything that is drawn. When visitors come and where, how long
+	// they stay and how patient they are depends neither on the network nor on
+	// faults: two runs that differ in these have the same visitors.
 	Seed uint64
 
 	Sites int // default 1; at most MaxSites
@@ -233,7 +233,7 @@ func (c Config) checkTimes(bad badFunc) {
 		value, most time.Duration
 	}{
 		{"length", c.Length, maxLength}, {"drain", c.Drain, maxLength}, {"rotate", c.Rotate, maxLength},
-		{"stay", c.Stay, 24 * time.Hour}, {"think", c.Think, 24 * time.Hour}, {"patience", c.Patience, 24 * time.Hour},
+		{"stay", c.Stay, maxLength}, {"think", c.Think, maxLength}, {"patience", c.Patience, maxLength},
 		{"delay", c.Network.Delay, time.Minute}, {"delay inside a site", c.Network.Near, time.Minute},
 		{"clock offset", c.Clocks.Offset, time.Hour},
 	} {

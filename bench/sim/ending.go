@@ -53,7 +53,7 @@ func (s *sim) checkEnd() {
 func (s *sim) checkStuck() {
 	o := s.oracle
 	since := max(o.lastIn, int64(s.cfg.Length), s.quietFrom)
-	if o.waiting == 0 || s.now-since < s.stuckAfter() || len(o.turns) > 0 {
+	if s.now-since < s.stuckAfter() || len(o.turns) > 0 || o.waiting+s.people.asking() == 0 {
 		return
 	}
 	up := false
@@ -64,7 +64,7 @@ func (s *sim) checkStuck() {
 		if s.now-o.lastClosed < s.stuckAfter() {
 			return
 		}
-		s.violate(NeverLetIn, nil, fmt.Sprintf("%d visitors wait, %d are active, and nobody has been let in for %v", o.waiting, o.active, time.Duration(s.now-o.lastIn).Round(time.Second)))
+		s.violate(NeverLetIn, nil, fmt.Sprintf("%d visitors wait, %d have never had an answer, %d are active, and nobody has been let in for %v", o.waiting, s.people.asking(), o.active, time.Duration(s.now-o.lastIn).Round(time.Second)))
 	}
 	s.through, s.ended = s.now, true
 }
@@ -79,6 +79,8 @@ func (s *sim) checkCounts() {
 		if m.runs() && m.brain.ready() {
 			active, waits := m.brain.seen()
 			clear = clear && active == 0 && waits == 0
+		} else if m.runs() {
+			clear = false
 		}
 	}
 	s.ended = clear

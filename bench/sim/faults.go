@@ -219,9 +219,10 @@ func (s *sim) resume(m *machine) {
 	s.heap.add(s.now, ticks, m.no, m.started)
 }
 
-// save writes down what a node would find after a crash.
+// save writes down what a node would find after a crash. Of one that is paused
+// that is what it wrote before, which is what it knows still.
 func (s *sim) save(m *machine) {
-	if m.brain == nil || m.paused {
+	if m.brain == nil {
 		return
 	}
 	state, err := m.brain.snapshot()

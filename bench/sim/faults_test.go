@@ -350,3 +350,67 @@ func TestBadConfigIsRefused(t *testing.T) {
 		t.Errorf("%v does not hold what is wrong with the room", err)
 	}
 }
+
+// TestRestartWhileSomethingElseChanges has a node start again in the step in which
+// a cut heals: it has to hear of the others all the same.
+func TestRestartWhileSomethingElseChanges(t *testing.T) {
+	cfg := steady()
+	cfg.Faults = []Fault{
+		{Kind: Partition, Site: 2, From: time.Minute, For: time.Minute},
+		{Kind: Crash, Site: 1, Node: 1, From: time.Minute, For: time.Minute},
+	}
+	if _, most := offline(within(simulate(t, cfg), 2*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
+		t.Errorf("%d nodes are offline after all faults", most)
+	}
+}
+
+// TestNodesThatStayDeadEndTheRun leaves visitors to whom nobody ever answers.
+func TestNodesThatStayDeadEndTheRun(t *testing.T) {
+	for _, from := range []time.Duration{0, 30 * time.Second} {
+		cfg := small(60, time.Minute)
+		cfg.Sites, cfg.Nodes = 1, 1
+		cfg.Faults = []Fault{{Kind: Crash, Site: 1, From: from}}
+		r := simulate(t, cfg)
+		if r.WaitingAtEnd == 0 || r.LetIn+r.WaitingAtEnd != r.Visitors || from == 0 && r.LetIn != 0 {
+			t.Errorf("dead from %v on: of %d visitors %d were let in and %d wait at the end", from, r.Visitors, r.LetIn, r.WaitingAtEnd)
+		}
+	}
+}
+
+// TestPausedNodeKeepsItsDisk writes nothing while it does nothing, and loses
+// nothing either.
+func TestPausedNodeKeepsItsDisk(t *testing.T) {
+	cfg := steady()
+	s := newSim(mustDefault(t, cfg), newShipped)
+	m := s.machines[0]
+	s.start(m)
+	s.beginAt(m, Fault{Kind: Pause})
+	if s.save(m); !m.paused || len(m.disk) == 0 {
+		t.Errorf("paused %v, %d bytes on disk", m.paused, len(m.disk))
+	}
+}
+
+// TestStaysDoNotDependOnPolls has two runs of the same seed differ in how often a
+// visitor's dice were thrown before the visitor is let in.
+func TestStaysDoNotDependOnPolls(t *testing.T) {
+	cfg := steady()
+	s := newSim(mustDefault(t, cfg), newShipped)
+	ends := func(no uint32, thrown int) int64 {
+		v := visitor{no: no, dice: dice(no)}
+		for range thrown {
+			v.dice.next()
+		}
+		s.browse(&v)
+		return v.until - s.now
+	}
+	if ends(1, 0) != ends(1, 3) || ends(1, 0) == ends(2, 0) {
+		t.Errorf("the first one stays for %d or %d, the second for %d", ends(1, 0), ends(1, 3), ends(2, 0))
+	}
+	mean := int64(0)
+	for no := range uint32(1000) {
+		mean += ends(no, 0) / 1000
+	}
+	if got := time.Duration(mean); got < cfg.Stay*9/10 || got > cfg.Stay*11/10 {
+		t.Errorf("they stay for %v on average, want about %v", got, cfg.Stay)
+	}
+}

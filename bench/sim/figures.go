@@ -36,10 +36,10 @@ func (s *sim) result() *Result {
 	s.sumOracle(&r.Figures)
 	s.sumTraffic(&r.Figures)
 	f := &r.Figures
-	f.Visitors, f.WaitingAtEnd = s.people.come, s.oracle.waiting
+	f.Visitors, f.WaitingAtEnd = s.people.come, s.oracle.waiting+s.people.asking()
 	f.MessagesRefused, f.MessagesLost = s.refusedMessages, s.network.lost
 	f.Ended = seconds(max(0, s.through))
-	f.OrderError = orderError(s.waits)
+	f.OrderError = s.orderError()
 	f.EstimateP50 = round(float64(s.estimates.ValueAtPercentile(50))/estimateUnit, 3)
 	f.EstimateP90 = round(float64(s.estimates.ValueAtPercentile(90))/estimateUnit, 3)
 	sumWaits(f, s.waits)
@@ -96,11 +96,11 @@ func (s *sim) sumTraffic(f *Figures) {
 	f.NearWorst, f.FarWorst = rate(worst.nearMessages, worst.nearBytes, 1), rate(worst.farMessages, worst.farBytes, 1)
 }
 
-func orderError(waits []wait) float64 {
+func (s *sim) orderError() float64 {
 	var ranks []order.Rank
-	for _, w := range waits {
+	for _, w := range s.waits {
 		if w.queued {
-			ranks = append(ranks, order.Rank{First: w.came, Second: w.in})
+			ranks = append(ranks, order.Rank{First: s.oracle.rank(w.came), Second: w.in})
 		}
 	}
 	return round(order.Error(ranks), 6)

@@ -21,6 +21,8 @@ type wrong struct {
 	answer func(p node.Pass, known bool, now time.Time) (node.Verdict, bool)
 	counts func() (active, waiting int)
 	panics time.Time
+	dumb   bool // never says that it is ready
+	boot   uint64
 }
 
 func (w *wrong) begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (node.Verdict, bool) {
@@ -31,6 +33,8 @@ func (w *wrong) begin(p node.Pass, known bool, now time.Time, done func(node.Ver
 	}
 	return w.brain.begin(p, known, now, done)
 }
+
+func (w *wrong) ready() bool { return !w.dumb && w.brain.ready() }
 
 func (w *wrong) seen() (active, waiting int) {
 	if w.counts != nil {
@@ -50,7 +54,7 @@ func runWrong(t *testing.T, cfg Config, spoil func(*wrong)) *Result {
 	t.Helper()
 	r, err := run(t.Context(), cfg, func(id identity, s room.Settings, seed uint64, state []byte, now time.Time) (brain, error) {
 		b, err := newShipped(id, s, seed, state, now)
-		w := &wrong{brain: b}
+		w := &wrong{brain: b, boot: id.boot}
 		spoil(w)
 		return w, err
 	})
@@ -248,5 +252,34 @@ func TestWeightsAndRotation(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestNodeThatIsNeverReadyIsAViolation(t *testing.T) {
+	cfg := small(20, time.Minute)
+	r := runWrong(t, cfg, func(w *wrong) { w.dumb = w.boot > 1 })
+	if len(r.Violations) != 0 {
+		t.Fatalf("without a restart: %v", r.Violations)
+	}
+	cfg.Faults = []Fault{{Kind: Crash, Site: 1, Node: 1, From: 20 * time.Second, For: 5 * time.Second}}
+	r = runWrong(t, cfg, func(w *wrong) { w.dumb = w.boot > 1 })
+	if got := kinds(r); !slices.Equal(got, []string{NeverReady}) || r.Violations[0].Node != "1.1" {
+		t.Errorf("violations %v", r.Violations)
+	}
+}
+
+// TestSessionThatEndsDuringAQuestion does not take the answer for late.
+func TestSessionThatEndsDuringAQuestion(t *testing.T) {
+	s := newSim(mustDefault(t, small(1, time.Minute)), newShipped)
+	s.now = 10 * sec
+	s.people.all = []visitor{{phase: inside, active: true, ends: s.now, pending: true, due: s.now + retryAfter, until: s.now + 60*sec}}
+	s.oracle.active, s.people.here = 1, 1
+	v := &s.people.all[0]
+	if s.act(0, 0); !v.pending || v.active || s.f.Unanswered != 0 {
+		t.Errorf("pending %v, active %v, %d unanswered", v.pending, v.active, s.f.Unanswered)
+	}
+	s.now = v.due
+	if s.act(0, v.generation); v.pending || s.f.Unanswered != 1 {
+		t.Errorf("when it is late: pending %v, %d unanswered", v.pending, s.f.Unanswered)
 	}
 }

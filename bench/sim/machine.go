@@ -105,9 +105,10 @@ type machine struct {
 	inbox  []letter // while paused
 	disk   []byte
 
-	seen  standing // as membership has it
-	wipes int
-	sent  traffic
+	seen   standing // as membership has it
+	notice notice
+	wipes  int
+	sent   traffic
 }
 
 // inboxSize is how many messages a node that does nothing keeps, as the shell of

@@ -44,6 +44,12 @@ type mesh struct {
 	ways     [][]way // from group, to group
 }
 
+// notice is what a node is told of last: the changes of one step, at one start.
+type notice struct {
+	at      int64
+	started uint32
+}
+
 // way is from one group to another.
 type way struct {
 	cuts  int   // how many faults close it
@@ -208,11 +214,13 @@ func holds(up bool, since, now, fails, joins int64) bool {
 func (s *sim) changed() {
 	s.mesh.settle(s.now)
 	at := (s.now + noticed) / noticed * noticed
-	if s.changedAt == at {
-		return
-	}
-	s.changedAt = at
 	for _, m := range s.machines {
+		// A start that comes later in the same step has to be told by itself.
+		n := notice{at, m.started}
+		if m.notice == n {
+			continue
+		}
+		m.notice = n
 		for _, d := range []int64{m.seen.joins, m.seen.fails} {
 			s.heap.add(at+d, members, m.no, m.started)
 		}

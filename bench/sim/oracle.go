@@ -130,6 +130,20 @@ func (o *oracle) arrived(refused bool) {
 	}
 }
 
+// rank returns what the order of the queue goes by: when somebody came. Those of a
+// pre-queue that is shuffled came together: any order among them is the right one,
+// but all of them come after who was there before, and before who comes later.
+func (o *oracle) rank(came int64) int64 {
+	at := Epoch().Add(time.Duration(came))
+	for i := range o.room.Events {
+		e := &o.room.Events[i]
+		if e.Shuffle && !e.Suspended && !e.PrequeueStart.IsZero() && !at.Before(e.PrequeueStart) && at.Before(e.Start) {
+			return int64(e.PrequeueStart.Sub(Epoch()))
+		}
+	}
+	return came
+}
+
 // wait adds somebody to those who wait (n is 1), or takes somebody away.
 func (o *oracle) wait(n int) {
 	o.waiting += n

@@ -164,3 +164,30 @@ func TestWaitsByArrival(t *testing.T) {
 		t.Errorf("equal waits: %+v", same)
 	}
 }
+
+// TestOrderOfAShuffledPrequeue compares nobody of the pre-queue with each other,
+// but all of them with those before and after.
+func TestOrderOfAShuffledPrequeue(t *testing.T) {
+	start := Epoch().Add(6 * time.Minute)
+	event := room.Event{Name: "sale", Start: start, End: start.Add(time.Hour), PrequeueStart: start.Add(-5 * time.Minute), Shuffle: true}
+	for _, step := range []struct {
+		shuffle bool
+		waits   []wait
+		want    float64
+	}{
+		{true, []wait{{100 * sec, 403 * sec, true}, {200 * sec, 402 * sec, true}, {300 * sec, 401 * sec, true}}, 0},
+		{false, []wait{{100 * sec, 403 * sec, true}, {200 * sec, 402 * sec, true}, {300 * sec, 401 * sec, true}}, 1},
+		{true, []wait{{30 * sec, 402 * sec, true}, {200 * sec, 401 * sec, true}}, 1},   // was there before it
+		{true, []wait{{200 * sec, 402 * sec, true}, {361 * sec, 401 * sec, true}}, 1},  // came after it
+		{true, []wait{{200 * sec, 402 * sec, true}, {361 * sec, 401 * sec, false}}, 0}, // did not wait
+	} {
+		event.Shuffle = step.shuffle
+		cfg := small(10, time.Minute)
+		cfg.Room.Events = []room.Event{event}
+		s := newSim(mustDefault(t, cfg), newShipped)
+		s.waits = step.waits
+		if got := s.orderError(); got != step.want {
+			t.Errorf("shuffle %v, %v: order error %v, want %v", step.shuffle, step.waits, got, step.want)
+		}
+	}
+}

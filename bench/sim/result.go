@@ -45,6 +45,7 @@ type Figures struct {
 	WaitMax float64 `json:"wait_max_s"`
 	// OrderError is the part of pairs of waiting visitors who were let in in the
 	// other order than they came: 0 is first come, first served; 0.5 is chance.
+	// Those of a pre-queue that is shuffled count as having come together.
 	OrderError float64 `json:"order_error"`
 	// EstimateP50 and EstimateP90 are of |said − real|, in minutes, for the first
 	// wait that a visitor was told.
@@ -62,8 +63,8 @@ type Figures struct {
 	LetIn        int `json:"let_in"`
 	Queued       int `json:"queued"` // of Visitors, who did not get in with their first request
 	GaveUp       int `json:"gave_up"`
-	TurnedAway   int `json:"turned_away"` // by a room that rejects
-	WaitingAtEnd int `json:"waiting_at_end"`
+	TurnedAway   int `json:"turned_away"`    // by a room that rejects
+	WaitingAtEnd int `json:"waiting_at_end"` // or had never had an answer by then
 
 	Requests     int `json:"requests"`      // of visitors, polls included
 	Refused      int `json:"refused"`       // those answered with the queue

@@ -54,7 +54,6 @@ type sim struct {
 	refusedMessages int
 	peers           []replica.Peer // scratch
 	lists           lists
-	changedAt       int64 // the step of the last change of who reaches whom
 
 	arrivalsLeft bool
 	quietFrom    int64 // when the last fault is over
@@ -94,7 +93,7 @@ func newSim(cfg Config, brains newBrain) *sim {
 		registry: registry{byID: map[crdt.NodeID]int32{}}, network: newNetwork(cfg),
 		oracle: newOracle(&cfg.Room, -int64(warmUp)),
 		bySite: make([]int, cfg.Sites), estimates: newEstimates(),
-		arrivalsLeft: true, through: -1, changedAt: longAgo,
+		arrivalsLeft: true, through: -1,
 	}
 	sum := 0.0
 	for site := range cfg.Sites {

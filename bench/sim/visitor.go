@@ -36,6 +36,7 @@ type visitor struct {
 
 	at         int32  // the node that is asked
 	generation uint32 // of what is planned: older plans are void
+	no         uint32 // among all who came
 
 	phase   phase
 	first   bool // this turn is the one that the visitor came for
@@ -69,6 +70,16 @@ type people struct {
 	here int // asking, waiting or inside
 }
 
+// asking returns how many have come and never had an answer. It looks at all.
+func (p *people) asking() (n int) {
+	for i := range p.all {
+		if p.all[i].phase == asking {
+			n++
+		}
+	}
+	return n
+}
+
 // arrive brings the next visitor, and plans the one after.
 func (s *sim) arrive() {
 	s.planArrival()
@@ -83,7 +94,7 @@ func (s *sim) arrive() {
 		p.done = append(p.done, func(v node.Verdict) { s.answers = append(s.answers, late{i, s.driven, v}) })
 	}
 	generation := p.all[i].generation
-	p.all[i] = visitor{dice: dice(keyed(s.cfg.Seed, forVisitors, uint64(p.come), 0)), came: s.now, generation: generation, first: true}
+	p.all[i] = visitor{no: uint32(p.come), dice: dice(keyed(s.cfg.Seed, forVisitors, uint64(p.come), 0)), came: s.now, generation: generation, first: true}
 	p.come++
 	p.here++
 	s.stepArrivals++
@@ -92,6 +103,20 @@ func (s *sim) arrive() {
 	v.patient = v.dice.unit() >= s.cfg.Abandon
 	s.request(i)
 }
+
+// trait returns a number that a visitor comes with, exponential with the given
+// mean. It is not of the visitor's dice, because how often these have been thrown
+// by then depends on what the nodes did.
+func (s *sim) trait(v *visitor, which uint64, mean time.Duration) int64 {
+	d := dice(keyed(s.cfg.Seed, forTraits, uint64(v.no), which))
+	return max(1, int64(d.exp(float64(mean))))
+}
+
+// Traits of a visitor.
+const (
+	theirStay = iota
+	theirPatience
+)
 
 // home picks the node that a visitor comes to.
 func (s *sim) home(d *dice) int32 {
@@ -145,8 +170,10 @@ func (s *sim) act(i int32, generation uint32) {
 		s.drop(i)
 		return
 	case v.pending:
-		v.pending = false // the answer comes too late for anybody
-		s.unanswered(v)
+		if v.due <= s.now {
+			v.pending = false // the answer comes too late for anybody
+			s.unanswered(v)
+		} // else it is only that the session is over
 	case v.phase == waiting && v.until <= s.now && v.until > 0:
 		s.giveUp(i)
 		return

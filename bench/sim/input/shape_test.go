@@ -57,7 +57,7 @@ func TestParseShapeErrors(t *testing.T) {
 		"uniform:10000":            `"" is not a time`,
 		"uniform:0/30m":            "from 1 to 100000000",
 		"uniform:1e3/30m":          "a whole number",
-		"uniform:5/30":             `"30" is not a time from 1s to 744h0m0s`,
+		"uniform:5/30":             `"30" is not a time from 1s to 720h0m0s`,
 		"uniform:5/999999h":        "not a time",
 		"uniform:5/30m,at=1m":      "uniform takes no keys",
 		"ramp:5/30m,up=31m":        "up: ",

@@ -98,7 +98,7 @@ func TestTraceErrors(t *testing.T) {
 		{head + "yesterday,1\n", `t.csv:3:1: "yesterday" is not a whole minute`},
 		{head + "1998-07-07 18:01:30,1\n", "t.csv:3:1: "},
 		{head + "1998-07-07 18:00:00,1\n", "does not come after"},
-		{head + "1998-08-07 18:00:00,1\n", "more than 31 days"},
+		{head + "1998-08-07 18:00:00,1\n", "more than 30 days"},
 		{head + "1998-07-07 18:01:00,\"1\n", "t.csv:3:24: extraneous"},
 		{head + "a\"b,1\n", "t.csv:3:2: bare"},
 		{head + strings.Repeat("x", maxCounts), "larger than"},

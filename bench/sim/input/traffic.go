@@ -13,7 +13,7 @@ import (
 // waited for, and keep a slip of the finger from filling the memory.
 const (
 	MaxVisitors = 100_000_000
-	MaxTime     = 31 * 24 * time.Hour
+	MaxTime     = 30 * 24 * time.Hour
 )
 
 // Traffic says how many visitors come in which span of time. The zero value is
