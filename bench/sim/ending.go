@@ -112,7 +112,7 @@ func (s *sim) sample() {
 	s.stepArrivals = 0
 	s.checkEnd()
 	if s.cfg.Progress != nil {
-		s.cfg.Progress(min(1, float64(s.people.come-s.people.here)/math.Max(1, float64(s.cfg.Arrivals.Len()))))
+		s.cfg.Progress(min(1, float64(s.people.come-s.people.here)/math.Max(1, float64(s.expected))))
 	}
 	s.heap.add(s.now+int64(PointEvery), samples, 0, 0)
 }

@@ -30,8 +30,8 @@ func (s *sim) result() *Result {
 	r := &Result{
 		Seed: s.cfg.Seed, Sites: s.cfg.Sites, Nodes: s.cfg.Nodes,
 		Policy: string(s.cfg.Room.Policy), Method: string(s.cfg.Room.QueueingMethod),
-		Figures: s.f, Violations: slices.Concat([]Violation{}, s.violations),
-		Series: slices.Concat([]Point{}, s.series), Faults: slices.Concat([]Fault{}, s.cfg.Faults),
+		Figures: s.f, Violations: append([]Violation{}, s.violations...), // lists are never null in JSON
+		Series: append([]Point{}, s.series...), Faults: append([]Fault{}, s.cfg.Faults...),
 	}
 	s.sumOracle(&r.Figures)
 	s.sumTraffic(&r.Figures)
@@ -134,6 +134,9 @@ func byArrival(waits []wait) Waits {
 		last = max(last, v.came)
 	}
 	w.Rows = make([]WaitRow, last/int64(WaitEvery)+1)
+	for i := range w.Rows {
+		w.Rows[i].Counts = []int{}
+	}
 	sums := make([]moments, len(w.Rows))
 	var line moments
 	for _, v := range waits {

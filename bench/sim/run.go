@@ -55,6 +55,7 @@ type sim struct {
 	peers           []replica.Peer // scratch
 	lists           lists
 
+	expected     int // who will have come in all, for Progress
 	arrivalsLeft bool
 	quietFrom    int64 // when the last fault is over
 	through      int64 // when the last visitor was; -1: not yet
@@ -77,7 +78,7 @@ func run(ctx context.Context, cfg Config, brains newBrain) (*Result, error) {
 	s := newSim(cfg, brains)
 	next, stop := iter.Pull(cfg.Arrivals.Times(stream(cfg.Seed, forArrivals)))
 	defer stop()
-	s.next = next
+	s.next, s.expected = next, expect(cfg)
 	s.prepare()
 	if err := s.loop(ctx); err != nil {
 		return nil, err
@@ -85,6 +86,20 @@ func run(ctx context.Context, cfg Config, brains newBrain) (*Result, error) {
 	r := s.result()
 	r.Speed = speed(s, time.Since(start))
 	return r, nil
+}
+
+// expect returns how many come before arrivals end.
+func expect(cfg Config) (n int) {
+	if cfg.Progress == nil || cfg.Length >= cfg.Arrivals.Span() {
+		return cfg.Arrivals.Len()
+	}
+	for at := range cfg.Arrivals.Times(stream(cfg.Seed, forArrivals)) {
+		if at > cfg.Length {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 func newSim(cfg Config, brains newBrain) *sim {
