@@ -73,10 +73,13 @@ figure.`,
     --total-active-users 1000 --new-users-per-minute 500 --fault partition:site=2,from=2h,for=12m --plot pictures`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+			ctx := cmd.Context()
+			if err := o.complete(ctx, cmd.Flags(), cmd.ErrOrStderr()); ctx.Err() != nil {
+				return err // was told to stop
+			} else if err != nil {
 				return usageError{err}
 			}
-			return runSimulate(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runSimulate(ctx, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	simulateFlags(cmd.Flags(), &o)
@@ -86,7 +89,7 @@ figure.`,
 
 // complete reads what the flags name, fills in what follows from them together,
 // and refuses what cannot be run.
-func (o *simulateOptions) complete(flags *pflag.FlagSet, warn io.Writer) error {
+func (o *simulateOptions) complete(ctx context.Context, flags *pflag.FlagSet, warn io.Writer) error {
 	if !flags.Changed("seed") {
 		o.cfg.Seed = uint64(rand.Uint32()) // short, to be typed again
 	}
@@ -101,7 +104,7 @@ func (o *simulateOptions) complete(flags *pflag.FlagSet, warn io.Writer) error {
 	if len(missing) > 0 {
 		return fmt.Errorf("%s missing: a room without limits is none", strings.Join(missing, " and "))
 	}
-	traffic, err := o.traffic(warn)
+	traffic, err := o.traffic(ctx, warn)
 	if err != nil {
 		return err
 	}
@@ -126,14 +129,14 @@ func (o *simulateOptions) complete(flags *pflag.FlagSet, warn io.Writer) error {
 }
 
 // traffic returns who comes when.
-func (o *simulateOptions) traffic(warn io.Writer) (*input.Traffic, error) {
+func (o *simulateOptions) traffic(ctx context.Context, warn io.Writer) (*input.Traffic, error) {
 	var traffic *input.Traffic
 	var err error
 	switch {
 	case (o.trace == "") == (o.arrivals == ""):
 		return nil, errors.New("who comes? Give one of --trace FILE and --arrivals SHAPE, such as --arrivals uniform:10000/30m")
 	case o.trace != "":
-		traffic, err = openTrace(o.trace)
+		traffic, err = openTrace(ctx, o.trace)
 	default:
 		traffic, err = input.ParseShape(o.arrivals)
 		if err != nil {
@@ -159,13 +162,18 @@ func (o *simulateOptions) traffic(warn io.Writer) (*input.Traffic, error) {
 	return traffic, nil
 }
 
-func openTrace(path string) (*input.Traffic, error) {
+func openTrace(ctx context.Context, path string) (*input.Traffic, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
 	defer f.Close()
+	// A large file takes a while, and a pipe may take for ever.
+	defer context.AfterFunc(ctx, func() { _ = f.Close() })()
 	traffic, err := input.ReadTrace(f, path)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
@@ -199,13 +207,20 @@ func collectSeldom() {
 	}
 }
 
+// showEvery is how often progress is drawn at most.
+const showEvery = 100 * time.Millisecond
+
 // runSimulate runs what o says. Only the result goes to out.
 func runSimulate(ctx context.Context, o simulateOptions, out, errOut io.Writer) error {
 	collectSeldom()
 	line := newStatusLine(errOut)
 	if line.visible() {
-		start := time.Now()
+		start, shown := time.Now(), time.Time{}
 		o.cfg.Progress = func(done float64) {
+			if time.Since(shown) < showEvery {
+				return
+			}
+			shown = time.Now()
 			line.show(int(done*1000), 1000, fmt.Sprintf("%.0f %%  %s", 100*done, time.Since(start).Round(time.Second)))
 		}
 	}
