@@ -165,9 +165,10 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 		clear(l.lww.acked)
 	}
 	// A peer is believed only about what we have ourselves: it could fill our
-	// memory with names.
+	// memory with names. Of the relay of another site it matters only what it has
+	// of ours, which is all that it hears from us.
 	for site, v := range f.haveSums {
-		if _, ok := r.sums.Header(site); ok {
+		if _, ok := r.sums.Header(site); ok && (site == r.cfg.Site || l.peer.Site == r.cfg.Site) {
 			l.sums.confirm(site, v)
 		}
 	}
