@@ -158,9 +158,13 @@ func (s *sim) estimated(v *visitor, m *machine, a *node.Verdict) {
 	if a.Admit || !a.Estimate.Known || v.phase != waiting {
 		return
 	}
-	was, is := v.pass.shown, a.Pass.Shown
-	if was.Minutes > 0 && was.Terms == is.Terms && a.Estimate.Minutes > int(was.Minutes) && v.pass.arrival == millis(a.Pass.Arrival) {
-		s.violate(EstimateRose, m, fmt.Sprintf("visitor %x was told %d min and now %d min", v.pass.visitor[:4], was.Minutes, a.Estimate.Minutes))
+	was, is := v.pass.shown, &a.Estimate
+	rose := is.Minutes > int(was.Minutes) || is.P25 > int(was.P25) || is.P75 > int(was.P75)
+	// Without events nothing can be an excuse.
+	same := was.Terms == a.Pass.Shown.Terms || len(s.cfg.Room.Events) == 0
+	if was.Minutes > 0 && same && rose && v.pass.arrival == millis(a.Pass.Arrival) {
+		s.violate(EstimateRose, m, fmt.Sprintf("visitor %x was told %d min (%d to %d) and now %d (%d to %d)",
+			v.pass.visitor[:4], was.Minutes, was.P25, was.P75, is.Minutes, is.P25, is.P75))
 	}
 	if !v.known && v.first {
 		v.known, v.said, v.asked = true, float32(a.Estimate.Minutes), s.now

@@ -175,18 +175,30 @@ func TestPanicIsAViolation(t *testing.T) {
 }
 
 func TestRisingEstimateIsAViolation(t *testing.T) {
-	said := 1
-	r := runWrong(t, small(200, time.Minute), func(w *wrong) {
-		w.answer = func(p node.Pass, known bool, now time.Time) (node.Verdict, bool) {
-			said++
-			v := refusal(p, known, now)
-			v.Estimate = room.Estimate{Known: true, Minutes: said}
-			v.Pass.Shown = room.Shown{Terms: 5, Minutes: uint16(said)}
-			return v, !p.Accepted() && now.Before(Epoch().Add(time.Minute))
+	for name, tell := range map[string]func(said int) (room.Estimate, uint32){
+		"median":       func(said int) (room.Estimate, uint32) { return room.Estimate{Minutes: said}, 5 },
+		"other terms":  func(said int) (room.Estimate, uint32) { return room.Estimate{Minutes: said}, uint32(said) },
+		"25th of 100":  func(said int) (room.Estimate, uint32) { return room.Estimate{Minutes: 9, P25: said, P75: 9}, 5 },
+		"75th of 100":  func(said int) (room.Estimate, uint32) { return room.Estimate{Minutes: 9, P25: 9, P75: said}, 5 },
+		"all the same": func(int) (room.Estimate, uint32) { return room.Estimate{Minutes: 9, P25: 8, P75: 10}, 5 },
+	} {
+		said := 1
+		r := runWrong(t, small(100, time.Minute), func(w *wrong) {
+			w.answer = func(p node.Pass, known bool, now time.Time) (node.Verdict, bool) {
+				said++
+				v := refusal(p, known, now)
+				e, terms := tell(said)
+				e.Known = true
+				v.Estimate = e
+				v.Pass.Shown = room.Shown{Terms: terms, Minutes: uint16(e.Minutes), P25: uint16(e.P25), P75: uint16(e.P75)}
+				return v, !p.Accepted() && now.Before(Epoch().Add(time.Minute))
+			}
+		})
+		// Afterwards the nodes say what they think, under terms of their own.
+		rose := slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Kind == EstimateRose && v.At < 60 })
+		if rose != (name != "all the same") {
+			t.Errorf("%s: violations %v", name, kinds(r))
 		}
-	})
-	if !slices.Contains(kinds(r), EstimateRose) {
-		t.Errorf("violations %v", kinds(r))
 	}
 }
 
