@@ -165,10 +165,11 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 		clear(l.lww.acked)
 	}
 	// A peer is believed only about what we have ourselves: it could fill our
-	// memory with names. Of the relay of another site it matters only what it has
-	// of ours, which is all that it hears from us.
+	// memory with names. Summaries are pushed by who leads a site alone; the
+	// others need not know who has which, and one who takes the lead learns it
+	// from the answers to its first push.
 	for site, v := range f.haveSums {
-		if _, ok := r.sums.Header(site); ok && (site == r.cfg.Site || l.peer.Site == r.cfg.Site) {
+		if _, ok := r.sums.Header(site); ok && r.lead.on {
 			l.sums.confirm(site, v)
 		}
 	}
