@@ -37,6 +37,7 @@ func steady() Config {
 }
 
 func TestCrashStopsANodeForAsLongAsSaid(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []FaultKind{Crash, Wipe, Leave, Pause} {
 		cfg := steady()
 		cfg.Faults = []Fault{{Kind: kind, Site: 1, Node: 2, From: 2 * time.Minute, For: time.Minute}}
@@ -57,6 +58,7 @@ func TestCrashStopsANodeForAsLongAsSaid(t *testing.T) {
 }
 
 func TestCrashOfASiteTakesAllItsNodes(t *testing.T) {
+	t.Parallel()
 	cfg := steady()
 	cfg.Faults = []Fault{{Kind: Crash, Site: 2, From: 2 * time.Minute, For: time.Minute}}
 	r := simulate(t, cfg)
@@ -68,6 +70,7 @@ func TestCrashOfASiteTakesAllItsNodes(t *testing.T) {
 // TestCrashKeepsWhatWipeLoses looks at how many are counted active by a single
 // node that starts again: from its disk it knows, without it cannot.
 func TestCrashKeepsWhatWipeLoses(t *testing.T) {
+	t.Parallel()
 	after := func(kind FaultKind) int {
 		cfg := steady()
 		cfg.Sites, cfg.Nodes = 1, 1
@@ -81,6 +84,7 @@ func TestCrashKeepsWhatWipeLoses(t *testing.T) {
 }
 
 func TestPartitionKeepsNewsBack(t *testing.T) {
+	t.Parallel()
 	cfg := steady()
 	cfg.Room.TotalActiveUsers = 1000 // nobody has to wait, so what a node sees is what it hears
 	cfg.Weights = []float64{1, 0}
@@ -138,6 +142,7 @@ func TestPartitionOfANodeCutsItFromItsSite(t *testing.T) {
 }
 
 func TestLinkIsSlowAndLossy(t *testing.T) {
+	t.Parallel()
 	plain := simulate(t, steady())
 	cfg := steady()
 	cfg.Faults = []Fault{{Kind: Link, Site: 1, From: 0, For: 5 * time.Minute, Loss: 0.5}}
@@ -168,6 +173,7 @@ func mustDefault(t testing.TB, cfg Config) Config {
 }
 
 func TestSkewMovesTheClockAndBack(t *testing.T) {
+	t.Parallel()
 	cfg := steady()
 	cfg.Faults = []Fault{{Kind: Skew, Site: 2, Node: 1, From: time.Minute, For: time.Minute, By: 3 * time.Second}}
 	s := newSim(mustDefault(t, cfg), newShipped)
@@ -269,6 +275,7 @@ func TestPairOfSitesStaysMemberByAThird(t *testing.T) {
 }
 
 func TestFaultsLeaveVisitorsAsTheyWere(t *testing.T) {
+	t.Parallel()
 	first := func(cfg Config) (arrivals []int) {
 		for _, p := range simulate(t, cfg).Series {
 			arrivals = append(arrivals, p.Arrivals)
@@ -354,6 +361,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 // TestRestartWhileSomethingElseChanges has a node start again in the step in which
 // a cut heals: it has to hear of the others all the same.
 func TestRestartWhileSomethingElseChanges(t *testing.T) {
+	t.Parallel()
 	cfg := steady()
 	cfg.Faults = []Fault{
 		{Kind: Partition, Site: 2, From: time.Minute, For: time.Minute},

@@ -74,6 +74,7 @@ func kinds(r *Result) (all []string) {
 }
 
 func TestOpenRoomOvershoots(t *testing.T) {
+	t.Parallel()
 	cfg := small(300, 3*time.Minute)
 	held := simulate(t, cfg)
 	cfg.Room.Policy = room.Open
@@ -92,6 +93,7 @@ func TestOpenRoomOvershoots(t *testing.T) {
 
 // TestClosedNodesAreIdle has nodes refuse everybody for a minute.
 func TestClosedNodesAreIdle(t *testing.T) {
+	t.Parallel()
 	cfg := small(300, 3*time.Minute)
 	cfg.Room.TotalActiveUsers = 1000
 	right := simulate(t, cfg)
@@ -128,6 +130,7 @@ func TestNobodyLetInIsAViolation(t *testing.T) {
 }
 
 func TestLostPlaceIsAViolation(t *testing.T) {
+	t.Parallel()
 	r := runWrong(t, small(200, time.Minute), func(w *wrong) {
 		w.answer = func(p node.Pass, known bool, now time.Time) (node.Verdict, bool) {
 			if !known || p.Accepted() || now.UnixMilli()%7 != 0 {
@@ -175,6 +178,7 @@ func TestPanicIsAViolation(t *testing.T) {
 }
 
 func TestRisingEstimateIsAViolation(t *testing.T) {
+	t.Parallel()
 	for name, tell := range map[string]func(said int) (room.Estimate, uint32){
 		"median":       func(said int) (room.Estimate, uint32) { return room.Estimate{Minutes: said}, 5 },
 		"other terms":  func(said int) (room.Estimate, uint32) { return room.Estimate{Minutes: said}, uint32(said) },
@@ -204,6 +208,7 @@ func TestRisingEstimateIsAViolation(t *testing.T) {
 
 // TestTwiceTheVisitorsInARoomForAll changes nothing for anybody.
 func TestTwiceTheVisitorsInARoomForAll(t *testing.T) {
+	t.Parallel()
 	for _, visitors := range []int{150, 300} {
 		cfg := small(visitors, 3*time.Minute)
 		cfg.Room.Policy = room.Open
@@ -214,7 +219,8 @@ func TestTwiceTheVisitorsInARoomForAll(t *testing.T) {
 }
 
 func TestRandomHasNoOrder(t *testing.T) {
-	cfg := small(600, 3*time.Minute)
+	t.Parallel()
+	cfg := small(300, 3*time.Minute)
 	fifo := simulate(t, cfg)
 	cfg.Room.QueueingMethod = room.Random
 	random := simulate(t, cfg)
@@ -224,6 +230,7 @@ func TestRandomHasNoOrder(t *testing.T) {
 }
 
 func TestGivingUpIsCounted(t *testing.T) {
+	t.Parallel()
 	cfg := small(600, 3*time.Minute)
 	cfg.Abandon, cfg.Patience = 0.5, 30*time.Second
 	r := simulate(t, cfg)
@@ -250,6 +257,7 @@ func TestContextEndsARun(t *testing.T) {
 }
 
 func TestWeightsAndRotation(t *testing.T) {
+	t.Parallel()
 	cfg := small(900, 3*time.Minute)
 	cfg.Sites, cfg.Weights, cfg.Rotate = 3, []float64{1, 0, 0}, time.Minute
 	cfg.Room.Policy = room.Open
