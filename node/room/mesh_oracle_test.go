@@ -28,7 +28,8 @@ import (
 // The order. When somebody is let in under fifo, everybody of the same site in
 // an older bucket has a place, and is let in at the next request. The exceptions
 // are those that follow from what news takes: somebody was let in meanwhile by a
-// node that did not know, or an older visitor came back.
+// node that did not know, or an older visitor came back or, having changed site,
+// still counts at the other one.
 type oracle struct {
 	exact      bool // nothing is late or fails: limits hold to the letter
 	gentle     bool // news takes a while, and that is all
@@ -183,7 +184,8 @@ const noticed = silentAfter + crdt.TickSpan + 5*time.Second
 
 // acrossCut returns how many of those unknown to n were let in beyond a cut when
 // both sides had known of it for some time. Each side keeps the other's share, so
-// that they add up without a word.
+// that they add up without a word. Shares thaw a while after the last closed tick,
+// which was there before the cut.
 func (m *mesh) acrossCut(n *meshNode) int {
 	if !n.settings.freezes() || m.now.Before(m.healed.Add(m.far+time.Minute)) {
 		return 0
@@ -192,7 +194,7 @@ func (m *mesh) acrossCut(n *meshNode) int {
 	for i := len(m.leases) - 1; i >= 0 && !m.leases[i].at.Before(n.seen); i-- {
 		a := &m.leases[i]
 		for _, s := range [2]*meshSite{n.site, a.node.site} {
-			if a.node.site != n.site && s.cut && a.at.Sub(s.cutAt) > noticed && m.now.Sub(s.cutAt) < n.settings.ShareFreeze {
+			if a.node.site != n.site && s.cut && a.at.Sub(s.cutAt) > noticed && m.now.Sub(s.cutAt)+silentAfter < n.settings.ShareFreeze {
 				held++
 				break
 			}
@@ -285,6 +287,10 @@ func (m *mesh) checkEntry(n *meshNode, v *meshVisitor, before Visitor) {
 	seen := by.seen
 	if n.seen.Before(seen) {
 		seen = n.seen
+	}
+	if v.site != nil && v.site != n.site && !before.Arrival.IsZero() {
+		// Where it asked last it counts as waiting until it is missed there.
+		m.joined = append(m.joined, join{m.now, BucketOf(before.Place, s.BucketSpan)})
 	}
 	for _, a := range m.visitors {
 		if a.state != waiting || a == v || a.site != n.site || a.counted.IsZero() || !a.behind.at.IsZero() ||
