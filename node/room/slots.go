@@ -12,19 +12,6 @@ func Slots(totalActive, newPerMinute, active, admittedLast60s int64) int {
 	return int(min(max(0, free), math.MaxInt32))
 }
 
-// Reserve hands slots to waiting visitors, oldest bucket first: whole buckets,
-// then a part of the next. It returns what each bucket gets, and the slots
-// beyond all who wait, which belong to new visitors. Negative counts are zero.
-func Reserve(slots int, waiting []int) (reserved []int, rest int) {
-	reserved = make([]int, len(waiting))
-	rest = max(0, slots)
-	for i, n := range waiting {
-		reserved[i] = min(max(0, n), rest)
-		rest -= reserved[i]
-	}
-	return reserved, rest
-}
-
 // rounding says which of several parts that do not divide evenly are rounded up:
 // a fraction of 2^64. Over all roundings each part is, on average, exact.
 type rounding uint64

@@ -12,12 +12,6 @@ func BucketOf(arrival time.Time, span time.Duration) int64 {
 	return bucketStart(arrival.Unix(), seconds(span))
 }
 
-// Granule returns the span over which a site counts its own waiting visitors: a
-// twelfth of a bucket, in whole seconds, at least one.
-func Granule(span time.Duration) time.Duration {
-	return time.Duration(granule(seconds(span))) * time.Second
-}
-
 // GranuleOf returns the start of the granule that arrival falls into, in Unix
 // seconds. Granules are laid out from the start of their bucket, so that none
 // reaches into two buckets; the last one of a bucket may be short.
@@ -30,6 +24,7 @@ func GranuleOf(arrival time.Time, span time.Duration) int64 {
 
 func seconds(span time.Duration) int64 { return max(1, int64(span/time.Second)) }
 
+// granule returns how many seconds a granule of a bucket of width seconds has.
 func granule(width int64) int64 { return max(1, width/granules) }
 
 func bucketStart(at, width int64) int64 {

@@ -198,7 +198,7 @@ func TestSpans(t *testing.T) {
 				t.Fatalf("span %v: the granule of %v starts in another bucket", span, a)
 			}
 			end := granuleEnd(g.Unix(), seconds(span))
-			if end <= a.Unix() || time.Duration(end-g.Unix())*time.Second > Granule(span) {
+			if end <= a.Unix() || end-g.Unix() > granule(seconds(span)) {
 				t.Fatalf("span %v: granule of %v is %d to %d", span, a, g.Unix(), end)
 			}
 		}
