@@ -124,7 +124,7 @@ func TestDecodeRefuses(t *testing.T) {
 		d := decoders[i]
 		for _, bad := range map[string][]byte{
 			"empty":           {},
-			"another version": append([]byte{2}, data[1:]...),
+			"another version": append([]byte{3}, data[1:]...),
 			"too long":        append(bytes.Clone(data), 0),
 			"cut":             data[:len(data)-1],
 			"huge":            append(bytes.Clone(data), make([]byte, MaxState)...),

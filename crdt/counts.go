@@ -6,7 +6,7 @@ import "time"
 func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retention) Counts {
 	var c Counts
 	if w, ok := r.rows[owner]; ok {
-		w.addTo(&c, room, now, ret, r.tookOver(owner, room))
+		w.addTo(&c, room, now, ret, r.handedOn(owner, room))
 	}
 	return c
 }
@@ -24,7 +24,7 @@ func (r *Rows) CountSite(site string, room RoomID, now time.Time, ret Retention)
 func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret Retention) {
 	for owner, w := range r.rows {
 		if w.site == site && w.rooms[room] != nil {
-			w.addTo(c, room, now, ret, r.tookOver(owner, room))
+			w.addTo(c, room, now, ret, r.handedOn(owner, room))
 		}
 	}
 }
@@ -64,6 +64,19 @@ func (r *Rows) tookOver(owner Incarnation, room RoomID) bool {
 	return false
 }
 
+// handed says what of a row a later start of the same node counts instead.
+type handed struct {
+	active bool
+	held   bool // rights are the node's, not the start's: the latest row has them
+}
+
+func (r *Rows) handedOn(owner Incarnation, room RoomID) handed {
+	if !r.superseded(owner) {
+		return handed{}
+	}
+	return handed{r.tookOver(owner, room), true}
+}
+
 // countsActive reports whether leases of a room were ever counted in the row.
 func (w *row) countsActive(room RoomID) bool {
 	rc, ok := w.rooms[room]
@@ -73,12 +86,13 @@ func (w *row) countsActive(room RoomID) bool {
 	return ok
 }
 
-func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, tookOver bool) {
+func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, on handed) {
 	rc, ok := w.rooms[room]
 	if !ok {
 		return
 	}
-	activeFaded := tookOver || ret.faded(room, Active, w.changed, now)
+	activeFaded := on.active || ret.faded(room, Active, w.changed, now)
+	heldFaded := on.held || ret.faded(room, Held, w.changed, now)
 	waitingFaded := ret.faded(room, Waiting, w.changed, now)
 	first := ret.first(now)
 	for _, s := range rc.living() {
@@ -98,6 +112,14 @@ func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, tookOv
 			addSpan(&c.Seen, s.tick, s.value)
 		case Admitted:
 			addSpan(&c.Admitted, s.tick, s.value)
+		case Held:
+			if !heldFaded {
+				c.Held += s.value
+			}
+		case HeldRate:
+			if !heldFaded {
+				c.HeldRate += s.value
+			}
 		}
 	}
 }

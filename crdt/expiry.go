@@ -112,6 +112,8 @@ func (r Retention) faded(room RoomID, kind Kind, changed int64, now time.Time) b
 		keep = max(f.Session+leaseGuard, minFade)
 	case Waiting:
 		keep = max(f.Refresh*5/2, minFade)
+	case Held, HeldRate:
+		keep = minFade // the node has them still, but nobody can use them
 	default:
 		return false
 	}

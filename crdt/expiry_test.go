@@ -20,7 +20,7 @@ func TestFirstsArePast(t *testing.T) {
 			now = now.Truncate(TickSpan)
 		}
 		first := ret.first(now)
-		for _, kind := range []Kind{Active, Waiting, Seen, Admitted} {
+		for _, kind := range []Kind{Active, Waiting, Seen, Admitted, Held, HeldRate} {
 			edge := map[Kind]int64{Waiting: first.arrivals, Seen: first.history, Admitted: first.history}[kind]
 			for tick := edge - 3; tick <= edge+3; tick++ {
 				if got, want := first.past(slot{kind, tick}), ret.past(kind, tick, now); got != want {

@@ -27,8 +27,9 @@ func TestRowGuards(t *testing.T) {
 		"huge P":         func(p *RowPiece) { p.Rooms[0].Cells[0].P = 1<<62 + 1 },
 		"huge N":         func(p *RowPiece) { p.Rooms[0].Cells[0].N = 1<<62 + 1 },
 		"no kind":        func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = 0 },
-		"unknown kind":   func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = Admitted + 1 },
+		"unknown kind":   func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = lastKind + 1 },
 		"active by tick": func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = Active },
+		"rights by tick": func(p *RowPiece) { p.Rooms[0].Cells[0].Kind = HeldRate },
 	} {
 		p, rows := honest(), new(Rows)
 		spoil(&p)
@@ -66,6 +67,7 @@ func TestSummaryGuards(t *testing.T) {
 		"unordered":      func(p *SummaryPiece) { p.Rooms[0].Seen[1].Tick -= 1 },
 		"huge":           func(p *SummaryPiece) { p.Rooms[0].Seen[1].N = 1<<62 + 1 },
 		"huge active":    func(p *SummaryPiece) { p.Rooms[0].Active = -1<<62 - 1 },
+		"huge rights":    func(p *SummaryPiece) { p.Rooms[0].Held = 1<<62 + 1 },
 		"future":         func(p *SummaryPiece) { p.Rooms[0].At += 13_000 },
 		"future change":  func(p *SummaryPiece) { p.Changed += 13_000 },
 		"future close":   func(p *SummaryPiece) { p.Closed = TickOf(guardNow) + 3 },

@@ -20,7 +20,16 @@ const (
 	Seen
 	// Admitted counts tickets used. Tick is Unix time divided by TickSpan.
 	Admitted
+	// Held is how many rights to places a node owns, in use or not, and HeldRate
+	// how many rights to admissions per minute: P − N. Their cells have Tick 0.
+	Held
+	HeldRate
+
+	lastKind = HeldRate
 )
+
+// timeless reports whether cells of a kind have no tick but 0.
+func (k Kind) timeless() bool { return k == Active || k == Held || k == HeldRate }
 
 // Key names one cell of a row.
 type Key struct {
@@ -43,6 +52,8 @@ func TickOf(t time.Time) int64 { return t.Unix() / int64(TickSpan/time.Second) }
 // Counts is what one site, or one node, holds of one room. Nil maps are empty.
 type Counts struct {
 	Active   int64
+	Held     int64           // rights to places
+	HeldRate int64           // rights to admissions per minute
 	Waiting  map[int64]int64 // start of the span in Unix seconds → visitors
 	Seen     map[int64]int64 // tick → visitors
 	Admitted map[int64]int64 // tick → visitors
@@ -50,7 +61,7 @@ type Counts struct {
 
 // Reset empties c and keeps its memory.
 func (c *Counts) Reset() {
-	c.Active = 0
+	c.Active, c.Held, c.HeldRate = 0, 0, 0
 	clear(c.Waiting)
 	clear(c.Seen)
 	clear(c.Admitted)

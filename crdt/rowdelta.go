@@ -199,10 +199,10 @@ func (p RowPiece) check(now time.Time) error {
 
 func (c CellChange) check(from, to uint64, now time.Time) error {
 	switch {
-	case c.Kind < Active || c.Kind > Admitted:
+	case c.Kind < Active || c.Kind > lastKind:
 		return fmt.Errorf("kind %d: %w", c.Kind, ErrHostile)
-	case c.Kind == Active && c.Tick != 0:
-		return fmt.Errorf("active at tick %d: %w", c.Tick, ErrHostile)
+	case c.Kind.timeless() && c.Tick != 0:
+		return fmt.Errorf("kind %d at tick %d: %w", c.Kind, c.Tick, ErrHostile)
 	case c.P > maxCount || c.N > maxCount:
 		return fmt.Errorf("count %d/%d: %w", c.P, c.N, ErrHostile)
 	case c.Seq <= from || c.Seq > to:

@@ -163,7 +163,7 @@ func (r *rowReplica) visible(now time.Time) string {
 }
 
 func blankCounts(c Counts) bool {
-	return c.Active == 0 && len(c.Waiting)+len(c.Seen)+len(c.Admitted) == 0
+	return c.Active == 0 && c.Held == 0 && c.HeldRate == 0 && len(c.Waiting)+len(c.Seen)+len(c.Admitted) == 0
 }
 
 // summaryReplica publishes for its site whenever it thinks it should: the first
@@ -200,7 +200,8 @@ func (r *summaryReplica) write(w write, now time.Time) {
 	}
 	tick := TickOf(now) - int64(w.back)
 	r.Publish(r.site, r.me, testRoom(w.room), Summarize(Counts{
-		Active:  int64(w.amount),
+		Active: int64(w.amount),
+		Held:   int64(w.special), HeldRate: int64(w.kind),
 		Waiting: map[int64]int64{now.Unix() - int64(w.back): int64(w.kind)},
 		Seen:    map[int64]int64{tick: int64(w.amount), tick - 1: int64(w.special)},
 	}, time.Second), now)

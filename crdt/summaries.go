@@ -42,6 +42,7 @@ type Span struct {
 // empty ones.
 type Summary struct {
 	Active                  int64
+	Held, HeldRate          int64
 	Waiting, Seen, Admitted []Span
 }
 
@@ -53,7 +54,10 @@ func Summarize(c Counts, bucket time.Duration) Summary {
 	for at, n := range c.Waiting {
 		addSpan(&waiting, at-at%span, n)
 	}
-	return Summary{c.Active, sortSpans(waiting), sortSpans(c.Seen), sortSpans(c.Admitted)}
+	return Summary{
+		Active: c.Active, Held: c.Held, HeldRate: c.HeldRate,
+		Waiting: sortSpans(waiting), Seen: sortSpans(c.Seen), Admitted: sortSpans(c.Admitted),
+	}
 }
 
 func sortSpans(m map[int64]int64) []Span {
@@ -68,13 +72,13 @@ func sortSpans(m map[int64]int64) []Span {
 
 // Equal reports whether two summaries count the same.
 func (s Summary) Equal(o Summary) bool {
-	return s.Active == o.Active && slices.Equal(s.Waiting, o.Waiting) &&
+	return s.Active == o.Active && s.Held == o.Held && s.HeldRate == o.HeldRate && slices.Equal(s.Waiting, o.Waiting) &&
 		slices.Equal(s.Seen, o.Seen) && slices.Equal(s.Admitted, o.Admitted)
 }
 
 // Empty reports whether the summary counts nothing.
 func (s Summary) Empty() bool {
-	return s.Active == 0 && len(s.Waiting) == 0 && len(s.Seen) == 0 && len(s.Admitted) == 0
+	return s.Active == 0 && s.Held == 0 && s.HeldRate == 0 && len(s.Waiting) == 0 && len(s.Seen) == 0 && len(s.Admitted) == 0
 }
 
 // Unexpired returns s without the spans that are over at now.
@@ -223,6 +227,10 @@ func (w *siteSummary) addTo(c *Counts, room RoomID, g register, now time.Time, r
 	changed := w.toldAt(g)
 	if !ret.faded(room, Active, changed, now) {
 		c.Active += g.Active
+	}
+	if !ret.faded(room, Held, changed, now) {
+		c.Held += g.Held
+		c.HeldRate += g.HeldRate
 	}
 	sum := g.Unexpired(now, ret)
 	if !ret.faded(room, Waiting, changed, now) {

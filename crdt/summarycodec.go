@@ -125,13 +125,15 @@ func (rs RoomSummary) encode(w *writer, p SummaryPiece) {
 	}
 	w.int(p.Changed - rs.At)
 	w.int(rs.Active)
+	w.int(rs.Held)
+	w.int(rs.HeldRate)
 	encodeSpans(w, rs.Waiting, tickBase(Waiting, p.Changed))
 	encodeSpans(w, rs.Seen, tickBase(Seen, p.Changed))
 	encodeSpans(w, rs.Admitted, tickBase(Admitted, p.Changed))
 }
 
 func (rs RoomSummary) size(changed int64) int {
-	return idSize + 9 + versionSize + intSize(changed-rs.At) + intSize(rs.Active) +
+	return idSize + 9 + versionSize + intSize(changed-rs.At) + intSize(rs.Active) + intSize(rs.Held) + intSize(rs.HeldRate) +
 		spansSize(rs.Waiting, tickBase(Waiting, changed)) +
 		spansSize(rs.Seen, tickBase(Seen, changed)) +
 		spansSize(rs.Admitted, tickBase(Admitted, changed))
@@ -148,6 +150,10 @@ func decodeRoomSummary(r *reader, p SummaryPiece) (rs RoomSummary) {
 	}
 	rs.At = p.Changed - r.int(maxTime)
 	rs.Active = r.int(math.MaxInt64)
+	if r.coded >= codecHeld {
+		rs.Held = r.int(math.MaxInt64)
+		rs.HeldRate = r.int(math.MaxInt64)
+	}
 	rs.Waiting = decodeSpans(r, tickBase(Waiting, p.Changed))
 	rs.Seen = decodeSpans(r, tickBase(Seen, p.Changed))
 	rs.Admitted = decodeSpans(r, tickBase(Admitted, p.Changed))

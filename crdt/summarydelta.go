@@ -192,8 +192,10 @@ func (rs RoomSummary) check(p SummaryPiece, now time.Time) error {
 	if at := time.UnixMilli(rs.At); at.After(now.Add(maxAhead)) {
 		return fmt.Errorf("published at %s, which is to come: %w", at.UTC(), ErrHostile)
 	}
-	if rs.Active > maxCount || rs.Active < -maxCount {
-		return fmt.Errorf("active %d: %w", rs.Active, ErrHostile)
+	for _, n := range []int64{rs.Active, rs.Held, rs.HeldRate} {
+		if n > maxCount || n < -maxCount {
+			return fmt.Errorf("count %d: %w", n, ErrHostile)
+		}
 	}
 	return cmp.Or(
 		checkSpans(rs.Waiting, Waiting, now),

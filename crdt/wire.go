@@ -12,7 +12,13 @@ import (
 // Encoded values are msgpack: a version, then a flat row of numbers, strings
 // and array headers in a fixed order. Numbers take the fewest bytes they fit
 // into, so what is written often is written as a small difference.
-const codecVersion = 1
+const codecVersion = 2
+
+// Older encodings are read as well: a node finds its own on disk.
+const (
+	codecFirst = 1
+	codecHeld  = 2 // the first in which summaries speak of rights
+)
 
 // MaxState is the size of the largest encoding that is decoded at all.
 const MaxState = 1 << 20
@@ -117,6 +123,8 @@ type reader struct {
 	src *bytes.Reader
 	dec *msgpack.Decoder
 	err error
+
+	coded uint64 // the version
 }
 
 func newReader(data []byte) *reader { return newReaderOf(data, MaxState) }
@@ -128,8 +136,9 @@ func newReaderOf(data []byte, limit int) *reader {
 		return r
 	}
 	r.dec = msgpack.NewDecoder(r.src)
-	if v := r.uint(math.MaxUint8); r.err == nil && v != codecVersion {
-		r.fail("version %d, want %d", v, codecVersion)
+	r.coded = r.uint(math.MaxUint8)
+	if r.err == nil && (r.coded < codecFirst || r.coded > codecVersion) {
+		r.fail("version %d, want %d to %d", r.coded, codecFirst, codecVersion)
 	}
 	return r
 }
