@@ -105,6 +105,9 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 	}
 	for _, p := range f.lww.Pieces {
 		put(&l.oweLWW, p.Writer, struct{}{})
+		if len(p.Writes) > 0 {
+			r.mapChanges++
+		}
 		if note(r.applied(r.lww.Apply(p, &r.hlc, now))) {
 			l.lww.has(p.Writer, p.To)
 		}

@@ -14,7 +14,6 @@ package replica
 
 import (
 	"errors"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -86,6 +85,8 @@ type Replica struct {
 	sums crdt.Summaries
 	lww  crdt.LWW
 	hlc  crdt.Clock
+
+	mapChanges uint64 // of lww, so far
 
 	opened bool // our row exists
 	peers  Members
@@ -209,22 +210,3 @@ func (r *Replica) Conflict() (crdt.Incarnation, bool) {
 	}
 	return *r.conflict, true
 }
-
-// Set writes a copy of value into the last-writer map, from where it spreads to
-// all nodes; nil deletes.
-func (r *Replica) Set(key string, value []byte, now time.Time) error {
-	return r.lww.Set(key, value, r.hlc.Now(now, r.cfg.Self.Node))
-}
-
-// CompareAndSet is Set if the newest write of key that this node has heard of
-// has the stamp was; otherwise it returns an error that wraps crdt.ErrConflict.
-func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now time.Time) error {
-	return r.lww.CompareAndSet(key, value, was, r.hlc.Now(now, r.cfg.Self.Node))
-}
-
-// Get returns a copy of a value of the last-writer map, the stamp of its newest
-// write, and whether there is a value.
-func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { return r.lww.Get(key) }
-
-// Keys yields the keys of the last-writer map that have a value, in no order.
-func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }

@@ -57,11 +57,7 @@ func (r *Replica) Restore(state []byte, now time.Time) error {
 	}
 	r.rows.Merge(rows)
 	r.sums.Merge(sums)
-	r.lww.Merge(lww)
-	// These stamps were believed once. Were the clock behind them now, our next
-	// writes would lose against our own last ones.
-	newest := r.lww.Newest()
-	r.hlc.Observe(newest, time.UnixMilli(newest.Wall))
+	r.mergeMap(lww)
 	r.rows.Expire(now, r.cfg.Retention)
 	r.sums.Expire(now, r.cfg.Retention)
 	r.open(now)

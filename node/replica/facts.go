@@ -1,0 +1,60 @@
+package replica
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// The last-writer map: what everybody may write and all shall know.
+
+// Set writes a copy of value into the last-writer map, from where it spreads to
+// all nodes; nil deletes.
+func (r *Replica) Set(key string, value []byte, now time.Time) error {
+	r.mapChanges++
+	return r.lww.Set(key, value, r.hlc.Now(now, r.cfg.Self.Node))
+}
+
+// CompareAndSet is Set if the newest write of key that this node has heard of
+// has the stamp was; otherwise it returns an error that wraps crdt.ErrConflict.
+func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now time.Time) error {
+	r.mapChanges++
+	return r.lww.CompareAndSet(key, value, was, r.hlc.Now(now, r.cfg.Self.Node))
+}
+
+// Get returns a copy of a value of the last-writer map, the stamp of its newest
+// write, and whether there is a value.
+func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { return r.lww.Get(key) }
+
+// Keys yields the keys of the last-writer map that have a value, in no order.
+func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }
+
+// MapChanges returns a number that has grown if the last-writer map may have
+// changed since the last call.
+func (r *Replica) MapChanges() uint64 { return r.mapChanges }
+
+// AppendMap appends the encoding of the last-writer map to dst.
+func (r *Replica) AppendMap(dst []byte) ([]byte, error) { return r.lww.AppendBinary(dst) }
+
+// RestoreMap adds what AppendMap wrote at an earlier start. After an error
+// nothing has changed.
+func (r *Replica) RestoreMap(state []byte) error {
+	m, err := crdt.DecodeLWW(state, len(state))
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	r.mergeMap(m)
+	return nil
+}
+
+// mergeMap takes over writes of an earlier start. Their stamps were believed
+// once. Were the clock behind them now, our next writes would lose against our
+// own last ones.
+func (r *Replica) mergeMap(m *crdt.LWW) {
+	r.lww.Merge(m)
+	r.mapChanges++
+	newest := r.lww.Newest()
+	r.hlc.Observe(newest, time.UnixMilli(newest.Wall))
+}
