@@ -68,8 +68,9 @@ func (p *places) divide(v *View, t *tally, slots int) {
 	} else {
 		p.reserve(t, slots)
 	}
-	p.split(s, t, 0)
-	if t.minutes[0] != t.minutes[1] {
+	if s.Policy == Escrow {
+		p.splitByRights(t)
+	} else if p.split(s, t, 0); t.minutes[0] != t.minutes[1] {
 		p.splitAtEdge(s, t)
 	}
 	for i, n := range p.part {

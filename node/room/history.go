@@ -109,8 +109,9 @@ func (h *History) doubts(s *Settings, sites []Site, now time.Time) []doubt {
 	return list
 }
 
-// freezes reports whether silent sites keep their share at all.
-func (s *Settings) freezes() bool { return s.ShareFreeze >= 0 }
+// freezes reports whether silent sites keep their share at all. Where rights are
+// the limit there are no shares: what a silent site owns stays its own anyway.
+func (s *Settings) freezes() bool { return s.ShareFreeze >= 0 && s.Policy != Escrow }
 
 // note keeps what sites are like while they are heard from. Membership notices
 // that a site is gone long before its share is frozen, so nodes are noted only

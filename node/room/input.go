@@ -63,12 +63,15 @@ const (
 type siteTally struct {
 	name    string
 	own     bool
-	frozen  bool
+	frozen  bool // silent, or under Escrow out of reach
 	nodes   int
 	inSight bool // some of them
 	active  int
 	waiting int
 	minute  int // admitted in the last minute
+
+	// Escrow only: rights that the site owns, and those of rate that cool.
+	held, heldRate, cooling int
 }
 
 // tally is the sum of an Input at one moment. Sites are sorted by name, so that
@@ -134,11 +137,12 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	for i := range t.input {
 		site := &t.input[i]
 		st := siteTally{
-			name: site.Name, own: site.Own, frozen: in.Frozen.Has(site.Name) && !site.Own,
+			name: site.Name, own: site.Own, frozen: in.Frozen.Has(site.Name) && !site.Own || s.Policy == Escrow && !site.inReach(s, now),
 			nodes: in.Frozen.nodes(site.Name, clampCount(int64(site.Nodes))), inSight: site.Nodes > 0, active: clampCount(site.Active),
 		}
 		w := window(site.Admitted, tick)
 		st.minute = w.minute
+		st.held, st.heldRate, st.cooling = clampCount(site.Held), clampCount(site.HeldRate), w.cooling(now)
 		if site.Own {
 			t.own = i
 			st.nodes, st.inSight = max(1, len(in.Nodes)), true
@@ -227,6 +231,7 @@ type admissions struct {
 	// less. The next tick counts too: a peer's clock may be ahead.
 	minute int
 
+	edge int // those of minute that came in its first tick
 	late int // in this tick, the next, and lateTicks before
 
 	// averaged is the count of the last rateTicks, and first the first of them in
@@ -247,6 +252,9 @@ func window(ticks map[int64]int64, tick int64) admissions {
 		}
 		if back <= ticksPerMinute {
 			a.minute += n
+		}
+		if back == ticksPerMinute {
+			a.edge = n
 		}
 		if back <= lateTicks {
 			a.late += n

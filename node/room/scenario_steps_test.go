@@ -138,6 +138,8 @@ func (s *scenario) set(args arguments) string {
 			set.BucketSpan = s.duration(value)
 		case "kept":
 			set.PlaceKept = s.duration(value)
+		case "on-partition":
+			set.OnPartition = OnPartition(value)
 		case "freeze":
 			set.ShareFreeze = s.duration(value)
 		case "queue-all":
@@ -216,7 +218,7 @@ func (s *scenario) counts(args arguments) crdt.Counts {
 		}
 		return cells
 	}
-	return crdt.Counts{Active: int64(s.number(args["active"])), Waiting: list("waiting", time.Time.Unix),
+	return crdt.Counts{Active: int64(s.number(args["active"])), Held: int64(s.number(args["held"])), HeldRate: int64(s.number(args["held-rate"])), Waiting: list("waiting", time.Time.Unix),
 		Seen: list("seen", crdt.TickOf), Admitted: list("admitted", crdt.TickOf)}
 }
 
@@ -260,6 +262,10 @@ func (s *scenario) build(args arguments) string {
 		fmt.Fprintf(out, "bucket %s: %d waiting, %d reserved\n", hour(time.Unix(b.Start, 0)), b.Waiting, b.Reserved)
 	}
 	for _, p := range v.Sites {
+		if p.Frozen && v.Settings.Policy == Escrow {
+			fmt.Fprintf(out, "site %s: out of reach, with %d rights\n", p.Name, p.Held)
+			continue
+		}
 		if p.Frozen {
 			fmt.Fprintf(out, "site %s: silent, keeps its share\n", p.Name)
 			continue
@@ -273,7 +279,7 @@ func (s *scenario) build(args arguments) string {
 // allowances says whom this node may let in until the next view.
 func (s *scenario) allowances(out *strings.Builder) {
 	v, who := s.view, "this node"
-	if v.Settings.Policy == Counter {
+	if v.Settings.Policy == Counter || v.Settings.Policy == Escrow {
 		who = "this site"
 	}
 	var whom []string

@@ -18,10 +18,26 @@ const (
 	Passthrough Method = "passthrough" // count and admit
 	Reject      Method = "reject"      // nobody enters, nobody queues
 
+	Escrow  Policy = "escrow"  // tickets against rights that nodes own: the limit holds whatever happens
 	Even    Policy = "even"    // the site's share, divided by its nodes
 	Curve   Policy = "curve"   // more than an even part while the room is empty
 	Counter Policy = "counter" // tickets of the site's counter, then of the room's anywhere counter
 	Open    Policy = "open"    // admit everybody, measure only
+)
+
+// OnPartition says what becomes of a session whose anchor is out of reach while
+// no right is free where the visitor is. It matters under Escrow only.
+type OnPartition string
+
+const (
+	// HoldOnPartition: the session lasts until the end that its pass has, and then
+	// the visitor is first in line. The limit is never passed.
+	HoldOnPartition OnPartition = "hold"
+
+	// OpenOnPartition: the session goes on without a right. It is counted apart
+	// and repaid with the next right that comes free; until then the limit may be
+	// passed by as many.
+	OpenOnPartition OnPartition = "open"
 )
 
 // OriginCommand is what the protected site may tell the room in a header field
@@ -55,9 +71,14 @@ type Settings struct {
 	DisableSessionRenewal bool            // a session ends when its first lease does
 	EnabledOriginCommands []OriginCommand // what the site may tell the room
 
+	// OnPartition is what a cut costs: a session now and then, or the limit.
+	// Default HoldOnPartition.
+	OnPartition OnPartition
+
 	// ShareFreeze is how long a site that has fallen silent keeps its share, so
 	// that neither side of a cut counts itself as the whole. Default 15 min;
-	// negative: not at all.
+	// negative: not at all. Under Escrow there is nothing to keep: rights stay
+	// where they are.
 	ShareFreeze time.Duration
 
 	Events []Event // at most MaxEvents; none overlaps another

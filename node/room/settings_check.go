@@ -46,6 +46,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.RefreshInterval, DefaultRefreshInterval)
 	setDefault(&s.PlaceKept, DefaultPlaceKept)
 	setDefault(&s.QueueingStatusCode, 200)
+	setDefault(&s.OnPartition, HoldOnPartition)
 	setDefault(&s.ShareFreeze, DefaultShareFreeze)
 	return s
 }
@@ -71,7 +72,7 @@ func (s Settings) Validate() error {
 	c.limit("new-users-per-minute", s.NewUsersPerMinute)
 	c.session("session-duration", s.SessionDuration)
 	c.method("queueing-method", s.QueueingMethod)
-	c.oneOf("policy", string(s.Policy), string(Even), string(Curve), string(Counter), string(Open))
+	c.oneOf("policy", string(s.Policy), string(Escrow), string(Even), string(Curve), string(Counter), string(Open))
 	if math.IsNaN(s.CurveFactor) || s.CurveFactor < 0 || s.CurveFactor > 8 {
 		c.add("curve-factor", strconv.FormatFloat(s.CurveFactor, 'g', -1, 64), "a number from 0 to 8")
 	}
@@ -84,6 +85,7 @@ func (s Settings) Validate() error {
 	for _, command := range s.EnabledOriginCommands {
 		c.oneOf("enabled-origin-commands", string(command), string(Revoke))
 	}
+	c.oneOf("on-partition", string(s.OnPartition), string(HoldOnPartition), string(OpenOnPartition))
 	if s.ShareFreeze >= 0 { // any negative span means not at all
 		c.span("share-freeze", s.ShareFreeze, time.Second, 24*time.Hour, 1)
 	}

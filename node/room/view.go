@@ -62,8 +62,9 @@ type SitePlaces struct {
 	Active   int
 	Waiting  int
 	Reserved int  // slots kept for its waiting visitors
-	New      int  // slots for its new visitors
-	Frozen   bool // silent; its counts are the last known
+	New      int  // slots for its new visitors; under Escrow rights that are free for them, maybe the same ones as another's
+	Held     int  // rights to places that it owns; Escrow only
+	Frozen   bool // silent, or under Escrow out of reach; its counts are the last known
 }
 
 // Build works out what one node may do in a room, from counts that are at most
@@ -100,6 +101,9 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 		v.hold = v.Settings.eventAt(now).held(v.Settings.BucketSpan)
 	}
 	slots := v.slots(t, in.Frozen)
+	if v.Settings.Policy == Escrow && !v.closed {
+		slots = v.slotsByRights(t)
+	}
 	p := &b.places
 	p.divide(v, t, slots)
 	v.Slots, v.SlotsNew = p.rest, p.rest
@@ -168,8 +172,8 @@ func (v *View) fillSites(t *tally, p *places) {
 	for i := range t.sites {
 		st := &t.sites[i]
 		v.Sites[i] = SitePlaces{
-			Name: st.name, Own: st.own, Frozen: st.frozen, Active: st.active, Waiting: st.waiting,
-			Reserved: p.waiting[i], New: p.fresh[i],
+			Name: st.name, Own: st.own, Frozen: st.frozen && !t.input[i].Gone, Active: st.active, Waiting: st.waiting,
+			Reserved: p.waiting[i], New: p.fresh[i], Held: st.held,
 		}
 	}
 }
@@ -178,7 +182,7 @@ func (v *View) fillSites(t *tally, p *places) {
 func (v *View) place(t *tally, p *places, turn turn) {
 	v.AllowAnywhere = p.anywhere
 	v.OpenToNew = p.rest > 0 && !v.Event.Prequeueing
-	contested := p.fresh[t.own]
+	contested := 0
 	if v.Settings.QueueingMethod == Random {
 		// Whoever came before a pre-queue began may go on trying during it.
 		v.Cursor, v.Edge = time.Unix(0, 0), time.Unix(0, 0)
@@ -189,9 +193,13 @@ func (v *View) place(t *tally, p *places, turn turn) {
 		c := newCursor(t, p, seconds(v.Settings.BucketSpan))
 		v.Cursor, v.Edge = time.Unix(c.cursor, 0), time.Unix(c.edge, 0)
 		v.AllowWaiting = min(c.sure, v.Slots)
-		contested += c.contested
+		contested = c.contested
 	}
-	v.AllowNew = min(nodePart(v, t, contested, turn), v.Slots)
+	if v.Settings.Policy == Escrow {
+		v.placeByRights(t, p, contested)
+		return
+	}
+	v.AllowNew = min(nodePart(v, t, contested+p.fresh[t.own], turn), v.Slots)
 }
 
 // terms hashes what the operator set of that which an estimate rests on.

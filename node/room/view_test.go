@@ -219,13 +219,14 @@ func TestValidateNamesEveryField(t *testing.T) {
 		"new-users-per-minute":    func(s *Settings) { s.NewUsersPerMinute = 1 << 31 },
 		"session-duration":        func(s *Settings) { s.SessionDuration = -1 },
 		"queueing-method":         func(s *Settings) { s.QueueingMethod = "lifo" },
-		"policy":                  func(s *Settings) { s.Policy = "escrow" },
+		"policy":                  func(s *Settings) { s.Policy = "fair" },
 		"curve-factor":            func(s *Settings) { s.CurveFactor = 9 },
 		"bucket-span":             func(s *Settings) { s.BucketSpan = 1500 * time.Millisecond },
 		"refresh-interval":        func(s *Settings) { s.RefreshInterval = time.Hour },
 		"place-kept":              func(s *Settings) { s.PlaceKept = 0 },
 		"queueing-status-code":    func(s *Settings) { s.QueueingStatusCode = 503 },
 		"share-freeze":            func(s *Settings) { s.ShareFreeze = 25 * time.Hour },
+		"on-partition":            func(s *Settings) { s.OnPartition = "closed" },
 		"enabled-origin-commands": func(s *Settings) { s.EnabledOriginCommands = []OriginCommand{Revoke, "restart"} },
 		"events": func(s *Settings) {
 			at := clock(t, "12:00")
