@@ -13,9 +13,17 @@ import "github.com/ropeline/ropeline/crdt"
 type Ticket struct {
 	Anchor crdt.NodeID
 	Boot   uint64
-	Block  uint32 // 0 until blocks are lent within a site
+	Block  uint32 // of the loan it came with; 0: issued by its anchor
 	Seq    uint64
 }
 
 // IsZero reports whether t is no ticket.
 func (t Ticket) IsZero() bool { return t == Ticket{} }
+
+// BorrowedBlock marks, as Block, the tickets of sessions that go on without a
+// place because their anchor is out of reach.
+const BorrowedBlock = 1<<32 - 1
+
+// Borrowed reports whether t stands for a session that had no place when it was
+// issued.
+func (t Ticket) Borrowed() bool { return t.Block == BorrowedBlock }
