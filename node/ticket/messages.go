@@ -30,10 +30,12 @@ func (g Range) Ticket(i uint64) Ticket {
 }
 
 // Loan is tickets that a node lends to the counter of its site. The lender stays
-// the anchor of all of them.
+// the anchor of all of them. It is sent again until a Report on it has arrived or
+// it is void: one that is lost would lie idle for a session. One of no tickets,
+// Block 0, says that there are none to lend.
 type Loan struct {
 	Room       crdt.RoomID
-	To         crdt.NodeID // the borrower; not sent
+	To         crdt.Incarnation // the borrower; no later start of it uses the loan
 	Lender     crdt.Incarnation
 	Block      uint32 // ≥ 1, once per incarnation
 	First, N   uint64
