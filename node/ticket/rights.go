@@ -121,10 +121,11 @@ func (r *Rights) Issue(n int64, now time.Time) ([]Range, Delta) { return nil, De
 
 // Lend lends up to n tickets to a counter and returns how many. The loan is sent
 // by LoansDue.
-func (r *Rights) Lend(to crdt.NodeID, n int64, now time.Time) int64 { return 0 }
+func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 { return 0 }
 
-// LoansDue returns loans that may be sent, each once: a lost one comes back by
-// itself.
+// LoansDue returns the loans that are to be sent now: each as soon as it is
+// written, and again every 200 ms until a report on it has arrived or it is void,
+// since a lost one would lie idle for a session.
 func (r *Rights) LoansDue(now time.Time) []Loan { return nil }
 
 // Reported takes what became of a loan. It reports whether the report shall be
