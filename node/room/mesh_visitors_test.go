@@ -159,7 +159,7 @@ func (m *mesh) request(n *meshNode, v *meshVisitor) (told time.Duration) {
 	}
 	switch d.Action {
 	case TooEarly:
-		return s.RefreshInterval
+		return v.vis.Refresh
 	case Refuse:
 		m.trace("visitor %d is refused at node %d", v.number, n.index)
 		v.vis, v.shown = Visitor{}, Shown{}
@@ -185,8 +185,8 @@ func (m *mesh) wait(n *meshNode, v *meshVisitor, view *View) {
 	}
 	v.vis.Place = s.Place(meshKey, v.id, v.vis.Arrival)
 	m.checkRefusal(n, v)
-	v.vis.LastPoll, v.vis.Refresh = now, s.Jitter(v.id, now)
 	est, shown := view.Estimate(v.vis.Place, v.shown)
+	v.vis.LastPoll, v.vis.Refresh = now, view.Told(v.id, est, now)
 	m.checkEstimate(n, v, est, shown)
 	v.shown = shown
 	m.trace("visitor %d waits at node %d: %v", v.number, n.index, est)

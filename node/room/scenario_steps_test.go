@@ -383,9 +383,9 @@ func (s *scenario) ask(name string, args arguments) string {
 		word = "waits from now on"
 		p.vis, p.shown = Visitor{Arrival: now, Place: v.Settings.Place([]byte("a key"), p.id, now)}, Shown{}
 	}
-	p.vis.LastPoll, p.vis.Refresh = now, v.Settings.Jitter(p.id, now)
 	var e Estimate
 	e, p.shown = v.Estimate(p.vis.Place, p.shown)
+	p.vis.LastPoll, p.vis.Refresh = now, v.Told(p.id, e, now)
 	return fmt.Sprintf("%s, to ask again in %v; %s\n", word, p.vis.Refresh, s.told(e))
 }
 

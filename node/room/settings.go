@@ -62,7 +62,7 @@ type Settings struct {
 	Policy             Policy
 	CurveFactor        float64       // exponent of Curve, 0 … 8; default 1
 	BucketSpan         time.Duration // 1 s … 60 s; default 60 s
-	RefreshInterval    time.Duration // how often a waiting visitor asks; default 20 s
+	RefreshInterval    time.Duration // how often a waiting visitor asks, if not near the head; see View.Told; default 20 s
 	PlaceKept          time.Duration // how long after the last poll; default 5 min
 	QueueingStatusCode int           // 200, 202 or 429; default 200
 
