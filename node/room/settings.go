@@ -30,14 +30,14 @@ const (
 type OnPartition string
 
 const (
-	// HoldOnPartition: the session lasts until the end that its pass has, and then
+	// PartitionHold: the session lasts until the end that its pass has, and then
 	// the visitor is first in line. The limit is never passed.
-	HoldOnPartition OnPartition = "hold"
+	PartitionHold OnPartition = "hold"
 
-	// OpenOnPartition: the session goes on without a right. It is counted apart
+	// PartitionOpen: the session goes on without a right. It is counted apart
 	// and repaid with the next right that comes free; until then the limit may be
 	// passed by as many.
-	OpenOnPartition OnPartition = "open"
+	PartitionOpen OnPartition = "open"
 )
 
 // OriginCommand is what the protected site may tell the room in a header field
@@ -72,7 +72,7 @@ type Settings struct {
 	EnabledOriginCommands []OriginCommand // what the site may tell the room
 
 	// OnPartition is what a cut costs: a session now and then, or the limit.
-	// Default HoldOnPartition.
+	// Default PartitionHold.
 	OnPartition OnPartition
 
 	// ShareFreeze is how long a site that has fallen silent keeps its share, so

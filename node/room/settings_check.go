@@ -46,7 +46,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.RefreshInterval, DefaultRefreshInterval)
 	setDefault(&s.PlaceKept, DefaultPlaceKept)
 	setDefault(&s.QueueingStatusCode, 200)
-	setDefault(&s.OnPartition, HoldOnPartition)
+	setDefault(&s.OnPartition, PartitionHold)
 	setDefault(&s.ShareFreeze, DefaultShareFreeze)
 	return s
 }
@@ -85,7 +85,7 @@ func (s Settings) Validate() error {
 	for _, command := range s.EnabledOriginCommands {
 		c.oneOf("enabled-origin-commands", string(command), string(Revoke))
 	}
-	c.oneOf("on-partition", string(s.OnPartition), string(HoldOnPartition), string(OpenOnPartition))
+	c.oneOf("on-partition", string(s.OnPartition), string(PartitionHold), string(PartitionOpen))
 	if s.ShareFreeze >= 0 { // any negative span means not at all
 		c.span("share-freeze", s.ShareFreeze, time.Second, 24*time.Hour, 1)
 	}
