@@ -21,6 +21,7 @@ type Pass struct {
 	AcceptedAt time.Time     // zero: waiting
 	LeaseEnd   time.Time     // zero: waiting
 	Ticket     ticket.Ticket // zero: waiting
+	Borrowed   bool          // the session has no right of its own; see room.PartitionOpen
 	Shown      room.Shown    // what the visitor was told last while waiting
 }
 

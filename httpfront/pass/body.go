@@ -16,15 +16,21 @@ import (
 //	shown:    terms 4 B | minutes | quarter | three quarters
 //
 // Times are milliseconds since 1970 and the refresh interval is milliseconds,
-// all as varints; 0 is the zero time. Version 1 had no shown.
+// all as varints; 0 is the zero time. borrowed is a flag alone. Version 1 had no
+// shown, version 2 no borrowed.
 const (
 	flagAccepted = 1 << iota
 	flagTicket
 	flagShown
+	flagBorrowed
 )
 
 // flagsKnown are the flags that a body may have, by version.
-var flagsKnown = [...]byte{1: flagAccepted | flagTicket, 2: flagAccepted | flagTicket | flagShown}
+var flagsKnown = [...]byte{
+	1: flagAccepted | flagTicket,
+	2: flagAccepted | flagTicket | flagShown,
+	3: flagAccepted | flagTicket | flagShown | flagBorrowed,
+}
 
 const (
 	bodyMin = 1 + 16 + 3
@@ -49,6 +55,9 @@ func appendBody(b []byte, p node.Pass) []byte {
 	}
 	if p.Shown != (room.Shown{}) {
 		flags |= flagShown
+	}
+	if p.Borrowed {
+		flags |= flagBorrowed
 	}
 	b = append(b, flags)
 	b = append(b, p.Visitor[:]...)
@@ -87,9 +96,9 @@ func appendMilli(b []byte, v int64) []byte {
 	return binary.AppendUvarint(b, uint64(min(max(v, 0), milliLimit-1)))
 }
 
-// parseBody reads what appendBody wrote, in this version or an earlier one. Only a holder of a key can have
-// written the bytes, so being exact here guards against other versions of
-// ourselves, not against forgers.
+// parseBody reads what appendBody wrote, in this version or an earlier one. Only
+// a holder of a key can have written the bytes, so being exact here guards against
+// other versions of ourselves, not against forgers.
 func parseBody(version byte, b []byte) (node.Pass, bool) {
 	r := reader{b: b}
 	var p node.Pass
@@ -116,6 +125,7 @@ func parseBody(version byte, b []byte) (node.Pass, bool) {
 		p.Shown.P25 = uint16(r.uvarint(1<<16 - 1))
 		p.Shown.P75 = uint16(r.uvarint(1<<16 - 1))
 	}
+	p.Borrowed = flags&flagBorrowed != 0
 	if r.bad || len(r.b) != 0 || flags&^flagsKnown[version] != 0 {
 		return node.Pass{}, false
 	}

@@ -77,6 +77,7 @@ func passes() *rapid.Generator[node.Pass] {
 				Seq:    rapid.Uint64().Draw(t, "seq"),
 			}
 		}
+		p.Borrowed = rapid.Bool().Draw(t, "borrowed")
 		if rapid.Bool().Draw(t, "shown") {
 			p.Shown = room.Shown{
 				Terms:   rapid.Uint32().Draw(t, "terms"),
@@ -121,6 +122,14 @@ func TestOutOfRangeTimesAreClamped(t *testing.T) {
 	}
 }
 
+// borrowed returns the pass of somebody who is in without a right, with a ticket
+// of a block.
+func borrowed() node.Pass {
+	p := admitted()
+	p.Ticket.Block, p.Borrowed = 1<<32-1, true
+	return p
+}
+
 // waiting returns the pass of somebody who was told something.
 func waiting() node.Pass {
 	return node.Pass{
@@ -133,6 +142,9 @@ func TestSize(t *testing.T) {
 	r := keyring(t, 1, 1)
 	if n := len(r.AppendSeal(nil, waiting(), shopHost)); n > 120 {
 		t.Errorf("a waiting visitor's pass has %d bytes, want at most 120", n)
+	}
+	if n := len(r.AppendSeal(nil, borrowed(), shopHost)); n > 170 {
+		t.Errorf("a borrowed session's pass has %d bytes, want at most 170", n)
 	}
 	if n := len(r.AppendSeal(nil, admitted(), shopHost)); n > 160 {
 		t.Errorf("an admitted visitor's pass has %d bytes, want at most 160", n)
@@ -213,9 +225,9 @@ func TestKeyringRefusesBadKeys(t *testing.T) {
 }
 
 func TestBodyIsExact(t *testing.T) {
-	for _, p := range []node.Pass{admitted(), waiting()} {
+	for _, p := range []node.Pass{admitted(), waiting(), borrowed()} {
 		b := appendBody(nil, p)
-		if got, ok := parseBody(version, b); !ok || got.Shown != p.Shown {
+		if got, ok := parseBody(version, b); !ok || got.Shown != p.Shown || got.Ticket != p.Ticket || got.Borrowed != p.Borrowed {
 			t.Fatalf("the body itself gives %+v, %v", got, ok)
 		}
 		for n := range b {
@@ -237,8 +249,13 @@ func TestOldVersionsHaveNothingThatCameLater(t *testing.T) {
 	if _, ok := parseBody(1, appendBody(nil, waiting())); ok {
 		t.Error("version 1 knows what was shown")
 	}
-	if _, ok := parseBody(1, appendBody(nil, admitted())); !ok {
-		t.Error("version 1 does not open any more")
+	for v := byte(versionMin); v < version; v++ {
+		if _, ok := parseBody(v, appendBody(nil, borrowed())); ok {
+			t.Errorf("version %d knows what is borrowed", v)
+		}
+		if _, ok := parseBody(v, appendBody(nil, admitted())); !ok {
+			t.Errorf("version %d does not open any more", v)
+		}
 	}
 }
 
@@ -251,12 +268,16 @@ var stored = []byte("AQGtXa-cbCgoN8O2LskNw2LLHxfMvtdcChdzh2Wd60g52CpdB4ZygUkpNN2
 var storedShown = []byte("AgFnc0je2XaLdkNiH5lC3Row0r2ipLFjUWhA6hQDDYLwAULt6dy2iAScj0z6Zf3UHQeof1Xbqv_6" +
 	"jMc1WaPDB-hs9wy9FJDrUlk5ev3hYNMFFg")
 
+// storedBorrowed is borrowed(), sealed in version 3.
+var storedBorrowed = []byte("AwETCCp8_EXQcTnCDcjdXpRFmNaq-pvBzg9hev5ef165enlyIYkw7e9Q9hrvoW31iGEJIyqK8SFM" +
+	"iBSEq7FteLIiW73xBc7jhdA5k7vU8vXG_yXU0HNiMJET7abqBrUfHMKmpzh1mvmU50dTD939y4pF")
+
 func TestStoredPassesOpen(t *testing.T) {
 	r := keyring(t, 2, 1, 2)
 	for _, c := range []struct {
 		text []byte
 		want node.Pass
-	}{{stored, admitted()}, {storedShown, waiting()}} {
+	}{{stored, admitted()}, {storedShown, waiting()}, {storedBorrowed, borrowed()}} {
 		p, err := r.Open(c.text, shop, shopHost)
 		if err != nil || p != c.want {
 			t.Errorf("got %+v, %v, want %+v", p, err, c.want)
@@ -267,8 +288,8 @@ func TestStoredPassesOpen(t *testing.T) {
 // TestVersionsAreNotInterchangeable: the version is under the seal.
 func TestVersionsAreNotInterchangeable(t *testing.T) {
 	r := keyring(t, 1, 1)
-	for _, v := range []byte{0, 1, version, version + 1} {
-		for _, text := range [][]byte{stored, storedShown} {
+	for v := range byte(version + 2) {
+		for _, text := range [][]byte{stored, storedShown, storedBorrowed} {
 			raw := make([]byte, encoding.DecodedLen(len(text)))
 			if _, err := encoding.Decode(raw, text); err != nil {
 				t.Fatal(err)
@@ -284,25 +305,28 @@ func TestVersionsAreNotInterchangeable(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	r := keyring(f, 1, 1, 2)
-	for _, good := range [][]byte{stored, storedShown} { // the same in every process that fuzzes
+	sealed := [][]byte{stored, storedShown, storedBorrowed}
+	for _, good := range sealed { // the same in every process that fuzzes
 		f.Add(good)
 		f.Add(good[:len(good)-1])
 	}
 	f.Add([]byte("AQ"))
 	f.Add([]byte("Ag"))
+	f.Add([]byte("Aw"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// Nobody without the key can write a pass, so what opens is a seed.
-		if _, err := r.Open(text, shop, shopHost); err == nil && !bytes.Equal(text, stored) && !bytes.Equal(text, storedShown) {
+		if _, err := r.Open(text, shop, shopHost); err == nil && !slices.ContainsFunc(sealed, func(s []byte) bool { return bytes.Equal(s, text) }) {
 			t.Errorf("%q opens", text)
 		}
 	})
 }
 
 func FuzzParseBody(f *testing.F) {
-	for _, p := range []node.Pass{admitted(), waiting(), {Arrival: day, LastPoll: day}} {
+	for _, p := range []node.Pass{admitted(), waiting(), borrowed(), {Arrival: day, LastPoll: day}} {
 		f.Add(byte(version), appendBody(nil, p))
 	}
 	f.Add(byte(1), appendBody(nil, admitted()))
+	f.Add(byte(2), appendBody(nil, waiting()))
 	f.Fuzz(func(t *testing.T, v byte, b []byte) {
 		if v < versionMin || v > version {
 			return // not asked for

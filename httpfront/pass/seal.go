@@ -20,7 +20,7 @@ import (
 // keeps the place while a mesh is upgraded. A node of an older version refuses
 // the newer ones, and the visitor is new to it.
 const (
-	version    = 2
+	version    = 3
 	versionMin = 1
 	headerSize = 2 + chacha20poly1305.NonceSizeX
 	rawMax     = headerSize + bodyMax + chacha20poly1305.Overhead
