@@ -61,9 +61,11 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leases != nil {
-		r.leases.SetSession(s.SessionDuration)
-		r.leases.SetRenewal(!s.DisableSessionRenewal)
+	if r.rights != nil {
+		r.rights.SetSession(s.SessionDuration)
+		r.rights.SetRenewal(!s.DisableSessionRenewal)
+		r.rights.SetUnlimited(s.Policy != room.Escrow)
+		r.rights.SetOpen(s.OnPartition == room.PartitionOpen)
 	}
 }
 

@@ -14,8 +14,10 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // CoreConfig says who a node is and which rooms it keeps.
@@ -33,6 +35,20 @@ type CoreConfig struct {
 	// right for all but simulations: an id that can be guessed is a place that can
 	// be taken. Another one has to bear as many callers at once as requests do.
 	Entropy io.Reader
+
+	// Stored is what the store holds that this node's writes went to, in any order
+	// but with the keys of an object together.
+	Stored []durable.Write
+
+	// Found says that this node may begin a mesh: it makes the rights of rooms for
+	// which nobody does, all that the limits allow. A node that joins others must
+	// not, also where it does not see them yet: two meshes that were founded apart
+	// have twice the rights until one has burnt its own.
+	Found bool
+
+	// LeaveOut names rules of rights that are left out, for simulations that show
+	// what a rule is for. Nothing but zero is fit for use.
+	LeaveOut ticket.Rules
 }
 
 // Core is a whole node without network, clock and disk: it is given requests,
@@ -57,6 +73,12 @@ type Core struct {
 	sites    siteIDs
 	claims   time.Time // when the site was last told of this node's counters
 	ticked   time.Time
+
+	facts    facts
+	health   health
+	storing  storing
+	found    bool // as CoreConfig has it
+	leaveOut ticket.Rules
 
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced
@@ -84,9 +106,11 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if cfg.Rand == nil || len(cfg.OwnerKey) == 0 {
 		return nil, errors.New("node: Rand and OwnerKey are required")
 	}
-	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{}}
+	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{},
+		found: cfg.Found, leaveOut: cfg.LeaveOut}
 	c.places = placeKey(cfg.OwnerKey)
 	c.stripes.init()
+	c.health.clockOK.Store(true)
 	for _, s := range cfg.Rooms {
 		if c.rooms[s.ID] != nil {
 			return nil, fmt.Errorf("node: room id %s is used twice", s.ID)
@@ -106,6 +130,9 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 		Rand:       cfg.Rand,
 	})
 	if err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
+	if err := c.takeStored(cfg.Stored); err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
 	c.pendings.wake = make(chan struct{}, 1)

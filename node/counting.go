@@ -26,13 +26,27 @@ func newRoom(c *Core, s room.Settings) *Room {
 // open opens the leases. What an earlier start of this node had in use stays
 // counted for a session, and its visitors find their place in it.
 func (r *Room) open(now time.Time) {
-	before := r.core.replica.PreviousActive(r.id)
-	leases, d := ticket.NewLeases(r.core.self, r.Settings().SessionDuration, int(max(0, before)), now)
+	cfg := r.rightsConfig()
+	cfg.Before = max(0, r.core.replica.PreviousActive(r.id))
+	rights, d, err := ticket.OpenRights(cfg, r.core.storing.found[r.id], now)
+	if err != nil {
+		panic("node: rights that could be read before cannot be now: " + err.Error())
+	}
+	delete(r.core.storing.found, r.id)
 	r.mu.Lock()
-	r.leases = leases
-	r.leases.SetRenewal(!r.Settings().DisableSessionRenewal)
+	r.rights = rights
+	r.rights.SetRenewal(!r.Settings().DisableSessionRenewal)
 	r.mu.Unlock()
 	r.bookActive(d, now)
+}
+
+func (r *Room) rightsConfig() ticket.RightsConfig {
+	return ticket.RightsConfig{
+		Self: r.core.self, Room: r.id, Session: r.Settings().SessionDuration,
+		Unlimited: r.settings.Load().Policy != room.Escrow,
+		Seqs:      func(n uint64) uint64 { return r.seq.Add(n) - n + 1 },
+		LeaveOut:  r.core.leaveOut,
+	}
 }
 
 func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
@@ -44,6 +58,20 @@ func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
 
 func (r *Room) bookActive(d ticket.Delta, now time.Time) {
 	r.book(crdt.Active, 0, d.P, d.N, now)
+}
+
+// bookHeld has this node's row tell what it owns by now.
+func (r *Room) bookHeld(now time.Time) {
+	r.mu.Lock()
+	held := r.rights.Held()
+	r.mu.Unlock()
+	if held == r.held {
+		return
+	}
+	up, down := held.Sub(r.held).Max(ticket.Amount{}), r.held.Sub(held).Max(ticket.Amount{})
+	r.held = held
+	r.book(crdt.Held, 0, uint64(up.Places), uint64(down.Places), now)
+	r.book(crdt.HeldRate, 0, uint64(up.Rate), uint64(down.Rate), now)
 }
 
 // entered books a ticket that a request has taken.
@@ -64,7 +92,7 @@ func (r *Room) entered(e entered, now time.Time) {
 // openLease starts the lease of one of this node's own tickets.
 func (r *Room) openLease(t ticket.Ticket, at, now time.Time) time.Time {
 	r.mu.Lock()
-	end, d, err := r.leases.Open(t, at, now)
+	end, d, err := r.rights.Enter(t, at, now)
 	r.mu.Unlock()
 	if err != nil {
 		panic("node: own ticket refused: " + err.Error())
@@ -131,11 +159,15 @@ func (r *Room) forget(now time.Time) {
 // expire ends what has run out.
 func (r *Room) expire(now time.Time) {
 	r.mu.Lock()
-	d := r.delta.Add(r.leases.Expire(now))
+	d := r.delta.Add(r.rights.Expire(now))
 	r.delta = ticket.Delta{}
 	r.mu.Unlock()
 	r.bookActive(d, now)
 	r.bookLine(r.line.Expire(r.changes[:0], now), now)
+	if r.settings.Load().Policy == room.Escrow || r.held != (ticket.Amount{}) {
+		r.bookHeld(now)
+		r.core.storing.touch(r)
+	}
 }
 
 // visited counts a visitor who is owned here.

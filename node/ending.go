@@ -75,7 +75,7 @@ func (r *Room) endTicket(t ticket.Ticket, until, now time.Time) {
 		return
 	}
 	r.mu.Lock()
-	d := r.leases.End(t)
+	d := r.rights.End(t, now)
 	r.mu.Unlock()
 	r.bookActive(d, now)
 }

@@ -29,10 +29,12 @@ type Room struct {
 	counters atomic.Pointer[counters] // nil until the policy wants them
 
 	mu     sync.Mutex     // guards the following
-	leases *ticket.Leases // nil until the node is open
+	rights *ticket.Rights // nil until the node is open
 	delta  ticket.Delta   // of active, not booked yet
 
 	// Owned by the loop.
+	held      ticket.Amount  // as this node's row tells
+	touched   bool           // rights may have something to write
 	collected [classes]int64 // tickets whose notes have been collected
 	renewals  *ticket.Renewals
 	stranded  map[ticket.Ticket]ticket.Renewal // the anchor is silent
@@ -215,10 +217,10 @@ func (r *Room) due(old, end time.Time) bool {
 func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leases == nil {
+	if r.rights == nil {
 		return time.Time{}, false
 	}
-	end, d, err := r.leases.CheckIn(t, passEnd, at, now)
+	end, d, err := r.rights.CheckIn(t, passEnd, at, now)
 	r.delta = r.delta.Add(d)
 	return end, err == nil
 }
@@ -230,12 +232,11 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 		p.Room = r.id
 		p.Arrival = now
 	}
-	p.LastPoll = now
-	p.Refresh = w.Settings.Jitter(p.Visitor, now)
-	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
-	v := Verdict{SetPass: true, Refresh: w.refresh(&p), View: w.View}
+	v := Verdict{SetPass: true, View: w.View}
 	v.Estimate, p.Shown = w.Estimate(r.place(w, &p), p.Shown)
-	v.Pass = p
+	p.LastPoll, p.Refresh = now, w.Told(p.Visitor, v.Estimate, now)
+	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
+	v.Refresh, v.Pass = w.refresh(&p), p
 	return v
 }
 

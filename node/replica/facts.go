@@ -53,6 +53,9 @@ func (r *Replica) RestoreMap(state []byte) error {
 // once. Were the clock behind them now, our next writes would lose against our
 // own last ones.
 func (r *Replica) mergeMap(m *crdt.LWW) {
+	if m.Newest().IsZero() {
+		return // nothing in it
+	}
 	r.lww.Merge(m)
 	r.mapChanges++
 	newest := r.lww.Newest()

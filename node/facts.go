@@ -1,0 +1,243 @@
+package node
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// What the whole mesh knows of rooms and nodes: facts, each under a key of the
+// last-writer map that the replicas keep in step.
+//
+//	limits/<room>         how many rights there shall be
+//	minter/<room>         the node that makes them
+//	minted/<room>/<node>  how many it has made; each minter writes its own
+//	retired/<room>        the room is gone for good
+//	node/<node>           a node that may own rights, and its site
+//	left/<node>           its heir: the node has left
+//	dead/<node>           its heir: the node is lost, an operator said
+//	final/<room>/<node>   the last ledger of a node that has left
+
+const (
+	factLimits  = "limits"
+	factMinter  = "minter"
+	factMinted  = "minted"
+	factRetired = "retired"
+	factNode    = "node"
+	factLeft    = "left"
+	factDead    = "dead"
+	factFinal   = "final"
+)
+
+const factVersion = 1
+
+// facts is what this node has read of the map. Create it with newFacts.
+type facts struct {
+	replica *replica.Replica
+	read    uint64 // MapChanges when it was read
+	begun   bool
+
+	rooms map[crdt.RoomID]*roomFacts
+	sites map[crdt.NodeID]string      // of nodes that may own rights
+	heirs map[crdt.NodeID]crdt.NodeID // of those that left or are lost
+	dead  map[crdt.NodeID]bool        // those of them that are lost
+}
+
+// roomFacts is what is known of one room. Absent limits are zero.
+type roomFacts struct {
+	limits  ticket.Amount
+	minter  crdt.NodeID // zero: nobody
+	minted  ticket.Amount
+	by      map[crdt.NodeID]ticket.Amount // the parts of minted
+	retired bool
+	finals  map[crdt.NodeID][]byte
+}
+
+func newFacts(r *replica.Replica) facts { return facts{replica: r} }
+
+// noFacts is what is known of a room of which nothing is.
+var noFacts = &roomFacts{}
+
+// room returns what is known of a room. It is for reading.
+func (f *facts) room(id crdt.RoomID) *roomFacts {
+	if r := f.rooms[id]; r != nil {
+		return r
+	}
+	return noFacts
+}
+
+// gone reports whether a node has left or is lost.
+func (f *facts) gone(id crdt.NodeID) bool {
+	_, gone := f.heirs[id]
+	return gone
+}
+
+// maxHeirs bounds how often what was a node's passes to another: heirs may leave
+// as well, and two nodes that name each other must not make this run for ever.
+const maxHeirs = 64
+
+// heir returns who answers for a node by now: itself, or who took over last.
+func (f *facts) heir(id crdt.NodeID) crdt.NodeID {
+	for range maxHeirs {
+		next, gone := f.heirs[id]
+		if !gone {
+			return id
+		}
+		id = next
+	}
+	return id
+}
+
+// update reads the map if it has changed, and reports whether it had. What does
+// not decode is nobody's fact: it is passed over.
+func (f *facts) update() bool {
+	if n := f.replica.MapChanges(); f.begun && n == f.read {
+		return false
+	} else {
+		f.read, f.begun = n, true
+	}
+	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
+	f.heirs, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]bool{}
+	for key := range f.replica.Keys() {
+		if value, _, ok := f.replica.Get(key); ok {
+			f.take(key, value)
+		}
+	}
+	for _, r := range f.rooms {
+		for _, a := range r.by {
+			r.minted = r.minted.Add(a)
+		}
+	}
+	return true
+}
+
+// take reads one fact. Each fills a part of its own, so their order does not
+// matter; of a node that is lost and has left, that it is lost counts.
+func (f *facts) take(key string, value []byte) {
+	kind, rest, _ := strings.Cut(key, "/")
+	switch kind {
+	case factNode, factLeft, factDead:
+		if id, err := crdt.ParseNodeID(rest); err == nil {
+			f.takeNode(kind, id, value)
+		}
+	case factLimits, factMinter, factMinted, factRetired, factFinal:
+		name, of, _ := strings.Cut(rest, "/")
+		if id, err := crdt.ParseRoomID(name); err == nil {
+			f.takeRoom(kind, id, of, value)
+		}
+	}
+}
+
+func (f *facts) takeNode(kind string, id crdt.NodeID, value []byte) {
+	if kind == factNode {
+		f.sites[id] = string(value)
+		return
+	}
+	heir, ok := nodeIn(value)
+	if !ok || heir == id {
+		return
+	}
+	if kind == factDead {
+		f.dead[id] = true
+	} else if f.dead[id] {
+		return
+	}
+	f.heirs[id] = heir
+}
+
+func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
+	r := f.rooms[id]
+	if r == nil {
+		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID][]byte{}}
+		f.rooms[id] = r
+	}
+	switch kind {
+	case factLimits:
+		if a, err := decodeAmount(value); err == nil && a.Places > 0 && a.Rate > 0 {
+			r.limits = a
+		}
+	case factMinter:
+		if node, ok := nodeIn(value); ok {
+			r.minter = node
+		}
+	case factRetired:
+		r.retired = true
+	case factMinted:
+		a, err := decodeAmount(value)
+		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil {
+			r.by[node] = a
+		}
+	case factFinal:
+		if node, err := crdt.ParseNodeID(of); err == nil {
+			r.finals[node] = value
+		}
+	}
+}
+
+func nodeIn(value []byte) (id crdt.NodeID, ok bool) {
+	copy(id[:], value)
+	return id, len(value) == len(id)
+}
+
+// set writes a fact unless it is known as such.
+func (f *facts) set(key string, value []byte, now time.Time) error {
+	if known, _, ok := f.replica.Get(key); ok && bytes.Equal(known, value) {
+		return nil
+	}
+	if err := f.replica.Set(key, value, now); err != nil {
+		return fmt.Errorf("fact: %w", err)
+	}
+	return nil
+}
+
+func roomKey(kind string, id crdt.RoomID) string { return kind + "/" + hex.EncodeToString(id[:]) }
+
+func nodeKey(kind string, id crdt.NodeID) string { return kind + "/" + hex.EncodeToString(id[:]) }
+
+func roomNodeKey(kind string, id crdt.RoomID, node crdt.NodeID) string {
+	return roomKey(kind, id) + "/" + hex.EncodeToString(node[:])
+}
+
+// known returns the nodes that may own rights, in order.
+func (f *facts) known() []crdt.NodeID {
+	return slices.SortedFunc(maps.Keys(f.sites), compareNodes)
+}
+
+// encodeAmount writes [version, places, rate].
+func encodeAmount(a ticket.Amount) []byte {
+	var buf bytes.Buffer
+	e := msgpack.NewEncoder(&buf)
+	e.UseCompactInts(true)
+	e.EncodeArrayLen(3)
+	e.EncodeUint(factVersion)
+	e.EncodeInt(a.Places)
+	e.EncodeInt(a.Rate)
+	return buf.Bytes()
+}
+
+// maxAmount is more rights than any room has, and so few that no sum wraps.
+const maxAmount = 1 << 40
+
+func decodeAmount(value []byte) (a ticket.Amount, err error) {
+	r := bytes.NewReader(value)
+	d := msgpack.NewDecoder(r)
+	if err := expectHeader(d, 3, factVersion); err != nil {
+		return a, err
+	}
+	err = errors.Join(decodeInto(&a.Places, d.DecodeInt64), decodeInto(&a.Rate, d.DecodeInt64))
+	if err != nil || r.Len() > 0 || max(a.Places, a.Rate) > maxAmount || min(a.Places, a.Rate) < -maxAmount {
+		return ticket.Amount{}, fmt.Errorf("%w: amount", errMalformed)
+	}
+	return a, nil
+}
