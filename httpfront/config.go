@@ -44,6 +44,9 @@ type Config struct {
 	// Ready returns nil once requests may be decided, and the reason until then.
 	// Nil means always ready. It is called on every request and must not block.
 	Ready func() error
+	// Clock says when a request came: the clock by which the node runs, too.
+	// Nil means time.Now.
+	Clock func() time.Time
 	// Logger takes what an operator should know; nothing is logged per request
 	// that goes well. The default is slog.Default().
 	Logger *slog.Logger
@@ -129,6 +132,9 @@ func (c *Config) complete() (target, error) {
 	}
 	if c.Ready == nil {
 		c.Ready = func() error { return nil }
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

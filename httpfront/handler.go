@@ -95,7 +95,7 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	if room == nil || r.method == "OPTIONS" {
 		return a, true
 	}
-	now := time.Now()
+	now := f.cfg.Clock()
 	s := room.Settings()
 	p, known := r.openPass(f.cfg.Keys, s)
 	v := room.Decide(p, known, now)

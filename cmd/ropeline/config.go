@@ -42,7 +42,8 @@ type config struct {
 	Room  room.Settings   // what the flags say of the one room
 	Rooms []room.Settings // what the file lists under "rooms"
 
-	file fileLines
+	file   fileLines
+	faults faults // for fault tests; nothing in other builds
 }
 
 // defaultConfig is a single node in front of one site.
@@ -109,6 +110,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` for this node's identity and counts (default: under the user's state directory)")
 	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
 	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
+	c.faults.bind(fs)
 }
 
 // rooms returns the rooms to serve, with ids that every node derives alike from

@@ -36,6 +36,13 @@ var allowed = map[string][]string{
 	"bench/sim/input":         {"bench/accesslog"},
 	"bench/sim/plot":          {"bench/sim"},
 	"bench/story":             {"bench/sim"},
+
+	"bench/faults":        {"node", "bench/load", "bench/faults/"},
+	"bench/faults/check":  {"bench/faults/record"},
+	"bench/faults/record": {},
+	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
+	"bench/faults/udp":    {},
+
 	"cmd/ropeline":            {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
 }
 

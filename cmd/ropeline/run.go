@@ -207,7 +207,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 	if t.DataDir, err = dir.Sub("mesh"); err != nil {
 		return nil, err
 	}
-	t.Identity, t.Logger = identity, log
+	t.Identity, t.Logger, t.Clock = identity, log, cfg.faults.clock()
 	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
 	return transport.New(t)
 }
@@ -238,13 +238,18 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
+	rooms, err := cfg.faults.watch(nodeRooms{n})
+	if err != nil {
+		return nil, err
+	}
 	return httpfront.New(httpfront.Config{
 		Listen:         cfg.Listen,
 		Origin:         cfg.Origin.String(),
-		Rooms:          nodeRooms{n},
+		Rooms:          rooms,
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Ready:          n.Ready,
+		Clock:          cfg.faults.clock(),
 		Logger:         log,
 	})
 }

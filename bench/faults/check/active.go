@@ -1,0 +1,111 @@
+package check
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/record"
+)
+
+// Active counts who is on the site at one time: everybody who holds a pass that
+// is not past its end. A visitor counts once, however many tickets or cookies
+// there are. Borrowed sessions are counted apart. It keeps one entry per visitor
+// who is on the site.
+type Active struct {
+	Limit        int           // of one room; 0: none
+	Peak         int           // the most at one time, without borrowed ones
+	PeakBorrowed int           // the most borrowed ones at one time
+	Over         time.Duration // for how long there were more than Limit
+
+	in       map[seat]session
+	ends     ends
+	borrowed int
+	now      int64
+}
+
+type seat struct {
+	room    uint32
+	visitor uint64
+}
+
+type session struct {
+	end      int64
+	borrowed bool
+}
+
+// Add takes one event.
+func (a *Active) Add(at record.Located) {
+	e := at.Event
+	a.Until(e.At)
+	k := seat{e.Room, e.Visitor}
+	switch e.Kind {
+	case record.Entered, record.Reanchored, record.Renewed, record.Borrowed:
+		if a.in == nil {
+			a.in = map[seat]session{}
+		}
+		old, is := a.in[k]
+		if old.borrowed {
+			a.borrowed--
+		}
+		s := session{max(old.end, e.Ends()), e.Kind == record.Borrowed || e.Kind == record.Renewed && old.borrowed}
+		if s.borrowed {
+			a.borrowed++
+		}
+		if s.end <= e.At && !is {
+			return
+		}
+		a.in[k] = s
+		heap.Push(&a.ends, ending{s.end, k})
+	case record.Ended:
+		a.drop(k)
+	}
+	a.Peak = max(a.Peak, a.Now())
+	a.PeakBorrowed = max(a.PeakBorrowed, a.borrowed)
+}
+
+// Now returns how many are on the site, without borrowed ones.
+func (a *Active) Now() int { return len(a.in) - a.borrowed }
+
+// Until lets time pass.
+func (a *Active) Until(now int64) {
+	for len(a.ends) > 0 && a.ends[0].at <= now {
+		next := heap.Pop(&a.ends).(ending)
+		if s, is := a.in[next.seat]; is && s.end <= next.at {
+			a.pass(next.at)
+			a.drop(next.seat)
+		}
+	}
+	a.pass(now)
+}
+
+// pass books the time until now, in which nothing has changed.
+func (a *Active) pass(now int64) {
+	if a.Limit > 0 && a.Now() > a.Limit && now > a.now && a.now > 0 {
+		a.Over += time.Duration(now - a.now)
+	}
+	a.now = max(a.now, now)
+}
+
+func (a *Active) drop(k seat) {
+	if a.in[k].borrowed {
+		a.borrowed--
+	}
+	delete(a.in, k)
+}
+
+type ending struct {
+	at   int64
+	seat seat
+}
+
+type ends []ending
+
+func (h ends) Len() int           { return len(h) }
+func (h ends) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h ends) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *ends) Push(x any)        { *h = append(*h, x.(ending)) }
+func (h *ends) Pop() any {
+	e := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return e
+}

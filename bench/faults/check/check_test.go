@@ -1,0 +1,161 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/record"
+)
+
+const second = int64(time.Second)
+
+// entry is a visitor who enters at a second and stays for some.
+func entry(visitor uint64, seq uint64, at float64, stay time.Duration) record.Located {
+	return record.Located{Node: "a1", Event: record.Event{
+		Kind: record.Entered, Room: 1, Anchor: 7, Boot: 3, Seq: seq, Visitor: visitor << 32,
+		At: int64(at * float64(second)), Took: time.Millisecond, Left: stay,
+	}}
+}
+
+func TestTicketsFindsDuplicates(t *testing.T) {
+	var c Tickets
+	for i := range uint64(5000) {
+		c.Add(entry(i+1, i+1, 1, time.Second))
+	}
+	c.Add(entry(9, 9, 2, time.Second)) // the same answer once more
+	if c.Given != 5000 || c.Repeated != 1 || c.Doubles != 0 {
+		t.Fatalf("got %+v, want 5000 given, 1 repeated", c)
+	}
+	other := entry(77, 1, 2, time.Second)
+	other.Boot++ // a number of another start
+	c.Add(other)
+	double := entry(4711, 4999, 3, time.Second)
+	double.Block = 12 // blocks share the numbers of their start
+	c.Add(double)
+	if c.Given != 5001 || c.Doubles != 1 || len(c.Duplicates) != 1 {
+		t.Errorf("got %d given, %d doubles, %q; want 5001 and 1", c.Given, c.Doubles, c.Duplicates)
+	}
+}
+
+func TestActivePeakAndTimeOver(t *testing.T) {
+	c := Active{Limit: 2}
+	c.Add(entry(1, 1, 1, 10*time.Second))
+	c.Add(entry(2, 2, 2, 10*time.Second))
+	c.Add(entry(1, 1, 3, 10*time.Second)) // goes on until 13
+	c.Add(entry(3, 3, 10, time.Second))   // one too many, until 11
+	c.Add(entry(4, 4, 12.5, time.Second)) // 2 has gone
+	c.Until(20 * second)
+	if c.Peak != 3 || c.Over != time.Second || c.Now() != 0 {
+		t.Errorf("got peak %d, %v over, %d now; want 3, 1s, 0", c.Peak, c.Over, c.Now())
+	}
+}
+
+func TestActiveCountsBorrowedApart(t *testing.T) {
+	c := Active{Limit: 1}
+	c.Add(entry(1, 1, 1, 10*time.Second))
+	b := entry(2, 2, 2, 10*time.Second)
+	b.Kind = record.Borrowed
+	c.Add(b)
+	if c.Peak != 1 || c.PeakBorrowed != 1 {
+		t.Errorf("got peak %d and %d borrowed, want 1 and 1", c.Peak, c.PeakBorrowed)
+	}
+	repaid := entry(2, 3, 12, 10*time.Second)
+	repaid.Kind = record.Reanchored
+	c.Add(repaid)
+	if c.Peak != 1 || c.Now() != 1 {
+		t.Errorf("got peak %d, %d now, want 1 and 1", c.Peak, c.Now())
+	}
+}
+
+func TestActiveEndsWithTheSession(t *testing.T) {
+	c := Active{Limit: 1}
+	c.Add(entry(1, 1, 1, 10*time.Second))
+	over := entry(1, 1, 2, 0)
+	over.Kind = record.Ended
+	c.Add(over)
+	c.Add(entry(2, 2, 3, 10*time.Second))
+	if c.Peak != 1 {
+		t.Errorf("got peak %d, want 1", c.Peak)
+	}
+}
+
+func TestRateCountsOnlyWhatIsCertain(t *testing.T) {
+	var c Rate
+	c.Add(entry(1, 1, 0.5, time.Second))
+	c.Add(entry(2, 2, 60.4, time.Second))
+	if c.Peak != 2 {
+		t.Errorf("got %d within 59.9 s, want 2", c.Peak)
+	}
+	c.Add(entry(3, 3, 60.6, time.Second)) // 1 is more than a minute ago
+	if c.Peak != 2 {
+		t.Errorf("got %d, want 2", c.Peak)
+	}
+	slow := entry(4, 4, 61, time.Second)
+	slow.Took = 61 * time.Second // let in at any time since the start
+	c.Add(slow)
+	if c.Peak != 2 {
+		t.Errorf("got %d with one that was slow, want 2", c.Peak)
+	}
+	c.Add(entry(5, 5, 61.5, time.Second))
+	if c.Peak != 3 {
+		t.Errorf("got %d, want 3", c.Peak)
+	}
+}
+
+func history(events ...record.Located) *History {
+	h := NewHistory(0, 100*second)
+	for _, e := range events {
+		h.Add(e)
+	}
+	return h
+}
+
+func TestNumbersGoUp(t *testing.T) {
+	if v := history(entry(1, 1, 1, time.Second), entry(2, 4, 2, time.Second), entry(3, 5, 3, time.Second)).Numbers(); !v.OK {
+		t.Errorf("numbers that go up: %s", v.Why)
+	}
+	if v := history(entry(1, 4, 1, time.Second), entry(2, 1, 2, time.Second)).Numbers(); v.OK {
+		t.Error("a number that is less than one that was given before is taken for good")
+	}
+	slow := entry(2, 1, 2, time.Second)
+	slow.Took = 2 * time.Second // was under way when the other came
+	if v := history(entry(1, 4, 1, time.Second), slow).Numbers(); !v.OK {
+		t.Errorf("calls beside each other: %s", v.Why)
+	}
+}
+
+func TestPlacesComeBack(t *testing.T) {
+	events := []record.Located{
+		entry(1, 1, 1, 4*time.Second), entry(2, 2, 2, 4*time.Second),
+		entry(3, 3, 5.1, 4*time.Second), entry(4, 4, 6.1, 4*time.Second),
+	}
+	if v := history(events...).Places(2); !v.OK {
+		t.Errorf("two at a time: %s", v.Why)
+	}
+	if v := history(events...).Places(1); v.OK {
+		t.Error("two at a time are taken for one")
+	}
+	renewed := entry(1, 1, 4, 4*time.Second)
+	renewed.Kind = record.Renewed // so that 1 is still there when 3 comes
+	if v := history(append(events[:2:2], renewed, events[2])...).Places(2); v.OK {
+		t.Error("three at a time are taken for two")
+	}
+}
+
+func TestPlacesTakenBeforeTheSpan(t *testing.T) {
+	h := NewHistory(3*second, 100*second)
+	for _, e := range []record.Located{
+		entry(1, 1, 1, time.Second), entry(2, 2, 2, 4*time.Second), entry(3, 3, 4, 4*time.Second),
+	} {
+		h.Add(e)
+	}
+	if h.Calls() != 1 {
+		t.Fatalf("got %d calls, want 1", h.Calls())
+	}
+	if v := h.Places(2); !v.OK {
+		t.Errorf("one from before and one: %s", v.Why)
+	}
+	if v := h.Places(1); v.OK {
+		t.Error("the one from before is forgotten")
+	}
+}

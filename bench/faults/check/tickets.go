@@ -1,0 +1,81 @@
+// Package check finds out from the records of a run whether what was granted was
+// allowed: no ticket number twice, never more visitors than the limit, never
+// more new ones in any 60 seconds, and histories of calls that one counter could
+// have given.
+//
+// Checkers take events in the order of true time, as record.Merge yields them,
+// and hold no more memory than they say. Their zero value is ready unless they
+// have a constructor. They belong to one goroutine.
+package check
+
+import (
+	"fmt"
+
+	"github.com/ropeline/ropeline/bench/faults/record"
+)
+
+// Tickets checks that no ticket number was given to two visitors. Block or not,
+// numbers of one start of an anchor are one sequence. Some four bytes per ticket
+// are kept for as long as the run lasts.
+type Tickets struct {
+	Given      int      // tickets, each counted once
+	Repeated   int      // answers that told a visitor the ticket that it had
+	Duplicates []string // what was given twice, the first of them
+	Doubles    int      // how many there were
+
+	starts map[start]*numbers
+}
+
+// start is one start of one anchor in one room.
+type start struct {
+	room   uint32
+	anchor uint64
+	boot   uint32
+}
+
+// numbers remembers who has each number of one start. Numbers are dense, so
+// that pages are full.
+type numbers map[uint64]*[pageSize]uint32
+
+const (
+	pageSize      = 1 << 10
+	maxDuplicates = 20 // described; more of the same help nobody
+)
+
+// Add takes one event.
+func (t *Tickets) Add(at record.Located) {
+	e := at.Event
+	if e.Kind != record.Entered && e.Kind != record.Reanchored && e.Kind != record.Borrowed {
+		return
+	}
+	k := start{e.Room, e.Anchor, e.Boot}
+	if t.starts == nil {
+		t.starts = map[start]*numbers{}
+	}
+	n := t.starts[k]
+	if n == nil {
+		n = new(numbers{})
+		t.starts[k] = n
+	}
+	page := (*n)[e.Seq/pageSize]
+	if page == nil {
+		page = new([pageSize]uint32)
+		(*n)[e.Seq/pageSize] = page
+	}
+	// Ids are random, so that a part of them tells visitors apart but for one
+	// pair in two thousand million.
+	who := uint32(e.Visitor>>32) | 1
+	switch had := &page[e.Seq%pageSize]; *had {
+	case 0:
+		*had = who
+		t.Given++
+	case who:
+		t.Repeated++
+	default:
+		t.Doubles++
+		if len(t.Duplicates) < maxDuplicates {
+			t.Duplicates = append(t.Duplicates, fmt.Sprintf("ticket %016x/%d/%d/%d of room %08x was given twice, the second time by %s to visitor %016x",
+				e.Anchor, e.Boot, e.Block, e.Seq, e.Room, at.Node, e.Visitor))
+		}
+	}
+}
