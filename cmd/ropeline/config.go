@@ -73,6 +73,7 @@ func defaultRoom() room.Settings {
 		RefreshInterval:    20 * time.Second,
 		PlaceKept:          5 * time.Minute,
 		QueueingStatusCode: 200,
+		OnPartition:        room.PartitionHold,
 		ShareFreeze:        15 * time.Minute,
 	}
 }

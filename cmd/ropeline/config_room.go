@@ -14,7 +14,10 @@ import (
 // all of it again.
 const maxUsers = math.MaxInt32
 
-var methods = []room.Method{room.FIFO, room.Random, room.Passthrough, room.Reject}
+var (
+	methods  = []room.Method{room.FIFO, room.Random, room.Passthrough, room.Reject}
+	policies = []room.Policy{room.Escrow, room.Even, room.Curve, room.Counter, room.Open}
+)
 
 func activeValue(dst *int) pflag.Value    { return intValue{dst, 1, maxUsers} }
 func perMinuteValue(dst *int) pflag.Value { return intValue{dst, 1, maxUsers} }
@@ -35,7 +38,8 @@ func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
 	fs.Var(sessionValue(&s.SessionDuration), "session-duration", "how long a visitor counts as active after the last request")
 	truthFlag(fs, &s.DisableSessionRenewal, "disable-session-renewal", "a session ends session-duration after it began, whatever the visitor does")
 	fs.Var(methodValue(&s.QueueingMethod), "queueing-method", "fifo, random, passthrough or reject")
-	fs.Var(enumValue[room.Policy]{&s.Policy, []room.Policy{room.Even, room.Curve, room.Counter, room.Open}}, "policy", "how the limit is divided among nodes: even, curve, counter or open")
+	fs.Var(enumValue[room.Policy]{&s.Policy, policies}, "policy", "who may let in how many: escrow, even, curve, counter or open")
+	fs.Var(enumValue[room.OnPartition]{&s.OnPartition, []room.OnPartition{room.PartitionHold, room.PartitionOpen}}, "on-partition", "under escrow, a session whose node is out of reach: hold or open")
 	fs.Var(floatValue{&s.CurveFactor, 0.01, 8}, "curve-factor", "exponent of the policy curve")
 	fs.Var(freezeValue{durationValue{&s.ShareFreeze, 0, 24 * time.Hour}}, "share-freeze", "how long a site that has fallen silent keeps its share; 0s: not at all")
 	truthFlag(fs, &s.QueueAll, "queue-all", "let nobody in; who is on the site stays")
