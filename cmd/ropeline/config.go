@@ -35,6 +35,7 @@ type config struct {
 	KeyFile    string
 	CAFile     string
 	DataDir    string
+	Rights     rightsConfig
 
 	LogFormat string
 	LogLevel  string
@@ -55,6 +56,7 @@ func defaultConfig() config {
 		Site:      "default",
 		LogFormat: "text",
 		LogLevel:  "info",
+		Rights:    rightsConfig{OnStop: stopKeeps},
 		Room:      defaultRoom(),
 	}
 }
@@ -109,6 +111,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.StringVar(&c.KeyFile, "key-file", c.KeyFile, "`file` with the key of --cert-file")
 	fs.StringVar(&c.CAFile, "ca-file", c.CAFile, "`file` with the authority that signs the nodes' certificates")
 	fs.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` for this node's identity and counts (default: under the user's state directory)")
+	c.Rights.bind(fs)
 	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
 	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
 	c.faults.bind(fs)
@@ -179,5 +182,5 @@ func (c *config) check() error {
 	if len(given) == 1 || len(given) == 2 {
 		return c.file.at(slices.Min(given), errors.New("--cert-file, --key-file and --ca-file go together: give all three or none"))
 	}
-	return nil
+	return c.checkRights()
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// rightsConfig is what the operator says about the rights of a mesh: who makes
+// them, and what becomes of those of a node that stops or is gone.
+type rightsConfig struct {
+	Found       *bool // nil: where nobody shall be joined
+	OnStop      string
+	DeclareDead []crdt.NodeID
+}
+
+// What a node does with its rights when it is stopped.
+const (
+	stopKeeps  = "keep"  // they wait for its next start
+	stopLeaves = "leave" // another node has them from then on
+)
+
+func (c *rightsConfig) bind(fs *pflag.FlagSet) {
+	found := optionalValue[bool]{&c.Found, yesOrNo}
+	fs.VarPF(found, "found", "", "make the rights of rooms that have none yet: one node of a mesh does (default: true without --join)").NoOptDefVal = "true"
+	fs.Var(enumValue[string]{&c.OnStop, []string{stopKeeps, stopLeaves}}, "on-stop", "when this node is stopped: keep its rights for its next start, or leave them to another node")
+	fs.Var(nodeIDsValue{&c.DeclareDead}, "declare-dead", "ids of nodes that are gone for good with their data directories; the others get their rights")
+}
+
+// founds reports whether the node makes the rights of rooms that have none.
+func (c *config) founds() bool {
+	if c.Rights.Found != nil {
+		return *c.Rights.Found
+	}
+	return len(c.Join) == 0
+}
+
+// checkRights refuses what would leave a room without rights, or names a mesh
+// where there is none.
+func (c *config) checkRights() error {
+	if c.Mesh != "" {
+		return nil
+	}
+	switch {
+	case !c.founds():
+		return c.file.at("found", errors.New("--found=false is for nodes that join others: a single node has to make the rights of its rooms itself, or it lets nobody in"))
+	case c.Rights.OnStop == stopLeaves:
+		return c.file.at("on-stop", errors.New("--on-stop leave needs --mesh: a single node has nobody to leave its rights to"))
+	case len(c.Rights.DeclareDead) > 0:
+		return c.file.at("declare-dead", errors.New("--declare-dead needs --mesh: a single node knows of no others"))
+	}
+	return nil
+}
+
+// nodeIDsValue is a list of node ids; each use of the flag adds to it.
+type nodeIDsValue struct{ dst *[]crdt.NodeID }
+
+func (v nodeIDsValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	words := make([]string, len(*v.dst))
+	for i, id := range *v.dst {
+		words[i] = id.String()
+	}
+	return strings.Join(words, ",")
+}
+func (v nodeIDsValue) Type() string { return "id,..." }
+func (v nodeIDsValue) clear()       { *v.dst = nil }
+func (v nodeIDsValue) Set(s string) error {
+	for one := range strings.SplitSeq(s, ",") {
+		id, err := crdt.ParseNodeID(strings.TrimSpace(one))
+		if err != nil || id == (crdt.NodeID{}) {
+			return fmt.Errorf("%q is not allowed: the id of a node, 32 hexadecimal digits as the status of any node shows them", one)
+		}
+		if !slices.Contains(*v.dst, id) {
+			*v.dst = append(*v.dst, id)
+		}
+	}
+	return nil
+}
