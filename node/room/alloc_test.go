@@ -42,7 +42,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 // its own: itself, buckets, granules and sites. All else is the builder's.
 func TestBuildAllocatesTheViewAlone(t *testing.T) {
 	now := clock(t, "12:00:31")
-	for _, policy := range []Policy{Even, Counter} {
+	for _, policy := range []Policy{Even, Counter, Escrow} {
 		in := busySites(now, 20, 1800)
 		s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000, Policy: policy}
 		var b Builder

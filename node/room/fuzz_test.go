@@ -23,7 +23,7 @@ func world(rng *rand.Rand, s Settings, now time.Time) [][]Input {
 		st := &sites[i]
 		st.sum = crdt.Counts{Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
 		for range 1 + rng.IntN(5) {
-			row := crdt.Counts{Active: rng.Int64N(30), Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
+			row := crdt.Counts{Active: rng.Int64N(30), Held: rng.Int64N(40), HeldRate: rng.Int64N(40), Waiting: map[int64]int64{}, Seen: map[int64]int64{}, Admitted: map[int64]int64{}}
 			for range rng.IntN(4) {
 				age := time.Duration(rng.Int64N(int64(4 * time.Minute)))
 				row.Waiting[GranuleOf(now.Add(-age), s.BucketSpan)] += rng.Int64N(12)
@@ -58,9 +58,13 @@ func world(rng *rand.Rand, s Settings, now time.Time) [][]Input {
 
 // fuzzSettings draws a room: each method, policy and kind of event.
 func fuzzSettings(limit, rate uint16, shape, kind byte, now time.Time) Settings {
+	free := Open
+	if shape%2 == 0 {
+		free = Escrow
+	}
 	s := Settings{
 		TotalActiveUsers: int(limit), NewUsersPerMinute: int(rate),
-		Policy:         []Policy{Even, Curve, Counter, Open}[kind&3],
+		Policy:         []Policy{Even, Curve, Counter, free}[kind&3],
 		QueueingMethod: []Method{FIFO, Random, FIFO, Random, FIFO, Random, Passthrough, Reject}[kind>>2&7],
 		BucketSpan:     time.Duration(1+shape%60) * time.Second, CurveFactor: float64(shape % 9),
 		QueueAll: shape == 77,
@@ -101,7 +105,7 @@ func FuzzBuild(f *testing.F) {
 				v = builder.Build(&s, &in, now)
 				checkView(t, v)
 				checkAllowed(t, v)
-				if s.Policy == Counter {
+				if s.Policy == Counter || s.Policy == Escrow {
 					site = v.AllowNew // the same at each node, for one of them to hand out
 				} else {
 					site += v.AllowNew
@@ -124,7 +128,7 @@ func FuzzBuild(f *testing.F) {
 // checkAllowed checks what one node may do with its view.
 func checkAllowed(t *testing.T, v *View) {
 	t.Helper()
-	strict := v.AllowNew < Unlimited && v.Settings.Policy != Curve
+	strict := v.AllowNew < Unlimited && v.Settings.Policy != Curve && v.Settings.Policy != Escrow
 	if strict && v.AllowNew+v.AllowWaiting+v.AllowAnywhere > v.Slots {
 		t.Errorf("%d, %d and %d may enter, slots %d", v.AllowWaiting, v.AllowNew, v.AllowAnywhere, v.Slots)
 	}
@@ -159,10 +163,11 @@ func FuzzCut(f *testing.F) {
 		f.Add(seed, uint16(1+seed*5), uint16(1+seed*11), byte(seed*37), int64(30+seed*13))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, limit, rate uint16, kind byte, late int64) {
+		// What Escrow has on each side is said in FuzzRights.
 		rng := rand.New(rand.NewPCG(seed, 6))
 		cut := time.Unix(1_767_268_800, 0).Add(time.Duration(rng.IntN(3600)) * time.Second)
 		now := cut.Add(time.Duration(30+(late%840+840)%840) * time.Second)
-		s := fuzzSettings(max(1, limit), max(1, rate), 30, kind|0xe0, now)
+		s := fuzzSettings(max(1, limit), max(1, rate), 31, kind|0xe0, now)
 		worlds := world(rng, s, cut)
 		total, perMinute := 0, 0
 		for side := range 2 {

@@ -403,6 +403,8 @@ func (m *mesh) look(n *meshNode, in time.Duration) {
 // add adds counts to others; with a span, waiting visitors by bucket.
 func add(dst *crdt.Counts, src crdt.Counts, span time.Duration) {
 	dst.Active += src.Active
+	dst.Held += src.Held
+	dst.HeldRate += src.HeldRate
 	for at, n := range src.Waiting {
 		if span > 0 {
 			at = bucketStart(at, seconds(span))

@@ -56,16 +56,18 @@ func (v *View) slotsByRights(t *tally) int {
 
 // splitByRights divides between sites only what has to be: the bucket that gets
 // a part. Whoever has a place reserved is let in by any right there is; so are
-// new visitors, where slots are left for them.
+// new visitors, where slots are left for them. What a site is said to have for
+// those is where rights lie, for people to look at.
 func (p *places) splitByRights(t *tally) {
 	if p.partial < p.eligible {
 		p.splitBucket(p.reserved[p.partial], roundingOf(t.minutes[0]))
 	}
 	for i := range t.sites {
-		if !t.sites[i].frozen {
-			p.fresh[i] = min(p.rest, t.sites[i].usable())
+		if p.weights[i] = 0; !t.sites[i].frozen {
+			p.weights[i] = t.sites[i].usable()
 		}
 	}
+	apportion(p.fresh, p.rest, p.weights, plain)
 }
 
 // placeByRights sets what new visitors, and those in the one contested granule,

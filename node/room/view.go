@@ -62,7 +62,7 @@ type SitePlaces struct {
 	Active   int
 	Waiting  int
 	Reserved int  // slots kept for its waiting visitors
-	New      int  // slots for its new visitors; under Escrow rights that are free for them, maybe the same ones as another's
+	New      int  // slots for its new visitors; under Escrow, by where rights are free
 	Held     int  // rights to places that it owns; Escrow only
 	Frozen   bool // silent, or under Escrow out of reach; its counts are the last known
 }

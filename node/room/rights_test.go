@@ -1,0 +1,146 @@
+package room
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// FuzzRights checks meshes of the policy Escrow that know everything, some sites
+// of which are out of reach: slots are what the others' rights leave, everyone in
+// turn may come in at their own site, and nobody waits for whom a cut keeps away.
+func FuzzRights(f *testing.F) {
+	for seed := range uint64(128) {
+		f.Add(seed, uint16(seed*7), uint16(seed*13), byte(seed), byte(seed*5), int64(seed)*1777)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, limit, rate uint16, away, shape byte, ms int64) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		now := time.Unix(1_767_268_800, 0).Add(time.Duration(ms%86_400_000) * time.Millisecond)
+		s := fuzzSettings(max(1, limit), max(1, rate), shape&^1, 0xe3, now)
+		if s.closed() {
+			return
+		}
+		in, reserved, slots := 0, 0, -1
+		for own, nodes := range world(rng, s, now) {
+			if own > 0 && away>>own&1 == 1 {
+				continue // on the other side
+			}
+			cut(nodes[0].Sites, away, now)
+			v := Build(s, nodes[0], now)
+			checkView(t, v)
+			checkAllowed(t, v)
+			checkRights(t, v, nodes[0].Sites, away)
+			if slots >= 0 && v.Slots != slots {
+				t.Errorf("site %d has %d slots, another one %d, from the same counts", own, v.Slots, slots)
+			}
+			slots, reserved = v.Slots, v.Slots-v.SlotsNew
+			in += v.AllowWaiting
+			if !v.OpenToNew {
+				in += v.AllowNew
+			}
+		}
+		if in != reserved {
+			t.Errorf("%d may come in, places for %d are reserved", in, reserved)
+		}
+	})
+}
+
+// cut has the sites of a bit set fall silent: half of them as membership sees it.
+func cut(sites []Site, away byte, now time.Time) {
+	for i := range sites {
+		sites[i].Closed = crdt.TickOf(now) - 1
+		switch gone := away>>i&1 == 1; {
+		case gone && i%2 == 1 && i > 0:
+			sites[i].Nodes = 0
+		case gone && i > 0:
+			sites[i].Closed -= 4
+		}
+	}
+}
+
+// checkRights works out the plain way what a view of the policy Escrow has to say.
+func checkRights(t *testing.T, v *View, sites []Site, away byte) {
+	t.Helper()
+	places, rateMost, rateLeast, active, last60s, waiting := int64(0), int64(0), int64(0), int64(0), int64(0), 0
+	held := int64(0)
+	tick := crdt.TickOf(v.BuiltAt)
+	for i, site := range sites {
+		if i > 0 && away>>i&1 == 1 {
+			if !v.Sites[i].Frozen {
+				t.Errorf("site %s is not out of reach", site.Name)
+			}
+			continue
+		}
+		whole, full := int64(0), int64(0)
+		for at, n := range site.Admitted {
+			if back := tick - at; back >= -1 && back <= ticksPerMinute {
+				whole += n
+				if back < ticksPerMinute {
+					full += n
+				}
+			}
+		}
+		places += max(0, site.Held-site.Active)
+		rateMost += max(0, site.HeldRate-full)
+		rateLeast += max(0, site.HeldRate-whole)
+		active += site.Active
+		last60s += full
+		for _, n := range site.Waiting {
+			waiting += int(n)
+		}
+		if site.Own {
+			held = min(site.Held, site.HeldRate)
+		}
+	}
+	s := &v.Settings
+	most := max(0, min(places, rateMost, int64(s.TotalActiveUsers)-active, int64(s.NewUsersPerMinute)-last60s))
+	if int64(v.Slots) > most {
+		t.Errorf("%d slots, with %d free places and at most %d free rate rights: want at most %d", v.Slots, places, rateMost, most)
+	}
+	if least := min(most, rateLeast, int64(s.NewUsersPerMinute)-last60s-rateMost+rateLeast); int64(v.Slots) < least {
+		t.Errorf("%d slots, want at least %d", v.Slots, least)
+	}
+	kept := 0
+	for _, b := range v.Buckets {
+		kept += b.Waiting
+	}
+	if kept != waiting {
+		t.Errorf("%d wait in reach, the view has %d", waiting, kept)
+	}
+	if open := waiting == 0 && held > 0 || v.SlotsNew > 0; v.OpenToNew != open {
+		t.Errorf("open to new visitors: %v; %d wait, %d slots for new ones, %d rights here", v.OpenToNew, waiting, v.SlotsNew, held)
+	}
+}
+
+// TestToldIntervalShrinksTowardsTheHead: nobody ahead is told to come later than
+// somebody behind, and nothing outside of its bounds is told.
+func TestToldIntervalShrinksTowardsTheHead(t *testing.T) {
+	for _, every := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute} {
+		for _, rate := range []float64{0, 0.1, 7, 600, 1e6} {
+			v := &View{Slots: 2, AdmittedMinute: rate, Settings: Settings{
+				Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every}.WithDefaults()}
+			last := time.Duration(0)
+			for ahead := range 20_000 {
+				e := Estimate{Known: rate > 0, Ahead: ahead, Position: ahead + 1}
+				told := v.Told([16]byte{1}, e, time.Unix(1_767_268_800, 0))
+				if told < last || told < time.Second || told > every || told%time.Second != 0 {
+					t.Fatalf("%d ahead, %v per minute: told %v of %v, the one before %v", ahead, rate, told, every, last)
+				}
+				if ahead < v.Slots && told > max(2*time.Second, every/10) {
+					t.Errorf("with a place reserved: told %v of %v", told, every)
+				}
+				// Half of the time until the turn, as far as that is inside the bounds.
+				turn := time.Duration(float64(ahead-1) / rate * float64(time.Minute))
+				if rate > 0 && told > max(2*time.Second, every/10) && told > turn/2 {
+					t.Fatalf("%d ahead, %v per minute: told %v, the turn is in %v", ahead, rate, told, turn)
+				}
+				last = told
+			}
+			if want := every; rate < 600 && last != want {
+				t.Errorf("far from the head: told %v, want %v", last, want)
+			}
+		}
+	}
+}
