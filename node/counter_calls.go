@@ -142,7 +142,8 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 	}
 	w := r.view.Load()
 	r.news = true // what is reckoned with changes
-	return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) (got ticket.Places, retry time.Duration) {
+	return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) ticket.Offer {
+		var got ticket.Places
 		if call.Scope == ticket.AnywhereCounter {
 			got.Contested = r.lend(w, anywhere, want.Contested, now)
 		} else {
@@ -151,7 +152,7 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 		}
 		// The next view is built at the latest by then. Counts may bring it sooner,
 		// hence not shorter than a tick.
-		return got, max(tickInterval, min(r.viewed.Add(viewInterval).Sub(now), viewInterval))
+		return ticket.Offer{Given: got, Retry: max(tickInterval, min(r.viewed.Add(viewInterval).Sub(now), viewInterval))}
 	}, now)
 }
 

@@ -17,6 +17,11 @@ import (
 // A desk has one call under way. Calls are numbered, a call that comes twice
 // gets the same grant, and a grant that comes too late is taken up by nobody:
 // the next call says so, and its tickets are free again.
+//
+// What there is to hand out is up to the counter. Where places are counted, it
+// says how many a node may take, which are then tickets of that node. Where they
+// are rights, it says which tickets: its own, or those of its Stock, which the
+// other nodes of the site have lent it and stay the anchors of.
 
 // Scope is what a counter counts for.
 type Scope uint8
@@ -47,6 +52,12 @@ type Call struct {
 	Number uint64 // later calls of a node have higher ones
 	Want   Places
 
+	// Void is the first of the earlier calls to this counter that were given up
+	// since a grant was last taken up: what those were granted is nobody's. Number,
+	// if there is none.
+	// Invariant: Void <= Number.
+	Void uint64
+
 	// Got is how many tickets of all earlier calls together were taken up. What
 	// was granted beyond that was not, and never will be.
 	Got uint64
@@ -64,6 +75,11 @@ type Grant struct {
 	Scope  Scope
 	Number uint64 // of the call
 	Given  Places // never more than was wanted
+
+	// Tickets are the ones given, in any order, where places are rights and have
+	// anchors. None: the caller numbers its tickets itself.
+	// Invariant: none, or Given.Sum() of them.
+	Tickets []Range
 
 	// Retry is how long whoever was refused need not ask again: there will be
 	// nothing new.

@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -16,6 +17,11 @@ const (
 	// does not hear from any more.
 	GrantKept = 10 * time.Second
 
+	// Parked is how long a counter may leave a call unanswered at most, because
+	// what it asks for is on its way. The grant still has to arrive within
+	// CallTimeout.
+	Parked = 400 * time.Millisecond
+
 	// maxMarks bounds the reports of one node that wait to be seen in its row.
 	maxMarks = 16
 )
@@ -25,7 +31,9 @@ const (
 // counts did, so that it never grants a place twice. The zero value is ready. It
 // is not safe for concurrent use.
 type Accounts struct {
-	open map[account]*balance
+	open   map[account]*balance
+	parked []account // that wait for an answer, in the order of their calls
+	void   []Range   // granted, and given up by whoever asked
 }
 
 type account struct {
@@ -43,6 +51,18 @@ type balance struct {
 	shown uint64 // invariant: shown <= got
 	marks []mark // reports that the counts do not show yet, oldest first
 	heard time.Time
+	asked *Call // the newest call, if it is parked
+}
+
+// Offer is what there is for a call.
+type Offer struct {
+	Given   Places  // never more than is wanted
+	Tickets []Range // as Grant has it
+	Retry   time.Duration
+
+	// Wait has the call wait for what is on its way: nothing is given yet, and the
+	// question comes again. A call that has waited for Parked gets what there is.
+	Wait bool
 }
 
 // mark says that so many tickets are in the node's row as of seq.
@@ -53,9 +73,9 @@ type mark struct {
 
 // Answer takes a call of a node and returns the grant; give says how much of
 // what is wanted there is, and counts it as used. A call that comes again gets
-// the answer that it got. One that is older than the newest gets none, and ok is
-// false: its caller has given it up.
-func (a *Accounts) Answer(from crdt.Incarnation, site string, c Call, give func(Places) (Places, time.Duration), now time.Time) (g Grant, ok bool) {
+// the answer that it got. One that is older than the newest gets none, as its
+// caller has given it up, and neither does one that give has wait: ok is false.
+func (a *Accounts) Answer(from crdt.Incarnation, site string, c Call, give func(Places) Offer, now time.Time) (g Grant, ok bool) {
 	if a.open == nil {
 		a.open = make(map[account]*balance)
 	}
@@ -69,15 +89,91 @@ func (a *Accounts) Answer(from crdt.Incarnation, site string, c Call, give func(
 		a.open[k] = b
 	case c.Number == b.last.Number:
 		return b.last, true
-	case c.Number < b.last.Number:
+	case c.Number < b.last.Number, b.asked != nil && c.Number <= b.asked.Number:
 		return Grant{}, false
+	}
+	a.unpark(k, b)
+	if b.last.Number >= c.Void {
+		a.void = append(a.void, b.last.Tickets...)
 	}
 	b.heard = now
 	b.got = max(b.got, c.Got)
 	b.report(mark{min(c.Booked, b.got), c.Seq, now})
-	given, retry := give(c.Want)
-	b.last = Grant{Room: c.Room, Scope: c.Scope, Number: c.Number, Given: given, Retry: retry}
-	return b.last, true
+	b.last.Given, b.last.Tickets = Places{}, nil // taken up, or given up, by now
+	if o := give(c.Want); !o.Wait {
+		return b.grant(c, o), true
+	}
+	b.asked = &c
+	a.parked = append(a.parked, k)
+	return Grant{}, false
+}
+
+// grant answers the newest call.
+func (b *balance) grant(c Call, o Offer) Grant {
+	b.asked = nil
+	b.last = Grant{Room: c.Room, Scope: c.Scope, Number: c.Number, Given: o.Given, Tickets: o.Tickets, Retry: o.Retry}
+	return b.last
+}
+
+// unpark forgets the parked call of an account.
+func (a *Accounts) unpark(k account, b *balance) {
+	if b.asked != nil {
+		b.asked = nil
+		a.parked = slices.DeleteFunc(a.parked, func(x account) bool { return x == k })
+	}
+}
+
+// Answered is a grant and who it is for.
+type Answered struct {
+	To    crdt.NodeID
+	Grant Grant
+}
+
+// Serve asks again for the calls that wait, in the order in which they came, and
+// returns the grants of those that wait no longer.
+func (a *Accounts) Serve(give func(from crdt.Incarnation, c Call) Offer, now time.Time) []Answered {
+	var out []Answered
+	a.parked = slices.DeleteFunc(a.parked, func(k account) bool {
+		b := a.open[k]
+		waited := now.Sub(b.heard)
+		if waited >= CallTimeout {
+			b.asked = nil // the caller has given up; its next call says so
+			return true
+		}
+		o := give(k.node, *b.asked)
+		if o.Wait && waited < Parked {
+			return false
+		}
+		out = append(out, Answered{k.node.Node, b.grant(*b.asked, o)})
+		return true
+	})
+	return out
+}
+
+// Waiting returns how many tickets the parked calls want.
+func (a *Accounts) Waiting() (n int64) {
+	for _, k := range a.parked {
+		n += int64(a.open[k].asked.Want.Sum())
+	}
+	return n
+}
+
+// TakeVoid returns, once, the tickets of grants that were given up: nobody has
+// them, and nobody will.
+func (a *Accounts) TakeVoid() []Range {
+	void := a.void
+	a.void = nil
+	return void
+}
+
+// Close closes the accounts of nodes that have been silent for GrantKept.
+func (a *Accounts) Close(now time.Time) {
+	for k, b := range a.open {
+		if away := now.Sub(b.heard); away >= GrantKept || away <= -GrantKept {
+			a.unpark(k, b)
+			delete(a.open, k)
+		}
+	}
 }
 
 func (b *balance) report(m mark) {
@@ -99,6 +195,7 @@ func (b *balance) pending() int { return int(b.got-b.shown) + b.last.Given.Sum()
 // here; other sites' counts come as summaries, and are waited for instead.
 // Accounts that are of no use any more are closed.
 func (a *Accounts) Pending(own string, known func(crdt.Incarnation) uint64, now time.Time) map[string]int {
+	a.Close(now)
 	var by map[string]int
 	for k, b := range a.open {
 		b.settle(func(m mark) bool {
@@ -107,10 +204,6 @@ func (a *Accounts) Pending(own string, known func(crdt.Incarnation) uint64, now 
 			}
 			return now.Sub(m.at) >= FarNews
 		})
-		if now.Sub(b.heard) >= GrantKept || now.Before(b.heard.Add(-GrantKept)) {
-			delete(a.open, k)
-			continue
-		}
 		if n := b.pending(); n > 0 {
 			if by == nil {
 				by = make(map[string]int)
@@ -132,4 +225,7 @@ func (b *balance) settle(shows func(mark) bool) {
 }
 
 // Forget closes all accounts: this node is the counter no more.
-func (a *Accounts) Forget() { clear(a.open) }
+func (a *Accounts) Forget() {
+	clear(a.open)
+	a.parked = nil
+}

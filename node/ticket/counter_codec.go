@@ -8,12 +8,14 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-const counterVersion = 1
+// counterVersion 1 knew no tickets of other anchors.
+const counterVersion = 2
 
 // AppendCall appends the encoding of c to dst: version, room, scope, number, how
-// many tickets of each kind, got, booked, seq.
+// many tickets of each kind, void, got, booked, seq.
 func AppendCall(dst []byte, c Call) []byte {
 	w := newCounterWriter(dst, c.Room, c.Scope, c.Number, c.Want)
+	w.number(c.Void)
 	w.number(c.Got)
 	w.number(c.Booked)
 	w.number(c.Seq)
@@ -26,6 +28,7 @@ func DecodeCall(message []byte) (Call, error) {
 	r := newReader(message)
 	var c Call
 	r.counterHeader(&c.Room, &c.Scope, &c.Number, &c.Want)
+	c.Void = r.number(c.Number)
 	c.Got = r.number(maxCounted)
 	c.Booked = r.number(c.Got)
 	c.Seq = r.number(math.MaxUint64)
@@ -39,11 +42,12 @@ func DecodeCall(message []byte) (Call, error) {
 const maxCounted = 1 << 48
 
 // AppendGrant appends the encoding of g to dst: version, room, scope, number,
-// how many tickets of each kind, retry in ms, leader.
+// how many tickets of each kind, retry in ms, leader, the tickets.
 func AppendGrant(dst []byte, g Grant) []byte {
 	w := newCounterWriter(dst, g.Room, g.Scope, g.Number, g.Given)
 	w.number(uint64(min(max(0, g.Retry), MaxRetry).Milliseconds()))
 	w.keep(w.enc.EncodeBytes(g.Leader[:]))
+	w.ranges(g.Tickets)
 	return w.buf.Bytes()
 }
 
@@ -57,6 +61,10 @@ func DecodeGrant(message []byte) (Grant, error) {
 	r.id(g.Leader[:])
 	if r.err == nil && g.Leader != (crdt.NodeID{}) && g.Given != (Places{}) {
 		r.fail("tickets of a node that is not the counter")
+	}
+	g.Tickets = r.ranges()
+	if sum := total(g.Tickets); r.err == nil && len(g.Tickets) > 0 && sum != uint64(g.Given.Sum()) {
+		r.fail("%d tickets for %d visitors", sum, g.Given.Sum())
 	}
 	if err := r.finish(); err != nil {
 		return Grant{}, fmt.Errorf("grant: %w", err)

@@ -3,6 +3,7 @@ package ticket
 import (
 	"bytes"
 	"errors"
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -11,8 +12,9 @@ import (
 )
 
 func someCounterMessages() (Call, Grant, []RoomClaim) {
-	call := Call{Room: crdt.RoomID{3}, Scope: AnywhereCounter, Number: 7, Want: Places{4, MaxWant}, Got: 1 << 40, Booked: 99, Seq: 1 << 63}
-	grant := Grant{Room: crdt.RoomID{3}, Number: 7, Given: Places{4, 1}, Retry: 250 * time.Millisecond}
+	call := Call{Room: crdt.RoomID{3}, Scope: AnywhereCounter, Number: 7, Want: Places{4, MaxWant}, Void: 6, Got: 1 << 40, Booked: 99, Seq: 1 << 63}
+	grant := Grant{Room: crdt.RoomID{3}, Number: 7, Given: Places{4, 1}, Retry: 250 * time.Millisecond,
+		Tickets: []Range{{crdt.NodeID{8}, 3, 1, 1 << 40, 3}, {crdt.NodeID{9}, 1 << 50, 0, 1, 2}}}
 	claims := []RoomClaim{{crdt.RoomID{1}, at(1)}, {crdt.RoomID{2}, at(2)}}
 	return call, grant, claims
 }
@@ -23,7 +25,7 @@ func TestCounterMessagesComeBack(t *testing.T) {
 		t.Errorf("call came back as %+v, %v, want %+v", got, err, call)
 	}
 	for _, g := range []Grant{grant, {Leader: crdt.NodeID{9}}} {
-		if got, err := DecodeGrant(AppendGrant(nil, g)); err != nil || got != g {
+		if got, err := DecodeGrant(AppendGrant(nil, g)); err != nil || !reflect.DeepEqual(got, g) {
 			t.Errorf("grant came back as %+v, %v, want %+v", got, err, g)
 		}
 	}
@@ -45,6 +47,10 @@ func TestBadCounterMessagesAreRefused(t *testing.T) {
 	}
 	liar := grant
 	liar.Leader = crdt.NodeID{9}
+	few, many, wraps := grant, grant, grant
+	few.Tickets = grant.Tickets[:1]
+	many.Tickets = append([]Range{{N: maxSpan + 1}}, grant.Tickets...)
+	wraps.Tickets = []Range{{First: math.MaxUint64, N: 5}}
 	whole := AppendCall(nil, call)
 	for name, err := range map[string]error{
 		"nothing":                    second(DecodeCall(nil)),
@@ -54,8 +60,12 @@ func TestBadCounterMessagesAreRefused(t *testing.T) {
 		"a scope that is none":       second(DecodeCall(encode(func(c *Call) { c.Scope = Scopes }))),
 		"more than anybody wants":    second(DecodeCall(encode(func(c *Call) { c.Want.Reserved = MaxWant + 1 }))),
 		"more booked than got":       second(DecodeCall(encode(func(c *Call) { c.Booked = c.Got + 1 }))),
+		"a later call given up":      second(DecodeCall(encode(func(c *Call) { c.Void = c.Number + 1 }))),
 		"a number that might wrap":   second(DecodeCall(encode(func(c *Call) { c.Got = maxCounted + 1 }))),
 		"a grant of who has none":    second(DecodeGrant(AppendGrant(nil, liar))),
+		"too few tickets":            second(DecodeGrant(AppendGrant(nil, few))),
+		"too many tickets":           second(DecodeGrant(AppendGrant(nil, many))),
+		"ticket numbers that wrap":   second(DecodeGrant(AppendGrant(nil, wraps))),
 		"half a grant":               second(DecodeGrant(AppendGrant(nil, grant)[:20])),
 		"claims cut short":           second(DecodeClaims(AppendClaims(nil, claims)[:25])),
 		"claims of which few follow": second(DecodeClaims([]byte{counterVersion, 0xdd, 0xff, 0xff, 0xff, 0xff})),
@@ -82,7 +92,7 @@ func FuzzDecodeCounter(f *testing.F) {
 			t.Errorf("error %v", err)
 		}
 		if g, err := DecodeGrant(data); err == nil {
-			if again, err := DecodeGrant(AppendGrant(nil, g)); err != nil || again != g {
+			if again, err := DecodeGrant(AppendGrant(nil, g)); err != nil || !reflect.DeepEqual(again, g) {
 				t.Errorf("%+v does not survive a round: %v", g, err)
 			}
 		} else if !errors.Is(err, ErrMalformed) {

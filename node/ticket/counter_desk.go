@@ -38,6 +38,7 @@ type Applicant[T any] struct {
 	Place    time.Time // in the order of the queue
 	Reserved bool      // the kind of ticket
 	Who      T
+	Ticket   Ticket // what was granted; zero if the node numbers its tickets itself
 }
 
 // Desk is where the visitors of one node apply for the tickets of one counter of
@@ -57,6 +58,8 @@ type Desk[T any] struct {
 	seq     uint64
 	told    uint64 // booked as the counter knows it
 	void    bool   // a call was given up, and the counter does not know
+	since   uint64 // Call.Void of the next call to the same counter
+	alone   bool   // the counter has not answered
 	refused [2]time.Time
 }
 
@@ -93,8 +96,11 @@ func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
 		return Call{}, false
 	}
 	d.number++
+	if d.to != to {
+		d.since, d.alone = d.number, false
+	}
 	d.on, d.to, d.began, d.sent = true, to, now, now
-	d.call = Call{Number: d.number, Got: d.got, Booked: d.booked, Seq: d.seq}
+	d.call = Call{Number: d.number, Void: d.since, Got: d.got, Booked: d.booked, Seq: d.seq}
 	for _, a := range d.asking {
 		if a.Reserved {
 			d.call.Want.Reserved++
@@ -123,6 +129,7 @@ func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []A
 		return nil, nil, ErrTooMuch
 	}
 	d.got += uint64(g.Given.Sum())
+	d.since, d.alone = d.number+1, false
 	d.told = max(d.told, d.call.Booked)
 	retry := now.Add(min(max(0, g.Retry), MaxRetry))
 	short := [2]bool{g.Given.Reserved < d.call.Want.Reserved, g.Given.Contested < d.call.Want.Contested}
@@ -135,9 +142,11 @@ func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []A
 	d.on, d.void, d.asking = false, false, nil
 	slices.SortStableFunc(asked, func(a, b Applicant[T]) int { return a.Place.Compare(b.Place) })
 	left := [2]int{g.Given.Reserved, g.Given.Contested}
+	tickets := drawer{g.Tickets, 0}
 	for _, a := range asked {
 		if k := kind(a.Reserved); left[k] > 0 {
 			left[k]--
+			a.Ticket = tickets.next()
 			in = append(in, a)
 		} else {
 			out = append(out, a)
@@ -157,12 +166,36 @@ func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []A
 	return in, out, nil
 }
 
+// drawer hands out the tickets of ranges one by one.
+type drawer struct {
+	rest []Range
+	used uint64 // of the first
+}
+
+// next returns the next ticket, or the zero one if there are none left.
+func (d *drawer) next() Ticket {
+	if len(d.rest) == 0 {
+		return Ticket{}
+	}
+	t := d.rest[0].Ticket(d.used)
+	if d.used++; d.used >= d.rest[0].N {
+		d.rest, d.used = d.rest[1:], 0
+	}
+	return t
+}
+
+// Alone reports whether the counter that this desk calls has left a call
+// unanswered and has not answered any since. A desk that is alone goes on calling,
+// so that it notices when the counter is back.
+func (d *Desk[T]) Alone() bool { return d.alone }
+
 // GiveUp turns everybody away if a call has not been answered for CallTimeout.
 func (d *Desk[T]) GiveUp(now time.Time) []Applicant[T] {
 	if !d.on || now.Sub(d.began) < CallTimeout {
 		return nil
 	}
 	d.refused[0], d.refused[1] = now.Add(LostRetry), now.Add(LostRetry)
+	d.alone = true
 	return d.Drain()
 }
 

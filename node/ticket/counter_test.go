@@ -179,12 +179,12 @@ func TestDeskTellsWhatIsBooked(t *testing.T) {
 func TestAccountsAnswerACallOnce(t *testing.T) {
 	var a Accounts
 	left := 10
-	give := func(want Places) (Places, time.Duration) {
+	give := func(want Places) Offer {
 		n := min(want.Contested, left)
 		left -= n
-		return Places{Contested: n}, time.Second
+		return Offer{Given: Places{Contested: n}, Retry: time.Second}
 	}
-	call := Call{Number: 5, Want: Places{Contested: 4}}
+	call := Call{Number: 5, Void: 5, Want: Places{Contested: 4}}
 	for i := range 3 {
 		g, ok := a.Answer(aCaller, "a", call, give, at(float64(i)))
 		if !ok || g.Given.Contested != 4 || left != 6 {
@@ -219,7 +219,7 @@ func TestAccountsReckonUntilCountsShow(t *testing.T) {
 			return a.Pending("a", func(crdt.Incarnation) uint64 { return known }, now)[site]
 		}
 		call := func(c Call, n int, now time.Time) {
-			a.Answer(aCaller, site, c, func(Places) (Places, time.Duration) { return Places{Reserved: n}, 0 }, now)
+			a.Answer(aCaller, site, c, func(Places) Offer { return Offer{Given: Places{Reserved: n}} }, now)
 		}
 		call(Call{Number: 1, Want: Places{Reserved: 6}}, 6, at(0))
 		call(Call{Number: 2, Got: 6}, 0, at(0))
@@ -242,7 +242,7 @@ func TestAccountsReckonUntilCountsShow(t *testing.T) {
 // TestAccountsOfANewCounter begins in the middle of a caller's history.
 func TestAccountsOfANewCounter(t *testing.T) {
 	var a Accounts
-	none := func(Places) (Places, time.Duration) { return Places{}, 0 }
+	none := func(Places) Offer { return Offer{} }
 	a.Answer(aCaller, "a", Call{Number: 900, Got: 5000, Booked: 4990}, none, at(0))
 	if got := a.Pending("a", func(crdt.Incarnation) uint64 { return 0 }, at(0))["a"]; got != 10 {
 		t.Errorf("%d are reckoned with, want the 10 that another granted and no row shows", got)
@@ -339,7 +339,8 @@ func (w *counterWorld) step(now time.Time) {
 }
 
 func (w *counterWorld) answer(n *deskNode, call Call, now time.Time) {
-	g, ok := w.accounts.Answer(n.id, "a", call, func(want Places) (got Places, retry time.Duration) {
+	g, ok := w.accounts.Answer(n.id, "a", call, func(want Places) Offer {
+		var got Places
 		free := w.slots
 		for i := range w.desks {
 			free -= w.desks[i].shown.n
@@ -347,7 +348,7 @@ func (w *counterWorld) answer(n *deskNode, call Call, now time.Time) {
 		free -= w.accounts.Pending("a", w.known, now)["a"]
 		got.Reserved = min(want.Reserved, max(0, free))
 		got.Contested = min(want.Contested, max(0, free-got.Reserved))
-		return got, 0
+		return Offer{Given: got}
 	}, now)
 	if !ok {
 		return

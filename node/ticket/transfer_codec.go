@@ -1,0 +1,230 @@
+package ticket
+
+import (
+	"fmt"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+const transferVersion = 1
+
+// minAccount is the least that one account or receipt takes: an id and the
+// numbers of two amounts.
+const minAccount = 2 + 16 + 4
+
+// AppendCancel appends the encoding of c, of at most MaxBatch ranges, to dst.
+func AppendCancel(dst []byte, c Cancel) []byte {
+	w := newRoomWriter(dst, transferVersion, c.Room)
+	w.ranges(c.Ranges)
+	return w.buf.Bytes()
+}
+
+// DecodeCancel takes apart what AppendCancel wrote. A message that is not well
+// formed, or names several anchors, is an error that wraps ErrMalformed.
+func DecodeCancel(message []byte) (Cancel, error) {
+	r := newReader(message)
+	var c Cancel
+	r.version(transferVersion)
+	r.id(c.Room[:])
+	c.Ranges = r.ranges()
+	for i, g := range c.Ranges {
+		if i == 0 {
+			c.Anchor = g.Anchor
+		}
+		if g.Anchor != c.Anchor {
+			r.fail("tickets of several anchors")
+		}
+	}
+	if err := r.finish(); err != nil {
+		return Cancel{}, fmt.Errorf("cancel: %w", err)
+	}
+	return c, nil
+}
+
+// AppendTransfer appends the encoding of t to dst.
+func AppendTransfer(dst []byte, t Transfer) []byte {
+	return appendGift(dst, t.Room, t.From, t.To, t.Gave)
+}
+
+// DecodeTransfer takes apart what AppendTransfer wrote. A message that is not
+// well formed is an error that wraps ErrMalformed.
+func DecodeTransfer(message []byte) (t Transfer, err error) {
+	t.Room, t.From, t.To, t.Gave, err = decodeGift("transfer", message)
+	return t, err
+}
+
+// AppendReceived appends the encoding of a to dst.
+func AppendReceived(dst []byte, a Received) []byte {
+	return appendGift(dst, a.Room, a.From, a.To, a.Gave)
+}
+
+// DecodeReceived takes apart what AppendReceived wrote. A message that is not
+// well formed is an error that wraps ErrMalformed.
+func DecodeReceived(message []byte) (a Received, err error) {
+	a.Room, a.From, a.To, a.Gave, err = decodeGift("receipt", message)
+	return a, err
+}
+
+func appendGift(dst []byte, room crdt.RoomID, from, to crdt.NodeID, a Amount) []byte {
+	w := newRoomWriter(dst, transferVersion, room)
+	w.keep(w.enc.EncodeBytes(from[:]))
+	w.keep(w.enc.EncodeBytes(to[:]))
+	w.amount(a)
+	return w.buf.Bytes()
+}
+
+func decodeGift(what string, message []byte) (room crdt.RoomID, from, to crdt.NodeID, a Amount, err error) {
+	r := newReader(message)
+	r.version(transferVersion)
+	r.id(room[:])
+	r.id(from[:])
+	r.id(to[:])
+	a = r.amount()
+	if err := r.finish(); err != nil {
+		return crdt.RoomID{}, crdt.NodeID{}, crdt.NodeID{}, Amount{}, fmt.Errorf("%s: %w", what, err)
+	}
+	return room, from, to, a, nil
+}
+
+// AppendWant appends the encoding of want to dst.
+func AppendWant(dst []byte, want Want) []byte {
+	w := newRoomWriter(dst, transferVersion, want.Room)
+	w.keep(w.enc.EncodeBytes(want.To[:]))
+	w.amount(want.Amount)
+	return w.buf.Bytes()
+}
+
+// DecodeWant takes apart what AppendWant wrote. A message that is not well formed
+// is an error that wraps ErrMalformed.
+func DecodeWant(message []byte) (Want, error) {
+	r := newReader(message)
+	var want Want
+	r.version(transferVersion)
+	r.id(want.Room[:])
+	r.id(want.To[:])
+	want.Amount = r.amount()
+	if err := r.finish(); err != nil {
+		return Want{}, fmt.Errorf("want: %w", err)
+	}
+	return want, nil
+}
+
+// AppendHandover appends the encoding of h to dst. One of some thousand accounts
+// fits into a message; what is longer is refused by the decoder.
+func AppendHandover(dst []byte, h Handover) []byte {
+	return AppendFinal(newRoomWriter(dst, transferVersion, h.Room).buf.Bytes(), h.Final)
+}
+
+// DecodeHandover takes apart what AppendHandover wrote. A message that is not
+// well formed is an error that wraps ErrMalformed.
+func DecodeHandover(message []byte) (Handover, error) {
+	r := newReader(message)
+	var h Handover
+	r.version(transferVersion)
+	r.id(h.Room[:])
+	h.Final = r.final()
+	if err := r.finish(); err != nil {
+		return Handover{}, fmt.Errorf("handover: %w", err)
+	}
+	return h, nil
+}
+
+// AppendFinal appends the encoding of a final ledger to dst.
+func AppendFinal(dst []byte, f Final) []byte {
+	w := newBareWriter(dst, transferVersion)
+	w.keep(w.enc.EncodeBytes(f.Node[:]))
+	w.keep(w.enc.EncodeBytes(f.Heir[:]))
+	w.number(uint64(max(0, f.InUse)))
+	w.keep(w.enc.EncodeArrayLen(len(f.Accounts)))
+	for _, a := range f.Accounts {
+		w.keep(w.enc.EncodeBytes(a.Node[:]))
+		w.amount(a.Gave)
+		w.amount(a.Rcv)
+	}
+	w.keep(w.enc.EncodeArrayLen(len(f.Inherited)))
+	for _, in := range f.Inherited {
+		w.keep(w.enc.EncodeBytes(in.Leaver[:]))
+		w.keep(w.enc.EncodeArrayLen(len(in.Accounts)))
+		for _, a := range in.Accounts {
+			w.keep(w.enc.EncodeBytes(a.From[:]))
+			w.amount(a.Base)
+			w.amount(a.Rcv)
+		}
+	}
+	return w.buf.Bytes()
+}
+
+// DecodeFinal takes apart what AppendFinal wrote. A ledger that is not well
+// formed is an error that wraps ErrMalformed.
+func DecodeFinal(data []byte) (Final, error) {
+	r := newReader(data)
+	f := r.final()
+	if err := r.finish(); err != nil {
+		return Final{}, fmt.Errorf("final ledger: %w", err)
+	}
+	return f, nil
+}
+
+func (r *reader) final() (f Final) {
+	r.version(transferVersion)
+	r.id(f.Node[:])
+	r.id(f.Heir[:])
+	f.InUse = int64(r.number(maxCounted))
+	for range r.items(minAccount) {
+		var a Account
+		r.id(a.Node[:])
+		a.Gave, a.Rcv = r.amount(), r.amount()
+		f.Accounts = append(f.Accounts, a)
+	}
+	for range r.items(2 + 16 + 1) {
+		var in Inherited
+		r.id(in.Leaver[:])
+		for range r.items(minAccount) {
+			var a Receipt
+			r.id(a.From[:])
+			a.Base, a.Rcv = r.amount(), r.amount()
+			in.Accounts = append(in.Accounts, a)
+		}
+		f.Inherited = append(f.Inherited, in)
+	}
+	return f
+}
+
+// AppendWord appends the encoding of a node's word on a dead one to dst.
+func AppendWord(dst []byte, word Word) []byte {
+	w := newBareWriter(dst, transferVersion)
+	w.keep(w.enc.EncodeBytes(word.Node[:]))
+	w.keep(w.enc.EncodeBytes(word.Dead[:]))
+	w.keep(w.enc.EncodeBytes(word.Heir[:]))
+	w.amount(word.Gave)
+	w.amount(word.Rcv)
+	return w.buf.Bytes()
+}
+
+// DecodeWord takes apart what AppendWord wrote. One that is not well formed is an
+// error that wraps ErrMalformed.
+func DecodeWord(data []byte) (Word, error) {
+	r := newReader(data)
+	var word Word
+	r.version(transferVersion)
+	r.id(word.Node[:])
+	r.id(word.Dead[:])
+	r.id(word.Heir[:])
+	word.Gave, word.Rcv = r.amount(), r.amount()
+	if err := r.finish(); err != nil {
+		return Word{}, fmt.Errorf("word on a dead node: %w", err)
+	}
+	return word, nil
+}
+
+// amount writes what was given or received all in all, or is wanted: never less
+// than nothing.
+func (w writer) amount(a Amount) {
+	w.number(uint64(max(0, a.Places)))
+	w.number(uint64(max(0, a.Rate)))
+}
+
+// amount reads an amount that can be added to others of its kind.
+func (r *reader) amount() Amount {
+	return Amount{Places: int64(r.number(maxCounted)), Rate: int64(r.number(maxCounted))}
+}
