@@ -95,19 +95,24 @@ func (r *reader) counterHeader(room *crdt.RoomID, scope *Scope, number *uint64, 
 type RoomClaim struct {
 	Room  crdt.RoomID
 	Since time.Time
+
+	// Next takes over from the sender, who is the counter no longer: see
+	// Lead.Hand. Zero: the sender is the counter.
+	Next crdt.NodeID
 }
 
-// minClaim is the least that one claim takes: an id, and a number.
-const minClaim = 2 + 16 + 1
+// minClaim is the least that one claim takes: two ids, and a number.
+const minClaim = 2*(2+16) + 1
 
 // AppendClaims appends the encoding of at most MaxBatch claims to dst: version,
-// how many, then room and Unix ms of each.
+// how many, then room, Unix ms and next of each.
 func AppendClaims(dst []byte, claims []RoomClaim) []byte {
 	w := newBareWriter(dst, counterVersion)
 	w.keep(w.enc.EncodeArrayLen(len(claims)))
 	for _, c := range claims {
 		w.keep(w.enc.EncodeBytes(c.Room[:]))
 		w.millis(c.Since)
+		w.keep(w.enc.EncodeBytes(c.Next[:]))
 	}
 	return w.buf.Bytes()
 }
@@ -121,6 +126,7 @@ func DecodeClaims(message []byte) ([]RoomClaim, error) {
 	for i := range claims {
 		r.id(claims[i].Room[:])
 		claims[i].Since = time.UnixMilli(int64(r.number(maxMillis)))
+		r.id(claims[i].Next[:])
 	}
 	if err := r.finish(); err != nil {
 		return nil, fmt.Errorf("claims: %w", err)

@@ -69,5 +69,18 @@ func (l *Lead) Restart(self crdt.Incarnation, now time.Time) bool {
 	return true
 }
 
+// Hand takes the word of from, the counter so far, that next is the counter from
+// now on: from may not hand out tickets any more, or is about to leave. If next is
+// this node, that is its claim. The word of anybody else changes nothing,
+// and it reports false. The old counter, for which it does the same, says so until
+// it can be the counter again, since others may have missed it.
+func (l *Lead) Hand(from, next crdt.Incarnation, now time.Time) bool {
+	if !l.claim.IsZero() && l.claim.Holder != from || next == from {
+		return false
+	}
+	l.claim = Claim{next, now.Truncate(time.Millisecond)}
+	return true
+}
+
 // Drop forgets whatever is claimed.
 func (l *Lead) Drop() { l.claim = Claim{} }

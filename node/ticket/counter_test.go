@@ -406,6 +406,37 @@ func TestLeadStaysWithWhoeverLives(t *testing.T) {
 	}
 }
 
+func TestLeadIsHandedOver(t *testing.T) {
+	old, next := crdt.Incarnation{Node: crdt.NodeID{5}, Boot: 1}, crdt.Incarnation{Node: crdt.NodeID{6}, Boot: 3}
+	lives := func(crdt.Incarnation) bool { return true }
+	var there, here Lead // at the old counter, at the next one
+	there.Choose(old, old.Node, lives, at(0))
+	here.Hear(there.Claim())
+	if here.Hand(next, old, at(1)) || here.Choose(next, old.Node, lives, at(1)) != old.Node {
+		t.Error("somebody else handed over what is not theirs")
+	}
+	if !there.Hand(old, next, at(2)) || !here.Hand(old, next, at(2)) {
+		t.Error("the counter's own word changed nothing")
+	}
+	// At both nodes the old one still comes first by rendezvous.
+	if there.Choose(old, old.Node, lives, at(2)) != next.Node || here.Choose(next, old.Node, lives, at(2)) != next.Node {
+		t.Error("the old counter goes on although it has handed over")
+	}
+	if here.Claim().Holder != next || there.Claim().Holder != next {
+		t.Errorf("claims are %+v here and %+v there", here.Claim(), there.Claim())
+	}
+	// A claim of the old counter that was overtaken is believed until it says again
+	// that it is the counter no longer.
+	var third Lead
+	third.Hear(Claim{old, at(0)})
+	if !third.Hand(old, next, at(3)) || third.Choose(crdt.Incarnation{}, old.Node, lives, at(3)) != next.Node {
+		t.Error("who missed the hand-over does not learn of it")
+	}
+	if here.Hand(old, next, at(9)) || !here.Claim().Since.Equal(at(2)) {
+		t.Error("a hand-over that came twice changed the claim")
+	}
+}
+
 // TestClaimsAreSettledTheSameEverywhere tells all claims to all in any order.
 func TestClaimsAreSettledTheSameEverywhere(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
