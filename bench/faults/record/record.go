@@ -15,8 +15,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Kind says what happened.
@@ -59,15 +57,6 @@ func (e Event) Called() int64 { return e.At - int64(e.Took) }
 
 // Ends returns when the session is over, by the shared clock.
 func (e Event) Ends() int64 { return e.At + int64(e.Left) }
-
-// Now returns nanoseconds of CLOCK_MONOTONIC, the same for all processes.
-func Now() int64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		panic("record: no monotonic clock: " + err.Error())
-	}
-	return t.Nano()
-}
 
 // Size is that of an encoded event. It divides the kernel's page, so that a
 // process that is killed while it writes leaves whole events.

@@ -38,12 +38,6 @@ func TestEventsSurviveTheirCoding(t *testing.T) {
 	})
 }
 
-func TestNowGoesUp(t *testing.T) {
-	if a, b := Now(), Now(); a <= 0 || b < a {
-		t.Errorf("got %d, then %d", a, b)
-	}
-}
-
 // write makes a file of events at the given seconds.
 func write(t *testing.T, name string, at ...float64) Source {
 	t.Helper()
@@ -135,6 +129,6 @@ func BenchmarkAdd(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		w.Add(Event{Kind: Entered, At: Now()})
+		w.Add(Event{Kind: Entered})
 	}
 }

@@ -1,0 +1,192 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+func fillDisk(r *run) error {
+	for _, site := range []string{"a", "b"} {
+		n, err := r.counter(site)
+		if err != nil {
+			return err
+		}
+		r.mark("the disk of %s, the counter of site %s, is full", n.Name, site)
+		if err := n.Disk.Fill(); err != nil {
+			return err
+		}
+		if err := r.sleep(healed); err != nil {
+			return err
+		}
+		if n.Running() {
+			r.note("%s runs on with a full disk", n.Name)
+		} else {
+			r.note("%s ended with code %d: %s", n.Name, n.Code(), n.Tail(1))
+		}
+		r.mark("there is room on the disk of %s", n.Name)
+		if err := n.Disk.Free(); err != nil {
+			return err
+		}
+		if !n.Running() {
+			if err := r.restart(n); err != nil {
+				return err
+			}
+		}
+		if err := r.sleep(healed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func slowDisk(r *run) error {
+	for _, d := range []time.Duration{50 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second} {
+		if err := r.sickStore("a2", "slow="+d.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func failDisk(r *run) error {
+	for _, nth := range []int{20, 200, 2000} {
+		if err := r.sickStore("a2", fmt.Sprintf("fail@%d", nth)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sickStore restarts a node with a store that misbehaves, and again with one
+// that does not.
+func (r *run) sickStore(name, how string) error {
+	n := r.mesh.Node(name)
+	defer func() { n.Args = nil }()
+	n.Args = []string{"--fault-store=" + how}
+	r.mark("%s restarts with a store that is %s", name, how)
+	if err := n.Stop(40 * time.Second); err != nil {
+		return err
+	}
+	if err := r.restart(n); err != nil {
+		return err
+	}
+	if err := r.sleep(healed); err != nil {
+		return err
+	}
+	n.Args = nil
+	r.mark("%s restarts with a store that is well", name)
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	return r.restart(n)
+}
+
+func loseDisk(r *run) error {
+	for _, name := range []string{"a2", "b1"} {
+		n := r.mesh.Node(name)
+		before, err := n.Status(r.ctx)
+		if err != nil {
+			return err
+		}
+		r.mark("%s is killed, and its data directory lost", name)
+		if err := errors.Join(n.Kill(), n.Wipe()); err != nil {
+			return err
+		}
+		if err := r.restart(n); err != nil {
+			return err
+		}
+		after, err := n.Status(r.ctx)
+		if err != nil {
+			return err
+		}
+		if after.Node == before.Node {
+			return fmt.Errorf("%s has the id %s that it had before its directory was lost", name, after.Node)
+		}
+		if err := r.sleep(healed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cloneDisk(r *run) error {
+	n := r.mesh.Node("a2")
+	clone, err := r.mesh.Add("a9")
+	if err != nil {
+		return err
+	}
+	if err := n.Copy(clone.Data); err != nil {
+		return err
+	}
+	r.mark("a9 starts on a copy of the data directory of a2, which runs")
+	began := time.Now()
+	if err := clone.Start(); err != nil {
+		return err
+	}
+	for n.Running() && clone.Running() && time.Since(began) < 20*time.Second {
+		if err := r.sleep(20 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	took := time.Since(began)
+	switch {
+	case n.Running() && clone.Running():
+		return fmt.Errorf("both go on %v after the start of the clone", took)
+	case n.Running():
+		r.note("the clone stopped after %.1f s: %s", took.Seconds(), clone.Tail(1))
+	default:
+		r.note("the original stopped after %.1f s, beside the clone", took.Seconds())
+	}
+	if took > 10*time.Second {
+		return fmt.Errorf("it took %v until one of the two stopped, want 10 s", took)
+	}
+	if err := clone.Kill(); err != nil {
+		return err
+	}
+	if !n.Running() {
+		if err := r.sleep(2 * time.Second); err != nil {
+			return err
+		}
+		if err := r.restart(n); err != nil {
+			return fmt.Errorf("the original does not come back: %w", err)
+		}
+	}
+	return r.sleep(healed)
+}
+
+func rollBack(r *run) error {
+	n := r.mesh.Node("a2")
+	old := r.scratch("a2-before")
+	if err := n.Copy(old); err != nil {
+		return err
+	}
+	// The node goes on, and is started once more, so that the copy is from
+	// before what others have heard.
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	if err := r.restart(n); err != nil {
+		return err
+	}
+	if err := r.sleep(5 * time.Second); err != nil {
+		return err
+	}
+	r.mark("a2 is killed, and restarts from an older copy of its data directory")
+	if err := errors.Join(n.Kill(), n.Wipe(), os.CopyFS(n.Data, os.DirFS(old))); err != nil {
+		return err
+	}
+	if err := n.Start(); err != nil {
+		return err
+	}
+	began := time.Now()
+	if n.Ended(10 * time.Second) {
+		r.note("a2 refused after %.1f s: %s", time.Since(began).Seconds(), n.Tail(1))
+	} else {
+		r.note("a2 goes on with the older directory")
+	}
+	return r.sleep(healed)
+}

@@ -1,0 +1,150 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/record"
+)
+
+// outage is the death of one counter and what became of the tickets of its site.
+type outage struct {
+	at        int64
+	others    map[string]bool  // the nodes of the site that live on
+	first     map[string]int64 // when each of them gave the first ticket
+	perTenth  map[int]int      // tickets of the whole mesh by tenths of a second since then
+	again     time.Duration    // until the last of the others gave one
+	wholeRate time.Duration    // until the mesh gave as many as before
+}
+
+const (
+	beforeOutage = 3 * time.Second
+	afterOutage  = 70 * time.Second
+	tenth        = 100 * time.Millisecond
+)
+
+// killCounters kills the counter of a site, the sites taking turns, and starts
+// it again, as often as there are trials.
+func killCounters(r *run) error {
+	for i := range r.times(3) {
+		c, err := r.counter([]string{"a", "b"}[i%2])
+		if err != nil {
+			return err
+		}
+		o := &outage{others: map[string]bool{}, first: map[string]int64{}, perTenth: map[int]int{}}
+		for _, n := range r.mesh.Nodes {
+			if n.Site == c.Site && n != c {
+				o.others[n.Name] = true
+			}
+		}
+		r.mark("%s, the counter, is killed", c.Name)
+		o.at = r.marks[len(r.marks)-1]
+		if err := c.Kill(); err != nil {
+			return err
+		}
+		r.outages = append(r.outages, o)
+		if err := r.sleep(2 * time.Second); err != nil {
+			return err
+		}
+		if err := r.restart(c); err != nil {
+			return err
+		}
+		if err := r.mesh.Await(r.ctx, 40*time.Second); err != nil {
+			return err
+		}
+		if err := r.sleep(beforeOutage + time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes one event.
+func (o *outage) add(e record.Located) {
+	since := time.Duration(e.At - o.at)
+	if e.Kind != record.Entered || since < -beforeOutage || since > afterOutage {
+		return
+	}
+	o.perTenth[int(math.Floor(float64(since)/float64(tenth)))]++
+	// Only a request from after the kill shows that tickets flow.
+	if _, known := o.first[e.Node]; !known && o.others[e.Node] && e.Called() > o.at {
+		o.first[e.Node] = e.At
+	}
+}
+
+// conclude says when each of the other nodes of the site had given a ticket
+// again, and when the mesh gave as many as before.
+func (o *outage) conclude() error {
+	for name := range o.others {
+		at, ok := o.first[name]
+		if !ok {
+			return fmt.Errorf("%s gave no ticket any more", name)
+		}
+		o.again = max(o.again, time.Duration(at-o.at))
+	}
+	before := 0
+	for i := -int(beforeOutage / tenth); i < 0; i++ {
+		before += o.perTenth[i]
+	}
+	perSecond := float64(before) / beforeOutage.Seconds()
+	for i := range int(afterOutage / tenth) {
+		n := 0
+		for j := i; j < i+10; j++ {
+			n += o.perTenth[j]
+		}
+		if float64(n) >= 0.9*perSecond {
+			o.wholeRate = time.Duration(i) * tenth
+			return nil
+		}
+	}
+	return fmt.Errorf("the rate of %.0f tickets per second did not come back within %v", perSecond, afterOutage)
+}
+
+// checkFlow measures how long the outages lasted.
+func checkFlow(r *run) error {
+	merge := record.NewMerge(r.mesh.Sources())
+	for e, err := range merge.All() {
+		if err != nil {
+			return err
+		}
+		for _, o := range r.outages {
+			o.add(e)
+		}
+	}
+	var again, whole []time.Duration
+	var errs []error
+	for i, o := range r.outages {
+		if err := o.conclude(); err != nil {
+			errs = append(errs, fmt.Errorf("trial %d: %w", i+1, err))
+		}
+		again, whole = append(again, o.again), append(whole, o.wholeRate)
+	}
+	slices.Sort(again)
+	slices.Sort(whole)
+	r.note("%d trials: every other node of the site gives tickets again after %s (p50), %s (p99), %s at most; whole rate after %s (p50), %s (p99)",
+		len(again), ms(quantile(again, 0.5)), ms(quantile(again, 0.99)), ms(again[len(again)-1]), ms(quantile(whole, 0.5)), ms(quantile(whole, 0.99)))
+	if q := quantile(again, 0.99); q > time.Second {
+		errs = append(errs, fmt.Errorf("tickets flow again after %s at the 99th percentile, want 1 s", ms(q)))
+	}
+	if q := whole[len(whole)-1]; q > time.Minute {
+		errs = append(errs, fmt.Errorf("the whole rate is back after %s, want 60 s", ms(q)))
+	}
+	return errors.Join(errs...)
+}
+
+// quantile returns the smallest value of a sorted list that a share q of all
+// does not exceed.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	i := int(q * float64(len(sorted)))
+	if float64(i) == q*float64(len(sorted)) && i > 0 {
+		i--
+	}
+	return sorted[min(i, len(sorted)-1)]
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }

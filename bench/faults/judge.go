@@ -1,0 +1,88 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/check"
+	"github.com/ropeline/ropeline/bench/faults/record"
+)
+
+// findings is what the records of a run say, and what visitors saw.
+type findings struct {
+	Tickets      int           `json:"tickets"`       // given
+	Duplicates   int           `json:"duplicates"`    // numbers given to two visitors
+	Limit        int           `json:"limit"`         // total_active_users
+	Peak         int           `json:"peak_active"`   // by tickets, in true time, without borrowed sessions
+	PeakBorrowed int           `json:"peak_borrowed"` // borrowed sessions at one time
+	Over         time.Duration `json:"over_ns"`       // for how long there were more than Limit
+	RateLimit    int           `json:"rate_limit"`    // new_users_per_minute
+	RatePeak     int           `json:"peak_rate"`     // new visitors in any 60 s
+	Histories    int           `json:"histories"`     // spans searched for an order that explains them
+	Calls        int           `json:"history_calls"` // in all of them
+	Late         int           `json:"events_late"`   // events whose place in time had to be guessed
+
+	// What is wrong, in words. Strict holds what only a policy promises that
+	// does not let the limit be passed.
+	Broken []string `json:"broken,omitempty"`
+	Strict []string `json:"beyond_limit,omitempty"`
+}
+
+// judge reads the records of a run. Histories are taken of the span after each
+// mark; without marks, of the whole run as far as a search goes.
+func judge(sources []record.Source, limit, perMinute int, marks []int64, span time.Duration) (*findings, error) {
+	f := &findings{Limit: limit, RateLimit: perMinute}
+	var tickets check.Tickets
+	active, rate := check.Active{Limit: limit}, check.Rate{}
+	var histories []*check.History
+	if len(marks) == 0 {
+		histories = append(histories, check.NewHistory(0, 1<<62))
+	}
+	for _, m := range marks[:min(len(marks), maxHistories)] {
+		histories = append(histories, check.NewHistory(m, m+int64(span)))
+	}
+	merge := record.NewMerge(sources)
+	for e, err := range merge.All() {
+		if err != nil {
+			return nil, err
+		}
+		tickets.Add(e)
+		active.Add(e)
+		rate.Add(e)
+		for _, h := range histories {
+			h.Add(e)
+		}
+	}
+	f.Tickets, f.Duplicates, f.Late = tickets.Given, tickets.Doubles, merge.Late
+	f.Peak, f.PeakBorrowed, f.Over, f.RatePeak = active.Peak, active.PeakBorrowed, active.Over, rate.Peak
+	f.Broken = append(f.Broken, tickets.Duplicates...)
+	if f.Tickets == 0 {
+		f.Broken = append(f.Broken, "no ticket was given at all")
+	}
+	if f.Peak > limit {
+		f.Strict = append(f.Strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", f.Peak, f.Over.Round(time.Millisecond), limit))
+	}
+	if f.RatePeak > perMinute {
+		f.Strict = append(f.Strict, fmt.Sprintf("%d new within 60 s, the limit is %d", f.RatePeak, perMinute))
+	}
+	for _, h := range histories {
+		f.Histories++
+		f.Calls += h.Calls()
+		if v := h.Numbers(); !v.OK {
+			f.Broken = append(f.Broken, v.Why)
+		}
+		// Where the limit was passed, that is said already.
+		if f.Peak <= limit {
+			if v := h.Places(limit); !v.OK {
+				f.Strict = append(f.Strict, v.Why)
+			}
+		}
+	}
+	return f, nil
+}
+
+// maxHistories bounds how many spans are searched: each costs seconds and tens
+// of megabytes.
+const maxHistories = 60

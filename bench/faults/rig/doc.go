@@ -1,0 +1,73 @@
+//go:build linux
+
+// Package rig runs a mesh of real ropeline processes on one machine and hurts it:
+// it kills and stops processes, loses, copies and fills their data directories,
+// and cuts and bends the network between them.
+//
+// A [Mesh] lives in a [Network]: [Loopback] needs no privileges and passes every
+// packet through proxies, [Namespaces] gives every node a network stack of its
+// own behind the switch of its site, and cuts real links and routes. Whatever a
+// mesh, a network or a disk has made on the machine its Close takes away again.
+//
+// A Mesh belongs to one goroutine; what says so may be called beside it.
+package rig
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/ropeline/ropeline/bench/faults/udp"
+)
+
+// Place is where a node listens.
+type Place struct {
+	HTTP      string // for visitors
+	Admin     string // for status
+	Mesh      string // for other nodes
+	Advertise string // what other nodes are told; empty: Mesh
+	Namespace string // of its network; empty: the machine's
+}
+
+// seed returns the address that others join at.
+func (p Place) seed() string {
+	if p.Advertise != "" {
+		return p.Advertise
+	}
+	return p.Mesh
+}
+
+// Network is what the nodes of a mesh reach each other through. Visitors and the
+// origin are not part of it: their connections hold whatever is cut.
+type Network interface {
+	// Join makes room for a node.
+	Join(name, site string) (Place, error)
+	// Dial opens a connection to the HTTP address of a node's Place. Any
+	// goroutine may call it.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+	// Listen opens a port next to a node, on its own loopback.
+	Listen(name string) (net.Listener, error)
+
+	// CutSites cuts all that goes between two sites.
+	CutSites(a, b string) error
+	// CutNode cuts a node off from all others.
+	CutNode(name string) error
+	// CutOneWay loses what one node sends to another, and nothing else.
+	CutOneWay(from, to string) error
+	// Shape has every link fare like l. It returns an error that wraps
+	// ErrCannot where nothing can be shaped.
+	Shape(l udp.Link) error
+	// Heal undoes all of these.
+	Heal() error
+
+	Close() error
+}
+
+// ErrCannot is what errors about things wrap that this machine, or this kind of
+// network, does not allow.
+var ErrCannot = errors.New("not possible here")
+
+var (
+	_ Network = (*Loopback)(nil)
+	_ Network = (*Namespaces)(nil)
+)

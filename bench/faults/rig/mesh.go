@@ -1,0 +1,198 @@
+//go:build linux
+
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/record"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// Config says what a mesh is made of.
+type Config struct {
+	Binary string   // ropeline, built with the tag "faults"
+	Dir    string   // for data, logs and records; must be there
+	Names  []string // of the nodes: the site's letters and a number, such as a1
+	Args   []string // for every node: the room
+	// Disk, if not 0, is the size in bytes of a file system of its own for each
+	// data directory.
+	Disk int64
+	// Origin serves the site behind the mesh.
+	Origin http.Handler
+}
+
+// Mesh is the nodes and what is around them.
+type Mesh struct {
+	Net   Network
+	Nodes []*Node
+
+	binary, dir, secret string
+	args                []string
+	sources             []record.Source
+	origin              http.Server
+	serving             sync.WaitGroup
+}
+
+// NewMesh prepares a mesh in a network, which is the mesh's from now on, and
+// starts nothing. After an error nothing is left.
+func NewMesh(cfg Config, network Network) (_ *Mesh, err error) {
+	m := &Mesh{Net: network, binary: cfg.Binary, dir: cfg.Dir, args: cfg.Args, secret: filepath.Join(cfg.Dir, "secret.key")}
+	m.origin.Handler = cfg.Origin
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}()
+	if err := os.WriteFile(m.secret, []byte(transport.NewSecret().Text()+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	for _, name := range cfg.Names {
+		n, err := m.Add(name)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Disk > 0 {
+			if n.Disk, err = NewDisk(n.Data, cfg.Disk); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+// Add makes room for another node.
+func (m *Mesh) Add(name string) (*Node, error) {
+	n := &Node{Name: name, Site: strings.TrimRight(name, "0123456789"), Data: filepath.Join(m.dir, name), mesh: m}
+	var err error
+	if n.Place, err = m.Net.Join(n.Name, n.Site); err != nil {
+		return nil, err
+	}
+	l, err := m.Net.Listen(name)
+	if err != nil {
+		return nil, err
+	}
+	n.origin = "http://" + l.Addr().String()
+	m.serving.Go(func() { _ = m.origin.Serve(l) }) // ends with Close, and says so
+	n.client.Transport = &http.Transport{DialContext: m.Net.Dial, MaxIdleConns: 2}
+	m.Nodes = append(m.Nodes, n)
+	return n, nil
+}
+
+// seeds returns where n joins: the nodes before it, and for the first one, so
+// that it finds the others after a restart, nobody until somebody has started.
+func (m *Mesh) seeds(n *Node) []string {
+	var seeds []string
+	for _, other := range m.Nodes {
+		if other != n && (other.starts > 0 || other.Name < n.Name) {
+			seeds = append(seeds, other.Place.seed())
+		}
+	}
+	return seeds
+}
+
+// Node returns a node by name. It panics if there is none.
+func (m *Mesh) Node(name string) *Node {
+	i := slices.IndexFunc(m.Nodes, func(n *Node) bool { return n.Name == name })
+	return m.Nodes[i]
+}
+
+// Sources returns the records of all starts so far.
+func (m *Mesh) Sources() []record.Source { return slices.Clone(m.sources) }
+
+// Start starts all nodes, one after the other, and waits until all see all.
+func (m *Mesh) Start(ctx context.Context) error {
+	for _, n := range m.Nodes {
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	return m.Await(ctx, 30*time.Second)
+}
+
+// Await waits until every node that runs is ready and sees all others that run.
+func (m *Mesh) Await(ctx context.Context, limit time.Duration) error {
+	running := 0
+	for _, n := range m.Nodes {
+		if n.Running() {
+			running++
+		}
+	}
+	for _, n := range m.Nodes {
+		if n.Running() {
+			if err := n.Await(ctx, limit, "is ready and sees all others", func(s node.Status) bool { return s.Ready && alive(s) >= running-1 }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func alive(s node.Status) int {
+	n := 0
+	for _, p := range s.Peers {
+		if p.State == "alive" {
+			n++
+		}
+	}
+	return n
+}
+
+// Await polls a node until its status is as wanted, and says in an error what
+// was seen instead.
+func (n *Node) Await(ctx context.Context, limit time.Duration, what string, wanted func(node.Status) bool) error {
+	var last node.Status
+	err := errors.New("not asked yet")
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		if !n.Running() {
+			return fmt.Errorf("%s ended (%v) while it should come to be that it %s; it said last:\n%s", n.Name, n.child.err, what, n.Tail(8))
+		}
+		if last, err = n.Status(ctx); err == nil && wanted(last) {
+			return nil
+		}
+	}
+	return errors.Join(context.Cause(ctx), fmt.Errorf("not within %v: that %s %s (last status: ready %v, %d peers alive; error: %v)", limit, n.Name, what, last.Ready, alive(last), err))
+}
+
+// Close ends everything and removes what was made, but for the files in Dir.
+func (m *Mesh) Close() error {
+	var errs []error
+	var wg sync.WaitGroup
+	for _, n := range m.Nodes {
+		if n.Running() {
+			wg.Go(func() { _ = n.Kill() }) // it is gone one way or the other
+		}
+	}
+	wg.Wait()
+	for _, n := range m.Nodes {
+		n.client.CloseIdleConnections()
+		if n.Disk != nil {
+			errs = append(errs, n.Disk.Close())
+		}
+	}
+	errs = append(errs, m.origin.Close(), m.Net.Close())
+	m.serving.Wait()
+	return errors.Join(errs...)
+}
+
+// Build builds the binary for fault tests into dir and returns its path.
+func Build(ctx context.Context, dir string) (string, error) {
+	path := filepath.Join(dir, "ropeline-faults")
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "faults", "-o", path, "github.com/ropeline/ropeline/cmd/ropeline")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ropeline with the tag faults: %w\n%s", err, out)
+	}
+	return path, nil
+}

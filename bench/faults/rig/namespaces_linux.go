@@ -1,0 +1,340 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ropeline/ropeline/bench/faults/udp"
+)
+
+// Namespaces is a network of namespaces: one per node, and one per site that
+// holds the site's switch and routes to the other sites.
+//
+//	site a                                            site b
+//	a1 ── eth0 ─┐                                 ┌─ eth0 ── b1
+//	a2 ── eth0 ─┴─ switch · router a ─ link ─ router b · switch
+//
+// A cut between sites takes the link down; a node is cut off at the port of its
+// switch; what shall be lost in one direction meets a blackhole route.
+type Namespaces struct {
+	prefix string // of every name; holds our process id
+
+	mu    sync.Mutex // guards the following
+	sites []*siteNet
+	nodes map[string]*nodeNet
+	at    map[string]string // namespace by HTTP address
+	undo  [][]string        // commands that heal
+
+}
+
+type siteNet struct {
+	name   string
+	number int // of its /24
+	router string
+	ports  int
+}
+
+type nodeNet struct {
+	site      *siteNet
+	namespace string
+	ip        string
+	port      string // its end at the switch
+}
+
+const runDir = "/var/run/netns"
+
+// NewNamespaces returns a network without nodes. The error wraps ErrCannot if
+// the machine or the user may not make namespaces. Those of an earlier process
+// that could not clean up are taken away.
+func NewNamespaces() (*Namespaces, error) {
+	if os.Geteuid() != 0 {
+		return nil, fmt.Errorf("%w: network namespaces need root", ErrCannot)
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		return nil, fmt.Errorf("%w: network namespaces need the command ip of iproute2", ErrCannot)
+	}
+	sweep()
+	n := &Namespaces{prefix: "rl" + strconv.Itoa(os.Getpid()), nodes: map[string]*nodeNet{}, at: map[string]string{}}
+	probe := n.prefix + "probe"
+	if err := ip("netns", "add", probe); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
+	}
+	return n, ip("netns", "del", probe)
+}
+
+// sweep removes the namespaces of processes that are gone.
+func sweep() {
+	entries, _ := os.ReadDir(runDir) // not there: nothing to sweep
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), "rl")
+		digits := strings.TrimRightFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+		if i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+			digits = rest[:i]
+		}
+		pid, err := strconv.Atoi(digits)
+		if !ours || err != nil || unix.Kill(pid, 0) != unix.ESRCH {
+			continue
+		}
+		_ = ip("netns", "del", e.Name()) // somebody else may have
+	}
+}
+
+func ip(args ...string) error {
+	out, err := exec.Command("ip", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// all runs commands in order until one fails.
+func all(commands ...[]string) error {
+	for _, c := range commands {
+		if err := ip(c...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func words(format string, args ...any) []string { return strings.Fields(fmt.Sprintf(format, args...)) }
+
+// site returns a site's network, and makes it and its links if it is new.
+func (n *Namespaces) siteLocked(name string) (*siteNet, error) {
+	for _, s := range n.sites {
+		if s.name == name {
+			return s, nil
+		}
+	}
+	s := &siteNet{name: name, number: len(n.sites) + 1, router: n.prefix + "r" + name}
+	n.sites = append(n.sites, s)
+	err := all(
+		words("netns add %s", s.router),
+		words("-n %s link set lo up", s.router),
+		words("-n %s link add sw type bridge", s.router),
+		words("-n %s addr add 10.77.%d.1/24 dev sw", s.router, s.number),
+		words("-n %s link set sw up", s.router),
+	)
+	if err == nil {
+		err = inside(s.router, func() error {
+			return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
+		})
+	}
+	for _, other := range n.sites[:len(n.sites)-1] {
+		if err == nil {
+			err = link(other, s)
+		}
+	}
+	return s, err
+}
+
+// link joins two routers by a link of its own.
+func link(a, b *siteNet) error {
+	net := fmt.Sprintf("10.78.%d", a.number*16+b.number)
+	return all(
+		words("link add to%s netns %s type veth peer name to%s netns %s", b.name, a.router, a.name, b.router),
+		words("-n %s addr add %s.1/24 dev to%s", a.router, net, b.name),
+		words("-n %s addr add %s.2/24 dev to%s", b.router, net, a.name),
+		words("-n %s link set to%s up", a.router, b.name),
+		words("-n %s link set to%s up", b.router, a.name),
+		words("-n %s route add 10.77.%d.0/24 via %s.2", a.router, b.number, net),
+		words("-n %s route add 10.77.%d.0/24 via %s.1", b.router, a.number, net),
+	)
+}
+
+// Join implements Network. Names of sites and nodes are short: the kernel allows
+// 15 characters for that of an interface.
+func (n *Namespaces) Join(name, site string) (Place, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, err := n.siteLocked(site)
+	if err != nil {
+		return Place{}, err
+	}
+	s.ports++
+	node := &nodeNet{
+		site: s, namespace: n.prefix + name, port: "port" + name,
+		ip: fmt.Sprintf("10.77.%d.%d", s.number, s.ports+1),
+	}
+	n.nodes[name] = node
+	number := len(n.nodes)
+	p := Place{
+		HTTP:      fmt.Sprintf("127.0.0.1:%d", 8100+number), // differ, so that they tell which namespace is meant
+		Admin:     fmt.Sprintf("127.0.0.1:%d", 9100+number),
+		Mesh:      node.ip + ":7946",
+		Namespace: node.namespace,
+	}
+	n.at[p.HTTP], n.at[p.Admin] = node.namespace, node.namespace
+	return p, all(
+		words("netns add %s", node.namespace),
+		words("-n %s link set lo up", node.namespace),
+		words("link add eth0 netns %s type veth peer name %s netns %s", node.namespace, node.port, s.router),
+		words("-n %s link set %s master sw up", s.router, node.port),
+		words("-n %s addr add %s/24 dev eth0", node.namespace, node.ip),
+		words("-n %s link set eth0 up", node.namespace),
+		words("-n %s route add default via 10.77.%d.1", node.namespace, s.number),
+	)
+}
+
+// Dial implements Network.
+func (n *Namespaces) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
+	n.mu.Lock()
+	ns := n.at[address]
+	n.mu.Unlock()
+	if ns == "" {
+		return nil, fmt.Errorf("dial %s: no node listens there", address)
+	}
+	err = inside(ns, func() error {
+		var d net.Dialer
+		c, err = d.DialContext(ctx, network, address)
+		return err
+	})
+	return c, err
+}
+
+// Listen implements Network.
+func (n *Namespaces) Listen(name string) (l net.Listener, err error) {
+	n.mu.Lock()
+	node := n.nodes[name]
+	n.mu.Unlock()
+	err = inside(node.namespace, func() error {
+		l, err = net.Listen("tcp4", "127.0.0.1:0")
+		return err
+	})
+	return l, err
+}
+
+// inside runs f on a thread of its own in a namespace. What f opens stays there.
+// f must not leave goroutines behind that expect to be in it.
+func inside(namespace string, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		// Never unlocked: the thread has left the process's namespace, and the
+		// runtime ends it together with this goroutine.
+		runtime.LockOSThread()
+		done <- enterAnd(namespace, f)
+	}()
+	return <-done
+}
+
+func enterAnd(namespace string, f func() error) error {
+	ns, err := os.Open(filepath.Join(runDir, namespace))
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", namespace, err)
+	}
+	err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
+	_ = ns.Close() // the thread is in it, or not, by now
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", namespace, err)
+	}
+	return f()
+}
+
+// do runs a command and remembers what undoes it.
+func (n *Namespaces) do(command, undo []string) error {
+	if err := ip(command...); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.undo = append(n.undo, undo)
+	return nil
+}
+
+// CutSites implements Network.
+func (n *Namespaces) CutSites(a, b string) error {
+	n.mu.Lock()
+	var router, other *siteNet
+	for _, s := range n.sites {
+		switch s.name {
+		case a:
+			router = s
+		case b:
+			other = s
+		}
+	}
+	n.mu.Unlock()
+	if router == nil || other == nil {
+		return fmt.Errorf("cut sites %s and %s: there is no such site", a, b)
+	}
+	// The kernel forgets the routes through a link that is taken down here; at
+	// the other end of it they stay, without a carrier.
+	net := fmt.Sprintf("10.78.%d", min(router.number, other.number)*16+max(router.number, other.number))
+	via := net + ".2"
+	if router.number > other.number {
+		via = net + ".1"
+	}
+	if err := n.do(words("-n %s link set to%s down", router.router, b), words("-n %s link set to%s up", router.router, b)); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.undo = append(n.undo, words("-n %s route replace 10.77.%d.0/24 via %s", router.router, other.number, via))
+	return nil
+}
+
+// CutNode implements Network.
+func (n *Namespaces) CutNode(name string) error {
+	n.mu.Lock()
+	node := n.nodes[name]
+	n.mu.Unlock()
+	if node == nil {
+		return fmt.Errorf("cut node %s: there is no such node", name)
+	}
+	return n.do(words("-n %s link set %s down", node.site.router, node.port), words("-n %s link set %s up", node.site.router, node.port))
+}
+
+// CutOneWay implements Network.
+func (n *Namespaces) CutOneWay(from, to string) error {
+	n.mu.Lock()
+	a, b := n.nodes[from], n.nodes[to]
+	n.mu.Unlock()
+	if a == nil || b == nil {
+		return fmt.Errorf("cut %s to %s: there is no such node", from, to)
+	}
+	return n.do(words("-n %s route add blackhole %s/32", a.namespace, b.ip), words("-n %s route del blackhole %s/32", a.namespace, b.ip))
+}
+
+// Shape implements Network: nothing can be shaped.
+func (n *Namespaces) Shape(udp.Link) error {
+	return fmt.Errorf("%w: delay and loss need the proxies of a loopback network", ErrCannot)
+}
+
+// Heal implements Network.
+func (n *Namespaces) Heal() error {
+	n.mu.Lock()
+	undo := n.undo
+	n.undo = nil
+	n.mu.Unlock()
+	var errs []error
+	for _, c := range undo {
+		errs = append(errs, ip(c...))
+	}
+	return errors.Join(errs...)
+}
+
+// Close implements Network. Interfaces go with their namespaces.
+func (n *Namespaces) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var errs []error
+	for _, node := range n.nodes {
+		errs = append(errs, ip("netns", "del", node.namespace))
+	}
+	for _, s := range n.sites {
+		errs = append(errs, ip("netns", "del", s.router))
+	}
+	n.nodes, n.sites = nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,273 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/record"
+	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/load"
+)
+
+// scenario is one fault, or a mixture.
+type scenario struct {
+	Name     string // F1, F2, …, with a letter where a fault has several forms
+	Fault    string // what goes wrong, in words
+	Injected string // how
+	Nodes    []string
+	Room     roomArgs
+	Crowd    load.Crowd
+	Targets  []string // whom visitors ask, in turn; nil: every node
+	Cuts     bool     // real links are cut where the machine allows it
+	Disk     int64    // a small file system of so many bytes for each data directory
+	Node     map[string][]string
+	Length   time.Duration
+	Script   func(*run) error // hurts the mesh; nil: nobody does
+	Check    func(*run) error // what else must be, once all is over
+	Skip     string           // why it is not run here
+}
+
+// roomArgs are the settings of the room that matter here.
+type roomArgs struct {
+	active, perMinute int
+	session           time.Duration
+	once              bool // sessions are not renewed
+}
+
+func (r roomArgs) args(policy string) []string {
+	a := []string{
+		"--policy", policy, "--total-active-users", fmt.Sprint(r.active), "--new-users-per-minute", fmt.Sprint(r.perMinute),
+		"--session-duration", r.session.String(), "--refresh-interval", "1s", "--bucket-span", "1s",
+	}
+	if r.once {
+		a = append(a, "--disable-session-renewal")
+	}
+	return a
+}
+
+// run is one execution of a scenario.
+type run struct {
+	scenario
+	ctx    context.Context
+	mesh   *rig.Mesh
+	origin *origin
+	policy string
+	trials int
+	rng    *rand.Rand
+	out    io.Writer
+
+	marks   []int64 // when faults came
+	outages []*outage
+	seen    []string
+	loaded  load.Report
+	found   *findings
+	begun   time.Time // the mesh, and what is said counts from then
+}
+
+// options are what the command line says of all runs.
+type options struct {
+	binary, dir, policy string
+	seed                uint64
+	trials              int
+	loopback            bool // no namespaces, even where they can be had
+	keep                bool // data, logs and records of runs that held
+	out                 io.Writer
+}
+
+// network returns where the mesh of a scenario lives.
+func (s *scenario) network(o options) (rig.Network, string, error) {
+	if s.Cuts && !o.loopback {
+		n, err := rig.NewNamespaces()
+		if err == nil {
+			return n, "network namespaces", nil
+		}
+		if !errors.Is(err, rig.ErrCannot) {
+			return nil, "", err
+		}
+		fmt.Fprintf(o.out, "%s: through proxies: %v\n", s.Name, err)
+	}
+	return rig.NewLoopback(o.seed), "proxies", nil
+}
+
+// execute runs a scenario once.
+func execute(ctx context.Context, s scenario, o options) (_ *run, err error) {
+	dir, err := os.MkdirTemp(o.dir, strings.ToLower(s.Name)+"-")
+	if err != nil {
+		return nil, err
+	}
+	network, through, err := s.network(o)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{scenario: s, ctx: ctx, begun: time.Now(), origin: new(origin), policy: o.policy, trials: o.trials, out: o.out, rng: rand.New(rand.NewPCG(o.seed, 1))}
+	r.mesh, err = rig.NewMesh(rig.Config{
+		Binary: o.binary, Dir: dir, Names: s.Nodes, Args: s.Room.args(o.policy), Disk: s.Disk, Origin: r.origin,
+	}, network)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		err = errors.Join(err, r.mesh.Close())
+		if err == nil && !o.keep && len(r.broken()) == 0 {
+			err = os.RemoveAll(dir)
+		} else {
+			fmt.Fprintf(o.out, "%s: logs and records are in %s\n", s.Name, dir)
+		}
+	}()
+	for name, args := range s.Node {
+		r.mesh.Node(name).Args = args
+	}
+	if err := r.mesh.Start(ctx); err != nil {
+		return r, err
+	}
+	r.say("mesh of %d nodes, through %s", len(s.Nodes), through)
+	return r, r.suffer(o.seed)
+}
+
+// suffer drives visitors through the mesh while the script hurts it, and judges.
+func (r *run) suffer(seed uint64) error {
+	began := time.Now()
+	ctx, stop := context.WithCancel(r.ctx)
+	defer stop()
+	type outcome struct {
+		report load.Report
+		err    error
+	}
+	loaded := make(chan outcome, 1)
+	go func() {
+		report, err := load.Run(ctx, r.load(seed), nil)
+		loaded <- outcome{report, err}
+	}()
+	err := r.sleep(warmUp)
+	if err == nil && r.Script != nil {
+		err = r.Script(r)
+	}
+	if rest := r.Length - time.Since(began); err == nil && rest > 0 {
+		err = r.sleep(rest)
+	}
+	stop()
+	o := <-loaded
+	r.loaded = o.report
+	if err = errors.Join(err, o.err); err != nil {
+		return err
+	}
+	for _, n := range r.mesh.Nodes {
+		if err := n.Kill(); err != nil {
+			return err
+		}
+	}
+	if r.found, err = judge(r.mesh.Sources(), r.Room.active, r.Room.perMinute, r.marks, historySpan); err != nil {
+		return err
+	}
+	if r.Check != nil {
+		if err := r.Check(r); err != nil {
+			r.found.Broken = append(r.found.Broken, err.Error())
+		}
+	}
+	return nil
+}
+
+const (
+	warmUp      = 4 * time.Second // until the room is full, or the rate even
+	historySpan = 8 * time.Second // after each fault
+)
+
+func (r *run) load(seed uint64) load.Config {
+	targets := r.Targets
+	if targets == nil {
+		targets = r.Nodes
+	}
+	cfg := load.Config{
+		Host: "shop.test", Crowd: r.Crowd, SessionDuration: r.Room.session, Seed: seed,
+		RequestTimeout: 3 * time.Second, GiveUp: 20 * time.Second, Dial: r.mesh.Net.Dial, Conns: 256,
+	}
+	for _, name := range targets {
+		cfg.Targets = append(cfg.Targets, "http://"+r.mesh.Node(name).Place.HTTP+"/")
+	}
+	return cfg
+}
+
+// say tells whoever watches.
+func (r *run) say(format string, args ...any) {
+	fmt.Fprintf(r.out, "%-4s %6.1fs  %s\n", r.Name, time.Since(r.begun).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// mark says what is done to the mesh, and when: histories are searched after
+// each.
+func (r *run) mark(format string, args ...any) {
+	r.marks = append(r.marks, record.Now())
+	r.say(format, args...)
+}
+
+// note keeps a figure for the table.
+func (r *run) note(format string, args ...any) {
+	r.seen = append(r.seen, fmt.Sprintf(format, args...))
+	r.say("%s", r.seen[len(r.seen)-1])
+}
+
+// sleep waits, and returns the reason if the run is broken off.
+func (r *run) sleep(d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
+}
+
+// strict reports whether the policy promises that no limit is passed.
+func (r *run) strict() bool { return r.policy == "escrow" }
+
+// broken returns what must not have happened.
+func (r *run) broken() []string {
+	if r.found == nil {
+		return nil
+	}
+	b := r.found.Broken
+	if r.strict() {
+		b = append(b[:len(b):len(b)], r.found.Strict...)
+	}
+	return b
+}
+
+// counter returns the node that hands out tickets in a site: what most of its
+// nodes say.
+func (r *run) counter(site string) (*rig.Node, error) {
+	votes := map[string]int{}
+	ids := map[string]*rig.Node{}
+	for _, n := range r.mesh.Nodes {
+		if n.Site != site || !n.Running() {
+			continue
+		}
+		s, err := n.Status(r.ctx)
+		if err != nil || len(s.Rooms) == 0 {
+			continue
+		}
+		ids[s.Node] = n
+		votes[s.Rooms[0].SiteCounter]++
+	}
+	best := ""
+	for id, n := range votes {
+		if ids[id] != nil && n > votes[best] {
+			best = id
+		}
+	}
+	if best == "" {
+		return nil, fmt.Errorf("nobody says who is the counter of site %s", site)
+	}
+	return ids[best], nil
+}
+
+// scratch returns a path in the run's directory.
+func (r *run) scratch(name string) string {
+	return filepath.Join(filepath.Dir(r.mesh.Nodes[0].Data), name)
+}

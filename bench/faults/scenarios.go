@@ -1,0 +1,80 @@
+//go:build linux
+
+package main
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/bench/load"
+)
+
+// Two sites, as most meshes have, and one that is larger than the other.
+var five = []string{"a1", "a2", "a3", "b1", "b2"}
+
+// full is a room that is always full, and a crowd that browses: sessions are
+// renewed, visitors wait, some of them leave.
+var (
+	fullRoom  = roomArgs{active: 200, perMinute: 2100, session: 3 * time.Second}
+	fullCrowd = load.Crowd{Burst: 250, Spread: 3 * time.Second, Rate: 50, Stay: 4 * time.Second, Think: 800 * time.Millisecond, Patience: 15 * time.Second}
+)
+
+// wide is a room with a place for everybody, and a crowd of visitors who ask
+// once: so each request is a ticket, and a pause in their flow shows.
+var (
+	wideRoom  = roomArgs{active: 20_000, perMinute: 300_000, session: 2 * time.Second, once: true}
+	wideCrowd = load.Crowd{Rate: 400}
+)
+
+// uneven repeats a node among those that visitors ask.
+func uneven(often string, n int, others ...string) []string {
+	for range n {
+		others = append(others, often)
+	}
+	return others
+}
+
+// scenarios returns all of them, in order. long is how long a cut or a pause
+// lasts that is meant to outlast every lease.
+func scenarios(long time.Duration) []scenario {
+	all := []scenario{
+		{Name: "F1", Fault: "uneven load, nothing else", Injected: "seven of eight visitors ask one node of five", Targets: uneven("a1", 28, "a2", "b1", "b2", "a3"), Length: 40 * time.Second, Check: checkFull},
+		{Name: "F1b", Fault: "all load at one site", Injected: "nobody asks the other site", Targets: []string{"a1", "a2", "a3"}, Length: 40 * time.Second, Check: checkFull},
+		{Name: "F2", Fault: "1, 5 and 20 % of packets lost, 5 % doubled, 5 % late by 100 ms, 20 ms of delay", Injected: "UDP proxies, every link", Script: bendLinks},
+		{Name: "F3", Fault: "the sites cut apart, then healed", Injected: "link between the routers taken down", Cuts: true, Script: cutSites(long)},
+		{Name: "F3b", Fault: "a node cut off inside its site, then healed", Injected: "its port at the switch taken down", Cuts: true, Script: cutNode(long)},
+		{Name: "F3c", Fault: "the site's counter cut off inside its site, then healed", Injected: "its port at the switch taken down", Cuts: true, Script: cutCounter(long)},
+		{Name: "F4", Fault: "one direction of one link lost: who is sent to does not hear", Injected: "blackhole route", Cuts: true, Script: cutOneWay(long)},
+		{Name: "F5", Fault: "the site's counter killed", Injected: "kill −9, restarted after 2 s, once per trial", Room: wideRoom, Crowd: wideCrowd, Script: killCounters, Check: checkFlow},
+		{Name: "F5b", Fault: "any node killed every few seconds, room full", Injected: "kill −9, restarted after 0 to 3 s", Script: killAny},
+		{Name: "F5c", Fault: "all nodes killed at once", Injected: "kill −9, all restarted", Script: killAll},
+		{Name: "F6", Fault: "the site's counter stopped, then woken", Injected: "SIGSTOP for 5 s, then for " + long.String() + ", SIGCONT", Script: pauseCounter(5*time.Second, long)},
+		{Name: "F6b", Fault: "any node stopped for a moment, again and again", Injected: "SIGSTOP for 0.2 to 3 s, SIGCONT", Script: pauseAny},
+		{Name: "F7", Fault: "clocks 0.3 s apart", Injected: "one node 0.15 s ahead, one behind", Node: map[string][]string{"a2": {"--fault-clock-skew=150ms"}, "b1": {"--fault-clock-skew=-150ms"}}, Length: 40 * time.Second},
+		{Name: "F7b", Fault: "a clock 2 s ahead, then one 2 s behind", Injected: "restart with a shifted clock", Script: shiftClock(2*time.Second, -2*time.Second)},
+		{Name: "F7c", Fault: "a clock a minute ahead, then one a minute behind", Injected: "restart with a shifted clock", Script: shiftClock(time.Minute, -time.Minute)},
+		{Name: "F7d", Fault: "a clock that jumps under a running process", Skip: "a process reads its wall clock once, at its start, and runs on the monotonic clock from then on; the monotonic clock of a machine cannot be made to jump"},
+		{Name: "F8", Fault: "a full disk, then room on it again", Injected: "file system of 24 MiB filled to the last byte, then freed", Disk: 24 << 20, Script: fillDisk},
+		{Name: "F9", Fault: "slow disks: every write takes 50 ms, 500 ms, 5 s at one node", Injected: "store that waits", Script: slowDisk},
+		{Name: "F10", Fault: "a write fails, at one node, at the 20th, 200th and 2,000th", Injected: "store that fails once, and for as long as it is the same file", Script: failDisk},
+		{Name: "F11", Fault: "un-synced bytes lost in a crash, torn records", Skip: "a killed process leaves its bytes with the kernel; the tests of node/durable and the simulator lose and tear them at every write"},
+		{Name: "F12", Fault: "a data directory lost", Injected: "kill −9, directory emptied, restarted", Script: loseDisk},
+		{Name: "F12b", Fault: "a data directory copied, and used by two processes", Injected: "copy made while the node runs, second process started on it", Script: cloneDisk},
+		{Name: "F12c", Fault: "a data directory rolled back", Injected: "kill −9, an older copy put in place, restarted", Script: rollBack},
+		{Name: "F13", Fault: "one node crashes in a loop", Injected: "kill −9 every 2 s for " + long.String(), Script: crashLoop(long)},
+		{Name: "F13b", Fault: "300 nodes join within 10 s", Skip: "300 processes do not fit on this machine; the simulator joins 3,000 (docs/simulator.md)"},
+		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s; 8 s each", Script: sickOrigin, Check: checkOrigin},
+	}
+	for i := range all {
+		s := &all[i]
+		if s.Nodes == nil {
+			s.Nodes = five
+		}
+		if s.Room == (roomArgs{}) {
+			s.Room = fullRoom
+		}
+		if s.Crowd.Rate == 0 {
+			s.Crowd = fullCrowd
+		}
+	}
+	return all
+}
