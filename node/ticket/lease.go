@@ -2,7 +2,7 @@ package ticket
 
 import (
 	"errors"
-	"math"
+
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -42,66 +42,68 @@ func (d Delta) Add(o Delta) Delta { return Delta{d.P + o.P, d.N + o.N} }
 // Invariant: InUse is P − N over every Delta that its methods returned.
 type Leases struct {
 	self    crdt.Incarnation
-	session int64            // ms
-	fixed   bool             // check-ins extend nothing
-	ends    map[uint64]int64 // ticket number of this start → end, Unix ms
+	session int64 // ms
+	longest int64 // ms; no lease is kept for a longer session than that
+	fixed   bool  // check-ins extend nothing
+	strict  bool  // a block that is full lets nobody in
+	rules   Rules // left out
+	ends    map[uint64]leaseEnd
 	expiry  timers[uint64]
-	block   block
-	delta   Delta // of the call under way
+	blocks  []*block // open ones, oldest first
+	claims  map[Ticket]claim
+	claimed timers[Ticket]
+	loose   int // claims that live and whose block has closed
+	delta   Delta
 }
 
-// block stands for the leases that this anchor had given before it restarted
-// and knows nothing of. All of it is in use until it closes; from then on only
-// the claims that still live are.
-type block struct {
-	size   int
-	end    int64 // Unix ms
-	closed bool
-	// claims are the tickets that showed up: a ticket is counted once, also when
-	// its lease ends before the block does. An ended one is claimEnded.
-	claims map[earlier]int64
-	live   int // claims that have not ended
-	extra  int // claims beyond size: more leases than the anchor reckoned with
-	expiry timers[earlier]
-}
+// leaseEnd is when a lease ends, in Unix ms, and whether that is provisional:
+// until its visitor is known to have come.
+type leaseEnd int64
 
-// earlier names a ticket of an earlier start.
-type earlier struct {
-	boot, seq uint64
-	block     uint32
-}
+func (e leaseEnd) ms() int64         { return int64(e >> 1) }
+func (e leaseEnd) provisional() bool { return e&1 != 0 }
 
-const claimEnded = math.MinInt64
+// whileProvisional marks, in its number, the timer of a ticket whose lease is
+// provisional. Nobody draws numbers as high.
+const whileProvisional = 1 << 63
+
+func firmEnd(ms int64) leaseEnd        { return leaseEnd(ms << 1) }
+func provisionalEnd(ms int64) leaseEnd { return leaseEnd(ms<<1 | 1) }
 
 // NewLeases returns the table of an anchor that starts at now. restartBlock is
 // how many leases it may have had before, as far as its last confirmed state
 // tells; 0 for a node that never ran. They count as in use from the start.
 func NewLeases(self crdt.Incarnation, session time.Duration, restartBlock int, now time.Time) (*Leases, Delta) {
-	size := max(0, restartBlock)
-	l := &Leases{
-		self:    self,
-		session: session.Milliseconds(),
-		ends:    make(map[uint64]int64),
-		// The block opens at size 0 too: a visitor whose lease was missed in the
-		// reckoning is let in and counted on top rather than refused.
-		block: block{
-			size:   size,
-			end:    now.Add(session + blockGuards*Guard).UnixMilli(),
-			claims: make(map[earlier]int64),
-		},
-	}
-	return l, Delta{P: uint64(size)}
+	l := newLeases(self, session)
+	// The block opens at size 0 too: a visitor whose lease was missed in the
+	// reckoning is let in and counted on top rather than refused.
+	l.openBlock(max(0, restartBlock), l.earlier(), now.Add(session+blockGuards*Guard).UnixMilli())
+	return l, l.take()
+}
+
+func newLeases(self crdt.Incarnation, session time.Duration) *Leases {
+	ms := session.Milliseconds()
+	return &Leases{self: self, session: ms, longest: ms, ends: make(map[uint64]leaseEnd), claims: make(map[Ticket]claim)}
 }
 
 // SetSession changes how long a check-in lasts. Leases keep the end they have.
-func (l *Leases) SetSession(session time.Duration) { l.session = session.Milliseconds() }
+func (l *Leases) SetSession(session time.Duration) {
+	l.session = session.Milliseconds()
+	l.longest = max(l.longest, l.session)
+}
 
 // SetRenewal says whether check-ins extend leases; at first they do. Leases keep
 // the end they have.
 func (l *Leases) SetRenewal(on bool) { l.fixed = !on }
 
 // InUse returns how many places are taken here, the block of a restart included.
-func (l *Leases) InUse() int { return len(l.ends) + l.block.inUse() }
+func (l *Leases) InUse() int {
+	n := len(l.ends) + l.loose
+	for _, b := range l.blocks {
+		n += b.size + b.extra
+	}
+	return n
+}
 
 // take returns what the call under way has changed.
 func (l *Leases) take() Delta {
@@ -117,16 +119,26 @@ func (l *Leases) Open(t Ticket, at, now time.Time) (end time.Time, d Delta, err 
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return time.Time{}, Delta{}, ErrNotMine
 	}
-	old, known := l.ends[t.Seq]
 	ms := l.until(at, now)
-	if known {
-		ms = max(ms, old)
+	if old, known := l.ends[t.Seq]; known {
+		ms = max(ms, old.ms())
 	} else {
 		l.expiry.push(ms, t.Seq)
 		l.delta.P++
 	}
-	l.ends[t.Seq] = ms
+	l.ends[t.Seq] = firmEnd(ms)
 	return time.UnixMilli(ms), l.take(), nil
+}
+
+// provide starts the lease of a ticket of this start that ends at end unless its
+// visitor turns out to have come.
+func (l *Leases) provide(seq uint64, end int64) {
+	if _, known := l.ends[seq]; known {
+		return
+	}
+	l.ends[seq] = provisionalEnd(end)
+	l.expiry.push(end, seq|whileProvisional)
+	l.delta.P++
 }
 
 // until returns the end of a lease for a check-in at at, which is never later
@@ -146,20 +158,44 @@ func (l *Leases) CheckIn(t Ticket, passEnd, at, now time.Time) (end time.Time, d
 
 func (l *Leases) checkIn(t Ticket, passEnd, at, now time.Time) (time.Time, error) {
 	switch {
-	case t.Anchor != l.self.Node:
-		return time.Time{}, ErrNotMine
-	case t.Boot > l.self.Boot:
+	case t.Anchor == l.self.Node && t.Boot > l.self.Boot:
 		return time.Time{}, ErrFuture
-	case t.Boot < l.self.Boot:
-		return l.claim(t, passEnd, at, now)
+	case t.Anchor == l.self.Node && t.Boot == l.self.Boot:
+		if end, known := l.ends[t.Seq]; known {
+			return l.renew(t.Seq, end, passEnd, at, now)
+		}
 	}
-	ms, known := l.ends[t.Seq]
-	if !known || now.UnixMilli() > ms+guardMS {
+	return l.claim(t, passEnd, at, now)
+}
+
+// renew extends a lease of this start.
+func (l *Leases) renew(seq uint64, end leaseEnd, passEnd, at, now time.Time) (time.Time, error) {
+	if now.UnixMilli() > end.ms()+l.guard() {
 		return time.Time{}, ErrEnded
 	}
+	ms := end.ms()
+	if end.provisional() {
+		// What its visitor was promised is in the pass, whoever gave it.
+		ms = l.promised(passEnd, now)
+		l.expiry.push(ms, seq)
+	}
 	ms = l.extended(ms, at, now)
-	l.ends[t.Seq] = ms
+	l.ends[seq] = firmEnd(ms)
 	return time.UnixMilli(ms), nil
+}
+
+// promised returns the end of a pass. However far ahead the clock was that wrote
+// it, it promised no more than a session from a moment that is past.
+func (l *Leases) promised(passEnd, now time.Time) int64 {
+	return min(passEnd.UnixMilli(), now.UnixMilli()+l.longest+guardMS)
+}
+
+// guard is how much longer a lease lasts here than in any pass.
+func (l *Leases) guard() int64 {
+	if l.rules&LeaseGuard != 0 {
+		return 0
+	}
+	return guardMS
 }
 
 // extended returns the end of a lease after a check-in at at.
@@ -173,16 +209,11 @@ func (l *Leases) extended(end int64, at, now time.Time) int64 {
 // End ends a lease before its time, for a visitor who left. A lease that is not
 // known, or has ended, changes nothing.
 func (l *Leases) End(t Ticket) Delta {
-	if t.Anchor != l.self.Node {
-		return Delta{}
-	}
-	if t.Boot != l.self.Boot {
-		l.endClaim(earlier{t.Boot, t.Seq, t.Block})
-		return l.take()
-	}
-	if _, known := l.ends[t.Seq]; known {
+	if _, known := l.ends[t.Seq]; known && t.Anchor == l.self.Node && t.Boot == l.self.Boot {
 		delete(l.ends, t.Seq)
 		l.delta.N++
+	} else {
+		l.endClaim(t)
 	}
 	return l.take()
 }
@@ -190,25 +221,24 @@ func (l *Leases) End(t Ticket) Delta {
 // Expire ends every lease that the clock has passed by more than Guard. It
 // costs time only for leases whose end was due when last looked at.
 func (l *Leases) Expire(now time.Time) Delta {
-	due := now.UnixMilli() - guardMS - 1
+	due := now.UnixMilli() - l.guard() - 1
 	for {
 		t, ok := l.expiry.pop(due)
 		if !ok {
 			break
 		}
-		end, known := l.ends[t.key]
+		end, known := l.ends[t.key&^whileProvisional]
 		switch {
 		case !known: // ended before its time
-		case end > due:
-			l.expiry.push(end, t.key)
+		case t.key&whileProvisional != 0 && !end.provisional(): // has another timer
+		case end.ms() > due:
+			l.expiry.push(end.ms(), t.key)
 		default:
-			delete(l.ends, t.key)
+			delete(l.ends, t.key&^whileProvisional)
 			l.delta.N++
 		}
 	}
 	l.expireClaims(due)
-	if ms := now.UnixMilli(); !l.block.closed && ms > l.block.end {
-		l.closeBlock()
-	}
+	l.closeBlocks(now.UnixMilli())
 	return l.take()
 }

@@ -231,8 +231,8 @@ func TestRestartBlockTooSmall(t *testing.T) {
 	a.wantInUse(1)
 	a.book(a.Expire(at(100)))
 	a.wantInUse(0)
-	if len(a.block.claims) != 0 {
-		t.Errorf("%d claims are kept for ever", len(a.block.claims))
+	if len(a.claims) != 0 {
+		t.Errorf("%d claims are kept for ever", len(a.claims))
 	}
 }
 

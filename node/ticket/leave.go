@@ -1,6 +1,19 @@
 package ticket
 
-import "github.com/ropeline/ropeline/crdt"
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Reasons for which rights cannot be passed on now.
+var (
+	ErrBusy   = errors.New("writes or tokens are under way")
+	ErrGone   = errors.New("rights were passed on already")
+	ErrNoHeir = errors.New("heir is this node or a dead one")
+)
 
 // Account is one node's dealings with another, all in all.
 type Account struct {
@@ -17,11 +30,10 @@ type Final struct {
 	Inherited  []Inherited
 }
 
-// Inherited is what an heir has received of what nodes gave to a leaver: Rcv of
-// each, up to now, of which Base was received by those who answered before.
+// Inherited is what an heir has received of what nodes gave to a leaver.
 type Inherited struct {
 	Leaver   crdt.NodeID
-	Accounts []Receipt
+	Accounts []Receipt // by node
 }
 
 // Receipt is what From gave to a leaver: Base was received before the present
@@ -29,4 +41,224 @@ type Inherited struct {
 type Receipt struct {
 	From      crdt.NodeID
 	Base, Rcv Amount
+}
+
+// gave returns what a final ledger has given to a node.
+func (f Final) gave(to crdt.NodeID) Amount {
+	for _, a := range f.Accounts {
+		if a.Node == to {
+			return a.Gave
+		}
+	}
+	return Amount{}
+}
+
+// received returns what a final ledger has received of a node, for itself and for
+// those whose heir it was.
+func (f Final) received(from crdt.NodeID) (sum Amount) {
+	for _, a := range f.Accounts {
+		if a.Node == from {
+			sum = sum.Add(a.Rcv)
+		}
+	}
+	for _, h := range f.Inherited {
+		for _, x := range h.Accounts {
+			if x.From == from {
+				sum = sum.Add(x.Rcv.Sub(x.Base))
+			}
+		}
+	}
+	return sum
+}
+
+// Leave freezes this node's rights and passes all of them on to heir, with the
+// leases that use them: from then on the heir answers for them. ErrBusy asks to
+// try again when writes are confirmed and tokens closed.
+func (r *Rights) Leave(heir crdt.NodeID, now time.Time) error {
+	next := &r.book.next
+	_, dead := next.dead[heir]
+	switch {
+	case next.leaving != nil:
+		return ErrGone
+	case heir == r.cfg.Self.Node, heir == crdt.NodeID{}, dead:
+		return ErrNoHeir
+	case !r.book.clean(), r.book.failed, r.use.tokens > 0, len(r.taking) > 0:
+		return ErrBusy
+	}
+	x := next.accounts[heir]
+	x.gave = x.gave.Add(r.held)
+	next.accounts[heir] = x
+	next.leaving = &leaving{heir: heir, inUse: r.InUse()}
+	r.debts = debts{}
+	r.mark(keyOf(keyGave, heir))
+	r.mark(keyLeaving)
+	return nil
+}
+
+// Leaving returns to whom this node has passed on its rights; ok is false if it
+// has not.
+func (r *Rights) Leaving() (heir crdt.NodeID, ok bool) {
+	if r.book.next.leaving == nil {
+		return crdt.NodeID{}, false
+	}
+	return r.book.next.leaving.heir, true
+}
+
+// final returns the ledger as it is passed on; ok is false before that is written.
+func (r *Rights) final() (f Final, ok bool) {
+	disk := &r.book.disk
+	if disk.leaving == nil {
+		return Final{}, false
+	}
+	f = Final{Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse}
+	for id, a := range disk.accounts {
+		f.Accounts = append(f.Accounts, Account{id, a.gave, a.rcv})
+	}
+	slices.SortFunc(f.Accounts, func(a, b Account) int { return a.Node.Compare(b.Node) })
+	for leaver := range disk.taken {
+		h := Inherited{Leaver: leaver}
+		for _, x := range disk.inherited[leaver] {
+			h.Accounts = append(h.Accounts, x)
+		}
+		slices.SortFunc(h.Accounts, func(a, b Receipt) int { return a.From.Compare(b.From) })
+		f.Inherited = append(f.Inherited, h)
+	}
+	slices.SortFunc(f.Inherited, func(a, b Inherited) int { return a.Leaver.Compare(b.Leaver) })
+	return f, true
+}
+
+// HandoverDue returns what is to be sent now to the heir, or to whoever answers
+// for it, until it is acknowledged.
+func (r *Rights) HandoverDue(now time.Time) (Handover, bool) {
+	if r.book.disk.leaving == nil || r.left || r.book.failed || !r.out.hand.due(r.elapsed(now)) {
+		return Handover{}, false
+	}
+	f, _ := r.final()
+	return Handover{Room: r.cfg.Room, Final: f}, true
+}
+
+// Left returns the final ledger of this node once its heir has taken over, or was
+// declared dead: then whoever recovers the heir's rights finds them among those.
+func (r *Rights) Left() (Final, bool) {
+	l := r.book.disk.leaving
+	if l == nil {
+		return Final{}, false
+	}
+	if _, dead := r.book.disk.dead[l.heir]; !dead && !r.left {
+		return Final{}, false
+	}
+	return r.final()
+}
+
+// TakeOver takes what a leaver passes on to this node, its heir. It counts, its
+// block opens and it is acknowledged once it is written.
+func (r *Rights) TakeOver(h Handover, now time.Time) {
+	f := h.Final
+	_, dead := r.book.next.dead[f.Node]
+	sum := f.gave(f.Heir)
+	if dead || r.stopped() || f.Node == r.cfg.Self.Node || !sane(sum) || f.InUse < 0 || f.InUse > maxRights || !r.answersFor(f.Heir) {
+		return
+	}
+	if !r.book.next.taken[f.Node] {
+		r.book1(f)
+	}
+	if ack := (Received{h.Room, f.Node, f.Heir, sum, true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
+		r.out.acks = append(r.out.acks, ack)
+	}
+}
+
+// takeover is a hand-over that is being written.
+type takeover struct {
+	final Final
+	rate  int64 // rate rights that came with it
+}
+
+// book1 books a hand-over, which is written in one batch.
+func (r *Rights) book1(f Final) {
+	next := &r.book.next
+	before := next.received()
+	r.credit(f.Node, f.Heir, f.gave(f.Heir))
+	rate := next.received().Sub(before).Rate
+	r.answerFor(f.Node)
+	for _, a := range f.Accounts {
+		if sane(a.Rcv) && !a.Rcv.IsZero() {
+			r.inherit(f.Node, Receipt{From: a.Node, Base: a.Rcv, Rcv: a.Rcv})
+		}
+	}
+	for _, h := range f.Inherited {
+		r.answerFor(h.Leaver)
+		for _, x := range h.Accounts {
+			if sane(x.Rcv) {
+				r.inherit(h.Leaver, Receipt{From: x.From, Base: x.Rcv, Rcv: x.Rcv})
+			}
+		}
+	}
+	// What this node itself has given to them is on no way any more.
+	for id := range next.taken {
+		r.credit(r.cfg.Self.Node, id, next.accounts[id].gave)
+	}
+	r.Settle(f)
+	r.taking[f.Node] = takeover{f, rate}
+	next.bound += f.InUse
+	r.book.mark(keyBound)
+	r.setSpan()
+}
+
+// answerFor takes what others gave to a node from now on.
+func (r *Rights) answerFor(of crdt.NodeID) {
+	r.book.next.taken[of] = true
+	r.mark(keyOf(keyTaken, of))
+}
+
+func (r *Rights) inherit(leaver crdt.NodeID, x Receipt) {
+	r.book.next.inherit(leaver, x)
+	r.mark(keyOf(keyInherited, leaver, x.From))
+}
+
+// tookOver opens the block of a leaver whose hand-over is written.
+func (r *Rights) tookOver(leaver crdt.NodeID, now time.Time) {
+	r.out.drop(leaver)
+	taken, ok := r.taking[leaver]
+	if !ok { // came along with another
+		return
+	}
+	delete(r.taking, leaver)
+	f := taken.final
+	b := block{anchors: map[crdt.NodeID]bool{leaver: true}}
+	for _, h := range f.Inherited {
+		b.anchors[h.Leaver] = true
+	}
+	r.leases.openBlock(int(f.InUse), b, r.blockEnd(now).UnixMilli())
+	// Which of them were used, and when, stays with the leaver.
+	r.cool(taken.rate, r.elapsed(now)+ms(rateSpan+loanTail))
+}
+
+// answersFor reports whether this node answers for what that one gave and was
+// given.
+func (r *Rights) answersFor(id crdt.NodeID) bool {
+	return id == r.cfg.Self.Node || r.book.next.taken[id]
+}
+
+// AnswersFor returns, in order, the other nodes whose tickets this node answers
+// for.
+func (r *Rights) AnswersFor() []crdt.NodeID {
+	var out []crdt.NodeID
+	for id := range r.book.disk.taken {
+		out = append(out, id)
+	}
+	for id := range r.book.disk.recovered {
+		out = append(out, id)
+	}
+	slices.SortFunc(out, crdt.NodeID.Compare)
+	return slices.Compact(out)
+}
+
+// Settle takes what a node that has left had given to this one, or to one whose
+// heir it is, from its final ledger: there is nobody any more to send it.
+func (r *Rights) Settle(f Final) {
+	for _, a := range f.Accounts {
+		if a.Node != f.Heir && r.answersFor(a.Node) {
+			r.credit(f.Node, a.Node, a.Gave)
+		}
+	}
 }

@@ -58,7 +58,7 @@ func rightsCodecs() []codec {
 		codecOf("loan answer", someLoanAnswer(), AppendLoanAnswer, DecodeLoanAnswer),
 		codecOf("cancel", Cancel{aRoom, anchor, []Range{{anchor, 3, 1, 5, 6}, {anchor, 3, 2, 7, 1}}}, AppendCancel, DecodeCancel),
 		codecOf("transfer", Transfer{aRoom, aCaller.Node, theCounter, gift}, AppendTransfer, DecodeTransfer),
-		codecOf("received", Received{aRoom, aCaller.Node, theCounter, gift}, AppendReceived, DecodeReceived),
+		codecOf("received", Received{aRoom, aCaller.Node, theCounter, gift, true}, AppendReceived, DecodeReceived),
 		codecOf("want", Want{aRoom, aCaller.Node, gift}, AppendWant, DecodeWant),
 		codecOf("handover", Handover{aRoom, someFinal()}, AppendHandover, DecodeHandover),
 		codecOf("final ledger", someFinal(), AppendFinal, DecodeFinal),

@@ -103,6 +103,7 @@ type Received struct {
 	Room     crdt.RoomID
 	From, To crdt.NodeID // as in the Transfer
 	Gave     Amount
+	Handover bool
 }
 
 // Want asks whoever gets it to give To up to Amount of what it has free.

@@ -1,6 +1,16 @@
 package ticket
 
-import "github.com/ropeline/ropeline/crdt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// ErrWords says that the word of a node is missing, or was given to another heir.
+var ErrWords = errors.New("not everybody has given their word on the dead")
 
 // Word is what a node has given to a dead one and received from it, and never
 // will give or receive more. The zero value is nobody's.
@@ -9,11 +19,177 @@ type Word struct {
 	Gave, Rcv        Amount
 }
 
-// Estate is all that has to be known to recover the rights of dead nodes.
+// Estate is all that has to be known to recover the rights of dead nodes. Their
+// rights are what was minted by them, and given to them by others, without what
+// others received from them: what went from one of them to another is in it
+// either way. So all of them are recovered together.
 type Estate struct {
-	Dead   []crdt.NodeID // declared dead, rights not recovered yet; all of them
-	Minted Amount        // by them, as far as anybody knows
-	Needed []crdt.NodeID // every known node that is neither dead nor has left
+	// Dead is every dead node whose rights no living node has recovered, and every
+	// node that left with one of these as its heir.
+	Dead []crdt.NodeID
+
+	// Minted is by all of Dead, as far as anybody knows.
+	Minted Amount
+
+	// Needed is every known node, this one too, that is not dead and has not left.
+	Needed []crdt.NodeID
+
+	// Words is all that were ever given, and Finals the ledger of every node that
+	// has left: those that are not needed are passed over.
 	Words  []Word
 	Finals []Final
+}
+
+// Fence refuses a node that is dead, or left with a dead one as its heir, for
+// good and in favour of heir: nothing is given to it or received from it any
+// more. The first fence stands.
+func (r *Rights) Fence(dead, heir crdt.NodeID, now time.Time) {
+	if _, fenced := r.book.next.dead[dead]; fenced || dead == r.cfg.Self.Node {
+		return
+	}
+	r.book.next.dead[dead] = heir
+	r.mark(keyOf(keyDead, dead))
+}
+
+// fenced reports whether nothing is taken from a node or given to it.
+func (r *Rights) fenced(id crdt.NodeID) bool {
+	_, dead := r.book.next.dead[id]
+	return dead && r.cfg.LeaveOut&Fence == 0
+}
+
+// Frozen returns this node's word on a dead node, once its fence is written.
+func (r *Rights) Frozen(dead crdt.NodeID) (Word, bool) {
+	disk := &r.book.disk
+	heir, fenced := disk.dead[dead]
+	if !fenced {
+		return Word{}, false
+	}
+	x := disk.accounts[dead]
+	w := Word{Node: r.cfg.Self.Node, Dead: dead, Heir: heir, Gave: x.gave, Rcv: x.rcv}
+	for _, m := range disk.inherited {
+		w.Rcv = w.Rcv.Add(m[dead].Rcv.Sub(m[dead].Base))
+	}
+	return w, true
+}
+
+// Recover takes over the rights of dead nodes whose heir this node is. Once that
+// is written, sessions that they anchored may go on here, and what they had is
+// locked for as long as such sessions may last elsewhere. What is recovered
+// already is left alone. It fails with ErrWords while words are missing, and with
+// ErrBusy if nothing can be written.
+func (r *Rights) Recover(in Estate, now time.Time) error {
+	slices.SortFunc(in.Dead, crdt.NodeID.Compare)
+	in.Dead = slices.DeleteFunc(slices.Compact(in.Dead), func(id crdt.NodeID) bool {
+		_, done := r.book.next.recovered[id]
+		return done
+	})
+	switch {
+	case len(in.Dead) == 0:
+		return nil
+	case r.stopped():
+		return ErrBusy
+	}
+	if err := r.agreed(in); err != nil {
+		return err
+	}
+	sum := in.sum(r.cfg.LeaveOut&FinalLedgers == 0)
+	next := &r.book.next
+	for i, id := range in.Dead {
+		next.recovered[id] = Amount{}
+		if i == 0 {
+			next.recovered[id] = sum
+		}
+		r.mark(keyOf(keyRecovered, id))
+	}
+	// Others hold more than the dead are known to have minted: they did mint it.
+	if missing := (Amount{}).Sub(sum).Max(Amount{}); !missing.IsZero() {
+		next.minted = next.minted.Add(missing)
+		r.mark(keyMinted)
+	}
+	next.bound += max(0, sum.Places)
+	r.book.mark(keyBound)
+	r.setSpan()
+	r.estate = in.Dead
+	r.limit.mintAfter = r.blockEnd(now)
+	return nil
+}
+
+// agreed fails unless every node that is needed has given its word on every dead
+// one, to this node or to an heir who is dead as well.
+func (r *Rights) agreed(in Estate) error {
+	for _, node := range in.Needed {
+		for _, dead := range in.Dead {
+			ok := slices.ContainsFunc(in.Words, func(w Word) bool {
+				return w.Node == node && w.Dead == dead && (w.Heir == r.cfg.Self.Node || slices.Contains(in.Dead, w.Heir))
+			})
+			if !ok {
+				return fmt.Errorf("%s on %s: %w", node, dead, ErrWords)
+			}
+		}
+	}
+	return nil
+}
+
+// sum returns what the dead own. It is less than nothing only if they minted more
+// than is known.
+func (in Estate) sum(finals bool) Amount {
+	sum := in.Minted
+	dead := func(id crdt.NodeID) bool { return slices.Contains(in.Dead, id) }
+	left := func(id crdt.NodeID) bool {
+		return slices.ContainsFunc(in.Finals, func(f Final) bool { return f.Node == id })
+	}
+	type pair struct{ node, dead crdt.NodeID }
+	seen := map[pair]bool{}
+	for _, w := range in.Words {
+		if p := (pair{w.Node, w.Dead}); seen[p] {
+			continue
+		} else {
+			seen[p] = true
+		}
+		switch {
+		case dead(w.Dead) && !dead(w.Node) && !left(w.Node): // who left has a final ledger
+			sum = sum.Add(w.Gave).Sub(w.Rcv)
+		case dead(w.Node) && !dead(w.Dead): // on a node that was recovered earlier
+			sum = sum.Add(w.Rcv).Sub(w.Gave)
+		}
+	}
+	for _, f := range in.Finals {
+		if !finals || dead(f.Node) {
+			continue
+		}
+		for _, id := range in.Dead {
+			sum = sum.Add(f.gave(id)).Sub(f.received(id))
+		}
+	}
+	return sum
+}
+
+// recovered locks rights whose recovery is written, until no session that used
+// them can last any more.
+func (r *Rights) recovered(id crdt.NodeID, now time.Time) {
+	if len(r.estate) == 0 || id != r.estate[0] {
+		return
+	}
+	anchors := map[crdt.NodeID]bool{}
+	for _, id := range r.estate {
+		anchors[id] = true
+	}
+	r.estate = nil
+	r.limit.mintAfter = r.blockEnd(now)
+	if r.cfg.LeaveOut&RecoveryLock != 0 {
+		return
+	}
+	sum := r.book.disk.recovered[id].Max(Amount{})
+	r.leases.openBlock(int(sum.Places), block{anchors: anchors}, r.blockEnd(now).UnixMilli())
+	r.cool(sum.Rate, r.elapsed(now)+ms(rateSpan+loanTail))
+}
+
+// Recovered returns, in order, the nodes whose rights this one has recovered.
+func (r *Rights) Recovered() []crdt.NodeID {
+	var out []crdt.NodeID
+	for id := range r.book.disk.recovered {
+		out = append(out, id)
+	}
+	slices.SortFunc(out, crdt.NodeID.Compare)
+	return out
 }

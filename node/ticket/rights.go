@@ -43,188 +43,206 @@ type RightsConfig struct {
 // Rights is what one node owns of one room: its ledger of rights, and the leases
 // and loans that use them. Create it with OpenRights. It is not safe for
 // concurrent use.
+//
+// What is written is decided by Writes and confirmed by Confirmed; nothing that
+// another node or a visitor gets to see rests on a write before that.
 type Rights struct {
 	cfg    RightsConfig
+	start  time.Time // elapsed time counts from here
+	clock  int64     // the newest elapsed time
+	last   time.Time // of the newest Expire
 	leases *Leases
+	owed   Delta // to be returned by the next call that returns one
+
+	book  book
+	held  Amount // of book
+	limit limits
+	use   usage
+	loans loans
+	out   outbox
+	debts debts
+	open  bool // sessions may be borrowed while an anchor is out of reach
+	left  bool // the heir has taken over
+
+	// estate is the nodes whose rights are recovered, until that is written.
+	estate []crdt.NodeID
+
+	// taking is what leavers pass on, by leaver, until it is written.
+	taking map[crdt.NodeID]takeover
 }
 
 // OpenRights returns the rights of a node that starts at now with what is stored.
-// The delta is what counts as active from the start.
+// The delta is what counts as active from the start: as many places as were in
+// use at most when it last ran.
 func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, error) {
-	r := &Rights{cfg: cfg}
-	var d Delta
-	r.leases, d = NewLeases(cfg.Self, cfg.Session, int(cfg.Before), now)
-	return r, d, nil
+	b, err := openBook(stored)
+	if err != nil {
+		return nil, Delta{}, err
+	}
+	r := &Rights{cfg: cfg, start: now, last: now, book: b, taking: map[crdt.NodeID]takeover{}}
+	if r.cfg.Seqs == nil {
+		next := uint64(1)
+		r.cfg.Seqs = func(n uint64) uint64 { next += n; return next - n }
+	}
+	r.leases = newLeases(cfg.Self, cfg.Session)
+	r.leases.rules, r.leases.strict = cfg.LeaveOut, !cfg.Unlimited
+	r.leases.longest = max(r.leases.longest, b.disk.span)
+	r.recount()
+	r.restart(now)
+	r.out.open(&b.disk)
+	return r, r.leases.take(), nil
+}
+
+// restart counts what an earlier start may have in use, and has its rate rights
+// cool.
+func (r *Rights) restart(now time.Time) {
+	size := r.book.disk.bound
+	end := r.blockEnd(now)
+	if r.cfg.Unlimited {
+		size = max(size, r.cfg.Before)
+		end = now.Add(r.session() + blockGuards*Guard)
+	}
+	if r.cfg.LeaveOut&RestartBlock == 0 {
+		r.leases.openBlock(int(size), r.leases.earlier(r.AnswersFor()...), end.UnixMilli())
+	}
+	if r.cfg.LeaveOut&RestartCools == 0 {
+		r.use.cooling.add(r.held.Rate, ms(rateSpan+loanTail))
+	}
+	if len(r.book.disk.recovered) > 0 {
+		r.limit.mintAfter = end
+	}
+}
+
+// session returns the longest session that a lease here may last.
+func (r *Rights) session() time.Duration {
+	return time.Duration(r.leases.longest) * time.Millisecond
+}
+
+// blockEnd returns until when leases that somebody gave before now may last: the
+// last of them with a ticket that was lent just then.
+func (r *Rights) blockEnd(now time.Time) time.Time {
+	return now.Add(r.session() + blockGuards*Guard + LoanValid + TakeUp)
+}
+
+func ms(d time.Duration) int64 { return d.Milliseconds() }
+
+// elapsed returns the time since the start in ms, by a clock that nobody sets.
+func (r *Rights) elapsed(now time.Time) int64 {
+	r.clock = max(r.clock, now.Sub(r.start).Milliseconds())
+	return r.clock
+}
+
+// recount brings held up to date after a change of the book.
+func (r *Rights) recount() {
+	r.held = r.book.held()
+	switch {
+	case r.cfg.LeaveOut&ReceiveBeforeUse != 0:
+		r.held = r.book.minted().Add(r.book.next.received()).Sub(r.book.next.gave())
+	case r.cfg.LeaveOut&GiveBeforeSend != 0:
+		r.held = r.book.held()
+	}
+}
+
+// mark says that the value under a key has changed.
+func (r *Rights) mark(key string) {
+	r.book.mark(key)
+	r.recount()
 }
 
 // Writes returns the next batch to be written at once, or nil: there is nothing
 // to write, or a batch is under way, or the store has failed.
-func (r *Rights) Writes() []Put { return nil }
+func (r *Rights) Writes() []Put {
+	puts := r.book.writes()
+	if puts != nil {
+		r.recount()
+	}
+	return puts
+}
 
 // Confirmed says that the batch under way is durable.
-func (r *Rights) Confirmed(now time.Time) {}
+func (r *Rights) Confirmed(now time.Time) {
+	for _, p := range r.book.confirmed() {
+		r.settled(p.Key, now)
+	}
+	r.recount()
+}
+
+// settled does what waited for the value under a key to be durable.
+func (r *Rights) settled(key string, now time.Time) {
+	switch key {
+	case keyMinted, keyBound, keySpan, keyLeaving, keyRetired:
+		return
+	}
+	kind, ids, _ := splitKey(key)
+	switch kind {
+	case keyGave:
+		r.out.gave(ids[0], r.book.disk.accounts[ids[0]].gave)
+	case keyTaken:
+		r.tookOver(ids[0], now)
+	case keyRecovered:
+		r.recovered(ids[0], now)
+	}
+}
 
 // Failed says that nobody knows whether the batch under way is durable. From then
-// on nothing is issued, lent or given until StoreBack.
-func (r *Rights) Failed(now time.Time) {}
+// on nothing is issued, lent or given until StoreBack. What was to be written
+// stays to be written.
+func (r *Rights) Failed(now time.Time) {
+	r.book.lost()
+	r.recount()
+}
 
 // StoreBack says that a new store holds what Stored returned.
-func (r *Rights) StoreBack(now time.Time) {}
+func (r *Rights) StoreBack(now time.Time) { r.book.failed = false }
 
 // Stored returns all that is confirmed: the content of a new store.
-func (r *Rights) Stored() []Put { return nil }
+func (r *Rights) Stored() []Put { return r.book.stored() }
 
-// Held returns the rights that this node owns.
-func (r *Rights) Held() Amount { return Amount{} }
-
-// Free returns what may be used now, limits considered.
-func (r *Rights) Free() Amount { return Amount{} }
-
-// InUse returns how many places are taken: leases, blocks, loans, open tokens.
-func (r *Rights) InUse() int64 { return 0 }
-
-// Active returns how many places are taken by leases and blocks: P − N over all
-// deltas.
-func (r *Rights) Active() int64 { return int64(r.leases.InUse()) }
-
-// Lent returns how many tickets are lent and not known to be used.
-func (r *Rights) Lent() int64 { return 0 }
-
-// Borrowed returns how many sessions go on without a place.
-func (r *Rights) Borrowed() int64 { return 0 }
+// Held returns the rights that this node owns for sure.
+func (r *Rights) Held() Amount { return r.held }
 
 // Minted returns what this node has minted at most; negative if it burnt more.
-func (r *Rights) Minted() Amount { return Amount{} }
+func (r *Rights) Minted() Amount {
+	return r.book.disk.minted.Max(r.book.next.minted)
+}
 
 // Bound returns the confirmed bound of places in use.
-func (r *Rights) Bound() int64 { return 0 }
+func (r *Rights) Bound() int64 { return r.book.bound() }
 
-// Open returns how many of want tokens requests may take from now on: each has a
-// place and a rate right aside until Enter or Close.
-func (r *Rights) Open(want int64, now time.Time) int64 { return 0 }
+// Active returns how many places are taken by leases and blocks: P − N over all
+// deltas, once Expire was called.
+func (r *Rights) Active() int64 { return int64(r.leases.InUse()) }
 
-// Close takes back n open tokens that no request has taken or will take.
-func (r *Rights) Close(n int64) {}
-
-// Tokens returns how many tokens are open.
-func (r *Rights) Tokens() int64 { return 0 }
-
-// Enter starts the lease of a ticket of this node for which a request took a
-// token at at. Its rate right cools from now.
-func (r *Rights) Enter(t Ticket, at, now time.Time) (end time.Time, d Delta, err error) {
-	return r.leases.Open(t, at, now)
+// InUse returns how many places are taken: leases, blocks, loans, open tokens.
+func (r *Rights) InUse() int64 {
+	return int64(r.leases.InUse()) + r.use.tokens + r.loans.places
 }
 
-// Issue gives out up to n own tickets at once, for visitors of other nodes: each
-// has a provisional lease, whose end the first check-in sets.
-func (r *Rights) Issue(n int64, now time.Time) ([]Range, Delta) { return nil, Delta{} }
-
-// Lend lends up to n tickets to a counter and returns how many. The loan is sent
-// by LoansDue.
-func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 { return 0 }
-
-// LoansDue returns the loans that are to be sent now: each as soon as it is
-// written, and again every 200 ms until a report on it has arrived or it is void,
-// since a lost one would lie idle for a session.
-func (r *Rights) LoansDue(now time.Time) []Loan { return nil }
-
-// Reported takes what became of a loan. It reports whether the report shall be
-// acknowledged.
-func (r *Rights) Reported(from crdt.NodeID, rep Report, now time.Time) (Delta, bool) {
-	return Delta{}, false
+// rateInUse returns how many rate rights are not ready.
+func (r *Rights) rateInUse(now time.Time) int64 {
+	r.use.cooling.advance(r.elapsed(now))
+	return r.use.cooling.total + r.use.tokens + r.loans.rate
 }
 
-// Cancel takes back tickets of this node that were never used.
-func (r *Rights) Cancel(ranges []Range, now time.Time) Delta { return Delta{} }
-
-// CheckIn extends a lease, as Leases.CheckIn does.
-func (r *Rights) CheckIn(t Ticket, passEnd, at, now time.Time) (end time.Time, d Delta, err error) {
-	return r.leases.CheckIn(t, passEnd, at, now)
+// take returns what has changed since a call last returned a delta.
+func (r *Rights) take() Delta {
+	d := r.owed.Add(r.leases.take())
+	r.owed = Delta{}
+	return d
 }
-
-// End ends a lease before its time.
-func (r *Rights) End(t Ticket, now time.Time) Delta { return r.leases.End(t) }
-
-// Expire ends what the clock has passed: leases, blocks, loans. It repays
-// borrowed sessions with the places that come free.
-func (r *Rights) Expire(now time.Time) Delta { return r.leases.Expire(now) }
-
-// SetSession changes how long a check-in lasts.
-func (r *Rights) SetSession(session time.Duration) { r.leases.SetSession(session) }
-
-// SetRenewal says whether check-ins extend leases; at first they do.
-func (r *Rights) SetRenewal(on bool) { r.leases.SetRenewal(on) }
-
-// SetUnlimited says whether rights limit nothing, as RightsConfig has it.
-func (r *Rights) SetUnlimited(on bool) {}
-
-// SetOpen says whether sessions may be borrowed while an anchor is out of reach:
-// whoever slept must then reckon with others having gone on with its sessions.
-func (r *Rights) SetOpen(on bool) {}
-
-// Reanchor gives a session whose anchor is out of reach the place of t, a new
-// ticket of this node, without a rate right. Without a free place, and if
-// mayBorrow, the session is borrowed: the ticket returned has Borrowed set.
-func (r *Rights) Reanchor(t Ticket, at, now time.Time, mayBorrow bool) (Ticket, time.Time, Delta, bool) {
-	return Ticket{}, time.Time{}, Delta{}, false
-}
-
-// Give gives up to a of what is free to another node and returns how much. It is
-// sent by TransfersDue.
-func (r *Rights) Give(to crdt.NodeID, a Amount, now time.Time) Amount { return Amount{} }
-
-// TransfersDue returns the gifts to be sent now: to whoever answers for To.
-func (r *Rights) TransfersDue(now time.Time) []Transfer { return nil }
-
-// Acked takes an acknowledgement of a Transfer or Handover of this node.
-func (r *Rights) Acked(a Received) {}
-
-// Receive takes a gift. It counts, and is acknowledged, once it is written.
-func (r *Rights) Receive(t Transfer, now time.Time) {}
-
-// AcksDue returns the acknowledgements to be sent to their From, each once.
-func (r *Rights) AcksDue(now time.Time) []Received { return nil }
-
-// SetLimits tells what the room's limits are, how much all other nodes have
-// minted, and who mints. The minter follows the limits.
-func (r *Rights) SetLimits(limit, others Amount, minter crdt.NodeID, now time.Time) {}
-
-// Surplus returns what is free here and may not be used, since less shall be in
-// use than is minted: it belongs with the minter. None for the minter itself.
-func (r *Rights) Surplus(now time.Time) Amount { return Amount{} }
 
 // Retire has the room refuse everything, for good.
-func (r *Rights) Retire() {}
+func (r *Rights) Retire() {
+	if !r.book.next.retired {
+		r.book.next.retired = true
+		r.mark(keyRetired)
+	}
+}
 
 // Retired reports whether the room was retired.
-func (r *Rights) Retired() bool { return false }
+func (r *Rights) Retired() bool { return r.book.next.retired }
 
-// Leave freezes this node's rights and passes all of them on to heir.
-func (r *Rights) Leave(heir crdt.NodeID, now time.Time) error { return nil }
-
-// Leaving returns to whom this node has passed on its rights; ok is false if it
-// has not.
-func (r *Rights) Leaving() (heir crdt.NodeID, ok bool) { return crdt.NodeID{}, false }
-
-// HandoverDue returns what is to be sent to the heir now.
-func (r *Rights) HandoverDue(now time.Time) (Handover, bool) { return Handover{}, false }
-
-// Left returns the final ledger of this node once its heir has taken over.
-func (r *Rights) Left() (Final, bool) { return Final{}, false }
-
-// TakeOver takes what a leaver passes on to this node, its heir. It is
-// acknowledged by AcksDue once it is written.
-func (r *Rights) TakeOver(h Handover, now time.Time) {}
-
-// AnswersFor returns, in order, the nodes whose tickets this node answers for.
-func (r *Rights) AnswersFor() []crdt.NodeID { return nil }
-
-// Fence refuses a node that is dead, for good, in favour of heir. The first fence
-// stands.
-func (r *Rights) Fence(dead, heir crdt.NodeID, now time.Time) {}
-
-// Frozen returns this node's word on a dead node, once its fence is written.
-func (r *Rights) Frozen(dead crdt.NodeID) (Word, bool) { return Word{}, false }
-
-// Recover takes over the rights of dead nodes whose heir this node is.
-func (r *Rights) Recover(in Estate, now time.Time) error { return nil }
+// stopped reports whether nothing may be issued, lent or given.
+func (r *Rights) stopped() bool {
+	return r.book.failed || r.book.next.retired || r.book.next.leaving != nil
+}

@@ -55,14 +55,29 @@ func DecodeTransfer(message []byte) (t Transfer, err error) {
 
 // AppendReceived appends the encoding of a to dst.
 func AppendReceived(dst []byte, a Received) []byte {
-	return appendGift(dst, a.Room, a.From, a.To, a.Gave)
+	w := newRoomWriter(dst, transferVersion, a.Room)
+	w.keep(w.enc.EncodeBytes(a.From[:]))
+	w.keep(w.enc.EncodeBytes(a.To[:]))
+	w.amount(a.Gave)
+	w.flag(a.Handover)
+	return w.buf.Bytes()
 }
 
 // DecodeReceived takes apart what AppendReceived wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
-func DecodeReceived(message []byte) (a Received, err error) {
-	a.Room, a.From, a.To, a.Gave, err = decodeGift("receipt", message)
-	return a, err
+func DecodeReceived(message []byte) (Received, error) {
+	r := newReader(message)
+	var a Received
+	r.version(transferVersion)
+	r.id(a.Room[:])
+	r.id(a.From[:])
+	r.id(a.To[:])
+	a.Gave = r.amount()
+	a.Handover = r.flag()
+	if err := r.finish(); err != nil {
+		return Received{}, fmt.Errorf("receipt: %w", err)
+	}
+	return a, nil
 }
 
 func appendGift(dst []byte, room crdt.RoomID, from, to crdt.NodeID, a Amount) []byte {

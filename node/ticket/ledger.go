@@ -1,0 +1,335 @@
+package ticket
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Keys of what is durable. Node ids are hexadecimal.
+const (
+	keyGave      = "gave/"      // + node: Amount, all in all
+	keyRcv       = "rcv/"       // + node: Amount, all in all
+	keyMinted    = "minted"     // Amount, signed
+	keyBound     = "bound"      // places in use are never more
+	keySpan      = "span"       // longest session of a lease, ms
+	keyDead      = "dead/"      // + node: its heir
+	keyTaken     = "taken/"     // + leaver whose heir this node is
+	keyInherited = "inherited/" // + leaver / node: base and received Amount
+	keyRecovered = "recovered/" // + dead node: Amount
+	keyLeaving   = "leaving"    // heir, places in use
+	keyRetired   = "retired"
+)
+
+// errStored is wrapped by errors about what a store holds.
+var errStored = errors.New("stored rights are not understood")
+
+// dealings are what one node has given another and received from it, all in all.
+type dealings struct{ gave, rcv Amount }
+
+// leaving says to whom a node passes on its rights, with how many in use.
+type leaving struct {
+	heir  crdt.NodeID
+	inUse int64
+}
+
+// ledger is the durable part of rights. There are two of each: what is confirmed,
+// and what it will be once everything is written.
+type ledger struct {
+	accounts  map[crdt.NodeID]dealings
+	minted    Amount
+	bound     int64
+	span      int64
+	dead      map[crdt.NodeID]crdt.NodeID // to its heir
+	taken     map[crdt.NodeID]bool
+	inherited map[crdt.NodeID]map[crdt.NodeID]Receipt
+	recovered map[crdt.NodeID]Amount
+	leaving   *leaving
+	retired   bool
+}
+
+func newLedger() ledger {
+	return ledger{
+		accounts:  map[crdt.NodeID]dealings{},
+		dead:      map[crdt.NodeID]crdt.NodeID{},
+		taken:     map[crdt.NodeID]bool{},
+		inherited: map[crdt.NodeID]map[crdt.NodeID]Receipt{},
+		recovered: map[crdt.NodeID]Amount{},
+	}
+}
+
+// clone copies a ledger.
+func (l *ledger) clone() ledger {
+	c := *l
+	c.accounts, c.dead, c.taken, c.recovered = maps.Clone(l.accounts), maps.Clone(l.dead), maps.Clone(l.taken), maps.Clone(l.recovered)
+	c.inherited = make(map[crdt.NodeID]map[crdt.NodeID]Receipt, len(l.inherited))
+	for leaver, m := range l.inherited {
+		c.inherited[leaver] = maps.Clone(m)
+	}
+	return c
+}
+
+// received returns all that came from others, and gave all that went to them.
+func (l *ledger) received() (sum Amount) {
+	for _, a := range l.accounts {
+		sum = sum.Add(a.rcv)
+	}
+	for _, m := range l.inherited {
+		for _, x := range m {
+			sum = sum.Add(x.Rcv.Sub(x.Base))
+		}
+	}
+	for _, a := range l.recovered {
+		sum = sum.Add(a)
+	}
+	return sum
+}
+
+func (l *ledger) gave() (sum Amount) {
+	for _, a := range l.accounts {
+		sum = sum.Add(a.gave)
+	}
+	return sum
+}
+
+// value returns what stands under a key; nil: nothing.
+func (l *ledger) value(key string) []byte {
+	switch key {
+	case keyMinted:
+		return appendAmount(nil, l.minted)
+	case keyBound:
+		return binary.AppendVarint(nil, l.bound)
+	case keySpan:
+		return binary.AppendVarint(nil, l.span)
+	case keyRetired:
+		return flag(l.retired)
+	case keyLeaving:
+		if l.leaving == nil {
+			return nil
+		}
+		return binary.AppendVarint(slices.Clone(l.leaving.heir[:]), l.leaving.inUse)
+	}
+	kind, ids, err := splitKey(key)
+	if err != nil {
+		panic("ticket: " + err.Error())
+	}
+	switch kind {
+	case keyGave:
+		return appendAmount(nil, l.accounts[ids[0]].gave)
+	case keyRcv:
+		return appendAmount(nil, l.accounts[ids[0]].rcv)
+	case keyDead:
+		heir := l.dead[ids[0]]
+		return heir[:]
+	case keyTaken:
+		return flag(l.taken[ids[0]])
+	case keyRecovered:
+		return appendAmount(nil, l.recovered[ids[0]])
+	default: // keyInherited
+		x := l.inherited[ids[0]][ids[1]]
+		return appendAmount(appendAmount(nil, x.Base), x.Rcv)
+	}
+}
+
+func flag(on bool) []byte {
+	if !on {
+		return nil
+	}
+	return []byte{1}
+}
+
+// apply takes what stands under a key.
+func (l *ledger) apply(p Put) error {
+	in := cursor{left: p.Value}
+	switch p.Key {
+	case keyMinted:
+		l.minted = in.amount()
+	case keyBound:
+		l.bound = in.number()
+	case keySpan:
+		l.span = in.number()
+	case keyRetired:
+		l.retired = in.flag()
+	case keyLeaving:
+		l.leaving = &leaving{heir: in.id(), inUse: in.number()}
+	default:
+		kind, ids, err := splitKey(p.Key)
+		if err != nil {
+			return err
+		}
+		l.applyTo(kind, ids, &in)
+	}
+	if in.bad || len(in.left) > 0 {
+		return fmt.Errorf("%w: %d bytes under %s", errStored, len(p.Value), p.Key)
+	}
+	return nil
+}
+
+func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
+	id := ids[0]
+	a := l.accounts[id]
+	switch kind {
+	case keyGave:
+		a.gave = in.amount()
+		l.accounts[id] = a
+	case keyRcv:
+		a.rcv = in.amount()
+		l.accounts[id] = a
+	case keyDead:
+		l.dead[id] = in.id()
+	case keyTaken:
+		l.taken[id] = in.flag()
+	case keyRecovered:
+		l.recovered[id] = in.amount()
+	case keyInherited:
+		l.inherit(id, Receipt{From: ids[1], Base: in.amount(), Rcv: in.amount()})
+	}
+}
+
+func (l *ledger) inherit(leaver crdt.NodeID, x Receipt) {
+	if l.inherited[leaver] == nil {
+		l.inherited[leaver] = map[crdt.NodeID]Receipt{}
+	}
+	l.inherited[leaver][x.From] = x
+}
+
+// keys returns all keys that have a value, in order.
+func (l *ledger) keys() []string {
+	var out []string
+	add := func(on bool, key string) {
+		if on {
+			out = append(out, key)
+		}
+	}
+	for id, a := range l.accounts {
+		add(!a.gave.IsZero(), keyOf(keyGave, id))
+		add(!a.rcv.IsZero(), keyOf(keyRcv, id))
+	}
+	for id := range l.dead {
+		add(true, keyOf(keyDead, id))
+	}
+	for id, on := range l.taken {
+		add(on, keyOf(keyTaken, id))
+	}
+	for id := range l.recovered {
+		add(true, keyOf(keyRecovered, id))
+	}
+	for leaver, m := range l.inherited {
+		for from := range m {
+			add(true, keyOf(keyInherited, leaver, from))
+		}
+	}
+	add(!l.minted.IsZero(), keyMinted)
+	add(l.bound != 0, keyBound)
+	add(l.span != 0, keySpan)
+	add(l.leaving != nil, keyLeaving)
+	add(l.retired, keyRetired)
+	slices.Sort(out)
+	return out
+}
+
+func keyOf(kind string, ids ...crdt.NodeID) string {
+	parts := make([]string, len(ids))
+	for i, id := range ids {
+		parts[i] = id.String()
+	}
+	return kind + strings.Join(parts, "/")
+}
+
+func splitKey(key string) (kind string, ids []crdt.NodeID, err error) {
+	kind, rest, _ := strings.Cut(key, "/")
+	kind += "/"
+	want := 1
+	switch kind {
+	case keyInherited:
+		want = 2
+	case keyGave, keyRcv, keyDead, keyTaken, keyRecovered:
+	default:
+		return "", nil, fmt.Errorf("%w: key %q", errStored, key)
+	}
+	for part := range strings.SplitSeq(rest, "/") {
+		var id crdt.NodeID
+		if len(part) != 2*len(id) {
+			return "", nil, fmt.Errorf("%w: key %q", errStored, key)
+		}
+		if _, err := hex.Decode(id[:], []byte(part)); err != nil {
+			return "", nil, fmt.Errorf("%w: key %q", errStored, key)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) != want {
+		return "", nil, fmt.Errorf("%w: key %q", errStored, key)
+	}
+	return kind, ids, nil
+}
+
+func appendAmount(dst []byte, a Amount) []byte {
+	return binary.AppendVarint(binary.AppendVarint(dst, a.Places), a.Rate)
+}
+
+// cursor takes a value apart. After the first thing that is missing or too large
+// all others are zero, and bad is set.
+type cursor struct {
+	left []byte
+	bad  bool
+}
+
+// maxRights bounds every number of rights, so that no sum of them wraps.
+const maxRights = 1 << 48
+
+func (c *cursor) number() int64 {
+	n, size := binary.Varint(c.left)
+	if c.bad || size <= 0 || n > maxRights || n < -maxRights {
+		c.bad = true
+		return 0
+	}
+	c.left = c.left[size:]
+	return n
+}
+
+// unsigned reads a number of any size.
+func (c *cursor) unsigned() uint64 {
+	n, size := binary.Uvarint(c.left)
+	if c.bad || size <= 0 {
+		c.bad = true
+		return 0
+	}
+	c.left = c.left[size:]
+	return n
+}
+
+// count reads the number of items that follow, each of which has min bytes.
+func (c *cursor) count(min int) int {
+	n := c.unsigned()
+	if n > uint64(len(c.left)/min) || n > math.MaxInt32 {
+		c.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (c *cursor) amount() Amount { return Amount{Places: c.number(), Rate: c.number()} }
+
+func (c *cursor) flag() bool { return len(c.bytes(1)) == 1 }
+
+func (c *cursor) id() (id crdt.NodeID) {
+	copy(id[:], c.bytes(len(id)))
+	return id
+}
+
+func (c *cursor) bytes(n int) []byte {
+	if c.bad || len(c.left) < n {
+		c.bad = true
+		return nil
+	}
+	out := c.left[:n]
+	c.left = c.left[n:]
+	return out
+}

@@ -1,0 +1,70 @@
+package ticket
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// limits is what the room's limits are, as far as this node knows.
+type limits struct {
+	known     bool
+	limit     Amount
+	others    Amount // minted by all other nodes
+	minter    crdt.NodeID
+	mintAfter time.Time // nothing is minted before
+}
+
+// SetLimits tells what the room's limits are, how much all other nodes have
+// minted, and who mints. The minter follows the limits: it mints what is missing,
+// or burns what it has free. Call it at every tick.
+func (r *Rights) SetLimits(limit, others Amount, minter crdt.NodeID, now time.Time) {
+	mintAfter := r.limit.mintAfter
+	r.limit = limits{known: true, limit: limit.Max(Amount{}), others: others, minter: minter, mintAfter: mintAfter}
+	if !r.mints() || r.stopped() {
+		return
+	}
+	r.mint(now)
+}
+
+// mints reports whether it is for this node to mint.
+func (r *Rights) mints() bool {
+	return r.limit.minter == r.cfg.Self.Node || r.cfg.LeaveOut&OneMinter != 0
+}
+
+// mint follows the limits with what this node has minted.
+func (r *Rights) mint(now time.Time) {
+	diff := r.limit.limit.Sub(r.limit.others).Sub(r.book.next.minted)
+	// Sessions on recovered rights may still go on; what others of the dead
+	// minter's rights are in use is not known.
+	if now.Before(r.limit.mintAfter) {
+		diff = diff.Min(Amount{})
+	}
+	free := r.physical(now).Max(Amount{})
+	diff = diff.Max(Amount{}.Sub(free))
+	if !diff.IsZero() {
+		r.book.next.minted = r.book.next.minted.Add(diff)
+		r.mark(keyMinted)
+	}
+}
+
+// allowed returns how much of what is held may be in use.
+func (r *Rights) allowed() Amount {
+	if !r.limit.known || r.limit.minter == r.cfg.Self.Node {
+		return r.held
+	}
+	minted := r.limit.others.Add(r.Minted())
+	return Amount{
+		Places: scaled(r.held.Places, r.limit.limit.Places, minted.Places),
+		Rate:   scaled(r.held.Rate, r.limit.limit.Rate, minted.Rate),
+	}
+}
+
+// Surplus returns what is free here and may not be used, since less shall be in
+// use than is minted: it belongs with the minter. None for the minter itself.
+func (r *Rights) Surplus(now time.Time) Amount {
+	if r.stopped() {
+		return Amount{}
+	}
+	return r.held.Sub(r.allowed()).Min(r.physical(now)).Max(Amount{})
+}
