@@ -63,9 +63,12 @@ func (p *places) divide(v *View, t *tally, slots int) {
 	if v.Event.Prequeueing {
 		slots = min(slots, p.served)
 	}
-	if s.QueueingMethod == Random {
+	switch {
+	case s.QueueingMethod == Random:
 		p.partial, p.rest = p.eligible, slots
-	} else {
+	case s.Policy == Escrow:
+		p.reserveByRights(v, t, slots)
+	default:
 		p.reserve(t, slots)
 	}
 	if s.Policy == Escrow {

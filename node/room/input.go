@@ -70,8 +70,9 @@ type siteTally struct {
 	waiting int
 	minute  int // admitted in the last minute
 
-	// Escrow only: rights that the site owns, and those of rate that cool.
-	held, heldRate, cooling int
+	// Escrow only: rights that the site owns, and who of minute came in the tick
+	// at its edge.
+	held, heldRate, edge int
 }
 
 // tally is the sum of an Input at one moment. Sites are sorted by name, so that
@@ -93,10 +94,11 @@ type tally struct {
 	knownActive, knownWaiting int
 	last60s, knownLast60s     int // admitted
 
-	limit    int     // the lower of both limits, as far as it is for those who take part
-	rate     float64 // admitted per minute, averaged; 0 is unknown
-	siteLate int     // admitted by the own site in the last ticks
-	selfLate int     // admitted by this node in the same ticks
+	into     time.Duration // of this tick
+	limit    int           // the lower of both limits, as far as it is for those who take part
+	rate     float64       // admitted per minute, averaged; 0 is unknown
+	siteLate int           // admitted by the own site in the last ticks
+	selfLate int           // admitted by this node in the same ticks
 }
 
 // minutesAt returns in which calendar minutes other nodes may be whose parts must
@@ -133,6 +135,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		buckets: t.buckets[:0], parts: t.parts[:0], granules: t.granules[:0], starts: t.starts[:0], index: t.index,
 	}
 	tick := crdt.TickOf(now)
+	t.into = now.Sub(time.Unix(0, 0)) % crdt.TickSpan
 	first, admitted := tick, 0
 	for i := range t.input {
 		site := &t.input[i]
@@ -142,7 +145,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		}
 		w := window(site.Admitted, tick)
 		st.minute = w.minute
-		st.held, st.heldRate, st.cooling = clampCount(site.Held), clampCount(site.HeldRate), w.cooling(now)
+		st.held, st.heldRate, st.edge = clampCount(site.Held), clampCount(site.HeldRate), w.edge
 		if site.Own {
 			t.own = i
 			st.nodes, st.inSight = max(1, len(in.Nodes)), true

@@ -79,7 +79,7 @@ func (d *drawing) settings() Settings {
 		NewUsersPerMinute:     d.whole(1, 300),
 		SessionDuration:       d.seconds(3, 120),
 		QueueingMethod:        pick(d, FIFO, FIFO, FIFO, FIFO, Random, Random, Passthrough),
-		Policy:                pick(d, Even, Even, Curve, Counter, Counter, Counter, Open),
+		Policy:                pick(d, Even, Even, Curve, Counter, Counter, Escrow, Escrow, Escrow, Open),
 		BucketSpan:            d.seconds(1, 60),
 		RefreshInterval:       d.seconds(2, 25),
 		PlaceKept:             d.seconds(1, 300),

@@ -26,7 +26,8 @@ import (
 // not excuse anything once the cut has been noticed: shares are frozen.
 //
 // The order. When somebody is let in under fifo, everybody of the same site in
-// an older bucket has a place, and is let in at the next request. The exceptions
+// an older bucket has a place, and is let in at the next request, unless under
+// Escrow the right that counts promise is not there yet. The other exceptions
 // are those that follow from what news takes: somebody was let in meanwhile by a
 // node that did not know, or an older visitor came back or, having changed site,
 // still counts at the other one.
@@ -47,6 +48,7 @@ type oracle struct {
 	healed    time.Time // when the last cut ended
 	lost      int       // leases that died with their node, untold
 	lostUntil time.Time
+	short     bool           // the last one in turn found no right
 	grantedBy *meshNode      // the counter that granted the last place
 	members   []*meshVisitor // who waited
 	requests  int
@@ -144,8 +146,8 @@ func (m *mesh) checkLimits(n *meshNode) {
 	m.active++
 	inMinute := m.countMinute(time.Minute - 2*m.skew)
 	m.peak, m.peakRate = max(m.peak, m.active), max(m.peakRate, inMinute)
-	if s.Policy == Open || s.QueueingMethod == Passthrough {
-		return
+	if s.Policy == Open || s.Policy == Escrow || s.QueueingMethod == Passthrough {
+		return // under Escrow the rights are the limit: see checkHeld
 	}
 	slack := unknown
 	if m.crashes == 0 && m.copies == 0 && s.Policy != Curve {
@@ -310,7 +312,7 @@ func (m *mesh) checkRefusal(n *meshNode, v *meshVisitor) {
 	if b := v.behind; !b.at.IsZero() {
 		v.behind = overtaking{}
 		if onTime && n.seen.After(b.at) && m.now.Sub(b.at) > 2*m.skew && n.view.Terms == b.terms &&
-			s.QueueingMethod == FIFO && m.copies == 0 && m.now.After(m.settling) && !m.disturbed(n, v, b) {
+			s.QueueingMethod == FIFO && !m.short && m.copies == 0 && m.now.After(m.settling) && !m.disturbed(n, v, b) {
 			m.failAt("visitor %d is told to wait, although visitor %d, a bucket behind, was let in %v ago",
 				v.number, b.by, m.now.Sub(b.at))
 		}
@@ -419,7 +421,11 @@ func viewErrors(v *View) (wrong []string) {
 	if v.Settings.Policy == Open || v.Settings.QueueingMethod == Passthrough {
 		return wrong
 	}
-	if v.AllowWaiting < 0 || v.AllowNew < 0 || v.AllowAnywhere < 0 || v.AllowWaiting+v.AllowNew+v.AllowAnywhere > v.Slots {
+	most := v.AllowWaiting + v.AllowNew + v.AllowAnywhere
+	if v.Settings.Policy == Escrow {
+		most = v.AllowWaiting // rights bound the others
+	}
+	if v.AllowWaiting < 0 || v.AllowNew < 0 || v.AllowAnywhere < 0 || most > v.Slots {
 		bad("%d, %d and %d may enter, with %d slots", v.AllowWaiting, v.AllowNew, v.AllowAnywhere, v.Slots)
 	}
 	return wrong

@@ -114,6 +114,10 @@ func TestCrowd(t *testing.T) {
 		{"even/one node", func(c *crowd) { c.where = firstNode }, 0, 0.75, 0.03},
 		{"even/small room", func(c *crowd) { c.limit, c.visitors = 7, 60 }, 0, 0.6, 0.07},
 		{"even/small room/delay", func(c *crowd) { c.limit, c.visitors, c.near, c.far = 7, 60, 250*time.Millisecond, time.Second }, 2, 0.6, 0.07},
+		{"escrow/no delay", func(c *crowd) { c.policy = Escrow }, 0, 0.95, 0.03},
+		{"escrow/delay", func(c *crowd) { c.policy, c.near, c.far = Escrow, 250*time.Millisecond, time.Second }, 0, 0.95, 0.03},
+		{"escrow/one node", func(c *crowd) { c.policy, c.where = Escrow, firstNode }, 0, 0.95, 0.03},
+		{"escrow/small room", func(c *crowd) { c.policy, c.limit, c.visitors = Escrow, 7, 60 }, 0, 0.9, 0.07},
 		{"curve/no delay", func(c *crowd) { c.policy = Curve }, 20, 0.8, 0.03},
 		{"curve/delay", func(c *crowd) { c.policy, c.near, c.far = Curve, 250*time.Millisecond, time.Second }, 30, 0.8, 0.03},
 	}

@@ -29,6 +29,7 @@ type mesh struct {
 	events timeline
 	nodes  []*meshNode
 	sites  []*meshSite
+	rights []siteRights // by site; Escrow only
 	route  func(m *mesh, v *meshVisitor) *meshNode
 	log    func(format string, args ...any) // nil: nobody listens
 
@@ -303,6 +304,7 @@ func (m *mesh) input(n *meshNode) Input {
 		}
 		in.Sites[i] = site
 	}
+	m.showRights(&in)
 	in.Frozen = n.history.Observe(&n.settings, in.Sites, m.clock(n))
 	return in
 }

@@ -151,6 +151,7 @@ func (m *mesh) request(n *meshNode, v *meshVisitor) (told time.Duration) {
 		return 0
 	}
 	before := v.vis
+	m.short = false
 	d := view.Decide(v.vis, now)
 	m.checkDecision(n, v, d)
 	if d.New {
@@ -223,7 +224,12 @@ func (m *mesh) take(n *meshNode, a Action) bool {
 	if a == Apply {
 		class = reserved
 	}
-	if n.settings.Policy != Counter {
+	switch n.settings.Policy {
+	case Counter:
+	case Escrow:
+		m.short = m.viewOf(n).AllowNew != Unlimited && !m.right(n)
+		return !m.short && m.draw(n, class)
+	default:
 		return m.draw(n, class)
 	}
 	if c := m.counter(n.site.nodes); c != nil && m.draw(c, class) {
@@ -336,12 +342,14 @@ type lease struct {
 	row    *row
 	end    time.Time
 	ended  bool
+	right  bool // it uses one of its site's
 }
 
 // session takes a place at n for as long as the lease runs.
 func (m *mesh) session(n *meshNode, v *meshVisitor) *lease {
 	m.checkLimits(n)
-	l := &lease{anchor: n, row: n.row, end: m.now.Add(n.view.Settings.SessionDuration)}
+	l := &lease{anchor: n, row: n.row, end: m.now.Add(n.view.Settings.SessionDuration), right: m.settings.Policy == Escrow && n.view.AllowNew < Unlimited}
+	m.useRight(l)
 	m.write(n.row, crdt.Active, 0, 1)
 	m.write(n.row, crdt.Admitted, crdt.TickOf(m.clock(n)), 1)
 	if c := m.grantedBy; c != nil {
@@ -366,6 +374,7 @@ func (m *mesh) runLease(l *lease) {
 		}
 		l.ended = true
 		m.active--
+		m.endRight(l)
 		if l.row == l.anchor.row && l.anchor.alive {
 			m.write(l.row, crdt.Active, 0, -1)
 		}

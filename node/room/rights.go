@@ -1,6 +1,7 @@
 package room
 
 import (
+	"math"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -10,9 +11,12 @@ import (
 // therefore err, and does so towards too many: who may enter and finds no right
 // asks again, but a right that nobody may use lies idle.
 
-// freesSoon is how far ahead rate rights that are about to be usable again are
-// promised: about as long as a view, its news and the visitor take.
-const freesSoon = 2 * time.Second
+// freesSoon is how far ahead what is about to come free is promised: as long as
+// the news of it, the next view and the visitor's next request take together. So
+// somebody in turn asks at about the time when it is there. With less, places lie
+// idle; with more, more people near the head of the line are in turn at once, and
+// the order among them is that in which they ask.
+const freesSoon = 4 * time.Second
 
 // inReach reports whether a site's visitors and rights matter here. Neither its
 // rights nor its visitors can come over a cut, so nobody waits for those: each
@@ -22,36 +26,49 @@ func (s *Site) inReach(set *Settings, now time.Time) bool {
 	return s.Own || s.Nodes > 0 && s.standing(set, now) == takesPart
 }
 
-// cooling estimates how many rate rights are not usable yet. What was admitted in
-// the tick at the edge of the window is taken to have come evenly.
-func (a admissions) cooling(now time.Time) int {
-	start := time.Unix(crdt.TickOf(now)*int64(crdt.TickSpan/time.Second), 0)
-	gone := min(now.Sub(start)+freesSoon, crdt.TickSpan)
-	return a.minute - scale(a.edge, int(gone), int(crdt.TickSpan))
+// cooling estimates how many rate rights of a site will not be usable yet in
+// ahead. What was admitted in the tick at the edge of the window is taken to have
+// come evenly.
+func (t *tally) cooling(st *siteTally, ahead time.Duration) int {
+	warm := min(t.into+ahead, crdt.TickSpan)
+	return st.minute - scale(st.edge, int(warm), int(crdt.TickSpan))
 }
 
-// usable returns how many visitors a site could let in with the rights it owns.
-func (st *siteTally) usable() int {
-	return max(0, min(st.held-st.active, st.heldRate-st.cooling))
-}
-
-// slotsByRights returns how many visitors may enter right now, as far as counts
+// slotsByRights returns how many visitors may enter in ahead, as far as counts
 // tell: with the rights of all sites in reach, which go where they are wanted. A
-// limit that was lowered binds before the rights above it are gone.
-func (v *View) slotsByRights(t *tally) int {
-	var places, rate, active, cooling int64
+// limit that was lowered binds before the rights above it are gone. While people
+// wait, as many places come free as are let in.
+func (v *View) slotsByRights(t *tally, ahead time.Duration) int {
+	if v.closed {
+		return 0
+	}
+	soon := int64(math.Round(t.rate * ahead.Minutes()))
+	places, rate, active, cooling := soon, int64(0), -soon, int64(0)
 	for i := range t.sites {
 		st := &t.sites[i]
 		if st.frozen {
 			continue
 		}
+		cools := t.cooling(st, ahead)
 		places += int64(max(0, st.held-st.active))
-		rate += int64(max(0, st.heldRate-st.cooling))
+		rate += int64(max(0, st.heldRate-cools))
 		active += int64(st.active)
-		cooling += int64(st.cooling)
+		cooling += int64(cools)
 	}
 	left := Slots(int64(v.Settings.TotalActiveUsers), int64(v.Settings.NewUsersPerMinute), active, cooling)
 	return int(min(places, rate, int64(left)))
+}
+
+// usable returns how many visitors a site could let in now with the rights it owns.
+func (t *tally) usable(st *siteTally) int {
+	return max(0, min(st.held-st.active, st.heldRate-t.cooling(st, 0)))
+}
+
+// reserveByRights has those who wait look ahead: they are in turn for what comes
+// free soon. New visitors get what is there now, beyond all who wait.
+func (p *places) reserveByRights(v *View, t *tally, slots int) {
+	p.reserve(t, max(slots, v.slotsByRights(t, freesSoon)))
+	p.rest = max(0, slots-p.served)
 }
 
 // splitByRights divides between sites only what has to be: the bucket that gets
@@ -64,7 +81,7 @@ func (p *places) splitByRights(t *tally) {
 	}
 	for i := range t.sites {
 		if p.weights[i] = 0; !t.sites[i].frozen {
-			p.weights[i] = t.sites[i].usable()
+			p.weights[i] = t.usable(&t.sites[i])
 		}
 	}
 	apportion(p.fresh, p.rest, p.weights, plain)

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -96,7 +97,13 @@ func checkRights(t *testing.T, v *View, sites []Site, away byte) {
 	}
 	s := &v.Settings
 	most := max(0, min(places, rateMost, int64(s.TotalActiveUsers)-active, int64(s.NewUsersPerMinute)-last60s))
-	if int64(v.Slots) > most {
+	if v.Settings.QueueingMethod == FIFO {
+		// A few more may be promised to those who wait.
+		soon := int64(math.Round(v.AdmittedMinute*freesSoon.Minutes())) + rateMost - rateLeast
+		if over := int64(v.Slots) - most; over > 0 && (over > soon || v.SlotsNew > 0) {
+			t.Errorf("%d slots, want at most %d and %d soon; %d for new visitors", v.Slots, most, soon, v.SlotsNew)
+		}
+	} else if int64(v.Slots) > most {
 		t.Errorf("%d slots, with %d free places and at most %d free rate rights: want at most %d", v.Slots, places, rateMost, most)
 	}
 	if least := min(most, rateLeast, int64(s.NewUsersPerMinute)-last60s-rateMost+rateLeast); int64(v.Slots) < least {

@@ -101,8 +101,8 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 		v.hold = v.Settings.eventAt(now).held(v.Settings.BucketSpan)
 	}
 	slots := v.slots(t, in.Frozen)
-	if v.Settings.Policy == Escrow && !v.closed {
-		slots = v.slotsByRights(t)
+	if v.Settings.Policy == Escrow {
+		slots = v.slotsByRights(t, 0)
 	}
 	p := &b.places
 	p.divide(v, t, slots)
