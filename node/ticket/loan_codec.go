@@ -75,7 +75,7 @@ func AppendLoanAnswer(dst []byte, a LoanAnswer) []byte {
 	w := newRoomWriter(dst, loanVersion, a.Room)
 	w.incarnation(a.Lender)
 	w.incarnation(a.To)
-	w.count(len(a.Loans), MaxLoans)
+	w.count(len(a.Loans), MaxBatch)
 	for _, l := range a.Loans {
 		w.number(uint64(l.Block))
 		w.number(l.First)
@@ -99,7 +99,7 @@ func DecodeLoanAnswer(message []byte) (LoanAnswer, error) {
 	r.version(loanVersion)
 	r.id(a.Room[:])
 	a.Lender, a.To = r.incarnation(), r.incarnation()
-	for range r.atMost(MaxLoans, minLoan) {
+	for range r.atMost(MaxBatch, minLoan) {
 		l := Loan{Room: a.Room, Lender: a.Lender, To: a.To}
 		l.Block = uint32(r.number(math.MaxUint32))
 		l.First = r.number(math.MaxUint64)
