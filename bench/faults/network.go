@@ -4,8 +4,10 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/faults/rig"
 	"github.com/ropeline/ropeline/bench/faults/udp"
 )
 
@@ -97,5 +99,17 @@ func (r *run) cut(d time.Duration, what string, cut func() error) error {
 	if err := r.sleep(d); err != nil {
 		return err
 	}
+	r.views()
 	return r.heal()
+}
+
+// views says how many others each node sees alive, to show that a cut is one.
+func (r *run) views() {
+	var seen []string
+	for _, n := range r.mesh.Nodes {
+		if s, err := n.Status(r.ctx); err == nil {
+			seen = append(seen, fmt.Sprintf("%s %d", n.Name, rig.Alive(s)))
+		}
+	}
+	r.note("peers alive during the cut: %s", strings.Join(seen, ", "))
 }

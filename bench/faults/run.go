@@ -67,6 +67,7 @@ type run struct {
 
 	marks   []int64 // when faults came
 	outages []*outage
+	sick    map[*rig.Node]bool // of a mixture: who has a fault now
 	seen    []string
 	loaded  load.Report
 	found   *findings

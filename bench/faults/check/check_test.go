@@ -159,3 +159,21 @@ func TestPlacesTakenBeforeTheSpan(t *testing.T) {
 		t.Error("the one from before is forgotten")
 	}
 }
+
+// Hundreds of calls at one time leave a search without an idea of the order far
+// too many orders.
+func TestNumbersAmongManyCallsAtOneTime(t *testing.T) {
+	var events []record.Located
+	for i := range uint64(3000) {
+		e := entry(i+1, (i/500)*500+500-i%500, 1+float64(i)/1000, time.Second)
+		e.Took = 900 * time.Millisecond
+		events = append(events, e)
+	}
+	began := time.Now()
+	if v := history(events...).Numbers(); !v.OK {
+		t.Errorf("calls beside each other: %s", v.Why)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}

@@ -131,7 +131,7 @@ func (m *Mesh) Await(ctx context.Context, limit time.Duration) error {
 	}
 	for _, n := range m.Nodes {
 		if n.Running() {
-			if err := n.Await(ctx, limit, "is ready and sees all others", func(s node.Status) bool { return s.Ready && alive(s) >= running-1 }); err != nil {
+			if err := n.Await(ctx, limit, "is ready and sees all others", func(s node.Status) bool { return s.Ready && Alive(s) >= running-1 }); err != nil {
 				return err
 			}
 		}
@@ -139,7 +139,8 @@ func (m *Mesh) Await(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-func alive(s node.Status) int {
+// Alive returns how many peers a node holds to be alive.
+func Alive(s node.Status) int {
 	n := 0
 	for _, p := range s.Peers {
 		if p.State == "alive" {
@@ -162,7 +163,7 @@ func (n *Node) Await(ctx context.Context, limit time.Duration, what string, want
 			return nil
 		}
 	}
-	return errors.Join(context.Cause(ctx), fmt.Errorf("not within %v: that %s %s (last status: ready %v, %d peers alive; error: %v)", limit, n.Name, what, last.Ready, alive(last), err))
+	return errors.Join(context.Cause(ctx), fmt.Errorf("not within %v: that %s %s (last status: ready %v, %d peers alive; error: %v)", limit, n.Name, what, last.Ready, Alive(last), err))
 }
 
 // Close ends everything and removes what was made, but for the files in Dir.
