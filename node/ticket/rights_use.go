@@ -103,8 +103,12 @@ func (r *Rights) extend(more int64) {
 	}
 }
 
-// lower brings the bound down after places came free, seldom.
+// lower brings the bound down after places came free, seldom. What comes over from
+// a leaver or a dead node is in the bound before it is in use.
 func (r *Rights) lower() {
+	if len(r.taking) > 0 || len(r.estate) > 0 {
+		return
+	}
 	used, ahead := r.InUse(), r.use.pace.ahead()
 	if r.clock >= r.use.lowered+lowerEvery && r.book.next.bound > used+boundSlack*ahead {
 		r.use.lowered = r.clock
