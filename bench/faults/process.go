@@ -70,16 +70,7 @@ func pauseCounter(spans ...time.Duration) func(*run) error {
 			if err != nil {
 				return err
 			}
-			r.mark("%s, the counter, is stopped for %v", c.Name, d)
-			if err := c.Pause(); err != nil {
-				return err
-			}
-			err = r.sleep(d)
-			r.mark("%s is woken", c.Name)
-			if err = errors.Join(err, c.Resume()); err != nil {
-				return err
-			}
-			if err := r.mesh.Await(r.ctx, 40*time.Second); err != nil {
+			if err := pauseFor(r, c, d); err != nil {
 				return err
 			}
 			if err := r.sleep(healed); err != nil {
@@ -88,6 +79,20 @@ func pauseCounter(spans ...time.Duration) func(*run) error {
 		}
 		return nil
 	}
+}
+
+// pauseFor stops a node for a while, and waits until all see all again.
+func pauseFor(r *run, n *rig.Node, d time.Duration) error {
+	r.mark("%s is stopped for %v", n.Name, d)
+	if err := n.Pause(); err != nil {
+		return err
+	}
+	err := r.sleep(d)
+	r.mark("%s is woken", n.Name)
+	if err = errors.Join(err, n.Resume()); err != nil {
+		return err
+	}
+	return r.mesh.Await(r.ctx, 40*time.Second)
 }
 
 func pauseAny(r *run) error {

@@ -14,14 +14,15 @@ import (
 
 // History is the calls for tickets of some span of a run, checked against models
 // of what they should be calls of. A call is under way from when its request was
-// there until its answer left.
+// there until its answer left. Tickets of sessions that go on elsewhere are not
+// among them: nobody called for those.
 //
 // Calls that crashed have no answer and are not in a record; whether one of them
 // took a number nobody knows. The models allow for both: a number may be missing,
 // and a place that was taken for nobody is a place that is free.
 type History struct {
 	calls []call
-	known map[ticketKey]bool
+	known map[ticketKey]int // where it stands in calls
 	ends  map[seat]int64
 	from  int64 // of the span
 	until int64
@@ -45,7 +46,7 @@ type ticketKey struct {
 // NewHistory returns a history of the span from one moment to another. It must
 // be given the events from before as well, for as long as a session may last.
 func NewHistory(from, until int64) *History {
-	return &History{from: from, until: until, known: map[ticketKey]bool{}, ends: map[seat]int64{}}
+	return &History{from: from, until: until, known: map[ticketKey]int{}, ends: map[seat]int64{}}
 }
 
 // MaxCalls bounds the calls of a history: the search remembers a bit per call
@@ -57,16 +58,23 @@ func (h *History) Add(at record.Located) {
 	e := at.Event
 	k := seat{e.Room, e.Visitor}
 	id := ticketKey{start{e.Room, e.Anchor, e.Boot}, e.Seq}
+	i, known := h.known[id]
 	_, in := h.ends[k]
 	switch {
 	case e.Kind > record.Borrowed || e.Called() > h.until:
 		return
-	case e.At >= h.from && e.Kind != record.Renewed && !h.known[id]:
+	case e.Kind == record.Borrowed:
+		h.ends[k] = min(h.ends[k], e.At) // in no place any more
+		return
+	case e.At >= h.from && e.Kind == record.Entered && known:
+		// The same answer once more, maybe to the call that came first.
+		h.calls[i].called = min(h.calls[i].called, e.Called())
+	case e.At >= h.from && e.Kind == record.Entered:
 		if len(h.calls) == MaxCalls {
 			h.until = min(h.until, e.Called())
 			return
 		}
-		h.known[id] = true
+		h.known[id] = len(h.calls)
 		h.calls = append(h.calls, call{id.start, e.Block, e.Seq, k, e.Called(), e.At})
 	case e.At >= h.from && !in:
 		return // of a call that was left out

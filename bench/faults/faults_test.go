@@ -1,0 +1,168 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/load"
+)
+
+// binary is ropeline, built with the tag faults from the code under test.
+var binary string
+
+func TestMain(m *testing.M) {
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "ropeline-faults-test-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	if binary, err = rig.Build(context.Background(), dir); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// testPolicy is the policy that promises what is checked.
+const testPolicy = "escrow"
+
+func testOptions(t *testing.T, policy string) options {
+	return options{binary: binary, dir: t.TempDir(), policy: policy, seed: 1, loopback: true, out: t.Output()}
+}
+
+// TestHurtMeshKeepsItsPromises is the mixture of faults in short: whole hours of
+// it, and all others, are run by make faults and make soak.
+func TestHurtMeshKeepsItsPromises(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes most of a minute")
+	}
+	s := scenario{
+		Name: "test", Nodes: []string{"a1", "a2", "a3", "b1"},
+		Room:  roomArgs{active: 60, perMinute: 900, session: 2 * time.Second},
+		Crowd: load.Crowd{Burst: 80, Spread: 2 * time.Second, Rate: 25, Stay: time.Second, Think: 500 * time.Millisecond, Patience: 10 * time.Second},
+		Script: func(r *run) error {
+			c, err := r.counter("a")
+			if err != nil {
+				return err
+			}
+			r.mark("%s, the counter, is killed", c.Name)
+			if err := c.Kill(); err != nil {
+				return err
+			}
+			if err := r.sleep(2 * time.Second); err != nil {
+				return err
+			}
+			if err := r.restart(c); err != nil {
+				return err
+			}
+			if c, err = r.counter("a"); err != nil {
+				return err
+			}
+			if err := pauseFor(r, c, 2500*time.Millisecond); err != nil {
+				return err
+			}
+			if err := r.cut(3*time.Second, "the sites are cut apart", func() error { return r.mesh.Net.CutSites("a", "b") }); err != nil {
+				return err
+			}
+			return nil
+		},
+	}
+	r, err := execute(t.Context(), s, testOptions(t, testPolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if broken := r.broken(); len(broken) > 0 {
+		t.Errorf("broken:\n%s", strings.Join(broken, "\n"))
+	}
+	if r.found.Tickets < 150 || r.found.Histories != len(r.marks) || r.found.Calls < 50 {
+		t.Errorf("got %+v after %d faults: too little happened for this to tell anything", r.found, len(r.marks))
+	}
+	if n := r.loaded.PlacesLost; n > 0 {
+		t.Errorf("%d waiting visitors lost their place", n)
+	}
+}
+
+// TestHarnessSeesALimitThatIsPassed runs a policy that has no limit: were this
+// not found, the other test would tell nothing.
+func TestHarnessSeesALimitThatIsPassed(t *testing.T) {
+	s := scenario{
+		Name: "open", Nodes: []string{"a1", "b1"}, Length: 3 * time.Second,
+		Room:  roomArgs{active: 20, perMinute: 30, session: 3 * time.Second},
+		Crowd: load.Crowd{Burst: 50, Spread: time.Second},
+	}
+	r, err := execute(t.Context(), s, testOptions(t, "open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.found.Peak != 50 || r.found.RatePeak != 50 || len(r.found.Strict) != 2 || r.found.Over <= 0 {
+		t.Errorf("got %+v, want 50 active, 50 new, and both said to be too many", r.found)
+	}
+	if r.loaded.PeakActive > r.found.Peak {
+		t.Errorf("visitors saw %d of them inside, the records only %d", r.loaded.PeakActive, r.found.Peak)
+	}
+	if len(r.found.Broken) > 0 {
+		t.Errorf("got %q, want no ticket twice", r.found.Broken)
+	}
+}
+
+func TestNamespacesCutAndHeal(t *testing.T) {
+	n, err := rig.NewNamespaces()
+	if err != nil {
+		t.Skip(err)
+	}
+	m, err := rig.NewMesh(rig.Config{Binary: binary, Dir: t.TempDir(), Names: []string{"a1", "a2", "b1"}, Args: wideRoom.args("even"), Origin: new(origin)}, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		left, err := filepath.Glob(fmt.Sprintf("/var/run/netns/rl%d*", os.Getpid()))
+		if err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	}()
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sees := func(name string, want int) {
+		t.Helper()
+		deadline := time.Now().Add(25 * time.Second)
+		for {
+			s, err := m.Node(name).Status(t.Context())
+			if err == nil && rig.Alive(s) == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s sees %d peers alive, want %d; %v", name, rig.Alive(s), want, err)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	if err := n.CutSites("a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	sees("b1", 0)
+	sees("a1", 1)
+	if err := n.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	sees("b1", 2)
+}
