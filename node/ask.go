@@ -209,12 +209,13 @@ func (a *asks) due(now time.Time, sweep bool, reachable func(crdt.NodeID) bool) 
 	return send, lost
 }
 
-// replied returns who waited for a reply of from; nobody if it was not asked.
-func (a *asks) replied(from crdt.NodeID, number uint64) []pending {
+// replied returns who waited for a reply; nobody if its sender, by whom anchors are
+// spoken for, was not asked.
+func (a *asks) replied(by func(anchor crdt.NodeID) bool, number uint64) []pending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	q := a.numbered[number]
-	if q == nil || q.key.ticket.Anchor != from {
+	if q == nil || !by(q.key.ticket.Anchor) {
 		return nil
 	}
 	return a.closeLocked(q)
@@ -244,7 +245,7 @@ func (a *asks) close() (all []pending) {
 // anchor is gone or silent. sweep looks at older questions too.
 func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
 	send, lost := c.asks.due(now, sweep, func(id crdt.NodeID) bool {
-		_, member := c.peers.Find(id)
+		_, member := c.peers.Find(c.facts.heir(id))
 		return member
 	})
 	for _, w := range lost {
@@ -254,7 +255,7 @@ func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
 	var out []Message
 	for _, q := range send {
 		c.slot++
-		out = append(out, Message{To: q.ticket.Anchor, Kind: kindAsk, Slot: c.slot, Payload: encodeQuestion(q)})
+		out = append(out, Message{To: c.facts.heir(q.ticket.Anchor), Kind: kindAsk, Slot: c.slot, Payload: encodeQuestion(q)})
 	}
 	return out
 }
@@ -266,10 +267,10 @@ func (c *Core) takeQuestion(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, err
 	}
 	r := c.rooms[q.room]
-	if r == nil || q.ticket.Anchor != c.self.Node {
+	if r == nil || !c.answersFor(q.ticket.Anchor) {
 		return nil, fmt.Errorf("%w: question for room %s of anchor %s", errMalformed, q.room, q.ticket.Anchor)
 	}
-	if !c.open.Load() {
+	if !c.open.Load() || r.unheard(q.ticket.Anchor) {
 		return nil, nil // not answered: it is asked again
 	}
 	c.collect(now) // somebody let in here a moment ago may be there already
@@ -292,7 +293,8 @@ func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) ([]Me
 	if a.end.IsZero() {
 		is = over
 	}
-	for _, w := range c.asks.replied(from.ID, a.number) {
+	by := func(anchor crdt.NodeID) bool { return anchor == from.ID || c.facts.heir(anchor) == from.ID }
+	for _, w := range c.asks.replied(by, a.number) {
 		v, n := w.room.answered(w.pass, a.end, is, now)
 		c.settle(w, v, n, now)
 	}

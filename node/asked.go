@@ -16,7 +16,7 @@ func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
 	if !ok || !next.end.After(now) || r.over(next.ticket) {
 		return Verdict{}, false
 	}
-	p.Ticket, p.LeaseEnd = next.ticket, next.end
+	p.carry(next)
 	return r.admit(p), true
 }
 
@@ -33,26 +33,42 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict
 		return v, nothing // re-anchored while the old anchor was asked
 	}
 	if now.Sub(p.LeaseEnd) <= r.Settings().SessionDuration/renewAt {
-		return r.keep(p, now)
+		if v, n, ok := r.keep(p, now); ok {
+			return v, n
+		}
 	}
 	// A fault of ours: the visitor keeps the arrival, and so stands first.
-	p.AcceptedAt, p.LeaseEnd, p.Ticket = time.Time{}, time.Time{}, ticket.Ticket{}
+	p.AcceptedAt, p.LeaseEnd, p.Ticket, p.Borrowed = time.Time{}, time.Time{}, ticket.Ticket{}, false
 	p.Refresh = r.Settings().RefreshInterval
 	p.LastPoll = now.Add(-p.Refresh)
 	return r.decide(p, true, now)
 }
 
 // keep re-anchors a session here whose anchor is silent. Its pass may be behind
-// by what is not worth a cookie, so the lease may well run; the old anchor's row
-// counts it for a session in any case.
-func (r *Room) keep(p Pass, now time.Time) (Verdict, need) {
+// by what is not worth a cookie, so the lease may well run; the old anchor counts
+// it for a session in any case. ok is false if rights are the limit and none is
+// free.
+func (r *Room) keep(p Pass, now time.Time) (v Verdict, n need, ok bool) {
 	old := p.Ticket
-	p.Ticket, p.LeaseEnd = r.newTicket(), now.Add(r.Settings().SessionDuration)
-	k := sessionKey{r.id, old}
-	next := r.core.stripes.ofSession(k).reanchor(k, renewal{ticket: p.Ticket, end: p.LeaseEnd}, reanchored{r, old, p.Ticket, now})
-	if next.over || r.over(next.ticket) {
-		return r.decide(Pass{}, true, now)
+	next := renewal{end: now.Add(r.Settings().SessionDuration)}
+	note := reanchored{room: r, old: old, at: now}
+	if !r.limited() {
+		next.ticket = r.newTicket()
+	} else if next, ok = r.takeOver(now, now); !ok {
+		return v, nothing, false
+	} else {
+		note.end = next.end
 	}
-	p.Ticket, p.LeaseEnd = next.ticket, next.end
-	return r.admit(p), nothing
+	note.new = next.ticket
+	k := sessionKey{r.id, old}
+	holds := r.core.stripes.ofSession(k).reanchor(k, next, note)
+	if holds.ticket != next.ticket && !note.end.IsZero() {
+		r.letGo(next.ticket, now)
+	}
+	if holds.over || r.over(holds.ticket) {
+		v, n = r.decide(Pass{}, true, now)
+		return v, n, true
+	}
+	p.carry(holds)
+	return r.admit(p), nothing, true
 }

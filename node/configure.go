@@ -35,6 +35,11 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 	}
 	s.Events = slices.Clone(s.Events)
 	s.EnabledOriginCommands = slices.Clone(s.EnabledOriginCommands)
+	if s.Policy == room.Escrow && c.open.Load() {
+		if err := c.facts.set(roomKey(factLimits, r.id), encodeAmount(limitsOf(&s)), now); err != nil {
+			return fmt.Errorf("node: settings of room %s: %w", s.ID, err)
+		}
+	}
 	r.settings.Store(&s)
 	r.line.SetSettings(s)
 	r.look(now)
@@ -64,7 +69,7 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 	if r.rights != nil {
 		r.rights.SetSession(s.SessionDuration)
 		r.rights.SetRenewal(!s.DisableSessionRenewal)
-		r.rights.SetUnlimited(s.Policy != room.Escrow)
+		r.rights.SetUnlimited(!byRights(s))
 		r.rights.SetOpen(s.OnPartition == room.PartitionOpen)
 	}
 }

@@ -74,11 +74,14 @@ type Core struct {
 	claims   time.Time // when the site was last told of this node's counters
 	ticked   time.Time
 
-	facts    facts
-	health   health
-	storing  storing
-	found    bool // as CoreConfig has it
-	leaveOut ticket.Rules
+	facts     facts
+	health    health
+	storing   storing
+	leave     leaveState
+	recovered time.Time     // when it was last looked whether the dead can be recovered from
+	factsFull atomic.Uint64 // facts that were not taken, because there are too many
+	found     bool          // as CoreConfig has it
+	leaveOut  ticket.Rules
 
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced
@@ -245,6 +248,8 @@ func (c *Core) Tick(now time.Time) []Message {
 	for _, r := range c.order {
 		r.expire(now)
 	}
+	c.heedFacts(now)
+	c.recoverTheDead(now)
 	out = append(out, c.sendVisits(now)...)
 	out = append(out, c.sendRenewals(now)...)
 	out = append(out, c.sendEndings(now)...)
@@ -256,6 +261,7 @@ func (c *Core) Tick(now time.Time) []Message {
 		}
 	}
 	out = append(out, c.tickCounters(now)...)
+	out = append(out, c.handOver(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now
 		for i := range c.stripes.all {
@@ -295,6 +301,9 @@ func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.T
 }
 
 func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
+	if c.facts.dead[from.ID] && c.leaveOut&ticket.Fence == 0 && kind != kindReplica {
+		return nil, fmt.Errorf("%w: its sender was declared dead", errMalformed)
+	}
 	switch kind {
 	case kindReplica:
 		out, err := c.replica.Receive(from, payload, now)
@@ -328,8 +337,28 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeGrant(from, payload, now)
 	case kindClaims:
 		return c.takeClaims(from, payload, now)
+	case kindLoanCall:
+		return c.takeLoanCall(from, payload, now)
+	case kindLoanAnswer:
+		return c.takeLoanAnswer(from, payload, now)
+	case kindCancel:
+		return c.takeCancel(from, payload, now)
+	case kindTransfer:
+		return c.takeTransfer(from, payload, now)
+	case kindReceived:
+		return c.takeReceived(from, payload, now)
+	case kindWant:
+		return c.takeWant(from, payload, now)
+	case kindHandover:
+		return c.takeHandover(from, payload, now)
 	}
 	return nil, errMalformed
+}
+
+// message returns a message that no other replaces.
+func (c *Core) message(to crdt.NodeID, kind uint8, payload []byte) Message {
+	c.slot++
+	return Message{To: to, Kind: kind, Slot: c.slot, Payload: payload}
 }
 
 // replicate wraps what the replica sends.
@@ -348,7 +377,11 @@ func (c *Core) collect(now time.Time) {
 			e.room.entered(e, now)
 		}
 		for _, k := range n.kept {
-			k.room.replace(k.old, renewal{ticket: k.new, end: k.room.openLease(k.new, k.at, now)})
+			end := k.end
+			if end.IsZero() {
+				end = k.room.openLease(k.new, k.at, now)
+			}
+			k.room.replace(k.old, renewal{ticket: k.new, end: end})
 		}
 		for _, v := range n.polls {
 			c.visits.add(v)

@@ -236,5 +236,5 @@ func (c *Core) StoreBack(now time.Time) {
 		r.mu.Unlock()
 		r.news = true
 	}
-	c.publishHealth()
+	c.health.store.set(nil)
 }

@@ -72,10 +72,15 @@ type counters struct {
 	// until is a time in Unix ns for each class: nobody applies before.
 	until [classes]atomic.Int64
 
+	inStock atomic.Int64 // what is lent to this node, for Status
+	alone   atomic.Bool  // the counter does not answer
+
 	mu     sync.Mutex // guards the following
 	desks  [ticket.Scopes]ticket.Desk[pending]
-	hot    bool // somebody applied, and the loop has not looked
-	closed bool // nobody answers any more
+	own    []applicant // who is served here, without a call; see here
+	here   bool        // rights are the limit, and this node is the counter or alone
+	hot    bool        // somebody applied, and the loop has not looked
+	closed bool        // nobody answers any more
 
 	loop counterLoop // owned by the loop
 }
@@ -132,7 +137,12 @@ func (k *counters) apply(w pending, c class) bool {
 	k.mu.Lock()
 	closed, first := k.closed, !k.hot
 	if !closed {
-		k.desks[scopeOf(c)].Apply(ticket.Applicant[pending]{Place: place, Reserved: c == reserved, Who: w})
+		a := applicant{Place: place, Reserved: c == reserved, Who: w}
+		if k.here {
+			k.own = append(k.own, a)
+		} else {
+			k.desks[scopeOf(c)].Apply(a)
+		}
 		k.hot = true
 	}
 	k.mu.Unlock()
@@ -146,14 +156,14 @@ func (k *counters) apply(w pending, c class) bool {
 func (k *counters) applied(a ticket.Applicant[pending], c class, got bool, now time.Time) {
 	r, w := k.room, a.Who
 	if got {
-		r.core.settle(w, r.enterWith(c, true, w.pass, now), nothing, now)
+		r.core.settle(w, r.enterWith(gotten{class: c, lent: true, ticket: a.Ticket}, w.pass, now), nothing, now)
 		return
 	}
-	if c == contested {
+	if c == contested && k.loop.supply == nil {
 		v := r.view.Load()
 		switch c, is := k.takeAnywhere(v, now); is {
 		case granted:
-			r.core.settle(w, r.enterWith(c, false, w.pass, now), nothing, now)
+			r.core.settle(w, r.enterWith(gotten{class: c}, w.pass, now), nothing, now)
 			return
 		case asked:
 			r.core.settle(w, Verdict{Pass: w.pass}, needOf(c), now)
@@ -169,7 +179,7 @@ func (k *counters) applied(a ticket.Applicant[pending], c class, got bool, now t
 func (k *counters) turnAway(w pending, now time.Time) {
 	r := k.room
 	v := r.view.Load()
-	if v.tickets == tickets(k) && v.Settings.QueueingMethod != room.Reject {
+	if v.from == k && v.Settings.QueueingMethod != room.Reject {
 		r.core.settle(w, r.wait(v, w.pass, w.at), nothing, now)
 		return
 	}
@@ -177,29 +187,36 @@ func (k *counters) turnAway(w pending, now time.Time) {
 	r.core.settle(w, as, n, now)
 }
 
+// gotten is a ticket that a visitor gets.
+type gotten struct {
+	class  class
+	lent   bool          // by another counter
+	ticket ticket.Ticket // zero: the next one of this node's own
+}
+
 // giveBack returns a ticket that was taken and not used.
-func (r *Room) giveBack(c class, lent bool) {
-	if !lent {
-		r.used[c].Add(-1)
-		return
+func (r *Room) giveBack(g gotten) {
+	if !g.lent {
+		r.used[g.class].Add(-1)
 	}
-	if k := r.counters.Load(); k != nil {
+	if !g.ticket.IsZero() {
+		r.giveBackRight(g.ticket)
+	} else if k := r.counters.Load(); k != nil && g.lent {
 		k.mu.Lock()
-		k.desks[scopeOf(c)].Return(1)
+		k.desks[scopeOf(g.class)].Return(1)
 		k.mu.Unlock()
 	}
 }
 
-// booked notes that a ticket is counted in this node's row.
-func (r *Room) booked(c class, lent bool) {
-	if !lent {
-		r.collected[c]++
-		return
-	}
-	if k := r.counters.Load(); k != nil {
+// booked notes that a ticket is counted in this node's row. Where rights are the
+// limit, no counter needs to hear of that.
+func (r *Room) booked(g gotten) {
+	if !g.lent {
+		r.collected[g.class]++
+	} else if k := r.counters.Load(); k != nil && g.ticket.IsZero() {
 		seq := r.core.replica.Known(r.core.self)
 		k.mu.Lock()
-		k.desks[scopeOf(c)].Booked(1, seq)
+		k.desks[scopeOf(g.class)].Booked(1, seq)
 		k.mu.Unlock()
 	}
 }
@@ -235,6 +252,16 @@ func (k *counters) close() (all []pending) {
 			all = append(all, a.Who)
 		}
 	}
+	for _, a := range k.own {
+		all = append(all, a.Who)
+	}
+	k.own = nil
+	if s := k.loop.supply; s != nil {
+		for _, p := range s.parked {
+			all = append(all, p.Who)
+		}
+		s.parked = nil
+	}
 	return all
 }
 
@@ -251,4 +278,6 @@ type counterLoop struct {
 	far      crdt.NodeID // who is the counter in the site of the anywhere counter, as far as one there said
 	accounts ticket.Accounts
 	leaving  leaving
+	supply   *supply     // nil: rights are not the limit
+	handed   crdt.NodeID // whom this node has told to be the counter in its place
 }

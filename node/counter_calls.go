@@ -14,6 +14,9 @@ import (
 // sendCalls returns the calls that are due at the desks of one room, and answers
 // whoever waits for nobody.
 func (k *counters) sendCalls(now time.Time) []Message {
+	if k.loop.supply != nil {
+		return k.serveByRights(now)
+	}
 	var out []Message
 	for s := range ticket.Scopes {
 		to := k.loop.ask[s]
@@ -51,7 +54,7 @@ func (k *counters) serve(left []ticket.Applicant[pending], s ticket.Scope, self 
 	for _, a := range left {
 		c := classOf(s, a.Reserved)
 		if self && k.room.takeSome(k.room.view.Load(), c, 1, now) == 1 {
-			k.room.core.settle(a.Who, k.room.enterWith(c, false, a.Who.pass, now), nothing, now)
+			k.room.core.settle(a.Who, k.room.enterWith(gotten{class: c}, a.Who.pass, now), nothing, now)
 			continue
 		}
 		k.applied(a, c, false, now)
@@ -94,9 +97,12 @@ func (c *Core) tickCounters(now time.Time) []Message {
 	out := c.sendHot(now)
 	led := false
 	for _, r := range c.order {
+		if r.escrow() || r.held != (ticket.Amount{}) {
+			out = append(out, r.tickRights(now)...)
+		}
 		if k := r.counters.Load(); k != nil {
 			out = append(out, k.sendCalls(now)...)
-			led = led || k.loop.lead.Claim().Holder == c.self
+			led = led || k.speaks()
 		}
 	}
 	if led && now.Sub(c.claims) >= claimInterval {
@@ -142,6 +148,11 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 	}
 	w := r.view.Load()
 	r.news = true // what is reckoned with changes
+	if k.loop.supply != nil {
+		return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) ticket.Offer {
+			return k.offer(from.ID, want, now)
+		}, now)
+	}
 	return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) ticket.Offer {
 		var got ticket.Places
 		if call.Scope == ticket.AnywhereCounter {
@@ -206,8 +217,8 @@ func (c *Core) takeGrant(from replica.Peer, payload []byte, now time.Time) ([]Me
 // that the counts do not show yet.
 func (r *Room) lent(now time.Time) map[string]int {
 	k := r.counters.Load()
-	if k == nil {
-		return nil
+	if k == nil || k.loop.supply != nil {
+		return nil // rights are the limit: nothing rests on this
 	}
 	return k.loop.accounts.Pending(r.core.site, r.core.replica.Known, now)
 }

@@ -52,7 +52,7 @@ func (s *siteIDs) choose(key []byte, id crdt.RoomID) string {
 // and says whose tickets its next view gives.
 func (r *Room) wantCounters(policy room.Policy, now time.Time) *counters {
 	k := r.counters.Load()
-	if policy != room.Counter {
+	if policy != room.Counter && policy != room.Escrow {
 		if k != nil {
 			k.retire()
 		}
@@ -62,6 +62,7 @@ func (r *Room) wantCounters(policy room.Policy, now time.Time) *counters {
 		k = &counters{room: r}
 		r.counters.Store(k)
 	}
+	k.setByRights(policy == room.Escrow)
 	k.choose(now)
 	return k
 }
@@ -71,8 +72,18 @@ func (r *Room) wantCounters(policy room.Policy, now time.Time) *counters {
 func (k *counters) retire() {
 	l := &k.loop
 	l.lead.Drop()
+	l.handed = crdt.NodeID{}
 	l.accounts.Forget()
 	l.since, l.ask, l.far = [ticket.Scopes]time.Time{}, [ticket.Scopes]crdt.NodeID{}, crdt.NodeID{}
+	if l.supply != nil {
+		k.mu.Lock()
+		k.here = false
+		for _, p := range append(k.takeParked(), k.arrived(time.Time{})...) {
+			k.desks[ticket.SiteCounter].Apply(p.applicant)
+		}
+		k.mu.Unlock()
+		l.supply = nil
+	}
 }
 
 // choose works out who the counters are by now.
@@ -80,7 +91,13 @@ func (k *counters) choose(now time.Time) {
 	c, l := k.room.core, &k.loop
 	before := l.lead.Claim()
 	first := room.Owner(c.key, k.room.id, VisitorID{}, c.nodes)
-	near := l.lead.Choose(c.self, first, c.mate, now)
+	near := crdt.NodeID{}
+	if l.supply != nil && !c.mayLead() {
+		near = k.stepDown(first, now)
+	} else {
+		l.handed = crdt.NodeID{}
+		near = l.lead.Choose(c.self, first, c.mate, now)
+	}
 	if mine := l.lead.Claim(); mine.Holder == c.self && mine != before {
 		c.claims = time.Time{} // the others shall hear of it at once
 	}
@@ -101,6 +118,26 @@ func (k *counters) choose(now time.Time) {
 	if near != c.self.Node {
 		l.accounts.Forget()
 	}
+}
+
+// stepDown has another node of the site be the counter, if there is one, and
+// returns who is; nobody if there is none. This node goes on saying so, as the
+// others would choose it again.
+func (k *counters) stepDown(first crdt.NodeID, now time.Time) crdt.NodeID {
+	c, l := k.room.core, &k.loop
+	if is := l.lead.Claim(); !is.IsZero() && is.Holder != c.self && c.mate(is.Holder) {
+		return is.Holder.Node
+	}
+	others := slices.DeleteFunc(slices.Clone(c.nodes), func(id crdt.NodeID) bool { return id == c.self.Node })
+	next, ok := c.peers.Find(room.Owner(c.key, k.room.id, VisitorID{}, others))
+	if !ok {
+		l.lead.Drop()
+		return crdt.NodeID{}
+	}
+	l.lead.Hand(c.self, crdt.Incarnation{Node: next.ID, Boot: next.Boot}, now)
+	l.handed = next.ID
+	c.claims = time.Time{}
+	return next.ID
 }
 
 // chooseFar returns whom to ask in another site: who is said to be the counter
@@ -124,6 +161,15 @@ func (k *counters) chooseFar(site string) crdt.NodeID {
 func (c *Core) mate(inc crdt.Incarnation) bool {
 	p, ok := c.peers.Find(inc.Node)
 	return ok && p.Ready && p.Site == c.site && p.Boot == inc.Boot
+}
+
+// incarnation returns the present start of a node of this mesh.
+func (c *Core) incarnation(id crdt.NodeID) (crdt.Incarnation, bool) {
+	if id == c.self.Node {
+		return c.self, true
+	}
+	p, ok := c.peers.Find(id)
+	return crdt.Incarnation{Node: p.ID, Boot: p.Boot}, ok
 }
 
 // holdsBack reports whether this node grants nothing: it is not the counter, or
@@ -163,12 +209,19 @@ func (c *Core) notePause(now time.Time) {
 	c.ticked = now
 }
 
+// speaks reports whether the site is to hear who the counter is: this node, or
+// who has taken over from it.
+func (k *counters) speaks() bool {
+	return k.loop.lead.Claim().Holder == k.room.core.self || k.loop.handed != (crdt.NodeID{})
+}
+
 // sendClaims tells the site which counters this node is.
 func (c *Core) sendClaims() []Message {
 	var claims []ticket.RoomClaim
 	for _, r := range c.order {
-		if k := r.counters.Load(); k != nil && k.loop.lead.Claim().Holder == c.self {
-			claims = append(claims, ticket.RoomClaim{Room: r.id, Since: k.loop.lead.Claim().Since})
+		if k := r.counters.Load(); k != nil && k.speaks() {
+			is := k.loop.lead.Claim()
+			claims = append(claims, ticket.RoomClaim{Room: r.id, Since: is.Since, Next: k.loop.handed})
 		}
 	}
 	var out []Message
@@ -206,6 +259,12 @@ func (c *Core) takeClaims(from replica.Peer, payload []byte, now time.Time) ([]M
 		}
 		l := &r.counters.Load().loop
 		mine := l.lead.Claim()
+		if claim.Next != (crdt.NodeID{}) {
+			if next, ok := c.incarnation(claim.Next); ok && l.lead.Hand(holder, next, now) {
+				r.look(now)
+			}
+			continue
+		}
 		switch ok := l.lead.Hear(ticket.Claim{Holder: holder, Since: claim.Since}); {
 		case ok && mine.Holder == c.self:
 			r.look(now) // this node grants nothing from here on

@@ -76,10 +76,10 @@ func (r *Room) bookHeld(now time.Time) {
 
 // entered books a ticket that a request has taken.
 func (r *Room) entered(e entered, now time.Time) {
-	r.openLease(e.pass.Ticket, e.pass.AcceptedAt, now)
+	r.openSession(e, now)
 	tick := crdt.TickOf(now)
 	r.book(crdt.Admitted, tick, 1, 0, now)
-	r.booked(e.class, e.lent)
+	r.booked(e.gotten)
 	if !e.waited {
 		r.book(crdt.Seen, tick, 1, 0, now)
 		return
@@ -116,7 +116,7 @@ func (r *Room) checkedIn(in checkin, now time.Time) {
 		return
 	}
 	if _, ok := r.extend(k.ticket, in.end, in.at, now); !ok {
-		r.reanchor(k.ticket, in.at, now)
+		r.reanchor(k.ticket, in.end, in.at, now)
 	}
 }
 
@@ -126,12 +126,21 @@ func (r *Room) checkedIn(in checkin, now time.Time) {
 //
 // What the origin has ended stays ended. Sessions that are not renewed need no
 // anchor: their pass tells their end, and the old row counts them until then.
-func (r *Room) reanchor(old ticket.Ticket, at, now time.Time) {
+//
+// Where rights are the limit it takes a free place. Without one the session lasts
+// until the end that its pass has, unless a place comes free before.
+func (r *Room) reanchor(old ticket.Ticket, passEnd, at, now time.Time) {
 	if r.Settings().DisableSessionRenewal || r.over(old) {
 		return
 	}
-	t := r.newTicket()
-	r.replace(old, renewal{ticket: t, end: r.openLease(t, at, now)})
+	if !r.limited() {
+		t := r.newTicket()
+		r.replace(old, renewal{ticket: t, end: r.openLease(t, at, now)})
+	} else if next, ok := r.takeOver(at, now); ok {
+		r.replace(old, next)
+	} else {
+		r.stranded[old] = ticket.Renewal{Ticket: old, PassEnd: passEnd, At: at}
+	}
 }
 
 // replace has the requests of a session find its new ticket.
@@ -210,13 +219,19 @@ func (r *Room) look(now time.Time) {
 // allow adds to a view what may be taken from it, beyond what was used before it
 // was built.
 func (r *Room) allow(v *room.View, k *counters, used [classes]int64, now time.Time) *view {
-	w := &view{View: v, upTo: used, tickets: ownPart{r}}
+	w := &view{View: v, upTo: used, tickets: ownPart{r}, from: k}
 	if k == nil || v.AllowNew >= room.Unlimited {
 		w.upTo[reserved] = saturate(used[reserved], v.AllowWaiting)
 		w.upTo[contested] = saturate(used[contested], v.AllowNew)
 		return w
 	}
 	w.tickets, w.ask = k, k.loop.ask
+	if k.loop.supply != nil {
+		w.tickets = escrow{k}
+		w.upTo[reserved] += int64(v.AllowWaiting)
+		w.upTo[contested] += int64(v.AllowNew)
+		return w
+	}
 	if !k.holdsBack(ticket.SiteCounter, now) {
 		w.upTo[reserved] += int64(v.AllowWaiting)
 		w.upTo[contested] += int64(v.AllowNew)

@@ -70,7 +70,7 @@ func (r *Room) endTicket(t ticket.Ticket, until, now time.Time) {
 	r.setOver(t, until)
 	r.renewals.Forget(t)
 	delete(r.stranded, t)
-	if t.Anchor != r.core.self.Node {
+	if !r.core.answersFor(t.Anchor) {
 		r.endings.Add(t, now.Add(r.Settings().SessionDuration), now)
 		return
 	}
@@ -90,7 +90,7 @@ func (c *Core) sendEndings(now time.Time) []Message {
 		for _, e := range r.endings.Due(now) {
 			e.Room = r.id
 			c.slot++
-			out = append(out, Message{To: e.Anchor, Kind: kindEnd, Slot: c.slot, Payload: ticket.AppendEnds(nil, e)})
+			out = append(out, Message{To: c.facts.heir(e.Anchor), Kind: kindEnd, Slot: c.slot, Payload: ticket.AppendEnds(nil, e)})
 		}
 	}
 	return out
@@ -104,7 +104,7 @@ func (c *Core) takeEnds(from replica.Peer, payload []byte, now time.Time) ([]Mes
 		return nil, err
 	}
 	r := c.rooms[e.Room]
-	if r == nil || e.Anchor != c.self.Node {
+	if r == nil || !c.answersFor(e.Anchor) {
 		return nil, fmt.Errorf("%w: ends for room %s of anchor %s", errMalformed, e.Room, e.Anchor)
 	}
 	if !c.open.Load() {

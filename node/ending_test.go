@@ -237,8 +237,8 @@ func TestEndedIsNeverReanchored(t *testing.T) {
 	r.End(Pass{Room: roomID, Ticket: gone, AcceptedAt: w.now, LeaseEnd: w.now.Add(time.Minute)}, w.now)
 	lost := gone
 	lost.Seq++
-	r.reanchor(gone, w.now, w.now)
-	r.reanchor(lost, w.now, w.now)
+	r.reanchor(gone, w.now, w.now, w.now)
+	r.reanchor(lost, w.now, w.now, w.now)
 	w.run(time.Second)
 	if _, ok := r.replaced[gone]; ok || len(r.replaced) != 1 {
 		t.Errorf("taken over: %v, want the lost session alone", r.replaced)

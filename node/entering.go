@@ -14,41 +14,43 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need
 	c, is := w.tickets.take(w, c, now)
 	switch is {
 	case granted:
-		return r.enterWith(c, false, p, now), nothing, true
+		return r.enterWith(gotten{class: c}, p, now), nothing, true
 	case asked:
 		return Verdict{Pass: p}, needOf(c), true
 	}
 	return Verdict{}, nothing, false
 }
 
-// enterWith lets a visitor in with a ticket of a class, one of this node's own
-// or, if lent, of another counter's.
-func (r *Room) enterWith(c class, lent bool, p Pass, now time.Time) Verdict {
-	q := r.admitted(p, now)
+// enterWith lets a visitor in with a ticket that was taken for that.
+func (r *Room) enterWith(g gotten, p Pass, now time.Time) Verdict {
+	q := r.admitted(g.ticket, p, now)
 	waited := !p.Arrival.IsZero()
 	if waited {
 		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.id, q.Visitor}, redeemed{q, now})
 		if !ok {
-			r.giveBack(c, lent)
+			r.giveBack(g)
 			return r.admit(first)
 		}
 	}
 	// The stripe of the session, not of the visitor: the loop then cannot meet
 	// the session's first check-in before the lease that it belongs to.
-	r.core.stripes.ofSession(sessionKey{r.id, q.Ticket}).enter(entered{room: r, pass: q, class: c, lent: lent, waited: waited})
+	r.core.stripes.ofSession(sessionKey{r.id, q.Ticket}).enter(entered{room: r, pass: q, gotten: g, waited: waited})
 	return r.admit(q)
 }
 
-// admitted returns the pass of a visitor who is let in now, with a new ticket of
-// this node.
-func (r *Room) admitted(p Pass, now time.Time) Pass {
+// admitted returns the pass of a visitor who is let in now; without a ticket, with
+// a new one of this node.
+func (r *Room) admitted(t ticket.Ticket, p Pass, now time.Time) Pass {
+	if t.IsZero() {
+		t = r.newTicket()
+	}
 	q := Pass{
 		Visitor:    p.Visitor,
 		Room:       r.id,
 		Arrival:    p.Arrival,
 		AcceptedAt: now,
 		LeaseEnd:   now.Add(r.Settings().SessionDuration),
-		Ticket:     r.newTicket(),
+		Ticket:     t,
 	}
 	if q.Visitor == (VisitorID{}) {
 		q.Visitor = r.core.newVisitor()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 //	left/<node>           its heir: the node has left
 //	dead/<node>           its heir: the node is lost, an operator said
 //	final/<room>/<node>   the last ledger of a node that has left
+//	word/<room>/<dead>/<node>  what a node has dealt with a lost one
 
 const (
 	factLimits  = "limits"
@@ -38,6 +40,7 @@ const (
 	factLeft    = "left"
 	factDead    = "dead"
 	factFinal   = "final"
+	factWord    = "word"
 )
 
 const factVersion = 1
@@ -61,7 +64,8 @@ type roomFacts struct {
 	minted  ticket.Amount
 	by      map[crdt.NodeID]ticket.Amount // the parts of minted
 	retired bool
-	finals  map[crdt.NodeID][]byte
+	finals  map[crdt.NodeID]ticket.Final
+	words   []ticket.Word // on the dead; in order
 }
 
 func newFacts(r *replica.Replica) facts { return facts{replica: r} }
@@ -115,6 +119,9 @@ func (f *facts) update() bool {
 		}
 	}
 	for _, r := range f.rooms {
+		slices.SortFunc(r.words, func(a, b ticket.Word) int {
+			return cmp.Or(compareNodes(a.Dead, b.Dead), compareNodes(a.Node, b.Node))
+		})
 		for _, a := range r.by {
 			r.minted = r.minted.Add(a)
 		}
@@ -131,7 +138,7 @@ func (f *facts) take(key string, value []byte) {
 		if id, err := crdt.ParseNodeID(rest); err == nil {
 			f.takeNode(kind, id, value)
 		}
-	case factLimits, factMinter, factMinted, factRetired, factFinal:
+	case factLimits, factMinter, factMinted, factRetired, factFinal, factWord:
 		name, of, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseRoomID(name); err == nil {
 			f.takeRoom(kind, id, of, value)
@@ -159,7 +166,7 @@ func (f *facts) takeNode(kind string, id crdt.NodeID, value []byte) {
 func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	r := f.rooms[id]
 	if r == nil {
-		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID][]byte{}}
+		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID]ticket.Final{}}
 		f.rooms[id] = r
 	}
 	switch kind {
@@ -179,8 +186,13 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 			r.by[node] = a
 		}
 	case factFinal:
-		if node, err := crdt.ParseNodeID(of); err == nil {
-			r.finals[node] = value
+		final, err := ticket.DecodeFinal(value)
+		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil && final.Node == node {
+			r.finals[node] = final
+		}
+	case factWord:
+		if w, err := ticket.DecodeWord(value); err == nil && of == w.Dead.String()+"/"+w.Node.String() {
+			r.words = append(r.words, w)
 		}
 	}
 }

@@ -10,27 +10,39 @@ import (
 
 // health is what requests and Status see of it.
 type health struct {
-	store   atomic.Pointer[error] // what the disk said; nil: it is well
+	store   storeHealth
 	clockOK atomic.Bool
+	leaving atomic.Bool
+}
+
+// storeHealth is what the disk said last. The zero value is a disk that is well.
+type storeHealth struct{ err atomic.Pointer[error] }
+
+func (h *storeHealth) set(err error) {
+	if err == nil {
+		h.err.Store(nil)
+	} else {
+		h.err.Store(&err)
+	}
+}
+
+// String returns "ok", or the error.
+func (h *storeHealth) String() string {
+	if err := h.err.Load(); err != nil {
+		return (*err).Error()
+	}
+	return "ok"
 }
 
 // fit reports whether this node may give tickets, lend, and give rights away.
 // Visitors who are in go on in any case.
 func (c *Core) fit() bool { return c.storing.failed == nil && c.health.clockOK.Load() }
 
-func (c *Core) publishHealth() {
-	if err := c.storing.failed; err != nil {
-		c.health.store.Store(&err)
-	} else {
-		c.health.store.Store(nil)
-	}
-}
-
 // storeFailed stops this node from giving tickets, before anybody can ask for the
 // next one.
 func (c *Core) storeFailed(err error, now time.Time) []Message {
 	c.storing.failed = err
-	c.publishHealth()
+	c.health.store.set(err)
 	return c.stopIssuing(now)
 }
 
@@ -46,8 +58,27 @@ func (c *Core) SetClock(ok bool, now time.Time) []Message {
 
 // stopIssuing has others hand out this node's tickets, as far as they can.
 func (c *Core) stopIssuing(now time.Time) (out []Message) {
-	return nil
+	for _, r := range c.order {
+		if k := r.counters.Load(); k != nil && k.loop.supply != nil {
+			r.look(now) // another is the counter from here on
+			out = append(out, k.serveByRights(now)...)
+			out = append(out, k.sendLoans(now)...)
+		}
+	}
+	return append(out, c.sendClaims()...)
 }
 
+// mayLead reports whether this node may be the counter of rooms whose limit is
+// rights.
+func (c *Core) mayLead() bool { return c.fit() && !c.leave.on }
+
 // confirmed does what waited for the disk.
-func (r *Room) confirmed(now time.Time) []Message { return nil }
+func (r *Room) confirmed(now time.Time) []Message {
+	out := append(r.loansDue(now), r.sendGifts(now)...)
+	r.bookHeld(now)
+	r.announceHeirs(now)
+	if k := r.counters.Load(); k != nil && k.loop.supply != nil {
+		out = append(out, k.serveByRights(now)...)
+	}
+	return out
+}

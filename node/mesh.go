@@ -40,6 +40,15 @@ const (
 	kindGrant     = 9
 	kindEnd       = 10 // to a ticket's anchor; answered by kindRenewAck
 	kindClaims    = 11 // this node is the counter of these rooms; to its site
+
+	// Of rooms whose limit is rights.
+	kindLoanCall   = 12 // to a lender: what became of its loans, and more, please
+	kindLoanAnswer = 13
+	kindCancel     = 14 // to a ticket's anchor: nobody has used these
+	kindTransfer   = 15 // rights given
+	kindReceived   = 16
+	kindWant       = 17 // rights, please
+	kindHandover   = 18 // from a node that leaves to its heir
 )
 
 // alone is the mesh of a node that has no peers.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -27,7 +28,7 @@ func (c *Core) sendRenewals(now time.Time) []Message {
 		for _, b := range r.renewals.Due(now) {
 			b.Room = r.id
 			c.slot++
-			out = append(out, Message{To: b.Anchor, Kind: kindRenew, Slot: c.slot, Payload: ticket.AppendBatch(nil, b, now)})
+			out = append(out, Message{To: c.facts.heir(b.Anchor), Kind: kindRenew, Slot: c.slot, Payload: ticket.AppendBatch(nil, b, now)})
 		}
 		r.strand(now)
 	}
@@ -35,25 +36,50 @@ func (c *Core) sendRenewals(now time.Time) []Message {
 }
 
 // strand re-anchors the visitors whose anchor does not answer: at once if it is
-// no member any more, else when half of what the pass allows is gone.
+// no member any more, else when half of what the pass allows is gone. Where
+// rights are the limit those who find no place go on looking for one, until
+// their pass has run out: then they stand first in line.
 func (r *Room) strand(now time.Time) {
 	for _, s := range r.renewals.Unreachable(now) {
 		r.stranded[s.Ticket] = s
 	}
+	r.starved = false
 	if len(r.stranded) == 0 {
 		return // nearly always, and there may be thousands of rooms
 	}
+	limited := r.limited()
 	for _, t := range slices.SortedFunc(maps.Keys(r.stranded), compareTickets) {
 		s := r.stranded[t]
-		_, member := r.core.peers.Find(t.Anchor)
-		if member && s.PassEnd.Sub(now) > r.Settings().SessionDuration/patience {
-			continue
-		}
-		delete(r.stranded, t)
-		if r.renewals.Forget(t) {
-			r.reanchor(t, s.At, now)
+		_, member := r.core.peers.Find(r.core.facts.heir(t.Anchor))
+		switch {
+		case limited && now.After(s.PassEnd):
+			delete(r.stranded, t)
+		case limited && r.starved, member && s.PassEnd.Sub(now) > r.Settings().SessionDuration/patience:
+		case limited:
+			r.rescue(s, now)
+		default:
+			delete(r.stranded, t)
+			if r.renewals.Forget(t) {
+				r.reanchor(t, s.PassEnd, s.At, now)
+			}
 		}
 	}
+}
+
+// rescue gives one session a place here, if there is one.
+func (r *Room) rescue(s ticket.Renewal, now time.Time) {
+	if r.over(s.Ticket) || r.Settings().DisableSessionRenewal {
+		delete(r.stranded, s.Ticket)
+		return
+	}
+	next, ok := r.takeOver(s.At, now)
+	if !ok {
+		r.starved = true
+		return
+	}
+	r.renewals.Forget(s.Ticket)
+	delete(r.stranded, s.Ticket)
+	r.replace(s.Ticket, next)
 }
 
 func compareTickets(a, b ticket.Ticket) int {
@@ -67,7 +93,7 @@ func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, err
 	}
 	r := c.rooms[b.Room]
-	if r == nil || b.Anchor != c.self.Node {
+	if r == nil || !c.answersFor(b.Anchor) {
 		return nil, fmt.Errorf("%w: renewals for room %s of anchor %s", errMalformed, b.Room, b.Anchor)
 	}
 	if !c.open.Load() {
@@ -83,6 +109,9 @@ func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([
 		end, _ := r.extend(item.Ticket, item.PassEnd, item.At, now) // zero: refused
 		acks.Items[i] = ticket.Ack{Ticket: item.Ticket, End: end}
 	}
+	if r.unheard(b.Anchor) {
+		return nil, nil
+	}
 	c.slot++
 	return []Message{{To: from.ID, Kind: kindRenewAck, Slot: c.slot, Payload: ticket.AppendAcks(nil, acks)}}, nil
 }
@@ -94,7 +123,7 @@ func (c *Core) takeRenewed(from replica.Peer, payload []byte, now time.Time) err
 		return err
 	}
 	r := c.rooms[a.Room]
-	if r == nil || a.Anchor != from.ID {
+	if r == nil || a.Anchor != from.ID && c.facts.heir(a.Anchor) != from.ID {
 		return fmt.Errorf("%w: answers for room %s of anchor %s", errMalformed, a.Room, a.Anchor)
 	}
 	for _, item := range a.Items {
@@ -121,8 +150,25 @@ func (r *Room) renewed(a ticket.Ack, now time.Time) {
 		return
 	}
 	if r.renewals.Refused(a.Ticket) {
-		r.reanchor(a.Ticket, now, now)
+		r.reanchor(a.Ticket, now.Add(r.Settings().SessionDuration), now, now)
 	}
+}
+
+// answersFor reports whether check-ins with an anchor are for this node to answer:
+// it is the one, or its heir.
+func (c *Core) answersFor(anchor crdt.NodeID) bool {
+	return anchor == c.self.Node || c.facts.heir(anchor) == c.self.Node
+}
+
+// unheard reports whether this node is to answer for another one of which it has
+// not taken over this room yet: then its word would be wrong.
+func (r *Room) unheard(anchor crdt.NodeID) bool {
+	if anchor == r.core.self.Node || !r.limited() {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.Contains(r.rights.AnswersFor(), anchor)
 }
 
 // credible returns no later end than an honest anchor can agree to: a session

@@ -32,9 +32,13 @@ type Room struct {
 	rights *ticket.Rights // nil until the node is open
 	delta  ticket.Delta   // of active, not booked yet
 
+	limit, mintedByAll ticket.Amount // as the facts have it
+	minter             crdt.NodeID   // the same
+
 	// Owned by the loop.
 	held      ticket.Amount  // as this node's row tells
 	touched   bool           // rights may have something to write
+	starved   bool           // sessions whose anchor is out of reach wait for a place
 	collected [classes]int64 // tickets whose notes have been collected
 	renewals  *ticket.Renewals
 	stranded  map[ticket.Ticket]ticket.Renewal // the anchor is silent
@@ -72,6 +76,7 @@ type view struct {
 	*room.View
 	upTo    [classes]int64
 	tickets tickets
+	from    *counters                  // those that tickets are of; nil: none
 	ask     [ticket.Scopes]crdt.NodeID // who the counters are; zero: nobody, or no counters
 }
 
@@ -186,7 +191,8 @@ func (r *Room) enter(v *Verdict, w *view, p *Pass, now time.Time) bool {
 	}
 	v.Admit, v.Pass, v.View = true, *p, w.View
 	if ok && (next.ticket != p.Ticket || r.due(p.LeaseEnd, next.end)) && next.end.After(now) {
-		v.Pass.Ticket, v.Pass.LeaseEnd, v.SetPass = next.ticket, next.end, true
+		v.Pass.carry(next)
+		v.SetPass = true
 	}
 	return true
 }

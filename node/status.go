@@ -20,27 +20,37 @@ type Status struct {
 	Rooms   []RoomStatus `json:"rooms"`
 	Peers   []PeerStatus `json:"peers"`
 
+	Store string `json:"store"` // "ok", or why this node gives no tickets
+	Clock string `json:"clock"` // "ok", or "off": this node gives no tickets
+
+	Leaving bool `json:"leaving"` // it passes its rights on, and then ends
+
 	// What went wrong since the start. All zero is as it should be.
 	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
 	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
+	StoreFailures   uint64 `json:"store_failures"`   // writes that the disk did not take; each one stops tickets here until there is a new store
 	Overflow        uint64 `json:"overflow"`         // polls, check-ins and ends of sessions lost because a table was full
 }
 
 // RoomStatus is one room as this node sees it, over the whole mesh. Settings are
 // those that hold at the moment, an event's included.
 type RoomStatus struct {
-	ID                string       `json:"id"`
-	Name              string       `json:"name"`
-	Policy            string       `json:"policy"`
-	QueueingMethod    string       `json:"queueing_method"`
-	Active            int64        `json:"active"`
-	Waiting           int64        `json:"waiting"`
-	AdmittedPerMinute int64        `json:"admitted_per_minute"`
-	TotalActiveUsers  int          `json:"total_active_users"`
-	NewUsersPerMinute int          `json:"new_users_per_minute"`
-	Slots             int          `json:"slots"`
-	Anywhere          int          `json:"anywhere"` // places that no site has a claim to, under the policy counter
-	Sites             []SiteStatus `json:"sites"`
+	ID                string `json:"id"`
+	Name              string `json:"name"`
+	Policy            string `json:"policy"`
+	QueueingMethod    string `json:"queueing_method"`
+	Active            int64  `json:"active"`
+	Waiting           int64  `json:"waiting"`
+	AdmittedPerMinute int64  `json:"admitted_per_minute"`
+	TotalActiveUsers  int    `json:"total_active_users"`
+	NewUsersPerMinute int    `json:"new_users_per_minute"`
+	Slots             int    `json:"slots"`
+
+	// Rights is left out where they are not the limit.
+	Rights *RightsStatus `json:"rights,omitempty"`
+
+	Anywhere int          `json:"anywhere"` // places that no site has a claim to, under the policy counter
+	Sites    []SiteStatus `json:"sites"`
 
 	// Who hands out tickets, as far as this node knows: ids of nodes, under the
 	// policy counter only.
@@ -53,6 +63,30 @@ type RoomStatus struct {
 	Suspended             bool         `json:"suspended"`
 	Event                 *EventStatus `json:"event,omitempty"` // none is near: left out
 }
+
+// RightsStatus is what this node knows and has of a room's rights. Never more
+// visitors are inside than are minted, those with borrowed sessions aside.
+type RightsStatus struct {
+	Minted     AmountStatus `json:"minted"` // by all nodes; above the limit while a lower one is being followed
+	Minter     string       `json:"minter"` // the node that makes them; "" if none does
+	MintedHere AmountStatus `json:"minted_here"`
+	Held       AmountStatus `json:"held"` // by this node, in use or not
+	Free       AmountStatus `json:"free"` // of those, usable now
+	InUse      int64        `json:"in_use"`
+	Lent       int64        `json:"lent"`     // to the site's counter, and not known to be used
+	InStock    int64        `json:"in_stock"` // lent to this node, and not used
+	Borrowed   int64        `json:"borrowed"` // sessions that go on here without a right
+	Alone      bool         `json:"alone"`    // the site's counter does not answer: this node uses its own rights
+	Retired    bool         `json:"retired"`  // the room is gone for good
+}
+
+// AmountStatus is a number of rights of each kind.
+type AmountStatus struct {
+	Places int64 `json:"places"`
+	Rate   int64 `json:"per_minute"`
+}
+
+func amountStatus(a ticket.Amount) AmountStatus { return AmountStatus{a.Places, a.Rate} }
 
 // EventStatus is an event that is under way, or whose pre-queue is.
 type EventStatus struct {
@@ -92,9 +126,14 @@ func (n *Node) Status() Status {
 		Version: n.cfg.Version, Ready: n.core.Ready(),
 		Rooms: []RoomStatus{}, Peers: []PeerStatus{},
 		MessagesRefused: n.core.refused.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
+		StoreFailures: n.journal.failures.Load(),
 	}
 	if err := n.Ready(); err != nil {
 		s.Reason = err.Error()
+	}
+	s.Store, s.Clock, s.Leaving = n.core.health.store.String(), "ok", n.core.health.leaving.Load()
+	if !n.core.health.clockOK.Load() {
+		s.Clock = "off"
 	}
 	for _, r := range n.core.order {
 		s.Rooms = append(s.Rooms, r.status())
@@ -118,10 +157,22 @@ func (r *Room) status() RoomStatus {
 		QueueAll: s.QueueAll, Suspended: s.Suspended, Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),
 	}
+	if s.Policy == room.Escrow {
+		st.Rights = r.rightsStatus()
+	}
 	for _, site := range v.Sites {
 		st.Sites = append(st.Sites, SiteStatus{Site: site.Name, Active: int64(site.Active), Waiting: int64(site.Waiting), Frozen: site.Frozen})
 	}
 	return st
+}
+
+func (r *Room) rightsStatus() *RightsStatus {
+	is := r.Rights()
+	return &RightsStatus{
+		Minted: amountStatus(is.MintedByAll), Minter: nameOf(is.Minter), MintedHere: amountStatus(is.Minted),
+		Held: amountStatus(is.Held), Free: amountStatus(is.Free), InUse: is.InUse, Lent: is.Lent, InStock: is.InStock,
+		Borrowed: is.Borrowed, Alone: is.Alone, Retired: is.Retired,
+	}
 }
 
 // nameOf returns "" for nobody.

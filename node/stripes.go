@@ -82,8 +82,7 @@ type checkin struct {
 type entered struct {
 	room   *Room
 	pass   Pass
-	class  class
-	lent   bool // the ticket is another node's
+	gotten gotten
 	waited bool
 }
 
@@ -92,6 +91,7 @@ type reanchored struct {
 	room     *Room
 	old, new ticket.Ticket
 	at       time.Time
+	end      time.Time // of the new lease; zero: it is not open yet
 }
 
 // ended is a session that the origin has ended.

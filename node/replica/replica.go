@@ -185,6 +185,11 @@ func (r *Replica) Own(room crdt.RoomID, now time.Time) crdt.Counts {
 	return r.rows.Count(r.cfg.Self, room, now, r.cfg.Retention)
 }
 
+// CountOf returns what the row of another start of a node counts of a room.
+func (r *Replica) CountOf(owner crdt.Incarnation, room crdt.RoomID, now time.Time) crdt.Counts {
+	return r.rows.Count(owner, room, now, r.cfg.Retention)
+}
+
 // Changed returns the rooms that messages have brought counts of since the last
 // call, in no order. Counts also fade with time; that is not told.
 func (r *Replica) Changed() []crdt.RoomID {

@@ -1,0 +1,259 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// Where the tickets of a room come from whose limit is rights: what requests see
+// of it, and who serves them.
+//
+// Every ticket is handed out by the loop. All who want one while it does
+// something else are served together, in the order of their places; those who
+// have a place reserved before all others.
+
+// escrow is where tickets come from under the policy of that name.
+type escrow struct{ *counters }
+
+var _ tickets = escrow{}
+
+func (e escrow) take(w *view, c class, now time.Time) (class, outcome) {
+	if c == contested && w.AllowNew <= 0 || now.UnixNano() < e.until[c].Load() {
+		return c, refused
+	}
+	return c, asked
+}
+
+// applicant is a visitor who wants a ticket.
+type applicant = ticket.Applicant[pending]
+
+// supply is what the loop keeps for a room whose limit is rights.
+type supply struct {
+	stock  *ticket.Stock
+	mover  ticket.Mover
+	parked []parked  // visitors of this node who wait for rights on their way
+	dry    time.Time // until then nobody waits for any: none came the last time
+	moved  time.Time // when the mover was last asked
+	asked  time.Time // the same, because visitors were waiting
+	unused []ticket.Range
+	idle   ticket.Amount // what other nodes seem to have free, as of the last view
+}
+
+// parked is an applicant for whom rights may be on their way.
+type parked struct {
+	applicant
+	since time.Time
+}
+
+// wantedAgain is the least time between two looks for rights elsewhere because
+// visitors wait.
+const wantedAgain = 50 * time.Millisecond
+
+// setByRights says whether rights are the limit of the room, or places that are
+// counted out.
+func (k *counters) setByRights(on bool) {
+	if on == (k.loop.supply != nil) {
+		return
+	}
+	k.retire()
+	if on {
+		k.loop.supply = &supply{stock: ticket.NewStock(k.room.core.self, k.room.id)}
+	}
+}
+
+// serveByRights answers whoever applies here, and returns what is to be asked of
+// the site's counter and answered to other nodes.
+func (k *counters) serveByRights(now time.Time) []Message {
+	c := k.room.core
+	to := k.loop.ask[ticket.SiteCounter]
+	leads, nobody := to == c.self.Node, to == crdt.NodeID{}
+	d := &k.desks[ticket.SiteCounter]
+	k.mu.Lock()
+	own := append(k.takeParked(), k.arrived(now)...)
+	lost := d.GiveUp(now)
+	if leads || nobody {
+		lost = append(lost, d.Drain()...)
+	}
+	for _, a := range lost {
+		own = append(own, parked{a, now})
+	}
+	k.here = leads || nobody || d.Alone()
+	k.alone.Store(d.Alone() && !leads)
+	var call ticket.Call
+	calls := false
+	if !leads && !nobody {
+		if !k.here { // the counter is back
+			for _, p := range own {
+				d.Apply(p.applicant)
+			}
+			own = nil
+			k.remember(ticket.SiteCounter)
+		}
+		call, calls = d.Next(to, now)
+	}
+	k.mu.Unlock()
+	var out []Message
+	if calls {
+		call.Room, call.Scope = k.room.id, ticket.SiteCounter
+		out = append(out, c.message(to, kindCall, ticket.AppendCall(nil, call)))
+	}
+	k.serveHere(own, now)
+	if leads {
+		for _, a := range k.loop.accounts.Serve(func(from crdt.Incarnation, call ticket.Call) ticket.Offer {
+			return k.offer(from.Node, call.Want, now)
+		}, now) {
+			out = append(out, c.message(a.To, kindGrant, ticket.AppendGrant(nil, a.Grant)))
+		}
+	}
+	if len(k.loop.supply.parked) > 0 || k.loop.accounts.Waiting() > 0 {
+		out = append(out, k.seek(now)...)
+	}
+	return out
+}
+
+func (k *counters) takeParked() []parked {
+	s := k.loop.supply
+	all := s.parked
+	s.parked = nil
+	return all
+}
+
+// arrived takes those who have applied here. mu is held.
+func (k *counters) arrived(now time.Time) []parked {
+	var all []parked
+	for _, a := range k.own {
+		all = append(all, parked{a, now})
+	}
+	clear(k.own)
+	k.own = k.own[:0]
+	return all
+}
+
+// serveHere lets applicants of this node in as far as there are rights. The others
+// wait for some, if any may be on their way; else they are turned away.
+func (k *counters) serveHere(all []parked, now time.Time) {
+	if len(all) == 0 {
+		return
+	}
+	r := k.room
+	slices.SortStableFunc(all, func(a, b parked) int {
+		return cmp.Or(cmp.Compare(classOf(ticket.SiteCounter, a.Reserved), classOf(ticket.SiteCounter, b.Reserved)), a.Place.Compare(b.Place))
+	})
+	n := slices.IndexFunc(all, func(p parked) bool { return !p.Reserved })
+	if n < 0 {
+		n = len(all)
+	}
+	want := k.allowed(ticket.Places{Reserved: n, Contested: len(all) - n}, now)
+	got := k.draw(int64(want.Sum()), r.core.self.Node, now)
+	given := [classes]int64{}
+	turned := [classes]bool{}
+	limit := [classes]int{reserved: want.Reserved, contested: want.Contested}
+	for _, p := range all {
+		c := classOf(ticket.SiteCounter, p.Reserved)
+		t, ok := ticket.Ticket{}, limit[c] > 0
+		if ok {
+			t, ok = got.next()
+		}
+		switch {
+		case ok:
+			limit[c]--
+			given[c]++
+			r.used[c].Add(1)
+			r.core.settle(p.Who, r.enterWith(gotten{class: c, ticket: t}, p.Who.pass, now), nothing, now)
+		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
+			k.loop.supply.parked = append(k.loop.supply.parked, p)
+		default:
+			turned[c] = true
+			k.turnAway(p.Who, now)
+		}
+	}
+	for c, is := range turned {
+		if is {
+			k.until[c].Store(now.Add(r.retry(now)).UnixNano())
+		}
+	}
+}
+
+// retry is how long whoever is refused need not ask again: until the next view.
+func (r *Room) retry(now time.Time) time.Duration {
+	return max(tickInterval, min(r.viewed.Add(viewInterval).Sub(now), viewInterval))
+}
+
+// allowed cuts down what is wanted to what the view allows: those who have a
+// place reserved are let in by any right that there is, others only as far as
+// the view has places for them, and as rights are left for the first.
+func (k *counters) allowed(want ticket.Places, now time.Time) ticket.Places {
+	r := k.room
+	w := r.view.Load()
+	if !r.core.fit() || r.core.leave.on || w.Over(now) || now.Sub(w.BuiltAt) > viewKept {
+		return ticket.Places{}
+	}
+	kept := max(0, w.upTo[reserved]-r.used[reserved].Load()-int64(want.Reserved))
+	left := max(0, w.upTo[contested]-r.used[contested].Load())
+	rights := max(0, k.available(now)-int64(want.Reserved)-kept)
+	if k.mayCome(now, now) {
+		rights = left // more may come
+	}
+	want.Contested = int(min(int64(want.Contested), left, rights))
+	return want
+}
+
+// available returns how many tickets there are here right now.
+func (k *counters) available(now time.Time) int64 {
+	r := k.room
+	r.mu.Lock()
+	free := r.rights.Free()
+	r.mu.Unlock()
+	n := max(0, min(free.Places, free.Rate))
+	if k.leads() {
+		n += k.loop.supply.stock.Rest(now)
+	}
+	return n
+}
+
+// leads reports whether this node is the counter of its site.
+func (k *counters) leads() bool {
+	return k.loop.ask[ticket.SiteCounter] == k.room.core.self.Node
+}
+
+// mayCome reports whether rights may be on their way for somebody who has waited
+// since then.
+func (k *counters) mayCome(since, now time.Time) bool {
+	s, r := k.loop.supply, k.room
+	if now.Sub(since) >= ticket.Parked || now.Before(s.dry) || !r.core.fit() || r.core.leave.on {
+		return false
+	}
+	if k.leads() && (s.stock.Expecting(now) > 0 || s.idle.Places > 0 && s.idle.Rate > 0) {
+		return true
+	}
+	r.mu.Lock()
+	free := r.rights.Free()
+	r.mu.Unlock()
+	return free.Places > 0 && free.Rate > 0 // they wait for the disk
+}
+
+// offer is what there is for a call of another node.
+func (k *counters) offer(asker crdt.NodeID, want ticket.Places, now time.Time) ticket.Offer {
+	r := k.room
+	may := k.allowed(want, now)
+	o := ticket.Offer{Retry: r.retry(now)}
+	if n := int64(may.Sum()); n < int64(want.Sum()) || n > k.ready(now) {
+		if o.Wait = k.mayCome(now, now); o.Wait {
+			return o
+		}
+	}
+	got := k.draw(int64(may.Sum()), asker, now)
+	n := int(got.left())
+	o.Given.Reserved = min(may.Reserved, n)
+	o.Given.Contested = min(may.Contested, n-o.Given.Reserved)
+	o.Tickets = got.ranges
+	for c, n := range [...]int{reserved: o.Given.Reserved, contested: o.Given.Contested} {
+		r.used[c].Add(int64(n))
+		r.collected[c] += int64(n)
+	}
+	return o
+}

@@ -1,0 +1,311 @@
+package node
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// How rights get to where visitors wait.
+
+// limited returns the room that a message about rights is of; nil without an error
+// if there is nothing to be done about it here. near says that only nodes of the
+// own site have a say.
+func (c *Core) limited(id crdt.RoomID, from replica.Peer, near bool) (*Room, error) {
+	r := c.rooms[id]
+	switch {
+	case r == nil:
+		return nil, fmt.Errorf("%w: rights of room %s", errMalformed, id)
+	case near && from.Site != c.site:
+		return nil, fmt.Errorf("%w: rights lent from site %q to site %q", errMalformed, from.Site, c.site)
+	case !c.open.Load():
+		return nil, nil // it comes again
+	}
+	return r, nil
+}
+
+// move has the mover look, at the counter of a site.
+func (k *counters) move(need int64, now time.Time) (out []Message) {
+	r, s := k.room, k.loop.supply
+	if !k.leads() || !r.core.fit() || r.core.leave.on {
+		return nil
+	}
+	in := r.standing(need, now)
+	s.idle = in.elsewhere()
+	s.moved = now
+	return r.carry(s.mover.Move(in.Standing, now))(now)
+}
+
+// seek looks for rights elsewhere because visitors wait for some.
+func (k *counters) seek(now time.Time) []Message {
+	s := k.loop.supply
+	if now.Sub(s.asked) < wantedAgain && !now.Before(s.asked) {
+		return nil
+	}
+	s.asked = now
+	return k.move(int64(len(s.parked))+k.loop.accounts.Waiting(), now)
+}
+
+// carry gives what the mover has decided to give, and asks whom it would ask.
+func (r *Room) carry(gifts []ticket.Gift, asks []ticket.Ask) func(time.Time) []Message {
+	return func(now time.Time) (out []Message) {
+		for _, g := range gifts {
+			r.give(g.To, g.Amount, now)
+		}
+		for _, a := range asks {
+			out = append(out, r.core.message(a.From, kindWant, ticket.AppendWant(nil, ticket.Want{Room: r.id, To: a.To, Amount: a.Amount})))
+		}
+		return out
+	}
+}
+
+func (r *Room) give(to crdt.NodeID, a ticket.Amount, now time.Time) {
+	c := r.core
+	if c.facts.gone(to) || to == c.self.Node || !c.fit() || len(r.stranded) > 0 && r.starved {
+		return
+	}
+	r.mu.Lock()
+	r.rights.Give(to, a, now)
+	r.mu.Unlock()
+	c.storing.touch(r)
+}
+
+// standing is what is known of a room's rights, as the mover wants it.
+type standing struct{ ticket.Standing }
+
+// elsewhere returns what other nodes seem to have free.
+func (s standing) elsewhere() (sum ticket.Amount) {
+	for _, m := range s.Mates {
+		sum = sum.Add(m.Free.Max(ticket.Amount{}))
+	}
+	for _, x := range s.Sites {
+		if x.Name != s.Site && x.Counter != (crdt.NodeID{}) {
+			sum = sum.Add(x.Held.Sub(x.Used).Max(ticket.Amount{}))
+		}
+	}
+	return sum
+}
+
+func (r *Room) standing(need int64, now time.Time) standing {
+	c, v := r.core, r.view.Load()
+	in := standing{ticket.Standing{Self: c.self.Node, Site: c.site, Need: need}}
+	r.mu.Lock()
+	in.Held, in.Free = r.rights.Held(), r.rights.Free()
+	in.Supply = r.limit.Min(r.mintedByAll)
+	r.mu.Unlock()
+	for _, p := range c.peers {
+		if p.Site == c.site && p.Ready && p.ID != c.self.Node && !c.facts.gone(p.ID) {
+			in.Mates = append(in.Mates, r.mateRights(p, now))
+		}
+	}
+	r.sites = c.replica.SitesInto(r.sites, r.id, now)
+	for i := range r.sites {
+		in.Sites = append(in.Sites, r.siteRights(&r.sites[i], v.View, now))
+	}
+	return in
+}
+
+// mateRights returns what the row of another node of the site says.
+func (r *Room) mateRights(p replica.Peer, now time.Time) ticket.MateRights {
+	counts := r.core.replica.CountOf(crdt.Incarnation{Node: p.ID, Boot: p.Boot}, r.id, now)
+	held := ticket.Amount{Places: counts.Held, Rate: counts.HeldRate}
+	used := ticket.Amount{Places: counts.Active, Rate: lastMinute(counts.Admitted, now)}
+	return ticket.MateRights{Node: p.ID, Held: held, Free: held.Sub(used).Max(ticket.Amount{})}
+}
+
+func (r *Room) siteRights(s *replica.SiteCounts, v *room.View, now time.Time) ticket.SiteRights {
+	c := r.core
+	out := ticket.SiteRights{
+		Name: s.Site, At: s.Changed,
+		Held:  ticket.Amount{Places: s.Counts.Held, Rate: s.Counts.HeldRate},
+		Used:  ticket.Amount{Places: s.Counts.Active, Rate: lastMinute(s.Counts.Admitted, now)},
+		Share: float64(settled(s.Counts.Seen, now)),
+	}
+	if s.Own {
+		out.Counter, out.At = c.self.Node, now
+	} else {
+		out.Counter = c.counterThere(r.id, s.Site)
+	}
+	for i := range v.Sites {
+		if v.Sites[i].Name == s.Site {
+			out.Eligible = int64(v.Sites[i].Reserved)
+		}
+	}
+	first := int64(0)
+	for at, n := range s.Counts.Waiting {
+		if n > 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	out.Oldest = time.Unix(first, 0)
+	return out
+}
+
+// counterThere returns whom to deal with in another site; zero if nobody of it can
+// be reached. Whoever it is, that site's visitors get what it is given.
+func (c *Core) counterThere(id crdt.RoomID, site string) crdt.NodeID {
+	var nodes []crdt.NodeID
+	for _, p := range c.peers {
+		if p.Ready && p.Site == site && !c.facts.gone(p.ID) {
+			nodes = append(nodes, p.ID)
+		}
+	}
+	return room.Owner(c.key, id, VisitorID{}, nodes)
+}
+
+// lastMinute returns how many were admitted in the last minute, at the most.
+func lastMinute(admitted map[int64]int64, now time.Time) (n int64) {
+	from := crdt.TickOf(now.Add(-time.Minute))
+	for tick, x := range admitted {
+		if tick >= from {
+			n += x
+		}
+	}
+	return n
+}
+
+// settledFrom and settledTo bound the traffic by which idle rights are spread: it
+// is past, so that late news hardly changes it.
+const (
+	settledFrom = 3 * time.Minute
+	settledTo   = 20 * time.Second
+)
+
+func settled(seen map[int64]int64, now time.Time) (n int64) {
+	from, to := crdt.TickOf(now.Add(-settledFrom)), crdt.TickOf(now.Add(-settledTo))
+	for tick, x := range seen {
+		if tick >= from && tick <= to {
+			n += x
+		}
+	}
+	return n
+}
+
+// takeWant gives rights away because another node asks for them: the own site's
+// counter for whomever it says, that of another site for itself.
+func (c *Core) takeWant(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	w, err := ticket.DecodeWant(payload)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.limited(w.Room, from, false)
+	if r == nil {
+		return nil, err
+	}
+	if !c.fit() || c.leave.on {
+		return nil, nil
+	}
+	_, known := c.peers.Find(w.To)
+	switch k := r.counters.Load(); {
+	case !known && w.To != c.self.Node:
+		return nil, nil
+	case from.Site == c.site || k == nil || k.loop.supply == nil || !k.leads():
+		r.give(w.To, w.Amount, now)
+	default:
+		return r.carry(k.loop.supply.mover.Wanted(r.standing(0, now).Standing, ticket.Ask{From: c.self.Node, To: w.To, Amount: w.Amount}, now))(now), nil
+	}
+	return nil, nil
+}
+
+// sendGifts returns the gifts that are to be sent, and the word on those that have
+// come. What an heir is owed it gets in the leaver's place.
+func (r *Room) sendGifts(now time.Time) (out []Message) {
+	c := r.core
+	r.mu.Lock()
+	gifts, acks := r.rights.TransfersDue(now), r.rights.AcksDue(now)
+	r.mu.Unlock()
+	for _, t := range gifts {
+		out = append(out, c.message(c.facts.heir(t.To), kindTransfer, ticket.AppendTransfer(nil, t)))
+	}
+	for _, a := range acks {
+		out = append(out, c.message(a.From, kindReceived, ticket.AppendReceived(nil, a)))
+	}
+	return out
+}
+
+// takeTransfer takes rights that another node gives.
+func (c *Core) takeTransfer(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	t, err := ticket.DecodeTransfer(payload)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.limited(t.Room, from, false)
+	if r == nil {
+		return nil, err
+	}
+	if t.From != from.ID {
+		return nil, fmt.Errorf("%w: gift of %s", errMalformed, t.From)
+	}
+	r.mu.Lock()
+	r.rights.Receive(t, now)
+	r.mu.Unlock()
+	c.storing.touch(r)
+	return r.sendGifts(now), nil
+}
+
+// takeReceived hears that a gift, or a hand-over, has arrived.
+func (c *Core) takeReceived(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	a, err := ticket.DecodeReceived(payload)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.limited(a.Room, from, false)
+	if r == nil {
+		return nil, err
+	}
+	if a.From != c.self.Node || from.ID != a.To && from.ID != c.facts.heir(a.To) {
+		return nil, fmt.Errorf("%w: word of a gift to %s", errMalformed, a.To)
+	}
+	r.mu.Lock()
+	r.rights.Acked(a)
+	r.mu.Unlock()
+	c.storing.touch(r)
+	return nil, nil
+}
+
+// tickRights returns what is due in a room whose limit is rights, whoever leads.
+func (r *Room) tickRights(now time.Time) []Message {
+	c := r.core
+	f := c.facts.room(r.id)
+	r.mu.Lock()
+	surplus := r.rights.Surplus(now)
+	r.mu.Unlock()
+	if !surplus.IsZero() {
+		if _, there := c.peers.Find(f.minter); there {
+			r.give(f.minter, surplus, now)
+		}
+	}
+	out := append(r.loansDue(now), r.sendGifts(now)...)
+	r.announceHeirs(now)
+	k := r.counters.Load()
+	if k == nil || k.loop.supply == nil {
+		return out
+	}
+	k.loop.accounts.Close(now)
+	if now.Sub(k.loop.supply.moved) >= viewInterval || now.Before(k.loop.supply.moved) {
+		out = append(out, k.move(0, now)...)
+		k.setLenders(now)
+	}
+	out = append(out, k.sendLoans(now)...)
+	return append(out, k.sendCancels(now)...)
+}
+
+// setLenders says who may lend to this node.
+func (k *counters) setLenders(now time.Time) {
+	r := k.room
+	if !k.leads() {
+		return
+	}
+	var all []ticket.Lender
+	for _, p := range r.core.peers {
+		if p.Site == r.core.site && p.Ready && p.ID != r.core.self.Node && !r.core.facts.gone(p.ID) {
+			m := r.mateRights(p, now)
+			all = append(all, ticket.Lender{ID: crdt.Incarnation{Node: p.ID, Boot: p.Boot}, Free: max(0, min(m.Free.Places, m.Free.Rate))})
+		}
+	}
+	k.loop.supply.stock.SetLenders(all, now)
+}

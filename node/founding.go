@@ -1,0 +1,121 @@
+package node
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// Where rights come from: one node makes those of a room, as many as its limits
+// say, and all others hear of it.
+
+// heedFacts has rooms follow what the mesh has been told since the last time.
+func (c *Core) heedFacts(now time.Time) {
+	if c.facts.update() {
+		for _, r := range c.order {
+			r.heed(c.facts.room(r.id), now)
+		}
+		c.fenceTheDead(now)
+	}
+	for _, r := range c.order {
+		if r.escrow() {
+			r.mint(now)
+		}
+	}
+}
+
+// escrow reports whether rights are the limit of a room.
+func (r *Room) escrow() bool { return r.settings.Load().Policy == room.Escrow }
+
+// heed takes over the limits of a room from the facts, and that it is gone.
+func (r *Room) heed(f *roomFacts, now time.Time) {
+	if f.retired {
+		r.mu.Lock()
+		r.rights.Retire()
+		r.mu.Unlock()
+	}
+	s := r.settings.Load()
+	if !r.escrow() || f.limits.IsZero() || f.limits == limitsOf(s) {
+		return
+	}
+	next := *s
+	next.TotalActiveUsers, next.NewUsersPerMinute = int(f.limits.Places), int(f.limits.Rate)
+	r.settings.Store(&next)
+	r.line.SetSettings(next)
+	r.look(now)
+}
+
+func limitsOf(s *room.Settings) ticket.Amount {
+	return ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)}
+}
+
+// mint has the rights of a room follow its limits. The limits are those that hold
+// now: an event may have others than the operator has written for all days.
+func (r *Room) mint(now time.Time) {
+	c := r.core
+	f := c.facts.room(r.id)
+	if f.minter == (crdt.NodeID{}) && c.found && !f.retired {
+		c.setFact(roomKey(factMinter, r.id), c.self.Node[:], now)
+		if f.limits.IsZero() {
+			c.setFact(roomKey(factLimits, r.id), encodeAmount(limitsOf(r.settings.Load())), now)
+		}
+		c.facts.update()
+		f = c.facts.room(r.id)
+	}
+	limit := limitsOf(r.Settings())
+	r.mu.Lock()
+	r.rights.SetLimits(limit, f.minted.Sub(f.by[c.self.Node]), f.minter, now)
+	mine := r.rights.Minted()
+	r.minter = f.minter
+	r.limit, r.mintedByAll = limit, f.minted.Sub(f.by[c.self.Node]).Add(mine)
+	r.mu.Unlock()
+	if mine != f.by[c.self.Node] {
+		c.setFact(roomNodeKey(factMinted, r.id, c.self.Node), encodeAmount(mine), now)
+	}
+	if c.facts.sites[c.self.Node] != c.site {
+		c.setFact(nodeKey(factNode, c.self.Node), []byte(c.site), now)
+	}
+}
+
+// setFact writes a fact. It fails only where a map is full of what others wrote;
+// then this node goes on as if it had not known.
+func (c *Core) setFact(key string, value []byte, now time.Time) {
+	if err := c.facts.set(key, value, now); err != nil {
+		c.factsFull.Add(1)
+	}
+}
+
+// Rights is what a node says of its rights in one room.
+type Rights struct {
+	Held        ticket.Amount // owned by this node, in use or not
+	Free        ticket.Amount // of that, what can be used now
+	InUse       int64         // places
+	Lent        int64         // of those in use: lent to the counter and not known to be used
+	Borrowed    int64         // sessions that go on without a right
+	Minted      ticket.Amount // by this node; negative if it burnt more
+	MintedByAll ticket.Amount // as far as this node knows
+	Limit       ticket.Amount // as this node knows it
+	Minter      crdt.NodeID   // who makes them; zero: nobody, as far as this node knows
+	InStock     int64         // lent to this node by others, and not used
+	Alone       bool          // the counter does not answer
+	Retired     bool          // the room is gone for good
+}
+
+// Rights returns what this node's rights in the room are; zero until it is ready.
+// Any goroutine may call it.
+func (r *Room) Rights() Rights {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rights == nil {
+		return Rights{}
+	}
+	is := Rights{Held: r.rights.Held(), Free: r.rights.Free(), InUse: r.rights.InUse(), Lent: r.rights.Lent(),
+		Borrowed: r.rights.Borrowed(), Minted: r.rights.Minted(), MintedByAll: r.mintedByAll, Limit: r.limit,
+		Minter: r.minter, Retired: r.rights.Retired()}
+	if k := r.counters.Load(); k != nil {
+		is.InStock, is.Alone = k.inStock.Load(), k.alone.Load()
+	}
+	return is
+}

@@ -1,0 +1,152 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// How a node goes for good, with its rights passed on or left behind.
+
+// leaving is where this node's own leaving stands.
+type leaveState struct {
+	on   bool
+	heir crdt.NodeID
+	done bool // the heir has all
+}
+
+// ErrNoHeir says that no other node is there to take this one's rights.
+var ErrNoHeir = errors.New("no other node is there to take over")
+
+// Leave has this node give no ticket any more and pass all its rights on to
+// another node, of its own site if there is one. It takes a few round trips and
+// writes; Left tells when all is done and the process may end. Its data is of no
+// use after that: a node that comes back has to be a new one. Visitors whose
+// anchor it was go on with the heir.
+func (c *Core) Leave(now time.Time) error {
+	if c.leave.on {
+		return nil
+	}
+	heir, ok := c.chooseHeir()
+	if !ok {
+		return fmt.Errorf("leave: %w", ErrNoHeir)
+	}
+	c.leave.on, c.leave.heir = true, heir
+	c.health.leaving.Store(true)
+	for _, r := range c.order {
+		r.mu.Lock()
+		if r.rights != nil && r.hasLedger() {
+			if err := r.rights.Leave(heir, now); err != nil {
+				r.mu.Unlock()
+				return fmt.Errorf("leave room %s: %w", r.id, err)
+			}
+			c.storing.touch(r)
+		}
+		r.mu.Unlock()
+	}
+	c.stopIssuing(now)
+	return nil
+}
+
+// hasLedger reports whether there is anything of a room to pass on. It is called
+// with mu held.
+func (r *Room) hasLedger() bool { return r.escrow() || !r.rights.Held().IsZero() }
+
+// Left reports whether this node has left: its heir answers for it.
+func (c *Core) Left() bool { return c.leave.done }
+
+// chooseHeir returns who takes over from this node: a ready node of its site, or
+// else any.
+func (c *Core) chooseHeir() (crdt.NodeID, bool) {
+	var near, far []crdt.NodeID
+	for _, p := range c.peers {
+		switch {
+		case !p.Ready || p.ID == c.self.Node || c.facts.gone(p.ID):
+		case p.Site == c.site:
+			near = append(near, p.ID)
+		default:
+			far = append(far, p.ID)
+		}
+	}
+	if len(near) == 0 {
+		near = far
+	}
+	if len(near) == 0 {
+		return crdt.NodeID{}, false
+	}
+	return room.Owner(c.key, crdt.RoomID{}, VisitorID(c.self.Node), near), true
+}
+
+// handOver returns what goes to this node's heir now, and sees whether all has
+// arrived.
+func (c *Core) handOver(now time.Time) (out []Message) {
+	if !c.leave.on || c.leave.done {
+		return nil
+	}
+	done := true
+	for _, r := range c.order {
+		r.mu.Lock()
+		if r.rights == nil || !r.hasLedger() {
+			r.mu.Unlock()
+			continue
+		}
+		h, due := r.rights.HandoverDue(now)
+		_, left := r.rights.Left()
+		r.mu.Unlock()
+		done = done && left
+		if due {
+			out = append(out, c.message(c.facts.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
+		}
+	}
+	c.leave.done = done
+	return out
+}
+
+// takeHandover takes over from a node that leaves.
+func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+	h, err := ticket.DecodeHandover(payload)
+	if err != nil {
+		return nil, err
+	}
+	r := c.rooms[h.Room]
+	if r == nil || h.Final.Node != from.ID {
+		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
+	}
+	if !c.open.Load() || c.leave.on || h.Final.Heir != c.self.Node {
+		return nil, nil // it comes again, perhaps to another
+	}
+	c.setFact(roomNodeKey(factFinal, r.id, from.ID), ticket.AppendFinal(nil, h.Final), now)
+	r.mu.Lock()
+	r.rights.TakeOver(h, now)
+	r.mu.Unlock()
+	c.storing.touch(r)
+	return nil, nil
+}
+
+// announceHeirs tells all that this node answers for others. It is a fact once
+// what they passed on is on disk.
+func (r *Room) announceHeirs(now time.Time) {
+	c := r.core
+	r.mu.Lock()
+	leavers := r.rights.AnswersFor()
+	r.mu.Unlock()
+	for _, id := range leavers {
+		if !c.facts.gone(id) {
+			c.setFact(nodeKey(factLeft, id), c.self.Node[:], now)
+		}
+	}
+}
+
+// Retire ends a room for good, at every node: nobody is let in, and no right of it
+// is ever made or used again. A room made in its place has a new id.
+func (c *Core) Retire(id crdt.RoomID, now time.Time) error {
+	if c.rooms[id] == nil {
+		return fmt.Errorf("node: retire room %s: %w", id, ErrUnknownRoom)
+	}
+	return c.facts.set(roomKey(factRetired, id), []byte{factVersion}, now)
+}
