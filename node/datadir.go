@@ -29,17 +29,19 @@ const (
 var ErrInUse = errors.New("another ropeline works in this data directory")
 
 // DataDir is the directory that makes a node the same node after a restart. It
-// holds the node's id and boot number and what the node last counted. One
-// process at a time has it open. Its methods are not safe for concurrent use.
+// holds the node's id and boot number, its store, and what the node last counted.
+// One process at a time has it open. Its methods are not safe for concurrent use.
 type DataDir struct {
-	root *os.Root
-	lock *os.File
-	self crdt.Incarnation
+	root   *os.Root
+	lock   *os.File
+	self   crdt.Incarnation
+	stored uint64 // the start that opened the store last; 0: none did
 }
 
 type identity struct {
-	Node string `json:"node"`
-	Boot uint64 `json:"boot"`
+	Node   string `json:"node"`
+	Boot   uint64 `json:"boot"`
+	Stored uint64 `json:"stored,omitempty"`
 }
 
 // OpenDataDir opens or makes the directory and starts a new incarnation: the
@@ -137,11 +139,12 @@ func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 	if err != nil {
 		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
 	}
+	d.stored = stored.Stored
 	return crdt.Incarnation{Node: node, Boot: stored.Boot}, nil
 }
 
 func (d *DataDir) writeIdentity(id crdt.Incarnation) error {
-	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot})
+	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot, Stored: d.stored})
 	if err != nil {
 		return err
 	}

@@ -11,18 +11,18 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// journal is what nodes said and decided, one line each.
-type journal struct {
+// transcript is what nodes said and decided, one line each.
+type transcript struct {
 	lines []string
 }
 
-func (j *journal) note(what ...any) {
+func (j *transcript) note(what ...any) {
 	j.lines = append(j.lines, fmt.Sprintln(what...))
 }
 
 // eventful runs one world with everything in it that nodes do: crowds, people who
 // roam, all methods, a cut, deaths and restarts, lost messages, ended sessions.
-func eventful(t *testing.T) *journal {
+func eventful(t *testing.T) *transcript {
 	rooms := []room.Settings{testSettings(20), testSettings(30), testSettings(10)}
 	for i := range rooms {
 		rooms[i].ID = crdt.RoomID{byte(7 + i)}
@@ -34,7 +34,7 @@ func eventful(t *testing.T) *journal {
 	rooms[1].Policy = room.Counter
 	rooms[2].DisableSessionRenewal = true
 	w := newWorldOf(t, rooms, "a", "a", "b", "b", "c")
-	j := &journal{}
+	j := &transcript{}
 	w.note = j.note
 	loss := rand.New(rand.NewPCG(5, 6))
 	w.lose = func(letter) bool { return loss.IntN(50) == 0 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -33,20 +34,34 @@ type Config struct {
 	// that starts a mesh, wrong for one that joins it.
 	AwaitPeers time.Duration
 
+	// Found says that this node may begin a mesh; see CoreConfig.Found.
+	Found bool
+
+	// Disk is where the store lies. Nil means real files, in Data; tests have
+	// others, that fail.
+	Disk durable.Disk
+
+	// Clock is the wall clock, which is looked at once, when the node is made. Nil
+	// means time.Now.
+	Clock func() time.Time
+
 	Logger *slog.Logger // nil discards
 }
 
 // Node runs a Core: it gives it time, messages and members, sends what it says
 // and keeps its state on disk.
 type Node struct {
-	cfg  Config
-	core *Core
-	log  *slog.Logger
+	cfg     Config
+	core    *Core
+	log     *slog.Logger
+	clock   clock
+	journal *journal
 
 	inbox   chan inbound
 	changed chan struct{} // membership may have changed
 	dropped atomic.Uint64 // messages that came while the inbox was full
 	gone    []string      // sites that have left; the loop's
+	watch   clockWatch    // the loop's
 
 	mesh atomic.Pointer[Mesh] // nil until Run
 }
@@ -68,33 +83,57 @@ const (
 	inboxSize = 4096
 )
 
-// New returns a node that Run starts.
-func New(cfg Config) (*Node, error) {
+// New returns a node that Run starts. It opens the store in cfg.Data, which Run
+// closes.
+func New(cfg Config) (_ *Node, err error) {
 	if cfg.Data == nil || cfg.Site == "" {
 		return nil, errors.New("node: Data and Site are required")
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	core, err := NewCore(CoreConfig{
+	if cfg.Disk == nil {
+		cfg.Disk = durable.Files{}
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	n := &Node{
+		cfg:     cfg,
+		log:     cfg.Logger.With("node", cfg.Data.Self().String(), "site", cfg.Site),
+		clock:   newClock(cfg.Clock()),
+		inbox:   make(chan inbound, inboxSize),
+		changed: make(chan struct{}, 1),
+	}
+	store, stored, mark, err := cfg.Data.openStore(cfg.Disk)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, store.Close())
+		}
+	}()
+	n.core, err = NewCore(CoreConfig{
 		Self:     cfg.Data.Self(),
 		Site:     cfg.Site,
 		Rooms:    cfg.Rooms,
 		OwnerKey: cfg.OwnerKey,
 		Rand:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Stored:   stored,
+		Found:    cfg.Found,
 	})
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{
-		cfg:     cfg,
-		core:    core,
-		log:     cfg.Logger.With("node", cfg.Data.Self().String(), "site", cfg.Site),
-		inbox:   make(chan inbound, inboxSize),
-		changed: make(chan struct{}, 1),
-	}
-	return n, nil
+	n.journal, err = newJournal(cfg.Disk, cfg.Data.StorePath(), store, mark, n.log)
+	return n, err
 }
+
+// Now returns the time that this node lives by: the wall clock when it was made, and
+// since then the monotonic clock. Who asks the node about a pass, and who compares
+// its clock with others', reads this one. Any goroutine may call it.
+func (n *Node) Now() time.Time { return n.clock.now() }
 
 // Route returns the room of a request, or nil. host is in lower case without a
 // port, path is decoded. Any goroutine may call it.
@@ -143,14 +182,17 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	saver := newSaver(n.cfg.Data, n.log)
 	var wg sync.WaitGroup
 	wg.Go(saver.run)
+	var closed error
+	wg.Go(func() { closed = n.journal.run() })
 	err := n.loop(ctx, mesh, saver)
-	n.core.Close(time.Now())
+	n.core.Close(n.Now())
+	n.journal.finish(n.core, n.Now())
 	if state, snapErr := n.core.Snapshot(); snapErr == nil {
 		saver.save(state)
 	}
 	saver.close()
 	wg.Wait()
-	return err
+	return errors.Join(err, closed)
 }
 
 // restore takes up what the last start has kept. Counts are repaired by other
@@ -158,7 +200,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 func (n *Node) restore() {
 	state, err := n.cfg.Data.LoadCounts()
 	if err == nil && state != nil {
-		err = n.core.Restore(state, time.Now())
+		err = n.core.Restore(state, n.Now())
 	}
 	if err != nil {
 		n.log.Warn("counts of the last start are lost; sessions and places in passes stay valid", "error", err)
@@ -168,7 +210,7 @@ func (n *Node) restore() {
 func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
-	started := time.Now()
+	started := n.Now()
 	var members, persist time.Time // when each was done, and is due
 	awaiting, open := n.cfg.AwaitPeers > 0, false
 	for {
@@ -180,22 +222,32 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			n.receive(mesh, in)
 			continue
 		case <-n.core.Wake():
-			n.send(mesh, n.core.Flush(time.Now()))
+			now := n.Now()
+			n.send(mesh, n.core.Flush(now))
+			n.journal.step(n.core, now)
+			continue
+		case o := <-n.journal.outcomes:
+			n.send(mesh, n.journal.settle(n.core, o, n.Now()))
 			continue
 		case <-n.changed:
 			refresh = true
 		case <-ticker.C:
 		}
-		now := time.Now()
+		now := n.Now()
 		if refresh || now.Sub(members) >= memberInterval {
 			members = now
-			peers := n.meet(mesh.Members(), now)
+			all := mesh.Members()
+			peers := n.meet(all, now)
+			if right, news := n.watch.look(mesh, all, now, n.log); news {
+				n.send(mesh, n.core.SetClock(right, now))
+			}
 			awaiting = awaiting && len(peers) == 0 && now.Sub(started) < n.cfg.AwaitPeers
 		}
 		if awaiting {
 			continue
 		}
 		n.send(mesh, n.core.Tick(now))
+		n.journal.step(n.core, now)
 		if !open && n.core.Ready() {
 			open = true
 			mesh.SetReady(true)
@@ -207,7 +259,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 		}
 		if !now.Before(persist) {
 			n.persist(saver)
-			persist = now.Add(max(persistInterval, persistShare*time.Since(now)))
+			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))
 		}
 	}
 }
@@ -257,11 +309,13 @@ func alive(members []transport.Peer) []replica.Peer {
 }
 
 func (n *Node) receive(mesh Mesh, in inbound) {
-	out, err := n.core.Receive(in.from, in.kind, in.payload, time.Now())
+	now := n.Now()
+	out, err := n.core.Receive(in.from, in.kind, in.payload, now)
 	if err != nil {
 		n.log.Debug("message refused", "peer", in.from.ID.String(), "error", err)
 	}
 	n.send(mesh, out)
+	n.journal.step(n.core, now)
 }
 
 func (n *Node) send(mesh Mesh, out []Message) {

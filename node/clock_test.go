@@ -1,0 +1,143 @@
+package node
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// clockMesh has peers whose clocks are ahead of this node's by what a test says.
+type clockMesh struct {
+	alone
+	now atomic.Pointer[[]time.Duration]
+}
+
+func (m *clockMesh) set(offsets ...time.Duration) { m.now.Store(&offsets) }
+
+func (m *clockMesh) offsets() []time.Duration {
+	if p := m.now.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (m *clockMesh) Members() (peers []transport.Peer) {
+	for i := range m.offsets() {
+		peers = append(peers, transport.Peer{ID: transport.PeerID{byte(i)}, Boot: 1, Site: "a", State: transport.Alive})
+	}
+	return peers
+}
+
+func (m *clockMesh) Offset(id transport.PeerID) (time.Duration, bool) { return m.offsets()[id[0]], true }
+
+func TestMiddleOfOffsets(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		offsets []time.Duration
+		want    time.Duration
+	}{
+		{nil, 0},
+		{[]time.Duration{s}, s},                 // nobody knows which of two is right
+		{[]time.Duration{s, 0}, 0},              // the third is off
+		{[]time.Duration{-s, -s}, -s},           // this one is
+		{[]time.Duration{s, 0, s, 0}, 0},        // three of five agree, this one among them
+		{[]time.Duration{s, 0, s, s}, s},        // it does not
+		{[]time.Duration{3 * s, s, -2 * s}, s},  // three clocks, three times
+		{[]time.Duration{-2 * s, s, -s, s}, -s}, // nearer to zero, whichever the sign; ties to the lower
+		{[]time.Duration{-2 * s, s, -2 * s, s}, s},
+	} {
+		if got := middle(c.offsets); got != c.want {
+			t.Errorf("middle of %v = %v, want %v", c.offsets, got, c.want)
+		}
+	}
+}
+
+func TestClockWatchStopsAndGoesOn(t *testing.T) {
+	mesh := &clockMesh{}
+	var w clockWatch
+	var logs syncBuffer
+	now := time.Unix(1_700_000_000, 0)
+	look := func(offset time.Duration) (right, news bool) {
+		mesh.set(offset, offset, offset)
+		now = now.Add(clockInterval)
+		return w.look(mesh, mesh.Members(), now, slog.New(slog.NewTextHandler(&logs, nil)))
+	}
+	for i, step := range []struct {
+		offset      time.Duration
+		right, news bool
+	}{
+		{0, true, false},
+		{400 * time.Millisecond, true, false},
+		{-401 * time.Millisecond, false, true},
+		{-2 * time.Second, false, false},
+		{-350 * time.Millisecond, false, false}, // at the edge it does not come and go
+		{-300 * time.Millisecond, true, true},
+		{450 * time.Millisecond, false, true},
+	} {
+		if right, news := look(step.offset); right != step.right || news != step.news {
+			t.Errorf("step %d, %v off: right %v, news %v; want %v, %v", i, step.offset, right, news, step.right, step.news)
+		}
+	}
+	if logs.count("level=ERROR") != 2 || logs.count("level=INFO") != 1 {
+		t.Errorf("logged %d errors and %d lines of good news, want 2 and 1", logs.count("level=ERROR"), logs.count("level=INFO"))
+	}
+}
+
+// TestNodeStopsWithAClockThatIsOff looks at a node, from outside: within two seconds
+// it gives nothing.
+func TestNodeStopsWithAClockThatIsOff(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		mesh := &clockMesh{}
+		n, stop := startNode(t, dir, 0, mesh)
+		time.Sleep(time.Second)
+		if !n.core.health.clockOK.Load() {
+			t.Fatal("a clock without peers is off")
+		}
+		mesh.set(time.Second, 900*time.Millisecond)
+		time.Sleep(2 * time.Second)
+		if n.core.health.clockOK.Load() {
+			t.Error("a clock that is off by a second was not noticed for two")
+		}
+		mesh.set(0, 0)
+		time.Sleep(2 * time.Second)
+		if !n.core.health.clockOK.Load() {
+			t.Error("a clock that is right again was not noticed for two seconds")
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestNodeLivesByTheClockOfItsStart(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		data, err := OpenDataDir(dir, crdt.NodeID{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ahead := time.Hour
+		n, err := New(Config{Data: data, Site: "a", OwnerKey: []byte("key"),
+			Clock: func() time.Time { return time.Now().Add(ahead) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ahead = -time.Hour // the wall clock is set while the node runs
+		time.Sleep(10 * time.Second)
+		if got := n.Now().Sub(time.Now().Round(0)); got != time.Hour {
+			t.Errorf("the node's clock is ahead by %v, want what it was at the start", got)
+		}
+		if err := n.journal.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := data.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
