@@ -55,6 +55,21 @@ heatmaps: build ## waits by minute of arrival, fifo and random: the pictures in 
 simulate-large: build ## a million visitors, and 3,000 nodes: the table in docs/simulator.md
 	$(GO) run ./bench/story -binary ./ropeline -set large -page docs/simulator.md
 
+.PHONY: faults
+faults: ## hurt real meshes in every way we know: the table in docs/faults.md (about 25 minutes, best as root)
+	$(GO) run ./bench/faults -all -page docs/faults.md
+
+TRIALS ?= 50
+.PHONY: killed-counter
+killed-counter: ## kill the site's counter TRIALS times (50, about 10 minutes), and see when tickets flow again
+	$(GO) run ./bench/faults -run F5 -trials $(TRIALS) -page docs/faults.md -maker "make killed-counter"
+
+SOAK ?= 60m
+SEED ?= 1
+.PHONY: soak
+soak: ## all faults mixed for SOAK (60m), with ten million tickets an hour
+	$(GO) run ./bench/faults -soak $(SOAK) -seed $(SEED) -page docs/faults.md -maker "make soak"
+
 .PHONY: microbench
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire' -bench . ./...

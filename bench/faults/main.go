@@ -44,6 +44,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		long     = fs.Duration("long", 20*time.Second, "how long cuts and pauses last that outlast every lease")
 		jsonFile = fs.String("json", "", "write all figures to this `file`")
 		page     = fs.String("page", "", "write the table into this markdown `file`")
+		maker    = fs.String("maker", "make faults", "where in the page: between the marks of this `command`")
 	)
 	fs.StringVar(&o.binary, "binary", "", "ropeline, built with the tag faults (default: built now)")
 	fs.StringVar(&o.dir, "dir", "", "`directory` for data, logs and records (default: a temporary one)")
@@ -86,7 +87,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		err = errors.Join(err, writeJSON(*jsonFile, results))
 	}
 	if *page != "" {
-		err = errors.Join(err, writePage(*page, table(results)))
+		err = errors.Join(err, writePage(*page, *maker, table(results)))
 	}
 	return err
 }

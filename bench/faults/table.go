@@ -93,24 +93,19 @@ func table(results []result) string {
 	return b.String()
 }
 
-// Marks in the page between which the table stands.
-const (
-	beginTable = "<!-- begin: written by make faults -->\n"
-	endTable   = "<!-- end -->\n"
-)
-
-// writePage puts the table into a page, between the marks.
-func writePage(path, text string) error {
+// writePage puts a table into a page, between the marks of what has made it.
+func writePage(path, maker, text string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	head, rest, ok := strings.Cut(string(page), beginTable)
-	_, tail, ends := strings.Cut(rest, endTable)
+	begin, end := fmt.Sprintf("<!-- begin: written by %s -->\n", maker), "<!-- end -->\n"
+	head, rest, ok := strings.Cut(string(page), begin)
+	_, tail, ends := strings.Cut(rest, end)
 	if !ok || !ends {
-		return fmt.Errorf("%s has no place for the table between %q and %q", path, beginTable, endTable)
+		return fmt.Errorf("%s has no place for the table between %q and %q", path, begin, end)
 	}
-	return os.WriteFile(path, []byte(head+beginTable+text+endTable+tail), 0o644)
+	return os.WriteFile(path, []byte(head+begin+text+end+tail), 0o644)
 }
 
 func writeJSON(path string, results []result) error {
