@@ -28,6 +28,7 @@ type Final struct {
 	InUse      int64     // places that go over to the heir
 	Accounts   []Account // by node
 	Inherited  []Inherited
+	Recovered  []Recovery // dead nodes whose rights are among these
 }
 
 // Inherited is what an heir has received of what nodes gave to a leaver.
@@ -124,6 +125,7 @@ func (r *Rights) final() (f Final, ok bool) {
 		f.Inherited = append(f.Inherited, h)
 	}
 	slices.SortFunc(f.Inherited, func(a, b Inherited) int { return a.Leaver.Compare(b.Leaver) })
+	f.Recovered = r.Recovered()
 	return f, true
 }
 
@@ -193,6 +195,12 @@ func (r *Rights) book1(f Final) {
 			}
 		}
 	}
+	for _, x := range f.Recovered {
+		if _, known := next.recovered[x.Dead]; !known {
+			next.recovered[x.Dead] = recovery{minted: x.Minted}
+			r.mark(keyOf(keyRecovered, x.Dead))
+		}
+	}
 	// What this node itself has given to them is on no way any more.
 	for id := range next.taken {
 		r.credit(r.cfg.Self.Node, id, next.accounts[id].gave)
@@ -227,6 +235,9 @@ func (r *Rights) tookOver(leaver crdt.NodeID, now time.Time) {
 	b := block{anchors: map[crdt.NodeID]bool{leaver: true}}
 	for _, h := range f.Inherited {
 		b.anchors[h.Leaver] = true
+	}
+	for _, x := range f.Recovered {
+		b.anchors[x.Dead] = true
 	}
 	r.leases.openBlock(int(f.InUse), b, r.blockEnd(now).UnixMilli())
 	// Which of them were used, and when, stays with the leaver.

@@ -23,7 +23,7 @@ const (
 	keyDead      = "dead/"      // + node: its heir
 	keyTaken     = "taken/"     // + leaver whose heir this node is
 	keyInherited = "inherited/" // + leaver / node: base and received Amount
-	keyRecovered = "recovered/" // + dead node: Amount
+	keyRecovered = "recovered/" // + dead node: rights and what it minted
 	keyLeaving   = "leaving"    // heir, places in use
 	keyRetired   = "retired"
 )
@@ -40,6 +40,10 @@ type leaving struct {
 	inUse int64
 }
 
+// recovery is what was found of a dead node's rights, those of others who were
+// recovered with it included, and what it had minted.
+type recovery struct{ rights, minted Amount }
+
 // ledger is the durable part of rights. There are two of each: what is confirmed,
 // and what it will be once everything is written.
 type ledger struct {
@@ -50,7 +54,7 @@ type ledger struct {
 	dead      map[crdt.NodeID]crdt.NodeID // to its heir
 	taken     map[crdt.NodeID]bool
 	inherited map[crdt.NodeID]map[crdt.NodeID]Receipt
-	recovered map[crdt.NodeID]Amount
+	recovered map[crdt.NodeID]recovery
 	leaving   *leaving
 	retired   bool
 }
@@ -61,7 +65,7 @@ func newLedger() ledger {
 		dead:      map[crdt.NodeID]crdt.NodeID{},
 		taken:     map[crdt.NodeID]bool{},
 		inherited: map[crdt.NodeID]map[crdt.NodeID]Receipt{},
-		recovered: map[crdt.NodeID]Amount{},
+		recovered: map[crdt.NodeID]recovery{},
 	}
 }
 
@@ -86,8 +90,8 @@ func (l *ledger) received() (sum Amount) {
 			sum = sum.Add(x.Rcv.Sub(x.Base))
 		}
 	}
-	for _, a := range l.recovered {
-		sum = sum.Add(a)
+	for _, x := range l.recovered {
+		sum = sum.Add(x.rights)
 	}
 	return sum
 }
@@ -109,7 +113,7 @@ func (l *ledger) value(key string) []byte {
 	case keySpan:
 		return binary.AppendVarint(nil, l.span)
 	case keyRetired:
-		return flag(l.retired)
+		return markIf(l.retired)
 	case keyLeaving:
 		if l.leaving == nil {
 			return nil
@@ -129,16 +133,17 @@ func (l *ledger) value(key string) []byte {
 		heir := l.dead[ids[0]]
 		return heir[:]
 	case keyTaken:
-		return flag(l.taken[ids[0]])
+		return markIf(l.taken[ids[0]])
 	case keyRecovered:
-		return appendAmount(nil, l.recovered[ids[0]])
+		x := l.recovered[ids[0]]
+		return appendAmount(appendAmount(nil, x.rights), x.minted)
 	default: // keyInherited
 		x := l.inherited[ids[0]][ids[1]]
 		return appendAmount(appendAmount(nil, x.Base), x.Rcv)
 	}
 }
 
-func flag(on bool) []byte {
+func markIf(on bool) []byte {
 	if !on {
 		return nil
 	}
@@ -187,7 +192,7 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 	case keyTaken:
 		l.taken[id] = in.flag()
 	case keyRecovered:
-		l.recovered[id] = in.amount()
+		l.recovered[id] = recovery{rights: in.amount(), minted: in.amount()}
 	case keyInherited:
 		l.inherit(id, Receipt{From: ids[1], Base: in.amount(), Rcv: in.amount()})
 	}

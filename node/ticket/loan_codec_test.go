@@ -33,7 +33,8 @@ func someFinal() Final {
 	return Final{Node: crdt.NodeID{1}, Heir: crdt.NodeID{2}, InUse: 9,
 		Accounts: []Account{{Node: crdt.NodeID{5}, Gave: Amount{3, 4}, Rcv: Amount{5, 6}}},
 		Inherited: []Inherited{{Leaver: crdt.NodeID{6}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}}}},
-			{Leaver: crdt.NodeID{8}}}}
+			{Leaver: crdt.NodeID{8}}},
+		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}}}}
 }
 
 // codec is one kind of message, with its encoder and decoder.

@@ -24,12 +24,13 @@ type Word struct {
 // others received from them: what went from one of them to another is in it
 // either way. So all of them are recovered together.
 type Estate struct {
-	// Dead is every dead node whose rights no living node has recovered, and every
-	// node that left with one of these as its heir.
+	// Dead is every dead node whose rights no living node holds, having recovered
+	// them or being the heir of who did and left; and every node that left with
+	// one of these as its heir.
 	Dead []crdt.NodeID
 
-	// Minted is by all of Dead, as far as anybody knows.
-	Minted Amount
+	// Minted is what each of Dead has minted, as far as anybody knows.
+	Minted []Amount
 
 	// Needed is every known node, this one too, that is not dead and has not left.
 	Needed []crdt.NodeID
@@ -78,15 +79,14 @@ func (r *Rights) Frozen(dead crdt.NodeID) (Word, bool) {
 // already is left alone. It fails with ErrWords while words are missing, and with
 // ErrBusy if nothing can be written.
 func (r *Rights) Recover(in Estate, now time.Time) error {
-	slices.SortFunc(in.Dead, crdt.NodeID.Compare)
-	in.Dead = slices.DeleteFunc(slices.Compact(in.Dead), func(id crdt.NodeID) bool {
-		_, done := r.book.next.recovered[id]
-		return done
-	})
+	if len(in.Minted) != len(in.Dead) {
+		panic("ticket: an estate says how much each of the dead has minted")
+	}
+	in = in.without(r.book.next.recovered)
 	switch {
 	case len(in.Dead) == 0:
 		return nil
-	case r.stopped():
+	case r.stopped(), len(r.estate) > 0:
 		return ErrBusy
 	}
 	if err := r.agreed(in); err != nil {
@@ -95,10 +95,11 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 	sum := in.sum(r.cfg.LeaveOut&FinalLedgers == 0)
 	next := &r.book.next
 	for i, id := range in.Dead {
-		next.recovered[id] = Amount{}
+		x := recovery{minted: in.Minted[i]}
 		if i == 0 {
-			next.recovered[id] = sum
+			x.rights = sum
 		}
+		next.recovered[id] = x
 		r.mark(keyOf(keyRecovered, id))
 	}
 	// Others hold more than the dead are known to have minted: they did mint it.
@@ -109,18 +110,30 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 	next.bound += max(0, sum.Places)
 	r.book.mark(keyBound)
 	r.setSpan()
-	r.estate = in.Dead
+	r.estate, r.estatePlaces = in.Dead, sum.Places
 	r.limit.mintAfter = r.blockEnd(now)
 	return nil
 }
 
+// without returns the estate without those who were recovered already.
+func (in Estate) without(done map[crdt.NodeID]recovery) Estate {
+	out := in
+	out.Dead, out.Minted = nil, nil
+	for i, id := range in.Dead {
+		if _, ok := done[id]; !ok {
+			out.Dead, out.Minted = append(out.Dead, id), append(out.Minted, in.Minted[i])
+		}
+	}
+	return out
+}
+
 // agreed fails unless every node that is needed has given its word on every dead
-// one, to this node or to an heir who is dead as well.
+// one, to this node, to one whose heir it is, or to an heir who is dead as well.
 func (r *Rights) agreed(in Estate) error {
 	for _, node := range in.Needed {
 		for _, dead := range in.Dead {
 			ok := slices.ContainsFunc(in.Words, func(w Word) bool {
-				return w.Node == node && w.Dead == dead && (w.Heir == r.cfg.Self.Node || slices.Contains(in.Dead, w.Heir))
+				return w.Node == node && w.Dead == dead && (r.answersFor(w.Heir) || slices.Contains(in.Dead, w.Heir))
 			})
 			if !ok {
 				return fmt.Errorf("%s on %s: %w", node, dead, ErrWords)
@@ -133,7 +146,10 @@ func (r *Rights) agreed(in Estate) error {
 // sum returns what the dead own. It is less than nothing only if they minted more
 // than is known.
 func (in Estate) sum(finals bool) Amount {
-	sum := in.Minted
+	var sum Amount
+	for _, a := range in.Minted {
+		sum = sum.Add(a)
+	}
 	dead := func(id crdt.NodeID) bool { return slices.Contains(in.Dead, id) }
 	left := func(id crdt.NodeID) bool {
 		return slices.ContainsFunc(in.Finals, func(f Final) bool { return f.Node == id })
@@ -164,9 +180,9 @@ func (in Estate) sum(finals bool) Amount {
 	return sum
 }
 
-// recovered locks rights whose recovery is written, until no session that used
+// lock keeps rights whose recovery is written aside until no session that used
 // them can last any more.
-func (r *Rights) recovered(id crdt.NodeID, now time.Time) {
+func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 	if len(r.estate) == 0 || id != r.estate[0] {
 		return
 	}
@@ -174,22 +190,30 @@ func (r *Rights) recovered(id crdt.NodeID, now time.Time) {
 	for _, id := range r.estate {
 		anchors[id] = true
 	}
-	r.estate = nil
+	r.estate, r.estatePlaces = nil, 0
 	r.limit.mintAfter = r.blockEnd(now)
 	if r.cfg.LeaveOut&RecoveryLock != 0 {
 		return
 	}
-	sum := r.book.disk.recovered[id].Max(Amount{})
+	sum := r.book.disk.recovered[id].rights.Max(Amount{})
 	r.leases.openBlock(int(sum.Places), block{anchors: anchors}, r.blockEnd(now).UnixMilli())
 	r.cool(sum.Rate, r.elapsed(now)+ms(rateSpan+loanTail))
 }
 
-// Recovered returns, in order, the nodes whose rights this one has recovered.
-func (r *Rights) Recovered() []crdt.NodeID {
-	var out []crdt.NodeID
-	for id := range r.book.disk.recovered {
-		out = append(out, id)
+// Recovery says that a dead node's rights were recovered, and what it had minted
+// as far as that was known then. From then on this is what it has minted: if it
+// was more, that is lost or was minted anew.
+type Recovery struct {
+	Dead   crdt.NodeID
+	Minted Amount
+}
+
+// Recovered returns the nodes whose rights are among this one's, in order.
+func (r *Rights) Recovered() []Recovery {
+	var out []Recovery
+	for id, x := range r.book.disk.recovered {
+		out = append(out, Recovery{id, x.minted})
 	}
-	slices.SortFunc(out, crdt.NodeID.Compare)
+	slices.SortFunc(out, func(a, b Recovery) int { return a.Dead.Compare(b.Dead) })
 	return out
 }

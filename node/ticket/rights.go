@@ -65,7 +65,8 @@ type Rights struct {
 	left  bool // the heir has taken over
 
 	// estate is the nodes whose rights are recovered, until that is written.
-	estate []crdt.NodeID
+	estate       []crdt.NodeID
+	estatePlaces int64
 
 	// taking is what leavers pass on, by leaver, until it is written.
 	taking map[crdt.NodeID]takeover
@@ -180,7 +181,7 @@ func (r *Rights) settled(key string, now time.Time) {
 	case keyTaken:
 		r.tookOver(ids[0], now)
 	case keyRecovered:
-		r.recovered(ids[0], now)
+		r.lock(ids[0], now)
 	}
 }
 

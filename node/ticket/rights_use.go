@@ -96,11 +96,21 @@ func (r *Rights) covered() int64 {
 // extend has the bound written that covers more places and what is taken within
 // about a second besides, unless it is on its way.
 func (r *Rights) extend(more int64) {
-	used, ahead := r.InUse()+max(0, more), r.use.pace.ahead()
+	used, ahead := r.InUse()+r.coming()+max(0, more), r.use.pace.ahead()
 	most := max(used, r.held.Places)
 	if next := r.book.next.bound; next < used || next < min(most, used+ahead) {
 		r.setBound(min(most, used+2*ahead))
 	}
+}
+
+// coming returns how many places in use come over from others once that is
+// written: the bound covers them before they are counted.
+func (r *Rights) coming() int64 {
+	n := max(0, r.estatePlaces)
+	for _, x := range r.taking {
+		n += x.final.InUse
+	}
+	return n
 }
 
 // lower brings the bound down after places came free, seldom. What comes over from
@@ -109,7 +119,7 @@ func (r *Rights) lower() {
 	if len(r.taking) > 0 || len(r.estate) > 0 {
 		return
 	}
-	used, ahead := r.InUse(), r.use.pace.ahead()
+	used, ahead := r.InUse()+r.coming(), r.use.pace.ahead()
 	if r.clock >= r.use.lowered+lowerEvery && r.book.next.bound > used+boundSlack*ahead {
 		r.use.lowered = r.clock
 		r.setBound(used + 2*ahead)

@@ -166,6 +166,11 @@ func AppendFinal(dst []byte, f Final) []byte {
 			w.amount(a.Rcv)
 		}
 	}
+	w.keep(w.enc.EncodeArrayLen(len(f.Recovered)))
+	for _, x := range f.Recovered {
+		w.keep(w.enc.EncodeBytes(x.Dead[:]))
+		w.signed(x.Minted)
+	}
 	return w.buf.Bytes()
 }
 
@@ -201,6 +206,12 @@ func (r *reader) final() (f Final) {
 			in.Accounts = append(in.Accounts, a)
 		}
 		f.Inherited = append(f.Inherited, in)
+	}
+	for range r.items(2 + 16 + 2) {
+		var x Recovery
+		r.id(x.Dead[:])
+		x.Minted = r.signed()
+		f.Recovered = append(f.Recovered, x)
 	}
 	return f
 }
@@ -243,3 +254,19 @@ func (w writer) amount(a Amount) {
 func (r *reader) amount() Amount {
 	return Amount{Places: int64(r.number(maxCounted)), Rate: int64(r.number(maxCounted))}
 }
+
+// signed writes what was minted: less than nothing if more was burnt.
+func (w writer) signed(a Amount) {
+	w.number(zigzag(a.Places))
+	w.number(zigzag(a.Rate))
+}
+
+func (r *reader) signed() Amount {
+	return Amount{Places: unzigzag(r.number(2 * maxCounted)), Rate: unzigzag(r.number(2 * maxCounted))}
+}
+
+// zigzag turns a whole number into one that is not negative; small ones stay
+// small.
+func zigzag(n int64) uint64 { return uint64(n<<1) ^ uint64(n>>63) }
+
+func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
