@@ -48,11 +48,11 @@ func judge(sources []record.Source, limit, perMinute int, marks []int64, span ti
 		if err != nil {
 			return nil, err
 		}
-		tickets.Add(e)
+		first := tickets.Add(e)
 		active.Add(e)
 		rate.Add(e)
 		for _, h := range histories {
-			h.Add(e)
+			h.Add(e, first)
 		}
 	}
 	f.Tickets, f.Duplicates, f.Late = tickets.Given, tickets.Doubles, merge.Late

@@ -103,9 +103,14 @@ func TestRateCountsOnlyWhatIsCertain(t *testing.T) {
 }
 
 func history(events ...record.Located) *History {
-	h := NewHistory(0, 100*second)
+	return historyFrom(0, events...)
+}
+
+func historyFrom(from int64, events ...record.Located) *History {
+	var t Tickets
+	h := NewHistory(from, 100*second)
 	for _, e := range events {
-		h.Add(e)
+		h.Add(e, t.Add(e))
 	}
 	return h
 }
@@ -143,12 +148,8 @@ func TestPlacesComeBack(t *testing.T) {
 }
 
 func TestPlacesTakenBeforeTheSpan(t *testing.T) {
-	h := NewHistory(3*second, 100*second)
-	for _, e := range []record.Located{
-		entry(1, 1, 1, time.Second), entry(2, 2, 2, 4*time.Second), entry(3, 3, 4, 4*time.Second),
-	} {
-		h.Add(e)
-	}
+	h := historyFrom(3*second,
+		entry(1, 1, 1, time.Second), entry(2, 2, 2, 4*time.Second), entry(3, 3, 4, 4*time.Second))
 	if h.Calls() != 1 {
 		t.Fatalf("got %d calls, want 1", h.Calls())
 	}
@@ -175,5 +176,13 @@ func TestNumbersAmongManyCallsAtOneTime(t *testing.T) {
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// The client that lost its answer asks again, and is told the same number.
+func TestAnAnswerThatIsGivenAgainIsNoCall(t *testing.T) {
+	h := historyFrom(3*second, entry(1, 1, 1, 9*time.Second), entry(2, 2, 4, time.Second), entry(1, 1, 5, 5*time.Second))
+	if v := h.Numbers(); !v.OK || h.Calls() != 1 {
+		t.Errorf("%d calls: %s", h.Calls(), v.Why)
 	}
 }

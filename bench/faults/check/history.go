@@ -53,8 +53,9 @@ func NewHistory(from, until int64) *History {
 // for each call. Later ones are left out.
 const MaxCalls = 6000
 
-// Add takes one event.
-func (h *History) Add(at record.Located) {
+// Add takes one event. first says whether it is the first to tell of its ticket, as
+// [Tickets.Add] reports.
+func (h *History) Add(at record.Located, first bool) {
 	e := at.Event
 	k := seat{e.Room, e.Visitor}
 	id := ticketKey{start{e.Room, e.Anchor, e.Boot}, e.Seq}
@@ -69,7 +70,7 @@ func (h *History) Add(at record.Located) {
 	case e.At >= h.from && e.Kind == record.Entered && known:
 		// The same answer once more, maybe to the call that came first.
 		h.calls[i].called = min(h.calls[i].called, e.Called())
-	case e.At >= h.from && e.Kind == record.Entered:
+	case e.At >= h.from && e.Kind == record.Entered && first:
 		if len(h.calls) == MaxCalls {
 			h.until = min(h.until, e.Called())
 			return

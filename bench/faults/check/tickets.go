@@ -42,11 +42,11 @@ const (
 	maxDuplicates = 20 // described; more of the same help nobody
 )
 
-// Add takes one event.
-func (t *Tickets) Add(at record.Located) {
+// Add takes one event, and reports whether it is the first to tell of its ticket.
+func (t *Tickets) Add(at record.Located) (first bool) {
 	e := at.Event
 	if e.Kind != record.Entered && e.Kind != record.Reanchored && e.Kind != record.Borrowed {
-		return
+		return false
 	}
 	k := start{e.Room, e.Anchor, e.Boot}
 	if t.starts == nil {
@@ -69,6 +69,7 @@ func (t *Tickets) Add(at record.Located) {
 	case 0:
 		*had = who
 		t.Given++
+		return true
 	case who:
 		t.Repeated++
 	default:
@@ -78,4 +79,5 @@ func (t *Tickets) Add(at record.Located) {
 				e.Anchor, e.Boot, e.Block, e.Seq, e.Room, at.Node, e.Visitor))
 		}
 	}
+	return false
 }
