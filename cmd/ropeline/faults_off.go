@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/node"
 )
 
 // faults is what a build for fault tests does to itself (see docs/faults.md).
@@ -16,10 +17,10 @@ type faults struct{}
 
 func (*faults) bind(*pflag.FlagSet) {}
 
-// clock returns the process's wall clock; nil means time.Now.
-func (*faults) clock() func() time.Time { return nil }
+// apply puts the faults that a node has by itself into its configuration.
+func (*faults) apply(*node.Config) {}
 
 // watch returns rooms whose grants are on record.
-func (*faults) watch(rooms httpfront.Rooms) (httpfront.Rooms, error) {
+func (*faults) watch(rooms httpfront.Rooms, _ func() time.Time) (httpfront.Rooms, error) {
 	return rooms, nil
 }

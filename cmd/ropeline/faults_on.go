@@ -4,6 +4,10 @@ package main
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -11,29 +15,67 @@ import (
 	"github.com/ropeline/ropeline/bench/faults/record"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/durable"
+	"github.com/ropeline/ropeline/node/durable/faultstore"
 )
 
 // faults is what this build, which is for fault tests alone, does to itself.
 type faults struct {
 	record string
 	skew   time.Duration
+	store  storeValue
 }
 
 func (f *faults) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.record, "fault-record", "", "`file` to be made, for every ticket that a visitor is given")
 	fs.DurationVar(&f.skew, "fault-clock-skew", 0, "what the wall clock is ahead by")
+	fs.Var(&f.store, "fault-store", "what the disk does wrong: slow=500ms, fail@20 or full@100000")
 }
 
-// clock returns a wall clock that is off by skew from the start on.
-func (f *faults) clock() func() time.Time {
-	if f.skew == 0 {
-		return nil
+// apply puts the faults that a node has by itself into its configuration.
+func (f *faults) apply(cfg *node.Config) {
+	if f.skew != 0 {
+		cfg.Clock = func() time.Time { return time.Now().Add(f.skew) }
 	}
-	return func() time.Time { return time.Now().Add(f.skew) }
+	if f.store.faults != (faultstore.Faults{}) {
+		disk := faultstore.New(durable.Files{}, rand.Uint64())
+		disk.Set(f.store.faults)
+		cfg.Disk = disk
+	}
 }
 
-// watch returns rooms whose grants are on record.
-func (f *faults) watch(rooms httpfront.Rooms) (httpfront.Rooms, error) {
+// storeValue is a fault of the disk: slow=500ms, fail@20 (the 20th commit fails,
+// and whether it is on disk is left to chance), or full@100000 (bytes).
+type storeValue struct {
+	text   string
+	faults faultstore.Faults
+}
+
+func (v *storeValue) String() string { return v.text }
+func (v *storeValue) Type() string   { return "fault" }
+func (v *storeValue) Set(s string) (err error) {
+	v.text = s
+	if d, ok := strings.CutPrefix(s, "slow="); ok {
+		v.faults.Delay, err = time.ParseDuration(d)
+		return err
+	}
+	kind, number, _ := strings.Cut(s, "@")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err != nil || n < 1:
+		return fmt.Errorf("%q is not allowed: slow=500ms, fail@20 or full@100000", s)
+	case kind == "fail":
+		v.faults.FailAt, v.faults.Outcome = n, faultstore.Maybe
+	case kind == "full":
+		v.faults.Room = n
+	default:
+		return fmt.Errorf("%q is not allowed: slow=500ms, fail@20 or full@100000", s)
+	}
+	return nil
+}
+
+// watch returns rooms whose grants are on record. now is the node's clock.
+func (f *faults) watch(rooms httpfront.Rooms, now func() time.Time) (httpfront.Rooms, error) {
 	if f.record == "" {
 		return rooms, nil
 	}
@@ -41,11 +83,7 @@ func (f *faults) watch(rooms httpfront.Rooms) (httpfront.Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	clock := f.clock()
-	if clock == nil {
-		clock = time.Now
-	}
-	return watchedRooms{rooms, w, clock}, nil
+	return watchedRooms{rooms, w, now}, nil
 }
 
 // watchedRooms puts what rooms grant on record, before the answer leaves.

@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline":            {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
+	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

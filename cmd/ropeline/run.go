@@ -181,7 +181,7 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 	if len(cfg.Join) > 0 {
 		await = joinPatience
 	}
-	return node.New(node.Config{
+	nc := node.Config{
 		Data:     dir,
 		Name:     cfg.Name,
 		Site:     cfg.Site,
@@ -190,8 +190,11 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 		OwnerKey: secret.Derive("visitor owner", 32),
 
 		AwaitPeers: await,
+		Found:      cfg.founds(),
 		Logger:     log,
-	})
+	}
+	cfg.faults.apply(&nc)
+	return node.New(nc)
 }
 
 func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, log *slog.Logger) (*transport.Mesh, error) {
@@ -207,7 +210,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 	if t.DataDir, err = dir.Sub("mesh"); err != nil {
 		return nil, err
 	}
-	t.Identity, t.Logger, t.Clock = identity, log, cfg.faults.clock()
+	t.Identity, t.Logger, t.Clock = identity, log, n.Now
 	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
 	return transport.New(t)
 }
@@ -238,7 +241,7 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	rooms, err := cfg.faults.watch(nodeRooms{n})
+	rooms, err := cfg.faults.watch(nodeRooms{n}, n.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +252,7 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Ready:          n.Ready,
-		Clock:          cfg.faults.clock(),
+		Clock:          n.Now,
 		Logger:         log,
 	})
 }
