@@ -11,11 +11,21 @@ import (
 // truth, then, if it arrives, what the visitor makes of it.
 func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 	v := &s.people.all[i]
+	if s.cfg.Trace != nil {
+		s.traceAnswer(v, m, a)
+	}
 	if v.phase == asking && v.first {
 		s.oracle.arrived(!a.Admit)
 		if !a.Admit {
 			s.f.Queued++
 		}
+	}
+	if v.stale && !a.Admit {
+		// Whatever it says is about a pass that the browser has a newer one for.
+		s.f.Refused++
+		v.due = s.now + retryAfter
+		s.plan(i)
+		return
 	}
 	if a.Admit {
 		s.inFact(v, m, a)
@@ -31,6 +41,7 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 	}
 	s.estimated(v, m, a)
 	if a.SetPass {
+		s.outdate(i)
 		v.pass = s.registry.pack(a.Pass)
 	}
 	if a.ClearPass {
@@ -46,40 +57,75 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 
 // inFact is what it means that a visitor is let pass.
 func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
-	accepted, anchor := millis(a.Pass.AcceptedAt), s.registry.of(a.Pass.Ticket.Anchor)+1
+	told := s.registry.pack(a.Pass)
+	accepted, anchor := told.accepted, told.anchor
+	s.checkTicket(&told, m)
+	fresh := true
 	switch {
 	case v.phase == asking || v.phase == waiting:
 		s.letIn(v, m, accepted, anchor)
 	case accepted != v.accepted && !v.active:
 		// The session was over, and another place free at once.
 		s.f.Requeued++
+		v.rest = max(1, v.until-s.now)
 		v.came, v.queued, v.first = s.now, false, false
 		s.letIn(v, m, accepted, anchor)
+	case accepted != v.accepted && v.stale && accepted < v.accepted:
+		fresh = false // an earlier session, whose place is taken still
 	case accepted != v.accepted:
 		s.twice(v, m, accepted, anchor)
 	default:
+		fresh = false
 		if anchor != v.anchor {
 			s.f.Reanchored++
 			v.anchor = anchor
 		}
 		if !v.active {
 			s.f.Revived++
-			v.active = true
+			s.comeIn(v)
 			s.oracle.enter()
-			s.bySite[v.site]++
 		}
 	}
-	if !s.oracle.limits.fixed || v.ends < s.now {
-		v.ends = s.now + int64(s.oracle.limits.session)
+	s.lend(v, a.Pass.Borrowed)
+	v.ends = max(v.ends, told.leaseEnd*int64(time.Millisecond)-Epoch().UnixNano(), s.now)
+	if !s.oracle.limits.fixed || v.lasts < s.now {
+		v.lasts = s.now + int64(s.oracle.limits.session)
 	}
+	s.checkLimits(m)
+	if fresh {
+		s.checkRate(m)
+	}
+}
+
+// comeIn and goOut keep count of who is inside.
+func (s *sim) comeIn(v *visitor) {
+	v.active = true
+	s.bySite[v.site]++
+}
+
+func (s *sim) goOut(v *visitor) {
+	v.active = false
+	s.oracle.leave()
+	s.bySite[v.site]--
+	s.lend(v, false)
+}
+
+// lend notes whether the session of somebody inside goes on without a right.
+func (s *sim) lend(v *visitor, lent bool) {
+	switch {
+	case lent && !v.lent:
+		s.rights.borrowed++
+		s.f.Borrowed++
+	case v.lent && !lent:
+		s.rights.borrowed--
+	}
+	v.lent = lent
 }
 
 // letIn counts a visitor who has been let in from outside.
 func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
 	if v.active {
-		// This visitor has been inside by another ticket since the last turn.
-		s.oracle.leave()
-		s.bySite[v.site]--
+		s.goOut(v) // was inside by another ticket, since the last turn
 	}
 	if v.phase == waiting {
 		s.oracle.wait(-1)
@@ -88,18 +134,19 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
 		s.f.LetIn++
 		s.waited(v)
 	}
-	v.phase, v.active, v.until = inside, true, 0
+	v.phase, v.until = inside, 0
 	v.accepted, v.anchor, v.by, v.started, v.site = accepted, anchor, m.no, m.started, m.siteNo
-	v.ends = s.now + int64(s.oracle.limits.session)
+	v.ends, v.lasts = s.now, 0
 	s.oracle.admit()
-	s.bySite[v.site]++
+	s.comeIn(v)
 }
 
 // twice counts a second ticket for a place that had one. A node can only know by
 // the pass: of a visitor who never got one it cannot.
 func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32) {
 	s.f.Doubled++
-	if v.pass.known() && v.by == m.no && v.started == m.started {
+	s.oracle.again()
+	if v.pass.known() && !v.stale && v.by == m.no && v.started == m.started {
 		s.violate(LetInTwice, m, fmt.Sprintf("visitor %x has a second ticket %v after the first", v.pass.visitor[:4], time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
 	v.accepted, v.anchor, v.by, v.started = accepted, anchor, m.no, m.started
@@ -114,20 +161,21 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 	case waiting:
 		if s.lostPlace(v, a) {
 			s.f.PlacesLost++
-			if !s.wildClocks {
+			if !s.wildClocks && !v.behind {
 				s.violate(PlaceLost, m, fmt.Sprintf("visitor %x came %v ago and has to begin again", v.pass.visitor[:4], time.Duration(s.now-v.came)))
 			}
 		}
 	case inside:
-		if v.active {
+		if v.lasts > s.now {
 			s.f.SessionsLost++
-			v.active = false
-			s.oracle.leave()
-			s.bySite[v.site]--
+		}
+		if v.active {
+			s.goOut(v)
 		}
 		s.f.Requeued++
 		s.oracle.wait(1)
 		v.phase, v.queued, v.first, v.known = waiting, true, false, false
+		v.rest = max(1, v.until-s.now)
 		v.came, v.until = s.now, 0
 	}
 }
@@ -160,9 +208,9 @@ func (s *sim) estimated(v *visitor, m *machine, a *node.Verdict) {
 	}
 	was, is := v.pass.shown, &a.Estimate
 	rose := is.Minutes > int(was.Minutes) || is.P25 > int(was.P25) || is.P75 > int(was.P75)
-	// Without events nothing can be an excuse.
-	same := was.Terms == a.Pass.Shown.Terms || len(s.cfg.Room.Events) == 0
-	if was.Minutes > 0 && same && rose && v.pass.arrival == millis(a.Pass.Arrival) {
+	// Where nobody changes the limits nothing can be an excuse.
+	same := was.Terms == a.Pass.Shown.Terms || !s.changes
+	if was.Minutes > 0 && same && rose && !v.behind && v.pass.arrival == millis(a.Pass.Arrival) {
 		s.violate(EstimateRose, m, fmt.Sprintf("visitor %x was told %d min (%d to %d) and now %d (%d to %d)",
 			v.pass.visitor[:4], was.Minutes, was.P25, was.P75, is.Minutes, is.P25, is.P75))
 	}
@@ -179,6 +227,9 @@ func (s *sim) browse(v *visitor) {
 		stay := int64(s.cfg.Stay)
 		if !s.cfg.FixedStay {
 			stay = s.trait(v, theirStay, s.cfg.Stay)
+		}
+		if v.rest > 0 {
+			stay = v.rest
 		}
 		v.until = s.now + max(1, stay)
 	}

@@ -18,6 +18,9 @@ const (
 	forEntropy
 	forIDs
 	forTraits
+	forDisks
+	forOperator
+	forTickets
 )
 
 func stream(seed, purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, purpose)) }

@@ -3,10 +3,12 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // Config says what is simulated. Room and Arrivals are required; the zero value
@@ -34,7 +36,7 @@ type Config struct {
 	// be left out. The times of its events count from Epoch.
 	Room room.Settings
 
-	Arrivals Arrivals
+	Arrivals Arrivals `json:"-"`
 	// Length is when arrivals stop, counted from the start. Default: with the
 	// last one.
 	Length time.Duration
@@ -69,13 +71,29 @@ type Config struct {
 	// 10 ms … 250 ms; default 50 ms, as real nodes have it.
 	Tick time.Duration
 
+	// Old is the part of requests that carry one of the last three passes instead
+	// of the newest, as a browser does whose tabs do not agree. 0 … 0.5; default 0.
+	Old float64
+
+	// Disk is the median time until a write of a node is durable. Default 0.5 ms;
+	// negative: none.
+	Disk time.Duration
+
 	Network Network
 	Clocks  Clocks
 	Faults  []Fault
 
+	// LeaveOut has the nodes leave out rules about rights, to see what each is for.
+	// Default: all rules hold.
+	LeaveOut ticket.Rules
+
+	// Trace, if not nil, gets a line about each fault, start, admission and change of
+	// rights, for people. What cannot be written is lost.
+	Trace io.Writer `json:"-"`
+
 	// Progress, if not nil, is called now and then with the part of the visitors
 	// that are through, 0 … 1. It must not block.
-	Progress func(done float64)
+	Progress func(done float64) `json:"-"`
 }
 
 // Limits of a Config.
@@ -135,7 +153,8 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Patience, 3*time.Minute)
 	setDefault(&c.Network.Delay, 40*time.Millisecond)
 	setDefault(&c.Network.Near, 500*time.Microsecond)
-	c.Network.Delay, c.Network.Near = max(0, c.Network.Delay), max(0, c.Network.Near)
+	setDefault(&c.Disk, 500*time.Microsecond)
+	c.Network.Delay, c.Network.Near, c.Disk = max(0, c.Network.Delay), max(0, c.Network.Near), max(0, c.Disk)
 	setDefault(&c.Room.Name, "simulated")
 	setDefault(&c.Room.ID, roomID)
 	c.Room = c.Room.WithDefaults()
@@ -214,7 +233,7 @@ func (c Config) checkParts(bad badFunc) {
 		name        string
 		value, most float64
 	}{
-		{"uneven", c.Uneven, 1}, {"abandon", c.Abandon, 1}, {"roam", c.Roam, 1}, {"lost answers", c.Lost, 0.5},
+		{"uneven", c.Uneven, 1}, {"abandon", c.Abandon, 1}, {"roam", c.Roam, 1}, {"lost answers", c.Lost, 0.5}, {"old passes", c.Old, 0.5},
 		{"jitter", c.Network.Jitter, 2}, {"loss", c.Network.Loss, 1},
 		{"duplicates", c.Network.Duplicate, 1}, {"reordering", c.Network.Reorder, 1}, {"drift", c.Clocks.Drift, 0.01},
 	} {
@@ -235,7 +254,7 @@ func (c Config) checkTimes(bad badFunc) {
 		{"length", c.Length, maxLength}, {"drain", c.Drain, maxLength}, {"rotate", c.Rotate, maxLength},
 		{"stay", c.Stay, maxLength}, {"think", c.Think, maxLength}, {"patience", c.Patience, maxLength},
 		{"delay", c.Network.Delay, time.Minute}, {"delay inside a site", c.Network.Near, time.Minute},
-		{"clock offset", c.Clocks.Offset, time.Hour},
+		{"clock offset", c.Clocks.Offset, time.Hour}, {"a write", c.Disk, time.Minute},
 	} {
 		if f.value < 0 || f.value > f.most {
 			bad("%s of %v; want 0 to %v", f.name, f.value, f.most)

@@ -83,6 +83,8 @@ func (s *sim) checkCounts() {
 			clear = false
 		}
 	}
+	kind, text := s.unsettled()
+	clear = clear && kind == ""
 	s.ended = clear
 	if s.quiet == 0 {
 		s.quiet = s.now
@@ -91,6 +93,9 @@ func (s *sim) checkCounts() {
 		return
 	}
 	s.ended = true
+	if kind != "" {
+		s.violate(kind, nil, text)
+	}
 	for _, m := range s.machines {
 		switch {
 		case !m.runs():

@@ -31,14 +31,34 @@ const (
 	// Link makes the way from Site to others (with Peer: only to Peer), and back
 	// unless OneWay, slower by By and lossier by Loss.
 	Link FaultKind = "link"
-	// Leave has a node, or all of Site, leave in good order. After For it comes
-	// back. Zero For: it stays away.
+	// Leave has a node, or all of Site, leave in good order, and keep the rights
+	// that it has. After For it comes back. Zero For: it stays away.
 	Leave FaultKind = "leave"
+	// HandOver has a node, or all of Site, leave for good and hand its rights to an
+	// heir first. That takes as long as it takes, at most For; then it is killed.
+	// Zero For: no limit.
+	HandOver FaultKind = "hand-over"
+	// Join keeps a node, or all of Site, away until From: new ones start then.
+	Join FaultKind = "join"
+	// Declare has an operator say at nodes that run, one or two of them, that the
+	// nodes which Wipe has made of Node, or of all of Site, before From are dead.
+	Declare FaultKind = "declare"
+	// Limits has an operator give the room other limits at a node: Active and Rate.
+	// One that is zero stays. The others hear of it from that node.
+	Limits FaultKind = "limits"
+	// DiskFull has every write of a node, or of all of Site, fail for For, and
+	// change nothing.
+	DiskFull FaultKind = "disk-full"
+	// DiskFail has every write fail for For. Half of them are on the disk all the
+	// same, which nobody can know.
+	DiskFail FaultKind = "disk-fail"
+	// DiskSlow makes every write take By longer for For.
+	DiskSlow FaultKind = "disk-slow"
 )
 
 // FaultKinds lists all kinds.
 func FaultKinds() []FaultKind {
-	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave}
+	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave, HandOver, Join, Declare, Limits, DiskFull, DiskFail, DiskSlow}
 }
 
 // Fault is one thing that goes wrong. Sites and nodes are numbered from 1.
@@ -50,9 +70,11 @@ type Fault struct {
 	From time.Duration `json:"from_ns"`        // counted as Config.Length is
 	For  time.Duration `json:"for_ns,omitempty"`
 
-	By     time.Duration `json:"by_ns,omitempty"`   // Skew and Link
+	By     time.Duration `json:"by_ns,omitempty"`   // Skew, Link and DiskSlow
 	Loss   float64       `json:"loss,omitempty"`    // Link; 0 … 1
 	OneWay bool          `json:"one_way,omitempty"` // Partition and Link
+	Active int           `json:"active,omitempty"`  // Limits; as room.Settings has it
+	Rate   int           `json:"rate,omitempty"`    // Limits; new users per minute
 }
 
 // check reports what is wrong with f in the run that c describes.
@@ -73,8 +95,11 @@ func (f Fault) check(c Config) error {
 	if f.For < 0 || f.For > maxLength {
 		bad("for %v; want 0 to %v", f.For, maxLength)
 	}
-	if f.For == 0 && (f.Kind == Partition || f.Kind == Pause || f.Kind == Link) {
+	if lasting := []FaultKind{Partition, Pause, Link, DiskFull, DiskFail, DiskSlow}; f.For == 0 && slices.Contains(lasting, f.Kind) {
 		bad("for is missing: how long it lasts")
+	}
+	if f.For != 0 && (f.Kind == Join || f.Kind == Declare || f.Kind == Limits) {
+		bad("for means nothing here")
 	}
 	f.checkHow(bad)
 	return errors.Join(errs...)
@@ -117,6 +142,10 @@ func (f Fault) checkHow(bad badFunc) {
 		if f.By < 0 || f.By > time.Minute || f.By == 0 && f.Loss == 0 {
 			bad("by %v and loss %g; want a delay up to a minute, a loss, or both", f.By, f.Loss)
 		}
+	case DiskSlow:
+		if f.By <= 0 || f.By > time.Minute {
+			bad("by %v; want a delay up to a minute", f.By)
+		}
 	default:
 		if f.By != 0 {
 			bad("by means nothing here")
@@ -130,5 +159,19 @@ func (f Fault) checkHow(bad badFunc) {
 	}
 	if f.OneWay && f.Kind != Partition && f.Kind != Link {
 		bad("one way means nothing here")
+	}
+	f.checkLimits(bad)
+}
+
+func (f Fault) checkLimits(bad badFunc) {
+	switch {
+	case f.Kind != Limits:
+		if f.Active != 0 || f.Rate != 0 {
+			bad("limits mean nothing here")
+		}
+	case f.Active == 0 && f.Rate == 0:
+		bad("want a new limit of active users, of new ones a minute, or both")
+	case f.Active < 0 || f.Rate < 0:
+		bad("limits of %d and %d; want 1 or more", f.Active, f.Rate)
 	}
 }

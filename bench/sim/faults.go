@@ -34,6 +34,7 @@ func (s *sim) hit(f Fault) []*machine {
 
 func (s *sim) begin(i int32) {
 	f := s.cfg.Faults[i]
+	s.trace(nil, "begins: %+v", f)
 	if f.For > 0 {
 		s.heap.add(s.now+int64(f.For), heals, i, 0)
 	}
@@ -42,6 +43,8 @@ func (s *sim) begin(i int32) {
 		s.partition(f, 1)
 	case Link:
 		s.slow(f, 1)
+	case Limits, Declare:
+		s.say(i)
 	default:
 		for _, m := range s.hit(f) {
 			s.beginAt(m, f)
@@ -59,9 +62,18 @@ func (s *sim) beginAt(m *machine, f Fault) {
 		if f.Kind == Leave {
 			s.save(m)
 		}
-		m.brain, m.inbox, m.paused = nil, nil, false
-		m.seen.left = f.Kind == Leave
-		s.standUp(m, false)
+		s.stop(m, f.Kind == Leave)
+		if f.Kind == Wipe {
+			m.wiped, m.leaving = true, false
+			m.lost = append(m.lost, m.id)
+		}
+	case HandOver:
+		m.leaving = !m.away
+	case Join:
+		if m.away && m.boot == 0 {
+			m.away = false
+			s.start(m)
+		}
 	case Pause:
 		m.paused = m.brain != nil
 		if m.paused {
@@ -70,11 +82,41 @@ func (s *sim) beginAt(m *machine, f Fault) {
 		}
 	case Skew:
 		m.clock.offset += int64(f.By)
+	case DiskFull, DiskFail, DiskSlow:
+		m.disk.worse(f, 1)
+	}
+}
+
+// stop ends a node's process.
+func (s *sim) stop(m *machine, inOrder bool) {
+	m.brain, m.inbox, m.paused = nil, nil, false
+	m.disk.cut()
+	m.seen.left = inOrder
+	s.standUp(m, false)
+}
+
+// handOver has a node look for an heir until there is one, and ends it once that
+// has everything.
+func (s *sim) handOver(m *machine) {
+	if !m.leaving || !m.brain.ready() {
+		return
+	}
+	s.driven = m
+	if m.brain.leave(m.clock.at(s.now)) != nil {
+		return // nobody is there: later
+	}
+	s.store(m)
+	if m.brain.left() {
+		s.save(m)
+		s.stop(m, true)
+		m.away, m.leaving = true, false
+		s.changed()
 	}
 }
 
 func (s *sim) heal(i int32) {
 	f := s.cfg.Faults[i]
+	s.trace(nil, "ends: %+v", f)
 	switch f.Kind {
 	case Partition:
 		s.partition(f, -1)
@@ -91,13 +133,18 @@ func (s *sim) heal(i int32) {
 func (s *sim) healAt(m *machine, f Fault) {
 	switch f.Kind {
 	case Crash, Leave:
-		if m.brain == nil {
+		if m.brain == nil && !m.away && !m.wiped {
 			s.start(m)
 		}
 	case Wipe:
-		if m.brain == nil {
+		if m.wiped {
 			s.wipe(m)
 			s.start(m)
+		}
+	case HandOver:
+		if m.leaving && m.brain != nil {
+			s.stop(m, false)
+			m.leaving = false
 		}
 	case Pause:
 		if m.paused {
@@ -105,6 +152,8 @@ func (s *sim) healAt(m *machine, f Fault) {
 		}
 	case Skew:
 		m.clock.offset -= int64(f.By)
+	case DiskFull, DiskFail, DiskSlow:
+		m.disk.worse(f, -1)
 	}
 }
 
@@ -182,21 +231,33 @@ func (s *sim) start(m *machine) {
 	m.boot++
 	m.started++
 	s.driven = m
-	b, err := s.newBrain(m.identity, s.cfg.Room, s.cfg.Seed, m.disk, m.clock.at(s.now))
+	b, err := s.newBrain(birth{
+		identity: m.identity, room: s.cfg.Room, seed: s.cfg.Seed, state: m.disk.state, stored: m.disk.stored(),
+		founds: m.number == 0, leaveOut: s.cfg.LeaveOut,
+	}, m.clock.at(s.now))
 	if err != nil {
 		s.fail(err)
 		return
 	}
 	m.brain, m.joined = b, false
+	s.trace(m, "starts as %s, its clock is ahead by %v", m.id, time.Duration(m.clock.offset))
 	m.seen.booted, m.seen.readyAt = s.now, math.MaxInt64
 	s.standUp(m, true)
 	s.heap.add(s.now+s.stagger(m), ticks, m.no, m.started)
+	if s.farClocks {
+		s.heap.add(s.now+int64(clockEvery), checks, m.no, m.started)
+	}
+	s.store(m)
 }
 
 // wipe gives a node that has lost its disk a new name.
 func (s *sim) wipe(m *machine) {
 	m.wipes++
-	m.identity, m.disk = s.registry.add(s.cfg.Seed, m, m.wipes), nil
+	m.wiped = false
+	old := m.disk
+	m.identity = s.registry.add(s.cfg.Seed, m, m.wipes)
+	m.disk = newDisk(s.cfg.Seed, m.number)
+	m.disk.full, m.disk.failing, m.disk.slower = old.full, old.failing, old.slower // what ails it does so still
 	s.mesh.sort()
 }
 
@@ -213,13 +274,16 @@ func (s *sim) resume(m *machine) {
 	s.standUp(m, true)
 	inbox := m.inbox
 	m.inbox = nil
+	if m.disk.step == diskEnded {
+		s.written(m)
+	}
 	for _, l := range inbox {
 		s.receive(m, l)
 	}
 	s.heap.add(s.now, ticks, m.no, m.started)
 }
 
-// save writes down what a node would find after a crash. Of one that is paused
+// save writes down the counts that a node would find after a crash. Of one that is paused
 // that is what it wrote before, which is what it knows still.
 func (s *sim) save(m *machine) {
 	if m.brain == nil {
@@ -230,5 +294,5 @@ func (s *sim) save(m *machine) {
 		s.fail(err)
 		return
 	}
-	m.disk = state
+	m.disk.state = state
 }

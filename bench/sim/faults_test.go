@@ -310,6 +310,11 @@ func TestBadFaultsAreRefused(t *testing.T) {
 		"loss means nothing":     {Kind: Crash, Site: 1, Loss: 0.1},
 		"loss of 7":              {Kind: Link, Site: 1, For: 1, Loss: 7},
 		"one way means nothing":  {Kind: Pause, Site: 1, For: 1, OneWay: true},
+		"for means nothing":      {Kind: Limits, Site: 1, Active: 1, For: 1},
+		"want a new limit":       {Kind: Limits, Site: 1},
+		"limits of -1 and 0":     {Kind: Limits, Site: 1, Active: -1},
+		"limits mean nothing":    {Kind: Join, Site: 1, Rate: 3},
+		"by 0s; want a delay":    {Kind: DiskSlow, Site: 1, For: 1},
 	} {
 		cfg := steady()
 		cfg.Faults = []Fault{f}
@@ -336,6 +341,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		"no arrivals":          func(c *Config) { c.Arrivals = nil },
 		"abandon of 2":         func(c *Config) { c.Abandon = 2 },
 		"loss of -1":           func(c *Config) { c.Network.Loss = -1 },
+		"old passes of 1":      func(c *Config) { c.Old = 1 },
+		"a write of 1h":        func(c *Config) { c.Disk = time.Hour },
 		"delay of":             func(c *Config) { c.Network.Delay = time.Hour },
 		"stay of":              func(c *Config) { c.Stay = -1 },
 		"total-active-users":   func(c *Config) { c.Room.TotalActiveUsers = 0 },
@@ -393,8 +400,8 @@ func TestPausedNodeKeepsItsDisk(t *testing.T) {
 	m := s.machines[0]
 	s.start(m)
 	s.beginAt(m, Fault{Kind: Pause})
-	if s.save(m); !m.paused || len(m.disk) == 0 {
-		t.Errorf("paused %v, %d bytes on disk", m.paused, len(m.disk))
+	if s.save(m); !m.paused || len(m.disk.state) == 0 {
+		t.Errorf("paused %v, %d bytes on disk", m.paused, len(m.disk.state))
 	}
 }
 

@@ -39,6 +39,7 @@ func (s *sim) result() *Result {
 	f.Visitors, f.WaitingAtEnd = s.people.come, s.oracle.waiting+s.people.asking()
 	f.MessagesRefused, f.MessagesLost = s.refusedMessages, s.network.lost
 	f.Ended = seconds(max(0, s.through))
+	f.MovedPerMin = s.rights.movedPer(time.Duration(max(0, s.through)))
 	f.OrderError = s.orderError()
 	f.EstimateP50 = round(float64(s.estimates.ValueAtPercentile(50))/estimateUnit, 3)
 	f.EstimateP90 = round(float64(s.estimates.ValueAtPercentile(90))/estimateUnit, 3)

@@ -22,7 +22,7 @@ type wrong struct {
 	counts func() (active, waiting int)
 	panics time.Time
 	dumb   bool // never says that it is ready
-	boot   uint64
+	born   birth
 }
 
 func (w *wrong) begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (node.Verdict, bool) {
@@ -52,9 +52,9 @@ func (w *wrong) receive(from replica.Peer, m node.Message, now time.Time) ([]nod
 
 func runWrong(t *testing.T, cfg Config, spoil func(*wrong)) *Result {
 	t.Helper()
-	r, err := run(t.Context(), cfg, func(id identity, s room.Settings, seed uint64, state []byte, now time.Time) (brain, error) {
-		b, err := newShipped(id, s, seed, state, now)
-		w := &wrong{brain: b, boot: id.boot}
+	r, err := run(t.Context(), cfg, func(o birth, now time.Time) (brain, error) {
+		b, err := newShipped(o, now)
+		w := &wrong{brain: b, born: o}
 		spoil(w)
 		return w, err
 	})
@@ -277,12 +277,12 @@ func TestWeightsAndRotation(t *testing.T) {
 
 func TestNodeThatIsNeverReadyIsAViolation(t *testing.T) {
 	cfg := small(20, time.Minute)
-	r := runWrong(t, cfg, func(w *wrong) { w.dumb = w.boot > 1 })
+	r := runWrong(t, cfg, func(w *wrong) { w.dumb = w.born.boot > 1 })
 	if len(r.Violations) != 0 {
 		t.Fatalf("without a restart: %v", r.Violations)
 	}
 	cfg.Faults = []Fault{{Kind: Crash, Site: 1, Node: 1, From: 20 * time.Second, For: 5 * time.Second}}
-	r = runWrong(t, cfg, func(w *wrong) { w.dumb = w.boot > 1 })
+	r = runWrong(t, cfg, func(w *wrong) { w.dumb = w.born.boot > 1 })
 	if got := kinds(r); !slices.Equal(got, []string{NeverReady}) || r.Violations[0].Node != "1.1" {
 		t.Errorf("violations %v", r.Violations)
 	}

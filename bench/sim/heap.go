@@ -11,7 +11,10 @@ const (
 	members               // a node hears who lives; what: its start
 	begins                // a fault begins
 	heals                 // a fault ends
-	saves                 // a node writes its state down
+	saves                 // a node writes its counts down
+	wrote                 // a disk is done with something; what: the start of its node
+	says                  // an operator does what a fault says
+	checks                // a node learns how its clock stands to others; what: its start
 	samples               // the series gets a point
 )
 

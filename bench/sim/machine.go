@@ -7,8 +7,10 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // brain is what decides at a node. A run has the shipped one; tests have some
@@ -23,10 +25,37 @@ type brain interface {
 	ready() bool
 	seen() (active, waiting int)
 	snapshot() ([]byte, error)
+
+	// The disk. A batch that writes returns is under way until written says what
+	// became of it; after an error the disk wants all that is stored, anew.
+	writes() []durable.Write
+	written(err error, now time.Time) []node.Message
+	stored() []durable.Write
+	storeBack(now time.Time)
+
+	// What operators and watchers of the clock say.
+	configure(s room.Settings, now time.Time) error
+	setClock(ok bool, now time.Time) []node.Message
+	leave(now time.Time) error
+	left() bool
+	declareDead(id crdt.NodeID, now time.Time) error
+
+	rights() rights
 }
 
-// newBrain starts a brain. state is nil or what an earlier start has saved.
-type newBrain func(id identity, s room.Settings, seed uint64, state []byte, now time.Time) (brain, error)
+// birth is what a brain is started with.
+type birth struct {
+	identity
+	room     room.Settings
+	seed     uint64
+	state    []byte // nil or the counts that an earlier start has saved
+	stored   []durable.Write
+	founds   bool // the first node of the mesh, which gives the room its rights
+	leaveOut ticket.Rules
+}
+
+// newBrain starts a brain.
+type newBrain func(b birth, now time.Time) (brain, error)
 
 // identity is one node's name in the mesh: it survives a restart, not a wipe.
 type identity struct {
@@ -45,23 +74,24 @@ type shipped struct {
 
 var _ brain = (*shipped)(nil)
 
-func newShipped(id identity, s room.Settings, seed uint64, state []byte, now time.Time) (brain, error) {
-	number := uint64(id.number)
+func newShipped(b birth, now time.Time) (brain, error) {
+	number := uint64(b.number)
 	core, err := node.NewCore(node.CoreConfig{
-		Self: crdt.Incarnation{Node: id.id, Boot: id.boot}, Site: id.site, Rooms: []room.Settings{s},
+		Self: crdt.Incarnation{Node: b.id, Boot: b.boot}, Site: b.site, Rooms: []room.Settings{b.room},
 		OwnerKey: []byte("key of the simulated mesh"),
-		Rand:     rand.New(rand.NewPCG(keyed(seed, forNodes, number, id.boot), number)),
-		Entropy:  entropy(seed, number, id.boot),
+		Rand:     rand.New(rand.NewPCG(keyed(b.seed, forNodes, number, b.boot), number)),
+		Entropy:  entropy(b.seed, number, b.boot),
+		Stored:   b.stored, Found: b.founds, LeaveOut: b.leaveOut,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if state != nil {
-		if err := core.Restore(state, now); err != nil {
+	if b.state != nil {
+		if err := core.Restore(b.state, now); err != nil {
 			return nil, err
 		}
 	}
-	return &shipped{core, core.Route(s.Host, s.Path)}, nil
+	return &shipped{core, core.Route(b.room.Host, b.room.Path)}, nil
 }
 
 func (b *shipped) begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (node.Verdict, bool) {
@@ -89,6 +119,31 @@ func (b *shipped) seen() (active, waiting int) {
 
 func (b *shipped) snapshot() ([]byte, error) { return b.core.Snapshot() }
 
+func (b *shipped) writes() []durable.Write { return b.core.Writes() }
+
+func (b *shipped) written(err error, now time.Time) []node.Message { return b.core.Written(err, now) }
+
+func (b *shipped) stored() []durable.Write { return b.core.Stored() }
+
+func (b *shipped) storeBack(now time.Time) { b.core.StoreBack(now) }
+
+func (b *shipped) configure(s room.Settings, now time.Time) error { return b.core.Configure(s, now) }
+
+func (b *shipped) setClock(ok bool, now time.Time) []node.Message { return b.core.SetClock(ok, now) }
+
+func (b *shipped) leave(now time.Time) error { return b.core.Leave(now) }
+
+func (b *shipped) left() bool { return b.core.Left() }
+
+func (b *shipped) declareDead(id crdt.NodeID, now time.Time) error {
+	return b.core.DeclareDead(id, now)
+}
+
+func (b *shipped) rights() rights {
+	r := b.room.Rights()
+	return rights{held: r.Held, mine: r.Minted, minted: r.MintedByAll, limit: r.Limit, borrowed: r.Borrowed}
+}
+
 // machine is one node of the mesh with all that is outside of its brain. brain
 // is nil while it is down.
 type machine struct {
@@ -103,7 +158,12 @@ type machine struct {
 	joined bool // has heard once who else lives
 	paused bool
 	inbox  []letter // while paused
-	disk   []byte
+	disk   *disk
+
+	away    bool          // has not joined yet, or has handed over and is gone for good
+	leaving bool          // is to hand over, or does
+	wiped   bool          // its disk is lost and there is no new one yet
+	lost    []crdt.NodeID // the names it had on disks that are lost, not declared dead
 
 	seen   standing // as membership has it
 	notice notice

@@ -235,6 +235,7 @@ func (s *sim) meet(m *machine) {
 	now := m.clock.at(s.now)
 	m.brain.setGone(s.mesh.gone(m, s.now))
 	m.brain.setPeers(s.lists.share(s.peers), now)
+	s.store(m)
 }
 
 // lists are the lists of members that were told last. Most nodes see the same, and

@@ -73,6 +73,9 @@ func drawn(seed uint64) Config {
 
 func drawnFault(rng *rand.Rand, cfg Config, from, long time.Duration) Fault {
 	f := Fault{Kind: FaultKinds()[rng.IntN(len(FaultKinds()))], Site: 1 + rng.IntN(cfg.Sites), From: from, For: long}
+	if f.Kind == HandOver {
+		f.Kind = Leave // who never comes back might leave visitors to nobody
+	}
 	between := f.Kind == Partition || f.Kind == Link
 	if between && cfg.Sites == 1 {
 		f.Kind, between = Pause, false
@@ -88,6 +91,12 @@ func drawnFault(rng *rand.Rand, cfg Config, from, long time.Duration) Fault {
 		f.By = time.Duration(rng.Int64N(int64(time.Second))) - 500*time.Millisecond + 1
 	case Link:
 		f.By, f.Loss = 300*time.Millisecond, 0.3
+	case DiskSlow:
+		f.By = time.Duration(1 + rng.Int64N(int64(5*time.Second)))
+	case Join, Declare:
+		f.For = 0
+	case Limits:
+		f.For, f.Active, f.Rate = 0, 1+rng.IntN(30), 10+rng.IntN(110)
 	}
 	f.OneWay = between && rng.IntN(3) == 0
 	return f

@@ -145,4 +145,6 @@ func (s *sim) receive(m *machine, l letter) {
 		s.refusedMessages++
 	}
 	s.post(m, out)
+	s.note(m)
+	s.store(m)
 }

@@ -60,6 +60,12 @@ func newOracle(s *room.Settings, start int64) *oracle {
 	return o
 }
 
+// relimit has the room follow other settings from now on; events stay.
+func (o *oracle) relimit(s *room.Settings) {
+	o.room = s
+	o.look()
+}
+
 // look takes over the limits that hold from now on.
 func (o *oracle) look() {
 	s, event := o.room.At(Epoch().Add(time.Duration(o.now)))
@@ -152,11 +158,16 @@ func (o *oracle) wait(n int) {
 
 // admit counts a new session.
 func (o *oracle) admit() {
-	o.recent.add(o.now)
 	o.lastIn = o.now
+	o.again()
+	o.enter()
+}
+
+// again counts another ticket for somebody who is inside.
+func (o *oracle) again() {
+	o.recent.add(o.now)
 	o.peakMinute = max(o.peakMinute, o.recent.n)
 	o.overMinute = max(o.overMinute, excess(o.recent.n, o.limits.minute))
-	o.enter()
 }
 
 // enter counts somebody who is inside, by a new session or by one that had ended.

@@ -23,6 +23,7 @@ type pass struct {
 	refresh  uint32 // ms
 	shown    room.Shown
 	anchor   int32 // index of the identity, plus one; 0: no ticket
+	borrowed bool
 }
 
 func (p *pass) known() bool { return p.visitor != node.VisitorID{} }
@@ -32,7 +33,7 @@ func (r *registry) pack(p node.Pass) pass {
 	q := pass{
 		visitor: p.Visitor, arrival: millis(p.Arrival), lastPoll: millis(p.LastPoll),
 		accepted: millis(p.AcceptedAt), leaseEnd: millis(p.LeaseEnd),
-		refresh: uint32(p.Refresh / time.Millisecond), shown: p.Shown,
+		refresh: uint32(p.Refresh / time.Millisecond), shown: p.Shown, borrowed: p.Borrowed,
 	}
 	if !p.Ticket.IsZero() {
 		q.anchor = r.of(p.Ticket.Anchor) + 1
@@ -46,7 +47,7 @@ func (r *registry) open(p *pass) node.Pass {
 	q := node.Pass{
 		Visitor: p.visitor, Room: roomID, Arrival: moment(p.arrival), LastPoll: moment(p.lastPoll),
 		AcceptedAt: moment(p.accepted), LeaseEnd: moment(p.leaseEnd),
-		Refresh: time.Duration(p.refresh) * time.Millisecond, Shown: p.shown,
+		Refresh: time.Duration(p.refresh) * time.Millisecond, Shown: p.shown, Borrowed: p.borrowed,
 	}
 	if p.anchor != 0 {
 		q.Ticket = ticket.Ticket{Anchor: r.ids[p.anchor-1].id, Boot: uint64(p.boot), Block: p.block, Seq: p.seq}
@@ -66,4 +67,33 @@ func moment(ms int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms)
+}
+
+// oldPasses is how many passes before the newest a browser may still have.
+const oldPasses = 3
+
+// show returns the pass that a visitor sends: the newest, or at times one before.
+func (s *sim) show(i int32) *pass {
+	v, old := &s.people.all[i], s.people.old[i]
+	v.stale = len(old) > 0 && v.dice.unit() < s.cfg.Old
+	if !v.stale {
+		return &v.pass
+	}
+	v.behind = true
+	return &old[v.dice.below(len(old))]
+}
+
+// outdate keeps the pass that a visitor is about to get a newer one for.
+func (s *sim) outdate(i int32) {
+	p := &s.people
+	if s.cfg.Old == 0 || !p.all[i].pass.known() {
+		return
+	}
+	if p.old == nil {
+		p.old = map[int32][]pass{}
+	}
+	p.old[i] = append(p.old[i], p.all[i].pass)
+	if len(p.old[i]) > oldPasses {
+		p.old[i] = p.old[i][1:]
+	}
 }

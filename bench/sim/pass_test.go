@@ -45,6 +45,8 @@ func fill(v reflect.Value, n int64) {
 		v.SetUint(uint64(n))
 	case v.CanInt():
 		v.SetInt(n)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
 	default:
 		panic("a pass has a field of kind " + v.Kind().String())
 	}

@@ -79,6 +79,12 @@ type Figures struct {
 	PeakWaiting  int `json:"peak_waiting"`
 	PeakMinute   int `json:"peak_new_users_60s"`
 
+	Borrowed     int     `json:"borrowed"`                // sessions that went on without a right; escrow with on-partition open
+	PeakBorrowed int     `json:"peak_borrowed"`           // at one node at one time, as that says
+	MovedPerMin  float64 `json:"places_moved_per_minute"` // from one node to another; escrow
+	Writes       int     `json:"writes"`                  // batches that nodes had written
+	WritesFailed int     `json:"writes_failed"`           // of them, as disks said
+
 	MessagesRefused int     `json:"messages_refused"` // that a node could make no sense of
 	MessagesLost    int     `json:"messages_lost"`    // in the network, and by nodes that were down or paused
 	Ended           float64 `json:"ended_s"`          // when the last visitor was through, from the start
@@ -107,6 +113,16 @@ const (
 	NodePanicked = "node_panicked" // the run ends there
 	NeverReady   = "never_ready"   // a node that started never got ready
 	EstimateRose = "estimate_rose" // somebody who stayed was told to wait longer, under the same limits
+
+	// Under the policy escrow, while clocks are near enough to each other.
+	OverLimit      = "over_limit"      // more inside than rights are minted
+	OverRate       = "over_rate"       // more let in within 60 s than rights of rate are minted
+	RightsLost     = "rights_lost"     // all is healed, and nodes hold fewer rights than are minted, or others than the limit
+	RightsGained   = "rights_gained"   // all is healed, and nodes hold more
+	BorrowedHidden = "borrowed_hidden" // more inside than rights and borrowed sessions; or these are never repaid
+
+	// Under every policy.
+	TicketTwice = "ticket_twice" // two sessions have the same ticket
 )
 
 // String returns one line for people.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 var roomID = crdt.RoomID{'s', 'i', 'm'}
@@ -43,6 +45,8 @@ type sim struct {
 	bySite  []int                        // truly active, by the site that let them in
 
 	oracle *oracle
+	rights ledgers
+	room   room.Settings // as operators have it by now; a start of a node has it as it was first
 	waits  []wait
 
 	f            Figures
@@ -62,6 +66,8 @@ type sim struct {
 	quiet        int64 // when nobody was active any more; 0: not yet
 	ended        bool
 	wildClocks   bool // beyond what a pass is accepted with
+	farClocks    bool // beyond what nodes have to bear
+	changes      bool // limits do, by events or by operators
 	err          error
 }
 
@@ -128,10 +134,13 @@ func newSim(cfg Config, brains newBrain) *sim {
 		}
 		m.seen = standing{since: longAgo, fails: between(delays, failSeenMin, failSeenMax), joins: between(delays, joinSeenMin, joinSeenMax)}
 		m.identity = s.registry.add(cfg.Seed, m, 0)
+		m.disk = newDisk(cfg.Seed, m.number)
 		s.machines = append(s.machines, m)
 	}
 	s.mesh = newMesh(cfg.Sites, s.machines)
-	s.wildClocks = wild(cfg)
+	s.wildClocks, s.farClocks = apart(cfg, passClocks), apart(cfg, clockBound)
+	s.rights, s.room = newLedgers(cfg), cfg.Room
+	s.changes = len(cfg.Room.Events) > 0 || slices.ContainsFunc(cfg.Faults, func(f Fault) bool { return f.Kind == Limits })
 	return s
 }
 
@@ -139,23 +148,33 @@ func between(rng *rand.Rand, least, most time.Duration) int64 {
 	return int64(least) + rng.Int64N(int64(most-least))
 }
 
-// wild reports whether two clocks may be further apart than what a node accepts
-// from another one's pass.
-func wild(cfg Config) bool {
-	const accepted = 2 * time.Second
+// passClocks is how far apart clocks may be for a node to accept a pass of another.
+const passClocks = 2 * time.Second
+
+// apart reports whether two clocks may be further apart than by bound.
+func apart(cfg Config, bound time.Duration) bool {
 	apart := 2*cfg.Clocks.Offset + time.Duration(2*cfg.Clocks.Drift*float64(cfg.Length))
 	for _, f := range cfg.Faults {
 		if f.Kind == Skew {
 			apart += f.By.Abs()
 		}
 	}
-	return apart > accepted
+	return apart > bound
 }
 
 // prepare puts the first events into the heap.
 func (s *sim) prepare() {
+	for _, f := range s.cfg.Faults {
+		if f.Kind == Join {
+			for _, m := range s.hit(f) {
+				m.away = true
+			}
+		}
+	}
 	for _, m := range s.machines {
-		s.start(m)
+		if !m.away {
+			s.start(m)
+		}
 	}
 	s.changed()
 	s.planFaults()
@@ -224,6 +243,16 @@ func (s *sim) do(e event) {
 	case delivered:
 		s.deliver(s.network.take(e.who))
 		s.hand()
+	case wrote:
+		if m := s.machines[e.who]; m.started == e.what && m.brain != nil {
+			s.wrote(m)
+		}
+	case says:
+		s.say(e.who)
+	case checks:
+		if m := s.machines[e.who]; m.started == e.what && m.brain != nil {
+			s.checkClock(m)
+		}
 	case members:
 		if m := s.machines[e.who]; m.started == e.what && m.runs() {
 			s.meet(m)
@@ -251,7 +280,12 @@ func (s *sim) tick(m *machine) {
 	s.driven = m
 	ready := m.brain.ready()
 	s.post(m, m.brain.tick(m.clock.at(s.now)))
+	s.note(m)
 	s.hand()
+	s.store(m)
+	if s.handOver(m); m.brain == nil {
+		return
+	}
 	if !ready && m.brain.ready() {
 		m.seen.readyAt = s.now
 		s.changed()
@@ -272,6 +306,7 @@ func (s *sim) violate(kind string, m *machine, text string) {
 		return
 	}
 	v := Violation{Kind: kind, At: seconds(s.now), Text: text}
+	s.trace(m, "VIOLATION %s: %s", kind, text)
 	if m != nil {
 		v.Node = m.name()
 	}

@@ -23,7 +23,9 @@ type visitor struct {
 	came  int64 // asked first, in this turn
 	until int64 // gives up waiting, or leaves the site; 0: has not thought of it yet
 	due   int64 // of the next request
-	ends  int64 // of the session, as the truth has it
+	rest  int64 // how long to stay when let in again, after a session that was too short; 0: in the first one
+	ends  int64 // of the session: the latest end that a node has said
+	lasts int64 // of the session, counted from the last request that was let pass
 	said  float32
 	asked int64 // when said was told
 
@@ -42,6 +44,9 @@ type visitor struct {
 	first   bool // this turn is the one that the visitor came for
 	queued  bool // was told to wait in this turn
 	active  bool // inside, as the truth has it
+	lent    bool // and goes on without a right, as the pass says
+	stale   bool // the last request carried an older pass than the newest
+	behind  bool // some request of this turn did
 	known   bool // said means something
 	pending bool // a node has not answered yet
 	patient bool
@@ -66,8 +71,9 @@ type people struct {
 	all  []visitor
 	done []func(node.Verdict) // by slot
 	free []int32
-	come int // so far
-	here int // asking, waiting or inside
+	old  map[int32][]pass // the last ones, by slot, where browsers send these at times
+	come int              // so far
+	here int              // asking, waiting or inside
 }
 
 // asking returns how many have come and never had an answer. It looks at all.
@@ -95,6 +101,7 @@ func (s *sim) arrive() {
 	}
 	generation := p.all[i].generation
 	p.all[i] = visitor{no: uint32(p.come), dice: dice(keyed(s.cfg.Seed, forVisitors, uint64(p.come), 0)), came: s.now, generation: generation, first: true}
+	delete(p.old, i)
 	p.come++
 	p.here++
 	s.stepArrivals++
@@ -161,9 +168,7 @@ func (s *sim) act(i int32, generation uint32) {
 		return
 	}
 	if v.active && v.ends <= s.now {
-		v.active = false
-		s.oracle.leave()
-		s.bySite[v.site]--
+		s.goOut(v)
 	}
 	switch {
 	case v.phase == gone:
@@ -244,14 +249,16 @@ func (s *sim) request(i int32) {
 	}
 	s.driven = m
 	now := m.clock.at(s.now)
-	known := v.pass.known()
+	shown := s.show(i)
+	known := shown.known()
 	var p node.Pass
 	if known {
-		p = s.registry.open(&v.pass)
+		p = s.registry.open(shown)
 	}
 	verdict, ok := m.brain.begin(p, known, now, s.people.done[i])
 	if ok {
 		s.answer(i, m, &verdict)
+		s.store(m)
 		return
 	}
 	v.pending, v.due = true, s.now+retryAfter
@@ -259,6 +266,7 @@ func (s *sim) request(i int32) {
 	s.plan(i)
 	s.post(m, m.brain.flush(now))
 	s.hand()
+	s.store(m)
 }
 
 // unanswered has a visitor try another node of the same site, and if there is

@@ -31,10 +31,11 @@ var allowed = map[string][]string{
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},
-	"bench/sim":               {"crdt", "node", "node/room", "node/replica", "node/ticket", "bench/order"},
+	"bench/sim":               {"crdt", "node", "node/durable", "node/room", "node/replica", "node/ticket", "bench/order"},
 	"bench/order":             {},
 	"bench/sim/input":         {"bench/accesslog"},
 	"bench/sim/plot":          {"bench/sim"},
+	"bench/schedules":         {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":             {"bench/sim"},
 
 	"bench/faults":        {"node", "bench/load", "bench/faults/"},

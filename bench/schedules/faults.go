@@ -1,0 +1,172 @@
+package main
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/bench/sim"
+)
+
+// plan is a list of faults in the making.
+type plan struct {
+	dice
+	cfg   *sim.Config
+	gone  int // nodes that leave for good, or have not come yet
+	skew  time.Duration
+	total int // of nodes
+}
+
+// drawFaults adds what goes wrong. All of it is over when the last visitor has come.
+func drawFaults(d dice, cfg *sim.Config) {
+	p := &plan{dice: d, cfg: cfg, total: cfg.Sites * cfg.Nodes}
+	p.clocks()
+	p.newcomers()
+	if d.chance(0.1) {
+		return // a quiet mesh
+	}
+	for range d.pick(1, 9) {
+		p.trouble()
+	}
+	p.limits()
+}
+
+// clocks are off by 200 ms at most, jumps included.
+func (p *plan) clocks() {
+	jumps := one(p.dice, 0, 0, 2)
+	p.cfg.Clocks.Offset = guarded / 2
+	if jumps > 0 {
+		p.cfg.Clocks.Offset -= 60 * time.Millisecond
+	}
+	for range jumps {
+		by := p.span(1, 60*time.Millisecond)
+		if p.chance(0.5) {
+			by = -by
+		}
+		f := p.somewhere(sim.Skew)
+		f.By = by
+		p.add(f)
+	}
+}
+
+// newcomers are nodes that join in the middle. The first node founds the mesh.
+func (p *plan) newcomers() {
+	if p.total < 3 || !p.chance(0.25) {
+		return
+	}
+	f := sim.Fault{Kind: sim.Join, Site: p.cfg.Sites, Node: p.cfg.Nodes, From: p.span(5*time.Second, troubles/2)}
+	p.gone++
+	p.add(f)
+}
+
+func (p *plan) add(f sim.Fault) { p.cfg.Faults = append(p.cfg.Faults, f) }
+
+// somewhere returns a fault of one node, or of a whole site, for a while that is
+// short most of the time.
+func (p *plan) somewhere(kind sim.FaultKind) sim.Fault {
+	long := time.Duration(p.ExpFloat64() * float64(6*time.Second))
+	if p.chance(0.15) {
+		long += p.cfg.Room.SessionDuration + p.span(0, 20*time.Second)
+	}
+	from := p.span(0, troubles-10*time.Second)
+	f := sim.Fault{Kind: kind, Site: p.pick(1, p.cfg.Sites), Node: p.pick(1, p.cfg.Nodes), From: from}
+	f.For = max(100*time.Millisecond, min(long, troubles-from))
+	if p.cfg.Sites > 1 && p.chance(0.15) {
+		f.Node = 0
+	}
+	return f
+}
+
+// trouble adds one thing that goes wrong, or two that belong together.
+func (p *plan) trouble() {
+	switch x := p.Float64(); {
+	case x < 0.22:
+		p.add(p.somewhere(sim.Crash))
+	case x < 0.30:
+		p.lostDisk()
+	case x < 0.44:
+		p.add(p.somewhere(sim.Pause))
+	case x < 0.66:
+		p.cut()
+	case x < 0.74:
+		p.slowLink()
+	case x < 0.78:
+		p.add(p.somewhere(sim.Leave))
+	case x < 0.83:
+		p.handOver()
+	case x < 0.89:
+		p.add(p.somewhere(sim.DiskFull))
+	case x < 0.95:
+		p.add(p.somewhere(sim.DiskFail))
+	default:
+		f := p.somewhere(sim.DiskSlow)
+		f.By = p.span(10*time.Millisecond, 3*time.Second)
+		p.add(f)
+	}
+}
+
+// cut closes ways between sites, or around a node, both ways or one way.
+func (p *plan) cut() {
+	f := p.somewhere(sim.Partition)
+	f.OneWay = p.chance(0.3)
+	if p.cfg.Sites == 1 {
+		f.Node = p.pick(1, p.cfg.Nodes)
+	} else if p.chance(0.6) {
+		f.Node = 0
+		if p.chance(0.4) {
+			f.Peer = f.Site%p.cfg.Sites + 1
+		}
+	}
+	p.add(f)
+}
+
+// slowLink has messages between sites take seconds, or get lost.
+func (p *plan) slowLink() {
+	if p.cfg.Sites == 1 {
+		p.add(p.somewhere(sim.Pause))
+		return
+	}
+	f := p.somewhere(sim.Link)
+	f.Node, f.OneWay = 0, p.chance(0.3)
+	f.By, f.Loss = p.span(time.Millisecond, 4*time.Second), one(p.dice, 0, 0.3, 0.9)
+	p.add(f)
+}
+
+// lostDisk takes a node's disk away for good; an operator says later that it is
+// gone. The last node that knows the mesh keeps its disk.
+func (p *plan) lostDisk() {
+	if p.gone+2 > p.total {
+		p.add(p.somewhere(sim.Crash))
+		return
+	}
+	p.gone++
+	f := p.somewhere(sim.Wipe)
+	f.Node = max(1, f.Node)
+	p.add(f)
+	p.add(sim.Fault{Kind: sim.Declare, Site: f.Site, Node: f.Node, From: min(troubles, f.From+p.span(0, 40*time.Second))})
+}
+
+// handOver has a node leave for good, with an heir.
+func (p *plan) handOver() {
+	if p.gone+2 > p.total {
+		p.add(p.somewhere(sim.Leave))
+		return
+	}
+	p.gone++
+	f := p.somewhere(sim.HandOver)
+	f.Node, f.For = max(1, f.Node), 0
+	p.add(f)
+}
+
+// limits changes the limits a few times, at times at two nodes at once.
+func (p *plan) limits() {
+	if !p.chance(0.4) {
+		return
+	}
+	for range p.pick(1, 3) {
+		at := p.span(0, troubles-5*time.Second)
+		for range p.pick(1, 2) {
+			f := sim.Fault{Kind: sim.Limits, Site: p.pick(1, p.cfg.Sites), Node: p.pick(1, p.cfg.Nodes), From: at}
+			f.Active, f.Rate = p.pick(3, 40), p.pick(5, 60)
+			p.add(f)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// What operators say to nodes, and what nodes hear of their clocks.
+
+const (
+	// sayAgain is when an operator tries again whom no node has answered.
+	sayAgain = time.Second
+	// clockEvery is how often a node learns how its clock stands to others: often
+	// enough that a jump is known within 2 s.
+	clockEvery = time.Second
+	// clockBound is how far from the others' a clock may be.
+	clockBound = 400 * time.Millisecond
+)
+
+// say has an operator do what a fault says, or try again later.
+func (s *sim) say(i int32) {
+	f := s.cfg.Faults[i]
+	done := true
+	switch f.Kind {
+	case Limits:
+		done = s.relimit(f)
+	case Declare:
+		for _, m := range s.hit(f) {
+			done = s.declare(i, m) && done
+		}
+	}
+	if !done {
+		s.heap.add(s.now+int64(sayAgain), says, i, 0)
+	}
+}
+
+// relimit gives the room other limits at the first node of those named that runs.
+func (s *sim) relimit(f Fault) bool {
+	settings := s.room
+	if f.Active > 0 {
+		settings.TotalActiveUsers = f.Active
+	}
+	if f.Rate > 0 {
+		settings.NewUsersPerMinute = f.Rate
+	}
+	for _, m := range s.hit(f) {
+		if !m.answers() {
+			continue
+		}
+		s.driven = m
+		if err := m.brain.configure(settings, m.clock.at(s.now)); err != nil {
+			s.fail(err)
+			return true
+		}
+		s.store(m)
+		s.room = settings
+		s.oracle.relimit(&s.room)
+		return true
+	}
+	return false
+}
+
+// declare says at one node, at times at two, that what a machine was before its
+// disk was lost is dead for good.
+func (s *sim) declare(i int32, m *machine) bool {
+	draw := keyed(s.cfg.Seed, forOperator, uint64(i), uint64(m.no))
+	for len(m.lost) > 0 {
+		told := 0
+		for k := range s.machines {
+			o := s.machines[(int(draw%uint64(len(s.machines)))+k)%len(s.machines)]
+			if told < 1+int(draw>>32%3/2) && o.answers() && s.declareAt(o, m.lost[0]) {
+				told++
+			}
+		}
+		if told == 0 {
+			return false
+		}
+		s.rights.declared[m.lost[0]] = true
+		m.lost = m.lost[1:]
+	}
+	return true
+}
+
+func (s *sim) declareAt(m *machine, id crdt.NodeID) bool {
+	s.driven = m
+	err := m.brain.declareDead(id, m.clock.at(s.now))
+	s.store(m)
+	return err == nil
+}
+
+// checkClock tells a node how its clock stands to those of the others that run.
+func (s *sim) checkClock(m *machine) {
+	s.heap.add(s.now+int64(clockEvery), checks, m.no, m.started)
+	if !m.runs() {
+		return
+	}
+	var others []int64
+	for _, o := range s.machines {
+		if o.runs() && o != m && s.mesh.both(int(s.mesh.group[m.no]), int(s.mesh.group[o.no])) {
+			others = append(others, o.clock.at(s.now).Sub(m.clock.at(s.now)).Nanoseconds())
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	sortTimes(others)
+	off := time.Duration(others[len(others)/2]).Abs()
+	s.driven = m
+	s.post(m, m.brain.setClock(off <= clockBound, m.clock.at(s.now)))
+	s.hand()
+	s.store(m)
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// What must hold where rights are the limit: never more inside than are minted,
+// no ticket twice, and after all is healed no right lost or gained.
+
+// rights is what one node says of the rights of the room.
+type rights struct {
+	held     ticket.Amount // its own, whatever they are used for
+	mine     ticket.Amount // those it has minted, less what it burned
+	minted   ticket.Amount // by all nodes, as far as it knows
+	limit    ticket.Amount // as it knows it
+	borrowed int64         // sessions that it lets go on without a right
+}
+
+// ledgers is what is known from outside about the rights of all nodes.
+type ledgers struct {
+	strict   bool // escrow, and clocks that are near enough to each other
+	borrows  bool // the room would rather go beyond the limit than end a session
+	settled  bool // at the end of the run everything must add up
+	last     []rights
+	minted   ticket.Amount // sum over all that have ever been nodes
+	borrowed int           // of those inside, whose pass says so
+	moved    int64         // places that have left a node
+	declared map[crdt.NodeID]bool
+	used     map[uint64]uint64 // which session has which ticket, both hashed
+}
+
+func newLedgers(cfg Config) ledgers {
+	return ledgers{
+		strict:   cfg.Room.Policy == room.Escrow && !apart(cfg, clockBound),
+		borrows:  cfg.Room.OnPartition == room.PartitionOpen,
+		settled:  cfg.Room.Policy == room.Escrow,
+		declared: map[crdt.NodeID]bool{}, used: map[uint64]uint64{},
+	}
+}
+
+// note takes over what a node says of its rights. What a node has minted counts
+// for ever: once its disk is lost, what the others know of that takes its place.
+func (s *sim) note(m *machine) {
+	if s.cfg.Room.Policy != room.Escrow || m.brain == nil || !m.brain.ready() {
+		return // of one that has just started, nothing is different from before
+	}
+	l := &s.rights
+	for int(m.number) >= len(l.last) {
+		l.last = append(l.last, rights{})
+	}
+	was, is := &l.last[m.number], m.brain.rights()
+	l.minted = l.minted.Add(is.mine.Sub(was.mine))
+	l.moved += max(0, was.held.Places-is.held.Places)
+	s.f.PeakBorrowed = max(s.f.PeakBorrowed, int(is.borrowed))
+	if s.cfg.Trace != nil && is != *was {
+		s.trace(m, "holds %v, minted %v of %v under %v, %d borrowed", is.held, is.mine, is.minted, is.limit, is.borrowed)
+	}
+	*was = is
+}
+
+// checkLimits is called after somebody was let in, or let pass again.
+func (s *sim) checkLimits(m *machine) {
+	l, o := &s.rights, s.oracle
+	if !l.strict {
+		return
+	}
+	if over := o.active - int(l.minted.Places); over > 0 {
+		switch {
+		case !l.borrows:
+			s.violate(OverLimit, m, fmt.Sprintf("%d are inside, %d rights are minted", o.active, l.minted.Places))
+		case over > l.borrowed:
+			s.violate(BorrowedHidden, m, fmt.Sprintf("%d are inside, %d rights are minted, and %d passes say that they are borrowed", o.active, l.minted.Places, l.borrowed))
+		}
+	}
+}
+
+// checkRate is called after somebody was given a new session.
+func (s *sim) checkRate(m *machine) {
+	if l, o := &s.rights, s.oracle; l.strict && o.recent.n > int(l.minted.Rate) {
+		s.violate(OverRate, m, fmt.Sprintf("%d were let in within 60 s, %d rights are minted", o.recent.n, l.minted.Rate))
+	}
+}
+
+// checkTicket sees to it that no two sessions have the same ticket.
+func (s *sim) checkTicket(p *pass, m *machine) {
+	if p.anchor == 0 {
+		return
+	}
+	number := keyed(uint64(p.anchor)<<32|uint64(p.boot), forTickets, p.seq, 0)
+	session := keyed(uint64(p.accepted), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
+	if was, ok := s.rights.used[number]; ok && was != session {
+		at := s.machines[s.registry.ids[p.anchor-1].machine]
+		s.violate(TicketTwice, m, fmt.Sprintf("ticket %d.%d.%d of node %s is that of two sessions", p.boot, p.block, p.seq, at.name()))
+	}
+	s.rights.used[number] = session
+}
+
+func bits(b []byte) (x uint64) {
+	for _, c := range b {
+		x = x<<8 | uint64(c)
+	}
+	return x
+}
+
+// unsettled says what does not add up between the nodes; "" if all does. With
+// nodes that are down for good, or disks that are lost and not declared so, it
+// cannot: then only what is too much is wrong.
+func (s *sim) unsettled() (kind, text string) {
+	l := &s.rights
+	if !l.settled {
+		return "", ""
+	}
+	var held, known ticket.Amount
+	var limit ticket.Amount
+	whole, first := true, true
+	for _, m := range s.machines {
+		whole = whole && len(m.lost) == 0
+		if !m.runs() {
+			whole = whole && (m.away || m.wiped)
+			continue
+		}
+		s.note(m)
+		r := l.last[m.number]
+		held = held.Add(r.held)
+		if !first && (r.minted != known || r.limit != limit) {
+			return RightsLost, fmt.Sprintf("nodes do not agree: %v minted under a limit of %v, or %v under %v", known, limit, r.minted, r.limit)
+		}
+		known, limit, first = r.minted, r.limit, false
+		if r.borrowed > 0 {
+			return BorrowedHidden, fmt.Sprintf("node %s has %d borrowed sessions after the last one has left", m.name(), r.borrowed)
+		}
+	}
+	text = fmt.Sprintf("%v held, %v minted, the limit is %v", held, known, limit)
+	switch {
+	case held.Places > known.Places || held.Rate > known.Rate:
+		return RightsGained, text
+	case whole && !first && (held != known || known != limit):
+		return RightsLost, text
+	}
+	return "", ""
+}
+
+// movedPer returns how many places changed hands per minute until now.
+func (l *ledgers) movedPer(span time.Duration) float64 {
+	return round(share(float64(l.moved), span.Minutes()), 2)
+}
