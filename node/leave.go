@@ -38,19 +38,24 @@ func (c *Core) Leave(now time.Time) error {
 	}
 	c.leave.on, c.leave.heir = true, heir
 	c.health.leaving.Store(true)
-	for _, r := range c.order {
-		r.mu.Lock()
-		if r.rights != nil && r.hasLedger() {
-			if err := r.rights.Leave(heir, now); err != nil {
-				r.mu.Unlock()
-				return fmt.Errorf("leave room %s: %w", r.id, err)
-			}
-			c.storing.touch(r)
-		}
-		r.mu.Unlock()
-	}
 	c.stopIssuing(now)
+	for _, r := range c.order {
+		r.leave(now)
+	}
 	return nil
+}
+
+// leave freezes a room's rights, unless writes or tokens are under way: then it
+// does so a tick later.
+func (r *Room) leave(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rights == nil || !r.hasLedger() {
+		return
+	}
+	if _, is := r.rights.Leaving(); !is && r.rights.Leave(r.core.leave.heir, now) == nil {
+		r.core.storing.touch(r)
+	}
 }
 
 // hasLedger reports whether there is anything of a room to pass on. It is called
@@ -90,6 +95,7 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	}
 	done := true
 	for _, r := range c.order {
+		r.leave(now)
 		r.mu.Lock()
 		if r.rights == nil || !r.hasLedger() {
 			r.mu.Unlock()

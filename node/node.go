@@ -59,6 +59,8 @@ type Node struct {
 
 	inbox   chan inbound
 	changed chan struct{} // membership may have changed
+	orders  chan order    // of the operator
+	ended   chan struct{} // closed when the loop has
 	dropped atomic.Uint64 // messages that came while the inbox was full
 	gone    []string      // sites that have left; the loop's
 	watch   clockWatch    // the loop's
@@ -104,6 +106,8 @@ func New(cfg Config) (_ *Node, err error) {
 		clock:   newClock(cfg.Clock()),
 		inbox:   make(chan inbound, inboxSize),
 		changed: make(chan struct{}, 1),
+		orders:  make(chan order),
+		ended:   make(chan struct{}),
 	}
 	store, stored, mark, err := cfg.Data.openStore(cfg.Disk)
 	if err != nil {
@@ -185,6 +189,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	var closed error
 	wg.Go(func() { closed = n.journal.run() })
 	err := n.loop(ctx, mesh, saver)
+	close(n.ended)
 	n.core.Close(n.Now())
 	n.journal.finish(n.core, n.Now())
 	if state, snapErr := n.core.Snapshot(); snapErr == nil {
@@ -228,6 +233,11 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			continue
 		case o := <-n.journal.outcomes:
 			n.send(mesh, n.journal.settle(n.core, o, n.Now()))
+			continue
+		case o := <-n.orders:
+			now := n.Now()
+			o.done <- o.do(n.core, now)
+			n.journal.step(n.core, now)
 			continue
 		case <-n.changed:
 			refresh = true

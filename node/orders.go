@@ -1,0 +1,78 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// What an operator tells a node that runs. It is done by the loop, as everything
+// is that concerns the core.
+
+// order is something to be done by the loop.
+type order struct {
+	do   func(c *Core, now time.Time) error
+	done chan<- error
+}
+
+// errStopped says that the loop has ended.
+var errStopped = errors.New("the node is not running")
+
+// tell has the loop do something and returns what came of it.
+func (n *Node) tell(ctx context.Context, do func(c *Core, now time.Time) error) error {
+	done := make(chan error, 1)
+	select {
+	case n.orders <- order{do, done}:
+	case <-n.ended:
+		return errStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-n.ended:
+		return errStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leftInterval is how often a node that leaves looks whether it has left.
+const leftInterval = 50 * time.Millisecond
+
+// Leave passes all rights of this node on to another one and returns when that has
+// all of them. The node gives no ticket from then on, and its identity is of no
+// use any more. If ctx ends before, the rights may be with either; they are at no
+// time with both, and whoever has them counts what is in use. It returns ErrNoHeir
+// if no other node is there. Any goroutine may call it, while Run runs.
+func (n *Node) Leave(ctx context.Context) error {
+	if err := n.tell(ctx, (*Core).Leave); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(leftInterval)
+	defer ticker.Stop()
+	for {
+		left := false
+		if err := n.tell(ctx, func(c *Core, _ time.Time) error { left = c.Left(); return nil }); err != nil {
+			return fmt.Errorf("rights are on their way to an heir: %w", err)
+		}
+		if left {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("rights are on their way to an heir: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// DeclareDead says that a node is gone for good, with its data directory, as
+// Core.DeclareDead does. Any goroutine may call it, while Run runs.
+func (n *Node) DeclareDead(ctx context.Context, id crdt.NodeID) error {
+	return n.tell(ctx, func(c *Core, now time.Time) error { return c.DeclareDead(id, now) })
+}
