@@ -130,6 +130,9 @@ func (c *Core) takeCall(from replica.Peer, payload []byte, now time.Time) ([]Mes
 	}
 	g, ok := r.grant(from, call, now)
 	if !ok {
+		if k := r.counters.Load(); k != nil && k.loop.supply != nil && k.loop.accounts.Waiting() > 0 {
+			return k.seek(now), nil
+		}
 		return nil, nil
 	}
 	c.slot++
@@ -149,9 +152,8 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 	w := r.view.Load()
 	r.news = true // what is reckoned with changes
 	if k.loop.supply != nil {
-		return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) ticket.Offer {
-			return k.offer(from.ID, want, now)
-		}, now)
+		id := crdt.Incarnation{Node: from.ID, Boot: from.Boot}
+		return k.loop.accounts.Answer(id, from.Site, call, func(ticket.Places) ticket.Offer { return k.offer(id, call, now) }, now)
 	}
 	return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) ticket.Offer {
 		var got ticket.Places

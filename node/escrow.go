@@ -35,12 +35,14 @@ type applicant = ticket.Applicant[pending]
 type supply struct {
 	stock  *ticket.Stock
 	mover  ticket.Mover
-	parked []parked  // visitors of this node who wait for rights on their way
+	parked []parked // visitors of this node who wait for rights on their way
+	calls  map[crdt.Incarnation]heardCall
 	dry    time.Time // until then nobody waits for any: none came the last time
 	moved  time.Time // when the mover was last asked
 	asked  time.Time // the same, because visitors were waiting
 	unused []ticket.Range
-	idle   ticket.Amount // what other nodes seem to have free, as of the last view
+	idle   ticket.Amount // what other nodes seem to have free, as of the last look
+	taken  int64         // of that, what was drawn from the stock since
 }
 
 // parked is an applicant for whom rights may be on their way.
@@ -48,6 +50,33 @@ type parked struct {
 	applicant
 	since time.Time
 }
+
+// heardCall is since when the newest call of a node has waited for an answer.
+type heardCall struct {
+	number uint64
+	since  time.Time
+}
+
+// since returns since when a call has waited, and has the stock know what it wants
+// when it comes.
+func (s *supply) since(from crdt.Incarnation, number uint64, want ticket.Places, now time.Time) time.Time {
+	if is, ok := s.calls[from]; ok && is.number == number {
+		return is.since
+	}
+	s.stock.Want(int64(want.Sum()), from.Node, now)
+	if s.calls == nil || len(s.calls) > maxCallers {
+		s.calls = map[crdt.Incarnation]heardCall{}
+	}
+	s.calls[from] = heardCall{number, now}
+	return now
+}
+
+// maxCallers bounds the calls whose time is remembered; to forget one has it wait
+// anew, and its caller give up first.
+const maxCallers = 1024
+
+// dryFor is how long nobody waits for rights after some did in vain.
+const dryFor = time.Second
 
 // wantedAgain is the least time between two looks for rights elsewhere because
 // visitors wait.
@@ -73,7 +102,8 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	leads, nobody := to == c.self.Node, to == crdt.NodeID{}
 	d := &k.desks[ticket.SiteCounter]
 	k.mu.Lock()
-	own := append(k.takeParked(), k.arrived(now)...)
+	fresh := k.arrived(now)
+	own := append(k.takeParked(), fresh...)
 	lost := d.GiveUp(now)
 	if leads || nobody {
 		lost = append(lost, d.Drain()...)
@@ -101,10 +131,13 @@ func (k *counters) serveByRights(now time.Time) []Message {
 		call.Room, call.Scope = k.room.id, ticket.SiteCounter
 		out = append(out, c.message(to, kindCall, ticket.AppendCall(nil, call)))
 	}
+	if leads && len(fresh) > 0 {
+		k.loop.supply.stock.Want(int64(len(fresh)), c.self.Node, now)
+	}
 	k.serveHere(own, now)
 	if leads {
 		for _, a := range k.loop.accounts.Serve(func(from crdt.Incarnation, call ticket.Call) ticket.Offer {
-			return k.offer(from.Node, call.Want, now)
+			return k.offer(from, call, now)
 		}, now) {
 			out = append(out, c.message(a.To, kindGrant, ticket.AppendGrant(nil, a.Grant)))
 		}
@@ -168,6 +201,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			k.loop.supply.parked = append(k.loop.supply.parked, p)
 		default:
 			turned[c] = true
+			k.waitedInVain(p.since, now)
 			k.turnAway(p.Who, now)
 		}
 	}
@@ -227,8 +261,11 @@ func (k *counters) mayCome(since, now time.Time) bool {
 	if now.Sub(since) >= ticket.Parked || now.Before(s.dry) || !r.core.fit() || r.core.leave.on {
 		return false
 	}
-	if k.leads() && (s.stock.Expecting(now) > 0 || s.idle.Places > 0 && s.idle.Rate > 0) {
-		return true
+	if k.leads() {
+		known := s.taken + s.stock.Rest(now)
+		if s.stock.Expecting(now) > 0 || min(s.idle.Places, s.idle.Rate) > known {
+			return true
+		}
 	}
 	r.mu.Lock()
 	free := r.rights.Free()
@@ -236,17 +273,28 @@ func (k *counters) mayCome(since, now time.Time) bool {
 	return free.Places > 0 && free.Rate > 0 // they wait for the disk
 }
 
-// offer is what there is for a call of another node.
-func (k *counters) offer(asker crdt.NodeID, want ticket.Places, now time.Time) ticket.Offer {
+// waitedInVain has nobody wait for a while if somebody has in vain.
+func (k *counters) waitedInVain(since, now time.Time) {
+	if now.Sub(since) >= ticket.Parked {
+		k.loop.supply.dry = now.Add(dryFor)
+	}
+}
+
+// offer is what there is for a call of another node. It waits if there are too few
+// rights for all whom the view allows, and more may be on their way.
+func (k *counters) offer(from crdt.Incarnation, call ticket.Call, now time.Time) ticket.Offer {
 	r := k.room
-	may := k.allowed(want, now)
+	may := k.allowed(call.Want, now)
 	o := ticket.Offer{Retry: r.retry(now)}
-	if n := int64(may.Sum()); n < int64(want.Sum()) || n > k.ready(now) {
-		if o.Wait = k.mayCome(now, now); o.Wait {
+	since := k.loop.supply.since(from, call.Number, may, now)
+	if int64(may.Sum()) > k.ready(now) {
+		r.prepare(int64(may.Sum()), now)
+		if o.Wait = k.mayCome(since, now); o.Wait {
 			return o
 		}
+		k.waitedInVain(since, now)
 	}
-	got := k.draw(int64(may.Sum()), asker, now)
+	got := k.draw(int64(may.Sum()), from.Node, now)
 	n := int(got.left())
 	o.Given.Reserved = min(may.Reserved, n)
 	o.Given.Contested = min(may.Contested, n-o.Given.Reserved)

@@ -49,7 +49,9 @@ func (k *counters) draw(n int64, asker crdt.NodeID, now time.Time) (d drawn) {
 		n -= int64(d.left())
 	}
 	if k.leads() {
-		d.ranges = k.loop.supply.stock.Take(d.ranges, n, asker, now)
+		before := d.left()
+		d.ranges = k.loop.supply.stock.Draw(d.ranges, n, asker, now)
+		k.loop.supply.taken += int64(d.left() - before)
 	}
 	if !own {
 		n -= int64(d.left())
@@ -70,6 +72,14 @@ func (r *Room) openTickets(n int64, now time.Time) []ticket.Range {
 	self := r.core.self
 	first := r.seq.Add(uint64(n)) - uint64(n) + 1
 	return []ticket.Range{{Anchor: self.Node, Boot: self.Boot, First: first, N: uint64(n)}}
+}
+
+// prepare has the disk ready for n tickets to be given out soon.
+func (r *Room) prepare(n int64, now time.Time) {
+	r.mu.Lock()
+	r.rights.Close(r.rights.Open(n, now))
+	r.mu.Unlock()
+	r.core.storing.touch(r)
 }
 
 // issue returns up to n own tickets for visitors of another node.

@@ -35,7 +35,7 @@ func (k *counters) move(need int64, now time.Time) (out []Message) {
 		return nil
 	}
 	in := r.standing(need, now)
-	s.idle = in.elsewhere()
+	s.idle, s.taken = in.elsewhere(), 0
 	s.moved = now
 	return r.carry(s.mover.Move(in.Standing, now))(now)
 }
@@ -47,7 +47,7 @@ func (k *counters) seek(now time.Time) []Message {
 		return nil
 	}
 	s.asked = now
-	return k.move(int64(len(s.parked))+k.loop.accounts.Waiting(), now)
+	return append(k.sendLoans(now), k.move(int64(len(s.parked))+k.loop.accounts.Waiting(), now)...)
 }
 
 // carry gives what the mover has decided to give, and asks whom it would ask.

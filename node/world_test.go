@@ -28,6 +28,9 @@ type world struct {
 	// fate, if there is one, says after what delays a message arrives: never, once
 	// or more than once.
 	fate func(from, to *machine, m Message) []time.Duration
+
+	// cutOff says that two nodes cannot reach each other; nil: cut decides.
+	cutOff func(a, b *machine) bool
 }
 
 // machine is one node; core is nil while it is down.
@@ -39,6 +42,8 @@ type machine struct {
 	snapshot []byte
 	next     time.Time
 	stopped  bool // as SIGSTOP does: others see it go, and what they send waits
+	found    bool // begins the mesh
+	disk     *disk
 }
 
 type letter struct {
@@ -68,7 +73,7 @@ func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
 	s := rooms[0]
 	w := &world{more: rooms[1:], t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
 	for i, site := range sites {
-		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site}
+		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site, found: i == 0, disk: new(disk)}
 		w.nodes = append(w.nodes, m)
 		w.start(m, s)
 	}
@@ -88,6 +93,7 @@ func (w *world) start(m *machine, s room.Settings) {
 		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: append([]room.Settings{s}, w.more...),
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
+		Stored:  m.disk.content(), Found: m.found,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -108,6 +114,7 @@ func (w *world) kill(m *machine) {
 		w.t.Fatal(err)
 	}
 	m.snapshot, m.core = snapshot, nil
+	m.disk.crash()
 	w.members()
 }
 
@@ -119,7 +126,7 @@ func (w *world) members() {
 		}
 		var peers []replica.Peer
 		for _, o := range w.nodes {
-			if o != m && o.core != nil && !o.stopped && !(w.cut && o.site != m.site) {
+			if o != m && o.core != nil && !o.stopped && !w.apart(o, m) {
 				peers = append(peers, replica.Peer{ID: o.id, Boot: o.boot, Site: o.site, Ready: o.core.Ready()})
 			}
 		}
@@ -136,12 +143,19 @@ func (w *world) run(d time.Duration) {
 			if m.core != nil && !m.stopped && !w.now.Before(m.next) {
 				m.next = w.now.Add(tickInterval)
 				w.post(m, m.core.Tick(w.now))
+			} else if m.core != nil && !m.stopped && m.disk.batch != nil {
+				w.post(m, nil)
 			}
 		}
 		if w.ready() != ready {
 			w.members()
 		}
 	}
+}
+
+// apart reports whether two nodes cannot reach each other.
+func (w *world) apart(a, b *machine) bool {
+	return w.cut && a.site != b.site || w.cutOff != nil && w.cutOff(a, b)
 }
 
 func (w *world) ready() (n int) {
@@ -154,6 +168,8 @@ func (w *world) ready() (n int) {
 }
 
 func (w *world) post(m *machine, out []Message) {
+	w.t.Helper()
+	out = append(out, w.write(m)...)
 	for _, o := range out {
 		if w.note != nil {
 			w.note("message", m.id, o.To, o.Kind, o.Slot, o.Payload)
@@ -177,7 +193,7 @@ func (w *world) deliver() {
 			continue
 		}
 		from, to := w.machine(l.from), w.machine(l.to)
-		if to == nil || to.core == nil || w.cut && from.site != to.site || w.lose != nil && w.lose(l) {
+		if to == nil || to.core == nil || w.apart(from, to) || w.lose != nil && w.lose(l) {
 			continue
 		}
 		w.receive(from, to, l.m)

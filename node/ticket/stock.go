@@ -167,10 +167,16 @@ func (s *Stock) Take(dst []Range, n int64, asker crdt.NodeID, now time.Time) []R
 	if n <= 0 {
 		return dst
 	}
-	s.wanted(n, asker, now)
+	s.Want(n, asker, now)
+	return s.Draw(dst, n, asker, now)
+}
+
+// Draw is Take for applicants who wait for tickets, and of whom Want was told when
+// they began to.
+func (s *Stock) Draw(dst []Range, n int64, asker crdt.NodeID, now time.Time) []Range {
 	for _, others := range []bool{false, true} {
 		for _, h := range s.open {
-			if n == 0 {
+			if n <= 0 {
 				break
 			}
 			if (h.loan.Lender.Node != asker) == others && h.usable(now) {

@@ -58,8 +58,9 @@ func (d *demand) lastSecond(now time.Time) (n int64) {
 	return n
 }
 
-// wanted notes that n tickets were wanted, whether there are any or not.
-func (s *Stock) wanted(n int64, asker crdt.NodeID, now time.Time) {
+// Want notes that applicants of a node want n tickets, whether there are any or
+// not.
+func (s *Stock) Want(n int64, asker crdt.NodeID, now time.Time) {
 	s.asked = now
 	s.demandOf(asker).add(n, now)
 }

@@ -13,7 +13,7 @@ var otherLender = crdt.Incarnation{Node: crdt.NodeID{5}, Boot: 1}
 // lent returns a stock with loans of ten tickets each, made at 0.
 func lent(lenders ...crdt.Incarnation) *Stock {
 	s := NewStock(leads, aRoom)
-	s.wanted(1, theCounter, at(0))
+	s.Want(1, theCounter, at(0))
 	for i, l := range lenders {
 		s.Add(loanOf(l, uint32(i+1), 10), at(0))
 	}

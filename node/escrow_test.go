@@ -1,0 +1,89 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// escrowSettings is a room whose limit is rights.
+func escrowSettings(total int) room.Settings {
+	s := testSettings(total)
+	s.Policy = room.Escrow
+	return s
+}
+
+// TestOneNodeGivesItsRights has a crowd come to a node that is alone.
+func TestOneNodeGivesItsRights(t *testing.T) {
+	w := newWorld(t, escrowSettings(100), "a")
+	if is := w.nodes[0].core.order[0].Rights(); is.Held.Places != 100 || is.Held.Rate != 10_000 {
+		t.Fatalf("the node holds %+v, want what the limits say", is)
+	}
+	people := w.crowd(130, at(w.nodes[0]))
+	if in := w.askAll(people); in != 100 {
+		t.Errorf("%d of 130 were let in, want 100", in)
+	}
+	w.run(61 * time.Second)
+	if n := w.active(people); n != 0 {
+		t.Errorf("%d are inside after a session, want none", n)
+	}
+	if in := w.askAll(people[100:]); in != 30 {
+		t.Errorf("%d of the 30 who waited were let in then", in)
+	}
+}
+
+// TestRightsOfASiteServeAnUnevenCrowd has everybody come to one node, which has a
+// part of the rights only.
+func TestRightsOfASiteServeAnUnevenCrowd(t *testing.T) {
+	for name, pick := range map[string]func(w *world) *machine{
+		"at the counter": func(w *world) *machine { return w.counterOf("a") },
+		"elsewhere":      func(w *world) *machine { return w.other(w.counterOf("a")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, escrowSettings(100), "a", "a", "a")
+			w.run(20 * time.Second)
+			for _, m := range w.nodes {
+				t.Logf("node %d: %+v", m.id[0], m.core.order[0].Rights())
+			}
+			people := w.crowd(130, at(pick(w)))
+			if in := w.askAll(people); in != 100 {
+				t.Errorf("%d of 130 were let in, want 100", in)
+			}
+			for _, m := range w.nodes {
+				t.Logf("node %d: %+v", m.id[0], m.core.order[0].Rights())
+			}
+		})
+	}
+}
+
+// TestRightsCrossToWhereVisitorsAre has a crowd come to one of two sites.
+func TestRightsCrossToWhereVisitorsAre(t *testing.T) {
+	for i := range 2 {
+		w := newWorld(t, escrowSettings(100), "a", "b")
+		w.run(20 * time.Second)
+		for _, m := range w.nodes {
+			t.Logf("node %d: %+v", m.id[0], m.core.order[0].Rights())
+		}
+		people := w.crowd(130, at(w.nodes[i]))
+		in := w.askAll(people)
+		t.Logf("at once %d", in)
+		for range 3 {
+			w.run(5 * time.Second)
+			in += w.askAll(outside(people))
+		}
+		if in < 99 || in > 100 {
+			t.Errorf("%d of 130 are inside, want 99 at least and 100 at most", in)
+		}
+	}
+}
+
+// outside returns those who are not let in.
+func outside(people []*person) (out []*person) {
+	for _, p := range people {
+		if !p.in {
+			out = append(out, p)
+		}
+	}
+	return out
+}
