@@ -38,9 +38,10 @@ replay: ## the whole access log through three processes, one of them killed on t
 	$(GO) test -count=1 -timeout 10m -v -run '^TestReplayWithANodeKilled$$' ./cmd/ropeline -replay-whole -replay-speed 4320 | grep -v ' level='
 
 .PHONY: bench
-bench: ## how fast news spreads, and what the mesh costs on the wire (about 6 minutes)
+bench: ## how fast news spreads, what the mesh costs on the wire, and how many tickets a counter gives (about 7 minutes)
 	$(GO) test -run '^$$' -bench '^BenchmarkSpread$$' -benchtime 200x ./node
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 15x ./node
+	$(GO) test -run '^$$' -bench '^BenchmarkEscrowRate$$' -benchtime 1x ./node
 
 .PHONY: story
 story: build ## what the policies do to the same crowds: the table in docs/policies.md
@@ -72,7 +73,7 @@ soak: ## all faults mixed for SOAK (60m), with ten million tickets an hour
 
 .PHONY: microbench
 microbench: ## every benchmark of a function
-	$(GO) test -run '^$$' -skip 'Spread|Wire' -bench . ./...
+	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...
 
 MESHES ?= 1000000
 .PHONY: meshes

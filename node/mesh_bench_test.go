@@ -77,7 +77,7 @@ func newLive(tb testing.TB, data string, secret transport.Secret, name, site str
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg := Config{Data: dir, Name: name, Site: site, Rooms: rooms, OwnerKey: []byte("key")}
+	cfg := Config{Data: dir, Name: name, Site: site, Rooms: rooms, OwnerKey: []byte("key"), Found: len(seeds) == 0}
 	if len(seeds) > 0 {
 		cfg.AwaitPeers = 10 * time.Second
 	}
