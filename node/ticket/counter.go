@@ -52,10 +52,10 @@ type Call struct {
 	Number uint64 // later calls of a node have higher ones
 	Want   Places
 
-	// Void is the first of the earlier calls to this counter that were given up
-	// since a grant was last taken up: what those were granted is nobody's. Number,
-	// if there is none.
-	// Invariant: Void <= Number.
+	// Void is the first call behind the newest of which a grant was taken up.
+	// From there on up to this one, all were given up, whomever they went to: what
+	// they were granted is nobody's.
+	// Invariant: 1 <= Void <= Number.
 	Void uint64
 
 	// Got is how many tickets of all earlier calls together were taken up. What

@@ -28,7 +28,9 @@ func DecodeCall(message []byte) (Call, error) {
 	r := newReader(message)
 	var c Call
 	r.counterHeader(&c.Room, &c.Scope, &c.Number, &c.Want)
-	c.Void = r.number(c.Number)
+	if c.Void = r.number(c.Number); r.err == nil && c.Void == 0 {
+		r.fail("call 0 given up; calls are numbered from 1 on")
+	}
 	c.Got = r.number(maxCounted)
 	c.Booked = r.number(c.Got)
 	c.Seq = r.number(math.MaxUint64)

@@ -61,6 +61,7 @@ func TestBadCounterMessagesAreRefused(t *testing.T) {
 		"more than anybody wants":    second(DecodeCall(encode(func(c *Call) { c.Want.Reserved = MaxWant + 1 }))),
 		"more booked than got":       second(DecodeCall(encode(func(c *Call) { c.Booked = c.Got + 1 }))),
 		"a later call given up":      second(DecodeCall(encode(func(c *Call) { c.Void = c.Number + 1 }))),
+		"a call before the first":    second(DecodeCall(encode(func(c *Call) { c.Void = 0 }))),
 		"a number that might wrap":   second(DecodeCall(encode(func(c *Call) { c.Got = maxCounted + 1 }))),
 		"a grant of who has none":    second(DecodeGrant(AppendGrant(nil, liar))),
 		"too few tickets":            second(DecodeGrant(AppendGrant(nil, few))),

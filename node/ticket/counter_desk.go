@@ -58,7 +58,7 @@ type Desk[T any] struct {
 	seq     uint64
 	told    uint64 // booked as the counter knows it
 	void    bool   // a call was given up, and the counter does not know
-	since   uint64 // Call.Void of the next call to the same counter
+	taken   uint64 // the newest call of which a grant was taken up
 	alone   bool   // the counter has not answered
 	refused [2]time.Time
 }
@@ -97,10 +97,10 @@ func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
 	}
 	d.number++
 	if d.to != to {
-		d.since, d.alone = d.number, false
+		d.alone = false
 	}
 	d.on, d.to, d.began, d.sent = true, to, now, now
-	d.call = Call{Number: d.number, Void: d.since, Got: d.got, Booked: d.booked, Seq: d.seq}
+	d.call = Call{Number: d.number, Void: d.taken + 1, Got: d.got, Booked: d.booked, Seq: d.seq}
 	for _, a := range d.asking {
 		if a.Reserved {
 			d.call.Want.Reserved++
@@ -129,7 +129,7 @@ func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []A
 		return nil, nil, ErrTooMuch
 	}
 	d.got += uint64(g.Given.Sum())
-	d.since, d.alone = d.number+1, false
+	d.taken, d.alone = d.number, false
 	d.told = max(d.told, d.call.Booked)
 	retry := now.Add(min(max(0, g.Retry), MaxRetry))
 	short := [2]bool{g.Given.Reserved < d.call.Want.Reserved, g.Given.Contested < d.call.Want.Contested}
