@@ -63,14 +63,20 @@ What goes wrong is said by --fault, as often as needed:
   partition:site=2,from=30m,for=10m     crash:node=1.2,at=45m,for=1m
   skew:node=3.1,by=3s                   pause:node=1.1,at=10m,for=30s
   link:site=1,peer=2,from=5m,for=5m,by=200ms,loss=0.1
-  wipe and leave as crash. Sites and nodes count from 1; node 1.2 is the second
-  of site 1.
+  disk-full:node=1.2,from=5m,for=1m     disk-slow:site=1,from=5m,for=1m,by=300ms
+  limits:node=2.1,at=10m,active=500,rate=300
+  wipe and leave as crash, disk-fail as disk-full. hand-over:node=1.2,at=20m leaves
+  for good, join:node=1.2,at=5m comes later than the others, and declare:node=1.2,at=9m
+  says that what a wipe has made of that node is dead. Sites and nodes count from 1;
+  node 1.2 is the second of site 1.
 
 The same flags and --seed give the same result. docs/simulator.md explains every
 figure.`,
 		Example: `  ropeline simulate --arrivals uniform:10000/30m --total-active-users 200 --new-users-per-minute 200 --stay 1m
   ropeline simulate --trace worldcup98-0707.csv --scale 0.003 --sites 5 --nodes 3 --rotate 20m \
-    --total-active-users 1000 --new-users-per-minute 500 --fault partition:site=2,from=2h,for=12m --plot pictures`,
+    --total-active-users 1000 --new-users-per-minute 500 --fault partition:site=2,from=2h,for=12m --plot pictures
+  ropeline simulate --arrivals uniform:6000/20m --sites 2 --nodes 3 --total-active-users 300 --new-users-per-minute 300 \
+    --fault disk-full:node=1.1,from=5m,for=2m --fault wipe:node=2.2,at=8m,for=30s --fault declare:node=2.2,at=10m`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()

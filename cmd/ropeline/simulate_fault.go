@@ -21,6 +21,12 @@ func faultKeys(kind sim.FaultKind) []string {
 		return []string{"site", "node", "from", "at", "for", "by"}
 	case sim.Link:
 		return []string{"site", "peer", "from", "at", "for", "by", "loss", "oneway"}
+	case sim.DiskSlow:
+		return []string{"site", "node", "from", "at", "for", "by"}
+	case sim.Join, sim.Declare:
+		return []string{"site", "node", "from", "at"}
+	case sim.Limits:
+		return []string{"site", "node", "from", "at", "active", "rate"}
 	default:
 		return []string{"site", "node", "from", "at", "for"}
 	}
@@ -91,6 +97,10 @@ func setFault(f *sim.Fault, key, value string) (err error) {
 		f.By, err = faultTime(value, -24*time.Hour)
 	case "loss":
 		err = floatValue{dst: &f.Loss, max: 1}.Set(value)
+	case "active":
+		err = activeValue(&f.Active).Set(value)
+	case "rate":
+		err = perMinuteValue(&f.Rate).Set(value)
 	case "oneway":
 		if value != "" && value != "true" && value != "yes" {
 			return fmt.Errorf("%q is not allowed: oneway stands alone", value)

@@ -41,7 +41,8 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 
 func simulatedRoomFlags(f *pflag.FlagSet, s *room.Settings) {
 	*s = s.WithDefaults()
-	f.Var(enumValue[room.Policy]{&s.Policy, []room.Policy{room.Even, room.Curve, room.Counter, room.Open}}, "policy", "how the limit is divided among nodes: even, curve, counter or open")
+	f.Var(enumValue[room.Policy]{&s.Policy, policies}, "policy", "how the limit is divided among nodes: escrow, even, curve, counter or open")
+	f.Var(enumValue[room.OnPartition]{&s.OnPartition, []room.OnPartition{room.PartitionHold, room.PartitionOpen}}, "on-partition", "escrow: what goes on if a session's node is out of reach: hold (the limit) or open (the session)")
 	f.Var(floatValue{&s.CurveFactor, 0.01, 8}, "curve-factor", "exponent of the policy curve")
 	f.Var(methodValue(&s.QueueingMethod), "method", "fifo, random, passthrough or reject")
 	f.Var(activeValue(&s.TotalActiveUsers), "total-active-users", "visitors on the site at one time; required")
@@ -64,6 +65,7 @@ func visitorFlags(f *pflag.FlagSet, o *simulateOptions) {
 	duration(f, &c.Patience, "patience", 3*time.Minute, time.Second, "mean wait after which these give up")
 	part(f, &c.Roam, "roam", "chance that a request goes to another node than the one before it")
 	f.Var(floatValue{&c.Lost, 0, 0.5}, "lost-answers", "part of answers that never reach the visitor")
+	f.Var(floatValue{&c.Old, 0, 0.5}, "old-passes", "part of requests that carry an older pass than the newest")
 }
 
 func networkFlags(f *pflag.FlagSet, c *sim.Config) {
@@ -75,6 +77,8 @@ func networkFlags(f *pflag.FlagSet, c *sim.Config) {
 	part(f, &n.Loss, "loss", "part of messages that never arrive")
 	part(f, &n.Duplicate, "duplicate", "part of messages that arrive twice")
 	part(f, &n.Reorder, "reorder", "part of messages that take up to five times as long")
+	c.Disk = 500 * time.Microsecond
+	f.Var(freezeValue{durationValue{&c.Disk, 0, time.Minute}}, "disk-delay", "median time until a write of a node is on its disk")
 	c.Tick = 50 * time.Millisecond
 	f.Var(durationValue{&c.Tick, 10 * time.Millisecond, 250 * time.Millisecond}, "tick", "how often a node is told the time; more seldom costs less and is later")
 	f.Var(durationValue{&c.Clocks.Offset, 0, time.Hour}, "clock-offset", "most that a node's clock is ahead or behind at the start")

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // simulateTable returns a result as a table for people: each figure, its unit,
@@ -25,6 +26,10 @@ func simulateTable(r *sim.Result, cfg sim.Config) string {
 		t.AppendRow(table.Row{name, value, note})
 	}
 	limitRows(row, f)
+	if r.Policy == string(room.Escrow) {
+		row("borrowed", f.Borrowed, "", fmt.Sprintf("sessions without a right; most at a node: %d", f.PeakBorrowed))
+		row("places moved", fmt.Sprintf("%.1f", f.MovedPerMin), "/min", "between nodes")
+	}
 	t.AppendSeparator()
 	waitRows(row, r)
 	t.AppendSeparator()

@@ -180,7 +180,12 @@ func TestSimulateRefuses(t *testing.T) {
 		{"SMALL --trace x", "Give one of"},
 		{"SMALL --total-active-users 0", "a whole number from 1 to"},
 		{"SMALL --new-users-per-minute -1", "a whole number from 1 to"},
-		{"SMALL --policy escrow", `"escrow" is not allowed: one of even, curve, counter, open`},
+		{"SMALL --policy strict", `"strict" is not allowed: one of escrow, even, curve, counter, open`},
+		{"SMALL --on-partition close", "hold, open"},
+		{"SMALL --fault join:site=1,for=3s", `join has no key "for"`},
+		{"SMALL --fault limits:site=1,active=0", "a whole number from 1 to"},
+		{"SMALL --fault limits:site=1", "want a new limit of active users"},
+		{"SMALL --fault disk-full:site=1", "for is missing"},
 		{"SMALL --method lifo", "fifo, random, passthrough, reject"},
 		{"SMALL --stay 0s", "a duration from 1ms to"},
 		{"SMALL --stay-shape pareto", "exponential, fixed"},
@@ -231,6 +236,10 @@ func TestParseFault(t *testing.T) {
 		"skew:node=3.1,by=-3s":                     {Kind: sim.Skew, Site: 3, Node: 1, By: -3 * time.Second},
 		"link:site=1,by=200ms,loss=0.1,for=1h":     {Kind: sim.Link, Site: 1, By: 200 * time.Millisecond, Loss: 0.1, For: time.Hour},
 		"leave:for=1m,site=4":                      {Kind: sim.Leave, Site: 4, For: time.Minute},
+		"disk-full:node=1.2,at=3s,for=1m":          {Kind: sim.DiskFull, Site: 1, Node: 2, From: 3 * time.Second, For: time.Minute},
+		"disk-slow:site=1,for=1m,by=300ms":         {Kind: sim.DiskSlow, Site: 1, For: time.Minute, By: 300 * time.Millisecond},
+		"limits:node=2.1,at=1m,active=7,rate=9":    {Kind: sim.Limits, Site: 2, Node: 1, From: time.Minute, Active: 7, Rate: 9},
+		"join:site=3,at=1m":                        {Kind: sim.Join, Site: 3, From: time.Minute},
 		"partition:oneway=true,node=1.1,for=2h30m": {Kind: sim.Partition, Site: 1, Node: 1, For: 150 * time.Minute, OneWay: true},
 	} {
 		if got, err := parseFault(text); err != nil || got != want {
@@ -261,9 +270,10 @@ func TestParseFault(t *testing.T) {
 func FuzzParseFault(f *testing.F) {
 	f.Add("partition:site=2,peer=1,for=1s,oneway")
 	f.Add("link:site=1,by=200ms,loss=0.1,for=1h")
+	f.Add("limits:node=2.1,at=1m,active=7,rate=9")
 	f.Fuzz(func(t *testing.T, text string) {
 		fault, err := parseFault(text)
-		if err == nil && (fault.Site < 0 || fault.Node < 0 || fault.Peer < 0 || fault.From < 0 || fault.For < 0 || !(fault.Loss >= 0 && fault.Loss <= 1)) {
+		if err == nil && (fault.Site < 0 || fault.Node < 0 || fault.Peer < 0 || fault.Active < 0 || fault.Rate < 0 || fault.From < 0 || fault.For < 0 || !(fault.Loss >= 0 && fault.Loss <= 1)) {
 			t.Errorf("%q became %+v", text, fault)
 		}
 	})
