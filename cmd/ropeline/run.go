@@ -167,7 +167,10 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	}
 	log.Info("starting", "listen", cfg.Listen, "origin", cfg.Origin.String(), "admin", cfg.Admin,
 		"rooms", len(rooms), "data_dir", path, "version", versionText())
-	err = runAll(ctx, log, n, mesh, front, admin)
+	left, err := runAll(ctx, cfg.Rights, log, n, mesh, front, admin)
+	if left && cfg.CertFile == "" {
+		err = errors.Join(err, dir.Abandon())
+	}
 	log.Info("stopped")
 	return err
 }
@@ -268,11 +271,12 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 }
 
 // runAll runs the parts until ctx ends or one of them fails. The front goes
-// first, so that its visitors' last notes still reach the mesh; the mesh last.
-func runAll(ctx context.Context, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) error {
+// first, so that its visitors' last notes still reach the mesh; the mesh last. It
+// reports whether the node has left for good.
+func runAll(ctx context.Context, rights rightsConfig, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) (left bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var errs [4]error
+	var errs [5]error
 	var outer, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
 	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
@@ -290,11 +294,13 @@ func runAll(ctx context.Context, log *slog.Logger, n *node.Node, mesh *transport
 	}
 	start(&outer, 2, ctx, front.Run)
 	start(&outer, 3, ctx, admin.Run)
+	start(&outer, 4, ctx, func(ctx context.Context) error { return declareDead(ctx, n, rights.DeclareDead, log) })
 	<-ctx.Done()
 	log.Info("stopping: requests under way may end; a second signal stops at once")
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	outer.Wait()
+	left = rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, log)
 	stopInner(nil)
 	inner.Wait()
-	return errors.Join(errs[:]...)
+	return left, errors.Join(errs[:]...)
 }
