@@ -50,7 +50,7 @@ func (k *counters) draw(n int64, asker crdt.NodeID, now time.Time) (d drawn) {
 	}
 	if k.leads() {
 		before := d.left()
-		d.ranges = k.loop.supply.stock.Draw(d.ranges, n, asker, now)
+		d.ranges = k.loop.supply.stock.Take(d.ranges, n, asker, now)
 		k.loop.supply.taken += int64(d.left() - before)
 	}
 	if !own {

@@ -35,7 +35,7 @@ func benchmarkGrant(b *testing.B, size int) {
 		if s.Rest(now) < n {
 			lend()
 		}
-		return Offer{Given: want, Tickets: s.Take(nil, n, aCaller.Node, now)}
+		return Offer{Given: want, Tickets: takeFrom(s, n, aCaller.Node, now)}
 	}
 	tickets := 0
 	b.ReportAllocs()

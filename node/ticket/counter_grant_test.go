@@ -185,7 +185,7 @@ func TestUnusedTicketsComeBackWithTheFinalMark(t *testing.T) {
 	write()
 	s := NewStock(leads, aRoom)
 	s.SetLenders([]Lender{{aLender, 20}}, now)
-	s.Take(nil, 8, theCounter, now)
+	takeFrom(s, 8, theCounter, now)
 	for range 3 { // the first wish meets a bound that is too low, and has it raised
 		for _, c := range s.Due(0, now) {
 			r.Lend(leads, c.Borrow, now)
@@ -196,7 +196,7 @@ func TestUnusedTicketsComeBackWithTheFinalMark(t *testing.T) {
 		}
 		s.SetLenders([]Lender{{aLender, r.Free().Places}}, now)
 	}
-	if got := total(s.Take(nil, 3, theCounter, now)); got != 3 || s.Rest(now) < 5 {
+	if got := total(takeFrom(s, 3, theCounter, now)); got != 3 || s.Rest(now) < 5 {
 		t.Fatalf("%d tickets, and %d left", got, s.Rest(now))
 	}
 	now = at(0).Add(idleReturn)

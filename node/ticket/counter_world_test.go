@@ -280,7 +280,7 @@ func (n *lendingNode) called(from *lendingNode, id crdt.Incarnation, call Call) 
 // offer is what a counter has: loans first, then its own rights.
 func (n *lendingNode) offer(id crdt.Incarnation, call Call) Offer {
 	want := int64(call.Want.Sum())
-	ranges := n.stock.Take(nil, want, id.Node, n.now())
+	ranges := takeFrom(n.stock, want, id.Node, n.now())
 	more, _ := n.rights.Issue(want-int64(total(ranges)), n.now())
 	ranges = append(ranges, more...)
 	got := int(total(ranges))

@@ -162,18 +162,9 @@ func (l *lender) first(block uint32) bool {
 // Take hands out up to n tickets for the applicants of a node, first those that
 // the node has lent itself, then those that are void soonest, and appends them to
 // dst. now is the time of this very moment, not that of a tick: a process that
-// was stopped must not hand out what is void by now.
+// was stopped must not hand out what is void by now. Want is told of applicants
+// once, when they come; those who wait may be taken for again and again.
 func (s *Stock) Take(dst []Range, n int64, asker crdt.NodeID, now time.Time) []Range {
-	if n <= 0 {
-		return dst
-	}
-	s.Want(n, asker, now)
-	return s.Draw(dst, n, asker, now)
-}
-
-// Draw is Take for applicants who wait for tickets, and of whom Want was told when
-// they began to.
-func (s *Stock) Draw(dst []Range, n int64, asker crdt.NodeID, now time.Time) []Range {
 	for _, others := range []bool{false, true} {
 		for _, h := range s.open {
 			if n <= 0 {

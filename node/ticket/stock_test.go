@@ -26,6 +26,12 @@ func loanOf(l crdt.Incarnation, block uint32, n uint64) Loan {
 
 func sec(s float64) time.Time { return at(0).Add(time.Duration(s * float64(time.Second))) }
 
+// takeFrom takes tickets for applicants who come just now.
+func takeFrom(s *Stock, n int64, asker crdt.NodeID, now time.Time) []Range {
+	s.Want(n, asker, now)
+	return s.Take(nil, n, asker, now)
+}
+
 // calls returns what a stock says, by lender.
 func calls(s *Stock, now time.Time) map[crdt.NodeID]LoanCall {
 	out := map[crdt.NodeID]LoanCall{}
@@ -47,17 +53,17 @@ func ackAll(s *Stock, c LoanCall) {
 
 func TestStockTakesTheAskersOwnLoansFirst(t *testing.T) {
 	s := lent(aLender, otherLender)
-	got := s.Take(nil, 4, otherLender.Node, sec(0.1))
+	got := takeFrom(s, 4, otherLender.Node, sec(0.1))
 	want := []Range{{Anchor: otherLender.Node, Boot: 1, Block: 2, First: 200, N: 4}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	got = s.Take(nil, 99, otherLender.Node, sec(0.2))
+	got = takeFrom(s, 99, otherLender.Node, sec(0.2))
 	want = []Range{{otherLender.Node, 1, 2, 204, 6}, {aLender.Node, 7, 1, 100, 10}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := s.Take(nil, 1, theCounter, sec(0.3)); len(got) != 0 || s.Rest(sec(0.3)) != 0 {
+	if got := takeFrom(s, 1, theCounter, sec(0.3)); len(got) != 0 || s.Rest(sec(0.3)) != 0 {
 		t.Errorf("%v came out of an empty stock", got)
 	}
 }
@@ -66,16 +72,16 @@ func TestStockTakesTheAskersOwnLoansFirst(t *testing.T) {
 // anybody has looked.
 func TestStockJudgesValidityByItself(t *testing.T) {
 	s := lent(aLender)
-	if got := s.Take(nil, 1, theCounter, at(3).Add(-time.Millisecond)); len(got) != 1 {
+	if got := takeFrom(s, 1, theCounter, at(3).Add(-time.Millisecond)); len(got) != 1 {
 		t.Error("nothing although the loan is valid")
 	}
-	if got := s.Take(nil, 1, theCounter, at(3)); len(got) != 0 {
+	if got := takeFrom(s, 1, theCounter, at(3)); len(got) != 0 {
 		t.Errorf("%v although the loan is void", got)
 	}
 	far := loanOf(aLender, 2, 10)
 	far.ValidUntil = at(1000)
 	s.Add(far, at(10))
-	if got := s.Take(nil, 1, theCounter, at(10).Add(LoanValid+Guard)); len(got) != 0 {
+	if got := takeFrom(s, 1, theCounter, at(10).Add(LoanValid+Guard)); len(got) != 0 {
 		t.Errorf("%v of a loan by a clock that is far off", got)
 	}
 }
@@ -86,7 +92,7 @@ func TestStockTakesALoanOnce(t *testing.T) {
 	if s.Add(loan, at(1)) || s.Rest(at(1)) != 10 {
 		t.Error("a loan that came twice was taken twice")
 	}
-	s.Take(nil, 10, theCounter, at(1))
+	takeFrom(s, 10, theCounter, at(1))
 	ackAll(s, calls(s, at(1))[aLender.Node])
 	if !s.Idle() {
 		t.Error("a loan that is used up and reported is kept")
@@ -118,7 +124,7 @@ func TestStockForgetsLoansOfAnEarlierStart(t *testing.T) {
 	s := lent(aLender)
 	next := crdt.Incarnation{Node: aLender.Node, Boot: aLender.Boot + 1}
 	s.Add(loanOf(next, 1, 3), at(0))
-	got := s.Take(nil, 99, theCounter, at(1))
+	got := takeFrom(s, 99, theCounter, at(1))
 	if want := []Range{{next.Node, next.Boot, 1, 100, 3}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -132,8 +138,8 @@ func TestReportsAreCumulative(t *testing.T) {
 		t.Fatalf("first call %+v, want a report that the loan has come", first)
 	}
 	ackAll(s, first)
-	s.Take(nil, 2, theCounter, sec(0.1))
-	s.Take(nil, 1, theCounter, sec(0.12))
+	takeFrom(s, 2, theCounter, sec(0.1))
+	takeFrom(s, 1, theCounter, sec(0.12))
 	if got := calls(s, sec(0.15)); len(got) != 0 {
 		t.Errorf("%v although a report has gone out just now", got)
 	}
@@ -141,14 +147,14 @@ func TestReportsAreCumulative(t *testing.T) {
 	if want := []Used{{First: 100, N: 3, Age: 130 * time.Millisecond}}; !slices.Equal(lost.Used, want) {
 		t.Errorf("uses %v, want %v", lost.Used, want)
 	}
-	s.Take(nil, 1, theCounter, sec(0.4))
+	takeFrom(s, 1, theCounter, sec(0.4))
 	rep := calls(s, sec(0.5))[aLender.Node].Reports[0]
 	want := []Used{{100, 3, 380 * time.Millisecond}, {103, 1, 100 * time.Millisecond}}
 	if !slices.Equal(rep.Used, want) || rep.Number != 3 {
 		t.Errorf("report %+v, want also what the lost one said: %v", rep, want)
 	}
 	s.Acked(ReportAck{aRoom, aLender, 1, 2}) // the lost one was only late
-	s.Take(nil, 99, theCounter, sec(0.6))
+	takeFrom(s, 99, theCounter, sec(0.6))
 	rep = calls(s, sec(0.7))[aLender.Node].Reports[0]
 	want = []Used{{103, 1, 300 * time.Millisecond}, {104, 6, 100 * time.Millisecond}}
 	if !slices.Equal(rep.Used, want) || !rep.Final {
@@ -169,12 +175,12 @@ func TestReportsAreCumulative(t *testing.T) {
 
 func TestStockReturnsWhatNobodyWants(t *testing.T) {
 	s := lent(aLender)
-	s.Take(nil, 1, theCounter, sec(0.5))
+	takeFrom(s, 1, theCounter, sec(0.5))
 	if rep := calls(s, sec(1.4))[aLender.Node].Reports[0]; rep.Final {
 		t.Error("returned while tickets are wanted")
 	}
 	rep := calls(s, sec(1.5))[aLender.Node].Reports[0]
-	if !rep.Final || s.Rest(sec(1.5)) != 0 || len(s.Take(nil, 1, theCounter, sec(1.5))) != 0 {
+	if !rep.Final || s.Rest(sec(1.5)) != 0 || len(takeFrom(s, 1, theCounter, sec(1.5))) != 0 {
 		t.Errorf("report %+v and %d tickets left, want a final one and none", rep, s.Rest(sec(1.5)))
 	}
 	s = lent(aLender, otherLender)
@@ -187,7 +193,7 @@ func TestStockReturnsWhatNobodyWants(t *testing.T) {
 func TestStockBorrowsWhatIsNeeded(t *testing.T) {
 	s := NewStock(leads, aRoom)
 	s.SetLenders([]Lender{{aLender, 100}, {otherLender, 30}, {leads, 500}}, at(0))
-	s.Take(nil, 80, theCounter, at(0))
+	takeFrom(s, 80, theCounter, at(0))
 	if got := s.Due(1000, sec(0)); len(got) != 0 {
 		t.Errorf("%+v although own rights are plenty", got)
 	}
@@ -198,7 +204,7 @@ func TestStockBorrowsWhatIsNeeded(t *testing.T) {
 	if n := s.Expecting(sec(0)); n != 120 {
 		t.Errorf("%d are expected, want 120", n)
 	}
-	s.Take(nil, 80, theCounter, sec(0.1))
+	takeFrom(s, 80, theCounter, sec(0.1))
 	if got := calls(s, sec(0.2)); len(got) != 0 {
 		t.Errorf("%+v while all are asked", got)
 	}
@@ -224,8 +230,8 @@ func TestStockBorrowsWhatIsNeeded(t *testing.T) {
 func TestStockBorrowsWhereVisitorsAre(t *testing.T) {
 	s := NewStock(leads, aRoom)
 	s.SetLenders([]Lender{{aLender, 100}, {otherLender, 100}}, at(0))
-	s.Take(nil, 20, otherLender.Node, at(0))
-	s.Take(nil, localFrom-1, aLender.Node, at(0))
+	takeFrom(s, 20, otherLender.Node, at(0))
+	takeFrom(s, localFrom-1, aLender.Node, at(0))
 	got := s.Due(1000, at(0))
 	if len(got) != 1 || got[0].Lender != otherLender || got[0].Borrow != 30 {
 		t.Errorf("%+v, want 30 of the node at which they are wanted", got)
@@ -244,7 +250,7 @@ func TestStockIsBounded(t *testing.T) {
 	long := loanOf(otherLender, 9, 1000)
 	s.Add(long, at(0))
 	for i := range 900 {
-		s.Take(nil, 1, otherLender.Node, sec(0).Add(time.Duration(i)*3*time.Millisecond))
+		takeFrom(s, 1, otherLender.Node, sec(0).Add(time.Duration(i)*3*time.Millisecond))
 	}
 	rep := calls(s, sec(2.8))[otherLender.Node].Reports[0]
 	sum := uint64(0)
