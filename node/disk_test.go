@@ -52,7 +52,7 @@ func (d *disk) crash() { d.batch, d.lost = nil, nil }
 
 // write has a machine's disk do what is due, and returns what waited for it.
 func (w *world) write(m *machine) (out []Message) {
-	d := m.disk
+	d := &m.disk
 	for m.core != nil {
 		if d.batch == nil {
 			if d.batch, d.since = m.core.Writes(), w.now; d.batch == nil {

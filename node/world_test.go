@@ -43,7 +43,7 @@ type machine struct {
 	next     time.Time
 	stopped  bool // as SIGSTOP does: others see it go, and what they send waits
 	found    bool // begins the mesh
-	disk     *disk
+	disk     disk
 }
 
 type letter struct {
@@ -73,7 +73,7 @@ func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
 	s := rooms[0]
 	w := &world{more: rooms[1:], t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
 	for i, site := range sites {
-		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site, found: i == 0, disk: new(disk)}
+		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site, found: i == 0}
 		w.nodes = append(w.nodes, m)
 		w.start(m, s)
 	}
