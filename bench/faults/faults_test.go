@@ -93,6 +93,9 @@ func TestHurtMeshKeepsItsPromises(t *testing.T) {
 	if r.found.Tickets < 150 || r.found.Histories != len(r.marks) || r.found.Calls < 50 {
 		t.Errorf("got %+v after %d faults: too little happened for this to tell anything", r.found, len(r.marks))
 	}
+	if r.found.Transfers == 0 {
+		t.Error("no transfer of rights is on record: do the kinds of messages there still fit?")
+	}
 	if n := r.loaded.PlacesLost; n > 0 {
 		t.Errorf("%d waiting visitors lost their place", n)
 	}

@@ -20,6 +20,7 @@ type findings struct {
 	Over         time.Duration `json:"over_ns"`       // for how long there were more than Limit
 	RateLimit    int           `json:"rate_limit"`    // new_users_per_minute
 	RatePeak     int           `json:"peak_rate"`     // new visitors in any 60 s
+	Transfers    int           `json:"transfers"`     // of rights, from node to node
 	Histories    int           `json:"histories"`     // spans searched for an order that explains them
 	Calls        int           `json:"history_calls"` // in all of them
 	Late         int           `json:"events_late"`   // events whose place in time had to be guessed
@@ -35,6 +36,7 @@ type findings struct {
 func judge(sources []record.Source, limit, perMinute int, marks []int64, span time.Duration) (*findings, error) {
 	f := &findings{Limit: limit, RateLimit: perMinute}
 	var tickets check.Tickets
+	var moves check.Moves
 	active, rate := check.Active{Limit: limit}, check.Rate{}
 	var histories []*check.History
 	if len(marks) == 0 {
@@ -49,6 +51,7 @@ func judge(sources []record.Source, limit, perMinute int, marks []int64, span ti
 			return nil, err
 		}
 		first := tickets.Add(e)
+		moves.Add(e)
 		active.Add(e)
 		rate.Add(e)
 		for _, h := range histories {
@@ -57,7 +60,8 @@ func judge(sources []record.Source, limit, perMinute int, marks []int64, span ti
 	}
 	f.Tickets, f.Duplicates, f.Late = tickets.Given, tickets.Doubles, merge.Late
 	f.Peak, f.PeakBorrowed, f.Over, f.RatePeak = active.Peak, active.PeakBorrowed, active.Over, rate.Peak
-	f.Broken = append(f.Broken, tickets.Duplicates...)
+	f.Transfers = moves.Count
+	f.Broken = append(append(f.Broken, tickets.Duplicates...), moves.Wrong...)
 	if f.Tickets == 0 {
 		f.Broken = append(f.Broken, "no ticket was given at all")
 	}

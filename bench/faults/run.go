@@ -33,6 +33,7 @@ type scenario struct {
 	Length   time.Duration
 	Script   func(*run) error // hurts the mesh; nil: nobody does
 	Check    func(*run) error // what else must be, once all is over
+	Loses    bool             // rights go with a disk, and wait to be recovered
 	Skip     string           // why it is not run here
 }
 
@@ -161,6 +162,7 @@ func (r *run) suffer(seed uint64) error {
 	if err = errors.Join(err, o.err); err != nil {
 		return err
 	}
+	lost := r.settle()
 	for _, n := range r.mesh.Nodes {
 		if err := n.Kill(); err != nil {
 			return err
@@ -169,6 +171,7 @@ func (r *run) suffer(seed uint64) error {
 	if r.found, err = judge(r.mesh.Sources(), r.Room.active, r.Room.perMinute, r.marks, historySpan); err != nil {
 		return err
 	}
+	r.found.Broken = append(r.found.Broken, lost...)
 	if r.Check != nil {
 		if err := r.Check(r); err != nil {
 			r.found.Broken = append(r.found.Broken, err.Error())

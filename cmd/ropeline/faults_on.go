@@ -13,10 +13,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/durable/faultstore"
+	"github.com/ropeline/ropeline/node/ticket"
+	"github.com/ropeline/ropeline/transport"
 )
 
 // faults is what this build, which is for fault tests alone, does to itself.
@@ -24,6 +27,7 @@ type faults struct {
 	record string
 	skew   time.Duration
 	store  storeValue
+	writer *record.Writer // nil: nothing is put on record
 }
 
 func (f *faults) bind(fs *pflag.FlagSet) {
@@ -74,16 +78,20 @@ func (v *storeValue) Set(s string) (err error) {
 	return nil
 }
 
-// watch returns rooms whose grants are on record. now is the node's clock.
-func (f *faults) watch(rooms httpfront.Rooms, now func() time.Time) (httpfront.Rooms, error) {
-	if f.record == "" {
-		return rooms, nil
+// open opens the record, if there shall be one.
+func (f *faults) open() (err error) {
+	if f.record != "" {
+		f.writer, err = record.Create(f.record)
 	}
-	w, err := record.Create(f.record)
-	if err != nil {
-		return nil, err
+	return err
+}
+
+// rooms returns rooms whose grants are on record. now is the node's clock.
+func (f *faults) rooms(rooms httpfront.Rooms, now func() time.Time) httpfront.Rooms {
+	if f.writer == nil {
+		return rooms
 	}
-	return watchedRooms{rooms, w, now}, nil
+	return watchedRooms{rooms, f.writer, now}
 }
 
 // watchedRooms puts what rooms grant on record, before the answer leaves.
@@ -144,4 +152,50 @@ func (r watchedRoom) add(kind record.Kind, p node.Pass, called int64) {
 	}
 	e.Took = time.Duration(e.At - called)
 	r.to.record.Add(e)
+}
+
+// links returns links to other nodes with what is given over them on record.
+func (f *faults) links(mesh node.Mesh) node.Mesh {
+	if f.writer == nil {
+		return mesh
+	}
+	return watchedLinks{mesh, f.writer}
+}
+
+// watchedLinks puts transfers of rights on record before they leave. Both kinds
+// of message tell all that one node ever gave another, so that one that is sent
+// again says nothing new, and one that is lost nothing that the next does not.
+type watchedLinks struct {
+	node.Mesh
+	record *record.Writer
+}
+
+// Kinds of messages of package node.
+const (
+	kindTransfer = 15
+	kindReceived = 16
+)
+
+func (l watchedLinks) Send(to transport.PeerID, kind uint8, slot uint64, message []byte) {
+	switch kind {
+	case kindTransfer:
+		if t, err := ticket.DecodeTransfer(message); err == nil {
+			l.add(record.Gave, t.Room, t.From, t.To, t.Gave)
+		}
+	case kindReceived:
+		if a, err := ticket.DecodeReceived(message); err == nil {
+			l.add(record.Received, a.Room, a.From, a.To, a.Gave)
+		}
+	}
+	l.Mesh.Send(to, kind, slot, message)
+}
+
+func (l watchedLinks) add(kind record.Kind, room crdt.RoomID, from, to crdt.NodeID, so ticket.Amount) {
+	move := record.Move{
+		From: binary.BigEndian.Uint64(from[:]), To: binary.BigEndian.Uint64(to[:]),
+		Places: so.Places, Rate: so.Rate,
+	}
+	e := move.Event(kind, binary.BigEndian.Uint32(room[:]))
+	e.At = record.Now()
+	l.record.Add(e)
 }

@@ -149,6 +149,9 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 			return err
 		}
 	}
+	if err := cfg.faults.open(); err != nil {
+		return err
+	}
 	n, err := newNode(cfg, rooms, dir, secret, log)
 	if err != nil {
 		return err
@@ -167,7 +170,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	}
 	log.Info("starting", "listen", cfg.Listen, "origin", cfg.Origin.String(), "admin", cfg.Admin,
 		"rooms", len(rooms), "data_dir", path, "version", versionText())
-	left, err := runAll(ctx, cfg.Rights, log, n, mesh, front, admin)
+	left, err := runAll(ctx, cfg, log, n, mesh, front, admin)
 	if left && cfg.CertFile == "" {
 		err = errors.Join(err, dir.Abandon())
 	}
@@ -244,14 +247,10 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	rooms, err := cfg.faults.watch(nodeRooms{n}, n.Now)
-	if err != nil {
-		return nil, err
-	}
 	return httpfront.New(httpfront.Config{
 		Listen:         cfg.Listen,
 		Origin:         cfg.Origin.String(),
-		Rooms:          rooms,
+		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Ready:          n.Ready,
@@ -273,7 +272,7 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 // runAll runs the parts until ctx ends or one of them fails. The front goes
 // first, so that its visitors' last notes still reach the mesh; the mesh last. It
 // reports whether the node has left for good.
-func runAll(ctx context.Context, rights rightsConfig, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) (left bool, err error) {
+func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) (left bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var errs [5]error
@@ -288,18 +287,18 @@ func runAll(ctx context.Context, rights rightsConfig, log *slog.Logger, n *node.
 	}
 	if mesh != nil {
 		start(&inner, 0, innerCtx, mesh.Run)
-		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, mesh) })
+		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, cfg.faults.links(mesh)) })
 	} else {
 		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
 	}
 	start(&outer, 2, ctx, front.Run)
 	start(&outer, 3, ctx, admin.Run)
-	start(&outer, 4, ctx, func(ctx context.Context) error { return declareDead(ctx, n, rights.DeclareDead, log) })
+	start(&outer, 4, ctx, func(ctx context.Context) error { return declareDead(ctx, n, cfg.Rights.DeclareDead, log) })
 	<-ctx.Done()
 	log.Info("stopping: requests under way may end; a second signal stops at once")
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	outer.Wait()
-	left = rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, log)
+	left = cfg.Rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, log)
 	stopInner(nil)
 	inner.Wait()
 	return left, errors.Join(errs[:]...)

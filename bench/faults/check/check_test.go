@@ -186,3 +186,23 @@ func TestAnAnswerThatIsGivenAgainIsNoCall(t *testing.T) {
 		t.Errorf("%d calls: %s", h.Calls(), v.Why)
 	}
 }
+
+func TestMovesFindWhatNobodyGave(t *testing.T) {
+	var c Moves
+	move := func(kind record.Kind, from, to uint64, places, rate int64) {
+		c.Add(record.Located{Node: "a1", Event: record.Move{From: from, To: to, Places: places, Rate: rate}.Event(kind, 1)})
+	}
+	move(record.Gave, 1, 2, 10, 100)
+	move(record.Received, 1, 2, 10, 100)
+	move(record.Gave, 1, 2, 12, 100)
+	move(record.Gave, 1, 2, 12, 100)     // sent again
+	move(record.Received, 1, 2, 10, 100) // late
+	move(record.Gave, 2, 1, 5, 0)
+	if c.Count != 3 || len(c.Wrong) != 0 {
+		t.Fatalf("got %d transfers, %q; want 3 and nothing wrong", c.Count, c.Wrong)
+	}
+	move(record.Received, 1, 2, 12, 101)
+	if len(c.Wrong) != 1 {
+		t.Errorf("got %q, want one rate right too many", c.Wrong)
+	}
+}

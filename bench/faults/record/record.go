@@ -32,8 +32,8 @@ const (
 	Borrowed
 	// Ended: the site ended a session.
 	Ended
-	// Gave and Received are transfers of rights. Anchor is the other node, Seq
-	// and Visitor are what was moved so far: places, and rate rights.
+	// Gave and Received are transfers of rights: what one node told that it gave
+	// another so far, and what that one told that it received. See Moved.
 	Gave
 	Received
 )
@@ -57,6 +57,23 @@ func (e Event) Called() int64 { return e.At - int64(e.Took) }
 
 // Ends returns when the session is over, by the shared clock.
 func (e Event) Ends() int64 { return e.At + int64(e.Left) }
+
+// Move is a transfer of rights. It stands in the fields of an [Event] that only
+// tickets need.
+type Move struct {
+	From, To     uint64 // the first bytes of the nodes' ids
+	Places, Rate int64  // all that was ever moved from one to the other
+}
+
+// Event returns the event that tells of m, of the kind Gave or Received.
+func (m Move) Event(kind Kind, room uint32) Event {
+	return Event{Kind: kind, Room: room, Anchor: m.From, Left: time.Duration(m.To), Seq: uint64(m.Places), Visitor: uint64(m.Rate)}
+}
+
+// Moved returns the transfer that an event of the kinds Gave and Received is.
+func (e Event) Moved() Move {
+	return Move{From: e.Anchor, To: uint64(e.Left), Places: int64(e.Seq), Rate: int64(e.Visitor)}
+}
 
 // Size is that of an encoded event. It divides the kernel's page, so that a
 // process that is killed while it writes leaves whole events.
