@@ -43,9 +43,16 @@ type Estate struct {
 
 // Fence refuses a node that is dead, or left with a dead one as its heir, for
 // good and in favour of heir: nothing is given to it or received from it any
-// more. The first fence stands.
+// more. The first fence stands; only the heir itself may step back, as long as
+// it has not recovered the rights, in favour of another one.
+//
+// All who are dead and not recovered need one heir, since what they gave each
+// other is known to nobody. Where several were named, the one with the least id
+// stays: that never goes back and forth, however late somebody hears of one.
 func (r *Rights) Fence(dead, heir crdt.NodeID, now time.Time) {
-	if _, fenced := r.book.next.dead[dead]; fenced || dead == r.cfg.Self.Node {
+	was, fenced := r.book.next.dead[dead]
+	_, done := r.book.next.recovered[dead]
+	if fenced && (was != r.cfg.Self.Node || done) || was == heir || dead == r.cfg.Self.Node {
 		return
 	}
 	r.book.next.dead[dead] = heir
@@ -128,19 +135,40 @@ func (in Estate) without(done map[crdt.NodeID]recovery) Estate {
 }
 
 // agreed fails unless every node that is needed has given its word on every dead
-// one, to this node, to one whose heir it is, or to an heir who is dead as well.
+// one, and this node is the heir in all of them.
 func (r *Rights) agreed(in Estate) error {
+	words := map[wordOn]Word{}
+	for _, w := range in.Words {
+		words[wordOn{w.Node, w.Dead}] = w
+	}
 	for _, node := range in.Needed {
 		for _, dead := range in.Dead {
-			ok := slices.ContainsFunc(in.Words, func(w Word) bool {
-				return w.Node == node && w.Dead == dead && (r.answersFor(w.Heir) || slices.Contains(in.Dead, w.Heir))
-			})
-			if !ok {
+			w, ok := words[wordOn{node, dead}]
+			if !ok || !r.inherits(w.Heir, dead, words, in.Dead) {
 				return fmt.Errorf("%s on %s: %w", node, dead, ErrWords)
 			}
 		}
 	}
 	return nil
+}
+
+type wordOn struct{ node, dead crdt.NodeID }
+
+// inherits reports whether this node is heir in place of the one who was named:
+// it is that one, or the heir of it, or that one is dead too, or has stepped back
+// in favour of such a one.
+func (r *Rights) inherits(heir, dead crdt.NodeID, words map[wordOn]Word, all []crdt.NodeID) bool {
+	for range len(words) + 1 {
+		if r.answersFor(heir) || slices.Contains(all, heir) {
+			return true
+		}
+		w, ok := words[wordOn{heir, dead}]
+		if !ok || w.Heir == heir {
+			return false
+		}
+		heir = w.Heir
+	}
+	return false
 }
 
 // sum returns what the dead own. It is less than nothing only if they minted more
@@ -154,10 +182,9 @@ func (in Estate) sum(finals bool) Amount {
 	left := func(id crdt.NodeID) bool {
 		return slices.ContainsFunc(in.Finals, func(f Final) bool { return f.Node == id })
 	}
-	type pair struct{ node, dead crdt.NodeID }
-	seen := map[pair]bool{}
+	seen := map[wordOn]bool{}
 	for _, w := range in.Words {
-		if p := (pair{w.Node, w.Dead}); seen[p] {
+		if p := (wordOn{w.Node, w.Dead}); seen[p] {
 			continue
 		} else {
 			seen[p] = true

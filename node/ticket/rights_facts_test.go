@@ -1,0 +1,206 @@
+package ticket
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// facts is what nodes of the world tell each other: each a last-writer map of the
+// plainest kind. A value of it is never changed once it is in use.
+type facts struct {
+	limits    limitFact
+	minter    crdt.NodeID
+	minted    map[crdt.NodeID]mintedFact
+	known     map[crdt.NodeID]bool
+	left      map[crdt.NodeID]Final
+	dead      map[crdt.NodeID]crdt.NodeID // to its heir
+	words     map[wordKey]wordFact
+	recovered map[crdt.NodeID]recoveredFact
+}
+
+// recoveredFact says who has recovered a node's rights, and what it had minted as
+// far as that was known: that is what counts from then on.
+type recoveredFact struct {
+	by     crdt.NodeID
+	minted Amount
+}
+
+type limitFact struct {
+	version int
+	by      crdt.NodeID
+	Amount
+}
+
+func (a limitFact) older(b limitFact) bool {
+	return a.version < b.version || a.version == b.version && a.by.Compare(b.by) < 0
+}
+
+type mintedFact struct {
+	version int64
+	Amount
+}
+
+type wordKey struct{ node, dead crdt.NodeID }
+
+type wordFact struct {
+	version int64
+	Word
+}
+
+func newFacts() *facts {
+	return &facts{minted: map[crdt.NodeID]mintedFact{}, known: map[crdt.NodeID]bool{}, left: map[crdt.NodeID]Final{},
+		dead: map[crdt.NodeID]crdt.NodeID{}, words: map[wordKey]wordFact{}, recovered: map[crdt.NodeID]recoveredFact{}}
+}
+
+func (f *facts) clone() *facts {
+	c := *f
+	c.minted, c.known, c.left, c.dead = maps.Clone(f.minted), maps.Clone(f.known), maps.Clone(f.left), maps.Clone(f.dead)
+	c.words, c.recovered = maps.Clone(f.words), maps.Clone(f.recovered)
+	return &c
+}
+
+// merged returns f with what o knows besides.
+func (f *facts) merged(o *facts) *facts {
+	c := f.clone()
+	if c.limits.older(o.limits) {
+		c.limits = o.limits
+	}
+	if (c.minter == crdt.NodeID{}) {
+		c.minter = o.minter
+	}
+	for id, a := range o.minted {
+		if a.version > c.minted[id].version {
+			c.minted[id] = a
+		}
+	}
+	for id, heir := range o.dead { // of two declarations the lesser heir's stands
+		if was, known := c.dead[id]; !known || heir.Compare(was) < 0 {
+			c.dead[id] = heir
+		}
+	}
+	maps.Copy(c.known, o.known)
+	maps.Copy(c.left, o.left)
+	for key, x := range o.words {
+		if x.version > c.words[key].version {
+			c.words[key] = x
+		}
+	}
+	maps.Copy(c.recovered, o.recovered)
+	return c
+}
+
+// heir returns who answers for a node.
+func (f *facts) heir(id crdt.NodeID) crdt.NodeID {
+	for range 20 {
+		if final, ok := f.left[id]; ok {
+			id = final.Heir
+		} else if heir, ok := f.dead[id]; ok {
+			id = heir
+		} else {
+			break
+		}
+	}
+	return id
+}
+
+// mintedBy returns what a node has minted as far as it counts.
+func (f *facts) mintedBy(id crdt.NodeID) Amount {
+	if x, done := f.recovered[id]; done {
+		return x.minted
+	}
+	return f.minted[id].Amount
+}
+
+// mints returns who mints: nobody while a dead minter's rights are not recovered.
+func (f *facts) mints() crdt.NodeID {
+	id := f.minter
+	for range 20 {
+		if final, ok := f.left[id]; ok {
+			id = final.Heir
+		} else if _, dead := f.dead[id]; !dead {
+			break
+		} else if x, done := f.recovered[id]; done {
+			id = x.by
+		} else {
+			return crdt.NodeID{}
+		}
+	}
+	return id
+}
+
+func (f *facts) present(id crdt.NodeID) bool {
+	_, left := f.left[id]
+	_, dead := f.dead[id]
+	return !left && !dead
+}
+
+// unrecovered returns, in order, the dead whose rights nobody has, and who left to
+// one of them.
+func (f *facts) unrecovered() []crdt.NodeID {
+	in := map[crdt.NodeID]bool{}
+	for id := range f.dead {
+		if x, done := f.recovered[id]; !done || !f.present(f.heirOfLeaver(x.by)) {
+			in[id] = true
+		}
+	}
+	for id := range f.left {
+		if in[f.heirOfLeaver(id)] {
+			in[id] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(in), crdt.NodeID.Compare)
+}
+
+// heirOf returns who recovers the rights of nodes: the least of those who were
+// named, or whoever answers for it.
+func (f *facts) heirOf(dead []crdt.NodeID) (least crdt.NodeID) {
+	for _, id := range dead {
+		heir, named := f.dead[id]
+		if !named {
+			continue
+		}
+		if heir = f.heir(heir); f.present(heir) && (least == crdt.NodeID{} || heir.Compare(least) < 0) {
+			least = heir
+		}
+	}
+	return least
+}
+
+// estate returns what has to be recovered by a node; nothing if that is not for it.
+func (f *facts) estate(self crdt.NodeID) (e Estate) {
+	dead := f.unrecovered()
+	if f.heirOf(dead) != self {
+		return Estate{}
+	}
+	for _, id := range dead {
+		e.Dead = append(e.Dead, id)
+		e.Minted = append(e.Minted, f.mintedBy(id))
+	}
+	for id := range f.known {
+		if f.present(id) {
+			e.Needed = append(e.Needed, id)
+		}
+	}
+	slices.SortFunc(e.Needed, crdt.NodeID.Compare)
+	for _, w := range f.words {
+		e.Words = append(e.Words, w.Word)
+	}
+	for _, x := range f.left {
+		e.Finals = append(e.Finals, x)
+	}
+	return e
+}
+
+// heirOfLeaver follows heirs of nodes that left to one that has not.
+func (f *facts) heirOfLeaver(id crdt.NodeID) crdt.NodeID {
+	for range 20 {
+		final, ok := f.left[id]
+		if !ok {
+			break
+		}
+		id = final.Heir
+	}
+	return id
+}
