@@ -145,6 +145,9 @@ func (r *Room) announceHeirs(now time.Time) {
 		if !c.facts.gone(id) {
 			c.setFact(nodeKey(factLeft, id), c.self.Node[:], now)
 		}
+		if c.facts.room(r.id).minter == id && c.facts.heir(id) == c.self.Node {
+			c.setFact(roomKey(factMinter, r.id), c.self.Node[:], now)
+		}
 	}
 }
 
