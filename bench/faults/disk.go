@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/ropeline/ropeline/node"
 )
 
 func fillDisk(r *run) error {
@@ -16,19 +18,7 @@ func fillDisk(r *run) error {
 			return err
 		}
 		r.mark("the disk of %s, the counter of site %s, is full", n.Name, site)
-		if err := n.Disk.Fill(); err != nil {
-			return err
-		}
-		if err := r.sleep(healed); err != nil {
-			return err
-		}
-		if n.Running() {
-			r.note("%s runs on with a full disk", n.Name)
-		} else {
-			r.note("%s ended with code %d: %s", n.Name, n.Code(), n.Tail(1))
-		}
-		r.mark("there is room on the disk of %s", n.Name)
-		if err := n.Disk.Free(); err != nil {
+		if err := r.failing(n, healed, n.Disk.Fill, n.Disk.Free); err != nil {
 			return err
 		}
 		if !n.Running() {
@@ -53,12 +43,40 @@ func slowDisk(r *run) error {
 }
 
 func failDisk(r *run) error {
-	for _, nth := range []int{20, 200, 2000} {
-		if err := r.sickStore("a2", fmt.Sprintf("fail@%d", nth)); err != nil {
+	n := r.mesh.Node("a2")
+	for _, nth := range []int{20, 200} {
+		how := fmt.Sprintf("fail@%d", nth)
+		n.Args = []string{"--fault-store=" + how}
+		r.mark("%s restarts with a store that is %s", n.Name, how)
+		if err := n.Stop(40 * time.Second); err != nil {
+			return err
+		}
+		if err := r.restart(n); err != nil {
+			return err
+		}
+		// The node makes itself a new store within seconds of the failure.
+		began := time.Now()
+		failed := n.Await(r.ctx, time.Minute, "has had a failure", func(s node.Status) bool { return s.StoreFailures > 0 })
+		if failed != nil {
+			r.note("no write was the %dth within a minute", nth)
+		} else {
+			r.mark("%s has had a failed write, %.1f s after its start", n.Name, time.Since(began).Seconds())
+			began = time.Now()
+			if err := n.Await(r.ctx, 20*time.Second, "has a store again", func(s node.Status) bool { return s.Store == "ok" }); err != nil {
+				return err
+			}
+			r.note("%s: the %dth write failed, a new store %.1f s later", n.Name, nth, time.Since(began).Seconds())
+		}
+		if err := r.sleep(healed); err != nil {
 			return err
 		}
 	}
-	return nil
+	n.Args = nil
+	r.mark("%s restarts with a store that is well", n.Name)
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	return r.restart(n)
 }
 
 // sickStore restarts a node with a store that misbehaves, and again with one

@@ -15,8 +15,8 @@ import (
 	"github.com/ropeline/ropeline/bench/load"
 )
 
-// binary is ropeline, built with the tag faults from the code under test.
-var binary string
+// built is ropeline, built with the tag faults from the code under test.
+var built string
 
 func TestMain(m *testing.M) {
 	code, err := buildAndRun(m)
@@ -33,7 +33,7 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	if binary, err = rig.Build(context.Background(), dir); err != nil {
+	if built, err = rig.Build(context.Background(), dir); err != nil {
 		return 0, err
 	}
 	return m.Run(), nil
@@ -43,7 +43,7 @@ func buildAndRun(m *testing.M) (int, error) {
 const testPolicy = "escrow"
 
 func testOptions(t *testing.T, policy string) options {
-	return options{binary: binary, dir: t.TempDir(), policy: policy, seed: 1, loopback: true, out: t.Output()}
+	return options{binary: built, dir: t.TempDir(), policy: policy, seed: 1, loopback: true, out: t.Output()}
 }
 
 // TestHurtMeshKeepsItsPromises is the mixture of faults in short: whole hours of
@@ -129,7 +129,7 @@ func TestNamespacesCutAndHeal(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	m, err := rig.NewMesh(rig.Config{Binary: binary, Dir: t.TempDir(), Names: []string{"a1", "a2", "b1"}, Args: wideRoom.args("even"), Origin: new(origin)}, n)
+	m, err := rig.NewMesh(rig.Config{Binary: built, Dir: t.TempDir(), Names: []string{"a1", "a2", "b1"}, Args: wideRoom.args("even"), Origin: new(origin)}, n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,18 +12,19 @@ import (
 
 // findings is what the records of a run say, and what visitors saw.
 type findings struct {
-	Tickets      int           `json:"tickets"`       // given
-	Duplicates   int           `json:"duplicates"`    // numbers given to two visitors
-	Limit        int           `json:"limit"`         // total_active_users
-	Peak         int           `json:"peak_active"`   // by tickets, in true time, without borrowed sessions
-	PeakBorrowed int           `json:"peak_borrowed"` // borrowed sessions at one time
-	Over         time.Duration `json:"over_ns"`       // for how long there were more than Limit
-	RateLimit    int           `json:"rate_limit"`    // new_users_per_minute
-	RatePeak     int           `json:"peak_rate"`     // new visitors in any 60 s
-	Transfers    int           `json:"transfers"`     // of rights, from node to node
-	Histories    int           `json:"histories"`     // spans searched for an order that explains them
-	Calls        int           `json:"history_calls"` // in all of them
-	Late         int           `json:"events_late"`   // events whose place in time had to be guessed
+	Tickets      int           `json:"tickets"`          // given
+	Duplicates   int           `json:"duplicates"`       // numbers given to two visitors
+	Limit        int           `json:"limit"`            // total_active_users
+	Peak         int           `json:"peak_active"`      // by tickets, in true time, without borrowed sessions
+	PeakBorrowed int           `json:"peak_borrowed"`    // borrowed sessions at one time
+	Over         time.Duration `json:"over_ns"`          // for how long there were more than Limit
+	RateLimit    int           `json:"rate_limit"`       // new_users_per_minute
+	RatePeak     int           `json:"peak_rate"`        // new visitors in any 60 s
+	Transfers    int           `json:"transfers"`        // of rights, from node to node
+	Histories    int           `json:"histories"`        // spans searched for an order that explains them
+	Calls        int           `json:"history_calls"`    // in all of them
+	Pause        time.Duration `json:"longest_pause_ns"` // without any new visitor
+	Late         int           `json:"events_late"`      // events whose place in time had to be guessed
 
 	// What is wrong, in words. Strict holds what only a policy promises that
 	// does not let the limit be passed.
@@ -39,6 +40,7 @@ func judge(sources []record.Source, limit, perMinute int, marks []int64, span ti
 	var moves check.Moves
 	active, rate := check.Active{Limit: limit}, check.Rate{}
 	var histories []*check.History
+	var last int64
 	if len(marks) == 0 {
 		histories = append(histories, check.NewHistory(0, 1<<62))
 	}
@@ -51,6 +53,12 @@ func judge(sources []record.Source, limit, perMinute int, marks []int64, span ti
 			return nil, err
 		}
 		first := tickets.Add(e)
+		if e.Kind == record.Entered {
+			if last > 0 {
+				f.Pause = max(f.Pause, time.Duration(e.At-last))
+			}
+			last = max(last, e.At)
+		}
 		moves.Add(e)
 		active.Add(e)
 		rate.Add(e)

@@ -60,7 +60,8 @@ func killAll(r *run) error {
 		return err
 	}
 	r.note("all nodes are back %.1f s after the kill", time.Since(began).Seconds())
-	return r.sleep(2 * healed)
+	// Whatever was used in the minute before it is used for a minute more.
+	return r.sleep(80 * time.Second)
 }
 
 func pauseCounter(spans ...time.Duration) func(*run) error {

@@ -68,6 +68,7 @@ type run struct {
 
 	marks   []int64 // when faults came
 	outages []*outage
+	silent  []silence
 	sick    map[*rig.Node]bool // of a mixture: who has a fault now
 	seen    []string
 	loaded  load.Report

@@ -57,6 +57,7 @@ func (r result) row() string {
 			fmt.Sprintf("active %d of %d", f.Peak, f.Limit),
 			fmt.Sprintf("new in 60 s %d of %d", f.RatePeak, f.RateLimit),
 		}
+		parts = append(parts, fmt.Sprintf("longest pause %.1f s", f.Pause.Seconds()), fmt.Sprintf("%d transfers", f.Transfers))
 		if f.PeakBorrowed > 0 {
 			parts = append(parts, fmt.Sprintf("%d borrowed", f.PeakBorrowed))
 		}
