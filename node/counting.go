@@ -15,7 +15,7 @@ import (
 
 func newRoom(c *Core, s room.Settings) *Room {
 	r := &Room{id: s.ID, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}, replaces: map[ticket.Ticket]ticket.Ticket{},
-		session: s.SessionDuration}
+		session: s.SessionDuration, configured: limitsOf(&s)}
 	r.settings.Store(&s)
 	r.renewals = ticket.NewRenewals()
 	r.line = room.NewLine(s, c.places)

@@ -24,6 +24,7 @@ import (
 //	limits/<room>         how many rights there shall be
 //	minter/<room>         the node that makes them
 //	minted/<room>/<node>  how many it has made; each minter writes its own
+//	told/<room>/<node>    the limits that a node's configuration said at its last start
 //	retired/<room>        the room is gone for good
 //	node/<node>           a node that may own rights, and its site
 //	left/<node>           its heir: the node has left
@@ -35,6 +36,7 @@ const (
 	factLimits  = "limits"
 	factMinter  = "minter"
 	factMinted  = "minted"
+	factTold    = "told"
 	factRetired = "retired"
 	factNode    = "node"
 	factLeft    = "left"

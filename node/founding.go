@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -47,6 +48,26 @@ func (r *Room) heed(f *roomFacts, now time.Time) {
 	r.look(now)
 }
 
+// heedConfig has it be a change of the limits, for all nodes, when this node's
+// configuration says others than it did at the last start. What it says otherwise
+// counts only for a room of which nobody knows the limits: a file that is older
+// than the last change must not undo it.
+func (r *Room) heedConfig(now time.Time) {
+	if r.told {
+		return
+	}
+	r.told = true
+	c := r.core
+	key, says := roomNodeKey(factTold, r.id, c.self.Node), encodeAmount(r.configured)
+	if last, _, ok := c.facts.replica.Get(key); ok && !bytes.Equal(last, says) {
+		c.setFact(roomKey(factLimits, r.id), says, now)
+	}
+	c.setFact(key, says, now)
+	if c.facts.update() {
+		r.heed(c.facts.room(r.id), now)
+	}
+}
+
 func limitsOf(s *room.Settings) ticket.Amount {
 	return ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)}
 }
@@ -55,6 +76,7 @@ func limitsOf(s *room.Settings) ticket.Amount {
 // now: an event may have others than the operator has written for all days.
 func (r *Room) mint(now time.Time) {
 	c := r.core
+	r.heedConfig(now)
 	f := c.facts.room(r.id)
 	if f.minter == (crdt.NodeID{}) && c.found && !f.retired {
 		c.setFact(roomKey(factMinter, r.id), c.self.Node[:], now)

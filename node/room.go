@@ -35,6 +35,9 @@ type Room struct {
 	limit, mintedByAll ticket.Amount // as the facts have it
 	minter             crdt.NodeID   // the same
 
+	configured ticket.Amount // the limits that this node was started with
+	told       bool          // the loop has heeded them
+
 	// Owned by the loop.
 	held      ticket.Amount  // as this node's row tells
 	touched   bool           // rights may have something to write
