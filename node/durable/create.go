@@ -29,7 +29,7 @@ func Create(path string, all []Write) (*File, error) {
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("new store %s: %w", path, err)
 	}
-	return Open(path)
+	return open(path, (*File).verify)
 }
 
 // fill writes a new file with this content.
@@ -37,7 +37,7 @@ func fill(path string, all []Write) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // what an earlier attempt has left
 	}
-	f, err := open(path)
+	f, err := open(path, (*File).begin)
 	if err != nil {
 		return err
 	}

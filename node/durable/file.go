@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -72,41 +73,36 @@ func (Files) Create(path string, all []Write) (Store, error) {
 // none. It reads the whole file once, and refuses one that does not hold what was
 // confirmed (ErrCorrupt) and one that another process has open (ErrInUse).
 func Open(path string) (*File, error) {
-	f, err := open(path)
+	fresh, err := isFresh(path)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
-	return f, nil
+	if fresh {
+		return Create(path, nil) // a crash leaves no half of a file
+	}
+	return open(path, (*File).verify)
 }
 
-func open(path string) (f *File, err error) {
-	fresh, err := isFresh(path)
-	if err != nil {
-		return nil, err
-	}
+// open opens a file and has its content checked, or written.
+func open(path string, begin func(*File) error) (*File, error) {
 	db, err := openBolt(path)
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("%w; stop it, or give this node a data directory of its own", ErrInUse)
+		err = fmt.Errorf("%w; stop it, or give this node a data directory of its own", ErrInUse)
 	case err != nil && isDamage(err):
-		return nil, corrupt(err)
-	case err != nil:
-		return nil, err
-	}
-	f = &File{path: path, db: db}
-	if fresh {
-		err = f.begin()
-	} else if err = guard(f.verify); err != nil && !isPlain(err) {
 		err = corrupt(err)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	f := &File{path: path, db: db}
+	if err := guard(func() error { return begin(f) }); err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, errors.Join(err, f.Close()))
 	}
 	return f, nil
 }
 
-// isFresh reports whether there is no store at path yet. An empty file is what a
-// crash leaves between making the file and writing to it.
+// isFresh reports whether there is no store at path yet. An empty file is none.
 func isFresh(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -118,6 +114,9 @@ func isFresh(path string) (bool, error) {
 	if !info.Mode().IsRegular() {
 		return false, errors.New("not a file")
 	}
+	if size := info.Size(); size > 0 && size < int64(2*os.Getpagesize()) {
+		return false, corrupt(fmt.Errorf("it has %d bytes only", size))
+	}
 	return info.Size() == 0, nil
 }
 
@@ -126,6 +125,7 @@ func isFresh(path string) (bool, error) {
 // failed commit, bbolt otherwise walks the file in a goroutine of its own, where a
 // panic over a damaged page cannot be caught.
 func openBolt(path string) (db *bbolt.DB, err error) {
+	var file *os.File
 	err = guard(func() error {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 			Timeout:         lockTimeout,
@@ -133,9 +133,20 @@ func openBolt(path string) (db *bbolt.DB, err error) {
 			InitialMmapSize: mapSize,
 			MaxSize:         maxFile,
 			NoStatistics:    true,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				f, err := os.OpenFile(name, flag, mode)
+				file = f
+				return f, err
+			},
 		})
 		return err
 	})
+	if _, ok := errors.AsType[panicked](err); ok && file != nil {
+		// bbolt gives the file back only where it returns. The map that it has left
+		// behind would hold the lock beyond the file's end.
+		syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
+		file.Close()
+	}
 	return db, err
 }
 
@@ -162,8 +173,6 @@ func isDamage(err error) bool {
 	return panicked || errors.Is(err, berrors.ErrInvalid) ||
 		errors.Is(err, berrors.ErrChecksum) || errors.Is(err, berrors.ErrVersionMismatch)
 }
-
-func isPlain(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrClosed) }
 
 // corrupt says what to do, which is not to go on with half of the truth: what this
 // node has given away must not be forgotten.

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -23,6 +24,13 @@ func (f *File) begin() error {
 
 // verify reads everything that was confirmed.
 func (f *File) verify() error {
+	if err := guard(f.readBack); err != nil {
+		return corrupt(err)
+	}
+	return nil
+}
+
+func (f *File) readBack() error {
 	if err := f.show(); err != nil {
 		return err
 	}
@@ -38,7 +46,14 @@ func (f *File) verify() error {
 		return err
 	}
 	c := f.entries.Cursor()
+	var last []byte
 	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if bytes.Compare(k, last) <= 0 {
+			return fmt.Errorf("entry %q follows %q", k, last) // pages of different times may lead in a circle
+		}
+		if last = k; f.sum.entries == want.entries {
+			return fmt.Errorf("more than the %d entries are there that were confirmed", want.entries)
+		}
 		if _, err := openWrite(k, v); err != nil {
 			return err
 		}
@@ -122,10 +137,19 @@ func (f *File) show() error {
 	if err != nil {
 		return err
 	}
+	var entries *bbolt.Bucket
+	err = guard(func() error {
+		entries = tx.Bucket(entriesBucket)
+		return nil
+	})
+	if err != nil {
+		// While it lasts the file cannot be closed.
+		return errors.Join(err, guard(tx.Rollback))
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old := f.tx
-	f.tx, f.entries = tx, tx.Bucket(entriesBucket)
+	f.tx, f.entries = tx, entries
 	if old != nil {
 		return old.Rollback()
 	}

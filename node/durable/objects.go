@@ -330,7 +330,6 @@ func (o *Objects) commit(batch []Write) error {
 	if err == nil {
 		return nil
 	}
-	o.log.Error("a commit failed; nothing is written until there is a new store", "writes", len(batch), "error", err)
 	o.storeMu.Lock()
 	defer o.storeMu.Unlock()
 	if o.store == store { // it was not replaced meanwhile
