@@ -173,6 +173,9 @@ func (r *run) suffer(seed uint64) error {
 		return err
 	}
 	r.found.Broken = append(r.found.Broken, lost...)
+	if n := r.loaded.PlacesLost; n > 0 {
+		r.found.Broken = append(r.found.Broken, fmt.Sprintf("%d waiting visitors were told a later arrival than before", n))
+	}
 	if r.Check != nil {
 		if err := r.Check(r); err != nil {
 			r.found.Broken = append(r.found.Broken, err.Error())

@@ -31,22 +31,11 @@ func sickOrigin(r *run) error {
 	return nil
 }
 
-// checkOrigin: a sick origin must not stop the room.
-func checkOrigin(r *run) error {
-	if r.loaded.PlacesLost > 0 {
-		return fmt.Errorf("%d waiting visitors lost their place", r.loaded.PlacesLost)
-	}
-	return nil
-}
-
 // checkFull: without a fault nobody is thrown out, and the room gets full.
 func checkFull(r *run) error {
 	var errs []error
 	if n := r.loaded.SessionsLost; n > 0 {
 		errs = append(errs, fmt.Errorf("%d visitors lost their session though nothing happened", n))
-	}
-	if n := r.loaded.PlacesLost; n > 0 {
-		errs = append(errs, fmt.Errorf("%d visitors lost their place though nothing happened", n))
 	}
 	if r.strict() && r.found.Peak < r.Room.active*97/100 {
 		errs = append(errs, fmt.Errorf("the room of %d was never fuller than %d", r.Room.active, r.found.Peak))
