@@ -80,6 +80,15 @@ MESHES ?= 1000000
 meshes: ## MESHES random small meshes (1000000, about 10 minutes), without the race detector
 	$(GO) test -count=1 -timeout 0 -v -run '^TestRandomMeshes$$' ./node/room -mesh-runs $(MESHES)
 
+SCHEDULES ?= 100000
+.PHONY: schedules
+schedules: ## SCHEDULES random schedules of trouble, in all of which the limit must hold (100000)
+	$(GO) run ./bench/schedules -n $(SCHEDULES)
+
+.PHONY: knock-out
+knock-out: ## leave out each rule about rights in turn: schedules must notice
+	$(GO) run ./bench/schedules -knock-out -n 2000
+
 FUZZTIME ?= 1m
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (1m)

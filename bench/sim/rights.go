@@ -120,8 +120,8 @@ func (s *sim) unsettled() (kind, text string) {
 	whole, first := true, true
 	for _, m := range s.machines {
 		whole = whole && len(m.lost) == 0
-		if !m.runs() {
-			whole = whole && (m.away || m.wiped)
+		if !m.runs() || !m.brain.ready() {
+			whole = whole && m.brain == nil && (m.away || m.wiped)
 			continue
 		}
 		s.note(m)

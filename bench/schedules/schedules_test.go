@@ -1,0 +1,155 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+var (
+	seeds     = flag.Int("schedules", 200, "how many schedules TestLimitHolds runs")
+	firstSeed = flag.Uint64("schedules-seed", 1, "seed of the first one")
+)
+
+// TestLimitHolds runs the shipped nodes through schedules of trouble. Only when
+// places were short and sessions changed hands has it said anything.
+func TestLimitHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a while")
+	}
+	total := newTally()
+	o := options{n: *seeds, seed: *firstSeed, workers: 2}
+	err := runAll(t.Context(), o, 0, nil, func(r outcome) bool {
+		total.add(r)
+		if len(r.result.Violations) > 0 {
+			var text strings.Builder
+			r.tell(&text)
+			t.Error(text.String())
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total.runs != *seeds || total.full < total.runs/4 || total.rated < total.runs/5 || total.reanchored == 0 || total.borrowed == 0 {
+		t.Errorf("%d schedules; all places taken in %d, the rate used up in %d; %d sessions re-anchored, %d borrowed: they ask too little",
+			total.runs, total.full, total.rated, total.reanchored, total.borrowed)
+	}
+}
+
+// TestRulesAreMissed leaves out the rules without which the limit is passed most
+// often.
+func TestRulesAreMissed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a while")
+	}
+	for _, name := range []string{"lease-guard", "restart-block", "rate-cools"} {
+		bits, err := parseRules(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		caught := false
+		err = runAll(t.Context(), options{n: 200, seed: 1, workers: 2}, bits, nil, func(r outcome) bool {
+			caught = len(r.result.Violations) > 0
+			return !caught
+		})
+		if err != nil || !caught {
+			t.Errorf("without %s 200 schedules noticed nothing, %v", name, err)
+		}
+	}
+}
+
+// TestDrawnSchedulesCanBeRun looks at what is drawn, without running it.
+func TestDrawnSchedulesCanBeRun(t *testing.T) {
+	kinds := map[sim.FaultKind]int{}
+	for seed := range uint64(3000) {
+		cfg := draw(seed)
+		if err := cfg.Check(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if again := draw(seed); !reflect.DeepEqual(cfg, again) {
+			t.Fatalf("seed %d draws something else the second time", seed)
+		}
+		apart := 2 * cfg.Clocks.Offset
+		for _, f := range cfg.Faults {
+			kinds[f.Kind]++
+			if f.Kind == sim.Skew {
+				apart += f.By.Abs()
+			}
+			if f.From+f.For > troubles {
+				t.Errorf("seed %d: %+v lasts beyond %v", seed, f, troubles)
+			}
+		}
+		if apart > guarded {
+			t.Errorf("seed %d: clocks may be %v apart", seed, apart)
+		}
+	}
+	for _, k := range sim.FaultKinds() {
+		if kinds[k] < 50 {
+			t.Errorf("%s was drawn %d times in 3000 schedules", k, kinds[k])
+		}
+	}
+}
+
+func TestEveryRuleHasAName(t *testing.T) {
+	all := ticket.Rules(0)
+	for _, r := range rules() {
+		if all&r.bit != 0 {
+			t.Errorf("%s is there twice", r.name)
+		}
+		all |= r.bit
+		if got, err := parseRules(r.name); err != nil || got != r.bit || leftOutFlag(got) != " -leave-out "+r.name {
+			t.Errorf("%s: got %v, %v, %q", r.name, got, err, leftOutFlag(got))
+		}
+	}
+	if all&(all+1) != 0 || all == 0 {
+		t.Errorf("the rules %b have a gap", all)
+	}
+	if got, err := parseRules("fence,one-minter"); err != nil || got != ticket.Fence|ticket.OneMinter {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := parseRules("fence,gravity"); err == nil || !strings.Contains(err.Error(), `no rule "gravity"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCommandRefuses(t *testing.T) {
+	for _, args := range []string{"-n 0", "-workers 0", "extra", "-leave-out gravity", "-what"} {
+		if got := command(strings.Fields(args), io.Discard, io.Discard); got != 2 {
+			t.Errorf("%s: exit code %d, want 2", args, got)
+		}
+	}
+}
+
+// TestFailuresSayHowToRunThemAgain prints an outcome that nobody ran.
+func TestFailuresSayHowToRunThemAgain(t *testing.T) {
+	o := outcome{cfg: draw(17), result: &sim.Result{Speed: &sim.Speed{}}, took: time.Second}
+	o.cfg.LeaveOut = ticket.Fence
+	for range 2 * shownViolations {
+		o.result.Violations = append(o.result.Violations, sim.Violation{Kind: sim.OverLimit, Text: "one too many"})
+	}
+	o.result.Violations = append(o.result.Violations, sim.Violation{Kind: sim.RightsLost})
+	var text strings.Builder
+	o.tell(&text)
+	for _, want := range []string{"seed 17: 11 broken promises (over_limit, rights_lost)", "-seed 17 -leave-out fence\n", `"SessionDuration":`, `"kind":"`} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, text.String())
+		}
+	}
+	if n := strings.Count(text.String(), "one too many"); n != shownViolations {
+		t.Errorf("%d violations are printed, want %d", n, shownViolations)
+	}
+	total := newTally()
+	total.add(o)
+	total.add(outcome{cfg: o.cfg, result: &sim.Result{Speed: &sim.Speed{}}})
+	if !slices.Equal(byCount(total.kinds), []string{"`over_limit` (1)", "`rights_lost` (1)"}) || total.failed != 1 || total.runs != 2 {
+		t.Errorf("got %v, %d failed of %d", total.kinds, total.failed, total.runs)
+	}
+}
