@@ -173,7 +173,10 @@ func (r *run) suffer(seed uint64) error {
 		return err
 	}
 	r.found.Broken = append(r.found.Broken, lost...)
-	if n := r.loaded.PlacesLost; n > 0 {
+	// Who was let in, and does not ask again before that session is over, for want
+	// of the answer, has no place any more: here that takes a long session to rule
+	// out.
+	if n := r.loaded.PlacesLost; n > 0 && r.Room.session >= requestTimeout {
 		r.found.Broken = append(r.found.Broken, fmt.Sprintf("%d waiting visitors were told a later arrival than before", n))
 	}
 	if r.Check != nil {
@@ -187,6 +190,8 @@ func (r *run) suffer(seed uint64) error {
 const (
 	warmUp      = 4 * time.Second // until the room is full, or the rate even
 	historySpan = 8 * time.Second // after each fault
+
+	requestTimeout = 3 * time.Second // of a visitor, for one try
 )
 
 func (r *run) load(seed uint64) load.Config {
@@ -196,7 +201,7 @@ func (r *run) load(seed uint64) load.Config {
 	}
 	cfg := load.Config{
 		Host: "shop.test", Crowd: r.Crowd, SessionDuration: r.Room.session, Seed: seed,
-		RequestTimeout: 3 * time.Second, GiveUp: 20 * time.Second, Dial: r.mesh.Net.Dial, Conns: 256,
+		RequestTimeout: requestTimeout, GiveUp: 20 * time.Second, Dial: r.mesh.Net.Dial, Conns: 256,
 	}
 	for _, name := range targets {
 		cfg.Targets = append(cfg.Targets, "http://"+r.mesh.Node(name).Place.HTTP+"/")
