@@ -155,10 +155,12 @@ func (m *Mover) Move(in Standing, now time.Time) ([]Gift, []Ask) {
 	}
 	if in.Need > 0 {
 		m.pull(&in, &out, sites, own, [2]side{places, rate}, now)
+		m.gather(&in, &out, now)
 	}
 	if now.Sub(m.evened) >= evenEvery || now.Before(m.evened) {
 		m.evened = now
 		out.even(&in)
+		out.match(&in)
 	}
 	return out.gifts, out.asks
 }
@@ -283,7 +285,9 @@ func (m *Mover) pull(in *Standing, out *plan, sites []SiteRights, own int, sides
 	for kind, s := range sides {
 		short[kind] = in.Need - s.free[own]
 		for _, a := range m.asked {
-			short[kind] -= a.amount.kind(kind)
+			if a.site != in.Site { // what comes from mates is free here already
+				short[kind] -= a.amount.kind(kind)
+			}
 		}
 	}
 	order := make([]int, 0, len(sites))
@@ -311,6 +315,23 @@ func (m *Mover) pull(in *Standing, out *plan, sites []SiteRights, own int, sides
 			out.asks = append(out.asks, Ask{From: sites[i].Counter, To: in.Self, Amount: a})
 			m.asked = append(m.asked, moved{sites[i].Name, a, now})
 		}
+	}
+}
+
+// gather has rights of the own site that lie apart come together for visitors who
+// wait here, unless they are on their way.
+func (m *Mover) gather(in *Standing, out *plan, now time.Time) {
+	for _, a := range m.asked {
+		if a.site == in.Site {
+			return
+		}
+	}
+	missing := in.Need - out.pairs()
+	if missing <= 0 {
+		return
+	}
+	if a := out.join(in, missing); !a.IsZero() {
+		m.asked = append(m.asked, moved{in.Site, a, now})
 	}
 }
 

@@ -132,53 +132,123 @@ func (p *plan) richest(want Amount) int {
 	return best
 }
 
-// even has the nodes of the own site hold about as much each: one that dies
-// takes its own part with it and no more. Those that hold most give to those
-// that hold least, as far as it is idle.
-func (p *plan) even(in *Standing) {
-	if len(p.mates) == 0 {
+// node is one of the own site, as a plan sees it.
+type node struct {
+	id         crdt.NodeID
+	held, free Amount
+}
+
+// nodes returns this node and its mates, with what they have left.
+func (p *plan) nodes(in *Standing) []node {
+	all := []node{{in.Self, in.Held, p.free}}
+	for _, mate := range p.mates {
+		all = append(all, node{mate.Node, mate.Held, mate.Free})
+	}
+	return all
+}
+
+// pass has one node of the own site, this one or a mate, give to another.
+func (p *plan) pass(in *Standing, from, to crdt.NodeID, a Amount) {
+	if from == in.Self {
+		p.free = p.free.Sub(a)
+		p.gifts = append(p.gifts, Gift{to, a})
 		return
 	}
-	type node struct {
-		id         crdt.NodeID
-		held, free Amount
+	for i := range p.mates {
+		if p.mates[i].Node == from {
+			p.mates[i].Free = p.mates[i].Free.Sub(a)
+		}
 	}
-	nodes := []node{{in.Self, in.Held, p.free}}
-	for _, mate := range p.mates {
-		nodes = append(nodes, node{mate.Node, mate.Held, mate.Free})
+	p.asks = append(p.asks, Ask{from, to, a})
+}
+
+// even has the nodes of the own site hold about as many places each: one that dies
+// takes its own part with it and no more. Those that hold most give to those that
+// hold least, as far as it is idle.
+func (p *plan) even(in *Standing) {
+	all := p.nodes(in)
+	slices.SortFunc(all, func(a, b node) int {
+		return cmp.Or(cmp.Compare(b.held.Places, a.held.Places), a.id.Compare(b.id))
+	})
+	sum := int64(0)
+	for _, x := range all {
+		sum += x.held.Places
 	}
-	moves := map[[2]int]Amount{}
+	slack := max(2, sum/int64(len(all))/driftSlack)
+	for k := range len(all) / 2 {
+		rich, poor := all[k], all[len(all)-1-k]
+		gap := rich.held.Places - poor.held.Places
+		if n := min(gap/2, rich.free.Places); gap >= slack && n > 0 {
+			p.pass(in, rich.id, poor.id, Amount{Places: n})
+		}
+	}
+}
+
+// match has idle rate rights of the own site lie where its idle places are: a
+// ticket takes one of each of the same node, and those that lie apart are of no use
+// to anybody. Nodes that have less than half of what they should get the rest.
+func (p *plan) match(in *Standing) {
+	all := p.nodes(in)
+	places, rate := int64(0), int64(0)
+	for _, x := range all {
+		places, rate = places+x.free.Places, rate+x.free.Rate
+	}
+	if places <= 0 || rate <= 0 {
+		return
+	}
+	over := func(x node) int64 {
+		return x.free.Rate - int64(float64(rate)*float64(x.free.Places)/float64(places))
+	}
+	slices.SortFunc(all, func(a, b node) int { return cmp.Or(cmp.Compare(over(b), over(a)), a.id.Compare(b.id)) })
+	rich := 0
+	for i := len(all) - 1; i > rich; i-- {
+		short := -over(all[i])
+		if short <= all[i].free.Rate || all[i].free.Rate >= all[i].free.Places {
+			continue
+		}
+		for ; short > 0 && rich < i; rich++ {
+			n := min(short, over(all[rich]))
+			if n <= 0 {
+				return
+			}
+			p.pass(in, all[rich].id, all[i].id, Amount{Rate: n})
+			all[rich].free.Rate -= n
+			if short -= n; over(all[rich]) > 0 {
+				break
+			}
+		}
+	}
+}
+
+// join has places and rate rights of the own site that lie apart come together at
+// this node, for visitors who wait for an answer: missing is how many of them find
+// no pair. It returns what it has asked for.
+func (p *plan) join(in *Standing, missing int64) (sum Amount) {
+	pairs := min(p.free.Places, p.free.Rate)
 	for kind := range 2 {
-		order := make([]int, len(nodes))
-		sum := int64(0)
-		for i := range nodes {
-			order[i] = i
-			sum += nodes[i].held.kind(kind)
-		}
-		slices.SortFunc(order, func(a, b int) int {
-			return cmp.Or(cmp.Compare(nodes[b].held.kind(kind), nodes[a].held.kind(kind)), nodes[a].id.Compare(nodes[b].id))
-		})
-		slack := max(2, sum/int64(len(nodes))/driftSlack)
-		for k := range len(order) / 2 {
-			rich, poor := order[k], order[len(order)-1-k]
-			gap := nodes[rich].held.kind(kind) - nodes[poor].held.kind(kind)
-			if n := min(gap/2, nodes[rich].free.kind(kind)); gap >= slack && n > 0 {
-				moves[[2]int{rich, poor}] = moves[[2]int{rich, poor}].with(kind, n)
+		lack := missing - (p.free.kind(kind) - pairs)
+		for i := range p.mates {
+			mate := &p.mates[i]
+			n := min(lack, mate.Free.kind(kind)-min(mate.Free.Places, mate.Free.Rate))
+			if n <= 0 {
+				continue
 			}
+			lack -= n
+			a := Amount{}.with(kind, n)
+			p.pass(in, mate.Node, in.Self, a)
+			sum = sum.Add(a)
 		}
 	}
-	for rich := range nodes {
-		for poor := range nodes {
-			switch a := moves[[2]int{rich, poor}]; {
-			case a.IsZero():
-			case rich == 0:
-				p.free = p.free.Sub(a)
-				p.gifts = append(p.gifts, Gift{nodes[poor].id, a})
-			default:
-				p.asks = append(p.asks, Ask{nodes[rich].id, nodes[poor].id, a})
-			}
-		}
+	return sum
+}
+
+// pairs returns how many tickets the own site's nodes can give.
+func (p *plan) pairs() int64 {
+	n := min(p.free.Places, p.free.Rate)
+	for _, mate := range p.mates {
+		n += max(0, min(mate.Free.Places, mate.Free.Rate))
 	}
+	return n
 }
 
 // kind returns the number of one kind of rights: 0 is places, 1 is rate.

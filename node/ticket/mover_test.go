@@ -151,7 +151,7 @@ func TestMoverAnswersAWant(t *testing.T) {
 func TestMoverEvensOutInsideASite(t *testing.T) {
 	in := standingOf(100)
 	in.Free = Amount{70, 0}
-	in.Mates = []MateRights{{crdt.NodeID{1, 2}, Amount{20, 100}, Amount{20, 100}}, {crdt.NodeID{1, 3}, Amount{60, 100}, Amount{0, 0}}}
+	in.Mates = []MateRights{{crdt.NodeID{1, 2}, Amount{20, 100}, Amount{20, 0}}, {crdt.NodeID{1, 3}, Amount{60, 100}, Amount{0, 0}}}
 	var m Mover
 	gifts, asks := m.Move(in, at(10))
 	if want := []Gift{{crdt.NodeID{1, 2}, Amount{40, 0}}}; !slices.Equal(gifts, want) || len(asks) != 0 {
@@ -161,6 +161,28 @@ func TestMoverEvensOutInsideASite(t *testing.T) {
 	in.Held = Amount{60, 100}
 	if gifts, asks := m.Move(in, at(20)); len(gifts)+len(asks) != 0 {
 		t.Errorf("gave %+v and asked %+v where all have about the same", gifts, asks)
+	}
+}
+
+// TestMoverBringsPairsTogether has a site with places at some nodes and rate rights
+// at others.
+func TestMoverBringsPairsTogether(t *testing.T) {
+	b, c := crdt.NodeID{1, 2}, crdt.NodeID{1, 3}
+	in := standingOf(30)
+	in.Free = Amount{6, 0}
+	in.Mates = []MateRights{{b, Amount{30, 30}, Amount{21, 0}}, {c, Amount{30, 30}, Amount{0, 9}}}
+	var m Mover
+	if gifts, asks := m.Move(in, at(10)); len(gifts) != 0 || !slices.Equal(asks, []Ask{{c, b, Amount{0, 7}}, {c, in.Self, Amount{0, 2}}}) {
+		t.Errorf("gave %+v and asked %+v, want rate rights to go where places are", gifts, asks)
+	}
+	in.Free = Amount{}
+	in.Need = 4
+	m = Mover{evened: at(10)}
+	if _, asks := m.Move(in, at(10)); !slices.Equal(asks, []Ask{{b, in.Self, Amount{4, 0}}, {c, in.Self, Amount{0, 4}}}) {
+		t.Errorf("asked %+v, want four of each here for those who wait", asks)
+	}
+	if _, asks := m.Move(in, sec(10.05)); len(asks) != 0 {
+		t.Errorf("asked %+v while those are on their way", asks)
 	}
 }
 
