@@ -24,7 +24,7 @@ func TestEstimateNeverRises(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		now := clock(t, "12:00:31")
-		s := Settings{TotalActiveUsers: 50, NewUsersPerMinute: 50, QueueingMethod: []Method{FIFO, Random}[seed%2]}
+		s := Settings{Policy: Even, TotalActiveUsers: 50, NewUsersPerMinute: 50, QueueingMethod: []Method{FIFO, Random}[seed%2]}
 		place := now.Add(-time.Duration(rng.IntN(200)) * time.Second)
 		var shown Shown
 		last := Estimate{}
@@ -74,7 +74,7 @@ func TestEstimateNeverRises(t *testing.T) {
 func TestTerms(t *testing.T) {
 	now := clock(t, "10:30")
 	at := func(change func(s *Settings)) uint32 {
-		s := Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10}
+		s := Settings{Policy: Even, TotalActiveUsers: 10, NewUsersPerMinute: 10}
 		change(&s)
 		return Build(s, Input{}, now).Terms
 	}

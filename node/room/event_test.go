@@ -17,7 +17,7 @@ func eventRoom(t testing.TB, change func(e *Event)) Settings {
 	if change != nil {
 		change(&e)
 	}
-	s := Settings{Name: "shop", TotalActiveUsers: 10, NewUsersPerMinute: 10, Events: []Event{e}}.WithDefaults()
+	s := Settings{Name: "shop", Policy: Even, TotalActiveUsers: 10, NewUsersPerMinute: 10, Events: []Event{e}}.WithDefaults()
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func FuzzAt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c, arrival int64, shuffle bool, key []byte) {
 		base := time.Unix(1_767_268_800, 0)
 		at := func(s int64) time.Time { return base.Add(time.Duration(s) * time.Second) }
-		s := Settings{TotalActiveUsers: 5, NewUsersPerMinute: 5, BucketSpan: time.Duration(uint8(a)) * time.Second, Events: []Event{
+		s := Settings{Policy: Even, TotalActiveUsers: 5, NewUsersPerMinute: 5, BucketSpan: time.Duration(uint8(a)) * time.Second, Events: []Event{
 			{Name: "a", PrequeueStart: at(a), Start: at(b), End: at(c), Shuffle: shuffle},
 			{Name: "b", Start: at(b + 1), End: at(c), QueueingMethod: new(Method("?"))},
 		}}

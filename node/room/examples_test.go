@@ -151,7 +151,7 @@ func TestExampleSiteShares(t *testing.T) {
 				in.Sites = append(in.Sites, Site{Name: site, Counts: counts, Nodes: 1, Own: len(in.Sites) == 0})
 			}
 			var tally tally
-			tally.take(new(Settings{}.WithDefaults()), &in, now)
+			tally.take(new(Settings{Policy: Even}.WithDefaults()), &in, now)
 			limit := c.TotalActiveUsers
 			if limit == 0 {
 				limit = 1
@@ -175,7 +175,7 @@ func TestExampleSiteShares(t *testing.T) {
 
 func TestExampleMerge(t *testing.T) {
 	m := readExamples(t).Merge
-	v := Build(Settings{TotalActiveUsers: 200, NewUsersPerMinute: 200}, Input{
+	v := Build(Settings{Policy: Even, TotalActiveUsers: 200, NewUsersPerMinute: 200}, Input{
 		Sites: []Site{
 			{Name: "dublin", Counts: crdt.Counts{Active: m.Dublin.Active, Waiting: buckets(t, m.Dublin.Buckets)}, Nodes: 1, Own: true},
 			{Name: "nairobi", Counts: crdt.Counts{Active: m.Nairobi.Active, Waiting: buckets(t, m.Nairobi.Buckets)}, Nodes: 1},
@@ -198,7 +198,7 @@ func TestExampleReserve(t *testing.T) {
 	for _, c := range readExamples(t).Reserve {
 		t.Run(c.Name, func(t *testing.T) {
 			counts := crdt.Counts{Active: c.Active, Waiting: buckets(t, c.Buckets)}
-			v := Build(Settings{TotalActiveUsers: c.TotalActiveUsers, NewUsersPerMinute: c.NewUsersPerMinute},
+			v := Build(Settings{Policy: Even, TotalActiveUsers: c.TotalActiveUsers, NewUsersPerMinute: c.NewUsersPerMinute},
 				oneSite(counts, 1, 0), clock(t, "15:58"))
 			if v.Slots != c.WantSlots || v.SlotsNew != c.WantNew {
 				t.Errorf("got %d slots, %d for new visitors; want %d, %d", v.Slots, v.SlotsNew, c.WantSlots, c.WantNew)
@@ -368,7 +368,7 @@ func TestExampleWait(t *testing.T) {
 			for i := int64(1); i <= ticksPerMinute; i++ {
 				counts.Admitted[crdt.TickOf(now)-i] = c.LetInPerMinute / ticksPerMinute
 			}
-			v := Build(Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}, oneSite(counts, 1, 0), now)
+			v := Build(Settings{Policy: Even, TotalActiveUsers: 1, NewUsersPerMinute: 1}, oneSite(counts, 1, 0), now)
 			if e, _ := v.Estimate(clock(t, c.Bucket), Shown{}); !e.Known || e.Minutes != int(c.WantMinutes) {
 				t.Errorf("got %+v, want %v minutes", e, c.WantMinutes)
 			}

@@ -23,7 +23,7 @@ type divided struct {
 }
 
 func newDivided(rng *rand.Rand, sites int) *divided {
-	d := &divided{set: Settings{TotalActiveUsers: 1 + rng.IntN(300), NewUsersPerMinute: 1 + rng.IntN(300)}.WithDefaults(),
+	d := &divided{set: Settings{Policy: Even, TotalActiveUsers: 1 + rng.IntN(300), NewUsersPerMinute: 1 + rng.IntN(300)}.WithDefaults(),
 		start: time.Unix(1_767_268_800, 0), part: make([]int, sites), cut: make([][]int64, sites), hist: make([]History, sites)}
 	for i := range sites {
 		d.cut[i] = make([]int64, sites)
@@ -170,7 +170,7 @@ func TestStanding(t *testing.T) {
 		{"gone", Site{Closed: closed(0), Gone: true}, 0, left},
 		{"ahead", Site{Closed: closed(-20 * time.Second)}, 0, takesPart},
 	} {
-		if got := c.site.standing(&Settings{ShareFreeze: c.freeze}, now); got != c.want {
+		if got := c.site.standing(&Settings{Policy: Even, ShareFreeze: c.freeze}, now); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -244,7 +244,7 @@ func TestSilentSiteHoldsWhatItHeld(t *testing.T) {
 			{Name: "a", Own: true, Nodes: 1, Counts: crdt.Counts{Seen: seen(100)}},
 			{Name: "b", Closed: crdt.TickOf(now) - 5, Counts: crdt.Counts{Active: int64(c.active), Seen: seen(100)}},
 		}}
-		s := Settings{TotalActiveUsers: 100, NewUsersPerMinute: 100}
+		s := Settings{Policy: Even, TotalActiveUsers: 100, NewUsersPerMinute: 100}
 		var h History
 		in.Frozen = h.Observe(&s, in.Sites, now)
 		if v := Build(s, in, now); v.Slots != c.want || !v.Sites[1].Frozen {

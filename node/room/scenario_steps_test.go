@@ -112,7 +112,7 @@ func (s *scenario) time(v string) time.Time {
 }
 
 func (s *scenario) room(args arguments) string {
-	*s = scenario{t: s.t, settings: Settings{Name: "shop"}, sites: map[string]*Site{}, people: map[string]*person{}}
+	*s = scenario{t: s.t, settings: Settings{Name: "shop", Policy: Even}, sites: map[string]*Site{}, people: map[string]*person{}}
 	return s.set(args)
 }
 

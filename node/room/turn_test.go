@@ -9,7 +9,7 @@ import (
 // seats, and over time each has its part.
 func TestTurnsAreShared(t *testing.T) {
 	const nodes, seats = 5, 2
-	s := Settings{}.WithDefaults()
+	s := Settings{Policy: Even}.WithDefaults()
 	start := clock(t, "12:00")
 	held := [nodes]int{}
 	steps := 0

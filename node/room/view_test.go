@@ -37,7 +37,7 @@ func busySites(now time.Time, sites, waiting int) Input {
 }
 
 func benchmarkView(now time.Time) *View {
-	return Build(Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}, busyInput(now), now)
+	return Build(Settings{Policy: Even, TotalActiveUsers: 600, NewUsersPerMinute: 1000}, busyInput(now), now)
 }
 
 // BenchmarkBuild: every node builds a view of every room four times a second.
@@ -54,7 +54,7 @@ func BenchmarkBuild(b *testing.B) {
 					in.Sites[i].Counts = crdt.Counts{}
 				}
 			}
-			s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}
+			s := Settings{Policy: Even, TotalActiveUsers: 600, NewUsersPerMinute: 1000}
 			var builder Builder
 			b.ReportAllocs()
 			for b.Loop() {
@@ -108,7 +108,7 @@ func TestBuilderKeepsNothing(t *testing.T) {
 func TestBuildKeepsNothingOfItsInput(t *testing.T) {
 	now := clock(t, "12:00:31")
 	in := busyInput(now)
-	v := Build(Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}, in, now)
+	v := Build(Settings{Policy: Even, TotalActiveUsers: 600, NewUsersPerMinute: 1000}, in, now)
 	before := fmt.Sprintf("%+v", *v)
 	for i := range in.Sites {
 		for at := range in.Sites[i].Waiting {
@@ -141,7 +141,7 @@ func TestViewIsJSON(t *testing.T) {
 func TestOwnSiteIsNeverGone(t *testing.T) {
 	in := oneSite(crdt.Counts{}, 2, 0)
 	in.Sites[0].Gone = true
-	s := Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10}
+	s := Settings{Policy: Even, TotalActiveUsers: 10, NewUsersPerMinute: 10}
 	if v := Build(s, in, clock(t, "12:00:31")); v.AllowNew != 5 {
 		t.Errorf("one of two nodes may let in %d of 10", v.AllowNew)
 	}
@@ -151,7 +151,7 @@ func TestOwnSiteIsNeverGone(t *testing.T) {
 func TestEstimateGoesDown(t *testing.T) {
 	now := clock(t, "12:00:31")
 	in := busyInput(now)
-	s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000}
+	s := Settings{Policy: Even, TotalActiveUsers: 600, NewUsersPerMinute: 1000}
 	arrival := now.Add(-5 * time.Minute)
 	last, _ := Build(s, in, now).Estimate(arrival, Shown{})
 	if !last.Known || last.Ahead == 0 {
