@@ -33,16 +33,17 @@ type applicant = ticket.Applicant[pending]
 
 // supply is what the loop keeps for a room whose limit is rights.
 type supply struct {
-	stock  *ticket.Stock
-	mover  ticket.Mover
-	parked []parked // visitors of this node who wait for rights on their way
-	calls  map[crdt.Incarnation]heardCall
-	dry    time.Time // until then nobody waits for any: none came the last time
-	moved  time.Time // when the mover was last asked
-	asked  time.Time // the same, because visitors were waiting
-	unused []ticket.Range
-	idle   ticket.Amount // what other nodes seem to have free, as of the last look
-	taken  int64         // of that, what was drawn from the stock since
+	stock   *ticket.Stock
+	mover   ticket.Mover
+	parked  []parked // visitors of this node who wait for rights on their way
+	calls   map[crdt.Incarnation]heardCall
+	dry     time.Time // until then nobody waits for any: none came the last time
+	moved   time.Time // when the mover was last asked
+	lenders time.Time // when the stock last heard who may lend
+	asked   time.Time // the same, because visitors were waiting
+	unused  []ticket.Range
+	idle    ticket.Amount // what other nodes seem to have free, as of the last look
+	taken   int64         // of that, what was drawn from the stock since
 }
 
 // parked is an applicant for whom rights may be on their way.

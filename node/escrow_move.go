@@ -288,6 +288,10 @@ func (r *Room) tickRights(now time.Time) []Message {
 	k.loop.accounts.Close(now)
 	if now.Sub(k.loop.supply.moved) >= viewInterval || now.Before(k.loop.supply.moved) {
 		out = append(out, k.move(0, now)...)
+	}
+	// By a time of its own: while visitors wait, the mover is asked all the time.
+	if lent := k.loop.supply.lenders; now.Sub(lent) >= viewInterval || now.Before(lent) {
+		k.loop.supply.lenders = now
 		k.setLenders(now)
 	}
 	out = append(out, k.sendLoans(now)...)
