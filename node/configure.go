@@ -70,7 +70,6 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 		r.rights.SetSession(s.SessionDuration)
 		r.rights.SetRenewal(!s.DisableSessionRenewal)
 		r.rights.SetUnlimited(!byRights(s))
-		r.rights.SetOpen(s.OnPartition == room.PartitionOpen)
 	}
 }
 

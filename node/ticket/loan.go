@@ -197,13 +197,6 @@ func (l *loans) expire(now, elapsed int64) {
 	})
 }
 
-// keep has all loans last until end, in Unix ms.
-func (l *loans) keep(end int64) {
-	for _, x := range l.open {
-		x.until = max(x.until, end)
-	}
-}
-
 // registerLate registers a ticket that is lent, because its visitor checks in with
 // a pass that ends at passEnd.
 func (r *Rights) registerLate(t Ticket, passEnd, now time.Time) {

@@ -1,7 +1,6 @@
 package ticket
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -67,7 +66,7 @@ func (l *Leases) claim(t Ticket, passEnd, at, now time.Time) (end time.Time, err
 		known.end = l.extended(known.end, at, now)
 		l.claims[t] = known
 		return time.UnixMilli(known.end), nil
-	case t.Borrowed(), ms > passEnd.UnixMilli()+guardMS:
+	case ms > passEnd.UnixMilli()+guardMS:
 		return time.Time{}, l.unknown(t)
 	}
 	b, open := l.blockFor(t, ms)
@@ -104,8 +103,12 @@ func (l *Leases) unknown(t Ticket) error {
 }
 
 // blockFor returns the block in which a ticket is to be counted: the oldest with
-// room, or else one that is full if blocks may be too small.
+// room, or else one that is full if blocks may be too small. A borrowed one was
+// never counted, and has no part in any.
 func (l *Leases) blockFor(t Ticket, ms int64) (*block, bool) {
+	if t.Borrowed() {
+		return nil, false
+	}
 	var full *block
 	for _, b := range l.blocks {
 		switch {
@@ -178,27 +181,4 @@ func (l *Leases) closeBlocks(now int64) {
 		l.delta.N += uint64(b.size + b.extra - live)
 		return true
 	})
-}
-
-// slept says that this node did not run for a while, and that others may have
-// gone on with its sessions. The leases that ended meanwhile become a block until
-// end, in Unix ms, and the blocks that are open last as long.
-func (l *Leases) slept(now, end int64) {
-	over := 0
-	maps.DeleteFunc(l.ends, func(_ uint64, e leaseEnd) bool {
-		if e.ms() >= now {
-			return false
-		}
-		over++
-		return true
-	})
-	for _, b := range l.blocks {
-		b.end = max(b.end, end)
-	}
-	if over > 0 {
-		b := l.earlier()
-		b.boot = l.self.Boot
-		l.delta.N += uint64(over)
-		l.openBlock(over, b, end)
-	}
 }

@@ -50,7 +50,6 @@ type Rights struct {
 	cfg    RightsConfig
 	start  time.Time // elapsed time counts from here
 	clock  int64     // the newest elapsed time
-	last   time.Time // of the newest Expire
 	leases *Leases
 	owed   Delta // to be returned by the next call that returns one
 
@@ -61,7 +60,6 @@ type Rights struct {
 	loans loans
 	out   outbox
 	debts debts
-	open  bool // sessions may be borrowed while an anchor is out of reach
 	left  bool // the heir has taken over
 
 	// estate is the nodes whose rights are recovered, until that is written.
@@ -80,7 +78,7 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	if err != nil {
 		return nil, Delta{}, err
 	}
-	r := &Rights{cfg: cfg, start: now, last: now, book: b, taking: map[crdt.NodeID]takeover{}}
+	r := &Rights{cfg: cfg, start: now, book: b, taking: map[crdt.NodeID]takeover{}}
 	if r.cfg.Seqs == nil {
 		next := uint64(1)
 		r.cfg.Seqs = func(n uint64) uint64 { next += n; return next - n }

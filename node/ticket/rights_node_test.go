@@ -67,7 +67,6 @@ func newBrain(w *world, m *machine) brain {
 	if b.rights, _, err = OpenRights(cfg, m.disk.puts(), w.clock(m)); err != nil {
 		panic(err)
 	}
-	b.rights.SetOpen(w.opt.Open)
 	b.stock = NewStock(m.inc, crdt.RoomID{})
 	b.version = w.now
 	return b
@@ -239,7 +238,7 @@ func (w *world) moveRights(m *machine, now time.Time) {
 	var to, toRate *machine
 	for _, o := range w.machines {
 		x := m.heard[o.inc.Node]
-		if o == m || w.now-x.at > 1500 || x.inc != o.inc || !m.facts.present(o.inc.Node) {
+		if o == m || w.opt.Counter && o.site == m.site || w.now-x.at > 1500 || x.inc != o.inc || !m.facts.present(o.inc.Node) {
 			continue
 		}
 		if n := x.wait - x.free; n > best {

@@ -2,7 +2,6 @@ package ticket
 
 import (
 	"flag"
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -58,7 +57,7 @@ func runWorlds(opt worldOptions, from, n int, found func(seed uint64, t truth)) 
 // rights are, no ticket is used twice, and once all is well no right is lost or
 // gained.
 func TestRightsHold(t *testing.T) {
-	runs := 20
+	runs := 6
 	if *rightsRuns > 0 {
 		runs = *rightsRuns
 	}
@@ -79,5 +78,3 @@ func TestRightsHold(t *testing.T) {
 		})
 	}
 }
-
-func (r Rules) String() string { return fmt.Sprintf("%#x", uint32(r)) }

@@ -74,15 +74,15 @@ func (r *Rights) reserve(want, free int64, now time.Time) int64 {
 		return want
 	}
 	n := max(0, min(want, free))
-	r.use.pace.took(0, n, r.elapsed(now)/1000)
+	// What the bound does not allow yet is wanted all the same: the pace follows
+	// what would be taken.
+	r.use.pace.took(n, n, r.elapsed(now)/1000)
+	r.extend(n)
 	if r.leases.longest > r.book.disk.span && r.cfg.LeaveOut&BoundBeforeUse == 0 {
 		r.setSpan()
-		n = 0
+		return 0
 	}
-	n = min(n, r.covered())
-	r.extend(min(want, free))
-	r.use.pace.took(max(0, n), 0, r.elapsed(now)/1000)
-	return max(0, n)
+	return max(0, min(n, r.covered()))
 }
 
 // covered returns how many places the bound allows besides those in use.
@@ -226,20 +226,9 @@ func (r *Rights) End(t Ticket, now time.Time) Delta {
 	return d.Add(r.take())
 }
 
-// pauseLimit is how long a node may not have run before it reckons with others
-// having gone on with its sessions.
-const pauseLimit = 1500 * time.Millisecond
-
 // Expire ends what the clock has passed: leases, blocks, loans. It repays
-// borrowed sessions with the places that come free. Call it at every tick, and
-// first after a pause.
+// borrowed sessions with the places that come free. Call it at every tick.
 func (r *Rights) Expire(now time.Time) Delta {
-	if r.open && now.Sub(r.last) > pauseLimit && r.cfg.LeaveOut&PauseCheck == 0 {
-		end := r.blockEnd(now)
-		r.leases.slept(now.UnixMilli(), end.UnixMilli())
-		r.loans.keep(end.UnixMilli())
-	}
-	r.last = now
 	d := r.leases.Expire(now)
 	r.loans.expire(now.UnixMilli(), r.elapsed(now))
 	r.use.cooling.advance(r.elapsed(now))
@@ -269,10 +258,6 @@ func (r *Rights) SetUnlimited(on bool) {
 		r.extend(0)
 	}
 }
-
-// SetOpen says whether sessions may be borrowed while an anchor is out of reach:
-// whoever slept must then reckon with others having gone on with its sessions.
-func (r *Rights) SetOpen(on bool) { r.open = on }
 
 // debts are the sessions that go on without a place. The zero value is none.
 type debts struct {

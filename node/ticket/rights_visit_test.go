@@ -32,7 +32,7 @@ func (w *world) visit(v *traveller) {
 		return
 	}
 	m := w.machines[v.home]
-	if w.Float64() < .15 || !m.up {
+	if w.Float64() < .25 || !m.up {
 		m = w.machines[w.IntN(len(w.machines))]
 	}
 	if w.Float64() < .01 {
@@ -84,7 +84,11 @@ func (w *world) answered(v *traveller, got *pass) {
 	v.next = w.now + 100 + int64(w.ExpFloat64()*2000)
 	if v.left--; v.left <= 0 {
 		v.state = isAway
-		v.next = w.now + 500 + int64(w.ExpFloat64()*8000)
+		v.next = w.now + 500 + int64(w.ExpFloat64()*4000)
+		if w.IntN(2) == 0 { // comes back just when the session ends
+			v.next = w.now + worldSession.Milliseconds() - 500 + w.Int64N(1000)
+			v.home = w.IntN(len(w.machines))
+		}
 	}
 }
 

@@ -55,7 +55,8 @@ type world struct {
 	losses   int
 	operator int64 // looks for them next
 	healed   bool
-	fault    int64 // when the next comes
+	fault    int64   // when the next comes
+	calm     float64 // ms between faults
 }
 
 // machine is one computer: a node, and a new one when its disk is lost.
@@ -132,6 +133,7 @@ func newWorld(seed uint64, opt worldOptions) *world {
 	w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), opt: opt, by: map[crdt.NodeID]*machine{}, fault: 5000,
 		loss: .02, dup: .02, slow: .02}
 	w.truth = newTruth(w)
+	w.calm = 1500 + 4000*w.Float64()
 	sites, per := 2+w.IntN(2), 2+w.IntN(2)
 	if sites == 3 {
 		per = 2
@@ -153,7 +155,7 @@ func newWorld(seed uint64, opt worldOptions) *world {
 		w.start(m)
 	}
 	w.truth.most = first.facts.limits.Amount
-	n := 30
+	n := 36
 	if opt.Light {
 		n = 8
 	}
@@ -372,7 +374,7 @@ func (w *world) lose(m *machine) {
 
 // declare has the operator, at some node, say which ones are gone for good.
 func (w *world) declare() {
-	w.operator = w.now + 3000 + w.Int64N(20_000)
+	w.operator = w.now + 500 + w.Int64N(20_000)
 	m, heir := w.machines[w.IntN(len(w.machines))], w.machines[w.IntN(len(w.machines))]
 	if len(w.lost) == 0 || !w.running(m) || m.leaving || !heir.up || heir.leaving || !m.facts.present(heir.inc.Node) {
 		return
@@ -430,7 +432,7 @@ func (w *world) run() truth {
 	for w.now = 0; w.now < worldEnd && !w.truth.wrong(); w.now += worldStep {
 		if w.now >= w.fault && w.now < worldHealed {
 			w.inject()
-			w.fault = w.now + int64(w.ExpFloat64()*2500)
+			w.fault = w.now + int64(w.ExpFloat64()*w.calm)
 		}
 		if w.now == worldHealed {
 			w.stopFaults()
