@@ -121,6 +121,9 @@ func TestCounterWhenACommitFails(t *testing.T) {
 				if n := value(t, o); n != failAt-1 {
 					t.Errorf("the object restarted from %d, confirmed was %d", n, failAt-1)
 				}
+				if err := o.Broken(); !errors.Is(err, durable.ErrBroken) {
+					t.Errorf("after a failed commit the objects say %v", err)
+				}
 				replaceByItself(t, disk, o, store)
 				again, err := durable.Do(t.Context(), o, "counter", next)
 				if err != nil {
