@@ -131,6 +131,60 @@ func loseDisk(r *run) error {
 	return nil
 }
 
+// declareDead loses a disk and has the others share out what was on it.
+func declareDead(r *run) error {
+	lost := r.mesh.Node("a2")
+	before, err := lost.Status(r.ctx)
+	if err != nil {
+		return err
+	}
+	if len(before.Rooms) > 0 && before.Rooms[0].Rights != nil {
+		r.note("a2 held %d places", before.Rooms[0].Rights.Held.Places)
+	}
+	r.mark("a2 is killed, and its data directory lost")
+	if err := errors.Join(lost.Kill(), lost.Wipe()); err != nil {
+		return err
+	}
+	if err := r.restart(lost); err != nil {
+		return err
+	}
+	if err := r.mesh.Await(r.ctx, 40*time.Second); err != nil {
+		return err
+	}
+	teller := r.mesh.Node("b2")
+	teller.Args = []string{"--declare-dead=" + before.Node}
+	r.mark("b2 restarts, and is told that the old a2 is dead")
+	if err := teller.Stop(40 * time.Second); err != nil {
+		return err
+	}
+	if err := r.restart(teller); err != nil {
+		return err
+	}
+	return r.sleep(healed)
+}
+
+func leaveForGood(r *run) error {
+	n := r.mesh.Node("a2")
+	n.Args = []string{"--on-stop=leave"}
+	r.say("a2 restarts, to leave when it is stopped")
+	if err := n.Stop(40 * time.Second); err != nil {
+		return err
+	}
+	if err := r.restart(n); err != nil {
+		return err
+	}
+	if err := r.sleep(healed); err != nil {
+		return err
+	}
+	r.mark("a2 is stopped, and leaves")
+	began := time.Now()
+	if err := n.Stop(40 * time.Second); err != nil {
+		return err
+	}
+	r.note("a2 ended with code %d, %.1f s after the signal", n.Code(), time.Since(began).Seconds())
+	return r.sleep(healed)
+}
+
 func cloneDisk(r *run) error {
 	n := r.mesh.Node("a2")
 	clone, err := r.mesh.Add("a9")

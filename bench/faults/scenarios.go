@@ -18,6 +18,10 @@ var (
 	fullCrowd = load.Crowd{Burst: 250, Spread: 3 * time.Second, Rate: 50, Stay: 4 * time.Second, Think: 800 * time.Millisecond, Patience: 15 * time.Second}
 )
 
+// patientRoom has sessions that outlast an answer that never comes and all that a
+// client does for want of it.
+var patientRoom = roomArgs{active: 600, perMinute: 2100, session: 30 * time.Second}
+
 // wide is a room with a place for everybody, and a crowd of visitors who ask
 // once: so each request is a ticket, and a pause in their flow shows.
 var (
@@ -60,9 +64,11 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F12", Fault: "a data directory lost", Injected: "kill −9, directory emptied, restarted", Script: loseDisk, Loses: true},
 		{Name: "F12b", Fault: "a data directory copied, and used by two processes", Injected: "copy made while the node runs, second process started on it", Script: cloneDisk},
 		{Name: "F12c", Fault: "a data directory rolled back", Injected: "kill −9, an older copy put in place, restarted", Script: rollBack, Loses: true},
+		{Name: "F12d", Fault: "a data directory lost, and the old node declared dead", Injected: "as before, then --declare-dead at another node", Script: declareDead, Length: time.Minute},
+		{Name: "F12e", Fault: "a node leaves for good", Injected: "--on-stop leave, SIGTERM", Script: leaveForGood},
 		{Name: "F13", Fault: "one node crashes in a loop", Injected: "kill −9 every 2 s for " + long.String(), Script: crashLoop(long)},
 		{Name: "F13b", Fault: "300 nodes join within 10 s", Skip: "300 processes do not fit on this machine; the simulator joins 3,000 (docs/simulator.md)"},
-		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s; 8 s each", Script: sickOrigin},
+		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s; 8 s each", Room: patientRoom, Script: sickOrigin},
 	}
 	for i := range all {
 		s := &all[i]

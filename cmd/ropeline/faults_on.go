@@ -183,7 +183,8 @@ func (l watchedLinks) Send(to transport.PeerID, kind uint8, slot uint64, message
 			l.add(record.Gave, t.Room, t.From, t.To, t.Gave)
 		}
 	case kindReceived:
-		if a, err := ticket.DecodeReceived(message); err == nil {
+		// That of a handover tells of all that its sender ever had.
+		if a, err := ticket.DecodeReceived(message); err == nil && !a.Handover {
 			l.add(record.Received, a.Room, a.From, a.To, a.Gave)
 		}
 	}
