@@ -43,7 +43,7 @@ func (n *oneNode) configure(t *testing.T, s room.Settings) {
 func smallRoom() room.Settings {
 	return room.Settings{
 		ID: crdt.RoomID{1}, Name: "shop", TotalActiveUsers: 1, NewUsersPerMinute: 100,
-		SessionDuration: time.Minute, RefreshInterval: time.Second, BucketSpan: time.Second,
+		Policy: room.Even, SessionDuration: time.Minute, RefreshInterval: time.Second, BucketSpan: time.Second,
 	}.WithDefaults()
 }
 
