@@ -77,7 +77,7 @@ func (s *supply) since(from crdt.Incarnation, number uint64, want ticket.Places,
 const maxCallers = 1024
 
 // dryFor is how long nobody waits for rights after some did in vain.
-const dryFor = time.Second
+const dryFor = viewInterval
 
 // wantedAgain is the least time between two looks for rights elsewhere because
 // visitors wait.

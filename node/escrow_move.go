@@ -157,12 +157,18 @@ func (c *Core) counterThere(id crdt.RoomID, site string) crdt.NodeID {
 	return room.Owner(c.key, id, VisitorID{}, nodes)
 }
 
-// lastMinute returns how many were admitted in the last minute, at the most.
+// lastMinute returns about how many were admitted in the last minute: of the tick
+// at its edge, the part that lies within, as if they had come evenly.
 func lastMinute(admitted map[int64]int64, now time.Time) (n int64) {
-	from := crdt.TickOf(now.Add(-time.Minute))
+	edge := now.Add(-time.Minute)
+	from := crdt.TickOf(edge)
 	for tick, x := range admitted {
-		if tick >= from {
+		switch {
+		case tick > from:
 			n += x
+		case tick == from:
+			left := crdt.TickSpan - edge.Sub(time.Unix(from*int64(crdt.TickSpan/time.Second), 0))
+			n += (x*int64(left) + int64(crdt.TickSpan) - 1) / int64(crdt.TickSpan)
 		}
 	}
 	return n
@@ -186,7 +192,8 @@ func settled(seen map[int64]int64, now time.Time) (n int64) {
 }
 
 // takeWant gives rights away because another node asks for them: the own site's
-// counter for whomever it says, that of another site for itself.
+// counter for whomever it says, that of another site for itself. A site's counter
+// decides for the site.
 func (c *Core) takeWant(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
 	w, err := ticket.DecodeWant(payload)
 	if err != nil {
@@ -199,15 +206,18 @@ func (c *Core) takeWant(from replica.Peer, payload []byte, now time.Time) ([]Mes
 	if !c.fit() || c.leave.on {
 		return nil, nil
 	}
-	_, known := c.peers.Find(w.To)
-	switch k := r.counters.Load(); {
-	case !known && w.To != c.self.Node:
+	to, known := c.peers.Find(w.To)
+	k := r.counters.Load()
+	if !known && w.To != c.self.Node || k == nil || k.loop.supply == nil {
 		return nil, nil
-	case from.Site == c.site || k == nil || k.loop.supply == nil || !k.leads():
-		r.give(w.To, w.Amount, now)
-	default:
-		return r.carry(k.loop.supply.mover.Wanted(r.standing(0, now).Standing, ticket.Ask{From: c.self.Node, To: w.To, Amount: w.Amount}, now))(now), nil
 	}
+	switch lead := k.loop.ask[ticket.SiteCounter]; {
+	case known && to.Site != c.site && lead == c.self.Node:
+		return r.carry(k.loop.supply.mover.Wanted(r.standing(0, now).Standing, ticket.Ask{From: c.self.Node, To: w.To, Amount: w.Amount}, now))(now), nil
+	case from.Site != c.site && lead != (crdt.NodeID{}):
+		return []Message{c.message(lead, kindWant, payload)}, nil // who knows what the others have
+	}
+	r.give(w.To, w.Amount, now)
 	return nil, nil
 }
 
@@ -298,12 +308,10 @@ func (r *Room) tickRights(now time.Time) []Message {
 	return append(out, k.sendCancels(now)...)
 }
 
-// setLenders says who may lend to this node.
+// setLenders says who may lend to this node. One that leads no longer has to know
+// which lenders have started anew: those want to hear nothing of earlier loans.
 func (k *counters) setLenders(now time.Time) {
 	r := k.room
-	if !k.leads() {
-		return
-	}
 	var all []ticket.Lender
 	for _, p := range r.core.peers {
 		if p.Site == r.core.site && p.Ready && p.ID != r.core.self.Node && !r.core.facts.gone(p.ID) {
