@@ -191,14 +191,13 @@ func (n *lendingNode) run() {
 // tick is what a node does in the background.
 func (n *lendingNode) tick(now time.Time) {
 	w := n.w
+	var all []Lender
+	for _, m := range w.nodes {
+		all = append(all, Lender{m.id, min(m.rights.Free().Places, m.rights.Free().Rate)})
+	}
+	n.stock.SetLenders(all, now)
 	if n.i != w.lead {
 		n.stock.Drop()
-	} else {
-		var all []Lender
-		for _, m := range w.nodes {
-			all = append(all, Lender{m.id, min(m.rights.Free().Places, m.rights.Free().Rate)})
-		}
-		n.stock.SetLenders(all, now)
 	}
 	clear(n.told)
 	for _, c := range n.stock.Due(0, now) {

@@ -80,7 +80,9 @@ type Lender struct {
 	Free int64
 }
 
-// SetLenders says who may be asked for loans, as far as they can be reached.
+// SetLenders says who may be asked for loans, as far as they can be reached. It is
+// called every now and then for as long as there is a stock, whoever leads: a node
+// that has started anew is told nothing of the loans of before.
 func (s *Stock) SetLenders(all []Lender, now time.Time) {
 	for _, l := range s.lenders {
 		if l.present {
