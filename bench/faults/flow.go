@@ -124,6 +124,9 @@ func checkFlow(r *run) error {
 		}
 		again, whole = append(again, o.again), append(whole, o.wholeRate)
 	}
+	if len(again) == 0 {
+		return errors.New("no counter was killed")
+	}
 	slices.Sort(again)
 	slices.Sort(whole)
 	r.note("%d trials: every other node of the site gives tickets again after %s (p50), %s (p99), %s at most; whole rate after %s (p50), %s (p99)",

@@ -160,10 +160,20 @@ func (r *run) suffer(seed uint64) error {
 	stop()
 	o := <-loaded
 	r.loaded = o.report
-	if err = errors.Join(err, o.err); err != nil {
+	err = errors.Join(err, o.err)
+	if r.ctx.Err() != nil {
 		return err
 	}
-	lost := r.settle()
+	var lost []string
+	if err == nil {
+		lost = r.settle()
+	}
+	return errors.Join(err, r.judged(lost))
+}
+
+// judged finds out what came of a run, also of one that failed half way: what was
+// granted until then counts.
+func (r *run) judged(lost []string) (err error) {
 	for _, n := range r.mesh.Nodes {
 		if err := n.Kill(); err != nil {
 			return err
@@ -252,10 +262,24 @@ func (r *run) broken() []string {
 	return b
 }
 
-// counter returns the node that hands out tickets in a site: what most of its
-// nodes say.
+// counter returns the node that hands out tickets in a site, once it says so
+// itself and so does everybody else there.
 func (r *run) counter(site string) (*rig.Node, error) {
-	votes := map[string]int{}
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); {
+		if n := r.agreed(site); n != nil {
+			return n, nil
+		}
+		if err := r.sleep(50 * time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("the nodes of site %s do not agree on a counter", site)
+}
+
+// agreed returns the node that all nodes of a site that answer name as its
+// counter, or nil.
+func (r *run) agreed(site string) *rig.Node {
+	named := ""
 	ids := map[string]*rig.Node{}
 	for _, n := range r.mesh.Nodes {
 		if n.Site != site || !n.Running() {
@@ -266,18 +290,12 @@ func (r *run) counter(site string) (*rig.Node, error) {
 			continue
 		}
 		ids[s.Node] = n
-		votes[s.Rooms[0].SiteCounter]++
-	}
-	best := ""
-	for id, n := range votes {
-		if ids[id] != nil && n > votes[best] {
-			best = id
+		if c := s.Rooms[0].SiteCounter; named != "" && c != named {
+			return nil
 		}
+		named = s.Rooms[0].SiteCounter
 	}
-	if best == "" {
-		return nil, fmt.Errorf("nobody says who is the counter of site %s", site)
-	}
-	return ids[best], nil
+	return ids[named]
 }
 
 // scratch returns a path in the run's directory.

@@ -90,7 +90,7 @@ func (r *run) between(lo, hi time.Duration) time.Duration {
 // victim returns a node that is well, or nil.
 func (r *run) victim() *rig.Node {
 	n := r.mesh.Nodes[r.rng.IntN(len(r.mesh.Nodes))]
-	if c, err := r.counter(n.Site); err == nil && r.rng.IntN(2) == 0 {
+	if c := r.agreed(n.Site); c != nil && r.rng.IntN(2) == 0 {
 		n = c // counters have more to lose
 	}
 	if !n.Running() || r.sick[n] {
