@@ -171,40 +171,70 @@ func (r *Rights) inherits(heir, dead crdt.NodeID, words map[wordOn]Word, all []c
 	return false
 }
 
-// sum returns what the dead own. It is less than nothing only if they minted more
-// than is known.
-func (in Estate) sum(finals bool) Amount {
-	var sum Amount
+// sum returns what the dead own: what they minted, and what came in from each node
+// that is not one of them. It is less than nothing only if they minted more than
+// is known.
+func (in Estate) sum(finals bool) (sum Amount) {
 	for _, a := range in.Minted {
 		sum = sum.Add(a)
 	}
-	dead := func(id crdt.NodeID) bool { return slices.Contains(in.Dead, id) }
-	left := func(id crdt.NodeID) bool {
-		return slices.ContainsFunc(in.Finals, func(f Final) bool { return f.Node == id })
-	}
-	seen := map[wordOn]bool{}
-	for _, w := range in.Words {
-		if p := (wordOn{w.Node, w.Dead}); seen[p] {
-			continue
-		} else {
-			seen[p] = true
-		}
-		switch {
-		case dead(w.Dead) && !dead(w.Node) && !left(w.Node): // who left has a final ledger
-			sum = sum.Add(w.Gave).Sub(w.Rcv)
-		case dead(w.Node) && !dead(w.Dead): // on a node that was recovered earlier
-			sum = sum.Add(w.Rcv).Sub(w.Gave)
-		}
-	}
-	for _, f := range in.Finals {
-		if !finals || dead(f.Node) {
-			continue
-		}
-		for _, id := range in.Dead {
-			sum = sum.Add(f.gave(id)).Sub(f.received(id))
+	b := in.dealings(finals)
+	for _, dead := range in.Dead {
+		for _, with := range b.nodes {
+			sum = sum.Add(b.between(dead, with))
 		}
 	}
 	return sum
+}
+
+// papers are the words and final ledgers of an estate, by node.
+type papers struct {
+	nodes  []crdt.NodeID // all but the dead, each once
+	living map[crdt.NodeID]bool
+	words  map[wordOn]Word
+	finals map[crdt.NodeID]Final
+}
+
+func (in Estate) dealings(finals bool) papers {
+	b := papers{living: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}}
+	for _, id := range in.Needed {
+		b.living[id] = true
+		b.nodes = append(b.nodes, id)
+	}
+	for _, w := range in.Words {
+		b.words[wordOn{w.Node, w.Dead}] = w
+		b.nodes = append(b.nodes, w.Node, w.Dead)
+	}
+	for _, f := range in.Finals {
+		if finals {
+			b.finals[f.Node] = f
+		}
+		b.nodes = append(b.nodes, f.Node)
+		for _, a := range f.Accounts {
+			b.nodes = append(b.nodes, a.Node)
+		}
+	}
+	slices.SortFunc(b.nodes, crdt.NodeID.Compare)
+	b.nodes = slices.DeleteFunc(slices.Compact(b.nodes), func(id crdt.NodeID) bool { return slices.Contains(in.Dead, id) })
+	return b
+}
+
+// between returns what a dead node has of its dealings with another one. With a
+// node whose rights were recovered earlier, that is what was reckoned with then.
+func (b papers) between(dead, with crdt.NodeID) Amount {
+	if f, left := b.finals[with]; left && !b.living[with] {
+		return f.gave(dead).Sub(f.received(dead))
+	}
+	if !b.living[with] {
+		if f, left := b.finals[dead]; left {
+			return f.received(with).Sub(f.gave(with))
+		}
+		if w, ok := b.words[wordOn{dead, with}]; ok {
+			return w.Rcv.Sub(w.Gave)
+		}
+	}
+	w := b.words[wordOn{with, dead}]
+	return w.Gave.Sub(w.Rcv)
 }
 
 // lock keeps rights whose recovery is written aside until no session that used
