@@ -13,7 +13,7 @@ import (
 const (
 	// troubles is how long visitors come and things go wrong. Several windows of
 	// 60 s fit in, over which the limit on new users is judged.
-	troubles = 140 * time.Second
+	troubles = 125 * time.Second
 	// guarded is how far apart clocks may be while the limit holds.
 	guarded = 400 * time.Millisecond
 )
@@ -48,9 +48,9 @@ func draw(seed uint64) sim.Config {
 	d := dice{rand.New(rand.NewPCG(seed, 4))}
 	cfg := sim.Config{
 		Seed: seed, Sites: d.pick(1, 3), Nodes: d.pick(1, 3),
-		Length: troubles, Tick: d.span(50*time.Millisecond, 150*time.Millisecond).Round(10 * time.Millisecond),
+		Length: troubles, Tick: one(d, 50*time.Millisecond, 150*time.Millisecond, 200*time.Millisecond, 250*time.Millisecond),
 		Stay: d.span(time.Second, 25*time.Second), Think: d.span(2*time.Second, 6*time.Second),
-		Abandon: 1, Patience: d.span(20*time.Second, 60*time.Second),
+		Abandon: 1, Patience: d.span(15*time.Second, 40*time.Second),
 		Uneven: one(d, 0, 0, d.Float64(), 1),
 		Roam:   one(d, 0, 0.05, 0.3), Lost: one(d, 0, 0.02, 0.08), Old: one(d, 0, 0, 0.04),
 		Disk: one(d, 500*time.Microsecond, 5*time.Millisecond, 50*time.Millisecond),
@@ -68,8 +68,8 @@ func draw(seed uint64) sim.Config {
 func drawRoom(d dice) room.Settings {
 	return room.Settings{
 		Policy: room.Escrow, OnPartition: one(d, room.PartitionHold, room.PartitionHold, room.PartitionOpen),
-		TotalActiveUsers: d.pick(3, 40), NewUsersPerMinute: one(d, d.pick(5, 60), d.pick(5, 60), 1000),
-		SessionDuration: d.span(10*time.Second, 30*time.Second).Round(time.Second),
+		TotalActiveUsers: d.pick(3, 40), NewUsersPerMinute: one(d, d.pick(5, 20), d.pick(5, 20), d.pick(20, 60), 1000),
+		SessionDuration: one(d, 10*time.Second, 15*time.Second, 30*time.Second),
 		QueueingMethod:  one(d, room.FIFO, room.FIFO, room.FIFO, room.Random),
 		RefreshInterval: time.Duration(d.pick(1, 5)) * time.Second,
 		BucketSpan:      time.Duration(d.pick(2, 30)) * time.Second,

@@ -86,6 +86,10 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 			s.oracle.enter()
 		}
 	}
+	if !v.busy {
+		v.busy = true
+		s.oracle.use(1)
+	}
 	s.lend(v, a.Pass.Borrowed)
 	v.ends = max(v.ends, told.leaseEnd*int64(time.Millisecond)-Epoch().UnixNano(), s.now)
 	if !s.oracle.limits.fixed || v.lasts < s.now {
@@ -108,6 +112,17 @@ func (s *sim) goOut(v *visitor) {
 	s.oracle.leave()
 	s.bySite[v.site]--
 	s.lend(v, false)
+}
+
+// frees returns until when a visitor uses a place.
+func (v *visitor) frees() int64 { return max(v.ends, v.lasts) }
+
+// free notes that a visitor uses no place any more.
+func (s *sim) free(v *visitor) {
+	if v.busy {
+		v.busy = false
+		s.oracle.use(-1)
+	}
 }
 
 // lend notes whether the session of somebody inside goes on without a right.
@@ -172,6 +187,7 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 		if v.active {
 			s.goOut(v)
 		}
+		s.free(v)
 		s.f.Requeued++
 		s.oracle.wait(1)
 		v.phase, v.queued, v.first, v.known = waiting, true, false, false

@@ -19,7 +19,8 @@ type oracle struct {
 	turns []int64 // when the limits may change, in order; those not reached yet
 
 	now     int64
-	active  int
+	active  int // may be let pass
+	busy    int // these, and who was let pass less than a session ago
 	waiting int
 	recent  admissions
 
@@ -120,7 +121,7 @@ func (o *oracle) free() (places, limit int) {
 	if !o.limits.open {
 		return 0, o.limits.active
 	}
-	places, limit = o.limits.active-o.active, o.limits.active
+	places, limit = o.limits.active-o.busy, o.limits.active
 	if byRate := o.limits.minute - o.recent.n; byRate < places {
 		places, limit = byRate, o.limits.minute
 	}
@@ -176,6 +177,9 @@ func (o *oracle) enter() {
 	o.peakActive = max(o.peakActive, o.active)
 	o.overActive = max(o.overActive, excess(o.active, o.limits.active))
 }
+
+// use counts somebody who uses a place from now on (n is 1), or no more (n is −1).
+func (o *oracle) use(n int) { o.busy += n }
 
 // leave counts the end of a session.
 func (o *oracle) leave() { o.active-- }

@@ -60,10 +60,11 @@ func TestOracleEarly(t *testing.T) {
 	o := oracleOf(2, 1000)
 	wait := func() { o.wait(1) }
 	refused := func() { o.arrived(true) }
-	o.at(1*sec, func() { o.arrived(false) }, o.admit)
+	use := func() { o.use(1) }
+	o.at(1*sec, func() { o.arrived(false) }, o.admit, use)
 	o.at(2*sec, refused, wait) // a place is free and nobody is there before: early
 	o.at(3*sec, refused, wait) // the place is for the one who came before
-	o.at(4*sec, o.admit)
+	o.at(4*sec, o.admit, use)
 	o.at(5*sec, refused, wait) // full
 	if o.early != 1 || o.arrivals != 4 {
 		t.Errorf("%d of %d refused early, want 1 of 4", o.early, o.arrivals)

@@ -44,6 +44,7 @@ type visitor struct {
 	first   bool // this turn is the one that the visitor came for
 	queued  bool // was told to wait in this turn
 	active  bool // inside, as the truth has it
+	busy    bool // uses a place: inside, or has been let pass less than a session ago
 	lent    bool // and goes on without a right, as the pass says
 	stale   bool // the last request carried an older pass than the newest
 	behind  bool // some request of this turn did
@@ -170,10 +171,14 @@ func (s *sim) act(i int32, generation uint32) {
 	if v.active && v.ends <= s.now {
 		s.goOut(v)
 	}
+	if v.busy && v.frees() <= s.now {
+		s.free(v)
+	}
 	switch {
-	case v.phase == gone:
+	case v.phase == gone && !v.busy:
 		s.drop(i)
 		return
+	case v.phase == gone:
 	case v.pending:
 		if v.due <= s.now {
 			v.pending = false // the answer comes too late for anybody
@@ -197,15 +202,18 @@ func (s *sim) act(i int32, generation uint32) {
 // plan puts what is next for a visitor into the heap.
 func (s *sim) plan(i int32) {
 	v := &s.people.all[i]
-	if v.phase == gone && !v.active {
+	if v.phase == gone && !v.busy {
 		s.drop(i)
 		return
 	}
 	at := v.due
-	switch {
-	case v.phase == gone:
-		at = v.ends
-	case v.active:
+	if v.phase == gone {
+		at = v.frees()
+	}
+	if v.busy {
+		at = min(at, v.frees())
+	}
+	if v.active {
 		at = min(at, v.ends)
 	}
 	if !v.pending && v.until > 0 && v.phase != gone {
@@ -292,7 +300,7 @@ func (s *sim) hand() {
 		v := &s.people.all[a.who]
 		v.open--
 		switch {
-		case v.phase == gone && v.open == 0 && !v.active:
+		case v.phase == gone && v.open == 0 && !v.busy:
 			s.people.free = append(s.people.free, a.who) // what drop left
 		case v.pending && v.at == a.from.no:
 			v.pending = false
