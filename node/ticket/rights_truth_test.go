@@ -9,7 +9,6 @@ import (
 // truth is what an oracle knows of a run, and what it found wrong.
 type truth struct {
 	active   map[int]int64 // session → until when
-	borrowed map[int]bool
 	admitted []int64
 	tickets  map[Ticket]bool
 	minted   map[crdt.NodeID]Amount // by nodes that are no more
@@ -22,13 +21,12 @@ type truth struct {
 	Rights   string // lost or gained, once all is well
 	Stuck    string // waited for ever
 	Admitted int
-	served   int
 	used     float64 // of the supply while somebody waits and all is well
 	usedN    float64
 }
 
 func newTruth(w *world) truth {
-	return truth{active: map[int]int64{}, borrowed: map[int]bool{}, tickets: map[Ticket]bool{}, minted: map[crdt.NodeID]Amount{}}
+	return truth{active: map[int]int64{}, tickets: map[Ticket]bool{}, minted: map[crdt.NodeID]Amount{}}
 }
 
 func (t *truth) wrong() bool { return t.what() != "" }
@@ -75,7 +73,6 @@ func (t *truth) checkedIn(session int, at int64) {
 
 // passed says that a visitor was let pass.
 func (t *truth) passed(session int, now int64) {
-	t.served++
 	t.active[session] = max(t.active[session], now+1)
 }
 
@@ -120,7 +117,7 @@ func (t *truth) look(w *world) {
 			if until < w.now-60_000 {
 				delete(t.active, s)
 			}
-		case !t.borrowed[s]:
+		default:
 			n++
 		}
 	}

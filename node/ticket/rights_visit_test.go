@@ -161,8 +161,7 @@ func (w *world) returning(m *machine, p pass, now time.Time) *pass {
 		if end, _, err := m.rights.CheckIn(p.ticket, p.end, now, now); err == nil {
 			p.end = end
 			m.passes[p.session] = p
-			w.truth.checkedIn(p.session, w.now)
-			w.borrowing(m, p)
+			w.checkedIn(m, p, w.now)
 			return &p
 		}
 		if !now.Before(p.end) {
@@ -185,7 +184,9 @@ func (w *world) returning(m *machine, p pass, now time.Time) *pass {
 			return got
 		}
 	}
-	w.truth.passed(p.session, w.now)
+	if !p.ticket.Borrowed() {
+		w.truth.passed(p.session, w.now)
+	}
 	return &p
 }
 
@@ -200,15 +201,16 @@ func (w *world) reanchor(m *machine, p pass, now time.Time) *pass {
 	m.passes[p.session] = p
 	delete(m.renews, p.session)
 	w.truth.ticket(got, w.now)
-	w.truth.checkedIn(p.session, w.now)
-	w.borrowing(m, p)
+	w.checkedIn(m, p, w.now)
 	return &p
 }
 
-// borrowing notes whether a session has a place.
-func (w *world) borrowing(m *machine, p pass) {
-	_, on := m.rights.debts.ends[p.ticket]
-	w.truth.borrowed[p.session] = on || p.ticket.Borrowed() && p.ticket.Anchor != m.inc.Node && w.truth.borrowed[p.session]
+// checkedIn tells the oracle of a session that its anchor keeps. Without a place it
+// is not one of those that are limited: it is shown apart.
+func (w *world) checkedIn(anchor *machine, p pass, at int64) {
+	if _, on := anchor.rights.debts.ends[p.ticket]; !on {
+		w.truth.checkedIn(p.session, at)
+	}
 }
 
 // renew tells a session's anchor that its visitor was here.
@@ -218,8 +220,7 @@ func (w *world) renew(m *machine, x *renewal1) {
 		now := w.clock(o)
 		end, _, err := o.rights.CheckIn(p.ticket, p.end, now.Add(-time.Duration(w.now-at)*time.Millisecond), now)
 		if err == nil {
-			w.truth.checkedIn(p.session, at)
-			w.borrowing(o, p)
+			w.checkedIn(o, p, at)
 		}
 		w.send(o, from, func(m *machine) { w.renewed(m, p, end, err) })
 	})
