@@ -70,7 +70,7 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 		v.rest = max(1, v.until-s.now)
 		v.came, v.queued, v.first = s.now, false, false
 		s.letIn(v, m, accepted, anchor)
-	case accepted != v.accepted && v.stale && accepted < v.accepted:
+	case accepted < v.accepted && v.behind:
 		fresh = false // an earlier session, whose place is taken still
 	case accepted != v.accepted:
 		s.twice(v, m, accepted, anchor)
@@ -161,7 +161,7 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
 func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32) {
 	s.f.Doubled++
 	s.oracle.again()
-	if v.pass.known() && !v.stale && v.by == m.no && v.started == m.started {
+	if v.pass.known() && !v.behind && v.by == m.no && v.started == m.started {
 		s.violate(LetInTwice, m, fmt.Sprintf("visitor %x has a second ticket %v after the first", v.pass.visitor[:4], time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
 	v.accepted, v.anchor, v.by, v.started = accepted, anchor, m.no, m.started
