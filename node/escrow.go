@@ -37,10 +37,12 @@ type supply struct {
 	mover   ticket.Mover
 	parked  []parked // visitors of this node who wait for rights on their way
 	calls   map[crdt.Incarnation]heardCall
-	dry     time.Time // until then nobody waits for any: none came the last time
-	moved   time.Time // when the mover was last asked
-	lenders time.Time // when the stock last heard who may lend
-	asked   time.Time // the same, because visitors were waiting
+	far     map[string]crdt.NodeID // the counters of other sites, as far as they have spoken
+	dry     time.Time              // until then nobody waits for any: none came the last time
+	moved   time.Time              // when the mover was last asked
+	lenders time.Time              // when the stock last heard who may lend
+	asked   time.Time              // the same, because visitors were waiting
+	hungry  time.Time              // since when they have been, without a break
 	unused  []ticket.Range
 	idle    ticket.Amount // what other nodes seem to have free, as of the last look
 	taken   int64         // of that, what was drawn from the stock since
@@ -78,6 +80,11 @@ const maxCallers = 1024
 
 // dryFor is how long nobody waits for rights after some did in vain.
 const dryFor = viewInterval
+
+// nearGives is how long the other nodes of a site have to lend what they have.
+// What they seem to have after that they have not: a rate right is ready a little
+// later than counts of the last minute say.
+const nearGives = 100 * time.Millisecond
 
 // wantedAgain is the least time between two looks for rights elsewhere because
 // visitors wait.

@@ -35,6 +35,11 @@ func (k *counters) move(need int64, now time.Time) (out []Message) {
 		return nil
 	}
 	in := r.standing(need, now)
+	if need > 0 && now.Sub(s.hungry) >= nearGives {
+		for i := range in.Mates {
+			in.Mates[i].Free = ticket.Amount{}
+		}
+	}
 	s.idle, s.taken = in.elsewhere(), 0
 	s.moved = now
 	return r.carry(s.mover.Move(in.Standing, now))(now)
@@ -45,6 +50,9 @@ func (k *counters) seek(now time.Time) []Message {
 	s := k.loop.supply
 	if now.Sub(s.asked) < wantedAgain && !now.Before(s.asked) {
 		return nil
+	}
+	if now.Sub(s.asked) > 2*wantedAgain || now.Before(s.asked) {
+		s.hungry = now
 	}
 	s.asked = now
 	return append(k.sendLoans(now), k.move(int64(len(s.parked))+k.loop.accounts.Waiting(), now)...)
@@ -128,7 +136,7 @@ func (r *Room) siteRights(s *replica.SiteCounts, v *room.View, now time.Time) ti
 	if s.Own {
 		out.Counter, out.At = c.self.Node, now
 	} else {
-		out.Counter = c.counterThere(r.id, s.Site)
+		out.Counter = r.counterThere(s.Site)
 	}
 	for i := range v.Sites {
 		if v.Sites[i].Name == s.Site {
@@ -146,15 +154,30 @@ func (r *Room) siteRights(s *replica.SiteCounts, v *room.View, now time.Time) ti
 }
 
 // counterThere returns whom to deal with in another site; zero if nobody of it can
-// be reached. Whoever it is, that site's visitors get what it is given.
-func (c *Core) counterThere(id crdt.RoomID, site string) crdt.NodeID {
+// be reached: who asked for rights last, or else who would be its first choice.
+// Whoever it is, that site's visitors get what it is given.
+func (r *Room) counterThere(site string) crdt.NodeID {
+	c := r.core
+	if k := r.counters.Load(); k != nil && k.loop.supply != nil {
+		if p, ok := c.peers.Find(k.loop.supply.far[site]); ok && p.Ready && !c.facts.gone(p.ID) {
+			return p.ID
+		}
+	}
 	var nodes []crdt.NodeID
 	for _, p := range c.peers {
 		if p.Ready && p.Site == site && !c.facts.gone(p.ID) {
 			nodes = append(nodes, p.ID)
 		}
 	}
-	return room.Owner(c.key, id, VisitorID{}, nodes)
+	return room.Owner(c.key, r.id, VisitorID{}, nodes)
+}
+
+// heardOf notes who asks for rights in another site: its counter.
+func (s *supply) heardOf(site string, id crdt.NodeID) {
+	if s.far == nil || len(s.far) >= maxCallers {
+		s.far = map[string]crdt.NodeID{}
+	}
+	s.far[site] = id
 }
 
 // lastMinute returns about how many were admitted in the last minute: of the tick
@@ -213,6 +236,7 @@ func (c *Core) takeWant(from replica.Peer, payload []byte, now time.Time) ([]Mes
 	}
 	switch lead := k.loop.ask[ticket.SiteCounter]; {
 	case known && to.Site != c.site && lead == c.self.Node:
+		k.loop.supply.heardOf(to.Site, w.To)
 		return r.carry(k.loop.supply.mover.Wanted(r.standing(0, now).Standing, ticket.Ask{From: c.self.Node, To: w.To, Amount: w.Amount}, now))(now), nil
 	case from.Site != c.site && lead != (crdt.NodeID{}):
 		return []Message{c.message(lead, kindWant, payload)}, nil // who knows what the others have
