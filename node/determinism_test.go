@@ -21,9 +21,9 @@ func (j *transcript) note(what ...any) {
 }
 
 // eventful runs one world with everything in it that nodes do: crowds, people who
-// roam, all methods, a cut, deaths and restarts, lost messages, ended sessions.
+// roam, all methods, a cut, deaths and restarts, a full disk, lost messages, ended sessions.
 func eventful(t *testing.T) *transcript {
-	rooms := []room.Settings{testSettings(20), testSettings(30), testSettings(10)}
+	rooms := []room.Settings{testSettings(20), testSettings(30), testSettings(10), escrowSettings(25)}
 	for i := range rooms {
 		rooms[i].ID = crdt.RoomID{byte(7 + i)}
 		rooms[i].Host = fmt.Sprint("shop", i)
@@ -33,6 +33,7 @@ func eventful(t *testing.T) *transcript {
 	rooms[1].QueueingMethod, rooms[1].NewUsersPerMinute = room.Random, 40
 	rooms[1].Policy = room.Counter
 	rooms[2].DisableSessionRenewal = true
+	rooms[3].OnPartition = room.PartitionOpen
 	w := newWorldOf(t, rooms, "a", "a", "b", "b", "c")
 	j := &transcript{}
 	w.note = j.note
@@ -52,7 +53,15 @@ func eventful(t *testing.T) *transcript {
 			w.kill(w.nodes[1])
 		case 230:
 			w.start(w.nodes[1], rooms[0])
+		case 250:
+			w.nodes[2].disk.fails = true
+		case 256:
+			w.mend(w.nodes[2])
 		case 260:
+			rooms[3].TotalActiveUsers = 15
+			if err := w.nodes[4].core.Configure(rooms[3], w.now); err != nil {
+				t.Fatal(err)
+			}
 			rooms[0].QueueingMethod, rooms[0].BucketSpan = room.Random, time.Second
 			for _, m := range w.nodes {
 				if err := m.core.Configure(rooms[0], w.now); err != nil {
@@ -71,7 +80,7 @@ func eventful(t *testing.T) *transcript {
 			if m.core == nil {
 				continue
 			}
-			r := m.core.Route(fmt.Sprint("shop", i%3), "/")
+			r := m.core.Route(fmt.Sprint("shop", i%len(rooms)), "/")
 			v, ok := r.Begin(p.pass, p.has, w.now, func(v Verdict) {
 				j.note("later", i, v.Admit, v.SetPass, v.Pass, v.Estimate, v.Refresh)
 				if v.SetPass {
@@ -98,6 +107,9 @@ func eventful(t *testing.T) *transcript {
 			t.Fatal(err)
 		}
 		j.note("state", m.id, sha256.Sum256(state))
+		for _, x := range m.core.Stored() {
+			j.note("stored", m.id, x)
+		}
 	}
 	return j
 }
