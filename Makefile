@@ -57,12 +57,12 @@ simulate-large: build ## a million visitors, and 3,000 nodes: the table in docs/
 	$(GO) run ./bench/story -binary ./ropeline -set large -page docs/simulator.md
 
 .PHONY: faults
-faults: ## hurt real meshes in every way we know: the table in docs/faults.md (about 25 minutes, best as root)
+faults: ## hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)
 	$(GO) run ./bench/faults -all -page docs/faults.md
 
 TRIALS ?= 50
 .PHONY: killed-counter
-killed-counter: ## kill the site's counter TRIALS times (50, about 10 minutes), and see when tickets flow again
+killed-counter: ## kill the site's counter TRIALS times (50, about 15 minutes), and see when tickets flow again
 	$(GO) run ./bench/faults -run F5 -trials $(TRIALS) -page docs/faults.md -maker "make killed-counter"
 
 SOAK ?= 60m

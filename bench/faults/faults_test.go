@@ -83,7 +83,7 @@ func TestHurtMeshKeepsItsPromises(t *testing.T) {
 			return nil
 		},
 	}
-	r, err := execute(t.Context(), s, testOptions(t, testPolicy))
+	r, err := execute(t.Context(), s, testOptions(t, testPolicy), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestHarnessSeesALimitThatIsPassed(t *testing.T) {
 		Room:  roomArgs{active: 20, perMinute: 30, session: 3 * time.Second},
 		Crowd: load.Crowd{Burst: 50, Spread: time.Second},
 	}
-	r, err := execute(t.Context(), s, testOptions(t, "open"))
+	r, err := execute(t.Context(), s, testOptions(t, "open"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,19 +119,10 @@ func choose(all []scenario, pattern string, every bool) ([]scenario, error) {
 // here is skipped, and says why.
 func runAll(ctx context.Context, chosen []scenario, o options) (results []result, err error) {
 	for _, s := range chosen {
-		began := time.Now()
-		var r *run
-		var failed error
-		if s.Skip == "" {
-			r, failed = execute(ctx, s, o)
-			if errors.Is(failed, rig.ErrCannot) {
-				s.Skip, failed = failed.Error(), nil
-			}
-		}
+		res := runOne(ctx, s, o)
 		if ctx.Err() != nil {
 			return results, context.Cause(ctx)
 		}
-		res := resultOf(s, r, failed, o, time.Since(began))
 		results = append(results, res)
 		fmt.Fprint(o.out, res.row())
 		if res.Verdict == "broken" || res.Verdict == "failed" {
@@ -139,4 +130,44 @@ func runAll(ctx context.Context, chosen []scenario, o options) (results []result
 		}
 	}
 	return results, err
+}
+
+// runOne runs a scenario as often as it wants.
+func runOne(ctx context.Context, s scenario, o options) (all result) {
+	trials := 1
+	if s.Trials > 0 {
+		trials = max(s.Trials, o.trials)
+	}
+	var outages []*outage
+	for trial := range trials {
+		began := time.Now()
+		var r *run
+		var failed error
+		if s.Skip == "" {
+			r, failed = execute(ctx, s, o, trial)
+			if errors.Is(failed, rig.ErrCannot) {
+				s.Skip, failed = failed.Error(), nil
+			}
+		}
+		if ctx.Err() != nil {
+			return all
+		}
+		res := resultOf(s, r, failed, o, time.Since(began))
+		if trial == 0 {
+			all = res
+		} else {
+			all.add(res)
+		}
+		if r != nil {
+			outages = append(outages, r.outages...)
+		}
+	}
+	if len(outages) > 0 {
+		seen, err := flow(outages)
+		all.Seen = append(all.Seen, seen)
+		if err != nil {
+			all.Verdict, all.Why = "broken", append(all.Why, err.Error())
+		}
+	}
+	return all
 }

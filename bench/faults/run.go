@@ -34,6 +34,7 @@ type scenario struct {
 	Script   func(*run) error // hurts the mesh; nil: nobody does
 	Check    func(*run) error // what else must be, once all is over
 	Loses    bool             // rights go with a disk, and wait to be recovered
+	Trials   int              // how often it is run, each time with a new mesh; 0: once
 	Skip     string           // why it is not run here
 }
 
@@ -63,6 +64,7 @@ type run struct {
 	origin *origin
 	policy string
 	trials int
+	trial  int // which of several runs this is, from 0
 	rng    *rand.Rand
 	out    io.Writer
 
@@ -102,7 +104,7 @@ func (s *scenario) network(o options) (rig.Network, string, error) {
 }
 
 // execute runs a scenario once.
-func execute(ctx context.Context, s scenario, o options) (_ *run, err error) {
+func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err error) {
 	dir, err := os.MkdirTemp(o.dir, strings.ToLower(s.Name)+"-")
 	if err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func execute(ctx context.Context, s scenario, o options) (_ *run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{scenario: s, ctx: ctx, begun: time.Now(), origin: new(origin), policy: o.policy, trials: o.trials, out: o.out, rng: rand.New(rand.NewPCG(o.seed, 1))}
+	r := &run{scenario: s, ctx: ctx, begun: time.Now(), origin: new(origin), policy: o.policy, trials: o.trials, trial: trial, out: o.out, rng: rand.New(rand.NewPCG(o.seed, uint64(trial)+1))}
 	r.mesh, err = rig.NewMesh(rig.Config{
 		Binary: o.binary, Dir: dir, Names: s.Nodes, Args: s.Room.args(o.policy), Disk: s.Disk, Origin: r.origin,
 	}, network)
@@ -133,7 +135,7 @@ func execute(ctx context.Context, s scenario, o options) (_ *run, err error) {
 		return r, err
 	}
 	r.say("mesh of %d nodes, through %s", len(s.Nodes), through)
-	return r, r.suffer(o.seed)
+	return r, r.suffer(o.seed + uint64(trial))
 }
 
 // suffer drives visitors through the mesh while the script hurts it, and judges.

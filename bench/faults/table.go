@@ -48,6 +48,28 @@ func resultOf(s scenario, r *run, err error, o options, took time.Duration) resu
 	return res
 }
 
+// add takes in another run of the same scenario: counts are summed, of peaks the
+// highest is kept, and of verdicts the worst.
+func (r *result) add(other result) {
+	r.Runs += other.Runs
+	r.Faults += other.Faults
+	r.Seconds += other.Seconds
+	r.Seen = append(r.Seen, other.Seen...)
+	r.Why = append(r.Why, other.Why...)
+	if r.Verdict == "held" {
+		r.Verdict = other.Verdict
+	}
+	if f, g := r.Found, other.Found; f != nil && g != nil {
+		f.Tickets, f.Duplicates, f.Late = f.Tickets+g.Tickets, f.Duplicates+g.Duplicates, f.Late+g.Late
+		f.Transfers, f.Histories, f.Calls = f.Transfers+g.Transfers, f.Histories+g.Histories, f.Calls+g.Calls
+		f.Peak, f.PeakBorrowed, f.RatePeak = max(f.Peak, g.Peak), max(f.PeakBorrowed, g.PeakBorrowed), max(f.RatePeak, g.RatePeak)
+		f.Over, f.Pause = f.Over+g.Over, max(f.Pause, g.Pause)
+	}
+	r.Load.OrderError = max(r.Load.OrderError, other.Load.OrderError)
+	r.Load.SessionsLost += other.Load.SessionsLost
+	r.Load.PlacesLost += other.Load.PlacesLost
+}
+
 // row returns the line of a markdown table.
 func (r result) row() string {
 	seen := "–"
