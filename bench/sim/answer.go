@@ -59,17 +59,16 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 	told := s.registry.pack(a.Pass)
 	accepted, anchor := told.accepted, told.anchor
-	s.checkTicket(&told, m)
-	fresh := true
+	fresh := s.checkTicket(&told, m)
 	switch {
 	case v.phase == asking || v.phase == waiting:
-		s.letIn(v, m, accepted, anchor)
+		s.letIn(v, m, accepted, anchor, fresh) // or let back in, by a ticket of before
 	case accepted != v.accepted && !v.active:
 		// The session was over, and another place free at once.
 		s.f.Requeued++
 		v.rest = max(1, v.until-s.now)
 		v.came, v.queued, v.first = s.now, false, false
-		s.letIn(v, m, accepted, anchor)
+		s.letIn(v, m, accepted, anchor, fresh)
 	case accepted < v.accepted && v.behind:
 		fresh = false // an earlier session, whose place is taken still
 	case accepted != v.accepted:
@@ -137,8 +136,9 @@ func (s *sim) lend(v *visitor, lent bool) {
 	v.lent = lent
 }
 
-// letIn counts a visitor who has been let in from outside.
-func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
+// letIn counts a visitor who has been let in from outside; fresh says that it is by
+// a ticket that nobody has had before.
+func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh bool) {
 	if v.active {
 		s.goOut(v) // was inside by another ticket, since the last turn
 	}
@@ -152,7 +152,11 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32) {
 	v.phase, v.until = inside, 0
 	v.accepted, v.anchor, v.by, v.started, v.site = accepted, anchor, m.no, m.started, m.siteNo
 	v.ends, v.lasts = s.now, 0
-	s.oracle.admit()
+	if fresh {
+		s.oracle.admit()
+	} else {
+		s.oracle.enter()
+	}
 	s.comeIn(v)
 }
 

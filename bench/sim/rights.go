@@ -86,18 +86,21 @@ func (s *sim) checkRate(m *machine) {
 	}
 }
 
-// checkTicket sees to it that no two sessions have the same ticket.
-func (s *sim) checkTicket(p *pass, m *machine) {
+// checkTicket sees to it that no two sessions have the same ticket. It reports
+// whether this one was not seen before.
+func (s *sim) checkTicket(p *pass, m *machine) (fresh bool) {
 	if p.anchor == 0 {
-		return
+		return true
 	}
 	number := keyed(uint64(p.anchor)<<32|uint64(p.boot), forTickets, p.seq, 0)
 	session := keyed(uint64(p.accepted), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
-	if was, ok := s.rights.used[number]; ok && was != session {
+	was, ok := s.rights.used[number]
+	if ok && was != session {
 		at := s.machines[s.registry.ids[p.anchor-1].machine]
 		s.violate(TicketTwice, m, fmt.Sprintf("ticket %d.%d.%d of node %s is that of two sessions", p.boot, p.block, p.seq, at.name()))
 	}
 	s.rights.used[number] = session
+	return !ok
 }
 
 func bits(b []byte) (x uint64) {
