@@ -22,7 +22,9 @@ func soakScenario(d time.Duration) scenario {
 	s := scenario{
 		Name: "soak", Fault: "all of these, mixed at random", Injected: "one after the other, some at the same time, for " + d.String(),
 		Nodes: five, Length: d, Script: soak(d),
-		Room:  roomArgs{active: 30_000, perMinute: 600_000, session: time.Second, once: true},
+		// The rate rights of a node that has restarted rest for a minute: those of
+		// the others have to do.
+		Room:  roomArgs{active: 100_000, perMinute: 10_000_000, session: time.Second, once: true},
 		Crowd: load.Crowd{Rate: soakRate},
 	}
 	if os.Geteuid() == 0 {
