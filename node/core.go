@@ -301,7 +301,7 @@ func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.T
 }
 
 func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
-	if c.facts.dead[from.ID] && c.leaveOut&ticket.Fence == 0 && kind != kindReplica {
+	if _, dead := c.facts.dead[from.ID]; dead && c.leaveOut&ticket.Fence == 0 && kind != kindReplica {
 		return nil, fmt.Errorf("%w: its sender was declared dead", errMalformed)
 	}
 	switch kind {

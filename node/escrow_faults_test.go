@@ -354,3 +354,41 @@ func TestRightsOfALostDiskComeBack(t *testing.T) {
 		t.Errorf("%d are held after the limit was lowered, want 50: the heir of the minter mints", held.Places)
 	}
 }
+
+// TestALeaverWhoseHeirIsLost has the heir of a node that leaves die before it has
+// taken over.
+func TestALeaverWhoseHeirIsLost(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "b", "c")
+	w.run(20 * time.Second)
+	leaver := w.nodes[1]
+	if err := leaver.core.Leave(w.now); err != nil {
+		t.Fatal(err)
+	}
+	heir := w.machine(leaver.core.leave.heir)
+	stays := w.nodes[0]
+	if heir == stays {
+		stays = w.nodes[2]
+	}
+	w.kill(heir)
+	w.run(5 * time.Second)
+	if leaver.core.Left() {
+		t.Fatal("a node has left although nobody has its rights")
+	}
+	if err := stays.core.DeclareDead(heir.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		w.run(100 * time.Millisecond)
+		if leaver.core.Left() {
+			break
+		}
+	}
+	if !leaver.core.Left() {
+		t.Fatal("the node has not left 10 s after its heir was declared dead")
+	}
+	w.kill(leaver)
+	w.run(3 * time.Minute)
+	if held := stays.core.order[0].Rights().Held; held != (ticket.Amount{Places: 90, Rate: 10_000}) {
+		t.Errorf("who stays holds %+v, want all", held)
+	}
+}

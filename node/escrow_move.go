@@ -253,10 +253,24 @@ func (r *Room) sendGifts(now time.Time) (out []Message) {
 	gifts, acks := r.rights.TransfersDue(now), r.rights.AcksDue(now)
 	r.mu.Unlock()
 	for _, t := range gifts {
-		out = append(out, c.message(c.facts.heir(t.To), kindTransfer, ticket.AppendTransfer(nil, t)))
+		if to := c.facts.heir(t.To); to != c.self.Node {
+			out = append(out, c.message(to, kindTransfer, ticket.AppendTransfer(nil, t)))
+			continue
+		}
+		// What was given to a node whose heir this one is comes back.
+		r.mu.Lock()
+		r.rights.Receive(t, now)
+		r.mu.Unlock()
+		c.storing.touch(r)
 	}
 	for _, a := range acks {
-		out = append(out, c.message(a.From, kindReceived, ticket.AppendReceived(nil, a)))
+		if a.From != c.self.Node {
+			out = append(out, c.message(a.From, kindReceived, ticket.AppendReceived(nil, a)))
+			continue
+		}
+		r.mu.Lock()
+		r.rights.Acked(a)
+		r.mu.Unlock()
 	}
 	return out
 }
@@ -309,8 +323,9 @@ func (r *Room) tickRights(now time.Time) []Message {
 	surplus := r.rights.Surplus(now)
 	r.mu.Unlock()
 	if !surplus.IsZero() {
-		if _, there := c.peers.Find(f.minter); there {
-			r.give(f.minter, surplus, now)
+		minter := c.facts.mints(f)
+		if _, there := c.peers.Find(minter); there {
+			r.give(minter, surplus, now)
 		}
 	}
 	out := append(r.loansDue(now), r.sendGifts(now)...)

@@ -28,9 +28,10 @@ import (
 //	retired/<room>        the room is gone for good
 //	node/<node>           a node that may own rights, and its site
 //	left/<node>           its heir: the node has left
-//	dead/<node>           its heir: the node is lost, an operator said
+//	dead/<node>/<heir>    the node is lost, an operator said at its heir
 //	final/<room>/<node>   the last ledger of a node that has left
 //	word/<room>/<dead>/<node>  what a node has dealt with a lost one
+//	recovered/<room>/<dead>    who has its rights, and what it had minted
 
 const (
 	factLimits  = "limits"
@@ -43,6 +44,8 @@ const (
 	factDead    = "dead"
 	factFinal   = "final"
 	factWord    = "word"
+
+	factRecovered = "recovered"
 )
 
 const factVersion = 1
@@ -55,8 +58,8 @@ type facts struct {
 
 	rooms map[crdt.RoomID]*roomFacts
 	sites map[crdt.NodeID]string      // of nodes that may own rights
-	heirs map[crdt.NodeID]crdt.NodeID // of those that left or are lost
-	dead  map[crdt.NodeID]bool        // those of them that are lost
+	left  map[crdt.NodeID]crdt.NodeID // to their heirs
+	dead  map[crdt.NodeID]crdt.NodeID // the same; of several heirs the least
 }
 
 // roomFacts is what is known of one room. Absent limits are zero.
@@ -68,6 +71,22 @@ type roomFacts struct {
 	retired bool
 	finals  map[crdt.NodeID]ticket.Final
 	words   []ticket.Word // on the dead; in order
+	again   map[crdt.NodeID]recovered
+}
+
+// recovered says who has the rights of a lost node, and what that had minted as far
+// as it was known then: that is what counts from then on.
+type recovered struct {
+	by     crdt.NodeID
+	minted ticket.Amount
+}
+
+// mintedBy returns what a node has minted, as far as it counts.
+func (r *roomFacts) mintedBy(id crdt.NodeID) ticket.Amount {
+	if x, ok := r.again[id]; ok {
+		return x.minted
+	}
+	return r.by[id]
 }
 
 func newFacts(r *replica.Replica) facts { return facts{replica: r} }
@@ -85,8 +104,9 @@ func (f *facts) room(id crdt.RoomID) *roomFacts {
 
 // gone reports whether a node has left or is lost.
 func (f *facts) gone(id crdt.NodeID) bool {
-	_, gone := f.heirs[id]
-	return gone
+	_, left := f.left[id]
+	_, dead := f.dead[id]
+	return left || dead
 }
 
 // maxHeirs bounds how often what was a node's passes to another: heirs may leave
@@ -96,9 +116,45 @@ const maxHeirs = 64
 // heir returns who answers for a node by now: itself, or who took over last.
 func (f *facts) heir(id crdt.NodeID) crdt.NodeID {
 	for range maxHeirs {
-		next, gone := f.heirs[id]
+		next, gone := f.left[id]
 		if !gone {
-			return id
+			next, gone = f.dead[id]
+		}
+		if !gone {
+			break
+		}
+		id = next
+	}
+	return id
+}
+
+// keeper returns who keeps what was given to a node that has left: an heir that has
+// not left itself, lost or not.
+func (f *facts) keeper(id crdt.NodeID) crdt.NodeID {
+	for range maxHeirs {
+		next, left := f.left[id]
+		if !left {
+			break
+		}
+		id = next
+	}
+	return id
+}
+
+// mints returns who mints in a room: nobody while a lost minter's rights are not
+// recovered.
+func (f *facts) mints(r *roomFacts) crdt.NodeID {
+	id := r.minter
+	for range maxHeirs {
+		next, left := f.left[id]
+		if _, dead := f.dead[id]; !left && !dead {
+			break
+		} else if !left {
+			x, done := r.again[id]
+			if !done {
+				return crdt.NodeID{}
+			}
+			next = x.by
 		}
 		id = next
 	}
@@ -114,7 +170,7 @@ func (f *facts) update() bool {
 		f.read, f.begun = n, true
 	}
 	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
-	f.heirs, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]bool{}
+	f.left, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]crdt.NodeID{}
 	for key := range f.replica.Keys() {
 		if value, _, ok := f.replica.Get(key); ok {
 			f.take(key, value)
@@ -124,23 +180,29 @@ func (f *facts) update() bool {
 		slices.SortFunc(r.words, func(a, b ticket.Word) int {
 			return cmp.Or(compareNodes(a.Dead, b.Dead), compareNodes(a.Node, b.Node))
 		})
-		for _, a := range r.by {
-			r.minted = r.minted.Add(a)
+		for id := range r.by {
+			r.minted = r.minted.Add(r.mintedBy(id))
+		}
+		for id, x := range r.again {
+			if _, told := r.by[id]; !told {
+				r.minted = r.minted.Add(x.minted)
+			}
 		}
 	}
 	return true
 }
 
 // take reads one fact. Each fills a part of its own, so their order does not
-// matter; of a node that is lost and has left, that it is lost counts.
+// matter.
 func (f *facts) take(key string, value []byte) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind {
 	case factNode, factLeft, factDead:
-		if id, err := crdt.ParseNodeID(rest); err == nil {
-			f.takeNode(kind, id, value)
+		name, heir, _ := strings.Cut(rest, "/")
+		if id, err := crdt.ParseNodeID(name); err == nil {
+			f.takeNode(kind, id, heir, value)
 		}
-	case factLimits, factMinter, factMinted, factRetired, factFinal, factWord:
+	case factLimits, factMinter, factMinted, factRetired, factFinal, factWord, factRecovered:
 		name, of, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseRoomID(name); err == nil {
 			f.takeRoom(kind, id, of, value)
@@ -148,27 +210,27 @@ func (f *facts) take(key string, value []byte) {
 	}
 }
 
-func (f *facts) takeNode(kind string, id crdt.NodeID, value []byte) {
-	if kind == factNode {
+func (f *facts) takeNode(kind string, id crdt.NodeID, named string, value []byte) {
+	switch kind {
+	case factNode:
 		f.sites[id] = string(value)
-		return
+	case factLeft:
+		if heir, ok := nodeIn(value); ok && heir != id {
+			f.left[id] = heir
+		}
+	case factDead:
+		heir, err := crdt.ParseNodeID(named)
+		if was, ok := f.dead[id]; err == nil && heir != id && (!ok || compareNodes(heir, was) < 0) {
+			f.dead[id] = heir
+		}
 	}
-	heir, ok := nodeIn(value)
-	if !ok || heir == id {
-		return
-	}
-	if kind == factDead {
-		f.dead[id] = true
-	} else if f.dead[id] {
-		return
-	}
-	f.heirs[id] = heir
 }
 
 func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	r := f.rooms[id]
 	if r == nil {
-		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID]ticket.Final{}}
+		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID]ticket.Final{},
+			again: map[crdt.NodeID]recovered{}}
 		f.rooms[id] = r
 	}
 	switch kind {
@@ -191,6 +253,15 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 		final, err := ticket.DecodeFinal(value)
 		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil && final.Node == node {
 			r.finals[node] = final
+		}
+	case factRecovered:
+		dead, badID := crdt.ParseNodeID(of)
+		if len(value) < len(dead) || badID != nil {
+			return
+		}
+		by, _ := nodeIn(value[:len(dead)])
+		if a, err := decodeAmount(value[len(dead):]); err == nil {
+			r.again[dead] = recovered{by, a}
 		}
 	case factWord:
 		if w, err := ticket.DecodeWord(value); err == nil && of == w.Dead.String()+"/"+w.Node.String() {

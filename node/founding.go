@@ -18,7 +18,7 @@ func (c *Core) heedFacts(now time.Time) {
 		for _, r := range c.order {
 			r.heed(c.facts.room(r.id), now)
 		}
-		c.fenceTheDead(now)
+		c.recovered = time.Time{} // at once
 	}
 	for _, r := range c.order {
 		if r.escrow() {
@@ -88,10 +88,10 @@ func (r *Room) mint(now time.Time) {
 	}
 	limit := limitsOf(r.Settings())
 	r.mu.Lock()
-	r.rights.SetLimits(limit, f.minted.Sub(f.by[c.self.Node]), f.minter, now)
+	minter, others := c.facts.mints(f), f.minted.Sub(f.mintedBy(c.self.Node))
+	r.rights.SetLimits(limit, others, minter, now)
 	mine := r.rights.Minted()
-	r.minter = f.minter
-	r.limit, r.mintedByAll = limit, f.minted.Sub(f.by[c.self.Node]).Add(mine)
+	r.minter, r.limit, r.mintedByAll = minter, limit, others.Add(mine)
 	r.mu.Unlock()
 	if mine != f.by[c.self.Node] {
 		c.setFact(roomNodeKey(factMinted, r.id, c.self.Node), encodeAmount(mine), now)

@@ -17,8 +17,13 @@ import (
 type leaveState struct {
 	on   bool
 	heir crdt.NodeID
-	done bool // the heir has all
+	told time.Time // when this node told all that it has left; zero: not yet
+	done bool      // the heir has all
 }
+
+// toldFor is how long a node stays after it has told that it has left, so that
+// others have heard: its heir may be dead by then, and nobody else would say so.
+const toldFor = 2 * time.Second
 
 // ErrNoHeir says that no other node is there to take this one's rights.
 var ErrNoHeir = errors.New("no other node is there to take over")
@@ -102,14 +107,21 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 			continue
 		}
 		h, due := r.rights.HandoverDue(now)
-		_, left := r.rights.Left()
+		final, left := r.rights.Left()
 		r.mu.Unlock()
 		done = done && left
+		if left {
+			c.setFact(roomNodeKey(factFinal, r.id, c.self.Node), ticket.AppendFinal(nil, final), now)
+		}
 		if due {
 			out = append(out, c.message(c.facts.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
 		}
 	}
-	c.leave.done = done
+	if done && c.leave.told.IsZero() {
+		c.setFact(nodeKey(factLeft, c.self.Node), c.leave.heir[:], now)
+		c.leave.told = now
+	}
+	c.leave.done = done && now.Sub(c.leave.told) >= toldFor
 	return out
 }
 
@@ -123,7 +135,7 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if r == nil || h.Final.Node != from.ID {
 		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
 	}
-	if !c.open.Load() || c.leave.on || h.Final.Heir != c.self.Node {
+	if !c.open.Load() || c.leave.on || !c.answersFor(h.Final.Heir) {
 		return nil, nil // it comes again, perhaps to another
 	}
 	c.setFact(roomNodeKey(factFinal, r.id, from.ID), ticket.AppendFinal(nil, h.Final), now)
@@ -142,11 +154,8 @@ func (r *Room) announceHeirs(now time.Time) {
 	leavers := r.rights.AnswersFor()
 	r.mu.Unlock()
 	for _, id := range leavers {
-		if !c.facts.gone(id) {
+		if !c.facts.gone(id) { // it has not told so itself
 			c.setFact(nodeKey(factLeft, id), c.self.Node[:], now)
-		}
-		if c.facts.room(r.id).minter == id && c.facts.heir(id) == c.self.Node {
-			c.setFact(roomKey(factMinter, r.id), c.self.Node[:], now)
 		}
 	}
 }

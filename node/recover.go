@@ -34,18 +34,19 @@ var (
 func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	_, member := c.peers.Find(id)
 	_, known := c.facts.sites[id]
+	_, declared := c.facts.dead[id]
 	var err error
 	switch {
-	case c.facts.dead[id]:
+	case declared:
 		return nil
 	case c.facts.gone(id):
-		err = fmt.Errorf("it has left, and %s is its heir", c.facts.heirs[id])
+		err = fmt.Errorf("it has left, and %s is its heir", c.facts.left[id])
 	case member || id == c.self.Node:
 		err = ErrAlive
 	case !known:
 		err = ErrUnknownNode
 	default:
-		err = c.facts.set(nodeKey(factDead, id), c.self.Node[:], now)
+		err = c.facts.set(nodeKey(factDead, id)+"/"+c.self.Node.String(), []byte{factVersion}, now)
 	}
 	if err != nil {
 		return fmt.Errorf("declare node %s dead: %w", id, err)
@@ -54,44 +55,48 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	return nil
 }
 
-// fenceTheDead has all rooms refuse the dead.
-func (c *Core) fenceTheDead(now time.Time) {
-	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
-		for _, r := range c.order {
-			r.mu.Lock()
-			if r.hasLedger() {
-				r.rights.Fence(id, c.facts.heirs[id], now)
-				c.storing.touch(r)
-			}
-			r.mu.Unlock()
+// unrecovered returns, in order, the lost nodes whose rights in a room nobody has,
+// and those that have left to one of them.
+func (f *facts) unrecovered(r *roomFacts) []crdt.NodeID {
+	in := map[crdt.NodeID]bool{}
+	for id := range f.dead {
+		if x, done := r.again[id]; !done || f.gone(f.keeper(x.by)) {
+			in[id] = true
 		}
 	}
+	for id := range f.left {
+		if in[f.keeper(id)] {
+			in[id] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(in), compareNodes)
 }
 
-// recoverTheDead says what this node has dealt with the dead, and takes the rights
-// of those whose heir it is once all have spoken.
+// recovers returns who recovers the rights of lost nodes: the least of those who
+// were named, or whoever answers for it. Zero: nobody can.
+func (f *facts) recovers(dead []crdt.NodeID) (least crdt.NodeID) {
+	for _, id := range dead {
+		heir, named := f.dead[id]
+		if !named {
+			continue
+		}
+		if heir = f.heir(heir); !f.gone(heir) && (least == crdt.NodeID{} || compareNodes(heir, least) < 0) {
+			least = heir
+		}
+	}
+	return least
+}
+
+// recoverTheDead refuses the dead, says what this node has dealt with them, and
+// takes the rights of those whose heir it is once all have spoken.
 func (c *Core) recoverTheDead(now time.Time) {
-	if len(c.facts.dead) == 0 || now.Sub(c.recovered) < recoverInterval && !now.Before(c.recovered) {
+	if len(c.facts.dead)+len(c.facts.left) == 0 || now.Sub(c.recovered) < recoverInterval && !now.Before(c.recovered) {
 		return
 	}
 	c.recovered = now
-	dead := slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes)
 	for _, r := range c.order {
-		if !r.escrow() {
-			continue
-		}
-		for _, id := range dead {
-			r.mu.Lock()
-			word, ok := r.rights.Frozen(id)
-			r.mu.Unlock()
-			if ok {
-				c.setFact(wordKey(r.id, id, c.self.Node), ticket.AppendWord(nil, word), now)
-			}
-		}
-		if mine := slices.DeleteFunc(slices.Clone(dead), func(id crdt.NodeID) bool {
-			return c.facts.heir(id) != c.self.Node
-		}); len(mine) > 0 {
-			r.recoverFrom(mine, now)
+		if r.escrow() {
+			r.recover(now)
 		}
 	}
 }
@@ -100,14 +105,54 @@ func wordKey(room crdt.RoomID, dead, by crdt.NodeID) string {
 	return roomNodeKey(factWord, room, dead) + "/" + by.String()
 }
 
-// recoverFrom takes the rights of dead nodes if everybody has spoken. If not, it
-// does so the next time.
-func (r *Room) recoverFrom(dead []crdt.NodeID, now time.Time) {
+// recover does what recoverTheDead promises, in one room.
+func (r *Room) recover(now time.Time) {
 	c := r.core
 	f := c.facts.room(r.id)
+	dead := c.facts.unrecovered(f)
+	heir := c.facts.recovers(dead)
+	r.mu.Lock()
+	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+		r.rights.Settle(f.finals[id])
+	}
+	var words []ticket.Word
+	if heir != (crdt.NodeID{}) {
+		for _, id := range dead {
+			r.rights.Fence(id, heir, now)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
+		if w, ok := r.rights.Frozen(id); ok {
+			words = append(words, w)
+		}
+	}
+	for _, id := range dead {
+		if w, ok := r.rights.Frozen(id); ok && c.facts.dead[id] == (crdt.NodeID{}) {
+			words = append(words, w) // it left, to one that is dead
+		}
+	}
+	if heir == c.self.Node && len(dead) > 0 {
+		// It fails until all have spoken, and is tried again.
+		_ = r.rights.Recover(c.estate(f, dead), now)
+	}
+	done := r.rights.Recovered()
+	r.mu.Unlock()
+	c.storing.touch(r)
+	for _, w := range words {
+		c.setFact(wordKey(r.id, w.Dead, c.self.Node), ticket.AppendWord(nil, w), now)
+	}
+	for _, x := range done {
+		if f.again[x.Dead].by != c.self.Node {
+			c.setFact(roomNodeKey(factRecovered, r.id, x.Dead), append(slices.Clone(c.self.Node[:]), encodeAmount(x.Minted)...), now)
+		}
+	}
+}
+
+// estate gathers what has to be known to recover the rights of lost nodes.
+func (c *Core) estate(f *roomFacts, dead []crdt.NodeID) ticket.Estate {
 	in := ticket.Estate{Dead: dead, Words: f.words}
 	for _, id := range dead {
-		in.Minted = append(in.Minted, f.by[id])
+		in.Minted = append(in.Minted, f.mintedBy(id))
 	}
 	for _, id := range c.facts.known() {
 		if !c.facts.gone(id) {
@@ -117,11 +162,5 @@ func (r *Room) recoverFrom(dead []crdt.NodeID, now time.Time) {
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		in.Finals = append(in.Finals, f.finals[id])
 	}
-	r.mu.Lock()
-	err := r.rights.Recover(in, now)
-	r.mu.Unlock()
-	c.storing.touch(r)
-	if err == nil && slices.Contains(dead, f.minter) {
-		c.setFact(roomKey(factMinter, r.id), c.self.Node[:], now)
-	}
+	return in
 }
