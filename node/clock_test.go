@@ -33,7 +33,9 @@ func (m *clockMesh) Members() (peers []transport.Peer) {
 	return peers
 }
 
-func (m *clockMesh) Offset(id transport.PeerID) (time.Duration, bool) { return m.offsets()[id[0]], true }
+func (m *clockMesh) Offset(id transport.PeerID) (time.Duration, bool) {
+	return m.offsets()[id[0]], true
+}
 
 func TestMiddleOfOffsets(t *testing.T) {
 	const s = time.Second
