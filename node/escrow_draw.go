@@ -101,9 +101,9 @@ func (k *counters) ready(now time.Time) int64 {
 	r := k.room
 	r.mu.Lock()
 	free := r.rights.Free()
-	bound := r.rights.Bound() - r.rights.InUse()
+	covered := r.rights.Covered()
 	r.mu.Unlock()
-	n := max(0, min(free.Places, free.Rate, bound))
+	n := max(0, min(free.Places, free.Rate, covered))
 	if k.leads() {
 		n += k.loop.supply.stock.Rest(now)
 	}

@@ -207,7 +207,7 @@ func (r *Rights) book1(f Final) {
 	}
 	r.Settle(f)
 	r.taking[f.Node] = takeover{f, rate}
-	next.bound += f.InUse
+	next.bound = next.bound.Add(Amount{f.InUse, rate})
 	r.book.mark(keyBound)
 	r.setSpan()
 }

@@ -18,7 +18,7 @@ const (
 	keyGave      = "gave/"      // + node: Amount, all in all
 	keyRcv       = "rcv/"       // + node: Amount, all in all
 	keyMinted    = "minted"     // Amount, signed
-	keyBound     = "bound"      // places in use are never more
+	keyBound     = "bound"      // Amount: never more is in use
 	keySpan      = "span"       // longest session of a lease, ms
 	keyDead      = "dead/"      // + node: its heir
 	keyTaken     = "taken/"     // + leaver whose heir this node is
@@ -49,7 +49,7 @@ type recovery struct{ rights, minted Amount }
 type ledger struct {
 	accounts  map[crdt.NodeID]dealings
 	minted    Amount
-	bound     int64
+	bound     Amount
 	span      int64
 	dead      map[crdt.NodeID]crdt.NodeID // to its heir
 	taken     map[crdt.NodeID]bool
@@ -109,7 +109,7 @@ func (l *ledger) value(key string) []byte {
 	case keyMinted:
 		return appendAmount(nil, l.minted)
 	case keyBound:
-		return binary.AppendVarint(nil, l.bound)
+		return appendAmount(nil, l.bound)
 	case keySpan:
 		return binary.AppendVarint(nil, l.span)
 	case keyRetired:
@@ -157,7 +157,7 @@ func (l *ledger) apply(p Put) error {
 	case keyMinted:
 		l.minted = in.amount()
 	case keyBound:
-		l.bound = in.number()
+		l.bound = in.bound()
 	case keySpan:
 		l.span = in.number()
 	case keyRetired:
@@ -232,7 +232,7 @@ func (l *ledger) keys() []string {
 		}
 	}
 	add(!l.minted.IsZero(), keyMinted)
-	add(l.bound != 0, keyBound)
+	add(!l.bound.IsZero(), keyBound)
 	add(l.span != 0, keySpan)
 	add(l.leaving != nil, keyLeaving)
 	add(l.retired, keyRetired)
@@ -318,6 +318,16 @@ func (c *cursor) count(min int) int {
 		return 0
 	}
 	return int(n)
+}
+
+// bound reads what is in use at most. Of stores that say nothing of rate rights,
+// all of those may be.
+func (c *cursor) bound() Amount {
+	a := Amount{Places: c.number(), Rate: maxRights}
+	if len(c.left) > 0 {
+		a.Rate = c.number()
+	}
+	return a
 }
 
 func (c *cursor) amount() Amount { return Amount{Places: c.number(), Rate: c.number()} }

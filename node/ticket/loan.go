@@ -41,7 +41,7 @@ func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 {
 		return 0
 	}
 	free := r.usable(now)
-	n = r.reserve(min(n, maxLoan), min(free.Places, free.Rate), now)
+	n = r.reserve(min(n, maxLoan), min(free.Places, free.Rate), Amount{1, 1}, now)
 	if n <= 0 {
 		if len(r.loans.none) < maxNone {
 			r.loans.none = append(r.loans.none, Loan{Room: r.cfg.Room, To: to, Lender: r.cfg.Self, ValidUntil: now})

@@ -114,10 +114,10 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 		next.minted = next.minted.Add(missing)
 		r.mark(keyMinted)
 	}
-	next.bound += max(0, sum.Places)
+	next.bound = next.bound.Add(sum.Max(Amount{}))
 	r.book.mark(keyBound)
 	r.setSpan()
-	r.estate, r.estatePlaces = in.Dead, sum.Places
+	r.estate, r.estateSum = in.Dead, sum
 	r.limit.mintAfter = r.blockEnd(now)
 	return nil
 }
@@ -247,7 +247,7 @@ func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 	for _, id := range r.estate {
 		anchors[id] = true
 	}
-	r.estate, r.estatePlaces = nil, 0
+	r.estate, r.estateSum = nil, Amount{}
 	r.limit.mintAfter = r.blockEnd(now)
 	if r.cfg.LeaveOut&RecoveryLock != 0 {
 		return

@@ -63,8 +63,8 @@ type Rights struct {
 	left  bool // the heir has taken over
 
 	// estate is the nodes whose rights are recovered, until that is written.
-	estate       []crdt.NodeID
-	estatePlaces int64
+	estate    []crdt.NodeID
+	estateSum Amount
 
 	// taking is what leavers pass on, by leaver, until it is written.
 	taking map[crdt.NodeID]takeover
@@ -87,25 +87,36 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	r.leases.rules, r.leases.strict = cfg.LeaveOut, !cfg.Unlimited
 	r.leases.longest = max(r.leases.longest, b.disk.span)
 	r.recount()
+	r.boundRate()
 	r.restart(now)
 	r.out.open(&b.disk)
 	return r, r.leases.take(), nil
 }
 
+// boundRate has a store that says nothing of rate rights in use take all for it.
+func (r *Rights) boundRate() {
+	for _, l := range []*ledger{&r.book.disk, &r.book.next} {
+		if l.bound.Rate == maxRights {
+			l.bound.Rate = max(0, r.held.Rate)
+		}
+	}
+	r.book.settle()
+}
+
 // restart counts what an earlier start may have in use, and has its rate rights
-// cool.
+// cool: which of those were used, and when, nobody knows any more.
 func (r *Rights) restart(now time.Time) {
-	size := r.book.disk.bound
+	size, cools := r.book.disk.bound.Places, min(r.held.Rate, r.book.disk.bound.Rate)
 	end := r.blockEnd(now)
 	if r.cfg.Unlimited {
-		size = max(size, r.cfg.Before)
+		size, cools = max(size, r.cfg.Before), r.held.Rate
 		end = now.Add(r.session() + blockGuards*Guard)
 	}
 	if r.cfg.LeaveOut&RestartBlock == 0 {
 		r.leases.openBlock(int(size), r.leases.earlier(r.AnswersFor()...), end.UnixMilli())
 	}
 	if r.cfg.LeaveOut&RestartCools == 0 {
-		r.use.cooling.add(r.held.Rate, ms(rateSpan+loanTail))
+		r.use.cooling.add(cools, ms(rateSpan+loanTail))
 	}
 	if len(r.book.disk.recovered) > 0 {
 		r.limit.mintAfter = end
@@ -205,8 +216,13 @@ func (r *Rights) Minted() Amount {
 	return r.book.disk.minted.Max(r.book.next.minted)
 }
 
-// Bound returns the confirmed bound of places in use.
-func (r *Rights) Bound() int64 { return r.book.bound() }
+// Bound returns the confirmed bound of what is in use: places, and rate rights that
+// are not ready. After a restart so much counts as in use.
+func (r *Rights) Bound() Amount { return r.book.bound() }
+
+// Covered returns how many tickets the confirmed bound allows besides what is in
+// use, as of the newest call that was told the time. Negative: it is too low.
+func (r *Rights) Covered() int64 { return r.covered(Amount{1, 1}) }
 
 // Active returns how many places are taken by leases and blocks: P − N over all
 // deltas, once Expire was called.
@@ -220,7 +236,13 @@ func (r *Rights) InUse() int64 {
 // rateInUse returns how many rate rights are not ready.
 func (r *Rights) rateInUse(now time.Time) int64 {
 	r.use.cooling.advance(r.elapsed(now))
-	return r.use.cooling.total + r.use.tokens + r.loans.rate
+	return r.inUse().Rate
+}
+
+// inUse returns all that the bound has to cover, as of the newest call that was told
+// the time: rate rights may be ready by now that it counts as cooling.
+func (r *Rights) inUse() Amount {
+	return Amount{Places: r.InUse(), Rate: r.use.cooling.total + r.use.tokens + r.loans.rate}
 }
 
 // take returns what has changed since a call last returned a delta.

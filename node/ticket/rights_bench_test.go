@@ -15,7 +15,7 @@ func benchRights(b *testing.B) *Rights {
 	}
 	r.Expire(at(90))
 	r.setSpan()
-	r.setBound(1 << 40)
+	r.setBound(Amount{1 << 40, 1 << 40})
 	r.Writes()
 	r.Confirmed(at(90))
 	return r

@@ -61,5 +61,8 @@ func TestBoundStaysWhileRightsComeOver(t *testing.T) {
 		if again.InUse() < 40 {
 			t.Errorf("%s: after a crash %d count as in use, want 40", name, again.InUse())
 		}
+		if free := again.Free().Rate; free != 0 {
+			t.Errorf("%s: after a crash %d rate rights are ready, which may have been used a moment ago", name, free)
+		}
 	}
 }

@@ -175,7 +175,7 @@ func TestSlowDiskDoesNotShow(t *testing.T) {
 	if short > 0 {
 		t.Errorf("%d of 360 ticks ran dry", short)
 	}
-	if slack := d.Bound() - d.InUse(); slack > 5*1000 {
+	if slack := d.Bound().Places - d.InUse(); slack > 5*1000 {
 		t.Errorf("the bound is %d above what is in use", slack)
 	}
 }

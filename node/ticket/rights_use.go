@@ -66,10 +66,10 @@ func (r *Rights) Free() Amount {
 	return r.usable(r.start.Add(time.Duration(r.clock) * time.Millisecond))
 }
 
-// reserve returns how many of want places may be taken now: as many as are free
-// and covered by the bound. Where the bound falls short, or will within about a
-// second, a higher one is written.
-func (r *Rights) reserve(want, free int64, now time.Time) int64 {
+// reserve returns how many of want may be taken now, each of which takes so many
+// rights: as many as are free and covered by the bound. Where the bound falls short, or
+// will within about a second, a higher one is written.
+func (r *Rights) reserve(want, free int64, each Amount, now time.Time) int64 {
 	if r.cfg.Unlimited {
 		return want
 	}
@@ -77,56 +77,64 @@ func (r *Rights) reserve(want, free int64, now time.Time) int64 {
 	// What the bound does not allow yet is wanted all the same: the pace follows
 	// what would be taken.
 	r.use.pace.took(n, n, r.elapsed(now)/1000)
-	r.extend(n)
+	r.extend(Amount{n * each.Places, n * each.Rate})
 	if r.leases.longest > r.book.disk.span && r.cfg.LeaveOut&BoundBeforeUse == 0 {
 		r.setSpan()
 		return 0
 	}
-	return max(0, min(n, r.covered()))
+	return max(0, min(n, r.covered(each)))
 }
 
-// covered returns how many places the bound allows besides those in use.
-func (r *Rights) covered() int64 {
+// covered returns how many more the bound allows, each of which takes so many rights;
+// negative if what is in use is more than it covers.
+func (r *Rights) covered(each Amount) int64 {
 	if r.cfg.LeaveOut&BoundBeforeUse != 0 {
 		return 1 << 40
 	}
-	return r.book.bound() - r.InUse()
+	rest := r.book.bound().Sub(r.inUse())
+	if each.Rate == 0 {
+		return rest.Places
+	}
+	return min(rest.Places, rest.Rate)
 }
 
-// extend has the bound written that covers more places and what is taken within
-// about a second besides, unless it is on its way.
-func (r *Rights) extend(more int64) {
-	used, ahead := r.InUse()+r.coming()+max(0, more), r.use.pace.ahead()
-	most := max(used, r.held.Places)
-	if next := r.book.next.bound; next < used || next < min(most, used+ahead) {
-		r.setBound(min(most, used+2*ahead))
+// extend has the bound written that covers more and what is taken within about a
+// second besides, unless it is on its way.
+func (r *Rights) extend(more Amount) {
+	used, ahead := r.inUse().Add(r.coming()).Add(more.Max(Amount{})), r.use.pace.ahead()
+	most := used.Max(r.held)
+	low := most.Min(used.Add(Amount{ahead, ahead}))
+	if next := r.book.next.bound; next.Min(low) != low {
+		r.setBound(next.Max(most.Min(used.Add(Amount{2 * ahead, 2 * ahead}))))
 	}
 }
 
-// coming returns how many places in use come over from others once that is
-// written: the bound covers them before they are counted.
-func (r *Rights) coming() int64 {
-	n := max(0, r.estatePlaces)
+// coming returns what comes over from others in use once that is written: the bound
+// covers it before it is counted.
+func (r *Rights) coming() Amount {
+	sum := r.estateSum.Max(Amount{})
 	for _, x := range r.taking {
-		n += x.final.InUse
+		sum = sum.Add(Amount{x.final.InUse, x.rate})
 	}
-	return n
+	return sum
 }
 
-// lower brings the bound down after places came free, seldom. What comes over from
-// a leaver or a dead node is in the bound before it is in use.
+// lower brings the bound down after places came free and rate rights cooled down,
+// seldom. What comes over from a leaver or a dead node is in the bound before it is in
+// use.
 func (r *Rights) lower() {
-	if len(r.taking) > 0 || len(r.estate) > 0 {
+	if r.clock < r.use.lowered+lowerEvery || len(r.taking) > 0 || len(r.estate) > 0 {
 		return
 	}
-	used, ahead := r.InUse()+r.coming(), r.use.pace.ahead()
-	if r.clock >= r.use.lowered+lowerEvery && r.book.next.bound > used+boundSlack*ahead {
+	used, ahead := r.inUse().Add(r.coming()), r.use.pace.ahead()
+	next, high := r.book.next.bound, used.Add(Amount{boundSlack * ahead, boundSlack * ahead})
+	if next.Max(high) != high {
 		r.use.lowered = r.clock
-		r.setBound(used + 2*ahead)
+		r.setBound(next.Min(used.Add(Amount{2 * ahead, 2 * ahead})))
 	}
 }
 
-func (r *Rights) setBound(n int64) {
+func (r *Rights) setBound(n Amount) {
 	if n == r.book.next.bound {
 		return
 	}
@@ -147,7 +155,7 @@ func (r *Rights) setSpan() {
 // place and a rate right aside until Enter or Close.
 func (r *Rights) Open(want int64, now time.Time) int64 {
 	free := r.usable(now)
-	n := r.reserve(want, min(free.Places, free.Rate), now)
+	n := r.reserve(want, min(free.Places, free.Rate), Amount{1, 1}, now)
 	r.use.tokens += n
 	return n
 }
@@ -188,7 +196,7 @@ func (r *Rights) cool(n, until int64) {
 // has a provisional lease, whose end the first check-in sets.
 func (r *Rights) Issue(n int64, now time.Time) ([]Range, Delta) {
 	free := r.usable(now)
-	n = r.reserve(n, min(free.Places, free.Rate), now)
+	n = r.reserve(n, min(free.Places, free.Rate), Amount{1, 1}, now)
 	if n <= 0 {
 		return nil, r.take()
 	}
@@ -237,7 +245,7 @@ func (r *Rights) Expire(now time.Time) Delta {
 	if !r.cfg.Unlimited && !r.stopped() {
 		r.lower()
 		if r.use.pace.ahead() > 1 {
-			r.extend(0)
+			r.extend(Amount{})
 		}
 	}
 	return d.Add(r.take())
@@ -255,7 +263,7 @@ func (r *Rights) SetRenewal(on bool) { r.leases.SetRenewal(on) }
 func (r *Rights) SetUnlimited(on bool) {
 	r.cfg.Unlimited, r.leases.strict = on, !on
 	if !on {
-		r.extend(0)
+		r.extend(Amount{})
 	}
 }
 
@@ -291,7 +299,7 @@ func (r *Rights) Reanchor(t Ticket, at, now time.Time, mayBorrow bool) (Ticket, 
 	if r.book.failed || len(r.debts.ends) > 0 {
 		free = 0
 	}
-	if r.reserve(1, free, now) > 0 {
+	if r.reserve(1, free, Amount{Places: 1}, now) > 0 {
 		end, d, err := r.leases.Open(t, at, now)
 		if err != nil {
 			return Ticket{}, time.Time{}, r.take(), false
@@ -319,7 +327,7 @@ func (r *Rights) repay(now time.Time) {
 		if !on {
 			return true
 		}
-		if r.stopped() || r.reserve(1, r.physical(now).Places, now) == 0 {
+		if r.stopped() || r.reserve(1, r.physical(now).Places, Amount{Places: 1}, now) == 0 {
 			return false
 		}
 		delete(r.debts.ends, t)

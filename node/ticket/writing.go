@@ -15,8 +15,7 @@ type book struct {
 	failed bool
 
 	// While a batch is under way the disk may hold either; these are the lesser.
-	leastBound  int64
-	leastMinted Amount
+	leastBound, leastMinted Amount
 }
 
 // openBook returns the book of what is stored.
@@ -51,7 +50,7 @@ func (b *book) writes() []Put {
 		b.flying[i] = Put{key, b.next.value(key)}
 	}
 	clear(b.dirty)
-	b.leastBound = min(b.disk.bound, b.next.bound)
+	b.leastBound = b.disk.bound.Min(b.next.bound)
 	b.leastMinted = b.disk.minted.Min(b.next.minted)
 	return slices.Clone(b.flying)
 }
@@ -89,8 +88,8 @@ func (b *book) stored() []Put {
 	return out
 }
 
-// bound returns how many places in use are covered.
-func (b *book) bound() int64 { return min(b.leastBound, b.next.bound) }
+// bound returns how much in use is covered.
+func (b *book) bound() Amount { return b.leastBound.Min(b.next.bound) }
 
 // minted returns what was minted at least.
 func (b *book) minted() Amount { return b.leastMinted.Min(b.next.minted) }
