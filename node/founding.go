@@ -2,9 +2,11 @@ package node
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -66,6 +68,14 @@ func (r *Room) heedConfig(now time.Time) {
 	if c.facts.update() {
 		r.heed(c.facts.room(r.id), now)
 	}
+}
+
+// Furnished reports whether this node's site had rights of every room that needs some
+// when its view was built. It is for the goroutine that calls Tick.
+func (c *Core) Furnished() bool {
+	return !slices.ContainsFunc(c.order, func(r *Room) bool {
+		return r.escrow() && !slices.ContainsFunc(r.sites, func(s replica.SiteCounts) bool { return s.Own && s.Counts.Held > 0 })
+	})
 }
 
 func limitsOf(s *room.Settings) ticket.Amount {

@@ -65,7 +65,8 @@ type Node struct {
 	gone    []string      // sites that have left; the loop's
 	watch   clockWatch    // the loop's
 
-	mesh atomic.Pointer[Mesh] // nil until Run
+	mesh   atomic.Pointer[Mesh] // nil until Run
+	serves atomic.Bool          // requests may be decided
 }
 
 type inbound struct {
@@ -83,6 +84,11 @@ const (
 	// inboxSize holds a second's worth of messages from a large site. What does
 	// not fit is dropped: everything is sent again or repaired.
 	inboxSize = 4096
+
+	// furnishPatience is how long a node that has the state of its site keeps
+	// visitors out because that has no rights yet. Those of a new mesh take a moment
+	// to be written and to get there, and whoever came in it would have to queue.
+	furnishPatience = 2 * time.Second
 )
 
 // New returns a node that Run starts. It opens the store in cfg.Data, which Run
@@ -143,13 +149,19 @@ func (n *Node) Now() time.Time { return n.clock.now() }
 // port, path is decoded. Any goroutine may call it.
 func (n *Node) Route(host, path string) *Room { return n.core.Route(host, path) }
 
-// ErrNotReady says that a node does not hold its site's state yet.
-var ErrNotReady = errors.New("waiting for the state of the site")
+// What a node that has just started waits for before it answers visitors.
+var (
+	ErrNotReady = errors.New("waiting for the state of the site")
+	ErrNoRights = errors.New("waiting for the first rights of a room")
+)
 
 // Ready returns nil once requests may be decided, and the reason until then.
 func (n *Node) Ready() error {
-	if n.core.Ready() {
+	switch {
+	case n.serves.Load():
 		return nil
+	case n.core.Ready():
+		return ErrNoRights
 	}
 	return ErrNotReady
 }
@@ -217,7 +229,8 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 	defer ticker.Stop()
 	started := n.Now()
 	var members, persist time.Time // when each was done, and is due
-	awaiting, open := n.cfg.AwaitPeers > 0, false
+	awaiting := n.cfg.AwaitPeers > 0
+	var opened time.Time
 	for {
 		refresh := false
 		select {
@@ -258,9 +271,12 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 		}
 		n.send(mesh, n.core.Tick(now))
 		n.journal.step(n.core, now)
-		if !open && n.core.Ready() {
-			open = true
+		if opened.IsZero() && n.core.Ready() {
+			opened = now
 			mesh.SetReady(true)
+		}
+		if !n.serves.Load() && !opened.IsZero() && (n.core.Furnished() || now.Sub(opened) >= furnishPatience) {
+			n.serves.Store(true)
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}
 		if other, ok := n.core.Conflict(); ok {

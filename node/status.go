@@ -123,7 +123,7 @@ func (n *Node) Status() Status {
 	self := n.core.self
 	s := Status{
 		Node: self.Node.String(), Name: n.cfg.Name, Site: n.cfg.Site, Boot: self.Boot,
-		Version: n.cfg.Version, Ready: n.core.Ready(),
+		Version: n.cfg.Version, Ready: n.serves.Load(),
 		Rooms: []RoomStatus{}, Peers: []PeerStatus{},
 		MessagesRefused: n.core.refused.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
 		StoreFailures: n.journal.failures.Load(),
