@@ -35,6 +35,9 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 	}
 	if s.cfg.Lost > 0 && v.dice.unit() < s.cfg.Lost {
 		s.f.Unanswered++
+		if s.cfg.Trace != nil {
+			s.trace(m, "visitor %d never sees that answer", v.no)
+		}
 		v.due = s.now + retryAfter
 		s.plan(i)
 		return
@@ -149,6 +152,9 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 		s.f.LetIn++
 		s.waited(v)
 	}
+	if p := &v.pass; p.known() && p.accepted == 0 && v.spent != p.arrival {
+		v.spent, v.spentBy = p.arrival, accepted
+	}
 	v.phase, v.until = inside, 0
 	v.accepted, v.anchor, v.by, v.started, v.site = accepted, anchor, m.no, m.started, m.siteNo
 	v.ends, v.lasts = s.now, 0
@@ -161,12 +167,13 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 }
 
 // twice counts a second ticket for a place that had one. A node can only know by
-// the pass: of a visitor who never got one it cannot.
+// the pass: of a visitor who never got one it cannot, nor of one whose pass is worth
+// nothing any more.
 func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32) {
 	s.f.Doubled++
 	s.oracle.again()
-	if v.pass.known() && !v.behind && v.by == m.no && v.started == m.started {
-		s.violate(LetInTwice, m, fmt.Sprintf("visitor %x has a second ticket %v after the first", v.pass.visitor[:4], time.Duration(accepted-v.accepted)*time.Millisecond))
+	if v.pass.known() && !v.behind && !v.outlived() && v.by == m.no && v.started == m.started {
+		s.violate(LetInTwice, m, fmt.Sprintf("visitor %d has a second ticket %v after the first", v.no, time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
 	v.accepted, v.anchor, v.by, v.started = accepted, anchor, m.no, m.started
 }
@@ -181,7 +188,7 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 		if s.lostPlace(v, a) {
 			s.f.PlacesLost++
 			if !s.wildClocks && !v.behind {
-				s.violate(PlaceLost, m, fmt.Sprintf("visitor %x came %v ago and has to begin again", v.pass.visitor[:4], time.Duration(s.now-v.came)))
+				s.violate(PlaceLost, m, fmt.Sprintf("visitor %d came %v ago and has to begin again", v.no, time.Duration(s.now-v.came)))
 			}
 		}
 	case inside:
@@ -203,13 +210,25 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 // lostPlace reports whether a visitor who waits has another place than before,
 // and has done nothing to lose the old one. Whoever still has the pass of a
 // session that is over, since the answer that said so was lost, has no place yet.
+// Whoever was let in, and never saw the answer, has none any more: a place is good
+// for one session, and that has ended.
 func (s *sim) lostPlace(v *visitor, a *node.Verdict) bool {
 	p := &v.pass
-	if !p.known() || p.accepted != 0 || !a.SetPass || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
+	if !p.known() || p.accepted != 0 || p.arrival == v.spent || !a.SetPass || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
 		return false
 	}
 	silent := Epoch().Add(time.Duration(s.now)).UnixMilli() - p.lastPoll
 	return silent <= int64(p.refresh)+s.cfg.Room.PlaceKept.Milliseconds()
+}
+
+// outlived reports whether the pass that the visitor holds is of an earlier session
+// than the present one, or of a place that was good for an earlier one. All that a
+// node can tell of it is that it is over.
+func (v *visitor) outlived() bool {
+	if p := &v.pass; p.accepted == 0 {
+		return p.arrival == v.spent && v.spentBy != v.accepted
+	}
+	return v.pass.accepted != v.accepted
 }
 
 // waited books how long somebody has waited who is let in now.
@@ -231,8 +250,8 @@ func (s *sim) estimated(v *visitor, m *machine, a *node.Verdict) {
 	// Where nobody changes the limits nothing can be an excuse.
 	same := was.Terms == a.Pass.Shown.Terms || !s.changes
 	if was.Minutes > 0 && same && rose && !v.behind && v.pass.arrival == millis(a.Pass.Arrival) {
-		s.violate(EstimateRose, m, fmt.Sprintf("visitor %x was told %d min (%d to %d) and now %d (%d to %d)",
-			v.pass.visitor[:4], was.Minutes, was.P25, was.P75, is.Minutes, is.P25, is.P75))
+		s.violate(EstimateRose, m, fmt.Sprintf("visitor %d was told %d min (%d to %d) and now %d (%d to %d)",
+			v.no, was.Minutes, was.P25, was.P75, is.Minutes, is.P25, is.P75))
 	}
 	if !v.known && v.first {
 		v.known, v.said, v.asked = true, float32(a.Estimate.Minutes), s.now

@@ -62,7 +62,9 @@ func (s *sim) relimit(f Fault) bool {
 }
 
 // declare says at one node, at times at two, that what a machine was before its
-// disk was lost is dead for good.
+// disk was lost is dead for good. Of who handed over and is gone it says so, too,
+// where that node has not heard of it: the heir may have been lost meanwhile, with
+// all who knew.
 func (s *sim) declare(i int32, m *machine) bool {
 	draw := keyed(s.cfg.Seed, forOperator, uint64(i), uint64(m.no))
 	for len(m.lost) > 0 {
@@ -71,12 +73,12 @@ func (s *sim) declare(i int32, m *machine) bool {
 			o := s.machines[(int(draw%uint64(len(s.machines)))+k)%len(s.machines)]
 			if told < 1+int(draw>>32%3/2) && o.answers() && s.declareAt(o, m.lost[0]) {
 				told++
+				s.declareGone(o)
 			}
 		}
 		if told == 0 {
 			return false
 		}
-		s.rights.declared[m.lost[0]] = true
 		m.lost = m.lost[1:]
 	}
 	return true
@@ -86,7 +88,19 @@ func (s *sim) declareAt(m *machine, id crdt.NodeID) bool {
 	s.driven = m
 	err := m.brain.declareDead(id, m.clock.at(s.now))
 	s.store(m)
+	if err == nil {
+		s.trace(m, "is told that %s is dead", id)
+	}
 	return err == nil
+}
+
+// declareGone has a node told of those who left for good. It refuses if it knows.
+func (s *sim) declareGone(m *machine) {
+	for _, o := range s.machines {
+		if o.away && o.boot > 0 {
+			s.declareAt(m, o.id)
+		}
+	}
 }
 
 // checkClock tells a node how its clock stands to those of the others that run.

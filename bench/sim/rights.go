@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -27,19 +26,18 @@ type ledgers struct {
 	borrows  bool // the room would rather go beyond the limit than end a session
 	settled  bool // at the end of the run everything must add up
 	last     []rights
-	minted   ticket.Amount // sum over all that have ever been nodes
-	borrowed int           // of those inside, whose pass says so
-	moved    int64         // places that have left a node
-	declared map[crdt.NodeID]bool
+	minted   ticket.Amount     // sum over all that have ever been nodes
+	borrowed int               // of those inside, whose pass says so
+	moved    int64             // places that have left a node
 	used     map[uint64]uint64 // which session has which ticket, both hashed
 }
 
 func newLedgers(cfg Config) ledgers {
 	return ledgers{
-		strict:   cfg.Room.Policy == room.Escrow && !apart(cfg, clockBound),
-		borrows:  cfg.Room.OnPartition == room.PartitionOpen,
-		settled:  cfg.Room.Policy == room.Escrow,
-		declared: map[crdt.NodeID]bool{}, used: map[uint64]uint64{},
+		strict:  cfg.Room.Policy == room.Escrow && !apart(cfg, clockBound),
+		borrows: cfg.Room.OnPartition == room.PartitionOpen,
+		settled: cfg.Room.Policy == room.Escrow,
+		used:    map[uint64]uint64{},
 	}
 }
 

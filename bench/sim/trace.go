@@ -27,12 +27,14 @@ func (s *sim) ticketName(p *pass) string {
 	return fmt.Sprintf("%s:%d.%d.%d", s.machines[s.registry.ids[p.anchor-1].machine].name(), p.boot, p.block, p.seq)
 }
 
-// traceAnswer tells of visitors who get in, out, or another ticket.
+// traceAnswer tells of visitors who get in, out, or another ticket or place.
 func (s *sim) traceAnswer(v *visitor, m *machine, a *node.Verdict) {
 	switch p := s.registry.pack(a.Pass); {
 	case a.Admit && (v.phase != inside || p.accepted != v.accepted || p.anchor != v.anchor):
 		s.trace(m, "visitor %d comes in by %s until %+v, %d inside, %d in 60 s", v.no, s.ticketName(&p), a.Pass.LeaseEnd.Sub(Epoch()), s.oracle.active, s.oracle.recent.n)
 	case !a.Admit && v.phase == inside:
 		s.trace(m, "visitor %d has to go", v.no)
+	case !a.Admit && a.SetPass && (v.phase == asking || p.arrival != v.pass.arrival):
+		s.trace(m, "visitor %d waits as %x, who came at %v", v.no, p.visitor[:4], a.Pass.Arrival.Sub(Epoch()))
 	}
 }

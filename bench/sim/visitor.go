@@ -36,6 +36,9 @@ type visitor struct {
 	by       int32
 	site     int32
 
+	spent   int64 // the place, by its arrival, that a session was given for last, ms
+	spentBy int64 // that session, as accepted has it
+
 	at         int32  // the node that is asked
 	generation uint32 // of what is planned: older plans are void
 	no         uint32 // among all who came
