@@ -5,10 +5,53 @@ import "time"
 // Count returns what one incarnation counts of a room at now.
 func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retention) Counts {
 	var c Counts
-	if w, ok := r.rows[owner]; ok {
-		w.addTo(&c, room, now, ret, r.handedOn(owner, room))
+	if i, ok := r.find(owner); ok {
+		r.order[i].addTo(&c, room, now, ret, r.handedOn(i, room))
 	}
 	return c
+}
+
+// AddRights adds to c what Count returns of what has to do with rights: Active,
+// Held, HeldRate, and Admitted from a tick on.
+func (r *Rows) AddRights(c *Counts, owner Incarnation, room RoomID, from int64, now time.Time, ret Retention) {
+	i, ok := r.find(owner)
+	if !ok {
+		return
+	}
+	w := r.order[i]
+	on := r.handedOn(i, room)
+	for _, s := range w.of(room) {
+		switch s.kind {
+		case Active:
+			if !on.active && !ret.faded(room, Active, w.changed, now) {
+				c.Active += s.value
+			}
+		case Held, HeldRate:
+			if !on.held && !ret.faded(room, s.kind, w.changed, now) {
+				c.addHeld(s.kind, s.value)
+			}
+		case Admitted:
+			if s.tick >= from && !ret.past(Admitted, s.tick, now) {
+				addSpan(&c.Admitted, s.tick, s.value)
+			}
+		}
+	}
+}
+
+// of returns the cells of a room that are not zero.
+func (w *row) of(room RoomID) []liveCell {
+	if rc, ok := w.rooms[room]; ok {
+		return rc.living()
+	}
+	return nil
+}
+
+func (c *Counts) addHeld(kind Kind, n int64) {
+	if kind == Held {
+		c.Held += n
+	} else {
+		c.HeldRate += n
+	}
 }
 
 // CountSite returns what all incarnations of a site count of a room at now.
@@ -22,9 +65,9 @@ func (r *Rows) CountSite(site string, room RoomID, now time.Time, ret Retention)
 
 // AddSite adds what CountSite returns to c.
 func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret Retention) {
-	for owner, w := range r.rows {
+	for i, w := range r.order {
 		if w.site == site && w.rooms[room] != nil {
-			w.addTo(c, room, now, ret, r.handedOn(owner, room))
+			w.addTo(c, room, now, ret, r.handedOn(i, room))
 		}
 	}
 }
@@ -41,23 +84,19 @@ func (r *Rows) AddTicks(m *map[int64]int64, owner Incarnation, room RoomID, kind
 	}
 }
 
-// superseded reports whether a later start of the same node is known.
-func (r *Rows) superseded(owner Incarnation) bool {
-	for other := range r.rows {
-		if other.Node == owner.Node && other.Boot > owner.Boot {
-			return true
-		}
-	}
-	return false
+// superseded reports whether a later start of the node is known whose row is the
+// i-th in order.
+func (r *Rows) superseded(i int) bool {
+	return i+1 < len(r.order) && r.order[i+1].owner.Node == r.order[i].owner.Node
 }
 
-// tookOver reports whether a later start of the same node counts the leases of
-// a room: it keeps aside what the earlier ones may have had in use, so theirs
+// tookOver reports whether a start of the node later than the i-th row in order
+// counts the leases of a room: it keeps aside what the earlier ones may have had in use, so theirs
 // must not be counted a second time. Until it does, as while it is still being
 // filled, theirs are all that stands for the visitors who are inside.
-func (r *Rows) tookOver(owner Incarnation, room RoomID) bool {
-	for other, w := range r.rows {
-		if other.Node == owner.Node && other.Boot > owner.Boot && w.countsActive(room) {
+func (r *Rows) tookOver(i int, room RoomID) bool {
+	for ; r.superseded(i); i++ {
+		if r.order[i+1].countsActive(room) {
 			return true
 		}
 	}
@@ -70,11 +109,11 @@ type handed struct {
 	held   bool // rights are the node's, not the start's: the latest row has them
 }
 
-func (r *Rows) handedOn(owner Incarnation, room RoomID) handed {
-	if !r.superseded(owner) {
+func (r *Rows) handedOn(i int, room RoomID) handed {
+	if !r.superseded(i) {
 		return handed{}
 	}
-	return handed{r.tookOver(owner, room), true}
+	return handed{r.tookOver(i, room), true}
 }
 
 // countsActive reports whether leases of a room were ever counted in the row.
@@ -112,13 +151,9 @@ func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, on han
 			addSpan(&c.Seen, s.tick, s.value)
 		case Admitted:
 			addSpan(&c.Admitted, s.tick, s.value)
-		case Held:
+		case Held, HeldRate:
 			if !heldFaded {
-				c.Held += s.value
-			}
-		case HeldRate:
-			if !heldFaded {
-				c.HeldRate += s.value
+				c.addHeld(s.kind, s.value)
 			}
 		}
 	}

@@ -138,6 +138,13 @@ func (m *LWW) Merge(o *LWW) {
 	}
 }
 
+// Known returns up to which packed stamp every write of a node is held, for each
+// node that wrote, in no order. It is what Digest returns, without a copy.
+func (m *LWW) Known() iter.Seq2[NodeID, uint64] { return maps.All(m.known) }
+
+// KnownOf is Known of one node; 0: nothing.
+func (m *LWW) KnownOf(writer NodeID) uint64 { return m.known[writer] }
+
 // Digest returns what m may promise to hold.
 func (m *LWW) Digest() LWWDigest {
 	d := make(LWWDigest, len(m.known))

@@ -162,9 +162,8 @@ func decodeCell(r *reader, changed int64, newest uint64) (c CellChange) {
 func (r *Rows) AppendBinary(dst []byte) ([]byte, error) {
 	w := newWriter(dst)
 	w.array(len(r.rows))
-	for _, owner := range slices.SortedFunc(maps.Keys(r.rows), Incarnation.Compare) {
-		row := r.rows[owner]
-		p := RowPiece{Owner: owner, Site: row.site, To: row.seq, Changed: row.changed, Closed: row.closed}
+	for _, row := range r.order {
+		p := RowPiece{Owner: row.owner, Site: row.site, To: row.seq, Changed: row.changed, Closed: row.closed}
 		p.Rooms = group(row.all())
 		p.encode(w)
 		w.uint(row.known)
@@ -181,7 +180,7 @@ func DecodeRows(data []byte, limit int) (*Rows, error) {
 	rows := &Rows{rows: make(map[Incarnation]*row, n)}
 	for range n {
 		p := decodePiece(r)
-		w := &row{site: p.Site, seq: p.To, changed: p.Changed, closed: p.Closed,
+		w := &row{owner: p.Owner, site: p.Site, seq: p.To, changed: p.Changed, closed: p.Closed,
 			rooms: make(map[RoomID]*roomCells, len(p.Rooms))}
 		for _, rc := range p.Rooms {
 			for _, c := range rc.Cells {
@@ -190,7 +189,7 @@ func DecodeRows(data []byte, limit int) (*Rows, error) {
 		}
 		w.known = r.uint(p.To)
 		w.mine = r.uint(1) == 1
-		rows.rows[p.Owner] = w
+		rows.insert(w)
 	}
 	if err := r.end(); err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package crdt
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -63,12 +62,12 @@ func (r *Rows) Digest() RowDigest {
 func (r *Rows) Delta(have RowDigest, limit int) RowDelta {
 	b := newBudget(limit)
 	var d RowDelta
-	for _, owner := range slices.SortedFunc(maps.Keys(r.rows), Incarnation.Compare) {
-		w, from := r.rows[owner], have[owner]
+	for _, w := range r.order {
+		from := have[w.owner]
 		if w.known <= from {
 			continue
 		}
-		if p := w.piece(owner, from, b); p.To > from {
+		if p := w.piece(w.owner, from, b); p.To > from {
 			d.Pieces = append(d.Pieces, p)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 //
 // The zero value is empty and ready.
 type Rows struct {
-	rows map[Incarnation]*row
+	rows  map[Incarnation]*row
+	order []*row // the same by owner, so that the starts of a node follow each other
 }
 
 // Header is what a row says about itself.
@@ -32,6 +33,7 @@ type Header struct {
 }
 
 type row struct {
+	owner   Incarnation
 	site    string
 	mine    bool   // written here: never dropped, never taken from others
 	seq     uint64 // newest change heard of
@@ -119,7 +121,7 @@ func (r *Rows) Known(owner Incarnation) uint64 {
 func (r *Rows) SiteHeader(site string, now time.Time) (h Header, ok bool) {
 	h.Site = site
 	first := true
-	for owner, w := range r.rows {
+	for i, w := range r.order {
 		if w.site != site {
 			continue
 		}
@@ -127,7 +129,7 @@ func (r *Rows) SiteHeader(site string, now time.Time) (h Header, ok bool) {
 		if at := time.UnixMilli(w.changed); at.After(h.Changed) {
 			h.Changed = at
 		}
-		if r.superseded(owner) || now.After(time.UnixMilli(w.changed).Add(minFade)) {
+		if r.superseded(i) || now.After(time.UnixMilli(w.changed).Add(minFade)) {
 			continue
 		}
 		if first || w.closed < h.Closed {
@@ -157,13 +159,13 @@ func (r *Rows) Rooms(site string) []RoomID {
 // Clone returns a copy that shares nothing with r.
 func (r *Rows) Clone() *Rows {
 	c := &Rows{rows: make(map[Incarnation]*row, len(r.rows))}
-	for owner, w := range r.rows {
+	for _, w := range r.order {
 		d := *w
 		d.rooms = make(map[RoomID]*roomCells, len(w.rooms))
 		for room, rc := range w.rooms {
 			d.rooms[room] = &roomCells{rc.last, maps.Clone(rc.cells), rc.live.clone()}
 		}
-		c.rows[owner] = &d
+		c.insert(&d)
 	}
 	return c
 }
@@ -202,12 +204,14 @@ func (r *Rows) Expire(now time.Time, ret Retention) {
 			oldest[owner.Node] = owner.Boot
 		}
 	}
-	for owner, w := range r.rows {
-		boot, ok := oldest[owner.Node]
-		if !w.mine && !w.lives(now, ret) && (!ok || owner.Boot < boot) {
-			delete(r.rows, owner)
+	r.order = slices.DeleteFunc(r.order, func(w *row) bool {
+		boot, ok := oldest[w.owner.Node]
+		over := !w.mine && !w.lives(now, ret) && (!ok || w.owner.Boot < boot)
+		if over {
+			delete(r.rows, w.owner)
 		}
-	}
+		return over
+	})
 }
 
 func (w *row) forget(now time.Time, ret Retention) {
@@ -244,14 +248,28 @@ func (w *row) lives(now time.Time, ret Retention) bool {
 func (r *Rows) row(owner Incarnation, site string) *row {
 	w, ok := r.rows[owner]
 	if !ok {
-		if r.rows == nil {
-			r.rows = make(map[Incarnation]*row)
-		}
-		w = &row{rooms: make(map[RoomID]*roomCells)}
-		r.rows[owner] = w
+		w = &row{owner: owner, rooms: make(map[RoomID]*roomCells)}
+		r.insert(w)
 	}
 	w.site = max(w.site, site) // an owner has one site; max keeps merging lawful
 	return w
+}
+
+func (r *Rows) insert(w *row) {
+	if r.rows == nil {
+		r.rows = make(map[Incarnation]*row)
+	}
+	r.rows[w.owner] = w
+	if i, known := r.find(w.owner); known {
+		r.order[i] = w
+	} else {
+		r.order = slices.Insert(r.order, i, w)
+	}
+}
+
+// find returns where the row of owner is in order, or would be.
+func (r *Rows) find(owner Incarnation) (i int, ok bool) {
+	return slices.BinarySearchFunc(r.order, owner, func(w *row, owner Incarnation) int { return w.owner.Compare(owner) })
 }
 
 func (r *Rows) written(owner Incarnation) *row {

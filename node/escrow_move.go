@@ -105,9 +105,10 @@ func (r *Room) standing(need int64, now time.Time) standing {
 	in.Held, in.Free = r.rights.Held(), r.rights.Free()
 	in.Supply = r.limit.Min(r.mintedByAll)
 	r.mu.Unlock()
+	var counts crdt.Counts
 	for _, p := range c.peers {
 		if p.Site == c.site && p.Ready && p.ID != c.self.Node && !c.facts.gone(p.ID) {
-			in.Mates = append(in.Mates, r.mateRights(p, now))
+			in.Mates = append(in.Mates, r.mateRights(p, &counts, now))
 		}
 	}
 	r.sites = c.replica.SitesInto(r.sites, r.id, now)
@@ -117,9 +118,10 @@ func (r *Room) standing(need int64, now time.Time) standing {
 	return in
 }
 
-// mateRights returns what the row of another node of the site says.
-func (r *Room) mateRights(p replica.Peer, now time.Time) ticket.MateRights {
-	counts := r.core.replica.CountOf(crdt.Incarnation{Node: p.ID, Boot: p.Boot}, r.id, now)
+// mateRights returns what the row of another node of the site says, which it reads
+// into the memory of counts.
+func (r *Room) mateRights(p replica.Peer, counts *crdt.Counts, now time.Time) ticket.MateRights {
+	r.core.replica.RightsOf(counts, crdt.Incarnation{Node: p.ID, Boot: p.Boot}, r.id, crdt.TickOf(now.Add(-time.Minute)), now)
 	held := ticket.Amount{Places: counts.Held, Rate: counts.HeldRate}
 	used := ticket.Amount{Places: counts.Active, Rate: lastMinute(counts.Admitted, now)}
 	return ticket.MateRights{Node: p.ID, Held: held, Free: held.Sub(used).Max(ticket.Amount{})}
@@ -352,9 +354,10 @@ func (r *Room) tickRights(now time.Time) []Message {
 func (k *counters) setLenders(now time.Time) {
 	r := k.room
 	var all []ticket.Lender
+	var counts crdt.Counts
 	for _, p := range r.core.peers {
 		if p.Site == r.core.site && p.Ready && p.ID != r.core.self.Node && !r.core.facts.gone(p.ID) {
-			m := r.mateRights(p, now)
+			m := r.mateRights(p, &counts, now)
 			all = append(all, ticket.Lender{ID: crdt.Incarnation{Node: p.ID, Boot: p.Boot}, Free: max(0, min(m.Free.Places, m.Free.Rate))})
 		}
 	}

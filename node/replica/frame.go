@@ -51,6 +51,26 @@ type frame struct {
 	rows     crdt.RowDelta
 	sums     crdt.SummaryDelta
 	lww      crdt.LWWDelta
+
+	encoded [6][]byte // of parts, as far as known
+}
+
+// Parts of a frame, as parts has them.
+const (
+	rowsPart = 3
+	sumsPart = 4
+)
+
+// keep encodes a part that does not change any more, and returns its size.
+func (f *frame) keep(i int, empty bool, append func([]byte) ([]byte, error)) int {
+	b, err := append(nil)
+	if err != nil {
+		panic("replica: " + err.Error())
+	}
+	if !empty {
+		f.encoded[i] = b
+	}
+	return len(b)
 }
 
 var errFrame = errors.New("malformed message")
@@ -81,9 +101,9 @@ func (f *frame) parts() [6]part {
 // encode panics when a part does not encode: all parts are our own.
 func (f *frame) encode() []byte {
 	dst := []byte{frameVersion, byte(f.kind), f.flags}
-	for _, p := range f.parts() {
-		var body []byte
-		if !p.empty {
+	for i, p := range f.parts() {
+		body := f.encoded[i]
+		if !p.empty && body == nil {
 			var err error
 			if body, err = p.append(nil); err != nil {
 				panic("replica: " + err.Error())

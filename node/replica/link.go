@@ -55,18 +55,8 @@ func newTrack[K comparable, V any](compare func(a, b V) int) track[K, V] {
 	return track[K, V]{compare: compare}
 }
 
-// due reports whether the peer needs to be sent something of what we have: what
-// was never sent, or sent some time ago and not acknowledged.
-func (t *track[K, V]) due(have map[K]V, now time.Time) bool {
-	for k, v := range have {
-		if t.dueOne(k, v, now) {
-			return true
-		}
-	}
-	return false
-}
-
-// dueOne is due for one part.
+// dueOne reports whether the peer needs to be sent a part of what we have: it was
+// never sent, or sent some time ago and not acknowledged.
 func (t *track[K, V]) dueOne(k K, v V, now time.Time) bool {
 	return t.compare(v, t.acked[k]) > 0 && (!now.Before(t.at.Add(resendAfter)) || t.compare(v, t.sent[k]) > 0)
 }

@@ -185,9 +185,11 @@ func (r *Replica) Own(room crdt.RoomID, now time.Time) crdt.Counts {
 	return r.rows.Count(r.cfg.Self, room, now, r.cfg.Retention)
 }
 
-// CountOf returns what the row of another start of a node counts of a room.
-func (r *Replica) CountOf(owner crdt.Incarnation, room crdt.RoomID, now time.Time) crdt.Counts {
-	return r.rows.Count(owner, room, now, r.cfg.Retention)
+// RightsOf sets dst, in its own memory, to what the row of another node counts of a
+// room that has to do with rights: Active, Held, HeldRate, and Admitted from a tick on.
+func (r *Replica) RightsOf(dst *crdt.Counts, owner crdt.Incarnation, room crdt.RoomID, from int64, now time.Time) {
+	dst.Reset()
+	r.rows.AddRights(dst, owner, room, from, now, r.cfg.Retention)
 }
 
 // Changed returns the rooms that messages have brought counts of since the last

@@ -118,9 +118,8 @@ func (r *Replica) acknowledge(f *frame, l *link) {
 	}
 	if len(l.oweLWW) > 0 {
 		f.haveLWW = make(crdt.LWWDigest)
-		have := r.lww.Digest()
 		for writer := range l.oweLWW {
-			f.haveLWW[writer] = have[writer]
+			f.haveLWW[writer] = r.lww.KnownOf(writer)
 		}
 		clear(l.oweLWW)
 	}
@@ -137,19 +136,11 @@ func (r *Replica) addRows(f *frame, l *link, left int, now time.Time) int {
 	for _, p := range f.rows.Pieces {
 		l.rows.sending(p.Owner, p.To, now)
 	}
-	return left - encodedSize(f.rows)
+	return left - f.keep(rowsPart, f.rows.Empty(), f.rows.AppendBinary)
 }
 
 // minPart is the least worth beginning a delta with.
 const minPart = 256
-
-func encodedSize(d interface{ AppendBinary([]byte) ([]byte, error) }) int {
-	b, err := d.AppendBinary(nil)
-	if err != nil {
-		panic("replica: " + err.Error())
-	}
-	return len(b)
-}
 
 // addSums adds our site's summary for the relay of another site, and all
 // others' for members of our own, if we lead it.
@@ -161,7 +152,7 @@ func (r *Replica) addSums(f *frame, l *link, left int, now time.Time) int {
 	for _, p := range f.sums.Pieces {
 		l.sums.sending(p.Site, crdt.Version{Epoch: p.Epoch, Publisher: p.Publisher, Seq: p.To}, now)
 	}
-	return left - encodedSize(f.sums)
+	return left - f.keep(sumsPart, f.sums.Empty(), f.sums.AppendBinary)
 }
 
 // sumsDue reports whether we, who lead our site, have a summary for a peer: ours
@@ -230,25 +221,39 @@ func (r *Replica) addLWW(f *frame, l *link, left int, now time.Time) {
 	if left < minPart || !mate && !(r.lead.on && r.isRelay(l)) {
 		return
 	}
-	have := r.lww.Digest()
-	if len(have) == 0 {
-		return
+	if !r.lwwDue(l, now) {
+		return // nearly always
 	}
 	ask := make(crdt.LWWDigest)
-	for writer, known := range have {
-		ask[writer] = l.lww.acked[writer]
-		if writer == l.peer.ID || !r.lead.on && writer != r.cfg.Self.Node {
-			ask[writer] = known
-			delete(have, writer)
+	for writer, known := range r.lww.Known() {
+		ask[writer] = known
+		if r.tells(l, writer) {
+			ask[writer] = l.lww.acked[writer]
 		}
-	}
-	if !l.lww.due(have, now) {
-		return
 	}
 	f.lww = r.lww.Delta(ask, left)
 	for _, p := range f.lww.Pieces {
 		l.lww.sending(p.Writer, p.To, now)
 	}
+}
+
+// tells reports whether a peer hears of a node's writes from us.
+func (r *Replica) tells(l *link, writer crdt.NodeID) bool {
+	return writer != l.peer.ID && (r.lead.on || writer == r.cfg.Self.Node)
+}
+
+// lwwDue reports whether a peer needs to be sent some of those writes.
+func (r *Replica) lwwDue(l *link, now time.Time) bool {
+	if !r.lead.on {
+		self := r.cfg.Self.Node
+		return r.tells(l, self) && l.lww.dueOne(self, r.lww.KnownOf(self), now)
+	}
+	for writer, known := range r.lww.Known() {
+		if r.tells(l, writer) && l.lww.dueOne(writer, known, now) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendPull asks one peer for what we lack, mostly one of our site.
@@ -296,7 +301,7 @@ func (r *Replica) answerTo(l *link, q *frame) *frame {
 	more := false
 	if l.peer.Site == r.cfg.Site {
 		f.rows = r.rows.Delta(q.haveRows, left)
-		left -= encodedSize(f.rows)
+		left -= f.keep(rowsPart, f.rows.Empty(), f.rows.AppendBinary)
 		then := make(crdt.RowDigest)
 		maps.Copy(then, q.haveRows)
 		for _, p := range f.rows.Pieces {
@@ -308,7 +313,7 @@ func (r *Replica) answerTo(l *link, q *frame) *frame {
 	r.keepFor(sums, l)
 	if left >= minPart {
 		f.sums = r.sums.Delta(r.lacking(sums, q.haveSums), left)
-		left -= encodedSize(f.sums)
+		left -= f.keep(sumsPart, f.sums.Empty(), f.sums.AppendBinary)
 		more = more || slices.ContainsFunc(f.sums.Pieces, func(p crdt.SummaryPiece) bool {
 			return p.To < sums[p.Site].Seq
 		})
