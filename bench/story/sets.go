@@ -91,10 +91,10 @@ func large() set {
 		s.runs = append(s.runs, planned{title: []string{name, nodes}, args: strings.Fields(args + " --seed 1"), env: []string{"GOMAXPROCS=1"}})
 	}
 	add("a million visitors", "5 × 3", "--trace bench/testdata/worldcup98-0707.csv --begin 2h40m --for 20m --scale 0.306 --sites 5 --nodes 3 "+
-		"--site-weights 0.4,0.3,0.15,0.1,0.05 --rotate 20m --total-active-users 110000 --new-users-per-minute 60000 --stay 1m --session-duration 1m")
+		"--site-weights 0.4,0.3,0.15,0.1,0.05 --rotate 20m --total-active-users 110000 --new-users-per-minute 60000 --stay 1m --session-duration 1m --policy even")
 	for _, m := range []struct{ sites, nodes, visitors int }{{10, 10, 1_000}, {30, 2, 1_000}, {30, 10, 1_000}, {30, 10, 10_000}, {100, 10, 1_000}, {300, 10, 1_000}} {
 		add("a mesh of many sites", fmt.Sprintf("%d × %d", m.sites, m.nodes), fmt.Sprintf(
-			"--arrivals uniform:%d/5s --sites %d --nodes %d --total-active-users %d --new-users-per-minute %[4]d --stay 1s --session-duration 1s --drain 5s --tick 250ms",
+			"--arrivals uniform:%d/5s --sites %d --nodes %d --total-active-users %d --new-users-per-minute %[4]d --stay 1s --session-duration 1s --drain 5s --tick 250ms --policy even",
 			m.visitors, m.sites, m.nodes, m.visitors))
 	}
 	return s

@@ -69,7 +69,7 @@ func defaultRoom() room.Settings {
 		NewUsersPerMinute:  200,
 		SessionDuration:    5 * time.Minute,
 		QueueingMethod:     room.FIFO,
-		Policy:             room.Even,
+		Policy:             room.Escrow,
 		CurveFactor:        1,
 		BucketSpan:         time.Minute,
 		RefreshInterval:    20 * time.Second,

@@ -27,7 +27,7 @@ func simulateTable(r *sim.Result, cfg sim.Config) string {
 	}
 	limitRows(row, f)
 	if r.Policy == string(room.Escrow) {
-		row("borrowed", f.Borrowed, "", fmt.Sprintf("sessions without a right; most at a node: %d", f.PeakBorrowed))
+		row("borrowed", f.Borrowed, "", fmt.Sprintf("without a right; worst node: %d", f.PeakBorrowed))
 		row("places moved", fmt.Sprintf("%.1f", f.MovedPerMin), "/min", "between nodes")
 	}
 	t.AppendSeparator()

@@ -42,7 +42,7 @@ func TestSimulateTable(t *testing.T) {
 		t.Fatalf("got %v and %q on standard error", err, errOut)
 	}
 	for _, want := range []string{
-		"seed 4", "2 × 2 nodes, even, fifo, 20 active, 60 new a minute", "overshoot", "early queued", "idle", "order error", "B/s", "visitors/s",
+		"seed 4", "2 × 2 nodes, escrow, fifo, 20 active, 60 new a minute", "overshoot", "early queued", "idle", "borrowed", "order error", "B/s", "visitors/s",
 		"\nropeline simulate --arrivals uniform:120/2m --sites 2 --nodes 2 --total-active-users 20 ",
 	} {
 		if !strings.Contains(out, want) {
@@ -92,7 +92,7 @@ func TestSimulateJSON(t *testing.T) {
 
 // The command that a run prints makes the same run again.
 func TestSimulateSaysHowToDoItAgain(t *testing.T) {
-	args := smallAnd("--json", "--fault", "pause:node=1.2,at=30s,for=10s", "--fault", "skew:site=2,by=-2s", "--site-weights", "0.7,0.3", "--share-freeze", "0s", "--delay", "0s")
+	args := smallAnd("--json", "--fault", "pause:node=1.2,at=30s,for=10s", "--fault", "skew:site=2,by=-300ms", "--site-weights", "0.7,0.3", "--share-freeze", "0s", "--delay", "0s")
 	first, _, err := runSimulateCommand(t, args...)
 	if err != nil {
 		t.Fatal(err)

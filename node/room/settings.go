@@ -59,7 +59,7 @@ type Settings struct {
 	NewUsersPerMinute  int // 1 … 2147483647
 	SessionDuration    time.Duration
 	QueueingMethod     Method
-	Policy             Policy
+	Policy             Policy        // default Escrow
 	CurveFactor        float64       // exponent of Curve, 0 … 8; default 1
 	BucketSpan         time.Duration // 1 s … 60 s; default 60 s
 	RefreshInterval    time.Duration // how often a waiting visitor asks, if not near the head; see View.Told; default 20 s

@@ -40,7 +40,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.Path, "/")
 	setDefault(&s.SessionDuration, DefaultSession)
 	setDefault(&s.QueueingMethod, FIFO)
-	setDefault(&s.Policy, Even)
+	setDefault(&s.Policy, Escrow)
 	setDefault(&s.CurveFactor, DefaultCurveFactor)
 	setDefault(&s.BucketSpan, DefaultBucketSpan)
 	setDefault(&s.RefreshInterval, DefaultRefreshInterval)
