@@ -286,6 +286,7 @@ func (c *Core) openRooms(now time.Time) {
 		// With thousands of rooms, not all shall be looked at in the same tick.
 		r.viewed = now.Add(-time.Duration(i) * tickInterval % r.every)
 	}
+	c.goOnLeaving(now)
 	c.open.Store(true)
 }
 

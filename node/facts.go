@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,9 +56,10 @@ type facts struct {
 	begun   bool
 
 	rooms map[crdt.RoomID]*roomFacts
-	sites map[crdt.NodeID]string      // of nodes that may own rights
-	left  map[crdt.NodeID]crdt.NodeID // to their heirs
-	dead  map[crdt.NodeID]crdt.NodeID // the same; of several heirs the least
+	sites map[crdt.NodeID]string        // of nodes that may own rights
+	left  map[crdt.NodeID]crdt.NodeID   // to their heirs
+	dead  map[crdt.NodeID]crdt.NodeID   // the same; of several heirs the least
+	named map[crdt.NodeID][]crdt.NodeID // of the dead: all heirs, in no order
 }
 
 // roomFacts is what is known of one room. Absent limits are zero.
@@ -70,7 +70,8 @@ type roomFacts struct {
 	by      map[crdt.NodeID]ticket.Amount // the parts of minted
 	retired bool
 	finals  map[crdt.NodeID]ticket.Final
-	words   []ticket.Word // on the dead; in order
+	words   []ticket.Word        // on the dead; in order
+	kept    map[crdt.NodeID]bool // who has ever had a ledger of it
 	again   map[crdt.NodeID]recovered
 }
 
@@ -171,6 +172,7 @@ func (f *facts) update() bool {
 	}
 	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
 	f.left, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]crdt.NodeID{}
+	f.named = map[crdt.NodeID][]crdt.NodeID{}
 	for key := range f.replica.Keys() {
 		if value, _, ok := f.replica.Get(key); ok {
 			f.take(key, value)
@@ -202,7 +204,7 @@ func (f *facts) take(key string, value []byte) {
 		if id, err := crdt.ParseNodeID(name); err == nil {
 			f.takeNode(kind, id, heir, value)
 		}
-	case factLimits, factMinter, factMinted, factRetired, factFinal, factWord, factRecovered:
+	case factLimits, factMinter, factMinted, factTold, factRetired, factFinal, factWord, factRecovered:
 		name, of, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseRoomID(name); err == nil {
 			f.takeRoom(kind, id, of, value)
@@ -220,7 +222,11 @@ func (f *facts) takeNode(kind string, id crdt.NodeID, named string, value []byte
 		}
 	case factDead:
 		heir, err := crdt.ParseNodeID(named)
-		if was, ok := f.dead[id]; err == nil && heir != id && (!ok || compareNodes(heir, was) < 0) {
+		if err != nil || heir == id {
+			return
+		}
+		f.named[id] = append(f.named[id], heir)
+		if was, ok := f.dead[id]; !ok || compareNodes(heir, was) < 0 {
 			f.dead[id] = heir
 		}
 	}
@@ -230,7 +236,7 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	r := f.rooms[id]
 	if r == nil {
 		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID]ticket.Final{},
-			again: map[crdt.NodeID]recovered{}}
+			again: map[crdt.NodeID]recovered{}, kept: map[crdt.NodeID]bool{}}
 		f.rooms[id] = r
 	}
 	switch kind {
@@ -248,6 +254,10 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 		a, err := decodeAmount(value)
 		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil {
 			r.by[node] = a
+		}
+	case factTold:
+		if node, err := crdt.ParseNodeID(of); err == nil {
+			r.kept[node] = true
 		}
 	case factFinal:
 		final, err := ticket.DecodeFinal(value)
@@ -294,9 +304,36 @@ func roomNodeKey(kind string, id crdt.RoomID, node crdt.NodeID) string {
 	return roomKey(kind, id) + "/" + hex.EncodeToString(node[:])
 }
 
-// known returns the nodes that may own rights, in order.
-func (f *facts) known() []crdt.NodeID {
-	return slices.SortedFunc(maps.Keys(f.sites), compareNodes)
+// speakers returns, in order, the nodes whose word on the dead is needed in a room:
+// all that may own rights and are neither dead nor have left. Who has left some
+// rooms and has not said what it had in this one has not left it.
+func (f *facts) speakers(r *roomFacts) (all []crdt.NodeID) {
+	for id := range f.sites {
+		if !f.gone(id) || f.leftOpen(r, id) {
+			all = append(all, id)
+		}
+	}
+	slices.SortFunc(all, compareNodes)
+	return all
+}
+
+// leftOpen reports whether the last ledger of a node that has left is missing in a
+// room in which there is one.
+func (f *facts) leftOpen(r *roomFacts, id crdt.NodeID) bool {
+	_, left := f.left[id]
+	_, final := r.finals[id]
+	return left && !final && r.kept[id]
+}
+
+// handedOver reports whether the last ledgers of a node are known in all rooms that
+// it had one of.
+func (f *facts) handedOver(id crdt.NodeID) bool {
+	for _, r := range f.rooms {
+		if _, final := r.finals[id]; r.kept[id] && !final {
+			return false
+		}
+	}
+	return true
 }
 
 // encodeAmount writes [version, places, rate].

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -41,13 +42,31 @@ func (c *Core) Leave(now time.Time) error {
 	if !ok {
 		return fmt.Errorf("leave: %w", ErrNoHeir)
 	}
+	c.leaveTo(heir, now)
+	return nil
+}
+
+func (c *Core) leaveTo(heir crdt.NodeID, now time.Time) {
 	c.leave.on, c.leave.heir = true, heir
 	c.health.leaving.Store(true)
 	c.stopIssuing(now)
 	for _, r := range c.order {
 		r.leave(now)
 	}
-	return nil
+}
+
+// goOnLeaving has a node that was leaving when it stopped go on with it: what it has
+// passed on it has for good, and to one heir.
+func (c *Core) goOnLeaving(now time.Time) {
+	for _, r := range c.order {
+		r.mu.Lock()
+		heir, is := r.rights.Leaving()
+		r.mu.Unlock()
+		if is {
+			c.leaveTo(heir, now)
+			return
+		}
+	}
 }
 
 // leave freezes a room's rights, unless writes or tokens are under way: then it
@@ -63,9 +82,11 @@ func (r *Room) leave(now time.Time) {
 	}
 }
 
-// hasLedger reports whether there is anything of a room to pass on. It is called
-// with mu held.
-func (r *Room) hasLedger() bool { return r.escrow() || !r.rights.Held().IsZero() }
+// hasLedger reports whether there is anything of a room to pass on: others wait for
+// the last ledger of whoever has ever kept one. It is called with mu held.
+func (r *Room) hasLedger() bool {
+	return r.escrow() || !r.rights.Held().IsZero() || r.core.facts.room(r.id).kept[r.core.self.Node]
+}
 
 // Left reports whether this node has left: its heir answers for it.
 func (c *Core) Left() bool { return c.leave.done }
@@ -147,14 +168,17 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 }
 
 // announceHeirs tells all that this node answers for others. It is a fact once
-// what they passed on is on disk.
+// what they passed on is on disk, in all rooms.
 func (r *Room) announceHeirs(now time.Time) {
 	c := r.core
 	r.mu.Lock()
 	leavers := r.rights.AnswersFor()
+	recovered := r.rights.Recovered()
 	r.mu.Unlock()
 	for _, id := range leavers {
-		if !c.facts.gone(id) { // it has not told so itself
+		_, told := c.facts.left[id]
+		lost := slices.ContainsFunc(recovered, func(x ticket.Recovery) bool { return x.Dead == id })
+		if !told && !lost && c.facts.handedOver(id) {
 			c.setFact(nodeKey(factLeft, id), c.self.Node[:], now)
 		}
 	}

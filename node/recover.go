@@ -34,13 +34,17 @@ var (
 func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	_, member := c.peers.Find(id)
 	_, known := c.facts.sites[id]
+	heir, left := c.facts.left[id]
 	_, declared := c.facts.dead[id]
+	if declared {
+		_, declared = c.facts.present(c.facts.named[id]) // else somebody has to be named who can
+	}
 	var err error
 	switch {
+	case left:
+		err = fmt.Errorf("it has left, and %s is its heir", heir)
 	case declared:
 		return nil
-	case c.facts.gone(id):
-		err = fmt.Errorf("it has left, and %s is its heir", c.facts.left[id])
 	case member || id == c.self.Node:
 		err = ErrAlive
 	case !known:
@@ -56,11 +60,13 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 }
 
 // unrecovered returns, in order, the lost nodes whose rights in a room nobody has,
-// and those that have left to one of them.
+// and those that have left to one of them. Who has left is not lost, whatever an
+// operator says who has not heard of it: somebody has its rights.
 func (f *facts) unrecovered(r *roomFacts) []crdt.NodeID {
 	in := map[crdt.NodeID]bool{}
 	for id := range f.dead {
-		if x, done := r.again[id]; !done || f.gone(f.keeper(x.by)) {
+		_, left := f.left[id]
+		if x, done := r.again[id]; !left && (!done || f.gone(f.keeper(x.by))) {
 			in[id] = true
 		}
 	}
@@ -74,17 +80,24 @@ func (f *facts) unrecovered(r *roomFacts) []crdt.NodeID {
 
 // recovers returns who recovers the rights of lost nodes: the least of those who
 // were named, or whoever answers for it. Zero: nobody can.
-func (f *facts) recovers(dead []crdt.NodeID) (least crdt.NodeID) {
+func (f *facts) recovers(dead []crdt.NodeID) crdt.NodeID {
+	var named []crdt.NodeID
 	for _, id := range dead {
-		heir, named := f.dead[id]
-		if !named {
-			continue
-		}
-		if heir = f.heir(heir); !f.gone(heir) && (least == crdt.NodeID{} || compareNodes(heir, least) < 0) {
-			least = heir
+		named = append(named, f.named[id]...)
+	}
+	least, _ := f.present(named)
+	return least
+}
+
+// present returns the least of those who answer for nodes and are there; ok is
+// false if none is.
+func (f *facts) present(nodes []crdt.NodeID) (least crdt.NodeID, ok bool) {
+	for _, id := range nodes {
+		if heir := f.heir(id); !f.gone(heir) && (!ok || compareNodes(heir, least) < 0) {
+			least, ok = heir, true
 		}
 	}
-	return least
+	return least, ok
 }
 
 // recoverTheDead refuses the dead, says what this node has dealt with them, and
@@ -150,14 +163,9 @@ func (r *Room) recover(now time.Time) {
 
 // estate gathers what has to be known to recover the rights of lost nodes.
 func (c *Core) estate(f *roomFacts, dead []crdt.NodeID) ticket.Estate {
-	in := ticket.Estate{Dead: dead, Words: f.words}
+	in := ticket.Estate{Dead: dead, Words: f.words, Needed: c.facts.speakers(f)}
 	for _, id := range dead {
 		in.Minted = append(in.Minted, f.mintedBy(id))
-	}
-	for _, id := range c.facts.known() {
-		if !c.facts.gone(id) {
-			in.Needed = append(in.Needed, id)
-		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		in.Finals = append(in.Finals, f.finals[id])

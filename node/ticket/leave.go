@@ -265,8 +265,12 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 }
 
 // Settle takes what a node that has left had given to this one, or to one whose
-// heir it is, from its final ledger: there is nobody any more to send it.
+// heir it is, from its final ledger: there is nobody any more to send it. A node
+// that passes on its own rights takes nothing; its heir will.
 func (r *Rights) Settle(f Final) {
+	if r.book.next.leaving != nil {
+		return
+	}
 	for _, a := range f.Accounts {
 		if a.Node != f.Heir && r.answersFor(a.Node) {
 			r.credit(f.Node, a.Node, a.Gave)

@@ -43,8 +43,12 @@ type Estate struct {
 
 // Fence refuses a node that is dead, or left with a dead one as its heir, for
 // good and in favour of heir: nothing is given to it or received from it any
-// more. The first fence stands; only the heir itself may step back, as long as
-// it has not recovered the rights, in favour of another one.
+// more. The first fence stands; only the heir itself, or who answers for it since
+// it has left, may step back, as long as it has not recovered the rights, in favour
+// of another one.
+//
+// Who has left its rights to this node is not dead, whatever anybody says: they are
+// here.
 //
 // All who are dead and not recovered need one heir, since what they gave each
 // other is known to nobody. Where several were named, the one with the least id
@@ -52,7 +56,7 @@ type Estate struct {
 func (r *Rights) Fence(dead, heir crdt.NodeID, now time.Time) {
 	was, fenced := r.book.next.dead[dead]
 	_, done := r.book.next.recovered[dead]
-	if fenced && (was != r.cfg.Self.Node || done) || was == heir || dead == r.cfg.Self.Node {
+	if fenced && (!r.answersFor(was) || done) || was == heir || r.answersFor(dead) {
 		return
 	}
 	r.book.next.dead[dead] = heir
@@ -141,10 +145,14 @@ func (r *Rights) agreed(in Estate) error {
 	for _, w := range in.Words {
 		words[wordOn{w.Node, w.Dead}] = w
 	}
+	heirs := map[crdt.NodeID]crdt.NodeID{}
+	for _, f := range in.Finals {
+		heirs[f.Node] = f.Heir
+	}
 	for _, node := range in.Needed {
 		for _, dead := range in.Dead {
 			w, ok := words[wordOn{node, dead}]
-			if !ok || !r.inherits(w.Heir, dead, words, in.Dead) {
+			if !ok || !r.inherits(w.Heir, dead, words, heirs, in.Dead) {
 				return fmt.Errorf("%s on %s: %w", node, dead, ErrWords)
 			}
 		}
@@ -156,17 +164,19 @@ type wordOn struct{ node, dead crdt.NodeID }
 
 // inherits reports whether this node is heir in place of the one who was named:
 // it is that one, or the heir of it, or that one is dead too, or has stepped back
-// in favour of such a one.
-func (r *Rights) inherits(heir, dead crdt.NodeID, words map[wordOn]Word, all []crdt.NodeID) bool {
-	for range len(words) + 1 {
+// in favour of such a one, or has left to one that did.
+func (r *Rights) inherits(heir, dead crdt.NodeID, words map[wordOn]Word, heirs map[crdt.NodeID]crdt.NodeID, all []crdt.NodeID) bool {
+	for range len(words) + len(heirs) + 1 {
 		if r.answersFor(heir) || slices.Contains(all, heir) {
 			return true
 		}
-		w, ok := words[wordOn{heir, dead}]
-		if !ok || w.Heir == heir {
+		next, left := heirs[heir]
+		if w, ok := words[wordOn{heir, dead}]; ok && w.Heir != heir {
+			next = w.Heir
+		} else if !left {
 			return false
 		}
-		heir = w.Heir
+		heir = next
 	}
 	return false
 }
