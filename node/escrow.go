@@ -99,6 +99,7 @@ func (k *counters) setByRights(on bool) {
 	k.retire()
 	if on {
 		k.loop.supply = &supply{stock: ticket.NewStock(k.room.core.self, k.room.id)}
+		k.loop.supply.stock.LeaveOut(k.room.core.leaveOut)
 	}
 }
 

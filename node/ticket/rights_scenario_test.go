@@ -119,6 +119,23 @@ var scenarios = []struct {
 		d.restart(stored, at(92))
 		return len(acked) == 0 || d.Held().Places == 5
 	}},
+	{PauseCheck, "pause check", func(t *testing.T, out Rules) bool {
+		// The counter sleeps for as long as the lender keeps aside what was lent. It
+		// is asked for a ticket before anything else when it wakes.
+		d, counter := founder(t, out, 2), NewStock(crdt.Incarnation{Node: other, Boot: 1}, crdt.RoomID{})
+		counter.LeaveOut(out)
+		l := d.lends(2, at(91))
+		counter.Want(2, other, at(91))
+		counter.Add(l, at(91))
+		counter.Due(0, at(91))
+		now := l.ValidUntil.Add(2 * session)
+		d.Expire(now)
+		var taken int64
+		for _, r := range counter.Take(nil, 2, other, now) {
+			taken += int64(r.N)
+		}
+		return d.Free().Places+taken <= 2
+	}},
 	{GiveBeforeSend, "give before send", func(t *testing.T, out Rules) bool {
 		d := founder(t, out, 5)
 		d.Give(other, Amount{Places: 2}, at(91))

@@ -22,5 +22,5 @@ const (
 	BornOnce                              // a ticket of a loan registers again and again
 	ReceiveBeforeUse                      // a gift is used and acknowledged before it is written
 	Fence                                 // a dead node is listened to, and given to
-	PauseCheck                            // a node that slept goes on as if it had not
+	PauseCheck                            // a counter that slept judges loans by the time of its last tick
 )

@@ -35,6 +35,8 @@ type Stock struct {
 	open    []*holding
 	asked   time.Time // the last time that somebody wanted a ticket
 	others  demand    // of nodes that lend nothing
+	ticked  time.Time // when Due was last asked
+	rules   Rules     // left out
 }
 
 // lender is a node that lends, in its newest start that is known.
@@ -79,6 +81,17 @@ type use struct {
 // NewStock returns the empty stock of a node in one start of it.
 func NewStock(self crdt.Incarnation, room crdt.RoomID) *Stock {
 	return &Stock{self: self, room: room}
+}
+
+// LeaveOut names rules that are left out, as RightsConfig does.
+func (s *Stock) LeaveOut(rules Rules) { s.rules = rules }
+
+// moment returns by what time loans are judged at now.
+func (s *Stock) moment(now time.Time) time.Time {
+	if s.rules&PauseCheck != 0 {
+		return s.ticked
+	}
+	return now
 }
 
 // lenderOf returns the lender of that start of a node, or nil if a later one is
@@ -165,12 +178,13 @@ func (l *lender) first(block uint32) bool {
 // was stopped must not hand out what is void by now. Want is told of applicants
 // once, when they come; those who wait may be taken for again and again.
 func (s *Stock) Take(dst []Range, n int64, asker crdt.NodeID, now time.Time) []Range {
+	moment := s.moment(now)
 	for _, others := range []bool{false, true} {
 		for _, h := range s.open {
 			if n <= 0 {
 				break
 			}
-			if (h.loan.Lender.Node != asker) == others && h.usable(now) {
+			if (h.loan.Lender.Node != asker) == others && h.usable(moment) {
 				some := h.take(uint64(n), now)
 				n -= int64(some.N)
 				dst = append(dst, some)
@@ -212,8 +226,9 @@ func later(a, b time.Time) time.Time {
 
 // Rest returns how many tickets may be handed out now.
 func (s *Stock) Rest(now time.Time) (n int64) {
+	moment := s.moment(now)
 	for _, h := range s.open {
-		if h.usable(now) {
+		if h.usable(moment) {
 			n += int64(h.loan.N - h.used)
 		}
 	}

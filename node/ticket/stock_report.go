@@ -33,6 +33,7 @@ type LoanAnswer struct {
 // asked. Whoever keeps a stock calls it with every tick until it is Idle, also
 // when it is the counter no longer.
 func (s *Stock) Due(own int64, now time.Time) []LoanCall {
+	s.ticked = now
 	if now.Sub(s.asked) >= idleReturn {
 		for _, h := range s.open {
 			h.final = true
