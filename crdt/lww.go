@@ -33,11 +33,16 @@ type LWW struct {
 	entries map[string]lwwEntry
 	size    int               // bytes of all keys and values
 	known   map[NodeID]uint64 // packed stamps
+
+	changes uint64            // so far; see Changes
+	learned map[NodeID]uint64 // the number of the change that known goes with
 }
 
 type lwwEntry struct {
 	stamp Stamp
 	value []byte // nil: deleted
+
+	change uint64 // number of the change that put it here
 }
 
 // LWWDigest says, per writer, up to which packed stamp a replica holds
@@ -76,8 +81,9 @@ func (m *LWW) Set(key string, value []byte, at Stamp) error {
 	if !m.fits([]Write{{Key: key, Value: value}}) {
 		return fmt.Errorf("set %q: the map is full", key)
 	}
-	m.put(key, lwwEntry{at, bytes.Clone(value)})
+	m.put(key, lwwEntry{stamp: at, value: bytes.Clone(value)})
 	m.learn(at.Node, at.packed())
+	m.changes++
 	return nil
 }
 
@@ -131,11 +137,12 @@ func (m *LWW) Clone() *LWW {
 // Merge adds what o holds and copies what it takes.
 func (m *LWW) Merge(o *LWW) {
 	for key, e := range o.entries {
-		m.put(key, lwwEntry{e.stamp, bytes.Clone(e.value)})
+		m.put(key, lwwEntry{stamp: e.stamp, value: bytes.Clone(e.value)})
 	}
 	for writer, known := range o.known {
 		m.learn(writer, known)
 	}
+	m.changes++
 }
 
 // Known returns up to which packed stamp every write of a node is held, for each
@@ -208,10 +215,13 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrHostile)
 	}
 	for _, w := range p.Writes {
-		m.put(w.Key, lwwEntry{unpack(w.At, p.Writer), bytes.Clone(w.Value)})
+		m.put(w.Key, lwwEntry{stamp: unpack(w.At, p.Writer), value: bytes.Clone(w.Value)})
 	}
 	known, gap := advance(m.known[p.Writer], p.From, p.To)
 	m.learn(p.Writer, known)
+	if len(p.Writes) > 0 {
+		m.changes++
+	}
 	return gap, nil
 }
 
@@ -280,6 +290,7 @@ func (m *LWW) put(key string, e lwwEntry) {
 			m.size -= len(key) + len(old.value)
 		}
 		m.size += len(key) + len(e.value)
+		e.change = m.changes + 1
 		m.entries[key] = e
 	}
 }
@@ -292,8 +303,11 @@ func presence(e lwwEntry) int {
 }
 
 func (m *LWW) learn(writer NodeID, known uint64) {
-	if m.known == nil {
-		m.known = make(map[NodeID]uint64)
+	if was, ok := m.known[writer]; ok && known <= was {
+		return
 	}
-	m.known[writer] = max(m.known[writer], known)
+	if m.known == nil {
+		m.known, m.learned = make(map[NodeID]uint64), make(map[NodeID]uint64)
+	}
+	m.known[writer], m.learned[writer] = known, m.changes+1
 }

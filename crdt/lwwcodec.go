@@ -134,12 +134,15 @@ func (m *LWW) AppendBinary(dst []byte) ([]byte, error) {
 // DecodeLWW reads what LWW.AppendBinary wrote, at most limit bytes of it.
 func DecodeLWW(data []byte, limit int) (*LWW, error) {
 	r := newReaderOf(data, limit)
-	m := &LWW{known: r.known()}
+	m := new(LWW)
+	for writer, known := range r.known() {
+		m.learn(writer, known)
+	}
 	for range r.array(idSize + minWrite) {
 		var writer NodeID
 		r.id((*[16]byte)(&writer))
 		wr := decodeWrite(r)
-		m.put(wr.Key, lwwEntry{unpack(wr.At, writer), wr.Value})
+		m.put(wr.Key, lwwEntry{stamp: unpack(wr.At, writer), value: wr.Value})
 	}
 	if err := r.end(); err != nil {
 		return nil, err

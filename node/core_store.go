@@ -21,38 +21,29 @@ import (
 
 const (
 	rightsObject = "rights/" // and the room's id
-	factsObject  = "facts"
-
-	// factsPart is the size of the parts in which facts are stored. A change of
-	// one costs the writing of all parts behind it.
-	factsPart = 32 << 10
+	factsObject  = "facts"   // each fact under a name of its own
 )
 
 // storing is the state of a node's disk, as the loop knows it.
 type storing struct {
 	found map[crdt.RoomID][]ticket.Put // what the last start left, of rooms not open yet, or not kept
-	facts [][]byte                     // as they are on disk, by part
-	saved uint64                       // MapChanges of the replica at that time
+	facts map[string][]byte            // as they are on disk, by name of the part
+	saved uint64                       // how far they are, as MapParts has it
 
-	touched []*Room // may have something to write
-	flying  bool    // a batch is under way
-	rooms   []*Room // whose it is
-	next    [][]byte
+	touched []*Room         // may have something to write
+	flying  bool            // a batch is under way
+	rooms   []*Room         // whose it is
+	next    []durable.Write // the facts of that batch
 	nextAt  uint64
 	failed  error // a write failed, and no new store has come; nil: all is well
 }
 
 // load takes what an earlier start has written.
 func (s *storing) load(all []durable.Write) error {
-	s.found = map[crdt.RoomID][]ticket.Put{}
-	parts := map[int][]byte{}
+	s.found, s.facts = map[crdt.RoomID][]ticket.Put{}, map[string][]byte{}
 	for _, w := range all {
 		if w.Object == factsObject {
-			n, err := strconv.Atoi(w.Key)
-			if err != nil || n < 0 || n >= len(all) {
-				return fmt.Errorf("stored facts: key %q", w.Key)
-			}
-			parts[n] = w.Value
+			s.facts[w.Key] = w.Value
 			continue
 		}
 		id, ok := strings.CutPrefix(w.Object, rightsObject)
@@ -62,13 +53,31 @@ func (s *storing) load(all []durable.Write) error {
 		}
 		s.found[room] = append(s.found[room], ticket.Put{Key: w.Key, Value: w.Value})
 	}
-	for n := range len(parts) {
-		if parts[n] == nil {
-			return fmt.Errorf("stored facts: part %d is missing", n)
-		}
-		s.facts = append(s.facts, parts[n])
-	}
 	return nil
+}
+
+// restoreFacts reads the facts that are stored. Earlier versions stored all of them
+// as one piece, cut into numbered parts: those go with the next write.
+func (c *Core) restoreFacts() error {
+	s := &c.storing
+	if whole := s.wholeFacts(); len(whole) > 0 {
+		return c.replica.RestoreWholeMap(whole)
+	}
+	var parts []crdt.Part
+	for _, name := range slices.Sorted(maps.Keys(s.facts)) {
+		parts = append(parts, crdt.Part{Name: name, Value: s.facts[name]})
+	}
+	err := c.replica.RestoreMap(parts)
+	_, s.saved = c.replica.MapParts(0)
+	return err
+}
+
+// wholeFacts puts numbered parts together; nil: there are none.
+func (s *storing) wholeFacts() (whole []byte) {
+	for n := 0; s.facts[strconv.Itoa(n)] != nil; n++ {
+		whole = append(whole, s.facts[strconv.Itoa(n)]...)
+	}
+	return whole
 }
 
 // takeStored takes up what an earlier start has written. What cannot be read is an
@@ -79,11 +88,8 @@ func (c *Core) takeStored(all []durable.Write) error {
 		return err
 	}
 	c.facts = newFacts(c.replica)
-	if len(s.facts) > 0 {
-		if err := c.replica.RestoreMap(bytes.Join(s.facts, nil)); err != nil {
-			return fmt.Errorf("stored facts: %w", err)
-		}
-		s.saved = c.replica.MapChanges()
+	if err := c.restoreFacts(); err != nil {
+		return fmt.Errorf("stored facts: %w", err)
 	}
 	for _, r := range c.order {
 		if _, _, err := ticket.OpenRights(r.rightsConfig(), s.found[r.id], time.Time{}); err != nil {
@@ -137,36 +143,31 @@ func appendPuts(out []durable.Write, id crdt.RoomID, puts []ticket.Put) []durabl
 	return out
 }
 
-// factWrites returns the parts of the facts that differ from those on disk.
+// factWrites returns the facts that differ from those on disk.
 func (c *Core) factWrites() []durable.Write {
 	s := &c.storing
-	at := c.replica.MapChanges()
-	if at == s.saved {
-		return nil
-	}
-	parts, err := c.factParts()
-	if err != nil {
-		panic("node: facts do not encode: " + err.Error())
-	}
-	s.next, s.nextAt = parts, at
-	var out []durable.Write
-	for i := range max(len(parts), len(s.facts)) {
-		switch {
-		case i >= len(parts):
-			out = append(out, durable.Write{Object: factsObject, Key: strconv.Itoa(i)})
-		case i >= len(s.facts) || !bytes.Equal(parts[i], s.facts[i]):
-			out = append(out, durable.Write{Object: factsObject, Key: strconv.Itoa(i), Value: parts[i]})
+	s.next = nil
+	parts, at := c.replica.MapParts(s.saved)
+	for _, p := range parts {
+		if is, ok := s.facts[p.Name]; !ok || !bytes.Equal(is, p.Value) {
+			s.next = append(s.next, durable.Write{Object: factsObject, Key: p.Name, Value: p.Value})
 		}
 	}
-	return out
+	if len(parts) > 0 {
+		s.next = append(s.next, s.dropWhole()...)
+	}
+	if s.nextAt = at; len(s.next) == 0 {
+		s.saved = at
+	}
+	return s.next
 }
 
-func (c *Core) factParts() ([][]byte, error) {
-	all, err := c.replica.AppendMap(nil)
-	if err != nil {
-		return nil, err
+// dropWhole deletes what wholeFacts reads.
+func (s *storing) dropWhole() (out []durable.Write) {
+	for n := 0; s.facts[strconv.Itoa(n)] != nil; n++ {
+		out = append(out, durable.Write{Object: factsObject, Key: strconv.Itoa(n)})
 	}
-	return slices.Collect(slices.Chunk(all, factsPart)), nil
+	return out
 }
 
 // Written says what became of the batch that Writes returned last: err is nil once
@@ -191,9 +192,12 @@ func (c *Core) Written(err error, now time.Time) []Message {
 	if err != nil {
 		return c.storeFailed(err, now)
 	}
-	if s.next != nil {
-		s.facts, s.saved, s.next = s.next, s.nextAt, nil
+	for _, w := range s.next {
+		if s.facts[w.Key] = w.Value; w.Value == nil {
+			delete(s.facts, w.Key)
+		}
 	}
+	s.saved, s.next = s.nextAt, nil
 	var out []Message
 	for _, r := range rooms {
 		out = append(out, r.confirmed(now)...)
@@ -216,8 +220,8 @@ func (c *Core) Stored() []durable.Write {
 	for _, id := range slices.SortedFunc(maps.Keys(s.found), crdt.RoomID.Compare) {
 		out = appendPuts(out, id, s.found[id])
 	}
-	for i, part := range s.facts {
-		out = append(out, durable.Write{Object: factsObject, Key: strconv.Itoa(i), Value: part})
+	for _, name := range slices.Sorted(maps.Keys(s.facts)) {
+		out = append(out, durable.Write{Object: factsObject, Key: name, Value: s.facts[name]})
 	}
 	return out
 }

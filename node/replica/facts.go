@@ -35,12 +35,30 @@ func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }
 // changed since the last call.
 func (r *Replica) MapChanges() uint64 { return r.mapChanges }
 
-// AppendMap appends the encoding of the last-writer map to dst.
-func (r *Replica) AppendMap(dst []byte) ([]byte, error) { return r.lww.AppendBinary(dst) }
+// MapParts returns what has changed of the last-writer map, as it is stored, since it
+// returned a number, and the number of now. Of 0, that is everything.
+func (r *Replica) MapParts(since uint64) (parts []crdt.Part, now uint64) {
+	if now = r.lww.Changes(); now == since {
+		return nil, now
+	}
+	return r.lww.Parts(since), now
+}
 
-// RestoreMap adds what AppendMap wrote at an earlier start. After an error
-// nothing has changed.
-func (r *Replica) RestoreMap(state []byte) error {
+// RestoreMap adds parts that were stored at an earlier start. After an error nothing
+// has changed.
+func (r *Replica) RestoreMap(parts []crdt.Part) error {
+	m := new(crdt.LWW)
+	for _, p := range parts {
+		if err := m.SetPart(p); err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+	}
+	r.mergeMap(m)
+	return nil
+}
+
+// RestoreWholeMap is RestoreMap for stores in which the map is one piece.
+func (r *Replica) RestoreWholeMap(state []byte) error {
 	m, err := crdt.DecodeLWW(state, len(state))
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)

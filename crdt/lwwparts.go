@@ -1,0 +1,91 @@
+package crdt
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Part is a piece of an LWW as it is stored: the newest write of one key, or up to
+// which stamp all writes of one node are held. Parts replace those of the same name.
+type Part struct {
+	Name  string
+	Value []byte
+}
+
+const (
+	partWrite = "w/" // + key: writer and write
+	partKnown = "k/" // + writer, in hexadecimal: packed stamp
+)
+
+// Changes returns a number that grows with every Set, Merge and Apply that brings
+// writes. That more is known of a node, and nothing else, is not worth storing by
+// itself: it goes with the next change.
+func (m *LWW) Changes() uint64 { return m.changes }
+
+// Parts returns what has changed since Changes returned a number, in order of name;
+// of 0, everything. Whoever stores it has to do so as a whole: what is known of a
+// node is true only with its writes.
+func (m *LWW) Parts(since uint64) []Part {
+	var out []Part
+	for key, e := range m.entries {
+		if e.change > since {
+			w := newWriter(nil)
+			w.bytes(e.stamp.Node[:])
+			Write{key, e.stamp.packed(), e.value}.encode(w)
+			out = append(out, Part{partWrite + key, w.must()})
+		}
+	}
+	for writer, change := range m.learned {
+		if change > since {
+			w := newWriter(nil)
+			w.uint(m.known[writer])
+			out = append(out, Part{partKnown + hex.EncodeToString(writer[:]), w.must()})
+		}
+	}
+	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// must returns what was written where nothing can fail.
+func (w *writer) must() []byte {
+	b, err := w.result()
+	if err != nil {
+		panic("crdt: " + err.Error())
+	}
+	return b
+}
+
+// SetPart adds a part that Parts returned at an earlier start, to a map that is then
+// merged into another. A part that Parts does not return is an error.
+func (m *LWW) SetPart(p Part) error {
+	r := newReaderOf(p.Value, len(p.Value))
+	var writer NodeID
+	if id, ok := strings.CutPrefix(p.Name, partKnown); ok {
+		known := r.uint(math.MaxInt64)
+		if len(id) != hex.EncodedLen(len(writer)) {
+			return fmt.Errorf("part %q: %w", p.Name, ErrHostile)
+		}
+		if _, err := hex.Decode(writer[:], []byte(id)); err != nil {
+			return fmt.Errorf("part %q: %w", p.Name, err)
+		}
+		if err := r.end(); err != nil {
+			return fmt.Errorf("part %q: %w", p.Name, err)
+		}
+		m.learn(writer, known)
+		return nil
+	}
+	r.id((*[16]byte)(&writer))
+	wr := decodeWrite(r)
+	if err := r.end(); err != nil {
+		return fmt.Errorf("part %q: %w", p.Name, err)
+	}
+	if p.Name != partWrite+wr.Key {
+		return fmt.Errorf("part %q of key %q: %w", p.Name, wr.Key, ErrHostile)
+	}
+	m.put(wr.Key, lwwEntry{stamp: unpack(wr.At, writer), value: wr.Value})
+	return nil
+}

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/durable"
+)
+
+// storedCore returns a node without rooms that starts with what is on a disk.
+func storedCore(t *testing.T, d *disk) *Core {
+	t.Helper()
+	c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a",
+		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)), Stored: d.content()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func setFact(t *testing.T, c *Core, n int, value string) {
+	t.Helper()
+	if err := c.replica.Set(fmt.Sprint("fact/", n), []byte(value), noon); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantFact(t *testing.T, c *Core, n int, value string) {
+	t.Helper()
+	if got, _, _ := c.replica.Get(fmt.Sprint("fact/", n)); string(got) != value {
+		t.Errorf("fact %d is %q, want %q", n, got, value)
+	}
+}
+
+// TestFactsAreWrittenOneByOne: a change of one fact of many writes that one, and what
+// is known of its writer; after a failed write all that was in it comes again.
+func TestFactsAreWrittenOneByOne(t *testing.T) {
+	var d disk
+	c := storedCore(t, &d)
+	for n := range 1000 {
+		setFact(t, c, n, "old")
+	}
+	d.put(c.Writes())
+	c.Written(nil, noon)
+	setFact(t, c, 7, "new")
+	batch := c.Writes()
+	if len(batch) != 2 {
+		t.Errorf("%d writes for the change of one fact, want 2", len(batch))
+	}
+	c.Written(errDisk, noon)
+	setFact(t, c, 8, "new")
+	d = disk{}
+	d.put(c.Stored())
+	wantFact(t, storedCore(t, &d), 7, "old")
+	c.StoreBack(noon)
+	if batch = c.Writes(); len(batch) != 3 {
+		t.Errorf("%d writes after a failure and another change, want 3", len(batch))
+	}
+	d.put(batch)
+	c.Written(nil, noon)
+	if batch = c.Writes(); batch != nil {
+		t.Errorf("%d writes with nothing new", len(batch))
+	}
+	again := storedCore(t, &d)
+	wantFact(t, again, 7, "new")
+	wantFact(t, again, 8, "new")
+	wantFact(t, again, 999, "old")
+	if batch = again.Writes(); batch != nil {
+		t.Errorf("%d writes after a start", len(batch))
+	}
+}
+
+// TestFactsInOnePiece: a store in which facts are one piece, cut into numbered parts,
+// is read, and has them one by one from the first write on.
+func TestFactsInOnePiece(t *testing.T) {
+	var m crdt.LWW
+	var clock crdt.Clock
+	for n := range 50 {
+		if err := m.Set(fmt.Sprint("fact/", n), []byte("old"), clock.Now(noon, crdt.NodeID{2})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d disk
+	d.put([]durable.Write{{Object: factsObject, Key: "0", Value: whole[:100]}, {Object: factsObject, Key: "1", Value: whole[100:]}})
+	c := storedCore(t, &d)
+	wantFact(t, c, 49, "old")
+	d.put(c.Writes())
+	c.Written(nil, noon)
+	for _, w := range d.content() {
+		if w.Key == "0" || w.Key == "1" || bytes.Equal(w.Value, whole[:100]) {
+			t.Errorf("%q is still there", w.Key)
+		}
+	}
+	again := storedCore(t, &d)
+	wantFact(t, again, 0, "old")
+	wantFact(t, again, 49, "old")
+}
