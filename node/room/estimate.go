@@ -122,10 +122,27 @@ func (v *View) ahead(place time.Time) int {
 	ahead := v.older(place)
 	if mine := v.bucketFrom(start); mine < len(v.Buckets) && v.Buckets[mine].Start == start {
 		b := v.Buckets[mine]
-		ahead += spread(b.Waiting-b.own, place, start, start+width)
+		ahead += spread(b.Waiting-b.own, place, v.begins(mine, width), start+width)
 		ahead += v.aheadInSite(place, start, width)
 	}
 	return ahead
+}
+
+// begins returns from when on visitors of other sites are taken to have come who
+// wait in a bucket. Those at the head of the line were let in already from the first
+// part of it, by which the own site's line has shrunk as well: of n who came evenly
+// the first came an n-th of the time behind it.
+func (v *View) begins(mine int, width int64) int64 {
+	b := v.Buckets[mine]
+	if b.own <= 0 || v.older(time.Unix(b.Start, 0)) > 0 {
+		return b.Start
+	}
+	i := sort.Search(len(v.ownGranules), func(i int) bool { return v.ownGranules[i].start >= b.Start })
+	if i == len(v.ownGranules) {
+		return b.Start
+	}
+	first := v.ownGranules[i].start
+	return max(b.Start, first-(b.Start+width-first)/int64(b.own))
 }
 
 // aheadInSite counts the own site's visitors in the bucket from start who have a

@@ -18,6 +18,13 @@ import (
 // the order among them is that in which they ask.
 const freesSoon = 4 * time.Second
 
+// newsTakes is how long it takes until a place that came free shows in the counts
+// of all nodes: an anchor waits for a guard, counts are pushed four times a second,
+// and news from other sites passes two nodes more. New visitors may have what has
+// come free by then. Else they find the room full by that much too early, join the
+// line, and more after them because there is a line.
+const newsTakes = time.Second
+
 // inReach reports whether a site's visitors and rights matter here. Neither its
 // rights nor its visitors can come over a cut, so nobody waits for those: each
 // side serves the oldest of its visitors with its rights. Membership notices that
@@ -65,9 +72,12 @@ func (t *tally) usable(st *siteTally) int {
 }
 
 // reserveByRights has those who wait look ahead: they are in turn for what comes
-// free soon. New visitors get what is there now, beyond all who wait.
+// free soon. New visitors get what has come free by now, beyond all who wait.
 func (p *places) reserveByRights(v *View, t *tally, slots int) {
 	p.reserve(t, max(slots, v.slotsByRights(t, freesSoon)))
+	if !v.Event.Prequeueing {
+		slots = max(slots, v.slotsByRights(t, newsTakes))
+	}
 	p.rest = max(0, slots-p.served)
 }
 

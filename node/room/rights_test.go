@@ -151,3 +151,72 @@ func TestToldIntervalShrinksTowardsTheHead(t *testing.T) {
 		}
 	}
 }
+
+// twoSites is a full room of the policy Escrow: five visitors a second are let in,
+// and as many leave. Visitors wait in the own site by granule, in the other by
+// bucket.
+func twoSites(now time.Time, here, there map[int64]int64) Input {
+	admitted := map[int64]int64{}
+	for back := int64(0); back < 12; back++ {
+		admitted[crdt.TickOf(now)-back] = 25
+	}
+	counts := crdt.Counts{Active: 100, Held: 100, HeldRate: 1000, Admitted: admitted}
+	own, other := counts, counts
+	own.Waiting, other.Waiting = here, there
+	closed := crdt.TickOf(now) - 1
+	return Input{Nodes: nodeIDs(1), Self: nodeID(0), Sites: []Site{
+		{Name: "a", Counts: own, Nodes: 1, Own: true, Closed: closed},
+		{Name: "b", Counts: other, Nodes: 1, Closed: closed},
+	}}
+}
+
+// TestNewVisitorsGetWhatHasComeFree: in a full room that nobody has left as far as
+// counts tell, as many new visitors are let in beyond those who wait as leave until
+// that is known; during a pre-queue none.
+func TestNewVisitorsGetWhatHasComeFree(t *testing.T) {
+	now := time.Unix(1_767_268_805, 0)
+	bucket := now.Add(-2 * time.Minute).Unix()
+	s := Settings{Policy: Escrow, TotalActiveUsers: 200, NewUsersPerMinute: 2000}
+	for waiting, want := range map[int64]int{1: 4, 3: 2, 5: 0, 50: 0} {
+		in := twoSites(now, map[int64]int64{bucket: waiting}, nil)
+		v := Build(s, in, now)
+		if v.SlotsNew != want || v.OpenToNew != (want > 0) {
+			t.Errorf("%d wait: %d slots for new visitors, open %v; want %d", waiting, v.SlotsNew, v.OpenToNew, want)
+		}
+		before := s
+		before.Events = []Event{{Name: "e", PrequeueStart: now.Add(-time.Minute), Start: now.Add(time.Hour), End: now.Add(2 * time.Hour)}}
+		if v := Build(before, in, now); v.SlotsNew != 0 {
+			t.Errorf("%d wait: %d slots for new visitors during a pre-queue", waiting, v.SlotsNew)
+		}
+	}
+}
+
+// TestPlaceInABucketThatIsBeingServed: of a bucket whose older half was let in, few
+// are ahead of the first who are left, wherever those wait. They are told to come
+// soon; else places lie idle until they do.
+func TestPlaceInABucketThatIsBeingServed(t *testing.T) {
+	now := time.Unix(1_767_268_805, 0)
+	start := now.Add(-3 * time.Minute).Truncate(time.Minute)
+	s := Settings{Policy: Escrow, TotalActiveUsers: 200, NewUsersPerMinute: 2000}
+	for _, x := range []struct {
+		from, here, there, least, most int
+	}{
+		{from: 30, here: 20, there: 300, least: 0, most: 30},
+		{from: 0, here: 20, there: 300, least: 140, most: 180},
+		{from: 30, here: 1, there: 300, least: 75, most: 180}, // one tells nothing
+	} {
+		here := map[int64]int64{}
+		for i := range x.here {
+			at := start.Add(time.Duration(x.from+(60-x.from)*i/x.here) * time.Second)
+			here[GranuleOf(at, time.Minute)]++
+		}
+		v := Build(s, twoSites(now, here, map[int64]int64{start.Unix(): int64(x.there)}), now)
+		e, _ := v.Estimate(start.Add(31*time.Second), Shown{})
+		if e.Ahead < x.least || e.Ahead > x.most {
+			t.Errorf("%+v: %d are ahead", x, e.Ahead)
+		}
+		if told := v.Told([16]byte{1}, e, now); x.most < 50 && told > 3*time.Second {
+			t.Errorf("%+v: told %v although the turn is near", x, told)
+		}
+	}
+}
