@@ -294,6 +294,9 @@ func (c *Core) takeTransfer(from replica.Peer, payload []byte, now time.Time) ([
 	r.rights.Receive(t, now)
 	r.mu.Unlock()
 	c.storing.touch(r)
+	if k := r.counters.Load(); k != nil && k.loop.supply != nil && from.Site != c.site {
+		k.loop.supply.mover.Came(from.Site)
+	}
 	return r.sendGifts(now), nil
 }
 

@@ -30,8 +30,12 @@ const (
 	smallPart  = 1000
 
 	// askedFor is how long rights that were asked for are taken to be under way:
-	// as long as a visitor may be kept waiting for them.
-	askedFor = 400 * time.Millisecond
+	// a way there and back and two writes to disk. Who waits then asks elsewhere.
+	askedFor = 200 * time.Millisecond
+
+	// askedAgain is how long a site that was asked counts as having that much less:
+	// by then its counts tell.
+	askedAgain = time.Second
 
 	// idleParts is how small a part of all rights one for each site has to be for
 	// idle sites to keep their last one while others wait: half a hundredth in
@@ -113,6 +117,7 @@ type moved struct {
 	site   string
 	amount Amount
 	at     time.Time
+	came   bool // for what was asked
 }
 
 // side is the picture of one kind of right, one entry for each site in sight.
@@ -144,7 +149,7 @@ func (m *Mover) Move(in Standing, now time.Time) ([]Gift, []Ask) {
 			to[i] = to[i].with(kind, n)
 		}
 	}
-	if !starving && idle {
+	if idle {
 		m.drifted = now
 	}
 	for i, a := range to {
@@ -189,7 +194,7 @@ func (m *Mover) Wanted(in Standing, want Ask, now time.Time) ([]Gift, []Ask) {
 // it when it asked for more.
 func (m *Mover) underWay(site string, now time.Time) (sum Amount) {
 	for _, g := range m.moved {
-		if g.site == site && now.Sub(g.at) < askedFor/2 {
+		if g.site == site && now.Sub(g.at) < askedFor {
 			sum = sum.Add(g.amount)
 		}
 	}
@@ -218,7 +223,7 @@ func (m *Mover) sight(in *Standing, now time.Time) ([]SiteRights, int) {
 		}
 		return at.Sub(g.at) >= moveSettled
 	})
-	m.asked = slices.DeleteFunc(m.asked, func(g moved) bool { return old(g) || now.Sub(g.at) >= askedFor })
+	m.asked = slices.DeleteFunc(m.asked, func(g moved) bool { return old(g) || now.Sub(g.at) >= askedAgain })
 	return sites, slices.IndexFunc(sites, func(s SiteRights) bool { return s.Name == in.Site })
 }
 
@@ -271,7 +276,7 @@ func (m *Mover) note(site string, a Amount, now time.Time) {
 		m.sent = make(map[string]time.Time)
 	}
 	m.sent[site] = now
-	m.moved = append(m.moved, moved{site, a, now})
+	m.moved = append(m.moved, moved{site: site, amount: a, at: now})
 }
 
 // maxSitesKept bounds the sites whose last move is remembered; forgetting one
@@ -285,26 +290,29 @@ func (m *Mover) pull(in *Standing, out *plan, sites []SiteRights, own int, sides
 	for kind, s := range sides {
 		short[kind] = in.Need - s.free[own]
 		for _, a := range m.asked {
-			if a.site != in.Site { // what comes from mates is free here already
+			// What comes from mates is free here already.
+			if a.site != in.Site && !a.came && now.Sub(a.at) < askedFor {
 				short[kind] -= a.amount.kind(kind)
 			}
 		}
 	}
+	spare := make([]Amount, len(sites))
 	order := make([]int, 0, len(sites))
 	for i := range sites {
+		spare[i] = Amount{sides[0].spare(i), sides[1].spare(i)}.Sub(m.askedOf(sites[i].Name)).Max(Amount{})
 		if i != own {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(sides[0].spare(b)+sides[1].spare(b), sides[0].spare(a)+sides[1].spare(a))
+		return cmp.Compare(spare[b].Places+spare[b].Rate, spare[a].Places+spare[a].Rate)
 	})
 	for _, i := range order {
 		var a Amount
-		for kind, s := range sides {
+		for kind := range sides {
 			// More than is needed right now: who needs one is likely to need another.
-			spare := s.spare(i)
-			n := min(spare, max(0, short[kind])+spare/4)
+			there := spare[i].kind(kind)
+			n := min(there, max(0, short[kind])+there/4)
 			if short[kind] <= 0 || n <= 0 {
 				continue
 			}
@@ -313,8 +321,26 @@ func (m *Mover) pull(in *Standing, out *plan, sites []SiteRights, own int, sides
 		}
 		if !a.IsZero() {
 			out.asks = append(out.asks, Ask{From: sites[i].Counter, To: in.Self, Amount: a})
-			m.asked = append(m.asked, moved{sites[i].Name, a, now})
+			m.asked = append(m.asked, moved{site: sites[i].Name, amount: a, at: now})
 		}
+	}
+}
+
+// askedOf returns what a site was asked for that its counts may not show yet.
+func (m *Mover) askedOf(site string) (sum Amount) {
+	for _, a := range m.asked {
+		if a.site == site {
+			sum = sum.Add(a.amount)
+		}
+	}
+	return sum
+}
+
+// Came notes that rights have come from another site: what that was asked for is
+// not on its way any more.
+func (m *Mover) Came(site string) {
+	for i := range m.asked {
+		m.asked[i].came = m.asked[i].came || m.asked[i].site == site
 	}
 }
 
@@ -322,7 +348,7 @@ func (m *Mover) pull(in *Standing, out *plan, sites []SiteRights, own int, sides
 // wait here, unless they are on their way.
 func (m *Mover) gather(in *Standing, out *plan, now time.Time) {
 	for _, a := range m.asked {
-		if a.site == in.Site {
+		if a.site == in.Site && now.Sub(a.at) < askedFor {
 			return
 		}
 	}
@@ -331,7 +357,7 @@ func (m *Mover) gather(in *Standing, out *plan, now time.Time) {
 		return
 	}
 	if a := out.join(in, missing); !a.IsZero() {
-		m.asked = append(m.asked, moved{in.Site, a, now})
+		m.asked = append(m.asked, moved{site: in.Site, amount: a, at: now})
 	}
 }
 

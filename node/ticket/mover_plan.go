@@ -184,38 +184,43 @@ func (p *plan) even(in *Standing) {
 	}
 }
 
-// match has idle rate rights of the own site lie where its idle places are: a
-// ticket takes one of each of the same node, and those that lie apart are of no use
-// to anybody. Nodes that have less than half of what they should get the rest.
+// match has idle rate rights of the own site lie where its places are: a ticket
+// takes one of each of the same node, and those that lie apart are of no use to
+// anybody. Each node is to have one for each idle place, as far as they go, and of
+// the rest a part by the places that it holds: those come free where they are. Who
+// has fewer than idle places, or less than half of its part, gets the rest of that.
 func (p *plan) match(in *Standing) {
 	all := p.nodes(in)
-	places, rate := int64(0), int64(0)
+	sum, idle, held := int64(0), int64(0), int64(0)
 	for _, x := range all {
-		places, rate = places+x.free.Places, rate+x.free.Rate
+		sum, idle, held = sum+x.free.Rate, idle+x.free.Places, held+x.held.Places
 	}
-	if places <= 0 || rate <= 0 {
+	if sum <= 0 || held <= 0 {
 		return
 	}
-	over := func(x node) int64 {
-		return x.free.Rate - int64(float64(rate)*float64(x.free.Places)/float64(places))
+	part := func(x node) int64 {
+		if sum < idle {
+			return int64(float64(sum) * float64(x.free.Places) / float64(idle))
+		}
+		return x.free.Places + int64(float64(sum-idle)*float64(x.held.Places)/float64(held))
 	}
+	over := func(x node) int64 { return x.free.Rate - part(x) }
 	slices.SortFunc(all, func(a, b node) int { return cmp.Or(cmp.Compare(over(b), over(a)), a.id.Compare(b.id)) })
 	rich := 0
 	for i := len(all) - 1; i > rich; i-- {
-		short := -over(all[i])
-		if short <= all[i].free.Rate || all[i].free.Rate >= all[i].free.Places {
+		poor := &all[i]
+		if mine := part(*poor); poor.free.Rate >= max(min(poor.free.Places, mine), mine/2) {
 			continue
 		}
-		for ; short > 0 && rich < i; rich++ {
-			n := min(short, over(all[rich]))
+		for over(*poor) < 0 && rich < i {
+			n := min(-over(*poor), over(all[rich]))
 			if n <= 0 {
-				return
+				rich++
+				continue
 			}
-			p.pass(in, all[rich].id, all[i].id, Amount{Rate: n})
+			p.pass(in, all[rich].id, poor.id, Amount{Rate: n})
 			all[rich].free.Rate -= n
-			if short -= n; over(all[rich]) > 0 {
-				break
-			}
+			poor.free.Rate += n
 		}
 	}
 }

@@ -186,6 +186,49 @@ func TestMoverBringsPairsTogether(t *testing.T) {
 	}
 }
 
+// TestMoverSpreadsRateRightsByPlacesHeld: places come free where they were used.
+func TestMoverSpreadsRateRightsByPlacesHeld(t *testing.T) {
+	b, c := crdt.NodeID{1, 2}, crdt.NodeID{1, 3}
+	in := standingOf(30)
+	in.Free = Amount{0, 30}
+	in.Mates = []MateRights{{b, Amount{30, 30}, Amount{}}, {c, Amount{30, 30}, Amount{0, 3}}}
+	var m Mover
+	if gifts, asks := m.Move(in, at(10)); !slices.Equal(gifts, []Gift{{b, Amount{0, 11}}, {c, Amount{0, 8}}}) || len(asks) != 0 {
+		t.Errorf("gave %+v and asked %+v, want eleven rate rights at each node", gifts, asks)
+	}
+	in.Free = Amount{0, 21}
+	in.Mates[0].Free, in.Mates[1].Free = Amount{0, 6}, Amount{0, 6}
+	if gifts, asks := m.Move(in, at(20)); len(gifts)+len(asks) != 0 {
+		t.Errorf("gave %+v and asked %+v where all have half of their part at least", gifts, asks)
+	}
+}
+
+// TestMoverAsksElsewhere has visitors wait although a site was asked that seemed to
+// have rights.
+func TestMoverAsksElsewhere(t *testing.T) {
+	in := standingOf(0, 2, 2)
+	in.Need = 1
+	var m Mover
+	asked := func(after time.Duration) int {
+		_, asks := m.Move(in, at(10).Add(after))
+		for i := range in.Sites {
+			if len(asks) == 1 && asks[0].From == siteCounter(i) {
+				return i
+			}
+		}
+		return -len(asks)
+	}
+	first, early, second := asked(0), asked(askedFor/2), asked(askedFor)
+	if first != 1 || early != 0 || second != 2 {
+		t.Errorf("asked site %d, then %d, then %d; want 1, nobody and 2", first, early, second)
+	}
+	// What has come is used up already: there is somebody else who waits.
+	m.Came("c")
+	if next := asked(askedFor + time.Millisecond); next <= 0 {
+		t.Errorf("asked %d once rights had come, want a site", next)
+	}
+}
+
 // TestMoverIsDeterministic gives the same picture twice, sites in another order.
 func TestMoverIsDeterministic(t *testing.T) {
 	in := standingOf(50, 7, 0, 3, 20)
