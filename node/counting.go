@@ -74,11 +74,23 @@ func (r *Room) bookHeld(now time.Time) {
 	r.book(crdt.HeldRate, 0, uint64(up.Rate), uint64(down.Rate), now)
 }
 
+// bookSpent has this node's row tell how many of its rate rights were used. Where
+// rights are the limit, who was let in counts with the node whose right that took, as
+// places do: what a node has free can then be told from its row.
+func (r *Room) bookSpent(spent uint64, now time.Time) {
+	if r.limited() {
+		r.book(crdt.Admitted, crdt.TickOf(now), spent-r.spent, 0, now)
+	}
+	r.spent = spent
+}
+
 // entered books a ticket that a request has taken.
 func (r *Room) entered(e entered, now time.Time) {
 	r.openSession(e, now)
 	tick := crdt.TickOf(now)
-	r.book(crdt.Admitted, tick, 1, 0, now)
+	if !r.limited() {
+		r.book(crdt.Admitted, tick, 1, 0, now)
+	}
 	r.booked(e.gotten)
 	if !e.waited {
 		r.book(crdt.Seen, tick, 1, 0, now)
@@ -170,7 +182,9 @@ func (r *Room) expire(now time.Time) {
 	r.mu.Lock()
 	d := r.delta.Add(r.rights.Expire(now))
 	r.delta = ticket.Delta{}
+	spent := r.rights.Spent()
 	r.mu.Unlock()
+	r.bookSpent(spent, now)
 	r.bookActive(d, now)
 	r.bookLine(r.line.Expire(r.changes[:0], now), now)
 	if r.settings.Load().Policy == room.Escrow || r.held != (ticket.Amount{}) {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -86,4 +88,34 @@ func outside(people []*person) (out []*person) {
 		}
 	}
 	return out
+}
+
+// TestRowsTellWhatIsFree has all visitors of a site ask at one node, which gives them
+// tickets of all: each node's row says how many of its own rights are in use, so that
+// the counter knows where the rest are.
+func TestRowsTellWhatIsFree(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "a", "a")
+	w.run(20 * time.Second)
+	people := w.crowd(70, at(w.other(w.counterOf("a"))))
+	if in := w.askAll(people); in != 70 {
+		t.Fatalf("%d of 70 were let in", in)
+	}
+	w.run(3 * time.Second)
+	used := 0
+	for _, m := range w.nodes {
+		own := m.core.order[0].Rights()
+		for _, o := range w.nodes {
+			if o == m {
+				continue
+			}
+			got := o.core.order[0].mateRights(replica.Peer{ID: m.id, Boot: m.core.self.Boot}, new(crdt.Counts), w.now)
+			if got.Held != own.Held || got.Free != own.Free {
+				t.Errorf("node %d has %+v free of %+v; node %d takes it for %+v of %+v", m.id[0], own.Free, own.Held, o.id[0], got.Free, got.Held)
+			}
+		}
+		used += int(own.InUse)
+	}
+	if used != 70 {
+		t.Errorf("%d places are in use, want 70", used)
+	}
 }

@@ -171,7 +171,7 @@ func (r *Rights) used(x *lending, u Used, now time.Time) {
 			r.leases.provide(seq, end)
 		}
 	}
-	r.cool(spent, elapsed-age+ms(TakeUp+rateSpan))
+	r.spend(spent, elapsed-age+ms(TakeUp+rateSpan))
 }
 
 // drop ends a loan: what was not used is free.
@@ -211,7 +211,7 @@ func (r *Rights) registerLate(t Ticket, passEnd, now time.Time) {
 		return
 	}
 	if r.loans.spend(x) {
-		r.cool(1, r.elapsed(now)+ms(rateSpan))
+		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 	r.leases.provide(t.Seq, r.leases.promised(passEnd, now))
 }
@@ -243,6 +243,6 @@ func (r *Rights) cancel(seq uint64, x *lending, now time.Time) {
 		return
 	}
 	if x != nil && x.has(seq) && r.loans.register(x, seq, false) && r.loans.spend(x) {
-		r.cool(1, r.elapsed(now)+ms(rateSpan))
+		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 }

@@ -11,7 +11,8 @@ type usage struct {
 	tokens  int64 // open: requests may take them
 	cooling cooling
 	pace    pace
-	lowered int64 // when the bound was, by elapsed time
+	spent   uint64 // rate rights, since the start
+	lowered int64  // when the bound was, by elapsed time
 }
 
 // pace tells how many places are taken in about a second, so that the bound can
@@ -180,10 +181,20 @@ func (r *Rights) Enter(t Ticket, at, now time.Time) (end time.Time, d Delta, err
 	}
 	if r.use.tokens > 0 {
 		r.use.tokens--
-		r.cool(1, r.elapsed(now)+ms(rateSpan))
+		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 	return end, d.Add(r.take()), nil
 }
+
+// spend counts n rate rights as used, and has them cool until an elapsed time.
+func (r *Rights) spend(n, until int64) {
+	r.use.spent += uint64(max(0, n))
+	r.cool(n, until)
+}
+
+// Spent returns how many rate rights of this node were used since it started,
+// whichever node let the visitors in.
+func (r *Rights) Spent() uint64 { return r.use.spent }
 
 // cool has n rate rights cool until an elapsed time.
 func (r *Rights) cool(n, until int64) {
@@ -206,7 +217,7 @@ func (r *Rights) Issue(n int64, now time.Time) ([]Range, Delta) {
 		r.leases.provide(g.First+i, end)
 	}
 	if !r.cfg.Unlimited {
-		r.cool(n, r.elapsed(now)+ms(TakeUp+rateSpan))
+		r.spend(n, r.elapsed(now)+ms(TakeUp+rateSpan))
 	}
 	return []Range{g}, r.take()
 }
