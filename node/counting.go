@@ -74,6 +74,13 @@ func (r *Room) bookHeld(now time.Time) {
 	r.book(crdt.HeldRate, 0, uint64(up.Rate), uint64(down.Rate), now)
 }
 
+// bookCame has this node's row tell how many have come who did not wait: all of a
+// tick at once, for there may be thousands.
+func (r *Room) bookCame(now time.Time) {
+	r.book(crdt.Seen, crdt.TickOf(now), r.came, 0, now)
+	r.came = 0
+}
+
 // bookSpent has this node's row tell how many of its rate rights were used. Where
 // rights are the limit, who was let in counts with the node whose right that took, as
 // places do: what a node has free can then be told from its row.
@@ -87,13 +94,12 @@ func (r *Room) bookSpent(spent uint64, now time.Time) {
 // entered books a ticket that a request has taken.
 func (r *Room) entered(e entered, now time.Time) {
 	r.openSession(e, now)
-	tick := crdt.TickOf(now)
 	if !r.limited() {
-		r.book(crdt.Admitted, tick, 1, 0, now)
+		r.book(crdt.Admitted, crdt.TickOf(now), 1, 0, now)
 	}
 	r.booked(e.gotten)
 	if !e.waited {
-		r.book(crdt.Seen, tick, 1, 0, now)
+		r.came++
 		return
 	}
 	// The owner counts one less only after all count one more.
@@ -101,10 +107,14 @@ func (r *Room) entered(e entered, now time.Time) {
 		arrival: e.pass.Arrival, at: e.pass.AcceptedAt, admitted: true}, now)
 }
 
-// openLease starts the lease of one of this node's own tickets.
+// openLease starts the lease of one of this node's own tickets. Where rights are the
+// limit, nobody waits for the row to tell: the next expire has it tell of all at once.
 func (r *Room) openLease(t ticket.Ticket, at, now time.Time) time.Time {
 	r.mu.Lock()
 	end, d, err := r.rights.Enter(t, at, now)
+	if r.limited() {
+		r.delta, d = r.delta.Add(d), ticket.Delta{}
+	}
 	r.mu.Unlock()
 	if err != nil {
 		panic("node: own ticket refused: " + err.Error())
@@ -184,6 +194,7 @@ func (r *Room) expire(now time.Time) {
 	r.delta = ticket.Delta{}
 	spent := r.rights.Spent()
 	r.mu.Unlock()
+	r.bookCame(now)
 	r.bookSpent(spent, now)
 	r.bookActive(d, now)
 	r.bookLine(r.line.Expire(r.changes[:0], now), now)

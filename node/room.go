@@ -41,6 +41,7 @@ type Room struct {
 	// Owned by the loop.
 	held      ticket.Amount  // as this node's row tells
 	spent     uint64         // rate rights, as this node's row tells
+	came      uint64         // who did not wait, since this node's row told
 	touched   bool           // rights may have something to write
 	starved   bool           // sessions whose anchor is out of reach wait for a place
 	collected [classes]int64 // tickets whose notes have been collected
