@@ -55,16 +55,19 @@ func policies() set {
 		}},
 		{"broken promises", func(f finished) string { return fmt.Sprint(len(f.result.Violations)) }},
 	}}
-	for _, situation := range []struct{ name, args string }{
-		{"undisturbed", day},
-		{"spike everywhere", spike},
-		{"site cut off, share frozen", cut},
-		{"site cut off, not frozen", cut + " --share-freeze 0s"},
+	shares := []string{"even", "curve", "counter"}
+	all := append([]string{"escrow"}, append(shares, "open")...)
+	for _, situation := range []struct {
+		name, args string
+		policies   []string
+	}{
+		{"undisturbed", day, all},
+		{"spike everywhere", spike, all},
+		{"site cut off", cut, all},
+		{"site cut off, sessions go on", cut + " --on-partition open", []string{"escrow"}},
+		{"site cut off, shares not frozen", cut + " --share-freeze 0s", shares},
 	} {
-		for _, policy := range []string{"even", "curve", "counter", "open"} {
-			if policy == "open" && strings.Contains(situation.args, "--share-freeze") {
-				continue // it asks for no share
-			}
+		for _, policy := range situation.policies {
 			s.runs = append(s.runs, planned{
 				title: []string{situation.name, "`" + policy + "`"},
 				args:  strings.Fields(situation.args + " --policy " + policy + " --seed 1"),

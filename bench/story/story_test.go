@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,8 +50,9 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The pages have the places that the Makefile writes to, and hold a table of the
-// runs that are planned today.
+// The pages have the places that the Makefile writes to, and hold a table of runs
+// that are planned today: it may lack some that were added since, which the next run
+// of the set brings, but has none that nobody would make again.
 func TestPagesHoldTheTables(t *testing.T) {
 	for name, page := range map[string]string{"policies": "policies.md", "large": "simulator.md"} {
 		s, err := setNamed(name)
@@ -64,10 +66,21 @@ func TestPagesHoldTheTables(t *testing.T) {
 		if _, err := replace(string(text), name, ""); err != nil {
 			t.Errorf("%s: %v", page, err)
 		}
-		for _, p := range s.runs {
-			if !strings.Contains(string(text), "\n"+p.line()+"\n") {
-				t.Errorf("%s has no row for %s; run the set again", page, p.line())
+		_, table, _ := strings.Cut(string(text), "<!-- "+name+": begin -->\n")
+		table, _, _ = strings.Cut(table, "<!-- "+name+": end -->")
+		shown := 0
+		for line := range strings.Lines(table) {
+			line = strings.TrimSuffix(line, "\n")
+			if !strings.Contains(line, "ropeline simulate ") {
+				continue
 			}
+			shown++
+			if !slices.ContainsFunc(s.runs, func(p planned) bool { return p.line() == line }) {
+				t.Errorf("%s has a row for %s, which is not planned; run the set again", page, line)
+			}
+		}
+		if shown < len(s.runs)/2 {
+			t.Errorf("%s shows %d of %d runs; run the set again", page, shown, len(s.runs))
 		}
 	}
 	if _, err := setNamed("none"); err == nil {
