@@ -213,9 +213,7 @@ func (d *demoShow) run(ctx context.Context) error {
 func demoCrowd(m *demoMesh, o demoOptions) load.Config {
 	const (
 		stay, think = 6 * time.Second, 1500 * time.Millisecond
-		// Sites tell each other once a second how full the room is. Whoever
-		// comes in between is let in by what was known then.
-		gap = 150 * time.Millisecond
+		gap         = 150 * time.Millisecond // slow enough to see the room fill
 	)
 	c := load.Config{
 		Accept:          load.AcceptHTML,
@@ -249,7 +247,7 @@ func (d *demoShow) watch(ctx context.Context) error {
 				return n.child.failure()
 			}
 			d.line.clear()
-			fmt.Fprintf(d.out, "  node %s was killed; its visitors go on at the other %d\n", n.name, d.mesh.alive())
+			fmt.Fprintf(d.out, "  node %s was killed; its visitors go on at the other %d, its part of the places stays empty\n", n.name, d.mesh.alive())
 		case <-ticker.C:
 			if status, err := d.mesh.status(ctx); err == nil {
 				d.show(status)
