@@ -41,8 +41,25 @@ func (n *Node) tell(ctx context.Context, do func(c *Core, now time.Time) error) 
 	}
 }
 
-// leftInterval is how often a node that leaves looks whether it has left.
-const leftInterval = 50 * time.Millisecond
+// doneInterval is how often it is looked whether what an operator has said is done.
+const doneInterval = 50 * time.Millisecond
+
+// until returns once the core says that something is done.
+func (n *Node) until(ctx context.Context, done func(c *Core) bool) error {
+	ticker := time.NewTicker(doneInterval)
+	defer ticker.Stop()
+	for {
+		is := false
+		if err := n.tell(ctx, func(c *Core, _ time.Time) error { is = done(c); return nil }); err != nil || is {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
 
 // Leave passes all rights of this node on to another one and returns when that has
 // all of them. The node gives no ticket from then on, and its identity is of no
@@ -53,26 +70,28 @@ func (n *Node) Leave(ctx context.Context) error {
 	if err := n.tell(ctx, (*Core).Leave); err != nil {
 		return err
 	}
-	ticker := time.NewTicker(leftInterval)
-	defer ticker.Stop()
-	for {
-		left := false
-		if err := n.tell(ctx, func(c *Core, _ time.Time) error { left = c.Left(); return nil }); err != nil {
-			return fmt.Errorf("rights are on their way to an heir: %w", err)
-		}
-		if left {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("rights are on their way to an heir: %w", context.Cause(ctx))
-		}
+	if err := n.until(ctx, (*Core).Left); err != nil {
+		return fmt.Errorf("rights are on their way to an heir: %w", err)
 	}
+	return nil
 }
 
 // DeclareDead says that a node is gone for good, with its data directory, as
-// Core.DeclareDead does. Any goroutine may call it, while Run runs.
+// Core.DeclareDead does, and returns once that is on disk. If ctx ends before,
+// nobody knows whether it is: say it again. Any goroutine may call it, while Run
+// runs.
 func (n *Node) DeclareDead(ctx context.Context, id crdt.NodeID) error {
-	return n.tell(ctx, func(c *Core, now time.Time) error { return c.DeclareDead(id, now) })
+	var told uint64
+	err := n.tell(ctx, func(c *Core, now time.Time) error {
+		err := c.DeclareDead(id, now)
+		told = c.Told()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.until(ctx, func(c *Core) bool { return c.Noted(told) }); err != nil {
+		return fmt.Errorf("node %s is declared dead, but that is not on disk: %w", id, err)
+	}
+	return nil
 }

@@ -31,6 +31,8 @@ var (
 // said what it dealt with it, to this node, which becomes its heir; they can be
 // used a session later. To declare a node dead that runs on somewhere is the one
 // way to break the limit: what it gives out then, somebody else has as well.
+//
+// As long as Noted does not say that it is on disk, a crash may undo it.
 func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	_, member := c.peers.Find(id)
 	_, known := c.facts.sites[id]
@@ -58,6 +60,16 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	c.heedFacts(now)
 	return nil
 }
+
+// Told returns a number for all that the mesh has been told until now, as far as
+// this node knows; Noted reports whether all of that is on disk here.
+func (c *Core) Told() uint64 {
+	_, now := c.replica.MapParts(c.storing.saved)
+	return now
+}
+
+// Noted reports whether what a number from Told stands for is on disk.
+func (c *Core) Noted(told uint64) bool { return c.storing.saved >= told }
 
 // unrecovered returns, in order, the lost nodes whose rights in a room nobody has,
 // and those that have left to one of them. Who has left is not lost, whatever an

@@ -62,6 +62,7 @@ func draw(seed uint64) sim.Config {
 	cfg.Arrivals = drawCrowd(d, cfg)
 	cfg.Network = drawNetwork(d)
 	drawFaults(d, &cfg)
+	drawRough(dice{rand.New(rand.NewPCG(seed, 5))}, &cfg)
 	return cfg
 }
 

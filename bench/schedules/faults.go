@@ -29,6 +29,33 @@ func drawFaults(d dice, cfg *sim.Config) {
 	p.limits()
 }
 
+// drawRough makes some schedules much rougher than the others, for rules that matter
+// in moments that are short elsewhere: between what a node does and its being on
+// disk, and while a message of a node that is lost is still on its way. It draws from
+// dice of its own, so that all other schedules stay as they are without.
+func drawRough(d dice, cfg *sim.Config) {
+	if !d.chance(rough) {
+		return
+	}
+	p := &plan{dice: d, cfg: cfg, total: cfg.Sites * cfg.Nodes}
+	cfg.Disk = d.span(200*time.Millisecond, time.Second)
+	for range d.pick(4, 12) {
+		f := p.somewhere(sim.Crash)
+		f.Node, f.For = d.pick(1, cfg.Nodes), d.span(100*time.Millisecond, 2*time.Second)
+		p.add(f)
+	}
+	if cfg.Sites > 1 {
+		f := p.somewhere(sim.Link)
+		f.Node, f.Loss = 0, 0
+		f.By, f.For = d.span(5*time.Second, 12*time.Second), d.span(10*time.Second, troubles/2)
+		f.For = min(f.For, troubles-f.From)
+		p.add(f)
+	}
+}
+
+// rough is the part of all schedules that are rough.
+const rough = 0.2
+
 // clocks are off by 200 ms at most, jumps included.
 func (p *plan) clocks() {
 	jumps := one(p.dice, 0, 0, 2)

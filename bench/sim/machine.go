@@ -39,6 +39,7 @@ type brain interface {
 	leave(now time.Time) error
 	left() bool
 	declareDead(id crdt.NodeID, now time.Time) error
+	noted() bool // all that it was told is on disk
 
 	rights() rights
 }
@@ -138,6 +139,8 @@ func (b *shipped) left() bool { return b.core.Left() }
 func (b *shipped) declareDead(id crdt.NodeID, now time.Time) error {
 	return b.core.DeclareDead(id, now)
 }
+
+func (b *shipped) noted() bool { return b.core.Noted(b.core.Told()) }
 
 func (b *shipped) rights() rights {
 	r := b.room.Rights()

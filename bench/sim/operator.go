@@ -68,15 +68,16 @@ func (s *sim) relimit(f Fault) bool {
 func (s *sim) declare(i int32, m *machine) bool {
 	draw := keyed(s.cfg.Seed, forOperator, uint64(i), uint64(m.no))
 	for len(m.lost) > 0 {
-		told := 0
+		told, noted := 0, false
 		for k := range s.machines {
 			o := s.machines[(int(draw%uint64(len(s.machines)))+k)%len(s.machines)]
 			if told < 1+int(draw>>32%3/2) && o.answers() && s.declareAt(o, m.lost[0]) {
-				told++
 				s.declareGone(o)
+				told++
+				noted = noted || o.brain.noted()
 			}
 		}
-		if told == 0 {
+		if !noted { // said again later: a crash might undo it
 			return false
 		}
 		m.lost = m.lost[1:]
