@@ -22,9 +22,32 @@ func (c *Core) heedFacts(now time.Time) {
 		}
 		c.recovered = time.Time{} // at once
 	}
+	c.heedConfigs(now)
+	// Facts are read anew once for all rooms: there may be ten thousand.
+	for _, r := range c.order {
+		r.found(now)
+	}
+	c.facts.update()
 	for _, r := range c.order {
 		if r.escrow() {
 			r.mint(now)
+		}
+	}
+}
+
+// heedConfigs tells the mesh what this node's configuration says of limits, once.
+func (c *Core) heedConfigs(now time.Time) {
+	var told []*Room
+	for _, r := range c.order {
+		if r.escrow() && !r.told {
+			r.told = true
+			r.heedConfig(now)
+			told = append(told, r)
+		}
+	}
+	if len(told) > 0 && c.facts.update() {
+		for _, r := range told {
+			r.heed(c.facts.room(r.id), now)
 		}
 	}
 }
@@ -55,19 +78,12 @@ func (r *Room) heed(f *roomFacts, now time.Time) {
 // counts only for a room of which nobody knows the limits: a file that is older
 // than the last change must not undo it.
 func (r *Room) heedConfig(now time.Time) {
-	if r.told {
-		return
-	}
-	r.told = true
 	c := r.core
 	key, says := roomNodeKey(factTold, r.id, c.self.Node), encodeAmount(r.configured)
 	if last, _, ok := c.facts.replica.Get(key); ok && !bytes.Equal(last, says) {
 		c.setFact(roomKey(factLimits, r.id), says, now)
 	}
 	c.setFact(key, says, now)
-	if c.facts.update() {
-		r.heed(c.facts.room(r.id), now)
-	}
 }
 
 // Furnished reports whether this node's site had rights of every room that needs some
@@ -82,20 +98,27 @@ func limitsOf(s *room.Settings) ticket.Amount {
 	return ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)}
 }
 
+// found makes this node the minter of a room that has none, if it may begin a mesh.
+func (r *Room) found(now time.Time) {
+	c := r.core
+	if !c.found || !r.escrow() {
+		return
+	}
+	f := c.facts.room(r.id)
+	if f.minter != (crdt.NodeID{}) || f.retired {
+		return
+	}
+	c.setFact(roomKey(factMinter, r.id), c.self.Node[:], now)
+	if f.limits.IsZero() {
+		c.setFact(roomKey(factLimits, r.id), encodeAmount(limitsOf(r.settings.Load())), now)
+	}
+}
+
 // mint has the rights of a room follow its limits. The limits are those that hold
 // now: an event may have others than the operator has written for all days.
 func (r *Room) mint(now time.Time) {
 	c := r.core
-	r.heedConfig(now)
 	f := c.facts.room(r.id)
-	if f.minter == (crdt.NodeID{}) && c.found && !f.retired {
-		c.setFact(roomKey(factMinter, r.id), c.self.Node[:], now)
-		if f.limits.IsZero() {
-			c.setFact(roomKey(factLimits, r.id), encodeAmount(limitsOf(r.settings.Load())), now)
-		}
-		c.facts.update()
-		f = c.facts.room(r.id)
-	}
 	limit := limitsOf(r.Settings())
 	r.mu.Lock()
 	minter, others := c.facts.mints(f), f.minted.Sub(f.mintedBy(c.self.Node))
