@@ -55,6 +55,7 @@ func startPair(t *testing.T) (p *pair, stop func(i int)) {
 	s.Policy = room.Escrow
 	p = &pair{}
 	var stops []func()
+	var all []*DataDir
 	for i := range 2 {
 		data, err := OpenDataDir(t.TempDir(), crdt.NodeID{})
 		if err != nil {
@@ -67,6 +68,9 @@ func startPair(t *testing.T) (p *pair, stop func(i int)) {
 		id := data.Self()
 		p.nodes = append(p.nodes, n)
 		p.peers = append(p.peers, transport.Peer{ID: transport.PeerID(id.Node), Boot: id.Boot, Site: "a", State: transport.Alive})
+		all = append(all, data)
+	}
+	for i, data := range all { // each knows both from the start
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		stops = append(stops, sync.OnceFunc(func() {
@@ -78,7 +82,7 @@ func startPair(t *testing.T) (p *pair, stop func(i int)) {
 			p.peers[i].State, p.peers[i].Ready = transport.Failed, false
 			p.mu.Unlock()
 		}))
-		go func() { done <- n.Run(ctx, &wire{self: i, pair: p}) }()
+		go func() { done <- p.nodes[i].Run(ctx, &wire{self: i, pair: p}) }()
 	}
 	t.Cleanup(func() { stops[0](); stops[1]() })
 	return p, func(i int) { stops[i]() }
