@@ -157,7 +157,10 @@ func TestDisksThatFail(t *testing.T) {
 func TestDiskThatStaysFullConfirmsNothing(t *testing.T) {
 	for _, kind := range []FaultKind{DiskFull, DiskFail} {
 		diffs := map[int]bool{}
-		for seed := range uint64(12) {
+		for seed := range map[FaultKind]uint64{DiskFull: 4, DiskFail: 12}[kind] {
+			if len(diffs) > 1 {
+				break // a disk that fails may have written the last batch or not: both were seen
+			}
 			cfg := oneNode(Fault{Kind: kind, Site: 1, From: time.Minute, For: time.Minute},
 				Fault{Kind: Crash, Site: 1, From: 80 * time.Second, For: time.Second})
 			cfg.Seed = seed
