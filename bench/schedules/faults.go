@@ -11,7 +11,6 @@ type plan struct {
 	dice
 	cfg   *sim.Config
 	gone  int // nodes that leave for good, or have not come yet
-	skew  time.Duration
 	total int // of nodes
 }
 

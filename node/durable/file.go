@@ -224,7 +224,7 @@ func walk(b *bbolt.Bucket, object string, r Range, visit func(k, sealed []byte) 
 	k, v := c.Seek(first)
 	if r.Reverse {
 		next = c.Prev
-		if k, v = c.Seek(last); k == nil {
+		if behind, _ := c.Seek(last); behind == nil {
 			k, v = c.Last()
 		} else {
 			k, v = c.Prev()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -297,27 +296,6 @@ func (c *cursor) number() int64 {
 	}
 	c.left = c.left[size:]
 	return n
-}
-
-// unsigned reads a number of any size.
-func (c *cursor) unsigned() uint64 {
-	n, size := binary.Uvarint(c.left)
-	if c.bad || size <= 0 {
-		c.bad = true
-		return 0
-	}
-	c.left = c.left[size:]
-	return n
-}
-
-// count reads the number of items that follow, each of which has min bytes.
-func (c *cursor) count(min int) int {
-	n := c.unsigned()
-	if n > uint64(len(c.left)/min) || n > math.MaxInt32 {
-		c.bad = true
-		return 0
-	}
-	return int(n)
 }
 
 // bound reads what is in use at most. Of stores that say nothing of rate rights,

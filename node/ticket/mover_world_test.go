@@ -99,13 +99,6 @@ func (w *moverWorld) after(d time.Duration, f func()) {
 
 func (n *moverNode) free() Amount { return n.held.Sub(n.used).Max(Amount{}) }
 
-func (s *moverSite) free() (sum Amount) {
-	for i := range s.nodes {
-		sum = sum.Add(s.nodes[i].free())
-	}
-	return sum
-}
-
 func waiters(all []crowd) (n int64) {
 	for _, c := range all {
 		n += c.n

@@ -24,7 +24,6 @@ type brain struct {
 	answers map[answerKey]Range
 	asked   map[int]int64 // at the leader: session → last asked
 	gossip  int64
-	marked  Amount
 	version int64
 }
 
@@ -50,7 +49,6 @@ type renewal1 struct {
 type grantCall struct {
 	number uint64
 	began  int64
-	sent   int64
 }
 
 type answerKey struct {

@@ -30,7 +30,6 @@ type worldOptions struct {
 	Open    bool  // sessions may be borrowed
 	Light   bool  // less demand than there is room
 	Slow    bool  // every disk is slow
-	Auto    bool  // nodes that were not heard of for long are declared dead
 	LeftOut Rules // for the rules' own sake
 }
 
@@ -61,22 +60,19 @@ type world struct {
 
 // machine is one computer: a node, and a new one when its disk is lost.
 type machine struct {
-	index, site   int
-	off           int64 // of its clock
-	up, paused    bool
-	until         int64 // what it is in lasts until then
-	paused0       int64
-	inc           crdt.Incarnation
-	disk          disk
-	facts         *facts
-	brain         // gone with every crash
-	waiting       []func()
-	leaving       bool
-	resigned      int64 // when it had left
-	lastStep      int64
-	declared      map[crdt.NodeID]bool
-	autoHeard     map[crdt.NodeID]int64
-	autoHeardSelf int64
+	index, site int
+	off         int64 // of its clock
+	up, paused  bool
+	until       int64 // what it is in lasts until then
+	paused0     int64
+	inc         crdt.Incarnation
+	disk        disk
+	facts       *facts
+	brain       // gone with every crash
+	waiting     []func()
+	leaving     bool
+	resigned    int64 // when it had left
+	lastStep    int64
 }
 
 // disk is what a machine has stored, and the batch on its way there.
