@@ -49,7 +49,7 @@ func TestLimitHolds(t *testing.T) {
 // all who knew, an order to declare a node dead that a crash undid, rights that went
 // to nobody, places and passes that were worth nothing any more.
 func TestSchedulesThatFailedOnce(t *testing.T) {
-	for _, seed := range []uint64{42, 76, 82, 92, 125, 164, 166, 272, 391, 432, 461, 654, 5423, 5515} {
+	for _, seed := range []uint64{42, 76, 82, 92, 125, 164, 166, 272, 391, 432, 461, 654, 5423, 5515, 6766, 7309} {
 		o := runOne(t.Context(), seed, 0, false)
 		if o.err != nil {
 			t.Fatal(o.err)

@@ -65,7 +65,7 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 	fresh := s.checkTicket(&told, m)
 	switch {
 	case v.phase == asking || v.phase == waiting:
-		s.letIn(v, m, accepted, anchor, fresh) // or let back in, by a ticket of before
+		s.letIn(v, m, accepted, anchor, fresh) // or let back in, by a session of before
 	case accepted != v.accepted && !v.active:
 		// The session was over, and another place free at once.
 		s.f.Requeued++
@@ -140,7 +140,7 @@ func (s *sim) lend(v *visitor, lent bool) {
 }
 
 // letIn counts a visitor who has been let in from outside; fresh says that it is by
-// a ticket that nobody has had before.
+// a session that has not been seen before.
 func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh bool) {
 	if v.active {
 		s.goOut(v) // was inside by another ticket, since the last turn

@@ -31,6 +31,7 @@ type ledgers struct {
 	borrowed int               // of those inside, whose pass says so
 	moved    int64             // places that have left a node
 	used     map[uint64]uint64 // which session has which ticket, both hashed
+	sessions map[uint64]bool   // that anybody was ever let in by, hashed
 }
 
 func newLedgers(cfg Config) ledgers {
@@ -38,7 +39,7 @@ func newLedgers(cfg Config) ledgers {
 		strict:  cfg.Room.Policy == room.Escrow && !apart(cfg, clockBound),
 		borrows: cfg.Room.OnPartition == room.PartitionOpen,
 		settled: cfg.Room.Policy == room.Escrow,
-		used:    map[uint64]uint64{},
+		used:    map[uint64]uint64{}, sessions: map[uint64]bool{},
 	}
 }
 
@@ -112,20 +113,22 @@ func (s *sim) checkRate(m *machine) {
 }
 
 // checkTicket sees to it that no two sessions have the same ticket. It reports
-// whether this one was not seen before.
+// whether this session was not seen before: one that goes on by another ticket,
+// since its anchor was out of reach, lets nobody new in, however long that took.
 func (s *sim) checkTicket(p *pass, m *machine) (fresh bool) {
 	if p.anchor == 0 {
 		return true
 	}
 	number := keyed(uint64(p.anchor)<<32|uint64(p.boot), forTickets, p.seq, 0)
 	session := keyed(uint64(p.accepted), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
-	was, ok := s.rights.used[number]
-	if ok && was != session {
+	if was, ok := s.rights.used[number]; ok && was != session {
 		at := s.machines[s.registry.ids[p.anchor-1].machine]
 		s.violate(TicketTwice, m, fmt.Sprintf("ticket %d.%d.%d of node %s is that of two sessions", p.boot, p.block, p.seq, at.name()))
 	}
 	s.rights.used[number] = session
-	return !ok
+	fresh = !s.rights.sessions[session]
+	s.rights.sessions[session] = true
+	return fresh
 }
 
 func bits(b []byte) (x uint64) {
