@@ -93,7 +93,7 @@ func TestEndsRoundTrip(t *testing.T) {
 // TestFixedLeases: where sessions are not renewed, check-ins are answered and
 // change nothing, and what was agreed before stays.
 func TestFixedLeases(t *testing.T) {
-	l, _ := NewLeases(self, time.Minute, 2, at(0))
+	l, _ := leasesAfter(self, time.Minute, 2, at(0))
 	l.Open(mine(1), at(0), at(0))
 	l.CheckIn(mine(1), at(60), at(10), at(10))
 	l.SetRenewal(false)

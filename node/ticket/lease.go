@@ -36,7 +36,7 @@ type Delta struct {
 // Add returns both changes together.
 func (d Delta) Add(o Delta) Delta { return Delta{d.P + o.P, d.N + o.N} }
 
-// Leases is the lease table of one room at one anchor. Create it with NewLeases.
+// Leases is the lease table of one room at one anchor. Create it with newLeases.
 // It is not safe for concurrent use.
 //
 // Invariant: InUse is P − N over every Delta that its methods returned.
@@ -69,17 +69,6 @@ const whileProvisional = 1 << 63
 
 func firmEnd(ms int64) leaseEnd        { return leaseEnd(ms << 1) }
 func provisionalEnd(ms int64) leaseEnd { return leaseEnd(ms<<1 | 1) }
-
-// NewLeases returns the table of an anchor that starts at now. restartBlock is
-// how many leases it may have had before, as far as its last confirmed state
-// tells; 0 for a node that never ran. They count as in use from the start.
-func NewLeases(self crdt.Incarnation, session time.Duration, restartBlock int, now time.Time) (*Leases, Delta) {
-	l := newLeases(self, session)
-	// The block opens at size 0 too: a visitor whose lease was missed in the
-	// reckoning is let in and counted on top rather than refused.
-	l.openBlock(max(0, restartBlock), l.earlier(), now.Add(session+blockGuards*Guard).UnixMilli())
-	return l, l.take()
-}
 
 func newLeases(self crdt.Incarnation, session time.Duration) *Leases {
 	ms := session.Milliseconds()

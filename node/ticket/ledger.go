@@ -285,8 +285,8 @@ type cursor struct {
 	bad  bool
 }
 
-// maxRights bounds every number of rights, so that no sum of them wraps.
-const maxRights = 1 << 48
+// maxRights bounds every number of rights, here as in messages.
+const maxRights = maxCounted
 
 func (c *cursor) number() int64 {
 	n, size := binary.Varint(c.left)

@@ -73,7 +73,7 @@ func (m *model) start(n *modelNode, block int) {
 	n.seq, n.count = 0, 0
 	n.renewals, n.anew = NewRenewals(), map[Ticket]modelPass{}
 	var d Delta
-	n.leases, d = NewLeases(crdt.Incarnation{Node: n.id, Boot: n.boot}, modelSession, block, m.clock(n))
+	n.leases, d = leasesAfter(crdt.Incarnation{Node: n.id, Boot: n.boot}, modelSession, block, m.clock(n))
 	m.book(n, d)
 }
 

@@ -145,11 +145,8 @@ func (r *Rights) elapsed(now time.Time) int64 {
 // recount brings held up to date after a change of the book.
 func (r *Rights) recount() {
 	r.held = r.book.held()
-	switch {
-	case r.cfg.LeaveOut&ReceiveBeforeUse != 0:
+	if r.cfg.LeaveOut&ReceiveBeforeUse != 0 {
 		r.held = r.book.minted().Add(r.book.next.received()).Sub(r.book.next.gave())
-	case r.cfg.LeaveOut&GiveBeforeSend != 0:
-		r.held = r.book.held()
 	}
 }
 

@@ -1,16 +1,25 @@
 package ticket
 
-import (
-	"fmt"
-
-	"github.com/ropeline/ropeline/crdt"
-)
+import "fmt"
 
 const transferVersion = 1
 
 // minAccount is the least that one account or receipt takes: an id and the
 // numbers of two amounts.
 const minAccount = 2 + 16 + 4
+
+// takeApart has read fill in what a message says after its version. What is not
+// well formed, or goes on behind, is an error that names what it was to be.
+func takeApart[T any](what string, message []byte, read func(*reader, *T)) (T, error) {
+	r := newReader(message)
+	var got, none T
+	r.version(transferVersion)
+	read(r, &got)
+	if err := r.finish(); err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
+	}
+	return got, nil
+}
 
 // AppendCancel appends the encoding of c, of at most MaxBatch ranges, to dst.
 func AppendCancel(dst []byte, c Cancel) []byte {
@@ -22,35 +31,38 @@ func AppendCancel(dst []byte, c Cancel) []byte {
 // DecodeCancel takes apart what AppendCancel wrote. A message that is not well
 // formed, or names several anchors, is an error that wraps ErrMalformed.
 func DecodeCancel(message []byte) (Cancel, error) {
-	r := newReader(message)
-	var c Cancel
-	r.version(transferVersion)
-	r.id(c.Room[:])
-	c.Ranges = r.ranges()
-	for i, g := range c.Ranges {
-		if i == 0 {
-			c.Anchor = g.Anchor
+	return takeApart("cancel", message, func(r *reader, c *Cancel) {
+		r.id(c.Room[:])
+		c.Ranges = r.ranges()
+		for i, g := range c.Ranges {
+			if i == 0 {
+				c.Anchor = g.Anchor
+			}
+			if g.Anchor != c.Anchor {
+				r.fail("tickets of several anchors")
+			}
 		}
-		if g.Anchor != c.Anchor {
-			r.fail("tickets of several anchors")
-		}
-	}
-	if err := r.finish(); err != nil {
-		return Cancel{}, fmt.Errorf("cancel: %w", err)
-	}
-	return c, nil
+	})
 }
 
 // AppendTransfer appends the encoding of t to dst.
 func AppendTransfer(dst []byte, t Transfer) []byte {
-	return appendGift(dst, t.Room, t.From, t.To, t.Gave)
+	w := newRoomWriter(dst, transferVersion, t.Room)
+	w.keep(w.enc.EncodeBytes(t.From[:]))
+	w.keep(w.enc.EncodeBytes(t.To[:]))
+	w.amount(t.Gave)
+	return w.buf.Bytes()
 }
 
 // DecodeTransfer takes apart what AppendTransfer wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
-func DecodeTransfer(message []byte) (t Transfer, err error) {
-	t.Room, t.From, t.To, t.Gave, err = decodeGift("transfer", message)
-	return t, err
+func DecodeTransfer(message []byte) (Transfer, error) {
+	return takeApart("transfer", message, func(r *reader, t *Transfer) {
+		r.id(t.Room[:])
+		r.id(t.From[:])
+		r.id(t.To[:])
+		t.Gave = r.amount()
+	})
 }
 
 // AppendReceived appends the encoding of a to dst.
@@ -66,39 +78,13 @@ func AppendReceived(dst []byte, a Received) []byte {
 // DecodeReceived takes apart what AppendReceived wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
 func DecodeReceived(message []byte) (Received, error) {
-	r := newReader(message)
-	var a Received
-	r.version(transferVersion)
-	r.id(a.Room[:])
-	r.id(a.From[:])
-	r.id(a.To[:])
-	a.Gave = r.amount()
-	a.Handover = r.flag()
-	if err := r.finish(); err != nil {
-		return Received{}, fmt.Errorf("receipt: %w", err)
-	}
-	return a, nil
-}
-
-func appendGift(dst []byte, room crdt.RoomID, from, to crdt.NodeID, a Amount) []byte {
-	w := newRoomWriter(dst, transferVersion, room)
-	w.keep(w.enc.EncodeBytes(from[:]))
-	w.keep(w.enc.EncodeBytes(to[:]))
-	w.amount(a)
-	return w.buf.Bytes()
-}
-
-func decodeGift(what string, message []byte) (room crdt.RoomID, from, to crdt.NodeID, a Amount, err error) {
-	r := newReader(message)
-	r.version(transferVersion)
-	r.id(room[:])
-	r.id(from[:])
-	r.id(to[:])
-	a = r.amount()
-	if err := r.finish(); err != nil {
-		return crdt.RoomID{}, crdt.NodeID{}, crdt.NodeID{}, Amount{}, fmt.Errorf("%s: %w", what, err)
-	}
-	return room, from, to, a, nil
+	return takeApart("receipt", message, func(r *reader, a *Received) {
+		r.id(a.Room[:])
+		r.id(a.From[:])
+		r.id(a.To[:])
+		a.Gave = r.amount()
+		a.Handover = r.flag()
+	})
 }
 
 // AppendWant appends the encoding of want to dst.
@@ -112,16 +98,11 @@ func AppendWant(dst []byte, want Want) []byte {
 // DecodeWant takes apart what AppendWant wrote. A message that is not well formed
 // is an error that wraps ErrMalformed.
 func DecodeWant(message []byte) (Want, error) {
-	r := newReader(message)
-	var want Want
-	r.version(transferVersion)
-	r.id(want.Room[:])
-	r.id(want.To[:])
-	want.Amount = r.amount()
-	if err := r.finish(); err != nil {
-		return Want{}, fmt.Errorf("want: %w", err)
-	}
-	return want, nil
+	return takeApart("want", message, func(r *reader, want *Want) {
+		r.id(want.Room[:])
+		r.id(want.To[:])
+		want.Amount = r.amount()
+	})
 }
 
 // AppendHandover appends the encoding of h to dst. One of some thousand accounts
@@ -133,15 +114,10 @@ func AppendHandover(dst []byte, h Handover) []byte {
 // DecodeHandover takes apart what AppendHandover wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
 func DecodeHandover(message []byte) (Handover, error) {
-	r := newReader(message)
-	var h Handover
-	r.version(transferVersion)
-	r.id(h.Room[:])
-	h.Final = r.final()
-	if err := r.finish(); err != nil {
-		return Handover{}, fmt.Errorf("handover: %w", err)
-	}
-	return h, nil
+	return takeApart("handover", message, func(r *reader, h *Handover) {
+		r.id(h.Room[:])
+		h.Final = r.final()
+	})
 }
 
 // AppendFinal appends the encoding of a final ledger to dst.
@@ -230,17 +206,12 @@ func AppendWord(dst []byte, word Word) []byte {
 // DecodeWord takes apart what AppendWord wrote. One that is not well formed is an
 // error that wraps ErrMalformed.
 func DecodeWord(data []byte) (Word, error) {
-	r := newReader(data)
-	var word Word
-	r.version(transferVersion)
-	r.id(word.Node[:])
-	r.id(word.Dead[:])
-	r.id(word.Heir[:])
-	word.Gave, word.Rcv = r.amount(), r.amount()
-	if err := r.finish(); err != nil {
-		return Word{}, fmt.Errorf("word on a dead node: %w", err)
-	}
-	return word, nil
+	return takeApart("word on a dead node", data, func(r *reader, word *Word) {
+		r.id(word.Node[:])
+		r.id(word.Dead[:])
+		r.id(word.Heir[:])
+		word.Gave, word.Rcv = r.amount(), r.amount()
+	})
 }
 
 // amount writes what was given or received all in all, or is wanted: never less

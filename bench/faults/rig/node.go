@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -194,20 +193,6 @@ func (n *Node) Log() string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// Said reports whether a line of the last start's log holds all the words.
-func (n *Node) Said(words ...string) bool {
-	for line := range strings.Lines(n.Log()) {
-		has := true
-		for _, w := range words {
-			has = has && strings.Contains(line, w)
-		}
-		if has {
-			return true
-		}
-	}
-	return false
 }
 
 // Tail returns the last lines of the log.
