@@ -12,10 +12,12 @@ import (
 // shall become.
 func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
 	k := sessionKey{r.id, p.Ticket}
-	next, ok := r.core.stripes.ofSession(k).checkIn(k, p.LeaseEnd, now)
+	s := r.core.stripes.ofSession(k)
+	next, ok := s.last(k)
 	if !ok || !next.end.After(now) || r.over(next.ticket) {
-		return Verdict{}, false
+		return Verdict{}, false // nothing is noted: of a session that is over it would take a place
 	}
+	s.checkIn(k, p.LeaseEnd, now)
 	p.carry(next)
 	return r.admit(p), true
 }

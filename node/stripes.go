@@ -181,6 +181,14 @@ func (s *stripe) checkIn(k sessionKey, end, at time.Time) (renewal, bool) {
 	return n, ok
 }
 
+// last returns what the pass of a session shall become, if that is known.
+func (s *stripe) last(k sessionKey) (renewal, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := s.renewals[k]
+	return n, ok && !n.over
+}
+
 // over reports whether the origin has ended a session.
 func (s *stripe) over(k sessionKey) bool {
 	s.mu.Lock()
