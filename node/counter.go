@@ -278,6 +278,7 @@ type counterLoop struct {
 	far      crdt.NodeID // who is the counter in the site of the anywhere counter, as far as one there said
 	accounts ticket.Accounts
 	leaving  leaving
-	supply   *supply     // nil: rights are not the limit
-	handed   crdt.NodeID // whom this node has told to be the counter in its place
+	supply   *supply       // nil: rights are not the limit
+	stock    *ticket.Stock // what was lent to this node, ever; nil: nothing was. Another would take a loan twice
+	handed   crdt.NodeID   // whom this node has told to be the counter in its place
 }

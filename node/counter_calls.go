@@ -101,6 +101,9 @@ func (c *Core) tickCounters(now time.Time) []Message {
 			out = append(out, r.tickRights(now)...)
 		}
 		if k := r.counters.Load(); k != nil {
+			if k.loop.supply == nil {
+				out = append(out, k.sendLoans(now)...) // back to their lenders, after another policy
+			}
 			out = append(out, k.sendCalls(now)...)
 			led = led || k.speaks()
 		}

@@ -40,6 +40,7 @@ type supply struct {
 	far     map[string]crdt.NodeID // the counters of other sites, as far as they have spoken
 	dry     time.Time              // until then nobody waits for any: none came the last time
 	moved   time.Time              // when the mover was last asked
+	looked  time.Time              // as of when idle is
 	lenders time.Time              // when the stock last heard who may lend
 	asked   time.Time              // the same, because visitors were waiting
 	hungry  time.Time              // since when they have been, without a break
@@ -97,10 +98,14 @@ func (k *counters) setByRights(on bool) {
 		return
 	}
 	k.retire()
-	if on {
-		k.loop.supply = &supply{stock: ticket.NewStock(k.room.core.self, k.room.id)}
-		k.loop.supply.stock.LeaveOut(k.room.core.leaveOut)
+	if !on {
+		return
 	}
+	if k.loop.stock == nil {
+		k.loop.stock = ticket.NewStock(k.room.core.self, k.room.id)
+		k.loop.stock.LeaveOut(k.room.core.leaveOut)
+	}
+	k.loop.supply = &supply{stock: k.loop.stock}
 }
 
 // serveByRights answers whoever applies here, and returns what is to be asked of
@@ -140,8 +145,8 @@ func (k *counters) serveByRights(now time.Time) []Message {
 		call.Room, call.Scope = k.room.id, ticket.SiteCounter
 		out = append(out, c.message(to, kindCall, ticket.AppendCall(nil, call)))
 	}
-	if leads && len(fresh) > 0 {
-		k.loop.supply.stock.Want(int64(len(fresh)), c.self.Node, now)
+	if n := len(fresh) + len(lost); leads && n > 0 { // those who were to be asked for elsewhere, too
+		k.loop.supply.stock.Want(int64(n), c.self.Node, now)
 	}
 	k.serveHere(own, now)
 	if leads {
@@ -271,6 +276,9 @@ func (k *counters) mayCome(since, now time.Time) bool {
 		return false
 	}
 	if k.leads() {
+		if now.Sub(s.looked) >= viewInterval || now.Before(s.looked) {
+			k.lookElsewhere(r.standing(0, now), now) // it leads only since just now
+		}
 		known := s.taken + s.stock.Rest(now)
 		if s.stock.Expecting(now) > 0 || min(s.idle.Places, s.idle.Rate) > known {
 			return true

@@ -127,15 +127,18 @@ func (r *Room) giveBackRight(t ticket.Ticket) {
 // sendLoans returns what this node tells those who have lent to it, and those who
 // are to lend.
 func (k *counters) sendLoans(now time.Time) (out []Message) {
-	r, s := k.room, k.loop.supply
-	if !k.leads() || !r.core.fit() || r.core.leave.on {
-		s.stock.Drop()
+	r, stock := k.room, k.loop.stock
+	if stock == nil {
+		return nil
 	}
-	k.inStock.Store(s.stock.Rest(now))
+	if k.loop.supply == nil || !k.leads() || !r.core.fit() || r.core.leave.on {
+		stock.Drop()
+	}
+	k.inStock.Store(stock.Rest(now))
 	r.mu.Lock()
 	free := r.rights.Free()
 	r.mu.Unlock()
-	for _, call := range s.stock.Due(max(0, min(free.Places, free.Rate)), now) {
+	for _, call := range stock.Due(max(0, min(free.Places, free.Rate)), now) {
 		out = append(out, r.core.message(call.Lender.Node, kindLoanCall, ticket.AppendLoanCall(nil, call)))
 	}
 	return out
@@ -206,17 +209,17 @@ func (c *Core) takeLoanAnswer(from replica.Peer, payload []byte, now time.Time) 
 		return nil, err
 	}
 	k := r.counters.Load()
-	if k == nil || k.loop.supply == nil {
+	if k == nil || k.loop.stock == nil {
 		return nil, nil
 	}
 	for _, ack := range a.Acks {
-		k.loop.supply.stock.Acked(ack)
+		k.loop.stock.Acked(ack)
 	}
 	news := false
 	for _, loan := range a.Loans {
-		news = k.loop.supply.stock.Add(loan, now) || news
+		news = k.loop.stock.Add(loan, now) || news
 	}
-	if !news {
+	if !news || k.loop.supply == nil {
 		return nil, nil
 	}
 	return append(k.serveByRights(now), k.sendLoans(now)...), nil

@@ -40,9 +40,16 @@ func (k *counters) move(need int64, now time.Time) (out []Message) {
 			in.Mates[i].Free = ticket.Amount{}
 		}
 	}
-	s.idle, s.taken = in.elsewhere(), 0
+	k.lookElsewhere(in, now)
 	s.moved = now
 	return r.carry(s.mover.Move(in.Standing, now))(now)
+}
+
+// lookElsewhere remembers what others seem to have free. A counter that has not
+// looked does not know that rights may come, and would turn visitors away.
+func (k *counters) lookElsewhere(in standing, now time.Time) {
+	s := k.loop.supply
+	s.idle, s.taken, s.looked = in.elsewhere(), 0, now
 }
 
 // seek looks for rights elsewhere because visitors wait for some.
