@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -182,6 +183,7 @@ func (f *facts) update() bool {
 		slices.SortFunc(r.words, func(a, b ticket.Word) int {
 			return cmp.Or(compareNodes(a.Dead, b.Dead), compareNodes(a.Node, b.Node))
 		})
+		r.takeFinals()
 		for id := range r.by {
 			r.minted = r.minted.Add(r.mintedBy(id))
 		}
@@ -276,6 +278,18 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	case factWord:
 		if w, err := ticket.DecodeWord(value); err == nil && of == w.Dead.String()+"/"+w.Node.String() {
 			r.words = append(r.words, w)
+		}
+	}
+}
+
+// takeFinals has whoever passed on the rights of lost nodes with its own be known to
+// have recovered them, also where that was never heard of itself.
+func (r *roomFacts) takeFinals() {
+	for _, id := range slices.SortedFunc(maps.Keys(r.finals), compareNodes) {
+		for _, x := range r.finals[id].Recovered {
+			if _, known := r.again[x.Dead]; !known {
+				r.again[x.Dead] = recovered{id, x.Minted}
+			}
 		}
 	}
 }

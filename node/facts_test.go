@@ -124,6 +124,38 @@ func TestHeirsWhoNameEachOther(t *testing.T) {
 	}
 }
 
+// TestHeirWhoLeavesToTheDead has an operator say that a node is dead at the one that
+// was passing its rights on to it. Both are gone then, and each was to be the other's
+// heir: a third has to step in.
+func TestHeirWhoLeavesToTheDead(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "b", "b")
+	w.run(20 * time.Second)
+	lost, leaver := w.nodes[1], w.nodes[2]
+	w.lose = func(l letter) bool { return l.m.Kind == kindHandover }
+	if err := leaver.core.Leave(w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(2 * time.Second)
+	if heir := leaver.core.leave.heir; heir != lost.id {
+		t.Fatalf("it leaves to %s, want %s", heir, lost.id)
+	}
+	w.kill(lost)
+	w.lose = nil
+	w.run(time.Second)
+	if err := leaver.core.DeclareDead(lost.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(10 * time.Second)
+	if !leaver.core.Left() {
+		t.Fatal("it has not left")
+	}
+	w.kill(leaver)
+	w.run(4 * time.Minute)
+	if held, _ := w.rights(); held.Places != 90 || held.Rate != 10_000 {
+		t.Errorf("who lives holds %+v, want all", held)
+	}
+}
+
 // TestLeavingGoesOnAfterACrash stops a node that has frozen its rights before its
 // heir has them. It starts again, and they get there without anybody's help.
 func TestLeavingGoesOnAfterACrash(t *testing.T) {

@@ -91,14 +91,28 @@ func (f *facts) unrecovered(r *roomFacts) []crdt.NodeID {
 }
 
 // recovers returns who recovers the rights of lost nodes: the least of those who
-// were named, or whoever answers for it. Zero: nobody can.
+// were named, or whoever answers for it. Where all of these are gone, and those whom
+// they named in turn, it is the least of all who are there: whoever was named may
+// have been leaving to a node that was lost. Zero: nobody is there.
 func (f *facts) recovers(dead []crdt.NodeID) crdt.NodeID {
 	var named []crdt.NodeID
 	for _, id := range dead {
 		named = append(named, f.named[id]...)
 	}
-	least, _ := f.present(named)
+	least, ok := f.present(named)
+	if !ok {
+		least, _ = f.present(slices.Collect(maps.Keys(f.sites)))
+	}
 	return least
+}
+
+// round returns a number that grows with all that recovers and unrecovered go by, and
+// is the same wherever the same is known.
+func (f *facts) round(r *roomFacts) (n int64) {
+	for _, heirs := range f.named {
+		n += int64(len(heirs))
+	}
+	return n + int64(len(f.sites)+len(f.left)+len(r.again)+len(r.finals))
 }
 
 // present returns the least of those who answer for nodes and are there; ok is
@@ -135,7 +149,7 @@ func (r *Room) recover(now time.Time) {
 	c := r.core
 	f := c.facts.room(r.id)
 	dead := c.facts.unrecovered(f)
-	heir := c.facts.recovers(dead)
+	heir, round := c.facts.recovers(dead), c.facts.round(f)
 	r.mu.Lock()
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		r.rights.Settle(f.finals[id])
@@ -143,7 +157,7 @@ func (r *Room) recover(now time.Time) {
 	var words []ticket.Word
 	if heir != (crdt.NodeID{}) {
 		for _, id := range dead {
-			r.rights.Fence(id, heir, now)
+			r.rights.Fence(id, heir, round, now)
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {

@@ -19,7 +19,7 @@ const (
 	keyMinted    = "minted"     // Amount, signed
 	keyBound     = "bound"      // Amount: never more is in use
 	keySpan      = "span"       // longest session of a lease, ms
-	keyDead      = "dead/"      // + node: its heir
+	keyDead      = "dead/"      // + node: its heir, and since and until which round
 	keyTaken     = "taken/"     // + leaver whose heir this node is
 	keyInherited = "inherited/" // + leaver / node: base and received Amount
 	keyRecovered = "recovered/" // + dead node: rights and what it minted
@@ -43,6 +43,13 @@ type leaving struct {
 // recovered with it included, and what it had minted.
 type recovery struct{ rights, minted Amount }
 
+// fence says who recovers the rights of a dead node, as this node has had it since
+// after a round, the last in which it was somebody else, until round.
+type fence struct {
+	heir         crdt.NodeID
+	round, after int64
+}
+
 // ledger is the durable part of rights. There are two of each: what is confirmed,
 // and what it will be once everything is written.
 type ledger struct {
@@ -50,7 +57,7 @@ type ledger struct {
 	minted    Amount
 	bound     Amount
 	span      int64
-	dead      map[crdt.NodeID]crdt.NodeID // to its heir
+	dead      map[crdt.NodeID]fence
 	taken     map[crdt.NodeID]bool
 	inherited map[crdt.NodeID]map[crdt.NodeID]Receipt
 	recovered map[crdt.NodeID]recovery
@@ -61,7 +68,7 @@ type ledger struct {
 func newLedger() ledger {
 	return ledger{
 		accounts:  map[crdt.NodeID]dealings{},
-		dead:      map[crdt.NodeID]crdt.NodeID{},
+		dead:      map[crdt.NodeID]fence{},
 		taken:     map[crdt.NodeID]bool{},
 		inherited: map[crdt.NodeID]map[crdt.NodeID]Receipt{},
 		recovered: map[crdt.NodeID]recovery{},
@@ -129,8 +136,8 @@ func (l *ledger) value(key string) []byte {
 	case keyRcv:
 		return appendAmount(nil, l.accounts[ids[0]].rcv)
 	case keyDead:
-		heir := l.dead[ids[0]]
-		return heir[:]
+		x := l.dead[ids[0]]
+		return binary.AppendVarint(binary.AppendVarint(slices.Clone(x.heir[:]), x.round), x.after)
 	case keyTaken:
 		return markIf(l.taken[ids[0]])
 	case keyRecovered:
@@ -187,7 +194,7 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 		a.rcv = in.amount()
 		l.accounts[id] = a
 	case keyDead:
-		l.dead[id] = in.id()
+		l.dead[id] = in.fence()
 	case keyTaken:
 		l.taken[id] = in.flag()
 	case keyRecovered:
@@ -306,6 +313,16 @@ func (c *cursor) bound() Amount {
 		a.Rate = c.number()
 	}
 	return a
+}
+
+// fence reads who recovers a dead node's rights. In stores that say nothing of rounds
+// it is the one before all others.
+func (c *cursor) fence() fence {
+	x := fence{heir: c.id()}
+	if len(c.left) > 0 {
+		x.round, x.after = c.number(), c.number()
+	}
+	return x
 }
 
 func (c *cursor) amount() Amount { return Amount{Places: c.number(), Rate: c.number()} }

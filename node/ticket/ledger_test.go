@@ -27,7 +27,7 @@ func TestStoredComesBack(t *testing.T) {
 	r.TakeOver(Handover{Final: Final{Node: crdt.NodeID{8}, Heir: self.Node, InUse: 2,
 		Accounts: []Account{{self.Node, Amount{6, 6}, Amount{}}, {crdt.NodeID{7}, Amount{}, Amount{1, 1}}}}}, now)
 	write()
-	r.Fence(crdt.NodeID{9}, self.Node, now)
+	r.Fence(crdt.NodeID{9}, self.Node, 3, now)
 	write()
 	word, _ := r.Frozen(crdt.NodeID{9})
 	in := Estate{Dead: []crdt.NodeID{{9}}, Minted: []Amount{{1, 2}}, Needed: []crdt.NodeID{self.Node}, Words: []Word{word}}

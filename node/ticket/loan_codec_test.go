@@ -63,7 +63,7 @@ func rightsCodecs() []codec {
 		codecOf("want", Want{aRoom, aCaller.Node, gift}, AppendWant, DecodeWant),
 		codecOf("handover", Handover{aRoom, someFinal()}, AppendHandover, DecodeHandover),
 		codecOf("final ledger", someFinal(), AppendFinal, DecodeFinal),
-		codecOf("word", Word{crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}, gift, Amount{}}, AppendWord, DecodeWord),
+		codecOf("word", Word{crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}, 4, gift, Amount{}}, AppendWord, DecodeWord),
 	}
 }
 

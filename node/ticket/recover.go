@@ -13,9 +13,11 @@ import (
 var ErrWords = errors.New("not everybody has given their word on the dead")
 
 // Word is what a node has given to a dead one and received from it, and never
-// will give or receive more. The zero value is nobody's.
+// will give or receive more, and for whom that is said: it stands until the node
+// gives it in a later round. The zero value is nobody's.
 type Word struct {
 	Node, Dead, Heir crdt.NodeID
+	Round            int64
 	Gave, Rcv        Amount
 }
 
@@ -42,24 +44,25 @@ type Estate struct {
 }
 
 // Fence refuses a node that is dead, or left with a dead one as its heir, for
-// good and in favour of heir: nothing is given to it or received from it any
-// more. The first fence stands; only the heir itself, or who answers for it since
-// it has left, may step back, as long as it has not recovered the rights, in favour
-// of another one.
+// good: nothing is given to it or received from it any more. From now on this
+// node's word on it is for heir, if round, from 1, is later than the one in which
+// it was given before. A round is a number that grows with what a node knows of who
+// is dead, has left and may be heir, and is the same for all who know the same: so
+// all come to agree, whatever each of them heard first.
 //
 // Who has left its rights to this node is not dead, whatever anybody says: they are
 // here.
-//
-// All who are dead and not recovered need one heir, since what they gave each
-// other is known to nobody. Where several were named, the one with the least id
-// stays: that never goes back and forth, however late somebody hears of one.
-func (r *Rights) Fence(dead, heir crdt.NodeID, now time.Time) {
+func (r *Rights) Fence(dead, heir crdt.NodeID, round int64, now time.Time) {
 	was, fenced := r.book.next.dead[dead]
 	_, done := r.book.next.recovered[dead]
-	if fenced && (!r.answersFor(was) || done) || was == heir || r.answersFor(dead) {
+	if fenced && (round <= was.round || done) || r.answersFor(dead) {
 		return
 	}
-	r.book.next.dead[dead] = heir
+	is := fence{heir, round, was.after}
+	if was.heir != heir {
+		is.after = was.round
+	}
+	r.book.next.dead[dead] = is
 	r.mark(keyOf(keyDead, dead))
 }
 
@@ -72,12 +75,12 @@ func (r *Rights) fenced(id crdt.NodeID) bool {
 // Frozen returns this node's word on a dead node, once its fence is written.
 func (r *Rights) Frozen(dead crdt.NodeID) (Word, bool) {
 	disk := &r.book.disk
-	heir, fenced := disk.dead[dead]
+	by, fenced := disk.dead[dead]
 	if !fenced {
 		return Word{}, false
 	}
 	x := disk.accounts[dead]
-	w := Word{Node: r.cfg.Self.Node, Dead: dead, Heir: heir, Gave: x.gave, Rcv: x.rcv}
+	w := Word{Node: r.cfg.Self.Node, Dead: dead, Heir: by.heir, Round: by.round, Gave: x.gave, Rcv: x.rcv}
 	for _, m := range disk.inherited {
 		w.Rcv = w.Rcv.Add(m[dead].Rcv.Sub(m[dead].Base))
 	}
@@ -139,20 +142,24 @@ func (in Estate) without(done map[crdt.NodeID]recovery) Estate {
 }
 
 // agreed fails unless every node that is needed has given its word on every dead
-// one, and this node is the heir in all of them.
+// one to this node, in a round later than the last in which this node itself was for
+// another one.
+//
+// So nobody recovers a node twice. Of two who might, each needs the other's word. Who
+// has recovered gives none any more, so the second would have to rest on one that the
+// first gave before it was for itself: in a round before that of the word of the
+// second that it rested on, and that in turn the second gave before it was for itself.
+// A word so old does not count.
 func (r *Rights) agreed(in Estate) error {
 	words := map[wordOn]Word{}
 	for _, w := range in.Words {
 		words[wordOn{w.Node, w.Dead}] = w
 	}
-	heirs := map[crdt.NodeID]crdt.NodeID{}
-	for _, f := range in.Finals {
-		heirs[f.Node] = f.Heir
-	}
-	for _, node := range in.Needed {
-		for _, dead := range in.Dead {
+	for _, dead := range in.Dead {
+		mine := r.book.next.dead[dead]
+		for _, node := range in.Needed {
 			w, ok := words[wordOn{node, dead}]
-			if !ok || !r.inherits(w.Heir, dead, words, heirs, in.Dead) {
+			if !ok || w.Heir != r.cfg.Self.Node || mine.heir != w.Heir || w.Round <= mine.after {
 				return fmt.Errorf("%s on %s: %w", node, dead, ErrWords)
 			}
 		}
@@ -161,25 +168,6 @@ func (r *Rights) agreed(in Estate) error {
 }
 
 type wordOn struct{ node, dead crdt.NodeID }
-
-// inherits reports whether this node is heir in place of the one who was named:
-// it is that one, or the heir of it, or that one is dead too, or has stepped back
-// in favour of such a one, or has left to one that did.
-func (r *Rights) inherits(heir, dead crdt.NodeID, words map[wordOn]Word, heirs map[crdt.NodeID]crdt.NodeID, all []crdt.NodeID) bool {
-	for range len(words) + len(heirs) + 1 {
-		if r.answersFor(heir) || slices.Contains(all, heir) {
-			return true
-		}
-		next, left := heirs[heir]
-		if w, ok := words[wordOn{heir, dead}]; ok && w.Heir != heir {
-			next = w.Heir
-		} else if !left {
-			return false
-		}
-		heir = next
-	}
-	return false
-}
 
 // sum returns what the dead own: what they minted, and what came in from each node
 // that is not one of them. It is less than nothing only if they minted more than

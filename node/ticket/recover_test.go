@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -27,69 +28,172 @@ func TestSettlingIsNotForWhoLeaves(t *testing.T) {
 	}
 }
 
-// TestWhoStepsBack looks at whose fence gives way to another heir.
-func TestWhoStepsBack(t *testing.T) {
-	dead, leaver, less := crdt.NodeID{70}, crdt.NodeID{71}, crdt.NodeID{0, 1}
-	heirNow := func(d *desk1) crdt.NodeID {
-		d.write(at(92))
-		w, _ := d.Frozen(dead)
-		return w.Heir
+// estateOf is the estate of one dead node, which had minted 5 of either kind, with the
+// words that nodes have given.
+func estateOf(dead crdt.NodeID, words ...Word) Estate {
+	e := Estate{Dead: []crdt.NodeID{dead}, Minted: []Amount{{5, 5}}}
+	for _, w := range words {
+		w.Dead = dead
+		e.Words, e.Needed = append(e.Words, w), append(e.Needed, w.Node)
 	}
+	return e
+}
+
+// TestWordsAreGivenAgain looks at what becomes of a word when more is known.
+func TestWordsAreGivenAgain(t *testing.T) {
+	dead, less := crdt.NodeID{70}, crdt.NodeID{0, 1}
 	for _, c := range []struct {
 		name  string
-		first crdt.NodeID
-		takes bool // over from leaver, before
+		round int64
+		done  bool // the rights are recovered before
 		want  crdt.NodeID
 	}{
-		{"the heir itself", self.Node, false, less},
-		{"who answers for the heir", leaver, true, less},
-		{"anybody else", leaver, false, leaver},
+		{"with more known", 8, false, less},
+		{"with no more known", 7, false, self.Node},
+		{"with less known", 6, false, self.Node},
+		{"by who has recovered", 8, true, self.Node},
 	} {
 		d := founder(t, 0, 10)
-		if c.takes {
-			d.TakeOver(Handover{Final: Final{Node: leaver, Heir: self.Node}}, at(91))
+		d.Fence(dead, self.Node, 7, at(91))
+		d.write(at(91))
+		if c.done {
+			if err := d.Recover(estateOf(dead, Word{Node: self.Node, Heir: self.Node, Round: 7}), at(91)); err != nil {
+				t.Fatal(err)
+			}
 			d.write(at(91))
 		}
-		d.Fence(dead, c.first, at(91))
-		d.Fence(dead, less, at(92))
-		if got := heirNow(d); got != c.want {
-			t.Errorf("%s: the heir is %v, want %v", c.name, got[0], c.want[0])
+		d.Fence(dead, less, c.round, at(92))
+		d.write(at(92))
+		if w, ok := d.Frozen(dead); !ok || w.Heir != c.want {
+			t.Errorf("%s: the word is %+v, want one for %v", c.name, w, c.want[0])
 		}
 	}
 }
 
-// TestWordsFollowWhoStepsBack has three nodes speak of a dead one in favour of two
-// heirs, one of whom has left to a node that has stepped back.
-func TestWordsFollowWhoStepsBack(t *testing.T) {
-	dead, leaver, next := crdt.NodeID{70}, crdt.NodeID{71}, crdt.NodeID{72}
-	estate := func(of crdt.NodeID, finals ...Final) Estate {
-		e := Estate{Dead: []crdt.NodeID{dead}, Minted: []Amount{{5, 5}}, Needed: []crdt.NodeID{self.Node, other, next}, Finals: finals}
-		for _, w := range []Word{{Node: self.Node, Heir: self.Node}, {Node: other, Heir: leaver}, {Node: next, Heir: of}} {
-			w.Dead = dead
-			e.Words = append(e.Words, w)
-		}
-		return e
+// TestOldWordsDoNotCount has a node be heir, step back, and be heir again: who would
+// recover on words from before it stepped back might be the second to do so.
+func TestOldWordsDoNotCount(t *testing.T) {
+	dead, third := crdt.NodeID{70}, crdt.NodeID{72}
+	type turn struct {
+		heir  crdt.NodeID
+		round int64
 	}
-	left := Final{Node: leaver, Heir: next}
+	once, again := []turn{{self.Node, 5}}, []turn{{self.Node, 5}, {other, 6}, {self.Node, 9}}
 	for _, c := range []struct {
-		name string
-		in   Estate
-		want int64
+		name  string
+		turns []turn
+		heir  crdt.NodeID // as the third has it
+		round int64
+		want  bool
 	}{
-		{"the heir of the heir has stepped back", estate(self.Node, left), 15},
-		{"it has not", estate(leaver, left), 10},
-		{"nobody knows that the heir has left", estate(self.Node), 10},
+		{"all speak for it", once, self.Node, 5, true},
+		{"one knew more before it", once, self.Node, 8, true},
+		{"one knew less and has not heard more since", once, self.Node, 4, true},
+		{"one speaks for another", once, other, 6, false},
+		{"a word from before it stepped back", again, self.Node, 5, false},
+		{"a word of the round in which it was for another", again, self.Node, 6, false},
+		{"a word after that", again, self.Node, 7, true},
 	} {
 		d := founder(t, 0, 10)
-		d.Fence(dead, self.Node, at(91))
-		d.write(at(91))
-		if err := d.Recover(c.in, at(92)); (err == nil) != (c.want == 15) {
+		for _, x := range c.turns {
+			d.Fence(dead, x.heir, x.round, at(91))
+			d.write(at(91))
+		}
+		d.restart(d.Stored(), at(92)) // who it was for has to be known after that, too
+		now := at(200)
+		mine, _ := d.Frozen(dead)
+		err := d.Recover(estateOf(dead, mine, Word{Node: third, Heir: c.heir, Round: c.round}), now)
+		if (err == nil) != c.want {
 			t.Errorf("%s: recovering says %v", c.name, err)
 		}
-		d.write(at(92))
-		if got := d.Held().Places; got != c.want {
-			t.Errorf("%s: %d places are held, want %d", c.name, got, c.want)
+		d.write(now)
+		if got := d.Held().Places; (got == 15) != c.want {
+			t.Errorf("%s: %d places are held", c.name, got)
 		}
+	}
+}
+
+// TestWordsOfLateHeirsNeverMeet runs nodes that hear late, and in any order, of who is to
+// be the heir, and of each other's words. However that goes, the rights of the dead are
+// recovered once at most; and once all have heard of everything, they are.
+func TestWordsOfLateHeirsNeverMeet(t *testing.T) {
+	dead := crdt.NodeID{70}
+	nodes := [3]crdt.NodeID{{1}, {2}, {3}}
+	early := 0
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		all := make([]*Rights, len(nodes))
+		for i, id := range nodes {
+			all[i], _, _ = OpenRights(RightsConfig{Self: crdt.Incarnation{Node: id, Boot: 1}, Session: session}, nil, at(0))
+		}
+		heard := make([]int, len(nodes)) // of this many steps
+		words := map[crdt.NodeID][]Word{}
+		// Who knows as much as another need not know the same; who knows all does.
+		const steps = 6
+		var heirs [3][steps]crdt.NodeID
+		for i := range heirs {
+			for k := range heirs[i] {
+				heirs[i][k] = nodes[rng.IntN(len(nodes))]
+			}
+			heirs[i][steps-1] = heirs[0][steps-1]
+		}
+		recovered := func() (n int) {
+			for _, r := range all {
+				n += len(r.Recovered())
+			}
+			return n
+		}
+		settle := func(i int, fresh bool) {
+			r := all[i]
+			if heard[i] == 0 {
+				return
+			}
+			r.Fence(dead, heirs[i][heard[i]-1], int64(heard[i]), at(91))
+			for r.Writes() != nil {
+				r.Confirmed(at(91))
+			}
+			w, _ := r.Frozen(dead)
+			if given := words[nodes[i]]; len(given) == 0 || given[len(given)-1] != w {
+				words[nodes[i]] = append(given, w)
+			}
+			e := Estate{Dead: []crdt.NodeID{dead}, Minted: []Amount{{5, 5}}, Needed: nodes[:]}
+			for j, id := range nodes {
+				given := words[id]
+				switch {
+				case len(given) == 0:
+				case fresh || i == j:
+					e.Words = append(e.Words, given[len(given)-1])
+				default:
+					e.Words = append(e.Words, given[rng.IntN(len(given))])
+				}
+			}
+			_ = r.Recover(e, at(92))
+			for r.Writes() != nil {
+				r.Confirmed(at(92))
+			}
+		}
+		for range 40 {
+			i := rng.IntN(len(nodes))
+			heard[i] = min(steps, heard[i]+rng.IntN(3))
+			settle(i, false)
+		}
+		if recovered() > 0 {
+			early++
+		}
+		for range 2 {
+			for i := range nodes {
+				heard[i] = steps
+				settle(i, true)
+			}
+		}
+		if n := recovered(); n > 1 {
+			t.Errorf("seed %d: recovered %d times", seed, n)
+		} else if n == 0 {
+			t.Errorf("seed %d: never recovered", seed)
+		}
+	}
+	if early < 100 {
+		t.Errorf("rights were recovered while words were late in %d of 2000 runs: it asks too little", early)
 	}
 }
 
@@ -99,7 +203,7 @@ func TestWhoHandedOverIsNotFenced(t *testing.T) {
 	d := founder(t, 0, 10)
 	d.TakeOver(Handover{Final: Final{Node: leaver, Heir: self.Node}}, at(91))
 	d.write(at(91))
-	d.Fence(leaver, other, at(92))
+	d.Fence(leaver, other, 1, at(92))
 	d.write(at(92))
 	if w, ok := d.Frozen(leaver); ok {
 		t.Errorf("a word was given on it: %+v", w)

@@ -15,7 +15,7 @@ type facts struct {
 	minted    map[crdt.NodeID]mintedFact
 	known     map[crdt.NodeID]bool
 	left      map[crdt.NodeID]Final
-	dead      map[crdt.NodeID]crdt.NodeID // to its heir
+	dead      map[wordKey]bool // as a node has it that is to be the heir
 	words     map[wordKey]wordFact
 	recovered map[crdt.NodeID]recoveredFact
 }
@@ -51,7 +51,7 @@ type wordFact struct {
 
 func newFacts() *facts {
 	return &facts{minted: map[crdt.NodeID]mintedFact{}, known: map[crdt.NodeID]bool{}, left: map[crdt.NodeID]Final{},
-		dead: map[crdt.NodeID]crdt.NodeID{}, words: map[wordKey]wordFact{}, recovered: map[crdt.NodeID]recoveredFact{}}
+		dead: map[wordKey]bool{}, words: map[wordKey]wordFact{}, recovered: map[crdt.NodeID]recoveredFact{}}
 }
 
 func (f *facts) clone() *facts {
@@ -75,11 +75,7 @@ func (f *facts) merged(o *facts) *facts {
 			c.minted[id] = a
 		}
 	}
-	for id, heir := range o.dead { // of two declarations the lesser heir's stands
-		if was, known := c.dead[id]; !known || heir.Compare(was) < 0 {
-			c.dead[id] = heir
-		}
-	}
+	maps.Copy(c.dead, o.dead)
 	maps.Copy(c.known, o.known)
 	maps.Copy(c.left, o.left)
 	for key, x := range o.words {
@@ -96,13 +92,30 @@ func (f *facts) heir(id crdt.NodeID) crdt.NodeID {
 	for range 20 {
 		if final, ok := f.left[id]; ok {
 			id = final.Heir
-		} else if heir, ok := f.dead[id]; ok {
+		} else if heir := f.named(id); (heir != crdt.NodeID{}) {
 			id = heir
 		} else {
 			break
 		}
 	}
 	return id
+}
+
+// named returns the least heir of a dead node; zero: it is not dead.
+func (f *facts) named(id crdt.NodeID) (least crdt.NodeID) {
+	for x := range f.dead {
+		if x.dead == id && (least == crdt.NodeID{} || x.node.Compare(least) < 0) {
+			least = x.node
+		}
+	}
+	return least
+}
+
+func (f *facts) isDead(id crdt.NodeID) bool { return f.named(id) != crdt.NodeID{} }
+
+// round is the same wherever the same is known of who is there.
+func (f *facts) round() int64 {
+	return int64(len(f.dead) + len(f.known) + len(f.left) + len(f.recovered))
 }
 
 // mintedBy returns what a node has minted as far as it counts.
@@ -119,7 +132,7 @@ func (f *facts) mints() crdt.NodeID {
 	for range 20 {
 		if final, ok := f.left[id]; ok {
 			id = final.Heir
-		} else if _, dead := f.dead[id]; !dead {
+		} else if !f.isDead(id) {
 			break
 		} else if x, done := f.recovered[id]; done {
 			id = x.by
@@ -132,15 +145,15 @@ func (f *facts) mints() crdt.NodeID {
 
 func (f *facts) present(id crdt.NodeID) bool {
 	_, left := f.left[id]
-	_, dead := f.dead[id]
-	return !left && !dead
+	return !left && !f.isDead(id)
 }
 
 // unrecovered returns, in order, the dead whose rights nobody has, and who left to
 // one of them.
 func (f *facts) unrecovered() []crdt.NodeID {
 	in := map[crdt.NodeID]bool{}
-	for id := range f.dead {
+	for key := range f.dead {
+		id := key.dead
 		if x, done := f.recovered[id]; !done || !f.present(f.heirOfLeaver(x.by)) {
 			in[id] = true
 		}
@@ -154,15 +167,21 @@ func (f *facts) unrecovered() []crdt.NodeID {
 }
 
 // heirOf returns who recovers the rights of nodes: the least of those who were
-// named, or whoever answers for it.
+// named, or whoever answers for it; where none of them is there, the least of all.
 func (f *facts) heirOf(dead []crdt.NodeID) (least crdt.NodeID) {
-	for _, id := range dead {
-		heir, named := f.dead[id]
-		if !named {
-			continue
-		}
-		if heir = f.heir(heir); f.present(heir) && (least == crdt.NodeID{} || heir.Compare(least) < 0) {
+	take := func(heir crdt.NodeID) {
+		if f.present(heir) && (least == crdt.NodeID{} || heir.Compare(least) < 0) {
 			least = heir
+		}
+	}
+	for key := range f.dead {
+		if slices.Contains(dead, key.dead) {
+			take(f.heir(key.node))
+		}
+	}
+	if (least == crdt.NodeID{}) {
+		for id := range f.known {
+			take(id)
 		}
 	}
 	return least

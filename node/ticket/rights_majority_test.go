@@ -62,7 +62,7 @@ func bothSidesGoOver(t *testing.T, joiners int) bool {
 		for i, r := range large {
 			in.Needed = append(in.Needed, node(byte(i+1)))
 			for _, dead := range in.Dead {
-				r.Fence(dead, node(1), now)
+				r.Fence(dead, node(1), 1, now)
 				write(r, now)
 				w, _ := r.Frozen(dead)
 				in.Words = append(in.Words, w)

@@ -129,7 +129,7 @@ func (w *world) useFacts(m *machine, now time.Time) {
 	heir := f.heirOf(dead)
 	for _, id := range dead {
 		if (heir != crdt.NodeID{}) {
-			r.Fence(id, heir, now)
+			r.Fence(id, heir, f.round(), now)
 		}
 	}
 	for id := range r.book.disk.dead {

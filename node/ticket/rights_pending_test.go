@@ -43,7 +43,7 @@ func TestBoundStaysWhileRightsComeOver(t *testing.T) {
 			r.TakeOver(Handover{Room: crdt.RoomID{9}, Final: f}, now)
 		},
 		"a dead node's": func(r *Rights, now time.Time) {
-			r.Fence(crdt.NodeID{2}, crdt.NodeID{1}, now)
+			r.Fence(crdt.NodeID{2}, crdt.NodeID{1}, 1, now)
 			in := Estate{Dead: []crdt.NodeID{{2}}, Minted: []Amount{{40, 40}}}
 			if err := r.Recover(in, now); err != nil {
 				t.Fatal(err)

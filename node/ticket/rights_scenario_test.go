@@ -104,7 +104,7 @@ var scenarios = []struct {
 	}},
 	{Fence, "fence", func(t *testing.T, out Rules) bool {
 		d := founder(t, out, 3)
-		d.Fence(other, self.Node, at(91))
+		d.Fence(other, self.Node, 1, at(91))
 		d.write(at(91))
 		before, _ := d.Frozen(other)
 		d.Receive(Transfer{From: other, To: self.Node, Gave: Amount{5, 5}}, at(92))

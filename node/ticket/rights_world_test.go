@@ -377,7 +377,7 @@ func (w *world) declare() {
 	}
 	f := m.facts.clone()
 	for _, id := range w.lost {
-		f.dead[id] = heir.inc.Node
+		f.dead[wordKey{heir.inc.Node, id}] = true
 	}
 	w.lost, m.facts = nil, f
 }

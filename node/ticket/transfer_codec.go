@@ -198,6 +198,7 @@ func AppendWord(dst []byte, word Word) []byte {
 	w.keep(w.enc.EncodeBytes(word.Node[:]))
 	w.keep(w.enc.EncodeBytes(word.Dead[:]))
 	w.keep(w.enc.EncodeBytes(word.Heir[:]))
+	w.number(uint64(max(0, word.Round)))
 	w.amount(word.Gave)
 	w.amount(word.Rcv)
 	return w.buf.Bytes()
@@ -210,6 +211,7 @@ func DecodeWord(data []byte) (Word, error) {
 		r.id(word.Node[:])
 		r.id(word.Dead[:])
 		r.id(word.Heir[:])
+		word.Round = int64(r.number(maxCounted))
 		word.Gave, word.Rcv = r.amount(), r.amount()
 	})
 }
