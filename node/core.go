@@ -352,6 +352,10 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeWant(from, payload, now)
 	case kindHandover:
 		return c.takeHandover(from, payload, now)
+	case kindHeir:
+		return c.takeOffer(from, payload, now)
+	case kindAgreed:
+		return c.takeAgreed(from, payload, now)
 	}
 	return nil, errMalformed
 }

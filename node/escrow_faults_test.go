@@ -364,7 +364,13 @@ func TestALeaverWhoseHeirIsLost(t *testing.T) {
 	if err := leaver.core.Leave(w.now); err != nil {
 		t.Fatal(err)
 	}
+	w.lose = func(l letter) bool { return l.m.Kind == kindHandover }
+	w.run(time.Second)
 	heir := w.machine(leaver.core.leave.heir)
+	if heir == nil {
+		t.Fatal("nobody has agreed to take over within a second")
+	}
+	w.lose = nil
 	stays := w.nodes[0]
 	if heir == stays {
 		stays = w.nodes[2]

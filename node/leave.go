@@ -8,7 +8,6 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
-	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -16,6 +15,8 @@ import (
 
 // leaving is where this node's own leaving stands.
 type leaveState struct {
+	seeking seeking
+
 	on   bool
 	heir crdt.NodeID
 	told time.Time // when this node told all that it has left; zero: not yet
@@ -29,41 +30,46 @@ const toldFor = 2 * time.Second
 // ErrNoHeir says that no other node is there to take this one's rights.
 var ErrNoHeir = errors.New("no other node is there to take over")
 
-// Leave has this node give no ticket any more and pass all its rights on to
-// another node, of its own site if there is one. It takes a few round trips and
-// writes; Left tells when all is done and the process may end. Its data is of no
-// use after that: a node that comes back has to be a new one. Visitors whose
-// anchor it was go on with the heir.
+// Leave has this node look for another one that takes over, of its own site if there
+// is one, then give no ticket any more and pass all its rights on. It takes a few
+// round trips and writes; Left tells when all is done and the process may end. Its
+// data is of no use after that: a node that comes back has to be a new one. Visitors
+// whose anchor it was go on with the heir. As long as no node agrees to take over,
+// since all others leave as well or do not answer, this one goes on as it was and
+// asks again.
 func (c *Core) Leave(now time.Time) error {
 	if c.leave.on {
 		return nil
 	}
-	heir, ok := c.chooseHeir()
-	if !ok {
+	if _, ok := c.chooseHeir(nil); !ok {
 		return fmt.Errorf("leave: %w", ErrNoHeir)
 	}
-	c.leaveTo(heir, now)
+	c.leave.seeking.on = true
 	return nil
 }
 
-func (c *Core) leaveTo(heir crdt.NodeID, now time.Time) {
+func (c *Core) leaveTo(heir crdt.NodeID, now time.Time) []Message {
+	c.leave.seeking.on = false
 	c.leave.on, c.leave.heir = true, heir
 	c.health.leaving.Store(true)
-	c.stopIssuing(now)
+	out := c.stopIssuing(now)
 	for _, r := range c.order {
 		r.leave(now)
 	}
+	return out
 }
 
 // goOnLeaving has a node that was leaving when it stopped go on with it: what it has
-// passed on it has for good, and to one heir.
+// passed on it has for good, and to one heir. Any other may have agreed to be an heir
+// just before it stopped.
 func (c *Core) goOnLeaving(now time.Time) {
+	c.leave.seeking.stays = now.Add(heirStays)
 	for _, r := range c.order {
 		r.mu.Lock()
 		heir, is := r.rights.Leaving()
 		r.mu.Unlock()
 		if is {
-			c.leaveTo(heir, now)
+			c.leaveTo(heir, now) // it leads nothing yet, and has nothing to say
 			return
 		}
 	}
@@ -91,33 +97,11 @@ func (r *Room) hasLedger() bool {
 // Left reports whether this node has left: its heir answers for it.
 func (c *Core) Left() bool { return c.leave.done }
 
-// chooseHeir returns who takes over from this node: a ready node of its site, or
-// else any.
-func (c *Core) chooseHeir() (crdt.NodeID, bool) {
-	var near, far []crdt.NodeID
-	for _, p := range c.peers {
-		switch {
-		case !p.Ready || p.ID == c.self.Node || c.facts.gone(p.ID):
-		case p.Site == c.site:
-			near = append(near, p.ID)
-		default:
-			far = append(far, p.ID)
-		}
-	}
-	if len(near) == 0 {
-		near = far
-	}
-	if len(near) == 0 {
-		return crdt.NodeID{}, false
-	}
-	return room.Owner(c.key, crdt.RoomID{}, VisitorID(c.self.Node), near), true
-}
-
 // handOver returns what goes to this node's heir now, and sees whether all has
 // arrived.
 func (c *Core) handOver(now time.Time) (out []Message) {
 	if !c.leave.on || c.leave.done {
-		return nil
+		return c.seekHeir(now)
 	}
 	done := true
 	for _, r := range c.order {

@@ -49,6 +49,8 @@ const (
 	kindReceived   = 16
 	kindWant       = 17 // rights, please
 	kindHandover   = 18 // from a node that leaves to its heir
+	kindHeir       = 19 // would you be the heir? from a node that is to leave
+	kindAgreed     = 20
 )
 
 // alone is the mesh of a node that has no peers.

@@ -71,6 +71,9 @@ func (n *Node) Leave(ctx context.Context) error {
 		return err
 	}
 	if err := n.until(ctx, (*Core).Left); err != nil {
+		if !n.core.health.leaving.Load() {
+			return fmt.Errorf("no other node has agreed to take over: %w", err)
+		}
 		return fmt.Errorf("rights are on their way to an heir: %w", err)
 	}
 	return nil

@@ -1,0 +1,154 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/replica"
+)
+
+// TestNodesThatLeaveTogether has several nodes leave at once, in every order, while one
+// stays or none does. Whoever can leave does, and the rights are with those who are left.
+func TestNodesThatLeaveTogether(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		sites []string
+		leave []int
+		gone  int
+	}{
+		{"two of three, both of a site", []string{"a", "b", "b"}, []int{1, 2}, 2},
+		{"the same, the other one first", []string{"a", "b", "b"}, []int{2, 1}, 2},
+		{"two of two", []string{"a", "a"}, []int{0, 1}, 1},
+		{"three of three", []string{"a", "a", "a"}, []int{0, 1, 2}, 2},
+		{"three of three, the other way round", []string{"a", "a", "a"}, []int{2, 1, 0}, 2},
+		{"four of five", []string{"a", "b", "a", "b", "a"}, []int{3, 1, 0, 2}, 4},
+	} {
+		w := newWorld(t, escrowSettings(90), c.sites...)
+		w.run(20 * time.Second)
+		for _, i := range c.leave {
+			if err := w.nodes[i].core.Leave(w.now); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+		}
+		gone := 0
+		for range 300 {
+			w.run(100 * time.Millisecond)
+			for _, m := range w.nodes {
+				if m.core != nil && m.core.Left() {
+					w.kill(m)
+					gone++
+				}
+			}
+		}
+		if gone != c.gone {
+			t.Errorf("%s: %d have left after 30 s, want %d", c.name, gone, c.gone)
+		}
+		w.run(2 * time.Minute)
+		if held, _ := w.rights(); held.Places != 90 || held.Rate != 10_000 {
+			t.Errorf("%s: those who stay hold %+v, want all", c.name, held)
+		}
+		for _, m := range w.nodes {
+			if m.core != nil && !m.core.mayLead() {
+				t.Errorf("%s: %s stays, and gives no ticket", c.name, m.id)
+			}
+		}
+	}
+}
+
+// TestWhoHasAgreedStaysForAWhile has a node that is asked to leave after it has agreed to
+// be another's heir, and after a start, before which it may have agreed.
+func TestWhoHasAgreedStaysForAWhile(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "a", "b")
+	w.run(20 * time.Second)
+	leaver, heir := w.nodes[0], w.nodes[1]
+	w.lose = func(l letter) bool { return l.m.Kind == kindAgreed } // so that it begins nothing
+	if err := leaver.core.Leave(w.now); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if w.run(100 * time.Millisecond); w.now.Before(heir.core.leave.seeking.stays) {
+			break
+		}
+	}
+	stays := heir.core.leave.seeking.stays
+	if stays.Sub(w.now) < heirAgreed {
+		t.Fatalf("it stays for %v after it has agreed, want %v", stays.Sub(w.now), heirStays)
+	}
+	w.lose = nil
+	w.kill(leaver)
+	if err := heir.core.Leave(w.now); err != nil {
+		t.Fatal(err)
+	}
+	for w.now.Before(stays) {
+		if heir.core.leave.on {
+			t.Fatalf("it leaves %v before it may", stays.Sub(w.now))
+		}
+		w.run(50 * time.Millisecond)
+	}
+	w.run(time.Second)
+	if !heir.core.leave.on {
+		t.Error("it does not leave, and has agreed to nothing any more")
+	}
+	w.start(leaver, escrowSettings(90))
+	w.run(time.Second)
+	if leaver.core.Ready() && !w.now.Before(leaver.core.leave.seeking.stays) {
+		t.Error("a node that has just started does not know whether it has agreed to something, and may leave")
+	}
+}
+
+// TestLateWordsOfHeirs looks at answers that must not begin anything.
+func TestLateWordsOfHeirs(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "a", "b")
+	w.run(20 * time.Second)
+	leaver := w.nodes[0]
+	var heir *machine
+	var yes letter
+	w.lose = func(l letter) bool {
+		if l.m.Kind == kindAgreed {
+			yes, heir = l, w.machine(l.from)
+		}
+		return l.m.Kind == kindAgreed
+	}
+	if err := leaver.core.Leave(w.now); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if w.run(50 * time.Millisecond); heir != nil {
+			break
+		}
+	}
+	asked, first := w.now, heir
+	for _, c := range []struct {
+		after time.Duration
+		on    bool
+	}{{heirAgreed + 100*time.Millisecond, false}, {100 * time.Millisecond, true}} {
+		o, err := decodeOffer(yes.m.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.at = asked.UnixMilli()
+		from := replica.Peer{ID: first.id, Boot: first.boot, Site: first.site, Ready: true}
+		if _, err := leaver.core.Receive(from, kindAgreed, encodeOffer(o), asked.Add(c.after)); err != nil {
+			t.Fatal(err)
+		}
+		if leaver.core.leave.on != c.on {
+			t.Errorf("an answer after %v: it leaves is %t", c.after, leaver.core.leave.on)
+		}
+	}
+}
+
+func TestOffersThatAreNone(t *testing.T) {
+	whole := encodeOffer(offer{at: 1_767_268_800_123, agreed: true})
+	if o, err := decodeOffer(whole); err != nil || o != (offer{1_767_268_800_123, true}) {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	other := slices.Clone(whole)
+	other[1]++ // the version
+	for _, bad := range [][]byte{nil, whole[:len(whole)-1], append(slices.Clone(whole), 0), other} {
+		if _, err := decodeOffer(bad); !errors.Is(err, errMalformed) {
+			t.Errorf("%x: error %v", bad, err)
+		}
+	}
+}
