@@ -38,8 +38,8 @@ func TestEndsAreSentUntilAcknowledged(t *testing.T) {
 			t.Fatalf("given up at %v, before the lease can have ended", now)
 		}
 	}
-	if e.Len() != 0 || len(e.wake) != 0 {
-		t.Errorf("%d ends and %d timers are left after the lease has ended", e.Len(), len(e.wake))
+	if e.Len() != 0 || e.wake.len() != 0 {
+		t.Errorf("%d ends and %d timers are left after the lease has ended", e.Len(), e.wake.len())
 	}
 	if sends < 12 || sends > 20 {
 		t.Errorf("sent %d times in a minute, want about one in %v", sends, resendLast)

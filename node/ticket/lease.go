@@ -111,12 +111,19 @@ func (l *Leases) Open(t Ticket, at, now time.Time) (end time.Time, d Delta, err 
 	ms := l.until(at, now)
 	if old, known := l.ends[t.Seq]; known {
 		ms = max(ms, old.ms())
+		l.ends[t.Seq] = firmEnd(ms)
 	} else {
-		l.expiry.push(ms, t.Seq)
-		l.delta.P++
+		l.start(t.Seq, ms)
 	}
-	l.ends[t.Seq] = firmEnd(ms)
 	return time.UnixMilli(ms), l.take(), nil
+}
+
+// start starts the lease of a ticket of this start that has none, and whose visitor
+// has come.
+func (l *Leases) start(seq uint64, end int64) {
+	l.ends[seq] = firmEnd(end)
+	l.expiry.push(end, seq)
+	l.delta.P++
 }
 
 // provide starts the lease of a ticket of this start that ends at end unless its

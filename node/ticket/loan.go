@@ -213,7 +213,7 @@ func (r *Rights) registerLate(t Ticket, passEnd, now time.Time) {
 	if r.loans.spend(x) {
 		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
-	r.leases.provide(t.Seq, r.leases.promised(passEnd, now))
+	r.leases.start(t.Seq, r.leases.promised(passEnd, now))
 }
 
 // Cancel takes back tickets of this node that were never used. Who had them has

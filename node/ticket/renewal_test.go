@@ -154,8 +154,8 @@ func TestRenewalsAreBounded(t *testing.T) {
 		t.Errorf("sent %d, want all %d", n, MaxRenewals)
 	}
 	r.Due(at(100))
-	if r.Len() != 0 || len(r.wake) != 0 {
-		t.Errorf("%d tickets, %d timers long after", r.Len(), len(r.wake))
+	if r.Len() != 0 || r.wake.len() != 0 {
+		t.Errorf("%d tickets, %d timers long after", r.Len(), r.wake.len())
 	}
 }
 
