@@ -153,13 +153,13 @@ type asking struct {
 	key     sessionKey
 	number  uint64
 	passEnd time.Time
-	at      time.Time // of the first request
-	sent    time.Time // zero: not yet
-	waiting []pending // nil: answered
+	at      time.Time  // of the first request
+	sent    time.Time  // zero: not yet
+	waiting []*pending // nil: answered
 }
 
 // add has a request wait for its anchor's word. It reports whether it may.
-func (a *asks) add(w pending) bool {
+func (a *asks) add(w *pending) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -182,7 +182,7 @@ func (a *asks) add(w pending) bool {
 
 // due returns the questions that shall be sent now and those that are given up.
 // Without sweep, only those that were never sent are looked at.
-func (a *asks) due(now time.Time, sweep bool, reachable func(crdt.NodeID) bool) (send []question, lost []pending) {
+func (a *asks) due(now time.Time, sweep bool, reachable func(crdt.NodeID) bool) (send []question, lost []*pending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	from := a.sent
@@ -211,7 +211,7 @@ func (a *asks) due(now time.Time, sweep bool, reachable func(crdt.NodeID) bool) 
 
 // replied returns who waited for a reply; nobody if its sender, by whom anchors are
 // spoken for, was not asked.
-func (a *asks) replied(by func(anchor crdt.NodeID) bool, number uint64) []pending {
+func (a *asks) replied(by func(anchor crdt.NodeID) bool, number uint64) []*pending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	q := a.numbered[number]
@@ -221,7 +221,7 @@ func (a *asks) replied(by func(anchor crdt.NodeID) bool, number uint64) []pendin
 	return a.closeLocked(q)
 }
 
-func (a *asks) closeLocked(q *asking) []pending {
+func (a *asks) closeLocked(q *asking) []*pending {
 	waiting := q.waiting
 	q.waiting = nil
 	delete(a.open, q.key)
@@ -230,7 +230,7 @@ func (a *asks) closeLocked(q *asking) []pending {
 }
 
 // close returns all who wait. From then on nobody may.
-func (a *asks) close() (all []pending) {
+func (a *asks) close() (all []*pending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true

@@ -29,7 +29,8 @@ type pendings struct {
 	wake  chan struct{} // holds one: the loop takes all there is
 }
 
-// pending is one request that waits.
+// pending is one request that waits. It is large, and handed on from queue to queue:
+// hence by pointer.
 type pending struct {
 	room *Room
 	pass Pass      // zero: a new visitor
@@ -51,7 +52,7 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 		return v
 	}
 	answer := make(chan Verdict, 1)
-	w := pending{r, v.Pass, now, func(v Verdict) { answer <- v }}
+	w := &pending{r, v.Pass, now, func(v Verdict) { answer <- v }}
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now)
 	}
@@ -71,7 +72,7 @@ func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v V
 	if n == nothing {
 		return v, true
 	}
-	w := pending{r, v.Pass, now, done}
+	w := &pending{r, v.Pass, now, done}
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now), true
 	}
@@ -101,7 +102,7 @@ func (r *Room) begin(v *Verdict, p *Pass, known bool, now time.Time) need {
 }
 
 // pend has a request wait. It reports whether it may.
-func (c *Core) pend(n need, w pending) bool {
+func (c *Core) pend(n need, w *pending) bool {
 	if !c.open.Load() {
 		return false
 	}
@@ -121,7 +122,7 @@ func (c *Core) pend(n need, w pending) bool {
 
 // settle goes on with a request once it has what it waited for: v is its answer,
 // or the word that it needs next.
-func (c *Core) settle(w pending, v Verdict, n need, now time.Time) {
+func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 	c.pendings.count.Add(-1)
 	if n != nothing {
 		w.pass = v.Pass
@@ -134,7 +135,7 @@ func (c *Core) settle(w pending, v Verdict, n need, now time.Time) {
 }
 
 // giveUp answers a request that nobody will help with.
-func (r *Room) giveUp(n need, w pending, now time.Time) Verdict {
+func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
 	p := w.pass
 	if n == anchorWord {
 		v, next := r.answered(p, time.Time{}, silent, now)

@@ -11,18 +11,18 @@ import (
 func TestNobodyWaitsAtAClosedNode(t *testing.T) {
 	c, old, _, now := asker(t)
 	c.Close(now)
-	if c.asks.add(pending{room: c.order[0], pass: old, at: now}) {
+	if c.asks.add(&pending{room: c.order[0], pass: old, at: now}) {
 		t.Error("a request waits for an anchor, and nobody will answer it")
 	}
 	w := newWorld(t, counterSettings(10), "a", "a")
 	m := w.nodes[0]
 	m.core.Close(w.now)
 	r := m.core.order[0]
-	if r.counters.Load().apply(pending{room: r, at: w.now}, contested) {
+	if r.counters.Load().apply(&pending{room: r, at: w.now}, contested) {
 		t.Error("a request waits for a ticket, and nobody will answer it")
 	}
 	for _, c := range []*Core{c, m.core} {
-		if c.pend(anchorWord, pending{room: c.order[0], pass: old, at: now}) || c.pendings.count.Load() != 0 {
+		if c.pend(anchorWord, &pending{room: c.order[0], pass: old, at: now}) || c.pendings.count.Load() != 0 {
 			t.Errorf("%d requests wait at a closed node", c.pendings.count.Load())
 		}
 	}

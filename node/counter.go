@@ -76,7 +76,7 @@ type counters struct {
 	alone   atomic.Bool  // the counter does not answer
 
 	mu     sync.Mutex // guards the following
-	desks  [ticket.Scopes]ticket.Desk[pending]
+	desks  [ticket.Scopes]ticket.Desk[*pending]
 	own    []applicant // who is served here, without a call; see here
 	here   bool        // rights are the limit, and this node is the counter or alone
 	hot    bool        // somebody applied, and the loop has not looked
@@ -128,7 +128,7 @@ func (k *counters) takeOf(w *view, c class, now time.Time) outcome {
 }
 
 // apply has a request wait for a ticket of a class. It reports whether it may.
-func (k *counters) apply(w pending, c class) bool {
+func (k *counters) apply(w *pending, c class) bool {
 	v := k.room.view.Load()
 	place := w.at
 	if !w.pass.Arrival.IsZero() {
@@ -153,17 +153,17 @@ func (k *counters) apply(w pending, c class) bool {
 }
 
 // applied goes on with a request that a counter has answered.
-func (k *counters) applied(a ticket.Applicant[pending], c class, got bool, now time.Time) {
+func (k *counters) applied(a applicant, c class, got bool, now time.Time) {
 	r, w := k.room, a.Who
 	if got {
-		r.core.settle(w, r.enterWith(gotten{class: c, lent: true, ticket: a.Ticket}, w.pass, now), nothing, now)
+		r.core.settle(w, r.letIn(gotten{class: c, lent: true, ticket: a.Ticket}, w.pass, now), nothing, now)
 		return
 	}
 	if c == contested && k.loop.supply == nil {
 		v := r.view.Load()
 		switch c, is := k.takeAnywhere(v, now); is {
 		case granted:
-			r.core.settle(w, r.enterWith(gotten{class: c}, w.pass, now), nothing, now)
+			r.core.settle(w, r.letIn(gotten{class: c}, w.pass, now), nothing, now)
 			return
 		case asked:
 			r.core.settle(w, Verdict{Pass: w.pass}, needOf(c), now)
@@ -176,7 +176,7 @@ func (k *counters) applied(a ticket.Applicant[pending], c class, got bool, now t
 // turnAway answers a request that gets no ticket: the visitor waits. Where the
 // settings have changed meanwhile and no counter has a say any more, the request
 // is judged anew.
-func (k *counters) turnAway(w pending, now time.Time) {
+func (k *counters) turnAway(w *pending, now time.Time) {
 	r := k.room
 	v := r.view.Load()
 	if v.from == k && v.Settings.QueueingMethod != room.Reject {
@@ -243,7 +243,7 @@ func (h *hotCounters) take() []*counters {
 }
 
 // close returns all who wait at a desk. From then on nobody may.
-func (k *counters) close() (all []pending) {
+func (k *counters) close() (all []*pending) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true

@@ -24,7 +24,7 @@ func (k *counters) sendCalls(now time.Time) []Message {
 		k.mu.Lock()
 		d := &k.desks[s]
 		lost := d.GiveUp(now)
-		var left []ticket.Applicant[pending]
+		var left []applicant
 		if to == self || to == (crdt.NodeID{}) {
 			left = d.Drain()
 		}
@@ -50,11 +50,11 @@ func (k *counters) sendCalls(now time.Time) []Message {
 
 // serve answers applicants here: with tickets if this node is the counter by
 // now, else by having them wait.
-func (k *counters) serve(left []ticket.Applicant[pending], s ticket.Scope, self bool, now time.Time) {
+func (k *counters) serve(left []applicant, s ticket.Scope, self bool, now time.Time) {
 	for _, a := range left {
 		c := classOf(s, a.Reserved)
 		if self && k.room.takeSome(k.room.view.Load(), c, 1, now) == 1 {
-			k.room.core.settle(a.Who, k.room.enterWith(gotten{class: c}, a.Who.pass, now), nothing, now)
+			k.room.core.settle(a.Who, k.room.letIn(gotten{class: c}, a.Who.pass, now), nothing, now)
 			continue
 		}
 		k.applied(a, c, false, now)

@@ -78,7 +78,7 @@ func (k *counters) retire() {
 	if l.supply != nil {
 		k.mu.Lock()
 		k.here = false
-		for _, p := range append(k.takeParked(), k.arrived(time.Time{})...) {
+		for _, p := range k.arrived(k.takeParked(), time.Time{}) {
 			k.desks[ticket.SiteCounter].Apply(p.applicant)
 		}
 		k.mu.Unlock()

@@ -21,21 +21,40 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need
 	return Verdict{}, nothing, false
 }
 
-// enterWith lets a visitor in with a ticket that was taken for that.
+// enterWith lets a visitor in with a ticket that was taken for that. Any goroutine
+// may call it.
 func (r *Room) enterWith(g gotten, p Pass, now time.Time) Verdict {
-	q := r.admitted(g.ticket, p, now)
-	waited := !p.Arrival.IsZero()
-	if waited {
-		first, ok := r.core.stripes.ofVisitor(q.Visitor).redeem(visitKey{r.id, q.Visitor}, redeemed{q, now})
+	e, ok := r.takeUp(g, p, now)
+	if ok {
+		// The stripe of the session, not of the visitor: the loop then cannot meet
+		// the session's first check-in before the lease that it belongs to.
+		r.core.stripes.ofSession(sessionKey{r.id, e.pass.Ticket}).enter(e)
+	}
+	return r.admit(e.pass)
+}
+
+// letIn is enterWith for the loop, which needs no note to book it.
+func (r *Room) letIn(g gotten, p Pass, now time.Time) Verdict {
+	e, ok := r.takeUp(g, p, now)
+	if ok {
+		r.entered(e, now)
+	}
+	return r.admit(e.pass)
+}
+
+// takeUp makes a session of a ticket. If somebody with the same waiting pass was
+// faster, the ticket is given back: ok is false, and the pass is theirs.
+func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, ok bool) {
+	e = entered{room: r, pass: r.admitted(g.ticket, p, now), gotten: g, waited: !p.Arrival.IsZero()}
+	if e.waited {
+		id := e.pass.Visitor
+		e.pass, ok = r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, redeemed{e.pass, now})
 		if !ok {
 			r.giveBack(g)
-			return r.admit(first)
+			return e, false
 		}
 	}
-	// The stripe of the session, not of the visitor: the loop then cannot meet
-	// the session's first check-in before the lease that it belongs to.
-	r.core.stripes.ofSession(sessionKey{r.id, q.Ticket}).enter(entered{room: r, pass: q, gotten: g, waited: waited})
-	return r.admit(q)
+	return e, true
 }
 
 // admitted returns the pass of a visitor who is let in now; without a ticket, with

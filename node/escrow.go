@@ -29,13 +29,14 @@ func (e escrow) take(w *view, c class, now time.Time) (class, outcome) {
 }
 
 // applicant is a visitor who wants a ticket.
-type applicant = ticket.Applicant[pending]
+type applicant = ticket.Applicant[*pending]
 
 // supply is what the loop keeps for a room whose limit is rights.
 type supply struct {
 	stock   *ticket.Stock
 	mover   ticket.Mover
 	parked  []parked // visitors of this node who wait for rights on their way
+	here    []parked // scratch: those who are served
 	calls   map[crdt.Incarnation]heardCall
 	far     map[string]crdt.NodeID // the counters of other sites, as far as they have spoken
 	dry     time.Time              // until then nobody waits for any: none came the last time
@@ -53,6 +54,12 @@ type supply struct {
 type parked struct {
 	applicant
 	since time.Time
+}
+
+// compare is the order in which they are served: who has a place reserved before all
+// others, older places first.
+func (p parked) compare(o parked) int {
+	return cmp.Or(cmp.Compare(classOf(ticket.SiteCounter, p.Reserved), classOf(ticket.SiteCounter, o.Reserved)), p.Place.Compare(o.Place))
 }
 
 // heardCall is since when the newest call of a node has waited for an answer.
@@ -116,8 +123,10 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	leads, nobody := to == c.self.Node, to == crdt.NodeID{}
 	d := &k.desks[ticket.SiteCounter]
 	k.mu.Lock()
-	fresh := k.arrived(now)
-	own := append(k.takeParked(), fresh...)
+	own := k.takeParked()
+	before := len(own)
+	own = k.arrived(own, now)
+	fresh := len(own) - before
 	lost := d.GiveUp(now)
 	if leads || nobody {
 		lost = append(lost, d.Drain()...)
@@ -134,7 +143,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 			for _, p := range own {
 				d.Apply(p.applicant)
 			}
-			own = nil
+			own = own[:0]
 			k.remember(ticket.SiteCounter)
 		}
 		call, calls = d.Next(to, now)
@@ -145,10 +154,11 @@ func (k *counters) serveByRights(now time.Time) []Message {
 		call.Room, call.Scope = k.room.id, ticket.SiteCounter
 		out = append(out, c.message(to, kindCall, ticket.AppendCall(nil, call)))
 	}
-	if n := len(fresh) + len(lost); leads && n > 0 { // those who were to be asked for elsewhere, too
+	if n := fresh + len(lost); leads && n > 0 { // those who were to be asked for elsewhere, too
 		k.loop.supply.stock.Want(int64(n), c.self.Node, now)
 	}
 	k.serveHere(own, now)
+	k.loop.supply.reuse(own)
 	if leads {
 		for _, a := range k.loop.accounts.Serve(func(from crdt.Incarnation, call ticket.Call) ticket.Offer {
 			return k.offer(from, call, now)
@@ -162,18 +172,36 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	return out
 }
 
+// takeParked takes those who wait here, into memory that reuse takes back.
 func (k *counters) takeParked() []parked {
 	s := k.loop.supply
-	all := s.parked
-	s.parked = nil
+	all := append(s.here[:0], s.parked...)
+	s.here = nil
+	clear(s.parked)
+	s.parked = s.parked[:0]
 	return all
 }
 
-// arrived takes those who have applied here. mu is held.
-func (k *counters) arrived(now time.Time) []parked {
-	var all []parked
+// reuse keeps the memory of those who were served for the next, who come within the
+// millisecond at a busy node. That of a crowd is let go.
+func (s *supply) reuse(all []parked) {
+	if all = all[:cap(all)]; len(all) <= maxReused {
+		clear(all)
+		s.here = all[:0]
+	}
+}
+
+// maxReused is for how many visitors memory is kept.
+const maxReused = 4096
+
+// arrived appends those who have applied here. mu is held.
+func (k *counters) arrived(all []parked, now time.Time) []parked {
+	all = slices.Grow(all, len(k.own))
 	for _, a := range k.own {
 		all = append(all, parked{a, now})
+	}
+	if cap(k.own) > maxReused {
+		k.own = nil
 	}
 	clear(k.own)
 	k.own = k.own[:0]
@@ -187,9 +215,9 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 		return
 	}
 	r := k.room
-	slices.SortStableFunc(all, func(a, b parked) int {
-		return cmp.Or(cmp.Compare(classOf(ticket.SiteCounter, a.Reserved), classOf(ticket.SiteCounter, b.Reserved)), a.Place.Compare(b.Place))
-	})
+	if !slices.IsSortedFunc(all, parked.compare) { // they mostly come in the order of their places
+		slices.SortStableFunc(all, parked.compare)
+	}
 	n := slices.IndexFunc(all, func(p parked) bool { return !p.Reserved })
 	if n < 0 {
 		n = len(all)
@@ -210,7 +238,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			limit[c]--
 			given[c]++
 			r.used[c].Add(1)
-			r.core.settle(p.Who, r.enterWith(gotten{class: c, ticket: t}, p.Who.pass, now), nothing, now)
+			r.core.settle(p.Who, r.letIn(gotten{class: c, ticket: t}, p.Who.pass, now), nothing, now)
 		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
 			k.loop.supply.parked = append(k.loop.supply.parked, p)
 		default:

@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,8 +57,9 @@ const (
 // visits takes what owners shall know to them, each until it is acknowledged.
 // It is a state machine; the zero value is ready.
 type visits struct {
-	held    []heldVisit // in order of until
-	pending map[visitKey]visit
+	held    []heldVisit       // in order of until
+	pending []visit           // for the next flush, as they came
+	newest  map[visitKey]int  // where in pending they stand
 	flying  map[uint64]flight // by batch
 	unacked int               // visits in flying
 	batch   uint64
@@ -93,17 +93,20 @@ func (o *visits) release(now time.Time) {
 
 // add keeps the newest of what is said of one visitor.
 func (o *visits) add(v visit) {
-	if o.pending == nil {
-		o.pending = map[visitKey]visit{}
+	if o.newest == nil {
+		o.newest = map[visitKey]int{}
 		o.flying = map[uint64]flight{}
 	}
-	older, ok := o.pending[v.key()]
+	i, known := o.newest[v.key()]
 	switch {
-	case ok && !v.supersedes(older):
-	case !ok && len(o.pending)+o.unacked >= maxPending:
+	case known && v.supersedes(o.pending[i]):
+		o.pending[i] = v
+	case known:
+	case len(o.pending)+o.unacked >= maxPending:
 		o.dropped++
 	default:
-		o.pending[v.key()] = v
+		o.newest[v.key()] = len(o.pending)
+		o.pending = append(o.pending, v)
 	}
 }
 
@@ -129,16 +132,16 @@ func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
 	if len(o.pending) == 0 {
 		return nil
 	}
-	// Sorted, so that the same input gives the same messages.
-	all := slices.SortedFunc(maps.Values(o.pending), func(a, b visit) int {
-		return cmp.Or(bytes.Compare(a.visitor[:], b.visitor[:]), bytes.Compare(a.room[:], b.room[:]))
-	})
-	clear(o.pending)
 	groups := map[crdt.NodeID][]visit{}
-	for _, v := range all {
+	for _, v := range o.pending {
 		to := owner(v)
 		groups[to] = append(groups[to], v)
 	}
+	if len(o.pending) > maxVisits { // a crowd, or owners were away
+		o.pending, o.newest = nil, map[visitKey]int{}
+	}
+	o.pending = o.pending[:0]
+	clear(o.newest)
 	var out []Message
 	for _, to := range slices.SortedFunc(maps.Keys(groups), compareNodes) {
 		for items := groups[to]; len(items) > 0; {

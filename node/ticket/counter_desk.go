@@ -46,6 +46,7 @@ type Applicant[T any] struct {
 // The zero value is ready. It is not safe for concurrent use.
 type Desk[T any] struct {
 	queue   []Applicant[T] // for the next call, as they came
+	spare   []Applicant[T] // memory for the next queue; Granted may have returned what it holds
 	asking  []Applicant[T] // of the call under way
 	call    Call           // under way if on
 	on      bool
@@ -86,7 +87,7 @@ func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
 	}
 	switch {
 	case len(d.queue) > 0 && (!d.on || len(d.asking) == 0):
-		d.asking, d.queue = d.queue, nil
+		d.asking, d.queue = d.queue, d.reuse()
 	case d.on && now.Sub(d.sent) < callResend:
 		return Call{}, false
 	case d.on:
@@ -111,12 +112,26 @@ func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
 	return d.call, true
 }
 
+// reuse returns the memory of the last answer, if it is not that of a crowd.
+func (d *Desk[T]) reuse() []Applicant[T] {
+	spare := d.spare[:cap(d.spare)]
+	if d.spare = nil; len(spare) > maxSpare {
+		return nil
+	}
+	clear(spare)
+	return spare[:0]
+}
+
+// maxSpare bounds the applicants for whom a desk keeps memory between two calls.
+const maxSpare = 4096
+
 // drop forgets the call under way: whatever it is granted, nobody takes up.
 func (d *Desk[T]) drop() {
 	d.on, d.void, d.asking = false, true, nil
 }
 
-// Granted takes an answer and returns who has a ticket now and who has none.
+// Granted takes an answer and returns who has a ticket now and who has none. What it
+// returns is good until Next is called.
 // After CallTimeout it comes too late, also where GiveUp was not called in time:
 // a process that was stopped finds grants of long ago, and their places are
 // somebody else's by now.
@@ -140,7 +155,8 @@ func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []A
 	}
 	asked := d.asking
 	d.on, d.void, d.asking = false, false, nil
-	slices.SortStableFunc(asked, func(a, b Applicant[T]) int { return a.Place.Compare(b.Place) })
+	byPlace(asked)
+	in = asked[:0]
 	left := [2]int{g.Given.Reserved, g.Given.Contested}
 	tickets := drawer{g.Tickets, 0}
 	for _, a := range asked {
@@ -162,8 +178,16 @@ func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []A
 		}
 	}
 	clear(d.queue[len(keep):])
-	d.queue = keep
+	d.queue, d.spare = keep, asked
 	return in, out, nil
+}
+
+// byPlace puts older places first. Most applicants come in that order.
+func byPlace[T any](all []Applicant[T]) {
+	older := func(a, b Applicant[T]) int { return a.Place.Compare(b.Place) }
+	if !slices.IsSortedFunc(all, older) {
+		slices.SortStableFunc(all, older)
+	}
 }
 
 // drawer hands out the tickets of ranges one by one.
@@ -207,7 +231,7 @@ func (d *Desk[T]) Drain() []Applicant[T] {
 	if d.on {
 		d.drop()
 	}
-	slices.SortStableFunc(all, func(a, b Applicant[T]) int { return a.Place.Compare(b.Place) })
+	byPlace(all)
 	return all
 }
 

@@ -198,14 +198,16 @@ func compare(a, b Ticket) int {
 		cmp.Compare(a.Block, b.Block), cmp.Compare(a.Seq, b.Seq))
 }
 
-// Acked takes the anchor's answer that a lease now ends at end. It is kept for
-// Take until that end. An answer for a ticket that is not kept is dropped.
+// Acked takes the anchor's answer that a lease now ends at end. If that is later than
+// in the newest pass that was seen it is kept for Take until then. An answer for a ticket that is not kept is dropped.
 func (r *Renewals) Acked(t Ticket, end time.Time) {
 	e := r.entries[t]
 	if e == nil {
 		return
 	}
-	e.end = max(e.end, end.UnixMilli())
+	if ms := end.UnixMilli(); ms > e.passEnd { // else no pass gets any later by it
+		e.end = max(e.end, ms)
+	}
 	e.first, e.tries = 0, 0
 	e.next = 0
 	if e.at > e.sentAt {
@@ -253,6 +255,6 @@ func (r *Renewals) Unreachable(now time.Time) []Renewal {
 			out = append(out, Renewal{f.ticket, time.UnixMilli(e.passEnd), time.UnixMilli(e.at)})
 		}
 	}
-	r.flying = slices.Delete(r.flying, 0, n)
+	r.flying = r.flying[n:] // who grows it next copies only what is left
 	return out
 }
