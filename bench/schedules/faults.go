@@ -55,7 +55,8 @@ func drawRough(d dice, cfg *sim.Config) {
 // rough is the part of all schedules that are rough.
 const rough = 0.2
 
-// clocks are off by 200 ms at most, jumps included.
+// clocks are off by 200 ms at most, jumps included. A node starts again soon after the
+// clock of its machine has jumped: until then it would not know.
 func (p *plan) clocks() {
 	jumps := one(p.dice, 0, 0, 2)
 	p.cfg.Clocks.Offset = guarded / 2
@@ -70,8 +71,12 @@ func (p *plan) clocks() {
 		f := p.somewhere(sim.Skew)
 		f.By = by
 		p.add(f)
+		p.add(sim.Fault{Kind: sim.Crash, Site: f.Site, Node: f.Node, From: min(f.From+f.For/2, troubles-blink), For: blink})
 	}
 }
+
+// blink is how long a node is down that starts again at once.
+const blink = 100 * time.Millisecond
 
 // newcomers are nodes that join in the middle. The first node founds the mesh.
 func (p *plan) newcomers() {

@@ -25,8 +25,9 @@ const (
 	// Pause stops a node, or all of Site, as SIGSTOP does, for For. Messages to
 	// it pile up as far as its inbox goes.
 	Pause FaultKind = "pause"
-	// Skew makes the clock of a node, or of all of Site, jump by By, and back
-	// after For. Zero For: it stays.
+	// Skew makes the clock of the machine of a node, or of all of Site, jump by By, and
+	// back after For. Zero For: it stays. A node has the time of its start: it comes
+	// to know when it starts again.
 	Skew FaultKind = "skew"
 	// Link makes the way from Site to others (with Peer: only to Peer), and back
 	// unless OneWay, slower by By and lossier by Loss.

@@ -81,7 +81,7 @@ func (s *sim) beginAt(m *machine, f Fault) {
 			s.standUp(m, false)
 		}
 	case Skew:
-		m.clock.offset += int64(f.By)
+		m.clock.wall += int64(f.By)
 	case DiskFull, DiskFail, DiskSlow:
 		m.disk.worse(f, 1)
 	}
@@ -151,7 +151,7 @@ func (s *sim) healAt(m *machine, f Fault) {
 			s.resume(m)
 		}
 	case Skew:
-		m.clock.offset -= int64(f.By)
+		m.clock.wall -= int64(f.By)
 	case DiskFull, DiskFail, DiskSlow:
 		m.disk.worse(f, -1)
 	}
@@ -230,6 +230,7 @@ func (s *sim) slow(f Fault, by float64) {
 func (s *sim) start(m *machine) {
 	m.boot++
 	m.started++
+	m.clock.offset = m.clock.wall
 	s.driven = m
 	b, err := s.newBrain(birth{
 		identity: m.identity, room: s.cfg.Room, seed: s.cfg.Seed, state: m.disk.state, stored: m.disk.stored(),

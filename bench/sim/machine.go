@@ -216,13 +216,16 @@ func (r *registry) of(id crdt.NodeID) int32 {
 // siteName has a width, so that names sort as numbers do.
 func siteName(no int32) string { return fmt.Sprintf("site-%03d", no+1) }
 
-// clock is a node's clock.
+// clock is a node's clock, and that of its machine. A node takes the time from there
+// when it starts, and counts on by itself: whatever the machine's clock does
+// meanwhile, the node's does not jump.
 type clock struct {
-	offset int64   // ns ahead of the true time
+	wall   int64   // ns that the machine's is ahead of the true time
+	offset int64   // as wall was when the node started
 	drift  float64 // gained per time passed
 }
 
-// at returns what the clock shows at a true time.
+// at returns what the node's clock shows at a true time.
 func (c clock) at(now int64) time.Time {
 	return time.Unix(0, Epoch().UnixNano()+now+c.offset+int64(float64(now)*c.drift))
 }

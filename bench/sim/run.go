@@ -129,8 +129,8 @@ func newSim(cfg Config, brains newBrain) *sim {
 	for n := range cfg.Sites * cfg.Nodes {
 		m := &machine{no: int32(n), siteNo: int32(n / cfg.Nodes), place: n % cfg.Nodes}
 		m.clock = clock{
-			offset: int64(float64(cfg.Clocks.Offset) * (2*clocks.Float64() - 1)),
-			drift:  cfg.Clocks.Drift * (2*clocks.Float64() - 1),
+			wall:  int64(float64(cfg.Clocks.Offset) * (2*clocks.Float64() - 1)),
+			drift: cfg.Clocks.Drift * (2*clocks.Float64() - 1),
 		}
 		m.seen = standing{since: longAgo, fails: between(delays, failSeenMin, failSeenMax), joins: between(delays, joinSeenMin, joinSeenMax)}
 		m.identity = s.registry.add(cfg.Seed, m, 0)
