@@ -27,6 +27,9 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict
 	switch a {
 	case goesOn:
 		p.LeaseEnd = r.credible(end, now)
+		// Should the answer be lost, the anchor need not be asked again.
+		k := sessionKey{r.id, p.Ticket}
+		r.core.stripes.ofSession(k).renewed(k, renewal{ticket: p.Ticket, end: p.LeaseEnd})
 		return r.admit(p), nothing
 	case over:
 		return r.decide(Pass{}, true, now)
