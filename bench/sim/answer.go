@@ -80,7 +80,7 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 		fresh = false
 		if anchor != v.anchor {
 			s.f.Reanchored++
-			v.anchor = anchor
+			s.anchor(v, anchor)
 		}
 		if !v.active {
 			s.f.Revived++
@@ -156,7 +156,8 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 		v.spent, v.spentBy = p.arrival, accepted
 	}
 	v.phase, v.until = inside, 0
-	v.accepted, v.anchor, v.by, v.started, v.site = accepted, anchor, m.no, m.started, m.siteNo
+	v.accepted, v.by, v.started, v.site = accepted, m.no, m.started, m.siteNo
+	s.anchor(v, anchor)
 	v.ends, v.lasts = s.now, 0
 	if fresh {
 		s.oracle.admit()
@@ -168,17 +169,37 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 
 // twice counts a second ticket for a place that had one. A node can only know by
 // the pass: of a visitor who never got one it cannot, nor of one whose pass is worth
-// nothing any more.
+// nothing any more, be it that the lease went on and only the anchor knew.
 func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32, fresh bool) {
 	s.f.Doubled++
 	if fresh { // else it was counted when it was first shown
 		s.oracle.again()
 	}
 	over := v.ends-s.now < int64(clockBound) // by the clock of that node it may be
-	if !over && v.pass.known() && !v.behind && !v.outlived() && v.by == m.no && v.started == m.started {
+	if !over && v.pass.known() && !v.behind && !v.outlived() && v.by == m.no && v.started == m.started && s.remembered(v) {
 		s.violate(LetInTwice, m, fmt.Sprintf("visitor %d has a second ticket %v after the first", v.no, time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
-	v.accepted, v.anchor, v.by, v.started = accepted, anchor, m.no, m.started
+	v.accepted, v.by, v.started = accepted, m.no, m.started
+	s.anchor(v, anchor)
+}
+
+// anchor notes whose ticket the session of a visitor has.
+func (s *sim) anchor(v *visitor, anchor int32) {
+	v.anchor = anchor
+	if anchor > 0 {
+		v.anchored = s.machines[s.registry.ids[anchor-1].machine].started
+	}
+}
+
+// remembered reports whether the anchor of a visitor's session still has its lease. One
+// that has started again or left knows of it, as its heir does, only what the pass says.
+func (s *sim) remembered(v *visitor) bool {
+	if v.anchor == 0 {
+		return true
+	}
+	id := &s.registry.ids[v.anchor-1]
+	m := s.machines[id.machine]
+	return m.id == id.id && m.started == v.anchored && !m.leaving && !m.away
 }
 
 // outInFact is what it means that a visitor is not let pass.

@@ -192,3 +192,30 @@ func TestOrderOfAShuffledPrequeue(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoRemembersASession looks at whom a second ticket can be blamed on: an anchor that
+// has been there all the time, and stays.
+func TestWhoRemembersASession(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(s *sim, m *machine)
+		want bool
+	}{
+		{"nothing happened", func(*sim, *machine) {}, true},
+		{"another node has started again", func(s *sim, _ *machine) { s.start(s.machines[2]) }, true},
+		{"it has started again", func(s *sim, m *machine) { s.start(m) }, false},
+		{"it hands over", func(_ *sim, m *machine) { m.leaving = true }, false},
+		{"it has handed over", func(_ *sim, m *machine) { m.away = true }, false},
+		{"its disk is lost", func(s *sim, m *machine) { s.wipe(m) }, false},
+	} {
+		s := newSim(mustDefault(t, steady()), newShipped)
+		m := s.machines[1]
+		s.start(m)
+		v := &visitor{}
+		s.anchor(v, m.number+1)
+		c.do(s, m)
+		if got := s.remembered(v); got != c.want {
+			t.Errorf("%s: the session is remembered %t, want %t", c.name, got, c.want)
+		}
+	}
+}

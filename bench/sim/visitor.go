@@ -32,6 +32,7 @@ type visitor struct {
 	// Of the ticket that the truth knows of.
 	accepted int64  // as the pass has it, ms
 	anchor   int32  // as in pass
+	anchored uint32 // which start of the anchor
 	started  uint32 // which start of which node
 	by       int32
 	site     int32
