@@ -34,7 +34,8 @@ type storing struct {
 	flying  bool            // a batch is under way
 	rooms   []*Room         // whose it is
 	next    []durable.Write // the facts of that batch
-	nextAt  uint64
+	waiting []crdt.Part     // facts for the batches after it
+	partsAt uint64          // how far the facts on disk are once none waits
 	failed  error // a write failed, and no new store has come; nil: all is well
 }
 
@@ -108,10 +109,10 @@ func (s *storing) touch(r *Room) {
 	}
 }
 
-// Writes returns the next batch for the store, which belongs together, or nil:
-// there is nothing to write, or a batch is under way, or the store has failed.
-// It is to be called after every Tick, Receive, Flush and Written. What waits for
-// the batch leaves with Written.
+// Writes returns the next batch for the store, or nil: there is nothing to write, or a
+// batch is under way, or the store has failed. Each object's part of it belongs
+// together: it is to be written as a whole, or not at all. It is to be called after
+// every Tick, Receive, Flush and Written. What waits for the batch leaves with Written.
 func (c *Core) Writes() []durable.Write {
 	s := &c.storing
 	if s.flying || s.failed != nil {
@@ -143,23 +144,46 @@ func appendPuts(out []durable.Write, id crdt.RoomID, puts []ticket.Put) []durabl
 	return out
 }
 
-// factWrites returns the facts that differ from those on disk.
+// maxFactBatch bounds the facts of one batch, in bytes: a store takes only so much of
+// one object at once, and rights shall not wait long for facts.
+const maxFactBatch = 1 << 20
+
+// factCost is what a fact takes beside its name and its value.
+const factCost = 128
+
+// factWrites returns facts that differ from those on disk, as many as go in a batch.
 func (c *Core) factWrites() []durable.Write {
 	s := &c.storing
 	s.next = nil
-	parts, at := c.replica.MapParts(s.saved)
-	for _, p := range parts {
-		if is, ok := s.facts[p.Name]; !ok || !bytes.Equal(is, p.Value) {
-			s.next = append(s.next, durable.Write{Object: factsObject, Key: p.Name, Value: p.Value})
+	if len(s.waiting) == 0 {
+		if s.waiting, s.partsAt = c.changedFacts(); len(s.waiting) == 0 {
+			s.saved = s.partsAt
+			return nil
 		}
 	}
-	if len(parts) > 0 {
-		s.next = append(s.next, s.dropWhole()...)
+	n := 0
+	for size := 0; n < len(s.waiting) && size < maxFactBatch; n++ {
+		p := s.waiting[n]
+		size += factCost + len(p.Name) + len(p.Value)
+		s.next = append(s.next, durable.Write{Object: factsObject, Key: p.Name, Value: p.Value})
 	}
-	if s.nextAt = at; len(s.next) == 0 {
-		s.saved = at
+	if s.waiting = s.waiting[n:]; len(s.waiting) == 0 {
+		s.next = append(s.next, s.dropWhole()...)
+		s.waiting = nil
 	}
 	return s.next
+}
+
+// changedFacts returns the parts of the map that differ from those on disk, in an order
+// in which they may be written in several batches, and how far the disk is with them.
+func (c *Core) changedFacts() ([]crdt.Part, uint64) {
+	s := &c.storing
+	parts, at := c.replica.MapParts(s.saved)
+	parts = slices.DeleteFunc(parts, func(p crdt.Part) bool {
+		is, ok := s.facts[p.Name]
+		return ok && bytes.Equal(is, p.Value)
+	})
+	return parts, at
 }
 
 // dropWhole deletes what wholeFacts reads.
@@ -197,12 +221,24 @@ func (c *Core) Written(err error, now time.Time) []Message {
 			delete(s.facts, w.Key)
 		}
 	}
-	s.saved, s.next = s.nextAt, nil
+	if s.next = nil; len(s.waiting) == 0 {
+		s.saved = s.partsAt
+	}
 	var out []Message
 	for _, r := range rooms {
 		out = append(out, r.confirmed(now)...)
 	}
 	return out
+}
+
+// Given returns how many tickets requests were given here since the start.
+func (c *Core) Given() (n uint64) {
+	for _, r := range c.order {
+		for i := range r.used {
+			n += uint64(r.used[i].Load())
+		}
+	}
+	return n
 }
 
 // Stored returns all of this node that is known to be durable: the content of a
@@ -230,7 +266,7 @@ func (c *Core) Stored() []durable.Write {
 // nothing more, and that Writes may go on.
 func (c *Core) StoreBack(now time.Time) {
 	s := &c.storing
-	s.failed, s.next = nil, nil
+	s.failed, s.next, s.waiting = nil, nil, nil
 	for _, r := range c.order {
 		r.mu.Lock()
 		if r.rights != nil {

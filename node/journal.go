@@ -8,11 +8,27 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
 )
 
-// renewInterval is how often a node whose store has failed tries to write a new one.
-const renewInterval = time.Second
+const (
+	// renewInterval is how often a node whose store has failed tries to go on.
+	renewInterval = time.Second
+
+	// probeInterval is how often it is looked whether the disk still takes writes.
+	probeInterval = 500 * time.Millisecond
+
+	// refusedInterval is how often a node tries to go on whose store refuses what it
+	// would keep: that is a mistake of ours, and no new store will take it either.
+	refusedInterval = time.Minute
+
+	// storeKeys bounds the keys of an object. Facts are one, and bounded themselves.
+	storeKeys = 2 * crdt.MaxParts
+
+	// maxAtWork bounds the objects of a batch that are at work at once.
+	maxAtWork = 4096
+)
 
 // keeper is whose writes a journal keeps: a Core.
 type keeper interface {
@@ -20,6 +36,7 @@ type keeper interface {
 	Written(err error, now time.Time) []Message
 	Stored() []durable.Write
 	StoreBack(now time.Time)
+	Given() uint64
 }
 
 var _ keeper = (*Core)(nil)
@@ -28,6 +45,11 @@ var _ keeper = (*Core)(nil)
 // them, so that the loop waits for no disk. One thing is under way at a time: a
 // batch, or, after one has failed, a new store with all that is confirmed. A batch
 // that failed is never tried again.
+//
+// Tickets rest on what was written before, so that a node may give some for a while
+// without a write, and one that changes what is there takes no room. That a disk is
+// full or broken must show nevertheless: it is probed twice a second, for its room,
+// and, while tickets are given, by a write if there was none.
 //
 // run has one goroutine; all other methods belong to the loop.
 type journal struct {
@@ -40,35 +62,49 @@ type journal struct {
 	outcomes chan done
 
 	busy   bool // a job is under way
-	failed bool // a batch failed, and there is no new store yet
+	failed bool // a batch failed, or the disk is full, and it has not been mended yet
+	sound  bool // no commit of the store has failed: once there is room it can go on
 	retry  time.Time
-	said   string // why there is none, as it was logged last
+	said   string // why it is not mended, as it was logged last
 
-	failures atomic.Uint64 // batches that failed; any goroutine may read it
+	probed time.Time
+	wrote  bool   // a batch was confirmed since
+	given  uint64 // tickets, as of then
+
+	failures atomic.Uint64 // how often that happened; any goroutine may read it
 
 	store   durable.Store // run's
 	objects *durable.Objects
 }
 
-// job is a batch to be written, or the content of a new store.
+// job is a batch to be written, a probe, with or without one, or the content of a new
+// store; nil where the old one will do.
 type job struct {
+	kind  jobKind
 	batch []durable.Write
-	renew bool
 }
+
+type jobKind uint8
+
+const (
+	writing jobKind = iota
+	probing
+	renewing
+)
 
 // done is what became of a job.
 type done struct {
-	renew bool
-	err   error
+	kind jobKind
+	err  error
 }
 
 func newJournal(disk durable.Disk, path string, store durable.Store, extra durable.Write, log *slog.Logger) (*journal, error) {
 	// The runtime logs panics of calls only, and the journal's do not panic.
-	objects, err := durable.New(durable.Config{Store: store, Logger: log})
+	objects, err := durable.New(durable.Config{Store: store, Logger: log, MaxKeys: storeKeys})
 	if err != nil {
 		return nil, err
 	}
-	return &journal{disk: disk, path: path, extra: extra, log: log, store: store, objects: objects,
+	return &journal{disk: disk, path: path, extra: extra, log: log, store: store, objects: objects, sound: true,
 		jobs: make(chan job, 1), outcomes: make(chan done, 1)}, nil
 }
 
@@ -78,15 +114,30 @@ func (j *journal) step(k keeper, now time.Time) {
 	if j.busy || j.failed && now.Before(j.retry) {
 		return
 	}
-	if j.failed {
-		j.busy = true
-		j.jobs <- job{batch: append(k.Stored(), j.extra), renew: true}
-		return
+	switch {
+	case j.failed:
+		var all []durable.Write
+		if !j.sound {
+			all = append(k.Stored(), j.extra)
+		}
+		j.start(job{renewing, all})
+	case now.Sub(j.probed) >= probeInterval || now.Before(j.probed):
+		probe, given := job{kind: probing}, k.Given()
+		if given != j.given && !j.wrote {
+			probe.batch = []durable.Write{j.extra}
+		}
+		j.probed, j.given, j.wrote = now, given, false
+		j.start(probe)
+	default:
+		if batch := k.Writes(); len(batch) > 0 {
+			j.start(job{writing, batch})
+		}
 	}
-	if batch := k.Writes(); len(batch) > 0 {
-		j.busy = true
-		j.jobs <- job{batch: batch}
-	}
+}
+
+func (j *journal) start(next job) {
+	j.busy = true
+	j.jobs <- next
 }
 
 // settle tells the keeper what became of the job that was under way, and goes on
@@ -95,31 +146,34 @@ func (j *journal) settle(k keeper, o done, now time.Time) []Message {
 	j.busy = false
 	var out []Message
 	switch {
-	case !o.renew:
+	case o.kind == writing && o.err == nil:
+		j.wrote = true
+		out = k.Written(nil, now)
+	case o.kind == probing && o.err == nil:
+	case o.kind != renewing:
 		out = k.Written(o.err, now)
-		if o.err != nil {
-			j.fail(o.err, now)
-		}
+		j.fail(o.err, now)
 	case o.err != nil:
 		j.retry = now.Add(renewInterval)
+		j.sound = j.sound && errors.Is(o.err, durable.ErrFull)
 		if text := o.err.Error(); text != j.said {
 			j.said = text
-			j.log.Warn("no new store can be written yet; tried again every second", "file", j.path, "error", o.err)
+			j.log.Warn("no tickets from this node yet; the disk is tried again every second", "file", j.path, "error", o.err)
 		}
 	default:
-		j.failed, j.said = false, ""
+		j.failed, j.sound, j.said = false, true, ""
 		k.StoreBack(now)
-		j.log.Info("a new store is written; this node gives tickets again", "file", j.path)
+		j.log.Info("the disk is well; this node gives tickets again", "file", j.path)
 	}
 	j.step(k, now)
 	return out
 }
 
 func (j *journal) fail(err error, now time.Time) {
-	j.failed, j.retry = true, now
+	j.failed, j.sound, j.retry, j.said = true, errors.Is(err, durable.ErrFull), now, err.Error()
 	j.failures.Add(1)
-	j.log.Error("the disk did not take what this node has to keep: it gives no tickets until a new store is written, which is tried every second; "+
-		"visitors who are in go on. Make room on the disk, or replace it; what failed is not written again",
+	j.log.Error("the disk does not take what this node has to keep: it gives no tickets until it does, which is tried every second; "+
+		"visitors who are in go on. Make room on the disk, or replace it; a write that failed is not tried again",
 		"file", j.path, "error", err)
 }
 
@@ -138,29 +192,42 @@ func (j *journal) run() error {
 	var objects sync.WaitGroup
 	objects.Go(func() { j.objects.Run(ctx) })
 	for job := range j.jobs {
-		o := done{renew: job.renew}
-		if job.renew {
-			o.err = j.renew(job.batch)
-		} else {
-			o.err = j.write(ctx, job.batch)
-		}
-		j.outcomes <- o
+		j.outcomes <- done{job.kind, j.do(ctx, job)}
 	}
 	stop()
 	objects.Wait()
 	return j.store.Close()
 }
 
-// write makes a batch durable: each object's part is one call, all of them at once,
-// so that they share a commit.
+func (j *journal) do(ctx context.Context, next job) error {
+	goesOn := next.kind == renewing && next.batch == nil // the disk was full, no more
+	if next.kind != writing {
+		if err := durable.Room(j.disk, j.path, goesOn); err != nil {
+			return err
+		}
+	}
+	switch {
+	case goesOn:
+		return j.write(ctx, []durable.Write{j.extra})
+	case next.kind == renewing:
+		return j.renew(next.batch)
+	}
+	return j.write(ctx, next.batch)
+}
+
+// write makes a batch durable: each object's part is one call, and thousands of them at
+// once, so that they share a commit.
 func (j *journal) write(ctx context.Context, batch []durable.Write) error {
 	parts := make(map[string][]durable.Write)
 	for _, w := range batch {
 		parts[w.Object] = append(parts[w.Object], w)
 	}
 	errs := make(chan error, len(parts))
+	atWork := make(chan struct{}, maxAtWork)
 	for object, part := range parts {
+		atWork <- struct{}{}
 		go func() {
+			defer func() { <-atWork }()
 			_, err := durable.Do(ctx, j.objects, object, func(c *durable.Call) (struct{}, error) {
 				return struct{}{}, c.Transaction(func() error { return putAll(c, part) })
 			})

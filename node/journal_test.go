@@ -57,6 +57,8 @@ func (l *ledger) Stored() []durable.Write {
 	return []durable.Write{ledgerWrite(l.confirmed)}
 }
 
+func (l *ledger) Given() uint64 { return uint64(l.tickets) }
+
 func (l *ledger) StoreBack(time.Time) { l.backs++; l.failed, l.next = nil, l.confirmed }
 
 // desk runs a journal as the loop of a node does.

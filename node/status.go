@@ -28,7 +28,7 @@ type Status struct {
 	// What went wrong since the start. All zero is as it should be.
 	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
 	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
-	StoreFailures   uint64 `json:"store_failures"`   // writes that the disk did not take; each one stops tickets here until there is a new store
+	StoreFailures   uint64 `json:"store_failures"`   // how often the disk did not take a write, or was full; each time stops tickets here until it does again
 	Overflow        uint64 `json:"overflow"`         // polls, check-ins and ends of sessions lost because a table was full
 }
 

@@ -21,7 +21,7 @@ type silence struct {
 	from, until int64
 }
 
-// silenceWithin is how long after its disk has failed a node may go on.
+// silenceWithin is how long after its disk was full a node may go on.
 const silenceWithin = time.Second
 
 // failing hurts the disk of a node, waits for d, says when the node noticed and
@@ -40,16 +40,16 @@ func (r *run) failing(n *rig.Node, d time.Duration, hurt, cure func() error) err
 	if err := hurt(); err != nil {
 		return err
 	}
+	from := record.Now() + int64(silenceWithin)
 	noticed := n.Await(r.ctx, d, "says that its store has failed", func(s node.Status) bool { return s.Store != "ok" })
 	switch {
 	case !n.Running():
 		r.note("%s ended with code %d: %s", n.Name, n.Code(), n.Tail(1))
 		return nil
 	case noticed != nil:
-		r.note("%s wrote on for %v without a failure", n.Name, d)
+		return noticed
 	default:
 		r.note("%s noticed after %.1f s", n.Name, time.Since(began).Seconds())
-		from := record.Now() + int64(silenceWithin)
 		if err := r.sleep(d - time.Since(began)); err != nil {
 			return err
 		}

@@ -61,7 +61,13 @@ func TestFileOnAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := Room(Files{}, path, true); err != nil {
+		t.Errorf("with room left: %v", err)
+	}
 	free := fillUp(t, dir)
+	if err := Room(Files{}, path, false); !errors.Is(err, ErrFull) {
+		t.Errorf("with none left: %v, want ErrFull", err)
+	}
 	for i := range 500 {
 		if err := change(100 + i); err != nil {
 			t.Fatalf("change %d on a full disk: %v", i, err)

@@ -83,6 +83,9 @@ type Disk interface {
 	// the new. A store that is still open there keeps its old file and can no
 	// longer reach path; close it afterwards.
 	Create(path string, all []Write) (Store, error)
+	// Free returns how many bytes may still be written where path lies, and how many
+	// there are in all; the largest number where nobody can tell.
+	Free(path string) (free, size int64, err error)
 }
 
 // Range selects keys of one object. The zero value selects all of them, in rising

@@ -109,6 +109,17 @@ func (d *Disk) Create(path string, all []durable.Write) (durable.Store, error) {
 	return &store{Store: s, disk: d, path: path}, nil
 }
 
+// Free is [durable.Disk.Free]; with Room, of that.
+func (d *Disk) Free(path string) (free, size int64, err error) {
+	d.mu.Lock()
+	room, left := int64(d.faults.Room), int64(d.faults.Room-d.written)
+	d.mu.Unlock()
+	if room > 0 {
+		return max(0, left), room, nil
+	}
+	return d.under.Free(path)
+}
+
 // fillLocked takes the room for a batch, or returns ENOSPC.
 func (d *Disk) fillLocked(batch []durable.Write) error {
 	if d.faults.Room <= 0 {

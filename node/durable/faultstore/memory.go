@@ -2,6 +2,7 @@ package faultstore
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"sync"
 
@@ -79,6 +80,9 @@ func (m *Memory) Create(path string, all []durable.Write) (durable.Store, error)
 	}
 	return &memoryStore{disk: m, boot: boot, Memory: fresh}, nil
 }
+
+// Free is [durable.Disk.Free]; there is always room.
+func (m *Memory) Free(string) (free, size int64, err error) { return math.MaxInt64, math.MaxInt64, nil }
 
 // write has land run once what it stands for is on the disk.
 func (m *Memory) write(boot int, land func() error) error {
