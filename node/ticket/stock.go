@@ -43,7 +43,7 @@ type Stock struct {
 type lender struct {
 	id      crdt.Incarnation
 	present bool      // may be asked
-	gone    time.Time // since when it is not present
+	gone    time.Time // since when it is not present, nor has lent anything
 	left    int64
 	newest  uint32 // block
 	seen    uint64 // bit i: block newest − i has come
@@ -131,6 +131,9 @@ func (s *Stock) Add(loan Loan, now time.Time) bool {
 	l := s.lenderOf(loan.Lender, now)
 	if l == nil {
 		return false
+	}
+	if !l.present {
+		l.gone = now // a copy of this very loan may be on its way, however long it was gone before
 	}
 	if loan.N == 0 {
 		l.left, l.borrow = max(0, loan.Left), 0

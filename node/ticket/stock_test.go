@@ -287,3 +287,33 @@ func TestCancelsAreByAnchor(t *testing.T) {
 		t.Errorf("%d messages of %d ranges", len(many), MaxBatch+1)
 	}
 }
+
+// TestStockKnowsALoanOfALenderThatWasGone has a lender that was stopped answer a
+// borrow when it goes on, before it is a member again, and its answer come twice.
+func TestStockKnowsALoanOfALenderThatWasGone(t *testing.T) {
+	s := NewStock(leads, aRoom)
+	lender := crdt.Incarnation{Node: crdt.NodeID{2}, Boot: 1}
+	s.SetLenders([]Lender{{lender, 100}}, sec(0))
+	s.Add(Loan{Room: aRoom, To: leads, Lender: lender, Block: 1, First: 1, N: 5, ValidUntil: sec(3)}, sec(0))
+	s.SetLenders(nil, sec(1))
+
+	loan := Loan{Room: aRoom, To: leads, Lender: lender, Block: 2, First: 6, N: 5, ValidUntil: sec(9)}
+	if !s.Add(loan, sec(6)) {
+		t.Fatal("a loan of a lender that goes on was not taken")
+	}
+	if got := total(s.Take(nil, 5, theCounter, sec(6))); got != 5 {
+		t.Fatalf("%d tickets were handed out, want 5", got)
+	}
+	for _, c := range s.Due(0, sec(6.05)) {
+		for _, rep := range c.Reports {
+			s.Acked(ReportAck{Room: aRoom, Lender: lender, Block: rep.Block, Number: rep.Number})
+		}
+	}
+	s.SetLenders(nil, sec(6.1))
+	if s.Add(loan, sec(6.2)) {
+		t.Error("a copy of a loan was taken for a new one")
+	}
+	if twice := s.Take(nil, 5, theCounter, sec(6.2)); len(twice) > 0 {
+		t.Errorf("tickets %v were handed out twice", twice)
+	}
+}
