@@ -162,7 +162,7 @@ func (r *Rights) TakeOver(h Handover, now time.Time) {
 		return
 	}
 	if !r.book.next.taken[f.Node] {
-		r.book1(f)
+		r.bookTakeover(f)
 	}
 	if ack := (Received{h.Room, f.Node, f.Heir, sum, true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
 		r.out.acks = append(r.out.acks, ack)
@@ -175,8 +175,8 @@ type takeover struct {
 	rate  int64 // rate rights that came with it
 }
 
-// book1 books a hand-over, which is written in one batch.
-func (r *Rights) book1(f Final) {
+// bookTakeover books a hand-over, which is written in one batch.
+func (r *Rights) bookTakeover(f Final) {
 	next := &r.book.next
 	before := next.received()
 	r.credit(f.Node, f.Heir, f.gave(f.Heir))
