@@ -100,3 +100,34 @@ func TestAFloodOfApplicantsCostsFewMessages(t *testing.T) {
 	}
 	t.Logf("%d messages for %d applicants", count, spans*500)
 }
+
+// TestARefusedBorrowIsAnsweredOnce has a counter ask a node that has nothing to lend:
+// a second answer could come late, and cancel a newer wish.
+func TestARefusedBorrowIsAnsweredOnce(t *testing.T) {
+	w := newWorld(t, escrowSettings(20), "a", "a")
+	w.run(20 * time.Second)
+	lead := w.counterOf("a")
+	m := w.other(lead)
+	r := m.core.order[0]
+	for range 2 { // the first has the bound raised
+		r.mu.Lock()
+		r.rights.Open(r.rights.Free().Places, w.now)
+		r.mu.Unlock()
+		w.run(time.Second)
+	}
+	if free := r.Rights().Free.Places; free != 0 {
+		t.Fatalf("%d places are free at a node that is to have none", free)
+	}
+	answers := 0
+	w.note = func(what ...any) {
+		if what[0] == "message" && what[1] == m.id && what[3].(uint8) == kindLoanAnswer {
+			answers++
+		}
+	}
+	w.receive(lead, m, Message{Kind: kindLoanCall,
+		Payload: ticket.AppendLoanCall(nil, ticket.LoanCall{Room: r.id, Lender: m.core.self, Borrow: 5})})
+	w.run(200 * time.Millisecond)
+	if answers != 1 {
+		t.Errorf("%d answers to one wish, want 1", answers)
+	}
+}

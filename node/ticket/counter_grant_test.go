@@ -188,7 +188,9 @@ func TestUnusedTicketsComeBackWithTheFinalMark(t *testing.T) {
 	takeFrom(s, 8, theCounter, now)
 	for range 3 { // the first wish meets a bound that is too low, and has it raised
 		for _, c := range s.Due(0, now) {
-			r.Lend(leads, c.Borrow, now)
+			if r.Lend(leads, c.Borrow, now) == 0 {
+				s.Add(Loan{Room: aRoom, To: leads, Lender: aLender}, now)
+			}
 		}
 		write()
 		for _, l := range r.LoansDue(now) {

@@ -255,10 +255,10 @@ func (n *lendingNode) loanCalled(from *lendingNode, id crdt.Incarnation, c LoanC
 			a.Acks = append(a.Acks, ReportAck{Room: aRoom, Lender: n.id, Block: rep.Block, Number: rep.Number})
 		}
 	}
-	if c.Borrow > 0 {
-		n.rights.Lend(id, c.Borrow, n.now())
+	if c.Borrow > 0 && n.rights.Lend(id, c.Borrow, n.now()) == 0 {
+		a.Loans = append(a.Loans, Loan{Room: aRoom, To: id, Lender: n.id}) // none to lend
 	}
-	if len(a.Acks) > 0 {
+	if len(a.Acks)+len(a.Loans) > 0 {
 		n.answer(from, a)
 	}
 }

@@ -14,7 +14,6 @@ import (
 // that of their rate rights which were neither used nor given back.
 type loans struct {
 	open   []*lending // by block
-	none   []Loan     // that say that there is nothing to lend
 	blocks uint32
 	places int64
 	rate   int64
@@ -35,7 +34,7 @@ type lending struct {
 }
 
 // Lend lends up to n tickets to a counter and returns how many. LoansDue sends
-// the loan, or says that there is none.
+// the loan; that there is none, the caller says.
 func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 {
 	if r.cfg.Unlimited || to.Node == r.cfg.Self.Node || n <= 0 {
 		return 0
@@ -43,9 +42,6 @@ func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 {
 	free := r.usable(now)
 	n = r.reserve(min(n, maxLoan), min(free.Places, free.Rate), Amount{1, 1}, now)
 	if n <= 0 {
-		if len(r.loans.none) < maxNone {
-			r.loans.none = append(r.loans.none, Loan{Room: r.cfg.Room, To: to, Lender: r.cfg.Self, ValidUntil: now})
-		}
 		return 0
 	}
 	r.loans.blocks++
@@ -68,18 +64,13 @@ func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 {
 // maxLoan bounds the tickets of one loan, and so the memory that it takes.
 const maxLoan = 1 << 20
 
-// maxNone bounds how many refusals to lend wait to be sent.
-const maxNone = 64
-
 // loanResend is how often a loan is sent until a report on it arrives.
 const loanResend = 200 * time.Millisecond
 
 // LoansDue returns the loans that are to be sent now: each at once, and again
 // every 200 ms until a report on it has arrived or it is void, since a lost one
 // would lie idle for a session.
-func (r *Rights) LoansDue(now time.Time) []Loan {
-	due := r.loans.none
-	r.loans.none = nil
+func (r *Rights) LoansDue(now time.Time) (due []Loan) {
 	elapsed := r.elapsed(now)
 	for _, x := range r.loans.open {
 		if !x.heard && elapsed >= x.resend.next && now.Before(x.ValidUntil) {

@@ -294,7 +294,7 @@ func (w *world) loanCall(m *machine, from crdt.Incarnation, c LoanCall) {
 			w.send(m, from.Node, func(o *machine) { o.stock.Acked(ReportAck{Lender: rep.Lender, Block: rep.Block, Number: rep.Number}) })
 		}
 	}
-	if c.Borrow > 0 && c.Lender == m.inc {
-		m.rights.Lend(from, c.Borrow, now)
+	if c.Borrow > 0 && c.Lender == m.inc && m.rights.Lend(from, c.Borrow, now) == 0 {
+		w.send(m, from.Node, func(o *machine) { o.stock.Add(Loan{To: from, Lender: c.Lender}, w.clock(o)) })
 	}
 }

@@ -143,7 +143,7 @@ func (w *rateRun) act(n, peer *rateNode) {
 // lent has a counter, whose clock may be behind, use some tickets of a loan, and maybe
 // tell of it later.
 func (w *rateRun) lent(n *rateNode, l Loan) {
-	if l.N == 0 || n.loans.find(l.Block).heard {
+	if n.loans.find(l.Block).heard {
 		return
 	}
 	n.loans.find(l.Block).heard = true // the loan is not sent again
