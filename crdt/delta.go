@@ -18,7 +18,7 @@ const (
 	maxSites      = 1 << 12  // of a Summaries
 	maxSiteRooms  = 1 << 14  // of a site
 	maxWriters    = 1 << 13  // of an LWW
-	maxLWWEntries = 1 << 16  // of an LWW
+	maxLWWEntries = 1 << 18  // of an LWW
 	maxLWWBytes   = 64 << 20 // of keys and values of an LWW
 )
 

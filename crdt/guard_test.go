@@ -92,7 +92,7 @@ func TestStateIsBounded(t *testing.T) {
 	var clock Clock
 	refused := [3]int{}
 	at := Version{Epoch: 1, Seq: 1}
-	for i := range 1<<16 + 10 {
+	for i := range maxLWWEntries + 10 {
 		node := NodeID{byte(i), byte(i >> 8), byte(i >> 16), 'x'}
 		if _, err := rows.Apply(RowPiece{Owner: Incarnation{node, 1}, To: 1}, guardNow); err != nil {
 			refused[0]++
@@ -112,7 +112,7 @@ func TestStateIsBounded(t *testing.T) {
 	if got := [3]int{len(rows.rows), len(sums.sites["s"].rooms), len(lww.entries)}; got != [3]int{maxRows, 2 * maxSiteRooms, maxLWWEntries} {
 		t.Errorf("kept %v", got)
 	}
-	if want := [3]int{1<<16 + 10 - maxRows, 1<<16 + 10 - 2*maxSiteRooms, 10}; refused != want {
+	if want := [3]int{maxLWWEntries + 10 - maxRows, maxLWWEntries + 10 - 2*maxSiteRooms, 10}; refused != want {
 		t.Errorf("refused %v, want %v", refused, want)
 	}
 	if err := lww.Set("one more", nil, clock.Now(guardNow, testNode(1))); err == nil {

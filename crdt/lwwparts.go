@@ -26,9 +26,12 @@ const (
 // itself: it goes with the next change.
 func (m *LWW) Changes() uint64 { return m.changes }
 
-// Parts returns what has changed since Changes returned a number, in order of name;
-// of 0, everything. Whoever stores it has to do so as a whole: what is known of a
-// node is true only with its writes.
+// MaxParts is how many parts there are of a map at most.
+const MaxParts = maxLWWEntries + maxWriters
+
+// Parts returns what has changed since Changes returned a number; of 0, everything.
+// Whoever stores it has to do so as a whole, or in this order: what is known of a node
+// is true only with its writes.
 func (m *LWW) Parts(since uint64) []Part {
 	var out []Part
 	for key, e := range m.entries {
@@ -46,7 +49,8 @@ func (m *LWW) Parts(since uint64) []Part {
 			out = append(out, Part{partKnown + hex.EncodeToString(writer[:]), w.must()})
 		}
 	}
-	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
+	// By name, but for what is known: that comes last, though its names come first.
+	slices.SortFunc(out, func(a, b Part) int { return cmp.Or(-cmp.Compare(a.Name[0], b.Name[0]), cmp.Compare(a.Name, b.Name)) })
 	return out
 }
 

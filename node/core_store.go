@@ -36,7 +36,7 @@ type storing struct {
 	next    []durable.Write // the facts of that batch
 	waiting []crdt.Part     // facts for the batches after it
 	partsAt uint64          // how far the facts on disk are once none waits
-	failed  error // a write failed, and no new store has come; nil: all is well
+	failed  error           // a write failed, and no new store has come; nil: all is well
 }
 
 // load takes what an earlier start has written.

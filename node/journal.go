@@ -172,6 +172,13 @@ func (j *journal) settle(k keeper, o done, now time.Time) []Message {
 func (j *journal) fail(err error, now time.Time) {
 	j.failed, j.sound, j.retry, j.said = true, errors.Is(err, durable.ErrFull), now, err.Error()
 	j.failures.Add(1)
+	if errors.Is(err, durable.ErrLimit) {
+		j.retry = now.Add(refusedInterval)
+		j.log.Error("the store refuses what this node has to keep, which is more than it is made for: the disk is not the reason, and more room will not help; "+
+			"this node gives no tickets, and tries again every minute; visitors who are in go on",
+			"file", j.path, "error", err)
+		return
+	}
 	j.log.Error("the disk does not take what this node has to keep: it gives no tickets until it does, which is tried every second; "+
 		"visitors who are in go on. Make room on the disk, or replace it; a write that failed is not tried again",
 		"file", j.path, "error", err)
