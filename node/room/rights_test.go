@@ -152,6 +152,35 @@ func TestToldIntervalShrinksTowardsTheHead(t *testing.T) {
 	}
 }
 
+// TestToldWhereNobodyWasLetInLately: the room has been full for a while, or is closed.
+func TestToldWhereNobodyWasLetInLately(t *testing.T) {
+	const every, soon = 20 * time.Second, 2 * time.Second
+	busy := Settings{Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every, SessionDuration: 5 * time.Minute, NewUsersPerMinute: 120}.WithDefaults()
+	for _, c := range []struct {
+		name  string
+		view  View
+		ahead int
+		want  time.Duration
+	}{
+		{"next, in a full room", View{Active: 10}, 0, soon},
+		{"next, and nobody inside", View{}, 0, soon},
+		{"second, of a small room", View{Active: 10}, 1, every},
+		{"second, of a large one", View{Active: 1000}, 1, soon},
+		{"fiftieth: 200 leave in a minute, 120 may enter", View{Active: 1000}, 49, 12 * time.Second},
+		{"far behind", View{Active: 1000}, 500, every},
+		{"behind, and nobody inside", View{}, 1, every},
+		{"a place is reserved", View{Active: 10, Slots: 3}, 2, soon},
+		{"everybody waits for the operator", View{closed: true, Active: 10}, 0, every},
+		{"everybody waits for an event", View{Event: EventState{Prequeueing: true}, Slots: 100}, 5, every},
+	} {
+		v := c.view
+		v.Settings = busy
+		if told := v.Told([16]byte{1}, Estimate{Ahead: c.ahead, Position: c.ahead + 1}, time.Unix(1_767_268_800, 0)); told != c.want {
+			t.Errorf("%s: told %v, want %v", c.name, told, c.want)
+		}
+	}
+}
+
 // twoSites is a full room of the policy Escrow: five visitors a second are let in,
 // and as many leave. Visitors wait in the own site by granule, in the other by
 // bucket.

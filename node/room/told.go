@@ -22,21 +22,30 @@ const (
 // down to a tenth of the interval. That costs few requests: those whose turn is
 // more than two intervals away are told the whole interval, and halving
 // takes few steps. Who has a place already, and was only too early for the right to
-// be there, comes as soon as that. It is in whole seconds, as browsers take it, and
-// a function of its arguments.
+// be there, comes as soon as that, and so does whoever is next, however long that
+// may take: it is one visitor. Where nobody was let in lately, as many are taken to
+// leave as have sessions that nobody prolongs. It is in whole seconds, as browsers
+// take it, and a function of its arguments.
 func (v *View) Told(visitor [16]byte, e Estimate, at time.Time) time.Duration {
 	s := &v.Settings
 	if s.Policy != Escrow || s.QueueingMethod != FIFO || e.Position == 0 {
 		return s.Jitter(visitor, at)
 	}
+	if v.closed || v.Event.Prequeueing && !e.Known {
+		return s.RefreshInterval // it is no matter of places
+	}
 	before := e.Ahead - v.Slots // how many have to leave before a place is this visitor's
-	if before < 0 {
+	if before <= 0 {
 		return s.soonest()
 	}
+	rate := v.AdmittedMinute
 	if !e.Known {
+		rate = min(float64(s.NewUsersPerMinute), float64(v.Active)/s.SessionDuration.Minutes())
+	}
+	if rate <= 0 {
 		return s.RefreshInterval // nobody knows when
 	}
-	half := float64(before+1) * 60 / v.AdmittedMinute / 2
+	half := float64(before+1) * 60 / rate / 2
 	half = min(math.Floor(half), s.RefreshInterval.Seconds())
 	return max(s.soonest(), time.Duration(half)*time.Second)
 }
