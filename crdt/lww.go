@@ -15,7 +15,9 @@ import (
 const (
 	// MaxValue is the size of the largest value of an LWW.
 	MaxValue = 64 << 10
-	maxKey   = 512
+	// MaxKeys is how many keys an LWW has at most, deleted ones included.
+	MaxKeys = maxLWWEntries
+	maxKey  = 512
 )
 
 // ErrConflict is returned by a compare-and-set whose key has moved on.
@@ -115,6 +117,9 @@ func (m *LWW) Keys() iter.Seq[string] {
 		}
 	}
 }
+
+// Len returns the number of keys, deleted ones included.
+func (m *LWW) Len() int { return len(m.entries) }
 
 // Newest returns the latest stamp in m, by which a restarted clock is set.
 func (m *LWW) Newest() Stamp {

@@ -80,8 +80,10 @@ type Core struct {
 	leave     leaveState
 	recovered time.Time     // when it was last looked whether the dead can be recovered from
 	factsFull atomic.Uint64 // facts that were not taken, because there are too many
-	found     bool          // as CoreConfig has it
-	leaveOut  ticket.Rules
+
+	factsKnown atomic.Int64 // how many there are, as of the last tick
+	found      bool         // as CoreConfig has it
+	leaveOut   ticket.Rules
 
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced

@@ -21,6 +21,7 @@ func (c *Core) heedFacts(now time.Time) {
 			r.heed(c.facts.room(r.id), now)
 		}
 		c.recovered = time.Time{} // at once
+		c.factsKnown.Store(int64(c.replica.MapLen()))
 	}
 	c.heedConfigs(now)
 	// Facts are read anew once for all rooms: there may be ten thousand.
@@ -134,8 +135,8 @@ func (r *Room) mint(now time.Time) {
 	}
 }
 
-// setFact writes a fact. It fails only where a map is full of what others wrote;
-// then this node goes on as if it had not known.
+// setFact writes a fact. It fails only where the map is full; then this node goes on as
+// if it had not known, and Status says so.
 func (c *Core) setFact(key string, value []byte, now time.Time) {
 	if err := c.facts.set(key, value, now); err != nil {
 		c.factsFull.Add(1)

@@ -65,6 +65,8 @@ type Node struct {
 	gone    []string      // sites that have left; the loop's
 	watch   clockWatch    // the loop's
 
+	factsMany, factsLost bool // said in the log; the loop's
+
 	mesh   atomic.Pointer[Mesh] // nil until Run
 	serves atomic.Bool          // requests may be decided
 }
@@ -279,6 +281,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			n.serves.Store(true)
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}
+		n.watchFacts()
 		if other, ok := n.core.Conflict(); ok {
 			return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
 				other.Boot, n.core.self.Boot)
@@ -287,6 +290,22 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			n.persist(saver)
 			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))
 		}
+	}
+}
+
+// factsNear is the part of the facts there is room for from which on the log warns.
+const factsNear = 0.75
+
+// watchFacts says, once each, that facts are many and that some had no room.
+func (n *Node) watchFacts() {
+	known, refused := n.core.factsKnown.Load(), n.core.factsFull.Load()
+	if !n.factsMany && float64(known) >= factsNear*crdt.MaxKeys {
+		n.factsMany = true
+		n.log.Warn("this mesh knows nearly as many facts of rooms and nodes as there is room for, and they stay: see how many rooms and nodes a mesh may have", "facts", known, "most", crdt.MaxKeys)
+	}
+	if !n.factsLost && refused > 0 {
+		n.factsLost = true
+		n.log.Error("there is no room for what this node has to tell of its rooms: rooms that are new get no rights, and those of nodes that go may be lost; the limits hold", "facts", known, "most", crdt.MaxKeys)
 	}
 }
 

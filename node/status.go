@@ -25,11 +25,21 @@ type Status struct {
 
 	Leaving bool `json:"leaving"` // it passes its rights on, and then ends
 
+	Facts FactsStatus `json:"facts"`
+
 	// What went wrong since the start. All zero is as it should be.
 	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
 	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
 	StoreFailures   uint64 `json:"store_failures"`   // how often the disk did not take a write, or was full; each time stops tickets here until it does again
 	Overflow        uint64 `json:"overflow"`         // polls, check-ins and ends of sessions lost because a table was full
+}
+
+// FactsStatus says how many facts this node knows of rooms and nodes, of how many that
+// there is room for. They stay for ever.
+type FactsStatus struct {
+	Known   int    `json:"known"`
+	Most    int    `json:"most"`
+	Refused uint64 `json:"refused"` // that this node had to tell and there was no room for
 }
 
 // RoomStatus is one room as this node sees it, over the whole mesh. Settings are
@@ -135,6 +145,7 @@ func (n *Node) Status() Status {
 	if !n.core.health.clockOK.Load() {
 		s.Clock = "off"
 	}
+	s.Facts = FactsStatus{Known: int(n.core.factsKnown.Load()), Most: crdt.MaxKeys, Refused: n.core.factsFull.Load()}
 	for _, r := range n.core.order {
 		s.Rooms = append(s.Rooms, r.status())
 	}

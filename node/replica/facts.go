@@ -31,6 +31,9 @@ func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { retur
 // Keys yields the keys of the last-writer map that have a value, in no order.
 func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }
 
+// MapLen returns the number of keys of the last-writer map, deleted ones included.
+func (r *Replica) MapLen() int { return r.lww.Len() }
+
 // MapChanges returns a number that has grown if the last-writer map may have
 // changed since the last call.
 func (r *Replica) MapChanges() uint64 { return r.mapChanges }
