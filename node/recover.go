@@ -61,6 +61,14 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	return nil
 }
 
+// HeardOf reports whether this node knows that another one may own rights. A node that
+// it has not heard of is asked for no word on the dead: to say that a node is dead is
+// for where all are known that run.
+func (c *Core) HeardOf(id crdt.NodeID) bool {
+	_, known := c.facts.sites[id]
+	return known
+}
+
 // Told returns a number for all that the mesh has been told until now, as far as
 // this node knows; Noted reports whether all of that is on disk here.
 func (c *Core) Told() uint64 {

@@ -38,6 +38,7 @@ type brain interface {
 	setClock(ok bool, now time.Time) []node.Message
 	leave(now time.Time) error
 	left() bool
+	heardOf(id crdt.NodeID) bool
 	declareDead(id crdt.NodeID, now time.Time) error
 	noted() bool // all that it was told is on disk
 
@@ -139,6 +140,8 @@ func (b *shipped) left() bool { return b.core.Left() }
 func (b *shipped) declareDead(id crdt.NodeID, now time.Time) error {
 	return b.core.DeclareDead(id, now)
 }
+
+func (b *shipped) heardOf(id crdt.NodeID) bool { return b.core.HeardOf(id) }
 
 func (b *shipped) noted() bool { return b.core.Noted(b.core.Told()) }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -64,14 +65,15 @@ func (s *sim) relimit(f Fault) bool {
 // declare says at one node, at times at two, that what a machine was before its
 // disk was lost is dead for good. Of who handed over and is gone it says so, too,
 // where that node has not heard of it: the heir may have been lost meanwhile, with
-// all who knew.
+// all who knew. An operator says nothing at a node that has not heard of all that run:
+// a mesh in which one joined while it was cut is to be healed first.
 func (s *sim) declare(i int32, m *machine) bool {
 	draw := keyed(s.cfg.Seed, forOperator, uint64(i), uint64(m.no))
 	for len(m.lost) > 0 {
 		told, noted := 0, false
 		for k := range s.machines {
 			o := s.machines[(int(draw%uint64(len(s.machines)))+k)%len(s.machines)]
-			if told < 1+int(draw>>32%3/2) && o.answers() && s.declareAt(o, m.lost[0]) {
+			if told < 1+int(draw>>32%3/2) && o.answers() && s.hasHeardOfAll(o) && s.declareAt(o, m.lost[0]) {
 				s.declareGone(o)
 				told++
 				noted = noted || o.brain.noted()
@@ -83,6 +85,14 @@ func (s *sim) declare(i int32, m *machine) bool {
 		m.lost = m.lost[1:]
 	}
 	return true
+}
+
+// hasHeardOfAll reports whether a node knows all others that have started and are not
+// lost.
+func (s *sim) hasHeardOfAll(m *machine) bool {
+	return !slices.ContainsFunc(s.machines, func(o *machine) bool {
+		return o.boot > 0 && !o.wiped && !m.brain.heardOf(o.id)
+	})
 }
 
 func (s *sim) declareAt(m *machine, id crdt.NodeID) bool {
