@@ -19,6 +19,10 @@ var ErrUnknownRoom = errors.New("no such room")
 // the old settings or the new ones. Sessions keep the end they have, and who waits
 // keeps the place. Settings that do not hold together are an error and change
 // nothing; for its parts see room.Settings.Validate.
+//
+// Where rights are the limit, all nodes follow the new limits. As long as Noted does
+// not say that these are on disk, a crash may undo that, and whoever asked for them is
+// not to be told that they hold.
 func (c *Core) Configure(s room.Settings, now time.Time) error {
 	r := c.rooms[s.ID]
 	if r == nil {

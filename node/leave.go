@@ -169,7 +169,8 @@ func (r *Room) announceHeirs(now time.Time) {
 }
 
 // Retire ends a room for good, at every node: nobody is let in, and no right of it
-// is ever made or used again. A room made in its place has a new id.
+// is ever made or used again. A room made in its place has a new id. As long as Noted
+// does not say that it is on disk, a crash may undo it.
 func (c *Core) Retire(id crdt.RoomID, now time.Time) error {
 	if c.rooms[id] == nil {
 		return fmt.Errorf("node: retire room %s: %w", id, ErrUnknownRoom)
