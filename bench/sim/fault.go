@@ -41,8 +41,8 @@ const (
 	HandOver FaultKind = "hand-over"
 	// Join keeps a node, or all of Site, away until From: new ones start then.
 	Join FaultKind = "join"
-	// Declare has an operator say at nodes that have heard of all others that run, one
-	// or two of them, that the nodes which Wipe has made of Node, or of all of Site, before From are dead.
+	// Declare has an operator say that the nodes which Wipe has made of Node, or of all of
+	// Site, before From are dead: at one or two nodes that have heard of all that run.
 	Declare FaultKind = "declare"
 	// Limits has an operator give the room other limits at a node: Active and Rate.
 	// One that is zero stays. The others hear of it from that node.
