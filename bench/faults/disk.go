@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/faults/record"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -21,16 +22,50 @@ func fillDisk(r *run) error {
 		if err := r.failing(n, healed, n.Disk.Fill, n.Disk.Free); err != nil {
 			return err
 		}
-		if !n.Running() {
-			if err := r.restart(n); err != nil {
-				return err
-			}
-		}
 		if err := r.sleep(healed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fillStore has a node run with a store that has room for so many bytes only, and
+// sees it come to the end of them: that a commit fails there is certain.
+func fillStore(r *run) error {
+	n := r.mesh.Node("a2")
+	if err := n.Stop(40 * time.Second); err != nil {
+		return err
+	}
+	n.Args = []string{"--fault-store=full@2000"}
+	defer func() { n.Args = nil }()
+	r.mark("%s restarts with a store for 2,000 bytes", n.Name)
+	if err := r.restart(n); err != nil {
+		return err
+	}
+	id, err := r.idOf(n)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := n.Await(r.ctx, time.Minute, "has a store that is full", func(s node.Status) bool { return s.Store != "ok" }); err != nil {
+		return err
+	}
+	r.mark("the store of %s is full", n.Name)
+	from := record.Now() + int64(silenceWithin)
+	r.note("%s: full %.1f s after its start", n.Name, time.Since(began).Seconds())
+	if err := r.sleep(healed); err != nil {
+		return err
+	}
+	r.silent = append(r.silent, silence{n.Name, id, from, record.Now()})
+	n.Args = nil
+	r.mark("%s restarts with a store that has room", n.Name)
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	if err := r.restart(n); err != nil {
+		return err
+	}
+	return r.sleep(healed)
 }
 
 func slowDisk(r *run) error {

@@ -22,6 +22,10 @@ type outage struct {
 	wholeRate time.Duration    // until the mesh gave as many as before
 }
 
+func newOutage() *outage {
+	return &outage{others: map[string]bool{}, first: map[string]int64{}, perTenth: map[int]int{}}
+}
+
 const (
 	beforeOutage = 3 * time.Second
 	afterOutage  = 61 * time.Second
@@ -40,7 +44,7 @@ func killCounter(r *run) error {
 	if err != nil {
 		return err
 	}
-	o := &outage{others: map[string]bool{}, first: map[string]int64{}, perTenth: map[int]int{}}
+	o := newOutage()
 	for _, n := range r.mesh.Nodes {
 		if n.Site == c.Site && n != c {
 			o.others[n.Name] = true
@@ -58,7 +62,28 @@ func killCounter(r *run) error {
 	if err := r.restart(c); err != nil {
 		return err
 	}
-	return r.sleep(4 * time.Second)
+	if err := r.sleep(4 * time.Second); err != nil {
+		return err
+	}
+	return r.awaitFlow(o)
+}
+
+// awaitFlow goes on with a run until the whole rate is there again, or should be.
+func (r *run) awaitFlow(o *outage) error {
+	for time.Duration(record.Now()-o.at) <= afterOutage {
+		so := newOutage()
+		so.at, so.others = o.at, o.others
+		if err := r.readOutages(so); err != nil {
+			return err
+		}
+		if so.conclude() == nil {
+			return nil
+		}
+		if err := r.sleep(time.Second); err != nil {
+			return err
+		}
+	}
+	return nil // what is missing is said when the run is judged
 }
 
 // add takes one event.
@@ -102,16 +127,23 @@ func (o *outage) conclude() error {
 	return fmt.Errorf("the rate of %.0f tickets per second did not come back within %v", perSecond, afterOutage)
 }
 
-// measureFlow measures how long the outages of one run lasted.
-func measureFlow(r *run) error {
-	merge := record.NewMerge(r.mesh.Sources())
-	for e, err := range merge.All() {
+// readOutages gives outages what is on record so far.
+func (r *run) readOutages(outages ...*outage) error {
+	for e, err := range record.NewMerge(r.mesh.Sources()).All() {
 		if err != nil {
 			return err
 		}
-		for _, o := range r.outages {
+		for _, o := range outages {
 			o.add(e)
 		}
+	}
+	return nil
+}
+
+// measureFlow measures how long the outages of one run lasted.
+func measureFlow(r *run) error {
+	if err := r.readOutages(r.outages...); err != nil {
+		return err
 	}
 	var errs []error
 	for _, o := range r.outages {

@@ -30,23 +30,19 @@ type findings struct {
 	// does not let the limit be passed.
 	Broken []string `json:"broken,omitempty"`
 	Strict []string `json:"beyond_limit,omitempty"`
+
+	crowded []string // what histories say of places: where the limit was passed that is said already
 }
 
-// judge reads the records of a run. Histories are taken of the span after each
-// mark; without marks, of the whole run as far as a search goes.
-func judge(sources []record.Source, limit, perMinute int, marks []int64, span time.Duration) (*findings, error) {
-	f := &findings{Limit: limit, RateLimit: perMinute}
+// judge reads the records of a run of a room. Histories are taken of the span after
+// each mark.
+func judge(sources []record.Source, room roomArgs, marks []int64) (*findings, error) {
+	f := &findings{Limit: room.active, RateLimit: room.perMinute}
 	var tickets check.Tickets
 	var moves check.Moves
-	active, rate := check.Active{Limit: limit}, check.Rate{}
-	var histories []*check.History
+	active, rate := check.Active{Limit: room.active}, check.Rate{}
+	histories := newSpans(f, marks, room.session)
 	var last int64
-	if len(marks) == 0 {
-		histories = append(histories, check.NewHistory(0, 1<<62))
-	}
-	for _, m := range marks[:min(len(marks), maxHistories)] {
-		histories = append(histories, check.NewHistory(m, m+int64(span)))
-	}
 	merge := record.NewMerge(sources)
 	for e, err := range merge.All() {
 		if err != nil {
@@ -62,10 +58,9 @@ func judge(sources []record.Source, limit, perMinute int, marks []int64, span ti
 		moves.Add(e)
 		active.Add(e)
 		rate.Add(e)
-		for _, h := range histories {
-			h.Add(e, first)
-		}
+		histories.add(e, first)
 	}
+	histories.finish()
 	f.Tickets, f.Duplicates, f.Late = tickets.Given, tickets.Doubles, merge.Late
 	f.Peak, f.PeakBorrowed, f.Over, f.RatePeak = active.Peak, active.PeakBorrowed, active.Over, rate.Peak
 	f.Transfers = moves.Count
@@ -73,28 +68,16 @@ func judge(sources []record.Source, limit, perMinute int, marks []int64, span ti
 	if f.Tickets == 0 {
 		f.Broken = append(f.Broken, "no ticket was given at all")
 	}
-	if f.Peak > limit {
-		f.Strict = append(f.Strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", f.Peak, f.Over.Round(time.Millisecond), limit))
+	if f.PeakBorrowed > 0 && room.onPartition != partitionOpen {
+		f.Broken = append(f.Broken, fmt.Sprintf("%d sessions were borrowed at one time, in a room that does not allow it", f.PeakBorrowed))
 	}
-	if f.RatePeak > perMinute {
-		f.Strict = append(f.Strict, fmt.Sprintf("%d new within 60 s, the limit is %d", f.RatePeak, perMinute))
+	if f.Peak > f.Limit {
+		f.Strict = append(f.Strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", f.Peak, f.Over.Round(time.Millisecond), f.Limit))
+	} else {
+		f.Strict = append(f.Strict, f.crowded...)
 	}
-	for _, h := range histories {
-		f.Histories++
-		f.Calls += h.Calls()
-		if v := h.Numbers(); !v.OK {
-			f.Broken = append(f.Broken, v.Why)
-		}
-		// Where the limit was passed, that is said already.
-		if f.Peak <= limit {
-			if v := h.Places(limit); !v.OK {
-				f.Strict = append(f.Strict, v.Why)
-			}
-		}
+	if f.RatePeak > f.RateLimit {
+		f.Strict = append(f.Strict, fmt.Sprintf("%d new within 60 s, the limit is %d", f.RatePeak, f.RateLimit))
 	}
 	return f, nil
 }
-
-// maxHistories bounds how many spans are searched: each costs seconds and tens
-// of megabytes.
-const maxHistories = 60

@@ -33,6 +33,7 @@ type scenario struct {
 	Length   time.Duration
 	Script   func(*run) error // hurts the mesh; nil: nobody does
 	Check    func(*run) error // what else must be, once all is over
+	Settle   time.Duration    // how long rights may be on the move after it; 0: 10 s
 	Loses    bool             // rights go with a disk, and wait to be recovered
 	Trials   int              // how often it is run, each time with a new mesh; 0: once
 	Skip     string           // why it is not run here
@@ -42,13 +43,20 @@ type scenario struct {
 type roomArgs struct {
 	active, perMinute int
 	session           time.Duration
-	once              bool // sessions are not renewed
+	once              bool   // sessions are not renewed
+	onPartition       string // "": hold
 }
+
+// partitionOpen lets sessions go on without a right.
+const partitionOpen = "open"
 
 func (r roomArgs) args(policy string) []string {
 	a := []string{
 		"--policy", policy, "--total-active-users", fmt.Sprint(r.active), "--new-users-per-minute", fmt.Sprint(r.perMinute),
 		"--session-duration", r.session.String(), "--refresh-interval", "1s", "--bucket-span", "1s",
+	}
+	if r.onPartition != "" {
+		a = append(a, "--on-partition", r.onPartition)
 	}
 	if r.once {
 		a = append(a, "--disable-session-renewal")
@@ -71,7 +79,7 @@ type run struct {
 	marks   []int64 // when faults came
 	outages []*outage
 	silent  []silence
-	sick    map[*rig.Node]bool // of a mixture: who has a fault now
+	shown   int64 // the most borrowed sessions that nodes showed at one time
 	seen    []string
 	loaded  load.Report
 	found   *findings
@@ -181,7 +189,7 @@ func (r *run) judged(lost []string) (err error) {
 			return err
 		}
 	}
-	if r.found, err = judge(r.mesh.Sources(), r.Room.active, r.Room.perMinute, r.marks, historySpan); err != nil {
+	if r.found, err = judge(r.mesh.Sources(), r.Room, r.marks); err != nil {
 		return err
 	}
 	r.found.Broken = append(r.found.Broken, lost...)

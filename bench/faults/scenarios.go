@@ -18,9 +18,16 @@ var (
 	fullCrowd = load.Crowd{Burst: 250, Spread: 3 * time.Second, Rate: 50, Stay: 4 * time.Second, Think: 800 * time.Millisecond, Patience: 15 * time.Second}
 )
 
+// openRoom is fullRoom, but for who comes from beyond a cut.
+var openRoom = roomArgs{active: 200, perMinute: 2100, session: 3 * time.Second, onPartition: partitionOpen}
+
 // patientRoom has sessions that outlast an answer that never comes and all that a
-// client does for want of it.
-var patientRoom = roomArgs{active: 600, perMinute: 2100, session: 30 * time.Second}
+// client does for want of it, and visitors who stay, so that requests come to the
+// origin although the room is full.
+var (
+	patientRoom  = roomArgs{active: 600, perMinute: 2100, session: 30 * time.Second}
+	patientCrowd = load.Crowd{Burst: 250, Spread: 3 * time.Second, Rate: 20, Stay: time.Minute, Think: 2 * time.Second, Patience: 15 * time.Second}
+)
 
 // wide is a room with a place for everybody, and a crowd of visitors who ask
 // once: so each request is a ticket, and a pause in their flow shows.
@@ -47,6 +54,7 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F3", Fault: "the sites cut apart, then healed", Injected: "link between the routers taken down", Cuts: true, Script: cutSites(long)},
 		{Name: "F3b", Fault: "a node cut off inside its site, then healed", Injected: "its port at the switch taken down", Cuts: true, Script: cutNode(long)},
 		{Name: "F3c", Fault: "the site's counter cut off inside its site, then healed", Injected: "its port at the switch taken down", Cuts: true, Script: cutCounter(long)},
+		{Name: "F3d", Fault: "a node cut off inside its site, sessions go on without a right", Injected: "as F3b, with --on-partition open", Room: openRoom, Cuts: true, Script: cutNode(long), Check: checkBorrowed},
 		{Name: "F4", Fault: "one direction of one link lost: who is sent to does not hear", Injected: "blackhole route", Cuts: true, Script: cutOneWay(long)},
 		{Name: "F5", Fault: "the site's counter killed", Injected: "kill −9, restarted after 2 s; each trial with a new mesh", Room: wideRoom, Crowd: wideCrowd, Script: killCounter, Check: measureFlow, Trials: 3},
 		{Name: "F5b", Fault: "any node killed every few seconds, room full", Injected: "kill −9, restarted after 0 to 3 s", Script: killAny},
@@ -58,6 +66,7 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F7c", Fault: "a clock a minute ahead, then one a minute behind", Injected: "restart with a shifted clock", Script: shiftClock(time.Minute, -time.Minute)},
 		{Name: "F7d", Fault: "a clock that jumps under a running process", Skip: "a process reads its wall clock once, at its start, and runs on the monotonic clock from then on; the monotonic clock of a machine cannot be made to jump"},
 		{Name: "F8", Fault: "a full disk, then room on it again", Injected: "file system of 24 MiB filled to the last byte, then freed", Disk: 24 << 20, Script: fillDisk, Check: checkSilence},
+		{Name: "F8b", Fault: "a store that comes to the end of its room", Injected: "store for 2,000 bytes", Script: fillStore, Check: checkSilence},
 		{Name: "F9", Fault: "slow disks: every write takes 50 ms, 500 ms, 5 s at one node", Injected: "store that waits", Script: slowDisk},
 		{Name: "F10", Fault: "a write fails, at one node: the 20th, the 200th", Injected: "store that fails, and leaves it to chance what is on disk", Script: failDisk},
 		{Name: "F11", Fault: "un-synced bytes lost in a crash, torn records", Skip: "a killed process leaves its bytes with the kernel; the tests of node/durable and the simulator lose and tear them at every write"},
@@ -68,7 +77,7 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F12e", Fault: "a node leaves for good", Injected: "--on-stop leave, SIGTERM", Script: leaveForGood},
 		{Name: "F13", Fault: "one node crashes in a loop", Injected: "kill −9 every 2 s for " + long.String(), Script: crashLoop(long)},
 		{Name: "F13b", Fault: "300 nodes join within 10 s", Skip: "300 processes do not fit on this machine; the simulator joins 3,000 (docs/simulator.md)"},
-		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s; 8 s each", Room: patientRoom, Script: sickOrigin},
+		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s for one request of 20; 8 s each, in any order", Room: patientRoom, Crowd: patientCrowd, Script: sickOrigin},
 	}
 	for i := range all {
 		s := &all[i]

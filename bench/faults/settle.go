@@ -3,11 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
 
-// settleTime is how long rights may be on the move after a run.
+// settleTime is how long rights may be on the move after a run that says nothing else.
 const settleTime = 10 * time.Second
 
 // settle waits until the rights that all nodes hold are those that were made,
@@ -17,7 +18,7 @@ func (r *run) settle() (wrong []string) {
 	if !r.strict() {
 		return nil
 	}
-	for deadline := time.Now().Add(settleTime); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(cmp.Or(r.Settle, settleTime)); ; time.Sleep(50 * time.Millisecond) {
 		var held, made [2]int64
 		for _, n := range r.mesh.Nodes {
 			if !n.Running() {

@@ -8,27 +8,43 @@ import (
 	"time"
 )
 
+// backWithin is how long visitors may be kept from an origin that is well again.
+const backWithin = 5 * time.Second
+
 func sickOrigin(r *run) error {
-	for mood, what := range map[int32]string{fails: "answers with 500", hangs: "hangs", slow: "is slow"} {
-		r.mark("the origin %s", what)
-		r.origin.mood.Store(mood)
+	moods := []struct {
+		mood int32
+		one  int64
+		what string
+	}{{fails, 1, "answers with 500"}, {hangs, 1, "hangs"}, {slow, 20, "is slow"}}
+	r.rng.Shuffle(len(moods), func(i, j int) { moods[i], moods[j] = moods[j], moods[i] })
+	for _, m := range moods {
+		came := r.origin.came.Load()
+		r.mark("the origin %s", m.what)
+		r.origin.be(m.mood, m.one)
 		if err := r.sleep(8 * time.Second); err != nil {
 			return err
 		}
-		r.origin.mood.Store(well)
-		r.say("the origin is well")
+		met := r.origin.came.Load() - came
+		if met == 0 {
+			return fmt.Errorf("no request came to the origin while it %s", m.what)
+		}
+		served, began := r.origin.served.Load(), time.Now()
+		r.origin.be(well, 1)
+		for r.origin.served.Load() == served {
+			if time.Since(began) > backWithin {
+				return fmt.Errorf("no visitor reaches the origin %v after it is well again", backWithin)
+			}
+			if err := r.sleep(20 * time.Millisecond); err != nil {
+				return err
+			}
+		}
+		r.note("it %s: %d requests came, the first good answer %s after", m.what, met, ms(time.Since(began)))
 		if err := r.sleep(4 * time.Second); err != nil {
 			return err
 		}
 	}
-	served := r.origin.served.Load()
-	if err := r.sleep(healed); err != nil {
-		return err
-	}
-	if r.origin.served.Load() == served {
-		return errors.New("no visitor reaches the origin any more")
-	}
-	return nil
+	return r.sleep(healed)
 }
 
 // checkFull: without a fault nobody is thrown out, and the room gets full.

@@ -120,6 +120,8 @@ func (r watchedRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict
 	if v.Admit && v.SetPass && v.Pass.Accepted() {
 		kind := record.Entered
 		switch {
+		case v.Pass.Borrowed:
+			kind = record.Borrowed // at every renewal as well: the pass does not tell when it is repaid
 		case known && p.Accepted() && p.Ticket == v.Pass.Ticket:
 			kind = record.Renewed
 		case known && p.Accepted() && p.Visitor == v.Pass.Visitor:

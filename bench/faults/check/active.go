@@ -47,7 +47,7 @@ func (a *Active) Add(at record.Located) {
 		if old.borrowed {
 			a.borrowed--
 		}
-		s := session{max(old.end, e.Ends()), e.Kind == record.Borrowed || e.Kind == record.Renewed && old.borrowed}
+		s := session{max(old.end, e.Ends()), e.Kind == record.Borrowed}
 		if s.borrowed {
 			a.borrowed++
 		}

@@ -59,6 +59,12 @@ func TestActiveCountsBorrowedApart(t *testing.T) {
 	if c.Peak != 1 || c.PeakBorrowed != 1 {
 		t.Errorf("got peak %d and %d borrowed, want 1 and 1", c.Peak, c.PeakBorrowed)
 	}
+	on := entry(2, 2, 11.5, 10*time.Second)
+	on.Kind = record.Borrowed // goes on as it did
+	c.Add(on)
+	if c.Peak != 1 || c.PeakBorrowed != 1 {
+		t.Errorf("got peak %d and %d borrowed after a renewal, want 1 and 1", c.Peak, c.PeakBorrowed)
+	}
 	repaid := entry(2, 3, 12, 10*time.Second)
 	repaid.Kind = record.Reanchored
 	c.Add(repaid)
@@ -204,5 +210,15 @@ func TestMovesFindWhatNobodyGave(t *testing.T) {
 	move(record.Received, 1, 2, 12, 101)
 	if len(c.Wrong) != 1 {
 		t.Errorf("got %q, want one rate right too many", c.Wrong)
+	}
+}
+
+// Whoever borrowed may have been repaid at any time: nobody can say when there was
+// a place for that.
+func TestBorrowersHaveNoPlaceInAHistory(t *testing.T) {
+	borrowed := entry(1, 9, 2, 4*time.Second)
+	borrowed.Kind = record.Borrowed
+	if v := history(entry(1, 1, 1, 4*time.Second), borrowed, entry(2, 2, 3, 4*time.Second)).Places(1); !v.OK {
+		t.Errorf("one borrows, one has a place: %s", v.Why)
 	}
 }

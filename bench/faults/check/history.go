@@ -24,7 +24,8 @@ type History struct {
 	calls []call
 	known map[ticketKey]int // where it stands in calls
 	ends  map[seat]int64
-	from  int64 // of the span
+	apart map[seat]bool // who had no place for a while
+	from  int64         // of the span
 	until int64
 }
 
@@ -46,7 +47,7 @@ type ticketKey struct {
 // NewHistory returns a history of the span from one moment to another. It must
 // be given the events from before as well, for as long as a session may last.
 func NewHistory(from, until int64) *History {
-	return &History{from: from, until: until, known: map[ticketKey]int{}, ends: map[seat]int64{}}
+	return &History{from: from, until: until, known: map[ticketKey]int{}, ends: map[seat]int64{}, apart: map[seat]bool{}}
 }
 
 // MaxCalls bounds the calls of a history: the search remembers a bit per call
@@ -65,7 +66,7 @@ func (h *History) Add(at record.Located, first bool) {
 	case e.Kind > record.Borrowed || e.Called() > h.until:
 		return
 	case e.Kind == record.Borrowed:
-		h.ends[k] = min(h.ends[k], e.At) // in no place any more
+		h.apart[k] = true
 		return
 	case e.At >= h.from && e.Kind == record.Entered && known:
 		// The same answer once more, maybe to the call that came first.
@@ -85,6 +86,12 @@ func (h *History) Add(at record.Located, first bool) {
 
 // Calls returns how many calls there are.
 func (h *History) Calls() int { return len(h.calls) }
+
+// Over reports whether no event from now on is of the span, but for those of calls
+// that took longer than straggling: a history may do without any call.
+func (h *History) Over(now int64) bool { return now > h.until+int64(straggling) }
+
+const straggling = 5 * time.Second
 
 // Verdict is what a search came to.
 type Verdict struct {
@@ -189,12 +196,13 @@ func kindOrder(k porcupine.EventKind) int {
 }
 
 // Places checks that the calls are what a store of limit places answers, from
-// which every call takes one that comes back when the session is over.
+// which every call takes one that comes back when the session is over. Visitors
+// whose session was borrowed are left out: nothing tells when they had a place.
 func (h *History) Places(limit int) Verdict {
 	rooms := map[uint32][]porcupine.Operation{}
 	open := map[seat]bool{}
 	for i, c := range h.calls {
-		if open[c.seat] {
+		if open[c.seat] || h.apart[c.seat] {
 			continue // the session went on with another ticket
 		}
 		open[c.seat] = true
@@ -203,7 +211,7 @@ func (h *History) Places(limit int) Verdict {
 	begin := map[uint32]int{}
 	for k, end := range h.ends {
 		switch {
-		case end <= h.from:
+		case end <= h.from || h.apart[k]:
 			continue
 		case !open[k]:
 			begin[k.room]++

@@ -28,7 +28,8 @@ const (
 	Reanchored
 	// Renewed: a session went on with the ticket that it had, and a later end.
 	Renewed
-	// Borrowed: a session went on although no right was free for it.
+	// Borrowed: a session went on although no right was free for it, or had gone
+	// on like that and got a later end.
 	Borrowed
 	// Ended: the site ended a session.
 	Ended
