@@ -16,7 +16,7 @@ func (r *Room) openSession(e entered, now time.Time) {
 	case t.Anchor != self.Node:
 		r.renewals.Note(t, e.pass.LeaseEnd, e.pass.AcceptedAt) // the anchor shall hear of it
 	case t.Block == 0 && !e.gotten.lent:
-		r.openLease(t, e.pass.AcceptedAt, now)
+		r.openLease(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now)
 	default: // this node has given it out, or lent it, already
 		if _, ok := r.extend(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now); !ok {
 			r.reanchor(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now)

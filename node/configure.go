@@ -71,7 +71,7 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rights != nil {
-		r.rights.SetSession(s.SessionDuration)
+		r.rights.SetSession(s.SessionDuration, now)
 		r.rights.SetRenewal(!s.DisableSessionRenewal)
 		r.rights.SetUnlimited(!byRights(s))
 	}

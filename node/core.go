@@ -386,7 +386,7 @@ func (c *Core) collect(now time.Time) {
 		for _, k := range n.kept {
 			end := k.end
 			if end.IsZero() {
-				end = k.room.openLease(k.new, k.at, now)
+				end = k.room.openLease(k.new, time.Time{}, k.at, now)
 			}
 			k.room.replace(k.old, renewal{ticket: k.new, end: end})
 		}

@@ -156,7 +156,7 @@ func (k *counters) apply(w *pending, c class) bool {
 func (k *counters) applied(a applicant, c class, got bool, now time.Time) {
 	r, w := k.room, a.Who
 	if got {
-		r.core.settle(w, r.letIn(gotten{class: c, lent: true, ticket: a.Ticket}, w.pass, now), nothing, now)
+		r.core.settle(w, r.letIn(gotten{class: c, lent: true, ticket: a.Ticket, session: a.Session}, w.pass, now), nothing, now)
 		return
 	}
 	if c == contested && k.loop.supply == nil {
@@ -192,6 +192,10 @@ type gotten struct {
 	class  class
 	lent   bool          // by another counter
 	ticket ticket.Ticket // zero: the next one of this node's own
+
+	// session is how long the first pass with ticket may last at most, which its
+	// anchor has said; 0: as this node has it.
+	session time.Duration
 }
 
 // giveBack returns a ticket that was taken and not used.

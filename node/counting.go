@@ -109,9 +109,9 @@ func (r *Room) entered(e entered, now time.Time) {
 
 // openLease starts the lease of one of this node's own tickets. Where rights are the
 // limit, nobody waits for the row to tell: the next expire has it tell of all at once.
-func (r *Room) openLease(t ticket.Ticket, at, now time.Time) time.Time {
+func (r *Room) openLease(t ticket.Ticket, passEnd, at, now time.Time) time.Time {
 	r.mu.Lock()
-	end, d, err := r.rights.Enter(t, at, now)
+	end, d, err := r.rights.Enter(t, passEnd, at, now)
 	if r.limited() {
 		r.delta, d = r.delta.Add(d), ticket.Delta{}
 	}
@@ -157,7 +157,7 @@ func (r *Room) reanchor(old ticket.Ticket, passEnd, at, now time.Time) {
 	}
 	if !r.limited() {
 		t := r.newTicket()
-		r.replace(old, renewal{ticket: t, end: r.openLease(t, at, now)})
+		r.replace(old, renewal{ticket: t, end: r.openLease(t, time.Time{}, at, now)})
 	} else if next, ok := r.takeOver(at, now); ok {
 		r.replace(old, next)
 	} else {

@@ -45,7 +45,7 @@ func (r *Room) letIn(g gotten, p Pass, now time.Time) Verdict {
 // takeUp makes a session of a ticket. If somebody with the same waiting pass was
 // faster, the ticket is given back: ok is false, and the pass is theirs.
 func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, ok bool) {
-	e = entered{room: r, pass: r.admitted(g.ticket, p, now), gotten: g, waited: !p.Arrival.IsZero()}
+	e = entered{room: r, pass: r.admitted(g, p, now), gotten: g, waited: !p.Arrival.IsZero()}
 	if e.waited {
 		id := e.pass.Visitor
 		e.pass, ok = r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, redeemed{e.pass, now})
@@ -59,17 +59,21 @@ func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, ok bool) {
 
 // admitted returns the pass of a visitor who is let in now; without a ticket, with
 // a new one of this node.
-func (r *Room) admitted(t ticket.Ticket, p Pass, now time.Time) Pass {
-	if t.IsZero() {
-		t = r.newTicket()
+func (r *Room) admitted(g gotten, p Pass, now time.Time) Pass {
+	if g.ticket.IsZero() {
+		g.ticket = r.newTicket()
+	}
+	session := r.Settings().SessionDuration
+	if g.session > 0 {
+		session = min(session, g.session)
 	}
 	q := Pass{
 		Visitor:    p.Visitor,
 		Room:       r.id,
 		Arrival:    p.Arrival,
 		AcceptedAt: now,
-		LeaseEnd:   now.Add(r.Settings().SessionDuration),
-		Ticket:     t,
+		LeaseEnd:   now.Add(session),
+		Ticket:     g.ticket,
 	}
 	if q.Visitor == (VisitorID{}) {
 		q.Visitor = r.core.newVisitor()

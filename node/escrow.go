@@ -229,16 +229,17 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 	limit := [classes]int{reserved: want.Reserved, contested: want.Contested}
 	for _, p := range all {
 		c := classOf(ticket.SiteCounter, p.Reserved)
-		t, ok := ticket.Ticket{}, limit[c] > 0
+		g, ok := gotten{}, limit[c] > 0
 		if ok {
-			t, ok = got.next()
+			g, ok = got.next()
 		}
 		switch {
 		case ok:
 			limit[c]--
 			given[c]++
+			g.class = c
 			r.used[c].Add(1)
-			r.core.settle(p.Who, r.letIn(gotten{class: c, ticket: t}, p.Who.pass, now), nothing, now)
+			r.core.settle(p.Who, r.letIn(g, p.Who.pass, now), nothing, now)
 		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
 			k.loop.supply.parked = append(k.loop.supply.parked, p)
 		default:

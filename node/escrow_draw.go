@@ -15,15 +15,15 @@ type drawn struct {
 }
 
 // next returns one of them.
-func (d *drawn) next() (t ticket.Ticket, ok bool) {
+func (d *drawn) next() (g gotten, ok bool) {
 	if len(d.ranges) == 0 {
-		return t, false
+		return g, false
 	}
-	t = d.ranges[0].Ticket(d.used)
+	g.ticket, g.session = d.ranges[0].Ticket(d.used), d.ranges[0].Session
 	if d.used++; d.used >= d.ranges[0].N {
 		d.ranges, d.used = d.ranges[1:], 0
 	}
-	return t, true
+	return g, true
 }
 
 func (d *drawn) left() (n uint64) {
@@ -64,6 +64,7 @@ func (k *counters) draw(n int64, asker crdt.NodeID, now time.Time) (d drawn) {
 func (r *Room) openTickets(n int64, now time.Time) []ticket.Range {
 	r.mu.Lock()
 	n = r.rights.Open(n, now)
+	session := r.rights.Session()
 	r.mu.Unlock()
 	r.core.storing.touch(r)
 	if n <= 0 {
@@ -71,7 +72,7 @@ func (r *Room) openTickets(n int64, now time.Time) []ticket.Range {
 	}
 	self := r.core.self
 	first := r.seq.Add(uint64(n)) - uint64(n) + 1
-	return []ticket.Range{{Anchor: self.Node, Boot: self.Boot, First: first, N: uint64(n)}}
+	return []ticket.Range{{Anchor: self.Node, Boot: self.Boot, First: first, N: uint64(n), Session: session}}
 }
 
 // prepare has the disk ready for n tickets to be given out soon.

@@ -188,14 +188,14 @@ func (r *Room) enter(v *Verdict, w *view, p *Pass, now time.Time) bool {
 	if next.over || ok && next.ticket != p.Ticket && r.over(next.ticket) {
 		return false
 	}
-	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(w.Settings.SessionDuration)) {
+	if !ok && p.Ticket.Anchor == r.core.self.Node && r.due(p.LeaseEnd, now.Add(w.Settings.SessionDuration), now) {
 		// The anchor is this node: it can agree at once.
 		if end, in := r.extend(p.Ticket, p.LeaseEnd, now, now); in {
 			next, ok = renewal{ticket: p.Ticket, end: end}, true
 		}
 	}
 	v.Admit, v.Pass, v.View = true, *p, w.View
-	if ok && (next.ticket != p.Ticket || r.due(p.LeaseEnd, next.end)) && next.end.After(now) {
+	if ok && (next.ticket != p.Ticket || r.due(p.LeaseEnd, next.end, now)) && next.end.After(now) {
 		v.Pass.carry(next)
 		v.SetPass = true
 	}
@@ -218,9 +218,12 @@ func (r *Room) enterOnce(v *Verdict, w *view, p *Pass, now time.Time) bool {
 	return !over
 }
 
-// due reports whether a new end is so much later that a cookie is worth it.
-func (r *Room) due(old, end time.Time) bool {
-	return end.Sub(old) >= r.Settings().SessionDuration/renewAt
+// due reports whether a new end is so much later that a cookie is worth it. An anchor
+// with shorter sessions than this node never agrees to that much at once: there it is
+// when the pass is about to end.
+func (r *Room) due(old, end, now time.Time) bool {
+	later, step := end.Sub(old), r.Settings().SessionDuration/renewAt
+	return later >= step || later >= end.Sub(now)/renewAt && old.Sub(now) < step
 }
 
 // extend checks a session in at this node's own leases. What it changes in the

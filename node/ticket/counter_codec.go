@@ -8,8 +8,9 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-// counterVersion 1 knew no tickets of other anchors.
-const counterVersion = 2
+// counterVersion 1 knew no tickets of other anchors, 2 did not say how long their
+// sessions last.
+const counterVersion = 3
 
 // AppendCall appends the encoding of c to dst: version, room, scope, number, how
 // many tickets of each kind, void, got, booked, seq.
@@ -44,12 +45,15 @@ func DecodeCall(message []byte) (Call, error) {
 const maxCounted = 1 << 48
 
 // AppendGrant appends the encoding of g to dst: version, room, scope, number,
-// how many tickets of each kind, retry in ms, leader, the tickets.
+// how many tickets of each kind, retry in ms, leader, the tickets, and how long a session lasts with those of each range.
 func AppendGrant(dst []byte, g Grant) []byte {
 	w := newCounterWriter(dst, g.Room, g.Scope, g.Number, g.Given)
 	w.number(uint64(min(max(0, g.Retry), MaxRetry).Milliseconds()))
 	w.keep(w.enc.EncodeBytes(g.Leader[:]))
 	w.ranges(g.Tickets)
+	for _, x := range g.Tickets {
+		w.session(x.Session)
+	}
 	return w.buf.Bytes()
 }
 
@@ -65,6 +69,9 @@ func DecodeGrant(message []byte) (Grant, error) {
 		r.fail("tickets of a node that is not the counter")
 	}
 	g.Tickets = r.ranges()
+	for i := range g.Tickets {
+		g.Tickets[i].Session = r.session()
+	}
 	if sum := total(g.Tickets); r.err == nil && len(g.Tickets) > 0 && sum != uint64(g.Given.Sum()) {
 		r.fail("%d tickets for %d visitors", sum, g.Given.Sum())
 	}

@@ -38,7 +38,8 @@ type Applicant[T any] struct {
 	Place    time.Time // in the order of the queue
 	Reserved bool      // the kind of ticket
 	Who      T
-	Ticket   Ticket // what was granted; zero if the node numbers its tickets itself
+	Ticket   Ticket        // what was granted; zero if the node numbers its tickets itself
+	Session  time.Duration // with it, as Range has it
 }
 
 // Desk is where the visitors of one node apply for the tickets of one counter of
@@ -162,7 +163,7 @@ func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []A
 	for _, a := range asked {
 		if k := kind(a.Reserved); left[k] > 0 {
 			left[k]--
-			a.Ticket = tickets.next()
+			a.Ticket, a.Session = tickets.next()
 			in = append(in, a)
 		} else {
 			out = append(out, a)
@@ -197,15 +198,15 @@ type drawer struct {
 }
 
 // next returns the next ticket, or the zero one if there are none left.
-func (d *drawer) next() Ticket {
+func (d *drawer) next() (t Ticket, session time.Duration) {
 	if len(d.rest) == 0 {
-		return Ticket{}
+		return t, 0
 	}
-	t := d.rest[0].Ticket(d.used)
+	t, session = d.rest[0].Ticket(d.used), d.rest[0].Session
 	if d.used++; d.used >= d.rest[0].N {
 		d.rest, d.used = d.rest[1:], 0
 	}
-	return t
+	return t, session
 }
 
 // Alone reports whether the counter that this desk calls has left a call

@@ -16,7 +16,7 @@ func TestDeskHandsOutTicketsByPlace(t *testing.T) {
 		d.Apply(Applicant[int]{Place: at(float64(i)), Reserved: true, Who: i})
 	}
 	d.Next(theCounter, at(10))
-	g := Grant{Number: 1, Given: Places{Reserved: 3}, Tickets: []Range{{aLender.Node, 7, 2, 100, 2}, {theCounter, 2, 0, 9, 1}}}
+	g := Grant{Number: 1, Given: Places{Reserved: 3}, Tickets: []Range{{aLender.Node, 7, 2, 100, 2, time.Minute}, {theCounter, 2, 0, 9, 1, time.Minute}}}
 	in, out, err := d.Granted(theCounter, g, at(10))
 	if err != nil || !slices.Equal(who(in), []int{0, 1, 2}) || len(out) != 1 {
 		t.Fatalf("in %v, out %v, %v, want the three oldest in", who(in), who(out), err)

@@ -105,10 +105,14 @@ func (l *Leases) take() Delta {
 // visitor who checked in at at, and returns its end. Opening it again is a
 // check-in. A ticket of another anchor or start is ErrNotMine.
 func (l *Leases) Open(t Ticket, at, now time.Time) (end time.Time, d Delta, err error) {
+	return l.open(t, l.until(at, now))
+}
+
+// open is Open with a lease that ends at ms, in Unix ms.
+func (l *Leases) open(t Ticket, ms int64) (end time.Time, d Delta, err error) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return time.Time{}, Delta{}, ErrNotMine
 	}
-	ms := l.until(at, now)
 	if old, known := l.ends[t.Seq]; known {
 		ms = max(ms, old.ms())
 		l.ends[t.Seq] = firmEnd(ms)

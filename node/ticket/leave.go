@@ -25,8 +25,9 @@ type Account struct {
 // is nobody's.
 type Final struct {
 	Node, Heir crdt.NodeID
-	InUse      int64     // places that go over to the heir
-	Accounts   []Account // by node
+	InUse      int64         // places that go over to the heir
+	Span       time.Duration // the longest session that any of them may last
+	Accounts   []Account     // by node
 	Inherited  []Inherited
 	Recovered  []Recovery // dead nodes whose rights are among these
 }
@@ -111,7 +112,8 @@ func (r *Rights) final() (f Final, ok bool) {
 	if disk.leaving == nil {
 		return Final{}, false
 	}
-	f = Final{Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse}
+	f = Final{Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse,
+		Span: time.Duration(disk.span) * time.Millisecond}
 	for id, a := range disk.accounts {
 		f.Accounts = append(f.Accounts, Account{id, a.gave, a.rcv})
 	}
@@ -209,6 +211,7 @@ func (r *Rights) bookTakeover(f Final) {
 	r.taking[f.Node] = takeover{f, rate}
 	next.bound = next.bound.Add(Amount{f.InUse, rate})
 	r.book.mark(keyBound)
+	r.leases.longest = max(r.leases.longest, f.Span.Milliseconds())
 	r.setSpan()
 }
 
@@ -240,6 +243,7 @@ func (r *Rights) tookOver(leaver crdt.NodeID, now time.Time) {
 		b.anchors[x.Dead] = true
 	}
 	r.leases.openBlock(int(f.InUse), b, r.blockEnd(now).UnixMilli())
+	r.reckon(now)
 	// Which of them were used, and when, stays with the leaver.
 	r.cool(taken.rate, r.elapsed(now)+ms(rateSpan+loanTail))
 }

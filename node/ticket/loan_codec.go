@@ -8,13 +8,14 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-const loanVersion = 1
+// loanVersion 1 did not say how long sessions last.
+const loanVersion = 2
 
 // The least that one report, use, loan and acknowledgement takes.
 const (
 	minReport = 4
 	minUsed   = 3
-	minLoan   = 5
+	minLoan   = 6
 	minAck    = 2
 )
 
@@ -69,8 +70,8 @@ func DecodeLoanCall(message []byte) (LoanCall, error) {
 }
 
 // AppendLoanAnswer appends the encoding of a to dst: version, room, lender,
-// borrower, then of each loan block, first, how many, until when in Unix ms, and
-// what is left, then of each acknowledgement block and number.
+// borrower, then of each loan block, first, how many, until when in Unix ms, how
+// long a session lasts in ms, and what is left, then of each acknowledgement block and number.
 func AppendLoanAnswer(dst []byte, a LoanAnswer) []byte {
 	w := newRoomWriter(dst, loanVersion, a.Room)
 	w.incarnation(a.Lender)
@@ -81,6 +82,7 @@ func AppendLoanAnswer(dst []byte, a LoanAnswer) []byte {
 		w.number(l.First)
 		w.number(l.N)
 		w.millis(l.ValidUntil)
+		w.session(l.Session)
 		w.number(uint64(min(max(0, l.Left), maxCounted)))
 	}
 	w.count(len(a.Acks), MaxLoans)
@@ -105,6 +107,7 @@ func DecodeLoanAnswer(message []byte) (LoanAnswer, error) {
 		l.First = r.number(math.MaxUint64)
 		l.N = r.number(maxSpan)
 		l.ValidUntil = time.UnixMilli(int64(r.number(maxMillis)))
+		l.Session = r.session()
 		l.Left = int64(r.number(maxCounted))
 		if l.First > math.MaxUint64-l.N || (l.N == 0) != (l.Block == 0) {
 			r.fail("loan %d of %d tickets from %d on", l.Block, l.N, l.First)

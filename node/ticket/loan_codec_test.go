@@ -25,12 +25,12 @@ func someLoanCall() LoanCall {
 
 func someLoanAnswer() LoanAnswer {
 	return LoanAnswer{Room: aRoom, Lender: aLender, To: leads,
-		Loans: []Loan{{Room: aRoom, To: leads, Lender: aLender, Block: 4, First: 1 << 60, N: 8, ValidUntil: at(3), Left: 5}},
+		Loans: []Loan{{Room: aRoom, To: leads, Lender: aLender, Block: 4, First: 1 << 60, N: 8, ValidUntil: at(3), Session: time.Hour, Left: 5}},
 		Acks:  []ReportAck{{Room: aRoom, Lender: aLender, Block: 3, Number: 2}}}
 }
 
 func someFinal() Final {
-	return Final{Node: crdt.NodeID{1}, Heir: crdt.NodeID{2}, InUse: 9,
+	return Final{Node: crdt.NodeID{1}, Heir: crdt.NodeID{2}, InUse: 9, Span: 48 * time.Hour,
 		Accounts: []Account{{Node: crdt.NodeID{5}, Gave: Amount{3, 4}, Rcv: Amount{5, 6}}},
 		Inherited: []Inherited{{Leaver: crdt.NodeID{6}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}}}},
 			{Leaver: crdt.NodeID{8}}},
@@ -57,7 +57,7 @@ func rightsCodecs() []codec {
 	return []codec{
 		codecOf("loan call", someLoanCall(), AppendLoanCall, DecodeLoanCall),
 		codecOf("loan answer", someLoanAnswer(), AppendLoanAnswer, DecodeLoanAnswer),
-		codecOf("cancel", Cancel{aRoom, anchor, []Range{{anchor, 3, 1, 5, 6}, {anchor, 3, 2, 7, 1}}}, AppendCancel, DecodeCancel),
+		codecOf("cancel", Cancel{aRoom, anchor, []Range{{anchor, 3, 1, 5, 6, 0}, {anchor, 3, 2, 7, 1, 0}}}, AppendCancel, DecodeCancel),
 		codecOf("transfer", Transfer{aRoom, aCaller.Node, theCounter, gift}, AppendTransfer, DecodeTransfer),
 		codecOf("received", Received{aRoom, aCaller.Node, theCounter, gift, true}, AppendReceived, DecodeReceived),
 		codecOf("want", Want{aRoom, aCaller.Node, gift}, AppendWant, DecodeWant),
@@ -85,7 +85,7 @@ func TestMessagesOfRightsComeBack(t *testing.T) {
 }
 
 func TestFullMessagesOfRightsFit(t *testing.T) {
-	far := Range{crdt.NodeID{1}, math.MaxUint64, math.MaxUint32, math.MaxUint64 - maxSpan, maxSpan}
+	far := Range{crdt.NodeID{1}, math.MaxUint64, math.MaxUint32, math.MaxUint64 - maxSpan, maxSpan, 0}
 	ranges := make([]Range, MaxBatch)
 	for i := range ranges {
 		ranges[i] = far

@@ -22,6 +22,11 @@ type Range struct {
 	Block  uint32
 	First  uint64
 	N      uint64
+
+	// Session is how long the first pass with one of them may last at most, from
+	// when its visitor is let in: for so long the anchor keeps the place. It is not
+	// sent with a Cancel.
+	Session time.Duration
 }
 
 // Ticket returns the ticket that is i places behind the first.
@@ -39,13 +44,14 @@ type Loan struct {
 	Lender     crdt.Incarnation
 	Block      uint32 // ≥ 1, once per incarnation
 	First, N   uint64
-	ValidUntil time.Time // by the borrower's wall clock at the moment of issue
-	Left       int64     // what the lender could lend besides
+	ValidUntil time.Time     // by the borrower's wall clock at the moment of issue
+	Session    time.Duration // as Range has it
+	Left       int64         // what the lender could lend besides
 }
 
 // Range returns the tickets of the loan.
 func (l Loan) Range() Range {
-	return Range{Anchor: l.Lender.Node, Boot: l.Lender.Boot, Block: l.Block, First: l.First, N: l.N}
+	return Range{Anchor: l.Lender.Node, Boot: l.Lender.Boot, Block: l.Block, First: l.First, N: l.N, Session: l.Session}
 }
 
 // Borrow is a counter's wish for a loan of up to N tickets.

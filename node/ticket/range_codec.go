@@ -3,6 +3,7 @@ package ticket
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/ropeline/ropeline/crdt"
 )
@@ -60,6 +61,15 @@ func (r *reader) span() (first, n uint64) {
 }
 
 const maxSpan = 1 << 40
+
+// session writes how long a session lasts, in ms.
+func (w writer) session(d time.Duration) {
+	w.number(min(uint64(max(0, d).Milliseconds()), maxAge))
+}
+
+func (r *reader) session() time.Duration {
+	return time.Duration(r.number(maxAge)) * time.Millisecond
+}
 
 // total returns how many tickets ranges hold.
 func total(all []Range) (n uint64) {

@@ -252,6 +252,7 @@ func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 	}
 	sum := r.book.disk.recovered[id].rights.Max(Amount{})
 	r.leases.openBlock(int(sum.Places), block{anchors: anchors}, r.blockEnd(now).UnixMilli())
+	r.reckon(now)
 	r.cool(sum.Rate, r.elapsed(now)+ms(rateSpan+loanTail))
 }
 

@@ -60,6 +60,7 @@ type Rights struct {
 	loans loans
 	out   outbox
 	debts debts
+	span  span
 	left  bool // the heir has taken over
 
 	// estate is the nodes whose rights are recovered, until that is written.
@@ -85,7 +86,7 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	}
 	r.leases = newLeases(cfg.Self, cfg.Session)
 	r.leases.rules, r.leases.strict = cfg.LeaveOut, !cfg.Unlimited
-	r.leases.longest = max(r.leases.longest, b.disk.span)
+	r.openSpan(now)
 	r.recount()
 	r.boundRate()
 	r.restart(now)
@@ -110,7 +111,7 @@ func (r *Rights) restart(now time.Time) {
 	end := r.blockEnd(now)
 	if r.cfg.Unlimited {
 		size, cools = max(size, r.cfg.Before), r.held.Rate
-		end = now.Add(r.session() + blockGuards*Guard)
+		end = now.Add(r.longest() + blockGuards*Guard)
 	}
 	if r.cfg.LeaveOut&RestartBlock == 0 {
 		r.leases.openBlock(int(size), r.leases.earlier(r.AnswersFor()...), end.UnixMilli())
@@ -121,17 +122,6 @@ func (r *Rights) restart(now time.Time) {
 	if len(r.book.disk.recovered) > 0 {
 		r.limit.mintAfter = end
 	}
-}
-
-// session returns the longest session that a lease here may last.
-func (r *Rights) session() time.Duration {
-	return time.Duration(r.leases.longest) * time.Millisecond
-}
-
-// blockEnd returns until when leases that somebody gave before now may last: the
-// last of them with a ticket that was lent just then.
-func (r *Rights) blockEnd(now time.Time) time.Time {
-	return now.Add(r.session() + blockGuards*Guard + LoanValid + TakeUp)
 }
 
 func ms(d time.Duration) int64 { return d.Milliseconds() }
@@ -171,6 +161,7 @@ func (r *Rights) Confirmed(now time.Time) {
 	for _, p := range r.book.confirmed() {
 		r.settled(p.Key, now)
 	}
+	r.follow()
 	r.recount()
 }
 

@@ -112,7 +112,7 @@ func (w *rateRun) act(n, peer *rateNode) {
 				continue
 			}
 			t := Ticket{Anchor: n.id, Boot: n.boot, Seq: n.cfg.Seqs(1)}
-			if _, _, err := n.Enter(t, now, now); err != nil {
+			if _, _, err := n.Enter(t, now, now, now); err != nil {
 				w.t.Fatal(err)
 			}
 			w.enter(w.now)
@@ -245,7 +245,7 @@ func TestRestartCoolsWhatWasUsed(t *testing.T) {
 		if d.Open(1-d.Tokens(), now); d.Tokens() != 1 {
 			t.Fatalf("%d tokens", d.Tokens())
 		}
-		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, now, now); err != nil {
+		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, now, now, now); err != nil {
 			t.Fatal(err)
 		}
 		d.Expire(now)
@@ -278,7 +278,7 @@ func TestBoundComesDownAsRightsCool(t *testing.T) {
 	d.Open(500, at(91))
 	d.write(at(91))
 	for i := range d.Open(500, at(91)) {
-		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, at(91), at(91)); err != nil {
+		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, at(91), at(91), at(91)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -79,7 +79,7 @@ func (r *Rights) reserve(want, free int64, each Amount, now time.Time) int64 {
 	// what would be taken.
 	r.use.pace.took(n, n, r.elapsed(now)/1000)
 	r.extend(Amount{n * each.Places, n * each.Rate})
-	if r.leases.longest > r.book.disk.span && r.cfg.LeaveOut&BoundBeforeUse == 0 {
+	if r.leases.longest > r.book.span() && r.cfg.LeaveOut&BoundBeforeUse == 0 {
 		r.setSpan()
 		return 0
 	}
@@ -144,14 +144,6 @@ func (r *Rights) setBound(n Amount) {
 	r.setSpan()
 }
 
-// setSpan has it written how long leases may last, if that has changed.
-func (r *Rights) setSpan() {
-	if r.book.next.span != r.leases.longest {
-		r.book.next.span = r.leases.longest
-		r.book.mark(keySpan)
-	}
-}
-
 // Open returns how many of want tokens requests may take from now on: each has a
 // place and a rate right aside until Enter or Close.
 func (r *Rights) Open(want int64, now time.Time) int64 {
@@ -172,10 +164,10 @@ func (r *Rights) Close(n int64) {
 func (r *Rights) Tokens() int64 { return r.use.tokens }
 
 // Enter starts the lease of a ticket of this node for which a request took a
-// token at at. Its rate right cools from now. Where rights limit nothing no token
+// token at at, and got a pass that ends at passEnd. Its rate right cools from now. Where rights limit nothing no token
 // is needed. A ticket of another node or start is ErrNotMine.
-func (r *Rights) Enter(t Ticket, at, now time.Time) (end time.Time, d Delta, err error) {
-	end, d, err = r.leases.Open(t, at, now)
+func (r *Rights) Enter(t Ticket, passEnd, at, now time.Time) (end time.Time, d Delta, err error) {
+	end, d, err = r.leases.open(t, max(r.leases.until(at, now), r.leases.promised(passEnd, now)))
 	if err != nil {
 		return end, d, err
 	}
@@ -211,7 +203,7 @@ func (r *Rights) Issue(n int64, now time.Time) ([]Range, Delta) {
 	if n <= 0 {
 		return nil, r.take()
 	}
-	g := Range{Anchor: r.cfg.Self.Node, Boot: r.cfg.Self.Boot, First: r.cfg.Seqs(uint64(n)), N: uint64(n)}
+	g := Range{Anchor: r.cfg.Self.Node, Boot: r.cfg.Self.Boot, First: r.cfg.Seqs(uint64(n)), N: uint64(n), Session: r.Session()}
 	end := now.Add(TakeUp).UnixMilli() + r.leases.session
 	for i := range g.N {
 		r.leases.provide(g.First+i, end)
@@ -253,6 +245,7 @@ func (r *Rights) Expire(now time.Time) Delta {
 	r.use.cooling.advance(r.elapsed(now))
 	r.repay(now)
 	r.use.pace.took(0, 0, r.elapsed(now)/1000)
+	r.shorten(now)
 	if !r.cfg.Unlimited && !r.stopped() {
 		r.lower()
 		if r.use.pace.ahead() > 1 {
@@ -262,10 +255,6 @@ func (r *Rights) Expire(now time.Time) Delta {
 	return d.Add(r.take())
 }
 
-// SetSession changes how long a check-in lasts. Leases keep the end they have. A
-// session longer than all before is written before anything is issued for it.
-func (r *Rights) SetSession(session time.Duration) { r.leases.SetSession(session) }
-
 // SetRenewal says whether check-ins extend leases; at first they do.
 func (r *Rights) SetRenewal(on bool) { r.leases.SetRenewal(on) }
 
@@ -273,6 +262,7 @@ func (r *Rights) SetRenewal(on bool) { r.leases.SetRenewal(on) }
 // they limit something, what is in use is used up before anything is issued.
 func (r *Rights) SetUnlimited(on bool) {
 	r.cfg.Unlimited, r.leases.strict = on, !on
+	r.follow()
 	if !on {
 		r.extend(Amount{})
 	}

@@ -59,7 +59,7 @@ func TestStockTakesTheAskersOwnLoansFirst(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	got = takeFrom(s, 99, otherLender.Node, sec(0.2))
-	want = []Range{{otherLender.Node, 1, 2, 204, 6}, {aLender.Node, 7, 1, 100, 10}}
+	want = []Range{{otherLender.Node, 1, 2, 204, 6, 0}, {aLender.Node, 7, 1, 100, 10, 0}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -125,7 +125,7 @@ func TestStockForgetsLoansOfAnEarlierStart(t *testing.T) {
 	next := crdt.Incarnation{Node: aLender.Node, Boot: aLender.Boot + 1}
 	s.Add(loanOf(next, 1, 3), at(0))
 	got := takeFrom(s, 99, theCounter, at(1))
-	if want := []Range{{next.Node, next.Boot, 1, 100, 3}}; !slices.Equal(got, want) {
+	if want := []Range{{next.Node, next.Boot, 1, 100, 3, 0}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -2,7 +2,8 @@ package ticket
 
 import "fmt"
 
-const transferVersion = 1
+// transferVersion 1 did not say how long the sessions of a leaver last.
+const transferVersion = 2
 
 // minAccount is the least that one account or receipt takes: an id and the
 // numbers of two amounts.
@@ -126,6 +127,7 @@ func AppendFinal(dst []byte, f Final) []byte {
 	w.keep(w.enc.EncodeBytes(f.Node[:]))
 	w.keep(w.enc.EncodeBytes(f.Heir[:]))
 	w.number(uint64(max(0, f.InUse)))
+	w.session(f.Span)
 	w.keep(w.enc.EncodeArrayLen(len(f.Accounts)))
 	for _, a := range f.Accounts {
 		w.keep(w.enc.EncodeBytes(a.Node[:]))
@@ -166,6 +168,7 @@ func (r *reader) final() (f Final) {
 	r.id(f.Node[:])
 	r.id(f.Heir[:])
 	f.InUse = int64(r.number(maxCounted))
+	f.Span = r.session()
 	for range r.items(minAccount) {
 		var a Account
 		r.id(a.Node[:])

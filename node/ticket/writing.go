@@ -16,6 +16,7 @@ type book struct {
 
 	// While a batch is under way the disk may hold either; these are the lesser.
 	leastBound, leastMinted Amount
+	leastSpan               int64
 }
 
 // openBook returns the book of what is stored.
@@ -31,7 +32,9 @@ func openBook(stored []Put) (book, error) {
 	return b, nil
 }
 
-func (b *book) settle() { b.leastBound, b.leastMinted = b.disk.bound, b.disk.minted }
+func (b *book) settle() {
+	b.leastBound, b.leastMinted, b.leastSpan = b.disk.bound, b.disk.minted, b.disk.span
+}
 
 // mark says that the value under a key has changed.
 func (b *book) mark(key string) { b.dirty[key] = true }
@@ -52,6 +55,7 @@ func (b *book) writes() []Put {
 	clear(b.dirty)
 	b.leastBound = b.disk.bound.Min(b.next.bound)
 	b.leastMinted = b.disk.minted.Min(b.next.minted)
+	b.leastSpan = min(b.disk.span, b.next.span)
 	return slices.Clone(b.flying)
 }
 
@@ -74,7 +78,7 @@ func (b *book) lost() {
 	for _, p := range b.flying {
 		b.dirty[p.Key] = true
 	}
-	b.disk.bound, b.disk.minted = b.leastBound, b.leastMinted
+	b.disk.bound, b.disk.minted, b.disk.span = b.leastBound, b.leastMinted, b.leastSpan
 	b.flying, b.failed = nil, true
 }
 
@@ -90,6 +94,9 @@ func (b *book) stored() []Put {
 
 // bound returns how much in use is covered.
 func (b *book) bound() Amount { return b.leastBound.Min(b.next.bound) }
+
+// span returns how long leases may last at most for a restart to count them.
+func (b *book) span() int64 { return min(b.leastSpan, b.next.span) }
 
 // minted returns what was minted at least.
 func (b *book) minted() Amount { return b.leastMinted.Min(b.next.minted) }

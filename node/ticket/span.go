@@ -1,0 +1,86 @@
+package ticket
+
+import "time"
+
+// span is how long sessions are to last, and for how long longer ones of before have
+// to be reckoned with.
+type span struct {
+	session int64 // ms, as it was set last
+	until   int64 // Unix ms; leases may last for the longest session until then
+}
+
+// openSpan has the sessions of a start last for as long as they are to, as far as the
+// store covers that.
+func (r *Rights) openSpan(now time.Time) {
+	r.span.session = r.cfg.Session.Milliseconds()
+	r.follow()
+	r.leases.longest = max(r.leases.session, r.book.disk.span)
+	r.reckon(now)
+}
+
+// SetSession changes how long a check-in lasts. Leases keep the end they have. A
+// longer session holds once it is written, so that no restart counts leases for a
+// shorter time than they last; until then the longest one that is written does.
+func (r *Rights) SetSession(session time.Duration, now time.Time) {
+	if r.span.session == session.Milliseconds() {
+		return
+	}
+	r.reckon(now)
+	r.span.session = session.Milliseconds()
+	r.follow()
+}
+
+// Session returns how long a first pass may last that is given now with a ticket of
+// this node.
+func (r *Rights) Session() time.Duration {
+	return time.Duration(r.leases.session) * time.Millisecond
+}
+
+// reckon keeps the longest session of up to now in mind for as long as leases of now
+// may last.
+func (r *Rights) reckon(now time.Time) {
+	r.span.until = max(r.span.until, r.blockEnd(now).UnixMilli())
+}
+
+// follow has sessions last for as long as they are to, as far as the store covers it,
+// and has the rest of it written. A store that says nothing covers nothing: there
+// reserve waits for it.
+func (r *Rights) follow() {
+	session, covered := r.span.session, r.book.span()
+	if covered != 0 && session > covered && !r.cfg.Unlimited && r.cfg.LeaveOut&BoundBeforeUse == 0 {
+		session = covered
+		r.setSpan()
+	}
+	r.leases.SetSession(time.Duration(session) * time.Millisecond)
+}
+
+// shorten forgets about longer sessions than those of now once they are all over:
+// else one of a day would have all restarts to come count what is in use for a day.
+func (r *Rights) shorten(now time.Time) {
+	if r.leases.longest <= r.leases.session || now.UnixMilli() <= r.span.until || len(r.taking) > 0 || r.stopped() {
+		return
+	}
+	r.leases.longest = r.leases.session
+	if r.book.next.span != 0 {
+		r.setSpan()
+	}
+}
+
+// setSpan has it written how long leases may last, if that has changed.
+func (r *Rights) setSpan() {
+	if n := max(r.leases.longest, r.span.session); r.book.next.span != n {
+		r.book.next.span = n
+		r.book.mark(keySpan)
+	}
+}
+
+// longest returns the longest session that a lease here may last.
+func (r *Rights) longest() time.Duration {
+	return time.Duration(r.leases.longest) * time.Millisecond
+}
+
+// blockEnd returns until when leases that somebody gave before now may last: the
+// last of them with a ticket that was lent just then.
+func (r *Rights) blockEnd(now time.Time) time.Time {
+	return now.Add(r.longest() + blockGuards*Guard + LoanValid + TakeUp)
+}
