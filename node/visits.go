@@ -137,7 +137,7 @@ func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
 		to := owner(v)
 		groups[to] = append(groups[to], v)
 	}
-	if len(o.pending) > maxVisits { // a crowd, or owners were away
+	if len(o.pending) > 8*maxVisits { // owners were away, or the loop was
 		o.pending, o.newest = nil, map[visitKey]int{}
 	}
 	o.pending = o.pending[:0]
