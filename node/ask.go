@@ -267,7 +267,10 @@ func (c *Core) takeQuestion(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, err
 	}
 	r := c.rooms[q.room]
-	if r == nil || !c.answersFor(q.ticket.Anchor) {
+	if r == nil {
+		return nil, nil // see Core.keepRooms
+	}
+	if !c.answersFor(q.ticket.Anchor) {
 		return nil, fmt.Errorf("%w: question for room %s of anchor %s", errMalformed, q.room, q.ticket.Anchor)
 	}
 	if !c.open.Load() || r.unheard(q.ticket.Anchor) {

@@ -24,16 +24,17 @@ var ErrUnknownRoom = errors.New("no such room")
 // not say that these are on disk, a crash may undo that, and whoever asked for them is
 // not to be told that they hold.
 func (c *Core) Configure(s room.Settings, now time.Time) error {
-	r := c.rooms[s.ID]
-	if r == nil {
+	r := c.keptAs(s.ID)
+	if r == nil || r.resting.Load() {
 		return fmt.Errorf("node: settings of room %s: %w", s.ID, ErrUnknownRoom)
 	}
+	s.ID = r.id // which another has taken the place of
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("node: settings of room %s: %w", s.ID, err)
 	}
 	for _, o := range c.order {
-		if t := o.settings.Load(); o != r && t.Host == s.Host && t.Path == s.Path {
+		if t := o.settings.Load(); o != r && !o.resting.Load() && t.Host == s.Host && t.Path == s.Path {
 			return fmt.Errorf("node: settings of room %s: room %q has that host and path", s.ID, t.Name)
 		}
 	}
@@ -43,6 +44,9 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 		if err := c.facts.set(roomKey(factLimits, r.id), encodeAmount(limitsOf(&s)), now); err != nil {
 			return fmt.Errorf("node: settings of room %s: %w", s.ID, err)
 		}
+	}
+	if c.open.Load() && s.Policy == room.Escrow {
+		c.setFact(roomKey(factSession, r.id), encodeSession(s.SessionDuration), now)
 	}
 	r.settings.Store(&s)
 	r.line.SetSettings(s)

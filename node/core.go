@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -62,7 +61,8 @@ type Core struct {
 	entropy io.Reader
 	replica *replica.Replica
 	rooms   map[crdt.RoomID]*Room
-	order   []*Room // by id, so that the same input gives the same output
+	order   []*Room                 // by id, so that the same input gives the same output
+	shown   atomic.Pointer[[]*Room] // the same, for Status
 	routes  atomic.Pointer[routes]
 	stripes stripes
 	builder room.Builder
@@ -116,16 +116,6 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	c.places = placeKey(cfg.OwnerKey)
 	c.stripes.init()
 	c.health.clockOK.Store(true)
-	for _, s := range cfg.Rooms {
-		if c.rooms[s.ID] != nil {
-			return nil, fmt.Errorf("node: room id %s is used twice", s.ID)
-		}
-		c.rooms[s.ID] = newRoom(c, s)
-	}
-	c.order = slices.SortedFunc(maps.Values(c.rooms), func(a, b *Room) int {
-		return a.id.Compare(b.id)
-	})
-	c.routes.Store(newRoutes(c.order))
 	var err error
 	c.replica, err = replica.New(replica.Config{
 		Self:       cfg.Self,
@@ -137,7 +127,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
-	if err := c.takeStored(cfg.Stored); err != nil {
+	if err := c.takeStored(cfg.Stored, cfg.Rooms); err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
 	c.pendings.wake = make(chan struct{}, 1)

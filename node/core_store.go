@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -30,6 +31,7 @@ type storing struct {
 	facts map[string][]byte            // as they are on disk, by name of the part
 	saved uint64                       // how far they are, as MapParts has it
 
+	dropped []durable.Write // deletes what is stored of retired rooms
 	touched []*Room         // may have something to write
 	flying  bool            // a batch is under way
 	rooms   []*Room         // whose it is
@@ -83,7 +85,7 @@ func (s *storing) wholeFacts() (whole []byte) {
 
 // takeStored takes up what an earlier start has written. What cannot be read is an
 // error here, and not later.
-func (c *Core) takeStored(all []durable.Write) error {
+func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error {
 	s := &c.storing
 	if err := s.load(all); err != nil {
 		return err
@@ -92,6 +94,17 @@ func (c *Core) takeStored(all []durable.Write) error {
 	if err := c.restoreFacts(); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}
+	c.facts.update()
+	c.facts.begun = false // what the facts say beyond that is heeded once rooms are open
+	rooms := map[crdt.RoomID]*Room{}
+	for _, s := range configured {
+		if s.ID = c.facts.current(s.ID); rooms[s.ID] != nil {
+			return fmt.Errorf("room id %s is used twice", s.ID)
+		}
+		rooms[s.ID] = newRoom(c, s)
+	}
+	c.setRooms(rooms)
+	s.dropped = c.dropRetired()
 	for _, r := range c.order {
 		if _, _, err := ticket.OpenRights(r.rightsConfig(), s.found[r.id], time.Time{}); err != nil {
 			return fmt.Errorf("stored rights of room %s: %w", r.id, err)
@@ -118,7 +131,8 @@ func (c *Core) Writes() []durable.Write {
 	if s.flying || s.failed != nil {
 		return nil
 	}
-	var out []durable.Write
+	out := s.dropped
+	s.dropped = nil
 	for _, r := range s.touched {
 		r.touched = false
 		r.mu.Lock()

@@ -125,7 +125,7 @@ func (c *Core) takeCall(from replica.Peer, payload []byte, now time.Time) ([]Mes
 	r := c.rooms[call.Room]
 	switch {
 	case r == nil:
-		return nil, fmt.Errorf("%w: call for room %s", errMalformed, call.Room)
+		return nil, nil // see Core.keepRooms
 	case call.Scope == ticket.SiteCounter && from.Site != c.site:
 		return nil, fmt.Errorf("%w: call for the counter of site %q from site %q", errMalformed, c.site, from.Site)
 	case !c.open.Load():
@@ -188,7 +188,7 @@ func (c *Core) takeGrant(from replica.Peer, payload []byte, now time.Time) ([]Me
 	}
 	r := c.rooms[g.Room]
 	if r == nil {
-		return nil, fmt.Errorf("%w: grant for room %s", errMalformed, g.Room)
+		return nil, nil // see Core.keepRooms
 	}
 	k := r.counters.Load()
 	if k == nil {

@@ -104,7 +104,10 @@ func (c *Core) takeEnds(from replica.Peer, payload []byte, now time.Time) ([]Mes
 		return nil, err
 	}
 	r := c.rooms[e.Room]
-	if r == nil || !c.answersFor(e.Anchor) {
+	if r == nil {
+		return nil, nil // see Core.keepRooms
+	}
+	if !c.answersFor(e.Anchor) {
 		return nil, fmt.Errorf("%w: ends for room %s of anchor %s", errMalformed, e.Room, e.Anchor)
 	}
 	if !c.open.Load() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,9 @@ import (
 //	limits/<room>         how many rights there shall be
 //	minter/<room>         the node that makes them
 //	minted/<room>/<node>  how many it has made; each minter writes its own
+//	session/<room>        how long sessions are, for nodes that only keep rights of it
 //	told/<room>/<node>    the limits that a node's configuration said at its last start
+//	rests/<room>/<node>   a node that keeps rights of it, without having it configured
 //	retired/<room>        the room is gone for good
 //	node/<node>           a node that may own rights, and its site
 //	left/<node>           its heir: the node has left
@@ -37,7 +40,9 @@ const (
 	factLimits  = "limits"
 	factMinter  = "minter"
 	factMinted  = "minted"
+	factSession = "session"
 	factTold    = "told"
+	factRests   = "rests"
 	factRetired = "retired"
 	factNode    = "node"
 	factLeft    = "left"
@@ -49,6 +54,9 @@ const (
 )
 
 const factVersion = 1
+
+// maxSession is as long as a session can be.
+const maxSession = 24 * time.Hour
 
 // facts is what this node has read of the map. Create it with newFacts.
 type facts struct {
@@ -66,7 +74,8 @@ type facts struct {
 // roomFacts is what is known of one room. Absent limits are zero.
 type roomFacts struct {
 	limits  ticket.Amount
-	minter  crdt.NodeID // zero: nobody
+	session time.Duration // zero: not known
+	minter  crdt.NodeID   // zero: nobody
 	minted  ticket.Amount
 	by      map[crdt.NodeID]ticket.Amount // the parts of minted
 	retired bool
@@ -206,7 +215,7 @@ func (f *facts) take(key string, value []byte) {
 		if id, err := crdt.ParseNodeID(name); err == nil {
 			f.takeNode(kind, id, heir, value)
 		}
-	case factLimits, factMinter, factMinted, factTold, factRetired, factFinal, factWord, factRecovered:
+	case factLimits, factSession, factMinter, factMinted, factTold, factRests, factRetired, factFinal, factWord, factRecovered:
 		name, of, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseRoomID(name); err == nil {
 			f.takeRoom(kind, id, of, value)
@@ -246,6 +255,10 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 		if a, err := decodeAmount(value); err == nil && a.Places > 0 && a.Rate > 0 {
 			r.limits = a
 		}
+	case factSession:
+		if ms, err := strconv.ParseInt(string(value), 10, 64); err == nil && ms > 0 && ms <= maxSession.Milliseconds() {
+			r.session = time.Duration(ms) * time.Millisecond
+		}
 	case factMinter:
 		if node, ok := nodeIn(value); ok {
 			r.minter = node
@@ -257,7 +270,7 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil {
 			r.by[node] = a
 		}
-	case factTold:
+	case factTold, factRests:
 		if node, err := crdt.ParseNodeID(of); err == nil {
 			r.kept[node] = true
 		}
@@ -336,19 +349,22 @@ func (f *facts) speakers(r *roomFacts) (all []crdt.NodeID) {
 func (f *facts) leftOpen(r *roomFacts, id crdt.NodeID) bool {
 	_, left := f.left[id]
 	_, final := r.finals[id]
-	return left && !final && r.kept[id]
+	return left && !final && r.kept[id] && !r.retired
 }
 
 // handedOver reports whether the last ledgers of a node are known in all rooms that
 // it had one of.
 func (f *facts) handedOver(id crdt.NodeID) bool {
 	for _, r := range f.rooms {
-		if _, final := r.finals[id]; r.kept[id] && !final {
+		if _, final := r.finals[id]; r.kept[id] && !final && !r.retired {
 			return false
 		}
 	}
 	return true
 }
+
+// encodeSession writes a duration as whole milliseconds, in digits.
+func encodeSession(d time.Duration) []byte { return strconv.AppendInt(nil, d.Milliseconds(), 10) }
 
 // encodeAmount writes [version, places, rate].
 func encodeAmount(a ticket.Amount) []byte {

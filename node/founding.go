@@ -17,6 +17,7 @@ import (
 // heedFacts has rooms follow what the mesh has been told since the last time.
 func (c *Core) heedFacts(now time.Time) {
 	if c.facts.update() {
+		c.keepRooms(now)
 		for _, r := range c.order {
 			r.heed(c.facts.room(r.id), now)
 		}
@@ -40,7 +41,7 @@ func (c *Core) heedFacts(now time.Time) {
 func (c *Core) heedConfigs(now time.Time) {
 	var told []*Room
 	for _, r := range c.order {
-		if r.escrow() && !r.told {
+		if r.escrow() && !r.told && !c.facts.room(r.id).retired {
 			r.told = true
 			r.heedConfig(now)
 			told = append(told, r)
@@ -62,12 +63,17 @@ func (r *Room) heed(f *roomFacts, now time.Time) {
 		r.mu.Lock()
 		r.rights.Retire()
 		r.mu.Unlock()
+		r.core.storing.touch(r)
 	}
 	s := r.settings.Load()
-	if !r.escrow() || f.limits.IsZero() || f.limits == limitsOf(s) {
+	longer := r.resting.Load() && f.session > 0 && f.session != s.SessionDuration
+	if !r.escrow() || f.limits.IsZero() || f.limits == limitsOf(s) && !longer {
 		return
 	}
 	next := *s
+	if longer {
+		next.SessionDuration = f.session
+	}
 	next.TotalActiveUsers, next.NewUsersPerMinute = int(f.limits.Places), int(f.limits.Rate)
 	r.settings.Store(&next)
 	r.line.SetSettings(next)
@@ -80,6 +86,11 @@ func (r *Room) heed(f *roomFacts, now time.Time) {
 // than the last change must not undo it.
 func (r *Room) heedConfig(now time.Time) {
 	c := r.core
+	if r.resting.Load() {
+		c.setFact(roomNodeKey(factRests, r.id, c.self.Node), []byte{factVersion}, now)
+		return
+	}
+	c.setFact(roomKey(factSession, r.id), encodeSession(r.settings.Load().SessionDuration), now)
 	key, says := roomNodeKey(factTold, r.id, c.self.Node), encodeAmount(r.configured)
 	if last, _, ok := c.facts.replica.Get(key); ok && !bytes.Equal(last, says) {
 		c.setFact(roomKey(factLimits, r.id), says, now)
@@ -91,7 +102,7 @@ func (r *Room) heedConfig(now time.Time) {
 // when its view was built. It is for the goroutine that calls Tick.
 func (c *Core) Furnished() bool {
 	return !slices.ContainsFunc(c.order, func(r *Room) bool {
-		return r.escrow() && !slices.ContainsFunc(r.sites, func(s replica.SiteCounts) bool { return s.Own && s.Counts.Held > 0 })
+		return r.escrow() && !r.resting.Load() && !slices.ContainsFunc(r.sites, func(s replica.SiteCounts) bool { return s.Own && s.Counts.Held > 0 })
 	})
 }
 
@@ -102,7 +113,7 @@ func limitsOf(s *room.Settings) ticket.Amount {
 // found makes this node the minter of a room that has none, if it may begin a mesh.
 func (r *Room) found(now time.Time) {
 	c := r.core
-	if !c.found || !r.escrow() {
+	if !c.found || !r.escrow() || r.resting.Load() {
 		return
 	}
 	f := c.facts.room(r.id)

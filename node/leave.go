@@ -91,6 +91,9 @@ func (r *Room) leave(now time.Time) {
 // hasLedger reports whether there is anything of a room to pass on: others wait for
 // the last ledger of whoever has ever kept one. It is called with mu held.
 func (r *Room) hasLedger() bool {
+	if r.rights.Retired() {
+		return false
+	}
 	return r.escrow() || !r.rights.Held().IsZero() || r.core.facts.room(r.id).kept[r.core.self.Node]
 }
 
@@ -137,7 +140,10 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, err
 	}
 	r := c.rooms[h.Room]
-	if r == nil || h.Final.Node != from.ID {
+	if r == nil {
+		return nil, nil // see Core.keepRooms
+	}
+	if h.Final.Node != from.ID {
 		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
 	}
 	if !c.open.Load() || c.leave.on || !c.answersFor(h.Final.Heir) {
@@ -168,12 +174,21 @@ func (r *Room) announceHeirs(now time.Time) {
 	}
 }
 
-// Retire ends a room for good, at every node: nobody is let in, and no right of it
-// is ever made or used again. A room made in its place has a new id. As long as Noted
-// does not say that it is on disk, a crash may undo it.
+// Retire ends a room for good, at every node: nobody is let in, and no right of it is
+// ever made or used again. Nodes that do not have the room configured forget it; the
+// others keep refusing everybody until they are started without it. A node that may
+// found a mesh and is started with it all the same makes it again, under an id of its
+// own; see Core.keepRooms. As long as Noted does not say that it is on disk, a crash may
+// undo it.
 func (c *Core) Retire(id crdt.RoomID, now time.Time) error {
-	if c.rooms[id] == nil {
+	if c.rooms[id] == nil && c.facts.rooms[id] == nil {
 		return fmt.Errorf("node: retire room %s: %w", id, ErrUnknownRoom)
 	}
-	return c.facts.set(roomKey(factRetired, id), []byte{factVersion}, now)
+	if err := c.facts.set(roomKey(factRetired, id), []byte{factVersion}, now); err != nil {
+		return fmt.Errorf("node: retire room %s: %w", id, err)
+	}
+	if c.open.Load() {
+		c.heedFacts(now)
+	}
+	return nil
 }

@@ -19,7 +19,7 @@ func TestWhatIsNotNotedMayBeUndone(t *testing.T) {
 		},
 		"retire": {
 			func(w *world, m *machine) error { return m.core.Retire(roomID, w.now) },
-			func(m *machine) bool { return m.core.order[0].Rights().Retired },
+			func(m *machine) bool { return m.core.facts.room(roomID).retired },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

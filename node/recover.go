@@ -142,7 +142,7 @@ func (c *Core) recoverTheDead(now time.Time) {
 	}
 	c.recovered = now
 	for _, r := range c.order {
-		if r.escrow() {
+		if r.escrow() && !c.facts.room(r.id).retired {
 			r.recover(now)
 		}
 	}

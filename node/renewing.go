@@ -93,7 +93,10 @@ func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, err
 	}
 	r := c.rooms[b.Room]
-	if r == nil || !c.answersFor(b.Anchor) {
+	if r == nil {
+		return nil, nil // see Core.keepRooms
+	}
+	if !c.answersFor(b.Anchor) {
 		return nil, fmt.Errorf("%w: renewals for room %s of anchor %s", errMalformed, b.Room, b.Anchor)
 	}
 	if !c.open.Load() {
@@ -123,7 +126,10 @@ func (c *Core) takeRenewed(from replica.Peer, payload []byte, now time.Time) err
 		return err
 	}
 	r := c.rooms[a.Room]
-	if r == nil || a.Anchor != from.ID && c.facts.heir(a.Anchor) != from.ID {
+	if r == nil {
+		return nil // see Core.keepRooms
+	}
+	if a.Anchor != from.ID && c.facts.heir(a.Anchor) != from.ID {
 		return fmt.Errorf("%w: answers for room %s of anchor %s", errMalformed, a.Room, a.Anchor)
 	}
 	for _, item := range a.Items {

@@ -35,6 +35,8 @@ type Room struct {
 	limit, mintedByAll ticket.Amount // as the facts have it
 	minter             crdt.NodeID   // the same
 
+	resting atomic.Bool // not of this node's configuration; it keeps the rights only
+
 	configured ticket.Amount // the limits that this node was started with
 	told       bool          // the loop has heeded them
 

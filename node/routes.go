@@ -22,6 +22,9 @@ func newRoutes(rooms []*Room) *routes {
 	t := &routes{hosts: map[string][]route{}}
 	for _, r := range rooms {
 		s := r.settings.Load()
+		if r.resting.Load() {
+			continue
+		}
 		e := route{path: s.Path, room: r}
 		if s.Suspended {
 			e.room = nil

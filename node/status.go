@@ -71,7 +71,8 @@ type RoomStatus struct {
 	DisableSessionRenewal bool         `json:"disable_session_renewal"`
 	QueueAll              bool         `json:"queue_all"`
 	Suspended             bool         `json:"suspended"`
-	Event                 *EventStatus `json:"event,omitempty"` // none is near: left out
+	Resting               bool         `json:"resting,omitempty"` // not of this node's configuration: it keeps the room's rights, and takes no requests
+	Event                 *EventStatus `json:"event,omitempty"`   // none is near: left out
 }
 
 // RightsStatus is what this node knows and has of a room's rights. Never more
@@ -146,7 +147,7 @@ func (n *Node) Status() Status {
 		s.Clock = "off"
 	}
 	s.Facts = FactsStatus{Known: int(n.core.factsKnown.Load()), Most: crdt.MaxKeys, Refused: n.core.factsFull.Load()}
-	for _, r := range n.core.order {
+	for _, r := range *n.core.shown.Load() {
 		s.Rooms = append(s.Rooms, r.status())
 	}
 	if m := n.mesh.Load(); m != nil {
@@ -165,7 +166,7 @@ func (r *Room) status() RoomStatus {
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
 		Slots: v.Slots, Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
-		QueueAll: s.QueueAll, Suspended: s.Suspended, Event: eventStatus(v.Event),
+		QueueAll: s.QueueAll, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),
 	}
 	if s.Policy == room.Escrow {

@@ -43,6 +43,7 @@ type machine struct {
 	next     time.Time
 	stopped  bool // as SIGSTOP does: others see it go, and what they send waits
 	found    bool // begins the mesh
+	bare     bool // is started without rooms
 	disk     disk
 }
 
@@ -89,8 +90,12 @@ func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
 func (w *world) start(m *machine, s room.Settings) {
 	w.t.Helper()
 	m.boot++
+	rooms := append([]room.Settings{s}, w.more...)
+	if m.bare {
+		rooms = nil
+	}
 	core, err := NewCore(CoreConfig{
-		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: append([]room.Settings{s}, w.more...),
+		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
 		Stored:  m.disk.content(), Found: m.found,
