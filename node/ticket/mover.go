@@ -141,8 +141,13 @@ func (m *Mover) Move(in Standing, now time.Time) ([]Gift, []Ask) {
 	starving := false
 	for kind, s := range [2]side{places, rate} {
 		gifts, hungry := s.feed(sites, own)
-		if !hungry && idle {
+		if !hungry {
 			gifts = s.drift(sites, own)
+		}
+		for i := range gifts {
+			if !hungry && !idle && !m.bare(sites, i, kind, s.supply) {
+				gifts[i] = 0
+			}
 		}
 		starving = starving || hungry
 		for i, n := range gifts {
@@ -168,6 +173,24 @@ func (m *Mover) Move(in Standing, now time.Time) ([]Gift, []Ask) {
 		out.match(&in)
 	}
 	return out.gifts, out.asks
+}
+
+// bare reports whether a site has none of one kind of rights, nor any under way to it,
+// as far as this node can tell: where all of them are is known. Such a site cannot let
+// anybody in, and need not wait for its part.
+func (m *Mover) bare(sites []SiteRights, i, kind int, supply int64) bool {
+	known := supply > 0
+	for _, s := range sites {
+		supply -= s.Held.kind(kind)
+	}
+	there := sites[i].Held.kind(kind)
+	for _, g := range m.moved {
+		supply -= g.amount.kind(kind)
+		if g.site == sites[i].Name {
+			there += g.amount.kind(kind)
+		}
+	}
+	return there <= 0 && known && supply <= 0
 }
 
 // Wanted returns what this site gives to another whose visitors find no right:
