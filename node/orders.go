@@ -84,9 +84,21 @@ func (n *Node) Leave(ctx context.Context) error {
 // nobody knows whether it is: say it again. Any goroutine may call it, while Run
 // runs.
 func (n *Node) DeclareDead(ctx context.Context, id crdt.NodeID) error {
+	return n.note(ctx, func(c *Core, now time.Time) error { return c.DeclareDead(id, now) })
+}
+
+// Retire ends a room for good, as Core.Retire does, and returns once that is on disk. If
+// ctx ends before, nobody knows whether it is: say it again. Any goroutine may call it,
+// while Run runs.
+func (n *Node) Retire(ctx context.Context, id crdt.RoomID) error {
+	return n.note(ctx, func(c *Core, now time.Time) error { return c.Retire(id, now) })
+}
+
+// note has the loop do something and returns once what it tells the mesh is on disk.
+func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) error {
 	var told uint64
 	err := n.tell(ctx, func(c *Core, now time.Time) error {
-		err := c.DeclareDead(id, now)
+		err := do(c, now)
 		told = c.Told()
 		return err
 	})
@@ -94,7 +106,7 @@ func (n *Node) DeclareDead(ctx context.Context, id crdt.NodeID) error {
 		return err
 	}
 	if err := n.until(ctx, func(c *Core) bool { return c.Noted(told) }); err != nil {
-		return fmt.Errorf("node %s is declared dead, but that is not on disk: %w", id, err)
+		return fmt.Errorf("this is done, but not on disk yet: %w", err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type rightsConfig struct {
 	Found       *bool // nil: where nobody shall be joined
 	OnStop      string
 	DeclareDead []crdt.NodeID
+	RetireRooms []crdt.RoomID
 }
 
 // What a node does with its rights when it is stopped.
@@ -29,7 +30,8 @@ func (c *rightsConfig) bind(fs *pflag.FlagSet) {
 	found := optionalValue[bool]{&c.Found, yesOrNo}
 	fs.VarPF(found, "found", "", "make the rights of rooms that have none yet: one node of a mesh does (default: true without --join)").NoOptDefVal = "true"
 	fs.Var(enumValue[string]{&c.OnStop, []string{stopKeeps, stopLeaves}}, "on-stop", "when this node is stopped: keep its rights for its next start, or leave them to another node")
-	fs.Var(nodeIDsValue{&c.DeclareDead}, "declare-dead", "ids of nodes that are gone for good with their data directories; the others get their rights")
+	fs.Var(idsValue[crdt.NodeID]{&c.DeclareDead, "node", crdt.ParseNodeID}, "declare-dead", "ids of nodes that are gone for good with their data directories; the others get their rights")
+	fs.Var(idsValue[crdt.RoomID]{&c.RetireRooms, "room", crdt.ParseRoomID}, "retire-room", "ids of rooms that are deleted; nobody is let into them any more")
 }
 
 // founds reports whether the node makes the rights of rooms that have none.
@@ -57,10 +59,17 @@ func (c *config) checkRights() error {
 	return nil
 }
 
-// nodeIDsValue is a list of node ids; each use of the flag adds to it.
-type nodeIDsValue struct{ dst *[]crdt.NodeID }
+// idsValue is a list of ids of nodes or rooms; each use of the flag adds to it.
+type idsValue[ID interface {
+	comparable
+	fmt.Stringer
+}] struct {
+	dst   *[]ID
+	of    string
+	parse func(string) (ID, error)
+}
 
-func (v nodeIDsValue) String() string {
+func (v idsValue[ID]) String() string {
 	if v.dst == nil {
 		return ""
 	}
@@ -70,13 +79,14 @@ func (v nodeIDsValue) String() string {
 	}
 	return strings.Join(words, ",")
 }
-func (v nodeIDsValue) Type() string { return "id,..." }
-func (v nodeIDsValue) clear()       { *v.dst = nil }
-func (v nodeIDsValue) Set(s string) error {
+func (v idsValue[ID]) Type() string { return "id,..." }
+func (v idsValue[ID]) clear()       { *v.dst = nil }
+func (v idsValue[ID]) Set(s string) error {
+	var none ID
 	for one := range strings.SplitSeq(s, ",") {
-		id, err := crdt.ParseNodeID(strings.TrimSpace(one))
-		if err != nil || id == (crdt.NodeID{}) {
-			return fmt.Errorf("%q is not allowed: the id of a node, 32 hexadecimal digits as the status of any node shows them", one)
+		id, err := v.parse(strings.TrimSpace(one))
+		if err != nil || id == none {
+			return fmt.Errorf("%q is not allowed: the id of a %s, 32 hexadecimal digits as the status of any node shows them", one, v.of)
 		}
 		if !slices.Contains(*v.dst, id) {
 			*v.dst = append(*v.dst, id)

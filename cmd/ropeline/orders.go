@@ -12,15 +12,16 @@ import (
 // has its rights.
 const leavePatience = 10 * time.Second
 
-// deadPatience is how long a node that has just started may not have heard of a
-// node that is to be declared dead.
-const deadPatience = 10 * time.Second
+// newsPatience is how long a node that has just started may not have heard of the node
+// or room that an order is about.
+const newsPatience = 10 * time.Second
 
 // orderly is what an operator may have a node do.
 type orderly interface {
 	Ready() error
 	Leave(ctx context.Context) error
 	DeclareDead(ctx context.Context, id crdt.NodeID) error
+	Retire(ctx context.Context, id crdt.RoomID) error
 }
 
 // leave hands the node's rights to another one, and reports whether that has all
@@ -37,31 +38,40 @@ func leave(ctx context.Context, n orderly, log *slog.Logger) bool {
 	return true
 }
 
-// declareDead says which nodes are gone for good, as soon as the node knows of
-// others. A mistake costs nothing but what it was to bring back, so the node goes
-// on.
-func declareDead(ctx context.Context, n orderly, dead []crdt.NodeID, log *slog.Logger) error {
-	for _, id := range dead {
-		switch err := declare(ctx, n, id); {
+// obey does what the operator wants done when a node starts, one thing after the
+// other, as soon as the node knows what it is about. A mistake costs nothing but what
+// it was to bring about, so the node goes on.
+func obey(ctx context.Context, n orderly, rights rightsConfig, log *slog.Logger) error {
+	for _, id := range rights.DeclareDead {
+		err := insist(ctx, n, func() error { return n.DeclareDead(ctx, id) })
+		switch {
 		case err == nil:
 			log.Info("declared dead: its rights can be used when no session of it can last any more", "dead", id.String())
-		case ctx.Err() != nil:
-			return nil
-		default:
+		case ctx.Err() == nil:
 			log.Error("not declared dead; look for the id in the status of other nodes, and see whether that node still runs", "dead", id.String(), "error", err)
+		}
+	}
+	for _, id := range rights.RetireRooms {
+		err := insist(ctx, n, func() error { return n.Retire(ctx, id) })
+		switch {
+		case err == nil:
+			log.Info("retired: nobody is let into the room any more", "room", id.String())
+		case ctx.Err() == nil:
+			log.Error("not retired; look for the id in the status of any node that has the room", "room", id.String(), "error", err)
 		}
 	}
 	return nil
 }
 
-// declare tries until the node is ready and has heard of the dead one.
-func declare(ctx context.Context, n orderly, id crdt.NodeID) error {
+// insist gives an order until it is taken, or the node has been ready for a while and
+// still refuses.
+func insist(ctx context.Context, n orderly, order func() error) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for tries := time.Duration(0); ; {
 		if n.Ready() == nil {
-			err := n.DeclareDead(ctx, id)
-			if tries += time.Second; err == nil || tries > deadPatience {
+			err := order()
+			if tries += time.Second; err == nil || tries > newsPatience {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
 )
 
 // obedient is a node that does what a test says, from a moment on.
@@ -18,6 +19,7 @@ type obedient struct {
 	knows    time.Time // of the dead
 	heirAt   time.Time // has all rights
 	declared []crdt.NodeID
+	retired  []crdt.RoomID
 }
 
 func (o *obedient) Ready() error {
@@ -44,6 +46,14 @@ func (o *obedient) DeclareDead(_ context.Context, id crdt.NodeID) error {
 	return nil
 }
 
+func (o *obedient) Retire(_ context.Context, id crdt.RoomID) error {
+	if time.Now().Before(o.knows) {
+		return node.ErrUnknownRoom
+	}
+	o.retired = append(o.retired, id)
+	return nil
+}
+
 func TestLeaveWaitsForTheHeir(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for after, want := range map[time.Duration]bool{time.Second: true, time.Minute: false} {
@@ -56,18 +66,22 @@ func TestLeaveWaitsForTheHeir(t *testing.T) {
 	})
 }
 
-func TestDeadAreDeclaredOnceTheyAreKnown(t *testing.T) {
+func TestOrdersAreGivenOnceTheNodeKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dead := []crdt.NodeID{{1}, {2}}
+		orders := rightsConfig{DeclareDead: []crdt.NodeID{{1}, {2}}, RetireRooms: []crdt.RoomID{{3}}}
 		now := time.Now()
 		n := &obedient{from: now.Add(5 * time.Second), knows: now.Add(9 * time.Second)}
-		if err := declareDead(t.Context(), n, dead, slog.New(slog.DiscardHandler)); err != nil || !slices.Equal(n.declared, dead) {
-			t.Errorf("declared %v, %v", n.declared, err)
+		err := obey(t.Context(), n, orders, slog.New(slog.DiscardHandler))
+		if err != nil || !slices.Equal(n.declared, orders.DeclareDead) || !slices.Equal(n.retired, orders.RetireRooms) {
+			t.Errorf("declared %v, retired %v, %v", n.declared, n.retired, err)
 		}
-		n = &obedient{knows: now.Add(time.Hour)}
-		start := time.Now()
-		if err := declareDead(t.Context(), n, dead[:1], slog.New(slog.DiscardHandler)); err != nil || len(n.declared) > 0 || time.Since(start) > 2*deadPatience {
-			t.Errorf("one that nobody knows: %v, %v after %v", n.declared, err, time.Since(start))
+		for _, orders := range []rightsConfig{{DeclareDead: orders.DeclareDead[:1]}, {RetireRooms: orders.RetireRooms}} {
+			n = &obedient{knows: now.Add(time.Hour)}
+			start := time.Now()
+			err := obey(t.Context(), n, orders, slog.New(slog.DiscardHandler))
+			if err != nil || len(n.declared)+len(n.retired) > 0 || time.Since(start) > 2*newsPatience {
+				t.Errorf("what nobody knows: %v, %v, %v after %v", n.declared, n.retired, err, time.Since(start))
+			}
 		}
 	})
 }

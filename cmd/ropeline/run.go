@@ -293,7 +293,7 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	}
 	start(&outer, 2, ctx, front.Run)
 	start(&outer, 3, ctx, admin.Run)
-	start(&outer, 4, ctx, func(ctx context.Context) error { return declareDead(ctx, n, cfg.Rights.DeclareDead, log) })
+	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, log) })
 	<-ctx.Done()
 	log.Info("stopping: requests under way may end; a second signal stops at once")
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
