@@ -244,10 +244,7 @@ func (a *asks) close() (all []*pending) {
 // sendQuestions returns what anchors shall be asked, and answers those whose
 // anchor is gone or silent. sweep looks at older questions too.
 func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
-	send, lost := c.asks.due(now, sweep, func(id crdt.NodeID) bool {
-		_, member := c.peers.Find(c.facts.heir(id))
-		return member
-	})
+	send, lost := c.asks.due(now, sweep, c.reaches)
 	for _, w := range lost {
 		v, n := w.room.answered(w.pass, time.Time{}, silent, now)
 		c.settle(w, v, n, now)

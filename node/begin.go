@@ -95,6 +95,8 @@ func (r *Room) begin(v *Verdict, p *Pass, known bool, now time.Time) need {
 		end, is := time.Time{}, over
 		if e, ok := r.extend(asked.Ticket, asked.LeaseEnd, now, now); ok {
 			end, is = e, goesOn
+		} else if r.leaving() {
+			is = silent
 		}
 		*v, n = r.answered(asked, end, is, now)
 	}

@@ -13,7 +13,7 @@ import (
 
 // How a node goes for good, with its rights passed on or left behind.
 
-// leaving is where this node's own leaving stands.
+// leaveState is where this node's own leaving stands.
 type leaveState struct {
 	seeking seeking
 
@@ -86,6 +86,18 @@ func (r *Room) leave(now time.Time) {
 	if _, is := r.rights.Leaving(); !is && r.rights.Leave(r.core.leave.heir, now) == nil {
 		r.core.storing.touch(r)
 	}
+}
+
+// leaving reports whether this node has passed its rights to the room on. Any goroutine
+// may call it.
+func (r *Room) leaving() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rights == nil {
+		return false
+	}
+	_, is := r.rights.Leaving()
+	return is
 }
 
 // hasLedger reports whether there is anything of a room to pass on: others wait for

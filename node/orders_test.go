@@ -42,7 +42,7 @@ func (w *wire) SetReady(ready bool) {
 
 func (w *wire) Send(to transport.PeerID, kind uint8, _ uint64, payload []byte) {
 	all := w.Members()
-	if i := slices.IndexFunc(all, func(p transport.Peer) bool { return p.ID == to }); i >= 0 {
+	if i := slices.IndexFunc(all, func(p transport.Peer) bool { return p.ID == to }); i >= 0 && i != w.self { // a mesh carries nothing to its own node
 		w.pair.nodes[i].OnMessage(all[w.self], kind, payload)
 	}
 }

@@ -50,7 +50,7 @@ func (r *Room) strand(now time.Time) {
 	limited := r.limited()
 	for _, t := range slices.SortedFunc(maps.Keys(r.stranded), compareTickets) {
 		s := r.stranded[t]
-		_, member := r.core.peers.Find(r.core.facts.heir(t.Anchor))
+		member := r.core.reaches(t.Anchor)
 		switch {
 		case limited && now.After(s.PassEnd):
 			delete(r.stranded, t)
@@ -166,11 +166,23 @@ func (c *Core) answersFor(anchor crdt.NodeID) bool {
 	return anchor == c.self.Node || c.facts.heir(anchor) == c.self.Node
 }
 
+// reaches reports whether whoever answers for an anchor is there: a member, or this
+// node.
+func (c *Core) reaches(anchor crdt.NodeID) bool {
+	heir := c.facts.heir(anchor)
+	_, member := c.peers.Find(heir)
+	return member || heir == c.self.Node
+}
+
 // unheard reports whether this node is to answer for another one of which it has
-// not taken over this room yet: then its word would be wrong.
+// not taken over this room yet, or has passed its own sessions on: then its word would
+// be wrong, and whose session is said to be lost would take a second place.
 func (r *Room) unheard(anchor crdt.NodeID) bool {
-	if anchor == r.core.self.Node || !r.limited() {
+	if !r.limited() {
 		return false
+	}
+	if anchor == r.core.self.Node {
+		return r.leaving()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
