@@ -168,7 +168,7 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 		}
 		// The next view is built at the latest by then. Counts may bring it sooner,
 		// hence not shorter than a tick.
-		return ticket.Offer{Given: got, Retry: max(tickInterval, min(r.viewed.Add(viewInterval).Sub(now), viewInterval))}
+		return ticket.Offer{Given: got, Retry: r.retry(now)}
 	}, now)
 }
 
@@ -193,6 +193,9 @@ func (c *Core) takeGrant(from replica.Peer, payload []byte, now time.Time) ([]Me
 	k := r.counters.Load()
 	if k == nil {
 		return nil, nil
+	}
+	if k.loop.supply != nil && g.Given != (ticket.Places{}) && len(g.Tickets) == 0 {
+		return nil, nil // of a node that goes by another policy: its tickets have no right behind them
 	}
 	k.mu.Lock()
 	in, out, err := k.desks[g.Scope].Granted(from.ID, g, now)
