@@ -271,6 +271,10 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 		if awaiting {
 			continue
 		}
+		if other, ok := n.core.Conflict(); ok {
+			return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
+				other.Boot, n.core.self.Boot)
+		}
 		n.send(mesh, n.core.Tick(now))
 		n.journal.step(n.core, now)
 		if opened.IsZero() && n.core.Ready() {
@@ -282,10 +286,6 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}
 		n.watchFacts()
-		if other, ok := n.core.Conflict(); ok {
-			return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
-				other.Boot, n.core.self.Boot)
-		}
 		if !now.Before(persist) {
 			n.persist(saver)
 			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))

@@ -178,7 +178,13 @@ func TestRolledBackDiskIsNoticed(t *testing.T) {
 	}
 	x.Replica, x.peer.Boot = r, again.Boot
 	m.refresh()
-	m.until(30*time.Second, "it notices", func() bool { _, ok := r.Conflict(); return ok })
+	m.until(30*time.Second, "it notices", func() bool {
+		_, ok := r.Conflict()
+		if r.Ready() && !ok {
+			t.Fatal("it is ready, and has not noticed")
+		}
+		return ok
+	})
 }
 
 func TestLaggardWithRunawayClockIsRefused(t *testing.T) {

@@ -131,7 +131,11 @@ func (r *Replica) rowRefused(l *link, p crdt.RowPiece, now time.Time) string {
 	case owner == r.cfg.Self && p.To <= r.rows.Known(owner):
 		return refusedLive // nothing that we have not said ourselves
 	case owner.Node == r.cfg.Self.Node && owner.Boot >= r.cfg.Self.Boot:
-		r.noticeSelf(owner, 0)
+		changes := uint64(0)
+		if !r.fill.done {
+			changes = p.To // a joiner has asked for it: see pullFrom
+		}
+		r.noticeSelf(owner, changes)
 		return refusedOwnRow
 	case l.peer.Site != r.cfg.Site || p.Site != r.cfg.Site:
 		return refusedRow

@@ -280,7 +280,9 @@ func (r *Replica) pullFrom(l *link, flags byte, now time.Time) Message {
 		delete(f.haveSums, r.cfg.Site)
 		f.haveRows = r.rows.Digest()
 		for owner := range f.haveRows {
-			if owner == r.cfg.Self || r.fill.done && owner != l.peer.incarnation() && r.speaks(owner, now) {
+			// Nobody knows more of our own row than we, unless our disk was rolled
+			// back; a joiner asks, to know that before it does anything.
+			if r.fill.done && (owner == r.cfg.Self || owner != l.peer.incarnation() && r.speaks(owner, now)) {
 				f.haveRows[owner] = skip
 			}
 		}
