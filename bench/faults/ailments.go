@@ -41,31 +41,31 @@ func newMixture(r *run) (*mixture, error) {
 
 func (m *mixture) ailments() []ailment {
 	list := []ailment{
-		{6, func(*run) (illness, error) {
+		{6, false, func(*run) (illness, error) {
 			return m.ail("kill", "is killed", (*rig.Node).Kill, m.start)
 		}},
-		{4, func(*run) (illness, error) {
+		{4, false, func(*run) (illness, error) {
 			return m.ail("stop", "is stopped", (*rig.Node).Pause, (*rig.Node).Resume)
 		}},
-		{2, m.shiftClock},
-		{2, m.cut},
-		{2, m.bend},
-		{2, m.spoilOrigin},
-		{1, m.loseData},
-		{1, m.copyData},
-		{1, m.bringBack},
-		{1, func(*run) (illness, error) {
+		{2, false, m.shiftClock},
+		{2, false, m.cut},
+		{2, false, m.bend},
+		{2, false, m.spoilOrigin},
+		{1, false, m.loseData},
+		{1, true, m.copyData},
+		{1, true, m.bringBack},
+		{1, false, func(*run) (illness, error) {
 			return m.ail("leave", "leaves for good", func(n *rig.Node) error { return n.Stop(40 * time.Second) }, m.start)
 		}},
 	}
 	if m.run.Disk > 0 {
-		list = append(list, ailment{1, func(*run) (illness, error) {
+		list = append(list, ailment{1, false, func(*run) (illness, error) {
 			return m.ail("full disk", "has a full disk", func(n *rig.Node) error { return n.Disk.Fill() }, func(n *rig.Node) error { return n.Disk.Free() })
 		}})
 	}
 	if m.run.strict() { // only this policy writes anything that a ticket waits for
 		for _, how := range []string{"slow=100ms", "fail@50", "fail@500"} {
-			list = append(list, ailment{1, func(*run) (illness, error) {
+			list = append(list, ailment{1, false, func(*run) (illness, error) {
 				return m.ail("bad store", "restarts with a store that is "+how, m.reborn("--fault-store="+how), m.reborn())
 			}})
 		}
@@ -225,7 +225,8 @@ func (m *mixture) loseData(*run) (illness, error) {
 		func(n *rig.Node) error { return errors.Join(n.Kill(), n.Wipe()) }, m.renew)
 }
 
-// copyData has two processes run on the data of a node. One of them stops by itself.
+// copyData has two processes run on the data of a node. One of them stops by itself;
+// where that is the original, its data is given up.
 func (m *mixture) copyData(r *run) (illness, error) {
 	if m.spare.Running() {
 		return illness{}, nil
@@ -248,14 +249,15 @@ func (m *mixture) copyData(r *run) (illness, error) {
 		if err := m.spare.Kill(); err != nil || n.Running() {
 			return err
 		}
-		return m.startOrRenew(n, id)
+		return m.renew(n, id) // nobody knows what the twin has done in its name
 	})
 }
 
 // twinsWithin is how long two processes may go on with one identity.
 const twinsWithin = 10 * time.Second
 
-// bringBack has a node start from an older copy of its data directory.
+// bringBack has a node start from an older copy of its data directory. Those of its
+// site know that it is older, so they are well.
 func (m *mixture) bringBack(r *run) (illness, error) {
 	return m.ailAs("disk of before", "is killed, and starts from an older copy of its data directory", func(n *rig.Node) error {
 		old := r.scratch(n.Name + "-before")

@@ -50,7 +50,8 @@ func soakArgs(skew time.Duration) []string {
 // ailment is one kind of fault of the mixture: it comes, lasts, and is over when
 // cure has been called.
 type ailment struct {
-	often int // how often compared with the others
+	often int  // how often compared with the others
+	alone bool // nothing else is wrong meanwhile
 	apply func(*run) (illness, error)
 }
 
@@ -86,7 +87,12 @@ func soak(d time.Duration) func(*run) error {
 func (m *mixture) round() error {
 	var all []illness
 	for range 1 + m.run.rng.IntN(3)/2 { // two at a time in a third of the cases
-		i, err := m.draw().apply(m.run)
+		a := m.draw()
+		if a.alone && len(all) > 0 {
+			m.deck = append(m.deck, a) // in the next round
+			break
+		}
+		i, err := a.apply(m.run)
 		if err != nil {
 			return err
 		}
@@ -98,6 +104,9 @@ func (m *mixture) round() error {
 			all = slices.Insert(all, 0, i)
 		} else {
 			all = append(all, i)
+		}
+		if a.alone {
+			break
 		}
 	}
 	if err := m.run.sleep(m.run.between(time.Second, 8*time.Second)); err != nil {

@@ -4,8 +4,11 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 	"sync"
 
 	"github.com/ropeline/ropeline/bench/faults/udp"
@@ -20,49 +23,60 @@ type Loopback struct {
 	sites map[string]string
 	shape udp.Link
 	cut   map[[2]string]bool
+	ports int // those tried last
 }
 
 // NewLoopback returns an empty network. Losses follow from seed.
 func NewLoopback(seed uint64) *Loopback {
-	return &Loopback{proxy: udp.NewProxy(seed), sites: map[string]string{}, cut: map[[2]string]bool{}}
+	// Processes beside each other begin at different ports.
+	return &Loopback{proxy: udp.NewProxy(seed), sites: map[string]string{}, cut: map[[2]string]bool{}, ports: os.Getpid() * 101 % ports}
 }
 
-// Join implements Network. The ports are free at the moment; on a machine where
-// many are opened at the same time, another may be faster.
+// Join implements Network. Ports stay a node's own while it does not run: they are
+// below those that the kernel takes for connections and for whoever asks for any.
 func (n *Loopback) Join(name, site string) (Place, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	var p Place
 	var err error
-	for _, at := range []*string{&p.HTTP, &p.Admin} {
-		if *at, err = freePort("tcp"); err != nil {
+	for _, at := range []*string{&p.HTTP, &p.Admin, &p.Mesh} {
+		if *at, err = n.freePortLocked(); err != nil {
 			return Place{}, err
 		}
-	}
-	if p.Mesh, err = freePort("udp"); err != nil {
-		return Place{}, err
 	}
 	if p.Advertise, err = n.proxy.Add(name, p.Mesh); err != nil {
 		return Place{}, err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.sites[name] = site
 	n.applyLocked()
 	return p, nil
 }
 
-func freePort(network string) (string, error) {
-	if network == "udp" {
-		c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+// Ports of nodes.
+const (
+	firstPort = 12_000
+	ports     = 20_000
+)
+
+// freePortLocked returns the next address at which nobody listens, by TCP or UDP.
+func (n *Loopback) freePortLocked() (string, error) {
+	var last error
+	for range ports {
+		n.ports++
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+n.ports%ports))
+		l, err := net.Listen("tcp4", at)
 		if err != nil {
-			return "", fmt.Errorf("a free port: %w", err)
+			last = err
+			continue
 		}
-		return c.LocalAddr().String(), c.Close()
+		c, err := net.ListenPacket("udp4", at)
+		if err != nil {
+			last = errors.Join(err, l.Close())
+			continue
+		}
+		return at, errors.Join(c.Close(), l.Close())
 	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
+	return "", fmt.Errorf("a free port: %w", last)
 }
 
 // Dial implements Network.
