@@ -193,7 +193,11 @@ func (r *Room) expire(now time.Time) {
 	d := r.delta.Add(r.rights.Expire(now))
 	r.delta = ticket.Delta{}
 	spent := r.rights.Spent()
+	repaid := r.rights.TakeRepaid()
 	r.mu.Unlock()
+	for _, x := range repaid {
+		r.replace(x.Old, renewal{ticket: x.New, end: x.End})
+	}
 	r.bookCame(now)
 	r.bookSpent(spent, now)
 	r.bookActive(d, now)

@@ -270,8 +270,23 @@ func (r *Rights) SetUnlimited(on bool) {
 
 // debts are the sessions that go on without a place. The zero value is none.
 type debts struct {
-	ends map[Ticket]int64 // Unix ms
-	line []Ticket         // oldest first; those that have ended too
+	ends   map[Ticket]int64 // Unix ms
+	line   []Ticket         // oldest first; those that have ended too
+	repaid []Repaid         // that nobody has taken
+}
+
+// Repaid is a borrowed session that has a place by now. Its pass shall get the ticket
+// New, which is counted after a restart; one that is borrowed is not.
+type Repaid struct {
+	Old, New Ticket
+	End      time.Time // of the lease
+}
+
+// TakeRepaid returns who was repaid since it was last called.
+func (r *Rights) TakeRepaid() []Repaid {
+	all := r.debts.repaid
+	r.debts.repaid = nil
+	return all
 }
 
 func (d *debts) add(t Ticket, end int64) {
@@ -332,10 +347,13 @@ func (r *Rights) repay(now time.Time) {
 			return false
 		}
 		delete(r.debts.ends, t)
-		_, d, err := r.leases.Open(t, time.UnixMilli(end-r.leases.session), now)
+		own := t
+		own.Block = 0
+		until, d, err := r.leases.open(own, end)
 		if err != nil {
 			panic("ticket: borrowed session of another node: " + err.Error())
 		}
+		r.debts.repaid = append(r.debts.repaid, Repaid{t, own, until})
 		r.owed = r.owed.Add(d)
 		return true
 	})
