@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/faults/rig"
 	"github.com/ropeline/ropeline/bench/faults/udp"
+	"github.com/ropeline/ropeline/node"
 )
 
 // kinds are the kinds of faults of a mixture, as they are told.
@@ -269,8 +270,12 @@ func (m *mixture) bringBack(r *run) (illness, error) {
 		}
 		return errors.Join(n.Kill(), n.Wipe(), os.CopyFS(n.Data, os.DirFS(old)), n.Start())
 	}, func(n *rig.Node, id string) error {
-		if n.Running() {
-			return nil // it goes on, or ends later: see recover
+		err := n.Await(r.ctx, 20*time.Second, "is ready, or ends", func(s node.Status) bool { return s.Ready })
+		if n.Running() && err == nil {
+			err = r.sleep(time.Second)
+		}
+		if n.Running() || r.ctx.Err() != nil {
+			return err
 		}
 		return m.renew(n, id)
 	})
