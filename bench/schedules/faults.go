@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // plan is a list of faults in the making.
@@ -54,6 +55,35 @@ func drawRough(d dice, cfg *sim.Config) {
 
 // rough is the part of all schedules that are rough.
 const rough = 0.2
+
+// drawSessions has sessions of other lengths in some schedules: in an event, which begins
+// at nodes whose clocks differ, or since an operator says so at one node after the other.
+// It draws from dice of its own, for the same reason.
+func drawSessions(d dice, cfg *sim.Config) {
+	if !d.chance(otherSessions) {
+		return
+	}
+	other := func() time.Duration { return d.span(5*time.Second, time.Minute).Round(time.Second) }
+	if d.chance(0.5) {
+		from := d.span(5*time.Second, troubles/2)
+		e := room.Event{Name: "sale", Start: sim.Epoch().Add(from), SessionDuration: new(other()),
+			End: sim.Epoch().Add(from + d.span(time.Minute, 2*time.Minute))}
+		if d.chance(0.3) {
+			e.TotalActiveUsers, e.NewUsersPerMinute = new(d.pick(3, 40)), new(d.pick(5, 60))
+		}
+		cfg.Room.Events = []room.Event{e}
+		return
+	}
+	p := &plan{dice: d, cfg: cfg}
+	session, at := other(), d.span(0, troubles-20*time.Second)
+	for range d.pick(1, 4) {
+		p.add(sim.Fault{Kind: sim.Limits, Site: d.pick(1, cfg.Sites), Node: d.pick(1, cfg.Nodes), From: at, Session: session})
+		at += d.span(0, 5*time.Second)
+	}
+}
+
+// otherSessions is the part of all schedules with sessions of several lengths.
+const otherSessions = 0.15
 
 // clocks are off by 200 ms at most, jumps included. A node starts again soon after the
 // clock of its machine has jumped: until then it would not know.

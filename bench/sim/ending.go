@@ -28,6 +28,9 @@ func (s *sim) longestSession() time.Duration {
 			longest = max(longest, *e.SessionDuration)
 		}
 	}
+	for _, f := range s.cfg.Faults {
+		longest = max(longest, f.Session)
+	}
 	return longest
 }
 

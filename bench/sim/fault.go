@@ -44,8 +44,9 @@ const (
 	// Declare has an operator say that the nodes which Wipe has made of Node, or of all of
 	// Site, before From are dead: at one or two nodes that have heard of all that run.
 	Declare FaultKind = "declare"
-	// Limits has an operator give the room other limits at a node: Active and Rate.
-	// One that is zero stays. The others hear of it from that node.
+	// Limits has an operator give the room other limits at a node, Active and Rate, or
+	// sessions of another length, Session. One that is zero stays. The others hear of the
+	// limits from that node.
 	Limits FaultKind = "limits"
 	// DiskFull has every write of a node, or of all of Site, fail for For, and
 	// change nothing.
@@ -76,6 +77,8 @@ type Fault struct {
 	OneWay bool          `json:"one_way,omitempty"` // Partition and Link
 	Active int           `json:"active,omitempty"`  // Limits; as room.Settings has it
 	Rate   int           `json:"rate,omitempty"`    // Limits; new users per minute
+
+	Session time.Duration `json:"session_ns,omitempty"` // Limits; as room.Settings has it
 }
 
 // check reports what is wrong with f in the run that c describes.
@@ -167,12 +170,12 @@ func (f Fault) checkHow(bad badFunc) {
 func (f Fault) checkLimits(bad badFunc) {
 	switch {
 	case f.Kind != Limits:
-		if f.Active != 0 || f.Rate != 0 {
+		if f.Active != 0 || f.Rate != 0 || f.Session != 0 {
 			bad("limits mean nothing here")
 		}
-	case f.Active == 0 && f.Rate == 0:
-		bad("want a new limit of active users, of new ones a minute, or both")
-	case f.Active < 0 || f.Rate < 0:
-		bad("limits of %d and %d; want 1 or more", f.Active, f.Rate)
+	case f.Active == 0 && f.Rate == 0 && f.Session == 0:
+		bad("want a new limit of active users, of new ones a minute, another session, or several of these")
+	case f.Active < 0 || f.Rate < 0 || f.Session < 0:
+		bad("limits of %d and %d, and a session of %v; want 1 or more", f.Active, f.Rate, f.Session)
 	}
 }

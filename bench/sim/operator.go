@@ -45,6 +45,9 @@ func (s *sim) relimit(f Fault) bool {
 	if f.Rate > 0 {
 		settings.NewUsersPerMinute = f.Rate
 	}
+	if f.Session > 0 {
+		settings.SessionDuration = f.Session
+	}
 	for _, m := range s.hit(f) {
 		if !m.answers() {
 			continue

@@ -26,7 +26,7 @@ func faultKeys(kind sim.FaultKind) []string {
 	case sim.Join, sim.Declare:
 		return []string{"site", "node", "from", "at"}
 	case sim.Limits:
-		return []string{"site", "node", "from", "at", "active", "rate"}
+		return []string{"site", "node", "from", "at", "active", "rate", "session"}
 	default:
 		return []string{"site", "node", "from", "at", "for"}
 	}
@@ -101,6 +101,8 @@ func setFault(f *sim.Fault, key, value string) (err error) {
 		err = activeValue(&f.Active).Set(value)
 	case "rate":
 		err = perMinuteValue(&f.Rate).Set(value)
+	case "session":
+		f.Session, err = faultTime(value, time.Second)
 	case "oneway":
 		if value != "" && value != "true" && value != "yes" {
 			return fmt.Errorf("%q is not allowed: oneway stands alone", value)
