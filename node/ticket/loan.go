@@ -95,15 +95,18 @@ func (l *loans) find(block uint32) *lending {
 // has reports whether a number is one of the loan's.
 func (x *lending) has(seq uint64) bool { return seq-x.First < x.N }
 
-// register counts a ticket of the loan as used, once, and reports whether it did.
+// register counts a ticket of the loan as used, once, and reports whether it did. After
+// the loan's end its place is back already; its rate right is aside for longer.
 func (l *loans) register(x *lending, seq uint64, again bool) bool {
 	i := seq - x.First
-	if x.places == 0 || x.born[i/64]&(1<<(i%64)) != 0 && !again {
+	if x.born[i/64]&(1<<(i%64)) != 0 && !again {
 		return false
 	}
 	x.born[i/64] |= 1 << (i % 64)
-	x.places--
-	l.places--
+	if x.places > 0 {
+		x.places--
+		l.places--
+	}
 	return true
 }
 
@@ -150,7 +153,7 @@ func (r *Rights) used(x *lending, u Used, now time.Time) {
 	again := r.cfg.LeaveOut&BornOnce != 0
 	first := max(u.First, x.First)
 	last := min(u.First+min(u.N, x.N), x.First+x.N)
-	spent := int64(0)
+	spent, over := int64(0), x.places == 0 // no pass of it can run any more, or all have registered
 	for seq := first; seq < last; seq++ {
 		if !r.loans.register(x, seq, again) {
 			continue
@@ -158,7 +161,7 @@ func (r *Rights) used(x *lending, u Used, now time.Time) {
 		if r.loans.spend(x) {
 			spent++
 		}
-		if end+guardMS >= now.UnixMilli() {
+		if !over && end+guardMS >= now.UnixMilli() {
 			r.leases.provide(seq, end)
 		}
 	}
