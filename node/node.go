@@ -262,11 +262,14 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 		if refresh || now.Sub(members) >= memberInterval {
 			members = now
 			all := mesh.Members()
-			peers := n.meet(all, now)
+			awaiting = awaiting && len(alive(all)) == 0 && now.Sub(started) < n.cfg.AwaitPeers
+			if awaiting {
+				continue // to be told of nobody is to have nobody to ask
+			}
+			n.meet(all, now)
 			if right, news := n.watch.look(mesh, all, now, n.log); news {
 				n.send(mesh, n.core.SetClock(right, now))
 			}
-			awaiting = awaiting && len(peers) == 0 && now.Sub(started) < n.cfg.AwaitPeers
 		}
 		if awaiting {
 			continue
@@ -309,13 +312,11 @@ func (n *Node) watchFacts() {
 	}
 }
 
-// meet tells the core who lives and which sites have left, and returns who lives.
-func (n *Node) meet(members []transport.Peer, now time.Time) []replica.Peer {
-	peers := alive(members)
-	n.core.SetPeers(peers, now)
+// meet tells the core who lives and which sites have left.
+func (n *Node) meet(members []transport.Peer, now time.Time) {
+	n.core.SetPeers(alive(members), now)
 	n.gone = gone(n.gone, members, n.cfg.Site)
 	n.core.SetGone(n.gone)
-	return peers
 }
 
 // gone returns the sites all of whose members have left, in order. A site that
