@@ -239,7 +239,7 @@ func (m *mixture) copyData(r *run) (illness, error) {
 		}
 		return m.spare.Start()
 	}, func(n *rig.Node, id string) error {
-		for began := time.Now(); n.Running() && m.spare.Running(); {
+		for began := time.Now(); goesOn(n) && goesOn(m.spare); {
 			if time.Since(began) > twinsWithin {
 				return fmt.Errorf("%s and its twin both go on for %v", n.Name, twinsWithin)
 			}
@@ -247,11 +247,18 @@ func (m *mixture) copyData(r *run) (illness, error) {
 				return err
 			}
 		}
-		if err := m.spare.Kill(); err != nil || n.Running() {
+		if err := m.spare.Kill(); err != nil || goesOn(n) {
 			return err
 		}
 		return m.renew(n, id) // nobody knows what the twin has done in its name
 	})
+}
+
+// goesOn reports whether a node has not begun to end. One that does lets requests
+// under way end, of which an origin that hangs may hold some for long, and gives no
+// ticket any more.
+func goesOn(n *rig.Node) bool {
+	return n.Running() && !strings.Contains(n.Log(), "stopping: requests under way")
 }
 
 // twinsWithin is how long two processes may go on with one identity.
