@@ -98,10 +98,13 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	c.facts.begun = false // what the facts say beyond that is heeded once rooms are open
 	rooms := map[crdt.RoomID]*Room{}
 	for _, s := range configured {
-		if s.ID = c.facts.current(s.ID); rooms[s.ID] != nil {
-			return fmt.Errorf("room id %s is used twice", s.ID)
+		id := c.facts.current(s.ID)
+		again := id != s.ID
+		if s.ID = id; rooms[id] != nil {
+			return fmt.Errorf("room id %s is used twice", id)
 		}
-		rooms[s.ID] = newRoom(c, s)
+		rooms[id] = newRoom(c, s)
+		rooms[id].again = again
 	}
 	c.setRooms(rooms)
 	s.dropped = c.dropRetired()

@@ -11,6 +11,9 @@ import (
 // apply takes a ticket of a class for an eligible visitor. ok is false if there
 // is none; the need says where one has to be applied for.
 func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need, ok bool) {
+	if r.retired.Load() {
+		return Verdict{}, nothing, false
+	}
 	c, is := w.tickets.take(w, c, now)
 	switch is {
 	case granted:

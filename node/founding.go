@@ -60,6 +60,7 @@ func (r *Room) escrow() bool { return r.settings.Load().Policy == room.Escrow }
 // heed takes over the limits of a room from the facts, and that it is gone.
 func (r *Room) heed(f *roomFacts, now time.Time) {
 	if f.retired {
+		r.retired.Store(true)
 		r.mu.Lock()
 		r.rights.Retire()
 		r.mu.Unlock()
@@ -110,10 +111,11 @@ func limitsOf(s *room.Settings) ticket.Amount {
 	return ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)}
 }
 
-// found makes this node the minter of a room that has none, if it may begin a mesh.
+// found makes this node the minter of a room that has none, if it may begin a mesh. A
+// room that is made again is founded under all policies: that is how others hear of it.
 func (r *Room) found(now time.Time) {
 	c := r.core
-	if !c.found || !r.escrow() || r.resting.Load() {
+	if !c.found || !r.escrow() && !r.again || r.resting.Load() {
 		return
 	}
 	f := c.facts.room(r.id)

@@ -147,3 +147,26 @@ func TestARoomOutOfOneConfiguration(t *testing.T) {
 		t.Errorf("%d places are held by those who are left, want 60", held.Places)
 	}
 }
+
+// TestAnotherPolicysRoomMadeAgain: a room without rights is retired and made again, too.
+func TestAnotherPolicysRoomMadeAgain(t *testing.T) {
+	s := testSettings(60)
+	w := newWorld(t, s, "a", "b")
+	w.run(5 * time.Second)
+	if err := w.nodes[1].core.Retire(roomID, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(3 * time.Second)
+	if in := w.askAll(w.crowd(10, w.spread)); in != 0 {
+		t.Errorf("%d were let into a retired room", in)
+	}
+	w.kill(w.nodes[0])
+	w.start(w.nodes[0], s)
+	w.run(20 * time.Second)
+	for _, m := range w.nodes {
+		w.keeps(m, successor(roomID))
+	}
+	if in := w.askAll(w.crowd(10, w.spread)); in != 10 {
+		t.Errorf("%d of 10 were let into the room made again", in)
+	}
+}

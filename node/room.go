@@ -36,6 +36,9 @@ type Room struct {
 	minter             crdt.NodeID   // the same
 
 	resting atomic.Bool // not of this node's configuration; it keeps the rights only
+	retired atomic.Bool // gone for good, as far as this node has heard
+
+	again bool // is made in place of one that was retired
 
 	configured ticket.Amount // the limits that this node was started with
 	told       bool          // the loop has heeded them
