@@ -63,6 +63,7 @@ func draw(seed uint64) sim.Config {
 	cfg.Network = drawNetwork(d)
 	drawFaults(d, &cfg)
 	drawRough(dice{rand.New(rand.NewPCG(seed, 5))}, &cfg)
+	drawRemake(dice{rand.New(rand.NewPCG(seed, 6))}, &cfg)
 	drawSessions(dice{rand.New(rand.NewPCG(seed, 7))}, &cfg)
 	return cfg
 }

@@ -56,6 +56,21 @@ func drawRough(d dice, cfg *sim.Config) {
 // rough is the part of all schedules that are rough.
 const rough = 0.2
 
+// drawRemake has the room deleted and made again in some schedules. It draws from dice of
+// its own, for the same reason.
+func drawRemake(d dice, cfg *sim.Config) {
+	if !d.chance(remade) {
+		return
+	}
+	p := &plan{dice: d, cfg: cfg}
+	f := p.somewhere(sim.Remake)
+	f.Node, f.For = d.pick(1, cfg.Nodes), min(troubles-f.From, one(d, time.Millisecond, d.span(0, 10*time.Second)))
+	p.add(f)
+}
+
+// remade is the part of all schedules in which the room is made again.
+const remade = 0.1
+
 // drawSessions has sessions of other lengths in some schedules: in an event, which begins
 // at nodes whose clocks differ, or since an operator says so at one node after the other.
 // It draws from dice of its own, for the same reason.

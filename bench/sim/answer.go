@@ -65,13 +65,19 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 	fresh := s.checkTicket(&told, m)
 	switch {
 	case v.phase == asking || v.phase == waiting:
-		s.letIn(v, m, accepted, anchor, fresh) // or let back in, by a session of before
+		s.letIn(v, m, &told, fresh) // or let back in, by a session of before
 	case accepted != v.accepted && !v.active:
 		// The session was over, and another place free at once.
 		s.f.Requeued++
 		v.rest = max(1, v.until-s.now)
 		v.came, v.queued, v.first = s.now, false, false
-		s.letIn(v, m, accepted, anchor, fresh)
+		s.letIn(v, m, &told, fresh)
+	case told.room != v.room:
+		// The room was made again, and has a place at once.
+		s.f.Requeued++
+		v.rest = max(1, v.until-s.now)
+		v.came, v.queued, v.first = s.now, false, false
+		s.letIn(v, m, &told, fresh)
 	case accepted < v.accepted && v.behind:
 		fresh = false // an earlier session, whose place is taken still
 	case accepted != v.accepted:
@@ -97,20 +103,22 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 	if !s.oracle.limits.fixed || v.lasts < s.now {
 		v.lasts = s.now + int64(s.oracle.limits.session)
 	}
-	s.checkLimits(m)
+	s.checkLimits(v.room, m)
 	if fresh {
-		s.checkRate(m)
+		s.checkRate(v.room, m)
 	}
 }
 
 // comeIn and goOut keep count of who is inside.
 func (s *sim) comeIn(v *visitor) {
 	v.active = true
+	s.rights.account(v.room).inside++
 	s.bySite[v.site]++
 }
 
 func (s *sim) goOut(v *visitor) {
 	v.active = false
+	s.rights.account(v.room).inside--
 	s.oracle.leave()
 	s.bySite[v.site]--
 	s.lend(v, false)
@@ -131,20 +139,21 @@ func (s *sim) free(v *visitor) {
 func (s *sim) lend(v *visitor, lent bool) {
 	switch {
 	case lent && !v.lent:
-		s.rights.borrowed++
+		s.rights.account(v.room).borrowed++
 		s.f.Borrowed++
 	case v.lent && !lent:
-		s.rights.borrowed--
+		s.rights.account(v.room).borrowed--
 	}
 	v.lent = lent
 }
 
 // letIn counts a visitor who has been let in from outside; fresh says that it is by
 // a session that has not been seen before.
-func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh bool) {
+func (s *sim) letIn(v *visitor, m *machine, told *pass, fresh bool) {
 	if v.active {
 		s.goOut(v) // was inside by another ticket, since the last turn
 	}
+	v.room = told.room
 	if v.phase == waiting {
 		s.oracle.wait(-1)
 	}
@@ -153,14 +162,15 @@ func (s *sim) letIn(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 		s.waited(v)
 	}
 	if p := &v.pass; p.known() && p.accepted == 0 && v.spent != p.arrival {
-		v.spent, v.spentBy = p.arrival, accepted
+		v.spent, v.spentBy = p.arrival, told.accepted
 	}
 	v.phase, v.until = inside, 0
-	v.accepted, v.by, v.started, v.site = accepted, m.no, m.started, m.siteNo
-	s.anchor(v, anchor)
+	v.accepted, v.by, v.started, v.site = told.accepted, m.no, m.started, m.siteNo
+	s.anchor(v, told.anchor)
 	v.ends, v.lasts = s.now, 0
 	if fresh {
 		s.oracle.admit()
+		s.rights.admitted(v.room, s.now)
 	} else {
 		s.oracle.enter()
 	}
@@ -174,6 +184,7 @@ func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 	s.f.Doubled++
 	if fresh { // else it was counted when it was first shown
 		s.oracle.again()
+		s.rights.admitted(v.room, s.now)
 	}
 	over := v.ends-s.now < int64(clockBound) // by the clock of that node it may be
 	if !over && v.pass.known() && !v.behind && !v.outlived() && v.by == m.no && v.started == m.started && s.remembered(v) {
@@ -238,7 +249,7 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 // for one session, and that has ended.
 func (s *sim) lostPlace(v *visitor, a *node.Verdict) bool {
 	p := &v.pass
-	if !p.known() || p.accepted != 0 || p.arrival == v.spent || !a.SetPass || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
+	if !p.known() || p.accepted != 0 || p.arrival == v.spent || !a.SetPass || s.registry.room(a.Pass.Room) != p.room || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
 		return false
 	}
 	silent := Epoch().Add(time.Duration(s.now)).UnixMilli() - p.lastPoll
@@ -246,10 +257,10 @@ func (s *sim) lostPlace(v *visitor, a *node.Verdict) bool {
 }
 
 // outlived reports whether the pass that the visitor holds is of an earlier session
-// than the present one, or of a place that was good for an earlier one. All that a
-// node can tell of it is that it is over.
+// than the present one, or of a place that was good for an earlier one, or of the room
+// before. All that a node can tell of it is that it is over.
 func (v *visitor) outlived() bool {
-	if p := &v.pass; p.accepted == 0 {
+	if p := &v.pass; p.accepted == 0 && p.room == v.room {
 		return p.arrival == v.spent && v.spentBy != v.accepted
 	}
 	return v.pass.accepted != v.accepted

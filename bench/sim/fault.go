@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // FaultKind is what goes wrong.
@@ -48,6 +50,9 @@ const (
 	// sessions of another length, Session. One that is zero stays. The others hear of the
 	// limits from that node.
 	Limits FaultKind = "limits"
+	// Remake has an operator delete the room at a node, and another one make it again
+	// For later: a node is started for that as the founder of a mesh.
+	Remake FaultKind = "remake"
 	// DiskFull has every write of a node, or of all of Site, fail for For, and
 	// change nothing.
 	DiskFull FaultKind = "disk-full"
@@ -60,7 +65,7 @@ const (
 
 // FaultKinds lists all kinds.
 func FaultKinds() []FaultKind {
-	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave, HandOver, Join, Declare, Limits, DiskFull, DiskFail, DiskSlow}
+	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave, HandOver, Join, Declare, Limits, Remake, DiskFull, DiskFail, DiskSlow}
 }
 
 // Fault is one thing that goes wrong. Sites and nodes are numbered from 1.
@@ -104,6 +109,9 @@ func (f Fault) check(c Config) error {
 	}
 	if f.For != 0 && (f.Kind == Join || f.Kind == Declare || f.Kind == Limits) {
 		bad("for means nothing here")
+	}
+	if f.Kind == Remake && c.Room.Policy != room.Escrow {
+		bad("rooms are made again under the policy %s only", room.Escrow)
 	}
 	f.checkHow(bad)
 	return errors.Join(errs...)

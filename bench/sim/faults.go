@@ -43,7 +43,7 @@ func (s *sim) begin(i int32) {
 		s.partition(f, 1)
 	case Link:
 		s.slow(f, 1)
-	case Limits, Declare:
+	case Limits, Declare, Remake:
 		s.say(i)
 	default:
 		for _, m := range s.hit(f) {
@@ -234,7 +234,7 @@ func (s *sim) start(m *machine) {
 	s.driven = m
 	b, err := s.newBrain(birth{
 		identity: m.identity, room: s.cfg.Room, seed: s.cfg.Seed, state: m.disk.state, stored: m.disk.stored(),
-		founds: m.number == 0, leaveOut: s.cfg.LeaveOut,
+		founds: m.number == 0 || m.founds, leaveOut: s.cfg.LeaveOut,
 	}, m.clock.at(s.now))
 	if err != nil {
 		s.fail(err)

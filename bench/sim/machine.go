@@ -40,6 +40,7 @@ type brain interface {
 	left() bool
 	heardOf(id crdt.NodeID) bool
 	declareDead(id crdt.NodeID, now time.Time) error
+	retire(id crdt.RoomID, now time.Time) error
 	noted() bool // all that it was told is on disk
 
 	rights() rights
@@ -71,7 +72,7 @@ type identity struct {
 // shipped is the brain of production.
 type shipped struct {
 	core *node.Core
-	room *node.Room
+	room room.Settings // as it was started with
 }
 
 var _ brain = (*shipped)(nil)
@@ -93,11 +94,14 @@ func newShipped(b birth, now time.Time) (brain, error) {
 			return nil, err
 		}
 	}
-	return &shipped{core, core.Route(b.room.Host, b.room.Path)}, nil
+	return &shipped{core, b.room}, nil
 }
 
+// now returns the room by now: it may have been made again.
+func (b *shipped) now() *node.Room { return b.core.Route(b.room.Host, b.room.Path) }
+
 func (b *shipped) begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (node.Verdict, bool) {
-	return b.room.Begin(p, known, now, done)
+	return b.now().Begin(p, known, now, done)
 }
 
 func (b *shipped) tick(now time.Time) []node.Message { return b.core.Tick(now) }
@@ -115,7 +119,7 @@ func (b *shipped) setGone(sites []string) { b.core.SetGone(sites) }
 func (b *shipped) ready() bool { return b.core.Ready() }
 
 func (b *shipped) seen() (active, waiting int) {
-	v := b.room.View()
+	v := b.now().View()
 	return v.Active, v.Waiting
 }
 
@@ -143,11 +147,15 @@ func (b *shipped) declareDead(id crdt.NodeID, now time.Time) error {
 
 func (b *shipped) heardOf(id crdt.NodeID) bool { return b.core.HeardOf(id) }
 
+func (b *shipped) retire(id crdt.RoomID, now time.Time) error { return b.core.Retire(id, now) }
+
 func (b *shipped) noted() bool { return b.core.Noted(b.core.Told()) }
 
 func (b *shipped) rights() rights {
-	r := b.room.Rights()
-	return rights{held: r.Held, mine: r.Minted, minted: r.MintedByAll, limit: r.Limit, borrowed: r.Borrowed}
+	of := b.now()
+	r := of.Rights()
+	return rights{room: of.Settings().ID, retired: r.Retired,
+		held: r.Held, mine: r.Minted, minted: r.MintedByAll, limit: r.Limit, borrowed: r.Borrowed}
 }
 
 // machine is one node of the mesh with all that is outside of its brain. brain
@@ -168,6 +176,7 @@ type machine struct {
 
 	away    bool          // has not joined yet, or has handed over and is gone for good
 	leaving bool          // is to hand over, or does
+	founds  bool          // makes rooms that nobody has made
 	wiped   bool          // its disk is lost and there is no new one yet
 	lost    []crdt.NodeID // the names it had on disks that are lost, not declared dead
 
@@ -194,6 +203,8 @@ func (m *machine) runs() bool { return m.brain != nil && !m.paused }
 type registry struct {
 	ids  []identity
 	byID map[crdt.NodeID]int32
+
+	rooms []crdt.RoomID // those after the first, in the order in which they were made
 }
 
 // add makes a new identity for a machine, its nth.

@@ -76,6 +76,9 @@ func drawnFault(rng *rand.Rand, cfg Config, from, long time.Duration) Fault {
 	if f.Kind == HandOver {
 		f.Kind = Leave // who never comes back might leave visitors to nobody
 	}
+	if f.Kind == Remake && cfg.Room.Policy != room.Escrow {
+		f.Kind = Crash
+	}
 	between := f.Kind == Partition || f.Kind == Link
 	if between && cfg.Sites == 1 {
 		f.Kind, between = Pause, false

@@ -26,6 +26,8 @@ func (s *sim) say(i int32) {
 	switch f.Kind {
 	case Limits:
 		done = s.relimit(f)
+	case Remake:
+		done = s.remake(i, f)
 	case Declare:
 		for _, m := range s.hit(f) {
 			done = s.declare(i, m) && done

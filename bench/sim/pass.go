@@ -24,6 +24,7 @@ type pass struct {
 	shown    room.Shown
 	anchor   int32 // index of the identity, plus one; 0: no ticket
 	borrowed bool
+	room     uint8 // number; see registry.room
 }
 
 func (p *pass) known() bool { return p.visitor != node.VisitorID{} }
@@ -34,6 +35,7 @@ func (r *registry) pack(p node.Pass) pass {
 		visitor: p.Visitor, arrival: millis(p.Arrival), lastPoll: millis(p.LastPoll),
 		accepted: millis(p.AcceptedAt), leaseEnd: millis(p.LeaseEnd),
 		refresh: uint32(p.Refresh / time.Millisecond), shown: p.Shown, borrowed: p.Borrowed,
+		room: r.room(p.Room),
 	}
 	if !p.Ticket.IsZero() {
 		q.anchor = r.of(p.Ticket.Anchor) + 1
@@ -45,7 +47,7 @@ func (r *registry) pack(p node.Pass) pass {
 // open is what a node gets to see of a pass.
 func (r *registry) open(p *pass) node.Pass {
 	q := node.Pass{
-		Visitor: p.visitor, Room: roomID, Arrival: moment(p.arrival), LastPoll: moment(p.lastPoll),
+		Visitor: p.visitor, Room: r.roomID(p.room), Arrival: moment(p.arrival), LastPoll: moment(p.lastPoll),
 		AcceptedAt: moment(p.accepted), LeaseEnd: moment(p.leaseEnd),
 		Refresh: time.Duration(p.refresh) * time.Millisecond, Shown: p.shown, Borrowed: p.borrowed,
 	}

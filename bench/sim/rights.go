@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -14,6 +15,8 @@ import (
 
 // rights is what one node says of the rights of the room.
 type rights struct {
+	room     crdt.RoomID   // which of them it is by now
+	retired  bool          // it is deleted, and not made again as far as the node knows
 	held     ticket.Amount // its own, whatever they are used for
 	mine     ticket.Amount // those it has minted, less what it burned
 	minted   ticket.Amount // by all nodes, as far as it knows
@@ -27,8 +30,7 @@ type ledgers struct {
 	borrows  bool // the room would rather go beyond the limit than end a session
 	settled  bool // at the end of the run everything must add up
 	last     []rights
-	minted   ticket.Amount     // sum over all that have ever been nodes
-	borrowed int               // of those inside, whose pass says so
+	accounts []*account        // by number of the room
 	moved    int64             // places that have left a node
 	used     map[uint64]uint64 // which session has which ticket, both hashed
 	sessions map[uint64]bool   // that anybody was ever let in by, hashed
@@ -54,7 +56,12 @@ func (s *sim) note(m *machine) {
 		l.last = append(l.last, rights{})
 	}
 	was, is := &l.last[m.number], m.brain.rights()
-	l.minted = l.minted.Add(is.mine.Sub(was.mine))
+	mine := is.mine
+	if was.room == is.room {
+		mine = mine.Sub(was.mine)
+	}
+	a := l.account(s.registry.room(is.room))
+	a.minted = a.minted.Add(mine)
 	l.moved += max(0, was.held.Places-is.held.Places)
 	s.f.PeakBorrowed = max(s.f.PeakBorrowed, int(is.borrowed))
 	if s.cfg.Trace != nil && is != *was {
@@ -64,21 +71,22 @@ func (s *sim) note(m *machine) {
 }
 
 // checkLimits is called after somebody was let in, or let pass again.
-func (s *sim) checkLimits(m *machine) {
-	l, o := &s.rights, s.oracle
+func (s *sim) checkLimits(room uint8, m *machine) {
+	l := &s.rights
 	if !l.strict {
 		return
 	}
-	if over := o.active - int(l.minted.Places); over > 0 {
-		over = o.active - int(s.mintedNow().Places)
+	a := l.account(room)
+	if over := a.inside - int(a.minted.Places); over > 0 {
+		over = a.inside - int(s.mintedNow(room).Places)
 		if over <= 0 {
 			return
 		}
 		switch {
 		case !l.borrows:
-			s.violate(OverLimit, m, fmt.Sprintf("%d are inside, %d rights are minted", o.active, l.minted.Places))
-		case over > l.borrowed:
-			s.violate(BorrowedHidden, m, fmt.Sprintf("%d are inside, %d rights are minted, and %d passes say that they are borrowed", o.active, l.minted.Places, l.borrowed))
+			s.violate(OverLimit, m, fmt.Sprintf("%d are inside, %d rights are minted", a.inside, a.minted.Places))
+		case over > a.borrowed:
+			s.violate(BorrowedHidden, m, fmt.Sprintf("%d are inside, %d rights are minted, and %d passes say that they are borrowed", a.inside, a.minted.Places, a.borrowed))
 		}
 	}
 }
@@ -86,29 +94,36 @@ func (s *sim) checkLimits(m *machine) {
 // mintedNow returns how many rights are minted, which is what nodes have minted. Of a
 // lost disk nobody knows what its node burned last: if those that run all have it that
 // more is minted, that is so. It looks at all nodes.
-func (s *sim) mintedNow() ticket.Amount {
-	l := &s.rights
+func (s *sim) mintedNow(room uint8) ticket.Amount {
+	a := s.rights.account(room)
 	if slices.ContainsFunc(s.machines, func(m *machine) bool { return m.wipes > 0 }) {
 		first, known := true, ticket.Amount{}
 		for _, m := range s.machines {
 			if !m.runs() || !m.brain.ready() {
 				continue
 			}
-			if says := m.brain.rights().minted; first {
+			is := m.brain.rights()
+			switch says := is.minted; {
+			case s.registry.room(is.room) != room:
+			case first:
 				known, first = says, false
-			} else {
+			default:
 				known = known.Min(says)
 			}
 		}
-		return l.minted.Max(known)
+		return a.minted.Max(known)
 	}
-	return l.minted
+	return a.minted
 }
 
 // checkRate is called after somebody was given a new session.
-func (s *sim) checkRate(m *machine) {
-	if l, o := &s.rights, s.oracle; l.strict && o.recent.n > int(l.minted.Rate) && o.recent.n > int(s.mintedNow().Rate) {
-		s.violate(OverRate, m, fmt.Sprintf("%d were let in within 60 s, %d rights are minted", o.recent.n, l.minted.Rate))
+func (s *sim) checkRate(room uint8, m *machine) {
+	if !s.rights.strict {
+		return
+	}
+	a := s.rights.account(room)
+	if n := a.lately(s.now); n > int(a.minted.Rate) && n > int(s.mintedNow(room).Rate) {
+		s.violate(OverRate, m, fmt.Sprintf("%d were let in within 60 s, %d rights are minted", n, a.minted.Rate))
 	}
 }
 
@@ -148,7 +163,7 @@ func (s *sim) unsettled() (kind, text string) {
 	}
 	var held, known ticket.Amount
 	var limit ticket.Amount
-	whole, first := true, true
+	whole, first, room := true, true, crdt.RoomID{}
 	for _, m := range s.machines {
 		whole = whole && len(m.lost) == 0
 		if !m.runs() || !m.brain.ready() {
@@ -158,6 +173,13 @@ func (s *sim) unsettled() (kind, text string) {
 		s.note(m)
 		r := l.last[m.number]
 		held = held.Add(r.held)
+		if r.retired {
+			return "", "" // it was never made again
+		}
+		if !first && r.room != room {
+			return RightsLost, fmt.Sprintf("nodes do not agree: of rooms %s and %s", room, r.room)
+		}
+		room = r.room
 		if !first && (r.minted != known || r.limit != limit) {
 			return RightsLost, fmt.Sprintf("nodes do not agree: %v minted under a limit of %v, or %v under %v", known, limit, r.minted, r.limit)
 		}
@@ -165,6 +187,9 @@ func (s *sim) unsettled() (kind, text string) {
 		if r.borrowed > 0 {
 			return BorrowedHidden, fmt.Sprintf("node %s has %d borrowed sessions after the last one has left", m.name(), r.borrowed)
 		}
+	}
+	if known.IsZero() && held.IsZero() {
+		return "", "" // nobody who is left has heard that it was made
 	}
 	text = fmt.Sprintf("%v held, %v minted, the limit is %v", held, known, limit)
 	switch {

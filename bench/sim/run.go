@@ -59,7 +59,8 @@ type sim struct {
 	peers           []replica.Peer // scratch
 	lists           lists
 
-	expected     int // who will have come in all, for Progress
+	expected     int                 // who will have come in all, for Progress
+	remakes      map[int32]*remaking // by fault
 	arrivalsLeft bool
 	quietFrom    int64 // when the last fault is over
 	through      int64 // when the last visitor was; -1: not yet
@@ -114,7 +115,7 @@ func newSim(cfg Config, brains newBrain) *sim {
 		registry: registry{byID: map[crdt.NodeID]int32{}}, network: newNetwork(cfg),
 		oracle: newOracle(&cfg.Room, -int64(warmUp)),
 		bySite: make([]int, cfg.Sites), estimates: newEstimates(),
-		arrivalsLeft: true, through: -1,
+		arrivalsLeft: true, through: -1, remakes: map[int32]*remaking{},
 	}
 	sum := 0.0
 	for site := range cfg.Sites {

@@ -44,6 +44,8 @@ type visitor struct {
 	generation uint32 // of what is planned: older plans are void
 	no         uint32 // among all who came
 
+	room uint8 // of the session; see registry.room
+
 	phase   phase
 	first   bool // this turn is the one that the visitor came for
 	queued  bool // was told to wait in this turn

@@ -67,8 +67,9 @@ What goes wrong is said by --fault, as often as needed:
   limits:node=2.1,at=10m,active=500,rate=300
   wipe and leave as crash, disk-fail as disk-full. hand-over:node=1.2,at=20m leaves
   for good, join:node=1.2,at=5m comes later than the others, and declare:node=1.2,at=9m
-  says that what a wipe has made of that node is dead. Sites and nodes count from 1;
-  node 1.2 is the second of site 1.
+  says that what a wipe has made of that node is dead. remake:node=1.2,at=9m,for=10s has
+  the room deleted there, and made again 10 s later. Sites and nodes count from 1; node
+  1.2 is the second of site 1.
 
 The same flags and --seed give the same result. docs/simulator.md explains every
 figure.`,
