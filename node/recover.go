@@ -160,7 +160,11 @@ func (r *Room) recover(now time.Time) {
 	heir, round := c.facts.recovers(dead), c.facts.round(f)
 	r.mu.Lock()
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
-		r.rights.Settle(f.finals[id])
+		var keeper crdt.NodeID
+		if _, left := c.facts.left[id]; left {
+			keeper = c.facts.keeper(id)
+		}
+		r.rights.Settle(f.finals[id], keeper)
 	}
 	var words []ticket.Word
 	if heir != (crdt.NodeID{}) {

@@ -207,7 +207,7 @@ func (r *Rights) bookTakeover(f Final) {
 	for id := range next.taken {
 		r.credit(r.cfg.Self.Node, id, next.accounts[id].gave)
 	}
-	r.Settle(f)
+	r.Settle(f, r.cfg.Self.Node)
 	r.taking[f.Node] = takeover{f, rate}
 	next.bound = next.bound.Add(Amount{f.InUse, rate})
 	r.book.mark(keyBound)
@@ -271,13 +271,22 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 // Settle takes what a node that has left had given to this one, or to one whose
 // heir it is, from its final ledger: there is nobody any more to send it. A node
 // that passes on its own rights takes nothing; its heir will.
-func (r *Rights) Settle(f Final) {
-	if r.book.next.leaving != nil {
+//
+// Keeper is who answers for the leaver by now; zero if nobody is known to. Who has a
+// keeper is not dead, though a node may have been told so that had not heard of the
+// leaving, and refuses it: gifts that were on their way between those two arrive all
+// the same, as long as the keeper is not refused as well. Then nobody else can have
+// the leaver's rights: the keeper gives no word on it.
+func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
+	if (keeper != crdt.NodeID{}) {
+		r.keepers[f.Node] = keeper
+	}
+	if r.book.next.leaving != nil || r.refused(f.Node) {
 		return
 	}
 	for _, a := range f.Accounts {
 		if a.Node != f.Heir && r.answersFor(a.Node) {
-			r.credit(f.Node, a.Node, a.Gave)
+			r.accept(f.Node, a.Node, a.Gave)
 		}
 	}
 }

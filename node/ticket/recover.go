@@ -72,6 +72,14 @@ func (r *Rights) fenced(id crdt.NodeID) bool {
 	return dead && r.cfg.LeaveOut&Fence == 0
 }
 
+// refused reports whether even what is on its way to a node or from it is nobody's to
+// take but who recovers its rights: it is fenced, and no keeper is known of it that is
+// not.
+func (r *Rights) refused(id crdt.NodeID) bool {
+	keeper, left := r.keepers[id]
+	return r.fenced(id) && (!left || r.fenced(keeper))
+}
+
 // Frozen returns this node's word on a dead node, once its fence is written.
 func (r *Rights) Frozen(dead crdt.NodeID) (Word, bool) {
 	disk := &r.book.disk
@@ -150,11 +158,16 @@ func (in Estate) without(done map[crdt.NodeID]recovery) Estate {
 // first gave before it was for itself: in a round before that of the word of the
 // second that it rested on, and that in turn the second gave before it was for itself.
 // A word so old does not count.
+//
+// All words of one node have to be of one round, which it gives together: until it
+// refuses whoever keeps the rights of one that has left, it may still take what that
+// one had given it, and what it said of that one before is no longer true.
 func (r *Rights) agreed(in Estate) error {
 	words := map[wordOn]Word{}
 	for _, w := range in.Words {
 		words[wordOn{w.Node, w.Dead}] = w
 	}
+	rounds := map[crdt.NodeID]int64{}
 	for _, dead := range in.Dead {
 		mine := r.book.next.dead[dead]
 		for _, node := range in.Needed {
@@ -162,6 +175,10 @@ func (r *Rights) agreed(in Estate) error {
 			if !ok || w.Heir != r.cfg.Self.Node || mine.heir != w.Heir || w.Round <= mine.after {
 				return fmt.Errorf("%s on %s: %w", node, dead, ErrWords)
 			}
+			if round, known := rounds[node]; known && round != w.Round {
+				return fmt.Errorf("%s on %s, in round %d and not %d: %w", node, dead, w.Round, round, ErrWords)
+			}
+			rounds[node] = w.Round
 		}
 	}
 	return nil

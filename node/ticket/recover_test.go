@@ -17,7 +17,7 @@ func TestSettlingIsNotForWhoLeaves(t *testing.T) {
 	}
 	for _, d := range []*desk1{stays, leaves} {
 		d.write(at(91))
-		d.Settle(gone)
+		d.Settle(gone, crdt.NodeID{})
 		d.write(at(91))
 	}
 	if got := stays.Held(); got != (Amount{15, 15}) {
@@ -212,5 +212,68 @@ func TestWhoHandedOverIsNotFenced(t *testing.T) {
 	d.write(at(92))
 	if got := d.Held().Places; got != 13 {
 		t.Errorf("%d places are held, want 13: what was given to it comes here", got)
+	}
+}
+
+// TestGiftsReachWhoWasCalledDead has a node refuse one that it was told is dead, and then
+// hear that it had left its rights to another: what each of them had given the other, and
+// had not arrived, is neither lost nor there twice.
+func TestGiftsReachWhoWasCalledDead(t *testing.T) {
+	leaver, keeper := crdt.NodeID{70}, crdt.NodeID{71}
+	final := Final{Node: leaver, Heir: keeper, Accounts: []Account{{Node: self.Node, Gave: Amount{3, 2}}}}
+	d := founder(t, 0, 10)
+	if gave := d.Give(leaver, Amount{4, 1}, at(91)); gave != (Amount{4, 1}) {
+		t.Fatalf("gave %v", gave)
+	}
+	d.Fence(leaver, other, 1, at(91))
+	d.write(at(91))
+	look := func(when string, s float64, held Amount, sent int) {
+		t.Helper()
+		d.write(at(s))
+		if got := d.Held(); got != held {
+			t.Errorf("%s: holds %v, want %v", when, got, held)
+		}
+		got := d.TransfersDue(at(s))
+		if len(got) != sent || sent > 0 && (got[0].To != leaver || got[0].Gave != Amount{4, 1}) {
+			t.Errorf("%s: sends %+v, want %d gifts", when, got, sent)
+		}
+	}
+	d.Settle(final, crdt.NodeID{}) // its last ledger alone may be that of one that was lost in the middle
+	look("with nobody known who keeps its rights", 92, Amount{6, 9}, 0)
+	d.Settle(final, keeper)
+	look("with a keeper", 102, Amount{9, 11}, 1)
+	d.Receive(Transfer{From: leaver, To: self.Node, Gave: Amount{9, 9}}, at(103))
+	look("after a gift from the one that was called dead", 112, Amount{9, 11}, 1)
+	if got := d.Give(leaver, Amount{1, 1}, at(113)); !got.IsZero() {
+		t.Errorf("gave %v to one that was called dead", got)
+	}
+	d.Fence(leaver, other, 2, at(120))
+	d.Fence(keeper, other, 2, at(120))
+	final.Accounts[0].Gave = Amount{9, 9}
+	d.Settle(final, keeper)
+	look("with a keeper that is dead", 122, Amount{9, 11}, 0)
+	if w, ok := d.Frozen(leaver); !ok || w.Gave != (Amount{4, 1}) || w.Rcv != (Amount{3, 2}) {
+		t.Errorf("the word is %+v", w)
+	}
+}
+
+// TestWordsOfOneRound has a node speak of two dead ones in different rounds: between
+// these it may have taken what one of them had given.
+func TestWordsOfOneRound(t *testing.T) {
+	a, b, third := crdt.NodeID{70}, crdt.NodeID{71}, crdt.NodeID{72}
+	d := founder(t, 0, 10)
+	d.Fence(a, self.Node, 5, at(91))
+	d.Fence(b, self.Node, 5, at(91))
+	d.write(at(91))
+	for _, c := range []struct {
+		onA, onB int64
+		want     bool
+	}{{5, 6, false}, {6, 5, false}, {6, 6, true}} {
+		e := Estate{Dead: []crdt.NodeID{a, b}, Minted: make([]Amount, 2), Needed: []crdt.NodeID{third}, Words: []Word{
+			{Node: third, Dead: a, Heir: self.Node, Round: c.onA}, {Node: third, Dead: b, Heir: self.Node, Round: c.onB},
+		}}
+		if err := d.Recover(e, at(92)); (err == nil) != c.want {
+			t.Errorf("words of rounds %d and %d: recovering says %v", c.onA, c.onB, err)
+		}
 	}
 }

@@ -67,6 +67,9 @@ type Rights struct {
 	estate    []crdt.NodeID
 	estateSum Amount
 
+	// keepers says who answers for nodes that have left, as far as that was told.
+	keepers map[crdt.NodeID]crdt.NodeID
+
 	// taking is what leavers pass on, by leaver, until it is written.
 	taking map[crdt.NodeID]takeover
 }
@@ -79,7 +82,8 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	if err != nil {
 		return nil, Delta{}, err
 	}
-	r := &Rights{cfg: cfg, start: now, book: b, taking: map[crdt.NodeID]takeover{}}
+	r := &Rights{cfg: cfg, start: now, book: b,
+		keepers: map[crdt.NodeID]crdt.NodeID{}, taking: map[crdt.NodeID]takeover{}}
 	if r.cfg.Seqs == nil {
 		next := uint64(1)
 		r.cfg.Seqs = func(n uint64) uint64 { next += n; return next - n }

@@ -149,12 +149,13 @@ func (f *facts) present(id crdt.NodeID) bool {
 }
 
 // unrecovered returns, in order, the dead whose rights nobody has, and who left to
-// one of them.
+// one of them. Who has left is not dead, whatever was said.
 func (f *facts) unrecovered() []crdt.NodeID {
 	in := map[crdt.NodeID]bool{}
 	for key := range f.dead {
 		id := key.dead
-		if x, done := f.recovered[id]; !done || !f.present(f.heirOfLeaver(x.by)) {
+		_, left := f.left[id]
+		if x, done := f.recovered[id]; !left && (!done || !f.present(f.heirOfLeaver(x.by))) {
 			in[id] = true
 		}
 	}

@@ -104,7 +104,7 @@ func (r *Rights) TransfersDue(now time.Time) []Transfer {
 	}
 	for i := range r.out.gifts {
 		g := &r.out.gifts[i]
-		if r.fenced(g.to) || r.handed(g.to) || !g.due(r.elapsed(now)) {
+		if r.refused(g.to) || r.handed(g.to) || !g.due(r.elapsed(now)) {
 			continue
 		}
 		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave})
@@ -157,8 +157,13 @@ func sane(a Amount) bool {
 // credit books what from has given to, all in all. It reports whether it is for
 // this node to do so.
 func (r *Rights) credit(from, to crdt.NodeID, sum Amount) bool {
+	return !r.fenced(from) && r.accept(from, to, sum)
+}
+
+// accept is credit whoever it is from.
+func (r *Rights) accept(from, to crdt.NodeID, sum Amount) bool {
 	next := &r.book.next
-	if r.fenced(from) || !sane(sum) {
+	if !sane(sum) {
 		return false
 	}
 	if to == r.cfg.Self.Node {

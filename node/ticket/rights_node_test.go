@@ -102,7 +102,10 @@ func (w *world) step(m *machine) {
 		w.send(m, a.From, func(o *machine) { o.rights.Acked(a) })
 	}
 	if h, ok := m.rights.HandoverDue(now); ok {
-		w.send(m, m.facts.heir(h.Final.Heir), func(o *machine) { o.rights.TakeOver(h, w.clock(o)) })
+		w.send(m, m.facts.heir(h.Final.Heir), func(o *machine) {
+			o.finals[h.Final.Node] = h.Final
+			o.rights.TakeOver(h, w.clock(o))
+		})
 	}
 	m.lastStep = w.now
 }
@@ -122,8 +125,16 @@ func (w *world) useFacts(m *machine, now time.Time) {
 		f.minted[self] = mintedFact{w.now + 1, minted}
 		m.facts = f
 	}
-	for _, final := range f.left {
-		r.Settle(final)
+	for id, final := range m.finals {
+		_, told := f.left[id]
+		if _, lost := r.book.disk.recovered[id]; !told && !lost && r.book.disk.taken[id] {
+			f = f.clone()
+			f.left[id] = final
+			m.facts = f
+		}
+	}
+	for id, final := range f.left {
+		r.Settle(final, f.heirOfLeaver(id))
 	}
 	dead := f.unrecovered()
 	heir := f.heirOf(dead)
@@ -184,9 +195,13 @@ func (w *world) leave(m *machine, now time.Time) {
 	for _, o := range w.machines { // it goes when somebody has heard
 		if o != m && o.up && o.facts.left[m.inc.Node].Node == m.inc.Node {
 			w.truth.minted[m.inc.Node] = m.rights.Minted()
+			w.resigned = append(w.resigned, m.inc.Node)
 			w.crash(m)
 			w.newDisk(m)
 			m.until = w.now + 2000
+			if w.opt.Often {
+				m.until += w.Int64N(20_000)
+			}
 			return
 		}
 	}

@@ -27,6 +27,7 @@ type worldOptions struct {
 	Limits  bool  // limits change, at two nodes at once
 	Leave   bool  // nodes leave, and new ones come
 	Lose    bool  // disks are lost, and their rights recovered
+	Often   bool  // both happen more often
 	Open    bool  // sessions may be borrowed
 	Light   bool  // less demand than there is room
 	Slow    bool  // every disk is slow
@@ -51,6 +52,7 @@ type world struct {
 	sessions int
 	truth    truth
 	lost     []crdt.NodeID // disks that are gone
+	resigned []crdt.NodeID // have left for good
 	losses   int
 	operator int64 // looks for them next
 	healed   bool
@@ -68,10 +70,10 @@ type machine struct {
 	inc         crdt.Incarnation
 	disk        disk
 	facts       *facts
-	brain       // gone with every crash
+	finals      map[crdt.NodeID]Final // of who handed over to it
+	brain                             // gone with every crash
 	waiting     []func()
 	leaving     bool
-	resigned    int64 // when it had left
 	lastStep    int64
 }
 
@@ -226,9 +228,9 @@ func (w *world) newDisk(m *machine) {
 	w.ids++
 	m.inc = crdt.Incarnation{Node: crdt.NodeID{w.ids, byte(m.index)}}
 	m.disk = disk{values: map[string][]byte{}}
-	m.facts = newFacts()
+	m.facts, m.finals = newFacts(), map[crdt.NodeID]Final{}
 	m.facts.known[m.inc.Node] = true
-	m.leaving, m.resigned = false, 0
+	m.leaving = false
 	w.by[m.inc.Node] = m
 }
 
@@ -309,120 +311,6 @@ func (w *world) latency(d *disk) int64 {
 
 func (w *world) running(m *machine) bool { return m.up && !m.paused }
 
-func (w *world) heal() {
-	for i := range w.blocked {
-		clear(w.blocked[i])
-	}
-}
-
-// inject hurts something.
-func (w *world) inject() {
-	m := w.machines[w.IntN(len(w.machines))]
-	switch x := w.Float64(); {
-	case x < .25:
-		if m.up {
-			w.crash(m)
-			m.until = w.now + 300 + int64(w.ExpFloat64()*5000)
-		}
-	case x < .29:
-		if w.opt.Lose && m.up && w.losses < 3 {
-			w.losses++
-			w.lose(m)
-		}
-	case x < .40:
-		if w.running(m) {
-			m.paused, m.paused0 = true, w.now
-			m.until = w.now + int64(w.ExpFloat64()*3000)
-			if w.Float64() < .25 {
-				m.until += worldSession.Milliseconds() + w.Int64N(8000)
-			}
-		}
-	case x < .65:
-		w.cut()
-	case x < .78:
-		w.heal()
-	case x < .84:
-		w.loss, w.dup, w.slow = []float64{0, .05, .3}[w.IntN(3)], []float64{0, .1}[w.IntN(2)], []float64{0, .1}[w.IntN(2)]
-	case x < .90:
-		m.disk.failing = m.up
-	case x < .96:
-		if w.opt.Limits {
-			w.changeLimit(m)
-			if w.IntN(2) == 0 {
-				w.changeLimit(w.machines[w.IntN(len(w.machines))])
-			}
-		}
-	default:
-		if w.opt.Leave && w.running(m) {
-			m.leaving = true
-		}
-	}
-}
-
-// lose takes a machine's disk: it goes on as a new node.
-func (w *world) lose(m *machine) {
-	w.truth.minted[m.inc.Node] = m.rights.Minted().Max(w.mintedOnDisk(m))
-	w.lost = append(w.lost, m.inc.Node)
-	w.crash(m)
-	w.newDisk(m)
-	m.until = w.now + 300 + int64(w.ExpFloat64()*4000)
-}
-
-// declare has the operator, at some node, say which ones are gone for good.
-func (w *world) declare() {
-	w.operator = w.now + 500 + w.Int64N(20_000)
-	m, heir := w.machines[w.IntN(len(w.machines))], w.machines[w.IntN(len(w.machines))]
-	if len(w.lost) == 0 || !w.running(m) || m.leaving || !heir.up || heir.leaving || !m.facts.present(heir.inc.Node) {
-		return
-	}
-	f := m.facts.clone()
-	for _, id := range w.lost {
-		f.dead[wordKey{heir.inc.Node, id}] = true
-	}
-	w.lost, m.facts = nil, f
-}
-
-func (w *world) mintedOnDisk(m *machine) Amount {
-	m.truthMinted()
-	return m.disk.minted
-}
-
-func (w *world) cut() {
-	w.heal()
-	kind, a, b := w.IntN(5), w.IntN(len(w.machines)), w.IntN(len(w.machines))
-	side := make([]bool, len(w.machines))
-	for i, m := range w.machines {
-		side[i] = w.IntN(2) == 0
-		if kind == 4 {
-			side[i] = m.site == 0
-		}
-	}
-	for i := range w.machines {
-		for j := range w.machines {
-			switch kind {
-			case 0, 4:
-				w.blocked[i][j] = side[i] != side[j]
-			case 1:
-				w.blocked[i][j] = side[i] && !side[j]
-			case 2:
-				w.blocked[i][j] = i == a && j == b || i == b && j == a
-			case 3:
-				w.blocked[i][j] = (i == a) != (j == a)
-			}
-		}
-	}
-}
-
-func (w *world) changeLimit(m *machine) {
-	if !w.running(m) {
-		return
-	}
-	f := m.facts.clone()
-	f.limits = limitFact{version: f.limits.version + 1, by: m.inc.Node, Amount: w.drawLimit()}
-	m.facts = f
-	w.truth.most = w.truth.most.Max(f.limits.Amount)
-}
-
 // run runs a world to its end and returns what was wrong.
 func (w *world) run() truth {
 	for w.now = 0; w.now < worldEnd && !w.truth.wrong(); w.now += worldStep {
@@ -453,17 +341,6 @@ func (w *world) run() truth {
 	}
 	w.truth.end(w)
 	return w.truth
-}
-
-func (w *world) stopFaults() {
-	w.healed = true
-	w.heal()
-	w.operator = w.now + 3000
-	w.loss, w.dup, w.slow = 0, 0, 0
-	for _, m := range w.machines {
-		m.until = w.now
-		m.disk.failing = false
-	}
 }
 
 // wake starts machines that were down and lets go on those that were stopped:
