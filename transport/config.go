@@ -19,8 +19,8 @@ const (
 	maxSiteLen = 63
 )
 
-// Config describes a node of the mesh. Start from [LAN] or [WAN]; both fill
-// Timing and Limits and leave the rest to the caller. ID and Identity are
+// Config describes a node of the mesh. Start from [LAN], which fills
+// Timing and Limits and leaves the rest to the caller. ID and Identity are
 // required.
 type Config struct {
 	ID   PeerID
@@ -101,7 +101,8 @@ type Limits struct {
 }
 
 // LAN returns the settings for nodes that reach each other within a few
-// milliseconds: a crashed node is known to be gone in under 10 s.
+// milliseconds: a crashed node is known to be gone in under 10 s. They hold for sites a
+// continent apart, too, where paths lose packets.
 func LAN() Config {
 	return Config{
 		Timing: Timing{
@@ -125,23 +126,6 @@ func LAN() Config {
 		},
 		Limits: Limits{Links: 512, QueueLen: 512, QueueBytes: 8 << 20, Handshakes: 200},
 	}
-}
-
-// WAN returns the settings for nodes on several continents. It starts from
-// [LAN] and only gives answers more time: probes wait for a second, since a
-// lossy path of 300 ms needs room for one repetition, and gossip goes to one
-// member more but less often.
-func WAN() Config {
-	c := LAN()
-	c.Timing.ProbeInterval = 2 * time.Second
-	c.Timing.ProbeTimeout = time.Second
-	c.Timing.GossipInterval = 500 * time.Millisecond
-	c.Timing.GossipNodes = 4
-	c.Timing.PushPullInterval = 60 * time.Second
-	c.Timing.StreamTimeout = 30 * time.Second
-	c.Timing.DialTimeout = 5 * time.Second
-	c.Timing.CheckTimeout = 3 * time.Second
-	return c
 }
 
 // withDefaults checks cfg and returns a copy with the optional fields filled.
@@ -204,11 +188,11 @@ func (t Timing) validate() error {
 		{"LeaveTimeout", t.LeaveTimeout},
 	} {
 		if f.d <= 0 {
-			return fmt.Errorf("transport: Timing.%s is %v, want above zero (start from LAN or WAN)", f.name, f.d)
+			return fmt.Errorf("transport: Timing.%s is %v, want above zero (start from LAN)", f.name, f.d)
 		}
 	}
 	if t.SuspicionMult < 1 || t.GossipNodes < 1 {
-		return errors.New("transport: Timing.SuspicionMult and Timing.GossipNodes must be above zero (start from LAN or WAN)")
+		return errors.New("transport: Timing.SuspicionMult and Timing.GossipNodes must be above zero (start from LAN)")
 	}
 	if t.ProbeTimeout >= t.ProbeInterval {
 		return fmt.Errorf("transport: Timing.ProbeTimeout %v is not below ProbeInterval %v", t.ProbeTimeout, t.ProbeInterval)
@@ -218,7 +202,7 @@ func (t Timing) validate() error {
 
 func (l Limits) validate() error {
 	if l.Links < 1 || l.QueueLen < 1 || l.QueueBytes < MaxMessage || l.Handshakes < 1 {
-		return fmt.Errorf("transport: Limits must be above zero and QueueBytes at least %d (start from LAN or WAN)", MaxMessage)
+		return fmt.Errorf("transport: Limits must be above zero and QueueBytes at least %d (start from LAN)", MaxMessage)
 	}
 	return nil
 }

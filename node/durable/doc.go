@@ -13,8 +13,8 @@
 // calls and of many objects share one commit, and the next call runs while the last
 // one's reply is waiting.
 //
-// [Objects] is the runtime. A [Store] keeps the keys: a file ([Open]) or memory
-// ([NewMemory]). A commit that failed is never tried again, since after a failed
+// [Objects] is the runtime. A [Store] keeps the keys: a file ([Open]), in tests also
+// memory ([NewMemory]). A commit that failed is never tried again, since after a failed
 // fsync nobody knows what is on disk. The store refuses everything further with
 // [ErrBroken], goes on showing what is confirmed, and is replaced by a new one
 // ([Create], [Objects.Replace]).

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Memory is a store that nothing outlives: a node that has only this one loses its
-// disk with every start.
+// Memory is a store that nothing outlives, for tests: what a file does is compared with
+// it, and package faultstore makes disks of it. A node always has a file.
 type Memory struct {
 	mu     sync.RWMutex // guards the following
 	keys   map[string]map[string][]byte

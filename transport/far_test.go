@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// TestWANPreset runs nodes a continent apart on a path that loses packets:
+// TestFarApart runs nodes a continent apart on a path that loses packets:
 // nobody is given up by mistake, and a crash is noticed all the same.
-func TestWANPreset(t *testing.T) {
+func TestFarApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWire(140 * time.Millisecond)
 		c := newCluster(t, w)
-		c.timing = WAN
+		c.timing = LAN
 		ns := c.nodes(4)
 		w.setLoss(0.02)
 		time.Sleep(3 * time.Minute)
