@@ -360,6 +360,9 @@ func (w *world) wake() {
 			}
 			w.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
 			for _, f := range waiting {
+				if !m.up { // it has left
+					break
+				}
 				f()
 				w.write(m)
 			}
