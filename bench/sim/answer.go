@@ -170,7 +170,9 @@ func (s *sim) letIn(v *visitor, m *machine, told *pass, fresh bool) {
 	v.ends, v.lasts = s.now, 0
 	if fresh {
 		s.oracle.admit()
-		s.rights.admitted(v.room, s.now)
+		if !s.rights.unheard[told.session()] {
+			s.rights.admitted(v.room, s.now)
+		}
 	} else {
 		s.oracle.enter()
 	}

@@ -34,6 +34,7 @@ type ledgers struct {
 	moved    int64             // places that have left a node
 	used     map[uint64]uint64 // which session has which ticket, both hashed
 	sessions map[uint64]bool   // that anybody was ever let in by, hashed
+	unheard  map[uint64]bool   // the same, by an answer that came too late
 }
 
 func newLedgers(cfg Config) ledgers {
@@ -41,7 +42,7 @@ func newLedgers(cfg Config) ledgers {
 		strict:  cfg.Room.Policy == room.Escrow && !apart(cfg, clockBound),
 		borrows: cfg.Room.OnPartition == room.PartitionOpen,
 		settled: cfg.Room.Policy == room.Escrow,
-		used:    map[uint64]uint64{}, sessions: map[uint64]bool{},
+		used:    map[uint64]uint64{}, sessions: map[uint64]bool{}, unheard: map[uint64]bool{},
 	}
 }
 
@@ -135,7 +136,7 @@ func (s *sim) checkTicket(p *pass, m *machine) (fresh bool) {
 		return true
 	}
 	number := keyed(uint64(p.anchor)<<32|uint64(p.boot), forTickets, p.seq, 0)
-	session := keyed(uint64(p.accepted), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
+	session := p.session()
 	if was, ok := s.rights.used[number]; ok && was != session {
 		at := s.machines[s.registry.ids[p.anchor-1].machine]
 		s.violate(TicketTwice, m, fmt.Sprintf("ticket %d.%d.%d of node %s is that of two sessions", p.boot, p.block, p.seq, at.name()))
@@ -144,6 +145,23 @@ func (s *sim) checkTicket(p *pass, m *machine) (fresh bool) {
 	fresh = !s.rights.sessions[session]
 	s.rights.sessions[session] = true
 	return fresh
+}
+
+// session returns a hash of which session a pass is of.
+func (p *pass) session() uint64 {
+	return keyed(uint64(p.accepted), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
+}
+
+// letInUnheard counts an answer that lets somebody in who has turned to another node
+// meanwhile. The request went to the site at that moment, and the right was used; who
+// shows up later by the same ticket is let in by that.
+func (s *sim) letInUnheard(a *late) {
+	told := s.registry.pack(a.v.Pass)
+	l, session := &s.rights, told.session()
+	if s.cfg.Room.Policy == room.Escrow && told.anchor != 0 && !l.sessions[session] && !l.unheard[session] {
+		l.unheard[session] = true
+		l.admitted(told.room, s.now)
+	}
 }
 
 func bits(b []byte) (x uint64) {

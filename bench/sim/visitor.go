@@ -305,6 +305,9 @@ func (s *sim) hand() {
 		a := &s.answers[k]
 		v := &s.people.all[a.who]
 		v.open--
+		if a.v.Admit && (!v.pending || v.at != a.from.no) {
+			s.letInUnheard(a)
+		}
 		switch {
 		case v.phase == gone && v.open == 0 && !v.busy:
 			s.people.free = append(s.people.free, a.who) // what drop left
