@@ -157,6 +157,9 @@ func (m *LWW) Known() iter.Seq2[NodeID, uint64] { return maps.All(m.known) }
 // KnownOf is Known of one node; 0: nothing.
 func (m *LWW) KnownOf(writer NodeID) uint64 { return m.known[writer] }
 
+// Holds reports whether every write of a node up to a stamp of its is held.
+func (m *LWW) Holds(up Stamp) bool { return m.known[up.Node] >= up.packed() }
+
 // Digest returns what m may promise to hold.
 func (m *LWW) Digest() LWWDigest {
 	d := make(LWWDigest, len(m.known))

@@ -267,10 +267,7 @@ func (r *Room) sendGifts(now time.Time) (out []Message) {
 			continue
 		}
 		// What was given to a node whose heir this one is comes back.
-		r.mu.Lock()
-		r.rights.Receive(t, now)
-		r.mu.Unlock()
-		c.storing.touch(r)
+		r.receive(t, now)
 	}
 	for _, a := range acks {
 		if a.From != c.self.Node {
@@ -282,6 +279,21 @@ func (r *Room) sendGifts(now time.Time) (out []Message) {
 		r.mu.Unlock()
 	}
 	return out
+}
+
+// receive takes rights that were given to this node, or to one whose heir it is. One
+// that had left before it heard of the room had nothing in it to hand over: what was
+// given to it all the same is the heir's.
+func (r *Room) receive(t ticket.Transfer, now time.Time) {
+	c := r.core
+	neverHad := c.facts.neverHad(r.id, t.To, c.self.Node)
+	r.mu.Lock()
+	if neverHad {
+		r.rights.TakeOver(ticket.Handover{Room: r.id, Final: ticket.Final{Node: t.To, Heir: c.self.Node}}, now)
+	}
+	r.rights.Receive(t, now)
+	r.mu.Unlock()
+	c.storing.touch(r)
 }
 
 // takeTransfer takes rights that another node gives.
@@ -297,10 +309,7 @@ func (c *Core) takeTransfer(from replica.Peer, payload []byte, now time.Time) ([
 	if t.From != from.ID {
 		return nil, fmt.Errorf("%w: gift of %s", errMalformed, t.From)
 	}
-	r.mu.Lock()
-	r.rights.Receive(t, now)
-	r.mu.Unlock()
-	c.storing.touch(r)
+	r.receive(t, now)
 	if k := r.counters.Load(); k != nil && k.loop.supply != nil && from.Site != c.site {
 		k.loop.supply.mover.Came(from.Site)
 	}

@@ -352,6 +352,20 @@ func (f *facts) leftOpen(r *roomFacts, id crdt.NodeID) bool {
 	return left && !final && r.kept[id] && !r.retired
 }
 
+// neverHad reports whether a node that has left, and what of it is with an heir by now,
+// never had a ledger in a room. It is sure only of those that have said themselves that
+// they have left, and of whom all is known that they said before: who leaves takes no
+// room up any more.
+func (f *facts) neverHad(room crdt.RoomID, id, heir crdt.NodeID) bool {
+	if _, left := f.left[id]; !left || id == heir || f.keeper(id) != heir {
+		return false
+	}
+	r := f.room(room)
+	_, final := r.finals[id]
+	_, at, _ := f.replica.Get(nodeKey(factLeft, id))
+	return !final && !r.kept[id] && at.Node == id && f.replica.HoldsUpTo(at)
+}
+
 // handedOver reports whether the last ledgers of a node are known in all rooms that
 // it had one of.
 func (f *facts) handedOver(id crdt.NodeID) bool {

@@ -67,8 +67,8 @@ func (c *Core) newRooms() bool {
 // over, and is no mistake of its sender: this node has not heard of the room yet, or the
 // sender has not that it is retired.
 func (c *Core) keepRooms(now time.Time) {
-	if !c.newRooms() {
-		return
+	if c.leave.on || !c.newRooms() {
+		return // who leaves takes nothing up any more
 	}
 	rooms := maps.Clone(c.rooms)
 	for _, id := range slices.SortedFunc(maps.Keys(c.facts.rooms), crdt.RoomID.Compare) {

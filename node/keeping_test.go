@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -168,5 +169,34 @@ func TestAnotherPolicysRoomMadeAgain(t *testing.T) {
 	}
 	if in := w.askAll(w.crowd(10, w.spread)); in != 10 {
 		t.Errorf("%d of 10 were let into the room made again", in)
+	}
+}
+
+// TestGiftsInARoomThatALeaverNeverHad: a node leaves before it has heard of a room, and
+// another one gives it rights in that room, since it is still there. Its heir has them.
+func TestGiftsInARoomThatALeaverNeverHad(t *testing.T) {
+	w := newWorld(t, escrowSettings(60), "a", "a", "a")
+	w.run(20 * time.Second)
+	giver, leaver := w.nodes[0], w.nodes[2]
+	w.lose = func(l letter) bool { return l.to == leaver.id && l.m.Kind == kindReplica }
+	second := escrowSettings(30)
+	second.ID, second.Name, second.Path = crdt.RoomID{8}, "second", "/second"
+	w.more = []room.Settings{second}
+	w.kill(giver)
+	w.start(giver, escrowSettings(60))
+	w.run(10 * time.Second)
+	if leaver.core.rooms[second.ID] != nil {
+		t.Fatal("the leaver has heard of the room")
+	}
+	giver.core.rooms[second.ID].give(leaver.id, ticket.Amount{Places: 5, Rate: 7}, w.now)
+	w.run(time.Second)
+	w.leaves(leaver)
+	w.run(30 * time.Second)
+	var held ticket.Amount
+	for _, m := range w.nodes[:2] {
+		held = held.Add(m.core.rooms[second.ID].Rights().Held)
+	}
+	if held != (ticket.Amount{Places: 30, Rate: 10_000}) {
+		t.Errorf("%+v are held by those who are left, want all", held)
 	}
 }

@@ -28,6 +28,10 @@ func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now ti
 // write, and whether there is a value.
 func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { return r.lww.Get(key) }
 
+// HoldsUpTo reports whether all that a node has written into the last-writer map up to a
+// stamp of its is known here.
+func (r *Replica) HoldsUpTo(at crdt.Stamp) bool { return r.lww.Holds(at) }
+
 // Keys yields the keys of the last-writer map that have a value, in no order.
 func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }
 
