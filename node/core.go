@@ -204,6 +204,7 @@ func (c *Core) know(peers replica.Members) {
 		return // nearly always: the list is looked at every second
 	}
 	c.peers = peers
+	before := c.nodes
 	c.nodes = []crdt.NodeID{c.self.Node}
 	c.sizes = map[string]int{c.site: 1}
 	for _, p := range peers {
@@ -216,6 +217,9 @@ func (c *Core) know(peers replica.Members) {
 		}
 	}
 	slices.SortFunc(c.nodes, compareNodes)
+	if !slices.Equal(c.nodes, before) {
+		c.claims = time.Time{} // who is new in the site shall hear at once who the counters are
+	}
 	c.sites.set(c.sizes)
 	for _, r := range c.order {
 		r.news = r.news || r.counters.Load() != nil // another may have to be asked

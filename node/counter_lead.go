@@ -21,6 +21,11 @@ import (
 // next push. From other sites it takes ticket.FarNews.
 const nearNews = time.Second
 
+// leadSettles is how long a node that takes itself for a counter may be wrong, because
+// it has not heard yet of the one that there is: its site has to see that it is ready,
+// and to answer.
+const leadSettles = 500 * time.Millisecond
+
 // claimInterval is how often a counter says that it is the one.
 const claimInterval = time.Second
 
@@ -180,6 +185,13 @@ func (k *counters) holdsBack(s ticket.Scope, now time.Time) bool {
 		hold = ticket.FarNews
 	}
 	return since.IsZero() || now.Sub(since) < hold
+}
+
+// settled reports whether it is clear who the counter of the site is, as far as time
+// and silence can tell.
+func (k *counters) settled(now time.Time) bool {
+	since := k.loop.since[ticket.SiteCounter]
+	return !k.leads() || len(k.room.core.nodes) == 1 || now.Sub(since) >= leadSettles
 }
 
 // paused has this node hold back as a new counter does, after a gap in which

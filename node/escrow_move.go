@@ -34,6 +34,9 @@ func (k *counters) move(need int64, now time.Time) (out []Message) {
 	if !k.leads() || !r.core.fit() || r.core.leave.on {
 		return nil
 	}
+	if need == 0 && !k.settled(now) {
+		return nil // two who move the same rights take them apart
+	}
 	in := r.standing(need, now)
 	if need > 0 && now.Sub(s.hungry) >= nearGives {
 		for i := range in.Mates {

@@ -99,11 +99,17 @@ func (r *Room) heedConfig(now time.Time) {
 	c.setFact(key, says, now)
 }
 
-// Furnished reports whether this node's site had rights of every room that needs some
-// when its view was built. It is for the goroutine that calls Tick.
-func (c *Core) Furnished() bool {
+// Furnished reports whether this node may begin to serve visitors: of every room that
+// needs some, its site had rights of both kinds when its view was built, and who the
+// counter is has been settled. It is for the goroutine that calls Tick.
+func (c *Core) Furnished(now time.Time) bool {
+	has := func(s replica.SiteCounts) bool { return s.Own && s.Counts.Held > 0 && s.Counts.HeldRate > 0 }
 	return !slices.ContainsFunc(c.order, func(r *Room) bool {
-		return r.escrow() && !r.resting.Load() && !slices.ContainsFunc(r.sites, func(s replica.SiteCounts) bool { return s.Own && s.Counts.Held > 0 })
+		if !r.escrow() || r.resting.Load() {
+			return false
+		}
+		k := r.counters.Load()
+		return k == nil || !k.settled(now) || !slices.ContainsFunc(r.sites, has)
 	})
 }
 

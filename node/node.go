@@ -284,7 +284,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			opened = now
 			mesh.SetReady(true)
 		}
-		if !n.serves.Load() && !opened.IsZero() && (n.core.Furnished() || now.Sub(opened) >= furnishPatience) {
+		if !n.serves.Load() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) {
 			n.serves.Store(true)
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}
