@@ -34,9 +34,10 @@ func byRights(s *room.Settings) bool {
 }
 
 // takeOver gives a session whose anchor is out of reach a place of this node, if
-// one is free. Any goroutine may call it.
-func (r *Room) takeOver(at, now time.Time) (renewal, bool) {
-	mayBorrow := r.Settings().OnPartition == room.PartitionOpen
+// one is free; if none is, and it is likely that the session runs, it is borrowed
+// where the room would rather be open. Any goroutine may call it.
+func (r *Room) takeOver(at, now time.Time, likely bool) (renewal, bool) {
+	mayBorrow := likely && r.Settings().OnPartition == room.PartitionOpen
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rights == nil {
@@ -52,6 +53,18 @@ func (r *Room) letGo(t ticket.Ticket, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.delta = r.delta.Add(r.rights.End(t, now))
+}
+
+// grown returns what a pass shall become, with the end that a request at now gives it
+// if this node is the anchor. The loop does the same a moment later, but the visitor
+// may be gone by then, to a node where the pass is all that counts.
+func (r *Room) grown(next renewal, now time.Time) renewal {
+	if next.ticket.Anchor == r.core.self.Node {
+		if end, ok := r.extend(next.ticket, next.end, now, now); ok {
+			next.end = end
+		}
+	}
+	return next
 }
 
 // carry gives a pass another ticket and end.

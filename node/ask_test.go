@@ -96,7 +96,7 @@ func TestQuestionIsAskedAgainAndGivenUp(t *testing.T) {
 	if took := now.Sub(begin); took != askTimeout || sent != 4 {
 		t.Errorf("given up after %v and %d messages, want %v and 4", took, sent, askTimeout)
 	}
-	if len(got) != 1 || !got[0].Admit || got[0].Pass.Visitor != old.Visitor {
+	if len(got) != 1 || !got[0].Admit || !got[0].Pass.Arrival.Equal(old.Arrival) {
 		t.Errorf("verdicts %+v, want the visitor in, from the old place", got)
 	}
 	if n := c.pendings.count.Load(); n != 0 {
@@ -121,7 +121,7 @@ func TestRequestsBeyondTheBoundAreAnswered(t *testing.T) {
 	for range maxPendings {
 		c.order[0].Begin(old, true, now, func(Verdict) { done++ })
 	}
-	if v, ok := c.order[0].Begin(old, true, now, func(Verdict) { t.Error("answered twice") }); !ok || v.Pass.Visitor != old.Visitor {
+	if v, ok := c.order[0].Begin(old, true, now, func(Verdict) { t.Error("answered twice") }); !ok || !v.Pass.Arrival.Equal(old.Arrival) {
 		t.Errorf("beyond the bound: %v, %+v, want an answer with the visitor's place", ok, v)
 	}
 	c.Close(now)

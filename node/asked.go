@@ -14,8 +14,11 @@ func (r *Room) known(p Pass, now time.Time) (Verdict, bool) {
 	k := sessionKey{r.id, p.Ticket}
 	s := r.core.stripes.ofSession(k)
 	next, ok := s.last(k)
-	if !ok || !next.end.After(now) || r.over(next.ticket) {
+	if !ok || r.over(next.ticket) {
 		return Verdict{}, false // nothing is noted: of a session that is over it would take a place
+	}
+	if next = r.grown(next, now); !next.end.After(now) {
+		return Verdict{}, false
 	}
 	s.checkIn(k, p.LeaseEnd, now)
 	p.carry(next)
@@ -37,12 +40,13 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict
 	if v, ok := r.known(p, now); ok {
 		return v, nothing // re-anchored while the old anchor was asked
 	}
-	if now.Sub(p.LeaseEnd) <= r.Settings().SessionDuration/renewAt {
+	if now.Sub(p.LeaseEnd) <= r.Settings().SessionDuration {
 		if v, n, ok := r.keep(p, now); ok {
 			return v, n
 		}
 	}
 	// A fault of ours: the visitor keeps the arrival, and so stands first.
+	p.Visitor = p.Visitor.after(p.AcceptedAt)
 	p.AcceptedAt, p.LeaseEnd, p.Ticket, p.Borrowed = time.Time{}, time.Time{}, ticket.Ticket{}, false
 	p.Refresh = r.Settings().RefreshInterval
 	p.LastPoll = now.Add(-p.Refresh)
@@ -51,18 +55,25 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict
 
 // keep re-anchors a session here whose anchor is silent. Its pass may be behind
 // by what is not worth a cookie, so the lease may well run; the old anchor counts
-// it for a session in any case. ok is false if rights are the limit and none is
-// free.
+// it for a session in any case. It may even be behind by a session, if the last
+// request was let pass just before its end: then a place that is free is enough of a
+// reason, and without one, or where nothing but the anchor's word keeps to the limit,
+// ok is false.
 func (r *Room) keep(p Pass, now time.Time) (v Verdict, n need, ok bool) {
-	old := p.Ticket
-	next := renewal{end: now.Add(r.Settings().SessionDuration)}
+	old, session := p.Ticket, r.Settings().SessionDuration
+	likely := now.Sub(p.LeaseEnd) <= session/renewAt
+	next := renewal{end: now.Add(session)}
 	note := reanchored{room: r, old: old, at: now}
-	if !r.limited() {
-		next.ticket = r.newTicket()
-	} else if next, ok = r.takeOver(now, now); !ok {
-		return v, nothing, false
-	} else {
+	switch {
+	case r.limited():
+		if next, ok = r.takeOver(now, now, likely); !ok {
+			return v, nothing, false
+		}
 		note.end = next.end
+	case likely:
+		next.ticket = r.newTicket()
+	default:
+		return v, nothing, false
 	}
 	note.new = next.ticket
 	k := sessionKey{r.id, old}

@@ -158,7 +158,7 @@ func (r *Room) reanchor(old ticket.Ticket, passEnd, at, now time.Time) {
 	if !r.limited() {
 		t := r.newTicket()
 		r.replace(old, renewal{ticket: t, end: r.openLease(t, time.Time{}, at, now)})
-	} else if next, ok := r.takeOver(at, now); ok {
+	} else if next, ok := r.takeOver(at, now, true); ok {
 		r.replace(old, next)
 	} else {
 		r.stranded[old] = ticket.Renewal{Ticket: old, PassEnd: passEnd, At: at}

@@ -1,7 +1,10 @@
 package node
 
 import (
+	"encoding/binary"
 	"time"
+
+	"golang.org/x/crypto/blake2b"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
@@ -10,6 +13,15 @@ import (
 
 // VisitorID names one browser or app. It is random; the zero value names nobody.
 type VisitorID [16]byte
+
+// after returns the id by which somebody waits who has lost a session that began at
+// accepted, through a fault of ours. The old id has been let in: wherever that is
+// remembered, it is no reason to let it wait, or in, again. All requests of one browser
+// get the same id, at whichever node.
+func (id VisitorID) after(accepted time.Time) VisitorID {
+	sum := blake2b.Sum256(binary.BigEndian.AppendUint64(id[:], uint64(accepted.UnixMilli())))
+	return VisitorID(sum[:16])
+}
 
 // Pass is what a visitor carries in the cookie. The zero value is a new visitor.
 type Pass struct {

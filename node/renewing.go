@@ -72,7 +72,7 @@ func (r *Room) rescue(s ticket.Renewal, now time.Time) {
 		delete(r.stranded, s.Ticket)
 		return
 	}
-	next, ok := r.takeOver(s.At, now)
+	next, ok := r.takeOver(s.At, now, true)
 	if !ok {
 		r.starved = true
 		return

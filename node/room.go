@@ -199,8 +199,15 @@ func (r *Room) enter(v *Verdict, w *view, p *Pass, now time.Time) bool {
 			next, ok = renewal{ticket: p.Ticket, end: end}, true
 		}
 	}
+	other := ok && next.ticket != p.Ticket
+	if other {
+		// The pass may have been renewed since by the anchor, which others reach: it
+		// shall not get any shorter.
+		next = r.grown(next, now)
+		other = !next.end.Before(p.LeaseEnd)
+	}
 	v.Admit, v.Pass, v.View = true, *p, w.View
-	if ok && (next.ticket != p.Ticket || r.due(p.LeaseEnd, next.end, now)) && next.end.After(now) {
+	if ok && (other || r.due(p.LeaseEnd, next.end, now)) && next.end.After(now) {
 		v.Pass.carry(next)
 		v.SetPass = true
 	}
