@@ -99,13 +99,21 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 		s.oracle.use(1)
 	}
 	s.lend(v, a.Pass.Borrowed)
-	v.ends = max(v.ends, told.leaseEnd*int64(time.Millisecond)-Epoch().UnixNano(), s.now)
+	v.end(max(s.now, told.leaseEnd*int64(time.Millisecond)-Epoch().UnixNano()), accepted)
 	if !s.oracle.limits.fixed || v.lasts < s.now {
 		v.lasts = s.now + int64(s.oracle.limits.session)
 	}
 	s.checkLimits(v.room, m)
 	if fresh {
 		s.checkRate(v.room, m)
+	}
+}
+
+// end notes the end that a node has said, of the session that began at accepted.
+func (v *visitor) end(at, accepted int64) {
+	v.ends = max(v.ends, at)
+	if accepted == v.accepted {
+		v.own = max(v.own, at)
 	}
 }
 
@@ -161,13 +169,13 @@ func (s *sim) letIn(v *visitor, m *machine, told *pass, fresh bool) {
 		s.f.LetIn++
 		s.waited(v)
 	}
-	if p := &v.pass; p.known() && p.accepted == 0 && v.spent != p.arrival {
-		v.spent, v.spentBy = p.arrival, told.accepted
+	if p := &v.pass; p.known() && p.accepted == 0 && v.spent != p.place() {
+		v.spent, v.spentBy = p.place(), told.accepted
 	}
 	v.phase, v.until = inside, 0
 	v.accepted, v.by, v.started, v.site = told.accepted, m.no, m.started, m.siteNo
 	s.anchor(v, told.anchor)
-	v.ends, v.lasts = s.now, 0
+	v.ends, v.own, v.lasts = s.now, 0, 0
 	if fresh {
 		s.oracle.admit()
 		if !s.rights.unheard[told.session()] {
@@ -188,11 +196,11 @@ func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 		s.oracle.again()
 		s.rights.admitted(v.room, s.now)
 	}
-	over := v.ends-s.now < int64(clockBound) // by the clock of that node it may be
+	over := v.own-s.now < int64(clockBound) // by the clock of that node it may be
 	if !over && v.pass.known() && !v.behind && !v.outlived() && v.by == m.no && v.started == m.started && s.remembered(v) {
 		s.violate(LetInTwice, m, fmt.Sprintf("visitor %d has a second ticket %v after the first", v.no, time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
-	v.accepted, v.by, v.started = accepted, m.no, m.started
+	v.accepted, v.by, v.started, v.own = accepted, m.no, m.started, 0
 	s.anchor(v, anchor)
 }
 
@@ -251,7 +259,7 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 // for one session, and that has ended.
 func (s *sim) lostPlace(v *visitor, a *node.Verdict) bool {
 	p := &v.pass
-	if !p.known() || p.accepted != 0 || p.arrival == v.spent || !a.SetPass || s.registry.room(a.Pass.Room) != p.room || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
+	if !p.known() || p.accepted != 0 || p.place() == v.spent || !a.SetPass || s.registry.room(a.Pass.Room) != p.room || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
 		return false
 	}
 	silent := Epoch().Add(time.Duration(s.now)).UnixMilli() - p.lastPoll
@@ -263,7 +271,7 @@ func (s *sim) lostPlace(v *visitor, a *node.Verdict) bool {
 // before. All that a node can tell of it is that it is over.
 func (v *visitor) outlived() bool {
 	if p := &v.pass; p.accepted == 0 && p.room == v.room {
-		return p.arrival == v.spent && v.spentBy != v.accepted
+		return p.place() == v.spent && v.spentBy != v.accepted
 	}
 	return v.pass.accepted != v.accepted
 }

@@ -152,6 +152,12 @@ func (p *pass) session() uint64 {
 	return keyed(uint64(p.accepted), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
 }
 
+// place returns a hash of which place a waiting pass has. Who has lost a session
+// through a fault of ours has the arrival of before, under another id.
+func (p *pass) place() uint64 {
+	return keyed(uint64(p.arrival), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
+}
+
 // letInUnheard counts an answer that lets somebody in who has turned to another node
 // meanwhile. The request went to the site at that moment, and the right was used; who
 // shows up later by the same ticket is let in by that.

@@ -24,7 +24,8 @@ type visitor struct {
 	until int64 // gives up waiting, or leaves the site; 0: has not thought of it yet
 	due   int64 // of the next request
 	rest  int64 // how long to stay when let in again, after a session that was too short; 0: in the first one
-	ends  int64 // of the session: the latest end that a node has said
+	ends  int64 // latest end that a node has said, of this session or one of before
+	own   int64 // the same, of this session alone
 	lasts int64 // of the session, counted from the last request that was let pass
 	said  float32
 	asked int64 // when said was told
@@ -37,8 +38,8 @@ type visitor struct {
 	by       int32
 	site     int32
 
-	spent   int64 // the place, by its arrival, that a session was given for last, ms
-	spentBy int64 // that session, as accepted has it
+	spent   uint64 // the place that a session was given for last, hashed
+	spentBy int64  // that session, as accepted has it
 
 	at         int32  // the node that is asked
 	generation uint32 // of what is planned: older plans are void
