@@ -157,7 +157,7 @@ func (p *plan) trouble() {
 	case x < 0.22:
 		p.add(p.somewhere(sim.Crash))
 	case x < 0.30:
-		p.lostDisk()
+		p.lostDisk(40 * time.Second)
 	case x < 0.44:
 		p.add(p.somewhere(sim.Pause))
 	case x < 0.66:
@@ -206,9 +206,9 @@ func (p *plan) slowLink() {
 	p.add(f)
 }
 
-// lostDisk takes a node's disk away for good; an operator says later that it is
-// gone. The last node that knows the mesh keeps its disk.
-func (p *plan) lostDisk() {
+// lostDisk takes a node's disk away for good; an operator says, within some time, that
+// it is gone. The last node that knows the mesh keeps its disk.
+func (p *plan) lostDisk(within time.Duration) {
 	if p.gone+2 > p.total {
 		p.add(p.somewhere(sim.Crash))
 		return
@@ -217,7 +217,7 @@ func (p *plan) lostDisk() {
 	f := p.somewhere(sim.Wipe)
 	f.Node = max(1, f.Node)
 	p.add(f)
-	p.add(sim.Fault{Kind: sim.Declare, Site: f.Site, Node: f.Node, From: min(troubles, f.From+p.span(0, 40*time.Second))})
+	p.add(sim.Fault{Kind: sim.Declare, Site: f.Site, Node: f.Node, From: min(troubles, f.From+p.span(0, within))})
 }
 
 // handOver has a node leave for good, with an heir.

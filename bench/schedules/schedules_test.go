@@ -75,8 +75,8 @@ func TestRulesAreMissed(t *testing.T) {
 		name string
 		from uint64
 	}{
-		{"lease-guard", 239}, {"restart-block", 1}, {"rate-cools", 2}, {"restart-cools", 2},
-		{"recovery-lock", 13}, {"one-minter", 84}, {"give-before-send", 10},
+		{"lease-guard", 58}, {"restart-block", 1}, {"rate-cools", 2}, {"restart-cools", 2},
+		{"recovery-lock", 62}, {"one-minter", 38}, {"give-before-send", 10},
 	} {
 		bits, err := parseRules(x.name)
 		if err != nil {
