@@ -48,8 +48,8 @@ func (s *siteIDs) set(sizes map[string]int) {
 	}
 }
 
-func (s *siteIDs) choose(key []byte, id crdt.RoomID) string {
-	best := room.Owner(key, id, VisitorID{}, s.ids)
+func (s *siteIDs) choose(by room.Chooser) string {
+	best := by.Of(s.ids)
 	return s.names[slices.Index(s.ids, best)]
 }
 
@@ -95,7 +95,7 @@ func (k *counters) retire() {
 func (k *counters) choose(now time.Time) {
 	c, l := k.room.core, &k.loop
 	before := l.lead.Claim()
-	first := room.Owner(c.key, k.room.id, VisitorID{}, c.nodes)
+	first := k.room.chooser.Of(c.nodes)
 	near := crdt.NodeID{}
 	if l.supply != nil && !c.mayLead() {
 		near = k.stepDown(first, now)
@@ -107,7 +107,7 @@ func (k *counters) choose(now time.Time) {
 		c.claims = time.Time{} // the others shall hear of it at once
 	}
 	l.ask[ticket.SiteCounter] = near
-	if site := c.sites.choose(c.key, k.room.id); site == c.site {
+	if site := c.sites.choose(k.room.chooser); site == c.site {
 		l.ask[ticket.AnywhereCounter] = near
 	} else {
 		l.ask[ticket.AnywhereCounter] = k.chooseFar(site)
@@ -134,7 +134,7 @@ func (k *counters) stepDown(first crdt.NodeID, now time.Time) crdt.NodeID {
 		return is.Holder.Node
 	}
 	others := slices.DeleteFunc(slices.Clone(c.nodes), func(id crdt.NodeID) bool { return id == c.self.Node })
-	next, ok := c.peers.Find(room.Owner(c.key, k.room.id, VisitorID{}, others))
+	next, ok := c.peers.Find(k.room.chooser.Of(others))
 	if !ok {
 		l.lead.Drop()
 		return crdt.NodeID{}
@@ -158,7 +158,7 @@ func (k *counters) chooseFar(site string) crdt.NodeID {
 			nodes = append(nodes, p.ID)
 		}
 	}
-	l.far = room.Owner(c.key, k.room.id, VisitorID{}, nodes)
+	l.far = k.room.chooser.Of(nodes)
 	return l.far
 }
 

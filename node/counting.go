@@ -14,7 +14,7 @@ import (
 // What the loop does for one room: book, expire, look.
 
 func newRoom(c *Core, s room.Settings) *Room {
-	r := &Room{id: s.ID, core: c, stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}, replaces: map[ticket.Ticket]ticket.Ticket{},
+	r := &Room{id: s.ID, core: c, chooser: room.NewChooser(c.key, s.ID), stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}, replaces: map[ticket.Ticket]ticket.Ticket{},
 		session: s.SessionDuration, configured: limitsOf(&s)}
 	r.settings.Store(&s)
 	r.renewals = ticket.NewRenewals()

@@ -181,7 +181,7 @@ func (r *Room) counterThere(site string) crdt.NodeID {
 			nodes = append(nodes, p.ID)
 		}
 	}
-	return room.Owner(c.key, r.id, VisitorID{}, nodes)
+	return r.chooser.Of(nodes)
 }
 
 // heardOf notes who asks for rights in another site: its counter.
@@ -342,12 +342,11 @@ func (c *Core) takeReceived(from replica.Peer, payload []byte, now time.Time) ([
 // tickRights returns what is due in a room whose limit is rights, whoever leads.
 func (r *Room) tickRights(now time.Time) []Message {
 	c := r.core
-	f := c.facts.room(r.id)
 	r.mu.Lock()
 	surplus := r.rights.Surplus(now)
 	r.mu.Unlock()
 	if !surplus.IsZero() {
-		minter := c.facts.mints(f)
+		minter := c.facts.mints(c.facts.room(r.id))
 		if _, there := c.peers.Find(minter); there {
 			r.give(minter, surplus, now)
 		}

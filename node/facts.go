@@ -63,6 +63,7 @@ type facts struct {
 	replica *replica.Replica
 	read    uint64 // MapChanges when it was read
 	begun   bool
+	reading uint64 // how often it was read
 
 	rooms map[crdt.RoomID]*roomFacts
 	sites map[crdt.NodeID]string        // of nodes that may own rights
@@ -180,6 +181,7 @@ func (f *facts) update() bool {
 	} else {
 		f.read, f.begun = n, true
 	}
+	f.reading++
 	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
 	f.left, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]crdt.NodeID{}
 	f.named = map[crdt.NodeID][]crdt.NodeID{}

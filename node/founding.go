@@ -124,6 +124,9 @@ func (r *Room) found(now time.Time) {
 	if !c.found || !r.escrow() && !r.again || r.resting.Load() {
 		return
 	}
+	if m := &r.minting; m.minter != (crdt.NodeID{}) && m.reading == c.facts.reading {
+		return // nearly always: there is one
+	}
 	f := c.facts.room(r.id)
 	if f.minter != (crdt.NodeID{}) || f.retired {
 		return
@@ -138,20 +141,38 @@ func (r *Room) found(now time.Time) {
 // now: an event may have others than the operator has written for all days.
 func (r *Room) mint(now time.Time) {
 	c := r.core
-	f := c.facts.room(r.id)
+	m := &r.minting
+	if m.reading != c.facts.reading {
+		*m = c.facts.minting(r.id, c.self.Node)
+	}
 	limit := limitsOf(r.Settings())
 	r.mu.Lock()
-	minter, others := c.facts.mints(f), f.minted.Sub(f.mintedBy(c.self.Node))
-	r.rights.SetLimits(limit, others, minter, now)
+	r.rights.SetLimits(limit, m.others, m.minter, now)
 	mine := r.rights.Minted()
-	r.minter, r.limit, r.mintedByAll = minter, limit, others.Add(mine)
+	r.minter, r.limit, r.mintedByAll = m.minter, limit, m.others.Add(mine)
 	r.mu.Unlock()
-	if mine != f.by[c.self.Node] {
+	if mine != m.told {
 		c.setFact(roomNodeKey(factMinted, r.id, c.self.Node), encodeAmount(mine), now)
 	}
-	if c.facts.sites[c.self.Node] != c.site {
+	if m.site != c.site {
 		c.setFact(nodeKey(factNode, c.self.Node), []byte(c.site), now)
 	}
+}
+
+// minting is what the facts say that the minting of a room goes by. It holds as long as
+// the facts are not read again.
+type minting struct {
+	reading uint64
+	minter  crdt.NodeID
+	others  ticket.Amount // minted by all others
+	told    ticket.Amount // minted by the node itself, as it has told
+	site    string        // of the node, as it has told
+}
+
+func (f *facts) minting(id crdt.RoomID, self crdt.NodeID) minting {
+	of := f.room(id)
+	return minting{reading: f.reading, minter: f.mints(of), others: of.minted.Sub(of.mintedBy(self)),
+		told: of.by[self], site: f.sites[self]}
 }
 
 // setFact writes a fact. It fails only where the map is full; then this node goes on as

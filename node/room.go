@@ -15,8 +15,9 @@ import (
 // Room is one room at one node. Decide may be called from many goroutines; the
 // rest belongs to the loop.
 type Room struct {
-	id   crdt.RoomID
-	core *Core
+	id      crdt.RoomID
+	core    *Core
+	chooser room.Chooser // of the nodes that do something for the whole room
 
 	// settings are the operator's, replaced as a whole; those that hold at the
 	// moment, events included, are the view's.
@@ -42,6 +43,7 @@ type Room struct {
 
 	configured ticket.Amount // the limits that this node was started with
 	told       bool          // the loop has heeded them
+	minting    minting       // as the facts had it when they were last read
 
 	// Owned by the loop.
 	held      ticket.Amount  // as this node's row tells

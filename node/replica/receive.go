@@ -180,9 +180,11 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 			l.sums.confirm(site, v)
 		}
 	}
-	for writer := range r.lww.Digest() {
-		if v, ok := f.haveLWW[writer]; ok {
-			l.lww.confirm(writer, v)
+	if len(f.haveLWW) > 0 {
+		for writer := range r.lww.Known() {
+			if v, ok := f.haveLWW[writer]; ok {
+				l.lww.confirm(writer, v)
+			}
 		}
 	}
 	if v, ok := f.haveSums[r.cfg.Site]; ok {
@@ -217,9 +219,8 @@ func (r *Replica) lacks(l *link, f *frame, now time.Time) bool {
 			return true
 		}
 	}
-	have := r.lww.Digest()
 	for writer, v := range f.haveLWW {
-		if v > have[writer] {
+		if v > r.lww.KnownOf(writer) {
 			return true
 		}
 	}

@@ -15,11 +15,25 @@ import (
 // returns the zero id if nodes is empty. A key shall have 32 bytes; a longer one
 // is shortened at each call.
 func Owner(key []byte, room crdt.RoomID, visitor [16]byte, nodes []crdt.NodeID) crdt.NodeID {
-	seed := keyedHash(key, room, visitor)
+	return Chooser(keyedHash(key, room, visitor)).Of(nodes)
+}
+
+// Chooser is what Owner makes of all but the nodes. Who asks again and again for the
+// same room need not hash each time.
+type Chooser uint64
+
+// NewChooser returns what chooses for a room, and no visitor in particular: as Owner
+// does for the zero id.
+func NewChooser(key []byte, room crdt.RoomID) Chooser {
+	return Chooser(keyedHash(key, room, [16]byte{}))
+}
+
+// Of returns the choice among nodes, in any order; the zero id if there are none.
+func (c Chooser) Of(nodes []crdt.NodeID) crdt.NodeID {
 	var best crdt.NodeID
 	var bestScore uint64
 	for i, id := range nodes {
-		score := mix(seed ^ fold(id))
+		score := mix(uint64(c) ^ fold(id))
 		if i == 0 || score > bestScore || score == bestScore && less(id, best) {
 			best, bestScore = id, score
 		}
