@@ -6,7 +6,8 @@ import "time"
 func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retention) Counts {
 	var c Counts
 	if i, ok := r.find(owner); ok {
-		r.order[i].addTo(&c, room, now, ret, r.handedOn(i, room))
+		w := r.order[i]
+		w.addTo(&c, room, now, ret, ret.keeps(room).over(w.changed, now), r.handedOn(i, room))
 	}
 	return c
 }
@@ -19,19 +20,20 @@ func (r *Rows) AddRights(c *Counts, owner Incarnation, room RoomID, from int64, 
 		return
 	}
 	w := r.order[i]
-	on := r.handedOn(i, room)
+	on, over := r.handedOn(i, room), ret.keeps(room).over(w.changed, now)
+	from = max(from, ret.first(now).history)
 	for _, s := range w.of(room) {
 		switch s.kind {
 		case Active:
-			if !on.active && !ret.faded(room, Active, w.changed, now) {
+			if !on.active && !over.has(Active) {
 				c.Active += s.value
 			}
 		case Held, HeldRate:
-			if !on.held && !ret.faded(room, s.kind, w.changed, now) {
+			if !on.held && !over.has(s.kind) {
 				c.addHeld(s.kind, s.value)
 			}
 		case Admitted:
-			if s.tick >= from && !ret.past(Admitted, s.tick, now) {
+			if s.tick >= from {
 				addSpan(&c.Admitted, s.tick, s.value)
 			}
 		}
@@ -63,13 +65,16 @@ func (r *Rows) CountSite(site string, room RoomID, now time.Time, ret Retention)
 	return c
 }
 
-// AddSite adds what CountSite returns to c.
-func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret Retention) {
-	for i, w := range r.order {
-		if w.site == site && w.rooms[room] != nil {
-			w.addTo(c, room, now, ret, r.handedOn(i, room))
+// Changes returns a number that grows with every change of a room in the row of an
+// incarnation, also when something of it is forgotten.
+func (r *Rows) Changes(owner Incarnation, room RoomID) (n uint64) {
+	if w, ok := r.rows[owner]; ok {
+		n = w.forgotten
+		if rc := w.rooms[room]; rc != nil {
+			n += rc.changes
 		}
 	}
+	return n
 }
 
 // AddTicks adds the counts of one kind in the ticks from … to of one incarnation,
@@ -89,6 +94,10 @@ func (r *Rows) AddTicks(m *map[int64]int64, owner Incarnation, room RoomID, kind
 func (r *Rows) superseded(i int) bool {
 	return i+1 < len(r.order) && r.order[i+1].owner.Node == r.order[i].owner.Node
 }
+
+// supersedes reports whether the i-th row in order is of a later start of a node than
+// the one before.
+func (r *Rows) supersedes(i int) bool { return i > 0 && r.superseded(i-1) }
 
 // tookOver reports whether a start of the node later than the i-th row in order
 // counts the leases of a room: it keeps aside what the earlier ones may have had in use, so theirs
@@ -125,26 +134,26 @@ func (w *row) countsActive(room RoomID) bool {
 	return ok
 }
 
-func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, on handed) {
+// addTo adds the cells of a room to c and returns the oldest that it has counted.
+func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, over fadedKinds, on handed) (oldest firsts) {
+	oldest = none
 	rc, ok := w.rooms[room]
 	if !ok {
-		return
+		return oldest
 	}
-	activeFaded := on.active || ret.faded(room, Active, w.changed, now)
-	heldFaded := on.held || ret.faded(room, Held, w.changed, now)
-	waitingFaded := ret.faded(room, Waiting, w.changed, now)
 	first := ret.first(now)
 	for _, s := range rc.living() {
 		if first.past(s.slot) {
 			continue
 		}
+		oldest.note(s.slot)
 		switch s.kind {
 		case Active:
-			if !activeFaded {
+			if !on.active && !over.has(Active) {
 				c.Active += s.value
 			}
 		case Waiting:
-			if !waitingFaded {
+			if !over.has(Waiting) {
 				addSpan(&c.Waiting, s.tick, s.value)
 			}
 		case Seen:
@@ -152,11 +161,12 @@ func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, on han
 		case Admitted:
 			addSpan(&c.Admitted, s.tick, s.value)
 		case Held, HeldRate:
-			if !heldFaded {
+			if !on.held && !over.has(s.kind) {
 				c.addHeld(s.kind, s.value)
 			}
 		}
 	}
+	return oldest
 }
 
 // addSpan adds v to m[tick] and leaves no zeros behind.

@@ -1,6 +1,9 @@
 package crdt
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // leaseGuard is how long after its end a lease may still be in use: the most by
 // which two clocks differ.
@@ -63,10 +66,9 @@ func (r Retention) fading(room RoomID) Fading {
 func (r Retention) past(kind Kind, tick int64, now time.Time) bool {
 	switch kind {
 	case Seen, Admitted:
-		end := time.Unix((tick+1)*int64(TickSpan/time.Second), 0)
-		return now.After(end.Add(r.history()))
+		return now.After(r.endOfHistory(tick))
 	case Waiting:
-		return now.After(time.Unix(tick, 0).Add(r.arrivals()))
+		return now.After(r.endOfArrivals(tick))
 	}
 	return false
 }
@@ -94,6 +96,42 @@ func (f firsts) past(s slot) bool {
 	return false
 }
 
+// none are the first ticks of no cell at all.
+var none = firsts{math.MaxInt64, math.MaxInt64}
+
+// note has f be no later than a cell.
+func (f *firsts) note(s slot) {
+	switch s.kind {
+	case Seen, Admitted:
+		f.history = min(f.history, s.tick)
+	case Waiting:
+		f.arrivals = min(f.arrivals, s.tick)
+	}
+}
+
+func (f firsts) least(o firsts) firsts {
+	return firsts{min(f.history, o.history), min(f.arrivals, o.arrivals)}
+}
+
+// until returns the last moment at which no cell is past; zero: none ever is.
+func (r Retention) until(oldest firsts) (at time.Time) {
+	if oldest.history != math.MaxInt64 {
+		at = r.endOfHistory(oldest.history)
+	}
+	if oldest.arrivals != math.MaxInt64 {
+		if end := r.endOfArrivals(oldest.arrivals); at.IsZero() || end.Before(at) {
+			at = end
+		}
+	}
+	return at
+}
+
+func (r Retention) endOfHistory(tick int64) time.Time {
+	return time.Unix((tick+1)*int64(TickSpan/time.Second), 0).Add(r.history())
+}
+
+func (r Retention) endOfArrivals(at int64) time.Time { return time.Unix(at, 0).Add(r.arrivals()) }
+
 func ceilDiv(a, b int64) int64 {
 	q := a / b
 	if a%b > 0 {
@@ -102,22 +140,46 @@ func ceilDiv(a, b int64) int64 {
 	return q
 }
 
-// faded reports whether a count of this kind has outlived its owner, whose last
-// sign of life was at changed (Unix milliseconds). It may come back to life with
-// the owner, so it is left out of sums but not forgotten by itself.
-func (r Retention) faded(room RoomID, kind Kind, changed int64, now time.Time) bool {
-	var keep time.Duration
-	switch f := r.fading(room); kind {
-	case Active:
-		keep = max(f.Session+leaseGuard, minFade)
-	case Waiting:
-		keep = max(f.Refresh*5/2, minFade)
-	case Held, HeldRate:
-		keep = minFade // the node has them still, but nobody can use them
-	default:
-		return false
+// keeps is how long counts of a room outlive the last sign of life of their owner.
+type keeps struct{ active, waiting, held time.Duration }
+
+func (r Retention) keeps(room RoomID) keeps {
+	f := r.fading(room)
+	return keeps{
+		active:  max(f.Session+leaseGuard, minFade),
+		waiting: max(f.Refresh*5/2, minFade),
+		held:    minFade, // the node has them still, but nobody can use them
 	}
-	return now.After(time.UnixMilli(changed).Add(keep))
+}
+
+// fadedKinds are the kinds of counts of one owner that have faded, a bit each.
+type fadedKinds uint8
+
+func (f fadedKinds) has(kind Kind) bool { return f>>kind&1 != 0 }
+
+// over returns which counts have outlived their owner, whose last sign of life was at
+// changed (Unix milliseconds). They may come back to life with the owner, so they are
+// left out of sums but not forgotten by themselves.
+func (k keeps) over(changed int64, now time.Time) (f fadedKinds) {
+	since := now.Sub(time.UnixMilli(changed))
+	if since <= minFade {
+		return 0 // nearly always
+	}
+	if since > k.active {
+		f |= 1 << Active
+	}
+	if since > k.waiting {
+		f |= 1 << Waiting
+	}
+	if since > k.held {
+		f |= 1<<Held | 1<<HeldRate
+	}
+	return f
+}
+
+// faded is over for one kind.
+func (r Retention) faded(room RoomID, kind Kind, changed int64, now time.Time) bool {
+	return r.keeps(room).over(changed, now).has(kind)
 }
 
 // horizon returns for how long after a site's last sign of life anything it

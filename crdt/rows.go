@@ -22,6 +22,7 @@ import (
 type Rows struct {
 	rows  map[Incarnation]*row
 	order []*row // the same by owner, so that the starts of a node follow each other
+	shape uint64 // how often rows have come, gone or moved to another site
 }
 
 // Header is what a row says about itself.
@@ -40,6 +41,8 @@ type row struct {
 	changed int64  // Unix milliseconds
 	rooms   map[RoomID]*roomCells
 
+	forgotten uint64 // changes of rooms that are not in rooms any more
+
 	known  uint64 // every change up to here is held; known <= seq
 	closed int64  // newest tick that was closed at or before known
 }
@@ -47,9 +50,11 @@ type row struct {
 // roomCells are the cells of one room in one row. last spares deltas the look
 // at rooms in which nothing happened.
 type roomCells struct {
-	last  uint64 // newest change of any cell; may outlive the cell
-	cells map[slot]entry
-	live  live // those of them that are not zero
+	last    uint64 // newest change of any cell; may outlive the cell
+	changes uint64 // of any cell, in the order in which they came here
+	cells   map[slot]entry
+	oldest  firsts // no cell is older
+	live    live   // those of them that are not zero
 }
 
 type slot struct {
@@ -143,17 +148,14 @@ func (r *Rows) SiteHeader(site string, now time.Time) (h Header, ok bool) {
 func (r *Rows) Owners() iter.Seq[Incarnation] { return maps.Keys(r.rows) }
 
 // Rooms returns the rooms that the rows of a site count, in order.
-func (r *Rows) Rooms(site string) []RoomID {
-	set := make(map[RoomID]struct{})
-	for _, w := range r.rows {
-		if w.site != site {
-			continue
-		}
-		for room := range w.rooms {
-			set[room] = struct{}{}
+func (r *Rows) Rooms(site string) (rooms []RoomID) {
+	for _, w := range r.order {
+		if w.site == site {
+			rooms = slices.AppendSeq(rooms, maps.Keys(w.rooms))
 		}
 	}
-	return slices.SortedFunc(maps.Keys(set), RoomID.Compare)
+	slices.SortFunc(rooms, RoomID.Compare)
+	return slices.Compact(rooms)
 }
 
 // Clone returns a copy that shares nothing with r.
@@ -163,7 +165,7 @@ func (r *Rows) Clone() *Rows {
 		d := *w
 		d.rooms = make(map[RoomID]*roomCells, len(w.rooms))
 		for room, rc := range w.rooms {
-			d.rooms[room] = &roomCells{rc.last, maps.Clone(rc.cells), rc.live.clone()}
+			d.rooms[room] = &roomCells{rc.last, rc.changes, maps.Clone(rc.cells), rc.oldest, rc.live.clone()}
 		}
 		c.insert(&d)
 	}
@@ -209,24 +211,37 @@ func (r *Rows) Expire(now time.Time, ret Retention) {
 		over := !w.mine && !w.lives(now, ret) && (!ok || w.owner.Boot < boot)
 		if over {
 			delete(r.rows, w.owner)
+			r.shape++
 		}
 		return over
 	})
 }
 
 func (w *row) forget(now time.Time, ret Retention) {
+	first := ret.first(now)
 	for room, rc := range w.rooms {
-		maps.DeleteFunc(rc.cells, func(s slot, _ entry) bool {
-			past := ret.past(s.kind, s.tick, now)
-			if past {
-				rc.live.set(s, 0)
-			}
-			return past
-		})
+		if rc.oldest.history < first.history || rc.oldest.arrivals < first.arrivals {
+			rc.forget(first)
+		}
 		if len(rc.cells) == 0 {
+			w.forgotten += rc.changes + 1
 			delete(w.rooms, room)
 		}
 	}
+}
+
+// forget forgets the cells that are older than first.
+func (rc *roomCells) forget(first firsts) {
+	rc.oldest = none
+	rc.changes++
+	maps.DeleteFunc(rc.cells, func(s slot, _ entry) bool {
+		if first.past(s) {
+			rc.live.set(s, 0)
+			return true
+		}
+		rc.oldest.note(s)
+		return false
+	})
 }
 
 // lives reports whether a cell may still count, be it zero by now: forgetting a
@@ -251,7 +266,10 @@ func (r *Rows) row(owner Incarnation, site string) *row {
 		w = &row{owner: owner, rooms: make(map[RoomID]*roomCells)}
 		r.insert(w)
 	}
-	w.site = max(w.site, site) // an owner has one site; max keeps merging lawful
+	if site > w.site {
+		w.site = site // an owner has one site; the larger keeps merging lawful
+		r.shape++
+	}
 	return w
 }
 
@@ -260,6 +278,7 @@ func (r *Rows) insert(w *row) {
 		r.rows = make(map[Incarnation]*row)
 	}
 	r.rows[w.owner] = w
+	r.shape++
 	if i, known := r.find(w.owner); known {
 		r.order[i] = w
 	} else {
@@ -292,13 +311,15 @@ func (w *row) bump(now time.Time) uint64 {
 func (w *row) put(key Key, e entry, merge func(old, add entry) entry) {
 	rc, ok := w.rooms[key.Room]
 	if !ok {
-		rc = &roomCells{cells: make(map[slot]entry)}
+		rc = &roomCells{cells: make(map[slot]entry), oldest: none}
 		w.rooms[key.Room] = rc
 	}
 	s := slot{key.Kind, key.Tick}
 	e = merge(rc.cells[s], e)
 	rc.cells[s] = e
 	rc.live.set(s, e.Value())
+	rc.oldest.note(s)
+	rc.changes++
 	rc.last = max(rc.last, e.seq)
 }
 

@@ -115,6 +115,7 @@ func (s Summary) clone() Summary {
 // The zero value is empty and ready.
 type Summaries struct {
 	sites map[string]*siteSummary
+	shape uint64 // how often sites have come or gone
 }
 
 type siteSummary struct {
@@ -190,6 +191,9 @@ func (s *Summaries) Header(site string) (Header, bool) {
 	return Header{site, w.head.Seq, time.UnixMilli(w.changed), w.closed}, true
 }
 
+// Shape returns a number that changes when a site comes or goes.
+func (s *Summaries) Shape() uint64 { return s.shape }
+
 // Sites yields the names of all sites, in no order.
 func (s *Summaries) Sites() iter.Seq[string] { return maps.Keys(s.sites) }
 
@@ -224,16 +228,16 @@ func (s *Summaries) Add(c *Counts, site string, room RoomID, now time.Time, ret 
 }
 
 func (w *siteSummary) addTo(c *Counts, room RoomID, g register, now time.Time, ret Retention) {
-	changed := w.toldAt(g)
-	if !ret.faded(room, Active, changed, now) {
+	over := ret.keeps(room).over(w.toldAt(g), now)
+	if !over.has(Active) {
 		c.Active += g.Active
 	}
-	if !ret.faded(room, Held, changed, now) {
+	if !over.has(Held) {
 		c.Held += g.Held
 		c.HeldRate += g.HeldRate
 	}
 	sum := g.Unexpired(now, ret)
-	if !ret.faded(room, Waiting, changed, now) {
+	if !over.has(Waiting) {
 		addSpans(&c.Waiting, sum.Waiting)
 	}
 	addSpans(&c.Seen, sum.Seen)
@@ -248,7 +252,7 @@ func addSpans(m *map[int64]int64, spans []Span) {
 
 // Clone returns a copy that shares nothing with s.
 func (s *Summaries) Clone() *Summaries {
-	c := &Summaries{sites: make(map[string]*siteSummary, len(s.sites))}
+	c := &Summaries{sites: make(map[string]*siteSummary, len(s.sites)), shape: s.shape}
 	for site, w := range s.sites {
 		d := *w
 		d.rooms = make(map[RoomID]register, len(w.rooms))
@@ -296,6 +300,7 @@ func (s *Summaries) Expire(now time.Time, ret Retention) {
 		}
 		if now.After(time.UnixMilli(w.changed).Add(max(ret.arrivals(), minFade))) {
 			delete(s.sites, site)
+			s.shape++
 		} else if !alive {
 			// The head stays for a day: it keeps out what the dead publisher
 			// had replaced. Should it come back, it is asked for everything.
@@ -323,6 +328,7 @@ func (s *Summaries) site(name string) *siteSummary {
 		}
 		w = &siteSummary{rooms: make(map[RoomID]register)}
 		s.sites[name] = w
+		s.shape++
 	}
 	return w
 }

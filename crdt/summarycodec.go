@@ -222,7 +222,7 @@ func (s *Summaries) AppendBinary(dst []byte) ([]byte, error) {
 func DecodeSummaries(data []byte, limit int) (*Summaries, error) {
 	r := newReaderOf(data, limit)
 	n := r.array(minSummaryPiece)
-	s := &Summaries{sites: make(map[string]*siteSummary, n)}
+	s := &Summaries{sites: make(map[string]*siteSummary, n), shape: 1}
 	for range n {
 		p := decodeSummaryPiece(r)
 		w := &siteSummary{head: p.stream(p.To), changed: p.Changed, closed: p.Closed,

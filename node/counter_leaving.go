@@ -59,12 +59,14 @@ func (l *leaving) take(waiting map[int64]int64, n int64) {
 }
 
 // leave corrects what the own site counts as waiting, where this node is the
-// site's counter.
-func (k *counters) leave(waiting map[int64]int64, now time.Time) {
+// site's counter. It reports whether it has.
+func (k *counters) leave(waiting map[int64]int64, now time.Time) bool {
 	r := k.room
 	given := r.used[reserved].Load() + r.used[contested].Load()
 	n := k.loop.leaving.note(given, !r.view.Load().OpenToNew, now)
-	if !k.loop.since[ticket.SiteCounter].IsZero() {
-		k.loop.leaving.take(waiting, n)
+	if n <= 0 || k.loop.since[ticket.SiteCounter].IsZero() {
+		return false
 	}
+	k.loop.leaving.take(waiting, n)
+	return true
 }

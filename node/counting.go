@@ -303,6 +303,12 @@ func saturate(used int64, allow int) int64 {
 // itself: a minute is more than they do.
 const mineTicks = 6
 
+// countsOf says which state of its row a node's own counts are of.
+type countsOf struct {
+	tick    int64
+	changes uint64
+}
+
 // input gathers the counts. pending tickets have been taken but not booked yet:
 // they count as if they were.
 //
@@ -310,9 +316,13 @@ const mineTicks = 6
 func (r *Room) input(pending int64, now time.Time) *room.Input {
 	c, in := r.core, &r.in
 	in.Nodes, in.Self, in.Sites = c.nodes, c.self.Node, in.Sites[:0]
-	in.Mine.Reset()
-	tick := crdt.TickOf(now)
-	c.replica.OwnAdmitted(&in.Mine.Admitted, r.id, tick-mineTicks, tick+1)
+	if of := (countsOf{crdt.TickOf(now), c.replica.OwnChanges(r.id)}); pending > 0 || r.mine != of {
+		in.Mine.Reset()
+		c.replica.OwnAdmitted(&in.Mine.Admitted, r.id, of.tick-mineTicks, of.tick+1)
+		if r.mine = of; pending > 0 {
+			r.mine = countsOf{} // what is pending comes on top
+		}
+	}
 	add := func(counts *crdt.Counts, n int64) {
 		counts.Active += n
 		if n > 0 {
@@ -329,8 +339,12 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 		s := &r.sites[i]
 		if s.Own {
 			add(&s.Counts, pending)
+			left := false
 			if k := r.counters.Load(); k != nil {
-				k.leave(s.Counts.Waiting, now)
+				left = k.leave(s.Counts.Waiting, now)
+			}
+			if left || pending > 0 {
+				s.Reread()
 			}
 		}
 		if n := lent[s.Site]; n > 0 {

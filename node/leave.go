@@ -175,7 +175,10 @@ func (r *Room) announceHeirs(now time.Time) {
 	c := r.core
 	r.mu.Lock()
 	leavers := r.rights.AnswersFor()
-	recovered := r.rights.Recovered()
+	var recovered []ticket.Recovery
+	if len(leavers) > 0 {
+		recovered = r.rights.Recovered()
+	}
 	r.mu.Unlock()
 	for _, id := range leavers {
 		_, told := c.facts.left[id]

@@ -64,7 +64,8 @@ type Room struct {
 	every     time.Duration // after how long it is built anew without news
 	until     time.Time     // when an event makes an end of it; zero: never
 	history   room.History
-	in        room.Input           // scratch
+	in        room.Input           // scratch; in.Mine stays as long as mine does
+	mine      countsOf             // zero: in.Mine has to be read anew
 	sites     []replica.SiteCounts // scratch
 	session   time.Duration        // how long a lease runs
 	long      time.Duration        // how long one ran that may still run, until longUntil

@@ -19,6 +19,7 @@ type leading struct {
 	outranked bool                     // a ready member of the site has a better claim
 	heard     crdt.Version             // newest of our site that others speak of
 	urgent    map[crdt.RoomID]struct{} // rooms that do not wait for the next summary
+	counts    crdt.Counts              // scratch
 }
 
 // Urgent sends the news of one room with the next Tick, at most once in 50 ms:
@@ -134,7 +135,9 @@ func (r *Replica) publishUrgent(now time.Time) {
 // expired is no change: whoever holds it sees that by itself.
 func (r *Replica) publish(room crdt.RoomID, now time.Time) {
 	site, ret := r.cfg.Site, r.cfg.Retention
-	sum := crdt.Summarize(r.rows.CountSite(site, room, now, ret), r.cfg.BucketSpan(room))
+	r.lead.counts.Reset()
+	r.rows.AddSite(&r.lead.counts, site, room, now, ret)
+	sum := crdt.Summarize(r.lead.counts, r.cfg.BucketSpan(room))
 	if !sum.Equal(r.sums.Published(site, room).Unexpired(now, ret)) {
 		r.sums.Publish(site, r.cfg.Self, room, sum, now)
 	}

@@ -66,7 +66,8 @@ type SiteCounts struct {
 	Changed time.Time // last news of the site
 	Own     bool      // summed from rows, waiting by granule; else from a summary, by bucket
 
-	known crdt.Version // of the summary that Counts was read from
+	basis crdt.Basis   // of Counts, where Own; zero: not read yet, or changed since
+	known crdt.Version // of the summary that Counts was read from, where not
 	read  time.Time    // when that was; zero: not yet, or Counts was changed since
 }
 
@@ -91,6 +92,7 @@ type Replica struct {
 	opened bool // our row exists
 	peers  Members
 	links  map[crdt.NodeID]*link
+	names  siteNames
 	order  []*link                // links in order of id; nil: to be worked out
 	near   []*link                // those of them that are listed members of our site
 	relays map[string]crdt.NodeID // of the other sites

@@ -20,18 +20,23 @@ func (r *Replica) Sites(room crdt.RoomID, now time.Time) []SiteCounts {
 
 // SitesInto is Sites in the memory of an earlier result for the same room, which
 // it overwrites. Counts that cannot have changed it leaves as they are; whoever
-// has written to those of another site calls Reread.
+// has written to them calls Reread.
 func (r *Replica) SitesInto(dst []SiteCounts, room crdt.RoomID, now time.Time) []SiteCounts {
 	own, hasOwn := r.rows.SiteHeader(r.cfg.Site, now)
-	if !r.sameSites(dst, hasOwn) {
-		dst = r.namesOfSites(hasOwn)
+	if names := r.namesOfSites(hasOwn); !sameSites(dst, names) {
+		dst = make([]SiteCounts, len(names))
+		for i, name := range names {
+			dst[i] = SiteCounts{Site: name, Own: name == r.cfg.Site}
+		}
 	}
 	for i := range dst {
 		s := &dst[i]
 		if s.Own {
 			s.Closed, s.Changed = own.Closed, own.Changed
-			s.Counts.Reset()
-			r.rows.AddSite(&s.Counts, s.Site, room, now, r.cfg.Retention)
+			if !r.rows.Same(s.basis, s.Site, room, now, r.cfg.Retention) {
+				s.Counts.Reset()
+				s.basis = r.rows.AddSite(&s.Counts, s.Site, room, now, r.cfg.Retention)
+			}
 			continue
 		}
 		h, _ := r.sums.Header(s.Site)
@@ -48,49 +53,41 @@ func (r *Replica) SitesInto(dst []SiteCounts, room crdt.RoomID, now time.Time) [
 }
 
 // Reread has the next SitesInto read the counts anew.
-func (s *SiteCounts) Reread() { s.read = time.Time{} }
+func (s *SiteCounts) Reread() { s.read, s.basis = time.Time{}, crdt.Basis{} }
 
-// sameSites reports whether a list names the sites that are known.
-func (r *Replica) sameSites(list []SiteCounts, hasOwn bool) bool {
-	n := 0
-	if hasOwn {
-		n = 1
-	}
-	for site := range r.sums.Sites() {
-		if site != r.cfg.Site {
-			n++
+// namesOfSites returns the names of the sites that are known, in order.
+func (r *Replica) namesOfSites(hasOwn bool) []string {
+	is := siteNames{of: r.sums.Shape(), hasOwn: hasOwn}
+	if n := &r.names; n.all == nil || n.of != is.of || n.hasOwn != is.hasOwn {
+		is.all = []string{} // known to be empty
+		for site := range r.sums.Sites() {
+			if site != r.cfg.Site {
+				is.all = append(is.all, site)
+			}
 		}
-	}
-	if n != len(list) {
-		return false
-	}
-	for i := range list {
-		if s := &list[i]; s.Own != (s.Site == r.cfg.Site) || s.Own && !hasOwn {
-			return false
-		} else if _, ok := r.sums.Header(s.Site); !s.Own && !ok {
-			return false
+		if hasOwn {
+			is.all = append(is.all, r.cfg.Site)
 		}
+		slices.Sort(is.all)
+		*n = is
 	}
-	return true
+	return r.names.all
 }
 
-func (r *Replica) namesOfSites(hasOwn bool) []SiteCounts {
-	var names []string
-	for site := range r.sums.Sites() {
-		if site != r.cfg.Site {
-			names = append(names, site)
-		}
-	}
-	if hasOwn {
-		names = append(names, r.cfg.Site)
-	}
-	slices.Sort(names)
-	list := make([]SiteCounts, len(names))
-	for i, name := range names {
-		list[i] = SiteCounts{Site: name, Own: name == r.cfg.Site}
-	}
-	return list
+// siteNames are the names of sites, and what they were gathered from.
+type siteNames struct {
+	all    []string // nil: not gathered yet
+	of     uint64   // the shape of the summaries
+	hasOwn bool
 }
+
+// sameSites reports whether a list is of these sites.
+func sameSites(list []SiteCounts, names []string) bool {
+	return slices.EqualFunc(list, names, func(s SiteCounts, name string) bool { return s.Site == name })
+}
+
+// OwnChanges returns a number that grows with every change of a room in our row.
+func (r *Replica) OwnChanges(room crdt.RoomID) uint64 { return r.rows.Changes(r.cfg.Self, room) }
 
 // OwnAdmitted adds what our row counts as admitted in the ticks from … to, both
 // included, to m.

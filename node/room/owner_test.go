@@ -27,6 +27,16 @@ func TestOwnerSpreadsEvenly(t *testing.T) {
 	}
 }
 
+// TestChooserChoosesLikeOwner compares the two for rooms as a whole.
+func TestChooserChoosesLikeOwner(t *testing.T) {
+	for n := range 100 {
+		id, nodes := crdt.RoomID{byte(n)}, nodeIDs(n%7)
+		if got, want := NewChooser([]byte("key"), id).Of(nodes), Owner([]byte("key"), id, [16]byte{}, nodes); got != want {
+			t.Fatalf("of %d nodes: chose %s, want %s", len(nodes), got, want)
+		}
+	}
+}
+
 func TestOwnerMovesFew(t *testing.T) {
 	const visitors = 10_000
 	all := nodeIDs(10)

@@ -1,0 +1,52 @@
+package crdt
+
+import "time"
+
+// Basis is what a sum over the rows of a site rests on. As long as Same says so the
+// sum need not be made again. The zero value is that of no sum.
+type Basis struct {
+	from, until time.Time // while time alone forgets nothing; a zero until: for ever
+	grounds
+}
+
+// grounds tell cells apart: with the same ones, the same cells of the same rows are
+// there, and none has faded or come back to life.
+type grounds struct {
+	rows  uint64 // which there are
+	cells uint64 // how often those of the room have changed
+	faded uint64 // hash of what has faded of each row
+}
+
+// AddSite adds what CountSite returns to c, and returns what that rests on.
+func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret Retention) Basis {
+	k := ret.keeps(room)
+	oldest := none
+	for i, w := range r.order {
+		if w.site == site && w.rooms[room] != nil {
+			oldest = oldest.least(w.addTo(c, room, now, ret, k.over(w.changed, now), r.handedOn(i, room)))
+		}
+	}
+	return Basis{now, ret.until(oldest), r.grounds(site, room, now, k)}
+}
+
+// Same reports whether AddSite would add the same at now as when it returned b, for the
+// same site and room. It looks at headers alone.
+func (r *Rows) Same(b Basis, site string, room RoomID, now time.Time, ret Retention) bool {
+	return !b.from.IsZero() && !now.Before(b.from) && (b.until.IsZero() || !now.After(b.until)) &&
+		b.grounds == r.grounds(site, room, now, ret.keeps(room))
+}
+
+func (r *Rows) grounds(site string, room RoomID, now time.Time, k keeps) grounds {
+	g := grounds{rows: r.shape}
+	for i, w := range r.order {
+		if w.site != site && !r.supersedes(i) { // which tells whether an earlier start counts
+			continue
+		}
+		g.cells += w.forgotten
+		if rc := w.rooms[room]; rc != nil {
+			g.cells += rc.changes
+			g.faded = (g.faded ^ uint64(k.over(w.changed, now))) * 0x100000001b3
+		}
+	}
+	return g
+}
