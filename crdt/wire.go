@@ -87,7 +87,8 @@ type writer struct {
 
 func newWriter(dst []byte) *writer {
 	w := &writer{buf: bytes.NewBuffer(dst)}
-	w.enc = msgpack.NewEncoder(w.buf)
+	w.enc = msgpack.GetEncoder()
+	w.enc.Reset(w.buf)
 	w.enc.UseCompactInts(true)
 	w.uint(codecVersion)
 	return w
@@ -109,7 +110,10 @@ func (w *writer) owner(i Incarnation) {
 	w.uint(i.Boot)
 }
 
+// result ends the writer.
 func (w *writer) result() ([]byte, error) {
+	msgpack.PutEncoder(w.enc)
+	w.enc = nil
 	if w.err != nil {
 		return nil, fmt.Errorf("encode: %w", w.err)
 	}

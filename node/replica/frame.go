@@ -55,7 +55,7 @@ type frame struct {
 	encoded [6][]byte // of parts, as far as known
 }
 
-// Parts of a frame, as parts has them.
+// Parts of a frame that are encoded before the others.
 const (
 	rowsPart = 3
 	sumsPart = 4
@@ -80,38 +80,36 @@ func (f *frame) empty() bool {
 	return len(f.haveRows)+len(f.haveSums)+len(f.haveLWW) == 0 && f.rows.Empty() && f.sums.Empty() && f.lww.Empty()
 }
 
-// part is one part of a frame on its way out; a part that says nothing takes
-// one byte.
-type part struct {
-	empty  bool
-	append func([]byte) ([]byte, error)
-}
-
-func (f *frame) parts() [6]part {
-	return [6]part{
-		{len(f.haveRows) == 0, f.haveRows.AppendBinary},
-		{len(f.haveSums) == 0, f.haveSums.AppendBinary},
-		{len(f.haveLWW) == 0, f.haveLWW.AppendBinary},
-		{f.rows.Empty(), f.rows.AppendBinary},
-		{f.sums.Empty(), f.sums.AppendBinary},
-		{f.lww.Empty(), f.lww.AppendBinary},
-	}
-}
-
-// encode panics when a part does not encode: all parts are our own.
+// encode panics when a part does not encode: all parts are our own. A part that says
+// nothing takes one byte.
 func (f *frame) encode() []byte {
-	dst := []byte{frameVersion, byte(f.kind), f.flags}
-	for i, p := range f.parts() {
-		body := f.encoded[i]
-		if !p.empty && body == nil {
-			var err error
-			if body, err = p.append(nil); err != nil {
-				panic("replica: " + err.Error())
-			}
-		}
+	all := &f.encoded
+	encode(&all[0], len(f.haveRows) == 0, f.haveRows.AppendBinary)
+	encode(&all[1], len(f.haveSums) == 0, f.haveSums.AppendBinary)
+	encode(&all[2], len(f.haveLWW) == 0, f.haveLWW.AppendBinary)
+	encode(&all[rowsPart], f.rows.Empty(), f.rows.AppendBinary)
+	encode(&all[sumsPart], f.sums.Empty(), f.sums.AppendBinary)
+	encode(&all[5], f.lww.Empty(), f.lww.AppendBinary)
+	size := 3
+	for _, body := range all {
+		size += binary.MaxVarintLen32 + len(body)
+	}
+	dst := append(make([]byte, 0, size), frameVersion, byte(f.kind), f.flags)
+	for _, body := range all {
 		dst = appendPart(dst, body)
 	}
 	return dst
+}
+
+// encode encodes one part, unless that was done before.
+func encode(body *[]byte, empty bool, append func([]byte) ([]byte, error)) {
+	if empty || *body != nil {
+		return
+	}
+	var err error
+	if *body, err = append(nil); err != nil {
+		panic("replica: " + err.Error())
+	}
 }
 
 func appendPart(dst, body []byte) []byte {
