@@ -83,9 +83,7 @@ func parseAddr(s string) (netip.Addr, bool) {
 // apart.
 func isForwarding(name []byte) bool {
 	var buf [32]byte
-	if len(name) > len(buf) {
-		return false
-	}
+	name = name[:min(len(name), len(buf))] // what tells is at the beginning
 	n := buf[:len(name)]
 	for i, c := range name {
 		if n[i] = lowerByte(c); c == '_' {
