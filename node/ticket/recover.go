@@ -41,6 +41,10 @@ type Estate struct {
 	// has left: those that are not needed are passed over.
 	Words  []Word
 	Finals []Final
+
+	// Session is the longest that sessions of the dead may last, as far as is known;
+	// those of this node may be longer.
+	Session time.Duration
 }
 
 // Fence refuses a node that is dead, or left with a dead one as its heir, for
@@ -131,7 +135,7 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 	}
 	next.bound = next.bound.Add(sum.Max(Amount{}))
 	r.book.mark(keyBound)
-	r.setSpan()
+	r.outlast(in.Session, now)
 	r.estate, r.estateSum = in.Dead, sum
 	r.limit.mintAfter = r.blockEnd(now)
 	return nil

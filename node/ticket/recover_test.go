@@ -3,6 +3,7 @@ package ticket
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/ropeline/ropeline/crdt"
 )
@@ -274,6 +275,36 @@ func TestWordsOfOneRound(t *testing.T) {
 		}}
 		if err := d.Recover(e, at(92)); (err == nil) != c.want {
 			t.Errorf("words of rounds %d and %d: recovering says %v", c.onA, c.onB, err)
+		}
+	}
+}
+
+// TestRecoveredRightsAreLockedForLongSessions has a node recover the places of one
+// whose sessions may be longer than its own: they are kept aside for that long, also
+// if it restarts meanwhile.
+func TestRecoveredRightsAreLockedForLongSessions(t *testing.T) {
+	dead, third := crdt.NodeID{70}, crdt.NodeID{71}
+	for _, restart := range []bool{false, true} {
+		d := founder(t, 0, 10)
+		d.Fence(dead, self.Node, 5, at(91))
+		d.write(at(91))
+		e := Estate{Dead: []crdt.NodeID{dead}, Minted: []Amount{{4, 4}}, Needed: []crdt.NodeID{third}, Session: 10 * session,
+			Words: []Word{{Node: third, Dead: dead, Heir: self.Node, Round: 5}}}
+		if err := d.Recover(e, at(92)); err != nil {
+			t.Fatal(err)
+		}
+		d.write(at(92))
+		if restart {
+			d.restart(d.Stored(), at(93))
+		}
+		last := at(92).Add(10 * session)
+		d.Expire(last)
+		if free := d.Free().Places; free > 10 {
+			t.Errorf("restart %v: %d places are free while sessions of the dead may last", restart, free)
+		}
+		d.Expire(last.Add(time.Minute))
+		if free := d.Free().Places; free != 14 {
+			t.Errorf("restart %v: %d places are free at last, want 14", restart, free)
 		}
 	}
 }

@@ -54,6 +54,13 @@ func (r *Rights) follow() {
 	r.leases.SetSession(time.Duration(session) * time.Millisecond)
 }
 
+// outlast reckons with sessions of others that may be longer than this node's own.
+func (r *Rights) outlast(session time.Duration, now time.Time) {
+	r.leases.longest = max(r.leases.longest, session.Milliseconds())
+	r.reckon(now)
+	r.setSpan()
+}
+
 // shorten forgets about longer sessions than those of now once they are all over:
 // else one of a day would have all restarts to come count what is in use for a day.
 func (r *Rights) shorten(now time.Time) {
