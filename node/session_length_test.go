@@ -27,20 +27,26 @@ func (w *world) expectRoomFor(first []*person, in, places int) {
 	}
 }
 
-// TestALongerSessionAtOneNode raises the session at the node that lets visitors in, while
-// the anchors of their tickets have not heard of it.
-func TestALongerSessionAtOneNode(t *testing.T) {
+// longerAtOne returns a site of two nodes with sessions of a minute, and which of them has
+// just been given longer ones: not the counter.
+func longerAtOne(t *testing.T, session time.Duration) (*world, *machine) {
 	s := escrowSettings(20)
 	s.SessionDuration = time.Minute
 	w := newWorld(t, s, "a", "a")
 	w.run(20 * time.Second)
 	m := w.other(w.counterOf("a"))
-	long := s
-	long.SessionDuration = 10 * time.Minute
-	if err := m.core.Configure(long, w.now); err != nil {
+	s.SessionDuration = session
+	if err := m.core.Configure(s, w.now); err != nil {
 		t.Fatal(err)
 	}
 	w.run(time.Second)
+	return w, m
+}
+
+// TestALongerSessionAtOneNode raises the session at the node that lets visitors in, while
+// the anchors of their tickets have not heard of it.
+func TestALongerSessionAtOneNode(t *testing.T) {
+	w, m := longerAtOne(t, 10*time.Minute)
 	first := w.crowd(20, at(m))
 	w.expectRoomFor(first, w.askAll(first), 20)
 }
@@ -99,17 +105,7 @@ func TestAShorterSessionRightAfter(t *testing.T) {
 // TestALongerSessionIsRenewed has a visitor stay at a node whose sessions are longer than
 // those of the anchor: the pass has to be made longer before it ends.
 func TestALongerSessionIsRenewed(t *testing.T) {
-	s := escrowSettings(20)
-	s.SessionDuration = time.Minute
-	w := newWorld(t, s, "a", "a")
-	w.run(20 * time.Second)
-	m := w.other(w.counterOf("a"))
-	long := s
-	long.SessionDuration = 20 * time.Minute
-	if err := m.core.Configure(long, w.now); err != nil {
-		t.Fatal(err)
-	}
-	w.run(time.Second)
+	w, m := longerAtOne(t, 20*time.Minute)
 	first := w.crowd(20, at(m))
 	w.askAll(first)
 	for range 20 {

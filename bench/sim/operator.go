@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -101,11 +102,16 @@ func (s *sim) hasHeardOfAll(m *machine) bool {
 }
 
 func (s *sim) declareAt(m *machine, id crdt.NodeID) bool {
+	return s.tell(m, fmt.Sprintf("%s is dead", id), func(now time.Time) error { return m.brain.declareDead(id, now) })
+}
+
+// tell gives a node an operator's order, and reports whether it took it.
+func (s *sim) tell(m *machine, what string, order func(now time.Time) error) bool {
 	s.driven = m
-	err := m.brain.declareDead(id, m.clock.at(s.now))
+	err := order(m.clock.at(s.now))
 	s.store(m)
 	if err == nil {
-		s.trace(m, "is told that %s is dead", id)
+		s.trace(m, "is told that %s", what)
 	}
 	return err == nil
 }

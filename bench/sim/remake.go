@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -75,13 +78,7 @@ func (s *sim) founder() *machine {
 }
 
 func (s *sim) retireAt(m *machine, id crdt.RoomID) bool {
-	s.driven = m
-	err := m.brain.retire(id, m.clock.at(s.now))
-	s.store(m)
-	if err == nil {
-		s.trace(m, "is told that room %s is deleted", id)
-	}
-	return err == nil
+	return s.tell(m, fmt.Sprintf("room %s is deleted", id), func(now time.Time) error { return m.brain.retire(id, now) })
 }
 
 // room returns the number of a room: 0 is the first, and each that is made again is a

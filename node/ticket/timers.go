@@ -30,15 +30,6 @@ type run[K any] struct {
 // maxRuns bounds the runs, all of which pop looks at.
 const maxRuns = 4
 
-// len returns how many timers there are, stale ones included.
-func (h *timers[K]) len() int {
-	n := len(h.heap)
-	for i := range h.runs {
-		n += len(h.runs[i].all) - h.runs[i].gone
-	}
-	return n
-}
-
 func (h *timers[K]) push(at int64, key K) {
 	// The run whose last is closest: others are kept for earlier ones.
 	best := -1

@@ -5,6 +5,15 @@ import (
 	"testing"
 )
 
+// len returns how many timers there are, stale ones included.
+func (h *timers[K]) len() int {
+	n := len(h.heap)
+	for i := range h.runs {
+		n += len(h.runs[i].all) - h.runs[i].gone
+	}
+	return n
+}
+
 // TestTimersFireInOrder compares timers with a list: some come with one of a few
 // delays, others with any, and the clock stands still or leaps.
 func TestTimersFireInOrder(t *testing.T) {
