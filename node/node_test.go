@@ -101,6 +101,37 @@ func TestNodeAwaitsPeers(t *testing.T) {
 	})
 }
 
+// TestNodeAsksTheFirstPeerForItsState: a node that joins others is not ready because it
+// had nobody to ask before the first of them was heard.
+func TestNodeAsksTheFirstPeerForItsState(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		const heard = 2500 * time.Millisecond
+		mesh := &fakeMesh{members: func() []transport.Peer {
+			if time.Since(start) < heard {
+				return nil
+			}
+			return []transport.Peer{{ID: transport.PeerID{7}, Site: "a", Boot: 1, State: transport.Alive, Ready: true}}
+		}}
+		n, stop := startNode(t, dir, time.Minute, mesh)
+		time.Sleep(heard + memberInterval + tickInterval)
+		if len(n.Status().Peers) != 1 {
+			t.Fatalf("the peer is not heard of yet: %+v", n.Status().Peers)
+		}
+		if n.Ready() == nil || mesh.ready.Load() {
+			t.Error("ready without the state of the site")
+		}
+		time.Sleep(30 * time.Second)
+		if err := n.Ready(); err != nil || !mesh.ready.Load() {
+			t.Errorf("long after the peer did not answer: %v, mesh told %v", err, mesh.ready.Load())
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestSitesThatLeftAreGone(t *testing.T) {
 	peer := func(id byte, site string, state transport.State) transport.Peer {
 		return transport.Peer{ID: transport.PeerID{id}, Site: site, State: state}

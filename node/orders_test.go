@@ -124,6 +124,48 @@ func TestNodeLeavesItsRights(t *testing.T) {
 	})
 }
 
+// TestHeirAnswersItself: a session whose anchor has left goes on at the heir, under the
+// ticket that it has. The heir asks itself, which no mesh carries.
+func TestHeirAnswersItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, stop := startPair(t)
+		time.Sleep(5 * time.Second)
+		decide := func(i int, pass Pass, has bool) Verdict {
+			return p.nodes[i].Route("", "/").Decide(pass, has, p.nodes[i].Now())
+		}
+		v := decide(0, Pass{}, false)
+		first := v.Pass
+		if !v.Admit {
+			t.Fatal("not let in to an empty room")
+		}
+		anchor := slices.IndexFunc(p.peers, func(o transport.Peer) bool { return crdt.NodeID(o.ID) == first.Ticket.Anchor })
+		heir := 1 - anchor
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := p.nodes[anchor].Leave(ctx); err != nil {
+			t.Fatalf("leave: %v", err)
+		}
+		stop(anchor)
+		pass := first
+		for range 90 { // a session has 60 s
+			time.Sleep(time.Second)
+			v := decide(heir, pass, true)
+			if !v.Admit {
+				t.Fatal("the session is lost")
+			}
+			if v.SetPass {
+				pass = v.Pass
+			}
+		}
+		if pass.Ticket != first.Ticket {
+			t.Errorf("the ticket is %+v, was %+v: the anchor's heir did not answer", pass.Ticket, first.Ticket)
+		}
+		if !pass.LeaseEnd.After(first.LeaseEnd) {
+			t.Error("the session has not become longer")
+		}
+	})
+}
+
 func TestOrdersThatCannotBeCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, stop := startNode(t, t.TempDir(), 0, nil)
