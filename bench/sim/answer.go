@@ -46,6 +46,9 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 	if a.SetPass {
 		s.outdate(i)
 		v.pass = s.registry.pack(a.Pass)
+		if v.pass.accepted == v.accepted {
+			v.own = max(v.own, v.pass.ends())
+		}
 	}
 	if a.ClearPass {
 		v.pass = pass{}
@@ -99,21 +102,16 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 		s.oracle.use(1)
 	}
 	s.lend(v, a.Pass.Borrowed)
-	v.end(max(s.now, told.leaseEnd*int64(time.Millisecond)-Epoch().UnixNano()), accepted)
+	v.ends = max(v.ends, s.now, told.ends())
+	if accepted == v.accepted && v.by == m.no {
+		v.own = max(v.own, told.ends())
+	}
 	if !s.oracle.limits.fixed || v.lasts < s.now {
 		v.lasts = s.now + int64(s.oracle.limits.session)
 	}
 	s.checkLimits(v.room, m)
 	if fresh {
 		s.checkRate(v.room, m)
-	}
-}
-
-// end notes the end that a node has said, of the session that began at accepted.
-func (v *visitor) end(at, accepted int64) {
-	v.ends = max(v.ends, at)
-	if accepted == v.accepted {
-		v.own = max(v.own, at)
 	}
 }
 

@@ -27,6 +27,9 @@ type pass struct {
 	room     uint8 // number; see registry.room
 }
 
+// ends returns when a session that the pass tells of ends, by the time of the run.
+func (p *pass) ends() int64 { return p.leaseEnd*int64(time.Millisecond) - Epoch().UnixNano() }
+
 func (p *pass) known() bool { return p.visitor != node.VisitorID{} }
 
 // pack takes over what a verdict says that the visitor shall carry.

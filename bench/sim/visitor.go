@@ -25,7 +25,7 @@ type visitor struct {
 	due   int64 // of the next request
 	rest  int64 // how long to stay when let in again, after a session that was too short; 0: in the first one
 	ends  int64 // latest end that a node has said, of this session or one of before
-	own   int64 // the same, of this session alone
+	own   int64 // the same, of this session alone, as the visitor or the node by knows it
 	lasts int64 // of the session, counted from the last request that was let pass
 	said  float32
 	asked int64 // when said was told

@@ -27,13 +27,14 @@ type cooling struct {
 // coolingStep is n rights that are ready at a time.
 type coolingStep struct{ at, n int64 }
 
-// add has n rights cool until at.
+// add has n rights cool until after at: it is a time of which parts of a ms were left
+// out, and so may be up to one before the true one.
 func (c *cooling) add(n, at int64) {
 	if n <= 0 {
 		return
 	}
 	c.total += n
-	at = (at + coolStep - 1) / coolStep * coolStep
+	at = (at/coolStep + 1) * coolStep
 	i := len(c.steps)
 	for i > 0 && c.steps[i-1].at >= at {
 		i--

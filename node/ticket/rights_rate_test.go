@@ -265,7 +265,7 @@ func TestRestartCoolsWhatWasUsed(t *testing.T) {
 		t.Errorf("%d visitors of 500 let in at once", n)
 	}
 	d.Close(d.Tokens())
-	d.Expire(at(102).Add(rateSpan + loanTail))
+	d.Expire(at(102).Add(rateSpan + loanTail + coolStep*time.Millisecond))
 	if free := d.Free().Rate; free != 600 {
 		t.Errorf("%d rate rights are ready a minute after, want 600", free)
 	}

@@ -164,8 +164,8 @@ func (r *Rights) Close(n int64) {
 func (r *Rights) Tokens() int64 { return r.use.tokens }
 
 // Enter starts the lease of a ticket of this node for which a request took a
-// token at at, and got a pass that ends at passEnd. Its rate right cools from now. Where rights limit nothing no token
-// is needed. A ticket of another node or start is ErrNotMine.
+// token at at, and got a pass that ends at passEnd. Its rate right cools from now. Where
+// rights limit nothing no token is needed. A ticket of another node or start is ErrNotMine.
 func (r *Rights) Enter(t Ticket, passEnd, at, now time.Time) (end time.Time, d Delta, err error) {
 	end, d, err = r.leases.open(t, max(r.leases.until(at, now), r.leases.promised(passEnd, now)))
 	if err != nil {
