@@ -166,7 +166,8 @@ func (m *mixture) shiftClock(r *run) (illness, error) {
 
 func (m *mixture) cut(r *run) (illness, error) {
 	var err error
-	a, b := r.Nodes[r.rng.IntN(len(r.Nodes))], r.Nodes[r.rng.IntN(len(r.Nodes))]
+	i, n := r.rng.IntN(len(r.Nodes)), len(r.Nodes)
+	a, b := r.Nodes[i], r.Nodes[(i+1+r.rng.IntN(n-1))%n]
 	switch r.rng.IntN(3) {
 	case 0:
 		r.mark("the sites are cut apart")
