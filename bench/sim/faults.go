@@ -66,6 +66,7 @@ func (s *sim) beginAt(m *machine, f Fault) {
 		if f.Kind == Wipe {
 			m.wiped, m.leaving = true, false
 			m.lost = append(m.lost, m.id)
+			s.tellOthers(m)
 		}
 	case HandOver:
 		m.leaving = !m.away

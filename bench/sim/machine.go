@@ -179,6 +179,7 @@ type machine struct {
 	founds  bool          // makes rooms that nobody has made
 	wiped   bool          // its disk is lost and there is no new one yet
 	lost    []crdt.NodeID // the names it had on disks that are lost, not declared dead
+	told    []burial      // what operators have told it on the disk that it has
 
 	seen   standing // as membership has it
 	notice notice

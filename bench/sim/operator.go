@@ -80,6 +80,7 @@ func (s *sim) declare(i int32, m *machine) bool {
 		for k := range s.machines {
 			o := s.machines[(int(draw%uint64(len(s.machines)))+k)%len(s.machines)]
 			if told < 1+int(draw>>32%3/2) && o.answers() && s.hasHeardOfAll(o) && s.declareAt(o, m.lost[0]) {
+				o.told = append(o.told, burial{i, m, m.lost[0]})
 				s.declareGone(o)
 				told++
 				noted = noted || o.brain.noted()
@@ -91,6 +92,25 @@ func (s *sim) declare(i int32, m *machine) bool {
 		m.lost = m.lost[1:]
 	}
 	return true
+}
+
+// burial is what a node was told: that a machine, as it was named, is dead.
+type burial struct {
+	fault int32 // by which the operator said so
+	of    *machine
+	name  crdt.NodeID
+}
+
+// tellOthers has operators say to others what they have told a node whose disk is lost:
+// it may have been the only one to know.
+func (s *sim) tellOthers(m *machine) {
+	for _, b := range m.told {
+		if !slices.Contains(b.of.lost, b.name) {
+			b.of.lost = append(b.of.lost, b.name)
+			s.heap.add(s.now+int64(sayAgain), says, b.fault, 0)
+		}
+	}
+	m.told = nil
 }
 
 // hasHeardOfAll reports whether a node knows all others that have started and are not

@@ -160,9 +160,12 @@ func (p *pass) place() uint64 {
 
 // letInUnheard counts an answer that lets somebody in who has turned to another node
 // meanwhile. The request went to the site at that moment, and the right was used; who
-// shows up later by the same ticket is let in by that.
-func (s *sim) letInUnheard(a *late) {
+// shows up later by the same ticket is let in by that. The place is spent.
+func (s *sim) letInUnheard(v *visitor, a *late) {
 	told := s.registry.pack(a.v.Pass)
+	if p := &v.pass; p.known() && p.accepted == 0 && p.place() == told.place() && p.place() != v.spent {
+		v.spent, v.spentBy = p.place(), told.accepted
+	}
 	l, session := &s.rights, told.session()
 	if s.cfg.Room.Policy == room.Escrow && told.anchor != 0 && !l.sessions[session] && !l.unheard[session] {
 		l.unheard[session] = true

@@ -307,7 +307,7 @@ func (s *sim) hand() {
 		v := &s.people.all[a.who]
 		v.open--
 		if a.v.Admit && (!v.pending || v.at != a.from.no) {
-			s.letInUnheard(a)
+			s.letInUnheard(v, a)
 		}
 		switch {
 		case v.phase == gone && v.open == 0 && !v.busy:
