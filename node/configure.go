@@ -78,6 +78,7 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 		r.rights.SetSession(s.SessionDuration, now)
 		r.rights.SetRenewal(!s.DisableSessionRenewal)
 		r.rights.SetUnlimited(!byRights(s))
+		r.lasts = r.lasting()
 	}
 }
 

@@ -26,8 +26,8 @@ import (
 //	minter/<room>         the node that makes them
 //	minted/<room>/<node>  how many it has made; each minter writes its own
 //	session/<room>        how long sessions are, for nodes that only keep rights of it
-//	told/<room>/<node>    the limits that a node's configuration said at its last start
-//	rests/<room>/<node>   a node that keeps rights of it, without having it configured
+//	told/<room>/<node>    what a node says of it: see said
+//	rests/<room>/<node>   the same, of one that keeps rights of it without having it configured
 //	retired/<room>        the room is gone for good
 //	node/<node>           a node that may own rights, and its site
 //	left/<node>           its heir: the node has left
@@ -81,8 +81,9 @@ type roomFacts struct {
 	by      map[crdt.NodeID]ticket.Amount // the parts of minted
 	retired bool
 	finals  map[crdt.NodeID]ticket.Final
-	words   []ticket.Word        // on the dead; in order
-	kept    map[crdt.NodeID]bool // who has ever had a ledger of it
+	words   []ticket.Word                 // on the dead; in order
+	kept    map[crdt.NodeID]bool          // who has ever had a ledger of it
+	lasts   map[crdt.NodeID]time.Duration // the longest session with a ticket of each of them, as it has said
 	again   map[crdt.NodeID]recovered
 }
 
@@ -249,7 +250,7 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	r := f.rooms[id]
 	if r == nil {
 		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID]ticket.Final{},
-			again: map[crdt.NodeID]recovered{}, kept: map[crdt.NodeID]bool{}}
+			again: map[crdt.NodeID]recovered{}, kept: map[crdt.NodeID]bool{}, lasts: map[crdt.NodeID]time.Duration{}}
 		f.rooms[id] = r
 	}
 	switch kind {
@@ -275,6 +276,9 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	case factTold, factRests:
 		if node, err := crdt.ParseNodeID(of); err == nil {
 			r.kept[node] = true
+			if s, err := decodeSaid(value); err == nil {
+				r.lasts[node] = max(r.lasts[node], s.session) // it may have come to rest, or to be configured
+			}
 		}
 	case factFinal:
 		final, err := ticket.DecodeFinal(value)

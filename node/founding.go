@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -37,11 +36,16 @@ func (c *Core) heedFacts(now time.Time) {
 	}
 }
 
-// heedConfigs tells the mesh what this node's configuration says of limits, once.
+// heedConfigs tells the mesh what this node's configuration says of limits, once, and
+// how long sessions last, whenever that changes.
 func (c *Core) heedConfigs(now time.Time) {
 	var told []*Room
 	for _, r := range c.order {
-		if r.escrow() && !r.told && !c.facts.room(r.id).retired {
+		switch {
+		case r.told && r.lasts == r.saidLasts || !r.escrow() || c.facts.room(r.id).retired:
+		case r.told:
+			r.tell(now)
+		default:
 			r.told = true
 			r.heedConfig(now)
 			told = append(told, r)
@@ -87,16 +91,17 @@ func (r *Room) heed(f *roomFacts, now time.Time) {
 // than the last change must not undo it.
 func (r *Room) heedConfig(now time.Time) {
 	c := r.core
-	if r.resting.Load() {
-		c.setFact(roomNodeKey(factRests, r.id, c.self.Node), []byte{factVersion}, now)
-		return
+	r.mu.Lock()
+	r.lasts = r.lasting()
+	r.mu.Unlock()
+	if !r.resting.Load() {
+		c.setFact(roomKey(factSession, r.id), encodeSession(r.settings.Load().SessionDuration), now)
+		last, _, ok := c.facts.replica.Get(roomNodeKey(factTold, r.id, c.self.Node))
+		if before, err := decodeSaid(last); ok && err == nil && before.limits != r.configured {
+			c.setFact(roomKey(factLimits, r.id), encodeAmount(r.configured), now)
+		}
 	}
-	c.setFact(roomKey(factSession, r.id), encodeSession(r.settings.Load().SessionDuration), now)
-	key, says := roomNodeKey(factTold, r.id, c.self.Node), encodeAmount(r.configured)
-	if last, _, ok := c.facts.replica.Get(key); ok && !bytes.Equal(last, says) {
-		c.setFact(roomKey(factLimits, r.id), says, now)
-	}
-	c.setFact(key, says, now)
+	r.tell(now)
 }
 
 // Furnished reports whether this node may begin to serve visitors: of every room that

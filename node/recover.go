@@ -185,7 +185,7 @@ func (r *Room) recover(now time.Time) {
 	if heir == c.self.Node && len(dead) > 0 {
 		// It fails until all have spoken, and is tried again.
 		in := c.estate(f, dead)
-		in.Session = r.longestSession(f)
+		in.Session = r.longestSession(f, dead)
 		_ = r.rights.Recover(in, now)
 	}
 	done := r.rights.Recovered()
@@ -199,20 +199,6 @@ func (r *Room) recover(now time.Time) {
 			c.setFact(roomNodeKey(factRecovered, r.id, x.Dead), append(slices.Clone(c.self.Node[:]), encodeAmount(x.Minted)...), now)
 		}
 	}
-}
-
-// longestSession returns how long sessions of the room last at most, wherever its
-// settings have changed already: as the mesh was told last, or as this node is told
-// for now and for its events.
-func (r *Room) longestSession(f *roomFacts) time.Duration {
-	s := r.settings.Load()
-	longest := max(f.session, s.SessionDuration)
-	for _, e := range s.Events {
-		if e.SessionDuration != nil {
-			longest = max(longest, *e.SessionDuration)
-		}
-	}
-	return longest
 }
 
 // estate gathers what has to be known to recover the rights of lost nodes.

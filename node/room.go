@@ -68,6 +68,8 @@ type Room struct {
 	mine      countsOf             // zero: in.Mine has to be read anew
 	sites     []replica.SiteCounts // scratch
 	session   time.Duration        // how long a lease runs
+	lasts     time.Duration        // the longest session with a ticket of this node
+	saidLasts time.Duration        // the same, as the mesh was told
 	long      time.Duration        // how long one ran that may still run, until longUntil
 	longUntil time.Time
 	hurried   int // active when others were last told at once

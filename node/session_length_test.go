@@ -121,3 +121,71 @@ func TestALongerSessionIsRenewed(t *testing.T) {
 		}
 	}
 }
+
+// TestLongerSessionsOfALostNode loses a node whose sessions were longer, after which the
+// mesh was told of shorter ones: whoever recovers its rights keeps them aside for as long
+// as the lost one's visitors may be inside.
+func TestLongerSessionsOfALostNode(t *testing.T) {
+	s := escrowSettings(40)
+	s.SessionDuration = time.Minute
+	w := newWorld(t, s, "a", "a", "a")
+	w.run(20 * time.Second)
+	lost := w.other(w.counterOf("a"))
+	long := s
+	long.SessionDuration = 10 * time.Minute
+	if err := lost.core.Configure(long, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(2 * time.Second)
+	first := w.crowd(30, at(lost))
+	for range 5 {
+		w.askAll(outside(first))
+		w.run(200 * time.Millisecond)
+	}
+	theirs := 0
+	for _, p := range first {
+		if p.pass.Ticket.Anchor == lost.id && p.pass.LeaseEnd.Sub(w.now) > 9*time.Minute {
+			theirs++
+		}
+	}
+	if theirs == 0 {
+		t.Fatal("nobody has a long session of the node that is to be lost")
+	}
+	w.kill(lost)
+	stay := w.nodes[:0:0]
+	for _, m := range w.nodes {
+		if m != lost {
+			stay = append(stay, m)
+		}
+	}
+	w.run(5 * time.Second)
+	for _, m := range stay {
+		if err := m.core.Configure(s, w.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stay[0].core.DeclareDead(lost.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(4 * time.Minute)
+	if held, _ := w.rights(); held.Places != 40 {
+		t.Fatalf("those who live hold %d places, want 40: nothing was recovered", held.Places)
+	}
+	more := w.crowd(40, func(i int) *machine { return stay[i%2] })
+	for range 10 {
+		w.askAll(outside(more))
+		w.run(200 * time.Millisecond)
+	}
+	if n := w.active(append(more, first...)); n > 40 {
+		t.Errorf("%d are inside, of 40: %d have a session of the lost node", n, theirs)
+	}
+	w.run(7 * time.Minute)
+	late := w.crowd(40, func(i int) *machine { return stay[i%2] })
+	for range 10 {
+		w.askAll(outside(late))
+		w.run(200 * time.Millisecond)
+	}
+	if n := w.active(late); n < 38 {
+		t.Errorf("%d are inside when all sessions are over, want 40 or nearly", n)
+	}
+}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -35,9 +36,13 @@ func (s *sim) remake(i int32, f Fault) bool {
 	}
 	switch {
 	case r.at == 0:
-		for _, m := range s.hit(f) {
-			if m.answers() && s.retireAt(m, s.registry.roomID(r.gone)) && m.brain.noted() {
-				r.at = s.now + int64(f.For)
+		// At others where those have left since.
+		for _, m := range slices.Concat(s.hit(f), s.machines) {
+			if m.answers() && s.retireAt(m, s.registry.roomID(r.gone)) {
+				if m.brain.noted() {
+					r.at = s.now + int64(f.For)
+				}
+				break
 			}
 		}
 		return false

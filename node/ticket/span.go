@@ -81,6 +81,11 @@ func (r *Rights) setSpan() {
 	}
 }
 
+// Longest returns the longest session that leases here last, or are to.
+func (r *Rights) Longest() time.Duration {
+	return max(r.longest(), time.Duration(r.span.session)*time.Millisecond)
+}
+
 // longest returns the longest session that a lease here may last.
 func (r *Rights) longest() time.Duration {
 	return time.Duration(r.leases.longest) * time.Millisecond
