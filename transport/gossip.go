@@ -247,17 +247,33 @@ func (g *gossip) join(ctx context.Context, l *link) error {
 	return err
 }
 
+// tellAgain is how often tags are told again after a change, after a second, two and so
+// on. Gossip reaches each node in all likelihood and not for sure; who has missed it,
+// since it was just connecting for instance, would learn it only with the next full
+// exchange.
+const tellAgain = 2
+
 // tellTags passes on changes of the tags. Serf waits until it has told
 // somebody, which is why this has a goroutine of its own.
 func (g *gossip) tellTags() {
+	again := time.NewTimer(time.Second)
+	again.Stop()
+	defer again.Stop()
+	told := tellAgain
 	for {
 		select {
 		case <-g.closed:
 			return
 		case <-g.retag:
-			if err := g.serf.SetTags(g.m.tags().encode()); err != nil {
-				g.m.log.Debug("tags not told", "error", err.Error())
-			}
+			told = 0
+		case <-again.C:
+			told++
+		}
+		if err := g.serf.SetTags(g.m.tags().encode()); err != nil {
+			g.m.log.Debug("tags not told", "error", err.Error())
+		}
+		if told < tellAgain {
+			again.Reset(time.Duration(told+1) * time.Second)
 		}
 	}
 }

@@ -58,6 +58,23 @@ func TestReadyTravels(t *testing.T) {
 	})
 }
 
+// TestReadyReachesWhoMissedIt has a node hear nothing while the others tell each other
+// that one of them is ready. It hears of that soon, and not with the next full exchange.
+func TestReadyReachesWhoMissedIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(lanDelay)
+		ns := newCluster(t, w).nodes(3)
+		w.isolate(ns[2])
+		ns[0].mesh.SetReady(true)
+		time.Sleep(1500 * time.Millisecond)
+		if !ns[1].peer(ns[0].id).Ready || ns[2].peer(ns[0].id).Ready {
+			t.Fatal("want one who knows and one who does not")
+		}
+		w.isolate()
+		waitUntil(t, 5*time.Second, "readiness is known to who missed it", func() bool { return ns[2].peer(ns[0].id).Ready })
+	})
+}
+
 func TestLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ns := newCluster(t, newWire(lanDelay)).nodes(3)
