@@ -16,7 +16,11 @@ type remaking struct {
 	gone uint8    // the room that is deleted
 	at   int64    // when it is to be made again; 0: it is not deleted for good yet
 	by   *machine // makes it again; nil: nobody yet
+	from int64    // when that was started for it
 }
+
+// patience is how long an operator waits for a founder, whose disk may be slow.
+const patience = int64(15 * time.Second)
 
 // remake has a node told that the room is deleted until that is on its disk, and then
 // one that has heard of it start again as a founder, until it has made the room again.
@@ -46,7 +50,7 @@ func (s *sim) remake(i int32, f Fault) bool {
 			}
 		}
 		return false
-	case s.now < r.at:
+	case s.now < r.at, r.by != nil && s.now < r.from+patience:
 		return false
 	case !s.rights.account(r.gone + 1).minted.IsZero():
 		return true
@@ -60,6 +64,7 @@ func (s *sim) remake(i int32, f Fault) bool {
 		m.founds = true
 		s.start(m)
 		m.founds = false
+		r.from = s.now
 		s.changed()
 	}
 	return false
