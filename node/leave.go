@@ -21,6 +21,10 @@ type leaveState struct {
 	heir crdt.NodeID
 	told time.Time // when this node told all that it has left; zero: not yet
 	done bool      // the heir has all
+
+	kept  bool      // another node knows all that this one does, and stays
+	asked time.Time // when others were asked that last
+	turn  int       // how often
 }
 
 // toldFor is how long a node stays after it has told that it has left, so that
@@ -141,7 +145,10 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 		c.setFact(nodeKey(factLeft, c.self.Node), c.leave.heir[:], now)
 		c.leave.told = now
 	}
-	c.leave.done = done && now.Sub(c.leave.told) >= toldFor
+	if done && now.Sub(c.leave.told) >= toldFor && !c.leave.kept {
+		out = append(out, c.askKeepers(now)...)
+	}
+	c.leave.done = done && now.Sub(c.leave.told) >= toldFor && c.leave.kept
 	return out
 }
 

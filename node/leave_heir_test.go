@@ -2,10 +2,12 @@ package node
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
 )
 
@@ -151,4 +153,66 @@ func TestOffersThatAreNone(t *testing.T) {
 			t.Errorf("%x: error %v", bad, err)
 		}
 	}
+}
+
+// TestWhoLeavesTellsWhatItKnows has a node leave that alone has heard that the room is
+// deleted: it stays until another one has that on its disk.
+func TestWhoLeavesTellsWhatItKnows(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "a")
+	w.run(20 * time.Second)
+	leaver, other := w.nodes[1], w.nodes[0]
+	w.lose = func(l letter) bool { return l.m.Kind == kindReplica && l.from == leaver.id } // nothing that it knows gets through
+	if err := leaver.core.Retire(roomID, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(2 * time.Second)
+	if err := leaver.core.Leave(w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(10 * time.Second)
+	if leaver.core.Left() || other.core.facts.room(roomID).retired {
+		t.Fatalf("left %t, the other one knows that the room is deleted: %t", leaver.core.Left(), other.core.facts.room(roomID).retired)
+	}
+	w.lose = nil
+	for range 100 {
+		if w.run(100 * time.Millisecond); leaver.core.Left() {
+			break
+		}
+	}
+	if !leaver.core.Left() {
+		t.Fatal("it has not left within 10 s of being heard")
+	}
+	w.kill(leaver)
+	w.kill(other)
+	w.start(other, escrowSettings(90))
+	w.run(5 * time.Second)
+	if !other.core.facts.room(roomID).retired {
+		t.Error("nobody knows any more that the room is deleted")
+	}
+}
+
+func TestWhatANodeKnows(t *testing.T) {
+	known := crdt.LWWDigest{{1}: 7, {2, 3}: 1 << 60}
+	got, err := decodeKnown(encodeKnown(known))
+	if err != nil || !maps.Equal(got, known) {
+		t.Errorf("%v became %v, %v", known, got, err)
+	}
+	for _, bad := range [][]byte{nil, {0}, {knownVersion, 1}, make([]byte, 1+(maxKnown+1)*knownSize)} {
+		if _, err := decodeKnown(bad); !errors.Is(err, errMalformed) {
+			t.Errorf("%d bytes: %v, want %v", len(bad), err, errMalformed)
+		}
+	}
+}
+
+func FuzzDecodeKnown(f *testing.F) {
+	f.Add(encodeKnown(crdt.LWWDigest{{1}: 7, {2}: 9}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		known, err := decodeKnown(data)
+		if err != nil {
+			return
+		}
+		if again, err := decodeKnown(encodeKnown(known)); err != nil || !maps.Equal(again, known) {
+			t.Errorf("%v became %v, %v", known, again, err)
+		}
+	})
 }

@@ -51,6 +51,8 @@ const (
 	kindHandover   = 18 // from a node that leaves to its heir
 	kindHeir       = 19 // would you be the heir? from a node that is to leave
 	kindAgreed     = 20
+	kindKnown      = 23 // do you know all this? from a node that leaves
+	kindKept       = 24
 )
 
 // alone is the mesh of a node that has no peers.

@@ -32,6 +32,10 @@ func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { retur
 // stamp of its is known here.
 func (r *Replica) HoldsUpTo(at crdt.Stamp) bool { return r.lww.Holds(at) }
 
+// MapDigest returns up to which stamp of each writer all of the last-writer map is known
+// here.
+func (r *Replica) MapDigest() crdt.LWWDigest { return r.lww.Digest() }
+
 // Keys yields the keys of the last-writer map that have a value, in no order.
 func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }
 
