@@ -109,7 +109,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	c.setRooms(rooms)
 	s.dropped = c.dropRetired()
 	for _, r := range c.order {
-		if _, _, err := ticket.OpenRights(r.rightsConfig(), s.found[r.id], time.Time{}); err != nil {
+		if _, _, err := ticket.OpenRights(r.rightsConfig(r.settings.Load().SessionDuration), s.found[r.id], time.Time{}); err != nil {
 			return fmt.Errorf("stored rights of room %s: %w", r.id, err)
 		}
 	}

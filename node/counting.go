@@ -26,7 +26,8 @@ func newRoom(c *Core, s room.Settings) *Room {
 // open opens the leases. What an earlier start of this node had in use stays
 // counted for a session, and its visitors find their place in it.
 func (r *Room) open(now time.Time) {
-	cfg := r.rightsConfig()
+	s, _ := r.settings.Load().At(now) // the view may be that of the room before
+	cfg := r.rightsConfig(s.SessionDuration)
 	cfg.Before = max(0, r.core.replica.PreviousActive(r.id))
 	rights, d, err := ticket.OpenRights(cfg, r.core.storing.found[r.id], now)
 	if err != nil {
@@ -35,14 +36,14 @@ func (r *Room) open(now time.Time) {
 	delete(r.core.storing.found, r.id)
 	r.mu.Lock()
 	r.rights = rights
-	r.rights.SetRenewal(!r.Settings().DisableSessionRenewal)
+	r.rights.SetRenewal(!s.DisableSessionRenewal)
 	r.mu.Unlock()
 	r.bookActive(d, now)
 }
 
-func (r *Room) rightsConfig() ticket.RightsConfig {
+func (r *Room) rightsConfig(session time.Duration) ticket.RightsConfig {
 	return ticket.RightsConfig{
-		Self: r.core.self, Room: r.id, Session: r.Settings().SessionDuration,
+		Self: r.core.self, Room: r.id, Session: session,
 		Unlimited: r.settings.Load().Policy != room.Escrow,
 		Seqs:      func(n uint64) uint64 { return r.seq.Add(n) - n + 1 },
 		LeaveOut:  r.core.leaveOut,

@@ -77,6 +77,24 @@ func TestARoomInPlaceOfARetiredOne(t *testing.T) {
 	w.holds(30, 10_000, "in the new room")
 }
 
+// TestSessionsOfARoomThatIsMadeAgain: a node that hears of a room before it hears how long
+// its sessions are, and has the one before in its file, goes by the file from the
+// beginning. The default would be remembered as a session that leases may last, and keep
+// places aside for that long after a restart.
+func TestSessionsOfARoomThatIsMadeAgain(t *testing.T) {
+	s := escrowSettings(60)
+	s.SessionDuration = 20 * time.Second
+	w := newWorld(t, s, "a")
+	w.run(10 * time.Second)
+	c := w.nodes[0].core
+	r := newRoom(c, restingSettings(successor(roomID), noFacts))
+	r.succeed(c.order[0])
+	r.open(w.now)
+	if longest := r.rights.Longest(); longest != s.SessionDuration {
+		t.Errorf("leases may last %v, want %v", longest, s.SessionDuration)
+	}
+}
+
 // TestTwoFounders: two meshes were founded apart, and meet while both are full. Each
 // had the limit for itself; from then on nobody is let in beyond one, and one of them
 // burns what is too much once it is free.
