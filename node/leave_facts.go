@@ -13,26 +13,24 @@ import (
 
 // What a node knows when it leaves: it may be the only one that has been told of a room
 // that is deleted, or of a node that is dead, and whoever said so was told that it holds.
-// So it stays until another one, that stays itself, has all that on its disk.
+// So it stays until another one, that stays itself, has all that on its disk. What replicas
+// tell each other says what is known, and not what is on a disk, hence the question.
 
 // keepersAsked is how many nodes are asked at a time.
 const keepersAsked = 4
 
-// askKeepers asks others whether they know all that this node knows: its heir first, and
-// then whoever is there.
+// askKeepers asks others, in turn, whether they know all that this node knows.
 func (c *Core) askKeepers(now time.Time) []Message {
 	l := &c.leave
 	if now.Sub(l.asked) < heirAnswers && !now.Before(l.asked) {
 		return nil
 	}
 	l.asked = now
-	payload := encodeKnown(c.facts.replica.MapDigest())
-	heir := c.facts.heir(l.heir)
+	payload := encodeKnown(c.facts.replica.MapDigest(), c.self.Node)
 	var out []Message
 	for i := range c.peers {
-		// Others in turn, in case some of them do not answer.
 		p := c.peers[(i+l.turn)%len(c.peers)]
-		if len(out) < keepersAsked && p.ID != c.self.Node && (p.ID == heir || !c.facts.gone(p.ID)) {
+		if len(out) < keepersAsked && p.ID != c.self.Node && !c.facts.gone(p.ID) {
 			out = append(out, c.message(p.ID, kindKnown, payload))
 		}
 	}
@@ -59,8 +57,7 @@ func (c *Core) takeKnown(from replica.Peer, payload []byte) ([]Message, error) {
 	return []Message{c.message(from.ID, kindKept, []byte{knownVersion})}, nil
 }
 
-// takeKept notes that another node knows all. What has been written since the question
-// has been told to all when the rights were.
+// takeKept notes that another node knows all.
 func (c *Core) takeKept(payload []byte) ([]Message, error) {
 	if len(payload) != 1 || payload[0] != knownVersion {
 		return nil, fmt.Errorf("%w: whether all is known", errMalformed)
@@ -72,18 +69,22 @@ func (c *Core) takeKept(payload []byte) ([]Message, error) {
 const (
 	knownVersion = 1
 	knownSize    = len(crdt.NodeID{}) + 8 // of an entry
-	maxKnown     = 8192                   // entries
+	maxKnown     = 8192                   // entries, so that a message holds them
 )
 
 // encodeKnown writes a version, and of each writer its id and the stamp up to which all
-// of it is known, in order.
-func encodeKnown(known crdt.LWWDigest) []byte {
-	out := make([]byte, 1, 1+len(known)*knownSize)
+// of it is known: self, who may be the only one to know what it wrote, and then the others
+// in order. Of a mesh that has had more nodes than maxKnown the last ones are left out, and
+// not asked for.
+func encodeKnown(known crdt.LWWDigest, self crdt.NodeID) []byte {
+	writers := slices.SortedFunc(maps.Keys(known), compareNodes)
+	if i := slices.Index(writers, self); i > 0 {
+		writers = slices.Insert(slices.Delete(writers, i, i+1), 0, self)
+	}
+	writers = writers[:min(len(writers), maxKnown)]
+	out := make([]byte, 1, 1+len(writers)*knownSize)
 	out[0] = knownVersion
-	for i, id := range slices.SortedFunc(maps.Keys(known), compareNodes) {
-		if i == maxKnown {
-			break
-		}
+	for _, id := range writers {
 		out = binary.BigEndian.AppendUint64(append(out, id[:]...), known[id])
 	}
 	return out

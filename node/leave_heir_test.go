@@ -193,9 +193,18 @@ func TestWhoLeavesTellsWhatItKnows(t *testing.T) {
 
 func TestWhatANodeKnows(t *testing.T) {
 	known := crdt.LWWDigest{{1}: 7, {2, 3}: 1 << 60}
-	got, err := decodeKnown(encodeKnown(known))
+	got, err := decodeKnown(encodeKnown(known, crdt.NodeID{}))
 	if err != nil || !maps.Equal(got, known) {
 		t.Errorf("%v became %v, %v", known, got, err)
+	}
+	many := crdt.LWWDigest{}
+	for i := range maxKnown + 10 {
+		many[crdt.NodeID{1, byte(i >> 8), byte(i)}] = uint64(i)
+	}
+	self := crdt.NodeID{255}
+	many[self] = 5
+	if got, err := decodeKnown(encodeKnown(many, self)); err != nil || len(got) != maxKnown || got[self] != 5 {
+		t.Errorf("of %d writers %d are told, its own with %d: %v", len(many), len(got), got[self], err)
 	}
 	for _, bad := range [][]byte{nil, {0}, {knownVersion, 1}, make([]byte, 1+(maxKnown+1)*knownSize)} {
 		if _, err := decodeKnown(bad); !errors.Is(err, errMalformed) {
@@ -205,13 +214,13 @@ func TestWhatANodeKnows(t *testing.T) {
 }
 
 func FuzzDecodeKnown(f *testing.F) {
-	f.Add(encodeKnown(crdt.LWWDigest{{1}: 7, {2}: 9}))
+	f.Add(encodeKnown(crdt.LWWDigest{{1}: 7, {2}: 9}, crdt.NodeID{2}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		known, err := decodeKnown(data)
 		if err != nil {
 			return
 		}
-		if again, err := decodeKnown(encodeKnown(known)); err != nil || !maps.Equal(again, known) {
+		if again, err := decodeKnown(encodeKnown(known, crdt.NodeID{})); err != nil || !maps.Equal(again, known) {
 			t.Errorf("%v became %v, %v", known, again, err)
 		}
 	})

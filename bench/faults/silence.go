@@ -12,7 +12,6 @@ import (
 	"github.com/ropeline/ropeline/bench/faults/rig"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
-	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // silence is a span in which a node must give no ticket of its own: it could not
@@ -84,10 +83,6 @@ func (r *run) idOf(n *rig.Node) (uint64, error) {
 	return binary.BigEndian.Uint64(id[:]), err
 }
 
-// lentFor is how much longer tickets may be given that the node had lent to its site's
-// counter before: what is on its disk covers them.
-const lentFor = ticket.LoanValid + ticket.TakeUp
-
 // checkSilence finds tickets that were given without a disk.
 func checkSilence(r *run) error {
 	if len(r.silent) == 0 {
@@ -100,11 +95,7 @@ func checkSilence(r *run) error {
 			return err
 		}
 		for _, s := range r.silent {
-			from := s.from
-			if e.Block != 0 {
-				from += int64(lentFor)
-			}
-			if e.Kind == record.Entered && e.Anchor == s.anchor && e.Called() > from && e.At < s.until {
+			if e.Kind == record.Entered && e.Anchor == s.anchor && e.Called() > s.from && e.At < s.until {
 				given[s.node]++
 			}
 		}

@@ -19,8 +19,8 @@ type remaking struct {
 	from int64    // when that was started for it
 }
 
-// patience is how long an operator waits for a founder, whose disk may be slow.
-const patience = int64(15 * time.Second)
+// founderTakes is how long an operator waits for a founder, whose disk may be slow.
+const founderTakes = int64(15 * time.Second)
 
 // remake has a node told that the room is deleted until that is on its disk, and then
 // one that has heard of it start again as a founder, until it has made the room again.
@@ -50,7 +50,7 @@ func (s *sim) remake(i int32, f Fault) bool {
 			}
 		}
 		return false
-	case s.now < r.at, r.by != nil && s.now < r.from+patience:
+	case s.now < r.at, r.by != nil && s.now < r.from+founderTakes:
 		return false
 	case !s.rights.account(r.gone + 1).minted.IsZero():
 		return true

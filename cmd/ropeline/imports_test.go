@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"bench/schedules":         {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":             {"bench/sim"},
 
-	"bench/faults":        {"crdt", "node", "node/ticket", "bench/load", "bench/faults/"},
+	"bench/faults":        {"crdt", "node", "bench/load", "bench/faults/"},
 	"bench/faults/check":  {"bench/faults/record"},
 	"bench/faults/record": {},
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
