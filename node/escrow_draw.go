@@ -181,9 +181,13 @@ func (c *Core) takeLoanCall(from replica.Peer, payload []byte, now time.Time) ([
 	return []Message{c.message(from.ID, kindLoanAnswer, ticket.AppendLoanAnswer(nil, a))}, nil
 }
 
-// loansDue returns the loans that may leave now.
+// loansDue returns the loans that may leave now. A node that may give no tickets wants
+// those back that it has lent.
 func (r *Room) loansDue(now time.Time) (out []Message) {
 	c := r.core
+	if !c.fit() {
+		return r.recalls(now)
+	}
 	r.mu.Lock()
 	loans := r.rights.LoansDue(now)
 	r.mu.Unlock()
@@ -199,7 +203,20 @@ func (r *Room) loansDue(now time.Time) (out []Message) {
 	return out
 }
 
-// takeLoanAnswer takes loans into stock, and serves those who waited for them.
+func (r *Room) recalls(now time.Time) (out []Message) {
+	if r.rights == nil {
+		return nil
+	}
+	r.mu.Lock()
+	answers := r.rights.Recalls(now)
+	r.mu.Unlock()
+	for _, a := range answers {
+		out = append(out, r.core.message(a.To.Node, kindLoanAnswer, ticket.AppendLoanAnswer(nil, a)))
+	}
+	return out
+}
+
+// takeLoanAnswer takes loans into stock, or lets go of them, and serves those who waited for them.
 func (c *Core) takeLoanAnswer(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
 	a, err := ticket.DecodeLoanAnswer(payload)
 	if err != nil {
@@ -216,6 +233,7 @@ func (c *Core) takeLoanAnswer(from replica.Peer, payload []byte, now time.Time) 
 	for _, ack := range a.Acks {
 		k.loop.stock.Acked(ack)
 	}
+	k.loop.stock.Recall(a.Lender, a.Recalled, now)
 	news := false
 	for _, loan := range a.Loans {
 		news = k.loop.stock.Add(loan, now) || news

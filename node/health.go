@@ -56,9 +56,10 @@ func (c *Core) SetClock(ok bool, now time.Time) []Message {
 	return c.stopIssuing(now)
 }
 
-// stopIssuing has others hand out this node's tickets, as far as they can.
+// stopIssuing has another node be the counter, and wants back what is lent to others.
 func (c *Core) stopIssuing(now time.Time) (out []Message) {
 	for _, r := range c.order {
+		out = append(out, r.recalls(now)...)
 		if k := r.counters.Load(); k != nil && k.loop.supply != nil {
 			r.look(now) // another is the counter from here on
 			out = append(out, k.serveByRights(now)...)

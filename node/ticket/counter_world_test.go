@@ -220,6 +220,11 @@ func (n *lendingNode) tick(now time.Time) {
 			n.answer(m, LoanAnswer{Room: aRoom, Lender: n.id, To: m.id, Loans: loans})
 		}
 	}
+	if !w.calm && w.rng.IntN(100) == 0 {
+		for _, a := range n.rights.Recalls(now) {
+			n.answer(w.nodes[a.To.Node[0]-1], a)
+		}
+	}
 	for _, a := range n.account.Serve(n.offer, now) {
 		n.grant(w.nodes[a.To[0]-1], a.Grant)
 	}
@@ -238,6 +243,7 @@ func (n *lendingNode) answer(to *lendingNode, a LoanAnswer) {
 		for _, ack := range a.Acks {
 			to.stock.Acked(ack)
 		}
+		to.stock.Recall(a.Lender, a.Recalled, to.now())
 		for _, l := range a.Loans {
 			to.stock.Add(l, to.now())
 		}

@@ -81,6 +81,28 @@ func (r *Rights) LoansDue(now time.Time) (due []Loan) {
 	return due
 }
 
+// Recalls returns what is to be told now, and again with every tick, by a node that may
+// not issue: its loans shall not be handed out any more. Each borrower hears it until its
+// final reports have come or the loans are void. Loans that it may not know come along: of
+// what it does not know it cannot say that it is unused.
+func (r *Rights) Recalls(now time.Time) (out []LoanAnswer) {
+	for _, x := range r.loans.open {
+		if now.After(x.ValidUntil.Add(Guard)) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(a LoanAnswer) bool { return a.To == x.To })
+		if i < 0 {
+			i = len(out)
+			out = append(out, LoanAnswer{Room: r.cfg.Room, Lender: r.cfg.Self, To: x.To})
+		}
+		out[i].Recalled = x.Block
+		if !x.heard && len(out[i].Loans) < MaxBatch {
+			out[i].Loans = append(out[i].Loans, x.Loan)
+		}
+	}
+	return out
+}
+
 // Lent returns how many tickets are lent and not known to be used.
 func (r *Rights) Lent() int64 { return r.loans.places }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-// loanVersion 1 did not say how long sessions last.
-const loanVersion = 2
+// loanVersion 1 did not say how long sessions last, 2 recalled nothing.
+const loanVersion = 3
 
 // The least that one report, use, loan and acknowledgement takes.
 const (
@@ -70,12 +70,14 @@ func DecodeLoanCall(message []byte) (LoanCall, error) {
 }
 
 // AppendLoanAnswer appends the encoding of a to dst: version, room, lender,
-// borrower, then of each loan block, first, how many, until when in Unix ms, how
-// long a session lasts in ms, and what is left, then of each acknowledgement block and number.
+// borrower, the last block that is recalled, then of each loan block, first, how many,
+// until when in Unix ms, how long a session lasts in ms, and what is left, then of each
+// acknowledgement block and number.
 func AppendLoanAnswer(dst []byte, a LoanAnswer) []byte {
 	w := newRoomWriter(dst, loanVersion, a.Room)
 	w.incarnation(a.Lender)
 	w.incarnation(a.To)
+	w.number(uint64(a.Recalled))
 	w.count(len(a.Loans), MaxBatch)
 	for _, l := range a.Loans {
 		w.number(uint64(l.Block))
@@ -101,6 +103,7 @@ func DecodeLoanAnswer(message []byte) (LoanAnswer, error) {
 	r.version(loanVersion)
 	r.id(a.Room[:])
 	a.Lender, a.To = r.incarnation(), r.incarnation()
+	a.Recalled = uint32(r.number(math.MaxUint32))
 	for range r.atMost(MaxBatch, minLoan) {
 		l := Loan{Room: a.Room, Lender: a.Lender, To: a.To}
 		l.Block = uint32(r.number(math.MaxUint32))

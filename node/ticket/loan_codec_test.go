@@ -24,7 +24,7 @@ func someLoanCall() LoanCall {
 }
 
 func someLoanAnswer() LoanAnswer {
-	return LoanAnswer{Room: aRoom, Lender: aLender, To: leads,
+	return LoanAnswer{Room: aRoom, Lender: aLender, To: leads, Recalled: 3,
 		Loans: []Loan{{Room: aRoom, To: leads, Lender: aLender, Block: 4, First: 1 << 60, N: 8, ValidUntil: at(3), Session: time.Hour, Left: 5}},
 		Acks:  []ReportAck{{Room: aRoom, Lender: aLender, Block: 3, Number: 2}}}
 }

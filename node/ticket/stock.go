@@ -41,14 +41,15 @@ type Stock struct {
 
 // lender is a node that lends, in its newest start that is known.
 type lender struct {
-	id      crdt.Incarnation
-	present bool      // may be asked
-	gone    time.Time // since when it is not present, nor has lent anything
-	left    int64
-	newest  uint32 // block
-	seen    uint64 // bit i: block newest − i has come
-	loans   []*holding
-	demand  demand // of its own applicants
+	id       crdt.Incarnation
+	present  bool      // may be asked
+	gone     time.Time // since when it is not present, nor has lent anything
+	left     int64
+	newest   uint32 // block
+	seen     uint64 // bit i: block newest − i has come
+	recalled uint32 // the last block that the lender wants back
+	loans    []*holding
+	demand   demand // of its own applicants
 
 	borrow   int64 // asked for and not answered; 0: nothing is
 	borrowed time.Time
@@ -147,11 +148,28 @@ func (s *Stock) Add(loan Loan, now time.Time) bool {
 	if last := now.Add(LoanValid + Guard); loan.ValidUntil.After(last) {
 		loan.ValidUntil = time.UnixMilli(last.UnixMilli())
 	}
-	h := &holding{loan: loan}
+	h := &holding{loan: loan, final: loan.Block <= l.recalled}
 	l.loans = append(l.loans, h)
+	if h.final {
+		return true // the next report brings it back
+	}
 	s.open = append(s.open, h)
 	slices.SortStableFunc(s.open, func(a, b *holding) int { return a.loan.ValidUntil.Compare(b.loan.ValidUntil) })
 	return true
+}
+
+// Recall takes a lender's word that no ticket of its blocks up to that one shall be
+// handed out any more. Which were, the next report says.
+func (s *Stock) Recall(by crdt.Incarnation, upTo uint32, now time.Time) {
+	l := s.lenderOf(by, now)
+	if l == nil || upTo <= l.recalled {
+		return
+	}
+	l.recalled = upTo
+	for _, h := range l.loans {
+		h.final = h.final || h.loan.Block <= upTo
+	}
+	s.tidy()
 }
 
 // first notes that a block has come, and reports whether it is the first time. A

@@ -24,7 +24,11 @@ type LoanAnswer struct {
 	Room   crdt.RoomID
 	Lender crdt.Incarnation
 	To     crdt.Incarnation
-	Loans  []Loan // of that lender to that counter
+
+	// Recalled is the last block of which no ticket shall be handed out any more, nor
+	// of any block before it; 0: none. Unlike a loan, it is for any borrower.
+	Recalled uint32
+	Loans    []Loan // of that lender to that counter
 	Acks   []ReportAck
 }
 

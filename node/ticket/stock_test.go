@@ -317,3 +317,42 @@ func TestStockKnowsALoanOfALenderThatWasGone(t *testing.T) {
 		t.Errorf("tickets %v were handed out twice", twice)
 	}
 }
+
+// TestRecalledLoansAreHandedOutNoMore: a lender wants its first block back. Later ones may
+// be used, and a copy of an earlier one that is late goes back unused.
+func TestRecalledLoansAreHandedOutNoMore(t *testing.T) {
+	s := lent(aLender)
+	s.Add(loanOf(otherLender, 1, 10), at(0))
+	if got := takeFrom(s, 4, aLender.Node, sec(0.1)); len(got) != 1 || got[0].N != 4 {
+		t.Fatalf("took %v, want four of ten", got)
+	}
+	s.Recall(aLender, 2, sec(0.2))
+	s.Recall(aLender, 1, sec(0.2)) // overtaken
+	if got := takeFrom(s, 99, aLender.Node, sec(0.2)); len(got) != 1 || got[0].Anchor != otherLender.Node {
+		t.Errorf("took %v after the recall, want the other lender's alone", got)
+	}
+	if !s.Add(loanOf(aLender, 2, 10), sec(0.3)) || s.Rest(sec(0.3)) != 0 {
+		t.Errorf("%d tickets of a loan that came after its recall", s.Rest(sec(0.3)))
+	}
+	said := calls(s, sec(0.4))[aLender.Node]
+	if len(said.Reports) != 2 {
+		t.Fatalf("said %+v, want a report on each block", said)
+	}
+	for i, used := range []uint64{4, 0} {
+		rep := said.Reports[i]
+		if n := sumUsed(rep); n != used || !rep.Final {
+			t.Errorf("block %d: %d used, final %v, want %d and the final mark", rep.Block, n, rep.Final, used)
+		}
+	}
+	s.Add(loanOf(aLender, 3, 10), sec(0.5))
+	if got := takeFrom(s, 99, aLender.Node, sec(0.5)); len(got) != 1 || got[0].Block != 3 {
+		t.Errorf("took %v of a loan that is not recalled", got)
+	}
+}
+
+func sumUsed(r Report) (n uint64) {
+	for _, u := range r.Used {
+		n += u.N
+	}
+	return n
+}
