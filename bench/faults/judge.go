@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // findings is what the records of a run say, and what visitors saw.
@@ -16,6 +17,8 @@ type findings struct {
 	Duplicates   int           `json:"duplicates"`       // numbers given to two visitors
 	Limit        int           `json:"limit"`            // total_active_users
 	Peak         int           `json:"peak_active"`      // by tickets, in true time, without borrowed sessions
+	PeakResting  int           `json:"peak_resting"`     // places of passes, and those that rest for the guard after one
+	PeakTaken    int           `json:"peak_taken"`       // the same, of sessions, which last longer than the pass tells
 	PeakBorrowed int           `json:"peak_borrowed"`    // borrowed sessions at one time
 	Over         time.Duration `json:"over_ns"`          // for how long there were more than Limit
 	RateLimit    int           `json:"rate_limit"`       // new_users_per_minute
@@ -41,6 +44,7 @@ func judge(sources []record.Source, room roomArgs, marks []int64) (*findings, er
 	var tickets check.Tickets
 	var moves check.Moves
 	active, rate := check.Active{Limit: room.active}, check.Rate{}
+	resting, taken := check.Taken{Guard: ticket.Guard}, check.Taken{Guard: ticket.Guard, Session: room.extends()}
 	histories := newSpans(f, marks, room.session)
 	var last int64
 	merge := record.NewMerge(sources)
@@ -57,12 +61,15 @@ func judge(sources []record.Source, room roomArgs, marks []int64) (*findings, er
 		}
 		moves.Add(e)
 		active.Add(e)
+		resting.Add(e)
+		taken.Add(e)
 		rate.Add(e)
 		histories.add(e, first)
 	}
 	histories.finish()
 	f.Tickets, f.Duplicates, f.Late = tickets.Given, tickets.Doubles, merge.Late
 	f.Peak, f.PeakBorrowed, f.Over, f.RatePeak = active.Peak, active.PeakBorrowed, active.Over, rate.Peak
+	f.PeakResting, f.PeakTaken = resting.Peak, taken.Peak
 	f.Transfers = moves.Count
 	f.Broken = append(append(f.Broken, tickets.Duplicates...), moves.Wrong...)
 	if f.Tickets == 0 {

@@ -50,6 +50,14 @@ type roomArgs struct {
 // partitionOpen lets sessions go on without a right.
 const partitionOpen = "open"
 
+// extends is for how long a request makes a session last; 0: it does not.
+func (r roomArgs) extends() time.Duration {
+	if r.once {
+		return 0
+	}
+	return r.session
+}
+
 func (r roomArgs) args(policy string) []string {
 	a := []string{
 		"--policy", policy, "--total-active-users", fmt.Sprint(r.active), "--new-users-per-minute", fmt.Sprint(r.perMinute),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // spans searches histories of calls, one for the span after each mark. A history
@@ -66,7 +67,7 @@ func (s *spans) add(e record.Located, first bool) {
 
 // clockGap is how far the clocks of two nodes may be apart: so much longer than a
 // session a pass may seem to last.
-const clockGap = 400 * time.Millisecond
+const clockGap = ticket.Guard
 
 // finish searches what is still open.
 func (s *spans) finish() {

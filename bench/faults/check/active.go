@@ -18,7 +18,7 @@ type Active struct {
 	Over         time.Duration // for how long there were more than Limit
 
 	in       map[seat]session
-	ends     ends
+	ends     ends[seat]
 	borrowed int
 	now      int64
 }
@@ -55,7 +55,7 @@ func (a *Active) Add(at record.Located) {
 			return
 		}
 		a.in[k] = s
-		heap.Push(&a.ends, ending{s.end, k})
+		heap.Push(&a.ends, ending[seat]{s.end, k})
 	case record.Ended:
 		a.drop(k)
 	}
@@ -69,10 +69,10 @@ func (a *Active) Now() int { return len(a.in) - a.borrowed }
 // Until lets time pass.
 func (a *Active) Until(now int64) {
 	for len(a.ends) > 0 && a.ends[0].at <= now {
-		next := heap.Pop(&a.ends).(ending)
-		if s, is := a.in[next.seat]; is && s.end <= next.at {
+		next := heap.Pop(&a.ends).(ending[seat])
+		if s, is := a.in[next.of]; is && s.end <= next.at {
 			a.pass(next.at)
-			a.drop(next.seat)
+			a.drop(next.of)
 		}
 	}
 	a.pass(now)
@@ -93,18 +93,20 @@ func (a *Active) drop(k seat) {
 	delete(a.in, k)
 }
 
-type ending struct {
-	at   int64
-	seat seat
+// ending is the moment at which something may be over.
+type ending[K comparable] struct {
+	at int64
+	of K
 }
 
-type ends []ending
+// ends is a heap of them by time.
+type ends[K comparable] []ending[K]
 
-func (h ends) Len() int           { return len(h) }
-func (h ends) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h ends) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *ends) Push(x any)        { *h = append(*h, x.(ending)) }
-func (h *ends) Pop() any {
+func (h ends[K]) Len() int           { return len(h) }
+func (h ends[K]) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h ends[K]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *ends[K]) Push(x any)        { *h = append(*h, x.(ending[K])) }
+func (h *ends[K]) Pop() any {
 	e := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
 	return e

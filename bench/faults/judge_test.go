@@ -1,0 +1,59 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/record"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// TestFullnessLeavesTheLimitAlone gives a place again while it rests: that makes the
+// room fuller than it can be, and not one visitor too many.
+func TestFullnessLeavesTheLimitAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a1.rec")
+	w, err := record.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range []time.Duration{time.Second, time.Second, 2*time.Second + ticket.Guard/2} {
+		n := uint64(i + 1)
+		w.Add(record.Event{Kind: record.Entered, Room: 1, Anchor: 7, Boot: 1, Seq: n, Visitor: n << 32, At: int64(at), Left: time.Second})
+	}
+	f, err := judge([]record.Source{{Node: "a1", Path: path}}, roomArgs{active: 2, perMinute: 10, session: time.Second}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Peak != 2 || f.Over != 0 || len(f.Strict) != 0 || len(f.Broken) != 0 {
+		t.Errorf("got %+v, want 2 active and nothing wrong", f)
+	}
+	if f.PeakTaken != 3 || f.PeakResting != 3 {
+		t.Errorf("got %d places taken, %d without requests; want 3 and 3", f.PeakTaken, f.PeakResting)
+	}
+}
+
+func TestRoomHasToGetFull(t *testing.T) {
+	for _, of := range []struct {
+		active, taken, lost int
+		want                string // "": nothing is wrong
+	}{
+		{185, 194, 0, ""},
+		{185, 200, 0, ""},
+		{193, 193, 0, "never more than 193"},
+		{200, 201, 0, "count as taken"},
+		{194, 194, 1, "lost their session"},
+	} {
+		r := &run{policy: testPolicy, out: t.Output(), found: &findings{Peak: of.active, PeakTaken: of.taken}}
+		r.Room, r.loaded.SessionsLost = roomArgs{active: 200}, of.lost
+		switch err := checkFull(r); {
+		case of.want == "" && err != nil:
+			t.Errorf("%d taken: %v", of.taken, err)
+		case of.want != "" && (err == nil || !strings.Contains(err.Error(), of.want)):
+			t.Errorf("%d taken, %d lost: got %v, want %q", of.taken, of.lost, err, of.want)
+		}
+	}
+}
