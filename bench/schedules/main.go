@@ -60,7 +60,7 @@ func command(args []string, out, errOut io.Writer) int {
 		fmt.Fprintln(errOut, "schedules:", err)
 		return 2
 	}
-	debug.SetGCPercent(400) // a schedule makes much garbage and ends soon
+	debug.SetGCPercent(1600) // a schedule makes much garbage, keeps little and ends soon
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if o.knockOut {
