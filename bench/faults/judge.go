@@ -8,7 +8,6 @@ import (
 
 	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
-	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // findings is what the records of a run say, and what visitors saw.
@@ -44,7 +43,7 @@ func judge(sources []record.Source, room roomArgs, marks []int64) (*findings, er
 	var tickets check.Tickets
 	var moves check.Moves
 	active, rate := check.Active{Limit: room.active}, check.Rate{}
-	resting, taken := check.Taken{Guard: ticket.Guard}, check.Taken{Guard: ticket.Guard, Session: room.extends()}
+	resting, taken := check.Taken{Guard: guard}, check.Taken{Guard: guard, Session: room.extends()}
 	histories := newSpans(f, marks, room.session)
 	var last int64
 	merge := record.NewMerge(sources)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
-	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // TestFullnessLeavesTheLimitAlone gives a place again while it rests: that makes the
@@ -20,7 +19,7 @@ func TestFullnessLeavesTheLimitAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, at := range []time.Duration{time.Second, time.Second, 2*time.Second + ticket.Guard/2} {
+	for i, at := range []time.Duration{time.Second, time.Second, 2*time.Second + guard/2} {
 		n := uint64(i + 1)
 		w.Add(record.Event{Kind: record.Entered, Room: 1, Anchor: 7, Boot: 1, Seq: n, Visitor: n << 32, At: int64(at), Left: time.Second})
 	}

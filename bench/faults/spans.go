@@ -8,7 +8,6 @@ import (
 
 	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
-	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // spans searches histories of calls, one for the span after each mark. A history
@@ -48,8 +47,9 @@ func spread(marks []int64, n int) []int64 {
 
 // add takes one event; first says whether it is the first to tell of its ticket.
 func (s *spans) add(e record.Located, first bool) {
-	// Who is inside when a span begins has got the pass within a session before.
-	for len(s.marks) > 0 && e.At >= s.marks[0]-int64(s.session+clockGap) {
+	// Who is inside when a span begins has got the pass within a session before, and by
+	// a clock that may have been ahead by the guard.
+	for len(s.marks) > 0 && e.At >= s.marks[0]-int64(s.session+guard) {
 		s.open = append(s.open, check.NewHistory(s.marks[0], s.marks[0]+int64(historySpan)))
 		s.marks = s.marks[1:]
 	}
@@ -64,10 +64,6 @@ func (s *spans) add(e record.Located, first bool) {
 		return over
 	})
 }
-
-// clockGap is how far the clocks of two nodes may be apart: so much longer than a
-// session a pass may seem to last.
-const clockGap = ticket.Guard
 
 // finish searches what is still open.
 func (s *spans) finish() {
