@@ -220,51 +220,6 @@ func leaveForGood(r *run) error {
 	return r.sleep(healed)
 }
 
-func cloneDisk(r *run) error {
-	n := r.mesh.Node("a2")
-	clone, err := r.mesh.Add("a9")
-	if err != nil {
-		return err
-	}
-	if err := n.Copy(clone.Data); err != nil {
-		return err
-	}
-	r.mark("a9 starts on a copy of the data directory of a2, which runs")
-	began := time.Now()
-	if err := clone.Start(); err != nil {
-		return err
-	}
-	for n.Running() && clone.Running() && time.Since(began) < 20*time.Second {
-		if err := r.sleep(20 * time.Millisecond); err != nil {
-			return err
-		}
-	}
-	took := time.Since(began)
-	switch {
-	case n.Running() && clone.Running():
-		return fmt.Errorf("both go on %v after the start of the clone", took)
-	case n.Running():
-		r.note("the clone stopped after %.1f s: %s", took.Seconds(), clone.Tail(1))
-	default:
-		r.note("the original stopped after %.1f s, beside the clone", took.Seconds())
-	}
-	if took > 10*time.Second {
-		return fmt.Errorf("it took %v until one of the two stopped, want 10 s", took)
-	}
-	if err := clone.Kill(); err != nil {
-		return err
-	}
-	if !n.Running() {
-		if err := r.sleep(2 * time.Second); err != nil {
-			return err
-		}
-		if err := r.restart(n); err != nil {
-			return fmt.Errorf("the original does not come back: %w", err)
-		}
-	}
-	return r.sleep(healed)
-}
-
 func rollBack(r *run) error {
 	n := r.mesh.Node("a2")
 	old := r.scratch("a2-before")

@@ -87,6 +87,7 @@ type run struct {
 	marks   []int64 // when faults came
 	outages []*outage
 	silent  []silence
+	twins   *twins
 	shown   int64 // the most borrowed sessions that nodes showed at one time
 	seen    []string
 	loaded  load.Report

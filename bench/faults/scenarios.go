@@ -71,7 +71,7 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F10", Fault: "a write fails, at one node: the 20th, the 200th", Injected: "store that fails, and leaves it to chance what is on disk", Script: failDisk},
 		{Name: "F11", Fault: "un-synced bytes lost in a crash, torn records", Skip: "a killed process leaves its bytes with the kernel; the tests of node/durable and the simulator lose and tear them at every write"},
 		{Name: "F12", Fault: "a data directory lost", Injected: "kill −9, directory emptied, restarted", Script: loseDisk, Loses: true},
-		{Name: "F12b", Fault: "a data directory copied, and used by two processes", Injected: "copy made while the node runs, second process started on it", Script: cloneDisk},
+		{Name: "F12b", Fault: "a data directory copied, and used by two processes", Injected: "copy made while the node runs, second process started on it, killed after the original; the original started again", Script: cloneDisk(1), Check: checkTwins},
 		{Name: "F12c", Fault: "a data directory rolled back", Injected: "kill −9, an older copy put in place, restarted", Script: rollBack, Loses: true},
 		{Name: "F12d", Fault: "a data directory lost, and the old node declared dead", Injected: "as before, then --declare-dead at another node", Script: declareDead, Length: time.Minute},
 		{Name: "F12e", Fault: "a node leaves for good", Injected: "--on-stop leave, SIGTERM", Script: leaveForGood},
