@@ -75,6 +75,7 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F12c", Fault: "a data directory rolled back", Injected: "kill −9, an older copy put in place, restarted", Script: rollBack, Loses: true},
 		{Name: "F12d", Fault: "a data directory lost, and the old node declared dead", Injected: "as before, then --declare-dead at another node", Script: declareDead, Length: time.Minute},
 		{Name: "F12e", Fault: "a node leaves for good", Injected: "--on-stop leave, SIGTERM", Script: leaveForGood},
+		{Name: "F12f", Fault: "a data directory copied, and a supervisor that starts the refused node again and again", Injected: "as F12b; the original started three times", Script: cloneDisk(3), Check: checkTwins},
 		{Name: "F13", Fault: "one node crashes in a loop", Injected: "kill −9 every 2 s for " + long.String(), Script: crashLoop(long)},
 		{Name: "F13b", Fault: "300 nodes join within 10 s", Skip: "300 processes do not fit on this machine; the simulator joins 3,000 (docs/simulator.md)"},
 		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s for one request of 20; 8 s each, in any order", Room: patientRoom, Crowd: patientCrowd, Script: sickOrigin},
