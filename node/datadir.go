@@ -36,19 +36,24 @@ type DataDir struct {
 	lock   *os.File
 	self   crdt.Incarnation
 	stored uint64 // the start that opened the store last; 0: none did
+
+	refused string // why no start may use the directory; empty: it may be used
 }
 
 type identity struct {
 	Node   string `json:"node"`
 	Boot   uint64 `json:"boot"`
 	Stored uint64 `json:"stored,omitempty"`
+
+	Refused string `json:"refused,omitempty"`
 }
 
 // OpenDataDir opens or makes the directory and starts a new incarnation: the
 // raised boot number is on disk, in file and directory, before it returns. A
 // directory without an identity makes a new node, with the id want or, where that
 // is zero, a random one. A node whose certificate names its id gives it as want;
-// a directory of another node is then refused.
+// a directory of another node is then refused, as is one that Refuse has marked: with
+// an error that wraps ErrCopied.
 func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
@@ -72,6 +77,9 @@ func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 	}
 	if want != (crdt.NodeID{}) && id.Node != want {
 		return nil, fmt.Errorf("data directory %s belongs to node %s, the certificate to node %s; use the certificate of that node, or another --data-dir", path, id.Node, want)
+	}
+	if d.refused != "" {
+		return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %s (%w)", path, id.Boot, id.Node, d.refused, ErrCopied)
 	}
 	id.Boot++
 	if err := d.writeIdentity(id); err != nil {
@@ -139,12 +147,12 @@ func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 	if err != nil {
 		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
 	}
-	d.stored = stored.Stored
+	d.stored, d.refused = stored.Stored, stored.Refused
 	return crdt.Incarnation{Node: node, Boot: stored.Boot}, nil
 }
 
 func (d *DataDir) writeIdentity(id crdt.Incarnation) error {
-	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot, Stored: d.stored})
+	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot, Stored: d.stored, Refused: d.refused})
 	if err != nil {
 		return err
 	}

@@ -231,7 +231,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 	defer ticker.Stop()
 	started := n.Now()
 	var members, persist time.Time // when each was done, and is due
-	awaiting := n.cfg.AwaitPeers > 0
+	await, awaiting := awaiting{site: n.cfg.Site, patience: n.cfg.AwaitPeers, since: started}, true
 	var opened time.Time
 	for {
 		refresh := false
@@ -259,11 +259,10 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 		case <-ticker.C:
 		}
 		now := n.Now()
-		if refresh || now.Sub(members) >= memberInterval {
+		if refresh || awaiting || now.Sub(members) >= memberInterval {
 			members = now
 			all := mesh.Members()
-			awaiting = awaiting && len(alive(all)) == 0 && now.Sub(started) < n.cfg.AwaitPeers
-			if awaiting {
+			if awaiting = awaiting && await.on(all, now); awaiting {
 				continue // to be told of nobody is to have nobody to ask
 			}
 			n.meet(all, now)
@@ -271,12 +270,8 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 				n.send(mesh, n.core.SetClock(right, now))
 			}
 		}
-		if awaiting {
-			continue
-		}
 		if other, ok := n.core.Conflict(); ok {
-			return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: the data directory was copied or rolled back; stop one of them, and move the directory away where a new node is wanted",
-				other.Boot, n.core.self.Boot)
+			return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: %w", other.Boot, n.core.self.Boot, ErrCopied)
 		}
 		n.send(mesh, n.core.Tick(now))
 		n.journal.step(n.core, now)

@@ -175,6 +175,18 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		err = errors.Join(err, dir.Abandon())
 	}
 	log.Info("stopped")
+	return refuseCopied(dir, err)
+}
+
+// refuseCopied has no start use the directory again if this one ended because others
+// know better.
+func refuseCopied(dir *node.DataDir, err error) error {
+	if errors.Is(err, transport.ErrSuperseded) {
+		err = fmt.Errorf("%w: %w", err, node.ErrCopied)
+	}
+	if errors.Is(err, node.ErrCopied) {
+		err = errors.Join(err, dir.Refuse(err))
+	}
 	return err
 }
 

@@ -29,7 +29,7 @@ type LoanAnswer struct {
 	// of any block before it; 0: none. Unlike a loan, it is for any borrower.
 	Recalled uint32
 	Loans    []Loan // of that lender to that counter
-	Acks   []ReportAck
+	Acks     []ReportAck
 }
 
 // Due returns what is to be told now, at most one message for each lender. own is
