@@ -120,6 +120,9 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
+	if err := cfg.faults.open(); err != nil {
+		return err
+	}
 	path := cfg.DataDir
 	if path == "" {
 		if path, err = stateDir(cfg.Name); err != nil {
@@ -148,9 +151,6 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		if identity, err = transport.IdentityFromSecret(secret, self, cfg.Name, cfg.Site, time.Now()); err != nil {
 			return err
 		}
-	}
-	if err := cfg.faults.open(); err != nil {
-		return err
 	}
 	n, err := newNode(cfg, rooms, dir, secret, log)
 	if err != nil {
