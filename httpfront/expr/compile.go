@@ -1,0 +1,296 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Expression is a condition on requests. It is immutable and may be used from
+// many goroutines at once.
+type Expression struct {
+	tree     *disjunction
+	match    predicate
+	buffered bool // match needs a scratch
+}
+
+// Compile turns a source into an expression, or returns an *Error. Lists are
+// looked up now: an expression goes on with those that it was compiled with.
+func Compile(source string, lists Lists) (*Expression, error) {
+	length := 0
+	for i := range source {
+		if length++; length > MaxLength {
+			return nil, errorAt(source, i, "the expression is too long; %d characters are allowed: put values into a $list, or make it two rules", MaxLength)
+		}
+	}
+	return compile(source, lists)
+}
+
+// compile is Compile for sources of any length.
+func compile(source string, lists Lists) (*Expression, error) {
+	tree, err := parse(source)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{source: source, lists: lists}
+	p, err := c.disjunction(tree)
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{tree: tree, match: p, buffered: c.buffered}, nil
+}
+
+// Match reports whether e is true of r. It does not allocate, and r is only
+// read.
+func (e *Expression) Match(r *Request) bool {
+	if !e.buffered {
+		return e.match(r, nil)
+	}
+	s := scratches.Get().(*scratch)
+	yes := e.match(r, s)
+	s.release()
+	return yes
+}
+
+// checker turns a tree into predicates, and refuses what has no meaning.
+type checker struct {
+	source   string
+	lists    Lists
+	loop     *loop // the any or all that is being checked
+	buffered bool  // something needs a scratch
+}
+
+// loop is what any or all goes through.
+type loop struct {
+	function string
+	label    string // of the array, "" until the first [*] is found
+	elements elements
+}
+
+func (c *checker) errorf(at int, format string, args ...any) error {
+	return errorAt(c.source, at, format, args...)
+}
+
+func (c *checker) disjunction(d *disjunction) (predicate, error) {
+	terms, err := checkAll(d.Terms, c.exclusion)
+	if err != nil || len(terms) == 1 {
+		return first(terms), err
+	}
+	return func(r *Request, s *scratch) bool {
+		for _, holds := range terms {
+			if holds(r, s) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+func (c *checker) exclusion(x *exclusion) (predicate, error) {
+	terms, err := checkAll(x.Terms, c.conjunction)
+	if err != nil || len(terms) == 1 {
+		return first(terms), err
+	}
+	return func(r *Request, s *scratch) bool {
+		odd := false
+		for _, holds := range terms {
+			odd = odd != holds(r, s)
+		}
+		return odd
+	}, nil
+}
+
+func (c *checker) conjunction(j *conjunction) (predicate, error) {
+	terms, err := checkAll(j.Terms, c.negation)
+	if err != nil || len(terms) == 1 {
+		return first(terms), err
+	}
+	return func(r *Request, s *scratch) bool {
+		for _, holds := range terms {
+			if !holds(r, s) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+func (c *checker) negation(n *negation) (holds predicate, err error) {
+	switch {
+	case n.Group != nil:
+		holds, err = c.disjunction(n.Group)
+	case n.Truth != "":
+		always := n.Truth == "true"
+		holds = func(*Request, *scratch) bool { return always }
+	default:
+		holds, err = c.comparison(n.Comparison)
+	}
+	if err != nil || len(n.Nots)%2 == 0 {
+		return holds, err
+	}
+	return negated(holds), nil
+}
+
+func negated(holds predicate) predicate {
+	return func(r *Request, s *scratch) bool { return !holds(r, s) }
+}
+
+func checkAll[T any](terms []T, check func(T) (predicate, error)) ([]predicate, error) {
+	checked := make([]predicate, len(terms))
+	for i, t := range terms {
+		var err error
+		if checked[i], err = check(t); err != nil {
+			return nil, err
+		}
+	}
+	return checked, nil
+}
+
+func first(terms []predicate) predicate {
+	if len(terms) == 0 {
+		return nil
+	}
+	return terms[0]
+}
+
+// anyOf and allOf go through the elements of an array. Of no elements neither
+// is true.
+func anyOf(all elements, holds predicate) predicate {
+	return func(r *Request, s *scratch) bool {
+		for at := (cursor{}); ; {
+			v, next, ok := all(r, at)
+			if !ok {
+				return false
+			}
+			if s.element = v; holds(r, s) {
+				return true
+			}
+			at = next
+		}
+	}
+}
+
+func allOf(all elements, holds predicate) predicate {
+	return func(r *Request, s *scratch) bool {
+		for at := (cursor{}); ; {
+			v, next, ok := all(r, at)
+			if !ok {
+				return at != cursor{}
+			}
+			if s.element = v; !holds(r, s) {
+				return false
+			}
+			at = next
+		}
+	}
+}
+
+// operand checks a field or a function and what is taken out of it.
+func (c *checker) operand(o *operand) (*typed, error) {
+	t, err := c.base(o)
+	for i, x := range o.Index {
+		if err != nil {
+			return nil, err
+		}
+		if err = c.index(t, x); err == nil {
+			t.label = formatOperand(&operand{Name: o.Name, Call: o.Call, Index: o.Index[:i+1]})
+		}
+	}
+	return t, err
+}
+
+func (c *checker) base(o *operand) (*typed, error) {
+	at := o.Pos.Offset
+	if o.Call != nil {
+		return c.call(o)
+	}
+	field, known := fields[o.Name]
+	switch {
+	case known:
+		t := *field
+		t.at, t.label = at, o.Name
+		c.buffered = c.buffered || t.buffered
+		return &t, nil
+	case functions[o.Name] != nil:
+		return nil, c.errorf(at, "%s is a function, and there is no field of this name: %s", o.Name, functions[o.Name].usage)
+	}
+	return nil, unknown(c.source, at, "field", o.Name, keys(fields))
+}
+
+// index takes something out of t.
+func (c *checker) index(t *typed, x *index) error {
+	at := x.Pos.Offset
+	switch {
+	case t.shape == table && x.Text != nil:
+		name, err := c.unquote(x.Text)
+		if err != nil {
+			return err
+		}
+		if t.fold {
+			name = new(scratch).fold(name, lowerByte)
+			x.Text = &quoted{Escaped: quote(name)}
+		}
+		t.shape, t.elements = array, t.named(name)
+		return nil
+	case t.shape == table:
+		return c.errorf(at, `%s holds values by name: %[1]s["name"]`, t.label)
+	case x.Text != nil:
+		return c.errorf(at, "%s is %v, which holds nothing by name", t.label, t)
+	case t.shape == array && x.Each:
+		return c.each(t, at)
+	case t.shape == array:
+		i, err := strconv.Atoi(x.Place)
+		if err != nil || i < 0 {
+			return c.errorf(at, "want the place of an element in brackets, from 0 on, or *")
+		}
+		all := t.elements
+		t.shape, t.text = single, func(r *Request, _ *scratch) (string, bool) { return all.element(r, i) }
+		return nil
+	case t.shape == mapped && x.Each:
+		t.shape = each
+		return nil
+	case t.shape == mapped:
+		return c.errorf(at, "only [*] may stand behind %s; [%s] goes where its [*] is", t.label, x.Place)
+	}
+	return c.errorf(at, "%s is %v; there is nothing to take out of it", t.label, t)
+}
+
+// each makes t the element at which the loop is.
+func (c *checker) each(t *typed, at int) error {
+	switch {
+	case c.loop == nil:
+		return c.errorf(at, "[*] stands for each element and belongs into any or all: any(%s[*] …)", t.label)
+	case c.loop.elements == nil:
+		c.loop.label, c.loop.elements = t.label, t.elements
+	case c.loop.label != t.label:
+		return c.errorf(at, "%s goes through %s here; there can be no second array", c.loop.function, c.loop.label)
+	}
+	c.buffered = true
+	t.shape, t.text = each, func(_ *Request, s *scratch) (string, bool) { return s.element, true }
+	return nil
+}
+
+// String says what t is, for messages.
+func (t *typed) String() string {
+	switch t.shape {
+	case array:
+		return "an array of strings"
+	case table:
+		return "a table of strings"
+	case mapped:
+		return fmt.Sprintf("%v for each element", t.kind)
+	}
+	return t.kind.String()
+}
+
+// one refuses what stands for more than one value.
+func (c *checker) one(t *typed) error {
+	switch t.shape {
+	case table:
+		return c.errorf(t.at, `%s holds values by name; write %[1]s["name"][0] for the first of a name`, t.label)
+	case array:
+		return c.errorf(t.at, "%s is an array; write %[1]s[0] for its first element, or any(%[1]s[*] …)", t.label)
+	case mapped:
+		return c.errorf(t.at, "%s is %v; write %[1]s[*] to take them one by one", t.label, t)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error says what is wrong with a source, and where. Each error of Compile is an
+// *Error.
+type Error struct {
+	Line, Column int    // from 1, in characters
+	Message      string // what was found, and what is allowed
+
+	text string // the line that is meant
+}
+
+// Error returns place and message in one line.
+func (e *Error) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
+}
+
+// excerptMax is how many characters of a line are shown on either side of what
+// is wrong with it.
+const excerptMax = 60
+
+// Excerpt returns the line that is meant and, in a second one, a caret below the
+// character that is. Of a long line it shows what is around that character.
+func (e *Error) Excerpt() string {
+	line := []rune(e.text)
+	at := min(e.Column-1, len(line))
+	before, after := line[:at], line[at:]
+	mark := ""
+	if len(before) > excerptMax {
+		before, mark = before[len(before)-excerptMax:], "…"
+	}
+	tail := ""
+	if len(after) > excerptMax {
+		after, tail = after[:excerptMax], "…"
+	}
+	var b strings.Builder
+	b.WriteString(mark + string(before) + string(after) + tail + "\n")
+	for _, c := range mark + string(before) {
+		// A tab is as wide below as it is above.
+		if c != '\t' {
+			c = ' '
+		}
+		b.WriteRune(c)
+	}
+	b.WriteByte('^')
+	return b.String()
+}
+
+// errorAt returns an error about the byte of source at offset, which may be its
+// end.
+func errorAt(source string, offset int, format string, args ...any) *Error {
+	begin := strings.LastIndexByte(source[:offset], '\n') + 1
+	text, _, _ := strings.Cut(source[begin:], "\n")
+	return &Error{
+		Line:    strings.Count(source[:begin], "\n") + 1,
+		Column:  utf8.RuneCountInString(source[begin:offset]) + 1,
+		Message: fmt.Sprintf(format, args...),
+		text:    strings.TrimSuffix(text, "\r"),
+	}
+}
+
+// nearest returns which of the known names may have been meant, or "" where none
+// is near.
+func nearest(name string, known []string) string {
+	best, fewest := "", len(name)
+	for _, k := range known {
+		// More than half of it changed is another name.
+		if n := edits(name, k); n < fewest && 2*n <= max(len(name), len(k)) {
+			best, fewest = k, n
+		}
+	}
+	return best
+}
+
+// edits returns by how many inserted, removed or replaced bytes a and b differ
+// (Levenshtein distance, row by row).
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// unknown says that there is no such field, function or list, and which ones
+// there are.
+func unknown(source string, offset int, what, name string, known []string) *Error {
+	slices.Sort(known)
+	switch near := nearest(name, known); {
+	case near != "":
+		return errorAt(source, offset, "there is no %s %s; did you mean %s?", what, name, near)
+	case len(known) == 0:
+		return errorAt(source, offset, "there is no %s %s, nor any other", what, name)
+	}
+	return errorAt(source, offset, "there is no %s %s; there are %s", what, name, strings.Join(known, ", "))
+}
