@@ -123,7 +123,7 @@ func (b *binary) literal() (constant, error) {
 	case b.right.Literal != nil:
 		return b.element(b.right.Literal)
 	case b.right.Truth != "":
-		return constant{}, b.errorf(at, "%s is %v, which %s is not", b.left.label, b.left, b.right.Truth)
+		return constant{}, b.errorf(at, "%s is %v, but %s is %v", b.left.label, b.left, b.right.Truth, truth)
 	}
 	return constant{}, b.errorf(at, "%s takes one value; a set or a list goes with in", b.op)
 }

@@ -66,29 +66,37 @@ func errorAt(source string, offset int, format string, args ...any) *Error {
 }
 
 // nearest returns which of the known names may have been meant, or "" where none
-// is near.
+// is near. The last part of a dotted name tells most; those before it are often
+// left out or made up.
 func nearest(name string, known []string) string {
-	best, fewest := "", len(name)
+	best, fewest := "", 0
+	parts := strings.Split(name, ".")
+	last := len(parts) - 1
 	for _, k := range known {
-		// More than half of it changed is another name.
-		if n := edits(name, k); n < fewest && 2*n <= max(len(name), len(k)) {
+		theirs := strings.Split(k, ".")
+		end := len(theirs) - 1
+		n := edits([]byte(parts[last]), []byte(theirs[end]))
+		if 2*n > max(len(parts[last]), len(theirs[end])) {
+			continue // more than half of it changed is another name
+		}
+		if n += edits(parts[:last], theirs[:end]); best == "" || n < fewest {
 			best, fewest = k, n
 		}
 	}
 	return best
 }
 
-// edits returns by how many inserted, removed or replaced bytes a and b differ
-// (Levenshtein distance, row by row).
-func edits(a, b string) int {
+// edits returns by how many inserted, removed or replaced elements a and b
+// differ (Levenshtein distance, row by row).
+func edits[T comparable](a, b []T) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
-	for i := range len(a) {
+	for i := range a {
 		diagonal := row[0]
 		row[0] = i + 1
-		for j := range len(b) {
+		for j := range b {
 			replaced := diagonal
 			if a[i] != b[j] {
 				replaced++

@@ -218,7 +218,7 @@ func (c *checker) argument(function string, a *argument, want kind, arrays bool)
 	}
 	o := a.Expression.operand()
 	if o == nil {
-		return nil, c.errorf(at, "an argument of %s is %v: a field, a function, or a string", function, want)
+		return nil, c.errorf(at, "an argument of %s is one field, function or string, not an expression", function)
 	}
 	t, err := c.operand(o)
 	if err != nil {

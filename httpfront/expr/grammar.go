@@ -29,9 +29,10 @@ var tokens = lexer.MustStateful(lexer.Rules{
 	},
 })
 
-// grammar needs no more than the next token to know where it is, so parsing
-// takes time in proportion to the source.
-var grammar = participle.MustBuild[disjunction](participle.Lexer(tokens))
+// grammar always knows from the next token where it is. So the parser never has
+// to go back, which keeps its time in proportion to the source and its errors
+// where they belong.
+var grammar = participle.MustBuild[disjunction](participle.Lexer(tokens), participle.UseLookahead(0))
 
 // The levels bind tighter from top to bottom: or, xor, and, not.
 type (

@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -119,7 +120,7 @@ func stray(source string, offset int) *Error {
 	case '.':
 		hint = "; a range is written with two dots and nothing around them: 1..5"
 	}
-	return errorAt(source, offset, "found %q, which nothing begins with%s", c, hint)
+	return errorAt(source, offset, "found %q, which nothing begins with%s", string(c), hint)
 }
 
 // unexpected says what was found at offset, where the grammar does not go on,
@@ -165,7 +166,7 @@ func (p *place) describe() string {
 	case p.found.Type == symbols["String"] || p.found.Type == symbols["RawStart"]:
 		return "a string"
 	}
-	return p.found.Value
+	return strconv.Quote(p.found.Value)
 }
 
 // last returns the token before the one that was found; its value is "" at the
@@ -191,9 +192,11 @@ func (p *place) bracket() (b string, arguments bool) {
 	return "(", f == nil || f.call != nil
 }
 
+// term is what a comparison begins with, and what stands between and and or.
+const term = `a field, a function, "not" or "("`
+
 // want says what may come next.
 func (p *place) want() string {
-	const term = "a field, a function, not, or ("
 	bracket, arguments := p.bracket()
 	last := p.last()
 	switch last.Value {
@@ -211,25 +214,28 @@ func (p *place) want() string {
 	case "in":
 		return "a set in braces or a $list"
 	case "strict":
-		return "wildcard"
+		return `"wildcard"`
 	}
 	switch {
 	case isOperator(last):
 		return "a value: a string, a number, an address, true or false"
 	case bracket == "[":
-		return "]"
+		return `"]"`
 	case bracket == "{":
-		return "another element or }"
+		return `another element or "}"`
 	case arguments:
-		return "a comma or )"
+		return `"," or ")"`
 	case last.Type == symbols["Name"] && functions[last.Value] != nil:
-		return "( and the arguments of " + last.Value
-	case last.Type == symbols["Name"] || last.Value == "]":
-		return "an operator such as eq, contains or in"
-	case bracket == "(":
-		return "and, or, xor, or )"
+		return `"(" and the arguments of ` + last.Value
 	}
-	return "and, or, xor, or the end"
+	end := "the end"
+	if bracket == "(" {
+		end = `")"`
+	}
+	if last.Type == symbols["Name"] || last.Value == "]" {
+		return `an operator ("eq", "in", "and", "or", …) or ` + end
+	}
+	return `"and", "or", "xor" or ` + end
 }
 
 // hint tells what helps with mistakes that are made often.
@@ -243,11 +249,15 @@ func (p *place) hint() string {
 		return "; operators are in lower case: " + lower
 	case name && functions[p.found.Value] != nil && (last.Type == symbols["Name"] || last.Value == "]"):
 		return fmt.Sprintf(`; %s is a function: %[1]s(%s, "text")`, p.found.Value, last.Value)
+	case name && isOperator(last) && (fields[p.found.Value] != nil || functions[p.found.Value] != nil):
+		return "; only the left side may come from the request"
 	case name && isOperator(last):
 		return fmt.Sprintf("; strings stand in double quotes: %q", p.found.Value)
 	case p.found.Value == "," && bracket == "{":
 		return "; elements are separated by spaces"
-	case p.found.Type == symbols["String"] && !isOperator(last) && bracket == "":
+	case p.found.Value == ")" && bracket == "":
+		return "; no ( is open"
+	case isLiteral(p.found) && p.want() == term:
 		return "; a comparison begins with the field"
 	}
 	return ""
@@ -260,6 +270,14 @@ func isKeyword(word string) bool {
 	}
 	_, known := operators[word]
 	return known
+}
+
+func isLiteral(t lexer.Token) bool {
+	switch t.Type {
+	case symbols["String"], symbols["RawStart"], symbols["Number"], symbols["Address"]:
+		return true
+	}
+	return false
 }
 
 func isOperator(t lexer.Token) bool {

@@ -1,0 +1,68 @@
+package expr
+
+import (
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestTableIsComplete holds that the table of TestMatch, which other tests go
+// through as well, has each field, function and operator.
+func TestTableIsComplete(t *testing.T) {
+	var all strings.Builder
+	for _, tt := range matching {
+		all.WriteString(" " + tt.source + " ")
+	}
+	for _, what := range vocabulary() {
+		if !hasWord(all.String(), what) {
+			t.Errorf("there is no %s in the table of TestMatch", what)
+		}
+	}
+}
+
+// vocabulary returns all that stands for something.
+func vocabulary() []string {
+	words := append(keys(fields), keys(functions)...)
+	words = append(words, keys(operators)...)
+	return append(words, "strict wildcard", "and", "&&", "or", "||", "xor", "^^", "not", "!", "true", "false")
+}
+
+// hasWord reports whether text has word, and not only as a part of another.
+func hasWord(text, word string) bool {
+	part := func(c byte) bool {
+		return c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= lowerByte(c) && lowerByte(c) <= 'z'
+	}
+	if !part(word[0]) {
+		return strings.Contains(text, word)
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		begin, end := from+i, from+i+len(word)
+		if (begin == 0 || !part(text[begin-1])) && (end == len(text) || !part(text[end])) {
+			return true
+		}
+		from = end
+	}
+}
+
+func TestMatchFromManyGoroutines(t *testing.T) {
+	lists, r := testLists(t), shopper()
+	var wg sync.WaitGroup
+	for _, tt := range matching {
+		e := mustCompile(t, tt.source, lists)
+		for range 4 {
+			wg.Go(func() {
+				for range 20 {
+					if got := e.Match(r); got != tt.want {
+						t.Errorf("%s: got %v, want %v", tt.source, got, tt.want)
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+}

@@ -1,0 +1,300 @@
+package expr
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// statement is a source whose truth is known, and how tightly it binds: 3 for
+// what stands alone, then and, xor, or.
+type statement struct {
+	source string
+	holds  bool
+	binds  int
+}
+
+// statements draws trees of and, or, xor and not over the table of TestMatch, in
+// either notation, with parentheses that are needed and some that are not.
+func statements() *rapid.Generator[statement] {
+	return rapid.Custom(func(t *rapid.T) statement { return drawStatement(t, 4) })
+}
+
+func drawStatement(t *rapid.T, depth int) statement {
+	choice := 0
+	if depth > 0 {
+		choice = rapid.IntRange(0, 4).Draw(t, "form")
+	}
+	switch choice {
+	case 1:
+		inner := parenthesized(t, drawStatement(t, depth-1), 3)
+		not := rapid.SampledFrom([]string{"not ", "! ", "!", "not\t"}).Draw(t, "not")
+		return statement{not + inner.source, !inner.holds, 3}
+	case 2:
+		return drawJoined(t, depth, 2, []string{"and", "&&"}, func(a, b bool) bool { return a && b })
+	case 3:
+		return drawJoined(t, depth, 1, []string{"xor", "^^"}, func(a, b bool) bool { return a != b })
+	case 4:
+		return drawJoined(t, depth, 0, []string{"or", "||"}, func(a, b bool) bool { return a || b })
+	}
+	one := rapid.SampledFrom(matching).Draw(t, "comparison")
+	source := one.source
+	binds := 3
+	if strings.Contains(source, " and ") || strings.Contains(source, " or ") || strings.Contains(source, "xor") || strings.Contains(source, "&&") {
+		binds = 0
+	}
+	return statement{source, one.want, binds}
+}
+
+func drawJoined(t *rapid.T, depth, binds int, words []string, join func(a, b bool) bool) statement {
+	all := parenthesized(t, drawStatement(t, depth-1), binds)
+	for range rapid.IntRange(1, 3).Draw(t, "more") {
+		next := parenthesized(t, drawStatement(t, depth-1), binds)
+		word := rapid.SampledFrom(words).Draw(t, "word")
+		all.source += " " + word + " " + next.source
+		all.holds = join(all.holds, next.holds)
+	}
+	all.binds = binds
+	return all
+}
+
+// parenthesized puts s into parentheses where it would fall apart among terms
+// that bind as given, and sometimes where not.
+func parenthesized(t *rapid.T, s statement, among int) statement {
+	if s.binds < among || rapid.IntRange(0, 4).Draw(t, "parentheses") == 0 {
+		return statement{"( " + s.source + ")", s.holds, 3}
+	}
+	return s
+}
+
+func TestTruthOfStatements(t *testing.T) {
+	lists, r := testLists(t), shopper()
+	rapid.Check(t, func(t *rapid.T) {
+		s := statements().Draw(t, "statement")
+		e, err := compile(s.source, lists)
+		if err != nil {
+			t.Fatalf("%s\n%v", s.source, err)
+		}
+		if got := e.Match(r); got != s.holds {
+			t.Fatalf("%s: got %v, want %v", s.source, got, s.holds)
+		}
+	})
+}
+
+func TestLaws(t *testing.T) {
+	lists, r := testLists(t), shopper()
+	laws := []struct{ name, left, right string }{
+		{"double not", "not not (%s)", "(%s)"},
+		{"De Morgan of and", "not ((%s) and (%s))", "not (%s) or not (%s)"},
+		{"De Morgan of or", "not ((%s) or (%s))", "not (%s) and not (%s)"},
+		{"xor is just one of two", "(%[1]s) xor (%[2]s)", "((%[1]s) or (%[2]s)) and not ((%[1]s) and (%[2]s))"},
+		{"not moves through xor", "not (%s) xor (%s)", "not ((%s) xor (%s))"},
+		{"and commutes", "(%[1]s) and (%[2]s)", "(%[2]s) and (%[1]s)"},
+		{"or absorbs", "(%[1]s) or (%[1]s) and (%[2]s)", "(%[1]s)"},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := statements().Draw(t, "a"), statements().Draw(t, "b")
+		for _, law := range laws {
+			match := func(form string) bool {
+				source := form
+				switch strings.Count(form, "%s") {
+				case 0:
+					source = strings.NewReplacer("%[1]s", a.source, "%[2]s", b.source).Replace(form)
+				case 1:
+					source = fmt.Sprintf(form, a.source)
+				default:
+					source = fmt.Sprintf(form, a.source, b.source)
+				}
+				e, err := compile(source, lists)
+				if err != nil {
+					t.Fatalf("%s\n%v", source, err)
+				}
+				return e.Match(r)
+			}
+			if left, right := match(law.left), match(law.right); left != right {
+				t.Fatalf("%s: left is %v, right is %v, where\na is %s\nb is %s", law.name, left, right, a.source, b.source)
+			}
+		}
+	})
+}
+
+func TestStringIsTheSameExpression(t *testing.T) {
+	lists, r := testLists(t), shopper()
+	rapid.Check(t, func(t *rapid.T) {
+		s := statements().Draw(t, "statement")
+		e, err := compile(s.source, lists)
+		if err != nil {
+			t.Fatalf("%s\n%v", s.source, err)
+		}
+		plain := e.String()
+		again, err := compile(plain, lists)
+		if err != nil {
+			t.Fatalf("%s\n%v", plain, err)
+		}
+		if again.String() != plain || again.Match(r) != s.holds {
+			t.Fatalf("%s became %s and then %s", s.source, plain, again)
+		}
+	})
+}
+
+func TestString(t *testing.T) {
+	lists := testLists(t)
+	for source, want := range map[string]string{
+		`  ssl&&!ssl||ssl ^^ ssl`:           `ssl and not ssl or ssl xor ssl`,
+		`((ssl))`:                           `ssl`,
+		`not not ssl`:                       `ssl`,
+		`!(!(!(ssl)))`:                      `not ssl`,
+		`(ssl and ssl) or (ssl xor ssl)`:    `ssl and ssl or ssl xor ssl`,
+		`(ssl or ssl) and ssl`:              `(ssl or ssl) and ssl`,
+		`(ssl and (ssl and ssl)) and (ssl)`: `ssl and ssl and ssl and ssl`,
+		`not (ssl and ssl)`:                 `not (ssl and ssl)`,
+		`http.host=="a\x41\x01\xff\\\""`:    `http.host eq "aA\x01\xff\\\""`,
+		`http.host ~ "\.\""`:                `http.host matches r#"\.\""#`,
+		`http.host ~ "a\.b"`:                `http.host matches r"a\.b"`,
+		`http.host wildcard r"\*"`:          `http.host wildcard "\\*"`,
+		`http.host strict   wildcard "*"`:   `http.host strict wildcard "*"`,
+		`ip.src in {::ffff:1.2.3.4   1.2.3.4 .. 1.2.3.5 2001:DB8:0::/32}`: `ip.src in {1.2.3.4 1.2.3.4..1.2.3.5 2001:DB8:0::/32}`,
+		`len ( http.host ) in { 007 .. 9 }`:                               `len(http.host) in {7..9}`,
+		`http.host in $own_hosts`:                                         `http.host in $own_hosts`,
+		`http.request.headers["X-A"][ 0 ] ne "b"`:                         `http.request.headers["x-a"][0] ne "b"`,
+		`any((lower((http.request.headers["A"][*]))[*] != "b"))`:          `any(lower(http.request.headers["a"][*])[*] ne "b")`,
+		`ssl==true`: `ssl eq true`,
+	} {
+		if got := mustCompile(t, source, lists).String(); got != want {
+			t.Errorf("%s: got %s, want %s", source, got, want)
+		}
+	}
+}
+
+// TestWildcardIsARegexp compares with what the standard library understands.
+func TestWildcardIsARegexp(t *testing.T) {
+	letters := rapid.StringOfN(rapid.SampledFrom([]rune(`abA*\[.é`)), 0, 8, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		pattern, value := letters.Draw(t, "pattern"), letters.Draw(t, "value")
+		var re strings.Builder
+		literal, stars, wrong := false, 0, false
+		for _, c := range pattern {
+			switch {
+			case literal:
+				wrong = wrong || c != '*' && c != '\\'
+				re.WriteString(regexp.QuoteMeta(string(c)))
+				literal, stars = false, 0
+			case c == '\\':
+				literal = true
+			case c == '*':
+				re.WriteString("(?s:.*)")
+				stars++
+				wrong = wrong || stars > 1
+			default:
+				re.WriteString(regexp.QuoteMeta(string(c)))
+				stars = 0
+			}
+		}
+		wrong = wrong || literal
+		for op, flags := range map[string]string{"strict wildcard": "^", "wildcard": "(?i)^"} {
+			e, err := Compile("http.host "+op+" "+quote(pattern), nil)
+			if (err != nil) != wrong {
+				t.Fatalf("%s: got error %v, want one: %v", pattern, err, wrong)
+			}
+			if wrong {
+				continue
+			}
+			want := regexp.MustCompile(flags + re.String() + "$").MatchString(value)
+			if got := e.Match(&Request{Host: value}); got != want {
+				t.Fatalf("%q %s %q: got %v, want %v", value, op, pattern, got, want)
+			}
+		}
+	})
+}
+
+func TestQuotedStringsAreThemselves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := string(rapid.SliceOf(rapid.Byte()).Draw(t, "value"))
+		e, err := compile("http.host eq "+quote(value), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.Match(&Request{Host: value}) || e.Match(&Request{Host: value + "x"}) {
+			t.Fatalf("%s is not %q", quote(value), value)
+		}
+		if strings.ToValidUTF8(value, "") != value {
+			return // there are no escapes in raw strings
+		}
+		e, err = compile("http.host eq "+quoteRaw(value), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.Match(&Request{Host: value}) {
+			t.Fatalf("%s is not %q", quoteRaw(value), value)
+		}
+	})
+}
+
+// TestDecodingIsThatOfForms compares with the standard library where that one
+// has an answer: it refuses what is no escape, which here stays.
+func TestDecodingIsThatOfForms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringOfN(rapid.SampledFrom([]rune(`%+2f5Zu é`)), 0, 12, -1).Draw(t, "value")
+		want, err := url.QueryUnescape(value)
+		if err != nil {
+			return
+		}
+		if got := new(scratch).decode(value, false, false); got != want {
+			t.Fatalf("%q: got %q, want %q", value, got, want)
+		}
+	})
+}
+
+// TestSetsOfAddresses compares with asking each network in turn.
+func TestSetsOfAddresses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var nets []netip.Prefix
+		var items []string
+		for range rapid.IntRange(1, 20).Draw(t, "networks") {
+			a := drawAddr(t)
+			p, err := a.Prefix(rapid.IntRange(0, a.BitLen()).Draw(t, "bits"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			nets = append(nets, p)
+			items = append(items, p.String())
+		}
+		list, err := AddressList(items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		braces, err := Compile("ip.src in {"+strings.Join(items, " ")+"}", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named, err := Compile("ip.src in $l", Lists{"l": list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			a := drawAddr(t)
+			want := false
+			for _, n := range nets {
+				want = want || n.Contains(a)
+			}
+			r := &Request{Source: a}
+			if braces.Match(r) != want || named.Match(r) != want {
+				t.Fatalf("%v in %v: want %v", a, items, want)
+			}
+		}
+	})
+}
+
+// drawAddr draws addresses that are near to one another.
+func drawAddr(t *rapid.T) netip.Addr {
+	b := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x80, 0xff}), 4, 4).Draw(t, "address")
+	if rapid.Bool().Draw(t, "IPv6") {
+		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 2: b[0], 7: b[1], 8: b[2], 15: b[3]})
+	}
+	return netip.AddrFrom4([4]byte(b))
+}

@@ -1,0 +1,144 @@
+package expr
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what Compile says into testdata/mistakes.txt")
+
+// TestMistakes reads testdata/mistakes.txt: blocks of a source and what Compile
+// says about it, the excerpt of which the source is the first line.
+func TestMistakes(t *testing.T) {
+	const file = "testdata/mistakes.txt"
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := testLists(t)
+	var said strings.Builder
+	for block := range strings.SplitSeq(strings.TrimSpace(string(old)), "\n\n") {
+		source, want, _ := strings.Cut(block, "\n")
+		_, err := Compile(source, lists)
+		wrong, ok := errors.AsType[*Error](err)
+		if !ok {
+			t.Errorf("%s\ngot error %v, want one with a place", source, err)
+			continue
+		}
+		got := wrong.Excerpt() + "\n" + wrong.Error()
+		if said.Len() > 0 {
+			said.WriteString("\n")
+		}
+		said.WriteString(got + "\n")
+		if got != source+"\n"+want && !*update {
+			t.Errorf("got\n%s\nwant\n%s\n%s", got, source, want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(said.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMistakesOfSources(t *testing.T) {
+	for name, tt := range map[string]struct {
+		source       string
+		line, column int
+		message      string
+		excerpt      string
+	}{
+		"nothing": {
+			"", 1, 1, `found nothing, want a field, a function, "not" or "("`,
+			"\n^",
+		},
+		"on another line, behind a tab": {
+			"ssl and\r\n\thttp.hots eq \"é\"\nor ssl", 2, 2, "there is no field http.hots; did you mean http.host?",
+			"\thttp.hots eq \"é\"\n\t^",
+		},
+		"behind what is more than a byte": {
+			`http.host eq "äöü☁" and foo`, 1, 25, "there is no field foo; there are ",
+			"http.host eq \"äöü☁\" and foo\n                        ^",
+		},
+		"within a long line": {
+			strings.Repeat("ssl or ", 30) + "sll" + strings.Repeat(" or ssl", 30), 1, 211, "there is no field sll; did you mean ssl?",
+			"…" + strings.Repeat("ssl or ", 30)[150:] + "sll" + strings.Repeat(" or ssl", 30)[:57] + "…\n" + strings.Repeat(" ", 61) + "^",
+		},
+		"two arrays": {
+			`any(http.request.headers["a"][*] eq "a" and http.request.headers["b"][*] eq "b")`,
+			1, 70, `any goes through http.request.headers["a"] here; there can be no second array`,
+			`…request.headers["a"][*] eq "a" and http.request.headers["b"][*] eq "b")` + "\n" + strings.Repeat(" ", 61) + "^",
+		},
+		"not UTF-8": {
+			"ssl and \ufffd\xff", 1, 10, "this is not UTF-8; ", // what stands for bad bytes is good
+			"ssl and \ufffd\ufffd\n         ^",
+		},
+		"too long": {
+			"ssl or " + strings.Repeat("é", MaxLength), 1, MaxLength + 1, "the expression is too long; 4096 characters are allowed",
+			"",
+		},
+		"too deep": {
+			strings.Repeat("(", 33) + "ssl" + strings.Repeat(")", 33), 1, 33, "too many open parentheses; 32 are allowed",
+			"",
+		},
+		"too many elements": {
+			"len(http.host) in {" + strings.Repeat("1 ", 1001) + "}", 1, 19, "a set of 1001 elements; 1000 are allowed, and more in a $list",
+			"",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Compile(tt.source, nil)
+			wrong, ok := errors.AsType[*Error](err)
+			if !ok {
+				t.Fatalf("got error %v, want one with a place", err)
+			}
+			if wrong.Line != tt.line || wrong.Column != tt.column || !strings.HasPrefix(wrong.Message, tt.message) {
+				t.Errorf("got %v, want line %d, column %d: %s", wrong, tt.line, tt.column, tt.message)
+			}
+			if got := wrong.Excerpt(); !strings.HasPrefix(got, tt.excerpt) {
+				t.Errorf("got excerpt\n%s\nwant\n%s", got, tt.excerpt)
+			}
+		})
+	}
+}
+
+func TestBoundsAreAllowed(t *testing.T) {
+	for _, source := range []string{
+		"ssl or " + strings.Repeat(" ", MaxLength-10) + "ssl",
+		strings.Repeat("(", MaxDepth) + "ssl" + strings.Repeat(")", MaxDepth),
+		strings.Repeat("(ssl) or ", 400) + "ssl",
+		"len(http.host) in {" + strings.Repeat("1 ", MaxSetSize) + "}",
+		strings.Repeat("!", MaxLength-3) + "ssl",
+	} {
+		mustCompile(t, source, nil)
+	}
+}
+
+func TestListsThatAreNone(t *testing.T) {
+	for _, tt := range []struct {
+		items []string
+		want  string
+	}{
+		{[]string{"10.0.0.1", "ten"}, `element 2, "ten": this is not an IP address`},
+		{[]string{""}, `element 1, "": this is not an IP address`},
+		{[]string{"10.0.0.1/8"}, `element 1, "10.0.0.1/8": the address has bits behind the first 8; the network is 10.0.0.0/8`},
+		{[]string{"10.0.0.9..10.0.0.1"}, `element 1, "10.0.0.9..10.0.0.1": this range is empty: it ends before it begins`},
+		{[]string{"10.0.0.9.."}, `element 1, "10.0.0.9..": this is not an IP address`},
+		{[]string{"fe80::1%eth0"}, `element 1, "fe80::1%eth0": this is not an IP address`},
+		{[]string{"::ffff:0:0/90"}, `element 1, "::ffff:0:0/90": the address has bits behind the first 90; the network is ::ffc0:0:0/90`},
+	} {
+		if _, err := AddressList(tt.items); err == nil || err.Error() != tt.want {
+			t.Errorf("%q: got error %v, want %s", tt.items, err, tt.want)
+		}
+	}
+	many := make([]string, MaxListSize+1)
+	if _, err := AddressList(many); err == nil {
+		t.Error("a list of addresses may have any size")
+	}
+	if _, err := StringList(many); err == nil {
+		t.Error("a list of strings may have any size")
+	}
+}
