@@ -72,8 +72,11 @@ func (c *checker) errorf(at int, format string, args ...any) error {
 
 func (c *checker) disjunction(d *disjunction) (predicate, error) {
 	terms, err := checkAll(d.Terms, c.exclusion)
-	if err != nil || len(terms) == 1 {
-		return first(terms), err
+	if err != nil {
+		return nil, err
+	}
+	if len(terms) == 1 {
+		return terms[0], nil
 	}
 	return func(r *Request, s *scratch) bool {
 		for _, holds := range terms {
@@ -87,8 +90,11 @@ func (c *checker) disjunction(d *disjunction) (predicate, error) {
 
 func (c *checker) exclusion(x *exclusion) (predicate, error) {
 	terms, err := checkAll(x.Terms, c.conjunction)
-	if err != nil || len(terms) == 1 {
-		return first(terms), err
+	if err != nil {
+		return nil, err
+	}
+	if len(terms) == 1 {
+		return terms[0], nil
 	}
 	return func(r *Request, s *scratch) bool {
 		odd := false
@@ -101,8 +107,11 @@ func (c *checker) exclusion(x *exclusion) (predicate, error) {
 
 func (c *checker) conjunction(j *conjunction) (predicate, error) {
 	terms, err := checkAll(j.Terms, c.negation)
-	if err != nil || len(terms) == 1 {
-		return first(terms), err
+	if err != nil {
+		return nil, err
+	}
+	if len(terms) == 1 {
+		return terms[0], nil
 	}
 	return func(r *Request, s *scratch) bool {
 		for _, holds := range terms {
@@ -143,13 +152,6 @@ func checkAll[T any](terms []T, check func(T) (predicate, error)) ([]predicate, 
 		}
 	}
 	return checked, nil
-}
-
-func first(terms []predicate) predicate {
-	if len(terms) == 0 {
-		return nil
-	}
-	return terms[0]
 }
 
 // anyOf and allOf go through the elements of an array. Of no elements neither

@@ -125,6 +125,9 @@ func formatLiteral(l *literal) string {
 	if a, err := netip.ParseAddr(l.Address); err == nil {
 		return a.Unmap().String()
 	}
+	if p, err := netip.ParsePrefix(l.Address); err == nil {
+		return p.String()
+	}
 	return l.Address
 }
 

@@ -81,8 +81,8 @@ func (s *scratch) release() {
 }
 
 // since returns what was appended to the buffer after it was from bytes long, as
-// a string without a copy. Bytes that a string was made of are not written again
-// until the comparison is over that the string is for; where appending moves the
+// a string without a copy. Its bytes are not written again while it is needed:
+// until its comparison is over, or concat has moved it. Where appending moves the
 // buffer, the string keeps the old one.
 func (s *scratch) since(from int) string {
 	made := s.buf[from:]
