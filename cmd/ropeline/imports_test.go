@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"node":                    {"crdt", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/expr":          {},
+	"httpfront/lang":          {},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},

@@ -1,0 +1,207 @@
+package lang
+
+import "strings"
+
+// Bounds on what is read of an Accept-Language field. Browsers send fewer than
+// ten languages, and no tag of theirs is half as long.
+const (
+	mostRanges = 32
+	longestTag = 35 // what RFC 5646, 4.4.1 asks of a buffer for tags
+)
+
+// Match returns the language that suits an Accept-Language field best, with the
+// numbers of the region that it asks for. Without one that suits it is the one
+// with the tag fallback, and English if there is no such language.
+//
+// Of the languages that the visitor asks for and that are there, the one with
+// the greatest weight wins, the first of several with the same. A range is
+// looked up as RFC 4647, 3.4 says: the longest part of it that is known. Only if
+// none of them is there, one that most readers of a language read as well is
+// taken, such as Spanish for Catalan: who lists English after Catalan gets
+// English. A range "*" and one with the weight 0 ask for nothing.
+//
+// Match does not allocate, and reads no more than 32 ranges, whatever it is
+// given.
+func Match[S ~string | ~[]byte](acceptLanguage S, fallback Tag) *Language {
+	lib := loaded()
+	var same, near *Language
+	var sameWeight, nearWeight int
+	rest := acceptLanguage
+	for range mostRanges {
+		if len(rest) == 0 {
+			break
+		}
+		var element S
+		element, rest = cutByte(rest, ',')
+		tag, params := cutByte(element, ';')
+		w := weight(params)
+		if w <= sameWeight && w <= nearWeight {
+			continue
+		}
+		c := find(lib.wanted, trim(tag))
+		switch {
+		case c.language == nil:
+		case !c.near && w > sameWeight:
+			same, sameWeight = c.language, w
+		case c.near && w > nearWeight:
+			near, nearWeight = c.language, w
+		}
+	}
+	switch {
+	case same != nil:
+		return same
+	case near != nil:
+		return near
+	}
+	if l := lib.byTag[fallback]; l != nil {
+		return l
+	}
+	return lib.byTag[English]
+}
+
+// find returns what is known of the longest part of a tag: the whole of it, or
+// what is left without its last subtags.
+func find[S ~string | ~[]byte](known map[string]candidate, tag S) candidate {
+	if len(tag) > longestTag {
+		return candidate{}
+	}
+	var buf [longestTag]byte
+	for i := range len(tag) {
+		switch c := tag[i]; {
+		case 'A' <= c && c <= 'Z':
+			buf[i] = c + 'a' - 'A'
+		case c == '_': // as programs that ask the C library have it
+			buf[i] = '-'
+		default:
+			buf[i] = c
+		}
+	}
+	for n := len(tag); n > 0; {
+		if c, ok := known[string(buf[:n])]; ok {
+			return c
+		}
+		for n--; n > 0 && buf[n] != '-'; n-- {
+		}
+	}
+	return candidate{}
+}
+
+// cutByte returns what is before the first sep, and what is after it.
+func cutByte[S ~string | ~[]byte](s S, sep byte) (before, after S) {
+	for i := range len(s) {
+		if s[i] == sep {
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, s[len(s):]
+}
+
+// trim returns s without the white space around it (RFC 9110, 5.6.3).
+func trim[S ~string | ~[]byte](s S) S {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// weight returns the weight in thousandths (RFC 9110, 12.4.2): 1000 if none is
+// given, and 0 if what is given is not a weight.
+func weight[S ~string | ~[]byte](params S) int {
+	v := trim(params)
+	if len(v) == 0 {
+		return 1000
+	}
+	if len(v) < 3 || len(v) > len("q=0.000") || v[0]|0x20 != 'q' || v[1] != '=' {
+		return 0
+	}
+	v = v[2:]
+	if v[0] != '0' && v[0] != '1' || len(v) > 1 && v[1] != '.' {
+		return 0
+	}
+	w, scale := int(v[0]-'0')*1000, 100
+	for i := 2; i < len(v); i++ {
+		if v[i] < '0' || v[i] > '9' {
+			return 0
+		}
+		w += int(v[i]-'0') * scale
+		scale /= 10
+	}
+	return min(w, 1000)
+}
+
+// candidate is what there is for who asks for a language.
+type candidate struct {
+	language *Language
+	near     bool // it is another language, which most readers of that one read
+}
+
+// names lists by which names a language goes beside its own tag and its first
+// subtag: codes that were retired, and standards that are written so alike that
+// nobody takes them for foreign.
+var names = map[Tag]string{
+	"ar-EG": "arb",
+	"de-DE": "gsw",
+	"fa-IR": "pes prs",
+	"he-IL": "iw",
+	"hr-HR": "bs",
+	"id-ID": "in",
+	"ms-MY": "zsm",
+	"nb-NO": "no nn",
+	"ro-RO": "mo",
+	"sr-BA": "sh cnr",
+	"tl-PH": "fil",
+	"zh-CN": "zh-hans cmn cmn-hans yue-hans",
+	"zh-TW": "zh-hant zh-hk zh-mo cmn-hant cmn-tw yue",
+}
+
+// neighbours lists whose readers mostly read a language too, after the language
+// matching data of CLDR 48.
+var neighbours = map[Tag]string{
+	"ar-EG": "acm afb apc apd arq ars ary arz ayl ckb",
+	"da-DK": "fo",
+	"de-DE": "lb rm",
+	"en-US": "ach af ak am bem bn chr cy ee eo ga gaa gd ha haw ia ig is ka km kn kri lg lo loz mfe mi ml mt my ne " +
+		"nso ny nyn om or pa pcm ps rn sd si sn so sq st sw ta te ti tn to tum ur xh yi yo zu",
+	"es-ES": "ay ca eu gl gn qu",
+	"fr-FR": "br co crs ht kg ln lua mg oc rw wo",
+	"hi-IN": "bh gu mai mr sa",
+	"id-ID": "jv su",
+	"it-IT": "la scn",
+	"ms-MY": "bjn min zlm",
+	"nl-NL": "fy",
+	"ru-RU": "ab az be hy kk ky mn tg tk tt uz",
+	"tl-PH": "ceb",
+	"tr-TR": "ku",
+	"zh-CN": "bo gan hak hsn lzh nan ug wuu za",
+}
+
+// wanted returns what there is for each tag, in lower case, that visitors may
+// ask for.
+func wanted(byTag map[Tag]*Language, regions []regional) map[string]candidate {
+	all := make(map[string]candidate)
+	for tag, list := range neighbours {
+		for name := range strings.FieldsSeq(list) {
+			all[name] = candidate{language: byTag[tag], near: true}
+		}
+	}
+	for tag, l := range byTag {
+		first, _, _ := strings.Cut(tag, "-")
+		if tag != "zh-TW" { // zh alone is simplified
+			all[first] = candidate{language: l}
+		}
+		all[strings.ToLower(tag)] = candidate{language: l}
+	}
+	for _, r := range regions {
+		first, _, _ := strings.Cut(r.tag, "-")
+		all[first+"-"+strings.ToLower(r.region)] = candidate{language: r.Language}
+	}
+	for tag, list := range names {
+		for name := range strings.FieldsSeq(list) {
+			all[name] = candidate{language: byTag[tag]}
+		}
+	}
+	return all
+}
