@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +38,22 @@ func TestAllLanguagesAreThere(t *testing.T) {
 		if Of(tag) != nil {
 			t.Errorf("there is a language %q", tag)
 		}
+	}
+}
+
+// TestAllLanguagesAreDocumented reads the table that operators read.
+func TestAllLanguagesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/languages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range All() {
+		if !strings.Contains(string(page), "| `"+l.Tag()+"` |") {
+			t.Errorf("docs/languages.md has no %s", l.Tag())
+		}
+	}
+	if count := fmt.Sprintf(" %d languages", len(All())); !strings.Contains(string(page), count) {
+		t.Errorf("docs/languages.md does not say that there are%s", count)
 	}
 }
 

@@ -129,7 +129,10 @@ func weight[S ~string | ~[]byte](params S) int {
 		w += int(v[i]-'0') * scale
 		scale /= 10
 	}
-	return min(w, 1000)
+	if w > 1000 {
+		return 0
+	}
+	return w
 }
 
 // candidate is what there is for who asks for a language.
