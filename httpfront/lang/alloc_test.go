@@ -15,7 +15,8 @@ func TestNothingAllocates(t *testing.T) {
 		buf    = make([]byte, 0, 512)
 		taken  *Language
 	)
-	for _, l := range All() {
+	for _, tag := range []Tag{"en-US", "ru-RU", "ar-EG", "hi-IN", "zh-TW"} {
+		l := Of(tag)
 		title := l.Text(TitleInLine)
 		for name, call := range map[string]func(){
 			"AppendNumber":      func() { buf = l.AppendNumber(buf[:0], 1234567) },
@@ -26,13 +27,13 @@ func TestNothingAllocates(t *testing.T) {
 			"AppendAhead":       func() { buf = l.AppendAhead(buf[:0], 1234) },
 			"AppendTab":         func() { buf = l.AppendTab(buf[:0], 1234, title) },
 			"AppendClock":       func() { buf = l.AppendClock(buf[:0], at) },
-			"Of":                func() { taken = Of(l.Tag()) },
-			"Match":             func() { taken = Match(header, l.Tag()) },
-			"Match, bytes":      func() { taken = Match(accept, l.Tag()) },
-			"Match, none":       func() { taken = Match("tlh,*", l.Tag()) },
+			"Of":                func() { taken = Of(tag) },
+			"Match":             func() { taken = Match(header, tag) },
+			"Match, bytes":      func() { taken = Match(accept, tag) },
+			"Match, none":       func() { taken = Match("tlh,*", tag) },
 		} {
-			if n := testing.AllocsPerRun(20, call); n != 0 {
-				t.Errorf("%s: %s allocates %v times, want 0", l.Tag(), name, n)
+			if n := testing.AllocsPerRun(100, call); n != 0 {
+				t.Errorf("%s: %s allocates %v times, want 0", tag, name, n)
 			}
 		}
 	}

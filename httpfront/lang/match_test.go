@@ -115,6 +115,7 @@ var matches = []struct{ accept, want string }{
 	{"fr\n", "en-US"},
 	{"<script>,fr;q=0.1", "fr-FR"},
 	{"русский", "en-US"},
+	{"mn-\x80\xf0\xba0000000000000000000000", "ru-RU"},
 	{"de-" + strings.Repeat("x", longestTag), "en-US"},
 	{strings.Repeat("x", 1<<20), "en-US"},
 	{strings.Repeat("de-", 1<<18), "en-US"},
@@ -258,14 +259,15 @@ func plainMatch(accept string, fallback Tag) *Language {
 	return Of(English)
 }
 
-// lower is strings.ToLower for ASCII alone.
+// lower is strings.ToLower for ASCII alone, and leaves all other bytes alone.
 func lower(s string) string {
-	return strings.Map(func(c rune) rune {
+	b := []byte(s)
+	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
-			return c + 'a' - 'A'
+			b[i] = c + 'a' - 'A'
 		}
-		return c
-	}, s)
+	}
+	return string(b)
 }
 
 func FuzzMatch(f *testing.F) {
