@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/pass"
 )
 
@@ -35,6 +37,10 @@ type Config struct {
 	OriginTLS *tls.Config
 	// Rooms routes requests to rooms.
 	Rooms Rooms
+	// Pages returns the page of a room, while the named event is near if there is
+	// one; nil is the built-in page with its defaults, as is a nil Pages. It is
+	// called for each queue answer and must not block.
+	Pages func(id crdt.RoomID, event string) *page.Page
 	// Keys seals and opens passes.
 	Keys *pass.Keyring
 	// TrustedProxies are the peers whose X-Forwarded-* fields are believed.

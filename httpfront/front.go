@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/page"
 )
 
 // Front is the public side: it serves HTTP/1.1 on one listener, in front of one
@@ -20,7 +22,7 @@ type Front struct {
 	cfg    Config
 	origin target
 	up     *upstream
-	page   *page
+	page   *page.Page // of rooms that have none of their own
 
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
@@ -32,11 +34,11 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := newPage(pageSource)
+	builtin, err := page.New(page.Config{Logger: cfg.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("http front: waiting page: %w", err)
 	}
-	f := &Front{cfg: cfg, origin: origin, page: page}
+	f := &Front{cfg: cfg, origin: origin, page: builtin}
 	f.up = newUpstream(origin, &f.cfg)
 	return f, nil
 }

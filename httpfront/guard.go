@@ -214,10 +214,9 @@ func (r *request) parseMeaning() refusal {
 				return refusal{http.StatusExpectationFailed, "this expectation is not known"}
 			}
 		case equalFold(f.name, "accept"):
-			if len(r.accept) > 0 {
-				r.accept = append(r.accept, ',')
-			}
-			r.accept = append(r.accept, f.value...)
+			r.accept = appendElement(r.accept, f.value)
+		case equalFold(f.name, "accept-language"):
+			r.acceptLanguage = appendElement(r.acceptLanguage, f.value)
 		case equalFold(f.name, "cookie"):
 			r.cookies = true
 		case equalFold(f.name, "connection"):

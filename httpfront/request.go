@@ -25,6 +25,8 @@ type request struct {
 	accept    []byte // all Accept fields, joined by commas
 	cookies   bool   // whether there is a Cookie field
 
+	acceptLanguage []byte // all Accept-Language fields, joined by commas
+
 	peer   netip.Addr // the TCP peer
 	secure bool       // the visitor's side is TLS
 	via    forwarded  // what a trusted proxy said
@@ -52,6 +54,8 @@ func (r *request) release() {
 		fields: r.fields[:0],
 		head:   r.head[:0],
 		accept: r.accept[:0],
+
+		acceptLanguage: r.acceptLanguage[:0],
 	}
 	requests.Put(r)
 }

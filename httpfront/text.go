@@ -47,6 +47,14 @@ func elements(list []byte) func(yield func([]byte) bool) {
 	}
 }
 
+// appendElement appends an element to a comma-separated list.
+func appendElement(list, element []byte) []byte {
+	if len(list) > 0 {
+		list = append(list, ',')
+	}
+	return append(list, element...)
+}
+
 // hasToken reports whether a comma-separated list has token, in lower case, as
 // an element.
 func hasToken(list []byte, token string) bool {

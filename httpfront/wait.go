@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -25,21 +26,34 @@ type waiting struct {
 	now      time.Time
 }
 
-// bodies keeps buffers for the bodies of queue answers.
-var bodies = sync.Pool{New: func() any {
-	b := make([]byte, 0, 8<<10)
-	return &b
+// queueAnswer is what making a queue answer takes.
+type queueAnswer struct {
+	state page.State
+	body  []byte
+}
+
+var queueAnswers = sync.Pool{New: func() any {
+	return &queueAnswer{body: make([]byte, 0, 8<<10)}
 }}
 
 // wait answers with the waiting page, or with JSON to programs.
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
+	a := queueAnswers.Get().(*queueAnswer)
+	defer queueAnswers.Put(a)
+	p := f.pageOf(&w)
+	p.Fill(&a.state, page.Input{
+		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
+		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(),
+	})
+
 	h := begin(ctx, w.status(), w.now)
 	h.Set("Cache-Control", "private, no-store")
-	h.Set("Vary", "Cookie, Accept")
+	h.Set("Vary", "Cookie, Accept, Accept-Language")
+	h.Set("Content-Language", a.state.Language())
 	h.Set(stateField, "waiting")
-	if seconds := w.refresh(); seconds > 0 {
+	if seconds := a.state.Refresh(); seconds > 0 {
 		var buf [20]byte
-		refresh := strconv.AppendInt(buf[:0], seconds, 10)
+		refresh := strconv.AppendInt(buf[:0], int64(seconds), 10)
 		h.SetBytesV("Refresh", refresh)
 		h.SetBytesV("Retry-After", refresh)
 	}
@@ -47,18 +61,29 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 	if w.cookie != nil {
 		h.AddBytesV("Set-Cookie", w.cookie)
 	}
-
-	body := bodies.Get().(*[]byte)
-	defer bodies.Put(body)
-	if prefersJSON(w.req.accept) {
+	if p.JSON() && prefersJSON(w.req.accept) {
 		h.SetContentType("application/json")
-		*body = w.appendJSON((*body)[:0])
+		a.body = p.AppendJSON(a.body[:0], &a.state)
 	} else {
 		h.SetContentType("text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", f.page.csp)
-		*body = f.page.append((*body)[:0], &w)
+		h.Set("Content-Security-Policy", p.ContentSecurityPolicy())
+		a.body = p.AppendHTML(a.body[:0], &a.state)
 	}
-	ctx.Response.SetBody(*body) // copies
+	ctx.Response.SetBody(a.body) // copies
+}
+
+// pageOf returns the page of the room, or the built-in one.
+func (f *Front) pageOf(w *waiting) *page.Page {
+	if f.cfg.Pages != nil {
+		event := ""
+		if w.verdict.View != nil {
+			event = w.verdict.View.Event.Name
+		}
+		if p := f.cfg.Pages(w.settings.ID, event); p != nil {
+			return p
+		}
+	}
+	return f.page
 }
 
 // status is the room's code for queue answers. A request that was to change
@@ -71,22 +96,4 @@ func (w *waiting) status() int {
 		return http.StatusOK
 	}
 	return w.settings.QueueingStatusCode
-}
-
-// refreshDefault is for rooms that say nothing.
-const refreshDefault = 20 * time.Second
-
-// refresh is in how many seconds the visitor shall ask again; 0 is never, because
-// the room rejects. Rounding up keeps the next poll from being too early.
-func (w *waiting) refresh() int64 {
-	d := w.verdict.Refresh
-	if d <= 0 {
-		if w.settings.QueueingMethod == room.Reject {
-			return 0
-		}
-		if d = w.settings.RefreshInterval; d <= 0 {
-			d = refreshDefault
-		}
-	}
-	return int64((d + time.Second - 1) / time.Second)
 }

@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
+	"httpfront/page":          {"node", "node/room", "httpfront/lang"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},

@@ -1,0 +1,208 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // for the parts of the page
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The built-in page is put together from three files, and cut at its
+// placeholders, once, so that an answer costs copying and nothing else.
+
+//go:embed builtin.html
+var builtinHTML string
+
+//go:embed builtin.css
+var builtinCSS string
+
+//go:embed builtin.js
+var builtinJS string
+
+// builtin is the built-in page. It is the same in all rooms.
+type builtin struct {
+	pieces []piece
+	// sources allow its style and its script, which are the same in all answers, by
+	// hash (Content-Security-Policy, level 3, section 2.3.1).
+	style, script string
+}
+
+// piece is text, and what follows it.
+type piece struct {
+	text string
+	fill func(*State, []byte) []byte // nil after the last piece
+}
+
+// newBuiltin cuts html at its placeholders: {{style}} and {{script}} stand for the
+// two other files, {{a name}} for that variable or label.
+func newBuiltin(html, css, js string) (*builtin, error) {
+	css, js = squeeze(css), squeeze(js)
+	b := &builtin{style: hashSource(css), script: hashSource(js)}
+	rest := squeeze(html)
+	var text strings.Builder
+	for {
+		before, after, ok := strings.Cut(rest, "{{")
+		text.WriteString(before)
+		if !ok {
+			b.pieces = append(b.pieces, piece{text: text.String()})
+			return b, nil
+		}
+		name, after, ok := strings.Cut(after, "}}")
+		rest = after
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("a placeholder is not closed")
+		case name == "style":
+			text.WriteString(css)
+			continue
+		case name == "script":
+			text.WriteString(js)
+			continue
+		}
+		fill := placeholder(name)
+		if fill == nil {
+			return nil, fmt.Errorf("unknown placeholder %q", name)
+		}
+		b.pieces = append(b.pieces, piece{text.String(), fill})
+		text.Reset()
+	}
+}
+
+// squeeze leaves out what makes the files readable: indentation, empty lines, and
+// lines that are comments.
+func squeeze(src string) string {
+	var out strings.Builder
+	for line := range strings.Lines(src) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "/*") && strings.HasSuffix(line, "*/") {
+			continue
+		}
+		if out.Len() > 0 {
+			out.WriteByte('\n')
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+func hashSource(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func (b *builtin) append(dst []byte, s *State) []byte {
+	for i := range b.pieces {
+		p := &b.pieces[i]
+		dst = append(dst, p.text...)
+		if p.fill != nil {
+			dst = p.fill(s, dst)
+		}
+	}
+	return dst
+}
+
+// placeholder returns what fills in the placeholder of that name, or nil:
+//
+//	name       a variable, escaped
+//	name?      hides the element unless the variable is there and not empty
+//	.name      a label
+func placeholder(name string) func(*State, []byte) []byte {
+	if label, ok := strings.CutPrefix(name, "."); ok {
+		l, ok := labelNames[label]
+		if !ok {
+			return nil
+		}
+		return func(s *State, b []byte) []byte { return appendEscaped(b, s.lang.Label(l)) }
+	}
+	if f, ok := pageOnly[name]; ok {
+		return f
+	}
+	condition, isCondition := strings.CutSuffix(name, "?")
+	i, ok := indexOf[condition]
+	if !ok {
+		return nil
+	}
+	v := &variables[i]
+	if isCondition {
+		return func(s *State, b []byte) []byte { return appendHidden(b, v.isEmpty(b, s)) }
+	}
+	return func(s *State, b []byte) []byte { return htmlEscapes.escape(v.appendText(b, s), len(b)) }
+}
+
+// isEmpty reports whether v counts as no. It may write beyond the end of scratch.
+func (v *Variable) isEmpty(scratch []byte, s *State) bool {
+	switch v.Type {
+	case Bool:
+		return !v.boolean(s)
+	case Int:
+		return v.integer(s) == 0
+	case Time:
+		return v.moment(s).IsZero()
+	}
+	return len(v.words(s, scratch)) == len(scratch)
+}
+
+func appendEscaped(b []byte, text string) []byte {
+	start := len(b)
+	return htmlEscapes.escape(append(b, text...), start)
+}
+
+func appendHidden(b []byte, hidden bool) []byte {
+	if hidden {
+		return append(b, " hidden"...)
+	}
+	return b
+}
+
+// pageOnly is what the built-in page needs beside variables.
+var pageOnly = map[string]func(*State, []byte) []byte{
+	// reload is for browsers without a script, should Refresh get lost on the way.
+	"reload": func(s *State, b []byte) []byte {
+		if s.refresh == 0 || s.still {
+			return b
+		}
+		b = append(b, `<noscript><meta http-equiv="refresh" content="`...)
+		b = strconv.AppendInt(b, int64(s.refresh), 10)
+		return append(b, "\"></noscript>\n"...)
+	},
+	// ask is in how many seconds the script asks; 0: never.
+	"ask": func(s *State, b []byte) []byte {
+		if s.still {
+			return append(b, '0')
+		}
+		return strconv.AppendInt(b, int64(s.refresh), 10)
+	},
+	"json": func(s *State, b []byte) []byte { return strconv.AppendBool(b, s.json) },
+	// value is empty for a bar that says only that something goes on.
+	"value": func(s *State, b []byte) []byte {
+		if s.progress < 0 {
+			return b
+		}
+		return append(strconv.AppendInt(append(b, ` value="`...), int64(s.progress), 10), '"')
+	},
+	"moves?": func(s *State, b []byte) []byte { return appendHidden(b, s.refresh == 0) },
+	"clock":  func(s *State, b []byte) []byte { return s.updated.UTC().AppendFormat(b, "15:04:05 UTC") },
+}
+
+var labelNames = map[string]Label{
+	"position": Position, "ahead": PeopleAhead, "wait": Wait, "start": StartsIn, "stay": Stay, "updated": Updated,
+	"lost": Lost, "turn": Turn, "notDelivered": NotDelivered, "progress": Progress, "notice": Notice,
+}
+
+// csp returns the Content-Security-Policy that lets the page do what it does and
+// nothing else. frames is who may show it in a frame.
+func (b *builtin) csp(frames string) string {
+	return "default-src 'none'; style-src " + b.style + "; script-src " + b.script +
+		"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors " + frames
+}
+
+// checkText returns an error unless text may be written to visitors.
+func checkText(text string) error {
+	if bytes.ContainsFunc([]byte(text), func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }) {
+		return fmt.Errorf("it has a control character in it; line breaks are the only ones allowed")
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// messageMax is how many characters an operator's message may have. It stands on a
+// page that has to stay small.
+const messageMax = 300
+
+// Config says how the visitors of a room are answered. The zero value is the
+// built-in page, and JSON for programs.
+type Config struct {
+	// Template is a page in Mustache instead of the built-in one; see Compile.
+	// Empty: the built-in page.
+	Template string
+	// Language is the tag of the language for visitors who ask for none that we
+	// have. Default "en-US".
+	Language string
+	// NoJSON makes programs get the page, as browsers do. The built-in page then
+	// loads itself again instead of bringing itself up to date.
+	NoJSON bool
+	// Message is what the operator has to say to all who wait: plain text in one
+	// language, up to 300 characters, lines kept. Empty: nothing.
+	Message string
+	// FrameAncestors are the sites that may show the page in a frame, as in a
+	// Content-Security-Policy: 'self', 'none', or sources such as
+	// https://shop.example. Default 'self'.
+	FrameAncestors []string
+	// Logger is told, once, that a template could not be rendered. The default is
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+// Page answers the visitors of a room, or of several.
+type Page struct {
+	builtin  *builtin
+	fallback Language
+	noJSON   bool
+	message  string
+	csp      string
+}
+
+// New checks cfg and makes a Page.
+func New(cfg Config) (*Page, error) {
+	b, err := newBuiltin(builtinHTML, builtinCSS, builtinJS)
+	if err != nil {
+		return nil, fmt.Errorf("built-in page: %w", err)
+	}
+	frames, framesErr := frameAncestors(cfg.FrameAncestors)
+	var messageErr error
+	if n := utf8.RuneCountInString(cfg.Message); n > messageMax {
+		messageErr = fmt.Errorf("message: it has %d characters; want at most %d", n, messageMax)
+	} else if err := checkText(cfg.Message); err != nil {
+		messageErr = fmt.Errorf("message: %w", err)
+	}
+	if err := errors.Join(framesErr, messageErr); err != nil {
+		return nil, err
+	}
+	return &Page{builtin: b, fallback: english{}, noJSON: cfg.NoJSON, message: cfg.Message, csp: b.csp(frames)}, nil
+}
+
+// frameAncestors checks and joins the sources of that directive.
+func frameAncestors(sources []string) (string, error) {
+	if len(sources) == 0 {
+		return "'self'", nil
+	}
+	for _, s := range sources {
+		switch {
+		case s == "'none'" && len(sources) > 1:
+			return "", errors.New("frame ancestors: 'none' stands alone")
+		case s == "'self'" || s == "'none'":
+		case s == "" || strings.ContainsFunc(s, notInSource):
+			return "", fmt.Errorf("frame ancestors: %q: want 'self', 'none', or a source such as https://shop.example", s)
+		}
+	}
+	return strings.Join(slices.Compact(slices.Clone(sources)), " "), nil
+}
+
+// notInSource keeps a source from being more than one, or from ending the
+// directive.
+func notInSource(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`;,'"<>\`, r)
+}
+
+func (p *Page) language([]byte) Language { return p.fallback }
+
+// JSON reports whether programs are answered with JSON.
+func (p *Page) JSON() bool { return !p.noJSON }
+
+// ContentSecurityPolicy is for answers of AppendHTML.
+func (p *Page) ContentSecurityPolicy() string { return p.csp }
+
+// AppendHTML appends the page.
+func (p *Page) AppendHTML(dst []byte, s *State) []byte { return p.builtin.append(dst, s) }

@@ -1,0 +1,154 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+var update = flag.Bool("update", false, "write the files that answers are compared with")
+
+// TestJSONOfEverySituation compares with files under testdata/json. After a wanted
+// change, write them again with -update and look at the difference.
+func TestJSONOfEverySituation(t *testing.T) {
+	p := newPage(t, Config{})
+	for name, in := range situations() {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := json.Indent(&got, p.AppendJSON(nil, fill(p, in)), "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("json", fileName(name)+".json"), got.Bytes())
+		})
+	}
+}
+
+// golden compares got with a file under testdata, or writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s holds\n%s\nand the answer is now\n%s", path, want, got)
+	}
+}
+
+// TestJSONHasEveryVariable: with its type, in every situation, and nothing else.
+func TestJSONHasEveryVariable(t *testing.T) {
+	p := newPage(t, Config{})
+	for name, in := range situations() {
+		var got map[string]map[string]any
+		if err := json.Unmarshal(p.AppendJSON(nil, fill(p, in)), &got); err != nil {
+			t.Fatal(err)
+		}
+		fields := got["cfWaitingRoom"]
+		if len(got) != 1 {
+			t.Errorf("%s: got %d objects", name, len(got))
+		}
+		for v := range Variables() {
+			field, ok := fields[v.Name]
+			delete(fields, v.Name)
+			switch field := field.(type) {
+			case bool:
+				ok = ok && v.Type == Bool
+			case float64:
+				ok = ok && v.Type == Int && field == float64(int(field)) && field >= 0
+			case string:
+				ok = ok && (v.Type == Text || v.Type == HTML || v.Type == Time)
+			case nil:
+				ok = ok && v.Type == Time
+			}
+			if ok == v.TemplateOnly {
+				t.Errorf("%s: %s is %T %v, want a %s in the JSON unless it is for templates only (%v)", name, v.Name, field, field, v.Type, v.TemplateOnly)
+			}
+		}
+		if len(fields) > 0 {
+			t.Errorf("%s: these are not variables: %v", name, fields)
+		}
+	}
+}
+
+func TestRefreshIsRoundedUp(t *testing.T) {
+	p := newPage(t, Config{})
+	in := situation(t, "random")
+	for d, want := range map[time.Duration]int{
+		16 * time.Second: 16, 16*time.Second + time.Millisecond: 17, time.Millisecond: 1, 0: 20,
+	} {
+		if in.Verdict.Refresh = d; fill(p, in).Refresh() != want {
+			t.Errorf("%v became %d s, want %d", d, fill(p, in).Refresh(), want)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	p := newPage(t, Config{})
+	for _, tt := range []struct {
+		situation string
+		change    func(*Input)
+		want      int // -1: not known
+	}{
+		{"fifo", nil, 14}, // ten minutes of 71
+		{"fifo", func(in *Input) { in.Verdict.Pass.Arrival = noon }, 0},
+		{"fifo", func(in *Input) { in.Verdict.Pass.Arrival = noon.Add(time.Minute) }, 0}, // a clock is off
+		{"fifo", func(in *Input) { in.Verdict.Estimate.Minutes = 0 }, 99},
+		{"fifo without an estimate", nil, -1},
+		{"fifo for more than a day", nil, -1},
+		{"random", nil, -1},
+		{"pre-queue that shuffles", nil, 49},
+		{"pre-queue that shuffles", func(in *Input) { in.Now = noon.Add(time.Hour) }, 99},
+		{"queue all", nil, -1},
+		{"reject", nil, -1},
+	} {
+		in := situation(t, tt.situation)
+		if tt.change != nil {
+			tt.change(&in)
+		}
+		if got := fill(p, in).progress; got != tt.want {
+			t.Errorf("%s: progress is %d, want %d", tt.situation, got, tt.want)
+		}
+	}
+}
+
+// TestProgressDoesNotGoDown while an estimate does not go up.
+func TestProgressDoesNotGoDown(t *testing.T) {
+	p := newPage(t, Config{})
+	in := situation(t, "fifo")
+	last := 0
+	for minute := range 90 {
+		in.Now = noon.Add(time.Duration(minute) * time.Minute)
+		if minute%3 != 0 { // a line that moves more slowly than was thought
+			in.Verdict.Estimate.Minutes = max(1, in.Verdict.Estimate.Minutes-1)
+		}
+		got := fill(p, in).progress
+		if got < last || got > 99 {
+			t.Fatalf("minute %d: %d %% after %d %%", minute, got, last)
+		}
+		last = got
+	}
+	if last < 95 {
+		t.Errorf("a minute before the end it is %d %%", last)
+	}
+}
+
+func TestNegativePlacesAreNone(t *testing.T) {
+	p := newPage(t, Config{})
+	in := situation(t, "fifo")
+	in.Verdict.Estimate = room.Estimate{Position: -1, Ahead: -1}
+	if s := fill(p, in); s.estimate.Position != 0 || s.estimate.Ahead != 0 {
+		t.Errorf("got %+v", s.estimate)
+	}
+}

@@ -1,0 +1,114 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+func TestNoReloadWhereNobodyIsLetIn(t *testing.T) {
+	r := newRoom(func(node.Pass, bool, time.Time) node.Verdict { return node.Verdict{} })
+	r.settings.QueueingMethod = room.Reject
+	f := serve(t, fakeRooms{room: r}, nil)
+	for _, accept := range []string{"text/html", "application/json"} {
+		got := f.get("/", "Accept", accept)
+		for _, name := range []string{"Refresh", "Retry-After", "Set-Cookie"} {
+			if v := got.Header.Values(name); len(v) != 0 {
+				t.Errorf("%s: got %s %q, want none", accept, name, v)
+			}
+		}
+		if got.StatusCode != 200 || got.Header.Get(stateField) != "waiting" {
+			t.Errorf("%s: got %d %v", accept, got.StatusCode, got.Header)
+		}
+	}
+	if got := f.get("/", "Accept", "application/json"); !strings.Contains(got.body, `"refreshIntervalSeconds":0,`) {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+// TestWhatHoldsIsWhatWasDecidedFrom: an event may begin between asking for the
+// settings and deciding.
+func TestWhatHoldsIsWhatWasDecidedFrom(t *testing.T) {
+	view := &room.View{Settings: newRoom(nil).settings}
+	view.Settings.QueueingMethod = room.Random
+	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		v := never(p, known, now)
+		v.View = view
+		return v
+	})
+	f := serve(t, fakeRooms{room: r}, nil)
+	if got := f.get("/", "Accept", "application/json"); !strings.Contains(got.body, `"queueingMethod":"random"`) {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+// TestPagesOfRooms: each room and each of its events may have a page of its own;
+// what has none gets the built-in one.
+func TestPagesOfRooms(t *testing.T) {
+	ofRoom := newPage(t, page.Config{FrameAncestors: []string{"https://a.example"}, NoJSON: true})
+	ofEvent := newPage(t, page.Config{Message: "The sale is near"})
+	view := &room.View{Settings: newRoom(nil).settings}
+	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		v := never(p, known, now)
+		v.View = view
+		return v
+	})
+	f := serve(t, fakeRooms{room: r}, nil, func(c *Config) {
+		c.Pages = func(id crdt.RoomID, event string) *page.Page {
+			switch {
+			case id != r.settings.ID:
+				t.Errorf("asked for the page of room %v", id)
+			case event == "sale":
+				return ofEvent
+			case event == "":
+				return ofRoom
+			}
+			return nil
+		}
+	})
+	got := f.get("/", "Accept", "application/json")
+	if got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasSuffix(got.Header.Get("Content-Security-Policy"), "frame-ancestors https://a.example") {
+		t.Errorf("a room without JSON answered with %v", got.Header)
+	}
+	view.Event = room.EventState{Name: "sale", Active: true}
+	if got := f.get("/", "Accept", "application/json"); !strings.Contains(got.body, `"operatorMessage":"The sale is near"`) {
+		t.Errorf("the event's page tells %s", got.body)
+	}
+	view.Event.Name = "another"
+	if got := f.get("/"); !strings.HasSuffix(got.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'") || strings.Contains(got.body, "The sale") {
+		t.Errorf("an event without a page was answered with %v", got.Header)
+	}
+}
+
+// TestQueueAnswersAreNobodyElses: nothing may keep an answer for another visitor.
+func TestQueueAnswersAreNobodyElses(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
+	for _, accept := range []string{"text/html", "application/json"} {
+		got := f.get("/x.css", "Accept", accept)
+		for name, want := range map[string]string{
+			"Cache-Control": "private, no-store", "Vary": "Cookie, Accept, Accept-Language",
+			"Content-Language": "en-US", "Refresh": "20", "Retry-After": "20",
+			"Etag": "", "Last-Modified": "", "X-Content-Type-Options": "nosniff",
+		} {
+			if v := got.Header.Get(name); v != want {
+				t.Errorf("%s: %s is %q, want %q", accept, name, v, want)
+			}
+		}
+	}
+}
+
+func newPage(t *testing.T, cfg page.Config) *page.Page {
+	t.Helper()
+	cfg.Logger = testLogger(t)
+	p, err := page.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
