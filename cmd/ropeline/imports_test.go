@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang"},
+	"httpfront/page":          {"node", "node/room", "httpfront/lang", "internal/nearest"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},
@@ -47,7 +48,8 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
+	"internal/nearest": {},
+	"cmd/ropeline":     {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/", "internal/nearest"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of
