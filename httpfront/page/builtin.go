@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // The built-in page is put together from three files, and cut at its
@@ -35,6 +36,14 @@ type piece struct {
 	text string
 	fill func(*State, []byte) []byte // nil after the last piece
 }
+
+var theBuiltin = sync.OnceValues(func() (*builtin, error) {
+	b, err := newBuiltin(builtinHTML, builtinCSS, builtinJS)
+	if err != nil {
+		return nil, fmt.Errorf("built-in page: %w", err)
+	}
+	return b, nil
+})
 
 // newBuiltin cuts html at its placeholders: {{style}} and {{script}} stand for the
 // two other files, {{a name}} for that variable or label.

@@ -1,11 +1,13 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -16,9 +18,9 @@ const messageMax = 300
 // Config says how the visitors of a room are answered. The zero value is the
 // built-in page, and JSON for programs.
 type Config struct {
-	// Template is a page in Mustache instead of the built-in one; see Compile.
-	// Empty: the built-in page.
-	Template string
+	// Template is the page of Compile instead of the built-in one. Nil: the
+	// built-in page, which is also sent should the template fail.
+	Template *Template
 	// Language is the tag of the language for visitors who ask for none that we
 	// have. Default "en-US".
 	Language string
@@ -40,6 +42,9 @@ type Config struct {
 // Page answers the visitors of a room, or of several.
 type Page struct {
 	builtin  *builtin
+	template *Template // nil: builtin
+	failed   sync.Once // for the first failure of template
+	log      *slog.Logger
 	fallback Language
 	noJSON   bool
 	message  string
@@ -48,9 +53,9 @@ type Page struct {
 
 // New checks cfg and makes a Page.
 func New(cfg Config) (*Page, error) {
-	b, err := newBuiltin(builtinHTML, builtinCSS, builtinJS)
+	b, err := theBuiltin()
 	if err != nil {
-		return nil, fmt.Errorf("built-in page: %w", err)
+		return nil, err
 	}
 	frames, framesErr := frameAncestors(cfg.FrameAncestors)
 	var messageErr error
@@ -62,7 +67,15 @@ func New(cfg Config) (*Page, error) {
 	if err := errors.Join(framesErr, messageErr); err != nil {
 		return nil, err
 	}
-	return &Page{builtin: b, fallback: english{}, noJSON: cfg.NoJSON, message: cfg.Message, csp: b.csp(frames)}, nil
+	p := &Page{
+		builtin: b, template: cfg.Template, log: cmp.Or(cfg.Logger, slog.Default()),
+		fallback: english{}, noJSON: cfg.NoJSON, message: cfg.Message, csp: b.csp(frames),
+	}
+	if p.template != nil {
+		// What a template brings along is its author's affair.
+		p.csp = "frame-ancestors " + frames
+	}
+	return p, nil
 }
 
 // frameAncestors checks and joins the sources of that directive.
@@ -90,6 +103,14 @@ func notInSource(r rune) bool {
 
 func (p *Page) language([]byte) Language { return p.fallback }
 
+// checkLanguage returns an error unless we have the language of that tag.
+func checkLanguage(tag string) error {
+	if tag != (english{}).Tag() {
+		return fmt.Errorf("want %s", english{}.Tag())
+	}
+	return nil
+}
+
 // JSON reports whether programs are answered with JSON.
 func (p *Page) JSON() bool { return !p.noJSON }
 
@@ -97,4 +118,16 @@ func (p *Page) JSON() bool { return !p.noJSON }
 func (p *Page) ContentSecurityPolicy() string { return p.csp }
 
 // AppendHTML appends the page.
-func (p *Page) AppendHTML(dst []byte, s *State) []byte { return p.builtin.append(dst, s) }
+func (p *Page) AppendHTML(dst []byte, s *State) []byte {
+	if p.template != nil {
+		out, err := p.template.append(dst, s)
+		if err == nil {
+			return out
+		}
+		p.failed.Do(func() {
+			p.log.Error("cannot render the template of a waiting page; sending the built-in page whenever that happens",
+				slog.String("room", s.roomName), slog.Any("error", err))
+		})
+	}
+	return p.builtin.append(dst, s)
+}

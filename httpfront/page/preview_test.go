@@ -1,0 +1,72 @@
+package page
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestPreview(t *testing.T) {
+	const src = "{{queueingMethod}} known={{waitTimeKnown}} {{waitTime}} full={{queueIsFull}} all={{queueAll}} " +
+		"event={{isEventActive}}/{{isEventPrequeueing}} in={{timeUntilEventStart}} end={{timeUntilEventEnd}} shuffle={{shuffleAtEventStart}} {{refreshIntervalSeconds}} {{language}}"
+	tmpl := mustCompile(t, src)
+	for _, tt := range []struct{ query, want string }{
+		{"", "fifo known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
+		{"queueing_method=random&waitTime=3", "random known=true 3 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
+		{"queueing_method=reject", "reject known=false 0 full=false all=false event=false/false in=0 end=0 shuffle=false 0 en-US"},
+		{"queueing_method=passthrough", "passthrough known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
+		{"force_queue=true", "fifo known=false 0 full=false all=true event=false/false in=0 end=0 shuffle=false 20 en-US"},
+		{"force_queue=false&queue_is_full=true", "fifo known=true 1441 full=true all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
+		{"event=none", "fifo known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
+		{"event=prequeueing&waitTime=7", "fifo known=false 0 full=false all=false event=true/true in=7 end=120 shuffle=false 20 en-US"},
+		{"event=prequeueing&shuffle_at_event_start=true", "fifo known=false 0 full=false all=false event=true/true in=10 end=120 shuffle=true 20 en-US"},
+		{"event=started&shuffle_at_event_start=true&queueing_method=random", "random known=true 10 full=false all=false event=true/false in=0 end=120 shuffle=true 20 en-US"},
+		{"language=en-US", "fifo known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
+	} {
+		query, err := url.ParseQuery(tt.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Preview(tmpl, query, noon)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: got\n\t%s, %v, want\n\t%s", tt.query, got, err, tt.want)
+		}
+	}
+}
+
+func TestPreviewRefuses(t *testing.T) {
+	for _, tt := range []struct{ query, want string }{
+		{"event=soon", `event="soon": want none, prequeueing, started`},
+		{"queueing_method=lifo", `queueing_method="lifo": want fifo, random, passthrough, reject`},
+		{"force_queue=yes", `force_queue="yes": want false, true`},
+		{"queue_is_full=", `queue_is_full="": want false, true`},
+		{"shuffle_at_event_start=1&event=started", `shuffle_at_event_start="1": want false, true`},
+		{"shuffle_at_event_start=true", "shuffle_at_event_start=true: want an event: event=prequeueing or event=started"},
+		{"waitTime=0", `waitTime="0": want minutes from 1 to 10080`},
+		{"waitTime=10081", "want minutes from 1 to 10080"},
+		{"waitTime=ten", "want minutes from 1 to 10080"},
+		{"language=tlh", `language="tlh": want`},
+		{"wait_time=10", `unknown parameter "wait_time": allowed are event, force_queue, language, queue_is_full, queueing_method, shuffle_at_event_start, waitTime`},
+		{"event=soon&waitTime=-1", "event=\"soon\": want none, prequeueing, started\nwaitTime=\"-1\": want minutes"},
+	} {
+		query, err := url.ParseQuery(tt.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Preview(nil, query, noon)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || got != nil {
+			t.Errorf("%s: got %v, want an error with\n\t%s", tt.query, err, tt.want)
+		}
+	}
+}
+
+// TestPreviewStaysStill: a preview asks nobody whether it may go in.
+func TestPreviewStaysStill(t *testing.T) {
+	got, err := Preview(nil, nil, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := string(got); !strings.Contains(page, `data-ask="0"`) || strings.Contains(page, "http-equiv") || !strings.Contains(page, "10 minutes") {
+		t.Errorf("got %s", page)
+	}
+}

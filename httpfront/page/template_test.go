@@ -1,0 +1,265 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cbroglie/mustache"
+)
+
+// everything is a template with every variable that operators know.
+func everything(t testing.TB) string {
+	t.Helper()
+	src, err := os.ReadFile("testdata/template/all.mustache")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src)
+}
+
+func mustCompile(t testing.TB, src string) *Template {
+	t.Helper()
+	tmpl, _, err := Compile(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tmpl
+}
+
+// TestTemplateOfEverySituation compares with files under testdata/template.
+func TestTemplateOfEverySituation(t *testing.T) {
+	tmpl, warnings, err := Compile(everything(t))
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	for v := range Variables() {
+		if !v.Own && !strings.Contains(everything(t), v.Name) {
+			t.Errorf("the template lacks the variable %s", v.Name)
+		}
+	}
+	p := newPage(t, Config{Template: tmpl})
+	for name, in := range situations() {
+		t.Run(name, func(t *testing.T) {
+			golden(t, filepath.Join("template", fileName(name)+".html"), p.AppendHTML(nil, fill(p, in)))
+		})
+	}
+}
+
+// TestTemplateSaysWhatJSONSays: a template and the JSON get the same values.
+func TestTemplateSaysWhatJSONSays(t *testing.T) {
+	p := newPage(t, Config{Message: `5 < 6 & "more"`})
+	for name, in := range situations() {
+		s := fill(p, in)
+		for v := range Variables() {
+			page, err := mustCompile(t, "{{"+v.Name+"}}|{{#"+v.Name+"}}yes{{/"+v.Name+"}}").append(nil, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := string(htmlEscapes.escape(v.appendText(nil, s), 0)) + "|"
+			if !v.isEmpty(nil, s) {
+				want += "yes"
+			}
+			if string(page) != want {
+				t.Errorf("%s: %s is %q in templates, want %q", name, v.Name, page, want)
+			}
+		}
+	}
+}
+
+func TestCompileRefuses(t *testing.T) {
+	for _, tt := range []struct{ src, want string }{
+		{"a\n{{> x}}", "template: line 2: {{> x}}: templates cannot include others; write its text here"},
+		{"{{#queueAll}}\n\n{{=<% %>=}}<%>/etc/passwd%>", "line 3: <%>/etc/passwd%>: templates cannot include others"},
+		{"\n{{waitTime", "line 2: a tag is not closed by }}"},
+		{"{{{waitTime}}", "line 1: a tag is not closed by }}"},
+		{"{{ {waitTime}}", "line 1: a tag with three braces is not closed by three"},
+		{"{{}}", "line 1: a tag is empty"},
+		{"{{#queueAll}}", "line 1: Section queueAll has no closing tag"},
+		{"{{#queueAll}}\n{{/queueIsFull}}", "line 2: interleaved closing tag: queueIsFull"},
+		{"{{/queueAll}}", "line 1: unmatched close tag"},
+		{"\n{{=<%=}}", "line 2: {{=<%=}}: want two delimiters"},
+		{"{{=<%  %>=}}", "want two delimiters with one space between them"},
+		{"{{.}}", "line 1: {{.}} has a meaning only inside a section"},
+		{"{{#.}}{{.}}{{/.}}", "has a meaning only inside a section"},
+		{"{{^queueAll}}{{.}}{{/queueAll}}", "has a meaning only inside a section"},
+		{strings.Repeat("{{#queueAll}}", nestedMax+1), "more than 32 sections are open at once"},
+		{"\n" + strings.Repeat("{{x}}", tagsMax+1), "line 2: more than 10000 tags"},
+		{"\xff", "it is not in UTF-8"},
+		{strings.Repeat("a", templateMax+1), "it has 1048577 bytes; want at most 1048576"},
+		{strings.Repeat("{{message}}{{message}}", tagsMax/2) + strings.Repeat("a", 700_000), "it makes a page of more than 2097152 bytes"},
+	} {
+		tmpl, _, err := Compile(tt.src)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || tmpl != nil {
+			t.Errorf("%.60q: got %v, want an error with %q", tt.src, err, tt.want)
+		}
+	}
+}
+
+func TestCompileTakes(t *testing.T) {
+	p := newPage(t, Config{Message: "<b>&"})
+	s := fill(p, situation(t, "fifo"))
+	for src, want := range map[string]string{
+		"":                                    "",
+		"no tags }} here":                     "no tags }} here",
+		"{{! {{> x}} }}":                      " }}",
+		"{{#waitTime}}{{.}} min{{/waitTime}}": "61 min",
+		"{{#waitTime}}{{^queueAll}}{{.}}{{/queueAll}}{{/waitTime}}":                                                   "61",
+		"{{#waitTimeFormatted}}{{{.}}}{{/waitTimeFormatted}}":                                                         "1 hour and 1 minute",
+		"{{{operatorMessage}}}{{&operatorMessage}}{{operatorMessage}}{{#operatorMessage}}{{{.}}}{{/operatorMessage}}": strings.Repeat("&lt;b&gt;&amp;", 4),
+		"{{waitTime.x}}{{a.b.c}}{{nil}}":                                                                              "",
+		"{{=[ ]=}}[waitTime]{{waitTime}}[={{ }}=]{{waitTime}}":                                                        "61{{waitTime}}61",
+		strings.Repeat("a", templateMax):                                                                              strings.Repeat("a", templateMax),
+	} {
+		got, err := mustCompile(t, src).append([]byte("before "), s)
+		if err != nil || string(got) != "before "+want {
+			t.Errorf("%.60q: got %.60q, %v, want %.60q", src, got, err, want)
+		}
+	}
+}
+
+func TestUnknownVariablesAreNamed(t *testing.T) {
+	_, warnings, err := Compile("{{waitTime}}\n{{#waittime}}{{waitTime.x}}{{/waittime}}\n{{{turnstyle}}}{{turnstyle}}\n{{weatherForecast}}{{^positoin}}{{/positoin}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.String())
+	}
+	want := []string{
+		`line 2: "waittime" is not known here and shows nothing; did you mean "waitTime"?`,
+		`line 2: "waitTime.x" is not known here and shows nothing; did you mean "waitTime"?`,
+		`line 3: "turnstyle" is not known here and shows nothing; did you mean "turnstile"?`,
+		`line 4: "weatherForecast" is not known here and shows nothing`,
+		`line 4: "positoin" is not known here and shows nothing; did you mean "position"?`,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTemplateFailsOnce: what cannot be rendered is replaced by the built-in page,
+// and the log says so once.
+func TestTemplateFailsOnce(t *testing.T) {
+	// Compile tries messages of no length.
+	tmpl := mustCompile(t, strings.Repeat("{{operatorMessage}}", tagsMax))
+	var log bytes.Buffer
+	p := newPage(t, Config{Template: tmpl, Message: strings.Repeat("x", messageMax), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for range 3 {
+		page := p.AppendHTML([]byte("before"), fill(p, situation(t, "fifo")))
+		if !bytes.HasPrefix(page, []byte("before<!doctype html>")) || !bytes.Contains(page, []byte("1,235")) {
+			t.Fatalf("got %.200q", page)
+		}
+	}
+	if n := strings.Count(log.String(), "cannot render"); n != 1 || !strings.Contains(log.String(), "more than 2097152 bytes") {
+		t.Errorf("logged %d times: %s", n, log.String())
+	}
+}
+
+// TestPolicyOfTemplates: a template brings its own scripts, styles and pictures.
+func TestPolicyOfTemplates(t *testing.T) {
+	p := newPage(t, Config{Template: mustCompile(t, "hello"), FrameAncestors: []string{"'self'", "https://a.example"}})
+	if got := p.ContentSecurityPolicy(); got != "frame-ancestors 'self' https://a.example" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// flatten lists what the library has understood.
+func flatten(list []mustache.Tag) []tag {
+	var out []tag
+	for _, t := range list {
+		switch t.Type() {
+		case mustache.Variable:
+			out = append(out, tag{name: t.Name()})
+		case mustache.Section, mustache.InvertedSection:
+			sigil := byte('#')
+			if t.Type() == mustache.InvertedSection {
+				sigil = '^'
+			}
+			out = append(out, tag{sigil: sigil, name: t.Name()})
+			out = append(out, flatten(t.Tags())...)
+			out = append(out, tag{sigil: '/', name: t.Name()})
+		default:
+			out = append(out, tag{sigil: '?', name: t.Name()})
+		}
+	}
+	return out
+}
+
+// FuzzTemplate: whatever is uploaded, nothing panics, pages are bounded, and our
+// reading of the tags is the library's.
+func FuzzTemplate(f *testing.F) {
+	for _, seed := range []string{
+		"", "{{waitTime}}", "{{{turnstile}}}", "{{& waitTime }}", "{{#a}}{{^b}}x{{/b}}{{/a}}", "{{> x}}", "{{!c}}", "{{=<% %>=}}<%x%>",
+		"{{#waitTime}}{{.}}{{/waitTime}}", "{{{", "{{{}}}", "{{ {x} }}", "{{ {x}}}", "{{=}}", "{{= =}}", "{{=a b=}}a{x}b", "{{#a}}\n {{/a}} \r\n", "{{a.b}}",
+		strings.Repeat("{{#inWaitingRoom}}", 40), everything(f),
+	} {
+		f.Add(seed)
+	}
+	p := newPage(f, Config{Message: `<script>alert("1")</script>`})
+	var states []*State
+	for _, in := range situations() {
+		states = append(states, fill(p, in))
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		tmpl, warnings, err := compile(src)
+		if err != nil {
+			return
+		}
+		tags, _ := readTags(src)
+		ours := make([]tag, len(tags))
+		for i, tag := range tags {
+			if tag.line < 1 || tag.line > 1+strings.Count(src, "\n") {
+				t.Errorf("a tag is on line %d", tag.line)
+			}
+			tag.line, ours[i] = 0, tag
+			ours[i].line = 0
+		}
+		if theirs := flatten(tmpl.tmpl.Tags()); fmt.Sprint(ours) != fmt.Sprint(theirs) {
+			t.Errorf("we read\n%v\nand the library\n%v", ours, theirs)
+		}
+		for _, w := range warnings {
+			if _, ok := indexOf[w.Name]; ok {
+				t.Errorf("a warning about a variable that there is: %v", w)
+			}
+		}
+		for _, s := range states {
+			page, err := tmpl.append(nil, s)
+			if err != nil || len(page) > outputMax {
+				t.Errorf("%d bytes, %v", len(page), err)
+			}
+			if bytes.Contains(page, []byte("<script>alert")) && !strings.Contains(src, "<script>alert") {
+				t.Errorf("an operator's message was inserted raw: %q", page)
+			}
+		}
+	})
+}
+
+func BenchmarkTemplate(b *testing.B) {
+	p := newPage(b, Config{Template: mustCompile(b, everything(b))})
+	in := situation(b, "fifo")
+	var s State
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Fill(&s, in)
+		buf = p.AppendHTML(buf[:0], &s)
+	}
+}
+
+// BenchmarkWorstTemplate is the most work that a template can make.
+func BenchmarkWorstTemplate(b *testing.B) {
+	const open, end = "{{#inWaitingRoom}}", "{{/inWaitingRoom}}"
+	src := strings.Repeat(open, nestedMax) + strings.Repeat("{{x}}", tagsMax-2*nestedMax) + strings.Repeat(end, nestedMax)
+	p := newPage(b, Config{Template: mustCompile(b, src)})
+	s := fill(p, situation(b, "fifo"))
+	var buf []byte
+	for b.Loop() {
+		buf = p.AppendHTML(buf[:0], s)
+	}
+}
