@@ -101,5 +101,5 @@ fuzz: ## each fuzz target for FUZZTIME (1m)
 .PHONY: screenshots
 screenshots: ## what a real browser sees while it waits, into artifacts/
 	mkdir -p artifacts
-	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts -p 1 ./cmd/ropeline ./httpfront/page
+	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts -p 1 ./cmd/ropeline ./httpfront
 	@find artifacts -name '*.png'

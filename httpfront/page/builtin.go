@@ -17,10 +17,13 @@ import (
 //go:embed builtin.html
 var builtinHTML string
 
-//go:embed builtin.css
+// The style and the script are embedded as TestMinified makes them out of
+// builtin.css and builtin.js.
+
+//go:embed builtin.min.css
 var builtinCSS string
 
-//go:embed builtin.js
+//go:embed builtin.min.js
 var builtinJS string
 
 // builtin is the built-in page. It is the same in all rooms.
@@ -48,9 +51,8 @@ var theBuiltin = sync.OnceValues(func() (*builtin, error) {
 // newBuiltin cuts html at its placeholders: {{style}} and {{script}} stand for the
 // two other files, {{a name}} for that variable or label.
 func newBuiltin(html, css, js string) (*builtin, error) {
-	css, js = squeeze(css), squeeze(js)
 	b := &builtin{style: hashSource(css), script: hashSource(js)}
-	rest := squeeze(html)
+	rest := html
 	var text strings.Builder
 	for {
 		before, after, ok := strings.Cut(rest, "{{")
@@ -78,23 +80,6 @@ func newBuiltin(html, css, js string) (*builtin, error) {
 		b.pieces = append(b.pieces, piece{text.String(), fill})
 		text.Reset()
 	}
-}
-
-// squeeze leaves out what makes the files readable: indentation, empty lines, and
-// lines that are comments.
-func squeeze(src string) string {
-	var out strings.Builder
-	for line := range strings.Lines(src) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "/*") && strings.HasSuffix(line, "*/") {
-			continue
-		}
-		if out.Len() > 0 {
-			out.WriteByte('\n')
-		}
-		out.WriteString(line)
-	}
-	return out.String()
 }
 
 func hashSource(text string) string {

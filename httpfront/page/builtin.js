@@ -1,110 +1,97 @@
-(function () {
-// The server says when to ask (refreshIntervalSeconds), and in which words. Here
-// is only what follows from that. Times are milliseconds.
-var d = document, room = d.getElementById('room'), say = room.dataset, bar = d.querySelector('progress'),
-clock = d.querySelector('time'), timer, last, due, start, lost = 0, turn
+// The server says when to ask and in which words; here is only what follows from
+// that. A browser that does not understand this is served by the Refresh field.
+// Times are in milliseconds.
+(() => {
+	const d = document, one = s => d.querySelector(s), put = (e, t) => { if (e.textContent !== t) e.textContent = t }
+	const room = one('main'), data = room.dataset, clock = one('time')
+	let timer, ticker, start, turn, lost = 0, last = Date.now(), due
 
-if (!window.fetch) return
-// This script asks instead of the Refresh field, which is for browsers without.
-addEventListener('load', function () { setTimeout(function () { stop() }) })
+	// Asking takes the place of the Refresh field, whose reload this stops.
+	addEventListener('load', () => setTimeout(() => stop()))
 
-function all(sel, f) { [].forEach.call(d.querySelectorAll(sel), f) }
-function state(t) { d.getElementById('state').textContent = t }
-function tell(t) {
-var e = d.getElementById('say')
-if (e.textContent !== t) e.textContent = t
-}
+	// In a hidden tab nobody sees an answer, but the place has to be kept: there it asks
+	// only when two fifths of the time are over for which it is. Browsers may hold
+	// timers of hidden tabs for a minute, after which there still is time for a second
+	// try.
+	function plan() {
+		clearTimeout(timer)
+		const at = d.hidden ? Math.max(due, last + data.kept * 400) : due
+		if (at < Infinity) timer = setTimeout(ask, Math.max(0, at - Date.now()))
+	}
+	function after(seconds) {
+		due = seconds > 0 ? Date.now() + seconds * 1000 : Infinity
+		plan()
+	}
 
-// In a hidden tab nobody sees an answer, but the place has to be kept: it asks after
-// two fifths of the time for which it is. Browsers let timers of hidden tabs wait
-// for up to a minute, and then there still is time to try again.
-function plan() {
-clearTimeout(timer)
-var at = d.hidden && !say.once ? Math.max(due, last + say.kept * 400) : due
-if (at < Infinity) timer = setTimeout(ask, Math.max(0, at - Date.now()))
-}
-function after(seconds) {
-last = Date.now()
-due = seconds > 0 ? last + seconds * 1000 : Infinity
-plan()
-}
+	// What was to change something is not sent again.
+	function load() {
+		if (data.again === 'true') location.replace(location.pathname + location.search)
+		else location.reload()
+	}
+	function ask() {
+		if (data.json !== 'true') return load()
+		due = Infinity
+		fetch(location.href, {headers: {Accept: 'application/json'}, cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout?.(3e4)})
+			.then(r => {
+			if (r.headers.get('Ropeline-State') === 'waiting') return r.json().then(show)
+			if (r.status > 499 || r.status === 429) throw r
+			// Who is looking at another tab is called by the title, and goes in on coming back.
+			turn = 1
+			d.title = data.turn
+			put(one('h1'), data.turn)
+			tell(data.turn)
+			if (!d.hidden) load()
+		}).catch(() => {
+			tell(data.lost, 'lost')
+			after(Math.min(60, 5 * 2 ** lost++) * (1 + Math.random()))
+		})
+	}
 
-function enter() {
-due = Infinity
-turn = 1
-d.title = say.turn
-state(say.turn)
-tell(say.turn)
-go()
-}
-// Who looks at another tab is called by the title, and comes in on returning.
-function go() {
-if (d.hidden) return
-if (say.again === 'true') location.replace(location.pathname + location.search)
-else location.reload()
-}
+	function show({cfWaitingRoom: w}) {
+		d.querySelectorAll('[data-v]').forEach(e => {
+			put(e, w[e.dataset.v])
+			;(e.closest('dl>div,section') || e).hidden = !w[e.dataset.v]
+		})
+		d.title = w.tab
+		const bar = one('progress')
+		if (w.progressKnown) bar.value = w.progress
+		else bar.removeAttribute('value')
+		one('#moves').hidden = !w.refreshIntervalSeconds
+		data.kept = w.placeKeptSeconds
+		clock.dateTime = w.lastUpdated
+		lost = 0
+		last = Date.now()
+		tell(w.title + '. ' + (w.waitTimeText || w.timeUntilEventStartText))
+		count(w.secondsUntilEventStart)
+		after(w.refreshIntervalSeconds)
+	}
+	// Screen readers say what is new in words, and not every place gained. All others
+	// see it only if there is trouble.
+	function tell(words, trouble = '') {
+		put(one('#say'), words)
+		room.className = trouble
+		put(clock, new Date(clock.dateTime).toLocaleTimeString(d.documentElement.lang))
+	}
 
-function trouble() {
-state(say.lost)
-tell(say.lost)
-room.className = 'lost'
-after(Math.min(60, 5 * Math.pow(2, lost++)) * (1 + Math.random()))
-}
+	// The countdown goes on between answers. At its end nobody asks: so not all ask at
+	// once, and the next answer tells who is in.
+	function count(seconds) {
+		start = seconds && Date.now() + seconds * 1000
+		tick()
+	}
+	function tick() {
+		clearTimeout(ticker)
+		if (!start) return
+		const s = Math.max(0, Math.ceil((start - Date.now()) / 1000))
+		if (s < 86400) put(one('[role=timer]'), self.Intl?.DurationFormat
+			? new Intl.DurationFormat(d.documentElement.lang, {style: 'digital'}).format({hours: s / 3600 | 0, minutes: s / 60 % 60 | 0, seconds: s % 60})
+			: new Date(s * 1000).toISOString().slice(11, 19))
+		ticker = setTimeout(tick, 1000 - Date.now() % 1000)
+	}
 
-function ask() {
-if (say.json !== 'true') return go()
-due = Infinity
-fetch(location.href, {headers: {Accept: 'application/json'}, cache: 'no-store', redirect: 'manual', signal: window.AbortSignal && AbortSignal.timeout && AbortSignal.timeout(3e4)}).then(function (r) {
-if (r.headers.get('Ropeline-State') === 'waiting') return r.json().then(show)
-if (r.status > 499 || r.status === 429) throw r
-enter()
-}).catch(trouble)
-}
-
-function show(w) {
-w = w.cfWaitingRoom
-all('[data-v]', function (e) {
-var t = w[e.dataset.v]
-if (e.textContent !== t) e.textContent = t
-;(e.closest('dl>div,section') || e).hidden = !t
-})
-d.title = w.tab
-if (w.progressKnown) bar.value = w.progress
-else bar.removeAttribute('value')
-d.getElementById('moves').hidden = !w.refreshIntervalSeconds
-say.kept = w.placeKeptSeconds
-room.className = ''
-lost = 0
-updated(w.lastUpdated)
-tell(w.title + '. ' + (w.waitTimeText || w.timeUntilEventStartText))
-count(w.secondsUntilEventStart)
-after(w.refreshIntervalSeconds)
-}
-function updated(t) {
-state(say.updated)
-clock.dateTime = t
-clock.textContent = new Date(t).toLocaleTimeString(d.documentElement.lang)
-}
-
-// The countdown runs by itself between two answers. At its end nobody asks: the
-// next answer tells who is in, and so not all ask at the same moment.
-function count(seconds) {
-var was = start
-start = seconds > 0 ? Date.now() + seconds * 1000 : 0
-if (start && !was) tick()
-}
-function tick() {
-if (!start) return
-var s = Math.max(0, Math.ceil((start - Date.now()) / 1000)), t = {hours: s / 3600 | 0, minutes: s / 60 % 60 | 0, seconds: s % 60}
-if (s < 86400) d.querySelector('[role=timer]').textContent = window.Intl && Intl.DurationFormat
-? new Intl.DurationFormat(d.documentElement.lang, {style: 'digital'}).format(t)
-: new Date(s * 1000).toISOString().slice(11, 19)
-setTimeout(tick, 1000 - Date.now() % 1000)
-}
-
-d.addEventListener('visibilitychange', function () { turn ? go() : plan() })
-addEventListener('online', function () { if (lost) ask() })
-updated(clock.dateTime)
-count(+say.start)
-after(+say.ask)
+	d.addEventListener('visibilitychange', () => turn ? d.hidden || load() : plan())
+	addEventListener('online', () => { if (lost) ask() })
+	tell('')
+	count(+data.start)
+	after(+data.ask)
 })()

@@ -3,9 +3,33 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/tdewolff/minify/v2"
+	"github.com/tdewolff/minify/v2/css"
+	"github.com/tdewolff/minify/v2/js"
 )
+
+// TestMinified: what is embedded was made out of what people read. After a change
+// of the style or the script, -update makes it again.
+func TestMinified(t *testing.T) {
+	m := minify.New()
+	m.AddFunc("css", css.Minify)
+	m.AddFunc("js", js.Minify)
+	for _, kind := range []string{"css", "js"} {
+		src, err := os.ReadFile("builtin." + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small, err := m.Bytes(kind, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "builtin.min."+kind, small)
+	}
+}
 
 // TestPageOfEverySituation: what a browser shows, without the script.
 func TestPageOfEverySituation(t *testing.T) {

@@ -32,7 +32,12 @@ func TestJSONOfEverySituation(t *testing.T) {
 // golden compares got with a file under testdata, or writes it.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	compare(t, filepath.Join("testdata", name), got)
+}
+
+// compare compares got with a file, or writes it.
+func compare(t *testing.T, path string, got []byte) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)

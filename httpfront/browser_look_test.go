@@ -1,0 +1,167 @@
+package httpfront
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	_ "embed" // for the checker of accessibility
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/page/pagetest"
+)
+
+//go:embed testdata/axe/axe.min.js.gz
+var axeZipped []byte
+
+// finding is what the checker says of a rule that is broken.
+type finding struct {
+	ID, Impact, Help string
+	Nodes            []struct{ HTML string }
+}
+
+// checkAccess has the page checked by axe-core, the best practices among its rules
+// too. Only trifles are let pass.
+func (b *tab) checkAccess() {
+	b.t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(axeZipped))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	axe, err := io.ReadAll(z)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.run(string(axe) + ";0")
+	await := func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }
+	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[struct {
+		Violations, Passes []finding
+		Errors             string
+	}](`axe.run({resultTypes: ['violations']}).then(r => ({violations: r.violations, passes: r.passes}))`, await))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if len(found.Passes) < 10 {
+		b.t.Errorf("the checker has checked %d rules only", len(found.Passes))
+	}
+	for _, f := range found.Violations {
+		if f.Impact != "minor" {
+			b.t.Errorf("%s (%s): %s: %v", f.ID, f.Impact, f.Help, f.Nodes)
+		}
+	}
+}
+
+// wide returns how many pixels the page is wider than the window.
+const wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+// TestBrowserLooks opens the page in every situation and in the ways that people
+// look at it, checks what a program can check, and keeps pictures of the rest.
+func TestBrowserLooks(t *testing.T) {
+	browser := newBrowser(t)
+	type look struct {
+		name       string
+		set        func(*tab)
+		situations []string // none: all
+	}
+	some := []string{"fifo", "random", "pre-queue in order", "reject"}
+	for _, l := range []look{
+		{"light", func(*tab) {}, nil},
+		{"dark", func(b *tab) { b.likes("prefers-color-scheme", "dark") }, some},
+		{"phone", (*tab).isPhone, some},
+		{"forced colours", func(b *tab) { b.likes("forced-colors", "active", "prefers-color-scheme", "dark") }, some[:1]},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			b := newTab(t, browser)
+			l.set(b)
+			for situation := range pagetest.Situations() {
+				if l.situations != nil && !slices.Contains(l.situations, situation) {
+					continue
+				}
+				t.Run(situation, func(t *testing.T) {
+					b := &tab{t, b.ctx}
+					b.open(newStage(t, situation).url("/"))
+					if n := see[int](b, wide); n > 0 {
+						t.Errorf("the page is %d pixels wider than the window", n)
+					}
+					b.keep(situation + " " + l.name)
+					b.checkAccess()
+				})
+			}
+		})
+	}
+}
+
+// TestBrowserMovesNothing for those whom movement makes ill.
+func TestBrowserMovesNothing(t *testing.T) {
+	s := newStage(t, "random")
+	b := newTab(t, newBrowser(t))
+	b.open(s.url("/"))
+	if n := see[int](b, "document.getAnimations().length"); n == 0 {
+		t.Error("nothing moves at all: this test shows nothing")
+	}
+	b.likes("prefers-reduced-motion", "reduce")
+	b.open(s.url("/"))
+	if n := see[int](b, "document.getAnimations().length"); n != 0 {
+		t.Errorf("%d things move", n)
+	}
+}
+
+// TestBrowserKeepsToThePolicy: what the page has is what its policy lets it have.
+func TestBrowserKeepsToThePolicy(t *testing.T) {
+	browser := newBrowser(t)
+	s := newStage(t, "fifo")
+	b := newTab(t, browser)
+	b.holdsTheClock(s.url("/"))
+	b.run(`self.broken = []; document.addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))`)
+	b.asksIn(s, 20e9)
+	if got := see[[]string](b, "broken"); len(got) > 0 {
+		t.Errorf("the page wanted to do what it may not: %v", got)
+	}
+	if got := see[string](b, "getComputedStyle(document.querySelector('main')).borderTopLeftRadius"); got == "0px" {
+		t.Error("the page has no style")
+	}
+	b.run(`document.body.append(Object.assign(document.createElement('script'), {text: 'self.done = 1'}))`)
+	if see[bool](b, "self.done === 1") || len(see[[]string](b, "broken")) == 0 {
+		t.Error("any script may run in the page")
+	}
+}
+
+// TestBrowserShowsItInFrames of the sites that the room names, and no others.
+func TestBrowserShowsItInFrames(t *testing.T) {
+	b := newTab(t, newBrowser(t))
+	outer := newStage(t, "fifo") // its site has another port, and so is another origin
+	outer.letIn()
+	inner := newStage(t, "fifo")
+	framed := func() bool {
+		b.open(outer.url("/"))
+		b.run(fmt.Sprintf(`document.body.append(Object.assign(document.createElement('iframe'),
+			{src: %q, width: 600, height: 640, onload() { self.loaded = true }}))`, inner.url("/")))
+		b.awaits("self.loaded === true")
+		var frame *cdp.Frame
+		b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			tree, err := cdp.Call(ctx, target, cdppage.GetFrameTree, cdp.Empty{})
+			if err != nil || len(tree.FrameTree.ChildFrames) != 1 {
+				return fmt.Errorf("want one frame: %v", err)
+			}
+			frame = tree.FrameTree.ChildFrames[0].Frame
+			return nil
+		}))
+		return frame.UnreachableURL == ""
+	}
+	if framed() {
+		t.Error("any site may frame the page")
+	}
+	inner.change(func(s *stage) { s.page = newPage(t, page.Config{FrameAncestors: []string{"http://" + outer.addr}}) })
+	if !framed() {
+		t.Error("the site that is named may not frame the page")
+	}
+	b.keep("in a frame")
+}

@@ -1,0 +1,270 @@
+package httpfront
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/ropeline/ropeline/httpfront/page"
+)
+
+const whenLoaded = "performance.timeOrigin"
+
+// TestBrowserFollowsSwitches keeps one page open while the room goes through
+// everything that it can be in. The page is loaded once and follows by its
+// script, until the room rejects: then it asks no more.
+func TestBrowserFollowsSwitches(t *testing.T) {
+	s := newStage(t, "fifo")
+	b := newTab(t, newBrowser(t))
+	b.holdsTheClock(s.url("/"))
+	loaded := see[float64](b, whenLoaded)
+	for i, step := range []struct{ situation, shows, title string }{
+		{"fifo", "You are in line|1,235|1,234|Estimated wait|1 hour and 1 minute", "#1,235 · You are in line"},
+		{"random", "You are waiting to come in|random|Estimated wait|5 minutes – 1 hour and 12 minutes", "You are waiting to come in"},
+		{"pre-queue that shuffles", "It has not started yet|at random|Starts in|0:10:01", "It has not started yet"},
+		{"pre-queue in order", "It has not started yet|in the order|Starts in|0:10:01|41|40", "#41 · It has not started yet"},
+		{"event", "You are in line|1,235", "#1,235 · You are in line"},
+		{"queue all", "Nobody is let in at the moment|1,235|not known yet", "#1,235 · You are in line"},
+		{"fifo for more than a day", "The line is very long|more than a day", "#9 · The line is very long"},
+		{"reject", "Nobody is let in right now|come back later", "Nobody is let in right now"},
+	} {
+		s.put(step.situation)
+		if i > 0 {
+			b.run("tick(20000)")
+		}
+		b.shows("main", strings.Split(step.shows, "|")...)
+		if got := see[string](b, "document.title"); got != step.title {
+			t.Errorf("%s: the tab says %q, want %q", step.situation, got, step.title)
+		}
+		b.keep(step.situation)
+	}
+	for _, gone := range []string{"Estimated wait", "Starts in", "position", "do not close"} {
+		if text := b.text("main"); strings.Contains(text, gone) {
+			t.Errorf("%q is shown where nobody waits:\n%s", gone, text)
+		}
+	}
+	b.wantNext(0)
+	b.run("hide(true)")
+	b.run("hide(false)")
+	b.wantNext(0)
+	if see[float64](b, whenLoaded) != loaded {
+		t.Error("the page was loaded again")
+	}
+}
+
+// TestBrowserAsksWhenTheServerSays: the nearer the turn, the sooner.
+func TestBrowserAsksWhenTheServerSays(t *testing.T) {
+	s := newStage(t, "fifo")
+	b := newTab(t, newBrowser(t))
+	b.holdsTheClock(s.url("/"))
+	b.asksIn(s, 20*time.Second)
+	s.change(func(s *stage) { s.now.Refresh = time.Minute })
+	b.asksIn(s, 20*time.Second)
+	s.change(func(s *stage) { s.now.Refresh = 2 * time.Second })
+	b.asksIn(s, time.Minute)
+	b.asksIn(s, 2*time.Second)
+}
+
+// TestBrowserInAHiddenTab: there it asks only as often as keeps the place, and at
+// once when it is looked at again.
+func TestBrowserInAHiddenTab(t *testing.T) {
+	const (
+		kept    = 5 * time.Minute // as in the situation
+		hidden  = 2 * time.Minute // two fifths of that
+		delay   = time.Minute     // for which browsers hold timers of hidden tabs
+		refresh = 20 * time.Second
+	)
+	s := newStage(t, "fifo")
+	b := newTab(t, newBrowser(t))
+	b.holdsTheClock(s.url("/"))
+	b.run("hide(true)")
+	b.asksIn(s, hidden)
+	b.asksIn(s, hidden)
+
+	b.run("tick(5000)")
+	b.run("hide(false)")
+	b.wantNext(refresh - 5*time.Second) // its time has not come yet
+	b.run("hide(true)")
+	b.run("tick(60000)")
+	before := s.timesAsked()
+	b.run("hide(false); tick(0)")
+	waitFor(t, "the page to ask at once", func() bool { return s.timesAsked() == before+1 })
+	b.awaits("next() === 20000")
+
+	// The worst that the place has to survive: a timer held, a failure, another held.
+	b.run("hide(true)")
+	away := hidden + delay
+	s.change(func(s *stage) { s.failing = true })
+	b.asksIn(s, hidden)
+	again := see[float64](b, "next()")
+	away += time.Duration(again)*time.Millisecond + delay
+	if away >= kept {
+		t.Errorf("a hidden tab may leave %v between two requests, and the place is kept for %v", away, kept)
+	}
+
+	// A refresh that is longer than that goes first.
+	s.change(func(s *stage) { s.failing, s.now.Refresh = false, 4*time.Minute })
+	b.asksIn(s, time.Duration(again)*time.Millisecond)
+	b.wantNext(4 * time.Minute)
+}
+
+// TestBrowserIsLetIn by whichever way it waited.
+func TestBrowserIsLetIn(t *testing.T) {
+	browser := newBrowser(t)
+	t.Run("looking on", func(t *testing.T) {
+		s := newStage(t, "fifo")
+		b := newTab(t, browser)
+		b.holdsTheClock(s.url("/"))
+		s.letIn()
+		b.run("tick(20000)")
+		b.shows("#shop", "Welcome by GET")
+	})
+	t.Run("looking away", func(t *testing.T) {
+		s := newStage(t, "fifo")
+		b := newTab(t, browser)
+		b.holdsTheClock(s.url("/"))
+		b.run("hide(true)")
+		s.letIn()
+		b.run("tick(120000)")
+		b.awaits("document.title === 'It is your turn'")
+		b.shows("h1", "It is your turn")
+		b.keep("its turn")
+		b.wantNext(0)
+		b.run("hide(false)")
+		b.shows("#shop", "Welcome by GET")
+	})
+	t.Run("without JavaScript", func(t *testing.T) {
+		s := newStage(t, "fifo")
+		s.change(func(s *stage) { s.now.Refresh = time.Second })
+		b := newTab(t, browser)
+		b.noScript()
+		b.open(s.url("/"))
+		b.shows("main", "1,235", "1 hour and 1 minute", "11:59:40 UTC")
+		b.keep("without JavaScript")
+		s.put("queue all")
+		s.change(func(s *stage) { s.now.Refresh = time.Second })
+		b.shows("main", "Nobody is let in at the moment")
+		s.letIn()
+		b.shows("#shop", "Welcome by GET")
+	})
+	t.Run("without JSON", func(t *testing.T) {
+		s := newStage(t, "fifo")
+		s.page = newPage(t, page.Config{NoJSON: true})
+		b := newTab(t, browser)
+		b.holdsTheClock(s.url("/"))
+		s.put("random")
+		b.wantNext(20 * time.Second)
+		b.run("tick(20000)")
+		b.shows("main", "You are waiting to come in")
+		b.run("tick(0)")
+		b.wantNext(20 * time.Second)
+	})
+	t.Run("on a template, without JavaScript", func(t *testing.T) {
+		tmpl, warnings, err := page.Compile("<h1>{{#position}}Place {{.}}{{/position}}{{#isRandomQueue}}A draw{{/isRandomQueue}}</h1>")
+		if err != nil || len(warnings) > 0 {
+			t.Fatal(err, warnings)
+		}
+		s := newStage(t, "fifo")
+		s.page = newPage(t, page.Config{Template: tmpl})
+		s.change(func(s *stage) { s.now.Refresh = time.Second })
+		b := newTab(t, browser)
+		b.noScript()
+		b.open(s.url("/"))
+		b.shows("h1", "Place 1235")
+		s.put("random")
+		s.change(func(s *stage) { s.now.Refresh = time.Second })
+		b.shows("h1", "A draw")
+		s.letIn()
+		b.shows("#shop", "Welcome by GET")
+	})
+	t.Run("after sending a form", func(t *testing.T) {
+		s := newStage(t, "fifo")
+		b := newTab(t, browser)
+		s.letIn()
+		b.holdsTheClock(s.url("/"))
+		s.put("fifo")
+		b.run(`document.body.innerHTML = '<form method=post action="/pay?a=b"><input name=card></form>'; document.forms[0].submit()`)
+		b.shows("main", "What you sent has not been delivered", "1,235")
+		b.keep("after sending a form")
+		b.run("tick(0)")
+		s.letIn()
+		b.run("tick(20000)")
+		b.shows("#shop", "Welcome by GET")
+		if got := see[string](b, "location.pathname + location.search"); got != "/pay?a=b" {
+			t.Errorf("the browser is at %s", got)
+		}
+	})
+}
+
+// TestBrowserCountsDown to an event, and does not ask at its start, when all others
+// would.
+func TestBrowserCountsDown(t *testing.T) {
+	s := newStage(t, "pre-queue that shuffles")
+	b := newTab(t, newBrowser(t))
+	b.holdsTheClock(s.url("/"))
+	b.shows("[role=timer]", "0:10:01")
+	b.run("tick(1000)")
+	b.shows("[role=timer]", "0:10:00")
+	s.change(func(s *stage) { s.now.Refresh = time.Hour })
+	b.run("tick(19000)")
+	waitFor(t, "the page to ask", func() bool { return s.timesAsked() == 2 })
+	b.shows("[role=timer]", "0:10:01") // the server's clock goes first
+	b.run("tick(541000)")
+	b.shows("[role=timer]", "0:01:00")
+	b.run("tick(70000)")
+	b.shows("[role=timer]", "0:00:00")
+	if n := s.timesAsked(); n != 2 {
+		t.Errorf("it asked %d times", n)
+	}
+	if live := see[string](b, "document.querySelector('#say').textContent"); live != "It has not started yet. 11 minutes" {
+		t.Errorf("a screen reader is told %q", live)
+	}
+}
+
+// TestBrowserTellsOfTrouble, tries again ever more seldom, and goes on where it was.
+func TestBrowserTellsOfTrouble(t *testing.T) {
+	s := newStage(t, "fifo")
+	b := newTab(t, newBrowser(t))
+	b.holdsTheClock(s.url("/"))
+	if see[bool](b, "document.querySelector('#say').offsetWidth > 1") {
+		t.Error("what is for screen readers is seen")
+	}
+	s.change(func(s *stage) { s.failing = true })
+	for _, wait := range []time.Duration{20, 5, 10, 20, 40, 60} {
+		b.asksIn(s, wait*time.Second)
+		b.shows("#say", "No connection, trying again. You keep your place.")
+	}
+	b.wantNext(time.Minute)
+	b.keep("trouble")
+	s.change(func(s *stage) { s.failing = false })
+	before := s.timesAsked()
+	b.run("dispatchEvent(new Event('online'))")
+	waitFor(t, "the page to ask at once", func() bool { return s.timesAsked() == before+1 })
+	b.awaits("next() === 20000 && document.querySelector('#say').offsetWidth <= 1")
+	if got := see[string](b, "document.querySelector('#say').textContent"); got != "You are in line. 1 hour and 1 minute" {
+		t.Errorf("a screen reader is told %q", got)
+	}
+}
+
+// TestBrowserShowsTheOperatorsMessage, also when it comes while the page is open.
+func TestBrowserShowsTheOperatorsMessage(t *testing.T) {
+	s := newStage(t, "fifo")
+	b := newTab(t, newBrowser(t))
+	b.holdsTheClock(s.url("/"))
+	if see[bool](b, "document.querySelector('section').offsetHeight > 0") {
+		t.Error("there is a box for a message that there is not")
+	}
+	s.change(func(s *stage) {
+		s.page = newPage(t, page.Config{Message: "Row A is sold out.\n<b>Sorry</b> & \"thanks\""})
+	})
+	b.asksIn(s, 20*time.Second)
+	b.shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
+	b.open(s.url("/"))
+	b.shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
+	b.keep("message")
+	if err := chromedp.Do(b.ctx, chromedp.WaitVisible(chromedp.CSS("section"))); err != nil {
+		t.Fatal(err)
+	}
+}
