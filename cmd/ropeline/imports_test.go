@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"httpfront/page":          {"node", "node/room", "httpfront/lang"},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "internal/nearest"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
+	"httpfront/verdict":       {"httpfront"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},
 	"bench/sim":               {"crdt", "node", "node/durable", "node/room", "node/replica", "node/ticket", "bench/order"},
@@ -50,6 +51,7 @@ var allowed = map[string][]string{
 
 	"internal/nearest": {},
 	"cmd/ropeline":     {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/", "internal/nearest"},
+	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "httpfront/verdict", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of
