@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -25,6 +26,8 @@ type AdminConfig struct {
 	Listener net.Listener
 	// Status returns the node's view of things. It may be called often.
 	Status func() node.Status
+	// Origins returns what is known of the origins; nil leaves them out.
+	Origins func() []upstream.Status
 	// Logger takes what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
 }
@@ -33,7 +36,7 @@ type AdminConfig struct {
 //
 //	GET /healthz  200 while the process serves
 //	GET /readyz   200 while the node takes traffic, else 503; the reason is the body
-//	GET /status   what the node sees, as JSON (node.Status)
+//	GET /status   what the node sees, as JSON (node.Status), and its origins (upstream.Status)
 type Admin struct {
 	cfg AdminConfig
 }
@@ -158,7 +161,14 @@ func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
 	if s.Peers == nil {
 		s.Peers = []node.PeerStatus{}
 	}
-	b, err := json.MarshalIndent(s, "", "  ")
+	all := struct {
+		node.Status
+		Origins []upstream.Status `json:"origins"`
+	}{s, []upstream.Status{}}
+	if a.cfg.Origins != nil {
+		all.Origins = a.cfg.Origins()
+	}
+	b, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		a.cfg.Logger.Error("status cannot be written", "error", err)
 		adminText(w, http.StatusInternalServerError, "status cannot be written")

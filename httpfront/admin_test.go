@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -40,7 +41,12 @@ func TestAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := node.Status{Name: "one", Reason: "waiting for peers"}
-	a, err := NewAdmin(AdminConfig{Listener: ln, Status: func() node.Status { return state }, Logger: testLogger(t)})
+	a, err := NewAdmin(AdminConfig{
+		Listener: ln, Status: func() node.Status { return state }, Logger: testLogger(t),
+		Origins: func() []upstream.Status {
+			return []upstream.Status{{Origins: []upstream.OriginStatus{{URL: "http://a", State: "down", Reason: "no answer"}}}}
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +88,10 @@ func TestAdmin(t *testing.T) {
 	var got node.Status
 	if err := json.Unmarshal([]byte(body), &got); code != 200 || err != nil || got.Name != "one" || !got.Ready {
 		t.Errorf("status: %d %q, %v", code, body, err)
+	}
+	var origins struct{ Origins []upstream.Status }
+	if err := json.Unmarshal([]byte(body), &origins); err != nil || len(origins.Origins) != 1 || origins.Origins[0].Origins[0].State != "down" {
+		t.Errorf("status tells nothing of the origins: %s, %v", body, err)
 	}
 	if !strings.Contains(body, `"rooms": []`) {
 		t.Errorf("status has no empty list of rooms: %s", body)

@@ -3,8 +3,11 @@ package httpfront
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -19,6 +22,8 @@ type failure struct {
 	code        int
 	title, text string // HTML; constants, never anything from outside
 }
+
+var stopping = failure{http.StatusServiceUnavailable, "This server is stopping", "Please try again in a moment; another one will answer."}
 
 func attrError(err error) slog.Attr { return slog.Any("error", err) }
 func attrStatus(code int) slog.Attr { return slog.Int("status", code) }
@@ -84,16 +89,21 @@ func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
 // retryAfter is what clients are told who are refused for the moment.
 const retryAfter = "2"
 
-// fail answers with a plain page that says what is wrong on our side.
-func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure) {
+// fail answers with a plain page that says what is wrong on our side. The answer
+// and the log share an id, by which an operator finds what a visitor tells of.
+func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err error) {
+	id := newRequestID()
+	f.cfg.Logger.LogAttrs(context.Background(), levelOf(what), "request failed",
+		attrError(err), attrStatus(what.code), slog.String("request", id))
 	h := begin(ctx, what.code, time.Now())
 	h.Set("Cache-Control", "private, no-store")
+	h.Set("X-Request-Id", id)
 	if what.code == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)
 	}
 	if prefersJSON(r.accept) {
 		h.SetContentType("application/json")
-		ctx.Response.SetBodyString(`{"error":` + strconv.Quote(what.title) + "}\n")
+		ctx.Response.SetBodyString(`{"error":` + strconv.Quote(what.title) + `,"request":"` + id + "\"}\n")
 		return
 	}
 	h.SetContentType("text/html; charset=utf-8")
@@ -102,6 +112,10 @@ func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure) {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>` + what.title + `</title></head>
 <body><main role="alert"><h1>` + what.title + `</h1><p>` + what.text + `</p>
-<p>If you were waiting or had been let in, you keep your place.</p></main></body></html>
+<p>If you were waiting or had been let in, you keep your place.</p>
+<p><small>Request <code>` + id + `</code></small></p></main></body></html>
 `)
 }
+
+// newRequestID returns an id that no other request has.
+func newRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

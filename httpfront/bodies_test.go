@@ -246,7 +246,7 @@ func TestHTTP10UploadsThatGoOn(t *testing.T) {
 		}
 		c.Close()
 	}
-	if n := len(f.front.up.slots); n != 0 {
+	if n := f.active(); n != 0 {
 		t.Errorf("%d places at the origin are still taken", n)
 	}
 }

@@ -14,6 +14,16 @@ import (
 // something: the one that origins of waiting rooms know, and our own.
 var commandFields = [...]string{"Cf-Waiting-Room-Command", "Ropeline-Command"}
 
+// isCommand reports whether a field of this name is between the origin and us.
+func isCommand(name []byte) bool {
+	for _, f := range commandFields {
+		if len(name) == len(f) && bytes.EqualFold(name, []byte(f)) {
+			return true
+		}
+	}
+	return false
+}
+
 // takeCommands takes commands out of the origin's head, whether or not they
 // count: they are between the origin and us. It reports whether the origin wants
 // the visitor's session ended.

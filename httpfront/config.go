@@ -7,18 +7,17 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
-// Config says how a Front serves. Rooms and Keys are required, and for Run Origin and
+// Config says how a Front serves. Rooms and Keys are required, and for Run Origins and
 // one of Listen and Listener; the zero value of everything else means its default.
-// Negative durations and numbers are refused.
+// Negative durations and numbers are refused, Retries aside.
 type Config struct {
 	// Listen is the TCP address to serve on, such as ":8080". It is opened by
 	// Run and not used when Listener is set.
@@ -29,13 +28,23 @@ type Config struct {
 	// protocol offered.
 	TLS *tls.Config
 
-	// Origin is the web site behind the front: http://host[:port] or
-	// https://host[:port], without a path. Without one the front only answers
+	// Origins are the web site behind the front. Without any the front only answers
 	// questions of other proxies (Judge), and Run fails.
-	Origin string
-	// OriginTLS is used towards an https origin; nil verifies the origin's name
+	Origins Origins
+	// Routes are parts of the site that have origins or limits of their own.
+	Routes []Route
+	// OriginTLS is used towards https origins; nil verifies the origin's name
 	// against the roots of the system.
 	OriginTLS *tls.Config
+	// Passive, SlowStart and AllowAddresses are about all origins; see
+	// upstream.Config.
+	Passive        upstream.Passive
+	SlowStart      time.Duration
+	AllowAddresses []netip.Prefix
+	// Retries is how many more origins a request is sent to if the one before
+	// cannot have acted on it; see mayRepeat. Negative means none. Default 1.
+	Retries int
+
 	// Rooms routes requests to rooms.
 	Rooms Rooms
 	// Pages returns the page of a room, while the named event is near if there is
@@ -44,6 +53,9 @@ type Config struct {
 	Pages func(id crdt.RoomID, event string) *page.Page
 	// Keys seals and opens passes.
 	Keys *pass.Keyring
+	// Methods are the only ones that are served; none means all but CONNECT and
+	// TRACE. Each is in upper case.
+	Methods []string
 	// TrustedProxies are the peers whose X-Forwarded-* fields are believed.
 	// Nobody's are by default. Listing a network that visitors can connect from
 	// lets them choose their own address.
@@ -62,17 +74,40 @@ type Config struct {
 	Timeouts Timeouts
 }
 
+// Origins are the servers of one site.
+type Origins struct {
+	Servers []upstream.Origin
+	// Check, if set, is made of each of them again and again.
+	Check *upstream.Check
+}
+
+// Route is a part of the site that is treated in its own way. Which one takes a
+// request is decided as for rooms: the exact host before every host, and then
+// the longest path.
+type Route struct {
+	// Name is what logs and status call it.
+	Name string
+	// Host is in lower case and without a port; "" is every host.
+	Host string
+	// Path holds itself and what is below it; "" is "/".
+	Path string
+	// Origins are those of Config if there are no servers.
+	Origins Origins
+	// Body is the longest request body in bytes; 0 means Limits.Body.
+	Body int64
+}
+
 // Limits bound what clients may make the front hold. Zero means the default.
 type Limits struct {
 	// Conns is how many client connections are open at once; more are answered
 	// with 503 and closed, under TLS closed without a word. Each costs some 30 KiB. Default 32768.
 	Conns int
-	// OriginConns is how many requests are with the origin at once; more wait
+	// OriginConns is how many requests are with one origin at once; more wait
 	// for Timeouts.OriginWait. Default 1024.
 	OriginConns int
-	// Upgrades is how many upgraded connections (WebSocket) are open at once;
-	// more are answered with 503. Each uses one connection to the origin beyond
-	// OriginConns. Default 16384.
+	// Upgrades is how many upgraded connections (WebSocket) are open at once to
+	// the origins of one route; more are answered with 503. Each uses one
+	// connection to an origin beyond OriginConns. Default 16384.
 	Upgrades int
 	// Body is the longest request body in bytes; a longer one is answered with
 	// 413. Bodies are streamed, so this protects the origin, not the front.
@@ -92,8 +127,14 @@ type Timeouts struct {
 	// Write is the longest that a client may take to accept the next piece of
 	// an answer. Default 30 s.
 	Write time.Duration
-	// Dial is for connecting to the origin, TLS included. Default 5 s.
-	Dial time.Duration
+	// Connect is for resolving the name of an origin and connecting to it.
+	// Default 5 s.
+	Connect time.Duration
+	// Handshake is for TLS with an origin, after that. Default 5 s.
+	Handshake time.Duration
+	// Send is the longest that an origin may take to accept the next piece of a
+	// request, of its head as of its body. Default 30 s.
+	Send time.Duration
 	// OriginWait is how long a request waits for a free place at the origin
 	// before it is answered with 503. Default 10 s.
 	OriginWait time.Duration
@@ -116,24 +157,10 @@ type Timeouts struct {
 	Drain time.Duration
 }
 
-// target is where the origin is.
-type target struct {
-	addr string // host:port to dial
-	host string // for the Host field of requests that carry none
-	name string // to verify the certificate against
-	tls  bool
-}
-
 // complete checks c and fills its defaults in.
-func (c *Config) complete() (target, error) {
-	var origin target
+func (c *Config) complete() error {
 	var errs []error
-	if c.Origin != "" {
-		var err error
-		origin, err = parseOrigin(c.Origin)
-		errs = append(errs, err)
-	}
-	if c.Origin != "" && c.Listen == "" && c.Listener == nil {
+	if len(c.Origins.Servers) > 0 && c.Listen == "" && c.Listener == nil {
 		errs = append(errs, errors.New("no address to listen on"))
 	}
 	if c.Rooms == nil {
@@ -151,14 +178,27 @@ func (c *Config) complete() (target, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Retries == 0 {
+		c.Retries = 1
+	}
+	for _, m := range c.Methods {
+		if !IsMethod(m) {
+			errs = append(errs, fmt.Errorf("method %q: %s", m, MethodRule))
+		}
+	}
+	for _, r := range c.Routes {
+		if r.Body < 0 {
+			errs = append(errs, fmt.Errorf("route %s: body is %d: want 0 or more bytes", r.Name, r.Body))
+		}
+	}
 	if c.Limits.Body < 0 {
 		errs = append(errs, fmt.Errorf("limit body is %d: want 0 or more bytes", c.Limits.Body))
 	}
 	errs = append(errs, c.Limits.complete(), c.Timeouts.complete())
 	if err := errors.Join(errs...); err != nil {
-		return target{}, fmt.Errorf("http front: %w", err)
+		return fmt.Errorf("http front: %w", err)
 	}
-	return origin, nil
+	return nil
 }
 
 func (l *Limits) complete() error {
@@ -175,7 +215,9 @@ func (t *Timeouts) complete() error {
 		fill("timeout idle", &t.Idle, 30*time.Second),
 		fill("timeout body", &t.Body, 30*time.Second),
 		fill("timeout write", &t.Write, 30*time.Second),
-		fill("timeout dial", &t.Dial, 5*time.Second),
+		fill("timeout connect", &t.Connect, 5*time.Second),
+		fill("timeout handshake", &t.Handshake, 5*time.Second),
+		fill("timeout send", &t.Send, 30*time.Second),
 		fill("timeout origin wait", &t.OriginWait, 10*time.Second),
 		fill("timeout origin", &t.Origin, time.Minute),
 		fill("timeout stream", &t.Stream, 5*time.Minute),
@@ -193,32 +235,4 @@ func fill[T int | time.Duration](name string, v *T, value T) error {
 		*v = value
 	}
 	return nil
-}
-
-func parseOrigin(s string) (target, error) {
-	u, err := url.Parse(s)
-	if err != nil {
-		return target{}, fmt.Errorf("origin %q: %w", s, err)
-	}
-	port := u.Port()
-	switch {
-	case u.Scheme == "http" && port == "":
-		port = "80"
-	case u.Scheme == "https" && port == "":
-		port = "443"
-	case u.Scheme != "http" && u.Scheme != "https":
-		return target{}, fmt.Errorf("origin %q: want http://host[:port] or https://host[:port]", s)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return target{}, fmt.Errorf("origin %q: want a port from 1 to 65535", s)
-	}
-	if u.Hostname() == "" || u.User != nil || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
-		return target{}, fmt.Errorf("origin %q: want a host and perhaps a port, and nothing else", s)
-	}
-	return target{
-		addr: net.JoinHostPort(u.Hostname(), port),
-		host: u.Host,
-		name: u.Hostname(),
-		tls:  u.Scheme == "https",
-	}, nil
 }

@@ -1,4 +1,4 @@
-// Package httpfront is what HTTP clients meet: a reverse proxy to one origin,
+// Package httpfront is what HTTP clients meet: a reverse proxy to a site's origins,
 // with a waiting room in front of it.
 //
 // A request is looked at strictly, copied into a value of our own, routed to a

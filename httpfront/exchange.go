@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
 const (
@@ -30,11 +32,10 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // exchange is one request at the origin and the response to it.
 type exchange struct {
-	conn     *originConn
-	finish   func(reusable bool) // gives conn back
-	up       *upload             // nil if the request has no body
-	reusable bool                // whether the origin will take another request
-	panicked func(any)           // is told of panics outside of the handler
+	conn     *upstream.Conn
+	up       *upload   // nil if the request has no body
+	reusable bool      // whether the origin will take another request
+	panicked func(any) // is told of panics outside of the handler
 }
 
 // errInterim means that the origin sends interim responses without end.
@@ -43,7 +44,7 @@ var errInterim = errors.New("too many interim responses")
 // readHead reads the head of the response into h.
 func (x *exchange) readHead(h *fasthttp.ResponseHeader) error {
 	for range interimMax {
-		if err := h.Read(x.conn.br); err != nil {
+		if err := h.Read(x.conn.Reader()); err != nil {
 			return err
 		}
 		if code := h.StatusCode(); code >= 200 || code == http.StatusSwitchingProtocols {
@@ -99,7 +100,7 @@ func (f *Front) respond(ctx *fasthttp.RequestCtx, x *exchange, length int) {
 		h.SetConnectionClose()
 		x.reusable = false
 	}
-	x.conn.limit(f.cfg.Timeouts.Stream)
+	x.conn.Limit(f.cfg.Timeouts.Stream)
 
 	code := h.StatusCode()
 	switch {
@@ -114,7 +115,7 @@ func (f *Front) respond(ctx *fasthttp.RequestCtx, x *exchange, length int) {
 	body := &originBody{x: x, left: int64(length), h: h}
 	switch {
 	case length == -1:
-		body.chunks = httputil.NewChunkedReader(x.conn.br)
+		body.chunks = httputil.NewChunkedReader(x.conn.Reader())
 	default:
 		h.SetTrailer("")
 	}
@@ -123,7 +124,7 @@ func (f *Front) respond(ctx *fasthttp.RequestCtx, x *exchange, length int) {
 		return
 	}
 	// A head must not wait for a body that is still to come.
-	ctx.Response.ImmediateHeaderFlush = length < 0 || x.conn.br.Buffered() < length
+	ctx.Response.ImmediateHeaderFlush = length < 0 || x.conn.Reader().Buffered() < length
 	ctx.Response.SetBodyStream(body, max(length, -1))
 }
 
@@ -160,7 +161,11 @@ func (x *exchange) close(complete bool) {
 		x.up.abort(x.conn)
 		reusable = false
 	}
-	x.finish(reusable)
+	if reusable {
+		x.conn.Release()
+	} else {
+		x.conn.Discard()
+	}
 }
 
 // originBody is the body of a response, as the server reads and closes it.
@@ -184,19 +189,19 @@ func (b *originBody) Read(p []byte) (int, error) {
 	case b.chunks != nil:
 		n, err = b.chunks.Read(p)
 		if err == io.EOF {
-			if err = b.h.ReadTrailer(b.x.conn.br); err == nil || err == io.EOF {
+			if err = readTrailers(b.x.conn.Reader(), b.h); err == nil {
 				err = io.EOF
 			}
 		}
 	case b.left >= 0:
-		n, err = b.x.conn.br.Read(p[:min(int64(len(p)), b.left)])
+		n, err = b.x.conn.Reader().Read(p[:min(int64(len(p)), b.left)])
 		if b.left -= int64(n); err == io.EOF && b.left > 0 {
 			err = io.ErrUnexpectedEOF
 		} else if err == nil && b.left == 0 {
 			err = io.EOF
 		}
 	default:
-		n, err = b.x.conn.br.Read(p)
+		n, err = b.x.conn.Reader().Read(p)
 	}
 	b.eof = err == io.EOF
 	return n, err
@@ -225,7 +230,7 @@ func (b *originBody) WriteTo(w io.Writer) (total int64, err error) {
 				return total, err
 			}
 			total += int64(n)
-			if flusher != nil && !b.eof && b.x.conn.br.Buffered() == 0 {
+			if flusher != nil && !b.eof && b.x.conn.Reader().Buffered() == 0 {
 				if err := flusher.Flush(); err != nil {
 					return total, err
 				}

@@ -14,15 +14,16 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
-// Front is the public side: it serves HTTP/1.1 on one listener, in front of one
-// origin.
+// Front is the public side: it serves HTTP/1.1 on one listener, in front of the
+// origins of a site.
 type Front struct {
-	cfg    Config
-	origin target
-	up     *upstream
-	page   *page.Page // of rooms that have none of their own
+	cfg   Config
+	sites *sites
+	page  *page.Page // of rooms that have none of their own
+	self  string     // what the node calls itself towards itself; see loop.go
 
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
@@ -30,24 +31,25 @@ type Front struct {
 
 // New checks cfg and returns a Front that Run will serve. It opens nothing.
 func New(cfg Config) (*Front, error) {
-	origin, err := cfg.complete()
-	if err != nil {
+	if err := cfg.complete(); err != nil {
 		return nil, err
+	}
+	sites, err := newSites(&cfg)
+	if err != nil {
+		return nil, fmt.Errorf("http front: %w", err)
 	}
 	builtin, err := page.New(page.Config{Logger: cfg.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("http front: waiting page: %w", err)
 	}
-	f := &Front{cfg: cfg, origin: origin, page: builtin}
-	f.up = newUpstream(origin, &f.cfg)
-	return f, nil
+	return &Front{cfg: cfg, sites: sites, page: builtin, self: newSelf()}, nil
 }
 
 // Run serves until ctx ends. Then it takes no more connections, lets requests
 // under way end for up to Timeouts.Drain, closes what is left and returns nil.
 // It returns an error if it could not serve. It is to be called once.
 func (f *Front) Run(ctx context.Context) error {
-	if f.cfg.Origin == "" {
+	if len(f.sites.groups) == 0 {
 		return errors.New("http front: no origin to serve")
 	}
 	ln := f.cfg.Listener
@@ -67,9 +69,11 @@ func (f *Front) Run(ctx context.Context) error {
 	srv := f.server()
 
 	served := make(chan error, 1)
-	reaping, stopReaping := context.WithCancel(context.WithoutCancel(ctx))
+	origins, stopOrigins := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	wg.Go(func() { f.up.reap(reaping) })
+	for _, g := range f.sites.groups {
+		wg.Go(func() { g.Run(origins) })
+	}
 	wg.Go(func() { served <- srv.Serve(edge) })
 
 	var err error
@@ -80,14 +84,26 @@ func (f *Front) Run(ctx context.Context) error {
 	case err = <-served:
 		f.drain(srv, edge)
 	}
-	f.up.close()
+	for _, g := range f.sites.groups {
+		g.Close()
+	}
 	edge.open.Wait()
-	stopReaping()
+	stopOrigins()
 	wg.Wait()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("http front: %w", err)
 	}
 	return nil
+}
+
+// Origins returns what is known of the origins now, those of all other requests
+// first. It may be called at any time.
+func (f *Front) Origins() []upstream.Status {
+	all := make([]upstream.Status, len(f.sites.groups))
+	for i, g := range f.sites.groups {
+		all[i] = g.Status()
+	}
+	return all
 }
 
 // drain lets requests end, and then cuts the rest off.

@@ -13,22 +13,25 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
 
 func TestNewNamesEverythingThatIsWrong(t *testing.T) {
-	_, err := New(Config{Origin: "ftp://x/y", Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
+	_, err := New(Config{Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"ftp://x/y", "no address", "no rooms", "no keys", "conns", "idle"} {
+	for _, want := range []string{"no address", "no rooms", "no keys", "conns", "idle"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q does not name %q", err, want)
 		}
 	}
-	for _, origin := range []string{"", "localhost:80", "http://", "http://a/b", "http://a?b", "http://u@a", "http://a#b", "http://a:0", "http://a:65536"} {
-		if _, err := parseOrigin(origin); err == nil {
-			t.Errorf("origin %q is taken", origin)
+	cfg := Config{Listen: ":0", Rooms: fakeRooms{}, Keys: newKeys(t), Routes: []Route{{Name: "shop", Origins: Origins{Check: &upstream.Check{Path: "/"}}}}}
+	_, err = New(cfg)
+	for _, want := range []string{"origins: 0 are given", "route shop: a check without origins"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not name %q", err, want)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (r *request) parse(h rawHead) refusal {
 	case string(h.protocol) != "HTTP/1.0":
 		return refusal{http.StatusHTTPVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are spoken here"}
 	}
-	if r.method = knownMethod(h.method); r.method == "" {
+	if r.method = methodOf(h.method); r.method == "" {
 		return refusal{http.StatusNotImplemented, "this method is not supported"}
 	}
 	if len(h.target) > targetMax {
@@ -56,29 +56,6 @@ func (r *request) parse(h rawHead) refusal {
 		return no
 	}
 	return r.parseMeaning()
-}
-
-// knownMethod returns the method's own string, so that none is allocated.
-// CONNECT would make us a tunnel to anywhere and TRACE would show what proxies
-// added; neither is known here.
-func knownMethod(m []byte) string {
-	switch string(m) {
-	case "GET":
-		return "GET"
-	case "HEAD":
-		return "HEAD"
-	case "POST":
-		return "POST"
-	case "PUT":
-		return "PUT"
-	case "PATCH":
-		return "PATCH"
-	case "DELETE":
-		return "DELETE"
-	case "OPTIONS":
-		return "OPTIONS"
-	}
-	return ""
 }
 
 // parseFields splits the lines of b, which ends in an empty line or is empty
@@ -121,15 +98,11 @@ func parseField(line []byte) (field, refusal) {
 	if !ok || len(name) == 0 {
 		return field{}, bad("a header field has no name")
 	}
-	for _, c := range name {
-		if !isToken(c) {
-			return field{}, bad("a header field's name has a forbidden character")
-		}
+	if !isName(name) {
+		return field{}, bad("a header field's name has a forbidden character")
 	}
-	for _, c := range value {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return field{}, bad("a header field has a control character")
-		}
+	if !isValue(value) {
+		return field{}, bad("a header field has a control character")
 	}
 	return field{name, bytes.Trim(value, " \t")}, refusal{}
 }
@@ -181,6 +154,8 @@ func (r *request) stripAuthority() refusal {
 		return bad("the address and the Host field name different hosts")
 	}
 	switch rest = rest[end:]; {
+	case len(rest) == 0 && r.method == "OPTIONS":
+		r.target = []byte("*") // RFC 9112, 3.2.4
 	case len(rest) == 0:
 		r.target = []byte("/")
 	case rest[0] == '?':
@@ -222,6 +197,10 @@ func (r *request) parseMeaning() refusal {
 		case equalFold(f.name, "connection"):
 			upgrade = upgrade || hasToken(f.value, "upgrade")
 			r.close = r.close || hasToken(f.value, "close")
+		case equalFold(f.name, "te"):
+			r.trailers = r.trailers || hasToken(f.value, "trailers")
+		case equalFold(f.name, loopField):
+			r.loop = f.value
 		case equalFold(f.name, "upgrade"):
 			websocket = websocket || equalFold(f.value, "websocket")
 		}

@@ -95,7 +95,9 @@ func TestHeadsThatAreRefused(t *testing.T) {
 		"CONNECT":                  {501, "CONNECT good:80 HTTP/1.1\r\n" + host + "\r\n" + hidden},
 		"TRACE":                    {501, "TRACE / HTTP/1.1\r\n" + host + "\r\n" + hidden},
 		"method in lower case":     {501, "get / HTTP/1.1\r\n" + host + "\r\n" + hidden},
-		"made-up method":           {501, "BREW / HTTP/1.1\r\n" + host + "\r\n" + hidden},
+		"method of mixed case":     {501, "Get / HTTP/1.1\r\n" + host + "\r\n" + hidden},
+		"method that is too long":  {501, strings.Repeat("A", methodMax+1) + " / HTTP/1.1\r\n" + host + "\r\n" + hidden},
+		"method of HTTP/2":         {501, "PRI / HTTP/1.1\r\n" + host + "\r\n" + hidden},
 		"too many fields":          {431, "GET / HTTP/1.1\r\n" + host + strings.Repeat("X: a\r\n", fieldsMax) + "\r\n" + hidden},
 		"too long a head":          {431, "GET / HTTP/1.1\r\n" + host + "X: " + strings.Repeat("a", bufferSize) + "\r\n\r\n" + hidden},
 		"too long an address":      {414, "GET /" + strings.Repeat("a", targetMax) + " HTTP/1.1\r\n" + host + "\r\n" + hidden},
@@ -136,6 +138,9 @@ func TestHeadsThatAreServed(t *testing.T) {
 		"underscore in host":    {"GET /a HTTP/1.1\r\nHost: my_app:8080\r\nConnection: close\r\n\r\n", "GET /a host=my_app:8080\n"},
 		"IPv6 host":             {"GET /a HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n", "GET /a host=[::1]:80\n"},
 		"OPTIONS star":          {"OPTIONS * HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "HTTP/1.1 200"},
+		"method of WebDAV":      {"PROPFIND /a HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "PROPFIND /a host=good\n"},
+		"method with a dash":    {"VERSION-CONTROL /a HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "VERSION-CONTROL /a host=good\n"},
+		"made-up method":        {"BREW /a HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "BREW /a host=good\n"},
 		"empty value":           {"GET /a HTTP/1.1\r\nHost: good\r\nX-Empty:\r\nConnection: close\r\n\r\n", "X-Empty: \n"},
 		"blank lines before":    {"\r\n\r\nGET /a HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "GET /a host=good\n"},
 		"chunks and trailers":   {"POST /a HTTP/1.1\r\nHost: good\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\n\r\n", "POST /a host=good\n"},
@@ -221,7 +226,7 @@ func FuzzHead(f *testing.F) {
 // agree checks that another parser reads what we send as we meant it.
 func agree(t *testing.T, r *request) {
 	t.Helper()
-	out := r.appendHead(nil, target{host: "origin"})
+	out := r.appendHead(nil, "origin", "0123456789abcdef")
 	got, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(out)))
 	if err != nil {
 		if strings.Contains(err.Error(), "URI") || strings.Contains(err.Error(), "URL") {

@@ -76,15 +76,19 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	a := admitted{req: r}
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
-	if limit := f.cfg.Limits.Body; no.code == 0 && limit > 0 && r.length > limit {
-		no = refusal{http.StatusRequestEntityTooLarge, "the body is too long"}
+	if no.code == 0 {
+		a.site = f.sites.find(r.host, r.path)
+		no = a.site.admits(r)
+	}
+	if no.code == 0 && !f.cfg.allows(r.method) {
+		no = unknownMethod
 	}
 	if no.code != 0 {
 		f.refuse(ctx, no)
 		return a, false
 	}
-	if what, ok := f.unavailable(r); !ok {
-		f.fail(ctx, r, what)
+	if what, err := f.unavailable(r); err != nil {
+		f.fail(ctx, r, what, err)
 		f.discardBody(ctx, r)
 		return a, false
 	}
@@ -140,15 +144,20 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 // unavailable says why r cannot be served now, if so. While the front stops,
 // requests on connections that are still open are served, each as the last on
 // its connection; upgrades would be cut off in a moment.
-func (f *Front) unavailable(r *request) (failure, bool) {
+func (f *Front) unavailable(r *request) (failure, error) {
+	if r.hasPassed(f.self) {
+		return looping, errLoop
+	}
 	if f.draining.Load() && r.upgrade {
-		return failure{http.StatusServiceUnavailable, "This server is stopping", "Please try again in a moment; another one will answer."}, false
+		return stopping, errDraining
 	}
 	if err := f.cfg.Ready(); err != nil {
-		return failure{http.StatusServiceUnavailable, "This server is starting", "Please try again in a moment."}, false
+		return failure{http.StatusServiceUnavailable, "This server is starting", "Please try again in a moment."}, err
 	}
-	return failure{}, true
+	return failure{}, nil
 }
+
+var errDraining = errors.New("an upgrade while the front stops")
 
 func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
 	if a, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,10 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -30,6 +33,30 @@ func TestMain(m *testing.M) {
 
 func testLogger(tb testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// lockedLog keeps what is logged.
+type lockedLog struct {
+	mu  sync.Mutex // guards the following
+	buf bytes.Buffer
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lockedLog) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *lockedLog) has(text string) bool { return strings.Contains(l.text(), text) }
+
+func (l *lockedLog) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // run runs f until the test ends, and waits for it.
@@ -161,6 +188,20 @@ func serve(tb testing.TB, rooms Rooms, origin http.Handler, change ...func(*Conf
 	return serveTo(tb, rooms, srv.URL, change...)
 }
 
+// origins is one or more servers of a site.
+func origins(tb testing.TB, texts ...string) Origins {
+	tb.Helper()
+	var all Origins
+	for _, s := range texts {
+		o, err := upstream.ParseOrigin(s)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all.Servers = append(all.Servers, o)
+	}
+	return all
+}
+
 func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config)) *front {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,7 +212,10 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 	if rooms == nil {
 		rooms = fakeRooms{}
 	}
-	cfg := Config{Listener: ln, Origin: origin, Rooms: rooms, Keys: keys, Logger: testLogger(tb)}
+	cfg := Config{Listener: ln, Rooms: rooms, Keys: keys, Logger: testLogger(tb)}
+	if origin != "" { // else change says where
+		cfg.Origins = origins(tb, origin)
+	}
 	cfg.Timeouts.Drain = 2 * time.Second
 	for _, c := range change {
 		c(&cfg)
@@ -191,6 +235,16 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+}
+
+// active is how many requests are with the origins.
+func (f *front) active() (n int) {
+	for _, g := range f.front.Origins() {
+		for _, o := range g.Origins {
+			n += o.Active
+		}
+	}
+	return n
 }
 
 func (f *front) url(path string) string { return "http://" + f.addr + path }
@@ -277,4 +331,11 @@ func echo(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "%s: %s\n", name, v)
 		}
 	}
+}
+
+// newResponseHead is the head of a response that has been sent.
+func newResponseHead() *fasthttp.ResponseHeader {
+	h := &fasthttp.ResponseHeader{}
+	h.SetNoDefaultContentType(true)
+	return h
 }

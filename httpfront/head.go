@@ -11,7 +11,10 @@ import (
 //
 // The Host field is the client's own, so that the origin builds links to the
 // name that visitors see.
-func (r *request) appendHead(dst []byte, t target) []byte {
+//
+// host is for requests that have none; self is what the node calls itself to find
+// out whether a request comes back.
+func (r *request) appendHead(dst []byte, host, self string) []byte {
 	dst = append(dst, r.method...)
 	dst = append(dst, ' ')
 	dst = append(dst, r.target...)
@@ -19,7 +22,7 @@ func (r *request) appendHead(dst []byte, t target) []byte {
 	if len(r.hostField) > 0 {
 		dst = append(dst, r.hostField...)
 	} else {
-		dst = append(dst, t.host...)
+		dst = append(dst, host...)
 	}
 	dst = append(dst, "\r\n"...)
 	for _, f := range r.fields {
@@ -34,15 +37,20 @@ func (r *request) appendHead(dst []byte, t target) []byte {
 	switch {
 	case r.length == lengthChunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+		dst = r.appendTrailerNames(dst)
 	case r.length >= 0:
 		dst = append(dst, "Content-Length: "...)
 		dst = strconv.AppendInt(dst, r.length, 10)
 		dst = append(dst, "\r\n"...)
 	}
-	if r.upgrade {
+	switch {
+	case r.upgrade:
 		dst = append(dst, "Connection: Upgrade\r\nUpgrade: websocket\r\n"...)
+	case r.trailers:
+		dst = append(dst, "TE: trailers\r\nConnection: TE\r\n"...)
 	}
 	dst = r.appendForwarding(dst)
+	dst = r.appendLoop(dst, self)
 	return append(dst, "\r\n"...)
 }
 
@@ -64,17 +72,23 @@ func isHop(name []byte) bool {
 	case 2:
 		return equalFold(name, "te")
 	case 7:
-		return equalFold(name, "trailer") || equalFold(name, "upgrade")
+		if equalFold(name, "trailer") || equalFold(name, "upgrade") {
+			return true
+		}
 	case 10:
-		return equalFold(name, "connection") || equalFold(name, "keep-alive")
+		if equalFold(name, "connection") || equalFold(name, "keep-alive") {
+			return true
+		}
 	case 14:
-		return equalFold(name, "http2-settings")
+		if equalFold(name, "http2-settings") {
+			return true
+		}
 	case 17:
 		if equalFold(name, "transfer-encoding") {
 			return true
 		}
 	}
-	return len(name) > 6 && equalFold(name[:6], "proxy-")
+	return len(name) >= 6 && equalFold(name[:6], "proxy-")
 }
 
 // isConnectionOption reports whether the client named the field in Connection,

@@ -101,7 +101,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
-			a = f.undecided(k, failure{http.StatusServiceUnavailable, "Something went wrong here", "Please try again in a moment."})
+			a = f.undecided(k, failure{http.StatusServiceUnavailable, "Something went wrong here", "Please try again in a moment."}, fmt.Errorf("panic: %v", p))
 		}
 	}()
 	if no := k.req.ask(q); no.code != 0 {
@@ -115,8 +115,8 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	if k.room == nil {
 		return Answer{Outcome: Admitted}
 	}
-	if what, ok := f.unavailable(k.req); !ok {
-		return f.undecided(k, what)
+	if what, err := f.unavailable(k.req); err != nil {
+		return f.undecided(k, what, err)
 	}
 	return f.answer(k, q.Cookie != "")
 }
@@ -170,14 +170,14 @@ func (k *asked) release() {
 }
 
 // undecided answers where this node cannot decide.
-func (f *Front) undecided(k *asked, what failure) Answer {
+func (f *Front) undecided(k *asked, what failure, err error) Answer {
 	if k.room != nil && opensOnFailure(k.room.Settings()) || k.room == nil && k.routed {
 		return Answer{Outcome: Admitted}
 	}
 	a := Answer{Outcome: Unavailable, Status: what.code}
 	if k.ctx != nil {
 		k.ctx.Response.Reset()
-		f.fail(k.ctx, k.req, what)
+		f.fail(k.ctx, k.req, what, err)
 		a.copyFrom(&k.ctx.Response)
 		a.Fields = append(a.Fields, AnswerField{"Refresh", retryAfter})
 	}
@@ -222,7 +222,7 @@ func (r *request) ask(q *Question) refusal {
 		return bad(err.Error())
 	}
 	method := q.Method
-	if knownMethod([]byte(method)) == "" {
+	if !IsMethod(method) {
 		method = http.MethodPost // what it does is not known, so it may change something
 	}
 	// parse copies what it keeps.

@@ -54,7 +54,7 @@ func TestRunReportsABrokenListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Listener: brokenListener{ln}, Origin: "http://127.0.0.1:1", Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
+	cfg := Config{Listener: brokenListener{ln}, Origins: origins(t, "http://127.0.0.1:1"), Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
 	f, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

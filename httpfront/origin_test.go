@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
 func TestOriginDown(t *testing.T) {
@@ -121,6 +123,23 @@ func (panicking) Write(p []byte) (int, error)      { return len(p), nil }
 func (panicking) SetReadDeadline(time.Time) error  { return nil }
 func (panicking) SetWriteDeadline(time.Time) error { return nil }
 
+// panickingOrigin is a connection to an origin that panics when it is read.
+func panickingOrigin(t *testing.T) *upstream.Conn {
+	t.Helper()
+	addr := tcpOrigin(t, func(c net.Conn, br *bufio.Reader) { br.ReadByte() })
+	g, err := upstream.New(upstream.Config{Origins: origins(t, addr).Servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	c, err := g.AcquireTunnel(new(upstream.Tried))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Conn = panicking{c.Conn}
+	return c
+}
+
 // TestPanicsWhileCopying has the loops that run outside of the handler panic.
 // Without their care the test itself would end.
 func TestPanicsWhileCopying(t *testing.T) {
@@ -130,9 +149,7 @@ func TestPanicsWhileCopying(t *testing.T) {
 	if _, err := body.WriteTo(io.Discard); err == nil {
 		t.Error("the body seems to be whole")
 	}
-	origin := &originConn{Conn: panicking{}}
-	origin.br = bufio.NewReader(origin)
-	join(panicking{}, origin, time.Minute, tell)
+	join(panicking{}, panickingOrigin(t), time.Minute, tell)
 	if n := told.Load(); n != 3 {
 		t.Errorf("%d panics were told of, want 3: one by the body and one by each direction of the tunnel", n)
 	}
@@ -202,7 +219,7 @@ func TestAThousandClients(t *testing.T) {
 	if n := failed.Load(); n != 0 {
 		t.Errorf("%d of 3000 requests failed", n)
 	}
-	if n := len(f.front.up.slots); n != 0 {
+	if n := f.active(); n != 0 {
 		t.Errorf("%d places at the origin are still taken", n)
 	}
 }

@@ -3,11 +3,13 @@ package httpfront
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -15,24 +17,41 @@ import (
 // admitted is what the handler hands to the proxy.
 type admitted struct {
 	req      *request
+	site     *site
 	room     Room // nil if the request has none; then the next two are zero
 	settings *room.Settings
 	pass     node.Pass // as the visitor has it from now on
 	cookie   []byte    // value of a Set-Cookie field; nil for none
 }
 
-// proxy lets the origin answer.
+// proxy lets an origin answer.
 func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
-	acquire := f.up.acquire
+	var tried upstream.Tried
+	for again := 0; ; again++ {
+		x, far, err := f.attempt(ctx, a, &tried)
+		if err == nil {
+			f.pass(ctx, a, x)
+			return
+		}
+		if again >= f.cfg.Retries || !a.req.mayRepeat(far, a.site.group.Others(tried)) {
+			f.originFailed(ctx, a, err)
+			return
+		}
+	}
+}
+
+// attempt has one origin answer, up to the head of its response, which is then
+// in ctx.Response. If it does not, the error comes with how far the request got.
+func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tried) (*exchange, delivery, error) {
+	acquire := a.site.group.Acquire
 	if a.req.upgrade {
-		acquire = f.up.acquireTunnel
+		acquire = a.site.group.AcquireTunnel
 	}
-	conn, err := acquire()
+	conn, err := acquire(tried)
 	if err != nil {
-		f.originFailed(ctx, a, err)
-		return
+		return nil, deliveryOf(nil, err), err
 	}
-	x := &exchange{conn: conn, finish: f.finisher(conn, a.req.upgrade), panicked: f.logPanic}
+	x := &exchange{conn: conn, panicked: f.logPanic}
 	owned := true
 	defer func() {
 		// A panic must not leave an upload behind that reads from a connection
@@ -41,69 +60,73 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 			x.close(false)
 		}
 	}()
-	if err := f.send(ctx, x, a.req); err != nil {
-		owned = false
-		x.close(false)
-		f.originFailed(ctx, a, err)
-		return
+	if err = f.send(ctx, x, a); err == nil && ctx.Response.StatusCode() == http.StatusSwitchingProtocols && !a.req.upgrade {
+		err = errors.New("the origin switched protocols unasked")
 	}
 	owned = false
-	switched := ctx.Response.StatusCode() == http.StatusSwitchingProtocols
-	if switched && !a.req.upgrade {
-		x.close(false)
-		f.originFailed(ctx, a, errors.New("the origin switched protocols unasked"))
-		return
+	if err == nil {
+		conn.Answered()
+		return x, delivered, nil
 	}
+	far := deliveryOf(conn, err)
+	if _, ok := errors.AsType[*clientError](err); !ok && far != unheard {
+		conn.Failed(err)
+	}
+	err = fmt.Errorf("origin %s: %w", conn.Origin(), err)
+	x.close(false)
+	return nil, far, err
+}
+
+// pass makes the origin's response, whose head is in ctx.Response, the answer.
+func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
+	owned := true
+	defer func() {
+		if owned { // a panic, as above
+			x.close(false)
+		}
+	}()
 	length := x.cleanHead(&ctx.Response.Header)
 	a.obey(&ctx.Response.Header)
 	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
-	if switched {
+	owned = false
+	if ctx.Response.StatusCode() == http.StatusSwitchingProtocols {
 		f.tunnel(ctx, x)
 	} else {
 		f.respond(ctx, x, length)
 	}
 }
 
-func (f *Front) finisher(c *originConn, tunnel bool) func(bool) {
-	return func(reusable bool) {
-		switch {
-		case tunnel:
-			f.up.releaseTunnel(c)
-		case reusable:
-			f.up.release(c)
-		default:
-			f.up.discard(c)
-		}
-	}
-}
-
 // send sends the request and reads the head of the response into ctx.Response.
-func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, r *request) error {
+func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
+	r := a.req
 	buf := buffers.Get().(*[bufferSize]byte)
-	_, err := x.conn.Write(r.appendHead(buf[:0], f.origin))
+	_, err := x.conn.Write(r.appendHead(buf[:0], x.conn.Origin().Host(), f.self))
 	buffers.Put(buf)
 	if err != nil {
-		return err
+		return fmt.Errorf("send the head: %w", err)
 	}
-	if body := ctx.RequestBodyStream(); body != nil && r.length != lengthNone && r.length != 0 {
+	if body := ctx.RequestBodyStream(); body != nil && r.hasBody() {
 		edge := edgeOf(ctx.Conn())
 		if edge != nil {
 			edge.roll(f.cfg.Timeouts.Body)
 		}
-		x.conn.limit(0)
+		x.conn.Limit(0)
+		if r.length == lengthChunked {
+			awaitTrailers(&ctx.Request.Header, r.method)
+		}
 		x.up = &upload{
-			edge: edge, conn: x.conn, from: body, size: r.length,
-			limit: f.cfg.Limits.Body, wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Write,
+			edge: edge, conn: x.conn, from: body, head: &ctx.Request.Header, size: r.length,
+			limit: a.site.body, wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
 			done: make(chan struct{}), panicked: f.logPanic,
 		}
 		go x.up.run() // waited for by x.close
 	} else {
-		x.conn.limit(f.cfg.Timeouts.Origin)
+		x.conn.Limit(f.cfg.Timeouts.Origin)
 	}
 	err = x.readHead(&ctx.Response.Header)
 	if err != nil && x.up != nil {
 		// Either side may have been the first to fail; the upload knows.
-		x.up.conn.Conn.Close()
+		x.up.conn.Abort()
 		if x.up.edge != nil && !x.up.ended(0) {
 			x.up.edge.stop()
 		}
@@ -112,7 +135,10 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, r *request) error {
 			return e
 		}
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("wait for the response: %w", err)
+	}
+	return nil
 }
 
 // decorate adds the visitor's new pass to the origin's response.
@@ -145,17 +171,17 @@ func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 	}
 	var what failure
 	switch {
-	case errors.Is(err, errBusy), errors.Is(err, errTunnels):
+	case errors.Is(err, upstream.ErrClosed):
+		what = stopping
+	case errors.Is(err, upstream.ErrBusy), errors.Is(err, upstream.ErrTunnels):
 		what = failure{http.StatusServiceUnavailable, "The site is busy", "Too many requests are waiting for it. Please try again in a moment."}
 	case isTimeout(err):
 		what = failure{http.StatusGatewayTimeout, "The site takes too long", "It did not answer in time. Please try again in a moment."}
 	default:
 		what = failure{http.StatusBadGateway, "The site does not answer", "It cannot be reached right now. Please try again in a moment."}
 	}
-	f.cfg.Logger.LogAttrs(context.Background(), levelOf(what), "origin did not answer",
-		attrError(err), attrStatus(what.code))
 	unread := ctx.RequestBodyStream() != nil && a.req.length != 0
-	f.fail(ctx, a.req, what)
+	f.fail(ctx, a.req, what, err)
 	if unread {
 		f.discardBody(ctx, a.req)
 	}

@@ -24,6 +24,8 @@ type request struct {
 	close     bool   // the connection shall be closed afterwards
 	accept    []byte // all Accept fields, joined by commas
 	cookies   bool   // whether there is a Cookie field
+	trailers  bool   // whether the client wants trailers
+	loop      []byte // the nodes that it has passed, as they wrote it
 
 	acceptLanguage []byte // all Accept-Language fields, joined by commas
 

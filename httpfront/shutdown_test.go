@@ -110,7 +110,7 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("the request was answered although nobody could")
 	}
-	if n := len(f.front.up.slots); n != 0 {
+	if n := f.active(); n != 0 {
 		t.Errorf("%d requests are still under way", n)
 	}
 }

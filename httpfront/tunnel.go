@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
 // tunnel answers with the origin's 101 and then passes bytes on both ways.
@@ -31,11 +33,11 @@ const tunnelEnd = 5 * time.Second
 // join copies between the visitor's connection and the origin's until either
 // ends, or nothing has moved for idle in both directions. It closes neither.
 // A panic ends the one tunnel, and panicked is told.
-func join(client net.Conn, origin *originConn, idle time.Duration, panicked func(any)) {
+func join(client net.Conn, origin *upstream.Conn, idle time.Duration, panicked func(any)) {
 	// What came right behind the head is in the buffer. From there on the
 	// connection is read directly, because deadlines are set on it here.
-	early := make([]byte, origin.br.Buffered())
-	io.ReadFull(origin.br, early)
+	early := make([]byte, origin.Reader().Buffered())
+	io.ReadFull(origin.Reader(), early)
 	t := traffic{panicked: panicked}
 	t.touch()
 	var wg sync.WaitGroup

@@ -59,9 +59,8 @@ func TestWebSocket(t *testing.T) {
 		t.Errorf("after the client has ended: got %q, %v", rest, err)
 	}
 	waitFor(t, "the tunnel to be given back", func() bool {
-		f.front.up.mu.Lock()
-		defer f.front.up.mu.Unlock()
-		return f.front.up.tunnels == 0 && len(f.front.up.open) == 0
+		s := f.front.Origins()[0].Origins[0]
+		return s.Tunnels == 0 && s.Active == 0
 	})
 }
 
@@ -179,9 +178,8 @@ func TestVisitorsWhoLeaveDuringAnUpgrade(t *testing.T) {
 		gone <- struct{}{}
 	}
 	waitFor(t, "the tunnels to be given back", func() bool {
-		f.front.up.mu.Lock()
-		defer f.front.up.mu.Unlock()
-		return f.front.up.tunnels == 0 && len(f.front.up.open) == 0
+		s := f.front.Origins()[0].Origins[0]
+		return s.Tunnels == 0 && s.Active == 0
 	})
 }
 

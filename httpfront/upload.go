@@ -8,18 +8,23 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
 // upload passes a request body on to the origin while the response is awaited,
 // because an origin may answer, and refuse, before it has read everything.
 type upload struct {
 	edge  *edgeConn
-	conn  *originConn
+	conn  *upstream.Conn
 	from  io.Reader
-	size  int64         // of the body; lengthChunked if it is sent in chunks
-	limit int64         // of the body; 0: none
-	wait  time.Duration // for the response, once the body has been sent
-	grace time.Duration // for it, if the origin no longer takes the body
+	head  *fasthttp.RequestHeader // takes the trailers of a body in chunks
+	size  int64                   // of the body; lengthChunked if it is sent in chunks
+	limit int64                   // of the body; 0: none
+	wait  time.Duration           // for the response, once the body has been sent
+	grace time.Duration           // for it, if the origin no longer takes the body
 
 	panicked func(any) // is told of a panic
 
@@ -39,7 +44,10 @@ type clientError struct {
 func (e *clientError) Error() string { return fmt.Sprintf("read request body: %v", e.err) }
 func (e *clientError) Unwrap() error { return e.err }
 
-var errBodyTooLong = errors.New("body longer than the limit")
+var (
+	errBodyTooLong    = errors.New("body longer than the limit")
+	errTrailerRefused = errors.New("trailer not in order")
+)
 
 // run sends the body. Its owner waits for u.done.
 func (u *upload) run() {
@@ -49,13 +57,13 @@ func (u *upload) run() {
 		if p := recover(); p != nil {
 			u.panicked(p)
 			u.err = fmt.Errorf("panic while sending the request body: %v", p)
-			u.conn.Conn.Close()
+			u.conn.Abort()
 		}
 	}()
 	u.err = u.copy()
 	if _, ok := errors.AsType[*clientError](u.err); ok {
 		// The origin waits for bytes that will not come.
-		u.conn.Conn.Close()
+		u.conn.Abort()
 		return
 	}
 	u.mu.Lock()
@@ -63,9 +71,9 @@ func (u *upload) run() {
 	switch {
 	case u.answered:
 	case u.err != nil:
-		u.conn.limit(u.grace)
+		u.conn.Limit(u.grace)
 	default:
-		u.conn.limit(u.wait)
+		u.conn.Limit(u.wait)
 	}
 }
 
@@ -77,7 +85,7 @@ func (u *upload) copy() error {
 		n, err := u.from.Read(buf[chunkHeadMax : bufferSize-2])
 		sent += int64(n)
 		if u.limit > 0 && sent > u.limit {
-			return &clientError{refusal{http.StatusRequestEntityTooLarge, "the body is too long"}, errBodyTooLong}
+			return &clientError{bodyTooLong, errBodyTooLong}
 		}
 		if n > 0 {
 			if _, err := u.conn.Write(u.frame(buf, n)); err != nil {
@@ -95,7 +103,11 @@ func (u *upload) copy() error {
 		return readError(io.ErrUnexpectedEOF)
 	}
 	if u.size == lengthChunked {
-		if _, err := io.WriteString(u.conn, "0\r\n\r\n"); err != nil {
+		end, no := appendTrailers(append(buf[:0], "0\r\n"...), u.head)
+		if no.code != 0 {
+			return &clientError{no, errTrailerRefused}
+		}
+		if _, err := u.conn.Write(end); err != nil {
 			return fmt.Errorf("send request body: %w", err)
 		}
 	}
@@ -141,6 +153,9 @@ func readError(err error) error {
 	}](err); ok && e.Timeout() {
 		return &clientError{refusal{http.StatusRequestTimeout, "the body came too slowly"}, err}
 	}
+	if _, ok := errors.AsType[*fasthttp.ErrSmallBuffer](err); ok {
+		return &clientError{refusal{http.StatusRequestHeaderFieldsTooLarge, "the trailer of the body is too long"}, err}
+	}
 	return &clientError{bad("the body is not in order"), err}
 }
 
@@ -175,8 +190,8 @@ func (u *upload) ended(d time.Duration) bool {
 // abort ends the upload and waits for its end. The client's connection is then
 // somewhere inside the body and must be closed; as it may still be sending, it
 // is given time to read the answer.
-func (u *upload) abort(c *originConn) {
-	c.Conn.Close()
+func (u *upload) abort(c *upstream.Conn) {
+	c.Abort()
 	if u.edge != nil {
 		u.edge.stop()
 		u.edge.linger.Store(true)

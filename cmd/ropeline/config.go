@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 // config is what `ropeline run` is told, by flags or by file, under the same
 // names.
 type config struct {
-	Origin         *url.URL
 	Listen         string
 	Admin          string
 	TrustedProxies []netip.Prefix
@@ -38,6 +36,7 @@ type config struct {
 	CAFile     string
 	DataDir    string
 	Rights     rightsConfig
+	Proxy      proxyConfig
 
 	LogFormat string
 	LogLevel  string
@@ -59,6 +58,7 @@ func defaultConfig() config {
 		LogFormat: "text",
 		LogLevel:  "info",
 		Rights:    rightsConfig{OnStop: stopKeeps},
+		Proxy:     defaultProxy(),
 		Room:      defaultRoom(),
 	}
 }
@@ -99,7 +99,7 @@ const (
 
 // nodeFlags binds everything but the room.
 func nodeFlags(fs *pflag.FlagSet, c *config) {
-	fs.Var(originValue{&c.Origin}, "origin", "the site to protect, such as http://127.0.0.1:3000")
+	c.Proxy.bindOrigin(fs)
 	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
 	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
@@ -117,14 +117,15 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	c.Rights.bind(fs)
 	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
 	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
+	c.Proxy.bind(fs)
 	c.faults.bind(fs)
 }
 
 // serves says in the log what this node is for.
 func (c *config) serves() slog.Attr {
 	var attrs []any
-	if c.Origin != nil {
-		attrs = append(attrs, slog.String("listen", c.Listen), slog.String("origin", c.Origin.String()))
+	if len(c.Proxy.Origins.Servers) > 0 {
+		attrs = append(attrs, slog.String("listen", c.Listen), slog.String("origin", c.Proxy.Origins.text()))
 	}
 	if c.VerdictListen != "" {
 		attrs = append(attrs, slog.String("verdict_listen", c.VerdictListen))
@@ -179,8 +180,8 @@ func roomID(name string) (id crdt.RoomID) {
 
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
-	if c.Origin == nil && c.VerdictListen == "" {
-		return errors.New("--origin is missing: the address of the site to protect, such as --origin http://127.0.0.1:3000")
+	if err := c.checkProxy(); err != nil {
+		return err
 	}
 	if c.VerdictListen != "" && len(c.TrustedProxies) == 0 {
 		return c.file.at("verdict-listen", errors.New("--verdict-listen needs --trusted-proxies: the addresses of the proxies that may ask, such as --trusted-proxies 127.0.0.1"))

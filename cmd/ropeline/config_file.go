@@ -81,14 +81,16 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 			break
 		}
 		var rooms, events ast.Node
-		r.mapping(d.Body, "", fs, lists{"rooms": &rooms, "events": &events})
+		var proxy proxyNodes
+		r.mapping(d.Body, "", fs, proxy.lists(lists{"rooms": &rooms, "events": &events}))
+		r.globalOrigins(proxy, fs, &cfg.Proxy.Origins)
 		if events != nil {
 			cfg.Room.Events = r.events(events, "")
 		}
 		if rooms != nil {
 			// Last, so that they take over what the file says outside.
 			r.refuseRoomName(fs)
-			cfg.Rooms = r.rooms(rooms, cfg.Room)
+			cfg.Rooms, cfg.Proxy.Routes = r.rooms(rooms, cfg.Room, cfg.Proxy.Origins)
 		} else if len(r.errs) == 0 {
 			r.check(cfg.Room, "")
 		}

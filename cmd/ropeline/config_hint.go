@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ropeline/ropeline/internal/nearest"
+	"github.com/ropeline/ropeline/httpfront/nearest"
 )
 
 // unknownKey names what is allowed, the likeliest first.

@@ -11,26 +11,35 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// rooms reads the list of rooms. What a room does not say it takes from base.
-func (r *configReader) rooms(node ast.Node, base room.Settings) []room.Settings {
+// rooms reads the list of rooms, and the routes of those that are proxied in their
+// own way. What a room does not say it takes from base and origins.
+func (r *configReader) rooms(node ast.Node, base room.Settings, origins originsConfig) ([]room.Settings, []routeConfig) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok || len(seq.Values) == 0 {
 		r.fail(node, "rooms", fmt.Errorf("a list with at least one room is wanted, each starting with \"- room: NAME\"; this is a %s", kindOf(node)))
-		return nil
+		return nil, nil
 	}
 	var rooms []room.Settings
+	var routes []routeConfig
 	for i, item := range seq.Values {
 		s := base
 		s.Name = ""
 		fs := pflag.NewFlagSet("room", pflag.ContinueOnError)
 		roomFlags(fs, &s)
+		var route routeConfig
+		maxBodyFlag(fs, &route.MaxBody)
 		field := fmt.Sprintf("rooms[%d]", i)
 		r.lines[field] = lineOf(item)
 		before := len(r.errs)
 		var events ast.Node
-		r.mapping(item, field, fs, lists{"events": &events})
+		var proxy proxyNodes
+		r.mapping(item, field, fs, proxy.lists(lists{"events": &events}))
 		if events != nil {
 			s.Events = r.events(events, field+".")
+		}
+		route.Room, route.Host, route.Path = s.Name, s.Host, s.Path
+		if route.Origins = r.roomOrigins(proxy, field, origins); len(route.Origins.Servers) > 0 || route.MaxBody > 0 {
+			routes = append(routes, route)
 		}
 		if s.Name == "" && len(r.errs) == before {
 			r.fail(item, field, errors.New("every room in the list needs a name: \"room: NAME\""))
@@ -47,7 +56,7 @@ func (r *configReader) rooms(node ast.Node, base room.Settings) []room.Settings 
 		}
 		rooms = append(rooms, s)
 	}
-	return rooms
+	return rooms, routes
 }
 
 // refuseRoomName refuses a name beside the list of rooms: it would name none of

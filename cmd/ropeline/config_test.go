@@ -48,7 +48,7 @@ curve-factor: 1.5
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := cfg.Origin.String(); got != "http://127.0.0.1:3000" {
+	if got := cfg.Proxy.Origins.text(); got != "http://127.0.0.1:3000" {
 		t.Errorf("origin = %q", got)
 	}
 	if got := strings.Join(cfg.Join, " "); got != "a1:7946 b1:7946" {
@@ -108,8 +108,8 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"truth value", "name: true", []string{":1: name:", "truth value"}},
 		{"admin for everybody", "origin: http://a\nadmin: 0.0.0.0:9080", []string{":2: admin:", "loopback"}},
 		{"admin by name", "admin: a.example:9080", []string{":1: admin:", "loopback"}},
-		{"origin with an impossible port", "origin: http://a:99999", []string{":1: origin:", "perhaps a port"}},
-		{"list where one value is wanted", "origin: [a, b]", []string{":1: origin: one value is wanted; this is a list"}},
+		{"origin with an impossible port", "origin: http://a:99999", []string{":1: origin:", "a port is from 1 to 65535"}},
+		{"list where one value is wanted", "listen: [a, b]", []string{":1: listen: one value is wanted; this is a list"}},
 		{"mapping where one value is wanted", "listen:\n  port: 80", []string{"listen: one value is wanted; this is a mapping"}},
 		{"no value", "name:", []string{":1: name: one value is wanted; this is a missing value"}},
 		{"zero", "total-active-users: 0", []string{"total-active-users:", `"0"`, "1 to 2147483647"}},
@@ -117,7 +117,7 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"duration without a unit", "session-duration: 300", []string{"session-duration:", `"300"`, "1s to 24h", "such as 5m"}},
 		{"word not in the list", "policy: fair", []string{"policy:", `"fair"`, "even, curve, counter, open"}},
 		{"status code", "queueing-status-code: 503", []string{"200, 202, 429"}},
-		{"origin with a path", "origin: http://a/b", []string{"origin:", "http://127.0.0.1:3000"}},
+		{"origin with a path", "origin: http://a/b", []string{"origin:", "http://10.0.0.5:3000"}},
 		{"address without a port", "listen: 127.0.0.1", []string{"listen:", "host:port"}},
 		{"join without a host", "join: [\":7946\"]", []string{"join:", "host of the other node"}},
 		{"host with a scheme", "host: http://a", []string{"host:", "without scheme"}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -46,6 +47,9 @@ func TestDocsShowSettingsThatWork(t *testing.T) {
 		if err == nil {
 			_, err = cfg.rooms()
 		}
+		if err == nil && len(cfg.Proxy.Origins.Servers) > 0 {
+			err = cfg.checkProxy()
+		}
 		if err != nil || !closed {
 			t.Errorf("this example does not work: %v\n%s", err, example)
 		}
@@ -70,6 +74,25 @@ func TestDocsExplainEverySettingOfAnEvent(t *testing.T) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !strings.Contains(events, "`"+f.Name+"`") {
 			t.Errorf("docs/configuration.md does not explain %s of an event", f.Name)
+		}
+	})
+}
+
+func TestDocsExplainEverySettingOfAHealthCheck(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, checks, ok := strings.Cut(string(text), "| in `health-check` |")
+	if !ok {
+		t.Fatal("there is no table of health checks")
+	}
+	var c upstream.Check
+	fs := pflag.NewFlagSet("health-check", pflag.ContinueOnError)
+	checkFlags(fs, &c)
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(checks, "| `"+f.Name+"` |") {
+			t.Errorf("docs/configuration.md does not explain %s of a health check", f.Name)
 		}
 	})
 }

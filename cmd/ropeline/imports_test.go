@@ -30,9 +30,10 @@ var allowed = map[string][]string{
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
-	"httpfront/page":          {"node", "node/room", "httpfront/lang"},
-	"httpfront/page":          {"node", "node/room", "httpfront/lang", "internal/nearest"},
+	"httpfront/nearest":       {},
+	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
+	"httpfront/upstream":      {},
 	"httpfront/verdict":       {"httpfront"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},
@@ -50,9 +51,7 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"internal/nearest": {},
-	"cmd/ropeline":     {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/", "internal/nearest"},
-	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "httpfront/verdict", "bench/"},
+	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "httpfront/nearest", "httpfront/upstream", "httpfront/verdict", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

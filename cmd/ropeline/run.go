@@ -169,7 +169,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Logger: log})
+	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -264,20 +264,15 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	origin := ""
-	if cfg.Origin != nil {
-		origin = cfg.Origin.String()
-	}
-	return httpfront.New(httpfront.Config{
+	return httpfront.New(cfg.Proxy.front(httpfront.Config{
 		Listen:         cfg.Listen,
-		Origin:         origin,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Ready:          n.Ready,
 		Clock:          n.Now,
 		Logger:         log,
-	})
+	}))
 }
 
 // newVerdicts returns the server for other proxies; nil if there shall be none.
@@ -325,7 +320,7 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	} else {
 		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
 	}
-	if cfg.Origin != nil {
+	if len(cfg.Proxy.Origins.Servers) > 0 {
 		start(&outer, 2, ctx, front.Run)
 	}
 	if verdicts != nil {

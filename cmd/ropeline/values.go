@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,32 +142,6 @@ func (v codeValue) Set(s string) error {
 	}
 	*v.dst = n
 	return nil
-}
-
-// originValue is the base address of the protected site.
-type originValue struct{ dst **url.URL }
-
-func (v originValue) String() string {
-	if v.dst == nil || *v.dst == nil {
-		return ""
-	}
-	return (*v.dst).String()
-}
-func (v originValue) Type() string { return "url" }
-func (v originValue) Set(s string) error {
-	u, err := url.Parse(s)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
-		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.User != nil || !isPort(u.Port()) {
-		return fmt.Errorf("%q is not allowed: http:// or https://, a host and perhaps a port, such as http://127.0.0.1:3000", s)
-	}
-	*v.dst = u
-	return nil
-}
-
-// isPort reports whether s is a port to connect to, or empty: the scheme's own.
-func isPort(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 16)
-	return err == nil && n > 0 || s == ""
 }
 
 // addressValue is a host and a port to listen on or to reach.

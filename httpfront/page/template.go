@@ -11,7 +11,7 @@ import (
 
 	"github.com/cbroglie/mustache"
 
-	"github.com/ropeline/ropeline/internal/nearest"
+	"github.com/ropeline/ropeline/httpfront/nearest"
 )
 
 const (

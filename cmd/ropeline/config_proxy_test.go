@@ -1,0 +1,176 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/upstream"
+)
+
+func TestOriginsAsFlags(t *testing.T) {
+	cfg := defaultConfig()
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	nodeFlags(fs, &cfg)
+	if err := fs.Parse([]string{"--origin", "http://a weight=3", "--origin", "https://b,http://c:8080", "--retries", "0", "--max-body", "10MiB", "--response-timeout", "5s", "--methods", "GET,HEAD"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.checkProxy(); err != nil {
+		t.Fatal(err)
+	}
+	front := cfg.Proxy.front(httpfront.Config{})
+	if got := cfg.Proxy.Origins.text(); got != "http://a weight=3, https://b, http://c:8080" {
+		t.Errorf("origins are %s", got)
+	}
+	if front.Retries >= 0 || front.Limits.Body != 10<<20 || front.Timeouts.Origin != 5*time.Second || front.Timeouts.Connect != 5*time.Second || len(front.Methods) != 2 || len(front.Origins.Servers) != 3 {
+		t.Errorf("the front is told %+v", front)
+	}
+}
+
+func TestOriginsInTheFile(t *testing.T) {
+	cfg, err := parse(t, `
+origins:
+  - http://a weight=2
+  - url: https://b:8443
+    weight: 3
+  - {url: http://c}
+health-check:
+  path: /healthz?full=1
+  host: Shop.example
+  interval: 10s
+  timeout: 1s
+  healthy-threshold: 4
+  unhealthy-threshold: 5
+  expected-status: [200, 300-399]
+max-body: 5MiB
+rooms:
+  - room: plain
+  - room: tickets
+    path: /tickets
+    host: shop.example
+    cookie-suffix: t
+    max-body: 1024
+    origins: [http://d]
+    health-check: {path: /up}
+  - room: inherits
+    path: /x
+    cookie-suffix: x
+    origins: [http://e]
+  - room: limited
+    path: /y
+    cookie-suffix: y
+    max-body: 1KiB
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.check(); err != nil {
+		t.Fatal(err)
+	}
+	p := cfg.Proxy
+	if got := p.Origins.text(); got != "http://a weight=2, https://b:8443 weight=3, http://c" {
+		t.Errorf("origins are %s", got)
+	}
+	c := p.Origins.Check
+	if c == nil || c.Path != "/healthz?full=1" || c.Host != "shop.example" || c.Interval != 10*time.Second || c.Timeout != time.Second ||
+		c.Healthy != 4 || c.Unhealthy != 5 || len(c.Status) != 2 || c.Status[1] != (upstream.StatusRange{First: 300, Last: 399}) {
+		t.Fatalf("the check is %+v", c)
+	}
+	if len(p.Routes) != 3 {
+		t.Fatalf("%d routes, want one for each room that says something: %+v", len(p.Routes), p.Routes)
+	}
+	r := p.Routes[0]
+	if r.Room != "tickets" || r.Host != "shop.example" || r.Path != "/tickets" || r.MaxBody != 1024 || r.Origins.text() != "http://d" ||
+		r.Origins.Check.Path != "/up" || r.Origins.Check.Interval != 5*time.Second || len(r.Origins.Check.Status) != 1 {
+		t.Errorf("the first room is %+v", r)
+	}
+	if r := p.Routes[1]; r.Origins.text() != "http://e" || r.Origins.Check != c || r.MaxBody != 0 {
+		t.Errorf("the second room is %+v", r)
+	}
+	if r := p.Routes[2]; len(r.Origins.Servers) != 0 || r.MaxBody != 1<<10 {
+		t.Errorf("the third room is %+v", r)
+	}
+	// What the front is told must be what the front takes.
+	front := p.front(httpfront.Config{})
+	if len(front.Routes) != 3 || front.Limits.Body != 5<<20 || front.Routes[0].Body != 1024 {
+		t.Errorf("the front is told %+v", front)
+	}
+}
+
+func TestAFlagWinsOverTheListOfOrigins(t *testing.T) {
+	cfg, err := parse(t, "origins: [http://a]", "--origin", "http://b")
+	if err != nil || cfg.Proxy.Origins.text() != "http://b" {
+		t.Errorf("origins are %s, %v", cfg.Proxy.Origins.text(), err)
+	}
+}
+
+func TestOriginMistakes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"no list":             {"origins: http://a", []string{":1: origins: a list", "single value"}},
+		"empty list":          {"origins: []", []string{":1: origins: a list with at least one origin"}},
+		"not an address":      {"origins:\n  - http://a\n  - b", []string{":3: origins[1]: \"b\" is not allowed: http:// or https://"}},
+		"weight":              {"origins:\n  - url: http://a\n    weight: 0", []string{":3: weight:", "1 to 1000"}},
+		"weight in the text":  {"origin: http://a weight=1001", []string{":1: origin:", "weight=N, with N from 1 to 1000"}},
+		"unknown key":         {"origins:\n  - url: http://a\n    wieght: 1", []string{":3: wieght: unknown key", `did you mean "weight"`}},
+		"no url":              {"origins:\n  - weight: 1", []string{":2: origins[0]: every origin needs one address"}},
+		"two urls":            {"origins:\n  - url: http://a,http://b", []string{":2: origins[0]: every origin needs one address"}},
+		"both":                {"origin: http://a\norigins:\n  - http://b", []string{":3: origins:", "\"origin\" in line 1", "keep one"}},
+		"twice":               {"origins:\n  - http://a\n  - http://a weight=2", []string{":3: origins[1]: http://a stands there twice"}},
+		"twice as a flag":     {"origin: [http://a, http://a]", []string{":1: origin: http://a stands there twice"}},
+		"metadata":            {"origins:\n  - http://169.254.169.254", []string{":2: origins[0]:", "link-local", "--allow-origin-addresses"}},
+		"metadata of a room":  {"origin: http://a\nrooms:\n  - room: a\n    origins: [\"http://[fd00:ec2::254]\"]", []string{":4: rooms[0].origins[0]:", "credentials"}},
+		"check without path":  {"origin: http://a\nhealth-check:\n  interval: 5s", []string{":3: health-check: what is requested is missing"}},
+		"check no mapping":    {"health-check: /up", []string{":1: health-check: a mapping is wanted"}},
+		"check unknown key":   {"health-check:\n  path: /\n  interval: 5s\n  treshold: 1", []string{":4: treshold: unknown key"}},
+		"check timeout":       {"health-check:\n  path: /\n  timeout: 6s", []string{":2: health-check: timeout 6s is longer than interval 5s"}},
+		"check status":        {"health-check: {path: /, expected-status: [99]}", []string{"expected-status:", `"99"`, "200-299"}},
+		"check path":          {"health-check: {path: up}", []string{"path:", "starts with /"}},
+		"check without":       {"origin: http://a\nrooms:\n  - room: a\n    health-check: {path: /}", []string{":4: health-check:", "\"origins\" of its own"}},
+		"size":                {"max-body: 10MB", []string{":1: max-body:", `"10MB"`, "MiB"}},
+		"size out of range":   {"max-body: 1025TiB", []string{"max-body:"}},
+		"ejection":            {"origin: http://a\neject-time: 3m", []string{":2: eject-time: --eject-time is 3m: at most --eject-time-max, 2m"}},
+		"timeout":             {"connect-timeout: 0s", []string{":1: connect-timeout:", "100ms to 24h"}},
+		"method":              {"methods: [GET, get]", []string{":1: methods: \"get\" is not allowed: want up to 32 upper-case letters"}},
+		"retries":             {"retries: 65", []string{":1: retries:", "0 to 64"}},
+		"nothing":             {"name: a", []string{"--origin is missing"}},
+		"addresses that none": {"allow-origin-addresses: [x]", []string{":1: allow-origin-addresses:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := parse(t, tt.text)
+			if err == nil {
+				err = cfg.check()
+			}
+			for _, want := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error is %v, want it to contain %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "1": 1, "1KiB": 1024, "1024": 1024, "10MiB": 10 << 20, "3GiB": 3 << 30, "1024TiB": 1 << 50} {
+		var n int64
+		v := sizeValue{&n}
+		if err := v.Set(text); err != nil || n != want {
+			t.Errorf("%q: got %d, %v, want %d", text, n, err, want)
+		}
+		again := int64(-1)
+		if err := (sizeValue{&again}).Set(v.String()); err != nil || again != want {
+			t.Errorf("%q is shown as %q, which is %d, %v", text, v.String(), again, err)
+		}
+	}
+	for _, text := range []string{"", "-1", "+1", "1.5MiB", "1 MiB", "KiB", "99999999999999999999", "1048577GiB"} {
+		var n int64
+		if err := (sizeValue{&n}).Set(text); err == nil {
+			t.Errorf("%q is taken as %d", text, n)
+		}
+	}
+}

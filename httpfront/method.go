@@ -1,0 +1,64 @@
+package httpfront
+
+import (
+	"net/http"
+	"slices"
+)
+
+// methodMax is the longest method. The longest that is registered has 17.
+const methodMax = 32
+
+// MethodRule says in words what IsMethod takes.
+const MethodRule = "want up to 32 upper-case letters, digits, \"-\" or \"_\", and not CONNECT, TRACE or TRACK"
+
+// IsMethod reports whether requests with that method can be served.
+func IsMethod(s string) bool { return methodOf([]byte(s)) != "" }
+
+var unknownMethod = refusal{http.StatusNotImplemented, "this method is not supported"}
+
+// methodOf returns the method as a string of its own, without allocating those
+// that are common, or "" if it is refused.
+//
+// A method may be any token (RFC 9110, 9.1). Here it has no small letters: all
+// that are registered have none, methods differ by case, and origins that take
+// "get" for GET would be asked for something else than was let through. CONNECT
+// would make us a tunnel to anywhere, TRACE and its old variant would show what
+// proxies added, and PRI begins a connection of HTTP/2.
+func methodOf(m []byte) string {
+	switch string(m) {
+	case "GET":
+		return "GET"
+	case "HEAD":
+		return "HEAD"
+	case "POST":
+		return "POST"
+	case "PUT":
+		return "PUT"
+	case "PATCH":
+		return "PATCH"
+	case "DELETE":
+		return "DELETE"
+	case "OPTIONS":
+		return "OPTIONS"
+	case "CONNECT", "TRACE", "TRACK", "PRI":
+		return ""
+	case "PROPFIND":
+		return "PROPFIND"
+	case "REPORT":
+		return "REPORT"
+	}
+	if len(m) == 0 || len(m) > methodMax {
+		return ""
+	}
+	for _, c := range m {
+		if !('A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+			return ""
+		}
+	}
+	return string(m)
+}
+
+// allows reports whether the operator lets requests with that method through.
+func (c *Config) allows(method string) bool {
+	return len(c.Methods) == 0 || slices.Contains(c.Methods, method)
+}

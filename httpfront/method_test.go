@@ -1,0 +1,63 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestMethods(t *testing.T) {
+	for method, ok := range map[string]bool{
+		"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true,
+		"PROPFIND": true, "PROPPATCH": true, "MKCOL": true, "COPY": true, "MOVE": true, "LOCK": true, "UNLOCK": true,
+		"REPORT": true, "SEARCH": true, "MKCALENDAR": true, "VERSION-CONTROL": true, "M-SEARCH": true, "QUERY": true, "X_1": true,
+		strings.Repeat("A", methodMax): true,
+		"":                             false, "get": false, "GEt": false, "CONNECT": false, "TRACE": false, "TRACK": false, "PRI": false,
+		"A B": false, "A\r": false, "A:": false, "Ä": false, strings.Repeat("A", methodMax+1): false,
+	} {
+		if got := methodOf([]byte(method)); got != method && ok || (got != "") != ok {
+			t.Errorf("%q: got %q, want it to be taken: %v", method, got, ok)
+		}
+	}
+	for _, m := range []string{"GET", "OPTIONS", "PROPFIND", "REPORT"} {
+		if n := testing.AllocsPerRun(10, func() { methodOf([]byte(m)) }); n != 0 {
+			t.Errorf("%s: %v allocations", m, n)
+		}
+	}
+}
+
+func TestOnlyMethodsThatAreAllowed(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Methods = []string{"GET", "PROPFIND"} })
+	for method, want := range map[string]int{"GET": 200, "PROPFIND": 200, "POST": 501, "OPTIONS": 501} {
+		if got := f.do(method, "/", nil); got.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", method, got.StatusCode, want)
+		}
+	}
+	_, err := New(Config{Listen: ":0", Origins: origins(t, "http://a"), Rooms: fakeRooms{}, Keys: newKeys(t), Methods: []string{"get", "TRACE"}})
+	if err == nil || !strings.Contains(err.Error(), `method "get": want up to 32 upper-case letters`) || !strings.Contains(err.Error(), `method "TRACE"`) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestUnknownMethodsWait: nobody gets around a room by a method.
+func TestUnknownMethodsWait(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
+	for _, method := range []string{"PROPFIND", "LOCK", "BREW"} {
+		if got := f.do(method, "/", nil); got.StatusCode != http.StatusTooManyRequests || got.Header.Get(stateField) != "waiting" {
+			t.Errorf("%s: got %d %v", method, got.StatusCode, got.Header)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	o := newRawOrigin(t, "HTTP/1.1 204 No Content\r\nAllow: GET, PROPFIND\r\n\r\n")
+	f := serveTo(t, fakeRooms{room: newRoom(never)}, o.url)
+	for target, want := range map[string]string{
+		"*": "OPTIONS * ", "http://a": "OPTIONS * ", "http://a/": "OPTIONS / ", "http://a?x": "OPTIONS /?x ", "/x": "OPTIONS /x ",
+	} {
+		got := f.raw("OPTIONS " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 204 ") || !strings.Contains(got, "\r\nAllow: GET, PROPFIND\r\n") || !strings.HasPrefix(o.head(), want) {
+			t.Errorf("%s: the origin got %q, the client %q", target, o.head(), got)
+		}
+	}
+}

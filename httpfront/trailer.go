@@ -1,0 +1,156 @@
+package httpfront
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+)
+
+// trailersMax is the longest trailer of a response, in bytes. That of a request
+// fits into the server's buffer, which is as large.
+const trailersMax = bufferSize
+
+var errTrailers = errors.New("the trailer is too long")
+
+// notInTrailers are fields that say where a message goes or ends, who asks, or
+// how it is to be read, cached and stored. They come too late in a trailer, and
+// whoever merges trailers into heads would be misled (RFC 9110, 6.5.1). In
+// alphabetical order, for a search.
+var notInTrailers = []string{
+	"accept-ranges", "age", "authentication-info", "authorization", "cache-control", "content-disposition",
+	"content-encoding", "content-length", "content-location", "content-range", "content-security-policy",
+	"content-type", "cookie", "date", "expect", "expires", "host", "if-match", "if-modified-since", "if-none-match",
+	"if-range", "if-unmodified-since", "location", "max-forwards", "pragma", "range", "retry-after", "server",
+	"set-cookie", "strict-transport-security", "user-agent", "vary", "warning", "www-authenticate",
+}
+
+// isTrailer reports whether a field of this name, which has the characters of a
+// name, is passed on in a trailer.
+func isTrailer(name []byte) bool {
+	var buf [32]byte
+	lower := buf[:0]
+	if len(name) <= len(buf) { // longer than all in the list
+		for _, c := range name {
+			lower = append(lower, lowerByte(c))
+		}
+	}
+	_, no := slices.BinarySearch(notInTrailers, string(lower))
+	return !no && !isHop(name) && !isForwarding(name) && !isCommand(name)
+}
+
+// appendTrailerNames appends a Trailer field with those names of the client's own
+// that are passed on, if there are any.
+func (r *request) appendTrailerNames(dst []byte) []byte {
+	start := len(dst)
+	for list := range r.all("trailer") {
+		for name := range elements(list) {
+			if !isName(name) || !isTrailer(name) {
+				continue
+			}
+			if len(dst) == start {
+				dst = append(dst, "Trailer: "...)
+			} else {
+				dst = append(dst, ", "...)
+			}
+			dst = append(dst, name...)
+		}
+	}
+	if len(dst) == start {
+		return dst
+	}
+	return append(dst, "\r\n"...)
+}
+
+// appendTrailers appends what the server has read behind a request's last chunk,
+// with the empty line that ends it. The server puts trailers among the fields of
+// the head, which awaitTrailers has emptied.
+func appendTrailers(dst []byte, h *fasthttp.RequestHeader) ([]byte, refusal) {
+	n := 0
+	for name, value := range h.All() {
+		if n++; n > fieldsMax {
+			return dst, refusal{http.StatusRequestHeaderFieldsTooLarge, "too many fields in the trailer"}
+		}
+		if !isName(name) || !isValue(value) {
+			return dst, bad("a field of the trailer has a forbidden character")
+		}
+		if isTrailer(name) {
+			dst = appendField(dst, name, value)
+		}
+	}
+	return append(dst, "\r\n"...), refusal{}
+}
+
+// awaitTrailers empties the server's view of the head, of which the guard has
+// made its own, so that what is in it after the body is the trailer. What the
+// server still wants to know of the request stays.
+func awaitTrailers(h *fasthttp.RequestHeader, method string) {
+	h.Reset() // the protocol is 1.1 then; other versions have no chunks
+	h.SetMethod(method)
+}
+
+// readTrailers reads what is behind the last chunk of a response into h, whose
+// head has been sent.
+func readTrailers(br *bufio.Reader, h *fasthttp.ResponseHeader) error {
+	h.SetTrailer("")
+	for left := trailersMax; ; {
+		line, err := br.ReadSlice('\n')
+		if left -= len(line); err == bufio.ErrBufferFull || left < 0 {
+			return errTrailers
+		}
+		if err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
+		if len(line) == 0 {
+			return nil
+		}
+		f, no := parseField(line)
+		if no.code != 0 {
+			return errors.New("trailer: " + no.reason)
+		}
+		if isTrailer(f.name) {
+			addTrailer(h, f)
+		}
+	}
+}
+
+// addTrailer adds f to what the server sends behind the body. It sends one line
+// for each name, so several become a list.
+func addTrailer(h *fasthttp.ResponseHeader, f field) {
+	value := f.value
+	if slices.ContainsFunc(h.PeekTrailerKeys(), func(key []byte) bool { return bytes.EqualFold(key, f.name) }) {
+		value = slices.Concat(h.PeekBytes(f.name), []byte(", "), f.value)
+	} else if h.AddTrailerBytes(f.name) != nil {
+		return // the library does not send it either
+	}
+	h.DelBytes(f.name) // one of the head, which has gone out
+	h.SetBytesKV(f.name, value)
+}
+
+// isName reports whether b may be the name of a field.
+func isName(b []byte) bool {
+	for _, c := range b {
+		if !isToken(c) {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// isValue reports whether b may be the value of a field.
+func isValue(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

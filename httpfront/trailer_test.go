@@ -1,0 +1,212 @@
+package httpfront
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+func TestFieldsThatAreNoTrailersAreInOrder(t *testing.T) {
+	if !slices.IsSorted(notInTrailers) {
+		t.Error("they are searched, and must be sorted")
+	}
+	for name, want := range map[string]bool{
+		"X-Sum": true, "Digest": true, "ETag": true, "Server-Timing": true, "Grpc-Status": true, strings.Repeat("x", 200): true,
+		"Content-Length": false, "CONTENT-TYPE": false, "Host": false, "Authorization": false, "Set-Cookie": false, "Cookie": false,
+		"Transfer-Encoding": false, "Trailer": false, "TE": false, "Connection": false, "Proxy-Anything": false, "Proxy-X": false, "Proxy-": false,
+		"X-Forwarded-For": false, "X_Forwarded_For": false, "Forwarded": false, "X-Real-IP": false, "Ropeline-Anything": false,
+		"cf-waiting-room-command": false, "Cache-Control": false, "WWW-Authenticate": false,
+	} {
+		if got := isTrailer([]byte(name)); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+// rawOrigin answers each connection's first request with says, and keeps what it
+// was sent, byte by byte.
+type rawOrigin struct {
+	url  string
+	last atomic.Pointer[string]
+}
+
+func newRawOrigin(t *testing.T, says string) *rawOrigin {
+	o := &rawOrigin{}
+	o.url = tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		var seen strings.Builder
+		br = bufio.NewReader(io.TeeReader(br, &seen))
+		req, err := http.ReadRequest(br)
+		if err != nil {
+			return
+		}
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			seen.WriteString("!" + err.Error())
+		}
+		s := seen.String()
+		o.last.Store(&s)
+		io.WriteString(c, says)
+	})
+	return o
+}
+
+func (o *rawOrigin) body() string {
+	if s := o.last.Load(); s != nil {
+		_, body, _ := strings.Cut(*s, "\r\n\r\n")
+		return body
+	}
+	return ""
+}
+
+func (o *rawOrigin) head() string {
+	if s := o.last.Load(); s != nil {
+		head, _, _ := strings.Cut(*s, "\r\n\r\n")
+		return head
+	}
+	return ""
+}
+
+const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+func TestTrailersOfARequest(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n"
+	for name, tt := range map[string]struct {
+		fields, body string
+		code         int
+		announced    string
+		want         string // how the body ends at the origin
+	}{
+		"none":            {"", "3\r\nabc\r\n0\r\n\r\n", 200, "", "\r\nabc\r\n0\r\n\r\n"},
+		"announced":       {"Trailer: X-Sum, X-Other\r\nTrailer: Ropeline-X, X-Last\r\n", "3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n", 200, "Trailer: X-Sum, X-Other, X-Last\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
+		"unannounced":     {"", "3\r\nabc\r\n0\r\nx-sum: 42 \r\nX-Two: a\r\nX-Two: b\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\nX-Two: a\r\nX-Two: b\r\n\r\n"},
+		"also in head":    {"X-Sum: head\r\n", "0\r\nX-Sum: 42\r\n\r\n", 200, "X-Sum: head\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
+		"our own name":    {"Trailer: Ropeline-Admitted\r\n", "0\r\nRopeline-Admitted: 1\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
+		"an underscore":   {"", "0\r\nX_Forwarded_For: 6.6.6.6\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
+		"if-match":        {"", "0\r\nIf-Match: \"x\"\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
+		"a length":        {"", "0\r\nContent-Length: 5\r\n\r\n", 400, "", ""},
+		"credentials":     {"", "0\r\nAuthorization: x\r\n\r\n", 400, "", ""},
+		"a forged client": {"", "0\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n", 400, "", ""},
+		"a space":         {"", "0\r\nX Y: 1\r\n\r\n", 400, "", ""},
+		"NUL":             {"", "0\r\nX: a\x00b\r\n\r\n", 400, "", ""},
+		"no colon":        {"", "0\r\nX\r\n\r\n", 400, "", ""},
+		"too many":        {"", "0\r\n" + strings.Repeat("X: 1\r\n", fieldsMax+1) + "\r\n", 431, "", ""},
+		"too long":        {"", "0\r\nX: " + strings.Repeat("x", bufferSize) + "\r\n\r\n", 431, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newRawOrigin(t, okAnswer)
+			f := serveTo(t, nil, o.url)
+			got := f.raw(head + tt.fields + "\r\n" + tt.body)
+			if !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", tt.code)) {
+				t.Fatalf("got %q, want %d", got, tt.code)
+			}
+			if tt.code != 200 {
+				if s := o.body(); strings.HasSuffix(s, "\r\n\r\n") {
+					t.Errorf("the origin took it for whole: %q", s)
+				}
+				return
+			}
+			if !strings.HasSuffix(o.body(), tt.want) || !strings.Contains(o.head()+"\r\n", tt.announced) {
+				t.Errorf("the origin got %q and then %q, want %q and then %q", o.head(), o.body(), tt.announced, tt.want)
+			}
+			if strings.Contains(o.head(), "Trailer:") != strings.HasPrefix(tt.announced, "Trailer:") {
+				t.Errorf("the origin got %q", o.head())
+			}
+		})
+	}
+}
+
+// TestTrailersInPieces sends each byte alone.
+func TestTrailersInPieces(t *testing.T) {
+	o := newRawOrigin(t, okAnswer)
+	f := serveTo(t, nil, o.url)
+	c := f.dial()
+	for _, b := range []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n") {
+		c.Write([]byte{b})
+	}
+	readResponse(t, bufio.NewReader(c), "POST")
+	if !strings.HasSuffix(o.body(), "\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n") {
+		t.Errorf("the origin got %q", o.body())
+	}
+}
+
+// TestTrailersStayWithTheirRequest sends two requests on one connection.
+func TestTrailersStayWithTheirRequest(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, r.Method, r.Header.Get("X-Sum"), r.Trailer)
+	}))
+	c := f.dial()
+	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 42\r\n\r\n"+
+		"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	br := bufio.NewReader(c)
+	for _, want := range []string{"POSTmap[X-Sum:[42]]", "PUTmap[]", "GETmap[]"} {
+		resp := readResponse(t, br, "POST")
+		if got, err := io.ReadAll(resp.Body); string(got) != want || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+}
+
+func TestTrailersOfAResponse(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+	for name, tt := range map[string]struct{ says, want string }{
+		"none":          {head + "\r\n3\r\nabc\r\n0\r\n\r\n", "\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
+		"announced":     {head + "Trailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n", "\r\nTrailer: X-Sum\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n"},
+		"unannounced":   {head + "\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n", "\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n"},
+		"several":       {head + "\r\n0\r\nX-A: 1\r\nX-B: 2\r\nX-A: 3\r\n\r\n", "\r\n0\r\nX-A: 1, 3\r\nX-B: 2\r\n\r\n"},
+		"also in head":  {head + "X-Sum: head\r\n\r\n0\r\nX-Sum: 42\r\n\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
+		"cookies":       {head + "\r\n0\r\nSet-Cookie: a=b\r\nContent-Type: x\r\nX-Sum: 42\r\n\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
+		"a command":     {head + "\r\n0\r\nRopeline-Command: revoke\r\nCf-Waiting-Room-Command: revoke\r\n\r\n", "0\r\n\r\n"},
+		"lines with LF": {head + "\r\n0\r\nX-Sum: 42\n\n", "0\r\nX-Sum: 42\r\n\r\n"},
+		"cut":           {head + "\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n", "\r\n3\r\nabc\r\n"},
+		"no name":       {head + "\r\n3\r\nabc\r\n0\r\n: 42\r\n\r\n", "\r\n3\r\nabc\r\n"},
+		"too long":      {head + "\r\n3\r\nabc\r\n0\r\nX: " + strings.Repeat("x", trailersMax) + "\r\n\r\n", "\r\n3\r\nabc\r\n"},
+		"endless":       {head + "\r\n3\r\nabc\r\n0\r\n" + strings.Repeat("X: 1\r\n", trailersMax), "\r\n3\r\nabc\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serveTo(t, nil, newRawOrigin(t, tt.says).url)
+			if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasSuffix(got, tt.want) {
+				t.Errorf("got %q, want it to end in %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhoWantsTrailersIsPassedOn(t *testing.T) {
+	for te, want := range map[string]bool{"trailers": true, "gzip;q=0.5, Trailers": true, "gzip": false, "": false} {
+		o := newRawOrigin(t, okAnswer)
+		f := serveTo(t, nil, o.url)
+		f.raw("GET / HTTP/1.1\r\nHost: a\r\nTE: " + te + "\r\nConnection: TE, close\r\n\r\n")
+		if got := strings.Contains(o.head(), "TE: trailers\r\nConnection: TE\r\n"); got != want || strings.Contains(o.head(), "gzip") {
+			t.Errorf("TE %q: the origin got %q", te, o.head())
+		}
+	}
+}
+
+// FuzzResponseTrailers reads any trailer of an origin.
+func FuzzResponseTrailers(f *testing.F) {
+	for _, s := range []string{"\r\n", "X: 1\r\n\r\n", "X: 1\n\n", "X: 1\r\nX: 2\r\n\r\n", "Content-Length: 1\r\n\r\n", " x\r\n\r\n", "X\r\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		h := newResponseHead()
+		if readTrailers(bufio.NewReaderSize(strings.NewReader(s), bufferSize), h) != nil {
+			return
+		}
+		out := string(h.TrailerHeader())
+		if strings.Count(out, "\n") != strings.Count(out, "\r\n") || !strings.HasSuffix(out, "\r\n") || strings.Contains(strings.TrimSuffix(out, "\r\n"), "\r\n\r\n") {
+			t.Fatalf("%q is sent on as %q", s, out)
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(out, "\r\n"), "\r\n") {
+			name, _, _ := strings.Cut(line, ":")
+			if line != "" && !isTrailer([]byte(name)) {
+				t.Fatalf("%q is sent on with %q", s, line)
+			}
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package upstream
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var start = time.Unix(1_800_000_000, 0)
+
+func weights(ws ...int64) []member {
+	ms := make([]member, len(ws))
+	for i, w := range ws {
+		ms[i].weight = w
+	}
+	return ms
+}
+
+// order returns the next n choices as letters.
+func order(ms []member, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'a' + byte(choose(ms, start, time.Second, 0, 0))
+	}
+	return string(b)
+}
+
+func TestTurnsAreSmooth(t *testing.T) {
+	for _, tt := range []struct {
+		weights []int64
+		want    string
+	}{
+		{[]int64{1}, "aaa"},
+		{[]int64{1, 1, 1}, "abcabc"},
+		{[]int64{5, 1, 1}, "aabacaa" + "aabacaa"}, // as in the commit that describes it
+		{[]int64{1, 2}, "babbab"},
+		{[]int64{3, 2}, "ababa"},
+	} {
+		if got := order(weights(tt.weights...), len(tt.want)); got != tt.want {
+			t.Errorf("weights %v: got %s, want %s", tt.weights, got, tt.want)
+		}
+	}
+}
+
+func drawMembers(t *rapid.T) []member {
+	return weights(rapid.SliceOfN(rapid.Int64Range(1, 20), 1, 8).Draw(t, "weights")...)
+}
+
+// TestWeightsAreKeptExactly counts one whole round.
+func TestWeightsAreKeptExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := drawMembers(t)
+		total := int64(0)
+		for _, m := range ms {
+			total += m.weight
+		}
+		counts := make([]int64, len(ms))
+		for range total {
+			counts[choose(ms, start, time.Second, 0, 0)]++
+		}
+		for i, m := range ms {
+			if counts[i] != m.weight || m.current != 0 {
+				t.Fatalf("origin %d of weight %d was chosen %d times of %d and is left with %d", i, m.weight, counts[i], total, m.current)
+			}
+		}
+	})
+}
+
+// TestChoicePrefersWhatIsBest draws what is out, full and tried.
+func TestChoicePrefersWhatIsBest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := drawMembers(t)
+		all := indexes(1)<<len(ms) - 1
+		set := func(name string) indexes { return indexes(rapid.Uint64().Draw(t, name)) & all }
+		tried, full, down, ejected, due := set("tried"), set("full"), set("down"), set("ejected"), set("due")
+		for i := range ms {
+			ms[i].ejection = time.Second
+			ms[i].down = down.has(i)
+			if ejected.has(i) {
+				ms[i].until = start.Add(time.Nanosecond)
+			}
+			if due.has(i) {
+				ms[i].until = start
+			}
+		}
+		out := (down | ejected&^due)
+		i := choose(ms, start, time.Second, tried, full)
+		rank := func(i int) int {
+			switch {
+			case tried.has(i):
+				return 3
+			case out.has(i):
+				return 2
+			case full.has(i):
+				return 1
+			}
+			return 0
+		}
+		for other := range ms {
+			if rank(other) < rank(i) {
+				t.Fatalf("chose %d (tried %v, out %v, full %v) though there is %d", i, tried.has(i), out.has(i), full.has(i), other)
+			}
+		}
+		if due.has(i) && !down.has(i) && (!ms[i].trying || !ms[i].until.Equal(start.Add(time.Second))) {
+			t.Fatalf("the trial of %d is not noted: %+v", i, ms[i].health)
+		}
+	})
+}
+
+func TestWhenAllAreOutAllAreTried(t *testing.T) {
+	ms := weights(1, 1, 1)
+	for i := range ms {
+		ms[i].down = true
+	}
+	if got := order(ms, 6); got != "abcabc" {
+		t.Errorf("got %s", got)
+	}
+	ms[1].down = false
+	if got := order(ms, 3); got != "bbb" {
+		t.Errorf("with one that is in: got %s", got)
+	}
+}
+
+func TestAnOriginOnTrialGetsOneRequest(t *testing.T) {
+	ms := weights(1, 1)
+	ms[0].until, ms[0].ejection = start, 10*time.Second
+	trials := 0
+	for range 100 {
+		if choose(ms, start, time.Second, 0, 0) == 0 {
+			trials++
+		}
+	}
+	if trials != 1 {
+		t.Errorf("%d requests went to the origin on trial, want 1", trials)
+	}
+	ms[0].succeed(start)
+	if got := order(ms, 200); !strings.Contains(got, "a") {
+		t.Errorf("after its success it gets nothing: %s", got)
+	}
+}
+
+// TestAnOriginReturnsSlowly looks at its share of the requests over time.
+func TestAnOriginReturnsSlowly(t *testing.T) {
+	const slow = 10 * time.Second
+	ms := weights(4, 4)
+	ms[0].since = start
+	last := 0
+	for _, at := range []struct {
+		age      time.Duration
+		min, max int // of 1000 requests
+	}{{0, 90, 92}, {time.Second, 90, 92}, {5 * time.Second, 330, 335}, {slow - time.Millisecond, 495, 500}, {slow, 500, 500}, {time.Hour, 500, 500}} {
+		ms[0].current, ms[1].current = 0, 0
+		n := 0
+		for range 1000 {
+			if choose(ms, start.Add(at.age), slow, 0, 0) == 0 {
+				n++
+			}
+		}
+		if n < at.min || n > at.max || n < last {
+			t.Errorf("after %v it gets %d of 1000, want %d to %d and no less than before", at.age, n, at.min, at.max)
+		}
+		last = n
+	}
+}
+
+func BenchmarkChoose(b *testing.B) {
+	ms := weights(5, 3, 1, 1)
+	now := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		choose(ms, now, time.Second, 0, 0)
+	}
+}

@@ -1,0 +1,80 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// checkAgain checks p's origin at once and then again and again, until ctx ends.
+func (g *Group) checkAgain(ctx context.Context, p *pool) {
+	transport := &http.Transport{
+		// The same way as requests go, the look at the address included; no proxy
+		// of the environment, which would look at nothing.
+		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return g.connect(ctx, p.origin.addr) },
+		TLSClientConfig:        p.tls,
+		DisableKeepAlives:      true, // that a connection can be opened is part of the check
+		MaxResponseHeaderBytes: readerSize,
+	}
+	defer transport.CloseIdleConnections()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		err := g.checkOnce(ctx, transport, p.origin)
+		if ctx.Err() != nil {
+			return
+		}
+		g.observeCheck(p.index, err)
+		timer.Reset(jittered(g.cfg.Check.Interval, rand.Float64()))
+	}
+}
+
+// jittered returns d, up to a tenth longer or shorter. chance is from 0 to 1.
+func jittered(d time.Duration, chance float64) time.Duration {
+	return d + time.Duration(float64(d)*(chance-0.5)/5)
+}
+
+// checkBodyMax is how much of a check's answer is read. An answer that has begun
+// well is good; the rest is read so that the origin sees no broken connection.
+const checkBodyMax = 64 << 10
+
+// checkOnce returns nil if the origin is well.
+func (g *Group) checkOnce(ctx context.Context, rt http.RoundTripper, o Origin) error {
+	c := g.cfg.Check
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	target, err := url.Parse(o.url + c.Path)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	req.Header.Set("User-Agent", "ropeline-health-check")
+	if c.Host != "" {
+		req.Host = c.Host
+	}
+	resp, err := rt.RoundTrip(req) // which follows no redirects
+	if err != nil {
+		return fmt.Errorf("check: GET %s: %w", c.Path, err)
+	}
+	defer resp.Body.Close()
+	if !c.accepts(resp.StatusCode) {
+		return fmt.Errorf("check: GET %s: status %d", c.Path, resp.StatusCode)
+	}
+	if _, err := io.CopyN(io.Discard, resp.Body, checkBodyMax); err != nil && err != io.EOF {
+		return fmt.Errorf("check: GET %s: body: %w", c.Path, err)
+	}
+	return nil
+}

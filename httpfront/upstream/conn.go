@@ -1,0 +1,110 @@
+package upstream
+
+import (
+	"bufio"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// readerSize is the size of the buffer of a connection, and so the longest head
+// that is read from it with fasthttp or bufio.
+const readerSize = 16 << 10
+
+// Conn is one connection to an origin, used by one request at a time. It limits
+// every pause instead of whole messages: reads as Limit says, writes by
+// Timeouts.Send. Reads go through Reader.
+type Conn struct {
+	net.Conn
+	pool  *pool
+	br    *bufio.Reader
+	quiet *quietness
+	since time.Time // put back; only for the pool
+	send  time.Duration
+
+	pause    atomic.Int64 // ns between two reads; 0: no limit
+	received atomic.Bool  // since it was acquired
+
+	tunnel bool // for an upgrade
+	reused bool // has served a request before
+}
+
+// Reader reads what the origin sends.
+func (c *Conn) Reader() *bufio.Reader { return c.br }
+
+// Origin is the origin at the other end.
+func (c *Conn) Origin() Origin { return c.pool.origin }
+
+// Reused reports whether the connection has served another request before.
+func (c *Conn) Reused() bool { return c.reused }
+
+// Received reports whether anything has come from the origin since the
+// connection was acquired.
+func (c *Conn) Received() bool { return c.received.Load() }
+
+// Read reads what has come.
+func (c *Conn) Read(p []byte) (int, error) {
+	if err := c.Conn.SetReadDeadline(c.readDeadline()); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.received.Load() {
+		c.received.Store(true)
+	}
+	return n, err
+}
+
+func (c *Conn) readDeadline() time.Time {
+	if pause := c.pause.Load(); pause > 0 {
+		return time.Now().Add(time.Duration(pause))
+	}
+	return time.Time{}
+}
+
+// Limit sets how long a read may take, also for one that is under way; 0 is no
+// limit.
+func (c *Conn) Limit(pause time.Duration) {
+	c.pause.Store(int64(pause))
+	c.Conn.SetReadDeadline(c.readDeadline())
+}
+
+// Write sends p.
+func (c *Conn) Write(p []byte) (int, error) {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.send)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// Abort ends all reads and writes that are under way. Discard is still due.
+func (c *Conn) Abort() { c.Conn.Close() }
+
+// Answered tells that the origin has answered a request, with whatever status.
+func (c *Conn) Answered() { c.pool.answered() }
+
+// Failed tells that the origin has not answered, and why. It is not to be told
+// of what the client is to blame for.
+func (c *Conn) Failed(err error) { c.pool.failed(err) }
+
+// Release gives c back for another request.
+func (c *Conn) Release() {
+	if c.tunnel {
+		c.Discard()
+		return
+	}
+	c.Limit(0)
+	c.since = time.Now()
+	c.reused = true
+	if !c.pool.putIdle(c) {
+		c.pool.close(c)
+	}
+	<-c.pool.slots
+}
+
+// Discard closes c, which cannot be used again.
+func (c *Conn) Discard() {
+	c.pool.close(c)
+	if !c.tunnel {
+		<-c.pool.slots
+	}
+}

@@ -1,0 +1,191 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Reasons why there is no connection.
+var (
+	ErrBusy    = errors.New("no place became free at the origin")
+	ErrTunnels = errors.New("too many upgraded connections")
+	ErrClosed  = errors.New("the front has stopped")
+)
+
+// Group is the origins of one site and the connections to them.
+type Group struct {
+	cfg     Config
+	pools   []*pool
+	tunnels atomic.Int64
+	done    chan struct{} // closed by Close
+	once    sync.Once     // of Close
+
+	resolver *net.Resolver // nil: the system's
+
+	mu      sync.Mutex // guards the following
+	members []member   // as long as pools, in the same order
+	reasons []string   // why each is out; "" if it is in
+}
+
+// New checks cfg and returns a Group. It opens nothing.
+func New(cfg Config) (*Group, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	g := &Group{
+		cfg:     cfg,
+		done:    make(chan struct{}),
+		members: make([]member, len(cfg.Origins)),
+		reasons: make([]string, len(cfg.Origins)),
+	}
+	for i, o := range cfg.Origins {
+		g.members[i].weight = int64(o.weight)
+		g.pools = append(g.pools, newPool(g, i))
+	}
+	return g, nil
+}
+
+// Run checks origins, where that is wanted, and closes unused connections until
+// ctx ends. It is to be called once.
+func (g *Group) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { g.reap(ctx) })
+	if g.cfg.Check != nil {
+		for _, p := range g.pools {
+			wg.Go(func() { g.checkAgain(ctx, p) })
+		}
+	}
+	wg.Wait()
+}
+
+// Close closes all connections, also under requests that are under way, and
+// lets no new one be opened.
+func (g *Group) Close() {
+	g.once.Do(func() {
+		close(g.done)
+		for _, p := range g.pools {
+			p.closeAll()
+		}
+	})
+}
+
+// Tried is which origins a request has been to. The zero value is none.
+type Tried struct{ set indexes }
+
+// Others reports whether there is an origin that the request has not been to.
+func (g *Group) Others(t Tried) bool { return t.set != indexes(1)<<len(g.pools)-1 }
+
+// Acquire chooses an origin, one that the request has not been to if there is
+// one, and returns a connection to it. For a request that has been somewhere it
+// is a new one: if one connection was closed while it was unused, others will
+// be. It adds the origin to t. The error is ErrBusy, ErrClosed or a *DialError.
+func (g *Group) Acquire(t *Tried) (*Conn, error) {
+	again := t.set != 0
+	p := g.choose(t)
+	p.requests.Add(1)
+	c, err := p.acquire(again)
+	return c, g.dialled(p, err)
+}
+
+// AcquireTunnel is Acquire for an upgrade. Those last, so they neither use nor
+// take the places of requests. The error may also be ErrTunnels.
+func (g *Group) AcquireTunnel(t *Tried) (*Conn, error) {
+	if g.tunnels.Add(1) > int64(g.cfg.Limits.Tunnels) {
+		g.tunnels.Add(-1)
+		return nil, ErrTunnels
+	}
+	p := g.choose(t)
+	p.requests.Add(1)
+	c, err := p.dial(true)
+	if err != nil {
+		g.tunnels.Add(-1)
+	}
+	return c, g.dialled(p, err)
+}
+
+// dialled takes note of an origin that cannot be connected to.
+func (g *Group) dialled(p *pool, err error) error {
+	if _, ok := errors.AsType[*DialError](err); ok {
+		p.failed(err)
+	}
+	return err
+}
+
+func (g *Group) choose(t *Tried) *pool {
+	i := 0
+	if len(g.pools) > 1 {
+		var full indexes
+		for i, p := range g.pools {
+			if p.isFull() {
+				full |= 1 << i
+			}
+		}
+		g.mu.Lock()
+		i = choose(g.members, time.Now(), g.cfg.SlowStart, t.set, full)
+		g.mu.Unlock()
+	}
+	t.set |= 1 << i
+	return g.pools[i]
+}
+
+// observe takes note of what became of a request to the origin i.
+func (g *Group) observe(i int, failure error) {
+	if failure == nil && g.pools[i].steady.Load() {
+		return
+	}
+	now := time.Now()
+	g.mu.Lock()
+	m := &g.members[i]
+	var what change
+	if failure == nil {
+		what = m.succeed(now)
+	} else {
+		what = m.fail(&g.cfg.Passive, now)
+	}
+	g.noteLocked(i, what, failure)
+	g.mu.Unlock()
+	g.tell(i, what, failure)
+}
+
+// observeCheck takes note of what became of a check of the origin i.
+func (g *Group) observeCheck(i int, failure error) {
+	now := time.Now()
+	g.mu.Lock()
+	what := g.members[i].check(g.cfg.Check, failure == nil, now)
+	g.noteLocked(i, what, failure)
+	g.mu.Unlock()
+	g.tell(i, what, failure)
+}
+
+func (g *Group) noteLocked(i int, what change, failure error) {
+	m := &g.members[i]
+	g.pools[i].steady.Store(!m.isOut() && m.failures == 0)
+	if what != stays {
+		m.current = 0 // what it gained or owes from before is not made up for
+	}
+	switch {
+	case !m.isOut():
+		g.reasons[i] = ""
+	case failure != nil:
+		g.reasons[i] = failure.Error()
+	}
+}
+
+// tell logs that an origin has gone out or come in.
+func (g *Group) tell(i int, what change, failure error) {
+	attrs := []slog.Attr{slog.String("origin", g.pools[i].origin.url)}
+	if g.cfg.Name != "" {
+		attrs = append(attrs, slog.String("of", g.cfg.Name))
+	}
+	switch what {
+	case goesOut:
+		g.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "origin is out: the others get its requests", append(attrs, slog.Any("error", failure))...)
+	case comesIn:
+		g.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "origin is in again", attrs...)
+	}
+}

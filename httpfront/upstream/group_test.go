@@ -1,0 +1,394 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// logged keeps what a Group logs.
+type logged struct {
+	mu  sync.Mutex // guards the following
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.buf.String(), text)
+}
+
+// open returns a Group that is closed when the test ends.
+func open(t testing.TB, cfg Config) (*Group, *logged) {
+	t.Helper()
+	log := &logged{}
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g, log
+}
+
+// server is an origin that a test can make ill.
+type server struct {
+	*httptest.Server
+	ill   atomic.Bool
+	asked atomic.Int32
+	last  atomic.Pointer[http.Request]
+}
+
+func serve(t testing.TB) *server {
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.last.Store(r)
+		if s.asked.Add(1); s.ill.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// closedAddress is where nobody listens.
+func closedAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// ask takes a connection as one request would, and says where it went.
+func ask(t testing.TB, g *Group, tried *Tried) (string, error) {
+	t.Helper()
+	c, err := g.Acquire(tried)
+	if err != nil {
+		return "", err
+	}
+	defer c.Release()
+	c.Answered()
+	return c.Origin().String(), nil
+}
+
+func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
+	alive, dead := serve(t), closedAddress(t)
+	g, log := open(t, Config{Name: "shop", Origins: parsed(t, dead+" weight=5", alive.URL), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
+	for failures := 0; failures < 3; {
+		var tried Tried
+		_, err := ask(t, g, &tried)
+		if err == nil {
+			continue
+		}
+		failures++
+		d, ok := errors.AsType[*DialError](err)
+		if !ok || d.Origin.String() != dead || d.Phase != "connect" || d.Timeout() {
+			t.Fatalf("got %v, want a failure to connect to %s", err, dead)
+		}
+		if !g.Others(tried) {
+			t.Fatal("there is no other origin")
+		}
+		if at, err := ask(t, g, &tried); at != alive.URL || err != nil {
+			t.Fatalf("the other try went to %s, %v", at, err)
+		}
+		if g.Others(tried) {
+			t.Fatal("there is a third origin")
+		}
+	}
+	for range 20 {
+		var tried Tried
+		if at, err := ask(t, g, &tried); at != alive.URL || err != nil {
+			t.Fatalf("while the dead one is out a request went to %s, %v", at, err)
+		}
+	}
+	s := g.Status()
+	if o := s.Origins[0]; s.Name != "shop" || o.State != "ejected" || o.Until == nil || o.Failures != 3 || o.Requests != 3 || o.Weight != 5 || !strings.Contains(o.Reason, "refused") {
+		t.Errorf("the dead one is %+v", o)
+	}
+	if o := s.Origins[1]; o.State != "in" || o.Reason != "" || o.Failures != 0 || o.Requests < 23 || o.Active != 0 || o.Idle != 1 {
+		t.Errorf("the other one is %+v", o)
+	}
+	if !log.has("origin is out") || !log.has(dead) || !log.has("of=shop") {
+		t.Errorf("the log says %s", log.buf.String())
+	}
+}
+
+func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
+	a, b := serve(t), serve(t)
+	g, log := open(t, Config{
+		Origins: parsed(t, a.URL, b.URL),
+		Check:   &Check{Path: "/up?x=1", Host: "shop.example", Interval: 5 * time.Millisecond, Timeout: 5 * time.Millisecond, Status: []StatusRange{{200, 200}}},
+	})
+	// A busy machine may take longer than that for an answer.
+	g.cfg.Check.Timeout = 10 * time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { g.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+
+	state := func(want string) func() bool {
+		return func() bool { return g.Status().Origins[0].State == want }
+	}
+	waitFor(t, "the first check", func() bool { return a.asked.Load() > 0 && b.asked.Load() > 0 })
+	if r := a.last.Load(); r.Method != "GET" || r.URL.Path != "/up" || r.URL.RawQuery != "x=1" || r.Host != "shop.example" || !r.Close {
+		t.Errorf("the check asked %s %s of %s, close %v", r.Method, r.URL, r.Host, r.Close)
+	}
+	a.ill.Store(true)
+	waitFor(t, "the ill one to go out", state("down"))
+	for range 10 {
+		var tried Tried
+		if at, err := ask(t, g, &tried); at != b.URL || err != nil {
+			t.Fatalf("a request went to %s, %v", at, err)
+		}
+	}
+	if o := g.Status().Origins[0]; !strings.Contains(o.Reason, "GET /up?x=1: status 503") {
+		t.Errorf("the reason is %q", o.Reason)
+	}
+	a.ill.Store(false)
+	waitFor(t, "the origin to come in", state("in"))
+	if !log.has("origin is out") || !log.has("origin is in again") {
+		t.Errorf("the log says %s", log.buf.String())
+	}
+	if o := g.Status().Origins[0]; o.Reason != "" {
+		t.Errorf("it is in, and the reason is still %q", o.Reason)
+	}
+}
+
+func TestRedirectsOfChecksAreNotFollowed(t *testing.T) {
+	elsewhere := serve(t)
+	a := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
+	defer a.Close()
+	g, _ := open(t, Config{Origins: parsed(t, a.URL), Check: &Check{Path: "/"}})
+	if err := g.checkOnce(t.Context(), http.DefaultTransport, g.cfg.Origins[0]); err != nil {
+		t.Errorf("a redirect is no good answer: %v", err)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	if n := elsewhere.asked.Load(); n != 0 {
+		t.Errorf("it was followed %d times", n)
+	}
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	s := serve(t)
+	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
+	var tried Tried
+	first, err := g.Acquire(&tried)
+	if err != nil || first.Reused() {
+		t.Fatal(err, first.Reused())
+	}
+	first.Release()
+	var other Tried
+	second, err := g.Acquire(&other)
+	if err != nil || second != first || !second.Reused() || second.Received() {
+		t.Fatalf("got %p, reused %v, %v, want %p", second, second.Reused(), err, first)
+	}
+	second.Release()
+	again, err := g.Acquire(&other) // the same request a second time
+	if err != nil || again.Reused() {
+		t.Fatalf("a request that is sent again got a connection that was used before, %v", err)
+	}
+	again.Discard()
+	if s := g.Status().Origins[0]; s.Active != 0 || s.Idle != 0 {
+		t.Errorf("left over: %+v", s)
+	}
+}
+
+func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
+	s := serve(t)
+	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
+	var tried Tried
+	c, err := g.Acquire(&tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Release()
+	waitFor(t, "the close to arrive", func() bool {
+		s.CloseClientConnections() // those that it has accepted by now
+		return !c.quiet.isQuiet()
+	})
+	var other Tried
+	d, err := g.Acquire(&other)
+	if err != nil || d == c {
+		t.Fatalf("got the closed connection back, %v", err)
+	}
+	d.Discard()
+}
+
+func TestPlacesAreBounded(t *testing.T) {
+	s := serve(t)
+	g, _ := open(t, Config{Origins: parsed(t, s.URL), Limits: Limits{Conns: 1, Tunnels: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
+	var tried Tried
+	c, err := g.Acquire(&tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Acquire(&tried); err != ErrBusy {
+		t.Errorf("got %v, want %v", err, ErrBusy)
+	}
+	tunnel, err := g.AcquireTunnel(&tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.AcquireTunnel(&tried); err != ErrTunnels {
+		t.Errorf("got %v, want %v", err, ErrTunnels)
+	}
+	if s := g.Status().Origins[0]; s.Active != 1 || s.Tunnels != 1 {
+		t.Errorf("status is %+v", s)
+	}
+	tunnel.Release()
+	c.Discard()
+	if tunnel, err = g.AcquireTunnel(&tried); err != nil {
+		t.Fatal(err)
+	}
+	tunnel.Discard()
+	g.Close()
+	if _, err := g.Acquire(&tried); err != ErrClosed {
+		t.Errorf("after the end: got %v, want %v", err, ErrClosed)
+	}
+	if _, err := g.AcquireTunnel(&tried); err != ErrClosed {
+		t.Errorf("after the end: got %v, want %v", err, ErrClosed)
+	}
+	if s := g.Status().Origins[0]; s.Active != 0 || s.Tunnels != 0 || s.State != "in" {
+		t.Errorf("left over: %+v", s)
+	}
+}
+
+// TestFullOriginsAreGoneAround sends a request to the origin that has room.
+func TestFullOriginsAreGoneAround(t *testing.T) {
+	a, b := serve(t), serve(t)
+	g, _ := open(t, Config{Origins: parsed(t, a.URL+" weight=1000", b.URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Hour}})
+	seen := map[string]bool{}
+	for range 2 {
+		var tried Tried
+		c, err := g.Acquire(&tried)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Discard()
+		seen[c.Origin().String()] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("both requests went to %v", seen)
+	}
+}
+
+// nameServer answers each question for an address with the next one of answers,
+// and then with the last.
+func nameServer(t *testing.T, answers ...[4]byte) *net.Resolver {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := pc.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buf[:n]) != nil || len(m.Questions) == 0 {
+				continue
+			}
+			m.Response, m.Additionals = true, nil
+			if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
+				m.Answers = []dnsmessage.Resource{{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+					Body:   &dnsmessage.AResource{A: answers[0]},
+				}}
+				if len(answers) > 1 {
+					answers = answers[1:]
+				}
+			}
+			if out, err := m.Pack(); err == nil {
+				pc.WriteTo(out, from)
+			}
+		}
+	})
+	t.Cleanup(func() { pc.Close(); wg.Wait() })
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "udp", pc.LocalAddr().String())
+	}}
+}
+
+// TestANameThatComesToMeanSomethingElse resolves to the origin at first and then
+// to where clouds keep credentials.
+func TestANameThatComesToMeanSomethingElse(t *testing.T) {
+	s := serve(t)
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
+	g, _ := open(t, Config{Origins: parsed(t, "http://shop.example:"+port)})
+	g.resolver = nameServer(t, [4]byte{127, 0, 0, 1}, [4]byte{169, 254, 169, 254})
+	var tried Tried
+	c, err := g.Acquire(&tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if line, err := c.Reader().ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" || !c.Received() {
+		t.Errorf("got %q, %v", line, err)
+	}
+	c.Discard()
+	_, err = g.Acquire(&tried)
+	if e, ok := errors.AsType[*AddressError](err); !ok || e.Addr.String() != "169.254.169.254" {
+		t.Errorf("got %v, want the address to be refused", err)
+	}
+}
+
+func TestPhasesOfDialling(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never says anything
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	g, _ := open(t, Config{Origins: parsed(t, "https://"+silent.Addr().String()), Timeouts: Timeouts{Handshake: 20 * time.Millisecond}})
+	var tried Tried
+	_, err = g.Acquire(&tried)
+	if e, ok := errors.AsType[*DialError](err); !ok || e.Phase != "TLS handshake" || !e.Timeout() {
+		t.Errorf("got %v, want a handshake that takes too long", err)
+	}
+}
+
+func TestJitter(t *testing.T) {
+	for chance, want := range map[float64]time.Duration{0: 900, 0.5: 1000, 1: 1100} {
+		if got := jittered(1000, chance); got != want {
+			t.Errorf("chance %v: got %v, want %v", chance, got, want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package upstream
+
+import "time"
+
+// health is what is known of one origin from the requests that it was sent and
+// from checks. The zero value is an origin of which nothing bad is known.
+//
+// An origin is out from some failures in a row until something succeeds:
+//
+//	in ──failures──▶ ejected ──time──▶ on trial: one request ──success──▶ in
+//	                    ▲                        │
+//	                    └──── twice as long ─────┘
+//
+// That one request decides, as in nginx (commit "Upstream: smooth weighted
+// round-robin balancing", 2012), keeps a dead origin from costing many visitors
+// a timeout each time that its ejection ends.
+type health struct {
+	failures int           // requests in a row that it did not answer
+	ejection time.Duration // how long the last one was, or is; 0: there was none
+	until    time.Time     // end of the ejection; zero: it is not ejected
+	trying   bool          // a request is finding out whether it is back
+
+	down           bool // by checks
+	passed, failed int  // checks in a row
+
+	since time.Time // when it came in again; zero: it has never been out
+}
+
+// change is what an observation has made of an origin.
+type change int
+
+const (
+	stays change = iota
+	goesOut
+	comesIn
+)
+
+// isOut reports whether the origin is to be left alone, a trial aside.
+func (h *health) isOut() bool { return h.down || !h.until.IsZero() }
+
+// isDue reports whether an ejected origin may be tried.
+func (h *health) isDue(now time.Time) bool {
+	return !h.down && !h.until.IsZero() && !now.Before(h.until)
+}
+
+// isEligible reports whether a request may go to the origin.
+func (h *health) isEligible(now time.Time) bool { return !h.isOut() || h.isDue(now) }
+
+// try is called when an origin that is due gets a request. No other one follows
+// until it is known what became of it, or for as long as the ejection was.
+func (h *health) try(now time.Time) {
+	h.trying = true
+	h.until = now.Add(h.ejection)
+}
+
+// succeed takes note of an answer to a request, whatever its status code is.
+func (h *health) succeed(now time.Time) change {
+	h.failures = 0
+	if h.until.IsZero() {
+		return stays
+	}
+	return h.allow(now)
+}
+
+// allow ends an ejection.
+func (h *health) allow(now time.Time) change {
+	h.until, h.trying, h.failures = time.Time{}, false, 0
+	if h.down {
+		return stays
+	}
+	h.since = now
+	return comesIn
+}
+
+// fail takes note of a request that the origin did not answer. While the origin
+// is out only a trial counts: other requests began before, or were sent because
+// there was nowhere else to send them, and say nothing new.
+func (h *health) fail(p *Passive, now time.Time) change {
+	switch {
+	case h.trying:
+		h.eject(p, now, 2*h.ejection)
+		return stays
+	case !h.until.IsZero():
+		return stays
+	}
+	if h.failures++; h.failures < p.Failures {
+		return stays
+	}
+	wasOut := h.isOut()
+	next := p.Ejection
+	if h.ejection > 0 && now.Sub(h.since) < h.ejection {
+		next = 2 * h.ejection // it did not last: the origin is not well yet
+	}
+	h.eject(p, now, next)
+	if wasOut {
+		return stays
+	}
+	return goesOut
+}
+
+func (h *health) eject(p *Passive, now time.Time, d time.Duration) {
+	h.ejection = min(d, p.EjectionMax)
+	h.until = now.Add(h.ejection)
+	h.trying, h.failures, h.passed = false, 0, 0
+}
+
+// check takes note of a check. As many good ones in a row as bring an origin
+// that is down up again also end an ejection, as Envoy's
+// successful_active_health_check_uneject_host does by default.
+func (h *health) check(c *Check, ok bool, now time.Time) change {
+	wasOut := h.isOut()
+	if !ok {
+		h.passed = 0
+		if h.failed++; h.failed < c.Unhealthy || h.down {
+			return stays
+		}
+		h.down = true
+		if wasOut {
+			return stays
+		}
+		return goesOut
+	}
+	h.failed = 0
+	if h.passed++; h.passed < c.Healthy || !wasOut {
+		return stays
+	}
+	h.down = false
+	return h.allow(now)
+}

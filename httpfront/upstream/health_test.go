@@ -1,0 +1,122 @@
+package upstream
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var (
+	testPassive = Passive{Failures: 3, Ejection: 10 * time.Second, EjectionMax: 40 * time.Second}
+	testCheck   = Check{Healthy: 2, Unhealthy: 3}
+)
+
+// TestHealthStories tells what happens, word by word, and looks at the state
+// after each.
+func TestHealthStories(t *testing.T) {
+	for name, story := range map[string]string{
+		"one failure is nothing":         "fail:in ok:in fail:in fail:in ok:in fail:in fail:in",
+		"three in a row eject":           "fail:in fail:in fail:ejected,goes-out",
+		"and pass":                       "fail fail fail:ejected +10s:trial try:trial ok:in,comes-in",
+		"a failed trial ejects longer":   "fail fail fail:ejected +10s try fail:ejected +19s:ejected +1s:trial try fail +40s:trial try fail +39s:ejected +1s:trial",
+		"late failures say nothing":      "fail fail fail:ejected fail fail fail +10s:trial",
+		"an answer ends an ejection":     "fail fail fail:ejected ok:in,comes-in",
+		"a trial without a result":       "fail fail fail +10s try +9s:trial +1s:trial try ok:in",
+		"soon again is longer":           "fail fail fail +10s try ok:in +5s fail fail fail:ejected +10s:ejected +10s:trial",
+		"much later is as at first":      "fail fail fail +10s try ok:in +10s fail fail fail:ejected +10s:trial",
+		"bad checks bring it down":       "bad bad:in bad:down,goes-out +1h:down",
+		"good ones between do not":       "bad bad good bad bad:in",
+		"good checks bring it up":        "bad bad bad:down good:down bad:down good:down good:in,comes-in",
+		"answers do not":                 "bad bad bad:down ok:down ok:down",
+		"good checks end an ejection":    "good good fail fail fail:ejected good:ejected good:in,comes-in",
+		"ejected and down":               "fail fail fail:ejected,goes-out bad bad bad:down +10s:down good good:in,comes-in",
+		"down and ejected":               "bad bad bad:down,goes-out fail fail fail:down good good:in,comes-in",
+		"down, ejected, and an answer":   "bad bad bad fail fail fail ok:down good good:in,comes-in",
+		"failures are forgotten outside": "bad bad bad:down fail fail good good:in fail fail:in fail:ejected",
+	} {
+		t.Run(name, func(t *testing.T) { tellStory(t, story) })
+	}
+}
+
+func tellStory(t *testing.T, story string) {
+	var h health
+	now := start
+	for step, word := range strings.Fields(story) {
+		event, want, checked := strings.Cut(word, ":")
+		got := stays
+		switch event {
+		case "ok":
+			got = h.succeed(now)
+		case "fail":
+			got = h.fail(&testPassive, now)
+		case "try":
+			if !h.isDue(now) {
+				t.Fatalf("step %d: no trial is due", step+1)
+			}
+			h.try(now)
+		case "good", "bad":
+			got = h.check(&testCheck, event == "good", now)
+		default:
+			d, err := time.ParseDuration(strings.TrimPrefix(event, "+"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(d)
+		}
+		state, changed, _ := strings.Cut(want, ",")
+		if checked && (h.state(now) != state || changed != "" && got != map[string]change{"goes-out": goesOut, "comes-in": comesIn}[changed]) {
+			t.Fatalf("step %d, %s: the origin is %s (change %d): %+v", step+1, word, h.state(now), got, h)
+		}
+	}
+}
+
+// TestHealthLaws holds what is true after any story.
+func TestHealthLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var h health
+		now := start
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			before := h
+			got := stays
+			event := rapid.SampledFrom([]string{"ok", "fail", "try", "good", "bad", "wait"}).Draw(t, "event")
+			switch event {
+			case "ok":
+				got = h.succeed(now)
+			case "fail":
+				got = h.fail(&testPassive, now)
+			case "try":
+				if h.isDue(now) {
+					h.try(now)
+				}
+			case "good", "bad":
+				got = h.check(&testCheck, event == "good", now)
+			case "wait":
+				now = now.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "seconds")) * time.Second)
+			}
+			want := stays
+			switch {
+			case !before.isOut() && h.isOut():
+				want = goesOut
+			case before.isOut() && !h.isOut():
+				want = comesIn
+			}
+			if got != want {
+				t.Fatalf("%s told of change %d, want %d: %+v became %+v", event, got, want, before, h)
+			}
+			if left := h.until.Sub(now); !h.until.IsZero() && left > testPassive.EjectionMax {
+				t.Fatalf("%s: ejected for another %v: %+v", event, left, h)
+			}
+			if event == "ok" && !h.down && h.isOut() {
+				t.Fatalf("an answer leaves it out: %+v", h)
+			}
+			if want == comesIn && !h.since.Equal(now) {
+				t.Fatalf("came in without the time: %+v", h)
+			}
+			if !h.isOut() && h.failures >= testPassive.Failures || h.trying && h.until.IsZero() {
+				t.Fatalf("impossible: %+v", h)
+			}
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Origin is one server of the site behind the front. It is made by ParseOrigin;
+// the zero value is none.
+type Origin struct {
+	url    string // scheme://host[:port]
+	addr   string // host:port to dial
+	host   string // for the Host field of requests that carry none
+	name   string // to verify the certificate against
+	tls    bool
+	weight int
+}
+
+// WeightMax is the greatest weight of an origin.
+const WeightMax = 1000
+
+var errOrigin = errors.New("http:// or https://, a host and perhaps a port, then perhaps a weight, such as \"http://10.0.0.5:3000 weight=2\"")
+
+// ParseOrigin reads an origin: http://host[:port] or https://host[:port],
+// followed by " weight=N" where it is to get N times as many requests as one
+// without. N is from 1 to WeightMax. The error says what is allowed.
+func ParseOrigin(s string) (Origin, error) {
+	words := strings.Fields(s)
+	if len(words) == 0 || len(words) > 2 {
+		return Origin{}, notAllowed(s, errOrigin)
+	}
+	o := Origin{weight: 1}
+	if len(words) == 2 {
+		weight, ok := strings.CutPrefix(words[1], "weight=")
+		n, err := strconv.Atoi(weight)
+		if !ok || err != nil || n < 1 || n > WeightMax {
+			return Origin{}, notAllowed(s, fmt.Errorf("after the address only weight=N, with N from 1 to %d", WeightMax))
+		}
+		o.weight = n
+	}
+	u, err := url.Parse(words[0])
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil || u.Opaque != "" {
+		return Origin{}, notAllowed(s, errOrigin)
+	}
+	port := u.Port()
+	switch {
+	case port == "" && u.Scheme == "https":
+		port = "443"
+	case port == "":
+		port = "80"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return Origin{}, notAllowed(s, errors.New("a port is from 1 to 65535"))
+	}
+	o.url = u.Scheme + "://" + u.Host
+	o.addr = net.JoinHostPort(u.Hostname(), port)
+	o.host = u.Host
+	o.name = u.Hostname()
+	o.tls = u.Scheme == "https"
+	return o, nil
+}
+
+func notAllowed(s string, allowed error) error {
+	return fmt.Errorf("%q is not allowed: %w", s, allowed)
+}
+
+// String returns the origin's address, as a URL.
+func (o Origin) String() string { return o.url }
+
+// Host is for the Host field of requests that have none of their own.
+func (o Origin) Host() string { return o.host }
+
+// Weight is how many requests the origin gets for each of one with weight 1.
+func (o Origin) Weight() int { return o.weight }
+
+// Text returns the origin as ParseOrigin reads it.
+func (o Origin) Text() string {
+	if o.weight <= 1 {
+		return o.url
+	}
+	return o.url + " weight=" + strconv.Itoa(o.weight)
+}
+
+// WithWeight returns the origin with another weight, from 1 to WeightMax.
+func (o Origin) WithWeight(n int) Origin {
+	o.weight = n
+	return o
+}
+
+// CheckAddress refuses an origin whose address, written as a number, would not
+// be dialled. Names are looked at each time that they are dialled.
+func (o Origin) CheckAddress(allow []netip.Prefix) error {
+	addr, err := netip.ParseAddr(o.name)
+	if err != nil {
+		return nil // a name
+	}
+	if err := checkAddress(addr, allow); err != nil {
+		return fmt.Errorf("origin %s: %w", o, err)
+	}
+	return nil
+}

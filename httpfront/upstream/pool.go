@@ -1,0 +1,199 @@
+package upstream
+
+import (
+	"bufio"
+	"crypto/tls"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// pool keeps the connections to one origin. A free place is waited for in turn.
+// A connection is opened only when none is idle, so idle ones and those in use
+// together are never more than there are slots.
+type pool struct {
+	origin Origin
+	index  int // in the group
+	group  *Group
+	tls    *tls.Config   // nil for plain connections
+	slots  chan struct{} // one element for each request under way
+
+	requests atomic.Uint64 // that were sent, or should have been
+	failures atomic.Uint64 // of those, not answered
+	steady   atomic.Bool   // answers tell nothing new: it is in, and no request has failed since the last one
+
+	mu      sync.Mutex // guards the following
+	idle    []*Conn    // the one used last at the end
+	open    map[*Conn]struct{}
+	tunnels int // of them
+	closed  bool
+}
+
+func newPool(g *Group, i int) *pool {
+	o := g.cfg.Origins[i]
+	p := &pool{
+		origin: o,
+		index:  i,
+		group:  g,
+		slots:  make(chan struct{}, g.cfg.Limits.Conns),
+		open:   map[*Conn]struct{}{},
+	}
+	p.steady.Store(true)
+	if o.tls {
+		if p.tls = g.cfg.TLS.Clone(); p.tls == nil {
+			p.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		if p.tls.ServerName == "" {
+			p.tls.ServerName = o.name
+		}
+		p.tls.NextProtos = []string{"http/1.1"}
+	}
+	return p
+}
+
+func (p *pool) isFull() bool { return len(p.slots) == cap(p.slots) }
+
+// acquire waits for a free place and returns a connection, an unused one that is
+// open if fresh is not asked for.
+func (p *pool) acquire(fresh bool) (*Conn, error) {
+	if err := p.wait(); err != nil {
+		return nil, err
+	}
+	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
+		if !fresh && c.isUsable(p.group.cfg.Timeouts.Idle) {
+			c.received.Store(false)
+			return c, nil
+		}
+		p.close(c)
+	}
+	c, err := p.dial(false)
+	if err != nil {
+		<-p.slots
+		return nil, err
+	}
+	return c, nil
+}
+
+// isUsable looks at an idle connection. Most requests may not be sent twice, so
+// none must be sent where nobody listens any more.
+func (c *Conn) isUsable(idle time.Duration) bool {
+	return time.Since(c.since) < idle && c.br.Buffered() == 0 && c.quiet.isQuiet()
+}
+
+// wait takes a free place.
+func (p *pool) wait() error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(p.group.cfg.Timeouts.Wait)
+	defer timer.Stop()
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return ErrBusy
+	case <-p.group.done:
+		return ErrClosed
+	}
+}
+
+func (p *pool) dial(tunnel bool) (*Conn, error) {
+	conn, err := p.group.dial(p)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Conn: conn, pool: p, quiet: newQuietness(conn), send: p.group.cfg.Timeouts.Send, tunnel: tunnel}
+	c.br = bufio.NewReaderSize(c, readerSize)
+	if !p.add(c) {
+		conn.Close()
+		return nil, ErrClosed
+	}
+	return c, nil
+}
+
+func (p *pool) add(c *Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	if c.tunnel {
+		p.tunnels++
+	}
+	p.open[c] = struct{}{}
+	return true
+}
+
+// close closes one connection.
+func (p *pool) close(c *Conn) {
+	p.mu.Lock()
+	if _, ok := p.open[c]; ok && c.tunnel {
+		p.tunnels--
+		p.group.tunnels.Add(-1)
+	}
+	delete(p.open, c)
+	p.mu.Unlock()
+	c.Conn.Close()
+}
+
+func (p *pool) takeIdle() *Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	c := p.idle[n-1]
+	p.idle[n-1] = nil
+	p.idle = p.idle[:n-1]
+	return c
+}
+
+func (p *pool) putIdle(c *Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.idle = append(p.idle, c)
+	return true
+}
+
+// closeIdle closes connections that were put back before t. They are in the
+// order in which they were put back.
+func (p *pool) closeIdle(t time.Time) {
+	p.mu.Lock()
+	n := 0
+	for n < len(p.idle) && p.idle[n].since.Before(t) {
+		n++
+	}
+	old := append([]*Conn(nil), p.idle[:n]...)
+	rest := copy(p.idle, p.idle[n:])
+	clear(p.idle[rest:])
+	p.idle = p.idle[:rest]
+	p.mu.Unlock()
+	for _, c := range old {
+		p.close(c)
+	}
+}
+
+// closeAll closes everything that is open, also under requests that are under
+// way, and lets nothing be opened any more.
+func (p *pool) closeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for c := range p.open {
+		c.Conn.Close()
+	}
+	p.idle = nil
+}
+
+func (p *pool) answered() { p.group.observe(p.index, nil) }
+
+func (p *pool) failed(err error) {
+	p.failures.Add(1)
+	p.group.observe(p.index, err)
+}
