@@ -18,7 +18,7 @@ import (
 )
 
 func TestNewNamesEverythingThatIsWrong(t *testing.T) {
-	_, err := New(Config{Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
+	_, err := New(Config{Origins: Origins{Servers: make([]upstream.Origin, 1)}, Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
 	if err == nil {
 		t.Fatal("no error")
 	}

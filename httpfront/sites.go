@@ -43,7 +43,7 @@ type sitePath struct {
 }
 
 func newSites(cfg *Config) (*sites, error) {
-	if len(cfg.Origins.Servers) == 0 {
+	if len(cfg.Origins.Servers) == 0 && len(cfg.Routes) == 0 {
 		return &sites{}, nil // nothing is served, other proxies are answered
 	}
 	rest, err := newGroup(cfg, "", cfg.Origins)
