@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -76,6 +77,8 @@ func TestBrowserLooks(t *testing.T) {
 		{"light", func(*tab) {}, nil},
 		{"dark", func(b *tab) { b.likes("prefers-color-scheme", "dark") }, some},
 		{"phone", (*tab).isPhone, some},
+		{"from right to left", func(b *tab) { b.speaks("ar-EG") }, some},
+		{"Hindi", func(b *tab) { b.speaks("hi-IN") }, some[:1]},
 		{"forced colours", func(b *tab) { b.likes("forced-colors", "active", "prefers-color-scheme", "dark") }, some[:1]},
 	} {
 		t.Run(l.name, func(t *testing.T) {
@@ -97,6 +100,27 @@ func TestBrowserLooks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBrowserReadsFromRightToLeft where the language does, the numbers and the
+// countdown too.
+func TestBrowserReadsFromRightToLeft(t *testing.T) {
+	s := newStage(t, "fifo")
+	b := newTab(t, newBrowser(t))
+	b.speaks("fa, en;q=0.5")
+	b.holdsTheClock(s.url("/"))
+	if got := see[string](b, "getComputedStyle(document.body).direction"); got != "rtl" {
+		t.Errorf("the page is written %s", got)
+	}
+	b.shows("main", "۱٬۲۳۵")
+	if see[bool](b, "document.querySelectorAll('dl div')[2].offsetLeft < document.querySelectorAll('dl div')[3].offsetLeft") {
+		t.Error("what comes first is not on the right")
+	}
+	s.put("pre-queue in order")
+	b.asksIn(s, 20*time.Second)
+	b.shows("main", "۴۱")
+	b.shows("[role=timer]", "۰۱")
+	b.keep("from right to left")
 }
 
 // TestBrowserMovesNothing for those whom movement makes ill.
@@ -121,7 +145,7 @@ func TestBrowserKeepsToThePolicy(t *testing.T) {
 	b := newTab(t, browser)
 	b.holdsTheClock(s.url("/"))
 	b.run(`self.broken = []; document.addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))`)
-	b.asksIn(s, 20e9)
+	b.asksIn(s, 20*time.Second)
 	if got := see[[]string](b, "broken"); len(got) > 0 {
 		t.Errorf("the page wanted to do what it may not: %v", got)
 	}

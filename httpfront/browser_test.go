@@ -22,7 +22,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 	loaded := see[float64](b, whenLoaded)
 	for i, step := range []struct{ situation, shows, title string }{
 		{"fifo", "You are in line|1,235|1,234|Estimated wait|1 hour and 1 minute", "#1,235 · You are in line"},
-		{"random", "You are waiting to come in|random|Estimated wait|5 minutes – 1 hour and 12 minutes", "You are waiting to come in"},
+		{"random", "You are waiting to come in|random|Estimated wait|about 5 minutes to 1 hour and 12 minutes", "You are waiting to come in"},
 		{"pre-queue that shuffles", "It has not started yet|at random|Starts in|0:10:01", "It has not started yet"},
 		{"pre-queue in order", "It has not started yet|in the order|Starts in|0:10:01|41|40", "#41 · It has not started yet"},
 		{"event", "You are in line|1,235", "#1,235 · You are in line"},
@@ -40,7 +40,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 		}
 		b.keep(step.situation)
 	}
-	for _, gone := range []string{"Estimated wait", "Starts in", "position", "do not close"} {
+	for _, gone := range []string{"Estimated wait", "Starts in", "place in line", "keep this page"} {
 		if text := b.text("main"); strings.Contains(text, gone) {
 			t.Errorf("%q is shown where nobody waits:\n%s", gone, text)
 		}
@@ -141,7 +141,7 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b := newTab(t, browser)
 		b.noScript()
 		b.open(s.url("/"))
-		b.shows("main", "1,235", "1 hour and 1 minute", "11:59:40 UTC")
+		b.shows("main", "1,235", "1 hour and 1 minute", "11:59:40")
 		b.keep("without JavaScript")
 		s.put("queue all")
 		s.change(func(s *stage) { s.now.Refresh = time.Second })
@@ -234,7 +234,7 @@ func TestBrowserTellsOfTrouble(t *testing.T) {
 	s.change(func(s *stage) { s.failing = true })
 	for _, wait := range []time.Duration{20, 5, 10, 20, 40, 60} {
 		b.asksIn(s, wait*time.Second)
-		b.shows("#say", "No connection, trying again. You keep your place.")
+		b.shows("#say", "No connection. Trying again; you keep your place.")
 	}
 	b.wantNext(time.Minute)
 	b.keep("trouble")

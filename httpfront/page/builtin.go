@@ -1,14 +1,18 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed" // for the parts of the page
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ropeline/ropeline/httpfront/lang"
 )
 
 // The built-in page is put together from three files, and cut at its
@@ -105,11 +109,11 @@ func (b *builtin) append(dst []byte, s *State) []byte {
 //	.name      a label
 func placeholder(name string) func(*State, []byte) []byte {
 	if label, ok := strings.CutPrefix(name, "."); ok {
-		l, ok := labelNames[label]
+		l, ok := labels[label]
 		if !ok {
 			return nil
 		}
-		return func(s *State, b []byte) []byte { return appendEscaped(b, s.lang.Label(l)) }
+		return func(s *State, b []byte) []byte { return append(b, s.lang.Text(l)...) }
 	}
 	if f, ok := pageOnly[name]; ok {
 		return f
@@ -137,11 +141,6 @@ func (v *Variable) isEmpty(scratch []byte, s *State) bool {
 		return v.moment(s).IsZero()
 	}
 	return len(v.words(s, scratch)) == len(scratch)
-}
-
-func appendEscaped(b []byte, text string) []byte {
-	start := len(b)
-	return htmlEscapes.escape(append(b, text...), start)
 }
 
 func appendHidden(b []byte, hidden bool) []byte {
@@ -178,12 +177,14 @@ var pageOnly = map[string]func(*State, []byte) []byte{
 		return append(strconv.AppendInt(append(b, ` value="`...), int64(s.progress), 10), '"')
 	},
 	"moves?": func(s *State, b []byte) []byte { return appendHidden(b, s.refresh == 0) },
-	"clock":  func(s *State, b []byte) []byte { return s.updated.UTC().AppendFormat(b, "15:04:05 UTC") },
+	"clock":  func(s *State, b []byte) []byte { return s.lang.AppendClock(b, s.updated) },
 }
 
-var labelNames = map[string]Label{
-	"position": Position, "ahead": PeopleAhead, "wait": Wait, "start": StartsIn, "stay": Stay, "updated": Updated,
-	"lost": Lost, "turn": Turn, "notDelivered": NotDelivered, "progress": Progress, "notice": Notice,
+// labels are texts that the page has in every situation. They need no escaping.
+var labels = map[string]lang.Text{
+	"position": lang.LabelPosition, "ahead": lang.LabelAhead, "wait": lang.LabelWait, "start": lang.LabelStart,
+	"progress": lang.LabelProgress, "notice": lang.LabelNotice, "updated": lang.LabelUpdated, "stay": lang.StayOpen,
+	"turn": lang.TitleYourTurn, "lost": lang.ConnectionLost, "notDelivered": lang.NotDelivered,
 }
 
 // csp returns the Content-Security-Policy that lets the page do what it does and
@@ -195,8 +196,11 @@ func (b *builtin) csp(frames string) string {
 
 // checkText returns an error unless text may be written to visitors.
 func checkText(text string) error {
-	if bytes.ContainsFunc([]byte(text), func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }) {
-		return fmt.Errorf("it has a control character in it; line breaks are the only ones allowed")
+	switch {
+	case !utf8.ValidString(text):
+		return errors.New("it is not in UTF-8")
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }):
+		return errors.New("it has a control character in it; line breaks are the only ones allowed")
 	}
 	return nil
 }

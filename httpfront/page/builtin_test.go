@@ -2,6 +2,8 @@ package page
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +12,8 @@ import (
 	"github.com/tdewolff/minify/v2"
 	"github.com/tdewolff/minify/v2/css"
 	"github.com/tdewolff/minify/v2/js"
+
+	"github.com/ropeline/ropeline/httpfront/lang"
 )
 
 // TestMinified: what is embedded was made out of what people read. After a change
@@ -35,26 +39,26 @@ func TestMinified(t *testing.T) {
 func TestPageOfEverySituation(t *testing.T) {
 	p := newPage(t, Config{})
 	const (
-		ordered = "Your position | 1,235 | People ahead of you | 1,234 | Estimated wait | "
-		stay    = " | Please do not close this page."
+		ordered = "Your place in line | 1,235 | People ahead of you | 1,234 | Estimated wait | "
+		stay    = " | Please keep this page open. It keeps itself up to date."
 		inLine  = "You are in line | Many people want to come in right now. You will be let in automatically when it is your turn. Reloading this page does not move you forward or back. | "
 		random  = "You are waiting to come in | Many people want to come in right now. The order in which they are admitted is random: nothing is gained by coming earlier or by reloading this page. | "
-		closed  = "Nobody is let in right now | Nobody can queue at the moment either, and this page does not reload by itself. Please come back later. | Last updated | 12:00:00 UTC"
+		closed  = "Nobody is let in right now | Nobody can queue at the moment either, and this page does not reload by itself. Please come back later. | Last updated | 12:00:00 PM UTC"
 	)
 	tests := map[string]string{ // the page's text from the top on
 		"fifo":                       inLine + ordered + "1 hour and 1 minute" + stay,
-		"fifo without an estimate":   inLine + "Your position | 3 | People ahead of you | 2 | Estimated wait | not known yet" + stay,
-		"fifo for more than a day":   "The line is very long | So many people are waiting that it may take more than a day. You can stay in line, or come back at another time. | Your position | 9 | People ahead of you | 8 | Estimated wait | more than a day" + stay,
-		"random":                     random + "Estimated wait | 5 minutes – 1 hour and 12 minutes" + stay,
+		"fifo without an estimate":   inLine + "Your place in line | 3 | People ahead of you | 2 | Estimated wait | not known yet" + stay,
+		"fifo for more than a day":   "The line is very long | So many people are waiting that it may take more than a day. You can stay in line, or come back at another time. | Your place in line | 9 | People ahead of you | 8 | Estimated wait | more than a day" + stay,
+		"random":                     random + "Estimated wait | about 5 minutes to 1 hour and 12 minutes" + stay,
 		"random without an estimate": random + "Estimated wait | not known yet" + stay,
 		"passthrough":                inLine + "Estimated wait | not known yet" + stay,
 		"pre-queue that shuffles": "It has not started yet | At the start, all who are here get their places in line at random. There is no need to hurry, and nothing is gained by reloading this page. | " +
 			"Starts in | 11 minutes" + stay,
 		"pre-queue in order": "It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
-			"Starts in | 11 minutes | Your position | 41 | People ahead of you | 40" + stay,
+			"Starts in | 11 minutes | Your place in line | 41 | People ahead of you | 40" + stay,
 		"pre-queue but came before": inLine + ordered + "1 hour and 1 minute" + stay,
 		"event":                     inLine + ordered + "1 hour and 1 minute" + stay,
-		"event at random":           random + "Estimated wait | 5 minutes – 1 hour and 12 minutes" + stay,
+		"event at random":           random + "Estimated wait | about 5 minutes to 1 hour and 12 minutes" + stay,
 		"queue all": "You are in line | Nobody is let in at the moment. Your place is kept, and you will be let in automatically when the line moves and it is your turn. | " +
 			ordered + "not known yet" + stay,
 		"reject":             closed,
@@ -82,5 +86,91 @@ func TestPageOfEverySituation(t *testing.T) {
 				t.Errorf("the page lacks %s", title)
 			}
 		})
+	}
+}
+
+// TestPageIsSmall: under 8 KiB with everything in it, in every language and situation,
+// so that it fits into the first packets of a connection and costs a crowd little.
+func TestPageIsSmall(t *testing.T) {
+	const most = 8 << 10
+	p := newPage(t, Config{})
+	largest := 0
+	for _, l := range lang.All() {
+		for name, in := range situations() {
+			in.AcceptLanguage = []byte(l.Tag())
+			in.Unsafe = true
+			s := fill(p, in)
+			page := p.AppendHTML(nil, s)
+			if largest = max(largest, len(page)); len(page) >= most {
+				t.Errorf("%s, %s: the page has %d bytes, want fewer than %d", l.Tag(), name, len(page), most)
+			}
+			if s.Language() != l.Tag() || !bytes.Contains(page, fmt.Appendf(nil, `<html lang="%s" dir="%s">`, l.Tag(), l.Dir())) {
+				t.Errorf("%s, %s: the page is in %s", l.Tag(), name, s.Language())
+			}
+		}
+	}
+	t.Logf("the largest page has %d bytes", largest)
+}
+
+// TestPageNeedsNobodyElse: nothing is fetched from anywhere.
+func TestPageNeedsNobodyElse(t *testing.T) {
+	p := newPage(t, Config{})
+	page := string(p.AppendHTML(nil, fill(p, inputOf(t, "fifo"))))
+	for _, part := range []string{"http:", "https:", "//", "url(", "@import", "src=", "href="} {
+		if strings.Contains(page, part) {
+			t.Errorf("the page holds %q", part)
+		}
+	}
+}
+
+// TestPolicyNamesWhatThePageHolds: style and script are allowed by what they are.
+func TestPolicyNamesWhatThePageHolds(t *testing.T) {
+	p := newPage(t, Config{FrameAncestors: []string{"'none'"}})
+	page := string(p.AppendHTML(nil, fill(p, inputOf(t, "reject"))))
+	want := "default-src 'none'; style-src " + hashOf(t, page, "style") + "; script-src " + hashOf(t, page, "script") +
+		"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	if got := p.ContentSecurityPolicy(); got != want {
+		t.Errorf("got\n\t%s\nwant\n\t%s", got, want)
+	}
+}
+
+func hashOf(t *testing.T, page, element string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(page, "<"+element+">")
+	text, _, closed := strings.Cut(after, "</"+element+">")
+	if !ok || !closed {
+		t.Fatalf("the page has no %s", element)
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Language: "tlh"}, `language "tlh": want one of ar-EG, bg-BG`},
+		{Config{Message: strings.Repeat("é", messageMax+1)}, "message: it has 301 characters; want at most 300"},
+		{Config{Message: "a\x00"}, "message: it has a control character in it"},
+		{Config{Message: "a\xff"}, "message: it is not in UTF-8"},
+		{Config{FrameAncestors: []string{"https://a.example; script-src *"}}, `frame ancestors: "https://a.example; script-src *": want 'self'`},
+		{Config{FrameAncestors: []string{"'unsafe-inline'"}}, "frame ancestors: \"'unsafe-inline'\""},
+		{Config{FrameAncestors: []string{"'none'", "https://a.example"}}, "frame ancestors: 'none' stands alone"},
+		{Config{FrameAncestors: []string{""}}, `frame ancestors: "": want`},
+	} {
+		if _, err := New(tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: got %v, want an error with %q", tt.cfg, err, tt.want)
+		}
+	}
+}
+
+func TestBuiltinRefuses(t *testing.T) {
+	for html, want := range map[string]string{
+		"{{title": "is not closed", "{{nothing}}": `unknown placeholder "nothing"`, "{{.nothing}}": "unknown placeholder", "{{nothing?}}": "unknown placeholder",
+	} {
+		if _, err := newBuiltin(html, "", ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", html, err, want)
+		}
 	}
 }

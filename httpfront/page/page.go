@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/ropeline/ropeline/httpfront/lang"
 )
 
 // messageMax is how many characters an operator's message may have. It stands on a
@@ -45,7 +47,7 @@ type Page struct {
 	template *Template // nil: builtin
 	failed   sync.Once // for the first failure of template
 	log      *slog.Logger
-	fallback Language
+	fallback lang.Tag
 	noJSON   bool
 	message  string
 	csp      string
@@ -64,12 +66,16 @@ func New(cfg Config) (*Page, error) {
 	} else if err := checkText(cfg.Message); err != nil {
 		messageErr = fmt.Errorf("message: %w", err)
 	}
-	if err := errors.Join(framesErr, messageErr); err != nil {
+	var languageErr error
+	if err := checkLanguage(cmp.Or(cfg.Language, lang.English)); err != nil {
+		languageErr = fmt.Errorf("language %q: %w", cfg.Language, err)
+	}
+	if err := errors.Join(framesErr, messageErr, languageErr); err != nil {
 		return nil, err
 	}
 	p := &Page{
 		builtin: b, template: cfg.Template, log: cmp.Or(cfg.Logger, slog.Default()),
-		fallback: english{}, noJSON: cfg.NoJSON, message: cfg.Message, csp: b.csp(frames),
+		fallback: cmp.Or(cfg.Language, lang.English), noJSON: cfg.NoJSON, message: cfg.Message, csp: b.csp(frames),
 	}
 	if p.template != nil {
 		// What a template brings along is its author's affair.
@@ -101,12 +107,10 @@ func notInSource(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`;,'"<>\`, r)
 }
 
-func (p *Page) language([]byte) Language { return p.fallback }
-
 // checkLanguage returns an error unless we have the language of that tag.
-func checkLanguage(tag string) error {
-	if tag != (english{}).Tag() {
-		return fmt.Errorf("want %s", english{}.Tag())
+func checkLanguage(tag lang.Tag) error {
+	if lang.Of(tag) == nil {
+		return fmt.Errorf("want one of %s", lang.Tags())
 	}
 	return nil
 }

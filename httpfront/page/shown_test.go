@@ -23,7 +23,7 @@ func shownText(t *testing.T, page []byte) string {
 			if len(open) > 0 {
 				t.Errorf("the page leaves %v open", open)
 			}
-			return strings.Join(pieces, " | ")
+			return strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(strings.Join(pieces, " | "))
 		case html.StartTagToken:
 			tag := z.Token()
 			if tag.DataAtom == atom.Meta {

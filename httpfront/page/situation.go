@@ -1,34 +1,71 @@
 package page
 
-import "github.com/ropeline/ropeline/node/room"
-
-// Situation is what a visitor who is not let in is in, as the page tells it.
-type Situation uint8
-
-const (
-	InLine      Situation = iota // places go by order
-	InDraw                       // places go at random
-	BeforeStart                  // the visitor waits for an event, and keeps the order
-	BeforeDraw                   // the visitor waits for an event, at whose start places are drawn
-	Full                         // places go by order, and the wait is so long that its length means little
-	HeldBack                     // nobody is let in, places are kept
-	TurnedAway                   // nobody is let in, and there is no line
+import (
+	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/node/room"
 )
 
-func (s *State) situationOf() Situation {
+// situation is what a visitor who is not let in is in, as the page tells it.
+type situation uint8
+
+const (
+	inLine      situation = iota // places go by order
+	inDraw                       // places go at random
+	beforeStart                  // the visitor waits for an event, and keeps the order
+	beforeDraw                   // the visitor waits for an event, at whose start places are drawn
+	longLine                     // places go by order, and the wait is so long that its length means little
+	heldBack                     // nobody is let in, places are kept
+	turnedAway                   // nobody is let in, and there is no line
+)
+
+func (s *State) situationOf() situation {
 	switch {
 	case s.refresh == 0:
-		return TurnedAway
+		return turnedAway
 	case s.waitsForEvent && s.event.Shuffle:
-		return BeforeDraw
+		return beforeDraw
 	case s.waitsForEvent:
-		return BeforeStart
+		return beforeStart
 	case s.queueAll:
-		return HeldBack
+		return heldBack
 	case s.method == room.Random:
-		return InDraw
+		return inDraw
 	case s.full:
-		return Full
+		return longLine
 	}
-	return InLine
+	return inLine
+}
+
+// title says in a line where the visitor stands.
+func (s *State) title() string {
+	switch s.situation {
+	case inDraw:
+		return s.lang.Text(lang.TitleInDraw)
+	case beforeStart, beforeDraw:
+		return s.lang.Text(lang.TitleBeforeStart)
+	case longLine:
+		return s.lang.Text(lang.TitleFull)
+	case turnedAway:
+		return s.lang.Text(lang.TitleTurnedAway)
+	}
+	return s.lang.Text(lang.TitleInLine)
+}
+
+// message says what will happen, and what the visitor can do about it.
+func (s *State) message() string {
+	switch s.situation {
+	case inDraw:
+		return s.lang.Text(lang.MessageInDraw)
+	case beforeStart:
+		return s.lang.Text(lang.MessageBeforeStart)
+	case beforeDraw:
+		return s.lang.Text(lang.MessageBeforeStartShuffle)
+	case longLine:
+		return s.lang.Text(lang.MessageFull)
+	case heldBack:
+		return s.lang.Text(lang.MessageHeldBack)
+	case turnedAway:
+		return s.lang.Text(lang.MessageTurnedAway)
+	}
+	return s.lang.Text(lang.MessageInLine)
 }

@@ -17,8 +17,8 @@ func situations() map[string]Input {
 	return all
 }
 
-// situation is one of them.
-func situation(t testing.TB, name string) Input {
+// inputOf is one of them.
+func inputOf(t testing.TB, name string) Input {
 	t.Helper()
 	in, ok := situations()[name]
 	if !ok {

@@ -3,6 +3,7 @@ package page
 import (
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -25,8 +26,8 @@ type Input struct {
 // State is everything that is told in one answer: see [Variables]. Page.Fill makes
 // it, and it is good until the next Fill. It keeps nothing of the Input.
 type State struct {
-	lang      Language
-	situation Situation
+	lang      *lang.Language
+	situation situation
 	roomName  string
 	operator  string // message of the operator
 	now       time.Time
@@ -59,7 +60,7 @@ const dayMinutes = 24 * 60
 func (p *Page) Fill(s *State, in Input) {
 	v, set := in.Verdict, in.Settings
 	*s = State{
-		lang:     p.language(in.AcceptLanguage),
+		lang:     lang.Match(in.AcceptLanguage, p.fallback),
 		roomName: set.Name,
 		operator: p.message,
 		now:      in.Now,

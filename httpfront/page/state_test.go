@@ -89,7 +89,7 @@ func TestJSONHasEveryVariable(t *testing.T) {
 
 func TestRefreshIsRoundedUp(t *testing.T) {
 	p := newPage(t, Config{})
-	in := situation(t, "random")
+	in := inputOf(t, "random")
 	for d, want := range map[time.Duration]int{
 		16 * time.Second: 16, 16*time.Second + time.Millisecond: 17, time.Millisecond: 1, 0: 20,
 	} {
@@ -118,7 +118,7 @@ func TestProgress(t *testing.T) {
 		{"queue all", nil, -1},
 		{"reject", nil, -1},
 	} {
-		in := situation(t, tt.situation)
+		in := inputOf(t, tt.situation)
 		if tt.change != nil {
 			tt.change(&in)
 		}
@@ -131,7 +131,7 @@ func TestProgress(t *testing.T) {
 // TestProgressDoesNotGoDown while an estimate does not go up.
 func TestProgressDoesNotGoDown(t *testing.T) {
 	p := newPage(t, Config{})
-	in := situation(t, "fifo")
+	in := inputOf(t, "fifo")
 	last := 0
 	for minute := range 90 {
 		in.Now = noon.Add(time.Duration(minute) * time.Minute)
@@ -151,7 +151,7 @@ func TestProgressDoesNotGoDown(t *testing.T) {
 
 func TestNegativePlacesAreNone(t *testing.T) {
 	p := newPage(t, Config{})
-	in := situation(t, "fifo")
+	in := inputOf(t, "fifo")
 	in.Verdict.Estimate = room.Estimate{Position: -1, Ahead: -1}
 	if s := fill(p, in); s.estimate.Position != 0 || s.estimate.Ahead != 0 {
 		t.Errorf("got %+v", s.estimate)

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -137,9 +138,9 @@ func ours() []Variable {
 		words("operatorMessage", "what the operator has to say; plain text, which templates can insert only escaped", func(s *State, b []byte) []byte { return append(b, s.operator...) }),
 		words("language", "the language of the texts below (BCP 47)", func(s *State, b []byte) []byte { return append(b, s.lang.Tag()...) }),
 		words("direction", "`ltr` or `rtl`, how that language is written", func(s *State, b []byte) []byte { return append(b, s.lang.Dir()...) }),
-		words("title", "where the visitor stands, in a line", func(s *State, b []byte) []byte { return append(b, s.lang.Title(s.situation)...) }),
+		words("title", "where the visitor stands, in a line", func(s *State, b []byte) []byte { return append(b, s.title()...) }),
 		words("tab", "`title`, with the position before it if there is one, for the browser's tab", (*State).appendTab),
-		words("message", "what will happen, and what the visitor can do", func(s *State, b []byte) []byte { return append(b, s.lang.Message(s.situation)...) }),
+		words("message", "what will happen, and what the visitor can do", func(s *State, b []byte) []byte { return append(b, s.message()...) }),
 		words("positionText", "`position`, written; empty if it is 0", (*State).appendPosition),
 		words("peopleAheadText", "`peopleAhead`, written; empty if `position` is 0", (*State).appendAhead),
 		words("waitTimeText", "the wait, written, also that it is not known or longer than a day; empty if the visitor waits for an event or the room rejects", (*State).appendWait),
@@ -179,8 +180,8 @@ func (s *State) waitRange() (from, to int) {
 }
 
 func (s *State) appendTab(b []byte) []byte {
-	title := s.lang.Title(s.situation)
-	if s.estimate.Position == 0 || s.situation == TurnedAway {
+	title := s.title()
+	if s.estimate.Position == 0 || s.situation == turnedAway {
 		return append(b, title...)
 	}
 	return s.lang.AppendTab(b, s.estimate.Position, title)
@@ -190,7 +191,7 @@ func (s *State) appendPosition(b []byte) []byte { return s.appendOrdered(b, s.es
 func (s *State) appendAhead(b []byte) []byte    { return s.appendOrdered(b, s.estimate.Ahead) }
 
 func (s *State) appendOrdered(b []byte, n int) []byte {
-	if s.estimate.Position == 0 || s.situation == TurnedAway {
+	if s.estimate.Position == 0 || s.situation == turnedAway {
 		return b
 	}
 	return s.lang.AppendNumber(b, n)
@@ -198,12 +199,12 @@ func (s *State) appendOrdered(b []byte, n int) []byte {
 
 func (s *State) appendWait(b []byte) []byte {
 	switch {
-	case s.waitsForEvent || s.situation == TurnedAway:
+	case s.waitsForEvent || s.situation == turnedAway:
 		return b
 	case s.full:
-		return append(b, s.lang.Label(MoreThanADay)...)
+		return append(b, s.lang.Text(lang.MoreThanDay)...)
 	case !s.estimate.Known:
-		return append(b, s.lang.Label(NotKnown)...)
+		return append(b, s.lang.Text(lang.WaitUnknown)...)
 	}
 	from, to := s.waitRange()
 	if from == to {
@@ -213,7 +214,7 @@ func (s *State) appendWait(b []byte) []byte {
 }
 
 func (s *State) appendStart(b []byte) []byte {
-	if !s.waitsForEvent || s.situation == TurnedAway {
+	if !s.waitsForEvent || s.situation == turnedAway {
 		return b
 	}
 	return s.lang.AppendMinutes(b, s.untilStart)
