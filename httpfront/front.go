@@ -25,6 +25,9 @@ type Front struct {
 	page  *page.Page // of rooms that have none of their own
 	self  string     // what the node calls itself towards itself; see loop.go
 
+	trust trust // about requests
+	asked trust // about questions
+
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
 }
@@ -42,7 +45,11 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: waiting page: %w", err)
 	}
-	return &Front{cfg: cfg, sites: sites, page: builtin, self: newSelf()}, nil
+	return &Front{
+		cfg: cfg, sites: sites, page: builtin, self: newSelf(),
+		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
+		asked: trust{cfg.TrustedProxies, fieldForwardedFor},
+	}, nil
 }
 
 // Run serves until ctx ends. Then it takes no more connections, lets requests
@@ -65,7 +72,7 @@ func (f *Front) Run(ctx context.Context) error {
 		secure = f.cfg.TLS.Clone()
 		secure.NextProtos = []string{"http/1.1"}
 	}
-	edge := newEdgeListener(ln, secure, f.cfg.Timeouts.Write, f.cfg.Logger)
+	edge := newEdgeListener(ln, f.edgeConfig(secure))
 	srv := f.server()
 
 	served := make(chan error, 1)
@@ -75,6 +82,11 @@ func (f *Front) Run(ctx context.Context) error {
 		wg.Go(func() { g.Run(origins) })
 	}
 	wg.Go(func() { served <- srv.Serve(edge) })
+	accepting := make(chan struct{})
+	go func() {
+		edge.run()
+		close(accepting)
+	}()
 
 	var err error
 	select {
@@ -87,6 +99,8 @@ func (f *Front) Run(ctx context.Context) error {
 	for _, g := range f.sites.groups {
 		g.Close()
 	}
+	edge.Close()
+	<-accepting
 	edge.open.Wait()
 	stopOrigins()
 	wg.Wait()
@@ -148,7 +162,9 @@ func (f *Front) server() *fasthttp.Server {
 		ErrorHandler:  f.handleError,
 		Logger:        quietLogger{f.cfg.Logger},
 
-		Concurrency:    f.cfg.Limits.Conns,
+		// The listener keeps the limit. The server sees a little later than it that
+		// a connection has closed, and must not turn away the next one for that.
+		Concurrency:    2 * f.cfg.Limits.Conns,
 		ReadBufferSize: bufferSize, // and so the longest head
 		ReadTimeout:    t.Head,
 		WriteTimeout:   t.Write,

@@ -52,7 +52,10 @@ func defaultProxy() proxyConfig {
 		Retries:   1,
 		Passive:   upstream.Passive{Failures: 3, Ejection: 10 * time.Second, EjectionMax: 2 * time.Minute},
 		SlowStart: 10 * time.Second,
-		Limits:    httpfront.Limits{Conns: 32768, OriginConns: 1024, Upgrades: 16384},
+		Limits: httpfront.Limits{
+			Conns: 32768, ConnsPerAddress: 200, Handshakes: 4096, Requests: 1000, BodyRate: 240,
+			OriginConns: 1024, Upgrades: 16384,
+		},
 		Timeouts: httpfront.Timeouts{
 			Head: 10 * time.Second, Idle: 30 * time.Second, Body: 30 * time.Second, Write: 30 * time.Second,
 			Connect: 5 * time.Second, Handshake: 5 * time.Second, Send: 30 * time.Second, OriginWait: 10 * time.Second,
@@ -82,6 +85,10 @@ func (c *proxyConfig) bind(fs *pflag.FlagSet) {
 	c.bindTimeouts(fs)
 	most := func(dst *int, name, usage string) { fs.Var(intValue{dst, 1, 1 << 20}, name, usage) }
 	most(&c.Limits.Conns, "max-connections", "connections of visitors at one time")
+	most(&c.Limits.ConnsPerAddress, "max-connections-per-address", "of them, those of one address (IPv6: of one /64)")
+	most(&c.Limits.Handshakes, "max-handshakes", "connections in their TLS handshake, or before their PROXY header, at one time")
+	most(&c.Limits.Requests, "max-requests-per-connection", "requests that one connection may bring")
+	fs.Var(intValue{&c.Limits.BodyRate, 0, 1 << 20}, "min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum")
 	most(&c.Limits.OriginConns, "max-origin-requests", "requests with one origin at one time")
 	most(&c.Limits.Upgrades, "max-upgrades", "upgraded connections (WebSocket) at one time")
 }
@@ -180,6 +187,9 @@ func (c *proxyConfig) front(to httpfront.Config) httpfront.Config {
 	to.Passive, to.SlowStart, to.AllowAddresses = c.Passive, c.SlowStart, c.AllowAddresses
 	to.Limits, to.Timeouts = c.Limits, c.Timeouts
 	to.Limits.Body = c.MaxBody
+	if c.Limits.BodyRate == 0 {
+		to.Limits.BodyRate = -1
+	}
 	for _, r := range c.Routes {
 		to.Routes = append(to.Routes, httpfront.Route{
 			Name: r.Room, Host: r.Host, Path: r.Path, Body: r.MaxBody,

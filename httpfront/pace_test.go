@@ -1,0 +1,82 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPace(t *testing.T) {
+	const rate, span = 240, 60 * time.Second
+	type read struct {
+		n    int
+		took time.Duration
+	}
+	repeat := func(n int, r read) (all []read) {
+		for range n {
+			all = append(all, r)
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		reads []read
+		want  bool
+	}{
+		"a byte now and then":          {repeat(3, read{1, 29 * time.Second}), false},
+		"a byte each second":           {repeat(61, read{1, time.Second}), false},
+		"before a span is over":        {repeat(2, read{1, 29 * time.Second}), true},
+		"just quick enough":            {repeat(600, read{240, time.Second}), true},
+		"a little too slow":            {repeat(60, read{239, time.Second}), false},
+		"a long pause between":         {append(repeat(1, read{16 << 10, time.Millisecond}), read{1, 30 * time.Second}, read{1, 29 * time.Second}, read{1, time.Second}), true},
+		"slow after a quick beginning": {append(repeat(1000, read{16 << 10, time.Millisecond}), repeat(150, read{1, time.Second})...), false},
+		"never waited for":             {repeat(1000, read{1, time.Microsecond}), true},
+	} {
+		var p pace
+		ok := true
+		for _, r := range c.reads {
+			ok = ok && p.keeps(r.n, r.took, rate, span)
+		}
+		if ok != c.want {
+			t.Errorf("%s: kept %v, want %v", name, ok, c.want)
+		}
+		p = pace{}
+		for _, r := range c.reads {
+			if !p.keeps(r.n, r.took, -1, span) {
+				t.Errorf("%s: not kept where there is no limit", name)
+			}
+		}
+	}
+}
+
+// TestABodyThatTricklesInIsCutOff sends bytes at intervals that are well below
+// the longest pause.
+func TestABodyThatTricklesInIsCutOff(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Body = 200 * time.Millisecond })
+	for _, framing := range []string{"Content-Length: 1000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nfffff\r\n"} {
+		c := f.dial()
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Write([]byte("POST / HTTP/1.1\r\nHost: a\r\n" + framing))
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-stop:
+					return
+				case <-tick.C:
+					c.Write([]byte("a"))
+				}
+			}
+		}()
+		b := make([]byte, 1000)
+		n, err := c.Read(b)
+		close(stop)
+		<-done
+		if !strings.HasPrefix(string(b[:n]), "HTTP/1.1 408 ") {
+			t.Errorf("got %q, %v", b[:n], err)
+		}
+		c.Close()
+	}
+}
