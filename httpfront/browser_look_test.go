@@ -95,7 +95,9 @@ func TestBrowserLooks(t *testing.T) {
 						t.Errorf("the page is %d pixels wider than the window", n)
 					}
 					b.keep(situation + " " + l.name)
-					b.checkAccess()
+					if l.name != "phone" { // where it is the same page
+						b.checkAccess()
+					}
 				})
 			}
 		})

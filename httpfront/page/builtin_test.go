@@ -57,12 +57,18 @@ func TestPageOfEverySituation(t *testing.T) {
 		"pre-queue in order": "It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
 			"Starts in | 11 minutes | Your place in line | 41 | People ahead of you | 40" + stay,
 		"pre-queue but came before": inLine + ordered + "1 hour and 1 minute" + stay,
-		"event":                     inLine + ordered + "1 hour and 1 minute" + stay,
-		"event at random":           random + "Estimated wait | about 5 minutes to 1 hour and 12 minutes" + stay,
+		"random in a pre-queue": "It has not started yet | At the start, all who are here get their places in line at random. There is no need to hurry, and nothing is gained by reloading this page. | " +
+			"Starts in | 11 minutes" + stay,
+		"passthrough in a pre-queue": "It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
+			"Starts in | 11 minutes" + stay,
+		"passthrough in an event": inLine + ordered + "1 hour and 1 minute" + stay,
+		"event":                   inLine + ordered + "1 hour and 1 minute" + stay,
+		"event at random":         random + "Estimated wait | about 5 minutes to 1 hour and 12 minutes" + stay,
 		"queue all": "You are in line | Nobody is let in at the moment. Your place is kept, and you will be let in automatically when the line moves and it is your turn. | " +
 			ordered + "not known yet" + stay,
-		"reject":             closed,
-		"reject in an event": closed,
+		"reject":                closed,
+		"reject in a pre-queue": closed,
+		"reject in an event":    closed,
 	}
 	for name, in := range situations() {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,9 @@ type Situation struct {
 	Verdict  *node.Verdict
 }
 
-// Situations are answers in every state that a room can be in, at noon, to a
-// visitor who came at 11:50 and was last counted at 11:59:40.
+// Situations are what a room can be in: every method outside of events, in
+// pre-queues and in events, and what there is beside. The visitor came at 11:50 and
+// was last counted at 11:59:40.
 func Situations() map[string]Situation {
 	base := func(method room.Method, e room.Estimate, event room.EventState) Situation {
 		return Situation{
@@ -55,13 +56,16 @@ func Situations() map[string]Situation {
 		"pre-queue but came before":  base(room.FIFO, place, before),
 		"event":                      base(room.FIFO, place, during),
 		"event at random":            base(room.Random, chance, during),
+		"random in a pre-queue":      base(room.Random, room.Estimate{}, before),
+		"passthrough in a pre-queue": base(room.Passthrough, room.Estimate{}, inOrder),
+		"passthrough in an event":    base(room.Passthrough, place, during),
 	}
 	out["pre-queue but came before"].Verdict.Pass.Arrival = Noon.Add(-16 * time.Minute)
 	out["event at random"].Verdict.View.Event.Shuffle = true
 	held := base(room.FIFO, place, room.EventState{})
 	held.Settings.QueueAll = true
 	out["queue all"] = held
-	for name, event := range map[string]room.EventState{"reject": {}, "reject in an event": during} {
+	for name, event := range map[string]room.EventState{"reject": {}, "reject in a pre-queue": before, "reject in an event": during} {
 		reject := base(room.Reject, room.Estimate{}, event)
 		reject.Verdict.Refresh, reject.Verdict.Pass = 0, node.Pass{}
 		out[name] = reject
