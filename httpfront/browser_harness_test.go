@@ -22,7 +22,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 	"github.com/ropeline/ropeline/node"
-	"github.com/ropeline/ropeline/node/room"
 )
 
 // newBrowser starts a headless Chromium with a profile of its own. Without one
@@ -57,7 +56,6 @@ type stage struct {
 
 	mu      sync.Mutex // guards the following
 	now     node.Verdict
-	set     room.Settings
 	page    *page.Page
 	asked   int  // requests that came
 	failing bool // whether they are answered with an error

@@ -115,9 +115,9 @@ func (t *try) held(a answer, code int) error {
 	case a.passes != 1:
 		return fmt.Errorf("%d passes in %q, want 1", a.passes, a.header.Values("Set-Cookie"))
 	case a.header.Get("Refresh") == "" || a.header.Get("Refresh") != a.header.Get("Retry-After"):
-		return fmt.Errorf("Refresh %q, Retry-After %q", a.header.Get("Refresh"), a.header.Get("Retry-After"))
+		return fmt.Errorf("the fields Refresh %q and Retry-After %q", a.header.Get("Refresh"), a.header.Get("Retry-After"))
 	case !slices.Equal(a.header.Values("Cache-Control"), []string{"private, no-store"}):
-		return fmt.Errorf("Cache-Control %q", a.header.Values("Cache-Control"))
+		return fmt.Errorf("the field Cache-Control %q", a.header.Values("Cache-Control"))
 	case a.header.Get("Location") != "":
 		return fmt.Errorf("sent on to %q", a.header.Get("Location"))
 	}

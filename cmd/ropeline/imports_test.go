@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"httpfront/lang":          {},
 	"httpfront/nearest":       {},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
+	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"httpfront/upstream":      {},
 	"httpfront/verdict":       {"httpfront"},
