@@ -13,6 +13,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // Config says how a Front serves. Rooms and Keys are required, and for Run Origins and
@@ -91,6 +92,8 @@ type Route struct {
 	Host string
 	// Path holds itself and what is below it; "" is "/".
 	Path string
+	// Also is where the same part of the site stands as well.
+	Also []room.Route
 	// Origins are those of Config if there are no servers.
 	Origins Origins
 	// Body is the longest request body in bytes; 0 means Limits.Body.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 func TestWhatMayBeSentAgain(t *testing.T) {
@@ -235,11 +236,12 @@ func TestUpgradesGoElsewhere(t *testing.T) {
 // TestRoutesHaveOriginsAndLimitsOfTheirOwn looks at where requests end up.
 func TestRoutesHaveOriginsAndLimitsOfTheirOwn(t *testing.T) {
 	site := func(name string) string { return newScripted(t, name, "o").url }
-	room := newRoom(letIn)
-	f := serveTo(t, fakeRooms{path: "/tickets/vip", room: room}, site("rest"), func(c *Config) {
+	vip := newRoom(letIn)
+	also := []room.Route{{Host: "tickets.example"}, {Path: "/seats"}}
+	f := serveTo(t, fakeRooms{path: "/tickets/vip", room: vip}, site("rest"), func(c *Config) {
 		c.Limits.Body = 5
 		c.Routes = []Route{
-			{Name: "tickets", Path: "/tickets", Origins: origins(t, site("tickets"))},
+			{Name: "tickets", Path: "/tickets", Also: also, Origins: origins(t, site("tickets"))},
 			{Name: "vip", Path: "/tickets/vip/", Origins: origins(t, site("vip")), Body: 10},
 			{Name: "shop", Host: "shop.example", Origins: origins(t, site("shop"))},
 			{Name: "shop tickets", Host: "shop.example", Path: "/tickets", Body: 1},
@@ -255,6 +257,9 @@ func TestRoutesHaveOriginsAndLimitsOfTheirOwn(t *testing.T) {
 		{"a", "/", 6, "413 the body is too long\n"},
 		{"a", "/tickets", 5, "tickets"},
 		{"a", "/tickets/", 0, "tickets"},
+		{"tickets.example", "/", 5, "tickets"},
+		{"tickets.example", "/tickets/vip", 0, "tickets"}, // of the exact host
+		{"a", "/seats/7", 0, "tickets"},
 		{"a", "/x/../tickets/vi%70", 10, "vip"},
 		{"a", "/tickets/vip/1", 11, "413 the body is too long\n"},
 		{"shop.example", "/", 0, "shop"},

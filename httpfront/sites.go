@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // site is where a request goes that nothing keeps from the origins.
@@ -63,11 +64,9 @@ func newSites(cfg *Config) (*sites, error) {
 		} else if r.Origins.Check != nil {
 			errs = append(errs, fmt.Errorf("route %s: a check without origins to check", r.Name))
 		}
-		e := sitePath{strings.TrimSuffix(r.Path, "/"), s}
-		if r.Host == "" {
-			t.any = append(t.any, e)
-		} else {
-			t.hosts[r.Host] = append(t.hosts[r.Host], e)
+		t.add(room.Route{Host: r.Host, Path: r.Path}, s)
+		for _, also := range r.Also {
+			t.add(also, s)
 		}
 	}
 	longest := func(a, b sitePath) int { return cmp.Compare(len(b.path), len(a.path)) }
@@ -76,6 +75,15 @@ func newSites(cfg *Config) (*sites, error) {
 		slices.SortStableFunc(paths, longest)
 	}
 	return t, errors.Join(errs...)
+}
+
+func (t *sites) add(r room.Route, s *site) {
+	e := sitePath{r.Prefix(), s}
+	if r.Host == "" {
+		t.any = append(t.any, e)
+	} else {
+		t.hosts[r.Host] = append(t.hosts[r.Host], e)
+	}
 }
 
 func newGroup(cfg *Config, name string, o Origins) (*upstream.Group, error) {

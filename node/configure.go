@@ -34,12 +34,17 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 		return fmt.Errorf("node: settings of room %s: %w", s.ID, err)
 	}
 	for _, o := range c.order {
-		if t := o.settings.Load(); o != r && !o.resting.Load() && t.Host == s.Host && t.Path == s.Path {
-			return fmt.Errorf("node: settings of room %s: room %q has that host and path", s.ID, t.Name)
+		if o == r || o.resting.Load() {
+			continue
+		}
+		t := o.settings.Load()
+		if e, ok := room.Shared(t, &s); ok {
+			return fmt.Errorf("node: settings of room %s: room %q has host %q and path %q", s.ID, t.Name, e.Host, e.Path)
 		}
 	}
 	s.Events = slices.Clone(s.Events)
 	s.EnabledOriginCommands = slices.Clone(s.EnabledOriginCommands)
+	s.AdditionalRoutes = slices.Clone(s.AdditionalRoutes)
 	if s.Policy == room.Escrow && c.open.Load() {
 		if err := c.facts.set(roomKey(factLimits, r.id), encodeAmount(limitsOf(&s)), now); err != nil {
 			return fmt.Errorf("node: settings of room %s: %w", s.ID, err)

@@ -1,68 +1,88 @@
 package node
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // routes finds the room of a request. It is immutable.
 type routes struct {
-	hosts map[string][]route // longest path first
-	any   []route            // rooms of every host
+	hosts map[string]*paths
+	any   *paths // of every host
 }
 
-// route is one room's path.
-type route struct {
-	path string
-	room *Room // nil: the room is suspended, and hides shorter paths all the same
+// paths are the rooms of a host.
+type paths struct {
+	rooms map[string]*Room // by room.Route.Prefix; nil: the room is suspended, and hides shorter paths all the same
+	depth int              // the most slashes in one
 }
 
 func newRoutes(rooms []*Room) *routes {
-	t := &routes{hosts: map[string][]route{}}
+	t := &routes{hosts: map[string]*paths{}, any: newPaths()}
 	for _, r := range rooms {
-		s := r.settings.Load()
 		if r.resting.Load() {
 			continue
 		}
-		e := route{path: s.Path, room: r}
+		s, found := r.settings.Load(), r
 		if s.Suspended {
-			e.room = nil
+			found = nil
 		}
-		if s.Host == "" {
-			t.any = append(t.any, e)
-		} else {
-			t.hosts[s.Host] = append(t.hosts[s.Host], e)
+		for e := range s.Routes() {
+			at := t.any
+			if e.Host != "" {
+				if at = t.hosts[e.Host]; at == nil {
+					at = newPaths()
+					t.hosts[e.Host] = at
+				}
+			}
+			at.add(e.Prefix(), found)
 		}
-	}
-	longest := func(a, b route) int { return cmp.Compare(len(b.path), len(a.path)) }
-	slices.SortStableFunc(t.any, longest)
-	for _, routes := range t.hosts {
-		slices.SortStableFunc(routes, longest)
 	}
 	return t
 }
 
-// find returns the room with the longest path that holds path, those of the
-// exact host before those of every host; nil where there is none, or where it is
-// suspended. host is in lower case and has no port.
-func (t *routes) find(host, path string) *Room {
-	for _, e := range t.hosts[host] {
-		if under(path, e.path) {
-			return e.room
-		}
+func newPaths() *paths { return &paths{rooms: map[string]*Room{}} }
+
+// add has r stand at prefix, if nobody stands there yet.
+func (p *paths) add(prefix string, r *Room) {
+	if _, taken := p.rooms[prefix]; !taken {
+		p.rooms[prefix] = r
+		p.depth = max(p.depth, strings.Count(prefix, "/"))
 	}
-	for _, e := range t.any {
-		if under(path, e.path) {
-			return e.room
-		}
-	}
-	return nil
 }
 
-// under reports whether path is prefix or lies below it: "/a" holds "/a" and
-// "/a/b", not "/ab".
-func under(path, prefix string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(prefix, "/"))
-	return ok && (rest == "" || rest[0] == '/')
+// find returns the room with the longest path that holds path, those of the
+// exact host before those of every host; nil where there is none, or where it is
+// suspended. host is in lower case and has no port. It does not allocate.
+func (t *routes) find(host, path string) *Room {
+	if p := t.hosts[host]; p != nil {
+		if r, ok := p.find(path); ok {
+			return r
+		}
+	}
+	r, _ := t.any.find(path)
+	return r
+}
+
+// find looks for path, then for what is above it: "/a" holds "/a" and "/a/b", not
+// "/ab". Of a path that goes deeper than any room it looks at the upper part only,
+// so that the length of a path costs little.
+func (p *paths) find(path string) (r *Room, ok bool) {
+	for end := upTo(path, p.depth); end >= 0; end = strings.LastIndexByte(path[:end], '/') {
+		if r, ok := p.rooms[path[:end]]; ok {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
+// upTo returns where the slash after the first n ones stands, and without one the
+// length of path.
+func upTo(path string, n int) int {
+	end := 0
+	for range n + 1 {
+		next := strings.IndexByte(path[end:], '/')
+		if next < 0 {
+			return len(path)
+		}
+		end += next + 1
+	}
+	return end - 1
 }

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -156,20 +155,12 @@ func (c *config) rooms() ([]room.Settings, error) {
 	return out, nil
 }
 
-// apart refuses two rooms that requests or browsers could not tell apart. A
-// cookie is sent to the whole host, so two rooms under one name would take turns
-// in overwriting each other's pass, and with it the visitor's place.
+// apart refuses two rooms that nobody could tell apart.
 func apart(a, b room.Settings) error {
 	if a.Name == b.Name {
 		return fmt.Errorf("the name %q is used twice; every room needs its own", a.Name)
 	}
-	if a.Host == b.Host && strings.TrimSuffix(a.Path, "/") == strings.TrimSuffix(b.Path, "/") {
-		return fmt.Errorf("%q and %q stand on the same host %q and path %q; give one of them another", a.Name, b.Name, a.Host, a.Path)
-	}
-	if (a.Host == b.Host || a.Host == "" || b.Host == "") && a.CookieSuffix == b.CookieSuffix {
-		return fmt.Errorf("%q and %q may meet on one host with the same cookie; give one of them a cookie-suffix of its own, such as %q", a.Name, b.Name, b.Name)
-	}
-	return nil
+	return room.Apart(&a, &b)
 }
 
 func roomID(name string) (id crdt.RoomID) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -80,13 +81,12 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 			r.fail(d.Body, "---", errors.New("one document only is allowed"))
 			break
 		}
-		var rooms, events ast.Node
+		var rooms ast.Node
 		var proxy proxyNodes
-		r.mapping(d.Body, "", fs, proxy.lists(lists{"rooms": &rooms, "events": &events}))
+		var parts roomParts
+		r.mapping(d.Body, "", fs, proxy.lists(parts.lists(lists{"rooms": &rooms})))
 		r.globalOrigins(proxy, fs, &cfg.Proxy.Origins)
-		if events != nil {
-			cfg.Room.Events = r.events(events, "")
-		}
+		r.parts(parts, &cfg.Room, "")
 		if rooms != nil {
 			// Last, so that they take over what the file says outside.
 			r.refuseRoomName(fs)
@@ -134,7 +134,7 @@ func (r *configReader) mapping(node ast.Node, field string, fs *pflag.FlagSet, m
 	}
 	seen := map[string]bool{}
 	for it := m.MapRange(); it.Next(); {
-		key := it.Key().String()
+		key := keyOf(it.Key())
 		if seen[key] {
 			r.fail(it.Key(), key, errors.New("stands here twice; keep one"))
 			continue
@@ -153,6 +153,16 @@ func (r *configReader) mapping(node ast.Node, field string, fs *pflag.FlagSet, m
 			r.lines[prefix+key] = lineOf(it.Key())
 		}
 	}
+}
+
+// keyOf returns the key as flags have it. What is brought along from elsewhere may
+// be JSON, and its names have underscores.
+func keyOf(node ast.MapKeyNode) string {
+	key := node.String()
+	if s, ok := node.(*ast.StringNode); ok {
+		key = s.Value
+	}
+	return strings.ReplaceAll(key, "_", "-")
 }
 
 // set gives one flag its value, and reports whether it did: not if the command

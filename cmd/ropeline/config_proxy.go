@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // proxyConfig is what the operator says about the way of requests to the site
@@ -43,6 +44,7 @@ type routeConfig struct {
 	Room    string
 	Host    string
 	Path    string
+	Also    []room.Route
 	Origins originsConfig // without servers: those of all
 	MaxBody int64
 }
@@ -182,7 +184,7 @@ func (c *proxyConfig) front(to httpfront.Config) httpfront.Config {
 	to.Limits.Body = c.MaxBody
 	for _, r := range c.Routes {
 		to.Routes = append(to.Routes, httpfront.Route{
-			Name: r.Room, Host: r.Host, Path: r.Path, Body: r.MaxBody,
+			Name: r.Room, Host: r.Host, Path: r.Path, Also: r.Also, Body: r.MaxBody,
 			Origins: httpfront.Origins{Servers: r.Origins.Servers, Check: r.Origins.Check},
 		})
 	}

@@ -51,6 +51,12 @@ func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
 	fs.Var(codeValue{&s.QueueingStatusCode, []int{200, 202, 429}}, "queueing-status-code", "status of the waiting page: 200, 202 or 429")
 }
 
+// routeFlags binds one additional route of a room.
+func routeFlags(fs *pflag.FlagSet, e *room.Route) {
+	fs.Var(hostValue{&e.Host}, "host", "the exact host (default: every host)")
+	fs.Var(pathValue{&e.Path}, "path", "this path and all below it (default: /)")
+}
+
 // eventFlags binds one event of a room.
 func eventFlags(fs *pflag.FlagSet, e *room.Event) {
 	fs.Var(nameValue{&e.Name, "-_", 64}, "name", "the name of the event")

@@ -31,13 +31,11 @@ func (r *configReader) rooms(node ast.Node, base room.Settings, origins originsC
 		field := fmt.Sprintf("rooms[%d]", i)
 		r.lines[field] = lineOf(item)
 		before := len(r.errs)
-		var events ast.Node
 		var proxy proxyNodes
-		r.mapping(item, field, fs, proxy.lists(lists{"events": &events}))
-		if events != nil {
-			s.Events = r.events(events, field+".")
-		}
-		route.Room, route.Host, route.Path = s.Name, s.Host, s.Path
+		var parts roomParts
+		r.mapping(item, field, fs, proxy.lists(parts.lists(lists{})))
+		r.parts(parts, &s, field+".")
+		route.Room, route.Host, route.Path, route.Also = s.Name, s.Host, s.Path, s.AdditionalRoutes
 		if route.Origins = r.roomOrigins(proxy, field, origins); len(route.Origins.Servers) > 0 || route.MaxBody > 0 {
 			routes = append(routes, route)
 		}
@@ -73,21 +71,71 @@ func (r *configReader) refuseRoomName(fs *pflag.FlagSet) {
 	}
 }
 
+// roomParts are those parts of a room that only a file can say. What it does not say
+// is nil.
+type roomParts struct{ events, routes ast.Node }
+
+// lists adds the parts to what a mapping may have beside flags.
+func (p *roomParts) lists(more lists) lists {
+	more["events"], more["additional-routes"] = &p.events, &p.routes
+	return more
+}
+
+// parts reads what the file says of s. prefix is what stands before the names of its
+// lines.
+func (r *configReader) parts(p roomParts, s *room.Settings, prefix string) {
+	if p.events != nil {
+		s.Events = r.events(p.events, prefix)
+	}
+	if p.routes != nil {
+		s.AdditionalRoutes = r.routes(p.routes, prefix)
+	}
+}
+
+// list returns the elements of a list and where it stands in the file, and remembers
+// the lines of all. what says what is wanted.
+func (r *configReader) list(node ast.Node, prefix, name, what string) []ast.Node {
+	seq, ok := node.(*ast.SequenceNode)
+	if !ok {
+		r.fail(node, name, fmt.Errorf("%s; this is a %s", what, kindOf(node)))
+		return nil
+	}
+	r.lines[prefix+name] = lineOf(node)
+	for i, item := range seq.Values {
+		r.lines[fmt.Sprintf("%s%s[%d]", prefix, name, i)] = lineOf(item)
+	}
+	return seq.Values
+}
+
+// routes reads a list of additional routes.
+func (r *configReader) routes(node ast.Node, prefix string) []room.Route {
+	const name = "additional-routes"
+	items := r.list(node, prefix, name, "a list of routes is wanted, each with \"host: HOST\", \"path: /PATH\" or both")
+	routes := make([]room.Route, len(items))
+	for i, item := range items {
+		fs := pflag.NewFlagSet("route", pflag.ContinueOnError)
+		routeFlags(fs, &routes[i])
+		field := fmt.Sprintf("%s%s[%d]", prefix, name, i)
+		before := len(r.errs)
+		r.mapping(item, field, fs, nil)
+		_, host := r.lines[field+".host"]
+		_, path := r.lines[field+".path"]
+		if len(r.errs) == before && !host && !path {
+			r.fail(item, field, errors.New("every route needs a \"host:\", a \"path:\" or both"))
+		}
+	}
+	return routes
+}
+
 // events reads a list of events. prefix is what stands before "events" in the
 // names of its lines.
 func (r *configReader) events(node ast.Node, prefix string) []room.Event {
-	seq, ok := node.(*ast.SequenceNode)
-	if !ok {
-		r.fail(node, "events", fmt.Errorf("a list of events is wanted, each starting with \"- name: NAME\"; this is a %s", kindOf(node)))
-		return nil
-	}
-	r.lines[prefix+"events"] = lineOf(node)
-	events := make([]room.Event, len(seq.Values))
-	for i, item := range seq.Values {
+	items := r.list(node, prefix, "events", "a list of events is wanted, each starting with \"- name: NAME\"")
+	events := make([]room.Event, len(items))
+	for i, item := range items {
 		fs := pflag.NewFlagSet("event", pflag.ContinueOnError)
 		eventFlags(fs, &events[i])
 		field := fmt.Sprintf("%sevents[%d]", prefix, i)
-		r.lines[field] = lineOf(item)
 		before := len(r.errs)
 		r.mapping(item, field, fs, nil)
 		if len(r.errs) > before {

@@ -206,3 +206,26 @@ func TestARoomNameByFlagBesideTheListIsRefused(t *testing.T) {
 		t.Errorf("error = %v, want one that says to leave --room out", err)
 	}
 }
+
+func TestAdditionalRoutesInTheFile(t *testing.T) {
+	cfg, err := parse(t, `
+rooms:
+  - room: tickets
+    host: tickets.example
+    cookie-suffix: tickets
+    additional-routes:
+      - host: Shop.example
+        path: /tickets
+      - path: /anywhere
+  - {"room": "shop", "host": "shop.example", "cookie_suffix": "shop", "additional_routes": [{"host": "www.shop.example", "path": "/"}]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cfg.Rooms[0].AdditionalRoutes; len(got) != 2 || got[0] != (room.Route{Host: "shop.example", Path: "/tickets"}) || got[1] != (room.Route{Path: "/anywhere"}) {
+		t.Errorf("routes = %+v", got)
+	}
+	if got := cfg.Rooms[1].AdditionalRoutes; len(got) != 1 || got[0] != (room.Route{Host: "www.shop.example", Path: "/"}) {
+		t.Errorf("routes in JSON and with underscores = %+v", got)
+	}
+}

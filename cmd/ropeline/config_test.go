@@ -140,6 +140,16 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"a word for a truth value", "suspended: yes", []string{":1: suspended:", `"yes"`, "true or false"}},
 		{"a method that is none", "queueing-method: lifo", []string{":1: queueing-method:", `"lifo"`, "fifo, random, passthrough, reject"}},
 		{"a command that is none", "enabled-origin-commands: [revoke, admit]", []string{":1: enabled-origin-commands:", `"admit"`, `"revoke"`}},
+		{"routes that are no list", "additional-routes: a.example", []string{":1: additional-routes: a list of routes is wanted", "single value"}},
+		{"a route that is no mapping", "additional-routes:\n  - a.example", []string{":2: additional-routes[0]: a mapping is wanted"}},
+		{"a route without anything", "cookie-suffix: a\nadditional-routes:\n  - {}", []string{":3: additional-routes[0]: every route needs"}},
+		{"a route with a wildcard", "additional-routes:\n  - host: \"*.example\"", []string{":2: host:", `"*.example"`, "wildcard"}},
+		{"a route with a query", "additional-routes:\n  - host: a.example\n    path: /a?b", []string{":3: path:", "no query"}},
+		{"an unknown key in a route", "additional-routes:\n  - host: a.example\n    paths: /a", []string{":3: paths: unknown key", `did you mean "path"`}},
+		{"routes without a suffix", "host: a.example\nadditional-routes:\n  - host: b.example", []string{":3: additional-routes:", `"b.example/"`, "want a cookie-suffix beside it"}},
+		{"a route twice", "cookie-suffix: a\nadditional-routes:\n  - host: b.example\n  - host: b.example\n    path: /", []string{":4: additional-routes[1]:", "b.example/", "does not have yet"}},
+		{"a route of another room", "rooms:\n  - room: a\n    host: a.example\n  - room: b\n    host: b.example\n    cookie-suffix: b\n    additional-routes: [{host: a.example}]", []string{":4: rooms[1]:", "same host \"a.example\""}},
+		{"a cookie of another room", "rooms:\n  - room: a\n    host: a.example\n    cookie-suffix: x\n  - room: b\n    host: b.example\n    cookie-suffix: x\n    additional-routes: [{host: a.example, path: /b}]", []string{":5: rooms[1]:", "a cookie-suffix of its own"}},
 		{"a share frozen for too long", "share-freeze: 25h", []string{":1: share-freeze:", "0s to 24h"}},
 	}
 	for _, tt := range tests {

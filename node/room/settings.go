@@ -55,6 +55,10 @@ type Settings struct {
 	Path         string // case-sensitive prefix; "" means "/"
 	CookieSuffix string // appended to the cookie's name after "_"
 
+	// AdditionalRoutes are where requests meet the room as well; at most MaxRoutes.
+	// No two rooms of a node have the same one. They need a CookieSuffix.
+	AdditionalRoutes []Route
+
 	TotalActiveUsers   int // 1 … 2147483647
 	NewUsersPerMinute  int // 1 … 2147483647
 	SessionDuration    time.Duration

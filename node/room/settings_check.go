@@ -63,11 +63,7 @@ func setDefault[T comparable](field *T, value T) {
 func (s Settings) Validate() error {
 	var c checks
 	c.text("name", s.Name, 64, isName)
-	c.host("host", s.Host)
-	c.path("path", s.Path)
-	if s.CookieSuffix != "" {
-		c.text("cookie-suffix", s.CookieSuffix, 64, isCookieByte)
-	}
+	c.routes(&s)
 	c.limit("total-active-users", s.TotalActiveUsers)
 	c.limit("new-users-per-minute", s.NewUsersPerMinute)
 	c.session("session-duration", s.SessionDuration)

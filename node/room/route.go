@@ -1,0 +1,102 @@
+package room
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// MaxRoutes is how many additional routes a room may have.
+const MaxRoutes = 100
+
+// Route is where requests meet a room: a host, and a path with all that is below
+// it.
+type Route struct {
+	Host string // exact, in lower case and without a port; "" matches every host
+	Path string // case-sensitive prefix; "" means "/"
+}
+
+// String returns host and path in one.
+func (r Route) String() string { return r.Host + r.Prefix() + "/" }
+
+// Prefix returns the path without a slash at its end: "/a" and "/a/" hold the same
+// requests. "/" is "".
+func (r Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
+
+// same reports whether the same requests are on both.
+func (r Route) same(o Route) bool { return r.Host == o.Host && r.Prefix() == o.Prefix() }
+
+// meets reports whether a browser may send a cookie of one to the other.
+func (r Route) meets(o Route) bool { return r.Host == o.Host || r.Host == "" || o.Host == "" }
+
+// Routes yields where requests meet the room, Host and Path first.
+func (s *Settings) Routes() iter.Seq[Route] {
+	return func(yield func(Route) bool) {
+		if !yield(Route{s.Host, s.Path}) {
+			return
+		}
+		for _, r := range s.AdditionalRoutes {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Shared returns a route that both a and b have, if there is one.
+func Shared(a, b *Settings) (Route, bool) {
+	for r := range a.Routes() {
+		for o := range b.Routes() {
+			if r.same(o) {
+				return r, true
+			}
+		}
+	}
+	return Route{}, false
+}
+
+// Apart returns an error if requests or browsers could not tell two rooms apart. A
+// cookie is sent to the whole host, so two rooms that share a host and the name of
+// the cookie would take turns in overwriting each other's pass, and with it the
+// visitor's place.
+func Apart(a, b *Settings) error {
+	if r, ok := Shared(a, b); ok {
+		return fmt.Errorf("%q and %q stand on the same host %q and path %q; give one of them another", a.Name, b.Name, r.Host, r.Path)
+	}
+	if a.CookieSuffix != b.CookieSuffix {
+		return nil
+	}
+	for r := range a.Routes() {
+		for o := range b.Routes() {
+			if r.meets(o) {
+				return fmt.Errorf("%q and %q may meet on one host with the same cookie; give one of them a cookie-suffix of its own, such as %q", a.Name, b.Name, b.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checks) routes(s *Settings) {
+	c.host("host", s.Host)
+	c.path("path", s.Path)
+	if s.CookieSuffix != "" {
+		c.text("cookie-suffix", s.CookieSuffix, 64, isCookieByte)
+	} else if len(s.AdditionalRoutes) > 0 {
+		c.add("additional-routes", s.AdditionalRoutes[0].String(), "a cookie-suffix beside it: the room's cookie is set where other rooms may be")
+	}
+	if n := len(s.AdditionalRoutes); n > MaxRoutes {
+		c.add("additional-routes", fmt.Sprint(n), fmt.Sprintf("at most %d routes", MaxRoutes))
+	}
+	for i, r := range s.AdditionalRoutes {
+		field := fmt.Sprintf("additional-routes[%d]", i)
+		c.host(field+".host", r.Host)
+		c.path(field+".path", r.Path)
+		n := 0
+		for o := range s.Routes() {
+			if n++; n <= i+1 && r.same(o) {
+				c.add(field, r.String(), "a host and a path that the room does not have yet")
+				break
+			}
+		}
+	}
+}
