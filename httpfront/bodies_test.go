@@ -161,6 +161,72 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	}
 }
 
+// trickle sends a byte of a body now and then, with no pause that is too long,
+// until the front closes or n bytes are sent, and returns what came back.
+func trickle(t *testing.T, f *front, head string, piece string, n int, pause time.Duration) string {
+	t.Helper()
+	c := f.dial()
+	io.WriteString(c, head)
+	got := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(c) // a reset at the end is fine
+		got <- string(b)
+	}()
+	for range n {
+		select {
+		case s := <-got:
+			return s
+		case <-time.After(pause):
+		}
+		io.WriteString(c, piece)
+	}
+	select {
+	case s := <-got:
+		return s
+	case <-time.After(20 * time.Second):
+		t.Fatal("neither answered nor closed")
+		return ""
+	}
+}
+
+func TestBodiesThatTrickleInAreCutOff(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+	for name, c := range map[string]struct {
+		head, piece string
+		rate        int64
+		code        string
+	}{
+		"a byte at a time":     {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8900), "x", 1 << 20, "408"},
+		"a chunk at a time":    {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", 1000, "408"},
+		"only an extension":    {head + "Transfer-Encoding: chunked\r\n\r\n1;", "x", 1000, "408"},
+		"as slow as it may be": {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8900), "x", 1, "200"},
+		"any rate":             {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8900), "x", -1, "200"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), func(cfg *Config) {
+				cfg.Timeouts.Body, cfg.Limits.BodyRate = 200*time.Millisecond, c.rate
+			})
+			if got := trickle(t, f, c.head, c.piece, 100, 5*time.Millisecond); codesOf(got) != c.code {
+				t.Errorf("got %q, want %s", got, c.code)
+			}
+			waitFor(t, "the place at the origin", func() bool { return f.active() == 0 })
+		})
+	}
+}
+
+// TestSlowTalkIsNoTrickle has both sides talk slowly once the origin has begun.
+func TestSlowTalkIsNoTrickle(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).EnableFullDuplex()
+		w.(http.Flusher).Flush()
+		io.Copy(w, r.Body)
+	}), func(c *Config) { c.Timeouts.Body, c.Limits.BodyRate = 200*time.Millisecond, 1<<20 })
+	got := trickle(t, f, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 100\r\n\r\n", "x", 100, 5*time.Millisecond)
+	if codesOf(got) != "200" || strings.Count(got, "x") != 100 {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestSlowReadersGetEverything(t *testing.T) {
 	const size, limit = 8 << 20, time.Second // the limit of a pause, which is shorter than the whole takes
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -18,7 +18,7 @@ import (
 
 // Config says how a Front serves. Rooms and Keys are required, and for Run Origins and
 // one of Listen and Listener; the zero value of everything else means its default.
-// Negative durations and numbers are refused, Retries aside.
+// Negative durations and numbers are refused where nothing else is said.
 type Config struct {
 	// Listen is the TCP address to serve on, such as ":8080". It is opened by
 	// Run and not used when Listener is set.
@@ -116,11 +116,18 @@ type Limits struct {
 	// 413. Bodies are streamed, so this protects the origin, not the front.
 	// Zero means no limit.
 	Body int64
+	// BodyRate is how many bytes a second of a request body have to come on
+	// average, as long as the origin has not begun to answer; Timeouts.Body is
+	// the slack. Slower clients are answered with 408. Lower: slow clients hold
+	// places at the origin for longer. Higher: visitors on bad lines are cut off.
+	// Default 100; negative means any.
+	BodyRate int64
 }
 
 // Timeouts end what does not move. Zero means the default.
 type Timeouts struct {
-	// Head is how long a client may take for the head of a request. Default 10 s.
+	// Head is how long a client may take for the head of a request, and for what
+	// comes of a body of known length up to 8 KiB. Default 10 s.
 	Head time.Duration
 	// Idle is how long a client connection without a request is kept. It is the
 	// longest part of what idle clients cost. Default 30 s.
@@ -193,6 +200,9 @@ func (c *Config) complete() error {
 		if r.Body < 0 {
 			errs = append(errs, fmt.Errorf("route %s: body is %d: want 0 or more bytes", r.Name, r.Body))
 		}
+	}
+	if c.Limits.BodyRate == 0 {
+		c.Limits.BodyRate = 100
 	}
 	if c.Limits.Body < 0 {
 		errs = append(errs, fmt.Errorf("limit body is %d: want 0 or more bytes", c.Limits.Body))

@@ -16,10 +16,14 @@ import (
 //
 //   - each write has its own deadline, whatever was set;
 //   - reads have the deadline that was set, until roll.
+//
+// A client that sends a byte now and then never pauses for long. rollUntil is
+// for that: it is moved on as bytes of the body come, and by nothing else.
 type edgeConn struct {
 	net.Conn
 	owner  *edgeListener
 	pause  atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
+	until  atomic.Int64 // ns since 1970, when pauses end whatever has come; 0: never
 	linger atomic.Bool  // whether the client may still be sending when we close
 	once   sync.Once
 	err    error // of Close
@@ -103,7 +107,20 @@ func edgeOf(c net.Conn) *edgeConn {
 }
 
 // roll makes every read take at most pause, until the next SetReadDeadline.
-func (e *edgeConn) roll(pause time.Duration) { e.pause.Store(int64(pause)) }
+func (e *edgeConn) roll(pause time.Duration) {
+	e.until.Store(0)
+	e.pause.Store(int64(pause))
+}
+
+// rollUntil bounds all pauses to come by one moment; the zero time bounds them no
+// more.
+func (e *edgeConn) rollUntil(t time.Time) {
+	if t.IsZero() {
+		e.until.Store(0)
+	} else {
+		e.until.Store(t.UnixNano())
+	}
+}
 
 // stop ends a read that is under way, and all later ones.
 func (e *edgeConn) stop() {
@@ -127,7 +144,11 @@ func (e *edgeConn) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) 
 func (e *edgeConn) Read(p []byte) (int, error) {
 	if pause := e.pause.Load(); pause != 0 {
 		if pause > 0 {
-			if err := e.Conn.SetReadDeadline(time.Now().Add(time.Duration(pause))); err != nil {
+			deadline := time.Now().Add(time.Duration(pause))
+			if until := e.until.Load(); until != 0 && until < deadline.UnixNano() {
+				deadline = time.Unix(0, until)
+			}
+			if err := e.Conn.SetReadDeadline(deadline); err != nil {
 				return 0, err
 			}
 		}

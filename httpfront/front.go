@@ -20,10 +20,11 @@ import (
 // Front is the public side: it serves HTTP/1.1 on one listener, in front of the
 // origins of a site.
 type Front struct {
-	cfg   Config
-	sites *sites
-	page  *page.Page // of rooms that have none of their own
-	self  string     // what the node calls itself towards itself; see loop.go
+	cfg    Config
+	sites  *sites
+	page   *page.Page // of rooms that have none of their own
+	reader serverReader
+	self   string // what the node calls itself towards itself; see loop.go
 
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
@@ -42,7 +43,11 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: waiting page: %w", err)
 	}
-	return &Front{cfg: cfg, sites: sites, page: builtin, self: newSelf()}, nil
+	reader, err := newServerReader()
+	if err != nil {
+		return nil, fmt.Errorf("http front: %w", err)
+	}
+	return &Front{cfg: cfg, sites: sites, page: builtin, reader: reader, self: newSelf()}, nil
 }
 
 // Run serves until ctx ends. Then it takes no more connections, lets requests

@@ -267,7 +267,7 @@ func isHostName(b []byte) bool {
 	for i, c := range b {
 		switch {
 		case isAlnum(c) || c == '-' || c == '_':
-		case c == '.' && i > 0 && b[i-1] != '.':
+		case c == '.' && i > 0 && b[i-1] != '.' && i < len(b)-1:
 		default:
 			return false
 		}

@@ -175,7 +175,7 @@ const (
 // discardBody reads the rest of a request's body, so that the next request
 // starts where it should. What is too long or too slow costs the connection.
 func (f *Front) discardBody(ctx *fasthttp.RequestCtx, r *request) {
-	body := ctx.RequestBodyStream()
+	body := f.reader.body(ctx, r)
 	if body == nil {
 		return
 	}

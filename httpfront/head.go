@@ -27,7 +27,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	dst = append(dst, "\r\n"...)
 	for _, f := range r.fields {
 		switch {
-		case isFraming(f.name), isHop(f.name), isForwarding(f.name), r.isConnectionOption(f.name):
+		case isFraming(f.name), isHop(f.name), isForwarding(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
 		case equalFold(f.name, "cookie"):
 			dst = appendForeignCookies(dst, f.value)
 		default:
@@ -89,6 +89,23 @@ func isHop(name []byte) bool {
 		}
 	}
 	return len(name) >= 6 && equalFold(name[:6], "proxy-")
+}
+
+// isLookalike reports whether a name would be one of those that say where a
+// message ends, or what becomes of the connection, if its underscores were
+// dashes. Many origins cannot tell the two apart.
+func isLookalike(name []byte) bool {
+	var buf [20]byte // the longest has 17
+	if len(name) > len(buf) || bytes.IndexByte(name, '_') < 0 {
+		return false
+	}
+	dashes := append(buf[:0], name...)
+	for i, c := range dashes {
+		if c == '_' {
+			dashes[i] = '-'
+		}
+	}
+	return isFraming(dashes) || isHop(dashes)
 }
 
 // isConnectionOption reports whether the client named the field in Connection,

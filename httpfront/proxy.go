@@ -105,18 +105,16 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
 	if err != nil {
 		return fmt.Errorf("send the head: %w", err)
 	}
-	if body := ctx.RequestBodyStream(); body != nil && r.hasBody() {
+	if body := f.reader.body(ctx, r); body != nil {
 		edge := edgeOf(ctx.Conn())
 		if edge != nil {
 			edge.roll(f.cfg.Timeouts.Body)
 		}
 		x.conn.Limit(0)
-		if r.length == lengthChunked {
-			awaitTrailers(&ctx.Request.Header, r.method)
-		}
 		x.up = &upload{
-			edge: edge, conn: x.conn, from: body, head: &ctx.Request.Header, size: r.length,
-			limit: a.site.body, wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
+			edge: edge, conn: x.conn, from: body, size: r.length, limit: a.site.body,
+			rate: max(f.cfg.Limits.BodyRate, 0), slack: f.cfg.Timeouts.Body,
+			wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
 			done: make(chan struct{}), panicked: f.logPanic,
 		}
 		go x.up.run() // waited for by x.close
@@ -180,11 +178,8 @@ func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 	default:
 		what = failure{http.StatusBadGateway, "The site does not answer", "It cannot be reached right now. Please try again in a moment."}
 	}
-	unread := ctx.RequestBodyStream() != nil && a.req.length != 0
 	f.fail(ctx, a.req, what, err)
-	if unread {
-		f.discardBody(ctx, a.req)
-	}
+	f.discardBody(ctx, a.req)
 	if a.cookie != nil {
 		ctx.Response.Header.AddBytesV("Set-Cookie", a.cookie)
 	}

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"io"
 	"net/netip"
 	"sync"
 )
@@ -33,7 +34,8 @@ type request struct {
 	secure bool       // the visitor's side is TLS
 	via    forwarded  // what a trusted proxy said
 
-	head []byte // backing bytes of target and fields
+	head []byte    // backing bytes of target and fields
+	body io.Reader // once it was asked for; see serverReader
 }
 
 // field is one header field. Both slices belong to the request.

@@ -144,7 +144,9 @@ func TestRetries(t *testing.T) {
 			}
 			f := serveTo(t, nil, "", func(c *Config) {
 				c.Origins = origins(t, a.url+" weight=1000", b.url)
-				c.Timeouts.Origin = 100 * time.Millisecond
+				if strings.HasSuffix(tt.script, "h") {
+					c.Timeouts.Origin = 500 * time.Millisecond
+				}
 			})
 			if tt.warm {
 				if got := f.get("/"); got.body != "a" {

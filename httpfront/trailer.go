@@ -4,18 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"io"
-	"net/http"
 	"slices"
 
 	"github.com/valyala/fasthttp"
 )
 
-// trailersMax is the longest trailer of a response, in bytes. That of a request
-// fits into the server's buffer, which is as large.
+// trailersMax is the longest trailer, in bytes.
 const trailersMax = bufferSize
-
-var errTrailers = errors.New("the trailer is too long")
 
 // notInTrailers are fields that say where a message goes or ends, who asks, or
 // how it is to be read, cached and stored. They come too late in a trailer, and
@@ -66,31 +61,15 @@ func (r *request) appendTrailerNames(dst []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendTrailers appends what the server has read behind a request's last chunk,
-// with the empty line that ends it. The server puts trailers among the fields of
-// the head, which awaitTrailers has emptied.
-func appendTrailers(dst []byte, h *fasthttp.RequestHeader) ([]byte, refusal) {
-	n := 0
-	for name, value := range h.All() {
-		if n++; n > fieldsMax {
-			return dst, refusal{http.StatusRequestHeaderFieldsTooLarge, "too many fields in the trailer"}
-		}
-		if !isName(name) || !isValue(value) {
-			return dst, bad("a field of the trailer has a forbidden character")
-		}
-		if isTrailer(name) {
-			dst = appendField(dst, name, value)
+// appendTrailers appends the fields of a trailer that are passed on, with the
+// empty line that ends it.
+func appendTrailers(dst []byte, trailer []field) []byte {
+	for _, f := range trailer {
+		if isTrailer(f.name) {
+			dst = appendField(dst, f.name, f.value)
 		}
 	}
-	return append(dst, "\r\n"...), refusal{}
-}
-
-// awaitTrailers empties the server's view of the head, of which the guard has
-// made its own, so that what is in it after the body is the trailer. What the
-// server still wants to know of the request stays.
-func awaitTrailers(h *fasthttp.RequestHeader, method string) {
-	h.Reset() // the protocol is 1.1 then; other versions have no chunks
-	h.SetMethod(method)
+	return append(dst, "\r\n"...)
 }
 
 // readTrailers reads what is behind the last chunk of a response into h, whose
@@ -100,13 +79,10 @@ func readTrailers(br *bufio.Reader, h *fasthttp.ResponseHeader) error {
 	for left := trailersMax; ; {
 		line, err := br.ReadSlice('\n')
 		if left -= len(line); err == bufio.ErrBufferFull || left < 0 {
-			return errTrailers
+			return errTrailerLong
 		}
 		if err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return err
+			return noEOF(err)
 		}
 		line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
 		if len(line) == 0 {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -19,12 +17,13 @@ import (
 type upload struct {
 	edge  *edgeConn
 	conn  *upstream.Conn
-	from  io.Reader
-	head  *fasthttp.RequestHeader // takes the trailers of a body in chunks
-	size  int64                   // of the body; lengthChunked if it is sent in chunks
-	limit int64                   // of the body; 0: none
-	wait  time.Duration           // for the response, once the body has been sent
-	grace time.Duration           // for it, if the origin no longer takes the body
+	from  io.Reader     // a chunkReader if the body is in chunks
+	size  int64         // of the body; lengthChunked if it is sent in chunks
+	limit int64         // of the body; 0: none
+	rate  int64         // fewest bytes a second, until the response; 0: any
+	slack time.Duration // that the client has beyond that
+	wait  time.Duration // for the response, once the body has been sent
+	grace time.Duration // for it, if the origin no longer takes the body
 
 	panicked func(any) // is told of a panic
 
@@ -44,10 +43,7 @@ type clientError struct {
 func (e *clientError) Error() string { return fmt.Sprintf("read request body: %v", e.err) }
 func (e *clientError) Unwrap() error { return e.err }
 
-var (
-	errBodyTooLong    = errors.New("body longer than the limit")
-	errTrailerRefused = errors.New("trailer not in order")
-)
+var errBodyTooLong = errors.New("body longer than the limit")
 
 // run sends the body. Its owner waits for u.done.
 func (u *upload) run() {
@@ -81,7 +77,9 @@ func (u *upload) copy() error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	var sent int64
+	begun := time.Now()
 	for {
+		u.hurry(begun, sent)
 		n, err := u.from.Read(buf[chunkHeadMax : bufferSize-2])
 		sent += int64(n)
 		if u.limit > 0 && sent > u.limit {
@@ -99,33 +97,32 @@ func (u *upload) copy() error {
 			return readError(err)
 		}
 	}
-	if u.size >= 0 && sent != u.size || u.size == lengthChunked && !u.complete() {
-		return readError(io.ErrUnexpectedEOF)
-	}
-	if u.size == lengthChunked {
-		end, no := appendTrailers(append(buf[:0], "0\r\n"...), u.head)
-		if no.code != 0 {
-			return &clientError{no, errTrailerRefused}
-		}
-		if _, err := u.conn.Write(end); err != nil {
+	if chunks, ok := u.from.(*chunkReader); ok {
+		if _, err := u.conn.Write(appendTrailers(append(buf[:0], "0\r\n"...), chunks.trailer)); err != nil {
 			return fmt.Errorf("send request body: %w", err)
 		}
+	} else if sent != u.size {
+		return readError(io.ErrUnexpectedEOF)
 	}
 	return nil
 }
 
-// complete reports whether a body in chunks has ended with its last chunk. The
-// server reports the end of the connection between two chunks as if it were the
-// end of the body; an origin would then take half an upload for a whole one. A
-// stream that has really ended does not go back to the connection.
-func (u *upload) complete() bool {
-	if u.edge == nil {
-		return true
+// hurry sets by when more of the body has to come. A client that sends so little
+// that it never ends would hold a place at the origin for ever, and a thousand of
+// them all places. Once the origin has begun to answer, the two may talk as
+// slowly as they like.
+func (u *upload) hurry(begun time.Time, sent int64) {
+	if u.edge == nil || u.rate == 0 {
+		return
 	}
-	u.edge.stop()
-	var b [1]byte
-	_, err := u.from.Read(b[:])
-	return err == io.EOF
+	u.mu.Lock()
+	answered := u.answered
+	u.mu.Unlock()
+	if answered {
+		u.edge.rollUntil(time.Time{})
+		return
+	}
+	u.edge.rollUntil(begun.Add(u.slack + time.Duration(float64(sent)/float64(u.rate)*float64(time.Second))))
 }
 
 // chunkHeadMax is room for the length of a chunk before its bytes.
@@ -153,7 +150,7 @@ func readError(err error) error {
 	}](err); ok && e.Timeout() {
 		return &clientError{refusal{http.StatusRequestTimeout, "the body came too slowly"}, err}
 	}
-	if _, ok := errors.AsType[*fasthttp.ErrSmallBuffer](err); ok {
+	if err == errTrailerLong {
 		return &clientError{refusal{http.StatusRequestHeaderFieldsTooLarge, "the trailer of the body is too long"}, err}
 	}
 	return &clientError{bad("the body is not in order"), err}
@@ -165,6 +162,9 @@ func (u *upload) headRead() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.answered = true
+	if u.edge != nil {
+		u.edge.rollUntil(time.Time{})
+	}
 }
 
 // ended reports whether the whole body has been sent, or has been within d.

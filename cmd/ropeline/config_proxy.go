@@ -17,9 +17,10 @@ import (
 // proxyConfig is what the operator says about the way of requests to the site
 // and back, queues aside.
 type proxyConfig struct {
-	Origins originsConfig
-	MaxBody int64 // bytes; 0: no limit
-	Methods []string
+	Origins  originsConfig
+	MaxBody  int64 // bytes; 0: no limit
+	BodyRate int64 // bytes a second; 0: any
+	Methods  []string
 
 	Retries        int
 	Passive        upstream.Passive
@@ -51,6 +52,7 @@ type routeConfig struct {
 
 func defaultProxy() proxyConfig {
 	return proxyConfig{
+		BodyRate:  100,
 		Retries:   1,
 		Passive:   upstream.Passive{Failures: 3, Ejection: 10 * time.Second, EjectionMax: 2 * time.Minute},
 		SlowStart: 10 * time.Second,
@@ -73,6 +75,7 @@ func (c *proxyConfig) bindOrigin(fs *pflag.FlagSet) {
 // bind binds the rest.
 func (c *proxyConfig) bind(fs *pflag.FlagSet) {
 	maxBodyFlag(fs, &c.MaxBody)
+	fs.Var(sizeValue{&c.BodyRate}, "min-body-rate", "bytes a second of a request body that have to come on average; 0: any")
 	fs.Var(methodsValue{&c.Methods}, "methods", "the only methods that are let through (default: all but CONNECT and TRACE)")
 	fs.Var(intValue{&c.Retries, 0, upstream.OriginsMax}, "retries", "how many more origins a request is sent to if the one before cannot have acted on it")
 	fs.Var(intValue{&c.Passive.Failures, 1, 1000}, "eject-after", "how many requests in a row an origin fails to answer before it is left alone")
@@ -181,7 +184,10 @@ func (c *proxyConfig) front(to httpfront.Config) httpfront.Config {
 	to.Methods = c.Methods
 	to.Passive, to.SlowStart, to.AllowAddresses = c.Passive, c.SlowStart, c.AllowAddresses
 	to.Limits, to.Timeouts = c.Limits, c.Timeouts
-	to.Limits.Body = c.MaxBody
+	to.Limits.Body, to.Limits.BodyRate = c.MaxBody, c.BodyRate
+	if c.BodyRate == 0 {
+		to.Limits.BodyRate = -1
+	}
 	for _, r := range c.Routes {
 		to.Routes = append(to.Routes, httpfront.Route{
 			Name: r.Room, Host: r.Host, Path: r.Path, Also: r.Also, Body: r.MaxBody,

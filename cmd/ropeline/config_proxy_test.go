@@ -15,7 +15,7 @@ func TestOriginsAsFlags(t *testing.T) {
 	cfg := defaultConfig()
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	nodeFlags(fs, &cfg)
-	if err := fs.Parse([]string{"--origin", "http://a weight=3", "--origin", "https://b,http://c:8080", "--retries", "0", "--max-body", "10MiB", "--response-timeout", "5s", "--methods", "GET,HEAD"}); err != nil {
+	if err := fs.Parse([]string{"--origin", "http://a weight=3", "--origin", "https://b,http://c:8080", "--retries", "0", "--max-body", "10MiB", "--response-timeout", "5s", "--methods", "GET,HEAD", "--min-body-rate", "0"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := cfg.checkProxy(); err != nil {
@@ -25,7 +25,7 @@ func TestOriginsAsFlags(t *testing.T) {
 	if got := cfg.Proxy.Origins.text(); got != "http://a weight=3, https://b, http://c:8080" {
 		t.Errorf("origins are %s", got)
 	}
-	if front.Retries >= 0 || front.Limits.Body != 10<<20 || front.Timeouts.Origin != 5*time.Second || front.Timeouts.Connect != 5*time.Second || len(front.Methods) != 2 || len(front.Origins.Servers) != 3 {
+	if front.Retries >= 0 || front.Limits.Body != 10<<20 || front.Timeouts.Origin != 5*time.Second || front.Timeouts.Connect != 5*time.Second || len(front.Methods) != 2 || front.Limits.BodyRate >= 0 || len(front.Origins.Servers) != 3 {
 		t.Errorf("the front is told %+v", front)
 	}
 }

@@ -1,0 +1,146 @@
+package httpfront
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// The server's reader of chunks is lenient behind the last one: it takes lines
+// without CR, folded ones, and an empty line that is none, so that what others
+// take for a trailer may be a request to it. It also takes the end of the
+// connection between two chunks for the end of the body, after which an origin
+// would take half an upload for a whole one. So chunks are read here.
+
+const (
+	chunkLineMax   = 512 // bytes of a chunk's size with its extensions
+	chunkDigitsMax = 15  // of its size, leading zeros included
+)
+
+var (
+	errChunk       = errors.New("a chunk is not in order")
+	errTrailer     = errors.New("the trailer is not in order")
+	errTrailerLong = errors.New("the trailer is too long")
+)
+
+// chunkReader reads a body in chunks by rules that leave one reading: RFC 9112,
+// 7.1, without white space that was never meant to be there. Extensions are
+// dropped. It reads nothing beyond the body.
+type chunkReader struct {
+	br      *bufio.Reader
+	left    int64 // of the chunk
+	inside  bool  // whether a chunk is under way, up to the line end behind it
+	trailer []field
+	err     error // for all reads to come; io.EOF after the whole body and its trailer
+}
+
+// Read reads some of the body.
+func (c *chunkReader) Read(p []byte) (int, error) {
+	for c.err == nil && c.left == 0 {
+		c.err = c.next()
+	}
+	if c.err != nil || len(p) == 0 {
+		return 0, c.err
+	}
+	n, err := c.br.Read(p[:min(int64(len(p)), c.left)])
+	if c.left -= int64(n); err != nil {
+		c.err = noEOF(err)
+	}
+	return n, c.err
+}
+
+// next goes to the data of the next chunk, or behind the trailer.
+func (c *chunkReader) next() error {
+	if c.inside {
+		var end [2]byte
+		if _, err := io.ReadFull(c.br, end[:]); err != nil {
+			return noEOF(err)
+		}
+		if end != [2]byte{'\r', '\n'} {
+			return errChunk
+		}
+		c.inside = false
+	}
+	line, err := readLine(c.br)
+	switch {
+	case err == bufio.ErrBufferFull, err == nil && len(line) > chunkLineMax:
+		return errChunk
+	case err != nil:
+		return err
+	}
+	size, ok := parseChunkSize(line)
+	if !ok {
+		return errChunk
+	}
+	if size == 0 {
+		if err := c.readTrailer(); err != nil {
+			return err
+		}
+		return io.EOF
+	}
+	c.left, c.inside = size, true
+	return nil
+}
+
+// readTrailer reads up to the empty line.
+func (c *chunkReader) readTrailer() error {
+	for left := trailersMax; ; {
+		line, err := readLine(c.br)
+		if left -= len(line) + 2; err == bufio.ErrBufferFull || left < 0 {
+			return errTrailerLong
+		}
+		switch {
+		case err != nil:
+			return err
+		case len(line) == 0:
+			return nil
+		case len(c.trailer) == fieldsMax:
+			return errTrailerLong
+		}
+		f, no := parseField(bytes.Clone(line)) // the buffer is used again
+		if no.code != 0 {
+			return errTrailer
+		}
+		c.trailer = append(c.trailer, f)
+	}
+}
+
+// readLine returns a line without its CR LF, which it must end in. It is good
+// until the next read.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	line, err := br.ReadSlice('\n')
+	if err != nil {
+		return nil, noEOF(err)
+	}
+	line, ok := bytes.CutSuffix(line, []byte("\r\n"))
+	if !ok {
+		return nil, errChunk
+	}
+	return line, nil
+}
+
+// parseChunkSize reads the line in front of a chunk.
+func parseChunkSize(line []byte) (int64, bool) {
+	digits, extension, _ := bytes.Cut(line, []byte(";"))
+	if len(digits) == 0 || len(digits) > chunkDigitsMax || !isValue(extension) {
+		return 0, false
+	}
+	var n int64
+	for _, c := range digits {
+		d := unhex(c)
+		if d > 15 {
+			return 0, false
+		}
+		n = n<<4 | int64(d)
+	}
+	return n, true
+}
+
+// noEOF is for where a message cannot end.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,344 @@
+package httpfront
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// wire is an origin that keeps every byte that it is sent, on all connections in
+// the order in which they were opened, and answers whatever net/http takes for a
+// request.
+type wire struct {
+	url string
+
+	mu   sync.Mutex // guards the following
+	sent []*strings.Builder
+}
+
+func newWire(t *testing.T) *wire {
+	w := &wire{}
+	w.url = tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		w.mu.Lock()
+		seen := &strings.Builder{}
+		w.sent = append(w.sent, seen)
+		w.mu.Unlock()
+		tee := bufio.NewReader(io.TeeReader(br, lockedTo{&w.mu, seen}))
+		for {
+			req, err := http.ReadRequest(tee)
+			if err != nil {
+				return
+			}
+			if _, err := io.Copy(io.Discard, req.Body); err != nil {
+				return
+			}
+			io.WriteString(c, okAnswer)
+		}
+	})
+	return w
+}
+
+type lockedTo struct {
+	mu *sync.Mutex
+	to *strings.Builder
+}
+
+func (l lockedTo) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
+}
+
+// skeleton is what the origin was sent, without the fields that say nothing of
+// where a message goes and ends.
+func (w *wire) skeleton() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out strings.Builder
+	for _, s := range w.sent {
+		for line := range strings.SplitAfterSeq(s.String(), "\n") {
+			name, _, isField := strings.Cut(strings.ReplaceAll(strings.ToLower(line), "_", "-"), ": ")
+			switch {
+			case !isField, name == "content-length", name == "transfer-encoding", name == "host", name == "trailer", strings.HasPrefix(name, "x-t"):
+				out.WriteString(line)
+			}
+		}
+	}
+	return out.String()
+}
+
+const (
+	hostLine = "Host: good\r\n"
+	chunked  = "POST / HTTP/1.1\r\n" + hostLine + "Transfer-Encoding: chunked\r\n\r\n"
+	// sentChunks is how the origin gets a body of "hello" that came in chunks.
+	sentChunks = chunked + "5\r\nhello\r\n0\r\n\r\n"
+	sentGet    = "GET / HTTP/1.1\r\n" + hostLine + "\r\n"
+	sentNext   = "GET /next HTTP/1.1\r\n" + hostLine + "\r\n"
+	// next is a second request, which is served where the first one is.
+	next = "GET /next HTTP/1.1\r\n" + hostLine + "Connection: close\r\n\r\n"
+)
+
+// smuggling is what is sent, followed by next, and what comes of it: the codes
+// of the answers, and the skeleton at the origin. A body that turns out to be
+// out of order while it is passed on has reached the origin in part; "…" at the
+// end of sent stands for anything but the end of a request.
+type smuggling struct {
+	raw   string
+	codes string
+	sent  string
+}
+
+// TestNothingIsSmuggled looks at the origin's bytes. Each request is refused, and
+// then the connection closes, or there is one way only to read what is sent on.
+func TestNothingIsSmuggled(t *testing.T) {
+	for name, c := range smugglingCases() {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t)
+			f := serveTo(t, nil, w.url)
+			got := f.raw(c.raw + next)
+			if codes := codesOf(got); codes != c.codes {
+				t.Errorf("answered with %s, want %s: %q", codes, c.codes, got)
+			}
+			sent := w.skeleton()
+			if strings.Contains(sent, "/hidden") {
+				t.Errorf("the hidden request reached the origin: %q", sent)
+			}
+			if want, open := strings.CutSuffix(c.sent, "…"); open {
+				if !strings.HasPrefix(want, sent) && !strings.HasPrefix(sent, want) || strings.Contains(sent, "\r\n0\r\n") || strings.Contains(sent, "/next") {
+					t.Errorf("the origin got %q, want the beginning of %q only", sent, want)
+				}
+			} else if sent != c.sent {
+				t.Errorf("the origin got  %q\nwant            %q", sent, c.sent)
+			}
+		})
+	}
+}
+
+// codesOf returns the status codes of the answers in s, which have no status
+// lines in their bodies.
+func codesOf(s string) string {
+	var codes []string
+	for part := range strings.SplitSeq(s, "HTTP/1.1 ") {
+		if len(part) > 3 && part[3] == ' ' && part[0] <= '9' {
+			codes = append(codes, part[:3])
+		}
+	}
+	return strings.Join(codes, " ")
+}
+
+func smugglingCases() map[string]smuggling {
+	cases := map[string]smuggling{}
+	refuse := func(name, raw string, code int) { cases[name] = smuggling{raw, fmt.Sprint(code), ""} }
+	serve := func(name, raw, sent string) { cases[name] = smuggling{raw, "200 200", sent + sentNext} }
+	cut := func(name, body string) { cases[name] = smuggling{chunked + body, "400", chunked + "…"} }
+
+	// Which field says how long the body is.
+	post := func(fields, rest string) string { return "POST / HTTP/1.1\r\n" + hostLine + fields + "\r\n" + rest }
+	for field, code := range map[string]int{
+		"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n":           400,
+		"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n":           400,
+		"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n":           400,
+		"Content-Length: 5\r\nContent-Length: 0\r\n":                    400,
+		"Content-Length: 5\r\ncontent-length: 5\r\n":                    400,
+		"Content-Length: 5, 5\r\n":                                      400,
+		"Content-Length: 5 5\r\n":                                       400,
+		"Content-Length: 5;\r\n":                                        400,
+		"Content-Length: \xd9\xa5\r\n":                                  400,
+		"Content-Length: 5\x00\r\n":                                     400,
+		"Content-Length: 5\x0b\r\n":                                     400,
+		"Content-Length: 5\r \r\n":                                      400,
+		"Content-Length:\r\n 5\r\n":                                     400,
+		"Content-Length : 5\r\n":                                        400,
+		"Content-Length\t: 5\r\n":                                       400,
+		"Content-Length: 1e1\r\n":                                       400,
+		"Content-Length: 5.0\r\n":                                       400,
+		"Content-Length: \"5\"\r\n":                                     400,
+		"Transfer-Encoding: xchunked\r\n":                               400,
+		"Transfer-Encoding: chunked, chunked\r\n":                       400,
+		"Transfer-Encoding: chunked, identity\r\n":                      400,
+		"Transfer-Encoding: gzip, chunked\r\n":                          400,
+		"Transfer-Encoding: ,chunked\r\n":                               400,
+		"Transfer-Encoding: chunked;q=1\r\n":                            400,
+		"Transfer-Encoding: \"chunked\"\r\n":                            400,
+		"Transfer-Encoding: 'chunked'\r\n":                              400,
+		"Transfer-Encoding: \x0bchunked\r\n":                            400,
+		"Transfer-Encoding: chunked\x00\r\n":                            400,
+		"Transfer-Encoding: chunk\xc3\xa9d\r\n":                         400,
+		"Transfer-Encoding:\r\n chunked\r\n":                            400,
+		"Transfer-Encoding\r\n : chunked\r\n":                           400,
+		"Transfer-Encoding : chunked\r\n":                               400,
+		" Transfer-Encoding: chunked\r\n":                               400,
+		"X: y\r\n Transfer-Encoding: chunked\r\n":                       400,
+		"X: y\nTransfer-Encoding: chunked\r\n":                          400,
+		"X: y\rTransfer-Encoding: chunked\r\n":                          400,
+		"Transfer-Encoding: chunked\r\nTransfer-Encoding: cow\r\n":      400,
+		"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n": 400,
+		"Transfer-Encoding:\r\n":                                        400,
+	} {
+		refuse(fmt.Sprintf("%q", field), post(field, "0\r\n\r\n"+hidden), code)
+	}
+	for _, coding := range []string{"chunked", "Chunked", "cHuNkEd", "  chunked", "chunked \t", "\tchunked"} {
+		serve(fmt.Sprintf("coding %q", coding), post("Transfer-Encoding:"+coding+"\r\n", "5\r\nhello\r\n0\r\n\r\n"), sentChunks)
+	}
+	sentLength := func(method string) string {
+		return method + " / HTTP/1.1\r\n" + hostLine + "Content-Length: 5\r\n\r\nhello"
+	}
+	serve("length with zeros", post("Content-Length: 0005\r\n", "hello"), sentLength("POST"))
+	serve("length with spaces", post("Content-Length: \t5 \t\r\n", "hello"), sentLength("POST"))
+	serve("no length", post("", ""), "POST / HTTP/1.1\r\n"+hostLine+"\r\n")
+	serve("length of nothing", post("Content-Length: 0\r\n", ""), "POST / HTTP/1.1\r\n"+hostLine+"Content-Length: 0\r\n\r\n")
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "DELETE", "PROPFIND"} {
+		start := method + " / HTTP/1.1\r\n" + hostLine
+		serve(method+" with a length", start+"Content-Length: 5\r\n\r\nhello", sentLength(method))
+		serve(method+" with chunks", start+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", start+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+	}
+	for _, option := range []string{"Content-Length", "Transfer-Encoding", "Host", "keep-alive, Content-Length"} {
+		serve("Connection: "+option, post("Content-Length: 5\r\nConnection: "+option+"\r\n", "hello"), sentLength("POST"))
+	}
+	serve("names that look alike", post("Content-Length: 5\r\nTransfer_Encoding: chunked\r\ncontent_length: 0\r\nTransfer-encodinG_: chunked\r\n", "hello"), sentLength("POST"))
+	refuse("coding in 1.0", "POST / HTTP/1.0\r\n"+hostLine+"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+hidden, 400)
+
+	// What chunks may look like.
+	for name, body := range map[string]string{
+		"extension":        "5;a=b\r\nhello\r\n0;x\r\n\r\n",
+		"quoted extension": "5;a=\"b;c\"\r\nhello\r\n0\r\n\r\n",
+		"leading zeros":    "000005\r\nhello\r\n000\r\n\r\n",
+	} {
+		serve("chunk: "+name, chunked+body, sentChunks)
+	}
+	for _, dropped := range []string{"", "X: y\r\n", "Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n", "Host: evil\r\n", "Authorization: x\r\n"} {
+		serve(fmt.Sprintf("trailer %q", dropped), chunked+"5\r\nhello\r\n0\r\n"+dropped+"X-T: a\r\n\r\n", chunked+"5\r\nhello\r\n0\r\nX-T: a\r\n\r\n")
+	}
+	serve("chunks of one byte", chunked+"1\r\nh\r\n1\r\ne\r\n1\r\nl\r\n2\r\nlo\r\n0\r\n\r\n", chunked+"1\r\nh\r\n1\r\ne\r\n1\r\nl\r\n2\r\nlo\r\n0\r\n\r\n")
+	for name, body := range map[string]string{
+		"LF in extension":             "5;a\nb\r\nhello\r\n0\r\n\r\n",
+		"CR in extension":             "5;a\rb\r\nhello\r\n0\r\n\r\n",
+		"space before extension":      "5 ;a\r\nhello\r\n0\r\n\r\n",
+		"LF after size":               "5\nhello\r\n0\r\n\r\n",
+		"CR after size":               "5\rhello\r\n0\r\n\r\n",
+		"CR CR LF after size":         "5\r\r\nhello\r\n0\r\n\r\n",
+		"size with a sign":            "+5\r\nhello\r\n0\r\n\r\n",
+		"negative size":               "-5\r\nhello\r\n0\r\n\r\n",
+		"size with 0x":                "0x5\r\nhello\r\n0\r\n\r\n",
+		"size with _":                 "0_5\r\nhello\r\n0\r\n\r\n",
+		"space before size":           " 5\r\nhello\r\n0\r\n\r\n",
+		"no size":                     "\r\nhello\r\n0\r\n\r\n",
+		"size of 64 bits":             "10000000000000005\r\nhello\r\n0\r\n\r\n",
+		"size that overflows":         "ffffffffffffffff\r\nhello\r\n0\r\n\r\n",
+		"many zeros":                  strings.Repeat("0", 64) + "5\r\nhello\r\n0\r\n\r\n",
+		"more than the size":          "4\r\nhello\r\n0\r\n\r\n",
+		"less than the size":          "6\r\nhello\r\n0\r\n\r\n",
+		"LF after data":               "5\r\nhello\n0\r\n\r\n",
+		"CR after data":               "5\r\nhello\r0\r\n\r\n",
+		"nothing after data":          "5\r\nhello0\r\n\r\n",
+		"LF after last chunk":         "5\r\nhello\r\n0\n\r\n",
+		"space after size":            "5 \r\nhello\r\n0\r\n\r\n",
+		"tab after size":              "5\t\r\nhello\r\n0\r\n\r\n",
+		"long extension":              "5;" + strings.Repeat("a", chunkLineMax) + "\r\nhello\r\n0\r\n\r\n",
+		"endless extension":           "5;" + strings.Repeat("a", 2*bufferSize),
+		"NUL in extension":            "5;a\x00\r\nhello\r\n0\r\n\r\n",
+		"space after name in trailer": "5\r\nhello\r\n0\r\nX-T : a\r\n\r\n",
+		"LF in trailer":               "5\r\nhello\r\n0\r\nX-T: a\nX-T: b\r\n\r\n",
+		"LF LF in trailer":            "5\r\nhello\r\n0\r\nX-T: a\n\n" + hidden,
+		"LF before trailer":           "5\r\nhello\r\n0\r\n\nX-T: a\r\n\r\n" + hidden,
+		"LF for a trailer":            "5\r\nhello\r\n0\r\n\n" + hidden,
+		"folded trailer":              "5\r\nhello\r\n0\r\nX-T: a\r\n b\r\n\r\n" + hidden,
+		"space before trailer":        "5\r\nhello\r\n0\r\n X-T: a\r\n\r\n" + hidden,
+		"no colon in trailer":         "5\r\nhello\r\n0\r\n" + hidden,
+		"CR in trailer":               "5\r\nhello\r\n0\r\nX: a\rb\r\n\r\n",
+	} {
+		cut("chunk: "+name, body)
+	}
+
+	// Where a head ends and its lines do.
+	for name, raw := range map[string]string{
+		"LF everywhere":        "GET / HTTP/1.1\nHost: good\n\n",
+		"LF at one line":       "GET / HTTP/1.1\r\nHost: good\nX: y\r\n\r\n",
+		"LF LF at the end":     "GET / HTTP/1.1\r\nHost: good\r\nX: y\n\n" + hidden,
+		"CR LF LF at the end":  "GET / HTTP/1.1\r\nHost: good\r\nX: y\r\n\n" + hidden,
+		"CR CR LF":             "GET / HTTP/1.1\r\nHost: good\r\r\n\r\n",
+		"NUL in a name":        "GET / HTTP/1.1\r\nHost: good\r\nX\x00: y\r\n\r\n",
+		"NUL in a value":       "GET / HTTP/1.1\r\nHost: good\r\nX: \x00\r\n\r\n",
+		"DEL in a value":       "GET / HTTP/1.1\r\nHost: good\r\nX: \x7f\r\n\r\n",
+		"fold with a tab":      "GET / HTTP/1.1\r\nHost: good\r\nX: a\r\n\tb\r\n\r\n",
+		"folded host":          "GET / HTTP/1.1\r\nHost:\r\n good\r\n\r\n",
+		"space before colon":   "GET / HTTP/1.1\r\nHost : good\r\n\r\n",
+		"space before a field": "GET / HTTP/1.1\r\n Host: good\r\n\r\n",
+		"bytes in a name":      "GET / HTTP/1.1\r\nHost: good\r\n\xc3\xa4: y\r\n\r\n",
+		"brackets in a name":   "GET / HTTP/1.1\r\nHost: good\r\nX[]: y\r\n\r\n",
+	} {
+		refuse("head: "+name, raw, 400)
+	}
+	serve("head: LF after the request line", "GET / HTTP/1.1\nHost: good\r\n\r\n", sentGet)
+	serve("head: empty lines before", "\r\n\r\nGET / HTTP/1.1\r\nHost: good\r\n\r\n", sentGet)
+	serve("head: fields of many kinds", "GET / HTTP/1.1\r\nHost: good\r\n!#$%&'*+-.^_`|~: y\r\nX:\xff\xfe\r\n\r\n", sentGet)
+
+	// The request line.
+	for raw, code := range map[string]int{
+		"GET /\r\n":                    400,
+		"GET / HTTP/0.9\r\n":           505,
+		"GET / HTTP/1.2\r\n":           505,
+		"GET / HTTP/2.0\r\n":           505,
+		"GET / HTTP/1.10\r\n":          400,
+		"GET / http/1.1\r\n":           400,
+		"GET / HTTP/01.1\r\n":          400,
+		"GET / HTTP/1.1 \r\n":          400,
+		"GET / HTTP/1.1\x0b\r\n":       400,
+		"GET  / HTTP/1.1\r\n":          400,
+		"GET / x HTTP/1.1\r\n":         400,
+		"GET\t/ HTTP/1.1\r\n":          400,
+		" GET / HTTP/1.1\r\n":          400,
+		"GET /\x00 HTTP/1.1\r\n":       400,
+		"GET /\r HTTP/1.1\r\n":         400,
+		"GET /\x7f HTTP/1.1\r\n":       400,
+		"GET /a#b HTTP/1.1\r\n":        400,
+		"GET a HTTP/1.1\r\n":           400,
+		"GET \\a HTTP/1.1\r\n":         400,
+		"GET good:80 HTTP/1.1\r\n":     400,
+		"GET * HTTP/1.1\r\n":           400,
+		"CONNECT good:80 HTTP/1.1\r\n": 501,
+		"TRACE / HTTP/1.1\r\n":         501,
+		"get / HTTP/1.1\r\n":           501,
+		"GET\x00 / HTTP/1.1\r\n":       400,
+		"G\xc3\x8bT / HTTP/1.1\r\n":    400,
+		"PRI * HTTP/2.0\r\n":           505,
+
+		"GET http://evil/ HTTP/1.1\r\n":          400,
+		"GET http://good:80/ HTTP/1.1\r\n":       400,
+		"GET http://good@evil/ HTTP/1.1\r\n":     400,
+		"GET http://user@good/ HTTP/1.1\r\n":     400,
+		"GET http:///x HTTP/1.1\r\n":             400,
+		"GET ftp://good/ HTTP/1.1\r\n":           400,
+		"GET http:/good/ HTTP/1.1\r\n":           400,
+		"GET http://good\\@evil/ HTTP/1.1\r\n":   400,
+		"GET http://goo%64/ HTTP/1.1\r\n":        400,
+		"GET javascript://good/%0a HTTP/1.1\r\n": 400,
+		"GET http://good/#@evil/ HTTP/1.1\r\n":   400,
+		"GET http://[::1]:80/ HTTP/1.1\r\n":      400,
+	} {
+		refuse(fmt.Sprintf("line %q", raw), raw+hostLine+"\r\n", code)
+	}
+	serve("line: address of the host", "GET http://GOOD/ HTTP/1.1\r\nHost: good\r\n\r\n", sentGet)
+	serve("line: https", "GET https://good/ HTTP/1.1\r\nHost: good\r\n\r\n", sentGet)
+
+	// The host.
+	for _, host := range []string{
+		"good@evil", "good:80@evil", "good:80abc", "good:", "good:-1", "good:+80", "good:0", "good:65536", "good:80:80", "good, evil", "good evil",
+		"good/evil", "good\\evil", "good?evil", "good#evil", "g\xc3\xb6od", "%67ood", "good%00", "go\tod", "[::1", "[::1]x", "[good]", "[::1%25eth0]", "::1",
+		"good..", ".good", "go..od", "", " ", "\"good\"", "good;evil", "<good>", "http://good", strings.Repeat("a", 254),
+	} {
+		refuse(fmt.Sprintf("host %.40q", host), "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"+hidden, 400)
+	}
+	refuse("host: two", "GET / HTTP/1.1\r\nHost: good\r\nHost: evil\r\n\r\n", 400)
+	refuse("host: the same twice", "GET / HTTP/1.1\r\nHost: good\r\nhost: good\r\n\r\n", 400)
+	refuse("host: none", "GET / HTTP/1.1\r\nX: y\r\n\r\n", 400)
+	for _, host := range []string{"good.", "GOOD", "good:8080", "[::1]:80", "192.0.2.1", "a_b"} {
+		serve("host "+host, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n", "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
+	}
+	return cases
+}
