@@ -133,7 +133,9 @@ func (f *extAuthz) askHTTP(r *http.Request) (*outcome, error) {
 			q.Header[name] = values
 		}
 	}
-	q.Header["User-Agent"] = q.Header["User-Agent"] // or the library would add its own
+	if _, ok := q.Header["User-Agent"]; !ok {
+		q.Header["User-Agent"] = nil // or the library would add its own
+	}
 	resp, err := f.client.Do(q)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,9 @@ type frontEnd struct {
 	// start runs it with the example as it is to be in dir. It fails with an error
 	// that wraps errNotHere where the proxy cannot be had.
 	start func(ctx context.Context, o options, example, addr string) (*proxy, error)
+	// standIn says that it is not the proxy itself that runs, but what its
+	// documentation says it does.
+	standIn bool
 	// down is what visitors see when no node answers, and slow when one does not
 	// answer in time, as far as the example decides it.
 	down, slow int
