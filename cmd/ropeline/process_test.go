@@ -205,13 +205,21 @@ func keygen(t *testing.T, path string) {
 
 func freeAddress(t *testing.T, network string) string {
 	t.Helper()
-	held, address, err := holdPort(network)
-	if err != nil {
-		t.Fatal(err)
+	for {
+		held, address, err := holdPort(network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held.Close()
+		if _, again := handedOut.LoadOrStore(network+" "+address, true); !again {
+			return address
+		}
 	}
-	held.Close()
-	return address
 }
+
+// handedOut has the addresses that freeAddress has returned: one that is not bound yet
+// is as free as ever.
+var handedOut sync.Map
 
 // startOrigin serves a site that says how it was asked.
 func startOrigin(t *testing.T) string {
