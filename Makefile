@@ -71,6 +71,10 @@ SEED ?= 1
 soak: ## all faults mixed for SOAK (60m), with ten million tickets an hour
 	$(GO) run ./bench/faults -soak $(SOAK) -seed $(SEED) -page docs/faults.md -maker "make soak"
 
+.PHONY: heavy
+heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
+	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
+
 .PHONY: microbench
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...

@@ -36,8 +36,7 @@ const tunnelEnd = 5 * time.Second
 func join(client net.Conn, origin *upstream.Conn, idle time.Duration, panicked func(any)) {
 	// What came right behind the head is in the buffer. From there on the
 	// connection is read directly, because deadlines are set on it here.
-	early := make([]byte, origin.Reader().Buffered())
-	io.ReadFull(origin.Reader(), early)
+	early := origin.DropReader()
 	t := traffic{panicked: panicked}
 	t.touch()
 	var wg sync.WaitGroup
@@ -76,8 +75,8 @@ func (t *traffic) pump(dst io.Writer, src io.Reader, conn net.Conn, idle time.Du
 			t.panicked(p)
 		}
 	}()
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
+	var buf tunnelBuffer
+	defer buf.shrink()
 	for {
 		quiet := time.Unix(0, t.last.Load()).Add(idle)
 		if !t.ended.Load() {
@@ -86,13 +85,15 @@ func (t *traffic) pump(dst io.Writer, src io.Reader, conn net.Conn, idle time.Du
 				conn.SetReadDeadline(time.Now().Add(tunnelEnd))
 			}
 		}
-		n, err := src.Read(buf[:])
+		b := buf.bytes()
+		n, err := src.Read(b)
 		if n > 0 {
 			t.touch()
-			if _, err := dst.Write(buf[:n]); err != nil {
+			if _, err := dst.Write(b[:n]); err != nil {
 				return
 			}
 		}
+		buf.fit(n)
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded) && !t.ended.Load() && t.last.Load() > quiet.Add(-idle).UnixNano():
@@ -100,6 +101,37 @@ func (t *traffic) pump(dst io.Writer, src io.Reader, conn net.Conn, idle time.Du
 		default:
 			return
 		}
+	}
+}
+
+// tunnelBuffer is small while little is said. Most tunnels say nothing most of
+// the time, and thousands of them would each hold a large buffer twice.
+type tunnelBuffer struct {
+	small [512]byte
+	large *[bufferSize]byte // nil: the small one is used
+}
+
+func (b *tunnelBuffer) bytes() []byte {
+	if b.large != nil {
+		return b.large[:]
+	}
+	return b.small[:]
+}
+
+// fit chooses the buffer for the next read by how much the last one brought.
+func (b *tunnelBuffer) fit(n int) {
+	switch {
+	case n < len(b.small):
+		b.shrink()
+	case b.large == nil:
+		b.large = buffers.Get().(*[bufferSize]byte)
+	}
+}
+
+func (b *tunnelBuffer) shrink() {
+	if b.large != nil {
+		buffers.Put(b.large)
+		b.large = nil
 	}
 }
 

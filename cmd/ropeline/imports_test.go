@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"bench/order":             {},
 	"bench/sim/input":         {"bench/accesslog"},
 	"bench/sim/plot":          {"bench/sim"},
+	"bench/heavy":             {},
 	"bench/schedules":         {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":             {"bench/sim"},
 	"bench/conformance":       {},

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bufio"
+	"bytes"
 	"net"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,15 @@ type Conn struct {
 
 // Reader reads what the origin sends.
 func (c *Conn) Reader() *bufio.Reader { return c.br }
+
+// DropReader returns what the reader holds already, and frees the reader. From
+// then on the origin is read from Conn, which has its own deadlines.
+func (c *Conn) DropReader() []byte {
+	early, _ := c.br.Peek(c.br.Buffered())
+	early = bytes.Clone(early)
+	c.br = nil
+	return early
+}
 
 // Origin is the origin at the other end.
 func (c *Conn) Origin() Origin { return c.pool.origin }

@@ -1,0 +1,80 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPageHoldsTheTable(t *testing.T) {
+	text, err := os.ReadFile("../../docs/measurements.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writePage(path, "| new |\n"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(got), begin+"| new |\n"+end) {
+		t.Errorf("the page became %s, %v", got, err)
+	}
+	if err := os.WriteFile(path, []byte("no marks"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writePage(path, ""); err == nil {
+		t.Error("a page without a place for the table is taken")
+	}
+}
+
+// TestMain lets the test be the origin, as the program is when it starts itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "-origin" {
+		if err := serveOrigin(context.Background()); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestALightRun does everything with little, so that the target works when it is
+// wanted. The slow clients are left out: a node gives them half a minute.
+func TestALightRun(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "ropeline")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/ropeline").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	rows, err := measure(t.Context(), plan{binary: binary, body: 3 << 20, sockets: 20, hold: 10 * time.Millisecond, visitors: 2, alone: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := table(rows)
+	for _, want := range []string{
+		"a body of 3.0 MiB up, with a length", "up, in chunks", "down, with a length", "down, in chunks", "20 WebSockets that say nothing for 10ms | ",
+		"20 answer afterwards", "2 visitors who ask", "0 failed",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "broken") {
+		t.Errorf("something did not hold:\n%s", text)
+	}
+}
+
+func TestFilesForWebSockets(t *testing.T) {
+	n, why, err := fit(10)
+	if n != 10 || why != "" || err != nil {
+		t.Errorf("for ten: got %d %q, %v", n, why, err)
+	}
+}

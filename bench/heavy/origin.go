@@ -1,0 +1,71 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+)
+
+// serveOrigin serves a site until ctx ends, and prints where:
+//
+//	/up    says how many bytes it got
+//	/down  sends as many zeros as the query says, with a length or in chunks
+//	/echo  takes an upgrade, and sends back what it gets
+//	/      a page
+func serveOrigin(ctx context.Context) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/up", func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n, " ", err)
+	})
+	mux.HandleFunc("/down", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.ParseInt(r.URL.Query().Get("bytes"), 10, 64)
+		if r.URL.Query().Get("chunks") == "" {
+			w.Header().Set("Content-Length", strconv.FormatInt(n, 10))
+		}
+		io.Copy(w, io.LimitReader(zeros{}, n))
+	})
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, _ *http.Request) {
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		buf := make([]byte, 64)
+		for {
+			n, err := rw.Read(buf)
+			if err != nil {
+				return
+			}
+			if _, err := c.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a page") })
+	srv := &http.Server{Handler: mux}
+	go func() {
+		<-ctx.Done()
+		srv.Close()
+	}()
+	fmt.Println("http://" + l.Addr().String())
+	// SIGTERM is how its parent ends it; by default that is the end at once.
+	if err := srv.Serve(l); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
