@@ -82,6 +82,7 @@ func TestBrowserLooks(t *testing.T) {
 		{"forced colours", func(b *tab) { b.likes("forced-colors", "active", "prefers-color-scheme", "dark") }, some[:1]},
 	} {
 		t.Run(l.name, func(t *testing.T) {
+			s := newStage(t, "fifo")
 			b := newTab(t, browser)
 			l.set(b)
 			for situation := range pagetest.Situations() {
@@ -90,7 +91,8 @@ func TestBrowserLooks(t *testing.T) {
 				}
 				t.Run(situation, func(t *testing.T) {
 					b := &tab{t, b.ctx}
-					b.open(newStage(t, situation).url("/"))
+					s.put(situation)
+					b.open(s.url("/"))
 					if n := see[int](b, wide); n > 0 {
 						t.Errorf("the page is %d pixels wider than the window", n)
 					}
