@@ -14,8 +14,8 @@ import (
 	"github.com/ropeline/ropeline/httpfront/pass"
 )
 
-// Config says how a Front serves. Origin, Rooms, Keys and one of Listen and
-// Listener are required; the zero value of everything else means its default.
+// Config says how a Front serves. Rooms and Keys are required, and for Run Origin and
+// one of Listen and Listener; the zero value of everything else means its default.
 // Negative durations and numbers are refused.
 type Config struct {
 	// Listen is the TCP address to serve on, such as ":8080". It is opened by
@@ -28,7 +28,8 @@ type Config struct {
 	TLS *tls.Config
 
 	// Origin is the web site behind the front: http://host[:port] or
-	// https://host[:port], without a path.
+	// https://host[:port], without a path. Without one the front only answers
+	// questions of other proxies (Judge), and Run fails.
 	Origin string
 	// OriginTLS is used towards an https origin; nil verifies the origin's name
 	// against the roots of the system.
@@ -119,9 +120,14 @@ type target struct {
 
 // complete checks c and fills its defaults in.
 func (c *Config) complete() (target, error) {
-	origin, err := parseOrigin(c.Origin)
-	errs := []error{err}
-	if c.Listen == "" && c.Listener == nil {
+	var origin target
+	var errs []error
+	if c.Origin != "" {
+		var err error
+		origin, err = parseOrigin(c.Origin)
+		errs = append(errs, err)
+	}
+	if c.Origin != "" && c.Listen == "" && c.Listener == nil {
 		errs = append(errs, errors.New("no address to listen on"))
 	}
 	if c.Rooms == nil {

@@ -45,6 +45,9 @@ func New(cfg Config) (*Front, error) {
 // under way end for up to Timeouts.Drain, closes what is left and returns nil.
 // It returns an error if it could not serve. It is to be called once.
 func (f *Front) Run(ctx context.Context) error {
+	if f.cfg.Origin == "" {
+		return errors.New("http front: no origin to serve")
+	}
 	ln := f.cfg.Listener
 	if ln == nil {
 		var lc net.ListenConfig

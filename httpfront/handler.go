@@ -89,12 +89,33 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 		return a, false
 	}
 	r.locate(peerOf(ctx), ctx.IsTLS(), f.cfg.TrustedProxies)
-	room := f.cfg.Rooms.Route(r.host, r.path)
-	// A preflight carries no cookies, so it would wait for ever; what it asks
-	// about is decided when it comes.
-	if room == nil || r.method == "OPTIONS" {
+	room := f.roomOf(r)
+	if room == nil {
 		return a, true
 	}
+	var w waiting
+	if f.judge(room, &a, &w) {
+		return a, true
+	}
+	f.wait(ctx, w)
+	f.discardBody(ctx, r)
+	return a, false
+}
+
+// roomOf returns the room that decides about r; nil if none does. A preflight
+// carries no cookies, so it would wait for ever; what it asks about is decided when
+// it comes.
+func (f *Front) roomOf(r *request) Room {
+	if r.method == "OPTIONS" {
+		return nil
+	}
+	return f.cfg.Rooms.Route(r.host, r.path)
+}
+
+// judge has room decide about a.req, and fills in a; who is not admitted gets the
+// answer w. It reports whether the visitor is admitted.
+func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
+	r := a.req
 	now := f.cfg.Clock()
 	s := room.Settings()
 	p, known := r.openPass(f.cfg.Keys, s)
@@ -110,11 +131,10 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	}
 	if v.Admit {
 		a.room, a.settings, a.pass = room, s, v.Pass
-		return a, true
+		return true
 	}
-	f.wait(ctx, waiting{req: r, settings: s, verdict: v, cookie: a.cookie, now: now})
-	f.discardBody(ctx, r)
-	return a, false
+	*w = waiting{req: r, settings: s, verdict: v, cookie: a.cookie, now: now}
+	return false
 }
 
 // unavailable says why r cannot be served now, if so. While the front stops,

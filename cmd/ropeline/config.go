@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"net/url"
 	"os"
@@ -24,6 +25,7 @@ type config struct {
 	Listen         string
 	Admin          string
 	TrustedProxies []netip.Prefix
+	VerdictListen  string
 
 	Name       string
 	Site       string
@@ -101,6 +103,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
 	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
+	fs.Var(addressValue{&c.VerdictListen}, "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
 	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
 	fs.Var(nameValue{&c.Site, nodeNameExtra, maxNodeName}, "site", "the site (data centre) that this node stands in")
 	fs.Var(addressValue{&c.Mesh}, "mesh", "the UDP address for other nodes; none means a single node")
@@ -115,6 +118,18 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
 	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
 	c.faults.bind(fs)
+}
+
+// serves says in the log what this node is for.
+func (c *config) serves() slog.Attr {
+	var attrs []any
+	if c.Origin != nil {
+		attrs = append(attrs, slog.String("listen", c.Listen), slog.String("origin", c.Origin.String()))
+	}
+	if c.VerdictListen != "" {
+		attrs = append(attrs, slog.String("verdict_listen", c.VerdictListen))
+	}
+	return slog.Group("", attrs...)
 }
 
 // rooms returns the rooms to serve, with ids that every node derives alike from
@@ -164,8 +179,11 @@ func roomID(name string) (id crdt.RoomID) {
 
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
-	if c.Origin == nil {
+	if c.Origin == nil && c.VerdictListen == "" {
 		return errors.New("--origin is missing: the address of the site to protect, such as --origin http://127.0.0.1:3000")
+	}
+	if c.VerdictListen != "" && len(c.TrustedProxies) == 0 {
+		return c.file.at("verdict-listen", errors.New("--verdict-listen needs --trusted-proxies: the addresses of the proxies that may ask, such as --trusted-proxies 127.0.0.1"))
 	}
 	if len(c.Join) > 0 && c.Mesh == "" {
 		return c.file.at("join", errors.New("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946"))

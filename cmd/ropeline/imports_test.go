@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"node":                    {"crdt", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
+	"httpfront/verdict":       {"httpfront"},
 	"bench/accesslog":         {},
 	"bench/load":              {"bench/accesslog", "bench/order"},
 	"bench/sim":               {"crdt", "node", "node/durable", "node/room", "node/replica", "node/ticket", "bench/order"},
@@ -44,7 +45,7 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "bench/"},
+	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "httpfront/verdict", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

@@ -18,6 +18,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -164,13 +165,17 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	verdicts, err := newVerdicts(cfg, front, log)
+	if err != nil {
+		return err
+	}
 	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Logger: log})
 	if err != nil {
 		return err
 	}
-	log.Info("starting", "listen", cfg.Listen, "origin", cfg.Origin.String(), "admin", cfg.Admin,
+	log.Info("starting", cfg.serves(), "admin", cfg.Admin,
 		"rooms", len(rooms), "data_dir", path, "version", versionText())
-	left, err := runAll(ctx, cfg, log, n, mesh, front, admin)
+	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin)
 	if left && cfg.CertFile == "" {
 		err = errors.Join(err, dir.Abandon())
 	}
@@ -247,14 +252,31 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
+	origin := ""
+	if cfg.Origin != nil {
+		origin = cfg.Origin.String()
+	}
 	return httpfront.New(httpfront.Config{
 		Listen:         cfg.Listen,
-		Origin:         cfg.Origin.String(),
+		Origin:         origin,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Ready:          n.Ready,
 		Clock:          n.Now,
+		Logger:         log,
+	})
+}
+
+// newVerdicts returns the server for other proxies; nil if there shall be none.
+func newVerdicts(cfg config, front *httpfront.Front, log *slog.Logger) (*verdict.Server, error) {
+	if cfg.VerdictListen == "" {
+		return nil, nil
+	}
+	return verdict.New(verdict.Config{
+		Listen:         cfg.VerdictListen,
+		Judge:          front,
+		TrustedProxies: cfg.TrustedProxies,
 		Logger:         log,
 	})
 }
@@ -272,10 +294,10 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 // runAll runs the parts until ctx ends or one of them fails. The front goes
 // first, so that its visitors' last notes still reach the mesh; the mesh last. It
 // reports whether the node has left for good.
-func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, admin *httpfront.Admin) (left bool, err error) {
+func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin) (left bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var errs [5]error
+	var errs [6]error
 	var outer, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
 	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
@@ -291,7 +313,12 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	} else {
 		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
 	}
-	start(&outer, 2, ctx, front.Run)
+	if cfg.Origin != nil {
+		start(&outer, 2, ctx, front.Run)
+	}
+	if verdicts != nil {
+		start(&outer, 5, ctx, verdicts.Run)
+	}
 	start(&outer, 3, ctx, admin.Run)
 	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, log) })
 	<-ctx.Done()

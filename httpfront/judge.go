@@ -1,0 +1,321 @@
+package httpfront
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// Question is a request that another proxy holds back until it knows our verdict.
+// Everything in it is what that proxy says of the request of its visitor.
+type Question struct {
+	// Peer is the address of the proxy. It has to be one of Config.TrustedProxies,
+	// or what it tells of the visitor's address, host and TLS is not believed.
+	Peer netip.Addr
+
+	Method string // the visitor's; one that is not known counts as one that changes something
+	Target string // path and query as the visitor sent them; starts with "/", or is "*"
+	Host   string // as in the visitor's Host field, with or without a port
+	Scheme string // "https" if the visitor's side is TLS
+
+	// For is the list of addresses that the request came through, as in
+	// X-Forwarded-For: the last is whom the proxy itself got the request from.
+	// Empty means the proxy itself.
+	For string
+
+	// Fields yields the visitor's header fields. Those that say where a request
+	// came from, or where a message ends, are not looked at.
+	Fields func(yield func(name, value string) bool)
+
+	// Cookie is Answer.Cookie of an earlier answer about the same request. A front
+	// end that fetches its page with a second request hands it back, so that one
+	// visitor is not taken for two.
+	Cookie string
+
+	// NoPage says that nobody will read Answer.Body.
+	NoPage bool
+}
+
+// Outcome is what a proxy is to do with a request that it asked about.
+type Outcome uint8
+
+const (
+	// Unavailable: this node cannot decide, and the room is to hold who comes
+	// (room.PartitionHold). The zero value.
+	Unavailable Outcome = iota
+	// Admitted: pass the request on to the origin.
+	Admitted
+	// Queued: hand the answer to the visitor.
+	Queued
+	// Malformed: the request would have been refused here for its form. The body
+	// says why, in a line.
+	Malformed
+)
+
+// String returns the outcome as one word in lower case.
+func (o Outcome) String() string {
+	words := [...]string{"unavailable", "admitted", "queued", "malformed"}
+	if int(o) < len(words) {
+		return words[o]
+	}
+	return "unknown"
+}
+
+// Answer is what becomes of a Question. Nothing in it is shared.
+type Answer struct {
+	Outcome Outcome
+
+	// Cookie is the value of the one Set-Cookie field that is to reach the
+	// visitor, whatever the outcome is; empty for none.
+	Cookie string
+
+	// Status, Fields and Body are the answer for a visitor who is not admitted, as
+	// this node's own proxy would have given it: the room's code for queue answers
+	// among them, which some front ends would take for a yes. Fields has neither
+	// Set-Cookie nor Content-Length.
+	Status int
+	Fields []AnswerField
+	Body   []byte
+}
+
+// AnswerField is one header field of an Answer.
+type AnswerField struct{ Name, Value string }
+
+// Judge decides about a request as Run would if q.Peer had sent it here. It never
+// panics: where this node cannot decide, the room's OnPartition says what becomes
+// of the visitor. It may be called from many goroutines at once, and it may wait
+// for as long as Room.Decide.
+func (f *Front) Judge(q *Question) (a Answer) {
+	k := &asked{req: newRequest()}
+	defer k.release()
+	defer func() {
+		if p := recover(); p != nil {
+			f.logPanic(p)
+			a = f.undecided(k, failure{http.StatusServiceUnavailable, "Something went wrong here", "Please try again in a moment."})
+		}
+	}()
+	if no := k.req.ask(q); no.code != 0 {
+		return malformed(no)
+	}
+	if !q.NoPage {
+		k.ctx = scratches.Get().(*fasthttp.RequestCtx)
+	}
+	k.req.locate(q.Peer, false, f.cfg.TrustedProxies)
+	k.room, k.routed = f.roomOf(k.req), true
+	if k.room == nil {
+		return Answer{Outcome: Admitted}
+	}
+	if what, ok := f.unavailable(k.req); !ok {
+		return f.undecided(k, what)
+	}
+	return f.answer(k, q.Cookie != "")
+}
+
+// answer has the room of a question decide. again says that the visitor was given
+// the pass in an earlier answer about the same request, which this one takes the
+// place of.
+func (f *Front) answer(k *asked, again bool) (a Answer) {
+	adm := admitted{req: k.req}
+	var w waiting
+	ok := f.judge(k.room, &adm, &w)
+	s, p := w.settings, w.verdict.Pass
+	if ok {
+		s, p = adm.settings, adm.pass
+	}
+	if adm.cookie == nil && again && p.Visitor != (node.VisitorID{}) {
+		adm.cookie = k.req.appendSetCookie(nil, f.cfg.Keys, p, s, f.cfg.Clock())
+	}
+	a.Cookie = string(adm.cookie)
+	if ok {
+		a.Outcome = Admitted
+		return a
+	}
+	a.Outcome, a.Status = Queued, w.status()
+	if k.ctx != nil {
+		w.cookie = nil // a.Cookie has it
+		f.wait(k.ctx, w)
+		a.copyFrom(&k.ctx.Response)
+	}
+	return a
+}
+
+// asked is a question while it is answered.
+type asked struct {
+	req    *request
+	room   Room                 // who decides; nil: nobody, or not known yet
+	routed bool                 // room is known
+	ctx    *fasthttp.RequestCtx // what the answer is written to; nil if nobody reads it
+}
+
+// scratches keeps contexts without a connection, into which answers are written that
+// somebody else sends.
+var scratches = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
+
+func (k *asked) release() {
+	k.req.release()
+	if k.ctx != nil {
+		k.ctx.Response.Reset()
+		scratches.Put(k.ctx)
+	}
+}
+
+// undecided answers where this node cannot decide.
+func (f *Front) undecided(k *asked, what failure) Answer {
+	if k.room != nil && opensOnFailure(k.room.Settings()) || k.room == nil && k.routed {
+		return Answer{Outcome: Admitted}
+	}
+	a := Answer{Outcome: Unavailable, Status: what.code}
+	if k.ctx != nil {
+		k.ctx.Response.Reset()
+		f.fail(k.ctx, k.req, what)
+		a.copyFrom(&k.ctx.Response)
+		a.Fields = append(a.Fields, AnswerField{"Refresh", retryAfter})
+	}
+	return a
+}
+
+func opensOnFailure(s *room.Settings) bool { return s.OnPartition == room.PartitionOpen }
+
+func malformed(no refusal) Answer {
+	return Answer{
+		Outcome: Malformed, Status: no.code,
+		Fields: []AnswerField{
+			{"Content-Type", "text/plain; charset=utf-8"},
+			{"Cache-Control", "no-store"},
+			{"X-Content-Type-Options", "nosniff"},
+		},
+		Body: fmt.Appendf(nil, "%d %s\n", no.code, no.reason),
+	}
+}
+
+// copyFrom takes over an answer that was written for our own server.
+func (a *Answer) copyFrom(resp *fasthttp.Response) {
+	a.Status = resp.StatusCode()
+	for name, value := range resp.Header.All() {
+		switch string(name) {
+		case fasthttp.HeaderContentLength, fasthttp.HeaderSetCookie, fasthttp.HeaderConnection, fasthttp.HeaderDate:
+		default:
+			a.Fields = append(a.Fields, AnswerField{string(name), string(value)})
+		}
+	}
+	a.Body = append([]byte(nil), resp.Body()...)
+}
+
+// ask fills r in from a question, by writing the head that the proxy would have
+// sent and reading it by the rules for heads. So a question is understood as the
+// same request is in front of us, or refused like it.
+func (r *request) ask(q *Question) refusal {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	head, err := q.appendFields(buf[:0])
+	if err != nil {
+		return bad(err.Error())
+	}
+	method := q.Method
+	if knownMethod([]byte(method)) == "" {
+		method = http.MethodPost // what it does is not known, so it may change something
+	}
+	// parse copies what it keeps.
+	return r.parse(rawHead{[]byte(method), []byte(q.Target), []byte("HTTP/1.1"), head})
+}
+
+// appendFields appends the fields of a head, with the empty line that ends it.
+func (q *Question) appendFields(dst []byte) ([]byte, error) {
+	var err error
+	add := func(name, value string) bool {
+		if strings.ContainsAny(name, "\r\n") || strings.ContainsAny(value, "\r\n") {
+			err = errors.New("a header field has a line break")
+			return false
+		}
+		dst = appendField(dst, name, value)
+		return true
+	}
+	add("Host", q.Host)
+	add("X-Forwarded-Proto", q.Scheme)
+	add("X-Forwarded-For", q.For)
+	if name, _, ok := strings.Cut(q.Cookie, ";"); ok {
+		add("Cookie", name) // first, since it is newer than what the visitor has sent
+	}
+	if q.Fields != nil {
+		for name, value := range q.Fields {
+			b := []byte(name)
+			if isFraming(b) || isHop(b) || isForwarding(b) || isOriginal(name) {
+				continue
+			}
+			if !add(name, value) {
+				break
+			}
+		}
+	}
+	return append(dst, "\r\n"...), err
+}
+
+// isOriginal reports whether a field is one in which front ends tell of the request
+// that they ask about.
+func isOriginal(name string) bool {
+	const prefix = "x-original-"
+	return len(name) > len(prefix) && equalFold([]byte(name[:len(prefix)]), prefix)
+}
+
+// field returns the value of the first field of that name.
+func (a *Answer) field(name string) string {
+	for _, f := range a.Fields {
+		if strings.EqualFold(f.Name, name) {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// RetryAfter is in how many seconds the visitor may ask again; 0 if the answer says
+// nothing of it.
+func (a *Answer) RetryAfter() int {
+	n, err := strconv.Atoi(a.field("Retry-After"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Errors of Revoke.
+var (
+	ErrRevokeDisabled = errors.New("the room does not let the site end sessions; see enabled-origin-commands")
+	ErrNoSession      = errors.New("the request carries no pass of a session")
+)
+
+// Revoke ends the session of the visitor whose request q is: of it, Host, Scheme,
+// Target and the Cookie fields matter. It returns the value of a Set-Cookie field that
+// takes the pass from the browser; without it the visitor is new all the same. It
+// fails with ErrNoSession or ErrRevokeDisabled, or because q is not in order.
+func (f *Front) Revoke(q *Question) (cookie string, err error) {
+	r := newRequest()
+	defer r.release()
+	if no := r.ask(q); no.code != 0 {
+		return "", errors.New(no.reason)
+	}
+	r.locate(q.Peer, false, f.cfg.TrustedProxies)
+	decider := f.roomOf(r)
+	if decider == nil {
+		return "", ErrNoSession
+	}
+	s := decider.Settings()
+	p, known := r.openPass(f.cfg.Keys, s)
+	switch {
+	case !known || !p.Accepted():
+		return "", ErrNoSession
+	case !slices.Contains(s.EnabledOriginCommands, room.Revoke):
+		return "", ErrRevokeDisabled
+	}
+	decider.End(p, f.cfg.Clock())
+	return string(r.appendNoCookie(nil, s)), nil
+}

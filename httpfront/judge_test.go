@@ -1,0 +1,341 @@
+package httpfront
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// asks returns the question of a proxy on loopback, with fields given as name, value,
+// name, value, ….
+func asks(method, target string, fields ...string) *Question {
+	return &Question{
+		Peer: netip.MustParseAddr("127.0.0.1"), Method: method, Target: target, Host: "shop.example", Scheme: "http",
+		For: "192.0.2.1",
+		Fields: func(yield func(name, value string) bool) {
+			for i := 0; i < len(fields); i += 2 {
+				if !yield(fields[i], fields[i+1]) {
+					return
+				}
+			}
+		},
+	}
+}
+
+// judges returns a front that judges for a room with a clock that stands still.
+func judges(tb testing.TB, rooms Rooms, change ...func(*Config)) *Front {
+	tb.Helper()
+	cfg := Config{Rooms: rooms, Keys: newKeys(tb), Logger: testLogger(tb), TrustedProxies: loopback}
+	for _, c := range change {
+		c(&cfg)
+	}
+	f, err := New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+// TestJudgeAnswersAsTheProxyDoes sends each request through the proxy, as one that a
+// trusted peer has forwarded, and asks about the same one.
+func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
+	noon := func(c *Config) {
+		c.TrustedProxies = loopback
+		c.Clock = func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) }
+	}
+	rooms := map[string]func(node.Pass, bool, time.Time) node.Verdict{"never": never, "always": always, "let in": letIn}
+	longTarget := "/" + strings.Repeat("a", targetMax)
+	for name, decide := range rooms {
+		r := newRoom(decide)
+		r.settings.QueueingStatusCode = 202
+		f := serve(t, fakeRooms{"/room", r}, http.HandlerFunc(echo), noon)
+		for _, q := range []*Question{
+			asks("GET", "/room"),
+			asks("GET", "/room/a?b=c", "Accept", "application/json"),
+			asks("HEAD", "/room"),
+			asks("POST", "/room"),
+			asks("DELETE", "/room", "Accept", "application/json"),
+			asks("OPTIONS", "/room"),
+			asks("GET", "/elsewhere"),
+			asks("GET", "//room/../room/./x"),
+			asks("GET", "/%72oom"),
+			asks("GET", "/room#x"),
+			asks("GET", longTarget),
+			asks("GET", "/room", "X_Custom", "a", "X-Custom", "b"),
+			asks("GET", "/room", "X-Forwarded-Proto", "https"), // the visitor's: does not count
+		} {
+			got := f.front.Judge(q)
+			header := []string{"Host", q.Host, "X-Forwarded-For", q.For, "X-Forwarded-Proto", q.Scheme}
+			for n, v := range q.Fields {
+				if !isForwarding([]byte(n)) {
+					header = append(header, n, v)
+				}
+			}
+			what := name + " " + q.Method + " " + q.Target[:min(len(q.Target), 40)]
+			want := f.send(q.Method, q.Target, header)
+			compareAnswers(t, what, f, got, want)
+		}
+	}
+}
+
+// send is do for targets that are not in order.
+func (f *front) send(method, target string, header []string) answer {
+	f.tb.Helper()
+	var head strings.Builder
+	head.WriteString(method + " " + target + " HTTP/1.1\r\nConnection: close\r\n")
+	for i := 0; i < len(header); i += 2 {
+		head.WriteString(header[i] + ": " + header[i+1] + "\r\n")
+	}
+	resp := readResponse(f.tb, bufio.NewReader(strings.NewReader(f.raw(head.String()+"\r\n"))), method)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	return answer{resp, string(body)}
+}
+
+// compareAnswers holds an answer to a question against that of the proxy.
+func compareAnswers(t *testing.T, what string, f *front, got Answer, want answer) {
+	t.Helper()
+	if admitted := want.StatusCode == 200 && (strings.HasPrefix(want.body, "GET ") || strings.HasPrefix(want.body, "POST ") ||
+		strings.HasPrefix(want.body, "DELETE ") || strings.HasPrefix(want.body, "OPTIONS ") || want.body == "" && want.Header.Get(stateField) == ""); admitted != (got.Outcome == Admitted) {
+		t.Errorf("%s: %v, the proxy answered %d %.40q", what, got.Outcome, want.StatusCode, want.body)
+		return
+	}
+	cookies := want.Header.Values("Set-Cookie")
+	if (got.Cookie != "") != (len(cookies) == 1) {
+		t.Errorf("%s: cookie %q, the proxy's %q", what, got.Cookie, cookies)
+	} else if len(cookies) == 1 {
+		comparePasses(t, what, f, got.Cookie, cookies[0])
+	}
+	if got.Outcome == Admitted {
+		return
+	}
+	if got.Status != want.StatusCode {
+		t.Errorf("%s: status %d, the proxy's %d", what, got.Status, want.StatusCode)
+	}
+	if want.Request.Method != "HEAD" && string(got.Body) != want.body {
+		t.Errorf("%s: body\n%s\nthe proxy's\n%s", what, got.Body, want.body)
+	}
+	for _, field := range got.Fields {
+		if want.Header.Get(field.Name) != field.Value {
+			t.Errorf("%s: %s: %q, the proxy's %q", what, field.Name, field.Value, want.Header.Get(field.Name))
+		}
+	}
+	for name := range want.Header {
+		if got.field(name) == "" && !slices.Contains([]string{"Set-Cookie", "Date", "Connection", "Content-Length"}, name) {
+			t.Errorf("%s: %s is missing", what, name)
+		}
+	}
+}
+
+// comparePasses compares two Set-Cookie values, but for what sealing makes of it.
+func comparePasses(t *testing.T, what string, f *front, got, want string) {
+	t.Helper()
+	open := func(cookie string) (node.Pass, string) {
+		name, rest, _ := strings.Cut(cookie, "=")
+		value, attributes, _ := strings.Cut(rest, ";")
+		p, err := f.keys.Open([]byte(value), newRoom(nil).settings.ID, "shop.example")
+		if err != nil {
+			t.Fatalf("%s: %q: %v", what, cookie, err)
+		}
+		return p, name + ";" + attributes
+	}
+	gotPass, gotRest := open(got)
+	wantPass, wantRest := open(want)
+	if gotPass != wantPass || gotRest != wantRest {
+		t.Errorf("%s: pass %+v in %q, the proxy's %+v in %q", what, gotPass, gotRest, wantPass, wantRest)
+	}
+}
+
+func TestJudgeKnowsTheVisitorsSide(t *testing.T) {
+	f := judges(t, fakeRooms{"/", newRoom(never)})
+	q := asks("GET", "/")
+	q.Scheme = "https"
+	if a := f.Judge(q); !strings.HasPrefix(a.Cookie, "__Host-ropeline=") || !strings.Contains(a.Cookie, "; Secure") {
+		t.Errorf("over TLS: cookie %q", a.Cookie)
+	}
+	q.Peer = netip.MustParseAddr("192.0.2.9")
+	if a := f.Judge(q); !strings.HasPrefix(a.Cookie, "ropeline=") {
+		t.Errorf("a peer that is not trusted says TLS: cookie %q", a.Cookie)
+	}
+}
+
+func TestJudgeWithoutAPage(t *testing.T) {
+	f := judges(t, fakeRooms{"/", newRoom(never)})
+	q := asks("GET", "/")
+	q.NoPage = true
+	if a := f.Judge(q); a.Outcome != Queued || a.Cookie == "" || len(a.Body) != 0 || a.Status != 200 {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestJudgeRefusesLineBreaks(t *testing.T) {
+	f := judges(t, fakeRooms{"/", newRoom(never)})
+	for what, change := range map[string]func(*Question){
+		"host":   func(q *Question) { q.Host = "shop.example\r\nX-Forwarded-For: 127.0.0.1" },
+		"scheme": func(q *Question) { q.Scheme = "http\r\nX-Forwarded-Proto: https" },
+		"for":    func(q *Question) { q.For = "192.0.2.1\nX-A: b" },
+		"cookie": func(q *Question) { q.Cookie = "a=b\r\nX-A: b; Path=/" },
+		"name":   func(q *Question) { *q = *asks("GET", "/", "A: b\r\nX-B", "c") },
+		"value":  func(q *Question) { *q = *asks("GET", "/", "A", "b\r\n\r\nc") },
+		"target": func(q *Question) { q.Target = "/ HTTP/1.1\r\nHost: x" },
+	} {
+		q := asks("GET", "/")
+		change(q)
+		if a := f.Judge(q); a.Outcome != Malformed || a.Status != 400 {
+			t.Errorf("%s: got %v %d", what, a.Outcome, a.Status)
+		}
+	}
+}
+
+func TestMethodsThatAreNotKnownMayChangeSomething(t *testing.T) {
+	f := judges(t, fakeRooms{"/", newRoom(never)})
+	for _, method := range []string{"PROPFIND", "CONNECT", "TRACE", "get", ""} {
+		if a := f.Judge(asks(method, "/")); a.Outcome != Queued || a.Status != 429 {
+			t.Errorf("%q: got %v %d", method, a.Outcome, a.Status)
+		}
+	}
+}
+
+// TestAPageIsNotAnotherVisitor asks twice about one request, with what the first answer
+// gave, as front ends do that fetch their page by themselves.
+func TestAPageIsNotAnotherVisitor(t *testing.T) {
+	visitors := byte(0)
+	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		if !known {
+			visitors++
+			p = node.Pass{Visitor: node.VisitorID{visitors}, Arrival: now}
+		}
+		return node.Verdict{Pass: p, SetPass: !known, Refresh: time.Second}
+	})
+	f := judges(t, fakeRooms{"/", r})
+	first := f.Judge(asks("GET", "/", "Cookie", "ropeline=stale"))
+	q := asks("GET", "/", "Cookie", "ropeline=stale")
+	q.Cookie = first.Cookie
+	second := f.Judge(q)
+	if visitors != 1 || second.Outcome != Queued {
+		t.Errorf("%d visitors, %v", visitors, second.Outcome)
+	}
+	seals := front{tb: t, keys: f.cfg.Keys}
+	comparePasses(t, "page", &seals, second.Cookie, first.Cookie)
+
+	q.Cookie = "ropeline=made up; Path=/; Domain=example"
+	if forged := f.Judge(q); visitors != 2 || strings.Contains(forged.Cookie, "Domain") {
+		t.Errorf("%d visitors, cookie %q", visitors, forged.Cookie)
+	}
+}
+
+func TestJudgeFollowsTheRoomWhereItCannotDecide(t *testing.T) {
+	broken := newRoom(func(node.Pass, bool, time.Time) node.Verdict { panic("broken") })
+	starting := newRoom(always)
+	notReady := func(c *Config) { c.Ready = func() error { return errors.New("starting") } }
+	for _, c := range []struct {
+		what   string
+		room   *fakeRoom
+		change []func(*Config)
+	}{
+		{"a room that panics", broken, nil},
+		{"a node that starts", starting, []func(*Config){notReady}},
+	} {
+		f := judges(t, fakeRooms{"/room", c.room}, c.change...)
+		c.room.settings.OnPartition = room.PartitionHold
+		a := f.Judge(asks("GET", "/room", "Accept", "text/html"))
+		if a.Outcome != Unavailable || a.Status != 503 || a.RetryAfter() != 2 || a.field("Refresh") != "2" || len(a.Body) == 0 || a.Cookie != "" {
+			t.Errorf("%s, hold: got %+v", c.what, a)
+		}
+		c.room.settings.OnPartition = room.PartitionOpen
+		for what, q := range map[string]*Question{
+			"open": asks("GET", "/room"), "no room": asks("GET", "/"), "preflight": asks("OPTIONS", "/room"),
+		} {
+			if a := f.Judge(q); a.Outcome != Admitted || a.Cookie != "" {
+				t.Errorf("%s, %s: got %+v", c.what, what, a)
+			}
+		}
+	}
+}
+
+func TestRevokeEndsTheSessionOfTheCookie(t *testing.T) {
+	r := newRoom(never)
+	f := judges(t, fakeRooms{"/room", r})
+	inside := node.Pass{Visitor: node.VisitorID{3}, Room: r.settings.ID, AcceptedAt: time.Now(), LeaseEnd: time.Now().Add(time.Minute)}
+	with := func(p node.Pass) *Question {
+		return asks("GET", "/room", "Cookie", "a=b; ropeline="+string(f.cfg.Keys.AppendSeal(nil, p, "shop.example")))
+	}
+	if _, err := f.Revoke(with(inside)); !errors.Is(err, ErrRevokeDisabled) {
+		t.Errorf("in a room that does not listen: %v", err)
+	}
+	r.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	outside := inside
+	outside.AcceptedAt = time.Time{}
+	nowhere := with(inside)
+	nowhere.Target = "/"
+	for what, q := range map[string]*Question{
+		"no cookie": asks("GET", "/room"), "a visitor who waits": with(outside), "a path without a room": nowhere,
+		"a forged cookie": asks("GET", "/room", "Cookie", "ropeline=abc"),
+	} {
+		if _, err := f.Revoke(q); !errors.Is(err, ErrNoSession) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if ended := r.takeEnded(); len(ended) != 0 {
+		t.Fatalf("ended %+v", ended)
+	}
+	cookie, err := f.Revoke(with(inside))
+	if err != nil || !strings.HasPrefix(cookie, "ropeline=; ") || !strings.Contains(cookie, "Max-Age=0") {
+		t.Errorf("got %q, %v", cookie, err)
+	}
+	if ended := r.takeEnded(); len(ended) != 1 || ended[0].Visitor != inside.Visitor {
+		t.Errorf("ended %+v", ended)
+	}
+}
+
+func TestAFrontWithoutAnOriginOnlyJudges(t *testing.T) {
+	f := judges(t, fakeRooms{"/", newRoom(always)})
+	if err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no origin") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzJudge holds that whatever a proxy passes on, nobody is let into a room that lets
+// nobody in, but for preflights, and nothing makes us plant a field or a cookie.
+func FuzzJudge(f *testing.F) {
+	f.Add("GET", "/", "shop.example", "http", "192.0.2.1", "Accept", "text/html", "")
+	f.Add("POST", "/a?b=c", "shop.example:8080", "https", "2001:db8::1, 127.0.0.1", "Cookie", "ropeline=x", "ropeline=y; Path=/")
+	f.Add("OPTIONS", "*", "", "", "", ":path", "/x", ";")
+	f.Add("GET", "http://shop.example/", "shop.example", "ftp", "unknown", "X-Forwarded-Host", "evil.example", "a=b")
+	f.Add("GET", "/\r\n", "a\r\nb", "http\n", "\r", "A\n", "b\r\n", "c\r\n;")
+	r := newRoom(never)
+	front := judges(f, fakeRooms{"/", r})
+	f.Fuzz(func(t *testing.T, method, target, host, scheme, via, name, value, cookie string) {
+		q := asks(method, target, name, value)
+		q.Host, q.Scheme, q.For, q.Cookie = host, scheme, via, cookie
+		a := front.Judge(q)
+		if a.Outcome == Admitted && method != "OPTIONS" || a.Outcome == Unavailable {
+			t.Errorf("%v", a.Outcome)
+		}
+		if strings.ContainsAny(a.Cookie, "\r\n") || a.Cookie != "" && !isOurs([]byte(a.Cookie[:strings.IndexByte(a.Cookie, '=')])) {
+			t.Errorf("cookie %q", a.Cookie)
+		}
+		if a.Status >= 500 {
+			t.Errorf("status %d", a.Status)
+		}
+		for _, field := range a.Fields {
+			if strings.ContainsAny(field.Name+field.Value, "\r\n") {
+				t.Errorf("field %q: %q", field.Name, field.Value)
+			}
+		}
+	})
+}

@@ -1,0 +1,28 @@
+package verdict
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/ropeline/ropeline/httpfront"
+)
+
+// envoyPrefix is the path_prefix that Envoy puts before the visitor's path.
+const envoyPrefix = "/envoy"
+
+// envoy is what ext_authz understands over HTTP: exactly 200 lets the visitor in; any
+// other answer that is not 5xx is handed to the visitor; 5xx is an error, upon which
+// everybody is let in where failure_mode_allow is set. Method, Host and path are the
+// visitor's own. See envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto,
+// HttpService. Implementations of the Gateway API's ExternalAuth filter ask the same
+// way.
+var envoy = &dialect{name: "envoy", read: readEnvoy, write: writeAnswer, queued: http.StatusTooManyRequests}
+
+func readEnvoy(r *http.Request, q *httpfront.Question) error {
+	q.Method, q.Host = r.Method, r.Host
+	q.Target = strings.TrimPrefix(r.RequestURI, envoyPrefix)
+	// Not one of those that Envoy sends unasked: without it, visitors come by plain
+	// HTTP as far as we know.
+	q.Scheme = r.Header.Get("X-Forwarded-Proto")
+	return nil
+}

@@ -1,0 +1,212 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/ropeline/ropeline/httpfront"
+)
+
+// Judge decides about requests. *httpfront.Front is one.
+type Judge interface {
+	// Judge says what becomes of a request. It may be called from many goroutines
+	// at once. See httpfront.Front.Judge.
+	Judge(q *httpfront.Question) httpfront.Answer
+
+	// Revoke ends the session of the visitor who has sent a request. See
+	// httpfront.Front.Revoke.
+	Revoke(q *httpfront.Question) (cookie string, err error)
+}
+
+var _ Judge = (*httpfront.Front)(nil)
+
+// Config says how a Server serves. Judge, TrustedProxies and one of Listen and
+// Listener are required.
+type Config struct {
+	// Listen is the TCP address to serve on. It is opened by Run and not used when
+	// Listener is set.
+	Listen string
+	// Listener is served on if it is set; Run closes it.
+	Listener net.Listener
+	// Judge decides.
+	Judge Judge
+	// TrustedProxies are the peers that may ask. What they say of a visitor's
+	// address, host and TLS is believed, so visitors must not be among them. They
+	// are those of the Judge, or fewer.
+	TrustedProxies []netip.Prefix
+	// Logger takes what an operator should know: peers that are not trusted, and
+	// proxies that do not say what they have to. The default is slog.Default().
+	Logger *slog.Logger
+}
+
+// Server answers proxies. It speaks HTTP/1.1 and, for gRPC, HTTP/2 without TLS, on one
+// listener.
+type Server struct {
+	cfg      Config
+	warnings warnings
+}
+
+// warnings keeps a proxy that asks wrongly from filling the log.
+type warnings struct{ untrusted, misconfigured rate.Sometimes }
+
+const warnEvery = time.Minute
+
+// headMax is the longest head of a question in bytes. Proxies add to heads that they
+// have accepted themselves, so it is well above what they accept.
+const headMax = 128 << 10
+
+// New checks cfg and returns a Server that Run will serve. It opens nothing.
+func New(cfg Config) (*Server, error) {
+	var errs []error
+	if cfg.Listen == "" && cfg.Listener == nil {
+		errs = append(errs, errors.New("no address to listen on"))
+	}
+	if cfg.Judge == nil {
+		errs = append(errs, errors.New("no judge given"))
+	}
+	if len(cfg.TrustedProxies) == 0 {
+		errs = append(errs, errors.New("no trusted proxies given, so nobody may ask"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("verdicts: %w", err)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	s := &Server{cfg: cfg}
+	s.warnings.untrusted.Interval, s.warnings.misconfigured.Interval = warnEvery, warnEvery
+	return s, nil
+}
+
+// Run serves until ctx ends. Then it takes no more connections, lets questions under
+// way be answered for a few seconds, and returns nil. It returns an error if it could
+// not serve. It is to be called once.
+func (s *Server) Run(ctx context.Context) error {
+	ln := s.cfg.Listener
+	if ln == nil {
+		var lc net.ListenConfig
+		var err error
+		if ln, err = lc.Listen(ctx, "tcp", s.cfg.Listen); err != nil {
+			return fmt.Errorf("verdicts: %w", err)
+		}
+	}
+	srv := s.server()
+	served := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-served:
+		}
+		// A question takes as long as Judge, a second or two at most.
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if srv.Shutdown(stop) != nil {
+			srv.Close()
+		}
+	})
+	err := srv.Serve(ln)
+	close(served)
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("verdicts: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) server() *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           s,
+		Protocols:         protocols,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute, // longer than proxies keep connections
+		MaxHeaderBytes:    headMax,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+}
+
+// ServeHTTP answers one question.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	peer, ok := s.trusted(r)
+	if !ok {
+		s.warnings.untrusted.Do(func() {
+			s.cfg.Logger.Warn("a peer that is not among the trusted proxies has asked for a verdict and was refused", "peer", r.RemoteAddr)
+		})
+		text(w, http.StatusForbidden, "this address is not among the trusted proxies")
+		return
+	}
+	// The path is not cleaned: behind /envoy it is the visitor's.
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	switch {
+	case path == "/nginx":
+		s.answer(w, r, peer, nginx)
+	case path == "/nginx/page":
+		s.answer(w, r, peer, nginxPage)
+	case path == "/forward":
+		s.answer(w, r, peer, forward)
+	case strings.HasPrefix(path, envoyPrefix+"/"):
+		s.answer(w, r, peer, envoy)
+	case path == "/revoke":
+		s.revoke(w, r, peer)
+	default:
+		text(w, http.StatusNotFound, "no dialect has this path; see docs/verdicts.md")
+	}
+}
+
+// trusted returns who asks, and whether they may.
+func (s *Server) trusted(r *http.Request) (netip.Addr, bool) {
+	ap, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	peer := ap.Addr().Unmap().WithZone("")
+	for _, p := range s.cfg.TrustedProxies {
+		if p.Contains(peer) {
+			return peer, true
+		}
+	}
+	return peer, false
+}
+
+// answer has a question decided, and tells the verdict in the dialect of who asks.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, peer netip.Addr, d *dialect) {
+	q, err := d.question(r, peer)
+	if err != nil {
+		s.misconfigured(d.name, err)
+		text(w, d.malformed(http.StatusBadRequest), err.Error())
+		return
+	}
+	a := s.cfg.Judge.Judge(q)
+	d.write(w, d, &a)
+}
+
+// misconfigured tells the operator what a proxy should have said.
+func (s *Server) misconfigured(dialect string, err error) {
+	s.warnings.misconfigured.Do(func() {
+		s.cfg.Logger.Warn("a proxy asks for verdicts without saying all it has to; its visitors are refused", "dialect", dialect, "error", err)
+	})
+}
+
+func text(w http.ResponseWriter, code int, line string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	fmt.Fprintln(w, line)
+}

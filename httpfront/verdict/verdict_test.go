@@ -1,0 +1,338 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ropeline/ropeline/httpfront"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeJudge answers as a test says, and keeps what it was asked.
+type fakeJudge struct {
+	answer httpfront.Answer
+	cookie string
+	err    error
+
+	mu    sync.Mutex // guards the following
+	asked []httpfront.Question
+}
+
+func (j *fakeJudge) Judge(q *httpfront.Question) httpfront.Answer {
+	j.keep(q)
+	return j.answer
+}
+
+func (j *fakeJudge) Revoke(q *httpfront.Question) (string, error) {
+	j.keep(q)
+	return j.cookie, j.err
+}
+
+func (j *fakeJudge) keep(q *httpfront.Question) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked = append(j.asked, *q)
+}
+
+// take returns what was asked since it was called last.
+func (j *fakeJudge) take() []httpfront.Question {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	asked := j.asked
+	j.asked = nil
+	return asked
+}
+
+var (
+	admitted = httpfront.Answer{Outcome: httpfront.Admitted, Cookie: "ropeline=in; Path=/"}
+	queued   = httpfront.Answer{
+		Outcome: httpfront.Queued, Cookie: "ropeline=waits; Path=/", Status: 200, Body: []byte("<h1>You are in line</h1>"),
+		Fields: []httpfront.AnswerField{
+			{Name: "Content-Type", Value: "text/html; charset=utf-8"}, {Name: "Cache-Control", Value: "private, no-store"},
+			{Name: "Refresh", Value: "20"}, {Name: "Retry-After", Value: "20"},
+		},
+	}
+	malformed   = httpfront.Answer{Outcome: httpfront.Malformed, Status: 431, Body: []byte("431 too many header fields\n")}
+	unavailable = httpfront.Answer{
+		Outcome: httpfront.Unavailable, Status: 503, Body: []byte("<h1>This server is starting</h1>"),
+		Fields: []httpfront.AnswerField{{Name: "Cache-Control", Value: "private, no-store"}, {Name: "Retry-After", Value: "2"}},
+	}
+)
+
+// serve runs a server for a judge, and returns its address.
+func serve(t *testing.T, j Judge, trusted string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Config{
+		Listener: ln, Judge: j, TrustedProxies: []netip.Prefix{netip.MustParsePrefix(trusted)},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// ask sends one request with fields given as name, value, name, value, ….
+func ask(t *testing.T, method, url string, fields ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		if fields[i] == "Host" {
+			req.Host = fields[i+1]
+			continue
+		}
+		req.Header.Add(fields[i], fields[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// How proxies ask in each dialect about POST https://shop.example/cart?a=%2F of
+// 192.0.2.1.
+var (
+	asNginx = []string{
+		"X-Original-Method", "POST", "X-Original-URI", "/cart?a=%2F", "X-Forwarded-Host", "shop.example",
+		"X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1", "Cookie", "a=b",
+	}
+	asForward = []string{
+		"X-Forwarded-Method", "POST", "X-Forwarded-Uri", "/cart?a=%2F", "X-Forwarded-Host", "shop.example",
+		"X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1", "Cookie", "a=b",
+	}
+	asEnvoy = []string{"Host", "shop.example", "X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1", "Cookie", "a=b"}
+)
+
+var dialects = []struct {
+	method, path string
+	fields       []string
+}{
+	{"GET", "/nginx", asNginx},
+	{"GET", "/nginx/page", asNginx},
+	{"GET", "/forward", asForward},
+	{"HEAD", "/forward", asForward},
+	{"POST", "/envoy/cart?a=%2F", asEnvoy},
+}
+
+func TestEveryDialectAsksTheSame(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	addr := serve(t, j, "127.0.0.0/8")
+	for _, d := range dialects {
+		ask(t, d.method, "http://"+addr+d.path, d.fields...)
+		asked := j.take()
+		if len(asked) != 1 {
+			t.Fatalf("%s: asked %d times", d.path, len(asked))
+		}
+		q := asked[0]
+		if q.Method != "POST" || q.Target != "/cart?a=%2F" || q.Host != "shop.example" || q.Scheme != "https" || q.For != "192.0.2.1" ||
+			q.Peer != netip.MustParseAddr("127.0.0.1") {
+			t.Errorf("%s: asked %+v", d.path, q)
+		}
+		cookies := 0
+		for name, value := range q.Fields {
+			if name == "Cookie" && value == "a=b" {
+				cookies++
+			}
+		}
+		if cookies != 1 {
+			t.Errorf("%s: %d cookies", d.path, cookies)
+		}
+	}
+}
+
+// TestVerdictsHaveCodesThatProxiesUnderstand is the rule that everything depends on:
+// 2xx for who is let in and for nobody else, and never 5xx.
+func TestVerdictsHaveCodesThatProxiesUnderstand(t *testing.T) {
+	for _, c := range []struct {
+		answer                      httpfront.Answer
+		nginx, page, forward, envoy int
+	}{
+		{admitted, 200, 429, 200, 200},
+		{queued, 401, 200, 429, 429},
+		{malformed, 403, 431, 431, 431},
+		{unavailable, 401, 503, 429, 429},
+	} {
+		j := &fakeJudge{answer: c.answer}
+		addr := serve(t, j, "127.0.0.0/8")
+		want := map[string]int{"/nginx": c.nginx, "/nginx/page": c.page, "/forward": c.forward, "/envoy/cart?a=%2F": c.envoy}
+		for _, d := range dialects {
+			resp, body := ask(t, d.method, "http://"+addr+d.path, d.fields...)
+			if resp.StatusCode != want[d.path] {
+				t.Errorf("%v, %s: code %d, want %d", c.answer.Outcome, d.path, resp.StatusCode, want[d.path])
+			}
+			if got := resp.Header.Values("Set-Cookie"); c.answer.Cookie != "" && !slices.Equal(got, []string{c.answer.Cookie}) {
+				t.Errorf("%v, %s: cookies %q", c.answer.Outcome, d.path, got)
+			}
+			if cc := resp.Header.Values("Cache-Control"); len(cc) != 1 || !strings.Contains(cc[0], "no-store") {
+				t.Errorf("%v, %s: Cache-Control %q", c.answer.Outcome, d.path, cc)
+			}
+			if d.path == "/nginx" || d.method == "HEAD" || c.answer.Outcome == httpfront.Admitted {
+				continue
+			}
+			if body != string(c.answer.Body) {
+				t.Errorf("%v, %s: body %q", c.answer.Outcome, d.path, body)
+			}
+			for _, f := range c.answer.Fields {
+				if resp.Header.Get(f.Name) != f.Value {
+					t.Errorf("%v, %s: %s is %q", c.answer.Outcome, d.path, f.Name, resp.Header.Get(f.Name))
+				}
+			}
+		}
+	}
+}
+
+func TestThePageOfWhoIsInLoadsAgain(t *testing.T) {
+	addr := serve(t, &fakeJudge{answer: admitted}, "127.0.0.0/8")
+	resp, body := ask(t, "GET", "http://"+addr+"/nginx/page", asNginx...)
+	if resp.Header.Get("Refresh") != "0" || !strings.Contains(body, "It is your turn") {
+		t.Errorf("got %v %q", resp.Header, body)
+	}
+}
+
+func TestWhatNginxHandsBackReachesTheJudge(t *testing.T) {
+	j := &fakeJudge{answer: queued}
+	addr := serve(t, j, "127.0.0.0/8")
+	fields := append(slices.Clone(asNginx), "Ropeline-Set-Cookie", "ropeline=waits; Path=/")
+	ask(t, "GET", "http://"+addr+"/nginx/page", fields...)
+	ask(t, "GET", "http://"+addr+"/nginx", fields...)
+	if asked := j.take(); len(asked) != 2 || asked[0].Cookie != "ropeline=waits; Path=/" || asked[1].Cookie != "" {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+func TestWhoIsNotTrustedMayNotAsk(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	addr := serve(t, j, "192.0.2.0/24")
+	for _, d := range dialects {
+		if resp, _ := ask(t, d.method, "http://"+addr+d.path, d.fields...); resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: code %d", d.path, resp.StatusCode)
+		}
+	}
+	if resp, _ := ask(t, "POST", "http://"+addr+"/revoke", asForward...); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("revoke: code %d", resp.StatusCode)
+	}
+	if asked := j.take(); len(asked) != 0 {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+// TestWhatIsNotToldIsNotGuessed leaves each field out in turn, and then has it twice: as
+// where the proxy adds to what the visitor sent.
+func TestWhatIsNotToldIsNotGuessed(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	addr := serve(t, j, "127.0.0.0/8")
+	for _, d := range dialects[:3] {
+		for i := 0; i < len(d.fields); i += 2 {
+			name := d.fields[i]
+			if name == "Cookie" || name == "X-Forwarded-For" {
+				continue
+			}
+			without := slices.Delete(slices.Clone(d.fields), i, i+2)
+			twice := append(slices.Clone(d.fields), name, "x")
+			for what, fields := range map[string][]string{"without": without, "twice": twice} {
+				resp, body := ask(t, d.method, "http://"+addr+d.path, fields...)
+				if resp.StatusCode < 400 || resp.StatusCode >= 500 || !strings.Contains(strings.ToLower(body), strings.ToLower(name)) {
+					t.Errorf("%s %s %s: %d %q", d.path, what, name, resp.StatusCode, body)
+				}
+				if d.path == "/nginx" && resp.StatusCode != http.StatusForbidden {
+					t.Errorf("%s %s %s: code %d, which nginx does not know", d.path, what, name, resp.StatusCode)
+				}
+			}
+		}
+	}
+	if asked := j.take(); len(asked) != 0 {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+func TestEnvoysPathIsNotTouched(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	addr := serve(t, j, "127.0.0.0/8")
+	for _, target := range []string{"/", "//a//b", "/a/../b", "/a%2Fb?c=d?e", "/envoy/", "/?"} {
+		ask(t, "GET", "http://"+addr+"/envoy"+target, "Host", "shop.example")
+		if asked := j.take(); len(asked) != 1 || asked[0].Target != target {
+			t.Errorf("%q: asked %+v", target, asked)
+		}
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+	}{{nil, 204}, {httpfront.ErrNoSession, 404}, {httpfront.ErrRevokeDisabled, 403}, {errors.New("broken"), 404}} {
+		j := &fakeJudge{cookie: "ropeline=; Path=/; Max-Age=0", err: c.err}
+		addr := serve(t, j, "127.0.0.0/8")
+		resp, _ := ask(t, "POST", "http://"+addr+"/revoke", asForward...)
+		if resp.StatusCode != c.code || (resp.Header.Get("Set-Cookie") != "") != (c.err == nil) {
+			t.Errorf("%v: code %d, cookie %q", c.err, resp.StatusCode, resp.Header.Get("Set-Cookie"))
+		}
+		if asked := j.take(); len(asked) != 1 || asked[0].Target != "/cart?a=%2F" || asked[0].Host != "shop.example" {
+			t.Errorf("asked %+v", asked)
+		}
+		if resp, _ := ask(t, "GET", "http://"+addr+"/revoke", asForward...); resp.StatusCode != 405 {
+			t.Errorf("GET: code %d", resp.StatusCode)
+		}
+		if resp, _ := ask(t, "POST", "http://"+addr+"/revoke"); resp.StatusCode != 400 {
+			t.Errorf("without fields: code %d", resp.StatusCode)
+		}
+	}
+}
+
+func TestOtherPathsAreNoVerdicts(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	addr := serve(t, j, "127.0.0.0/8")
+	for _, path := range []string{"/", "/nginx/", "/nginx/other", "/forward/x", "/envoy", "/envoyx"} {
+		if resp, _ := ask(t, "GET", "http://"+addr+path, asNginx...); resp.StatusCode != 404 {
+			t.Errorf("%s: code %d", path, resp.StatusCode)
+		}
+	}
+	if asked := j.take(); len(asked) != 0 {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+func TestConfigNeedsWhatItNeeds(t *testing.T) {
+	_, err := New(Config{})
+	for _, want := range []string{"listen", "judge", "trusted"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not speak of %s", err, want)
+		}
+	}
+}
