@@ -75,6 +75,15 @@ soak: ## all faults mixed for SOAK (60m), with ten million tickets an hour
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...
 
+# Caddy is built as it is published, and is no dependency of ours.
+CADDY ?= artifacts/caddy
+artifacts/caddy:
+	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
+
+.PHONY: conformance
+conformance: build $(CADDY) ## real proxies that ask for verdicts: the table in docs/verdicts.md (wants nginx and haproxy)
+	$(GO) run ./bench/conformance -binary ./ropeline -caddy $(CADDY) -page docs/verdicts.md
+
 MESHES ?= 1000000
 .PHONY: meshes
 meshes: ## MESHES random small meshes (1000000, about 10 minutes), without the race detector

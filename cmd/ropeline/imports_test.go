@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"bench/sim/plot":          {"bench/sim"},
 	"bench/schedules":         {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":             {"bench/sim"},
+	"bench/conformance":       {},
 
 	"bench/faults":        {"crdt", "node", "bench/load", "bench/faults/"},
 	"bench/faults/check":  {"bench/faults/record"},

@@ -1,0 +1,78 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ropeline is a node that only gives verdicts.
+type ropeline struct {
+	*process
+	verdicts string // where it is asked
+}
+
+// startNode starts a node with a room for each case, all by themselves: each has its own
+// host.
+func startNode(ctx context.Context, binary, dir string, cases []testCase) (*ropeline, error) {
+	verdicts, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", verdicts, admin, filepath.Join(dir, "node"))
+	fmt.Fprintf(&b, "enabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\nrooms:\n", roomCode)
+	for _, c := range cases {
+		fmt.Fprintf(&b, "  - room: %s\n    host: %s\n    total-active-users: %d\n    session-duration: %s\n", c.id, c.host(), c.places, c.session())
+	}
+	config := filepath.Join(dir, "ropeline.yaml")
+	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := startProcess(ctx, verdicts, binary, "run", "--config", config)
+	if err != nil {
+		return nil, err
+	}
+	n := &ropeline{p, verdicts}
+	if err := awaitReady(ctx, "http://"+admin+"/readyz"); err != nil {
+		n.stop()
+		return nil, fmt.Errorf("%w; it says:\n%s", err, n.log.String())
+	}
+	return n, nil
+}
+
+// roomCode is the status code that all rooms have for their pages: one that most
+// proxies would take for a yes.
+const roomCode = http.StatusAccepted
+
+func awaitReady(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("the node is not ready within %v", startWithin))
+	defer cancel()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,169 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// stack is a site, a node and one proxy between them.
+type stack struct {
+	dir    string
+	site   *site
+	node   *ropeline
+	proxy  *proxy
+	client *http.Client
+}
+
+// proxy is a running front end.
+type proxy struct {
+	addr string // where visitors connect
+	stop func()
+}
+
+// frontEnd is a kind of proxy, and how one is started with the configuration that the
+// documentation shows.
+type frontEnd struct {
+	name    string
+	example string // file in docs/examples
+	// start runs it with the example as it is to be in dir. It fails with an error
+	// that wraps errNotHere where the proxy cannot be had.
+	start func(ctx context.Context, o options, example, addr string) (*proxy, error)
+	// standIn says that it is not the proxy itself that runs, but what its
+	// documentation says it does.
+	standIn bool
+	// down is what visitors see when no node answers, and slow when one does not
+	// answer in time, as far as the example decides it.
+	down, slow int
+	// patience is how long it waits for a node, where that cannot be set; 0: as the
+	// example says.
+	patience time.Duration
+	// pages says that it fetches the page by a request of its own, and so does not
+	// read anything into its code.
+	pages bool
+}
+
+// errNotHere is wrapped by the errors of proxies that are not installed.
+var errNotHere = errors.New("not to be had here")
+
+// Addresses in the examples, which are replaced by free ones.
+const (
+	exampleListen   = "127.0.0.1:8080"
+	exampleSite     = "127.0.0.1:3000"
+	exampleVerdicts = "127.0.0.1:9081"
+	exampleRelay    = "127.0.0.1:9082"
+	exampleScript   = "/etc/haproxy/ropeline.lua"
+)
+
+// startStack starts everything for one proxy.
+func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (_ *stack, err error) {
+	dir, err := os.MkdirTemp("", "ropeline-conformance-")
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{dir: dir, client: &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.site, err = startSite(); err != nil {
+		return nil, err
+	}
+	if s.node, err = startNode(ctx, o.binary, dir, cases); err != nil {
+		return nil, err
+	}
+	listen, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	example, err := s.example(o, fe, dir, listen)
+	if err != nil {
+		return nil, err
+	}
+	s.proxy, err = fe.start(ctx, o, example, listen)
+	return s, err
+}
+
+// example writes the example into dir, with the addresses of this stack.
+func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(o.examples, fe.example))
+	if err != nil {
+		return "", err
+	}
+	relay, err := freeAddress()
+	if err != nil {
+		return "", err
+	}
+	script, err := filepath.Abs(filepath.Join(o.examples, "ropeline.lua"))
+	if err != nil {
+		return "", err
+	}
+	swap := []string{exampleScript, script}
+	for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: relay} {
+		written := slices.DeleteFunc(ways(old), func(w string) bool { return !strings.Contains(string(text), w) })
+		if len(written) == 0 && old != exampleRelay {
+			return "", fmt.Errorf("%s does not speak of %s", fe.example, old)
+		}
+		for i, w := range ways(old) {
+			swap = append(swap, w, ways(now)[i])
+		}
+	}
+	path := filepath.Join(dir, fe.example)
+	return path, os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(string(text))), 0o600)
+}
+
+// ways are how proxies write an address. No two addresses share a port, so that one of
+// them may be nothing but that.
+func ways(addr string) []string {
+	host, port, _ := strings.Cut(addr, ":")
+	return []string{addr, fmt.Sprintf("address: %s, port_value: %s", host, port), "http://:" + port}
+}
+
+// close stops what was started.
+func (s *stack) close() {
+	s.client.CloseIdleConnections()
+	if s.proxy != nil {
+		s.proxy.stop()
+	}
+	if s.node != nil {
+		s.node.stop()
+	}
+	if s.site != nil {
+		s.site.close()
+	}
+	os.RemoveAll(s.dir) // is the system's temporary directory's to clear, else
+}
+
+// revoke ends the session of a pass, as the site does.
+func (s *stack) revoke(ctx context.Context, host, pass string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.node.verdicts+"/revoke", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("X-Forwarded-Host", host)
+	req.Header.Set("X-Forwarded-Proto", "http")
+	req.Header.Set("Cookie", pass)
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("revoke: code %d", resp.StatusCode)
+	}
+	return nil
+}

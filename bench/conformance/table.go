@@ -1,0 +1,67 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+// matrix is what visitors saw, by case and proxy.
+type matrix struct {
+	rows []testCase
+	cols []frontEnd
+
+	mu    sync.Mutex        // guards the following
+	cells map[string]string // by row and column
+}
+
+func newMatrix() *matrix {
+	return &matrix{rows: cases(), cols: frontEnds(), cells: map[string]string{}}
+}
+
+func (m *matrix) put(c testCase, fe frontEnd, seen string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cells[c.id+" "+fe.name] = seen
+}
+
+// table returns the matrix as markdown.
+func (m *matrix) table() string {
+	var b strings.Builder
+	b.WriteString("| the visitor is |")
+	for _, fe := range m.cols {
+		fmt.Fprintf(&b, " %s |", fe.name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(m.cols)) + "\n")
+	for _, c := range m.rows {
+		fmt.Fprintf(&b, "| %s |", c.what)
+		for _, fe := range m.cols {
+			fmt.Fprintf(&b, " %s |", m.cells[c.id+" "+fe.name])
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+const (
+	markBegin = "<!-- begin: written by make conformance -->\n"
+	markEnd   = "<!-- end -->\n"
+)
+
+// write puts the table into a page, between its marks.
+func (m *matrix) write(path string) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	head, rest, ok := strings.Cut(string(page), markBegin)
+	_, tail, ends := strings.Cut(rest, markEnd)
+	if !ok || !ends {
+		return errors.New(path + " has no place for the table: the marks " + strings.TrimSpace(markBegin) + " and " + strings.TrimSpace(markEnd) + " are missing")
+	}
+	return os.WriteFile(path, []byte(head+markBegin+m.table()+markEnd+tail), 0o644)
+}

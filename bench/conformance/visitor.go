@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// visitor is a browser at a proxy, with one cookie of ours at most.
+type visitor struct {
+	t    *try
+	pass string // name=value; "" for none
+	deaf bool   // keeps the first pass, as where a proxy drops those of answers of the site
+}
+
+// answer is what a visitor was told.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+	passes int // how many passes it brought
+	took   time.Duration
+}
+
+// ask sends a request through the proxy, with fields given as name, value, name, value, ….
+func (v *visitor) ask(method string, fields ...string) (answer, error) {
+	return v.send(method, "", fields...)
+}
+
+func (v *visitor) send(method, body string, fields ...string) (answer, error) {
+	ctx, cancel := context.WithTimeout(v.t.ctx, time.Minute)
+	defer cancel()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+v.t.stack.proxy.addr+"/cart?item=a%2Fb", content)
+	if err != nil {
+		return answer{}, err
+	}
+	req.Host = v.t.host
+	req.Header.Set("Accept", "text/html")
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
+	if v.pass != "" {
+		req.Header.Set("Cookie", "theme=dark; "+v.pass)
+	}
+	began := time.Now()
+	resp, err := v.t.stack.client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return answer{}, fmt.Errorf("read the answer to %s: %w", method, err)
+	}
+	a := answer{code: resp.StatusCode, header: resp.Header, body: string(text), took: time.Since(began)}
+	for _, c := range resp.Cookies() {
+		if !strings.HasPrefix(c.Name, "ropeline") {
+			continue
+		}
+		if a.passes++; !v.deaf || v.pass == "" {
+			v.pass = c.Name + "=" + c.Value
+		}
+	}
+	return a, nil
+}
+
+// fromSite reports whether an answer is the site's.
+func (a answer) fromSite() bool { return strings.HasPrefix(a.body, siteBody) }
+
+// isQueue reports whether an answer is our page, or our JSON.
+func (a answer) isQueue() bool { return a.header.Get("Ropeline-State") == "waiting" }
+
+// String is what a cell of the table says of an answer.
+func (a answer) String() string {
+	switch {
+	case a.fromSite():
+		return "site"
+	case a.isQueue() && strings.HasPrefix(a.header.Get("Content-Type"), "application/json"):
+		return fmt.Sprintf("JSON, %d", a.code)
+	case a.isQueue():
+		return fmt.Sprintf("page, %d", a.code)
+	}
+	return fmt.Sprint(a.code)
+}

@@ -1,0 +1,89 @@
+-- Asks ropeline whether a request may go on: "http-request lua.ropeline URL".
+--
+-- URL is where nodes are asked, http://HOST:PORT/forward, with HOST an address. Of what
+-- they say, this
+--   - hands the answer to the visitor if the visitor has to wait; nothing behind
+--     the action is done then;
+--   - else puts the proof of admission into the request, and the Set-Cookie field that
+--     the visitor shall get into the variable txn.ropeline_cookie;
+--   - sets txn.ropeline_down if there was no answer.
+--
+-- HAProxy 2.6 or later, built with Lua; nothing else is needed.
+
+-- Milliseconds. More than the "timeout server" of the section that URL leads to: when
+-- this one is over, HAProxy asks three times more by itself.
+local timeout = 5000
+
+local proof = "ropeline-proof"
+
+-- Fields that are about the connection or the length of a message, and those that say
+-- where a request comes from, which are set anew.
+local dropped = {
+  ["connection"] = true, ["keep-alive"] = true, ["te"] = true, ["trailer"] = true,
+  ["transfer-encoding"] = true, ["upgrade"] = true, ["expect"] = true, ["host"] = true,
+  ["content-length"] = true, ["forwarded"] = true, ["x-forwarded-for"] = true,
+  ["x-forwarded-host"] = true, ["x-forwarded-method"] = true,
+  ["x-forwarded-proto"] = true, ["x-forwarded-uri"] = true,
+}
+
+local function question(txn)
+  local fields = {}
+  for name, values in pairs(txn.http:req_get_headers()) do
+    if not dropped[name] then
+      local list = {}
+      for _, value in pairs(values) do
+        list[#list + 1] = value
+      end
+      fields[name] = list
+    end
+  end
+  fields["x-forwarded-method"] = { txn.sf:method() }
+  fields["x-forwarded-uri"] = { txn.sf:pathq() }
+  fields["x-forwarded-host"] = { txn.sf:req_hdr("host") }
+  fields["x-forwarded-proto"] = { txn.sf:ssl_fc() == "1" and "https" or "http" }
+  fields["x-forwarded-for"] = { txn.sf:src() }
+  return fields
+end
+
+local function first(values)
+  if values then
+    for _, value in pairs(values) do
+      return value
+    end
+  end
+end
+
+local function hand_over(txn, answer)
+  local reply = txn:reply({ status = answer.status })
+  for name, values in pairs(answer.headers) do
+    if not dropped[name] then
+      for _, value in pairs(values) do
+        reply:add_header(name, value)
+      end
+    end
+  end
+  if txn.sf:method() ~= "HEAD" then
+    reply:set_body(answer.body)
+  end
+  txn:done(reply)
+end
+
+core.register_action("ropeline", { "http-req" }, function(txn, url)
+  txn.http:req_del_header(proof)
+  local answer = core.httpclient():get({ url = url, headers = question(txn), timeout = timeout })
+  local status = answer and answer.status or 0
+  if status >= 200 and status < 300 then
+    local token = first(answer.headers[proof])
+    if token then
+      txn.http:req_set_header(proof, token)
+    end
+    local cookie = first(answer.headers["set-cookie"])
+    if cookie then
+      txn:set_var("txn.ropeline_cookie", cookie)
+    end
+  elseif status >= 400 and status < 500 then
+    hand_over(txn, answer)
+  else
+    txn:set_var("txn.ropeline_down", true)
+  end
+end, 1)
