@@ -19,6 +19,12 @@ type testCase struct {
 	what   string        // the row's title
 	places int           // of its room
 	length time.Duration // of a session; 0: a minute
+
+	newPass bool   // the visitor is let in with a new pass
+	paged   bool   // the visitor gets a page with the code for pages
+	hurts   bool   // the node does not answer
+	notes   []note // of the whole row
+
 	// run returns what the visitor sees, in a few words, and an error if that is not
 	// what it has to be.
 	run func(t *try) (string, error)
@@ -63,24 +69,32 @@ func (t *try) unseen() error {
 }
 
 // cases are all rows, in the order in which they run: those that hurt the node come
-// last.
+// last. Those of openCases follow.
 func cases() []testCase {
 	return []testCase{
-		{id: "new", what: "new, and there is a place", places: 5, run: newVisitor},
-		{id: "full", what: "new, and the room is full", places: 1, run: waits},
-		{id: "json", what: "the same, a program that asks for JSON", places: 1, run: waitsForJSON},
+		{id: "new", what: "new, and there is a place", places: 5, newPass: true, run: newVisitor},
+		{id: "full", what: "new, and the room is full", places: 1, paged: true, run: waits},
+		{id: "json", what: "the same, a program that asks for JSON", places: 1, paged: true, run: waitsForJSON},
 		{id: "again", what: "waiting, asks again", places: 1, run: asksAgain},
-		{id: "turn", what: "waiting, and a place comes free", places: 1, run: comesIn},
+		{id: "turn", what: "waiting, and a place comes free", places: 1, newPass: true, run: comesIn},
 		{id: "admitted", what: "admitted", places: 5, run: isIn},
-		{id: "sliding", what: "admitted, for longer than a session", places: 1, length: 2 * time.Second, run: slides},
-		{id: "revoked", what: "revoked by the site", places: 1, run: revoked},
+		{id: "sliding", what: "admitted, for longer than a session", places: 1, length: 2 * time.Second, newPass: true, run: slides},
+		{id: "revoked", what: "revoked by the site", places: 1, paged: true, notes: []note{byPost}, run: revoked},
 		{id: "preflight", what: "`OPTIONS` without a cookie, room full", places: 1, run: preflight},
-		{id: "head", what: "`HEAD`, room full", places: 1, run: head},
+		{id: "head", what: "`HEAD`, room full", places: 1, paged: true, run: head},
 		{id: "post", what: "`POST` while waiting", places: 1, run: posts},
 		{id: "order", what: "`POST` when admitted", places: 5, run: orders},
-		{id: "forged", what: "forged pass, room full", places: 1, run: forgedPass},
-		{id: "slow", what: "our node is slow", places: 5, run: slow},
-		{id: "down", what: "our node is down", places: 5, run: down},
+		{id: "forged", what: "forged pass, room full", places: 1, paged: true, run: forgedPass},
+		{id: "slow", what: "our node is slow", places: 5, hurts: true, notes: []note{threeSeconds}, run: slow},
+		{id: "down", what: "our node is down", places: 5, hurts: true, run: down},
+	}
+}
+
+// openCases are those for which the examples are to let everybody in where no node
+// answers.
+func openCases() []testCase {
+	return []testCase{
+		{id: "open", what: "our node is down, and the example is set to let everybody in", places: 5, hurts: true, run: downAndOpen},
 	}
 }
 
@@ -95,7 +109,7 @@ func (t *try) admittedBy(a answer, passes int) error {
 		return fmt.Errorf("%d passes in %q, want %d", a.passes, cookies, passes)
 	case !slices.ContainsFunc(cookies, func(c string) bool { return strings.HasPrefix(c, "basket=") }):
 		return fmt.Errorf("the site's own cookie is not in %q", cookies)
-	case passes > 0 && !strings.Contains(strings.Join(a.header.Values("Cache-Control"), ", "), "private"):
+	case passes > 0 && !t.fe.siteCaches && !strings.Contains(strings.Join(a.header.Values("Cache-Control"), ", "), "private"):
 		return fmt.Errorf("a pass in an answer that may be stored: Cache-Control %q", a.header.Values("Cache-Control"))
 	case passes == 0 && a.header.Get("Cache-Control") != "public, max-age=60":
 		return fmt.Errorf("the site's Cache-Control became %q", a.header.Values("Cache-Control"))

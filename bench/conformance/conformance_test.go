@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -33,21 +34,36 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-func TestEveryCellIsFilledIn(t *testing.T) {
-	m := newMatrix()
-	for _, c := range m.rows {
-		for _, fe := range m.cols {
-			m.put(c, fe, "site")
+// TestNoCellIsUnexplained holds that whatever differs from the rest of its row has a note.
+func TestNoCellIsUnexplained(t *testing.T) {
+	text, err := os.ReadFile("../../docs/verdicts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), markBegin)
+	table, _, ends := strings.Cut(rest, "\n\n")
+	if !ok || !ends {
+		t.Fatal("docs/verdicts.md has no table")
+	}
+	lines := strings.Split(table, "\n")
+	if want := len(newMatrix().rows) + 2; len(lines) != want {
+		t.Fatalf("the table has %d lines, want %d: make conformance", len(lines), want)
+	}
+	for i, l := range lines[2:] {
+		c := newMatrix().rows[i]
+		cells := strings.Split(strings.Trim(l, "|"), "|")[1:]
+		if len(cells) != len(frontEnds()) {
+			t.Fatalf("%d cells for %d proxies in: %s", len(cells), len(frontEnds()), l)
 		}
-	}
-	lines := strings.Split(strings.TrimSpace(m.table()), "\n")
-	if len(lines) != len(m.rows)+2 {
-		t.Errorf("%d lines for %d cases", len(lines), len(m.rows))
-	}
-	for _, l := range lines[2:] {
-		for i, cell := range strings.Split(strings.Trim(l, "|"), "|")[1:] {
-			if !strings.HasPrefix(cell, " site") {
-				t.Errorf("%s has nothing in: %s", m.cols[i].name, l)
+		counts := map[string]int{}
+		for _, cell := range cells {
+			says, _, _ := strings.Cut(strings.TrimSpace(cell), " <sup>")
+			counts[says]++
+		}
+		for k, cell := range cells {
+			says, _, noted := strings.Cut(strings.TrimSpace(cell), " <sup>")
+			if says == "" || says == "broken" || counts[says]*2 < len(cells) && !noted {
+				t.Errorf("%s, %s: %q is not explained", c.what, frontEnds()[k].name, cell)
 			}
 		}
 	}

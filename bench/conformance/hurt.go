@@ -76,3 +76,17 @@ func down(t *try) (string, error) {
 	}
 	return a.String(), errors.Join(err, t.unseen())
 }
+
+func downAndOpen(t *try) (string, error) {
+	if t.fe.closed {
+		a, err := t.visitor().ask("GET")
+		if err == nil && a.code != t.fe.down {
+			err = fmt.Errorf("code %d, want %d", a.code, t.fe.down)
+		}
+		return a.String(), errors.Join(err, t.unseen())
+	}
+	t.stack.node.kill()
+	v := t.visitor()
+	a, err := v.ask("GET")
+	return a.String(), errors.Join(err, t.admittedBy(a, 0))
+}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,10 @@ type frontEnd struct {
 	// pages says that it fetches the page by a request of its own, and so does not
 	// read anything into its code.
 	pages bool
+	// siteCaches says that it leaves the site's Cache-Control where a pass is set.
+	siteCaches bool
+	// closed says that there is no way to let everybody in where no node answers.
+	closed bool
 }
 
 // errNotHere is wrapped by the errors of proxies that are not installed.
@@ -102,6 +107,9 @@ func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, err
 	if err != nil {
 		return "", err
 	}
+	if o.open {
+		text = opened(text)
+	}
 	relay, err := freeAddress()
 	if err != nil {
 		return "", err
@@ -122,6 +130,22 @@ func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, err
 	}
 	path := filepath.Join(dir, fe.example)
 	return path, os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(string(text))), 0o600)
+}
+
+// opened returns an example as it lets everybody in where no node answers.
+func opened(text []byte) []byte {
+	var b bytes.Buffer
+	for line := range bytes.Lines(text) {
+		switch rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte("#open ")); {
+		case ok:
+			b.Write(line[:len(line)-len(rest)-len("#open ")])
+			b.Write(rest)
+		case bytes.HasSuffix(bytes.TrimRight(line, "\n"), []byte(" #closed")):
+		default:
+			b.Write(line)
+		}
+	}
+	return b.Bytes()
 }
 
 // ways are how proxies write an address. No two addresses share a port, so that one of

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -20,7 +21,7 @@ type matrix struct {
 }
 
 func newMatrix() *matrix {
-	return &matrix{rows: cases(), cols: frontEnds(), cells: map[string]string{}}
+	return &matrix{rows: append(cases(), openCases()...), cols: frontEnds(), cells: map[string]string{}}
 }
 
 func (m *matrix) put(c testCase, fe frontEnd, seen string) {
@@ -29,20 +30,40 @@ func (m *matrix) put(c testCase, fe frontEnd, seen string) {
 	m.cells[c.id+" "+fe.name] = seen
 }
 
-// table returns the matrix as markdown.
+// table returns the matrix as markdown, with the notes that it needs.
 func (m *matrix) table() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var b strings.Builder
+	var used []note
+	mark := func(notes []note) string {
+		var marks []string
+		for _, n := range notes {
+			if !slices.Contains(used, n) {
+				used = append(used, n)
+			}
+			marks = append(marks, fmt.Sprint(slices.Index(used, n)+1))
+		}
+		if marks == nil {
+			return ""
+		}
+		return " <sup>" + strings.Join(marks, ", ") + "</sup>"
+	}
 	b.WriteString("| the visitor is |")
 	for _, fe := range m.cols {
-		fmt.Fprintf(&b, " %s |", fe.name)
+		fmt.Fprintf(&b, " %s%s |", fe.name, mark(columnNotes(fe)))
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(m.cols)) + "\n")
 	for _, c := range m.rows {
-		fmt.Fprintf(&b, "| %s |", c.what)
+		fmt.Fprintf(&b, "| %s%s |", c.what, mark(c.notes))
 		for _, fe := range m.cols {
-			fmt.Fprintf(&b, " %s |", m.cells[c.id+" "+fe.name])
+			fmt.Fprintf(&b, " %s%s |", m.cells[c.id+" "+fe.name], mark(cellNotes(c, fe)))
 		}
 		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+	for i, n := range used {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, n)
 	}
 	return b.String()
 }

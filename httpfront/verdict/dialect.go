@@ -98,6 +98,9 @@ func writeAnswer(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 	w.Write(a.Body)
 }
 
+// privateAnswer keeps an answer that carries a pass out of shared caches.
+const privateAnswer = "private, no-store"
+
 // writeHead writes what all verdicts have.
 func writeHead(w http.ResponseWriter, code int, a *httpfront.Answer) {
 	h := w.Header()

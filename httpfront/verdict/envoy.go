@@ -16,7 +16,7 @@ const envoyPrefix = "/envoy"
 // visitor's own. See envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto,
 // HttpService. Implementations of the Gateway API's ExternalAuth filter ask the same
 // way.
-var envoy = &dialect{name: "envoy", read: readEnvoy, write: writeAnswer, queued: http.StatusTooManyRequests}
+var envoy = &dialect{name: "envoy", read: readEnvoy, write: writeEnvoy, queued: http.StatusTooManyRequests}
 
 func readEnvoy(r *http.Request, q *httpfront.Question) error {
 	q.Method, q.Host = r.Method, r.Host
@@ -25,4 +25,19 @@ func readEnvoy(r *http.Request, q *httpfront.Question) error {
 	// HTTP as far as we know.
 	q.Scheme = r.Header.Get("X-Forwarded-Proto")
 	return nil
+}
+
+// writeEnvoy differs for who is let in: Envoy adds fields of this answer to that of the
+// site, Cache-Control among them if it is told to, so there is one only if the answer
+// must not be stored.
+func writeEnvoy(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
+	if a.Outcome != httpfront.Admitted {
+		writeAnswer(w, d, a)
+		return
+	}
+	if a.Cookie != "" {
+		w.Header().Set("Set-Cookie", a.Cookie)
+		w.Header().Set("Cache-Control", privateAnswer)
+	}
+	w.WriteHeader(http.StatusOK)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
 
 	"github.com/ropeline/ropeline/httpfront"
 )
@@ -53,6 +54,7 @@ type Config struct {
 // listener.
 type Server struct {
 	cfg      Config
+	grpc     *grpc.Server
 	warnings warnings
 }
 
@@ -64,6 +66,11 @@ const warnEvery = time.Minute
 // headMax is the longest head of a question in bytes. Proxies add to heads that they
 // have accepted themselves, so it is well above what they accept.
 const headMax = 128 << 10
+
+// streamsMax is how many calls one connection may have open. Envoy has one connection
+// per worker, so it is what Envoy may ask at a time; most answers take no time, some a
+// second or two.
+const streamsMax = 4096
 
 // New checks cfg and returns a Server that Run will serve. It opens nothing.
 func New(cfg Config) (*Server, error) {
@@ -84,6 +91,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Logger = slog.Default()
 	}
 	s := &Server{cfg: cfg}
+	s.grpc = s.newGRPC()
 	s.warnings.untrusted.Interval, s.warnings.misconfigured.Interval = warnEvery, warnEvery
 	return s, nil
 }
@@ -115,6 +123,7 @@ func (s *Server) Run(ctx context.Context) error {
 		if srv.Shutdown(stop) != nil {
 			srv.Close()
 		}
+		s.grpc.Stop()
 	})
 	err := srv.Serve(ln)
 	close(served)
@@ -131,6 +140,7 @@ func (s *Server) server() *http.Server {
 	return &http.Server{
 		Handler:           s,
 		Protocols:         protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsMax},
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -148,6 +158,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.cfg.Logger.Warn("a peer that is not among the trusted proxies has asked for a verdict and was refused", "peer", r.RemoteAddr)
 		})
 		text(w, http.StatusForbidden, "this address is not among the trusted proxies")
+		return
+	}
+	if isGRPC(r) {
+		s.grpc.ServeHTTP(w, r)
 		return
 	}
 	// The path is not cleaned: behind /envoy it is the visitor's.

@@ -1,0 +1,246 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// extAuthz stands in for Envoy's ext_authz filter. Its rules are those of
+//
+//	[filter]  envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto, of version 1.40
+//	[service] envoy/service/auth/v3/external_auth.proto, of version 1.40
+//	[http]    source/extensions/filters/common/ext_authz/ext_authz_http_impl.cc
+//	[grpc]    source/extensions/filters/common/ext_authz/ext_authz_grpc_impl.cc
+//
+// Questions over gRPC are asked by a gRPC client.
+type extAuthz struct {
+	*envoyExample
+	client *http.Client
+	conn   *grpc.ClientConn
+}
+
+func (f *extAuthz) connect() (err error) {
+	if h := f.authz.GetHttpService(); h != nil {
+		f.client = askingClient(h.GetServerUri().GetTimeout().AsDuration())
+		return nil
+	}
+	f.conn, err = grpc.NewClient("passthrough:///"+f.node, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return err
+}
+
+func (f *extAuthz) Close() error {
+	if f.conn != nil {
+		return f.conn.Close()
+	}
+	f.client.CloseIdleConnections()
+	return nil
+}
+
+// errNoVerdict is an answer that Envoy takes for an outage.
+var errNoVerdict = errors.New("no verdict")
+
+// outcome is what a question came to, be it asked over HTTP or gRPC.
+type outcome struct {
+	ok     bool
+	status int
+	body   string
+
+	toVisitor  []field // of a denied answer
+	toSite     []field // replace the visitor's
+	fromSite   []string
+	addToReply []field // beside the site's
+	setInReply []field // instead of the site's
+}
+
+type field struct{ name, value string }
+
+func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+	f.forwarded(r)
+	ask := f.askGRPC
+	if f.client != nil {
+		ask = f.askHTTP
+	}
+	o, err := ask(r)
+	switch {
+	case err != nil && f.authz.GetFailureModeAllow(): // [filter] failure_mode_allow
+		return nil, true
+	case err != nil:
+		status := http.StatusForbidden // [filter] status_on_error
+		if s := f.authz.GetStatusOnError().GetCode(); s != 0 {
+			status = int(s)
+		}
+		w.WriteHeader(status)
+		return nil, false
+	case !o.ok:
+		for _, h := range o.toVisitor {
+			w.Header().Add(h.name, h.value)
+		}
+		w.WriteHeader(o.status)
+		io.WriteString(w, o.body)
+		return nil, false
+	}
+	for _, name := range o.fromSite {
+		r.Header.Del(name)
+	}
+	for _, h := range o.toSite {
+		r.Header.Set(h.name, h.value)
+	}
+	return func(reply http.Header) {
+		for _, h := range o.setInReply {
+			reply.Set(h.name, h.value)
+		}
+		for _, h := range o.addToReply {
+			reply.Add(h.name, h.value)
+		}
+	}, true
+}
+
+// forwarded writes what the connection manager does before any filter sees the request.
+// See "x-forwarded-for" and "x-forwarded-proto" in Envoy's documentation of HTTP headers,
+// with use_remote_address.
+func (f *extAuthz) forwarded(r *http.Request) {
+	if !f.manager.GetUseRemoteAddress().GetValue() {
+		return
+	}
+	via := append(r.Header.Values("X-Forwarded-For"), visitorAddress(r))
+	r.Header.Set("X-Forwarded-For", strings.Join(via, ","))
+	r.Header.Set("X-Forwarded-Proto", "http")
+}
+
+// askHTTP asks with the method, host and path of the visitor, the path behind a prefix,
+// without a body. Of other fields only those listed are sent, and Authorization.
+// [filter] allowed_headers, HttpService
+func (f *extAuthz) askHTTP(r *http.Request) (*outcome, error) {
+	service := f.authz.GetHttpService()
+	q, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+f.node+service.GetPathPrefix()+r.URL.RequestURI(), nil)
+	if err != nil {
+		return nil, err
+	}
+	q.Host = r.Host
+	for name, values := range r.Header {
+		if matches(f.authz.GetAllowedHeaders(), name) || name == "Authorization" {
+			q.Header[name] = values
+		}
+	}
+	q.Header["User-Agent"] = q.Header["User-Agent"] // or the library would add its own
+	resp, err := f.client.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	return f.readHTTP(resp, string(body))
+}
+
+// readHTTP reads an answer as [http] toResponse does.
+func (f *extAuthz) readHTTP(resp *http.Response, body string) (*outcome, error) {
+	if resp.StatusCode >= 500 {
+		return nil, errNoVerdict
+	}
+	const storage = "X-Envoy-Auth-Headers-To-Remove"
+	o := &outcome{ok: resp.StatusCode == http.StatusOK, status: resp.StatusCode, body: body}
+	for name := range strings.SplitSeq(strings.Join(resp.Header.Values(storage), ","), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			o.fromSite = append(o.fromSite, name)
+		}
+	}
+	resp.Header.Del(storage)
+	rules := f.authz.GetHttpService().GetAuthorizationResponse()
+	for name, values := range resp.Header {
+		for _, v := range values {
+			switch {
+			case !o.ok && len(rules.GetAllowedClientHeaders().GetPatterns()) == 0, // all but Host
+				!o.ok && matches(rules.GetAllowedClientHeaders(), name):
+				o.toVisitor = append(o.toVisitor, field{name, v})
+			case o.ok:
+				if matches(rules.GetAllowedUpstreamHeaders(), name) {
+					o.toSite = append(o.toSite, field{name, v})
+				}
+				if matches(rules.GetAllowedClientHeadersOnSuccess(), name) {
+					o.addToReply = append(o.addToReply, field{name, v}) // addCopy
+				}
+			}
+		}
+	}
+	return o, nil
+}
+
+// matches reports whether a list names a field. Envoy has names in lower case; the
+// examples give them whole.
+func matches(list *matcherv3.ListStringMatcher, name string) bool {
+	for _, p := range list.GetPatterns() {
+		if p.GetExact() == strings.ToLower(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// askGRPC asks by a call, with all fields. [filter] allowed_headers
+func (f *extAuthz) askGRPC(r *http.Request) (*outcome, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), f.authz.GetGrpcService().GetTimeout().AsDuration())
+	defer cancel()
+	resp, err := authv3.NewAuthorizationClient(f.conn).Check(ctx, checkRequest(r))
+	if err != nil {
+		return nil, err
+	}
+	if resp.GetStatus().GetCode() != 0 {
+		d := resp.GetDeniedResponse()
+		o := &outcome{status: int(d.GetStatus().GetCode()), body: d.GetBody()}
+		if o.status == 0 {
+			o.status = http.StatusForbidden // [service] DeniedHttpResponse.status
+		}
+		for _, h := range d.GetHeaders() {
+			o.toVisitor = append(o.toVisitor, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
+		}
+		return o, nil
+	}
+	ok := resp.GetOkResponse()
+	o := &outcome{ok: true, fromSite: ok.GetHeadersToRemove()}
+	for _, h := range ok.GetHeaders() {
+		o.toSite = append(o.toSite, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
+	}
+	for _, h := range ok.GetResponseHeadersToAdd() { // [grpc] copyOkResponseMutations
+		to := &o.setInReply
+		if h.GetAppendAction() == corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD {
+			to = &o.addToReply
+		}
+		*to = append(*to, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
+	}
+	return o, nil
+}
+
+// checkRequest is the question about a request: names in lower case, the fields of one
+// name joined by commas, cookies by semicolons. [service] AttributeContext.HttpRequest
+func checkRequest(r *http.Request) *authv3.CheckRequest {
+	headers := map[string]string{":method": r.Method, ":path": r.URL.RequestURI(), ":authority": r.Host, ":scheme": "http"}
+	for name, values := range r.Header {
+		separator := ","
+		if name == "Cookie" {
+			separator = "; "
+		}
+		headers[strings.ToLower(name)] = strings.Join(values, separator)
+	}
+	return &authv3.CheckRequest{Attributes: &authv3.AttributeContext{
+		Source: &authv3.AttributeContext_Peer{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
+			SocketAddress: &corev3.SocketAddress{Address: visitorAddress(r)},
+		}}},
+		Request: &authv3.AttributeContext_Request{Http: &authv3.AttributeContext_HttpRequest{
+			Method: r.Method, Path: r.URL.RequestURI(), Host: r.Host, Scheme: "http", Protocol: r.Proto, Headers: headers, Size: r.ContentLength,
+		}},
+	}}
+}

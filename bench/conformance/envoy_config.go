@@ -1,0 +1,99 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	authzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3" // for the example
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3" // for the example
+	"github.com/goccy/go-yaml"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// envoyExample is what the stand-in needs of an Envoy configuration.
+type envoyExample struct {
+	manager *hcmv3.HttpConnectionManager
+	authz   *authzv3.ExtAuthz
+	site    string // address of the cluster that the only route leads to
+	node    string // address of the cluster that is asked
+}
+
+// readEnvoy reads a configuration into the very messages of Envoy's API, and checks it
+// as Envoy does: unknown fields and values out of range are errors.
+func readEnvoy(path string) (*envoyExample, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	json, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var b bootstrapv3.Bootstrap
+	if err := protojson.Unmarshal(json, &b); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := b.ValidateAll(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	e := &envoyExample{manager: &hcmv3.HttpConnectionManager{}, authz: &authzv3.ExtAuthz{}}
+	filter := b.GetStaticResources().GetListeners()[0].GetFilterChains()[0].GetFilters()[0]
+	if err := filter.GetTypedConfig().UnmarshalTo(e.manager); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := e.manager.ValidateAll(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	// The first filter of the chain is ours; the second one routes.
+	if err := e.manager.GetHttpFilters()[0].GetTypedConfig().UnmarshalTo(e.authz); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := e.authz.ValidateAll(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, e.clusters(b.GetStaticResources().GetClusters())
+}
+
+// clusters looks up the addresses.
+func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
+	site := e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()[0].GetRoute().GetCluster()
+	node := e.authz.GetGrpcService().GetEnvoyGrpc().GetClusterName()
+	if h := e.authz.GetHttpService(); h != nil {
+		node = h.GetServerUri().GetCluster()
+	}
+	for _, c := range all {
+		a := c.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()[0].GetEndpoint().GetAddress().GetSocketAddress()
+		addr := net.JoinHostPort(a.GetAddress(), strconv.Itoa(int(a.GetPortValue())))
+		switch c.GetName() {
+		case site:
+			e.site = addr
+		case node:
+			e.node = addr
+		}
+	}
+	if e.site == "" || e.node == "" {
+		return fmt.Errorf("no cluster %q, or no cluster %q", site, node)
+	}
+	return nil
+}
+
+func startEnvoy(_ context.Context, _ options, example, addr string) (*proxy, error) {
+	e, err := readEnvoy(example)
+	if err != nil {
+		return nil, err
+	}
+	f := &extAuthz{envoyExample: e}
+	if err := f.connect(); err != nil {
+		return nil, err
+	}
+	return startStandIn(addr, e.site, f)
+}

@@ -1,0 +1,176 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// forwardAuth stands in for Traefik's ForwardAuth. Its rules are those of
+//
+//	[doc] doc.traefik.io, reference, "ForwardAuth", of version 3.7
+//	[src] pkg/middlewares/auth/forward.go, of version 3.7
+type forwardAuth struct {
+	Address                  string   `yaml:"address"`
+	TrustForwardHeader       bool     `yaml:"trustForwardHeader"`
+	AuthResponseHeaders      []string `yaml:"authResponseHeaders"`
+	AddAuthCookiesToResponse []string `yaml:"addAuthCookiesToResponse"`
+	MaxResponseBodySize      int64    `yaml:"maxResponseBodySize"`
+
+	client *http.Client
+}
+
+// traefikFile is what the example has of Traefik's dynamic configuration. Anything else
+// in it is refused.
+type traefikFile struct {
+	HTTP struct {
+		Routers map[string]struct {
+			Rule        string   `yaml:"rule"`
+			Middlewares []string `yaml:"middlewares"`
+			Service     string   `yaml:"service"`
+		} `yaml:"routers"`
+		Middlewares map[string]struct {
+			ForwardAuth *forwardAuth `yaml:"forwardAuth"`
+		} `yaml:"middlewares"`
+		Services map[string]struct {
+			LoadBalancer struct {
+				Servers []struct {
+					URL string `yaml:"url"`
+				} `yaml:"servers"`
+			} `yaml:"loadBalancer"`
+		} `yaml:"services"`
+	} `yaml:"http"`
+}
+
+// traefikTimeout is how long ForwardAuth waits for an answer; it cannot be set. [src]
+const traefikTimeout = 30 * time.Second
+
+func startTraefik(_ context.Context, _ options, example, addr string) (*proxy, error) {
+	text, err := os.ReadFile(example)
+	if err != nil {
+		return nil, err
+	}
+	var file traefikFile
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("%s: %w", example, err)
+	}
+	for name, router := range file.HTTP.Routers {
+		service := file.HTTP.Services[router.Service]
+		if len(router.Middlewares) != 1 || len(service.LoadBalancer.Servers) != 1 || router.Rule != "PathPrefix(`/`)" {
+			return nil, fmt.Errorf("%s: the router %s is not one that this stand-in knows", example, name)
+		}
+		f := file.HTTP.Middlewares[router.Middlewares[0]].ForwardAuth
+		u, err := url.Parse(service.LoadBalancer.Servers[0].URL)
+		if err != nil || f == nil {
+			return nil, fmt.Errorf("%s: no ForwardAuth, or no site: %w", example, err)
+		}
+		f.client = askingClient(traefikTimeout)
+		return startStandIn(addr, u.Host, f)
+	}
+	return nil, fmt.Errorf("%s: no router", example)
+}
+
+func (f *forwardAuth) Close() error {
+	f.client.CloseIdleConnections()
+	return nil
+}
+
+func (f *forwardAuth) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+	resp, body, err := f.ask(r)
+	switch {
+	case errors.Is(err, errTooLong):
+		w.WriteHeader(http.StatusUnauthorized) // [doc] maxResponseBodySize
+		return nil, false
+	case err != nil:
+		w.WriteHeader(http.StatusInternalServerError) // [src] "Error calling"
+		return nil, false
+	case resp.StatusCode < 200 || resp.StatusCode >= 300:
+		// [doc] "Otherwise, the response from the authentication server is returned."
+		for name, values := range resp.Header {
+			w.Header()[name] = values
+		}
+		removeHops(w.Header())
+		if to, err := resp.Location(); err == nil {
+			w.Header().Set("Location", to.String()) // [src] made absolute by the address of the node
+		}
+		w.WriteHeader(resp.StatusCode)
+		w.Write(body)
+		return nil, false
+	}
+	// [doc] authResponseHeaders: "replacing any existing conflicting headers"; one that
+	// did not come is removed. [src]
+	for _, name := range f.AuthResponseHeaders {
+		r.Header.Del(name)
+		for _, v := range resp.Header.Values(name) {
+			r.Header.Add(name, v)
+		}
+	}
+	cookies := resp.Cookies()
+	if len(cookies) == 0 {
+		return nil, true
+	}
+	return func(h http.Header) { f.addCookies(h, cookies) }, true
+}
+
+// addCookies puts the listed cookies of the answer into the site's, and takes the site's
+// own of these names out. [doc] addAuthCookiesToResponse
+func (f *forwardAuth) addCookies(h http.Header, cookies []*http.Cookie) {
+	listed := func(c *http.Cookie) bool { return slices.Contains(f.AddAuthCookiesToResponse, c.Name) }
+	own := (&http.Response{Header: h}).Cookies()
+	h.Del("Set-Cookie")
+	for _, c := range own {
+		if !listed(c) {
+			h.Add("Set-Cookie", c.String())
+		}
+	}
+	for _, c := range cookies {
+		if listed(c) {
+			h.Add("Set-Cookie", c.String())
+		}
+	}
+}
+
+var errTooLong = errors.New("the answer is too long")
+
+// ask asks the node: with GET, without a body, with all fields of the visitor but those
+// of the connection, and with the five that Traefik adds. [doc] "Forward-Request
+// Headers"; a visitor's own are not trusted.
+func (f *forwardAuth) ask(r *http.Request) (*http.Response, []byte, error) {
+	q, err := http.NewRequestWithContext(r.Context(), http.MethodGet, f.Address, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Header = r.Header.Clone()
+	removeHops(q.Header)
+	for name := range q.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") && !f.TrustForwardHeader {
+			q.Header.Del(name)
+		}
+	}
+	q.Header.Set("X-Forwarded-Method", r.Method)
+	q.Header.Set("X-Forwarded-Proto", "http")
+	q.Header.Set("X-Forwarded-Host", r.Host)
+	q.Header.Set("X-Forwarded-Uri", r.URL.RequestURI())
+	q.Header.Set("X-Forwarded-For", visitorAddress(r))
+	resp, err := f.client.Do(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, f.MaxResponseBodySize+1))
+	if err == nil && int64(len(body)) > f.MaxResponseBodySize {
+		err = errTooLong
+	}
+	return resp, body, err
+}

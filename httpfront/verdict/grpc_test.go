@@ -1,0 +1,160 @@
+package verdict
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/ropeline/ropeline/httpfront"
+)
+
+// dialGRPC returns a client of a server.
+func dialGRPC(t *testing.T, addr string) authv3.AuthorizationClient {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return authv3.NewAuthorizationClient(conn)
+}
+
+// grpcQuestion is how Envoy asks about POST https://shop.example/cart?a=%2F of 192.0.2.1.
+func grpcQuestion(headers map[string]string) *authv3.CheckRequest {
+	return &authv3.CheckRequest{Attributes: &authv3.AttributeContext{
+		Source: &authv3.AttributeContext_Peer{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
+			SocketAddress: &corev3.SocketAddress{Address: "192.0.2.1"},
+		}}},
+		Request: &authv3.AttributeContext_Request{Http: &authv3.AttributeContext_HttpRequest{
+			Method: "POST", Path: "/cart?a=%2F", Host: "shop.example", Scheme: "https", Headers: headers,
+		}},
+	}}
+}
+
+func TestGRPCAsksTheSame(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
+	raw := grpcQuestion(nil)
+	raw.Attributes.Request.Http.HeaderMap = &corev3.HeaderMap{Headers: []*corev3.HeaderValue{
+		{Key: ":path", RawValue: []byte("/x")}, {Key: "cookie", RawValue: []byte("a=b")},
+		{Key: "x-forwarded-for", RawValue: []byte("192.0.2.1")},
+	}}
+	behind := grpcQuestion(map[string]string{"cookie": "a=b", "x-forwarded-for": "192.0.2.1", "x-forwarded-proto": "https"})
+	behind.Attributes.Request.Http.Scheme = "http" // of the hop to Envoy
+	for what, req := range map[string]*authv3.CheckRequest{
+		"fields as a map":      grpcQuestion(map[string]string{":path": "/x", "cookie": "a=b"}),
+		"fields as a list":     raw,
+		"behind another proxy": behind,
+	} {
+		if _, err := client.Check(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		asked := j.take()
+		if len(asked) != 1 {
+			t.Fatalf("%s: asked %d times", what, len(asked))
+		}
+		q := asked[0]
+		if q.Method != "POST" || q.Target != "/cart?a=%2F" || q.Host != "shop.example" || q.Scheme != "https" || q.For != "192.0.2.1" ||
+			q.Peer != netip.MustParseAddr("127.0.0.1") {
+			t.Errorf("%s: asked %+v", what, q)
+		}
+		names := slices.Sorted(maps.Keys(maps.Collect(q.Fields)))
+		if !slices.Contains(names, "cookie") || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, ":") }) {
+			t.Errorf("%s: fields %q", what, names)
+		}
+	}
+}
+
+func TestGRPCVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		answer httpfront.Answer
+		code   int32
+	}{{admitted, 0}, {queued, 429}, {malformed, 431}, {unavailable, 429}} {
+		client := dialGRPC(t, serve(t, &fakeJudge{answer: c.answer}, "127.0.0.0/8"))
+		resp, err := client.Check(t.Context(), grpcQuestion(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (resp.GetStatus().GetCode() == int32(codes.OK)) != (c.code == 0) || int32(resp.GetDeniedResponse().GetStatus().GetCode()) != c.code {
+			t.Errorf("%v: got %v", c.answer.Outcome, resp)
+		}
+		if c.code == 0 {
+			want := map[string]corev3.HeaderValueOption_HeaderAppendAction{
+				"Set-Cookie":    corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD, // beside the site's own
+				"Cache-Control": corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+			}
+			add := resp.GetOkResponse().GetResponseHeadersToAdd()
+			for _, h := range add {
+				if want[h.GetHeader().GetKey()] != h.GetAppendAction() {
+					t.Errorf("%v", h)
+				}
+			}
+			if len(add) != len(want) {
+				t.Errorf("response headers %v", add)
+			}
+			continue
+		}
+		d := resp.GetDeniedResponse()
+		if d.GetBody() != string(c.answer.Body) {
+			t.Errorf("%v: body %q", c.answer.Outcome, d.GetBody())
+		}
+		got := map[string]string{}
+		for _, h := range d.GetHeaders() {
+			got[h.GetHeader().GetKey()] = h.GetHeader().GetValue()
+		}
+		want := map[string]string{}
+		for _, f := range c.answer.Fields {
+			want[f.Name] = f.Value
+		}
+		if c.answer.Cookie != "" {
+			want["Set-Cookie"] = c.answer.Cookie
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%v: headers %v, want %v", c.answer.Outcome, got, want)
+		}
+	}
+}
+
+func TestGRPCWithoutARequestIsRefused(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
+	for _, req := range []*authv3.CheckRequest{{}, {Attributes: &authv3.AttributeContext{}}} {
+		resp, err := client.Check(t.Context(), req)
+		if err != nil || resp.GetDeniedResponse().GetStatus().GetCode() != 400 {
+			t.Errorf("got %v, %v", resp, err)
+		}
+	}
+	if asked := j.take(); len(asked) != 0 {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+func TestGRPCOfWhoIsNotTrusted(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	client := dialGRPC(t, serve(t, j, "192.0.2.0/24"))
+	if _, err := client.Check(t.Context(), grpcQuestion(nil)); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("got %v", err)
+	}
+	if asked := j.take(); len(asked) != 0 {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+func TestGRPCTakesTextsThatAreNoUTF8(t *testing.T) {
+	answer := queued
+	answer.Body = []byte("a\xffb")
+	client := dialGRPC(t, serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8"))
+	resp, err := client.Check(t.Context(), grpcQuestion(nil))
+	if err != nil || resp.GetDeniedResponse().GetBody() != "a\uFFFDb" {
+		t.Errorf("got %v, %v", resp, err)
+	}
+}
