@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/proof"
 )
 
 // Config says how a Front serves. Rooms and Keys are required, and for Run Origin and
@@ -42,6 +43,12 @@ type Config struct {
 	// Nobody's are by default. Listing a network that visitors can connect from
 	// lets them choose their own address.
 	TrustedProxies []netip.Prefix
+	// Proof makes the proofs of admission that requests carry to the origin. Nil means
+	// that they carry none.
+	Proof *proof.Signer
+	// ProofHeader is the field of proofs. The visitor's own are dropped, whatever
+	// Proof is. Default proof.Header.
+	ProofHeader string
 	// Ready returns nil once requests may be decided, and the reason until then.
 	// Nil means always ready. It is called on every request and must not block.
 	Ready func() error
@@ -135,6 +142,12 @@ func (c *Config) complete() (target, error) {
 	}
 	if c.Keys == nil {
 		errs = append(errs, errors.New("no keys given"))
+	}
+	if c.ProofHeader == "" {
+		c.ProofHeader = proof.Header
+	}
+	if !isFieldName(c.ProofHeader) {
+		errs = append(errs, fmt.Errorf("proof header %q: want the name of a header field that is neither about the connection nor Host or Cookie", c.ProofHeader))
 	}
 	if c.Ready == nil {
 		c.Ready = func() error { return nil }

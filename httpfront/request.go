@@ -29,6 +29,9 @@ type request struct {
 	secure bool       // the visitor's side is TLS
 	via    forwarded  // what a trusted proxy said
 
+	proofName string // of the field that only we may send
+	proof     string // its value; "" for none
+
 	head []byte // backing bytes of target and fields
 }
 

@@ -252,6 +252,10 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
+	signer, err := cfg.Proof.signer(secret)
+	if err != nil {
+		return nil, err
+	}
 	origin := ""
 	if cfg.Origin != nil {
 		origin = cfg.Origin.String()
@@ -262,6 +266,8 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
+		Proof:          signer,
+		ProofHeader:    cfg.Proof.Header,
 		Ready:          n.Ready,
 		Clock:          n.Now,
 		Logger:         log,
