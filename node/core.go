@@ -23,6 +23,7 @@ import (
 type CoreConfig struct {
 	Self  crdt.Incarnation // required
 	Site  string           // required
+	Named bool             // somebody chose Self.Node: an earlier life may have had it, and lost its disk
 	Rooms []room.Settings  // complete and checked; ids differ
 
 	// OwnerKey keys the choice of each visitor's owner, so that nobody outside
@@ -74,6 +75,7 @@ type Core struct {
 	claims   time.Time // when the site was last told of this node's counters
 	ticked   time.Time
 
+	inquiries inquiries
 	facts     facts
 	health    health
 	storing   storing
@@ -130,6 +132,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if err := c.takeStored(cfg.Stored, cfg.Rooms); err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
+	c.inquiries = inquiries{by: map[crdt.NodeID]inquiry{}, over: cfg.Self.Boot == 1 && !cfg.Named}
 	c.pendings.wake = make(chan struct{}, 1)
 	c.know(nil)
 	return c, nil
@@ -191,6 +194,9 @@ func randomVisitor() (id VisitorID) {
 func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
 	members := replica.NewMembers(peers)
 	c.know(members)
+	if c.inquiries.since.IsZero() {
+		c.inquiries.since = now
+	}
 	c.replica.SetPeers(members, now)
 }
 
@@ -235,7 +241,8 @@ func (c *Core) Ready() bool { return c.open.Load() }
 func (c *Core) Tick(now time.Time) []Message {
 	out := c.replicate(c.replica.Tick(now))
 	if !c.open.Load() {
-		if !c.replica.Ready() {
+		out = append(out, c.askForReceipts(now)...)
+		if !c.replica.Ready() || !c.answered(now) || c.Conflict() != nil {
 			return out
 		}
 		c.openRooms(now)
@@ -258,6 +265,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	}
 	out = append(out, c.tickCounters(now)...)
 	out = append(out, c.handOver(now)...)
+	out = append(out, c.askForReceipts(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now
 		for i := range c.stripes.all {
@@ -356,6 +364,10 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeKnown(from, payload)
 	case kindKept:
 		return c.takeKept(payload)
+	case kindInquiry:
+		return c.takeInquiry(from, payload)
+	case kindReceipts:
+		return c.takeReceipts(from, payload, now)
 	}
 	return nil, errMalformed
 }
@@ -454,8 +466,3 @@ func (c *Core) Snapshot() ([]byte, error) { return c.replica.Snapshot() }
 // Restore takes up what an earlier start has kept. It is called before anything
 // else.
 func (c *Core) Restore(state []byte, now time.Time) error { return c.replica.Restore(state, now) }
-
-// Conflict returns the incarnation that a peer holds of this very node although
-// it is newer than this one, or has counted more under the same boot number: the
-// data directory was copied or rolled back.
-func (c *Core) Conflict() (crdt.Incarnation, bool) { return c.replica.Conflict() }

@@ -36,6 +36,7 @@ type DataDir struct {
 	lock   *os.File
 	self   crdt.Incarnation
 	stored uint64 // the start that opened the store last; 0: none did
+	named  bool   // somebody chose the id
 
 	refused string // why no start may use the directory; empty: it may be used
 }
@@ -62,7 +63,7 @@ func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	d := &DataDir{root: root}
+	d := &DataDir{root: root, named: want != crdt.NodeID{}}
 	defer func() {
 		if err != nil {
 			d.Close()

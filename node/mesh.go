@@ -53,6 +53,8 @@ const (
 	kindAgreed     = 20
 	kindKnown      = 23 // do you know all this? from a node that leaves
 	kindKept       = 24
+	kindInquiry    = 25 // what have you got from this node? from one that has started
+	kindReceipts   = 26
 )
 
 // alone is the mesh of a node that has no peers.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -33,6 +32,9 @@ type Config struct {
 	// should have, before it goes on alone. Zero does not wait: right for a node
 	// that starts a mesh, wrong for one that joins it.
 	AwaitPeers time.Duration
+
+	// AwaitKnown is the same for a node that knows of others from before.
+	AwaitKnown time.Duration
 
 	// Found says that this node may begin a mesh; see CoreConfig.Found.
 	Found bool
@@ -128,6 +130,7 @@ func New(cfg Config) (_ *Node, err error) {
 	}()
 	n.core, err = NewCore(CoreConfig{
 		Self:     cfg.Data.Self(),
+		Named:    cfg.Data.named,
 		Site:     cfg.Site,
 		Rooms:    cfg.Rooms,
 		OwnerKey: cfg.OwnerKey,
@@ -231,7 +234,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 	defer ticker.Stop()
 	started := n.Now()
 	var members, persist time.Time // when each was done, and is due
-	await, awaiting := awaiting{site: n.cfg.Site, patience: n.cfg.AwaitPeers, since: started}, true
+	await, awaiting := awaiting{site: n.cfg.Site, patience: n.patience(), since: started}, true
 	var opened time.Time
 	for {
 		refresh := false
@@ -270,8 +273,8 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 				n.send(mesh, n.core.SetClock(right, now))
 			}
 		}
-		if other, ok := n.core.Conflict(); ok {
-			return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: %w", other.Boot, n.core.self.Boot, ErrCopied)
+		if err := n.core.Conflict(); err != nil {
+			return errors.Join(err, n.cfg.Data.Refuse(err)) // at once: requests under way may keep the process for long
 		}
 		n.send(mesh, n.core.Tick(now))
 		n.journal.step(n.core, now)
@@ -293,6 +296,14 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 
 // factsNear is the part of the facts there is room for from which on the log warns.
 const factsNear = 0.75
+
+// patience returns how long to wait for the first of the others.
+func (n *Node) patience() time.Duration {
+	if n.core.acquainted() {
+		return max(n.cfg.AwaitPeers, n.cfg.AwaitKnown)
+	}
+	return n.cfg.AwaitPeers
+}
 
 // watchFacts says, once each, that facts are many and that some had no room.
 func (n *Node) watchFacts() {

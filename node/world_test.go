@@ -44,6 +44,7 @@ type machine struct {
 	stopped  bool // as SIGSTOP does: others see it go, and what they send waits
 	found    bool // begins the mesh
 	bare     bool // is started without rooms
+	named    bool // somebody chose its id
 	disk     disk
 }
 
@@ -98,7 +99,7 @@ func (w *world) start(m *machine, s room.Settings) {
 		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
-		Stored:  m.disk.content(), Found: m.found,
+		Stored:  m.disk.content(), Found: m.found, Named: m.named,
 	})
 	if err != nil {
 		w.t.Fatal(err)

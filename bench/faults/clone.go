@@ -56,8 +56,10 @@ func cloneDisk(again int) func(*run) error {
 		if err := r.laterGoesOn(n, clone); err != nil {
 			return err
 		}
-		if err := r.outlive(clone); err != nil {
-			return err
+		if clone.Running() {
+			if err := r.outlive(clone); err != nil {
+				return err
+			}
 		}
 		r.mark("a2 restarts on its own data directory")
 		for range again {
@@ -65,7 +67,7 @@ func cloneDisk(again int) func(*run) error {
 				return err
 			}
 		}
-		return r.startOver(n, clone, r.twins.id)
+		return r.startOver(n, r.twins.id, clone)
 	}
 }
 
@@ -98,6 +100,9 @@ func (r *run) laterGoesOn(n, clone *rig.Node) error {
 		}
 	}
 	took := time.Since(began)
+	if !clone.Running() && strings.Contains(clone.Log(), "whose data directory knows of") {
+		return r.bothStop(n, clone)
+	}
 	switch {
 	case n.Running() && clone.Running():
 		return fmt.Errorf("both go on %v after the start of the clone", took)
@@ -110,6 +115,19 @@ func (r *run) laterGoesOn(n, clone *rig.Node) error {
 	}
 	r.note("the original stopped after %.1f s, beside the clone", took.Seconds())
 	return clone.Await(r.ctx, twinsWithin, "is ready, as the only one", func(s node.Status) bool { return s.Ready })
+}
+
+// bothStop sees that the original stops as well: the copy is older than what it has
+// given away since, and the number of its start is spent.
+func (r *run) bothStop(n, clone *rig.Node) error {
+	r.note("the clone refused too: a2 had given rights away since the copy was made")
+	if !n.Ended(twinsWithin) {
+		return fmt.Errorf("the original goes on for %v after its clone was refused: %s", twinsWithin, n.Tail(1))
+	}
+	t := r.twins
+	t.alone = record.Now()
+	t.over = t.alone
+	return r.sleep(r.afterlife())
 }
 
 // outlive has the copy go on as the node until tickets rest on it, and all of its site
@@ -140,7 +158,7 @@ func (r *run) outlive(clone *rig.Node) error {
 	return r.sleep(r.afterlife())
 }
 
-// refused starts a node on a directory of whose copy others know, and sees that it
+// refused starts a node on a directory of which others know more, and sees that it
 // ends by itself and says what to do. That it has given nothing until then is for
 // checkTwins to find.
 func (r *run) refused(n *rig.Node) error {
@@ -150,20 +168,20 @@ func (r *run) refused(n *rig.Node) error {
 	}
 	switch ended := n.Ended(refusedWithin); {
 	case !ended:
-		return fmt.Errorf("the original goes on for %v, although a copy of its directory has been used: %s", refusedWithin, n.Tail(1))
+		return fmt.Errorf("%s goes on for %v, although others know more of it than its directory does: %s", n.Name, refusedWithin, n.Tail(1))
 	case n.Code() <= 0:
-		return fmt.Errorf("the original ended with code %d, as if it were not refused: %s", n.Code(), n.Tail(1))
+		return fmt.Errorf("%s ended with code %d, as if it were not refused: %s", n.Name, n.Code(), n.Tail(1))
 	}
 	for _, what := range []string{"copied or rolled back", "move the directory away"} {
 		if !strings.Contains(n.Log(), what) {
-			return fmt.Errorf("the original is refused, but not told %q: %s", what, n.Tail(1))
+			return fmt.Errorf("%s is refused, but not told %q: %s", n.Name, what, n.Tail(1))
 		}
 	}
 	ready := ""
 	if strings.Contains(n.Log(), "msg=ready") {
 		ready = ", after it had taken itself for ready"
 	}
-	r.note("the original refused after %.1f s%s", time.Since(began).Seconds(), ready)
+	r.note("%s refused after %.1f s%s", n.Name, time.Since(began).Seconds(), ready)
 	return nil
 }
 
@@ -171,12 +189,14 @@ func (r *run) refused(n *rig.Node) error {
 // to end; it looks for the twin that is gone first.
 const refusedWithin = 20 * time.Second
 
-// startOver does what the refusal says: both directories are moved away, and a new
+// startOver does what the refusal says: all directories are moved away, and a new
 // node declares the old one dead, so that its rights come back.
-func (r *run) startOver(n, clone *rig.Node, old string) error {
+func (r *run) startOver(n *rig.Node, old string, clones ...*rig.Node) error {
 	r.mark("a2 starts as a new node, and declares the old one dead")
-	if err := errors.Join(n.Wipe(), clone.Wipe()); err != nil {
-		return err
+	for _, x := range append(clones, n) {
+		if err := x.Wipe(); err != nil {
+			return err
+		}
 	}
 	n.Args = []string{"--declare-dead=" + old}
 	if err := r.restart(n); err != nil {
@@ -203,7 +223,9 @@ func checkTwins(r *run) error {
 	if err := r.readTwins(t); err != nil {
 		return err
 	}
-	r.note("%d tickets of the clone, the first %.1f s after the original had stopped", t.given, time.Duration(t.first-t.alone).Seconds())
+	if t.given > 0 {
+		r.note("%d tickets of the clone, the first %.1f s after the original had stopped", t.given, time.Duration(t.first-t.alone).Seconds())
+	}
 	var errs []error
 	if t.late > 0 {
 		errs = append(errs, fmt.Errorf("%d tickets rest on the original, from after it had stopped beside its clone", t.late))

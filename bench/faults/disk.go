@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
@@ -217,38 +216,5 @@ func leaveForGood(r *run) error {
 		return err
 	}
 	r.note("a2 ended with code %d, %.1f s after the signal", n.Code(), time.Since(began).Seconds())
-	return r.sleep(healed)
-}
-
-func rollBack(r *run) error {
-	n := r.mesh.Node("a2")
-	old := r.scratch("a2-before")
-	if err := n.Copy(old); err != nil {
-		return err
-	}
-	// The node goes on, and is started once more, so that the copy is from
-	// before what others have heard.
-	if err := n.Kill(); err != nil {
-		return err
-	}
-	if err := r.restart(n); err != nil {
-		return err
-	}
-	if err := r.sleep(5 * time.Second); err != nil {
-		return err
-	}
-	r.mark("a2 is killed, and restarts from an older copy of its data directory")
-	if err := errors.Join(n.Kill(), n.Wipe(), os.CopyFS(n.Data, os.DirFS(old))); err != nil {
-		return err
-	}
-	if err := n.Start(); err != nil {
-		return err
-	}
-	began := time.Now()
-	if n.Ended(10 * time.Second) {
-		r.note("a2 refused after %.1f s: %s", time.Since(began).Seconds(), n.Tail(1))
-	} else {
-		r.note("a2 goes on with the older directory")
-	}
 	return r.sleep(healed)
 }

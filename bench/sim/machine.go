@@ -23,6 +23,7 @@ type brain interface {
 	setPeers(peers []replica.Peer, now time.Time) // keeps peers
 	setGone(sites []string)
 	ready() bool
+	conflict() error
 	seen() (active, waiting int)
 	snapshot() ([]byte, error)
 
@@ -117,6 +118,8 @@ func (b *shipped) setPeers(peers []replica.Peer, now time.Time) { b.core.SetPeer
 func (b *shipped) setGone(sites []string) { b.core.SetGone(sites) }
 
 func (b *shipped) ready() bool { return b.core.Ready() }
+
+func (b *shipped) conflict() error { return b.core.Conflict() }
 
 func (b *shipped) seen() (active, waiting int) {
 	v := b.now().View()

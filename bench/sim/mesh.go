@@ -25,11 +25,12 @@ const (
 
 // standing is how a node stands in the eyes of the others.
 type standing struct {
-	up      bool
-	left    bool  // went in good order: that is told, not found out
-	since   int64 // up or not since
-	booted  int64 // when the present start began
-	readyAt int64 // when it said that it is ready; math.MaxInt64: not yet
+	up       bool
+	left     bool  // went in good order: that is told, not found out
+	since    int64 // up or not since
+	booted   int64 // when the present start began
+	conflict bool  // whether it has said that its disk is not its own
+	readyAt  int64 // when it said that it is ready; math.MaxInt64: not yet
 
 	fails, joins int64 // the delays after which this node hears of others
 }

@@ -106,13 +106,14 @@ type Violation struct {
 
 // Kinds of violations.
 const (
-	NeverLetIn   = "never_let_in"  // somebody waits and nobody is let in any more
-	PlaceLost    = "place_lost"    // somebody who kept asking had to begin at the back
-	LetInTwice   = "let_in_twice"  // one node gave two tickets for one place
-	CountsRemain = "counts_remain" // all are gone, and a node still counts somebody
-	NodePanicked = "node_panicked" // the run ends there
-	NeverReady   = "never_ready"   // a node that started never got ready
-	EstimateRose = "estimate_rose" // somebody who stayed was told to wait longer, under the same limits
+	NeverLetIn    = "never_let_in"   // somebody waits and nobody is let in any more
+	PlaceLost     = "place_lost"     // somebody who kept asking had to begin at the back
+	LetInTwice    = "let_in_twice"   // one node gave two tickets for one place
+	CountsRemain  = "counts_remain"  // all are gone, and a node still counts somebody
+	NodePanicked  = "node_panicked"  // the run ends there
+	NeverReady    = "never_ready"    // a node that started never got ready
+	FalseConflict = "false_conflict" // a node takes its disk for an older one, and none is
+	EstimateRose  = "estimate_rose"  // somebody who stayed was told to wait longer, under the same limits
 
 	// Under the policy escrow, while clocks are near enough to each other.
 	OverLimit      = "over_limit"      // more inside than rights are minted

@@ -287,6 +287,10 @@ func (s *sim) tick(m *machine) {
 	if s.handOver(m); m.brain == nil {
 		return
 	}
+	if err := m.brain.conflict(); err != nil && !m.seen.conflict {
+		m.seen.conflict = true
+		s.violate(FalseConflict, m, err.Error())
+	}
 	if !ready && m.brain.ready() {
 		m.seen.readyAt = s.now
 		s.changed()

@@ -195,8 +195,8 @@ func refuseCopied(dir *node.DataDir, err error) error {
 	return err
 }
 
-// joinPatience is how long a node that shall join others waits for the first of
-// them. A whole mesh that starts at once is ready when it has passed.
+// joinPatience is how long a node that shall join others, or has met some before, waits
+// for the first of them. A whole mesh that starts at once is ready when it has passed.
 const joinPatience = 5 * time.Second
 
 func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transport.Secret, log *slog.Logger) (*node.Node, error) {
@@ -213,6 +213,7 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 		OwnerKey: secret.Derive("visitor owner", 32),
 
 		AwaitPeers: await,
+		AwaitKnown: joinPatience,
 		Found:      cfg.founds(),
 		Logger:     log,
 	}

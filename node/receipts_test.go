@@ -1,0 +1,254 @@
+package node
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// backup is what a data directory holds at one moment.
+type backup struct {
+	keys     map[[2]string][]byte
+	boot     uint64
+	snapshot []byte
+}
+
+func (m *machine) backup(t *testing.T) backup {
+	t.Helper()
+	state, err := m.core.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return backup{maps.Clone(m.disk.keys), m.boot, state}
+}
+
+// giveAway has a crowd at another node until that one has rights of m that m had when
+// the copy was made.
+func (w *world) giveAway(people []*person) {
+	w.t.Helper()
+	for range 100 {
+		w.askAll(outside(people))
+		w.run(time.Second)
+	}
+}
+
+// conflict runs for d, or until the node says that it must not go on. It opens no room
+// until then.
+func (w *world) conflict(m *machine, d time.Duration) error {
+	w.t.Helper()
+	for end := w.now.Add(d); w.now.Before(end); {
+		w.run(50 * time.Millisecond)
+		if m.core.Ready() {
+			w.t.Fatal("its rooms are open")
+		}
+		if err := m.core.Conflict(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestAnOlderDirectoryIsRefused brings back a copy of a node's data directory after it
+// has given rights away: a copy of the start in which it did, or of an earlier one, at
+// once or long after the site has forgotten its rows.
+func TestAnOlderDirectoryIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		starts int
+		down   time.Duration
+		alone  bool // none of its site is left
+	}{
+		"of the same start":       {0, time.Second, false},
+		"of long ago":             {2, 12 * time.Minute, false},
+		"with nobody of its site": {0, time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := escrowSettings(90)
+			w := newWorld(t, s, "a", "a", "b")
+			w.run(20 * time.Second)
+			m, mate, far := w.nodes[0], w.nodes[1], w.nodes[2]
+			old := m.backup(t)
+			for range c.starts {
+				w.kill(m)
+				w.run(time.Second)
+				w.start(m, s)
+				w.run(3 * time.Second)
+			}
+			people := w.crowd(80, at(far))
+			w.giveAway(people)
+			w.kill(m)
+			for end := w.now.Add(c.down); w.now.Before(end); w.run(10 * time.Second) {
+				w.askAll(people)
+			}
+			if c.alone {
+				w.kill(mate)
+			}
+			m.disk.keys, m.boot, m.snapshot = old.keys, old.boot, old.snapshot
+			w.start(m, s)
+			if err := w.conflict(m, 5*time.Second); !errors.Is(err, ErrCopied) || !strings.Contains(err.Error(), "has got") {
+				t.Errorf("conflict: %v", err)
+			}
+		})
+	}
+}
+
+// TestADirectoryThatIsUpToDateIsUsed restarts a node in the middle of things: what it
+// has written is the last that anybody can know.
+func TestADirectoryThatIsUpToDateIsUsed(t *testing.T) {
+	s := escrowSettings(90)
+	w := newWorld(t, s, "a", "a", "b")
+	w.run(20 * time.Second)
+	m, people := w.nodes[0], w.crowd(80, at(w.nodes[2]))
+	for range 20 {
+		w.askAll(outside(people))
+		w.run(time.Duration(w.rng.IntN(1000)) * time.Millisecond)
+		w.kill(m)
+		w.run(time.Duration(w.rng.IntN(2000)) * time.Millisecond)
+		w.start(m, s)
+		w.run(2 * time.Second)
+		if err := m.core.Conflict(); err != nil || !m.core.Ready() {
+			t.Fatalf("ready %v, conflict: %v", m.core.Ready(), err)
+		}
+	}
+	for _, other := range w.nodes[1:] {
+		if len(other.core.receiptsFrom(m.id)) == 0 {
+			t.Errorf("node %s has got nothing from it, so that nothing was tried", other.id)
+		}
+	}
+}
+
+// TestAnIDIsNotUsedAgainWithoutItsDisk starts a node whose id was chosen on an empty
+// directory: at first, and after it has had rights.
+func TestAnIDIsNotUsedAgainWithoutItsDisk(t *testing.T) {
+	s := escrowSettings(90)
+	w := newWorld(t, s, "a", "a", "b")
+	m := &machine{id: crdt.NodeID{9, 0xaa}, site: "a", named: true}
+	w.nodes = append(w.nodes, m)
+	w.start(m, s)
+	w.run(20 * time.Second)
+	if err := m.core.Conflict(); err != nil || !m.core.Ready() {
+		t.Fatalf("ready %v, conflict: %v", m.core.Ready(), err)
+	}
+	w.kill(m)
+	w.run(15 * time.Minute) // its rows are forgotten
+	m.disk, m.boot, m.snapshot = disk{}, 0, nil
+	w.start(m, s)
+	if err := w.conflict(m, 5*time.Second); !errors.Is(err, ErrCopied) || !strings.Contains(err.Error(), "knows this node from before") {
+		t.Errorf("conflict: %v", err)
+	}
+}
+
+// TestWhoDoesNotAnswerIsNotWaitedForLong restarts a node while another one, which is
+// listed, hears nothing of it.
+func TestWhoDoesNotAnswerIsNotWaitedForLong(t *testing.T) {
+	s := escrowSettings(90)
+	w := newWorld(t, s, "a", "a", "b")
+	m, far := w.nodes[0], w.nodes[2]
+	w.kill(m)
+	w.run(time.Second)
+	w.lose = func(l letter) bool { return l.m.Kind == kindInquiry && l.to == far.id }
+	w.start(m, s)
+	w.run(receiptsPatience - time.Second)
+	if m.core.Ready() {
+		t.Fatal("it has not waited")
+	}
+	w.run(1200 * time.Millisecond)
+	if !m.core.Ready() {
+		t.Fatal("it waits for ever")
+	}
+	// Once it can be asked, it is.
+	w.lose = nil
+	w.run(receiptsSeldom + time.Second)
+	if x := m.core.inquiries.by[far.id]; !x.done {
+		t.Error("the other one was not asked again")
+	}
+}
+
+// TestReceiptsOfManyRooms has more receipts than go into a message, at a node whose
+// rooms are not open.
+func TestReceiptsOfManyRooms(t *testing.T) {
+	giver, taker := crdt.NodeID{1}, crdt.NodeID{2}
+	rights, _, err := ticket.OpenRights(ticket.RightsConfig{Self: crdt.Incarnation{Node: taker, Boot: 1}, Session: time.Minute, Seqs: func(uint64) uint64 { return 1 }}, nil, time.Unix(1000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights.Receive(ticket.Transfer{From: giver, To: taker, Gave: ticket.Amount{Places: 3, Rate: 4}}, time.Unix(1000, 0))
+	puts := rights.Writes()
+	newCore := func(id crdt.NodeID) *Core {
+		c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: id, Boot: 2}, Site: "a", OwnerKey: []byte("k"), Rand: rand.New(rand.NewPCG(1, 2))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	here, there := newCore(giver), newCore(taker)
+	const rooms = 2*maxReceipts + 1
+	for i := range rooms {
+		there.storing.found[crdt.RoomID{byte(i), byte(i >> 8)}] = puts
+	}
+	now := time.Unix(2000, 0)
+	here.SetPeers([]replica.Peer{{ID: taker, Boot: 2, Site: "a"}}, now)
+	asked, got := 0, 0
+	for out := here.askForReceipts(now); len(out) > 0; {
+		asked++
+		answer, err := there.Receive(replica.Peer{ID: giver, Boot: 2, Site: "a"}, out[0].Kind, out[0].Payload, now)
+		if err != nil || len(answer) != 1 {
+			t.Fatalf("%d answers, %v", len(answer), err)
+		}
+		a, err := decodeReceipts(answer[0].Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += len(a.items)
+		if out, err = here.Receive(replica.Peer{ID: taker, Boot: 2, Site: "a"}, answer[0].Kind, answer[0].Payload, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 3 || got != rooms || !here.inquiries.by[taker].done {
+		t.Errorf("%d questions, %d receipts of %d, done %v", asked, got, rooms, here.inquiries.by[taker].done)
+	}
+	if err := here.Conflict(); !errors.Is(err, ErrCopied) {
+		t.Errorf("conflict: %v", err)
+	}
+}
+
+// TestReceiptsAreTakenApart holds the codec.
+func TestReceiptsAreTakenApart(t *testing.T) {
+	a := receipts{behind: receipt{room: crdt.RoomID{1}, to: crdt.NodeID{2}}, known: true, more: true, items: []receipt{
+		{crdt.RoomID{3}, crdt.NodeID{4}, ticket.Amount{Places: 5, Rate: 6}}, {crdt.RoomID{7}, crdt.NodeID{8}, ticket.Amount{Places: 1 << 40}},
+	}}
+	whole := encodeReceipts(a)
+	if got, err := decodeReceipts(whole); err != nil || got.behind != a.behind || got.known != a.known || got.more != a.more || !slices.Equal(got.items, a.items) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	inquiry := encodeInquiry(a.behind)
+	if got, err := decodeInquiry(inquiry); err != nil || got != a.behind {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for n := range len(whole) {
+		if _, err := decodeReceipts(whole[:n]); !errors.Is(err, errMalformed) {
+			t.Errorf("%d of %d bytes of receipts: %v", n, len(whole), err)
+		}
+	}
+	for n := range len(inquiry) {
+		if _, err := decodeInquiry(inquiry[:n]); !errors.Is(err, errMalformed) {
+			t.Errorf("%d of %d bytes of an inquiry: %v", n, len(inquiry), err)
+		}
+	}
+	a.items = []receipt{{got: ticket.Amount{Places: -1}}}
+	for what, message := range map[string][]byte{
+		"less than nothing":   encodeReceipts(a),
+		"something behind it": append(slices.Clone(whole), 0),
+	} {
+		if _, err := decodeReceipts(message); !errors.Is(err, errMalformed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
