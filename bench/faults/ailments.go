@@ -265,15 +265,21 @@ func goesOn(n *rig.Node) bool {
 // twinsWithin is how long two processes may go on with one identity.
 const twinsWithin = 10 * time.Second
 
-// bringBack has a node start from an older copy of its data directory. Those of its
-// site know that it is older, so they are well.
+// bringBack has a node start from an older copy of its data directory, of the same start
+// or of one before. Those who have got rights of it since know that it is older; if nobody
+// has, it may go on.
 func (m *mixture) bringBack(r *run) (illness, error) {
 	return m.ailAs("disk of before", "is killed, and starts from an older copy of its data directory", func(n *rig.Node) error {
 		old := r.scratch(n.Name + "-before")
 		if err := copyOf(n, old); err != nil {
 			return err
 		}
-		if err := errors.Join(n.Kill(), m.start(n), r.sleep(r.between(time.Second, 4*time.Second))); err != nil {
+		for range r.rng.IntN(3) {
+			if err := errors.Join(n.Kill(), m.start(n)); err != nil {
+				return err
+			}
+		}
+		if err := r.sleep(r.between(time.Second, 6*time.Second)); err != nil {
 			return err
 		}
 		return errors.Join(n.Kill(), n.Wipe(), os.CopyFS(n.Data, os.DirFS(old)), n.Start())
