@@ -12,8 +12,9 @@
 //	go run ./bench/schedules -knock-out
 //
 // A rule can be left out (-leave-out), or each in turn (-knock-out), to see that
-// schedules notice. The exit code is 0 if nothing failed, or with -knock-out if
-// every rule was missed; 1 if not; 2 if the flags make no sense.
+// schedules notice. A few rules matter so seldom that tests of node/ticket have to show
+// what they are for. The exit code is 0 if nothing failed, or with -knock-out if all
+// could be run; 1 if not; 2 if the flags make no sense.
 package main
 
 import (
