@@ -38,7 +38,10 @@ func policies() set {
 	// crowd, as those of a large site do.
 	room := "--total-active-users 800 --new-users-per-minute 400 --stay 2m --session-duration 1m"
 	day := "--trace bench/testdata/worldcup98-0707.csv --begin 2h --for 1h50m --scale 0.002 --sites 5 --nodes 3 --site-weights 0.4,0.3,0.15,0.1,0.05 --rotate 20m " + room
-	cut := day + " --fault partition:site=2,from=40m,for=12m"
+	// The crowd moves from site to site every 20 minutes, at 40m the last time before
+	// the cut.
+	cut := day + " --fault partition:site=2,from=45m,for=12m"
+	moved := day + " --fault partition:site=2,from=40m,for=12m"
 	spike := "--arrivals flash:8000/30m,at=10m,in=10s,part=0.9 --sites 5 --nodes 3 " + room
 	s := set{name: "policies", head: []string{"situation", "policy"}, cells: []cell{
 		{"overshoot, %", number(func(f finished) float64 { return f.result.OvershootPct }, 1)},
@@ -64,6 +67,7 @@ func policies() set {
 		{"undisturbed", day, all},
 		{"spike everywhere", spike, all},
 		{"site cut off", cut, all},
+		{"site cut off as the crowd leaves it", moved, append([]string{"escrow"}, shares...)},
 		{"site cut off, sessions go on", cut + " --on-partition open", []string{"escrow"}},
 		{"site cut off, shares not frozen", cut + " --share-freeze 0s", shares},
 	} {
