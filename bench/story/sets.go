@@ -32,7 +32,7 @@ func setNamed(name string) (set, error) {
 	}
 }
 
-// policies are the policies in four situations.
+// policies are the policies in several situations.
 func policies() set {
 	// Sessions are short so that places change hands as often, for so small a
 	// crowd, as those of a large site do.
