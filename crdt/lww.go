@@ -36,6 +36,9 @@ type LWW struct {
 	size    int               // bytes of all keys and values
 	known   map[NodeID]uint64 // packed stamps
 
+	withheld NodeID // see Withhold; zero: nobody's writes are
+	upTo     uint64 // what is told of that node's
+
 	changes uint64            // so far; see Changes
 	learned map[NodeID]uint64 // the number of the change that known goes with
 }
@@ -150,12 +153,36 @@ func (m *LWW) Merge(o *LWW) {
 	m.changes++
 }
 
+// Withhold has Known, KnownOf, Digest and Delta tell of a node's writes up to a packed
+// stamp only, until it is called again. It is for writes of a node's own that are not on
+// its disk yet: if it lost them in a crash after others had heard of them, its next write
+// would say to all that it has them, and so it would never get them back.
+func (m *LWW) Withhold(writer NodeID, upTo uint64) { m.withheld, m.upTo = writer, upTo }
+
 // Known returns up to which packed stamp every write of a node is held, for each
 // node that wrote, in no order. It is what Digest returns, without a copy.
-func (m *LWW) Known() iter.Seq2[NodeID, uint64] { return maps.All(m.known) }
+func (m *LWW) Known() iter.Seq2[NodeID, uint64] {
+	return func(yield func(NodeID, uint64) bool) {
+		for writer := range m.known {
+			if !yield(writer, m.KnownOf(writer)) {
+				return
+			}
+		}
+	}
+}
 
 // KnownOf is Known of one node; 0: nothing.
-func (m *LWW) KnownOf(writer NodeID) uint64 { return m.known[writer] }
+func (m *LWW) KnownOf(writer NodeID) uint64 {
+	if known := m.known[writer]; writer != m.withheld {
+		return known
+	} else {
+		return min(known, m.upTo)
+	}
+}
+
+// NewestOf returns the packed stamp of the newest write of a node that is held, told or
+// not; 0: none.
+func (m *LWW) NewestOf(writer NodeID) uint64 { return m.known[writer] }
 
 // Holds reports whether every write of a node up to a stamp of its is held.
 func (m *LWW) Holds(up Stamp) bool { return m.known[up.Node] >= up.packed() }
@@ -163,7 +190,7 @@ func (m *LWW) Holds(up Stamp) bool { return m.known[up.Node] >= up.packed() }
 // Digest returns what m may promise to hold.
 func (m *LWW) Digest() LWWDigest {
 	d := make(LWWDigest, len(m.known))
-	maps.Copy(d, m.known)
+	maps.Insert(d, m.Known())
 	return d
 }
 
@@ -175,7 +202,7 @@ func (m *LWW) Delta(have LWWDigest, limit int) LWWDelta {
 	b := newBudget(limit)
 	var d LWWDelta
 	for _, writer := range slices.SortedFunc(maps.Keys(m.known), NodeID.Compare) {
-		if m.known[writer] <= have[writer] {
+		if m.KnownOf(writer) <= have[writer] {
 			continue
 		}
 		if p := m.piece(writer, have[writer], b); p.To > p.From {
@@ -191,7 +218,7 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 		return p
 	}
 	for key, e := range m.entries {
-		if at := e.stamp.packed(); e.stamp.Node == writer && at > from && at <= m.known[writer] {
+		if at := e.stamp.packed(); e.stamp.Node == writer && at > from && at <= m.KnownOf(writer) {
 			p.Writes = append(p.Writes, Write{key, at, bytes.Clone(e.value)})
 		}
 	}
@@ -203,7 +230,7 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 		}
 		p.To = w.At
 	}
-	p.To = m.known[writer]
+	p.To = m.KnownOf(writer)
 	return p
 }
 

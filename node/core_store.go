@@ -38,6 +38,7 @@ type storing struct {
 	next    []durable.Write // the facts of that batch
 	waiting []crdt.Part     // facts for the batches after it
 	partsAt uint64          // how far the facts on disk are once none waits
+	written uint64          // the same, of those that this node has written
 	failed  error           // a write failed, and no new store has come; nil: all is well
 }
 
@@ -64,7 +65,9 @@ func (s *storing) load(all []durable.Write) error {
 func (c *Core) restoreFacts() error {
 	s := &c.storing
 	if whole := s.wholeFacts(); len(whole) > 0 {
-		return c.replica.RestoreWholeMap(whole)
+		err := c.replica.RestoreWholeMap(whole)
+		c.replica.Tell(c.replica.Written())
+		return err
 	}
 	var parts []crdt.Part
 	for _, name := range slices.Sorted(maps.Keys(s.facts)) {
@@ -72,6 +75,7 @@ func (c *Core) restoreFacts() error {
 	}
 	err := c.replica.RestoreMap(parts)
 	_, s.saved = c.replica.MapParts(0)
+	c.replica.Tell(c.replica.Written())
 	return err
 }
 
@@ -175,6 +179,7 @@ func (c *Core) factWrites() []durable.Write {
 	if len(s.waiting) == 0 {
 		if s.waiting, s.partsAt = c.changedFacts(); len(s.waiting) == 0 {
 			s.saved = s.partsAt
+			c.replica.Tell(s.written)
 			return nil
 		}
 	}
@@ -196,6 +201,7 @@ func (c *Core) factWrites() []durable.Write {
 func (c *Core) changedFacts() ([]crdt.Part, uint64) {
 	s := &c.storing
 	parts, at := c.replica.MapParts(s.saved)
+	s.written = c.replica.Written()
 	parts = slices.DeleteFunc(parts, func(p crdt.Part) bool {
 		is, ok := s.facts[p.Name]
 		return ok && bytes.Equal(is, p.Value)
@@ -240,6 +246,7 @@ func (c *Core) Written(err error, now time.Time) []Message {
 	}
 	if s.next = nil; len(s.waiting) == 0 {
 		s.saved = s.partsAt
+		c.replica.Tell(s.written)
 	}
 	var out []Message
 	for _, r := range rooms {

@@ -28,6 +28,15 @@ func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now ti
 // write, and whether there is a value.
 func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { return r.lww.Get(key) }
 
+// Written returns a number that stands for all that this node has written into the
+// last-writer map so far.
+func (r *Replica) Written() uint64 { return r.lww.NewestOf(r.cfg.Self.Node) }
+
+// Tell has others be told of what this node has written up to a number from Written, and
+// of nothing after it: what is on disk. Until it is called for the first time they are told
+// of everything.
+func (r *Replica) Tell(written uint64) { r.lww.Withhold(r.cfg.Self.Node, written) }
+
 // HoldsUpTo reports whether all that a node has written into the last-writer map up to a
 // stamp of its is known here.
 func (r *Replica) HoldsUpTo(at crdt.Stamp) bool { return r.lww.Holds(at) }
