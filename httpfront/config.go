@@ -9,8 +9,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
@@ -48,10 +47,11 @@ type Config struct {
 
 	// Rooms routes requests to rooms.
 	Rooms Rooms
-	// Pages returns the page of a room, while the named event is near if there is
-	// one; nil is the built-in page with its defaults, as is a nil Pages. It is
-	// called for each queue answer and must not block.
-	Pages func(id crdt.RoomID, event string) *page.Page
+	// Lists are those that rules of rooms may name.
+	Lists expr.Lists
+	// CountryHeader is the header field in which TrustedProxies tell the visitor's
+	// country, two letters (ISO 3166-1), for rules to ask. Empty: nobody tells.
+	CountryHeader string
 	// Keys seals and opens passes.
 	Keys *pass.Keyring
 	// Methods are the only ones that are served; none means all but CONNECT and

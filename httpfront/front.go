@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,11 +21,14 @@ import (
 // Front is the public side: it serves HTTP/1.1 on one listener, in front of the
 // origins of a site.
 type Front struct {
-	cfg    Config
-	sites  *sites
-	page   *page.Page // of rooms that have none of their own
-	reader serverReader
-	self   string // what the node calls itself towards itself; see loop.go
+	cfg     Config
+	sites   *sites
+	plain   *roomFront // of rooms that were not configured
+	country string     // Config.CountryHeader in lower case
+	reader  serverReader
+	self    string // what the node calls itself towards itself; see loop.go
+
+	rooms atomic.Pointer[map[string]*roomFront] // by name; replaced as a whole
 
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
@@ -47,7 +51,10 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: %w", err)
 	}
-	return &Front{cfg: cfg, sites: sites, page: builtin, reader: reader, self: newSelf()}, nil
+	return &Front{
+		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, reader: reader, self: newSelf(),
+		country: strings.ToLower(cfg.CountryHeader),
+	}, nil
 }
 
 // Run serves until ctx ends. Then it takes no more connections, lets requests

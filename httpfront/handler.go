@@ -122,6 +122,10 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	r := a.req
 	now := f.cfg.Clock()
 	s := room.Settings()
+	made := f.frontOf(s)
+	if f.bypasses(room, made, r) {
+		return true
+	}
 	p, known := r.openPass(f.cfg.Keys, s)
 	v := room.Decide(p, known, now)
 	if v.View != nil {
@@ -137,7 +141,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		a.room, a.settings, a.pass = room, s, v.Pass
 		return true
 	}
-	*w = waiting{req: r, settings: s, verdict: v, cookie: a.cookie, now: now}
+	*w = waiting{req: r, settings: s, made: made, verdict: v, cookie: a.cookie, now: now}
 	return false
 }
 

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/netip"
 	"sync"
+
+	"github.com/ropeline/ropeline/httpfront/expr"
 )
 
 // request is what is kept of a request once its head was found in order. It
@@ -33,6 +35,9 @@ type request struct {
 	peer   netip.Addr // the TCP peer
 	secure bool       // the visitor's side is TLS
 	via    forwarded  // what a trusted proxy said
+
+	facts   expr.Request // what rules see, once Front.describe was called
+	country [2]byte      // backing bytes of facts.Country
 
 	head []byte    // backing bytes of target and fields
 	body io.Reader // once it was asked for; see serverReader

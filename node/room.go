@@ -39,6 +39,8 @@ type Room struct {
 	resting atomic.Bool // not of this node's configuration; it keeps the rights only
 	retired atomic.Bool // gone for good, as far as this node has heard
 
+	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
+
 	again bool // is made in place of one that was retired
 
 	configured ticket.Amount // the limits that this node was started with
@@ -104,6 +106,10 @@ const renewAt = 8
 // Settings returns the settings that hold at the moment: the operator's, with
 // what an event overrides. They are shared; nobody changes them.
 func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
+
+// CountBypass notes a request that passed the room because a rule of the front says
+// so. It counts for nothing but the status. Any goroutine may call it.
+func (r *Room) CountBypass() { r.bypassed.Add(1) }
 
 // decide answers from memory, or says whose word is needed; the verdict then
 // holds the pass as it was judged by.
