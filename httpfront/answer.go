@@ -86,6 +86,25 @@ func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
 	}
 }
 
+// answer returns the answer to a client that has no place here, for now or at all,
+// whose request has not been read.
+func (no refusal) answer(now time.Time) []byte {
+	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.code)...)
+	b = append(b, ' ')
+	b = append(b, http.StatusText(no.code)...)
+	b = append(b, "\r\nDate: "...)
+	b = fasthttp.AppendHTTPDate(b, now)
+	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"...)
+	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
+		b = append(b, "Retry-After: "+retryAfter+"\r\n"...)
+	}
+	body := strconv.Itoa(no.code) + " " + no.reason + "\n"
+	b = append(b, "Content-Length: "...)
+	b = strconv.AppendInt(b, int64(len(body)), 10)
+	b = append(b, "\r\n\r\n"...)
+	return append(b, body...)
+}
+
 // retryAfter is what clients are told who are refused for the moment.
 const retryAfter = "2"
 

@@ -57,10 +57,13 @@ type Config struct {
 	// Methods are the only ones that are served; none means all but CONNECT and
 	// TRACE. Each is in upper case.
 	Methods []string
-	// TrustedProxies are the peers whose X-Forwarded-* fields are believed.
+	// TrustedProxies are the peers whose forwarding fields are believed; see
+	// Edge.ClientIPHeader.
 	// Nobody's are by default. Listing a network that visitors can connect from
 	// lets them choose their own address.
 	TrustedProxies []netip.Prefix
+	// Edge says more about how client connections are taken.
+	Edge Edge
 	// Ready returns nil once requests may be decided, and the reason until then.
 	// Nil means always ready. It is called on every request and must not block.
 	Ready func() error
@@ -102,9 +105,21 @@ type Route struct {
 
 // Limits bound what clients may make the front hold. Zero means the default.
 type Limits struct {
-	// Conns is how many client connections are open at once; more are answered
-	// with 503 and closed, under TLS closed without a word. Each costs some 30 KiB. Default 32768.
+	// Conns is how many client connections are open at once, upgraded ones among
+	// them; more are answered with 503 and closed, under TLS closed without a word.
+	// Each costs some 30 KiB. Default 32768.
 	Conns int
+	// ConnsPerAddress is how many of them one address has, which is a /64 of IPv6;
+	// more are answered with 429 and closed, under TLS closed without a word.
+	// Trusted proxies and loopback have no such limit. Default 200.
+	ConnsPerAddress int
+	// Handshakes is how many connections are in their TLS handshake, or have still
+	// to send their PROXY header. They are not among Conns. If there are more, the
+	// oldest are closed. Default 4096.
+	Handshakes int
+	// Requests is how many one client connection may bring before it is closed, so
+	// that clients spread anew over nodes now and then. Default 1000.
+	Requests int
 	// OriginConns is how many requests are with one origin at once; more wait
 	// for Timeouts.OriginWait. Default 1024.
 	OriginConns int
@@ -116,18 +131,19 @@ type Limits struct {
 	// 413. Bodies are streamed, so this protects the origin, not the front.
 	// Zero means no limit.
 	Body int64
-	// BodyRate is how many bytes a second of a request body have to come on
-	// average, as long as the origin has not begun to answer; Timeouts.Body is
-	// the slack. Slower clients are answered with 408. Lower: slow clients hold
-	// places at the origin for longer. Higher: visitors on bad lines are cut off.
-	// Default 100; negative means any.
-	BodyRate int64
+	// BodyRate is how many bytes per second of a request body have to come, on
+	// average over twice Timeouts.Body; a slower one is answered with 408. Only the
+	// time counts in which we wait for the client, and only until the origin has
+	// begun to answer. Negative means no limit.
+	// Default 240.
+	BodyRate int
 }
 
 // Timeouts end what does not move. Zero means the default.
 type Timeouts struct {
-	// Head is how long a client may take for the head of a request, and for what
-	// comes of a body of known length up to 8 KiB. Default 10 s.
+	// Head is how long a client may take for the head of a request with what comes
+	// of a body of known length up to 8 KiB, and before the first one for PROXY
+	// header and TLS handshake together. Default 10 s.
 	Head time.Duration
 	// Idle is how long a client connection without a request is kept. It is the
 	// longest part of what idle clients cost. Default 30 s.
@@ -201,13 +217,10 @@ func (c *Config) complete() error {
 			errs = append(errs, fmt.Errorf("route %s: body is %d: want 0 or more bytes", r.Name, r.Body))
 		}
 	}
-	if c.Limits.BodyRate == 0 {
-		c.Limits.BodyRate = 100
-	}
 	if c.Limits.Body < 0 {
 		errs = append(errs, fmt.Errorf("limit body is %d: want 0 or more bytes", c.Limits.Body))
 	}
-	errs = append(errs, c.Limits.complete(), c.Timeouts.complete())
+	errs = append(errs, c.Limits.complete(), c.Timeouts.complete(), c.Edge.complete())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("http front: %w", err)
 	}
@@ -215,8 +228,14 @@ func (c *Config) complete() error {
 }
 
 func (l *Limits) complete() error {
+	if l.BodyRate == 0 {
+		l.BodyRate = 240
+	}
 	return errors.Join(
 		fill("limit conns", &l.Conns, 32768),
+		fill("limit conns per address", &l.ConnsPerAddress, 200),
+		fill("limit handshakes", &l.Handshakes, 4096),
+		fill("limit requests", &l.Requests, 1000),
 		fill("limit origin conns", &l.OriginConns, 1024),
 		fill("limit upgrades", &l.Upgrades, 16384),
 	)

@@ -30,6 +30,9 @@ type Front struct {
 
 	rooms atomic.Pointer[map[string]*roomFront] // by name; replaced as a whole
 
+	trust trust // about requests
+	asked trust // about questions
+
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
 }
@@ -54,6 +57,8 @@ func New(cfg Config) (*Front, error) {
 	return &Front{
 		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, reader: reader, self: newSelf(),
 		country: strings.ToLower(cfg.CountryHeader),
+		trust:   trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
+		asked:   trust{cfg.TrustedProxies, fieldForwardedFor},
 	}, nil
 }
 
@@ -77,7 +82,7 @@ func (f *Front) Run(ctx context.Context) error {
 		secure = f.cfg.TLS.Clone()
 		secure.NextProtos = []string{"http/1.1"}
 	}
-	edge := newEdgeListener(ln, secure, f.cfg.Timeouts.Write, f.cfg.Logger)
+	edge := newEdgeListener(ln, f.edgeConfig(secure))
 	srv := f.server()
 
 	served := make(chan error, 1)
@@ -87,6 +92,11 @@ func (f *Front) Run(ctx context.Context) error {
 		wg.Go(func() { g.Run(origins) })
 	}
 	wg.Go(func() { served <- srv.Serve(edge) })
+	accepting := make(chan struct{})
+	go func() {
+		edge.run()
+		close(accepting)
+	}()
 
 	var err error
 	select {
@@ -99,6 +109,8 @@ func (f *Front) Run(ctx context.Context) error {
 	for _, g := range f.sites.groups {
 		g.Close()
 	}
+	edge.Close()
+	<-accepting
 	edge.open.Wait()
 	stopOrigins()
 	wg.Wait()
@@ -160,7 +172,9 @@ func (f *Front) server() *fasthttp.Server {
 		ErrorHandler:  f.handleError,
 		Logger:        quietLogger{f.cfg.Logger},
 
-		Concurrency:    f.cfg.Limits.Conns,
+		// The listener keeps the limit. The server sees a little later than it that
+		// a connection has closed, and must not turn away the next one for that.
+		Concurrency:    2 * f.cfg.Limits.Conns,
 		ReadBufferSize: bufferSize, // and so the longest head
 		ReadTimeout:    t.Head,
 		WriteTimeout:   t.Write,

@@ -13,10 +13,6 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// requestsMax is how many requests one client connection may bring, so that
-// clients spread anew over nodes now and then.
-const requestsMax = 1000
-
 // handle answers one request.
 func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 	defer f.recover(ctx)
@@ -29,7 +25,7 @@ func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 		f.proxy(ctx, a)
 	}
 	// The server sees a wish to close only if Connection says nothing else.
-	if (a.req.close || ctx.ConnRequestNum() >= requestsMax) && !ctx.Hijacked() {
+	if (a.req.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests)) && !ctx.Hijacked() {
 		ctx.Response.Header.SetConnectionClose()
 	}
 }
@@ -92,7 +88,10 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 		f.discardBody(ctx, r)
 		return a, false
 	}
-	r.locate(peerOf(ctx), ctx.IsTLS(), f.cfg.TrustedProxies)
+	if no := r.locate(peerOf(ctx), isSecure(ctx), &f.trust); no.code != 0 {
+		f.refuse(ctx, no)
+		return a, false
+	}
 	room := f.roomOf(r)
 	if room == nil {
 		return a, true
@@ -163,11 +162,22 @@ func (f *Front) unavailable(r *request) (failure, error) {
 
 var errDraining = errors.New("an upgrade while the front stops")
 
+// peerOf returns who is connected to us, or to the proxy that says so in a PROXY
+// header.
 func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if a, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
-		return a.AddrPort().Addr().Unmap().WithZone("")
+	if a := addrOf(ctx.RemoteAddr()); a.IsValid() {
+		return a
 	}
 	return netip.IPv4Unspecified()
+}
+
+// isSecure reports whether the peer speaks TLS with us, or with such a proxy.
+func isSecure(ctx *fasthttp.RequestCtx) bool {
+	if ctx.IsTLS() {
+		return true
+	}
+	e := edgeOf(ctx.Conn())
+	return e != nil && e.secure
 }
 
 // How much of a body nobody wants is read, to keep the connection.
@@ -221,7 +231,9 @@ func (f *Front) panicked(ctx *fasthttp.RequestCtx, p any) {
 }
 
 // logPanic is to be called while p unwinds the stack, which it logs.
-func (f *Front) logPanic(p any) {
-	f.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
+func (f *Front) logPanic(p any) { logPanic(f.cfg.Logger, p) }
+
+func logPanic(log *slog.Logger, p any) {
+	log.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
 		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 }

@@ -27,7 +27,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	dst = append(dst, "\r\n"...)
 	for _, f := range r.fields {
 		switch {
-		case isFraming(f.name), isHop(f.name), isForwarding(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
+		case isFraming(f.name), isHop(f.name), isForwarding(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
 		case equalFold(f.name, "cookie"):
 			dst = appendForeignCookies(dst, f.value)
 		default:
@@ -119,46 +119,4 @@ func (r *request) isConnectionOption(name []byte) bool {
 		}
 	}
 	return false
-}
-
-// appendForwarding tells the origin who asks, for what, and how.
-func (r *request) appendForwarding(dst []byte) []byte {
-	dst = append(dst, "X-Forwarded-For: "...)
-	if len(r.via.chain) > 0 {
-		dst = append(dst, r.via.chain...)
-		dst = append(dst, ", "...)
-	}
-	dst = r.peer.AppendTo(dst)
-	dst = append(dst, "\r\nX-Real-IP: "...)
-	dst = r.via.client.AppendTo(dst)
-	dst = append(dst, "\r\nX-Forwarded-Proto: "...)
-	dst = append(dst, r.proto()...)
-	dst = append(dst, "\r\nForwarded: for="...)
-	if r.via.client.Is6() {
-		dst = append(dst, `"[`...)
-		dst = r.via.client.AppendTo(dst)
-		dst = append(dst, `]"`...)
-	} else {
-		dst = r.via.client.AppendTo(dst)
-	}
-	dst = append(dst, ";proto="...)
-	dst = append(dst, r.proto()...)
-	host := r.via.host
-	if host == "" {
-		host = string(r.hostField)
-	}
-	if host != "" {
-		dst = append(dst, `;host="`...)
-		dst = append(dst, host...) // was checked: no quotes in it
-		dst = append(dst, "\"\r\nX-Forwarded-Host: "...)
-		dst = append(dst, host...)
-	}
-	return append(dst, "\r\n"...)
-}
-
-func (r *request) proto() string {
-	if r.secure {
-		return "https"
-	}
-	return "http"
 }

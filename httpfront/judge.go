@@ -110,7 +110,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	if !q.NoPage {
 		k.ctx = scratches.Get().(*fasthttp.RequestCtx)
 	}
-	k.req.locate(q.Peer, false, f.cfg.TrustedProxies)
+	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
 	k.room, k.routed = f.roomOf(k.req), true
 	if k.room == nil {
 		return Answer{Outcome: Admitted}
@@ -303,7 +303,7 @@ func (f *Front) Revoke(q *Question) (cookie string, err error) {
 	if no := r.ask(q); no.code != 0 {
 		return "", errors.New(no.reason)
 	}
-	r.locate(q.Peer, false, f.cfg.TrustedProxies)
+	r.locate(q.Peer, false, &f.asked)
 	decider := f.roomOf(r)
 	if decider == nil {
 		return "", ErrNoSession

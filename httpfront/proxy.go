@@ -113,7 +113,6 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
 		x.conn.Limit(0)
 		x.up = &upload{
 			edge: edge, conn: x.conn, from: body, size: r.length, limit: a.site.body,
-			rate: max(f.cfg.Limits.BodyRate, 0), slack: f.cfg.Timeouts.Body,
 			wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
 			done: make(chan struct{}), panicked: f.logPanic,
 		}

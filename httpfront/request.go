@@ -65,6 +65,8 @@ func (r *request) release() {
 		accept: r.accept[:0],
 
 		acceptLanguage: r.acceptLanguage[:0],
+
+		via: forwarded{chain: r.via.chain[:0]},
 	}
 	requests.Put(r)
 }

@@ -22,6 +22,7 @@ type config struct {
 	Listen         string
 	Admin          string
 	TrustedProxies []netip.Prefix
+	Edge           edgeConfig
 	VerdictListen  string
 
 	Name       string
@@ -58,6 +59,7 @@ func defaultConfig() config {
 		LogLevel:  "info",
 		Rights:    rightsConfig{OnStop: stopKeeps},
 		Proxy:     defaultProxy(),
+		Edge:      defaultEdge(),
 		Room:      defaultRoom(),
 	}
 }
@@ -102,6 +104,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
 	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
+	c.Edge.bind(fs)
 	fs.Var(addressValue{&c.VerdictListen}, "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
 	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
 	fs.Var(nameValue{&c.Site, nodeNameExtra, maxNodeName}, "site", "the site (data centre) that this node stands in")

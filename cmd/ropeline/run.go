@@ -269,6 +269,7 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
+		Edge:           cfg.Edge.front,
 		Ready:          n.Ready,
 		Clock:          n.Now,
 		Logger:         log,
