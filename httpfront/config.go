@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -64,6 +65,12 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Edge says more about how client connections are taken.
 	Edge Edge
+	// Proof makes the proofs of admission that requests carry to the origin. Nil means
+	// that they carry none.
+	Proof *proof.Signer
+	// ProofHeader is the field of proofs. The visitor's own are dropped, whatever
+	// Proof is. Default proof.Header.
+	ProofHeader string
 	// Ready returns nil once requests may be decided, and the reason until then.
 	// Nil means always ready. It is called on every request and must not block.
 	Ready func() error
@@ -194,6 +201,12 @@ func (c *Config) complete() error {
 	}
 	if c.Keys == nil {
 		errs = append(errs, errors.New("no keys given"))
+	}
+	if c.ProofHeader == "" {
+		c.ProofHeader = proof.Header
+	}
+	if !isFieldName(c.ProofHeader) {
+		errs = append(errs, fmt.Errorf("proof header %q: want the name of a header field that is neither about the connection nor Host or Cookie", c.ProofHeader))
 	}
 	if c.Ready == nil {
 		c.Ready = func() error { return nil }

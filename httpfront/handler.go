@@ -69,6 +69,7 @@ func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 // releases the request.
 func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	r := newRequest()
+	r.proofName = f.cfg.ProofHeader
 	a := admitted{req: r}
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
@@ -81,6 +82,10 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	}
 	if no.code != 0 {
 		f.refuse(ctx, no)
+		return a, false
+	}
+	if f.serveKeys(ctx, r) {
+		f.discardBody(ctx, r)
 		return a, false
 	}
 	if what, err := f.unavailable(r); err != nil {
@@ -138,6 +143,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	}
 	if v.Admit {
 		a.room, a.settings, a.pass = room, s, v.Pass
+		f.prove(r, s, &a.pass, now)
 		return true
 	}
 	*w = waiting{req: r, settings: s, made: made, verdict: v, cookie: a.cookie, now: now}

@@ -79,6 +79,12 @@ type Answer struct {
 	// visitor, whatever the outcome is; empty for none.
 	Cookie string
 
+	// Proof is the value of the field ProofField for the site, and replaces the
+	// visitor's own. If it is empty, there is none, and the visitor's own is to be
+	// removed.
+	Proof      string
+	ProofField string
+
 	// Status, Fields and Body are the answer for a visitor who is not admitted, as
 	// this node's own proxy would have given it: the room's code for queue answers
 	// among them, which some front ends would take for a yes. Fields has neither
@@ -98,6 +104,7 @@ type AnswerField struct{ Name, Value string }
 func (f *Front) Judge(q *Question) (a Answer) {
 	k := &asked{req: newRequest()}
 	defer k.release()
+	defer func() { a.ProofField = f.cfg.ProofHeader }()
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
@@ -137,7 +144,7 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 	}
 	a.Cookie = string(adm.cookie)
 	if ok {
-		a.Outcome = Admitted
+		a.Outcome, a.Proof = Admitted, k.req.proof
 		return a
 	}
 	a.Outcome, a.Status = Queued, w.status()

@@ -39,6 +39,9 @@ type request struct {
 	facts   expr.Request // what rules see, once Front.describe was called
 	country [2]byte      // backing bytes of facts.Country
 
+	proofName string // of the field that only we may send
+	proof     string // its value; "" for none
+
 	head []byte    // backing bytes of target and fields
 	body io.Reader // once it was asked for; see serverReader
 }

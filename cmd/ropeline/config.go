@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -24,6 +25,7 @@ type config struct {
 	TrustedProxies []netip.Prefix
 	Edge           edgeConfig
 	VerdictListen  string
+	Proof          proofConfig
 
 	Name       string
 	Site       string
@@ -57,6 +59,7 @@ func defaultConfig() config {
 		Site:      "default",
 		LogFormat: "text",
 		LogLevel:  "info",
+		Proof:     proofConfig{Header: proof.Header, Issuer: "ropeline"},
 		Rights:    rightsConfig{OnStop: stopKeeps},
 		Proxy:     defaultProxy(),
 		Edge:      defaultEdge(),
@@ -106,6 +109,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
 	c.Edge.bind(fs)
 	fs.Var(addressValue{&c.VerdictListen}, "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
+	c.Proof.bind(fs)
 	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
 	fs.Var(nameValue{&c.Site, nodeNameExtra, maxNodeName}, "site", "the site (data centre) that this node stands in")
 	fs.Var(addressValue{&c.Mesh}, "mesh", "the UDP address for other nodes; none means a single node")
@@ -194,6 +198,9 @@ func (c *config) check() error {
 	}
 	if len(given) == 1 || len(given) == 2 {
 		return c.file.at(slices.Min(given), errors.New("--cert-file, --key-file and --ca-file go together: give all three or none"))
+	}
+	if err := c.Proof.check(); err != nil {
+		return c.file.at("proof-issuer", err)
 	}
 	return c.checkRights()
 }

@@ -30,6 +30,33 @@ func parse(t *testing.T, text string, args ...string) (config, error) {
 	return cfg, err
 }
 
+func TestVerdictsAndProofsAreChecked(t *testing.T) {
+	for file, want := range map[string]string{
+		"verdict-listen: 127.0.0.1:9081\n":                           "trusted-proxies",
+		"verdict-listen: 9081\ntrusted-proxies: 127.0.0.1\n":         "verdict-listen",
+		"origin: http://x\nproof: maybe\n":                           "proof",
+		"origin: http://x\nproof-header: \"a b\"\n":                  "proof-header",
+		"origin: http://x\nproof-header: \"-\"\n":                    "proof-header",
+		"origin: http://x\nproof: true\nproof-issuer: \" \"\n":       "proof-issuer",
+		"trusted-proxies: 127.0.0.1\nadmin: 127.0.0.1:1\nname: a1\n": "origin",
+	} {
+		cfg, err := parse(t, file)
+		if err == nil {
+			err = cfg.check()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want a word about %s", file, err, want)
+		}
+	}
+	cfg, err := parse(t, "verdict-listen: 127.0.0.1:9081\ntrusted-proxies: 127.0.0.1\nproof: true\nproof-header: X-Admitted\n")
+	if err == nil {
+		err = cfg.check()
+	}
+	if err != nil || len(cfg.Proxy.Origins.Servers) != 0 || !cfg.Proof.On || cfg.Proof.Header != "X-Admitted" || cfg.Proof.Issuer != "ropeline" {
+		t.Errorf("got %+v, %v", cfg.Proof, err)
+	}
+}
+
 func TestConfigFileSetsWhatFlagsLeave(t *testing.T) {
 	cfg, err := parse(t, `
 # a node of two

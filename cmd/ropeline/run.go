@@ -264,12 +264,18 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
+	signer, err := cfg.Proof.signer(secret)
+	if err != nil {
+		return nil, err
+	}
 	return httpfront.New(cfg.Proxy.front(httpfront.Config{
 		Listen:         cfg.Listen,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Edge:           cfg.Edge.front,
+		Proof:          signer,
+		ProofHeader:    cfg.Proof.Header,
 		Ready:          n.Ready,
 		Clock:          n.Now,
 		Logger:         log,
