@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -26,6 +27,7 @@ type config struct {
 	Edge           edgeConfig
 	VerdictListen  string
 	Proof          proofConfig
+	Front          frontConfig
 
 	Name       string
 	Site       string
@@ -108,6 +110,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
 	c.Edge.bind(fs)
+	c.Front.bind(fs)
 	fs.Var(addressValue{&c.VerdictListen}, "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
 	c.Proof.bind(fs)
 	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
@@ -157,6 +160,9 @@ func (c *config) rooms() ([]room.Settings, error) {
 		if err := s.Validate(); err != nil {
 			return nil, fmt.Errorf("room %q: %w", s.Name, err)
 		}
+		if err := httpfront.CheckRoom(&s, c.Front.Lists); err != nil {
+			return nil, fmt.Errorf("room %q: %w", s.Name, err)
+		}
 		out = append(out, s)
 	}
 	return out, nil
@@ -183,6 +189,9 @@ func (c *config) check() error {
 	}
 	if c.VerdictListen != "" && len(c.TrustedProxies) == 0 {
 		return c.file.at("verdict-listen", errors.New("--verdict-listen needs --trusted-proxies: the addresses of the proxies that may ask, such as --trusted-proxies 127.0.0.1"))
+	}
+	if c.Front.CountryHeader != "" && len(c.TrustedProxies) == 0 {
+		return c.file.at("country-header", errors.New("--country-header needs --trusted-proxies: the addresses of the proxies that write it, such as --trusted-proxies 10.0.0.0/8; nobody else is believed"))
 	}
 	if len(c.Join) > 0 && c.Mesh == "" {
 		return c.file.at("join", errors.New("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946"))

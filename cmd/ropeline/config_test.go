@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,15 +13,17 @@ import (
 // parse reads a configuration file's text as `ropeline run` would, after args.
 func parse(t *testing.T, text string, args ...string) (config, error) {
 	t.Helper()
+	return parseBeside(t, nil, text, args...)
+}
+
+// readAs reads a configuration file as `ropeline run` would, after args.
+func readAs(t *testing.T, path string, args ...string) (config, error) {
+	t.Helper()
 	cfg := defaultConfig()
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	nodeFlags(fs, &cfg)
 	roomFlags(fs, &cfg.Room)
 	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "ropeline.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := readConfigFile(path, fs, &cfg)
@@ -157,8 +157,8 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"anchors", "name: &x a\nsite: *x", []string{"anchor"}},
 		{"two documents", "name: a\n---\nname: b", []string{"one document"}},
 		{"room without a name", "rooms:\n  - path: /a", []string{":2: rooms[0]: every room in the list needs a name"}},
-		{"unknown key in a room", "rooms:\n  - room: a\n    listen: :80", []string{":3: listen: unknown key"}},
-		{"bad value in a room", "rooms:\n  - room: a\n  - room: b\n    total-active-users: -1", []string{":4: total-active-users:"}},
+		{"unknown key in a room", "rooms:\n  - room: a\n    listen: :80", []string{":3: room \"a\": listen: unknown key"}},
+		{"bad value in a room", "rooms:\n  - room: a\n  - room: b\n    total-active-users: -1", []string{":4: room \"b\": total-active-users:"}},
 		{"rooms alike", "rooms:\n  - room: a\n  - room: a", []string{":3: rooms[1]:", "used twice"}},
 		{"rooms is no list", "rooms: a", []string{":1: rooms: a list"}},
 		{"rooms is empty", "rooms: []", []string{":1: rooms: a list with at least one room"}},

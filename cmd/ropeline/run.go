@@ -161,7 +161,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	front, err := newFront(cfg, secret, n, log)
+	front, err := newFront(cfg, rooms, secret, n, log)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,8 @@ func identityFromFiles(cfg config) (*transport.Identity, error) {
 	return identity, nil
 }
 
-func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
+// newFront returns the front, which knows what the rooms say of it.
+func newFront(cfg config, rooms []room.Settings, secret transport.Secret, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
 	key := pass.Key{ID: 1}
 	copy(key.Secret[:], secret.Derive("pass key 1", pass.KeySize))
 	keys, err := pass.NewKeyring(1, key)
@@ -268,18 +269,29 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	return httpfront.New(cfg.Proxy.front(httpfront.Config{
+	front, err := httpfront.New(cfg.Proxy.front(httpfront.Config{
 		Listen:         cfg.Listen,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Edge:           cfg.Edge.front,
+		Lists:          cfg.Front.Lists,
+		CountryHeader:  cfg.Front.CountryHeader,
 		Proof:          signer,
 		ProofHeader:    cfg.Proof.Header,
 		Ready:          n.Ready,
 		Clock:          n.Now,
 		Logger:         log,
 	}))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range rooms {
+		if err := front.Configure(s); err != nil {
+			return nil, err
+		}
+	}
+	return front, nil
 }
 
 // newVerdicts returns the server for other proxies; nil if there shall be none.
