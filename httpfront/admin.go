@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
@@ -28,6 +29,9 @@ type AdminConfig struct {
 	Status func() node.Status
 	// Origins returns what is known of the origins; nil leaves them out.
 	Origins func() []upstream.Status
+	// Page returns the page of a room, or of an event of it, as Front.Page does; nil:
+	// there are no previews.
+	Page func(room, event string) (*page.Page, error)
 	// Logger takes what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
 }
@@ -37,6 +41,8 @@ type AdminConfig struct {
 //	GET /healthz  200 while the process serves
 //	GET /readyz   200 while the node takes traffic, else 503; the reason is the body
 //	GET /status   what the node sees, as JSON (node.Status), and its origins (upstream.Status)
+//	GET /preview  the waiting page of a room as in the situation that the query says
+//	POST /preview the same of the template that the body is
 type Admin struct {
 	cfg AdminConfig
 }
@@ -132,7 +138,11 @@ func (a *Admin) handler() http.Handler {
 		adminText(w, http.StatusOK, "ready")
 	})
 	mux.HandleFunc("GET /status", a.status)
-	return localHost(mux)
+	if a.cfg.Page != nil {
+		mux.HandleFunc("GET /preview", a.preview)
+		mux.HandleFunc("POST /preview", a.preview)
+	}
+	return localHost(http.NewCrossOriginProtection().Handler(mux))
 }
 
 // localHost refuses requests that were sent to another name. Without it, a web

@@ -61,14 +61,21 @@ func CheckRoom(s *room.Settings, lists expr.Lists) error {
 }
 
 // Page returns the page of a room, or that of one of its events if event is not
-// empty. The error names what there is.
+// empty. Where there is one room only, it need not be named. The error names what
+// there is.
 func (f *Front) Page(name, event string) (*page.Page, error) {
 	var rooms map[string]*roomFront
 	if all := f.rooms.Load(); all != nil {
 		rooms = *all
 	}
 	r := rooms[name]
+	if name == "" && len(rooms) == 1 {
+		for _, r = range rooms {
+		}
+	}
 	switch {
+	case r == nil && name == "" && len(rooms) > 0:
+		return nil, fmt.Errorf("which room is missing; there are %s", namesOf(rooms))
 	case r == nil:
 		return nil, fmt.Errorf("there is no room %q; there are %s", name, namesOf(rooms))
 	case event == "":

@@ -200,8 +200,17 @@ func TestPagesByName(t *testing.T) {
 	if err := errors.Join(err, eventErr); err != nil || ofRoom == ofEvent {
 		t.Errorf("pages %p and %p, %v", ofRoom, ofEvent, err)
 	}
+	if only, err := f.Page("", ""); err != nil || only != ofRoom {
+		t.Errorf("the only room, without its name: %p, %v", only, err)
+	}
+	other := r.settings
+	other.Name = "other"
+	if err := f.Configure(other); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ room, event, want string }{
-		{"shoe", "", `there is no room "shoe"; there are shop`},
+		{"", "", "which room is missing; there are other, shop"},
+		{"shoe", "", `there is no room "shoe"; there are other, shop`},
 		{"shop", "quiet", `no event "quiet" with a page of its own; there are sale`},
 	} {
 		if _, err := f.Page(tt.room, tt.event); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -169,7 +169,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Logger: log})
+	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Page: front.Page, Logger: log})
 	if err != nil {
 		return err
 	}
