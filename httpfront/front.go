@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
@@ -44,6 +45,9 @@ func New(cfg Config) (*Front, error) {
 	}
 	sites, err := newSites(&cfg)
 	if err != nil {
+		return nil, fmt.Errorf("http front: %w", err)
+	}
+	if err := lang.Load(); err != nil {
 		return nil, fmt.Errorf("http front: %w", err)
 	}
 	builtin, err := page.New(page.Config{Logger: cfg.Logger})
