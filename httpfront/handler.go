@@ -161,7 +161,7 @@ func (f *Front) unavailable(r *request) (failure, error) {
 		return stopping, errDraining
 	}
 	if err := f.cfg.Ready(); err != nil {
-		return failure{http.StatusServiceUnavailable, "This server is starting", "Please try again in a moment."}, err
+		return failure{code: http.StatusServiceUnavailable, title: "This server is starting"}, err
 	}
 	return failure{}, nil
 }

@@ -108,7 +108,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
-			a = f.undecided(k, failure{http.StatusServiceUnavailable, "Something went wrong here", "Please try again in a moment."}, fmt.Errorf("panic: %v", p))
+			a = f.undecided(k, failure{code: http.StatusServiceUnavailable, title: "Something went wrong here"}, fmt.Errorf("panic: %v", p))
 		}
 	}()
 	if no := k.req.ask(q); no.code != 0 {

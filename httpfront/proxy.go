@@ -171,11 +171,11 @@ func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 	case errors.Is(err, upstream.ErrClosed):
 		what = stopping
 	case errors.Is(err, upstream.ErrBusy), errors.Is(err, upstream.ErrTunnels):
-		what = failure{http.StatusServiceUnavailable, "The site is busy", "Too many requests are waiting for it. Please try again in a moment."}
+		what = failure{code: http.StatusServiceUnavailable, title: "The site is busy"}
 	case isTimeout(err):
-		what = failure{http.StatusGatewayTimeout, "The site takes too long", "It did not answer in time. Please try again in a moment."}
+		what = failure{code: http.StatusGatewayTimeout, title: "The site takes too long"}
 	default:
-		what = failure{http.StatusBadGateway, "The site does not answer", "It cannot be reached right now. Please try again in a moment."}
+		what = failure{code: http.StatusBadGateway, title: "The site does not answer"}
 	}
 	f.fail(ctx, a.req, what, err)
 	f.discardBody(ctx, a.req)
