@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -144,5 +145,26 @@ func TestPreviewsTellOfUnknownNames(t *testing.T) {
 	}
 	if resp, _ := ask(t, "POST", at+"/preview", many.String()); len(resp.Header.Values("Ropeline-Template-Warning")) != maxPreviewWarnings {
 		t.Errorf("%d warnings, want %d", len(resp.Header.Values("Ropeline-Template-Warning")), maxPreviewWarnings)
+	}
+}
+
+// TestPreviewsInABrowser: the built-in page shows and stays still, and a template's
+// script runs but can read nothing of the node's.
+func TestPreviewsInABrowser(t *testing.T) {
+	b := newTab(t, newBrowser(t))
+	own := newRoom(never).settings
+	own.Name = "own"
+	own.Front.CustomPage = `<!doctype html><h1>asks</h1>
+<script>fetch('/status').then(r => r.text()).then(() => 'has read', () => 'has read nothing').then(s => { document.querySelector('h1').innerText = s })</script>`
+	at := previews(t, newRoom(never).settings, own)
+	b.open(at + "/preview?room=shop&language=ar-EG&event=prequeueing")
+	b.shows("h1", lang.Of("ar-EG").Text(lang.TitleBeforeStart))
+	if dir := see[string](b, "getComputedStyle(document.querySelector('main')).direction"); dir != "rtl" {
+		t.Errorf("the built-in page is written %s", dir)
+	}
+	b.open(at + "/preview?room=own")
+	b.awaits("document.querySelector('h1').innerText !== 'asks'")
+	if got := b.text("h1"); got != "has read nothing" {
+		t.Errorf("the script of a template %s", got)
 	}
 }
