@@ -61,22 +61,45 @@ func (r *request) openPass(keys *pass.Keyring, s *room.Settings) (node.Pass, boo
 		return node.Pass{}, false
 	}
 	var buf [64]byte
-	want := appendCookieName(buf[:0], r.secure, s)
-	tried := 0
+	want := appendCookieName(buf[:0], r.cookieSecure(s), s)
+	var best node.Pass
+	found, tried := false, 0
 	for list := range r.all("cookie") {
 		for name, value := range eachCookie(list) {
 			if !bytes.Equal(name, want) || len(value) > candidateMax {
 				continue
 			}
 			if tried++; tried > candidatesMax {
-				return node.Pass{}, false
+				return best, found
 			}
-			if p, err := keys.Open(value, s.ID, r.host); err == nil {
-				return p, true
+			p, err := keys.Open(value, s.ID, r.host)
+			if err == nil && (!found || holdsUntil(&p).After(holdsUntil(&best))) {
+				best, found = p, true
 			}
 		}
 	}
-	return node.Pass{}, false
+	return best, found
+}
+
+// holdsUntil is up to when a pass says something: of several, as a browser has them
+// that keeps one apart for frames, the last is the one that was given last.
+func holdsUntil(p *node.Pass) time.Time {
+	if p.Accepted() {
+		return p.LeaseEnd
+	}
+	return p.LastPoll
+}
+
+// cookieSecure reports whether the cookie of the room's pass travels over TLS alone.
+// Its name says so too.
+func (r *request) cookieSecure(s *room.Settings) bool {
+	switch s.Front.Cookie.Secure {
+	case room.SecureAlways:
+		return true
+	case room.SecureNever:
+		return false
+	}
+	return r.secure
 }
 
 // appendForeignCookies appends a Cookie field with all cookies of list but
@@ -105,27 +128,42 @@ func appendForeignCookies(dst, list []byte) []byte {
 
 // appendSetCookie appends the value of a Set-Cookie field that carries p.
 func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p node.Pass, s *room.Settings, now time.Time) []byte {
-	dst = appendCookieName(dst, r.secure, s)
+	dst = appendCookieName(dst, r.cookieSecure(s), s)
 	dst = append(dst, '=')
 	p.Room = s.ID
 	dst = keys.AppendSeal(dst, p, r.host)
 	dst = append(dst, "; Path=/; Max-Age="...)
 	dst = strconv.AppendInt(dst, int64(cookieAge(p, s, now)/time.Second), 10)
-	return r.appendCookieEnd(dst)
+	return r.appendCookieEnd(dst, s)
 }
 
 // appendNoCookie appends the value of a Set-Cookie field that takes the pass
 // away from the browser.
 func (r *request) appendNoCookie(dst []byte, s *room.Settings) []byte {
-	dst = appendCookieName(dst, r.secure, s)
-	return r.appendCookieEnd(append(dst, "=; Path=/; Max-Age=0"...))
+	dst = appendCookieName(dst, r.cookieSecure(s), s)
+	return r.appendCookieEnd(append(dst, "=; Path=/; Max-Age=0"...), s)
 }
 
-func (r *request) appendCookieEnd(dst []byte) []byte {
-	if r.secure {
+// appendCookieEnd appends the attributes that do not depend on the pass. A cookie
+// that is taken away needs the same: a browser keeps partitioned ones apart.
+func (r *request) appendCookieEnd(dst []byte, s *room.Settings) []byte {
+	secure, a := r.cookieSecure(s), &s.Front.Cookie
+	if secure {
 		dst = append(dst, "; Secure"...)
 	}
-	return append(dst, "; HttpOnly; SameSite=Lax"...)
+	dst = append(dst, "; HttpOnly; SameSite="...)
+	switch {
+	case a.SameSite == room.SameSiteStrict:
+		dst = append(dst, "Strict"...)
+	case a.SameSite == room.SameSiteLax, !secure: // browsers drop None without Secure
+		dst = append(dst, "Lax"...)
+	default:
+		dst = append(dst, "None"...)
+	}
+	if a.Partitioned && secure {
+		dst = append(dst, "; Partitioned"...)
+	}
+	return dst
 }
 
 // cookieAge is how long the browser shall keep the cookie: as long as the pass

@@ -73,11 +73,11 @@ func (r *configReader) refuseRoomName(fs *pflag.FlagSet) {
 
 // roomParts are those parts of a room that only a file can say. What it does not say
 // is nil.
-type roomParts struct{ events, routes ast.Node }
+type roomParts struct{ events, routes, cookie ast.Node }
 
 // lists adds the parts to what a mapping may have beside flags.
 func (p *roomParts) lists(more lists) lists {
-	more["events"], more["additional-routes"] = &p.events, &p.routes
+	more["events"], more["additional-routes"], more["cookie-attributes"] = &p.events, &p.routes, &p.cookie
 	return more
 }
 
@@ -89,6 +89,9 @@ func (r *configReader) parts(p roomParts, s *room.Settings, prefix string) {
 	}
 	if p.routes != nil {
 		s.AdditionalRoutes = r.routes(p.routes, prefix)
+	}
+	if p.cookie != nil {
+		r.cookie(p.cookie, &s.Front.Cookie, prefix)
 	}
 }
 
@@ -175,7 +178,7 @@ func (r *configReader) locate(err error, field string) error {
 	if !ok {
 		return err
 	}
-	says := fmt.Errorf("%q is not allowed: want %s", e.Value, e.Allowed)
+	says := errors.New(e.Reason())
 	for _, prefix := range []string{field + ".", ""} {
 		for part := e.Field; part != ""; part = part[:max(strings.LastIndexAny(part, ".["), 0)] {
 			if line, ok := r.lines[prefix+part]; ok {

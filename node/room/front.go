@@ -19,6 +19,8 @@ type Front struct {
 	Message        string   // what the operator has to say to all who wait; plain text
 	NoJSON         bool     // programs get the page, as browsers do
 	FrameAncestors []string // who may show the page in a frame; nil: its own origin
+
+	Cookie CookieAttributes // of the pass
 }
 
 // MaxRules is how many rules a room may have. Each costs every request that none
@@ -50,6 +52,7 @@ func (f Front) clone() Front {
 const maxDescription = 500 // characters, as of elsewhere
 
 func (c *checks) front(f *Front) {
+	c.cookie(&f.Cookie)
 	if n := len(f.Rules); n > MaxRules {
 		c.add("rules", strconv.Itoa(n), fmt.Sprintf("at most %d rules", MaxRules))
 	}
