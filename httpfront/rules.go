@@ -57,7 +57,7 @@ func (r *request) Header(i int) (name, value string, ok bool) {
 // is believed where X-Forwarded-For is, and what is not two letters or digits is
 // none. XX is what front ends write that do not know.
 func (r *request) countryOf(name string) string {
-	if name == "" || r.via.chain == nil {
+	if name == "" || !r.via.trusted {
 		return ""
 	}
 	var last []byte
