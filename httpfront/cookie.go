@@ -168,10 +168,14 @@ func (r *request) appendCookieEnd(dst []byte, s *room.Settings) []byte {
 
 // cookieAge is how long the browser shall keep the cookie: as long as the pass
 // can be of any use. That is enforced by the room, whose clock is better, so
-// this is generous.
+// this is generous: a session may go on for long after the last cookie that reached the
+// browser.
 func cookieAge(p node.Pass, s *room.Settings, now time.Time) time.Duration {
-	if p.Accepted() {
-		return max(p.LeaseEnd.Sub(now), 0) + 2*s.SessionDuration + time.Minute
+	switch left := max(p.LeaseEnd.Sub(now), 0); {
+	case p.Accepted() && s.DisableSessionRenewal:
+		return left + time.Minute
+	case p.Accepted():
+		return left + 24*time.Hour
 	}
 	return s.PlaceKept + max(p.Refresh, 0) + time.Minute
 }

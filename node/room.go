@@ -100,6 +100,16 @@ type view struct {
 // leads reports whether a node is the counter.
 func (w *view) leads(s ticket.Scope, self crdt.NodeID) bool { return w.ask[s] == self }
 
+// slidesFor is how long after the end that a pass has its session may still be going on:
+// where cookies do not reach the visitor, the pass stays that of the first day.
+const slidesFor = 24 * time.Hour
+
+// slides reports whether the session of a pass that is long past may go on, as its
+// anchor would know.
+func slides(w *view, p *Pass, now time.Time) bool {
+	return p.Accepted() && !p.Ticket.IsZero() && !w.Settings.DisableSessionRenewal && now.Sub(p.LeaseEnd) < slidesFor
+}
+
 // renewAt is the part of a session after which a later end is worth a cookie.
 const renewAt = 8
 
@@ -135,6 +145,9 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	}
 	w := r.view.Load()
 	d := w.Decide(r.visitor(w, p), now)
+	if d.New && slides(w, p, now) {
+		d = room.Decision{Action: room.Ask}
+	}
 	if d.New {
 		*p = Pass{} // whatever place it held is gone
 	}
