@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"time"
 
@@ -54,31 +55,57 @@ func isOurs(name []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '_')
 }
 
-// openPass returns the pass that the request carries for the room, and whether
-// it carries one.
-func (r *request) openPass(keys *pass.Keyring, s *room.Settings) (node.Pass, bool) {
+// carried is the pass of a request.
+type carried struct {
+	node.Pass
+	known bool // there is one
+	stale bool // it is not bound as the room asks for
+}
+
+// openPass returns the pass that the request carries for the room. One that is bound to
+// anything else than by counts as none.
+func (r *request) openPass(keys *pass.Keyring, s *room.Settings, by *pass.Binding) (best carried) {
 	if !r.cookies {
-		return node.Pass{}, false
+		return best
 	}
 	var buf [64]byte
 	want := appendCookieName(buf[:0], r.cookieSecure(s), s)
-	var best node.Pass
-	found, tried := false, 0
+	tried := 0
 	for list := range r.all("cookie") {
 		for name, value := range eachCookie(list) {
 			if !bytes.Equal(name, want) || len(value) > candidateMax {
 				continue
 			}
 			if tried++; tried > candidatesMax {
-				return best, found
+				return best
 			}
-			p, err := keys.Open(value, s.ID, r.host)
-			if err == nil && (!found || holdsUntil(&p).After(holdsUntil(&best))) {
-				best, found = p, true
+			p, as, err := keys.OpenFrom(value, s.ID, r.host, by)
+			if err == nil && (!best.known || holdsUntil(&p).After(holdsUntil(&best.Pass))) {
+				best = carried{p, true, !as}
 			}
 		}
 	}
-	return best, found
+	return best
+}
+
+// bind fills in what passes of the visitor are bound to in the room, and returns it; nil
+// if that is nothing.
+func (r *request) bind(to *pass.Binding, s *room.Settings) *pass.Binding {
+	b := &s.Front.Binding
+	if !b.Address && !b.UserAgent {
+		return nil
+	}
+	bits := cmp.Or(b.IPv6Prefix, room.DefaultIPv6Prefix)
+	if r.via.client.Is4() {
+		bits = cmp.Or(b.IPv4Prefix, room.DefaultIPv4Prefix)
+	}
+	to.ByAddress, to.ByAgent = b.Address, b.UserAgent
+	to.Address, _ = r.via.client.Prefix(bits) // zero, as of everybody, without an address
+	for v := range r.all("user-agent") {
+		to.Agent = v
+		break
+	}
+	return to
 }
 
 // holdsUntil is up to when a pass says something: of several, as a browser has them
@@ -131,7 +158,8 @@ func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p node.Pass, s
 	dst = appendCookieName(dst, r.cookieSecure(s), s)
 	dst = append(dst, '=')
 	p.Room = s.ID
-	dst = keys.AppendSeal(dst, p, r.host)
+	var to pass.Binding
+	dst = keys.AppendSealTo(dst, p, r.host, r.bind(&to, s))
 	dst = append(dst, "; Path=/; Max-Age="...)
 	dst = strconv.AppendInt(dst, int64(cookieAge(p, s, now)/time.Second), 10)
 	return r.appendCookieEnd(dst, s)

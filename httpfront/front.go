@@ -102,6 +102,7 @@ func (f *Front) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		f.drain(srv, edge)
+		edge.Close() // which ends a server that was told to stop before it began
 		err = <-served
 	case err = <-served:
 		f.drain(srv, edge)

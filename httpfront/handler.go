@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/pass"
 )
 
 // handle answers one request.
@@ -130,13 +132,14 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	if f.bypasses(room, made, r) {
 		return true
 	}
-	p, known := r.openPass(f.cfg.Keys, s)
-	v := room.Decide(p, known, now)
+	var by pass.Binding
+	p := r.openPass(f.cfg.Keys, s, r.bind(&by, s))
+	v := room.Decide(p.Pass, p.known, now)
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between
 	}
 	switch {
-	case v.SetPass:
+	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
 		a.cookie = r.appendSetCookie(nil, f.cfg.Keys, v.Pass, s, now)
 	case v.ClearPass:
 		a.cookie = r.appendNoCookie(nil, s)

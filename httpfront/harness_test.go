@@ -164,7 +164,7 @@ func letIn(p node.Pass, known bool, now time.Time) node.Verdict {
 
 func newKeys(tb testing.TB) *pass.Keyring {
 	tb.Helper()
-	keys, err := pass.NewKeyring(1, pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
+	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
 	if err != nil {
 		tb.Fatal(err)
 	}

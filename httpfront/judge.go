@@ -316,13 +316,13 @@ func (f *Front) Revoke(q *Question) (cookie string, err error) {
 		return "", ErrNoSession
 	}
 	s := decider.Settings()
-	p, known := r.openPass(f.cfg.Keys, s)
+	p := r.openPass(f.cfg.Keys, s, nil) // the site asks, and not the visitor
 	switch {
-	case !known || !p.Accepted():
+	case !p.known || !p.Accepted():
 		return "", ErrNoSession
 	case !slices.Contains(s.EnabledOriginCommands, room.Revoke):
 		return "", ErrRevokeDisabled
 	}
-	decider.End(p, f.cfg.Clock())
+	decider.End(p.Pass, f.cfg.Clock())
 	return string(r.appendNoCookie(nil, s)), nil
 }

@@ -83,6 +83,9 @@ func defaultRoom() room.Settings {
 		QueueingStatusCode: 200,
 		OnPartition:        room.PartitionHold,
 		ShareFreeze:        15 * time.Minute,
+		Front: room.Front{
+			Binding: room.Binding{IPv4Prefix: room.DefaultIPv4Prefix, IPv6Prefix: room.DefaultIPv6Prefix},
+		},
 	}
 }
 

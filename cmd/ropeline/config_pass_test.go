@@ -44,3 +44,34 @@ func TestMistakesInCookieAttributesNameTheLine(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatPassesAreBoundTo(t *testing.T) {
+	cfg, err := parse(t, `
+rooms:
+  - {room: a, path: /a, cookie-suffix: a}
+  - {room: b, path: /b, cookie-suffix: b, bind-pass: [address, user-agent], bind_ipv4_prefix: 20}
+  - {room: c, path: /c, cookie-suffix: c, bind-pass: []}
+`, "--bind-pass", "user-agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []room.Binding{
+		{UserAgent: true, IPv4Prefix: 24, IPv6Prefix: 48},
+		{Address: true, UserAgent: true, IPv4Prefix: 20, IPv6Prefix: 48},
+		{IPv4Prefix: 24, IPv6Prefix: 48},
+	}
+	for i, r := range cfg.Rooms {
+		if r.Front.Binding != want[i] {
+			t.Errorf("room %s: got %+v, want %+v", r.Name, r.Front.Binding, want[i])
+		}
+	}
+	for text, want := range map[string]string{
+		"bind-pass: [ip]":       `bind-pass: "ip" is not allowed: address, user-agent, or both`,
+		"bind-ipv4-prefix: 33":  "bind-ipv4-prefix: ",
+		"bind-ipv6-prefix: 128": "bind-ipv6-prefix: ",
+	} {
+		if _, err := parse(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %v, want %s", text, err, want)
+		}
+	}
+}

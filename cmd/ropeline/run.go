@@ -260,7 +260,7 @@ func identityFromFiles(cfg config) (*transport.Identity, error) {
 func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
 	key := pass.Key{ID: 1}
 	copy(key.Secret[:], secret.Derive("pass key 1", pass.KeySize))
-	keys, err := pass.NewKeyring(1, key)
+	keys, err := pass.NewKeyring(key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,7 @@
 package room
 
+import "strconv"
+
 // SameSite says in which requests that other sites bring about browsers send a cookie
 // along (RFC 6265bis, section 5.6.7).
 type SameSite string
@@ -34,6 +36,32 @@ type CookieAttributes struct {
 	// frame (CHIPS), which they do where they refuse it otherwise. Only a Secure
 	// cookie has it.
 	Partitioned bool
+}
+
+// Binding says what of a visitor has to stay the same for a pass to count. Who shows a
+// pass from elsewhere is new, and so is who got another address or browser meanwhile. The
+// zero value asks for nothing.
+type Binding struct {
+	Address   bool // the network that the visitor is in
+	UserAgent bool // what the browser says it is
+	// IPv4Prefix and IPv6Prefix are how many bits of an address are its network, 8 to
+	// 32 and 16 to 64. Zero is 24 and 48.
+	IPv4Prefix, IPv6Prefix int
+}
+
+// Defaults of a Binding.
+const (
+	DefaultIPv4Prefix = 24
+	DefaultIPv6Prefix = 48
+)
+
+func (c *checks) binding(b *Binding) {
+	if n := b.IPv4Prefix; n != 0 && (n < 8 || n > 32) {
+		c.add("bind-ipv4-prefix", strconv.Itoa(n), "8 to 32 bits")
+	}
+	if n := b.IPv6Prefix; n != 0 && (n < 16 || n > 64) {
+		c.add("bind-ipv6-prefix", strconv.Itoa(n), "16 to 64 bits")
+	}
 }
 
 // cookie refuses what no browser would keep, or send.

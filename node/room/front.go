@@ -20,7 +20,8 @@ type Front struct {
 	NoJSON         bool     // programs get the page, as browsers do
 	FrameAncestors []string // who may show the page in a frame; nil: its own origin
 
-	Cookie CookieAttributes // of the pass
+	Cookie  CookieAttributes // of the pass
+	Binding Binding          // from where a pass may be shown
 }
 
 // MaxRules is how many rules a room may have. Each costs every request that none
@@ -53,6 +54,7 @@ const maxDescription = 500 // characters, as of elsewhere
 
 func (c *checks) front(f *Front) {
 	c.cookie(&f.Cookie)
+	c.binding(&f.Binding)
 	if n := len(f.Rules); n > MaxRules {
 		c.add("rules", strconv.Itoa(n), fmt.Sprintf("at most %d rules", MaxRules))
 	}
