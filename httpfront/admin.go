@@ -28,6 +28,8 @@ type AdminConfig struct {
 	Status func() node.Status
 	// Origins returns what is known of the origins; nil leaves them out.
 	Origins func() []upstream.Status
+	// Secrets returns what is known of the secrets of the mesh; nil leaves them out.
+	Secrets func() any
 	// Logger takes what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
 }
@@ -164,7 +166,11 @@ func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
 	all := struct {
 		node.Status
 		Origins []upstream.Status `json:"origins"`
-	}{s, []upstream.Status{}}
+		Secrets any               `json:"secrets,omitempty"`
+	}{s, []upstream.Status{}, nil}
+	if a.cfg.Secrets != nil {
+		all.Secrets = a.cfg.Secrets()
+	}
 	if a.cfg.Origins != nil {
 		all.Origins = a.cfg.Origins()
 	}

@@ -59,7 +59,7 @@ func isOurs(name []byte) bool {
 type carried struct {
 	node.Pass
 	known bool // there is one
-	stale bool // it is not bound as the room asks for
+	stale bool // another one shall take its place: the key retires, or it is bound otherwise
 }
 
 // openPass returns the pass that the request carries for the room. One that is bound to

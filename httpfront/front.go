@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -28,6 +29,7 @@ type Front struct {
 	reader  serverReader
 	self    string // what the node calls itself towards itself; see loop.go
 
+	keys  atomic.Pointer[pass.Keyring]
 	rooms atomic.Pointer[map[string]*roomFront] // by name; replaced as a whole
 
 	trust trust // about requests
@@ -54,13 +56,19 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: %w", err)
 	}
-	return &Front{
+	f := &Front{
 		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, reader: reader, self: newSelf(),
 		country: strings.ToLower(cfg.CountryHeader),
 		trust:   trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
 		asked:   trust{cfg.TrustedProxies, fieldForwardedFor},
-	}, nil
+	}
+	f.keys.Store(cfg.Keys)
+	return f, nil
 }
+
+// SetKeys has passes opened and sealed with other keys from now on. It may be called while
+// requests run.
+func (f *Front) SetKeys(keys *pass.Keyring) { f.keys.Store(keys) }
 
 // Run serves until ctx ends. Then it takes no more connections, lets requests
 // under way end for up to Timeouts.Drain, closes what is left and returns nil.

@@ -133,14 +133,15 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		return true
 	}
 	var by pass.Binding
-	p := r.openPass(f.cfg.Keys, s, r.bind(&by, s))
+	keys := f.keys.Load()
+	p := r.openPass(keys, s, r.bind(&by, s))
 	v := room.Decide(p.Pass, p.known, now)
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between
 	}
 	switch {
 	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
-		a.cookie = r.appendSetCookie(nil, f.cfg.Keys, v.Pass, s, now)
+		a.cookie = r.appendSetCookie(nil, keys, v.Pass, s, now)
 	case v.ClearPass:
 		a.cookie = r.appendNoCookie(nil, s)
 	}

@@ -140,7 +140,7 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 		s, p = adm.settings, adm.pass
 	}
 	if adm.cookie == nil && again && p.Visitor != (node.VisitorID{}) {
-		adm.cookie = k.req.appendSetCookie(nil, f.cfg.Keys, p, s, f.cfg.Clock())
+		adm.cookie = k.req.appendSetCookie(nil, f.keys.Load(), p, s, f.cfg.Clock())
 	}
 	a.Cookie = string(adm.cookie)
 	if ok {
@@ -316,7 +316,7 @@ func (f *Front) Revoke(q *Question) (cookie string, err error) {
 		return "", ErrNoSession
 	}
 	s := decider.Settings()
-	p := r.openPass(f.cfg.Keys, s, nil) // the site asks, and not the visitor
+	p := r.openPass(f.keys.Load(), s, nil) // the site asks, and not the visitor
 	switch {
 	case !p.known || !p.Accepted():
 		return "", ErrNoSession

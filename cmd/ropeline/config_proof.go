@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"strings"
 
@@ -32,13 +31,12 @@ func (c *proofConfig) check() error {
 }
 
 // signer returns what signs proofs; nil if there shall be none. All nodes that share the
-// secret sign with the same key.
-func (c *proofConfig) signer(secret transport.Secret) (*proof.Signer, error) {
+// secrets sign with the same key, which comes from the first.
+func (c *proofConfig) signer(order []transport.Secret) (*proof.Signer, error) {
 	if !c.On {
 		return nil, nil
 	}
-	key := ed25519.NewKeyFromSeed(secret.Derive("proof key 1", ed25519.SeedSize))
-	return proof.New(proof.Config{Issuer: c.Issuer, Keys: proof.Keys{Signing: proof.PrivateKey{Key: key}}})
+	return proof.New(proof.Config{Issuer: c.Issuer, Keys: proofKeys(order)})
 }
 
 // headerValue is the name of a header field.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -93,28 +92,6 @@ func stateDir(name string) (string, error) {
 	return filepath.Join(base, "ropeline", name), nil
 }
 
-// secretOf reads the mesh's secret. A single node makes its own and keeps it.
-func secretOf(cfg config, dataDir string) (transport.Secret, error) {
-	path := cfg.SecretFile
-	if path == "" {
-		path = filepath.Join(dataDir, "secret.key")
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			if err := writeSecret(path, transport.NewSecret().Text()+"\n"); err != nil {
-				return transport.Secret{}, err
-			}
-		}
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return transport.Secret{}, fmt.Errorf("read the secret: %w", err)
-	}
-	secret, err := transport.ParseSecret(string(text))
-	if err != nil {
-		return transport.Secret{}, fmt.Errorf("secret in %s: %w", path, err)
-	}
-	return secret, nil
-}
-
 // runNode puts a node together, runs it and takes it down again.
 func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	rooms, err := cfg.rooms()
@@ -143,25 +120,24 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	secret, err := secretOf(cfg, path)
+	shared, err := openSecrets(cfg, path, time.Now, log)
 	if err != nil {
 		return err
 	}
 	if identity == nil && cfg.Mesh != "" {
-		self := transport.PeerID(dir.Self().Node)
-		if identity, err = transport.IdentityFromSecret(secret, self, cfg.Name, cfg.Site, time.Now()); err != nil {
+		if identity, err = identityFromSecrets(cfg, shared, dir); err != nil {
 			return err
 		}
 	}
-	n, err := newNode(cfg, rooms, dir, secret, log)
+	n, err := newNode(cfg, rooms, dir, shared.order()[0], log)
 	if err != nil {
 		return err
 	}
-	mesh, err := newMesh(cfg, identity, dir, n, log)
+	mesh, err := newMesh(cfg, identity, dir, n, shared, log)
 	if err != nil {
 		return err
 	}
-	front, err := newFront(cfg, secret, n, log)
+	front, err := newFront(cfg, shared, n, log)
 	if err != nil {
 		return err
 	}
@@ -169,13 +145,13 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Logger: log})
+	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Secrets: shared.status, Logger: log})
 	if err != nil {
 		return err
 	}
 	log.Info("starting", cfg.serves(), "admin", cfg.Admin,
 		"rooms", len(rooms), "data_dir", path, "version", versionText())
-	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin)
+	left, err := runAll(ctx, cfg, log, n, mesh, shared, front, verdicts, admin)
 	if left && cfg.CertFile == "" {
 		err = errors.Join(err, dir.Abandon())
 	}
@@ -210,7 +186,7 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 		Site:     cfg.Site,
 		Version:  versionText(),
 		Rooms:    rooms,
-		OwnerKey: secret.Derive("visitor owner", 32),
+		OwnerKey: secret.Lasting("visitor owner", 32),
 
 		AwaitPeers: await,
 		Found:      cfg.founds(),
@@ -220,7 +196,16 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 	return node.New(nc)
 }
 
-func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, log *slog.Logger) (*transport.Mesh, error) {
+// identityFromSecrets makes an identity that follows the secrets of the mesh.
+func identityFromSecrets(cfg config, shared *secrets, dir *node.DataDir) (*transport.Identity, error) {
+	identity, err := transport.IdentityFromSecret(shared.order()[0], transport.PeerID(dir.Self().Node), cfg.Name, cfg.Site, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return identity, shared.follow(func(order []transport.Secret) error { return identity.Use(order, time.Now()) })
+}
+
+func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, shared *secrets, log *slog.Logger) (*transport.Mesh, error) {
 	if cfg.Mesh == "" {
 		return nil, nil
 	}
@@ -234,7 +219,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 		return nil, err
 	}
 	t.Identity, t.Logger, t.Clock = identity, log, n.Now
-	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
+	t.OnMessage, t.OnEvent, t.OnCall = n.OnMessage, n.OnEvent, shared.onCall
 	return transport.New(t)
 }
 
@@ -257,18 +242,17 @@ func identityFromFiles(cfg config) (*transport.Identity, error) {
 	return identity, nil
 }
 
-func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
-	key := pass.Key{ID: 1}
-	copy(key.Secret[:], secret.Derive("pass key 1", pass.KeySize))
-	keys, err := pass.NewKeyring(key)
+// newFront makes the front, with keys that follow the secrets of the mesh.
+func newFront(cfg config, shared *secrets, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
+	keys, err := passKeys(shared.order(), shared.older())
 	if err != nil {
 		return nil, err
 	}
-	signer, err := cfg.Proof.signer(secret)
+	signer, err := cfg.Proof.signer(shared.order())
 	if err != nil {
 		return nil, err
 	}
-	return httpfront.New(cfg.Proxy.front(httpfront.Config{
+	front, err := httpfront.New(cfg.Proxy.front(httpfront.Config{
 		Listen:         cfg.Listen,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
@@ -280,6 +264,20 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 		Clock:          n.Now,
 		Logger:         log,
 	}))
+	if err != nil {
+		return nil, err
+	}
+	return front, shared.follow(func(order []transport.Secret) error {
+		keys, err := passKeys(order, shared.older())
+		if err != nil {
+			return err
+		}
+		front.SetKeys(keys)
+		if signer == nil {
+			return nil
+		}
+		return signer.Rotate(proofKeys(order))
+	})
 }
 
 // newVerdicts returns the server for other proxies; nil if there shall be none.
@@ -308,10 +306,10 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 // runAll runs the parts until ctx ends or one of them fails. The front goes
 // first, so that its visitors' last notes still reach the mesh; the mesh last. It
 // reports whether the node has left for good.
-func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin) (left bool, err error) {
+func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, shared *secrets, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin) (left bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var errs [6]error
+	var errs [7]error
 	var outer, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
 	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
@@ -324,7 +322,9 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	if mesh != nil {
 		start(&inner, 0, innerCtx, mesh.Run)
 		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, cfg.faults.links(mesh)) })
+		start(&outer, 6, ctx, func(ctx context.Context) error { return shared.run(ctx, mesh) })
 	} else {
+		start(&outer, 6, ctx, func(ctx context.Context) error { return shared.run(ctx, nil) })
 		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
 	}
 	if len(cfg.Proxy.Origins.Servers) > 0 {

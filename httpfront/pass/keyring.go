@@ -23,8 +23,11 @@ const KeySize = chacha20poly1305.KeySize
 // Key is one secret and the number that passes name it by. Two secrets may have the
 // same number; it only saves trying all of them.
 type Key struct {
-	ID     byte
-	Secret [KeySize]byte // uniformly random, such as the output of a key derivation
+	ID byte
+	// Retiring says that visitors shall be given other passes for those of this key: it
+	// was used before the one that seals.
+	Retiring bool
+	Secret   [KeySize]byte // uniformly random, such as the output of a key derivation
 }
 
 // Keyring holds the keys that passes may be sealed with. It does not change
@@ -39,6 +42,7 @@ type Keyring struct {
 // sealer is a key that is ready for use.
 type sealer struct {
 	id   byte
+	old  bool // retiring
 	aead cipher.AEAD
 	bind [blake2b.Size256]byte // the key of what passes are bound to
 }
@@ -48,22 +52,26 @@ type sealer struct {
 func NewKeyring(sealing Key, others ...Key) (*Keyring, error) {
 	r := &Keyring{}
 	r.scratch.New = func() any { return new(scratch) }
-	seen := map[Key]bool{}
+	type number struct {
+		id     byte
+		secret [KeySize]byte
+	}
+	seen := map[number]bool{}
 	for _, k := range append([]Key{sealing}, others...) {
 		if k.Secret == [KeySize]byte{} {
 			return nil, fmt.Errorf("pass key %d is all zero", k.ID)
 		}
-		if seen[k] {
+		if seen[number{k.ID, k.Secret}] {
 			continue
 		}
-		seen[k] = true
+		seen[number{k.ID, k.Secret}] = true
 		aead, err := chacha20poly1305.NewX(k.Secret[:])
 		if err != nil {
 			return nil, fmt.Errorf("pass key %d: %w", k.ID, err)
 		}
-		r.opening[k.ID] = append(r.opening[k.ID], sealer{k.ID, aead, bindingKey(k)})
+		r.opening[k.ID] = append(r.opening[k.ID], sealer{k.ID, k.Retiring, aead, bindingKey(k)})
 	}
-	r.sealing = r.opening[sealing.ID][0]
+	r.sealing = r.opening[sealing.ID][0] // the first of all
 	return r, nil
 }
 

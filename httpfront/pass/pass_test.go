@@ -223,6 +223,24 @@ func TestKeyringRefusesEmptyKeys(t *testing.T) {
 	}
 }
 
+// TestPassesOfARetiringKeyAreToBeReplaced: those of a key that is to come are not, or
+// nodes that have not used it yet would undo what others have done.
+func TestPassesOfARetiringKeyAreToBeReplaced(t *testing.T) {
+	old, now, next := key(1), key(2), key(3)
+	old.Retiring = true
+	r, err := NewKeyring(now, next, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[byte]bool{1: false, 2: true, 3: true} {
+		text := keyring(t, id, id).AppendSeal(nil, admitted(), shopHost)
+		p, as, err := r.OpenFrom(text, shop, shopHost, nil)
+		if err != nil || p != admitted() || as != want {
+			t.Errorf("key %d: %+v, %v, %v, want %v", id, p, as, err, want)
+		}
+	}
+}
+
 // TestKeysOfOneNumberAreToldApart: a number is a byte, so two secrets may share it.
 func TestKeysOfOneNumberAreToldApart(t *testing.T) {
 	same := func(n byte) Key { return Key{ID: 9, Secret: key(n).Secret} }

@@ -97,9 +97,9 @@ func (r *Keyring) Open(text []byte, room crdt.RoomID, host string) (node.Pass, e
 }
 
 // OpenFrom is Open for a pass that comes from where by says: one that is bound to
-// anything else is ErrInvalid, too. as reports whether it is bound to just those
-// parts that by has; one that is not was sealed when less, or more, was asked for. Nil
-// asks for nothing.
+// anything else is ErrInvalid, too. as reports whether it is as it would be sealed now: by
+// a key that is not retiring, and bound to just those parts that by has. Nil asks for
+// nothing.
 func (r *Keyring) OpenFrom(text []byte, room crdt.RoomID, host string, by *Binding) (p node.Pass, as bool, err error) {
 	// The decoder skips line ends, which would give one pass many spellings.
 	if len(text) > MaxSize || bytes.ContainsAny(text, "\r\n") {
@@ -141,5 +141,5 @@ func (s *scratch) open(k *sealer, n int, room crdt.RoomID, host string, by *Bind
 	}
 	p, ok = parseBody(sealed, body)
 	p.Room = room
-	return p, parts == by.parts(), ok
+	return p, parts == by.parts() && !k.old, ok
 }
