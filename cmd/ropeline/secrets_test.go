@@ -253,6 +253,26 @@ func TestPassesMoveToTheKeyThatIsUsed(t *testing.T) {
 	}
 }
 
+// TestPassesOfEarlierBuildsOpen: their keys had all the same number.
+func TestPassesOfEarlierBuildsOpen(t *testing.T) {
+	secret := transport.NewSecret()
+	k := pass.Key{ID: 1}
+	copy(k.Secret[:], secret.Derive("pass key 1", pass.KeySize))
+	earlier, err := pass.NewKeyring(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := passKeys([]transport.Secret{secret}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}}
+	got, as, err := now.OpenFrom(earlier.AppendSeal(nil, p, ""), p.Room, "", nil)
+	if err != nil || got != p || as && secret.Derive("pass key id", 1)[0] != 1 {
+		t.Errorf("got %+v, %v, %v", got, as, err)
+	}
+}
+
 func TestKeygenReplaces(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "a.key"), filepath.Join(dir, "b.key")
