@@ -88,6 +88,15 @@ artifacts/caddy:
 conformance: build $(CADDY) ## real proxies that ask for verdicts: the table in docs/verdicts.md (wants nginx and haproxy)
 	$(GO) run ./bench/conformance -binary ./ropeline -caddy $(CADDY) -page docs/verdicts.md
 
+# Pebble is an authority for tests, and no dependency of ours.
+PEBBLE := v2.10.1
+artifacts/pebble artifacts/pebble-challtestsrv:
+	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/letsencrypt/pebble/v2/cmd/$(@F)@$(PEBBLE)
+
+.PHONY: acme
+acme: artifacts/pebble artifacts/pebble-challtestsrv ## certificates from a real authority, by each way of proof
+	$(GO) test -count=1 -v -run '^TestACME$$' ./cmd/ropeline
+
 MESHES ?= 1000000
 .PHONY: meshes
 meshes: ## MESHES random small meshes (1000000, about 10 minutes), without the race detector

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/certs"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
@@ -28,6 +29,8 @@ type AdminConfig struct {
 	Status func() node.Status
 	// Origins returns what is known of the origins; nil leaves them out.
 	Origins func() []upstream.Status
+	// Certificates returns what is known of those shown to visitors; nil leaves them out.
+	Certificates func() []certs.Status
 	// Logger takes what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
 }
@@ -36,7 +39,8 @@ type AdminConfig struct {
 //
 //	GET /healthz  200 while the process serves
 //	GET /readyz   200 while the node takes traffic, else 503; the reason is the body
-//	GET /status   what the node sees, as JSON (node.Status), and its origins (upstream.Status)
+//	GET /status   what the node sees, as JSON (node.Status), its origins (upstream.Status), and
+//	              its certificates for visitors (certs.Status)
 type Admin struct {
 	cfg AdminConfig
 }
@@ -163,10 +167,14 @@ func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	all := struct {
 		node.Status
-		Origins []upstream.Status `json:"origins"`
-	}{s, []upstream.Status{}}
+		Origins      []upstream.Status `json:"origins"`
+		Certificates []certs.Status    `json:"certificates"`
+	}{s, []upstream.Status{}, []certs.Status{}}
 	if a.cfg.Origins != nil {
 		all.Origins = a.cfg.Origins()
+	}
+	if a.cfg.Certificates != nil {
+		all.Certificates = append(all.Certificates, a.cfg.Certificates()...)
 	}
 	b, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {

@@ -25,9 +25,11 @@ type Config struct {
 	Listen string
 	// Listener is served on if it is set; Run closes it.
 	Listener net.Listener
-	// TLS, if set, makes the front terminate TLS itself. HTTP/1.1 is the only
-	// protocol offered.
+	// TLS, if set, makes the front terminate TLS itself, from version 1.2 on. HTTP/1.1
+	// is the only protocol offered, and acme-tls/1 if NextProtos has it.
 	TLS *tls.Config
+	// Redirect is for visitors who come without TLS; see RunRedirect.
+	Redirect Redirect
 
 	// Origins are the web site behind the front. Without any the front only answers
 	// questions of other proxies (Judge), and Run fails.

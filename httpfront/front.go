@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,55 +70,79 @@ func (f *Front) Run(ctx context.Context) error {
 	if len(f.sites.groups) == 0 {
 		return errors.New("http front: no origin to serve")
 	}
-	ln := f.cfg.Listener
-	if ln == nil {
-		var lc net.ListenConfig
-		var err error
-		if ln, err = lc.Listen(ctx, "tcp", f.cfg.Listen); err != nil {
-			return fmt.Errorf("http front: %w", err)
-		}
+	ln, err := listen(ctx, f.cfg.Listener, f.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("http front: %w", err)
 	}
-	var secure *tls.Config
-	if f.cfg.TLS != nil {
-		secure = f.cfg.TLS.Clone()
-		secure.NextProtos = []string{"http/1.1"}
-	}
-	edge := newEdgeListener(ln, f.edgeConfig(secure))
+	edge := newEdgeListener(ln, f.edgeConfig(f.tlsConfig()))
 	srv := f.server()
-
-	served := make(chan error, 1)
 	origins, stopOrigins := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	for _, g := range f.sites.groups {
 		wg.Go(func() { g.Run(origins) })
 	}
-	wg.Go(func() { served <- srv.Serve(edge) })
-	accepting := make(chan struct{})
+	err = serveOn(ctx, edge, srv, func() {
+		f.drain(srv, edge)
+		for _, g := range f.sites.groups {
+			g.Close()
+		}
+	})
+	stopOrigins()
+	wg.Wait()
+	if err != nil {
+		return fmt.Errorf("http front: %w", err)
+	}
+	return nil
+}
+
+// listen returns ln, or opens addr if it is nil.
+func listen(ctx context.Context, ln net.Listener, addr string) (net.Listener, error) {
+	if ln != nil {
+		return ln, nil
+	}
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", addr)
+}
+
+// serveOn has srv serve edge until ctx ends, and then calls end, which lets requests
+// end and cuts off what is left. It returns when nothing of either is left.
+func serveOn(ctx context.Context, edge *edgeListener, srv *fasthttp.Server, end func()) error {
+	served, accepting := make(chan error, 1), make(chan struct{})
+	go func() { served <- srv.Serve(edge) }()
 	go func() {
 		edge.run()
 		close(accepting)
 	}()
-
 	var err error
 	select {
 	case <-ctx.Done():
-		f.drain(srv, edge)
+		end()
 		err = <-served
 	case err = <-served:
-		f.drain(srv, edge)
-	}
-	for _, g := range f.sites.groups {
-		g.Close()
+		end()
 	}
 	edge.Close()
 	<-accepting
 	edge.open.Wait()
-	stopOrigins()
-	wg.Wait()
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("http front: %w", err)
+	if errors.Is(err, net.ErrClosed) {
+		return nil
 	}
-	return nil
+	return err
+}
+
+// tlsConfig returns how TLS is spoken with visitors; nil if it is not.
+func (f *Front) tlsConfig() *tls.Config {
+	if f.cfg.TLS == nil {
+		return nil
+	}
+	c := f.cfg.TLS.Clone()
+	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+	protocols := []string{"http/1.1"}
+	if slices.Contains(c.NextProtos, acmeProtocol) {
+		protocols = append(protocols, acmeProtocol)
+	}
+	c.NextProtos = protocols
+	return c
 }
 
 // Origins returns what is known of the origins now, those of all other requests

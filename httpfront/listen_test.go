@@ -77,9 +77,9 @@ func serveTLS(t *testing.T, rooms Rooms, change ...func(*Config)) secureFront {
 	t.Helper()
 	cert := httptest.NewTLSServer(nil)
 	t.Cleanup(cert.Close)
-	f := serve(t, rooms, http.HandlerFunc(echo), append(change, func(c *Config) {
+	f := serve(t, rooms, http.HandlerFunc(echo), append([]func(*Config){func(c *Config) {
 		c.TLS = &tls.Config{Certificates: cert.TLS.Certificates}
-	})...)
+	}}, change...)...)
 	transport := cert.Client().Transport.(*http.Transport).Clone()
 	t.Cleanup(transport.CloseIdleConnections)
 	return secureFront{f, &http.Client{Transport: transport, Timeout: 10 * time.Second}}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/acme"
 	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -24,6 +25,7 @@ type config struct {
 	Admin          string
 	TrustedProxies []netip.Prefix
 	Edge           edgeConfig
+	TLS            tlsConfig
 	VerdictListen  string
 	Proof          proofConfig
 
@@ -63,6 +65,7 @@ func defaultConfig() config {
 		Rights:    rightsConfig{OnStop: stopKeeps},
 		Proxy:     defaultProxy(),
 		Edge:      defaultEdge(),
+		TLS:       tlsConfig{ACME: acmeConfig{Directory: acme.LetsEncrypt}},
 		Room:      defaultRoom(),
 	}
 }
@@ -108,6 +111,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
 	c.Edge.bind(fs)
+	c.TLS.bind(fs)
 	fs.Var(addressValue{&c.VerdictListen}, "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
 	c.Proof.bind(fs)
 	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
@@ -178,7 +182,7 @@ func roomID(name string) (id crdt.RoomID) {
 
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
-	if err := c.checkProxy(); err != nil {
+	if err := errors.Join(c.checkProxy(), c.checkTLS()); err != nil {
 		return err
 	}
 	if c.VerdictListen != "" && len(c.TrustedProxies) == 0 {

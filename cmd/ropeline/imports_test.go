@@ -28,6 +28,8 @@ var allowed = map[string][]string{
 	"node/durable/faultstore": {"node/durable"},
 	"node":                    {"crdt", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
+	"httpfront/acme":          {"httpfront/certs"},
+	"httpfront/certs":         {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
 	"httpfront/nearest":       {},
@@ -55,7 +57,7 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/pass", "httpfront/nearest", "httpfront/upstream", "httpfront/proof", "httpfront/verdict", "bench/"},
+	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/acme", "httpfront/certs", "httpfront/pass", "httpfront/nearest", "httpfront/upstream", "httpfront/proof", "httpfront/verdict", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

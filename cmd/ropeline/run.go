@@ -130,10 +130,11 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	identity, err := identityFromFiles(cfg)
+	fromFiles, err := identityFromFiles(cfg)
 	if err != nil {
 		return err
 	}
+	identity := fromFiles.Identity
 	var want crdt.NodeID
 	if identity != nil {
 		want = crdt.NodeID(identity.ID())
@@ -161,7 +162,12 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	front, err := newFront(cfg, secret, n, log)
+	visitors, err := newVisitorTLS(ctx, cfg, dir, log)
+	defer visitors.Close()
+	if err != nil {
+		return err
+	}
+	front, err := newFront(cfg, secret, n, &visitors, log)
 	if err != nil {
 		return err
 	}
@@ -169,13 +175,17 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Logger: log})
+	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Certificates: visitors.status, Logger: log})
 	if err != nil {
 		return err
 	}
 	log.Info("starting", cfg.serves(), "admin", cfg.Admin,
 		"rooms", len(rooms), "data_dir", path, "version", versionText())
-	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin)
+	beside := visitors.runs(front)
+	if fromFiles.watch != nil {
+		beside = append(beside, func(ctx context.Context) error { return fromFiles.run(ctx, cfg, log) })
+	}
+	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin, beside)
 	if left && cfg.CertFile == "" {
 		err = errors.Join(err, dir.Abandon())
 	}
@@ -238,26 +248,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 	return transport.New(t)
 }
 
-// identityFromFiles reads the operator's own certificate, if there is one.
-func identityFromFiles(cfg config) (*transport.Identity, error) {
-	if cfg.CertFile == "" {
-		return nil, nil
-	}
-	var pem [3][]byte
-	for i, path := range []string{cfg.CertFile, cfg.KeyFile, cfg.CAFile} {
-		var err error
-		if pem[i], err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("read a certificate: %w", err)
-		}
-	}
-	identity, err := transport.IdentityFromFiles(pem[0], pem[1], pem[2])
-	if err != nil {
-		return nil, fmt.Errorf("certificate %s: %w", cfg.CertFile, err)
-	}
-	return identity, nil
-}
-
-func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
+func newFront(cfg config, secret transport.Secret, n *node.Node, visitors *visitorTLS, log *slog.Logger) (*httpfront.Front, error) {
 	key := pass.Key{ID: 1}
 	copy(key.Secret[:], secret.Derive("pass key 1", pass.KeySize))
 	keys, err := pass.NewKeyring(1, key)
@@ -268,7 +259,7 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	return httpfront.New(cfg.Proxy.front(httpfront.Config{
+	return httpfront.New(visitors.apply(cfg.Proxy.front(httpfront.Config{
 		Listen:         cfg.Listen,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
@@ -279,7 +270,7 @@ func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logge
 		Ready:          n.Ready,
 		Clock:          n.Now,
 		Logger:         log,
-	}))
+	})))
 }
 
 // newVerdicts returns the server for other proxies; nil if there shall be none.
@@ -306,12 +297,12 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 }
 
 // runAll runs the parts until ctx ends or one of them fails. The front goes
-// first, so that its visitors' last notes still reach the mesh; the mesh last. It
-// reports whether the node has left for good.
-func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin) (left bool, err error) {
+// first, with what runs beside it, so that its visitors' last notes still reach the mesh;
+// the mesh last. It reports whether the node has left for good.
+func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin, beside []func(context.Context) error) (left bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var errs [6]error
+	errs := make([]error, 6+len(beside))
 	var outer, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
 	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
@@ -335,6 +326,9 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	}
 	start(&outer, 3, ctx, admin.Run)
 	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, log) })
+	for i, run := range beside {
+		start(&outer, 6+i, ctx, run)
+	}
 	<-ctx.Done()
 	log.Info("stopping: requests under way may end; a second signal stops at once")
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
@@ -342,5 +336,5 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	left = cfg.Rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, log)
 	stopInner(nil)
 	inner.Wait()
-	return left, errors.Join(errs[:]...)
+	return left, errors.Join(errs...)
 }
