@@ -111,10 +111,11 @@ schedules: ## SCHEDULES random schedules of trouble, in all of which the limit m
 knock-out: ## leave out each rule about rights in turn: schedules must notice
 	$(GO) run ./bench/schedules -knock-out -n 2000
 
-FUZZTIME ?= 1m
+FUZZTIME ?= 10m
+FUZZ ?= ./...
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME (1m)
-	@set -e; for pkg in $$($(GO) list ./...); do \
+fuzz: ## each fuzz target of FUZZ (./...; those of the front: ./httpfront/...) for FUZZTIME (10m)
+	@set -e; for pkg in $$($(GO) list $(FUZZ)); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; \

@@ -2,9 +2,11 @@ package httpfront
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -159,4 +161,38 @@ func TestChallengesOverTLSEndWithTheHandshake(t *testing.T) {
 		t.Errorf("got %q", b)
 	}
 	f.works()
+}
+
+// FuzzRedirect holds that whatever is asked for, a redirect leads to the host that was
+// asked for, and is one field.
+func FuzzRedirect(f *testing.F) {
+	f.Add("GET", "/a?b=c", "shop.example", 443)
+	f.Add("OPTIONS", "*", "[2001:db8::1]:80", 8443)
+	f.Add("GET", "//evil.example/..", "shop.example.", 443)
+	f.Add("GET", "/\\evil.example", "good@evil.example", 443)
+	f.Add("GET", "http://shop.example@evil.example/", "shop.example", 443)
+	f.Add("GET", "/\xff\x00\r\nX: y", "192.0.2.1:1", 1)
+	f.Fuzz(func(t *testing.T, method, target, host string, port int) {
+		r := newRequest()
+		defer r.release()
+		no := r.parse(rawHead{[]byte(method), []byte(target), []byte("HTTP/1.1"), []byte("Host: " + host + "\r\n\r\n")})
+		if no.code != 0 || r.host == "" || port < 1 || port > 65535 {
+			return
+		}
+		got := (&Redirect{Port: port}).location(r)
+		if strings.ContainsAny(got, " \t\r\n\x00") {
+			t.Fatalf("%q of %q: got %q", target, host, got)
+		}
+		rest, ok := strings.CutPrefix(got, "https://"+r.host)
+		if p := fmt.Sprintf(":%d", port); port != 443 {
+			rest, ok = strings.CutPrefix(rest, p)
+		}
+		if !ok || !strings.HasPrefix(rest, "/") {
+			t.Fatalf("%q of %q: got %q", target, host, got)
+		}
+		// Browsers and we agree on where the host ends.
+		if u, err := url.Parse(got); err == nil && u.Hostname() != strings.Trim(r.host, "[]") {
+			t.Fatalf("%q of %q: got %q, whose host is %q", target, host, got, u.Hostname())
+		}
+	})
 }
