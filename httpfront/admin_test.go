@@ -99,6 +99,20 @@ func TestAdmin(t *testing.T) {
 	if code, _ := get("/status", "evil.example"); code != http.StatusMisdirectedRequest {
 		t.Errorf("status by a foreign name: %d, want 421", code)
 	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
+		req, err := http.NewRequest(method, "http://"+ln.Addr().String()+"/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Close = true
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d, want 405", method, resp.StatusCode)
+		}
+	}
 	if code, _ := get("/nothing", ""); code != 404 {
 		t.Errorf("unknown path: %d, want 404", code)
 	}

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bufio"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -262,5 +263,30 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	l.open.Wait()
 	if len(l.conns) != 0 || l.settled != 0 || len(l.addresses) != 0 || l.preparing.Len() != 0 || len(l.polite) != 0 {
 		t.Errorf("left: %d connections, %d settled, addresses %v, %d in preparation, %d being told", len(l.conns), l.settled, l.addresses, l.preparing.Len(), len(l.polite))
+	}
+}
+
+// TestConnectionsEndAfterSoManyRequests has visitors of all kinds use up what one
+// connection may bring.
+func TestConnectionsEndAfterSoManyRequests(t *testing.T) {
+	few := func(c *Config) { c.Limits.Requests = 3 }
+	for name, f := range map[string]*front{
+		"admitted": serve(t, nil, http.HandlerFunc(echo), few),
+		"waiting":  serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo), few),
+		"redirect": serveRedirect(t, few),
+	} {
+		c := f.dial()
+		br := bufio.NewReader(c)
+		for i := range 3 {
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			resp := readResponse(t, br, "GET")
+			io.Copy(io.Discard, resp.Body)
+			if resp.Close != (i == 2) {
+				t.Errorf("%s: request %d: close %v", name, i+1, resp.Close)
+			}
+		}
+		if _, err := br.ReadByte(); err != io.EOF {
+			t.Errorf("%s: got %v, want the end", name, err)
+		}
 	}
 }
