@@ -173,11 +173,10 @@ func (m *LWW) Known() iter.Seq2[NodeID, uint64] {
 
 // KnownOf is Known of one node; 0: nothing.
 func (m *LWW) KnownOf(writer NodeID) uint64 {
-	if known := m.known[writer]; writer != m.withheld {
-		return known
-	} else {
-		return min(known, m.upTo)
+	if writer == m.withheld {
+		return min(m.known[writer], m.upTo)
 	}
+	return m.known[writer]
 }
 
 // NewestOf returns the packed stamp of the newest write of a node that is held, told or

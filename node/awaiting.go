@@ -35,3 +35,21 @@ func (a *awaiting) on(members []transport.Peer, now time.Time) bool {
 	mate := func(p transport.Peer) bool { return p.State == transport.Alive && p.Site == a.site }
 	return !slices.ContainsFunc(members, mate) && now.Sub(a.named) < naming
 }
+
+// patience returns how long to wait for the first of the others.
+func (n *Node) patience() time.Duration {
+	if n.core.acquainted() {
+		return max(n.cfg.AwaitPeers, n.cfg.AwaitKnown)
+	}
+	return n.cfg.AwaitPeers
+}
+
+// acquainted reports whether this node knows of others that have not gone.
+func (c *Core) acquainted() bool {
+	for id := range c.facts.sites {
+		if id != c.self.Node && !c.facts.gone(id) {
+			return true
+		}
+	}
+	return false
+}

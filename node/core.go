@@ -367,7 +367,7 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 	case kindInquiry:
 		return c.takeInquiry(from, payload)
 	case kindReceipts:
-		return c.takeReceipts(from, payload, now)
+		return c.takeReceipts(from, payload)
 	}
 	return nil, errMalformed
 }

@@ -65,9 +65,7 @@ func (s *storing) load(all []durable.Write) error {
 func (c *Core) restoreFacts() error {
 	s := &c.storing
 	if whole := s.wholeFacts(); len(whole) > 0 {
-		err := c.replica.RestoreWholeMap(whole)
-		c.replica.Tell(c.replica.Written())
-		return err
+		return c.replica.RestoreWholeMap(whole)
 	}
 	var parts []crdt.Part
 	for _, name := range slices.Sorted(maps.Keys(s.facts)) {
@@ -75,7 +73,6 @@ func (c *Core) restoreFacts() error {
 	}
 	err := c.replica.RestoreMap(parts)
 	_, s.saved = c.replica.MapParts(0)
-	c.replica.Tell(c.replica.Written())
 	return err
 }
 
@@ -98,6 +95,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	if err := c.restoreFacts(); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}
+	c.replica.Tell(c.replica.Written())
 	c.facts.update()
 	c.facts.begun = false // what the facts say beyond that is heeded once rooms are open
 	rooms := map[crdt.RoomID]*Room{}

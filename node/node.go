@@ -297,14 +297,6 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 // factsNear is the part of the facts there is room for from which on the log warns.
 const factsNear = 0.75
 
-// patience returns how long to wait for the first of the others.
-func (n *Node) patience() time.Duration {
-	if n.core.acquainted() {
-		return max(n.cfg.AwaitPeers, n.cfg.AwaitKnown)
-	}
-	return n.cfg.AwaitPeers
-}
-
 // watchFacts says, once each, that facts are many and that some had no room.
 func (n *Node) watchFacts() {
 	known, refused := n.core.factsKnown.Load(), n.core.factsFull.Load()

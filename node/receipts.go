@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -26,10 +25,10 @@ import (
 // one answer will do.
 
 const (
-	// receiptsAgain is after how long a question is asked again that nobody has
-	// answered, and receiptsSeldom once rooms are open.
-	receiptsAgain  = time.Second
-	receiptsSeldom = 10 * time.Second
+	// receiptsAgain is the time between two rounds of questions, and receiptsSeldom once
+	// rooms are open.
+	receiptsAgain  = 300 * time.Millisecond
+	receiptsSeldom = 3 * time.Second
 
 	// receiptsPatience is how long rooms stay closed because somebody who is listed
 	// does not answer: a cut must not keep a node from its own rights.
@@ -63,7 +62,6 @@ type receipts struct {
 
 // inquiry is what a node has asked of one other.
 type inquiry struct {
-	next   time.Time
 	behind receipt // the last of those that have come
 	done   bool
 }
@@ -75,9 +73,8 @@ type inquiries struct {
 	found error // what speaks against this node; nil: nothing
 	over  bool  // nobody is asked, or no more
 
-	// At a first start.
-	again time.Time // when the next are asked
-	turn  int       // which those are
+	next time.Time // when the next round is
+	turn int       // with whom it begins
 }
 
 // Conflict says why this node must not go on: another process is this node as well, or
@@ -87,16 +84,6 @@ func (c *Core) Conflict() error {
 		return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: %w", other.Boot, c.self.Boot, ErrCopied)
 	}
 	return c.inquiries.found
-}
-
-// acquainted reports whether this node knows of others that have not gone.
-func (c *Core) acquainted() bool {
-	for id := range c.facts.sites {
-		if id != c.self.Node && !c.facts.gone(id) {
-			return true
-		}
-	}
-	return false
 }
 
 // answered reports whether all who are listed have given their receipts, or have had
@@ -112,33 +99,26 @@ func (c *Core) answered(now time.Time) bool {
 // owesReceipts reports whether another node is to be asked.
 func (c *Core) owesReceipts(p replica.Peer) bool { return p.ID != c.self.Node && !c.facts.gone(p.ID) }
 
-// askForReceipts asks those who are listed and have not answered.
+// askForReceipts asks those who are listed and have not answered, round by round.
 func (c *Core) askForReceipts(now time.Time) (out []Message) {
 	q := &c.inquiries
-	again := receiptsAgain
+	if q.over || now.Before(q.next) && q.next.Sub(now) <= receiptsSeldom {
+		return nil
+	}
+	again, most, ready := receiptsAgain, len(c.peers), false
 	if c.open.Load() {
 		again = receiptsSeldom
 	}
-	if q.over {
-		return nil
+	if c.self.Boot == 1 {
+		most, ready = firstAsks, slices.ContainsFunc(c.peers, func(p replica.Peer) bool { return p.Ready && c.owesReceipts(p) })
 	}
-	some := slices.ContainsFunc(c.peers, func(p replica.Peer) bool { return p.Ready && c.owesReceipts(p) })
 	for i := range c.peers {
 		p := c.peers[(i+q.turn)%len(c.peers)]
-		x := q.by[p.ID]
-		if x.done || !c.owesReceipts(p) || now.Before(x.next) && x.next.Sub(now) <= again {
-			continue
+		if x := q.by[p.ID]; len(out) < most && !x.done && c.owesReceipts(p) && (p.Ready || !ready) {
+			out = append(out, c.message(p.ID, kindInquiry, encodeInquiry(x.behind)))
 		}
-		if c.self.Boot == 1 && (len(out) >= firstAsks || some && !p.Ready || now.Before(q.again)) {
-			continue
-		}
-		x.next = now.Add(again)
-		q.by[p.ID] = x
-		out = append(out, c.message(p.ID, kindInquiry, encodeInquiry(x.behind)))
 	}
-	if c.self.Boot == 1 && len(out) > 0 {
-		q.again, q.turn = now.Add(again), q.turn+len(out)
-	}
+	q.next, q.turn = now.Add(again), q.turn+len(out)
 	return out
 }
 
@@ -175,15 +155,15 @@ func (c *Core) receiptsFrom(from crdt.NodeID) (all []receipt) {
 		}
 		r.mu.Unlock()
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(c.storing.found), crdt.RoomID.Compare) {
-		add(id, ticket.ReceivedFrom(c.self.Node, c.storing.found[id], from))
+	for id, stored := range c.storing.found {
+		add(id, ticket.ReceivedFrom(c.self.Node, stored, from))
 	}
 	slices.SortFunc(all, receipt.compare)
 	return all
 }
 
 // takeReceipts holds what others have from this node against what it knows of.
-func (c *Core) takeReceipts(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
+func (c *Core) takeReceipts(from replica.Peer, payload []byte) ([]Message, error) {
 	a, err := decodeReceipts(payload)
 	if err != nil {
 		return nil, err
@@ -198,13 +178,13 @@ func (c *Core) takeReceipts(from replica.Peer, payload []byte, now time.Time) ([
 				r.to, r.got.Places, r.got.Rate, r.room, gave.Places, gave.Rate, ErrCopied)))
 		}
 	}
-	x, asked := q.by[from.ID]
-	if !asked || x.done || a.behind != x.behind {
+	x := q.by[from.ID]
+	if x.done || a.behind != x.behind {
 		return nil, nil
 	}
 	if a.more && len(a.items) > 0 {
 		last := a.items[len(a.items)-1]
-		x.behind, x.next = receipt{room: last.room, to: last.to}, now.Add(receiptsAgain)
+		x.behind = receipt{room: last.room, to: last.to}
 		q.by[from.ID] = x
 		return []Message{c.message(from.ID, kindInquiry, encodeInquiry(x.behind))}, nil
 	}

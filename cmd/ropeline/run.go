@@ -188,8 +188,6 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 func refuseCopied(dir *node.DataDir, err error) error {
 	if errors.Is(err, transport.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", err, node.ErrCopied)
-	}
-	if errors.Is(err, node.ErrCopied) {
 		err = errors.Join(err, dir.Refuse(err))
 	}
 	return err
@@ -200,9 +198,12 @@ func refuseCopied(dir *node.DataDir, err error) error {
 const joinPatience = 5 * time.Second
 
 func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transport.Secret, log *slog.Logger) (*node.Node, error) {
-	await := time.Duration(0)
+	var await, known time.Duration
 	if len(cfg.Join) > 0 {
 		await = joinPatience
+	}
+	if cfg.Mesh != "" {
+		known = joinPatience
 	}
 	nc := node.Config{
 		Data:     dir,
@@ -213,7 +214,7 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 		OwnerKey: secret.Derive("visitor owner", 32),
 
 		AwaitPeers: await,
-		AwaitKnown: joinPatience,
+		AwaitKnown: known,
 		Found:      cfg.founds(),
 		Logger:     log,
 	}

@@ -1,13 +1,9 @@
 package ticket
 
-import (
-	"slices"
-
-	"github.com/ropeline/ropeline/crdt"
-)
+import "github.com/ropeline/ropeline/crdt"
 
 // ReceivedFrom returns what has come from a node and is confirmed, all in all: to this
-// node, and to those whose heir it is. It is in order of To, without what is nothing.
+// node, and to those whose heir it is. It is in no order, without what is nothing.
 func (r *Rights) ReceivedFrom(from crdt.NodeID) []Received {
 	return r.book.disk.receivedFrom(r.cfg.Self.Node, from)
 }
@@ -32,7 +28,6 @@ func (l *ledger) receivedFrom(self, from crdt.NodeID) (out []Received) {
 	for leaver, by := range l.inherited {
 		add(leaver, by[from].Rcv)
 	}
-	slices.SortFunc(out, func(a, b Received) int { return a.To.Compare(b.To) })
 	return out
 }
 
