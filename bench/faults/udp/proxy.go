@@ -207,7 +207,8 @@ func (p *Proxy) after(d time.Duration, from, to *endpoint, packet []byte) {
 // deliver sends a packet to a node from the address of another. That the node
 // is not there is nothing to report.
 func (p *Proxy) deliver(from, to *endpoint, packet []byte) {
-	if _, err := from.sock.WriteToUDPAddrPort(packet, to.real); err == nil {
-		p.sent.Add(1)
+	p.sent.Add(1) // first, so that who has received a packet finds it counted
+	if _, err := from.sock.WriteToUDPAddrPort(packet, to.real); err != nil {
+		p.sent.Add(^uint64(0))
 	}
 }
