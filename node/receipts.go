@@ -1,14 +1,10 @@
 package node
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
@@ -34,35 +30,12 @@ const (
 	// does not answer: a cut must not keep a node from its own rights.
 	receiptsPatience = 10 * time.Second
 
-	maxReceipts = 2000 // of one message
-
 	firstAsks = 3 // how many are asked at a time at the first start
-
-	receiptsVersion = 1
 )
-
-// receipt is what a node, or one whose heir it is, has received from another, all in all.
-type receipt struct {
-	room crdt.RoomID
-	to   crdt.NodeID
-	got  ticket.Amount
-}
-
-func (r receipt) compare(other receipt) int {
-	return cmp.Or(r.room.Compare(other.room), r.to.Compare(other.to))
-}
-
-// receipts is one answer, of those behind the receipt that the question names.
-type receipts struct {
-	behind receipt // without an amount
-	known  bool    // who asks has owned rights before, or may have
-	more   bool
-	items  []receipt // in order
-}
 
 // inquiry is what a node has asked of one other.
 type inquiry struct {
-	behind receipt // the last of those that have come
+	behind ticket.Inquiry // where the last of those stands that have come
 	done   bool
 }
 
@@ -115,7 +88,7 @@ func (c *Core) askForReceipts(now time.Time) (out []Message) {
 	for i := range c.peers {
 		p := c.peers[(i+q.turn)%len(c.peers)]
 		if x := q.by[p.ID]; len(out) < most && !x.done && c.owesReceipts(p) && (p.Ready || !ready) {
-			out = append(out, c.message(p.ID, kindInquiry, encodeInquiry(x.behind)))
+			out = append(out, c.message(p.ID, kindInquiry, ticket.AppendInquiry(nil, x.behind)))
 		}
 	}
 	q.next, q.turn = now.Add(again), q.turn+len(out)
@@ -124,69 +97,64 @@ func (c *Core) askForReceipts(now time.Time) (out []Message) {
 
 // takeInquiry answers a node that has started.
 func (c *Core) takeInquiry(from replica.Peer, payload []byte) ([]Message, error) {
-	behind, err := decodeInquiry(payload)
+	q, err := ticket.DecodeInquiry(payload)
 	if err != nil {
 		return nil, err
 	}
 	all := c.receiptsFrom(from.ID)
-	i, _ := slices.BinarySearchFunc(all, behind, func(r, behind receipt) int {
-		return cmp.Or(r.compare(behind), -1) // that one itself was told
-	})
-	_, known := c.facts.sites[from.ID]
-	a := receipts{behind: behind, known: known, items: all[i:]}
-	if len(a.items) > maxReceipts {
-		a.items, a.more = a.items[:maxReceipts], true
+	i, told := slices.BinarySearchFunc(all, q, func(a ticket.Received, q ticket.Inquiry) int { return a.Place().Compare(q) })
+	if told {
+		i++
 	}
-	return []Message{c.message(from.ID, kindReceipts, encodeReceipts(a))}, nil
+	_, known := c.facts.sites[from.ID]
+	a := ticket.Receipts{Behind: q, Known: known, Items: all[i:]}
+	if len(a.Items) > ticket.MaxReceipts {
+		a.Items, a.More = a.Items[:ticket.MaxReceipts], true
+	}
+	return []Message{c.message(from.ID, kindReceipts, ticket.AppendReceipts(nil, a))}, nil
 }
 
 // receiptsFrom returns what has come from a node, in order. It may be asked for before
 // rooms are open: nodes that start at once ask each other.
-func (c *Core) receiptsFrom(from crdt.NodeID) (all []receipt) {
-	add := func(room crdt.RoomID, got []ticket.Received) {
-		for _, g := range got {
-			all = append(all, receipt{room, g.To, g.Gave})
-		}
-	}
+func (c *Core) receiptsFrom(from crdt.NodeID) (all []ticket.Received) {
 	for _, r := range c.order {
 		r.mu.Lock()
 		if r.rights != nil {
-			add(r.id, r.rights.ReceivedFrom(from))
+			all = append(all, r.rights.ReceivedFrom(from)...)
 		}
 		r.mu.Unlock()
 	}
 	for id, stored := range c.storing.found {
-		add(id, ticket.ReceivedFrom(c.self.Node, stored, from))
+		all = append(all, ticket.ReceivedFrom(id, c.self.Node, stored, from)...)
 	}
-	slices.SortFunc(all, receipt.compare)
+	slices.SortFunc(all, func(a, b ticket.Received) int { return a.Place().Compare(b.Place()) })
 	return all
 }
 
 // takeReceipts holds what others have from this node against what it knows of.
 func (c *Core) takeReceipts(from replica.Peer, payload []byte) ([]Message, error) {
-	a, err := decodeReceipts(payload)
+	a, err := ticket.DecodeReceipts(payload)
 	if err != nil {
 		return nil, err
 	}
 	q := &c.inquiries
-	if a.known && c.self.Boot == 1 && !c.open.Load() {
+	if a.Known && c.self.Boot == 1 && !c.open.Load() {
 		q.found = cmp.Or(q.found, error(fmt.Errorf("node %s knows this node from before, and its data directory is from today: %w", from.ID, ErrCopied)))
 	}
-	for _, r := range a.items {
-		if gave := c.gave(r.room, r.to); gave.Max(r.got) != gave && !c.facts.room(r.room).retired {
+	for _, r := range a.Items {
+		if gave := c.gave(r.Room, r.To); gave.Max(r.Gave) != gave && !c.facts.room(r.Room).retired {
 			q.found = cmp.Or(q.found, error(fmt.Errorf("node %s has got %d places and %d a minute of room %s from this node, whose data directory knows of %d and %d: %w",
-				r.to, r.got.Places, r.got.Rate, r.room, gave.Places, gave.Rate, ErrCopied)))
+				r.To, r.Gave.Places, r.Gave.Rate, r.Room, gave.Places, gave.Rate, ErrCopied)))
 		}
 	}
 	x := q.by[from.ID]
-	if x.done || a.behind != x.behind {
+	if x.done || a.Behind != x.behind {
 		return nil, nil
 	}
-	if a.more && len(a.items) > 0 {
-		last := a.items[len(a.items)-1]
-		x.behind = receipt{room: last.room, to: last.to}
+	if a.More && len(a.Items) > 0 {
+		x.behind = a.Items[len(a.Items)-1].Place()
 		q.by[from.ID] = x
-		return []Message{c.message(from.ID, kindInquiry, encodeInquiry(x.behind))}, nil
+		return []Message{c.message(from.ID, kindInquiry, ticket.AppendInquiry(nil, x.behind))}, nil
 	}
 	q.by[from.ID] = inquiry{done: true}
 	q.over = c.self.Boot == 1
@@ -203,84 +171,4 @@ func (c *Core) gave(id crdt.RoomID, to crdt.NodeID) ticket.Amount {
 		}
 	}
 	return ticket.GaveTo(c.storing.found[id], to)
-}
-
-func encodeInquiry(behind receipt) []byte {
-	var buf bytes.Buffer
-	e := msgpack.NewEncoder(&buf)
-	e.UseCompactInts(true)
-	e.EncodeArrayLen(3)
-	e.EncodeUint(receiptsVersion)
-	e.EncodeBytes(behind.room[:])
-	e.EncodeBytes(behind.to[:])
-	return buf.Bytes()
-}
-
-func decodeInquiry(msg []byte) (behind receipt, err error) {
-	r := bytes.NewReader(msg)
-	d := msgpack.NewDecoder(r)
-	if err := expectHeader(d, 3, receiptsVersion); err != nil {
-		return behind, err
-	}
-	if err := errors.Join(decodeID(d, behind.room[:]), decodeID(d, behind.to[:])); err != nil || r.Len() > 0 {
-		return receipt{}, fmt.Errorf("%w: inquiry", errMalformed)
-	}
-	return behind, nil
-}
-
-func encodeReceipts(a receipts) []byte {
-	var buf bytes.Buffer
-	e := msgpack.NewEncoder(&buf)
-	e.UseCompactInts(true)
-	e.EncodeArrayLen(6)
-	e.EncodeUint(receiptsVersion)
-	e.EncodeBytes(a.behind.room[:])
-	e.EncodeBytes(a.behind.to[:])
-	e.EncodeBool(a.known)
-	e.EncodeBool(a.more)
-	e.EncodeArrayLen(len(a.items))
-	for _, r := range a.items {
-		e.EncodeBytes(r.room[:])
-		e.EncodeBytes(r.to[:])
-		e.EncodeInt(r.got.Places)
-		e.EncodeInt(r.got.Rate)
-	}
-	return buf.Bytes()
-}
-
-func decodeReceipts(msg []byte) (receipts, error) {
-	var a receipts
-	r := bytes.NewReader(msg)
-	d := msgpack.NewDecoder(r)
-	if err := expectHeader(d, 6, receiptsVersion); err != nil {
-		return a, err
-	}
-	var n int
-	err := errors.Join(
-		decodeID(d, a.behind.room[:]),
-		decodeID(d, a.behind.to[:]),
-		decodeInto(&a.known, d.DecodeBool),
-		decodeInto(&a.more, d.DecodeBool),
-		decodeInto(&n, d.DecodeArrayLen),
-	)
-	if err != nil || n < 0 || n > maxReceipts {
-		return receipts{}, fmt.Errorf("%w: receipts", errMalformed)
-	}
-	for range n {
-		var x receipt
-		err := errors.Join(
-			decodeID(d, x.room[:]),
-			decodeID(d, x.to[:]),
-			decodeInto(&x.got.Places, d.DecodeInt64),
-			decodeInto(&x.got.Rate, d.DecodeInt64),
-		)
-		if err != nil || x.got.Places < 0 || x.got.Rate < 0 {
-			return receipts{}, fmt.Errorf("%w: receipts", errMalformed)
-		}
-		a.items = append(a.items, x)
-	}
-	if r.Len() > 0 {
-		return receipts{}, fmt.Errorf("%w: receipts", errMalformed)
-	}
-	return a, nil
 }

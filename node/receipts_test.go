@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,7 +188,7 @@ func TestReceiptsOfManyRooms(t *testing.T) {
 		return c
 	}
 	here, there := newCore(giver), newCore(taker)
-	const rooms = 2*maxReceipts + 1
+	const rooms = 2*ticket.MaxReceipts + 1
 	for i := range rooms {
 		there.storing.found[crdt.RoomID{byte(i), byte(i >> 8)}] = puts
 	}
@@ -202,11 +201,11 @@ func TestReceiptsOfManyRooms(t *testing.T) {
 		if err != nil || len(answer) != 1 {
 			t.Fatalf("%d answers, %v", len(answer), err)
 		}
-		a, err := decodeReceipts(answer[0].Payload)
+		a, err := ticket.DecodeReceipts(answer[0].Payload)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got += len(a.items)
+		got += len(a.Items)
 		if out, err = here.Receive(replica.Peer{ID: taker, Boot: 2, Site: "a"}, answer[0].Kind, answer[0].Payload, now); err != nil {
 			t.Fatal(err)
 		}
@@ -216,39 +215,5 @@ func TestReceiptsOfManyRooms(t *testing.T) {
 	}
 	if err := here.Conflict(); !errors.Is(err, ErrCopied) {
 		t.Errorf("conflict: %v", err)
-	}
-}
-
-// TestReceiptsAreTakenApart holds the codec.
-func TestReceiptsAreTakenApart(t *testing.T) {
-	a := receipts{behind: receipt{room: crdt.RoomID{1}, to: crdt.NodeID{2}}, known: true, more: true, items: []receipt{
-		{crdt.RoomID{3}, crdt.NodeID{4}, ticket.Amount{Places: 5, Rate: 6}}, {crdt.RoomID{7}, crdt.NodeID{8}, ticket.Amount{Places: 1 << 40}},
-	}}
-	whole := encodeReceipts(a)
-	if got, err := decodeReceipts(whole); err != nil || got.behind != a.behind || got.known != a.known || got.more != a.more || !slices.Equal(got.items, a.items) {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	inquiry := encodeInquiry(a.behind)
-	if got, err := decodeInquiry(inquiry); err != nil || got != a.behind {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	for n := range len(whole) {
-		if _, err := decodeReceipts(whole[:n]); !errors.Is(err, errMalformed) {
-			t.Errorf("%d of %d bytes of receipts: %v", n, len(whole), err)
-		}
-	}
-	for n := range len(inquiry) {
-		if _, err := decodeInquiry(inquiry[:n]); !errors.Is(err, errMalformed) {
-			t.Errorf("%d of %d bytes of an inquiry: %v", n, len(inquiry), err)
-		}
-	}
-	a.items = []receipt{{got: ticket.Amount{Places: -1}}}
-	for what, message := range map[string][]byte{
-		"less than nothing":   encodeReceipts(a),
-		"something behind it": append(slices.Clone(whole), 0),
-	} {
-		if _, err := decodeReceipts(message); !errors.Is(err, errMalformed) {
-			t.Errorf("%s: %v", what, err)
-		}
 	}
 }

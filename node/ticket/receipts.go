@@ -1,27 +1,112 @@
 package ticket
 
-import "github.com/ropeline/ropeline/crdt"
+import (
+	"cmp"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Inquiry asks for receipts behind that of To in Room, in the order of Compare; zero:
+// for all.
+type Inquiry struct {
+	Room crdt.RoomID
+	To   crdt.NodeID
+}
+
+// Compare orders by room, then by who has received.
+func (q Inquiry) Compare(other Inquiry) int {
+	return cmp.Or(q.Room.Compare(other.Room), q.To.Compare(other.To))
+}
+
+// Receipts answers an Inquiry: what a node, and those whose heir it is, have received from
+// whoever asks, all in all.
+type Receipts struct {
+	Behind Inquiry
+	Known  bool       // who asks has owned rights before, or may have
+	More   bool       // there is more behind the last of Items
+	Items  []Received // in order, at most MaxReceipts; From is left to the caller
+}
+
+// Place returns where a receipt stands in the order.
+func (a Received) Place() Inquiry { return Inquiry{a.Room, a.To} }
+
+// MaxReceipts is how many go into one message: one takes 54 bytes at most, and messages
+// have 256 KiB.
+const MaxReceipts = 4000
+
+// minReceipt is the least that one receipt takes: two ids and an amount.
+const minReceipt = 2 + 16 + 2 + 16 + 2
+
+func (w writer) inquiry(q Inquiry) {
+	w.keep(w.enc.EncodeBytes(q.Room[:]))
+	w.keep(w.enc.EncodeBytes(q.To[:]))
+}
+
+func (r *reader) inquiry() (q Inquiry) {
+	r.id(q.Room[:])
+	r.id(q.To[:])
+	return q
+}
+
+// AppendInquiry appends the encoding of q to dst.
+func AppendInquiry(dst []byte, q Inquiry) []byte {
+	w := newBareWriter(dst, transferVersion)
+	w.inquiry(q)
+	return w.buf.Bytes()
+}
+
+// DecodeInquiry takes apart what AppendInquiry wrote. A message that is not well formed
+// is an error that wraps ErrMalformed.
+func DecodeInquiry(message []byte) (Inquiry, error) {
+	return takeApart("inquiry", message, func(r *reader, q *Inquiry) { *q = r.inquiry() })
+}
+
+// AppendReceipts appends the encoding of a to dst.
+func AppendReceipts(dst []byte, a Receipts) []byte {
+	w := newBareWriter(dst, transferVersion)
+	w.inquiry(a.Behind)
+	w.flag(a.Known)
+	w.flag(a.More)
+	w.count(len(a.Items), MaxReceipts)
+	for _, x := range a.Items {
+		w.inquiry(x.Place())
+		w.amount(x.Gave)
+	}
+	return w.buf.Bytes()
+}
+
+// DecodeReceipts takes apart what AppendReceipts wrote. A message that is not well
+// formed is an error that wraps ErrMalformed.
+func DecodeReceipts(message []byte) (Receipts, error) {
+	return takeApart("receipts", message, func(r *reader, a *Receipts) {
+		a.Behind, a.Known, a.More = r.inquiry(), r.flag(), r.flag()
+		for range r.atMost(MaxReceipts, minReceipt) {
+			at := r.inquiry()
+			a.Items = append(a.Items, Received{Room: at.Room, To: at.To, Gave: r.amount()})
+		}
+	})
+}
 
 // ReceivedFrom returns what has come from a node and is confirmed, all in all: to this
 // node, and to those whose heir it is. It is in no order, without what is nothing.
 func (r *Rights) ReceivedFrom(from crdt.NodeID) []Received {
-	return r.book.disk.receivedFrom(r.cfg.Self.Node, from)
+	return r.book.disk.receivedFrom(r.cfg.Room, r.cfg.Self.Node, from)
 }
 
-// ReceivedFrom returns the same of what an earlier start of a node has stored; nil if
-// that cannot be read.
-func ReceivedFrom(self crdt.NodeID, stored []Put, from crdt.NodeID) []Received {
+// ReceivedFrom returns the same of what an earlier start of a node has stored of a room;
+// nil if that cannot be read.
+func ReceivedFrom(room crdt.RoomID, self crdt.NodeID, stored []Put, from crdt.NodeID) []Received {
 	b, err := openBook(stored)
 	if err != nil {
 		return nil
 	}
-	return b.disk.receivedFrom(self, from)
+	return b.disk.receivedFrom(room, self, from)
 }
 
-func (l *ledger) receivedFrom(self, from crdt.NodeID) (out []Received) {
+func (l *ledger) receivedFrom(room crdt.RoomID, self, from crdt.NodeID) (out []Received) {
 	add := func(to crdt.NodeID, got Amount) {
 		if !got.IsZero() {
-			out = append(out, Received{From: from, To: to, Gave: got})
+			out = append(out, Received{Room: room, From: from, To: to, Gave: got})
 		}
 	}
 	add(self, l.accounts[from].rcv)
