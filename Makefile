@@ -88,6 +88,15 @@ artifacts/caddy:
 conformance: build $(CADDY) ## real proxies that ask for verdicts: the table in docs/verdicts.md (wants nginx and haproxy)
 	$(GO) run ./bench/conformance -binary ./ropeline -caddy $(CADDY) -page docs/verdicts.md
 
+# Pebble is an authority for tests, and no dependency of ours.
+PEBBLE := v2.10.1
+artifacts/pebble artifacts/pebble-challtestsrv:
+	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/letsencrypt/pebble/v2/cmd/$(@F)@$(PEBBLE)
+
+.PHONY: acme
+acme: artifacts/pebble artifacts/pebble-challtestsrv ## certificates from a real authority, by each way of proof
+	$(GO) test -count=1 -v -run '^TestACME$$' ./cmd/ropeline
+
 MESHES ?= 1000000
 .PHONY: meshes
 meshes: ## MESHES random small meshes (1000000, about 10 minutes), without the race detector
@@ -103,10 +112,11 @@ knock-out: ## leave out each rule about rights in turn: the table in docs/limit.
 	$(GO) run ./bench/schedules -knock-out -n 1000
 	$(GO) test -count=1 -run '^TestRules' ./node/ticket
 
-FUZZTIME ?= 1m
+FUZZTIME ?= 10m
+FUZZ ?= ./...
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME (1m)
-	@set -e; for pkg in $$($(GO) list ./...); do \
+fuzz: ## each fuzz target of FUZZ (./...; those of the front: ./httpfront/...) for FUZZTIME (10m)
+	@set -e; for pkg in $$($(GO) list $(FUZZ)); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; \

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/certs"
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
@@ -28,6 +30,13 @@ type AdminConfig struct {
 	Status func() node.Status
 	// Origins returns what is known of the origins; nil leaves them out.
 	Origins func() []upstream.Status
+	// Certificates returns what is known of those shown to visitors; nil leaves them out.
+	Certificates func() []certs.Status
+	// Page returns the page of a room, or of an event of it, as Front.Page does; nil:
+	// there are no previews.
+	Page func(room, event string) (*page.Page, error)
+	// Secrets returns what is known of the secrets of the mesh; nil leaves them out.
+	Secrets func() any
 	// Logger takes what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
 }
@@ -36,7 +45,10 @@ type AdminConfig struct {
 //
 //	GET /healthz  200 while the process serves
 //	GET /readyz   200 while the node takes traffic, else 503; the reason is the body
-//	GET /status   what the node sees, as JSON (node.Status), and its origins (upstream.Status)
+//	GET /status   what the node sees, as JSON (node.Status), its origins (upstream.Status), and
+//	              its certificates for visitors (certs.Status)
+//	GET /preview  the waiting page of a room as in the situation that the query says
+//	POST /preview the same of the template that the body is
 type Admin struct {
 	cfg AdminConfig
 }
@@ -132,7 +144,11 @@ func (a *Admin) handler() http.Handler {
 		adminText(w, http.StatusOK, "ready")
 	})
 	mux.HandleFunc("GET /status", a.status)
-	return localHost(mux)
+	if a.cfg.Page != nil {
+		mux.HandleFunc("GET /preview", a.preview)
+		mux.HandleFunc("POST /preview", a.preview)
+	}
+	return localHost(http.NewCrossOriginProtection().Handler(mux))
 }
 
 // localHost refuses requests that were sent to another name. Without it, a web
@@ -163,10 +179,18 @@ func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	all := struct {
 		node.Status
-		Origins []upstream.Status `json:"origins"`
-	}{s, []upstream.Status{}}
+		Origins      []upstream.Status `json:"origins"`
+		Certificates []certs.Status    `json:"certificates"`
+		Secrets      any               `json:"secrets,omitempty"`
+	}{s, []upstream.Status{}, []certs.Status{}, nil}
+	if a.cfg.Secrets != nil {
+		all.Secrets = a.cfg.Secrets()
+	}
 	if a.cfg.Origins != nil {
 		all.Origins = a.cfg.Origins()
+	}
+	if a.cfg.Certificates != nil {
+		all.Certificates = append(all.Certificates, a.cfg.Certificates()...)
 	}
 	b, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {

@@ -93,11 +93,25 @@ func TestAdmin(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &origins); err != nil || len(origins.Origins) != 1 || origins.Origins[0].Origins[0].State != "down" {
 		t.Errorf("status tells nothing of the origins: %s, %v", body, err)
 	}
-	if !strings.Contains(body, `"rooms": []`) {
-		t.Errorf("status has no empty list of rooms: %s", body)
+	if !strings.Contains(body, `"rooms": []`) || !strings.Contains(body, `"certificates": []`) {
+		t.Errorf("status has no empty lists of rooms and certificates: %s", body)
 	}
 	if code, _ := get("/status", "evil.example"); code != http.StatusMisdirectedRequest {
 		t.Errorf("status by a foreign name: %d, want 421", code)
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
+		req, err := http.NewRequest(method, "http://"+ln.Addr().String()+"/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Close = true
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d, want 405", method, resp.StatusCode)
+		}
 	}
 	if code, _ := get("/nothing", ""); code != 404 {
 		t.Errorf("unknown path: %d, want 404", code)

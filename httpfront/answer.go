@@ -14,16 +14,20 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/lang"
 )
 
 // failure is an answer to a visitor whom we cannot serve through no fault of
 // the visitor's.
 type failure struct {
-	code        int
-	title, text string // HTML; constants, never anything from outside
+	code  int
+	title string // for programs; a constant, never anything from outside
+	// cure is what helps where trying again does not, in HTML; else empty.
+	cure string
 }
 
-var stopping = failure{http.StatusServiceUnavailable, "This server is stopping", "Please try again in a moment; another one will answer."}
+var stopping = failure{code: http.StatusServiceUnavailable, title: "This server is stopping"}
 
 func attrError(err error) slog.Attr { return slog.Any("error", err) }
 func attrStatus(code int) slog.Attr { return slog.Int("status", code) }
@@ -86,11 +90,31 @@ func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
 	}
 }
 
+// answer returns the answer to a client that has no place here, for now or at all,
+// whose request has not been read.
+func (no refusal) answer(now time.Time) []byte {
+	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.code)...)
+	b = append(b, ' ')
+	b = append(b, http.StatusText(no.code)...)
+	b = append(b, "\r\nDate: "...)
+	b = fasthttp.AppendHTTPDate(b, now)
+	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"...)
+	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
+		b = append(b, "Retry-After: "+retryAfter+"\r\n"...)
+	}
+	body := strconv.Itoa(no.code) + " " + no.reason + "\n"
+	b = append(b, "Content-Length: "...)
+	b = strconv.AppendInt(b, int64(len(body)), 10)
+	b = append(b, "\r\n\r\n"...)
+	return append(b, body...)
+}
+
 // retryAfter is what clients are told who are refused for the moment.
 const retryAfter = "2"
 
-// fail answers with a plain page that says what is wrong on our side. The answer
-// and the log share an id, by which an operator finds what a visitor tells of.
+// fail answers with a plain page, in the visitor's language, that says that something
+// is wrong on our side. The answer and the log share an id, by which an operator finds
+// what a visitor tells of.
 func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err error) {
 	id := newRequestID()
 	f.cfg.Logger.LogAttrs(context.Background(), levelOf(what), "request failed",
@@ -106,14 +130,20 @@ func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err err
 		ctx.Response.SetBodyString(`{"error":` + strconv.Quote(what.title) + `,"request":"` + id + "\"}\n")
 		return
 	}
+	l := lang.Match(r.acceptLanguage, lang.English)
+	title, text := l.Text(lang.TitleUnreachable), l.Text(lang.MessageUnreachable)
+	if what.cure != "" {
+		l = lang.Of(lang.English)
+		title, text = what.title, what.cure
+	}
 	h.SetContentType("text/html; charset=utf-8")
+	h.Set("Content-Language", l.Tag())
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
 	ctx.Response.SetBodyString(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>` + what.title + `</title></head>
-<body><main role="alert"><h1>` + what.title + `</h1><p>` + what.text + `</p>
-<p>If you were waiting or had been let in, you keep your place.</p>
-<p><small>Request <code>` + id + `</code></small></p></main></body></html>
+<html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><title>` + title + `</title></head>
+<body><main role="alert"><h1>` + title + `</h1><p>` + text + `</p>
+<p><small><bdi>` + strconv.Itoa(what.code) + ` · <code>` + id + `</code></bdi></small></p></main></body></html>
 `)
 }
 

@@ -193,20 +193,20 @@ func TestBodiesThatTrickleInAreCutOff(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	for name, c := range map[string]struct {
 		head, piece string
-		rate        int64
+		rate        int
 		code        string
 	}{
-		"a byte at a time":     {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8900), "x", 1 << 20, "408"},
+		"a byte at a time":     {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8600), "x", 1 << 20, "408"},
 		"a chunk at a time":    {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", 1000, "408"},
 		"only an extension":    {head + "Transfer-Encoding: chunked\r\n\r\n1;", "x", 1000, "408"},
-		"as slow as it may be": {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8900), "x", 1, "200"},
-		"any rate":             {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8900), "x", -1, "200"},
+		"as slow as it may be": {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8600), "x", 1, "200"},
+		"any rate":             {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8600), "x", -1, "200"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), func(cfg *Config) {
 				cfg.Timeouts.Body, cfg.Limits.BodyRate = 200*time.Millisecond, c.rate
 			})
-			if got := trickle(t, f, c.head, c.piece, 100, 5*time.Millisecond); codesOf(got) != c.code {
+			if got := trickle(t, f, c.head, c.piece, 400, 2*time.Millisecond); codesOf(got) != c.code {
 				t.Errorf("got %q, want %s", got, c.code)
 			}
 			waitFor(t, "the place at the origin", func() bool { return f.active() == 0 })

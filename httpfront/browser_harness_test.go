@@ -18,7 +18,6 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 	"github.com/ropeline/ropeline/node"
@@ -74,11 +73,6 @@ func newStage(t *testing.T, situation string) *stage {
 	}
 	s.front = serve(t, fakeRooms{room: r}, http.HandlerFunc(siteBehind), func(c *Config) {
 		c.Clock = func() time.Time { return pagetest.Noon }
-		c.Pages = func(crdt.RoomID, string) *page.Page {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.page
-		}
 		c.Ready = func() error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -89,7 +83,20 @@ func newStage(t *testing.T, situation string) *stage {
 			return nil
 		}
 	})
+	s.show()
 	return s
+}
+
+// show has the room answer with s.page, if there is one.
+func (s *stage) show() {
+	if s.front == nil {
+		return
+	}
+	made := *s.front.front.plain
+	if s.page != nil {
+		made.page = s.page
+	}
+	s.front.front.rooms.Store(&map[string]*roomFront{"shop": &made})
 }
 
 // siteBehind is what a visitor gets who is let in.
@@ -103,6 +110,7 @@ func (s *stage) change(f func(*stage)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s)
+	s.show()
 }
 
 func (s *stage) put(situation string) {

@@ -151,9 +151,14 @@ func TestBrowserIsLetIn(t *testing.T) {
 	})
 	t.Run("without JSON", func(t *testing.T) {
 		s := newStage(t, "fifo")
-		s.page = newPage(t, page.Config{NoJSON: true})
 		b := newTab(t, browser)
 		b.holdsTheClock(s.url("/"))
+		s.page = newPage(t, page.Config{NoJSON: true}) // from now on
+		s.put("queue all")
+		b.wantNext(20 * time.Second)
+		b.run("tick(20000)")
+		b.shows("main", "Nobody is let in at the moment")
+		b.run("tick(0)")
 		s.put("random")
 		b.wantNext(20 * time.Second)
 		b.run("tick(20000)")

@@ -9,9 +9,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -25,9 +25,11 @@ type Config struct {
 	Listen string
 	// Listener is served on if it is set; Run closes it.
 	Listener net.Listener
-	// TLS, if set, makes the front terminate TLS itself. HTTP/1.1 is the only
-	// protocol offered.
+	// TLS, if set, makes the front terminate TLS itself, from version 1.2 on. HTTP/1.1
+	// is the only protocol offered, and acme-tls/1 if NextProtos has it.
 	TLS *tls.Config
+	// Redirect is for visitors who come without TLS; see RunRedirect.
+	Redirect Redirect
 
 	// Origins are the web site behind the front. Without any the front only answers
 	// questions of other proxies (Judge), and Run fails.
@@ -48,19 +50,29 @@ type Config struct {
 
 	// Rooms routes requests to rooms.
 	Rooms Rooms
-	// Pages returns the page of a room, while the named event is near if there is
-	// one; nil is the built-in page with its defaults, as is a nil Pages. It is
-	// called for each queue answer and must not block.
-	Pages func(id crdt.RoomID, event string) *page.Page
+	// Lists are those that rules of rooms may name.
+	Lists expr.Lists
+	// CountryHeader is the header field in which TrustedProxies tell the visitor's
+	// country, two letters (ISO 3166-1), for rules to ask. Empty: nobody tells.
+	CountryHeader string
 	// Keys seals and opens passes.
 	Keys *pass.Keyring
 	// Methods are the only ones that are served; none means all but CONNECT and
 	// TRACE. Each is in upper case.
 	Methods []string
-	// TrustedProxies are the peers whose X-Forwarded-* fields are believed.
+	// TrustedProxies are the peers whose forwarding fields are believed; see
+	// Edge.ClientIPHeader.
 	// Nobody's are by default. Listing a network that visitors can connect from
 	// lets them choose their own address.
 	TrustedProxies []netip.Prefix
+	// Edge says more about how client connections are taken.
+	Edge Edge
+	// Proof makes the proofs of admission that requests carry to the origin. Nil means
+	// that they carry none.
+	Proof *proof.Signer
+	// ProofHeader is the field of proofs. The visitor's own are dropped, whatever
+	// Proof is. Default proof.Header.
+	ProofHeader string
 	// Ready returns nil once requests may be decided, and the reason until then.
 	// Nil means always ready. It is called on every request and must not block.
 	Ready func() error
@@ -102,9 +114,21 @@ type Route struct {
 
 // Limits bound what clients may make the front hold. Zero means the default.
 type Limits struct {
-	// Conns is how many client connections are open at once; more are answered
-	// with 503 and closed, under TLS closed without a word. Each costs some 30 KiB. Default 32768.
+	// Conns is how many client connections are open at once, upgraded ones among
+	// them; more are answered with 503 and closed, under TLS closed without a word.
+	// Each costs some 30 KiB. Default 32768.
 	Conns int
+	// ConnsPerAddress is how many of them one address has, which is a /64 of IPv6;
+	// more are answered with 429 and closed, under TLS closed without a word.
+	// Trusted proxies and loopback have no such limit. Default 200.
+	ConnsPerAddress int
+	// Handshakes is how many connections are in their TLS handshake, or have still
+	// to send their PROXY header. They are not among Conns. If there are more, the
+	// oldest are closed. Default 4096.
+	Handshakes int
+	// Requests is how many one client connection may bring before it is closed, so
+	// that clients spread anew over nodes now and then. Default 1000.
+	Requests int
 	// OriginConns is how many requests are with one origin at once; more wait
 	// for Timeouts.OriginWait. Default 1024.
 	OriginConns int
@@ -116,18 +140,19 @@ type Limits struct {
 	// 413. Bodies are streamed, so this protects the origin, not the front.
 	// Zero means no limit.
 	Body int64
-	// BodyRate is how many bytes a second of a request body have to come on
-	// average, as long as the origin has not begun to answer; Timeouts.Body is
-	// the slack. Slower clients are answered with 408. Lower: slow clients hold
-	// places at the origin for longer. Higher: visitors on bad lines are cut off.
-	// Default 100; negative means any.
-	BodyRate int64
+	// BodyRate is how many bytes per second of a request body have to come, on
+	// average over twice Timeouts.Body; a slower one is answered with 408. Only the
+	// time counts in which we wait for the client, and only until the origin has
+	// begun to answer. Negative means no limit.
+	// Default 240.
+	BodyRate int
 }
 
 // Timeouts end what does not move. Zero means the default.
 type Timeouts struct {
-	// Head is how long a client may take for the head of a request, and for what
-	// comes of a body of known length up to 8 KiB. Default 10 s.
+	// Head is how long a client may take for the head of a request with what comes
+	// of a body of known length up to 8 KiB, and before the first one for PROXY
+	// header and TLS handshake together. Default 10 s.
 	Head time.Duration
 	// Idle is how long a client connection without a request is kept. It is the
 	// longest part of what idle clients cost. Default 30 s.
@@ -179,6 +204,12 @@ func (c *Config) complete() error {
 	if c.Keys == nil {
 		errs = append(errs, errors.New("no keys given"))
 	}
+	if c.ProofHeader == "" {
+		c.ProofHeader = proof.Header
+	}
+	if !isFieldName(c.ProofHeader) {
+		errs = append(errs, fmt.Errorf("proof header %q: want the name of a header field that is neither about the connection nor Host or Cookie", c.ProofHeader))
+	}
 	if c.Ready == nil {
 		c.Ready = func() error { return nil }
 	}
@@ -201,13 +232,10 @@ func (c *Config) complete() error {
 			errs = append(errs, fmt.Errorf("route %s: body is %d: want 0 or more bytes", r.Name, r.Body))
 		}
 	}
-	if c.Limits.BodyRate == 0 {
-		c.Limits.BodyRate = 100
-	}
 	if c.Limits.Body < 0 {
 		errs = append(errs, fmt.Errorf("limit body is %d: want 0 or more bytes", c.Limits.Body))
 	}
-	errs = append(errs, c.Limits.complete(), c.Timeouts.complete())
+	errs = append(errs, c.Limits.complete(), c.Timeouts.complete(), c.Edge.complete())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("http front: %w", err)
 	}
@@ -215,8 +243,14 @@ func (c *Config) complete() error {
 }
 
 func (l *Limits) complete() error {
+	if l.BodyRate == 0 {
+		l.BodyRate = 240
+	}
 	return errors.Join(
 		fill("limit conns", &l.Conns, 32768),
+		fill("limit conns per address", &l.ConnsPerAddress, 200),
+		fill("limit handshakes", &l.Handshakes, 4096),
+		fill("limit requests", &l.Requests, 1000),
 		fill("limit origin conns", &l.OriginConns, 1024),
 		fill("limit upgrades", &l.Upgrades, 16384),
 	)

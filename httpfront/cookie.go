@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"time"
 
@@ -54,14 +55,21 @@ func isOurs(name []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '_')
 }
 
-// openPass returns the pass that the request carries for the room, and whether
-// it carries one.
-func (r *request) openPass(keys *pass.Keyring, s *room.Settings) (node.Pass, bool) {
+// carried is the pass of a request.
+type carried struct {
+	node.Pass
+	known bool // there is one
+	stale bool // another one shall take its place: the key retires, or it is bound otherwise
+}
+
+// openPass returns the pass that the request carries for the room. One that is bound to
+// anything else than by counts as none.
+func (r *request) openPass(keys *pass.Keyring, s *room.Settings, by *pass.Binding) (best carried) {
 	if !r.cookies {
-		return node.Pass{}, false
+		return best
 	}
 	var buf [64]byte
-	want := appendCookieName(buf[:0], r.secure, s)
+	want := appendCookieName(buf[:0], r.cookieSecure(s), s)
 	tried := 0
 	for list := range r.all("cookie") {
 		for name, value := range eachCookie(list) {
@@ -69,14 +77,56 @@ func (r *request) openPass(keys *pass.Keyring, s *room.Settings) (node.Pass, boo
 				continue
 			}
 			if tried++; tried > candidatesMax {
-				return node.Pass{}, false
+				return best
 			}
-			if p, err := keys.Open(value, s.ID, r.host); err == nil {
-				return p, true
+			p, as, err := keys.OpenFrom(value, s.ID, r.host, by)
+			if err == nil && (!best.known || holdsUntil(&p).After(holdsUntil(&best.Pass))) {
+				best = carried{p, true, !as}
 			}
 		}
 	}
-	return node.Pass{}, false
+	return best
+}
+
+// bind fills in what passes of the visitor are bound to in the room, and returns it; nil
+// if that is nothing.
+func (r *request) bind(to *pass.Binding, s *room.Settings) *pass.Binding {
+	b := &s.Front.Binding
+	if !b.Address && !b.UserAgent {
+		return nil
+	}
+	bits := cmp.Or(b.IPv6Prefix, room.DefaultIPv6Prefix)
+	if r.via.client.Is4() {
+		bits = cmp.Or(b.IPv4Prefix, room.DefaultIPv4Prefix)
+	}
+	to.ByAddress, to.ByAgent = b.Address, b.UserAgent
+	to.Address, _ = r.via.client.Prefix(bits) // zero, as of everybody, without an address
+	for v := range r.all("user-agent") {
+		to.Agent = v
+		break
+	}
+	return to
+}
+
+// holdsUntil is up to when a pass says something: of several, as a browser has them
+// that keeps one apart for frames, the last is the one that was given last.
+func holdsUntil(p *node.Pass) time.Time {
+	if p.Accepted() {
+		return p.LeaseEnd
+	}
+	return p.LastPoll
+}
+
+// cookieSecure reports whether the cookie of the room's pass travels over TLS alone.
+// Its name says so too.
+func (r *request) cookieSecure(s *room.Settings) bool {
+	switch s.Front.Cookie.Secure {
+	case room.SecureAlways:
+		return true
+	case room.SecureNever:
+		return false
+	}
+	return r.secure
 }
 
 // appendForeignCookies appends a Cookie field with all cookies of list but
@@ -105,35 +155,55 @@ func appendForeignCookies(dst, list []byte) []byte {
 
 // appendSetCookie appends the value of a Set-Cookie field that carries p.
 func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p node.Pass, s *room.Settings, now time.Time) []byte {
-	dst = appendCookieName(dst, r.secure, s)
+	dst = appendCookieName(dst, r.cookieSecure(s), s)
 	dst = append(dst, '=')
 	p.Room = s.ID
-	dst = keys.AppendSeal(dst, p, r.host)
+	var to pass.Binding
+	dst = keys.AppendSealTo(dst, p, r.host, r.bind(&to, s))
 	dst = append(dst, "; Path=/; Max-Age="...)
 	dst = strconv.AppendInt(dst, int64(cookieAge(p, s, now)/time.Second), 10)
-	return r.appendCookieEnd(dst)
+	return r.appendCookieEnd(dst, s)
 }
 
 // appendNoCookie appends the value of a Set-Cookie field that takes the pass
 // away from the browser.
 func (r *request) appendNoCookie(dst []byte, s *room.Settings) []byte {
-	dst = appendCookieName(dst, r.secure, s)
-	return r.appendCookieEnd(append(dst, "=; Path=/; Max-Age=0"...))
+	dst = appendCookieName(dst, r.cookieSecure(s), s)
+	return r.appendCookieEnd(append(dst, "=; Path=/; Max-Age=0"...), s)
 }
 
-func (r *request) appendCookieEnd(dst []byte) []byte {
-	if r.secure {
+// appendCookieEnd appends the attributes that do not depend on the pass. A cookie
+// that is taken away needs the same: a browser keeps partitioned ones apart.
+func (r *request) appendCookieEnd(dst []byte, s *room.Settings) []byte {
+	secure, a := r.cookieSecure(s), &s.Front.Cookie
+	if secure {
 		dst = append(dst, "; Secure"...)
 	}
-	return append(dst, "; HttpOnly; SameSite=Lax"...)
+	dst = append(dst, "; HttpOnly; SameSite="...)
+	switch {
+	case a.SameSite == room.SameSiteStrict:
+		dst = append(dst, "Strict"...)
+	case a.SameSite == room.SameSiteLax, !secure: // browsers drop None without Secure
+		dst = append(dst, "Lax"...)
+	default:
+		dst = append(dst, "None"...)
+	}
+	if a.Partitioned && secure {
+		dst = append(dst, "; Partitioned"...)
+	}
+	return dst
 }
 
 // cookieAge is how long the browser shall keep the cookie: as long as the pass
 // can be of any use. That is enforced by the room, whose clock is better, so
-// this is generous.
+// this is generous: a session may go on for long after the last cookie that reached the
+// browser.
 func cookieAge(p node.Pass, s *room.Settings, now time.Time) time.Duration {
-	if p.Accepted() {
-		return max(p.LeaseEnd.Sub(now), 0) + 2*s.SessionDuration + time.Minute
+	switch left := max(p.LeaseEnd.Sub(now), 0); {
+	case p.Accepted() && s.DisableSessionRenewal:
+		return left + time.Minute
+	case p.Accepted():
+		return left + 24*time.Hour
 	}
 	return s.PlaceKept + max(p.Refresh, 0) + time.Minute
 }

@@ -2,8 +2,8 @@ package httpfront
 
 import (
 	"crypto/tls"
-	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,17 +16,21 @@ import (
 //
 //   - each write has its own deadline, whatever was set;
 //   - reads have the deadline that was set, until roll.
-//
-// A client that sends a byte now and then never pauses for long. rollUntil is
-// for that: it is moved on as bytes of the body come, and by nothing else.
 type edgeConn struct {
-	net.Conn
-	owner  *edgeListener
-	pause  atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
-	until  atomic.Int64 // ns since 1970, when pauses end whatever has come; 0: never
-	linger atomic.Bool  // whether the client may still be sending when we close
-	once   sync.Once
-	err    error // of Close
+	net.Conn          // with what is around raw; final when the connection is handed out
+	raw      net.Conn // below TLS and the rest
+	secure   bool     // a proxy says that the visitor speaks TLS with it; final like Conn
+	owner    *edgeListener
+	pause    atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
+	pace     pace         // since roll; belongs to who reads
+	slow     atomic.Bool  // whether any pace will do, until roll
+	linger   atomic.Bool  // whether the client may still be sending when we close
+	once     sync.Once
+	err      error // of Close
+
+	// The places that the connection has; guarded by owner.mu.
+	counted netip.Prefix // the address that it counts for; invalid for none
+	settled bool         // whether it was handed out
 
 	mu      sync.Mutex // guards the following
 	closed  bool
@@ -59,30 +63,15 @@ func (e *edgeConn) finish() {
 
 const cutOff = -1
 
-// secureConn is an edgeConn around TLS, with what the server knows TLS by.
+// secureConn is an edgeConn around TLS, with what the server knows TLS by. The
+// handshake is over when the server gets it.
 type secureConn struct {
 	*edgeConn
-	tls    *tls.Conn
-	shaken atomic.Bool // whether Write has seen that the handshake was over
+	tls *tls.Conn
 }
 
-var errNoHandshake = errors.New("the TLS handshake has not taken place")
-
-// Write sends p, unless the handshake has still to come: it would wait for the
-// client. The server writes so early only to turn away whom it has no room for,
-// and does that where it accepts, so that one silent client would hold up all.
-func (c *secureConn) Write(p []byte) (int, error) {
-	if !c.shaken.Load() {
-		if !c.tls.ConnectionState().HandshakeComplete {
-			return 0, errNoHandshake
-		}
-		c.shaken.Store(true)
-	}
-	return c.edgeConn.Write(p)
-}
-
-// Handshake runs the TLS handshake if it has not run yet.
-func (c *secureConn) Handshake() error { return c.tls.Handshake() }
+// Handshake does nothing: the handshake is over.
+func (c *secureConn) Handshake() error { return nil }
 
 // ConnectionState describes the TLS connection.
 func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
@@ -106,21 +95,17 @@ func edgeOf(c net.Conn) *edgeConn {
 	return nil
 }
 
-// roll makes every read take at most pause, until the next SetReadDeadline.
+// roll makes every read take at most pause, and all of them together bring at
+// least Limits.BodyRate, until the next SetReadDeadline. Nobody may be reading.
 func (e *edgeConn) roll(pause time.Duration) {
-	e.until.Store(0)
+	e.pace = pace{}
+	e.slow.Store(false)
 	e.pause.Store(int64(pause))
 }
 
-// rollUntil bounds all pauses to come by one moment; the zero time bounds them no
-// more.
-func (e *edgeConn) rollUntil(t time.Time) {
-	if t.IsZero() {
-		e.until.Store(0)
-	} else {
-		e.until.Store(t.UnixNano())
-	}
-}
+// anyPace lifts the limit on how slowly a body may come, until the next roll. The
+// limit on pauses stays.
+func (e *edgeConn) anyPace() { e.slow.Store(true) }
 
 // stop ends a read that is under way, and all later ones.
 func (e *edgeConn) stop() {
@@ -142,28 +127,31 @@ func (e *edgeConn) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) 
 
 // Read reads what has come.
 func (e *edgeConn) Read(p []byte) (int, error) {
-	if pause := e.pause.Load(); pause != 0 {
-		if pause > 0 {
-			deadline := time.Now().Add(time.Duration(pause))
-			if until := e.until.Load(); until != 0 && until < deadline.UnixNano() {
-				deadline = time.Unix(0, until)
-			}
-			if err := e.Conn.SetReadDeadline(deadline); err != nil {
-				return 0, err
-			}
-		}
-		// Looking again after setting the deadline, so that a stop in between
-		// is not undone.
-		if e.pause.Load() == cutOff {
-			return 0, os.ErrDeadlineExceeded
+	pause := time.Duration(e.pause.Load())
+	if pause == 0 {
+		return e.Conn.Read(p)
+	}
+	start := time.Now()
+	if pause > 0 {
+		if err := e.Conn.SetReadDeadline(start.Add(pause)); err != nil {
+			return 0, err
 		}
 	}
-	return e.Conn.Read(p)
+	// Looking again after setting the deadline, so that a stop in between is not
+	// undone.
+	if e.pause.Load() == cutOff {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n, err := e.Conn.Read(p)
+	if err == nil && !e.slow.Load() && !e.pace.keeps(n, time.Since(start), e.owner.cfg.limits.BodyRate, paceSpan*pause) {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
 }
 
 // Write sends p.
 func (e *edgeConn) Write(p []byte) (int, error) {
-	if err := e.Conn.SetWriteDeadline(time.Now().Add(e.owner.write)); err != nil {
+	if err := e.Conn.SetWriteDeadline(time.Now().Add(e.owner.cfg.write)); err != nil {
 		return 0, err
 	}
 	return e.Conn.Write(p)

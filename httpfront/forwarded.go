@@ -1,80 +1,197 @@
 package httpfront
 
 import (
+	"bytes"
+	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
+	"unsafe"
 )
 
-// forwarded is what stands in front of us according to a trusted proxy.
+// trust says whose word about visitors is taken, and by which field.
+type trust struct {
+	proxies []netip.Prefix
+	field   string // in lower case, the one that names the visitor
+}
+
+// Fields by which proxies name a visitor. Any other one holds a single address.
+const (
+	fieldForwardedFor = "x-forwarded-for"
+	fieldForwarded    = "forwarded"
+)
+
+// forwarded is what stands in front of us according to trusted proxies.
 type forwarded struct {
-	client netip.Addr // who the proxy, or the proxies, got the request from
-	chain  []byte     // X-Forwarded-For as it came; nil if not believed
-	host   string     // the host that the visitor asked for, "" if not told
+	trusted bool       // whether the peer is a trusted proxy
+	client  netip.Addr // the visitor; the nearest address that is known if no proxy tells
+	chain   []byte     // client and the proxies behind it, peer excluded, as in X-Forwarded-For; empty if client is the peer
+	host    []byte     // that the visitor asked for; nil if not told
+	port    []byte     // of it; nil if not told
+}
+
+// chainMax is how many proxies behind a visitor are looked at.
+const chainMax = 16
+
+// addrChain are the addresses that a request came through, the nearest first.
+type addrChain struct {
+	addrs [chainMax]netip.Addr
+	n     int
+}
+
+// add takes the next address, and reports whether another one is to be looked at:
+// whoever is not trusted may make up all that is left of it.
+func (c *addrChain) add(a netip.Addr, t *trust) bool {
+	c.addrs[c.n] = a
+	c.n++
+	return c.n < chainMax && contains(t.proxies, a)
 }
 
 // locate fills in who the visitor is, and whether the visitor's side is TLS.
 // Forwarding fields are believed only if the TCP peer is a trusted proxy, and
 // then from the right: each trusted proxy added who it got the request from, so
 // the first untrusted entry from the right is the visitor, and all that is left
-// of it may be made up.
-func (r *request) locate(peer netip.Addr, tls bool, trusted []netip.Prefix) {
+// of it may be made up. Where an entry is no address, the visitor hides, and is
+// known by the proxy that says so.
+func (r *request) locate(peer netip.Addr, tls bool, t *trust) refusal {
 	r.peer, r.secure = peer, tls
 	r.via.client = peer
-	if !contains(trusted, peer) {
-		return
+	if r.via.trusted = contains(t.proxies, peer); !r.via.trusted {
+		return refusal{}
 	}
-	r.via.chain = []byte{}
-	for v := range r.all("x-forwarded-for") {
-		if len(r.via.chain) > 0 {
+	var c addrChain
+	if t.field == fieldForwarded {
+		if !r.readForwarded(&c, t) {
+			return refusal{http.StatusBadRequest, "the Forwarded field is not in order"}
+		}
+	} else {
+		r.readForwardedFor(&c, t)
+	}
+	if c.n > 0 {
+		r.via.client = c.addrs[c.n-1]
+	}
+	for i := c.n - 1; i >= 0; i-- {
+		if i < c.n-1 {
 			r.via.chain = append(r.via.chain, ", "...)
 		}
-		r.via.chain = append(r.via.chain, v...)
+		r.via.chain = c.addrs[i].AppendTo(r.via.chain)
 	}
-	rest := string(r.via.chain)
-	for rest != "" {
-		var last string
-		if i := strings.LastIndexByte(rest, ','); i >= 0 {
-			rest, last = rest[:i], rest[i+1:]
-		} else {
-			rest, last = "", rest
-		}
-		addr, ok := parseAddr(strings.TrimSpace(last))
-		if !ok {
+	return refusal{}
+}
+
+// readForwardedFor reads the field that names the visitor, and X-Forwarded-Proto,
+// -Host and -Port.
+func (r *request) readForwardedFor(c *addrChain, t *trust) {
+	depth := 0 // of the visitor's entry, counted from the right
+	for ; ; depth++ {
+		v, more := r.fromRight(t.field, depth)
+		a, ok := parseAddr(v)
+		if !ok || !c.add(a, t) || !more || t.field != fieldForwardedFor {
 			break
 		}
-		if r.via.client = addr; !contains(trusted, addr) {
-			break
-		}
 	}
-	// Of several proxies the nearest wrote the last field.
-	for v := range r.all("x-forwarded-proto") {
-		r.secure = equalFold(v, "https")
+	if v, _ := r.fromRight("x-forwarded-proto", depth); v != nil {
+		r.tellProto(v)
 	}
-	for v := range r.all("x-forwarded-host") {
-		if _, ok := normalHost(v); ok {
-			r.via.host = string(v)
-		}
+	if v, _ := r.fromRight("x-forwarded-host", depth); v != nil {
+		r.tellHost(v)
+	}
+	if v, _ := r.fromRight("x-forwarded-port", depth); isPort(v) {
+		r.via.port = v
 	}
 }
 
-func contains(prefixes []netip.Prefix, a netip.Addr) bool {
-	for _, p := range prefixes {
-		if p.Contains(a) {
-			return true
+// fromRight returns the i-th element from the right of all fields of a name taken
+// together, and whether there are more left of it. If there are fewer it returns
+// the leftmost: proxies that pass on what they are told add nothing. It returns nil
+// if there is none.
+func (r *request) fromRight(name string, i int) (element []byte, more bool) {
+	for f := len(r.fields) - 1; f >= 0; f-- {
+		if !equalFold(r.fields[f].name, name) {
+			continue
+		}
+		rest := r.fields[f].value
+		for len(rest) > 0 {
+			comma := bytes.LastIndexByte(rest, ',')
+			e := bytes.Trim(rest[comma+1:], " \t")
+			rest = rest[:max(comma, 0)]
+			if len(e) == 0 {
+				continue
+			}
+			if i < 0 {
+				return element, true
+			}
+			element = e
+			i--
 		}
 	}
-	return false
+	return element, false
 }
 
-// parseAddr takes an address with or without a port.
-func parseAddr(s string) (netip.Addr, bool) {
-	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
-		return a.Unmap().WithZone(""), true
+// tellProto takes over by which scheme the visitor came. What is neither is not
+// believed.
+func (r *request) tellProto(v []byte) {
+	switch {
+	case equalFold(v, "https"), equalFold(v, "wss"):
+		r.secure = true
+	case equalFold(v, "http"), equalFold(v, "ws"):
+		r.secure = false
 	}
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap().WithZone(""), true
+}
+
+// tellHost takes over which host the visitor asked for.
+func (r *request) tellHost(v []byte) {
+	if bytes.Equal(v, r.hostField) { // was checked
+		r.via.host = v
+	} else if _, ok := normalHost(v); ok {
+		r.via.host = v
 	}
-	return netip.Addr{}, false
+}
+
+// parseAddr takes an address with or without a port: 192.0.2.1, 192.0.2.1:80,
+// 2001:db8::1, [2001:db8::1], [2001:db8::1]:80. A port may also be hidden, as "_"
+// and a word (RFC 7239, section 6).
+func parseAddr(b []byte) (netip.Addr, bool) {
+	host, port := b, []byte(nil)
+	if len(b) > 0 && b[0] == '[' {
+		end := bytes.IndexByte(b, ']')
+		if end < 0 {
+			return netip.Addr{}, false
+		}
+		if host, port = b[1:end], b[end+1:]; bytes.IndexByte(host, ':') < 0 {
+			return netip.Addr{}, false
+		}
+	} else if colon := bytes.IndexByte(b, ':'); colon >= 0 && colon == bytes.LastIndexByte(b, ':') {
+		host, port = b[:colon], b[colon:]
+	}
+	if len(port) > 0 && (port[0] != ':' || !isPort(port[1:]) && !isHidden(port[1:])) || len(host) == 0 {
+		return netip.Addr{}, false
+	}
+	// The parser keeps its text in errors only.
+	a, err := netip.ParseAddr(unsafe.String(unsafe.SliceData(host), len(host)))
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	return a.Unmap().WithZone(""), true
+}
+
+// isPort reports whether b is a port to connect to.
+func isPort(b []byte) bool {
+	n, ok := parseLength(b)
+	return ok && len(b) <= 5 && b[0] != '0' && n <= 65535
+}
+
+// isHidden reports whether b is a name that a proxy made up so as not to tell.
+func isHidden(b []byte) bool {
+	if len(b) < 2 || b[0] != '_' {
+		return false
+	}
+	for _, c := range b[1:] {
+		if !isAlnum(c) && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // isForwarding reports whether a field of this name tells the origin where a
@@ -91,8 +208,61 @@ func isForwarding(name []byte) bool {
 		}
 	}
 	switch string(n) {
-	case "forwarded", "x-real-ip", "x-original-url", "x-rewrite-url", "true-client-ip", "x-client-ip":
+	case fieldForwarded, "x-real-ip", "x-original-url", "x-rewrite-url", "true-client-ip", "x-client-ip":
 		return true
 	}
 	return strings.HasPrefix(string(n), "x-forwarded-") || strings.HasPrefix(string(n), "ropeline-")
+}
+
+// mayForward reports whether a forwarding field is passed on as it came: a trusted
+// proxy that has cut a prefix off the path says so in one, and we have nothing to
+// say about it.
+func (r *request) mayForward(name []byte) bool {
+	return r.via.trusted && equalFold(name, "x-forwarded-prefix")
+}
+
+// appendForwarding tells the origin who asks, for what, and how. What the visitor
+// may have made up is not in it.
+func (r *request) appendForwarding(dst []byte) []byte {
+	host, proto := r.via.host, "http"
+	if len(host) == 0 {
+		host = r.hostField
+	}
+	if r.secure {
+		proto = "https"
+	}
+	dst = append(dst, "X-Forwarded-For: "...)
+	if len(r.via.chain) > 0 {
+		dst = append(dst, r.via.chain...)
+		dst = append(dst, ", "...)
+	}
+	dst = r.peer.AppendTo(dst)
+	dst = append(dst, "\r\nX-Real-IP: "...)
+	dst = r.via.client.AppendTo(dst)
+	dst = append(dst, "\r\nX-Forwarded-Proto: "...)
+	dst = append(dst, proto...)
+	if len(host) > 0 {
+		dst = append(dst, "\r\nX-Forwarded-Host: "...)
+		dst = append(dst, host...)
+	}
+	dst = append(dst, "\r\nX-Forwarded-Port: "...)
+	dst = r.appendPort(dst, host)
+	dst = append(dst, "\r\nForwarded: "...)
+	dst = r.appendForwarded(dst, host, proto)
+	return append(dst, "\r\n"...)
+}
+
+// appendPort appends the port that the visitor asked for.
+func (r *request) appendPort(dst, host []byte) []byte {
+	port := r.via.port
+	if colon := bytes.LastIndexByte(host, ':'); port == nil && colon > bytes.LastIndexByte(host, ']') {
+		port = host[colon+1:]
+	}
+	switch {
+	case port != nil:
+		return append(dst, port...)
+	case r.secure:
+		return strconv.AppendInt(dst, 443, 10)
+	}
+	return strconv.AppendInt(dst, 80, 10)
 }

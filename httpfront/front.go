@@ -7,24 +7,35 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
 // Front is the public side: it serves HTTP/1.1 on one listener, in front of the
 // origins of a site.
 type Front struct {
-	cfg    Config
-	sites  *sites
-	page   *page.Page // of rooms that have none of their own
-	reader serverReader
-	self   string // what the node calls itself towards itself; see loop.go
+	cfg     Config
+	sites   *sites
+	plain   *roomFront // of rooms that were not configured
+	country string     // Config.CountryHeader in lower case
+	reader  serverReader
+	self    string // what the node calls itself towards itself; see loop.go
+
+	keys  atomic.Pointer[pass.Keyring]
+	rooms atomic.Pointer[map[string]*roomFront] // by name; replaced as a whole
+
+	trust trust // about requests
+	asked trust // about questions
 
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
@@ -39,6 +50,9 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: %w", err)
 	}
+	if err := lang.Load(); err != nil {
+		return nil, fmt.Errorf("http front: %w", err)
+	}
 	builtin, err := page.New(page.Config{Logger: cfg.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("http front: waiting page: %w", err)
@@ -47,8 +61,19 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: %w", err)
 	}
-	return &Front{cfg: cfg, sites: sites, page: builtin, reader: reader, self: newSelf()}, nil
+	f := &Front{
+		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, reader: reader, self: newSelf(),
+		country: strings.ToLower(cfg.CountryHeader),
+		trust:   trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
+		asked:   trust{cfg.TrustedProxies, fieldForwardedFor},
+	}
+	f.keys.Store(cfg.Keys)
+	return f, nil
 }
+
+// SetKeys has passes opened and sealed with other keys from now on. It may be called while
+// requests run.
+func (f *Front) SetKeys(keys *pass.Keyring) { f.keys.Store(keys) }
 
 // Run serves until ctx ends. Then it takes no more connections, lets requests
 // under way end for up to Timeouts.Drain, closes what is left and returns nil.
@@ -57,48 +82,80 @@ func (f *Front) Run(ctx context.Context) error {
 	if len(f.sites.groups) == 0 {
 		return errors.New("http front: no origin to serve")
 	}
-	ln := f.cfg.Listener
-	if ln == nil {
-		var lc net.ListenConfig
-		var err error
-		if ln, err = lc.Listen(ctx, "tcp", f.cfg.Listen); err != nil {
-			return fmt.Errorf("http front: %w", err)
-		}
+	ln, err := listen(ctx, f.cfg.Listener, f.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("http front: %w", err)
 	}
-	var secure *tls.Config
-	if f.cfg.TLS != nil {
-		secure = f.cfg.TLS.Clone()
-		secure.NextProtos = []string{"http/1.1"}
-	}
-	edge := newEdgeListener(ln, secure, f.cfg.Timeouts.Write, f.cfg.Logger)
+	edge := newEdgeListener(ln, f.edgeConfig(f.tlsConfig()))
 	srv := f.server()
-
-	served := make(chan error, 1)
 	origins, stopOrigins := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	for _, g := range f.sites.groups {
 		wg.Go(func() { g.Run(origins) })
 	}
-	wg.Go(func() { served <- srv.Serve(edge) })
-
-	var err error
-	select {
-	case <-ctx.Done():
+	err = serveOn(ctx, edge, srv, func() {
 		f.drain(srv, edge)
-		err = <-served
-	case err = <-served:
-		f.drain(srv, edge)
-	}
-	for _, g := range f.sites.groups {
-		g.Close()
-	}
-	edge.open.Wait()
+		for _, g := range f.sites.groups {
+			g.Close()
+		}
+	})
 	stopOrigins()
 	wg.Wait()
-	if err != nil && !errors.Is(err, net.ErrClosed) {
+	if err != nil {
 		return fmt.Errorf("http front: %w", err)
 	}
 	return nil
+}
+
+// listen returns ln, or opens addr if it is nil.
+func listen(ctx context.Context, ln net.Listener, addr string) (net.Listener, error) {
+	if ln != nil {
+		return ln, nil
+	}
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", addr)
+}
+
+// serveOn has srv serve edge until ctx ends, and then calls end, which lets requests
+// end and cuts off what is left. It returns when nothing of either is left.
+func serveOn(ctx context.Context, edge *edgeListener, srv *fasthttp.Server, end func()) error {
+	served, accepting := make(chan error, 1), make(chan struct{})
+	go func() { served <- srv.Serve(edge) }()
+	go func() {
+		edge.run()
+		close(accepting)
+	}()
+	var err error
+	select {
+	case <-ctx.Done():
+		end()
+		edge.Close() // which ends a server that was told to stop before it began
+		err = <-served
+	case err = <-served:
+		end()
+	}
+	edge.Close()
+	<-accepting
+	edge.open.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// tlsConfig returns how TLS is spoken with visitors; nil if it is not.
+func (f *Front) tlsConfig() *tls.Config {
+	if f.cfg.TLS == nil {
+		return nil
+	}
+	c := f.cfg.TLS.Clone()
+	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+	protocols := []string{"http/1.1"}
+	if slices.Contains(c.NextProtos, acmeProtocol) {
+		protocols = append(protocols, acmeProtocol)
+	}
+	c.NextProtos = protocols
+	return c
 }
 
 // Origins returns what is known of the origins now, those of all other requests
@@ -153,7 +210,9 @@ func (f *Front) server() *fasthttp.Server {
 		ErrorHandler:  f.handleError,
 		Logger:        quietLogger{f.cfg.Logger},
 
-		Concurrency:    f.cfg.Limits.Conns,
+		// The listener keeps the limit. The server sees a little later than it that
+		// a connection has closed, and must not turn away the next one for that.
+		Concurrency:    2 * f.cfg.Limits.Conns,
 		ReadBufferSize: bufferSize, // and so the longest head
 		ReadTimeout:    t.Head,
 		WriteTimeout:   t.Write,

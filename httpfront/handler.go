@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-)
 
-// requestsMax is how many requests one client connection may bring, so that
-// clients spread anew over nodes now and then.
-const requestsMax = 1000
+	"github.com/ropeline/ropeline/httpfront/pass"
+)
 
 // handle answers one request.
 func (f *Front) handle(ctx *fasthttp.RequestCtx) {
@@ -29,7 +27,7 @@ func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 		f.proxy(ctx, a)
 	}
 	// The server sees a wish to close only if Connection says nothing else.
-	if (a.req.close || ctx.ConnRequestNum() >= requestsMax) && !ctx.Hijacked() {
+	if (a.req.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests)) && !ctx.Hijacked() {
 		ctx.Response.Header.SetConnectionClose()
 	}
 }
@@ -73,6 +71,7 @@ func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 // releases the request.
 func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	r := newRequest()
+	r.proofName = f.cfg.ProofHeader
 	a := admitted{req: r}
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
@@ -87,12 +86,19 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 		f.refuse(ctx, no)
 		return a, false
 	}
+	if f.serveKeys(ctx, r) {
+		f.discardBody(ctx, r)
+		return a, false
+	}
 	if what, err := f.unavailable(r); err != nil {
 		f.fail(ctx, r, what, err)
 		f.discardBody(ctx, r)
 		return a, false
 	}
-	r.locate(peerOf(ctx), ctx.IsTLS(), f.cfg.TrustedProxies)
+	if no := r.locate(peerOf(ctx), isSecure(ctx), &f.trust); no.code != 0 {
+		f.refuse(ctx, no)
+		return a, false
+	}
 	room := f.roomOf(r)
 	if room == nil {
 		return a, true
@@ -122,22 +128,29 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	r := a.req
 	now := f.cfg.Clock()
 	s := room.Settings()
-	p, known := r.openPass(f.cfg.Keys, s)
-	v := room.Decide(p, known, now)
+	made := f.frontOf(s)
+	if f.bypasses(room, made, r) {
+		return true
+	}
+	var by pass.Binding
+	keys := f.keys.Load()
+	p := r.openPass(keys, s, r.bind(&by, s))
+	v := room.Decide(p.Pass, p.known, now)
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between
 	}
 	switch {
-	case v.SetPass:
-		a.cookie = r.appendSetCookie(nil, f.cfg.Keys, v.Pass, s, now)
+	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
+		a.cookie = r.appendSetCookie(nil, keys, v.Pass, s, now)
 	case v.ClearPass:
 		a.cookie = r.appendNoCookie(nil, s)
 	}
 	if v.Admit {
 		a.room, a.settings, a.pass = room, s, v.Pass
+		f.prove(r, s, &a.pass, now)
 		return true
 	}
-	*w = waiting{req: r, settings: s, verdict: v, cookie: a.cookie, now: now}
+	*w = waiting{req: r, settings: s, made: made, verdict: v, cookie: a.cookie, now: now}
 	return false
 }
 
@@ -152,18 +165,29 @@ func (f *Front) unavailable(r *request) (failure, error) {
 		return stopping, errDraining
 	}
 	if err := f.cfg.Ready(); err != nil {
-		return failure{http.StatusServiceUnavailable, "This server is starting", "Please try again in a moment."}, err
+		return failure{code: http.StatusServiceUnavailable, title: "This server is starting"}, err
 	}
 	return failure{}, nil
 }
 
 var errDraining = errors.New("an upgrade while the front stops")
 
+// peerOf returns who is connected to us, or to the proxy that says so in a PROXY
+// header.
 func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if a, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
-		return a.AddrPort().Addr().Unmap().WithZone("")
+	if a := addrOf(ctx.RemoteAddr()); a.IsValid() {
+		return a
 	}
 	return netip.IPv4Unspecified()
+}
+
+// isSecure reports whether the peer speaks TLS with us, or with such a proxy.
+func isSecure(ctx *fasthttp.RequestCtx) bool {
+	if ctx.IsTLS() {
+		return true
+	}
+	e := edgeOf(ctx.Conn())
+	return e != nil && e.secure
 }
 
 // How much of a body nobody wants is read, to keep the connection.
@@ -217,7 +241,9 @@ func (f *Front) panicked(ctx *fasthttp.RequestCtx, p any) {
 }
 
 // logPanic is to be called while p unwinds the stack, which it logs.
-func (f *Front) logPanic(p any) {
-	f.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
+func (f *Front) logPanic(p any) { logPanic(f.cfg.Logger, p) }
+
+func logPanic(log *slog.Logger, p any) {
+	log.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
 		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 }

@@ -88,6 +88,7 @@ func run(tb testing.TB, f func(context.Context) error) (stop func()) {
 type fakeRoom struct {
 	settings room.Settings
 	decide   func(p node.Pass, known bool, now time.Time) node.Verdict
+	bypassed atomic.Int64
 
 	mu    sync.Mutex  // guards the following
 	ended []node.Pass // whose sessions the origin has ended
@@ -98,6 +99,8 @@ func (r *fakeRoom) Settings() *room.Settings { return &r.settings }
 func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 	return r.decide(p, known, now)
 }
+
+func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
 
 func (r *fakeRoom) End(p node.Pass, _ time.Time) {
 	r.mu.Lock()
@@ -161,7 +164,7 @@ func letIn(p node.Pass, known bool, now time.Time) node.Verdict {
 
 func newKeys(tb testing.TB) *pass.Keyring {
 	tb.Helper()
-	keys, err := pass.NewKeyring(1, pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
+	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
 	if err != nil {
 		tb.Fatal(err)
 	}

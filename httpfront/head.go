@@ -27,7 +27,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	dst = append(dst, "\r\n"...)
 	for _, f := range r.fields {
 		switch {
-		case isFraming(f.name), isHop(f.name), isForwarding(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
+		case isFraming(f.name), isHop(f.name), isForwarding(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name), isNamed(f.name, r.proofName):
 		case equalFold(f.name, "cookie"):
 			dst = appendForeignCookies(dst, f.value)
 		default:
@@ -51,7 +51,48 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	}
 	dst = r.appendForwarding(dst)
 	dst = r.appendLoop(dst, self)
+	dst = r.appendProof(dst)
 	return append(dst, "\r\n"...)
+}
+
+// appendProof tells the origin that the visitor was let in, if there is a proof of it.
+func (r *request) appendProof(dst []byte) []byte {
+	if r.proof == "" {
+		return dst
+	}
+	return appendField(dst, r.proofName, r.proof)
+}
+
+// isNamed reports whether a field has a name, in any case, and with underscores for
+// dashes, which many origins cannot tell apart.
+func isNamed(field []byte, name string) bool {
+	if len(field) != len(name) || name == "" {
+		return false
+	}
+	for i, c := range field {
+		if c == '_' {
+			c = '-'
+		}
+		d := name[i]
+		if d == '_' {
+			d = '-'
+		}
+		if lowerByte(c) != lowerByte(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// isFieldName reports whether a field of that name may be added to requests.
+func isFieldName(name string) bool {
+	b := []byte(name)
+	for _, c := range b {
+		if !isToken(c) {
+			return false
+		}
+	}
+	return len(b) > 0 && !isFraming(b) && !isHop(b) && !equalFold(b, "cookie")
 }
 
 func appendField[T []byte | string](dst []byte, name, value T) []byte {
@@ -119,46 +160,4 @@ func (r *request) isConnectionOption(name []byte) bool {
 		}
 	}
 	return false
-}
-
-// appendForwarding tells the origin who asks, for what, and how.
-func (r *request) appendForwarding(dst []byte) []byte {
-	dst = append(dst, "X-Forwarded-For: "...)
-	if len(r.via.chain) > 0 {
-		dst = append(dst, r.via.chain...)
-		dst = append(dst, ", "...)
-	}
-	dst = r.peer.AppendTo(dst)
-	dst = append(dst, "\r\nX-Real-IP: "...)
-	dst = r.via.client.AppendTo(dst)
-	dst = append(dst, "\r\nX-Forwarded-Proto: "...)
-	dst = append(dst, r.proto()...)
-	dst = append(dst, "\r\nForwarded: for="...)
-	if r.via.client.Is6() {
-		dst = append(dst, `"[`...)
-		dst = r.via.client.AppendTo(dst)
-		dst = append(dst, `]"`...)
-	} else {
-		dst = r.via.client.AppendTo(dst)
-	}
-	dst = append(dst, ";proto="...)
-	dst = append(dst, r.proto()...)
-	host := r.via.host
-	if host == "" {
-		host = string(r.hostField)
-	}
-	if host != "" {
-		dst = append(dst, `;host="`...)
-		dst = append(dst, host...) // was checked: no quotes in it
-		dst = append(dst, "\"\r\nX-Forwarded-Host: "...)
-		dst = append(dst, host...)
-	}
-	return append(dst, "\r\n"...)
-}
-
-func (r *request) proto() string {
-	if r.secure {
-		return "https"
-	}
-	return "http"
 }

@@ -79,6 +79,12 @@ type Answer struct {
 	// visitor, whatever the outcome is; empty for none.
 	Cookie string
 
+	// Proof is the value of the field ProofField for the site, and replaces the
+	// visitor's own. If it is empty, there is none, and the visitor's own is to be
+	// removed.
+	Proof      string
+	ProofField string
+
 	// Status, Fields and Body are the answer for a visitor who is not admitted, as
 	// this node's own proxy would have given it: the room's code for queue answers
 	// among them, which some front ends would take for a yes. Fields has neither
@@ -98,10 +104,11 @@ type AnswerField struct{ Name, Value string }
 func (f *Front) Judge(q *Question) (a Answer) {
 	k := &asked{req: newRequest()}
 	defer k.release()
+	defer func() { a.ProofField = f.cfg.ProofHeader }()
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
-			a = f.undecided(k, failure{http.StatusServiceUnavailable, "Something went wrong here", "Please try again in a moment."}, fmt.Errorf("panic: %v", p))
+			a = f.undecided(k, failure{code: http.StatusServiceUnavailable, title: "Something went wrong here"}, fmt.Errorf("panic: %v", p))
 		}
 	}()
 	if no := k.req.ask(q); no.code != 0 {
@@ -110,7 +117,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	if !q.NoPage {
 		k.ctx = scratches.Get().(*fasthttp.RequestCtx)
 	}
-	k.req.locate(q.Peer, false, f.cfg.TrustedProxies)
+	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
 	k.room, k.routed = f.roomOf(k.req), true
 	if k.room == nil {
 		return Answer{Outcome: Admitted}
@@ -133,11 +140,11 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 		s, p = adm.settings, adm.pass
 	}
 	if adm.cookie == nil && again && p.Visitor != (node.VisitorID{}) {
-		adm.cookie = k.req.appendSetCookie(nil, f.cfg.Keys, p, s, f.cfg.Clock())
+		adm.cookie = k.req.appendSetCookie(nil, f.keys.Load(), p, s, f.cfg.Clock())
 	}
 	a.Cookie = string(adm.cookie)
 	if ok {
-		a.Outcome = Admitted
+		a.Outcome, a.Proof = Admitted, k.req.proof
 		return a
 	}
 	a.Outcome, a.Status = Queued, w.status()
@@ -303,19 +310,19 @@ func (f *Front) Revoke(q *Question) (cookie string, err error) {
 	if no := r.ask(q); no.code != 0 {
 		return "", errors.New(no.reason)
 	}
-	r.locate(q.Peer, false, f.cfg.TrustedProxies)
+	r.locate(q.Peer, false, &f.asked)
 	decider := f.roomOf(r)
 	if decider == nil {
 		return "", ErrNoSession
 	}
 	s := decider.Settings()
-	p, known := r.openPass(f.cfg.Keys, s)
+	p := r.openPass(f.keys.Load(), s, nil) // the site asks, and not the visitor
 	switch {
-	case !known || !p.Accepted():
+	case !p.known || !p.Accepted():
 		return "", ErrNoSession
 	case !slices.Contains(s.EnabledOriginCommands, room.Revoke):
 		return "", ErrRevokeDisabled
 	}
-	decider.End(p, f.cfg.Clock())
+	decider.End(p.Pass, f.cfg.Clock())
 	return string(r.appendNoCookie(nil, s)), nil
 }

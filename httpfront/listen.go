@@ -1,42 +1,118 @@
 package httpfront
 
 import (
+	"container/list"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/netip"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// edgeListener hands out edgeConns and knows which are open, so that a shutdown
-// can end those that do not end by themselves.
+// edgeConfig says how an edgeListener takes connections. All of it is given.
+type edgeConfig struct {
+	tls     *tls.Config    // nil for plain connections
+	proxied []netip.Prefix // peers whose connections begin with a PROXY header
+	trusted []netip.Prefix // peers without a limit of their own
+	limits  *Limits
+	head    time.Duration // for what comes before the first request
+	write   time.Duration // longest time for one write
+	log     *slog.Logger
+}
+
+// edgeListener hands out edgeConns that are ready for a first request, and knows
+// which are open, so that a shutdown can end those that do not end by themselves.
+//
+// A connection takes a place of three kinds: one of its address as soon as that
+// is known, one among those that are being prepared (see prelude.go), and once it
+// is handed out one among all.
 type edgeListener struct {
 	net.Listener
-	tls    *tls.Config   // nil for plain connections
-	write  time.Duration // longest time for one write
-	log    *slog.Logger
+	cfg    edgeConfig
+	ready  chan net.Conn // unbuffered: whoever is in it belongs to its sender
 	closed chan struct{} // by Close
 	once   sync.Once     // of Close
 
+	failed   chan struct{} // closed when nothing more is accepted
+	err      error         // why; final once failed is closed
+	warnings edgeWarnings
+	polite   chan struct{} // one element for each connection that is told why it is refused
+
 	open sync.WaitGroup // one for each connection that its user has not closed
 
-	mu    sync.Mutex // guards the following
-	conns map[*edgeConn]struct{}
+	mu        sync.Mutex // guards the following
+	conns     map[*edgeConn]struct{}
+	preparing list.List // of *edgeConn, the oldest first
+	settled   int       // conns that were handed out
+	addresses addressCounts
 }
 
-func newEdgeListener(ln net.Listener, tls *tls.Config, write time.Duration, log *slog.Logger) *edgeListener {
-	return &edgeListener{
-		Listener: ln, tls: tls, write: write, log: log,
-		closed: make(chan struct{}), conns: map[*edgeConn]struct{}{},
+// edgeWarnings keep what a flood does from filling the log.
+type edgeWarnings struct{ full, crowded, preparing, header rate.Sometimes }
+
+const (
+	warnEvery = time.Minute
+
+	// politeMax is how many refused clients are told why at a time. Each costs a
+	// goroutine for up to lingerTime.
+	politeMax = 128
+)
+
+func newEdgeListener(ln net.Listener, cfg edgeConfig) *edgeListener {
+	l := &edgeListener{
+		Listener: ln, cfg: cfg,
+		ready: make(chan net.Conn), closed: make(chan struct{}), failed: make(chan struct{}),
+		polite:    make(chan struct{}, politeMax),
+		conns:     map[*edgeConn]struct{}{},
+		addresses: addressCounts{},
+	}
+	w := &l.warnings
+	for _, s := range []*rate.Sometimes{&w.full, &w.crowded, &w.preparing, &w.header} {
+		s.Interval = warnEvery
+	}
+	return l
+}
+
+// run accepts connections until the listener is closed or broken. Its owner
+// waits for it.
+func (l *edgeListener) run() {
+	for {
+		c, err := l.acceptPatiently()
+		if err != nil {
+			l.err = err
+			close(l.failed)
+			return
+		}
+		l.take(c)
 	}
 }
 
-// Close stops listening.
+// Accept returns the next connection, as an edgeConn or a secureConn.
+func (l *edgeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.ready:
+		return c, nil
+	case <-l.failed:
+		return nil, l.err
+	}
+}
+
+// Close stops listening, and drops connections that have not been handed out.
 func (l *edgeListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+	err := l.Listener.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := l.preparing.Front(); i != nil; i = i.Next() {
+		i.Value.(*edgeConn).raw.Close()
+	}
+	return err
 }
 
 // Pauses before another try to accept. Descriptors come free when a request or
@@ -56,7 +132,7 @@ func (l *edgeListener) acceptPatiently() (net.Conn, error) {
 			return c, err
 		}
 		if pause == acceptPauseMin {
-			l.log.Warn("no connection can be accepted now; if this happens again, raise the limit of open files", "error", err)
+			l.cfg.log.Warn("no connection can be accepted now; if this happens again, raise the limit of open files", "error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -77,24 +153,109 @@ func isShortage(err error) bool {
 	return false
 }
 
-// Accept returns the next connection, as an edgeConn or a secureConn.
-func (l *edgeListener) Accept() (net.Conn, error) {
-	c, err := l.acceptPatiently()
-	if err != nil {
-		return nil, err
-	}
-	e := &edgeConn{Conn: c, owner: l}
-	var out net.Conn = e
-	if l.tls != nil {
-		t := tls.Server(c, l.tls)
-		e.Conn = t
-		out = &secureConn{edgeConn: e, tls: t}
-	}
+// take makes c ready and hands it out, or turns it away. It never waits for the
+// client.
+func (l *edgeListener) take(c net.Conn) {
+	e := &edgeConn{Conn: c, raw: c, owner: l}
 	l.open.Add(1)
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.conns[e] = struct{}{}
-	return out, nil
+	l.mu.Unlock()
+
+	peer := addrOf(c.RemoteAddr())
+	if contains(l.cfg.proxied, peer) {
+		l.prepare(e, peer, true)
+		return
+	}
+	if no := l.admit(e, peer); no.code != 0 {
+		l.turnAway(e, no)
+		return
+	}
+	if l.cfg.tls != nil {
+		l.prepare(e, peer, false)
+		return
+	}
+	l.handOut(e, e)
+}
+
+var (
+	refuseFull    = refusal{http.StatusServiceUnavailable, "too many connections to this server"}
+	refuseCrowded = refusal{http.StatusTooManyRequests, "too many connections from this address"}
+)
+
+// admit takes a place of addr for e, or says why there is none.
+func (l *edgeListener) admit(e *edgeConn, addr netip.Addr) refusal {
+	l.mu.Lock()
+	full := l.settled >= l.cfg.limits.Conns
+	crowded := false
+	if !full && !isUnlimited(addr, l.cfg.trusted) {
+		e.counted = addressOf(addr)
+		crowded = !l.addresses.add(e.counted, l.cfg.limits.ConnsPerAddress)
+		if crowded {
+			e.counted = netip.Prefix{}
+		}
+	}
+	l.mu.Unlock()
+	switch {
+	case full:
+		l.warnFull()
+		return refuseFull
+	case crowded:
+		l.warnings.crowded.Do(func() {
+			l.cfg.log.Warn("an address has too many connections, and is refused more; if it is a proxy, name it in trusted-proxies",
+				"network", networkOf(addr), "limit", l.cfg.limits.ConnsPerAddress)
+		})
+		return refuseCrowded
+	}
+	return refusal{}
+}
+
+func (l *edgeListener) warnFull() {
+	l.warnings.full.Do(func() {
+		l.cfg.log.Warn("the limit of client connections is reached, and more are refused", "limit", l.cfg.limits.Conns)
+	})
+}
+
+// handOut gives out, which is e or around it, to whoever accepts.
+func (l *edgeListener) handOut(e *edgeConn, out net.Conn) {
+	l.mu.Lock()
+	full := l.settled >= l.cfg.limits.Conns
+	if !full {
+		e.settled = true
+		l.settled++
+	}
+	l.mu.Unlock()
+	if full {
+		l.warnFull()
+		l.turnAway(e, refuseFull)
+		return
+	}
+	select {
+	case l.ready <- out:
+	case <-l.closed:
+		e.Close()
+	}
+}
+
+// turnAway closes e. Clients that speak plain HTTP are told why, if there are not
+// too many of them; to tell others would take a handshake.
+func (l *edgeListener) turnAway(e *edgeConn, no refusal) {
+	if l.cfg.tls != nil {
+		e.Close()
+		return
+	}
+	select {
+	case l.polite <- struct{}{}:
+	default:
+		e.Close()
+		return
+	}
+	go func() { // waited for by l.open
+		defer func() { <-l.polite }()
+		e.linger.Store(true)
+		e.Write(no.answer(time.Now()))
+		e.Close()
+	}()
 }
 
 // abort cuts what is open off and returns how many those were. Who uses such a
@@ -104,11 +265,7 @@ func (l *edgeListener) abort() int {
 	defer l.mu.Unlock()
 	for e := range l.conns {
 		e.linger.Store(false)
-		if t, ok := e.Conn.(*tls.Conn); ok {
-			t.NetConn().Close() // says no goodbye, for which it might wait
-		} else {
-			e.Conn.Close()
-		}
+		e.raw.Close() // below TLS: says no goodbye, for which it might wait
 	}
 	return len(l.conns)
 }
@@ -116,6 +273,12 @@ func (l *edgeListener) abort() int {
 func (l *edgeListener) forget(e *edgeConn) {
 	l.mu.Lock()
 	delete(l.conns, e)
+	if e.settled {
+		l.settled--
+	}
+	if e.counted.IsValid() {
+		l.addresses.remove(e.counted)
+	}
 	l.mu.Unlock()
 	l.open.Done()
 }

@@ -1,13 +1,17 @@
 package httpfront
 
 import (
+	"bufio"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -64,31 +68,225 @@ func TestRunReportsABrokenListener(t *testing.T) {
 	}
 }
 
-// TestSilentClientsDoNotHoldUpOthers fills the front with connections, of which
-// those over the limit never begin their handshake.
-func TestSilentClientsDoNotHoldUpOthers(t *testing.T) {
+// secureFront is a front that speaks TLS.
+type secureFront struct {
+	*front
+	client *http.Client
+}
+
+func serveTLS(t *testing.T, rooms Rooms, change ...func(*Config)) secureFront {
+	t.Helper()
 	cert := httptest.NewTLSServer(nil)
-	defer cert.Close()
-	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) {
+	t.Cleanup(cert.Close)
+	f := serve(t, rooms, http.HandlerFunc(echo), append([]func(*Config){func(c *Config) {
 		c.TLS = &tls.Config{Certificates: cert.TLS.Certificates}
-		c.Limits.Conns = 1
-	})
-	first := f.dial()
-	for range 3 {
-		c := f.dial()
-		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
-			t.Errorf("over the limit: got %v, want the end", err)
+	}}, change...)...)
+	transport := cert.Client().Transport.(*http.Transport).Clone()
+	t.Cleanup(transport.CloseIdleConnections)
+	return secureFront{f, &http.Client{Transport: transport, Timeout: 10 * time.Second}}
+}
+
+// works checks that a visitor is served.
+func (f secureFront) works() {
+	f.tb.Helper()
+	resp, err := f.client.Get("https://" + f.addr)
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if io.Copy(io.Discard, resp.Body); resp.StatusCode != 200 {
+		f.tb.Errorf("got %d", resp.StatusCode)
+	}
+}
+
+// TestSilentClientsDoNotHoldUpOthers begins more handshakes than there is room
+// for, none of which goes on.
+func TestSilentClientsDoNotHoldUpOthers(t *testing.T) {
+	f := serveTLS(t, nil, func(c *Config) { c.Limits.Handshakes, c.Limits.Conns = 2, 1 })
+	var silent []net.Conn
+	for range 10 {
+		silent = append(silent, f.dial())
+	}
+	// The oldest make room. The last may be cut off by the visitor below.
+	for i, c := range silent[:8] {
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Errorf("silent connection %d: got bytes, want the end", i)
 		}
 	}
+	f.works()
+}
+
+func TestClientsOverTheLimitAreToldWhy(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Limits.Conns = 2 })
+	first, second := f.dial(), f.dial()
+	for _, c := range []net.Conn{first, second} {
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		c.Read(make([]byte, 1)) // it has its place
+	}
+	got := f.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "\r\nRetry-After: ") || !strings.HasSuffix(got, "too many connections to this server\n") {
+		t.Errorf("got %q", got)
+	}
 	first.Close()
-	client := &http.Client{Transport: cert.Client().Transport.(*http.Transport).Clone(), Timeout: 5 * time.Second}
-	defer client.CloseIdleConnections()
 	waitFor(t, "a place to become free", func() bool {
-		resp, err := client.Get("https://" + f.addr)
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == 200
+		return strings.HasPrefix(f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 200 ")
 	})
+}
+
+func TestTLSClientsOverTheLimitAreClosed(t *testing.T) {
+	f := serveTLS(t, nil, func(c *Config) { c.Limits.Conns = 1 })
+	c, err := tls.Dial("tcp", f.addr, f.client.Transport.(*http.Transport).TLSClientConfig.Clone())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	c.Read(make([]byte, 1))
+	over := f.dial()
+	if _, err := over.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("got %v, want the end", err)
+	}
+}
+
+func TestPlainRequestsToTLSAreToldSo(t *testing.T) {
+	f := serveTLS(t, nil)
+	if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "https://") {
+		t.Errorf("got %q", got)
+	}
+	if got := f.raw("\x00\x01\x02\x03\x04\x05\x06"); strings.Contains(got, "HTTP") {
+		t.Errorf("bytes that are neither: got %q", got)
+	}
+	f.works()
+}
+
+// TestOneAddressCannotTakeAllConnections has visitors come through a balancer, so
+// that they have addresses.
+func TestOneAddressCannotTakeAllConnections(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) {
+		c.Edge.ProxyProtocol = loopback
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
+		c.Limits.ConnsPerAddress = 2
+	})
+	open := func(addr string) (net.Conn, string) {
+		t.Helper()
+		c := f.dial()
+		family := "TCP4"
+		if strings.Contains(addr, ":") {
+			family = "TCP6"
+		}
+		fmt.Fprintf(c, "PROXY %s %s %s 40000 80\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", family, addr, addr)
+		line := make([]byte, len("HTTP/1.1 200"))
+		if _, err := io.ReadFull(c, line); err != nil {
+			t.Fatal(err)
+		}
+		return c, string(line[len("HTTP/1.1 "):])
+	}
+	for _, c := range []struct {
+		name  string
+		addrs []string // the last one is over the limit
+		want  string
+	}{
+		{"IPv4", []string{"192.0.2.1", "192.0.2.1", "192.0.2.1"}, "429"},
+		{"IPv4 neighbour", []string{"192.0.2.2", "192.0.2.2", "192.0.2.3"}, "200"},
+		{"IPv6", []string{"2001:db8::1", "2001:db8::2", "2001:db8::ffff:1"}, "429"},
+		{"IPv6 neighbour", []string{"2001:db8:0:1::1", "2001:db8:0:1::1", "2001:db8:0:2::1"}, "200"},
+		{"IPv4 written as IPv6", []string{"::ffff:192.0.2.9", "192.0.2.9", "192.0.2.9"}, "429"},
+		{"trusted proxy", []string{"10.9.1.1", "10.9.1.1", "10.9.1.1"}, "200"},
+		{"loopback", []string{"127.0.0.1", "127.0.0.1", "127.0.0.1"}, "200"},
+	} {
+		var first net.Conn
+		for i, addr := range c.addrs {
+			conn, got := open(addr)
+			defer conn.Close()
+			if i == 0 {
+				first = conn
+			}
+			want := "200"
+			if i == len(c.addrs)-1 {
+				want = c.want
+			}
+			if got != want {
+				t.Errorf("%s: connection %d: got %s, want %s", c.name, i+1, got, want)
+			}
+		}
+		first.Close()
+		waitFor(t, c.name+": a place to become free", func() bool {
+			conn, got := open(c.addrs[0])
+			conn.Close()
+			return got == "200"
+		})
+	}
+}
+
+// TestNothingIsLeftOfConnections holds that places are given back by whatever way a
+// connection ends.
+func TestNothingIsLeftOfConnections(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := Limits{Conns: 3, ConnsPerAddress: 2, Handshakes: 2}
+	l := newEdgeListener(ln, edgeConfig{
+		proxied: loopback, limits: &limits, head: 5 * time.Second, write: time.Second, log: testLogger(t),
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.run()
+	}()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	for i, raw := range []string{
+		"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET", "PROXY UNKNOWN\r\n", "PROXY nonsense\r\n", "", "P",
+		"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP6 ::1 ::1 1 2\r\n",
+	} {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, raw)
+		if i%2 == 0 {
+			c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+			io.ReadAll(c)
+		}
+		c.Close()
+	}
+	l.Close()
+	<-done
+	l.open.Wait()
+	if len(l.conns) != 0 || l.settled != 0 || len(l.addresses) != 0 || l.preparing.Len() != 0 || len(l.polite) != 0 {
+		t.Errorf("left: %d connections, %d settled, addresses %v, %d in preparation, %d being told", len(l.conns), l.settled, l.addresses, l.preparing.Len(), len(l.polite))
+	}
+}
+
+// TestConnectionsEndAfterSoManyRequests has visitors of all kinds use up what one
+// connection may bring.
+func TestConnectionsEndAfterSoManyRequests(t *testing.T) {
+	few := func(c *Config) { c.Limits.Requests = 3 }
+	for name, f := range map[string]*front{
+		"admitted": serve(t, nil, http.HandlerFunc(echo), few),
+		"waiting":  serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo), few),
+		"redirect": serveRedirect(t, few),
+	} {
+		c := f.dial()
+		br := bufio.NewReader(c)
+		for i := range 3 {
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			resp := readResponse(t, br, "GET")
+			io.Copy(io.Discard, resp.Body)
+			if resp.Close != (i == 2) {
+				t.Errorf("%s: request %d: close %v", name, i+1, resp.Close)
+			}
+		}
+		if _, err := br.ReadByte(); err != io.EOF {
+			t.Errorf("%s: got %v, want the end", name, err)
+		}
+	}
 }

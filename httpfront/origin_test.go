@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -22,11 +24,11 @@ func TestOriginDown(t *testing.T) {
 	ln.Close()
 	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, "http://"+ln.Addr().String())
 	got := f.get("/")
-	if got.StatusCode != 502 || !strings.Contains(got.body, "does not answer") || len(got.Cookies()) != 1 ||
+	if got.StatusCode != 502 || !strings.Contains(got.body, "<h1>The site cannot be reached right now</h1>") || len(got.Cookies()) != 1 ||
 		got.Header.Get("Cache-Control") != "private, no-store" {
 		t.Errorf("got %d %v %q", got.StatusCode, got.Header, got.body)
 	}
-	if got := f.get("/", "Accept", "application/json"); got.StatusCode != 502 || !strings.Contains(got.body, `{"error":`) {
+	if got := f.get("/", "Accept", "application/json"); got.StatusCode != 502 || !strings.Contains(got.body, `{"error":"The site does not answer","request":"`) {
 		t.Errorf("JSON: got %d %q", got.StatusCode, got.body)
 	}
 	if got := f.do("POST", "/", strings.NewReader("hello")); got.StatusCode != 502 || len(got.Cookies()) != 1 {
@@ -46,6 +48,32 @@ func TestOriginTooSlow(t *testing.T) {
 	}
 	if got := f.do("POST", "/", strings.NewReader("hello")); got.StatusCode != 504 || len(got.Cookies()) != 1 {
 		t.Errorf("POST: got %d %v", got.StatusCode, got.Header)
+	}
+}
+
+// TestFailuresAreToldInTheVisitorsLanguage: with the id that the log has, and with
+// what the head says of it.
+func TestFailuresAreToldInTheVisitorsLanguage(t *testing.T) {
+	f := serve(t, fakeRooms{}, http.HandlerFunc(echo), func(c *Config) {
+		c.Ready = func() error { return errors.New("not yet") }
+	})
+	for _, l := range lang.All() {
+		got := f.get("/", "Accept", "text/html", "Accept-Language", "xx, "+l.Tag()+";q=0.8, en;q=0.1")
+		for _, want := range []string{
+			`<html lang="` + l.Tag() + `" dir="` + l.Dir() + `">`,
+			"<title>" + l.Text(lang.TitleUnreachable) + "</title>", "<p>" + l.Text(lang.MessageUnreachable) + "</p>",
+			"503 · <code>" + got.Header.Get("X-Request-Id") + "</code>",
+		} {
+			if got.StatusCode != 503 || !strings.Contains(got.body, want) {
+				t.Errorf("%s: %d, want it to contain %s:\n%s", l.Tag(), got.StatusCode, want, got.body)
+			}
+		}
+		if got.Header.Get("Content-Language") != l.Tag() || got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %v", l.Tag(), got.Header)
+		}
+	}
+	if got := f.get("/", "Accept-Language", "xx"); !strings.Contains(got.body, `<html lang="en-US" dir="ltr">`) {
+		t.Errorf("a language that is not there: %s", got.body)
 	}
 }
 

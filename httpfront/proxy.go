@@ -113,7 +113,6 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
 		x.conn.Limit(0)
 		x.up = &upload{
 			edge: edge, conn: x.conn, from: body, size: r.length, limit: a.site.body,
-			rate: max(f.cfg.Limits.BodyRate, 0), slack: f.cfg.Timeouts.Body,
 			wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
 			done: make(chan struct{}), panicked: f.logPanic,
 		}
@@ -172,11 +171,11 @@ func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 	case errors.Is(err, upstream.ErrClosed):
 		what = stopping
 	case errors.Is(err, upstream.ErrBusy), errors.Is(err, upstream.ErrTunnels):
-		what = failure{http.StatusServiceUnavailable, "The site is busy", "Too many requests are waiting for it. Please try again in a moment."}
+		what = failure{code: http.StatusServiceUnavailable, title: "The site is busy"}
 	case isTimeout(err):
-		what = failure{http.StatusGatewayTimeout, "The site takes too long", "It did not answer in time. Please try again in a moment."}
+		what = failure{code: http.StatusGatewayTimeout, title: "The site takes too long"}
 	default:
-		what = failure{http.StatusBadGateway, "The site does not answer", "It cannot be reached right now. Please try again in a moment."}
+		what = failure{code: http.StatusBadGateway, title: "The site does not answer"}
 	}
 	f.fail(ctx, a.req, what, err)
 	f.discardBody(ctx, a.req)

@@ -51,13 +51,17 @@ func TestForwardingFields(t *testing.T) {
 	}{
 		"nobody trusted": {nil, map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Real-Ip": "127.0.0.1", "X-Forwarded-Proto": "http",
-			"X-Forwarded-Host": "inner.example:8080", "Forwarded": `for=127.0.0.1;proto=http;host="inner.example:8080"`,
+			"X-Forwarded-Host": "inner.example:8080", "X-Forwarded-Port": "8080", "Forwarded": `for=127.0.0.1;proto=http;host="inner.example:8080"`,
 		}},
 		"peer trusted": {[]string{"127.0.0.0/8"}, map[string]string{
-			"X-Forwarded-For": "6.6.6.6, 7.7.7.7, 192.0.2.9, 127.0.0.1", "X-Real-Ip": "192.0.2.9", "X-Forwarded-Proto": "https",
-			"X-Forwarded-Host": "visitors.example", "Forwarded": `for=192.0.2.9;proto=https;host="visitors.example"`,
+			"X-Forwarded-For": "192.0.2.9, 127.0.0.1", "X-Real-Ip": "192.0.2.9", "X-Forwarded-Proto": "https",
+			"X-Forwarded-Host": "visitors.example", "X-Forwarded-Port": "443",
+			"Forwarded": `for=192.0.2.9;proto=https;host="visitors.example", for=127.0.0.1`,
 		}},
-		"two proxies trusted": {[]string{"127.0.0.0/8", "192.0.2.0/24"}, map[string]string{"X-Real-Ip": "7.7.7.7"}},
+		"two proxies trusted": {[]string{"127.0.0.0/8", "192.0.2.0/24"}, map[string]string{
+			"X-Real-Ip": "7.7.7.7", "X-Forwarded-For": "7.7.7.7, 192.0.2.9, 127.0.0.1",
+			"Forwarded": `for=7.7.7.7;proto=https;host="visitors.example", for=192.0.2.9, for=127.0.0.1`,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen atomic.Pointer[http.Request]

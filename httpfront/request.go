@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/netip"
 	"sync"
+
+	"github.com/ropeline/ropeline/httpfront/expr"
 )
 
 // request is what is kept of a request once its head was found in order. It
@@ -34,6 +36,12 @@ type request struct {
 	secure bool       // the visitor's side is TLS
 	via    forwarded  // what a trusted proxy said
 
+	facts   expr.Request // what rules see, once Front.describe was called
+	country [2]byte      // backing bytes of facts.Country
+
+	proofName string // of the field that only we may send
+	proof     string // its value; "" for none
+
 	head []byte    // backing bytes of target and fields
 	body io.Reader // once it was asked for; see serverReader
 }
@@ -60,6 +68,8 @@ func (r *request) release() {
 		accept: r.accept[:0],
 
 		acceptLanguage: r.acceptLanguage[:0],
+
+		via: forwarded{chain: r.via.chain[:0]},
 	}
 	requests.Put(r)
 }

@@ -31,6 +31,9 @@ type Room interface {
 	// so wait for as long as a visitor may be kept waiting: a second or two.
 	Decide(p node.Pass, known bool, now time.Time) node.Verdict
 
+	// CountBypass notes a request that passes the room because a rule says so.
+	CountBypass()
+
 	// End ends the session of p, because the origin says so. Whoever shows p again
 	// is new. It must not block.
 	End(p node.Pass, now time.Time)

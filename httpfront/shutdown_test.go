@@ -114,3 +114,11 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 		t.Errorf("%d requests are still under way", n)
 	}
 }
+
+// TestAFrontThatIsStoppedAtOnceEnds: the server may not have begun when it is to end.
+func TestAFrontThatIsStoppedAtOnceEnds(t *testing.T) {
+	for range 20 {
+		f := serve(t, nil, http.HandlerFunc(echo))
+		f.stop()
+	}
+}

@@ -209,3 +209,38 @@ func TestShutdownEndsTunnels(t *testing.T) {
 		t.Error("the tunnel is still open")
 	}
 }
+
+// TestUpgradesCarryNoFieldsOfTheConnection looks at the head that the origin gets.
+func TestUpgradesCarryNoFieldsOfTheConnection(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	heads := make(chan string, 1)
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		buf := make([]byte, 8<<10)
+		n, _ := io.ReadAtLeast(c, buf, 1)
+		heads <- string(buf[:n])
+	}()
+	f := serveTo(t, nil, "http://"+ln.Addr().String())
+	c := f.dial()
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, X-Gone, X-Forwarded-For\r\nUpgrade: websocket\r\nX-Gone: 1\r\n"+
+		"Proxy-Authorization: 1\r\nKeep_Alive: 1\r\nRopeline-Proof: 1\r\nX-Forwarded-For: 6.6.6.6\r\nX-Stays: 1\r\n\r\n")
+	head := <-heads
+	for _, gone := range []string{"X-Gone", "Proxy-", "Keep_Alive", "Ropeline-Proof", "6.6.6.6"} {
+		if strings.Contains(head, gone) {
+			t.Errorf("%s reached the origin: %q", gone, head)
+		}
+	}
+	for _, stays := range []string{"\r\nUpgrade: websocket\r\n", "\r\nX-Stays: 1\r\n", "\r\nX-Forwarded-For: 127.0.0.1\r\n"} {
+		if !strings.Contains(head, stays) {
+			t.Errorf("%q is missing: %q", stays, head)
+		}
+	}
+}

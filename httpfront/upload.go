@@ -20,8 +20,6 @@ type upload struct {
 	from  io.Reader     // a chunkReader if the body is in chunks
 	size  int64         // of the body; lengthChunked if it is sent in chunks
 	limit int64         // of the body; 0: none
-	rate  int64         // fewest bytes a second, until the response; 0: any
-	slack time.Duration // that the client has beyond that
 	wait  time.Duration // for the response, once the body has been sent
 	grace time.Duration // for it, if the origin no longer takes the body
 
@@ -77,9 +75,7 @@ func (u *upload) copy() error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	var sent int64
-	begun := time.Now()
 	for {
-		u.hurry(begun, sent)
 		n, err := u.from.Read(buf[chunkHeadMax : bufferSize-2])
 		sent += int64(n)
 		if u.limit > 0 && sent > u.limit {
@@ -105,24 +101,6 @@ func (u *upload) copy() error {
 		return readError(io.ErrUnexpectedEOF)
 	}
 	return nil
-}
-
-// hurry sets by when more of the body has to come. A client that sends so little
-// that it never ends would hold a place at the origin for ever, and a thousand of
-// them all places. Once the origin has begun to answer, the two may talk as
-// slowly as they like.
-func (u *upload) hurry(begun time.Time, sent int64) {
-	if u.edge == nil || u.rate == 0 {
-		return
-	}
-	u.mu.Lock()
-	answered := u.answered
-	u.mu.Unlock()
-	if answered {
-		u.edge.rollUntil(time.Time{})
-		return
-	}
-	u.edge.rollUntil(begun.Add(u.slack + time.Duration(float64(sent)/float64(u.rate)*float64(time.Second))))
 }
 
 // chunkHeadMax is room for the length of a chunk before its bytes.
@@ -157,13 +135,13 @@ func readError(err error) error {
 }
 
 // headRead says that the response has begun: from then on the deadlines are its
-// own.
+// own, and the two may talk as slowly as they like.
 func (u *upload) headRead() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.answered = true
 	if u.edge != nil {
-		u.edge.rollUntil(time.Time{})
+		u.edge.anyPace()
 	}
 }
 

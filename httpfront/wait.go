@@ -21,6 +21,7 @@ const stateField = "Ropeline-State"
 type waiting struct {
 	req      *request
 	settings *room.Settings
+	made     *roomFront
 	verdict  node.Verdict
 	cookie   []byte // value of a Set-Cookie field; nil for none
 	now      time.Time
@@ -40,7 +41,11 @@ var queueAnswers = sync.Pool{New: func() any {
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 	a := queueAnswers.Get().(*queueAnswer)
 	defer queueAnswers.Put(a)
-	p := f.pageOf(&w)
+	event := ""
+	if w.verdict.View != nil {
+		event = w.verdict.View.Event.Name
+	}
+	p := w.made.pageOf(event)
 	p.Fill(&a.state, page.Input{
 		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
 		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(),
@@ -70,20 +75,6 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 		a.body = p.AppendHTML(a.body[:0], &a.state)
 	}
 	ctx.Response.SetBody(a.body) // copies
-}
-
-// pageOf returns the page of the room, or the built-in one.
-func (f *Front) pageOf(w *waiting) *page.Page {
-	if f.cfg.Pages != nil {
-		event := ""
-		if w.verdict.View != nil {
-			event = w.verdict.View.Event.Name
-		}
-		if p := f.cfg.Pages(w.settings.ID, event); p != nil {
-			return p
-		}
-	}
-	return f.page
 }
 
 // status is the room's code for queue answers. A request that was to change

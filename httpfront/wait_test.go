@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -45,44 +44,6 @@ func TestWhatHoldsIsWhatWasDecidedFrom(t *testing.T) {
 	f := serve(t, fakeRooms{room: r}, nil)
 	if got := f.get("/", "Accept", "application/json"); !strings.Contains(got.body, `"queueingMethod":"random"`) {
 		t.Errorf("got %s", got.body)
-	}
-}
-
-// TestPagesOfRooms: each room and each of its events may have a page of its own;
-// what has none gets the built-in one.
-func TestPagesOfRooms(t *testing.T) {
-	ofRoom := newPage(t, page.Config{FrameAncestors: []string{"https://a.example"}, NoJSON: true})
-	ofEvent := newPage(t, page.Config{Message: "The sale is near"})
-	view := &room.View{Settings: newRoom(nil).settings}
-	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		v := never(p, known, now)
-		v.View = view
-		return v
-	})
-	f := serve(t, fakeRooms{room: r}, nil, func(c *Config) {
-		c.Pages = func(id crdt.RoomID, event string) *page.Page {
-			switch {
-			case id != r.settings.ID:
-				t.Errorf("asked for the page of room %v", id)
-			case event == "sale":
-				return ofEvent
-			case event == "":
-				return ofRoom
-			}
-			return nil
-		}
-	})
-	got := f.get("/", "Accept", "application/json")
-	if got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasSuffix(got.Header.Get("Content-Security-Policy"), "frame-ancestors https://a.example") {
-		t.Errorf("a room without JSON answered with %v", got.Header)
-	}
-	view.Event = room.EventState{Name: "sale", Active: true}
-	if got := f.get("/", "Accept", "application/json"); !strings.Contains(got.body, `"operatorMessage":"The sale is near"`) {
-		t.Errorf("the event's page tells %s", got.body)
-	}
-	view.Event.Name = "another"
-	if got := f.get("/"); !strings.HasSuffix(got.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'") || strings.Contains(got.body, "The sale") {
-		t.Errorf("an event without a page was answered with %v", got.Header)
 	}
 }
 

@@ -45,6 +45,9 @@ func (r *Room) answered(p Pass, end time.Time, a answer, now time.Time) (Verdict
 			return v, n
 		}
 	}
+	if now.Sub(p.LeaseEnd) >= askedFor*r.Settings().SessionDuration {
+		return r.decide(Pass{}, true, now) // more likely over than lost: such a pass is no reason to stand first
+	}
 	// A fault of ours: the visitor keeps the arrival, and so stands first.
 	p.Visitor = p.Visitor.after(p.AcceptedAt)
 	p.AcceptedAt, p.LeaseEnd, p.Ticket, p.Borrowed = time.Time{}, time.Time{}, ticket.Ticket{}, false

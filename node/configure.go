@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/node/room"
@@ -42,9 +41,7 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 			return fmt.Errorf("node: settings of room %s: room %q has host %q and path %q", s.ID, t.Name, e.Host, e.Path)
 		}
 	}
-	s.Events = slices.Clone(s.Events)
-	s.EnabledOriginCommands = slices.Clone(s.EnabledOriginCommands)
-	s.AdditionalRoutes = slices.Clone(s.AdditionalRoutes)
+	s = s.Clone()
 	if s.Policy == room.Escrow && c.open.Load() {
 		if err := c.facts.set(roomKey(factLimits, r.id), encodeAmount(limitsOf(&s)), now); err != nil {
 			return fmt.Errorf("node: settings of room %s: %w", s.ID, err)

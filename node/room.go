@@ -39,6 +39,8 @@ type Room struct {
 	resting atomic.Bool // not of this node's configuration; it keeps the rights only
 	retired atomic.Bool // gone for good, as far as this node has heard
 
+	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
+
 	again bool // is made in place of one that was retired
 
 	configured ticket.Amount // the limits that this node was started with
@@ -98,12 +100,26 @@ type view struct {
 // leads reports whether a node is the counter.
 func (w *view) leads(s ticket.Scope, self crdt.NodeID) bool { return w.ask[s] == self }
 
+// slidesFor is how long after the end that a pass has its session may still be going on:
+// where cookies do not reach the visitor, the pass stays that of the first day.
+const slidesFor = 24 * time.Hour
+
+// slides reports whether the session of a pass that is long past may go on, as its
+// anchor would know.
+func slides(w *view, p *Pass, now time.Time) bool {
+	return p.Accepted() && !p.Ticket.IsZero() && !w.Settings.DisableSessionRenewal && now.Sub(p.LeaseEnd) < slidesFor
+}
+
 // renewAt is the part of a session after which a later end is worth a cookie.
 const renewAt = 8
 
 // Settings returns the settings that hold at the moment: the operator's, with
 // what an event overrides. They are shared; nobody changes them.
 func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
+
+// CountBypass notes a request that passed the room because a rule of the front says
+// so. It counts for nothing but the status. Any goroutine may call it.
+func (r *Room) CountBypass() { r.bypassed.Add(1) }
 
 // decide answers from memory, or says whose word is needed; the verdict then
 // holds the pass as it was judged by.
@@ -129,6 +145,9 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	}
 	w := r.view.Load()
 	d := w.Decide(r.visitor(w, p), now)
+	if d.New && slides(w, p, now) {
+		d = room.Decision{Action: room.Ask}
+	}
 	if d.New {
 		*p = Pass{} // whatever place it held is gone
 	}

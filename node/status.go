@@ -56,6 +56,8 @@ type RoomStatus struct {
 	NewUsersPerMinute int    `json:"new_users_per_minute"`
 	Slots             int    `json:"slots"`
 
+	Bypassed uint64 `json:"bypassed"` // requests at this node that a rule let pass the room, since the start
+
 	// Rights is left out where they are not the limit.
 	Rights *RightsStatus `json:"rights,omitempty"`
 
@@ -164,7 +166,7 @@ func (r *Room) status() RoomStatus {
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
 		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		Slots: v.Slots, Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
+		Slots: v.Slots, Bypassed: r.bypassed.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
 		QueueAll: s.QueueAll, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),

@@ -35,6 +35,7 @@ const (
 // the same node.
 type Identity struct {
 	id   PeerID
+	name string // in the leaf; of one that was made from a secret
 	site string
 
 	resetKey [32]byte // the same after a restart, or peers could not be told of it
@@ -71,25 +72,48 @@ func IdentityFromSecret(secret Secret, id PeerID, name, site string, now time.Ti
 	if err := checkLabel("name", name, maxNameLen); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	ca, caKey, err := clusterCA(secret)
-	if err != nil {
-		return nil, err
+	i := &Identity{id: id, name: name, site: site}
+	copy(i.resetKey[:], secret.Lasting("mesh reset "+id.String(), len(i.resetKey)))
+	return i, i.Use([]Secret{secret}, now)
+}
+
+// Use has an identity that was made from a secret go by others from now on: its leaf
+// comes from the first, and peers may have theirs from any. Connections that are open
+// stay.
+func (i *Identity) Use(secrets []Secret, now time.Time) error {
+	if len(secrets) == 0 {
+		return errors.New("identity: no secret is given")
 	}
 	roots := x509.NewCertPool()
-	roots.AddCert(ca)
-	i := &Identity{id: id, site: site}
-	copy(i.resetKey[:], secret.Derive("mesh reset "+id.String(), len(i.resetKey)))
-	i.make = func(now time.Time) (material, error) {
-		leaf, err := newLeaf(ca, caKey, id, name, site, now)
+	var signer *x509.Certificate
+	var signerKey ed25519.PrivateKey
+	for n, s := range secrets {
+		ca, key, err := clusterCA(s)
+		if err != nil {
+			return err
+		}
+		if roots.AddCert(ca); n == 0 {
+			signer, signerKey = ca, key
+		}
+	}
+	remake := func(now time.Time) (material, error) {
+		leaf, err := newLeaf(signer, signerKey, i.id, i.name, i.site, now)
 		if err != nil {
 			return material{}, err
 		}
 		return material{leaf: leaf, roots: roots, renewAt: now.Add(leafLife / 2)}, nil
 	}
-	if i.cur, err = i.make(now); err != nil {
-		return nil, err
+	cur, err := remake(now)
+	if err != nil {
+		return err
 	}
-	return i, nil
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.make == nil && i.cur.roots != nil {
+		return errors.New("identity: made from files, a secret cannot replace it")
+	}
+	i.make, i.cur = remake, cur
+	return nil
 }
 
 // clusterCA makes the authority of a secret: an Ed25519 key from the secret

@@ -238,3 +238,42 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("LAN: %v", err)
 	}
 }
+
+// TestIdentitiesOfSeveralSecrets: nodes in adjoining stages of a rotation accept each
+// other, and who has only the secret that was retired is out.
+func TestIdentitiesOfSeveralSecrets(t *testing.T) {
+	now := time.Now()
+	first := NewSecret()
+	next := first.Next()
+	stages := [][]Secret{{first}, {first, next}, {next, first}, {next}} // leaf and what is accepted
+	at := func(id, stage int) *Identity {
+		i := mustIdentity(t, first, testID(id), "east", now)
+		if err := i.Use(stages[stage], now); err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	for a := range stages {
+		for b := range stages {
+			err := accepts(at(1, a), at(2, b), now)
+			apart := a == 0 && b > 1 || a == 3 && b < 2
+			if (err != nil) != apart {
+				t.Errorf("stage %d meets one of stage %d: %v", a, b, err)
+			}
+		}
+	}
+	// A leaf that is renewed comes from the secret that is used then.
+	i := at(1, 2)
+	if err := accepts(at(2, 3), i, now.Add(leafLife)); err != nil {
+		t.Errorf("after a renewal: %v", err)
+	}
+	p := newPKI(t)
+	cert, key := p.issue([]string{nodeURI(testID(3), "east").String()}, nil)
+	own, err := IdentityFromFiles(cert, key, p.caPEM())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Use(stages[0], now); err == nil {
+		t.Error("a secret replaces the operator's own certificates")
+	}
+}

@@ -76,3 +76,40 @@ func FuzzParseSecret(f *testing.F) {
 		}
 	})
 }
+
+func TestSecretsThatReplaceOneAnother(t *testing.T) {
+	first := NewSecret()
+	second := first.Next()
+	third := second.Next()
+	for _, s := range []Secret{second, third} {
+		got, err := ParseSecret(s.Text())
+		if err != nil || got != s {
+			t.Errorf("ParseSecret(Text): got %v, %v", got, err)
+		}
+		if !bytes.Equal(s.Lasting("a", 32), first.Lasting("a", 32)) {
+			t.Error("what is to last has changed")
+		}
+		if bytes.Equal(s.Derive("a", 32), first.Derive("a", 32)) || s.ID() == first.ID() {
+			t.Error("a new secret gives old keys")
+		}
+	}
+	if bytes.Equal(first.Lasting("a", 32), first.Derive("a", 32)) || bytes.Equal(first.Lasting("a", 32), NewSecret().Lasting("a", 32)) {
+		t.Error("what lasts is not a key of its own")
+	}
+
+	file := "# the new one\n" + third.Text() + "\n\n  " + second.Text() + " \r\n" + first.Text()
+	if got, err := ParseSecrets(file); err != nil || len(got) != 3 || got[0] != third || got[1] != second || got[2] != first {
+		t.Errorf("got %d secrets, %v", len(got), err)
+	}
+	for name, tc := range map[string]struct{ text, want string }{
+		"none":      {"# nothing\n", "there is no secret"},
+		"twice":     {first.Text() + "\n" + first.Text(), "line 2: the secret stands there twice"},
+		"strangers": {NewSecret().Text() + "\n" + first.Text(), "line 2: neither of this secret and the first"},
+		"a mistake": {third.Text() + "\n" + first.Text() + "A", "line 2: secret has"},
+		"too many":  {third.Text() + "\n" + second.Text() + "\n" + first.Text() + "\n" + first.Next().Text() + "\n" + first.Next().Text(), "line 5: more than 4"},
+	} {
+		if _, err := ParseSecrets(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got error %v, want one about %q", name, err, tc.want)
+		}
+	}
+}

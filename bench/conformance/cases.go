@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/proof/check"
 )
 
 // testCase is one row of the table. Its room is its own.
@@ -45,16 +47,18 @@ type try struct {
 	stack *stack
 	fe    frontEnd
 	host  string
+	room  string
 }
 
 func (t *try) visitor() *visitor { return &visitor{t: t} }
 
-// fill has somebody take the only place.
+// fill has somebody take the only place. A node that was stopped a moment ago lets nobody
+// in until it has looked around.
 func (t *try) fill() (*visitor, error) {
 	v := t.visitor()
-	a, err := v.ask(http.MethodGet)
-	if err == nil && (!a.fromSite() || v.pass == "") {
-		err = fmt.Errorf("nobody can take the only place: %v, pass %q", a, v.pass)
+	_, err := t.until(v, answer.fromSite)
+	if err == nil && v.pass == "" {
+		err = errors.New("a visitor in the room has no pass")
 	}
 	t.stack.site.take(t.host)
 	return v, err
@@ -78,6 +82,7 @@ func cases() []testCase {
 		{id: "again", what: "waiting, asks again", places: 1, run: asksAgain},
 		{id: "turn", what: "waiting, and a place comes free", places: 1, newPass: true, run: comesIn},
 		{id: "admitted", what: "admitted", places: 5, run: isIn},
+		{id: "proof", what: "admitted, with a proof of admission made up", places: 5, run: forgedProof},
 		{id: "sliding", what: "admitted, for longer than a session", places: 1, length: 2 * time.Second, newPass: true, run: slides},
 		{id: "revoked", what: "revoked by the site", places: 1, paged: true, notes: []note{byPost}, run: revoked},
 		{id: "preflight", what: "`OPTIONS` without a cookie, room full", places: 1, run: preflight},
@@ -116,7 +121,31 @@ func (t *try) admittedBy(a answer, passes int) error {
 	case len(got) != 1:
 		return fmt.Errorf("the site was asked %d times", len(got))
 	}
-	return nil
+	return t.proven(got[0])
+}
+
+// forged is what every visitor sends for a proof.
+const forged = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJtZSJ9."
+
+// proven checks that the site got a proof of ours about whom the room has let in, and that
+// it got no other.
+func (t *try) proven(a asked) error {
+	got := a.header.Values("Ropeline-Proof")
+	if a.method == http.MethodOptions { // of which no room decides
+		if len(got) != 0 {
+			return fmt.Errorf("a preflight with proofs: %q", got)
+		}
+		return nil
+	}
+	if len(got) != 1 {
+		return fmt.Errorf("proofs %q", got)
+	}
+	v, err := check.New(check.Config{JWKS: []string{"http://" + t.stack.node.verdicts + "/jwks.json"}, Room: t.room, Issuer: "ropeline"})
+	if err != nil {
+		return err
+	}
+	_, err = v.Check(t.ctx, got[0])
+	return err
 }
 
 // held checks an answer of ours to somebody who has to wait.
@@ -254,6 +283,12 @@ func isIn(t *try) (string, error) {
 	}
 	a, err := v.ask(http.MethodGet)
 	return a.String(), errors.Join(err, t.admittedBy(a, 0))
+}
+
+// forgedProof is isIn in other words: every visitor here sends a proof made up.
+func forgedProof(t *try) (string, error) {
+	_, err := isIn(t)
+	return "site, with our proof", err
 }
 
 // slides goes on for three sessions.

@@ -86,7 +86,14 @@ func downAndOpen(t *try) (string, error) {
 		return a.String(), errors.Join(err, t.unseen())
 	}
 	t.stack.node.kill()
-	v := t.visitor()
-	a, err := v.ask("GET")
-	return a.String(), errors.Join(err, t.admittedBy(a, 0))
+	a, err := t.visitor().ask("GET")
+	got := t.stack.site.take(t.host)
+	switch {
+	case err != nil:
+	case !a.fromSite() || len(got) != 1:
+		err = fmt.Errorf("the site's answer is wanted: %v", a)
+	case !t.fe.keepsForged && len(got[0].header.Values("Ropeline-Proof")) != 0:
+		err = fmt.Errorf("the visitor's own proof has reached the site")
+	}
+	return a.String(), err
 }

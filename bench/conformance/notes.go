@@ -18,6 +18,8 @@ const (
 
 	threeSeconds note = "After the 3 s that the examples give a node; Traefik's 30 s cannot be changed."
 
+	noVerdict note = "Where no verdict can be had, Envoy leaves a proof of admission that a visitor has made up. Its signature is wrong."
+
 	byPost note = "The site asks a node to: `POST /revoke`, with the visitor's cookie. Its answers do not pass through a node, so a field in them would not be seen."
 )
 
@@ -38,6 +40,8 @@ func cellNotes(c testCase, fe frontEnd) (notes []note) {
 		notes = append(notes, siteCaches)
 	case c.hurts && fe.closed:
 		notes = append(notes, cannotSay)
+	case c.id == "open" && fe.keepsForged:
+		notes = append(notes, noVerdict)
 	case c.hurts && c.id != "open":
 		notes = append(notes, asSaid)
 	}

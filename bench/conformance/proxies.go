@@ -16,8 +16,8 @@ func frontEnds() []frontEnd {
 		{name: "Caddy", example: "Caddyfile", start: startCaddy, down: 503, slow: 503},
 		{name: "HAProxy", example: "haproxy.cfg", start: startHAProxy, down: 503, slow: 503},
 		{name: "Traefik", example: "traefik.yml", start: startTraefik, standIn: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: traefikTimeout + patience},
-		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, down: 503, slow: 503},
-		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, down: 503, slow: 503},
+		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
+		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
 	}
 }
 

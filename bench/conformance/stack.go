@@ -52,6 +52,9 @@ type frontEnd struct {
 	pages bool
 	// siteCaches says that it leaves the site's Cache-Control where a pass is set.
 	siteCaches bool
+	// keepsForged says that it leaves a proof that a visitor has made up where no node
+	// answers.
+	keepsForged bool
 	// closed says that there is no way to let everybody in where no node answers.
 	closed bool
 }

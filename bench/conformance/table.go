@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -57,7 +58,8 @@ func (m *matrix) table() string {
 	for _, c := range m.rows {
 		fmt.Fprintf(&b, "| %s%s |", c.what, mark(c.notes))
 		for _, fe := range m.cols {
-			fmt.Fprintf(&b, " %s%s |", m.cells[c.id+" "+fe.name], mark(cellNotes(c, fe)))
+			seen := cmp.Or(m.cells[c.id+" "+fe.name], "broken")
+			fmt.Fprintf(&b, " %s%s |", seen, mark(cellNotes(c, fe)))
 		}
 		b.WriteString("\n")
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/acme"
+	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -22,7 +25,11 @@ type config struct {
 	Listen         string
 	Admin          string
 	TrustedProxies []netip.Prefix
+	Edge           edgeConfig
+	TLS            tlsConfig
 	VerdictListen  string
+	Proof          proofConfig
+	Front          frontConfig
 
 	Name       string
 	Site       string
@@ -56,8 +63,11 @@ func defaultConfig() config {
 		Site:      "default",
 		LogFormat: "text",
 		LogLevel:  "info",
+		Proof:     proofConfig{Header: proof.Header, Issuer: "ropeline"},
 		Rights:    rightsConfig{OnStop: stopKeeps},
 		Proxy:     defaultProxy(),
+		Edge:      defaultEdge(),
+		TLS:       tlsConfig{ACME: acmeConfig{Directory: acme.LetsEncrypt}},
 		Room:      defaultRoom(),
 	}
 }
@@ -78,6 +88,9 @@ func defaultRoom() room.Settings {
 		QueueingStatusCode: 200,
 		OnPartition:        room.PartitionHold,
 		ShareFreeze:        15 * time.Minute,
+		Front: room.Front{
+			Binding: room.Binding{IPv4Prefix: room.DefaultIPv4Prefix, IPv6Prefix: room.DefaultIPv6Prefix},
+		},
 	}
 }
 
@@ -102,7 +115,11 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
 	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
+	c.Edge.bind(fs)
+	c.TLS.bind(fs)
+	c.Front.bind(fs)
 	fs.Var(addressValue{&c.VerdictListen}, "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
+	c.Proof.bind(fs)
 	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
 	fs.Var(nameValue{&c.Site, nodeNameExtra, maxNodeName}, "site", "the site (data centre) that this node stands in")
 	fs.Var(addressValue{&c.Mesh}, "mesh", "the UDP address for other nodes; none means a single node")
@@ -150,6 +167,9 @@ func (c *config) rooms() ([]room.Settings, error) {
 		if err := s.Validate(); err != nil {
 			return nil, fmt.Errorf("room %q: %w", s.Name, err)
 		}
+		if err := httpfront.CheckRoom(&s, c.Front.Lists); err != nil {
+			return nil, fmt.Errorf("room %q: %w", s.Name, err)
+		}
 		out = append(out, s)
 	}
 	return out, nil
@@ -171,11 +191,14 @@ func roomID(name string) (id crdt.RoomID) {
 
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
-	if err := c.checkProxy(); err != nil {
+	if err := errors.Join(c.checkProxy(), c.checkTLS()); err != nil {
 		return err
 	}
 	if c.VerdictListen != "" && len(c.TrustedProxies) == 0 {
 		return c.file.at("verdict-listen", errors.New("--verdict-listen needs --trusted-proxies: the addresses of the proxies that may ask, such as --trusted-proxies 127.0.0.1"))
+	}
+	if c.Front.CountryHeader != "" && len(c.TrustedProxies) == 0 {
+		return c.file.at("country-header", errors.New("--country-header needs --trusted-proxies: the addresses of the proxies that write it, such as --trusted-proxies 10.0.0.0/8; nobody else is believed"))
 	}
 	if len(c.Join) > 0 && c.Mesh == "" {
 		return c.file.at("join", errors.New("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946"))
@@ -191,6 +214,9 @@ func (c *config) check() error {
 	}
 	if len(given) == 1 || len(given) == 2 {
 		return c.file.at(slices.Min(given), errors.New("--cert-file, --key-file and --ca-file go together: give all three or none"))
+	}
+	if err := c.Proof.check(); err != nil {
+		return c.file.at("proof-issuer", err)
 	}
 	return c.checkRights()
 }

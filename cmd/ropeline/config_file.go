@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -14,18 +16,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxConfigFile bounds what is read: nobody writes a larger one by hand.
-const maxConfigFile = 1 << 20
+// maxConfigFile bounds what is read: some pages of the longest kind in it, and more
+// than anybody writes by hand.
+const maxConfigFile = 8 << 20
 
 // fieldError is one mistake in a configuration file.
 type fieldError struct {
 	file  string
 	line  int
+	room  string // of those in the list; empty: none, or not known
 	field string
 	err   error
 }
 
 func (e *fieldError) Error() string {
+	if e.room != "" {
+		return fmt.Sprintf("%s:%d: room %q: %s: %v", e.file, e.line, e.room, e.field, e.err)
+	}
 	return fmt.Sprintf("%s:%d: %s: %v", e.file, e.line, e.field, e.err)
 }
 func (e *fieldError) Unwrap() error { return e.err }
@@ -35,6 +42,15 @@ func (e *fieldError) Unwrap() error { return e.err }
 type fileLines struct {
 	file  string
 	lines map[string]int // by flag, those that the file set
+}
+
+// beside returns where a file is that the configuration file names: a relative path
+// begins where that stands.
+func (l fileLines) beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(l.file), path)
 }
 
 // at says where in the file the field stands that err is about. An err about
@@ -52,18 +68,28 @@ func (l fileLines) at(field string, err error) error {
 // takes what it does not say from cfg.Room, which flags of fs write to. All
 // mistakes are reported at once.
 func readConfigFile(path string, fs *pflag.FlagSet, cfg *config) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("--config: %w", err)
-	}
-	if info.Size() > maxConfigFile {
-		return fmt.Errorf("--config: %s has %d bytes; at most %d are read", path, info.Size(), maxConfigFile)
-	}
-	text, err := os.ReadFile(path)
+	text, err := readSmall(path, maxConfigFile)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
 	return parseConfig(path, text, fs, cfg)
+}
+
+// readSmall reads a file of up to that many bytes.
+func readSmall(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return text, nil
 }
 
 func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error {
@@ -81,17 +107,20 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 			r.fail(d.Body, "---", errors.New("one document only is allowed"))
 			break
 		}
-		var rooms ast.Node
+		var rooms, named ast.Node
 		var proxy proxyNodes
 		var parts roomParts
-		r.mapping(d.Body, "", fs, proxy.lists(parts.lists(lists{"rooms": &rooms})))
+		r.mapping(d.Body, "", fs, proxy.lists(parts.lists(lists{"rooms": &rooms, "lists": &named})))
 		r.globalOrigins(proxy, fs, &cfg.Proxy.Origins)
-		r.parts(parts, &cfg.Room, "")
+		r.named(named, &cfg.Front.Lists)
+		r.parts(parts, &cfg.Room, "", fs)
+		sound := len(r.errs) == 0
+		r.checkFront(cfg.Room, "", cfg.Front.Lists)
 		if rooms != nil {
 			// Last, so that they take over what the file says outside.
 			r.refuseRoomName(fs)
-			cfg.Rooms, cfg.Proxy.Routes = r.rooms(rooms, cfg.Room, cfg.Proxy.Origins)
-		} else if len(r.errs) == 0 {
+			cfg.Rooms, cfg.Proxy.Routes = r.rooms(rooms, cfg)
+		} else if sound {
 			r.check(cfg.Room, "")
 		}
 	}
@@ -188,6 +217,9 @@ func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
 		list.clear()
 	}
 	for i, v := range values {
+		if _, ok := kindOfValue(flag).(pageFileValue); ok {
+			v = r.beside(v)
+		}
 		if err := flag.Value.Set(v); err != nil {
 			at := node
 			if seq, ok := node.(*ast.SequenceNode); ok {

@@ -17,10 +17,9 @@ import (
 // proxyConfig is what the operator says about the way of requests to the site
 // and back, queues aside.
 type proxyConfig struct {
-	Origins  originsConfig
-	MaxBody  int64 // bytes; 0: no limit
-	BodyRate int64 // bytes a second; 0: any
-	Methods  []string
+	Origins originsConfig
+	MaxBody int64 // bytes; 0: no limit
+	Methods []string
 
 	Retries        int
 	Passive        upstream.Passive
@@ -52,11 +51,13 @@ type routeConfig struct {
 
 func defaultProxy() proxyConfig {
 	return proxyConfig{
-		BodyRate:  100,
 		Retries:   1,
 		Passive:   upstream.Passive{Failures: 3, Ejection: 10 * time.Second, EjectionMax: 2 * time.Minute},
 		SlowStart: 10 * time.Second,
-		Limits:    httpfront.Limits{Conns: 32768, OriginConns: 1024, Upgrades: 16384},
+		Limits: httpfront.Limits{
+			Conns: 32768, ConnsPerAddress: 200, Handshakes: 4096, Requests: 1000, BodyRate: 240,
+			OriginConns: 1024, Upgrades: 16384,
+		},
 		Timeouts: httpfront.Timeouts{
 			Head: 10 * time.Second, Idle: 30 * time.Second, Body: 30 * time.Second, Write: 30 * time.Second,
 			Connect: 5 * time.Second, Handshake: 5 * time.Second, Send: 30 * time.Second, OriginWait: 10 * time.Second,
@@ -75,7 +76,6 @@ func (c *proxyConfig) bindOrigin(fs *pflag.FlagSet) {
 // bind binds the rest.
 func (c *proxyConfig) bind(fs *pflag.FlagSet) {
 	maxBodyFlag(fs, &c.MaxBody)
-	fs.Var(sizeValue{&c.BodyRate}, "min-body-rate", "bytes a second of a request body that have to come on average; 0: any")
 	fs.Var(methodsValue{&c.Methods}, "methods", "the only methods that are let through (default: all but CONNECT and TRACE)")
 	fs.Var(intValue{&c.Retries, 0, upstream.OriginsMax}, "retries", "how many more origins a request is sent to if the one before cannot have acted on it")
 	fs.Var(intValue{&c.Passive.Failures, 1, 1000}, "eject-after", "how many requests in a row an origin fails to answer before it is left alone")
@@ -87,6 +87,10 @@ func (c *proxyConfig) bind(fs *pflag.FlagSet) {
 	c.bindTimeouts(fs)
 	most := func(dst *int, name, usage string) { fs.Var(intValue{dst, 1, 1 << 20}, name, usage) }
 	most(&c.Limits.Conns, "max-connections", "connections of visitors at one time")
+	most(&c.Limits.ConnsPerAddress, "max-connections-per-address", "of them, those of one address (IPv6: of one /64)")
+	most(&c.Limits.Handshakes, "max-handshakes", "connections in their TLS handshake, or before their PROXY header, at one time")
+	most(&c.Limits.Requests, "max-requests-per-connection", "requests that one connection may bring")
+	fs.Var(intValue{&c.Limits.BodyRate, 0, 1 << 20}, "min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum")
 	most(&c.Limits.OriginConns, "max-origin-requests", "requests with one origin at one time")
 	most(&c.Limits.Upgrades, "max-upgrades", "upgraded connections (WebSocket) at one time")
 }
@@ -184,8 +188,8 @@ func (c *proxyConfig) front(to httpfront.Config) httpfront.Config {
 	to.Methods = c.Methods
 	to.Passive, to.SlowStart, to.AllowAddresses = c.Passive, c.SlowStart, c.AllowAddresses
 	to.Limits, to.Timeouts = c.Limits, c.Timeouts
-	to.Limits.Body, to.Limits.BodyRate = c.MaxBody, c.BodyRate
-	if c.BodyRate == 0 {
+	to.Limits.Body = c.MaxBody
+	if c.Limits.BodyRate == 0 {
 		to.Limits.BodyRate = -1
 	}
 	for _, r := range c.Routes {

@@ -25,9 +25,9 @@ func sessionValue(dst *time.Duration) pflag.Value {
 	return durationValue{dst, time.Second, 24 * time.Hour}
 }
 func methodValue(dst *room.Method) pflag.Value { return enumValue[room.Method]{dst, methods} }
-func yesOrNo(dst *bool) pflag.Value            { return truthValue{dst} }
+func yesOrNo(dst *bool) pflag.Value            { return truthValue{dst: dst} }
 
-// roomFlags binds one room, but for its events, which only a file can list.
+// roomFlags binds one room, but for what only a file can say; see roomParts.
 func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
 	fs.Var(nameValue{&s.Name, "-_", 64}, "room", "the name of the room, the same on every node")
 	fs.Var(hostValue{&s.Host}, "host", "only requests for this host queue (default: every host)")
@@ -49,6 +49,8 @@ func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
 	fs.Var(durationValue{&s.RefreshInterval, time.Second, 10 * time.Minute}, "refresh-interval", "how often a waiting visitor asks")
 	fs.Var(durationValue{&s.PlaceKept, time.Second, 24 * time.Hour}, "place-kept", "how long the place is kept of a visitor who stopped asking")
 	fs.Var(codeValue{&s.QueueingStatusCode, []int{200, 202, 429}}, "queueing-status-code", "status of the waiting page: 200, 202 or 429")
+	bindingFlags(fs, &s.Front.Binding)
+	pageFlags(fs, &s.Front)
 }
 
 // routeFlags binds one additional route of a room.
@@ -70,9 +72,10 @@ func eventFlags(fs *pflag.FlagSet, e *room.Event) {
 	fs.Var(optionalValue[time.Duration]{&e.SessionDuration, sessionValue}, "session-duration", "instead of the room's")
 	fs.Var(optionalValue[room.Method]{&e.QueueingMethod, methodValue}, "queueing-method", "instead of the room's")
 	fs.Var(optionalValue[bool]{&e.DisableSessionRenewal, yesOrNo}, "disable-session-renewal", "instead of the room's")
+	fs.Var(optionalValue[string]{&e.CustomPage, pageValue}, "custom-page-file", "instead of the room's")
 }
 
 // truthFlag binds a flag that alone, without a value, means yes.
 func truthFlag(fs *pflag.FlagSet, dst *bool, name, usage string) {
-	fs.VarPF(truthValue{dst}, name, "", usage).NoOptDefVal = "true"
+	fs.VarPF(truthValue{dst: dst}, name, "", usage).NoOptDefVal = "true"
 }

@@ -3,17 +3,20 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/node/room"
 )
 
 // rooms reads the list of rooms, and the routes of those that are proxied in their
-// own way. What a room does not say it takes from base and origins.
-func (r *configReader) rooms(node ast.Node, base room.Settings, origins originsConfig) ([]room.Settings, []routeConfig) {
+// own way. What a room does not say it takes from what cfg says outside the list.
+func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []routeConfig) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok || len(seq.Values) == 0 {
 		r.fail(node, "rooms", fmt.Errorf("a list with at least one room is wanted, each starting with \"- room: NAME\"; this is a %s", kindOf(node)))
@@ -22,7 +25,7 @@ func (r *configReader) rooms(node ast.Node, base room.Settings, origins originsC
 	var rooms []room.Settings
 	var routes []routeConfig
 	for i, item := range seq.Values {
-		s := base
+		s := cfg.Room
 		s.Name = ""
 		fs := pflag.NewFlagSet("room", pflag.ContinueOnError)
 		roomFlags(fs, &s)
@@ -34,16 +37,19 @@ func (r *configReader) rooms(node ast.Node, base room.Settings, origins originsC
 		var proxy proxyNodes
 		var parts roomParts
 		r.mapping(item, field, fs, proxy.lists(parts.lists(lists{})))
-		r.parts(parts, &s, field+".")
+		r.parts(parts, &s, field+".", fs)
 		route.Room, route.Host, route.Path, route.Also = s.Name, s.Host, s.Path, s.AdditionalRoutes
-		if route.Origins = r.roomOrigins(proxy, field, origins); len(route.Origins.Servers) > 0 || route.MaxBody > 0 {
+		if route.Origins = r.roomOrigins(proxy, field, cfg.Proxy.Origins); len(route.Origins.Servers) > 0 || route.MaxBody > 0 {
 			routes = append(routes, route)
 		}
 		if s.Name == "" && len(r.errs) == before {
 			r.fail(item, field, errors.New("every room in the list needs a name: \"room: NAME\""))
 		}
-		if len(r.errs) > before {
-			continue // what is wrong with it would only be said in other words
+		r.nameRoom(s.Name, before)
+		sound := len(r.errs) == before
+		r.checkFront(s, field, cfg.Front.Lists)
+		if !sound {
+			continue // what else is wrong with it would only be said in other words
 		}
 		r.check(s, field)
 		for _, other := range rooms {
@@ -57,6 +63,15 @@ func (r *configReader) rooms(node ast.Node, base room.Settings, origins originsC
 	return rooms, routes
 }
 
+// nameRoom adds the name of their room to the errors from the given one on.
+func (r *configReader) nameRoom(name string, from int) {
+	for _, err := range r.errs[from:] {
+		if e, ok := err.(*fieldError); ok {
+			e.room = name
+		}
+	}
+}
+
 // refuseRoomName refuses a name beside the list of rooms: it would name none of
 // them.
 func (r *configReader) refuseRoomName(fs *pflag.FlagSet) {
@@ -67,28 +82,38 @@ func (r *configReader) refuseRoomName(fs *pflag.FlagSet) {
 	case flag.Changed:
 		r.errs = append(r.errs, fmt.Errorf("--%s %s: the rooms of %s have names of their own under \"rooms\"; leave the flag out", name, flag.Value, r.file))
 	case ok:
-		r.errs = append(r.errs, &fieldError{r.file, line, name, errors.New("the rooms under \"rooms\" have names of their own; leave this line out, or put it into the list")})
+		r.errs = append(r.errs, &fieldError{file: r.file, line: line, field: name, err: errors.New("the rooms under \"rooms\" have names of their own; leave this line out, or put it into the list")})
 	}
 }
 
 // roomParts are those parts of a room that only a file can say. What it does not say
 // is nil.
-type roomParts struct{ events, routes ast.Node }
+type roomParts struct{ events, routes, cookie, rules, page ast.Node }
 
 // lists adds the parts to what a mapping may have beside flags.
 func (p *roomParts) lists(more lists) lists {
-	more["events"], more["additional-routes"] = &p.events, &p.routes
+	more["events"], more["additional-routes"], more["cookie-attributes"] = &p.events, &p.routes, &p.cookie
+	more["rules"], more["custom-page-html"] = &p.rules, &p.page
 	return more
 }
 
 // parts reads what the file says of s. prefix is what stands before the names of its
-// lines.
-func (r *configReader) parts(p roomParts, s *room.Settings, prefix string) {
+// lines, and fs has the flags of the same mapping.
+func (r *configReader) parts(p roomParts, s *room.Settings, prefix string, fs *pflag.FlagSet) {
 	if p.events != nil {
 		s.Events = r.events(p.events, prefix)
 	}
 	if p.routes != nil {
 		s.AdditionalRoutes = r.routes(p.routes, prefix)
+	}
+	if p.cookie != nil {
+		r.cookie(p.cookie, &s.Front.Cookie, prefix)
+	}
+	if p.rules != nil {
+		s.Front.Rules = r.rules(p.rules, prefix)
+	}
+	if page, ok := r.page(p.page, prefix, fs); ok {
+		s.Front.CustomPage = page
 	}
 }
 
@@ -137,7 +162,11 @@ func (r *configReader) events(node ast.Node, prefix string) []room.Event {
 		eventFlags(fs, &events[i])
 		field := fmt.Sprintf("%sevents[%d]", prefix, i)
 		before := len(r.errs)
-		r.mapping(item, field, fs, nil)
+		var html ast.Node
+		r.mapping(item, field, fs, lists{"custom-page-html": &html})
+		if page, ok := r.page(html, field+".", fs); ok {
+			events[i].CustomPage = &page
+		}
 		if len(r.errs) > before {
 			continue
 		}
@@ -153,38 +182,60 @@ func (r *configReader) events(node ast.Node, prefix string) []room.Event {
 // check has the room's own rules look at s, which stands in the file under the
 // name field, "" for the room outside the list, and says where the mistakes are.
 func (r *configReader) check(s room.Settings, field string) {
-	err := s.Validate()
+	r.failAll(s.Validate(), s.Name, field)
+}
+
+// checkFront does the same for what is the front's.
+func (r *configReader) checkFront(s room.Settings, field string, named expr.Lists) {
+	r.failAll(httpfront.CheckRoom(&s, named), s.Name, field)
+}
+
+// failAll adds each part of err, which is about the room of that name. What rooms
+// share is said once.
+func (r *configReader) failAll(err error, name, field string) {
+	for _, err := range joined(err) {
+		located := r.locate(err, name, field)
+		if !slices.ContainsFunc(r.errs, func(e error) bool { return e.Error() == located.Error() }) {
+			r.errs = append(r.errs, located)
+		}
+	}
+}
+
+// joined returns what was joined into err.
+func joined(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
 	if err == nil {
-		return
+		return nil
 	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
-	for _, err := range all {
-		r.errs = append(r.errs, r.locate(err, field))
-	}
+	return []error{err}
 }
 
 // locate says in which line the setting stands that err is about: its own line,
 // else that of what it is part of. What a room does not say itself may stand
 // outside the list. Where the file says nothing, the command line does, and err
 // is left as it is.
-func (r *configReader) locate(err error, field string) error {
+func (r *configReader) locate(err error, name, field string) error {
 	e, ok := errors.AsType[*room.FieldError](err)
 	if !ok {
 		return err
 	}
-	says := fmt.Errorf("%q is not allowed: want %s", e.Value, e.Allowed)
+	says := errors.New(e.Reason())
 	for _, prefix := range []string{field + ".", ""} {
 		for part := e.Field; part != ""; part = part[:max(strings.LastIndexAny(part, ".["), 0)] {
-			if line, ok := r.lines[prefix+part]; ok {
-				return &fieldError{r.file, line, e.Field, says}
+			line, ok := r.lines[prefix+part]
+			switch {
+			case !ok:
+			case prefix == "":
+				return &fieldError{file: r.file, line: line, field: e.Field, err: says}
+			default:
+				return &fieldError{r.file, line, name, e.Field, says}
 			}
 		}
 	}
 	if line, ok := r.lines[field]; ok {
-		return &fieldError{r.file, line, e.Field, says}
+		return &fieldError{r.file, line, name, e.Field, says}
 	}
 	return err
 }

@@ -171,7 +171,7 @@ func TestWhatDoesNotFitTogetherNamesTheLine(t *testing.T) {
         event-start-time: 2026-11-27T10:00:00Z
         event-end-time: 2026-11-27T12:00:00Z
         shuffle-at-event-start: true
-`, "ropeline.yaml:10: events[0].shuffle-at-event-start:"},
+`, "ropeline.yaml:10: room \"b\": events[0].shuffle-at-event-start:"},
 		"one limit alone": {`events:
   - name: a
     event-start-time: 2026-11-27T10:00:00Z

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +13,12 @@ import (
 // parse reads a configuration file's text as `ropeline run` would, after args.
 func parse(t *testing.T, text string, args ...string) (config, error) {
 	t.Helper()
+	return parseBeside(t, nil, text, args...)
+}
+
+// readAs reads a configuration file as `ropeline run` would, after args.
+func readAs(t *testing.T, path string, args ...string) (config, error) {
+	t.Helper()
 	cfg := defaultConfig()
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	nodeFlags(fs, &cfg)
@@ -22,12 +26,35 @@ func parse(t *testing.T, text string, args ...string) (config, error) {
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "ropeline.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	err := readConfigFile(path, fs, &cfg)
 	return cfg, err
+}
+
+func TestVerdictsAndProofsAreChecked(t *testing.T) {
+	for file, want := range map[string]string{
+		"verdict-listen: 127.0.0.1:9081\n":                           "trusted-proxies",
+		"verdict-listen: 9081\ntrusted-proxies: 127.0.0.1\n":         "verdict-listen",
+		"origin: http://x\nproof: maybe\n":                           "proof",
+		"origin: http://x\nproof-header: \"a b\"\n":                  "proof-header",
+		"origin: http://x\nproof-header: \"-\"\n":                    "proof-header",
+		"origin: http://x\nproof: true\nproof-issuer: \" \"\n":       "proof-issuer",
+		"trusted-proxies: 127.0.0.1\nadmin: 127.0.0.1:1\nname: a1\n": "origin",
+	} {
+		cfg, err := parse(t, file)
+		if err == nil {
+			err = cfg.check()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want a word about %s", file, err, want)
+		}
+	}
+	cfg, err := parse(t, "verdict-listen: 127.0.0.1:9081\ntrusted-proxies: 127.0.0.1\nproof: true\nproof-header: X-Admitted\n")
+	if err == nil {
+		err = cfg.check()
+	}
+	if err != nil || len(cfg.Proxy.Origins.Servers) != 0 || !cfg.Proof.On || cfg.Proof.Header != "X-Admitted" || cfg.Proof.Issuer != "ropeline" {
+		t.Errorf("got %+v, %v", cfg.Proof, err)
+	}
 }
 
 func TestConfigFileSetsWhatFlagsLeave(t *testing.T) {
@@ -130,8 +157,8 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"anchors", "name: &x a\nsite: *x", []string{"anchor"}},
 		{"two documents", "name: a\n---\nname: b", []string{"one document"}},
 		{"room without a name", "rooms:\n  - path: /a", []string{":2: rooms[0]: every room in the list needs a name"}},
-		{"unknown key in a room", "rooms:\n  - room: a\n    listen: :80", []string{":3: listen: unknown key"}},
-		{"bad value in a room", "rooms:\n  - room: a\n  - room: b\n    total-active-users: -1", []string{":4: total-active-users:"}},
+		{"unknown key in a room", "rooms:\n  - room: a\n    listen: :80", []string{":3: room \"a\": listen: unknown key"}},
+		{"bad value in a room", "rooms:\n  - room: a\n  - room: b\n    total-active-users: -1", []string{":4: room \"b\": total-active-users:"}},
 		{"rooms alike", "rooms:\n  - room: a\n  - room: a", []string{":3: rooms[1]:", "used twice"}},
 		{"rooms is no list", "rooms: a", []string{":1: rooms: a list"}},
 		{"rooms is empty", "rooms: []", []string{":1: rooms: a list with at least one room"}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,31 +32,62 @@ func TestDocsListEverySetting(t *testing.T) {
 	}
 }
 
-// TestDocsShowSettingsThatWork reads every example of a configuration file.
+// TestDocsShowSettingsThatWork reads every example of a configuration file, in all
+// pages.
 func TestDocsShowSettingsThatWork(t *testing.T) {
+	files := map[string]string{"wait.html": "<h1>{{title}}</h1>", "crawlers.txt": "192.0.2.0/24\n"}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := map[string]int{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(string(text), "```yaml\n")
+		for _, part := range parts[1:] {
+			example, _, closed := strings.Cut(part, "```")
+			cfg, err := parseBeside(t, files, example)
+			if err == nil {
+				_, err = cfg.rooms()
+			}
+			if err == nil && len(cfg.Proxy.Origins.Servers) > 0 {
+				err = cfg.checkProxy()
+			}
+			if err != nil || !closed {
+				t.Errorf("%s: this example does not work: %v\n%s", page, err, example)
+			}
+			examples[filepath.Base(page)]++
+		}
+	}
+	if examples["configuration.md"] < 5 || examples["pages.md"] < 1 {
+		t.Errorf("only these examples were found: %v", examples)
+	}
+}
+
+func TestDocsExplainEverySettingOfARule(t *testing.T) {
 	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := 0
-	for part := range strings.SplitSeq(string(text), "```yaml\n") {
-		if examples++; examples == 1 {
-			continue // what stands before the first
-		}
-		example, _, closed := strings.Cut(part, "```")
-		cfg, err := parse(t, example)
-		if err == nil {
-			_, err = cfg.rooms()
-		}
-		if err == nil && len(cfg.Proxy.Origins.Servers) > 0 {
-			err = cfg.checkProxy()
-		}
-		if err != nil || !closed {
-			t.Errorf("this example does not work: %v\n%s", err, example)
-		}
+	_, table, ok := strings.Cut(string(text), "| in `rules` |")
+	if !ok {
+		t.Fatal("there is no table of rules")
 	}
-	if examples < 4 {
-		t.Errorf("only %d examples were found", examples-1)
+	var names []string
+	var r room.Rule
+	fs := pflag.NewFlagSet("rule", pflag.ContinueOnError)
+	ruleFlags(fs, &r)
+	fs.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	for _, kind := range listKinds {
+		names = append(names, kind.key)
+	}
+	for _, name := range names {
+		if !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("docs/configuration.md does not explain %s of a rule or list", name)
+		}
 	}
 }
 

@@ -65,8 +65,14 @@ func (b *lockedBuffer) String() string {
 // startNode starts a node and returns at once.
 func startNode(t *testing.T, name, site string, args ...string) *process {
 	t.Helper()
+	return startNodeAt(t, name, site, freeAddress(t, "tcp"), args...)
+}
+
+// startNodeAt is startNode with the address for visitors.
+func startNodeAt(t *testing.T, name, site, address string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, name: name, site: site, args: args,
-		http: freeAddress(t, "tcp"), admin: freeAddress(t, "tcp"), mesh: freeAddress(t, "udp")}
+		http: address, admin: freeAddress(t, "tcp"), mesh: freeAddress(t, "udp")}
 	p.start()
 	t.Cleanup(func() {
 		p.kill()

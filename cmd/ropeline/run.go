@@ -17,7 +17,6 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -93,28 +92,6 @@ func stateDir(name string) (string, error) {
 	return filepath.Join(base, "ropeline", name), nil
 }
 
-// secretOf reads the mesh's secret. A single node makes its own and keeps it.
-func secretOf(cfg config, dataDir string) (transport.Secret, error) {
-	path := cfg.SecretFile
-	if path == "" {
-		path = filepath.Join(dataDir, "secret.key")
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			if err := writeSecret(path, transport.NewSecret().Text()+"\n"); err != nil {
-				return transport.Secret{}, err
-			}
-		}
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return transport.Secret{}, fmt.Errorf("read the secret: %w", err)
-	}
-	secret, err := transport.ParseSecret(string(text))
-	if err != nil {
-		return transport.Secret{}, fmt.Errorf("secret in %s: %w", path, err)
-	}
-	return secret, nil
-}
-
 // runNode puts a node together, runs it and takes it down again.
 func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	rooms, err := cfg.rooms()
@@ -130,10 +107,11 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	identity, err := identityFromFiles(cfg)
+	fromFiles, err := identityFromFiles(cfg)
 	if err != nil {
 		return err
 	}
+	identity := fromFiles.Identity
 	var want crdt.NodeID
 	if identity != nil {
 		want = crdt.NodeID(identity.ID())
@@ -143,25 +121,29 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	secret, err := secretOf(cfg, path)
+	shared, err := openSecrets(cfg, path, time.Now, log)
 	if err != nil {
 		return err
 	}
 	if identity == nil && cfg.Mesh != "" {
-		self := transport.PeerID(dir.Self().Node)
-		if identity, err = transport.IdentityFromSecret(secret, self, cfg.Name, cfg.Site, time.Now()); err != nil {
+		if identity, err = identityFromSecrets(cfg, shared, dir); err != nil {
 			return err
 		}
 	}
-	n, err := newNode(cfg, rooms, dir, secret, log)
+	n, err := newNode(cfg, rooms, dir, shared.order()[0], log)
 	if err != nil {
 		return err
 	}
-	mesh, err := newMesh(cfg, identity, dir, n, log)
+	mesh, err := newMesh(cfg, identity, dir, n, shared, log)
 	if err != nil {
 		return err
 	}
-	front, err := newFront(cfg, secret, n, log)
+	visitors, err := newVisitorTLS(ctx, cfg, dir, log)
+	if err != nil {
+		return err
+	}
+	defer visitors.Close()
+	front, err := newFront(cfg, rooms, shared, n, &visitors, log)
 	if err != nil {
 		return err
 	}
@@ -169,13 +151,19 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Logger: log})
+	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Certificates: visitors.status, Secrets: shared.status, Page: front.Page, Logger: log})
 	if err != nil {
 		return err
 	}
 	log.Info("starting", cfg.serves(), "admin", cfg.Admin,
 		"rooms", len(rooms), "data_dir", path, "version", versionText())
-	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin)
+	beside := visitors.runs(front)
+	if fromFiles.watch != nil {
+		beside = append(beside, func(ctx context.Context) error { return fromFiles.run(ctx, cfg, log) })
+	}
+	others := askerOf(mesh)
+	beside = append(beside, func(ctx context.Context) error { return shared.run(ctx, others) })
+	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin, beside)
 	if left && cfg.CertFile == "" {
 		err = errors.Join(err, dir.Abandon())
 	}
@@ -211,7 +199,7 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 		Site:     cfg.Site,
 		Version:  versionText(),
 		Rooms:    rooms,
-		OwnerKey: secret.Derive("visitor owner", 32),
+		OwnerKey: secret.Lasting("visitor owner", 32),
 
 		AwaitPeers: await,
 		AwaitKnown: known,
@@ -222,7 +210,16 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 	return node.New(nc)
 }
 
-func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, log *slog.Logger) (*transport.Mesh, error) {
+// identityFromSecrets makes an identity that follows the secrets of the mesh.
+func identityFromSecrets(cfg config, shared *secrets, dir *node.DataDir) (*transport.Identity, error) {
+	identity, err := transport.IdentityFromSecret(shared.order()[0], transport.PeerID(dir.Self().Node), cfg.Name, cfg.Site, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return identity, shared.follow(func(order []transport.Secret) error { return identity.Use(order, time.Now()) })
+}
+
+func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, shared *secrets, log *slog.Logger) (*transport.Mesh, error) {
 	if cfg.Mesh == "" {
 		return nil, nil
 	}
@@ -236,45 +233,54 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 		return nil, err
 	}
 	t.Identity, t.Logger, t.Clock = identity, log, n.Now
-	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
+	t.OnMessage, t.OnEvent, t.OnCall = n.OnMessage, n.OnEvent, shared.onCall
 	return transport.New(t)
 }
 
-// identityFromFiles reads the operator's own certificate, if there is one.
-func identityFromFiles(cfg config) (*transport.Identity, error) {
-	if cfg.CertFile == "" {
-		return nil, nil
-	}
-	var pem [3][]byte
-	for i, path := range []string{cfg.CertFile, cfg.KeyFile, cfg.CAFile} {
-		var err error
-		if pem[i], err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("read a certificate: %w", err)
-		}
-	}
-	identity, err := transport.IdentityFromFiles(pem[0], pem[1], pem[2])
-	if err != nil {
-		return nil, fmt.Errorf("certificate %s: %w", cfg.CertFile, err)
-	}
-	return identity, nil
-}
-
-func newFront(cfg config, secret transport.Secret, n *node.Node, log *slog.Logger) (*httpfront.Front, error) {
-	key := pass.Key{ID: 1}
-	copy(key.Secret[:], secret.Derive("pass key 1", pass.KeySize))
-	keys, err := pass.NewKeyring(1, key)
+// newFront makes the front, which knows what the rooms say of it, with keys that follow
+// the secrets of the mesh.
+func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, visitors *visitorTLS, log *slog.Logger) (*httpfront.Front, error) {
+	keys, err := passKeys(shared.order(), shared.older())
 	if err != nil {
 		return nil, err
 	}
-	return httpfront.New(cfg.Proxy.front(httpfront.Config{
+	signer, err := cfg.Proof.signer(shared.order())
+	if err != nil {
+		return nil, err
+	}
+	front, err := httpfront.New(visitors.apply(cfg.Proxy.front(httpfront.Config{
 		Listen:         cfg.Listen,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
+		Edge:           cfg.Edge.front,
+		Lists:          cfg.Front.Lists,
+		CountryHeader:  cfg.Front.CountryHeader,
+		Proof:          signer,
+		ProofHeader:    cfg.Proof.Header,
 		Ready:          n.Ready,
 		Clock:          n.Now,
 		Logger:         log,
-	}))
+	})))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range rooms {
+		if err := front.Configure(s); err != nil {
+			return nil, err
+		}
+	}
+	return front, shared.follow(func(order []transport.Secret) error {
+		keys, err := passKeys(order, shared.older())
+		if err != nil {
+			return err
+		}
+		front.SetKeys(keys)
+		if signer == nil {
+			return nil
+		}
+		return signer.Rotate(proofKeys(order))
+	})
 }
 
 // newVerdicts returns the server for other proxies; nil if there shall be none.
@@ -301,12 +307,12 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 }
 
 // runAll runs the parts until ctx ends or one of them fails. The front goes
-// first, so that its visitors' last notes still reach the mesh; the mesh last. It
-// reports whether the node has left for good.
-func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin) (left bool, err error) {
+// first, with what runs beside it, so that its visitors' last notes still reach the mesh;
+// the mesh last. It reports whether the node has left for good.
+func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin, beside []func(context.Context) error) (left bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var errs [6]error
+	errs := make([]error, 6+len(beside))
 	var outer, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
 	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
@@ -330,6 +336,9 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	}
 	start(&outer, 3, ctx, admin.Run)
 	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, log) })
+	for i, run := range beside {
+		start(&outer, 6+i, ctx, run)
+	}
 	<-ctx.Done()
 	log.Info("stopping: requests under way may end; a second signal stops at once")
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
@@ -337,5 +346,5 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	left = cfg.Rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, log)
 	stopInner(nil)
 	inner.Wait()
-	return left, errors.Join(errs[:]...)
+	return left, errors.Join(errs...)
 }

@@ -9,13 +9,16 @@ import (
 )
 
 // truthValue is yes or no. Alone on the command line it means yes.
-type truthValue struct{ dst *bool }
+type truthValue struct {
+	dst *bool
+	not bool // dst says the opposite
+}
 
 func (v truthValue) String() string {
 	if v.dst == nil {
 		return ""
 	}
-	return strconv.FormatBool(*v.dst)
+	return strconv.FormatBool(*v.dst != v.not)
 }
 
 // Type is the name by which the flag library knows values that may stand alone.
@@ -23,9 +26,9 @@ func (v truthValue) Type() string { return "bool" }
 func (v truthValue) Set(s string) error {
 	switch s {
 	case "true":
-		*v.dst = true
+		*v.dst = !v.not
 	case "false":
-		*v.dst = false
+		*v.dst = v.not
 	default:
 		return fmt.Errorf("%q is not allowed: true or false", s)
 	}

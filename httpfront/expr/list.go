@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -25,14 +26,32 @@ type List struct {
 // Names are of lower-case letters, digits, underscores and dots.
 type Lists map[string]*List
 
+// IsListName reports whether a list may have that name.
+func IsListName(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == ""
+}
+
+// ItemError says that an item cannot be in a list.
+type ItemError struct {
+	Index   int // from 0
+	Item    string
+	Problem string
+}
+
+// Error implements error.
+func (e *ItemError) Error() string {
+	return fmt.Sprintf("element %d, %q: %s", e.Index+1, e.Item, e.Problem)
+}
+
 // AddressList returns a list of addresses from items that are an address
 // (192.0.2.7), a network (2001:db8::/32) or a range (10.0.0.1..10.0.0.9). The
-// error names the first item that is none of these.
+// error joins an *ItemError for each item that is none of these.
 func AddressList(items []string) (*List, error) {
 	if len(items) > MaxListSize {
 		return nil, fmt.Errorf("a list of %d elements; %d are allowed", len(items), MaxListSize)
 	}
 	var set netipx.IPSetBuilder
+	var errs []error
 	for i, item := range items {
 		from, to, isRange := strings.Cut(strings.TrimSpace(item), "..")
 		r, problem := addressRange(from)
@@ -43,9 +62,13 @@ func AddressList(items []string) (*List, error) {
 			}
 		}
 		if problem != "" {
-			return nil, fmt.Errorf("element %d, %q: %s", i+1, item, problem)
+			errs = append(errs, &ItemError{i, item, problem})
+			continue
 		}
 		set.AddRange(r)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	all, err := set.IPSet()
 	if err != nil {

@@ -6,8 +6,8 @@
 // so all functions may be called from many goroutines at once. The first call of
 // any function loads and checks all languages; after that only [All] and [Tags]
 // allocate, and the Append methods where their buffer is too small. A process
-// that wants to know at its start calls [All] there: texts that break a rule are
-// a mistake in the program, and panic.
+// that wants to know at its start calls [Load] there: texts that break a rule are
+// a mistake in the program, and panic in all other functions.
 //
 // What Text and the Append methods give holds none of the characters < > & " '
 // and \ and no control characters, so it may stand as it is in HTML, in a quoted

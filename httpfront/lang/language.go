@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -55,18 +56,35 @@ type library struct {
 	wanted map[string]candidate
 }
 
-// loaded returns the library, which it loads at its first call.
-var loaded = sync.OnceValue(func() *library {
+// Load reads all languages, once, and reports every mistake in their texts. Whoever
+// serves visitors calls it first: all else here loads them too when it is needed, and
+// panics where they cannot be.
+func Load() error {
+	_, err := read()
+	return err
+}
+
+// loaded returns the library.
+func loaded() *library {
+	lib, err := read()
+	if err != nil {
+		panic(err.Error())
+	}
+	return lib
+}
+
+// read loads the library at its first call.
+var read = sync.OnceValues(func() (*library, error) {
 	all, regional, err := load(files)
 	if err != nil {
-		panic("lang: " + err.Error())
+		return nil, fmt.Errorf("texts of languages: %w", err)
 	}
 	lib := &library{all: all, byTag: make(map[Tag]*Language, len(all))}
 	for _, l := range all {
 		lib.byTag[l.tag] = l
 	}
 	lib.wanted = wanted(lib.byTag, regional)
-	return lib
+	return lib, nil
 })
 
 // All returns all languages in the order of their tags.

@@ -13,6 +13,7 @@ const (
 	TitleTurnedAway              // nobody is let in, and there is no line
 	TitleFull                    // the wait is so long that its length means little
 	TitleYourTurn                // the page is about to open
+	TitleUnreachable             // the site behind the waiting room, or the room itself
 
 	MessageInLine
 	MessageInDraw
@@ -21,6 +22,7 @@ const (
 	MessageHeldBack           // nobody is let in, places are kept
 	MessageTurnedAway
 	MessageFull
+	MessageUnreachable // to those who have no place, too
 
 	LabelPosition // before the visitor's own position
 	LabelAhead    // before the number of people who come first
@@ -76,6 +78,7 @@ var textSpecs = [textCount]spec{
 	TitleTurnedAway:  {"titleTurnedAway", title},
 	TitleFull:        {"titleFull", title},
 	TitleYourTurn:    {"titleYourTurn", title},
+	TitleUnreachable: {"titleUnreachable", title},
 
 	MessageInLine:             {"messageInLine", message},
 	MessageInDraw:             {"messageInDraw", message},
@@ -84,6 +87,7 @@ var textSpecs = [textCount]spec{
 	MessageHeldBack:           {"messageHeldBack", message},
 	MessageTurnedAway:         {"messageTurnedAway", message},
 	MessageFull:               {"messageFull", message},
+	MessageUnreachable:        {"messageUnreachable", message},
 
 	LabelPosition: {"labelPosition", label},
 	LabelAhead:    {"labelAhead", label},

@@ -33,7 +33,8 @@
 		due = Infinity
 		fetch(location.href, {headers: {Accept: 'application/json'}, cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout?.(3e4)})
 			.then(r => {
-			if (r.headers.get('Ropeline-State') === 'waiting') return r.json().then(show)
+			// A room may have been told meanwhile to answer with pages only.
+			if (r.headers.get('Ropeline-State') === 'waiting') return /json/.test(r.headers.get('Content-Type')) ? r.json().then(show) : load()
 			if (r.status > 499 || r.status === 429) throw r
 			// Who is looking at another tab is called by the title, and goes in on coming back.
 			turn = 1

@@ -60,11 +60,12 @@ func New(cfg Config) (*Page, error) {
 		return nil, err
 	}
 	frames, framesErr := frameAncestors(cfg.FrameAncestors)
-	var messageErr error
-	if n := utf8.RuneCountInString(cfg.Message); n > messageMax {
-		messageErr = fmt.Errorf("message: it has %d characters; want at most %d", n, messageMax)
-	} else if err := checkText(cfg.Message); err != nil {
-		messageErr = fmt.Errorf("message: %w", err)
+	if framesErr != nil {
+		framesErr = fmt.Errorf("frame ancestors: %w", framesErr)
+	}
+	messageErr := CheckMessage(cfg.Message)
+	if messageErr != nil {
+		messageErr = fmt.Errorf("message: %w", messageErr)
 	}
 	var languageErr error
 	if err := checkLanguage(cmp.Or(cfg.Language, lang.English)); err != nil {
@@ -84,6 +85,21 @@ func New(cfg Config) (*Page, error) {
 	return p, nil
 }
 
+// CheckMessage returns an error unless text may be a Config's Message.
+func CheckMessage(text string) error {
+	if n := utf8.RuneCountInString(text); n > messageMax {
+		return fmt.Errorf("it has %d characters; want at most %d", n, messageMax)
+	}
+	return checkText(text)
+}
+
+// CheckFrameAncestors returns an error unless sources may be a Config's
+// FrameAncestors.
+func CheckFrameAncestors(sources []string) error {
+	_, err := frameAncestors(sources)
+	return err
+}
+
 // frameAncestors checks and joins the sources of that directive.
 func frameAncestors(sources []string) (string, error) {
 	if len(sources) == 0 {
@@ -92,10 +108,10 @@ func frameAncestors(sources []string) (string, error) {
 	for _, s := range sources {
 		switch {
 		case s == "'none'" && len(sources) > 1:
-			return "", errors.New("frame ancestors: 'none' stands alone")
+			return "", errors.New("'none' stands alone")
 		case s == "'self'" || s == "'none'":
 		case s == "" || strings.ContainsFunc(s, notInSource):
-			return "", fmt.Errorf("frame ancestors: %q: want 'self', 'none', or a source such as https://shop.example", s)
+			return "", fmt.Errorf("%q: want 'self', 'none', or a source such as https://shop.example", s)
 		}
 	}
 	return strings.Join(slices.Compact(slices.Clone(sources)), " "), nil

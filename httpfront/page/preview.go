@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -25,6 +26,7 @@ type sample struct {
 	shuffle                 bool
 	waitTime                int // minutes
 	language                string
+	room, eventName         string
 }
 
 var (
@@ -60,7 +62,7 @@ func (s sample) input(now time.Time) Input {
 	if s.queueIsFull {
 		s.waitTime = max(s.waitTime, dayMinutes+1)
 	}
-	set := room.Settings{Name: "preview", QueueingMethod: s.method, QueueAll: s.forceQueue}.WithDefaults()
+	set := room.Settings{Name: cmp.Or(s.room, "preview"), QueueingMethod: s.method, QueueAll: s.forceQueue}.WithDefaults()
 	v := node.Verdict{Refresh: set.RefreshInterval, View: &room.View{}}
 	v.Pass.Arrival = now.Add(-4 * time.Minute)
 	v.Pass.LastPoll = now
@@ -74,7 +76,7 @@ func (s sample) input(now time.Time) Input {
 	}
 	if s.event != "none" {
 		v.View.Event = room.EventState{
-			Name: "preview", Shuffle: s.shuffle,
+			Name: cmp.Or(s.eventName, "preview"), Shuffle: s.shuffle,
 			Prequeueing: s.event == "prequeueing", Active: s.event == "started",
 			PrequeueStart: now.Add(-5 * time.Minute), Start: now.Add(-time.Minute), End: now.Add(2 * time.Hour),
 		}
@@ -88,9 +90,9 @@ func (s sample) input(now time.Time) Input {
 	return Input{Settings: &set, Verdict: &v, Now: now, AcceptLanguage: []byte(s.language), Still: true}
 }
 
-// Preview makes the page that visitors would get of t, or the built-in page if t is
-// nil, in a room that does what query says. The parameters are the documented ones,
-// all optional:
+// Preview makes the page that visitors would get of p in a room that does what query
+// says, from t instead of p's own template unless t is nil. The parameters are the
+// documented ones, all optional:
 //
 //	force_queue             true, false: nobody is let in
 //	queue_is_full           true, false: the wait is longer than a day
@@ -101,20 +103,24 @@ func (s sample) input(now time.Time) Input {
 //
 // and ours:
 //
-//	language                the tag of one of our languages; default en-US
+//	language                the tag of one of our languages; default: p's
+//	room, event_name        what the room and the event are called
 //
-// Whoever serves it should do so with PreviewPolicy: the template was written by
-// somebody else than who looks at it.
-func Preview(t *Template, query url.Values, now time.Time) ([]byte, error) {
+// The error names all that is wrong, and what is allowed. A template that cannot be
+// rendered is an error too. Whoever serves a preview should do so with PreviewPolicy:
+// the template was written by somebody else than who looks at it.
+func (p *Page) Preview(t *Template, query url.Values, now time.Time) ([]byte, error) {
 	s, err := parseSample(query)
 	if err != nil {
 		return nil, fmt.Errorf("preview: %w", err)
 	}
 	var state State
-	p := defaults()
 	p.Fill(&state, s.input(now))
 	if t == nil {
-		return p.AppendHTML(nil, &state), nil
+		t = p.template
+	}
+	if t == nil {
+		return p.builtin.append(nil, &state), nil
 	}
 	page, err := t.append(nil, &state)
 	if err != nil {
@@ -129,6 +135,9 @@ const PreviewPolicy = "sandbox allow-scripts; frame-ancestors 'self'"
 
 // previewWaitMax is a week, and so more than the day from which on a queue is full.
 const previewWaitMax = 7 * dayMinutes
+
+// nameMax is how long the names of rooms and events are.
+const nameMax = 64
 
 func parseSample(query url.Values) (sample, error) {
 	s := sample{method: room.FIFO, event: "none", waitTime: sampleWait}
@@ -149,6 +158,14 @@ func parseSample(query url.Values) (sample, error) {
 			return checkLanguage(value)
 		},
 	}
+	for name, v := range map[string]*string{"room": &s.room, "event_name": &s.eventName} {
+		parameters[name] = func(value string) error {
+			if *v = value; len(value) > nameMax {
+				return fmt.Errorf("want at most %d characters", nameMax)
+			}
+			return nil
+		}
+	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		set, ok := parameters[name]
@@ -156,10 +173,12 @@ func parseSample(query url.Values) (sample, error) {
 			errs = append(errs, fmt.Errorf("unknown parameter %q: allowed are %s", name, strings.Join(slices.Sorted(maps.Keys(parameters)), ", ")))
 			continue
 		}
-		for _, value := range query[name] {
-			if err := set(value); err != nil {
-				errs = append(errs, fmt.Errorf("%s=%q: %w", name, value, err))
-			}
+		if n := len(query[name]); n != 1 {
+			errs = append(errs, fmt.Errorf("%s is given %d times: want it once", name, n))
+			continue
+		}
+		if err := set(query[name][0]); err != nil {
+			errs = append(errs, fmt.Errorf("%s=%q: %w", name, query[name][0], err))
 		}
 	}
 	if s.shuffle && s.event == "none" {

@@ -27,7 +27,7 @@ func TestPreview(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Preview(tmpl, query, noon)
+		got, err := newPage(t, Config{}).Preview(tmpl, query, noon)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%s: got\n\t%s, %v, want\n\t%s", tt.query, got, err, tt.want)
 		}
@@ -45,15 +45,17 @@ func TestPreviewRefuses(t *testing.T) {
 		{"waitTime=0", `waitTime="0": want minutes from 1 to 10080`},
 		{"waitTime=10081", "want minutes from 1 to 10080"},
 		{"waitTime=ten", "want minutes from 1 to 10080"},
+		{"waitTime=1&waitTime=2", "waitTime is given 2 times: want it once"},
+		{"room=" + strings.Repeat("a", 65), "want at most 64 characters"},
 		{"language=tlh", `language="tlh": want`},
-		{"wait_time=10", `unknown parameter "wait_time": allowed are event, force_queue, language, queue_is_full, queueing_method, shuffle_at_event_start, waitTime`},
+		{"wait_time=10", `unknown parameter "wait_time": allowed are event, event_name, force_queue, language, queue_is_full, queueing_method, room, shuffle_at_event_start, waitTime`},
 		{"event=soon&waitTime=-1", "event=\"soon\": want none, prequeueing, started\nwaitTime=\"-1\": want minutes"},
 	} {
 		query, err := url.ParseQuery(tt.query)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Preview(nil, query, noon)
+		got, err := newPage(t, Config{}).Preview(nil, query, noon)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || got != nil {
 			t.Errorf("%s: got %v, want an error with\n\t%s", tt.query, err, tt.want)
 		}
@@ -62,11 +64,38 @@ func TestPreviewRefuses(t *testing.T) {
 
 // TestPreviewStaysStill: a preview asks nobody whether it may go in.
 func TestPreviewStaysStill(t *testing.T) {
-	got, err := Preview(nil, nil, noon)
+	got, err := newPage(t, Config{}).Preview(nil, nil, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if page := string(got); !strings.Contains(page, `data-ask="0"`) || strings.Contains(page, "http-equiv") || !strings.Contains(page, "10 minutes") {
 		t.Errorf("got %s", page)
+	}
+}
+
+// TestPreviewIsOfThePage: what the room says holds in previews of it, and another
+// template can be tried there.
+func TestPreviewIsOfThePage(t *testing.T) {
+	const src = "{{room}} {{language}} {{operatorMessage}} {{positionText}}"
+	own := newPage(t, Config{Template: mustCompile(t, src), Language: "de-DE", Message: "Sold <out>"})
+	plain := newPage(t, Config{Message: "Sold <out>"})
+	for _, tt := range []struct {
+		page  *Page
+		tmpl  *Template
+		query url.Values
+		want  string
+	}{
+		{own, nil, nil, "preview de-DE Sold &lt;out&gt; 201"},
+		{own, nil, url.Values{"room": {"tickets"}, "language": {"fr-FR"}, "waitTime": {"60"}}, "tickets fr-FR Sold &lt;out&gt; 1\u202f201"},
+		{own, mustCompile(t, "other {{operatorMessage}}"), url.Values{"event_name": {"sale"}}, "other Sold &lt;out&gt;"},
+		{plain, mustCompile(t, "other {{language}}"), nil, "other en-US"},
+	} {
+		got, err := tt.page.Preview(tt.tmpl, tt.query, noon)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%v: got %q, %v, want %q", tt.query, got, err, tt.want)
+		}
+	}
+	if got, err := plain.Preview(nil, nil, noon); err != nil || !strings.Contains(string(got), "Sold &lt;out&gt;") {
+		t.Errorf("the built-in page lacks the message: %v\n%s", err, got)
 	}
 }

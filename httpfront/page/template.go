@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// templateMax is the documented limit of hosted waiting rooms, so that every
-	// template that operators have can be brought along.
-	templateMax = 1 << 20
+	// TemplateMax is how many bytes a template may have: the documented limit of
+	// hosted waiting rooms, so that every template that operators have can be
+	// brought along.
+	TemplateMax = 1 << 20
 	// outputMax leaves room for values that are longer than their names.
-	outputMax = 2 * templateMax
+	outputMax = 2 * TemplateMax
 )
 
 // Template is an operator's page in Mustache, of the variables in [Variables]. It
@@ -67,8 +68,8 @@ func Compile(src string) (*Template, []Warning, error) {
 }
 
 func compile(src string) (*Template, []Warning, error) {
-	if len(src) > templateMax {
-		return nil, nil, fmt.Errorf("it has %d bytes; want at most %d", len(src), templateMax)
+	if len(src) > TemplateMax {
+		return nil, nil, fmt.Errorf("it has %d bytes; want at most %d", len(src), TemplateMax)
 	}
 	if !utf8.ValidString(src) {
 		return nil, nil, errors.New("it is not in UTF-8")

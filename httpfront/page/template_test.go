@@ -91,7 +91,7 @@ func TestCompileRefuses(t *testing.T) {
 		{strings.Repeat("{{#queueAll}}", nestedMax+1), "more than 32 sections are open at once"},
 		{"\n" + strings.Repeat("{{x}}", tagsMax+1), "line 2: more than 10000 tags"},
 		{"\xff", "it is not in UTF-8"},
-		{strings.Repeat("a", templateMax+1), "it has 1048577 bytes; want at most 1048576"},
+		{strings.Repeat("a", TemplateMax+1), "it has 1048577 bytes; want at most 1048576"},
 		{strings.Repeat("{{message}}{{message}}", tagsMax/2) + strings.Repeat("a", 700_000), "it makes a page of more than 2097152 bytes"},
 	} {
 		tmpl, _, err := Compile(tt.src)
@@ -114,7 +114,7 @@ func TestCompileTakes(t *testing.T) {
 		"{{{operatorMessage}}}{{&operatorMessage}}{{operatorMessage}}{{#operatorMessage}}{{{.}}}{{/operatorMessage}}": strings.Repeat("&lt;b&gt;&amp;", 4),
 		"{{waitTime.x}}{{a.b.c}}{{nil}}":                                                                              "",
 		"{{=[ ]=}}[waitTime]{{waitTime}}[={{ }}=]{{waitTime}}":                                                        "61{{waitTime}}61",
-		strings.Repeat("a", templateMax):                                                                              strings.Repeat("a", templateMax),
+		strings.Repeat("a", TemplateMax):                                                                              strings.Repeat("a", TemplateMax),
 	} {
 		got, err := mustCompile(t, src).append([]byte("before "), s)
 		if err != nil || string(got) != "before "+want {

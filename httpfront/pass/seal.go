@@ -19,12 +19,18 @@ import (
 // the newest version. Older ones open as long as nodes may meet them: a visitor
 // keeps the place while a mesh is upgraded. A node of an older version refuses
 // the newer ones, and the visitor is new to it.
+//
+// A bound pass has a version of its own, in which the body begins with what it is
+// bound to:
+//
+//	parts 1 B | sum 6 B | body
 const (
-	version    = 3
-	versionMin = 1
-	headerSize = 2 + chacha20poly1305.NonceSizeX
-	rawMax     = headerSize + bodyMax + chacha20poly1305.Overhead
-	rawMin     = headerSize + bodyMin + chacha20poly1305.Overhead
+	version      = 3
+	versionMin   = 1
+	versionBound = 4 // the same body as of version 3, bound
+	headerSize   = 2 + chacha20poly1305.NonceSizeX
+	rawMax       = headerSize + boundSize + bodyMax + chacha20poly1305.Overhead
+	rawMin       = headerSize + bodyMin + chacha20poly1305.Overhead
 
 	// MaxSize is the length of the longest sealed pass. Anything longer cannot
 	// be one.
@@ -37,7 +43,7 @@ const (
 // cipher is called through an interface, which would move it to the heap.
 type scratch struct {
 	raw  [rawMax]byte
-	body [bodyMax]byte
+	body [boundSize + bodyMax]byte
 	aad  [2 + len(crdt.RoomID{}) + hostMax]byte
 }
 
@@ -58,49 +64,82 @@ var encoding = base64.RawURLEncoding.Strict()
 // the front hands it to rooms. Times keep milliseconds; p.Room itself is not
 // stored but bound. It panics if the system has no randomness.
 func (r *Keyring) AppendSeal(dst []byte, p node.Pass, host string) []byte {
+	return r.AppendSealTo(dst, p, host, nil)
+}
+
+// AppendSealTo is AppendSeal for a pass that is bound; nil binds it to nothing.
+func (r *Keyring) AppendSealTo(dst []byte, p node.Pass, host string, to *Binding) []byte {
 	s := r.scratch.Get().(*scratch)
 	defer r.scratch.Put(s)
+	k := &r.sealing
 
+	v, body := byte(version), s.body[:0]
+	if parts := to.parts(); parts != 0 {
+		v = versionBound
+		sum := to.sum(parts, &k.bind)
+		body = append(append(body, parts), sum[:]...)
+	}
 	head := s.raw[:headerSize]
-	head[0], head[1] = version, r.sealing
+	head[0], head[1] = v, k.id
 	rand.Read(head[2:]) // crashes the program rather than return an error
 
-	body := appendBody(s.body[:0], p)
-	sealed := r.aead[r.sealing].Seal(head, head[2:], body, s.associated(version, r.sealing, p.Room, host))
+	body = appendBody(body, p)
+	sealed := k.aead.Seal(head, head[2:], body, s.associated(v, k.id, p.Room, host))
 	return encoding.AppendEncode(dst, sealed)
 }
 
 // Open returns the pass in text if it was sealed by a key of r for this room
 // and host, and ErrInvalid otherwise. Whether the pass is still good for
-// anything is not its business.
+// anything is not its business, nor what it is bound to.
 func (r *Keyring) Open(text []byte, room crdt.RoomID, host string) (node.Pass, error) {
+	p, _, err := r.OpenFrom(text, room, host, nil)
+	return p, err
+}
+
+// OpenFrom is Open for a pass that comes from where by says: one that is bound to
+// anything else is ErrInvalid, too. as reports whether it is as it would be sealed now: by
+// a key that is not retiring, and bound to just those parts that by has. Nil asks for
+// nothing.
+func (r *Keyring) OpenFrom(text []byte, room crdt.RoomID, host string, by *Binding) (p node.Pass, as bool, err error) {
 	// The decoder skips line ends, which would give one pass many spellings.
 	if len(text) > MaxSize || bytes.ContainsAny(text, "\r\n") {
-		return node.Pass{}, ErrInvalid
+		return node.Pass{}, false, ErrInvalid
 	}
 	s := r.scratch.Get().(*scratch)
 	defer r.scratch.Put(s)
 
 	n, err := encoding.Decode(s.raw[:], text)
-	if err != nil || n < rawMin {
-		return node.Pass{}, ErrInvalid
+	if err != nil || n < rawMin || s.raw[0] < versionMin || s.raw[0] > versionBound {
+		return node.Pass{}, false, ErrInvalid
 	}
-	sealed, key := s.raw[0], s.raw[1] // the version it was sealed in
-	if sealed < versionMin || sealed > version {
-		return node.Pass{}, ErrInvalid
+	keys := r.opening[s.raw[1]]
+	for i := range keys {
+		if p, as, ok := s.open(&keys[i], n, room, host, by); ok {
+			return p, as, nil
+		}
 	}
-	aead := r.aead[key]
-	if aead == nil {
-		return node.Pass{}, ErrInvalid
-	}
-	body, err := aead.Open(s.body[:0], s.raw[2:headerSize], s.raw[headerSize:n], s.associated(sealed, key, room, host))
+	return node.Pass{}, false, ErrInvalid
+}
+
+// open opens the first n bytes of s.raw with a key, and leaves them as they are.
+func (s *scratch) open(k *sealer, n int, room crdt.RoomID, host string, by *Binding) (p node.Pass, as, ok bool) {
+	sealed := s.raw[0] // the version it was sealed in
+	body, err := k.aead.Open(s.body[:0], s.raw[2:headerSize], s.raw[headerSize:n], s.associated(sealed, k.id, room, host))
 	if err != nil {
-		return node.Pass{}, ErrInvalid
+		return node.Pass{}, false, false
 	}
-	p, ok := parseBody(sealed, body)
-	if !ok {
-		return node.Pass{}, ErrInvalid
+	parts := byte(0)
+	if sealed == versionBound {
+		if len(body) < boundSize {
+			return node.Pass{}, false, false
+		}
+		parts = body[0]
+		if !by.holds(parts, body[1:boundSize], &k.bind) {
+			return node.Pass{}, false, false
+		}
+		sealed, body = version, body[boundSize:]
 	}
+	p, ok = parseBody(sealed, body)
 	p.Room = room
-	return p, nil
+	return p, parts == by.parts() && !k.old, ok
 }

@@ -110,5 +110,8 @@ func writeHead(w http.ResponseWriter, code int, a *httpfront.Answer) {
 	if a.Cookie != "" {
 		h.Set("Set-Cookie", a.Cookie)
 	}
+	if a.Proof != "" {
+		h.Set(a.ProofField, a.Proof)
+	}
 	w.WriteHeader(code)
 }

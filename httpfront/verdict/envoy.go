@@ -35,9 +35,15 @@ func writeEnvoy(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 		writeAnswer(w, d, a)
 		return
 	}
+	h := w.Header()
 	if a.Cookie != "" {
-		w.Header().Set("Set-Cookie", a.Cookie)
-		w.Header().Set("Cache-Control", privateAnswer)
+		h.Set("Set-Cookie", a.Cookie)
+		h.Set("Cache-Control", privateAnswer)
+	}
+	if a.Proof != "" {
+		h.Set(a.ProofField, a.Proof)
+	} else if a.ProofField != "" {
+		h.Set("X-Envoy-Auth-Headers-To-Remove", a.ProofField)
 	}
 	w.WriteHeader(http.StatusOK)
 }

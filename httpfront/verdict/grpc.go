@@ -119,6 +119,11 @@ func (s *Server) ok(a *httpfront.Answer) *authv3.CheckResponse {
 			option("Cache-Control", privateAnswer, corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD),
 		}
 	}
+	if a.Proof != "" {
+		ok.Headers = []*corev3.HeaderValueOption{option(a.ProofField, a.Proof, corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)}
+	} else if a.ProofField != "" {
+		ok.HeadersToRemove = []string{a.ProofField}
+	}
 	return &authv3.CheckResponse{
 		Status:       &statuspb.Status{Code: int32(codes.OK)},
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: ok},

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,9 @@ type Judge interface {
 	// Revoke ends the session of the visitor who has sent a request. See
 	// httpfront.Front.Revoke.
 	Revoke(q *httpfront.Question) (cookie string, err error)
+
+	// JWKS returns the public keys of proofs of admission; nil if there are none.
+	JWKS() []byte
 }
 
 var _ Judge = (*httpfront.Front)(nil)
@@ -152,6 +156,9 @@ func (s *Server) server() *http.Server {
 
 // ServeHTTP answers one question.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.serveKeys(w, r) {
+		return
+	}
 	peer, ok := s.trusted(r)
 	if !ok {
 		s.warnings.untrusted.Do(func() {
@@ -180,6 +187,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		text(w, http.StatusNotFound, "no dialect has this path; see docs/verdicts.md")
 	}
+}
+
+// serveKeys answers a request for the public keys of proofs, which anybody may have. It
+// reports whether r is one.
+func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) bool {
+	if r.RequestURI != "/jwks.json" && r.RequestURI != httpfront.JWKSPath {
+		return false
+	}
+	keys := s.cfg.Judge.JWKS()
+	if keys == nil {
+		text(w, http.StatusNotFound, "this node makes no proofs of admission; see docs/verdicts.md")
+		return true
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/jwk-set+json")
+	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(httpfront.JWKSAge/time.Second)))
+	w.Write(keys)
+	return true
 }
 
 // trusted returns who asks, and whether they may.

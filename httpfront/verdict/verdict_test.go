@@ -26,6 +26,7 @@ type fakeJudge struct {
 	answer httpfront.Answer
 	cookie string
 	err    error
+	jwks   []byte
 
 	mu    sync.Mutex // guards the following
 	asked []httpfront.Question
@@ -40,6 +41,8 @@ func (j *fakeJudge) Revoke(q *httpfront.Question) (string, error) {
 	j.keep(q)
 	return j.cookie, j.err
 }
+
+func (j *fakeJudge) JWKS() []byte { return j.jwks }
 
 func (j *fakeJudge) keep(q *httpfront.Question) {
 	j.mu.Lock()
@@ -212,6 +215,49 @@ func TestVerdictsHaveCodesThatProxiesUnderstand(t *testing.T) {
 				if resp.Header.Get(f.Name) != f.Value {
 					t.Errorf("%v, %s: %s is %q", c.answer.Outcome, d.path, f.Name, resp.Header.Get(f.Name))
 				}
+			}
+		}
+	}
+}
+
+func TestProofsReachTheProxy(t *testing.T) {
+	proven, plain := admitted, admitted
+	proven.ProofField, proven.Proof = "Ropeline-Proof", "a.b.c"
+	plain.ProofField = "Ropeline-Proof"
+	for _, answer := range []httpfront.Answer{proven, plain} {
+		addr := serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8")
+		for _, d := range dialects {
+			resp, _ := ask(t, d.method, "http://"+addr+d.path, d.fields...)
+			if got := resp.Header.Get("Ropeline-Proof"); got != answer.Proof {
+				t.Errorf("%s: proof %q, want %q", d.path, got, answer.Proof)
+			}
+			remove := resp.Header.Get("X-Envoy-Auth-Headers-To-Remove")
+			if want := strings.HasPrefix(d.path, "/envoy") && answer.Proof == ""; (remove == "Ropeline-Proof") != want {
+				t.Errorf("%s: Envoy is to remove %q", d.path, remove)
+			}
+		}
+		resp, err := dialGRPC(t, addr).Check(t.Context(), grpcQuestion(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, remove := resp.GetOkResponse().GetHeaders(), resp.GetOkResponse().GetHeadersToRemove()
+		if answer.Proof != "" && (len(set) != 1 || set[0].GetHeader().GetValue() != "a.b.c" || len(remove) != 0) ||
+			answer.Proof == "" && (len(set) != 0 || !slices.Equal(remove, []string{"Ropeline-Proof"})) {
+			t.Errorf("gRPC: sets %v, removes %v", set, remove)
+		}
+	}
+}
+
+func TestAnybodyMayHaveThePublicKeys(t *testing.T) {
+	for _, c := range []struct {
+		jwks []byte
+		code int
+	}{{[]byte(`{"keys":[]}`), 200}, {nil, 404}} {
+		addr := serve(t, &fakeJudge{jwks: c.jwks}, "192.0.2.0/24")
+		for _, path := range []string{"/jwks.json", httpfront.JWKSPath} {
+			resp, body := ask(t, "GET", "http://"+addr+path)
+			if resp.StatusCode != c.code || c.code == 200 && (body != string(c.jwks) || resp.Header.Get("Content-Type") != "application/jwk-set+json") {
+				t.Errorf("%s: %d %q", path, resp.StatusCode, body)
 			}
 		}
 	}

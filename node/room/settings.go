@@ -1,6 +1,7 @@
 package room
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -86,6 +87,17 @@ type Settings struct {
 	ShareFreeze time.Duration
 
 	Events []Event // at most MaxEvents; none overlaps another
+
+	Front Front // what the front alone goes by
+}
+
+// Clone returns a copy that shares nothing that can be changed.
+func (s Settings) Clone() Settings {
+	s.AdditionalRoutes = slices.Clone(s.AdditionalRoutes)
+	s.EnabledOriginCommands = slices.Clone(s.EnabledOriginCommands)
+	s.Events = slices.Clone(s.Events)
+	s.Front = s.Front.clone()
+	return s
 }
 
 // Event overrides settings of a room for a time. A nil override inherits the
@@ -103,6 +115,7 @@ type Event struct {
 	SessionDuration       *time.Duration
 	QueueingMethod        *Method
 	DisableSessionRenewal *bool
+	CustomPage            *string // from the pre-queue on, since it tells of it; Front has the others
 }
 
 // Visitor is what a decision needs to know of one visitor. The zero value is a

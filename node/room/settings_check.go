@@ -25,11 +25,21 @@ type FieldError struct {
 	Field   string // the setting's name in a configuration file
 	Value   string // what was given
 	Allowed string // what would be accepted
+
+	// Problem says what is wrong, instead of Value and Allowed, where a value is too
+	// long for that or is right in most parts. It may have several lines.
+	Problem string
 }
 
 // Error implements error.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s: %q is not allowed: want %s", e.Field, e.Value, e.Allowed)
+func (e *FieldError) Error() string { return e.Field + ": " + e.Reason() }
+
+// Reason returns the error without the name of the setting.
+func (e *FieldError) Reason() string {
+	if e.Problem != "" {
+		return e.Problem
+	}
+	return fmt.Sprintf("%q is not allowed: want %s", e.Value, e.Allowed)
 }
 
 // WithDefaults returns a copy in which settings left at zero have their default.
@@ -86,6 +96,7 @@ func (s Settings) Validate() error {
 		c.span("share-freeze", s.ShareFreeze, time.Second, 24*time.Hour, 1)
 	}
 	c.events(s.Events)
+	c.front(&s.Front)
 	return errors.Join(c...)
 }
 
@@ -94,6 +105,10 @@ type checks []error
 
 func (c *checks) add(field, value, allowed string) {
 	*c = append(*c, &FieldError{Field: field, Value: value, Allowed: allowed})
+}
+
+func (c *checks) problem(field, problem string) {
+	*c = append(*c, &FieldError{Field: field, Problem: problem})
 }
 
 func (c *checks) span(field string, d, lo, hi, step time.Duration) {

@@ -53,6 +53,7 @@ func (n *Node) Start() error {
 	src := record.Source{Node: n.Name, Path: filepath.Join(n.mesh.dir, stem+".rec")}
 	args := append([]string{
 		"run", "--origin", n.origin, "--name", n.Name, "--site", n.Site,
+		"--max-connections-per-address", "100000", // the crowd has one
 		"--listen", n.Place.HTTP, "--admin", n.Place.Admin, "--mesh", n.Place.Mesh,
 		"--secret-file", n.mesh.secret, "--data-dir", n.Data, "--fault-record", src.Path,
 	}, n.mesh.args...)

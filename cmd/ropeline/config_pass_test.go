@@ -1,0 +1,77 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+func TestCookieAttributesInTheFile(t *testing.T) {
+	cfg, err := parse(t, `
+cookie_attributes: {samesite: lax, secure: always}
+rooms:
+  - {room: a, path: /a, cookie-suffix: a}
+  - room: b
+    path: /b
+    cookie-suffix: b
+    cookie-attributes: {samesite: none, partitioned: true}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []room.CookieAttributes{
+		{SameSite: room.SameSiteLax, Secure: room.SecureAlways},
+		{SameSite: room.SameSiteNone, Secure: room.SecureAlways, Partitioned: true},
+	}
+	for i, r := range cfg.Rooms {
+		if r.Front.Cookie != want[i] {
+			t.Errorf("room %s: got %+v, want %+v", r.Name, r.Front.Cookie, want[i])
+		}
+	}
+}
+
+func TestMistakesInCookieAttributesNameTheLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"room: a\ncookie-attributes:\n  secure: never\n  samesite: none":                               "ropeline.yaml:4: cookie-attributes.samesite: browsers drop",
+		"rooms:\n  - room: a\n    cookie-attributes:\n      samesite: strict\n      partitioned: true": `ropeline.yaml:5: room "a": cookie-attributes.partitioned: a cookie with SameSite=strict`,
+		"cookie-attributes: {samesite: Lax}":                                                           `ropeline.yaml:1: samesite: "Lax" is not allowed: one of auto, lax, none, strict`,
+		"cookie-attributes: {same-site: lax}":                                                          "did you mean",
+		"cookie-attributes: lax":                                                                       "a mapping is wanted",
+	} {
+		if _, err := parse(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngave %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestWhatPassesAreBoundTo(t *testing.T) {
+	cfg, err := parse(t, `
+rooms:
+  - {room: a, path: /a, cookie-suffix: a}
+  - {room: b, path: /b, cookie-suffix: b, bind-pass: [address, user-agent], bind_ipv4_prefix: 20}
+  - {room: c, path: /c, cookie-suffix: c, bind-pass: []}
+`, "--bind-pass", "user-agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []room.Binding{
+		{UserAgent: true, IPv4Prefix: 24, IPv6Prefix: 48},
+		{Address: true, UserAgent: true, IPv4Prefix: 20, IPv6Prefix: 48},
+		{IPv4Prefix: 24, IPv6Prefix: 48},
+	}
+	for i, r := range cfg.Rooms {
+		if r.Front.Binding != want[i] {
+			t.Errorf("room %s: got %+v, want %+v", r.Name, r.Front.Binding, want[i])
+		}
+	}
+	for text, want := range map[string]string{
+		"bind-pass: [ip]":       `bind-pass: "ip" is not allowed: address, user-agent, or both`,
+		"bind-ipv4-prefix: 33":  "bind-ipv4-prefix: ",
+		"bind-ipv6-prefix: 128": "bind-ipv6-prefix: ",
+	} {
+		if _, err := parse(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %v, want %s", text, err, want)
+		}
+	}
+}

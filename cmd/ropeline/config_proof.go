@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// proofConfig says how the site is told that a visitor was let in.
+type proofConfig struct {
+	On     bool
+	Header string
+	Issuer string
+}
+
+func (c *proofConfig) bind(fs *pflag.FlagSet) {
+	truthFlag(fs, &c.On, "proof", "give requests that are let in a signed proof for the site")
+	fs.Var(headerValue{&c.Header}, "proof-header", "the header field of proofs")
+	fs.StringVar(&c.Issuer, "proof-issuer", c.Issuer, "who proofs say they are from")
+}
+
+func (c *proofConfig) check() error {
+	if c.On && strings.TrimSpace(c.Issuer) == "" {
+		return fmt.Errorf("--proof-issuer %q is not allowed: a name or an address, which the site is told too", c.Issuer)
+	}
+	return nil
+}
+
+// signer returns what signs proofs; nil if there shall be none. All nodes that share the
+// secrets sign with the same key, which comes from the first.
+func (c *proofConfig) signer(order []transport.Secret) (*proof.Signer, error) {
+	if !c.On {
+		return nil, nil
+	}
+	return proof.New(proof.Config{Issuer: c.Issuer, Keys: proofKeys(order)})
+}
+
+// headerValue is the name of a header field.
+type headerValue struct{ dst *string }
+
+func (v headerValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return *v.dst
+}
+func (v headerValue) Type() string { return "name" }
+func (v headerValue) Set(s string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
+	if s == "" || len(s) > 64 || strings.Trim(s, letters) != "" || strings.Trim(s, "-") == "" {
+		return fmt.Errorf("%q is not allowed: letters, digits and \"-\", up to 64, such as %s", s, proof.Header)
+	}
+	*v.dst = s
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	testDeclared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	testNamed    = regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
+	fileNamed    = regexp.MustCompile("`([a-z][\\w/]*\\.go)`")
+)
+
+// declaredTests returns the names of all tests and fuzz targets.
+func declaredTests(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range testDeclared.FindAllStringSubmatch(string(text), -1) {
+			names[m[1]] = true
+		}
+		return err
+	})
+	if err != nil || len(names) < 100 {
+		t.Fatalf("%d tests were found, %v", len(names), err)
+	}
+	return names
+}
+
+// TestDocsOfSecurityNameWhatIsThere holds the page on security to the code: each
+// threat has a file and a test, and they exist.
+func TestDocsOfSecurityNameWhatIsThere(t *testing.T) {
+	text, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := declaredTests(t)
+	threats := 0
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| threat |") {
+			continue
+		}
+		threats++
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		if len(cells) != 4 {
+			t.Errorf("%d cells, want 4: %s", len(cells), line)
+			continue
+		}
+		files, tests := fileNamed.FindAllStringSubmatch(cells[2], -1), testNamed.FindAllStringSubmatch(cells[3], -1)
+		if len(files) == 0 || len(tests) == 0 {
+			t.Errorf("%q has %d files and %d tests", cells[0], len(files), len(tests))
+		}
+		if left := strings.Trim(fileNamed.ReplaceAllString(cells[2], "")+testNamed.ReplaceAllString(cells[3], ""), ", "); left != "" {
+			t.Errorf("%q: %q is neither a file nor a test", cells[0], left)
+		}
+		for _, f := range files {
+			if !isFile("../../" + f[1]) {
+				t.Errorf("%q: there is no file %s", cells[0], f[1])
+			}
+		}
+		for _, n := range tests {
+			if !declared[n[1]] {
+				t.Errorf("%q: there is no test %s", cells[0], n[1])
+			}
+		}
+	}
+	if threats < 50 {
+		t.Errorf("only %d threats were found", threats)
+	}
+}
+
+// TestNothingUnpacksBodies: what is packed may be a thousand times as long.
+func TestNothingUnpacksBodies(t *testing.T) {
+	unpacks := regexp.MustCompile(`Body(Gunzip|Inflate|Unbrotli|Uncompressed|Unzstd)|"compress/|/(compress|brotli)[/"]`)
+	files := 0
+	err := filepath.WalkDir("../../httpfront", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if found := unpacks.Find(text); found != nil {
+			t.Errorf("%s: %s", path, found)
+		}
+		return err
+	})
+	if err != nil || files < 50 {
+		t.Errorf("%d files were found, %v", files, err)
+	}
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// rotating is a mesh whose nodes have secrets, and fronts that go by them.
+type rotating struct {
+	t     *testing.T
+	now   time.Time
+	nodes []*rotatingNode
+	dead  map[int]bool // nodes that do not answer
+}
+
+type rotatingNode struct {
+	*secrets
+	dir  string
+	keys *pass.Keyring
+	jwks proof.Keys
+}
+
+func newRotating(t *testing.T, n int, file string) *rotating {
+	t.Helper()
+	m := &rotating{t: t, now: time.Unix(1_800_000_000, 0), dead: map[int]bool{}}
+	for i := range n {
+		m.nodes = append(m.nodes, &rotatingNode{dir: t.TempDir()})
+		m.give(i, file)
+		m.start(i)
+	}
+	return m
+}
+
+// give replaces the file of a node.
+func (m *rotating) give(i int, file string) {
+	m.t.Helper()
+	path := filepath.Join(m.nodes[i].dir, "given.key")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	if s := m.nodes[i].secrets; s != nil {
+		s.looked = "" // two writes may have the same time
+	}
+}
+
+// start starts a node, or starts it again.
+func (m *rotating) start(i int) {
+	m.t.Helper()
+	n := m.nodes[i]
+	s, err := openSecrets(config{SecretFile: filepath.Join(n.dir, "given.key")}, n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	n.secrets = s
+	err = s.follow(func(order []transport.Secret) (err error) {
+		n.jwks = proofKeys(order)
+		n.keys, err = passKeys(order, s.older())
+		return err
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// seenFrom is the mesh as one node sees it.
+type seenFrom struct {
+	*rotating
+	i int
+}
+
+func (v seenFrom) Members() (all []transport.Peer) {
+	for j := range v.nodes {
+		if j != v.i {
+			all = append(all, transport.Peer{ID: transport.PeerID{byte(j + 1)}, Name: string(rune('a' + j)), State: transport.Alive})
+		}
+	}
+	return all
+}
+
+func (v seenFrom) Call(ctx context.Context, to transport.PeerID, method uint8, req []byte) ([]byte, error) {
+	j := int(to[0]) - 1
+	if v.dead[j] {
+		return nil, errors.New("no answer")
+	}
+	return v.nodes[j].onCall(ctx, transport.Peer{}, method, req)
+}
+
+// look has every node that lives look once, each followed by a check.
+func (m *rotating) look() {
+	m.t.Helper()
+	for i, n := range m.nodes {
+		if !m.dead[i] {
+			n.look(m.t.Context(), seenFrom{m, i})
+			m.check()
+		}
+	}
+}
+
+// check has each node give a visitor a pass and a proof, with which they go to each other
+// one.
+func (m *rotating) check() {
+	m.t.Helper()
+	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}, Arrival: m.now.UTC()}
+	for i, a := range m.nodes {
+		text := a.keys.AppendSeal(nil, p, "shop.example")
+		for j, b := range m.nodes {
+			if got, err := b.keys.Open(text, p.Room, "shop.example"); err != nil || got != p {
+				m.t.Fatalf("who has a pass of node %d, which uses %s, is logged out at node %d: %v", i, a.rotation.Uses(), j, err)
+			}
+			published := append(b.jwks.Also, b.jwks.Signing.Public())
+			found := false
+			for _, k := range published {
+				found = found || k.Key.Equal(a.jwks.Signing.Public().Key)
+			}
+			if !found {
+				m.t.Fatalf("proofs of node %d cannot be checked with the keys of node %d", i, j)
+			}
+		}
+	}
+}
+
+func (m *rotating) uses(id transport.SecretID) bool {
+	for _, n := range m.nodes {
+		if n.rotation.Uses() != id {
+			return false
+		}
+	}
+	return true
+}
+
+// TestRotationLogsNobodyOut has the nodes of a mesh be given a new secret in each order,
+// with the old one left in the file and without it, and visitors go from any node to any
+// other between all steps.
+func TestRotationLogsNobodyOut(t *testing.T) {
+	old := transport.NewSecret()
+	next := old.Next()
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		for name, file := range map[string]string{"beside the old one": next.Text() + "\n" + old.Text() + "\n", "instead of it": next.Text() + "\n"} {
+			m := newRotating(t, 3, old.Text())
+			m.look()
+			for _, i := range order {
+				if !m.uses(old.ID()) {
+					t.Fatalf("%s, order %v: used before all have it", name, order)
+				}
+				m.give(i, file)
+				m.look()
+				m.now = m.now.Add(2 * secretSettles)
+				m.look()
+			}
+			m.now = m.now.Add(2 * secretSettles)
+			m.look()
+			if !m.uses(next.ID()) {
+				t.Fatalf("%s, order %v: not used although all have it", name, order)
+			}
+			for _, i := range order {
+				m.give(i, next.Text())
+				m.look()
+			}
+			if n := len(m.nodes[0].order()); n != 2 {
+				t.Errorf("%s, order %v: %d secrets are accepted on the day of the change, want both", name, order, n)
+			}
+			for range 3 {
+				m.now = m.now.Add(secretLingers)
+				m.look()
+			}
+			if n := len(m.nodes[0].order()); n != 1 {
+				t.Errorf("%s, order %v: %d secrets are accepted in the end", name, order, n)
+			}
+		}
+	}
+}
+
+// TestRotationWaitsForWhoIsDown: and goes on with what was used through restarts.
+func TestRotationWaitsForWhoIsDown(t *testing.T) {
+	old := transport.NewSecret()
+	next := old.Next()
+	both := next.Text() + "\n" + old.Text()
+	m := newRotating(t, 2, old.Text())
+	m.dead[1] = true
+	m.give(0, both)
+	for range 3 {
+		m.look()
+		m.now = m.now.Add(time.Hour)
+	}
+	is := m.nodes[0].status().([]secretStatus)
+	if len(is) != 2 || is[0].State != "next" || is[1].State != "used" || len(is[0].WaitsFor) != 1 || is[0].WaitsFor[0] != "b" {
+		t.Errorf("the status is %+v", is)
+	}
+	m.start(0)
+	m.check()
+	m.dead[1] = false
+	m.give(1, both)
+	m.look()
+	m.now = m.now.Add(2 * secretSettles)
+	m.look()
+	m.look()
+	if !m.uses(next.ID()) {
+		t.Fatal("not used although all have it")
+	}
+	for i := range m.nodes {
+		m.start(i)
+		m.check()
+	}
+	if !m.uses(next.ID()) {
+		t.Error("a restart goes back to the old secret")
+	}
+}
+
+func TestAFileThatCannotBeReadChangesNothing(t *testing.T) {
+	old := transport.NewSecret()
+	m := newRotating(t, 1, old.Text())
+	for _, file := range []string{"", "nothing", old.Text()[:20], transport.NewSecret().Text() + "\n" + old.Text()} {
+		m.give(0, file)
+		m.look()
+		if !m.uses(old.ID()) || len(m.nodes[0].order()) != 1 {
+			t.Errorf("%.20q was taken", file)
+		}
+	}
+}
+
+// TestPassesMoveToTheKeyThatIsUsed: so that the old one can go.
+func TestPassesMoveToTheKeyThatIsUsed(t *testing.T) {
+	old := transport.NewSecret()
+	next := old.Next()
+	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}}
+	before, err := passKeys([]transport.Secret{old, next}, 0) // announced
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := passKeys([]transport.Secret{next, old}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		by, at *pass.Keyring
+		stays  bool
+	}{{before, before, true}, {before, after, false}, {after, after, true}, {after, before, true}} {
+		if _, as, err := c.at.OpenFrom(c.by.AppendSeal(nil, p, ""), p.Room, "", nil); err != nil || as != c.stays {
+			t.Errorf("%+v: stays %v, %v", c, as, err)
+		}
+	}
+}
+
+// TestPassesOfEarlierBuildsOpen: their keys had all the same number.
+func TestPassesOfEarlierBuildsOpen(t *testing.T) {
+	secret := transport.NewSecret()
+	k := pass.Key{ID: 1}
+	copy(k.Secret[:], secret.Derive("pass key 1", pass.KeySize))
+	earlier, err := pass.NewKeyring(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := passKeys([]transport.Secret{secret}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}}
+	got, as, err := now.OpenFrom(earlier.AppendSeal(nil, p, ""), p.Room, "", nil)
+	if err != nil || got != p || as && secret.Derive("pass key id", 1)[0] != 1 {
+		t.Errorf("got %+v, %v, %v", got, as, err)
+	}
+}
+
+func TestKeygenReplaces(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "a.key"), filepath.Join(dir, "b.key")
+	run := func(args ...string) error {
+		cmd := newKeygenCommand()
+		cmd.SetArgs(args)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		return cmd.Execute()
+	}
+	if err := errors.Join(run("--out", first), run("--replaces", first, "--out", second)); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := os.ReadFile(first)
+	b, _ := os.ReadFile(second)
+	was, err := transport.ParseSecrets(string(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := transport.ParseSecrets(string(b))
+	if err != nil || len(is) != 2 || is[1] != was[0] || is[0] == was[0] {
+		t.Errorf("got %d secrets, %v", len(is), err)
+	}
+	if err := run("--replaces", filepath.Join(dir, "none"), "--out", filepath.Join(dir, "c")); err == nil || !strings.Contains(err.Error(), "none") {
+		t.Errorf("without a file: %v", err)
+	}
+}

@@ -1,0 +1,311 @@
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// issue returns a certificate for names, and its key, as PEM.
+func issue(t *testing.T, from, to time.Time, names ...string) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: from, NotAfter: to}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+}
+
+// month returns a certificate that is valid for thirty days around noon.
+func month(t *testing.T, names ...string) (cert, key []byte) {
+	t.Helper()
+	return issue(t, noon.Add(-15*24*time.Hour), noon.Add(15*24*time.Hour), names...)
+}
+
+// site is a directory of certificates.
+type site struct {
+	t    *testing.T
+	dir  string
+	log  bytes.Buffer
+	now  time.Time
+	cert string // the path of the first certificate
+	key  string
+}
+
+func newSite(t *testing.T) *site {
+	dir := t.TempDir()
+	return &site{t: t, dir: dir, now: noon, cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
+}
+
+func (s *site) write(path string, content []byte) {
+	s.t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) put(cert, key []byte) {
+	s.t.Helper()
+	s.write(s.cert, cert)
+	s.write(s.key, key)
+}
+
+func (s *site) load(more ...Pair) (*Files, error) {
+	return Load(Config{
+		Pairs: append([]Pair{{s.cert, s.key}}, more...), Clock: func() time.Time { return s.now },
+		Logger: slog.New(slog.NewTextHandler(&s.log, nil)),
+	})
+}
+
+func (s *site) mustLoad(more ...Pair) *Files {
+	s.t.Helper()
+	f, err := s.load(more...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return f
+}
+
+// shown returns the first name of the certificate that a browser gets which asks for
+// name.
+func shown(t *testing.T, f *Files, name string) string {
+	t.Helper()
+	c, err := f.GetCertificate(&tls.ClientHelloInfo{
+		ServerName: name, SupportedVersions: []uint16{tls.VersionTLS13},
+		SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Leaf.DNSNames[0]
+}
+
+// settle has f look as often as it takes for a change to be in use.
+func settle(f *Files) {
+	f.look()
+	f.look()
+}
+
+func TestTheCertificateFitsTheName(t *testing.T) {
+	s := newSite(t)
+	s.put(month(t, "one.example", "www.one.example"))
+	second := Pair{filepath.Join(s.dir, "2.crt"), filepath.Join(s.dir, "2.key")}
+	cert, key := month(t, "two.example", "*.two.example")
+	s.write(second.Cert, cert)
+	s.write(second.Key, key)
+	f := s.mustLoad(second)
+	for name, want := range map[string]string{
+		"one.example": "one.example", "www.one.example": "one.example", "two.example": "two.example",
+		"a.two.example": "two.example", "a.b.two.example": "one.example", "other.example": "one.example", "": "one.example",
+	} {
+		if got := shown(t, f, name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestChangedFilesAreTakenIn(t *testing.T) {
+	// swap puts a new pair in place of the old one.
+	for name, swap := range map[string]func(s *site, cert, key []byte){
+		"written": func(s *site, cert, key []byte) { s.put(cert, key) },
+		"renamed": func(s *site, cert, key []byte) {
+			s.write(s.cert+".new", cert)
+			s.write(s.key+".new", key)
+			if err := errors.Join(os.Rename(s.cert+".new", s.cert), os.Rename(s.key+".new", s.key)); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+		// As Kubernetes does it: the files are links through a link that is replaced.
+		"link replaced": func(s *site, cert, key []byte) {
+			data := filepath.Join(s.dir, "..data")
+			if err := errors.Join(os.Mkdir(filepath.Join(s.dir, "..v2"), 0o700), os.Symlink("..v2", data+".tmp")); err != nil {
+				s.t.Fatal(err)
+			}
+			s.write(filepath.Join(s.dir, "..v2", "tls.crt"), cert)
+			s.write(filepath.Join(s.dir, "..v2", "tls.key"), key)
+			if err := os.Rename(data+".tmp", data); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			if name == "link replaced" {
+				err := errors.Join(os.Mkdir(filepath.Join(s.dir, "..v1"), 0o700), os.Symlink("..v1", filepath.Join(s.dir, "..data")),
+					os.Symlink("..data/tls.crt", s.cert), os.Symlink("..data/tls.key", s.key))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.put(month(t, "old.example"))
+			f := s.mustLoad()
+			settle(f)
+			if got := shown(t, f, ""); got != "old.example" {
+				t.Fatalf("before: got %q", got)
+			}
+			cert, key := month(t, "new.example")
+			swap(s, cert, key)
+			settle(f)
+			if got := shown(t, f, ""); got != "new.example" {
+				t.Errorf("after: got %q", got)
+			}
+			if log := s.log.String(); strings.Count(log, "a new certificate is in use") != 1 || strings.Contains(log, "level=ERROR") {
+				t.Errorf("log:\n%s", log)
+			}
+		})
+	}
+}
+
+// TestFilesThatAreOfNoUseChangeNothing also shows that the operator is told once, and
+// that the next good pair is taken.
+func TestFilesThatAreOfNoUseChangeNothing(t *testing.T) {
+	cert, key := month(t, "new.example")
+	_, otherKey := month(t, "other.example")
+	expired, expiredKey := issue(t, noon.Add(-48*time.Hour), noon.Add(-24*time.Hour), "expired.example")
+	for name, spoil := range map[string]func(s *site){
+		"the key of another":  func(s *site) { s.put(cert, otherKey) },
+		"certificate only":    func(s *site) { s.write(s.cert, cert) },
+		"half a certificate":  func(s *site) { s.put(cert[:len(cert)/2], key) },
+		"empty":               func(s *site) { s.put(nil, key) },
+		"no PEM":              func(s *site) { s.put([]byte("certificate"), key) },
+		"key and certificate": func(s *site) { s.put(key, cert) },
+		"expired":             func(s *site) { s.put(expired, expiredKey) },
+		"too long":            func(s *site) { s.put(bytes.Repeat([]byte("a"), fileMax+1), key) },
+		"gone":                func(s *site) { os.Remove(s.key) },
+		"a directory": func(s *site) {
+			if err := errors.Join(os.Remove(s.key), os.Mkdir(s.key, 0o700)); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.put(month(t, "old.example"))
+			f := s.mustLoad()
+			spoil(s)
+			for range 5 {
+				f.look()
+			}
+			if got := shown(t, f, ""); got != "old.example" {
+				t.Errorf("got %q", got)
+			}
+			log := s.log.String()
+			if strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, s.cert) || !strings.Contains(log, "give the certificate") {
+				t.Errorf("log:\n%s", log)
+			}
+			if st := f.Status(); len(st) != 1 || st[0].Error == "" || st[0].Names[0] != "old.example" || !st[0].NotAfter.Equal(noon.Add(15*24*time.Hour)) {
+				t.Errorf("status %+v", st)
+			}
+			os.Remove(s.key)
+			s.put(cert, key)
+			settle(f)
+			if got := shown(t, f, ""); got != "new.example" {
+				t.Errorf("a good pair again: got %q", got)
+			}
+			if st := f.Status(); st[0].Error != "" {
+				t.Errorf("status after a good pair: %+v", st)
+			}
+		})
+	}
+}
+
+// TestAChangeInProgressIsNotTold has a look fall between the two files.
+func TestAChangeInProgressIsNotTold(t *testing.T) {
+	s := newSite(t)
+	s.put(month(t, "old.example"))
+	f := s.mustLoad()
+	cert, key := month(t, "new.example")
+	s.write(s.cert, cert)
+	f.look()
+	s.write(s.key, key)
+	settle(f)
+	if got := shown(t, f, ""); got != "new.example" || strings.Contains(s.log.String(), "level=ERROR") {
+		t.Errorf("got %q, log:\n%s", got, s.log.String())
+	}
+}
+
+func TestLoadSaysWhichFileIsWrong(t *testing.T) {
+	s := newSite(t)
+	s.put(month(t, "one.example"))
+	gone := Pair{filepath.Join(s.dir, "gone.crt"), filepath.Join(s.dir, "gone.key")}
+	if _, err := s.load(gone); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), gone.Cert) || strings.Contains(err.Error(), s.cert) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Load(Config{}); err == nil {
+		t.Error("without certificates: no error")
+	}
+}
+
+func TestCertificatesThatRunOutAreToldOf(t *testing.T) {
+	s := newSite(t)
+	s.put(month(t, "one.example"))
+	f := s.mustLoad()
+	settle(f)
+	if s.log.Len() > 0 {
+		t.Fatalf("half a month before:\n%s", s.log.String())
+	}
+	s.now = noon.Add(13 * 24 * time.Hour)
+	settle(f)
+	settle(f)
+	if log := s.log.String(); strings.Count(log, "runs out soon") != 1 {
+		t.Errorf("two days before:\n%s", log)
+	}
+	s.now = noon.Add(16 * 24 * time.Hour)
+	settle(f)
+	if log := s.log.String(); strings.Count(log, "is not valid") != 1 {
+		t.Errorf("a day after:\n%s", log)
+	}
+	// One that has expired is loaded all the same, and replaced by another expired one.
+	f = s.mustLoad()
+	s.put(issue(t, noon, noon.Add(time.Hour), "two.example"))
+	settle(f)
+	if got := shown(t, f, ""); got != "two.example" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestRunLooksUntilItEnds(t *testing.T) {
+	s := newSite(t)
+	s.put(month(t, "old.example"))
+	f, err := Load(Config{Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		f.Run(ctx)
+		close(done)
+	}()
+	s.put(month(t, "new.example"))
+	for shown(t, f, "") != "new.example" {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-done
+}

@@ -1,0 +1,61 @@
+package httpfront
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Edge says how client connections are taken, besides Config.TLS. The zero value
+// is plain connections, straight from visitors.
+type Edge struct {
+	// ProxyProtocol are the peers whose connections have to begin with a PROXY
+	// header, of version 1 or 2, that says who the visitor is. Connections without
+	// one are closed. From other peers none is looked for, so one that is sent is
+	// refused for a malformed request.
+	ProxyProtocol []netip.Prefix
+	// ClientIPHeader is the field in which trusted proxies name the visitor:
+	//
+	//   - X-Forwarded-For, a list to which each proxy adds at the right; with it,
+	//     X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-Port are believed;
+	//   - Forwarded (RFC 7239), which says all of that; a malformed one is refused;
+	//   - any other, such as X-Real-IP, which holds one address, and with which the
+	//     same is believed as with X-Forwarded-For.
+	//
+	// Every trusted proxy has to write it, or visitors do. Default X-Forwarded-For.
+	ClientIPHeader string
+}
+
+// complete checks e and fills its defaults in.
+func (e *Edge) complete() error {
+	e.ClientIPHeader = strings.ToLower(cmp.Or(e.ClientIPHeader, fieldForwardedFor))
+	if !IsFieldName(e.ClientIPHeader) {
+		return fmt.Errorf("client IP header %q: want the name of a header field", e.ClientIPHeader)
+	}
+	return nil
+}
+
+// IsFieldName reports whether s can be the name of a header field.
+func IsFieldName(s string) bool {
+	for i := range len(s) {
+		if !isToken(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// edgeConfig says how to take client connections, with TLS if secure is given.
+func (f *Front) edgeConfig(secure *tls.Config) edgeConfig {
+	return edgeConfig{
+		tls:     secure,
+		proxied: f.cfg.Edge.ProxyProtocol,
+		trusted: f.cfg.TrustedProxies,
+		limits:  &f.cfg.Limits,
+		head:    f.cfg.Timeouts.Head,
+		write:   f.cfg.Timeouts.Write,
+		log:     f.cfg.Logger,
+	}
+}

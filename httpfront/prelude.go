@@ -1,0 +1,185 @@
+package httpfront
+
+import (
+	"bufio"
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// The prelude is what a connection may begin with before its first request: a
+// PROXY header and a TLS handshake. Each takes as long as the client likes, so a
+// connection has a goroutine of its own for it, and the server gets it when it is
+// over. Whoever floods us with beginnings takes places only from other beginnings,
+// and of these from the oldest: an honest client is through in a moment.
+
+// acmeProtocol is what a certificate authority negotiates to see a certificate
+// that proves who runs this host. RFC 8737, section 3: nothing is said then.
+const acmeProtocol = "acme-tls/1"
+
+// prepare reads the prelude of e in a goroutine of its own, and hands e out.
+func (l *edgeListener) prepare(e *edgeConn, peer netip.Addr, proxied bool) {
+	place := l.beginPrelude(e)
+	go func() { // waited for by l.open
+		out := l.prelude(e, peer, proxied)
+		l.endPrelude(place)
+		if out != nil {
+			l.handOut(e, out)
+		}
+	}()
+}
+
+// beginPrelude counts e among those that are being prepared. If they are too
+// many, the oldest is cut off.
+func (l *edgeListener) beginPrelude(e *edgeConn) *list.Element {
+	l.mu.Lock()
+	var oldest *edgeConn
+	if l.preparing.Len() >= l.cfg.limits.Handshakes {
+		oldest = l.preparing.Remove(l.preparing.Front()).(*edgeConn)
+	}
+	place := l.preparing.PushBack(e)
+	l.mu.Unlock()
+	if oldest != nil {
+		oldest.raw.Close()
+		l.warnings.preparing.Do(func() {
+			l.cfg.log.Warn("more connections are begun than completed; the oldest are cut off", "limit", l.cfg.limits.Handshakes)
+		})
+	}
+	select {
+	case <-l.closed: // perhaps before e was in the list
+		e.raw.Close()
+	default:
+	}
+	return place
+}
+
+func (l *edgeListener) endPrelude(place *list.Element) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.preparing.Remove(place) // does nothing for who was cut off
+}
+
+// prelude returns e, or what is around it, ready for a request. It returns nil if
+// there is to be none; then e has been closed.
+func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (out net.Conn) {
+	defer func() {
+		// A panic here would end the process.
+		if p := recover(); p != nil {
+			logPanic(l.cfg.log, p)
+			e.Close()
+			out = nil
+		}
+	}()
+	e.raw.SetDeadline(time.Now().Add(l.cfg.head))
+	if proxied && !l.readProxyHeader(e, peer) {
+		return nil
+	}
+	out = e
+	if l.cfg.tls != nil {
+		t := tls.Server(e.Conn, l.cfg.tls)
+		if err := t.Handshake(); err != nil {
+			l.handshakeFailed(e, err)
+			return nil
+		}
+		if t.ConnectionState().NegotiatedProtocol == acmeProtocol {
+			e.Close()
+			return nil
+		}
+		e.Conn = t
+		out = &secureConn{edgeConn: e, tls: t}
+	}
+	e.raw.SetDeadline(time.Time{})
+	return out
+}
+
+// handshakeFailed closes e. Who speaks plain HTTP where TLS is spoken is told so.
+func (l *edgeListener) handshakeFailed(e *edgeConn, err error) {
+	if r, ok := errors.AsType[tls.RecordHeaderError](err); ok && r.Conn != nil && isPlainHTTP(r.RecordHeader) {
+		no := refusal{http.StatusBadRequest, "this port speaks TLS: the address has to begin with https://"}
+		e.linger.Store(true)
+		e.Write(no.answer(time.Now()))
+	}
+	e.Close()
+}
+
+// isPlainHTTP reports whether a client that was to begin with TLS began with a
+// request line.
+func isPlainHTTP(first [5]byte) bool {
+	switch string(first[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO":
+		return true
+	}
+	return false
+}
+
+// readProxyHeader reads the PROXY header that e has to begin with, and counts e
+// for the visitor it names. It reports whether e goes on.
+func (l *edgeListener) readProxyHeader(e *edgeConn, peer netip.Addr) bool {
+	br := bufio.NewReaderSize(e.raw, proxyHeaderMin)
+	if _, err := br.Peek(1); err != nil {
+		e.Close() // a proxy that looks whether we are there says nothing
+		return false
+	}
+	h, err := readProxyHeader(br)
+	if err != nil {
+		l.warnings.header.Do(func() {
+			l.cfg.log.Warn("a connection from a peer of proxy-protocol does not begin with a PROXY header, and is closed", "peer", peer, "error", err)
+		})
+		e.Close()
+		return false
+	}
+	c := &proxiedConn{Conn: e.raw, remote: h.visitor}
+	if n := br.Buffered(); n > 0 {
+		early, _ := br.Peek(n)
+		c.early = append([]byte(nil), early...)
+	}
+	e.Conn, e.secure = c, h.tls
+	if !h.visitor.IsValid() {
+		return true // the proxy's own
+	}
+	if no := l.admit(e, h.visitor.Addr()); no.code != 0 {
+		e.raw.SetDeadline(time.Time{})
+		l.turnAway(e, no)
+		return false
+	}
+	return true
+}
+
+// proxiedConn is a connection behind a PROXY header.
+type proxiedConn struct {
+	net.Conn
+	early  []byte         // read with the header, and not of it
+	remote netip.AddrPort // of the visitor; invalid for the proxy's own
+}
+
+// Read reads what came behind the header.
+func (c *proxiedConn) Read(p []byte) (int, error) {
+	if len(c.early) > 0 {
+		n := copy(p, c.early)
+		if c.early = c.early[n:]; len(c.early) == 0 {
+			c.early = nil
+		}
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// RemoteAddr returns the visitor's address.
+func (c *proxiedConn) RemoteAddr() net.Addr {
+	if !c.remote.IsValid() {
+		return c.Conn.RemoteAddr()
+	}
+	return net.TCPAddrFromAddrPort(c.remote)
+}
+
+// CloseWrite says that nothing more will be sent.
+func (c *proxiedConn) CloseWrite() error {
+	if c, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return nil
+}

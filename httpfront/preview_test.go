@@ -1,0 +1,170 @@
+package httpfront
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// previews starts an admin listener before a front that knows the rooms, and returns
+// where it is.
+func previews(t *testing.T, rooms ...room.Settings) string {
+	t.Helper()
+	f := judges(t, fakeRooms{})
+	for _, s := range rooms {
+		if err := f.Configure(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewAdmin(AdminConfig{
+		Listener: ln, Status: func() node.Status { return node.Status{} }, Logger: testLogger(t), Page: f.Page,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, a.Run)
+	return "http://" + ln.Addr().String()
+}
+
+// ask sends one request to an admin listener.
+func ask(t *testing.T, method, url, body string, fields ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(got)
+}
+
+func TestPreviews(t *testing.T) {
+	sale := "<p>Sale: {{operatorMessage}}</p>"
+	tickets := newRoom(never).settings
+	tickets.Name = "tickets"
+	tickets.Front = room.Front{CustomPage: "<p>{{room}} {{queueingMethod}} {{waitTime}} {{operatorMessage}} {{language}}</p>", Message: "Sold <out>", Language: "de-DE"}
+	tickets.Events = []room.Event{{Name: "sale", CustomPage: &sale}}
+	shop := newRoom(never).settings
+	at := previews(t, tickets, shop)
+	for _, tt := range []struct{ method, query, body, want string }{
+		{"GET", "room=tickets", "", "<p>tickets fifo 10 Sold &lt;out&gt; de-DE</p>"},
+		{"GET", "room=tickets&queueing_method=random&waitTime=3&language=fr-FR", "", "<p>tickets random 3 Sold &lt;out&gt; fr-FR</p>"},
+		{"GET", "room=tickets&event=started&event_name=sale", "", "<p>Sale: Sold &lt;out&gt;</p>"},
+		{"GET", "room=shop&language=he-IL", "", `<html lang="he-IL" dir="rtl">`},
+		{"POST", "room=tickets", "<p>Tried: {{operatorMessage}} {{language}}</p>", "<p>Tried: Sold &lt;out&gt; de-DE</p>"},
+		{"GET", "room=tickets&force_queue=true", "", "<p>tickets fifo 0 Sold"}, // the one that was tried is not kept
+	} {
+		resp, body := ask(t, tt.method, at+"/preview?"+tt.query, tt.body)
+		h := resp.Header
+		if resp.StatusCode != 200 || !strings.Contains(body, tt.want) {
+			t.Errorf("%s %s: %d\n%.300s\nwant %s", tt.method, tt.query, resp.StatusCode, body, tt.want)
+		}
+		if h.Get("Set-Cookie") != "" || h.Get("Refresh") != "" || h.Get(stateField) != "" || h.Get("Cache-Control") != "no-store" ||
+			h.Get("Content-Type") != "text/html; charset=utf-8" || h.Get("Content-Security-Policy") != page.PreviewPolicy {
+			t.Errorf("%s %s: %v", tt.method, tt.query, h)
+		}
+	}
+}
+
+func TestPreviewsThatAreRefused(t *testing.T) {
+	shop, other := newRoom(never).settings, newRoom(never).settings
+	other.Name = "other"
+	at := previews(t, shop, other)
+	for _, tt := range []struct {
+		method, query, body string
+		code                int
+		want                string
+	}{
+		{"GET", "", "", 404, "which room is missing; there are other, shop"},
+		{"GET", "room=shoe", "", 404, `there is no room "shoe"; there are other, shop`},
+		{"GET", "room=shop&event_name=sale", "", 404, `room "shop" has no event "sale" with a page of its own`},
+		{"GET", "room=shop&colour=red", "", 400, `unknown parameter "colour": allowed are event, event_name, force_queue, language,`},
+		{"GET", "room=shop&waitTime=0&event=soon", "", 400, "event=\"soon\": want none, prequeueing, started\nwaitTime=\"0\": want minutes"},
+		{"GET", "room=shop;x", "", 400, "the query: "},
+		{"POST", "room=shop", "", 400, "the body is empty"},
+		{"POST", "room=shop", "<p>\n{{> x}}", 400, "template: line 2: {{> x}}: templates cannot include others"},
+		{"POST", "room=shop", strings.Repeat("a", page.TemplateMax+1), 413, "the template has more than 1048576 bytes"},
+		{"PUT", "room=shop", "a", 405, ""},
+	} {
+		resp, body := ask(t, tt.method, at+"/preview?"+tt.query, tt.body)
+		if resp.StatusCode != tt.code || !strings.Contains(body, tt.want) || resp.StatusCode != 405 && resp.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%s %s: %d %s %v, want %d %s", tt.method, tt.query, resp.StatusCode, body, resp.Header, tt.code, tt.want)
+		}
+	}
+	if resp, body := ask(t, "POST", at+"/preview?room=shop", "--x", "Content-Type", "multipart/form-data; boundary=x"); resp.StatusCode != 415 || !strings.Contains(body, "--data-binary") {
+		t.Errorf("a form: %d %s", resp.StatusCode, body)
+	}
+}
+
+// TestPreviewsAreNotForOtherSites: a page of another site that an operator looks at
+// cannot have a template of its own shown.
+func TestPreviewsAreNotForOtherSites(t *testing.T) {
+	at := previews(t, newRoom(never).settings)
+	for _, field := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://evil.example"}} {
+		if resp, body := ask(t, "POST", at+"/preview", "<p>evil</p>", field...); resp.StatusCode != 403 || strings.Contains(body, "evil") {
+			t.Errorf("%v: %d %s", field, resp.StatusCode, body)
+		}
+	}
+	if resp, _ := ask(t, "POST", at+"/preview", "<p>mine</p>", "Origin", at, "Sec-Fetch-Site", "same-origin"); resp.StatusCode != 200 {
+		t.Errorf("of its own: %d", resp.StatusCode)
+	}
+}
+
+func TestPreviewsTellOfUnknownNames(t *testing.T) {
+	at := previews(t, newRoom(never).settings)
+	resp, body := ask(t, "POST", at+"/preview", "{{waitTime}}\n{{positon}} {{a\"☁}}")
+	got := resp.Header.Values("Ropeline-Template-Warning")
+	if resp.StatusCode != 200 || len(got) != 2 || got[0] != `line 2: "positon" is not known here and shows nothing; did you mean "position"?` {
+		t.Errorf("%d %q\n%s", resp.StatusCode, got, body)
+	}
+	var many strings.Builder
+	for i := range 50 {
+		many.WriteString("{{unknown" + strings.Repeat("x", i) + "}}")
+	}
+	if resp, _ := ask(t, "POST", at+"/preview", many.String()); len(resp.Header.Values("Ropeline-Template-Warning")) != maxPreviewWarnings {
+		t.Errorf("%d warnings, want %d", len(resp.Header.Values("Ropeline-Template-Warning")), maxPreviewWarnings)
+	}
+}
+
+// TestPreviewsInABrowser: the built-in page shows and stays still, and a template's
+// script runs but can read nothing of the node's.
+func TestPreviewsInABrowser(t *testing.T) {
+	b := newTab(t, newBrowser(t))
+	own := newRoom(never).settings
+	own.Name = "own"
+	own.Front.CustomPage = `<!doctype html><h1>asks</h1>
+<script>fetch('/status').then(r => r.text()).then(() => 'has read', () => 'has read nothing').then(s => { document.querySelector('h1').innerText = s })</script>`
+	at := previews(t, newRoom(never).settings, own)
+	b.open(at + "/preview?room=shop&language=ar-EG&event=prequeueing")
+	b.shows("h1", lang.Of("ar-EG").Text(lang.TitleBeforeStart))
+	if dir := see[string](b, "getComputedStyle(document.querySelector('main')).direction"); dir != "rtl" {
+		t.Errorf("the built-in page is written %s", dir)
+	}
+	b.open(at + "/preview?room=own")
+	b.awaits("document.querySelector('h1').innerText !== 'asks'")
+	if got := b.text("h1"); got != "has read nothing" {
+		t.Errorf("the script of a template %s", got)
+	}
+}

@@ -1,0 +1,124 @@
+package httpfront
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Redirect is a listener without TLS, which sends visitors to the same address with it.
+type Redirect struct {
+	// Listen is the TCP address to serve on, such as ":80". It is opened by
+	// RunRedirect and not used when Listener is set.
+	Listen string
+	// Listener is served on if it is set; RunRedirect closes it.
+	Listener net.Listener
+	// Port is where visitors find TLS. Default 443.
+	Port int
+	// Challenge returns what a certificate authority is to find at a path below
+	// "/.well-known/acme-challenge/" of a host (RFC 8555, section 8.3), and whether
+	// anything is to be found there; elsewhere it is redirected like visitors are. It
+	// may be called from many goroutines at once. Nil means nothing.
+	Challenge func(host, path string) (content string, ok bool)
+}
+
+// challengePath is below which certificate authorities look for proof that who asked
+// for a certificate runs the host.
+const challengePath = "/.well-known/acme-challenge/"
+
+// RunRedirect serves Config.Redirect until ctx ends, and returns nil then. Its connections
+// are limited as those of Run are, and counted apart from them. It returns an error if it
+// could not serve. It is to be called once.
+func (f *Front) RunRedirect(ctx context.Context) error {
+	cfg := &f.cfg.Redirect
+	if cfg.Listen == "" && cfg.Listener == nil {
+		return errors.New("redirects: no address to listen on")
+	}
+	ln, err := listen(ctx, cfg.Listener, cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("redirects: %w", err)
+	}
+	edge := newEdgeListener(ln, f.edgeConfig(nil))
+	srv := f.server()
+	srv.Handler = f.redirect
+	srv.ExpectHandler = func(ctx *fasthttp.RequestCtx) int {
+		f.redirect(ctx)
+		return ctx.Response.StatusCode()
+	}
+	err = serveOn(ctx, edge, srv, func() {
+		// Answers are a few lines, so requests under way end at once or never.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		srv.ShutdownWithContext(end) //nolint:errcheck // what is left is cut off
+		edge.abort()
+	})
+	if err != nil {
+		return fmt.Errorf("redirects: %w", err)
+	}
+	return nil
+}
+
+// redirect answers one request that came without TLS. The answer keeps the method, and
+// goes to the host that was asked for, whatever the path looks like.
+func (f *Front) redirect(ctx *fasthttp.RequestCtx) {
+	defer f.recover(ctx)
+	r := newRequest()
+	defer r.release()
+	h := &ctx.Request.Header
+	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
+	if no.code == 0 && r.host == "" {
+		no = bad("the Host field is missing")
+	}
+	if no.code != 0 {
+		f.refuse(ctx, no)
+		return
+	}
+	if content, ok := f.challenge(r); ok {
+		begin(ctx, http.StatusOK, time.Now()).SetContentType("application/octet-stream")
+		ctx.Response.SetBodyString(content)
+	} else {
+		to := begin(ctx, http.StatusPermanentRedirect, time.Now())
+		to.Set("Location", f.cfg.Redirect.location(r))
+	}
+	out := &ctx.Response.Header
+	out.Set("Cache-Control", "no-store")
+	if r.length != lengthNone && r.length != 0 {
+		// Nobody wants the body: the client sends it again where it is sent.
+		out.SetConnectionClose()
+		if e := edgeOf(ctx.Conn()); e != nil {
+			e.linger.Store(true)
+		}
+	}
+	if r.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests) {
+		out.SetConnectionClose()
+	}
+}
+
+// location returns where r is redirected to.
+func (c *Redirect) location(r *request) string {
+	target := string(r.target)
+	if target == "*" {
+		target = "/"
+	}
+	host := r.host
+	if port := cmp.Or(c.Port, 443); port != 443 {
+		host += ":" + strconv.Itoa(port)
+	}
+	return "https://" + host + target
+}
+
+// challenge returns what a certificate authority is to find where r looks.
+func (f *Front) challenge(r *request) (content string, ok bool) {
+	if f.cfg.Redirect.Challenge == nil || r.method != http.MethodGet || !strings.HasPrefix(r.path, challengePath) {
+		return "", false
+	}
+	return f.cfg.Redirect.Challenge(r.host, r.path)
+}

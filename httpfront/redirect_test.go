@@ -1,0 +1,198 @@
+package httpfront
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serveRedirect starts what sends visitors to TLS.
+func serveRedirect(t *testing.T, change ...func(*Config)) *front {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := judges(t, fakeRooms{}, append(change, func(c *Config) { c.Redirect.Listener = ln })...)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &front{
+		tb: t, addr: ln.Addr().String(), front: f, stop: run(t, f.RunRedirect),
+		client: &http.Client{Transport: transport, Timeout: 10 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+}
+
+func TestRedirectGoesToTheSameAddressWithTLS(t *testing.T) {
+	standard := serveRedirect(t)
+	other := serveRedirect(t, func(c *Config) { c.Redirect.Port = 8443 })
+	for _, c := range []struct{ method, target, host, want string }{
+		{"GET", "/", "shop.example", "shop.example|/"},
+		{"HEAD", "/", "shop.example", "shop.example|/"},
+		{"GET", "/a/b?c=d%20e&f=%2F", "Shop.Example:8080", "shop.example|/a/b?c=d%20e&f=%2F"},
+		{"GET", "/a", "shop.example.", "shop.example|/a"},
+		{"GET", "/a", "192.0.2.1:80", "192.0.2.1|/a"},
+		{"GET", "/a", "[2001:db8::1]:80", "[2001:db8::1]|/a"},
+		{"DELETE", "/a", "shop.example", "shop.example|/a"},
+		{"OPTIONS", "*", "shop.example", "shop.example|/"},
+		{"GET", "http://shop.example/a", "shop.example", "shop.example|/a"},
+		// None of these leads to another host.
+		{"GET", "//evil.example/x", "shop.example", "shop.example|//evil.example/x"},
+		{"GET", "/\\evil.example", "shop.example", "shop.example|/\\evil.example"},
+		{"GET", "/@evil.example", "shop.example", "shop.example|/@evil.example"},
+		{"GET", "/.evil.example", "shop.example", "shop.example|/.evil.example"},
+	} {
+		for f, port := range map[*front]string{standard: "", other: ":8443"} {
+			got := f.raw(c.method + " " + c.target + " HTTP/1.1\r\nHost: " + c.host + "\r\nConnection: close\r\n\r\n")
+			host, target, _ := strings.Cut(c.want, "|")
+			if !strings.HasPrefix(got, "HTTP/1.1 308 ") || !strings.Contains(got, "\r\nLocation: https://"+host+port+target+"\r\n") ||
+				!strings.Contains(got, "\r\nCache-Control: no-store\r\n") {
+				t.Errorf("%s %s of %s: got %q", c.method, c.target, c.host, got)
+			}
+		}
+	}
+}
+
+// TestRedirectRefusesWhatIsNotInOrder has hosts and heads in it with which a redirect
+// could be made to lead elsewhere.
+func TestRedirectRefusesWhatIsNotInOrder(t *testing.T) {
+	f := serveRedirect(t)
+	for _, request := range []string{
+		"GET / HTTP/1.0\r\n\r\n",
+		"GET / HTTP/1.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: \r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: good.example@evil.example\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: evil.example/\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\n\r\n",
+		"GET http://evil.example/ HTTP/1.1\r\nHost: shop.example\r\n\r\n",
+		"GET /\rX: y HTTP/1.1\r\nHost: shop.example\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		if got := f.raw(request); !strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.Contains(got, "Location") {
+			t.Errorf("%q: got %q", request, got)
+		}
+	}
+	if got := f.get("/"); got.StatusCode != 308 {
+		t.Errorf("afterwards: got %d", got.StatusCode)
+	}
+}
+
+func TestRedirectDoesNotWaitForBodies(t *testing.T) {
+	f := serveRedirect(t)
+	got := f.raw("POST /a HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", bufferSize))
+	if !strings.HasPrefix(got, "HTTP/1.1 308 ") || !strings.Contains(got, "\r\nConnection: close\r\n") {
+		t.Errorf("a body: got %q", got)
+	}
+	got = f.raw("POST /a HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 308 ") || strings.Contains(got, "100 Continue") {
+		t.Errorf("Expect: got %q", got)
+	}
+}
+
+func TestRedirectAnswersChallenges(t *testing.T) {
+	f := serveRedirect(t, func(c *Config) {
+		c.Redirect.Challenge = func(host, path string) (string, bool) {
+			return "token.key", host == "shop.example" && path == challengePath+"token"
+		}
+	})
+	got := f.get(challengePath+"token", "Host", "shop.example:80")
+	if got.StatusCode != 200 || got.body != "token.key" {
+		t.Errorf("got %d %q", got.StatusCode, got.body)
+	}
+	for _, c := range [][3]string{
+		{"GET", challengePath + "other", "shop.example"},
+		{"GET", challengePath + "token", "other.example"},
+		{"POST", challengePath + "token", "shop.example"},
+		{"GET", "/.well-known/acme-challenge", "shop.example"},
+		{"GET", challengePath + "../token", "shop.example"},
+	} {
+		if got := f.do(c[0], c[1], nil, "Host", c[2]); got.StatusCode != 308 {
+			t.Errorf("%v: got %d", c, got.StatusCode)
+		}
+	}
+}
+
+// TestOldTLSIsRefused also shows which protocols are offered.
+func TestOldTLSIsRefused(t *testing.T) {
+	f := serveTLS(t, nil)
+	config := f.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	for version, want := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		config.MinVersion, config.MaxVersion = version, version
+		c, err := tls.Dial("tcp", f.addr, config)
+		if (err == nil) != want {
+			t.Errorf("%s: got %v", tls.VersionName(version), err)
+		}
+		if err == nil {
+			if got := c.ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+				t.Errorf("%s: protocol %q", tls.VersionName(version), got)
+			}
+			c.Close()
+		}
+	}
+	config.NextProtos = []string{acmeProtocol}
+	if c, err := tls.Dial("tcp", f.addr, config); err == nil {
+		c.Close()
+		t.Error("a challenge was negotiated, and nobody answers any")
+	}
+}
+
+// TestChallengesOverTLSEndWithTheHandshake has a certificate authority look.
+func TestChallengesOverTLSEndWithTheHandshake(t *testing.T) {
+	f := serveTLS(t, nil, func(c *Config) { c.TLS.NextProtos = []string{acmeProtocol} })
+	config := f.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{acmeProtocol}
+	c, err := tls.Dial("tcp", f.addr, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got := c.ConnectionState().NegotiatedProtocol; got != acmeProtocol {
+		t.Errorf("protocol %q", got)
+	}
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if b, _ := io.ReadAll(c); len(b) > 0 {
+		t.Errorf("got %q", b)
+	}
+	f.works()
+}
+
+// FuzzRedirect holds that whatever is asked for, a redirect leads to the host that was
+// asked for, and is one field.
+func FuzzRedirect(f *testing.F) {
+	f.Add("GET", "/a?b=c", "shop.example", 443)
+	f.Add("OPTIONS", "*", "[2001:db8::1]:80", 8443)
+	f.Add("GET", "//evil.example/..", "shop.example.", 443)
+	f.Add("GET", "/\\evil.example", "good@evil.example", 443)
+	f.Add("GET", "http://shop.example@evil.example/", "shop.example", 443)
+	f.Add("GET", "/\xff\x00\r\nX: y", "192.0.2.1:1", 1)
+	f.Fuzz(func(t *testing.T, method, target, host string, port int) {
+		r := newRequest()
+		defer r.release()
+		no := r.parse(rawHead{[]byte(method), []byte(target), []byte("HTTP/1.1"), []byte("Host: " + host + "\r\n\r\n")})
+		if no.code != 0 || r.host == "" || port < 1 || port > 65535 {
+			return
+		}
+		got := (&Redirect{Port: port}).location(r)
+		if strings.ContainsAny(got, " \t\r\n\x00") {
+			t.Fatalf("%q of %q: got %q", target, host, got)
+		}
+		rest, ok := strings.CutPrefix(got, "https://"+r.host)
+		if p := fmt.Sprintf(":%d", port); port != 443 {
+			rest, ok = strings.CutPrefix(rest, p)
+		}
+		if !ok || !strings.HasPrefix(rest, "/") {
+			t.Fatalf("%q of %q: got %q", target, host, got)
+		}
+		// Browsers and we agree on where the host ends.
+		if u, err := url.Parse(got); err == nil && u.Hostname() != strings.Trim(r.host, "[]") {
+			t.Fatalf("%q of %q: got %q, whose host is %q", target, host, got, u.Hostname())
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package httpfront
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"unsafe"
+)
+
+// bypasses reports whether a rule lets r pass the room. It allocates nothing and
+// looks at no more rules than it needs.
+func (f *Front) bypasses(room Room, made *roomFront, r *request) bool {
+	if len(made.rules) == 0 {
+		return false
+	}
+	f.describe(r)
+	for i := range made.rules {
+		rule := &made.rules[i]
+		if !rule.expression.Match(&r.facts) {
+			continue
+		}
+		room.CountBypass()
+		if ctx := context.Background(); f.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
+			f.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "a request bypasses its room", slog.String("room", room.Settings().Name),
+				slog.Int("rule", rule.index), slog.String("description", rule.description))
+		}
+		return true
+	}
+	return false
+}
+
+// describe fills in what expressions see of r. Its texts are r's own bytes, and so
+// good until r is released.
+func (f *Front) describe(r *request) {
+	x := &r.facts
+	x.Method, x.Version, x.Host, x.Path = r.method, "HTTP/1.0", r.host, r.path
+	if r.http11 {
+		x.Version = "HTTP/1.1"
+	}
+	if i := bytes.IndexByte(r.target, '?'); i >= 0 {
+		x.Query = asText(r.target[i+1:])
+	}
+	x.Secure, x.Source = r.secure, r.via.client
+	x.Country = r.countryOf(f.country)
+	x.Headers = r
+}
+
+// Header returns field i, for expressions.
+func (r *request) Header(i int) (name, value string, ok bool) {
+	if i >= len(r.fields) {
+		return "", "", false
+	}
+	return asText(r.fields[i].name), asText(r.fields[i].value), true
+}
+
+// countryOf returns what the field of that lower-case name says, in upper case. It
+// is believed where X-Forwarded-For is, and what is not two letters or digits is
+// none. XX is what front ends write that do not know.
+func (r *request) countryOf(name string) string {
+	if name == "" || !r.via.trusted {
+		return ""
+	}
+	var last []byte
+	for v := range r.all(name) {
+		last = v // of several proxies the nearest wrote the last
+	}
+	if len(last) != len(r.country) || !isAlnum(last[0]) || !isAlnum(last[1]) {
+		return ""
+	}
+	for i, c := range last {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		r.country[i] = c
+	}
+	if c := asText(r.country[:]); c != "XX" {
+		return c
+	}
+	return ""
+}
+
+// asText returns b as a string without copying it. Who calls it sees to it that b
+// stays as it is for as long as the string is used.
+func asText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,0 +1,149 @@
+package httpfront
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront/expr"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// ruled is a room in which all wait whom no rule lets pass.
+func ruled(expressions ...string) *fakeRoom {
+	r := newRoom(never)
+	for i, e := range expressions {
+		r.settings.Front.Rules = append(r.settings.Front.Rules, room.Rule{Expression: e, Description: fmt.Sprintf("rule %d", i), Action: room.Bypass})
+	}
+	return r
+}
+
+// TestRulesSeeTheRequest has one rule after another ask about one request, which
+// differs from it in just that.
+func TestRulesSeeTheRequest(t *testing.T) {
+	for _, tt := range []struct {
+		rule, method, path string
+		header             []string
+		want               bool
+	}{
+		{`http.request.method eq "POST"`, "POST", "/", nil, true},
+		{`http.request.method eq "POST"`, "GET", "/", nil, false},
+		{`http.request.version eq "HTTP/1.1"`, "GET", "/", nil, true},
+		{`http.host eq "shop.example"`, "GET", "/", []string{"Host", "SHOP.example.:8080"}, true},
+		{`starts_with(http.request.uri.path, "/static/")`, "GET", "/static/a.css", nil, true},
+		{`starts_with(http.request.uri.path, "/static/")`, "GET", "/%73tatic//a.css", nil, true},
+		{`starts_with(http.request.uri.path, "/static/")`, "GET", "/static/../checkout", nil, false},
+		{`http.request.uri.query eq "a=b?c"`, "GET", "/?a=b?c", nil, true},
+		{`http.request.uri.query eq ""`, "GET", "/", nil, true},
+		{`any(http.request.headers["x-app"][*] eq "3")`, "GET", "/", []string{"X-App", "2", "X-APP", "3"}, true},
+		{`any(http.request.headers["x-app"][*] eq "3")`, "GET", "/", []string{"X-App", "2"}, false},
+		{`http.request.cookies["staff"][0] eq "yes"`, "GET", "/", []string{"Cookie", "a=b; staff=yes"}, true},
+		{`http.user_agent contains "Monitor"`, "GET", "/", []string{"User-Agent", "Monitor/1"}, true},
+		{`ssl`, "GET", "/", nil, false},
+		{`ssl`, "GET", "/", []string{"X-Forwarded-Proto", "https"}, true},
+		{`ip.src eq 127.0.0.1`, "GET", "/", nil, true},
+		{`ip.src eq 192.0.2.7`, "GET", "/", []string{"X-Forwarded-For", "198.51.100.1, 192.0.2.7"}, true},
+		{`ip.src in $office`, "GET", "/", []string{"X-Forwarded-For", "192.0.2.7"}, true},
+		{`ip.src in $office`, "GET", "/", []string{"X-Forwarded-For", "192.0.3.7"}, false},
+		{`ip.src.country eq "DE"`, "GET", "/", []string{"X-Country", "de"}, true},
+		{`ip.src.country in {"AT" "CH"}`, "GET", "/", []string{"X-Country", "DE", "x-country", "CH"}, true},
+		{`ip.src.country in {"XX" "D" "DEU" ""}`, "GET", "/", []string{"X-Country", "xx"}, false},
+		{`ip.src.country in {"XX" "D" "DEU" ""}`, "GET", "/", []string{"X-Country", "DEU"}, false},
+		{`ip.src.country in {"XX" "D" "DEU" ""}`, "GET", "/", nil, false},
+	} {
+		r := ruled(tt.rule)
+		office, err := expr.AddressList([]string{"192.0.2.0/24"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := configured(t, r, func(c *Config) {
+			c.TrustedProxies, c.CountryHeader, c.Lists = loopback, "X-Country", expr.Lists{"office": office}
+		})
+		got := f.do(tt.method, tt.path, nil, tt.header...)
+		if passed := got.Header.Get(stateField) == ""; passed != tt.want || (r.bypassed.Load() == 1) != tt.want {
+			t.Errorf("%s: %s %s %q passed %v, counted %d", tt.rule, tt.method, tt.path, tt.header, passed, r.bypassed.Load())
+		}
+		f.stop()
+	}
+}
+
+// TestNobodyChoosesTheirOwnCountry: what a visitor says of it counts for nothing.
+func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"no trusted proxies": func(c *Config) { c.CountryHeader = "X-Country" },
+		"other proxies": func(c *Config) {
+			c.CountryHeader, c.TrustedProxies = "X-Country", []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+		},
+		"no header": func(c *Config) { c.TrustedProxies = loopback },
+	} {
+		f := configured(t, ruled(`ip.src.country eq "DE"`), change)
+		if got := f.get("/", "X-Country", "DE"); got.Header.Get(stateField) != "waiting" {
+			t.Errorf("%s: got %d %q", name, got.StatusCode, got.body)
+		}
+	}
+}
+
+// TestABypassLeavesNoTrace: the room is not asked, the visitor gets no pass and keeps
+// the one there is, and the answer obeys nobody.
+func TestABypassLeavesNoTrace(t *testing.T) {
+	r := ruled(`http.request.uri.path eq "/free"`)
+	asked := 0
+	r.decide = func(p node.Pass, known bool, now time.Time) node.Verdict {
+		asked++
+		return letIn(p, known, now)
+	}
+	f := configured(t, r)
+	cookie := strings.SplitN(f.get("/").Header.Get("Set-Cookie"), ";", 2)[0]
+	asked = 0
+	for _, header := range [][]string{nil, {"Cookie", cookie}, {"Cookie", "ropeline=broken"}} {
+		got := f.get("/free", header...)
+		if got.StatusCode != 200 || !strings.HasPrefix(got.body, "GET /free ") || len(got.Header.Values("Set-Cookie")) != 0 {
+			t.Errorf("%q: got %d %v %q", header, got.StatusCode, got.Header, got.body)
+		}
+	}
+	if asked != 0 || r.bypassed.Load() != 3 {
+		t.Errorf("the room was asked %d times, and counts %d", asked, r.bypassed.Load())
+	}
+	if f.get("/", "Cookie", cookie); asked != 1 || r.bypassed.Load() != 3 {
+		t.Errorf("a request that no rule is about: asked %d times, counts %d", asked, r.bypassed.Load())
+	}
+}
+
+func TestRulesAreTriedInTurn(t *testing.T) {
+	var log lockedLog
+	r := ruled(`http.request.uri.path eq "/a"`, `true`, `http.request.uri.path eq "/b"`, `starts_with(http.request.uri.path, "/b")`)
+	r.settings.Front.Rules[1].Disabled = true
+	f := configured(t, r, func(c *Config) { c.Logger = log.logger() })
+	for path, want := range map[string]string{
+		"/a": "room=shop rule=0 description=\"rule 0\"", "/b": "room=shop rule=2 description=\"rule 2\"", "/bc": "room=shop rule=3 description=\"rule 3\"",
+	} {
+		if f.get(path); !log.has("level=DEBUG msg=\"a request bypasses its room\" " + want) {
+			t.Errorf("%s: the log has no %s:\n%s", path, want, log.text())
+		}
+	}
+	if got := f.get("/c"); got.Header.Get(stateField) != "waiting" {
+		t.Errorf("a disabled rule lets pass: %q", got.body)
+	}
+}
+
+// TestOtherProxiesAreToldOfRules: a question is answered by the rules too, also one
+// that comes a second time.
+func TestOtherProxiesAreToldOfRules(t *testing.T) {
+	r := ruled(`http.request.uri.path eq "/free" and http.request.headers["x-app"][0] eq "3"`)
+	f := judges(t, fakeRooms{"/", r})
+	if err := f.Configure(r.settings); err != nil {
+		t.Fatal(err)
+	}
+	q := asks("GET", "/free?a", "X-App", "3")
+	for _, q.Cookie = range []string{"", "ropeline=x; Path=/"} {
+		if a := f.Judge(q); a.Outcome != Admitted || a.Cookie != "" {
+			t.Errorf("got %v with cookie %q", a.Outcome, a.Cookie)
+		}
+	}
+	if a := f.Judge(asks("GET", "/free", "X-App", "2")); a.Outcome != Queued || r.bypassed.Load() != 2 {
+		t.Errorf("got %v, counted %d", a.Outcome, r.bypassed.Load())
+	}
+}
