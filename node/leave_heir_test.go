@@ -191,6 +191,28 @@ func TestWhoLeavesTellsWhatItKnows(t *testing.T) {
 	}
 }
 
+// TestWhoLeavesStaysUntilOthersHaveHeard has a node leave whose disk takes its time: what it
+// has to say last it tells others when it is on disk, and only then is it gone.
+func TestWhoLeavesStaysUntilOthersHaveHeard(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "a")
+	w.run(20 * time.Second)
+	leaver, other := w.nodes[1], w.nodes[0]
+	leaver.disk.delay = 5 * time.Second
+	if err := leaver.core.Leave(w.now); err != nil {
+		t.Fatal(err)
+	}
+	for end := w.now.Add(2 * time.Minute); !leaver.core.Left(); w.run(50 * time.Millisecond) {
+		if w.now.After(end) {
+			t.Fatal("it has not left after two minutes")
+		}
+	}
+	all := leaver.core.replica.Written()
+	w.kill(leaver)
+	if known := other.core.replica.MapDigest()[leaver.id]; known < all {
+		t.Errorf("it has gone, and what it wrote after %d, up to %d, is known to nobody", known, all)
+	}
+}
+
 func TestWhatANodeKnows(t *testing.T) {
 	known := crdt.LWWDigest{{1}: 7, {2, 3}: 1 << 60}
 	got, err := decodeKnown(encodeKnown(known, crdt.NodeID{}))

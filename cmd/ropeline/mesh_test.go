@@ -26,12 +26,12 @@ var (
 // three processes in two sites, with room for about half of them, and kills one
 // of the nodes in the middle.
 func TestReplayWithANodeKilled(t *testing.T) {
-	const session = 4 * time.Second
-	log, speed, limit := readLog(t).First(250), 0.0, 40
+	log, session, limit := readLog(t).First(500), 6*time.Second, 120
 	if *replayWhole {
-		log, limit = readLog(t), 210
+		log, session, limit = readLog(t), 4*time.Second, 210
 	}
-	if speed = *replaySpeed; speed == 0 {
+	speed := *replaySpeed
+	if speed == 0 {
 		speed = log.Span.Seconds() / 25
 	}
 	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"},

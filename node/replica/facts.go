@@ -42,8 +42,14 @@ func (r *Replica) Tell(written uint64) { r.lww.Withhold(r.cfg.Self.Node, written
 func (r *Replica) HoldsUpTo(at crdt.Stamp) bool { return r.lww.Holds(at) }
 
 // MapDigest returns up to which stamp of each writer all of the last-writer map is known
-// here.
-func (r *Replica) MapDigest() crdt.LWWDigest { return r.lww.Digest() }
+// here, which of this node's own writes may be more than others are told.
+func (r *Replica) MapDigest() crdt.LWWDigest {
+	d := r.lww.Digest()
+	if own := r.Written(); own > 0 {
+		d[r.cfg.Self.Node] = own
+	}
+	return d
+}
 
 // Keys yields the keys of the last-writer map that have a value, in no order.
 func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }
