@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -136,123 +135,19 @@ func decodeReply(msg []byte) (a reply, err error) {
 	return a, nil
 }
 
-// asks holds the questions to anchors that have no reply yet. It joins those who
-// ask the same at the same time, so that one pass sent a thousand times does not
-// become a thousand messages. The zero value is ready.
-type asks struct {
-	mu       sync.Mutex // guards the following
-	closed   bool       // nobody answers any more
-	open     map[sessionKey]*asking
-	numbered map[uint64]*asking
-	order    []*asking // as they came; answered ones go with the next sweep
-	sent     int       // how many of order have been sent
-	last     uint64    // number of the newest question
-}
-
-type asking struct {
-	key     sessionKey
-	number  uint64
-	passEnd time.Time
-	at      time.Time  // of the first request
-	sent    time.Time  // zero: not yet
-	waiting []*pending // nil: answered
-}
-
-// add has a request wait for its anchor's word. It reports whether it may.
-func (a *asks) add(w *pending) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return false
-	}
-	k := sessionKey{w.room.id, w.pass.Ticket}
-	q := a.open[k]
-	if q == nil {
-		if a.open == nil {
-			a.open, a.numbered = map[sessionKey]*asking{}, map[uint64]*asking{}
-		}
-		a.last++
-		q = &asking{key: k, number: a.last, passEnd: w.pass.LeaseEnd, at: w.at}
-		a.open[k], a.numbered[q.number] = q, q
-		a.order = append(a.order, q)
-	}
-	q.waiting = append(q.waiting, w)
-	return true
-}
-
-// due returns the questions that shall be sent now and those that are given up.
-// Without sweep, only those that were never sent are looked at.
-func (a *asks) due(now time.Time, sweep bool, reachable func(crdt.NodeID) bool) (send []question, lost []*pending) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	from := a.sent
-	if sweep {
-		from = 0
-	}
-	keep := a.order[:from]
-	for _, q := range a.order[from:] {
-		switch {
-		case q.waiting == nil:
-			continue
-		case !reachable(q.key.ticket.Anchor) || now.Sub(q.at) >= askTimeout:
-			lost = append(lost, a.closeLocked(q)...)
-			continue
-		case q.sent.IsZero() || now.Sub(q.sent) >= askResend:
-			q.sent = now
-			age := min(max(0, now.Sub(q.at)), maxAge)
-			send = append(send, question{q.number, q.key.room, q.key.ticket, q.passEnd, age})
-		}
-		keep = append(keep, q)
-	}
-	clear(a.order[len(keep):])
-	a.order, a.sent = keep, len(keep)
-	return send, lost
-}
-
-// replied returns who waited for a reply; nobody if its sender, by whom anchors are
-// spoken for, was not asked.
-func (a *asks) replied(by func(anchor crdt.NodeID) bool, number uint64) []*pending {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	q := a.numbered[number]
-	if q == nil || !by(q.key.ticket.Anchor) {
-		return nil
-	}
-	return a.closeLocked(q)
-}
-
-func (a *asks) closeLocked(q *asking) []*pending {
-	waiting := q.waiting
-	q.waiting = nil
-	delete(a.open, q.key)
-	delete(a.numbered, q.number)
-	return waiting
-}
-
-// close returns all who wait. From then on nobody may.
-func (a *asks) close() (all []*pending) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	for _, q := range a.order {
-		all = append(all, a.closeLocked(q)...)
-	}
-	a.order, a.sent = nil, 0
-	return all
-}
-
 // sendQuestions returns what anchors shall be asked, and answers those whose
 // anchor is gone or silent. sweep looks at older questions too.
 func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
-	send, lost := c.asks.due(now, sweep, c.reaches)
+	send, lost := c.asks.due(now, sweep, askPace{askResend, askTimeout}, func(k sessionKey) bool { return c.reaches(k.ticket.Anchor) })
 	for _, w := range lost {
 		v, n := w.room.answered(w.pass, time.Time{}, silent, now)
 		c.settle(w, v, n, now)
 	}
 	var out []Message
-	for _, q := range send {
-		c.slot++
-		out = append(out, Message{To: c.facts.heir(q.ticket.Anchor), Kind: kindAsk, Slot: c.slot, Payload: encodeQuestion(q)})
+	for _, a := range send {
+		age := min(max(0, now.Sub(a.first.at)), maxAge)
+		q := question{a.number, a.key.room, a.key.ticket, a.first.pass.LeaseEnd, age}
+		out = append(out, c.message(c.facts.heir(q.ticket.Anchor), kindAsk, encodeQuestion(q)))
 	}
 	return out
 }
@@ -293,8 +188,8 @@ func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) ([]Me
 	if a.end.IsZero() {
 		is = over
 	}
-	by := func(anchor crdt.NodeID) bool { return anchor == from.ID || c.facts.heir(anchor) == from.ID }
-	for _, w := range c.asks.replied(by, a.number) {
+	by := func(k sessionKey) bool { return k.ticket.Anchor == from.ID || c.facts.heir(k.ticket.Anchor) == from.ID }
+	for _, w := range c.asks.replied(a.number, by) {
 		v, n := w.room.answered(w.pass, a.end, is, now)
 		c.settle(w, v, n, now)
 	}

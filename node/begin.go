@@ -14,6 +14,7 @@ type need uint8
 const (
 	nothing    need = iota // this node's memory was enough
 	anchorWord             // whether the session goes on
+	ownersWord             // whether nobody else has redeemed the pass; the verdict has that of the session
 	aTicket                // of class 0; those of the other classes follow
 )
 
@@ -42,8 +43,9 @@ type pending struct {
 // of this room that could be opened. An admitted visitor is answered from this
 // node's memory. One whose pass has run out waits until the session's anchor has
 // said whether the session goes on, a second at most; one who may enter a room
-// of the policy counter until a counter has answered, mostly a round trip in the
-// site, 600 ms per counter and call at most. Decide needs somebody who calls
+// of the policies counter and escrow until a counter has answered, mostly a round trip
+// in the site, 600 ms per counter and call at most; one who is let in after waiting
+// until the visitor's owner has, 250 ms at most. Decide needs somebody who calls
 // Flush when Wake says so, and Tick, as Node does.
 func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	var v Verdict
@@ -110,9 +112,12 @@ func (c *Core) pend(n need, w *pending) bool {
 	}
 	taken := false
 	if c.pendings.count.Add(1) <= maxPendings {
-		if n == anchorWord {
-			taken = c.asks.add(w)
-		} else if k := w.room.counters.Load(); k != nil {
+		switch k := w.room.counters.Load(); {
+		case n == anchorWord:
+			taken = c.asks.add(sessionKey{w.room.id, w.pass.Ticket}, w)
+		case n == ownersWord:
+			taken = c.redeems.add(visitKey{w.room.id, w.pass.Visitor}, w)
+		case k != nil:
 			taken = k.apply(w, class(n-aTicket))
 		}
 	}
@@ -140,11 +145,14 @@ func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
 	p := w.pass
 	if n == anchorWord {
-		v, next := r.answered(p, time.Time{}, silent, now)
-		if next == nothing {
+		var v Verdict
+		if v, n = r.answered(p, time.Time{}, silent, now); n == nothing {
 			return v
 		}
 		p = v.Pass
+	}
+	if n == ownersWord {
+		return r.admit(p)
 	}
 	return r.wait(r.view.Load(), p, w.at)
 }
@@ -153,7 +161,8 @@ func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
 // when Wake says so, or right after Begin has returned false; Tick does the same
 // for what is left.
 func (c *Core) Flush(now time.Time) []Message {
-	return append(c.sendQuestions(now, false), c.sendHot(now)...)
+	out := append(c.sendQuestions(now, false), c.sendHot(now)...)
+	return append(out, c.sendRedeems(now, false)...)
 }
 
 // Wake receives when somebody in Decide waits for Flush.
@@ -171,5 +180,8 @@ func (c *Core) Close(now time.Time) {
 				c.settle(w, Verdict{Pass: w.pass}, aTicket, now)
 			}
 		}
+	}
+	for _, w := range c.redeems.close() {
+		c.settle(w, Verdict{Pass: w.pass}, ownersWord, now)
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestNobodyWaitsAtAClosedNode(t *testing.T) {
 	c, old, _, now := asker(t)
 	c.Close(now)
-	if c.asks.add(&pending{room: c.order[0], pass: old, at: now}) {
+	if c.asks.add(sessionKey{c.order[0].id, old.Ticket}, &pending{room: c.order[0], pass: old, at: now}) {
 		t.Error("a request waits for an anchor, and nobody will answer it")
 	}
 	w := newWorld(t, counterSettings(10), "a", "a")

@@ -69,7 +69,8 @@ type Core struct {
 	builder room.Builder
 
 	pendings pendings
-	asks     asks
+	asks     asks[sessionKey]
+	redeems  asks[visitKey]
 	hot      hotCounters
 	sites    siteIDs
 	claims   time.Time // when the site was last told of this node's counters
@@ -264,6 +265,7 @@ func (c *Core) Tick(now time.Time) []Message {
 		}
 	}
 	out = append(out, c.tickCounters(now)...)
+	out = append(out, c.sendRedeems(now, true)...)
 	out = append(out, c.handOver(now)...)
 	out = append(out, c.askForReceipts(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
@@ -302,7 +304,7 @@ func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		c.refused.Add(1)
 		return out, fmt.Errorf("message of kind %d: %w", kind, err)
 	}
-	return out, nil
+	return append(out, c.sendRedeems(now, false)...), nil // of those whom it has let in
 }
 
 func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
@@ -368,6 +370,10 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeInquiry(from, payload)
 	case kindReceipts:
 		return c.takeReceipts(from, payload)
+	case kindRedeem:
+		return c.takeRedeem(from, payload, now)
+	case kindRedeemed:
+		return c.takeRedeemed(from, payload, now)
 	}
 	return nil, errMalformed
 }
@@ -415,12 +421,12 @@ func (c *Core) collect(now time.Time) {
 }
 
 // owner returns the node of this site that counts a visitor while they wait.
-func (c *Core) owner(v visit) crdt.NodeID {
-	return room.Owner(c.key, v.room, v.visitor, c.nodes)
+func (c *Core) owner(id crdt.RoomID, v VisitorID) crdt.NodeID {
+	return room.Owner(c.key, id, v, c.nodes)
 }
 
 func (c *Core) sendVisits(now time.Time) []Message {
-	out := c.visits.flush(now, c.owner)
+	out := c.visits.flush(now, func(v visit) crdt.NodeID { return c.owner(v.room, v.visitor) })
 	keep := out[:0]
 	for _, m := range out {
 		if m.To != c.self.Node {

@@ -156,14 +156,16 @@ func (k *counters) apply(w *pending, c class) bool {
 func (k *counters) applied(a applicant, c class, got bool, now time.Time) {
 	r, w := k.room, a.Who
 	if got {
-		r.core.settle(w, r.letIn(gotten{class: c, lent: true, ticket: a.Ticket, session: a.Session}, w.pass, now), nothing, now)
+		as, n := r.letIn(gotten{class: c, lent: true, ticket: a.Ticket, session: a.Session}, w.pass, now)
+		r.core.settle(w, as, n, now)
 		return
 	}
 	if c == contested && k.loop.supply == nil {
 		v := r.view.Load()
 		switch c, is := k.takeAnywhere(v, now); is {
 		case granted:
-			r.core.settle(w, r.letIn(gotten{class: c}, w.pass, now), nothing, now)
+			as, n := r.letIn(gotten{class: c}, w.pass, now)
+			r.core.settle(w, as, n, now)
 			return
 		case asked:
 			r.core.settle(w, Verdict{Pass: w.pass}, needOf(c), now)
@@ -174,12 +176,12 @@ func (k *counters) applied(a applicant, c class, got bool, now time.Time) {
 }
 
 // turnAway answers a request that gets no ticket: the visitor waits. Where the
-// settings have changed meanwhile and no counter has a say any more, the request
-// is judged anew.
+// settings have changed meanwhile and no counter has a say any more, or the visitor
+// was let in with a copy of the pass, the request is judged anew.
 func (k *counters) turnAway(w *pending, now time.Time) {
 	r := k.room
 	v := r.view.Load()
-	if v.from == k && v.Settings.QueueingMethod != room.Reject {
+	if v.from == k && v.Settings.QueueingMethod != room.Reject && !r.redeemedLately(&w.pass, now) {
 		r.core.settle(w, r.wait(v, w.pass, w.at), nothing, now)
 		return
 	}

@@ -17,7 +17,8 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need
 	c, is := w.tickets.take(w, c, now)
 	switch is {
 	case granted:
-		return r.enterWith(gotten{class: c}, p, now), nothing, true
+		v, n = r.enterWith(gotten{class: c}, p, now)
+		return v, n, true
 	case asked:
 		return Verdict{Pass: p}, needOf(c), true
 	}
@@ -26,38 +27,43 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need
 
 // enterWith lets a visitor in with a ticket that was taken for that. Any goroutine
 // may call it.
-func (r *Room) enterWith(g gotten, p Pass, now time.Time) Verdict {
-	e, ok := r.takeUp(g, p, now)
+func (r *Room) enterWith(g gotten, p Pass, now time.Time) (Verdict, need) {
+	e, is, ok := r.takeUp(g, p, now)
 	if ok {
 		// The stripe of the session, not of the visitor: the loop then cannot meet
 		// the session's first check-in before the lease that it belongs to.
 		r.core.stripes.ofSession(sessionKey{r.id, e.pass.Ticket}).enter(e)
 	}
-	return r.admit(e.pass)
+	return r.redeemedAs(is, e.pass, now)
 }
 
 // letIn is enterWith for the loop, which needs no note to book it.
-func (r *Room) letIn(g gotten, p Pass, now time.Time) Verdict {
-	e, ok := r.takeUp(g, p, now)
+func (r *Room) letIn(g gotten, p Pass, now time.Time) (Verdict, need) {
+	e, is, ok := r.takeUp(g, p, now)
 	if ok {
 		r.entered(e, now)
 	}
-	return r.admit(e.pass)
+	if ok && is == awaited && r.core.owner(r.id, e.pass.Visitor) == r.core.self.Node {
+		holds, first := r.exchange(e.pass, p.Refresh, now)
+		return r.redeem(e.pass, holds, first, now)
+	}
+	return r.redeemedAs(is, e.pass, now)
 }
 
 // takeUp makes a session of a ticket. If somebody with the same waiting pass was
 // faster, the ticket is given back: ok is false, and the pass is theirs.
-func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, ok bool) {
+func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, is redeemState, ok bool) {
 	e = entered{room: r, pass: r.admitted(g, p, now), gotten: g, waited: !p.Arrival.IsZero()}
-	if e.waited {
-		id := e.pass.Visitor
-		e.pass, ok = r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, redeemed{e.pass, now})
-		if !ok {
-			r.giveBack(g)
-			return e, false
-		}
+	if !e.waited {
+		return e, confirmed, true
 	}
-	return e, true
+	id := e.pass.Visitor
+	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, redeemed{e.pass, now, p.Refresh, awaited})
+	if !ok {
+		r.giveBack(g)
+	}
+	e.pass = q.pass
+	return e, q.is, ok
 }
 
 // admitted returns the pass of a visitor who is let in now; without a ticket, with

@@ -55,6 +55,9 @@ const (
 	kindKept       = 24
 	kindInquiry    = 25 // what have you got from this node? from one that has started
 	kindReceipts   = 26
+
+	kindRedeem   = 27 // has nobody redeemed these passes? asked of their visitors' owner
+	kindRedeemed = 28
 )
 
 // alone is the mesh of a node that has no peers.

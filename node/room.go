@@ -39,6 +39,7 @@ type Room struct {
 	resting atomic.Bool // not of this node's configuration; it keeps the rights only
 	retired atomic.Bool // gone for good, as far as this node has heard
 
+	copies   atomic.Uint64 // of passes that waited, redeemed again, since the start
 	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
 
 	again bool // is made in place of one that was retired
@@ -135,11 +136,15 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 		*p = Pass{}
 	}
 	if known && !p.Accepted() {
-		switch q, ok := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.id, p.Visitor}, now); {
-		case ok && (now.After(q.LeaseEnd) || r.over(q.Ticket)):
-			*p = Pass{} // the session that the place was given for is over, and with it the place
-		case ok:
-			*v = r.admit(q)
+		switch q := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.id, p.Visitor}, now); {
+		case q.is == unknown:
+		case q.is == late, now.After(q.pass.LeaseEnd), r.over(q.pass.Ticket):
+			*p = Pass{} // the session that the place was given for is not theirs, or over, and with it the place
+		case q.is == awaited:
+			v.Pass = q.pass
+			return ownersWord
+		default:
+			*v = r.admit(q.pass)
 			return nothing
 		}
 	}

@@ -131,9 +131,20 @@ func (o *overs) add(k sessionKey) (gone sessionKey) {
 
 // redeemed is the pass that a waiting one was exchanged for.
 type redeemed struct {
-	pass Pass
-	at   time.Time
+	pass    Pass // late: zero
+	at      time.Time
+	refresh time.Duration // what the visitor was told last while waiting
+	is      redeemState
 }
+
+type redeemState uint8
+
+const (
+	unknown   redeemState = iota
+	awaited               // the visitor's owner has not answered yet
+	confirmed             // the owner has, or was silent
+	late                  // somebody else had redeemed it long before
+)
 
 // redeemedKept is how long the same client may ask again for the answer that
 // let it in.
@@ -237,26 +248,40 @@ func (s *stripe) enter(e entered) {
 }
 
 // redeem remembers what a waiting pass was exchanged for. When somebody with
-// the same pass was faster, theirs is returned, and false.
-func (s *stripe) redeem(k visitKey, r redeemed) (Pass, bool) {
+// the same pass was faster, what they got is returned, and false.
+func (s *stripe) redeem(k visitKey, r redeemed) (redeemed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old, ok := s.redeemed[k]; ok && r.at.Sub(old.at) < redeemedKept {
-		return old.pass, false
+		return old, false
 	}
+	s.setRedeemed(k, r)
+	return r, true
+}
+
+// setRedeemed is called with mu held.
+func (s *stripe) setRedeemed(k visitKey, r redeemed) {
 	if s.redeemed == nil {
 		s.redeemed = map[visitKey]redeemed{}
 	}
 	s.redeemed[k] = r
-	return r.pass, true
+}
+
+// settled replaces what is remembered by what the owner has said.
+func (s *stripe) settled(k visitKey, r redeemed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setRedeemed(k, r)
 }
 
 // lately returns what a waiting pass was exchanged for in the last seconds.
-func (s *stripe) lately(k visitKey, now time.Time) (Pass, bool) {
+func (s *stripe) lately(k visitKey, now time.Time) redeemed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, ok := s.redeemed[k]
-	return r.pass, ok && now.Sub(r.at) < redeemedKept
+	if r, ok := s.redeemed[k]; ok && now.Sub(r.at) < redeemedKept {
+		return r
+	}
+	return redeemed{}
 }
 
 func (s *stripe) poll(v visit) {

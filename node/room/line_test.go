@@ -70,7 +70,8 @@ func TestLineCountsOnce(t *testing.T) {
 }
 
 // TestLineRemembersRedeemedPlaces: for as long as a copy of the pass would still be
-// good somewhere, which is the told interval and then for how long places are kept.
+// good somewhere, which is the told interval and then for how long places are kept, since
+// it was last seen.
 func TestLineRemembersRedeemedPlaces(t *testing.T) {
 	l, row := NewLine(Settings{}, nil), lineRow{}
 	id := visitorID(1)
@@ -83,11 +84,79 @@ func TestLineRemembersRedeemedPlaces(t *testing.T) {
 	if row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(323), told)); row.waiting() != 0 || l.Len() != 1 {
 		t.Errorf("a redeemed place counts again: %d waiting", row.waiting())
 	}
-	for s := range 100 {
+	for s := range 323 {
 		row.apply(t, l.Expire(nil, lineAt(float64(324+s))))
+	}
+	if l.Redeem(id, lineAt(646), told) {
+		t.Error("a copy that went on asking is good again")
+	}
+	for s := range 400 {
+		row.apply(t, l.Expire(nil, lineAt(float64(647+s))))
 	}
 	if l.Len() != 0 {
 		t.Error("a redeemed place is remembered for ever")
+	}
+}
+
+// TestLineRedeemsOnce: whatever comes first, a place is taken up once, and who took it up
+// waits until the admission is heard of.
+func TestLineRedeemsOnce(t *testing.T) {
+	const told = 20 * time.Second
+	poll := func(t *testing.T, l *Line, row lineRow, at float64) {
+		row.apply(t, l.Poll(nil, visitorID(1), lineAt(0), lineAt(at), told))
+	}
+	admit := func(t *testing.T, l *Line, row lineRow, at float64) {
+		row.apply(t, l.Admit(nil, visitorID(1), lineAt(at)))
+	}
+	for name, tc := range map[string]struct {
+		before  func(t *testing.T, l *Line, row lineRow)
+		first   bool
+		waiting int64 // once it is redeemed
+	}{
+		"never heard of": {func(*testing.T, *Line, lineRow) {}, true, 0},
+		"waits":          {func(t *testing.T, l *Line, row lineRow) { poll(t, l, row, 0) }, true, 1},
+		"let in":         {func(t *testing.T, l *Line, row lineRow) { poll(t, l, row, 0); admit(t, l, row, 5) }, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, row := NewLine(Settings{}, nil), lineRow{}
+			tc.before(t, l, row)
+			if got := l.Redeem(visitorID(1), lineAt(10), told); got != tc.first {
+				t.Errorf("redeemed %t, want %t", got, tc.first)
+			}
+			if l.Redeem(visitorID(1), lineAt(11), told) {
+				t.Error("redeemed twice")
+			}
+			if poll(t, l, row, 12); row.waiting() != tc.waiting {
+				t.Errorf("%d wait before the admission is heard of, want %d", row.waiting(), tc.waiting)
+			}
+			admit(t, l, row, 10)
+			if poll(t, l, row, 13); row.waiting() != 0 || l.Waiting() != 0 {
+				t.Errorf("%d wait after the admission", row.waiting())
+			}
+			if seen := row[crdt.Seen][crdt.TickOf(lineAt(10))]; seen != 1 {
+				t.Errorf("seen %d times in the tick of the admission, want once", seen)
+			}
+		})
+	}
+}
+
+// TestLineCountsNobodyForEver has a node let somebody in and die before it tells of it.
+func TestLineCountsNobodyForEver(t *testing.T) {
+	l, row := NewLine(Settings{}, nil), lineRow{}
+	const told = 20 * time.Second
+	row.apply(t, l.Poll(nil, visitorID(1), lineAt(0), lineAt(0), told))
+	l.Redeem(visitorID(1), lineAt(1), told)
+	for s := range 60 {
+		row.apply(t, l.Expire(nil, lineAt(float64(s))))
+	}
+	if row.waiting() != 0 || l.Redeem(visitorID(1), lineAt(60), told) {
+		t.Errorf("%d wait, want 0, and the place stays taken up", row.waiting())
+	}
+	for s := range 600 {
+		row.apply(t, l.Expire(nil, lineAt(float64(60+s))))
+	}
+	if l.Len() != 0 {
+		t.Errorf("%d are kept for ever", l.Len())
 	}
 }
 

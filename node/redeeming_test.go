@@ -1,0 +1,225 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+var limiting = []room.Policy{room.Even, room.Curve, room.Counter, room.Escrow}
+
+// turnComes fills a room of a site, has one more visitor wait there, and returns that
+// visitor's pass and the mesh when the room is empty again.
+func turnComes(t *testing.T, policy room.Policy) (*world, Pass) {
+	t.Helper()
+	s := testSettings(9)
+	s.Policy = policy
+	w := newWorld(t, s, "a", "a", "a")
+	w.run(20 * time.Second)
+	crowd := w.crowd(30, w.spread)
+	w.poll(crowd, 5*time.Second, 20*time.Second, nil)
+	p := &person{name: "visitor", at: w.nodes[0]}
+	if w.ask(p).Admit {
+		t.Fatalf("%s: the room is not full", policy)
+	}
+	for i := 0; w.activeEverywhere() > 0 || i < 60; i++ {
+		if i > 300 {
+			t.Fatalf("%s: the room is never empty", policy)
+		}
+		w.run(time.Second)
+	}
+	return w, p.pass
+}
+
+// TestAPassThatWaitedIsRedeemedOnce has copies of a pass come to all nodes when its turn
+// comes: they are one visitor. Those that come later stand at the back.
+func TestAPassThatWaitedIsRedeemedOnce(t *testing.T) {
+	for _, policy := range limiting {
+		w, waited := turnComes(t, policy)
+		var first Pass
+		for i := range 9 {
+			m := w.nodes[i%3]
+			v := w.decide(m, waited, true)
+			if i == 0 {
+				first = v.Pass
+			}
+			if !v.Admit || v.Pass.Ticket != first.Ticket || v.Pass.Visitor != waited.Visitor || !v.Pass.Arrival.Equal(waited.Arrival) {
+				t.Fatalf("%s: copy %d gets %+v, want the session of the first, %+v", policy, i, v, first)
+			}
+		}
+		w.run(3 * time.Second)
+		if n := w.activeEverywhere(); n != 1 {
+			t.Errorf("%s: %d are active, want 1", policy, n)
+		}
+		fresh := 0
+		for range 12 { // longer than places are kept
+			w.run(30 * time.Second)
+			for _, m := range w.nodes {
+				v := w.decide(m, waited, true)
+				switch {
+				case v.Pass.Visitor != waited.Visitor && !v.Pass.Arrival.Before(w.now.Add(-time.Second)):
+					fresh++
+				case v.Admit: // else there was no place even for who stands first
+					t.Fatalf("%s: a late copy gets %+v, want it to be somebody new", policy, v)
+				}
+			}
+			waited.LastPoll = w.now // as if it had been polled elsewhere
+		}
+		if fresh < 12 {
+			t.Errorf("%s: %d late copies were somebody new, want nearly all of 36", policy, fresh)
+		}
+	}
+}
+
+// TestCopiesAtOnce has copies of a pass asked about at the same moment.
+func TestCopiesAtOnce(t *testing.T) {
+	for _, policy := range limiting {
+		w, waited := turnComes(t, policy)
+		var got []Verdict
+		for i := range 9 {
+			m := w.nodes[i%3]
+			v, ok := m.core.order[0].Begin(waited, true, w.now, func(v Verdict) { got = append(got, v) })
+			if ok {
+				got = append(got, v)
+			}
+		}
+		for _, m := range w.nodes {
+			w.post(m, m.core.Flush(w.now))
+		}
+		w.run(3 * time.Second)
+		if len(got) != 9 || slices.ContainsFunc(got, func(v Verdict) bool { return !v.Admit || v.Pass.Ticket != got[0].Pass.Ticket }) {
+			t.Errorf("%s: %d answers, want 9 with the same session: %+v", policy, len(got), got)
+		}
+		if n := w.activeEverywhere(); n != 1 {
+			t.Errorf("%s: %d are active, want 1", policy, n)
+		}
+		for _, m := range w.nodes {
+			if n := m.core.pendings.count.Load(); n != 0 {
+				t.Errorf("%s: %d requests are counted as waiting at node %d, want 0", policy, n, m.id[0])
+			}
+		}
+	}
+}
+
+// TestASilentOwnerHoldsUpNobody loses all that owners are asked.
+func TestASilentOwnerHoldsUpNobody(t *testing.T) {
+	for _, policy := range limiting {
+		w, waited := turnComes(t, policy)
+		w.lose = func(l letter) bool { return l.m.Kind == kindRedeem }
+		owner := w.nodes[0].core.owner(roomID, waited.Visitor)
+		for _, m := range w.nodes {
+			if m.id == owner {
+				continue
+			}
+			began := w.now
+			v := w.decide(m, waited, true)
+			if took := w.now.Sub(began); !v.Admit || v.Pass.Visitor != waited.Visitor || took < redeemTimeout || took > redeemTimeout+2*tickInterval {
+				t.Errorf("%s: after %v %+v, want the visitor in after %v", policy, took, v, redeemTimeout)
+			}
+			break
+		}
+	}
+}
+
+// TestManyAreRedeemedWithAFewMessages has a queue of hundreds let in at once.
+func TestManyAreRedeemedWithAFewMessages(t *testing.T) {
+	s := escrowSettings(300)
+	w := newWorld(t, s, "a", "a", "a")
+	w.run(20 * time.Second)
+	w.poll(w.crowd(400, w.spread), 5*time.Second, 20*time.Second, nil)
+	queue := w.crowd(300, func(int) *machine { return w.nodes[0] })
+	w.poll(queue, 5*time.Second, 5*time.Second, nil)
+	if slices.ContainsFunc(queue, func(p *person) bool { return p.in }) {
+		t.Fatal("the room is not full")
+	}
+	w.run(75 * time.Second)
+	messages := 0
+	w.note = func(what ...any) {
+		if what[0] == "message" && what[3].(uint8) == kindRedeem {
+			messages++
+		}
+	}
+	in := 0
+	for _, p := range queue {
+		w.nodes[0].core.order[0].Begin(p.pass, true, w.now, func(v Verdict) {
+			if v.Admit {
+				in++
+			}
+		})
+	}
+	w.post(w.nodes[0], w.nodes[0].core.Flush(w.now))
+	w.run(2 * time.Second)
+	if in < 290 || messages > 20 {
+		t.Errorf("%d were let in with %d messages, want nearly all with a few", in, messages)
+	}
+}
+
+func TestRedemptionsOfOthers(t *testing.T) {
+	w := newWorld(t, testSettings(10), "a", "b")
+	ask := []redemption{{number: 1, key: visitKey{roomID, VisitorID{1}}, arrival: w.now, accepted: w.now, end: w.now}}
+	other := replica.Peer{ID: w.nodes[1].id, Boot: 1, Site: "b", Ready: true}
+	if out, err := w.nodes[0].core.Receive(other, kindRedeem, encodeRedeems(ask), w.now); !errors.Is(err, errMalformed) || len(out) > 0 {
+		t.Errorf("a node of another site asks: %d messages, %v", len(out), err)
+	}
+	if out, err := w.nodes[0].core.Receive(other, kindRedeemed, encodeRedeems(ask), w.now); err != nil || len(out) > 0 {
+		t.Errorf("an answer that nobody waits for: %d messages, %v", len(out), err)
+	}
+}
+
+func redemptionsOf(n int) (all []redemption) {
+	at := time.UnixMilli(1_700_000_000_123)
+	for i := range n {
+		all = append(all, redemption{number: uint64(i) << 20, key: visitKey{crdt.RoomID{byte(i)}, VisitorID{3}},
+			ticket: ticket.Ticket{Anchor: crdt.NodeID{4}, Boot: 5, Block: 1<<32 - 1, Seq: 1 << 63}, arrival: at,
+			accepted: at.Add(time.Second), end: at.Add(time.Hour), refresh: 20 * time.Second})
+	}
+	return all
+}
+
+func TestRedemptionsAreTakenApart(t *testing.T) {
+	for _, n := range []int{0, 1, 2, maxRedeems} {
+		whole := encodeRedeems(redemptionsOf(n))
+		if got, err := decodeRedeems(whole); err != nil || !slices.Equal(got, redemptionsOf(n)) {
+			t.Errorf("%d became %d, %v", n, len(got), err)
+		}
+		if len(whole) > 250<<10 {
+			t.Errorf("%d take %d bytes", n, len(whole))
+		}
+	}
+	whole := encodeRedeems(redemptionsOf(2))
+	for n := range len(whole) {
+		if _, err := decodeRedeems(whole[:n]); !errors.Is(err, errMalformed) {
+			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+	far := redemptionsOf(1)
+	far[0].refresh = (maxRefresh + 1) * time.Second
+	for what, message := range map[string][]byte{
+		"too many":            encodeRedeems(redemptionsOf(maxRedeems + 1)),
+		"a refresh too long":  encodeRedeems(far),
+		"something behind it": append(slices.Clone(whole), 0),
+	} {
+		if _, err := decodeRedeems(message); !errors.Is(err, errMalformed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func FuzzDecodeRedeems(f *testing.F) {
+	f.Add(encodeRedeems(redemptionsOf(2)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		items, err := decodeRedeems(data)
+		if err != nil {
+			return
+		}
+		if again, err := decodeRedeems(encodeRedeems(items)); err != nil || !slices.Equal(again, items) {
+			t.Errorf("%v became %v, %v", items, again, err)
+		}
+	})
+}
