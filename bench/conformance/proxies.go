@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // frontEnds are all proxies that the suite knows.
@@ -18,6 +19,8 @@ func frontEnds() []frontEnd {
 		{name: "Traefik", example: "traefik.yml", start: startTraefik, standIn: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: traefikTimeout + patience},
 		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
+		{name: "Go, net/http", example: "nethttp.go", start: startGo, down: 503, slow: 503},
+		{name: "Go, fasthttp", example: "fasthttp.go", start: startGo, down: 503, slow: 503},
 	}
 }
 
@@ -60,6 +63,23 @@ func startHAProxy(ctx context.Context, _ options, example, addr string) (*proxy,
 		return nil, err
 	}
 	p, err := startProcess(ctx, addr, path, "-db", "-f", example)
+	if err != nil {
+		return nil, err
+	}
+	return &proxy{addr, p.stop}, nil
+}
+
+// startGo builds a program of ours, and runs it.
+func startGo(ctx context.Context, _ options, example, addr string) (*proxy, error) {
+	path, err := find("go")
+	if err != nil {
+		return nil, err
+	}
+	program := strings.TrimSuffix(example, ".go")
+	if out, err := exec.CommandContext(ctx, path, "build", "-o", program, example).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build %s: %w: %s", filepath.Base(example), err, out)
+	}
+	p, err := startProcess(ctx, addr, program)
 	if err != nil {
 		return nil, err
 	}

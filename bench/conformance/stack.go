@@ -139,9 +139,11 @@ func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, err
 func opened(text []byte) []byte {
 	var b bytes.Buffer
 	for line := range bytes.Lines(text) {
-		switch rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte("#open ")); {
+		text := bytes.TrimLeft(line, " \t")
+		indent := line[:len(line)-len(text)]
+		switch rest, ok := bytes.CutPrefix(bytes.TrimPrefix(text, []byte("//")), []byte("#open ")); {
 		case ok:
-			b.Write(line[:len(line)-len(rest)-len("#open ")])
+			b.Write(indent)
 			b.Write(rest)
 		case bytes.HasSuffix(bytes.TrimRight(line, "\n"), []byte(" #closed")):
 		default:

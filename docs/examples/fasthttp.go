@@ -1,0 +1,36 @@
+//go:build ignore
+
+// A Go program, written with fasthttp, that asks ropeline about each request.
+//
+// Change the three addresses: where visitors connect, the site, and a node (its
+// --verdict-listen); give several nodes of a mesh where there are. The nodes have to have
+// this program's address among their --trusted-proxies. The site here is another server;
+// yours is any handler.
+package main
+
+import (
+	"log"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/middleware"
+	"github.com/ropeline/ropeline/httpfront/middleware/fast"
+)
+
+func main() {
+	gate, err := middleware.New(middleware.Config{
+		Nodes: []string{"http://127.0.0.1:9081"},
+		// Where no node answers, visitors are told to try again. To let them in instead:
+		//#open Open: true,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &fasthttp.HostClient{Addr: "127.0.0.1:3000"}
+	site := func(ctx *fasthttp.RequestCtx) {
+		if err := server.Do(&ctx.Request, &ctx.Response); err != nil {
+			ctx.Error("The site does not answer.", fasthttp.StatusBadGateway)
+		}
+	}
+	log.Fatal(fasthttp.ListenAndServe("127.0.0.1:8080", fast.Handler(gate, site)))
+}

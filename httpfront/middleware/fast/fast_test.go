@@ -1,0 +1,132 @@
+package fast
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/ropeline/ropeline/httpfront/middleware"
+)
+
+// visit sends one request through a gate that asks a node that answers so, to a site.
+func visit(t *testing.T, cfg middleware.Config, node http.HandlerFunc, site fasthttp.RequestHandler, request string) (*http.Response, string) {
+	t.Helper()
+	n := httptest.NewServer(node)
+	defer n.Close()
+	cfg.Nodes, cfg.Logger = []string{n.URL}, slog.New(slog.DiscardHandler)
+	g, err := middleware.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := fasthttputil.NewInmemoryListener()
+	srv := &fasthttp.Server{Handler: Handler(g, site)}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	conn, err := ln.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	method, _, _ := strings.Cut(request, " ")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	ln.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	return resp, string(body)
+}
+
+func TestWhoIsLetInIsServed(t *testing.T) {
+	node := func(w http.ResponseWriter, r *http.Request) {
+		for name, want := range map[string]string{
+			"X-Forwarded-Method": "POST", "X-Forwarded-Uri": "/a%2Fb?c=d", "X-Forwarded-Host": "shop.example",
+			"X-Forwarded-Proto": "http", "Cookie": "ropeline=mine", "Ropeline-Proof": "", "Content-Length": "",
+		} {
+			if got := strings.Join(r.Header.Values(name), " and "); got != want {
+				t.Errorf("%s is %q to the node, want %q", name, got, want)
+			}
+		}
+		if got := r.Header.Get("X-Forwarded-For"); net.ParseIP(got) == nil {
+			t.Errorf("the visitor is %q to the node", got)
+		}
+		w.Header().Set("Set-Cookie", "ropeline=pass; Path=/")
+		w.Header().Set("Ropeline-Proof", "proof")
+	}
+	resp, body := visit(t, middleware.Config{}, node, func(ctx *fasthttp.RequestCtx) {
+		if got := ctx.Request.Header.PeekAll("Ropeline-Proof"); len(got) != 1 || string(got[0]) != "proof" {
+			t.Errorf("the site gets the proofs %q", got)
+		}
+		if got := string(ctx.PostBody()); got != "content" {
+			t.Errorf("the site gets the body %q", got)
+		}
+		ctx.Response.Header.Set("Cache-Control", "public, max-age=60")
+		ctx.Response.Header.Add("Set-Cookie", "basket=8")
+		ctx.SetBodyString("goods")
+	}, "POST /a%2Fb?c=d HTTP/1.1\r\nHost: shop.example\r\nRopeline-Proof: made up\r\nCookie: ropeline=mine\r\nX-Forwarded-Proto: https\r\nContent-Length: 7\r\n\r\ncontent")
+	if resp.StatusCode != http.StatusOK || body != "goods" {
+		t.Errorf("code %d, %q", resp.StatusCode, body)
+	}
+	if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"basket=8", "ropeline=pass; Path=/"}) {
+		t.Errorf("cookies %q", got)
+	}
+	if got := resp.Header.Values("Cache-Control"); !slices.Equal(got, []string{"private, no-store"}) {
+		t.Errorf("Cache-Control %q of an answer with a pass", got)
+	}
+}
+
+func TestWhoHasToWaitIsShownThePage(t *testing.T) {
+	node := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Set-Cookie", "ropeline=waiting; Path=/")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Refresh", "20")
+		w.WriteHeader(http.StatusTooManyRequests)
+		io.WriteString(w, "<!doctype html>wait</html>")
+	}
+	site := func(*fasthttp.RequestCtx) { t.Error("the site was asked") }
+	for method, want := range map[string]string{"GET": "<!doctype html>wait</html>", "HEAD": ""} {
+		resp, body := visit(t, middleware.Config{}, node, site, method+" / HTTP/1.1\r\nHost: shop.example\r\n\r\n")
+		h := resp.Header
+		if resp.StatusCode != http.StatusTooManyRequests || body != want || h.Get("Refresh") != "20" ||
+			!slices.Equal(h.Values("Set-Cookie"), []string{"ropeline=waiting; Path=/"}) || !slices.Equal(h.Values("Content-Type"), []string{"text/html; charset=utf-8"}) {
+			t.Errorf("%s: code %d, %q, fields %v", method, resp.StatusCode, body, h)
+		}
+	}
+}
+
+func TestWithoutANode(t *testing.T) {
+	node := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	served := 0
+	site := func(ctx *fasthttp.RequestCtx) {
+		served++
+		if len(ctx.Request.Header.Peek("Ropeline-Proof")) > 0 {
+			t.Error("a proof that somebody made up gets through")
+		}
+	}
+	const request = "GET / HTTP/1.1\r\nHost: shop.example\r\nRopeline-Proof: made up\r\n\r\n"
+	resp, body := visit(t, middleware.Config{}, node, site, request)
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "5" || body == "" || served > 0 {
+		t.Errorf("code %d, %q, served %d", resp.StatusCode, body, served)
+	}
+	if resp, _ := visit(t, middleware.Config{Open: true}, node, site, request); resp.StatusCode != http.StatusOK || served != 1 {
+		t.Errorf("open: code %d, served %d", resp.StatusCode, served)
+	}
+}

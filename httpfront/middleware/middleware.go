@@ -1,0 +1,223 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Config says whom a Gate asks. Nodes is required.
+type Config struct {
+	// Nodes are the verdict listeners of nodes of one mesh, such as
+	// http://127.0.0.1:9081. They are asked in this order: the next one where one
+	// cannot be reached, does not answer in time, or is not ready.
+	Nodes []string
+
+	// Timeout is how long each node has to answer. The default is 3 s.
+	Timeout time.Duration
+
+	// Open lets everybody in when no node answers. Without it they are told to try
+	// again in a moment, with the code 503.
+	Open bool
+
+	// TrustForwarded says that a proxy of yours is in front of this program, and that
+	// its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto tell who the visitor
+	// is. Without it they are not believed, as anybody can send them.
+	TrustForwarded bool
+
+	// ProofField is the field with the proof of admission, if the nodes make proofs.
+	// What a visitor sends in it never gets through. The default is Ropeline-Proof.
+	ProofField string
+
+	// Logger is told when no node answers, once a minute. The default is slog.Default().
+	Logger *slog.Logger
+}
+
+// Gate asks about requests. It may be used from many goroutines.
+type Gate struct {
+	cfg     Config
+	asked   []string // where each node answers
+	client  *http.Client
+	warning rate.Sometimes
+}
+
+// Question is a request that a visitor has made.
+type Question struct {
+	Method string
+	Target string // path and query, as they came
+	Host   string
+	Scheme string // http or https
+	For    string // the visitor's address, as in X-Forwarded-For
+
+	// Header has the visitor's fields. It is not changed, and not kept.
+	Header http.Header
+}
+
+// Verdict says what becomes of a request.
+type Verdict struct {
+	// Admitted says that the request is to be served. If it is not, Code, Header and
+	// Body are what the visitor is to get.
+	Admitted bool
+
+	Cookie string // of who is admitted: a field Set-Cookie for the answer; "": none
+	Proof  string // of who is admitted: what ProofField is to have; "": nothing
+
+	Code   int
+	Header http.Header // shared; it is not to be changed
+	Body   []byte      // the same
+}
+
+// maxAnswer is the longest page that a room can have, and what comes on top.
+const maxAnswer = 2 << 20
+
+const defaultTimeout = 3 * time.Second
+
+// New checks cfg and returns a Gate. It asks nobody yet.
+func New(cfg Config) (*Gate, error) {
+	if len(cfg.Nodes) == 0 {
+		return nil, errors.New("ropeline: no nodes are given that could be asked; Nodes wants the addresses of their verdict listeners")
+	}
+	if cfg.Timeout < 0 {
+		return nil, fmt.Errorf("ropeline: a timeout of %v; it has to be more than 0, or 0 for the default of %v", cfg.Timeout, defaultTimeout)
+	}
+	g := &Gate{cfg: cfg}
+	for _, node := range cfg.Nodes {
+		u, err := url.Parse(node)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+			return nil, fmt.Errorf("ropeline: %q is no address of a node; it has to be like http://127.0.0.1:9081", node)
+		}
+		g.asked = append(g.asked, u.Scheme+"://"+u.Host+"/forward")
+	}
+	if g.cfg.Timeout == 0 {
+		g.cfg.Timeout = defaultTimeout
+	}
+	if g.cfg.ProofField == "" {
+		g.cfg.ProofField = "Ropeline-Proof"
+	}
+	g.cfg.ProofField = http.CanonicalHeaderKey(g.cfg.ProofField)
+	if g.cfg.Logger == nil {
+		g.cfg.Logger = slog.Default()
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy, transport.MaxIdleConnsPerHost, transport.DisableCompression = nil, 256, true
+	g.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	g.warning.Interval = time.Minute
+	return g, nil
+}
+
+// ProofField returns the field in which the program finds proofs of admission.
+func (g *Gate) ProofField() string { return g.cfg.ProofField }
+
+// TrustForwarded is that of Config.
+func (g *Gate) TrustForwarded() bool { return g.cfg.TrustForwarded }
+
+// Ask asks the nodes about a request. There always is a verdict: where no node has one,
+// that of Config.Open.
+func (g *Gate) Ask(ctx context.Context, q Question) Verdict {
+	var errs []error
+	for _, node := range g.asked {
+		v, err := g.ask(ctx, node, q)
+		if err == nil {
+			return v
+		}
+		if errs = append(errs, err); ctx.Err() != nil {
+			break // the visitor has gone
+		}
+	}
+	if ctx.Err() == nil {
+		g.warning.Do(func() {
+			g.cfg.Logger.Warn("no ropeline node says whether visitors may come in", "let_in", g.cfg.Open, "error", errors.Join(errs...))
+		})
+	}
+	if g.cfg.Open {
+		return Verdict{Admitted: true}
+	}
+	return noVerdict
+}
+
+// noVerdict is for visitors of whom no node says anything.
+var noVerdict = Verdict{
+	Code: http.StatusServiceUnavailable,
+	Header: http.Header{
+		"Content-Type":  {"text/plain; charset=utf-8"},
+		"Cache-Control": {"no-store"},
+		"Retry-After":   {"5"},
+	},
+	Body: []byte("Please try again in a moment.\n"),
+}
+
+// ask asks one node. An error says that it has no verdict.
+func (g *Gate) ask(ctx context.Context, node string, q Question) (v Verdict, err error) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, node, nil)
+	if err != nil {
+		return v, err
+	}
+	req.Header = g.fields(q)
+	resp, err := g.client.Do(req)
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return v, err
+	case len(body) > maxAnswer:
+		return v, fmt.Errorf("%s: an answer of more than %d bytes", node, maxAnswer)
+	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusNotFound:
+		return v, fmt.Errorf("%s: code %d: %.200s", node, resp.StatusCode, body) // it is not ready, or not set up for this program
+	case resp.StatusCode >= 200 && resp.StatusCode < 300:
+		return Verdict{Admitted: true, Cookie: resp.Header.Get("Set-Cookie"), Proof: resp.Header.Get(g.cfg.ProofField)}, nil
+	}
+	removeHops(resp.Header)
+	return Verdict{Code: resp.StatusCode, Header: resp.Header, Body: body}, nil
+}
+
+// fields returns what a node is sent: all fields of the visitor but those of the
+// connection, and what the visitor cannot say.
+func (g *Gate) fields(q Question) http.Header {
+	h := q.Header.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	removeHops(h)
+	h.Del("Content-Length")
+	h.Del("Expect")
+	h.Del(g.cfg.ProofField)
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
+			delete(h, name)
+		}
+	}
+	h.Set("X-Forwarded-Method", q.Method)
+	h.Set("X-Forwarded-Uri", q.Target)
+	h.Set("X-Forwarded-Host", q.Host)
+	h.Set("X-Forwarded-Proto", q.Scheme)
+	h.Set("X-Forwarded-For", q.For)
+	if _, ok := h["User-Agent"]; !ok {
+		h["User-Agent"] = nil // or net/http would say one of its own
+	}
+	return h
+}
+
+// removeHops takes out what is about one connection only (RFC 9110, section 7.6.1).
+func removeHops(h http.Header) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
+		h.Del(name)
+	}
+}
