@@ -54,8 +54,16 @@ func (c *Conn) Received() bool { return c.received.Load() }
 
 // Read reads what has come.
 func (c *Conn) Read(p []byte) (int, error) {
-	if err := c.Conn.SetReadDeadline(c.readDeadline()); err != nil {
-		return 0, err
+	for {
+		pause := c.pause.Load()
+		if err := c.Conn.SetReadDeadline(deadline(pause)); err != nil {
+			return 0, err
+		}
+		// Looking again after setting the deadline, so that a Limit in between is
+		// not undone.
+		if pause == c.pause.Load() {
+			break
+		}
 	}
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.received.Load() {
@@ -64,8 +72,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *Conn) readDeadline() time.Time {
-	if pause := c.pause.Load(); pause > 0 {
+// deadline is when a read that begins now has to end, with that many ns between two.
+func deadline(pause int64) time.Time {
+	if pause > 0 {
 		return time.Now().Add(time.Duration(pause))
 	}
 	return time.Time{}
@@ -75,7 +84,7 @@ func (c *Conn) readDeadline() time.Time {
 // limit.
 func (c *Conn) Limit(pause time.Duration) {
 	c.pause.Store(int64(pause))
-	c.Conn.SetReadDeadline(c.readDeadline())
+	c.Conn.SetReadDeadline(deadline(int64(pause)))
 }
 
 // Write sends p.
