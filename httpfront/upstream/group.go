@@ -83,12 +83,16 @@ func (g *Group) Others(t Tried) bool { return t.set != indexes(1)<<len(g.pools)-
 // Acquire chooses an origin, one that the request has not been to if there is
 // one, and returns a connection to it. For a request that has been somewhere it
 // is a new one: if one connection was closed while it was unused, others will
-// be. It adds the origin to t. The error is ErrBusy, ErrClosed or a *DialError.
+// be, and of the origin where it was all of them are closed. It adds the origin to
+// t. The error is ErrBusy, ErrClosed or a *DialError.
 func (g *Group) Acquire(t *Tried) (*Conn, error) {
-	again := t.set != 0
+	been := t.set
 	p := g.choose(t)
 	p.requests.Add(1)
-	c, err := p.acquire(again)
+	if been.has(p.index) {
+		p.closeIdle(time.Now())
+	}
+	c, err := p.acquire(been != 0)
 	return c, g.dialled(p, err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -224,6 +225,48 @@ func TestConnectionsAreKept(t *testing.T) {
 	again.Discard()
 	if s := g.Status().Origins[0]; s.Active != 0 || s.Idle != 0 {
 		t.Errorf("left over: %+v", s)
+	}
+}
+
+// TestAnotherOriginKeepsItsConnections: a request that comes from an origin where it
+// failed gets a new connection to the next one, which has done nothing wrong.
+func TestAnotherOriginKeepsItsConnections(t *testing.T) {
+	const places = 3
+	for idle := range places + 1 {
+		t.Run(fmt.Sprint(idle, " idle"), func(t *testing.T) {
+			a, b := serve(t), serve(t)
+			g, _ := open(t, Config{Origins: parsed(t, a.URL, b.URL), Limits: Limits{Conns: places}})
+			var conns []*Conn
+			for range idle {
+				beenAtA := Tried{1} // so it is b's turn
+				c, err := g.Acquire(&beenAtA)
+				if err != nil {
+					t.Fatal(err)
+				}
+				conns = append(conns, c)
+			}
+			for _, c := range conns {
+				c.Release()
+			}
+			failedAtA := Tried{1}
+			c, err := g.Acquire(&failedAtA)
+			if err != nil || c.Origin().String() != b.URL || c.Reused() {
+				t.Fatalf("got one to %v, reused %v, %v; want a new one to %s", c.Origin(), c.Reused(), err, b.URL)
+			}
+			want := min(idle, places-1) // and the new one
+			if s := g.Status().Origins[1]; s.Idle != want || s.Active != 1 {
+				t.Errorf("the origin is %+v; want %d idle connections", s, want)
+			}
+			if open := len(g.pools[1].open); open != want+1 {
+				t.Errorf("%d connections are open, want %d", open, want+1)
+			}
+			c.Release()
+			again, err := g.Acquire(&failedAtA) // it failed there, too
+			if err != nil || again.Reused() {
+				t.Fatalf("got one that was used before, %v", err)
+			}
+			again.Discard()
+		})
 	}
 }
 

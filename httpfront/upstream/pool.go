@@ -3,14 +3,15 @@ package upstream
 import (
 	"bufio"
 	"crypto/tls"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // pool keeps the connections to one origin. A free place is waited for in turn.
-// A connection is opened only when none is idle, so idle ones and those in use
-// together are never more than there are slots.
+// Idle connections and those in use together are never more than there are slots:
+// one is opened when none is idle, or an idle one makes room for it.
 type pool struct {
 	origin Origin
 	index  int // in the group
@@ -53,18 +54,16 @@ func newPool(g *Group, i int) *pool {
 
 func (p *pool) isFull() bool { return len(p.slots) == cap(p.slots) }
 
-// acquire waits for a free place and returns a connection, an unused one that is
-// open if fresh is not asked for.
+// acquire waits for a free place and returns a connection: a new one if fresh is
+// asked for, else an unused one that is open, if there is one.
 func (p *pool) acquire(fresh bool) (*Conn, error) {
 	if err := p.wait(); err != nil {
 		return nil, err
 	}
-	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
-		if !fresh && c.isUsable(p.group.cfg.Timeouts.Idle) {
-			c.received.Store(false)
-			return c, nil
-		}
-		p.close(c)
+	if fresh {
+		p.makeRoom()
+	} else if c := p.takeUsable(); c != nil {
+		return c, nil
 	}
 	c, err := p.dial(false)
 	if err != nil {
@@ -72,6 +71,19 @@ func (p *pool) acquire(fresh bool) (*Conn, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// takeUsable returns an idle connection, nil if there is none, and closes those that
+// the origin has closed.
+func (p *pool) takeUsable() *Conn {
+	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
+		if c.isUsable(p.group.cfg.Timeouts.Idle) {
+			c.received.Store(false)
+			return c
+		}
+		p.close(c)
+	}
+	return nil
 }
 
 // isUsable looks at an idle connection. Most requests may not be sent twice, so
@@ -149,6 +161,21 @@ func (p *pool) takeIdle() *Conn {
 	p.idle[n-1] = nil
 	p.idle = p.idle[:n-1]
 	return c
+}
+
+// makeRoom closes the connection that is unused for the longest time if there would
+// be too many with a new one, whose slot is taken.
+func (p *pool) makeRoom() {
+	p.mu.Lock()
+	var c *Conn
+	if len(p.idle) > 0 && len(p.idle)+len(p.slots) > cap(p.slots) {
+		c = p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+	p.mu.Unlock()
+	if c != nil {
+		p.close(c)
+	}
 }
 
 func (p *pool) putIdle(c *Conn) bool {
