@@ -234,6 +234,43 @@ func TestFilesThatAreOfNoUseChangeNothing(t *testing.T) {
 	}
 }
 
+// TestACertificateIsTakenWhenItIsValid, though its files were there before.
+func TestACertificateIsTakenWhenItIsValid(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, taken time.Duration // after noon
+	}{
+		"when it becomes valid":                    {24 * time.Hour, 24 * time.Hour},
+		"when the one before is no longer, either": {20 * 24 * time.Hour, 15*24*time.Hour + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.put(month(t, "old.example"))
+			f := s.mustLoad()
+			s.put(issue(t, noon.Add(c.from), noon.Add(60*24*time.Hour), "new.example"))
+			settle(f)
+			s.now = noon.Add(c.taken - time.Second)
+			f.look()
+			if got := shown(t, f, ""); got != "old.example" {
+				t.Fatalf("a second before: got %q", got)
+			}
+			if st := f.Status()[0]; !strings.Contains(st.Error, "which is not now") {
+				t.Errorf("a second before: status %+v", st)
+			}
+			s.now = noon.Add(c.taken)
+			f.look()
+			if got := shown(t, f, ""); got != "new.example" {
+				t.Errorf("got %q", got)
+			}
+			if st := f.Status()[0]; st.Error != "" {
+				t.Errorf("status %+v", st)
+			}
+			if log := s.log.String(); strings.Count(log, "level=ERROR") != 1 || strings.Count(log, "a new certificate is in use") != 1 {
+				t.Errorf("log:\n%s", log)
+			}
+		})
+	}
+}
+
 // TestAChangeInProgressIsNotTold has a look fall between the two files.
 func TestAChangeInProgressIsNotTold(t *testing.T) {
 	s := newSite(t)

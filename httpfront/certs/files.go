@@ -91,7 +91,8 @@ func Load(cfg Config) (*Files, error) {
 }
 
 // take returns what takes in the contents of the two files, if they are of use. A
-// certificate that is not valid does not replace one that is.
+// certificate that is not valid does not replace one that is; when it has become so, or
+// the other one is no longer, it does.
 func (w *watched) take(clock func() time.Time) func([][]byte) error {
 	return func(contents [][]byte) error {
 		cert, err := tls.X509KeyPair(contents[0], contents[1])

@@ -22,6 +22,9 @@ const fileMax = 1 << 20
 // What it finds changed it hands on when it has found the same twice, so that files
 // which are replaced one after the other are not told of while they do not match. Its
 // methods are to be called by one goroutine at a time.
+//
+// Files that are of no use are tried at every look: a certificate that is not valid
+// yet will be.
 type Watch struct {
 	paths []string
 	apply func(contents [][]byte) error
@@ -34,8 +37,8 @@ type Watch struct {
 }
 
 // NewWatch reads the files at paths and hands their contents, in this order, to apply,
-// which must not change them and says if they are of no use. If the files cannot be read
-// or are of no use, it fails.
+// which must not change them and says if they are of no use. It is asked about the same
+// contents again then. If the files cannot be read or are of no use, NewWatch fails.
 func NewWatch(paths []string, apply func(contents [][]byte) error) (*Watch, error) {
 	w := &Watch{paths: paths, apply: apply}
 	contents, err := readAll(paths)
@@ -66,11 +69,12 @@ func (w *Watch) Look() (changed bool, err error) {
 		w.seen, w.told = contents, false
 		return false, nil // perhaps only a part of the change
 	}
-	if w.told {
-		return false, nil
-	}
 	if err := w.apply(contents); err != nil {
+		again := w.told
 		w.told, w.rejected = true, err
+		if again {
+			return false, nil
+		}
 		return false, err
 	}
 	w.applied, w.seen, w.told, w.rejected = contents, nil, false, nil
