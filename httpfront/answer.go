@@ -79,6 +79,7 @@ func begin(ctx *fasthttp.RequestCtx, code int, now time.Time) *fasthttp.Response
 func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
 	h := begin(ctx, no.code, time.Now())
 	h.Set("Cache-Control", "no-store")
+	h.Set(stateField, stateRefused)
 	h.SetContentType("text/plain; charset=utf-8")
 	h.SetConnectionClose()
 	b := append(make([]byte, 0, 128), strconv.Itoa(no.code)...)
@@ -98,7 +99,7 @@ func (no refusal) answer(now time.Time) []byte {
 	b = append(b, http.StatusText(no.code)...)
 	b = append(b, "\r\nDate: "...)
 	b = fasthttp.AppendHTTPDate(b, now)
-	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"...)
+	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"...)
 	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
 		b = append(b, "Retry-After: "+retryAfter+"\r\n"...)
 	}
@@ -121,6 +122,7 @@ func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err err
 		attrError(err), attrStatus(what.code), slog.String("request", id))
 	h := begin(ctx, what.code, time.Now())
 	h.Set("Cache-Control", "private, no-store")
+	h.Set(stateField, stateFailed)
 	h.Set("X-Request-Id", id)
 	if what.code == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)

@@ -3,10 +3,12 @@ package httpfront
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -99,8 +101,17 @@ func (s *stage) show() {
 	s.front.front.rooms.Store(&map[string]*roomFront{"shop": &made})
 }
 
-// siteBehind is what a visitor gets who is let in.
+// siteBehind is what a visitor gets who is let in. Below /pages/ programs get the code
+// that the path says, below /closed/ everybody does.
 func siteBehind(w http.ResponseWriter, r *http.Request) {
+	for prefix, fails := range map[string]bool{"/pages/": prefersJSON([]byte(r.Header.Get("Accept"))), "/closed/": true} {
+		if code, ok := strings.CutPrefix(r.URL.Path, prefix); ok && fails {
+			code, _ := strconv.Atoi(code)
+			w.WriteHeader(code)
+			io.WriteString(w, "<h1>Closed for today</h1>")
+			return
+		}
+	}
 	w.Header().Set("Content-Type", "text/html")
 	fmt.Fprintf(w, `<!doctype html><title>The shop</title><h1 id="shop">Welcome by %s</h1>`, r.Method)
 }

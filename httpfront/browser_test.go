@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -200,6 +201,37 @@ func TestBrowserIsLetIn(t *testing.T) {
 		if got := see[string](b, "location.pathname + location.search"); got != "/pay?a=b" {
 			t.Errorf("the browser is at %s", got)
 		}
+	})
+}
+
+// TestBrowserIsLetInWhereProgramsAreNot: what the site says to a question for JSON is no
+// trouble of ours.
+func TestBrowserIsLetInWhereProgramsAreNot(t *testing.T) {
+	browser := newBrowser(t)
+	for _, code := range []string{"404", "429", "500", "503"} {
+		t.Run(code, func(t *testing.T) {
+			s := newStage(t, "fifo")
+			b := newTab(t, browser)
+			b.holdsTheClock(s.url("/pages/" + code))
+			s.letIn()
+			b.run("tick(20000)")
+			b.shows("#shop", "Welcome by GET")
+		})
+	}
+	t.Run("and neither are visitors", func(t *testing.T) {
+		s := newStage(t, "fifo")
+		b := newTab(t, browser)
+		b.holdsTheClock(s.url("/closed/503"))
+		s.letIn()
+		for _, wait := range []time.Duration{20, 5, 10} { // it may be a balancer that says so
+			b.wantNext(wait * time.Second)
+			b.run(fmt.Sprintf("tick(%d)", wait*1000))
+			b.awaits("next() !== null")
+			b.shows("#say", "No connection. Trying again; you keep your place.")
+		}
+		b.wantNext(20 * time.Second)
+		b.run("tick(20000)")
+		b.shows("h1", "Closed for today")
 	})
 }
 

@@ -200,6 +200,7 @@ func malformed(no refusal) Answer {
 			{"Content-Type", "text/plain; charset=utf-8"},
 			{"Cache-Control", "no-store"},
 			{"X-Content-Type-Options", "nosniff"},
+			{stateField, stateRefused},
 		},
 		Body: fmt.Appendf(nil, "%d %s\n", no.code, no.reason),
 	}

@@ -13,9 +13,16 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// stateField is the header field that tells programs that an answer is a queue
-// answer and not the origin's, whatever its status code is.
+// stateField is the header field that tells programs, and the script of the built-in
+// page, that an answer is ours and not the origin's, whatever its status code is. Its
+// values are documented in docs/pages.md; package verdict has one more.
 const stateField = "Ropeline-State"
+
+const (
+	stateWaiting = "waiting" // a queue answer
+	stateFailed  = "failed"  // an origin or a node is not to be had
+	stateRefused = "refused" // the request is not in order, or there is no place for it
+)
 
 // waiting is one answer to a visitor who has to wait.
 type waiting struct {
@@ -55,7 +62,7 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("Vary", "Cookie, Accept, Accept-Language")
 	h.Set("Content-Language", a.state.Language())
-	h.Set(stateField, "waiting")
+	h.Set(stateField, stateWaiting)
 	if seconds := a.state.Refresh(); seconds > 0 {
 		var buf [20]byte
 		refresh := strconv.AppendInt(buf[:0], int64(seconds), 10)

@@ -169,7 +169,7 @@ func TestOriginDownKeepsTheSession(t *testing.T) {
 	if resp.StatusCode != 502 || len(resp.Cookies()) != 1 {
 		t.Fatalf("answer = %d with %d cookies, want 502 with the session's", resp.StatusCode, len(resp.Cookies()))
 	}
-	if again := get(t, p.http, resp.Cookies()); again.StatusCode != 502 || again.Header.Get("Ropeline-State") != "" {
+	if again := get(t, p.http, resp.Cookies()); again.StatusCode != 502 || again.Header.Get("Ropeline-State") != "failed" {
 		t.Errorf("second answer = %d, state %q; want 502 from the same session", again.StatusCode, again.Header.Get("Ropeline-State"))
 	}
 	if other := get(t, p.http, nil); other.Header.Get("Ropeline-State") != "waiting" {

@@ -147,9 +147,10 @@ func (g *Gate) Ask(ctx context.Context, q Question) Verdict {
 var noVerdict = Verdict{
 	Code: http.StatusServiceUnavailable,
 	Header: http.Header{
-		"Content-Type":  {"text/plain; charset=utf-8"},
-		"Cache-Control": {"no-store"},
-		"Retry-After":   {"5"},
+		"Content-Type":   {"text/plain; charset=utf-8"},
+		"Cache-Control":  {"no-store"},
+		"Retry-After":    {"5"},
+		"Ropeline-State": {"failed"}, // as a node would say it; see docs/pages.md
 	},
 	Body: []byte("Please try again in a moment.\n"),
 }

@@ -16,7 +16,7 @@
 	function plan() {
 		clearTimeout(timer)
 		const at = d.hidden ? Math.max(due, last + data.kept * 400) : due
-		if (at < Infinity) timer = setTimeout(ask, Math.max(0, at - Date.now()))
+		if (at < Infinity) timer = setTimeout(() => ask(), Math.max(0, at - Date.now()))
 	}
 	function after(seconds) {
 		due = seconds > 0 ? Date.now() + seconds * 1000 : Infinity
@@ -28,14 +28,20 @@
 		if (data.again === 'true') location.replace(location.pathname + location.search)
 		else location.reload()
 	}
-	function ask() {
+	function ask(page) {
 		if (data.json !== 'true') return load()
 		due = Infinity
-		fetch(location.href, {headers: {Accept: 'application/json'}, cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout?.(3e4)})
+		fetch(location.href, {headers: {Accept: page ? 'text/html' : 'application/json'}, cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout?.(3e4)})
 			.then(r => {
+			const state = r.headers.get('Ropeline-State')
 			// A room may have been told meanwhile to answer with pages only.
-			if (r.headers.get('Ropeline-State') === 'waiting') return /json/.test(r.headers.get('Content-Type')) ? r.json().then(show) : load()
-			if (r.status > 499 || r.status === 429) throw r
+			if (state === 'waiting') return /json/.test(r.headers.get('Content-Type')) ? r.json().then(show) : load()
+			// Failures of ours pass. One that is not ours may be what the site says to programs,
+			// so it is asked for a page; a balancer's may pass, too, but is shown in the end.
+			if (r.status > 499 || r.status === 429) {
+				if (!state && !page) return ask(true)
+				if (state || lost < 3) throw r
+			}
 			// Who is looking at another tab is called by the title, and goes in on coming back.
 			turn = 1
 			d.title = data.turn

@@ -1,0 +1,59 @@
+package httpfront
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+)
+
+// TestAnswersOfOursSaySo: a program, and the script of the built-in page, tell by one
+// field whether the site has answered.
+func TestAnswersOfOursSaySo(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	starting := func(c *Config) { c.Ready = func() error { return errors.New("the test says so") } }
+	broken := func(c *Config) { c.Origins = origins(t, closed.URL) }
+	admits := func(node.Pass, bool, time.Time) node.Verdict { return node.Verdict{Admit: true} }
+	panics := func(node.Pass, bool, time.Time) node.Verdict { panic("the test says so") }
+	for name, c := range map[string]struct {
+		decide  func(node.Pass, bool, time.Time) node.Verdict
+		request string // its line
+		change  func(*Config)
+		want    string
+	}{
+		"the site's":      {admits, "GET / HTTP/1.1", nil, "200 "},
+		"waiting":         {never, "GET / HTTP/1.1", nil, "200 waiting"},
+		"sent while so":   {never, "DELETE / HTTP/1.1", nil, "429 waiting"},
+		"starting":        {admits, "GET / HTTP/1.1", starting, "503 failed"},
+		"no site":         {admits, "GET / HTTP/1.1", broken, "502 failed"},
+		"not in order":    {admits, "GET / HTTP/1.1\r\nHost: b", nil, "400 refused"},
+		"not even parsed": {admits, "GET /", nil, "400 refused"},
+		"our mistake":     {panics, "GET / HTTP/1.1", nil, "500 refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var changes []func(*Config)
+			if c.change != nil {
+				changes = append(changes, c.change)
+			}
+			f := serve(t, fakeRooms{room: newRoom(c.decide)}, http.HandlerFunc(echo), changes...)
+			for _, accept := range []string{"text/html", "application/json"} {
+				got := f.raw(c.request + "\r\nHost: a\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n")
+				head, _, _ := strings.Cut(got, "\r\n\r\n")
+				_, state, _ := strings.Cut(head, "\r\nRopeline-State: ")
+				state, _, _ = strings.Cut(state, "\r\n")
+				if len(got) < 12 || got[9:12]+" "+state != c.want {
+					t.Errorf("%s: got %q, want %s", accept, head, c.want)
+				}
+			}
+		})
+	}
+	if got := (refusal{http.StatusServiceUnavailable, "no place"}).answer(time.Now()); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
+		t.Errorf("before a request: got %q", got)
+	}
+}
