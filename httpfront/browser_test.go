@@ -2,6 +2,8 @@ package httpfront
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 )
 
 const whenLoaded = "performance.timeOrigin"
@@ -183,6 +186,29 @@ func TestBrowserIsLetIn(t *testing.T) {
 		s.change(func(s *stage) { s.now.Refresh = time.Second })
 		b.shows("h1", "A draw")
 		s.letIn()
+		b.shows("#shop", "Welcome by GET")
+	})
+	t.Run("between two questions of another proxy", func(t *testing.T) {
+		p, in := newPage(t, page.Config{}), pagetest.Situations()["fifo"]
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := r.Cookie("in")
+			switch {
+			case prefersJSON([]byte(r.Header.Get("Accept"))): // as /nginx/page of package verdict
+				w.Header().Set("Set-Cookie", "in=1")
+				w.Header().Set("Ropeline-State", "admitted")
+				w.WriteHeader(http.StatusTooManyRequests)
+			case err != nil:
+				var s page.State
+				p.Fill(&s, page.Input{Settings: in.Settings, Verdict: in.Verdict, Now: pagetest.Noon})
+				w.Write(p.AppendHTML(nil, &s))
+			default:
+				siteBehind(w, r)
+			}
+		}))
+		t.Cleanup(srv.Close)
+		b := newTab(t, browser)
+		b.holdsTheClock(srv.URL)
+		b.run("tick(20000)")
 		b.shows("#shop", "Welcome by GET")
 	})
 	t.Run("after sending a form", func(t *testing.T) {

@@ -75,6 +75,10 @@ func (o Outcome) String() string {
 type Answer struct {
 	Outcome Outcome
 
+	// JSON says that the visitor asks for JSON rather than for a page. Body is JSON
+	// then, unless the room answers with pages only.
+	JSON bool
+
 	// Cookie is the value of the one Set-Cookie field that is to reach the
 	// visitor, whatever the outcome is; empty for none.
 	Cookie string
@@ -117,6 +121,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	if !q.NoPage {
 		k.ctx = scratches.Get().(*fasthttp.RequestCtx)
 	}
+	defer func() { a.JSON = prefersJSON(k.req.accept) }()
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
 	k.room, k.routed = f.roomOf(k.req), true
 	if k.room == nil {

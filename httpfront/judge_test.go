@@ -182,6 +182,17 @@ func TestJudgeWithoutAPage(t *testing.T) {
 	}
 }
 
+func TestJudgeSaysWhoAsksForJSON(t *testing.T) {
+	for outcome, decide := range map[Outcome]func(node.Pass, bool, time.Time) node.Verdict{Queued: never, Admitted: always} {
+		f := judges(t, fakeRooms{"/", newRoom(decide)})
+		for accept, want := range map[string]bool{"application/json": true, "text/html,*/*;q=0.8": false, "": false} {
+			if a := f.Judge(asks("GET", "/", "Accept", accept)); a.Outcome != outcome || a.JSON != want {
+				t.Errorf("%v, Accept: %q: got %v, JSON %v", outcome, accept, a.Outcome, a.JSON)
+			}
+		}
+	}
+}
+
 func TestJudgeRefusesLineBreaks(t *testing.T) {
 	f := judges(t, fakeRooms{"/", newRoom(never)})
 	for what, change := range map[string]func(*Question){

@@ -15,7 +15,7 @@ import (
 
 // stateField is the header field that tells programs, and the script of the built-in
 // page, that an answer is ours and not the origin's, whatever its status code is. Its
-// values are documented in docs/pages.md; package verdict has one more.
+// values are documented in docs/pages.md; package verdict has one more, "admitted".
 const stateField = "Ropeline-State"
 
 const (

@@ -38,7 +38,7 @@
 			if (state === 'waiting') return /json/.test(r.headers.get('Content-Type')) ? r.json().then(show) : load()
 			// Failures of ours pass. One that is not ours may be what the site says to programs,
 			// so it is asked for a page; a balancer's may pass, too, but is shown in the end.
-			if (r.status > 499 || r.status === 429) {
+			if (state !== 'admitted' && (r.status > 499 || r.status === 429)) {
 				if (!state && !page) return ask(true)
 				if (state || lost < 3) throw r
 			}

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/ropeline/ropeline/httpfront"
@@ -49,16 +50,23 @@ func writeNginx(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 }
 
 // writePage answers whom auth_request has held back. A place may have come free in
-// between: then the page says so, and comes again at once.
+// between: then the page says so, and comes again at once. The built-in page, which
+// asks for JSON, loads its address upon this state.
 func writePage(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 	if a.Outcome == httpfront.Admitted {
 		h := w.Header()
 		h.Set("Refresh", "0")
 		h.Set("Retry-After", "0")
-		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Cache-Control", "private, no-store")
+		h.Set("Vary", "Cookie, Accept")
+		h.Set(stateField, "admitted")
+		kind, body := "text/html; charset=utf-8", yourTurn
+		if a.JSON {
+			kind, body = "application/json", yourTurnJSON
+		}
+		h.Set("Content-Type", kind)
 		writeHead(w, http.StatusTooManyRequests, a)
-		w.Write([]byte(yourTurn))
+		io.WriteString(w, body)
 		return
 	}
 	h := w.Header()
@@ -68,6 +76,9 @@ func writePage(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 	writeHead(w, a.Status, a)
 	w.Write(a.Body)
 }
+
+// yourTurnJSON is what sites say to programs that are let in.
+const yourTurnJSON = `{"cfWaitingRoom":{"inWaitingRoom":false}}` + "\n"
 
 const yourTurn = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

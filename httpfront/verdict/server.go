@@ -241,11 +241,15 @@ func (s *Server) misconfigured(dialect string, err error) {
 	})
 }
 
+// stateField tells answers of ours from the site's; see docs/pages.md.
+const stateField = "Ropeline-State"
+
 func text(w http.ResponseWriter, code int, line string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set(stateField, "refused") // some proxies hand it to visitors
 	w.WriteHeader(code)
 	fmt.Fprintln(w, line)
 }

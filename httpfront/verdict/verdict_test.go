@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -266,8 +267,31 @@ func TestAnybodyMayHaveThePublicKeys(t *testing.T) {
 func TestThePageOfWhoIsInLoadsAgain(t *testing.T) {
 	addr := serve(t, &fakeJudge{answer: admitted}, "127.0.0.0/8")
 	resp, body := ask(t, "GET", "http://"+addr+"/nginx/page", asNginx...)
-	if resp.Header.Get("Refresh") != "0" || !strings.Contains(body, "It is your turn") {
-		t.Errorf("got %v %q", resp.Header, body)
+	h := resp.Header
+	if h.Get("Refresh") != "0" || !strings.HasPrefix(h.Get("Content-Type"), "text/html") || h.Get("Ropeline-State") != "admitted" || !strings.Contains(body, "It is your turn") {
+		t.Errorf("got %v %q", h, body)
+	}
+}
+
+// TestAProgramThatIsInIsToldInJSON, and with the code for requests that did not get
+// through.
+func TestAProgramThatIsInIsToldInJSON(t *testing.T) {
+	in := admitted
+	in.JSON = true
+	addr := serve(t, &fakeJudge{answer: in}, "127.0.0.0/8")
+	resp, body := ask(t, "GET", "http://"+addr+"/nginx/page", asNginx...)
+	h := resp.Header
+	if resp.StatusCode != http.StatusTooManyRequests || h.Get("Content-Type") != "application/json" || h.Get("Ropeline-State") != "admitted" ||
+		h.Get("Retry-After") != "0" || h.Get("Set-Cookie") != admitted.Cookie {
+		t.Errorf("got %d %v", resp.StatusCode, h)
+	}
+	var says struct {
+		Room *struct {
+			In *bool `json:"inWaitingRoom"`
+		} `json:"cfWaitingRoom"`
+	}
+	if err := json.Unmarshal([]byte(body), &says); err != nil || says.Room == nil || says.Room.In == nil || *says.Room.In {
+		t.Errorf("got %q, %v", body, err)
 	}
 }
 
