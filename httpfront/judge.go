@@ -26,7 +26,7 @@ type Question struct {
 	Method string // the visitor's; one that is not known counts as one that changes something
 	Target string // path and query as the visitor sent them; starts with "/", or is "*"
 	Host   string // as in the visitor's Host field, with or without a port
-	Scheme string // "https" if the visitor's side is TLS
+	Scheme string // "https" or "wss" if the visitor's side is TLS; or a list, with one for each of For
 
 	// For is the list of addresses that the request came through, as in
 	// X-Forwarded-For: the last is whom the proxy itself got the request from.

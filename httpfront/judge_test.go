@@ -171,6 +171,19 @@ func TestJudgeKnowsTheVisitorsSide(t *testing.T) {
 	if a := f.Judge(q); !strings.HasPrefix(a.Cookie, "ropeline=") {
 		t.Errorf("a peer that is not trusted says TLS: cookie %q", a.Cookie)
 	}
+	// As package middleware tells what proxies in front of it say.
+	for said, secure := range map[[2]string]bool{
+		{"198.51.100.1, 127.0.0.2, 127.0.0.3", "https, http, http"}: true,
+		{"198.51.100.1, 127.0.0.2, 127.0.0.3", "http, https, http"}: false,
+		{"198.51.100.1, 127.0.0.3", "https, http, http"}:            false, // the first is made up
+		{"198.51.100.1, 127.0.0.3", "wss"}:                          true,
+	} {
+		q = asks("GET", "/")
+		q.For, q.Scheme = said[0], said[1]
+		if a := f.Judge(q); strings.HasPrefix(a.Cookie, "__Host-ropeline=") != secure {
+			t.Errorf("through %s by %s: cookie %q", q.For, q.Scheme, a.Cookie)
+		}
+	}
 }
 
 func TestJudgeWithoutAPage(t *testing.T) {

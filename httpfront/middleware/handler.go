@@ -63,16 +63,45 @@ func (g *Gate) question(r *http.Request) Question {
 
 // Believe takes over what a proxy in front of the program says of the visitor; see
 // Config.TrustForwarded.
+//
+// Where there are several proxies, each may have added to what it was told. In
+// addresses and schemes the node finds the element that belongs to the visitor, since
+// it knows which proxies to trust; a host is that of the nearest proxy.
 func (q *Question) Believe(h http.Header) {
-	if list := h.Values("X-Forwarded-For"); len(list) > 0 {
-		q.For = strings.Join(append(list[:len(list):len(list)], q.For), ", ")
+	if list := elements(h, "X-Forwarded-For"); len(list) > 0 {
+		q.For = strings.Join(append(list, q.For), ", ")
 	}
-	if host := h.Get("X-Forwarded-Host"); host != "" {
-		q.Host = host
+	if list := elements(h, "X-Forwarded-Host"); len(list) > 0 {
+		q.Host = list[len(list)-1]
 	}
-	if scheme := strings.ToLower(h.Get("X-Forwarded-Proto")); scheme == "http" || scheme == "https" {
-		q.Scheme = scheme
+	list := elements(h, "X-Forwarded-Proto")
+	for i, scheme := range list {
+		switch scheme = strings.ToLower(scheme); scheme {
+		case "wss": // Traefik, of WebSockets
+			scheme = "https"
+		case "ws":
+			scheme = "http"
+		}
+		list[i] = scheme
 	}
+	switch {
+	case len(list) > 1: // one for each hop, as in For
+		q.Scheme = strings.Join(append(list, q.Scheme), ", ")
+	case len(list) == 1 && (list[0] == "http" || list[0] == "https"):
+		q.Scheme = list[0]
+	}
+}
+
+// elements returns the elements of a list in header fields, the nearest last.
+func elements(h http.Header, name string) (list []string) {
+	for _, line := range h.Values(name) {
+		for e := range strings.SplitSeq(line, ",") {
+			if e = strings.Trim(e, " \t"); e != "" {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
 }
 
 // passing adds a pass to an answer as late as can be: what serves the request may replace

@@ -54,7 +54,7 @@ type Question struct {
 	Method string
 	Target string // path and query, as they came
 	Host   string
-	Scheme string // http or https
+	Scheme string // http or https; or a list of them with one for each of For
 	For    string // the visitor's address, as in X-Forwarded-For
 
 	// Header has the visitor's fields. It is not changed, and not kept.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -226,15 +227,47 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 }
 
 func TestAProxyOfOursIsBelieved(t *testing.T) {
-	n := newNode(t, admit)
-	r := httptest.NewRequest(http.MethodGet, "http://inside/", nil)
-	r.Header.Set("X-Forwarded-For", "192.0.2.9")
-	r.Header.Set("X-Forwarded-Host", "shop.example")
-	r.Header.Set("X-Forwarded-Proto", "https")
-	visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: true}), func(http.ResponseWriter, *http.Request) {}, r)
-	h := n.asked[0].Header
-	if h.Get("X-Forwarded-For") != "192.0.2.9, 127.0.0.1" || h.Get("X-Forwarded-Host") != "shop.example" || h.Get("X-Forwarded-Proto") != "https" {
-		t.Errorf("the node is told %v", h)
+	type told struct{ by, host, proto []string }
+	for name, c := range map[string]struct{ proxy, node told }{
+		"one": {
+			told{[]string{"192.0.2.9"}, []string{"shop.example"}, []string{"https"}},
+			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"shop.example"}, []string{"https"}},
+		},
+		"of a WebSocket": {
+			told{[]string{"192.0.2.9"}, nil, []string{"WSS"}},
+			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"inside"}, []string{"https"}},
+		},
+		"of one without TLS": {
+			told{[]string{"192.0.2.9"}, nil, []string{"ws"}},
+			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"inside"}, []string{"http"}},
+		},
+		"two": {
+			told{[]string{"192.0.2.9, 10.0.0.1"}, []string{"shop.example, inner.example"}, []string{"https,http"}},
+			told{[]string{"192.0.2.9, 10.0.0.1, 127.0.0.1"}, []string{"inner.example"}, []string{"https, http, http"}},
+		},
+		"two, in fields of their own": {
+			told{[]string{"192.0.2.9", "10.0.0.1"}, []string{"shop.example", "inner.example"}, []string{"wss", "http"}},
+			told{[]string{"192.0.2.9, 10.0.0.1, 127.0.0.1"}, []string{"inner.example"}, []string{"https, http, http"}},
+		},
+		"none": {told{}, told{[]string{"127.0.0.1"}, []string{"inside"}, []string{"http"}}},
+		"no scheme of the web": {
+			told{nil, []string{" , "}, []string{"gopher"}}, told{[]string{"127.0.0.1"}, []string{"inside"}, []string{"http"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, admit)
+			r := httptest.NewRequest(http.MethodGet, "http://inside/", nil)
+			for name, values := range map[string][]string{"X-Forwarded-For": c.proxy.by, "X-Forwarded-Host": c.proxy.host, "X-Forwarded-Proto": c.proxy.proto} {
+				if values != nil {
+					r.Header[name] = values
+				}
+			}
+			visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: true}), func(http.ResponseWriter, *http.Request) {}, r)
+			h := n.asked[0].Header
+			if got := (told{h["X-Forwarded-For"], h["X-Forwarded-Host"], h["X-Forwarded-Proto"]}); !reflect.DeepEqual(got, c.node) {
+				t.Errorf("the node is told %q, want %q", got, c.node)
+			}
+		})
 	}
 }
 
