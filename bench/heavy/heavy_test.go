@@ -72,6 +72,22 @@ func TestALightRun(t *testing.T) {
 	}
 }
 
+func TestVerdictOnWebSockets(t *testing.T) {
+	for _, c := range []struct {
+		wanted, n, dead int
+		want            string
+	}{
+		{10000, 10000, 0, "held"},
+		{10000, 4900, 0, "held by 4900, **not tried** with the 10000 that are wanted: raise the limit of open files"},
+		{10000, 10000, 3, "**broken**: 3 of 10000 are dead"},
+		{10000, 4900, 3, "**broken**: 3 of 4900 are dead"},
+	} {
+		if got := socketsVerdict(c.wanted, c.n, c.dead); got != c.want {
+			t.Errorf("%d of %d, %d dead: %s, want %s", c.n, c.wanted, c.dead, got, c.want)
+		}
+	}
+}
+
 func TestFilesForWebSockets(t *testing.T) {
 	n, why, err := fit(10)
 	if n != 10 || why != "" || err != nil {

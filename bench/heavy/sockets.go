@@ -32,6 +32,9 @@ func fit(wanted int) (int, string, error) {
 		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
 			return wanted, "", nil
 		}
+		if limit.Max < reserve+2 {
+			return 0, "", fmt.Errorf("the limit of %d open files leaves none for WebSockets: raise it (ulimit -Hn) to %d for %d of them", limit.Max, need, wanted)
+		}
 		n := int(limit.Max-reserve) / 2
 		return n, fmt.Sprintf(" (as many as the limit of %d open files allows, each being two; %d were wanted)", limit.Max, wanted), nil
 	}
@@ -83,8 +86,20 @@ func measureSockets(ctx context.Context, p plan, r *rig) ([]row, error) {
 		what: fmt.Sprintf("%d WebSockets that say nothing for %s%s", n, p.hold, why),
 		came: fmt.Sprintf("opened in %.1f s; %.1f KiB of memory each, %s together; idle they take %.1f %% of one core; %d answer afterwards",
 			opened.Seconds(), float64(after-before)/1024/float64(n), mib(after-before), 100*(later-busy).Seconds()/p.hold.Seconds(), n-dead),
-		verdict: verdict(dead == 0),
+		verdict: socketsVerdict(p.sockets, n, dead),
 	}}, nil
+}
+
+// socketsVerdict says whether n WebSockets held, of which some are dead. Fewer than were
+// wanted have not shown what was asked for.
+func socketsVerdict(wanted, n, dead int) string {
+	switch {
+	case dead > 0:
+		return fmt.Sprintf("%s: %d of %d are dead", verdict(false), dead, n)
+	case n < wanted:
+		return fmt.Sprintf("%s by %d, **not tried** with the %d that are wanted: raise the limit of open files", verdict(true), n, wanted)
+	}
+	return verdict(true)
 }
 
 // openSockets opens n of them, some at a time.
