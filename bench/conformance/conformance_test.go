@@ -3,23 +3,45 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
+
+// built returns the path of a node's program.
+func built(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "ropeline")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/ropeline").CombinedOutput(); err != nil {
+		t.Fatalf("build ropeline: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// caddy is what make conformance builds, or what is installed.
+func caddy() string {
+	if path, err := exec.LookPath("../../artifacts/caddy"); err == nil {
+		return path
+	}
+	return "caddy"
+}
 
 // TestProxies runs all cases with every proxy that is here.
 func TestProxies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs real proxies for a quarter of a minute")
 	}
-	o := options{binary: filepath.Join(t.TempDir(), "ropeline"), caddy: "caddy", examples: "../../docs/examples"}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", o.binary, "../../cmd/ropeline").CombinedOutput(); err != nil {
-		t.Fatalf("build ropeline: %v\n%s", err, out)
-	}
+	o := options{binary: built(t), caddy: caddy(), examples: "../../docs/examples"}
 	for _, fe := range frontEnds() {
 		t.Run(fe.name, func(t *testing.T) {
 			t.Parallel()
@@ -32,6 +54,86 @@ func TestProxies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBesideTheTable holds what examples have to do besides asking for verdicts.
+func TestBesideTheTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real proxies")
+	}
+	o := options{binary: built(t), caddy: caddy(), examples: "../../docs/examples", open: true}
+	for _, fe := range frontEnds() {
+		if fe.standIn || strings.HasSuffix(fe.example, ".go") {
+			continue
+		}
+		t.Run(fe.name, func(t *testing.T) {
+			t.Parallel()
+			c := testCase{id: "beside", places: 5}
+			s, err := startStack(t.Context(), o, fe, []testCase{c})
+			if errors.Is(err, errNotHere) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			v := (&try{ctx: t.Context(), stack: s, fe: fe, host: c.host(), room: c.id}).visitor()
+			if a, err := v.ask(http.MethodGet); err != nil || !a.fromSite() {
+				t.Fatalf("%v, %v", a, err)
+			}
+			s.site.take(c.host())
+			if err := upgrades(t.Context(), s.proxy.addr, c.host(), v.pass); err != nil {
+				t.Errorf("a WebSocket: %v", err)
+			}
+			// The site fails, and not the node: that everybody is let in where no node
+			// answers is no reason to ask again.
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.proxy.addr+pathGone, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = c.host()
+			req.Header.Set("Cookie", v.pass)
+			resp, err := s.client.Do(req)
+			if err == nil { // HAProxy may close, too
+				resp.Body.Close()
+				if resp.StatusCode < 500 {
+					t.Errorf("of a site that fails: code %d", resp.StatusCode)
+				}
+			}
+			if got := s.site.take(c.host()); len(got) != 1 {
+				t.Errorf("a site that fails was asked %d times", len(got))
+			}
+		})
+	}
+}
+
+// upgrades asks for a WebSocket, and says something on it.
+func upgrades(ctx context.Context, addr, host, pass string) error {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", pathEcho, host, pass)
+	br := bufio.NewReader(c)
+	resp, err := http.ReadResponse(br, nil)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return fmt.Errorf("code %d", resp.StatusCode)
+	}
+	if _, err := io.WriteString(c, "hello"); err != nil {
+		return err
+	}
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(br, got); err != nil || string(got) != "hello" {
+		return fmt.Errorf("it says %q, %w", got, err)
+	}
+	return nil
 }
 
 // TestNoCellIsUnexplained holds that whatever differs from the rest of its row has a note.

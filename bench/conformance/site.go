@@ -1,9 +1,12 @@
 package main
 
 import (
+	"crypto/sha1"
+	"encoding/base64"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -46,7 +49,17 @@ func (s *site) close() {
 	<-s.done
 }
 
+// Paths at which the site does something else than to answer.
+const (
+	pathEcho = "/echo" // takes an upgrade, and sends back what it gets
+	pathGone = "/gone" // takes the request in, and closes without an answer
+)
+
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == pathEcho {
+		echo(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -55,10 +68,31 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked[r.Host] = append(s.asked[r.Host], asked{r.Method, r.Header.Clone(), string(body)})
 	s.mu.Unlock()
+	if r.URL.Path == pathGone {
+		panic(http.ErrAbortHandler)
+	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.Header().Set("Cache-Control", "public, max-age=60")
 	w.Header().Set("Set-Cookie", siteCookie)
 	io.WriteString(w, siteBody)
+}
+
+// echo is a server of WebSockets without their framing.
+func echo(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Upgrade") != "websocket" || !strings.EqualFold(r.Header.Get("Connection"), "upgrade") {
+		http.Error(w, "a WebSocket is wanted", http.StatusUpgradeRequired)
+		return
+	}
+	c, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	// RFC 6455, section 4.2.2. HAProxy looks.
+	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Accept: "+base64.StdEncoding.EncodeToString(accept[:])+"\r\n\r\n")
+	io.Copy(c, rw) // until the proxy closes
 }
 
 // siteCookie is what the site itself tells every visitor's browser to keep.

@@ -8,6 +8,9 @@
 --     the visitor shall get into the variable txn.ropeline_cookie;
 --   - sets txn.ropeline_down if there was no answer.
 --
+-- The answer has to fit into one buffer of HAProxy, with its header; where a waiting page
+-- is longer than some 14 KB, raise tune.bufsize, or visitors get 500 in its place.
+--
 -- HAProxy 2.6 or later, built with Lua; nothing else is needed.
 
 -- Milliseconds. More than the "timeout server" of the section that URL leads to: when
