@@ -20,7 +20,7 @@ const (
 
 	noVerdict note = "Where no verdict can be had, Envoy leaves a proof of admission that a visitor has made up. Its signature is wrong."
 
-	byPost note = "The site asks a node to: `POST /revoke`, with the visitor's cookie. Its answers do not pass through a node, so a field in them would not be seen."
+	byPost note = "The site asks a node to, [by `POST /revoke`](#ending-sessions). Its answers do not pass through a node, so a field in them would not be seen."
 )
 
 // columnNotes are those of a proxy as a whole.
