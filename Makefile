@@ -20,10 +20,13 @@ build: ## build the binary ./ropeline
 demo: build ## three nodes, a small shop and a crowd; open the printed address in a browser
 	./ropeline demo $(DEMO_FLAGS)
 
+# The race detector allocates by itself, so tests that count allocations are left out
+# with it, and run by themselves. TestNoTestEscapes holds that these are all of them.
 .PHONY: test
-test: ## all tests, with the race detector and in random order
+test: ## all tests, with the race detector and in random order; those of allocations without it
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
 	$(GO) test $(RACE) -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+	$(if $(RACE),$(GO) test -run Alloc -shuffle=on -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u))
 
 .PHONY: lint
 lint: ## formatting, vet, staticcheck, and the directions of imports
