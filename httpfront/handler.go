@@ -76,6 +76,10 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
 	if no.code == 0 {
+		no = r.locate(peerOf(ctx), isSecure(ctx), &f.trust)
+	}
+	if no.code == 0 {
+		f.settleHost(r)
 		a.site = f.sites.find(r.host, r.path)
 		no = a.site.admits(r)
 	}
@@ -93,10 +97,6 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	if what, err := f.unavailable(r); err != nil {
 		f.fail(ctx, r, what, err)
 		f.discardBody(ctx, r)
-		return a, false
-	}
-	if no := r.locate(peerOf(ctx), isSecure(ctx), &f.trust); no.code != 0 {
-		f.refuse(ctx, no)
 		return a, false
 	}
 	room := f.roomOf(r)

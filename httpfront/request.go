@@ -16,7 +16,7 @@ import (
 type request struct {
 	method string
 	target []byte  // origin form or "*", as sent
-	host   string  // lower case, without port and trailing dot; "" if none was sent
+	host   string  // that the visitor asked for: lower case, without port and trailing dot; "" if not known
 	path   string  // decoded and cleaned, for routing only
 	fields []field // in order, as sent
 	http11 bool
