@@ -205,10 +205,11 @@ func (f *Front) waitUnending(ctx context.Context) error {
 func (f *Front) server() *fasthttp.Server {
 	t := &f.cfg.Timeouts
 	return &fasthttp.Server{
-		Handler:       f.handle,
-		ExpectHandler: f.handleExpect,
-		ErrorHandler:  f.handleError,
-		Logger:        quietLogger{f.cfg.Logger},
+		Handler:        f.handle,
+		HeaderReceived: spellExpect,
+		ExpectHandler:  f.handleExpect,
+		ErrorHandler:   f.handleError,
+		Logger:         quietLogger{f.cfg.Logger},
 
 		// The listener keeps the limit. The server sees a little later than it that
 		// a connection has closed, and must not turn away the next one for that.
@@ -240,6 +241,17 @@ func (f *Front) server() *fasthttp.Server {
 type quietLogger struct{ log *slog.Logger }
 
 // Printf logs a message of the server.
+// spellExpect has the server see an expectation that it would overlook: it knows
+// 100-continue in lower case only, where case does not count (RFC 9110, 10.1.1), and a
+// client that is not answered waits with its body.
+func spellExpect(h *fasthttp.RequestHeader) (none fasthttp.RequestConfig) {
+	const known = "100-continue"
+	if v := h.Peek(fasthttp.HeaderExpect); len(v) == len(known) && string(v) != known && equalFold(v, known) {
+		h.Set(fasthttp.HeaderExpect, known)
+	}
+	return none
+}
+
 func (l quietLogger) Printf(format string, args ...any) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
 		l.log.Debug("client connection", "message", fmt.Sprintf(format, args...))
