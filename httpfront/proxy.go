@@ -86,7 +86,7 @@ func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
 		}
 	}()
 	length := x.cleanHead(&ctx.Response.Header)
-	a.obey(&ctx.Response.Header)
+	a.obey(&ctx.Response.Header, f.cfg.Clock())
 	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
 	owned = false
 	if ctx.Response.StatusCode() == http.StatusSwitchingProtocols {
