@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -140,7 +141,8 @@ func (r *request) tellProto(v []byte) {
 	}
 }
 
-// tellHost takes over which host the visitor asked for.
+// tellHost takes over which host the visitor asked for. It has to be what a Host field
+// may be; anything else is not believed.
 func (r *request) tellHost(v []byte) {
 	if bytes.Equal(v, r.hostField) { // was checked
 		r.via.host, r.via.name = v, r.host
@@ -236,6 +238,12 @@ func isForwarding(name []byte) bool {
 // say about it.
 func (r *request) mayForward(name []byte) bool {
 	return r.via.trusted && equalFold(name, "x-forwarded-prefix")
+}
+
+// mayTell reports whether a field of r.told is passed on: it comes from a trusted proxy,
+// and under the very name that those write.
+func (r *request) mayTell(name []byte) bool {
+	return r.via.trusted && slices.ContainsFunc(r.told, func(told string) bool { return equalFold(name, told) })
 }
 
 // appendForwarding tells the origin who asks, for what, and how. What the visitor

@@ -71,7 +71,7 @@ func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 // releases the request.
 func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	r := newRequest()
-	r.proofName = f.cfg.ProofHeader
+	r.told, r.proofName, r.withheld = f.told, f.cfg.ProofHeader, f.withheld
 	a := admitted{req: r}
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
