@@ -370,8 +370,8 @@ func TestExpectContinue(t *testing.T) {
 	c := f.dial()
 	defer c.Close()
 	br := bufio.NewReader(c)
-	for range 2 {
-		io.WriteString(c, head)
+	for _, spelling := range []string{"100-continue", "100-Continue", "100-CONTINUE"} {
+		io.WriteString(c, strings.Replace(head, "100-continue", spelling, 1))
 		if resp := readResponse(t, br, "POST"); resp.StatusCode != 100 {
 			t.Fatalf("got %d, want 100", resp.StatusCode)
 		}

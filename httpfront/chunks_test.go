@@ -76,7 +76,7 @@ func FuzzChunks(f *testing.F) {
 		if len(data) > 0 {
 			sent = fmt.Appendf(sent, "%x\r\n%s\r\n", len(data), data)
 		}
-		sent = appendTrailers(append(sent, "0\r\n"...), c.trailer)
+		sent = appendTrailers(append(sent, "0\r\n"...), c.trailer, nil)
 		again := &chunkReader{br: bufio.NewReaderSize(bytes.NewReader(sent), 2*bufferSize)}
 		if back, err := io.ReadAll(again); err != nil || !bytes.Equal(back, data) || len(again.trailer) > len(c.trailer) {
 			t.Fatalf("%q is sent on as %q, which reads %q, %v", in, sent, back, err)

@@ -52,13 +52,13 @@ func dropTrailers(h *fasthttp.ResponseHeader, names []string) {
 	h.SetTrailerBytes(bytes.Join(keys, []byte(", "))) // of names that were good before
 }
 
-// obey carries out what the origin has told in h, if the room lets it. The
-// answer that told it still reaches the visitor, who is new from then on.
-func (a *admitted) obey(h *fasthttp.ResponseHeader) {
+// obey carries out what the origin has told in h at that time, if the room lets it.
+// The answer that told it still reaches the visitor, who is new from then on.
+func (a *admitted) obey(h *fasthttp.ResponseHeader, now time.Time) {
 	revoke := takeCommands(h)
 	if !revoke || a.room == nil || !a.pass.Accepted() || !slices.Contains(a.settings.EnabledOriginCommands, room.Revoke) {
 		return
 	}
-	a.room.End(a.pass, time.Now())
+	a.room.End(a.pass, now)
 	a.cookie = a.req.appendNoCookie(nil, a.settings)
 }

@@ -50,13 +50,13 @@ func TestTheOriginEndsSessions(t *testing.T) {
 		"nothing said":        {"X-Other", "revoke", enter, listening, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRoom(c.decide)
+			r, noon := newRoom(c.decide), time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 			r.settings.EnabledOriginCommands = c.enabled
 			f := serve(t, fakeRooms{room: r}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header()[c.field] = []string{c.value}
 				w.Header().Set("Cache-Control", "public, max-age=600")
 				io.WriteString(w, "thank you")
-			}))
+			}), func(c *Config) { c.Clock = func() time.Time { return noon } })
 			got := f.get("/paid")
 			if got.StatusCode != 200 || got.body != "thank you" {
 				t.Errorf("got %d %q, want the origin's answer", got.StatusCode, got.body)
@@ -69,6 +69,9 @@ func TestTheOriginEndsSessions(t *testing.T) {
 			ended := r.takeEnded()
 			if len(ended) != map[bool]int{true: 1}[c.ends] || c.ends && ended[0].Visitor != (node.VisitorID{7}) {
 				t.Errorf("ended %+v, want one session ended: %v", ended, c.ends)
+			}
+			if c.ends && !r.endAt.Equal(noon) {
+				t.Errorf("ended at %v, want the time of the clock, %v", r.endAt, noon)
 			}
 			set := got.Header.Values("Set-Cookie")
 			switch {

@@ -94,9 +94,10 @@ type Origins struct {
 	Check *upstream.Check
 }
 
-// Route is a part of the site that is treated in its own way. Which one takes a
-// request is decided as for rooms: the exact host before every host, and then
-// the longest path.
+// Route is a part of the site, perhaps with origins or limits of its own. Which one
+// takes a request is decided as for rooms: the exact host before every host, and then
+// the longest path. Every room has to be one, also those that say nothing of their own,
+// or a request of one room is served as another's.
 type Route struct {
 	// Name is what logs and status call it.
 	Name string

@@ -19,7 +19,8 @@ type Edge struct {
 	// ClientIPHeader is the field in which trusted proxies name the visitor:
 	//
 	//   - X-Forwarded-For, a list to which each proxy adds at the right; with it,
-	//     X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-Port are believed;
+	//     X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-Port are believed, and
+	//     the host decides about rooms and routes where Host leads to no room by its name;
 	//   - Forwarded (RFC 7239), which says all of that; a malformed one is refused;
 	//   - any other, such as X-Real-IP, which holds one address, and with which the
 	//     same is believed as with X-Forwarded-For.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -26,7 +27,8 @@ type forwarded struct {
 	trusted bool       // whether the peer is a trusted proxy
 	client  netip.Addr // the visitor; the nearest address that is known if no proxy tells
 	chain   []byte     // client and the proxies behind it, peer excluded, as in X-Forwarded-For; empty if client is the peer
-	host    []byte     // that the visitor asked for; nil if not told
+	host    []byte     // that the visitor asked for, as told; nil if not told
+	name    string     // of host: in lower case, without port and trailing dot
 	port    []byte     // of it; nil if not told
 }
 
@@ -139,12 +141,29 @@ func (r *request) tellProto(v []byte) {
 	}
 }
 
-// tellHost takes over which host the visitor asked for.
+// tellHost takes over which host the visitor asked for. It has to be what a Host field
+// may be; anything else is not believed.
 func (r *request) tellHost(v []byte) {
 	if bytes.Equal(v, r.hostField) { // was checked
-		r.via.host = v
-	} else if _, ok := normalHost(v); ok {
-		r.via.host = v
+		r.via.host, r.via.name = v, r.host
+	} else if name, ok := normalHost(v); ok {
+		r.via.host, r.via.name = v, name
+	}
+}
+
+// settleHost decides which host r is for, where a trusted proxy names another one than
+// the Host field. Proxies that rewrite Host say so, and rooms stand at what visitors
+// ask for. But many proxies leave Host as it is and pass a visitor's X-Forwarded-Host
+// on, so who asks for a host that has a room could get around it by naming another:
+// a Host that leads to a room by its name counts. The origin is told the same, or a
+// visitor would wait for one host and be served another.
+func (f *Front) settleHost(r *request) {
+	switch {
+	case r.via.host == nil || r.via.name == r.host:
+	case f.cfg.Rooms.Route(r.host, r.path) == f.cfg.Rooms.Route("", r.path):
+		r.host = r.via.name
+	default:
+		r.via.host, r.via.name = nil, ""
 	}
 }
 
@@ -219,6 +238,12 @@ func isForwarding(name []byte) bool {
 // say about it.
 func (r *request) mayForward(name []byte) bool {
 	return r.via.trusted && equalFold(name, "x-forwarded-prefix")
+}
+
+// mayTell reports whether a field of r.told is passed on: it comes from a trusted proxy,
+// and under the very name that those write.
+func (r *request) mayTell(name []byte) bool {
+	return r.via.trusted && slices.ContainsFunc(r.told, func(told string) bool { return equalFold(name, told) })
 }
 
 // appendForwarding tells the origin who asks, for what, and how. What the visitor

@@ -214,6 +214,33 @@ func TestLongChainsAreCut(t *testing.T) {
 	}
 }
 
+// TestOnlyTrustedProxiesTellTheSiteOfVisitors by the fields that are configured for it.
+func TestOnlyTrustedProxiesTellTheSiteOfVisitors(t *testing.T) {
+	names := func(c *Config) { c.Edge.ClientIPHeader, c.CountryHeader = "X-Visitor", "CF-IPCountry" }
+	trusts := func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
+	for name, tt := range map[string]struct {
+		change []func(*Config)
+		want   bool
+	}{
+		"a trusted proxy": {[]func(*Config){names, trusts}, true},
+		"anybody":         {[]func(*Config){names}, false},
+	} {
+		var got http.Header
+		f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }), tt.change...)
+		f.get("/", "X-Visitor", "6.6.6.6", "Cf-Ipcountry", "CH", "X-Other", "1")
+		if a, b := got.Get("X-Visitor") == "6.6.6.6", got.Get("Cf-Ipcountry") == "CH"; a != tt.want || b != tt.want || got.Get("X-Other") != "1" {
+			t.Errorf("%s: the site is told %v", name, got)
+		}
+		// Many sites cannot tell a dash from an underscore.
+		f.get("/", "x_visitor", "6.6.6.6", "CF_IPCOUNTRY", "CH")
+		for field := range got {
+			if n := strings.ToLower(field); n == "x_visitor" || n == "cf_ipcountry" {
+				t.Errorf("%s: the site is told %s", name, field)
+			}
+		}
+	}
+}
+
 // FuzzForwarded holds what must be so whatever comes: nobody but a trusted proxy
 // names the visitor; what is told to the origin is in order; and what a visitor
 // sends, so that a proxy adds to it, changes nothing.

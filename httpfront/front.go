@@ -34,8 +34,11 @@ type Front struct {
 	keys  atomic.Pointer[pass.Keyring]
 	rooms atomic.Pointer[map[string]*roomFront] // by name; replaced as a whole
 
-	trust trust // about requests
-	asked trust // about questions
+	told  fieldNames // by which trusted proxies tell of visitors, in lower case
+	trust trust      // about requests
+	asked trust      // about questions
+
+	withheld fieldNames // that are in no trailer to the origin
 
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
@@ -61,12 +64,14 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: %w", err)
 	}
+	country := strings.ToLower(cfg.CountryHeader)
 	f := &Front{
 		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, reader: reader, self: newSelf(),
-		country: strings.ToLower(cfg.CountryHeader),
-		trust:   trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
-		asked:   trust{cfg.TrustedProxies, fieldForwardedFor},
+		country: country, told: fieldNames{cfg.Edge.ClientIPHeader, country},
+		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
+		asked: trust{cfg.TrustedProxies, fieldForwardedFor},
 	}
+	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)
 	f.keys.Store(cfg.Keys)
 	return f, nil
 }
@@ -205,10 +210,11 @@ func (f *Front) waitUnending(ctx context.Context) error {
 func (f *Front) server() *fasthttp.Server {
 	t := &f.cfg.Timeouts
 	return &fasthttp.Server{
-		Handler:       f.handle,
-		ExpectHandler: f.handleExpect,
-		ErrorHandler:  f.handleError,
-		Logger:        quietLogger{f.cfg.Logger},
+		Handler:        f.handle,
+		HeaderReceived: spellExpect,
+		ExpectHandler:  f.handleExpect,
+		ErrorHandler:   f.handleError,
+		Logger:         quietLogger{f.cfg.Logger},
 
 		// The listener keeps the limit. The server sees a little later than it that
 		// a connection has closed, and must not turn away the next one for that.
@@ -233,6 +239,17 @@ func (f *Front) server() *fasthttp.Server {
 		// replace the origin's.
 		NoDefaultDate: true,
 	}
+}
+
+// spellExpect has the server see an expectation that it would overlook: it knows
+// 100-continue in lower case only, where case does not count (RFC 9110, 10.1.1), and a
+// client that is not answered waits with its body.
+func spellExpect(h *fasthttp.RequestHeader) (none fasthttp.RequestConfig) {
+	const known = "100-continue"
+	if v := h.Peek(fasthttp.HeaderExpect); len(v) == len(known) && string(v) != known && equalFold(v, known) {
+		h.Set(fasthttp.HeaderExpect, known)
+	}
+	return none
 }
 
 // quietLogger takes what the server says about single connections, which is

@@ -13,8 +13,9 @@ import (
 // leave one reading only, and the origin is sent what these rules understood.
 
 const (
-	targetMax = 8 << 10
-	fieldsMax = 100
+	targetMax  = 8 << 10
+	fieldsMax  = 100
+	optionsMax = 32 // in Connection, which each field's name is compared with
 )
 
 // rawHead is a head as it arrived, split by the server's parser into the parts
@@ -170,7 +171,7 @@ func (r *request) stripAuthority() refusal {
 // client wants of the connection.
 func (r *request) parseMeaning() refusal {
 	r.length = lengthNone
-	lengths, codings := 0, 0
+	lengths, codings, options := 0, 0, 0
 	var websocket, upgrade bool
 	for _, f := range r.fields {
 		switch {
@@ -195,6 +196,9 @@ func (r *request) parseMeaning() refusal {
 		case equalFold(f.name, "cookie"):
 			r.cookies = true
 		case equalFold(f.name, "connection"):
+			if options += 1 + bytes.Count(f.value, []byte(",")); options > optionsMax {
+				return refusal{http.StatusRequestHeaderFieldsTooLarge, "too many options in the Connection field"}
+			}
 			upgrade = upgrade || hasToken(f.value, "upgrade")
 			r.close = r.close || hasToken(f.value, "close")
 		case equalFold(f.name, "te"):

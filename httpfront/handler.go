@@ -71,11 +71,15 @@ func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 // releases the request.
 func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	r := newRequest()
-	r.proofName = f.cfg.ProofHeader
+	r.told, r.proofName, r.withheld = f.told, f.cfg.ProofHeader, f.withheld
 	a := admitted{req: r}
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
 	if no.code == 0 {
+		no = r.locate(peerOf(ctx), isSecure(ctx), &f.trust)
+	}
+	if no.code == 0 {
+		f.settleHost(r)
 		a.site = f.sites.find(r.host, r.path)
 		no = a.site.admits(r)
 	}
@@ -93,10 +97,6 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	if what, err := f.unavailable(r); err != nil {
 		f.fail(ctx, r, what, err)
 		f.discardBody(ctx, r)
-		return a, false
-	}
-	if no := r.locate(peerOf(ctx), isSecure(ctx), &f.trust); no.code != 0 {
-		f.refuse(ctx, no)
 		return a, false
 	}
 	room := f.roomOf(r)

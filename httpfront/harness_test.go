@@ -92,6 +92,7 @@ type fakeRoom struct {
 
 	mu    sync.Mutex  // guards the following
 	ended []node.Pass // whose sessions the origin has ended
+	endAt time.Time   // when it ended the last
 }
 
 func (r *fakeRoom) Settings() *room.Settings { return &r.settings }
@@ -102,10 +103,10 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 
 func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
 
-func (r *fakeRoom) End(p node.Pass, _ time.Time) {
+func (r *fakeRoom) End(p node.Pass, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended = append(r.ended, p)
+	r.ended, r.endAt = append(r.ended, p), now
 }
 
 // takeEnded returns whose sessions were ended since it was called last.

@@ -27,7 +27,8 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	dst = append(dst, "\r\n"...)
 	for _, f := range r.fields {
 		switch {
-		case isFraming(f.name), isHop(f.name), isForwarding(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name), isNamed(f.name, r.proofName):
+		case isFraming(f.name), isHop(f.name), isForwarding(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
+		case isNamed(f.name, r.proofName), r.told.has(f.name) && !r.mayTell(f.name):
 		case equalFold(f.name, "cookie"):
 			dst = appendForeignCookies(dst, f.value)
 		default:
@@ -82,6 +83,19 @@ func isNamed(field []byte, name string) bool {
 		}
 	}
 	return true
+}
+
+// fieldNames are names of fields; "" is none.
+type fieldNames []string
+
+// has reports whether a field has one of the names, as isNamed.
+func (n fieldNames) has(field []byte) bool {
+	for _, name := range n {
+		if isNamed(field, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // isFieldName reports whether a field of that name may be added to requests.

@@ -86,7 +86,7 @@ func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
 		}
 	}()
 	length := x.cleanHead(&ctx.Response.Header)
-	a.obey(&ctx.Response.Header)
+	a.obey(&ctx.Response.Header, f.cfg.Clock())
 	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
 	owned = false
 	if ctx.Response.StatusCode() == http.StatusSwitchingProtocols {
@@ -114,7 +114,7 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
 		x.up = &upload{
 			edge: edge, conn: x.conn, from: body, size: r.length, limit: a.site.body,
 			wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
-			done: make(chan struct{}), panicked: f.logPanic,
+			withheld: r.withheld, done: make(chan struct{}), panicked: f.logPanic,
 		}
 		go x.up.run() // waited for by x.close
 	} else {

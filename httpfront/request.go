@@ -16,7 +16,7 @@ import (
 type request struct {
 	method string
 	target []byte  // origin form or "*", as sent
-	host   string  // lower case, without port and trailing dot; "" if none was sent
+	host   string  // that the visitor asked for: lower case, without port and trailing dot; "" if not known
 	path   string  // decoded and cleaned, for routing only
 	fields []field // in order, as sent
 	http11 bool
@@ -39,8 +39,12 @@ type request struct {
 	facts   expr.Request // what rules see, once Front.describe was called
 	country [2]byte      // backing bytes of facts.Country
 
+	told fieldNames // by which trusted proxies tell of visitors, in lower case
+
 	proofName string // of the field that only we may send
 	proof     string // its value; "" for none
+
+	withheld fieldNames // that are in no trailer: proofName and told, which come too late there
 
 	head []byte    // backing bytes of target and fields
 	body io.Reader // once it was asked for; see serverReader

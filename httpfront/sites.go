@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
@@ -30,28 +29,23 @@ func (s *site) admits(r *request) refusal {
 var bodyTooLong = refusal{http.StatusRequestEntityTooLarge, "the body is too long"}
 
 // sites finds the site of a request. It is immutable. It stands apart from rooms
-// because a request has a site also where it has no room, or a suspended one.
+// because a request has a site also where it has no room, or a suspended one. Both are
+// found by a room.Table of the same routes, so that a request that one room holds back
+// is not served as another one's.
 type sites struct {
-	rest   *site                 // of requests that no route takes
-	hosts  map[string][]sitePath // longest path first
-	any    []sitePath            // of every host
-	groups []*upstream.Group     // that of rest first, each once
-}
-
-type sitePath struct {
-	path string // without a slash at the end
-	site *site
+	rest   *site // of requests that no route takes
+	routes room.Table[*site]
+	groups []*upstream.Group // that of rest first, each once
 }
 
 func newSites(cfg *Config) (*sites, error) {
-	if len(cfg.Origins.Servers) == 0 && len(cfg.Routes) == 0 {
+	if !cfg.hasOrigins() {
 		return &sites{}, nil // nothing is served, other proxies are answered
 	}
 	rest, err := newGroup(cfg, "", cfg.Origins)
 	errs := []error{err}
 	t := &sites{
 		rest:   &site{group: rest, body: cfg.Limits.Body},
-		hosts:  map[string][]sitePath{},
 		groups: []*upstream.Group{rest},
 	}
 	for _, r := range cfg.Routes {
@@ -64,26 +58,18 @@ func newSites(cfg *Config) (*sites, error) {
 		} else if r.Origins.Check != nil {
 			errs = append(errs, fmt.Errorf("route %s: a check without origins to check", r.Name))
 		}
-		t.add(room.Route{Host: r.Host, Path: r.Path}, s)
+		t.routes.Add(room.Route{Host: r.Host, Path: r.Path}, s)
 		for _, also := range r.Also {
-			t.add(also, s)
+			t.routes.Add(also, s)
 		}
-	}
-	longest := func(a, b sitePath) int { return cmp.Compare(len(b.path), len(a.path)) }
-	slices.SortStableFunc(t.any, longest)
-	for _, paths := range t.hosts {
-		slices.SortStableFunc(paths, longest)
 	}
 	return t, errors.Join(errs...)
 }
 
-func (t *sites) add(r room.Route, s *site) {
-	e := sitePath{r.Prefix(), s}
-	if r.Host == "" {
-		t.any = append(t.any, e)
-	} else {
-		t.hosts[r.Host] = append(t.hosts[r.Host], e)
-	}
+// hasOrigins reports whether there is anything to proxy to, or is meant to be.
+func (c *Config) hasOrigins() bool {
+	has := func(o *Origins) bool { return len(o.Servers) > 0 || o.Check != nil }
+	return has(&c.Origins) || slices.ContainsFunc(c.Routes, func(r Route) bool { return has(&r.Origins) })
 }
 
 func newGroup(cfg *Config, name string, o Origins) (*upstream.Group, error) {
@@ -107,25 +93,10 @@ func newGroup(cfg *Config, name string, o Origins) (*upstream.Group, error) {
 	})
 }
 
-// find returns the site with the longest path that holds path, those of the
-// exact host before those of every host.
+// find returns the site of a request.
 func (t *sites) find(host, path string) *site {
-	for _, e := range t.hosts[host] {
-		if e.holds(path) {
-			return e.site
-		}
-	}
-	for _, e := range t.any {
-		if e.holds(path) {
-			return e.site
-		}
+	if s, ok := t.routes.Find(host, path); ok {
+		return s
 	}
 	return t.rest
-}
-
-// holds reports whether path is e's or lies below it: "/a" holds "/a" and
-// "/a/b", not "/ab".
-func (e sitePath) holds(path string) bool {
-	rest, ok := strings.CutPrefix(path, e.path)
-	return ok && (rest == "" || rest[0] == '/')
 }

@@ -44,7 +44,7 @@ func (r *request) appendTrailerNames(dst []byte) []byte {
 	start := len(dst)
 	for list := range r.all("trailer") {
 		for name := range elements(list) {
-			if !isName(name) || !isTrailer(name) {
+			if !isName(name) || !isTrailer(name) || r.withheld.has(name) {
 				continue
 			}
 			if len(dst) == start {
@@ -62,10 +62,10 @@ func (r *request) appendTrailerNames(dst []byte) []byte {
 }
 
 // appendTrailers appends the fields of a trailer that are passed on, with the
-// empty line that ends it.
-func appendTrailers(dst []byte, trailer []field) []byte {
+// empty line that ends it. What is withheld is not.
+func appendTrailers(dst []byte, trailer []field, withheld fieldNames) []byte {
 	for _, f := range trailer {
-		if isTrailer(f.name) {
+		if isTrailer(f.name) && !withheld.has(f.name) {
 			dst = appendField(dst, f.name, f.value)
 		}
 	}

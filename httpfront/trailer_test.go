@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,6 +27,28 @@ func TestFieldsThatAreNoTrailersAreInOrder(t *testing.T) {
 		if got := isTrailer([]byte(name)); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
+	}
+}
+
+// TestTrailersDoNotSpeakForUs: what only we or trusted proxies may say is not in a
+// trailer either, whatever it is called, whoever sends it.
+func TestTrailersDoNotSpeakForUs(t *testing.T) {
+	o := newRawOrigin(t, okAnswer)
+	f := serveTo(t, nil, o.url, func(c *Config) {
+		c.ProofHeader, c.CountryHeader, c.Edge.ClientIPHeader = "X-Admitted", "CF-IPCountry", "X-Visitor"
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	got := f.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n" +
+		"Trailer: x-admitted, X_Admitted, X-Sum, CF-IPCountry, X-Visitor\r\n\r\n" +
+		"0\r\nx-admitted: a.b.c\r\nX_Admitted: a.b.c\r\ncf-ipcountry: CH\r\nX-Visitor: 6.6.6.6\r\nX-Sum: 42\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		t.Fatalf("got %q", got)
+	}
+	if body := o.body(); body != "0\r\nX-Sum: 42\r\n\r\n" {
+		t.Errorf("the origin got %q", body)
+	}
+	if head := o.head(); !strings.Contains(head, "\r\nTrailer: X-Sum\r\n") {
+		t.Errorf("announced in %q", head)
 	}
 }
 

@@ -23,6 +23,8 @@ type upload struct {
 	wait  time.Duration // for the response, once the body has been sent
 	grace time.Duration // for it, if the origin no longer takes the body
 
+	withheld fieldNames // that are not passed on in a trailer
+
 	panicked func(any) // is told of a panic
 
 	done chan struct{} // closed when err is final
@@ -94,7 +96,7 @@ func (u *upload) copy() error {
 		}
 	}
 	if chunks, ok := u.from.(*chunkReader); ok {
-		if _, err := u.conn.Write(appendTrailers(append(buf[:0], "0\r\n"...), chunks.trailer)); err != nil {
+		if _, err := u.conn.Write(appendTrailers(append(buf[:0], "0\r\n"...), chunks.trailer, u.withheld)); err != nil {
 			return fmt.Errorf("send request body: %w", err)
 		}
 	} else if sent != u.size {

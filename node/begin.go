@@ -37,6 +37,8 @@ type pending struct {
 	pass Pass      // zero: a new visitor
 	at   time.Time // of the request
 	done func(Verdict)
+
+	same []*pending // other requests with the same waiting pass; guarded by the visitor's stripe
 }
 
 // Decide answers one request at the time now. known reports whether p is a pass
@@ -54,7 +56,7 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 		return v
 	}
 	answer := make(chan Verdict, 1)
-	w := &pending{r, v.Pass, now, func(v Verdict) { answer <- v }}
+	w := &pending{room: r, pass: v.Pass, at: now, done: func(v Verdict) { answer <- v }}
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now)
 	}
@@ -74,7 +76,7 @@ func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v V
 	if n == nothing {
 		return v, true
 	}
-	w := &pending{r, v.Pass, now, done}
+	w := &pending{room: r, pass: v.Pass, at: now, done: done}
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now), true
 	}
@@ -118,11 +120,14 @@ func (c *Core) pend(n need, w *pending) bool {
 		case n == ownersWord:
 			taken = c.redeems.add(visitKey{w.room.id, w.pass.Visitor}, w)
 		case k != nil:
-			taken = k.apply(w, class(n-aTicket))
+			taken = w.joins() || k.apply(w, class(n-aTicket))
 		}
 	}
 	if !taken {
 		c.pendings.count.Add(-1)
+		for _, o := range w.parts() {
+			c.settle(o, Verdict{Pass: o.pass}, n, o.at)
+		}
 	}
 	return taken
 }
@@ -138,8 +143,30 @@ func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 		}
 		v = w.room.giveUp(n, w, now)
 	}
+	for _, o := range w.parts() {
+		c.pendings.count.Add(-1)
+		o.done(v)
+	}
 	w.done(v)
 }
+
+// joins has a request that wants a ticket wait for what another one with the same waiting
+// pass gets, so that one pass sent a thousand times does not take a thousand tickets. It
+// reports false if it is the first.
+func (w *pending) joins() bool {
+	return w.waits() && w.room.core.stripes.ofVisitor(w.pass.Visitor).join(visitKey{w.room.id, w.pass.Visitor}, w)
+}
+
+// parts returns who waits for what w gets.
+func (w *pending) parts() []*pending {
+	if w.pass.Visitor == (VisitorID{}) {
+		return nil
+	}
+	return w.room.core.stripes.ofVisitor(w.pass.Visitor).part(visitKey{w.room.id, w.pass.Visitor}, w)
+}
+
+// waits reports whether a request is of somebody who has waited.
+func (w *pending) waits() bool { return !w.pass.Arrival.IsZero() && !w.pass.Accepted() }
 
 // giveUp answers a request that nobody will help with.
 func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
@@ -152,7 +179,11 @@ func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
 		p = v.Pass
 	}
 	if n == ownersWord {
-		return r.admit(p)
+		v, next := r.redeem(p, p, true, now)
+		if next == nothing {
+			return v
+		}
+		p = v.Pass
 	}
 	return r.wait(r.view.Load(), p, w.at)
 }

@@ -454,16 +454,30 @@ func (c *Core) takeVisits(from replica.Peer, payload []byte, now time.Time) ([]M
 	if !c.open.Load() {
 		return nil, nil // not acknowledged: it will be sent again
 	}
+	var in []redemption
 	for _, v := range items {
-		c.visited(v, now)
+		if q := c.visited(v, now); q.is == confirmed {
+			in = append(in, redemptionOf(0, v.key(), q.pass))
+		}
 	}
-	return []Message{{To: from.ID, Kind: kindVisitsAck, Slot: batch, Payload: encodeAck(batch)}}, nil
+	out := []Message{{To: from.ID, Kind: kindVisitsAck, Slot: batch, Payload: encodeAck(batch)}}
+	for some := range slices.Chunk(in, maxRedeems) {
+		out = append(out, c.message(from.ID, kindRedeemed, encodeRedeems(some)))
+	}
+	return out, nil
 }
 
-func (c *Core) visited(v visit, now time.Time) {
-	if r := c.rooms[v.room]; r != nil {
-		r.visited(v, now)
+// visited counts a visitor who is owned here, and returns what somebody who waits, and was
+// let in already, has got: the answer has not reached them.
+func (c *Core) visited(v visit, now time.Time) (q redeemed) {
+	r := c.rooms[v.room]
+	if r == nil {
+		return q
 	}
+	if r.visited(v, now); !v.admitted {
+		q = c.stripes.ofVisitor(v.visitor).shown(v.key(), now)
+	}
+	return q
 }
 
 // Snapshot returns what is worth keeping over a restart.

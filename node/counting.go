@@ -95,6 +95,9 @@ func (r *Room) bookSpent(spent uint64, now time.Time) {
 // entered books a ticket that a request has taken.
 func (r *Room) entered(e entered, now time.Time) {
 	r.openSession(e, now)
+	if r.over(e.pass.Ticket) { // a copy of the pass was faster, and that is known already
+		r.endTicket(e.pass.Ticket, r.claimable(e.pass.LeaseEnd, now), now)
+	}
 	if !r.limited() {
 		r.book(crdt.Admitted, crdt.TickOf(now), 1, 0, now)
 	}

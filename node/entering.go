@@ -44,8 +44,8 @@ func (r *Room) letIn(g gotten, p Pass, now time.Time) (Verdict, need) {
 		r.entered(e, now)
 	}
 	if ok && is == awaited && r.core.owner(r.id, e.pass.Visitor) == r.core.self.Node {
-		holds, first := r.exchange(e.pass, p.Refresh, now)
-		return r.redeem(e.pass, holds, first, now)
+		holds, ok := r.exchange(e.pass, now)
+		return r.redeem(e.pass, holds, ok, now)
 	}
 	return r.redeemedAs(is, e.pass, now)
 }
@@ -58,7 +58,8 @@ func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, is redeemStat
 		return e, confirmed, true
 	}
 	id := e.pass.Visitor
-	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, redeemed{e.pass, now, p.Refresh, awaited})
+	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id},
+		redeemed{pass: e.pass, is: awaited, refresh: p.Refresh, kept: redeemedKept}, now)
 	if !ok {
 		r.giveBack(g)
 	}

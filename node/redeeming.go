@@ -16,8 +16,8 @@ import (
 )
 
 // A pass that waited is redeemed once in a site: the visitor's owner has the say. Who
-// lets a visitor in books that, and then asks the owner before it answers. A copy of the
-// pass that comes within redeemedKept, as does a client that has not got its answer, is
+// lets a visitor in books that, and then asks the owner before it answers. Whoever shows a
+// copy of the pass within redeemedKept, as does a client that has not got its answer, is
 // given the session that the first one has; a later one stands at the back.
 
 const (
@@ -34,13 +34,22 @@ const (
 // redemption asks a visitor's owner whether the session that the visitor got here is to
 // be, or tells the asker which one is.
 type redemption struct {
-	number   uint64 // names the question in the reply
+	number   uint64 // names the question in the reply; 0: nobody has asked
 	key      visitKey
 	ticket   ticket.Ticket // in a reply, zero: the place was taken up long ago
 	arrival  time.Time
 	accepted time.Time
-	end      time.Time     // of the lease
-	refresh  time.Duration // what the visitor was told last while waiting
+	end      time.Time // of the lease
+}
+
+func redemptionOf(number uint64, k visitKey, p Pass) redemption {
+	return redemption{number, k, p.Ticket, p.Arrival, p.AcceptedAt, p.LeaseEnd}
+}
+
+// pass returns the pass of the session that q is about.
+func (q redemption) pass(r *Room, now time.Time) Pass {
+	return Pass{Visitor: q.key.visitor, Room: r.id, Arrival: q.arrival, AcceptedAt: q.accepted,
+		LeaseEnd: r.credible(q.end, now), Ticket: q.ticket}
 }
 
 // redeemedAs answers a visitor who may have redeemed a waiting pass, in exchange for p.
@@ -48,8 +57,10 @@ func (r *Room) redeemedAs(is redeemState, p Pass, now time.Time) (Verdict, need)
 	switch {
 	case is == awaited:
 		return Verdict{Pass: p}, ownersWord
-	case is == late, now.After(p.LeaseEnd), r.over(p.Ticket):
+	case is == late:
 		return r.decide(Pass{}, true, now)
+	case now.After(p.LeaseEnd), r.over(p.Ticket):
+		return r.decide(p, true, now)
 	}
 	return r.admit(p), nothing
 }
@@ -57,36 +68,42 @@ func (r *Room) redeemedAs(is redeemState, p Pass, now time.Time) (Verdict, need)
 // redeemedLately reports whether somebody was let in here with a waiting pass.
 func (r *Room) redeemedLately(p *Pass, now time.Time) bool {
 	return !p.Arrival.IsZero() && !p.Accepted() &&
-		r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.id, p.Visitor}, now).is != unknown
+		r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now).is != unknown
 }
 
 // exchange answers for a visitor who is owned here and was let in with p: it returns the
 // session that the place was taken up with, which is that of p if nobody was faster. ok is
-// false if they were by more than redeemedKept. The loop calls it.
-func (r *Room) exchange(p Pass, refresh time.Duration, now time.Time) (_ Pass, ok bool) {
+// false if somebody was, and it is not known any more what they got. The loop calls it.
+//
+// An owner that has only heard of an admission, since it was silent when it was asked, or
+// has become the owner since, takes the first that asks for the one who was let in.
+func (r *Room) exchange(p Pass, now time.Time) (_ Pass, ok bool) {
 	k, s := visitKey{r.id, p.Visitor}, r.core.stripes.ofVisitor(p.Visitor)
-	if old := s.lately(k, now); old.is == confirmed {
+	switch old := s.shown(k, now); {
+	case old.is == confirmed && !r.over(old.pass.Ticket):
 		return old.pass, true
-	}
-	if !r.line.Redeem(p.Visitor, now, refresh) {
+	case old.is == confirmed, old.is == late, r.line.Spent(p.Visitor, now.Add(-redeemedKept), now):
 		return Pass{}, false
 	}
-	s.settled(k, redeemed{p, now, refresh, confirmed})
+	s.remember(k, redeemed{pass: p, is: confirmed, kept: redeemedKept}, now)
 	return p, true
 }
 
 // redeem goes on with a visitor who was let in with mine, once it is known which session
 // holds. If that is another one, mine is ended: its place is free again.
 func (r *Room) redeem(mine, holds Pass, ok bool, now time.Time) (Verdict, need) {
-	q := redeemed{holds, now, 0, confirmed}
+	k, s := visitKey{r.id, mine.Visitor}, r.core.stripes.ofVisitor(mine.Visitor)
+	q := redeemed{pass: holds, is: confirmed, kept: redeemedKept}
 	if !ok {
-		q = redeemed{at: now, is: late}
+		// For as long as a copy is good that is shown now: none gets that far again.
+		is := r.Settings()
+		q = redeemed{is: late, kept: is.PlaceKept + max(is.RefreshInterval, s.shown(k, now).refresh)}
 	}
+	s.remember(k, q, now) // before the end of mine, or who shows the pass just then is new
 	if q.pass.Ticket != mine.Ticket {
 		r.End(mine, now)
 		r.copies.Add(1)
 	}
-	r.core.stripes.ofVisitor(mine.Visitor).settled(visitKey{r.id, mine.Visitor}, q)
 	return r.redeemedAs(q.is, q.pass, now)
 }
 
@@ -108,14 +125,14 @@ func (c *Core) sendRedeems(now time.Time, sweep bool) (out []Message) {
 	}
 	groups := map[crdt.NodeID][]redemption{}
 	for _, a := range send {
-		p, refresh := a.first.pass, c.stripes.ofVisitor(a.key.visitor).lately(a.key, now).refresh
+		p := a.first.pass
 		to := c.owner(a.key.room, a.key.visitor)
 		if to == c.self.Node {
-			holds, ok := a.first.room.exchange(p, refresh, now)
+			holds, ok := a.first.room.exchange(p, now)
 			c.redeemAll(c.redeems.replied(a.number, func(visitKey) bool { return true }), holds, ok, now)
 			continue
 		}
-		groups[to] = append(groups[to], redemption{a.number, a.key, p.Ticket, p.Arrival, p.AcceptedAt, p.LeaseEnd, refresh})
+		groups[to] = append(groups[to], redemptionOf(a.number, a.key, p))
 	}
 	for _, to := range slices.SortedFunc(maps.Keys(groups), compareNodes) {
 		for some := range slices.Chunk(groups[to], maxRedeems) {
@@ -143,12 +160,11 @@ func (c *Core) takeRedeem(from replica.Peer, payload []byte, now time.Time) ([]M
 		if r == nil {
 			continue // see Core.keepRooms
 		}
-		holds, ok := r.exchange(Pass{Visitor: q.key.visitor, Room: r.id, Arrival: q.arrival, AcceptedAt: q.accepted,
-			LeaseEnd: r.credible(q.end, now), Ticket: q.ticket}, q.refresh, now)
-		if !ok {
-			holds = Pass{AcceptedAt: q.accepted, LeaseEnd: q.end}
+		if holds, ok := r.exchange(q.pass(r, now), now); ok {
+			q = redemptionOf(q.number, q.key, holds)
+		} else {
+			q.ticket = ticket.Ticket{}
 		}
-		q.ticket, q.accepted, q.end = holds.Ticket, holds.AcceptedAt, holds.LeaseEnd
 		answers = append(answers, q)
 	}
 	if len(answers) == 0 {
@@ -164,23 +180,35 @@ func (c *Core) takeRedeemed(from replica.Peer, payload []byte, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
+	if from.Site != c.site {
+		return nil, fmt.Errorf("%w: passes redeemed in site %q", errMalformed, from.Site)
+	}
 	for _, q := range items {
-		by := func(k visitKey) bool { return k == q.key && c.owner(k.room, k.visitor) == from.ID }
-		waiting := c.redeems.replied(q.number, by)
-		if len(waiting) == 0 {
+		r := c.rooms[q.key.room]
+		if r == nil {
 			continue
 		}
-		holds := waiting[0].pass
-		if holds.Ticket != q.ticket {
-			holds.Ticket, holds.AcceptedAt, holds.LeaseEnd = q.ticket, q.accepted, waiting[0].room.credible(q.end, now)
+		if q.number == 0 {
+			r.letInElsewhere(q, now)
+			continue
 		}
-		c.redeemAll(waiting, holds, !q.ticket.IsZero(), now)
+		// Who owns the visitor may have changed since it was asked.
+		waiting := c.redeems.replied(q.number, func(k visitKey) bool { return k == q.key })
+		c.redeemAll(waiting, q.pass(r, now), !q.ticket.IsZero(), now)
 	}
 	return c.sendHot(now), nil
 }
 
+// letInElsewhere notes that somebody who waits here was let in at another node.
+func (r *Room) letInElsewhere(q redemption, now time.Time) {
+	s := r.core.stripes.ofVisitor(q.key.visitor)
+	if !q.ticket.IsZero() && s.shown(q.key, now).is == unknown {
+		s.remember(q.key, redeemed{pass: q.pass(r, now), is: confirmed, kept: redeemedKept}, now)
+	}
+}
+
 // encodeRedeems writes [version, n, then per redemption: number, room, visitor, anchor,
-// boot, block, seq, arrival ms, accepted ms, end ms, refresh s].
+// boot, block, seq, arrival ms, accepted ms, end ms].
 func encodeRedeems(items []redemption) []byte {
 	var buf bytes.Buffer
 	buf.Grow(8 + 128*len(items))
@@ -201,16 +229,15 @@ func encodeRedeems(items []redemption) []byte {
 		e.EncodeInt(q.arrival.UnixMilli())
 		e.EncodeInt(q.accepted.UnixMilli())
 		e.EncodeInt(q.end.UnixMilli())
-		e.EncodeInt(int64(q.refresh / time.Second))
 	}
 	return buf.Bytes()
 }
 
 const (
-	redeemFields = 11
+	redeemFields = 10
 
 	// minRedeemBytes is the least that one encoded redemption takes.
-	minRedeemBytes = 1 + 3*18 + 8
+	minRedeemBytes = 1 + 3*18 + 7
 )
 
 func decodeRedeems(msg []byte) ([]redemption, error) {
@@ -240,7 +267,6 @@ func decodeRedemption(d *msgpack.Decoder, q *redemption) error {
 		return fmt.Errorf("%d fields: %w", n, err)
 	}
 	var block uint64
-	var seconds int64
 	at := func() (time.Time, error) { return decodeMillis(d) }
 	err := errors.Join(
 		decodeInto(&q.number, d.DecodeUint64),
@@ -253,14 +279,13 @@ func decodeRedemption(d *msgpack.Decoder, q *redemption) error {
 		decodeInto(&q.arrival, at),
 		decodeInto(&q.accepted, at),
 		decodeInto(&q.end, at),
-		decodeInto(&seconds, d.DecodeInt64),
 	)
 	if err != nil {
 		return err
 	}
-	if block > 1<<32-1 || seconds < 0 || seconds > maxRefresh {
-		return fmt.Errorf("block %d or refresh of %d s is out of range", block, seconds)
+	if block > 1<<32-1 {
+		return fmt.Errorf("block %d is out of range", block)
 	}
-	q.ticket.Block, q.refresh = uint32(block), time.Duration(seconds)*time.Second
+	q.ticket.Block = uint32(block)
 	return nil
 }

@@ -135,17 +135,17 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	if !known || p.Room != r.id {
 		*p = Pass{}
 	}
+	exchanged := false
 	if known && !p.Accepted() {
-		switch q := r.core.stripes.ofVisitor(p.Visitor).lately(visitKey{r.id, p.Visitor}, now); {
+		switch q := r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now); {
 		case q.is == unknown:
-		case q.is == late, now.After(q.pass.LeaseEnd), r.over(q.pass.Ticket):
-			*p = Pass{} // the session that the place was given for is not theirs, or over, and with it the place
 		case q.is == awaited:
 			v.Pass = q.pass
 			return ownersWord
+		case q.is == late, r.over(q.pass.Ticket):
+			*p = Pass{} // the place that it was for is somebody else's, or was given up
 		default:
-			*v = r.admit(q.pass)
-			return nothing
+			*p, exchanged = q.pass, true // it is as good as the one that it was exchanged for
 		}
 	}
 	w := r.view.Load()
@@ -161,6 +161,7 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 		if !r.enter(v, w, p, now) {
 			*v, n = r.decide(Pass{}, known, now)
 		}
+		v.SetPass = v.SetPass || exchanged
 		return n
 	case room.Ask:
 		if r.over(p.Ticket) {

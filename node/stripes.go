@@ -40,6 +40,7 @@ type stripe struct {
 	renewals map[sessionKey]renewal // what a pass shall become, until its end
 	overs    overs                  // those of renewals that are over
 	redeemed map[visitKey]redeemed  // waiting passes that were let in lately
+	applying map[visitKey]*pending  // the first request with a waiting pass that wants a ticket
 
 	// Immutable.
 	dirty *atomic.Uint64
@@ -132,9 +133,10 @@ func (o *overs) add(k sessionKey) (gone sessionKey) {
 // redeemed is the pass that a waiting one was exchanged for.
 type redeemed struct {
 	pass    Pass // late: zero
-	at      time.Time
-	refresh time.Duration // what the visitor was told last while waiting
 	is      redeemState
+	refresh time.Duration // what the visitor was told last while waiting
+	kept    time.Duration // for how long this is known after the waiting pass was shown
+	until   time.Time
 }
 
 type redeemState uint8
@@ -143,12 +145,14 @@ const (
 	unknown   redeemState = iota
 	awaited               // the visitor's owner has not answered yet
 	confirmed             // the owner has, or was silent
-	late                  // somebody else had redeemed it long before
+	late                  // the place was taken up long before
 )
 
-// redeemedKept is how long the same client may ask again for the answer that
-// let it in.
-const redeemedKept = 30 * time.Second
+// redeemedKept is how long after a waiting pass was shown whoever shows it again gets
+// the session that it was exchanged for. Answers may be lost, or come late: the site has a
+// minute, and the visitor's browser asks again some time after that. Where cookies do not
+// reach the visitor it is shown with each request.
+const redeemedKept = 2 * time.Minute
 
 func (s *stripes) ofSession(k sessionKey) *stripe {
 	h := k.ticket.Seq ^ uint64(k.ticket.Block)<<32 ^ binary.LittleEndian.Uint64(k.ticket.Anchor[:8])
@@ -249,39 +253,74 @@ func (s *stripe) enter(e entered) {
 
 // redeem remembers what a waiting pass was exchanged for. When somebody with
 // the same pass was faster, what they got is returned, and false.
-func (s *stripe) redeem(k visitKey, r redeemed) (redeemed, bool) {
+func (s *stripe) redeem(k visitKey, r redeemed, now time.Time) (redeemed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.redeemed[k]; ok && r.at.Sub(old.at) < redeemedKept {
+	if old := s.shownLocked(k, now); old.is != unknown {
 		return old, false
 	}
-	s.setRedeemed(k, r)
+	s.rememberLocked(k, r, now)
 	return r, true
 }
 
-// setRedeemed is called with mu held.
-func (s *stripe) setRedeemed(k visitKey, r redeemed) {
+func (s *stripe) rememberLocked(k visitKey, r redeemed, now time.Time) {
 	if s.redeemed == nil {
 		s.redeemed = map[visitKey]redeemed{}
 	}
+	r.until = now.Add(r.kept)
 	s.redeemed[k] = r
 }
 
-// settled replaces what is remembered by what the owner has said.
-func (s *stripe) settled(k visitKey, r redeemed) {
+// remember replaces what is known of a waiting pass by what its owner has said.
+func (s *stripe) remember(k visitKey, r redeemed, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setRedeemed(k, r)
+	s.rememberLocked(k, r, now)
 }
 
-// lately returns what a waiting pass was exchanged for in the last seconds.
-func (s *stripe) lately(k visitKey, now time.Time) redeemed {
+// shown returns what a waiting pass was exchanged for, which is known for as long again.
+func (s *stripe) shown(k visitKey, now time.Time) redeemed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.redeemed[k]; ok && now.Sub(r.at) < redeemedKept {
-		return r
+	return s.shownLocked(k, now)
+}
+
+func (s *stripe) shownLocked(k visitKey, now time.Time) redeemed {
+	r, ok := s.redeemed[k]
+	if !ok || !now.Before(r.until) {
+		return redeemed{}
 	}
-	return redeemed{}
+	s.rememberLocked(k, r, now)
+	return r
+}
+
+// join has a request with a waiting pass wait for what another one with the same pass,
+// which wants a ticket already, will get. It reports false if there is none: then those
+// that come from now on wait for w.
+func (s *stripe) join(k visitKey, w *pending) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first := s.applying[k]; first != nil && first != w {
+		first.same = append(first.same, w)
+		return true
+	}
+	if s.applying == nil {
+		s.applying = map[visitKey]*pending{}
+	}
+	s.applying[k] = w
+	return false
+}
+
+// part returns who waits for what w gets.
+func (s *stripe) part(k visitKey, w *pending) (same []*pending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.applying[k] != w {
+		return nil
+	}
+	delete(s.applying, k)
+	same, w.same = w.same, nil
+	return same
 }
 
 func (s *stripe) poll(v visit) {
@@ -352,7 +391,7 @@ func (s *stripe) forget(now time.Time) {
 		}
 	}
 	for k, r := range s.redeemed {
-		if now.Sub(r.at) >= redeemedKept {
+		if !now.Before(r.until) {
 			delete(s.redeemed, k)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // slowKinds are the ways of sending a byte now and then. What a node allows by
-// default is 10 s for a head, 30 s between two pieces of a body, and 100 bytes a
+// default is 10 s for a head, 30 s between two pieces of a body, and 240 bytes a
 // second of it on average from then on.
 var slowKinds = []struct{ name, first, piece string }{
 	{"silent", "", ""},

@@ -29,7 +29,7 @@ type proxyConfig struct {
 	Limits   httpfront.Limits
 	Timeouts httpfront.Timeouts
 
-	Routes []routeConfig // of rooms that are treated in their own way
+	Routes []routeConfig // one for each room of the list
 }
 
 // originsConfig is the servers of a site, and how they are checked.
@@ -46,7 +46,7 @@ type routeConfig struct {
 	Path    string
 	Also    []room.Route
 	Origins originsConfig // without servers: those of all
-	MaxBody int64
+	MaxBody int64         // bytes; 0: that of all
 }
 
 func defaultProxy() proxyConfig {

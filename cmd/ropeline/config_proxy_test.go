@@ -79,23 +79,26 @@ rooms:
 		c.Healthy != 4 || c.Unhealthy != 5 || len(c.Status) != 2 || c.Status[1] != (upstream.StatusRange{First: 300, Last: 399}) {
 		t.Fatalf("the check is %+v", c)
 	}
-	if len(p.Routes) != 3 {
-		t.Fatalf("%d routes, want one for each room that says something: %+v", len(p.Routes), p.Routes)
+	if len(p.Routes) != 4 {
+		t.Fatalf("%d routes, want one for each room: %+v", len(p.Routes), p.Routes)
 	}
-	r := p.Routes[0]
+	if r := p.Routes[0]; r.Room != "plain" || len(r.Origins.Servers) != 0 || r.MaxBody != 0 {
+		t.Errorf("the room that says nothing is %+v", r)
+	}
+	r := p.Routes[1]
 	if r.Room != "tickets" || r.Host != "shop.example" || r.Path != "/tickets" || r.MaxBody != 1024 || r.Origins.text() != "http://d" ||
 		r.Origins.Check.Path != "/up" || r.Origins.Check.Interval != 5*time.Second || len(r.Origins.Check.Status) != 1 {
-		t.Errorf("the first room is %+v", r)
+		t.Errorf("the room with all is %+v", r)
 	}
-	if r := p.Routes[1]; r.Origins.text() != "http://e" || r.Origins.Check != c || r.MaxBody != 0 {
-		t.Errorf("the second room is %+v", r)
+	if r := p.Routes[2]; r.Origins.text() != "http://e" || r.Origins.Check != c || r.MaxBody != 0 {
+		t.Errorf("the room that inherits the check is %+v", r)
 	}
-	if r := p.Routes[2]; len(r.Origins.Servers) != 0 || r.MaxBody != 1<<10 {
-		t.Errorf("the third room is %+v", r)
+	if r := p.Routes[3]; len(r.Origins.Servers) != 0 || r.MaxBody != 1<<10 {
+		t.Errorf("the room with a limit is %+v", r)
 	}
 	// What the front is told must be what the front takes.
 	front := p.front(httpfront.Config{})
-	if len(front.Routes) != 3 || front.Limits.Body != 5<<20 || front.Routes[0].Body != 1024 {
+	if len(front.Routes) != 4 || front.Limits.Body != 5<<20 || front.Routes[1].Body != 1024 {
 		t.Errorf("the front is told %+v", front)
 	}
 }

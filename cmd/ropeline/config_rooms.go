@@ -14,8 +14,8 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// rooms reads the list of rooms, and the routes of those that are proxied in their
-// own way. What a room does not say it takes from what cfg says outside the list.
+// rooms reads the list of rooms, and what each says of the way to the site. What a room
+// does not say it takes from what cfg says outside the list.
 func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []routeConfig) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok || len(seq.Values) == 0 {
@@ -39,9 +39,8 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []rou
 		r.mapping(item, field, fs, proxy.lists(parts.lists(lists{})))
 		r.parts(parts, &s, field+".", fs)
 		route.Room, route.Host, route.Path, route.Also = s.Name, s.Host, s.Path, s.AdditionalRoutes
-		if route.Origins = r.roomOrigins(proxy, field, cfg.Proxy.Origins); len(route.Origins.Servers) > 0 || route.MaxBody > 0 {
-			routes = append(routes, route)
-		}
+		route.Origins = r.roomOrigins(proxy, field, cfg.Proxy.Origins)
+		routes = append(routes, route) // also if it says nothing: else a shorter path of another room takes its requests
 		if s.Name == "" && len(r.errs) == before {
 			r.fail(item, field, errors.New("every room in the list needs a name: \"room: NAME\""))
 		}

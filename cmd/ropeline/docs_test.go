@@ -12,24 +12,84 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-func TestDocsListEverySetting(t *testing.T) {
+// settingTables returns the tables of settings in docs/configuration.md, in their order.
+func settingTables(t *testing.T) (tables []settingTable) {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := 0
-	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name == "config" || f.Name == "help" {
-			return
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, " | ")
+		switch {
+		case !strings.HasPrefix(line, "| "):
+			inside = inside && strings.HasPrefix(line, "|--")
+		case !inside:
+			inside = true
+			tables = append(tables, settingTable{strings.TrimPrefix(cells[0], "| "), map[string]int{}})
+		default:
+			for i, name := range strings.Split(cells[0], "`") {
+				if i%2 == 1 {
+					tables[len(tables)-1].rows[name]++
+				}
+			}
 		}
-		rows++
-		if !strings.Contains(string(text), "`"+f.Name+"`") {
-			t.Errorf("docs/configuration.md does not explain --%s", f.Name)
+	}
+	return tables
+}
+
+// settingTable is one table: what stands over its first column, and how many rows each
+// setting has.
+type settingTable struct {
+	head string
+	rows map[string]int
+}
+
+// wantRows reports settings of fs, and of more, that have other than one row in the tables
+// with that head, and rows that are of none of them.
+func wantRows(t *testing.T, head string, fs *pflag.FlagSet, more ...string) {
+	t.Helper()
+	rows, found := map[string]int{}, 0
+	for _, table := range settingTables(t) {
+		if table.head != head {
+			continue
+		}
+		found++
+		for name, n := range table.rows {
+			rows[name] += n
+		}
+	}
+	if found == 0 {
+		t.Fatalf("docs/configuration.md has no table headed %s", head)
+	}
+	fs.VisitAll(func(f *pflag.Flag) { more = append(more, f.Name) })
+	for _, name := range more {
+		if rows[name] != 1 {
+			t.Errorf("docs/configuration.md has %d rows of %s under %s, want 1", rows[name], name, head)
+		}
+		delete(rows, name)
+	}
+	for name := range rows {
+		t.Errorf("docs/configuration.md has a row of %s under %s, which is no setting", name, head)
+	}
+}
+
+func TestDocsListEverySetting(t *testing.T) {
+	var proxy proxyNodes
+	var parts roomParts
+	onlyInFiles := proxy.lists(parts.lists(lists{"lists": nil}))
+	settings := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "config" && f.Name != "help" {
+			settings.AddFlag(f)
 		}
 	})
-	if rows < 20 {
-		t.Errorf("only %d flags were found", rows)
+	var more []string
+	for name := range onlyInFiles {
+		more = append(more, name)
 	}
+	wantRows(t, "name", settings, more...)
 }
 
 // TestDocsShowSettingsThatWork reads every example of a configuration file, in all
@@ -68,63 +128,27 @@ func TestDocsShowSettingsThatWork(t *testing.T) {
 }
 
 func TestDocsExplainEverySettingOfARule(t *testing.T) {
-	text, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, ok := strings.Cut(string(text), "| in `rules` |")
-	if !ok {
-		t.Fatal("there is no table of rules")
-	}
-	var names []string
 	var r room.Rule
 	fs := pflag.NewFlagSet("rule", pflag.ContinueOnError)
 	ruleFlags(fs, &r)
-	fs.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	wantRows(t, "in `rules`", fs)
+	var kinds []string
 	for _, kind := range listKinds {
-		names = append(names, kind.key)
+		kinds = append(kinds, kind.key)
 	}
-	for _, name := range names {
-		if !strings.Contains(table, "`"+name+"`") {
-			t.Errorf("docs/configuration.md does not explain %s of a rule or list", name)
-		}
-	}
+	wantRows(t, "in a list", pflag.NewFlagSet("list", pflag.ContinueOnError), kinds...)
 }
 
 func TestDocsExplainEverySettingOfAnEvent(t *testing.T) {
-	text, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, events, ok := strings.Cut(string(text), "### Events")
-	if !ok {
-		t.Fatal("there is no section on events")
-	}
 	var e room.Event
 	fs := pflag.NewFlagSet("event", pflag.ContinueOnError)
 	eventFlags(fs, &e)
-	fs.VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(events, "`"+f.Name+"`") {
-			t.Errorf("docs/configuration.md does not explain %s of an event", f.Name)
-		}
-	})
+	wantRows(t, "in `events`", fs, "custom-page-html")
 }
 
 func TestDocsExplainEverySettingOfAHealthCheck(t *testing.T) {
-	text, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, checks, ok := strings.Cut(string(text), "| in `health-check` |")
-	if !ok {
-		t.Fatal("there is no table of health checks")
-	}
 	var c upstream.Check
 	fs := pflag.NewFlagSet("health-check", pflag.ContinueOnError)
 	checkFlags(fs, &c)
-	fs.VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(checks, "| `"+f.Name+"` |") {
-			t.Errorf("docs/configuration.md does not explain %s of a health check", f.Name)
-		}
-	})
+	wantRows(t, "in `health-check`", fs)
 }

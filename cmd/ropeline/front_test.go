@@ -184,3 +184,90 @@ func TestMistakesOfTheFrontOpenNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestTheRoomThatQueuesIsTheOneThatServes: a room without servers or limits of its own
+// has those of all, also where the path of another room holds its own.
+func TestTheRoomThatQueuesIsTheOneThatServes(t *testing.T) {
+	site := func(name string) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, name) }))
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	file := filepath.Join(t.TempDir(), "ropeline.yaml")
+	text := `
+origin: ` + site("everybody's") + `
+max-body: 4KiB
+rooms:
+  - room: tickets
+    path: /tickets
+    cookie-suffix: tickets
+    max-body: 1KiB
+    origins: [` + site("tickets'") + `]
+  - room: vip
+    path: /tickets/vip
+    cookie-suffix: vip
+    additional-routes: [{path: /tickets/press}]
+  - room: resale
+    path: /tickets/resale
+    cookie-suffix: resale
+    suspended: true
+  - room: a
+    path: /a
+    cookie-suffix: a
+    origins: [` + site("a's") + `]
+  - room: shop
+    host: shop.example
+    cookie-suffix: shop
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startNode(t, "a", "one", "--config", file, "--data-dir", filepath.Join(filepath.Dir(file), "data"))
+	p.await("is ready", 20*time.Second, ready)
+
+	post := func(host, path string, length int) (int, string, []*http.Cookie) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.http+path, strings.NewReader(strings.Repeat("x", length)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(body), resp.Cookies()
+	}
+	for _, tt := range []struct{ host, path, room, site string }{
+		{"other.example", "/tickets/7", "tickets", "tickets'"},
+		{"other.example", "/tickets/vip/7", "vip", "everybody's"},
+		{"other.example", "/tickets/press", "vip", "everybody's"},
+		{"other.example", "/tickets/resale/7", "", "everybody's"}, // suspended
+		{"other.example", "/a", "a", "a's"},
+		{"shop.example", "/a", "shop", "everybody's"},
+		{"shop.example", "/tickets/vip", "shop", "everybody's"},
+		{"other.example", "/", "", "everybody's"},
+	} {
+		code, body, cookies := post(tt.host, tt.path, 10)
+		if code != 200 || body != tt.site {
+			t.Errorf("%s%s: served by %s with %d, want %s", tt.host, tt.path, body, code, tt.site)
+		}
+		if queued := len(cookies) == 1 && cookies[0].Name == "ropeline_"+tt.room; queued != (tt.room != "") {
+			t.Errorf("%s%s: cookies %v, want that of %q", tt.host, tt.path, cookies, tt.room)
+		}
+		want := 200 // within the limit of all, beyond that of tickets
+		if tt.room == "tickets" {
+			want = 413
+		}
+		if code, _, _ := post(tt.host, tt.path, 2<<10); code != want {
+			t.Errorf("%s%s: 2 KiB get %d, want %d", tt.host, tt.path, code, want)
+		}
+		if code, _, _ := post(tt.host, tt.path, 5<<10); code != 413 {
+			t.Errorf("%s%s: 5 KiB get %d, want 413", tt.host, tt.path, code)
+		}
+	}
+}

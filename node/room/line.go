@@ -52,15 +52,11 @@ type entry struct {
 	id      [16]byte
 	next    uint32
 	granule uint32 // where the visitor is counted while waiting
-	arrival uint32 // of the place that was taken, which may lie elsewhere; once in: the admission
-	last    uint32 // newest poll, or attempt to redeem
+	arrival uint32 // of the place that was taken, which may lie elsewhere; once in: the first admission
+	last    uint32 // newest sign of a pass that waited
 	seen    uint32 // newest tick in which the visitor was counted as seen
 	refresh uint16 // seconds
 	in      bool   // admitted
-
-	// redeemed says that the place is taken up, and the admission, which ends the
-	// waiting, not heard of yet.
-	redeemed bool
 }
 
 // NewLine returns an empty table for a room. key is that of Settings.Place.
@@ -112,8 +108,8 @@ func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh ti
 	}
 	e := &l.entries[i]
 	switch {
-	case e.redeemed, e.in && unix32(arrival) <= e.arrival:
-		e.last = max(e.last, now) // a copy lives on, and shall be known for as long
+	case e.in && unix32(arrival) <= e.arrival:
+		e.last = max(e.last, now) // the place was redeemed; a copy lives on, and shall be known for as long
 		return dst
 	case e.in:
 		// The session is over and the visitor waits again, from a new arrival.
@@ -128,31 +124,9 @@ func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh ti
 	return l.sawIn(dst, e, at)
 }
 
-// Redeem takes up the place of a visitor at at, who was told to ask again after
-// refresh, and reports whether nobody has before. Counts do not change until Admit. A
-// place that was taken up is remembered for as long as a pass that waited might come
-// again.
-func (l *Line) Redeem(id [16]byte, at time.Time, refresh time.Duration) bool {
-	now := unix32(at)
-	i, known := l.index[id]
-	if !known {
-		if i, known = l.add(id); known { // else there is no room to remember it
-			e := &l.entries[i]
-			e.in, e.arrival, e.last = true, now, now
-			e.refresh = uint16(min(max(1, seconds(refresh)), math.MaxUint16))
-			l.schedule(i)
-		}
-		return true
-	}
-	e := &l.entries[i]
-	first := !e.in && !e.redeemed
-	e.redeemed = e.redeemed || first
-	e.last = max(e.last, now)
-	return first
-}
-
 // Admit takes the news that a visitor was let in at at, and appends what changes
-// to dst. It is remembered as Redeem is, so that polls that it overtook do not count.
+// to dst. It is remembered for as long as a pass that waited might come again,
+// so that polls that it overtook do not count.
 func (l *Line) Admit(dst []Change, id [16]byte, at time.Time) []Change {
 	i, known := l.index[id]
 	if !known {
@@ -167,21 +141,27 @@ func (l *Line) Admit(dst []Change, id [16]byte, at time.Time) []Change {
 	e := &l.entries[i]
 	switch {
 	case e.in:
-		e.arrival, e.last = max(e.arrival, unix32(at)), max(e.last, unix32(at))
-		return l.sawIn(dst, e, at)
+		e.last = max(e.last, unix32(at))
+		return dst
 	case unix32(at) < e.arrival:
 		return dst // an earlier session; the visitor has queued again since
 	}
-	return l.sawIn(l.enter(dst, e, at), e, at)
+	dst = l.uncount(dst, e.granule)
+	e.in, e.arrival = true, max(unix32(at), e.arrival)
+	e.last = max(e.last, e.arrival)
+	return l.sawIn(dst, e, at)
 }
 
-// enter takes a visitor off those who wait.
-func (l *Line) enter(dst []Change, e *entry, at time.Time) []Change {
-	dst = l.uncount(dst, e.granule)
-	e.in, e.redeemed = true, false
-	e.arrival = max(e.arrival, unix32(at))
-	e.last = max(e.last, e.arrival)
-	return dst
+// Spent reports whether a visitor's place was taken up before a moment. Who asks at at
+// has seen a pass that waited, and so a copy of it lives.
+func (l *Line) Spent(id [16]byte, before, at time.Time) bool {
+	i, known := l.index[id]
+	if !known || !l.entries[i].in {
+		return false
+	}
+	e := &l.entries[i]
+	e.last = max(e.last, unix32(at))
+	return e.arrival < unix32(before)
 }
 
 // Leave takes the news that a visitor gave up, and appends what changes to dst.
@@ -253,10 +233,6 @@ func (l *Line) turnBack(to int64) {
 func (l *Line) look(dst []Change, i uint32) []Change {
 	e := &l.entries[i]
 	gone := e.refresh == 0 && !e.in
-	if !gone && l.deadline(e) <= l.now && e.redeemed {
-		// Whoever took the place up is gone before telling of it.
-		dst = l.enter(dst, e, time.Unix(int64(e.last), 0))
-	}
 	if !gone && l.deadline(e) > l.now {
 		l.schedule(i)
 		return dst

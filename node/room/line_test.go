@@ -87,7 +87,7 @@ func TestLineRemembersRedeemedPlaces(t *testing.T) {
 	for s := range 323 {
 		row.apply(t, l.Expire(nil, lineAt(float64(324+s))))
 	}
-	if l.Redeem(id, lineAt(646), told) {
+	if !l.Spent(id, lineAt(600), lineAt(646)) {
 		t.Error("a copy that went on asking is good again")
 	}
 	for s := range 400 {
@@ -98,65 +98,28 @@ func TestLineRemembersRedeemedPlaces(t *testing.T) {
 	}
 }
 
-// TestLineRedeemsOnce: whatever comes first, a place is taken up once, and who took it up
-// waits until the admission is heard of.
-func TestLineRedeemsOnce(t *testing.T) {
-	const told = 20 * time.Second
-	poll := func(t *testing.T, l *Line, row lineRow, at float64) {
-		row.apply(t, l.Poll(nil, visitorID(1), lineAt(0), lineAt(at), told))
-	}
-	admit := func(t *testing.T, l *Line, row lineRow, at float64) {
-		row.apply(t, l.Admit(nil, visitorID(1), lineAt(at)))
-	}
-	for name, tc := range map[string]struct {
-		before  func(t *testing.T, l *Line, row lineRow)
-		first   bool
-		waiting int64 // once it is redeemed
-	}{
-		"never heard of": {func(*testing.T, *Line, lineRow) {}, true, 0},
-		"waits":          {func(t *testing.T, l *Line, row lineRow) { poll(t, l, row, 0) }, true, 1},
-		"let in":         {func(t *testing.T, l *Line, row lineRow) { poll(t, l, row, 0); admit(t, l, row, 5) }, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, row := NewLine(Settings{}, nil), lineRow{}
-			tc.before(t, l, row)
-			if got := l.Redeem(visitorID(1), lineAt(10), told); got != tc.first {
-				t.Errorf("redeemed %t, want %t", got, tc.first)
-			}
-			if l.Redeem(visitorID(1), lineAt(11), told) {
-				t.Error("redeemed twice")
-			}
-			if poll(t, l, row, 12); row.waiting() != tc.waiting {
-				t.Errorf("%d wait before the admission is heard of, want %d", row.waiting(), tc.waiting)
-			}
-			admit(t, l, row, 10)
-			if poll(t, l, row, 13); row.waiting() != 0 || l.Waiting() != 0 {
-				t.Errorf("%d wait after the admission", row.waiting())
-			}
-			if seen := row[crdt.Seen][crdt.TickOf(lineAt(10))]; seen != 1 {
-				t.Errorf("seen %d times in the tick of the admission, want once", seen)
-			}
-		})
-	}
-}
-
-// TestLineCountsNobodyForEver has a node let somebody in and die before it tells of it.
-func TestLineCountsNobodyForEver(t *testing.T) {
+// TestLineKnowsWhenAPlaceWasTakenUp: the first admission counts, whatever comes later.
+func TestLineKnowsWhenAPlaceWasTakenUp(t *testing.T) {
 	l, row := NewLine(Settings{}, nil), lineRow{}
+	id := visitorID(1)
 	const told = 20 * time.Second
-	row.apply(t, l.Poll(nil, visitorID(1), lineAt(0), lineAt(0), told))
-	l.Redeem(visitorID(1), lineAt(1), told)
-	for s := range 60 {
-		row.apply(t, l.Expire(nil, lineAt(float64(s))))
+	if l.Spent(id, lineAt(100), lineAt(0)) {
+		t.Error("that of somebody unknown was")
 	}
-	if row.waiting() != 0 || l.Redeem(visitorID(1), lineAt(60), told) {
-		t.Errorf("%d wait, want 0, and the place stays taken up", row.waiting())
+	row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(0), told))
+	if l.Spent(id, lineAt(100), lineAt(1)) {
+		t.Error("that of somebody who waits was")
 	}
-	for s := range 600 {
-		row.apply(t, l.Expire(nil, lineAt(float64(60+s))))
+	row.apply(t, l.Admit(nil, id, lineAt(10)))
+	row.apply(t, l.Admit(nil, id, lineAt(30))) // of a copy
+	if l.Spent(id, lineAt(10), lineAt(31)) {
+		t.Error("it was before the admission")
 	}
-	if l.Len() != 0 {
-		t.Errorf("%d are kept for ever", l.Len())
+	if !l.Spent(id, lineAt(11), lineAt(32)) {
+		t.Error("it was not by the first admission")
+	}
+	if row.waiting() != 0 {
+		t.Errorf("%d wait", row.waiting())
 	}
 }
 

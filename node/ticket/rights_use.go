@@ -230,10 +230,16 @@ func (r *Rights) CheckIn(t Ticket, passEnd, at, now time.Time) (end time.Time, d
 	return end, d.Add(r.take()), err
 }
 
-// End ends a lease before its time, for a visitor who left.
+// End ends a lease before its time, for a visitor who left. A ticket that is lent, and of
+// whose visitor nothing was heard, never gets one.
 func (r *Rights) End(t Ticket, now time.Time) Delta {
 	r.debts.forget(t)
 	d := r.leases.End(t)
+	if self := r.cfg.Self; t.Anchor == self.Node && t.Boot == self.Boot && t.Block != 0 {
+		if x := r.loans.find(t.Block); x != nil {
+			r.cancel(t.Seq, x, now)
+		}
+	}
 	return d.Add(r.take())
 }
 

@@ -44,6 +44,13 @@ type Config struct {
 	Room string
 	// Issuer is who has to have made a proof. Empty is anybody with a key.
 	Issuer string
+	// Exempt returns true of requests that Handler lets pass without a proof, beside
+	// preflights: those that the room's rules let pass, those at paths that are in no
+	// room, health checks. A proof says that a room has let a visitor in, and they come
+	// without one. Look at method, host and path, as the rules do, and not at what whoever
+	// goes past the room may write. It is called on every request, from many goroutines
+	// at once. Nil means none.
+	Exempt func(*http.Request) bool
 	// Header is the field that proofs come in. Default "Ropeline-Proof".
 	Header string
 	// Leeway is how much the clocks of nodes and this site may differ. Default 5 s;
@@ -228,10 +235,11 @@ func FromContext(ctx context.Context) (Claims, bool) {
 
 // Handler lets requests with a proof pass to next, and answers others with 403; with 503
 // while there are no keys. Preflights pass: browsers send them without anything that
-// could prove who they are.
+// could prove who they are. So do those that Config.Exempt names; FromContext says nothing
+// of either, whatever they carry.
 func (v *Verifier) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodOptions {
+		if r.Method == http.MethodOptions || v.cfg.Exempt != nil && v.cfg.Exempt(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

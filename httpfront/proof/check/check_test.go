@@ -274,24 +274,29 @@ func TestRunFetchesUntilItsContextEnds(t *testing.T) {
 }
 
 func TestHandler(t *testing.T) {
-	v := verifier(t)
+	v := verifier(t, func(cfg *Config) {
+		cfg.Exempt = func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/static/") }
+	})
 	token := sign(t, jose.EdDSA, key("one", 1).Key, "one", "JWT", good(nil))
 	var claims Claims
 	h := v.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { claims, _ = FromContext(r.Context()) }))
 	for _, c := range []struct {
-		what, method string
-		proofs       []string
-		code         int
-		visitor      string
+		what, method, path string
+		proofs             []string
+		code               int
+		visitor            string
 	}{
-		{"a proof", "GET", []string{token}, 200, "v"},
-		{"none", "GET", nil, 403, ""},
-		{"a bad one", "POST", []string{"x"}, 403, ""},
-		{"two", "GET", []string{token, token}, 403, ""},
-		{"a preflight", "OPTIONS", nil, 200, ""},
+		{"a proof", "GET", "/", []string{token}, 200, "v"},
+		{"none", "GET", "/", nil, 403, ""},
+		{"a bad one", "POST", "/", []string{"x"}, 403, ""},
+		{"two", "GET", "/", []string{token, token}, 403, ""},
+		{"a preflight", "OPTIONS", "/", nil, 200, ""},
+		{"exempt", "GET", "/static/logo.svg", nil, 200, ""},
+		{"exempt, with a bad one", "GET", "/static/logo.svg", []string{"x"}, 200, ""},
+		{"not exempt", "GET", "/staticlogo.svg", nil, 403, ""},
 	} {
 		claims = Claims{}
-		r := httptest.NewRequestWithContext(t.Context(), c.method, "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil)
 		r.Header[header] = c.proofs
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

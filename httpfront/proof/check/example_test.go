@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"path"
+	"strings"
 
 	"github.com/ropeline/ropeline/httpfront/proof/check"
 )
@@ -26,4 +28,31 @@ func Example() {
 		}
 	})
 	log.Fatal(http.ListenAndServe("127.0.0.1:3000", verifier.Handler(shop)))
+}
+
+// A site whose room has a rule for images, which come without a proof then, as do the
+// health checks of whoever watches the site.
+func ExampleConfig_exempt() {
+	cfg := check.Config{
+		JWKS: []string{"http://a1.internal:9081/jwks.json"},
+		Room: "shop",
+		// The rule is: starts_with(http.request.uri.path, "/static/"). It sees the path
+		// without "/../" and "//", and so does this.
+		Exempt: func(r *http.Request) bool {
+			p := path.Clean(r.URL.Path)
+			return p == "/healthz" || strings.HasPrefix(p, "/static/")
+		},
+	}
+	for _, target := range []string{"/static/logo.svg", "/static/../cart", "/healthz", "/cart"} {
+		r, err := http.NewRequest(http.MethodGet, target, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(target, cfg.Exempt(r))
+	}
+	// Output:
+	// /static/logo.svg true
+	// /static/../cart false
+	// /healthz true
+	// /cart false
 }
