@@ -37,6 +37,8 @@ type Front struct {
 	trust trust // about requests
 	asked trust // about questions
 
+	crowd *crowd // of new visitors
+
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
 }
@@ -66,6 +68,7 @@ func New(cfg Config) (*Front, error) {
 		country: strings.ToLower(cfg.CountryHeader),
 		trust:   trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
 		asked:   trust{cfg.TrustedProxies, fieldForwardedFor},
+		crowd:   newCrowd(),
 	}
 	f.keys.Store(cfg.Keys)
 	return f, nil
