@@ -138,6 +138,12 @@ func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err err
 		l = lang.Of(lang.English)
 		title, text = what.title, what.cure
 	}
+	writeNotice(ctx, l, title, text, strconv.Itoa(what.code)+` · <code>`+id+`</code>`)
+}
+
+// writeNotice writes a page with a few words, all of them HTML, into an answer of our own.
+func writeNotice(ctx *fasthttp.RequestCtx, l *lang.Language, title, text, code string) {
+	h := &ctx.Response.Header
 	h.SetContentType("text/html; charset=utf-8")
 	h.Set("Content-Language", l.Tag())
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
@@ -145,7 +151,7 @@ func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err err
 <html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>` + title + `</title></head>
 <body><main role="alert"><h1>` + title + `</h1><p>` + text + `</p>
-<p><small><bdi>` + strconv.Itoa(what.code) + ` · <code>` + id + `</code></bdi></small></p></main></body></html>
+<p><small><bdi>` + code + `</bdi></small></p></main></body></html>
 `)
 }
 

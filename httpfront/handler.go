@@ -139,6 +139,13 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between
 	}
+	if v.New {
+		if !f.mayQueue(r, room, s, &made.newVisitors, now) {
+			*w = waiting{req: r, settings: s, made: made, now: now, refused: true}
+			return false
+		}
+		room.Queue(v.Pass)
+	}
 	switch {
 	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
 		a.cookie = r.appendSetCookie(nil, keys, v.Pass, s, now)

@@ -89,6 +89,8 @@ type fakeRoom struct {
 	settings room.Settings
 	decide   func(p node.Pass, known bool, now time.Time) node.Verdict
 	bypassed atomic.Int64
+	queued   atomic.Int64
+	refused  atomic.Int64
 
 	mu    sync.Mutex  // guards the following
 	ended []node.Pass // whose sessions the origin has ended
@@ -102,6 +104,10 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 }
 
 func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
+
+func (r *fakeRoom) CountRefused() { r.refused.Add(1) }
+
+func (r *fakeRoom) Queue(node.Pass) { r.queued.Add(1) }
 
 func (r *fakeRoom) End(p node.Pass, now time.Time) {
 	r.mu.Lock()

@@ -15,11 +15,14 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// roomFront is what the front has made of a room's settings. It does not change.
+// roomFront is what the front has made of a room's settings. It does not change, but for
+// what newVisitors counts.
 type roomFront struct {
 	rules  []rule
 	page   *page.Page
 	events map[string]*page.Page // of those with a page of their own
+
+	newVisitors newVisitors
 }
 
 // rule is one that is not disabled.
@@ -44,7 +47,11 @@ func (f *Front) Configure(s room.Settings) error {
 			slog.String("room", s.Name), slog.String("setting", w.field), slog.Int("line", w.Line), slog.String("name", w.Name), slog.String("did_you_mean", w.Nearest))
 	}
 	rooms := map[string]*roomFront{s.Name: made}
+	made.newVisitors = newNewVisitors(s.Front.NewVisitors, nil)
 	if old := f.rooms.Load(); old != nil {
+		if before := (*old)[s.Name]; before != nil {
+			made.newVisitors = newNewVisitors(s.Front.NewVisitors, &before.newVisitors)
+		}
 		next := maps.Clone(*old)
 		next[s.Name] = made
 		rooms = next

@@ -31,6 +31,13 @@ type Room interface {
 	// so wait for as long as a visitor may be kept waiting: a second or two.
 	Decide(p node.Pass, known bool, now time.Time) node.Verdict
 
+	// Queue counts a visitor whose verdict was New as one who waits. Whoever is refused
+	// instead was never there.
+	Queue(p node.Pass)
+
+	// CountRefused notes such a visitor who was refused.
+	CountRefused()
+
 	// CountBypass notes a request that passes the room because a rule says so.
 	CountBypass()
 

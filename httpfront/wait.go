@@ -32,6 +32,7 @@ type waiting struct {
 	verdict  node.Verdict
 	cookie   []byte // value of a Set-Cookie field; nil for none
 	now      time.Time
+	refused  bool // may not even wait: too many new visitors come
 }
 
 // queueAnswer is what making a queue answer takes.
@@ -46,6 +47,10 @@ var queueAnswers = sync.Pool{New: func() any {
 
 // wait answers with the waiting page, or with JSON to programs.
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
+	if w.refused {
+		f.refuseNew(ctx, &w)
+		return
+	}
 	a := queueAnswers.Get().(*queueAnswer)
 	defer queueAnswers.Put(a)
 	event := ""
@@ -88,7 +93,7 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 // something is refused instead, so that no program takes it for done.
 func (w *waiting) status() int {
 	switch {
-	case !w.req.isSafe():
+	case !w.req.isSafe(), w.refused:
 		return http.StatusTooManyRequests
 	case w.settings.QueueingStatusCode == 0:
 		return http.StatusOK

@@ -37,6 +37,7 @@ type pending struct {
 	pass Pass      // zero: a new visitor
 	at   time.Time // of the request
 	done func(Verdict)
+	asks bool // done has the say whether somebody new queues
 
 	same []*pending // other requests with the same waiting pass; guarded by the visitor's stripe
 }
@@ -49,6 +50,9 @@ type pending struct {
 // in the site, 600 ms per counter and call at most; one who is let in after waiting
 // until the visitor's owner has, 250 ms at most. Decide needs somebody who calls
 // Flush when Wake says so, and Tick, as Node does.
+//
+// Who is new and has to wait is not counted: the caller calls Queue for a verdict that is
+// New, or refuses the visitor, who then was never there.
 func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	var v Verdict
 	n := r.begin(&v, &p, known, now)
@@ -56,7 +60,7 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 		return v
 	}
 	answer := make(chan Verdict, 1)
-	w := &pending{room: r, pass: v.Pass, at: now, done: func(v Verdict) { answer <- v }}
+	w := &pending{room: r, pass: v.Pass, at: now, done: func(v Verdict) { answer <- v }, asks: true}
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now)
 	}
@@ -70,17 +74,34 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 // Begin answers one request like Decide as far as this node's memory goes. If
 // another node has to be asked, ok is false and done is called exactly once,
 // later, from Receive, Tick or Flush, with the answer. Flush sends the question
-// at once. done must not block, nor call back in.
+// at once. done must not block, nor call back in. Who is new queues without being asked
+// about.
 func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v Verdict, ok bool) {
 	n := r.begin(&v, &p, known, now)
 	if n == nothing {
-		return v, true
+		return r.queued(v), true
 	}
 	w := &pending{room: r, pass: v.Pass, at: now, done: done}
 	if !r.core.pend(n, w) {
-		return r.giveUp(n, w, now), true
+		return r.queued(r.giveUp(n, w, now)), true
 	}
 	return Verdict{}, false
+}
+
+// queued returns v, and has its visitor queue who is new.
+func (r *Room) queued(v Verdict) Verdict {
+	if v.New {
+		r.Queue(v.Pass)
+	}
+	return v
+}
+
+// answer hands v out.
+func (w *pending) answer(v Verdict) {
+	if !w.asks {
+		v = w.room.queued(v)
+	}
+	w.done(v)
 }
 
 // begin answers from memory into a zero verdict, or says whose word is needed.
@@ -145,9 +166,9 @@ func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 	}
 	for _, o := range w.parts() {
 		c.pendings.count.Add(-1)
-		o.done(v)
+		o.answer(v)
 	}
-	w.done(v)
+	w.answer(v)
 }
 
 // joins has a request that wants a ticket wait for what another one with the same waiting

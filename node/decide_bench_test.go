@@ -51,7 +51,9 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
-				r.Decide(p, known, now)
+				if v := r.Decide(p, known, now); v.New {
+					r.Queue(v.Pass)
+				}
 				if n++; n%pollsPerTick == 0 {
 					drain(r.core)
 				}

@@ -46,6 +46,7 @@ type Verdict struct {
 	Pass      Pass          // what the visitor shall carry from now on
 	SetPass   bool          // whether Pass differs from what the visitor sent
 	ClearPass bool          // whether the visitor shall carry none any more
+	New       bool          // somebody who was not known waits from now on; see Room.Queue
 	Estimate  room.Estimate // while waiting
 	Refresh   time.Duration // when to ask again, while waiting; 0 is never: the room rejects
 	View      *room.View    // what this was decided from; nil if nothing was looked at

@@ -41,6 +41,7 @@ type Room struct {
 
 	copies   atomic.Uint64 // of passes that waited, redeemed again, since the start
 	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
+	refused  atomic.Uint64 // new visitors whom the front did not have queue, since the start
 
 	again bool // is made in place of one that was retired
 
@@ -121,6 +122,10 @@ func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
 // CountBypass notes a request that passed the room because a rule of the front says
 // so. It counts for nothing but the status. Any goroutine may call it.
 func (r *Room) CountBypass() { r.bypassed.Add(1) }
+
+// CountRefused notes somebody new whom the front did not have queue, because too many
+// come. It counts for nothing but the status. Any goroutine may call it.
+func (r *Room) CountRefused() { r.refused.Add(1) }
 
 // decide answers from memory, or says whose word is needed; the verdict then
 // holds the pass as it was judged by.
@@ -283,17 +288,27 @@ func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, b
 
 // wait queues a visitor, or keeps the place of one who waits.
 func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
+	v := Verdict{SetPass: true, View: w.View}
 	if p.Visitor == (VisitorID{}) {
+		v.New = true
 		p.Visitor = r.core.newVisitor()
 		p.Room = r.id
 		p.Arrival = now
 	}
-	v := Verdict{SetPass: true, View: w.View}
 	v.Estimate, p.Shown = w.Estimate(r.place(w, &p), p.Shown)
 	p.LastPoll, p.Refresh = now, w.Told(p.Visitor, v.Estimate, now)
-	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now, refresh: p.Refresh})
+	if !v.New {
+		r.Queue(p)
+	}
 	v.Refresh, v.Pass = w.refresh(&p), p
 	return v
+}
+
+// Queue counts a visitor who waits, as of the last poll in p. Decide does that by
+// itself for all but those whose verdict is New: they are nobody yet, and leave no trace
+// if it is not called. Any goroutine may call it.
+func (r *Room) Queue(p Pass) {
+	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: p.LastPoll, refresh: p.Refresh})
 }
 
 // tooEarly answers a poll that does not count. The pass stays as it is, so the

@@ -90,6 +90,8 @@ func defaultRoom() room.Settings {
 		ShareFreeze:        15 * time.Minute,
 		Front: room.Front{
 			Binding: room.Binding{IPv4Prefix: room.DefaultIPv4Prefix, IPv6Prefix: room.DefaultIPv6Prefix},
+
+			NewVisitors: room.NewVisitors{PerAddress: 1000, All: 600_000},
 		},
 	}
 }

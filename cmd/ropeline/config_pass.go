@@ -29,6 +29,12 @@ func bindingFlags(fs *pflag.FlagSet, b *room.Binding) {
 	fs.Var(intValue{&b.IPv6Prefix, 16, 64}, "bind-ipv6-prefix", "the same of IPv6")
 }
 
+// newVisitorsFlags binds how many may join the line of a room.
+func newVisitorsFlags(fs *pflag.FlagSet, n *room.NewVisitors) {
+	fs.Var(intValue{&n.PerAddress, 0, room.MaxNewVisitors}, "max-new-visitors-per-address", "new visitors of one address (IPv6: of one /64) who may join the line of a node per minute; 0: no limit")
+	fs.Var(intValue{&n.All, 0, room.MaxNewVisitors}, "max-new-visitors", "new visitors of all addresses who may join the line of a node per minute; 0: no limit")
+}
+
 // bindingValue is a list of what passes are bound to.
 type bindingValue struct{ dst *room.Binding }
 

@@ -75,3 +75,34 @@ rooms:
 		}
 	}
 }
+
+func TestHowManyNewVisitorsMayQueue(t *testing.T) {
+	cfg, err := parse(t, `
+max_new_visitors: 5000
+rooms:
+  - {room: a, path: /a, cookie-suffix: a}
+  - {room: b, path: /b, cookie-suffix: b, max-new-visitors-per-address: 0, max-new-visitors: 7}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []room.NewVisitors{{PerAddress: 1000, All: 5000}, {All: 7}}
+	for i, r := range cfg.Rooms {
+		if r.Front.NewVisitors != want[i] {
+			t.Errorf("room %s: got %+v, want %+v", r.Name, r.Front.NewVisitors, want[i])
+		}
+	}
+	for text, want := range map[string]string{
+		"max-new-visitors: -1":                  `max-new-visitors: "-1" is not allowed: a whole number from 0 to 1048576`,
+		"max-new-visitors-per-address: 2000000": `max-new-visitors-per-address: "2000000" is not allowed: a whole number from 0 to 1048576`,
+	} {
+		if _, err := parse(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %v, want %s", text, err, want)
+		}
+	}
+	bad := cfg.Rooms[0]
+	bad.Front.NewVisitors = room.NewVisitors{PerAddress: -1, All: room.MaxNewVisitors + 1}
+	if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), "max-new-visitors-per-address") || !strings.Contains(err.Error(), "max-new-visitors:") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -22,6 +22,8 @@ type Front struct {
 
 	Cookie  CookieAttributes // of the pass
 	Binding Binding          // from where a pass may be shown
+
+	NewVisitors NewVisitors // how many may join the line of a node
 }
 
 // MaxRules is how many rules a room may have. Each costs every request that none
@@ -55,6 +57,7 @@ const maxDescription = 500 // characters, as of elsewhere
 func (c *checks) front(f *Front) {
 	c.cookie(&f.Cookie)
 	c.binding(&f.Binding)
+	c.newVisitors(&f.NewVisitors)
 	if n := len(f.Rules); n > MaxRules {
 		c.add("rules", strconv.Itoa(n), fmt.Sprintf("at most %d rules", MaxRules))
 	}

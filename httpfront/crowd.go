@@ -1,0 +1,175 @@
+package httpfront
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/time/rate"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// A crowd of machines that keep no cookie is new with each request, and would make a line
+// as long as it likes. So an address, and all together, may add only so many visitors to
+// the line of a room within a minute. Nobody else is asked: who has a pass that counts, or
+// finds a place free, is not new in the line.
+
+// crowd is what is kept of addresses. The zero value is not ready; see newCrowd.
+type crowd struct {
+	seed      maphash.Seed
+	addresses addressTable
+
+	crowded, full rate.Sometimes // keep a flood from filling the log
+}
+
+func newCrowd() *crowd {
+	c := &crowd{seed: maphash.MakeSeed()}
+	c.crowded.Interval, c.full.Interval = warnEvery, warnEvery
+	return c
+}
+
+// key names an address in a room. Two have the same one by chance only, once in 2^64,
+// and nobody can tell from outside which.
+func (c *crowd) key(id crdt.RoomID, p netip.Prefix) uint64 {
+	var buf [len(id) + 16]byte
+	copy(buf[:], id[:])
+	a := p.Addr().As16()
+	copy(buf[len(id):], a[:])
+	return maphash.Bytes(c.seed, buf[:])
+}
+
+// newVisitors is the part of a room's limits that lasts as long as the limits.
+type newVisitors struct {
+	perAddress int           // a minute; 0: no limit
+	all        *rate.Limiter // nil: no limit
+}
+
+// newNewVisitors returns the limits of a room; what old has counted goes on to count
+// where the limit is the same.
+func newNewVisitors(n room.NewVisitors, old *newVisitors) newVisitors {
+	made := newVisitors{perAddress: n.PerAddress}
+	switch {
+	case n.All == 0:
+	case old != nil && old.all != nil && old.all.Burst() == n.All:
+		made.all = old.all
+	default:
+		made.all = rate.NewLimiter(rate.Limit(float64(n.All)/time.Minute.Seconds()), n.All)
+	}
+	return made
+}
+
+// mayQueue reports whether somebody new may wait in a room, and counts it. If not, that is
+// in the status and, now and then, in the log.
+func (f *Front) mayQueue(r *request, decider Room, s *room.Settings, limits *newVisitors, now time.Time) bool {
+	c, client := f.crowd, r.via.client
+	if n := limits.perAddress; n > 0 && client.IsValid() && !isUnlimited(client, f.cfg.TrustedProxies) &&
+		!c.addresses.take(c.key(s.ID, addressOf(client)), n, now.UnixNano()) {
+		decider.CountRefused()
+		c.crowded.Do(func() {
+			f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "an address brings too many new visitors, and more have to wait for the next minute; if it is a proxy, name it in trusted-proxies",
+				slog.String("room", s.Name), slog.Any("network", networkOf(client)), slog.Int("limit", n))
+		})
+		return false
+	}
+	if limits.all != nil && !limits.all.AllowN(now, 1) {
+		decider.CountRefused()
+		c.full.Do(func() {
+			f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "too many new visitors come for the line of a room, and more have to wait for the next minute",
+				slog.String("room", s.Name), slog.Int("limit", limits.all.Burst()))
+		})
+		return false
+	}
+	return true
+}
+
+// Somebody new who is refused may ask again after so many seconds, and a part of as many
+// again: not all at once.
+const crowdRetry = 15
+
+// refuseNew answers somebody new who may not wait. There is no pass in it.
+func (f *Front) refuseNew(ctx *fasthttp.RequestCtx, w *waiting) {
+	h := begin(ctx, http.StatusTooManyRequests, w.now)
+	h.Set("Cache-Control", "private, no-store")
+	h.Set("Vary", "Cookie, Accept, Accept-Language")
+	retry := strconv.Itoa(crowdRetry + rand.IntN(crowdRetry))
+	h.Set("Retry-After", retry)
+	h.Set("Refresh", retry)
+	h.Set("Referrer-Policy", "same-origin")
+	if w.made.page.JSON() && prefersJSON(w.req.accept) {
+		h.SetContentType("application/json")
+		ctx.Response.SetBodyString(`{"error":"too many new visitors come at once; try again in a moment"}` + "\n")
+		return
+	}
+	l := lang.Match(w.req.acceptLanguage, lang.English)
+	writeNotice(ctx, l, l.Text(lang.TitleTurnedAway), l.Text(lang.MessageUnreachable), strconv.Itoa(http.StatusTooManyRequests))
+}
+
+// addressTable counts by keys that are hashes. It takes no more memory than it has from
+// the beginning: of the keys that fall together, the one that has taken least gives way.
+// So what a flood of addresses makes it forget is those that have hardly come. The zero
+// value is ready.
+type addressTable struct {
+	locks [addressLocks]struct {
+		sync.Mutex
+		_ [56]byte // keeps neighbours apart
+	}
+	sets [addressSets][addressWays]addressSlot
+}
+
+const (
+	addressWays  = 8
+	addressSets  = 1 << 13 // 2^16 slots of 16 bytes: 1 MiB
+	addressLocks = 64
+)
+
+// addressSlot is a bucket, as in the generic cell rate algorithm (ITU-T I.371): one
+// number says both how full it is and when that was.
+type addressSlot struct {
+	key   uint64
+	empty int64 // when the bucket is, in Unix nanoseconds, if nothing more comes
+}
+
+// take counts one more for a key, and reports whether that was within a limit, perMinute
+// at once and perMinute more over each minute; if not, nothing is counted. now is in Unix
+// nanoseconds.
+func (t *addressTable) take(key uint64, perMinute int, now int64) bool {
+	step := max(1, int64(time.Minute)/int64(perMinute))
+	i := key % addressSets
+	lock := &t.locks[i%addressLocks]
+	lock.Lock()
+	defer lock.Unlock()
+	s := findSlot(&t.sets[i], key)
+	empty := max(s.empty, now) + step
+	if empty-now > int64(time.Minute) {
+		return false
+	}
+	s.empty = empty
+	return true
+}
+
+// findSlot returns the slot of a key; where there is none, that of the key with the
+// least in its bucket, which is forgotten.
+func findSlot(set *[addressWays]addressSlot, key uint64) *addressSlot {
+	least := &set[0]
+	for i := range set {
+		s := &set[i]
+		if s.key == key {
+			return s
+		}
+		if s.empty < least.empty {
+			least = s
+		}
+	}
+	*least = addressSlot{key: key}
+	return least
+}
