@@ -37,6 +37,7 @@ func newOnSite(tb testing.TB, policy room.Policy) *onSite {
 		ID: crdt.RoomID{1}, Name: "shop", Host: "shop.example", Path: "/shop", TotalActiveUsers: 1000, NewUsersPerMinute: 1000,
 		Policy: policy, SessionDuration: 24 * time.Hour,
 	}.WithDefaults()
+	s.Front.Sharing = room.Sharing{Action: room.SharedLog, Addresses: 4}
 	for _, text := range ruleTexts {
 		s.Front.Rules = append(s.Front.Rules, room.Rule{Expression: text, Action: room.Bypass})
 	}

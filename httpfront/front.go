@@ -40,7 +40,8 @@ type Front struct {
 
 	withheld fieldNames // that are in no trailer to the origin
 
-	crowd *crowd // of new visitors
+	crowd   *crowd   // of new visitors
+	sharing *sharing // of passes
 
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
@@ -72,7 +73,7 @@ func New(cfg Config) (*Front, error) {
 		country: country, told: fieldNames{cfg.Edge.ClientIPHeader, country},
 		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
 		asked: trust{cfg.TrustedProxies, fieldForwardedFor},
-		crowd: newCrowd(),
+		crowd: newCrowd(), sharing: newSharing(),
 	}
 	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)
 	f.keys.Store(cfg.Keys)

@@ -135,6 +135,9 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	var by pass.Binding
 	keys := f.keys.Load()
 	p := r.openPass(keys, s, r.bind(&by, s))
+	if sh := &made.sharing; p.known && p.Accepted() && sh.Looks() && f.isShared(r, &p.Pass, room, s.Name, sh.Addresses, now) && sh.Queues() {
+		p = carried{} // whoever else has it goes on
+	}
 	v := room.Decide(p.Pass, p.known, now)
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between

@@ -91,6 +91,7 @@ type fakeRoom struct {
 	bypassed atomic.Int64
 	queued   atomic.Int64
 	refused  atomic.Int64
+	shared   atomic.Int64
 
 	mu    sync.Mutex  // guards the following
 	ended []node.Pass // whose sessions the origin has ended
@@ -106,6 +107,8 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
 
 func (r *fakeRoom) CountRefused() { r.refused.Add(1) }
+
+func (r *fakeRoom) CountShared() { r.shared.Add(1) }
 
 func (r *fakeRoom) Queue(node.Pass) { r.queued.Add(1) }
 

@@ -23,6 +23,7 @@ type roomFront struct {
 	events map[string]*page.Page // of those with a page of their own
 
 	newVisitors newVisitors
+	sharing     room.Sharing
 }
 
 // rule is one that is not disabled.
@@ -137,7 +138,7 @@ func (m *roomMaker) fail(field, problem string) {
 
 func newRoomFront(s *room.Settings, lists expr.Lists, log *slog.Logger) (*roomFront, []warning, error) {
 	var m roomMaker
-	made := &roomFront{events: map[string]*page.Page{}}
+	made := &roomFront{events: map[string]*page.Page{}, sharing: s.Front.Sharing}
 	for i := range s.Front.Rules {
 		m.rule(made, i, &s.Front.Rules[i], lists)
 	}

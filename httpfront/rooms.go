@@ -38,6 +38,9 @@ type Room interface {
 	// CountRefused notes such a visitor who was refused.
 	CountRefused()
 
+	// CountShared notes a request with a pass that too many addresses use.
+	CountShared()
+
 	// CountBypass notes a request that passes the room because a rule says so.
 	CountBypass()
 

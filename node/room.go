@@ -39,6 +39,7 @@ type Room struct {
 	resting atomic.Bool // not of this node's configuration; it keeps the rights only
 	retired atomic.Bool // gone for good, as far as this node has heard
 
+	shared   atomic.Uint64 // requests with a pass that too many addresses use, since the start
 	copies   atomic.Uint64 // of passes that waited, redeemed again, since the start
 	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
 	refused  atomic.Uint64 // new visitors whom the front did not have queue, since the start
@@ -126,6 +127,10 @@ func (r *Room) CountBypass() { r.bypassed.Add(1) }
 // CountRefused notes somebody new whom the front did not have queue, because too many
 // come. It counts for nothing but the status. Any goroutine may call it.
 func (r *Room) CountRefused() { r.refused.Add(1) }
+
+// CountShared notes a request with a pass that too many addresses use. It counts for
+// nothing but the status. Any goroutine may call it.
+func (r *Room) CountShared() { r.shared.Add(1) }
 
 // decide answers from memory, or says whose word is needed; the verdict then
 // holds the pass as it was judged by.

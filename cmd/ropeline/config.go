@@ -92,6 +92,7 @@ func defaultRoom() room.Settings {
 			Binding: room.Binding{IPv4Prefix: room.DefaultIPv4Prefix, IPv6Prefix: room.DefaultIPv6Prefix},
 
 			NewVisitors: room.NewVisitors{PerAddress: 1000, All: 600_000},
+			Sharing:     room.Sharing{Action: room.SharedLog, Addresses: 4},
 		},
 	}
 }

@@ -29,6 +29,12 @@ func bindingFlags(fs *pflag.FlagSet, b *room.Binding) {
 	fs.Var(intValue{&b.IPv6Prefix, 16, 64}, "bind-ipv6-prefix", "the same of IPv6")
 }
 
+// sharingFlags binds what becomes of passes that are handed round.
+func sharingFlags(fs *pflag.FlagSet, s *room.Sharing) {
+	fs.Var(enumValue[room.SharedAction]{&s.Action, []room.SharedAction{room.SharedIgnore, room.SharedLog, room.SharedQueue}}, "shared-passes", "a pass of somebody on the site that too many addresses use: ignore, log or queue")
+	fs.Var(intValue{&s.Addresses, 1, room.MaxSharedAddresses}, "addresses-per-pass", "addresses (IPv6: networks of 64 bits) that may use one pass within a minute")
+}
+
 // newVisitorsFlags binds how many may join the line of a room.
 func newVisitorsFlags(fs *pflag.FlagSet, n *room.NewVisitors) {
 	fs.Var(intValue{&n.PerAddress, 0, room.MaxNewVisitors}, "max-new-visitors-per-address", "new visitors of one address (IPv6: of one /64) who may join the line of a node per minute; 0: no limit")

@@ -106,3 +106,35 @@ rooms:
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWhatBecomesOfSharedPasses(t *testing.T) {
+	cfg, err := parse(t, `
+shared_passes: ignore
+rooms:
+  - {room: a, path: /a, cookie-suffix: a}
+  - {room: b, path: /b, cookie-suffix: b, shared-passes: queue, addresses-per-pass: 2}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []room.Sharing{{Action: room.SharedIgnore, Addresses: 4}, {Action: room.SharedQueue, Addresses: 2}}
+	for i, r := range cfg.Rooms {
+		if r.Front.Sharing != want[i] {
+			t.Errorf("room %s: got %+v, want %+v", r.Name, r.Front.Sharing, want[i])
+		}
+	}
+	for text, want := range map[string]string{
+		"shared-passes: block":  `shared-passes: "block" is not allowed: one of ignore, log, queue`,
+		"addresses-per-pass: 0": `addresses-per-pass: "0" is not allowed: a whole number from 1 to 6`,
+		"addresses-per-pass: 7": `addresses-per-pass: "7" is not allowed: a whole number from 1 to 6`,
+	} {
+		if _, err := parse(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %v, want %s", text, err, want)
+		}
+	}
+	bad := cfg.Rooms[0]
+	bad.Front.Sharing = room.Sharing{Action: "block"}
+	if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), "shared-passes") || !strings.Contains(err.Error(), "addresses-per-pass") {
+		t.Errorf("got %v", err)
+	}
+}

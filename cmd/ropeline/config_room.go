@@ -50,6 +50,7 @@ func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
 	fs.Var(durationValue{&s.PlaceKept, time.Second, 24 * time.Hour}, "place-kept", "how long the place is kept of a visitor who stopped asking")
 	fs.Var(codeValue{&s.QueueingStatusCode, []int{200, 202, 429}}, "queueing-status-code", "status of the waiting page: 200, 202 or 429")
 	bindingFlags(fs, &s.Front.Binding)
+	sharingFlags(fs, &s.Front.Sharing)
 	newVisitorsFlags(fs, &s.Front.NewVisitors)
 	pageFlags(fs, &s.Front)
 }

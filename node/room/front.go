@@ -24,6 +24,7 @@ type Front struct {
 	Binding Binding          // from where a pass may be shown
 
 	NewVisitors NewVisitors // how many may join the line of a node
+	Sharing     Sharing     // by how many addresses a pass may be used
 }
 
 // MaxRules is how many rules a room may have. Each costs every request that none
@@ -58,6 +59,7 @@ func (c *checks) front(f *Front) {
 	c.cookie(&f.Cookie)
 	c.binding(&f.Binding)
 	c.newVisitors(&f.NewVisitors)
+	c.sharing(&f.Sharing)
 	if n := len(f.Rules); n > MaxRules {
 		c.add("rules", strconv.Itoa(n), fmt.Sprintf("at most %d rules", MaxRules))
 	}

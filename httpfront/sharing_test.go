@@ -1,0 +1,187 @@
+package httpfront
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// newShared is a front whose room has one visitor inside, with the pass.
+func newShared(t *testing.T, sharing room.Sharing) (c *crowded, pass string) {
+	t.Helper()
+	c = newCrowded(t, room.NewVisitors{})
+	s := smallRoom()
+	s.Front.Sharing = sharing
+	if err := c.front.Configure(s); err != nil {
+		t.Fatal(err)
+	}
+	a := c.ask("192.0.2.1", "")
+	if a.Outcome != Admitted || a.Cookie == "" {
+		t.Fatalf("got %+v", a)
+	}
+	c.pass(time.Second)
+	return c, a.Cookie
+}
+
+func TestASharedPassIsWhatTheRoomSays(t *testing.T) {
+	const people = 50
+	for _, tt := range []struct {
+		sharing room.Sharing
+		inside  int
+		told    bool
+	}{
+		{room.Sharing{}, people, false},
+		{room.Sharing{Action: room.SharedIgnore, Addresses: 4}, people, false},
+		{room.Sharing{Action: room.SharedLog, Addresses: 4}, people, true},
+		{room.Sharing{Action: room.SharedQueue, Addresses: 4}, 4, true},
+		{room.Sharing{Action: room.SharedQueue, Addresses: 1}, 1, true},
+	} {
+		c, pass := newShared(t, tt.sharing)
+		for round := range 3 {
+			inside := 0
+			for i := range people {
+				a := c.ask("192.0.2."+strconv.Itoa(1+i), pass)
+				switch a.Outcome {
+				case Admitted:
+					inside++
+				case Queued:
+					if a.Cookie == "" || a.Cookie == pass {
+						t.Fatalf("%+v: who queues gets %+v", tt.sharing, a)
+					}
+				}
+				if i == 0 && a.Outcome != Admitted {
+					t.Fatalf("%+v: whose pass it is gets %v", tt.sharing, a.Outcome)
+				}
+			}
+			if inside != tt.inside {
+				t.Errorf("%+v, round %d: %d are inside, want %d", tt.sharing, round, inside, tt.inside)
+			}
+			c.pass(10 * time.Second)
+		}
+		if told := c.log.has("a pass is used from more addresses"); told != tt.told || c.log.has("192.0.2.5 ") || tt.told && !c.log.has("192.0.2.0/24") {
+			t.Errorf("%+v: the log tells\n%s", tt.sharing, c.log.text())
+		}
+		if strings.Count(c.log.text(), "a pass is used") > 1 {
+			t.Errorf("%+v: the log tells it more than once", tt.sharing)
+		}
+	}
+}
+
+func TestSharedPassesAreCounted(t *testing.T) {
+	r := newRoom(always)
+	r.settings.Front.Sharing = room.Sharing{Action: room.SharedLog, Addresses: 2}
+	f := judges(t, fakeRooms{room: r})
+	if err := f.Configure(r.settings); err != nil {
+		t.Fatal(err)
+	}
+	req, keys, s := admittedRequest(t, room.Binding{})
+	for i := range 9 {
+		req.via.client = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+		p := req.openPass(keys, s, nil)
+		f.isShared(req, &p.Pass, r, s.Name, 2, time.Unix(1_700_000_000, 0))
+	}
+	for _, no := range []string{"127.0.0.1", "::1"} {
+		req.via.client = netip.MustParseAddr(no)
+		p := req.openPass(keys, s, nil)
+		f.isShared(req, &p.Pass, r, s.Name, 2, time.Unix(1_700_000_000, 0))
+	}
+	if n := r.shared.Load(); n != 7 {
+		t.Errorf("%d are counted, want 7", n)
+	}
+}
+
+// TestWhoIsOnTheWaySharesNothing has one visitor take a new address every 20 seconds, of
+// both families.
+func TestWhoIsOnTheWaySharesNothing(t *testing.T) {
+	c, pass := newShared(t, room.Sharing{Action: room.SharedQueue, Addresses: 4})
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 30 {
+		for range 4 {
+			address := "198.51.100." + strconv.Itoa(i)
+			if i%2 == 0 {
+				address = someAddress(netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: byte(0)}), 64), r)
+			}
+			a := c.ask(address, pass)
+			if a.Outcome != Admitted {
+				t.Fatalf("address %d: %v", i, a.Outcome)
+			}
+			if a.Cookie != "" {
+				pass = a.Cookie
+			}
+			c.pass(5 * time.Second)
+		}
+	}
+	if c.log.has("a pass is used") {
+		t.Errorf("the log tells\n%s", c.log.text())
+	}
+}
+
+// FuzzPassTable holds the table to one that remembers all, as long as no more passes come
+// than one set has slots.
+func FuzzPassTable(f *testing.F) {
+	f.Add([]byte("\x00\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00\x01"), uint8(4))
+	f.Add([]byte("\x00\x01\xf0\x02\xf0\x03\xf0\x04\xf1\x05\x00\x01"), uint8(1))
+	f.Fuzz(func(t *testing.T, steps []byte, n uint8) {
+		limit := int(n)%room.MaxSharedAddresses + 1
+		var table passTable
+		type use struct {
+			address uint32
+			at      int64
+		}
+		all := map[uint64][]use{}
+		now := time.Now().Unix()
+		for i := 0; i+1 < len(steps); i += 2 {
+			key := uint64(steps[i]%passWays) * passSets
+			now += int64(steps[i] / passWays)
+			address := uint32(steps[i+1]%16) + 1
+			var live []use
+			known := false
+			for _, u := range all[key] {
+				switch {
+				case u.address == address:
+					live, known = append(live, use{address, now}), true
+				case now-u.at < 60:
+					live = append(live, u)
+				}
+			}
+			want := known || len(live) < limit
+			if want && !known {
+				live = append(live, use{address, now})
+			}
+			all[key] = live
+			if got := table.use(key, address, limit, now); got != want {
+				t.Fatalf("step %d: %v, want %v of %+v", i, got, want, live)
+			}
+		}
+	})
+}
+
+// TestRandomPassesHideNoSharing has a pass shared while far more come than there is room
+// for.
+func TestRandomPassesHideNoSharing(t *testing.T) {
+	if size := unsafe.Sizeof(passTable{}); size > 5<<20 || unsafe.Sizeof(passSlot{}) != 64 {
+		t.Errorf("the table takes %d bytes, a slot %d", size, unsafe.Sizeof(passSlot{}))
+	}
+	sh := newSharing()
+	r := rand.New(rand.NewPCG(1, 2))
+	within, asked := 0, 0
+	for i := range 2_000_000 {
+		now := 1_700_000_000 + int64(i)/100_000 // 20 s in all
+		sh.passes.use(r.Uint64()|1, 1, 4, now)
+		if i%1000 == 0 {
+			asked++
+			if sh.passes.use(42, uint32(1+asked%50), 4, now) {
+				within++
+			}
+		}
+	}
+	if within > asked/10 {
+		t.Errorf("%d of %d uses by 50 addresses count as those of 4", within, asked)
+	}
+}
