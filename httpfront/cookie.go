@@ -197,13 +197,14 @@ func (r *request) appendCookieEnd(dst []byte, s *room.Settings) []byte {
 // cookieAge is how long the browser shall keep the cookie: as long as the pass
 // can be of any use. That is enforced by the room, whose clock is better, so
 // this is generous: a session may go on for long after the last cookie that reached the
-// browser.
+// browser, and that may be the one of a visitor who still waited.
 func cookieAge(p node.Pass, s *room.Settings, now time.Time) time.Duration {
-	switch left := max(p.LeaseEnd.Sub(now), 0); {
-	case p.Accepted() && s.DisableSessionRenewal:
-		return left + time.Minute
-	case p.Accepted():
-		return left + 24*time.Hour
+	age := max(p.LeaseEnd.Sub(now), 0)
+	if !p.Accepted() {
+		age = s.PlaceKept + max(p.Refresh, 0) + s.SessionDuration
 	}
-	return s.PlaceKept + max(p.Refresh, 0) + time.Minute
+	if s.DisableSessionRenewal {
+		return age + time.Minute
+	}
+	return age + 24*time.Hour
 }

@@ -60,7 +60,7 @@ func TestCookieAttributes(t *testing.T) {
 			if len(set) != 1 {
 				t.Fatalf("%s over %s: %d cookies", c.name, scheme, len(set))
 			}
-			cookie, attributes, _ := strings.Cut(set[0], "; Path=/; Max-Age=380")
+			cookie, attributes, _ := strings.Cut(set[0], "; Path=/; Max-Age=87020")
 			if attributes != want {
 				t.Errorf("%s over %s: got %q, want %q", c.name, scheme, attributes, want)
 			}

@@ -66,6 +66,20 @@ func (c *crowded) ask(address, cookie string) Answer {
 	return c.front.Judge(q)
 }
 
+// awaited is ask for a request that another node may have to be asked about.
+func (c *crowded) awaited(address, cookie string) Answer {
+	done := make(chan Answer, 1)
+	go func() { done <- c.ask(address, cookie) }()
+	for {
+		select {
+		case a := <-done:
+			return a
+		case <-c.core.Wake():
+			c.core.Flush(c.now)
+		}
+	}
+}
+
 // fill takes the one place that there is.
 func (c *crowded) fill() {
 	c.t.Helper()

@@ -250,7 +250,7 @@ func TestOnePassCookieAndOnlyWhenItChanges(t *testing.T) {
 		}
 		if c.set {
 			k := ours[0]
-			if !k.HttpOnly || k.Secure || k.SameSite != http.SameSiteLaxMode || k.Path != "/" || k.Domain != "" || k.MaxAge != 380 {
+			if !k.HttpOnly || k.Secure || k.SameSite != http.SameSiteLaxMode || k.Path != "/" || k.Domain != "" || k.MaxAge != 87020 {
 				t.Errorf("got %s", k)
 			}
 			p, err := f.keys.Open([]byte(k.Value), crdt.RoomID{1}, "127.0.0.1")

@@ -135,10 +135,14 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	var by pass.Binding
 	keys := f.keys.Load()
 	p := r.openPass(keys, s, r.bind(&by, s))
-	if sh := &made.sharing; p.known && p.Accepted() && sh.Looks() && f.isShared(r, &p.Pass, room, s.Name, sh.Addresses, now) && sh.Queues() {
-		p = carried{} // whoever else has it goes on
+	if p.known && p.Accepted() && f.turnsBack(r, &p.Pass, room, made, now) {
+		p = carried{}
 	}
 	v := room.Decide(p.Pass, p.known, now)
+	if p.known && !p.Accepted() && v.Admit && v.Pass.Visitor == p.Visitor && f.turnsBack(r, &v.Pass, room, made, now) {
+		p = carried{} // a waiting pass is as good as the one that it was exchanged for
+		v = room.Decide(p.Pass, p.known, now)
+	}
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between
 	}

@@ -112,10 +112,14 @@ func (r *fakeRoom) CountShared() { r.shared.Add(1) }
 
 func (r *fakeRoom) Queue(node.Pass) { r.queued.Add(1) }
 
-func (r *fakeRoom) End(p node.Pass, now time.Time) {
+func (r *fakeRoom) End(p node.Pass, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !p.Accepted() {
+		return false
+	}
 	r.ended, r.endAt = append(r.ended, p), now
+	return true
 }
 
 // takeEnded returns whose sessions were ended since it was called last.

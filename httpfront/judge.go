@@ -324,11 +324,12 @@ func (f *Front) Revoke(q *Question) (cookie string, err error) {
 	s := decider.Settings()
 	p := r.openPass(f.keys.Load(), s, nil) // the site asks, and not the visitor
 	switch {
-	case !p.known || !p.Accepted():
+	case !p.known:
 		return "", ErrNoSession
 	case !slices.Contains(s.EnabledOriginCommands, room.Revoke):
 		return "", ErrRevokeDisabled
+	case !decider.End(p.Pass, f.cfg.Clock()):
+		return "", ErrNoSession
 	}
-	decider.End(p.Pass, f.cfg.Clock())
 	return string(r.appendNoCookie(nil, s)), nil
 }

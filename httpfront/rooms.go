@@ -44,7 +44,7 @@ type Room interface {
 	// CountBypass notes a request that passes the room because a rule says so.
 	CountBypass()
 
-	// End ends the session of p, because the origin says so. Whoever shows p again
-	// is new. It must not block.
-	End(p node.Pass, now time.Time)
+	// End ends the session of p, because the origin says so, and reports whether there
+	// is one. Whoever shows p again is new. It must not block.
+	End(p node.Pass, now time.Time) bool
 }

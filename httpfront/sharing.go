@@ -30,6 +30,13 @@ func newSharing() *sharing {
 	return &sharing{seed: maphash.MakeSeed(), told: rate.Sometimes{Interval: warnEvery}}
 }
 
+// turnsBack reports whether the pass of somebody on the site is shared, and the room wants
+// the client of r to queue instead. Whoever else has the pass goes on.
+func (f *Front) turnsBack(r *request, p *node.Pass, decider Room, made *roomFront, now time.Time) bool {
+	sh := &made.sharing
+	return sh.Looks() && f.isShared(r, p, decider, decider.Settings().Name, sh.Addresses, now) && sh.Queues()
+}
+
 // isShared reports whether a pass that is used by the client of r is in use by as many
 // other addresses as may use it, or more. That is in the status and, now and then, in the
 // log.

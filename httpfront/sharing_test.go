@@ -73,6 +73,38 @@ func TestASharedPassIsWhatTheRoomSays(t *testing.T) {
 	}
 }
 
+// TestAWaitingPassIsSharedLikeItsSession hands round the pass of somebody who waits: for a
+// while after its turn it is as good as the one that it was exchanged for, and no better.
+func TestAWaitingPassIsSharedLikeItsSession(t *testing.T) {
+	c := newCrowded(t, room.NewVisitors{})
+	s := smallRoom()
+	s.Front.Sharing = room.Sharing{Action: room.SharedQueue, Addresses: 4}
+	if err := c.front.Configure(s); err != nil {
+		t.Fatal(err)
+	}
+	c.fill()
+	w := c.ask("192.0.2.1", "")
+	if w.Outcome != Queued || w.Cookie == "" {
+		t.Fatalf("got %+v", w)
+	}
+	c.pass(80 * time.Second)
+	for round := range 5 {
+		inside := 0
+		for i := range 50 {
+			if a := c.awaited("192.0.2."+strconv.Itoa(1+i), w.Cookie); a.Outcome == Admitted {
+				inside++
+			}
+		}
+		if inside != 4 {
+			t.Errorf("round %d: %d are inside, want 4", round, inside)
+		}
+		c.pass(30 * time.Second)
+	}
+	if !c.log.has("a pass is used from more addresses") {
+		t.Errorf("the log tells\n%s", c.log.text())
+	}
+}
+
 func TestSharedPassesAreCounted(t *testing.T) {
 	r := newRoom(always)
 	r.settings.Front.Sharing = room.Sharing{Action: room.SharedLog, Addresses: 2}

@@ -15,9 +15,9 @@ func (r *Room) openSession(e entered, now time.Time) {
 	switch {
 	case t.Anchor != self.Node:
 		r.renewals.Note(t, e.pass.LeaseEnd, e.pass.AcceptedAt) // the anchor shall hear of it
-	case t.Block == 0 && !e.gotten.lent:
+	case t.Block == 0 && (!e.gotten.lent || e.gotten.ticket.IsZero()): // used first here
 		r.openLease(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now)
-	default: // this node has given it out, or lent it, already
+	default: // the right has given it out already, here or as a loan
 		if _, ok := r.extend(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now); !ok {
 			r.reanchor(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now)
 		}

@@ -39,7 +39,9 @@ type pending struct {
 	done func(Verdict)
 	asks bool // done has the say whether somebody new queues
 
-	same []*pending // other requests with the same waiting pass; guarded by the visitor's stripe
+	// Of the first request with a waiting pass that wants a ticket.
+	leads visitKey   // the visitor of that pass, whoever this request is by later; zero: others do not wait for it
+	same  []*pending // the others with the same pass; guarded by the visitor's stripe
 }
 
 // Decide answers one request at the time now. known reports whether p is a pass
@@ -146,8 +148,10 @@ func (c *Core) pend(n need, w *pending) bool {
 	}
 	if !taken {
 		c.pendings.count.Add(-1)
-		for _, o := range w.parts() {
-			c.settle(o, Verdict{Pass: o.pass}, n, o.at)
+		if n >= aTicket { // else they get what w gets: settle is about to answer
+			for _, o := range w.parts() {
+				c.settle(o, Verdict{Pass: o.pass}, n, o.at)
+			}
 		}
 	}
 	return taken
@@ -175,15 +179,19 @@ func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 // pass gets, so that one pass sent a thousand times does not take a thousand tickets. It
 // reports false if it is the first.
 func (w *pending) joins() bool {
-	return w.waits() && w.room.core.stripes.ofVisitor(w.pass.Visitor).join(visitKey{w.room.id, w.pass.Visitor}, w)
+	if !w.waits() || w.leads != (visitKey{}) {
+		return false
+	}
+	k := visitKey{w.room.id, w.pass.Visitor}
+	return w.room.core.stripes.ofVisitor(k.visitor).join(k, w)
 }
 
 // parts returns who waits for what w gets.
 func (w *pending) parts() []*pending {
-	if w.pass.Visitor == (VisitorID{}) {
+	if w.leads == (visitKey{}) {
 		return nil
 	}
-	return w.room.core.stripes.ofVisitor(w.pass.Visitor).part(visitKey{w.room.id, w.pass.Visitor}, w)
+	return w.room.core.stripes.ofVisitor(w.leads.visitor).part(w)
 }
 
 // waits reports whether a request is of somebody who has waited.

@@ -18,13 +18,28 @@ const askedFor = 2
 // node p is worth nothing from now on: who shows it again is a new visitor. The
 // anchor hears of it, again and again until it has answered or the lease is over,
 // and frees the place; other nodes learn it when the pass comes to them and they
-// check in. A pass without a session changes nothing. Any goroutine may call it.
-func (r *Room) End(p Pass, now time.Time) {
-	if p.Room != r.id || p.Ticket.IsZero() {
-		return
+// check in. For a waiting pass that was exchanged for one lately, as far as this node
+// knows, it is that one's session. End reports whether there is a session that p is of;
+// it may have ended before. Any goroutine may call it.
+func (r *Room) End(p Pass, now time.Time) bool {
+	if p.Room != r.id {
+		return false
 	}
+	if !p.Accepted() && p.Visitor != (VisitorID{}) {
+		p = r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now).pass
+	}
+	if p.Ticket.IsZero() {
+		return false
+	}
+	r.endSession(p, now)
+	return true
+}
+
+// endSession is End for the pass of a session. It reports whether that is news to this
+// node.
+func (r *Room) endSession(p Pass, now time.Time) bool {
 	k := sessionKey{r.id, p.Ticket}
-	r.core.stripes.ofSession(k).end(ended{r, p.Ticket, r.claimable(p.LeaseEnd, now)})
+	return r.core.stripes.ofSession(k).end(ended{r, p.Ticket, r.claimable(p.LeaseEnd, now)})
 }
 
 // claimable returns until when a pass of a session can be of use to anybody that

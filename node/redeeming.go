@@ -17,7 +17,7 @@ import (
 
 // A pass that waited is redeemed once in a site: the visitor's owner has the say. Who
 // lets a visitor in books that, and then asks the owner before it answers. Whoever shows a
-// copy of the pass within redeemedKept, as does a client that has not got its answer, is
+// copy of the pass within redeemedFor, as does a client that has not got its answer, is
 // given the session that the first one has; a later one stands at the back.
 
 const (
@@ -82,10 +82,10 @@ func (r *Room) exchange(p Pass, now time.Time) (_ Pass, ok bool) {
 	switch old := s.shown(k, now); {
 	case old.is == confirmed && !r.over(old.pass.Ticket):
 		return old.pass, true
-	case old.is == confirmed, old.is == late, r.line.Spent(p.Visitor, now.Add(-redeemedKept), now):
+	case old.is == confirmed, old.is == late, r.line.Spent(p.Visitor, now.Add(-r.redeemedFor()), now):
 		return Pass{}, false
 	}
-	s.remember(k, redeemed{pass: p, is: confirmed, kept: redeemedKept}, now)
+	s.remember(k, redeemed{pass: p, is: confirmed, kept: r.redeemedFor()}, now)
 	return p, true
 }
 
@@ -93,7 +93,7 @@ func (r *Room) exchange(p Pass, now time.Time) (_ Pass, ok bool) {
 // holds. If that is another one, mine is ended: its place is free again.
 func (r *Room) redeem(mine, holds Pass, ok bool, now time.Time) (Verdict, need) {
 	k, s := visitKey{r.id, mine.Visitor}, r.core.stripes.ofVisitor(mine.Visitor)
-	q := redeemed{pass: holds, is: confirmed, kept: redeemedKept}
+	q := redeemed{pass: holds, is: confirmed, kept: r.redeemedFor()}
 	if !ok {
 		// For as long as a copy is good that is shown now: none gets that far again.
 		is := r.Settings()
@@ -101,8 +101,9 @@ func (r *Room) redeem(mine, holds Pass, ok bool, now time.Time) (Verdict, need) 
 	}
 	s.remember(k, q, now) // before the end of mine, or who shows the pass just then is new
 	if q.pass.Ticket != mine.Ticket {
-		r.End(mine, now)
-		r.copies.Add(1)
+		if r.endSession(mine, now) {
+			r.copies.Add(1)
+		}
 	}
 	return r.redeemedAs(q.is, q.pass, now)
 }
@@ -157,7 +158,7 @@ func (c *Core) takeRedeem(from replica.Peer, payload []byte, now time.Time) ([]M
 	answers := items[:0]
 	for _, q := range items {
 		r := c.rooms[q.key.room]
-		if r == nil {
+		if r == nil || q.ticket.IsZero() {
 			continue // see Core.keepRooms
 		}
 		if holds, ok := r.exchange(q.pass(r, now), now); ok {
@@ -203,7 +204,7 @@ func (c *Core) takeRedeemed(from replica.Peer, payload []byte, now time.Time) ([
 func (r *Room) letInElsewhere(q redemption, now time.Time) {
 	s := r.core.stripes.ofVisitor(q.key.visitor)
 	if !q.ticket.IsZero() && s.shown(q.key, now).is == unknown {
-		s.remember(q.key, redeemed{pass: q.pass(r, now), is: confirmed, kept: redeemedKept}, now)
+		s.remember(q.key, redeemed{pass: q.pass(r, now), is: confirmed, kept: r.redeemedFor()}, now)
 	}
 }
 

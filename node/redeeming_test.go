@@ -244,8 +244,18 @@ func TestRedemptionsOfOthers(t *testing.T) {
 		t.Errorf("a node of another site answers: %d messages, %v", len(out), err)
 	}
 	other.Site = "a"
-	if out, err := w.nodes[0].core.Receive(other, kindRedeemed, encodeRedeems(ask), w.now); err != nil || len(out) > 0 {
-		t.Errorf("an answer that nobody waits for: %d messages, %v", len(out), err)
+	for _, number := range []uint64{0, 1} {
+		ask[0].number = number
+		if out, err := w.nodes[0].core.Receive(other, kindRedeemed, encodeRedeems(ask), w.now); err != nil || len(out) > 0 {
+			t.Errorf("answer %d, that nobody waits for: %d messages, %v", number, len(out), err)
+		}
+	}
+	if out, err := w.nodes[0].core.Receive(other, kindRedeem, encodeRedeems(ask), w.now); err != nil || len(out) > 0 {
+		t.Errorf("a question about no session: %d messages, %v", len(out), err)
+	}
+	p := Pass{Visitor: VisitorID{1}, Room: roomID, Arrival: w.now}
+	if s := w.nodes[0].core.stripes.ofVisitor(p.Visitor).shown(visitKey{roomID, p.Visitor}, w.now); s.is != unknown {
+		t.Errorf("who was let in with no ticket is known as %+v", s)
 	}
 }
 

@@ -148,11 +148,15 @@ const (
 	late                  // the place was taken up long before
 )
 
-// redeemedKept is how long after a waiting pass was shown whoever shows it again gets
-// the session that it was exchanged for. Answers may be lost, or come late: the site has a
-// minute, and the visitor's browser asks again some time after that. Where cookies do not
-// reach the visitor it is shown with each request.
+// redeemedKept is the least for which whoever shows a waiting pass again gets the session
+// that it was exchanged for; see redeemedFor.
 const redeemedKept = 2 * time.Minute
+
+// redeemedFor is how long after a waiting pass was shown whoever shows it again gets the
+// session that it was exchanged for. Answers may be lost, or come late: the site has a
+// minute, and the visitor's browser asks again some time after that. Where cookies do not
+// reach the visitor it is shown with each request, so it is of use for a session at least.
+func (r *Room) redeemedFor() time.Duration { return max(redeemedKept, r.Settings().SessionDuration) }
 
 func (s *stripes) ofSession(k sessionKey) *stripe {
 	h := k.ticket.Seq ^ uint64(k.ticket.Block)<<32 ^ binary.LittleEndian.Uint64(k.ticket.Anchor[:8])
@@ -211,14 +215,16 @@ func (s *stripe) over(k sessionKey) bool {
 	return s.renewals[k].over
 }
 
-// end notes that a session is over.
-func (s *stripe) end(e ended) {
+// end notes that a session is over, and reports whether that is news.
+func (s *stripe) end(e ended) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.markOver(sessionKey{e.room.id, e.ticket}, e.until) {
-		s.ended = append(s.ended, e)
-		s.mark()
+	if !s.markOver(sessionKey{e.room.id, e.ticket}, e.until) {
+		return false
 	}
+	s.ended = append(s.ended, e)
+	s.mark()
+	return true
 }
 
 // setOver is end without a note for the loop, which knows.
@@ -300,26 +306,23 @@ func (s *stripe) shownLocked(k visitKey, now time.Time) redeemed {
 func (s *stripe) join(k visitKey, w *pending) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first := s.applying[k]; first != nil && first != w {
+	if first := s.applying[k]; first != nil {
 		first.same = append(first.same, w)
 		return true
 	}
 	if s.applying == nil {
 		s.applying = map[visitKey]*pending{}
 	}
-	s.applying[k] = w
+	s.applying[k], w.leads = w, k
 	return false
 }
 
-// part returns who waits for what w gets.
-func (s *stripe) part(k visitKey, w *pending) (same []*pending) {
+// part returns who waits for what w gets. Those that come from now on do not.
+func (s *stripe) part(w *pending) (same []*pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.applying[k] != w {
-		return nil
-	}
-	delete(s.applying, k)
-	same, w.same = w.same, nil
+	delete(s.applying, w.leads)
+	same, w.same, w.leads = w.same, nil, visitKey{}
 	return same
 }
 

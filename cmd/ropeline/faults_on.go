@@ -132,10 +132,13 @@ func (r watchedRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict
 	return v
 }
 
-func (r watchedRoom) End(p node.Pass, now time.Time) {
-	r.Room.End(p, now)
-	p.LeaseEnd = r.to.clock()
-	r.add(record.Ended, p, record.Now())
+func (r watchedRoom) End(p node.Pass, now time.Time) bool {
+	is := r.Room.End(p, now)
+	if is && p.Accepted() { // of a pass that waited it is not known here whose session it was
+		p.LeaseEnd = r.to.clock()
+		r.add(record.Ended, p, record.Now())
+	}
+	return is
 }
 
 // add reads both clocks as late as possible: a process that is stopped before
