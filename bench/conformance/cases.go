@@ -21,6 +21,7 @@ type testCase struct {
 	what   string        // the row's title
 	places int           // of its room
 	length time.Duration // of a session; 0: a minute
+	rule   string        // of its room; "": none
 
 	newPass bool   // the visitor is let in with a new pass
 	paged   bool   // the visitor gets a page with the code for pages
@@ -90,6 +91,7 @@ func cases() []testCase {
 		{id: "post", what: "`POST` while waiting", places: 1, run: posts},
 		{id: "order", what: "`POST` when admitted", places: 5, run: orders},
 		{id: "forged", what: "forged pass, room full", places: 1, paged: true, run: forgedPass},
+		{id: "country", what: "says to come from a country that a rule lets pass, room full", places: 1, paged: true, notes: []note{byRule}, rule: `ip.src.country eq "CH"`, run: choosesCountry},
 		{id: "slow", what: "our node is slow", places: 5, hurts: true, notes: []note{threeSeconds}, run: slow},
 		{id: "down", what: "our node is down", places: 5, hurts: true, run: down},
 	}
@@ -380,6 +382,15 @@ func orders(t *try) (string, error) {
 		err = fmt.Errorf("the site was asked %d times, or did not get the whole body", len(got))
 	}
 	return a.String(), err
+}
+
+// choosesCountry says so in the field that nodes read of requests that they proxy.
+func choosesCountry(t *try) (string, error) {
+	if _, err := t.fill(); err != nil {
+		return "", err
+	}
+	a, err := t.visitor().ask(http.MethodGet, countryField, "CH")
+	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
 }
 
 func forgedPass(t *try) (string, error) {

@@ -20,6 +20,8 @@ const (
 
 	noVerdict note = "Where no verdict can be had, Envoy leaves a proof of admission that a visitor has made up. Its signature is wrong."
 
+	byRule note = "The field that `country-header` names is the visitor's here. A node reads it in questions only [if it is told](#countries) that the proxy replaces it."
+
 	byPost note = "The site asks a node to, [by `POST /revoke`](#ending-sessions). Its answers do not pass through a node, so a field in them would not be seen."
 )
 

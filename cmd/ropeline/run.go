@@ -256,11 +256,14 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 		Edge:           cfg.Edge.front,
 		Lists:          cfg.Front.Lists,
 		CountryHeader:  cfg.Front.CountryHeader,
-		Proof:          signer,
-		ProofHeader:    cfg.Proof.Header,
-		Ready:          n.Ready,
-		Clock:          n.Now,
-		Logger:         log,
+
+		VerdictCountryHeader: cfg.Front.VerdictCountryHeader,
+
+		Proof:       signer,
+		ProofHeader: cfg.Proof.Header,
+		Ready:       n.Ready,
+		Clock:       n.Now,
+		Logger:      log,
 	})))
 	if err != nil {
 		return nil, err

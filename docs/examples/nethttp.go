@@ -21,6 +21,9 @@ import (
 func main() {
 	gate, err := middleware.New(middleware.Config{
 		Nodes: []string{"http://127.0.0.1:9081"},
+		// Behind a proxy of yours, which writes X-Forwarded-For and its kind, and the country
+		// if nodes have verdict-country-header:
+		// TrustForwarded: true, CountryHeader: "CF-IPCountry",
 		// Where no node answers, visitors are told to try again. To let them in instead:
 		//#open Open: true,
 	})

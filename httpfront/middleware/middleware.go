@@ -33,6 +33,12 @@ type Config struct {
 	// is. Without it they are not believed, as anybody can send them.
 	TrustForwarded bool
 
+	// CountryHeader is what the nodes have as verdict-country-header, if they have one:
+	// the header in which the proxy in front of this program tells the visitor's
+	// country. That proxy has to replace what visitors send in it. Without
+	// TrustForwarded the nodes are told nothing in it, as anybody can send it.
+	CountryHeader string
+
 	// ProofField is the field with the proof of admission, if the nodes make proofs.
 	// What a visitor sends in it never gets through. The default is Ropeline-Proof.
 	ProofField string
@@ -195,6 +201,9 @@ func (g *Gate) fields(q Question) http.Header {
 	h.Del("Content-Length")
 	h.Del("Expect")
 	h.Del(g.cfg.ProofField)
+	if !g.cfg.TrustForwarded {
+		h.Del(g.cfg.CountryHeader)
+	}
 	for name := range h {
 		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
 			delete(h, name)

@@ -271,6 +271,21 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 	}
 }
 
+// TestNobodyChoosesTheirOwnCountry where no proxy is in front that could say it.
+func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
+	for trusts, want := range map[bool]string{false: "", true: "CH"} {
+		n := newNode(t, admit)
+		g := newGate(t, Config{Nodes: []string{n.URL}, CountryHeader: "CF-IPCountry", TrustForwarded: trusts})
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header["cf-ipcountry"] = []string{"CH"} // as a handler in front may leave it
+		r.Header.Set("CF-IPCountry", "CH")
+		visit(t, g, func(http.ResponseWriter, *http.Request) {}, r)
+		if got := n.asked[0].Header.Get("CF-IPCountry"); got != want {
+			t.Errorf("trusting %v: the node is told %q, want %q", trusts, got, want)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, cfg := range []Config{
 		{},
