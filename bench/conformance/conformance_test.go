@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,6 +103,68 @@ func TestBesideTheTable(t *testing.T) {
 			}
 			if got := s.site.take(c.host()); len(got) != 1 {
 				t.Errorf("a site that fails was asked %d times", len(got))
+			}
+		})
+	}
+}
+
+// TestANodeThatIsNotReadyIsPassedOver by those that can look: nobody is shown what it says
+// while it has no verdict.
+func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real proxies")
+	}
+	o := options{caddy: caddy(), examples: "../../docs/examples"}
+	for _, fe := range frontEnds() {
+		if fe.example == "nginx.conf" || fe.example == "traefik.yml" {
+			continue // they cannot look
+		}
+		t.Run(fe.name, func(t *testing.T) {
+			t.Parallel()
+			s := &stack{dir: t.TempDir(), client: &http.Client{}}
+			defer s.client.CloseIdleConnections()
+			var err error
+			if s.site, err = startSite(); err != nil {
+				t.Fatal(err)
+			}
+			defer s.site.close()
+			node := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/readyz" {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				w.Header().Set("Ropeline-State", "failed")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}))
+			node.Config.Protocols = new(http.Protocols)
+			node.Config.Protocols.SetHTTP1(true)
+			node.Config.Protocols.SetUnencryptedHTTP2(true)
+			node.Start()
+			defer node.Close()
+			s.node = &ropeline{verdicts: node.Listener.Addr().String()}
+			listen, err := freeAddress()
+			if err != nil {
+				t.Fatal(err)
+			}
+			example, err := s.example(o, fe, s.dir, listen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.proxy, err = fe.start(t.Context(), o, example, listen); errors.Is(err, errNotHere) {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			defer s.proxy.stop()
+			v := (&try{ctx: t.Context(), stack: s, fe: fe, host: "a.example"}).visitor()
+			var a answer
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && a.code != fe.down; time.Sleep(50 * time.Millisecond) {
+				if a, err = v.ask(http.MethodGet); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if a.code != fe.down {
+				t.Errorf("visitors get %v, want %d", a, fe.down)
 			}
 		})
 	}

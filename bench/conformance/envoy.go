@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -20,17 +21,21 @@ import (
 //
 //	[filter]  envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto, of version 1.40
 //	[service] envoy/service/auth/v3/external_auth.proto, of version 1.40
+//	[health]  envoy/config/core/v3/health_check.proto, of version 1.40
+//	[cluster] envoy/config/cluster/v3/cluster.proto, of version 1.40
 //	[http]    source/extensions/filters/common/ext_authz/ext_authz_http_impl.cc
 //	[grpc]    source/extensions/filters/common/ext_authz/ext_authz_grpc_impl.cc
 //
 // Questions over gRPC are asked by a gRPC client.
 type extAuthz struct {
 	*envoyExample
-	client *http.Client
-	conn   *grpc.ClientConn
+	client  *http.Client
+	conn    *grpc.ClientConn
+	checker *http.Client // of the node's health
 }
 
 func (f *extAuthz) connect() (err error) {
+	f.checker = askingClient(time.Second)
 	if h := f.authz.GetHttpService(); h != nil {
 		f.client = askingClient(h.GetServerUri().GetTimeout().AsDuration())
 		return nil
@@ -40,6 +45,7 @@ func (f *extAuthz) connect() (err error) {
 }
 
 func (f *extAuthz) Close() error {
+	f.checker.CloseIdleConnections()
 	if f.conn != nil {
 		return f.conn.Close()
 	}
@@ -71,7 +77,11 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 	if f.client != nil {
 		ask = f.askHTTP
 	}
-	o, err := ask(r)
+	var o *outcome
+	err := f.healthy(r.Context())
+	if err == nil {
+		o, err = ask(r)
+	}
 	switch {
 	case err != nil && f.authz.GetFailureModeAllow(): // [filter] failure_mode_allow
 		return nil, true
@@ -104,6 +114,27 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 			reply.Add(h.name, h.value)
 		}
 	}, true
+}
+
+// healthy fails if the node would not be asked. Envoy looks now and then; this looks when
+// it matters. [health]
+func (f *extAuthz) healthy(ctx context.Context) error {
+	if !f.checked {
+		return nil
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.node+f.ready, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := f.checker.Do(q)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK { // expected_statuses
+		return errNoVerdict
+	}
+	return nil
 }
 
 // forwarded writes what the connection manager does before any filter sees the request.

@@ -15,6 +15,7 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3" // for the example
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3" // for the example
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
 )
@@ -25,6 +26,8 @@ type envoyExample struct {
 	authz   *authzv3.ExtAuthz
 	site    string // address of the cluster that the only route leads to
 	node    string // address of the cluster that is asked
+	checked bool   // whether a node that fails its health check is not asked
+	ready   string // path of that check
 }
 
 // readEnvoy reads a configuration into the very messages of Envoy's API, and checks it
@@ -78,11 +81,35 @@ func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
 			e.site = addr
 		case node:
 			e.node = addr
+			if err := e.healthCheck(c); err != nil {
+				return err
+			}
 		}
 	}
 	if e.site == "" || e.node == "" {
 		return fmt.Errorf("no cluster %q, or no cluster %q", site, node)
 	}
+	return nil
+}
+
+// healthCheck takes over how nodes are checked. [health] HealthCheck, HttpHealthCheck;
+// [cluster] CommonLbConfig.healthy_panic_threshold: below it, by default a half, all are
+// asked whatever their checks say.
+func (e *envoyExample) healthCheck(c *clusterv3.Cluster) error {
+	checks := c.GetHealthChecks()
+	if len(checks) == 0 {
+		return nil
+	}
+	h := checks[0].GetHttpHealthCheck()
+	if len(checks) > 1 || h == nil || len(h.GetExpectedStatuses())+len(h.GetRetriableStatuses()) > 0 {
+		return fmt.Errorf("cluster %q has a health check that this stand-in does not know", c.GetName())
+	}
+	const h2 = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	if _, ok := c.GetTypedExtensionProtocolOptions()[h2]; ok != (h.GetCodecClientType() == typev3.CodecClientType_HTTP2) {
+		return fmt.Errorf("cluster %q is checked by another version of HTTP than it is asked by", c.GetName())
+	}
+	p := c.GetCommonLbConfig().GetHealthyPanicThreshold()
+	e.checked, e.ready = p != nil && p.GetValue() == 0, h.GetPath()
 	return nil
 }
 

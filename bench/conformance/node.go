@@ -47,7 +47,7 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (*rope
 		return nil, err
 	}
 	n := &ropeline{p, verdicts}
-	if err := awaitReady(ctx, "http://"+admin+"/readyz"); err != nil {
+	if err := awaitReady(ctx, "http://"+verdicts+"/readyz"); err != nil {
 		n.stop()
 		return nil, fmt.Errorf("%w; it says:\n%s", err, n.log.String())
 	}

@@ -147,7 +147,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	verdicts, err := newVerdicts(cfg, front, log)
+	verdicts, err := newVerdicts(cfg, front, n.Ready, log)
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 }
 
 // newVerdicts returns the server for other proxies; nil if there shall be none.
-func newVerdicts(cfg config, front *httpfront.Front, log *slog.Logger) (*verdict.Server, error) {
+func newVerdicts(cfg config, front *httpfront.Front, ready func() error, log *slog.Logger) (*verdict.Server, error) {
 	if cfg.VerdictListen == "" {
 		return nil, nil
 	}
@@ -295,6 +295,7 @@ func newVerdicts(cfg config, front *httpfront.Front, log *slog.Logger) (*verdict
 		Listen:         cfg.VerdictListen,
 		Judge:          front,
 		TrustedProxies: cfg.TrustedProxies,
+		Ready:          ready,
 		Logger:         log,
 	})
 }
