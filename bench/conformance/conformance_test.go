@@ -64,9 +64,6 @@ func TestBesideTheTable(t *testing.T) {
 	}
 	o := options{binary: built(t), caddy: caddy(), examples: "../../docs/examples", open: true}
 	for _, fe := range frontEnds() {
-		if fe.standIn || strings.HasSuffix(fe.example, ".go") {
-			continue
-		}
 		t.Run(fe.name, func(t *testing.T) {
 			t.Parallel()
 			c := testCase{id: "beside", places: 5}
@@ -83,8 +80,10 @@ func TestBesideTheTable(t *testing.T) {
 				t.Fatalf("%v, %v", a, err)
 			}
 			s.site.take(c.host())
-			if err := upgrades(t.Context(), s.proxy.addr, c.host(), v.pass); err != nil {
-				t.Errorf("a WebSocket: %v", err)
+			if !fe.noUpgrades {
+				if err := upgrades(t.Context(), s.proxy.addr, c.host(), v.pass); err != nil {
+					t.Errorf("a WebSocket: %v", err)
+				}
 			}
 			// The site fails, and not the node: that everybody is let in where no node
 			// answers is no reason to ask again.
@@ -167,6 +166,50 @@ func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
 				t.Errorf("visitors get %v, want %d", a, fe.down)
 			}
 		})
+	}
+}
+
+// TestEnvoyDoesWhatTheExampleSays, and not what would be good for the site: without a word of
+// upgrades and timeouts there are none of the first, and answers are cut.
+func TestEnvoyDoesWhatTheExampleSays(t *testing.T) {
+	for _, name := range []string{"envoy.yaml", "envoy-http.yaml"} {
+		whole, err := os.ReadFile("../../docs/examples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var silent []string
+		for l := range strings.Lines(string(whole)) {
+			if !strings.Contains(l, "upgrade_configs:") {
+				silent = append(silent, strings.ReplaceAll(l, ", timeout: 0s", ""))
+			}
+		}
+		for _, c := range []struct {
+			text     string
+			upgrades bool
+			within   time.Duration
+		}{{string(whole), true, 0}, {strings.Join(silent, ""), false, 15 * time.Second}} {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e, err := readEnvoy(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := &extAuthz{envoyExample: e}
+			if f.upgrades("WebSocket") != c.upgrades || f.upgrades("h2c") || f.within() != c.within {
+				t.Errorf("%s: upgrades %v, answers within %v; want %+v", name, f.upgrades("WebSocket"), f.within(), c)
+			}
+			if c.upgrades {
+				continue
+			}
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, pathEcho, nil)
+			r.Header.Set("Upgrade", "websocket")
+			if _, ok := f.check(w, r); ok || w.Code != http.StatusForbidden {
+				t.Errorf("%s: an upgrade that is not configured gets %d", name, w.Code)
+			}
+		}
 	}
 }
 

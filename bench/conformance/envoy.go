@@ -21,6 +21,8 @@ import (
 //
 //	[filter]  envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto, of version 1.40
 //	[service] envoy/service/auth/v3/external_auth.proto, of version 1.40
+//	[route]   envoy/config/route/v3/route_components.proto, of version 1.40
+//	[manager] envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto, of version 1.40
 //	[health]  envoy/config/core/v3/health_check.proto, of version 1.40
 //	[cluster] envoy/config/cluster/v3/cluster.proto, of version 1.40
 //	[http]    source/extensions/filters/common/ext_authz/ext_authz_http_impl.cc
@@ -72,6 +74,11 @@ type outcome struct {
 type field struct{ name, value string }
 
 func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+	if u := r.Header.Get("Upgrade"); u != "" && !f.upgrades(u) {
+		// See "upgrades" in Envoy's architecture overview, and [manager] upgrade_configs.
+		w.WriteHeader(http.StatusForbidden)
+		return nil, false
+	}
 	f.forwarded(r)
 	ask := f.askGRPC
 	if f.client != nil {
@@ -115,6 +122,20 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 		}
 	}, true
 }
+
+// upgrades reports whether requests with such a field Upgrade are proxied. [manager]
+// UpgradeConfig
+func (f *extAuthz) upgrades(kind string) bool {
+	for _, c := range f.manager.GetUpgradeConfigs() {
+		if strings.EqualFold(c.GetUpgradeType(), kind) && (c.GetEnabled() == nil || c.GetEnabled().GetValue()) {
+			return true
+		}
+	}
+	return false
+}
+
+// within is how long a whole answer of the site may take. [route]
+func (f *extAuthz) within() time.Duration { return f.timeout }
 
 // healthy fails if the node would not be asked. Envoy looks now and then; this looks when
 // it matters. [health]

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -24,10 +25,11 @@ import (
 type envoyExample struct {
 	manager *hcmv3.HttpConnectionManager
 	authz   *authzv3.ExtAuthz
-	site    string // address of the cluster that the only route leads to
-	node    string // address of the cluster that is asked
-	checked bool   // whether a node that fails its health check is not asked
-	ready   string // path of that check
+	timeout time.Duration // for a whole answer of the site; 0: none
+	site    string        // address of the cluster that the only route leads to
+	node    string        // address of the cluster that is asked
+	checked bool          // whether a node that fails its health check is not asked
+	ready   string        // path of that check
 }
 
 // readEnvoy reads a configuration into the very messages of Envoy's API, and checks it
@@ -68,7 +70,12 @@ func readEnvoy(path string) (*envoyExample, error) {
 
 // clusters looks up the addresses.
 func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
-	site := e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()[0].GetRoute().GetCluster()
+	route := e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()[0].GetRoute()
+	e.timeout = 15 * time.Second // [route] RouteAction.timeout
+	if t := route.GetTimeout(); t != nil {
+		e.timeout = t.AsDuration()
+	}
+	site := route.GetCluster()
 	node := e.authz.GetGrpcService().GetEnvoyGrpc().GetClusterName()
 	if h := e.authz.GetHttpService(); h != nil {
 		node = h.GetServerUri().GetCluster()

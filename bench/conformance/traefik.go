@@ -86,6 +86,9 @@ func (f *forwardAuth) Close() error {
 	return nil
 }
 
+// within: Traefik limits the time until an answer begins only if it is told to.
+func (f *forwardAuth) within() time.Duration { return 0 }
+
 func (f *forwardAuth) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
 	resp, body, err := f.ask(r)
 	switch {
