@@ -123,7 +123,20 @@ func (t *try) admittedBy(a answer, passes int) error {
 	case len(got) != 1:
 		return fmt.Errorf("the site was asked %d times", len(got))
 	}
-	return t.proven(got[0])
+	return errors.Join(told(got[0]), t.proven(got[0]))
+}
+
+// forgedAddress is what every visitor sends in X-Forwarded-For, beside another scheme.
+const forgedAddress = "203.0.113.66"
+
+// told checks that the site is told by the proxy, and by nobody else, where a request
+// comes from.
+func told(a asked) error {
+	by, proto := a.header.Values("X-Forwarded-For"), a.header.Values("X-Forwarded-Proto")
+	if !slices.Equal(by, []string{"127.0.0.1"}) || !slices.Equal(proto, []string{"http"}) {
+		return fmt.Errorf("the site is told of %q by %q", by, proto)
+	}
+	return nil
 }
 
 // forged is what every visitor sends for a proof.
@@ -197,8 +210,8 @@ func waits(t *try) (string, error) {
 	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
 }
 
-// told is what our JSON says.
-type told struct {
+// jsonAnswer is what our JSON says.
+type jsonAnswer struct {
 	Room struct {
 		In       bool      `json:"inWaitingRoom"`
 		Position int       `json:"position"`
@@ -207,7 +220,7 @@ type told struct {
 }
 
 // askJSON is ask for a program.
-func (v *visitor) askJSON() (a answer, says told, err error) {
+func (v *visitor) askJSON() (a answer, says jsonAnswer, err error) {
 	if a, err = v.ask(http.MethodGet, "Accept", "application/json"); err == nil && a.isQueue() {
 		err = json.Unmarshal([]byte(a.body), &says)
 	}

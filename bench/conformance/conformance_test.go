@@ -80,6 +80,13 @@ func TestBesideTheTable(t *testing.T) {
 				t.Fatalf("%v, %v", a, err)
 			}
 			s.site.take(c.host())
+			// More than nginx takes by itself, and fasthttp.
+			content := strings.Repeat("item=4&", 1<<20)
+			if a, err := v.send(http.MethodPost, content); err != nil || !a.fromSite() {
+				t.Errorf("7 MiB: %v, %v", a, err)
+			} else if got := s.site.take(c.host()); len(got) != 1 || got[0].body != content {
+				t.Errorf("of 7 MiB the site gets something else, in %d requests", len(got))
+			}
 			if !fe.noUpgrades {
 				if err := upgrades(t.Context(), s.proxy.addr, c.host(), v.pass); err != nil {
 					t.Errorf("a WebSocket: %v", err)

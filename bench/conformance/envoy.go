@@ -91,6 +91,7 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 	}
 	switch {
 	case err != nil && f.authz.GetFailureModeAllow(): // [filter] failure_mode_allow
+		f.tell(r)
 		return nil, true
 	case err != nil:
 		status := http.StatusForbidden // [filter] status_on_error
@@ -113,6 +114,7 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 	for _, h := range o.toSite {
 		r.Header.Set(h.name, h.value)
 	}
+	f.tell(r)
 	return func(reply http.Header) {
 		for _, h := range o.setInReply {
 			reply.Set(h.name, h.value)
@@ -121,6 +123,15 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 			reply.Add(h.name, h.value)
 		}
 	}, true
+}
+
+// tell makes the changes that the configuration wants in what the site gets, after all
+// filters. [route] VirtualHost.request_headers_to_add
+func (f *extAuthz) tell(r *http.Request) {
+	for _, h := range f.manager.GetRouteConfig().GetVirtualHosts()[0].GetRequestHeadersToAdd() {
+		// The only value that readEnvoy takes.
+		r.Header.Set(h.GetHeader().GetKey(), visitorAddress(r))
+	}
 }
 
 // upgrades reports whether requests with such a field Upgrade are proxied. [manager]
@@ -149,7 +160,7 @@ func (f *extAuthz) healthy(ctx context.Context) error {
 	}
 	resp, err := f.checker.Do(q)
 	if err != nil {
-		return err
+		return nil // counts from unhealthy_threshold on, and the question fails as well
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK { // expected_statuses

@@ -12,6 +12,7 @@ import (
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3" // for the example
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -74,6 +75,11 @@ func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
 	e.timeout = 15 * time.Second // [route] RouteAction.timeout
 	if t := route.GetTimeout(); t != nil {
 		e.timeout = t.AsDuration()
+	}
+	for _, h := range e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRequestHeadersToAdd() {
+		if h.GetHeader().GetValue() != "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%" || h.GetAppendAction() != corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD {
+			return fmt.Errorf("request_headers_to_add has one that this stand-in does not know: %v", h)
+		}
 	}
 	site := route.GetCluster()
 	node := e.authz.GetGrpcService().GetEnvoyGrpc().GetClusterName()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -44,6 +45,11 @@ func startStandIn(addr, site string, f filter) (*proxy, error) {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
+			for name, values := range r.In.Header {
+				if strings.HasPrefix(name, "X-Forwarded-") { // the library leaves them out
+					r.Out.Header[name] = values
+				}
+			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if change, ok := resp.Request.Context().Value(changeKey{}).(func(http.Header)); ok && change != nil {
