@@ -16,7 +16,7 @@ const (
 
 	cannotSay note = "Traefik knows no other answer when no verdict can be had."
 
-	threeSeconds note = "After the 3 s that the examples give a node; Traefik's 30 s cannot be changed."
+	threeSeconds note = "After the 3 s that the examples give a node, or sooner where they look at its `/readyz`; Traefik's 30 s cannot be changed."
 
 	noVerdict note = "Where no verdict can be had, Envoy leaves a proof of admission that a visitor has made up. Its signature is wrong."
 
