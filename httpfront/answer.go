@@ -138,20 +138,27 @@ func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err err
 		l = lang.Of(lang.English)
 		title, text = what.title, what.cure
 	}
-	writeNotice(ctx, l, title, text, strconv.Itoa(what.code)+` · <code>`+id+`</code>`)
+	writeNotice(ctx, notice{lang: l, title: title, text: text, code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, frames: "'self'"})
 }
 
-// writeNotice writes a page with a few words, all of them HTML, into an answer of our own.
-func writeNotice(ctx *fasthttp.RequestCtx, l *lang.Language, title, text, code string) {
-	h := &ctx.Response.Header
+// notice is a page with a few words, all of them HTML.
+type notice struct {
+	lang              *lang.Language
+	title, text, code string
+	frames            string // who may show it in a frame, as in a Content-Security-Policy
+}
+
+// writeNotice writes a notice into an answer of our own.
+func writeNotice(ctx *fasthttp.RequestCtx, n notice) {
+	h, l := &ctx.Response.Header, n.lang
 	h.SetContentType("text/html; charset=utf-8")
 	h.Set("Content-Language", l.Tag())
-	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors "+n.frames)
 	ctx.Response.SetBodyString(`<!doctype html>
 <html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>` + title + `</title></head>
-<body><main role="alert"><h1>` + title + `</h1><p>` + text + `</p>
-<p><small><bdi>` + code + `</bdi></small></p></main></body></html>
+<meta name="color-scheme" content="light dark"><title>` + n.title + `</title></head>
+<body><main role="alert"><h1>` + n.title + `</h1><p>` + n.text + `</p>
+<p><small><bdi>` + n.code + `</bdi></small></p></main></body></html>
 `)
 }
 

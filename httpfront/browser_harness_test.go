@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
@@ -58,8 +59,9 @@ type stage struct {
 	mu      sync.Mutex // guards the following
 	now     node.Verdict
 	page    *page.Page
-	asked   int  // requests that came
-	failing bool // whether they are answered with an error
+	asked   int           // requests that came
+	failing bool          // whether they are answered with an error
+	crowd   *rate.Limiter // of new visitors; nil: none
 }
 
 func newStage(t *testing.T, situation string) *stage {
@@ -98,6 +100,7 @@ func (s *stage) show() {
 	if s.page != nil {
 		made.page = s.page
 	}
+	made.newVisitors.all = s.crowd
 	s.front.front.rooms.Store(&map[string]*roomFront{"shop": &made})
 }
 

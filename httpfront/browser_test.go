@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
@@ -259,6 +260,40 @@ func TestBrowserIsLetInWhereProgramsAreNot(t *testing.T) {
 		b.run("tick(20000)")
 		b.shows("h1", "Closed for today")
 	})
+}
+
+// TestBrowserWithoutAPlace is an open page whose visitor has lost the place, and gets no
+// other one while too many new visitors come.
+func TestBrowserWithoutAPlace(t *testing.T) {
+	browser := newBrowser(t)
+	for name, p := range map[string]page.Config{"with JSON": {}, "without": {NoJSON: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "fifo")
+			s.change(func(s *stage) { s.page = newPage(t, p) })
+			b := newTab(t, browser)
+			b.holdsTheClock(s.url("/"))
+			s.change(func(s *stage) {
+				s.now.New = true
+				s.crowd = rate.NewLimiter(0, 0)
+			})
+			b.run("tick(20000)")
+			b.shows("main", "Nobody is let in right now", "Please try again in a moment.")
+			if text := b.text("main"); strings.Contains(text, "1,235") || strings.Contains(text, "Estimated wait") {
+				t.Errorf("a place is shown where there is none:\n%s", text)
+			}
+			if p.NoJSON {
+				return // a page of a few words, which the Refresh field loads again
+			}
+			b.keep("no place")
+			b.awaits("next() >= 15000 && next() < 30000")
+			s.change(func(s *stage) { s.now.New, s.crowd = false, nil })
+			b.run("tick(30000)")
+			b.shows("main", "You are in line", "1,235")
+			if got := see[string](b, "document.title"); got != "#1,235 · You are in line" {
+				t.Errorf("the tab says %q", got)
+			}
+		})
+	}
 }
 
 // TestBrowserCountsDown to an event, and does not ask at its start, when all others

@@ -53,8 +53,13 @@ type Config struct {
 	// Lists are those that rules of rooms may name.
 	Lists expr.Lists
 	// CountryHeader is the header field in which TrustedProxies tell the visitor's
-	// country, two letters (ISO 3166-1), for rules to ask. Empty: nobody tells.
+	// country, two letters (ISO 3166-1), for rules to ask. Empty: nobody tells. It is
+	// about requests that come through Run.
 	CountryHeader string
+	// VerdictCountryHeader is the same for questions that TrustedProxies put to Judge.
+	// Each of them has to replace, or to take out, what visitors send in it: who asks
+	// about a request hands on all of its fields, so visitors would choose.
+	VerdictCountryHeader string
 	// Keys seals and opens passes.
 	Keys *pass.Keyring
 	// Methods are the only ones that are served; none means all but CONNECT and

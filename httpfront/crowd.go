@@ -16,6 +16,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -74,7 +75,7 @@ func (f *Front) mayQueue(r *request, decider Room, s *room.Settings, limits *new
 	c, client := f.crowd, r.via.client
 	if n := limits.perAddress; n > 0 && client.IsValid() && !isUnlimited(client, f.cfg.TrustedProxies) &&
 		!c.addresses.take(c.key(s.ID, addressOf(client)), n, now.UnixNano()) {
-		decider.CountRefused()
+		decider.CountCrowded()
 		c.crowded.Do(func() {
 			f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "an address brings too many new visitors, and more have to wait for the next minute; if it is a proxy, name it in trusted-proxies",
 				slog.String("room", s.Name), slog.Any("network", networkOf(client)), slog.Int("limit", n))
@@ -82,7 +83,7 @@ func (f *Front) mayQueue(r *request, decider Room, s *room.Settings, limits *new
 		return false
 	}
 	if limits.all != nil && !limits.all.AllowN(now, 1) {
-		decider.CountRefused()
+		decider.CountCrowded()
 		c.full.Do(func() {
 			f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "too many new visitors come for the line of a room, and more have to wait for the next minute",
 				slog.String("room", s.Name), slog.Int("limit", limits.all.Burst()))
@@ -92,26 +93,35 @@ func (f *Front) mayQueue(r *request, decider Room, s *room.Settings, limits *new
 	return true
 }
 
-// Somebody new who is refused may ask again after so many seconds, and a part of as many
+// Somebody new who may not wait may ask again after so many seconds, and a part of as many
 // again: not all at once.
 const crowdRetry = 15
 
-// refuseNew answers somebody new who may not wait. There is no pass in it.
-func (f *Front) refuseNew(ctx *fasthttp.RequestCtx, w *waiting) {
-	h := begin(ctx, http.StatusTooManyRequests, w.now)
-	h.Set("Cache-Control", "private, no-store")
-	h.Set("Vary", "Cookie, Accept, Accept-Language")
-	retry := strconv.Itoa(crowdRetry + rand.IntN(crowdRetry))
-	h.Set("Retry-After", retry)
-	h.Set("Refresh", retry)
-	h.Set("Referrer-Policy", "same-origin")
-	if w.made.page.JSON() && prefersJSON(w.req.accept) {
+// answerCrowded answers somebody new who may not wait. There is no pass in it. Programs,
+// the script of the built-in page among them, are told what those are told who wait, with
+// no place; browsers get a page of a few words, as a flood is not worth a large one.
+func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, w *waiting) {
+	a := queueAnswers.Get().(*queueAnswer)
+	defer queueAnswers.Put(a)
+	w.verdict.Refresh = time.Duration(crowdRetry+rand.IntN(crowdRetry)) * time.Second
+	p := w.made.page
+	p.Fill(&a.state, page.Input{
+		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
+		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(), Crowded: true,
+	})
+	h := w.begin(ctx, &a.state)
+	h.Set(stateField, stateCrowded)
+	if p.JSON() && prefersJSON(w.req.accept) {
 		h.SetContentType("application/json")
-		ctx.Response.SetBodyString(`{"error":"too many new visitors come at once; try again in a moment"}` + "\n")
+		a.body = p.AppendJSON(a.body[:0], &a.state)
+		ctx.Response.SetBody(a.body) // copies
 		return
 	}
-	l := lang.Match(w.req.acceptLanguage, lang.English)
-	writeNotice(ctx, l, l.Text(lang.TitleTurnedAway), l.Text(lang.MessageUnreachable), strconv.Itoa(http.StatusTooManyRequests))
+	l := lang.Of(a.state.Language())
+	writeNotice(ctx, notice{
+		lang: l, title: l.Text(lang.TitleTurnedAway), text: l.Text(lang.MessageUnreachable),
+		code: strconv.Itoa(http.StatusTooManyRequests), frames: p.FrameAncestors(),
+	})
 }
 
 // addressTable counts by keys that are hashes. It takes no more memory than it has from

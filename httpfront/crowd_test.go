@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
@@ -287,9 +288,13 @@ func queues(p node.Pass, known bool, now time.Time) node.Verdict {
 	return v
 }
 
+// TestWhoMayNotQueueIsTold what those are told who wait, in the room's language and
+// frames, and with no place.
 func TestWhoMayNotQueueIsTold(t *testing.T) {
 	r := newRoom(queues)
 	r.settings.Front.NewVisitors = room.NewVisitors{PerAddress: 1}
+	r.settings.Front.Language = "fr-FR"
+	r.settings.Front.FrameAncestors = []string{"https://partner.example"}
 	var log lockedLog
 	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), trustLoopback, func(c *Config) { c.Logger = log.logger() })
 	if err := f.front.Configure(r.settings); err != nil {
@@ -299,39 +304,68 @@ func TestWhoMayNotQueueIsTold(t *testing.T) {
 	if first.StatusCode != 200 || len(first.Cookies()) != 1 {
 		t.Fatalf("the first one gets %d %v", first.StatusCode, first.Header)
 	}
-	refused := 0
-	for _, tt := range []struct{ method, accept, language, want, typ string }{
-		{"GET", "text/html", "de", "Im Moment wird niemand eingelassen", "text/html; charset=utf-8"},
-		{"GET", "text/html", "", "Nobody is let in right now", "text/html; charset=utf-8"},
-		{"POST", "text/html", "ar", `dir="rtl"`, "text/html; charset=utf-8"},
-		{"GET", "application/json", "de", `{"error":"too many new visitors`, "application/json"},
+	told := 0
+	for _, tt := range []struct{ method, accept, language, want, typ, in string }{
+		{"GET", "text/html", "de", "Im Moment wird niemand eingelassen", "text/html; charset=utf-8", "de-DE"},
+		{"GET", "text/html", "en", "Nobody is let in right now", "text/html; charset=utf-8", "en-US"},
+		{"GET", "text/html", "", `lang="fr-FR"`, "text/html; charset=utf-8", "fr-FR"},
+		{"POST", "text/html", "ar", `dir="rtl"`, "text/html; charset=utf-8", "ar-EG"},
+		{"GET", "application/json", "de", `"title":"Im Moment wird niemand eingelassen"`, "application/json", "de-DE"},
+		{"POST", "application/json", "", `"notDelivered":true`, "application/json", "fr-FR"},
 	} {
 		header := []string{"X-Forwarded-For", "192.0.2.77", "Accept", tt.accept, "Accept-Language", tt.language}
 		got := f.do(tt.method, "/", nil, header...)
-		refused++
-		if got.StatusCode != 429 || !strings.Contains(got.body, tt.want) || got.Header.Get("Content-Type") != tt.typ {
-			t.Errorf("%+v: got %d %v\n%s", tt, got.StatusCode, got.Header, got.body)
+		told++
+		h := got.Header
+		if got.StatusCode != 429 || !strings.Contains(got.body, tt.want) || h.Get("Content-Type") != tt.typ || h.Get("Content-Language") != tt.in {
+			t.Errorf("%+v: got %d %v\n%s", tt, got.StatusCode, h, got.body)
 		}
-		seconds, err := strconv.Atoi(got.Header.Get("Retry-After"))
-		if err != nil || seconds < crowdRetry || seconds >= 2*crowdRetry || got.Header.Get("Refresh") != got.Header.Get("Retry-After") {
-			t.Errorf("%+v: %v", tt, got.Header)
+		seconds, err := strconv.Atoi(h.Get("Retry-After"))
+		if err != nil || seconds < crowdRetry || seconds >= 2*crowdRetry || h.Get("Refresh") != h.Get("Retry-After") {
+			t.Errorf("%+v: %v", tt, h)
 		}
-		if len(got.Cookies()) != 0 || got.Header.Get("Cache-Control") != "private, no-store" || got.Header.Get(stateField) != "" {
-			t.Errorf("%+v: %v", tt, got.Header)
+		if len(got.Cookies()) != 0 || h.Get("Cache-Control") != "private, no-store" || h.Get(stateField) != "crowded" {
+			t.Errorf("%+v: %v", tt, h)
+		}
+		if tt.accept == "application/json" {
+			hasNoPlace(t, got.body, seconds)
+		} else if !strings.HasSuffix(h.Get("Content-Security-Policy"), "; frame-ancestors https://partner.example") {
+			t.Errorf("%+v: policy %q", tt, h.Get("Content-Security-Policy"))
 		}
 		q := asks(tt.method, "/", "Accept", tt.accept, "Accept-Language", tt.language)
 		q.For = "192.0.2.77"
 		a := f.front.Judge(q)
-		refused++
-		if a.Outcome != Queued || a.Status != 429 || string(a.Body) != got.body || a.RetryAfter() < crowdRetry || a.Cookie != "" {
+		told++
+		if a.Outcome != Queued || a.Status != 429 || !strings.Contains(string(a.Body), tt.want) || a.RetryAfter() < crowdRetry || a.Cookie != "" || a.field(stateField) != "crowded" {
 			t.Errorf("%+v: a proxy that asks gets %+v", tt, a)
 		}
 	}
-	if n := r.refused.Load(); n != int64(refused) || r.queued.Load() != 1 {
-		t.Errorf("%d refused and %d queued, want %d and 1", n, r.queued.Load(), refused)
+	if n := r.crowded.Load(); n != int64(told) || r.queued.Load() != 1 {
+		t.Errorf("%d counted and %d queued, want %d and 1", n, r.queued.Load(), told)
 	}
 	if strings.Count(log.text(), "too many new visitors") != 1 || !log.has("192.0.2.0/24") || log.has("192.0.2.77") || !log.has("room=shop") {
 		t.Errorf("the log tells\n%s", log.text())
+	}
+}
+
+// hasNoPlace fails unless JSON says, under the key that clients know, that the visitor is
+// not in, has no place, and when to ask again.
+func hasNoPlace(t *testing.T, body string, seconds int) {
+	t.Helper()
+	var told struct {
+		Room *struct {
+			InWaitingRoom          bool       `json:"inWaitingRoom"`
+			WaitTimeKnown          bool       `json:"waitTimeKnown"`
+			RefreshIntervalSeconds int        `json:"refreshIntervalSeconds"`
+			Position               int        `json:"position"`
+			Arrival                *time.Time `json:"arrival"`
+			WaitTimeText           string     `json:"waitTimeText"`
+		} `json:"cfWaitingRoom"`
+	}
+	err := json.Unmarshal([]byte(body), &told)
+	if w := told.Room; err != nil || w == nil || !w.InWaitingRoom || w.WaitTimeKnown || w.RefreshIntervalSeconds != seconds ||
+		w.Position != 0 || w.Arrival != nil || w.WaitTimeText != "" {
+		t.Errorf("to be asked again in %d s: %s, %v", seconds, body, err)
 	}
 }
 

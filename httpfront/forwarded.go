@@ -14,6 +14,7 @@ import (
 type trust struct {
 	proxies []netip.Prefix
 	field   string // in lower case, the one that names the visitor
+	country string // in lower case, the one that tells the visitor's country; "" for none
 }
 
 // Fields by which proxies name a visitor. Any other one holds a single address.
@@ -30,6 +31,7 @@ type forwarded struct {
 	host    []byte     // that the visitor asked for, as told; nil if not told
 	name    string     // of host: in lower case, without port and trailing dot
 	port    []byte     // of it; nil if not told
+	country string     // trust.country, if trusted
 }
 
 // chainMax is how many proxies behind a visitor are looked at.
@@ -61,6 +63,7 @@ func (r *request) locate(peer netip.Addr, tls bool, t *trust) refusal {
 	if r.via.trusted = contains(t.proxies, peer); !r.via.trusted {
 		return refusal{}
 	}
+	r.via.country = t.country
 	var c addrChain
 	if t.field == fieldForwarded {
 		if !r.readForwarded(&c, t) {

@@ -44,7 +44,7 @@ func hear(tb testing.TB, peer, by string, fields ...string) (heard, refusal) {
 	if no := r.parse(rawHead{[]byte("GET"), []byte("/"), []byte("HTTP/1.1"), []byte(head)}); no.code != 0 {
 		return heard{}, no
 	}
-	if no := r.locate(netip.MustParseAddr(peer), false, &trust{trusting, strings.ToLower(by)}); no.code != 0 {
+	if no := r.locate(netip.MustParseAddr(peer), false, &trust{proxies: trusting, field: strings.ToLower(by)}); no.code != 0 {
 		return heard{}, no
 	}
 	out, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(append(r.appendForwarding([]byte("GET / HTTP/1.1\r\n")), "\r\n"...))))

@@ -24,12 +24,11 @@ import (
 // Front is the public side: it serves HTTP/1.1 on one listener, in front of the
 // origins of a site.
 type Front struct {
-	cfg     Config
-	sites   *sites
-	plain   *roomFront // of rooms that were not configured
-	country string     // Config.CountryHeader in lower case
-	reader  serverReader
-	self    string // what the node calls itself towards itself; see loop.go
+	cfg    Config
+	sites  *sites
+	plain  *roomFront // of rooms that were not configured
+	reader serverReader
+	self   string // what the node calls itself towards itself; see loop.go
 
 	keys  atomic.Pointer[pass.Keyring]
 	rooms atomic.Pointer[map[string]*roomFront] // by name; replaced as a whole
@@ -70,9 +69,9 @@ func New(cfg Config) (*Front, error) {
 	country := strings.ToLower(cfg.CountryHeader)
 	f := &Front{
 		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, reader: reader, self: newSelf(),
-		country: country, told: fieldNames{cfg.Edge.ClientIPHeader, country},
-		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader},
-		asked: trust{cfg.TrustedProxies, fieldForwardedFor},
+		told:  fieldNames{cfg.Edge.ClientIPHeader, country},
+		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader, country},
+		asked: trust{cfg.TrustedProxies, fieldForwardedFor, strings.ToLower(cfg.VerdictCountryHeader)},
 		crowd: newCrowd(), sharing: newSharing(),
 	}
 	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)

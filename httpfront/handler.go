@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/node"
 )
 
 // handle answers one request.
@@ -148,7 +149,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	}
 	if v.New {
 		if !f.mayQueue(r, room, s, &made.newVisitors, now) {
-			*w = waiting{req: r, settings: s, made: made, now: now, refused: true}
+			*w = waiting{req: r, settings: s, made: made, verdict: node.Verdict{View: v.View}, now: now, crowded: true}
 			return false
 		}
 		room.Queue(v.Pass)

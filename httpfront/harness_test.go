@@ -90,7 +90,7 @@ type fakeRoom struct {
 	decide   func(p node.Pass, known bool, now time.Time) node.Verdict
 	bypassed atomic.Int64
 	queued   atomic.Int64
-	refused  atomic.Int64
+	crowded  atomic.Int64
 	shared   atomic.Int64
 
 	mu    sync.Mutex  // guards the following
@@ -106,7 +106,7 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 
 func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
 
-func (r *fakeRoom) CountRefused() { r.refused.Add(1) }
+func (r *fakeRoom) CountCrowded() { r.crowded.Add(1) }
 
 func (r *fakeRoom) CountShared() { r.shared.Add(1) }
 

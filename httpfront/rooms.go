@@ -35,8 +35,8 @@ type Room interface {
 	// instead was never there.
 	Queue(p node.Pass)
 
-	// CountRefused notes such a visitor who was refused.
-	CountRefused()
+	// CountCrowded notes such a visitor whom the front did not have queue.
+	CountCrowded()
 
 	// CountShared notes a request with a pass that too many addresses use.
 	CountShared()

@@ -41,7 +41,7 @@ func (f *Front) describe(r *request) {
 		x.Query = asText(r.target[i+1:])
 	}
 	x.Secure, x.Source = r.secure, r.via.client
-	x.Country = r.countryOf(f.country)
+	x.Country = r.countryOf()
 	x.Headers = r
 }
 
@@ -53,15 +53,16 @@ func (r *request) Header(i int) (name, value string, ok bool) {
 	return asText(r.fields[i].name), asText(r.fields[i].value), true
 }
 
-// countryOf returns what the field of that lower-case name says, in upper case. It
-// is believed where X-Forwarded-For is, and what is not two letters or digits is
-// none. XX is what front ends write that do not know.
-func (r *request) countryOf(name string) string {
-	if name == "" || !r.via.trusted {
+// countryOf returns what the field says that tells the visitor's country, in upper
+// case; what is not two letters or digits is none. XX is what front ends write that do
+// not know. Who proxies to us is believed about it where X-Forwarded-For is, but who
+// asks only if the operator says so: such a proxy hands on all that visitors send.
+func (r *request) countryOf() string {
+	if r.via.country == "" {
 		return ""
 	}
 	var last []byte
-	for v := range r.all(name) {
+	for v := range r.all(r.via.country) {
 		last = v // of several proxies the nearest wrote the last
 	}
 	if len(last) != len(r.country) || !isAlnum(last[0]) || !isAlnum(last[1]) {

@@ -86,6 +86,35 @@ func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 	}
 }
 
+// TestNobodyWhoAsksChoosesACountry: who asks for a verdict hands on what the visitor
+// sends, so the country is believed where the operator says that it is replaced.
+func TestNobodyWhoAsksChoosesACountry(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		sends  string
+		want   Outcome
+	}{
+		"of requests that are proxied": {func(c *Config) { c.CountryHeader = "CF-IPCountry" }, "CF-IPCountry", Queued},
+		"of others":                    {func(c *Config) { c.VerdictCountryHeader = "X-Country" }, "CF-IPCountry", Queued},
+		"of questions":                 {func(c *Config) { c.VerdictCountryHeader = "CF-IPCountry" }, "cf-ipcountry", Admitted},
+		"of both":                      {func(c *Config) { c.CountryHeader, c.VerdictCountryHeader = "X-Country", "CF-IPCountry" }, "X-Country", Queued},
+	} {
+		r := ruled(`ip.src.country eq "CH"`)
+		f := judges(t, fakeRooms{"/", r}, c.change)
+		if err := f.Configure(r.settings); err != nil {
+			t.Fatal(err)
+		}
+		if a := f.Judge(asks("GET", "/", c.sends, "CH")); a.Outcome != c.want {
+			t.Errorf("%s: %v, want %v", name, a.Outcome, c.want)
+		}
+		q := asks("GET", "/", c.sends, "CH")
+		q.Peer = netip.MustParseAddr("203.0.113.9")
+		if a := f.Judge(q); a.Outcome != Queued {
+			t.Errorf("%s, of whom nobody trusts: %v", name, a.Outcome)
+		}
+	}
+}
+
 // TestABypassLeavesNoTrace: the room is not asked, the visitor gets no pass and keeps
 // the one there is, and the answer obeys nobody.
 func TestABypassLeavesNoTrace(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // TestAnswersOfOursSaySo: a program, and the script of the built-in page, tell by one
@@ -30,6 +31,7 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 		"the site's":      {admits, "GET / HTTP/1.1", nil, "200 "},
 		"waiting":         {never, "GET / HTTP/1.1", nil, "200 waiting"},
 		"sent while so":   {never, "DELETE / HTTP/1.1", nil, "429 waiting"},
+		"too many come":   {queues, "GET / HTTP/1.1", nil, "429 crowded"},
 		"starting":        {admits, "GET / HTTP/1.1", starting, "503 failed"},
 		"no site":         {admits, "GET / HTTP/1.1", broken, "502 failed"},
 		"not in order":    {admits, "GET / HTTP/1.1\r\nHost: b", nil, "400 refused"},
@@ -41,7 +43,13 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 			if c.change != nil {
 				changes = append(changes, c.change)
 			}
-			f := serve(t, fakeRooms{room: newRoom(c.decide)}, http.HandlerFunc(echo), changes...)
+			r := newRoom(c.decide)
+			r.settings.Front.NewVisitors = room.NewVisitors{All: 1}
+			f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), changes...)
+			if err := f.front.Configure(r.settings); err != nil {
+				t.Fatal(err)
+			}
+			f.front.frontOf(&r.settings).newVisitors.all.AllowN(time.Now(), 1)
 			for _, accept := range []string{"text/html", "application/json"} {
 				got := f.raw(c.request + "\r\nHost: a\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n")
 				head, _, _ := strings.Cut(got, "\r\n\r\n")

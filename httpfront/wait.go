@@ -20,6 +20,7 @@ const stateField = "Ropeline-State"
 
 const (
 	stateWaiting = "waiting" // a queue answer
+	stateCrowded = "crowded" // too many new visitors come, and this one has no place in the line
 	stateFailed  = "failed"  // an origin or a node is not to be had
 	stateRefused = "refused" // the request is not in order, or there is no place for it
 )
@@ -32,7 +33,7 @@ type waiting struct {
 	verdict  node.Verdict
 	cookie   []byte // value of a Set-Cookie field; nil for none
 	now      time.Time
-	refused  bool // may not even wait: too many new visitors come
+	crowded  bool // may not even wait: too many new visitors come
 }
 
 // queueAnswer is what making a queue answer takes.
@@ -47,8 +48,8 @@ var queueAnswers = sync.Pool{New: func() any {
 
 // wait answers with the waiting page, or with JSON to programs.
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
-	if w.refused {
-		f.refuseNew(ctx, &w)
+	if w.crowded {
+		f.answerCrowded(ctx, &w)
 		return
 	}
 	a := queueAnswers.Get().(*queueAnswer)
@@ -63,18 +64,8 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(),
 	})
 
-	h := begin(ctx, w.status(), w.now)
-	h.Set("Cache-Control", "private, no-store")
-	h.Set("Vary", "Cookie, Accept, Accept-Language")
-	h.Set("Content-Language", a.state.Language())
+	h := w.begin(ctx, &a.state)
 	h.Set(stateField, stateWaiting)
-	if seconds := a.state.Refresh(); seconds > 0 {
-		var buf [20]byte
-		refresh := strconv.AppendInt(buf[:0], int64(seconds), 10)
-		h.SetBytesV("Refresh", refresh)
-		h.SetBytesV("Retry-After", refresh)
-	}
-	h.Set("Referrer-Policy", "same-origin")
 	if w.cookie != nil {
 		h.AddBytesV("Set-Cookie", w.cookie)
 	}
@@ -89,11 +80,27 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 	ctx.Response.SetBody(a.body) // copies
 }
 
+// begin begins an answer about s, with the fields that all such answers have.
+func (w *waiting) begin(ctx *fasthttp.RequestCtx, s *page.State) *fasthttp.ResponseHeader {
+	h := begin(ctx, w.status(), w.now)
+	h.Set("Cache-Control", "private, no-store")
+	h.Set("Vary", "Cookie, Accept, Accept-Language")
+	h.Set("Content-Language", s.Language())
+	if seconds := s.Refresh(); seconds > 0 {
+		var buf [20]byte
+		refresh := strconv.AppendInt(buf[:0], int64(seconds), 10)
+		h.SetBytesV("Refresh", refresh)
+		h.SetBytesV("Retry-After", refresh)
+	}
+	h.Set("Referrer-Policy", "same-origin")
+	return h
+}
+
 // status is the room's code for queue answers. A request that was to change
 // something is refused instead, so that no program takes it for done.
 func (w *waiting) status() int {
 	switch {
-	case !w.req.isSafe(), w.refused:
+	case !w.req.isSafe(), w.crowded:
 		return http.StatusTooManyRequests
 	case w.settings.QueueingStatusCode == 0:
 		return http.StatusOK

@@ -42,7 +42,7 @@ type Room struct {
 	shared   atomic.Uint64 // requests with a pass that too many addresses use, since the start
 	copies   atomic.Uint64 // of passes that waited, redeemed again, since the start
 	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
-	refused  atomic.Uint64 // new visitors whom the front did not have queue, since the start
+	crowded  atomic.Uint64 // new visitors whom the front did not have queue, since the start
 
 	again bool // is made in place of one that was retired
 
@@ -124,9 +124,9 @@ func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
 // so. It counts for nothing but the status. Any goroutine may call it.
 func (r *Room) CountBypass() { r.bypassed.Add(1) }
 
-// CountRefused notes somebody new whom the front did not have queue, because too many
+// CountCrowded notes somebody new whom the front did not have queue, because too many
 // come. It counts for nothing but the status. Any goroutine may call it.
-func (r *Room) CountRefused() { r.refused.Add(1) }
+func (r *Room) CountCrowded() { r.crowded.Add(1) }
 
 // CountShared notes a request with a pass that too many addresses use. It counts for
 // nothing but the status. Any goroutine may call it.

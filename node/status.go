@@ -58,7 +58,7 @@ type RoomStatus struct {
 
 	Bypassed uint64 `json:"bypassed"` // requests at this node that a rule let pass the room, since the start
 
-	Refused uint64 `json:"refused"` // new visitors at this node who were not taken into the line because too many came, since the start
+	Crowded uint64 `json:"crowded"` // requests of new visitors at this node who were not taken into the line because too many came, since the start
 
 	Shared uint64 `json:"shared"` // requests at this node with a pass of somebody on the site that more addresses used than may, since the start
 
@@ -172,7 +172,7 @@ func (r *Room) status() RoomStatus {
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
 		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		Slots: v.Slots, Bypassed: r.bypassed.Load(), Refused: r.refused.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
+		Slots: v.Slots, Bypassed: r.bypassed.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
 		QueueAll: s.QueueAll, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),

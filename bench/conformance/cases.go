@@ -21,6 +21,7 @@ type testCase struct {
 	what   string        // the row's title
 	places int           // of its room
 	length time.Duration // of a session; 0: a minute
+	rule   string        // of its room; "": none
 
 	newPass bool   // the visitor is let in with a new pass
 	paged   bool   // the visitor gets a page with the code for pages
@@ -90,6 +91,7 @@ func cases() []testCase {
 		{id: "post", what: "`POST` while waiting", places: 1, run: posts},
 		{id: "order", what: "`POST` when admitted", places: 5, run: orders},
 		{id: "forged", what: "forged pass, room full", places: 1, paged: true, run: forgedPass},
+		{id: "country", what: "says to come from a country that a rule lets pass, room full", places: 1, paged: true, notes: []note{byRule}, rule: `ip.src.country eq "CH"`, run: choosesCountry},
 		{id: "slow", what: "our node is slow", places: 5, hurts: true, notes: []note{threeSeconds}, run: slow},
 		{id: "down", what: "our node is down", places: 5, hurts: true, run: down},
 	}
@@ -121,7 +123,20 @@ func (t *try) admittedBy(a answer, passes int) error {
 	case len(got) != 1:
 		return fmt.Errorf("the site was asked %d times", len(got))
 	}
-	return t.proven(got[0])
+	return errors.Join(told(got[0]), t.proven(got[0]))
+}
+
+// forgedAddress is what every visitor sends in X-Forwarded-For, beside another scheme.
+const forgedAddress = "203.0.113.66"
+
+// told checks that the site is told by the proxy, and by nobody else, where a request
+// comes from.
+func told(a asked) error {
+	by, proto := a.header.Values("X-Forwarded-For"), a.header.Values("X-Forwarded-Proto")
+	if !slices.Equal(by, []string{"127.0.0.1"}) || !slices.Equal(proto, []string{"http"}) {
+		return fmt.Errorf("the site is told of %q by %q", by, proto)
+	}
+	return nil
 }
 
 // forged is what every visitor sends for a proof.
@@ -195,8 +210,8 @@ func waits(t *try) (string, error) {
 	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
 }
 
-// told is what our JSON says.
-type told struct {
+// jsonAnswer is what our JSON says.
+type jsonAnswer struct {
 	Room struct {
 		In       bool      `json:"inWaitingRoom"`
 		Position int       `json:"position"`
@@ -205,7 +220,7 @@ type told struct {
 }
 
 // askJSON is ask for a program.
-func (v *visitor) askJSON() (a answer, says told, err error) {
+func (v *visitor) askJSON() (a answer, says jsonAnswer, err error) {
 	if a, err = v.ask(http.MethodGet, "Accept", "application/json"); err == nil && a.isQueue() {
 		err = json.Unmarshal([]byte(a.body), &says)
 	}
@@ -380,6 +395,15 @@ func orders(t *try) (string, error) {
 		err = fmt.Errorf("the site was asked %d times, or did not get the whole body", len(got))
 	}
 	return a.String(), err
+}
+
+// choosesCountry says so in the field that nodes read of requests that they proxy.
+func choosesCountry(t *try) (string, error) {
+	if _, err := t.fill(); err != nil {
+		return "", err
+	}
+	a, err := t.visitor().ask(http.MethodGet, countryField, "CH")
+	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
 }
 
 func forgedPass(t *try) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,9 +64,6 @@ func TestBesideTheTable(t *testing.T) {
 	}
 	o := options{binary: built(t), caddy: caddy(), examples: "../../docs/examples", open: true}
 	for _, fe := range frontEnds() {
-		if fe.standIn || strings.HasSuffix(fe.example, ".go") {
-			continue
-		}
 		t.Run(fe.name, func(t *testing.T) {
 			t.Parallel()
 			c := testCase{id: "beside", places: 5}
@@ -82,8 +80,17 @@ func TestBesideTheTable(t *testing.T) {
 				t.Fatalf("%v, %v", a, err)
 			}
 			s.site.take(c.host())
-			if err := upgrades(t.Context(), s.proxy.addr, c.host(), v.pass); err != nil {
-				t.Errorf("a WebSocket: %v", err)
+			// More than nginx takes by itself, and fasthttp.
+			content := strings.Repeat("item=4&", 1<<20)
+			if a, err := v.send(http.MethodPost, content); err != nil || !a.fromSite() {
+				t.Errorf("7 MiB: %v, %v", a, err)
+			} else if got := s.site.take(c.host()); len(got) != 1 || got[0].body != content {
+				t.Errorf("of 7 MiB the site gets something else, in %d requests", len(got))
+			}
+			if !fe.noUpgrades {
+				if err := upgrades(t.Context(), s.proxy.addr, c.host(), v.pass); err != nil {
+					t.Errorf("a WebSocket: %v", err)
+				}
 			}
 			// The site fails, and not the node: that everybody is let in where no node
 			// answers is no reason to ask again.
@@ -104,6 +111,112 @@ func TestBesideTheTable(t *testing.T) {
 				t.Errorf("a site that fails was asked %d times", len(got))
 			}
 		})
+	}
+}
+
+// TestANodeThatIsNotReadyIsPassedOver by those that can look: nobody is shown what it says
+// while it has no verdict.
+func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real proxies")
+	}
+	o := options{caddy: caddy(), examples: "../../docs/examples"}
+	for _, fe := range frontEnds() {
+		if fe.example == "nginx.conf" || fe.example == "traefik.yml" {
+			continue // they cannot look
+		}
+		t.Run(fe.name, func(t *testing.T) {
+			t.Parallel()
+			s := &stack{dir: t.TempDir(), client: &http.Client{}}
+			defer s.client.CloseIdleConnections()
+			var err error
+			if s.site, err = startSite(); err != nil {
+				t.Fatal(err)
+			}
+			defer s.site.close()
+			node := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/readyz" {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				w.Header().Set("Ropeline-State", "failed")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}))
+			node.Config.Protocols = new(http.Protocols)
+			node.Config.Protocols.SetHTTP1(true)
+			node.Config.Protocols.SetUnencryptedHTTP2(true)
+			node.Start()
+			defer node.Close()
+			s.node = &ropeline{verdicts: node.Listener.Addr().String()}
+			listen, err := freeAddress()
+			if err != nil {
+				t.Fatal(err)
+			}
+			example, err := s.example(o, fe, s.dir, listen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.proxy, err = fe.start(t.Context(), o, example, listen); errors.Is(err, errNotHere) {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			defer s.proxy.stop()
+			v := (&try{ctx: t.Context(), stack: s, fe: fe, host: "a.example"}).visitor()
+			var a answer
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && a.code != fe.down; time.Sleep(50 * time.Millisecond) {
+				if a, err = v.ask(http.MethodGet); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if a.code != fe.down {
+				t.Errorf("visitors get %v, want %d", a, fe.down)
+			}
+		})
+	}
+}
+
+// TestEnvoyDoesWhatTheExampleSays, and not what would be good for the site: without a word of
+// upgrades and timeouts there are none of the first, and answers are cut.
+func TestEnvoyDoesWhatTheExampleSays(t *testing.T) {
+	for _, name := range []string{"envoy.yaml", "envoy-http.yaml"} {
+		whole, err := os.ReadFile("../../docs/examples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var silent []string
+		for l := range strings.Lines(string(whole)) {
+			if !strings.Contains(l, "upgrade_configs:") {
+				silent = append(silent, strings.ReplaceAll(l, ", timeout: 0s", ""))
+			}
+		}
+		for _, c := range []struct {
+			text     string
+			upgrades bool
+			within   time.Duration
+		}{{string(whole), true, 0}, {strings.Join(silent, ""), false, 15 * time.Second}} {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e, err := readEnvoy(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := &extAuthz{envoyExample: e}
+			if f.upgrades("WebSocket") != c.upgrades || f.upgrades("h2c") || f.within() != c.within {
+				t.Errorf("%s: upgrades %v, answers within %v; want %+v", name, f.upgrades("WebSocket"), f.within(), c)
+			}
+			if c.upgrades {
+				continue
+			}
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, pathEcho, nil)
+			r.Header.Set("Upgrade", "websocket")
+			if _, ok := f.check(w, r); ok || w.Code != http.StatusForbidden {
+				t.Errorf("%s: an upgrade that is not configured gets %d", name, w.Code)
+			}
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -20,17 +21,23 @@ import (
 //
 //	[filter]  envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto, of version 1.40
 //	[service] envoy/service/auth/v3/external_auth.proto, of version 1.40
+//	[route]   envoy/config/route/v3/route_components.proto, of version 1.40
+//	[manager] envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto, of version 1.40
+//	[health]  envoy/config/core/v3/health_check.proto, of version 1.40
+//	[cluster] envoy/config/cluster/v3/cluster.proto, of version 1.40
 //	[http]    source/extensions/filters/common/ext_authz/ext_authz_http_impl.cc
 //	[grpc]    source/extensions/filters/common/ext_authz/ext_authz_grpc_impl.cc
 //
 // Questions over gRPC are asked by a gRPC client.
 type extAuthz struct {
 	*envoyExample
-	client *http.Client
-	conn   *grpc.ClientConn
+	client  *http.Client
+	conn    *grpc.ClientConn
+	checker *http.Client // of the node's health
 }
 
 func (f *extAuthz) connect() (err error) {
+	f.checker = askingClient(time.Second)
 	if h := f.authz.GetHttpService(); h != nil {
 		f.client = askingClient(h.GetServerUri().GetTimeout().AsDuration())
 		return nil
@@ -40,6 +47,7 @@ func (f *extAuthz) connect() (err error) {
 }
 
 func (f *extAuthz) Close() error {
+	f.checker.CloseIdleConnections()
 	if f.conn != nil {
 		return f.conn.Close()
 	}
@@ -66,14 +74,24 @@ type outcome struct {
 type field struct{ name, value string }
 
 func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+	if u := r.Header.Get("Upgrade"); u != "" && !f.upgrades(u) {
+		// See "upgrades" in Envoy's architecture overview, and [manager] upgrade_configs.
+		w.WriteHeader(http.StatusForbidden)
+		return nil, false
+	}
 	f.forwarded(r)
 	ask := f.askGRPC
 	if f.client != nil {
 		ask = f.askHTTP
 	}
-	o, err := ask(r)
+	var o *outcome
+	err := f.healthy(r.Context())
+	if err == nil {
+		o, err = ask(r)
+	}
 	switch {
 	case err != nil && f.authz.GetFailureModeAllow(): // [filter] failure_mode_allow
+		f.tell(r)
 		return nil, true
 	case err != nil:
 		status := http.StatusForbidden // [filter] status_on_error
@@ -96,6 +114,7 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 	for _, h := range o.toSite {
 		r.Header.Set(h.name, h.value)
 	}
+	f.tell(r)
 	return func(reply http.Header) {
 		for _, h := range o.setInReply {
 			reply.Set(h.name, h.value)
@@ -104,6 +123,50 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 			reply.Add(h.name, h.value)
 		}
 	}, true
+}
+
+// tell makes the changes that the configuration wants in what the site gets, after all
+// filters. [route] VirtualHost.request_headers_to_add
+func (f *extAuthz) tell(r *http.Request) {
+	for _, h := range f.manager.GetRouteConfig().GetVirtualHosts()[0].GetRequestHeadersToAdd() {
+		// The only value that readEnvoy takes.
+		r.Header.Set(h.GetHeader().GetKey(), visitorAddress(r))
+	}
+}
+
+// upgrades reports whether requests with such a field Upgrade are proxied. [manager]
+// UpgradeConfig
+func (f *extAuthz) upgrades(kind string) bool {
+	for _, c := range f.manager.GetUpgradeConfigs() {
+		if strings.EqualFold(c.GetUpgradeType(), kind) && (c.GetEnabled() == nil || c.GetEnabled().GetValue()) {
+			return true
+		}
+	}
+	return false
+}
+
+// within is how long a whole answer of the site may take. [route]
+func (f *extAuthz) within() time.Duration { return f.timeout }
+
+// healthy fails if the node would not be asked. Envoy looks now and then; this looks when
+// it matters. [health]
+func (f *extAuthz) healthy(ctx context.Context) error {
+	if !f.checked {
+		return nil
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.node+f.ready, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := f.checker.Do(q)
+	if err != nil {
+		return nil // counts from unhealthy_threshold on, and the question fails as well
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK { // expected_statuses
+		return errNoVerdict
+	}
+	return nil
 }
 
 // forwarded writes what the connection manager does before any filter sees the request.

@@ -8,13 +8,16 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3" // for the example
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3" // for the example
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
 )
@@ -23,8 +26,11 @@ import (
 type envoyExample struct {
 	manager *hcmv3.HttpConnectionManager
 	authz   *authzv3.ExtAuthz
-	site    string // address of the cluster that the only route leads to
-	node    string // address of the cluster that is asked
+	timeout time.Duration // for a whole answer of the site; 0: none
+	site    string        // address of the cluster that the only route leads to
+	node    string        // address of the cluster that is asked
+	checked bool          // whether a node that fails its health check is not asked
+	ready   string        // path of that check
 }
 
 // readEnvoy reads a configuration into the very messages of Envoy's API, and checks it
@@ -65,7 +71,17 @@ func readEnvoy(path string) (*envoyExample, error) {
 
 // clusters looks up the addresses.
 func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
-	site := e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()[0].GetRoute().GetCluster()
+	route := e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()[0].GetRoute()
+	e.timeout = 15 * time.Second // [route] RouteAction.timeout
+	if t := route.GetTimeout(); t != nil {
+		e.timeout = t.AsDuration()
+	}
+	for _, h := range e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRequestHeadersToAdd() {
+		if h.GetHeader().GetValue() != "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%" || h.GetAppendAction() != corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD {
+			return fmt.Errorf("request_headers_to_add has one that this stand-in does not know: %v", h)
+		}
+	}
+	site := route.GetCluster()
 	node := e.authz.GetGrpcService().GetEnvoyGrpc().GetClusterName()
 	if h := e.authz.GetHttpService(); h != nil {
 		node = h.GetServerUri().GetCluster()
@@ -78,11 +94,35 @@ func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
 			e.site = addr
 		case node:
 			e.node = addr
+			if err := e.healthCheck(c); err != nil {
+				return err
+			}
 		}
 	}
 	if e.site == "" || e.node == "" {
 		return fmt.Errorf("no cluster %q, or no cluster %q", site, node)
 	}
+	return nil
+}
+
+// healthCheck takes over how nodes are checked. [health] HealthCheck, HttpHealthCheck;
+// [cluster] CommonLbConfig.healthy_panic_threshold: below it, by default a half, all are
+// asked whatever their checks say.
+func (e *envoyExample) healthCheck(c *clusterv3.Cluster) error {
+	checks := c.GetHealthChecks()
+	if len(checks) == 0 {
+		return nil
+	}
+	h := checks[0].GetHttpHealthCheck()
+	if len(checks) > 1 || h == nil || len(h.GetExpectedStatuses())+len(h.GetRetriableStatuses()) > 0 {
+		return fmt.Errorf("cluster %q has a health check that this stand-in does not know", c.GetName())
+	}
+	const h2 = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	if _, ok := c.GetTypedExtensionProtocolOptions()[h2]; ok != (h.GetCodecClientType() == typev3.CodecClientType_HTTP2) {
+		return fmt.Errorf("cluster %q is checked by another version of HTTP than it is asked by", c.GetName())
+	}
+	p := c.GetCommonLbConfig().GetHealthyPanicThreshold()
+	e.checked, e.ready = p != nil && p.GetValue() == 0, h.GetPath()
 	return nil
 }
 

@@ -92,6 +92,8 @@ func downAndOpen(t *try) (string, error) {
 	case err != nil:
 	case !a.fromSite() || len(got) != 1:
 		err = fmt.Errorf("the site's answer is wanted: %v", a)
+	case told(got[0]) != nil:
+		err = told(got[0])
 	case !t.fe.keepsForged && len(got[0].header.Values("Ropeline-Proof")) != 0:
 		err = fmt.Errorf("the visitor's own proof has reached the site")
 	}

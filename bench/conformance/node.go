@@ -31,9 +31,12 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (*rope
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", verdicts, admin, filepath.Join(dir, "node"))
-	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\nrooms:\n", roomCode)
+	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\nrooms:\n", roomCode, countryField)
 	for _, c := range cases {
 		fmt.Fprintf(&b, "  - room: %s\n    host: %s\n    total-active-users: %d\n    session-duration: %s\n", c.id, c.host(), c.places, c.session())
+		if c.rule != "" {
+			fmt.Fprintf(&b, "    rules: [{expression: %q}]\n", c.rule)
+		}
 	}
 	config := filepath.Join(dir, "ropeline.yaml")
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
@@ -44,7 +47,7 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (*rope
 		return nil, err
 	}
 	n := &ropeline{p, verdicts}
-	if err := awaitReady(ctx, "http://"+admin+"/readyz"); err != nil {
+	if err := awaitReady(ctx, "http://"+verdicts+"/readyz"); err != nil {
 		n.stop()
 		return nil, fmt.Errorf("%w; it says:\n%s", err, n.log.String())
 	}
@@ -54,6 +57,9 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (*rope
 // roomCode is the status code that all rooms have for their pages: one that most
 // proxies would take for a yes.
 const roomCode = http.StatusAccepted
+
+// countryField is where the node reads the country of visitors whom it proxies.
+const countryField = "CF-IPCountry"
 
 func awaitReady(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("the node is not ready within %v", startWithin))

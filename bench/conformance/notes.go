@@ -16,9 +16,11 @@ const (
 
 	cannotSay note = "Traefik knows no other answer when no verdict can be had."
 
-	threeSeconds note = "After the 3 s that the examples give a node; Traefik's 30 s cannot be changed."
+	threeSeconds note = "After the 3 s that the examples give a node, or sooner where they look at its `/readyz`; Traefik's 30 s cannot be changed."
 
 	noVerdict note = "Where no verdict can be had, Envoy leaves a proof of admission that a visitor has made up. Its signature is wrong."
+
+	byRule note = "The field that `country-header` names is the visitor's here. A node reads it in questions only [if it is told](#countries) that the proxy replaces it."
 
 	byPost note = "The site asks a node to, [by `POST /revoke`](#ending-sessions). Its answers do not pass through a node, so a field in them would not be seen."
 )

@@ -20,7 +20,7 @@ func frontEnds() []frontEnd {
 		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Go, net/http", example: "nethttp.go", start: startGo, down: 503, slow: 503},
-		{name: "Go, fasthttp", example: "fasthttp.go", start: startGo, down: 503, slow: 503},
+		{name: "Go, fasthttp", example: "fasthttp.go", start: startGo, noUpgrades: true, down: 503, slow: 503},
 	}
 }
 

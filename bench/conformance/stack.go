@@ -55,6 +55,8 @@ type frontEnd struct {
 	// keepsForged says that it leaves a proof that a visitor has made up where no node
 	// answers.
 	keepsForged bool
+	// noUpgrades says that it knows no WebSockets.
+	noUpgrades bool
 	// closed says that there is no way to let everybody in where no node answers.
 	closed bool
 }

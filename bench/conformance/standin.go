@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,9 @@ type filter interface {
 	// check answers the request and returns false, or makes it what the site is to
 	// get and returns what is to be done with the site's answer, if anything.
 	check(w http.ResponseWriter, r *http.Request) (change func(http.Header), ok bool)
+	// within is how long a whole answer of the site may take, unless it is an upgrade;
+	// 0: as long as it likes.
+	within() time.Duration
 }
 
 type changeKey struct{}
@@ -41,6 +45,11 @@ func startStandIn(addr, site string, f filter) (*proxy, error) {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
+			for name, values := range r.In.Header {
+				if strings.HasPrefix(name, "X-Forwarded-") { // the library leaves them out
+					r.Out.Header[name] = values
+				}
+			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if change, ok := resp.Request.Context().Value(changeKey{}).(func(http.Header)); ok && change != nil {
@@ -68,9 +77,16 @@ func startStandIn(addr, site string, f filter) (*proxy, error) {
 
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	change, ok := s.filter.check(w, r)
-	if ok {
-		s.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), changeKey{}, change)))
+	if !ok {
+		return
 	}
+	ctx := context.WithValue(r.Context(), changeKey{}, change)
+	if limit := s.filter.within(); limit > 0 && r.Header.Get("Upgrade") == "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	s.forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // hopFields are about one connection only (RFC 9110, 7.6.1, and what both proxies take

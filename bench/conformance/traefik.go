@@ -86,7 +86,11 @@ func (f *forwardAuth) Close() error {
 	return nil
 }
 
+// within: Traefik limits the time until an answer begins only if it is told to.
+func (f *forwardAuth) within() time.Duration { return 0 }
+
 func (f *forwardAuth) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+	enter(r)
 	resp, body, err := f.ask(r)
 	switch {
 	case errors.Is(err, errTooLong):
@@ -121,6 +125,22 @@ func (f *forwardAuth) check(w http.ResponseWriter, r *http.Request) (func(http.H
 		return nil, true
 	}
 	return func(h http.Header) { f.addCookies(h, cookies) }, true
+}
+
+// enter does what an entry point does before any middleware: what nobody trusted sends
+// about where a request comes from is replaced. [doc] of entry points, "Forwarded
+// Headers"; pkg/middlewares/forwardedheaders/forwarded_header.go. The address is added
+// where the request goes on, but there is nothing between here.
+func enter(r *http.Request) {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") || name == "X-Real-Ip" {
+			r.Header.Del(name)
+		}
+	}
+	r.Header.Set("X-Forwarded-For", visitorAddress(r))
+	r.Header.Set("X-Forwarded-Host", r.Host)
+	r.Header.Set("X-Forwarded-Proto", "http")
+	r.Header.Set("X-Real-Ip", visitorAddress(r))
 }
 
 // addCookies puts the listed cookies of the answer into the site's, and takes the site's

@@ -43,6 +43,8 @@ func (v *visitor) send(method, body string, fields ...string) (answer, error) {
 	req.Host = v.t.host
 	req.Header.Set("Accept", "text/html")
 	req.Header.Set("Ropeline-Proof", forged)
+	req.Header.Set("X-Forwarded-For", forgedAddress)
+	req.Header.Set("X-Forwarded-Proto", "https")
 	for i := 0; i < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
 	}

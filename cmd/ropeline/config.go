@@ -203,6 +203,9 @@ func (c *config) check() error {
 	if c.Front.CountryHeader != "" && len(c.TrustedProxies) == 0 {
 		return c.file.at("country-header", errors.New("--country-header needs --trusted-proxies: the addresses of the proxies that write it, such as --trusted-proxies 10.0.0.0/8; nobody else is believed"))
 	}
+	if c.Front.VerdictCountryHeader != "" && c.VerdictListen == "" {
+		return c.file.at("verdict-country-header", errors.New("--verdict-country-header needs --verdict-listen: it is about proxies that ask for verdicts; for those that this node is behind there is --country-header"))
+	}
 	if len(c.Join) > 0 && c.Mesh == "" {
 		return c.file.at("join", errors.New("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946"))
 	}

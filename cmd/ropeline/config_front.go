@@ -13,12 +13,14 @@ import (
 
 // frontConfig is what rules of all rooms go by.
 type frontConfig struct {
-	Lists         expr.Lists // in a file only
-	CountryHeader string
+	Lists                expr.Lists // in a file only
+	CountryHeader        string
+	VerdictCountryHeader string
 }
 
 func (c *frontConfig) bind(fs *pflag.FlagSet) {
 	fs.Var(fieldValue{&c.CountryHeader}, "country-header", "the header in which trusted proxies tell the visitor's country, two letters, for rules to ask")
+	fs.Var(fieldValue{&c.VerdictCountryHeader}, "verdict-country-header", "the same for proxies that ask for verdicts, all of which have to replace what visitors send in it")
 }
 
 // pageFlags binds what a room says of its page, but for a page that stands in the

@@ -34,6 +34,8 @@ func TestWhatRoomsSayOfTheFront(t *testing.T) {
 	cfg, err := parseBeside(t, files, `
 trusted-proxies: 127.0.0.1
 country-header: CF-IPCountry
+verdict-listen: 127.0.0.1:9081
+verdict-country-header: X-Country
 lists:
   office: {addresses: [192.0.2.0/24, "2001:db8:7::/48", 10.0.0.5..10.0.0.9, "::1"]}
   crawlers:
@@ -73,7 +75,7 @@ rooms:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cfg.check(); cfg.Front.CountryHeader != "CF-IPCountry" || err != nil && !strings.Contains(err.Error(), "--origin is missing") {
+	if err := cfg.check(); cfg.Front.CountryHeader != "CF-IPCountry" || cfg.Front.VerdictCountryHeader != "X-Country" || err != nil && !strings.Contains(err.Error(), "--origin is missing") {
 		t.Errorf("country header %q, %v", cfg.Front.CountryHeader, err)
 	}
 	rooms, err := cfg.rooms()
@@ -97,6 +99,7 @@ rooms:
 		{Rules: []room.Rule{{Expression: "ip.src in $one", Description: "d", Action: room.Bypass}}, Language: "fr-FR"},
 	} {
 		want.Binding = room.Binding{IPv4Prefix: 24, IPv6Prefix: 48} // the defaults
+		want.NewVisitors, want.Sharing = room.NewVisitors{PerAddress: 1000, All: 600_000}, room.Sharing{Action: room.SharedLog, Addresses: 4}
 		if got := rooms[i].Front; !reflect.DeepEqual(got, want) {
 			t.Errorf("room %s has\n\t%#v\nwant\n\t%#v", rooms[i].Name, got, want)
 		}
@@ -193,6 +196,7 @@ func TestFrontMistakesNameTheirPlace(t *testing.T) {
 		"text for JSON":                 {"json-response-enabled: \"false\"", []string{":1: json-response-enabled: true or false is wanted", "without quotes"}},
 		"a frame":                       {"frame-ancestors: [self, \"a;b\"]", []string{`:1: frame-ancestors: "a;b": want 'self', 'none', or a source such as https://shop.example`}},
 		"nobody and somebody in frames": {"frame-ancestors: [none, self]", []string{":1: frame-ancestors: 'none' stands alone"}},
+		"a header of questions":         {"verdict-country-header: \"a b\"", []string{`:1: verdict-country-header: "a b" is not allowed`}},
 		"a header of the country":       {"country-header: \"a b\"", []string{`:1: country-header: "a b" is not allowed`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,5 +246,11 @@ func TestFrontFlagsThatAreRefused(t *testing.T) {
 	}
 	if err := cfg.check(); err == nil || !strings.Contains(err.Error(), "--country-header needs --trusted-proxies") {
 		t.Errorf("a country that nobody is believed about: %v", err)
+	}
+	if cfg, err = parse(t, "origin: http://a\ntrusted-proxies: 127.0.0.1\nverdict-country-header: X-Country"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.check(); err == nil || !strings.Contains(err.Error(), ":3: verdict-country-header: --verdict-country-header needs --verdict-listen") {
+		t.Errorf("a country of questions that nobody asks: %v", err)
 	}
 }

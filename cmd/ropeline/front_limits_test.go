@@ -66,12 +66,12 @@ rooms:
 		}
 	}
 
-	p.await("has counted who was refused, and who shares", 10*time.Second, func(s node.Status) bool {
-		refused, shared := map[string]uint64{}, map[string]uint64{}
+	p.await("has counted for whom the line was crowded, and who shares", 10*time.Second, func(s node.Status) bool {
+		crowded, shared := map[string]uint64{}, map[string]uint64{}
 		for _, r := range s.Rooms {
-			refused[r.Name], shared[r.Name] = r.Refused, r.Shared
+			crowded[r.Name], shared[r.Name] = r.Crowded, r.Shared
 		}
-		return refused["tickets"] == 2 && shared["tickets"] == 0 && refused["shop"] == 0 && shared["shop"] == 1
+		return crowded["tickets"] == 2 && shared["tickets"] == 0 && crowded["shop"] == 0 && shared["shop"] == 1
 	})
 	for _, want := range []string{"room=tickets network=198.51.100.0/24 limit=2", "room=shop network=198.51.100.0/24 limit=1"} {
 		if !strings.Contains(p.log.String(), want) {

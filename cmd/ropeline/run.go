@@ -147,7 +147,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	verdicts, err := newVerdicts(cfg, front, log)
+	verdicts, err := newVerdicts(cfg, front, n.Ready, log)
 	if err != nil {
 		return err
 	}
@@ -256,11 +256,14 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 		Edge:           cfg.Edge.front,
 		Lists:          cfg.Front.Lists,
 		CountryHeader:  cfg.Front.CountryHeader,
-		Proof:          signer,
-		ProofHeader:    cfg.Proof.Header,
-		Ready:          n.Ready,
-		Clock:          n.Now,
-		Logger:         log,
+
+		VerdictCountryHeader: cfg.Front.VerdictCountryHeader,
+
+		Proof:       signer,
+		ProofHeader: cfg.Proof.Header,
+		Ready:       n.Ready,
+		Clock:       n.Now,
+		Logger:      log,
 	})))
 	if err != nil {
 		return nil, err
@@ -284,7 +287,7 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 }
 
 // newVerdicts returns the server for other proxies; nil if there shall be none.
-func newVerdicts(cfg config, front *httpfront.Front, log *slog.Logger) (*verdict.Server, error) {
+func newVerdicts(cfg config, front *httpfront.Front, ready func() error, log *slog.Logger) (*verdict.Server, error) {
 	if cfg.VerdictListen == "" {
 		return nil, nil
 	}
@@ -292,6 +295,7 @@ func newVerdicts(cfg config, front *httpfront.Front, log *slog.Logger) (*verdict
 		Listen:         cfg.VerdictListen,
 		Judge:          front,
 		TrustedProxies: cfg.TrustedProxies,
+		Ready:          ready,
 		Logger:         log,
 	})
 }

@@ -20,6 +20,9 @@ import (
 func main() {
 	gate, err := middleware.New(middleware.Config{
 		Nodes: []string{"http://127.0.0.1:9081"},
+		// Behind a proxy of yours, which writes X-Forwarded-For and its kind, and the country
+		// if nodes have verdict-country-header:
+		// TrustForwarded: true, CountryHeader: "CF-IPCountry",
 		// Where no node answers, visitors are told to try again. To let them in instead:
 		//#open Open: true,
 	})
@@ -28,9 +31,14 @@ func main() {
 	}
 	server := &fasthttp.HostClient{Addr: "127.0.0.1:3000"}
 	site := func(ctx *fasthttp.RequestCtx) {
+		// In place of what the visitor sends.
+		ctx.Request.Header.Set("X-Forwarded-For", ctx.RemoteIP().String())
+		ctx.Request.Header.Set("X-Forwarded-Proto", "http")
 		if err := server.Do(&ctx.Request, &ctx.Response); err != nil {
 			ctx.Error("The site does not answer.", fasthttp.StatusBadGateway)
 		}
 	}
-	log.Fatal(fasthttp.ListenAndServe("127.0.0.1:8080", fast.Handler(gate, site)))
+	// As they come, for else bodies have 4 MiB at most.
+	visitors := fasthttp.Server{Handler: fast.Handler(gate, site), StreamRequestBody: true}
+	log.Fatal(visitors.ListenAndServe("127.0.0.1:8080"))
 }

@@ -21,6 +21,9 @@ import (
 func main() {
 	gate, err := middleware.New(middleware.Config{
 		Nodes: []string{"http://127.0.0.1:9081"},
+		// Behind a proxy of yours, which writes X-Forwarded-For and its kind, and the country
+		// if nodes have verdict-country-header:
+		// TrustForwarded: true, CountryHeader: "CF-IPCountry",
 		// Where no node answers, visitors are told to try again. To let them in instead:
 		//#open Open: true,
 	})
@@ -30,6 +33,7 @@ func main() {
 	site := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1:3000"})
 		r.Out.Host = r.In.Host
+		r.SetXForwarded() // in place of what the visitor sends
 	}}
 	server := http.Server{Addr: "127.0.0.1:8080", Handler: gate.Handler(site), ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(server.ListenAndServe())

@@ -24,14 +24,20 @@ type Config struct {
 	// Timeout is how long each node has to answer. The default is 3 s.
 	Timeout time.Duration
 
-	// Open lets everybody in when no node answers. Without it they are told to try
-	// again in a moment, with the code 503.
+	// Open lets everybody in when no node has a verdict. Without it they are told to
+	// try again in a moment, with the code 503.
 	Open bool
 
 	// TrustForwarded says that a proxy of yours is in front of this program, and that
 	// its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto tell who the visitor
 	// is. Without it they are not believed, as anybody can send them.
 	TrustForwarded bool
+
+	// CountryHeader is what the nodes have as verdict-country-header, if they have one:
+	// the header in which the proxy in front of this program tells the visitor's
+	// country. That proxy has to replace what visitors send in it. Without
+	// TrustForwarded the nodes are told nothing in it, as anybody can send it.
+	CountryHeader string
 
 	// ProofField is the field with the proof of admission, if the nodes make proofs.
 	// What a visitor sends in it never gets through. The default is Ropeline-Proof.
@@ -143,14 +149,21 @@ func (g *Gate) Ask(ctx context.Context, q Question) Verdict {
 	return noVerdict
 }
 
+// A node says by this that it has no verdict, whatever the code is, and so does a Gate to
+// visitors; see docs/pages.md.
+const (
+	stateField  = "Ropeline-State"
+	stateFailed = "failed"
+)
+
 // noVerdict is for visitors of whom no node says anything.
 var noVerdict = Verdict{
 	Code: http.StatusServiceUnavailable,
 	Header: http.Header{
-		"Content-Type":   {"text/plain; charset=utf-8"},
-		"Cache-Control":  {"no-store"},
-		"Retry-After":    {"5"},
-		"Ropeline-State": {"failed"}, // as a node would say it; see docs/pages.md
+		"Content-Type":  {"text/plain; charset=utf-8"},
+		"Cache-Control": {"no-store"},
+		"Retry-After":   {"5"},
+		stateField:      {stateFailed},
 	},
 	Body: []byte("Please try again in a moment.\n"),
 }
@@ -177,6 +190,8 @@ func (g *Gate) ask(ctx context.Context, node string, q Question) (v Verdict, err
 		return v, fmt.Errorf("%s: an answer of more than %d bytes", node, maxAnswer)
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusNotFound:
 		return v, fmt.Errorf("%s: code %d: %.200s", node, resp.StatusCode, body) // it is not ready, or not set up for this program
+	case resp.Header.Get(stateField) == stateFailed:
+		return v, fmt.Errorf("%s: it cannot decide, or is not ready", node) // the reason is in its log
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
 		return Verdict{Admitted: true, Cookie: resp.Header.Get("Set-Cookie"), Proof: resp.Header.Get(g.cfg.ProofField)}, nil
 	}
@@ -195,6 +210,9 @@ func (g *Gate) fields(q Question) http.Header {
 	h.Del("Content-Length")
 	h.Del("Expect")
 	h.Del(g.cfg.ProofField)
+	if !g.cfg.TrustForwarded {
+		h.Del(g.cfg.CountryHeader)
+	}
 	for name := range h {
 		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
 			delete(h, name)

@@ -7,12 +7,18 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/verdict"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // node is a verdict listener that says what it is told to, and remembers what it was asked.
@@ -193,35 +199,65 @@ func TestWhoHasToWaitIsShownThePage(t *testing.T) {
 	}
 }
 
+// closed is a room about which nobody can say anything yet.
+type closed struct{ httpfront.Room }
+
+func (closed) Settings() *room.Settings               { return &room.Settings{Name: "shop"} }
+func (closed) Route(host, path string) httpfront.Room { return closed{} }
+
+// notReady is a node's verdict listener while the node waits for the state of its site.
+func notReady(t *testing.T) *verdict.Server {
+	t.Helper()
+	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, here := slog.New(slog.DiscardHandler), []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	front, err := httpfront.New(httpfront.Config{
+		Rooms: closed{}, Keys: keys, TrustedProxies: here, Logger: log,
+		Ready: func() error { return errors.New("waiting for the state of the site") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := verdict.New(verdict.Config{Listen: "127.0.0.1:0", Judge: front, TrustedProxies: here, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // TestTheNextNodeIsAsked where one has no verdict, and nobody comes in if none has one,
 // unless the program wants it so.
 func TestTheNextNodeIsAsked(t *testing.T) {
-	starting := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	broken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	starting := notReady(t).ServeHTTP
 	strange := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
 	endless := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429); w.Write(make([]byte, maxAnswer+1)) }
 	late := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	good := newNode(t, admit)
+	q := Question{Method: "GET", Target: "/", Host: "shop.example", Scheme: "http"}
 	for name, answer := range map[string]http.HandlerFunc{
-		"breaks off": silence, "is starting": starting, "does not trust us": strange, "says too much": endless, "is slow": late,
+		"breaks off": silence, "is broken": broken, "is starting": starting, "does not trust us": strange, "says too much": endless, "is slow": late,
 	} {
 		bad := newNode(t, answer)
 		cfg := Config{Nodes: []string{bad.URL, good.URL + "/"}, Timeout: time.Second}
-		if v := newGate(t, cfg).Ask(t.Context(), Question{Method: "GET", Target: "/"}); !v.Admitted || v.Cookie == "" {
+		if v := newGate(t, cfg).Ask(t.Context(), q); !v.Admitted || v.Cookie == "" {
 			t.Errorf("one that %s is not passed over: %+v", name, v)
 		}
 		cfg.Nodes = cfg.Nodes[:1]
-		if v := newGate(t, cfg).Ask(t.Context(), Question{Method: "GET", Target: "/"}); v.Admitted || v.Code != 503 || v.Header.Get("Retry-After") != "5" {
+		if v := newGate(t, cfg).Ask(t.Context(), q); v.Admitted || v.Code != 503 || v.Header.Get("Retry-After") != "5" {
 			t.Errorf("with one that %s: %+v", name, v)
 		}
 		cfg.Open = true
-		if v := newGate(t, cfg).Ask(t.Context(), Question{Method: "GET", Target: "/"}); !v.Admitted || v.Proof != "" {
+		if v := newGate(t, cfg).Ask(t.Context(), q); !v.Admitted || v.Proof != "" {
 			t.Errorf("with one that %s, though the program is open: %+v", name, v)
 		}
 	}
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the visitor has gone"))
 	asked := len(good.asked)
-	if v := newGate(t, Config{Nodes: []string{good.URL}}).Ask(gone, Question{Method: "GET", Target: "/"}); v.Admitted || len(good.asked) != asked {
+	if v := newGate(t, Config{Nodes: []string{good.URL}}).Ask(gone, q); v.Admitted || len(good.asked) != asked {
 		t.Errorf("of a visitor who has gone: %+v", v)
 	}
 }
@@ -268,6 +304,21 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 				t.Errorf("the node is told %q, want %q", got, c.node)
 			}
 		})
+	}
+}
+
+// TestNobodyChoosesTheirOwnCountry where no proxy is in front that could say it.
+func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
+	for trusts, want := range map[bool]string{false: "", true: "CH"} {
+		n := newNode(t, admit)
+		g := newGate(t, Config{Nodes: []string{n.URL}, CountryHeader: "CF-IPCountry", TrustForwarded: trusts})
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header["cf-ipcountry"] = []string{"CH"} // as a handler in front may leave it
+		r.Header.Set("CF-IPCountry", "CH")
+		visit(t, g, func(http.ResponseWriter, *http.Request) {}, r)
+		if got := n.asked[0].Header.Get("CF-IPCountry"); got != want {
+			t.Errorf("trusting %v: the node is told %q, want %q", trusts, got, want)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@
 			.then(r => {
 			const state = r.headers.get('Ropeline-State')
 			// A room may have been told meanwhile to answer with pages only.
-			if (state === 'waiting') return /json/.test(r.headers.get('Content-Type')) ? r.json().then(show) : load()
+			if (state === 'waiting' || state === 'crowded') return /json/.test(r.headers.get('Content-Type')) ? r.json().then(show) : load()
 			// Failures of ours pass. One that is not ours may be what the site says to programs,
 			// so it is asked for a page; a balancer's may pass, too, but is shown in the end.
 			if (state !== 'admitted' && (r.status > 499 || r.status === 429)) {

@@ -50,6 +50,7 @@ type Page struct {
 	fallback lang.Tag
 	noJSON   bool
 	message  string
+	frames   string
 	csp      string
 }
 
@@ -76,7 +77,7 @@ func New(cfg Config) (*Page, error) {
 	}
 	p := &Page{
 		builtin: b, template: cfg.Template, log: cmp.Or(cfg.Logger, slog.Default()),
-		fallback: cmp.Or(cfg.Language, lang.English), noJSON: cfg.NoJSON, message: cfg.Message, csp: b.csp(frames),
+		fallback: cmp.Or(cfg.Language, lang.English), noJSON: cfg.NoJSON, message: cfg.Message, frames: frames, csp: b.csp(frames),
 	}
 	if p.template != nil {
 		// What a template brings along is its author's affair.
@@ -136,6 +137,10 @@ func (p *Page) JSON() bool { return !p.noJSON }
 
 // ContentSecurityPolicy is for answers of AppendHTML.
 func (p *Page) ContentSecurityPolicy() string { return p.csp }
+
+// FrameAncestors are the sites that may show the page in a frame, as in a
+// Content-Security-Policy.
+func (p *Page) FrameAncestors() string { return p.frames }
 
 // AppendHTML appends the page.
 func (p *Page) AppendHTML(dst []byte, s *State) []byte {

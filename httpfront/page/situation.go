@@ -16,10 +16,13 @@ const (
 	longLine                     // places go by order, and the wait is so long that its length means little
 	heldBack                     // nobody is let in, places are kept
 	turnedAway                   // nobody is let in, and there is no line
+	crowded                      // too many new visitors come, and this one is not in the line
 )
 
 func (s *State) situationOf() situation {
 	switch {
+	case s.crowded:
+		return crowded
 	case s.refresh == 0:
 		return turnedAway
 	case s.waitsForEvent && s.event.Shuffle:
@@ -36,6 +39,9 @@ func (s *State) situationOf() situation {
 	return inLine
 }
 
+// hasNoPlace reports whether there is nothing to tell of a place or of a wait.
+func (s *State) hasNoPlace() bool { return s.situation == turnedAway || s.situation == crowded }
+
 // title says in a line where the visitor stands.
 func (s *State) title() string {
 	switch s.situation {
@@ -45,7 +51,7 @@ func (s *State) title() string {
 		return s.lang.Text(lang.TitleBeforeStart)
 	case longLine:
 		return s.lang.Text(lang.TitleFull)
-	case turnedAway:
+	case turnedAway, crowded:
 		return s.lang.Text(lang.TitleTurnedAway)
 	}
 	return s.lang.Text(lang.TitleInLine)
@@ -66,6 +72,8 @@ func (s *State) message() string {
 		return s.lang.Text(lang.MessageHeldBack)
 	case turnedAway:
 		return s.lang.Text(lang.MessageTurnedAway)
+	case crowded:
+		return s.lang.Text(lang.MessageUnreachable)
 	}
 	return s.lang.Text(lang.MessageInLine)
 }

@@ -19,6 +19,9 @@ type Input struct {
 	AcceptLanguage []byte
 	// Unsafe says that the request was to change something, which it did not.
 	Unsafe bool
+	// Crowded says that the visitor got no place in the line, because too many new
+	// ones come: Verdict says no more then than when to ask again.
+	Crowded bool
 	// Still is for previews: the page does not ask again by itself.
 	Still bool
 }
@@ -36,6 +39,7 @@ type State struct {
 	refresh   int       // seconds; 0: never
 	kept      int       // seconds for which the place is kept without a request
 	unsafe    bool
+	crowded   bool
 	still     bool
 	json      bool // whether the page may ask for JSON
 
@@ -69,6 +73,7 @@ func (p *Page) Fill(s *State, in Input) {
 		refresh:  refreshSeconds(v, set),
 		kept:     int(set.PlaceKept / time.Second),
 		unsafe:   in.Unsafe,
+		crowded:  in.Crowded,
 		still:    in.Still,
 		json:     !p.noJSON,
 		method:   set.QueueingMethod,

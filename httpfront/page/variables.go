@@ -143,7 +143,7 @@ func ours() []Variable {
 		words("message", "what will happen, and what the visitor can do", func(s *State, b []byte) []byte { return append(b, s.message()...) }),
 		words("positionText", "`position`, written; empty if it is 0", (*State).appendPosition),
 		words("peopleAheadText", "`peopleAhead`, written; empty if `position` is 0", (*State).appendAhead),
-		words("waitTimeText", "the wait, written, also that it is not known or longer than a day; empty if the visitor waits for an event or the room rejects", (*State).appendWait),
+		words("waitTimeText", "the wait, written, also that it is not known or longer than a day; empty if the visitor waits for an event or has no place to wait in", (*State).appendWait),
 		words("timeUntilEventStartText", "`timeUntilEventStart`, written; empty unless `waitsForEvent`", (*State).appendStart),
 	}
 	for i := range list {
@@ -181,7 +181,7 @@ func (s *State) waitRange() (from, to int) {
 
 func (s *State) appendTab(b []byte) []byte {
 	title := s.title()
-	if s.estimate.Position == 0 || s.situation == turnedAway {
+	if s.estimate.Position == 0 || s.hasNoPlace() {
 		return append(b, title...)
 	}
 	return s.lang.AppendTab(b, s.estimate.Position, title)
@@ -191,7 +191,7 @@ func (s *State) appendPosition(b []byte) []byte { return s.appendOrdered(b, s.es
 func (s *State) appendAhead(b []byte) []byte    { return s.appendOrdered(b, s.estimate.Ahead) }
 
 func (s *State) appendOrdered(b []byte, n int) []byte {
-	if s.estimate.Position == 0 || s.situation == turnedAway {
+	if s.estimate.Position == 0 || s.hasNoPlace() {
 		return b
 	}
 	return s.lang.AppendNumber(b, n)
@@ -199,7 +199,7 @@ func (s *State) appendOrdered(b []byte, n int) []byte {
 
 func (s *State) appendWait(b []byte) []byte {
 	switch {
-	case s.waitsForEvent || s.situation == turnedAway:
+	case s.waitsForEvent || s.hasNoPlace():
 		return b
 	case s.full:
 		return append(b, s.lang.Text(lang.MoreThanDay)...)
@@ -214,7 +214,7 @@ func (s *State) appendWait(b []byte) []byte {
 }
 
 func (s *State) appendStart(b []byte) []byte {
-	if !s.waitsForEvent || s.situation == turnedAway {
+	if !s.waitsForEvent || s.hasNoPlace() {
 		return b
 	}
 	return s.lang.AppendMinutes(b, s.untilStart)

@@ -8,6 +8,7 @@
 //	/envoy/...            Envoy ext_authz over HTTP; the rest is the visitor's path
 //	gRPC                  Envoy ext_authz, envoy.service.auth.v3.Authorization
 //	/revoke               the site ends the session of a visitor
+//	/readyz               anybody: whether this node can decide
 //	/jwks.json            anybody: the public keys of proofs of admission
 //
 // Proxies read our status code as the verdict, and not all alike: 200 or 202, which

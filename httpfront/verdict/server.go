@@ -49,6 +49,9 @@ type Config struct {
 	// address, host and TLS is believed, so visitors must not be among them. They
 	// are those of the Judge, or fewer.
 	TrustedProxies []netip.Prefix
+	// Ready says why this node cannot decide at the moment; nil if it can. Nil means that
+	// it always can.
+	Ready func() error
 	// Logger takes what an operator should know: peers that are not trusted, and
 	// proxies that do not say what they have to. The default is slog.Default().
 	Logger *slog.Logger
@@ -93,6 +96,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
+	}
+	if cfg.Ready == nil {
+		cfg.Ready = func() error { return nil }
 	}
 	s := &Server{cfg: cfg}
 	s.grpc = s.newGRPC()
@@ -156,7 +162,7 @@ func (s *Server) server() *http.Server {
 
 // ServeHTTP answers one question.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.serveKeys(w, r) {
+	if s.serveKeys(w, r) || s.serveReady(w, r) {
 		return
 	}
 	peer, ok := s.trusted(r)
@@ -204,6 +210,27 @@ func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Content-Type", "application/jwk-set+json")
 	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(httpfront.JWKSAge/time.Second)))
 	w.Write(keys)
+	return true
+}
+
+// serveReady answers whether this node can decide, as the admin listener does, which only
+// its own machine reaches: by that, proxies and balancers find out which nodes to ask. Who
+// may not decides about nobody, and is told in a word, so anybody may ask. It reports
+// whether r does.
+func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) bool {
+	if r.RequestURI != "/readyz" {
+		return false
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if err := s.cfg.Ready(); err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, "not ready: "+err.Error())
+		return true
+	}
+	fmt.Fprintln(w, "ready")
 	return true
 }
 

@@ -77,16 +77,20 @@ var (
 )
 
 // serve runs a server for a judge, and returns its address.
-func serve(t *testing.T, j Judge, trusted string) string {
+func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Config{
+	cfg := Config{
 		Listener: ln, Judge: j, TrustedProxies: []netip.Prefix{netip.MustParsePrefix(trusted)},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,6 +265,39 @@ func TestAnybodyMayHaveThePublicKeys(t *testing.T) {
 				t.Errorf("%s: %d %q", path, resp.StatusCode, body)
 			}
 		}
+	}
+}
+
+// TestAnybodyMayKnowWhetherANodeIsReady, over HTTP/2 too: balancers check by it, from
+// wherever they are.
+func TestAnybodyMayKnowWhetherANodeIsReady(t *testing.T) {
+	for _, c := range []struct {
+		ready error
+		code  int
+		says  string
+	}{{nil, 200, "ready\n"}, {errors.New("waiting for the state of the site"), 503, "not ready: waiting for the state of the site\n"}} {
+		addr := serve(t, &fakeJudge{answer: admitted}, "192.0.2.0/24", func(cfg *Config) { cfg.Ready = func() error { return c.ready } })
+		for _, method := range []string{"GET", "HEAD"} {
+			resp, body := ask(t, method, "http://"+addr+"/readyz")
+			if resp.StatusCode != c.code || method == "GET" && body != c.says || resp.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s: %d %v %q, want %d %q", method, resp.StatusCode, resp.Header, body, c.code, c.says)
+			}
+		}
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+		client := &http.Client{Transport: &http.Transport{Protocols: protocols}, Timeout: 10 * time.Second}
+		resp, err := client.Get("http://" + addr + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		client.CloseIdleConnections()
+		if resp.ProtoMajor != 2 || resp.StatusCode != c.code {
+			t.Errorf("%s: %d, want %d", resp.Proto, resp.StatusCode, c.code)
+		}
+	}
+	if resp, _ := ask(t, "GET", "http://"+serve(t, &fakeJudge{}, "192.0.2.0/24")+"/readyz"); resp.StatusCode != 200 {
+		t.Errorf("of a node that is always ready: %d", resp.StatusCode)
 	}
 }
 

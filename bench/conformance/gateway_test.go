@@ -1,0 +1,78 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestGatewayExample runs the cases with what an implementation of the Gateway API has to
+// do with the example. Over HTTP it is one that hands the pass on by a setting of its own.
+func TestGatewayExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a node")
+	}
+	binary := built(t)
+	for _, protocol := range []string{"GRPC", "HTTP"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			var some []testCase
+			for _, c := range cases() {
+				if !c.hurts {
+					some = append(some, c)
+				}
+			}
+			fe := frontEnd{name: "Gateway API, " + protocol, standIn: true}
+			s := startGateway(t, binary, protocol, some, "Set-Cookie", "Cache-Control")
+			for _, c := range some {
+				if seen, err := c.run(&try{ctx: t.Context(), stack: s, fe: fe, host: c.host(), room: c.id}); err != nil {
+					t.Errorf("%s: %s, %v", c.what, seen, err)
+				}
+			}
+		})
+	}
+	// As the example says of it.
+	t.Run("HTTP without such a setting", func(t *testing.T) {
+		t.Parallel()
+		c := testCase{id: "plain", places: 5}
+		s := startGateway(t, binary, "HTTP", []testCase{c})
+		v := (&try{ctx: t.Context(), stack: s, host: c.host(), room: c.id}).visitor()
+		if a, err := v.ask(http.MethodGet); err != nil || !a.fromSite() || v.pass != "" {
+			t.Errorf("%v, %v: the pass %q reaches the visitor", a, err, v.pass)
+		}
+		if got := s.site.take(c.host()); len(got) != 1 || strings.Contains(strings.Join(got[0].header.Values("Set-Cookie"), ""), "ropeline") {
+			t.Errorf("the site gets %v", got)
+		}
+	})
+}
+
+// startGateway starts a site, a node and the example between them, until the test ends.
+func startGateway(t *testing.T, binary, protocol string, some []testCase, onSuccess ...string) *stack {
+	t.Helper()
+	filter, err := readGateway("../../docs/examples/gateway.yaml", protocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stack{dir: t.TempDir(), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	t.Cleanup(s.close)
+	if s.site, err = startSite(); err != nil {
+		t.Fatal(err)
+	}
+	if s.node, err = startNode(t.Context(), binary, s.dir, some); err != nil {
+		t.Fatal(err)
+	}
+	listen, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &extAuthz{envoyExample: filter.envoy(s.site.addr, s.node.verdicts, onSuccess...)}
+	if err := f.connect(); err != nil {
+		t.Fatal(err)
+	}
+	if s.proxy, err = startStandIn(listen, s.site.addr, f); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
