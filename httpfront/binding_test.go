@@ -1,12 +1,15 @@
 package httpfront
 
 import (
+	"bytes"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -17,6 +20,27 @@ type bound struct {
 	room   *fakeRoom
 	known  atomic.Bool
 	silent atomic.Bool // the room changes no pass
+}
+
+// admittedRequest is one with a pass, bound as by says.
+func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *room.Settings) {
+	tb.Helper()
+	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := newRoom(always).settings
+	s.Front.Binding = by
+	r := newRequest()
+	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.code != 0 {
+		tb.Fatal(no)
+	}
+	r.via.client = netip.MustParseAddr("2001:db8::7")
+	now := time.Now()
+	in := node.Pass{Visitor: node.VisitorID{3}, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
+	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, in, &s, now), []byte(";"))
+	r.fields, r.cookies = append(r.fields, field{[]byte("Cookie"), cookie}), true
+	return r, keys, &s
 }
 
 func serveBound(t *testing.T, b room.Binding) *bound {
