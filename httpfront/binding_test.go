@@ -22,6 +22,27 @@ type bound struct {
 	silent atomic.Bool // the room changes no pass
 }
 
+// admittedRequest is one with a pass, bound as by says.
+func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *room.Settings) {
+	tb.Helper()
+	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := newRoom(always).settings
+	s.Front.Binding = by
+	r := newRequest()
+	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.code != 0 {
+		tb.Fatal(no)
+	}
+	r.via.client = netip.MustParseAddr("2001:db8::7")
+	now := time.Now()
+	in := node.Pass{Visitor: node.VisitorID{3}, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
+	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, in, &s, now), []byte(";"))
+	r.fields, r.cookies = append(r.fields, field{[]byte("Cookie"), cookie}), true
+	return r, keys, &s
+}
+
 func serveBound(t *testing.T, b room.Binding) *bound {
 	t.Helper()
 	f := &bound{}
@@ -137,25 +158,4 @@ func TestASiteMayEndSessionsOfBoundPasses(t *testing.T) {
 	if ended := f.room.takeEnded(); len(ended) != 1 || ended[0].Visitor != in.Visitor {
 		t.Errorf("ended %+v", ended)
 	}
-}
-
-// admittedRequest is one with a pass, bound as by says.
-func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *room.Settings) {
-	tb.Helper()
-	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := newRoom(always).settings
-	s.Front.Binding = by
-	r := newRequest()
-	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.code != 0 {
-		tb.Fatal(no)
-	}
-	r.via.client = netip.MustParseAddr("2001:db8::7")
-	now := time.Now()
-	in := node.Pass{Visitor: node.VisitorID{3}, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
-	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, in, &s, now), []byte(";"))
-	r.fields, r.cookies = append(r.fields, field{[]byte("Cookie"), cookie}), true
-	return r, keys, &s
 }

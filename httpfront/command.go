@@ -53,12 +53,14 @@ func dropTrailers(h *fasthttp.ResponseHeader, names []string) {
 }
 
 // obey carries out what the origin has told in h at that time, if the room lets it.
-// The answer that told it still reaches the visitor, who is new from then on.
-func (a *admitted) obey(h *fasthttp.ResponseHeader, now time.Time) {
+// The answer that told it still reaches the visitor, who is new from then on. It reports
+// whether the session was ended.
+func (a *admitted) obey(h *fasthttp.ResponseHeader, now time.Time) bool {
 	revoke := takeCommands(h)
 	if !revoke || a.room == nil || !a.pass.Accepted() || !slices.Contains(a.settings.EnabledOriginCommands, room.Revoke) {
-		return
+		return false
 	}
 	a.room.End(a.pass, now)
 	a.cookie = a.req.appendNoCookie(nil, a.settings)
+	return true
 }

@@ -1,7 +1,9 @@
 package httpfront
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -80,8 +82,19 @@ func serveNode(t *testing.T, s room.Settings) (*oneNode, *front) {
 	return n, serve(t, n, http.HandlerFunc(shop))
 }
 
-// shop is an origin that ends the session of whom it thanks.
+// shop is an origin that ends the session of whom it thanks, and says back what is said in
+// a tunnel.
 func shop(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Upgrade") != "" {
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		io.Copy(c, rw)
+		return
+	}
 	if r.URL.Path == "/paid" {
 		w.Header().Set("Cf-Waiting-Room-Command", "revoke")
 	}
@@ -144,6 +157,34 @@ func TestAnEndedSessionIsOverAndItsPlaceFree(t *testing.T) {
 	if got := old.pass(); got.Visitor == session.Visitor && got.Accepted() {
 		t.Errorf("the ended pass goes on: %+v", got)
 	}
+	second.comeIn()
+}
+
+// TestATunnelOfAnEndedSessionTakesNoPlace has the site end a session whose visitor goes on
+// to talk in a tunnel: that ends, and the place is free, also from the look at who it was.
+func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
+	s := smallRoom()
+	s.SessionDuration = 20 * time.Second // twice as long as anything is waited for
+	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	_, f := serveNode(t, s)
+	first, second := guest{t: t, f: f}, guest{t: t, f: f}
+	first.comeIn()
+	c := f.dial()
+	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nCookie: %s\r\n\r\n", first.cookie)
+	br := bufio.NewReader(c)
+	if resp := readResponse(t, br, "GET"); resp.StatusCode != 101 {
+		t.Fatalf("got %d", resp.StatusCode)
+	}
+	talk(t, c, br, "x")
+	if _, in := first.ask("/paid"); !in {
+		t.Fatal("the shop did not answer")
+	}
+	waitFor(t, "the end of the tunnel", func() bool {
+		time.Sleep(50 * time.Millisecond)
+		io.WriteString(c, "x")
+		_, err := br.ReadByte()
+		return err != nil
+	})
 	second.comeIn()
 }
 

@@ -36,6 +36,7 @@ type exchange struct {
 	up       *upload   // nil if the request has no body
 	reusable bool      // whether the origin will take another request
 	panicked func(any) // is told of panics outside of the handler
+	active   activity  // of the visitor
 }
 
 // errInterim means that the origin sends interim responses without end.
@@ -156,6 +157,7 @@ func (f *Front) respondUntilClose(ctx *fasthttp.RequestCtx, body *originBody) {
 // close ends the exchange. complete reports whether the response was read to
 // its end.
 func (x *exchange) close(complete bool) {
+	x.active.finish()
 	reusable := x.reusable && complete
 	if x.up != nil && !x.up.ended(0) {
 		x.up.abort(x.conn)
@@ -202,6 +204,9 @@ func (b *originBody) Read(p []byte) (int, error) {
 		}
 	default:
 		n, err = b.x.conn.Reader().Read(p)
+	}
+	if n > 0 {
+		b.x.active.moved()
 	}
 	b.eof = err == io.EOF
 	return n, err

@@ -177,7 +177,7 @@ func TestPanicsWhileCopying(t *testing.T) {
 	if _, err := body.WriteTo(io.Discard); err == nil {
 		t.Error("the body seems to be whole")
 	}
-	join(panicking{}, panickingOrigin(t), time.Minute, tell)
+	join(panicking{}, panickingOrigin(t), time.Minute, &activity{}, tell)
 	if n := told.Load(); n != 3 {
 		t.Errorf("%d panics were told of, want 3: one by the body and one by each direction of the tunnel", n)
 	}

@@ -52,6 +52,7 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tr
 		return nil, deliveryOf(nil, err), err
 	}
 	x := &exchange{conn: conn, panicked: f.logPanic}
+	x.active.begin(f, &a)
 	owned := true
 	defer func() {
 		// A panic must not leave an upload behind that reads from a connection
@@ -86,7 +87,9 @@ func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
 		}
 	}()
 	length := x.cleanHead(&ctx.Response.Header)
-	a.obey(&ctx.Response.Header, f.cfg.Clock())
+	if a.obey(&ctx.Response.Header, f.cfg.Clock()) {
+		x.active.stop()
+	}
 	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
 	owned = false
 	if ctx.Response.StatusCode() == http.StatusSwitchingProtocols {
@@ -114,7 +117,7 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
 		x.up = &upload{
 			edge: edge, conn: x.conn, from: body, size: r.length, limit: a.site.body,
 			wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
-			withheld: r.withheld, done: make(chan struct{}), panicked: f.logPanic,
+			withheld: r.withheld, done: make(chan struct{}), active: &x.active, panicked: f.logPanic,
 		}
 		go x.up.run() // waited for by x.close
 	} else {

@@ -21,9 +21,11 @@ func (f *Front) tunnel(ctx *fasthttp.RequestCtx, x *exchange) {
 	h.SetTrailer("")
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", "websocket")
-	edgeOf(ctx.Conn()).atEnd(func() { x.close(false) })
+	edge := edgeOf(ctx.Conn())
+	x.active.over = func() { edge.Close() } // which ends both directions
+	edge.atEnd(func() { x.close(false) })
 	idle := f.cfg.Timeouts.Tunnel
-	ctx.Hijack(func(c net.Conn) { join(c, x.conn, idle, x.panicked) })
+	ctx.Hijack(func(c net.Conn) { join(c, x.conn, idle, &x.active, x.panicked) })
 }
 
 // tunnelEnd is how long one direction may go on after the other has ended, for
@@ -32,13 +34,13 @@ const tunnelEnd = 5 * time.Second
 
 // join copies between the visitor's connection and the origin's until either
 // ends, or nothing has moved for idle in both directions. It closes neither.
-// A panic ends the one tunnel, and panicked is told.
-func join(client net.Conn, origin *upstream.Conn, idle time.Duration, panicked func(any)) {
+// A panic ends the one tunnel, and panicked is told. What it copies keeps active.
+func join(client net.Conn, origin *upstream.Conn, idle time.Duration, active *activity, panicked func(any)) {
 	// What came right behind the head is in the buffer. From there on the
 	// connection is read directly, because deadlines are set on it here.
 	early := origin.DropReader()
-	t := traffic{panicked: panicked}
-	t.touch()
+	t := traffic{active: active, panicked: panicked}
+	t.last.Store(time.Now().UnixNano())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		t.pump(client, io.MultiReader(bytes.NewReader(early), origin.Conn), origin.Conn, idle)
@@ -55,10 +57,15 @@ func join(client net.Conn, origin *upstream.Conn, idle time.Duration, panicked f
 type traffic struct {
 	last     atomic.Int64 // ns since 1970 of the last byte in either direction
 	ended    atomic.Bool
+	active   *activity // of the visitor
 	panicked func(any)
 }
 
-func (t *traffic) touch() { t.last.Store(time.Now().UnixNano()) }
+// touch notes that bytes have come.
+func (t *traffic) touch() {
+	t.last.Store(time.Now().UnixNano())
+	t.active.moved()
+}
 
 // finish bounds what is left once one direction has ended.
 func (t *traffic) finish(conns ...net.Conn) {
@@ -79,8 +86,9 @@ func (t *traffic) pump(dst io.Writer, src io.Reader, conn net.Conn, idle time.Du
 	defer buf.shrink()
 	for {
 		quiet := time.Unix(0, t.last.Load()).Add(idle)
+		until := t.active.wake(quiet)
 		if !t.ended.Load() {
-			conn.SetReadDeadline(quiet)
+			conn.SetReadDeadline(until)
 			if t.ended.Load() {
 				conn.SetReadDeadline(time.Now().Add(tunnelEnd))
 			}
@@ -96,8 +104,8 @@ func (t *traffic) pump(dst io.Writer, src io.Reader, conn net.Conn, idle time.Du
 		buf.fit(n)
 		switch {
 		case err == nil:
-		case errors.Is(err, os.ErrDeadlineExceeded) && !t.ended.Load() && t.last.Load() > quiet.Add(-idle).UnixNano():
-			// Quiet in this direction only.
+		case errors.Is(err, os.ErrDeadlineExceeded) && !t.ended.Load() && (until.Before(quiet) || t.last.Load() > quiet.Add(-idle).UnixNano()):
+			// Quiet in this direction only, or not for long yet.
 		default:
 			return
 		}

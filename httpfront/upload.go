@@ -25,6 +25,7 @@ type upload struct {
 
 	withheld fieldNames // that are not passed on in a trailer
 
+	active   *activity // of the visitor
 	panicked func(any) // is told of a panic
 
 	done chan struct{} // closed when err is final
@@ -84,6 +85,7 @@ func (u *upload) copy() error {
 			return &clientError{bodyTooLong, errBodyTooLong}
 		}
 		if n > 0 {
+			u.active.moved()
 			if _, err := u.conn.Write(u.frame(buf, n)); err != nil {
 				return fmt.Errorf("send request body: %w", err)
 			}

@@ -18,15 +18,18 @@ import (
 
 // slowKinds are the ways of sending a byte now and then. What a node allows by
 // default is 10 s for a head, 30 s between two pieces of a body, and 240 bytes a
-// second of it on average from then on.
-var slowKinds = []struct{ name, first, piece string }{
-	{"silent", "", ""},
-	{"slow heads", "GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n"},
-	{"slow bodies", "POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"},
+// second of it on average over twice that. most is when the last has to be gone.
+var slowKinds = []struct {
+	name, first, piece string
+	most               time.Duration
+}{
+	{"silent", "", "", 15 * time.Second},
+	{"slow heads", "GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n", 15 * time.Second},
+	{"slow bodies", "POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", 65 * time.Second},
 }
 
-// cutOffMax is when the last of them has to be gone.
-const cutOffMax = 45 * time.Second
+// dawdleMax is for how long they go on that are not cut off.
+const dawdleMax = 90 * time.Second
 
 // measureSlow has slow clients come while others go on.
 func measureSlow(ctx context.Context, p plan, r *rig) ([]row, error) {
@@ -60,7 +63,7 @@ func measureSlow(ctx context.Context, p plan, r *rig) ([]row, error) {
 		var of []time.Duration
 		stayed := 0
 		for i := k; i < p.slow; i += len(slowKinds) {
-			if of = append(of, ends[i]); ends[i] == 0 || ends[i] > cutOffMax {
+			if of = append(of, ends[i]); ends[i] == 0 || ends[i] > kind.most {
 				stayed++
 			}
 		}
@@ -94,7 +97,7 @@ func dawdle(ctx context.Context, addr, first, piece string) time.Duration {
 	}()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for i := 0; time.Since(start) < 2*cutOffMax; i++ {
+	for i := 0; time.Since(start) < dawdleMax; i++ {
 		select {
 		case <-closed:
 			return time.Since(start)

@@ -192,25 +192,48 @@ func roomID(name string) (id crdt.RoomID) {
 	return id
 }
 
+// load reads the configuration file, if there is one, and refuses what cannot work. All
+// mistakes are reported at once.
+func (c *config) load(file string, fs *pflag.FlagSet) error {
+	if file != "" {
+		if err := readConfigFile(file, fs, c); err != nil {
+			return together(err, c.check())
+		}
+	}
+	return c.check()
+}
+
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
-	if err := errors.Join(c.checkProxy(), c.checkTLS()); err != nil {
-		return err
-	}
+	return errors.Join(c.checkProxy(), c.checkTLS(), c.checkPeers(), c.checkMesh(), c.checkRights())
+}
+
+// checkPeers is about proxies in front.
+func (c *config) checkPeers() error {
+	var errs []error
 	if c.VerdictListen != "" && len(c.TrustedProxies) == 0 {
-		return c.file.at("verdict-listen", errors.New("--verdict-listen needs --trusted-proxies: the addresses of the proxies that may ask, such as --trusted-proxies 127.0.0.1"))
+		errs = append(errs, c.file.at("verdict-listen", errors.New("--verdict-listen needs --trusted-proxies: the addresses of the proxies that may ask, such as --trusted-proxies 127.0.0.1")))
 	}
 	if c.Front.CountryHeader != "" && len(c.TrustedProxies) == 0 {
-		return c.file.at("country-header", errors.New("--country-header needs --trusted-proxies: the addresses of the proxies that write it, such as --trusted-proxies 10.0.0.0/8; nobody else is believed"))
+		errs = append(errs, c.file.at("country-header", errors.New("--country-header needs --trusted-proxies: the addresses of the proxies that write it, such as --trusted-proxies 10.0.0.0/8; nobody else is believed")))
 	}
 	if c.Front.VerdictCountryHeader != "" && c.VerdictListen == "" {
-		return c.file.at("verdict-country-header", errors.New("--verdict-country-header needs --verdict-listen: it is about proxies that ask for verdicts; for those that this node is behind there is --country-header"))
+		errs = append(errs, c.file.at("verdict-country-header", errors.New("--verdict-country-header needs --verdict-listen: it is about proxies that ask for verdicts; for those that this node is behind there is --country-header")))
 	}
+	if err := c.Proof.check(); err != nil {
+		errs = append(errs, c.file.at("proof-issuer", err))
+	}
+	return errors.Join(errs...)
+}
+
+// checkMesh is about other nodes.
+func (c *config) checkMesh() error {
+	var errs []error
 	if len(c.Join) > 0 && c.Mesh == "" {
-		return c.file.at("join", errors.New("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946"))
+		errs = append(errs, c.file.at("join", errors.New("--join needs --mesh: the UDP address on which other nodes reach this one, such as --mesh :7946")))
 	}
 	if c.Mesh != "" && c.SecretFile == "" {
-		return c.file.at("mesh", errors.New("--mesh needs --secret-file: make one with \"ropeline keygen --out secret.key\" and give the same file to every node"))
+		errs = append(errs, c.file.at("mesh", errors.New("--mesh needs --secret-file: make one with \"ropeline keygen --out secret.key\" and give the same file to every node")))
 	}
 	var given []string
 	for name, value := range map[string]string{"cert-file": c.CertFile, "key-file": c.KeyFile, "ca-file": c.CAFile} {
@@ -219,10 +242,7 @@ func (c *config) check() error {
 		}
 	}
 	if len(given) == 1 || len(given) == 2 {
-		return c.file.at(slices.Min(given), errors.New("--cert-file, --key-file and --ca-file go together: give all three or none"))
+		errs = append(errs, c.file.at(slices.Min(given), errors.New("--cert-file, --key-file and --ca-file go together: give all three or none")))
 	}
-	if err := c.Proof.check(); err != nil {
-		return c.file.at("proof-issuer", err)
-	}
-	return c.checkRights()
+	return errors.Join(errs...)
 }

@@ -42,6 +42,8 @@ func (e *fieldError) Unwrap() error { return e.err }
 type fileLines struct {
 	file  string
 	lines map[string]int // by flag, those that the file set
+
+	passedOver []string // what nothing is done with
 }
 
 // beside returns where a file is that the configuration file names: a relative path
@@ -98,7 +100,7 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 		return fmt.Errorf("%s: not valid YAML: %w", path, err)
 	}
 	cfg.file = fileLines{file: path, lines: map[string]int{}}
-	r := &configReader{fileLines: cfg.file}
+	r := &configReader{fileLines: cfg.file, told: map[string]bool{}}
 	for i, d := range doc.Docs {
 		if d.Body == nil || d.Body.Type() == ast.NullType || d.Body.Type() == ast.CommentType {
 			continue
@@ -114,23 +116,28 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 		r.globalOrigins(proxy, fs, &cfg.Proxy.Origins)
 		r.named(named, &cfg.Front.Lists)
 		r.parts(parts, &cfg.Room, "", fs)
-		sound := len(r.errs) == 0
+		r.outside = r.takeRefusals(0)
 		r.checkFront(cfg.Room, "", cfg.Front.Lists)
 		if rooms != nil {
 			// Last, so that they take over what the file says outside.
 			r.refuseRoomName(fs)
 			cfg.Rooms, cfg.Proxy.Routes = r.rooms(rooms, cfg)
-		} else if sound {
-			r.check(cfg.Room, "")
+		} else {
+			r.check(cfg.Room, "", r.outside)
 		}
 	}
-	return errors.Join(r.errs...)
+	cfg.file = r.fileLines
+	return errors.Join(inOrder(r.errs)...)
 }
 
 // configReader reads one file and gathers what is wrong with it.
 type configReader struct {
 	fileLines
 	errs []error
+
+	outside refusals        // of what stands outside the list of rooms
+	unsound []string        // parts with a mistake inside, since takeRefusals
+	told    map[string]bool // names that are allowed, as an error has listed them
 }
 
 // lists are the keys of a mapping that are no flags, and where their values are
@@ -175,10 +182,24 @@ func (r *configReader) mapping(node ast.Node, field string, fs *pflag.FlagSet, m
 		}
 		flag := fs.Lookup(key)
 		if flag == nil || key == "config" || key == "help" {
-			r.fail(it.Key(), key, unknownKey(key, fs, more))
+			r.fail(it.Key(), key, r.unknownKey(key, field, fs, more))
 			continue
 		}
-		if r.set(it.Value(), flag) {
+		value := it.Value()
+		if isUnsaid(value, flag) {
+			continue
+		}
+		if text, ok := inMinutes(it.Key(), value); ok {
+			if flag.Changed {
+				continue
+			}
+			if err := flag.Value.Set(text); err != nil {
+				r.fail(value, key, err)
+			}
+			r.lines[prefix+key] = lineOf(it.Key())
+			continue
+		}
+		if r.set(value, flag) {
 			r.lines[prefix+key] = lineOf(it.Key())
 		}
 	}

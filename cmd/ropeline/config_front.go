@@ -52,7 +52,9 @@ func (r *configReader) rules(node ast.Node, prefix string) []room.Rule {
 		ruleFlags(fs, &rules[i])
 		field := fmt.Sprintf("%s%s[%d]", prefix, name, i)
 		before := len(r.errs)
-		r.mapping(item, field, fs, nil)
+		var brought broughtNodes
+		r.mapping(item, field, fs, brought.lists(broughtByRules, lists{}))
+		r.passOver(brought)
 		if _, ok := r.lines[field+".expression"]; !ok && len(r.errs) == before {
 			r.fail(item, field, errors.New("every rule needs a line \"expression:\""))
 		}

@@ -98,8 +98,8 @@ rooms:
 		},
 		{Rules: []room.Rule{{Expression: "ip.src in $one", Description: "d", Action: room.Bypass}}, Language: "fr-FR"},
 	} {
-		want.Binding = room.Binding{IPv4Prefix: 24, IPv6Prefix: 48} // the defaults
-		want.NewVisitors, want.Sharing = room.NewVisitors{PerAddress: 1000, All: 600_000}, room.Sharing{Action: room.SharedLog, Addresses: 4}
+		defaults := defaultRoom().Front
+		want.Binding, want.NewVisitors, want.Sharing = defaults.Binding, defaults.NewVisitors, defaults.Sharing
 		if got := rooms[i].Front; !reflect.DeepEqual(got, want) {
 			t.Errorf("room %s has\n\t%#v\nwant\n\t%#v", rooms[i].Name, got, want)
 		}

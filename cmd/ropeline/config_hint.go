@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,19 +11,31 @@ import (
 	"github.com/ropeline/ropeline/httpfront/nearest"
 )
 
-// unknownKey names what is allowed, the likeliest first.
-func unknownKey(key string, fs *pflag.FlagSet, more lists) error {
+// unknownKey names what is allowed, the likeliest first. All of it is listed once.
+func (r *configReader) unknownKey(key, field string, fs *pflag.FlagSet, more lists) error {
+	if field == "" && (isBrought(key) || key == "description") {
+		return errOutsideTheList
+	}
 	var names []string
 	fs.VisitAll(func(f *pflag.Flag) {
 		if f.Name != "config" && f.Name != "help" {
 			names = append(names, f.Name)
 		}
 	})
-	names = slices.AppendSeq(names, maps.Keys(more))
+	for name := range more {
+		if !isBrought(name) {
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
 	hint := ""
 	if best, ok := nearest.Name(key, names); ok {
 		hint = fmt.Sprintf("; did you mean %q?", best)
 	}
-	return fmt.Errorf("unknown key%s Allowed are %s", cmp.Or(hint, "."), strings.Join(names, ", "))
+	all := strings.Join(names, ", ")
+	if r.told[all] {
+		return fmt.Errorf("unknown key%s", hint)
+	}
+	r.told[all] = true
+	return fmt.Errorf("unknown key%s Allowed are %s", cmp.Or(hint, "."), all)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,7 +37,12 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []rou
 		before := len(r.errs)
 		var proxy proxyNodes
 		var parts roomParts
-		r.mapping(item, field, fs, proxy.lists(parts.lists(lists{})))
+		var brought broughtNodes
+		var name, description ast.Node
+		r.mapping(item, field, fs, brought.lists(broughtByRooms, proxy.lists(parts.lists(lists{"name": &name, "description": &description}))))
+		r.passOver(brought)
+		r.nameOrRoom(name, field, fs)
+		r.describe(description)
 		r.parts(parts, &s, field+".", fs)
 		route.Room, route.Host, route.Path, route.Also = s.Name, s.Host, s.Path, s.AdditionalRoutes
 		route.Origins = r.roomOrigins(proxy, field, cfg.Proxy.Origins)
@@ -45,12 +51,13 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []rou
 			r.fail(item, field, errors.New("every room in the list needs a name: \"room: NAME\""))
 		}
 		r.nameRoom(s.Name, before)
-		sound := len(r.errs) == before
+		refused := r.takeRefusals(before)
+		maps.Copy(refused, r.outside)
 		r.checkFront(s, field, cfg.Front.Lists)
-		if !sound {
-			continue // what else is wrong with it would only be said in other words
+		r.check(s, field, refused)
+		if refused.has("room name host path cookie-suffix additional-routes " + field) {
+			continue
 		}
-		r.check(s, field)
 		for _, other := range rooms {
 			if err := apart(other, s); err != nil {
 				r.fail(item, field, err)
@@ -142,6 +149,7 @@ func (r *configReader) routes(node ast.Node, prefix string) []room.Route {
 		field := fmt.Sprintf("%s%s[%d]", prefix, name, i)
 		before := len(r.errs)
 		r.mapping(item, field, fs, nil)
+		r.judge(fmt.Sprintf("%s[%d]", name, i), before)
 		_, host := r.lines[field+".host"]
 		_, path := r.lines[field+".path"]
 		if len(r.errs) == before && !host && !path {
@@ -162,26 +170,59 @@ func (r *configReader) events(node ast.Node, prefix string) []room.Event {
 		field := fmt.Sprintf("%sevents[%d]", prefix, i)
 		before := len(r.errs)
 		var html ast.Node
-		r.mapping(item, field, fs, lists{"custom-page-html": &html})
+		var brought broughtNodes
+		r.mapping(item, field, fs, brought.lists(broughtByEvents, lists{"custom-page-html": &html}))
+		r.passOver(brought)
+		if html != nil && isNull(html) {
+			html = nil
+		}
 		if page, ok := r.page(html, field+".", fs); ok {
 			events[i].CustomPage = &page
 		}
-		if len(r.errs) > before {
-			continue
-		}
+		sound := len(r.errs) == before
 		for _, key := range []string{"name", "event-start-time", "event-end-time"} {
-			if _, ok := r.lines[field+"."+key]; !ok {
+			if _, ok := r.lines[field+"."+key]; !ok && sound {
 				r.fail(item, field, fmt.Errorf("every event needs a line %q", key+":"))
 			}
 		}
+		r.judge(fmt.Sprintf("events[%d]", i), before)
 	}
 	return events
 }
 
 // check has the room's own rules look at s, which stands in the file under the
-// name field, "" for the room outside the list, and says where the mistakes are.
-func (r *configReader) check(s room.Settings, field string) {
-	r.failAll(s.Validate(), s.Name, field)
+// name field, "" for the room outside the list, and says where the mistakes are. It says
+// nothing of what was refused.
+func (r *configReader) check(s room.Settings, field string, refused refusals) {
+	var errs []error
+	for _, err := range joined(s.Validate()) {
+		if e, ok := errors.AsType[*room.FieldError](err); !ok || !refused.has(e.Error()) && (s.Name != "" || e.Field != "name") {
+			errs = append(errs, err)
+		}
+	}
+	r.failAll(errors.Join(errs...), s.Name, field)
+}
+
+// judge notes that a part has a mistake inside, if there are more of them than before.
+func (r *configReader) judge(part string, before int) {
+	if len(r.errs) > before {
+		r.unsound = append(r.unsound, part)
+	}
+}
+
+// takeRefusals returns what was refused from the given error on.
+func (r *configReader) takeRefusals(from int) refusals {
+	refused := refusals{}
+	for _, err := range r.errs[from:] {
+		if e, ok := errors.AsType[*fieldError](err); ok {
+			refused.add(e.field)
+		}
+	}
+	for _, part := range r.unsound {
+		refused[part] = true
+	}
+	r.unsound = nil
+	return refused
 }
 
 // checkFront does the same for what is the front's.

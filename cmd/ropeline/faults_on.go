@@ -91,17 +91,18 @@ func (f *faults) rooms(rooms httpfront.Rooms, now func() time.Time) httpfront.Ro
 	if f.writer == nil {
 		return rooms
 	}
-	return watchedRooms{rooms, f.writer, now}
+	return &watchedRooms{rooms, f.writer, now}
 }
 
-// watchedRooms puts what rooms grant on record, before the answer leaves.
+// watchedRooms puts what rooms grant on record, before the answer leaves. It is used by
+// pointer: rooms are compared.
 type watchedRooms struct {
 	httpfront.Rooms
 	record *record.Writer
 	clock  func() time.Time
 }
 
-func (r watchedRooms) Route(host, path string) httpfront.Room {
+func (r *watchedRooms) Route(host, path string) httpfront.Room {
 	room := r.Rooms.Route(host, path)
 	if room == nil {
 		return nil
@@ -111,7 +112,7 @@ func (r watchedRooms) Route(host, path string) httpfront.Room {
 
 type watchedRoom struct {
 	httpfront.Room
-	to watchedRooms
+	to *watchedRooms
 }
 
 func (r watchedRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {

@@ -41,18 +41,14 @@ stand there under "rooms", each with the flags of a room as its fields.`,
   ropeline run --origin http://10.0.0.5 --name a2 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file != "" {
-				if err := readConfigFile(file, cmd.Flags(), &cfg); err != nil {
-					return usageError{err}
-				}
-			}
-			if err := cfg.check(); err != nil {
+			if err := cfg.load(file, cmd.Flags()); err != nil {
 				return usageError{err}
 			}
 			log, err := newLogger(cmd.ErrOrStderr(), cfg.LogFormat, cfg.LogLevel)
 			if err != nil {
 				return usageError{err}
 			}
+			cfg.logPassedOver(log)
 			return runNode(cmd.Context(), cfg, log)
 		},
 	}

@@ -1,0 +1,22 @@
+//go:build !race
+
+package httpfront
+
+import (
+	"testing"
+	"time"
+)
+
+func TestBytesThatFlowCostNoAllocation(t *testing.T) {
+	o := newOnTheSite(t)
+	f := judges(t, fakeRooms{room: o}, o.use)
+	var a activity
+	a.begin(f, &admitted{req: newRequest(), room: o, pass: extended(carried{}.Pass, o.clock()).Pass})
+	quiet := time.Now().Add(time.Hour)
+	if n := testing.AllocsPerRun(1000, func() {
+		a.moved()
+		quiet = a.wake(quiet)
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
