@@ -38,6 +38,7 @@ type pending struct {
 	at   time.Time // of the request
 	done func(Verdict)
 	asks bool // done has the say whether somebody new queues
+	late bool // had a ticket before, for which the owner's word came too late
 
 	// Of the first request with a waiting pass that wants a ticket.
 	leads visitKey   // the visitor of that pass, whoever this request is by later; zero: others do not wait for it

@@ -402,7 +402,7 @@ func (c *Core) collect(now time.Time) {
 		for _, k := range n.kept {
 			end := k.end
 			if end.IsZero() {
-				end = k.room.openLease(k.new, time.Time{}, k.at, now)
+				end = k.room.openLease(k.new, time.Time{}, k.at, now, 0)
 			}
 			k.room.replace(k.old, renewal{ticket: k.new, end: end})
 		}
@@ -456,7 +456,7 @@ func (c *Core) takeVisits(from replica.Peer, payload []byte, now time.Time) ([]M
 	}
 	var in []redemption
 	for _, v := range items {
-		if q := c.visited(v, now); q.is == confirmed {
+		if q := c.visited(v, now); q.holds() {
 			in = append(in, redemptionOf(0, v.key(), q.pass))
 		}
 	}
@@ -474,10 +474,12 @@ func (c *Core) visited(v visit, now time.Time) (q redeemed) {
 	if r == nil {
 		return q
 	}
-	if r.visited(v, now); !v.admitted {
-		q = c.stripes.ofVisitor(v.visitor).shown(v.key(), now)
+	s := c.stripes.ofVisitor(v.visitor)
+	if r.visited(v, now); v.admitted {
+		s.used(v.key(), now)
+		return q
 	}
-	return q
+	return s.shown(v.key(), now)
 }
 
 // Snapshot returns what is worth keeping over a restart.

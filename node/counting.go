@@ -111,11 +111,12 @@ func (r *Room) entered(e entered, now time.Time) {
 		arrival: e.pass.Arrival, at: e.pass.AcceptedAt, admitted: true}, now)
 }
 
-// openLease starts the lease of one of this node's own tickets. Where rights are the
-// limit, nobody waits for the row to tell: the next expire has it tell of all at once.
-func (r *Room) openLease(t ticket.Ticket, passEnd, at, now time.Time) time.Time {
+// openLease starts the lease of one of this node's own tickets, whose visitor is let in
+// within a time from now. Where rights are the limit, nobody waits for the row to tell:
+// the next expire has it tell of all at once.
+func (r *Room) openLease(t ticket.Ticket, passEnd, at, now time.Time, within time.Duration) time.Time {
 	r.mu.Lock()
-	end, d, err := r.rights.Enter(t, passEnd, at, now)
+	end, d, err := r.rights.Enter(t, passEnd, at, now, within)
 	if r.limited() {
 		r.delta, d = r.delta.Add(d), ticket.Delta{}
 	}
@@ -161,7 +162,7 @@ func (r *Room) reanchor(old ticket.Ticket, passEnd, at, now time.Time) {
 	}
 	if !r.limited() {
 		t := r.newTicket()
-		r.replace(old, renewal{ticket: t, end: r.openLease(t, time.Time{}, at, now)})
+		r.replace(old, renewal{ticket: t, end: r.openLease(t, time.Time{}, at, now, 0)})
 	} else if next, ok := r.takeOver(at, now, true); ok {
 		r.replace(old, next)
 	} else {

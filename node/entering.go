@@ -38,14 +38,19 @@ func (r *Room) enterWith(g gotten, p Pass, now time.Time) (Verdict, need) {
 }
 
 // letIn is enterWith for the loop, which needs no note to book it.
-func (r *Room) letIn(g gotten, p Pass, now time.Time) (Verdict, need) {
-	e, is, ok := r.takeUp(g, p, now)
+func (r *Room) letIn(g gotten, w *pending, now time.Time) (Verdict, need) {
+	e, is, ok := r.takeUp(g, w.pass, now)
 	if ok {
 		r.entered(e, now)
 	}
-	if ok && is == awaited && r.core.owner(r.id, e.pass.Visitor) == r.core.self.Node {
-		holds, ok := r.exchange(e.pass, now)
+	switch {
+	case !ok || is != awaited:
+		return r.redeemedAs(is, e.pass, now)
+	case r.core.owner(r.id, e.pass.Visitor) == r.core.self.Node:
+		holds, ok := r.exchange(e.pass, r.core.self.Node, now)
 		return r.redeem(e.pass, holds, ok, now)
+	case w.late:
+		return r.redeem(e.pass, e.pass, true, now)
 	}
 	return r.redeemedAs(is, e.pass, now)
 }
@@ -57,9 +62,9 @@ func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, is redeemStat
 	if !e.waited {
 		return e, confirmed, true
 	}
-	id := e.pass.Visitor
+	id, was := e.pass.Visitor, p
 	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id},
-		redeemed{pass: e.pass, is: awaited, refresh: p.Refresh, kept: redeemedKept}, now)
+		redeemed{pass: e.pass, is: awaited, was: &was, refresh: p.Refresh, kept: redeemedKept}, now)
 	if !ok {
 		r.giveBack(g)
 	}

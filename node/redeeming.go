@@ -23,8 +23,12 @@ import (
 const (
 	// redeemTimeout is how long the owner has to answer. Without a word the visitor is
 	// let in: what the owner knows is a cache, and a dead one must not hold up the line.
-	redeemTimeout = 250 * time.Millisecond
-	redeemResend  = 100 * time.Millisecond
+	redeemTimeout = 150 * time.Millisecond
+	redeemResend  = 50 * time.Millisecond
+
+	// letInWithin is how long after the ticket was taken the visitor is let in at the
+	// latest: the ticket's rate right cools as if that were when it was used.
+	letInWithin = ticket.TakeUp - ticket.CallTimeout
 
 	maxRedeems = 1000 // in one message; keeps it below 256 KiB
 
@@ -68,7 +72,7 @@ func (r *Room) redeemedAs(is redeemState, p Pass, now time.Time) (Verdict, need)
 // redeemedLately reports whether somebody was let in here with a waiting pass.
 func (r *Room) redeemedLately(p *Pass, now time.Time) bool {
 	return !p.Arrival.IsZero() && !p.Accepted() &&
-		r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now).is != unknown
+		r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now).letIn()
 }
 
 // exchange answers for a visitor who is owned here and was let in with p: it returns the
@@ -77,15 +81,19 @@ func (r *Room) redeemedLately(p *Pass, now time.Time) bool {
 //
 // An owner that has only heard of an admission, since it was silent when it was asked, or
 // has become the owner since, takes the first that asks for the one who was let in.
-func (r *Room) exchange(p Pass, now time.Time) (_ Pass, ok bool) {
+func (r *Room) exchange(p Pass, by crdt.NodeID, now time.Time) (_ Pass, ok bool) {
 	k, s := visitKey{r.id, p.Visitor}, r.core.stripes.ofVisitor(p.Visitor)
 	switch old := s.shown(k, now); {
-	case old.is == confirmed && !r.over(old.pass.Ticket):
+	case old.holds() && !r.over(old.pass.Ticket):
 		return old.pass, true
-	case old.is == confirmed, old.is == late, r.line.Spent(p.Visitor, now.Add(-r.redeemedFor()), now):
+	case old.holds(), old.is == late, r.line.Spent(p.Visitor, now.Add(-r.redeemedFor()), now):
 		return Pass{}, false
 	}
-	s.remember(k, redeemed{pass: p, is: confirmed, kept: r.redeemedFor()}, now)
+	is := told
+	if by == r.core.self.Node {
+		is = confirmed
+	}
+	s.remember(k, redeemed{pass: p, is: is, kept: r.redeemedFor()}, now)
 	return p, true
 }
 
@@ -111,9 +119,25 @@ func (r *Room) redeem(mine, holds Pass, ok bool, now time.Time) (Verdict, need) 
 // redeemAll is redeem for all who have waited for the same word.
 func (c *Core) redeemAll(waiting []*pending, holds Pass, ok bool, now time.Time) {
 	for _, w := range waiting {
-		v, n := w.room.redeem(w.pass, holds, ok, now)
+		v, n := w.room.redeemInTime(w, holds, ok, now)
 		c.settle(w, v, n, now)
 	}
+}
+
+// redeemInTime is redeem, unless it is too late for that by the limit on new users, as after
+// the process was stopped: then w, with the pass that it waited with, needs another ticket,
+// and with that the owner's word once more. Its place is that of the first one as long as
+// the owner knows of it. The second time nobody waits; see letIn.
+func (r *Room) redeemInTime(w *pending, holds Pass, ok bool, now time.Time) (Verdict, need) {
+	mine := w.pass
+	if ok && r.limited() && now.Sub(mine.AcceptedAt) >= letInWithin {
+		was := r.core.stripes.ofVisitor(mine.Visitor).lapse(visitKey{r.id, mine.Visitor}, mine.Ticket, now)
+		if was != nil {
+			w.late = true
+			return r.decide(*was, true, now)
+		}
+	}
+	return r.redeem(mine, holds, ok, now)
 }
 
 // sendRedeems returns what owners shall be asked, and goes on with those whose owner this
@@ -121,7 +145,7 @@ func (c *Core) redeemAll(waiting []*pending, holds Pass, ok bool, now time.Time)
 func (c *Core) sendRedeems(now time.Time, sweep bool) (out []Message) {
 	send, lost := c.redeems.due(now, sweep, askPace{redeemResend, redeemTimeout}, func(visitKey) bool { return true })
 	for _, w := range lost {
-		v, n := w.room.redeem(w.pass, w.pass, true, now)
+		v, n := w.room.redeemInTime(w, w.pass, true, now)
 		c.settle(w, v, n, now)
 	}
 	groups := map[crdt.NodeID][]redemption{}
@@ -129,7 +153,7 @@ func (c *Core) sendRedeems(now time.Time, sweep bool) (out []Message) {
 		p := a.first.pass
 		to := c.owner(a.key.room, a.key.visitor)
 		if to == c.self.Node {
-			holds, ok := a.first.room.exchange(p, now)
+			holds, ok := a.first.room.exchange(p, to, now)
 			c.redeemAll(c.redeems.replied(a.number, func(visitKey) bool { return true }), holds, ok, now)
 			continue
 		}
@@ -161,7 +185,7 @@ func (c *Core) takeRedeem(from replica.Peer, payload []byte, now time.Time) ([]M
 		if r == nil || q.ticket.IsZero() {
 			continue // see Core.keepRooms
 		}
-		if holds, ok := r.exchange(q.pass(r, now), now); ok {
+		if holds, ok := r.exchange(q.pass(r, now), from.ID, now); ok {
 			q = redemptionOf(q.number, q.key, holds)
 		} else {
 			q.ticket = ticket.Ticket{}
@@ -204,7 +228,7 @@ func (c *Core) takeRedeemed(from replica.Peer, payload []byte, now time.Time) ([
 func (r *Room) letInElsewhere(q redemption, now time.Time) {
 	s := r.core.stripes.ofVisitor(q.key.visitor)
 	if !q.ticket.IsZero() && s.shown(q.key, now).is == unknown {
-		s.remember(q.key, redeemed{pass: q.pass(r, now), is: confirmed, kept: r.redeemedFor()}, now)
+		s.remember(q.key, redeemed{pass: q.pass(r, now), is: told, kept: r.redeemedFor()}, now)
 	}
 }
 

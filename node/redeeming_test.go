@@ -20,17 +20,22 @@ func turnComes(t *testing.T, policy room.Policy) (*world, Pass) {
 	t.Helper()
 	s := testSettings(9)
 	s.Policy = policy
+	return turnComesIn(t, s)
+}
+
+func turnComesIn(t *testing.T, s room.Settings) (*world, Pass) {
+	t.Helper()
 	w := newWorld(t, s, "a", "a", "a")
 	w.run(20 * time.Second)
 	crowd := w.crowd(30, w.spread)
 	w.poll(crowd, 5*time.Second, 20*time.Second, nil)
 	p := &person{name: "visitor", at: w.nodes[0]}
 	if w.ask(p).Admit {
-		t.Fatalf("%s: the room is not full", policy)
+		t.Fatalf("%s: the room is not full", s.Policy)
 	}
 	for i := 0; w.activeEverywhere() > 0 || i < 60; i++ {
 		if i > 300 {
-			t.Fatalf("%s: the room is never empty", policy)
+			t.Fatalf("%s: the room is never empty", s.Policy)
 		}
 		w.run(time.Second)
 	}
@@ -196,6 +201,119 @@ func TestASilentOwnerHoldsUpNobody(t *testing.T) {
 				t.Errorf("%s: after %v %+v, want the visitor in after %v", policy, took, v, redeemTimeout)
 			}
 			break
+		}
+	}
+}
+
+// TestAWordThatComesTooLate stops a node just when it has asked an owner. The rate right of
+// the visitor's ticket is not good for long after that: the visitor is let in by another
+// one, with the first session as long as the owner knows of it.
+func TestAWordThatComesTooLate(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		w, waited := turnComes(t, room.Escrow)
+		owner := w.nodes[0].core.owner(roomID, waited.Visitor)
+		at := w.nodes[slices.IndexFunc(w.nodes, func(m *machine) bool { return m.id != owner })]
+		spent := func() (n uint64) {
+			for _, m := range w.nodes {
+				n += m.core.order[0].rights.Spent()
+			}
+			return n
+		}
+		before, later := spent(), uint64(0)
+		var first ticket.Ticket
+		w.note = func(what ...any) {
+			if what[0] != "message" || what[1] != at.id || what[3].(uint8) != kindRedeem || at.stopped || first != (ticket.Ticket{}) {
+				return
+			}
+			items, err := decodeRedeems(what[5].([]byte))
+			if err != nil || len(items) != 1 {
+				t.Fatalf("%d passes redeemed, %v", len(items), err)
+			}
+			first, at.stopped = items[0].ticket, true
+		}
+		w.lose = func(l letter) bool { return !answered && l.m.Kind == kindRedeem }
+		var got []Verdict
+		at.core.order[0].Begin(waited, true, w.now, func(v Verdict) { got = append(got, v) })
+		w.post(at, at.core.Flush(w.now))
+		w.run(5 * time.Second)
+		if !at.stopped || len(got) > 0 {
+			t.Fatalf("stopped: %t, answers: %+v", at.stopped, got)
+		}
+		later = spent()
+		at.stopped = false
+		w.run(time.Second)
+		if len(got) != 1 {
+			t.Fatalf("answered %t: %d answers, want 1", answered, len(got))
+		}
+		p := &person{name: "visitor", at: at, pass: got[0].Pass, has: true, in: got[0].Admit}
+		for i := 0; i < 5 && !p.in; i++ { // who has just woken up may have to look around first
+			w.run(2 * time.Second)
+			w.ask(p)
+		}
+		if !p.in || p.pass.Visitor != waited.Visitor {
+			t.Fatalf("answered %t: %+v, want the visitor in", answered, p)
+		}
+		w.run(time.Second)
+		if later != before+1 || spent() != later+1 {
+			t.Errorf("answered %t: %d rate rights were used before the node went on, and %d then, want one each", answered, later-before, spent()-later)
+		}
+		if same := p.pass.Ticket == first; same != answered {
+			t.Errorf("answered %t: let in by the first ticket: %t", answered, same)
+		}
+		if n := w.activeEverywhere(); answered && n != 1 {
+			t.Errorf("answered %t: %d are active, want 1", answered, n)
+		}
+	}
+}
+
+// TestWhoDiesBeforeTheAnswerTakesNoPlace kills a node that has asked an owner. The visitor,
+// who comes back when the session that nobody has ever had is past, still has the place.
+func TestWhoDiesBeforeTheAnswerTakesNoPlace(t *testing.T) {
+	for _, policy := range limiting {
+		for _, backAt := range []string{"the owner", "another node"} {
+			settings := testSettings(9)
+			settings.Policy, settings.DisableSessionRenewal = policy, true // else the anchor has the say
+			w, waited := turnComesIn(t, settings)
+			owner := w.nodes[0].core.owner(roomID, waited.Visitor)
+			others := slices.DeleteFunc(slices.Clone(w.nodes), func(m *machine) bool { return m.id == owner })
+			back := others[1]
+			if backAt == "the owner" {
+				back = w.machine(owner)
+			}
+			asked := false
+			w.note = func(what ...any) {
+				asked = asked || what[0] == "message" && what[1] == others[0].id && what[3].(uint8) == kindRedeem
+			}
+			others[0].core.order[0].Begin(waited, true, w.now, func(Verdict) {})
+			w.post(others[0], others[0].core.Flush(w.now))
+			for range 100 {
+				if asked {
+					break
+				}
+				w.deliver()
+				w.now = w.now.Add(time.Millisecond)
+			}
+			if w.kill(others[0]); !asked {
+				t.Fatalf("%s: the owner was not asked", policy)
+			}
+			p := &person{name: "visitor", at: back, pass: waited, has: true}
+			w.run(time.Second)
+			if k := (visitKey{roomID, waited.Visitor}); w.machine(owner).core.stripes.ofVisitor(waited.Visitor).shown(k, w.now).is != told {
+				t.Fatalf("%s: the owner has not heard of the session", policy)
+			}
+			w.run(64 * time.Second)
+			p.pass.LastPoll = w.now.Add(-10 * time.Second) // as if it had been polled elsewhere
+			for range 20 {
+				if w.ask(p); p.pass.Visitor != waited.Visitor {
+					t.Fatalf("%s: back at %s, the visitor has lost the place", policy, backAt)
+				} else if p.in {
+					break
+				}
+				w.run(3 * time.Second)
+			}
+			if !p.in {
+				t.Errorf("%s: back at %s, the visitor is not let in", policy, backAt)
+			}
 		}
 	}
 }

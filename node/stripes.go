@@ -134,6 +134,7 @@ func (o *overs) add(k sessionKey) (gone sessionKey) {
 type redeemed struct {
 	pass    Pass // late: zero
 	is      redeemState
+	was     *Pass         // the waiting one, while it is awaited or lapsed
 	refresh time.Duration // what the visitor was told last while waiting
 	kept    time.Duration // for how long this is known after the waiting pass was shown
 	until   time.Time
@@ -145,8 +146,16 @@ const (
 	unknown   redeemState = iota
 	awaited               // the visitor's owner has not answered yet
 	confirmed             // the owner has, or was silent
+	told                  // by another node, which may have died before it let anybody in
 	late                  // the place was taken up long before
+	lapsed                // nobody was let in while the ticket was good for that
 )
+
+// holds reports whether the session is that of whoever shows the waiting pass.
+func (r redeemed) holds() bool { return r.is == confirmed || r.is == told }
+
+// letIn reports whether somebody was let in, or is about to be.
+func (r redeemed) letIn() bool { return r.is != unknown && r.is != lapsed }
 
 // redeemedKept is the least for which whoever shows a waiting pass again gets the session
 // that it was exchanged for; see redeemedFor.
@@ -262,11 +271,35 @@ func (s *stripe) enter(e entered) {
 func (s *stripe) redeem(k visitKey, r redeemed, now time.Time) (redeemed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.shownLocked(k, now); old.is != unknown {
+	if old := s.shownLocked(k, now); old.letIn() {
 		return old, false
 	}
 	s.rememberLocked(k, r, now)
 	return r, true
+}
+
+// used notes that a session was used that another node has told of.
+func (s *stripe) used(k visitKey, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.shownLocked(k, now); r.is == told {
+		r.is = confirmed
+		s.rememberLocked(k, r, now)
+	}
+}
+
+// lapse has a waiting pass be as good as before, since nobody was let in in time with the
+// ticket that it was exchanged for. It returns that pass; nil if it is not for that ticket.
+func (s *stripe) lapse(k visitKey, t ticket.Ticket, now time.Time) *Pass {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.shownLocked(k, now)
+	if r.is != awaited && r.is != lapsed || r.pass.Ticket != t {
+		return nil
+	}
+	r.is = lapsed
+	s.rememberLocked(k, r, now)
+	return r.was
 }
 
 func (s *stripe) rememberLocked(k visitKey, r redeemed, now time.Time) {
@@ -293,8 +326,8 @@ func (s *stripe) shown(k visitKey, now time.Time) redeemed {
 
 func (s *stripe) shownLocked(k visitKey, now time.Time) redeemed {
 	r, ok := s.redeemed[k]
-	if !ok || !now.Before(r.until) {
-		return redeemed{}
+	if !ok || !now.Before(r.until) || r.is == told && now.After(r.pass.LeaseEnd) {
+		return redeemed{} // what nobody was let in with is past
 	}
 	s.rememberLocked(k, r, now)
 	return r
