@@ -3,22 +3,32 @@ package node
 import (
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/node/room"
 )
 
-// TestFactsThatAreLostWithTheirWriterAreNobodys has an operator change limits at a node
-// that crashes before its disk has them, comes back out of reach of all others, and then
-// writes other facts: all agree on the limits of before.
-func TestFactsThatAreLostWithTheirWriterAreNobodys(t *testing.T) {
+// lowered has an operator lower the limit of a room from 90 to 60 at a node whose disk takes
+// its time. It returns the settings of before.
+func lowered(t *testing.T, delay time.Duration) (*world, *machine, room.Settings) {
+	t.Helper()
 	s := escrowSettings(90)
 	w := newWorld(t, s, "a", "a", "b")
 	w.run(10 * time.Second)
 	m := w.nodes[1]
-	m.disk.delay = 5 * time.Second
+	m.disk.delay = delay
 	next := s
 	next.TotalActiveUsers = 60
 	if err := m.core.Configure(next, w.now); err != nil {
 		t.Fatal(err)
 	}
+	return w, m, s
+}
+
+// TestFactsThatAreLostWithTheirWriterAreNobodys has an operator change limits at a node
+// that crashes before its disk has them, comes back out of reach of all others, and then
+// writes other facts: all agree on the limits of before.
+func TestFactsThatAreLostWithTheirWriterAreNobodys(t *testing.T) {
+	w, m, s := lowered(t, 5*time.Second)
 	w.run(2 * time.Second)
 	if m.core.Noted(m.core.Told()) {
 		t.Fatal("the disk has it already, so that nothing is tried")
@@ -45,15 +55,7 @@ func TestFactsThatAreLostWithTheirWriterAreNobodys(t *testing.T) {
 
 // TestFactsAreToldOnceTheyAreOnDisk waits for a slow disk.
 func TestFactsAreToldOnceTheyAreOnDisk(t *testing.T) {
-	s := escrowSettings(90)
-	w := newWorld(t, s, "a", "a", "b")
-	w.run(10 * time.Second)
-	m := w.nodes[1]
-	m.disk.delay = 3 * time.Second
-	s.TotalActiveUsers = 60
-	if err := m.core.Configure(s, w.now); err != nil {
-		t.Fatal(err)
-	}
+	w, m, _ := lowered(t, 3*time.Second)
 	told := m.core.Told()
 	for end := w.now.Add(20 * time.Second); w.now.Before(end); {
 		w.run(50 * time.Millisecond)

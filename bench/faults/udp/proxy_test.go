@@ -171,7 +171,10 @@ func TestStrangersAreNotPassedOn(t *testing.T) {
 	for p.proxy.Stats().Unknown == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if text, _ := p.receive("b", 10*time.Millisecond); text != "" {
+	if text, _ := p.receive("b", 50*time.Millisecond); text != "" {
 		t.Errorf("b got %q from nobody", text)
+	}
+	if got := p.proxy.Stats().Unknown; got != 1 {
+		t.Errorf("got %d unknown, want 1", got)
 	}
 }
