@@ -36,8 +36,9 @@ type LWW struct {
 	size    int               // bytes of all keys and values
 	known   map[NodeID]uint64 // packed stamps
 
-	withheld NodeID // see Withhold; zero: nobody's writes are
-	upTo     uint64 // what is told of that node's
+	withheld NodeID                // see Withhold; zero: nobody's writes are
+	upTo     uint64                // what is told of that node's
+	beneath  map[string][]lwwEntry // what withheld writes have replaced, oldest first
 
 	changes uint64            // so far; see Changes
 	learned map[NodeID]uint64 // the number of the change that known goes with
@@ -156,8 +157,32 @@ func (m *LWW) Merge(o *LWW) {
 // Withhold has Known, KnownOf, Digest and Delta tell of a node's writes up to a packed
 // stamp only, until it is called again. It is for writes of a node's own that are not on
 // its disk yet: if it lost them in a crash after others had heard of them, its next write
-// would say to all that it has them, and so it would never get them back.
-func (m *LWW) Withhold(writer NodeID, upTo uint64) { m.withheld, m.upTo = writer, upTo }
+// would say to all that it has them, and so it would never get them back. What a withheld
+// write has replaced is told for as long: others would take it for known, and the write
+// that is to replace it may never come.
+func (m *LWW) Withhold(writer NodeID, upTo uint64) {
+	m.withheld, m.upTo = writer, upTo
+	for key, all := range m.beneath {
+		if !m.withholds(m.entries[key]) {
+			delete(m.beneath, key)
+		} else if i := m.told(all); i > 0 {
+			m.beneath[key] = all[i:]
+		}
+	}
+}
+
+// told returns the index of the newest entry that is told of; -1: none is.
+func (m *LWW) told(all []lwwEntry) int {
+	i := len(all) - 1
+	for i >= 0 && m.withholds(all[i]) {
+		i--
+	}
+	return i
+}
+
+func (m *LWW) withholds(e lwwEntry) bool {
+	return e.stamp.Node == m.withheld && e.stamp.packed() > m.upTo
+}
 
 // Known returns up to which packed stamp every write of a node is held, for each
 // node that wrote, in no order. It is what Digest returns, without a copy.
@@ -216,9 +241,17 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 	if !b.take(lwwHeadSize) {
 		return p
 	}
-	for key, e := range m.entries {
+	add := func(key string, e lwwEntry) {
 		if at := e.stamp.packed(); e.stamp.Node == writer && at > from && at <= m.KnownOf(writer) {
 			p.Writes = append(p.Writes, Write{key, at, bytes.Clone(e.value)})
+		}
+	}
+	for key, e := range m.entries {
+		add(key, e)
+	}
+	for key, all := range m.beneath {
+		if i := m.told(all); i >= 0 {
+			add(key, all[i])
 		}
 	}
 	slices.SortFunc(p.Writes, compareWrites)
@@ -319,14 +352,42 @@ func (m *LWW) put(key string, e lwwEntry) {
 		m.entries = make(map[string]lwwEntry)
 	}
 	old, ok := m.entries[key]
-	if !ok || cmp.Or(e.stamp.Compare(old.stamp), bytes.Compare(e.value, old.value), presence(e)-presence(old)) > 0 {
-		if ok {
-			m.size -= len(key) + len(old.value)
-		}
-		m.size += len(key) + len(e.value)
-		e.change = m.changes + 1
-		m.entries[key] = e
+	if ok && !e.wins(old) {
+		m.cover(key, e, old)
+		return
 	}
+	if ok {
+		m.size -= len(key) + len(old.value)
+		m.cover(key, old, e)
+	}
+	m.size += len(key) + len(e.value)
+	e.change = m.changes + 1
+	m.entries[key] = e
+}
+
+// cover keeps an entry that a withheld write stands in front of.
+func (m *LWW) cover(key string, e, by lwwEntry) {
+	if !m.withholds(by) {
+		delete(m.beneath, key)
+		return
+	}
+	all := m.beneath[key]
+	i := len(all)
+	for i > 0 && all[i-1].wins(e) {
+		i--
+	}
+	if e.stamp == by.stamp || i > 0 && !e.wins(all[i-1]) {
+		return // the same again
+	}
+	if m.beneath == nil {
+		m.beneath = make(map[string][]lwwEntry)
+	}
+	m.beneath[key] = slices.Insert(all, i, e)
+}
+
+// wins reports whether e is the one that stays of two writes to a key.
+func (e lwwEntry) wins(o lwwEntry) bool {
+	return cmp.Or(e.stamp.Compare(o.stamp), bytes.Compare(e.value, o.value), presence(e)-presence(o)) > 0
 }
 
 func presence(e lwwEntry) int {
