@@ -16,11 +16,7 @@ func (r *Room) openSession(e entered, now time.Time) {
 	case t.Anchor != self.Node:
 		r.renewals.Note(t, e.pass.LeaseEnd, e.pass.AcceptedAt) // the anchor shall hear of it
 	case t.Block == 0 && (!e.gotten.lent || e.gotten.ticket.IsZero()): // used first here
-		within := time.Duration(0)
-		if e.waited {
-			within = letInWithin // the visitor's owner is asked first
-		}
-		r.openLease(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now, within)
+		r.openLease(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now)
 	default: // the right has given it out already, here or as a loan
 		if _, ok := r.extend(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now); !ok {
 			r.reanchor(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now)

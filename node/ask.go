@@ -193,5 +193,5 @@ func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) ([]Me
 		v, n := w.room.answered(w.pass, a.end, is, now)
 		c.settle(w, v, n, now)
 	}
-	return c.sendHot(now), nil
+	return nil, nil
 }

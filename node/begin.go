@@ -14,7 +14,7 @@ type need uint8
 const (
 	nothing    need = iota // this node's memory was enough
 	anchorWord             // whether the session goes on
-	ownersWord             // whether nobody else has redeemed the pass; the verdict has that of the session
+	ownersWord             // whether nobody else has redeemed the pass
 	aTicket                // of class 0; those of the other classes follow
 )
 
@@ -38,7 +38,6 @@ type pending struct {
 	at   time.Time // of the request
 	done func(Verdict)
 	asks bool // done has the say whether somebody new queues
-	late bool // had a ticket before, for which the owner's word came too late
 
 	// Of the first request with a waiting pass that wants a ticket.
 	leads visitKey   // the visitor of that pass, whoever this request is by later; zero: others do not wait for it
@@ -50,8 +49,8 @@ type pending struct {
 // node's memory. One whose pass has run out waits until the session's anchor has
 // said whether the session goes on, a second at most; one who may enter a room
 // of the policies counter and escrow until a counter has answered, mostly a round trip
-// in the site, 600 ms per counter and call at most; one who is let in after waiting
-// until the visitor's owner has, 250 ms at most. Decide needs somebody who calls
+// in the site, 600 ms per counter and call at most; one who may enter after waiting
+// first until the visitor's owner has, 250 ms and a tick at most. Decide needs somebody who calls
 // Flush when Wake says so, and Tick, as Node does.
 //
 // Who is new and has to wait is not counted: the caller calls Queue for a verdict that is
@@ -169,6 +168,9 @@ func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 		}
 		v = w.room.giveUp(n, w, now)
 	}
+	if !v.Admit && w.waits() {
+		c.stripes.ofVisitor(w.pass.Visitor).giveUpClaim(visitKey{w.room.id, w.pass.Visitor}, c.self.Node)
+	}
 	for _, o := range w.parts() {
 		c.pendings.count.Add(-1)
 		o.answer(v)
@@ -208,13 +210,6 @@ func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
 		}
 		p = v.Pass
 	}
-	if n == ownersWord {
-		v, next := r.redeem(p, p, true, now)
-		if next == nothing {
-			return v
-		}
-		p = v.Pass
-	}
 	return r.wait(r.view.Load(), p, w.at)
 }
 
@@ -222,8 +217,8 @@ func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
 // when Wake says so, or right after Begin has returned false; Tick does the same
 // for what is left.
 func (c *Core) Flush(now time.Time) []Message {
-	out := append(c.sendQuestions(now, false), c.sendHot(now)...)
-	return append(out, c.sendRedeems(now, false)...)
+	out := append(c.sendQuestions(now, false), c.sendRedeems(now, false)...)
+	return append(out, c.sendHot(now)...)
 }
 
 // Wake receives when somebody in Decide waits for Flush.

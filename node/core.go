@@ -68,13 +68,14 @@ type Core struct {
 	stripes stripes
 	builder room.Builder
 
-	pendings pendings
-	asks     asks[sessionKey]
-	redeems  asks[visitKey]
-	hot      hotCounters
-	sites    siteIDs
-	claims   time.Time // when the site was last told of this node's counters
-	ticked   time.Time
+	pendings    pendings
+	asks        asks[sessionKey]
+	redeems     asks[visitKey]
+	redemptions []redemption // what owners shall be told at once of passes that waited
+	hot         hotCounters
+	sites       siteIDs
+	claims      time.Time // when the site was last told of this node's counters
+	ticked      time.Time
 
 	inquiries inquiries
 	facts     facts
@@ -264,8 +265,8 @@ func (c *Core) Tick(now time.Time) []Message {
 			r.look(now)
 		}
 	}
-	out = append(out, c.tickCounters(now)...)
 	out = append(out, c.sendRedeems(now, true)...)
+	out = append(out, c.tickCounters(now)...)
 	out = append(out, c.handOver(now)...)
 	out = append(out, c.askForReceipts(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
@@ -304,7 +305,8 @@ func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		c.refused.Add(1)
 		return out, fmt.Errorf("message of kind %d: %w", kind, err)
 	}
-	return append(out, c.sendRedeems(now, false)...), nil // of those whom it has let in
+	out = append(out, c.sendRedeems(now, false)...)
+	return append(out, c.sendHot(now)...), nil // whose owner has said that they may come in
 }
 
 func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
@@ -402,7 +404,7 @@ func (c *Core) collect(now time.Time) {
 		for _, k := range n.kept {
 			end := k.end
 			if end.IsZero() {
-				end = k.room.openLease(k.new, time.Time{}, k.at, now, 0)
+				end = k.room.openLease(k.new, time.Time{}, k.at, now)
 			}
 			k.room.replace(k.old, renewal{ticket: k.new, end: end})
 		}
@@ -416,6 +418,9 @@ func (c *Core) collect(now time.Time) {
 		}
 		for _, e := range n.ended {
 			e.room.end(e, now)
+		}
+		for _, k := range n.unused {
+			c.redemptions = append(c.redemptions, redemption{key: k, word: notUsed})
 		}
 	}
 }
@@ -456,8 +461,8 @@ func (c *Core) takeVisits(from replica.Peer, payload []byte, now time.Time) ([]M
 	}
 	var in []redemption
 	for _, v := range items {
-		if q := c.visited(v, now); q.holds() {
-			in = append(in, redemptionOf(0, v.key(), q.pass))
+		if q := c.visited(v, now); q.is == confirmed {
+			in = append(in, redemption{key: v.key(), word: isInside, admission: admissionOf(q.pass)})
 		}
 	}
 	out := []Message{{To: from.ID, Kind: kindVisitsAck, Slot: batch, Payload: encodeAck(batch)}}
@@ -474,12 +479,11 @@ func (c *Core) visited(v visit, now time.Time) (q redeemed) {
 	if r == nil {
 		return q
 	}
-	s := c.stripes.ofVisitor(v.visitor)
 	if r.visited(v, now); v.admitted {
-		s.used(v.key(), now)
+		r.letInElsewhere(v.visitor, v.admission(), now)
 		return q
 	}
-	return s.shown(v.key(), now)
+	return c.stripes.ofVisitor(v.visitor).shown(v.key(), now)
 }
 
 // Snapshot returns what is worth keeping over a restart.

@@ -250,7 +250,7 @@ func (c *Core) Written(err error, now time.Time) []Message {
 	for _, r := range rooms {
 		out = append(out, r.confirmed(now)...)
 	}
-	return append(out, c.sendRedeems(now, false)...) // of those whom that has let in
+	return out
 }
 
 // Given returns how many tickets requests were given here since the start.

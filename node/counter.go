@@ -156,7 +156,7 @@ func (k *counters) apply(w *pending, c class) bool {
 func (k *counters) applied(a applicant, c class, got bool, now time.Time) {
 	r, w := k.room, a.Who
 	if got {
-		as, n := r.letIn(gotten{class: c, lent: true, ticket: a.Ticket, session: a.Session}, w, now)
+		as, n := r.letIn(gotten{class: c, lent: true, ticket: a.Ticket, session: a.Session}, w.pass, now)
 		r.core.settle(w, as, n, now)
 		return
 	}
@@ -164,7 +164,7 @@ func (k *counters) applied(a applicant, c class, got bool, now time.Time) {
 		v := r.view.Load()
 		switch c, is := k.takeAnywhere(v, now); is {
 		case granted:
-			as, n := r.letIn(gotten{class: c}, w, now)
+			as, n := r.letIn(gotten{class: c}, w.pass, now)
 			r.core.settle(w, as, n, now)
 			return
 		case asked:

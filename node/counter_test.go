@@ -205,7 +205,7 @@ func TestFloodCostsACallPerRoundTrip(t *testing.T) {
 }
 
 // TestOlderPlacesGoFirst has waiting visitors apply in one call for fewer places
-// than they are.
+// than they are. All are owned by the node that they ask: others apply a round trip later.
 func TestOlderPlacesGoFirst(t *testing.T) {
 	s := counterSettings(20)
 	s.SessionDuration = 10 * time.Second
@@ -213,9 +213,12 @@ func TestOlderPlacesGoFirst(t *testing.T) {
 	w.run(5 * time.Second)
 	m := w.other(w.counterOf("a"))
 	w.askAll(w.crowd(20, at(m)))
-	people := w.crowd(40, at(m))
-	for _, p := range people {
-		w.ask(p)
+	var people []*person
+	for len(people) < 40 {
+		p := w.crowd(1, at(m))[0]
+		if w.ask(p); m.core.owner(roomID, p.pass.Visitor) == m.id {
+			people = append(people, p)
+		}
 		w.run(20 * time.Millisecond)
 	}
 	for range 6 {

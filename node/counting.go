@@ -95,9 +95,6 @@ func (r *Room) bookSpent(spent uint64, now time.Time) {
 // entered books a ticket that a request has taken.
 func (r *Room) entered(e entered, now time.Time) {
 	r.openSession(e, now)
-	if r.over(e.pass.Ticket) { // a copy of the pass was faster, and that is known already
-		r.endTicket(e.pass.Ticket, r.claimable(e.pass.LeaseEnd, now), now)
-	}
 	if !r.limited() {
 		r.book(crdt.Admitted, crdt.TickOf(now), 1, 0, now)
 	}
@@ -106,17 +103,17 @@ func (r *Room) entered(e entered, now time.Time) {
 		r.came++
 		return
 	}
+	r.core.redemptions = append(r.core.redemptions, redemption{key: visitKey{r.id, e.pass.Visitor}, word: isInside, admission: admissionOf(e.pass)})
 	// The owner counts one less only after all count one more.
-	r.core.visits.hold(visit{visitor: e.pass.Visitor, room: r.id,
-		arrival: e.pass.Arrival, at: e.pass.AcceptedAt, admitted: true}, now)
+	r.core.visits.hold(visit{visitor: e.pass.Visitor, room: r.id, arrival: e.pass.Arrival,
+		at: e.pass.AcceptedAt, admitted: true, ticket: e.pass.Ticket, end: e.pass.LeaseEnd}, now)
 }
 
-// openLease starts the lease of one of this node's own tickets, whose visitor is let in
-// within a time from now. Where rights are the limit, nobody waits for the row to tell:
-// the next expire has it tell of all at once.
-func (r *Room) openLease(t ticket.Ticket, passEnd, at, now time.Time, within time.Duration) time.Time {
+// openLease starts the lease of one of this node's own tickets. Where rights are the
+// limit, nobody waits for the row to tell: the next expire has it tell of all at once.
+func (r *Room) openLease(t ticket.Ticket, passEnd, at, now time.Time) time.Time {
 	r.mu.Lock()
-	end, d, err := r.rights.Enter(t, passEnd, at, now, within)
+	end, d, err := r.rights.Enter(t, passEnd, at, now)
 	if r.limited() {
 		r.delta, d = r.delta.Add(d), ticket.Delta{}
 	}
@@ -162,7 +159,7 @@ func (r *Room) reanchor(old ticket.Ticket, passEnd, at, now time.Time) {
 	}
 	if !r.limited() {
 		t := r.newTicket()
-		r.replace(old, renewal{ticket: t, end: r.openLease(t, time.Time{}, at, now, 0)})
+		r.replace(old, renewal{ticket: t, end: r.openLease(t, time.Time{}, at, now)})
 	} else if next, ok := r.takeOver(at, now, true); ok {
 		r.replace(old, next)
 	} else {

@@ -15,6 +15,12 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need
 		return Verdict{}, nothing, false
 	}
 	c, is := w.tickets.take(w, c, now)
+	if is != refused && !p.Arrival.IsZero() && !r.core.stripes.ofVisitor(p.Visitor).claims(visitKey{r.id, p.Visitor}, r.core.self.Node, now) {
+		if is == granted {
+			r.giveBack(gotten{class: c})
+		}
+		return Verdict{Pass: p}, ownersWord, true
+	}
 	switch is {
 	case granted:
 		v, n = r.enterWith(gotten{class: c}, p, now)
@@ -34,37 +40,29 @@ func (r *Room) enterWith(g gotten, p Pass, now time.Time) (Verdict, need) {
 		// the session's first check-in before the lease that it belongs to.
 		r.core.stripes.ofSession(sessionKey{r.id, e.pass.Ticket}).enter(e)
 	}
-	return r.redeemedAs(is, e.pass, now)
+	return r.redeemedAs(is, p, e.pass, now)
 }
 
 // letIn is enterWith for the loop, which needs no note to book it.
-func (r *Room) letIn(g gotten, w *pending, now time.Time) (Verdict, need) {
-	e, is, ok := r.takeUp(g, w.pass, now)
+func (r *Room) letIn(g gotten, p Pass, now time.Time) (Verdict, need) {
+	e, is, ok := r.takeUp(g, p, now)
 	if ok {
 		r.entered(e, now)
 	}
-	switch {
-	case !ok || is != awaited:
-		return r.redeemedAs(is, e.pass, now)
-	case r.core.owner(r.id, e.pass.Visitor) == r.core.self.Node:
-		holds, ok := r.exchange(e.pass, r.core.self.Node, now)
-		return r.redeem(e.pass, holds, ok, now)
-	case w.late:
-		return r.redeem(e.pass, e.pass, true, now)
-	}
-	return r.redeemedAs(is, e.pass, now)
+	return r.redeemedAs(is, p, e.pass, now)
 }
 
 // takeUp makes a session of a ticket. If somebody with the same waiting pass was
-// faster, the ticket is given back: ok is false, and the pass is theirs.
+// faster, or the owner's word was too long ago, the ticket is given back: ok is false, and
+// the pass is theirs, if any.
 func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, is redeemState, ok bool) {
 	e = entered{room: r, pass: r.admitted(g, p, now), gotten: g, waited: !p.Arrival.IsZero()}
 	if !e.waited {
 		return e, confirmed, true
 	}
-	id, was := e.pass.Visitor, p
-	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id},
-		redeemed{pass: e.pass, is: awaited, was: &was, refresh: p.Refresh, kept: redeemedKept}, now)
+	id := e.pass.Visitor
+	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, r.core.self.Node,
+		redeemed{pass: e.pass, is: confirmed, kept: r.redeemedFor()}, now)
 	if !ok {
 		r.giveBack(g)
 	}

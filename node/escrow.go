@@ -239,7 +239,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			given[c]++
 			g.class = c
 			r.used[c].Add(1)
-			as, n := r.letIn(g, p.Who, now)
+			as, n := r.letIn(g, p.Who.pass, now)
 			r.core.settle(p.Who, as, n, now)
 		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
 			k.loop.supply.parked = append(k.loop.supply.parked, p)

@@ -15,150 +15,162 @@ import (
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-// A pass that waited is redeemed once in a site: the visitor's owner has the say. Who
-// lets a visitor in books that, and then asks the owner before it answers. Whoever shows a
-// copy of the pass within redeemedFor, as does a client that has not got its answer, is
-// given the session that the first one has; a later one stands at the back.
+// A pass that waited is redeemed once in a site: the visitor's owner has the say. A node
+// asks the owner before it takes a ticket for a visitor who has waited, and the owner keeps
+// the pass for it for a moment, in which no other node gets it. The owner is told at once
+// of who is let in, and once more with all other visits, should that get lost. Whoever shows a copy of the pass within redeemedFor, as
+// does a client that has not got its answer, is given the session that the first one has;
+// a later one stands at the back.
 
 const (
-	// redeemTimeout is how long the owner has to answer. Without a word the visitor is
-	// let in: what the owner knows is a cache, and a dead one must not hold up the line.
-	redeemTimeout = 150 * time.Millisecond
-	redeemResend  = 50 * time.Millisecond
+	// redeemTimeout is how long the owner has to answer. Without a word the visitor may
+	// be let in: what the owner knows is a cache, and a dead one must not hold up the line.
+	redeemTimeout = 250 * time.Millisecond
+	redeemResend  = 100 * time.Millisecond
 
-	// letInWithin is how long after the ticket was taken the visitor is let in at the
-	// latest: the ticket's rate right cools as if that were when it was used.
-	letInWithin = ticket.TakeUp - ticket.CallTimeout
+	// claimKept is how long after the request a node may let its visitor in on the owner's
+	// word: two calls of counters fit in.
+	claimKept = 2 * time.Second
+
+	// claimHeld is how long the owner keeps a pass for a node: until that may let nobody in
+	// any more, and the owner has heard of it if it has.
+	claimHeld = claimKept + admittedHeld + 2*visitsResend
 
 	maxRedeems = 1000 // in one message; keeps it below 256 KiB
 
-	redeemVersion = 1
+	redeemVersion = 2
 )
 
-// redemption asks a visitor's owner whether the session that the visitor got here is to
-// be, or tells the asker which one is.
+// word is what is said of a waiting pass.
+type word uint8
+
+const (
+	isItFree    word = iota // to the owner: may this node let the visitor in?
+	notUsed                 // to the owner: this node will not
+	itIsFree                // from the owner: you may
+	isElsewhere             // from the owner: another node is about to
+	isInside                // from either: the visitor was let in, and this is the session
+	isSpent                 // from the owner: the place was taken up long ago
+	words
+)
+
+// redemption is a word about a waiting pass.
 type redemption struct {
-	number   uint64 // names the question in the reply; 0: nobody has asked
-	key      visitKey
-	ticket   ticket.Ticket // in a reply, zero: the place was taken up long ago
+	number uint64 // names the question in the reply; 0: nobody has asked
+	key    visitKey
+	word   word
+	admission
+}
+
+// admission is a session that somebody was let in with; zero where there is none.
+type admission struct {
+	ticket   ticket.Ticket
 	arrival  time.Time
 	accepted time.Time
 	end      time.Time // of the lease
 }
 
-func redemptionOf(number uint64, k visitKey, p Pass) redemption {
-	return redemption{number, k, p.Ticket, p.Arrival, p.AcceptedAt, p.LeaseEnd}
+func admissionOf(p Pass) admission {
+	return admission{p.Ticket, p.Arrival, p.AcceptedAt, p.LeaseEnd}
 }
 
-// pass returns the pass of the session that q is about.
-func (q redemption) pass(r *Room, now time.Time) Pass {
-	return Pass{Visitor: q.key.visitor, Room: r.id, Arrival: q.arrival, AcceptedAt: q.accepted,
-		LeaseEnd: r.credible(q.end, now), Ticket: q.ticket}
+// pass returns the pass of a session of a visitor.
+func (a admission) pass(r *Room, v VisitorID, now time.Time) Pass {
+	return Pass{Visitor: v, Room: r.id, Arrival: a.arrival, AcceptedAt: a.accepted,
+		LeaseEnd: r.credible(a.end, now), Ticket: a.ticket}
 }
 
-// redeemedAs answers a visitor who may have redeemed a waiting pass, in exchange for p.
-func (r *Room) redeemedAs(is redeemState, p Pass, now time.Time) (Verdict, need) {
+// redeemedAs answers a visitor who shows the waiting pass p, or has just been let in with
+// it: holds is the session that it was exchanged for.
+func (r *Room) redeemedAs(is redeemState, p, holds Pass, now time.Time) (Verdict, need) {
 	switch {
-	case is == awaited:
-		return Verdict{Pass: p}, ownersWord
 	case is == late:
 		return r.decide(Pass{}, true, now)
-	case now.After(p.LeaseEnd), r.over(p.Ticket):
-		return r.decide(p, true, now)
+	case is != confirmed: // the owner's word was too long ago
+		return r.wait(r.view.Load(), p, now), nothing
+	case now.After(holds.LeaseEnd), r.over(holds.Ticket):
+		return r.decide(holds, true, now)
 	}
-	return r.admit(p), nothing
+	return r.admit(holds), nothing
 }
 
 // redeemedLately reports whether somebody was let in here with a waiting pass.
 func (r *Room) redeemedLately(p *Pass, now time.Time) bool {
 	return !p.Arrival.IsZero() && !p.Accepted() &&
-		r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now).letIn()
+		r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now).isKnown()
 }
 
-// exchange answers for a visitor who is owned here and was let in with p: it returns the
-// session that the place was taken up with, which is that of p if nobody was faster. ok is
-// false if somebody was, and it is not known any more what they got. The loop calls it.
+// claim says whether a node may let a visitor in who is owned here. The loop calls it.
 //
-// An owner that has only heard of an admission, since it was silent when it was asked, or
-// has become the owner since, takes the first that asks for the one who was let in.
-func (r *Room) exchange(p Pass, by crdt.NodeID, now time.Time) (_ Pass, ok bool) {
-	k, s := visitKey{r.id, p.Visitor}, r.core.stripes.ofVisitor(p.Visitor)
+// An owner that has heard of an admission, but not of the session, takes the first that
+// asks for the one who was let in.
+func (r *Room) claim(v VisitorID, by crdt.NodeID, now time.Time) (word, Pass) {
+	k, s := visitKey{r.id, v}, r.core.stripes.ofVisitor(v)
 	switch old := s.shown(k, now); {
-	case old.holds() && !r.over(old.pass.Ticket):
-		return old.pass, true
-	case old.holds(), old.is == late, r.line.Spent(p.Visitor, now.Add(-r.redeemedFor()), now):
-		return Pass{}, false
+	case old.is == confirmed && !r.over(old.pass.Ticket):
+		return isInside, old.pass
+	case old.isKnown(), r.line.Spent(v, now.Add(-r.redeemedFor()), now):
+		return isSpent, Pass{}
+	case old.is == claimed && old.by != by:
+		return isElsewhere, Pass{}
 	}
-	is := told
-	if by == r.core.self.Node {
-		is = confirmed
-	}
-	s.remember(k, redeemed{pass: p, is: is, kept: r.redeemedFor()}, now)
-	return p, true
+	s.remember(k, redeemed{is: claimed, by: by, kept: claimHeld}, now)
+	return itIsFree, Pass{}
 }
 
-// redeem goes on with a visitor who was let in with mine, once it is known which session
-// holds. If that is another one, mine is ended: its place is free again.
-func (r *Room) redeem(mine, holds Pass, ok bool, now time.Time) (Verdict, need) {
-	k, s := visitKey{r.id, mine.Visitor}, r.core.stripes.ofVisitor(mine.Visitor)
-	q := redeemed{pass: holds, is: confirmed, kept: r.redeemedFor()}
-	if !ok {
+// goOn goes on with a request that the owner of its visitor has a word on. What is then
+// left of claimKept is for getting a ticket.
+func (r *Room) goOn(w *pending, is word, holds Pass, now time.Time) (Verdict, need) {
+	k, s := visitKey{r.id, w.pass.Visitor}, r.core.stripes.ofVisitor(w.pass.Visitor)
+	left := w.at.Add(claimKept).Sub(now)
+	switch {
+	case is == isInside:
+		r.copies.Add(1)
+		s.remember(k, redeemed{pass: holds, is: confirmed, kept: r.redeemedFor()}, now)
+		return r.redeemedAs(confirmed, w.pass, holds, now)
+	case is == isSpent:
+		r.copies.Add(1)
 		// For as long as a copy is good that is shown now: none gets that far again.
-		is := r.Settings()
-		q = redeemed{is: late, kept: is.PlaceKept + max(is.RefreshInterval, s.shown(k, now).refresh)}
+		settings := r.Settings()
+		kept := settings.PlaceKept + max(settings.RefreshInterval, w.pass.Refresh)
+		s.remember(k, redeemed{is: late, kept: kept}, now)
+		return r.decide(Pass{}, true, now)
+	case is == isElsewhere, left <= 0:
+		return r.wait(r.view.Load(), w.pass, w.at), nothing
 	}
-	s.remember(k, q, now) // before the end of mine, or who shows the pass just then is new
-	if q.pass.Ticket != mine.Ticket {
-		if r.endSession(mine, now) {
-			r.copies.Add(1)
-		}
-	}
-	return r.redeemedAs(q.is, q.pass, now)
+	s.claim(k, redeemed{is: claimed, by: r.core.self.Node, kept: left}, now)
+	return r.decide(w.pass, true, now)
 }
 
-// redeemAll is redeem for all who have waited for the same word.
-func (c *Core) redeemAll(waiting []*pending, holds Pass, ok bool, now time.Time) {
+// goOnAll is goOn for all who have waited for the same word.
+func (c *Core) goOnAll(waiting []*pending, is word, holds Pass, now time.Time) {
 	for _, w := range waiting {
-		v, n := w.room.redeemInTime(w, holds, ok, now)
+		v, n := w.room.goOn(w, is, holds, now)
 		c.settle(w, v, n, now)
 	}
 }
 
-// redeemInTime is redeem, unless it is too late for that by the limit on new users, as after
-// the process was stopped: then w, with the pass that it waited with, needs another ticket,
-// and with that the owner's word once more. Its place is that of the first one as long as
-// the owner knows of it. The second time nobody waits; see letIn.
-func (r *Room) redeemInTime(w *pending, holds Pass, ok bool, now time.Time) (Verdict, need) {
-	mine := w.pass
-	if ok && r.limited() && now.Sub(mine.AcceptedAt) >= letInWithin {
-		was := r.core.stripes.ofVisitor(mine.Visitor).lapse(visitKey{r.id, mine.Visitor}, mine.Ticket, now)
-		if was != nil {
-			w.late = true
-			return r.decide(*was, true, now)
-		}
-	}
-	return r.redeem(mine, holds, ok, now)
-}
-
-// sendRedeems returns what owners shall be asked, and goes on with those whose owner this
-// node is, or is silent. sweep looks at older questions too.
+// sendRedeems returns what owners shall be asked and told, and goes on with those whose
+// owner this node is, or is silent. sweep looks at older questions too.
 func (c *Core) sendRedeems(now time.Time, sweep bool) (out []Message) {
 	send, lost := c.redeems.due(now, sweep, askPace{redeemResend, redeemTimeout}, func(visitKey) bool { return true })
-	for _, w := range lost {
-		v, n := w.room.redeemInTime(w, w.pass, true, now)
-		c.settle(w, v, n, now)
-	}
+	c.goOnAll(lost, itIsFree, Pass{}, now)
 	groups := map[crdt.NodeID][]redemption{}
 	for _, a := range send {
-		p := a.first.pass
 		to := c.owner(a.key.room, a.key.visitor)
 		if to == c.self.Node {
-			holds, ok := a.first.room.exchange(p, to, now)
-			c.redeemAll(c.redeems.replied(a.number, func(visitKey) bool { return true }), holds, ok, now)
+			is, holds := a.first.room.claim(a.key.visitor, to, now)
+			c.goOnAll(c.redeems.replied(a.number, func(visitKey) bool { return true }), is, holds, now)
 			continue
 		}
-		groups[to] = append(groups[to], redemptionOf(a.number, a.key, p))
+		groups[to] = append(groups[to], redemption{number: a.number, key: a.key, word: isItFree})
 	}
+	for _, q := range c.redemptions {
+		if to := c.owner(q.key.room, q.key.visitor); to != c.self.Node {
+			groups[to] = append(groups[to], q)
+		}
+	}
+	c.redemptions = c.redemptions[:0]
 	for _, to := range slices.SortedFunc(maps.Keys(groups), compareNodes) {
 		for some := range slices.Chunk(groups[to], maxRedeems) {
 			out = append(out, c.message(to, kindRedeem, encodeRedeems(some)))
@@ -182,15 +194,19 @@ func (c *Core) takeRedeem(from replica.Peer, payload []byte, now time.Time) ([]M
 	answers := items[:0]
 	for _, q := range items {
 		r := c.rooms[q.key.room]
-		if r == nil || q.ticket.IsZero() {
-			continue // see Core.keepRooms
+		switch {
+		case r == nil: // see Core.keepRooms
+		case q.word == notUsed:
+			c.stripes.ofVisitor(q.key.visitor).unclaim(q.key, from.ID)
+		case q.word == isInside:
+			r.letInElsewhere(q.key.visitor, q.admission, now)
+		case q.word == isItFree:
+			var holds Pass
+			if q.word, holds = r.claim(q.key.visitor, from.ID, now); q.word == isInside {
+				q.admission = admissionOf(holds)
+			}
+			answers = append(answers, q)
 		}
-		if holds, ok := r.exchange(q.pass(r, now), from.ID, now); ok {
-			q = redemptionOf(q.number, q.key, holds)
-		} else {
-			q.ticket = ticket.Ticket{}
-		}
-		answers = append(answers, q)
 	}
 	if len(answers) == 0 {
 		return nil, nil
@@ -199,7 +215,7 @@ func (c *Core) takeRedeem(from replica.Peer, payload []byte, now time.Time) ([]M
 }
 
 // takeRedeemed goes on with the visitors who waited for their owner's word. Whoever then
-// wants a ticket after all is applied for at once.
+// wants a ticket is applied for at once.
 func (c *Core) takeRedeemed(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
 	items, err := decodeRedeems(payload)
 	if err != nil {
@@ -210,30 +226,28 @@ func (c *Core) takeRedeemed(from replica.Peer, payload []byte, now time.Time) ([
 	}
 	for _, q := range items {
 		r := c.rooms[q.key.room]
-		if r == nil {
-			continue
+		switch {
+		case r == nil, q.word < itIsFree:
+		case q.number == 0 && q.word == isInside:
+			r.letInElsewhere(q.key.visitor, q.admission, now)
+		case q.number != 0:
+			// Who owns the visitor may have changed since it was asked.
+			waiting := c.redeems.replied(q.number, func(k visitKey) bool { return k == q.key })
+			c.goOnAll(waiting, q.word, q.pass(r, q.key.visitor, now), now)
 		}
-		if q.number == 0 {
-			r.letInElsewhere(q, now)
-			continue
-		}
-		// Who owns the visitor may have changed since it was asked.
-		waiting := c.redeems.replied(q.number, func(k visitKey) bool { return k == q.key })
-		c.redeemAll(waiting, q.pass(r, now), !q.ticket.IsZero(), now)
 	}
-	return c.sendHot(now), nil
+	return nil, nil
 }
 
-// letInElsewhere notes that somebody who waits here was let in at another node.
-func (r *Room) letInElsewhere(q redemption, now time.Time) {
-	s := r.core.stripes.ofVisitor(q.key.visitor)
-	if !q.ticket.IsZero() && s.shown(q.key, now).is == unknown {
-		s.remember(q.key, redeemed{pass: q.pass(r, now), is: told, kept: r.redeemedFor()}, now)
-	}
+// letInElsewhere notes that somebody who is owned here, or waits here, was let in at
+// another node.
+func (r *Room) letInElsewhere(v VisitorID, a admission, now time.Time) {
+	k, s := visitKey{r.id, v}, r.core.stripes.ofVisitor(v)
+	s.claim(k, redeemed{pass: a.pass(r, v, now), is: confirmed, kept: r.redeemedFor()}, now)
 }
 
-// encodeRedeems writes [version, n, then per redemption: number, room, visitor, anchor,
-// boot, block, seq, arrival ms, accepted ms, end ms].
+// encodeRedeems writes [version, n, then per word: number, room, visitor, word; and for
+// isInside anchor, boot, block, seq, arrival ms, accepted ms, end ms].
 func encodeRedeems(items []redemption) []byte {
 	var buf bytes.Buffer
 	buf.Grow(8 + 128*len(items))
@@ -243,27 +257,41 @@ func encodeRedeems(items []redemption) []byte {
 	e.EncodeUint(redeemVersion)
 	e.EncodeArrayLen(len(items))
 	for _, q := range items {
-		e.EncodeArrayLen(redeemFields)
+		fields := redeemFields
+		if q.word == isInside {
+			fields += admissionFields
+		}
+		e.EncodeArrayLen(fields)
 		e.EncodeUint(q.number)
 		e.EncodeBytes(q.key.room[:])
 		e.EncodeBytes(q.key.visitor[:])
-		e.EncodeBytes(q.ticket.Anchor[:])
-		e.EncodeUint(q.ticket.Boot)
-		e.EncodeUint(uint64(q.ticket.Block))
-		e.EncodeUint(q.ticket.Seq)
-		e.EncodeInt(q.arrival.UnixMilli())
-		e.EncodeInt(q.accepted.UnixMilli())
-		e.EncodeInt(q.end.UnixMilli())
+		e.EncodeUint(uint64(q.word))
+		if q.word == isInside {
+			encodeAdmission(e, q.admission)
+		}
 	}
 	return buf.Bytes()
 }
 
 const (
-	redeemFields = 10
+	redeemFields    = 4
+	admissionFields = 7
 
 	// minRedeemBytes is the least that one encoded redemption takes.
-	minRedeemBytes = 1 + 3*18 + 7
+	minRedeemBytes = 1 + 2*18 + 2
 )
+
+// encodeAdmission writes into an array that is open: anchor, boot, block, seq, arrival ms,
+// accepted ms, end ms.
+func encodeAdmission(e *msgpack.Encoder, a admission) {
+	e.EncodeBytes(a.ticket.Anchor[:])
+	e.EncodeUint(a.ticket.Boot)
+	e.EncodeUint(uint64(a.ticket.Block))
+	e.EncodeUint(a.ticket.Seq)
+	e.EncodeInt(a.arrival.UnixMilli())
+	e.EncodeInt(a.accepted.UnixMilli())
+	e.EncodeInt(a.end.UnixMilli())
+}
 
 func decodeRedeems(msg []byte) ([]redemption, error) {
 	r := bytes.NewReader(msg)
@@ -288,22 +316,47 @@ func decodeRedeems(msg []byte) ([]redemption, error) {
 }
 
 func decodeRedemption(d *msgpack.Decoder, q *redemption) error {
-	if n, err := d.DecodeArrayLen(); err != nil || n != redeemFields {
-		return fmt.Errorf("%d fields: %w", n, err)
+	fields, err := d.DecodeArrayLen()
+	if err != nil {
+		return err
 	}
-	var block uint64
-	at := func() (time.Time, error) { return decodeMillis(d) }
-	err := errors.Join(
+	var is uint64
+	err = errors.Join(
 		decodeInto(&q.number, d.DecodeUint64),
 		decodeID(d, q.key.room[:]),
 		decodeID(d, q.key.visitor[:]),
-		decodeID(d, q.ticket.Anchor[:]),
-		decodeInto(&q.ticket.Boot, d.DecodeUint64),
+		decodeInto(&is, d.DecodeUint64),
+	)
+	switch {
+	case err != nil:
+		return err
+	case is >= uint64(words):
+		return fmt.Errorf("word %d", is)
+	}
+	q.word = word(is)
+	want := redeemFields
+	if q.word == isInside {
+		want += admissionFields
+		err = decodeAdmission(d, &q.admission)
+	}
+	if fields != want {
+		return fmt.Errorf("%d fields", fields)
+	}
+	return err
+}
+
+// decodeAdmission reads what encodeAdmission writes. A ticket of nobody is refused.
+func decodeAdmission(d *msgpack.Decoder, a *admission) error {
+	var block uint64
+	at := func() (time.Time, error) { return decodeMillis(d) }
+	err := errors.Join(
+		decodeID(d, a.ticket.Anchor[:]),
+		decodeInto(&a.ticket.Boot, d.DecodeUint64),
 		decodeInto(&block, d.DecodeUint64),
-		decodeInto(&q.ticket.Seq, d.DecodeUint64),
-		decodeInto(&q.arrival, at),
-		decodeInto(&q.accepted, at),
-		decodeInto(&q.end, at),
+		decodeInto(&a.ticket.Seq, d.DecodeUint64),
+		decodeInto(&a.arrival, at),
+		decodeInto(&a.accepted, at),
+		decodeInto(&a.end, at),
 	)
 	if err != nil {
 		return err
@@ -311,6 +364,8 @@ func decodeRedemption(d *msgpack.Decoder, q *redemption) error {
 	if block > 1<<32-1 {
 		return fmt.Errorf("block %d is out of range", block)
 	}
-	q.ticket.Block = uint32(block)
+	if a.ticket.Block = uint32(block); a.ticket.IsZero() {
+		return errors.New("a session without a ticket")
+	}
 	return nil
 }

@@ -61,6 +61,7 @@ func TestAPassThatWaitedIsRedeemedOnce(t *testing.T) {
 		}
 		for i := range 9 {
 			show(i)
+			w.run(2 * tickInterval) // then the owner knows
 		}
 		w.run(3 * time.Second)
 		if n := w.activeEverywhere(); n != 1 {
@@ -161,8 +162,22 @@ func TestCopiesAtOnce(t *testing.T) {
 			w.post(m, m.core.Flush(w.now))
 		}
 		w.run(3 * time.Second)
-		if len(got) != copies || slices.ContainsFunc(got, func(v Verdict) bool { return !v.Admit || v.Pass.Ticket != got[0].Pass.Ticket }) {
-			t.Errorf("%s: %d answers, want %d with the same session: %+v", policy, len(got), copies, got[0])
+		in := 0
+		for _, v := range got {
+			switch {
+			case !v.Admit && v.Pass.Visitor == waited.Visitor && v.Pass.Arrival.Equal(waited.Arrival): // while another node lets them in
+				p := &person{name: "copy", at: w.nodes[0], pass: v.Pass, has: true}
+				if w.ask(p); !p.in || p.pass.Ticket != w.decide(w.nodes[0], waited, true).Pass.Ticket {
+					t.Errorf("%s: asking again, a copy gets %+v", policy, p)
+				}
+			case v.Admit && v.Pass.Ticket == w.decide(w.nodes[0], waited, true).Pass.Ticket:
+				in++
+			default:
+				t.Errorf("%s: a copy gets %+v", policy, v)
+			}
+		}
+		if len(got) != copies || in < copies/3 {
+			t.Errorf("%s: %d answers, %d of them that let in, want %d and at least a third", policy, len(got), in, copies)
 		}
 		if n := w.activeEverywhere(); n != 1 {
 			t.Errorf("%s: %d are active, want 1", policy, n)
@@ -179,8 +194,8 @@ func TestCopiesAtOnce(t *testing.T) {
 				}
 			}
 		}
-		if taken > 9 { // each node sees all of three
-			t.Errorf("%s: %d tickets were taken, want one per node at most", policy, taken/3)
+		if taken > 3 { // each node sees all
+			t.Errorf("%s: %d tickets were taken, want one", policy, taken/3)
 		}
 	}
 }
@@ -201,119 +216,6 @@ func TestASilentOwnerHoldsUpNobody(t *testing.T) {
 				t.Errorf("%s: after %v %+v, want the visitor in after %v", policy, took, v, redeemTimeout)
 			}
 			break
-		}
-	}
-}
-
-// TestAWordThatComesTooLate stops a node just when it has asked an owner. The rate right of
-// the visitor's ticket is not good for long after that: the visitor is let in by another
-// one, with the first session as long as the owner knows of it.
-func TestAWordThatComesTooLate(t *testing.T) {
-	for _, answered := range []bool{true, false} {
-		w, waited := turnComes(t, room.Escrow)
-		owner := w.nodes[0].core.owner(roomID, waited.Visitor)
-		at := w.nodes[slices.IndexFunc(w.nodes, func(m *machine) bool { return m.id != owner })]
-		spent := func() (n uint64) {
-			for _, m := range w.nodes {
-				n += m.core.order[0].rights.Spent()
-			}
-			return n
-		}
-		before, later := spent(), uint64(0)
-		var first ticket.Ticket
-		w.note = func(what ...any) {
-			if what[0] != "message" || what[1] != at.id || what[3].(uint8) != kindRedeem || at.stopped || first != (ticket.Ticket{}) {
-				return
-			}
-			items, err := decodeRedeems(what[5].([]byte))
-			if err != nil || len(items) != 1 {
-				t.Fatalf("%d passes redeemed, %v", len(items), err)
-			}
-			first, at.stopped = items[0].ticket, true
-		}
-		w.lose = func(l letter) bool { return !answered && l.m.Kind == kindRedeem }
-		var got []Verdict
-		at.core.order[0].Begin(waited, true, w.now, func(v Verdict) { got = append(got, v) })
-		w.post(at, at.core.Flush(w.now))
-		w.run(5 * time.Second)
-		if !at.stopped || len(got) > 0 {
-			t.Fatalf("stopped: %t, answers: %+v", at.stopped, got)
-		}
-		later = spent()
-		at.stopped = false
-		w.run(time.Second)
-		if len(got) != 1 {
-			t.Fatalf("answered %t: %d answers, want 1", answered, len(got))
-		}
-		p := &person{name: "visitor", at: at, pass: got[0].Pass, has: true, in: got[0].Admit}
-		for i := 0; i < 5 && !p.in; i++ { // who has just woken up may have to look around first
-			w.run(2 * time.Second)
-			w.ask(p)
-		}
-		if !p.in || p.pass.Visitor != waited.Visitor {
-			t.Fatalf("answered %t: %+v, want the visitor in", answered, p)
-		}
-		w.run(time.Second)
-		if later != before+1 || spent() != later+1 {
-			t.Errorf("answered %t: %d rate rights were used before the node went on, and %d then, want one each", answered, later-before, spent()-later)
-		}
-		if same := p.pass.Ticket == first; same != answered {
-			t.Errorf("answered %t: let in by the first ticket: %t", answered, same)
-		}
-		if n := w.activeEverywhere(); answered && n != 1 {
-			t.Errorf("answered %t: %d are active, want 1", answered, n)
-		}
-	}
-}
-
-// TestWhoDiesBeforeTheAnswerTakesNoPlace kills a node that has asked an owner. The visitor,
-// who comes back when the session that nobody has ever had is past, still has the place.
-func TestWhoDiesBeforeTheAnswerTakesNoPlace(t *testing.T) {
-	for _, policy := range limiting {
-		for _, backAt := range []string{"the owner", "another node"} {
-			settings := testSettings(9)
-			settings.Policy, settings.DisableSessionRenewal = policy, true // else the anchor has the say
-			w, waited := turnComesIn(t, settings)
-			owner := w.nodes[0].core.owner(roomID, waited.Visitor)
-			others := slices.DeleteFunc(slices.Clone(w.nodes), func(m *machine) bool { return m.id == owner })
-			back := others[1]
-			if backAt == "the owner" {
-				back = w.machine(owner)
-			}
-			asked := false
-			w.note = func(what ...any) {
-				asked = asked || what[0] == "message" && what[1] == others[0].id && what[3].(uint8) == kindRedeem
-			}
-			others[0].core.order[0].Begin(waited, true, w.now, func(Verdict) {})
-			w.post(others[0], others[0].core.Flush(w.now))
-			for range 100 {
-				if asked {
-					break
-				}
-				w.deliver()
-				w.now = w.now.Add(time.Millisecond)
-			}
-			if w.kill(others[0]); !asked {
-				t.Fatalf("%s: the owner was not asked", policy)
-			}
-			p := &person{name: "visitor", at: back, pass: waited, has: true}
-			w.run(time.Second)
-			if k := (visitKey{roomID, waited.Visitor}); w.machine(owner).core.stripes.ofVisitor(waited.Visitor).shown(k, w.now).is != told {
-				t.Fatalf("%s: the owner has not heard of the session", policy)
-			}
-			w.run(64 * time.Second)
-			p.pass.LastPoll = w.now.Add(-10 * time.Second) // as if it had been polled elsewhere
-			for range 20 {
-				if w.ask(p); p.pass.Visitor != waited.Visitor {
-					t.Fatalf("%s: back at %s, the visitor has lost the place", policy, backAt)
-				} else if p.in {
-					break
-				}
-				w.run(3 * time.Second)
-			}
-			if !p.in {
-				t.Errorf("%s: back at %s, the visitor is not let in", policy, backAt)
-			}
 		}
 	}
 }
@@ -353,7 +255,7 @@ func TestManyAreRedeemedWithAFewMessages(t *testing.T) {
 
 func TestRedemptionsOfOthers(t *testing.T) {
 	w := newWorld(t, testSettings(10), "a", "b")
-	ask := []redemption{{number: 1, key: visitKey{roomID, VisitorID{1}}, arrival: w.now, accepted: w.now, end: w.now}}
+	ask := []redemption{{number: 1, key: visitKey{roomID, VisitorID{1}}, word: isInside, admission: admission{ticket.Ticket{Seq: 1}, w.now, w.now, w.now}}}
 	other := replica.Peer{ID: w.nodes[1].id, Boot: 1, Site: "b", Ready: true}
 	if out, err := w.nodes[0].core.Receive(other, kindRedeem, encodeRedeems(ask), w.now); !errors.Is(err, errMalformed) || len(out) > 0 {
 		t.Errorf("a node of another site asks: %d messages, %v", len(out), err)
@@ -362,33 +264,31 @@ func TestRedemptionsOfOthers(t *testing.T) {
 		t.Errorf("a node of another site answers: %d messages, %v", len(out), err)
 	}
 	other.Site = "a"
-	for _, number := range []uint64{0, 1} {
-		ask[0].number = number
-		if out, err := w.nodes[0].core.Receive(other, kindRedeemed, encodeRedeems(ask), w.now); err != nil || len(out) > 0 {
-			t.Errorf("answer %d, that nobody waits for: %d messages, %v", number, len(out), err)
+	for is := range words {
+		for _, kind := range []uint8{kindRedeem, kindRedeemed} {
+			ask[0].word = is
+			out, err := w.nodes[0].core.Receive(other, kind, encodeRedeems(ask), w.now)
+			if answered := kind == kindRedeem && is == isItFree; err != nil || (len(out) > 0) != answered {
+				t.Errorf("word %d of kind %d, that nobody waits for: %d messages, %v", is, kind, len(out), err)
+			}
 		}
-	}
-	if out, err := w.nodes[0].core.Receive(other, kindRedeem, encodeRedeems(ask), w.now); err != nil || len(out) > 0 {
-		t.Errorf("a question about no session: %d messages, %v", len(out), err)
-	}
-	p := Pass{Visitor: VisitorID{1}, Room: roomID, Arrival: w.now}
-	if s := w.nodes[0].core.stripes.ofVisitor(p.Visitor).shown(visitKey{roomID, p.Visitor}, w.now); s.is != unknown {
-		t.Errorf("who was let in with no ticket is known as %+v", s)
 	}
 }
 
 func redemptionsOf(n int) (all []redemption) {
 	at := time.UnixMilli(1_700_000_000_123)
 	for i := range n {
-		all = append(all, redemption{number: uint64(i) << 20, key: visitKey{crdt.RoomID{byte(i)}, VisitorID{3}},
-			ticket: ticket.Ticket{Anchor: crdt.NodeID{4}, Boot: 5, Block: 1<<32 - 1, Seq: 1 << 63}, arrival: at,
-			accepted: at.Add(time.Second), end: at.Add(time.Hour)})
+		q := redemption{number: uint64(i) << 20, key: visitKey{crdt.RoomID{byte(i)}, VisitorID{3}}, word: word(n-i) % words}
+		if q.word == isInside {
+			q.admission = admission{ticket.Ticket{Anchor: crdt.NodeID{4}, Boot: 5, Block: 1<<32 - 1, Seq: 1 << 63}, at, at.Add(time.Second), at.Add(time.Hour)}
+		}
+		all = append(all, q)
 	}
 	return all
 }
 
 func TestRedemptionsAreTakenApart(t *testing.T) {
-	for _, n := range []int{0, 1, 2, maxRedeems} {
+	for _, n := range []int{0, 1, 4, maxRedeems} {
 		whole := encodeRedeems(redemptionsOf(n))
 		if got, err := decodeRedeems(whole); err != nil || !slices.Equal(got, redemptionsOf(n)) {
 			t.Errorf("%d became %d, %v", n, len(got), err)
@@ -397,17 +297,23 @@ func TestRedemptionsAreTakenApart(t *testing.T) {
 			t.Errorf("%d take %d bytes", n, len(whole))
 		}
 	}
-	whole := encodeRedeems(redemptionsOf(2))
+	whole := encodeRedeems(redemptionsOf(5))
 	for n := range len(whole) {
 		if _, err := decodeRedeems(whole[:n]); !errors.Is(err, errMalformed) {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
-	never := redemptionsOf(1)
+	never := redemptionsOf(int(isInside))
 	never[0].end = time.UnixMilli(maxMillis + 1)
+	nobodys := redemptionsOf(int(isInside))
+	nobodys[0].ticket = ticket.Ticket{}
+	unheard := redemptionsOf(1)
+	unheard[0].word = words
 	for what, message := range map[string][]byte{
 		"too many":            encodeRedeems(redemptionsOf(maxRedeems + 1)),
 		"an end too far":      encodeRedeems(never),
+		"no ticket":           encodeRedeems(nobodys),
+		"no word":             encodeRedeems(unheard),
 		"something behind it": append(slices.Clone(whole), 0),
 	} {
 		if _, err := decodeRedeems(message); !errors.Is(err, errMalformed) {
@@ -417,7 +323,7 @@ func TestRedemptionsAreTakenApart(t *testing.T) {
 }
 
 func FuzzDecodeRedeems(f *testing.F) {
-	f.Add(encodeRedeems(redemptionsOf(2)))
+	f.Add(encodeRedeems(redemptionsOf(5)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		items, err := decodeRedeems(data)
 		if err != nil {

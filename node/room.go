@@ -148,17 +148,11 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	exchanged := false
 	if known && !p.Accepted() {
 		switch q := r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now); {
-		case !q.letIn():
-		case q.is == awaited:
-			v.Pass = q.pass
-			return ownersWord
+		case !q.isKnown():
 		case q.is == late, r.over(q.pass.Ticket):
 			*p = Pass{} // the place that it was for is somebody else's, or was given up
 		default:
 			*p, exchanged = q.pass, true // it is as good as the one that it was exchanged for
-			if q.is == told {
-				r.core.stripes.ofVisitor(p.Visitor).used(visitKey{r.id, p.Visitor}, now)
-			}
 		}
 	}
 	w := r.view.Load()

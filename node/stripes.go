@@ -36,10 +36,11 @@ type stripe struct {
 	polls    []visit            // since the last collection
 	kept     []reanchored       // since the last collection
 	ended    []ended            // since the last collection
+	unused   []visitKey         // waiting passes that were not redeemed, since the last collection
 
 	renewals map[sessionKey]renewal // what a pass shall become, until its end
 	overs    overs                  // those of renewals that are over
-	redeemed map[visitKey]redeemed  // waiting passes that were let in lately
+	redeemed map[visitKey]redeemed  // waiting passes that were let in lately, or are about to be
 	applying map[visitKey]*pending  // the first request with a waiting pass that wants a ticket
 
 	// Immutable.
@@ -132,30 +133,24 @@ func (o *overs) add(k sessionKey) (gone sessionKey) {
 
 // redeemed is the pass that a waiting one was exchanged for.
 type redeemed struct {
-	pass    Pass // late: zero
-	is      redeemState
-	was     *Pass         // the waiting one, while it is awaited or lapsed
-	refresh time.Duration // what the visitor was told last while waiting
-	kept    time.Duration // for how long this is known after the waiting pass was shown
-	until   time.Time
+	pass  Pass // zero unless confirmed
+	is    redeemState
+	by    crdt.NodeID   // claimed: who may let the visitor in
+	kept  time.Duration // for how long this is known after the waiting pass was shown; claimed: after the word
+	until time.Time
 }
 
 type redeemState uint8
 
 const (
 	unknown   redeemState = iota
-	awaited               // the visitor's owner has not answered yet
-	confirmed             // the owner has, or was silent
-	told                  // by another node, which may have died before it let anybody in
+	claimed               // a node may let the visitor in
+	confirmed             // somebody was let in
 	late                  // the place was taken up long before
-	lapsed                // nobody was let in while the ticket was good for that
 )
 
-// holds reports whether the session is that of whoever shows the waiting pass.
-func (r redeemed) holds() bool { return r.is == confirmed || r.is == told }
-
-// letIn reports whether somebody was let in, or is about to be.
-func (r redeemed) letIn() bool { return r.is != unknown && r.is != lapsed }
+// isKnown reports whether the pass was redeemed.
+func (r redeemed) isKnown() bool { return r.is == confirmed || r.is == late }
 
 // redeemedKept is the least for which whoever shows a waiting pass again gets the session
 // that it was exchanged for; see redeemedFor.
@@ -266,40 +261,54 @@ func (s *stripe) enter(e entered) {
 	s.mark()
 }
 
-// redeem remembers what a waiting pass was exchanged for. When somebody with
-// the same pass was faster, what they got is returned, and false.
-func (s *stripe) redeem(k visitKey, r redeemed, now time.Time) (redeemed, bool) {
+// redeem remembers what a waiting pass was exchanged for at a node. When somebody with
+// the same pass was faster, what they got is returned, and false; so is what there is if
+// the node may not let the visitor in, or not any more.
+func (s *stripe) redeem(k visitKey, by crdt.NodeID, r redeemed, now time.Time) (redeemed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.shownLocked(k, now); old.letIn() {
+	if old := s.shownLocked(k, now); old.is != claimed || old.by != by {
 		return old, false
 	}
 	s.rememberLocked(k, r, now)
 	return r, true
 }
 
-// used notes that a session was used that another node has told of.
-func (s *stripe) used(k visitKey, now time.Time) {
+// claim remembers r, unless it is known what the pass was exchanged for.
+func (s *stripe) claim(k visitKey, r redeemed, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.shownLocked(k, now); r.is == told {
-		r.is = confirmed
+	if !s.shownLocked(k, now).isKnown() {
 		s.rememberLocked(k, r, now)
 	}
 }
 
-// lapse has a waiting pass be as good as before, since nobody was let in in time with the
-// ticket that it was exchanged for. It returns that pass; nil if it is not for that ticket.
-func (s *stripe) lapse(k visitKey, t ticket.Ticket, now time.Time) *Pass {
+// claims reports whether a node may let a visitor in.
+func (s *stripe) claims(k visitKey, by crdt.NodeID, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.shownLocked(k, now)
-	if r.is != awaited && r.is != lapsed || r.pass.Ticket != t {
-		return nil
+	return r.is == claimed && r.by == by
+}
+
+// unclaim notes that a node does not let a visitor in.
+func (s *stripe) unclaim(k visitKey, by crdt.NodeID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.redeemed[k]; r.is == claimed && r.by == by {
+		delete(s.redeemed, k)
 	}
-	r.is = lapsed
-	s.rememberLocked(k, r, now)
-	return r.was
+}
+
+// giveUpClaim is unclaim for this node's own requests: the owner shall hear of it.
+func (s *stripe) giveUpClaim(k visitKey, by crdt.NodeID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.redeemed[k]; r.is == claimed && r.by == by {
+		delete(s.redeemed, k)
+		s.unused = append(s.unused, k)
+		s.mark()
+	}
 }
 
 func (s *stripe) rememberLocked(k visitKey, r redeemed, now time.Time) {
@@ -326,10 +335,12 @@ func (s *stripe) shown(k visitKey, now time.Time) redeemed {
 
 func (s *stripe) shownLocked(k visitKey, now time.Time) redeemed {
 	r, ok := s.redeemed[k]
-	if !ok || !now.Before(r.until) || r.is == told && now.After(r.pass.LeaseEnd) {
-		return redeemed{} // what nobody was let in with is past
+	if !ok || !now.Before(r.until) {
+		return redeemed{}
 	}
-	s.rememberLocked(k, r, now)
+	if r.isKnown() {
+		s.rememberLocked(k, r, now)
+	}
 	return r
 }
 
@@ -406,14 +417,15 @@ type notes struct {
 	polls    []visit
 	kept     []reanchored
 	ended    []ended
+	unused   []visitKey
 }
 
 // collect takes the notes away.
 func (s *stripe) collect() notes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := notes{s.checkins, s.entered, s.polls, s.kept, s.ended}
-	s.checkins, s.latest, s.entered, s.polls, s.kept, s.ended = nil, nil, nil, nil, nil, nil
+	n := notes{s.checkins, s.entered, s.polls, s.kept, s.ended, s.unused}
+	s.checkins, s.latest, s.entered, s.polls, s.kept, s.ended, s.unused = nil, nil, nil, nil, nil, nil, nil
 	return n
 }
 

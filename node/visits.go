@@ -11,6 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // A visit is what a visitor's owner is told: somebody waits, or was let in.
@@ -21,12 +22,17 @@ type visit struct {
 	at       time.Time     // of the poll, or of the admission
 	refresh  time.Duration // what a waiting visitor was told
 	admitted bool
+	ticket   ticket.Ticket // of the session of who was let in
+	end      time.Time     // of its lease
 }
 
 type visitKey struct {
 	room    crdt.RoomID
 	visitor VisitorID
 }
+
+// admission returns the session of a visitor who was let in.
+func (v visit) admission() admission { return admission{v.ticket, v.arrival, v.at, v.end} }
 
 func (v visit) key() visitKey { return visitKey{v.room, v.visitor} }
 
@@ -51,7 +57,7 @@ const (
 	// inside, and a place that is taken would seem free.
 	admittedHeld = 400 * time.Millisecond
 
-	visitsVersion = 1
+	visitsVersion = 2
 )
 
 // visits takes what owners shall know to them, each until it is acknowledged.
@@ -173,11 +179,11 @@ func (o *visits) land(batch uint64) []visit {
 
 func compareNodes(a, b crdt.NodeID) int { return bytes.Compare(a[:], b[:]) }
 
-// encodeVisits writes [version, batch, n, then per visit: visitor, room,
-// arrival ms, at ms, refresh s, admitted].
+// encodeVisits writes [version, batch, n, then per visit: visitor, room, refresh s; of
+// who waits also arrival ms, at ms; of who was let in what encodeAdmission writes].
 func encodeVisits(batch uint64, items []visit) []byte {
 	var buf bytes.Buffer
-	buf.Grow(16 + 56*len(items))
+	buf.Grow(16 + 112*len(items))
 	e := msgpack.NewEncoder(&buf)
 	e.UseCompactInts(true)
 	// A bytes.Buffer never fails to take what is written.
@@ -186,21 +192,33 @@ func encodeVisits(batch uint64, items []visit) []byte {
 	e.EncodeUint(batch)
 	e.EncodeArrayLen(len(items))
 	for _, v := range items {
-		e.EncodeArrayLen(6)
+		fields := waitingFields
+		if v.admitted {
+			fields = admittedFields
+		}
+		e.EncodeArrayLen(fields)
 		e.EncodeBytes(v.visitor[:])
 		e.EncodeBytes(v.room[:])
+		e.EncodeInt(int64(v.refresh / time.Second))
+		if v.admitted {
+			encodeAdmission(e, v.admission())
+			continue
+		}
 		e.EncodeInt(v.arrival.UnixMilli())
 		e.EncodeInt(v.at.UnixMilli())
-		e.EncodeInt(int64(v.refresh / time.Second))
-		e.EncodeBool(v.admitted)
 	}
 	return buf.Bytes()
 }
 
 var errMalformed = errors.New("malformed message")
 
-// minVisitBytes is the least that one encoded visit takes.
-const minVisitBytes = 1 + 2*18 + 4
+const (
+	waitingFields  = 5
+	admittedFields = 3 + admissionFields
+
+	// minVisitBytes is the least that one encoded visit takes.
+	minVisitBytes = 1 + 2*18 + 3
+)
 
 func decodeVisits(msg []byte) (batch uint64, items []visit, err error) {
 	r := bytes.NewReader(msg)
@@ -228,20 +246,14 @@ func decodeVisits(msg []byte) (batch uint64, items []visit, err error) {
 }
 
 func decodeVisit(d *msgpack.Decoder, v *visit) error {
-	if n, err := d.DecodeArrayLen(); err != nil || n != 6 {
+	n, err := d.DecodeArrayLen()
+	if err != nil || n != waitingFields && n != admittedFields {
 		return fmt.Errorf("%d fields: %w", n, err)
 	}
 	if err := decodeID(d, v.visitor[:]); err != nil {
 		return err
 	}
 	if err := decodeID(d, v.room[:]); err != nil {
-		return err
-	}
-	var err error
-	if v.arrival, err = decodeMillis(d); err != nil {
-		return err
-	}
-	if v.at, err = decodeMillis(d); err != nil {
 		return err
 	}
 	seconds, err := d.DecodeInt64()
@@ -252,8 +264,16 @@ func decodeVisit(d *msgpack.Decoder, v *visit) error {
 		return fmt.Errorf("refresh of %d s is out of range", seconds)
 	}
 	v.refresh = time.Duration(seconds) * time.Second
-	v.admitted, err = d.DecodeBool()
-	return err
+	if v.admitted = n == admittedFields; v.admitted {
+		var a admission
+		err = decodeAdmission(d, &a)
+		v.ticket, v.arrival, v.at, v.end = a.ticket, a.arrival, a.accepted, a.end
+		return err
+	}
+	return errors.Join(
+		decodeInto(&v.arrival, func() (time.Time, error) { return decodeMillis(d) }),
+		decodeInto(&v.at, func() (time.Time, error) { return decodeMillis(d) }),
+	)
 }
 
 // expectHeader reads an array of n elements whose first is the version.

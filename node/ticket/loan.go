@@ -227,7 +227,7 @@ func (r *Rights) registerLate(t Ticket, passEnd, now time.Time) {
 		return
 	}
 	if r.loans.spend(x) {
-		r.spend(1, r.elapsed(now)+ms(TakeUp+rateSpan))
+		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 	r.leases.start(t.Seq, r.leases.promised(passEnd, now))
 }
@@ -259,6 +259,6 @@ func (r *Rights) cancel(seq uint64, x *lending, now time.Time) {
 		return
 	}
 	if x != nil && x.has(seq) && r.loans.register(x, seq, false) && r.loans.spend(x) {
-		r.spend(1, r.elapsed(now)+ms(TakeUp+rateSpan))
+		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 }

@@ -14,7 +14,7 @@ func TestWhoWasRepaidIsKnownAfterARestart(t *testing.T) {
 	r := startOf(t, 1, time.Minute, []Put{{keyMinted, appendAmount(nil, Amount{1, 10})}}, now)
 	openOne(t, r, now)
 	first := Ticket{Anchor: crdt.NodeID{1}, Boot: 1, Seq: 1}
-	if _, _, err := r.Enter(first, now, now, now, 0); err != nil {
+	if _, _, err := r.Enter(first, now, now, now); err != nil {
 		t.Fatal(err)
 	}
 	borrowed, end, _, ok := r.Reanchor(Ticket{Anchor: crdt.NodeID{1}, Boot: 1, Seq: 2}, now, now, true)

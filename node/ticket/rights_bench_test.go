@@ -32,7 +32,7 @@ func BenchmarkRightsEnter(b *testing.B) {
 			r.Expire(now)
 		}
 		seq++
-		if _, _, err := r.Enter(Ticket{Anchor: self.Node, Boot: self.Boot, Seq: seq}, now, now, now, 0); err != nil {
+		if _, _, err := r.Enter(Ticket{Anchor: self.Node, Boot: self.Boot, Seq: seq}, now, now, now); err != nil {
 			b.Fatal(err)
 		}
 	}

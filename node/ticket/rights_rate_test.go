@@ -112,7 +112,7 @@ func (w *rateRun) act(n, peer *rateNode) {
 				continue
 			}
 			t := Ticket{Anchor: n.id, Boot: n.boot, Seq: n.cfg.Seqs(1)}
-			if _, _, err := n.Enter(t, now, now, now, 0); err != nil {
+			if _, _, err := n.Enter(t, now, now, now); err != nil {
 				w.t.Fatal(err)
 			}
 			w.enter(w.now)
@@ -245,7 +245,7 @@ func TestRestartCoolsWhatWasUsed(t *testing.T) {
 		if d.Open(1-d.Tokens(), now); d.Tokens() != 1 {
 			t.Fatalf("%d tokens", d.Tokens())
 		}
-		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, now, now, now, 0); err != nil {
+		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, now, now, now); err != nil {
 			t.Fatal(err)
 		}
 		d.Expire(now)
@@ -271,27 +271,6 @@ func TestRestartCoolsWhatWasUsed(t *testing.T) {
 	}
 }
 
-// TestCoolingBeginsWhenTheVisitorIsIn: where the visitor is let in a little later, the
-// rate right is ready a minute after that.
-func TestCoolingBeginsWhenTheVisitorIsIn(t *testing.T) {
-	for _, within := range []time.Duration{0, 400 * time.Millisecond} {
-		d := founder(t, 0, 1)
-		d.Open(1, at(91))
-		d.write(at(91))
-		d.Open(1, at(91))
-		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: 1}, at(91), at(91), at(91), within); err != nil {
-			t.Fatal(err)
-		}
-		ready := at(91).Add(within + rateSpan)
-		if d.Expire(ready); d.Free().Rate != 0 {
-			t.Errorf("within %v: the rate right is ready before anybody who came then has a minute behind them", within)
-		}
-		if d.Expire(ready.Add(2 * coolStep * time.Millisecond)); d.Free().Rate != 1 {
-			t.Errorf("within %v: the rate right is not ready %v later", within, 2*coolStep*time.Millisecond)
-		}
-	}
-}
-
 // TestBoundComesDownAsRightsCool: an hour after a rush hardly anything is locked by a
 // restart.
 func TestBoundComesDownAsRightsCool(t *testing.T) {
@@ -299,7 +278,7 @@ func TestBoundComesDownAsRightsCool(t *testing.T) {
 	d.Open(500, at(91))
 	d.write(at(91))
 	for i := range d.Open(500, at(91)) {
-		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, at(91), at(91), at(91), 0); err != nil {
+		if _, _, err := d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: uint64(i + 1)}, at(91), at(91), at(91)); err != nil {
 			t.Fatal(err)
 		}
 	}

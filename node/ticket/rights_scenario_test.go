@@ -183,7 +183,7 @@ func TestSlowDiskDoesNotShow(t *testing.T) {
 		}
 		for range n {
 			seq++
-			d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: seq}, now, now, now, 0)
+			d.Enter(Ticket{Anchor: self.Node, Boot: d.boot, Seq: seq}, now, now, now)
 		}
 		if done.IsZero() && d.Writes() != nil {
 			done = now.Add(500 * time.Millisecond)

@@ -164,17 +164,16 @@ func (r *Rights) Close(n int64) {
 func (r *Rights) Tokens() int64 { return r.use.tokens }
 
 // Enter starts the lease of a ticket of this node for which a request took a
-// token at at, and got a pass that ends at passEnd. The visitor is let in within a time
-// from now, and its rate right cools from then. Where rights limit nothing no token is
-// needed. A ticket of another node or start is ErrNotMine.
-func (r *Rights) Enter(t Ticket, passEnd, at, now time.Time, within time.Duration) (end time.Time, d Delta, err error) {
+// token at at, and got a pass that ends at passEnd. Its rate right cools from now. Where
+// rights limit nothing no token is needed. A ticket of another node or start is ErrNotMine.
+func (r *Rights) Enter(t Ticket, passEnd, at, now time.Time) (end time.Time, d Delta, err error) {
 	end, d, err = r.leases.open(t, max(r.leases.until(at, now), r.leases.promised(passEnd, now)))
 	if err != nil {
 		return end, d, err
 	}
 	if r.use.tokens > 0 {
 		r.use.tokens--
-		r.spend(1, r.elapsed(now)+ms(within+rateSpan))
+		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 	return end, d.Add(r.take()), nil
 }

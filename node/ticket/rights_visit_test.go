@@ -129,7 +129,7 @@ func (w *world) own(m *machine, session int, now time.Time) *pass {
 		return nil
 	}
 	t := Ticket{Anchor: m.inc.Node, Boot: m.inc.Boot, Seq: m.rights.cfg.Seqs(1)}
-	if _, _, err := m.rights.Enter(t, now, now, now, 0); err != nil {
+	if _, _, err := m.rights.Enter(t, now, now, now); err != nil {
 		panic(err)
 	}
 	return w.admit(m, session, t)

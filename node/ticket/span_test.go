@@ -63,7 +63,7 @@ func TestALongerSessionWaitsForTheDisk(t *testing.T) {
 	r := startOf(t, 1, time.Minute, hundred, now)
 	openOne(t, r, now)
 	held := Ticket{Anchor: crdt.NodeID{1}, Boot: 1, Seq: 1}
-	if _, _, err := r.Enter(held, now.Add(time.Minute), now, now, 0); err != nil {
+	if _, _, err := r.Enter(held, now.Add(time.Minute), now, now); err != nil {
 		t.Fatal(err)
 	}
 	r.SetSession(time.Hour, now)
@@ -113,7 +113,7 @@ func TestAnHeirCountsForAsLongAsTheLeaversSessionsLast(t *testing.T) {
 	leaver := startOf(t, 1, time.Hour, hundred, now)
 	openOne(t, leaver, now)
 	pass := Ticket{Anchor: crdt.NodeID{1}, Boot: 1, Seq: 1}
-	end, _, err := leaver.Enter(pass, now.Add(time.Hour), now, now, 0)
+	end, _, err := leaver.Enter(pass, now.Add(time.Hour), now, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,188 @@
+package node
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// TestAWordThatComesTooLate stops a node just when it has asked an owner: when it goes on,
+// it lets nobody in on that word, and asks again.
+func TestAWordThatComesTooLate(t *testing.T) {
+	for _, policy := range limiting {
+		for _, stop := range []time.Duration{300 * time.Millisecond, time.Second, 5 * time.Second, 3 * time.Minute} {
+			w, waited := turnComes(t, policy)
+			owner := w.nodes[0].core.owner(roomID, waited.Visitor)
+			at := w.nodes[slices.IndexFunc(w.nodes, func(m *machine) bool { return m.id != owner })]
+			spent := func() (n uint64) {
+				for _, m := range w.nodes {
+					n += m.core.order[0].rights.Spent()
+				}
+				return n
+			}
+			before, stopped := spent(), false
+			w.note = func(what ...any) {
+				if what[0] == "message" && what[1] == at.id && what[3].(uint8) == kindRedeem && !stopped {
+					stopped, at.stopped = true, true
+				}
+			}
+			var got []Verdict
+			at.core.order[0].Begin(waited, true, w.now, func(v Verdict) { got = append(got, v) })
+			w.post(at, at.core.Flush(w.now))
+			w.run(stop)
+			if !stopped || len(got) > 0 || spent() != before {
+				t.Fatalf("%s, %v: stopped: %t, answers: %+v, %d rate rights used", policy, stop, stopped, got, spent()-before)
+			}
+			at.stopped = false
+			w.run(time.Second)
+			if len(got) != 1 || got[0].Admit && stop > claimKept {
+				t.Fatalf("%s, %v: %+v, want the visitor to wait", policy, stop, got)
+			}
+			p := &person{name: "visitor", at: at, pass: got[0].Pass, has: true, in: got[0].Admit}
+			for i := 0; i < 5 && !p.in; i++ { // who has just woken up may have to look around first
+				w.run(2 * time.Second)
+				w.ask(p)
+			}
+			if !p.in || p.pass.Visitor != waited.Visitor && stop < time.Minute {
+				t.Fatalf("%s, %v: %+v, want the visitor in", policy, stop, p)
+			}
+			w.run(3 * time.Second)
+			if n := w.activeEverywhere(); n != 1 {
+				t.Errorf("%s, %v: %d are active, want 1", policy, stop, n)
+			}
+		}
+	}
+}
+
+// TestAStopLosesNoPlaces stops a node, at which all wait, when it asks their owners as their
+// turn comes: all are let in about as soon as without that, and nobody begins again.
+func TestAStopLosesNoPlaces(t *testing.T) {
+	for _, policy := range limiting {
+		settings := testSettings(9)
+		settings.Policy = policy
+		all := queueWithAStop(t, settings, 0)
+		for _, stop := range []time.Duration{300 * time.Millisecond, 700 * time.Millisecond, 3 * time.Second} {
+			if took := queueWithAStop(t, settings, stop); took > all+stop+10*time.Second {
+				t.Errorf("%s, stopped for %v: all are in after %v, without a stop after %v", policy, stop, took, all)
+			}
+		}
+	}
+}
+
+// queueWithAStop has nine wait at one node of a site that is full with nine, stops it when
+// it first asks an owner, and returns when all are in.
+func queueWithAStop(t *testing.T, settings room.Settings, stop time.Duration) time.Duration {
+	t.Helper()
+	w := newWorld(t, settings, "a", "a", "a")
+	w.run(20 * time.Second)
+	w.poll(w.crowd(9, w.spread), 5*time.Second, 5*time.Second, nil)
+	m := w.nodes[1]
+	queue := w.crowd(9, func(int) *machine { return m })
+	w.poll(queue, 5*time.Second, 15*time.Second, nil)
+	began, stopped, in := w.now, time.Time{}, 0
+	w.note = func(what ...any) {
+		if stopped.IsZero() && what[0] == "message" && what[1] == m.id && what[3].(uint8) == kindRedeem {
+			stopped, m.stopped = w.now, stop > 0
+		}
+	}
+	for end := w.now.Add(100 * time.Second); w.now.Before(end) && in < len(queue); w.run(10 * time.Millisecond) {
+		if m.stopped = m.stopped && w.now.Sub(stopped) < stop; m.stopped {
+			continue
+		}
+		for _, p := range queue {
+			if p.in || w.now.Before(p.next) {
+				continue
+			}
+			p.next = w.now.Add(time.Minute) // until the answer is there
+			take := func(v Verdict) {
+				if v.Pass.Visitor != p.pass.Visitor {
+					t.Fatalf("%s, %v: a visitor is %v, who was %v", settings.Policy, stop, v.Pass.Visitor, p.pass.Visitor)
+				}
+				if p.pass, p.next = v.Pass, w.now.Add(5100*time.Millisecond); v.Admit {
+					p.in = true
+					in++
+				}
+			}
+			if v, ok := m.core.order[0].Begin(p.pass, true, w.now, take); ok {
+				take(v)
+			}
+		}
+		w.post(m, m.core.Flush(w.now))
+	}
+	if stopped.IsZero() || in < len(queue) {
+		t.Fatalf("%s, %v: stopped at %v, %d of %d are in", settings.Policy, stop, stopped, in, len(queue))
+	}
+	return w.now.Sub(began)
+}
+
+// TestWhoDiesBeforeTheAnswerTakesNoPlace kills a node that has asked an owner. The visitor
+// still has the place, whenever and wherever they come back.
+func TestWhoDiesBeforeTheAnswerTakesNoPlace(t *testing.T) {
+	for _, policy := range limiting {
+		for _, backAt := range []string{"the owner", "another node"} {
+			for _, after := range []time.Duration{time.Second, 65 * time.Second} {
+				settings := testSettings(9)
+				settings.Policy, settings.DisableSessionRenewal = policy, true // else the anchor has the say
+				w, waited := turnComesIn(t, settings)
+				owner := w.nodes[0].core.owner(roomID, waited.Visitor)
+				others := slices.DeleteFunc(slices.Clone(w.nodes), func(m *machine) bool { return m.id == owner })
+				p := &person{name: "visitor", at: others[1], pass: waited, has: true}
+				if backAt == "the owner" {
+					p.at = w.machine(owner)
+				}
+				others[0].core.order[0].Begin(waited, true, w.now, func(Verdict) {})
+				w.post(others[0], others[0].core.Flush(w.now))
+				k := visitKey{roomID, waited.Visitor}
+				for i := 0; w.machine(owner).core.stripes.ofVisitor(waited.Visitor).shown(k, w.now).is != claimed; i++ {
+					if i > 100 {
+						t.Fatalf("%s: the owner was not asked", policy)
+					}
+					w.now = w.now.Add(time.Millisecond)
+					w.deliver()
+				}
+				w.kill(others[0])
+				w.run(after)
+				p.pass.LastPoll = w.now.Add(-10 * time.Second) // as if it had been polled elsewhere
+				began := w.now
+				for !p.in && w.now.Sub(began) < time.Minute {
+					if w.ask(p); p.pass.Visitor != waited.Visitor {
+						t.Fatalf("%s: back at %s after %v, the visitor has lost the place", policy, backAt, after)
+					}
+					w.run(2 * time.Second)
+				}
+				if took := w.now.Sub(began); !p.in || policy == room.Even && took > claimHeld+4*time.Second {
+					t.Errorf("%s: back at %s after %v, the visitor is in: %t, after %v", policy, backAt, after, p.in, took)
+				}
+			}
+		}
+	}
+}
+
+// TestAClaimOfNoUseIsGivenUp has a visitor ask in vain at one node, and then at another one,
+// which is not to wait for the first.
+func TestAClaimOfNoUseIsGivenUp(t *testing.T) {
+	w, waited := turnComes(t, room.Escrow)
+	owner := w.nodes[0].core.owner(roomID, waited.Visitor)
+	others := slices.DeleteFunc(slices.Clone(w.nodes), func(m *machine) bool { return m.id == owner })
+	w.lose = func(l letter) bool { return l.m.Kind == kindCall || l.m.Kind == kindGrant }
+	r := others[0].core.order[0]
+	k := r.counters.Load()
+	k.mu.Lock()
+	k.desks[ticket.SiteCounter].Drain()
+	k.mu.Unlock()
+	s := others[0].core.stripes.ofVisitor(waited.Visitor)
+	key := visitKey{roomID, waited.Visitor}
+	s.claim(key, redeemed{is: claimed, by: others[0].id, kept: claimKept}, w.now)
+	w.machine(owner).core.order[0].claim(waited.Visitor, others[0].id, w.now)
+	pend := &pending{room: r, pass: waited, at: w.now, done: func(Verdict) {}}
+	others[0].core.pendings.count.Add(1)
+	others[0].core.settle(pend, Verdict{Pass: waited}, nothing, w.now)
+	w.lose = nil
+	w.run(200 * time.Millisecond)
+	if v := w.decide(others[1], waited, true); !v.Admit {
+		t.Errorf("at another node soon after: %+v, want the visitor in", v)
+	}
+}
