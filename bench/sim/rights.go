@@ -97,7 +97,7 @@ func (s *sim) checkLimits(room uint8, m *machine) {
 // more is minted, that is so. It looks at all nodes.
 func (s *sim) mintedNow(room uint8) ticket.Amount {
 	a := s.rights.account(room)
-	if slices.ContainsFunc(s.machines, func(m *machine) bool { return m.wipes > 0 }) {
+	if slices.ContainsFunc(s.machines, func(m *machine) bool { return m.wiped || m.wipes > 0 }) {
 		first, known := true, ticket.Amount{}
 		for _, m := range s.machines {
 			if !m.runs() || !m.brain.ready() {
