@@ -95,6 +95,9 @@ func (a *asks[K]) replied(number uint64, by func(K) bool) []*pending {
 
 func (a *asks[K]) closeLocked(q *asking[K]) []*pending {
 	waiting := q.waiting
+	for _, w := range waiting {
+		w.number, w.asked = q.number, q.since
+	}
 	q.waiting = nil
 	delete(a.open, q.key)
 	delete(a.numbered, q.number)

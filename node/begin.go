@@ -39,6 +39,11 @@ type pending struct {
 	done func(Verdict)
 	asks bool // done has the say whether somebody new queues
 
+	// Of the last question that had a reply, or none in time.
+	number  uint64
+	asked   time.Time // when it was sent first
+	claimed bool      // it was to the visitor's owner: the request may be let in
+
 	// Of the first request with a waiting pass that wants a ticket.
 	leads visitKey   // the visitor of that pass, whoever this request is by later; zero: others do not wait for it
 	same  []*pending // the others with the same pass; guarded by the visitor's stripe
@@ -168,8 +173,8 @@ func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 		}
 		v = w.room.giveUp(n, w, now)
 	}
-	if !v.Admit && w.waits() {
-		c.stripes.ofVisitor(w.pass.Visitor).giveUpClaim(visitKey{w.room.id, w.pass.Visitor}, c.self.Node)
+	if !v.Admit && w.claimed {
+		c.stripes.ofVisitor(w.pass.Visitor).giveUpClaim(claim{visitKey{w.room.id, w.pass.Visitor}, c.self.Node, w.number})
 	}
 	for _, o := range w.parts() {
 		c.pendings.count.Add(-1)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -118,6 +119,91 @@ func queueWithAStop(t *testing.T, settings room.Settings, stop time.Duration) ti
 	return w.now.Sub(began)
 }
 
+// TestAWordOfLongAgoIsForNobody stops a node just when it has asked an owner. The visitor gets
+// in elsewhere; a copy that comes when the node goes on is not let in on the word of before.
+func TestAWordOfLongAgoIsForNobody(t *testing.T) {
+	for _, policy := range limiting {
+		for _, lost := range []bool{false, true} {
+			w, waited := turnComes(t, policy)
+			owner := w.nodes[0].core.owner(roomID, waited.Visitor)
+			others := slices.DeleteFunc(slices.Clone(w.nodes), func(m *machine) bool { return m.id == owner })
+			at, other := others[0], others[1]
+			if (policy == room.Counter || policy == room.Escrow) && at == w.counterOf("a") {
+				at, other = other, at
+			}
+			stopped := false
+			w.note = func(what ...any) {
+				if what[0] == "message" && what[1] == at.id && what[3].(uint8) == kindRedeem && !stopped {
+					stopped, at.stopped = true, true
+				}
+			}
+			w.lose = func(l letter) bool { return lost && l.m.Kind == kindRedeemed && l.to == at.id }
+			var got []Verdict
+			show := func() {
+				if v, ok := at.core.order[0].Begin(waited, true, w.now, func(v Verdict) { got = append(got, v) }); ok {
+					got = append(got, v)
+				}
+				w.post(at, at.core.Flush(w.now))
+			}
+			show()
+			w.run(2 * time.Second)
+			w.members()
+			w.run(4 * time.Second)
+			in := w.decide(other, waited, true)
+			for i := 0; i < 10 && !in.Admit; i++ {
+				w.run(6 * time.Second)
+				in = w.decide(other, waited, true)
+			}
+			if !in.Admit {
+				t.Fatalf("%s: not let in elsewhere: %+v", policy, in)
+			}
+			w.run(time.Second)
+			at.stopped = false
+			w.members()
+			show() // before the word is read that has waited there
+			w.run(5 * time.Second)
+			if len(got) != 2 {
+				t.Errorf("%s, lost %t: %d answers, want 2", policy, lost, len(got))
+			}
+			for i, v := range got {
+				if v.Admit && v.Pass.Ticket != in.Pass.Ticket || v.Pass.Visitor != waited.Visitor {
+					t.Errorf("%s, lost %t: copy %d gets %+v, want the session of the first or the place", policy, lost, i, v)
+				}
+			}
+			if n := w.activeEverywhere(); n != 1 {
+				t.Errorf("%s, lost %t: %d are active, want 1", policy, lost, n)
+			}
+		}
+	}
+}
+
+// TestAClaimEndsByItsOwnNumber: what is said of an older claim, or of another node's, may
+// come late.
+func TestAClaimEndsByItsOwnNumber(t *testing.T) {
+	var all stripes
+	all.init()
+	k := visitKey{roomID, VisitorID{1}}
+	s := all.ofVisitor(k.visitor)
+	self, other := crdt.NodeID{1}, crdt.NodeID{2}
+	s.remember(k, redeemed{is: claimed, by: self, number: 2, kept: claimHeld}, noon)
+	for _, c := range []claim{{k, self, 1}, {k, other, 2}, {visitKey{roomID, VisitorID{2}}, self, 2}} {
+		s.unclaim(c)
+		s.giveUpClaim(c)
+	}
+	if !s.claims(k, self, noon) || s.claims(k, other, noon) || len(s.unused) > 0 {
+		t.Errorf("the claim is %+v after words about others", s.shown(k, noon))
+	}
+	s.giveUpClaim(claim{k, self, 2})
+	s.giveUpClaim(claim{k, self, 2})
+	if s.claims(k, self, noon) || len(s.unused) != 1 {
+		t.Errorf("the claim is %+v after it was given up, %d are told of", s.shown(k, noon), len(s.unused))
+	}
+	s.remember(k, redeemed{is: confirmed, by: self, number: 3, kept: claimHeld}, noon)
+	if s.unclaim(claim{k, self, 3}); s.shown(k, noon).is != confirmed {
+		t.Error("a session that holds is forgotten")
+	}
+}
+
 // TestWhoDiesBeforeTheAnswerTakesNoPlace kills a node that has asked an owner. The visitor
 // still has the place, whenever and wherever they come back.
 func TestWhoDiesBeforeTheAnswerTakesNoPlace(t *testing.T) {
@@ -175,9 +261,9 @@ func TestAClaimOfNoUseIsGivenUp(t *testing.T) {
 	k.mu.Unlock()
 	s := others[0].core.stripes.ofVisitor(waited.Visitor)
 	key := visitKey{roomID, waited.Visitor}
-	s.claim(key, redeemed{is: claimed, by: others[0].id, kept: claimKept}, w.now)
-	w.machine(owner).core.order[0].claim(waited.Visitor, others[0].id, w.now)
-	pend := &pending{room: r, pass: waited, at: w.now, done: func(Verdict) {}}
+	s.claim(key, redeemed{is: claimed, by: others[0].id, number: 7, kept: claimKept}, w.now)
+	w.machine(owner).core.order[0].claim(waited.Visitor, others[0].id, 7, w.now)
+	pend := &pending{room: r, pass: waited, at: w.now, number: 7, claimed: true, done: func(Verdict) {}}
 	others[0].core.pendings.count.Add(1)
 	others[0].core.settle(pend, Verdict{Pass: waited}, nothing, w.now)
 	w.lose = nil

@@ -419,8 +419,8 @@ func (c *Core) collect(now time.Time) {
 		for _, e := range n.ended {
 			e.room.end(e, now)
 		}
-		for _, k := range n.unused {
-			c.redemptions = append(c.redemptions, redemption{key: k, word: notUsed})
+		for _, x := range n.unused {
+			c.redemptions = append(c.redemptions, redemption{number: x.number, key: x.key, word: notUsed})
 		}
 	}
 }

@@ -28,8 +28,8 @@ const (
 	redeemTimeout = 250 * time.Millisecond
 	redeemResend  = 100 * time.Millisecond
 
-	// claimKept is how long after the request a node may let its visitor in on the owner's
-	// word: two calls of counters fit in.
+	// claimKept is how long after it asked a node may let the visitor in on the owner's
+	// word, or silence: two calls of counters fit in.
 	claimKept = 2 * time.Second
 
 	// claimHeld is how long the owner keeps a pass for a node: until that may let nobody in
@@ -56,7 +56,7 @@ const (
 
 // redemption is a word about a waiting pass.
 type redemption struct {
-	number uint64 // names the question in the reply; 0: nobody has asked
+	number uint64 // names the question in the reply, and when it was of no use; 0: nobody has asked
 	key    visitKey
 	word   word
 	admission
@@ -104,7 +104,7 @@ func (r *Room) redeemedLately(p *Pass, now time.Time) bool {
 //
 // An owner that has heard of an admission, but not of the session, takes the first that
 // asks for the one who was let in.
-func (r *Room) claim(v VisitorID, by crdt.NodeID, now time.Time) (word, Pass) {
+func (r *Room) claim(v VisitorID, by crdt.NodeID, number uint64, now time.Time) (word, Pass) {
 	k, s := visitKey{r.id, v}, r.core.stripes.ofVisitor(v)
 	switch old := s.shown(k, now); {
 	case old.is == confirmed && !r.over(old.pass.Ticket):
@@ -114,7 +114,7 @@ func (r *Room) claim(v VisitorID, by crdt.NodeID, now time.Time) (word, Pass) {
 	case old.is == claimed && old.by != by:
 		return isElsewhere, Pass{}
 	}
-	s.remember(k, redeemed{is: claimed, by: by, kept: claimHeld}, now)
+	s.remember(k, redeemed{is: claimed, by: by, number: number, kept: claimHeld}, now)
 	return itIsFree, Pass{}
 }
 
@@ -122,7 +122,7 @@ func (r *Room) claim(v VisitorID, by crdt.NodeID, now time.Time) (word, Pass) {
 // left of claimKept is for getting a ticket.
 func (r *Room) goOn(w *pending, is word, holds Pass, now time.Time) (Verdict, need) {
 	k, s := visitKey{r.id, w.pass.Visitor}, r.core.stripes.ofVisitor(w.pass.Visitor)
-	left := w.at.Add(claimKept).Sub(now)
+	left := w.asked.Add(claimKept).Sub(now)
 	switch {
 	case is == isInside:
 		r.copies.Add(1)
@@ -138,7 +138,8 @@ func (r *Room) goOn(w *pending, is word, holds Pass, now time.Time) (Verdict, ne
 	case is == isElsewhere, left <= 0:
 		return r.wait(r.view.Load(), w.pass, w.at), nothing
 	}
-	s.claim(k, redeemed{is: claimed, by: r.core.self.Node, kept: left}, now)
+	s.claim(k, redeemed{is: claimed, by: r.core.self.Node, number: w.number, kept: left}, now)
+	w.claimed = true
 	return r.decide(w.pass, true, now)
 }
 
@@ -159,7 +160,7 @@ func (c *Core) sendRedeems(now time.Time, sweep bool) (out []Message) {
 	for _, a := range send {
 		to := c.owner(a.key.room, a.key.visitor)
 		if to == c.self.Node {
-			is, holds := a.first.room.claim(a.key.visitor, to, now)
+			is, holds := a.first.room.claim(a.key.visitor, to, a.number, now)
 			c.goOnAll(c.redeems.replied(a.number, func(visitKey) bool { return true }), is, holds, now)
 			continue
 		}
@@ -197,12 +198,12 @@ func (c *Core) takeRedeem(from replica.Peer, payload []byte, now time.Time) ([]M
 		switch {
 		case r == nil: // see Core.keepRooms
 		case q.word == notUsed:
-			c.stripes.ofVisitor(q.key.visitor).unclaim(q.key, from.ID)
+			c.stripes.ofVisitor(q.key.visitor).unclaim(claim{q.key, from.ID, q.number})
 		case q.word == isInside:
 			r.letInElsewhere(q.key.visitor, q.admission, now)
 		case q.word == isItFree:
 			var holds Pass
-			if q.word, holds = r.claim(q.key.visitor, from.ID, now); q.word == isInside {
+			if q.word, holds = r.claim(q.key.visitor, from.ID, q.number, now); q.word == isInside {
 				q.admission = admissionOf(holds)
 			}
 			answers = append(answers, q)

@@ -36,7 +36,7 @@ type stripe struct {
 	polls    []visit            // since the last collection
 	kept     []reanchored       // since the last collection
 	ended    []ended            // since the last collection
-	unused   []visitKey         // waiting passes that were not redeemed, since the last collection
+	unused   []claim            // of waiting passes that were not redeemed, since the last collection
 
 	renewals map[sessionKey]renewal // what a pass shall become, until its end
 	overs    overs                  // those of renewals that are over
@@ -133,11 +133,12 @@ func (o *overs) add(k sessionKey) (gone sessionKey) {
 
 // redeemed is the pass that a waiting one was exchanged for.
 type redeemed struct {
-	pass  Pass // zero unless confirmed
-	is    redeemState
-	by    crdt.NodeID   // claimed: who may let the visitor in
-	kept  time.Duration // for how long this is known after the waiting pass was shown; claimed: after the word
-	until time.Time
+	pass   Pass // zero unless confirmed
+	is     redeemState
+	by     crdt.NodeID   // claimed: who may let the visitor in
+	number uint64        // claimed: of the question
+	kept   time.Duration // for how long this is known after the waiting pass was shown; claimed: after the word
+	until  time.Time
 }
 
 type redeemState uint8
@@ -291,22 +292,35 @@ func (s *stripe) claims(k visitKey, by crdt.NodeID, now time.Time) bool {
 	return r.is == claimed && r.by == by
 }
 
+// claim is that a node may let a visitor in, by the reply to a question of its own.
+type claim struct {
+	key    visitKey
+	by     crdt.NodeID
+	number uint64
+}
+
 // unclaim notes that a node does not let a visitor in.
-func (s *stripe) unclaim(k visitKey, by crdt.NodeID) {
+func (s *stripe) unclaim(c claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.redeemed[k]; r.is == claimed && r.by == by {
-		delete(s.redeemed, k)
+	s.unclaimLocked(c)
+}
+
+func (s *stripe) unclaimLocked(c claim) bool {
+	r := s.redeemed[c.key]
+	is := r.is == claimed && r.by == c.by && r.number == c.number
+	if is {
+		delete(s.redeemed, c.key)
 	}
+	return is
 }
 
 // giveUpClaim is unclaim for this node's own requests: the owner shall hear of it.
-func (s *stripe) giveUpClaim(k visitKey, by crdt.NodeID) {
+func (s *stripe) giveUpClaim(c claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.redeemed[k]; r.is == claimed && r.by == by {
-		delete(s.redeemed, k)
-		s.unused = append(s.unused, k)
+	if s.unclaimLocked(c) {
+		s.unused = append(s.unused, c)
 		s.mark()
 	}
 }
@@ -417,7 +431,7 @@ type notes struct {
 	polls    []visit
 	kept     []reanchored
 	ended    []ended
-	unused   []visitKey
+	unused   []claim
 }
 
 // collect takes the notes away.
