@@ -223,7 +223,8 @@ func (r *Room) giveUp(n need, w *pending, now time.Time) Verdict {
 // for what is left.
 func (c *Core) Flush(now time.Time) []Message {
 	out := append(c.sendQuestions(now, false), c.sendRedeems(now, false)...)
-	return append(out, c.sendHot(now)...)
+	out = append(out, c.sendHot(now)...)
+	return append(out, c.tellOwners()...)
 }
 
 // Wake receives when somebody in Decide waits for Flush.

@@ -267,6 +267,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	}
 	out = append(out, c.sendRedeems(now, true)...)
 	out = append(out, c.tickCounters(now)...)
+	out = append(out, c.tellOwners()...)
 	out = append(out, c.handOver(now)...)
 	out = append(out, c.askForReceipts(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
@@ -306,7 +307,8 @@ func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return out, fmt.Errorf("message of kind %d: %w", kind, err)
 	}
 	out = append(out, c.sendRedeems(now, false)...)
-	return append(out, c.sendHot(now)...), nil // whose owner has said that they may come in
+	out = append(out, c.sendHot(now)...) // whose owner has said that they may come in
+	return append(out, c.tellOwners()...), nil
 }
 
 func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {

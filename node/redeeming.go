@@ -105,16 +105,18 @@ func (r *Room) redeemedLately(p *Pass, now time.Time) bool {
 // An owner that has heard of an admission, but not of the session, takes the first that
 // asks for the one who was let in.
 func (r *Room) claim(v VisitorID, by crdt.NodeID, number uint64, now time.Time) (word, Pass) {
-	k, s := visitKey{r.id, v}, r.core.stripes.ofVisitor(v)
-	switch old := s.shown(k, now); {
-	case old.is == confirmed && !r.over(old.pass.Ticket):
-		return isInside, old.pass
-	case old.isKnown(), r.line.Spent(v, now.Add(-r.redeemedFor()), now):
+	k, q := visitKey{r.id, v}, redeemed{is: claimed, by: by, number: number, kept: claimHeld}
+	if r.line.Spent(v, now.Add(-r.redeemedFor()), now) {
+		q = redeemed{} // nothing to keep
+	}
+	switch is := r.core.stripes.ofVisitor(v).offer(k, q, now); {
+	case is.is == confirmed && !r.over(is.pass.Ticket):
+		return isInside, is.pass
+	case is.isKnown(), q.is == unknown:
 		return isSpent, Pass{}
-	case old.is == claimed && old.by != by:
+	case is.by != by:
 		return isElsewhere, Pass{}
 	}
-	s.remember(k, redeemed{is: claimed, by: by, number: number, kept: claimHeld}, now)
 	return itIsFree, Pass{}
 }
 
@@ -126,19 +128,22 @@ func (r *Room) goOn(w *pending, is word, holds Pass, now time.Time) (Verdict, ne
 	switch {
 	case is == isInside:
 		r.copies.Add(1)
-		s.remember(k, redeemed{pass: holds, is: confirmed, kept: r.redeemedFor()}, now)
-		return r.redeemedAs(confirmed, w.pass, holds, now)
+		q := s.note(k, redeemed{pass: holds, is: confirmed, kept: r.redeemedFor()}, now)
+		return r.redeemedAs(q.is, w.pass, q.pass, now)
 	case is == isSpent:
 		r.copies.Add(1)
 		// For as long as a copy is good that is shown now: none gets that far again.
 		settings := r.Settings()
 		kept := settings.PlaceKept + max(settings.RefreshInterval, w.pass.Refresh)
-		s.remember(k, redeemed{is: late, kept: kept}, now)
-		return r.decide(Pass{}, true, now)
-	case is == isElsewhere, left <= 0:
+		q := s.note(k, redeemed{is: late, kept: kept}, now)
+		return r.redeemedAs(q.is, w.pass, q.pass, now)
+	case is == isElsewhere:
+		return r.wait(r.view.Load(), w.pass, w.at), nothing
+	case left <= 0:
+		r.core.redemptions = append(r.core.redemptions, redemption{number: w.number, key: k, word: notUsed})
 		return r.wait(r.view.Load(), w.pass, w.at), nothing
 	}
-	s.claim(k, redeemed{is: claimed, by: r.core.self.Node, number: w.number, kept: left}, now)
+	s.note(k, redeemed{is: claimed, by: r.core.self.Node, number: w.number, kept: left}, now)
 	w.claimed = true
 	return r.decide(w.pass, true, now)
 }
@@ -151,8 +156,8 @@ func (c *Core) goOnAll(waiting []*pending, is word, holds Pass, now time.Time) {
 	}
 }
 
-// sendRedeems returns what owners shall be asked and told, and goes on with those whose
-// owner this node is, or is silent. sweep looks at older questions too.
+// sendRedeems returns what owners shall be asked, and goes on with those whose owner this
+// node is, or is silent. sweep looks at older questions too.
 func (c *Core) sendRedeems(now time.Time, sweep bool) (out []Message) {
 	send, lost := c.redeems.due(now, sweep, askPace{redeemResend, redeemTimeout}, func(visitKey) bool { return true })
 	c.goOnAll(lost, itIsFree, Pass{}, now)
@@ -166,12 +171,26 @@ func (c *Core) sendRedeems(now time.Time, sweep bool) (out []Message) {
 		}
 		groups[to] = append(groups[to], redemption{number: a.number, key: a.key, word: isItFree})
 	}
+	return c.redeemsTo(groups)
+}
+
+// tellOwners returns what owners shall know at once of passes that waited.
+func (c *Core) tellOwners() []Message {
+	if len(c.redemptions) == 0 {
+		return nil // nearly always
+	}
+	groups := map[crdt.NodeID][]redemption{}
 	for _, q := range c.redemptions {
 		if to := c.owner(q.key.room, q.key.visitor); to != c.self.Node {
 			groups[to] = append(groups[to], q)
 		}
 	}
+	clear(c.redemptions)
 	c.redemptions = c.redemptions[:0]
+	return c.redeemsTo(groups)
+}
+
+func (c *Core) redeemsTo(groups map[crdt.NodeID][]redemption) (out []Message) {
 	for _, to := range slices.SortedFunc(maps.Keys(groups), compareNodes) {
 		for some := range slices.Chunk(groups[to], maxRedeems) {
 			out = append(out, c.message(to, kindRedeem, encodeRedeems(some)))
@@ -243,8 +262,8 @@ func (c *Core) takeRedeemed(from replica.Peer, payload []byte, now time.Time) ([
 // letInElsewhere notes that somebody who is owned here, or waits here, was let in at
 // another node.
 func (r *Room) letInElsewhere(v VisitorID, a admission, now time.Time) {
-	k, s := visitKey{r.id, v}, r.core.stripes.ofVisitor(v)
-	s.claim(k, redeemed{pass: a.pass(r, v, now), is: confirmed, kept: r.redeemedFor()}, now)
+	q := redeemed{pass: a.pass(r, v, now), is: confirmed, kept: r.redeemedFor()}
+	r.core.stripes.ofVisitor(v).note(visitKey{r.id, v}, q, now)
 }
 
 // encodeRedeems writes [version, n, then per word: number, room, visitor, word; and for

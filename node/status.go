@@ -62,7 +62,7 @@ type RoomStatus struct {
 
 	Shared uint64 `json:"shared"` // requests at this node with a pass of somebody on the site that more addresses used than may, since the start
 
-	Copies uint64 `json:"copies"` // how often at this node a pass that waited was redeemed again, since the start
+	Copies uint64 `json:"copies"` // requests at this node with a pass that waited of which its owner had to say that it was redeemed, since the start
 
 	// Rights is left out where they are not the limit.
 	Rights *RightsStatus `json:"rights,omitempty"`

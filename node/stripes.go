@@ -275,13 +275,29 @@ func (s *stripe) redeem(k visitKey, by crdt.NodeID, r redeemed, now time.Time) (
 	return r, true
 }
 
-// claim remembers r, unless it is known what the pass was exchanged for.
-func (s *stripe) claim(k visitKey, r redeemed, now time.Time) {
+// note remembers r, unless it is known what the pass was exchanged for. It returns what is
+// known then.
+func (s *stripe) note(k visitKey, r redeemed, now time.Time) redeemed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.shownLocked(k, now).isKnown() {
-		s.rememberLocked(k, r, now)
+	if old := s.shownLocked(k, now); old.isKnown() {
+		return old
 	}
+	s.rememberLocked(k, r, now)
+	return r
+}
+
+// offer is note for a claim, which no node takes from another one. Of an unknown r nothing
+// is remembered.
+func (s *stripe) offer(k visitKey, r redeemed, now time.Time) redeemed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.shownLocked(k, now)
+	if old.isKnown() || r.is == unknown || old.is == claimed && old.by != r.by {
+		return old
+	}
+	s.rememberLocked(k, r, now)
+	return r
 }
 
 // claims reports whether a node may let a visitor in.
