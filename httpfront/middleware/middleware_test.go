@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,14 +25,23 @@ import (
 // node is a verdict listener that says what it is told to, and remembers what it was asked.
 type node struct {
 	*httptest.Server
-	asked []*http.Request
+	mu       sync.Mutex // each connection has a goroutine of its own
+	requests []*http.Request
+}
+
+func (n *node) asked() []*http.Request {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.requests)
 }
 
 func newNode(t *testing.T, answer http.HandlerFunc) *node {
 	t.Helper()
 	n := &node{}
 	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n.asked = append(n.asked, r)
+		n.mu.Lock()
+		n.requests = append(n.requests, r)
+		n.mu.Unlock()
 		answer(w, r)
 	}))
 	t.Cleanup(n.Close)
@@ -124,10 +134,10 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 	if got := resp.Header.Values("Cache-Control"); !slices.Equal(got, []string{"private, no-store"}) {
 		t.Errorf("Cache-Control %q of an answer with a pass", got)
 	}
-	if len(n.asked) != 1 {
-		t.Fatalf("the node was asked %d times", len(n.asked))
+	if len(n.asked()) != 1 {
+		t.Fatalf("the node was asked %d times", len(n.asked()))
 	}
-	q := n.asked[0]
+	q := n.asked()[0]
 	for name, want := range map[string]string{
 		"X-Forwarded-Method": "PUT", "X-Forwarded-Uri": "/a%2Fb?c=d", "X-Forwarded-Host": "shop.example",
 		"X-Forwarded-Proto": "http", "X-Forwarded-For": "127.0.0.1", "Forwarded": "", "Ropeline-Proof": "",
@@ -256,8 +266,8 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 	}
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the visitor has gone"))
-	asked := len(good.asked)
-	if v := newGate(t, Config{Nodes: []string{good.URL}}).Ask(gone, q); v.Admitted || len(good.asked) != asked {
+	asked := len(good.asked())
+	if v := newGate(t, Config{Nodes: []string{good.URL}}).Ask(gone, q); v.Admitted || len(good.asked()) != asked {
 		t.Errorf("of a visitor who has gone: %+v", v)
 	}
 }
@@ -299,7 +309,7 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 				}
 			}
 			visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: true}), func(http.ResponseWriter, *http.Request) {}, r)
-			h := n.asked[0].Header
+			h := n.asked()[0].Header
 			if got := (told{h["X-Forwarded-For"], h["X-Forwarded-Host"], h["X-Forwarded-Proto"]}); !reflect.DeepEqual(got, c.node) {
 				t.Errorf("the node is told %q, want %q", got, c.node)
 			}
@@ -316,7 +326,7 @@ func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 		r.Header["cf-ipcountry"] = []string{"CH"} // as a handler in front may leave it
 		r.Header.Set("CF-IPCountry", "CH")
 		visit(t, g, func(http.ResponseWriter, *http.Request) {}, r)
-		if got := n.asked[0].Header.Get("CF-IPCountry"); got != want {
+		if got := n.asked()[0].Header.Get("CF-IPCountry"); got != want {
 			t.Errorf("trusting %v: the node is told %q, want %q", trusts, got, want)
 		}
 	}
