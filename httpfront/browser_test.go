@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"golang.org/x/time/rate"
 
@@ -113,6 +114,26 @@ func TestBrowserInAHiddenTab(t *testing.T) {
 	s.change(func(s *stage) { s.failing, s.now.Refresh = false, 4*time.Minute })
 	b.asksIn(s, time.Duration(again)*time.Millisecond)
 	b.wantNext(4 * time.Minute)
+}
+
+// TestBrowserWakesAHiddenTab though its timers are held: whose turn is near is asked to
+// come every second.
+func TestBrowserWakesAHiddenTab(t *testing.T) {
+	s := newStage(t, "fifo")
+	s.change(func(s *stage) { s.now.Refresh, s.now.Estimate.Ahead, s.now.Estimate.Position = time.Second, 0, 1 })
+	b := newTab(t, newBrowser(t))
+	b.do(cdpCall(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+		const timer = self.setTimeout
+		self.setTimeout = (run, wait) => document.hidden ? 0 : timer(run, wait)
+		Object.defineProperty(document, 'hidden', {value: false, configurable: true})
+	}`}))
+	b.open(s.url("/"))
+	b.run(`Object.defineProperty(document, 'hidden', {value: true, configurable: true})
+		document.dispatchEvent(new Event('visibilitychange'))`)
+	before := s.timesAsked()
+	waitFor(t, "the hidden page to ask", func() bool { return s.timesAsked() >= before+3 })
+	s.letIn()
+	b.awaits("document.title === 'It is your turn'")
 }
 
 // TestBrowserIsLetIn by whichever way it waited.

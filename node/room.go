@@ -298,10 +298,12 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 		p.Arrival = now
 	}
 	v.Estimate, p.Shown = w.Estimate(r.place(w, &p), p.Shown)
-	p.LastPoll, p.Refresh = now, w.Told(p.Visitor, v.Estimate, now)
+	last := p.LastPoll
+	told := w.Told(p.Visitor, v.Estimate, now)
 	if !v.New {
-		r.Queue(p)
+		r.queue(&p, now, w.Expected(now.Sub(last), p.Refresh, told))
 	}
+	p.LastPoll, p.Refresh = now, told
 	v.Refresh, v.Pass = w.refresh(&p), p
 	return v
 }
@@ -309,8 +311,11 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 // Queue counts a visitor who waits, as of the last poll in p. Decide does that by
 // itself for all but those whose verdict is New: they are nobody yet, and leave no trace
 // if it is not called. Any goroutine may call it.
-func (r *Room) Queue(p Pass) {
-	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: p.LastPoll, refresh: p.Refresh})
+func (r *Room) Queue(p Pass) { r.queue(&p, p.LastPoll, p.Refresh) }
+
+// queue counts a visitor who asked at at, and is expected again after next.
+func (r *Room) queue(p *Pass, at time.Time, next time.Duration) {
+	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: at, refresh: next})
 }
 
 // tooEarly answers a poll that does not count. The pass stays as it is, so the

@@ -191,7 +191,7 @@ var labels = map[string]lang.Text{
 // nothing else. frames is who may show it in a frame.
 func (b *builtin) csp(frames string) string {
 	return "default-src 'none'; style-src " + b.style + "; script-src " + b.script +
-		"; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors " + frames
+		"; worker-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors " + frames
 }
 
 // checkText returns an error unless text may be written to visitors.

@@ -4,19 +4,27 @@
 (() => {
 	const d = document, one = s => d.querySelector(s), put = (e, t) => { if (e.textContent !== t) e.textContent = t }
 	const room = one('main'), data = room.dataset, clock = one('time')
-	let timer, ticker, start, turn, lost = 0, last = Date.now(), due
+	let timer, ticker, start, turn, lost = 0, last = Date.now(), due, at, alarm
 
 	// Asking takes the place of the Refresh field, whose reload this stops.
 	addEventListener('load', () => setTimeout(() => stop()))
 
-	// In a hidden tab nobody sees an answer, but the place has to be kept: there it asks
-	// only when two fifths of the time are over for which it is. Browsers may hold
-	// timers of hidden tabs for a minute, after which there still is time for a second
-	// try.
+	// Browsers may hold timers of hidden tabs for a minute. Who is next is not to be
+	// overtaken for that, so there a worker wakes the page, whose timers run on.
+	try {
+		alarm = new Worker(URL.createObjectURL(new Blob(['onmessage=e=>setTimeout(postMessage,e.data,0)'])))
+		alarm.onmessage = () => { if (Date.now() >= at) ask() }
+	} catch {}
+
+	// In a hidden tab nobody sees an answer, but the place has to be kept, and the turn
+	// met: the server says how long the page may look away for that.
 	function plan() {
 		clearTimeout(timer)
-		const at = d.hidden ? Math.max(due, last + data.kept * 400) : due
-		if (at < Infinity) timer = setTimeout(() => ask(), Math.max(0, at - Date.now()))
+		at = d.hidden ? Math.max(due, last + data.away * 1000) : due
+		if (at === Infinity) return
+		const wait = Math.max(0, at - Date.now())
+		timer = setTimeout(() => ask(), wait)
+		if (d.hidden) alarm?.postMessage(wait)
 	}
 	function after(seconds) {
 		due = seconds > 0 ? Date.now() + seconds * 1000 : Infinity
@@ -30,7 +38,8 @@
 	}
 	function ask(page) {
 		if (data.json !== 'true') return load()
-		due = Infinity
+		at = due = Infinity
+		clearTimeout(timer)
 		fetch(location.href, {headers: {Accept: page ? 'text/html' : 'application/json'}, cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout?.(3e4)})
 			.then(r => {
 			const state = r.headers.get('Ropeline-State')
@@ -64,7 +73,7 @@
 		if (w.progressKnown) bar.value = w.progress
 		else bar.removeAttribute('value')
 		one('#moves').hidden = !w.refreshIntervalSeconds
-		data.kept = w.placeKeptSeconds
+		data.away = w.hiddenRefreshIntervalSeconds
 		clock.dateTime = w.lastUpdated
 		lost = 0
 		last = Date.now()

@@ -134,7 +134,7 @@ func TestPolicyNamesWhatThePageHolds(t *testing.T) {
 	p := newPage(t, Config{FrameAncestors: []string{"'none'"}})
 	page := string(p.AppendHTML(nil, fill(p, inputOf(t, "reject"))))
 	want := "default-src 'none'; style-src " + hashOf(t, page, "style") + "; script-src " + hashOf(t, page, "script") +
-		"; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"; worker-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	if got := p.ContentSecurityPolicy(); got != want {
 		t.Errorf("got\n\t%s\nwant\n\t%s", got, want)
 	}

@@ -37,6 +37,7 @@ type State struct {
 	updated   time.Time // when the visitor's last request counted
 	arrival   time.Time // zero: the visitor has no place
 	refresh   int       // seconds; 0: never
+	away      int       // the same while nobody looks
 	kept      int       // seconds for which the place is kept without a request
 	unsafe    bool
 	crowded   bool
@@ -89,8 +90,12 @@ func (p *Page) Fill(s *State, in Input) {
 	}
 	s.estimate.Position, s.estimate.Ahead = max(0, s.estimate.Position), max(0, s.estimate.Ahead)
 	s.full = s.estimate.Minutes > dayMinutes
+	s.away = s.refresh
 	if v.View != nil {
 		s.setEvent(v.View.Event)
+		if s.refresh > 0 && !s.arrival.IsZero() {
+			s.away = roundUp(v.View.Away(v.Estimate, time.Duration(s.refresh)*time.Second, in.Now), time.Second)
+		}
 	}
 	s.situation = s.situationOf()
 	s.setProgress()

@@ -130,6 +130,7 @@ func ours() []Variable {
 		integer("waitTimeFrom", "the lower end of the wait in minutes: `waitTime25Percentile` under `random`, else `waitTime`", func(s *State) int { from, _ := s.waitRange(); return from }),
 		integer("waitTimeTo", "its upper end: `waitTime75Percentile` under `random`, else `waitTime`", func(s *State) int { _, to := s.waitRange(); return to }),
 		moment("arrival", "when the visitor came; none if there is no place to keep", func(s *State) time.Time { return s.arrival }),
+		integer("hiddenRefreshIntervalSeconds", "the same as `refreshIntervalSeconds` for who does not look at the page: seldom, but often enough to keep the place and to meet the turn", func(s *State) int { return s.away }),
 		integer("placeKeptSeconds", "for how long after a request the place is kept", func(s *State) int { return s.kept }),
 		words("room", "the room's name", func(s *State, b []byte) []byte { return append(b, s.roomName...) }),
 		boolean("waitsForEvent", "whether the visitor waits for the event to start; who came before its pre-queue does not", func(s *State) bool { return s.waitsForEvent }),

@@ -117,10 +117,12 @@ func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
 		place = vis.Arrival
 	}
 	// Nobody reserved a place for who was not counted. From this poll on the
-	// visitor is, in the old place.
-	counted := age <= absentAfter(refresh)
+	// visitor is, in the old place. Where rights are the limit none has to be
+	// reserved, and whoever asks seldom would meet a place that is only by luck: who
+	// is there, and came before those who have their turn, has it, too.
+	mayApply := v.Settings.Policy == Escrow || age <= absentAfter(refresh)
 	switch {
-	case counted && place.Before(v.Cursor) && v.AllowWaiting > 0 && !v.Over(now):
+	case mayApply && place.Before(v.Cursor) && v.AllowWaiting > 0 && !v.Over(now):
 		return Decision{Action: Apply}
 	case v.OpenToNew || place.Before(v.Edge):
 		// Where slots are left for new visitors, a waiting one whose poll has not

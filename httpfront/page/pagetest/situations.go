@@ -23,14 +23,16 @@ type Situation struct {
 // was last counted at 11:59:40.
 func Situations() map[string]Situation {
 	base := func(method room.Method, e room.Estimate, event room.EventState) Situation {
+		settings := room.Settings{
+			ID: crdt.RoomID{1}, Name: "shop", QueueingMethod: method,
+			SessionDuration: 5 * time.Minute, PlaceKept: 5 * time.Minute, RefreshInterval: 20 * time.Second,
+		}
 		return Situation{
-			Settings: &room.Settings{
-				ID: crdt.RoomID{1}, Name: "shop", QueueingMethod: method,
-				SessionDuration: 5 * time.Minute, PlaceKept: 5 * time.Minute, RefreshInterval: 20 * time.Second,
-			},
+			Settings: &settings,
 			Verdict: &node.Verdict{
 				Pass:     node.Pass{Arrival: Noon.Add(-10 * time.Minute), LastPoll: Noon.Add(-20 * time.Second)},
-				Estimate: e, Refresh: 20 * time.Second, View: &room.View{Event: event},
+				Estimate: e, Refresh: 20 * time.Second,
+				View: &room.View{Event: event, Settings: settings, AdmittedMinute: float64(e.Ahead) / float64(max(1, e.Minutes))},
 			},
 		}
 	}
