@@ -47,7 +47,7 @@ func (a *activity) begin(f *Front, of *admitted) {
 		return
 	}
 	a.front, a.room, a.pass = f, of.room, of.pass
-	a.host, a.path = of.req.host, of.req.path
+	a.host, a.path = of.req.host, of.req.path.Route
 	a.first = f.cfg.Clock().Add(a.step()).UnixNano()
 	a.due.Store(a.first)
 }

@@ -129,7 +129,7 @@ func (o *onSite) comeIn(s *room.Settings) {
 // which site and room, the rules, the pass, the decision, and its note in the counts.
 func (o *onSite) ask() {
 	a := admitted{req: o.req}
-	a.site = o.front.sites.find(o.req.host, o.req.path)
+	a.site = o.front.sites.find(o.req.host, o.req.path.Route)
 	if _, err := o.front.unavailable(o.req); err != nil {
 		o.tb.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func (r *request) tellHost(v []byte) {
 func (f *Front) settleHost(r *request) {
 	switch {
 	case r.via.host == nil || r.via.name == r.host:
-	case f.cfg.Rooms.Route(r.host, r.path) == f.cfg.Rooms.Route("", r.path):
+	case f.cfg.Rooms.Route(r.host, r.path.Route) == f.cfg.Rooms.Route("", r.path.Route):
 		r.host = r.via.name
 	default:
 		r.via.host, r.via.name = nil, ""

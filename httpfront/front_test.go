@@ -38,8 +38,8 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 
 func TestRequestsWithoutARoomPassUntouched(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo))
-	got := f.get("/a/../b%20c?q=1%2F")
-	if got.StatusCode != 200 || !strings.HasPrefix(got.body, "GET /a/../b%20c?q=1%2F host="+f.addr) {
+	got := f.get("/a//b%20c;x?q=1%2F")
+	if got.StatusCode != 200 || !strings.HasPrefix(got.body, "GET /a//b%20c;x?q=1%2F host="+f.addr) {
 		t.Errorf("got %d %q", got.StatusCode, got.body)
 	}
 	if len(got.Cookies()) != 0 {
@@ -184,7 +184,7 @@ func TestStatusWhileWaiting(t *testing.T) {
 	if got := f.do("OPTIONS", "/shop", nil); got.StatusCode != 200 || reached.Load() != 1 {
 		t.Errorf("OPTIONS: got %d, want it to pass", got.StatusCode)
 	}
-	for _, path := range []string{"/%73hop", "/x/../shop", "//shop", "/./shop", "/x/%2e%2e/shop"} {
+	for _, path := range []string{"/%73hop", "//shop", "/shop;x", "/;/shop", "/shop%3bx"} {
 		if got := f.raw("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.Contains(got, "Ropeline-State: waiting") {
 			t.Errorf("%s is a way around the room: %q", path, got)
 		}

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"strconv"
-	"strings"
+
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // The server's parser is lenient in places, and the origin's parser may be
@@ -137,7 +138,17 @@ func (r *request) parseTarget() refusal {
 			return no
 		}
 	}
-	r.path = cleanPath(r.target)
+	return r.readPath()
+}
+
+// readPath reads the path. What servers may take for another one is refused: the
+// visitor would be in the queue of one path and be served the other.
+func (r *request) readPath() refusal {
+	raw, _, _ := bytes.Cut(r.target, []byte("?"))
+	var err error
+	if r.path, err = room.ReadPath(raw); err != nil {
+		return bad(err.Error())
+	}
 	return refusal{}
 }
 
@@ -235,25 +246,18 @@ func parseLength(b []byte) (int64, bool) {
 	return n, true
 }
 
-// normalHost checks a Host field and returns its host in lower case, without
-// port and trailing dot. Underscores are let through: they are no letters of
-// host names, but of names that people give to containers.
+// normalHost checks a Host field and returns its host as room.NormalHost does, without
+// port.
 func normalHost(b []byte) (string, bool) {
 	host, port := b, []byte(nil)
 	if len(b) > 0 && b[0] == '[' {
 		end := bytes.IndexByte(b, ']')
-		if end < 0 || !isIPv6(string(b[1:end])) {
+		if end < 0 {
 			return "", false
 		}
 		host, port = b[:end+1], b[end+1:]
-	} else {
-		if i := bytes.IndexByte(b, ':'); i >= 0 {
-			host, port = b[:i], b[i:]
-		}
-		host = bytes.TrimSuffix(host, []byte("."))
-		if !isHostName(host) {
-			return "", false
-		}
+	} else if i := bytes.IndexByte(b, ':'); i >= 0 {
+		host, port = b[:i], b[i:]
 	}
 	if len(port) > 0 {
 		n, err := strconv.ParseUint(string(port[1:]), 10, 16)
@@ -261,20 +265,5 @@ func normalHost(b []byte) (string, bool) {
 			return "", false
 		}
 	}
-	return strings.ToLower(string(host)), true
-}
-
-func isHostName(b []byte) bool {
-	if len(b) == 0 || len(b) > 253 {
-		return false
-	}
-	for i, c := range b {
-		switch {
-		case isAlnum(c) || c == '-' || c == '_':
-		case c == '.' && i > 0 && b[i-1] != '.' && i < len(b)-1:
-		default:
-			return false
-		}
-	}
-	return true
+	return room.NormalHost(string(host))
 }

@@ -81,7 +81,10 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	}
 	if no.code == 0 {
 		f.settleHost(r)
-		a.site = f.sites.find(r.host, r.path)
+		a.site = f.sites.find(r.host, r.path.Route)
+		no = f.oneRoom(r)
+	}
+	if no.code == 0 {
 		no = a.site.admits(r)
 	}
 	if no.code == 0 && !f.cfg.allows(r.method) {
@@ -120,7 +123,16 @@ func (f *Front) roomOf(r *request) Room {
 	if r.method == "OPTIONS" {
 		return nil
 	}
-	return f.cfg.Rooms.Route(r.host, r.path)
+	return f.cfg.Rooms.Route(r.host, r.path.Route)
+}
+
+// oneRoom refuses a request that is of one room where an encoded slash ends a segment,
+// and of another where it does not: how the origin takes it is not known.
+func (f *Front) oneRoom(r *request) refusal {
+	if r.path.Literal == "" || f.cfg.Rooms.Route(r.host, r.path.Route) == f.cfg.Rooms.Route(r.host, r.path.LiteralRoute) {
+		return refusal{}
+	}
+	return bad("an encoded slash (%2F) leaves it open which waiting room the address belongs to")
 }
 
 // judge has room decide about a.req, and fills in a; who is not admitted gets the

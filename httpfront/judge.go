@@ -123,6 +123,9 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	}
 	defer func() { a.JSON = prefersJSON(k.req.accept) }()
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
+	if no := f.oneRoom(k.req); no.code != 0 {
+		return malformed(no)
+	}
 	k.room, k.routed = f.roomOf(k.req), true
 	if k.room == nil {
 		return Answer{Outcome: Admitted}

@@ -47,7 +47,7 @@ func (f *Front) JWKS() []byte {
 
 // serveKeys answers a request for the public keys. It reports whether r is one.
 func (f *Front) serveKeys(ctx *fasthttp.RequestCtx, r *request) bool {
-	if f.cfg.Proof == nil || r.path != JWKSPath || r.method != http.MethodGet && r.method != http.MethodHead {
+	if f.cfg.Proof == nil || r.path.Decoded != JWKSPath || r.method != http.MethodGet && r.method != http.MethodHead {
 		return false
 	}
 	h := begin(ctx, http.StatusOK, time.Now())

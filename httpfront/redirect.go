@@ -117,8 +117,8 @@ func (c *Redirect) location(r *request) string {
 
 // challenge returns what a certificate authority is to find where r looks.
 func (f *Front) challenge(r *request) (content string, ok bool) {
-	if f.cfg.Redirect.Challenge == nil || r.method != http.MethodGet || !strings.HasPrefix(r.path, challengePath) {
+	if f.cfg.Redirect.Challenge == nil || r.method != http.MethodGet || !strings.HasPrefix(r.path.Decoded, challengePath) {
 		return "", false
 	}
-	return f.cfg.Redirect.Challenge(r.host, r.path)
+	return f.cfg.Redirect.Challenge(r.host, r.path.Decoded)
 }

@@ -44,7 +44,6 @@ func TestRedirectGoesToTheSameAddressWithTLS(t *testing.T) {
 		{"GET", "http://shop.example/a", "shop.example", "shop.example|/a"},
 		// None of these leads to another host.
 		{"GET", "//evil.example/x", "shop.example", "shop.example|//evil.example/x"},
-		{"GET", "/\\evil.example", "shop.example", "shop.example|/\\evil.example"},
 		{"GET", "/@evil.example", "shop.example", "shop.example|/@evil.example"},
 		{"GET", "/.evil.example", "shop.example", "shop.example|/.evil.example"},
 	} {
@@ -110,7 +109,6 @@ func TestRedirectAnswersChallenges(t *testing.T) {
 		{"GET", challengePath + "token", "other.example"},
 		{"POST", challengePath + "token", "shop.example"},
 		{"GET", "/.well-known/acme-challenge", "shop.example"},
-		{"GET", challengePath + "../token", "shop.example"},
 	} {
 		if got := f.do(c[0], c[1], nil, "Host", c[2]); got.StatusCode != 308 {
 			t.Errorf("%v: got %d", c, got.StatusCode)

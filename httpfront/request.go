@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/ropeline/ropeline/httpfront/expr"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // request is what is kept of a request once its head was found in order. It
@@ -15,9 +16,9 @@ import (
 // A request comes from newRequest and is good until release.
 type request struct {
 	method string
-	target []byte  // origin form or "*", as sent
-	host   string  // that the visitor asked for: lower case, without port and trailing dot; "" if not known
-	path   string  // decoded and cleaned, for routing only
+	target []byte // origin form or "*", as sent
+	host   string // that the visitor asked for: lower case, without port and trailing dot; "" if not known
+	path   room.Path
 	fields []field // in order, as sent
 	http11 bool
 

@@ -16,7 +16,7 @@ func (f *Front) bypasses(room Room, made *roomFront, r *request) bool {
 	f.describe(r)
 	for i := range made.rules {
 		rule := &made.rules[i]
-		if !rule.expression.Match(&r.facts) {
+		if !rule.matches(r) {
 			continue
 		}
 		room.CountBypass()
@@ -29,11 +29,25 @@ func (f *Front) bypasses(room Room, made *roomFront, r *request) bool {
 	return false
 }
 
+// matches reports whether a rule is true of r, and that in each reading of its path: a
+// slash that is encoded ends a segment to some origins and to others it does not.
+func (rule *rule) matches(r *request) bool {
+	if !rule.expression.Match(&r.facts) {
+		return false
+	}
+	if r.path.Literal == "" {
+		return true
+	}
+	r.facts.Path = r.path.Literal
+	defer func() { r.facts.Path = r.path.Decoded }()
+	return rule.expression.Match(&r.facts)
+}
+
 // describe fills in what expressions see of r. Its texts are r's own bytes, and so
 // good until r is released.
 func (f *Front) describe(r *request) {
 	x := &r.facts
-	x.Method, x.Version, x.Host, x.Path = r.method, "HTTP/1.0", r.host, r.path
+	x.Method, x.Version, x.Host, x.Path = r.method, "HTTP/1.0", r.host, r.path.Decoded
 	if r.http11 {
 		x.Version = "HTTP/1.1"
 	}

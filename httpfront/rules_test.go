@@ -35,7 +35,10 @@ func TestRulesSeeTheRequest(t *testing.T) {
 		{`http.host eq "shop.example"`, "GET", "/", []string{"Host", "SHOP.example.:8080"}, true},
 		{`starts_with(http.request.uri.path, "/static/")`, "GET", "/static/a.css", nil, true},
 		{`starts_with(http.request.uri.path, "/static/")`, "GET", "/%73tatic//a.css", nil, true},
-		{`starts_with(http.request.uri.path, "/static/")`, "GET", "/static/../checkout", nil, false},
+		{`starts_with(http.request.uri.path, "/static/")`, "GET", "/static%2Fa.css", nil, false}, // to some origins one segment
+		{`starts_with(http.request.uri.path, "/static")`, "GET", "/static%2Fa.css", nil, true},
+		{`not starts_with(http.request.uri.path, "/buy/")`, "GET", "/buy%2fa", nil, false},
+		{`http.request.uri.path eq "/health"`, "GET", "/health;x", nil, false},
 		{`http.request.uri.query eq "a=b?c"`, "GET", "/?a=b?c", nil, true},
 		{`http.request.uri.query eq ""`, "GET", "/", nil, true},
 		{`any(http.request.headers["x-app"][*] eq "3")`, "GET", "/", []string{"X-App", "2", "X-APP", "3"}, true},

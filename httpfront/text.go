@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"bytes"
-	"net/netip"
 	"strings"
 )
 
@@ -64,69 +63,6 @@ func hasToken(list []byte, token string) bool {
 		}
 	}
 	return false
-}
-
-func isIPv6(s string) bool {
-	a, err := netip.ParseAddr(s)
-	return err == nil && a.Is6() && a.Zone() == ""
-}
-
-// cleanPath returns the path of a target as most origins will understand it:
-// decoded once, without dot segments and doubled slashes. It serves to find the
-// room, so that /%73hop and /x/../shop are not ways around the room of /shop.
-// The origin is sent the target as it came.
-func cleanPath(target []byte) string {
-	path, _, _ := bytes.Cut(target, []byte("?"))
-	if isClean(path) {
-		return string(path)
-	}
-	decoded := make([]byte, 0, len(path))
-	for i := 0; i < len(path); i++ {
-		if path[i] == '%' && i+2 < len(path) {
-			if hi, lo := unhex(path[i+1]), unhex(path[i+2]); hi < 16 && lo < 16 {
-				decoded = append(decoded, hi<<4|lo)
-				i += 2
-				continue
-			}
-		}
-		decoded = append(decoded, path[i])
-	}
-	out := make([]byte, 0, len(decoded)+1)
-	rest := decoded
-	for len(rest) > 0 {
-		var seg []byte
-		slash := bytes.IndexByte(rest, '/')
-		if slash < 0 {
-			seg, rest = rest, nil
-		} else {
-			seg, rest = rest[:slash], rest[slash+1:]
-		}
-		switch string(seg) {
-		case "", ".":
-		case "..":
-			out = out[:max(bytes.LastIndexByte(out, '/'), 0)]
-		default:
-			out = append(append(out, '/'), seg...)
-			continue
-		}
-	}
-	if n := len(decoded); n > 0 && decoded[n-1] == '/' || len(out) == 0 {
-		out = append(out, '/')
-	}
-	return string(out)
-}
-
-// isClean reports whether cleanPath has nothing to do, as on most requests.
-func isClean(path []byte) bool {
-	if len(path) == 0 || path[0] != '/' {
-		return false
-	}
-	for i, c := range path {
-		if c == '%' || i > 0 && path[i-1] == '/' && (c == '/' || c == '.') {
-			return false
-		}
-	}
-	return true
 }
 
 // unhex returns the value of a hexadecimal digit, or 16 or more.

@@ -1,0 +1,76 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// tableRooms has rooms at paths, found as those of a node are.
+type tableRooms struct{ table room.Table[Room] }
+
+func newTableRooms(rooms map[string]Room) *tableRooms {
+	t := &tableRooms{}
+	for path, r := range rooms {
+		t.table.Add(room.Route{Path: path}, r)
+	}
+	return t
+}
+
+func (t *tableRooms) Route(host, path string) Room {
+	r, _ := t.table.Find(host, path)
+	return r
+}
+
+// TestPathsWithTwoReadingsAreRefused: what one origin takes for the path of a room and
+// another for none reaches neither, and a proxy that asks about it is told no.
+func TestPathsWithTwoReadingsAreRefused(t *testing.T) {
+	r := ruled(`starts_with(http.request.uri.path, "/static/")`)
+	free := newRoom(letIn)
+	origin := &recorder{}
+	f := serve(t, newTableRooms(map[string]Room{"/": r, "/free": free, "/tickets": newRoom(never)}), origin, func(c *Config) { c.TrustedProxies = loopback })
+	if err := f.front.Configure(r.settings); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{
+		"/static/../buy", "/static/..;/buy", `/static/..\buy`, "/static/..%5cbuy", "/static/%2e%2e/buy", "/static/..%3B/buy", "/static/..%2fbuy",
+		"/tickets/%2e%2e/free", "/free/../tickets", "/.;/tickets", `/\tickets`, "/tickets%00",
+		"/free%2fbuy", "/tickets;%2f/../free", "/tickets%2f..%2ffree",
+	} {
+		got := f.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, stateField+": refused\r\n") {
+			t.Errorf("%s: got %q", target, got)
+		}
+		if a := f.front.Judge(asks("GET", target)); a.Outcome != Malformed || a.Status != 400 || !strings.HasSuffix(got, string(a.Body)) {
+			t.Errorf("%s: a proxy that asks is told %v, %d %q", target, a.Outcome, a.Status, a.Body)
+		}
+	}
+	if paths := origin.take(); len(paths) != 0 {
+		t.Errorf("the origin was asked for %q", paths)
+	}
+	for _, target := range []string{`/static/a?back=..\..`, "/static/%252e%252e/x", "/free/a%2fb", "/free;x"} {
+		if got := f.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") || strings.Contains(got, stateField) {
+			t.Errorf("%s: got %q", target, got)
+		}
+	}
+}
+
+// TestParametersOfPathsLeadNowhereElse: servers that know parameters of segments, and
+// those that do not, serve what stands before them.
+func TestParametersOfPathsLeadNowhereElse(t *testing.T) {
+	f := serve(t, newTableRooms(map[string]Room{"/tickets": newRoom(never)}), http.HandlerFunc(echo), func(c *Config) { c.TrustedProxies = loopback })
+	for target, want := range map[string]bool{
+		"/tickets;jsessionid=1": true, "/tickets;x/a": true, "/;/tickets": true, "/;a=b/tickets": true, "/tickets%3Bx": true, "//tickets;/": true,
+		"/ticketsx;y": false, "/free;tickets": false, "/;": false,
+	} {
+		got := f.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		if strings.Contains(got, stateField+": waiting") != want {
+			t.Errorf("%s: waits is not %v: %q", target, want, got)
+		}
+		if a := f.front.Judge(asks("GET", target)); (a.Outcome == Queued) != want {
+			t.Errorf("%s: a proxy that asks is told %v", target, a.Outcome)
+		}
+	}
+}
