@@ -174,6 +174,9 @@ func (v hostsValue) Set(s string) error {
 		if err := (hostValue{&host}).Set(strings.TrimSpace(one)); err != nil {
 			return err
 		}
+		if strings.ContainsAny(host, "[_") {
+			return fmt.Errorf("%q is not allowed: a certificate is for a host name of letters, digits, '-' and '.'", host)
+		}
 		if !slices.Contains(*v.dst, host) {
 			*v.dst = append(*v.dst, host)
 		}

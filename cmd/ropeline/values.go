@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // The types below are flag values. Set refuses what makes no sense and says
@@ -214,7 +216,8 @@ func (v nameValue) Set(s string) error {
 	return nil
 }
 
-// hostValue is the exact host of a room's route.
+// hostValue is the exact host of a room's route, in the form in which those of requests
+// are compared.
 type hostValue struct{ dst *string }
 
 func (v hostValue) String() string {
@@ -225,17 +228,16 @@ func (v hostValue) String() string {
 }
 func (v hostValue) Type() string { return "host" }
 func (v hostValue) Set(s string) error {
-	bad := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.')
+	host, ok := room.NormalHost(s)
+	if !ok {
+		return fmt.Errorf("%q is not allowed: a host name without scheme, port or wildcard, such as tickets.example.com, in ASCII (xn--bcher-kva.example)", s)
 	}
-	if s == "" || len(s) > 253 || strings.ContainsFunc(s, bad) {
-		return fmt.Errorf("%q is not allowed: a host name without scheme, port or wildcard, such as tickets.example.com", s)
-	}
-	*v.dst = strings.ToLower(s)
+	*v.dst = host
 	return nil
 }
 
-// pathValue is the path prefix of a room's route.
+// pathValue is the path prefix of a room's route, in the form in which those of requests
+// are compared: however it is written here, requests in any spelling are found there.
 type pathValue struct{ dst *string }
 
 func (v pathValue) String() string {
@@ -249,7 +251,11 @@ func (v pathValue) Set(s string) error {
 	if err := checkPath(s); err != nil {
 		return fmt.Errorf("%q is not allowed: %w", s, err)
 	}
-	*v.dst = s
+	path, err := room.RoutePath(s)
+	if err != nil {
+		return fmt.Errorf("%q is not allowed: want %w", s, err)
+	}
+	*v.dst = path
 	return nil
 }
 

@@ -138,6 +138,30 @@ func joinSegments(decoded []byte, name func(segment []byte) []byte) string {
 	return string(out)
 }
 
+// routePaths says which paths a route may have.
+const routePaths = `a path that begins with "/", of at most 2048 bytes, without query or fragment, backslashes, ";", encoded slashes, and "." or ".." as a segment`
+
+// RoutePath returns the path of a route, in any spelling that a request for it may have,
+// as the one that Path.Route is compared with. No request is found at what it refuses.
+func RoutePath(path string) (string, error) {
+	p, err := ReadPath([]byte(path))
+	if err != nil || !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#") || p.Literal != "" || !isRoutePath(p.Decoded) {
+		return "", errors.New(routePaths)
+	}
+	return p.Decoded, nil
+}
+
+// isRoutePath reports whether requests are found at a path.
+func isRoutePath(path string) bool {
+	b := []byte(path)
+	for _, c := range b {
+		if c < ' ' || c == 0x7f || c == '?' || c == '#' || c == ';' {
+			return false
+		}
+	}
+	return len(b) <= 2048 && len(b) > 0 && b[0] == '/' && checkSegments(b) == nil && !strings.Contains(path, "//")
+}
+
 // unhex returns the value of a hexadecimal digit, or 16 or more.
 func unhex(c byte) byte {
 	switch {

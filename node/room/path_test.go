@@ -1,6 +1,7 @@
 package room
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -97,6 +98,37 @@ func TestNormalHost(t *testing.T) {
 	} {
 		if got, ok := NormalHost(host); got != want || ok != (want != "") {
 			t.Errorf("%q: got %q, %v, want %q", host, got, ok, want)
+		}
+	}
+}
+
+// TestRoutePathsAreThoseOfRequests: whatever is configured is found by a request that is
+// spelled so.
+func TestRoutePathsAreThoseOfRequests(t *testing.T) {
+	for path, want := range map[string]string{
+		"/": "/", "//": "/", "/a": "/a", "/a/": "/a/", "/x//y": "/x/y", "/%61": "/a", "/caf%C3%A9": "/café", "/café": "/café",
+		"/a%20b": "/a b", "/%2561": "/%61", "/.well-known": "/.well-known",
+		"": "", "a": "", "/a?b": "", "/a#b": "", "/a%3fb": "", "/a%0ab": "", "/a/../b": "", "/a/%2e/b": "", "/a;x": "", "/a%3bx": "",
+		`/a\b`: "", "/a%5cb": "", "/a%2fb": "", "/a%00": "", "/" + strings.Repeat("a", 2048): "",
+	} {
+		got, err := RoutePath(path)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: got %q, %v, want %q", path, got, err, want)
+		}
+		if err != nil {
+			continue
+		}
+		var table Table[bool]
+		table.Add(Route{Path: got}, true)
+		asked, err := ReadPath([]byte(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, _ := table.Find("", asked.Route); !found {
+			t.Errorf("%q: a request for it is not found at %q", path, got)
+		}
+		if s := (Settings{Path: got}); strings.Contains(fmt.Sprint(s.Validate()), "path:") {
+			t.Errorf("%q: %v", path, s.Validate())
 		}
 	}
 }

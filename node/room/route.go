@@ -12,8 +12,8 @@ const MaxRoutes = 100
 // Route is where requests meet a room: a host, and a path with all that is below
 // it.
 type Route struct {
-	Host string // exact, in lower case and without a port; "" matches every host
-	Path string // case-sensitive prefix; "" means "/"
+	Host string // exact, as by NormalHost; "" matches every host
+	Path string // case-sensitive prefix, as by RoutePath; "" means "/"
 }
 
 // String returns host and path in one.

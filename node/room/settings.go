@@ -52,8 +52,8 @@ const Revoke OriginCommand = "revoke"
 type Settings struct {
 	ID           crdt.RoomID
 	Name         string
-	Host         string // exact host; "" matches every host
-	Path         string // case-sensitive prefix; "" means "/"
+	Host         string // exact, as by NormalHost; "" matches every host
+	Path         string // case-sensitive prefix, as by RoutePath; "" means "/"
 	CookieSuffix string // appended to the cookie's name after "_"
 
 	// AdditionalRoutes are where requests meet the room as well; at most MaxRoutes.

@@ -135,24 +135,14 @@ func (c *checks) text(field, value string, most int, ok func(byte) bool) {
 }
 
 func (c *checks) host(field, value string) {
-	good := len(value) <= 253
-	for i := 0; good && i < len(value); i++ {
-		b := value[i]
-		good = b == '-' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z'
-	}
-	if !good {
-		c.add(field, value, "a host name in lower case, without a port; empty for every host")
+	if normal, _ := NormalHost(value); normal != value {
+		c.add(field, value, "a host name in lower case and ASCII (xn--), without a port or a dot at its end; empty for every host")
 	}
 }
 
 func (c *checks) path(field, value string) {
-	good := len(value) <= 2048 && (value == "" || value[0] == '/')
-	for i := 0; good && i < len(value); i++ {
-		b := value[i]
-		good = b > ' ' && b < 0x7f && b != '?' && b != '#'
-	}
-	if !good {
-		c.add(field, value, "a path that begins with '/', without query or fragment")
+	if value != "" && !isRoutePath(value) {
+		c.add(field, value, routePaths+", decoded and with single slashes")
 	}
 }
 
