@@ -50,6 +50,9 @@ type Config struct {
 
 	// Rooms routes requests to rooms.
 	Rooms Rooms
+	// Hosts are the only ones that are served, each as by room.NormalHost: requests for
+	// others, and those without a host, get 421. None means all.
+	Hosts []string
 	// Lists are those that rules of rooms may name.
 	Lists expr.Lists
 	// CountryHeader is the header field in which TrustedProxies tell the visitor's
@@ -231,6 +234,11 @@ func (c *Config) complete() error {
 	for _, m := range c.Methods {
 		if !IsMethod(m) {
 			errs = append(errs, fmt.Errorf("method %q: %s", m, MethodRule))
+		}
+	}
+	for _, h := range c.Hosts {
+		if normal, ok := room.NormalHost(h); !ok || normal != h {
+			errs = append(errs, fmt.Errorf("host %q: want a host name in lower case, without a port or a dot at its end", h))
 		}
 	}
 	for _, r := range c.Routes {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -82,7 +83,7 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 	if no.code == 0 {
 		f.settleHost(r)
 		a.site = f.sites.find(r.host, r.path.Route)
-		no = f.oneRoom(r)
+		no = f.accepts(r)
 	}
 	if no.code == 0 {
 		no = a.site.admits(r)
@@ -124,6 +125,14 @@ func (f *Front) roomOf(r *request) Room {
 		return nil
 	}
 	return f.cfg.Rooms.Route(r.host, r.path.Route)
+}
+
+// accepts says what keeps r from being taken for any room, or for none, if anything does.
+func (f *Front) accepts(r *request) refusal {
+	if len(f.cfg.Hosts) > 0 && !slices.Contains(f.cfg.Hosts, r.host) {
+		return refusal{http.StatusMisdirectedRequest, "this host is not served here"}
+	}
+	return f.oneRoom(r)
 }
 
 // oneRoom refuses a request that is of one room where an encoded slash ends a segment,

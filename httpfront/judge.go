@@ -123,7 +123,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	}
 	defer func() { a.JSON = prefersJSON(k.req.accept) }()
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
-	if no := f.oneRoom(k.req); no.code != 0 {
+	if no := f.accepts(k.req); no.code != 0 {
 		return malformed(no)
 	}
 	k.room, k.routed = f.roomOf(k.req), true

@@ -74,3 +74,46 @@ func TestParametersOfPathsLeadNowhereElse(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyHostsThatAreServed: what is asked for under another name is refused, of proxies
+// that ask as well.
+func TestOnlyHostsThatAreServed(t *testing.T) {
+	origin := &recorder{}
+	f := serve(t, fakeRooms{path: "/tickets", room: newRoom(letIn)}, origin, func(c *Config) {
+		c.Hosts, c.TrustedProxies = []string{"shop.example", "[::1]"}, loopback
+	})
+	for host, served := range map[string]bool{
+		"shop.example": true, "SHOP.Example.:8080": true, "[0::1]:80": true,
+		"www.shop.example": false, "127.0.0.1": false, "example": false, "shop.example.evil": false, "": false,
+	} {
+		head := "OPTIONS /tickets HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n"
+		if host == "" {
+			head = "GET /tickets HTTP/1.0\r\n\r\n"
+		}
+		got := f.raw(head)
+		if strings.HasPrefix(got, "HTTP/1.1 200 ") != served || !served && !strings.HasPrefix(got, "HTTP/1.1 421 ") {
+			t.Errorf("%q: got %q", host, got)
+		}
+		if n := len(origin.take()); (n == 1) != served {
+			t.Errorf("%q: the origin was asked %d times", host, n)
+		}
+		if host == "" {
+			continue
+		}
+		q := asks("GET", "/free")
+		q.Host = host
+		if a := f.front.Judge(q); (a.Outcome == Admitted) != served || !served && a.Status != 421 {
+			t.Errorf("%q: a proxy that asks is told %v, %d", host, a.Outcome, a.Status)
+		}
+	}
+	// The name that counts is the one that the visitor asked for.
+	if got := f.get("/free", "Host", "origin.internal", "X-Forwarded-Host", "shop.example"); got.StatusCode != 200 {
+		t.Errorf("behind a proxy that rewrites Host: got %d %q", got.StatusCode, got.body)
+	}
+	_, err := New(Config{Listen: ":0", Rooms: fakeRooms{}, Keys: newKeys(t), Hosts: []string{"Shop.example", "a:80"}})
+	for _, want := range []string{`"Shop.example"`, `"a:80"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not name %s", err, want)
+		}
+	}
+}

@@ -63,6 +63,7 @@ func defaultConfig() config {
 		Site:      "default",
 		LogFormat: "text",
 		LogLevel:  "info",
+		Front:     frontConfig{UnknownHosts: hostsPass},
 		Proof:     proofConfig{Header: proof.Header, Issuer: "ropeline"},
 		Rights:    rightsConfig{OnStop: stopKeeps},
 		Proxy:     defaultProxy(),

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
@@ -16,9 +18,17 @@ type frontConfig struct {
 	Lists                expr.Lists // in a file only
 	CountryHeader        string
 	VerdictCountryHeader string
+	UnknownHosts         string
 }
 
+// What becomes of requests for hosts that no room is for.
+const (
+	hostsPass   = "pass"
+	hostsRefuse = "refuse"
+)
+
 func (c *frontConfig) bind(fs *pflag.FlagSet) {
+	fs.Var(enumValue[string]{&c.UnknownHosts, []string{hostsPass, hostsRefuse}}, "unknown-hosts", "requests for hosts that no room is for: pass to the site without a queue, or refuse")
 	fs.Var(fieldValue{&c.CountryHeader}, "country-header", "the header in which trusted proxies tell the visitor's country, two letters, for rules to ask")
 	fs.Var(fieldValue{&c.VerdictCountryHeader}, "verdict-country-header", "the same for proxies that ask for verdicts, all of which have to replace what visitors send in it")
 }
@@ -39,6 +49,29 @@ func ruleFlags(fs *pflag.FlagSet, r *room.Rule) {
 	fs.Var(actionValue{&r.Action}, "action", "what becomes of them: bypass")
 	fs.StringVar(&r.Description, "description", "", "for the operator")
 	fs.VarPF(truthValue{dst: &r.Disabled, not: true}, "enabled", "", "false: as if it were not there")
+}
+
+// hosts returns the hosts that are served; nil if all are. Where every room is for a host
+// of its own, and requests for others reach the site all the same, it warns: that goes
+// around the limit if the site serves them too.
+func (c *frontConfig) hosts(rooms []room.Settings, log *slog.Logger) []string {
+	var hosts []string
+	for i := range rooms {
+		for r := range rooms[i].Routes() {
+			if r.Host == "" {
+				return nil // this room is for every host
+			}
+			if !slices.Contains(hosts, r.Host) {
+				hosts = append(hosts, r.Host)
+			}
+		}
+	}
+	if c.UnknownHosts == hostsRefuse {
+		return hosts
+	}
+	log.Warn("every room names a host: requests for any other host, or for the address of this node, go to the site without a queue; "+
+		"--unknown-hosts refuse keeps them out, a room without a host has them queue", "hosts", hosts)
+	return nil
 }
 
 // rules reads a list of rules.

@@ -91,3 +91,34 @@ rooms:
 		}
 	}
 }
+
+// TestHostsThatNoRoomIsFor: they pass unless the operator refuses them, and a node of which
+// every room names a host says so.
+func TestHostsThatNoRoomIsFor(t *testing.T) {
+	const warning = "--unknown-hosts refuse keeps them out"
+	for name, c := range map[string]struct {
+		settings string
+		warns    bool
+		other    int // status for hosts that no room is for
+	}{
+		"by default":            {"host: shop.example", true, 200},
+		"refused":               {"host: shop.example\nunknown-hosts: refuse", false, 421},
+		"a room for every host": {"unknown-hosts: refuse\nrooms:\n  - {room: a, host: shop.example, cookie-suffix: a}\n  - {room: b, path: /b, cookie-suffix: b}", false, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := nodeOf(t, "origin: $ORIGIN\nqueue-all: true\n"+c.settings+"\n")
+			if resp, _ := askRaw(t, p.http, "shop.example", "/"); resp.Header.Get("Ropeline-State") != "waiting" {
+				t.Errorf("the room's host: got %d %v", resp.StatusCode, resp.Header)
+			}
+			for _, host := range []string{p.http, "www.shop.example", ""} {
+				resp, body := askRaw(t, p.http, host, "/")
+				if resp.StatusCode != c.other || c.other == 200 && body != "the site" || c.other == 421 && !strings.Contains(body, "not served here") {
+					t.Errorf("host %q: got %d %q", host, resp.StatusCode, body)
+				}
+			}
+			if warns := strings.Contains(p.log.String(), warning); warns != c.warns {
+				t.Errorf("warns: %v, want %v", warns, c.warns)
+			}
+		})
+	}
+}

@@ -250,6 +250,7 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Edge:           cfg.Edge.front,
+		Hosts:          cfg.Front.hosts(rooms, log),
 		Lists:          cfg.Front.Lists,
 		CountryHeader:  cfg.Front.CountryHeader,
 
