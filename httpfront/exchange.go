@@ -42,17 +42,39 @@ type exchange struct {
 // errInterim means that the origin sends interim responses without end.
 var errInterim = errors.New("too many interim responses")
 
-// readHead reads the head of the response into h.
+// unusable is an answer of the origin that cannot be passed on. The origin is there, and
+// who asks may have brought it about (by what a redirect repeats, say), so it is not
+// taken for an origin that fails: visitors could have all of them left alone.
+type unusable struct{ error }
+
+func (e unusable) Unwrap() error { return e.error }
+
+// readHead reads the head of the response into h. The error is an unusable one if the
+// origin has answered in HTTP.
 func (x *exchange) readHead(h *fasthttp.ResponseHeader) error {
-	for range interimMax {
+	for i := range interimMax {
 		if err := h.Read(x.conn.Reader()); err != nil {
-			return err
+			if x.conn.Broken() || i == 0 && !x.speaksHTTP() {
+				return err
+			}
+			if _, ok := errors.AsType[*fasthttp.ErrSmallBuffer](err); ok {
+				err = fmt.Errorf("the head of the answer is longer than %d KiB", bufferSize>>10)
+			}
+			return unusable{err}
 		}
 		if code := h.StatusCode(); code >= 200 || code == http.StatusSwitchingProtocols {
 			return nil
 		}
 	}
-	return errInterim
+	return unusable{errInterim}
+}
+
+// speaksHTTP reports whether what could not be parsed begins as an answer does.
+func (x *exchange) speaksHTTP() bool {
+	const begin = "HTTP/"
+	br := x.conn.Reader()
+	b, _ := br.Peek(min(br.Buffered(), len(begin)))
+	return string(b) == begin
 }
 
 // cleanHead takes out of h what concerns the connection to the origin. It

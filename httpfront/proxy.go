@@ -62,7 +62,7 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tr
 		}
 	}()
 	if err = f.send(ctx, x, a); err == nil && ctx.Response.StatusCode() == http.StatusSwitchingProtocols && !a.req.upgrade {
-		err = errors.New("the origin switched protocols unasked")
+		err = unusable{errors.New("the origin switched protocols unasked")}
 	}
 	owned = false
 	if err == nil {
@@ -70,7 +70,9 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tr
 		return x, delivered, nil
 	}
 	far := deliveryOf(conn, err)
-	if _, ok := errors.AsType[*clientError](err); !ok && far != unheard {
+	if isUnusable(err) {
+		conn.Answered()
+	} else if _, ok := errors.AsType[*clientError](err); !ok && far != unheard {
 		conn.Failed(err)
 	}
 	err = fmt.Errorf("origin %s: %w", conn.Origin(), err)
@@ -177,6 +179,8 @@ func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 		what = failure{code: http.StatusServiceUnavailable, title: "The site is busy"}
 	case isTimeout(err):
 		what = failure{code: http.StatusGatewayTimeout, title: "The site takes too long"}
+	case isUnusable(err):
+		what = failure{code: http.StatusBadGateway, title: "The site's answer is not in order"}
 	default:
 		what = failure{code: http.StatusBadGateway, title: "The site does not answer"}
 	}
@@ -185,6 +189,11 @@ func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 	if a.cookie != nil {
 		ctx.Response.Header.AddBytesV("Set-Cookie", a.cookie)
 	}
+}
+
+func isUnusable(err error) bool {
+	_, ok := errors.AsType[unusable](err)
+	return ok
 }
 
 func isTimeout(err error) bool {

@@ -25,6 +25,7 @@ type Conn struct {
 
 	pause    atomic.Int64 // ns between two reads; 0: no limit
 	received atomic.Bool  // since it was acquired
+	broken   atomic.Bool  // a read has failed
 
 	tunnel bool // for an upgrade
 	reused bool // has served a request before
@@ -52,11 +53,16 @@ func (c *Conn) Reused() bool { return c.reused }
 // connection was acquired.
 func (c *Conn) Received() bool { return c.received.Load() }
 
+// Broken reports whether reading from the origin has failed, be it that it has closed
+// the connection or that it was too slow.
+func (c *Conn) Broken() bool { return c.broken.Load() }
+
 // Read reads what has come.
 func (c *Conn) Read(p []byte) (int, error) {
 	for {
 		pause := c.pause.Load()
 		if err := c.Conn.SetReadDeadline(deadline(pause)); err != nil {
+			c.broken.Store(true)
 			return 0, err
 		}
 		// Looking again after setting the deadline, so that a Limit in between is
@@ -66,6 +72,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.broken.Store(true)
+	}
 	if n > 0 && !c.received.Load() {
 		c.received.Store(true)
 	}
@@ -98,11 +107,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 // Abort ends all reads and writes that are under way. Discard is still due.
 func (c *Conn) Abort() { c.Conn.Close() }
 
-// Answered tells that the origin has answered a request, with whatever status.
+// Answered tells that the origin has answered a request, with whatever status, be the
+// answer of use or not.
 func (c *Conn) Answered() { c.pool.answered() }
 
 // Failed tells that the origin has not answered, and why. It is not to be told
-// of what the client is to blame for.
+// of what the client is to blame for, nor of answers that are of no use.
 func (c *Conn) Failed(err error) { c.pool.failed(err) }
 
 // Release gives c back for another request.
