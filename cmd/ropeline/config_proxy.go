@@ -21,6 +21,7 @@ type proxyConfig struct {
 	MaxBody int64 // bytes; 0: no limit
 	Methods []string
 
+	OriginTLS      originTLSConfig
 	Retries        int
 	Passive        upstream.Passive
 	SlowStart      time.Duration
@@ -75,6 +76,7 @@ func (c *proxyConfig) bindOrigin(fs *pflag.FlagSet) {
 
 // bind binds the rest.
 func (c *proxyConfig) bind(fs *pflag.FlagSet) {
+	c.OriginTLS.bind(fs)
 	maxBodyFlag(fs, &c.MaxBody)
 	fs.Var(methodsValue{&c.Methods}, "methods", "the only methods that are let through (default: all but CONNECT and TRACE)")
 	fs.Var(intValue{&c.Retries, 0, upstream.OriginsMax}, "retries", "how many more origins a request is sent to if the one before cannot have acted on it")
@@ -144,7 +146,7 @@ func (c *config) checkProxy() error {
 	if len(p.Origins.Servers) == 0 && c.VerdictListen == "" {
 		return errors.New("--origin is missing: the address of the site to protect, such as --origin http://127.0.0.1:3000")
 	}
-	errs := []error{c.checkOrigins(p.Origins)}
+	errs := []error{c.checkOriginTLS(), c.checkOrigins(p.Origins)}
 	for _, r := range p.Routes {
 		errs = append(errs, c.checkOrigins(r.Origins))
 	}
@@ -181,6 +183,7 @@ func (c *config) checkOrigins(o originsConfig) error {
 // front returns what of it is the front's.
 func (c *proxyConfig) front(to httpfront.Config) httpfront.Config {
 	to.Origins = httpfront.Origins{Servers: c.Origins.Servers, Check: c.Origins.Check}
+	to.OriginTLS = c.OriginTLS.made
 	to.Retries = c.Retries
 	if c.Retries == 0 {
 		to.Retries = -1

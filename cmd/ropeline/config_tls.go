@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,13 +102,9 @@ func (c *acmeConfig) roots() (*x509.CertPool, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.CAFile)
+	roots, err := rootsOf(c.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("--acme-ca-file: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--acme-ca-file: %s has no certificate in PEM", c.CAFile)
 	}
 	return roots, nil
 }

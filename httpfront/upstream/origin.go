@@ -76,6 +76,9 @@ func (o Origin) String() string { return o.url }
 // Host is for the Host field of requests that have none of their own.
 func (o Origin) Host() string { return o.host }
 
+// TLS reports whether the origin is spoken to over TLS.
+func (o Origin) TLS() bool { return o.tls }
+
 // Weight is how many requests the origin gets for each of one with weight 1.
 func (o Origin) Weight() int { return o.weight }
 
