@@ -290,3 +290,28 @@ func TestAPrequeueWaitsForTheStart(t *testing.T) {
 		t.Error("let in before the start")
 	}
 }
+
+// TestAPrequeueOfARoomThatRejects gives a place, so its page asks again, which is what
+// keeps it.
+func TestAPrequeueOfARoomThatRejects(t *testing.T) {
+	s := smallRoom()
+	s.QueueingMethod = room.Reject
+	fifo := room.FIFO
+	start := time.Now().Add(3 * time.Minute)
+	s.Events = []room.Event{{
+		Name: "night", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour), QueueingMethod: &fifo,
+	}}
+	_, f := serveNode(t, s)
+	g := guest{t: t, f: f}
+	got, in := g.ask("/")
+	if in || g.cookie == "" || got.Header.Get("Refresh") != "1" || got.Header.Get("Retry-After") != "1" {
+		t.Errorf("let in %v, %v, want a pass and when to ask again", in, got.Header)
+	}
+	for _, want := range []string{
+		`"isRejectQueue":true`, `"waitsForEvent":true`, `"position":1,`, `"refreshIntervalSeconds":1,`, `"title":"It has not started yet"`,
+	} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("got %s, want %s", got.body, want)
+		}
+	}
+}

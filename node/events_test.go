@@ -272,3 +272,43 @@ func TestEstimateNeverRises(t *testing.T) {
 		t.Error("estimates under new limits are held down by those under the old ones")
 	}
 }
+
+// TestPrequeueOfARoomThatRejects: it is open during its event only. Who comes to its
+// pre-queue keeps the place by asking, for longer than one request does, and is let in
+// at the start; nobody is told to ask again before the pre-queue or after the event.
+func TestPrequeueOfARoomThatRejects(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0).Add(8 * time.Minute)
+	s := testSettings(1000)
+	s.QueueingMethod, s.PlaceKept = room.Reject, time.Minute
+	s.Events = []room.Event{{Name: "night", PrequeueStart: start.Add(-7 * time.Minute), Start: start,
+		End: start.Add(time.Minute), QueueingMethod: new(room.FIFO)}}
+	w := newWorld(t, s, "a")
+	closed := func(when string) {
+		t.Helper()
+		if v := w.decide(w.nodes[0], Pass{}, false); v.Admit || v.SetPass || v.Refresh != 0 {
+			t.Errorf("%s: got %+v, want nothing but a no", when, v)
+		}
+	}
+	closed("before the pre-queue")
+	w.run(start.Sub(w.now) - 6*time.Minute)
+	p := &person{name: "early", at: w.nodes[0]}
+	v := w.ask(p)
+	arrival := p.pass.Arrival
+	for w.now.Before(start) {
+		if p.in || v.Refresh != s.RefreshInterval || v.Estimate.Position != 1 || !p.pass.Arrival.Equal(arrival) {
+			t.Fatalf("%v before the start: told %+v, want a place that is kept", start.Sub(w.now), v)
+		}
+		w.run(v.Refresh / 2) // too early
+		if early := w.decide(w.nodes[0], p.pass, true); w.now.Before(start) && early.Refresh != s.RefreshInterval {
+			t.Fatalf("too early, told to ask again in %v", early.Refresh)
+		}
+		w.run(v.Refresh - v.Refresh/2)
+		v = w.ask(p)
+	}
+	w.run(v.Refresh)
+	if v = w.ask(p); !p.in || !p.pass.Arrival.Equal(arrival) {
+		t.Errorf("after the start: %+v", v)
+	}
+	w.run(2 * time.Minute)
+	closed("after the event")
+}

@@ -332,9 +332,10 @@ func (r *Room) tooEarly(v *Verdict, w *view, p *Pass) {
 }
 
 // refresh returns when a waiting visitor is to ask again; 0: a room that rejects
-// everybody sees nobody sooner for asking.
+// everybody sees nobody sooner for asking. In a pre-queue it does, and asking is what
+// keeps the places that it gives.
 func (w *view) refresh(p *Pass) time.Duration {
-	if w.Settings.QueueingMethod == room.Reject {
+	if w.Settings.QueueingMethod == room.Reject && !w.Event.Prequeueing {
 		return 0
 	}
 	return p.Refresh

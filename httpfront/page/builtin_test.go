@@ -66,9 +66,10 @@ func TestPageOfEverySituation(t *testing.T) {
 		"event at random":         random + "Estimated wait | about 5 minutes to 1 hour and 12 minutes" + stay,
 		"queue all": "You are in line | Nobody is let in at the moment. Your place is kept, and you will be let in automatically when the line moves and it is your turn. | " +
 			ordered + "not known yet" + stay,
-		"reject":                closed,
-		"reject in a pre-queue": closed,
-		"reject in an event":    closed,
+		"reject": closed,
+		"reject in a pre-queue": "It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
+			"Starts in | 11 minutes | Your place in line | 1 | People ahead of you | 0" + stay,
+		"reject in an event": closed,
 	}
 	for name, in := range situations() {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestPageOfEverySituation(t *testing.T) {
 				t.Errorf("the page shows\n\t%s\nwant it to begin with\n\t%s", got, want)
 			}
 			reloads := bytes.Contains(page, []byte(`<noscript><meta http-equiv="refresh" content="20"></noscript>`))
-			if want := in.Settings.QueueingMethod != "reject"; reloads != want {
+			if want := !in.Verdict.Pass.Arrival.IsZero(); reloads != want {
 				t.Errorf("reloads without a script: %v, want %v", reloads, want)
 			}
 			if bytes.Contains(page, []byte("{{")) {

@@ -70,7 +70,9 @@ func (s sample) input(now time.Time) Input {
 	case room.Random:
 		v.Estimate = room.Estimate{Known: true, Minutes: s.waitTime, P25: (s.waitTime + 1) / 2, P75: s.waitTime * 2}
 	case room.Reject:
-		v.Refresh, v.Pass = 0, node.Pass{}
+		if s.event != "prequeueing" {
+			v.Refresh, v.Pass = 0, node.Pass{}
+		}
 	default:
 		v.Estimate = room.Estimate{Known: true, Minutes: s.waitTime, Position: 20*s.waitTime + 1, Ahead: 20 * s.waitTime}
 	}

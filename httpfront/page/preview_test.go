@@ -14,6 +14,7 @@ func TestPreview(t *testing.T) {
 		{"", "fifo known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
 		{"queueing_method=random&waitTime=3", "random known=true 3 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
 		{"queueing_method=reject", "reject known=false 0 full=false all=false event=false/false in=0 end=0 shuffle=false 0 en-US"},
+		{"queueing_method=reject&event=prequeueing", "reject known=false 0 full=false all=false event=true/true in=10 end=120 shuffle=false 20 en-US"},
 		{"queueing_method=passthrough", "passthrough known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
 		{"force_queue=true", "fifo known=false 0 full=false all=true event=false/false in=0 end=0 shuffle=false 20 en-US"},
 		{"force_queue=false&queue_is_full=true", "fifo known=true 1441 full=true all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},

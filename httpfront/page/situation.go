@@ -23,12 +23,12 @@ func (s *State) situationOf() situation {
 	switch {
 	case s.crowded:
 		return crowded
-	case s.refresh == 0:
-		return turnedAway
 	case s.waitsForEvent && s.event.Shuffle:
 		return beforeDraw
 	case s.waitsForEvent:
 		return beforeStart
+	case s.refresh == 0:
+		return turnedAway
 	case s.queueAll:
 		return heldBack
 	case s.method == room.Random:

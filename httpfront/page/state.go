@@ -123,10 +123,12 @@ func (s *State) setEvent(e room.EventState) {
 func (s *State) setProgress() {
 	var left time.Duration
 	switch {
-	case s.arrival.IsZero() || s.refresh == 0:
+	case s.arrival.IsZero():
 		return
 	case s.waitsForEvent:
 		left = s.event.Start.Sub(s.now)
+	case s.refresh == 0:
+		return
 	case s.estimate.Known && !s.full && s.method != room.Random:
 		left = time.Duration(s.estimate.Minutes) * time.Minute
 	default:
@@ -152,7 +154,7 @@ const refreshDefault = 20 * time.Second
 func refreshSeconds(v *node.Verdict, set *room.Settings) int {
 	d := v.Refresh
 	if d <= 0 {
-		if set.QueueingMethod == room.Reject {
+		if set.QueueingMethod == room.Reject && (v.View == nil || !v.View.Event.Prequeueing) {
 			return 0
 		}
 		if d = set.RefreshInterval; d <= 0 {

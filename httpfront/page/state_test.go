@@ -117,6 +117,7 @@ func TestProgress(t *testing.T) {
 		{"pre-queue that shuffles", func(in *Input) { in.Now = noon.Add(time.Hour) }, 99},
 		{"queue all", nil, -1},
 		{"reject", nil, -1},
+		{"reject in a pre-queue", nil, 49},
 	} {
 		in := inputOf(t, tt.situation)
 		if tt.change != nil {

@@ -101,7 +101,7 @@ func documented() []Variable {
 		boolean("queueIsFull", "whether the wait is longer than a day", func(s *State) bool { return s.full }),
 		boolean("queueAll", "whether the operator lets nobody in", func(s *State) bool { return s.queueAll }),
 		moment("lastUpdated", "when the visitor's last request counted; one that came too early does not", func(s *State) time.Time { return s.updated }),
-		integer("refreshIntervalSeconds", "in how many seconds to ask again; 0: never, because the room rejects", (*State).Refresh),
+		integer("refreshIntervalSeconds", "in how many seconds to ask again; 0: never, because the room rejects and no pre-queue runs", (*State).Refresh),
 		words("queueingMethod", "`fifo`, `random`, `passthrough` or `reject`", func(s *State, b []byte) []byte { return append(b, s.method...) }),
 		boolean("isFIFOQueue", "whether that is `fifo`", method(room.FIFO)),
 		boolean("isRandomQueue", "whether that is `random`", method(room.Random)),

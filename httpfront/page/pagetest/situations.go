@@ -67,7 +67,8 @@ func Situations() map[string]Situation {
 	held := base(room.FIFO, place, room.EventState{})
 	held.Settings.QueueAll = true
 	out["queue all"] = held
-	for name, event := range map[string]room.EventState{"reject": {}, "reject in a pre-queue": before, "reject in an event": during} {
+	out["reject in a pre-queue"] = base(room.Reject, room.Estimate{Position: 1}, inOrder)
+	for name, event := range map[string]room.EventState{"reject": {}, "reject in an event": during} {
 		reject := base(room.Reject, room.Estimate{}, event)
 		reject.Verdict.Refresh, reject.Verdict.Pass = 0, node.Pass{}
 		out[name] = reject
