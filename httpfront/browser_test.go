@@ -28,7 +28,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 	loaded := see[float64](b, whenLoaded)
 	for i, step := range []struct{ situation, shows, title string }{
 		{"fifo", "You are in line|1,235|1,234|Estimated wait|1 hour and 1 minute", "#1,235 · You are in line"},
-		{"random", "You are waiting to come in|random|Estimated wait|about 5 minutes to 1 hour and 12 minutes", "You are waiting to come in"},
+		{"random", "You are waiting to come in|random|Estimated wait|about 18 minutes to 1 hour and 24 minutes", "You are waiting to come in"},
 		{"pre-queue that shuffles", "It has not started yet|at random|Starts in|0:10:01", "It has not started yet"},
 		{"pre-queue in order", "It has not started yet|in the order|Starts in|0:10:01|41|40", "#41 · It has not started yet"},
 		{"event", "You are in line|1,235", "#1,235 · You are in line"},

@@ -45,31 +45,45 @@ func TestPageOfEverySituation(t *testing.T) {
 		random  = "You are waiting to come in | Many people want to come in right now. The order in which they are admitted is random: nothing is gained by coming earlier or by reloading this page. | "
 		closed  = "Nobody is let in right now | Nobody can queue at the moment either, and this page does not reload by itself. Please come back later. | Last updated | 12:00:00 PM UTC"
 	)
+	const (
+		starts   = "It has not started yet | "
+		until    = " | Starts in | 11 minutes"
+		inOrder  = starts + "At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it." + until
+		drawn    = starts + "At the start, all who are here get their places in line at random. There is no need to hurry, and nothing is gained by reloading this page." + until
+		chance   = starts + "Many people want to come in right now. The order in which they are admitted is random: nothing is gained by coming earlier or by reloading this page." + until
+		everyone = starts + "Many people want to come in right now. You will be let in automatically when it is your turn. Reloading this page does not move you forward or back." + until
+		held     = "Nobody is let in at the moment. Your place is kept, and you will be let in automatically when the line moves and it is your turn."
+		place41  = " | Your place in line | 41 | People ahead of you | 40"
+		range72  = "Estimated wait | about 18 minutes to 1 hour and 24 minutes"
+	)
 	tests := map[string]string{ // the page's text from the top on
 		"fifo":                       inLine + ordered + "1 hour and 1 minute" + stay,
 		"fifo without an estimate":   inLine + "Your place in line | 3 | People ahead of you | 2 | Estimated wait | not known yet" + stay,
-		"fifo for more than a day":   "The line is very long | So many people are waiting that it may take more than a day. You can stay in line, or come back at another time. | Your place in line | 9 | People ahead of you | 8 | Estimated wait | more than a day" + stay,
-		"random":                     random + "Estimated wait | about 5 minutes to 1 hour and 12 minutes" + stay,
+		"fifo for more than a day":   "The line is very long | So many people are waiting that it may take more than a day. You can stay in line, or come back at another time. | Your place in line | 300 | People ahead of you | 299 | Estimated wait | more than a day" + stay,
+		"random":                     random + range72 + stay,
 		"random without an estimate": random + "Estimated wait | not known yet" + stay,
-		"passthrough":                inLine + "Estimated wait | not known yet" + stay,
-		"pre-queue that shuffles": "It has not started yet | At the start, all who are here get their places in line at random. There is no need to hurry, and nothing is gained by reloading this page. | " +
-			"Starts in | 11 minutes" + stay,
-		"pre-queue in order": "It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
-			"Starts in | 11 minutes | Your place in line | 41 | People ahead of you | 40" + stay,
-		"pre-queue but came before": inLine + ordered + "1 hour and 1 minute" + stay,
-		"random in a pre-queue": "It has not started yet | At the start, all who are here get their places in line at random. There is no need to hurry, and nothing is gained by reloading this page. | " +
-			"Starts in | 11 minutes" + stay,
-		"passthrough in a pre-queue": "It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
-			"Starts in | 11 minutes" + stay,
-		"passthrough in an event": inLine + ordered + "1 hour and 1 minute" + stay,
-		"event":                   inLine + ordered + "1 hour and 1 minute" + stay,
-		"event at random":         random + "Estimated wait | about 5 minutes to 1 hour and 12 minutes" + stay,
-		"queue all": "You are in line | Nobody is let in at the moment. Your place is kept, and you will be let in automatically when the line moves and it is your turn. | " +
-			ordered + "not known yet" + stay,
-		"reject": closed,
-		"reject in a pre-queue": "It has not started yet | At the start, people are admitted in the order in which they came. You have your place, and reloading this page does not change it. | " +
-			"Starts in | 11 minutes | Your place in line | 1 | People ahead of you | 0" + stay,
-		"reject in an event": closed,
+		"queue all":                  "You are in line | " + held + " | " + ordered + "not known yet" + stay,
+		"queue all at random":        "You are in line | " + held + " | Estimated wait | not known yet" + stay,
+		"reject":                     closed,
+
+		"pre-queue that shuffles":              drawn + stay,
+		"pre-queue in order":                   inOrder + place41 + stay,
+		"pre-queue of an event at random":      chance + stay,
+		"pre-queue that lets all in":           everyone + stay,
+		"pre-queue of an event that rejects":   starts + held + until + stay,
+		"pre-queue but came before":            inLine + ordered + "1 hour and 1 minute" + stay,
+		"queue all in a pre-queue":             starts + held + until + place41 + stay,
+		"random in a pre-queue":                chance + stay,
+		"random in a pre-queue that shuffles":  chance + stay,
+		"random in a pre-queue in order":       inOrder + place41 + stay,
+		"passthrough in a pre-queue":           inOrder + place41 + stay,
+		"passthrough in a pre-queue at random": chance + stay,
+		"reject in a pre-queue":                inOrder + " | Your place in line | 1 | People ahead of you | 0" + stay,
+
+		"event":                inLine + ordered + "1 hour and 1 minute" + stay,
+		"event at random":      random + range72 + stay,
+		"event of passthrough": inLine + ordered + "1 hour and 1 minute" + stay,
+		"event that rejects":   closed,
 	}
 	for name, in := range situations() {
 		t.Run(name, func(t *testing.T) {

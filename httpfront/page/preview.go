@@ -78,7 +78,7 @@ func (s sample) input(now time.Time) Input {
 	}
 	if s.event != "none" {
 		v.View.Event = room.EventState{
-			Name: cmp.Or(s.eventName, "preview"), Shuffle: s.shuffle,
+			Name: cmp.Or(s.eventName, "preview"), Shuffle: s.shuffle, Method: s.method,
 			Prequeueing: s.event == "prequeueing", Active: s.event == "started",
 			PrequeueStart: now.Add(-5 * time.Minute), Start: now.Add(-time.Minute), End: now.Add(2 * time.Hour),
 		}

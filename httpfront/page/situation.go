@@ -1,6 +1,8 @@
 package page
 
 import (
+	"cmp"
+
 	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -9,24 +11,25 @@ import (
 type situation uint8
 
 const (
-	inLine      situation = iota // places go by order
-	inDraw                       // places go at random
-	beforeStart                  // the visitor waits for an event, and keeps the order
-	beforeDraw                   // the visitor waits for an event, at whose start places are drawn
-	longLine                     // places go by order, and the wait is so long that its length means little
-	heldBack                     // nobody is let in, places are kept
-	turnedAway                   // nobody is let in, and there is no line
-	crowded                      // too many new visitors come, and this one is not in the line
+	inLine       situation = iota // places go by order
+	inDraw                        // places go at random
+	beforeStart                   // the visitor waits for an event, and keeps the order
+	beforeDraw                    // the visitor waits for an event, at whose start places are drawn
+	beforeRandom                  // the visitor waits for an event in which there is no order
+	beforeOpen                    // the visitor waits for an event that lets everybody in
+	beforeNobody                  // the visitor waits for an event, and nobody is let in then either
+	longLine                      // places go by order, and the wait is so long that its length means little
+	heldBack                      // nobody is let in, places are kept
+	turnedAway                    // nobody is let in, and there is no line
+	crowded                       // too many new visitors come, and this one is not in the line
 )
 
 func (s *State) situationOf() situation {
 	switch {
 	case s.crowded:
 		return crowded
-	case s.waitsForEvent && s.event.Shuffle:
-		return beforeDraw
 	case s.waitsForEvent:
-		return beforeStart
+		return s.beforeEvent()
 	case s.refresh == 0:
 		return turnedAway
 	case s.queueAll:
@@ -39,6 +42,21 @@ func (s *State) situationOf() situation {
 	return inLine
 }
 
+// beforeEvent goes by what holds from the start of the event on.
+func (s *State) beforeEvent() situation {
+	switch method := cmp.Or(s.event.Method, s.method); {
+	case s.queueAll || method == room.Reject:
+		return beforeNobody
+	case method == room.Random:
+		return beforeRandom
+	case method == room.Passthrough:
+		return beforeOpen
+	case s.event.Shuffle:
+		return beforeDraw
+	}
+	return beforeStart
+}
+
 // hasNoPlace reports whether there is nothing to tell of a place or of a wait.
 func (s *State) hasNoPlace() bool { return s.situation == turnedAway || s.situation == crowded }
 
@@ -47,7 +65,7 @@ func (s *State) title() string {
 	switch s.situation {
 	case inDraw:
 		return s.lang.Text(lang.TitleInDraw)
-	case beforeStart, beforeDraw:
+	case beforeStart, beforeDraw, beforeRandom, beforeOpen, beforeNobody:
 		return s.lang.Text(lang.TitleBeforeStart)
 	case longLine:
 		return s.lang.Text(lang.TitleFull)
@@ -60,7 +78,7 @@ func (s *State) title() string {
 // message says what will happen, and what the visitor can do about it.
 func (s *State) message() string {
 	switch s.situation {
-	case inDraw:
+	case inDraw, beforeRandom:
 		return s.lang.Text(lang.MessageInDraw)
 	case beforeStart:
 		return s.lang.Text(lang.MessageBeforeStart)
@@ -68,7 +86,7 @@ func (s *State) message() string {
 		return s.lang.Text(lang.MessageBeforeStartShuffle)
 	case longLine:
 		return s.lang.Text(lang.MessageFull)
-	case heldBack:
+	case heldBack, beforeNobody:
 		return s.lang.Text(lang.MessageHeldBack)
 	case turnedAway:
 		return s.lang.Text(lang.MessageTurnedAway)

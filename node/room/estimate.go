@@ -37,11 +37,12 @@ const mostMinutes = math.MaxUint16
 // randomWait. The minutes are unknown while nobody was admitted lately, while
 // nobody is let in, and before the start of an event that the visitor waits for.
 // If that event shuffles, the position is unknown as well: whoever knew it could
-// draw again until they like it. Nothing is known of a place from Until on.
+// draw again until they like it. So it is where nobody goes by order from the start
+// on, whatever the method is until then. Nothing is known of a place from Until on.
 func (v *View) Estimate(place time.Time, before Shown) (Estimate, Shown) {
 	e := Estimate{}
 	held, beyond := v.holds(place), !v.Until.IsZero() && !place.Before(v.Until)
-	if v.Settings.QueueingMethod != Random && !(held && v.Event.Shuffle) && !beyond {
+	if v.ordered(held) && !beyond {
 		e.Ahead = v.ahead(place)
 		e.Position = e.Ahead + 1
 	}
@@ -61,6 +62,15 @@ func (v *View) Estimate(place time.Time, before Shown) (Estimate, Shown) {
 	}
 	before.lower(&e)
 	return e, before
+}
+
+// ordered reports whether visitors are let in by their places, as they know them: all
+// of those who wait for the start of an event if held, else those who do not.
+func (v *View) ordered(held bool) bool {
+	if held {
+		return v.Event.Method == FIFO && !v.Event.Shuffle
+	}
+	return v.Settings.QueueingMethod != Random
 }
 
 // lower takes an estimate down to what was told before, and remembers it.

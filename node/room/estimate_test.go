@@ -148,3 +148,53 @@ func TestRandomWait(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceBeforeAnEvent: who waits for the start has a place in an order if there is
+// one from the start on, whatever goes until then. Who came before the pre-queue goes on
+// by what holds until then.
+func TestPlaceBeforeAnEvent(t *testing.T) {
+	now := clock(t, "09:45")
+	for _, c := range []struct {
+		name         string
+		room, event  Method // event: "" is the room's
+		change       func(s *Settings)
+		before, held int // positions
+		want         Method
+	}{
+		{"in order", FIFO, "", nil, 1, 3, FIFO},
+		{"shuffled", FIFO, "", func(s *Settings) { s.Events[0].Shuffle = true }, 1, 0, FIFO},
+		{"a room at random", Random, "", nil, 0, 0, Random},
+		{"an event at random", FIFO, Random, nil, 1, 0, Random},
+		{"of a room that lets all in, at random", Passthrough, Random, nil, 1, 0, Random},
+		{"in order, of a room at random", Random, FIFO, nil, 0, 3, FIFO},
+		{"in order, of a room that lets all in", Passthrough, FIFO, nil, 1, 3, FIFO},
+		{"in order, of a room that rejects", Reject, FIFO, nil, 1, 3, FIFO},
+		{"in order, while nobody is let in", FIFO, "", func(s *Settings) { s.QueueAll = true }, 1, 3, FIFO},
+		{"all are let in", FIFO, Passthrough, nil, 1, 0, Passthrough},
+		{"all are let in, by policy", FIFO, "", func(s *Settings) { s.Policy = Open }, 1, 0, Passthrough},
+		{"closed", Passthrough, Reject, nil, 1, 0, Reject},
+		{"closed, by policy as well", FIFO, Reject, func(s *Settings) { s.Policy = Open }, 1, 0, Reject},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := eventRoom(t, nil)
+			s.QueueingMethod = c.room
+			if c.event != "" {
+				s.Events[0].QueueingMethod = new(c.event)
+			}
+			if c.change != nil {
+				c.change(&s)
+			}
+			early, late := clock(t, "09:30"), clock(t, "09:44")
+			v := Build(s, oneSite(crdt.Counts{Waiting: map[int64]int64{early.Unix(): 2, late.Unix(): 1}}, 1, 0), now)
+			if v.Event.Method != c.want {
+				t.Errorf("from the start on the method is %q, want %q", v.Event.Method, c.want)
+			}
+			if e, _ := v.Estimate(early, Shown{}); e.Position != c.before {
+				t.Errorf("who came before is told %+v, want position %d", e, c.before)
+			}
+			if e, _ := v.Estimate(late, Shown{}); e.Position != c.held || e.Known {
+				t.Errorf("who waits for the start is told %+v, want position %d", e, c.held)
+			}
+		})
+	}
+}

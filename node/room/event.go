@@ -12,6 +12,7 @@ type EventState struct {
 	Active        bool      // between Start and End: its overrides hold
 	Prequeueing   bool      // between PrequeueStart and Start: who comes waits for Start
 	Shuffle       bool      // those of the pre-queue get places at random
+	Method        Method    // that holds from Start to End; Passthrough as well where Policy is Open
 	PrequeueStart time.Time // zero: the event has no pre-queue
 	Start, End    time.Time
 }
@@ -31,6 +32,7 @@ func (s *Settings) At(now time.Time) (Settings, EventState) {
 		PrequeueStart: e.PrequeueStart, Start: e.Start, End: e.End,
 		Active: !now.Before(e.Start), Prequeueing: now.Before(e.Start),
 	}
+	state.Method = s.methodIn(e)
 	out := *s
 	if state.Active {
 		override(&out.TotalActiveUsers, e.TotalActiveUsers)
@@ -40,6 +42,16 @@ func (s *Settings) At(now time.Time) (Settings, EventState) {
 		override(&out.DisableSessionRenewal, e.DisableSessionRenewal)
 	}
 	return out, state
+}
+
+// methodIn returns how places are given from the start of an event to its end.
+func (s *Settings) methodIn(e *Event) Method {
+	method := s.QueueingMethod
+	override(&method, e.QueueingMethod)
+	if s.Policy == Open && method != Reject {
+		return Passthrough
+	}
+	return method
 }
 
 func override[T any](setting *T, by *T) {

@@ -2,6 +2,7 @@
 package pagetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -20,58 +21,108 @@ type Situation struct {
 
 // Situations are what a room can be in: every method outside of events, in
 // pre-queues and in events, and what there is beside. The visitor came at 11:50 and
-// was last counted at 11:59:40.
+// was last counted at 11:59:40. What is told of places and waits is worked out from
+// counts as a node does it, by a [room.View]. The result is the caller's.
 func Situations() map[string]Situation {
-	base := func(method room.Method, e room.Estimate, event room.EventState) Situation {
-		settings := room.Settings{
-			ID: crdt.RoomID{1}, Name: "shop", QueueingMethod: method,
-			SessionDuration: 5 * time.Minute, PlaceKept: 5 * time.Minute, RefreshInterval: 20 * time.Second,
+	out := make(map[string]Situation)
+	for name, s := range setups() {
+		situation, err := s.situation()
+		if err != nil {
+			panic(fmt.Sprintf("pagetest: %s: %v", name, err))
 		}
-		return Situation{
-			Settings: &settings,
-			Verdict: &node.Verdict{
-				Pass:     node.Pass{Arrival: Noon.Add(-10 * time.Minute), LastPoll: Noon.Add(-20 * time.Second)},
-				Estimate: e, Refresh: 20 * time.Second,
-				View: &room.View{Event: event, Settings: settings, AdmittedMinute: float64(e.Ahead) / float64(max(1, e.Minutes))},
-			},
-		}
-	}
-	place := room.Estimate{Known: true, Minutes: 61, Position: 1235, Ahead: 1234}
-	chance := room.Estimate{Known: true, Minutes: 9, P25: 5, P75: 72}
-	sale := room.EventState{
-		Name: "sale", PrequeueStart: Noon.Add(-15 * time.Minute), Start: Noon.Add(10*time.Minute + time.Second), End: Noon.Add(3 * time.Hour),
-	}
-	before, during := sale, sale
-	before.Prequeueing, before.Shuffle = true, true
-	during.Active, during.Start = true, Noon.Add(-time.Minute)
-	inOrder := before
-	inOrder.Shuffle = false
-	out := map[string]Situation{
-		"fifo":                       base(room.FIFO, place, room.EventState{}),
-		"fifo without an estimate":   base(room.FIFO, room.Estimate{Position: 3, Ahead: 2}, room.EventState{}),
-		"fifo for more than a day":   base(room.FIFO, room.Estimate{Known: true, Minutes: 1441, Position: 9, Ahead: 8}, room.EventState{}),
-		"random":                     base(room.Random, chance, room.EventState{}),
-		"random without an estimate": base(room.Random, room.Estimate{}, room.EventState{}),
-		"passthrough":                base(room.Passthrough, room.Estimate{}, room.EventState{}),
-		"pre-queue that shuffles":    base(room.FIFO, room.Estimate{}, before),
-		"pre-queue in order":         base(room.FIFO, room.Estimate{Position: 41, Ahead: 40}, inOrder),
-		"pre-queue but came before":  base(room.FIFO, place, before),
-		"event":                      base(room.FIFO, place, during),
-		"event at random":            base(room.Random, chance, during),
-		"random in a pre-queue":      base(room.Random, room.Estimate{}, before),
-		"passthrough in a pre-queue": base(room.Passthrough, room.Estimate{}, inOrder),
-		"passthrough in an event":    base(room.Passthrough, place, during),
-	}
-	out["pre-queue but came before"].Verdict.Pass.Arrival = Noon.Add(-16 * time.Minute)
-	out["event at random"].Verdict.View.Event.Shuffle = true
-	held := base(room.FIFO, place, room.EventState{})
-	held.Settings.QueueAll = true
-	out["queue all"] = held
-	out["reject in a pre-queue"] = base(room.Reject, room.Estimate{Position: 1}, inOrder)
-	for name, event := range map[string]room.EventState{"reject": {}, "reject in an event": during} {
-		reject := base(room.Reject, room.Estimate{}, event)
-		reject.Verdict.Refresh, reject.Verdict.Pass = 0, node.Pass{}
-		out[name] = reject
+		out[name] = situation
 	}
 	return out
+}
+
+// setup is what a situation comes from: a full room with a line before it.
+type setup struct {
+	method   room.Method
+	ahead    int64 // who waits and came first
+	admitted int64 // in the last five minutes
+	queueAll bool
+	event    *room.Event   // nil: none
+	early    time.Duration // how much before 11:50 the visitor came
+}
+
+func setups() map[string]setup {
+	const long, day, some, rate = 1234, 299, 40, 102
+	before := func(method room.Method, shuffle bool) *room.Event {
+		return &room.Event{Name: "sale", PrequeueStart: Noon.Add(-15 * time.Minute), Start: Noon.Add(10*time.Minute + time.Second),
+			End: Noon.Add(3 * time.Hour), Shuffle: shuffle, QueueingMethod: &method}
+	}
+	during := func(method room.Method, shuffle bool) *room.Event {
+		e := before(method, shuffle)
+		e.PrequeueStart, e.Start = Noon.Add(-30*time.Minute), Noon.Add(-20*time.Minute)
+		return e
+	}
+	return map[string]setup{
+		"fifo":                       {method: room.FIFO, ahead: long, admitted: rate},
+		"fifo without an estimate":   {method: room.FIFO, ahead: 2},
+		"fifo for more than a day":   {method: room.FIFO, ahead: day, admitted: 1},
+		"random":                     {method: room.Random, ahead: long, admitted: rate},
+		"random without an estimate": {method: room.Random, ahead: long},
+		"queue all":                  {method: room.FIFO, ahead: long, admitted: rate, queueAll: true},
+		"queue all at random":        {method: room.Random, ahead: long, admitted: rate, queueAll: true},
+		"reject":                     {method: room.Reject},
+
+		"pre-queue that shuffles":            {method: room.FIFO, ahead: some, admitted: rate, event: before(room.FIFO, true)},
+		"pre-queue in order":                 {method: room.FIFO, ahead: some, admitted: rate, event: before(room.FIFO, false)},
+		"pre-queue of an event at random":    {method: room.FIFO, ahead: some, admitted: rate, event: before(room.Random, false)},
+		"pre-queue that lets all in":         {method: room.FIFO, ahead: some, admitted: rate, event: before(room.Passthrough, false)},
+		"pre-queue of an event that rejects": {method: room.FIFO, ahead: some, admitted: rate, event: before(room.Reject, false)},
+		"pre-queue but came before":          {method: room.FIFO, ahead: long, admitted: rate, event: before(room.FIFO, true), early: 6 * time.Minute},
+		"queue all in a pre-queue":           {method: room.FIFO, ahead: some, admitted: rate, event: before(room.FIFO, false), queueAll: true},
+		"random in a pre-queue":              {method: room.Random, ahead: some, admitted: rate, event: before(room.Random, false)},
+		"random in a pre-queue that shuffles": {method: room.Random, ahead: some, admitted: rate,
+			event: before(room.Random, true)},
+		"random in a pre-queue in order":       {method: room.Random, ahead: some, admitted: rate, event: before(room.FIFO, false)},
+		"passthrough in a pre-queue":           {method: room.Passthrough, ahead: some, admitted: rate, event: before(room.FIFO, false)},
+		"passthrough in a pre-queue at random": {method: room.Passthrough, ahead: some, admitted: rate, event: before(room.Random, false)},
+		"reject in a pre-queue":                {method: room.Reject, event: before(room.FIFO, false)},
+
+		"event":                {method: room.FIFO, ahead: long, admitted: rate, event: during(room.FIFO, false)},
+		"event at random":      {method: room.FIFO, ahead: long, admitted: rate, event: during(room.Random, true)},
+		"event of passthrough": {method: room.Passthrough, ahead: long, admitted: rate, event: during(room.FIFO, false)},
+		"event that rejects":   {method: room.Passthrough, event: during(room.Reject, false)},
+	}
+}
+
+// situation is what a node of the only site comes to.
+func (s setup) situation() (Situation, error) {
+	const full = 500
+	set := room.Settings{
+		ID: crdt.RoomID{1}, Name: "shop", QueueingMethod: s.method, QueueAll: s.queueAll, Policy: room.Even,
+		TotalActiveUsers: full, NewUsersPerMinute: full,
+		SessionDuration: 5 * time.Minute, PlaceKept: 5 * time.Minute, RefreshInterval: 20 * time.Second,
+	}.WithDefaults()
+	if s.event != nil {
+		set.Events = []room.Event{*s.event}
+	}
+	if err := set.Validate(); err != nil {
+		return Situation{}, err
+	}
+	vis := room.Visitor{Arrival: Noon.Add(-10*time.Minute - s.early), LastPoll: Noon.Add(-20 * time.Second), Refresh: set.RefreshInterval}
+	vis.Place = set.Place([]byte("a key"), [16]byte{1}, vis.Arrival)
+	first := set.Place([]byte("a key"), [16]byte{2}, vis.Arrival.Add(-time.Minute))
+	counts := crdt.Counts{
+		Active:   full,
+		Waiting:  map[int64]int64{first.Unix(): s.ahead, vis.Place.Unix(): 1},
+		Admitted: map[int64]int64{crdt.TickOf(Noon.Add(-5 * time.Minute)): s.admitted},
+	}
+	view := room.Build(set, room.Input{
+		Sites: []room.Site{{Name: "a", Counts: counts, Nodes: 1, Own: true}},
+		Nodes: []crdt.NodeID{{1}}, Self: crdt.NodeID{1}, Mine: counts,
+	}, Noon)
+	v := &node.Verdict{View: view}
+	switch action := view.Decide(room.Visitor{}, Noon).Action; {
+	case action == room.Refuse:
+	case view.Decide(vis, Noon).Action != room.Wait:
+		return Situation{}, fmt.Errorf("the visitor does not wait, but is to %v", view.Decide(vis, Noon).Action)
+	default:
+		v.Pass = node.Pass{Arrival: vis.Arrival, LastPoll: vis.LastPoll}
+		v.Refresh = set.RefreshInterval
+		v.Estimate, _ = view.Estimate(vis.Place, room.Shown{})
+	}
+	return Situation{Settings: &view.Settings, Verdict: v}, nil
 }
