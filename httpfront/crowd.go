@@ -119,7 +119,7 @@ func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, w *waiting) {
 	}
 	l := lang.Of(a.state.Language())
 	writeNotice(ctx, notice{
-		lang: l, title: l.Text(lang.TitleTurnedAway), text: l.Text(lang.MessageUnreachable),
+		lang: l, title: l.Text(lang.TitleTurnedAway), text: l.Text(lang.MessageCrowded),
 		code: strconv.Itoa(http.StatusTooManyRequests), frames: p.FrameAncestors(),
 	})
 }

@@ -22,6 +22,7 @@ const (
 	MessageHeldBack           // nobody is let in, places are kept
 	MessageTurnedAway
 	MessageFull
+	MessageCrowded     // too many new visitors come, and this one has no place in the line
 	MessageUnreachable // to those who have no place, too
 
 	LabelPosition // before the visitor's own position
@@ -87,6 +88,7 @@ var textSpecs = [textCount]spec{
 	MessageHeldBack:           {"messageHeldBack", message},
 	MessageTurnedAway:         {"messageTurnedAway", message},
 	MessageFull:               {"messageFull", message},
+	MessageCrowded:            {"messageCrowded", message},
 	MessageUnreachable:        {"messageUnreachable", message},
 
 	LabelPosition: {"labelPosition", label},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tdewolff/minify/v2"
 	"github.com/tdewolff/minify/v2/css"
@@ -192,6 +193,24 @@ func TestBuiltinRefuses(t *testing.T) {
 	} {
 		if _, err := newBuiltin(html, "", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", html, err, want)
+		}
+	}
+}
+
+// TestWithoutAPlace: whom too many new visitors keep out of the line is told just that,
+// in every language, and nothing of a place that is kept.
+func TestWithoutAPlace(t *testing.T) {
+	p := newPage(t, Config{})
+	for _, l := range lang.All() {
+		in := inputOf(t, "reject")
+		in.Crowded, in.AcceptLanguage = true, []byte(l.Tag())
+		in.Verdict.Refresh = 20 * time.Second
+		s := fill(p, in)
+		if got := s.message(); got != l.Text(lang.MessageCrowded) || got == l.Text(lang.MessageUnreachable) {
+			t.Errorf("%s: the message is %q", l.Tag(), got)
+		}
+		if s.progress >= 0 || len(s.appendWait(nil)) > 0 || len(s.appendPosition(nil)) > 0 {
+			t.Errorf("%s: the page tells of a place", l.Tag())
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (s *State) message() string {
 	case turnedAway:
 		return s.lang.Text(lang.MessageTurnedAway)
 	case crowded:
-		return s.lang.Text(lang.MessageUnreachable)
+		return s.lang.Text(lang.MessageCrowded)
 	}
 	return s.lang.Text(lang.MessageInLine)
 }
