@@ -43,7 +43,7 @@ type queueAnswer struct {
 }
 
 var queueAnswers = sync.Pool{New: func() any {
-	return &queueAnswer{body: make([]byte, 0, 8<<10)}
+	return &queueAnswer{body: make([]byte, 0, 9<<10)}
 }}
 
 // wait answers with the waiting page, or with JSON to programs.

@@ -66,6 +66,7 @@ func newBuiltin(html, css, js string) (*builtin, error) {
 			return b, nil
 		}
 		name, after, ok := strings.Cut(after, "}}")
+		context := contextOf(html[:len(html)-len(rest)+len(before)])
 		rest = after
 		switch {
 		case !ok:
@@ -77,13 +78,21 @@ func newBuiltin(html, css, js string) (*builtin, error) {
 			text.WriteString(js)
 			continue
 		}
-		fill := placeholder(name)
+		fill := placeholder(name, context)
 		if fill == nil {
 			return nil, fmt.Errorf("unknown placeholder %q", name)
 		}
 		b.pieces = append(b.pieces, piece{text.String(), fill})
 		text.Reset()
 	}
+}
+
+// contextOf returns how variables are escaped that follow html.
+func contextOf(html string) *escapes {
+	if strings.LastIndexByte(html, '<') > strings.LastIndexByte(html, '>') {
+		return &htmlEscapes // in a tag, and so in an attribute
+	}
+	return &textEscapes
 }
 
 func hashSource(text string) string {
@@ -102,12 +111,13 @@ func (b *builtin) append(dst []byte, s *State) []byte {
 	return dst
 }
 
-// placeholder returns what fills in the placeholder of that name, or nil:
+// placeholder returns what fills in the placeholder of that name, or nil. Variables are
+// escaped as context says.
 //
 //	name       a variable, escaped
 //	name?      hides the element unless the variable is there and not empty
 //	.name      a label
-func placeholder(name string) func(*State, []byte) []byte {
+func placeholder(name string, context *escapes) func(*State, []byte) []byte {
 	if label, ok := strings.CutPrefix(name, "."); ok {
 		l, ok := labels[label]
 		if !ok {
@@ -127,7 +137,7 @@ func placeholder(name string) func(*State, []byte) []byte {
 	if isCondition {
 		return func(s *State, b []byte) []byte { return appendHidden(b, v.isEmpty(b, s)) }
 	}
-	return func(s *State, b []byte) []byte { return htmlEscapes.escape(v.appendText(b, s), len(b)) }
+	return func(s *State, b []byte) []byte { return context.escape(v.appendText(b, s), len(b)) }
 }
 
 // isEmpty reports whether v counts as no. It may write beyond the end of scratch.
@@ -176,6 +186,14 @@ var pageOnly = map[string]func(*State, []byte) []byte{
 		}
 		return append(strconv.AppendInt(append(b, ` value="`...), int64(s.progress), 10), '"')
 	},
+	// note is not there for nearly all: it never comes up while the page is open.
+	"note": func(s *State, b []byte) []byte {
+		if !s.unsafe {
+			return b
+		}
+		b = append(append(b, `<p class="note">`...), s.lang.Text(lang.NotDelivered)...)
+		return append(b, "</p>\n"...)
+	},
 	"moves?": func(s *State, b []byte) []byte { return appendHidden(b, s.refresh == 0) },
 	"clock":  func(s *State, b []byte) []byte { return s.lang.AppendClock(b, s.updated) },
 }
@@ -184,7 +202,7 @@ var pageOnly = map[string]func(*State, []byte) []byte{
 var labels = map[string]lang.Text{
 	"position": lang.LabelPosition, "ahead": lang.LabelAhead, "wait": lang.LabelWait, "start": lang.LabelStart,
 	"progress": lang.LabelProgress, "notice": lang.LabelNotice, "updated": lang.LabelUpdated, "stay": lang.StayOpen,
-	"turn": lang.TitleYourTurn, "lost": lang.ConnectionLost, "notDelivered": lang.NotDelivered,
+	"turn": lang.TitleYourTurn, "lost": lang.ConnectionLost,
 }
 
 // csp returns the Content-Security-Policy that lets the page do what it does and

@@ -111,27 +111,61 @@ func TestPageOfEverySituation(t *testing.T) {
 	}
 }
 
-// TestPageIsSmall: under 8 KiB with everything in it, in every language and situation,
-// so that it fits into the first packets of a connection and costs a crowd little.
+// TestPageIsSmall counts the body as it is sent, with everything in it, in every language
+// and situation: alone, and with the longest message that is ordinary text. So it fits
+// into the first packets of a connection and costs a crowd little.
 func TestPageIsSmall(t *testing.T) {
-	const most = 8 << 10
-	p := newPage(t, Config{})
-	largest := 0
-	for _, l := range lang.All() {
-		for name, in := range situations() {
-			in.AcceptLanguage = []byte(l.Tag())
-			in.Unsafe = true
-			s := fill(p, in)
-			page := p.AppendHTML(nil, s)
-			if largest = max(largest, len(page)); len(page) >= most {
-				t.Errorf("%s, %s: the page has %d bytes, want fewer than %d", l.Tag(), name, len(page), most)
+	for _, tt := range []struct {
+		name    string
+		message func(*lang.Language) string
+		most    int
+	}{
+		{"without a message", func(*lang.Language) string { return "" }, 8 << 10},
+		{"with a message in the same language", func(l *lang.Language) string { return longestMessage(l.Text(lang.MessageFull) + "\n") }, 9 << 10},
+		{"with a message of long characters", func(*lang.Language) string { return longestMessage("कतार") }, 9 << 10},
+		{"with a message of quotes", func(*lang.Language) string { return longestMessage(`"Today's" `) }, 9 << 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			largest, where := 0, ""
+			for _, l := range lang.All() {
+				p := newPage(t, Config{Message: tt.message(l)})
+				for name, in := range situations() {
+					for _, in.Unsafe = range []bool{false, true} {
+						in.AcceptLanguage = []byte(l.Tag())
+						s := fill(p, in)
+						page := p.AppendHTML(nil, s)
+						if len(page) > largest {
+							largest, where = len(page), l.Tag()+", "+name
+						}
+						if s.Language() != l.Tag() || !bytes.Contains(page, fmt.Appendf(nil, `<html lang="%s" dir="%s">`, l.Tag(), l.Dir())) {
+							t.Errorf("%s, %s: the page is in %s", l.Tag(), name, s.Language())
+						}
+					}
+				}
 			}
-			if s.Language() != l.Tag() || !bytes.Contains(page, fmt.Appendf(nil, `<html lang="%s" dir="%s">`, l.Tag(), l.Dir())) {
-				t.Errorf("%s, %s: the page is in %s", l.Tag(), name, s.Language())
+			t.Logf("the largest page has %d bytes: %s", largest, where)
+			if largest >= tt.most {
+				t.Errorf("%s: the page has %d bytes, want fewer than %d", where, largest, tt.most)
 			}
-		}
+		})
 	}
-	t.Logf("the largest page has %d bytes", largest)
+}
+
+// longestMessage repeats text for as many characters as a message may have.
+func longestMessage(text string) string {
+	return string([]rune(strings.Repeat(text, messageMax))[:messageMax])
+}
+
+// TestMessageIsEscaped where it stands, and no more than has to be.
+func TestMessageIsEscaped(t *testing.T) {
+	p := newPage(t, Config{Message: `<b>"Today's"</b> & {{title}}`})
+	page := string(p.AppendHTML(nil, fill(p, inputOf(t, "fifo"))))
+	if want := `data-v="operatorMessage">&lt;b&gt;"Today's"&lt;/b&gt; &amp; {{title}}</p>`; strings.Count(page, want) != 1 {
+		t.Errorf("the page lacks %s:\n%s", want, page)
+	}
+	if got, want := contextOf(`<p>a > b</p><p title="`), &htmlEscapes; got != want {
+		t.Error("an attribute is taken for text")
+	}
 }
 
 // TestPageNeedsNobodyElse: nothing is fetched from anywhere.

@@ -10,8 +10,12 @@ import (
 type escapes [utf8.RuneSelf]string
 
 var (
-	// htmlEscapes is for text and quoted attributes.
+	// htmlEscapes is for text and quoted attributes, wherever an author puts them.
 	htmlEscapes = escapes{'<': "&lt;", '>': "&gt;", '&': "&amp;", '"': "&#34;", '\'': "&#39;"}
+
+	// textEscapes is for text alone, where quotes are as good as any character, and
+	// shorter.
+	textEscapes = escapes{'<': "&lt;", '>': "&gt;", '&': "&amp;"}
 
 	// jsonEscapes is for strings of JSON (RFC 8259, section 7) that may also
 	// stand in HTML.
