@@ -113,6 +113,7 @@ func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, w *waiting) {
 	h.Set(stateField, stateCrowded)
 	if p.JSON() && prefersJSON(w.req.accept) {
 		h.SetContentType("application/json")
+		h.Set("Content-Language", a.state.Language())
 		a.body = p.AppendJSON(a.body[:0], &a.state)
 		ctx.Response.SetBody(a.body) // copies
 		return

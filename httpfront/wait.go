@@ -71,10 +71,14 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 	}
 	if p.JSON() && prefersJSON(w.req.accept) {
 		h.SetContentType("application/json")
+		h.Set("Content-Language", a.state.Language())
 		a.body = p.AppendJSON(a.body[:0], &a.state)
 	} else {
 		h.SetContentType("text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", p.ContentSecurityPolicy())
+		if !p.HasTemplate() { // its author alone knows the language
+			h.Set("Content-Language", a.state.Language())
+		}
 		a.body = p.AppendHTML(a.body[:0], &a.state)
 	}
 	ctx.Response.SetBody(a.body) // copies
@@ -85,7 +89,6 @@ func (w *waiting) begin(ctx *fasthttp.RequestCtx, s *page.State) *fasthttp.Respo
 	h := begin(ctx, w.status(), w.now)
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("Vary", "Cookie, Accept, Accept-Language")
-	h.Set("Content-Language", s.Language())
 	if seconds := s.Refresh(); seconds > 0 {
 		var buf [20]byte
 		refresh := strconv.AppendInt(buf[:0], int64(seconds), 10)

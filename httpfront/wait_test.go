@@ -64,6 +64,30 @@ func TestQueueAnswersAreNobodyElses(t *testing.T) {
 	}
 }
 
+// TestOnlyOurLanguageIsTold: a template is in whatever language its author writes.
+func TestOnlyOurLanguageIsTold(t *testing.T) {
+	const tmpl = "<h1>You are in line</h1>"
+	for _, tt := range []struct {
+		template     string
+		noJSON       bool
+		accept, want string
+	}{
+		{"", false, "text/html", "de-DE"},
+		{"", false, "application/json", "de-DE"},
+		{tmpl, false, "text/html", ""},
+		{tmpl, false, "application/json", "de-DE"}, // our texts
+		{tmpl, true, "application/json", ""},
+	} {
+		r := newRoom(never)
+		r.settings.Front.CustomPage, r.settings.Front.NoJSON = tt.template, tt.noJSON
+		f := configured(t, r)
+		got := f.get("/", "Accept", tt.accept, "Accept-Language", "de")
+		if l := got.Header.Values("Content-Language"); strings.Join(l, "|") != tt.want {
+			t.Errorf("%s, from a template %v: Content-Language is %q, want %q", tt.accept, tt.template != "", l, tt.want)
+		}
+	}
+}
+
 func newPage(t *testing.T, cfg page.Config) *page.Page {
 	t.Helper()
 	cfg.Logger = testLogger(t)

@@ -135,6 +135,10 @@ func checkLanguage(tag lang.Tag) error {
 // JSON reports whether programs are answered with JSON.
 func (p *Page) JSON() bool { return !p.noJSON }
 
+// HasTemplate reports whether the page is made from a template: then nobody knows which
+// language it is in.
+func (p *Page) HasTemplate() bool { return p.template != nil }
+
 // ContentSecurityPolicy is for answers of AppendHTML.
 func (p *Page) ContentSecurityPolicy() string { return p.csp }
 
