@@ -29,18 +29,23 @@ func (f *Front) bypasses(room Room, made *roomFront, r *request) bool {
 	return false
 }
 
-// matches reports whether a rule is true of r, and that in each reading of its path: a
-// slash that is encoded ends a segment to some origins and to others it does not.
+// matches reports whether a rule is true of r, and that in each reading of its path:
+// with the parameters of segments and without, and with a slash that is encoded as the
+// end of a segment and as a part of it. Which of these the origin serves is not known.
 func (rule *rule) matches(r *request) bool {
 	if !rule.expression.Match(&r.facts) {
 		return false
 	}
-	if r.path.Literal == "" {
+	if r.path.Literal == "" && r.path.Route == r.path.Decoded {
 		return true
 	}
-	r.facts.Path = r.path.Literal
 	defer func() { r.facts.Path = r.path.Decoded }()
-	return rule.expression.Match(&r.facts)
+	for _, path := range [...]string{r.path.Route, r.path.Literal, r.path.LiteralRoute} {
+		if r.facts.Path = path; path != "" && !rule.expression.Match(&r.facts) {
+			return false
+		}
+	}
+	return true
 }
 
 // describe fills in what expressions see of r. Its texts are r's own bytes, and so

@@ -39,6 +39,9 @@ func TestRulesSeeTheRequest(t *testing.T) {
 		{`starts_with(http.request.uri.path, "/static")`, "GET", "/static%2Fa.css", nil, true},
 		{`not starts_with(http.request.uri.path, "/buy/")`, "GET", "/buy%2fa", nil, false},
 		{`http.request.uri.path eq "/health"`, "GET", "/health;x", nil, false},
+		{`http.request.uri.path.extension eq "css"`, "GET", "/buy;a.css", nil, false}, // to some sites /buy
+		{`http.request.uri.path.extension eq "css"`, "GET", "/shoes;size=42/a.css", nil, true},
+		{`not http.request.uri.path contains ";"`, "GET", "/shoes;size=42/a.css", nil, false},
 		{`http.request.uri.query eq "a=b?c"`, "GET", "/?a=b?c", nil, true},
 		{`http.request.uri.query eq ""`, "GET", "/", nil, true},
 		{`any(http.request.headers["x-app"][*] eq "3")`, "GET", "/", []string{"X-App", "2", "X-APP", "3"}, true},
