@@ -30,6 +30,8 @@ type proxyConfig struct {
 	Limits   httpfront.Limits
 	Timeouts httpfront.Timeouts
 
+	DrainDelay time.Duration // from the signal to the end of listening
+
 	Routes []routeConfig // one for each room of the list
 }
 
@@ -115,6 +117,7 @@ func (c *proxyConfig) bindTimeouts(fs *pflag.FlagSet) {
 	phase(&t.Stream, "stream-timeout", "longest pause inside a response body")
 	phase(&t.Tunnel, "tunnel-timeout", "longest silence, both ways, of an upgraded connection")
 	phase(&t.OriginIdle, "origin-idle-timeout", "how long an unused connection to an origin is kept")
+	fs.Var(durationValue{&c.DrainDelay, 0, time.Hour}, "drain-delay", "how long a node that is being stopped still takes visitors, while /readyz says 503; 0s: not at all")
 	phase(&t.Drain, "drain-timeout", "how long requests under way may go on when the node is stopped")
 }
 

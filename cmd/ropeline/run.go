@@ -143,11 +143,12 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	verdicts, err := newVerdicts(cfg, front, n.Ready, log)
+	lame := lameDuck{ctx, n}
+	verdicts, err := newVerdicts(cfg, front, lame.ready, log)
 	if err != nil {
 		return err
 	}
-	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: n.Status, Origins: front.Origins, Certificates: visitors.status, Secrets: shared.status, Page: front.Page, Logger: log})
+	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: lame.status, Origins: front.Origins, Certificates: visitors.status, Secrets: shared.status, Page: front.Page, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -307,15 +308,41 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 	return nil
 }
 
-// runAll runs the parts until ctx ends or one of them fails. The front goes
-// first, with what runs beside it, so that its visitors' last notes still reach the mesh;
-// the mesh last. It reports whether the node has left for good.
-func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin, beside []func(context.Context) error) (left bool, err error) {
-	ctx, fail := context.WithCancelCause(ctx)
+// lameDuck tells balancers that this node is being stopped, from the moment on in which
+// its context ends: they shall send nobody any more while it still serves.
+type lameDuck struct {
+	stop context.Context
+	*node.Node
+}
+
+var errStopping = errors.New("this node is being stopped")
+
+func (l lameDuck) ready() error {
+	if l.stop.Err() != nil {
+		return errStopping
+	}
+	return l.Ready()
+}
+
+func (l lameDuck) status() node.Status {
+	s := l.Status()
+	if err := l.ready(); err != nil && s.Ready {
+		s.Ready, s.Reason = false, err.Error()
+	}
+	return s
+}
+
+// runAll runs the parts until signals ends, and Config.DrainDelay after that, or until one
+// of them fails. The front goes first, with what runs beside it, so that its visitors' last
+// notes still reach the mesh; then the operator's listener, which tells of it meanwhile; the
+// mesh last. It reports whether the node has left for good.
+func runAll(signals context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin, beside []func(context.Context) error) (left bool, err error) {
+	ctx, fail := context.WithCancelCause(context.WithoutCancel(signals))
 	defer fail(nil)
 	errs := make([]error, 6+len(beside))
-	var outer, inner sync.WaitGroup
+	var outer, watch, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
+	watchCtx, stopWatch := context.WithCancelCause(context.WithoutCancel(ctx))
 	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
 		wg.Go(func() {
 			if errs[i] = run(ctx); errs[i] != nil {
@@ -335,17 +362,37 @@ func runAll(ctx context.Context, cfg config, log *slog.Logger, n *node.Node, mes
 	if verdicts != nil {
 		start(&outer, 5, ctx, verdicts.Run)
 	}
-	start(&outer, 3, ctx, admin.Run)
+	start(&watch, 3, watchCtx, admin.Run)
 	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, log) })
 	for i, run := range beside {
 		start(&outer, 6+i, ctx, run)
 	}
-	<-ctx.Done()
-	log.Info("stopping: requests under way may end; a second signal stops at once")
-	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	awaitStop(signals, ctx, cfg.Proxy.DrainDelay, log)
+	fail(nil)
 	outer.Wait()
+	stopWatch(nil)
+	watch.Wait()
 	left = cfg.Rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, log)
 	stopInner(nil)
 	inner.Wait()
 	return left, errors.Join(errs...)
+}
+
+// awaitStop returns when the node shall stop: delay after the signal, or when a part has
+// failed, which ends running.
+func awaitStop(signals, running context.Context, delay time.Duration, log *slog.Logger) {
+	select {
+	case <-signals.Done():
+	case <-running.Done():
+		delay = 0
+	}
+	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	if delay > 0 {
+		log.Info("stopping: /readyz says so, and visitors are served until drain-delay has passed; a second signal stops at once", "drain_delay", shortDuration(delay))
+		select {
+		case <-time.After(delay):
+		case <-running.Done():
+		}
+	}
+	log.Info("stopping: requests under way may end; a second signal stops at once")
 }

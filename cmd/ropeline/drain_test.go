@@ -1,0 +1,107 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestANodeThatIsBeingStoppedSaysSoFirst: balancers see it while visitors are served, and
+// a second signal ends it at once.
+func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the site") }))
+	defer site.Close()
+	verdicts := freeAddress(t, "tcp")
+	p := startNode(t, "a", "one", "--origin", site.URL, "--data-dir", t.TempDir(), "--drain-delay", "1h",
+		"--verdict-listen", verdicts, "--trusted-proxies", "127.0.0.1")
+	p.await("is ready", 20*time.Second, ready)
+	if code, text := getText(t, "http://"+verdicts+"/readyz"); code != 200 {
+		t.Fatalf("before: %d %q", code, text)
+	}
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	for _, url := range []string{"http://" + p.admin + "/readyz", "http://" + verdicts + "/readyz"} {
+		p.awaitThat(url+" says that the node is being stopped", 20*time.Second, func() bool {
+			code, text := getText(t, url)
+			return code == 503 && strings.Contains(text, "this node is being stopped")
+		})
+	}
+	s, err := p.status()
+	if err != nil || s.Ready || s.Reason != errStopping.Error() {
+		t.Errorf("the status says ready %v, %q, %v", s.Ready, s.Reason, err)
+	}
+	if code, text := getText(t, "http://"+p.http+"/"); code != 200 || text != "the site" {
+		t.Errorf("a visitor of a node that is being stopped: %d %q", code, text)
+	}
+	p.awaitThat("the log tells of a second signal", 20*time.Second, func() bool {
+		return strings.Contains(p.log.String(), "a second signal stops at once")
+	})
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("a second signal does not end the node")
+	}
+}
+
+// TestANodeThatIsBeingStoppedEnds after its delay, and tells of it as long as a request is
+// under way.
+func TestANodeThatIsBeingStoppedEnds(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		io.WriteString(w, "the site")
+	}))
+	defer site.Close()
+	p := startNode(t, "a", "one", "--origin", site.URL, "--data-dir", t.TempDir(), "--drain-delay", "10ms")
+	p.await("is ready", 20*time.Second, ready)
+	got := make(chan string, 1)
+	go func() {
+		_, text := getText(t, "http://"+p.http+"/")
+		got <- text
+	}()
+	<-arrived
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.awaitThat("the node takes no visitors any more", 20*time.Second, func() bool {
+		c, err := net.Dial("tcp", p.http)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	if code, text := getText(t, "http://"+p.admin+"/readyz"); code != 503 {
+		t.Errorf("while a request is under way: %d %q", code, text)
+	}
+	close(release)
+	if text := <-got; text != "the site" {
+		t.Errorf("the request that was under way: %q", text)
+	}
+	select {
+	case <-p.done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the node does not end")
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the node ended with %d", code)
+	}
+}
+
+// getText returns code and body; 0 if there is no answer.
+func getText(t *testing.T, url string) (int, string) {
+	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(body)
+}
