@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,47 @@ func TestEnvoyDoesWhatTheExampleSays(t *testing.T) {
 				t.Errorf("%s: an upgrade that is not configured gets %d", name, w.Code)
 			}
 		}
+	}
+}
+
+// TestAScriptThatFailsLetsNobodyIn: HAProxy goes on with its rules then.
+func TestAScriptThatFailsLetsNobodyIn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a real proxy")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../docs/examples")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "ropeline.lua")
+	script, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const where = "local function question(txn)\n"
+	broken := strings.Replace(string(script), where, where+"  error(\"broken\")\n", 1)
+	if broken == string(script) {
+		t.Fatalf("ropeline.lua has no %q", where)
+	}
+	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(frontEnds(), func(fe frontEnd) bool { return fe.example == "haproxy.cfg" })
+	c := testCase{id: "script", places: 5}
+	s, err := startStack(t.Context(), options{binary: built(t), examples: dir}, frontEnds()[i], []testCase{c})
+	if errors.Is(err, errNotHere) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	try := &try{ctx: t.Context(), stack: s, fe: frontEnds()[i], host: c.host(), room: c.id}
+	if a, err := try.visitor().ask(http.MethodGet); err != nil || a.code != try.fe.down {
+		t.Errorf("visitors get %v, %v; want %d", a, err, try.fe.down)
+	}
+	if err := try.unseen(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -6,7 +6,9 @@
 --     the action is done then;
 --   - else puts the proof of admission into the request, and the Set-Cookie field that
 --     the visitor shall get into the variable txn.ropeline_cookie;
---   - sets txn.ropeline_down if there was no answer.
+--   - sets txn.ropeline_down if there was no answer, or if something went wrong here.
+--
+-- A request with more than some 90 fields gets 431.
 --
 -- The answer has to fit into one buffer of HAProxy, with its header; where a waiting page
 -- is longer than some 14 KB, raise tune.bufsize, or visitors get 500 in its place.
@@ -19,6 +21,10 @@ local timeout = 5000
 
 local proof = "ropeline-proof"
 
+-- Fields that a question has at most. HAProxy itself takes 100 of a visitor
+-- (tune.http.maxhdr), but core.httpclient ends the process on some numbers near that.
+local fields_max = 90
+
 -- Fields that are about the connection or the length of a message, and those that say
 -- where a request comes from, which are set anew.
 local dropped = {
@@ -29,16 +35,22 @@ local dropped = {
   ["x-forwarded-proto"] = true, ["x-forwarded-uri"] = true,
 }
 
+-- Returns the fields of the question, and nothing if they are too many.
 local function question(txn)
   local fields = {}
+  local count = 5 -- those that are added here
   for name, values in pairs(txn.http:req_get_headers()) do
     if not dropped[name] then
       local list = {}
       for _, value in pairs(values) do
         list[#list + 1] = value
+        count = count + 1
       end
       fields[name] = list
     end
+  end
+  if count > fields_max then
+    return nil
   end
   fields["x-forwarded-method"] = { txn.sf:method() }
   fields["x-forwarded-uri"] = { txn.sf:pathq() }
@@ -46,6 +58,17 @@ local function question(txn)
   fields["x-forwarded-proto"] = { txn.sf:ssl_fc() == "1" and "https" or "http" }
   fields["x-forwarded-for"] = { txn.sf:src() }
   return fields
+end
+
+local function refuse(txn)
+  local reply = txn:reply({ status = 431 })
+  reply:add_header("content-type", "text/plain")
+  reply:add_header("cache-control", "no-store")
+  reply:add_header("ropeline-state", "refused")
+  if txn.sf:method() ~= "HEAD" then
+    reply:set_body("Too many header fields.\n")
+  end
+  txn:done(reply)
 end
 
 local function first(values)
@@ -72,8 +95,14 @@ local function hand_over(txn, answer)
 end
 
 core.register_action("ropeline", { "http-req" }, function(txn, url)
+  -- Until there is a verdict: HAProxy goes on with its rules when a script fails.
+  txn:set_var("txn.ropeline_down", true)
   txn.http:req_del_header(proof)
-  local answer = core.httpclient():get({ url = url, headers = question(txn), timeout = timeout })
+  local fields = question(txn)
+  if not fields then
+    return refuse(txn)
+  end
+  local answer = core.httpclient():get({ url = url, headers = fields, timeout = timeout })
   local status = answer and answer.status or 0
   if status >= 200 and status < 300 then
     local token = first(answer.headers[proof])
@@ -84,9 +113,8 @@ core.register_action("ropeline", { "http-req" }, function(txn, url)
     if cookie then
       txn:set_var("txn.ropeline_cookie", cookie)
     end
+    txn:unset_var("txn.ropeline_down")
   elseif status >= 400 and status < 500 then
     hand_over(txn, answer)
-  else
-    txn:set_var("txn.ropeline_down", true)
   end
 end, 1)
