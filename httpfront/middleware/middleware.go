@@ -25,7 +25,9 @@ type Config struct {
 	Timeout time.Duration
 
 	// Open lets everybody in when no node has a verdict. Without it they are told to
-	// try again in a moment, with the code 503.
+	// try again in a moment, with the code 503. Who has gone is not let in, and nobody is
+	// where a node refuses the question, as it does of programs that are not among its
+	// --trusted-proxies: that node is not down.
 	Open bool
 
 	// TrustForwarded says that a proxy of yours is in front of this program, and that
@@ -128,9 +130,13 @@ func (g *Gate) TrustForwarded() bool { return g.cfg.TrustForwarded }
 // Ask asks the nodes about a request. There always is a verdict: where no node has one,
 // that of Config.Open.
 func (g *Gate) Ask(ctx context.Context, q Question) Verdict {
+	fields := g.fields(q)
+	if code := unfit(fields); code != 0 {
+		return refusal(code)
+	}
 	var errs []error
 	for _, node := range g.asked {
-		v, err := g.ask(ctx, node, q)
+		v, err := g.ask(ctx, node, fields)
 		if err == nil {
 			return v
 		}
@@ -138,22 +144,30 @@ func (g *Gate) Ask(ctx context.Context, q Question) Verdict {
 			break // the visitor has gone
 		}
 	}
-	if ctx.Err() == nil {
-		g.warning.Do(func() {
-			g.cfg.Logger.Warn("no ropeline node says whether visitors may come in", "let_in", g.cfg.Open, "error", errors.Join(errs...))
-		})
+	if ctx.Err() != nil {
+		return noVerdict // by that, any visitor could have nobody asked
 	}
-	if g.cfg.Open {
+	err := errors.Join(errs...)
+	letIn := g.cfg.Open && !errors.Is(err, errRefused)
+	g.warning.Do(func() {
+		g.cfg.Logger.Warn("no ropeline node says whether visitors may come in", "let_in", letIn, "error", err)
+	})
+	if letIn {
 		return Verdict{Admitted: true}
 	}
 	return noVerdict
 }
 
+// errRefused is a node's that answers without a verdict, as it is not set up for this
+// program.
+var errRefused = errors.New("the question is refused")
+
 // A node says by this that it has no verdict, whatever the code is, and so does a Gate to
 // visitors; see docs/pages.md.
 const (
-	stateField  = "Ropeline-State"
-	stateFailed = "failed"
+	stateField   = "Ropeline-State"
+	stateFailed  = "failed"
+	stateRefused = "refused" // of a request that is not in order
 )
 
 // noVerdict is for visitors of whom no node says anything.
@@ -169,14 +183,14 @@ var noVerdict = Verdict{
 }
 
 // ask asks one node. An error says that it has no verdict.
-func (g *Gate) ask(ctx context.Context, node string, q Question) (v Verdict, err error) {
+func (g *Gate) ask(ctx context.Context, node string, fields http.Header) (v Verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, node, nil)
 	if err != nil {
 		return v, err
 	}
-	req.Header = g.fields(q)
+	req.Header = fields
 	resp, err := g.client.Do(req)
 	if err != nil {
 		return v, err
@@ -188,8 +202,10 @@ func (g *Gate) ask(ctx context.Context, node string, q Question) (v Verdict, err
 		return v, err
 	case len(body) > maxAnswer:
 		return v, fmt.Errorf("%s: an answer of more than %d bytes", node, maxAnswer)
-	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusNotFound:
-		return v, fmt.Errorf("%s: code %d: %.200s", node, resp.StatusCode, body) // it is not ready, or not set up for this program
+	case resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusNotFound:
+		return v, fmt.Errorf("%s: %w with code %d: %.200s", node, errRefused, resp.StatusCode, body)
+	case resp.StatusCode >= 500:
+		return v, fmt.Errorf("%s: code %d: %.200s", node, resp.StatusCode, body)
 	case resp.Header.Get(stateField) == stateFailed:
 		return v, fmt.Errorf("%s: it cannot decide, or is not ready", node) // the reason is in its log
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
@@ -197,46 +213,4 @@ func (g *Gate) ask(ctx context.Context, node string, q Question) (v Verdict, err
 	}
 	removeHops(resp.Header)
 	return Verdict{Code: resp.StatusCode, Header: resp.Header, Body: body}, nil
-}
-
-// fields returns what a node is sent: all fields of the visitor but those of the
-// connection, and what the visitor cannot say.
-func (g *Gate) fields(q Question) http.Header {
-	h := q.Header.Clone()
-	if h == nil {
-		h = http.Header{}
-	}
-	removeHops(h)
-	h.Del("Content-Length")
-	h.Del("Expect")
-	h.Del(g.cfg.ProofField)
-	if !g.cfg.TrustForwarded {
-		h.Del(g.cfg.CountryHeader)
-	}
-	for name := range h {
-		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
-			delete(h, name)
-		}
-	}
-	h.Set("X-Forwarded-Method", q.Method)
-	h.Set("X-Forwarded-Uri", q.Target)
-	h.Set("X-Forwarded-Host", q.Host)
-	h.Set("X-Forwarded-Proto", q.Scheme)
-	h.Set("X-Forwarded-For", q.For)
-	if _, ok := h["User-Agent"]; !ok {
-		h["User-Agent"] = nil // or net/http would say one of its own
-	}
-	return h
-}
-
-// removeHops takes out what is about one connection only (RFC 9110, section 7.6.1).
-func removeHops(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
-	}
-	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
-		h.Del(name)
-	}
 }

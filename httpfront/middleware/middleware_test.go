@@ -260,15 +260,17 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 			t.Errorf("with one that %s: %+v", name, v)
 		}
 		cfg.Open = true
-		if v := newGate(t, cfg).Ask(t.Context(), q); !v.Admitted || v.Proof != "" {
+		if v := newGate(t, cfg).Ask(t.Context(), q); v.Admitted != (name != "does not trust us") || v.Proof != "" {
 			t.Errorf("with one that %s, though the program is open: %+v", name, v)
 		}
 	}
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the visitor has gone"))
 	asked := len(good.asked())
-	if v := newGate(t, Config{Nodes: []string{good.URL}}).Ask(gone, q); v.Admitted || len(good.asked()) != asked {
-		t.Errorf("of a visitor who has gone: %+v", v)
+	for _, open := range []bool{false, true} {
+		if v := newGate(t, Config{Nodes: []string{good.URL}, Open: open}).Ask(gone, q); v.Admitted || len(good.asked()) != asked {
+			t.Errorf("open %v, of a visitor who has gone: %+v", open, v)
+		}
 	}
 }
 

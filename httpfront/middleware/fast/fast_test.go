@@ -130,3 +130,15 @@ func TestWithoutANode(t *testing.T) {
 		t.Errorf("open: code %d, served %d", resp.StatusCode, served)
 	}
 }
+
+// TestFieldsThatNoNodeTakesLetNobodyIn: fasthttp takes names with a space.
+func TestFieldsThatNoNodeTakesLetNobodyIn(t *testing.T) {
+	node := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
+	site := func(ctx *fasthttp.RequestCtx) { t.Errorf("the site serves %q", ctx.Request.Header.String()) }
+	for _, field := range []string{"X A: b", "X-A: \x01", "Cookie: a=\x7f"} {
+		resp, _ := visit(t, middleware.Config{Open: true}, node, site, "GET / HTTP/1.1\r\nHost: shop.example\r\n"+field+"\r\n\r\n")
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: code %d", field, resp.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package middleware
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestWhoClosesTheirHalfIsNotLetIn: net/http ends the context of such a request, and no
+// node is heard then.
+func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
+	// The node has not answered when the program notices.
+	n := newNode(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	g := newGate(t, Config{Nodes: []string{n.URL}, Open: true})
+	srv := httptest.NewServer(g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the site serves %s", r.Method)
+	})))
+	defer srv.Close()
+	for _, request := range []string{
+		"GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n",
+	} {
+		c, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, request); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(c)
+		c.Close()
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") {
+			t.Errorf("%.20q: %q, %v", request, answer, err)
+		}
+	}
+}
+
+// TestWhatNoNodeTakesIsRefused, and is not taken for nodes that are down.
+func TestWhatNoNodeTakesIsRefused(t *testing.T) {
+	n := newNode(t, admit)
+	g := newGate(t, Config{Nodes: []string{n.URL}, Open: true})
+	fit := Question{Method: "GET", Target: "/", Host: "shop.example", Scheme: "http", For: "192.0.2.1"}
+	with := func(change func(q *Question)) Question {
+		q := fit
+		q.Header = http.Header{}
+		change(&q)
+		return q
+	}
+	for name, c := range map[string]struct {
+		q    Question
+		code int
+	}{
+		"a name with a space":         {with(func(q *Question) { q.Header["X A"] = []string{"b"} }), 400},
+		"a name of control bytes":     {with(func(q *Question) { q.Header["\x01"] = []string{"b"} }), 400},
+		"a value with a control byte": {with(func(q *Question) { q.Header["X-A"] = []string{"b", "\x01"} }), 400},
+		"a value with DEL":            {with(func(q *Question) { q.Header["Cookie"] = []string{"a=\x7f"} }), 400},
+		"a value with a line break":   {with(func(q *Question) { q.Header["X-A"] = []string{"b\r\nX-B: c"} }), 400},
+		"such a path":                 {with(func(q *Question) { q.Target = "/\x01" }), 400},
+		"such a method":               {with(func(q *Question) { q.Method = "G\nT" }), 400},
+		"such a host":                 {with(func(q *Question) { q.Host = "shop\x00.example" }), 400},
+		"a large field":               {with(func(q *Question) { q.Header["X-A"] = []string{strings.Repeat("b", fieldsMax)} }), 431},
+		"a long path":                 {with(func(q *Question) { q.Target = "/" + strings.Repeat("b", fieldsMax) }), 431},
+		"many fields": {with(func(q *Question) {
+			for i := range fieldsMax / 10 {
+				q.Header[fmt.Sprint("X-", i)] = []string{"b"}
+			}
+		}), 431},
+	} {
+		v := g.Ask(t.Context(), c.q)
+		if v.Admitted || v.Code != c.code || v.Header.Get("Ropeline-State") != "refused" || len(v.Body) == 0 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if asked := n.asked(); len(asked) != 0 {
+		t.Errorf("the node was asked %d times", len(asked))
+	}
+	high := with(func(q *Question) { q.Header["X-A"] = []string{"\xff\t"} })
+	if v := g.Ask(t.Context(), high); !v.Admitted || v.Cookie == "" {
+		t.Errorf("of what a field may hold: %+v", v)
+	}
+}
