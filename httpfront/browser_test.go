@@ -167,7 +167,10 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b := newTab(t, browser)
 		b.noScript()
 		b.open(s.url("/"))
-		b.shows("main", "1,235", "1 hour and 1 minute", "11:59:40")
+		b.shows("main", "1,235", "1 hour and 1 minute", "11:59:40", "It reloads by itself.")
+		if text := b.text("main"); strings.Contains(text, "It keeps itself up to date.") {
+			t.Errorf("the page says that it does what only a script can do:\n%s", text)
+		}
 		b.keep("without JavaScript")
 		s.put("queue all")
 		s.change(func(s *stage) { s.now.Refresh = time.Second })

@@ -20,11 +20,9 @@ func TestNothingAllocates(t *testing.T) {
 		title := l.Text(TitleInLine)
 		for name, call := range map[string]func(){
 			"AppendNumber":      func() { buf = l.AppendNumber(buf[:0], 1234567) },
-			"AppendPercent":     func() { buf = l.AppendPercent(buf[:0], 42) },
 			"AppendMinutes":     func() { buf = l.AppendMinutes(buf[:0], 3*1440+125) },
 			"AppendRange":       func() { buf = l.AppendRange(buf[:0], 65, 4000) },
 			"AppendRange, near": func() { buf = l.AppendRange(buf[:0], 10, 25) },
-			"AppendAhead":       func() { buf = l.AppendAhead(buf[:0], 1234) },
 			"AppendTab":         func() { buf = l.AppendTab(buf[:0], 1234, title) },
 			"AppendClock":       func() { buf = l.AppendClock(buf[:0], at) },
 			"Of":                func() { taken = Of(tag) },

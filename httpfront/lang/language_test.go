@@ -3,6 +3,8 @@ package lang
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -173,6 +175,34 @@ func TestTextsDiffer(t *testing.T) {
 				t.Errorf("%s: %s and %s are the same: %q", l.Tag(), other, Text(i), text)
 			}
 			seen[text] = Text(i).String()
+		}
+	}
+}
+
+// TestNoTextIsDead: 38 languages are a lot of work for a text that nobody shows.
+func TestNoTextIsDead(t *testing.T) {
+	var src strings.Builder
+	for _, pattern := range []string{"../*.go", "../page/*.go", "*.go"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") || name == "texts.go" {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src.Write(text)
+		}
+	}
+	for i := range textCount {
+		key := Text(i).String()
+		constant := strings.ToUpper(key[:1]) + key[1:]
+		if !regexp.MustCompile(`(lang\.|texts\[)` + constant + `\b`).MatchString(src.String()) {
+			t.Errorf("%s is shown by nothing", constant)
 		}
 	}
 }

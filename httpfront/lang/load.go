@@ -35,14 +35,12 @@ type file struct {
 	Counts     map[string]map[string]string `json:"counts"` // by plural form
 }
 
-// fileNumbers is how numbers are written. What is left out is as in English; in
-// a region, percent is the language's.
+// fileNumbers is how numbers are written. What is left out is as in English.
 type fileNumbers struct {
 	Zero            string `json:"zero"`
 	Group           string `json:"group"`
 	MinimumGrouping int    `json:"minimumGrouping"`
 	Lakh            bool   `json:"lakh"`
-	Percent         string `json:"percent"`
 }
 
 // regional is a language with the numbers of another region than its own.
@@ -207,17 +205,12 @@ func (r *reader) numbers(key string, f fileNumbers) numbers {
 	if !slices.Contains([]string{",", ".", "’", "٬", "\u00a0", "\u202f"}, f.Group) {
 		r.fail("%s: group %q is no separator; a space must be U+00A0 or U+202F", key, f.Group)
 	}
-	n.percent = r.pattern(key+".percent", f.Percent, []string{"n"})
-	if !n.percent.holds(1) {
-		r.fail("%s: percent %q needs {n}", key, f.Percent)
-	}
 	return n
 }
 
 func (r *reader) regions(l *Language, f file) (all []regional) {
 	for _, codes := range slices.Sorted(maps.Keys(f.Regions)) {
 		n := f.Regions[codes]
-		n.Percent = cmp.Or(n.Percent, f.Numbers.Percent)
 		other := &Language{wording: l.wording, numbers: r.numbers(codes, n)}
 		for code := range strings.FieldsSeq(codes) {
 			if _, err := language.ParseRegion(code); err != nil {

@@ -7,11 +7,10 @@ import (
 
 // numbers is how a language writes numbers in one region.
 type numbers struct {
-	zero    rune   // its digits are zero to zero+9
-	group   string // between groups of digits
-	first   int    // digits that must stand before the first separator: 2 where 1234 has none
-	lakh    bool   // groups of two digits after the first of three
-	percent pattern
+	zero  rune   // its digits are zero to zero+9
+	group string // between groups of digits
+	first int    // digits that must stand before the first separator: 2 where 1234 has none
+	lakh  bool   // groups of two digits after the first of three
 }
 
 // AppendNumber appends n with the digits and separators of the language. What
@@ -39,12 +38,6 @@ func (f *numbers) separates(left int) bool {
 		return left%2 == 1
 	}
 	return left%3 == 0
-}
-
-// AppendPercent appends a number of percent, such as "42%". What is less than 0
-// is written as 0, and what is more than 100 as 100.
-func (l *Language) AppendPercent(dst []byte, n int) []byte {
-	return l.fill(dst, &l.numbers.percent, filling{kind: aNumber, n: min(max(n, 0), 100)})
 }
 
 // appendTwo appends a number below 100 with two digits.

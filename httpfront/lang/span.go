@@ -42,16 +42,6 @@ func (l *Language) AppendRange(dst []byte, low, high int) []byte {
 
 func upToHours(minutes int) int { return minutes/60 + min(minutes%60, 1) }
 
-// AppendAhead appends how many people are ahead of the visitor, as a sentence
-// for a screen reader or a line of its own: "3 people ahead of you", and "You
-// are next" if there is nobody.
-func (l *Language) AppendAhead(dst []byte, people int) []byte {
-	if people < 1 {
-		return append(dst, l.texts[NextInLine]...)
-	}
-	return l.appendCount(dst, countAhead, people)
-}
-
 // AppendTab appends a short title for the tab of a visitor with a position: "#12
 // · You are in line". The title is one of the texts, or the caller's own, which
 // is appended as it is.

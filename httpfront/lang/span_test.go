@@ -51,29 +51,13 @@ func TestAppendRange(t *testing.T) {
 	}
 }
 
-func TestAppendAhead(t *testing.T) {
-	for people, want := range map[int]string{
-		-1: "You are next", 0: "You are next", 1: "1 person ahead of you",
-		2: "2 people ahead of you", 12345: "12,345 people ahead of you",
-	} {
-		if got := string(Of(English).AppendAhead(nil, people)); got != want {
-			t.Errorf("%d: got %q, want %q", people, got, want)
-		}
-	}
-}
-
-func TestAppendNumberAndPercent(t *testing.T) {
+func TestAppendNumber(t *testing.T) {
 	for n, want := range map[int]string{
 		math.MinInt: "0", -1: "0", 0: "0", 999: "999", 1000: "1,000", 999999: "999,999",
 		1000000: "1,000,000", math.MaxInt64: "9,223,372,036,854,775,807",
 	} {
 		if got := string(Of(English).AppendNumber(nil, n)); got != want {
 			t.Errorf("%d: got %q, want %q", n, got, want)
-		}
-	}
-	for n, want := range map[int]string{math.MinInt: "0%", -1: "0%", 7: "7%", 100: "100%", 101: "100%", math.MaxInt: "100%"} {
-		if got := string(Of(English).AppendPercent(nil, n)); got != want {
-			t.Errorf("%d percent: got %q, want %q", n, got, want)
 		}
 	}
 	for n, want := range map[int]string{999: "999", 1000: "1,000", 99999: "99,999", 100000: "1,00,000", 10000000: "1,00,00,000"} {
@@ -116,9 +100,7 @@ func samples(l *Language) (all []string) {
 	add := func(b []byte) { all = append(all, string(b)) }
 	for _, n := range []int{math.MinInt, 0, 1, 2, 3, 5, 7, 11, 21, 25, 59, 60, 61, 121, 1439, 1440, 1441, 4321, 99999, math.MaxInt} {
 		add(l.AppendNumber(nil, n))
-		add(l.AppendPercent(nil, n))
 		add(l.AppendMinutes(nil, n))
-		add(l.AppendAhead(nil, n))
 		add(l.AppendTab(nil, n, l.Text(TitleInLine)))
 		for _, m := range []int{0, 1, 2, 58, 59, 60, 1440, 1501} {
 			add(l.AppendRange(nil, n, m))
@@ -157,14 +139,12 @@ func TestNothingHasToBeEscaped(t *testing.T) {
 func TestAppendKeepsWhatIsThere(t *testing.T) {
 	for _, l := range All() {
 		dst := []byte("before ")
-		want := "before " + string(l.AppendNumber(nil, 1234)) + string(l.AppendPercent(nil, 7)) + string(l.AppendMinutes(nil, 65)) +
-			string(l.AppendRange(nil, 5, 99)) + string(l.AppendAhead(nil, 3)) + string(l.AppendTab(nil, 9, "a <b>")) +
+		want := "before " + string(l.AppendNumber(nil, 1234)) + string(l.AppendMinutes(nil, 65)) +
+			string(l.AppendRange(nil, 5, 99)) + string(l.AppendTab(nil, 9, "a <b>")) +
 			string(l.AppendClock(nil, time.Unix(0, 0)))
 		dst = l.AppendNumber(dst, 1234)
-		dst = l.AppendPercent(dst, 7)
 		dst = l.AppendMinutes(dst, 65)
 		dst = l.AppendRange(dst, 5, 99)
-		dst = l.AppendAhead(dst, 3)
 		dst = l.AppendTab(dst, 9, "a <b>")
 		dst = l.AppendClock(dst, time.Unix(0, 0))
 		if string(dst) != want {

@@ -29,20 +29,16 @@ const (
 	LabelAhead    // before the number of people who come first
 	LabelWait     // before a span, a range, WaitUnknown or MoreThanDay
 	LabelStart    // before the span until an event starts
-	LabelEnd      // before the span until an event ends
 	LabelUpdated  // before a clock time
-	LabelProgress // names the bar, and stands before a percentage
+	LabelProgress // names the bar
 	LabelNotice   // above what the operator has to say
 
 	WaitUnknown
 	LessThanMinute
 	MoreThanDay
-	NextInLine // instead of AppendAhead, where nobody is ahead
 
 	StayOpen         // for a page that updates in place
-	StayOpenNoScript // for a page that reloads by itself
-	LetIn            // no click is needed
-	Entering         // while the page behind is being opened
+	StayOpenNoScript // for a page that reloads by itself, as one does without a script
 	ConnectionLost   // an update failed, and will be tried again
 	NotDelivered     // what a form sent did not reach the site
 
@@ -95,7 +91,6 @@ var textSpecs = [textCount]spec{
 	LabelAhead:    {"labelAhead", label},
 	LabelWait:     {"labelWait", label},
 	LabelStart:    {"labelStart", label},
-	LabelEnd:      {"labelEnd", label},
 	LabelUpdated:  {"labelUpdated", label},
 	LabelProgress: {"labelProgress", label},
 	LabelNotice:   {"labelNotice", label},
@@ -103,12 +98,9 @@ var textSpecs = [textCount]spec{
 	WaitUnknown:    {"waitUnknown", value},
 	LessThanMinute: {"lessThanMinute", value},
 	MoreThanDay:    {"moreThanDay", value},
-	NextInLine:     {"nextInLine", value},
 
 	StayOpen:         {"stayOpen", hint},
 	StayOpenNoScript: {"stayOpenNoScript", hint},
-	LetIn:            {"letIn", hint},
-	Entering:         {"entering", hint},
 	ConnectionLost:   {"connectionLost", hint},
 	NotDelivered:     {"notDelivered", hint},
 }
@@ -143,7 +135,6 @@ const (
 	countMinutes count = iota
 	countHours
 	countDays
-	countAhead     // people before the visitor
 	countRange     // minutes, from one number to another; the greater one decides the form
 	countCount int = iota
 )
@@ -158,6 +149,5 @@ var countSpecs = [countCount]struct {
 	countMinutes: {"minutes", []string{"n"}, 1, 59},
 	countHours:   {"hours", []string{"n"}, 1, 23},
 	countDays:    {"days", []string{"n"}, 1, 1000},
-	countAhead:   {"ahead", []string{"n"}, 1, 1000},
 	countRange:   {"rangeMinutes", []string{"low", "high"}, 2, 59},
 }

@@ -194,6 +194,16 @@ var pageOnly = map[string]func(*State, []byte) []byte{
 		b = append(append(b, `<p class="note">`...), s.lang.Text(lang.NotDelivered)...)
 		return append(b, "</p>\n"...)
 	},
+	// stay says by what the page follows: by the script, if it runs and there is JSON,
+	// else by being loaded again. The style hides what the script does where none runs.
+	"stay": func(s *State, b []byte) []byte {
+		reloads := s.lang.Text(lang.StayOpenNoScript)
+		if !s.json {
+			return append(append(append(b, "<p>"...), reloads...), "</p>"...)
+		}
+		b = append(append(b, "<p>"...), s.lang.Text(lang.StayOpen)...)
+		return append(append(append(b, "</p><noscript><p>"...), reloads...), "</p></noscript>"...)
+	},
 	"moves?": func(s *State, b []byte) []byte { return appendHidden(b, s.refresh == 0) },
 	"clock":  func(s *State, b []byte) []byte { return s.lang.AppendClock(b, s.updated) },
 }
@@ -201,7 +211,7 @@ var pageOnly = map[string]func(*State, []byte) []byte{
 // labels are texts that the page has in every situation. They need no escaping.
 var labels = map[string]lang.Text{
 	"position": lang.LabelPosition, "ahead": lang.LabelAhead, "wait": lang.LabelWait, "start": lang.LabelStart,
-	"progress": lang.LabelProgress, "notice": lang.LabelNotice, "updated": lang.LabelUpdated, "stay": lang.StayOpen,
+	"progress": lang.LabelProgress, "notice": lang.LabelNotice, "updated": lang.LabelUpdated,
 	"turn": lang.TitleYourTurn, "lost": lang.ConnectionLost,
 }
 

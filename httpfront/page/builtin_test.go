@@ -36,7 +36,7 @@ func TestMinified(t *testing.T) {
 	}
 }
 
-// TestPageOfEverySituation: what a browser shows, without the script.
+// TestPageOfEverySituation: what a browser shows that has scripts, before they run.
 func TestPageOfEverySituation(t *testing.T) {
 	p := newPage(t, Config{})
 	const (
@@ -245,6 +245,26 @@ func TestWithoutAPlace(t *testing.T) {
 		}
 		if s.progress >= 0 || len(s.appendWait(nil)) > 0 || len(s.appendPosition(nil)) > 0 {
 			t.Errorf("%s: the page tells of a place", l.Tag())
+		}
+	}
+}
+
+// TestPageSaysByWhatItFollows: only where the script can ask for JSON it is kept up to
+// date, else it is loaded again.
+func TestPageSaysByWhatItFollows(t *testing.T) {
+	for _, l := range lang.All() {
+		by, reloads := l.Text(lang.StayOpen), l.Text(lang.StayOpenNoScript)
+		for noJSON, want := range map[bool]string{
+			false: "<p>" + by + "</p><noscript><p>" + reloads + "</p></noscript>\n",
+			true:  "<p>" + reloads + "</p>\n",
+		} {
+			in := inputOf(t, "fifo")
+			in.AcceptLanguage = []byte(l.Tag())
+			p := newPage(t, Config{NoJSON: noJSON})
+			page := string(p.AppendHTML(nil, fill(p, in)))
+			if !strings.Contains(page, "</progress>\n"+want+"</div>") || noJSON && strings.Contains(page, by) {
+				t.Errorf("%s, no JSON %v: the page lacks %s", l.Tag(), noJSON, want)
+			}
 		}
 	}
 }

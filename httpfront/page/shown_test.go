@@ -30,7 +30,7 @@ func shownText(t *testing.T, page []byte) string {
 				continue
 			}
 			open = append(open, tag.DataAtom)
-			isHidden := tag.DataAtom == atom.Head || tag.DataAtom == atom.Script
+			isHidden := tag.DataAtom == atom.Head || tag.DataAtom == atom.Script || tag.DataAtom == atom.Noscript
 			for _, a := range tag.Attr {
 				isHidden = isHidden || a.Key == "hidden"
 			}

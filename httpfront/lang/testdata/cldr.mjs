@@ -12,7 +12,6 @@ const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
 const regions = ['419', ...letters.flatMap(a => letters.map(b => a + b))]
 
 const numbers = tag => [7, 1234, 12345, 1234567].map(n => new Intl.NumberFormat(tag).format(n))
-  .concat(new Intl.NumberFormat(tag, { style: 'percent' }).format(0.42))
 
 // regional returns the numbers of all regions that ICU knows of a language and
 // that are not like those of the tag.
