@@ -74,6 +74,10 @@ type outcome struct {
 type field struct{ name, value string }
 
 func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+	if f.tooLarge(r) {
+		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+		return nil, false
+	}
 	if u := r.Header.Get("Upgrade"); u != "" && !f.upgrades(u) {
 		// See "upgrades" in Envoy's architecture overview, and [manager] upgrade_configs.
 		w.WriteHeader(http.StatusForbidden)
@@ -123,6 +127,27 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 			reply.Add(h.name, h.value)
 		}
 	}, true
+}
+
+// tooLarge reports whether the connection manager refuses a request before any filter sees
+// it. [manager] max_request_headers_kb, and max_headers_count of
+// envoy/config/core/v3/protocol.proto
+func (f *extAuthz) tooLarge(r *http.Request) bool {
+	size, count := len(r.Method)+len(r.RequestURI)+len(r.Host), 4 // Envoy keeps these as fields
+	for name, values := range r.Header {
+		for _, v := range values {
+			size += len(name) + len(v)
+			count++
+		}
+	}
+	limit, most := 60, 100
+	if l := f.manager.GetMaxRequestHeadersKb(); l != nil {
+		limit = int(l.GetValue())
+	}
+	if l := f.manager.GetCommonHttpProtocolOptions().GetMaxHeadersCount(); l != nil {
+		most = int(l.GetValue())
+	}
+	return size > limit<<10 || count > most
 }
 
 // tell makes the changes that the configuration wants in what the site gets, after all
@@ -290,7 +315,8 @@ func (f *extAuthz) askGRPC(r *http.Request) (*outcome, error) {
 }
 
 // checkRequest is the question about a request: names in lower case, the fields of one
-// name joined by commas, cookies by semicolons. [service] AttributeContext.HttpRequest
+// name joined by commas, cookies by semicolons, and "!" for what is not UTF-8. [service]
+// AttributeContext.HttpRequest
 func checkRequest(r *http.Request) *authv3.CheckRequest {
 	headers := map[string]string{":method": r.Method, ":path": r.URL.RequestURI(), ":authority": r.Host, ":scheme": "http"}
 	for name, values := range r.Header {
@@ -298,7 +324,7 @@ func checkRequest(r *http.Request) *authv3.CheckRequest {
 		if name == "Cookie" {
 			separator = "; "
 		}
-		headers[strings.ToLower(name)] = strings.Join(values, separator)
+		headers[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(values, separator), "!")
 	}
 	return &authv3.CheckRequest{Attributes: &authv3.AttributeContext{
 		Source: &authv3.AttributeContext_Peer{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{

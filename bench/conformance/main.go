@@ -72,6 +72,8 @@ func runFrontEnd(ctx context.Context, o options, fe frontEnd, m *matrix) error {
 	whole, open := cases(), openCases()
 	if fe.closed {
 		whole, open = append(whole, open...), nil
+	} else {
+		open = append(hostileCases(), open...)
 	}
 	err := runCases(ctx, o, fe, whole, m)
 	if len(open) > 0 && !errors.Is(err, errNotHere) {

@@ -4,8 +4,11 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"io"
+	"log"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -18,6 +21,8 @@ type site struct {
 
 	mu    sync.Mutex // guards the following
 	asked map[string][]asked
+	begun int // requests of which something came, those that net/http refuses among them
+	taken int // requests that came to ServeHTTP
 }
 
 // asked is one request as it came to the site.
@@ -36,7 +41,13 @@ func startSite() (*site, error) {
 		return nil, err
 	}
 	s := &site{addr: l.Addr().String(), done: make(chan struct{}), asked: map[string][]asked{}}
-	s.srv = &http.Server{Handler: s}
+	s.srv = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateActive {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.begun++
+		}
+	}}
 	go func() { // ends with close
 		s.srv.Serve(l)
 		close(s.done)
@@ -56,6 +67,9 @@ const (
 )
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.taken++
+	s.mu.Unlock()
 	if r.URL.Path == pathEcho {
 		echo(w, r)
 		return
@@ -105,4 +119,22 @@ func (s *site) take(host string) []asked {
 	a := s.asked[host]
 	delete(s.asked, host)
 	return a
+}
+
+// hosts returns the hosts, as they were written, for which the site was asked since they
+// were taken.
+func (s *site) hosts() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.asked))
+}
+
+// refused returns how many requests have come since it was called last that net/http
+// refused, as not every server does.
+func (s *site) refused() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.begun - s.taken
+	s.begun, s.taken = 0, 0
+	return n
 }
