@@ -55,23 +55,26 @@ func (g *Gate) question(r *http.Request) Question {
 			q.For = host
 		}
 	}
-	if g.cfg.TrustForwarded {
-		q.Believe(r.Header)
-	}
+	g.Believe(&q)
 	return q
 }
 
-// Believe takes over what a proxy in front of the program says of the visitor; see
-// Config.TrustForwarded.
+// Believe takes over what a proxy in front of the program says of the visitor in q.Header,
+// as far as Config.TrustForwarded and Config.TrustForwardedHost say. It is for those that
+// ask about requests by themselves, before they Ask.
 //
 // Where there are several proxies, each may have added to what it was told. In
 // addresses and schemes the node finds the element that belongs to the visitor, since
 // it knows which proxies to trust; a host is that of the nearest proxy.
-func (q *Question) Believe(h http.Header) {
+func (g *Gate) Believe(q *Question) {
+	if !g.cfg.TrustForwarded {
+		return
+	}
+	h := q.Header
 	if list := elements(h, "X-Forwarded-For"); len(list) > 0 {
 		q.For = strings.Join(append(list, q.For), ", ")
 	}
-	if list := elements(h, "X-Forwarded-Host"); len(list) > 0 {
+	if list := elements(h, "X-Forwarded-Host"); len(list) > 0 && g.cfg.TrustForwardedHost {
 		q.Host = list[len(list)-1]
 	}
 	list := elements(h, "X-Forwarded-Proto")

@@ -86,3 +86,21 @@ func TestWhatNoNodeTakesIsRefused(t *testing.T) {
 		t.Errorf("of what a field may hold: %+v", v)
 	}
 }
+
+// TestNobodyChoosesTheirRoom by a field that a proxy in front passes on.
+func TestNobodyChoosesTheirRoom(t *testing.T) {
+	for _, trusts := range []bool{false, true} {
+		n := newNode(t, admit)
+		r := httptest.NewRequest(http.MethodGet, "http://shop.example/", nil)
+		r.Header.Set("X-Forwarded-Host", "free.example")
+		r.Header.Set("X-Forwarded-For", "192.0.2.9")
+		visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: trusts}), func(_ http.ResponseWriter, r *http.Request) {
+			if r.Host != "shop.example" {
+				t.Errorf("trusting %v: the site serves %s", trusts, r.Host)
+			}
+		}, r)
+		if got := n.asked()[0].Header.Get("X-Forwarded-Host"); got != "shop.example" {
+			t.Errorf("trusting %v: the node is asked about %s", trusts, got)
+		}
+	}
+}

@@ -31,9 +31,16 @@ type Config struct {
 	Open bool
 
 	// TrustForwarded says that a proxy of yours is in front of this program, and that
-	// its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto tell who the visitor
-	// is. Without it they are not believed, as anybody can send them.
+	// its X-Forwarded-For and X-Forwarded-Proto tell who the visitor is. Without it they
+	// are not believed, as anybody can send them.
 	TrustForwarded bool
+
+	// TrustForwardedHost says that this proxy also replaces what visitors send in
+	// X-Forwarded-Host, and that it names the host that the visitor asked for, where Host
+	// names another. It is for programs that go by it themselves. Without it the host is
+	// that of the request: many proxies pass a visitor's X-Forwarded-Host on, who could
+	// choose a room by it and be served another host. It wants TrustForwarded.
+	TrustForwardedHost bool
 
 	// CountryHeader is what the nodes have as verdict-country-header, if they have one:
 	// the header in which the proxy in front of this program tells the visitor's
@@ -96,6 +103,9 @@ func New(cfg Config) (*Gate, error) {
 	if cfg.Timeout < 0 {
 		return nil, fmt.Errorf("ropeline: a timeout of %v; it has to be more than 0, or 0 for the default of %v", cfg.Timeout, defaultTimeout)
 	}
+	if cfg.TrustForwardedHost && !cfg.TrustForwarded {
+		return nil, errors.New("ropeline: TrustForwardedHost without TrustForwarded; set both where a proxy in front writes X-Forwarded-Host, or none")
+	}
 	g := &Gate{cfg: cfg}
 	for _, node := range cfg.Nodes {
 		u, err := url.Parse(node)
@@ -123,9 +133,6 @@ func New(cfg Config) (*Gate, error) {
 
 // ProofField returns the field in which the program finds proofs of admission.
 func (g *Gate) ProofField() string { return g.cfg.ProofField }
-
-// TrustForwarded is that of Config.
-func (g *Gate) TrustForwarded() bool { return g.cfg.TrustForwarded }
 
 // Ask asks the nodes about a request. There always is a verdict: where no node has one,
 // that of Config.Open.

@@ -310,7 +310,7 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 					r.Header[name] = values
 				}
 			}
-			visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: true}), func(http.ResponseWriter, *http.Request) {}, r)
+			visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: true, TrustForwardedHost: true}), func(http.ResponseWriter, *http.Request) {}, r)
 			h := n.asked()[0].Header
 			if got := (told{h["X-Forwarded-For"], h["X-Forwarded-Host"], h["X-Forwarded-Proto"]}); !reflect.DeepEqual(got, c.node) {
 				t.Errorf("the node is told %q, want %q", got, c.node)
@@ -344,6 +344,7 @@ func TestNewRefuses(t *testing.T) {
 		{Nodes: []string{"http://127.0.0.1:9081?x=y"}},
 		{Nodes: []string{"http://127.0.0.1:9081", "http://"}},
 		{Nodes: []string{"http://127.0.0.1:9081"}, Timeout: -1},
+		{Nodes: []string{"http://127.0.0.1:9081"}, TrustForwardedHost: true},
 	} {
 		if _, err := New(cfg); err == nil || !strings.HasPrefix(err.Error(), "ropeline: ") {
 			t.Errorf("%+v: %v", cfg, err)

@@ -57,8 +57,6 @@ func question(g *middleware.Gate, ctx *fasthttp.RequestCtx) middleware.Question 
 	if ctx.IsTLS() {
 		q.Scheme = "https"
 	}
-	if g.TrustForwarded() {
-		q.Believe(h)
-	}
+	g.Believe(&q)
 	return q
 }
