@@ -51,8 +51,10 @@ func writeNginx(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 
 // writePage answers whom auth_request has held back. A place may have come free in
 // between: then the page says so, and comes again at once. The built-in page, which
-// asks for JSON, loads its address upon this state.
+// asks for JSON, loads its address upon this state. A proof is for the site, and these
+// answers are for the visitor.
 func writePage(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
+	a.Proof = ""
 	if a.Outcome == httpfront.Admitted {
 		h := w.Header()
 		h.Set("Refresh", "0")

@@ -233,8 +233,12 @@ func TestProofsReachTheProxy(t *testing.T) {
 		addr := serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8")
 		for _, d := range dialects {
 			resp, _ := ask(t, d.method, "http://"+addr+d.path, d.fields...)
-			if got := resp.Header.Get("Ropeline-Proof"); got != answer.Proof {
-				t.Errorf("%s: proof %q, want %q", d.path, got, answer.Proof)
+			want := answer.Proof
+			if d.path == "/nginx/page" {
+				want = "" // visitors get that answer
+			}
+			if got := resp.Header.Get("Ropeline-Proof"); got != want {
+				t.Errorf("%s: proof %q, want %q", d.path, got, want)
 			}
 			remove := resp.Header.Get("X-Envoy-Auth-Headers-To-Remove")
 			if want := strings.HasPrefix(d.path, "/envoy") && answer.Proof == ""; (remove == "Ropeline-Proof") != want {
@@ -302,11 +306,16 @@ func TestAnybodyMayKnowWhetherANodeIsReady(t *testing.T) {
 }
 
 func TestThePageOfWhoIsInLoadsAgain(t *testing.T) {
-	addr := serve(t, &fakeJudge{answer: admitted}, "127.0.0.0/8")
+	in := admitted
+	in.ProofField, in.Proof = "Ropeline-Proof", "a.b.c"
+	addr := serve(t, &fakeJudge{answer: in}, "127.0.0.0/8")
 	resp, body := ask(t, "GET", "http://"+addr+"/nginx/page", asNginx...)
 	h := resp.Header
 	if h.Get("Refresh") != "0" || !strings.HasPrefix(h.Get("Content-Type"), "text/html") || h.Get("Ropeline-State") != "admitted" || !strings.Contains(body, "It is your turn") {
 		t.Errorf("got %v %q", h, body)
+	}
+	if h.Get("Ropeline-Proof") != "" || h.Get("Set-Cookie") != admitted.Cookie {
+		t.Errorf("the visitor is given the site's proof, or no pass: %v", h)
 	}
 }
 
