@@ -1,21 +1,25 @@
 package middleware
 
 import (
-	"bufio"
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/ropeline/ropeline/httpfront/middleware/internal/site"
 )
 
 // Handler returns a handler that asks about each request, and has next serve those of
 // visitors who are let in.
 //
 // A pass for the visitor goes into the answer of next, which no shared cache may keep
-// then: its Cache-Control becomes private, no-store. What next has to say about its own
-// answers is not touched otherwise.
+// then: its Cache-Control becomes private, no-store. A command of next, in the field
+// Ropeline-Command or Cf-Waiting-Room-Command of an answer, ends the visitor's session,
+// and does not reach the visitor. What next has to say about its own answers is not
+// touched otherwise. It does not see the passes of visitors among their cookies.
 func (g *Gate) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := g.Ask(r.Context(), g.question(r))
+		q := g.question(r)
+		v := g.Ask(r.Context(), q)
 		if !v.Admitted {
 			h := w.Header()
 			for name, values := range v.Header {
@@ -31,14 +35,25 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 		if v.Proof != "" {
 			r.Header.Set(g.cfg.ProofField, v.Proof)
 		}
-		if v.Cookie == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		p := &passing{ResponseWriter: w, cookie: v.Cookie}
+		leaveForeignCookies(r.Header)
+		p := &passing{ResponseWriter: w, cookie: v.Cookie, revoke: func() string { return g.Obey(r.Context(), q, v) }}
 		next.ServeHTTP(p, r)
-		p.addPass() // next may have written nothing at all
+		p.finish()
 	})
+}
+
+// leaveForeignCookies takes passes out of a request's cookies.
+func leaveForeignCookies(h http.Header) {
+	lines := h["Cookie"]
+	kept := make([]string, 0, len(lines))
+	for _, l := range lines {
+		if l = site.ForeignCookies(l); l != "" {
+			kept = append(kept, l)
+		}
+	}
+	if h["Cookie"] = kept; len(kept) == 0 {
+		delete(h, "Cookie")
+	}
 }
 
 // question says what a node has to know of a request.
@@ -106,55 +121,3 @@ func elements(h http.Header, name string) (list []string) {
 	}
 	return list
 }
-
-// passing adds a pass to an answer as late as can be: what serves the request may replace
-// the fields of its answer until then.
-type passing struct {
-	http.ResponseWriter
-	cookie string
-	added  bool
-}
-
-func (p *passing) addPass() {
-	if !p.added {
-		p.added = true
-		h := p.Header()
-		h.Add("Set-Cookie", p.cookie)
-		h.Set("Cache-Control", "private, no-store")
-	}
-}
-
-func (p *passing) WriteHeader(code int) {
-	if code >= 200 || code == http.StatusSwitchingProtocols {
-		p.addPass()
-	}
-	p.ResponseWriter.WriteHeader(code)
-}
-
-func (p *passing) Write(b []byte) (int, error) {
-	p.addPass()
-	return p.ResponseWriter.Write(b)
-}
-
-// FlushError is for http.ResponseController.
-func (p *passing) FlushError() error {
-	p.addPass()
-	return http.NewResponseController(p.ResponseWriter).Flush()
-}
-
-// Flush is http.Flusher's.
-func (p *passing) Flush() { _ = p.FlushError() }
-
-// Hijack is http.Hijacker's. Who takes the connection over writes the answer, too, and the
-// pass is not in it: the visitor's next answer has it.
-func (p *passing) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(p.ResponseWriter).Hijack()
-}
-
-// Unwrap is for http.ResponseController.
-func (p *passing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-var (
-	_ http.Flusher  = (*passing)(nil)
-	_ http.Hijacker = (*passing)(nil)
-)

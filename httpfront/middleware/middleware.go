@@ -58,10 +58,12 @@ type Config struct {
 
 // Gate asks about requests. It may be used from many goroutines.
 type Gate struct {
-	cfg     Config
-	asked   []string // where each node answers
-	client  *http.Client
-	warning rate.Sometimes
+	cfg    Config
+	asked  []string // where each node answers
+	client *http.Client
+
+	warning   rate.Sometimes // that no node answers
+	unrevoked rate.Sometimes // that a session was not ended
 }
 
 // Question is a request that a visitor has made.
@@ -88,10 +90,18 @@ type Verdict struct {
 	Code   int
 	Header http.Header // shared; it is not to be changed
 	Body   []byte      // the same
+
+	node string // who says so, as in Gate.asked; "": nobody
 }
 
 // maxAnswer is the longest page that a room can have, and what comes on top.
 const maxAnswer = 2 << 20
+
+// What nodes are asked.
+const (
+	askPath    = "/forward"
+	revokePath = "/revoke"
+)
 
 const defaultTimeout = 3 * time.Second
 
@@ -112,7 +122,7 @@ func New(cfg Config) (*Gate, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 			return nil, fmt.Errorf("ropeline: %q is no address of a node; it has to be like http://127.0.0.1:9081", node)
 		}
-		g.asked = append(g.asked, u.Scheme+"://"+u.Host+"/forward")
+		g.asked = append(g.asked, u.Scheme+"://"+u.Host+askPath)
 	}
 	if g.cfg.Timeout == 0 {
 		g.cfg.Timeout = defaultTimeout
@@ -127,7 +137,7 @@ func New(cfg Config) (*Gate, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy, transport.MaxIdleConnsPerHost, transport.DisableCompression = nil, 256, true
 	g.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	g.warning.Interval = time.Minute
+	g.warning.Interval, g.unrevoked.Interval = time.Minute, time.Minute
 	return g, nil
 }
 
@@ -216,7 +226,7 @@ func (g *Gate) ask(ctx context.Context, node string, fields http.Header) (v Verd
 	case resp.Header.Get(stateField) == stateFailed:
 		return v, fmt.Errorf("%s: it cannot decide, or is not ready", node) // the reason is in its log
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
-		return Verdict{Admitted: true, Cookie: resp.Header.Get("Set-Cookie"), Proof: resp.Header.Get(g.cfg.ProofField)}, nil
+		return Verdict{Admitted: true, Cookie: resp.Header.Get("Set-Cookie"), Proof: resp.Header.Get(g.cfg.ProofField), node: node}, nil
 	}
 	removeHops(resp.Header)
 	return Verdict{Code: resp.StatusCode, Header: resp.Header, Body: body}, nil

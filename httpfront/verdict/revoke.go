@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/ropeline/ropeline/httpfront"
 )
@@ -18,6 +19,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, peer netip.Addr)
 		return
 	}
 	q := &httpfront.Question{Peer: peer, Method: http.MethodGet, Target: "/", Fields: fieldsOf(r.Header), NoPage: true}
+	q.For = strings.Join(r.Header.Values("X-Forwarded-For"), ", ") // tells which of several schemes is the visitor's
 	var err error
 	if q.Host, err = told(r, "X-Forwarded-Host"); err == nil {
 		q.Scheme, err = told(r, "X-Forwarded-Proto")

@@ -2,23 +2,28 @@
 package fast
 
 import (
+	"bytes"
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/middleware"
+	"github.com/ropeline/ropeline/httpfront/middleware/internal/site"
 )
 
 // Handler returns a handler that has g ask about each request, and next serve those of
 // visitors who are let in. A pass for the visitor goes into the answer of next, which no
 // shared cache may keep then: its Cache-Control becomes private, no-store. Answers that
-// next writes itself, to a connection that it has hijacked, are left as they are.
+// next writes itself, to a connection that it has hijacked, are left as they are. Commands
+// in answers and passes in requests are as with middleware.Gate.Handler.
 func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		// The context of a request of fasthttp ends with the server only, as this one
 		// would not: a node has so long to answer as g gives it.
-		v := g.Ask(context.Background(), question(g, ctx))
+		q := question(g, ctx)
+		v := g.Ask(context.Background(), q)
 		if !v.Admitted {
 			for name, values := range v.Header {
 				for _, value := range values {
@@ -33,12 +38,47 @@ func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestH
 		if v.Proof != "" {
 			ctx.Request.Header.Set(g.ProofField(), v.Proof)
 		}
+		leaveForeignCookies(&ctx.Request.Header)
 		next(ctx)
-		if v.Cookie != "" {
-			ctx.Response.Header.Add("Set-Cookie", v.Cookie)
+		cookie := v.Cookie
+		if takeCommands(&ctx.Response.Header) {
+			cookie = g.Obey(context.Background(), q, v)
+		}
+		if cookie != "" {
+			ctx.Response.Header.Add("Set-Cookie", cookie)
 			ctx.Response.Header.Set("Cache-Control", "private, no-store")
 		}
 	}
+}
+
+// leaveForeignCookies takes passes out of a request's cookies.
+func leaveForeignCookies(h *fasthttp.RequestHeader) {
+	all := string(h.Peek("Cookie"))
+	kept := site.ForeignCookies(all)
+	if kept == all {
+		return
+	}
+	h.DelAllCookies()
+	if kept != "" {
+		h.Set("Cookie", kept)
+	}
+}
+
+// takeCommands takes commands out of an answer's fields, and their names out of the trailers
+// that are announced. It reports whether one ends the visitor's session.
+func takeCommands(h *fasthttp.ResponseHeader) (revoke bool) {
+	for _, name := range site.Commands {
+		for _, v := range h.PeekAll(name) {
+			revoke = revoke || site.Revokes(string(v))
+		}
+		h.Del(name)
+	}
+	isCommand := func(name []byte) bool { return site.IsCommand(string(name)) }
+	if keys := h.PeekTrailerKeys(); slices.ContainsFunc(keys, isCommand) {
+		keys = slices.DeleteFunc(slices.Clone(keys), isCommand)
+		h.SetTrailerBytes(bytes.Join(keys, []byte(", "))) // of names that were good before
+	}
+	return revoke
 }
 
 // question says what a node has to know of a request. Nothing of it is fasthttp's memory.

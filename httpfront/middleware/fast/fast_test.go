@@ -142,3 +142,39 @@ func TestFieldsThatNoNodeTakesLetNobodyIn(t *testing.T) {
 		}
 	}
 }
+
+// TestTheSiteEndsSessions, and neither are commands seen by visitors, nor passes by the site.
+func TestTheSiteEndsSessions(t *testing.T) {
+	const forget = "ropeline=; Path=/; Max-Age=0"
+	for command, want := range map[string]string{"revoke": forget, "jump": "ropeline=pass; Path=/"} {
+		node := func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/revoke" {
+				w.Header().Set("Set-Cookie", "ropeline=pass; Path=/")
+				return
+			}
+			if r.Method != http.MethodPost || r.Header.Get("Cookie") != "ropeline=pass" || r.Header.Get("X-Forwarded-Host") != "shop.example" {
+				t.Errorf("the node is asked %s with %v", r.Method, r.Header)
+			}
+			w.Header().Set("Set-Cookie", forget)
+			w.WriteHeader(http.StatusNoContent)
+		}
+		resp, body := visit(t, middleware.Config{}, node, func(ctx *fasthttp.RequestCtx) {
+			if got := string(ctx.Request.Header.Peek("Cookie")); got != "a=b; c=d" {
+				t.Errorf("the site gets the cookies %q", got)
+			}
+			ctx.Response.Header.Set("Ropeline-Command", command)
+			ctx.Response.Header.Add("Cf-Waiting-Room-Command", command)
+			ctx.SetBodyStream(strings.NewReader("goods"), -1)
+			if err := ctx.Response.Header.SetTrailer("Ropeline-Command, X-Sum"); err != nil {
+				t.Error(err)
+			}
+		}, "GET / HTTP/1.1\r\nHost: shop.example\r\nCookie: a=b; ropeline=mine; c=d\r\n\r\n")
+		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{want}) || body != "goods" {
+			t.Errorf("%s: cookies %q, %q", command, got, body)
+		}
+		_, announced := resp.Trailer["Ropeline-Command"]
+		if announced || resp.Header.Get("Ropeline-Command") != "" || resp.Header.Get("Cf-Waiting-Room-Command") != "" {
+			t.Errorf("%s: the visitor sees %v and %v", command, resp.Header, resp.Trailer)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package middleware
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// revoker lets visitors in, and answers /revoke with a code.
+func revoker(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/revoke" {
+			admit(w, r)
+			return
+		}
+		if code == http.StatusNoContent {
+			w.Header().Set("Set-Cookie", "ropeline=; Path=/; Max-Age=0")
+		}
+		w.WriteHeader(code)
+	}
+}
+
+// TestTheSiteEndsSessions, however it writes its answer, and visitors see nothing of it.
+func TestTheSiteEndsSessions(t *testing.T) {
+	n := newNode(t, revoker(http.StatusNoContent))
+	g := newGate(t, Config{Nodes: []string{n.URL}})
+	command := func(w http.ResponseWriter) { w.Header().Set("Ropeline-Command", "revoke") }
+	for name, site := range map[string]http.HandlerFunc{
+		"nothing": func(w http.ResponseWriter, _ *http.Request) { command(w) },
+		"a code":  func(w http.ResponseWriter, _ *http.Request) { command(w); w.WriteHeader(http.StatusNotFound) },
+		"written": func(w http.ResponseWriter, _ *http.Request) { command(w); io.WriteString(w, "x") },
+		"flushed": func(w http.ResponseWriter, _ *http.Request) {
+			command(w)
+			w.(http.Flusher).Flush()
+			io.WriteString(w, "x")
+		},
+		"copied":      func(w http.ResponseWriter, _ *http.Request) { command(w); io.Copy(w, strings.NewReader("x")) },
+		"early hints": func(w http.ResponseWriter, _ *http.Request) { command(w); w.WriteHeader(103); w.WriteHeader(204) },
+		"a file": func(w http.ResponseWriter, r *http.Request) {
+			command(w)
+			http.ServeContent(w, r, "x.txt", time.Time{}, strings.NewReader("x"))
+		},
+		"in a spelling of its own": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["cf-waiting-room-command"] = []string{"a, REVOKE"}
+		},
+	} {
+		before := len(n.asked())
+		r := httptest.NewRequest(http.MethodGet, "http://shop.example/cart?a=b", nil)
+		r.Header.Set("Cookie", "ropeline=waited; a=b")
+		resp := visit(t, g, site, r)
+		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"ropeline=; Path=/; Max-Age=0"}) {
+			t.Errorf("%s: cookies %q", name, got)
+		}
+		if resp.Header.Get("Ropeline-Command") != "" || resp.Header.Get("Cf-Waiting-Room-Command") != "" {
+			t.Errorf("%s: the visitor sees %v", name, resp.Header)
+		}
+		asked := n.asked()[before:]
+		if len(asked) != 2 || asked[1].Method != http.MethodPost || asked[1].URL.Path != "/revoke" {
+			t.Fatalf("%s: the node was asked %d times", name, len(asked))
+		}
+		for field, want := range map[string]string{
+			"Cookie": "ropeline=pass", "X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "http", "X-Forwarded-Uri": "/cart?a=b",
+		} {
+			if got := strings.Join(asked[1].Header.Values(field), " and "); got != want {
+				t.Errorf("%s: %s is %q to the node, want %q", name, field, got, want)
+			}
+		}
+	}
+}
+
+// TestCommandsThatDoNotCount reach nobody either.
+func TestCommandsThatDoNotCount(t *testing.T) {
+	n := newNode(t, revoker(http.StatusForbidden))
+	g := newGate(t, Config{Nodes: []string{n.URL}})
+	for name, c := range map[string]struct {
+		asked int
+		site  http.HandlerFunc
+	}{
+		"one that nobody knows":  {1, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Ropeline-Command", "jump") }},
+		"one that is not wanted": {2, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Ropeline-Command", "revoke") }},
+		"a trailer": {1, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "Ropeline-Command, X-Sum")
+			io.WriteString(w, "x")
+			w.Header().Set("Ropeline-Command", "revoke")
+			w.Header().Set("X-Sum", "1")
+		}},
+		"a trailer that was not announced": {1, func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			w.Header().Set(http.TrailerPrefix+"Ropeline-Command", "revoke")
+			w.Header().Set(http.TrailerPrefix+"X-Sum", "1")
+		}},
+	} {
+		before := len(n.asked())
+		resp := visit(t, g, c.site, httptest.NewRequest(http.MethodGet, "/", nil))
+		bodyOf(t, resp)
+		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"ropeline=pass; Path=/"}) {
+			t.Errorf("%s: cookies %q", name, got)
+		}
+		if _, ok := resp.Trailer["Ropeline-Command"]; ok || resp.Header.Get("Ropeline-Command") != "" {
+			t.Errorf("%s: the visitor sees %v and %v", name, resp.Header, resp.Trailer)
+		}
+		if strings.HasPrefix(name, "a trailer") && resp.Trailer.Get("X-Sum") != "1" {
+			t.Errorf("%s: the site's own is gone: %v", name, resp.Trailer)
+		}
+		if got := len(n.asked()) - before; got != c.asked {
+			t.Errorf("%s: the node was asked %d times, want %d", name, got, c.asked)
+		}
+	}
+}
+
+// TestTheNodeThatLetSomebodyInIsAskedFirst to end the session, and another one if it is gone.
+func TestTheNodeThatLetSomebodyInIsAskedFirst(t *testing.T) {
+	down := newNode(t, silence)
+	bare := newNode(t, func(w http.ResponseWriter, r *http.Request) { // no pass of its own
+		if r.URL.Path == "/revoke" {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	other := newNode(t, revoker(http.StatusNoContent))
+	g := newGate(t, Config{Nodes: []string{down.URL, bare.URL, other.URL}})
+	q := Question{Method: "GET", Target: "/", Host: "shop.example", Scheme: "http", Header: http.Header{"Cookie": {"ropeline=mine"}}}
+	v := g.Ask(t.Context(), q)
+	if !v.Admitted {
+		t.Fatalf("%+v", v)
+	}
+	cookie, err := g.Revoke(t.Context(), q, v)
+	if err != nil || cookie != "ropeline=; Path=/; Max-Age=0" {
+		t.Errorf("%q, %v", cookie, err)
+	}
+	var paths []string
+	for _, n := range []*node{bare, other} {
+		for _, r := range n.asked() {
+			paths = append(paths, r.URL.Path+" "+r.Header.Get("Cookie"))
+		}
+	}
+	if !slices.Equal(paths, []string{"/forward ropeline=mine", "/revoke ropeline=mine", "/revoke ropeline=mine"}) {
+		t.Errorf("asked %q", paths)
+	}
+}
+
+// TestPassesDoNotReachTheSite, which could leak them.
+func TestPassesDoNotReachTheSite(t *testing.T) {
+	n := newNode(t, admit)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header["Cookie"] = []string{"a=b; __Host-ropeline=secret", "ropeline_shop=secret", "c=d"}
+	visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(_ http.ResponseWriter, r *http.Request) {
+		if got := r.Header["Cookie"]; !slices.Equal(got, []string{"a=b", "c=d"}) && !slices.Equal(got, []string{"a=b; c=d"}) {
+			t.Errorf("the site gets the cookies %q", got)
+		}
+	}, r)
+	if got := strings.Join(n.asked()[0].Header["Cookie"], "; "); strings.Count(got, "secret") != 2 {
+		t.Errorf("the node gets the cookies %q", got)
+	}
+}
