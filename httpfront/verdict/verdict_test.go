@@ -419,7 +419,7 @@ func TestRevoke(t *testing.T) {
 		if resp.StatusCode != c.code || (resp.Header.Get("Set-Cookie") != "") != (c.err == nil) {
 			t.Errorf("%v: code %d, cookie %q", c.err, resp.StatusCode, resp.Header.Get("Set-Cookie"))
 		}
-		if asked := j.take(); len(asked) != 1 || asked[0].Target != "/cart?a=%2F" || asked[0].Host != "shop.example" {
+		if asked := j.take(); len(asked) != 1 || asked[0].Target != "/cart?a=%2F" || asked[0].Host != "shop.example" || asked[0].For != "192.0.2.1" {
 			t.Errorf("asked %+v", asked)
 		}
 		if resp, _ := ask(t, "GET", "http://"+addr+"/revoke", asForward...); resp.StatusCode != 405 {
