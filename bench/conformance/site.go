@@ -64,6 +64,7 @@ func (s *site) close() {
 const (
 	pathEcho = "/echo" // takes an upgrade, and sends back what it gets
 	pathGone = "/gone" // takes the request in, and closes without an answer
+	pathEnd  = "/end"  // ends the session by a field of the answer
 )
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -84,6 +85,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if r.URL.Path == pathGone {
 		panic(http.ErrAbortHandler)
+	}
+	if r.URL.Path == pathEnd {
+		w.Header().Set("Ropeline-Command", "revoke")
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.Header().Set("Cache-Control", "public, max-age=60")
