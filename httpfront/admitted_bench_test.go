@@ -25,7 +25,7 @@ type onSite struct {
 
 // ruleTexts are those of a site that lets some requests pass its room.
 var ruleTexts = []string{
-	`starts_with(http.request.uri.path, "/static/") or http.request.uri.path matches "\\.(css|js|png|svg|woff2)$"`,
+	`starts_with(http.request.uri.path, "/static/") or http.request.uri.path matches "\.(css|js|png|svg|woff2)$"`,
 	`ip.src in $office and not http.request.method in {"POST" "PUT"}`,
 	`http.user_agent contains "Monitor/" and http.request.uri.query eq ""`,
 	`any(http.request.headers["x-app-version"][*] eq "3") or http.request.cookies["staff"][0] eq "yes"`,

@@ -246,6 +246,7 @@ func (c *checker) index(t *typed, x *index) error {
 		}
 		all := t.elements
 		t.shape, t.text = single, func(r *Request, _ *scratch) (string, bool) { return all.element(r, i) }
+		c.lowerText(t)
 		return nil
 	case t.shape == mapped && x.Each:
 		t.shape = each
@@ -268,7 +269,19 @@ func (c *checker) each(t *typed, at int) error {
 	}
 	c.buffered = true
 	t.shape, t.text = each, func(_ *Request, s *scratch) (string, bool) { return s.element, true }
+	c.lowerText(t)
 	return nil
+}
+
+// lowerText makes the text of an element lower case where those of its array are.
+func (c *checker) lowerText(t *typed) {
+	if get := t.text; t.lower {
+		c.buffered, t.buffered = true, true
+		t.text = func(r *Request, s *scratch) (string, bool) {
+			v, ok := get(r, s)
+			return s.fold(v, lowerByte), ok
+		}
+	}
 }
 
 // String says what t is, for messages.

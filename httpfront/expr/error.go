@@ -66,8 +66,9 @@ func errorAt(source string, offset int, format string, args ...any) *Error {
 }
 
 // nearest returns which of the known names may have been meant, or "" where none
-// is near. The last part of a dotted name tells most; those before it are often
-// left out or made up.
+// is near. The last part of a dotted name tells most: up to a third of it may be
+// mistyped. Of those before it some are often left out or added; one may be another if
+// the last is right.
 func nearest(name string, known []string) string {
 	best, fewest := "", 0
 	parts := strings.Split(name, ".")
@@ -75,34 +76,46 @@ func nearest(name string, known []string) string {
 	for _, k := range known {
 		theirs := strings.Split(k, ".")
 		end := len(theirs) - 1
-		n := edits([]byte(parts[last]), []byte(theirs[end]))
-		if 2*n > max(len(parts[last]), len(theirs[end])) {
-			continue // more than half of it changed is another name
+		typos, isNear := mistyped(parts[last], theirs[end])
+		before := edits(parts[:last], theirs[:end])
+		// As many edits as the lengths differ: nothing but left out or added.
+		if !isNear || before != max(last-end, end-last) && (before > 1 || typos > 0) {
+			continue
 		}
-		if n += edits(parts[:last], theirs[:end]); best == "" || n < fewest {
+		if n := typos + before; best == "" || n < fewest {
 			best, fewest = k, n
 		}
 	}
 	return best
 }
 
-// edits returns by how many inserted, removed or replaced elements a and b
-// differ (Levenshtein distance, row by row).
+// mistyped returns how many letters a and b differ by, and whether they may be the same
+// word: a third of it is wrong at most, or one is the other with more behind it.
+func mistyped(a, b string) (n int, isNear bool) {
+	n = edits([]byte(a), []byte(b))
+	shorter, longer := min(len(a), len(b)), max(len(a), len(b))
+	return n, 3*n <= longer || 2*shorter >= longer && n == longer-shorter && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+}
+
+// edits returns by how many inserted, removed, replaced or swapped elements a and b
+// differ (optimal string alignment, row by row).
 func edits[T comparable](a, b []T) int {
-	row := make([]int, len(b)+1)
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range a {
-		diagonal := row[0]
+		before, above, row = above, row, before
 		row[0] = i + 1
 		for j := range b {
-			replaced := diagonal
+			replaced := above[j]
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+			row[j+1] = min(replaced, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

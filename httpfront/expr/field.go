@@ -22,7 +22,7 @@ var fields = map[string]*typed{
 	"http.request.uri.args.values":    {kind: text, shape: array, elements: argumentValues},
 	"http.request.full_uri":           madeField(appendFullURI),
 	"http.request.headers":            {kind: text, shape: table, named: headers, fold: true},
-	"http.request.headers.names":      {kind: text, shape: array, elements: headerNames},
+	"http.request.headers.names":      {kind: text, shape: array, elements: headerNames, lower: true},
 	"http.request.headers.values":     {kind: text, shape: array, elements: headerValues},
 	"http.request.cookies":            {kind: text, shape: table, named: cookies},
 	"http.cookie":                     joinedField("cookie", "; "),

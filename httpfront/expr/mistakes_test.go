@@ -3,7 +3,9 @@ package expr
 import (
 	"errors"
 	"flag"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -140,5 +142,29 @@ func TestListsThatAreNone(t *testing.T) {
 	}
 	if _, err := StringList(many); err == nil {
 		t.Error("a list of strings may have any size")
+	}
+}
+
+// TestNearest: what is offered is what may have been meant; where nothing is, the names
+// that there are say more.
+func TestNearest(t *testing.T) {
+	for name, want := range map[string]string{
+		"http.hots": "http.host", "htpp.host": "http.host", "http.path": "http.request.uri.path", "path": "http.request.uri.path",
+		"http.request.url.path": "http.request.uri.path", "raw.http.request.uri.path": "http.request.uri.path",
+		"http.headers": "http.request.headers", "http.useragent": "http.user_agent", "http.user-agent": "http.user_agent",
+		"ip.country": "ip.geoip.country", "src": "ip.src", "http.src": "ip.src", "sll": "ssl", "http.request.methd": "http.request.method",
+
+		"cf.client.bot": "", "http.request.timestamp.sec": "", "http.request.timestamp.msec": "", "cf.threat_score": "",
+		"cf.bot_management.score": "", "ip.src.asnum": "", "ip.src.region": "", "ip.src.city": "", "ip.geoip.continent": "",
+		"http.response.code": "", "http.request.body.size": "", "tls.sec": "", "cf.edge.version": "", "foo": "", "": "",
+	} {
+		if got := nearest(name, slices.Sorted(maps.Keys(fields))); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"lowercase": "lower", "uppr": "upper", "start_with": "starts_with", "regex_replace": "", "lookup": ""} {
+		if got := nearest(name, slices.Sorted(maps.Keys(functions))); got != want {
+			t.Errorf("function %q: got %q, want %q", name, got, want)
+		}
 	}
 }

@@ -59,6 +59,7 @@ type typed struct {
 	elements elements                   // of an array
 	named    func(name string) elements // of a table
 	fold     bool                       // whether the names of a table are in lower case
+	lower    bool                       // whether elements are taken in lower case
 }
 
 // scratch is what one match needs besides the request.
