@@ -15,7 +15,8 @@ const (
 //
 // Of the languages that the visitor asks for and that are there, the one with
 // the greatest weight wins, the first of several with the same. A range is
-// looked up as RFC 4647, 3.4 says: the longest part of it that is known. Only if
+// looked up as RFC 4647, 3.4 says: the longest part of it that is known. One that asks
+// for another script than the language is written in is not there. Only if
 // none of them is there, one that most readers of a language read as well is
 // taken, such as Spanish for Catalan: who lists English after Catalan gets
 // English. A range "*" and one with the weight 0 ask for nothing.
@@ -78,12 +79,29 @@ func find[S ~string | ~[]byte](known map[string]candidate, tag S) candidate {
 	}
 	for n := len(tag); n > 0; {
 		if c, ok := known[string(buf[:n])]; ok {
+			if s := scriptAfter(buf[n:len(tag)]); s != nil && c.script != "" && string(s) != c.script {
+				return candidate{} // of no use to who cannot read it
+			}
 			return c
 		}
 		for n--; n > 0 && buf[n] != '-'; n-- {
 		}
 	}
 	return candidate{}
+}
+
+// scriptAfter returns the script that a tag goes on with, nil for none: four letters (RFC
+// 5646, 2.2.3).
+func scriptAfter(rest []byte) []byte {
+	if len(rest) < 5 || len(rest) > 5 && rest[5] != '-' {
+		return nil
+	}
+	for _, c := range rest[1:5] {
+		if c < 'a' || c > 'z' {
+			return nil
+		}
+	}
+	return rest[1:5]
 }
 
 // cutByte returns what is before the first sep, and what is after it.
@@ -137,8 +155,9 @@ func weight[S ~string | ~[]byte](params S) int {
 
 // candidate is what there is for who asks for a language.
 type candidate struct {
-	language *Language
-	near     bool // it is another language, which most readers of that one read
+	language *Language // nil: there is none, also where there is one for a shorter tag
+	near     bool      // it is another language, which most readers of that one read
+	script   string    // that it is written in, such as "cyrl"; "" if near, as that one may have any
 }
 
 // names lists by which names a language goes beside its own tag and its first
@@ -154,11 +173,15 @@ var names = map[Tag]string{
 	"ms-MY": "zsm",
 	"nb-NO": "no nn",
 	"ro-RO": "mo",
-	"sr-BA": "sh cnr",
+	"sr-BA": "sh-cyrl cnr-cyrl",
 	"tl-PH": "fil",
 	"zh-CN": "zh-hans cmn cmn-hans yue-hans",
 	"zh-TW": "zh-hant zh-hk zh-mo cmn-hant cmn-tw yue",
 }
+
+// otherScript lists what is written in another script than the language that its first
+// subtag names, though it does not say so, after the likely subtags of CLDR 48.
+const otherScript = "sr-me"
 
 // neighbours lists whose readers mostly read a language too, after the language
 // matching data of CLDR 48.
@@ -190,21 +213,28 @@ func wanted(byTag map[Tag]*Language, regions []regional) map[string]candidate {
 			all[name] = candidate{language: byTag[tag], near: true}
 		}
 	}
+	written := func(l *Language) candidate {
+		script, _ := l.rules.Script()
+		return candidate{language: l, script: strings.ToLower(script.String())}
+	}
 	for tag, l := range byTag {
 		first, _, _ := strings.Cut(tag, "-")
 		if tag != "zh-TW" { // zh alone is simplified
-			all[first] = candidate{language: l}
+			all[first] = written(l)
 		}
-		all[strings.ToLower(tag)] = candidate{language: l}
+		all[strings.ToLower(tag)] = written(l)
 	}
 	for _, r := range regions {
 		first, _, _ := strings.Cut(r.tag, "-")
-		all[first+"-"+strings.ToLower(r.region)] = candidate{language: r.Language}
+		all[first+"-"+strings.ToLower(r.region)] = written(r.Language)
 	}
 	for tag, list := range names {
 		for name := range strings.FieldsSeq(list) {
-			all[name] = candidate{language: byTag[tag]}
+			all[name] = written(byTag[tag])
 		}
+	}
+	for tag := range strings.FieldsSeq(otherScript) {
+		all[tag] = candidate{}
 	}
 	return all
 }

@@ -70,7 +70,25 @@ var matches = []struct{ accept, want string }{
 	{"en-GB", "en-US"},
 	{"sr", "sr-BA"},
 	{"sr-RS", "sr-BA"},
-	{"sr-Latn", "sr-BA"},
+	{"sr-Latn", "en-US"},
+	{"sr-Latn-RS,de;q=0.3", "de-DE"},
+	{"sr_latn_BA,hr;q=0.3", "hr-HR"},
+	{"sr-Latn-RS,sr;q=0.9,en-US;q=0.8", "sr-BA"}, // reads both
+	{"sr-Latn,sr-Cyrl;q=0.5", "sr-BA"},
+	{"sr-ME,fr;q=0.1", "fr-FR"}, // written in Latin letters unless it says otherwise
+	{"sr-Cyrl-ME", "sr-BA"},
+	{"cnr,fr;q=0.1", "fr-FR"},
+	{"cnr-Cyrl-ME", "sr-BA"},
+	{"hi-Latn-IN,en;q=0.5", "en-US"},
+	{"hi-Deva", "hi-IN"},
+	{"bs-Latn-BA", "hr-HR"},
+	{"bs-Cyrl-BA,de", "de-DE"},
+	{"zh-Latn-pinyin,ja", "ja-JP"},
+	{"ja-Jpan-JP", "ja-JP"},
+	{"ko-Kore", "ko-KR"},
+	{"ar-Arab-EG", "ar-EG"},
+	{"uz-Latn-UZ", "ru-RU"},
+	{"de-1996-Latn", "de-DE"}, // no script there
 	{"sr-Cyrl-RS", "sr-BA"},
 	{"ar", "ar-EG"},
 	{"ar-SA", "ar-EG"},
@@ -86,7 +104,8 @@ var matches = []struct{ accept, want string }{
 	{"iw-IL", "he-IL"},
 	{"in", "id-ID"},
 	{"in-ID", "id-ID"},
-	{"sh", "sr-BA"},
+	{"sh,fr;q=0.1", "fr-FR"},
+	{"sh-Cyrl", "sr-BA"},
 	{"bs-BA", "hr-HR"},
 	{"mo", "ro-RO"},
 	{"arb", "ar-EG"},
@@ -213,6 +232,8 @@ func TestNamesAreKnownOnce(t *testing.T) {
 
 var plainWeight = regexp.MustCompile(`^[qQ]=(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$`)
 
+var plainScript = regexp.MustCompile(`^[a-z]{4}$`)
+
 // plainMatch is Match as it would be written without a thought of its cost.
 func plainMatch(accept string, fallback Tag) *Language {
 	known := loaded().wanted
@@ -240,6 +261,9 @@ func plainMatch(accept string, fallback Tag) *Language {
 			c, ok := known[strings.Join(parts[:n], "-")]
 			if !ok {
 				continue
+			}
+			if c.language == nil || !c.near && n < len(parts) && plainScript.MatchString(parts[n]) && parts[n] != c.script {
+				break
 			}
 			list := 0
 			if c.near {
