@@ -36,9 +36,8 @@ func TestMinified(t *testing.T) {
 	}
 }
 
-// TestPageOfEverySituation: what a browser shows that has scripts, before they run.
-func TestPageOfEverySituation(t *testing.T) {
-	p := newPage(t, Config{})
+// shownIn is the text of the page in each situation, from the top on.
+func shownIn() map[string]string {
 	const (
 		ordered = "Your place in line | 1,235 | People ahead of you | 1,234 | Estimated wait | "
 		stay    = " | Please keep this page open. It keeps itself up to date."
@@ -57,7 +56,7 @@ func TestPageOfEverySituation(t *testing.T) {
 		place41  = " | Your place in line | 41 | People ahead of you | 40"
 		range72  = "Estimated wait | about 18 minutes to 1 hour and 24 minutes"
 	)
-	tests := map[string]string{ // the page's text from the top on
+	return map[string]string{
 		"fifo":                       inLine + ordered + "1 hour and 1 minute" + stay,
 		"fifo without an estimate":   inLine + "Your place in line | 3 | People ahead of you | 2 | Estimated wait | not known yet" + stay,
 		"fifo for more than a day":   "The line is very long | So many people are waiting that it may take more than a day. You can stay in line, or come back at another time. | Your place in line | 300 | People ahead of you | 299 | Estimated wait | more than a day" + stay,
@@ -86,6 +85,12 @@ func TestPageOfEverySituation(t *testing.T) {
 		"event of passthrough": inLine + ordered + "1 hour and 1 minute" + stay,
 		"event that rejects":   closed,
 	}
+}
+
+// TestPageOfEverySituation: what a browser shows that has scripts, before they run.
+func TestPageOfEverySituation(t *testing.T) {
+	p := newPage(t, Config{})
+	tests := shownIn()
 	for name, in := range situations() {
 		t.Run(name, func(t *testing.T) {
 			want, ok := tests[name]

@@ -66,6 +66,7 @@ func (s sample) input(now time.Time) Input {
 	v := node.Verdict{Refresh: set.RefreshInterval, View: &room.View{}}
 	v.Pass.Arrival = now.Add(-4 * time.Minute)
 	v.Pass.LastPoll = now
+	inOrder := room.Estimate{Known: true, Minutes: s.waitTime, Position: 20*s.waitTime + 1, Ahead: 20 * s.waitTime}
 	switch s.method {
 	case room.Random:
 		v.Estimate = room.Estimate{Known: true, Minutes: s.waitTime, P25: (s.waitTime + 1) / 2, P75: s.waitTime * 2}
@@ -74,7 +75,7 @@ func (s sample) input(now time.Time) Input {
 			v.Refresh, v.Pass = 0, node.Pass{}
 		}
 	default:
-		v.Estimate = room.Estimate{Known: true, Minutes: s.waitTime, Position: 20*s.waitTime + 1, Ahead: 20 * s.waitTime}
+		v.Estimate = inOrder
 	}
 	if s.event != "none" {
 		v.View.Event = room.EventState{
@@ -84,9 +85,14 @@ func (s sample) input(now time.Time) Input {
 		}
 	}
 	if s.event == "prequeueing" {
-		v.View.Event.Start = now.Add(time.Duration(s.waitTime) * time.Minute)
-		if v.Estimate.Known = false; s.shuffle {
-			v.Estimate = room.Estimate{}
+		e := &v.View.Event
+		e.Start = now.Add(time.Duration(s.waitTime) * time.Minute)
+		if s.method == room.Reject {
+			e.Method = room.FIFO // a room that rejects is opened by its events
+		}
+		v.Estimate = room.Estimate{}
+		if e.Method == room.FIFO && !s.shuffle {
+			v.Estimate.Position, v.Estimate.Ahead = inOrder.Position, inOrder.Ahead
 		}
 	}
 	return Input{Settings: &set, Verdict: &v, Now: now, AcceptLanguage: []byte(s.language), Still: true}

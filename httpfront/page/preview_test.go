@@ -100,3 +100,24 @@ func TestPreviewIsOfThePage(t *testing.T) {
 		t.Errorf("the built-in page lacks the message: %v\n%s", err, got)
 	}
 }
+
+// TestPreviewOfAPrequeue tells of a place where the start brings an order.
+func TestPreviewOfAPrequeue(t *testing.T) {
+	tmpl := mustCompile(t, "{{position}} {{message}}")
+	for query, want := range map[string]string{
+		"":                            "201 At the start, people are admitted in the order",
+		"queueing_method=reject":      "201 At the start, people are admitted in the order",
+		"queueing_method=random":      "0 Many people want to come in right now. The order in which they are admitted is random",
+		"shuffle_at_event_start=true": "0 At the start, all who are here get their places in line at random.",
+		"queueing_method=passthrough": "0 Many people want to come in right now. You will be let in",
+		"force_queue=true":            "201 Nobody is let in at the moment.",
+	} {
+		values, err := url.ParseQuery(query + "&event=prequeueing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := newPage(t, Config{}).Preview(tmpl, values, noon); err != nil || !strings.HasPrefix(string(got), want) {
+			t.Errorf("%s: got %q, %v, want it to begin with %q", query, got, err, want)
+		}
+	}
+}
