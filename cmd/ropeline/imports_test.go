@@ -39,8 +39,9 @@ var allowed = map[string][]string{
 	"httpfront/upstream":      {},
 	"httpfront/verdict":       {"httpfront"},
 
-	"httpfront/middleware":      {},
-	"httpfront/middleware/fast": {"httpfront/middleware"},
+	"httpfront/middleware":               {"httpfront/middleware/internal/site"},
+	"httpfront/middleware/fast":          {"httpfront/middleware", "httpfront/middleware/internal/site"},
+	"httpfront/middleware/internal/site": {},
 
 	"httpfront/proof":       {},
 	"httpfront/proof/check": {},
