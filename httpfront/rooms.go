@@ -12,8 +12,9 @@ import (
 // with slow work.
 type Rooms interface {
 	// Route returns the room for a host (lower case, no port, no trailing dot;
-	// empty if the client named none) and a path (room.Path.Route), or nil if the request goes to the origin without a
-	// room, be it because the room is suspended. Rooms are compared with ==.
+	// empty if the client named none) and a path (room.Path.Route), or nil if the
+	// request goes to the origin without a room, be it because the room is suspended.
+	// Rooms are compared with ==.
 	Route(host, path string) Room
 }
 
