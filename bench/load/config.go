@@ -55,8 +55,9 @@ type Config struct {
 	// what is counted: too long, and PeakActive and SessionsLost come out too
 	// high. Default: 5 minutes.
 	SessionDuration time.Duration
-	// RequestTimeout bounds one try, from taking a connection to the last
-	// byte of the answer. Default: 10 s.
+	// RequestTimeout bounds one try: how long it waits for a connection, and
+	// then how long it takes from that to the last byte of the answer.
+	// Default: 10 s.
 	RequestTimeout time.Duration
 	// GiveUp is how long a visitor goes on trying to get any answer before
 	// leaving for good. Default: 30 s.

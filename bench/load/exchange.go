@@ -53,13 +53,18 @@ func (c *client) close() {
 
 // do sends a request to one target and stores the cookies of the answer. An
 // error means that no answer came.
+//
+// A request has the whole time for its answer, however long it waited for a
+// connection: with what was left of one time for both, a crowd that is larger
+// than can be served at the moment would have requests broken off that are being
+// served, and the longer the line, the more.
 func (c *client) do(ctx context.Context, target int, r request) (answer, error) {
-	deadline := time.Now().Add(c.timeout)
 	p := c.pools[target]
-	cn, err := p.get(ctx, deadline, false)
+	cn, err := p.get(ctx, time.Now().Add(c.timeout), false)
 	if err != nil {
 		return answer{}, err
 	}
+	deadline := time.Now().Add(c.timeout)
 	a, err := c.roundTrip(p, cn, deadline, r)
 	if errors.Is(err, errStale) {
 		// The server closed an idle connection just when we took it, which is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -192,12 +193,41 @@ func TestClientTimesOut(t *testing.T) {
 		if _, err := c.do(t.Context(), 0, get("/", new(jar))); err == nil || time.Since(start) != 3*time.Second {
 			t.Errorf("got %v after %v, want a timeout after 3s", err, time.Since(start))
 		}
-		// The other one had to wait for the connection, and had less time left.
-		if err := <-second; err == nil || time.Since(start) != 4*time.Second {
-			t.Errorf("got %v after %v, want a timeout after 4s", err, time.Since(start))
+		// The other one had to wait for the connection, and then had as much time.
+		if err := <-second; err == nil || time.Since(start) != 6*time.Second {
+			t.Errorf("got %v after %v, want a timeout after 6s", err, time.Since(start))
 		}
 		close(hang)
 		kill()
+	})
+}
+
+// What waits for a connection for too long is never sent.
+func TestClientTimesOutWithoutConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := newMemoryNet()
+		defer network.serve(t, "node:80", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/first" {
+				t.Errorf("got %s, want nothing but the first", r.URL)
+			}
+			time.Sleep(4 * time.Second)
+		}))()
+		c := newTestClient(t, Config{Targets: []string{"http://node"}, Dial: network.dial, RequestTimeout: 5 * time.Second, Conns: 1})
+		first := make(chan error)
+		go func() {
+			_, err := c.do(t.Context(), 0, get("/first", new(jar)))
+			first <- err
+		}()
+		time.Sleep(time.Second)
+		hasty := *c
+		hasty.timeout = 2 * time.Second
+		start := time.Now()
+		if _, err := hasty.do(t.Context(), 0, get("/", new(jar))); !errors.Is(err, errNoConn) || time.Since(start) != 2*time.Second {
+			t.Errorf("got %v after %v, want %v after 2s", err, time.Since(start), errNoConn)
+		}
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
