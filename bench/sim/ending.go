@@ -16,10 +16,20 @@ func (s *sim) stuckAfter() int64 {
 
 // fading is how long counts may outlive what they count: those of dead nodes last
 // for a session after these were last heard of, and a node that starts again
-// takes them over for one more.
+// takes them over for one more. Of a room that it does not keep, such as one that was
+// made again, a node knows no session, and takes that of crdt.Fading.
 func (s *sim) fading() int64 {
-	return int64(3*s.longestSession() + 3*s.cfg.Room.RefreshInterval + 2*time.Minute)
+	session := s.longestSession()
+	for _, f := range s.cfg.Faults {
+		if f.Kind == Remake {
+			session = max(session, unknownSession)
+		}
+	}
+	return int64(3*session + 3*s.cfg.Room.RefreshInterval + 2*time.Minute)
 }
+
+// unknownSession is the default of crdt.Fading.
+const unknownSession = 5 * time.Minute
 
 func (s *sim) longestSession() time.Duration {
 	longest := s.cfg.Room.SessionDuration
