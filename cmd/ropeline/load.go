@@ -108,7 +108,7 @@ func loadFlags(f *pflag.FlagSet, o *loadOptions) {
 	f.Var(enumValue[loadAccept]{dst: &o.accept, allowed: []loadAccept{acceptJSON, acceptHTML}}, "accept",
 		"ask for json, which tells a visitor's place, or html, as browsers do")
 	f.Uint64Var(&o.seed, "seed", 0, "`number` that makes the same visitors again (default: a new one each time)")
-	duration(&c.RequestTimeout, "timeout", 10*time.Second, "how long one request may take")
+	duration(&c.RequestTimeout, "timeout", 10*time.Second, "how long one request may take, and how long it may wait for a connection")
 	duration(&c.GiveUp, "give-up", 30*time.Second, "how long a visitor goes on when nothing answers")
 	count(&c.Conns, "connections", "most open connections to each target (default 1024)")
 	f.BoolVar(&o.insecure, "insecure", false, "do not check the certificates of https targets")
