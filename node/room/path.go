@@ -27,7 +27,7 @@ type Path struct {
 var (
 	errBackslash = errors.New(`the path has a backslash, as such or as %5C; browsers send a slash`)
 	errDots      = errors.New(`the path has "." or ".." as a segment, as such, encoded or before ";"; browsers resolve them before they ask`)
-	errNUL       = errors.New("the path has an encoded NUL")
+	errNUL       = errors.New("the path has a NUL, as such or as %00")
 )
 
 // ReadPath reads the path of a request, without its query. What some servers take for
@@ -59,7 +59,7 @@ func isPlain(path []byte) bool {
 	}
 	for i, c := range path {
 		switch c {
-		case '%', ';', '\\':
+		case '%', ';', '\\', 0:
 			return false
 		case '/', '.':
 			if i > 0 && path[i-1] == '/' {

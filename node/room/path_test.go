@@ -54,6 +54,7 @@ func TestPathsWithTwoReadings(t *testing.T) {
 		`/\tickets`:              errBackslash,
 		"/a%5Cb":                 errBackslash,
 		"/tickets%00":            errNUL,
+		"/tickets\x00":           errNUL,
 	} {
 		if got, err := ReadPath([]byte(raw)); err != want {
 			t.Errorf("%q: got %+q, %v, want %v", raw, got, err, want)
