@@ -267,8 +267,10 @@ func FuzzConnection(f *testing.F) {
 		f.Add(fmt.Appendf(nil, fields, len(body)))
 	}
 	f.Fuzz(func(t *testing.T, fields []byte) {
-		// Only heads that state the body's length to any reader that finds it.
-		if len(fields) > 4096 || bytes.Contains(fields, []byte("\r\n\r\n")) || bytes.Contains(fields, []byte("\n\n")) || bytes.Contains(fields, []byte("\n\r\n")) {
+		// Only heads that state the body's length to any reader that finds it, so no
+		// empty line among the fields, nor before them, where they follow a line's end.
+		lines := append([]byte("\n"), fields...)
+		if len(fields) > 4096 || bytes.Contains(lines, []byte("\n\n")) || bytes.Contains(lines, []byte("\n\r\n")) {
 			return
 		}
 		c, err := net.Dial("tcp", fr.addr)
