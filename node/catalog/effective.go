@@ -1,0 +1,88 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// Refusal says what of a catalog cannot hold, though it was sound where it was written.
+type Refusal struct {
+	Room  crdt.RoomID
+	Name  string // of the room
+	Event string // by name; empty: it is about the whole room
+	Why   error
+}
+
+// Effective returns the settings by which the rooms of a catalog are run, oldest room
+// first, and what was left out because it does not go together with what is older. check
+// says what else is to hold of a room, as the front sees it; nil: nothing. A room that is
+// refused is not run, and requests for it go to the rooms or the site that they would go
+// to without it; it runs as soon as an operator has changed it, or what stands in its way.
+//
+// A limit that an operator has set must not fall away because of a lesser mistake, so
+// whatever can be left out is: an event that overlaps another or is one too many, a rule
+// beyond those that a room may have, a page that has not arrived.
+func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settings, refused []Refusal) {
+	rooms := slices.Clone(c.order)
+	slices.SortFunc(rooms, older)
+	for _, r := range rooms {
+		s, left := r.sound(check)
+		refused = append(refused, left...)
+		err := validate(&s, check)
+		for i := 0; err == nil && i < len(all); i++ {
+			err = room.Apart(&all[i], &s)
+		}
+		if err == nil && len(all) == MaxRooms {
+			err = fmt.Errorf("there are %d rooms that are older, which is as many as there may be", MaxRooms)
+		}
+		if err != nil {
+			refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Why: err})
+			continue
+		}
+		all = append(all, s)
+	}
+	return all, refused
+}
+
+func validate(s *room.Settings, check func(*room.Settings) error) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if check == nil {
+		return nil
+	}
+	return check(s)
+}
+
+// sound returns the settings of a room without those events and rules that do not go
+// together with older ones.
+func (r *Room) sound(check func(*room.Settings) error) (s room.Settings, refused []Refusal) {
+	s = r.Whole()
+	events := s.Events
+	s.Events = nil
+	if len(s.Front.Rules) > room.MaxRules {
+		refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Why: fmt.Errorf("rules from the %dth on are not asked: a room has at most %d", room.MaxRules+1, room.MaxRules)})
+		s.Front.Rules = s.Front.Rules[:room.MaxRules]
+	}
+	if validate(&s, check) != nil {
+		s.Events = events
+		return s, refused // which the caller finds out, and says
+	}
+	for i := range events {
+		with := s
+		with.Events = append(slices.Clone(s.Events), events[i])
+		err := validate(&with, check)
+		if slices.ContainsFunc(s.Events, func(e room.Event) bool { return e.Name == events[i].Name }) {
+			err = fmt.Errorf("an older event of the room is called %q, too; give one of them another name", events[i].Name)
+		}
+		if err != nil {
+			refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Event: events[i].Name, Why: err})
+			continue
+		}
+		s = with
+	}
+	return s, refused
+}

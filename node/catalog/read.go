@@ -1,0 +1,227 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Map is what a catalog is read from: the last-writer map, as crdt.LWW and
+// replica.Replica give it.
+type Map interface {
+	Get(key string) (value []byte, at crdt.Stamp, ok bool)
+	Keys() iter.Seq[string]
+}
+
+// Catalog is all that operators have set. It is for reading; changes are made of clones.
+// The zero value is empty.
+type Catalog struct {
+	zones map[string]Zone
+	rooms map[crdt.RoomID]*Room
+	order []*Room // by zone, then by age
+}
+
+// Read returns the catalog that a map holds. What does not decode is nobody's: it is
+// passed over.
+func Read(m Map) *Catalog {
+	r := reader{m: m, rooms: map[crdt.RoomID]*unread{}}
+	c := &Catalog{zones: map[string]Zone{}, rooms: map[crdt.RoomID]*Room{}}
+	for key := range m.Keys() {
+		kind, rest, _ := strings.Cut(key, "/")
+		if kind == kindZone {
+			var v zoneValue
+			if _, ok := r.value(key, &v); ok && IsZoneName(rest) {
+				c.zones[rest] = Zone{SearchEngineCrawlerBypass: v.CrawlerBypass}
+			}
+			continue
+		}
+		name, of, _ := strings.Cut(rest, "/")
+		if id, err := crdt.ParseRoomID(name); err == nil && id.String() == name {
+			r.take(kind, id, of, key)
+		}
+	}
+	for _, u := range r.rooms {
+		if u.there {
+			c.rooms[u.room.Settings.ID] = r.finish(u)
+		}
+	}
+	c.order = slices.SortedFunc(maps.Values(c.rooms), func(a, b *Room) int {
+		return cmp.Or(cmp.Compare(a.Zone, b.Zone), older(a, b))
+	})
+	return c
+}
+
+// older orders rooms by when they were made.
+func older(a, b *Room) int {
+	return cmp.Or(a.Created.Compare(b.Created), a.Settings.ID.Compare(b.Settings.ID))
+}
+
+// reader reads values of a map.
+type reader struct {
+	m     Map
+	rooms map[crdt.RoomID]*unread
+}
+
+// unread is a room of which not everything is read.
+type unread struct {
+	room  Room
+	there bool // it has an identity
+	order []string
+	page  textRef
+	pages map[ID]textRef // of events
+}
+
+// value decodes what stands under a key.
+func (r *reader) value(key string, into any) (at time.Time, ok bool) {
+	value, stamp, ok := r.m.Get(key)
+	if !ok || json.Unmarshal(value, into) != nil {
+		return at, false
+	}
+	return time.UnixMilli(stamp.Wall).UTC(), true
+}
+
+func (r *reader) take(kind string, id crdt.RoomID, of, key string) {
+	u := r.rooms[id]
+	if u == nil {
+		u = &unread{pages: map[ID]textRef{}}
+		u.room.Settings.ID = id
+		r.rooms[id] = u
+	}
+	var at time.Time
+	switch kind {
+	case kindRoom:
+		at = r.takeGroup(u, of, key)
+	case kindEvent:
+		at = r.takeEvent(u, of, key)
+	case kindRule:
+		at = r.takeRule(u, of, key)
+	case kindOrder:
+		at, _ = r.value(key, &u.order)
+	}
+	if at.After(u.room.Modified) {
+		u.room.Modified = at
+	}
+}
+
+func (r *reader) takeGroup(u *unread, name, key string) time.Time {
+	for _, kind := range groups {
+		if kind.name != name {
+			continue
+		}
+		g := kind.make()
+		at, ok := r.value(key, g)
+		if !ok {
+			return time.Time{}
+		}
+		g.into(&u.room)
+		if name == identity {
+			u.there = IsZoneName(u.room.Zone)
+		}
+		if look, ok := g.(*lookGroup); ok {
+			u.page = look.Page
+		}
+		return at
+	}
+	return time.Time{}
+}
+
+func (r *reader) takeEvent(u *unread, name, key string) time.Time {
+	var v eventValue
+	id, err := ParseID(name)
+	at, ok := r.value(key, &v)
+	if !ok || err != nil {
+		return time.Time{}
+	}
+	e := v.event(id)
+	e.Modified = at
+	if v.Page != nil {
+		u.pages[id] = *v.Page
+	}
+	u.room.Events = append(u.room.Events, e)
+	return at
+}
+
+func (r *reader) takeRule(u *unread, name, key string) time.Time {
+	var v ruleValue
+	id, err := ParseID(name)
+	at, ok := r.value(key, &v)
+	if !ok || err != nil {
+		return time.Time{}
+	}
+	rule := v.rule(id)
+	rule.Modified = at
+	u.room.Rules = append(u.room.Rules, rule)
+	return at
+}
+
+// finish puts what was read of a room in order, and its texts together.
+func (r *reader) finish(u *unread) *Room {
+	room := &u.room
+	room.Settings = room.Settings.WithDefaults()
+	slices.SortFunc(room.Events, func(a, b Event) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+	place := map[string]int{} // from 1 on
+	for i, id := range u.order {
+		place[id] = i + 1
+	}
+	slices.SortFunc(room.Rules, func(a, b Rule) int {
+		p, q := place[a.ID.String()], place[b.ID.String()]
+		switch {
+		case p > 0 && q > 0:
+			return cmp.Compare(p, q)
+		case p > 0:
+			return -1
+		case q > 0:
+			return 1
+		}
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+
+	id, ok := room.Settings.ID, false
+	if room.Settings.Front.CustomPage, ok = text(r.m, id, u.page); !ok {
+		room.Incomplete = "room"
+	}
+	for i := range room.Events {
+		e := &room.Events[i]
+		ref, own := u.pages[e.ID]
+		if !own {
+			continue
+		}
+		s, ok := text(r.m, id, ref)
+		if ok {
+			e.CustomPage = &s
+		} else {
+			room.Incomplete = e.Name
+		}
+	}
+	return room
+}
+
+// Zone returns the settings of a zone.
+func (c *Catalog) Zone(name string) Zone { return c.zones[name] }
+
+// Room returns the room of that id; nil if there is none.
+func (c *Catalog) Room(id crdt.RoomID) *Room { return c.rooms[id] }
+
+// Rooms yields the rooms of all zones, by zone and then by age.
+func (c *Catalog) Rooms() iter.Seq[*Room] { return slices.Values(c.order) }
+
+// RoomsOf returns the rooms of one zone, oldest first.
+func (c *Catalog) RoomsOf(zone string) (rooms []*Room) {
+	for _, r := range c.order {
+		if r.Zone == zone {
+			rooms = append(rooms, r)
+		}
+	}
+	return rooms
+}
+
+// Len returns the number of rooms.
+func (c *Catalog) Len() int { return len(c.order) }
