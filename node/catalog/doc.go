@@ -13,6 +13,7 @@
 //	rule/<room>/<rule>           one rule
 //	order/<room>                 in which order the rules are asked
 //	text/<room>/<hash>/<piece>   a page, in pieces, by what it says
+//	file/<room>/<node>           what a node's configuration file said of a room
 //
 // What was sound where it was written need not be sound together with what was written
 // elsewhere at the same time: two rooms on one host and path, a sixth event. Effective

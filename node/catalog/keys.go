@@ -14,13 +14,14 @@ const (
 	kindRule  = "rule"
 	kindOrder = "order"
 	kindText  = "text"
+	kindFile  = "file"
 )
 
 // IsKey reports whether a key of the last-writer map is one of a catalog.
 func IsKey(key string) bool {
 	kind, _, _ := strings.Cut(key, "/")
 	switch kind {
-	case kindZone, kindRoom, kindEvent, kindRule, kindOrder, kindText:
+	case kindZone, kindRoom, kindEvent, kindRule, kindOrder, kindText, kindFile:
 		return true
 	}
 	return false

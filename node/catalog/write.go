@@ -26,9 +26,10 @@ func ZoneWrites(name string, z Zone) []Write {
 // who has heard of a part can use it.
 func Writes(was, is *Room) (all []Write) {
 	var id crdt.RoomID
-	if is != nil {
+	switch {
+	case is != nil:
 		id = is.Settings.ID
-	} else {
+	case was != nil:
 		id = was.Settings.ID
 	}
 	old, texts := values(was)
