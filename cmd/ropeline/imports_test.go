@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
+	"httpfront/crawler":       {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
 	"httpfront/nearest":       {},

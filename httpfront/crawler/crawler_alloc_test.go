@@ -1,0 +1,40 @@
+package crawler
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestIsDoesNotAllocate(t *testing.T) {
+	c, err := New(Config{Resolver: internet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.known.Add(question{google, 0}, answer{true, time.Now().Add(time.Hour)})
+	browser, crawler := []byte("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"), []byte(bot)
+	if n := testing.AllocsPerRun(100, func() {
+		if c.Is(browser, google) || !c.Is(crawler, google) {
+			t.Fatal("wrong")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkIs(b *testing.B) {
+	c, err := New(Config{Resolver: internet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	go c.Run(ctx)
+	agent := []byte("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36")
+	addr := netip.MustParseAddr("192.0.2.1")
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Is(agent, addr)
+	}
+}
