@@ -288,6 +288,7 @@ func FuzzDecide(f *testing.F) {
 			vis.AcceptedAt, vis.LeaseEnd = ago(arrival), ago(past)
 		}
 		checkDecision(t, v, vis, v.Decide(vis, now), now)
+		checkExplanation(t, v, vis, now)
 		e, _ := v.Estimate(vis.Place, Shown{})
 		if e.Ahead < 0 || e.Position > 0 && e.Position != e.Ahead+1 || e.Ahead > v.Waiting {
 			t.Errorf("estimate %+v with %d waiting", e, v.Waiting)
