@@ -61,7 +61,11 @@ simulate-large: build ## a million visitors, and 3,000 nodes: the table in docs/
 
 .PHONY: faults
 faults: ## hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)
-	$(GO) run ./bench/faults -all -page docs/faults.md
+	$(GO) run ./bench/faults -run 'F.*' -page docs/faults.md
+
+.PHONY: rolling
+rolling: ## restart, add and take out nodes under load: the table in docs/faults.md (about 6 minutes)
+	$(GO) run ./bench/faults -run 'R.*' -page docs/faults.md -maker "make rolling"
 
 TRIALS ?= 50
 .PHONY: killed-counter

@@ -98,6 +98,30 @@ func TestHurtMeshKeepsItsPromises(t *testing.T) {
 	}
 }
 
+// TestRollingRestartLosesNobody is an upgrade in short; make rolling does it with more
+// nodes and for longer.
+func TestRollingRestartLosesNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	s := scenario{
+		Name: "rolling", Nodes: []string{"a1", "a2", "b1"}, Balanced: true, Args: drain,
+		Room:   roomArgs{active: 40, perMinute: 900, session: 20 * time.Second},
+		Crowd:  load.Crowd{Burst: 60, Spread: 2 * time.Second, Rate: 4, Stay: 4 * time.Second, Think: 500 * time.Millisecond},
+		Script: rolling(3 * time.Second), Check: checkNothingLost,
+	}
+	r, err := execute(t.Context(), s, testOptions(t, testPolicy), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if broken := r.broken(); len(broken) > 0 {
+		t.Errorf("broken:\n%s", strings.Join(broken, "\n"))
+	}
+	if r.loaded.Waited < 20 || r.loaded.Requests < 500 {
+		t.Errorf("%d visitors waited and %d requests were sent: too little happened for this to tell anything", r.loaded.Waited, r.loaded.Requests)
+	}
+}
+
 // TestHarnessSeesALimitThatIsPassed runs a policy that has no limit: were this
 // not found, the other test would tell nothing.
 func TestHarnessSeesALimitThatIsPassed(t *testing.T) {

@@ -26,10 +26,12 @@ type scenario struct {
 	Nodes    []string
 	Room     roomArgs
 	Crowd    load.Crowd
-	Targets  []string // whom visitors ask, in turn; nil: every node
-	Cuts     bool     // real links are cut where the machine allows it
-	Disk     int64    // a small file system of so many bytes for each data directory
-	Node     map[string][]string
+	Targets  []string            // whom visitors ask, in turn; nil: every node
+	Balanced bool                // visitors ask a balancer, and know of no node
+	Cuts     bool                // real links are cut where the machine allows it
+	Disk     int64               // a small file system of so many bytes for each data directory
+	Args     []string            // for every node, besides the room
+	Node     map[string][]string // for some nodes
 	Length   time.Duration
 	Script   func(*run) error // hurts the mesh; nil: nobody does
 	Check    func(*run) error // what else must be, once all is over
@@ -78,6 +80,7 @@ type run struct {
 	ctx    context.Context
 	mesh   *rig.Mesh
 	origin *origin
+	front  *balancer // nil: none
 	policy string
 	trials int
 	trial  int // which of several runs this is, from 0
@@ -92,7 +95,8 @@ type run struct {
 	seen    []string
 	loaded  load.Report
 	found   *findings
-	begun   time.Time // the mesh, and what is said counts from then
+	grown   time.Duration // until a node that was added had its part of the requests
+	begun   time.Time     // the mesh, and what is said counts from then
 }
 
 // options are what the command line says of all runs.
@@ -132,7 +136,7 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 	}
 	r := &run{scenario: s, ctx: ctx, begun: time.Now(), origin: new(origin), policy: o.policy, trials: o.trials, trial: trial, out: o.out, rng: rand.New(rand.NewPCG(o.seed, uint64(trial)+1))}
 	r.mesh, err = rig.NewMesh(rig.Config{
-		Binary: o.binary, Dir: dir, Names: s.Nodes, Args: s.Room.args(o.policy), Disk: s.Disk, Origin: r.origin,
+		Binary: o.binary, Dir: dir, Names: s.Nodes, Args: append(s.Room.args(o.policy), s.Args...), Disk: s.Disk, Origin: r.origin,
 	}, network)
 	if err != nil {
 		return nil, err
@@ -152,6 +156,12 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 		return r, err
 	}
 	r.say("mesh of %d nodes, through %s", len(s.Nodes), through)
+	if s.Balanced {
+		if r.front, err = newBalancer(ctx, r.mesh.Nodes); err != nil {
+			return r, err
+		}
+		defer func() { err = errors.Join(err, r.front.close()) }()
+	}
 	return r, r.suffer(o.seed + uint64(trial))
 }
 
@@ -225,12 +235,15 @@ const (
 
 func (r *run) load(seed uint64) load.Config {
 	targets := r.Targets
-	if targets == nil {
+	if targets == nil && r.front == nil {
 		targets = r.Nodes
 	}
 	cfg := load.Config{
 		Host: "shop.test", Crowd: r.Crowd, SessionDuration: r.Room.session, Seed: seed,
 		RequestTimeout: requestTimeout, GiveUp: 20 * time.Second, Dial: r.mesh.Net.Dial, Conns: 256,
+	}
+	if r.front != nil {
+		cfg.Targets, cfg.Dial = []string{"http://" + r.front.addr + "/"}, nil
 	}
 	for _, name := range targets {
 		cfg.Targets = append(cfg.Targets, "http://"+r.mesh.Node(name).Place.HTTP+"/")

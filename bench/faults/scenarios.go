@@ -29,6 +29,13 @@ var (
 	patientCrowd = load.Crowd{Burst: 250, Spread: 3 * time.Second, Rate: 20, Stay: time.Minute, Think: 2 * time.Second, Patience: 15 * time.Second}
 )
 
+// busyRoom is always full as well, and its visitors wait for long: who loses a place, or a
+// session, notices.
+var (
+	busyRoom  = roomArgs{active: 300, perMinute: 2100, session: 30 * time.Second}
+	busyCrowd = load.Crowd{Burst: 500, Spread: 3 * time.Second, Rate: 10, Stay: 15 * time.Second, Think: 2 * time.Second, Patience: 2 * time.Minute}
+)
+
 // wide is a room with a place for everybody, and a crowd of visitors who ask
 // once: so each request is a ticket, and a pause in their flow shows.
 var (
@@ -80,6 +87,10 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F13", Fault: "one node crashes in a loop", Injected: "kill −9 every 2 s for " + long.String(), Script: crashLoop(long)},
 		{Name: "F13b", Fault: "300 nodes join within 10 s", Skip: "300 processes do not fit on this machine; the simulator joins 3,000 (docs/simulator.md)"},
 		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s for one request of 20; 8 s each, in any order", Room: patientRoom, Crowd: patientCrowd, Script: sickOrigin},
+		{Name: "R1", Fault: "all nodes restarted, one after the other", Injected: "SIGTERM with --drain-delay, started again, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Args: drain, Script: rolling(15 * time.Second), Check: checkNothingLost},
+		{Name: "R1b", Fault: "all nodes killed and restarted, one after the other", Injected: "kill −9, started again, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Script: rollingKill(15 * time.Second), Check: checkInFlight},
+		{Name: "R2", Fault: "a node added to a site under load", Injected: "started, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Script: grow, Check: checkGrown},
+		{Name: "R3", Fault: "a node taken out of a site under load", Injected: "SIGTERM with --on-stop leave and --drain-delay, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Args: append(drain, "--on-stop=leave"), Script: shrink, Check: checkNothingLost},
 	}
 	for i := range all {
 		s := &all[i]
