@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 
 	"transport/internal/skew": {},
 	"transport/memnet":        {"transport", "transport/internal/"},
+	"node/history":            {"crdt"},
 	"node/room":               {"crdt"},
 	"node/replica":            {"crdt"},
 	"node/ticket":             {"crdt"},
@@ -68,7 +69,7 @@ var allowed = map[string][]string{
 // impure lists what the pure packages may not touch: network, files, clocks of
 // their own, goroutines to guard.
 var (
-	pure   = []string{"crdt", "node/room", "node/replica", "node/ticket"}
+	pure   = []string{"crdt", "node/history", "node/room", "node/replica", "node/ticket"}
 	impure = []string{"net", "net/http", "os", "os/exec", "sync", "sync/atomic", "syscall", "log", "log/slog", "context"}
 )
 
