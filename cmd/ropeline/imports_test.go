@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"httpfront/certs":         {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
+	"httpfront/metrics":       {},
 	"httpfront/nearest":       {},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
