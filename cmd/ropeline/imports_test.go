@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"node/durable/faultstore": {"node/durable"},
 	"node":                    {"crdt", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
+	"httpfront/accesslog":     {},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/expr":          {},
