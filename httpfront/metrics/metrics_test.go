@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -127,13 +128,14 @@ func TestTableIsWhatIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := map[string]Metric{}
+	table, process := map[string]Metric{}, slices.Clone(processNames)
 	for _, metric := range Table() {
 		table[metric.Name] = metric
 	}
 	for _, f := range shown {
 		name := f.GetName()
 		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+			process = slices.DeleteFunc(process, func(p string) bool { return p == name })
 			continue
 		}
 		want, ok := table[name]
@@ -155,6 +157,9 @@ func TestTableIsWhatIsShown(t *testing.T) {
 	}
 	for name := range table {
 		t.Errorf("%s is in the table and not shown", name)
+	}
+	if runtime.GOOS == "linux" && len(process) > 0 {
+		t.Errorf("%v are not shown", process)
 	}
 }
 
@@ -258,6 +263,9 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
+// processNames are those metrics of any process that rules and dashboards ask for.
+var processNames = []string{"process_cpu_seconds_total", "process_max_fds", "process_open_fds", "process_resident_memory_bytes"}
+
 const (
 	page      = "../../docs/metrics.md"
 	namesFile = "../../deploy/signals/metrics.json"
@@ -305,7 +313,10 @@ func TestDocsHaveTheTable(t *testing.T) {
 
 // TestNamesForDeploy holds the names by which deploy/signals checks its rules to the code.
 func TestNamesForDeploy(t *testing.T) {
-	want, err := json.MarshalIndent(Table(), "", "  ")
+	want, err := json.MarshalIndent(struct {
+		Metrics []Metric `json:"metrics"`
+		Process []string `json:"process"`
+	}{Table(), processNames}, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
