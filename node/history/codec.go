@@ -76,21 +76,39 @@ func (r *Recorder) Restore(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("restore history: %w", err)
 	}
-	for _, of := range all {
-		l := r.room(of.room)
-		if l == nil {
-			r.refused++
-			continue
-		}
-		for rest := of.records; len(rest) > 0; {
-			before := rest
-			if _, rest, _, err = cutRecord(rest); err != nil {
-				panic("history: a record that was read before: " + err.Error())
+	// Rooms take turns, so that where memory is short all lose their oldest hours alike.
+	for len(all) > 0 {
+		left := all[:0]
+		for _, of := range all {
+			l := r.room(of.room)
+			if l == nil {
+				r.refused++
+				continue
 			}
-			r.append(l, before[:len(before)-len(rest)])
+			if of.records = r.take(l, of.records, chunkMinutes); len(of.records) > 0 {
+				left = append(left, of)
+			}
 		}
+		all = left
 	}
 	return nil
+}
+
+// take appends the first records to a room's past, and returns the rest.
+func (r *Recorder) take(l *roomLog, records []byte, most int) (rest []byte) {
+	rest = records
+	for range most {
+		if len(rest) == 0 {
+			break
+		}
+		before := rest
+		var err error
+		if _, rest, _, err = cutRecord(rest); err != nil {
+			panic("history: a record that was read before: " + err.Error())
+		}
+		r.append(l, before[:len(before)-len(rest)])
+	}
+	return rest
 }
 
 // decodeFrame reads and checks all records; the results point into data.

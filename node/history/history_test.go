@@ -218,6 +218,64 @@ func TestMergeIsCommutativeAndAssociative(t *testing.T) {
 	})
 }
 
+// TestNodesAddUpToOne: what happens at several nodes, and is merged, is what one node would
+// have recorded at which all of it happened.
+func TestNodesAddUpToOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := newRecorder(t)
+		nodes := []*Recorder{newRecorder(t), newRecorder(t), newRecorder(t)}
+		now := noon
+		for range rapid.IntRange(0, 60).Draw(t, "events") {
+			now = now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "later"))
+			room, d := roomNo(rapid.IntRange(0, 1).Draw(t, "room")), genDuration().Draw(t, "duration")
+			for _, r := range []*Recorder{one, rapid.SampledFrom(nodes).Draw(t, "node")} {
+				r.Count(room, Counts{Admitted: 1, Ended: 2}, now)
+				r.Waited(room, d, now)
+				r.Stayed(room, 2*d, now)
+			}
+		}
+		end := now.Add(2 * time.Minute)
+		for _, r := range append(nodes, one) {
+			r.Advance(end)
+		}
+		for room := range 2 {
+			var parts []Series
+			for _, r := range nodes {
+				parts = append(parts, r.dayBefore(t, room, end))
+			}
+			got, want := Merge(parts...), one.dayBefore(t, room, end)
+			for i := range got {
+				got[i].Nodes = 1
+			}
+			if len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+	})
+}
+
+// TestEqualInputGivesEqualState: down to the byte, whatever the order of maps.
+func TestEqualInputGivesEqualState(t *testing.T) {
+	var first []byte
+	for range 5 {
+		r, err := New(Config{Bytes: 64 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		busyDay(t, r, 20, 200)
+		b, err := r.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+		}
+		if string(b) != string(first) {
+			t.Fatal("the same input gave another state")
+		}
+	}
+}
+
 // TestPercentilesAreWithinTheStatedError holds them against sorted durations, of one node
 // and of several, as they come out of memory.
 func TestPercentilesAreWithinTheStatedError(t *testing.T) {

@@ -30,6 +30,36 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
+// TestRestoredBytesAreBounded: what does not fit is missing of all rooms alike, and of their
+// oldest hours.
+func TestRestoredBytesAreBounded(t *testing.T) {
+	const rooms, minutes = 5, 1200
+	from := newRecorder(t)
+	busyDay(t, from, rooms, minutes)
+	b, err := from.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(Config{Bytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Restore(b); err != nil {
+		t.Fatal(err)
+	}
+	fewest, most := minutes, 0
+	for n := range rooms {
+		s := r.dayBefore(t, n, noon.Add(minutes*time.Minute))
+		if len(s) == 0 || s[len(s)-1].At != minuteOf(noon.Add((minutes-1)*time.Minute)) {
+			t.Fatalf("room %d has %d minutes, and not the newest", n, len(s))
+		}
+		fewest, most = min(fewest, len(s)), max(most, len(s))
+	}
+	if r.Bytes() > 64<<10 || most == minutes || most-fewest > chunkMinutes {
+		t.Errorf("%d bytes, and %d to %d minutes", r.Bytes(), fewest, most)
+	}
+}
+
 // TestPastOfARoomIsBounded: whatever the clock does, a room has a day and an hour at most.
 func TestPastOfARoomIsBounded(t *testing.T) {
 	r := newRecorder(t)
