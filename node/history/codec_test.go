@@ -118,6 +118,21 @@ func TestRubbishIsRefusedWhole(t *testing.T) {
 	if err := is.Restore(append(whole, 0)); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a byte too many: %v", err)
 	}
+	good := appendRecord(nil, &Minute{At: 1, Nodes: 1}, mostHistogram)
+	for name, records := range map[string][]byte{
+		"a minute of two nodes":         appendRecord(nil, &Minute{At: 1, Nodes: 2}, mostHistogram),
+		"a record longer than there is": append([]byte{good[0] + 1}, good[1:]...),
+		"a record with more in it":      append(append([]byte{good[0] + 1}, good[1:]...), 0),
+		"a length without an end":       bytes.Repeat([]byte{0xff}, 20),
+	} {
+		b, err := appendFrame(nil, []ofRoom{{roomNo(1), good}, {roomNo(2), records[:len(records):len(records)]}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := is.Restore(b); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if len(is.Rooms()) != 0 {
 		t.Errorf("%d rooms of encodings that were refused", len(is.Rooms()))
 	}
