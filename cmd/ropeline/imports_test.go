@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 
 	"transport/internal/skew": {},
 	"transport/memnet":        {"transport", "transport/internal/"},
+	"node/history":            {"crdt"},
 	"node/room":               {"crdt"},
 	"node/catalog":            {"crdt", "node/room"},
 	"node/replica":            {"crdt"},
@@ -29,11 +30,13 @@ var allowed = map[string][]string{
 	"node/durable/faultstore": {"node/durable"},
 	"node":                    {"crdt", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
+	"httpfront/accesslog":     {},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
+	"httpfront/metrics":       {},
 	"httpfront/nearest":       {},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
@@ -70,7 +73,7 @@ var allowed = map[string][]string{
 // impure lists what the pure packages may not touch: network, files, clocks of
 // their own, goroutines to guard.
 var (
-	pure   = []string{"crdt", "node/room", "node/catalog", "node/replica", "node/ticket"}
+	pure   = []string{"crdt", "node/catalog", "node/history", "node/replica", "node/room", "node/ticket"}
 	impure = []string{"net", "net/http", "os", "os/exec", "sync", "sync/atomic", "syscall", "log", "log/slog", "context"}
 )
 

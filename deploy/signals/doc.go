@@ -1,0 +1,7 @@
+// Package signals has no code: its tests check deploy/alerts and deploy/grafana with
+// Prometheus' own parser, rules and engine. It is a module of its own, so that nobody who
+// builds ropeline needs Prometheus.
+//
+// What metrics there are it reads from metrics.json, which the tests of httpfront/metrics
+// hold to the code.
+package signals

@@ -1,0 +1,24 @@
+//go:build !race
+
+package accesslog
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+func TestWriteAllocatesNothing(t *testing.T) {
+	l, err := New(Config{Path: filepath.Join(t.TempDir(), "log"), Buffer: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := someEntry()
+	e.Referer = []byte("\"ä\n")
+	// A thousand of these fill the buffer, so dropping is tried as well.
+	if n := testing.AllocsPerRun(1000, func() { l.Write(e) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+	if l.Stats().Dropped == 0 {
+		t.Error("the buffer was never full")
+	}
+}

@@ -1,0 +1,335 @@
+package accesslog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inBubble runs f beside a Log that writes to a file in a directory, whose clock is that
+// of the bubble. The returned messages are those told.
+func inBubble(t *testing.T, cfg Config, f func(l *Log, dir string, stop func())) (told string) {
+	dir := t.TempDir()
+	cfg.Path = filepath.Join(dir, "access.log")
+	var messages bytes.Buffer
+	cfg.Logger = slog.New(slog.NewTextHandler(&messages, nil))
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := l.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		f(l, dir, func() { cancel(); wg.Wait() })
+		cancel()
+		wg.Wait()
+	})
+	return messages.String()
+}
+
+func write(l *Log, target string) {
+	e := someEntry()
+	e.Target = []byte(target)
+	l.Write(e)
+}
+
+// targets returns the targets of the lines of a file.
+func targets(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for line := range strings.Lines(string(text)) {
+		if f := fieldsOf(line); len(f) == 12 {
+			all = append(all, strings.Fields(f[4])[1])
+		} else {
+			all = append(all, "?")
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// TestLinesAreWritten: within a second, or when Run ends, and behind what there was.
+func TestLinesAreWritten(t *testing.T) {
+	told := inBubble(t, Config{}, func(l *Log, dir string, stop func()) {
+		path := filepath.Join(dir, "access.log")
+		write(l, "/1")
+		time.Sleep(flushEvery + 1)
+		synctest.Wait()
+		if got := targets(t, path); got != "/1" {
+			t.Errorf("after a second there is %q", got)
+		}
+		write(l, "/2")
+		stop()
+		if got := targets(t, path); got != "/1 /2" {
+			t.Errorf("at the end there is %q", got)
+		}
+		if s := l.Stats(); s != (Stats{Lines: 2}) {
+			t.Errorf("got %+v", s)
+		}
+		again, err := New(Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(again, "/3")
+		again.flush()
+		again.close()
+		if got := targets(t, path); got != "/1 /2 /3" {
+			t.Errorf("after another start there is %q", got)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
+			t.Errorf("others may read the file: %v, %v", info.Mode(), err)
+		}
+	})
+	if told != "" {
+		t.Errorf("told:\n%s", told)
+	}
+}
+
+// TestRotation: what came before goes into the old file and what comes after into a new
+// one, whether or not anybody asks for it.
+func TestRotation(t *testing.T) {
+	for _, asked := range []bool{true, false} {
+		t.Run(fmt.Sprint("asked=", asked), func(t *testing.T) {
+			inBubble(t, Config{}, func(l *Log, dir string, stop func()) {
+				path, old := filepath.Join(dir, "access.log"), filepath.Join(dir, "access.log.1")
+				write(l, "/1")
+				if err := os.Rename(path, old); err != nil {
+					t.Fatal(err)
+				}
+				if asked {
+					l.Reopen()
+					synctest.Wait()
+				} else {
+					time.Sleep(flushEvery + 1)
+					synctest.Wait()
+				}
+				write(l, "/2")
+				stop()
+				if a, b := targets(t, old), targets(t, path); a != "/1" || b != "/2" {
+					t.Errorf("the old file has %q and the new one %q", a, b)
+				}
+				if s := l.Stats(); s != (Stats{Lines: 2}) {
+					t.Errorf("got %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// TestFileThatEndsWithinALine: a line is not joined to the half of another.
+func TestFileThatEndsWithinALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(path, []byte("203.0.113.7 - - [01/Mar"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(l, "/1")
+	l.flush()
+	l.close()
+	if got := targets(t, path); got != "? /1" {
+		t.Errorf("there is %q", got)
+	}
+}
+
+// fakeFile is a disk that can be full, or slow.
+type fakeFile struct {
+	file
+	bytes.Buffer
+	write func(b []byte) (int, error)
+}
+
+func (f *fakeFile) Write(b []byte) (int, error) { return f.write(b) }
+func (f *fakeFile) Close() error                { return nil }
+
+// TestDiskThatFails: lines are dropped and counted, an error is told once, and when the
+// disk is well again each line stands by itself.
+func TestDiskThatFails(t *testing.T) {
+	var messages bytes.Buffer
+	l, err := New(Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(&messages, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+	disk, room := new(fakeFile), 150
+	disk.write = func(b []byte) (int, error) {
+		n, _ := disk.Buffer.Write(b[:min(len(b), room)])
+		if room -= n; n < len(b) {
+			return n, io.ErrShortWrite
+		}
+		return n, nil
+	}
+	l.file = disk
+	for range 3 {
+		write(l, "/lost")
+		write(l, "/lost")
+		l.flush()
+	}
+	if got := l.Stats(); got != (Stats{Lines: 1, Dropped: 5, Errors: 3}) {
+		t.Errorf("got %+v of 6 lines, one of which found room", got)
+	}
+	room = 1 << 20
+	write(l, "/after")
+	l.flush()
+	lines := strings.Split(strings.TrimSuffix(disk.String(), "\n"), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[2], `"GET /after HTTP/1.1"`) || len(fieldsOf(lines[2])) != 12 {
+		t.Errorf("got %q", lines)
+	}
+	if n := strings.Count(messages.String(), "level="); n != 2 || !strings.Contains(messages.String(), "again") {
+		t.Errorf("want one error, and one word when it was over:\n%s", &messages)
+	}
+}
+
+// TestFileThatCannotBeOpened: while there can be no new file, the old one goes on, and that
+// is told once.
+func TestFileThatCannotBeOpened(t *testing.T) {
+	var full atomic.Bool
+	told := inBubble(t, Config{}, func(l *Log, dir string, stop func()) {
+		path, old := filepath.Join(dir, "access.log"), filepath.Join(dir, "access.log.1")
+		real := l.open
+		l.open = func(path string) (file, bool, error) {
+			if full.Load() {
+				return nil, false, errors.New("no more files")
+			}
+			return real(path)
+		}
+		full.Store(true)
+		os.Rename(path, old)
+		for range 5 {
+			write(l, "/old")
+			time.Sleep(flushEvery)
+			synctest.Wait()
+		}
+		full.Store(false)
+		time.Sleep(flushEvery)
+		synctest.Wait()
+		write(l, "/new")
+		stop()
+		if a, b := targets(t, old), targets(t, path); a != "/old /old /old /old /old" || b != "/new" {
+			t.Errorf("the old file has %q and the new one %q", a, b)
+		}
+		if s := l.Stats(); s.Lines != 6 || s.Dropped != 0 || s.Errors < 4 {
+			t.Errorf("got %+v", s)
+		}
+	})
+	if n := strings.Count(told, "level="); n != 2 {
+		t.Errorf("want one error, and one word when it was over:\n%s", told)
+	}
+}
+
+// TestSlowDiskHoldsNobodyUp: while the disk takes nothing, lines wait in memory, then are
+// dropped; no Write waits. The test would not end if one did.
+func TestSlowDiskHoldsNobodyUp(t *testing.T) {
+	const buffer = 64 << 10
+	l, err := New(Config{Path: filepath.Join(t.TempDir(), "log"), Buffer: buffer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+	entered, release := make(chan struct{}), make(chan struct{})
+	disk := new(fakeFile)
+	disk.write = func(b []byte) (int, error) {
+		entered <- struct{}{}
+		<-release
+		return disk.Buffer.Write(b)
+	}
+	l.file = disk
+	write(l, "/first")
+	flushed := make(chan struct{})
+	go func() { l.flush(); close(flushed) }()
+	<-entered
+	const many = 2000
+	for range many {
+		write(l, "/more")
+	}
+	if got := l.Stats(); got.Dropped == 0 || got.Dropped >= many {
+		t.Errorf("%d of %d lines were dropped, want some", got.Dropped, many)
+	}
+	if cap(l.buf) != buffer {
+		t.Errorf("the buffer has grown to %d bytes", cap(l.buf))
+	}
+	close(release)
+	<-flushed
+	go func() { <-entered }()
+	l.flush()
+	if got := l.Stats(); got.Lines+got.Dropped != many+1 || got.Lines < 2 {
+		t.Errorf("got %+v of %d lines", got, many+1)
+	}
+}
+
+// TestLinesOfManyGoroutinesAreWhole: none is split, none is lost.
+func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := New(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Run(ctx) }()
+	var writers sync.WaitGroup
+	const each, writersN = 500, 4
+	for n := range writersN {
+		writers.Go(func() {
+			for i := range each {
+				write(l, fmt.Sprintf("/%d/%d", n, i))
+			}
+		})
+	}
+	writers.Wait()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Fields(targets(t, path))
+	seen := map[string]bool{}
+	for _, target := range got {
+		seen[target] = true
+	}
+	if len(got) != each*writersN || len(seen) != len(got) || seen["?"] {
+		t.Errorf("%d lines, %d of them different, want %d", len(got), len(seen), each*writersN)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []Config{{}, {Path: filepath.Join(dir, "a"), Buffer: 1}, {Path: filepath.Join(dir, "a"), Buffer: 2 << 30}, {Path: filepath.Join(dir, "none", "a")}} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	l, err := New(Config{Path: filepath.Join(b.TempDir(), "log")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := someEntry()
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Write(e)
+		l.buf = l.buf[:0]
+	}
+}

@@ -1,0 +1,49 @@
+package metrics
+
+// Names of what is counted as it happens.
+const (
+	requestsName = "ropeline_requests_total"
+	durationName = "ropeline_request_duration_seconds"
+	leftOutName  = "ropeline_series_left_out"
+)
+
+var originLabels = []string{"room", "origin"}
+
+func ofOrigins(of func(*Origin) float64) func(*Sample, emit) {
+	return func(s *Sample, out emit) {
+		for i := range s.Origins {
+			out(of(&s.Origins[i]), s.Origins[i].Room, s.Origins[i].URL)
+		}
+	}
+}
+
+var frontTable = []Metric{
+	{requestsName, Counter, "requests", []string{"zone", "room", "outcome"}, "finished requests at this node by what became of them; without a room where none is meant", nil},
+	{durationName, Histogram, "seconds", []string{"outcome"}, "how long requests took, from the whole head to the end of the answer", nil},
+	{"ropeline_requests_in_flight", Gauge, "requests", nil, "requests that are being answered", one(func(s *Sample) int { return s.Front.RequestsInFlight })},
+	{"ropeline_connections", Gauge, "connections", nil, "open connections of clients", one(func(s *Sample) int { return s.Front.Connections })},
+	{"ropeline_origin_up", Gauge, bit, originLabels, "the origin is given requests: it is neither ejected nor down",
+		ofOrigins(func(o *Origin) float64 { return bitOf(o.In) })},
+	{"ropeline_origin_active_requests", Gauge, "requests", originLabels, "requests that are with the origin", ofOrigins(func(o *Origin) float64 { return float64(o.Active) })},
+	{"ropeline_origin_idle_connections", Gauge, "connections", originLabels, "connections to the origin kept for later", ofOrigins(func(o *Origin) float64 { return float64(o.Idle) })},
+	{"ropeline_origin_tunnels", Gauge, "connections", originLabels, "upgraded connections to the origin", ofOrigins(func(o *Origin) float64 { return float64(o.Tunnels) })},
+	{"ropeline_origin_requests_total", Counter, "requests", originLabels, "requests sent to the origin, upgrades included", ofOrigins(func(o *Origin) float64 { return float64(o.Requests) })},
+	{"ropeline_origin_failures_total", Counter, "requests", originLabels, "of those, not answered", ofOrigins(func(o *Origin) float64 { return float64(o.Failures) })},
+	{"ropeline_certificate_expiry_timestamp_seconds", Gauge, "seconds since 1970", []string{"name"}, "when a certificate shown to visitors runs out", func(s *Sample, out emit) {
+		for _, c := range s.Certificates {
+			if !c.NotAfter.IsZero() {
+				out(float64(c.NotAfter.Unix()), c.Name)
+			}
+		}
+	}},
+	{"ropeline_certificate_ok", Gauge, bit, []string{"name"}, "the certificate that should be shown to visitors is", func(s *Sample, out emit) {
+		for _, c := range s.Certificates {
+			out(bitOf(c.OK), c.Name)
+		}
+	}},
+	{"ropeline_access_log_lines_total", Counter, "lines", nil, "lines of the access log that were written", one(func(s *Sample) uint64 { return s.Front.AccessLines })},
+	{"ropeline_access_log_dropped_lines_total", Counter, "lines", nil, "lines of the access log that were not, since the disk did not keep up or failed",
+		one(func(s *Sample) uint64 { return s.Front.AccessDropped })},
+	{"ropeline_access_log_errors_total", Counter, "errors", nil, "times that the access log could not be written or opened", one(func(s *Sample) uint64 { return s.Front.AccessErrors })},
+	{leftOutName, Gauge, "names", nil, "rooms, origins and certificates without series, because there are too many or two have one name", nil},
+}

@@ -1,0 +1,95 @@
+package metrics
+
+// roomLabels tell rooms apart. Both are from the configuration.
+var roomLabels = []string{"zone", "room"}
+
+// ofRooms returns how a number of each room is read.
+func ofRooms(of func(*Room) float64) func(*Sample, emit) {
+	return func(s *Sample, out emit) {
+		for i := range s.Rooms {
+			out(of(&s.Rooms[i]), s.Rooms[i].Zone, s.Rooms[i].Name)
+		}
+	}
+}
+
+// ofRights returns how a number of each room is read whose rights are its limit.
+func ofRights(of func(*Rights) float64) func(*Sample, emit) {
+	return func(s *Sample, out emit) {
+		for i := range s.Rooms {
+			if r := &s.Rooms[i]; r.Rights != nil {
+				out(of(r.Rights), r.Zone, r.Name)
+			}
+		}
+	}
+}
+
+// amounts is ofRights of both kinds of rights.
+func amounts(of func(*Rights) Amount) func(*Sample, emit) {
+	return func(s *Sample, out emit) {
+		for i := range s.Rooms {
+			if r := &s.Rooms[i]; r.Rights != nil {
+				a := of(r.Rights)
+				out(float64(a.Places), r.Zone, r.Name, "places")
+				out(float64(a.PerMinute), r.Zone, r.Name, "per_minute")
+			}
+		}
+	}
+}
+
+var kindLabels = []string{"zone", "room", "kind"}
+
+var roomTable = []Metric{
+	{"ropeline_room_info", Gauge, "always 1", []string{"zone", "room", "policy", "queueing_method"}, "which settings the room goes by", func(s *Sample, out emit) {
+		for i := range s.Rooms {
+			r := &s.Rooms[i]
+			out(1, r.Zone, r.Name, r.Policy, r.QueueingMethod)
+		}
+	}},
+	{"ropeline_room_active_users", Gauge, "visitors", roomLabels, "visitors inside, over all sites",
+		ofRooms(func(r *Room) float64 { return float64(r.Active) })},
+	{"ropeline_room_waiting_users", Gauge, "visitors", roomLabels, "visitors in line, over all sites",
+		ofRooms(func(r *Room) float64 { return float64(r.Waiting) })},
+	{"ropeline_room_admitted_users", Gauge, "visitors", roomLabels, "visitors let in during the last 60 s, over all sites",
+		ofRooms(func(r *Room) float64 { return float64(r.AdmittedLastMinute) })},
+	{"ropeline_room_slots", Gauge, "visitors", roomLabels, "how many more may be let in right now, by both limits",
+		ofRooms(func(r *Room) float64 { return float64(r.Slots) })},
+	{"ropeline_room_active_users_limit", Gauge, "visitors", roomLabels, "total_active_users, an event's included",
+		ofRooms(func(r *Room) float64 { return float64(r.TotalActiveUsers) })},
+	{"ropeline_room_admitted_users_limit", Gauge, "visitors", roomLabels, "new_users_per_minute, an event's included",
+		ofRooms(func(r *Room) float64 { return float64(r.NewUsersPerMinute) })},
+	{"ropeline_room_session_duration_seconds", Gauge, "seconds", roomLabels, "how long a session goes on without a request",
+		ofRooms(func(r *Room) float64 { return r.Session.Seconds() })},
+	{"ropeline_room_frozen_sites", Gauge, "sites", roomLabels, "sites that are silent, and whose part is kept for them",
+		ofRooms(func(r *Room) float64 { return float64(r.FrozenSites) })},
+	{"ropeline_room_suspended", Gauge, bit, roomLabels, "everybody passes, and nobody is counted",
+		ofRooms(func(r *Room) float64 { return bitOf(r.Suspended) })},
+	{"ropeline_room_queue_all", Gauge, bit, roomLabels, "every new visitor is held",
+		ofRooms(func(r *Room) float64 { return bitOf(r.QueueAll) })},
+	{"ropeline_room_resting", Gauge, bit, roomLabels, "not of this node's configuration: it keeps the room's rights only",
+		ofRooms(func(r *Room) float64 { return bitOf(r.Resting) })},
+	{"ropeline_room_event_active", Gauge, bit, roomLabels, "an event's settings hold",
+		ofRooms(func(r *Room) float64 { return bitOf(r.EventActive) })},
+	{"ropeline_room_bypassed_requests_total", Counter, "requests", roomLabels, "requests at this node that a rule let pass",
+		ofRooms(func(r *Room) float64 { return float64(r.Bypassed) })},
+	{"ropeline_room_crowded_requests_total", Counter, "requests", roomLabels, "requests of new visitors at this node who were not taken into the line because too many came",
+		ofRooms(func(r *Room) float64 { return float64(r.Crowded) })},
+	{"ropeline_room_shared_requests_total", Counter, "requests", roomLabels, "requests at this node with a pass that more addresses used than may",
+		ofRooms(func(r *Room) float64 { return float64(r.Shared) })},
+	{"ropeline_room_copied_requests_total", Counter, "requests", roomLabels, "requests at this node with a waiting pass that was redeemed before",
+		ofRooms(func(r *Room) float64 { return float64(r.Copies) })},
+	{"ropeline_room_tickets_total", Counter, "tickets", roomLabels, "tickets that this node gave",
+		ofRooms(func(r *Room) float64 { return float64(r.TicketsGiven) })},
+	{"ropeline_room_tickets_refused_total", Counter, "tickets", roomLabels,
+		"tickets that this node did not give though a place was free: because of its store, its clock or a counter that did not answer",
+		ofRooms(func(r *Room) float64 { return float64(r.TicketsRefused) })},
+	{"ropeline_room_rights_minted", Gauge, "rights", kindLabels, "rights made by all nodes: places, or per_minute; above the limit while a lower one is being followed",
+		amounts(func(r *Rights) Amount { return r.Minted })},
+	{"ropeline_room_rights_held", Gauge, "rights", kindLabels, "rights of this node, in use or not", amounts(func(r *Rights) Amount { return r.Held })},
+	{"ropeline_room_rights_free", Gauge, "rights", kindLabels, "rights of this node that can be used now", amounts(func(r *Rights) Amount { return r.Free })},
+	{"ropeline_room_rights_used", Gauge, "rights", roomLabels, "places of this node that sessions use", ofRights(func(r *Rights) float64 { return float64(r.InUse) })},
+	{"ropeline_room_rights_lent", Gauge, "rights", roomLabels, "places lent to the site's counter and not known to be used", ofRights(func(r *Rights) float64 { return float64(r.Lent) })},
+	{"ropeline_room_rights_stock", Gauge, "rights", roomLabels, "places lent to this node and not used", ofRights(func(r *Rights) float64 { return float64(r.InStock) })},
+	{"ropeline_room_rights_borrowed", Gauge, "sessions", roomLabels, "sessions that go on at this node without a right", ofRights(func(r *Rights) float64 { return float64(r.Borrowed) })},
+	{"ropeline_room_rights_alone", Gauge, bit, roomLabels, "the site's counter does not answer, and this node uses its own rights", ofRights(func(r *Rights) float64 { return bitOf(r.Alone) })},
+	{"ropeline_room_rights_minter_known", Gauge, bit, roomLabels, "this node knows a node that makes the room's rights", ofRights(func(r *Rights) float64 { return bitOf(r.HasMinter) })},
+}
