@@ -101,6 +101,16 @@ func TestBrowserFollowsTheMesh(t *testing.T) {
 	b.awaits("document.title.startsWith('✕')")
 	mesh.change(func(f *fakeMesh) { f.snap.Nodes[2].State = "alive" })
 	b.shows("#health h1", "All is well")
+	// A link stays under the focus while the figure beside it changes.
+	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].QueueAll, f.snap.Rooms[1].Waiting = true, 5 })
+	b.shows("#findings", "drops-002 (5 wait)")
+	b.run("document.querySelector('#findings a').focus()")
+	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].Waiting = 6 })
+	b.shows("#findings", "drops-002 (6 wait)")
+	if got := b.text(":focus"); got != "drops-002" {
+		t.Errorf("the focus was on a link, and is on %q", got)
+	}
+	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].QueueAll, f.snap.Rooms[1].Waiting = false, 0 })
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[4].Name, f.snap.Rooms[4].Waiting = "brand-new", 31 })
 	b.shows(".rooms", "brand-new", "31")
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms = f.snap.Rooms[:5] })

@@ -81,11 +81,7 @@ function drawHealth() {
   show(parts.all, opened || found.length > most)
   text(parts.all, opened ? 'Show less' : `Show all ${count(found.length)}`)
   attr(parts.all, 'aria-expanded', String(opened))
-  const lines = JSON.stringify(found.slice(0, most))
-  if (lines !== listed) {
-    listed = lines
-    parts.list.replaceChildren(...found.slice(0, most).map(finding))
-  }
+  drawFindings(found.slice(0, most))
   // Heard only when what is wrong is other than before, and not with every figure.
   const spoken = [verdict, ...wrong.map(f => `${f.what}: ${f.places.map(p => p.label).join(', ')}`)].join('. ')
   if (spoken !== said) say(said = spoken)
@@ -97,11 +93,25 @@ function headline({what, places, more}) {
   return places.length === 1 && !more ? `${what}: ${places[0].label}` : what
 }
 
+// drawFindings makes lines anew only when they are about other things: links stay while
+// figures change, for who is about to follow one.
+function drawFindings(found) {
+  const about = JSON.stringify(found.map(f => [f.level, f.places.map(p => [p.label, p.href])]))
+  if (about !== listed) {
+    listed = about
+    parts.list.replaceChildren(...found.map(finding))
+  }
+  found.forEach((f, i) => {
+    const line = parts.list.children[i]
+    text(line.querySelector('b'), f.what)
+    text(line.querySelector('.rest'), f.more > 0 ? ` and ${count(f.more)} more` : '')
+    line.querySelectorAll('.detail').forEach((detail, k) => text(detail, f.places[k].detail ? ` (${f.places[k].detail})` : ''))
+  })
+}
+
 function finding(f) {
-  const places = f.places.flatMap((p, i) => [i ? ', ' : ' ', h('a', {href: p.href, text: p.label}),
-    p.detail ? h('span', {class: 'detail', text: ` (${p.detail})`}) : null])
-  return h('li', {'data-level': f.level}, icon(f.level), h('span', {}, h('b', {text: f.what}), ...places,
-    f.more > 0 ? ` and ${count(f.more)} more` : ''))
+  const places = f.places.flatMap((p, i) => [i ? ', ' : ' ', h('a', {href: p.href, text: p.label}), h('span', {class: 'detail'})])
+  return h('li', {'data-level': f.level}, icon(f.level), h('span', {}, h('b'), ...places, h('span', {class: 'rest'})))
 }
 
 function drawLink() {
