@@ -133,8 +133,13 @@ fuzz: ## each fuzz target of FUZZ (./...; those of the front: ./httpfront/...) f
 	  done; \
 	done
 
+DASHBOARD_BENCH ?= 1m
+.PHONY: dashboard-bench
+dashboard-bench: ## frames and memory of the dashboard with 200 rooms on 12 nodes, DASHBOARD_BENCH (1m) for each view (wants chromium)
+	$(GO) test -count=1 -timeout 0 -v -run '^TestBrowserBench$$' ./httpfront/dashboard -dashboard-bench $(DASHBOARD_BENCH) | grep -v '^[=-]'
+
 .PHONY: screenshots
-screenshots: ## what a real browser sees while it waits, into artifacts/
+screenshots: ## what a real browser sees, of the waiting page and of the dashboard, into artifacts/
 	mkdir -p artifacts
-	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts -p 1 ./cmd/ropeline ./httpfront
+	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts -p 1 ./cmd/ropeline ./httpfront ./httpfront/dashboard
 	@find artifacts -name '*.png'

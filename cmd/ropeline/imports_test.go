@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
+	"httpfront/dashboard":     {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
 	"httpfront/metrics":       {},
@@ -120,7 +121,7 @@ func TestImportsOfPureCoreArePure(t *testing.T) {
 // TestImportsOfFasthttpStayInFront holds the line below which nothing may keep
 // memory that fasthttp uses again.
 func TestImportsOfFasthttpStayInFront(t *testing.T) {
-	may := []string{"httpfront", "httpfront/middleware/fast"}
+	may := []string{"httpfront", "httpfront/dashboard", "httpfront/middleware/fast"}
 	for _, p := range ourPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if slices.Contains(p.Imports, "github.com/valyala/fasthttp") && !slices.Contains(may, name) && !strings.HasPrefix(name, "bench/") {

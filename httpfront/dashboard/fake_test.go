@@ -1,0 +1,205 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// fakeMesh is a mesh of which a test says what happens.
+type fakeMesh struct {
+	mu      sync.Mutex // guards the following
+	rng     *rand.Rand
+	snap    Snapshot
+	details map[string]Detail
+	moving  bool // every room changes each time that the mesh is looked at
+	asked   int  // snapshots that were asked for
+}
+
+var _ Source = (*fakeMesh)(nil)
+
+var (
+	siteNames = []string{"fra", "iad", "sin", "syd"}
+	shops     = []string{"tickets", "drops", "museum", "exam", "clinic", "library", "festival", "registry"}
+)
+
+// newFakeMesh makes a mesh in which all is well.
+func newFakeMesh(seed uint64, rooms, nodes int) *fakeMesh {
+	f := &fakeMesh{rng: rand.New(rand.NewPCG(seed, 1)), details: map[string]Detail{}}
+	now := time.Now()
+	for _, name := range siteNames {
+		f.snap.Sites = append(f.snap.Sites, Site{Site: name})
+	}
+	for i := range nodes {
+		f.snap.Nodes = append(f.snap.Nodes, f.newNode(i))
+	}
+	for i := range f.snap.Nodes {
+		f.snap.Nodes[i].RTTs = f.rtts(i)
+	}
+	f.snap.Node = f.snap.Nodes[0].Node
+	for i := range rooms {
+		r := f.newRoom(i)
+		n := &f.snap.Nodes[i%nodes]
+		n.Leads = append(n.Leads, r.ID)
+		f.snap.Rooms = append(f.snap.Rooms, r)
+		f.details[r.ID] = f.newDetail(r, now)
+	}
+	return f
+}
+
+func (f *fakeMesh) newNode(i int) Node {
+	site := siteNames[i%len(siteNames)]
+	return Node{
+		Node: fmt.Sprintf("%016x%016x", 0xa1b2c3d4e5f60718+uint64(i)*0x9e3779b97f4a7c15, f.rng.Uint64()), Name: fmt.Sprintf("%s-%d", site, 1+i/len(siteNames)),
+		Site: site, Address: fmt.Sprintf("192.0.2.%d:7946", 10+i), Boot: 3, Version: "0.9.0", State: "alive", Ready: true,
+		Store: "ok", Clock: "ok", ClockOffset: time.Duration(f.rng.IntN(4000)-2000) * time.Microsecond, Leads: []string{},
+		Rights: Rights{Held: Amount{17500, 9200}, Free: Amount{4100, 2100}, InUse: 13400},
+	}
+}
+
+// rtts are those of a node to all others, as far as sites in these places are apart.
+func (f *fakeMesh) rtts(i int) map[string]time.Duration {
+	far := [4][4]float64{{0, 88, 160, 245}, {88, 0, 220, 200}, {160, 220, 0, 92}, {245, 200, 92, 0}}
+	to := map[string]time.Duration{}
+	for k, n := range f.snap.Nodes {
+		if k != i {
+			ms := far[i%4][k%4] + 0.3 + f.rng.Float64()
+			to[n.Node] = time.Duration(ms * float64(time.Millisecond)).Round(10 * time.Microsecond)
+		}
+	}
+	return to
+}
+
+func (f *fakeMesh) newRoom(i int) Room {
+	limit := int64(200 * (1 + f.rng.IntN(20)))
+	r := Room{
+		ID: fmt.Sprintf("%016x", uint64(i+1)*0x9e3779b97f4a7c15), Name: fmt.Sprintf("%s-%03d", shops[i%len(shops)], i+1),
+		Zone: fmt.Sprintf("zone-%d", 1+i/50), Routes: []Route{{fmt.Sprintf("%s%d.example", shops[i%len(shops)], i+1), "/"}},
+		Policy: "escrow", QueueingMethod: "fifo", TotalActiveUsers: limit, NewUsersPerMinute: limit / 4,
+		Active: limit * int64(30+f.rng.IntN(55)) / 100, AdmittedPerMinute: limit / 4 * int64(20+f.rng.IntN(60)) / 100,
+		Rights: &Rights{
+			Minted: Amount{limit, limit / 4}, Minter: f.snap.Nodes[0].Node,
+			Held: Amount{limit, limit / 4}, Free: Amount{limit / 4, limit / 20}, InUse: limit * 3 / 4,
+		},
+	}
+	if i%9 == 0 {
+		f.crowd(&r, 100+f.rng.Int64N(10*limit))
+	}
+	for t := range 30 {
+		wave := 0.8 + 0.2*math.Sin(float64(t+i)/5)
+		r.RecentActive = append(r.RecentActive, int64(float64(r.Active)*wave))
+		r.RecentWaiting = append(r.RecentWaiting, int64(float64(r.Waiting)*wave))
+	}
+	return r
+}
+
+// crowd has so many wait for a room.
+func (f *fakeMesh) crowd(r *Room, waiting int64) {
+	r.Waiting, r.Active = waiting, r.TotalActiveUsers
+	r.AdmittedPerMinute = r.NewUsersPerMinute
+	r.WaitSeconds = new(60 * (waiting/max(1, r.AdmittedPerMinute) + 1))
+}
+
+func (f *fakeMesh) newDetail(r Room, now time.Time) Detail {
+	d := Detail{ID: r.ID, Time: now, Settings: Settings{r.TotalActiveUsers, r.NewUsersPerMinute}, SessionSeconds: 300, Buckets: []Bucket{}, Sites: []SiteShare{}, Events: []Event{}}
+	for i, site := range siteNames {
+		d.Sites = append(d.Sites, SiteShare{
+			Site: site, Active: r.Active / 4, Waiting: r.Waiting / 4, Counter: f.snap.Nodes[i%len(f.snap.Nodes)].Node,
+			Rights: &Rights{Held: Amount{r.TotalActiveUsers / 4, 0}, Free: Amount{r.TotalActiveUsers / 16, 0}},
+		})
+	}
+	if r.Waiting == 0 {
+		return d
+	}
+	const spans = 24
+	for i := range spans {
+		n := r.Waiting / spans * int64(60+f.rng.IntN(80)) / 100
+		d.Buckets = append(d.Buckets, Bucket{now.Add(time.Duration(i-spans) * time.Minute).Truncate(time.Minute), 60, n})
+	}
+	d.Cursor = new(d.Buckets[0].Arrived.Add(255 * time.Second))
+	return d
+}
+
+// change changes the mesh. What was handed out before stays as it was.
+func (f *fakeMesh) change(how func(*fakeMesh)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.snap.Rooms, f.snap.Nodes, f.snap.Sites = slices.Clone(f.snap.Rooms), slices.Clone(f.snap.Nodes), slices.Clone(f.snap.Sites)
+	how(f)
+}
+
+// moveLocked changes every room and every time.
+func (f *fakeMesh) moveLocked() {
+	f.snap.Rooms, f.snap.Nodes = slices.Clone(f.snap.Rooms), slices.Clone(f.snap.Nodes)
+	for i := range f.snap.Rooms {
+		r := &f.snap.Rooms[i]
+		step := func(n, most int64) int64 { return min(most, max(1, n+int64(f.rng.IntN(21))-10)) }
+		r.Active = step(r.Active, r.TotalActiveUsers)
+		r.AdmittedPerMinute = step(r.AdmittedPerMinute, r.NewUsersPerMinute)
+		if r.Waiting > 0 {
+			r.Waiting = step(r.Waiting, 1e6)
+		}
+		if f.asked%10 == 0 {
+			r.RecentActive = append(slices.Clone(r.RecentActive[1:]), r.Active)
+			r.RecentWaiting = append(slices.Clone(r.RecentWaiting[1:]), r.Waiting)
+		}
+	}
+	for i := range f.snap.Nodes {
+		n := &f.snap.Nodes[i]
+		n.RTTs, n.Rights.InUse = f.rtts(i), max(0, n.Rights.InUse+int64(f.rng.IntN(21))-10)
+	}
+}
+
+func (f *fakeMesh) Snapshot(now time.Time) Snapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	if f.moving {
+		f.moveLocked()
+	}
+	s := f.snap
+	s.Time = now
+	return s
+}
+
+func (f *fakeMesh) timesAsked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+func (f *fakeMesh) Room(id string, now time.Time) (Detail, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d, ok := f.details[id]
+	d.Time = now
+	return d, ok
+}
+
+func (f *fakeMesh) History(room string, from, to time.Time, step time.Duration) (History, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := History{From: from, Step: step.Seconds()}
+	i := slices.IndexFunc(f.snap.Rooms, func(r Room) bool { return r.ID == room })
+	if i < 0 {
+		return h, false
+	}
+	r := f.snap.Rooms[i]
+	n := int(to.Sub(from) / step)
+	for k := range n {
+		x := float64(k+1) / float64(n)
+		wave := 0.84 + (0.16*math.Sin(9*x)+0.04*math.Sin(61*x))*(1-x*x*x)
+		if k < n/12 {
+			wave = math.NaN() // the node did not run yet
+		}
+		h.Active = append(h.Active, math.Round(min(1, wave+0.16)*float64(r.Active)))
+		h.Waiting = append(h.Waiting, math.Round((wave+0.16)*x*x*float64(r.Waiting)))
+		h.AdmittedPerMinute = append(h.AdmittedPerMinute, math.Round(min(1, wave+0.16)*float64(r.AdmittedPerMinute)))
+		h.TotalActiveUsers = append(h.TotalActiveUsers, float64(r.TotalActiveUsers))
+		h.NewUsersPerMinute = append(h.NewUsersPerMinute, float64(r.NewUsersPerMinute))
+	}
+	return h, true
+}

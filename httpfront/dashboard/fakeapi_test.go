@@ -1,0 +1,124 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// fakeAPI is the part of the admin API that the page edits with, in memory.
+type fakeAPI struct {
+	mesh *fakeMesh
+	may  func(token string, scope Scope) bool
+}
+
+// edit is a request that changed something, or wanted to.
+type edit struct {
+	Method, Path string
+	Body         map[string]any
+}
+
+const write Scope = "write"
+
+// serve answers a request, and notes it with note if it was allowed.
+func (a *fakeAPI) serve(ctx *fasthttp.RequestCtx, note func(edit)) {
+	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
+	if !a.may(token, write) {
+		refuse(ctx, fasthttp.StatusForbidden, problem{Message: "this token has not the scope write"})
+		return
+	}
+	e := edit{string(ctx.Method()), string(ctx.Path()), map[string]any{}}
+	if len(ctx.PostBody()) > 0 {
+		if err := json.Unmarshal(ctx.PostBody(), &e.Body); err != nil {
+			refuse(ctx, fasthttp.StatusBadRequest, problem{Message: err.Error()})
+			return
+		}
+	}
+	note(e)
+	parts := strings.Split(strings.TrimPrefix(e.Path, apiPath+"rooms/"), "/")
+	var wrong []problem
+	a.mesh.change(func(m *fakeMesh) {
+		i := slices.IndexFunc(m.snap.Rooms, func(r Room) bool { return r.ID == parts[0] })
+		switch {
+		case i < 0:
+			wrong = []problem{{Field: "room", Message: "there is no such room"}}
+		case len(parts) == 1:
+			r := &m.snap.Rooms[i]
+			wrong = patchRoom(r, e.Body)
+			d := m.details[r.ID]
+			d.Settings = Settings{r.TotalActiveUsers, r.NewUsersPerMinute}
+			m.details[r.ID] = d
+		default:
+			wrong = m.patchEventLocked(parts[0], strings.Join(parts[2:], ""), e)
+		}
+	})
+	if len(wrong) > 0 {
+		refuse(ctx, fasthttp.StatusUnprocessableEntity, wrong...)
+		return
+	}
+	answer(ctx, e.Body)
+}
+
+func patchRoom(r *Room, body map[string]any) (wrong []problem) {
+	limit := func(field string, to *int64) {
+		v, ok := body[field]
+		if !ok {
+			return
+		}
+		n, isNumber := v.(float64)
+		if !isNumber || n < 1 || n > 2147483647 {
+			wrong = append(wrong, problem{field, fmt.Sprint(v), "1 to 2147483647", fmt.Sprintf("%s is %v; allowed is 1 to 2,147,483,647", field, v)})
+			return
+		}
+		*to = int64(n)
+	}
+	next := *r
+	limit("total_active_users", &next.TotalActiveUsers)
+	limit("new_users_per_minute", &next.NewUsersPerMinute)
+	if next.NewUsersPerMinute > next.TotalActiveUsers {
+		wrong = append(wrong, problem{"new_users_per_minute", fmt.Sprint(next.NewUsersPerMinute), "", "new_users_per_minute may not be more than total_active_users"})
+	}
+	if v, ok := body["queue_all"].(bool); ok {
+		next.QueueAll = v
+	}
+	if v, ok := body["suspended"].(bool); ok {
+		next.Suspended = v
+	}
+	if len(wrong) == 0 {
+		*r = next
+	}
+	return wrong
+}
+
+func (f *fakeMesh) patchEventLocked(room, id string, e edit) []problem {
+	d := f.details[room]
+	d.Events = slices.Clone(d.Events)
+	i := slices.IndexFunc(d.Events, func(ev Event) bool { return ev.ID == id })
+	next := Event{ID: fmt.Sprintf("event-%d", len(d.Events)+1)}
+	if i >= 0 {
+		next = d.Events[i]
+	}
+	b, err := json.Marshal(e.Body)
+	if err == nil {
+		err = json.Unmarshal(b, &next)
+	}
+	switch {
+	case err != nil:
+		return []problem{{Message: err.Error()}}
+	case e.Method == "DELETE":
+		d.Events = slices.Delete(d.Events, i, i+1)
+	case next.Name == "":
+		return []problem{{Field: "name", Message: "name is empty; allowed is 1 to 100 characters"}}
+	case !next.End.After(next.Start):
+		return []problem{{Field: "event_end_time", Message: "event_end_time is not after event_start_time"}}
+	case i >= 0:
+		d.Events[i] = next
+	default:
+		d.Events = append(d.Events, next)
+	}
+	f.details[room] = d
+	return nil
+}

@@ -1,0 +1,309 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Scope is what a token is good for.
+type Scope string
+
+// Read is to look; nothing here asks for more.
+const Read Scope = "read"
+
+// Config says how a Handler serves. Source and Authorize are required.
+type Config struct {
+	Source Source
+	// Authorize reports whether who presents that token may do that. The token is ""
+	// where none is presented. It is asked again before every event of a stream, which
+	// ends when the answer is no, so it has to be quick.
+	Authorize func(token string, scope Scope) bool
+	// Interval is how often the Source is asked while anybody looks on. What happens in
+	// between is told as one change. Default 1 s; longer is staler, shorter costs more.
+	Interval time.Duration
+	// Heartbeat is how long a stream is silent at most. Default 5 s. The page takes a
+	// stream for broken that says nothing for 15 s.
+	Heartbeat time.Duration
+	// WriteTimeout is how long a connection may take nothing before its stream ends.
+	// Default 15 s. It replaces that of the server.
+	WriteTimeout time.Duration
+	// Readers is how many streams there may be at a time. Default 64. More are refused
+	// with 503.
+	Readers int
+	// Clock returns the time. Default time.Now.
+	Clock func() time.Time
+	// Logger takes what goes wrong. The default is slog.Default().
+	Logger *slog.Logger
+}
+
+// Handler serves
+//
+//	GET /dashboard/                    the page and its files
+//	GET /api/v1/watch                  the mesh: server-sent events "snapshot", then "delta"
+//	GET /api/v1/rooms/{room}/watch     one room in detail: the same
+//	GET /api/v1/rooms/{room}/history   how it was; from and to in RFC 3339, step in seconds
+//
+// A stream ends with the event "revoked" when its token is good no more, and with "gone"
+// when there is no such room any more.
+type Handler struct {
+	cfg   Config
+	files map[string]*file
+	over  chan struct{} // closed when Run ends
+
+	mu      sync.Mutex              // guards the following
+	readers int                     // streams that are open
+	hubs    map[string]*followedHub // by room; "" is the mesh. Those without readers are dropped
+}
+
+type followedHub struct {
+	hub
+	readers int
+}
+
+// New returns a Handler. Run has to be called for it to tell of changes.
+func New(cfg Config) (*Handler, error) {
+	if cfg.Source == nil || cfg.Authorize == nil {
+		return nil, errors.New("dashboard: Source and Authorize are required")
+	}
+	if cfg.Interval < 0 || cfg.Heartbeat < 0 || cfg.WriteTimeout < 0 || cfg.Readers < 0 {
+		return nil, errors.New("dashboard: Interval, Heartbeat, WriteTimeout and Readers may not be negative")
+	}
+	orDefault(&cfg.Interval, time.Second)
+	orDefault(&cfg.Heartbeat, 5*time.Second)
+	orDefault(&cfg.WriteTimeout, 15*time.Second)
+	orDefault(&cfg.Readers, 64)
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	files, err := loadFiles()
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{cfg: cfg, files: files, over: make(chan struct{}), hubs: map[string]*followedHub{}}, nil
+}
+
+func orDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// Run tells readers what changes, until ctx ends; then all streams do. It may be called
+// once.
+func (h *Handler) Run(ctx context.Context) error {
+	defer close(h.over)
+	tick := time.NewTicker(h.cfg.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			for _, hub := range h.followed() {
+				if err := hub.refresh(h.cfg.Clock()); err != nil {
+					h.cfg.Logger.Error("the dashboard cannot show what there is", "error", err)
+				}
+			}
+		}
+	}
+}
+
+func (h *Handler) followed() (all []*followedHub) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, hub := range h.hubs {
+		all = append(all, hub)
+	}
+	return all
+}
+
+const (
+	pagePath = "/dashboard/"
+	apiPath  = "/api/v1/"
+)
+
+// Serve answers a request, if it is for something that the package serves, and reports
+// whether it was.
+func (h *Handler) Serve(ctx *fasthttp.RequestCtx) bool {
+	p := string(ctx.Path())
+	if p == strings.TrimSuffix(pagePath, "/") {
+		ctx.Response.Header.Set("Location", "dashboard/")
+		ctx.SetStatusCode(fasthttp.StatusPermanentRedirect)
+		return true
+	}
+	if name, ok := strings.CutPrefix(p, pagePath); ok {
+		f, known := h.files[name]
+		switch {
+		case !known:
+			refuse(ctx, fasthttp.StatusNotFound, problem{Message: fmt.Sprintf("the dashboard has no file %q", name)})
+		case getOnly(ctx):
+			f.serve(ctx)
+		}
+		return true
+	}
+	rest, ok := strings.CutPrefix(p, apiPath)
+	if !ok {
+		return false
+	}
+	parts := strings.Split(rest, "/")
+	switch {
+	case len(parts) == 1 && parts[0] == "watch":
+		h.guarded(ctx, func(token string) { h.watch(ctx, token, "") })
+	case len(parts) == 3 && parts[0] == "rooms" && parts[1] != "" && parts[2] == "watch":
+		h.guarded(ctx, func(token string) { h.watch(ctx, token, parts[1]) })
+	case len(parts) == 3 && parts[0] == "rooms" && parts[1] != "" && parts[2] == "history":
+		h.guarded(ctx, func(string) { h.history(ctx, parts[1]) })
+	default:
+		return false
+	}
+	return true
+}
+
+// guarded calls serve with the token that is presented, if it may look.
+func (h *Handler) guarded(ctx *fasthttp.RequestCtx, serve func(token string)) {
+	if !getOnly(ctx) {
+		return
+	}
+	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
+	if !h.cfg.Authorize(token, Read) {
+		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
+		refuse(ctx, fasthttp.StatusUnauthorized, problem{Message: "this needs a token with the scope read, as Authorization: Bearer TOKEN"})
+		return
+	}
+	serve(token)
+}
+
+func getOnly(ctx *fasthttp.RequestCtx) bool {
+	if ctx.IsGet() || ctx.IsHead() {
+		return true
+	}
+	ctx.Response.Header.Set("Allow", "GET, HEAD")
+	refuse(ctx, fasthttp.StatusMethodNotAllowed, problem{Message: fmt.Sprintf("%s is not possible here; GET and HEAD are", ctx.Method())})
+	return false
+}
+
+// watch answers with a stream about a room, or about the mesh if room is "".
+func (h *Handler) watch(ctx *fasthttp.RequestCtx, token, room string) {
+	select {
+	case <-h.over:
+		refuse(ctx, fasthttp.StatusServiceUnavailable, problem{Message: "this node is being stopped"})
+		return
+	default:
+	}
+	hub, err := h.enter(room)
+	if errors.Is(err, errFull) {
+		ctx.Response.Header.Set("Retry-After", "10")
+		refuse(ctx, fasthttp.StatusServiceUnavailable, problem{Message: fmt.Sprintf(
+			"%d others look on already, which is as many as may; close another window, or ask another node", h.cfg.Readers)})
+		return
+	}
+	leave := func() { h.leave(room, hub) }
+	if err == nil && hub.current.Load() == nil {
+		err = hub.refresh(h.cfg.Clock())
+	}
+	if err != nil {
+		leave()
+		h.cfg.Logger.Error("the dashboard cannot show what there is", "error", err)
+		refuse(ctx, fasthttp.StatusInternalServerError, problem{Message: "what there is to show cannot be encoded; the log says why"})
+		return
+	}
+	if hub.current.Load().gone {
+		leave()
+		noRoom(ctx, room)
+		return
+	}
+	header(ctx, "text/event-stream")
+	ctx.Response.Header.Set("X-Accel-Buffering", "no") // has nginx pass it on at once
+	if ctx.IsHead() {
+		leave()
+		return
+	}
+	ctx.SetConnectionClose() // the deadline below is not for what would come after
+	conn := ctx.Conn()
+	ctx.SetBodyStream(&stream{
+		hub:       &hub.hub,
+		allowed:   func() bool { return h.cfg.Authorize(token, Read) },
+		over:      h.over,
+		heartbeat: h.cfg.Heartbeat,
+		// The error would be that the connection is closed, which writing says as well.
+		extend: func() { _ = conn.SetWriteDeadline(time.Now().Add(h.cfg.WriteTimeout)) },
+		left:   leave,
+	}, -1)
+}
+
+var errFull = errors.New("as many streams are open as may be")
+
+// enter counts one more reader of a room. It returns errFull if there may be no more.
+func (h *Handler) enter(room string) (*followedHub, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.readers >= h.cfg.Readers {
+		return nil, errFull
+	}
+	hub, ok := h.hubs[room]
+	if !ok {
+		hub = &followedHub{}
+		hub.get = func(now time.Time) (any, bool) { return h.cfg.Source.Snapshot(now), true }
+		if room != "" {
+			hub.get = func(now time.Time) (any, bool) { return h.cfg.Source.Room(room, now) }
+		}
+		h.hubs[room] = hub
+	}
+	h.readers++
+	hub.readers++
+	return hub, nil
+}
+
+func (h *Handler) leave(room string, hub *followedHub) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers--
+	if hub.readers--; hub.readers == 0 {
+		delete(h.hubs, room)
+	}
+}
+
+// problem is one thing that is wrong with a request. Only Message is always there.
+type problem struct {
+	Field   string `json:"field,omitempty"`
+	Value   string `json:"value,omitempty"`
+	Allowed string `json:"allowed,omitempty"`
+	Message string `json:"message"`
+}
+
+func refuse(ctx *fasthttp.RequestCtx, code int, problems ...problem) {
+	ctx.SetStatusCode(code)
+	answer(ctx, map[string][]problem{"errors": problems})
+}
+
+func noRoom(ctx *fasthttp.RequestCtx, room string) {
+	refuse(ctx, fasthttp.StatusNotFound, problem{Field: "room", Value: room, Message: fmt.Sprintf("there is no room %q", room)})
+}
+
+// answer answers with v, which can be encoded.
+func answer(ctx *fasthttp.RequestCtx, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("dashboard: %T cannot be encoded: %v", v, err))
+	}
+	header(ctx, "application/json")
+	ctx.Response.SetBodyRaw(b)
+}
+
+func header(ctx *fasthttp.RequestCtx, contentType string) {
+	ctx.SetContentType(contentType)
+	ctx.Response.Header.Set("Cache-Control", "no-store")
+	ctx.Response.Header.Set("X-Content-Type-Options", "nosniff")
+}

@@ -1,0 +1,130 @@
+// What is wrong, and where: worked out from what the page knows, in one place.
+
+import {count, name, span} from './format.js'
+
+const stuckAfter = 60000 // ms in which nobody gets in though there is room
+const longWait = 3600 // s
+
+const states = {
+  unfounded: {label: 'Not founded', level: 'bad', shape: 'bad', rank: 9},
+  stuck: {label: 'Stuck', level: 'bad', shape: 'bad', rank: 8},
+  queueAll: {label: 'Queue all', level: 'warn', shape: 'hold', rank: 7},
+  suspended: {label: 'Suspended', level: 'note', shape: 'pause', rank: 6},
+  reject: {label: 'Rejecting', level: 'note', shape: 'cross', rank: 5},
+  prequeue: {label: 'Pre-queue', level: 'note', shape: 'clock', rank: 4},
+  queueing: {label: 'Queueing', level: 'busy', shape: 'queueing', rank: 3},
+  event: {label: 'Event', level: 'ok', shape: 'clock', rank: 2},
+  passthrough: {label: 'Counting', level: 'ok', shape: 'ring', rank: 1},
+  open: {label: 'Open', level: 'ok', shape: 'open', rank: 0},
+}
+
+const stuckSince = new Map() // by room: since when nobody gets in
+
+// roomState returns the one state that says most about a room.
+export function roomState(r) {
+  if (r.policy === 'escrow' && r.rights && !r.rights.minter && !r.rights.minted?.places) return states.unfounded
+  if (r.suspended) return states.suspended
+  if (r.event?.prequeueing) return states.prequeue
+  if (r.queue_all) return states.queueAll
+  if (r.queueing_method === 'reject') return states.reject
+  if (isStuck(r)) return states.stuck
+  if (r.waiting > 0) return states.queueing
+  if (r.event?.active) return states.event
+  if (r.queueing_method === 'passthrough') return states.passthrough
+  return states.open
+}
+
+// watch has to be called with every change, since a moment in which nobody gets in is
+// nothing yet.
+export function watch(mesh, now) {
+  for (const [id, r] of mesh.lists.rooms) {
+    if (r.waiting > 0 && r.admitted_per_minute === 0 && r.active < r.total_active_users) {
+      if (!stuckSince.has(id)) stuckSince.set(id, now)
+    } else stuckSince.delete(id)
+  }
+  for (const id of stuckSince.keys()) if (!mesh.lists.rooms.has(id)) stuckSince.delete(id)
+}
+
+function isStuck(r) {
+  return Date.now() - (stuckSince.get(r.id) ?? Infinity) >= stuckAfter
+}
+
+const nodeStates = {
+  failed: {label: 'Failed', level: 'bad', shape: 'cross', rank: 5},
+  store: {label: 'No tickets: disk', level: 'bad', shape: 'bad', rank: 4},
+  clock: {label: 'No tickets: clock', level: 'bad', shape: 'bad', rank: 4},
+  unready: {label: 'Not ready', level: 'warn', shape: 'half', rank: 3},
+  leaving: {label: 'Leaving', level: 'note', shape: 'half', rank: 2},
+  left: {label: 'Left', level: 'note', shape: 'ring', rank: 1},
+  alive: {label: 'Alive', level: 'ok', shape: 'open', rank: 0},
+}
+
+export function nodeState(n) {
+  if (n.state === 'failed') return nodeStates.failed
+  if (n.state === 'left') return nodeStates.left
+  if (n.store !== 'ok') return nodeStates.store
+  if (n.clock !== 'ok') return nodeStates.clock
+  if (n.leaving) return nodeStates.leaving
+  if (!n.ready) return nodeStates.unready
+  return nodeStates.alive
+}
+
+const roomPlace = r => ({label: r.name, href: '#/rooms/' + encodeURIComponent(r.id)})
+const nodePlace = n => ({label: nodeName(n), href: '#/nodes'})
+
+// nodeName says the site with the name, where that does not.
+function nodeName(n) {
+  const own = name(n, n.node)
+  return own.startsWith(n.site) ? own : `${own} in ${n.site}`
+}
+
+const sitePlace = site => ({label: site.site, href: '#/mesh'})
+
+// Each kind is said in one line, however many places there are.
+const siteKinds = [
+  {level: 'bad', is: site => site.silent_since, one: 'A site is silent', many: 'sites are silent', detail: site => `for ${span((Date.now() - Date.parse(site.silent_since)) / 1000)}`},
+]
+const nodeKinds = [
+  {level: 'bad', is: n => n.state === 'failed', one: 'A node does not answer', many: 'nodes do not answer'},
+  {level: 'bad', is: n => nodeState(n) === nodeStates.store, one: 'A node lets nobody in: its disk', many: 'nodes let nobody in: their disks', detail: n => n.store},
+  {level: 'bad', is: n => nodeState(n) === nodeStates.clock, one: 'A node lets nobody in: its clock is off', many: 'nodes let nobody in: their clocks are off'},
+  {level: 'warn', is: n => nodeState(n) === nodeStates.unready, one: 'A node is not ready', many: 'nodes are not ready', detail: n => n.reason},
+  {level: 'note', is: n => nodeState(n) === nodeStates.leaving, one: 'node is leaving', many: 'nodes are leaving'},
+]
+const roomKinds = [
+  {level: 'bad', is: r => roomState(r) === states.unfounded, one: 'A room was never founded: nobody is let in', many: 'rooms were never founded: nobody is let in'},
+  {level: 'bad', is: r => roomState(r) === states.stuck, one: 'Nobody gets in though there is room', many: 'rooms let nobody in though there is room'},
+  {level: 'warn', is: r => roomState(r) === states.queueAll, one: 'A room holds everybody: queue all is on', many: 'rooms hold everybody: queue all is on', detail: r => `${count(r.waiting)} wait`},
+  {level: 'warn', is: r => r.active > 1.02 * Math.max(r.total_active_users, r.rights?.minted?.places ?? 0), one: 'A room counts more visitors than its limit', many: 'rooms count more visitors than their limits', detail: r => `${count(r.active)} of ${count(r.total_active_users)}`},
+  {level: 'warn', is: r => r.rights?.borrowed > 0, one: 'A room has borrowed sessions', many: 'rooms have borrowed sessions', detail: r => count(r.rights.borrowed)},
+  {level: 'warn', is: r => r.wait_seconds > longWait && !r.queue_all, one: 'A wait is longer than an hour', many: 'rooms have waits of more than an hour', detail: r => span(r.wait_seconds)},
+  {level: 'note', is: r => roomState(r) === states.suspended, one: 'room is suspended', many: 'rooms are suspended'},
+  {level: 'note', is: r => roomState(r) === states.prequeue, one: 'room is in a pre-queue', many: 'rooms are in a pre-queue'},
+  {level: 'note', is: r => roomState(r) === states.reject, one: 'room rejects everybody', many: 'rooms reject everybody'},
+  {level: 'note', is: r => r.rights?.minted?.places > r.total_active_users, one: 'room is following a lower limit', many: 'rooms are following a lower limit'},
+]
+
+const ranks = {bad: 0, warn: 1, note: 2}
+
+// findings returns what there is to know, worst first: {level, what, places, more}, with
+// at most three places and how many more there are.
+export function findings(mesh) {
+  const found = []
+  const look = (kinds, list, place) => {
+    const values = [...list.values()]
+    for (const kind of kinds) {
+      const is = values.filter(kind.is)
+      if (is.length === 0) continue
+      const single = is.length === 1
+      const what = single ? (kind.level === 'note' ? '1 ' : '') + kind.one : `${count(is.length)} ${kind.many}`
+      const places = is.slice(0, 3).map(v => ({...place(v), detail: kind.detail?.(v)}))
+      found.push({level: kind.level, what, places, more: is.length - places.length})
+    }
+  }
+  look(siteKinds, mesh.lists.sites, sitePlace)
+  look(nodeKinds, mesh.lists.nodes, nodePlace)
+  look(roomKinds, mesh.lists.rooms, roomPlace)
+  const versions = new Set([...mesh.lists.nodes.values()].filter(n => n.state === 'alive').map(n => n.version))
+  if (versions.size > 1) found.push({level: 'note', what: `${versions.size} versions run`, places: [...versions].slice(0, 3).map(v => ({label: v, href: '#/nodes'})), more: Math.max(0, versions.size - 3)})
+  return found.sort((a, b) => ranks[a.level] - ranks[b.level])
+}
