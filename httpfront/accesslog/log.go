@@ -147,7 +147,8 @@ func (l *Log) Stats() Stats {
 }
 
 // Run writes lines to the file until ctx ends, and what is left then. It returns an error
-// if that fails; a failure before is told, counted, and mended when it can be.
+// if the file cannot be closed; that lines cannot be written is told and counted, and tried
+// again with the next ones.
 func (l *Log) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()

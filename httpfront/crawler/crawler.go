@@ -9,6 +9,7 @@ package crawler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -99,11 +100,11 @@ func New(cfg Config) (*Checker, error) {
 	if cfg.Resolver == nil {
 		cfg.Resolver = net.DefaultResolver
 	}
-	setDefault(&cfg.Timeout, 5*time.Second)
-	setDefault(&cfg.Remember, 24*time.Hour)
-	setDefault(&cfg.Retry, time.Minute)
-	setDefault(&cfg.Addresses, 4096)
-	setDefault(&cfg.Waiting, 64)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
+	cfg.Remember = cmp.Or(cfg.Remember, 24*time.Hour)
+	cfg.Retry = cmp.Or(cfg.Retry, time.Minute)
+	cfg.Addresses = cmp.Or(cfg.Addresses, 4096)
+	cfg.Waiting = cmp.Or(cfg.Waiting, 64)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -119,13 +120,6 @@ func New(cfg Config) (*Checker, error) {
 		c.words = append(c.words, []byte(e.Agent))
 	}
 	return c, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Is reports whether the client with that User-Agent at that address is known to be a

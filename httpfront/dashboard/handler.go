@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,10 +77,10 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Interval < 0 || cfg.Heartbeat < 0 || cfg.WriteTimeout < 0 || cfg.Readers < 0 {
 		return nil, errors.New("dashboard: Interval, Heartbeat, WriteTimeout and Readers may not be negative")
 	}
-	orDefault(&cfg.Interval, time.Second)
-	orDefault(&cfg.Heartbeat, 5*time.Second)
-	orDefault(&cfg.WriteTimeout, 15*time.Second)
-	orDefault(&cfg.Readers, 64)
+	cfg.Interval = cmp.Or(cfg.Interval, time.Second)
+	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 5*time.Second)
+	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 15*time.Second)
+	cfg.Readers = cmp.Or(cfg.Readers, 64)
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
@@ -91,13 +92,6 @@ func New(cfg Config) (*Handler, error) {
 		return nil, err
 	}
 	return &Handler{cfg: cfg, files: files, over: make(chan struct{}), hubs: map[string]*followedHub{}}, nil
-}
-
-func orDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 // Run tells readers what changes, until ctx ends; then all streams do. It may be called

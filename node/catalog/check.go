@@ -3,7 +3,9 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -86,14 +88,7 @@ func (r *Room) checkTexts(fail func(field, value, allowed string)) {
 }
 
 func oneOf(fail func(field, value, allowed string), field, value string, allowed []string) {
-	for _, a := range allowed {
-		if value == a {
-			return
-		}
+	if !slices.Contains(allowed, value) {
+		fail(field, value, "one of "+strings.Join(allowed[1:], ", ")) // the first is "", for nothing said
 	}
-	list := ""
-	for _, a := range allowed[1:] {
-		list += ", " + a
-	}
-	fail(field, value, "one of "+list[2:])
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -34,22 +35,22 @@ func Writes(was, is *Room) (all []Write) {
 	}
 	old, texts := values(was)
 	now, wanted := values(is)
-	for _, hash := range sorted(wanted) {
+	for _, hash := range slices.Sorted(maps.Keys(wanted)) {
 		if _, there := texts[hash]; !there {
 			all = append(all, pieces(id, wanted[hash])...)
 		}
 	}
-	for _, key := range sorted(now) {
+	for _, key := range slices.Sorted(maps.Keys(now)) {
 		if !bytes.Equal(old[key], now[key]) {
 			all = append(all, Write{key, now[key]})
 		}
 	}
-	for _, key := range sorted(old) {
+	for _, key := range slices.Sorted(maps.Keys(old)) {
 		if _, kept := now[key]; !kept {
 			all = append(all, Write{Key: key})
 		}
 	}
-	for _, hash := range sorted(texts) {
+	for _, hash := range slices.Sorted(maps.Keys(texts)) {
 		if _, kept := wanted[hash]; kept {
 			continue
 		}
@@ -58,15 +59,6 @@ func Writes(was, is *Room) (all []Write) {
 		}
 	}
 	return all
-}
-
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // values returns all that stands in the map for a room, and its texts by their hashes.

@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -247,7 +248,7 @@ func (r *reader) bytes() ([]byte, error) {
 		return nil, fmt.Errorf("%w: string of %d bytes, left %d", ErrMalformed, n, r.src.Len())
 	}
 	at := len(r.data) - r.src.Len()
-	if _, err := r.src.Seek(int64(n), 1); err != nil {
+	if _, err := r.src.Seek(int64(n), io.SeekCurrent); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return r.data[at : at+n], nil
