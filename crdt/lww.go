@@ -23,6 +23,9 @@ const (
 // ErrConflict is returned by a compare-and-set whose key has moved on.
 var ErrConflict = errors.New("changed in the meantime")
 
+// ErrFull is returned by a write for which an LWW has no room.
+var ErrFull = errors.New("the map is full")
+
 // LWW is a map in which the last write to a key wins. Everybody may write, so
 // unlike rows it is for what operators change now and then. A deleted key stays
 // behind as a stamp without a value: were it forgotten, a node that slept
@@ -85,11 +88,25 @@ func (m *LWW) Set(key string, value []byte, at Stamp) error {
 		return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(key), len(value), maxKey, MaxValue)
 	}
 	if !m.fits([]Write{{Key: key, Value: value}}) {
-		return fmt.Errorf("set %q: the map is full", key)
+		return fmt.Errorf("set %q: %w", key, ErrFull)
 	}
 	m.put(key, lwwEntry{stamp: at, value: bytes.Clone(value)})
 	m.learn(at.Node, at.packed())
 	m.changes++
+	return nil
+}
+
+// Fits returns the error that one of several writes would, if they were set one after the
+// other; nil: all can be. Their stamps do not matter.
+func (m *LWW) Fits(writes []Write) error {
+	for _, w := range writes {
+		if len(w.Key) > maxKey || len(w.Value) > MaxValue {
+			return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(w.Key), len(w.Value), maxKey, MaxValue)
+		}
+	}
+	if !m.fits(writes) {
+		return fmt.Errorf("set %d keys: %w", len(writes), ErrFull)
+	}
 	return nil
 }
 
@@ -116,6 +133,18 @@ func (m *LWW) Keys() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for key, e := range m.entries {
 			if e.value != nil && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// Stamps yields the keys that have a value with the stamps of their newest writes, in no
+// order.
+func (m *LWW) Stamps() iter.Seq2[string, Stamp] {
+	return func(yield func(string, Stamp) bool) {
+		for key, e := range m.entries {
+			if e.value != nil && !yield(key, e.stamp) {
 				return
 			}
 		}

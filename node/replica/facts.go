@@ -17,6 +17,19 @@ func (r *Replica) Set(key string, value []byte, now time.Time) error {
 	return r.lww.Set(key, value, r.hlc.Now(now, r.cfg.Self.Node))
 }
 
+// SetAll is Set for several keys, in order; it sets all of them or, after an error, none.
+func (r *Replica) SetAll(writes []crdt.Write, now time.Time) error {
+	if err := r.lww.Fits(writes); err != nil {
+		return err
+	}
+	for _, w := range writes {
+		if err := r.Set(w.Key, w.Value, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CompareAndSet is Set if the newest write of key that this node has heard of
 // has the stamp was; otherwise it returns an error that wraps crdt.ErrConflict.
 func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now time.Time) error {
@@ -53,6 +66,9 @@ func (r *Replica) MapDigest() crdt.LWWDigest {
 
 // Keys yields the keys of the last-writer map that have a value, in no order.
 func (r *Replica) Keys() iter.Seq[string] { return r.lww.Keys() }
+
+// Stamps yields the keys that Keys does, with the stamps of their newest writes.
+func (r *Replica) Stamps() iter.Seq2[string, crdt.Stamp] { return r.lww.Stamps() }
 
 // MapLen returns the number of keys of the last-writer map, deleted ones included.
 func (r *Replica) MapLen() int { return r.lww.Len() }
