@@ -101,7 +101,7 @@ func (s *stage) show() {
 		made.page = s.page
 	}
 	made.newVisitors.all = s.crowd
-	s.front.front.rooms.Store(&map[string]*roomFront{"shop": &made})
+	s.front.front.rooms.Store(&map[roomKey]*roomFront{{name: "shop"}: &made})
 }
 
 // siteBehind is what a visitor gets who is let in. Below /pages/ programs get the code

@@ -55,6 +55,11 @@ type Config struct {
 	Hosts []string
 	// Lists are those that rules of rooms may name.
 	Lists expr.Lists
+	// Crawlers knows the crawlers of search engines, which pass rooms that say so; nil: it
+	// knows none.
+	Crawlers interface {
+		Is(userAgent []byte, addr netip.Addr) bool
+	}
 	// CountryHeader is the header field in which TrustedProxies tell the visitor's
 	// country, two letters (ISO 3166-1), for rules to ask. Empty: nobody tells. It is
 	// about requests that come through Run.

@@ -240,7 +240,7 @@ func TestALimitOnNewVisitorsTouchesNobodyElse(t *testing.T) {
 
 func TestAFreePlaceIsForAnybody(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{PerAddress: 1, All: 1})
-	limits := &c.front.frontOf(&room.Settings{Name: "shop"}).newVisitors
+	limits := &c.front.frontOf(&room.Settings{ID: crdt.RoomID{1}, Name: "shop"}).newVisitors
 	key := c.front.crowd.key(crdt.RoomID{1}, netip.MustParsePrefix("192.0.2.1/32"))
 	if !limits.all.AllowN(c.now, 1) || !c.front.crowd.addresses.take(key, 1, c.now.UnixNano()) {
 		t.Fatal("the limits are reached from the beginning")

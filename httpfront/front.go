@@ -31,7 +31,8 @@ type Front struct {
 	self   string // what the node calls itself towards itself; see loop.go
 
 	keys  atomic.Pointer[pass.Keyring]
-	rooms atomic.Pointer[map[string]*roomFront] // by name; replaced as a whole
+	rooms atomic.Pointer[map[roomKey]*roomFront] // replaced as a whole
+	hosts atomic.Pointer[[]string]               // that are served; none: all are
 
 	told  fieldNames // by which trusted proxies tell of visitors, in lower case
 	trust trust      // about requests
@@ -76,12 +77,18 @@ func New(cfg Config) (*Front, error) {
 	}
 	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)
 	f.keys.Store(cfg.Keys)
+	f.rooms.Store(&map[roomKey]*roomFront{})
+	f.SetHosts(cfg.Hosts)
 	return f, nil
 }
 
 // SetKeys has passes opened and sealed with other keys from now on. It may be called while
 // requests run.
 func (f *Front) SetKeys(keys *pass.Keyring) { f.keys.Store(keys) }
+
+// SetHosts has requests for these hosts served from now on, and others refused; none: all
+// are served. It may be called while requests run.
+func (f *Front) SetHosts(hosts []string) { f.hosts.Store(&hosts) }
 
 // Run serves until ctx ends. Then it takes no more connections, lets requests
 // under way end for up to Timeouts.Drain, closes what is left and returns nil.

@@ -129,7 +129,7 @@ func (f *Front) roomOf(r *request) Room {
 
 // accepts says what keeps r from being taken for any room, or for none, if anything does.
 func (f *Front) accepts(r *request) refusal {
-	if len(f.cfg.Hosts) > 0 && !slices.Contains(f.cfg.Hosts, r.host) {
+	if hosts := *f.hosts.Load(); len(hosts) > 0 && !slices.Contains(hosts, r.host) {
 		return refusal{http.StatusMisdirectedRequest, "this host is not served here"}
 	}
 	return f.oneRoom(r)

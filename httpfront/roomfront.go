@@ -1,14 +1,17 @@
 package httpfront
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
@@ -24,6 +27,9 @@ type roomFront struct {
 
 	newVisitors newVisitors
 	sharing     room.Sharing
+
+	front    room.Front // what it was made of
+	ofEvents []room.Event
 }
 
 // rule is one that is not disabled.
@@ -33,32 +39,67 @@ type rule struct {
 	expression  *expr.Expression
 }
 
+// roomKey tells rooms apart. A zero ID is that of a room whose id may change; in one zone
+// names differ.
+type roomKey struct {
+	id   crdt.RoomID
+	name string
+}
+
 // Configure takes over what s says of the front: rules, pages and texts. It is
-// called for each room before Run or Judge, and again whenever settings change, after
-// the node has taken them; rooms are told apart by their names. What is wrong is
+// called for each room before Run or Judge, and again whenever settings change. Rooms are
+// told apart by their ids, or by their names where these are zero. What is wrong is
 // an error, as of CheckRoom, and changes nothing; what is only suspicious is logged.
 // It may be called while requests run, from one goroutine at a time.
 func (f *Front) Configure(s room.Settings) error {
+	made, err := f.make(s)
+	if err != nil {
+		return err
+	}
+	rooms := maps.Clone(*f.rooms.Load())
+	rooms[roomKey{s.ID, s.Name}] = made
+	f.rooms.Store(&rooms)
+	return nil
+}
+
+// Follow is Configure for all rooms that there are; others are forgotten. Rooms of which
+// it cannot use what they say stay as they were, or have the built-in page and no rules;
+// they are in the error.
+func (f *Front) Follow(all []room.Settings) error {
+	var errs []error
+	was, rooms := *f.rooms.Load(), make(map[roomKey]*roomFront, len(all))
+	for _, s := range all {
+		key := roomKey{s.ID, s.Name}
+		made := was[key]
+		if made == nil || !reflect.DeepEqual(made.front, s.Front) || !reflect.DeepEqual(made.ofEvents, s.Events) {
+			next, err := f.make(s)
+			if errs = append(errs, err); err == nil {
+				made = next
+			}
+		}
+		if made != nil {
+			rooms[key] = made
+		}
+	}
+	f.rooms.Store(&rooms)
+	return errors.Join(errs...)
+}
+
+func (f *Front) make(s room.Settings) (*roomFront, error) {
 	made, warnings, err := newRoomFront(&s, f.cfg.Lists, f.cfg.Logger)
 	if err != nil {
-		return fmt.Errorf("http front: room %q: %w", s.Name, err)
+		return nil, fmt.Errorf("http front: room %q: %w", s.Name, err)
 	}
 	for _, w := range warnings {
 		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a template names something that is not known",
 			slog.String("room", s.Name), slog.String("setting", w.field), slog.Int("line", w.Line), slog.String("name", w.Name), slog.String("did_you_mean", w.Nearest))
 	}
-	rooms := map[string]*roomFront{s.Name: made}
-	made.newVisitors = newNewVisitors(s.Front.NewVisitors, nil)
-	if old := f.rooms.Load(); old != nil {
-		if before := (*old)[s.Name]; before != nil {
-			made.newVisitors = newNewVisitors(s.Front.NewVisitors, &before.newVisitors)
-		}
-		next := maps.Clone(*old)
-		next[s.Name] = made
-		rooms = next
+	var before *newVisitors
+	if was := (*f.rooms.Load())[roomKey{s.ID, s.Name}]; was != nil {
+		before = &was.newVisitors
 	}
-	f.rooms.Store(&rooms)
-	return nil
+	made.newVisitors = newNewVisitors(s.Front.NewVisitors, before)
+	return made, nil
 }
 
 // CheckRoom reports every setting of a room that the front cannot use, joined; each
@@ -69,29 +110,36 @@ func CheckRoom(s *room.Settings, lists expr.Lists) error {
 }
 
 // Page returns the page of a room, or that of one of its events if event is not
-// empty. Where there is one room only, it need not be named. The error names what
-// there is.
+// empty. Rooms go by their name or id; where there is one only, it need not be named. The
+// error names what there is.
 func (f *Front) Page(name, event string) (*page.Page, error) {
-	var rooms map[string]*roomFront
-	if all := f.rooms.Load(); all != nil {
-		rooms = *all
-	}
-	r := rooms[name]
-	if name == "" && len(rooms) == 1 {
-		for _, r = range rooms {
+	rooms := *f.rooms.Load()
+	var found []*roomFront
+	for key, r := range rooms {
+		if key.name == name || key.id.String() == name || name == "" {
+			found = append(found, r)
 		}
 	}
 	switch {
-	case r == nil && name == "" && len(rooms) > 0:
-		return nil, fmt.Errorf("which room is missing; there are %s", namesOf(rooms))
-	case r == nil:
-		return nil, fmt.Errorf("there is no room %q; there are %s", name, namesOf(rooms))
+	case len(found) == 0 || len(found) > 1 && name == "":
+		var names []string
+		for key := range rooms {
+			names = append(names, key.name)
+		}
+		slices.Sort(names)
+		there := cmp.Or(strings.Join(slices.Compact(names), ", "), "none")
+		if len(found) > 1 {
+			return nil, fmt.Errorf("which room is missing; there are %s", there)
+		}
+		return nil, fmt.Errorf("there is no room %q; there are %s", name, there)
+	case len(found) > 1:
+		return nil, fmt.Errorf("%d rooms of several zones are called %q; give the id of the one that is meant", len(found), name)
 	case event == "":
-		return r.page, nil
-	case r.events[event] == nil:
-		return nil, fmt.Errorf("room %q has no event %q with a page of its own; there are %s", name, event, namesOf(r.events))
+		return found[0].page, nil
+	case found[0].events[event] == nil:
+		return nil, fmt.Errorf("room %q has no event %q with a page of its own; there are %s", name, event, namesOf(found[0].events))
 	}
-	return r.events[event], nil
+	return found[0].events[event], nil
 }
 
 func namesOf[V any](m map[string]V) string {
@@ -104,10 +152,12 @@ func namesOf[V any](m map[string]V) string {
 // frontOf returns what the settings of a room come to. Of a room that was not
 // configured they are the defaults.
 func (f *Front) frontOf(s *room.Settings) *roomFront {
-	if rooms := f.rooms.Load(); rooms != nil {
-		if r := (*rooms)[s.Name]; r != nil {
-			return r
-		}
+	rooms := *f.rooms.Load()
+	if r := rooms[roomKey{s.ID, s.Name}]; r != nil {
+		return r
+	}
+	if r := rooms[roomKey{name: s.Name}]; r != nil {
+		return r
 	}
 	return f.plain
 }
@@ -138,7 +188,7 @@ func (m *roomMaker) fail(field, problem string) {
 
 func newRoomFront(s *room.Settings, lists expr.Lists, log *slog.Logger) (*roomFront, []warning, error) {
 	var m roomMaker
-	made := &roomFront{events: map[string]*page.Page{}, sharing: s.Front.Sharing}
+	made := &roomFront{events: map[string]*page.Page{}, sharing: s.Front.Sharing, front: s.Front, ofEvents: s.Events}
 	for i := range s.Front.Rules {
 		m.rule(made, i, &s.Front.Rules[i], lists)
 	}

@@ -10,6 +10,10 @@ import (
 // bypasses reports whether a rule lets r pass the room. It allocates nothing and
 // looks at no more rules than it needs.
 func (f *Front) bypasses(room Room, made *roomFront, r *request) bool {
+	if made.front.CrawlerBypass && f.cfg.Crawlers != nil && f.isCrawler(r) {
+		room.CountBypass()
+		return true
+	}
 	if len(made.rules) == 0 {
 		return false
 	}
@@ -25,6 +29,13 @@ func (f *Front) bypasses(room Room, made *roomFront, r *request) bool {
 				slog.Int("rule", rule.index), slog.String("description", rule.description))
 		}
 		return true
+	}
+	return false
+}
+
+func (f *Front) isCrawler(r *request) bool {
+	for agent := range r.all("user-agent") {
+		return f.cfg.Crawlers.Is(agent, r.via.client)
 	}
 	return false
 }

@@ -47,14 +47,19 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 			return fmt.Errorf("node: settings of room %s: %w", s.ID, err)
 		}
 	}
-	if c.open.Load() && s.Policy == room.Escrow {
+	r.configure(s, now)
+	c.routes.Store(newRoutes(c.order))
+	return nil
+}
+
+// configure takes settings over that are the room's own by now.
+func (r *Room) configure(s room.Settings, now time.Time) {
+	if c := r.core; c.open.Load() && s.Policy == room.Escrow {
 		c.setFact(roomKey(factSession, r.id), encodeSession(s.SessionDuration), now)
 	}
 	r.settings.Store(&s)
 	r.line.SetSettings(s)
 	r.look(now)
-	c.routes.Store(newRoutes(c.order))
-	return nil
 }
 
 // adopt has what is not decided from the view follow the settings that hold.

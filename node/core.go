@@ -40,6 +40,10 @@ type CoreConfig struct {
 	// but with the keys of an object together.
 	Stored []durable.Write
 
+	// Catalog has rooms follow what operators set while nodes run; nil: Rooms are all
+	// there are, but for those that rest.
+	Catalog *Cataloging
+
 	// Found says that this node may begin a mesh: it makes the rights of rooms for
 	// which nobody does, all that the limits allow. A node that joins others must
 	// not, also where it does not see them yet: two meshes that were founded apart
@@ -79,6 +83,7 @@ type Core struct {
 
 	inquiries inquiries
 	facts     facts
+	catalog   *cataloged // nil: none is followed
 	health    health
 	storing   storing
 	leave     leaveState
@@ -130,6 +135,9 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
+	}
+	if cfg.Catalog != nil {
+		c.catalog = &cataloged{Cataloging: *cfg.Catalog, file: cfg.Rooms}
 	}
 	if err := c.takeStored(cfg.Stored, cfg.Rooms); err != nil {
 		return nil, fmt.Errorf("node: %w", err)
@@ -296,6 +304,9 @@ func (c *Core) openRooms(now time.Time) {
 	}
 	c.goOnLeaving(now)
 	c.open.Store(true)
+	if c.catalog != nil && !c.leave.on {
+		c.bring(now)
+	}
 }
 
 // Receive takes one message from a peer whose identity has been proven. What is

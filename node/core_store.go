@@ -99,6 +99,9 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	c.facts.update()
 	c.facts.begun = false // what the facts say beyond that is heeded once rooms are open
 	rooms := map[crdt.RoomID]*Room{}
+	if c.catalog != nil {
+		configured = c.startRooms()
+	}
 	for _, s := range configured {
 		id := c.facts.current(s.ID)
 		again := id != s.ID
@@ -106,7 +109,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 			return fmt.Errorf("room id %s is used twice", id)
 		}
 		rooms[id] = newRoom(c, s)
-		rooms[id].again = again
+		rooms[id].again, rooms[id].cataloged = again, c.catalog != nil
 	}
 	c.setRooms(rooms)
 	s.dropped = c.dropRetired()

@@ -33,7 +33,11 @@ func (w *world) askAll(people []*person) (in int) {
 				in++
 			}
 		}
-		if v, ok := p.at.core.order[0].Begin(p.pass, p.has, w.now, take); ok {
+		r := p.at.core.order[0]
+		if w.catalog {
+			r = p.at.core.Route("shop", "/")
+		}
+		if v, ok := r.Begin(p.pass, p.has, w.now, take); ok {
 			take(v)
 		}
 	}

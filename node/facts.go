@@ -15,6 +15,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -70,6 +71,8 @@ type facts struct {
 	left  map[crdt.NodeID]crdt.NodeID   // to their heirs
 	dead  map[crdt.NodeID]crdt.NodeID   // the same; of several heirs the least
 	named map[crdt.NodeID][]crdt.NodeID // of the dead: all heirs, in no order
+
+	catalog uint64 // changes with what the map holds of the catalog
 }
 
 // roomFacts is what is known of one room. Absent limits are zero.
@@ -186,8 +189,11 @@ func (f *facts) update() bool {
 	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
 	f.left, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]crdt.NodeID{}
 	f.named = map[crdt.NodeID][]crdt.NodeID{}
-	for key := range f.replica.Keys() {
-		if value, _, ok := f.replica.Get(key); ok {
+	f.catalog = 0
+	for key, at := range f.replica.Stamps() {
+		if catalog.IsKey(key) {
+			f.catalog += catalogMark(key, at)
+		} else if value, _, ok := f.replica.Get(key); ok {
 			f.take(key, value)
 		}
 	}

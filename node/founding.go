@@ -16,6 +16,7 @@ import (
 // heedFacts has rooms follow what the mesh has been told since the last time.
 func (c *Core) heedFacts(now time.Time) {
 	if c.facts.update() {
+		c.followCatalog(now)
 		c.keepRooms(now)
 		for _, r := range c.order {
 			r.heed(c.facts.room(r.id), now)
@@ -70,6 +71,9 @@ func (r *Room) heed(f *roomFacts, now time.Time) {
 		r.mu.Unlock()
 		r.core.storing.touch(r)
 	}
+	if r.cataloged {
+		return // which says it to this node itself
+	}
 	s := r.settings.Load()
 	longer := r.resting.Load() && f.session > 0 && f.session != s.SessionDuration
 	if !r.escrow() || f.limits.IsZero() || f.limits == limitsOf(s) && !longer {
@@ -97,7 +101,7 @@ func (r *Room) heedConfig(now time.Time) {
 	if !r.resting.Load() {
 		c.setFact(roomKey(factSession, r.id), encodeSession(r.settings.Load().SessionDuration), now)
 		last, _, ok := c.facts.replica.Get(roomNodeKey(factTold, r.id, c.self.Node))
-		if before, err := decodeSaid(last); ok && err == nil && before.limits != r.configured {
+		if before, err := decodeSaid(last); ok && err == nil && before.limits != r.configured && !r.cataloged {
 			c.setFact(roomKey(factLimits, r.id), encodeAmount(r.configured), now)
 		}
 	}
@@ -124,9 +128,11 @@ func limitsOf(s *room.Settings) ticket.Amount {
 
 // found makes this node the minter of a room that has none, if it may begin a mesh. A
 // room that is made again is founded under all policies: that is how others hear of it.
+// So is one whose policy can be changed while nodes run: two that took such a change at
+// once would both make its rights.
 func (r *Room) found(now time.Time) {
 	c := r.core
-	if !c.found || !r.escrow() && !r.again || r.resting.Load() {
+	if !c.found || !r.escrow() && !r.again && !r.cataloged || r.resting.Load() {
 		return
 	}
 	if m := &r.minting; m.minter != (crdt.NodeID{}) && m.reading == c.facts.reading {

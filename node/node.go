@@ -36,6 +36,9 @@ type Config struct {
 	// AwaitKnown is the same for a node that knows of others from before.
 	AwaitKnown time.Duration
 
+	// Catalog has rooms follow what operators set while nodes run; see CoreConfig.Catalog.
+	Catalog *Cataloging
+
 	// Found says that this node may begin a mesh; see CoreConfig.Found.
 	Found bool
 
@@ -137,6 +140,7 @@ func New(cfg Config) (_ *Node, err error) {
 		Rand:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Stored:   stored,
 		Found:    cfg.Found,
+		Catalog:  cfg.Catalog,
 	})
 	if err != nil {
 		return nil, err
@@ -281,6 +285,9 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 		if opened.IsZero() && n.core.Ready() {
 			opened = now
 			mesh.SetReady(true)
+			if k := n.core.catalog; k != nil && len(k.left) > 0 {
+				n.log.Warn("rooms are not in this node's file any more, and go on: they are the mesh's", "rooms", k.left)
+			}
 		}
 		if !n.serves.Load() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) {
 			n.serves.Store(true)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
 )
 
 // What an operator tells a node that runs. It is done by the loop, as everything
@@ -93,6 +94,17 @@ func (n *Node) DeclareDead(ctx context.Context, id crdt.NodeID) error {
 func (n *Node) Retire(ctx context.Context, id crdt.RoomID) error {
 	return n.note(ctx, func(c *Core, now time.Time) error { return c.Retire(id, now) })
 }
+
+// Edit has operators change the catalog, as Core.Edit does, and returns once that is on
+// disk. If ctx ends before, nobody knows whether it is: read the catalog. Any goroutine may
+// call it, while Run runs.
+func (n *Node) Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) error {
+	return n.note(ctx, func(c *Core, now time.Time) error { return c.Edit(edit, now) })
+}
+
+// Catalog returns what operators have set, as this node knows it; nil before it has opened,
+// or if it follows no catalog. It is for reading. Any goroutine may call it.
+func (n *Node) Catalog() *catalog.Catalog { return n.core.Catalog() }
 
 // note has the loop do something and returns once what it tells the mesh is on disk.
 func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) error {

@@ -44,7 +44,8 @@ type Room struct {
 	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
 	crowded  atomic.Uint64 // new visitors whom the front did not have queue, since the start
 
-	again bool // is made in place of one that was retired
+	again     bool // is made in place of one that was retired
+	cataloged bool // its settings are the catalog's, and no others; the loop's
 
 	configured ticket.Amount // the limits that this node was started with
 	told       bool          // the loop has heeded them

@@ -25,6 +25,9 @@ type Status struct {
 
 	Leaving bool `json:"leaving"` // it passes its rights on, and then ends
 
+	// RoomsRefused is what operators have set and cannot hold beside the rest of it.
+	RoomsRefused []RefusedStatus `json:"rooms_refused"`
+
 	Facts FactsStatus `json:"facts"`
 
 	// What went wrong since the start. All zero is as it should be.
@@ -42,11 +45,20 @@ type FactsStatus struct {
 	Refused uint64 `json:"refused"` // that this node had to tell and there was no room for
 }
 
+// RefusedStatus is a room that is not run, or a part of one.
+type RefusedStatus struct {
+	Room   string `json:"room"` // id
+	Name   string `json:"name"`
+	Event  string `json:"event,omitempty"` // by name; "": it is about the room
+	Reason string `json:"reason"`
+}
+
 // RoomStatus is one room as this node sees it, over the whole mesh. Settings are
 // those that hold at the moment, an event's included.
 type RoomStatus struct {
 	ID                string `json:"id"`
 	Name              string `json:"name"`
+	Zone              string `json:"zone,omitempty"` // none: it is not in the catalog
 	Policy            string `json:"policy"`
 	QueueingMethod    string `json:"queueing_method"`
 	Active            int64  `json:"active"`
@@ -155,13 +167,32 @@ func (n *Node) Status() Status {
 		s.Clock = "off"
 	}
 	s.Facts = FactsStatus{Known: int(n.core.factsKnown.Load()), Most: crdt.MaxKeys, Refused: n.core.factsFull.Load()}
+	known := n.Catalog()
 	for _, r := range *n.core.shown.Load() {
-		s.Rooms = append(s.Rooms, r.status())
+		st := r.status()
+		if known != nil {
+			if set := known.Room(r.id); set != nil {
+				st.Zone = set.Zone
+			}
+		}
+		s.Rooms = append(s.Rooms, st)
 	}
+	s.RoomsRefused = n.core.refusedStatus()
 	if m := n.mesh.Load(); m != nil {
 		s.Peers = peerStatus(*m)
 	}
 	return s
+}
+
+func (c *Core) refusedStatus() []RefusedStatus {
+	all := []RefusedStatus{}
+	if c.catalog == nil || c.catalog.refused.Load() == nil {
+		return all
+	}
+	for _, x := range *c.catalog.refused.Load() {
+		all = append(all, RefusedStatus{x.Room.String(), x.Name, x.Event, x.Why.Error()})
+	}
+	return all
 }
 
 func (r *Room) status() RoomStatus {

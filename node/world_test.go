@@ -21,6 +21,8 @@ type world struct {
 	air   []letter
 	cut   bool // between sites
 
+	catalog bool // rooms follow what operators set
+
 	more []room.Settings   // further rooms, kept by all
 	lose func(letter) bool // messages that do not arrive; nil: none
 	note func(what ...any) // what nodes say, for comparing runs; nil: nowhere
@@ -72,8 +74,19 @@ func newWorld(t *testing.T, s room.Settings, sites ...string) *world {
 // newWorldOf is newWorld with several rooms.
 func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
 	t.Helper()
-	s := rooms[0]
-	w := &world{more: rooms[1:], t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
+	w := newStoppedWorld(t)
+	w.more = rooms[1:]
+	w.begin(rooms[0], sites...)
+	return w
+}
+
+func newStoppedWorld(t *testing.T) *world {
+	return &world{t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
+}
+
+// begin starts a node per named site and lets the mesh settle.
+func (w *world) begin(s room.Settings, sites ...string) {
+	w.t.Helper()
 	for i, site := range sites {
 		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site, found: i == 0}
 		w.nodes = append(w.nodes, m)
@@ -82,10 +95,9 @@ func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
 	w.run(3 * time.Second)
 	for _, m := range w.nodes {
 		if !m.core.Ready() {
-			t.Fatalf("node %s is not ready after 3 s", m.id)
+			w.t.Fatalf("node %s is not ready after 3 s", m.id)
 		}
 	}
-	return w
 }
 
 func (w *world) start(m *machine, s room.Settings) {
@@ -95,8 +107,12 @@ func (w *world) start(m *machine, s room.Settings) {
 	if m.bare {
 		rooms = nil
 	}
+	var follow *Cataloging
+	if w.catalog {
+		follow = &Cataloging{}
+	}
 	core, err := NewCore(CoreConfig{
-		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
+		Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
 		Stored:  m.disk.content(), Found: m.found, Named: m.named,

@@ -51,27 +51,36 @@ func ruleFlags(fs *pflag.FlagSet, r *room.Rule) {
 	fs.VarPF(truthValue{dst: &r.Disabled, not: true}, "enabled", "", "false: as if it were not there")
 }
 
-// hosts returns the hosts that are served; nil if all are. Where every room is for a host
-// of its own, and requests for others reach the site all the same, it warns: that goes
-// around the limit if the site serves them too.
-func (c *frontConfig) hosts(rooms []room.Settings, log *slog.Logger) []string {
-	var hosts []string
+// hosts returns the hosts that are served; nil if all are.
+func (c *frontConfig) hosts(rooms []room.Settings) []string {
+	if c.UnknownHosts != hostsRefuse {
+		return nil
+	}
+	return hostsOf(rooms)
+}
+
+// hostsOf returns the hosts that rooms are for; nil if one of them is for every host.
+func hostsOf(rooms []room.Settings) (hosts []string) {
 	for i := range rooms {
 		for r := range rooms[i].Routes() {
 			if r.Host == "" {
-				return nil // this room is for every host
+				return nil
 			}
 			if !slices.Contains(hosts, r.Host) {
 				hosts = append(hosts, r.Host)
 			}
 		}
 	}
-	if c.UnknownHosts == hostsRefuse {
-		return hosts
+	return hosts
+}
+
+// warnOfHosts warns where every room is for a host of its own, and requests for others
+// reach the site all the same: that goes around the limit if the site serves them too.
+func (c *frontConfig) warnOfHosts(rooms []room.Settings, log *slog.Logger) {
+	if hosts := hostsOf(rooms); len(hosts) > 0 && c.UnknownHosts != hostsRefuse {
+		log.Warn("every room names a host: requests for any other host, or for the address of this node, go to the site without a queue; "+
+			"--unknown-hosts refuse keeps them out, a room without a host has them queue", "hosts", hosts)
 	}
-	log.Warn("every room names a host: requests for any other host, or for the address of this node, go to the site without a queue; "+
-		"--unknown-hosts refuse keeps them out, a room without a host has them queue", "hosts", hosts)
-	return nil
 }
 
 // rules reads a list of rules.

@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"node/ticket":             {"crdt"},
 	"node/durable":            {},
 	"node/durable/faultstore": {"node/durable"},
-	"node":                    {"crdt", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
+	"node":                    {"crdt", "node/catalog", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
 	"httpfront/acme":          {"httpfront/certs"},
@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline": {"crdt", "node", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline": {"crdt", "node", "node/catalog", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/crawler"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -126,7 +127,8 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	n, err := newNode(cfg, rooms, dir, shared.order()[0], log)
+	follower := &follower{lists: cfg.Front.Lists, log: log, hosts: cfg.Front.hosts}
+	n, err := newNode(cfg, rooms, dir, shared.order()[0], follower.cataloging(len(rooms)), log)
 	if err != nil {
 		return err
 	}
@@ -139,10 +141,15 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		return err
 	}
 	defer visitors.Close()
-	front, err := newFront(cfg, rooms, shared, n, &visitors, log)
+	crawlers, err := crawler.New(crawler.Config{})
 	if err != nil {
 		return err
 	}
+	front, err := newFront(cfg, rooms, shared, n, &visitors, crawlers, log)
+	if err != nil {
+		return err
+	}
+	follower.front = front
 	lame := lameDuck{ctx, n}
 	verdicts, err := newVerdicts(cfg, front, lame.ready, log)
 	if err != nil {
@@ -158,6 +165,7 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	if fromFiles.watch != nil {
 		beside = append(beside, func(ctx context.Context) error { return fromFiles.run(ctx, cfg, log) })
 	}
+	beside = append(beside, func(ctx context.Context) error { crawlers.Run(ctx); return nil })
 	others := askerOf(mesh)
 	beside = append(beside, func(ctx context.Context) error { return shared.run(ctx, others) })
 	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin, beside)
@@ -182,7 +190,7 @@ func refuseCopied(dir *node.DataDir, err error) error {
 // for the first of them. A whole mesh that starts at once is ready when it has passed.
 const joinPatience = 5 * time.Second
 
-func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transport.Secret, log *slog.Logger) (*node.Node, error) {
+func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transport.Secret, follow *node.Cataloging, log *slog.Logger) (*node.Node, error) {
 	var await, known time.Duration
 	if len(cfg.Join) > 0 {
 		await = joinPatience
@@ -197,6 +205,8 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 		Version:  versionText(),
 		Rooms:    rooms,
 		OwnerKey: secret.Lasting("visitor owner", 32),
+
+		Catalog: follow,
 
 		AwaitPeers: await,
 		AwaitKnown: known,
@@ -236,7 +246,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 
 // newFront makes the front, which knows what the rooms say of it, with keys that follow
 // the secrets of the mesh.
-func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, visitors *visitorTLS, log *slog.Logger) (*httpfront.Front, error) {
+func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, visitors *visitorTLS, crawlers *crawler.Checker, log *slog.Logger) (*httpfront.Front, error) {
 	keys, err := passKeys(shared.order(), shared.older())
 	if err != nil {
 		return nil, err
@@ -251,8 +261,9 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 		Keys:           keys,
 		TrustedProxies: cfg.TrustedProxies,
 		Edge:           cfg.Edge.front,
-		Hosts:          cfg.Front.hosts(rooms, log),
+		Hosts:          cfg.Front.hosts(rooms),
 		Lists:          cfg.Front.Lists,
+		Crawlers:       crawlers,
 		CountryHeader:  cfg.Front.CountryHeader,
 
 		VerdictCountryHeader: cfg.Front.VerdictCountryHeader,
@@ -266,7 +277,9 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 	if err != nil {
 		return nil, err
 	}
+	cfg.Front.warnOfHosts(rooms, log)
 	for _, s := range rooms {
+		s.ID = crdt.RoomID{} // it has another once the room was retired and is made again
 		if err := front.Configure(s); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -180,6 +181,7 @@ func TestEveryFieldIsKept(t *testing.T) {
 	fill(t, reflect.ValueOf(&r.Settings).Elem(), "Settings")
 	r.Settings.ID = crdt.RoomID{1}
 	r.Settings.Events, r.Settings.Front.Rules = nil, nil
+	r.Settings.Front.CrawlerBypass = false // is the zone's
 	r.Turnstile = Turnstile{"off", "log"}
 	e := plainEvent(1)
 	fill(t, reflect.ValueOf(&e.Event).Elem(), "Event")
@@ -342,6 +344,34 @@ func TestOlderOnesHold(t *testing.T) {
 		if !slices.ContainsFunc(why, func(s string) bool { return strings.Contains(s, want) }) {
 			t.Errorf("nothing is refused with %q; refused: %q", want, why)
 		}
+	}
+}
+
+// TestLesserMistakesLeaveTheLimit: what a node cannot use is left out, and the rest holds.
+func TestLesserMistakesLeaveTheLimit(t *testing.T) {
+	s := newStore(1)
+	r := plain(1)
+	r.Settings.Front.CustomPage = "{{#broken"
+	r.Rules = []Rule{plainRule(1), plainRule(2), plainRule(3)}
+	r.Rules[1].Expression = "ip.src in $nowhere"
+	s.write(t, Writes(nil, r))
+	s.write(t, ZoneWrites(r.Zone, Zone{SearchEngineCrawlerBypass: true}))
+	settings, refused := Read(s).Effective(func(s *room.Settings) error {
+		if s.Front.CustomPage != "" {
+			return errors.New("no page")
+		}
+		for _, rule := range s.Front.Rules {
+			if strings.Contains(rule.Expression, "$nowhere") {
+				return errors.New("no list")
+			}
+		}
+		return nil
+	})
+	if len(settings) != 1 || len(settings[0].Front.Rules) != 2 || settings[0].Front.CustomPage != "" || !settings[0].Front.CrawlerBypass {
+		t.Errorf("in force: %+v", settings)
+	}
+	if len(refused) != 2 || !strings.Contains(refused[0].Why.Error(), "built-in page: no page") || !strings.Contains(refused[1].Why.Error(), "rule 2 is not asked: no list") {
+		t.Errorf("refused: %v", refused)
 	}
 }
 

@@ -24,12 +24,13 @@ type Refusal struct {
 //
 // A limit that an operator has set must not fall away because of a lesser mistake, so
 // whatever can be left out is: an event that overlaps another or is one too many, a rule
-// beyond those that a room may have, a page that has not arrived.
+// that a node cannot ask or that is one too many, a page that is none or has not arrived.
 func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settings, refused []Refusal) {
 	rooms := slices.Clone(c.order)
 	slices.SortFunc(rooms, older)
 	for _, r := range rooms {
 		s, left := r.sound(check)
+		s.Front.CrawlerBypass = c.zones[r.Zone].SearchEngineCrawlerBypass
 		refused = append(refused, left...)
 		err := validate(&s, check)
 		for i := 0; err == nil && i < len(all); i++ {
@@ -57,29 +58,52 @@ func validate(s *room.Settings, check func(*room.Settings) error) error {
 	return check(s)
 }
 
-// sound returns the settings of a room without those events and rules that do not go
-// together with older ones.
+// sound returns the settings of a room without those of its parts that do not hold, or do
+// not go together with older ones.
 func (r *Room) sound(check func(*room.Settings) error) (s room.Settings, refused []Refusal) {
 	s = r.Whole()
-	events := s.Events
-	s.Events = nil
-	if len(s.Front.Rules) > room.MaxRules {
-		refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Why: fmt.Errorf("rules from the %dth on are not asked: a room has at most %d", room.MaxRules+1, room.MaxRules)})
-		s.Front.Rules = s.Front.Rules[:room.MaxRules]
-	}
+	whole := s
+	s.Events, s.Front.Rules, s.Front.CustomPage = nil, nil, ""
 	if validate(&s, check) != nil {
-		s.Events = events
-		return s, refused // which the caller finds out, and says
+		return whole, nil // which the caller finds out, and says
 	}
-	for i := range events {
+	refuse := func(event string, why error) {
+		refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Event: event, Why: why})
+	}
+	with := s
+	with.Front.CustomPage = whole.Front.CustomPage
+	if err := validate(&with, check); err != nil {
+		refuse("", fmt.Errorf("visitors get the built-in page: %w", err))
+	} else {
+		s = with
+	}
+	rules := whole.Front.Rules
+	if len(rules) > room.MaxRules {
+		refuse("", fmt.Errorf("rules from the %dth on are not asked: a room has at most %d", room.MaxRules+1, room.MaxRules))
+		rules = rules[:room.MaxRules]
+	}
+	s.Front.Rules = rules
+	if validate(&s, check) != nil {
+		s.Front.Rules = nil
+		for i, rule := range rules {
+			with := s
+			with.Front.Rules = append(slices.Clone(s.Front.Rules), rule)
+			if err := validate(&with, check); err != nil {
+				refuse("", fmt.Errorf("rule %d is not asked: %w", i+1, err))
+				continue
+			}
+			s = with
+		}
+	}
+	for i := range whole.Events {
 		with := s
-		with.Events = append(slices.Clone(s.Events), events[i])
+		with.Events = append(slices.Clone(s.Events), whole.Events[i])
 		err := validate(&with, check)
-		if slices.ContainsFunc(s.Events, func(e room.Event) bool { return e.Name == events[i].Name }) {
-			err = fmt.Errorf("an older event of the room is called %q, too; give one of them another name", events[i].Name)
+		if slices.ContainsFunc(s.Events, func(e room.Event) bool { return e.Name == whole.Events[i].Name }) {
+			err = fmt.Errorf("an older event of the room is called %q, too; give one of them another name", whole.Events[i].Name)
 		}
 		if err != nil {
-			refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Event: events[i].Name, Why: err})
+			refuse(whole.Events[i].Name, err)
 			continue
 		}
 		s = with

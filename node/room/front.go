@@ -23,6 +23,8 @@ type Front struct {
 	Cookie  CookieAttributes // of the pass
 	Binding Binding          // from where a pass may be shown
 
+	CrawlerBypass bool // crawlers of search engines pass as if there were no room
+
 	NewVisitors NewVisitors // how many may join the line of a node
 	Sharing     Sharing     // by how many addresses a pass may be used
 }

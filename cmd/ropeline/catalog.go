@@ -1,0 +1,84 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/expr"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// follower has the front follow the rooms that the node runs, and checks settings for both.
+type follower struct {
+	lists expr.Lists
+	log   *slog.Logger
+
+	front *httpfront.Front // set before the node runs
+	hosts func([]room.Settings) []string
+
+	warned map[string]bool // what was refused, as it was logged; follow's
+
+	mu    sync.Mutex // guards the following
+	known map[[sha256.Size]byte]error
+}
+
+// maxChecks is how many outcomes of checks are remembered: a catalog is checked as a whole
+// whenever it changes, and most of it has not.
+const maxChecks = 8192
+
+// cataloging returns what a node is told; nil where there are more rooms than a catalog holds.
+func (f *follower) cataloging(rooms int) *node.Cataloging {
+	if rooms > catalog.MaxRooms {
+		f.log.Warn("there are more rooms in the file than operators can change while nodes run: to change them, change the file of every node and start it again", "rooms", rooms, "most", catalog.MaxRooms)
+		return nil
+	}
+	return &node.Cataloging{Check: f.check, Follow: f.follow}
+}
+
+// check reports what of a room the front cannot use.
+func (f *follower) check(s *room.Settings) error {
+	b, err := json.Marshal([]any{s.Front, s.Events})
+	if err != nil {
+		return fmt.Errorf("room %q: %w", s.Name, err)
+	}
+	key := sha256.Sum256(b)
+	f.mu.Lock()
+	err, ok := f.known[key]
+	f.mu.Unlock()
+	if ok {
+		return err
+	}
+	err = httpfront.CheckRoom(s, f.lists)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= maxChecks {
+		f.known = map[[sha256.Size]byte]error{}
+	}
+	f.known[key] = err
+	return err
+}
+
+// follow takes over the rooms that are run.
+func (f *follower) follow(rooms []room.Settings, refused []catalog.Refusal) {
+	if err := f.front.Follow(rooms); err != nil {
+		f.log.Error("rooms are served without what they say of pages and rules", "error", err)
+	}
+	f.front.SetHosts(f.hosts(rooms))
+	warned := map[string]bool{}
+	for _, r := range refused {
+		text := fmt.Sprint(r.Room, r.Event, r.Why)
+		warned[text] = true
+		if f.warned[text] {
+			continue
+		}
+		f.log.Warn("a part of what operators have set cannot hold beside the rest and is left out; change it, or what stands in its way",
+			"room", r.Name, "id", r.Room.String(), "event", r.Event, "reason", r.Why)
+	}
+	f.warned = warned
+}

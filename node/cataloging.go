@@ -1,0 +1,304 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// How rooms follow what operators set while nodes run.
+
+// Cataloging has rooms follow the catalog, which all nodes share, instead of this node's
+// configuration alone. Rooms of the configuration are brought into the catalog when a node
+// starts; see catalog.Catalog.Bring. Fields may be nil.
+type Cataloging struct {
+	// Check says what else is to hold of a room, as whoever serves it sees it. It has to
+	// say the same of the same settings at all nodes.
+	Check func(*room.Settings) error
+	// Follow is told of all rooms that are run, and of what was left out of them, before
+	// requests are decided by the new settings. The loop calls it, and waits for it.
+	Follow func([]room.Settings, []catalog.Refusal)
+}
+
+// cataloged is the state of a Cataloging.
+type cataloged struct {
+	Cataloging
+	file []room.Settings // as the configuration has them
+
+	begun   bool
+	mark    uint64 // of what was read; see facts.catalog
+	read    atomic.Pointer[catalog.Catalog]
+	refused atomic.Pointer[[]catalog.Refusal]
+	left    []string // names of rooms that the configuration had at the last start, and has no more
+}
+
+// catalogMark returns what one key adds to the mark of a catalog.
+func catalogMark(key string, at crdt.Stamp) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	var b [10]byte
+	binary.BigEndian.PutUint64(b[:], uint64(at.Wall))
+	binary.BigEndian.PutUint16(b[8:], at.Logical)
+	h.Write(b[:])
+	h.Write(at.Node[:])
+	return h.Sum64()
+}
+
+// Why a node takes no change of the catalog.
+var (
+	// ErrNoCatalog says that its rooms are those of its configuration.
+	ErrNoCatalog = errors.New("the rooms of this node are not in the catalog, and cannot be changed while it runs")
+	// ErrLeaving says that it passes its rights on, and then ends.
+	ErrLeaving = errors.New("this node is leaving the mesh; ask another one")
+)
+
+// Catalog returns what operators have set, as this node knows it; nil before it has opened,
+// or if it follows no catalog. Any goroutine may call it.
+func (c *Core) Catalog() *catalog.Catalog {
+	if c.catalog == nil {
+		return nil
+	}
+	return c.catalog.read.Load()
+}
+
+// brought returns what this node's configuration writes into the catalog cat.
+func (c *Core) brought(cat *catalog.Catalog, now time.Time) (out []catalog.Write) {
+	for _, s := range c.catalog.file {
+		name := s.ID // under which it is remembered, whatever it is called by now
+		s.ID = c.facts.current(name)
+		b := catalog.FileRoom(catalog.DefaultZone, "", s, now)
+		before, says := catalog.ReadPrints(c.replica, name, c.self.Node), catalog.PrintsOf(b)
+		var retired *catalog.Room
+		for id := name; id != s.ID; id = successor(id) {
+			if r := cat.Room(id); r != nil {
+				retired = r
+			}
+		}
+		is := cat.Bring(b, before)
+		switch {
+		case s.ID == name || cat.Room(s.ID) != nil:
+		case !c.found:
+			is = nil // whoever may found makes it again
+		case retired != nil:
+			out = append(out, catalog.Writes(retired, nil)...)
+			is = b
+		}
+		if is != nil {
+			out = append(out, catalog.Writes(cat.Room(s.ID), is)...)
+		}
+		out = append(out, says.Remember(before, name, c.self.Node)...)
+	}
+	return out
+}
+
+// overlay is a map in which writes have been made that are not.
+type overlay struct {
+	catalog.Map
+	writes map[string][]byte
+}
+
+func (o overlay) Get(key string) ([]byte, crdt.Stamp, bool) {
+	if v, ok := o.writes[key]; ok {
+		return v, crdt.Stamp{}, v != nil
+	}
+	return o.Map.Get(key)
+}
+
+func (o overlay) Keys() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range o.Map.Keys() {
+			if _, ok := o.writes[key]; !ok && !yield(key) {
+				return
+			}
+		}
+		for key, v := range o.writes {
+			if v != nil && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// startRooms returns the rooms that a node starts with: those it had at its last start,
+// and what its configuration brings. It writes nothing yet.
+func (c *Core) startRooms() []room.Settings {
+	o := overlay{c.replica, map[string][]byte{}}
+	for _, w := range c.brought(catalog.Read(c.replica), time.Time{}) {
+		o.writes[w.Key] = w.Value
+	}
+	all, _ := catalog.Read(o).Effective(c.catalog.Check)
+	return all
+}
+
+// bring writes into the catalog what this node's configuration has of it. It is called
+// once, when the node opens and so knows what its peers do.
+func (c *Core) bring(now time.Time) {
+	c.facts.update()
+	c.facts.begun = false // rooms have not heeded it
+	was := catalog.Read(c.replica)
+	if err := c.writeCatalog(c.brought(was, now), now); err != nil {
+		c.factsFull.Add(1)
+		return
+	}
+	is := catalog.Read(c.replica)
+	c.tellRooms(was, is, now)
+	file := map[crdt.RoomID]bool{}
+	for _, s := range c.catalog.file {
+		file[s.ID] = true
+	}
+	for r := range is.Rooms() {
+		if id := r.Settings.ID; !file[id] && catalog.ReadPrints(c.replica, id, c.self.Node) != nil {
+			c.catalog.left = append(c.catalog.left, r.Settings.Name)
+		}
+	}
+}
+
+func (c *Core) writeCatalog(writes []catalog.Write, now time.Time) error {
+	all := make([]crdt.Write, len(writes))
+	for i, w := range writes {
+		if !catalog.IsKey(w.Key) {
+			return fmt.Errorf("key %q is none of a catalog's", w.Key)
+		}
+		all[i] = crdt.Write{Key: w.Key, Value: w.Value}
+	}
+	return c.replica.SetAll(all, now)
+}
+
+// tellRooms has the mesh know the limits of the rooms that have changed from one catalog
+// to another: nodes that only keep rights go by these.
+func (c *Core) tellRooms(was, is *catalog.Catalog, now time.Time) {
+	for r := range is.Rooms() {
+		s := &r.Settings
+		if before := was.Room(s.ID); before == nil || limitsOf(&before.Settings) != limitsOf(s) {
+			c.setFact(roomKey(factLimits, s.ID), encodeAmount(limitsOf(s)), now)
+		}
+	}
+}
+
+// Edit has operators change the catalog: edit is given the newest that this node knows,
+// and returns what is to be written. Its error is returned as it is, and nothing is
+// written then. This node makes the rights of a room that it adds. A room that is deleted
+// is retired. As long as Noted does not say that all this is on disk, a crash may undo it.
+func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now time.Time) error {
+	switch {
+	case c.catalog == nil:
+		return ErrNoCatalog
+	case !c.open.Load():
+		return ErrNotReady
+	case c.leave.on:
+		return ErrLeaving
+	}
+	c.heedFacts(now)
+	was := c.catalog.read.Load()
+	writes, err := edit(was)
+	if err != nil || len(writes) == 0 {
+		return err
+	}
+	o := overlay{c.replica, map[string][]byte{}}
+	for _, w := range writes {
+		o.writes[w.Key] = w.Value
+	}
+	is := catalog.Read(o)
+	// Who hears of a room shall know already who makes its rights.
+	for r := range is.Rooms() {
+		s := &r.Settings
+		f := c.facts.room(s.ID)
+		if was.Room(s.ID) == nil || s.Policy == room.Escrow && f.minter == (crdt.NodeID{}) {
+			c.setFact(roomKey(factMinter, s.ID), c.self.Node[:], now)
+		}
+	}
+	if err := c.writeCatalog(writes, now); err != nil {
+		return fmt.Errorf("node: edit rooms: %w", err)
+	}
+	c.tellRooms(was, is, now)
+	for r := range was.Rooms() {
+		if is.Room(r.Settings.ID) == nil {
+			c.setFact(roomKey(factRetired, r.Settings.ID), []byte{factVersion}, now)
+		}
+	}
+	c.heedFacts(now)
+	return nil
+}
+
+// followCatalog has rooms be what the catalog says, if that has changed.
+func (c *Core) followCatalog(now time.Time) {
+	k := c.catalog
+	if k == nil || !c.open.Load() || c.leave.on || k.begun && k.mark == c.facts.catalog {
+		return // who leaves takes nothing up any more
+	}
+	k.begun, k.mark = true, c.facts.catalog
+	read := catalog.Read(c.replica)
+	all, refused := read.Effective(k.Check)
+	if k.Follow != nil {
+		k.Follow(all, refused)
+	}
+	k.read.Store(read)
+	k.refused.Store(&refused)
+
+	rooms := maps.Clone(c.rooms)
+	wanted := make(map[crdt.RoomID]bool, len(all))
+	var fresh, over []*Room
+	for _, s := range all {
+		wanted[s.ID] = true
+		if r := rooms[s.ID]; r == nil {
+			r = newRoom(c, s)
+			r.cataloged = true
+			rooms[s.ID] = r
+			fresh = append(fresh, r)
+		} else {
+			r.follow(s, now)
+		}
+	}
+	for _, r := range c.order {
+		switch {
+		case wanted[r.id] || r.resting.Load():
+		case c.facts.room(r.id).lives():
+			r.rest()
+		default:
+			delete(rooms, r.id)
+			over = append(over, r)
+		}
+	}
+	c.setRooms(rooms)
+	slices.SortFunc(fresh, func(a, b *Room) int { return a.id.Compare(b.id) })
+	for _, r := range fresh {
+		r.open(now)
+		r.look(now)
+	}
+	for _, r := range over {
+		r.abandon(now)
+	}
+}
+
+// follow has a room that is kept be as the catalog says.
+func (r *Room) follow(s room.Settings, now time.Time) {
+	r.cataloged = true
+	if r.resting.Load() {
+		r.resting.Store(false)
+		r.told = false
+	} else if reflect.DeepEqual(*r.settings.Load(), s) {
+		return
+	}
+	r.configure(s, now)
+}
+
+// rest has a room take no requests any more, and keep its rights.
+func (r *Room) rest() {
+	s := restingSettings(r.id, r.core.facts.room(r.id))
+	r.cataloged, r.told = false, false
+	r.resting.Store(true)
+	r.settings.Store(&s)
+	r.line.SetSettings(s)
+	r.news = true
+}
