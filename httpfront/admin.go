@@ -1,15 +1,11 @@
 package httpfront
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/ropeline/ropeline/httpfront/certs"
 	"github.com/ropeline/ropeline/httpfront/page"
@@ -17,15 +13,8 @@ import (
 	"github.com/ropeline/ropeline/node"
 )
 
-// AdminConfig says how an Admin serves. Status is required.
+// AdminConfig says what an Admin tells. Status is required.
 type AdminConfig struct {
-	// Listen is the TCP address to serve on. It must name a loopback address,
-	// because whoever reaches it is not asked who they are. Default
-	// "127.0.0.1:8081".
-	Listen string
-	// Listener is served on if it is set; Run closes it. It must be on loopback
-	// too.
-	Listener net.Listener
 	// Status returns the node's view of things. It may be called often.
 	Status func() node.Status
 	// Origins returns what is known of the origins; nil leaves them out.
@@ -41,7 +30,7 @@ type AdminConfig struct {
 	Logger *slog.Logger
 }
 
-// Admin answers operators and their tools on a listener of its own:
+// Admin answers operators and their tools:
 //
 //	GET /healthz  200 while the process serves
 //	GET /readyz   200 while the node takes traffic, else 503; the reason is the body
@@ -49,89 +38,25 @@ type AdminConfig struct {
 //	              its certificates for visitors (certs.Status)
 //	GET /preview  the waiting page of a room as in the situation that the query says
 //	POST /preview the same of the template that the body is
+//
+// Who may ask is not looked at here.
 type Admin struct {
 	cfg AdminConfig
 }
 
-// NewAdmin returns an Admin that Run will serve.
+// NewAdmin returns an Admin.
 func NewAdmin(cfg AdminConfig) (*Admin, error) {
 	if cfg.Status == nil {
 		return nil, errors.New("admin: no status given")
 	}
-	if cfg.Listen == "" {
-		cfg.Listen = "127.0.0.1:8081"
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
-	}
-	addr := cfg.Listen
-	if cfg.Listener != nil {
-		addr = cfg.Listener.Addr().String()
-	}
-	if err := checkLoopback(addr); err != nil {
-		return nil, fmt.Errorf("admin: %w", err)
 	}
 	return &Admin{cfg: cfg}, nil
 }
 
-// checkLoopback takes literal addresses and "localhost" only: what any other
-// name stands for can change after it was looked at.
-func checkLoopback(addr string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("listen on %q: %w", addr, err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("listen on %q: want a loopback address such as 127.0.0.1, because requests are not authenticated", addr)
-	}
-	return nil
-}
-
-// Run serves until ctx ends. It returns nil then, and an error if it could not
-// serve.
-func (a *Admin) Run(ctx context.Context) error {
-	ln := a.cfg.Listener
-	if ln == nil {
-		var lc net.ListenConfig
-		var err error
-		if ln, err = lc.Listen(ctx, "tcp", a.cfg.Listen); err != nil {
-			return fmt.Errorf("admin: %w", err)
-		}
-	}
-	srv := &http.Server{
-		Handler:           a.handler(),
-		ReadTimeout:       10 * time.Second,
-		ReadHeaderTimeout: 5 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(a.cfg.Logger.Handler(), slog.LevelWarn),
-	}
-
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	served := make(chan struct{})
-	wg.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-served:
-		}
-		// Answers are small, so requests under way end at once or never.
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if srv.Shutdown(stop) != nil {
-			srv.Close()
-		}
-	})
-	err := srv.Serve(ln)
-	close(served)
-	if !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("admin: %w", err)
-	}
-	return nil
-}
-
-func (a *Admin) handler() http.Handler {
+// Handler returns what serves all that an Admin answers.
+func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		adminText(w, http.StatusOK, "ok")
@@ -148,24 +73,7 @@ func (a *Admin) handler() http.Handler {
 		mux.HandleFunc("GET /preview", a.preview)
 		mux.HandleFunc("POST /preview", a.preview)
 	}
-	return localHost(http.NewCrossOriginProtection().Handler(mux))
-}
-
-// localHost refuses requests that were sent to another name. Without it, a web
-// page could read the answers through a browser on this machine, by giving its
-// own name our address (DNS rebinding).
-func localHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			adminText(w, http.StatusMisdirectedRequest, "this listener answers to loopback names only")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	return mux
 }
 
 func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {

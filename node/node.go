@@ -158,6 +158,9 @@ func (n *Node) Now() time.Time { return n.clock.now() }
 // port, path is decoded. Any goroutine may call it.
 func (n *Node) Route(host, path string) *Room { return n.core.Route(host, path) }
 
+// View returns how this node sees a room now, as Core.View does.
+func (n *Node) View(id crdt.RoomID) *room.View { return n.core.View(id) }
+
 // What a node that has just started waits for before it answers visitors.
 var (
 	ErrNotReady = errors.New("waiting for the state of the site")

@@ -23,7 +23,7 @@ import (
 // names.
 type config struct {
 	Listen         string
-	Admin          string
+	Admin          adminConfig
 	TrustedProxies []netip.Prefix
 	Edge           edgeConfig
 	TLS            tlsConfig
@@ -58,7 +58,7 @@ type config struct {
 func defaultConfig() config {
 	return config{
 		Listen:    ":8080",
-		Admin:     "127.0.0.1:9080",
+		Admin:     adminConfig{Listen: "127.0.0.1:9080"},
 		Name:      defaultName(),
 		Site:      "default",
 		LogFormat: "text",
@@ -117,7 +117,7 @@ const (
 func nodeFlags(fs *pflag.FlagSet, c *config) {
 	c.Proxy.bindOrigin(fs)
 	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
-	fs.Var(loopbackValue{addressValue{&c.Admin}}, "admin", "where status and health are served, on loopback")
+	c.Admin.bind(fs)
 	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
 	c.Edge.bind(fs)
 	c.TLS.bind(fs)
@@ -206,7 +206,7 @@ func (c *config) load(file string, fs *pflag.FlagSet) error {
 
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
-	return errors.Join(c.checkProxy(), c.checkTLS(), c.checkPeers(), c.checkMesh(), c.checkRights())
+	return errors.Join(c.checkProxy(), c.checkAdmin(), c.checkTLS(), c.checkPeers(), c.checkMesh(), c.checkRights())
 }
 
 // checkPeers is about proxies in front.

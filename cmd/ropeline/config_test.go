@@ -133,8 +133,6 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"text where a number is wanted", "total-active-users: \"500\"", []string{":1: total-active-users:", "without quotes"}},
 		{"no number", "curve-factor: .nan", []string{":1: curve-factor:", "a number from 0.01 to 8"}},
 		{"truth value", "name: true", []string{":1: name:", "truth value"}},
-		{"admin for everybody", "origin: http://a\nadmin: 0.0.0.0:9080", []string{":2: admin:", "loopback"}},
-		{"admin by name", "admin: a.example:9080", []string{":1: admin:", "loopback"}},
 		{"origin with an impossible port", "origin: http://a:99999", []string{":1: origin:", "a port is from 1 to 65535"}},
 		{"list where one value is wanted", "listen: [a, b]", []string{":1: listen: one value is wanted; this is a list"}},
 		{"mapping where one value is wanted", "listen:\n  port: 80", []string{"listen: one value is wanted; this is a mapping"}},

@@ -29,8 +29,9 @@ var allowed = map[string][]string{
 	"node/durable":            {},
 	"node/durable/faultstore": {"node/durable"},
 	"node":                    {"crdt", "node/catalog", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
-	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
+	"httpfront":               {"crdt", "node", "node/catalog", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
+	"httpfront/adminserver":   {},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
@@ -39,6 +40,7 @@ var allowed = map[string][]string{
 	"httpfront/lang":          {},
 	"httpfront/metrics":       {},
 	"httpfront/nearest":       {},
+	"httpfront/overview":      {"crdt", "node", "node/catalog", "node/history", "node/room", "httpfront/dashboard", "transport"},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
@@ -121,7 +123,7 @@ func TestImportsOfPureCoreArePure(t *testing.T) {
 // TestImportsOfFasthttpStayInFront holds the line below which nothing may keep
 // memory that fasthttp uses again.
 func TestImportsOfFasthttpStayInFront(t *testing.T) {
-	may := []string{"httpfront", "httpfront/dashboard", "httpfront/middleware/fast"}
+	may := []string{"httpfront", "httpfront/adminserver", "httpfront/dashboard", "httpfront/middleware/fast"}
 	for _, p := range ourPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if slices.Contains(p.Imports, "github.com/valyala/fasthttp") && !slices.Contains(may, name) && !strings.HasPrefix(name, "bench/") {

@@ -7,10 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,48 +124,17 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	follower := &follower{lists: cfg.Front.Lists, log: log, hosts: cfg.Front.hosts}
-	n, err := newNode(cfg, rooms, dir, shared.order()[0], follower.cataloging(len(rooms)), log)
+	parts, err := assemble(ctx, cfg, assembly{rooms: rooms, dir: dir, secrets: shared, identity: identity, log: log})
 	if err != nil {
 		return err
 	}
-	mesh, err := newMesh(cfg, identity, dir, n, shared, log)
-	if err != nil {
-		return err
-	}
-	visitors, err := newVisitorTLS(ctx, cfg, dir, log)
-	if err != nil {
-		return err
-	}
-	defer visitors.Close()
-	crawlers, err := crawler.New(crawler.Config{})
-	if err != nil {
-		return err
-	}
-	front, err := newFront(cfg, rooms, shared, n, &visitors, crawlers, log)
-	if err != nil {
-		return err
-	}
-	follower.front = front
-	lame := lameDuck{ctx, n}
-	verdicts, err := newVerdicts(cfg, front, lame.ready, log)
-	if err != nil {
-		return err
-	}
-	admin, err := httpfront.NewAdmin(httpfront.AdminConfig{Listen: cfg.Admin, Status: lame.status, Origins: front.Origins, Certificates: visitors.status, Secrets: shared.status, Page: front.Page, Logger: log})
-	if err != nil {
-		return err
-	}
-	log.Info("starting", cfg.serves(), "admin", cfg.Admin,
-		"rooms", len(rooms), "data_dir", path, "version", versionText())
-	beside := visitors.runs(front)
+	defer parts.visitors.Close()
 	if fromFiles.watch != nil {
-		beside = append(beside, func(ctx context.Context) error { return fromFiles.run(ctx, cfg, log) })
+		parts.beside = append(parts.beside, func(ctx context.Context) error { return fromFiles.run(ctx, cfg, log) })
 	}
-	beside = append(beside, func(ctx context.Context) error { crawlers.Run(ctx); return nil })
-	others := askerOf(mesh)
-	beside = append(beside, func(ctx context.Context) error { return shared.run(ctx, others) })
-	left, err := runAll(ctx, cfg, log, n, mesh, front, verdicts, admin, beside)
+	log.Info("starting", cfg.serves(), "admin", cfg.Admin.Listen,
+		"rooms", len(rooms), "data_dir", path, "version", versionText())
+	left, err := parts.run(ctx, cfg)
 	if left && cfg.CertFile == "" {
 		err = errors.Join(err, dir.Abandon())
 	}
@@ -226,7 +192,7 @@ func identityFromSecrets(cfg config, shared *secrets, dir *node.DataDir) (*trans
 	return identity, shared.follow(func(order []transport.Secret) error { return identity.Use(order, time.Now()) })
 }
 
-func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, shared *secrets, log *slog.Logger) (*transport.Mesh, error) {
+func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, answers calls, log *slog.Logger) (*transport.Mesh, error) {
 	if cfg.Mesh == "" {
 		return nil, nil
 	}
@@ -240,7 +206,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 		return nil, err
 	}
 	t.Identity, t.Logger, t.Clock = identity, log, n.Now
-	t.OnMessage, t.OnEvent, t.OnCall = n.OnMessage, n.OnEvent, shared.onCall
+	t.OnMessage, t.OnEvent, t.OnCall = n.OnMessage, n.OnEvent, answers.onCall
 	return transport.New(t)
 }
 
@@ -337,75 +303,11 @@ func (l lameDuck) ready() error {
 	return l.Ready()
 }
 
-func (l lameDuck) status() node.Status {
-	s := l.Status()
+// Status is that of the node, which is not ready any more.
+func (l lameDuck) Status() node.Status {
+	s := l.Node.Status()
 	if err := l.ready(); err != nil && s.Ready {
 		s.Ready, s.Reason = false, err.Error()
 	}
 	return s
-}
-
-// runAll runs the parts until signals ends, and Config.DrainDelay after that, or until one
-// of them fails. The front goes first, with what runs beside it, so that its visitors' last
-// notes still reach the mesh; then the operator's listener, which tells of it meanwhile; the
-// mesh last. It reports whether the node has left for good.
-func runAll(signals context.Context, cfg config, log *slog.Logger, n *node.Node, mesh *transport.Mesh, front *httpfront.Front, verdicts *verdict.Server, admin *httpfront.Admin, beside []func(context.Context) error) (left bool, err error) {
-	ctx, fail := context.WithCancelCause(context.WithoutCancel(signals))
-	defer fail(nil)
-	errs := make([]error, 6+len(beside))
-	var outer, watch, inner sync.WaitGroup
-	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
-	watchCtx, stopWatch := context.WithCancelCause(context.WithoutCancel(ctx))
-	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
-		wg.Go(func() {
-			if errs[i] = run(ctx); errs[i] != nil {
-				fail(errs[i])
-			}
-		})
-	}
-	if mesh != nil {
-		start(&inner, 0, innerCtx, mesh.Run)
-		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, cfg.faults.links(mesh)) })
-	} else {
-		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
-	}
-	if len(cfg.Proxy.Origins.Servers) > 0 {
-		start(&outer, 2, ctx, front.Run)
-	}
-	if verdicts != nil {
-		start(&outer, 5, ctx, verdicts.Run)
-	}
-	start(&watch, 3, watchCtx, admin.Run)
-	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, log) })
-	for i, run := range beside {
-		start(&outer, 6+i, ctx, run)
-	}
-	awaitStop(signals, ctx, cfg.Proxy.DrainDelay, log)
-	fail(nil)
-	outer.Wait()
-	stopWatch(nil)
-	watch.Wait()
-	left = cfg.Rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, log)
-	stopInner(nil)
-	inner.Wait()
-	return left, errors.Join(errs...)
-}
-
-// awaitStop returns when the node shall stop: delay after the signal, or when a part has
-// failed, which ends running.
-func awaitStop(signals, running context.Context, delay time.Duration, log *slog.Logger) {
-	select {
-	case <-signals.Done():
-	case <-running.Done():
-		delay = 0
-	}
-	signal.Reset(os.Interrupt, syscall.SIGTERM)
-	if delay > 0 {
-		log.Info("stopping: /readyz says so, and visitors are served until drain-delay has passed; a second signal stops at once", "drain_delay", shortDuration(delay))
-		select {
-		case <-time.After(delay):
-		case <-running.Done():
-		}
-	}
-	log.Info("stopping: requests under way may end; a second signal stops at once")
 }

@@ -32,9 +32,6 @@ const (
 	secretAskWait = 2 * time.Second // for the answer of a peer
 )
 
-// methodSecrets is the call by which nodes tell of their secrets.
-const methodSecrets = 1
-
 // asker is what a mesh is for here.
 type asker interface {
 	Members() []transport.Peer
@@ -153,11 +150,8 @@ func (s *secrets) follow(use func(order []transport.Secret) error) error {
 	return use(s.order())
 }
 
-// onCall answers a node that asks for this one's secrets.
-func (s *secrets) onCall(_ context.Context, _ transport.Peer, method uint8, _ []byte) ([]byte, error) {
-	if method != methodSecrets {
-		return nil, fmt.Errorf("call %d is not known", method)
-	}
+// announce answers a node that asks for this one's secrets.
+func (s *secrets) announce(context.Context, transport.Peer, []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return transport.AppendAnnouncement(nil, s.rotation.Announce(s.clock())), nil

@@ -94,7 +94,7 @@ func (v seenFrom) Call(ctx context.Context, to transport.PeerID, method uint8, r
 	if v.dead[j] {
 		return nil, errors.New("no answer")
 	}
-	return v.nodes[j].onCall(ctx, transport.Peer{}, method, req)
+	return calls{methodSecrets: v.nodes[j].announce}.onCall(ctx, transport.Peer{}, method, req)
 }
 
 // look has every node that lives look once, each followed by a check.

@@ -64,6 +64,16 @@ func (v *View) Estimate(place time.Time, before Shown) (Estimate, Shown) {
 	return e, before
 }
 
+// WaitOfNew returns how long somebody who comes at now is expected to wait, in whole
+// minutes, and whether that is known. Where nobody has to wait it is none.
+func (v *View) WaitOfNew(now time.Time) (wait time.Duration, known bool) {
+	if v.OpenToNew && !v.closed && !v.Event.Prequeueing {
+		return 0, true
+	}
+	e, _ := v.Estimate(now, Shown{})
+	return time.Duration(e.Minutes) * time.Minute, e.Known
+}
+
 // ordered reports whether visitors are let in by their places, as they know them: all
 // of those who wait for the start of an event if held, else those who do not.
 func (v *View) ordered(held bool) bool {

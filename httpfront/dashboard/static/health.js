@@ -124,7 +124,7 @@ export function findings(mesh) {
   look(siteKinds, mesh.lists.sites, sitePlace)
   look(nodeKinds, mesh.lists.nodes, nodePlace)
   look(roomKinds, mesh.lists.rooms, roomPlace)
-  const versions = new Set([...mesh.lists.nodes.values()].filter(n => n.state === 'alive').map(n => n.version))
+  const versions = new Set([...mesh.lists.nodes.values()].filter(n => n.state === 'alive').map(n => n.version).filter(v => v))
   if (versions.size > 1) found.push({level: 'note', what: `${versions.size} versions run`, places: [...versions].slice(0, 3).map(v => ({label: v, href: '#/nodes'})), more: Math.max(0, versions.size - 3)})
   return found.sort((a, b) => ranks[a.level] - ranks[b.level])
 }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/ropeline/ropeline/httpfront/adminserver"
+	"github.com/ropeline/ropeline/httpfront/certs"
+	"github.com/ropeline/ropeline/httpfront/dashboard"
+)
+
+// operators is the listener for operators, with the files that it goes by.
+type operators struct {
+	cfg    *adminConfig
+	log    *slog.Logger
+	tokens *adminserver.Tokens
+	watch  *certs.Watch // of the tokens; nil: they are in no file
+	files  *certs.Files // nil: without TLS
+
+	dashboard *dashboard.Handler
+	server    *adminserver.Server
+}
+
+// newOperators reads the files. plain answers at the paths that adminPaths has.
+func newOperators(cfg *adminConfig, source dashboard.Source, plain http.Handler, more []adminserver.Part, log *slog.Logger) (*operators, error) {
+	o := &operators{cfg: cfg, log: log}
+	if err := o.readTokens(); err != nil {
+		return nil, err
+	}
+	sc := adminserver.Config{Listen: cfg.Listen, Tokens: o.tokens, Logger: log}
+	if cfg.CertFile != "" {
+		var err error
+		if o.files, err = certs.Load(certs.Config{Pairs: []certs.Pair{{Cert: cfg.CertFile, Key: cfg.KeyFile}}, Logger: log}); err != nil {
+			return nil, fmt.Errorf("--admin-tls-cert-file: %w", err)
+		}
+		sc.TLS = &tls.Config{GetCertificate: o.files.GetCertificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	}
+	var err error
+	if o.dashboard, err = dashboard.New(dashboard.Config{Source: source, Authorize: o.mayLook, Logger: log}); err != nil {
+		return nil, err
+	}
+	sc.Parts = append([]adminserver.Part{adminserver.NewPaths(plain, adminPaths), adminserver.Dashboard{Handler: o.dashboard}}, more...)
+	if o.server, err = adminserver.New(sc); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// adminPaths are what the node tells of itself alone.
+var adminPaths = map[string]adminserver.Scope{
+	"/healthz": adminserver.Nothing,
+	"/readyz":  adminserver.Nothing,
+	"/status":  adminserver.Read,
+	"/preview": adminserver.Read,
+}
+
+func (o *operators) mayLook(token string, _ dashboard.Scope) bool {
+	return o.server.Scope(token) >= adminserver.Read
+}
+
+// readTokens reads the tokens; their file is followed from then on.
+func (o *operators) readTokens() (err error) {
+	if o.cfg.TokenFile == "" {
+		return o.useTokens(nil)
+	}
+	o.watch, err = certs.NewWatch([]string{o.cfg.TokenFile}, o.useTokens)
+	return err
+}
+
+// useTokens has the tokens be those of the file, if there is one, and of the environment.
+func (o *operators) useTokens(file [][]byte) (err error) {
+	t := new(adminserver.Tokens)
+	for _, text := range file {
+		if t, err = adminserver.ParseTokens(string(text)); err != nil {
+			return fmt.Errorf("--admin-token-file %s: %w", o.cfg.TokenFile, err)
+		}
+	}
+	if token := os.Getenv(tokenVariable); token != "" {
+		if err := t.Add(token, adminserver.Write); err != nil {
+			return fmt.Errorf("%s: %w", tokenVariable, err)
+		}
+	}
+	if o.tokens = t; o.server != nil {
+		return o.server.SetTokens(t)
+	}
+	return nil
+}
+
+// run serves operators until ctx ends, and follows the files.
+func (o *operators) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wg.Go(func() { _ = o.dashboard.Run(ctx) }) // it fails never
+	if o.files != nil {
+		wg.Go(func() { o.files.Run(ctx) })
+	}
+	if o.watch != nil {
+		wg.Go(func() {
+			o.watch.Run(ctx, certs.Interval, func(_ bool, err error) {
+				if err != nil {
+					o.log.Error("the tokens of operators stay as they were: their file cannot be used", "error", err)
+					return
+				}
+				o.log.Info("tokens of operators read again", "file", o.cfg.TokenFile)
+			})
+		})
+	}
+	return o.server.Run(ctx)
+}

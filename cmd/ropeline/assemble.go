@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/crawler"
+	"github.com/ropeline/ropeline/httpfront/overview"
+	"github.com/ropeline/ropeline/httpfront/verdict"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// assembly is all the parts of a process, and what they are made of.
+type assembly struct {
+	rooms    []room.Settings
+	dir      *node.DataDir
+	secrets  *secrets
+	identity *transport.Identity // nil: there is no mesh
+	log      *slog.Logger
+
+	node     *node.Node
+	mesh     *transport.Mesh // nil: a single node
+	visitors visitorTLS
+	front    *httpfront.Front
+	verdicts *verdict.Server // nil: nobody asks
+	admin    *operators
+	beside   []func(context.Context) error // what runs while visitors are served
+}
+
+// assemble puts the parts together, given what they are made of. Nothing runs yet. The
+// visitors' TLS is to be closed, unless there is an error.
+func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err error) {
+	defer func() {
+		if err != nil {
+			a.visitors.Close()
+		}
+	}()
+	follower := &follower{lists: cfg.Front.Lists, log: a.log, hosts: cfg.Front.hosts}
+	if a.node, err = newNode(cfg, a.rooms, a.dir, a.secrets.order()[0], follower.cataloging(len(a.rooms)), a.log); err != nil {
+		return nil, err
+	}
+	answers := calls{methodSecrets: a.secrets.announce}
+	if a.mesh, err = newMesh(cfg, a.identity, a.dir, a.node, answers, a.log); err != nil {
+		return nil, err
+	}
+	if a.visitors, err = newVisitorTLS(ctx, cfg, a.dir, a.log); err != nil {
+		return nil, err
+	}
+	crawlers, err := crawler.New(crawler.Config{})
+	if err != nil {
+		return nil, err
+	}
+	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.log); err != nil {
+		return nil, err
+	}
+	follower.front = a.front
+	lame := lameDuck{ctx, a.node}
+	if a.verdicts, err = newVerdicts(cfg, a.front, lame.ready, a.log); err != nil {
+		return nil, err
+	}
+	seen := newOverview(lame, a.mesh, a.log)
+	answers[methodReport] = func(context.Context, transport.Peer, []byte) ([]byte, error) { return seen.Answer() }
+	if err := a.addAdmin(cfg, lame, seen); err != nil {
+		return nil, err
+	}
+	others := askerOf(a.mesh)
+	a.beside = append(a.visitors.runs(a.front),
+		func(ctx context.Context) error { crawlers.Run(ctx); return nil },
+		func(ctx context.Context) error { return a.secrets.run(ctx, others) },
+		seen.Run)
+	return &a, nil
+}
+
+// addAdmin makes the listener for operators.
+func (a *assembly) addAdmin(cfg config, lame lameDuck, seen *overview.Overview) error {
+	plain, err := httpfront.NewAdmin(httpfront.AdminConfig{
+		Status: lame.Status, Origins: a.front.Origins, Certificates: a.visitors.status, Secrets: a.secrets.status,
+		Page: a.front.Page, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.admin, err = newOperators(&cfg.Admin, seen, plain.Handler(), nil, a.log)
+	return err
+}
+
+// newOverview returns what the dashboard looks at.
+func newOverview(lame lameDuck, mesh *transport.Mesh, log *slog.Logger) *overview.Overview {
+	oc := overview.Config{Local: lame, Method: methodReport, Logger: log}
+	if mesh != nil {
+		oc.Peers, oc.Address = mesh, mesh.Advertised().String()
+	}
+	return overview.New(oc)
+}
+
+// run runs the parts until signals ends, and Config.DrainDelay after that, or until one
+// of them fails. The front goes first, with what runs beside it, so that its visitors' last
+// notes still reach the mesh; then the operator's listener, which tells of it meanwhile; the
+// mesh last. It reports whether the node has left for good.
+func (a *assembly) run(signals context.Context, cfg config) (left bool, err error) {
+	n, mesh := a.node, a.mesh
+	ctx, fail := context.WithCancelCause(context.WithoutCancel(signals))
+	defer fail(nil)
+	errs := make([]error, 6+len(a.beside))
+	var outer, watch, inner sync.WaitGroup
+	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
+	watchCtx, stopWatch := context.WithCancelCause(context.WithoutCancel(ctx))
+	start := func(wg *sync.WaitGroup, i int, ctx context.Context, run func(context.Context) error) {
+		wg.Go(func() {
+			if errs[i] = run(ctx); errs[i] != nil {
+				fail(errs[i])
+			}
+		})
+	}
+	if mesh != nil {
+		start(&inner, 0, innerCtx, mesh.Run)
+		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, cfg.faults.links(mesh)) })
+	} else {
+		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
+	}
+	if len(cfg.Proxy.Origins.Servers) > 0 {
+		start(&outer, 2, ctx, a.front.Run)
+	}
+	if a.verdicts != nil {
+		start(&outer, 5, ctx, a.verdicts.Run)
+	}
+	start(&watch, 3, watchCtx, a.admin.run)
+	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, a.log) })
+	for i, run := range a.beside {
+		start(&outer, 6+i, ctx, run)
+	}
+	awaitStop(signals, ctx, cfg.Proxy.DrainDelay, a.log)
+	fail(nil)
+	outer.Wait()
+	stopWatch(nil)
+	watch.Wait()
+	left = cfg.Rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, a.log)
+	stopInner(nil)
+	inner.Wait()
+	return left, errors.Join(errs...)
+}
+
+// awaitStop returns when the node shall stop: delay after the signal, or when a part has
+// failed, which ends running.
+func awaitStop(signals, running context.Context, delay time.Duration, log *slog.Logger) {
+	select {
+	case <-signals.Done():
+	case <-running.Done():
+		delay = 0
+	}
+	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	if delay > 0 {
+		log.Info("stopping: /readyz says so, and visitors are served until drain-delay has passed; a second signal stops at once", "drain_delay", shortDuration(delay))
+		select {
+		case <-time.After(delay):
+		case <-running.Done():
+		}
+	}
+	log.Info("stopping: requests under way may end; a second signal stops at once")
+}

@@ -1,0 +1,145 @@
+package adminserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// handle answers one request.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.cfg.Logger.Error("panic while serving an operator", "panic", p, "stack", string(debug.Stack()))
+			refuse(ctx, fasthttp.StatusInternalServerError, "this request could not be served; the log says why")
+		}
+	}()
+	h := &ctx.Response.Header
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	part, needs := s.partFor(string(ctx.Method()), string(ctx.Path()))
+	open := s.tokens.Load().Len() == 0
+	if open && !localName(string(ctx.Host())) {
+		// Without this, a web page could read the answers through a browser on this machine,
+		// by giving its own name our address (DNS rebinding).
+		refuse(ctx, fasthttp.StatusMisdirectedRequest, "without tokens this listener answers to loopback names only")
+		return
+	}
+	limit := s.limits.of(addressOf(ctx))
+	now := time.Now()
+	if d := wait(limit.asks, now); d > 0 {
+		tooMany(ctx, d)
+		return
+	}
+	if needs > Nothing && !open && !s.mayAsk(ctx, needs, limit, now) {
+		return
+	}
+	if open {
+		if err := sameOrigin(ctx); err != nil {
+			refuse(ctx, fasthttp.StatusForbidden, "a page of another site may not change anything here: "+err.Error())
+			return
+		}
+	}
+	if part == nil {
+		refuse(ctx, fasthttp.StatusNotFound, fmt.Sprintf("there is nothing at %s; /api/v1/openapi.json says what there is", ctx.Path()))
+		return
+	}
+	part.Serve(ctx)
+}
+
+// partFor returns who answers a request, nil if nobody does, and what it needs: what
+// there is, is not told to strangers.
+func (s *Server) partFor(method, path string) (Part, Scope) {
+	for _, p := range s.cfg.Parts {
+		if needs, ok := p.Needs(method, path); ok {
+			return p, needs
+		}
+	}
+	return nil, Read
+}
+
+// mayAsk reports whether a request has a token for what it needs; if not, it is answered.
+func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, needs Scope, l *limit, now time.Time) bool {
+	token, bearer := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
+	has := s.Scope(strings.TrimSpace(token))
+	if has >= needs {
+		return true
+	}
+	if has > Nothing {
+		refuse(ctx, fasthttp.StatusForbidden, fmt.Sprintf("this needs a token with the scope %s; the one that was sent has %s", needs, has))
+		return false
+	}
+	if bearer {
+		if d := wait(l.misses, now); d > 0 {
+			tooMany(ctx, d)
+			return false
+		}
+	}
+	ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
+	what := "this needs a token, as Authorization: Bearer TOKEN"
+	if bearer {
+		what = "the token is not good; see the file that admin-token-file names"
+	}
+	refuse(ctx, fasthttp.StatusUnauthorized, what)
+	return false
+}
+
+func tooMany(ctx *fasthttp.RequestCtx, d time.Duration) {
+	ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(d.Seconds()))))
+	refuse(ctx, fasthttp.StatusTooManyRequests, fmt.Sprintf("too many requests from this address; ask again in %v", d.Round(time.Millisecond)))
+}
+
+func localName(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return isLoopback(strings.Trim(host, "[]"))
+}
+
+func addressOf(ctx *fasthttp.RequestCtx) netip.Addr {
+	if a, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap()
+	}
+	return netip.IPv4Unspecified()
+}
+
+// sameOrigin returns an error for a request that a page of another site has a browser make.
+// Programs other than browsers tell of no site.
+func sameOrigin(ctx *fasthttp.RequestCtx) error {
+	r := &http.Request{Method: string(ctx.Method()), Host: string(ctx.Host()), URL: &url.URL{Path: string(ctx.Path())}, Header: http.Header{}}
+	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
+		if v := ctx.Request.Header.Peek(name); len(v) > 0 {
+			r.Header.Set(name, string(v))
+		}
+	}
+	return http.NewCrossOriginProtection().Check(r)
+}
+
+// refuse answers with a reason, in the form that whoever asks at that path expects.
+func refuse(ctx *fasthttp.RequestCtx, code int, message string) {
+	type problem struct {
+		Code    int    `json:"code,omitempty"`
+		Message string `json:"message"`
+	}
+	var v any = map[string]any{"errors": []problem{{Message: message}}}
+	if strings.HasPrefix(string(ctx.Path()), "/client/") {
+		v = map[string]any{"success": false, "errors": []problem{{Code: 10000, Message: message}}, "messages": []string{}, "result": nil}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("adminserver: a message cannot be encoded: " + err.Error())
+	}
+	ctx.SetStatusCode(code)
+	ctx.SetContentType("application/json")
+	ctx.SetBody(append(b, '\n'))
+}
