@@ -170,6 +170,9 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	}
 	if v.New {
 		if !f.mayQueue(r, room, s, &made.newVisitors, now) {
+			if s.DryRun {
+				return f.passDry(a, room, s, node.Pass{}, now)
+			}
 			*w = waiting{req: r, settings: s, made: made, verdict: node.Verdict{View: v.View}, now: now, crowded: true}
 			return false
 		}
@@ -185,6 +188,9 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		a.room, a.settings, a.pass = room, s, v.Pass
 		f.prove(r, s, &a.pass, now)
 		return true
+	}
+	if s.DryRun {
+		return f.passDry(a, room, s, v.Pass, now)
 	}
 	*w = waiting{req: r, settings: s, made: made, verdict: v, cookie: a.cookie, now: now}
 	return false

@@ -91,6 +91,7 @@ type fakeRoom struct {
 	bypassed atomic.Int64
 	queued   atomic.Int64
 	crowded  atomic.Int64
+	dryRun   atomic.Int64
 	shared   atomic.Int64
 
 	mu    sync.Mutex  // guards the following
@@ -107,6 +108,8 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
 
 func (r *fakeRoom) CountCrowded() { r.crowded.Add(1) }
+
+func (r *fakeRoom) CountDryRun() { r.dryRun.Add(1) }
 
 func (r *fakeRoom) CountShared() { r.shared.Add(1) }
 

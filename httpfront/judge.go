@@ -199,7 +199,7 @@ func (f *Front) undecided(k *asked, what failure, err error) Answer {
 	return a
 }
 
-func opensOnFailure(s *room.Settings) bool { return s.OnPartition == room.PartitionOpen }
+func opensOnFailure(s *room.Settings) bool { return s.OnPartition == room.PartitionOpen || s.DryRun }
 
 func malformed(no refusal) Answer {
 	return Answer{

@@ -38,6 +38,9 @@ type Room interface {
 	// CountCrowded notes such a visitor whom the front did not have queue.
 	CountCrowded()
 
+	// CountDryRun notes a request of somebody who would have queued and passes.
+	CountDryRun()
+
 	// CountShared notes a request with a pass that too many addresses use.
 	CountShared()
 

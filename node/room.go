@@ -42,6 +42,7 @@ type Room struct {
 	shared   atomic.Uint64 // requests with a pass that too many addresses use, since the start
 	copies   atomic.Uint64 // of passes that waited, redeemed again, since the start
 	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
+	dryRun   atomic.Uint64 // requests that would have queued, and passed in a dry run, since the start
 	crowded  atomic.Uint64 // new visitors whom the front did not have queue, since the start
 
 	again     bool // is made in place of one that was retired
@@ -128,6 +129,10 @@ func (r *Room) CountBypass() { r.bypassed.Add(1) }
 // CountCrowded notes somebody new whom the front did not have queue, because too many
 // come. It counts for nothing but the status. Any goroutine may call it.
 func (r *Room) CountCrowded() { r.crowded.Add(1) }
+
+// CountDryRun notes a request of somebody who would have queued, and passes since the room
+// only tries its limits. It counts for nothing but the status. Any goroutine may call it.
+func (r *Room) CountDryRun() { r.dryRun.Add(1) }
 
 // CountShared notes a request with a pass that too many addresses use. It counts for
 // nothing but the status. Any goroutine may call it.

@@ -70,6 +70,8 @@ type RoomStatus struct {
 
 	Bypassed uint64 `json:"bypassed"` // requests at this node that a rule let pass the room, since the start
 
+	WouldQueue uint64 `json:"would_queue"` // requests at this node that would have queued, and passed in a dry run, since the start
+
 	Crowded uint64 `json:"crowded"` // requests of new visitors at this node who were not taken into the line because too many came, since the start
 
 	Shared uint64 `json:"shared"` // requests at this node with a pass of somebody on the site that more addresses used than may, since the start
@@ -90,6 +92,7 @@ type RoomStatus struct {
 	SessionSeconds        float64      `json:"session_duration_seconds"`
 	DisableSessionRenewal bool         `json:"disable_session_renewal"`
 	QueueAll              bool         `json:"queue_all"`
+	DryRun                bool         `json:"dry_run"`
 	Suspended             bool         `json:"suspended"`
 	Resting               bool         `json:"resting,omitempty"` // not of this node's configuration: it keeps the room's rights, and takes no requests
 	Event                 *EventStatus `json:"event,omitempty"`   // none is near: left out
@@ -203,9 +206,9 @@ func (r *Room) status() RoomStatus {
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
 		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		Slots: v.Slots, Bypassed: r.bypassed.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
+		Slots: v.Slots, Bypassed: r.bypassed.Load(), WouldQueue: r.dryRun.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
-		QueueAll: s.QueueAll, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
+		QueueAll: s.QueueAll, DryRun: s.DryRun, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),
 	}
 	if s.Policy == room.Escrow {

@@ -43,6 +43,7 @@ func roomFlags(fs *pflag.FlagSet, s *room.Settings) {
 	fs.Var(floatValue{&s.CurveFactor, 0.01, 8}, "curve-factor", "exponent of the policy curve")
 	fs.Var(freezeValue{durationValue{&s.ShareFreeze, 0, 24 * time.Hour}}, "share-freeze", "how long a site that has fallen silent keeps its share; 0s: not at all")
 	truthFlag(fs, &s.QueueAll, "queue-all", "let nobody in; who is on the site stays")
+	truthFlag(fs, &s.DryRun, "dry-run", "decide and count, and let everybody pass: what the limits would do")
 	truthFlag(fs, &s.Suspended, "suspended", "let everybody pass uncounted, as if there were no room")
 	fs.Var(commandsValue{&s.EnabledOriginCommands}, "enabled-origin-commands", "what the site may tell the room in its answers: revoke")
 	fs.Var(durationValue{&s.BucketSpan, time.Second, time.Minute}, "bucket-span", "visitors who arrive within it share a bucket of the queue")

@@ -96,12 +96,15 @@ func (g *limitsGroup) into(r *Room) {
 // switchesGroup is by itself so that whoever throws one in a hurry changes nothing else.
 type switchesGroup struct {
 	QueueAll  bool `json:"queue_all,omitzero"`
+	DryRun    bool `json:"dry_run,omitzero"`
 	Suspended bool `json:"suspended,omitzero"`
 }
 
-func (g *switchesGroup) of(r *Room) { *g = switchesGroup{r.Settings.QueueAll, r.Settings.Suspended} }
+func (g *switchesGroup) of(r *Room) {
+	*g = switchesGroup{QueueAll: r.Settings.QueueAll, DryRun: r.Settings.DryRun, Suspended: r.Settings.Suspended}
+}
 func (g *switchesGroup) into(r *Room) {
-	r.Settings.QueueAll, r.Settings.Suspended = g.QueueAll, g.Suspended
+	r.Settings.QueueAll, r.Settings.DryRun, r.Settings.Suspended = g.QueueAll, g.DryRun, g.Suspended
 }
 
 type queueingGroup struct {
