@@ -11,6 +11,7 @@ import (
 // There is no session, so nothing hangs on how long the request goes on. It returns true.
 func (f *Front) passDry(a *admitted, decider Room, s *room.Settings, p node.Pass, now time.Time) bool {
 	decider.CountDryRun()
+	a.settings, a.pass = s, p
 	p.AcceptedAt = now
 	f.prove(a.req, s, &p, now)
 	return true

@@ -99,6 +99,8 @@ type Core struct {
 	peers  replica.Members
 	gone   []string       // sites whose nodes have all left
 	nodes  []crdt.NodeID  // of the own site that are ready, self included, sorted
+
+	shownNodes atomic.Pointer[[]crdt.NodeID] // the same, for any goroutine
 	sizes  map[string]int // ready nodes by site, self included
 
 	open  atomic.Bool // leases are open and requests may come
@@ -233,6 +235,8 @@ func (c *Core) know(peers replica.Members) {
 		}
 	}
 	slices.SortFunc(c.nodes, compareNodes)
+	nodes := c.nodes
+	c.shownNodes.Store(&nodes)
 	if !slices.Equal(c.nodes, before) {
 		c.claims = time.Time{} // who is new in the site shall hear at once who the counters are
 	}

@@ -78,6 +78,25 @@ func (l *Line) Waiting() int { return l.waiting }
 // Len returns how many visitors the table holds.
 func (l *Line) Len() int { return len(l.index) }
 
+// Stand is what a Line knows of one visitor. Times are whole seconds.
+type Stand struct {
+	Arrival  time.Time // of the place that was taken; of who is in: when they were first let in
+	LastPoll time.Time
+	Refresh  time.Duration // that was told
+	In       bool          // let in lately, so not waiting
+}
+
+// Find returns what is known of a visitor; false if nothing is.
+func (l *Line) Find(id [16]byte) (Stand, bool) {
+	i, known := l.index[id]
+	if !known {
+		return Stand{}, false
+	}
+	e := &l.entries[i]
+	at := func(s uint32) time.Time { return time.Unix(int64(s), 0).UTC() }
+	return Stand{Arrival: at(e.arrival), LastPoll: at(e.last), Refresh: time.Duration(e.refresh) * time.Second, In: e.in}, true
+}
+
 // Dropped returns how many visitors were not counted because of MaxLine.
 func (l *Line) Dropped() uint64 { return l.dropped }
 

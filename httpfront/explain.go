@@ -1,0 +1,103 @@
+package httpfront
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/node"
+)
+
+// Explained says what would become of a request, and why, in the order in which the front
+// looks at it. What does not apply is left out.
+type Explained struct {
+	Refused string `json:"refused,omitempty"` // why the request would be refused for its form
+	NotNow  string `json:"not_now,omitempty"` // why this node would decide about nobody
+	Room    string `json:"room,omitempty"`    // name; left out: the request is of no room, and passes
+
+	Bypass  *BypassTold       `json:"bypass,omitempty"`  // why it passes the room
+	Cookie  string            `json:"cookie,omitempty"`  // "none", "good", or that what came cannot be opened
+	DryRun  bool              `json:"dry_run,omitempty"` // whatever is decided, the request passes
+	Passes  bool              `json:"passes"`            // it would reach the site
+	Decided *node.Explanation `json:"decided,omitempty"`
+}
+
+// BypassTold is what lets a request pass a room.
+type BypassTold struct {
+	Crawler     bool   `json:"crawler,omitempty"` // the crawler of a search engine
+	Rule        int    `json:"rule,omitempty"`    // from 1 on
+	Description string `json:"description,omitempty"`
+	Expression  string `json:"expression,omitempty"`
+}
+
+// explainer is a Room that can say why.
+type explainer interface {
+	Explain(p node.Pass, known bool, now time.Time) node.Explanation
+}
+
+// Explain says what would become of a request. It is like Judge, but nothing is counted or
+// changed, and no other node is asked: where one would have to be, the action is "ask".
+// Nothing of a pass is told that could be used in its place. Peer is the visitor's address, and
+// For means nothing.
+func (f *Front) Explain(q *Question) (x Explained) {
+	r := newRequest()
+	defer r.release()
+	if no := r.ask(q); no.code != 0 {
+		return Explained{Refused: no.reason}
+	}
+	r.locate(q.Peer, q.Scheme == "https" || q.Scheme == "wss", &trust{}) // never refuses where nobody is believed
+	r.via.country = f.trust.country
+	if no := f.accepts(r); no.code != 0 {
+		return Explained{Refused: no.reason}
+	}
+	decider := f.roomOf(r)
+	if decider == nil {
+		return Explained{Passes: true}
+	}
+	s := decider.Settings()
+	x.Room, x.DryRun = s.Name, s.DryRun
+	if err := f.cfg.Ready(); err != nil {
+		x.NotNow = err.Error()
+		return x
+	}
+	made := f.frontOf(s)
+	if x.Bypass = f.bypassOf(made, r); x.Bypass != nil {
+		x.Passes = true
+		return x
+	}
+	var by pass.Binding
+	p := r.openPass(f.keys.Load(), s, r.bind(&by, s))
+	x.Cookie = f.cookieTold(r, &p)
+	if e, ok := decider.(explainer); ok {
+		told := e.Explain(p.Pass, p.known, f.cfg.Clock())
+		x.Decided = &told
+		x.Passes = s.DryRun || told.Action == "enter" || told.Action == "apply" || told.Action == "compete"
+	}
+	return x
+}
+
+// cookieTold says in words what became of the cookie.
+func (f *Front) cookieTold(r *request, p *carried) string {
+	switch {
+	case p.known && p.stale:
+		return "good, and to be sealed with a newer key"
+	case p.known:
+		return "good"
+	case !r.cookies:
+		return "none"
+	}
+	return "none that can be opened for this room: no such name, of another mesh or key, or bound to another address or browser"
+}
+
+// bypassOf returns what lets a request pass a room; nil if nothing does.
+func (f *Front) bypassOf(made *roomFront, r *request) *BypassTold {
+	if made.front.CrawlerBypass && f.cfg.Crawlers != nil && f.isCrawler(r) {
+		return &BypassTold{Crawler: true}
+	}
+	f.describe(r)
+	for i := range made.rules {
+		if rule := &made.rules[i]; rule.matches(r) {
+			return &BypassTold{Rule: rule.index + 1, Description: rule.description, Expression: made.front.Rules[rule.index].Expression}
+		}
+	}
+	return nil
+}
