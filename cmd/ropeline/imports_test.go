@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"node":                    {"crdt", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
+	"httpfront/admin":         {"crdt", "node/catalog", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
@@ -45,6 +46,7 @@ var allowed = map[string][]string{
 	"httpfront/upstream":      {},
 	"httpfront/verdict":       {"httpfront"},
 
+	"httpfront/admin/admintest":          {"crdt", "node/catalog", "node/room", "httpfront/admin"},
 	"httpfront/middleware":               {"httpfront/middleware/internal/site"},
 	"httpfront/middleware/fast":          {"httpfront/middleware", "httpfront/middleware/internal/site"},
 	"httpfront/middleware/internal/site": {},
