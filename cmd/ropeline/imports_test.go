@@ -31,7 +31,8 @@ var allowed = map[string][]string{
 	"node":                    {"crdt", "node/catalog", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/catalog", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
-	"httpfront/adminserver":   {},
+	"httpfront/adminserver":   {"httpfront/admin"},
+	"httpfront/admin":         {"crdt", "node/catalog", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
@@ -47,6 +48,7 @@ var allowed = map[string][]string{
 	"httpfront/upstream":      {},
 	"httpfront/verdict":       {"httpfront"},
 
+	"httpfront/admin/admintest":          {"crdt", "node/catalog", "node/room", "httpfront/admin"},
 	"httpfront/middleware":               {"httpfront/middleware/internal/site"},
 	"httpfront/middleware/fast":          {"httpfront/middleware", "httpfront/middleware/internal/site"},
 	"httpfront/middleware/internal/site": {},

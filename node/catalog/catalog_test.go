@@ -519,6 +519,12 @@ func TestZones(t *testing.T) {
 	if !c.Zone("shop").SearchEngineCrawlerBypass || c.Zone("other").SearchEngineCrawlerBypass {
 		t.Errorf("zones are %+v", c.zones)
 	}
+	a, b := plain(1), plain(2)
+	a.Zone, b.Zone = "shop", "bar"
+	s.write(t, append(Writes(nil, a), Writes(nil, b)...))
+	if got := Read(s).Zones(); !slices.Equal(got, []string{"bar", "shop"}) {
+		t.Errorf("zones are called %q", got)
+	}
 }
 
 func FuzzRead(f *testing.F) {

@@ -225,3 +225,13 @@ func (c *Catalog) RoomsOf(zone string) (rooms []*Room) {
 
 // Len returns the number of rooms.
 func (c *Catalog) Len() int { return len(c.order) }
+
+// Zones returns the names of the zones that have a room or settings, in order.
+func (c *Catalog) Zones() []string {
+	names := slices.Collect(maps.Keys(c.zones))
+	for _, r := range c.order {
+		names = append(names, r.Zone)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

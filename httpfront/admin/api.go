@@ -1,0 +1,248 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Request is one request, without what it takes to be allowed.
+type Request struct {
+	Method      string
+	Path        string // as in the URL, escaped, from the slash on
+	Query       url.Values
+	ContentType string
+	Body        []byte
+
+	// Origin is the scheme, host and port under which the request came, such as
+	// "https://node.example:9080", for addresses in answers; empty: they begin with a slash.
+	Origin string
+}
+
+// Response is what a request is answered.
+type Response struct {
+	Status      int
+	ContentType string
+	Header      map[string]string // further fields; nil: none
+	Body        []byte
+}
+
+// Scope is what a token is good for.
+type Scope string
+
+// Values of Scope.
+const (
+	Read  Scope = "read"
+	Write Scope = "write"
+)
+
+// Parameter is one of a path or a query, in the document.
+type Parameter struct {
+	Name    string
+	Meaning string
+	Schema  Schema // nil: a text
+}
+
+// Route is one thing that can be asked for.
+type Route struct {
+	Method  string
+	Path    string // with parameters in braces, each a whole segment
+	Scope   Scope
+	ID      string // of the operation, unique
+	Summary string
+	Tag     string // groups routes in the document
+
+	Params []Parameter // those of the path that are not known to all
+	Query  []Parameter // others are refused, but in the dialect
+	Body   Schema      // nil: a body is passed over
+	Answer Schema      // of the object that is answered, or of each where it is a list
+	List   bool
+
+	Handle Handler
+}
+
+// Handler answers a request. Its error may be a Refusal; any other says that the node
+// could not do it.
+type Handler func(ctx context.Context, c *Call) (Answer, error)
+
+// Config is what an API is made of.
+type Config struct {
+	Mesh Mesh
+	Now  func() time.Time // default time.Now
+	Rand io.Reader        // of ids; default crypto/rand
+
+	Version string            // of the product, for the document
+	Routes  []Route           // beside those of rooms
+	Schemas map[string]Schema // that these refer to, by name
+}
+
+// API answers requests.
+type API struct {
+	cfg      Config
+	mesh     Mesh
+	routes   []Route
+	bySize   map[int][]*Route // by the number of segments, those with fewest parameters first
+	document []byte
+}
+
+// New returns an API. It fails where two routes are the same.
+func New(cfg Config) (*API, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cfg.Rand = cmp.Or(cfg.Rand, rand.Reader)
+	a := &API{cfg: cfg, mesh: cfg.Mesh, bySize: map[int][]*Route{}}
+	a.routes = slices.Concat(roomRoutes(), eventRoutes(), ruleRoutes(), zoneRoutes(), []Route{a.documentRoute()}, cfg.Routes)
+	known := map[string]bool{}
+	for i := range a.routes {
+		r := &a.routes[i]
+		for _, name := range []string{r.ID, r.Method + " " + withoutNames(r.Path)} {
+			if known[name] {
+				return nil, fmt.Errorf("admin: there are two routes %s", name)
+			}
+			known[name] = true
+		}
+		n := strings.Count(r.Path, "/")
+		a.bySize[n] = append(a.bySize[n], r)
+	}
+	for _, routes := range a.bySize {
+		slices.SortStableFunc(routes, func(r, o *Route) int {
+			return cmp.Compare(strings.Count(r.Path, "{"), strings.Count(o.Path, "{"))
+		})
+	}
+	var err error
+	a.document, err = a.makeDocument()
+	return a, err
+}
+
+// withoutNames returns a path template in which parameters have no names.
+func withoutNames(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if strings.HasPrefix(s, "{") {
+			segments[i] = "{}"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// Routes returns all routes.
+func (a *API) Routes() []Route { return slices.Clone(a.routes) }
+
+// Route returns the route of a request, which says what scope it needs; HEAD is GET. There
+// is none where nothing is at the path, or what is there does not know the method.
+func (a *API) Route(method, path string) (*Route, bool) {
+	r, _, _ := a.find(method, path)
+	return r, r != nil
+}
+
+// find returns the route of a request and the parameters of its path; if there is none,
+// the methods that there are.
+func (a *API) find(method, path string) (*Route, map[string]string, []string) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	segments := strings.Split(path, "/")
+	literals := -1 // of the best path so far
+	var best *Route
+	var params map[string]string
+	var methods []string
+	for _, r := range a.bySize[len(segments)-1] {
+		got, n, ok := match(r.Path, segments)
+		switch {
+		case !ok || n < literals:
+			continue
+		case n > literals:
+			literals, methods = n, nil
+		}
+		methods = append(methods, r.Method)
+		if r.Method == method {
+			best, params = r, got
+		}
+	}
+	return best, params, methods
+}
+
+// match returns the parameters of a path, and how many of its segments are literal.
+func match(template string, segments []string) (params map[string]string, literals int, ok bool) {
+	params = map[string]string{}
+	i := 0
+	for want := range strings.SplitSeq(template, "/") {
+		got := segments[i]
+		i++
+		name, isParam := strings.CutPrefix(want, "{")
+		if !isParam {
+			if got != want {
+				return nil, 0, false
+			}
+			literals++
+			continue
+		}
+		decoded, err := url.PathUnescape(got)
+		if err != nil || decoded == "" {
+			return nil, 0, false
+		}
+		params[strings.TrimSuffix(name, "}")] = decoded
+	}
+	return params, literals, true
+}
+
+// Do answers a request.
+func (a *API) Do(ctx context.Context, req Request) Response {
+	route, params, methods := a.find(req.Method, req.Path)
+	c := &Call{Request: req, api: a, route: route, params: params, dialect: strings.HasPrefix(req.Path, dialectPath)}
+	if route == nil {
+		if len(methods) == 0 {
+			return c.refused(Refuse(http.StatusNotFound, CodeNoRoute, "nothing is at %s; %s lists what there is", shorten(req.Path), documentPath))
+		}
+		allow := strings.Join(slices.Sorted(slices.Values(methods)), ", ")
+		resp := c.refused(Refuse(http.StatusMethodNotAllowed, CodeNoMethod, "%s cannot be asked for %s; want %s", shorten(req.Method), shorten(req.Path), allow))
+		resp.Header = map[string]string{"Allow": allow}
+		return resp
+	}
+	answer, err := c.handle(ctx)
+	if err != nil {
+		return c.refused(err)
+	}
+	return c.answered(answer)
+}
+
+func (c *Call) handle(ctx context.Context) (Answer, error) {
+	if err := c.checkQuery(); err != nil {
+		return Answer{}, err
+	}
+	if c.route.Body != nil {
+		if err := c.parse(); err != nil {
+			return Answer{}, err
+		}
+	}
+	return c.route.Handle(ctx, c)
+}
+
+// refused returns the answer to a request that was not carried out.
+func (c *Call) refused(err error) Response {
+	refusal, ok := errors.AsType[*Refusal](err)
+	if !ok {
+		refusal = Refuse(http.StatusServiceUnavailable, CodeFailed, "the node could not do it: %v; the same request may be sent again", err)
+	}
+	if c.dialect {
+		return jsonResponse(refusal.Status, envelope{Errors: refusal.Mistakes, Messages: []Mistake{}})
+	}
+	return jsonResponse(refusal.Status, map[string]any{"errors": refusal.Mistakes})
+}
+
+// Schemas that have names in the document, beside those of the configuration.
+func (a *API) schemas() map[string]Schema {
+	all := maps.Clone(commonSchemas())
+	maps.Copy(all, a.cfg.Schemas)
+	return all
+}

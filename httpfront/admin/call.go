@@ -1,0 +1,175 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/ropeline/ropeline/httpfront/nearest"
+)
+
+// Where the two ways of speaking begin.
+const (
+	dialectPath = "/client/v4/"
+	ownPath     = "/api/v1/"
+)
+
+// Call is a request on its way.
+type Call struct {
+	Request
+	api     *API
+	route   *Route
+	params  map[string]string
+	dialect bool
+
+	body     value
+	messages []Mistake // for the answer
+}
+
+// Param returns a parameter of the path.
+func (c *Call) Param(name string) string { return c.params[name] }
+
+// Answer is what a request that was carried out is answered.
+type Answer struct {
+	Result any   // goes into JSON; where List is set, a slice
+	List   bool  // as of the route
+	Pages  *Page // of a list that has pages
+
+	Raw *Response // instead of all of these
+}
+
+// Page says which part of a list is shown.
+type Page struct {
+	Page       int `json:"page"` // from 1 on
+	PerPage    int `json:"per_page"`
+	Count      int `json:"count"` // on this page
+	TotalCount int `json:"total_count"`
+	TotalPages int `json:"total_pages"`
+}
+
+// envelope is what the dialect puts around everything.
+type envelope struct {
+	Success  bool      `json:"success"`
+	Errors   []Mistake `json:"errors"`
+	Messages []Mistake `json:"messages"`
+	Result   any       `json:"result"`
+	Pages    *Page     `json:"result_info,omitempty"`
+}
+
+func (c *Call) answered(a Answer) Response {
+	switch {
+	case a.Raw != nil:
+		return *a.Raw
+	case c.dialect:
+		return jsonResponse(http.StatusOK, envelope{true, []Mistake{}, append([]Mistake{}, c.messages...), a.Result, a.Pages})
+	case a.List:
+		return jsonResponse(http.StatusOK, struct {
+			Items any   `json:"items"`
+			Pages *Page `json:"result_info,omitempty"`
+		}{a.Result, a.Pages})
+	}
+	return jsonResponse(http.StatusOK, a.Result)
+}
+
+func jsonResponse(status int, v any) Response {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("admin: %T: %v", v, err)) // only of values that cannot be written at all
+	}
+	return Response{Status: status, ContentType: "application/json", Body: append(b, '\n')}
+}
+
+// parse reads the body. A type of its own is asked for since no page of another site can
+// have a browser send it without being asked.
+func (c *Call) parse() error {
+	media, _, err := mime.ParseMediaType(c.ContentType)
+	if err != nil || media != "application/json" {
+		return Refuse(http.StatusUnsupportedMediaType, CodeMedia, "Content-Type: %q is not allowed: want application/json", shorten(c.ContentType))
+	}
+	v, mistakes := parse(c.Body)
+	switch {
+	case len(mistakes) > 0 && mistakes[0].Code == CodeTooLarge:
+		return &Refusal{http.StatusRequestEntityTooLarge, mistakes}
+	case len(mistakes) > 0:
+		return bad(mistakes...)
+	}
+	c.body = v
+	return nil
+}
+
+// checkQuery refuses parameters that the route does not know. In the dialect they are
+// passed over, as there.
+func (c *Call) checkQuery() error {
+	var known []string
+	for _, p := range c.route.Query {
+		known = append(known, p.Name)
+	}
+	var mistakes []Mistake
+	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
+		switch {
+		case len(mistakes) >= maxMistakes:
+		case slices.Contains(known, name):
+			if n := len(c.Query[name]); n != 1 {
+				mistakes = append(mistakes, Mistake{Code: CodeTwice, Field: name, Message: fmt.Sprintf("%s: it stands %d times in the query; want it once", name, n), Allowed: "once"})
+			}
+		case !c.dialect:
+			m := Mistake{Code: CodeQuery, Field: shorten(name), Value: shorten(c.Query.Get(name)), Message: shorten(name) + ": the query has no such parameter here"}
+			if near, ok := nearest.Name(shorten(name), known); ok {
+				m.Message, m.Allowed = m.Message+"; did you mean "+near+"?", near
+			}
+			mistakes = append(mistakes, m)
+		}
+	}
+	if len(mistakes) > 0 {
+		return bad(mistakes...)
+	}
+	return nil
+}
+
+// Pages of lists. SDKs of the v0 line never ask for another page than the first, so that
+// has everything.
+const (
+	pageStep   = 5
+	maxPerPage = 1000
+)
+
+var pageQuery = []Parameter{
+	{"page", "Which page, from 1 on.", Schema{"type": "integer", "minimum": 1, "default": 1}},
+	{"per_page", "How many a page has.", Schema{"type": "integer", "minimum": pageStep, "maximum": maxPerPage, "multipleOf": pageStep, "default": maxPerPage}},
+}
+
+// paged returns the page of a list that the query asks for.
+func paged[T any](c *Call, all []T) (Answer, error) {
+	page, wrong := c.number("page", 1, 1<<31-1, 1)
+	per, wrongPer := c.number("per_page", pageStep, maxPerPage, maxPerPage)
+	if mistakes := append(wrong, wrongPer...); len(mistakes) > 0 {
+		return Answer{}, bad(mistakes...)
+	}
+	total := len(all)
+	from := min((page-1)*per, total)
+	part := append([]T{}, all[from:min(from+per, total)]...)
+	pages := (total + per - 1) / per
+	return Answer{Result: part, List: true, Pages: &Page{page, per, len(part), total, pages}}, nil
+}
+
+// number returns a parameter of the query.
+func (c *Call) number(name string, lo, hi, unsaid int) (int, []Mistake) {
+	if !c.Query.Has(name) {
+		return unsaid, nil
+	}
+	allowed := fmt.Sprintf("a whole number from %d to %d", lo, hi)
+	if lo == pageStep {
+		allowed = fmt.Sprintf("a multiple of %d from %d to %d", pageStep, lo, hi)
+	}
+	given := c.Query.Get(name)
+	n, err := strconv.Atoi(given)
+	if err != nil || n < lo || n > hi || lo == pageStep && n%pageStep != 0 {
+		m := refused(CodeQuery, name, value{kind: kindNumber, text: given}, allowed)
+		return 0, []Mistake{m}
+	}
+	return n, nil
+}

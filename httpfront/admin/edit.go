@@ -1,0 +1,213 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
+)
+
+// zone returns the zone that a request is about: in the dialect that of the path, here
+// that of the query. Empty: none was named.
+func (c *Call) zone() (string, error) {
+	zone := c.params["zone"]
+	if zone == "" {
+		zone = c.Query.Get("zone")
+		if zone == "" && !c.Query.Has("zone") {
+			return "", nil
+		}
+	}
+	if !catalog.IsZoneName(zone) {
+		return "", bad(refused(CodeRefused, "zone", value{kind: kindText, text: zone}, fmt.Sprintf("1 to %d letters, digits, '-', '_' or '.'", catalog.MaxZone)))
+	}
+	return zone, nil
+}
+
+// room returns the room that a request is about, by its id or by its name. Where no zone
+// is named, the name has to be unique in all zones.
+func (c *Call) room(cat *catalog.Catalog) (*catalog.Room, error) {
+	zone, err := c.zone()
+	if err != nil {
+		return nil, err
+	}
+	given := c.params["room"]
+	if id, err := crdt.ParseRoomID(given); err == nil {
+		if r := cat.Room(id); r != nil && (zone == "" || r.Zone == zone) {
+			return r, nil
+		}
+	}
+	var found *catalog.Room
+	var zones []string
+	for r := range cat.Rooms() {
+		if !c.dialect && r.Settings.Name == given && (zone == "" || r.Zone == zone) {
+			found = r
+			zones = append(zones, r.Zone)
+		}
+	}
+	switch {
+	case len(zones) > 1:
+		return nil, Refuse(http.StatusConflict, CodeSeveral, "several rooms are called %q; add ?zone= with one of %s", given, strings.Join(zones, ", "))
+	case found == nil && zone != "":
+		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "there is no room %q in the zone %q", shorten(given), zone)
+	case found == nil:
+		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "there is no room %q", shorten(given))
+	}
+	return found, nil
+}
+
+// event returns the event of r that a request is about, and its place.
+func (c *Call) event(r *catalog.Room) (int, error) {
+	id, err := catalog.ParseID(c.params["event"])
+	if err == nil {
+		for i := range r.Events {
+			if r.Events[i].ID == id {
+				return i, nil
+			}
+		}
+	}
+	return 0, Refuse(http.StatusNotFound, CodeNoEvent, "the room %q has no event %q", r.Settings.Name, shorten(c.params["event"]))
+}
+
+// rule is event for rules.
+func (c *Call) rule(r *catalog.Room, id string) (int, error) {
+	parsed, err := catalog.ParseID(id)
+	if err == nil {
+		for i := range r.Rules {
+			if r.Rules[i].ID == parsed {
+				return i, nil
+			}
+		}
+	}
+	return 0, Refuse(http.StatusNotFound, CodeNoRule, "the room %q has no rule %q", r.Settings.Name, shorten(id))
+}
+
+// edit has a room become what change makes of a copy of it, if that can be. change says
+// which part of the room the fields of the request are about.
+func (c *Call) edit(ctx context.Context, m mode, change func(r *reader, is *catalog.Room) (part, error)) (crdt.RoomID, error) {
+	var id crdt.RoomID
+	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+		was, err := c.room(cat)
+		if err != nil {
+			return nil, err
+		}
+		is := was.Clone()
+		id = is.Settings.ID
+		r := &reader{mode: m, body: c.body}
+		about, err := change(r, is)
+		if err != nil {
+			return nil, err
+		}
+		r.checked(newLeaves(cat.Check(was, c.api.mesh.Check), cat.Check(is, c.api.mesh.Check)), is, about)
+		if len(r.mistakes) > 0 {
+			return nil, bad(r.mistakes...)
+		}
+		c.messages = r.messages
+		writes := catalog.Writes(was, is)
+		return writes, keepsPages(was, is, writes)
+	})
+	return id, err
+}
+
+// keepsPages returns an error where writes would drop a page that has not arrived yet: it
+// looks empty here. Who gives another page, or deletes what it is of, knows what is lost.
+func keepsPages(was, is *catalog.Room, writes []catalog.Write) error {
+	id, lost := was.Settings.ID.String(), map[string]bool{}
+	if was.Incomplete == "room" && is.Settings.Front.CustomPage == "" {
+		lost["room/"+id+"/page"] = true
+	}
+	for i := range was.Events {
+		e := &was.Events[i]
+		if after := is.Event(e.ID); e.Name == was.Incomplete && e.CustomPage == nil && after != nil && after.CustomPage == nil {
+			lost["event/"+id+"/"+e.ID.String()] = true
+		}
+	}
+	for _, w := range writes {
+		if lost[w.Key] {
+			return fmt.Errorf("the page of %q in the room %q has not arrived at this node yet", was.Incomplete, was.Settings.Name)
+		}
+	}
+	return nil
+}
+
+// add is edit for a room that is new.
+func (c *Call) add(ctx context.Context) (crdt.RoomID, error) {
+	zone, err := c.zone()
+	if err != nil {
+		return crdt.RoomID{}, err
+	}
+	if zone == "" {
+		zone = catalog.DefaultZone
+	}
+	var id crdt.RoomID
+	if _, err := io.ReadFull(c.api.cfg.Rand, id[:]); err != nil {
+		return id, fmt.Errorf("id of a room: %w", err)
+	}
+	err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+		r := &reader{mode: create, body: c.body}
+		is := decode(r, c.body, roomFields(), newRoom(), nil)
+		is.Zone, is.Settings.ID, is.Created = zone, id, c.now()
+		r.checked(leaves(cat.Check(&is, c.api.mesh.Check)), &is, part{})
+		if len(r.mistakes) > 0 {
+			return nil, bad(r.mistakes...)
+		}
+		c.messages = r.messages
+		return catalog.Writes(nil, &is), nil
+	})
+	return id, err
+}
+
+// newID returns an id of an event or a rule.
+func (c *Call) newID() (id catalog.ID, err error) {
+	if _, err = io.ReadFull(c.api.cfg.Rand, id[:]); err != nil {
+		err = fmt.Errorf("id: %w", err)
+	}
+	return id, err
+}
+
+// drop writes what change makes of a room, and looks no further: what is only taken away
+// makes nothing worse, and a room in which something is wrong is mended that way.
+func (c *Call) drop(ctx context.Context, change func(is *catalog.Room) (*catalog.Room, error)) (crdt.RoomID, error) {
+	var id crdt.RoomID
+	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+		was, err := c.room(cat)
+		if err != nil {
+			return nil, err
+		}
+		id = was.Settings.ID
+		is, err := change(was.Clone())
+		if err != nil {
+			return nil, err
+		}
+		return catalog.Writes(was, is), nil
+	})
+	return id, err
+}
+
+// now returns the time, as finely as answers have it.
+func (c *Call) now() time.Time { return c.api.cfg.Now().UTC().Truncate(time.Millisecond) }
+
+// written returns a room after a change, as the catalog has it.
+func (c *Call) written(id crdt.RoomID) (*catalog.Room, error) {
+	r := c.api.mesh.Catalog().Room(id)
+	if r == nil {
+		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "the room %s was changed, and deleted by somebody else meanwhile", id)
+	}
+	return r, nil
+}
+
+func (c *Call) writtenEvent(room crdt.RoomID, id catalog.ID) (Answer, error) {
+	r, err := c.written(room)
+	if err != nil {
+		return Answer{}, err
+	}
+	e := r.Event(id)
+	if e == nil {
+		return Answer{}, Refuse(http.StatusNotFound, CodeNoEvent, "the event %s was changed, and deleted by somebody else meanwhile", id)
+	}
+	return c.oneEvent(e), nil
+}

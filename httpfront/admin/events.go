@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ropeline/ropeline/node/catalog"
+)
+
+func (c *Call) oneEvent(e *catalog.Event) Answer {
+	return Answer{Result: show(e, eventFields, c.now())}
+}
+
+func listEvents(_ context.Context, c *Call) (Answer, error) {
+	r, err := c.room(c.api.mesh.Catalog())
+	if err != nil {
+		return Answer{}, err
+	}
+	all := []members{}
+	for i := range r.Events {
+		all = append(all, show(&r.Events[i], eventFields, c.now()))
+	}
+	return paged(c, all)
+}
+
+// readEvent is for an event, and for what holds while it is under way.
+func readEvent(detailed bool) Handler {
+	return func(_ context.Context, c *Call) (Answer, error) {
+		r, err := c.room(c.api.mesh.Catalog())
+		if err != nil {
+			return Answer{}, err
+		}
+		i, err := c.event(r)
+		if err != nil {
+			return Answer{}, err
+		}
+		e := r.Events[i]
+		if detailed {
+			e = details(e, r)
+		}
+		return c.oneEvent(&e), nil
+	}
+}
+
+func createEvent(ctx context.Context, c *Call) (Answer, error) {
+	id, err := c.newID()
+	if err != nil {
+		return Answer{}, err
+	}
+	room, err := c.edit(ctx, create, func(r *reader, is *catalog.Room) (part, error) {
+		e := decode(r, c.body, eventFields, &catalog.Event{}, nil)
+		e.ID, e.Created = id, c.now()
+		is.Events = append(is.Events, e)
+		return part{"events", len(is.Events) - 1}, nil
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.writtenEvent(room, id)
+}
+
+func changeEvent(m mode) Handler {
+	return func(ctx context.Context, c *Call) (Answer, error) {
+		var id catalog.ID
+		room, err := c.edit(ctx, m, func(r *reader, is *catalog.Room) (part, error) {
+			i, err := c.event(is)
+			if err != nil {
+				return part{}, err
+			}
+			was := is.Events[i]
+			id = was.ID
+			blank := catalog.Event{ID: was.ID, Created: was.Created, Modified: was.Modified}
+			is.Events[i] = decode(r, c.body, eventFields, &blank, &was)
+			return part{"events", i}, nil
+		})
+		if err != nil {
+			return Answer{}, err
+		}
+		return c.writtenEvent(room, id)
+	}
+}
+
+func deleteEvent(ctx context.Context, c *Call) (Answer, error) {
+	var id catalog.ID
+	_, err := c.drop(ctx, func(is *catalog.Room) (*catalog.Room, error) {
+		i, err := c.event(is)
+		if err != nil {
+			return nil, err
+		}
+		id = is.Events[i].ID
+		is.Events = slices.Delete(is.Events, i, i+1)
+		return is, nil
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	return deleted(id.String()), nil
+}

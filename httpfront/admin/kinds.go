@@ -1,0 +1,285 @@
+package admin
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The kinds of fields. at returns where in a T the value stands.
+
+// plain is a field that is kept as it is shown.
+func plain[T, V any](name, meaning, allowed string, s Schema, at func(*T) *V, read func(f *field[T], r *reader, v value) (V, bool)) field[T] {
+	f := field[T]{name: name, meaning: meaning, allowed: allowed, schema: always(s)}
+	f.read = func(r *reader, v value, into, _ *T) {
+		if got, ok := read(&f, r, v); ok {
+			*at(into) = got
+		}
+	}
+	f.show = func(t *T, _ time.Time) any { return *at(t) }
+	f.copy = func(from, into *T) { *at(into) = *at(from) }
+	return f
+}
+
+// truth is true or false.
+func truth[T any](name, meaning string, at func(*T) *bool) field[T] {
+	return plain(name, meaning, string(kindTruth), Schema{"type": "boolean"}, at, readTruth)
+}
+
+func readTruth[T any](f *field[T], r *reader, v value) (bool, bool) {
+	if v.kind != kindTruth {
+		f.mistype(r, v)
+		return false, false
+	}
+	return v.yes, true
+}
+
+// whole is a whole number.
+func whole[T any](name, meaning string, lo, hi int, at func(*T) *int) field[T] {
+	allowed := fmt.Sprintf("a whole number from %d to %d", lo, hi)
+	return plain(name, meaning, allowed, Schema{"type": "integer", "minimum": lo, "maximum": hi}, at, readWhole[T](lo, hi))
+}
+
+func readWhole[T any](lo, hi int) func(*field[T], *reader, value) (int, bool) {
+	return func(f *field[T], r *reader, v value) (int, bool) {
+		if v.kind != kindNumber {
+			f.mistype(r, v)
+			return 0, false
+		}
+		n, err := strconv.ParseFloat(v.text, 64) // exact, since no range goes so far
+		if err != nil || n != math.Trunc(n) || n < float64(lo) || n > float64(hi) {
+			f.refuse(r, v)
+			return 0, false
+		}
+		return int(n), true
+	}
+}
+
+// oneOf is one of a few words. The empty word, if it is not among them, is shown as unsaid.
+func oneOf[T any, E ~string](name, meaning string, words []E, unsaid E, at func(*T) *E) field[T] {
+	f := plain(name, meaning, "one of "+joinWords(words), Schema{"type": "string", "enum": anyOf(words)}, at, readWord[T](words))
+	f.show = func(t *T, _ time.Time) any {
+		if w := *at(t); w != "" {
+			return w
+		}
+		return unsaid
+	}
+	return f
+}
+
+func readWord[T any, E ~string](words []E) func(*field[T], *reader, value) (E, bool) {
+	return func(f *field[T], r *reader, v value) (E, bool) {
+		switch {
+		case v.kind != kindText:
+			f.mistype(r, v)
+		case !slices.Contains(words, E(v.text)):
+			f.refuse(r, v)
+		default:
+			return E(v.text), true
+		}
+		return "", false
+	}
+}
+
+func joinWords[E ~string](words []E) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}
+
+func anyOf[E any](values []E) []any {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return all
+}
+
+// text is a text of so many characters at most; 0: what it may be is looked at with the
+// whole room, or by into.
+func text[T any](name, meaning, allowed string, most int, at func(*T) *string) field[T] {
+	s := Schema{"type": "string"}
+	if most > 0 {
+		s["maxLength"] = most
+	}
+	return plain(name, meaning, allowed, s, at, func(f *field[T], r *reader, v value) (string, bool) {
+		if v.kind != kindText {
+			f.mistype(r, v)
+			return "", false
+		}
+		if n := utf8.RuneCountInString(v.text); most > 0 && n > most {
+			f.refuse(r, value{kind: kindText, text: fmt.Sprintf("a text of %d characters", n)})
+			return "", false
+		}
+		return v.text, true
+	})
+}
+
+// spelled is a text that may be written in several ways, of which normal makes one.
+func spelled[T any](name, meaning, allowed string, normal func(string) (string, bool), at func(*T) *string) field[T] {
+	f := text(name, meaning, allowed, 0, at)
+	f.read = func(r *reader, v value, into, _ *T) {
+		if v.kind != kindText {
+			f.mistype(r, v)
+			return
+		}
+		s, ok := normal(v.text)
+		if !ok {
+			f.refuse(r, v)
+			return
+		}
+		*at(into) = s
+	}
+	return f
+}
+
+// span is a duration as configuration files have it, such as "20s" or "1m30s", in whole
+// steps. zero is what "0s" is kept as; where it is 0 there is no "0s".
+func span[T any](name, meaning string, lo, hi, step, zero time.Duration, at func(*T) *time.Duration) field[T] {
+	allowed := fmt.Sprintf("a duration from %s to %s, such as %q", spanText(lo), spanText(hi), spanText(hi/4))
+	if step == time.Second {
+		allowed += ", in whole seconds"
+	}
+	if zero != 0 {
+		allowed += `; "0s" for not at all`
+	}
+	f := plain(name, meaning, allowed, Schema{"type": "string", "pattern": `^\+?([0-9]*\.?[0-9]*(h|m|s|ms|us|µs|ns))+$|^0$`}, at,
+		func(f *field[T], r *reader, v value) (time.Duration, bool) {
+			if v.kind != kindText {
+				f.mistype(r, v)
+				return 0, false
+			}
+			d, err := time.ParseDuration(v.text)
+			switch {
+			case err == nil && d == 0 && zero != 0:
+				return zero, true
+			case err != nil || d < lo || d > hi || d%step != 0:
+				f.refuse(r, v)
+				return 0, false
+			}
+			return d, true
+		})
+	f.show = func(t *T, _ time.Time) any { return spanText(max(0, *at(t))) }
+	return f
+}
+
+// spanText writes a duration without the parts that are nought.
+func spanText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+const momentAllowed = "a time as of RFC 3339, such as 2026-11-27T10:00:00+01:00"
+
+// moment is a time. The zero one is null.
+func moment[T any](name, meaning string, at func(*T) *time.Time) field[T] {
+	f := plain(name, meaning, momentAllowed, Schema{"type": "string", "format": "date-time"}, at, readMoment[T])
+	f.show = func(t *T, _ time.Time) any { return stampOf(*at(t)) }
+	f.nullable = true
+	return f
+}
+
+func readMoment[T any](f *field[T], r *reader, v value) (t time.Time, ok bool) {
+	if v.kind != kindText {
+		f.mistype(r, v)
+		return t, false
+	}
+	t, err := time.Parse(time.RFC3339, v.text)
+	t = t.UTC()
+	if err != nil || t.Year() < 1970 || t.Year() > 9999 { // beyond which it cannot be written again
+		f.refuse(r, v)
+		return t, false
+	}
+	return t, true
+}
+
+// stampOf is a time in an answer.
+func stampOf(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// words is a list of texts, of which each may be there once. An empty one is shown as unsaid.
+func words[T any, E ~string](name, meaning, allowed string, item Schema, most int, unsaid []E, at func(*T) *[]E, read func(string) (E, bool), write func(E) string) field[T] {
+	s := listOf(item).with("maxItems", most)
+	f := plain(name, meaning, allowed, s, at, func(f *field[T], r *reader, v value) (all []E, ok bool) {
+		if v.kind != kindList {
+			f.mistype(r, v)
+			return nil, false
+		}
+		if len(v.items) > most {
+			f.refuse(r, v)
+			return nil, false
+		}
+		all, ok = []E{}, true
+		for i, item := range v.items {
+			e, good := read(item.text)
+			if item.kind != kindText || !good || slices.Contains(all, e) {
+				r.fail(CodeRefused, fmt.Sprintf("%s[%d]", f.name, i), item, allowed)
+				ok = false
+			}
+			all = append(all, e)
+		}
+		return all, ok
+	})
+	f.show = func(t *T, _ time.Time) any {
+		list := *at(t)
+		if len(list) == 0 {
+			list = unsaid
+		}
+		texts := make([]string, len(list))
+		for i, e := range list {
+			texts[i] = write(e)
+		}
+		return texts
+	}
+	return f
+}
+
+// readOnly is a field that is only shown.
+func readOnly[T any](name, meaning string, s Schema, show func(t *T, now time.Time) any) field[T] {
+	return field[T]{name: name, meaning: meaning, schema: always(s), show: show}
+}
+
+// override is a field of an event: null inherits the room's setting.
+func override[T, V any](of field[V], at func(*T) **V) field[T] {
+	f := field[T]{name: of.name, meaning: of.meaning, allowed: of.allowed + "; null for the room's", schema: of.schema, nullable: true, ours: of.ours}
+	f.read = func(r *reader, v value, into, was *T) {
+		got := new(V)
+		before := len(r.mistakes)
+		var old *V
+		if was != nil {
+			old = *at(was)
+		}
+		of.read(r, v, got, old)
+		if len(r.mistakes) == before {
+			*at(into) = got
+		}
+	}
+	f.show = func(t *T, now time.Time) any {
+		if own := *at(t); own != nil {
+			return of.show(own, now)
+		}
+		return nil
+	}
+	f.copy = func(from, into *T) { *at(into) = *at(from) }
+	f.twin = of.twin
+	return f
+}
