@@ -43,13 +43,10 @@ func (a *Admin) preview(w http.ResponseWriter, r *http.Request) {
 		adminText(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	adminHeader(w, "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", page.PreviewPolicy)
-	w.Header().Set("Referrer-Policy", "no-referrer")
 	for _, warning := range warnings[:min(len(warnings), maxPreviewWarnings)] {
 		w.Header().Add("Ropeline-Template-Warning", warning.String())
 	}
-	w.Write(html)
+	showPreview(w, html)
 }
 
 // templateOf reads the template that r brings. An error comes with its status code.

@@ -97,11 +97,11 @@ type Core struct {
 	visits visits
 	slot   uint64 // of the newest message that must not be replaced
 	peers  replica.Members
-	gone   []string       // sites whose nodes have all left
-	nodes  []crdt.NodeID  // of the own site that are ready, self included, sorted
+	gone   []string      // sites whose nodes have all left
+	nodes  []crdt.NodeID // of the own site that are ready, self included, sorted
 
 	shownNodes atomic.Pointer[[]crdt.NodeID] // the same, for any goroutine
-	sizes  map[string]int // ready nodes by site, self included
+	sizes      map[string]int                // ready nodes by site, self included
 
 	open  atomic.Bool // leases are open and requests may come
 	swept time.Time

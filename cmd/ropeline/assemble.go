@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/admin"
+	"github.com/ropeline/ropeline/httpfront/adminserver"
 	"github.com/ropeline/ropeline/httpfront/crawler"
 	"github.com/ropeline/ropeline/httpfront/overview"
 	"github.com/ropeline/ropeline/httpfront/verdict"
@@ -69,7 +71,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	}
 	seen := newOverview(lame, a.mesh, a.log)
 	answers[methodReport] = func(context.Context, transport.Peer, []byte) ([]byte, error) { return seen.Answer() }
-	if err := a.addAdmin(cfg, lame, seen); err != nil {
+	if err := a.addAdmin(cfg, lame, seen, follower); err != nil {
 		return nil, err
 	}
 	others := askerOf(a.mesh)
@@ -81,7 +83,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 }
 
 // addAdmin makes the listener for operators.
-func (a *assembly) addAdmin(cfg config, lame lameDuck, seen *overview.Overview) error {
+func (a *assembly) addAdmin(cfg config, lame lameDuck, seen *overview.Overview, follower *follower) error {
 	plain, err := httpfront.NewAdmin(httpfront.AdminConfig{
 		Status: lame.Status, Origins: a.front.Origins, Certificates: a.visitors.status, Secrets: a.secrets.status,
 		Page: a.front.Page, Logger: a.log,
@@ -89,7 +91,15 @@ func (a *assembly) addAdmin(cfg config, lame lameDuck, seen *overview.Overview) 
 	if err != nil {
 		return err
 	}
-	a.admin, err = newOperators(&cfg.Admin, seen, plain.Handler(), nil, a.log)
+	previews := &httpfront.Previews{Logger: a.log}
+	api, err := admin.New(admin.Config{Mesh: meshAPI{a.node, follower, previews}, Now: a.node.Now, Version: versionText()})
+	if err != nil {
+		return err
+	}
+	a.admin, err = newOperators(&cfg.Admin, seen, plain.Handler(), []adminserver.Part{
+		adminserver.API{API: api},
+		adminserver.Below{Path: httpfront.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
+	}, a.log)
 	return err
 }
 

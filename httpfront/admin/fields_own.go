@@ -16,6 +16,7 @@ import (
 func ownFields() []roomField {
 	all := []roomField{
 		oneOf("policy", "Who may let in how many. Default escrow.", policies, room.Escrow, func(r *catalog.Room) *room.Policy { return &r.Settings.Policy }),
+		truth("dry_run", "With true all is decided and counted, and who would have queued passes all the same. Default false.", func(r *catalog.Room) *bool { return &r.Settings.DryRun }),
 		oneOf("on_partition", "Under escrow, what becomes of a session when the node that it hangs on is out of reach. Default hold.",
 			[]room.OnPartition{room.PartitionHold, room.PartitionOpen}, room.PartitionHold, func(r *catalog.Room) *room.OnPartition { return &r.Settings.OnPartition }),
 		curveFactor(),

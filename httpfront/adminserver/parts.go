@@ -1,11 +1,16 @@
 package adminserver
 
 import (
+	"context"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"github.com/ropeline/ropeline/httpfront/admin"
 )
 
 // Paths is a Part that has a net/http handler answer at fixed paths.
@@ -28,6 +33,61 @@ func (p *Paths) Needs(_, path string) (Scope, bool) {
 
 // Serve implements Part.
 func (p *Paths) Serve(ctx *fasthttp.RequestCtx) { p.answer(ctx) }
+
+// Below is a Part that has a net/http handler answer all that is below a path.
+type Below struct {
+	Path    string // with a slash at its end
+	Scope   Scope
+	Handler http.Handler
+}
+
+// Needs implements Part.
+func (b Below) Needs(_, path string) (Scope, bool) { return b.Scope, strings.HasPrefix(path, b.Path) }
+
+// Serve implements Part.
+func (b Below) Serve(ctx *fasthttp.RequestCtx) { fasthttpadaptor.NewFastHTTPHandler(b.Handler)(ctx) }
+
+// API is a Part that answers programs.
+type API struct{ *admin.API }
+
+// apiTime is how long a request to an API may take.
+const apiTime = 20 * time.Second
+
+// Needs implements Part.
+func (a API) Needs(method, path string) (Scope, bool) {
+	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/client/") {
+		return Nothing, false
+	}
+	if route, ok := a.Route(method, path); ok && route.Scope == admin.Write {
+		return Write, true
+	}
+	return Read, true // also to hear that there is no such thing
+}
+
+// Serve implements Part.
+func (a API) Serve(ctx *fasthttp.RequestCtx) {
+	query, err := url.ParseQuery(string(ctx.QueryArgs().QueryString()))
+	if err != nil {
+		refuse(ctx, fasthttp.StatusBadRequest, "the query is not in order: "+err.Error())
+		return
+	}
+	timed, cancel := context.WithTimeout(context.Background(), apiTime)
+	defer cancel()
+	scheme := "http://"
+	if ctx.IsTLS() {
+		scheme = "https://"
+	}
+	resp := a.Do(timed, admin.Request{
+		Method: string(ctx.Method()), Path: string(ctx.URI().PathOriginal()), Query: query,
+		ContentType: string(ctx.Request.Header.ContentType()), Body: ctx.PostBody(), Origin: scheme + string(ctx.Host()),
+	})
+	ctx.SetStatusCode(resp.Status)
+	ctx.SetContentType(resp.ContentType)
+	for name, value := range resp.Header {
+		ctx.Response.Header.Set(name, value)
+	}
+	ctx.SetBody(resp.Body)
+}
 
 // Dashboard is the page on which operators watch, and its streams. Anybody gets the page's
 // files, which tell nothing; it asks for a token itself.
