@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/admin"
 	"github.com/ropeline/ropeline/httpfront/adminserver"
 	"github.com/ropeline/ropeline/httpfront/crawler"
+	"github.com/ropeline/ropeline/httpfront/manage"
 	"github.com/ropeline/ropeline/httpfront/overview"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
@@ -36,6 +39,17 @@ type assembly struct {
 	verdicts *verdict.Server // nil: nobody asks
 	admin    *operators
 	beside   []func(context.Context) error // what runs while visitors are served
+
+	stop   context.CancelFunc // as a signal does
+	leaves *atomic.Bool       // when it stops, whatever the configuration says
+}
+
+// drain has the process stop in order; with leave, its rights go to another node.
+func (a *assembly) drain(leave bool) {
+	if leave {
+		a.leaves.Store(true)
+	}
+	a.stop()
 }
 
 // assemble puts the parts together, given what they are made of. Nothing runs yet. The
@@ -69,12 +83,13 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	if a.verdicts, err = newVerdicts(cfg, a.front, lame.ready, a.log); err != nil {
 		return nil, err
 	}
+	others := askerOf(a.mesh)
 	seen := newOverview(lame, a.mesh, a.log)
-	answers[methodReport] = func(context.Context, transport.Peer, []byte) ([]byte, error) { return seen.Answer() }
-	if err := a.addAdmin(cfg, lame, seen, follower); err != nil {
+	m := &managed{lameDuck: lame, seen: seen, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
+	maps.Copy(answers, m.answers())
+	if err := a.addAdmin(cfg, m, follower); err != nil {
 		return nil, err
 	}
-	others := askerOf(a.mesh)
 	a.beside = append(a.visitors.runs(a.front),
 		func(ctx context.Context) error { crawlers.Run(ctx); return nil },
 		func(ctx context.Context) error { return a.secrets.run(ctx, others) },
@@ -83,20 +98,21 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 }
 
 // addAdmin makes the listener for operators.
-func (a *assembly) addAdmin(cfg config, lame lameDuck, seen *overview.Overview, follower *follower) error {
+func (a *assembly) addAdmin(cfg config, m *managed, follower *follower) error {
 	plain, err := httpfront.NewAdmin(httpfront.AdminConfig{
-		Status: lame.Status, Origins: a.front.Origins, Certificates: a.visitors.status, Secrets: a.secrets.status,
+		Status: m.Status, Origins: a.front.Origins, Certificates: a.visitors.status, Secrets: func() any { return m.Keys() },
 		Page: a.front.Page, Logger: a.log,
 	})
 	if err != nil {
 		return err
 	}
 	previews := &httpfront.Previews{Logger: a.log}
-	api, err := admin.New(admin.Config{Mesh: meshAPI{a.node, follower, previews}, Now: a.node.Now, Version: versionText()})
+	routes, schemas := manage.Routes(m, a.node.Now)
+	api, err := admin.New(admin.Config{Mesh: meshAPI{a.node, follower, previews}, Now: a.node.Now, Version: versionText(), Routes: routes, Schemas: schemas})
 	if err != nil {
 		return err
 	}
-	a.admin, err = newOperators(&cfg.Admin, seen, plain.Handler(), []adminserver.Part{
+	a.admin, err = newOperators(&cfg.Admin, m.seen, plain.Handler(), []adminserver.Part{
 		adminserver.API{API: api},
 		adminserver.Below{Path: httpfront.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
 	}, a.log)
@@ -153,7 +169,7 @@ func (a *assembly) run(signals context.Context, cfg config) (left bool, err erro
 	outer.Wait()
 	stopWatch(nil)
 	watch.Wait()
-	left = cfg.Rights.OnStop == stopLeaves && n.Ready() == nil && leave(innerCtx, n, a.log)
+	left = (cfg.Rights.OnStop == stopLeaves || a.leaves.Load()) && n.Ready() == nil && leave(innerCtx, n, a.log)
 	stopInner(nil)
 	inner.Wait()
 	return left, errors.Join(errs...)

@@ -11,6 +11,10 @@ import (
 const (
 	methodSecrets = 1 // what secrets a node has
 	methodReport  = 2 // what a node says of itself
+	methodLedger  = 3 // what rights it has of a room
+	methodExplain = 4 // why a visitor is let in or is not
+	methodDrain   = 5 // that it is to stop
+	methodSecret  = 6 // that it is to take a new secret
 )
 
 // calls answers other nodes.

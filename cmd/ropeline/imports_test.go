@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"httpfront/metrics":       {},
 	"httpfront/nearest":       {},
 	"httpfront/overview":      {"crdt", "node", "node/catalog", "node/history", "node/room", "httpfront/dashboard", "transport"},
+	"httpfront/manage":        {"crdt", "node", "httpfront", "httpfront/admin", "httpfront/dashboard"},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,7 +125,9 @@ func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	parts, err := assemble(ctx, cfg, assembly{rooms: rooms, dir: dir, secrets: shared, identity: identity, log: log})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	parts, err := assemble(ctx, cfg, assembly{rooms: rooms, dir: dir, secrets: shared, identity: identity, log: log, stop: stop, leaves: new(atomic.Bool)})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/manage"
 	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/transport"
@@ -290,26 +291,15 @@ func (s *secrets) apply() {
 	s.log.Info("secrets", "uses", used, "accepts", len(order))
 }
 
-// secretStatus is what /status tells of a secret.
-type secretStatus struct {
-	ID string `json:"id"`
-	// State is "used", "next" (accepted, and newer), or "accepted" (older).
-	State string `json:"state"`
-	// Listed says that it stands in the file.
-	Listed bool `json:"listed"`
-	// WaitsFor are the nodes that have not had it for long enough.
-	WaitsFor []string `json:"waits_for,omitempty"`
-}
-
 // status returns the secrets, the newest first.
-func (s *secrets) status() any {
+func (s *secrets) status() []manage.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	accepts := s.rotation.Accepts()
-	all := make([]secretStatus, len(accepts))
+	all := make([]manage.Key, len(accepts))
 	state := "next"
 	for i, id := range accepts {
-		all[i] = secretStatus{ID: id.String(), State: state, Listed: s.rotation.Given(id)}
+		all[i] = manage.Key{ID: id.String(), State: state, Listed: s.rotation.Given(id)}
 		if id == s.rotation.Uses() {
 			all[i].State, state = "used", "accepted"
 		}

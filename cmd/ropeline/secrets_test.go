@@ -194,7 +194,7 @@ func TestRotationWaitsForWhoIsDown(t *testing.T) {
 		m.look()
 		m.now = m.now.Add(time.Hour)
 	}
-	is := m.nodes[0].status().([]secretStatus)
+	is := m.nodes[0].status()
 	if len(is) != 2 || is[0].State != "next" || is[1].State != "used" || len(is[0].WaitsFor) != 1 || is[0].WaitsFor[0] != "b" {
 		t.Errorf("the status is %+v", is)
 	}
