@@ -15,8 +15,10 @@ import (
 
 // Exit codes.
 const (
-	exitFailed = 1 // something that ran went wrong
-	exitUsage  = 2 // flags or the configuration file were refused
+	exitFailed     = 1 // something that ran went wrong
+	exitUsage      = 2 // flags or the configuration file were refused
+	exitNotReached = 3 // no node has answered
+	exitRefused    = 4 // the node refused it
 )
 
 // usageError is a mistake in what the caller wrote.
@@ -32,10 +34,20 @@ func main() {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "ropeline: %v\n", err)
+	os.Exit(exitCode(err))
+}
+
+func exitCode(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
-		os.Exit(exitUsage)
+		return exitUsage
 	}
-	os.Exit(exitFailed)
+	if _, ok := errors.AsType[notReached](err); ok {
+		return exitNotReached
+	}
+	if _, ok := errors.AsType[refusedByNode](err); ok {
+		return exitRefused
+	}
+	return exitFailed
 }
 
 func newRootCommand() *cobra.Command {
@@ -58,6 +70,7 @@ come free. Nodes share what they count; there is no database behind them.
 		return usageError{fmt.Errorf("%w\nSee %q for what is allowed", err, cmd.CommandPath()+" --help")}
 	})
 	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newSimulateCommand(), newDemoCommand())
+	root.AddCommand(newOperateCommands()...)
 	return root
 }
 

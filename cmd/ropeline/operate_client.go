@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// How commands ask a node.
+
+// serverVariable is where the address of a node may stand, so that it need not be given.
+const serverVariable = "ROPELINE_ADMIN"
+
+// clientConfig says which node is asked, and as whom.
+type clientConfig struct {
+	Server    string
+	TokenFile string
+	CAFile    string
+	Timeout   time.Duration
+}
+
+func (c *clientConfig) bind(fs *pflag.FlagSet) {
+	c.Server = cmp.Or(os.Getenv(serverVariable), "http://127.0.0.1:9080")
+	c.Timeout = 10 * time.Second
+	fs.StringVar(&c.Server, "server", c.Server, "the `address` of a node's --admin; "+serverVariable+" in the environment says it as well")
+	fs.StringVar(&c.TokenFile, "token-file", "", "`file` with a token alone, or with those of operators, of which the last is taken; "+tokenVariable+" in the environment has a token as well")
+	fs.StringVar(&c.CAFile, "ca-file", "", "`file` with the authority of the node's certificate, where it is none of the system's")
+	fs.Var(durationValue{&c.Timeout, time.Second, time.Hour}, "timeout", "how long to wait for an answer")
+}
+
+// client asks one node.
+type client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+}
+
+func (c *clientConfig) open() (*client, error) {
+	server := c.Server
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, usageError{fmt.Errorf("--server %q: want an address such as http://127.0.0.1:9080 or https://node.example:9080", c.Server)}
+	}
+	token := os.Getenv(tokenVariable)
+	if c.TokenFile != "" {
+		text, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--token-file: %w", err)}
+		}
+		token = tokenIn(string(text))
+	}
+	host := base.Hostname()
+	if ip := net.ParseIP(host); token != "" && base.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, usageError{fmt.Errorf("--server %s: a token is sent over TLS only, or to this machine; want https", c.Server)}
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if c.CAFile != "" {
+		roots, err := rootsOf(c.CAFile)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--ca-file: %w", err)}
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	}
+	return &client{base, token, &http.Client{Transport: transport, Timeout: c.Timeout}}, nil
+}
+
+// tokenIn returns the token of a file: the last word of the last line that is one, or the
+// second where a line begins with what the token is good for.
+func tokenIn(text string) (token string) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
+		case len(fields) > 1 && (fields[0] == "read" || fields[0] == "write"):
+			token = fields[1]
+		default:
+			token = fields[0]
+		}
+	}
+	return token
+}
+
+// notReached says that no node has answered.
+type notReached struct{ error }
+
+func (e notReached) Unwrap() error { return e.error }
+
+// refused says that a node has answered, and does not do it.
+type refusedByNode struct {
+	status int
+	text   string
+}
+
+func (e refusedByNode) Error() string { return e.text }
+
+// ask sends a request, with body as JSON if it is not nil, and returns what was answered.
+func (c *client) ask(ctx context.Context, method, path string, query url.Values, body any) (json.RawMessage, error) {
+	var content io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(b)
+	}
+	at := *c.base
+	at.Path, at.RawPath = strings.TrimSuffix(at.Path, "/")+unescaped(path), path
+	at.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, at.String(), content)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, notReached{fmt.Errorf("no answer from %s: %w; is a node running there? --server or %s says where", c.base, reasonOf(err), serverVariable)}
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, notReached{fmt.Errorf("the answer of %s broke off: %w", c.base, err)}
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, refusal(resp, b)
+	}
+	if !json.Valid(b) {
+		return nil, notReached{fmt.Errorf("%s answers something else than JSON; is it the --admin of a node?", c.base)}
+	}
+	return b, nil
+}
+
+const maxAnswer = 64 << 20
+
+func unescaped(path string) string {
+	if plain, err := url.PathUnescape(path); err == nil {
+		return plain
+	}
+	return path
+}
+
+// reasonOf returns what went wrong, without the request.
+func reasonOf(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// refusal returns the error that a node has answered, each mistake on a line of its own.
+func refusal(resp *http.Response, body []byte) error {
+	var told struct {
+		Errors []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	lines := []string{}
+	if json.Unmarshal(body, &told) == nil {
+		for _, e := range told.Errors {
+			lines = append(lines, e.Message)
+		}
+	}
+	if len(lines) == 0 {
+		lines = append(lines, fmt.Sprintf("%s: %s", resp.Status, strings.TrimSpace(string(body))))
+	}
+	return refusedByNode{resp.StatusCode, strings.Join(lines, "\n  ")}
+}

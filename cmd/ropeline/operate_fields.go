@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ropeline/ropeline/httpfront/nearest"
+)
+
+// How settings are given: NAME=VALUE, each as the API's own document has them.
+
+// fieldTypes returns which JSON types each field of a schema of the API may have.
+func (c *client) fieldTypes(ctx context.Context, schema string) (map[string][]string, error) {
+	raw, err := c.ask(ctx, "GET", "/api/v1/openapi.json", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct {
+					Type     json.RawMessage `json:"type"`
+					ReadOnly bool            `json:"readOnly"`
+				} `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("the node's description of its API: %w", err)
+	}
+	types := map[string][]string{}
+	for name, p := range doc.Components.Schemas[schema].Properties {
+		var one string
+		var several []string
+		if json.Unmarshal(p.Type, &one) == nil {
+			several = []string{one}
+		} else if err := json.Unmarshal(p.Type, &several); err != nil {
+			several = nil // anything
+		}
+		if !p.ReadOnly {
+			types[name] = several
+		}
+	}
+	return types, nil
+}
+
+// settings reads NAME=VALUE words into the body of a request.
+func (c *client) settings(ctx context.Context, schema string, words []string, more object) (object, error) {
+	body := object{}
+	for name, v := range more {
+		body[name] = v
+	}
+	if len(words) == 0 {
+		return body, nil
+	}
+	types, err := c.fieldTypes(ctx, schema)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return nil, usageError{fmt.Errorf("%q is not understood: want NAME=VALUE, such as total_active_users=500", word)}
+		}
+		name = strings.ReplaceAll(name, "-", "_")
+		of, known := types[name]
+		if !known {
+			return nil, usageError{noField(name, types)}
+		}
+		if body[name], err = parsedField(value, of); err != nil {
+			return nil, usageError{fmt.Errorf("%s=%s: %w", name, value, err)}
+		}
+	}
+	return body, nil
+}
+
+func noField(name string, types map[string][]string) error {
+	names := make([]string, 0, len(types))
+	for n := range types {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	if near, ok := nearest.Name(name, names); ok {
+		return fmt.Errorf("there is no field %q; did you mean %q?", name, near)
+	}
+	return fmt.Errorf("there is no field %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// parsedField reads a value of one of these types.
+func parsedField(s string, types []string) (any, error) {
+	may := func(t string) bool { return len(types) == 0 || slices.Contains(types, t) }
+	switch {
+	case s == "null" && may("null"):
+		return nil, nil
+	case (s == "true" || s == "false") && may("boolean"):
+		return s == "true", nil
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil && (may("integer") || may("number")) {
+		return json.RawMessage(s), nil
+	}
+	if (strings.HasPrefix(s, "[") || strings.HasPrefix(s, "{")) && (may("array") || may("object")) {
+		if !json.Valid([]byte(s)) {
+			return nil, fmt.Errorf("what begins like a list or an object in JSON is none")
+		}
+		return json.RawMessage(s), nil
+	}
+	switch {
+	case may("string"):
+		return s, nil
+	case may("array"):
+		list := []string{}
+		for part := range strings.SplitSeq(s, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+		return list, nil
+	}
+	return nil, fmt.Errorf("want %s", strings.Join(types, " or "))
+}

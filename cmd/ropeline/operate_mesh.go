@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newStatusCommand() *cobra.Command {
+	_, cmd := reading("status", "Show the whole mesh: rooms, sites and nodes", "  ropeline status --watch", 0, true,
+		func([]string) string { return "/api/v1/mesh" }, rendered(meshTables))
+	cmd.Long = "Shows the whole mesh, as the node sees it that is asked.\n" + exitCodes
+	return cmd
+}
+
+// stateOf returns what is going on in a room.
+func stateOf(o object) string {
+	switch {
+	case o["suspended"] == true:
+		return "suspended"
+	case o["queue_all"] == true:
+		return "queue all"
+	case o.at("queueing_method") == "reject":
+		return "rejecting"
+	case o["event"] != nil:
+		e := object(o["event"].(map[string]any))
+		if e["prequeueing"] == true {
+			return "pre-queue of " + e.at("name")
+		}
+		return "event " + e.at("name")
+	case o.at("waiting") != "0":
+		return "queueing"
+	}
+	return "open"
+}
+
+// placesOf returns the routes of a room of the mesh.
+func placesOf(o object) string {
+	var all []string
+	for _, r := range o.list("routes") {
+		all = append(all, orEvery(r.at("host"))+r.at("path"))
+	}
+	return strings.Join(all, "\n")
+}
+
+// waitOf returns how long somebody who comes now is expected to wait.
+func waitOf(o object) string {
+	n, ok := o["wait_seconds"].(json.Number)
+	seconds, err := n.Int64()
+	if !ok || err != nil {
+		return "?"
+	}
+	if seconds == 0 {
+		return "none"
+	}
+	return (time.Duration(seconds) * time.Second).String()
+}
+
+var liveColumns = []column{
+	col("Room", "name"), col("Zone", "zone"), {"Stands at", placesOf, false}, {"State", stateOf, false},
+	{"Active", func(o object) string { return o.number("active") + " / " + o.number("total_active_users") }, true},
+	num("Waiting", "waiting"),
+	{"In a minute", func(o object) string {
+		return o.number("admitted_per_minute") + " / " + o.number("new_users_per_minute")
+	}, true},
+	{"Wait", waitOf, true},
+}
+
+// healthOf returns what is wrong with a node.
+func healthOf(o object) string {
+	var all []string
+	switch {
+	case o.at("state") != "alive":
+		return o.at("state")
+	case o["leaving"] == true:
+		all = append(all, "leaving")
+	case o["ready"] != true:
+		all = append(all, "not ready: "+o.at("reason"))
+	}
+	if s := o.at("store"); s != "ok" {
+		all = append(all, "disk: "+s)
+	}
+	if s := o.at("clock"); s != "ok" {
+		all = append(all, "clock: "+s)
+	}
+	if len(all) == 0 {
+		return "ready"
+	}
+	return strings.Join(all, "; ")
+}
+
+// rttOf returns the longest time to another node.
+func rttOf(o object) string {
+	var longest time.Duration
+	times, _ := o["rtts_ns"].(map[string]any)
+	for _, v := range times {
+		if n, ok := v.(json.Number); ok {
+			if ns, err := n.Int64(); err == nil {
+				longest = max(longest, time.Duration(ns))
+			}
+		}
+	}
+	if longest == 0 {
+		return ""
+	}
+	return longest.Round(10 * time.Microsecond).String()
+}
+
+// leadsOf returns for how many rooms a node is the counter of its site.
+func leadsOf(o object) string {
+	leads, _ := o["leads"].([]any)
+	return fmt.Sprint(len(leads))
+}
+
+var nodeColumns = []column{
+	col("Node", "name"), col("Site", "site"), {"State", healthOf, false}, col("Address", "address"), col("Version", "version"), num("Starts", "boot"),
+	{"Leads", leadsOf, true}, num("Places held", "rights", "held", "places"), num("In use", "rights", "in_use"), {"Farthest", rttOf, true}, col("Id", "node"),
+}
+
+var siteColumns = []column{
+	col("Site", "site"), col("Frozen", "frozen"), {"Silent for", func(o object) string { return since(o.at("silent_since")) }, false},
+}
+
+// meshTables renders the whole mesh.
+func meshTables(raw json.RawMessage) (string, error) {
+	o, err := decoded(raw)
+	if err != nil {
+		return "", err
+	}
+	s := tableOf("", o.list("rooms"), liveColumns) + "\n" + tableOf("", o.list("nodes"), nodeColumns)
+	var silent []object
+	for _, site := range o.list("sites") {
+		if site["silent_since"] != nil || site["frozen"] == true {
+			silent = append(silent, site)
+		}
+	}
+	if len(silent) > 0 {
+		s += "\n" + tableOf("sites that are out of reach", silent, siteColumns)
+	}
+	return s, nil
+}
+
+func newSiteCommand() *cobra.Command {
+	_, list := reading("list", "List the sites", "  ropeline site list", 0, true, func([]string) string { return "/api/v1/sites" }, rendered(listTable(siteColumns)))
+	return groupOf("site", "Look at sites", "A site is a data centre with its nodes.", list)
+}
+
+func newNodeCommand() *cobra.Command {
+	_, list := reading("list", "List the nodes of the mesh", "  ropeline node list --watch", 0, true, func([]string) string { return "/api/v1/nodes" }, rendered(listTable(nodeColumns)))
+	_, show := reading("show NODE", "Show one node", "  ropeline node show fra-1", 1, true, func(args []string) string { return "/api/v1/nodes/" + escaped(args[0]) }, titled("node"))
+	drain, leave := &operation{}, false
+	drainCmd := drain.command("drain NODE", "Stop a node in order", "  ropeline node drain fra-1", 1, 1, func(cmd *cobra.Command, c *client, args []string) error {
+		raw, err := c.ask(cmd.Context(), "POST", "/api/v1/nodes/"+escaped(args[0])+"/drain", nil, object{"leave": leave})
+		if err != nil {
+			return err
+		}
+		return drain.told(cmd, raw, fmt.Sprintf("node %s stops: balancers are told, and visitors are served until its drain-delay has passed", args[0]))
+	})
+	drainCmd.Flags().BoolVar(&leave, "leave", false, "its rights go to another node, and it is not to be started again")
+	drain.show.bind(drainCmd, false)
+	dead := &operation{}
+	deadCmd := dead.command("declare-dead NODE", "Say that a node is gone for good with its data directory", "  ropeline node declare-dead 4b1f… --gone-for-good", 1, 1, func(cmd *cobra.Command, c *client, args []string) error {
+		if !dead.yes {
+			return usageError{fmt.Errorf("a node that is declared dead and runs all the same breaks the limit: power its machine off first, never start it again, and say --gone-for-good")}
+		}
+		raw, err := c.ask(cmd.Context(), "POST", "/api/v1/nodes/"+escaped(args[0])+"/declare_dead", nil, object{"gone_for_good": true})
+		if err != nil {
+			return err
+		}
+		return dead.told(cmd, raw, fmt.Sprintf("node %s is declared dead: its rights can be used when no session of it can last any more", args[0]))
+	})
+	deadCmd.Flags().BoolVar(&dead.yes, "gone-for-good", false, "its machine does not run and will not")
+	dead.show.bind(deadCmd, false)
+	return groupOf("node", "Look at nodes, stop them, declare them dead", "Nodes go by their name or their id.", list, show, drainCmd, deadCmd)
+}
+
+func newKeyCommand() *cobra.Command {
+	_, list := reading("list", "List the secrets of the mesh by their ids", "  ropeline key list", 0, true, func([]string) string { return "/api/v1/keys" },
+		rendered(listTable([]column{col("Secret", "id"), col("State", "state"), col("In the file", "listed"), col("Waits for", "waits_for")})))
+	op := &operation{}
+	rotate := op.command("rotate", "Have a new secret take the place of the one that is used", "  ropeline key rotate", 0, 0, func(cmd *cobra.Command, c *client, _ []string) error {
+		raw, err := c.ask(cmd.Context(), "POST", "/api/v1/keys/rotation", nil, object{})
+		if err != nil {
+			return err
+		}
+		o, err := decoded(raw)
+		if err != nil {
+			return err
+		}
+		done := fmt.Sprintf("secret %s is in the files of %s, and is used once all nodes have had it for five minutes", o.at("id"), o.at("given"))
+		refused, _ := o["refused"].(map[string]any)
+		for name, why := range refused {
+			done += fmt.Sprintf("\n%s does not have it: %s", name, words(why))
+		}
+		return op.told(cmd, raw, printable(done))
+	})
+	op.show.bind(rotate, false)
+	return groupOf("key", "Look at the secret of the mesh, and replace it", "Certificates between nodes, passes and proofs come from the secret, which no command shows.", list, rotate)
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// How commands show what a node has answered.
+
+// object is one of JSON.
+type object map[string]any
+
+// at returns the value at a path of names, as words; "" if there is none.
+func (o object) at(path ...string) string {
+	var v any = map[string]any(o)
+	for _, name := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return ""
+		}
+		v = m[name]
+	}
+	return words(v)
+}
+
+// number is at for numbers, with commas.
+func (o object) number(path ...string) string {
+	n, err := strconv.ParseInt(o.at(path...), 10, 64)
+	if err != nil {
+		return o.at(path...)
+	}
+	return whole(float64(n))
+}
+
+// list returns the objects of a list.
+func (o object) list(name string) (all []object) {
+	items, _ := o[name].([]any)
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// words returns a JSON value as it reads best in a cell.
+func words(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case json.Number:
+		return v.String()
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = words(v[i])
+		}
+		return strings.Join(parts, ", ")
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// column is one of a table.
+type column struct {
+	title string
+	value func(o object) string
+	right bool
+}
+
+func col(title string, path ...string) column {
+	return column{title, func(o object) string { return o.at(path...) }, false}
+}
+
+func num(title string, path ...string) column {
+	return column{title, func(o object) string { return o.number(path...) }, true}
+}
+
+// tableOf returns rows as a table for people.
+func tableOf(title string, rows []object, columns []column) string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleRounded)
+	t.Style().Format.Header = text.FormatDefault
+	if title != "" {
+		t.SetTitle(title)
+	}
+	header := table.Row{}
+	var configs []table.ColumnConfig
+	for i, c := range columns {
+		header = append(header, c.title)
+		if c.right {
+			configs = append(configs, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		}
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(configs)
+	for _, row := range rows {
+		cells := table.Row{}
+		for _, c := range columns {
+			cells = append(cells, printable(c.value(row)))
+		}
+		t.AppendRow(cells)
+	}
+	if len(rows) == 0 {
+		return t.Render() + "\nnone"
+	}
+	return t.Render()
+}
+
+// fieldTable returns an object as a table of names and values, in the order of the answer.
+func fieldTable(title string, raw json.RawMessage) (string, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if _, err := d.Token(); err != nil {
+		return "", err
+	}
+	t := table.NewWriter()
+	t.SetStyle(table.StyleRounded)
+	t.SetTitle(title)
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return "", err
+		}
+		var v any
+		if err := d.Decode(&v); err != nil {
+			return "", err
+		}
+		if value := printable(words(v)); value != "" {
+			t.AppendRow(table.Row{name, text.WrapSoft(value, 80)})
+		}
+	}
+	return t.Render(), nil
+}
+
+// printable keeps what a visitor or an operator has written from moving the cursor.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' || r == 0x7f {
+			return '�'
+		}
+		return r
+	}, s)
+}
+
+// showConfig says how answers are shown.
+type showConfig struct {
+	JSON  bool
+	Watch bool
+	Every time.Duration
+}
+
+func (c *showConfig) bind(cmd *cobra.Command, watch bool) {
+	fs := cmd.Flags()
+	fs.BoolVar(&c.JSON, "json", false, "JSON as the node has answered it; so it is by itself where the output is not a terminal (--json=false: a table there as well)")
+	if watch {
+		c.Every = time.Second
+		fs.BoolVar(&c.Watch, "watch", false, "show it again and again, until Ctrl-C; as JSON, one answer on each line")
+		fs.Var(durationValue{&c.Every, 200 * time.Millisecond, time.Hour}, "every", "how often, with --watch")
+	}
+}
+
+// wantsJSON reports whether out gets JSON.
+func (c *showConfig) wantsJSON(cmd *cobra.Command) bool {
+	if flag := cmd.Flags().Lookup("json"); flag != nil && flag.Changed {
+		return c.JSON
+	}
+	f, ok := cmd.OutOrStdout().(*os.File)
+	return !ok || !term.IsTerminal(int(f.Fd()))
+}
+
+// show prints what get returns, as JSON or as render makes it; again and again if it is to
+// be watched.
+func (c *showConfig) show(cmd *cobra.Command, get func(ctx context.Context) (json.RawMessage, error), render func(raw json.RawMessage) (string, error)) error {
+	ctx, out, asJSON := cmd.Context(), cmd.OutOrStdout(), c.wantsJSON(cmd)
+	if !c.Watch {
+		raw, err := get(ctx)
+		if err != nil {
+			return err
+		}
+		return print(out, raw, asJSON, false, render)
+	}
+	ticker := time.NewTicker(c.Every)
+	defer ticker.Stop()
+	for {
+		raw, err := get(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if _, lost := err.(notReached); lost && !asJSON {
+			fmt.Fprintf(out, "\x1b[H\x1b[2J%v\n", err) // it may come back
+		} else if err != nil {
+			return err
+		} else if err := print(out, raw, asJSON, true, render); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// print writes one answer. A live one replaces what was there before.
+func print(out io.Writer, raw json.RawMessage, asJSON, live bool, render func(json.RawMessage) (string, error)) error {
+	var b bytes.Buffer
+	switch {
+	case asJSON && live:
+		if err := json.Compact(&b, raw); err != nil {
+			return err
+		}
+	case asJSON:
+		if err := json.Indent(&b, raw, "", "  "); err != nil {
+			return err
+		}
+	default:
+		s, err := render(raw)
+		if err != nil {
+			return err
+		}
+		if live {
+			s = "\x1b[H\x1b[2J" + s + "\n\n" + time.Now().Format(time.TimeOnly) + "  Ctrl-C ends it"
+		}
+		b.WriteString(s)
+	}
+	_, err := fmt.Fprintln(out, strings.TrimRight(b.String(), "\n"))
+	return err
+}
+
+// decoded reads an answer that is an object.
+func decoded(raw json.RawMessage) (o object, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&o)
+	return o, err
+}
+
+// listTable renders the items of a list.
+func listTable(columns []column) func(json.RawMessage) (string, error) {
+	return func(raw json.RawMessage) (string, error) {
+		o, err := decoded(raw)
+		if err != nil {
+			return "", err
+		}
+		return tableOf("", o.list("items"), columns), nil
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// says runs a command against a node and returns what it prints, and its exit code.
+func says(t *testing.T, ctx context.Context, server string, args ...string) (string, int) {
+	t.Helper()
+	cmd := newRootCommand()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetArgs(append(args, "--server", server))
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return out.String(), 0
+	}
+	return out.String() + err.Error(), exitCode(err)
+}
+
+// TestOperatorsCommandANode has an operator do everything there is a command for.
+func TestOperatorsCommandANode(t *testing.T) {
+	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--host", "elsewhere.example", "--data-dir", t.TempDir())
+	p.await("is ready", 20*time.Second, ready)
+	for _, c := range []struct {
+		line string
+		code int
+		want []string
+	}{
+		{"room create shop host=shop.example cookie_suffix=shop total_active_users=5 new_users_per_minute=7 --zone sales", 0, []string{"room shop is made"}},
+		{"room create shop host=shop.example total_active_users=5 new_users_per_minute=7 --zone sales", 4, []string{"name:", "shop.example"}},
+		{"room create x total_active_users=many", 2, []string{"total_active_users=many: want integer"}},
+		{"room create x total_active_user=5", 2, []string{`did you mean "total_active_users"?`}},
+		{"room create x 5", 2, []string{"want NAME=VALUE"}},
+		{"room list", 0, []string{"default", "shop", "sales", "shop.example/", "escrow"}},
+		{"room list --zone sales", 0, []string{"shop"}},
+		{"room set shop queue-all=true message=123 frame_ancestors=self,https://a.example", 0, []string{"room shop is changed"}},
+		{"room set shop total_active_users=0", 4, []string{"total_active_users: 0 is not allowed: want a whole number from 1 to 2147483647"}},
+		{"room show shop", 0, []string{"queue_all", "yes", "https://a.example", "123"}},
+		{"room show shoe", 4, []string{`no room "shoe"`}},
+		{"room status shop", 0, []string{"queueing"}},
+		{"room rights shop", 0, []string{"Held", "Minted here", "5"}},
+		{"event create shop sale event_start_time=2030-01-01T10:00:00Z event_end_time=2030-01-01T11:00:00Z", 0, []string{"is planned"}},
+		{"event set shop sale suspended=true", 0, []string{"event sale of room shop is changed"}},
+		{"event list shop", 0, []string{"sale", "2030-01-01T10:00:00Z", "yes"}},
+		{"event delete shop nothing", 4, []string{`no event "nothing"`}},
+		{"event delete shop sale", 0, []string{"is deleted"}},
+		{"rule add shop http.request.uri.path\tdescription=x", 4, []string{"expression"}},
+		{"rule add shop ssl description=plain", 0, []string{"has the rule"}},
+		{"rule list shop", 0, []string{"ssl", "plain", "bypass_waiting_room"}},
+		{"status", 0, []string{"shop", "queue all", "solo", "ready"}},
+		{"node list", 0, []string{"solo", "one", "ready"}},
+		{"node show solo", 0, []string{"solo", "alive"}},
+		{"node show nobody", 4, []string{"nobody"}},
+		{"node declare-dead solo", 2, []string{"--gone-for-good"}},
+		{"node declare-dead solo --gone-for-good", 4, []string{"alive"}},
+		{"node drain solo --leave", 4, []string{"nobody to leave its rights to"}},
+		{"site list", 0, []string{"one"}},
+		{"key list", 0, []string{"used"}},
+		{"explain --url http://shop.example/x", 0, []string{"Room shop.", "Pass in the cookie: none.", "It would wait.", "no_place"}},
+		{"explain --url http://other.example/", 0, []string{"No room is there"}},
+		{"explain --url shop.example", 2, []string{"--url"}},
+		{"explain --visitor 00 --room shop", 4, []string{"32 hexadecimal digits"}},
+		{"room delete shop", 2, []string{"say --yes"}},
+		{"room delete shop --yes", 0, []string{"is deleted"}},
+		{"room delete", 2, []string{"room delete ROOM"}},
+	} {
+		args := strings.FieldsFunc(c.line, func(r rune) bool { return r == ' ' })
+		if c.code == 0 {
+			args = append(args, "--json=false")
+		}
+		got, code := says(t, t.Context(), "http://"+p.admin, args...)
+		if code != c.code || slices.ContainsFunc(c.want, func(s string) bool { return !strings.Contains(got, s) }) {
+			t.Errorf("%s: exit code %d and\n%s\nwant %d with %q", c.line, code, got, c.code, c.want)
+		}
+	}
+	watches(t, p)
+	if got, code := says(t, t.Context(), "127.0.0.1:1", "status"); code != exitNotReached || !strings.Contains(got, "is a node running there?") {
+		t.Errorf("nobody: %d %s", code, got)
+	}
+	if got, code := says(t, t.Context(), "http://"+p.admin, "node", "drain", "solo"); code != 0 {
+		t.Errorf("drain: %d %s", code, got)
+	}
+	select {
+	case <-p.done:
+	case <-time.After(30 * time.Second):
+		t.Error("a node that is drained does not end")
+	}
+}
+
+// watches has a command show a node again and again.
+func watches(t *testing.T, p *process) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	got, code := says(t, ctx, "http://"+p.admin, "status", "--watch", "--every", "200ms")
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	if code != 0 || len(lines) < 2 {
+		t.Fatalf("%d lines, exit code %d:\n%s", len(lines), code, got)
+	}
+	for _, line := range lines {
+		var v struct{ Nodes []struct{ Name string } }
+		if err := json.Unmarshal([]byte(line), &v); err != nil || len(v.Nodes) != 1 || v.Nodes[0].Name != "solo" {
+			t.Errorf("a line that is no answer: %s, %v", line, err)
+		}
+	}
+}
+
+// TestTokensOfCommands are sent over TLS only, or to this machine.
+func TestTokensOfCommands(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(file, []byte("# people\nread one-0123456789ab\nwrite two-0123456789ab night shift\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		cfg      clientConfig
+		variable string
+		token    string
+		says     string
+	}{
+		{clientConfig{Server: "127.0.0.1:9080"}, "", "", ""},
+		{clientConfig{Server: "http://localhost:9080", TokenFile: file}, "", "two-0123456789ab", ""},
+		{clientConfig{Server: "https://node.example:9080"}, "three-0123456789", "three-0123456789", ""},
+		{clientConfig{Server: "http://node.example:9080"}, "three-0123456789", "", "over TLS only"},
+		{clientConfig{Server: "http://node.example:9080"}, "", "", ""},
+		{clientConfig{Server: "ftp://x"}, "", "", "want an address"},
+		{clientConfig{Server: "https://node.example", TokenFile: dir + "/none"}, "", "", "--token-file"},
+		{clientConfig{Server: "https://node.example", CAFile: file}, "", "", "--ca-file"},
+	} {
+		t.Setenv(tokenVariable, c.variable)
+		got, err := c.cfg.open()
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: error %v, want %q", c.cfg, err, c.says)
+		}
+		if err == nil && got.token != c.token {
+			t.Errorf("%+v: token %q, want %q", c.cfg, got.token, c.token)
+		}
+	}
+}
+
+// TestCommandsAreDocumented fails where the page of commands has not got one.
+func TestCommandsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var look func(cmd *cobra.Command)
+	look = func(cmd *cobra.Command) {
+		if cmd.Runnable() && cmd.HasParent() && !cmd.HasSubCommands() && cmd.Name() != "help" {
+			if name := strings.TrimSpace(strings.TrimSuffix(cmd.UseLine(), "[flags]")); !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("docs/commands.md has no `%s`", name)
+			}
+		}
+		for _, below := range cmd.Commands() {
+			look(below)
+		}
+	}
+	for _, cmd := range newOperateCommands() {
+		root := &cobra.Command{Use: "ropeline"}
+		root.AddCommand(cmd)
+		look(cmd)
+	}
+	for _, code := range []int{exitFailed, exitUsage, exitNotReached, exitRefused} {
+		if !strings.Contains(string(page), "| "+string(rune('0'+code))+" |") {
+			t.Errorf("docs/commands.md has no row for the exit code %d", code)
+		}
+	}
+}
