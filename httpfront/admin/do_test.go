@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ropeline/ropeline/httpfront/admin"
 	"github.com/ropeline/ropeline/httpfront/admin/admintest"
+	"github.com/ropeline/ropeline/node/catalog"
 )
 
 func TestRoutes(t *testing.T) {
@@ -142,4 +144,31 @@ func FuzzDo(f *testing.F) {
 			}
 		}
 	})
+}
+
+// lagging is a mesh whose catalog does not show yet what was just written.
+type lagging struct{ *admintest.Mesh }
+
+func (lagging) Catalog() *catalog.Catalog { return new(catalog.Catalog) }
+
+// TestACatalogThatLags: a change is answered as it was made, not as the catalog shows it.
+func TestACatalogThatLags(t *testing.T) {
+	b := newBench(t)
+	path := b.made("a")
+	var err error
+	if b.api, err = admin.New(admin.Config{Mesh: lagging{b.mesh}, Now: func() time.Time { return b.now }}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.want("PATCH", path, tree{"queue_all": true}); got["queue_all"] != true || got["modified_on"] != "2026-11-01T09:00:00Z" {
+		t.Errorf("it answered %v", got)
+	}
+	if got := b.want("POST", path+"/events", newEvent("e", 1)); got["name"] != "e" {
+		t.Errorf("it answered %v", got)
+	}
+	if got := b.list("POST", path+"/rules", newRule("x")); len(got) != 1 {
+		t.Errorf("it answered %v", got)
+	}
+	if got := b.want("POST", rooms, newRoom("b")); got["name"] != "b" {
+		t.Errorf("it answered %v", got)
+	}
 }
