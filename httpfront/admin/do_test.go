@@ -69,6 +69,8 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%.40s: it says %v", tt.body, m)
 		}
 	}
+	// A page that is as long as it may be fits, however JSON writes it.
+	b.want("POST", rooms, plus(newRoom("long"), "custom_page_html", strings.Repeat("<", 1<<20)))
 	many := map[string]int{}
 	for i := range 50000 {
 		many[fmt.Sprintf("field-%d", i)] = i
