@@ -40,6 +40,10 @@ lint: ## formatting, vet, staticcheck, and the directions of imports
 signals-check: ## alert rules and dashboard, by Prometheus' own parser and engine (seconds; about 2 minutes the first time)
 	cd deploy/signals && $(GO) vet ./... && $(GO) test -count=1 ./...
 
+.PHONY: sdk-check
+sdk-check: ## the published SDKs against the admin API; ROPELINE_SDK_URLS and _TOKEN name real nodes (seconds; about a minute the first time)
+	cd httpfront/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 ./...
+
 .PHONY: replay
 replay: ## the whole access log through three processes, one of them killed on the way
 	$(GO) test -count=1 -timeout 10m -v -run '^TestReplayWithANodeKilled$$' ./cmd/ropeline -replay-whole -replay-speed 4320 | grep -v ' level='

@@ -90,7 +90,7 @@ type API struct {
 	cfg      Config
 	mesh     Mesh
 	routes   []Route
-	bySize   map[int][]*Route // by the number of segments, those with fewest parameters first
+	bySize   map[int][]*Route // by the number of slashes in their paths
 	document []byte
 }
 
@@ -113,11 +113,6 @@ func New(cfg Config) (*API, error) {
 		}
 		n := strings.Count(r.Path, "/")
 		a.bySize[n] = append(a.bySize[n], r)
-	}
-	for _, routes := range a.bySize {
-		slices.SortStableFunc(routes, func(r, o *Route) int {
-			return cmp.Compare(strings.Count(r.Path, "{"), strings.Count(o.Path, "{"))
-		})
 	}
 	var err error
 	a.document, err = a.makeDocument()
@@ -146,7 +141,7 @@ func (a *API) Route(method, path string) (*Route, bool) {
 }
 
 // find returns the route of a request and the parameters of its path; if there is none,
-// the methods that there are.
+// the methods that there are. Of several paths that match, the one with most literals counts.
 func (a *API) find(method, path string) (*Route, map[string]string, []string) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -162,7 +157,7 @@ func (a *API) find(method, path string) (*Route, map[string]string, []string) {
 		case !ok || n < literals:
 			continue
 		case n > literals:
-			literals, methods = n, nil
+			literals, best, methods = n, nil, nil
 		}
 		methods = append(methods, r.Method)
 		if r.Method == method {

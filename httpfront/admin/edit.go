@@ -86,17 +86,16 @@ func (c *Call) rule(r *catalog.Room, id string) (int, error) {
 	return 0, Refuse(http.StatusNotFound, CodeNoRule, "the room %q has no rule %q", r.Settings.Name, shorten(id))
 }
 
-// edit has a room become what change makes of a copy of it, if that can be. change says
-// which part of the room the fields of the request are about.
-func (c *Call) edit(ctx context.Context, m mode, change func(r *reader, is *catalog.Room) (part, error)) (crdt.RoomID, error) {
-	var id crdt.RoomID
+// edit has a room become what change makes of a copy of it, if that can be, and returns
+// it. change says which part of the room the fields of the request are about.
+func (c *Call) edit(ctx context.Context, m mode, change func(r *reader, is *catalog.Room) (part, error)) (*catalog.Room, error) {
+	var is *catalog.Room
 	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		was, err := c.room(cat)
 		if err != nil {
 			return nil, err
 		}
-		is := was.Clone()
-		id = is.Settings.ID
+		is = was.Clone()
 		r := &reader{mode: m, body: c.body}
 		about, err := change(r, is)
 		if err != nil {
@@ -110,7 +109,7 @@ func (c *Call) edit(ctx context.Context, m mode, change func(r *reader, is *cata
 		writes := catalog.Writes(was, is)
 		return writes, keepsPages(was, is, writes)
 	})
-	return id, err
+	return c.written(is, err)
 }
 
 // keepsPages returns an error where writes would drop a page that has not arrived yet: it
@@ -135,21 +134,22 @@ func keepsPages(was, is *catalog.Room, writes []catalog.Write) error {
 }
 
 // add is edit for a room that is new.
-func (c *Call) add(ctx context.Context) (crdt.RoomID, error) {
+func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 	zone, err := c.zone()
 	if err != nil {
-		return crdt.RoomID{}, err
+		return nil, err
 	}
 	if zone == "" {
 		zone = catalog.DefaultZone
 	}
 	var id crdt.RoomID
 	if _, err := io.ReadFull(c.api.cfg.Rand, id[:]); err != nil {
-		return id, fmt.Errorf("id of a room: %w", err)
+		return nil, fmt.Errorf("id of a room: %w", err)
 	}
+	var is catalog.Room
 	err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		r := &reader{mode: create, body: c.body}
-		is := decode(r, c.body, roomFields(), newRoom(), nil)
+		is = decode(r, c.body, roomFields(), newRoom(), nil)
 		is.Zone, is.Settings.ID, is.Created = zone, id, c.now()
 		r.checked(leaves(cat.Check(&is, c.api.mesh.Check)), &is, part{})
 		if len(r.mistakes) > 0 {
@@ -158,7 +158,7 @@ func (c *Call) add(ctx context.Context) (crdt.RoomID, error) {
 		c.messages = r.messages
 		return catalog.Writes(nil, &is), nil
 	})
-	return id, err
+	return c.written(&is, err)
 }
 
 // newID returns an id of an event or a rule.
@@ -169,45 +169,37 @@ func (c *Call) newID() (id catalog.ID, err error) {
 	return id, err
 }
 
-// drop writes what change makes of a room, and looks no further: what is only taken away
-// makes nothing worse, and a room in which something is wrong is mended that way.
-func (c *Call) drop(ctx context.Context, change func(is *catalog.Room) (*catalog.Room, error)) (crdt.RoomID, error) {
-	var id crdt.RoomID
+// drop is edit for what is only taken away, and looks no further: that makes nothing worse,
+// and a room in which something is wrong is mended that way. change returns nil to drop the
+// whole room.
+func (c *Call) drop(ctx context.Context, change func(is *catalog.Room) (*catalog.Room, error)) (*catalog.Room, error) {
+	var is *catalog.Room
 	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		was, err := c.room(cat)
 		if err != nil {
 			return nil, err
 		}
-		id = was.Settings.ID
-		is, err := change(was.Clone())
-		if err != nil {
+		if is, err = change(was.Clone()); err != nil {
 			return nil, err
 		}
 		return catalog.Writes(was, is), nil
 	})
-	return id, err
+	return c.written(is, err)
 }
 
 // now returns the time, as finely as answers have it.
 func (c *Call) now() time.Time { return c.api.cfg.Now().UTC().Truncate(time.Millisecond) }
 
-// written returns a room after a change, as the catalog has it.
-func (c *Call) written(id crdt.RoomID) (*catalog.Room, error) {
-	r := c.api.mesh.Catalog().Room(id)
-	if r == nil {
-		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "the room %s was changed, and deleted by somebody else meanwhile", id)
+// written returns a room as it was written, with the times of its changes as the catalog
+// has them. If somebody else has changed it meanwhile, or the catalog does not show it yet,
+// it is answered as this request has left it.
+func (c *Call) written(is *catalog.Room, err error) (*catalog.Room, error) {
+	if err != nil || is == nil {
+		return nil, err
 	}
-	return r, nil
-}
-
-func (c *Call) writtenEvent(room crdt.RoomID, id catalog.ID) (Answer, error) {
-	r, err := c.written(room)
-	if err != nil {
-		return Answer{}, err
+	if got := c.api.mesh.Catalog().Room(is.Settings.ID); got != nil && len(catalog.Writes(got, is)) == 0 {
+		return got, nil
 	}
-	e := r.Event(id)
-	if e == nil {
-		return Answer{}, Refuse(http.StatusNotFound, CodeNoEvent, "the event %s was changed, and deleted by somebody else meanwhile", id)
-	}
-	return c.oneEvent(e), nil
+	is.Modified = c.now()
+	return is, nil
 }

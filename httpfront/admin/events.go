@@ -56,7 +56,7 @@ func createEvent(ctx context.Context, c *Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return c.writtenEvent(room, id)
+	return c.oneEvent(room.Event(id)), nil
 }
 
 func changeEvent(m mode) Handler {
@@ -76,7 +76,7 @@ func changeEvent(m mode) Handler {
 		if err != nil {
 			return Answer{}, err
 		}
-		return c.writtenEvent(room, id)
+		return c.oneEvent(room.Event(id)), nil
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBody is how many bytes the body of a request may have: a page of a room, with all that
-// JSON may add to it, and the other settings.
-const MaxBody = 2 << 20
+// MaxBody is how many bytes the body of a request may have: a page of a room, of which JSON
+// may write each byte as six, and the other settings.
+const MaxBody = 7 << 20
 
 // maxDepth is how deep lists and objects may stand in one another. No setting is deeper.
 const maxDepth = 8

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,20 +98,38 @@ func (p part) prefix() string {
 }
 
 // checked adds what of errs, leaves of catalog.Check, is wrong with a room to what r has
-// found itself, in the spelling of a request about a part of it.
+// found itself, in the spelling of a request about a part of it. What follows from a mistake
+// that r has found is left out.
 func (r *reader) checked(errs []error, is *catalog.Room, about part) {
-	seen := map[string]bool{}
-	for _, m := range r.mistakes {
-		seen[m.Field] = true
-	}
+	found := fieldsOf(r.mistakes)
 	for _, err := range errs {
 		m := r.mistakeOf(err, is, about)
-		if m.Field != "" && seen[m.Field] {
-			continue
+		if !follows(m, found) && (m.Field == "" || !slices.Contains(fieldsOf(r.mistakes), m.Field)) {
+			r.mistakes = append(r.mistakes, m)
 		}
-		seen[m.Field] = true
-		r.mistakes = append(r.mistakes, m)
 	}
+}
+
+func fieldsOf(mistakes []Mistake) (fields []string) {
+	for _, m := range mistakes {
+		fields = append(fields, m.Field)
+	}
+	return fields
+}
+
+// follows reports whether a mistake may be there only because of others, in these fields: a
+// room whose host was not read seems to be in the way of others, for instance.
+func follows(m Mistake, found []string) bool {
+	return slices.ContainsFunc(found, func(field string) bool {
+		name, _, _ := strings.Cut(field, "[")
+		switch {
+		case m.Code == CodeConflict:
+			return slices.Contains([]string{"host", "path", "cookie_suffix", "additional_routes"}, name)
+		case strings.HasSuffix(m.Field, "]"): // an item of a list
+			return name == "host" || name == "path" || strings.HasPrefix(field, m.Field)
+		}
+		return false
+	})
 }
 
 // newLeaves returns the errors of after that are not in before. What was wrong with a

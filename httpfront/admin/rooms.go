@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -45,11 +46,7 @@ func getRoom(_ context.Context, c *Call) (Answer, error) {
 }
 
 func createRoom(ctx context.Context, c *Call) (Answer, error) {
-	id, err := c.add(ctx)
-	if err != nil {
-		return Answer{}, err
-	}
-	r, err := c.written(id)
+	r, err := c.add(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -59,7 +56,7 @@ func createRoom(ctx context.Context, c *Call) (Answer, error) {
 // changeRoom is for PUT and PATCH.
 func changeRoom(m mode) Handler {
 	return func(ctx context.Context, c *Call) (Answer, error) {
-		id, err := c.edit(ctx, m, func(r *reader, is *catalog.Room) (part, error) {
+		r, err := c.edit(ctx, m, func(r *reader, is *catalog.Room) (part, error) {
 			was := is.Clone()
 			blank := newRoom()
 			blank.Zone, blank.Created, blank.Modified, blank.Incomplete = was.Zone, was.Created, was.Modified, was.Incomplete
@@ -70,16 +67,16 @@ func changeRoom(m mode) Handler {
 		if err != nil {
 			return Answer{}, err
 		}
-		r, err := c.written(id)
-		if err != nil {
-			return Answer{}, err
-		}
 		return c.oneRoom(r), nil
 	}
 }
 
 func deleteRoom(ctx context.Context, c *Call) (Answer, error) {
-	id, err := c.drop(ctx, func(*catalog.Room) (*catalog.Room, error) { return nil, nil })
+	var id crdt.RoomID
+	_, err := c.drop(ctx, func(is *catalog.Room) (*catalog.Room, error) {
+		id = is.Settings.ID
+		return nil, nil
+	})
 	if err != nil {
 		return Answer{}, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
 )
 
@@ -20,11 +19,7 @@ func (c *Call) listed(r *catalog.Room) Answer {
 	return Answer{Result: all, List: true}
 }
 
-func (c *Call) writtenRules(id crdt.RoomID, err error) (Answer, error) {
-	if err != nil {
-		return Answer{}, err
-	}
-	r, err := c.written(id)
+func (c *Call) writtenRules(r *catalog.Room, err error) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}

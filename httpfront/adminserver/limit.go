@@ -11,8 +11,8 @@ import (
 
 // How often an address may ask.
 const (
-	askRate  = 100 // in a second, on the average
-	askBurst = 300
+	askRate  = 300 // in a second, on the average
+	askBurst = 600
 
 	// Requests without a token that is good, so that nobody finds one by trying.
 	missRate  = rate.Limit(0.5)

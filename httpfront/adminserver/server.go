@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/admin"
 )
 
 // Part answers some of the requests.
@@ -147,8 +149,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// MaxBody is how many bytes the body of a request may have.
-const MaxBody = 2 << 20
+// MaxBody is how many bytes the body of a request may have: one more than the API takes,
+// which says better what is wrong.
+const MaxBody = admin.MaxBody + 1
 
 func refuseMalformed(ctx *fasthttp.RequestCtx, err error) {
 	switch {

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPublishedSDKsAgainstAMesh has the SDKs of the dialect do all that they know of rooms
+// with three nodes in two sites, each call to another one. They are in a module of their own.
+func TestPublishedSDKsAgainstAMesh(t *testing.T) {
+	const token = "0123456789abcdefghijABCDEFGHIJ0123456789"
+	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"}, "--host", "elsewhere.example")
+	var urls []string
+	for _, p := range nodes {
+		urls = append(urls, "http://"+p.admin)
+	}
+	dir, err := filepath.Abs("../../httpfront/admin/sdk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "ROPELINE_SDK_URLS="+strings.Join(urls, ","), "ROPELINE_SDK_TOKEN="+token)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}

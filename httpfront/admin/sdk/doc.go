@@ -1,0 +1,11 @@
+// Package sdk has no code: its tests run the published SDKs of a hosted waiting room, the
+// line v0 and the newest one, against the admin API. It is a module of its own, so that
+// nobody who builds ropeline needs them.
+//
+// They ask three servers with one mesh in memory, each call another one. Given the addresses
+// of nodes, they ask these instead:
+//
+//	ROPELINE_SDK_URLS    such as https://a1:9080,https://a2:9080,https://b1:9080
+//	ROPELINE_SDK_TOKEN   one that may write
+//	ROPELINE_SDK_CA      a PEM file with the certificates to trust; default the system's
+package sdk

@@ -1,0 +1,231 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudflare/cloudflare-go/v7"
+	"github.com/cloudflare/cloudflare-go/v7/option"
+	rooms "github.com/cloudflare/cloudflare-go/v7/waiting_rooms"
+)
+
+type v7 struct {
+	*nodes
+	api *cloudflare.Client
+	ctx context.Context
+}
+
+func newV7(t *testing.T) *v7 {
+	n := meet(t, "v7")
+	api := cloudflare.NewClient(option.WithAPIToken(n.token), option.WithBaseURL(n.base), option.WithHTTPClient(n.client()), option.WithMaxRetries(0))
+	return &v7{n, api, t.Context()}
+}
+
+// query is a room that can be made.
+func (v *v7) query(name string) rooms.QueryParam {
+	return rooms.QueryParam{
+		Name: cloudflare.F(name), Host: cloudflare.F(name + "." + v.zone + ".example"), TotalActiveUsers: cloudflare.F(int64(20)), NewUsersPerMinute: cloudflare.F(int64(10)),
+		SessionDuration: cloudflare.F(int64(7)),
+	}
+}
+
+func (v *v7) made(name string) *rooms.WaitingRoom {
+	v.Helper()
+	return must(v.api.WaitingRooms.New(v.ctx, rooms.WaitingRoomNewParams{ZoneID: cloudflare.F(v.zone), Query: v.query(name)}))(v.T)
+}
+
+func TestV7(t *testing.T) {
+	v := newV7(t)
+	v.rooms()
+	v.pages()
+	v.events()
+	v.rules()
+	v.settings()
+	v.refusals()
+	v.wantAll()
+}
+
+func (v *v7) rooms() {
+	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms
+	made := v.made("tickets")
+	want(t, "made", made.QueueingStatusCode, rooms.WaitingRoomQueueingStatusCode200)
+	want(t, "made", made.SessionDuration, 7)
+	want(t, "made", made.Path, "/")
+	got := must(all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
+	want(t, "read", got.Name, "tickets")
+	want(t, "read", got.CreatedOn.Equal(made.CreatedOn), true)
+
+	next := v.query("tickets")
+	next.Description, next.QueueingMethod, next.CookieSuffix = cloudflare.F("changed"), cloudflare.F(rooms.QueryQueueingMethodRandom), cloudflare.F("x")
+	next.AdditionalRoutes = cloudflare.F([]rooms.AdditionalRoutesParam{{Host: cloudflare.F("also." + v.zone + ".example"), Path: cloudflare.F("/")}})
+	next.CookieAttributes = cloudflare.F(rooms.CookieAttributesParam{Samesite: cloudflare.F(rooms.CookieAttributesSamesiteLax), Secure: cloudflare.F(rooms.CookieAttributesSecureAlways)})
+	next.EnabledOriginCommands = cloudflare.F([]rooms.QueryEnabledOriginCommand{rooms.QueryEnabledOriginCommandRevoke})
+	next.JsonResponseEnabled, next.QueueingStatusCode, next.QueueAll = cloudflare.F(true), cloudflare.F(rooms.QueryQueueingStatusCode429), cloudflare.F(true)
+	next.CustomPageHTML, next.DefaultTemplateLanguage = cloudflare.F("<p>{{waitTime}}"), cloudflare.F(rooms.QueryDefaultTemplateLanguageDeDe)
+	next.TurnstileMode, next.TurnstileAction = cloudflare.F(rooms.QueryTurnstileModeOff), cloudflare.F(rooms.QueryTurnstileActionLog)
+	for i, change := range []func() (*rooms.WaitingRoom, error){
+		func() (*rooms.WaitingRoom, error) {
+			return all.Update(ctx, made.ID, rooms.WaitingRoomUpdateParams{ZoneID: cloudflare.F(v.zone), Query: next})
+		},
+		func() (*rooms.WaitingRoom, error) {
+			return all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)})
+		},
+		func() (*rooms.WaitingRoom, error) {
+			return all.Edit(ctx, made.ID, rooms.WaitingRoomEditParams{ZoneID: cloudflare.F(v.zone), Query: v.query("tickets")})
+		},
+		func() (*rooms.WaitingRoom, error) {
+			return all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)})
+		},
+	} {
+		now := must(change())(t)
+		want(t, "changed", now.Description, "changed")
+		want(t, "changed", now.QueueingMethod, rooms.WaitingRoomQueueingMethodRandom)
+		want(t, "changed", now.AdditionalRoutes[0].Host, "also."+v.zone+".example")
+		want(t, "changed", now.CookieAttributes.Samesite, rooms.CookieAttributesSamesiteLax)
+		want(t, "changed", now.EnabledOriginCommands[0], rooms.WaitingRoomEnabledOriginCommandRevoke)
+		want(t, "changed", now.JsonResponseEnabled && now.QueueAll, true)
+		want(t, "changed", now.CustomPageHTML, "<p>{{waitTime}}")
+		want(t, "changed", now.DefaultTemplateLanguage, rooms.WaitingRoomDefaultTemplateLanguageDeDe)
+		if t.Failed() {
+			t.Fatalf("that was step %d", i)
+		}
+	}
+	status := must(all.Statuses.Get(ctx, made.ID, rooms.StatusGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
+	want(t, "the status is known", status.Status.IsKnown(), true)
+	if v.nodes.api != nil {
+		want(t, "queued", status.EstimatedQueuedUsers, 90)
+		want(t, "minutes", status.MaxEstimatedTimeMinutes, 2)
+	}
+	preview := must(all.Page.Preview(ctx, rooms.PagePreviewParams{ZoneID: cloudflare.F(v.zone), CustomHTML: cloudflare.F("<p>{{waitTime}}")}))(t)
+	if !strings.HasPrefix(preview.PreviewURL, "http") {
+		t.Errorf("the preview is at %q", preview.PreviewURL)
+	}
+	want(t, "deleted", must(all.Delete(ctx, made.ID, rooms.WaitingRoomDeleteParams{ZoneID: cloudflare.F(v.zone)}))(t).ID, made.ID)
+	_, err := all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)})
+	if gone, ok := errors.AsType[*cloudflare.Error](err); !ok || gone.StatusCode != 404 {
+		t.Errorf("the room is deleted, and asked for it says %v", err)
+	}
+}
+
+// pages are turned by the SDK itself.
+func (v *v7) pages() {
+	t := v.T
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		v.made(name)
+	}
+	one := must(v.api.WaitingRooms.List(v.ctx, rooms.WaitingRoomListParams{ZoneID: cloudflare.F(v.zone), PerPage: cloudflare.F(5.0)}))(t)
+	want(t, "on a page", len(one.Result), 5)
+	want(t, "result_info", int(one.ResultInfo.PerPage), 5)
+	names := ""
+	for turned := v.api.WaitingRooms.ListAutoPaging(v.ctx, rooms.WaitingRoomListParams{ZoneID: cloudflare.F(v.zone), PerPage: cloudflare.F(5.0)}); ; {
+		if !turned.Next() {
+			if err := turned.Err(); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		names += turned.Current().Name
+	}
+	want(t, "on all pages", names, "abcdef")
+	found := 0
+	for turned := v.api.WaitingRooms.ListAutoPaging(v.ctx, rooms.WaitingRoomListParams{AccountID: cloudflare.F("any")}); turned.Next(); {
+		if strings.HasSuffix(turned.Current().Host, v.zone+".example") {
+			found++
+		}
+	}
+	want(t, "of the account", found, 6)
+}
+
+func (v *v7) events() {
+	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms.Events
+	room := v.made("events").ID
+	at := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339) }
+	query := rooms.EventQueryParam{
+		Name: cloudflare.F("sale"), EventStartTime: cloudflare.F(at(0)), EventEndTime: cloudflare.F(at(time.Hour)), PrequeueStartTime: cloudflare.F(at(-time.Hour)), ShuffleAtEventStart: cloudflare.F(true),
+		TotalActiveUsers: cloudflare.F(int64(5)), NewUsersPerMinute: cloudflare.F(int64(4)),
+	}
+	made := must(all.New(ctx, room, rooms.EventNewParams{ZoneID: cloudflare.F(v.zone), EventQuery: query}))(t)
+	want(t, "made", made.PrequeueStartTime, begin.Add(-time.Hour).Format(time.RFC3339))
+	want(t, "made", made.JSON.SessionDuration.IsNull(), true)
+	want(t, "listed", len(must(all.List(ctx, room, rooms.EventListParams{ZoneID: cloudflare.F(v.zone)}))(t).Result), 1)
+	details := must(all.Details.Get(ctx, room, made.ID, rooms.EventDetailGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
+	want(t, "details", details.SessionDuration, 7)
+	want(t, "details", details.QueueingMethod, "fifo")
+	want(t, "details", details.TotalActiveUsers, 5)
+
+	query.SessionDuration, query.QueueingMethod = cloudflare.F(int64(3)), cloudflare.F("random")
+	query.TotalActiveUsers, query.NewUsersPerMinute = cloudflare.Null[int64](), cloudflare.Null[int64]()
+	now := must(all.Update(ctx, room, made.ID, rooms.EventUpdateParams{ZoneID: cloudflare.F(v.zone), EventQuery: query}))(t)
+	want(t, "replaced", now.SessionDuration, 3)
+	want(t, "replaced", now.JSON.TotalActiveUsers.IsNull(), true)
+	now = must(all.Edit(ctx, room, made.ID, rooms.EventEditParams{ZoneID: cloudflare.F(v.zone), EventQuery: rooms.EventQueryParam{
+		Name: cloudflare.F("autumn"), EventStartTime: cloudflare.F(at(0)), EventEndTime: cloudflare.F(at(2 * time.Hour)), QueueingMethod: cloudflare.Null[string](),
+	}}))(t)
+	want(t, "changed", now.Name, "autumn")
+	now = must(all.Get(ctx, room, made.ID, rooms.EventGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
+	want(t, "read", now.SessionDuration, 3)
+	want(t, "read", now.JSON.QueueingMethod.IsNull(), true)
+	want(t, "deleted", must(all.Delete(ctx, room, made.ID, rooms.EventDeleteParams{ZoneID: cloudflare.F(v.zone)}))(t).ID, made.ID)
+}
+
+func (v *v7) rules() {
+	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms.Rules
+	room := v.made("rules").ID
+	hosts := func(rules []rooms.WaitingRoomRule) (names string) {
+		for _, r := range rules {
+			names += strings.Split(r.Expression, `"`)[1]
+		}
+		return names
+	}
+	host := func(name string) string { return `http.host eq "` + name + `"` }
+	var two []rooms.RuleUpdateParamsRule
+	for _, name := range []string{"a", "b"} {
+		two = append(two, rooms.RuleUpdateParamsRule{Action: cloudflare.F(rooms.RuleUpdateParamsRulesActionBypassWaitingRoom), Expression: cloudflare.F(host(name))})
+	}
+	want(t, "replaced", hosts(must(all.Update(ctx, room, rooms.RuleUpdateParams{ZoneID: cloudflare.F(v.zone), Rules: two}))(t).Result), "ab")
+	got := must(all.New(ctx, room, rooms.RuleNewParams{ZoneID: cloudflare.F(v.zone), Rules: rooms.RuleNewParamsRules{
+		Action: cloudflare.F(rooms.RuleNewParamsRulesActionBypassWaitingRoom), Expression: cloudflare.F(host("c")), Description: cloudflare.F("why"),
+	}}))(t).Result
+	want(t, "added", hosts(got), "abc")
+	want(t, "added", got[2].Description, "why")
+	for _, step := range []struct {
+		position rooms.RuleEditParamsPositionUnion
+		want     string
+	}{
+		{rooms.RuleEditParamsPositionIndex{Index: cloudflare.F(int64(1))}, "Cab"},
+		{rooms.RuleEditParamsPositionBefore{Before: cloudflare.F(got[1].ID)}, "aCb"},
+		{rooms.RuleEditParamsPositionAfter{After: cloudflare.F("")}, "abC"},
+	} {
+		moved := must(all.Edit(ctx, room, got[2].ID, rooms.RuleEditParams{
+			ZoneID: cloudflare.F(v.zone), Action: cloudflare.F(rooms.RuleEditParamsActionBypassWaitingRoom), Expression: cloudflare.F(host("C")), Enabled: cloudflare.F(false), Position: cloudflare.F(step.position),
+		}))(t).Result
+		want(t, "moved", hosts(moved), step.want)
+	}
+	want(t, "deleted", hosts(must(all.Delete(ctx, room, got[0].ID, rooms.RuleDeleteParams{ZoneID: cloudflare.F(v.zone)}))(t).Result), "bC")
+	read := must(all.Get(ctx, room, rooms.RuleGetParams{ZoneID: cloudflare.F(v.zone)}))(t).Result
+	want(t, "read", hosts(read), "bC")
+	want(t, "read", read[1].Enabled, false)
+	want(t, "read", read[1].Version, "2")
+}
+
+func (v *v7) settings() {
+	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms.Settings
+	want(t, "settings", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: cloudflare.F(v.zone)}))(t).SearchEngineCrawlerBypass, false)
+	want(t, "changed", must(all.Edit(ctx, rooms.SettingEditParams{ZoneID: cloudflare.F(v.zone), SearchEngineCrawlerBypass: cloudflare.F(true)}))(t).SearchEngineCrawlerBypass, true)
+	want(t, "read", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: cloudflare.F(v.zone)}))(t).SearchEngineCrawlerBypass, true)
+	want(t, "replaced", must(all.Update(ctx, rooms.SettingUpdateParams{ZoneID: cloudflare.F(v.zone), SearchEngineCrawlerBypass: cloudflare.F(false)}))(t).SearchEngineCrawlerBypass, false)
+}
+
+// refusals come to whoever asks through the SDK as well.
+func (v *v7) refusals() {
+	query := v.query("a b")
+	query.TotalActiveUsers = cloudflare.F(int64(0))
+	_, err := v.api.WaitingRooms.New(v.ctx, rooms.WaitingRoomNewParams{ZoneID: cloudflare.F(v.zone), Query: query})
+	refused, ok := errors.AsType[*cloudflare.Error](err)
+	if !ok || refused.StatusCode != 400 || len(refused.Errors) < 2 || !strings.Contains(err.Error(), "from 1 to 2147483647") {
+		v.Errorf("it says %v", err)
+	}
+}
