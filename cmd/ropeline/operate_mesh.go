@@ -21,6 +21,8 @@ func stateOf(o object) string {
 	switch {
 	case o["suspended"] == true:
 		return "suspended"
+	case o["dry_run"] == true:
+		return "dry run"
 	case o["queue_all"] == true:
 		return "queue all"
 	case o.at("queueing_method") == "reject":
