@@ -30,19 +30,6 @@ GOOS='' GOARCH='' go build -trimpath -buildvcs=false -o "$build/ropeline" ./cmd/
 "$build/ropeline" completion zsh >"$build/completion/_ropeline"
 "$build/ropeline" completion fish >"$build/completion/ropeline.fish"
 
-# licences prints those of Go and of each module in the binary; one without stops the release.
-licences() {
-  echo "The binary contains the Go runtime and library, and the modules below, under these licences."
-  printf '\n==== Go %s\n\n' "$(go env GOVERSION)"
-  cat "$(go env GOROOT)/LICENSE"
-  go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/ropeline | sort -u |
-    while read -r module at dir; do
-      printf '\n==== %s %s\n\n' "$module" "$at"
-      find "$dir" -maxdepth 1 -type f \( -iname 'licen[cs]e*' -o -iname 'copying*' -o -iname 'notice*' \) | sort | grep . | xargs cat ||
-        { echo "release: $module has no licence in $dir" >&2; exit 1; }
-    done
-}
-
 for target in $targets; do
   os=${target%/*} arch=${target#*/}
   name=ropeline_${version}_${os}_$arch
@@ -50,7 +37,7 @@ for target in $targets; do
   mkdir -p "$stage/package"
   export GOOS=$os GOARCH=$arch
   go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$stage/ropeline" ./cmd/ropeline
-  licences >"$stage/THIRD-PARTY-LICENSES"
+  deploy/licences.sh >"$stage/THIRD-PARTY-LICENSES"
   cp -r LICENSE README.md CHANGELOG.md docs "$build/completion" "$stage"
   [ "$os" != linux ] || cp deploy/package/* "$stage/package"
   chmod -R u=rwX,go=rX "$stage"
