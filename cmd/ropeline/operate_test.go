@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -174,6 +175,40 @@ func TestCommandsAreDocumented(t *testing.T) {
 	for _, code := range []int{exitFailed, exitUsage, exitNotReached, exitRefused} {
 		if !strings.Contains(string(page), "| "+string(rune('0'+code))+" |") {
 			t.Errorf("docs/commands.md has no row for the exit code %d", code)
+		}
+	}
+}
+
+// TestOperatorsOverTLS asks a node that is not on loopback, as far as it knows.
+func TestOperatorsOverTLS(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.issueFor("localhost", 7)
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("read reading-0123456789\nwrite writing-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--admin-token-file", tokens, "--admin-tls-cert-file", cert, "--admin-tls-key-file", key)
+	_, port, err := net.SplitHostPort(p.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := "https://localhost:" + port
+	await(t, "the node is ready", func() bool {
+		_, code := says(t, t.Context(), server, "health", "--ca-file", filepath.Join(a.dir, "ca.pem"))
+		return code == 0
+	})
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"status"}, exitNotReached, "certificate"},
+		{[]string{"status", "--ca-file", filepath.Join(a.dir, "ca.pem")}, exitRefused, "needs a token"},
+		{[]string{"status", "--ca-file", filepath.Join(a.dir, "ca.pem"), "--token-file", tokens}, 0, "solo"},
+		{[]string{"room", "set", "default", "queue_all=true", "--ca-file", filepath.Join(a.dir, "ca.pem"), "--token-file", tokens}, 0, `"queue_all": true`},
+	} {
+		if got, code := says(t, t.Context(), server, c.args...); code != c.code || !strings.Contains(got, c.want) {
+			t.Errorf("%v: %d %s, want %d with %q", c.args, code, got, c.code, c.want)
 		}
 	}
 }
