@@ -57,6 +57,7 @@ func (op *operation) command(use, short, example string, least, most int, run fu
 			return run(cmd, c, args)
 		},
 	}
+	cmd.ValidArgsFunction = op.complete
 	cmd.Flags().SortFlags = false
 	op.client.bind(cmd.Flags())
 	return cmd

@@ -86,6 +86,7 @@ func TestOperatorsCommandANode(t *testing.T) {
 		}
 	}
 	watches(t, p)
+	completes(t, p)
 	if got, code := says(t, t.Context(), "127.0.0.1:1", "status"); code != exitNotReached || !strings.Contains(got, "is a node running there?") {
 		t.Errorf("nobody: %d %s", code, got)
 	}
@@ -113,6 +114,40 @@ func watches(t *testing.T, p *process) {
 		var v struct{ Nodes []struct{ Name string } }
 		if err := json.Unmarshal([]byte(line), &v); err != nil || len(v.Nodes) != 1 || v.Nodes[0].Name != "solo" {
 			t.Errorf("a line that is no answer: %s, %v", line, err)
+		}
+	}
+}
+
+// completes has a shell ask what may stand next.
+func completes(t *testing.T, p *process) {
+	t.Helper()
+	t.Setenv(serverVariable, "http://"+p.admin)
+	for line, want := range map[string][]string{
+		"room show ":             {"default"},
+		"room show x":            nil,
+		"room set default queue": {"queue_all=", "queueing_method=", "queueing_status_code="},
+		"node drain s":           {"solo"},
+		"event delete default ":  nil,
+		"room list ":             nil,
+	} {
+		cmd := newRootCommand()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range strings.Fields(out.String()) {
+			if !strings.HasPrefix(s, ":") && s != "Completion" {
+				got = append(got, s)
+			}
+		}
+		if i := slices.Index(got, "ended"); i >= 0 {
+			got = got[:i]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %q a shell offers %q, want %q", line, got, want)
 		}
 	}
 }
