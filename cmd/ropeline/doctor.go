@@ -10,6 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
 
 // finding is what the doctor says of one thing.
@@ -49,7 +51,7 @@ func (d *doctor) fail(check, found, do string) {
 func newDoctorCommand() *cobra.Command {
 	cfg := defaultConfig()
 	var file string
-	show := &showConfig{}
+	show := &operate.Output{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out whether a node can run here, and what to do if not",
@@ -71,7 +73,7 @@ file are refused.`,
 			if err != nil {
 				return err
 			}
-			if err := print(cmd.OutOrStdout(), raw, show.wantsJSON(cmd), false, func(json.RawMessage) (string, error) { return d.table(), nil }); err != nil {
+			if err := operate.Print(cmd.OutOrStdout(), raw, show.WantsJSON(cmd), false, func(json.RawMessage) (string, error) { return d.table(), nil }); err != nil {
 				return err
 			}
 			if n := d.count(findFail); n > 0 {
@@ -83,7 +85,7 @@ file are refused.`,
 	cmd.Flags().StringVar(&file, "config", "", "YAML `file` of the node")
 	nodeFlags(cmd.Flags(), &cfg)
 	roomFlags(cmd.Flags(), &cfg.Room)
-	show.bind(cmd, false)
+	show.Bind(cmd, false)
 	cmd.Flags().SortFlags = false
 	return cmd
 }
@@ -121,7 +123,7 @@ func (d *doctor) table() string {
 		if f.Do != "" {
 			found += "\n→ " + strings.ReplaceAll(text.WrapSoft(f.Do, 88), "\n", "\n  ")
 		}
-		t.AppendRow(table.Row{mark, f.Check, printable(found)})
+		t.AppendRow(table.Row{mark, f.Check, operate.Printable(found)})
 	}
 	switch fails, warns := d.count(findFail), d.count(findWarn); {
 	case fails > 0:

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
 
 // says runs a command against a node and returns what it prints, and its exit code.
@@ -121,7 +123,7 @@ func watches(t *testing.T, p *process) {
 // completes has a shell ask what may stand next.
 func completes(t *testing.T, p *process) {
 	t.Helper()
-	t.Setenv(serverVariable, "http://"+p.admin)
+	t.Setenv(operate.ServerVariable, "http://"+p.admin)
 	for line, want := range map[string][]string{
 		"room show ":             {"default"},
 		"room show x":            nil,
@@ -152,39 +154,6 @@ func completes(t *testing.T, p *process) {
 	}
 }
 
-// TestTokensOfCommands are sent over TLS only, or to this machine.
-func TestTokensOfCommands(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "tokens")
-	if err := os.WriteFile(file, []byte("# people\nread one-0123456789ab\nwrite two-0123456789ab night shift\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		cfg      clientConfig
-		variable string
-		token    string
-		says     string
-	}{
-		{clientConfig{Server: "127.0.0.1:9080"}, "", "", ""},
-		{clientConfig{Server: "http://localhost:9080", TokenFile: file}, "", "two-0123456789ab", ""},
-		{clientConfig{Server: "https://node.example:9080"}, "three-0123456789", "three-0123456789", ""},
-		{clientConfig{Server: "http://node.example:9080"}, "three-0123456789", "", "over TLS only"},
-		{clientConfig{Server: "http://node.example:9080"}, "", "", ""},
-		{clientConfig{Server: "ftp://x"}, "", "", "want an address"},
-		{clientConfig{Server: "https://node.example", TokenFile: dir + "/none"}, "", "", "--token-file"},
-		{clientConfig{Server: "https://node.example", CAFile: file}, "", "", "--ca-file"},
-	} {
-		t.Setenv(tokenVariable, c.variable)
-		got, err := c.cfg.open()
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: error %v, want %q", c.cfg, err, c.says)
-		}
-		if err == nil && got.token != c.token {
-			t.Errorf("%+v: token %q, want %q", c.cfg, got.token, c.token)
-		}
-	}
-}
-
 // TestCommandsAreDocumented fails where the page of commands has not got one.
 func TestCommandsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/commands.md")
@@ -202,7 +171,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 			look(below)
 		}
 	}
-	for _, cmd := range newOperateCommands() {
+	for _, cmd := range operate.Commands() {
 		root := &cobra.Command{Use: "ropeline"}
 		root.AddCommand(cmd)
 		look(cmd)
