@@ -22,7 +22,7 @@ demo: build ## three nodes, a small shop and a crowd; open the printed address i
 
 VERSION ?=
 .PHONY: release
-release: ## archives, Debian and RPM packages of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
+release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
 	deploy/release.sh '$(VERSION)'
 
 # The race detector allocates by itself, so tests that count allocations are left out

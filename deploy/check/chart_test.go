@@ -184,6 +184,21 @@ extraEnv: [{name: ROPELINE_ADMIN_TOKEN, valueFrom: {secretKeyRef: {name: admin, 
 `,
 }
 
+// checkChartArchive renders the chart of a release, which has the release's image.
+func checkChartArchive(t *testing.T, path string) {
+	c, err := loader.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := renderChart(t, c, valuesOf(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image := r.set.Spec.Template.Spec.Containers[0].Image; c.Metadata.Version != "1.2.3" || image != "ropeline:1.2.3" {
+		t.Errorf("the chart has version %s and the image %s", c.Metadata.Version, image)
+	}
+}
+
 func caseNames() []string { return slices.Sorted(maps.Keys(chartCases)) }
 
 func TestChartLints(t *testing.T) {
