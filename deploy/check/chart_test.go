@@ -215,23 +215,26 @@ func TestChartLints(t *testing.T) {
 func TestChart(t *testing.T) {
 	for _, name := range caseNames() {
 		t.Run(name, func(t *testing.T) {
-			r, err := render(t, valuesOf(t, chartCases[name]))
+			values := valuesOf(t, chartCases[name])
+			r, err := render(t, values)
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkReferences(t, r)
 			checkPod(t, &r.set.Spec.Template.Spec)
 			checkEnd(t, r)
-			r.start(t)
+			r.start(t, values["founder"] != false)
 		})
 	}
 }
 
-// start runs the first node of the release.
-func (r *rendered) start(t *testing.T) {
+// start runs the first node of the release, which founds the mesh or does not.
+func (r *rendered) start(t *testing.T, founds bool) {
 	t.Helper()
+	if strings.Contains(r.config.Data["ropeline.yaml"], "founder: "+r.set.Name+"-0\n") != founds {
+		t.Errorf("the first node shall found the mesh: %v, and the settings are\n%s", founds, r.config.Data["ropeline.yaml"])
+	}
 	pod := r.set.Spec.Template.Spec.Containers[0]
-	founds := strings.Contains(r.config.Data["ropeline.yaml"], "founder: "+r.set.Name+"-0\n")
 	secret := newSecret(t)
 	if r.secret != nil && string(r.secret.Data["secret.key"]) != "SECRET\n" {
 		t.Errorf("the secret is %q", r.secret.Data["secret.key"])
