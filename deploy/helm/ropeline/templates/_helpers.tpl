@@ -14,8 +14,8 @@
 {{- end -}}
 
 {{- define "ropeline.selector" -}}
-app.kubernetes.io/name: {{ include "ropeline.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "ropeline.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "ropeline.labels" -}}
