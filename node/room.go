@@ -45,6 +45,8 @@ type Room struct {
 	dryRun   atomic.Uint64 // requests that would have queued, and passed in a dry run, since the start
 	crowded  atomic.Uint64 // new visitors whom the front did not have queue, since the start
 
+	tally tally
+
 	again     bool // is made in place of one that was retired
 	cataloged bool // its settings are the catalog's, and no others; the loop's
 

@@ -78,6 +78,9 @@ type RoomStatus struct {
 
 	Copies uint64 `json:"copies"` // requests at this node with a pass that waited of which its owner had to say that it was redeemed, since the start
 
+	Tickets        uint64 `json:"tickets"`         // that visitors of this node got, since the start
+	TicketsRefused uint64 `json:"tickets_refused"` // that they did not get though places were free, because of the disk, the clock or a counter that did not answer
+
 	// Rights is left out where they are not the limit.
 	Rights *RightsStatus `json:"rights,omitempty"`
 
@@ -206,7 +209,8 @@ func (r *Room) status() RoomStatus {
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
 		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		Slots: v.Slots, Bypassed: r.bypassed.Load(), WouldQueue: r.dryRun.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
+		Slots: v.Slots, Bypassed: r.bypassed.Load(), WouldQueue: r.dryRun.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(),
+		Tickets: r.tally.given.Load(), TicketsRefused: r.tally.refused.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
 		QueueAll: s.QueueAll, DryRun: s.DryRun, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),

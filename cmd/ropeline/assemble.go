@@ -33,6 +33,8 @@ type assembly struct {
 	log      *slog.Logger
 
 	node     *node.Node
+	lame     lameDuck
+	measures *measures
 	mesh     *transport.Mesh // nil: a single node
 	visitors visitorTLS
 	front    *httpfront.Front
@@ -75,17 +77,20 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	if err != nil {
 		return nil, err
 	}
-	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.log); err != nil {
+	if a.measures, err = newMeasures(&a); err != nil {
+		return nil, err
+	}
+	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.measures, a.log); err != nil {
 		return nil, err
 	}
 	follower.front = a.front
-	lame := lameDuck{ctx, a.node}
-	if a.verdicts, err = newVerdicts(cfg, a.front, lame.ready, a.log); err != nil {
+	a.lame = lameDuck{ctx, a.node}
+	if a.verdicts, err = newVerdicts(cfg, a.front, a.lame.ready, a.log); err != nil {
 		return nil, err
 	}
 	others := askerOf(a.mesh)
-	seen := newOverview(lame, a.mesh, a.log)
-	m := &managed{lameDuck: lame, seen: seen, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
+	seen := newOverview(a.lame, a.mesh, a.log)
+	m := &managed{lameDuck: a.lame, seen: seen, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
 	maps.Copy(answers, m.answers())
 	if err := a.addAdmin(cfg, m, follower); err != nil {
 		return nil, err
@@ -114,6 +119,7 @@ func (a *assembly) addAdmin(cfg config, m *managed, follower *follower) error {
 	}
 	a.admin, err = newOperators(&cfg.Admin, m.seen, plain.Handler(), []adminserver.Part{
 		adminserver.API{API: api},
+		adminserver.NewPaths(a.measures, map[string]adminserver.Scope{"/metrics": adminserver.Read}),
 		adminserver.Below{Path: httpfront.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
 	}, a.log)
 	return err

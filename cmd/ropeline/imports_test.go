@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"httpfront/dashboard":     {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
-	"httpfront/metrics":       {},
+	"httpfront/metrics":       {"crdt"},
 	"httpfront/nearest":       {},
 	"httpfront/overview":      {"crdt", "node", "node/catalog", "node/history", "node/room", "httpfront/dashboard", "transport"},
 	"httpfront/manage":        {"crdt", "node", "httpfront", "httpfront/admin", "httpfront/dashboard"},
@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline": {"crdt", "node", "node/catalog", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline": {"crdt", "node", "node/catalog", "node/durable", "node/history", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of
