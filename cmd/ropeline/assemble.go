@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/accesslog"
 	"github.com/ropeline/ropeline/httpfront/admin"
 	"github.com/ropeline/ropeline/httpfront/adminserver"
 	"github.com/ropeline/ropeline/httpfront/crawler"
@@ -35,12 +36,14 @@ type assembly struct {
 	node     *node.Node
 	lame     lameDuck
 	measures *measures
+	access   *accesslog.Log  // nil: there is none
 	mesh     *transport.Mesh // nil: a single node
 	visitors visitorTLS
 	front    *httpfront.Front
 	verdicts *verdict.Server // nil: nobody asks
 	admin    *operators
 	beside   []func(context.Context) error // what runs while visitors are served
+	after    []func(context.Context) error // what runs until the last of them was
 
 	stop   context.CancelFunc // as a signal does
 	leaves *atomic.Bool       // when it stops, whatever the configuration says
@@ -77,10 +80,10 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	if err != nil {
 		return nil, err
 	}
-	if a.measures, err = newMeasures(&a); err != nil {
+	if err = a.observe(cfg); err != nil {
 		return nil, err
 	}
-	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.measures, a.log); err != nil {
+	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.watch, a.log); err != nil {
 		return nil, err
 	}
 	follower.front = a.front
@@ -142,7 +145,7 @@ func (a *assembly) run(signals context.Context, cfg config) (left bool, err erro
 	n, mesh := a.node, a.mesh
 	ctx, fail := context.WithCancelCause(context.WithoutCancel(signals))
 	defer fail(nil)
-	errs := make([]error, 6+len(a.beside))
+	errs := make([]error, 6+len(a.beside)+len(a.after))
 	var outer, watch, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
 	watchCtx, stopWatch := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -169,6 +172,9 @@ func (a *assembly) run(signals context.Context, cfg config) (left bool, err erro
 	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, a.log) })
 	for i, run := range a.beside {
 		start(&outer, 6+i, ctx, run)
+	}
+	for i, run := range a.after {
+		start(&watch, 6+len(a.beside)+i, watchCtx, run)
 	}
 	awaitStop(signals, ctx, cfg.Proxy.DrainDelay, a.log)
 	fail(nil)

@@ -112,6 +112,10 @@ func (m *measures) sample() metrics.Sample {
 			s.Origins = append(s.Origins, measuredOrigin(g.Name, &g.Origins[i]))
 		}
 	}
+	if a.access != nil {
+		is := a.access.Stats()
+		s.Front.AccessLines, s.Front.AccessDropped, s.Front.AccessErrors = is.Lines, is.Dropped, is.Errors
+	}
 	for _, c := range a.visitors.status() {
 		of := metrics.Certificate{NotAfter: c.NotAfter, OK: c.Error == ""}
 		if len(c.Names) > 0 {
