@@ -20,6 +20,11 @@ build: ## build the binary ./ropeline
 demo: build ## three nodes, a small shop and a crowd; open the printed address in a browser
 	./ropeline demo $(DEMO_FLAGS)
 
+VERSION ?=
+.PHONY: release
+release: ## archives, Debian and RPM packages of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
+	deploy/release.sh '$(VERSION)'
+
 # The race detector allocates by itself, so tests that count allocations are left out
 # with it, and run by themselves. TestNoTestEscapes holds that these are all of them.
 .PHONY: test
@@ -43,6 +48,10 @@ signals-check: ## alert rules and dashboard, by Prometheus' own parser and engin
 .PHONY: sdk-check
 sdk-check: ## the published SDKs against the admin API; ROPELINE_SDK_URLS and _TOKEN name real nodes (seconds; about a minute the first time)
 	cd httpfront/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 ./...
+
+.PHONY: deploy-check
+deploy-check: ## builds a release and installs it (best as root), and holds what deploy/ has against what reads it (about 3 minutes the first time)
+	cd deploy/check && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: replay
 replay: ## the whole access log through three processes, one of them killed on the way

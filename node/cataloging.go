@@ -240,6 +240,7 @@ func (c *Core) followCatalog(now time.Time) {
 	k.begun, k.mark = true, c.facts.catalog
 	read := catalog.Read(c.replica)
 	all, refused := read.Effective(k.Check)
+	all = append(all, c.kept(read, all)...)
 	if k.Follow != nil {
 		k.Follow(all, refused)
 	}
@@ -279,6 +280,25 @@ func (c *Core) followCatalog(now time.Time) {
 	for _, r := range over {
 		r.abandon(now)
 	}
+}
+
+// kept returns the settings of rooms that are run, and of which what the catalog says now
+// cannot hold: better what it said before than no limit. Those that are in the way of
+// others are not among them.
+func (c *Core) kept(read *catalog.Catalog, all []room.Settings) (more []room.Settings) {
+	for _, r := range c.order {
+		s := r.settings.Load()
+		is := func(o room.Settings) bool { return o.ID == r.id }
+		if !r.resting.Load() && read.Room(r.id) != nil && !slices.ContainsFunc(all, is) && apartFromAll(s, all) {
+			more = append(more, *s)
+		}
+	}
+	return more
+}
+
+// apartFromAll reports whether a room may stand beside others.
+func apartFromAll(s *room.Settings, others []room.Settings) bool {
+	return !slices.ContainsFunc(others, func(o room.Settings) bool { return room.Apart(&o, s) != nil })
 }
 
 // follow has a room that is kept be as the catalog says.

@@ -300,6 +300,32 @@ func TestPolicyThatIsChangedToEscrow(t *testing.T) {
 	}
 }
 
+// TestARoomThatCannotHoldGoesOn as it was: a node that cannot use what a room says, since
+// it is of another version, must not drop the limit.
+func TestARoomThatCannotHoldGoesOn(t *testing.T) {
+	w := newCatalogWorld(t, escrowSettings(30), "a", "b")
+	old := w.nodes[1].core
+	old.catalog.Check = func(s *room.Settings) error {
+		if s.Front.Message == "new" {
+			return errors.New("not known in this version")
+		}
+		return nil
+	}
+	w.edit(w.nodes[0], roomID, func(r *catalog.Room) { r.Settings.Front.Message, r.Settings.TotalActiveUsers = "new", 20 })
+	w.run(2 * time.Second)
+	if refused := old.refusedStatus(); len(refused) != 1 || refused[0].Room != roomID.String() {
+		t.Fatalf("refused: %+v", refused)
+	}
+	r := old.Route("shop", "/")
+	if r == nil || r.settings.Load().TotalActiveUsers != 30 || w.nodes[0].core.Route("shop", "/").settings.Load().TotalActiveUsers != 20 {
+		t.Fatalf("the node that cannot use it has %+v", r)
+	}
+	w.holds(20, 10_000, "by the node that can, which makes the rights")
+	w.edit(w.nodes[0], roomID, func(r *catalog.Room) { r.Settings.Front.Message = "known" })
+	w.run(2 * time.Second)
+	w.agree()
+}
+
 // TestEditIsRefused: nothing is written then.
 func TestEditIsRefused(t *testing.T) {
 	w := newCatalogWorld(t, escrowSettings(40), "a", "b")

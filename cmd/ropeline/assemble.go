@@ -101,6 +101,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	a.beside = append(a.visitors.runs(a.front),
 		func(ctx context.Context) error { crawlers.Run(ctx); return nil },
 		func(ctx context.Context) error { return a.secrets.run(ctx, others) },
+		func(ctx context.Context) error { return notifyReady(ctx, a.lame.ready, a.log) },
 		seen.Run)
 	return &a, nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
 
 // adminConfig says where operators connect, and who may.
@@ -18,7 +20,7 @@ type adminConfig struct {
 }
 
 // tokenVariable is where a token may stand, so that no file is needed.
-const tokenVariable = "ROPELINE_ADMIN_TOKEN"
+const tokenVariable = operate.TokenVariable
 
 func (c *adminConfig) bind(fs *pflag.FlagSet) {
 	fs.Var(addressValue{&c.Listen}, "admin", "where operators connect: the dashboard, the API, status, health and metrics")

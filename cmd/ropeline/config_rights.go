@@ -14,7 +14,8 @@ import (
 // rightsConfig is what the operator says about the rights of a mesh: who makes
 // them, and what becomes of those of a node that stops or is gone.
 type rightsConfig struct {
-	Found       *bool // nil: where nobody shall be joined
+	Found       *bool  // nil: as Founder says
+	Founder     string // the name of the node that founds; empty: one that shall join nobody
 	OnStop      string
 	DeclareDead []crdt.NodeID
 	RetireRooms []crdt.RoomID
@@ -29,6 +30,7 @@ const (
 func (c *rightsConfig) bind(fs *pflag.FlagSet) {
 	found := optionalValue[bool]{&c.Found, yesOrNo}
 	fs.VarPF(found, "found", "", "make the rights of rooms that have none yet: one node of a mesh does (default: true without --join)").NoOptDefVal = "true"
+	fs.Var(nameValue{&c.Founder, nodeNameExtra, maxNodeName}, "founder", "the name of the node that makes the rights of rooms that have none yet, for settings that all nodes share, instead of --found")
 	fs.Var(enumValue[string]{&c.OnStop, []string{stopKeeps, stopLeaves}}, "on-stop", "when this node is stopped: keep its rights for its next start, or leave them to another node")
 	fs.Var(idsValue[crdt.NodeID]{&c.DeclareDead, "node", crdt.ParseNodeID}, "declare-dead", "ids of nodes that are gone for good with their data directories; the others get their rights")
 	fs.Var(idsValue[crdt.RoomID]{&c.RetireRooms, "room", crdt.ParseRoomID}, "retire-room", "ids of rooms that are deleted; nobody is let into them any more")
@@ -36,8 +38,11 @@ func (c *rightsConfig) bind(fs *pflag.FlagSet) {
 
 // founds reports whether the node makes the rights of rooms that have none.
 func (c *config) founds() bool {
-	if c.Rights.Found != nil {
+	switch {
+	case c.Rights.Found != nil:
 		return *c.Rights.Found
+	case c.Rights.Founder != "":
+		return c.Rights.Founder == c.Name
 	}
 	return len(c.Join) == 0
 }
@@ -45,12 +50,19 @@ func (c *config) founds() bool {
 // checkRights refuses what would leave a room without rights, or names a mesh
 // where there is none.
 func (c *config) checkRights() error {
+	if c.Rights.Found != nil && c.Rights.Founder != "" {
+		return c.file.at("founder", errors.New("--found and --founder say the same: give --found to the one node that founds, or --founder with its name to all"))
+	}
 	if c.Mesh != "" {
 		return nil
 	}
 	switch {
 	case !c.founds():
-		return c.file.at("found", errors.New("--found=false is for nodes that join others: a single node has to make the rights of its rooms itself, or it lets nobody in"))
+		setting := "found"
+		if c.Rights.Found == nil {
+			setting = "founder"
+		}
+		return c.file.at(setting, errors.New("--found=false, or another node as --founder, is for nodes that join others: a single node has to make the rights of its rooms itself, or it lets nobody in"))
 	case c.Rights.OnStop == stopLeaves:
 		return c.file.at("on-stop", errors.New("--on-stop leave needs --mesh: a single node has nobody to leave its rights to"))
 	case len(c.Rights.DeclareDead) > 0:

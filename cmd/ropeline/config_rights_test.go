@@ -17,6 +17,9 @@ func TestFounder(t *testing.T) {
 		{[]string{"--mesh", ":7946", "--join", "a1:7946"}, false},
 		{[]string{"--mesh", ":7946", "--join", "a1:7946", "--found"}, true},
 		{[]string{"--mesh", ":7946", "--found=false"}, false},
+		{[]string{"--mesh", ":7946", "--join", "a1:7946", "--name", "a1", "--founder", "a1"}, true},
+		{[]string{"--mesh", ":7946", "--join", "a1:7946", "--name", "a2", "--founder", "a1"}, false},
+		{[]string{"--mesh", ":7946", "--name", "a2", "--founder", "a1"}, false},
 	} {
 		cfg, err := parse(t, "origin: http://127.0.0.1:3000\nsecret-file: secret.key\n", c.args...)
 		if err == nil {
@@ -36,6 +39,9 @@ func TestRightsThatMakeNoSense(t *testing.T) {
 	const alone, mesh = "origin: http://127.0.0.1:3000\n", "origin: http://127.0.0.1:3000\nmesh: :7946\nsecret-file: s\n"
 	for _, c := range []struct{ text, want string }{
 		{alone + "found: false\n", "a single node has to make the rights"},
+		{alone + "name: a2\nfounder: a1\n", "a single node has to make the rights"},
+		{mesh + "founder: a1\nfound: true\n", "--found and --founder say the same"},
+		{mesh + "founder: a/1\n", "letters, digits"},
 		{alone + "on-stop: leave\n", "on-stop: --on-stop leave needs --mesh"},
 		{alone + "declare-dead: " + deadNode + "\n", "--declare-dead needs --mesh"},
 		{mesh + "on-stop: go\n", "one of keep, leave"},

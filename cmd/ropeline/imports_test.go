@@ -73,7 +73,8 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline": {"crdt", "node", "node/catalog", "node/durable", "node/history", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline/operate": {"httpfront/nearest"},
+	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/history", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

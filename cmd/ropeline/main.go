@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
 
 // Exit codes.
@@ -41,10 +43,13 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
-	if _, ok := errors.AsType[notReached](err); ok {
+	if _, ok := errors.AsType[operate.UsageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[operate.NotReached](err); ok {
 		return exitNotReached
 	}
-	if _, ok := errors.AsType[refusedByNode](err); ok {
+	if _, ok := errors.AsType[operate.Refused](err); ok {
 		return exitRefused
 	}
 	return exitFailed
@@ -61,7 +66,7 @@ come free. Nodes share what they count; there is no database behind them.
   ropeline run --origin http://127.0.0.1:3000     put it in front of a site`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noSuchCommand,
+		Args:          operate.NoSuchCommand,
 
 		SuggestionsMinimumDistance: 2, // letters that may be wrong
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -69,22 +74,9 @@ come free. Nodes share what they count; there is no database behind them.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee %q for what is allowed", err, cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newSimulateCommand(), newDemoCommand())
-	root.AddCommand(newOperateCommands()...)
+	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newSimulateCommand(), newDemoCommand(), newDoctorCommand())
+	root.AddCommand(operate.Commands()...)
 	return root
-}
-
-// noSuchCommand refuses words after the root command: whoever wrote them meant a
-// command of it.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := ""
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf("; did you mean %q?", near[0])
-	}
-	return usageError{fmt.Errorf("there is no command %q%s\nSee %q for those there are", args[0], hint, cmd.CommandPath()+" --help")}
 }
 
 // noArguments refuses words that are no flags.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
 
 // says runs a command against a node and returns what it prints, and its exit code.
@@ -85,6 +88,7 @@ func TestOperatorsCommandANode(t *testing.T) {
 		}
 	}
 	watches(t, p)
+	completes(t, p)
 	if got, code := says(t, t.Context(), "127.0.0.1:1", "status"); code != exitNotReached || !strings.Contains(got, "is a node running there?") {
 		t.Errorf("nobody: %d %s", code, got)
 	}
@@ -116,35 +120,36 @@ func watches(t *testing.T, p *process) {
 	}
 }
 
-// TestTokensOfCommands are sent over TLS only, or to this machine.
-func TestTokensOfCommands(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "tokens")
-	if err := os.WriteFile(file, []byte("# people\nread one-0123456789ab\nwrite two-0123456789ab night shift\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		cfg      clientConfig
-		variable string
-		token    string
-		says     string
-	}{
-		{clientConfig{Server: "127.0.0.1:9080"}, "", "", ""},
-		{clientConfig{Server: "http://localhost:9080", TokenFile: file}, "", "two-0123456789ab", ""},
-		{clientConfig{Server: "https://node.example:9080"}, "three-0123456789", "three-0123456789", ""},
-		{clientConfig{Server: "http://node.example:9080"}, "three-0123456789", "", "over TLS only"},
-		{clientConfig{Server: "http://node.example:9080"}, "", "", ""},
-		{clientConfig{Server: "ftp://x"}, "", "", "want an address"},
-		{clientConfig{Server: "https://node.example", TokenFile: dir + "/none"}, "", "", "--token-file"},
-		{clientConfig{Server: "https://node.example", CAFile: file}, "", "", "--ca-file"},
+// completes has a shell ask what may stand next.
+func completes(t *testing.T, p *process) {
+	t.Helper()
+	t.Setenv(operate.ServerVariable, "http://"+p.admin)
+	for line, want := range map[string][]string{
+		"room show ":             {"default"},
+		"room show x":            nil,
+		"room set default queue": {"queue_all=", "queueing_method=", "queueing_status_code="},
+		"node drain s":           {"solo"},
+		"event delete default ":  nil,
+		"room list ":             nil,
 	} {
-		t.Setenv(tokenVariable, c.variable)
-		got, err := c.cfg.open()
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: error %v, want %q", c.cfg, err, c.says)
+		cmd := newRootCommand()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		if err == nil && got.token != c.token {
-			t.Errorf("%+v: token %q, want %q", c.cfg, got.token, c.token)
+		var got []string
+		for _, s := range strings.Fields(out.String()) {
+			if !strings.HasPrefix(s, ":") && s != "Completion" {
+				got = append(got, s)
+			}
+		}
+		if i := slices.Index(got, "ended"); i >= 0 {
+			got = got[:i]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %q a shell offers %q, want %q", line, got, want)
 		}
 	}
 }
@@ -166,7 +171,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 			look(below)
 		}
 	}
-	for _, cmd := range newOperateCommands() {
+	for _, cmd := range operate.Commands() {
 		root := &cobra.Command{Use: "ropeline"}
 		root.AddCommand(cmd)
 		look(cmd)
@@ -174,6 +179,40 @@ func TestCommandsAreDocumented(t *testing.T) {
 	for _, code := range []int{exitFailed, exitUsage, exitNotReached, exitRefused} {
 		if !strings.Contains(string(page), "| "+string(rune('0'+code))+" |") {
 			t.Errorf("docs/commands.md has no row for the exit code %d", code)
+		}
+	}
+}
+
+// TestOperatorsOverTLS asks a node that is not on loopback, as far as it knows.
+func TestOperatorsOverTLS(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.issueFor("localhost", 7)
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("read reading-0123456789\nwrite writing-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--admin-token-file", tokens, "--admin-tls-cert-file", cert, "--admin-tls-key-file", key)
+	_, port, err := net.SplitHostPort(p.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := "https://localhost:" + port
+	await(t, "the node is ready", func() bool {
+		_, code := says(t, t.Context(), server, "health", "--ca-file", filepath.Join(a.dir, "ca.pem"))
+		return code == 0
+	})
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"status"}, exitNotReached, "certificate"},
+		{[]string{"status", "--ca-file", filepath.Join(a.dir, "ca.pem")}, exitRefused, "needs a token"},
+		{[]string{"status", "--ca-file", filepath.Join(a.dir, "ca.pem"), "--token-file", tokens}, 0, "solo"},
+		{[]string{"room", "set", "default", "queue_all=true", "--ca-file", filepath.Join(a.dir, "ca.pem"), "--token-file", tokens}, 0, `"queue_all": true`},
+	} {
+		if got, code := says(t, t.Context(), server, c.args...); code != c.code || !strings.Contains(got, c.want) {
+			t.Errorf("%v: %d %s, want %d with %q", c.args, code, got, c.code, c.want)
 		}
 	}
 }

@@ -40,6 +40,7 @@ type Room struct {
 	QueueingMethod string `json:"queueing_method"`
 	QueueAll       bool   `json:"queue_all"`
 	Suspended      bool   `json:"suspended"`
+	DryRun         bool   `json:"dry_run"`         // whoever would wait passes all the same
 	Event          *Event `json:"event,omitempty"` // under way, or its pre-queue is; nil: none is
 
 	Active            int64 `json:"active"`

@@ -125,7 +125,7 @@ func add(sum, more *dashboard.Rights) {
 func (s *seen) room(st *node.RoomStatus, of dashboard.Rights) dashboard.Room {
 	r := dashboard.Room{
 		ID: st.ID, Name: st.Name, Zone: st.Zone, Routes: []dashboard.Route{},
-		Policy: st.Policy, QueueingMethod: st.QueueingMethod, QueueAll: st.QueueAll, Suspended: st.Suspended,
+		Policy: st.Policy, QueueingMethod: st.QueueingMethod, QueueAll: st.QueueAll, Suspended: st.Suspended, DryRun: st.DryRun,
 		Active: st.Active, Waiting: st.Waiting, AdmittedPerMinute: st.AdmittedPerMinute,
 		TotalActiveUsers: int64(st.TotalActiveUsers), NewUsersPerMinute: int64(st.NewUsersPerMinute),
 	}

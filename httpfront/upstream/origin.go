@@ -73,6 +73,9 @@ func notAllowed(s string, allowed error) error {
 // String returns the origin's address, as a URL.
 func (o Origin) String() string { return o.url }
 
+// Address is where connections to the origin go: a host and a port.
+func (o Origin) Address() string { return o.addr }
+
 // Host is for the Host field of requests that have none of their own.
 func (o Origin) Host() string { return o.host }
 

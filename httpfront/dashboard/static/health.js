@@ -10,6 +10,7 @@ const states = {
   stuck: {label: 'Stuck', level: 'bad', shape: 'bad', rank: 8},
   queueAll: {label: 'Queue all', level: 'warn', shape: 'hold', rank: 7},
   suspended: {label: 'Suspended', level: 'note', shape: 'pause', rank: 6},
+  dryRun: {label: 'Dry run', level: 'note', shape: 'ring', rank: 6},
   reject: {label: 'Rejecting', level: 'note', shape: 'cross', rank: 5},
   prequeue: {label: 'Pre-queue', level: 'note', shape: 'clock', rank: 4},
   queueing: {label: 'Queueing', level: 'busy', shape: 'queueing', rank: 3},
@@ -24,6 +25,7 @@ const stuckSince = new Map() // by room: since when nobody gets in
 export function roomState(r) {
   if (r.policy === 'escrow' && r.rights && !r.rights.minter && !r.rights.minted?.places) return states.unfounded
   if (r.suspended) return states.suspended
+  if (r.dry_run) return states.dryRun
   if (r.event?.prequeueing) return states.prequeue
   if (r.queue_all) return states.queueAll
   if (r.queueing_method === 'reject') return states.reject
@@ -99,6 +101,7 @@ const roomKinds = [
   {level: 'warn', is: r => r.rights?.borrowed > 0, one: 'A room has borrowed sessions', many: 'rooms have borrowed sessions', detail: r => count(r.rights.borrowed)},
   {level: 'warn', is: r => r.wait_seconds > longWait && !r.queue_all, one: 'A wait is longer than an hour', many: 'rooms have waits of more than an hour', detail: r => span(r.wait_seconds)},
   {level: 'note', is: r => roomState(r) === states.suspended, one: 'room is suspended', many: 'rooms are suspended'},
+  {level: 'note', is: r => roomState(r) === states.dryRun, one: 'room holds nobody back: it is a dry run', many: 'rooms hold nobody back: they are dry runs'},
   {level: 'note', is: r => roomState(r) === states.prequeue, one: 'room is in a pre-queue', many: 'rooms are in a pre-queue'},
   {level: 'note', is: r => roomState(r) === states.reject, one: 'room rejects everybody', many: 'rooms reject everybody'},
   {level: 'note', is: r => r.rights?.minted?.places > r.total_active_users, one: 'room is following a lower limit', many: 'rooms are following a lower limit'},

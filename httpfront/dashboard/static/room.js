@@ -83,7 +83,7 @@ function tileRow() {
       set(0, count(r.active), `of ${count(r.total_active_users)}`, r.active / r.total_active_users)
       set(1, count(r.waiting), r.waiting === 0 ? 'nobody' : r.queueing_method)
       set(2, count(r.admitted_per_minute), `of ${count(r.new_users_per_minute)}`, r.admitted_per_minute / r.new_users_per_minute)
-      set(3, wait(r), r.waiting === 0 ? 'comes in at once' : r.queue_all ? 'nobody is let in' : 'estimated')
+      set(3, wait(r), waitNote(r))
       const rights = r.rights
       show(all[4].element, !!rights)
       if (rights) set(4, count(rights.free.places), `free of ${count(rights.minted.places)} minted` + (rights.borrowed ? `, ${count(rights.borrowed)} borrowed` : ''))
@@ -106,4 +106,12 @@ function siteTable() {
     order(body, sites.map(site => rows.get(site.site)))
   }
   return {element, update}
+}
+
+// waitNote says what the wait of somebody who comes now means.
+function waitNote(r) {
+  if (r.dry_run) return 'holds nobody back'
+  if (r.queue_all || r.queueing_method === 'reject') return 'nobody is let in'
+  if (r.wait_seconds === 0) return 'comes in at once'
+  return r.wait_seconds > 0 ? 'estimated' : 'nobody can tell'
 }

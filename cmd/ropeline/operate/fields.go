@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -64,15 +64,15 @@ func (c *client) settings(ctx context.Context, schema string, words []string, mo
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
-			return nil, usageError{fmt.Errorf("%q is not understood: want NAME=VALUE, such as total_active_users=500", word)}
+			return nil, UsageError{fmt.Errorf("%q is not understood: want NAME=VALUE, such as total_active_users=500", word)}
 		}
 		name = strings.ReplaceAll(name, "-", "_")
 		of, known := types[name]
 		if !known {
-			return nil, usageError{noField(name, types)}
+			return nil, UsageError{noField(name, types)}
 		}
 		if body[name], err = parsedField(value, of); err != nil {
-			return nil, usageError{fmt.Errorf("%s=%s: %w", name, value, err)}
+			return nil, UsageError{fmt.Errorf("%s=%s: %w", name, value, err)}
 		}
 	}
 	return body, nil

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func (o object) number(path ...string) string {
 	if err != nil {
 		return o.at(path...)
 	}
-	return whole(float64(n))
+	return strconv.FormatInt(n, 10)
 }
 
 // list returns the objects of a list.
@@ -119,7 +119,7 @@ func tableOf(title string, rows []object, columns []column) string {
 	for _, row := range rows {
 		cells := table.Row{}
 		for _, c := range columns {
-			cells = append(cells, printable(c.value(row)))
+			cells = append(cells, Printable(c.value(row)))
 		}
 		t.AppendRow(cells)
 	}
@@ -148,15 +148,15 @@ func fieldTable(title string, raw json.RawMessage) (string, error) {
 		if err := d.Decode(&v); err != nil {
 			return "", err
 		}
-		if value := printable(words(v)); value != "" {
+		if value := Printable(words(v)); value != "" {
 			t.AppendRow(table.Row{name, text.WrapSoft(value, 80)})
 		}
 	}
 	return t.Render(), nil
 }
 
-// printable keeps what a visitor or an operator has written from moving the cursor.
-func printable(s string) string {
+// Printable keeps what a visitor or an operator has written from moving the cursor.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' || r == 0x7f {
 			return '�'
@@ -165,25 +165,28 @@ func printable(s string) string {
 	}, s)
 }
 
-// showConfig says how answers are shown.
-type showConfig struct {
+// leastEvery is how often an answer is shown at most.
+const leastEvery = 200 * time.Millisecond
+
+// Output says how answers are shown.
+type Output struct {
 	JSON  bool
 	Watch bool
 	Every time.Duration
 }
 
-func (c *showConfig) bind(cmd *cobra.Command, watch bool) {
+func (c *Output) Bind(cmd *cobra.Command, watch bool) {
 	fs := cmd.Flags()
 	fs.BoolVar(&c.JSON, "json", false, "JSON as the node has answered it; so it is by itself where the output is not a terminal (--json=false: a table there as well)")
 	if watch {
 		c.Every = time.Second
 		fs.BoolVar(&c.Watch, "watch", false, "show it again and again, until Ctrl-C; as JSON, one answer on each line")
-		fs.Var(durationValue{&c.Every, 200 * time.Millisecond, time.Hour}, "every", "how often, with --watch")
+		fs.DurationVar(&c.Every, "every", c.Every, "how often, with --watch")
 	}
 }
 
-// wantsJSON reports whether out gets JSON.
-func (c *showConfig) wantsJSON(cmd *cobra.Command) bool {
+// WantsJSON reports whether out gets JSON.
+func (c *Output) WantsJSON(cmd *cobra.Command) bool {
 	if flag := cmd.Flags().Lookup("json"); flag != nil && flag.Changed {
 		return c.JSON
 	}
@@ -193,14 +196,17 @@ func (c *showConfig) wantsJSON(cmd *cobra.Command) bool {
 
 // show prints what get returns, as JSON or as render makes it; again and again if it is to
 // be watched.
-func (c *showConfig) show(cmd *cobra.Command, get func(ctx context.Context) (json.RawMessage, error), render func(raw json.RawMessage) (string, error)) error {
-	ctx, out, asJSON := cmd.Context(), cmd.OutOrStdout(), c.wantsJSON(cmd)
+func (c *Output) show(cmd *cobra.Command, get func(ctx context.Context) (json.RawMessage, error), render func(raw json.RawMessage) (string, error)) error {
+	ctx, out, asJSON := cmd.Context(), cmd.OutOrStdout(), c.WantsJSON(cmd)
 	if !c.Watch {
 		raw, err := get(ctx)
 		if err != nil {
 			return err
 		}
-		return print(out, raw, asJSON, false, render)
+		return Print(out, raw, asJSON, false, render)
+	}
+	if c.Every < leastEvery {
+		return UsageError{fmt.Errorf("--every %v: want %v or more", c.Every, leastEvery)}
 	}
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
@@ -209,11 +215,11 @@ func (c *showConfig) show(cmd *cobra.Command, get func(ctx context.Context) (jso
 		if ctx.Err() != nil {
 			return nil
 		}
-		if _, lost := err.(notReached); lost && !asJSON {
+		if _, lost := err.(NotReached); lost && !asJSON {
 			fmt.Fprintf(out, "\x1b[H\x1b[2J%v\n", err) // it may come back
 		} else if err != nil {
 			return err
-		} else if err := print(out, raw, asJSON, true, render); err != nil {
+		} else if err := Print(out, raw, asJSON, true, render); err != nil {
 			return err
 		}
 		select {
@@ -224,8 +230,8 @@ func (c *showConfig) show(cmd *cobra.Command, get func(ctx context.Context) (jso
 	}
 }
 
-// print writes one answer. A live one replaces what was there before.
-func print(out io.Writer, raw json.RawMessage, asJSON, live bool, render func(json.RawMessage) (string, error)) error {
+// Print writes one answer. A live one replaces what was there before.
+func Print(out io.Writer, raw json.RawMessage, asJSON, live bool, render func(json.RawMessage) (string, error)) error {
 	var b bytes.Buffer
 	switch {
 	case asJSON && live:

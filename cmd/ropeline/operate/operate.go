@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -16,15 +16,15 @@ const exitCodes = `
 Exit codes: 0 done; 1 something went wrong; 2 what was written is not understood; 3 no node
 has answered; 4 the node refused it, and the message says why.`
 
-// newOperateCommands returns all of them.
-func newOperateCommands() []*cobra.Command {
+// Commands returns them.
+func Commands() []*cobra.Command {
 	return []*cobra.Command{newStatusCommand(), newRoomCommand(), newEventCommand(), newRuleCommand(),
-		newSiteCommand(), newNodeCommand(), newKeyCommand(), newExplainCommand()}
+		newSiteCommand(), newNodeCommand(), newKeyCommand(), newExplainCommand(), newHealthCommand()}
 }
 
 // groupOf returns a command that has others below it.
 func groupOf(use, short, long string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n" + exitCodes, Args: noSuchCommand,
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n" + exitCodes, Args: NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(below...)
 	return cmd
@@ -33,7 +33,7 @@ func groupOf(use, short, long string, below ...*cobra.Command) *cobra.Command {
 // operation is a command that asks a node.
 type operation struct {
 	client clientConfig
-	show   showConfig
+	show   Output
 	zone   string
 	yes    bool
 }
@@ -45,7 +45,7 @@ func (op *operation) command(use, short, example string, least, most int, run fu
 		Use: use, Short: short, Example: example,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < least || most >= 0 && len(args) > most {
-				return usageError{fmt.Errorf("%d words are given: want %q\nSee %q for what is allowed", len(args), cmd.UseLine(), cmd.CommandPath()+" --help")}
+				return UsageError{fmt.Errorf("%d words are given: want %q\nSee %q for what is allowed", len(args), cmd.UseLine(), cmd.CommandPath()+" --help")}
 			}
 			return nil
 		},
@@ -57,6 +57,7 @@ func (op *operation) command(use, short, example string, least, most int, run fu
 			return run(cmd, c, args)
 		},
 	}
+	cmd.ValidArgsFunction = op.complete
 	cmd.Flags().SortFlags = false
 	op.client.bind(cmd.Flags())
 	return cmd
@@ -81,7 +82,7 @@ func (op *operation) sure(what string) error {
 	if op.yes {
 		return nil
 	}
-	return usageError{fmt.Errorf("%s: say --yes if that is meant", what)}
+	return UsageError{fmt.Errorf("%s: say --yes if that is meant", what)}
 }
 
 // reading returns a command that shows an answer.
@@ -92,13 +93,13 @@ func reading(use, short, example string, args int, watch bool, path func(args []
 			return c.ask(ctx, "GET", path(args), op.query(), nil)
 		}, func(raw json.RawMessage) (string, error) { return render(args, raw) })
 	})
-	op.show.bind(cmd, watch)
+	op.show.Bind(cmd, watch)
 	return op, cmd
 }
 
 // told prints what an answer to an order comes to.
 func (op *operation) told(cmd *cobra.Command, raw json.RawMessage, done string) error {
-	return print(cmd.OutOrStdout(), raw, op.show.wantsJSON(cmd), false, func(json.RawMessage) (string, error) { return done, nil })
+	return Print(cmd.OutOrStdout(), raw, op.show.WantsJSON(cmd), false, func(json.RawMessage) (string, error) { return done, nil })
 }
 
 // escaped escapes a word that stands in a path.

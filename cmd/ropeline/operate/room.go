@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func newRoomCreate() *cobra.Command {
 			}
 			return op.told(cmd, raw, fmt.Sprintf("room %s is made", args[0]))
 		})
-	op.show.bind(cmd, false)
+	op.show.Bind(cmd, false)
 	return op.withZone(cmd, "the zone that it is in (default: default)")
 }
 
@@ -98,7 +98,7 @@ func newRoomSet() *cobra.Command {
 			}
 			return op.told(cmd, raw, fmt.Sprintf("room %s is changed: %s", args[0], strings.Join(args[1:], " ")))
 		})
-	op.show.bind(cmd, false)
+	op.show.Bind(cmd, false)
 	return op.withZone(cmd, zoneUsage)
 }
 
@@ -115,7 +115,7 @@ func newRoomDelete() *cobra.Command {
 			}
 			return op.told(cmd, raw, fmt.Sprintf("room %s is deleted", args[0]))
 		})
-	op.show.bind(cmd, false)
+	op.show.Bind(cmd, false)
 	cmd.Flags().BoolVar(&op.yes, "yes", false, "it is meant")
 	return op.withZone(cmd, zoneUsage)
 }
@@ -132,7 +132,7 @@ func rightsTable(args []string, raw json.RawMessage) (string, error) {
 		num("Per minute", "rights", "held", "per_minute"), num("Minted here", "rights", "minted_here", "places"), col("Alone", "rights", "alone"),
 	})
 	if missing := o.at("missing"); missing != "" {
-		s += "\nno answer from " + printable(missing)
+		s += "\nno answer from " + Printable(missing)
 	}
 	return s, nil
 }
@@ -160,7 +160,7 @@ func newEventCommand() *cobra.Command {
 			}
 			return create.told(cmd, raw, fmt.Sprintf("event %s of room %s is planned", args[1], args[0]))
 		})
-	create.show.bind(createCmd, false)
+	create.show.Bind(createCmd, false)
 	create.withZone(createCmd, zoneUsage)
 	return groupOf("event", "Plan, change and drop events of a room", `An event has settings of its own for a time, perhaps with a queue before it.
 Events go by their name, or by their id where several have the name.`,
@@ -192,7 +192,7 @@ func newRuleCommand() *cobra.Command {
 			}
 			return add.told(cmd, raw, fmt.Sprintf("room %s has the rule", args[0]))
 		})
-	add.show.bind(addCmd, false)
+	add.show.Bind(addCmd, false)
 	add.withZone(addCmd, zoneUsage)
 	return groupOf("rule", "Say which requests a room has nothing to do with", "Rules go by their ids, as list shows them.",
 		listCmd, addCmd, newItemSet("rule", "ID", "RuleChange", "  ropeline rule set shop ID enabled=false"), newItemDelete("rule", "ID", "  ropeline rule delete shop ID"))
@@ -216,7 +216,7 @@ func newItemSet(kind, word, schema, example string) *cobra.Command {
 		}
 		return op.told(cmd, raw, fmt.Sprintf("%s %s of room %s is changed: %s", kind, args[1], args[0], strings.Join(args[2:], " ")))
 	})
-	op.show.bind(cmd, false)
+	op.show.Bind(cmd, false)
 	return op.withZone(cmd, zoneUsage)
 }
 
@@ -233,7 +233,7 @@ func newItemDelete(kind, word, example string) *cobra.Command {
 		}
 		return op.told(cmd, raw, fmt.Sprintf("%s %s of room %s is deleted", kind, args[1], args[0]))
 	})
-	op.show.bind(cmd, false)
+	op.show.Bind(cmd, false)
 	return op.withZone(cmd, zoneUsage)
 }
 
@@ -261,9 +261,9 @@ func (op *operation) item(ctx context.Context, c *client, kind, room, given stri
 	case 1:
 		return all + "/" + escaped(ids[0]), nil
 	case 0:
-		return "", refusedByNode{404, fmt.Sprintf("room %s has no %s %q; \"ropeline %s list %s\" shows those it has", room, kind, given, kind, room)}
+		return "", Refused{404, fmt.Sprintf("room %s has no %s %q; \"ropeline %s list %s\" shows those it has", room, kind, given, kind, room)}
 	}
-	return "", refusedByNode{409, fmt.Sprintf("room %s has %d %ss called %q; give the id of one: %s", room, len(ids), kind, given, strings.Join(ids, ", "))}
+	return "", Refused{409, fmt.Sprintf("room %s has %d %ss called %q; give the id of one: %s", room, len(ids), kind, given, strings.Join(ids, ", "))}
 }
 
 // since returns how long ago a time was.

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"encoding/json"
@@ -21,6 +21,8 @@ func stateOf(o object) string {
 	switch {
 	case o["suspended"] == true:
 		return "suspended"
+	case o["dry_run"] == true:
+		return "dry run"
 	case o["queue_all"] == true:
 		return "queue all"
 	case o.at("queueing_method") == "reject":
@@ -160,11 +162,11 @@ func newNodeCommand() *cobra.Command {
 		return drain.told(cmd, raw, fmt.Sprintf("node %s stops: balancers are told, and visitors are served until its drain-delay has passed", args[0]))
 	})
 	drainCmd.Flags().BoolVar(&leave, "leave", false, "its rights go to another node, and it is not to be started again")
-	drain.show.bind(drainCmd, false)
+	drain.show.Bind(drainCmd, false)
 	dead := &operation{}
 	deadCmd := dead.command("declare-dead NODE", "Say that a node is gone for good with its data directory", "  ropeline node declare-dead 4b1f… --gone-for-good", 1, 1, func(cmd *cobra.Command, c *client, args []string) error {
 		if !dead.yes {
-			return usageError{fmt.Errorf("a node that is declared dead and runs all the same breaks the limit: power its machine off first, never start it again, and say --gone-for-good")}
+			return UsageError{fmt.Errorf("a node that is declared dead and runs all the same breaks the limit: power its machine off first, never start it again, and say --gone-for-good")}
 		}
 		raw, err := c.ask(cmd.Context(), "POST", "/api/v1/nodes/"+escaped(args[0])+"/declare_dead", nil, object{"gone_for_good": true})
 		if err != nil {
@@ -173,7 +175,7 @@ func newNodeCommand() *cobra.Command {
 		return dead.told(cmd, raw, fmt.Sprintf("node %s is declared dead: its rights can be used when no session of it can last any more", args[0]))
 	})
 	deadCmd.Flags().BoolVar(&dead.yes, "gone-for-good", false, "its machine does not run and will not")
-	dead.show.bind(deadCmd, false)
+	dead.show.Bind(deadCmd, false)
 	return groupOf("node", "Look at nodes, stop them, declare them dead", "Nodes go by their name or their id.", list, show, drainCmd, deadCmd)
 }
 
@@ -195,8 +197,8 @@ func newKeyCommand() *cobra.Command {
 		for name, why := range refused {
 			done += fmt.Sprintf("\n%s does not have it: %s", name, words(why))
 		}
-		return op.told(cmd, raw, printable(done))
+		return op.told(cmd, raw, Printable(done))
 	})
-	op.show.bind(rotate, false)
+	op.show.Bind(rotate, false)
 	return groupOf("key", "Look at the secret of the mesh, and replace it", "Certificates between nodes, passes and proofs come from the secret, which no command shows.", list, rotate)
 }

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"encoding/json"
@@ -31,7 +31,7 @@ func newExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return print(cmd.OutOrStdout(), raw, op.show.wantsJSON(cmd), false, explained)
+			return Print(cmd.OutOrStdout(), raw, op.show.WantsJSON(cmd), false, explained)
 		})
 	cmd.Long = "Says what would become of a request, or of a visitor whose id is known: each question\nthat is asked, in its order, with the figures. Nothing is changed by it.\n" + exitCodes
 	fs := cmd.Flags()
@@ -42,7 +42,7 @@ func newExplainCommand() *cobra.Command {
 	fs.StringArrayVar(&f.header, "header", nil, "a field of the request, as \"Name: value\"; may be given several times")
 	fs.StringVar(&f.visitor, "visitor", "", "instead of an address: the id of the visitor, 32 hexadecimal digits")
 	fs.StringVar(&f.room, "room", "", "beside it: the room, by its name or its id")
-	op.show.bind(cmd, false)
+	op.show.Bind(cmd, false)
 	return op.withZone(cmd, zoneUsage)
 }
 
@@ -50,7 +50,7 @@ func newExplainCommand() *cobra.Command {
 func (f *explainFlags) question(cmd *cobra.Command, c *client, op *operation) (object, error) {
 	if f.visitor != "" {
 		if f.room == "" || f.url != "" {
-			return nil, usageError{fmt.Errorf("--visitor needs --room beside it, and no --url")}
+			return nil, UsageError{fmt.Errorf("--visitor needs --room beside it, and no --url")}
 		}
 		raw, err := c.ask(cmd.Context(), "GET", roomPath(f.room), op.query(), nil)
 		if err != nil {
@@ -61,13 +61,13 @@ func (f *explainFlags) question(cmd *cobra.Command, c *client, op *operation) (o
 	}
 	u, err := url.Parse(f.url)
 	if err != nil || u.Host == "" {
-		return nil, usageError{fmt.Errorf("--url %q: want an address such as https://shop.example/tickets", f.url)}
+		return nil, UsageError{fmt.Errorf("--url %q: want an address such as https://shop.example/tickets", f.url)}
 	}
 	header := map[string]string{}
 	for _, line := range f.header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return nil, usageError{fmt.Errorf("--header %q: want \"Name: value\"", line)}
+			return nil, UsageError{fmt.Errorf("--header %q: want \"Name: value\"", line)}
 		}
 		header[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
@@ -97,7 +97,7 @@ func explained(raw json.RawMessage) (string, error) {
 	if decided != nil {
 		aboutVisitor(say, decided)
 	}
-	return printable(b.String()), nil
+	return Printable(b.String()), nil
 }
 
 func aboutRequest(say func(string, ...any), r object) {

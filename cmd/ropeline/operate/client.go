@@ -1,10 +1,11 @@
-package main
+package operate
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +22,13 @@ import (
 
 // How commands ask a node.
 
-// serverVariable is where the address of a node may stand, so that it need not be given.
-const serverVariable = "ROPELINE_ADMIN"
+// Variables of the environment.
+const (
+	// ServerVariable is where the address of a node may stand, so that it need not be given.
+	ServerVariable = "ROPELINE_ADMIN"
+	// TokenVariable is where a token may stand.
+	TokenVariable = "ROPELINE_ADMIN_TOKEN"
+)
 
 // clientConfig says which node is asked, and as whom.
 type clientConfig struct {
@@ -33,12 +39,12 @@ type clientConfig struct {
 }
 
 func (c *clientConfig) bind(fs *pflag.FlagSet) {
-	c.Server = cmp.Or(os.Getenv(serverVariable), "http://127.0.0.1:9080")
+	c.Server = cmp.Or(os.Getenv(ServerVariable), "http://127.0.0.1:9080")
 	c.Timeout = 10 * time.Second
-	fs.StringVar(&c.Server, "server", c.Server, "the `address` of a node's --admin; "+serverVariable+" in the environment says it as well")
-	fs.StringVar(&c.TokenFile, "token-file", "", "`file` with a token alone, or with those of operators, of which the last is taken; "+tokenVariable+" in the environment has a token as well")
+	fs.StringVar(&c.Server, "server", c.Server, "the `address` of a node's --admin; "+ServerVariable+" in the environment says it as well")
+	fs.StringVar(&c.TokenFile, "token-file", "", "`file` with a token alone, or with those of operators, of which the last is taken; "+TokenVariable+" in the environment has a token as well")
 	fs.StringVar(&c.CAFile, "ca-file", "", "`file` with the authority of the node's certificate, where it is none of the system's")
-	fs.Var(durationValue{&c.Timeout, time.Second, time.Hour}, "timeout", "how long to wait for an answer")
+	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "how long to wait for an answer")
 }
 
 // client asks one node.
@@ -49,31 +55,38 @@ type client struct {
 }
 
 func (c *clientConfig) open() (*client, error) {
+	if c.Timeout <= 0 {
+		return nil, UsageError{fmt.Errorf("--timeout %v: want a span above 0, such as 10s", c.Timeout)}
+	}
 	server := c.Server
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
 	base, err := url.Parse(server)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, usageError{fmt.Errorf("--server %q: want an address such as http://127.0.0.1:9080 or https://node.example:9080", c.Server)}
+		return nil, UsageError{fmt.Errorf("--server %q: want an address such as http://127.0.0.1:9080 or https://node.example:9080", c.Server)}
 	}
-	token := os.Getenv(tokenVariable)
+	token := os.Getenv(TokenVariable)
 	if c.TokenFile != "" {
 		text, err := os.ReadFile(c.TokenFile)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--token-file: %w", err)}
+			return nil, UsageError{fmt.Errorf("--token-file: %w", err)}
 		}
 		token = tokenIn(string(text))
 	}
 	host := base.Hostname()
 	if ip := net.ParseIP(host); token != "" && base.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, usageError{fmt.Errorf("--server %s: a token is sent over TLS only, or to this machine; want https", c.Server)}
+		return nil, UsageError{fmt.Errorf("--server %s: a token is sent over TLS only, or to this machine; want https", c.Server)}
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if c.CAFile != "" {
-		roots, err := rootsOf(c.CAFile)
+		text, err := os.ReadFile(c.CAFile)
+		roots := x509.NewCertPool()
+		if err == nil && !roots.AppendCertsFromPEM(text) {
+			err = errors.New(c.CAFile + " has no certificate in PEM")
+		}
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--ca-file: %w", err)}
+			return nil, UsageError{fmt.Errorf("--ca-file: %w", err)}
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}
@@ -95,19 +108,6 @@ func tokenIn(text string) (token string) {
 	}
 	return token
 }
-
-// notReached says that no node has answered.
-type notReached struct{ error }
-
-func (e notReached) Unwrap() error { return e.error }
-
-// refused says that a node has answered, and does not do it.
-type refusedByNode struct {
-	status int
-	text   string
-}
-
-func (e refusedByNode) Error() string { return e.text }
 
 // ask sends a request, with body as JSON if it is not nil, and returns what was answered.
 func (c *client) ask(ctx context.Context, method, path string, query url.Values, body any) (json.RawMessage, error) {
@@ -134,18 +134,18 @@ func (c *client) ask(ctx context.Context, method, path string, query url.Values,
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, notReached{fmt.Errorf("no answer from %s: %w; is a node running there? --server or %s says where", c.base, reasonOf(err), serverVariable)}
+		return nil, NotReached{fmt.Errorf("no answer from %s: %w; is a node running there? --server or %s says where", c.base, reasonOf(err), ServerVariable)}
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, notReached{fmt.Errorf("the answer of %s broke off: %w", c.base, err)}
+		return nil, NotReached{fmt.Errorf("the answer of %s broke off: %w", c.base, err)}
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, refusal(resp, b)
 	}
 	if !json.Valid(b) {
-		return nil, notReached{fmt.Errorf("%s answers something else than JSON; is it the --admin of a node?", c.base)}
+		return nil, NotReached{fmt.Errorf("%s answers something else than JSON; is it the --admin of a node?", c.base)}
 	}
 	return b, nil
 }
@@ -183,5 +183,5 @@ func refusal(resp *http.Response, body []byte) error {
 	if len(lines) == 0 {
 		lines = append(lines, fmt.Sprintf("%s: %s", resp.Status, strings.TrimSpace(string(body))))
 	}
-	return refusedByNode{resp.StatusCode, strings.Join(lines, "\n  ")}
+	return Refused{resp.StatusCode, strings.Join(lines, "\n  ")}
 }

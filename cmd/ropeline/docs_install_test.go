@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSettingsOfThePackageWork reads the file that packages install, as it is and with its
+// mesh.
+func TestSettingsOfThePackageWork(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/package/ropeline.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, mesh, found := strings.Cut(string(text), "# name:")
+	if !found {
+		t.Fatal("the file shows no mesh")
+	}
+	mesh = alone + "name:" + strings.ReplaceAll(mesh, "\n# ", "\n")
+	for _, settings := range []string{alone, mesh} {
+		cfg, err := parseBeside(t, nil, settings)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, settings)
+		}
+		if _, err := cfg.rooms(); err != nil {
+			t.Error(err)
+		}
+		if err := cfg.check(); err != nil {
+			t.Error(err)
+		}
+		if wantMesh := settings == mesh; wantMesh != (cfg.Mesh != "" && len(cfg.Join) == 1 && cfg.SecretFile != "") {
+			t.Errorf("mesh %q, join %v, secret %q", cfg.Mesh, cfg.Join, cfg.SecretFile)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Writes archives, Debian and RPM packages of a version, and their sums, into dist/.
+# Given the same commit and the same Go, the bytes are the same: all times are the commit's.
+#   TARGETS  what to build for, "linux/amd64 darwin/arm64"; all by default
+#   DIST     where to write, dist by default; an earlier release there is deleted
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+version=${1-}
+version=${version#v}
+if [[ ! $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
+  echo "release: VERSION is \"$version\"; allowed: three numbers, perhaps with a suffix, such as 1.2.3 or 1.3.0-rc.1" >&2
+  exit 2
+fi
+targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
+mkdir -p "${DIST:=dist}"
+dist=$(cd "$DIST" && pwd)
+build=$dist/build
+
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH VERSION=$version CGO_ENABLED=0 GOAMD64=v1 GOARM64=v8.0 LC_ALL=C TZ=UTC
+umask 022
+rm -rf "$build" "$dist"/ropeline[-_]* "$dist/SHA256SUMS"
+mkdir -p "$build/completion"
+
+# What the builder's own machine runs.
+GOOS='' GOARCH='' go build -C deploy/check -o "$build/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
+GOOS='' GOARCH='' go build -trimpath -buildvcs=false -o "$build/ropeline" ./cmd/ropeline
+"$build/ropeline" completion bash >"$build/completion/ropeline.bash"
+"$build/ropeline" completion zsh >"$build/completion/_ropeline"
+"$build/ropeline" completion fish >"$build/completion/ropeline.fish"
+
+for target in $targets; do
+  os=${target%/*} arch=${target#*/}
+  name=ropeline_${version}_${os}_$arch
+  stage=$build/$name
+  mkdir -p "$stage/package"
+  export GOOS=$os GOARCH=$arch
+  go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$stage/ropeline" ./cmd/ropeline
+  deploy/licences.sh >"$stage/THIRD-PARTY-LICENSES"
+  cp -r LICENSE README.md CHANGELOG.md docs "$build/completion" "$stage"
+  [ "$os" != linux ] || cp deploy/package/* "$stage/package"
+  chmod -R u=rwX,go=rX "$stage"
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --exclude=package/nfpm.yaml \
+    --exclude='package/*.sh' -C "$build" -cf - "$name" | gzip -n9 >"$dist/$name.tar.gz"
+  if [ "$os" = linux ]; then
+    for kind in deb rpm; do
+      (cd "$stage" && ARCH=$arch "$build/nfpm" package --config "$root/deploy/package/nfpm.yaml" --packager $kind --target "$dist" >"$build/log" 2>&1) ||
+        { cat "$build/log" >&2; exit 1; }
+    done
+  fi
+done
+rm -rf "$build"
+cd "$dist"
+sha256sum -- ropeline* >SHA256SUMS
+cat SHA256SUMS
