@@ -33,6 +33,8 @@ type Room struct {
 	rights *ticket.Rights // nil until the node is open
 	delta  ticket.Delta   // of active, not booked yet
 
+	overHere []ticket.Ended // sessions, not noted yet; stays empty where no history is kept
+
 	limit, mintedByAll ticket.Amount // as the facts have it
 	minter             crdt.NodeID   // the same
 

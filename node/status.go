@@ -33,6 +33,8 @@ type Status struct {
 	// What went wrong since the start. All zero is as it should be.
 	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
 	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
+	HistoryBytes    uint64 `json:"history_bytes"`    // of memory, for what happened in rooms during a day
+	HistoryRefused  uint64 `json:"history_refused"`  // observations of rooms for which there was no place in it
 	StoreFailures   uint64 `json:"store_failures"`   // how often the disk did not take a write, or was full; each time stops tickets here until it does again
 	Overflow        uint64 `json:"overflow"`         // polls, check-ins and ends of sessions lost because a table was full
 }
@@ -164,6 +166,7 @@ func (n *Node) Status() Status {
 		Rooms: []RoomStatus{}, Peers: []PeerStatus{},
 		MessagesRefused: n.core.refused.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
 		StoreFailures: n.journal.failures.Load(),
+		HistoryBytes:  n.core.past.bytes.Load(), HistoryRefused: n.core.past.refused.Load(),
 	}
 	if err := n.Ready(); err != nil {
 		s.Reason = err.Error()

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/accesslog"
 	"github.com/ropeline/ropeline/httpfront/admin"
@@ -21,6 +22,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/overview"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -92,8 +94,9 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 		return nil, err
 	}
 	others := askerOf(a.mesh)
-	seen := newOverview(a.lame, a.mesh, a.log)
-	m := &managed{lameDuck: a.lame, seen: seen, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
+	m := &managed{lameDuck: a.lame, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
+	seen := newOverview(a.lame, a.mesh, m.history, a.log)
+	m.seen = seen
 	maps.Copy(answers, m.answers())
 	if err := a.addAdmin(cfg, m, follower); err != nil {
 		return nil, err
@@ -129,9 +132,12 @@ func (a *assembly) addAdmin(cfg config, m *managed, follower *follower) error {
 	return err
 }
 
+// pastOf returns how a room was, over the whole mesh.
+type pastOf = func(ctx context.Context, id crdt.RoomID, from, to time.Time) (history.Series, error)
+
 // newOverview returns what the dashboard looks at.
-func newOverview(lame lameDuck, mesh *transport.Mesh, log *slog.Logger) *overview.Overview {
-	oc := overview.Config{Local: lame, Method: methodReport, Logger: log}
+func newOverview(lame lameDuck, mesh *transport.Mesh, past pastOf, log *slog.Logger) *overview.Overview {
+	oc := overview.Config{Local: lame, Method: methodReport, History: past, Logger: log}
 	if mesh != nil {
 		oc.Peers, oc.Address = mesh, mesh.Advertised().String()
 	}

@@ -132,6 +132,7 @@ func measuredNode(s *node.Status) metrics.Node {
 		Ready: s.Ready, Leaving: s.Leaving, StoreOK: s.Store == "ok", ClockOK: s.Clock == "ok", Boot: s.Boot,
 		Facts: s.Facts.Known, FactsMost: s.Facts.Most, FactsRefused: s.Facts.Refused,
 		MessagesRefused: s.MessagesRefused, MessagesDropped: s.MessagesDropped, Overflow: s.Overflow, StoreFailures: s.StoreFailures,
+		HistoryBytes: s.HistoryBytes, HistoryRefused: s.HistoryRefused,
 	}
 }
 
