@@ -95,6 +95,11 @@ type Config struct {
 	// Logger takes what an operator should know; nothing is logged per request
 	// that goes well. The default is slog.Default().
 	Logger *slog.Logger
+	// Requests counts requests as they end, those that were asked about (Judge) among them;
+	// nil: nobody does.
+	Requests RequestCounter
+	// AccessLog gets a line of each request that comes through Run; nil: there is none.
+	AccessLog AccessLog
 
 	Limits   Limits
 	Timeouts Timeouts

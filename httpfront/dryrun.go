@@ -14,5 +14,6 @@ func (f *Front) passDry(a *admitted, decider Room, s *room.Settings, p node.Pass
 	a.settings, a.pass = s, p
 	p.AcceptedAt = now
 	f.prove(a.req, s, &p, now)
+	a.req.record.judged(Admitted, s, &a.pass, now)
 	return true
 }

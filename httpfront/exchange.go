@@ -37,6 +37,8 @@ type exchange struct {
 	reusable bool      // whether the origin will take another request
 	panicked func(any) // is told of panics outside of the handler
 	active   activity  // of the visitor
+	record   *record   // of the request, from when on its answer is ours to end; nil: there is none
+	sent     int64     // bytes of the body that were read
 }
 
 // errInterim means that the origin sends interim responses without end.
@@ -190,6 +192,8 @@ func (x *exchange) close(complete bool) {
 	} else {
 		x.conn.Discard()
 	}
+	x.record.end(x.sent)
+	x.record = nil
 }
 
 // originBody is the body of a response, as the server reads and closes it.
@@ -228,6 +232,7 @@ func (b *originBody) Read(p []byte) (int, error) {
 		n, err = b.x.conn.Reader().Read(p)
 	}
 	if n > 0 {
+		b.x.sent += int64(n)
 		b.x.active.moved()
 	}
 	b.eof = err == io.EOF

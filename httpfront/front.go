@@ -43,6 +43,9 @@ type Front struct {
 	crowd   *crowd   // of new visitors
 	sharing *sharing // of passes
 
+	inFlight atomic.Int64 // requests that are being answered, where somebody counts them
+	edge     atomic.Pointer[edgeListener]
+
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
 }
@@ -102,6 +105,7 @@ func (f *Front) Run(ctx context.Context) error {
 		return fmt.Errorf("http front: %w", err)
 	}
 	edge := newEdgeListener(ln, f.edgeConfig(f.tlsConfig()))
+	f.edge.Store(edge)
 	srv := f.server()
 	origins, stopOrigins := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -181,6 +185,18 @@ func (f *Front) Origins() []upstream.Status {
 		all[i] = g.Status()
 	}
 	return all
+}
+
+// Load returns how many connections of clients are open now, and how many requests are
+// being answered, which is known where Config.Requests or AccessLog is set. Any goroutine may
+// call it.
+func (f *Front) Load() (connections, requests int) {
+	if edge := f.edge.Load(); edge != nil {
+		edge.mu.Lock()
+		connections = edge.settled
+		edge.mu.Unlock()
+	}
+	return connections, int(f.inFlight.Load())
 }
 
 // drain lets requests end, and then cuts the rest off.

@@ -19,19 +19,42 @@ import (
 
 // handle answers one request.
 func (f *Front) handle(ctx *fasthttp.RequestCtx) {
-	defer f.recover(ctx)
 	a, ok := ctx.UserValue(decidedKey{}).(admitted)
 	if !ok {
-		a, ok = f.decide(ctx)
+		a.req = f.request()
 	}
-	defer a.req.release()
+	r := a.req
+	r.record.begin()
+	defer func() { f.end(ctx, r, recover()) }()
+	if !ok {
+		ok = f.decide(ctx, &a)
+	}
 	if ok {
 		f.proxy(ctx, a)
 	}
 	// The server sees a wish to close only if Connection says nothing else.
-	if (a.req.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests)) && !ctx.Hijacked() {
+	if (r.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests)) && !ctx.Hijacked() {
 		ctx.Response.Header.SetConnectionClose()
 	}
+}
+
+// end ends what is done with a request, and answers for it if that has panicked: only this
+// request fails.
+func (f *Front) end(ctx *fasthttp.RequestCtx, r *request, p any) {
+	if p != nil {
+		r.record.becomes(Unavailable)
+		f.panicked(ctx, p)
+	}
+	endRequest(ctx, r)
+	r.release()
+}
+
+// request returns a request of whose head nothing is known yet.
+func (f *Front) request() *request {
+	r := newRequest()
+	r.told, r.proofName, r.withheld = f.told, f.cfg.ProofHeader, f.withheld
+	r.record = f.newRecord(true)
+	return r
 }
 
 // decidedKey is the key of what handleExpect leaves for handle.
@@ -40,19 +63,18 @@ type decidedKey struct{}
 // handleExpect is asked before a client is told to send the body of its
 // request. Whoever has to wait is told so instead, and sends it later.
 func (f *Front) handleExpect(ctx *fasthttp.RequestCtx) (code int) {
+	a := admitted{req: f.request()}
 	defer func() {
-		if p := recover(); p != nil {
-			f.panicked(ctx, p)
-			code = http.StatusInternalServerError
+		if p := recover(); p != nil || code != http.StatusContinue {
+			f.end(ctx, a.req, p)
+			code = ctx.Response.StatusCode()
 		}
 	}()
-	a, ok := f.decide(ctx)
-	if !ok {
-		a.req.release()
-		return ctx.Response.StatusCode()
+	if f.decide(ctx, &a) {
+		ctx.SetUserValue(decidedKey{}, a)
+		return http.StatusContinue
 	}
-	ctx.SetUserValue(decidedKey{}, a)
-	return http.StatusContinue
+	return 0
 }
 
 // handleError answers what the server's parser refused.
@@ -66,16 +88,15 @@ func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 		no = refusal{http.StatusRequestTimeout, "the request came too slowly"}
 	}
 	f.refuse(ctx, no)
+	f.recordUnread(ctx, err)
 }
 
 // decide takes a request as far as it can be taken without the origin. It
-// returns false if the request has been answered. Either way the caller
-// releases the request.
-func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
-	r := newRequest()
-	r.told, r.proofName, r.withheld = f.told, f.cfg.ProofHeader, f.withheld
-	a := admitted{req: r}
+// returns false if the request has been answered.
+func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
+	r := a.req
 	h := &ctx.Request.Header
+	r.record.asked(h)
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
 	if no.code == 0 {
 		no = r.locate(peerOf(ctx), isSecure(ctx), &f.trust)
@@ -92,29 +113,32 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx) (admitted, bool) {
 		no = unknownMethod
 	}
 	if no.code != 0 {
+		r.record.becomes(Malformed)
 		f.refuse(ctx, no)
-		return a, false
+		return false
 	}
 	if f.serveKeys(ctx, r) {
+		r.record.becomes(Bypassed)
 		f.discardBody(ctx, r)
-		return a, false
+		return false
 	}
 	if what, err := f.unavailable(r); err != nil {
 		f.fail(ctx, r, what, err)
 		f.discardBody(ctx, r)
-		return a, false
+		return false
 	}
 	room := f.roomOf(r)
 	if room == nil {
-		return a, true
+		r.record.becomes(Bypassed)
+		return true
 	}
 	var w waiting
-	if f.judge(room, &a, &w) {
-		return a, true
+	if f.judge(room, a, &w) {
+		return true
 	}
 	f.wait(ctx, w)
 	f.discardBody(ctx, r)
-	return a, false
+	return false
 }
 
 // roomOf returns the room that decides about r; nil if none does. A preflight
@@ -152,6 +176,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	s := room.Settings()
 	made := f.frontOf(s)
 	if f.bypasses(room, made, r) {
+		r.record.judged(Bypassed, s, &node.Pass{}, now)
 		return true
 	}
 	var by pass.Binding
@@ -174,6 +199,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 				return f.passDry(a, room, s, node.Pass{}, now)
 			}
 			*w = waiting{req: r, settings: s, made: made, verdict: node.Verdict{View: v.View}, now: now, crowded: true}
+			r.record.judged(Queued, s, &w.verdict.Pass, now)
 			return false
 		}
 		room.Queue(v.Pass)
@@ -187,12 +213,14 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	if v.Admit {
 		a.room, a.settings, a.pass = room, s, v.Pass
 		f.prove(r, s, &a.pass, now)
+		r.record.judged(Admitted, s, &a.pass, now)
 		return true
 	}
 	if s.DryRun {
 		return f.passDry(a, room, s, v.Pass, now)
 	}
 	*w = waiting{req: r, settings: s, made: made, verdict: v, cookie: a.cookie, now: now}
+	r.record.judged(w.outcome(), s, &w.verdict.Pass, now)
 	return false
 }
 
@@ -270,7 +298,7 @@ func (f *Front) discardBody(ctx *fasthttp.RequestCtx, r *request) {
 	}
 }
 
-// recover answers for a handler that panicked. Only this request fails.
+// recover answers for a handler that panicked.
 func (f *Front) recover(ctx *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
 		f.panicked(ctx, p)

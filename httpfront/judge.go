@@ -46,26 +46,33 @@ type Question struct {
 	NoPage bool
 }
 
-// Outcome is what a proxy is to do with a request that it asked about.
+// Outcome is what becomes of a request. A proxy that asked about one is told the first
+// four only.
 type Outcome uint8
 
 const (
 	// Unavailable: this node cannot decide, and the room is to hold who comes
 	// (room.PartitionHold). The zero value.
 	Unavailable Outcome = iota
-	// Admitted: pass the request on to the origin.
+	// Admitted: pass the request on to the origin. It is of somebody who is in, or was let
+	// in by it; for a proxy that asked, also one that no room is about.
 	Admitted
 	// Queued: hand the answer to the visitor.
 	Queued
 	// Malformed: the request would have been refused here for its form. The body
 	// says why, in a line.
 	Malformed
+
+	Rejected // queued, in a room that lets nobody in
+	Bypassed // passed on, since no room or a rule says so
+	Failed   // passed on, and not answered by the origin
+	outcomes // how many there are
 )
 
 // String returns the outcome as one word in lower case.
 func (o Outcome) String() string {
-	words := [...]string{"unavailable", "admitted", "queued", "malformed"}
-	if int(o) < len(words) {
+	words := [outcomes]string{"unavailable", "admitted", "queued", "malformed", "rejected", "bypassed", "failed"}
+	if o < outcomes {
 		return words[o]
 	}
 	return "unknown"
@@ -107,15 +114,19 @@ type AnswerField struct{ Name, Value string }
 // for as long as Room.Decide.
 func (f *Front) Judge(q *Question) (a Answer) {
 	k := &asked{req: newRequest()}
+	k.req.record = f.newRecord(false)
+	k.req.record.begin()
 	defer k.release()
 	defer func() { a.ProofField = f.cfg.ProofHeader }()
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
+			k.req.record.becomes(Unavailable)
 			a = f.undecided(k, failure{code: http.StatusServiceUnavailable, title: "Something went wrong here"}, fmt.Errorf("panic: %v", p))
 		}
 	}()
 	if no := k.req.ask(q); no.code != 0 {
+		k.req.record.becomes(Malformed)
 		return malformed(no)
 	}
 	if !q.NoPage {
@@ -124,10 +135,12 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	defer func() { a.JSON = prefersJSON(k.req.accept) }()
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
 	if no := f.accepts(k.req); no.code != 0 {
+		k.req.record.becomes(Malformed)
 		return malformed(no)
 	}
 	k.room, k.routed = f.roomOf(k.req), true
 	if k.room == nil {
+		k.req.record.becomes(Bypassed)
 		return Answer{Outcome: Admitted}
 	}
 	if what, err := f.unavailable(k.req); err != nil {
@@ -177,6 +190,7 @@ type asked struct {
 var scratches = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
 
 func (k *asked) release() {
+	k.req.record.end(0)
 	k.req.release()
 	if k.ctx != nil {
 		k.ctx.Response.Reset()

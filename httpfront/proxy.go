@@ -93,6 +93,7 @@ func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
 		x.active.stop()
 	}
 	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
+	x.handOver(ctx, a.req)
 	owned = false
 	if ctx.Response.StatusCode() == http.StatusSwitchingProtocols {
 		f.tunnel(ctx, x)
@@ -168,9 +169,11 @@ func (a admitted) decorate(h *fasthttp.ResponseHeader) {
 // being let in to a site that is down shall not cost the place.
 func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 	if e, ok := errors.AsType[*clientError](err); ok {
+		a.req.record.becomes(Malformed)
 		f.refuse(ctx, e.refusal)
 		return
 	}
+	a.req.record.becomes(Failed)
 	var what failure
 	switch {
 	case errors.Is(err, upstream.ErrClosed):

@@ -49,6 +49,8 @@ type request struct {
 
 	head []byte    // backing bytes of target and fields
 	body io.Reader // once it was asked for; see serverReader
+
+	record *record // nil: nobody wants to know, or somebody else hands it in
 }
 
 // field is one header field. Both slices belong to the request.

@@ -99,6 +99,15 @@ func (w *waiting) begin(ctx *fasthttp.RequestCtx, s *page.State) *fasthttp.Respo
 	return h
 }
 
+// outcome is what becomes of the request: a room that lets nobody in rejects it, unless an
+// event will.
+func (w *waiting) outcome() Outcome {
+	if v := w.verdict.View; w.settings.QueueingMethod == room.Reject && (v == nil || !v.Event.Prequeueing) {
+		return Rejected
+	}
+	return Queued
+}
+
 // status is the room's code for queue answers. A request that was to change
 // something is refused instead, so that no program takes it for done.
 func (w *waiting) status() int {

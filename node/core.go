@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
+	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
@@ -43,6 +44,9 @@ type CoreConfig struct {
 	// Catalog has rooms follow what operators set while nodes run; nil: Rooms are all
 	// there are, but for those that rest.
 	Catalog *Cataloging
+
+	// History says how much is remembered of what happens in rooms; nil: nothing.
+	History *history.Config
 
 	// Found says that this node may begin a mesh: it makes the rights of rooms for
 	// which nobody does, all that the limits allow. A node that joins others must
@@ -85,6 +89,7 @@ type Core struct {
 	facts     facts
 	catalog   *cataloged // nil: none is followed
 	health    health
+	past      past
 	storing   storing
 	leave     leaveState
 	recovered time.Time     // when it was last looked whether the dead can be recovered from
@@ -143,6 +148,9 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	}
 	if err := c.takeStored(cfg.Stored, cfg.Rooms); err != nil {
 		return nil, fmt.Errorf("node: %w", err)
+	}
+	if err := c.past.open(cfg.History); err != nil {
+		return nil, err
 	}
 	c.inquiries = inquiries{by: map[crdt.NodeID]inquiry{}, over: cfg.Self.Boot == 1 && !cfg.Named}
 	c.pendings.wake = make(chan struct{}, 1)
@@ -277,6 +285,7 @@ func (c *Core) Tick(now time.Time) []Message {
 			r.look(now)
 		}
 	}
+	c.tickPast(now)
 	out = append(out, c.sendRedeems(now, true)...)
 	out = append(out, c.tickCounters(now)...)
 	out = append(out, c.tellOwners()...)
@@ -426,6 +435,9 @@ func (c *Core) collect(now time.Time) {
 			k.room.replace(k.old, renewal{ticket: k.new, end: end})
 		}
 		for _, v := range n.polls {
+			if v.at.Equal(v.arrival) {
+				c.cameHere(v.room, now)
+			}
 			c.visits.add(v)
 		}
 		for _, in := range n.checkins {

@@ -41,6 +41,7 @@ func (k *counters) sendCalls(now time.Time) []Message {
 			out = append(out, Message{To: to, Kind: kindCall, Slot: c.slot, Payload: ticket.AppendCall(nil, call)})
 		}
 		for _, a := range lost {
+			k.room.tally.refused.Add(1)
 			k.turnAway(a.Who, now)
 		}
 		k.serve(left, s, to == self, now)

@@ -46,6 +46,7 @@ func (r *Room) rightsConfig(session time.Duration) ticket.RightsConfig {
 		Self: r.core.self, Room: r.id, Session: session,
 		Unlimited: r.settings.Load().Policy != room.Escrow,
 		Seqs:      func(n uint64) uint64 { return r.seq.Add(n) - n + 1 },
+		Ended:     r.noteEnded(),
 		LeaveOut:  r.core.leaveOut,
 	}
 }
@@ -95,6 +96,7 @@ func (r *Room) bookSpent(spent uint64, now time.Time) {
 // entered books a ticket that a request has taken.
 func (r *Room) entered(e entered, now time.Time) {
 	r.openSession(e, now)
+	r.core.letInHere(&e, now)
 	if !r.limited() {
 		r.book(crdt.Admitted, crdt.TickOf(now), 1, 0, now)
 	}
@@ -196,7 +198,10 @@ func (r *Room) expire(now time.Time) {
 	r.delta = ticket.Delta{}
 	spent := r.rights.Spent()
 	repaid := r.rights.TakeRepaid()
+	over := r.overHere
+	r.overHere = nil
 	r.mu.Unlock()
+	r.core.endedHere(r.id, over, now)
 	for _, x := range repaid {
 		r.replace(x.Old, renewal{ticket: x.New, end: x.End})
 	}

@@ -58,12 +58,15 @@ func (r *Room) letIn(g gotten, p Pass, now time.Time) (Verdict, need) {
 func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, is redeemState, ok bool) {
 	e = entered{room: r, pass: r.admitted(g, p, now), gotten: g, waited: !p.Arrival.IsZero()}
 	if !e.waited {
+		r.tally.given.Add(1)
 		return e, confirmed, true
 	}
 	id := e.pass.Visitor
 	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, r.core.self.Node,
 		redeemed{pass: e.pass, is: confirmed, kept: r.redeemedFor()}, now)
-	if !ok {
+	if ok {
+		r.tally.given.Add(1)
+	} else {
 		r.giveBack(g)
 	}
 	e.pass = q.pass

@@ -245,6 +245,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			k.loop.supply.parked = append(k.loop.supply.parked, p)
 		default:
 			turned[c] = true
+			k.turnedAway(c)
 			k.waitedInVain(p.since, now)
 			k.turnAway(p.Who, now)
 		}

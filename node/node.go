@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
+	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -141,6 +142,7 @@ func New(cfg Config) (_ *Node, err error) {
 		Stored:   stored,
 		Found:    cfg.Found,
 		Catalog:  cfg.Catalog,
+		History:  &history.Config{},
 	})
 	if err != nil {
 		return nil, err
@@ -208,11 +210,13 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	n.restore()
 
 	saver := newSaver(n.cfg.Data, n.log)
+	past := n.openPast()
 	var wg sync.WaitGroup
 	wg.Go(saver.run)
+	wg.Go(past.run)
 	var closed error
 	wg.Go(func() { closed = n.journal.run() })
-	err := n.loop(ctx, mesh, saver)
+	err := n.loop(ctx, mesh, saver, past)
 	close(n.ended)
 	n.core.Close(n.Now())
 	n.journal.finish(n.core, n.Now())
@@ -220,6 +224,9 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 		saver.save(state)
 	}
 	saver.close()
+	n.core.CloseHistory(n.Now())
+	past.keep(n.core.TakeHistory())
+	past.close()
 	wg.Wait()
 	return errors.Join(err, closed)
 }
@@ -236,7 +243,7 @@ func (n *Node) restore() {
 	}
 }
 
-func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
+func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile) error {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	started := n.Now()
@@ -297,6 +304,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver) error {
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}
 		n.watchFacts()
+		past.keep(n.core.TakeHistory())
 		if !now.Before(persist) {
 			n.persist(saver)
 			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))

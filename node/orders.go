@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/history"
 )
 
 // What an operator tells a node that runs. It is done by the loop, as everything
@@ -105,6 +106,16 @@ func (n *Node) Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.
 // Catalog returns what operators have set, as this node knows it; nil before it has opened,
 // or if it follows no catalog. It is for reading. Any goroutine may call it.
 func (n *Node) Catalog() *catalog.Catalog { return n.core.Catalog() }
+
+// History returns what this node has seen of a room and done in it, as Core.History does.
+// Any goroutine may call it, while Run runs.
+func (n *Node) History(ctx context.Context, id crdt.RoomID, from, to time.Time) (s history.Series, err error) {
+	err = n.tell(ctx, func(c *Core, _ time.Time) (err error) {
+		s, err = c.History(id, from, to)
+		return err
+	})
+	return s, err
+}
 
 // note has the loop do something and returns once what it tells the mesh is on disk.
 func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) error {

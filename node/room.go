@@ -33,6 +33,8 @@ type Room struct {
 	rights *ticket.Rights // nil until the node is open
 	delta  ticket.Delta   // of active, not booked yet
 
+	overHere []ticket.Ended // sessions, not noted yet; stays empty where no history is kept
+
 	limit, mintedByAll ticket.Amount // as the facts have it
 	minter             crdt.NodeID   // the same
 
@@ -44,6 +46,8 @@ type Room struct {
 	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
 	dryRun   atomic.Uint64 // requests that would have queued, and passed in a dry run, since the start
 	crowded  atomic.Uint64 // new visitors whom the front did not have queue, since the start
+
+	tally tally
 
 	again     bool // is made in place of one that was retired
 	cataloged bool // its settings are the catalog's, and no others; the loop's

@@ -33,6 +33,8 @@ type Status struct {
 	// What went wrong since the start. All zero is as it should be.
 	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
 	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
+	HistoryBytes    uint64 `json:"history_bytes"`    // of memory, for what happened in rooms during a day
+	HistoryRefused  uint64 `json:"history_refused"`  // observations of rooms for which there was no place in it
 	StoreFailures   uint64 `json:"store_failures"`   // how often the disk did not take a write, or was full; each time stops tickets here until it does again
 	Overflow        uint64 `json:"overflow"`         // polls, check-ins and ends of sessions lost because a table was full
 }
@@ -77,6 +79,9 @@ type RoomStatus struct {
 	Shared uint64 `json:"shared"` // requests at this node with a pass of somebody on the site that more addresses used than may, since the start
 
 	Copies uint64 `json:"copies"` // requests at this node with a pass that waited of which its owner had to say that it was redeemed, since the start
+
+	Tickets        uint64 `json:"tickets"`         // that visitors of this node got, since the start
+	TicketsRefused uint64 `json:"tickets_refused"` // that they did not get though places were free, because of the disk, the clock or a counter that did not answer
 
 	// Rights is left out where they are not the limit.
 	Rights *RightsStatus `json:"rights,omitempty"`
@@ -161,6 +166,7 @@ func (n *Node) Status() Status {
 		Rooms: []RoomStatus{}, Peers: []PeerStatus{},
 		MessagesRefused: n.core.refused.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
 		StoreFailures: n.journal.failures.Load(),
+		HistoryBytes:  n.core.past.bytes.Load(), HistoryRefused: n.core.past.refused.Load(),
 	}
 	if err := n.Ready(); err != nil {
 		s.Reason = err.Error()
@@ -206,7 +212,8 @@ func (r *Room) status() RoomStatus {
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
 		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		Slots: v.Slots, Bypassed: r.bypassed.Load(), WouldQueue: r.dryRun.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
+		Slots: v.Slots, Bypassed: r.bypassed.Load(), WouldQueue: r.dryRun.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(),
+		Tickets: r.tally.given.Load(), TicketsRefused: r.tally.refused.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
 		QueueAll: s.QueueAll, DryRun: s.DryRun, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -21,7 +22,8 @@ type world struct {
 	air   []letter
 	cut   bool // between sites
 
-	catalog bool // rooms follow what operators set
+	catalog  bool // rooms follow what operators set
+	remember bool // nodes keep a history
 
 	more []room.Settings   // further rooms, kept by all
 	lose func(letter) bool // messages that do not arrive; nil: none
@@ -111,8 +113,12 @@ func (w *world) start(m *machine, s room.Settings) {
 	if w.catalog {
 		follow = &Cataloging{}
 	}
+	var keep *history.Config
+	if w.remember {
+		keep = &history.Config{}
+	}
 	core, err := NewCore(CoreConfig{
-		Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
+		History: keep, Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
 		Stored:  m.disk.content(), Found: m.found, Named: m.named,

@@ -12,7 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/accesslog"
 	"github.com/ropeline/ropeline/httpfront/admin"
 	"github.com/ropeline/ropeline/httpfront/adminserver"
 	"github.com/ropeline/ropeline/httpfront/crawler"
@@ -20,6 +22,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/overview"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -33,12 +36,16 @@ type assembly struct {
 	log      *slog.Logger
 
 	node     *node.Node
+	lame     lameDuck
+	measures *measures
+	access   *accesslog.Log  // nil: there is none
 	mesh     *transport.Mesh // nil: a single node
 	visitors visitorTLS
 	front    *httpfront.Front
 	verdicts *verdict.Server // nil: nobody asks
 	admin    *operators
 	beside   []func(context.Context) error // what runs while visitors are served
+	after    []func(context.Context) error // what runs until the last of them was
 
 	stop   context.CancelFunc // as a signal does
 	leaves *atomic.Bool       // when it stops, whatever the configuration says
@@ -75,17 +82,21 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	if err != nil {
 		return nil, err
 	}
-	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.log); err != nil {
+	if err = a.observe(cfg); err != nil {
+		return nil, err
+	}
+	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.watch, a.log); err != nil {
 		return nil, err
 	}
 	follower.front = a.front
-	lame := lameDuck{ctx, a.node}
-	if a.verdicts, err = newVerdicts(cfg, a.front, lame.ready, a.log); err != nil {
+	a.lame = lameDuck{ctx, a.node}
+	if a.verdicts, err = newVerdicts(cfg, a.front, a.lame.ready, a.log); err != nil {
 		return nil, err
 	}
 	others := askerOf(a.mesh)
-	seen := newOverview(lame, a.mesh, a.log)
-	m := &managed{lameDuck: lame, seen: seen, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
+	m := &managed{lameDuck: a.lame, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
+	seen := newOverview(a.lame, a.mesh, m.history, a.log)
+	m.seen = seen
 	maps.Copy(answers, m.answers())
 	if err := a.addAdmin(cfg, m, follower); err != nil {
 		return nil, err
@@ -93,7 +104,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	a.beside = append(a.visitors.runs(a.front),
 		func(ctx context.Context) error { crawlers.Run(ctx); return nil },
 		func(ctx context.Context) error { return a.secrets.run(ctx, others) },
-		func(ctx context.Context) error { return notifyReady(ctx, lame.ready, a.log) },
+		func(ctx context.Context) error { return notifyReady(ctx, a.lame.ready, a.log) },
 		seen.Run)
 	return &a, nil
 }
@@ -115,14 +126,18 @@ func (a *assembly) addAdmin(cfg config, m *managed, follower *follower) error {
 	}
 	a.admin, err = newOperators(&cfg.Admin, m.seen, plain.Handler(), []adminserver.Part{
 		adminserver.API{API: api},
+		adminserver.NewPaths(a.measures, map[string]adminserver.Scope{"/metrics": adminserver.Read}),
 		adminserver.Below{Path: httpfront.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
 	}, a.log)
 	return err
 }
 
+// pastOf returns how a room was, over the whole mesh.
+type pastOf = func(ctx context.Context, id crdt.RoomID, from, to time.Time) (history.Series, error)
+
 // newOverview returns what the dashboard looks at.
-func newOverview(lame lameDuck, mesh *transport.Mesh, log *slog.Logger) *overview.Overview {
-	oc := overview.Config{Local: lame, Method: methodReport, Logger: log}
+func newOverview(lame lameDuck, mesh *transport.Mesh, past pastOf, log *slog.Logger) *overview.Overview {
+	oc := overview.Config{Local: lame, Method: methodReport, History: past, Logger: log}
 	if mesh != nil {
 		oc.Peers, oc.Address = mesh, mesh.Advertised().String()
 	}
@@ -137,7 +152,7 @@ func (a *assembly) run(signals context.Context, cfg config) (left bool, err erro
 	n, mesh := a.node, a.mesh
 	ctx, fail := context.WithCancelCause(context.WithoutCancel(signals))
 	defer fail(nil)
-	errs := make([]error, 6+len(a.beside))
+	errs := make([]error, 6+len(a.beside)+len(a.after))
 	var outer, watch, inner sync.WaitGroup
 	innerCtx, stopInner := context.WithCancelCause(context.WithoutCancel(ctx))
 	watchCtx, stopWatch := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -164,6 +179,9 @@ func (a *assembly) run(signals context.Context, cfg config) (left bool, err erro
 	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, a.log) })
 	for i, run := range a.beside {
 		start(&outer, 6+i, ctx, run)
+	}
+	for i, run := range a.after {
+		start(&watch, 6+len(a.beside)+i, watchCtx, run)
 	}
 	awaitStop(signals, ctx, cfg.Proxy.DrainDelay, a.log)
 	fail(nil)

@@ -15,6 +15,7 @@ const (
 	methodExplain = 4 // why a visitor is let in or is not
 	methodDrain   = 5 // that it is to stop
 	methodSecret  = 6 // that it is to take a new secret
+	methodHistory = 7 // how a room was
 )
 
 // calls answers other nodes.

@@ -46,6 +46,7 @@ type config struct {
 
 	LogFormat string
 	LogLevel  string
+	Signals   signalsConfig
 
 	Room  room.Settings   // what the flags say of the one room
 	Rooms []room.Settings // what the file lists under "rooms"
@@ -137,6 +138,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	c.Rights.bind(fs)
 	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
 	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
+	c.Signals.bind(fs)
 	c.Proxy.bind(fs)
 	c.faults.bind(fs)
 }
@@ -206,7 +208,7 @@ func (c *config) load(file string, fs *pflag.FlagSet) error {
 
 // check refuses combinations that cannot work, before anything starts.
 func (c *config) check() error {
-	return errors.Join(c.checkProxy(), c.checkAdmin(), c.checkTLS(), c.checkPeers(), c.checkMesh(), c.checkRights())
+	return errors.Join(c.checkProxy(), c.checkAdmin(), c.checkTLS(), c.checkPeers(), c.checkMesh(), c.checkRights(), c.checkSignals())
 }
 
 // checkPeers is about proxies in front.

@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"node/ticket":             {"crdt"},
 	"node/durable":            {},
 	"node/durable/faultstore": {"node/durable"},
-	"node":                    {"crdt", "node/catalog", "node/durable", "node/room", "node/replica", "node/ticket", "transport"},
+	"node":                    {"crdt", "node/catalog", "node/durable", "node/history", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/catalog", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
 	"httpfront/adminserver":   {"httpfront/admin"},
@@ -39,10 +39,10 @@ var allowed = map[string][]string{
 	"httpfront/dashboard":     {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
-	"httpfront/metrics":       {},
+	"httpfront/metrics":       {"crdt"},
 	"httpfront/nearest":       {},
 	"httpfront/overview":      {"crdt", "node", "node/catalog", "node/history", "node/room", "httpfront/dashboard", "transport"},
-	"httpfront/manage":        {"crdt", "node", "httpfront", "httpfront/admin", "httpfront/dashboard"},
+	"httpfront/manage":        {"crdt", "node", "node/history", "httpfront", "httpfront/admin", "httpfront/dashboard"},
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	"bench/faults/udp":    {},
 
 	"cmd/ropeline/operate": {"httpfront/nearest"},
-	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/history", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

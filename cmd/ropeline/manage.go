@@ -46,6 +46,7 @@ func (m *managed) answers() calls {
 		methodExplain: m.answerExplain,
 		methodDrain:   m.answerDrain,
 		methodSecret:  m.secrets.take,
+		methodHistory: m.answerHistory,
 	}
 }
 

@@ -215,7 +215,7 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 
 // newFront makes the front, which knows what the rooms say of it, with keys that follow
 // the secrets of the mesh.
-func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, visitors *visitorTLS, crawlers *crawler.Checker, log *slog.Logger) (*httpfront.Front, error) {
+func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, visitors *visitorTLS, crawlers *crawler.Checker, watch func(*httpfront.Config), log *slog.Logger) (*httpfront.Front, error) {
 	keys, err := passKeys(shared.order(), shared.older())
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 	if err != nil {
 		return nil, err
 	}
-	front, err := httpfront.New(visitors.apply(cfg.Proxy.front(httpfront.Config{
+	fc := visitors.apply(cfg.Proxy.front(httpfront.Config{
 		Listen:         cfg.Listen,
 		Rooms:          cfg.faults.rooms(nodeRooms{n}, n.Now),
 		Keys:           keys,
@@ -242,7 +242,9 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 		Ready:       n.Ready,
 		Clock:       n.Now,
 		Logger:      log,
-	})))
+	}))
+	watch(&fc)
+	front, err := httpfront.New(fc)
 	if err != nil {
 		return nil, err
 	}

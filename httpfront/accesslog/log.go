@@ -17,7 +17,8 @@ import (
 // Config says where a Log writes. Path is required.
 type Config struct {
 	// Path is the file that lines are appended to. It is made if it is not there, readable
-	// by its owner and group only. Its directory must be there.
+	// by its owner and group only. Its directory must be there. [Stdout] is the standard
+	// output.
 	Path string
 	// Buffer is how many bytes wait for the disk at most; more memory outlasts a slower
 	// disk. Twice as much may be used. Default 1 MiB, from 64 KiB to 1 GiB.
@@ -26,6 +27,9 @@ type Config struct {
 	// slog.Default().
 	Logger *slog.Logger
 }
+
+// Stdout is the path of the standard output.
+const Stdout = "-"
 
 // flushEvery is how long a line waits for others at most. A look at whether the file was
 // renamed is as often.
@@ -92,6 +96,9 @@ func New(cfg Config) (*Log, error) {
 
 // openFile reports whether the file ends within a line, as it does after a crash.
 func openFile(path string) (_ file, torn bool, err error) {
+	if path == Stdout {
+		return stdout{os.Stdout}, false, nil
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o640)
 	if err != nil {
 		return nil, false, err
@@ -103,6 +110,12 @@ func openFile(path string) (_ file, torn bool, err error) {
 	}
 	return f, torn, nil
 }
+
+// stdout is closed by nobody: others may write to it.
+type stdout struct{ *os.File }
+
+// Close does nothing.
+func (stdout) Close() error { return nil }
 
 // Write takes the line of a request that has ended, or drops and counts it if the buffer
 // is full. It does not wait for the disk, nor keep e.
@@ -215,6 +228,9 @@ func (l *Log) flush() {
 func (l *Log) moved() bool {
 	if l.file == nil {
 		return true
+	}
+	if l.cfg.Path == Stdout {
+		return false
 	}
 	mine, err := l.file.Stat()
 	if err != nil {

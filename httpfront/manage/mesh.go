@@ -9,6 +9,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/dashboard"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/history"
 )
 
 // Mesh is what is asked: a node, and through it the others.
@@ -20,6 +21,9 @@ type Mesh interface {
 	// Ledgers returns what each node has of a room's rights, and the names of those that
 	// did not say.
 	Ledgers(ctx context.Context, room crdt.RoomID) (all []node.Ledger, missing []string, err error)
+	// History returns how a room was, over all nodes, and the names of those that did not
+	// say what they know of it.
+	History(ctx context.Context, room crdt.RoomID, from, to time.Time) (s history.Series, missing []string, err error)
 	// Explain says how requests of a visitor would be decided by the node that knows the
 	// visitor. The error may be node.ErrUnknownVisitor or node.ErrUnknownRoom.
 	Explain(ctx context.Context, room crdt.RoomID, visitor node.VisitorID) (node.Explanation, error)

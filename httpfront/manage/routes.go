@@ -94,6 +94,7 @@ func Routes(mesh Mesh, now func() time.Time) ([]admin.Route, map[string]admin.Sc
 		get("getNode", "nodes/{node}", "mesh", "Shows a node, by its id or its name.", "Node", false, m.node),
 		get("listSites", "sites", "mesh", "Lists the sites of the mesh.", "Site", true, m.sites),
 		get("getRights", "rooms/{room}/rights", "rights", "Shows who has the rights of a room, who the counters are, and what went from node to node.", "Rights", false, m.rights),
+		get("getAnalytics", "rooms/{room}/analytics", "rooms", "Shows how a room was during the last day, in steps: who was active and waited, how many came and were let in, how long they waited and stayed.", "Analytics", false, m.analytics),
 		get("listKeys", "keys", "keys", "Lists the secrets of the mesh by their ids, the newest first.", "Key", true, m.keys),
 		post("rotateKeys", "keys/rotation", "keys", "Has a new secret take the place of the one that is used. Certificates, passes and proofs follow it once all nodes have it.", "Nothing", "Rotation", admin.Write, m.rotate),
 		post("drainNode", "nodes/{node}/drain", "mesh", "Stops a node in order: balancers are told, visitors are served until drain-delay is over.", "DrainOrder", "Done", admin.Write, m.drain),
@@ -104,6 +105,9 @@ func Routes(mesh Mesh, now func() time.Time) ([]admin.Route, map[string]admin.Sc
 		if strings.Contains(routes[i].Path, "/rooms/{room}") {
 			routes[i].Query = []admin.Parameter{{Name: "zone", Meaning: "The zone of the room, where several have one of that name."}}
 		}
+		if routes[i].ID == "getAnalytics" {
+			routes[i].Query = append(routes[i].Query, analyticsQuery()...)
+		}
 		if strings.Contains(routes[i].Path, "{node}") {
 			routes[i].Params = []admin.Parameter{{Name: "node", Meaning: "The node, by its id or its name."}}
 		}
@@ -113,7 +117,8 @@ func Routes(mesh Mesh, now func() time.Time) ([]admin.Route, map[string]admin.Sc
 		"Node": schemaOf(reflect.TypeFor[dashboard.Node]()), "Site": schemaOf(reflect.TypeFor[dashboard.Site]()),
 		"Rights": schemaOf(reflect.TypeFor[RightsOf]()), "Key": schemaOf(reflect.TypeFor[Key]()), "Rotation": schemaOf(reflect.TypeFor[Rotation]()),
 		"DrainOrder": schemaOf(reflect.TypeFor[DrainOrder]()), "DeathOrder": schemaOf(reflect.TypeFor[DeathOrder]()), "Done": schemaOf(reflect.TypeFor[Done]()),
-		"Question": schemaOf(reflect.TypeFor[Question]()), "Explanation": schemaOf(reflect.TypeFor[Explanation]()),
+		"Analytics": analyticsSchema(),
+		"Question":  schemaOf(reflect.TypeFor[Question]()), "Explanation": schemaOf(reflect.TypeFor[Explanation]()),
 		"Nothing": {"type": "object", "properties": map[string]admin.Schema{}, "additionalProperties": false},
 	}
 }

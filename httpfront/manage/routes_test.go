@@ -24,6 +24,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/admin/admintest"
 	"github.com/ropeline/ropeline/httpfront/dashboard"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/history"
 )
 
 var (
@@ -39,6 +40,8 @@ type fakeMesh struct {
 	dead    []crdt.NodeID
 	err     error
 	asked   *httpfront.Question
+
+	from, to time.Time
 }
 
 func (f *fakeMesh) Status() node.Status {
@@ -55,6 +58,15 @@ func (f *fakeMesh) Snapshot(now time.Time) dashboard.Snapshot {
 func (f *fakeMesh) Ledgers(context.Context, crdt.RoomID) ([]node.Ledger, []string, error) {
 	l := node.Ledger{Node: here.String(), Site: "a", Accounts: []node.AccountStatus{{Node: there.String(), Gave: node.AmountStatus{Places: 3}, Pending: true}}}
 	return []node.Ledger{l}, []string{"two"}, f.err
+}
+
+func (f *fakeMesh) History(_ context.Context, _ crdt.RoomID, from, to time.Time) (history.Series, []string, error) {
+	f.from, f.to = from, to
+	at := from.Unix() / 60
+	return history.Series{
+		{At: at, Nodes: 2, Gauges: history.Gauges{Samples: 60, ActiveSum: 60 * 7, ActiveMax: 9, TotalActiveUsers: 10}, Counts: history.Counts{New: 4, Admitted: 3}, Waits: history.Of(time.Minute)},
+		{At: at + 1, Nodes: 1, Counts: history.Counts{New: 1}},
+	}, []string{"two", "three"}, f.err
 }
 
 func (f *fakeMesh) Explain(_ context.Context, _ crdt.RoomID, v node.VisitorID) (node.Explanation, error) {

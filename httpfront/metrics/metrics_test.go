@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md and the names for deploy/signals anew")
@@ -123,7 +125,7 @@ func ownLines(text string) string {
 func TestTableIsWhatIsShown(t *testing.T) {
 	s := filled(7)
 	m := metricsOf(t, &s)
-	m.Requests().Record(RoomName{}, Admitted, time.Second)
+	m.Requests().Record(crdt.RoomID{}, Admitted, time.Second)
 	shown, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -194,10 +196,10 @@ func TestNamesKeepToConventions(t *testing.T) {
 func TestRequestsMakeNoSeries(t *testing.T) {
 	s := Sample{Rooms: []Room{{Zone: "z", Name: "shop"}}}
 	m := metricsOf(t, &s)
-	m.Requests().SetRooms([]RoomName{{"z", "shop"}})
+	m.Requests().SetRooms([]NamedRoom{{crdt.RoomID{1}, RoomName{"z", "shop"}}})
 	before := strings.Count(ownLines(m.text(t)), "\n")
 	for i := range 10_000 {
-		m.Requests().Record(RoomName{"z", fmt.Sprint("room", i)}, Queued, time.Millisecond)
+		m.Requests().Record(crdt.RoomID{2, byte(i), byte(i >> 8)}, Queued, time.Millisecond)
 	}
 	text := m.text(t)
 	if n := strings.Count(ownLines(text), "\n"); n != before {
@@ -207,10 +209,10 @@ func TestRequestsMakeNoSeries(t *testing.T) {
 		t.Error("the requests to rooms that there are not were not counted together")
 	}
 
-	var names []RoomName
+	var names []NamedRoom
 	s.Rooms = nil
 	for i := range 10_000 {
-		names = append(names, RoomName{"z", fmt.Sprint("room", i)})
+		names = append(names, NamedRoom{crdt.RoomID{1, byte(i), byte(i >> 8)}, RoomName{"z", fmt.Sprint("room", i)}})
 		s.Rooms = append(s.Rooms, Room{Zone: "z", Name: fmt.Sprint("room", i)})
 	}
 	s.Rooms = append(s.Rooms, Room{Zone: "z", Name: "room0"}) // one name twice
@@ -233,11 +235,13 @@ func TestRoomsThatAreGoneHaveNoSeries(t *testing.T) {
 	var s Sample
 	m := metricsOf(t, &s)
 	r := m.Requests()
-	r.SetRooms([]RoomName{{"z", "stays"}, {"z", "goes"}})
-	r.Record(RoomName{"z", "stays"}, Admitted, 0)
-	r.Record(RoomName{"z", "goes"}, Admitted, 0)
-	r.SetRooms([]RoomName{{"z", "stays"}})
-	r.Record(RoomName{"z", "stays"}, Admitted, 0)
+	stays, goes := NamedRoom{crdt.RoomID{1}, RoomName{"z", "stays"}}, NamedRoom{crdt.RoomID{2}, RoomName{"z", "goes"}}
+	r.SetRooms([]NamedRoom{stays, goes})
+	r.Record(stays.ID, Admitted, 0)
+	r.Record(goes.ID, Admitted, 0)
+	stays.ID = crdt.RoomID{3} // it was retired, and made again
+	r.SetRooms([]NamedRoom{stays})
+	r.Record(stays.ID, Admitted, 0)
 	text := m.text(t)
 	if !strings.Contains(text, `ropeline_requests_total{outcome="admitted",room="stays",zone="z"} 2`) || strings.Contains(text, "goes") {
 		t.Errorf("got:\n%s", ownLines(text))

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 // Outcome is what became of a request.
@@ -33,8 +35,14 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// RoomName tells a room from the others. The zero value is none.
+// RoomName is what series of a room are labelled with. The zero value is none.
 type RoomName struct{ Zone, Room string }
+
+// NamedRoom is a room and its name.
+type NamedRoom struct {
+	ID crdt.RoomID
+	RoomName
+}
 
 // durationBounds are of seconds. Most answers come from memory in well under a
 // millisecond; those of an origin may take a while.
@@ -47,11 +55,12 @@ type Requests struct {
 	counts    *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 
-	rooms atomic.Pointer[map[RoomName]*roomCounts]
+	rooms atomic.Pointer[map[crdt.RoomID]*roomCounts]
 	other *roomCounts                   // of no room, and of such as have no series
 	took  [outcomes]prometheus.Observer // immutable
 
-	mu sync.Mutex // held while rooms is replaced
+	mu    sync.Mutex // guards the following; held while rooms is replaced
+	names map[RoomName]*roomCounts
 }
 
 type roomCounts [outcomes]prometheus.Counter
@@ -64,7 +73,7 @@ func newRequests(most int) *Requests {
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: duration.Name, Help: duration.Help, Buckets: durationBounds}, duration.Labels),
 	}
 	r.other = r.countsOf(RoomName{})
-	r.rooms.Store(&map[RoomName]*roomCounts{})
+	r.rooms.Store(&map[crdt.RoomID]*roomCounts{})
 	for o := range outcomes {
 		r.took[o] = r.durations.WithLabelValues(o.String())
 	}
@@ -81,36 +90,39 @@ func (r *Requests) countsOf(n RoomName) *roomCounts {
 
 // SetRooms says which rooms there are. Series of rooms that are gone go with them. Of more
 // than Config.MaxRooms the first have series.
-func (r *Requests) SetRooms(names []RoomName) {
+func (r *Requests) SetRooms(all []NamedRoom) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, rooms := *r.rooms.Load(), map[RoomName]*roomCounts{}
-	for _, n := range names {
-		n = RoomName{label(n.Zone), label(n.Room)}
-		if _, twice := rooms[n]; twice || n == (RoomName{}) {
+	before, names, rooms := r.names, map[RoomName]*roomCounts{}, map[crdt.RoomID]*roomCounts{}
+	for _, a := range all {
+		n := RoomName{label(a.Zone), label(a.Room)}
+		if _, twice := names[n]; twice || n == (RoomName{}) {
 			continue
 		}
-		if len(rooms) == r.most {
+		if len(names) == r.most {
 			break // the sample's rooms say how many were left out
 		}
-		if rooms[n] = before[n]; rooms[n] == nil {
-			rooms[n] = r.countsOf(n)
+		if names[n] = before[n]; names[n] == nil {
+			names[n] = r.countsOf(n)
 		}
+		rooms[a.ID] = names[n]
 	}
 	r.rooms.Store(&rooms)
+	r.names = names
 	for n := range before {
-		if rooms[n] == nil {
+		if names[n] == nil {
 			r.counts.DeletePartialMatch(prometheus.Labels{"zone": n.Zone, "room": n.Room})
 		}
 	}
 }
 
-// Record counts a request that has ended. It does not allocate, nor keep the name.
-func (r *Requests) Record(n RoomName, o Outcome, took time.Duration) {
+// Record counts a request about a room that has ended; the zero id is none. It does not
+// allocate.
+func (r *Requests) Record(of crdt.RoomID, o Outcome, took time.Duration) {
 	if o >= outcomes {
 		panic("metrics: no such outcome")
 	}
-	c := (*r.rooms.Load())[n]
+	c := (*r.rooms.Load())[of]
 	if c == nil {
 		c = r.other
 	}

@@ -3,16 +3,18 @@ package metrics
 import (
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 func BenchmarkRecord(b *testing.B) {
 	var s Sample
 	r := metricsOf(b, &s).Requests()
-	r.SetRooms([]RoomName{{"z", "shop"}})
+	r.SetRooms([]NamedRoom{{crdt.RoomID{1}, RoomName{"z", "shop"}}})
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			r.Record(RoomName{"z", "shop"}, Admitted, 700*time.Microsecond)
+			r.Record(crdt.RoomID{1}, Admitted, 700*time.Microsecond)
 		}
 	})
 }

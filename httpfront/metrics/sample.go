@@ -47,10 +47,10 @@ type Room struct {
 	Session                             time.Duration
 	FrozenSites                         int // silent, so that what they held is kept for them
 
-	Suspended, QueueAll, Resting, EventActive bool
+	Suspended, QueueAll, DryRun, Resting, EventActive bool
 
 	// Requests at this node.
-	Bypassed, Crowded, Shared, Copies uint64
+	Bypassed, WouldQueue, Crowded, Shared, Copies uint64
 
 	// Tickets at this node: given, and not given though a place was free, because the
 	// store, the clock or the counter did not allow it.

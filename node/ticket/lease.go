@@ -53,6 +53,7 @@ type Leases struct {
 	claims  map[Ticket]claim
 	claimed timers[Ticket]
 	loose   int // claims that live and whose block has closed
+	stays   stays
 	delta   Delta
 }
 
@@ -178,6 +179,7 @@ func (l *Leases) renew(seq uint64, end leaseEnd, passEnd, at, now time.Time) (ti
 		// What its visitor was promised is in the pass, whoever gave it.
 		ms = l.promised(passEnd, now)
 		l.expiry.push(ms, seq)
+		l.stays.begin(seq, at)
 	}
 	ms = l.extended(ms, at, now)
 	l.ends[seq] = firmEnd(ms)
@@ -208,12 +210,15 @@ func (l *Leases) extended(end int64, at, now time.Time) int64 {
 
 // End ends a lease before its time, for a visitor who left. A lease that is not
 // known, or has ended, changes nothing.
-func (l *Leases) End(t Ticket) Delta {
-	if _, known := l.ends[t.Seq]; known && t.Anchor == l.self.Node && t.Boot == l.self.Boot {
+func (l *Leases) End(t Ticket, now time.Time) Delta {
+	if end, known := l.ends[t.Seq]; known && t.Anchor == l.self.Node && t.Boot == l.self.Boot {
 		delete(l.ends, t.Seq)
 		l.delta.N++
-	} else {
-		l.endClaim(t)
+		if !end.provisional() {
+			l.stays.end(t.Seq, now.UnixMilli(), true)
+		}
+	} else if l.endClaim(t) {
+		l.stays.endUnknown(now.UnixMilli(), true)
 	}
 	return l.take()
 }
@@ -236,6 +241,9 @@ func (l *Leases) Expire(now time.Time) Delta {
 		default:
 			delete(l.ends, t.key&^whileProvisional)
 			l.delta.N++
+			if !end.provisional() {
+				l.stays.end(t.key, l.heard(end.ms()), false)
+			}
 		}
 	}
 	l.expireClaims(due)

@@ -135,9 +135,9 @@ func TestExpiredLeaseIsEndedBeforeItIsSwept(t *testing.T) {
 func TestEndIsOnce(t *testing.T) {
 	a := newAnchor(t, 0)
 	a.open(1, 0)
-	a.book(a.End(mine(1)))
-	a.book(a.End(mine(1)))
-	a.book(a.End(Ticket{Anchor: other, Seq: 1}))
+	a.book(a.End(mine(1), at(1)))
+	a.book(a.End(mine(1), at(1)))
+	a.book(a.End(Ticket{Anchor: other, Seq: 1}, at(1)))
 	a.wantInUse(0)
 	a.book(a.Expire(at(100)))
 	a.wantInUse(0)
@@ -223,11 +223,11 @@ func TestRestartBlockTooSmall(t *testing.T) {
 		}
 	}
 	a.wantInUse(3)
-	a.book(a.End(earlyOf(0)))
+	a.book(a.End(earlyOf(0), at(11)))
 	a.wantInUse(3)
 	a.book(a.Expire(at(62)))
 	a.wantInUse(2)
-	a.book(a.End(earlyOf(1)))
+	a.book(a.End(earlyOf(1), at(11)))
 	a.wantInUse(1)
 	a.book(a.Expire(at(100)))
 	a.wantInUse(0)

@@ -213,9 +213,9 @@ func (l *loans) expire(now, elapsed int64) {
 	})
 }
 
-// registerLate registers a ticket that is lent, because its visitor checks in with
+// registerLate registers a ticket that is lent, because its visitor checks in at at with
 // a pass that ends at passEnd.
-func (r *Rights) registerLate(t Ticket, passEnd, now time.Time) {
+func (r *Rights) registerLate(t Ticket, passEnd, at, now time.Time) {
 	if t.Block == 0 || t.Anchor != r.cfg.Self.Node || t.Boot != r.cfg.Self.Boot {
 		return
 	}
@@ -230,6 +230,7 @@ func (r *Rights) registerLate(t Ticket, passEnd, now time.Time) {
 		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 	r.leases.start(t.Seq, r.leases.promised(passEnd, now))
+	r.leases.stays.begin(t.Seq, at)
 }
 
 // Cancel takes back tickets of this node that were never used. Who had them has

@@ -122,12 +122,13 @@ func (l *Leases) blockFor(t Ticket, ms int64) (*block, bool) {
 	return full, full != nil && !l.strict
 }
 
-// endClaim ends a claim that lives. Its place is free at once only if the
-// block, which counts it otherwise, has closed.
-func (l *Leases) endClaim(t Ticket) {
+// endClaim ends a claim that lives, and reports whether there was one. Its place is free at
+// once only if the block, which counts it otherwise, has closed.
+func (l *Leases) endClaim(t Ticket) bool {
 	c, claimed := l.claims[t]
 	switch {
 	case !claimed || c.end == claimEnded:
+		return false
 	case c.block == nil:
 		l.loose--
 		delete(l.claims, t)
@@ -141,6 +142,7 @@ func (l *Leases) endClaim(t Ticket) {
 		c.end = claimEnded
 		l.claims[t] = c
 	}
+	return true
 }
 
 // expireClaims ends the claims whose end is at due or before.
@@ -150,11 +152,14 @@ func (l *Leases) expireClaims(due int64) {
 		if !ok {
 			return
 		}
-		if c := l.claims[t.key]; c.end > due {
+		c := l.claims[t.key]
+		if c.end > due {
 			l.claimed.push(c.end, t.key)
 			continue
 		}
-		l.endClaim(t.key)
+		if l.endClaim(t.key) {
+			l.stays.endUnknown(l.heard(c.end), false)
+		}
 	}
 }
 

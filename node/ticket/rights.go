@@ -35,6 +35,10 @@ type RightsConfig struct {
 	// taken by nobody else, and begin with 1.
 	Seqs func(n uint64) (first uint64)
 
+	// Ended is told of each session that ends here, in the middle of a call of Rights: it
+	// must not call back. Nil: nobody wants to know, and when sessions began is not kept.
+	Ended func(Ended)
+
 	// LeaveOut names rules that are left out, for simulations that show what a
 	// rule is for.
 	LeaveOut Rules
@@ -90,6 +94,7 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	}
 	r.leases = newLeases(cfg.Self, cfg.Session)
 	r.leases.rules, r.leases.strict = cfg.LeaveOut, !cfg.Unlimited
+	r.leases.stays.told = cfg.Ended
 	r.openSpan(now)
 	r.recount()
 	r.boundRate()

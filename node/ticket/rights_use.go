@@ -171,6 +171,7 @@ func (r *Rights) Enter(t Ticket, passEnd, at, now time.Time) (end time.Time, d D
 	if err != nil {
 		return end, d, err
 	}
+	r.leases.stays.begin(t.Seq, at)
 	if r.use.tokens > 0 {
 		r.use.tokens--
 		r.spend(1, r.elapsed(now)+ms(rateSpan))
@@ -225,7 +226,7 @@ func (r *Rights) CheckIn(t Ticket, passEnd, at, now time.Time) (end time.Time, d
 		r.debts.ends[t] = next
 		return time.UnixMilli(next), r.take(), nil
 	}
-	r.registerLate(t, passEnd, now)
+	r.registerLate(t, passEnd, at, now)
 	end, d, err = r.leases.CheckIn(t, passEnd, at, now)
 	return end, d.Add(r.take()), err
 }
@@ -234,7 +235,7 @@ func (r *Rights) CheckIn(t Ticket, passEnd, at, now time.Time) (end time.Time, d
 // whose visitor nothing was heard, never gets one.
 func (r *Rights) End(t Ticket, now time.Time) Delta {
 	r.debts.forget(t)
-	d := r.leases.End(t)
+	d := r.leases.End(t, now)
 	if self := r.cfg.Self; t.Anchor == self.Node && t.Boot == self.Boot && t.Block != 0 {
 		if x := r.loans.find(t.Block); x != nil {
 			r.cancel(t.Seq, x, now)

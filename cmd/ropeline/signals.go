@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/accesslog"
+)
+
+// observe makes what is told of single requests.
+func (a *assembly) observe(cfg config) (err error) {
+	if a.measures, err = newMeasures(a); err != nil {
+		return err
+	}
+	if cfg.Signals.AccessLog == "" {
+		return nil
+	}
+	if a.access, err = accesslog.New(accesslog.Config{Path: cfg.Signals.AccessLog, Logger: a.log}); err != nil {
+		return err
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP) // from now on, or an early one would end the process
+	a.after = append(a.after, a.access.Run, func(ctx context.Context) error {
+		defer signal.Stop(hup)
+		reopen(ctx, hup, a.access)
+		return nil
+	})
+	return nil
+}
+
+// watch has the front tell of requests.
+func (a *assembly) watch(to *httpfront.Config) {
+	to.Requests = a.measures
+	if a.access != nil { // not a nil *Log in an interface
+		to.AccessLog = a.access
+	}
+}
+
+// reopen has the access log open its file anew at each signal, as those who rotate files ask
+// for it, until ctx ends.
+func reopen(ctx context.Context, hup <-chan os.Signal, log *accesslog.Log) {
+	for {
+		select {
+		case <-hup:
+			log.Reopen()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAccessLog has visitors come to a node that logs them, and rotates the file.
+func TestAccessLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--total-active-users", "1", "--access-log", path)
+	p.await("is ready", 20*time.Second, ready)
+	has := func(path, text string) func() bool {
+		return func() bool {
+			b, _ := os.ReadFile(path)
+			return strings.Contains(string(b), text)
+		}
+	}
+	get(t, p.http, nil)
+	await(t, "who came in is in the file", has(path, `"GET / HTTP/1.1" 200 95 "-" "Go-http-client/1.1" "default" "admitted" 0.000`))
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Process.Signal(syscall.SIGHUP)
+	await(t, "there is a new file", func() bool { _, err := os.Stat(path); return err == nil })
+	get(t, p.http, nil)
+	await(t, "who waits is in the new one", has(path, `"default" "queued" 0.000`))
+	if has(path+".1", "queued")() || has(path, "admitted")() {
+		t.Error("lines are in the wrong file")
+	}
+	if _, got := p.metrics(); got["ropeline_access_log_lines_total"] != 2 || got["ropeline_access_log_errors_total"] != 0 {
+		t.Errorf("%v lines and %v errors were counted, want 2 and none", got["ropeline_access_log_lines_total"], got["ropeline_access_log_errors_total"])
+	}
+	get(t, p.http, nil)
+	if code := p.stop(); code != 0 {
+		t.Errorf("ended with %d", code)
+	}
+	if b, _ := os.ReadFile(path); strings.Count(string(b), "\n") != 2 {
+		t.Errorf("not every request is in the file when the node has ended:\n%s", b)
+	}
+}
+
+// TestAccessLogOnStdout: a node without a file to write to.
+func TestAccessLogOnStdout(t *testing.T) {
+	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--access-log", "-")
+	p.await("is ready", 20*time.Second, ready)
+	get(t, p.http, nil)
+	p.cmd.Process.Signal(syscall.SIGHUP)
+	get(t, p.http, nil)
+	await(t, "both requests are there", func() bool { return strings.Count(p.log.String(), `"default" "admitted" 0.000`) == 2 })
+	if code := p.stop(); code != 0 {
+		t.Errorf("ended with %d", code)
+	}
+}
+
+// TestNothingIsLoggedOfRequests: as a node is started by default, what it logs does not grow
+// with what visitors do.
+func TestNothingIsLoggedOfRequests(t *testing.T) {
+	p := startNode(t, "one", "a", "--origin", brokenAt(t), "--data-dir", t.TempDir(), "--total-active-users", "2", "--log-format", "json")
+	p.await("is ready", 20*time.Second, ready)
+	before := p.log.String()
+	if !strings.HasPrefix(before, `{"time":`) || strings.Contains(before, "\nlevel=") {
+		t.Errorf("what is logged is not JSON:\n%s", before)
+	}
+	inside := newVisitor(t)
+	for range 30 {
+		inside.ask("GET", "http://"+p.http+"/")
+		newVisitor(t).ask("GET", "http://"+p.http+"/") // two at most come in
+		inside.ask("POST", "http://"+p.http+"/")
+	}
+	await(t, "all requests have ended", func() bool {
+		_, got := p.metrics()
+		return got[`ropeline_requests_total{outcome="admitted",room="default",zone="default"}`]+
+			got[`ropeline_requests_total{outcome="queued",room="default",zone="default"}`] == 90
+	})
+	if more := strings.TrimPrefix(p.log.String(), before); more != "" {
+		t.Errorf("requests are logged:\n%s", more)
+	}
+	inside.ask("GET", "http://"+p.http+"/broken")
+	if more := strings.TrimPrefix(p.log.String(), before); !strings.Contains(more, `"msg":"request failed"`) || strings.Contains(more, "/broken") {
+		t.Errorf("a request that failed is told as %q", more)
+	}
+}
+
+// TestAccessLogIsRefused where nothing would come of it.
+func TestAccessLogIsRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--verdict-listen 127.0.0.1:0 --trusted-proxies 127.0.0.1 --access-log -": "--access-log needs --origin",
+		"--origin http://127.0.0.1:1 --access-log /nowhere/access.log":            "/nowhere/access.log",
+	} {
+		p := startNode(t, "one", "a", append(strings.Fields(args), "--data-dir", t.TempDir())...)
+		<-p.done
+		if code := p.cmd.ProcessState.ExitCode(); code == 0 || !strings.Contains(p.log.String(), want) {
+			t.Errorf("%s: ended with %d, log:\n%s", args, code, p.log.String())
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package httpfront
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// RequestCounter is told of each request once it has ended, by many goroutines at once. It
+// must not wait for anything.
+type RequestCounter interface {
+	// Record takes a request about a room, by its id; zero: about none.
+	Record(of crdt.RoomID, o Outcome, took time.Duration)
+}
+
+// AccessLog takes a line for each request once it has ended, by many goroutines at once.
+// It must neither wait for a disk nor keep e.
+type AccessLog interface {
+	Write(e *accesslog.Entry)
+}
+
+// record is what is noted of a request until its answer is out: by whom it is served, and
+// what has become of it. It has one owner at a time: the handler, then perhaps the exchange
+// with the origin, which may go on when the handler has returned.
+//
+// A record comes from Front.newRecord and is good until end. All methods may be called
+// on nil, which is a request that nobody wants to know of.
+type record struct {
+	front   *Front
+	began   time.Time
+	counted bool // among those that are being answered
+	logged  bool // there is an access log, and entry for it
+	outcome Outcome
+	room    crdt.RoomID // zero: none
+	status  int         // of the answer; 0: there is none yet
+
+	entry accesslog.Entry
+	text  []byte // backing bytes of entry
+}
+
+var records = sync.Pool{New: func() any { return new(record) }}
+
+// newRecord returns nil if nobody wants to know. logged says that the request is one for the
+// access log, if there is one.
+func (f *Front) newRecord(logged bool) *record {
+	logged = logged && f.cfg.AccessLog != nil
+	if f.cfg.Requests == nil && !logged {
+		return nil
+	}
+	c := records.Get().(*record)
+	c.front, c.began, c.logged, c.entry.Wait = f, time.Now(), logged, -1
+	return c
+}
+
+// asked notes what the access log wants of a head. The bytes of the server are recycled
+// before the answer is out, so they are copied.
+func (c *record) asked(h *fasthttp.RequestHeader) {
+	if c == nil || !c.logged {
+		return
+	}
+	parts := [...]struct {
+		to *[]byte
+		of []byte
+	}{
+		{&c.entry.Method, h.Method()}, {&c.entry.Target, h.RequestURI()}, {&c.entry.Protocol, h.Protocol()},
+		{&c.entry.Referer, h.Referer()}, {&c.entry.Agent, h.UserAgent()},
+	}
+	for i := range parts {
+		c.text = append(c.text, parts[i].of...)
+	}
+	rest := c.text // which is as large as it will be
+	for i := range parts {
+		n := len(parts[i].of)
+		*parts[i].to, rest = rest[:n:n], rest[n:]
+	}
+}
+
+// begin counts the request among those that are being answered.
+func (c *record) begin() {
+	if c != nil {
+		c.counted = true
+		c.front.inFlight.Add(1)
+	}
+}
+
+// becomes notes what becomes of the request, unless more is known later.
+func (c *record) becomes(o Outcome) {
+	if c != nil {
+		c.outcome = o
+	}
+}
+
+// judged notes what a room has said of the request, with the visitor's pass from now on.
+func (c *record) judged(o Outcome, s *room.Settings, p *node.Pass, now time.Time) {
+	if c == nil {
+		return
+	}
+	c.outcome, c.room = o, s.ID
+	if !c.logged {
+		return
+	}
+	c.entry.Room = s.Name
+	switch {
+	case p.Arrival.IsZero():
+	case p.Accepted():
+		c.entry.Wait = max(0, p.AcceptedAt.Sub(p.Arrival))
+	default:
+		c.entry.Wait = max(0, now.Sub(p.Arrival))
+	}
+}
+
+// answered notes the code of the answer.
+func (c *record) answered(status int) {
+	if c != nil {
+		c.status = status
+	}
+}
+
+// end hands the record in: the answer is out, with so many bytes of body.
+func (c *record) end(bytes int64) {
+	if c == nil {
+		return
+	}
+	f, now := c.front, time.Now()
+	if c.counted {
+		f.inFlight.Add(-1)
+	}
+	if f.cfg.Requests != nil {
+		f.cfg.Requests.Record(c.room, c.outcome, now.Sub(c.began))
+	}
+	if c.logged {
+		c.entry.Time, c.entry.Status, c.entry.Bytes = now, c.status, bytes
+		c.entry.Decision = c.outcome.String()
+		f.cfg.AccessLog.Write(&c.entry)
+	}
+	*c = record{text: c.text[:0]}
+	records.Put(c)
+}
+
+// endRequest hands in what is noted of a request that was answered without the origin, or
+// whose answer has no body to wait for. If an exchange with the origin goes on, that does it.
+func endRequest(ctx *fasthttp.RequestCtx, r *request) {
+	c := r.record
+	if c == nil {
+		return
+	}
+	r.record = nil
+	c.answered(ctx.Response.StatusCode())
+	c.from(ctx, r)
+	c.end(bodyLength(ctx))
+}
+
+// from notes who has asked.
+func (c *record) from(ctx *fasthttp.RequestCtx, r *request) {
+	if !c.logged {
+		return
+	}
+	if c.entry.Addr = r.via.client; !c.entry.Addr.IsValid() {
+		c.entry.Addr = peerOf(ctx) // the request was refused before
+	}
+}
+
+// bodyLength returns the length of the body of one of our own answers.
+func bodyLength(ctx *fasthttp.RequestCtx) int64 {
+	if ctx.IsHead() || ctx.Response.IsBodyStream() {
+		return 0
+	}
+	return int64(len(ctx.Response.Body()))
+}
+
+// handOver has x hand in what is noted of the request, with the answer whose head is ready.
+func (x *exchange) handOver(ctx *fasthttp.RequestCtx, r *request) {
+	c := r.record
+	if c == nil {
+		return
+	}
+	x.record, r.record = c, nil
+	c.answered(ctx.Response.StatusCode())
+	c.from(ctx, r)
+}
+
+// recordUnread counts a request that the server's parser refused. That a client went away, or
+// said nothing, is no request.
+func (f *Front) recordUnread(ctx *fasthttp.RequestCtx, err error) {
+	if a, ok := ctx.UserValue(decidedKey{}).(admitted); ok { // who was told to go on sent no body
+		a.req.record.becomes(Malformed)
+		endRequest(ctx, a.req)
+		a.req.release()
+		return
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return
+	}
+	r := f.request()
+	r.record.becomes(Malformed)
+	endRequest(ctx, r)
+	r.release()
+}

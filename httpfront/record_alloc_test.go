@@ -1,0 +1,47 @@
+//go:build !race
+
+package httpfront
+
+import (
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/node"
+)
+
+type deaf struct{}
+
+func (deaf) Record(crdt.RoomID, Outcome, time.Duration) {}
+func (deaf) Write(*accesslog.Entry)                     {}
+
+// TestRecordsAllocateNothing: neither where nobody wants to know of a request, nor where
+// somebody counts and logs it.
+func TestRecordsAllocateNothing(t *testing.T) {
+	ctx := new(fasthttp.RequestCtx)
+	ctx.Request.SetRequestURI("/a?b")
+	ctx.Request.Header.SetMethod("GET")
+	ctx.Request.Header.SetUserAgent("Browser/1.0")
+	s := newRoom(nil).Settings()
+	for name, change := range map[string]func(*Config){
+		"nobody":   func(*Config) {},
+		"counts":   func(c *Config) { c.Requests = deaf{} },
+		"and logs": func(c *Config) { c.Requests, c.AccessLog = deaf{}, deaf{} },
+	} {
+		f := judges(t, fakeRooms{}, change)
+		p, now := node.Pass{Arrival: time.Now()}, time.Now()
+		if n := testing.AllocsPerRun(1000, func() {
+			r := f.request()
+			r.record.begin()
+			r.record.asked(&ctx.Request.Header)
+			r.record.judged(Queued, s, &p, now)
+			endRequest(ctx, r)
+			r.release()
+		}); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", name, n)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package httpfront
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// witness notes what it is told of requests.
+type witness struct {
+	mu    sync.Mutex // guards the following
+	count []counted
+	lines []string
+}
+
+type counted struct {
+	room    crdt.RoomID
+	outcome Outcome
+	took    time.Duration
+}
+
+func (w *witness) Record(of crdt.RoomID, o Outcome, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count = append(w.count, counted{of, o, took})
+}
+
+func (w *witness) Write(e *accesslog.Entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, string(accesslog.AppendLine(nil, e)))
+}
+
+func (w *witness) watch(c *Config) { c.Requests, c.AccessLog = w, w }
+
+// next waits for the n-th request to have ended, and returns what was told of it.
+func (w *witness) next(t *testing.T, n int) (c counted, line string) {
+	t.Helper()
+	waitFor(t, fmt.Sprintf("request %d to end", n), func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.count) >= n && len(w.lines) >= n
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.count) != n || len(w.lines) != n {
+		t.Fatalf("%d requests were counted and %d logged, want %d", len(w.count), len(w.lines), n)
+	}
+	return w.count[n-1], w.lines[n-1]
+}
+
+// TestRecordOfEveryOutcome sends a request of each kind and looks at what is told of it.
+func TestRecordOfEveryOutcome(t *testing.T) {
+	decide := func(p node.Pass, known bool, now time.Time) node.Verdict {
+		v := never(p, known, now)
+		v.Pass.Arrival = now.Add(-90 * time.Second)
+		return v
+	}
+	enter := func(p node.Pass, known bool, now time.Time) node.Verdict {
+		return node.Verdict{Admit: true, Pass: node.Pass{Arrival: now.Add(-time.Minute), AcceptedAt: now.Add(-30 * time.Second), LeaseEnd: now.Add(time.Minute)}}
+	}
+	panics := func(node.Pass, bool, time.Time) node.Verdict { panic("no room") }
+	rejects, tries := newRoom(never), newRoom(never)
+	rejects.settings.QueueingMethod, tries.settings.DryRun = room.Reject, true
+	rooms := roomsByPath{"/in": newRoom(enter), "/wait": newRoom(decide), "/reject": rejects, "/try": tries, "/panic": newRoom(panics)}
+	var w witness
+	f := serve(t, rooms, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/in/broken":
+			panic(http.ErrAbortHandler)
+		case "/in/none":
+			rw.WriteHeader(http.StatusNoContent)
+		case "/in/endless":
+			rw.(http.Flusher).Flush()
+			io.WriteString(rw, "12345")
+		default:
+			io.WriteString(rw, "123")
+		}
+	}), w.watch)
+	const head = " HTTP/1.1\r\nHost: a\r\nReferer: http://b/\r\nUser-Agent: x\"y\r\nConnection: close\r\n"
+	for i, c := range []struct {
+		request string
+		outcome Outcome
+		room    bool
+		line    string
+	}{
+		{"GET /in?q=1" + head, Admitted, true, `"GET /in?q=1 HTTP/1.1" 200 3 "http://b/" "x\"y" "shop" "admitted" 30.000`},
+		{"HEAD /in" + head, Admitted, true, `"HEAD /in HTTP/1.1" 200 - "http://b/" "x\"y" "shop" "admitted" 30.000`},
+		{"GET /in/none" + head, Admitted, true, `"GET /in/none HTTP/1.1" 204 - "http://b/" "x\"y" "shop" "admitted" 30.000`},
+		{"GET /in/endless" + head, Admitted, true, `"GET /in/endless HTTP/1.1" 200 5 "http://b/" "x\"y" "shop" "admitted" 30.000`},
+		{"GET /in HTTP/1.0\r\nHost: a\r\n", Admitted, true, `"GET /in HTTP/1.0" 200 3 "-" "-" "shop" "admitted" 30.000`},
+		{"POST /in" + head + "Expect: 100-continue\r\nContent-Length: 0\r\n", Admitted, true, `"POST /in HTTP/1.1" 200 3`},
+		{"GET /in/broken" + head, Failed, true, `"GET /in/broken HTTP/1.1" 502 `},
+		{"GET /wait" + head, Queued, true, `"GET /wait HTTP/1.1" 200 `},
+		{"POST /wait" + head + "Expect: 100-continue\r\nContent-Length: 5\r\n", Queued, true, `"POST /wait HTTP/1.1" 429 `},
+		{"GET /reject" + head, Rejected, true, `"GET /reject HTTP/1.1" 200 `},
+		{"GET /try" + head, Admitted, true, `"GET /try HTTP/1.1" 200 3 `},
+		{"GET /else" + head, Bypassed, false, `"GET /else HTTP/1.1" 200 3 "http://b/" "x\"y" "-" "bypassed" -`},
+		{"GET /panic" + head, Unavailable, false, `"GET /panic HTTP/1.1" 500 `},
+		{"GET /a/..;/b" + head, Malformed, false, `"GET /a/..;/b HTTP/1.1" 400 `},
+		{"GET /in HTTP/1.1\r\nHost a\r\n", Malformed, false, `400 `},
+	} {
+		f.raw(c.request + "\r\n")
+		got, line := w.next(t, i+1)
+		if got.outcome != c.outcome || got.room != (crdt.RoomID{}) != c.room || got.took <= 0 {
+			t.Errorf("%q: counted as %+v, want %v", c.request, got, c.outcome)
+		}
+		if !strings.Contains(line, c.line) || !strings.HasPrefix(line, "127.0.0.1 - - [") || !strings.Contains(line, `"`+c.outcome.String()+`"`) {
+			t.Errorf("%q: logged as %s want %s", c.request, line, c.line)
+		}
+	}
+	if _, n := f.front.Load(); n != 0 {
+		t.Errorf("%d requests are still being answered", n)
+	}
+}
+
+// roomsByPath has rooms by the first segment of a path.
+type roomsByPath map[string]Room
+
+func (r roomsByPath) Route(_, path string) Room {
+	if i := strings.IndexByte(path[1:], '/'); i > 0 {
+		path = path[:i+1]
+	}
+	if found, ok := r[path]; ok {
+		return found
+	}
+	return nil
+}
+
+// TestRecordLastsAsLongAsTheAnswer: what is told of a request is told when its last byte is
+// out, and the request counts as under way until then.
+func TestRecordLastsAsLongAsTheAnswer(t *testing.T) {
+	var w witness
+	goOn := make(chan struct{})
+	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		io.WriteString(rw, "begin")
+		rw.(http.Flusher).Flush()
+		<-goOn
+		io.WriteString(rw, "end")
+	}), w.watch)
+	c := f.dial()
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	resp := readResponse(t, bufio.NewReader(c), "GET")
+	b := make([]byte, 5)
+	if _, err := io.ReadFull(resp.Body, b); err != nil {
+		t.Fatal(err)
+	}
+	if conns, n := f.front.Load(); conns != 1 || n != 1 {
+		t.Errorf("%d connections with %d requests, want one of each", conns, n)
+	}
+	w.mu.Lock()
+	if len(w.lines) > 0 {
+		t.Errorf("told before its end: %q", w.lines)
+	}
+	w.mu.Unlock()
+	close(goOn)
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	if _, line := w.next(t, 1); !strings.Contains(line, `" 200 8 "`) {
+		t.Errorf("logged as %s", line)
+	}
+	waitFor(t, "no request to be under way", func() bool { _, n := f.front.Load(); return n == 0 })
+}
+
+// TestRecordOfATunnel: a connection that was upgraded is one request, which ends with it.
+func TestRecordOfATunnel(t *testing.T) {
+	var w witness
+	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(upgrade), w.watch)
+	c := f.dial()
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n")
+	if resp := readResponse(t, bufio.NewReader(c), "GET"); resp.StatusCode != 101 {
+		t.Fatalf("got %d", resp.StatusCode)
+	}
+	if _, n := f.front.Load(); n != 1 {
+		t.Errorf("%d requests are under way, want 1", n)
+	}
+	c.Close()
+	if got, line := w.next(t, 1); got.outcome != Admitted || !strings.Contains(line, `" 101 - "`) {
+		t.Errorf("counted as %+v, logged as %s", got, line)
+	}
+}
+
+// upgrade answers like a WebSocket that says everything back.
+func upgrade(w http.ResponseWriter, _ *http.Request) {
+	c, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	io.Copy(c, rw)
+}
+
+// TestRecordOfAQuestion: requests that other proxies ask about are counted, and have no line:
+// whoever answers them has.
+func TestRecordOfAQuestion(t *testing.T) {
+	var w witness
+	rejects := newRoom(never)
+	rejects.settings.QueueingMethod = room.Reject
+	f := judges(t, roomsByPath{"/in": newRoom(always), "/wait": newRoom(never), "/reject": rejects}, w.watch)
+	for i, c := range []struct {
+		target string
+		want   Outcome
+	}{{"/in", Admitted}, {"/wait", Queued}, {"/reject", Rejected}, {"/else", Bypassed}, {"", Malformed}} {
+		f.Judge(&Question{Peer: netip.MustParseAddr("192.0.2.1"), Method: "GET", Target: c.target, Host: "a"})
+		if len(w.count) != i+1 || w.count[i].outcome != c.want {
+			t.Errorf("%q: counted %+v, want %v", c.target, w.count, c.want)
+		}
+	}
+	if _, n := f.Load(); n != 0 || len(w.lines) > 0 {
+		t.Errorf("%d requests are under way, lines are %q", n, w.lines)
+	}
+}
