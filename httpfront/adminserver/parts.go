@@ -22,7 +22,15 @@ type Paths struct {
 // NewPaths returns a Part in which h answers at the paths that needs has, each for those
 // who may do what it says.
 func NewPaths(h http.Handler, needs map[string]Scope) *Paths {
-	return &Paths{needs, fasthttpadaptor.NewFastHTTPHandler(h)}
+	return &Paths{needs, adapted(h)}
+}
+
+// adapted has a net/http handler answer for fasthttp. Its requests are not cancelled when
+// the server stops: fasthttp changes then, unguarded, what tells of that. They are small, and end.
+func adapted(h http.Handler) fasthttp.RequestHandler {
+	return fasthttpadaptor.NewFastHTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+	}))
 }
 
 // Needs implements Part.
@@ -45,7 +53,7 @@ type Below struct {
 func (b Below) Needs(_, path string) (Scope, bool) { return b.Scope, strings.HasPrefix(path, b.Path) }
 
 // Serve implements Part.
-func (b Below) Serve(ctx *fasthttp.RequestCtx) { fasthttpadaptor.NewFastHTTPHandler(b.Handler)(ctx) }
+func (b Below) Serve(ctx *fasthttp.RequestCtx) { adapted(b.Handler)(ctx) }
 
 // API is a Part that answers programs.
 type API struct{ *admin.API }
