@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -58,28 +57,14 @@ func (m *managed) ask(ctx context.Context, method uint8, req []byte, take func(f
 	}
 	ctx, cancel := context.WithTimeout(ctx, peerWait)
 	defer cancel()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	places := make(chan struct{}, 16)
-	for _, p := range m.mesh.Members() {
-		if p.State != transport.Alive {
-			continue
+	transport.AskAll(ctx, m.mesh, transport.AliveOf(m.mesh.Members()), method, req, func(from transport.Peer, answer []byte, err error) {
+		if err == nil {
+			err = take(from, answer)
 		}
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			b, err := m.mesh.Call(ctx, p.ID, method, req)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				err = take(p, b)
-			}
-			if err != nil {
-				missing = append(missing, p.Name)
-			}
-		})
-	}
-	wg.Wait()
+		if err != nil {
+			missing = append(missing, from.Name)
+		}
+	})
 	return missing
 }
 

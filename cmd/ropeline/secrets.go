@@ -213,15 +213,16 @@ func (s *secrets) reread() bool {
 // decide asks all members, and reports whether something has changed.
 func (s *secrets) decide(ctx context.Context, mesh asker) bool {
 	var members []transport.PeerID
+	var asked []transport.Peer
 	names := map[transport.PeerID]string{}
 	if mesh != nil {
 		for _, p := range mesh.Members() {
 			if p.State != transport.Left {
-				members = append(members, p.ID)
+				members, asked = append(members, p.ID), append(asked, p)
 				names[p.ID] = p.Name
 			}
 		}
-		s.ask(ctx, mesh, members)
+		s.ask(ctx, mesh, asked)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,30 +243,22 @@ func (s *secrets) decide(ctx context.Context, mesh asker) bool {
 }
 
 // ask has members tell of their secrets. Who does not answer has said nothing new.
-func (s *secrets) ask(ctx context.Context, mesh asker, members []transport.PeerID) {
+func (s *secrets) ask(ctx context.Context, mesh asker, members []transport.Peer) {
 	ctx, cancel := context.WithTimeout(ctx, secretAskWait)
 	defer cancel()
-	places := make(chan struct{}, 16)
-	var wg sync.WaitGroup
-	for _, id := range members {
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			b, err := mesh.Call(ctx, id, methodSecrets, nil)
-			if err != nil {
-				return
-			}
-			a, err := transport.ParseAnnouncement(b)
-			if err != nil {
-				s.log.Warn("a node tells of its secrets in a way that is not understood", "peer", id.String(), "error", err)
-				return
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.rotation.Heard(id, a)
-		})
-	}
-	wg.Wait()
+	transport.AskAll(ctx, mesh, members, methodSecrets, nil, func(from transport.Peer, b []byte, err error) {
+		if err != nil {
+			return
+		}
+		a, err := transport.ParseAnnouncement(b)
+		if err != nil {
+			s.log.Warn("a node tells of its secrets in a way that is not understood", "peer", from.ID.String(), "error", err)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.rotation.Heard(from.ID, a)
+	})
 }
 
 // apply has all that comes from secrets follow them.

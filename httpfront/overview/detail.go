@@ -93,7 +93,7 @@ func (s *seen) shares(id crdt.RoomID, v *room.View) []dashboard.SiteShare {
 			}
 		}
 	}
-	take(s.status.Node, ReportOf(s.status, s.address))
+	take(s.status.Node, s.self)
 	for _, p := range s.status.Peers {
 		if r := s.reports[p.Node]; r != nil && p.State == "alive" {
 			take(p.Node, r)

@@ -43,7 +43,6 @@ type Config struct {
 const (
 	askEvery  = time.Second      // from one round of questions to the next
 	askWait   = 2 * time.Second  // for an answer
-	askWidth  = 16               // questions under way
 	lookWait  = time.Second      // that who looks first waits for answers
 	lookKept  = 5 * time.Second  // after somebody has looked, others are asked
 	askedMost = 50               // nodes asked in a second, on the average
@@ -116,30 +115,19 @@ func (o *Overview) Run(ctx context.Context) error {
 func (o *Overview) ask(ctx context.Context, members []transport.Peer, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
-	places := make(chan struct{}, askWidth)
-	var wg sync.WaitGroup
-	for _, p := range members {
-		if p.State != transport.Alive {
-			continue
+	transport.AskAll(ctx, o.cfg.Peers, transport.AliveOf(members), o.cfg.Method, nil, func(from transport.Peer, b []byte, err error) {
+		var r *Report
+		if err == nil {
+			r, err = DecodeReport(b)
 		}
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			b, err := o.cfg.Peers.Call(ctx, p.ID, o.cfg.Method, nil)
-			var r *Report
-			if err == nil {
-				r, err = DecodeReport(b)
-			}
-			if err != nil {
-				o.cfg.Logger.Debug("a node does not tell of itself", "peer", p.ID.String(), "error", err)
-				return
-			}
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.reports[p.ID.String()] = r
-		})
-	}
-	wg.Wait()
+		if err != nil {
+			o.cfg.Logger.Debug("a node does not tell of itself", "peer", from.ID.String(), "error", err)
+			return
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.reports[from.ID.String()] = r
+	})
 	o.prune(members, now)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -235,7 +223,7 @@ func (o *Overview) see() *seen {
 	status := o.cfg.Local.Status()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := &seen{status: &status, address: o.cfg.Address, view: o.cfg.Local.View, reports: map[string]*Report{}, silent: map[string]time.Time{}}
+	s := &seen{status: &status, self: ReportOf(&status, o.cfg.Address), view: o.cfg.Local.View, reports: map[string]*Report{}, silent: map[string]time.Time{}}
 	for id, r := range o.reports {
 		s.reports[id] = r
 	}

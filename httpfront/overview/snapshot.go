@@ -12,7 +12,7 @@ import (
 // seen is all that a snapshot is made of.
 type seen struct {
 	status  *node.Status
-	address string                         // of this node in the mesh
+	self    *Report                        // what this node says of itself
 	view    func(crdt.RoomID) *room.View   // nil: there is no such room
 	reports map[string]*Report             // of other nodes, by id; the last that came
 	silent  map[string]time.Time           // sites of which nothing is heard, and since when
@@ -51,8 +51,7 @@ func (s *seen) snapshot(now time.Time) dashboard.Snapshot {
 
 // nodes returns this node and all others that have not left and been forgotten.
 func (s *seen) nodes() []dashboard.Node {
-	self := ReportOf(s.status, s.address)
-	nodes := []dashboard.Node{nodeOf(s.status.Node, self)}
+	nodes := []dashboard.Node{nodeOf(s.status.Node, s.self)}
 	for _, p := range s.status.Peers {
 		// Nothing is wrong with a node that has only not said anything yet.
 		n := nodeOf(p.Node, &Report{Name: p.Name, Site: p.Site, Boot: p.Boot, Ready: true, Store: "ok", Clock: "ok"})
@@ -104,7 +103,7 @@ func (s *seen) rights() map[string]dashboard.Rights {
 
 // all returns the reports of all nodes, this one's first.
 func (s *seen) all() []*Report {
-	all := []*Report{ReportOf(s.status, s.address)}
+	all := []*Report{s.self}
 	for _, p := range s.status.Peers {
 		if r := s.reports[p.Node]; r != nil {
 			all = append(all, r)
