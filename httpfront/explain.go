@@ -60,13 +60,16 @@ func (f *Front) Explain(q *Question) (x Explained) {
 		return x
 	}
 	made := f.frontOf(s)
-	if x.Bypass = f.bypassOf(made, r); x.Bypass != nil {
-		x.Passes = true
+	if by, passes := f.bypassOf(made, r); passes {
+		x.Passes, x.Bypass = true, &BypassTold{Crawler: by == nil}
+		if by != nil {
+			x.Bypass.Rule, x.Bypass.Description, x.Bypass.Expression = by.index+1, by.description, made.front.Rules[by.index].Expression
+		}
 		return x
 	}
 	var by pass.Binding
 	p := r.openPass(f.keys.Load(), s, r.bind(&by, s))
-	x.Cookie = f.cookieTold(r, &p)
+	x.Cookie = cookieTold(r, &p)
 	if e, ok := decider.(explainer); ok {
 		told := e.Explain(p.Pass, p.known, f.cfg.Clock())
 		x.Decided = &told
@@ -76,7 +79,7 @@ func (f *Front) Explain(q *Question) (x Explained) {
 }
 
 // cookieTold says in words what became of the cookie.
-func (f *Front) cookieTold(r *request, p *carried) string {
+func cookieTold(r *request, p *carried) string {
 	switch {
 	case p.known && p.stale:
 		return "good, and to be sealed with a newer key"
@@ -86,18 +89,4 @@ func (f *Front) cookieTold(r *request, p *carried) string {
 		return "none"
 	}
 	return "none that can be opened for this room: no such name, of another mesh or key, or bound to another address or browser"
-}
-
-// bypassOf returns what lets a request pass a room; nil if nothing does.
-func (f *Front) bypassOf(made *roomFront, r *request) *BypassTold {
-	if made.front.CrawlerBypass && f.cfg.Crawlers != nil && f.isCrawler(r) {
-		return &BypassTold{Crawler: true}
-	}
-	f.describe(r)
-	for i := range made.rules {
-		if rule := &made.rules[i]; rule.matches(r) {
-			return &BypassTold{Rule: rule.index + 1, Description: rule.description, Expression: made.front.Rules[rule.index].Expression}
-		}
-	}
-	return nil
 }

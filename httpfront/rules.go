@@ -7,30 +7,36 @@ import (
 	"unsafe"
 )
 
-// bypasses reports whether a rule lets r pass the room. It allocates nothing and
-// looks at no more rules than it needs.
+// bypasses reports whether a rule lets r pass the room, and counts it. It allocates
+// nothing and looks at no more rules than it needs.
 func (f *Front) bypasses(room Room, made *roomFront, r *request) bool {
-	if made.front.CrawlerBypass && f.cfg.Crawlers != nil && f.isCrawler(r) {
+	rule, passes := f.bypassOf(made, r)
+	if passes {
 		room.CountBypass()
-		return true
+	}
+	if ctx := context.Background(); rule != nil && f.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
+		f.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "a request bypasses its room", slog.String("room", room.Settings().Name),
+			slog.Int("rule", rule.index), slog.String("description", rule.description))
+	}
+	return passes
+}
+
+// bypassOf reports whether anything lets r pass the room: the first rule that matches, or
+// none of them where r is of the crawler of a search engine that may.
+func (f *Front) bypassOf(made *roomFront, r *request) (by *rule, passes bool) {
+	if made.front.CrawlerBypass && f.cfg.Crawlers != nil && f.isCrawler(r) {
+		return nil, true
 	}
 	if len(made.rules) == 0 {
-		return false
+		return nil, false
 	}
 	f.describe(r)
 	for i := range made.rules {
-		rule := &made.rules[i]
-		if !rule.matches(r) {
-			continue
+		if made.rules[i].matches(r) {
+			return &made.rules[i], true
 		}
-		room.CountBypass()
-		if ctx := context.Background(); f.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
-			f.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "a request bypasses its room", slog.String("room", room.Settings().Name),
-				slog.Int("rule", rule.index), slog.String("description", rule.description))
-		}
-		return true
 	}
-	return false
+	return nil, false
 }
 
 func (f *Front) isCrawler(r *request) bool {

@@ -2,14 +2,12 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/httpfront/certs"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -48,21 +46,8 @@ func (c *config) checkOriginTLS() error {
 		return nil
 	}
 	var err error
-	if t.made.RootCAs, err = rootsOf(t.CAFile); err != nil {
+	if t.made.RootCAs, err = certs.Roots(t.CAFile); err != nil {
 		return c.file.at(field, fmt.Errorf("--%s: %w", field, err))
 	}
 	return nil
-}
-
-// rootsOf reads the certificates of authorities.
-func rootsOf(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, errors.New(file + " has no certificate in PEM")
-	}
-	return roots, nil
 }

@@ -102,7 +102,7 @@ func (c *acmeConfig) roots() (*x509.CertPool, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
-	roots, err := rootsOf(c.CAFile)
+	roots, err := certs.Roots(c.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("--acme-ca-file: %w", err)
 	}

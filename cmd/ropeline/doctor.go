@@ -134,7 +134,7 @@ func (d *doctor) table() string {
 	return t.Render() + "\na node can run here"
 }
 
-// errOr returns the text of an error, without what was being done.
+// errText returns the text of an error, without what was being done.
 func errText(err error) string {
 	for {
 		next := errors.Unwrap(err)

@@ -116,13 +116,13 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 			t.Errorf("nothing is said of %s", prefix)
 		}
 	}
-	if _, code := findings2(t, "--origin", "nonsense"); code != exitUsage {
+	if _, code := refusedDoctor(t, "--origin", "nonsense"); code != exitUsage {
 		t.Errorf("flags that are refused: exit code %d", code)
 	}
 }
 
-// findings2 is for what is refused before anything is looked at.
-func findings2(t *testing.T, args ...string) (string, int) {
+// refusedDoctor is for what is refused before anything is looked at.
+func refusedDoctor(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	cmd := newRootCommand()
 	var out strings.Builder

@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"bench/faults/rig":    {"node", "transport", "bench/faults/record", "bench/faults/udp"},
 	"bench/faults/udp":    {},
 
-	"cmd/ropeline/operate": {"httpfront/nearest"},
+	"cmd/ropeline/operate": {"httpfront/certs", "httpfront/nearest"},
 	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/history", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
 }
 

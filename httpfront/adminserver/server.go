@@ -120,7 +120,6 @@ func (s *Server) Run(ctx context.Context) error {
 		MaxRequestBodySize: MaxBody,
 		Concurrency:        1024, // connections
 		Name:               "ropeline",
-		NoDefaultDate:      false,
 		CloseOnShutdown:    true,
 		Logger:             slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		ErrorHandler:       refuseMalformed,

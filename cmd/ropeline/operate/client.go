@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/httpfront/certs"
 )
 
 // How commands ask a node.
@@ -80,11 +81,7 @@ func (c *clientConfig) open() (*client, error) {
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if c.CAFile != "" {
-		text, err := os.ReadFile(c.CAFile)
-		roots := x509.NewCertPool()
-		if err == nil && !roots.AppendCertsFromPEM(text) {
-			err = errors.New(c.CAFile + " has no certificate in PEM")
-		}
+		roots, err := certs.Roots(c.CAFile)
 		if err != nil {
 			return nil, UsageError{fmt.Errorf("--ca-file: %w", err)}
 		}
