@@ -8,21 +8,20 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"github.com/ropeline/ropeline/httpfront/admin"
 )
 
 // Paths is a Part that has a net/http handler answer at fixed paths.
 type Paths struct {
-	needs  map[string]Scope
-	answer fasthttp.RequestHandler
+	needs   map[string]Scope
+	handler http.Handler
 }
 
 // NewPaths returns a Part in which h answers at the paths that needs has, each for those
 // who may do what it says.
 func NewPaths(h http.Handler, needs map[string]Scope) *Paths {
-	return &Paths{needs, fasthttpadaptor.NewFastHTTPHandler(h)}
+	return &Paths{needs, h}
 }
 
 // Needs implements Part.
@@ -32,7 +31,7 @@ func (p *Paths) Needs(_, path string) (Scope, bool) {
 }
 
 // Serve implements Part.
-func (p *Paths) Serve(ctx *fasthttp.RequestCtx) { p.answer(ctx) }
+func (p *Paths) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, p.handler) }
 
 // Below is a Part that has a net/http handler answer all that is below a path.
 type Below struct {
@@ -45,7 +44,7 @@ type Below struct {
 func (b Below) Needs(_, path string) (Scope, bool) { return b.Scope, strings.HasPrefix(path, b.Path) }
 
 // Serve implements Part.
-func (b Below) Serve(ctx *fasthttp.RequestCtx) { fasthttpadaptor.NewFastHTTPHandler(b.Handler)(ctx) }
+func (b Below) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, b.Handler) }
 
 // API is a Part that answers programs.
 type API struct{ *admin.API }
