@@ -22,7 +22,7 @@ demo: build ## three nodes, a small shop and a crowd; open the printed address i
 
 VERSION ?=
 .PHONY: release
-release: ## archives, Debian and RPM packages of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
+release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
 	deploy/release.sh '$(VERSION)'
 
 # The race detector allocates by itself, so tests that count allocations are left out
@@ -50,7 +50,7 @@ sdk-check: ## the published SDKs against the admin API; ROPELINE_SDK_URLS and _T
 	cd httpfront/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 ./...
 
 .PHONY: deploy-check
-deploy-check: ## builds a release and installs it (best as root), and holds what deploy/ has against what reads it (about 3 minutes the first time)
+deploy-check: ## builds a release and installs it (best as root), and holds what deploy/ has against what reads it (a minute; about 4 the first time)
 	cd deploy/check && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: replay

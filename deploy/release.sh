@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes archives, Debian and RPM packages of a version, and their sums, into dist/.
+# Writes archives, Debian and RPM packages and the chart of a version, and their sums, into dist/.
 # Given the same commit and the same Go, the bytes are the same: all times are the commit's.
 #   TARGETS  what to build for, "linux/amd64 darwin/arm64"; all by default
 #   DIST     where to write, dist by default; an earlier release there is deleted
@@ -30,6 +30,17 @@ GOOS='' GOARCH='' go build -trimpath -buildvcs=false -o "$build/ropeline" ./cmd/
 "$build/ropeline" completion zsh >"$build/completion/_ropeline"
 "$build/ropeline" completion fish >"$build/completion/ropeline.fish"
 
+# pack DIR writes a folder of build as an archive on standard output.
+pack() {
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --exclude=package/nfpm.yaml \
+    --exclude='package/*.sh' -C "$build" -cf - "$1" | gzip -n9
+}
+
+cp -r deploy/helm "$build/chart"
+sed -i -E "s/^(version|appVersion): .*/\1: $version/" "$build/chart/ropeline/Chart.yaml"
+chmod -R u=rwX,go=rX "$build/chart"
+build=$build/chart pack ropeline >"$dist/ropeline-chart-$version.tgz"
+
 for target in $targets; do
   os=${target%/*} arch=${target#*/}
   name=ropeline_${version}_${os}_$arch
@@ -41,8 +52,7 @@ for target in $targets; do
   cp -r LICENSE README.md CHANGELOG.md docs "$build/completion" "$stage"
   [ "$os" != linux ] || cp deploy/package/* "$stage/package"
   chmod -R u=rwX,go=rX "$stage"
-  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --exclude=package/nfpm.yaml \
-    --exclude='package/*.sh' -C "$build" -cf - "$name" | gzip -n9 >"$dist/$name.tar.gz"
+  pack "$name" >"$dist/$name.tar.gz"
   if [ "$os" = linux ]; then
     for kind in deb rpm; do
       (cd "$stage" && ARCH=$arch "$build/nfpm" package --config "$root/deploy/package/nfpm.yaml" --packager $kind --target "$dist" >"$build/log" 2>&1) ||

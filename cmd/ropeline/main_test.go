@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 )
@@ -32,8 +31,8 @@ func TestWordsThatAreNotUnderstood(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
-			if _, ok := errors.AsType[usageError](err); !ok {
-				t.Errorf("got %v, want a usage error", err)
+			if code := exitCode(err); code != exitUsage {
+				t.Errorf("got %v, exit code %d; want that of a usage error, %d", err, code, exitUsage)
 			}
 			if out.Len() != 0 {
 				t.Errorf("printed %q; errors are printed by main", out.String())

@@ -35,18 +35,28 @@ func TestRelease(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("releases are built with GNU tar, which Linux has")
 	}
-	first, again, second := t.TempDir(), t.TempDir(), t.TempDir()
+	first, again, later, both := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	sums := release(t, "1.2.3", first, "022")
 	if other := release(t, "v1.2.3", again, "077"); other != sums {
 		t.Errorf("two builds of one commit differ:\n%s\n%s", sums, other)
 	}
-	release(t, "1.3.0-rc.1", second, "022")
-	if n := strings.Count(sums, "\n"); n != 3 {
-		t.Errorf("%d files have a sum, want an archive and two packages:\n%s", n, sums)
+	release(t, "1.3.0", later, "022")
+	if err := os.Remove(filepath.Join(later, "SHA256SUMS")); err != nil {
+		t.Fatal(err)
 	}
+	for _, dist := range []string{first, later} {
+		if err := os.CopyFS(both, os.DirFS(dist)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(sums, "\n"); n != 4 {
+		t.Errorf("%d files have a sum, want an archive, two packages and a chart:\n%s", n, sums)
+	}
+	t.Run("chart", func(t *testing.T) { checkChartArchive(t, only(t, first, "*.tgz")) })
 	t.Run("archive", func(t *testing.T) { checkArchive(t, first) })
-	t.Run("deb", func(t *testing.T) { installDeb(t, only(t, first, "*.deb"), only(t, second, "*.deb")) })
 	t.Run("rpm", func(t *testing.T) { checkRPM(t, only(t, first, "*.rpm")) })
+	t.Run("deb", func(t *testing.T) { onCopy(t, both, "testdata/install.sh", nil) })
+	t.Run("page", func(t *testing.T) { onCopy(t, both, "testdata/page.sh", installingPage(t)) })
 }
 
 func TestReleaseRefusesOtherVersions(t *testing.T) {
@@ -111,13 +121,20 @@ func checkArchive(t *testing.T, dist string) {
 	}
 }
 
-// installDeb installs on a copy of this machine, where one can be made: as root, on Debian.
-func installDeb(t *testing.T, first, second string) {
-	tool(t, "dpkg-deb", "--info", first)
+// onCopy runs a script, and lines after it, on a copy of this machine, where one can be
+// made: as root, on Debian. It is given the releases in dist.
+func onCopy(t *testing.T, dist, script string, lines []string) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can install a package on a copy of this machine")
+		t.Skip("only root can make a copy of this machine")
 	}
-	out, err := exec.CommandContext(t.Context(), "unshare", "--mount", "--net", "testdata/install.sh", first, second, t.TempDir()).CombinedOutput()
+	tool(t, "dpkg", "--version")
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "testdata/copy.sh", dist, t.TempDir())
+	cmd.Stdin = strings.NewReader(string(text) + strings.Join(lines, "\n"))
+	out, err := cmd.CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 77 || errors.Is(err, exec.ErrNotFound) {
 		t.Skipf("no copy of this machine can be made: %s", out)
 	}

@@ -341,3 +341,17 @@ func TestPartsByPath(t *testing.T) {
 type page struct{}
 
 func (page) Serve(ctx *fasthttp.RequestCtx) bool { fmt.Fprint(ctx, "page"); return true }
+
+// TestRequestsOutliveTheStop: fasthttp changes, unguarded, what would tell a request that the
+// server stops, so nobody may wait for it.
+func TestRequestsOutliveTheStop(t *testing.T) {
+	says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Done() == nil) })
+	base, _ := start(t, func(c *Config) {
+		c.Parts = []Part{NewPaths(says, map[string]Scope{"/one": Read}), Below{Path: "/below/", Scope: Read, Handler: says}}
+	})
+	for _, path := range []string{"/one", "/below/x"} {
+		if resp, body := ask(t, "GET", base+path, ""); resp.StatusCode != 200 || body != "true" {
+			t.Errorf("%s: %d, waits for nothing: %s", path, resp.StatusCode, body)
+		}
+	}
+}
