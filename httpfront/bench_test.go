@@ -5,11 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/accesslog"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -98,4 +101,41 @@ func BenchmarkGuard(b *testing.B) {
 		}
 		r.release()
 	}
+}
+
+// BenchmarkAdmittedCounted is BenchmarkAdmitted with requests counted and logged.
+func BenchmarkAdmittedCounted(b *testing.B) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go answerAll(c)
+		}
+	}()
+	var w silent
+	f := serveTo(b, fakeRooms{room: newRoom(always)}, "http://"+ln.Addr().String(), func(c *Config) { c.Requests, c.AccessLog = &w, &w })
+	p := node.Pass{Room: [16]byte{1}, Arrival: time.Now(), AcceptedAt: time.Now(), LeaseEnd: time.Now().Add(time.Minute)}
+	roundTrips(b, f, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nCookie: ropeline="+
+		string(f.keys.AppendSeal(nil, p, "a"))+"\r\n\r\n")
+}
+
+// silent writes lines and keeps none.
+type silent struct {
+	mu  sync.Mutex // guards the following
+	buf []byte
+}
+
+func (*silent) Record(crdt.RoomID, Outcome, time.Duration) {}
+
+func (s *silent) Write(e *accesslog.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buf = accesslog.AppendLine(s.buf[:0], e)
 }

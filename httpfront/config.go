@@ -12,6 +12,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -100,6 +101,9 @@ type Config struct {
 	Requests RequestCounter
 	// AccessLog gets a line of each request that comes through Run; nil: there is none.
 	AccessLog AccessLog
+	// Tracer traces some requests; nil: it traces none. With one, the trace context of
+	// TrustedProxies counts, and that of others is not passed on.
+	Tracer *tracing.Tracer
 
 	Limits   Limits
 	Timeouts Timeouts

@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -33,12 +34,14 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 // exchange is one request at the origin and the response to it.
 type exchange struct {
 	conn     *upstream.Conn
-	up       *upload   // nil if the request has no body
-	reusable bool      // whether the origin will take another request
-	panicked func(any) // is told of panics outside of the handler
-	active   activity  // of the visitor
-	record   *record   // of the request, from when on its answer is ours to end; nil: there is none
-	sent     int64     // bytes of the body that were read
+	up       *upload       // nil if the request has no body
+	reusable bool          // whether the origin will take another request
+	panicked func(any)     // is told of panics outside of the handler
+	active   activity      // of the visitor
+	record   *record       // of the request, from when on its answer is ours to end; nil: there is none
+	sent     int64         // bytes of the body that were read
+	call     *tracing.Call // in the request's trace; nil: there is none
+	upgraded bool
 }
 
 // errInterim means that the origin sends interim responses without end.
@@ -192,6 +195,7 @@ func (x *exchange) close(complete bool) {
 	} else {
 		x.conn.Discard()
 	}
+	x.call.End(!complete && !x.upgraded)
 	x.record.end(x.sent)
 	x.record = nil
 }

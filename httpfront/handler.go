@@ -53,7 +53,7 @@ func (f *Front) end(ctx *fasthttp.RequestCtx, r *request, p any) {
 func (f *Front) request() *request {
 	r := newRequest()
 	r.told, r.proofName, r.withheld = f.told, f.cfg.ProofHeader, f.withheld
-	r.record = f.newRecord(true)
+	r.record, r.traces = f.newRecord(true), f.cfg.Tracer != nil
 	return r
 }
 
@@ -103,6 +103,7 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 	}
 	if no.code == 0 {
 		f.settleHost(r)
+		r.record.traced(r, false)
 		a.site = f.sites.find(r.host, r.path.Route)
 		no = f.accepts(r)
 	}
@@ -133,7 +134,10 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 		return true
 	}
 	var w waiting
-	if f.judge(room, a, &w) {
+	from := r.record.now()
+	admitted := f.judge(room, a, &w)
+	r.record.decided(from)
+	if admitted {
 		return true
 	}
 	f.wait(ctx, w)
@@ -186,9 +190,11 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		p = carried{}
 	}
 	v := room.Decide(p.Pass, p.known, now)
+	r.record.waited(&v)
 	if p.known && !p.Accepted() && v.Admit && v.Pass.Visitor == p.Visitor && f.turnsBack(r, &v.Pass, room, made, now) {
 		p = carried{} // a waiting pass is as good as the one that it was exchanged for
 		v = room.Decide(p.Pass, p.known, now)
+		r.record.waited(&v)
 	}
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between

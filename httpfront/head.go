@@ -28,7 +28,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	for _, f := range r.fields {
 		switch {
 		case isFraming(f.name), isHop(f.name), isForwarding(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
-		case isNamed(f.name, r.proofName), r.told.has(f.name) && !r.mayTell(f.name):
+		case isNamed(f.name, r.proofName), r.told.has(f.name) && !r.mayTell(f.name), !r.mayTrace(f.name):
 		case equalFold(f.name, "cookie"):
 			dst = appendForeignCookies(dst, f.value)
 		default:
@@ -52,6 +52,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	}
 	dst = r.appendForwarding(dst)
 	dst = r.appendLoop(dst, self)
+	dst = r.appendTrace(dst)
 	dst = r.appendProof(dst)
 	return append(dst, "\r\n"...)
 }

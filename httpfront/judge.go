@@ -134,6 +134,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	}
 	defer func() { a.JSON = prefersJSON(k.req.accept) }()
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
+	k.req.record.traced(k.req, true)
 	if no := f.accepts(k.req); no.code != 0 {
 		k.req.record.becomes(Malformed)
 		return malformed(no)
@@ -155,7 +156,9 @@ func (f *Front) Judge(q *Question) (a Answer) {
 func (f *Front) answer(k *asked, again bool) (a Answer) {
 	adm := admitted{req: k.req}
 	var w waiting
+	from := k.req.record.now()
 	ok := f.judge(k.room, &adm, &w)
+	k.req.record.decided(from)
 	s, p := w.settings, w.verdict.Pass
 	if ok {
 		s, p = adm.settings, adm.pass

@@ -51,7 +51,7 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tr
 	if err != nil {
 		return nil, deliveryOf(nil, err), err
 	}
-	x := &exchange{conn: conn, panicked: f.logPanic}
+	x := &exchange{conn: conn, panicked: f.logPanic, call: a.req.record.call(a.req, conn.Origin().Host())}
 	x.active.begin(f, &a)
 	owned := true
 	defer func() {
@@ -66,6 +66,7 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tr
 	}
 	owned = false
 	if err == nil {
+		x.call.Answered(ctx.Response.StatusCode())
 		conn.Answered()
 		return x, delivered, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -40,10 +41,13 @@ type record struct {
 	logged  bool // there is an access log, and entry for it
 	outcome Outcome
 	room    crdt.RoomID // zero: none
+	name    string      // of it
 	status  int         // of the answer; 0: there is none yet
 
 	entry accesslog.Entry
-	text  []byte // backing bytes of entry
+	trace *tracing.Trace  // nil: this one is not traced
+	told  tracing.Request // where it is
+	text  []byte          // backing bytes of entry
 }
 
 var records = sync.Pool{New: func() any { return new(record) }}
@@ -52,7 +56,7 @@ var records = sync.Pool{New: func() any { return new(record) }}
 // access log, if there is one.
 func (f *Front) newRecord(logged bool) *record {
 	logged = logged && f.cfg.AccessLog != nil
-	if f.cfg.Requests == nil && !logged {
+	if f.cfg.Requests == nil && !logged && f.cfg.Tracer == nil {
 		return nil
 	}
 	c := records.Get().(*record)
@@ -103,11 +107,10 @@ func (c *record) judged(o Outcome, s *room.Settings, p *node.Pass, now time.Time
 	if c == nil {
 		return
 	}
-	c.outcome, c.room = o, s.ID
+	c.outcome, c.room, c.name = o, s.ID, s.Name
 	if !c.logged {
 		return
 	}
-	c.entry.Room = s.Name
 	switch {
 	case p.Arrival.IsZero():
 	case p.Accepted():
@@ -138,8 +141,12 @@ func (c *record) end(bytes int64) {
 	}
 	if c.logged {
 		c.entry.Time, c.entry.Status, c.entry.Bytes = now, c.status, bytes
-		c.entry.Decision = c.outcome.String()
+		c.entry.Room, c.entry.Decision = c.name, c.outcome.String()
 		f.cfg.AccessLog.Write(&c.entry)
+	}
+	if c.trace != nil {
+		c.told.Room, c.told.Outcome, c.told.Status = c.name, c.outcome.String(), c.status
+		c.trace.End(&c.told, now)
 	}
 	*c = record{text: c.text[:0]}
 	records.Put(c)

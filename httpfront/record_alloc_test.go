@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -26,9 +27,15 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	ctx.Request.Header.SetMethod("GET")
 	ctx.Request.Header.SetUserAgent("Browser/1.0")
 	s := newRoom(nil).Settings()
+	tracer, err := tracing.New(t.Context(), tracing.Config{Endpoint: "http://127.0.0.1:1", Sample: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run(t, tracer.Run)()
 	for name, change := range map[string]func(*Config){
 		"nobody":   func(*Config) {},
 		"counts":   func(c *Config) { c.Requests = deaf{} },
+		"tracing":  func(c *Config) { c.Tracer = tracer },
 		"and logs": func(c *Config) { c.Requests, c.AccessLog = deaf{}, deaf{} },
 	} {
 		f := judges(t, fakeRooms{}, change)
@@ -37,6 +44,8 @@ func TestRecordsAllocateNothing(t *testing.T) {
 			r := f.request()
 			r.record.begin()
 			r.record.asked(&ctx.Request.Header)
+			r.record.traced(r, false)
+			r.record.decided(r.record.now())
 			r.record.judged(Queued, s, &p, now)
 			endRequest(ctx, r)
 			r.release()

@@ -50,6 +50,9 @@ type request struct {
 	head []byte    // backing bytes of target and fields
 	body io.Reader // once it was asked for; see serverReader
 
+	traces      bool   // this front traces requests
+	traceparent string // of the part that the origin has; "": it is not traced
+
 	record *record // nil: nobody wants to know, or somebody else hands it in
 }
 

@@ -21,6 +21,7 @@ func (f *Front) tunnel(ctx *fasthttp.RequestCtx, x *exchange) {
 	h.SetTrailer("")
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", "websocket")
+	x.upgraded = true
 	edge := edgeOf(ctx.Conn())
 	x.active.over = func() { edge.Close() } // which ends both directions
 	edge.atEnd(func() { x.close(false) })

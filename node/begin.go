@@ -20,6 +20,19 @@ const (
 
 func needOf(c class) need { return aTicket + need(c) }
 
+// whose returns whose word it is.
+func (n need) whose() string {
+	switch n {
+	case nothing:
+		return ""
+	case anchorWord:
+		return "anchor"
+	case ownersWord:
+		return "owner"
+	}
+	return "counter"
+}
+
 // maxPendings bounds the requests of one node that wait for another. Beyond it
 // they are answered as if nobody had: those who wait go on waiting, in place.
 const maxPendings = 1 << 16
@@ -66,7 +79,7 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	if n == nothing {
 		return v
 	}
-	answer := make(chan Verdict, 1)
+	answer, since := make(chan Verdict, 1), time.Now()
 	w := &pending{room: r, pass: v.Pass, at: now, done: func(v Verdict) { answer <- v }, asks: true}
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now)
@@ -75,7 +88,9 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	case r.core.pendings.wake <- struct{}{}:
 	default: // the loop is about to look
 	}
-	return <-answer
+	v = <-answer
+	v.Asked, v.Word = time.Since(since), n.whose()
+	return v
 }
 
 // Begin answers one request like Decide as far as this node's memory goes. If

@@ -50,4 +50,10 @@ type Verdict struct {
 	Estimate  room.Estimate // while waiting
 	Refresh   time.Duration // when to ask again, while waiting; 0 is never: the room rejects
 	View      *room.View    // what this was decided from; nil if nothing was looked at
+
+	// Asked is how long Decide waited for a word that this node's memory did not have, and
+	// Word whose: "anchor", "owner" or "counter", the first where there were several. 0 and ""
+	// if it waited for none.
+	Asked time.Duration
+	Word  string
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/crawler"
 	"github.com/ropeline/ropeline/httpfront/manage"
 	"github.com/ropeline/ropeline/httpfront/overview"
+	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/history"
@@ -39,6 +40,7 @@ type assembly struct {
 	lame     lameDuck
 	measures *measures
 	access   *accesslog.Log  // nil: there is none
+	tracer   *tracing.Tracer // nil: nothing is traced
 	mesh     *transport.Mesh // nil: a single node
 	visitors visitorTLS
 	front    *httpfront.Front
@@ -82,7 +84,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	if err != nil {
 		return nil, err
 	}
-	if err = a.observe(cfg); err != nil {
+	if err = a.observe(ctx, cfg); err != nil {
 		return nil, err
 	}
 	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.watch, a.log); err != nil {

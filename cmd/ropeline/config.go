@@ -64,6 +64,7 @@ func defaultConfig() config {
 		Site:      "default",
 		LogFormat: "text",
 		LogLevel:  "info",
+		Signals:   signalsConfig{OTLPSample: defaultSample},
 		Front:     frontConfig{UnknownHosts: hostsPass},
 		Proof:     proofConfig{Header: proof.Header, Issuer: "ropeline"},
 		Rights:    rightsConfig{OnStop: stopKeeps},

@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
+	"httpfront/tracing":       {},
 	"httpfront/dashboard":     {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},

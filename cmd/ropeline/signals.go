@@ -8,12 +8,21 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/httpfront/tracing"
 )
 
 // observe makes what is told of single requests.
-func (a *assembly) observe(cfg config) (err error) {
+func (a *assembly) observe(ctx context.Context, cfg config) (err error) {
 	if a.measures, err = newMeasures(a); err != nil {
 		return err
+	}
+	if cfg.Signals.traces() {
+		a.tracer, err = tracing.New(ctx, tracing.Config{Endpoint: cfg.Signals.OTLP, Sample: cfg.Signals.OTLPSample,
+			Node: cfg.Name, Site: cfg.Site, Version: versionText(), Logger: a.log})
+		if err != nil {
+			return err
+		}
+		a.after = append(a.after, a.tracer.Run)
 	}
 	if cfg.Signals.AccessLog == "" {
 		return nil
@@ -33,7 +42,7 @@ func (a *assembly) observe(cfg config) (err error) {
 
 // watch has the front tell of requests.
 func (a *assembly) watch(to *httpfront.Config) {
-	to.Requests = a.measures
+	to.Requests, to.Tracer = a.measures, a.tracer
 	if a.access != nil { // not a nil *Log in an interface
 		to.AccessLog = a.access
 	}

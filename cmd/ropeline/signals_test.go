@@ -1,9 +1,13 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -96,6 +100,38 @@ func TestAccessLogIsRefused(t *testing.T) {
 		<-p.done
 		if code := p.cmd.ProcessState.ExitCode(); code == 0 || !strings.Contains(p.log.String(), want) {
 			t.Errorf("%s: ended with %d, log:\n%s", args, code, p.log.String())
+		}
+	}
+}
+
+// TestTracesOfANode are sent to the collector that a flag or the environment names, and to
+// none otherwise.
+func TestTracesOfANode(t *testing.T) {
+	var sent atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if b, _ := io.ReadAll(r.Body); r.URL.Path == "/v1/traces" && len(b) > 100 {
+			sent.Add(1)
+		}
+		w.Header().Set("Content-Type", "application/x-protobuf")
+	}))
+	t.Cleanup(srv.Close)
+	for _, c := range []struct {
+		env  string
+		args []string
+		want bool
+	}{
+		{args: []string{"--otlp-endpoint", srv.URL, "--otlp-sample", "1"}, want: true},
+		{env: srv.URL, args: []string{"--otlp-sample", "1"}, want: true},
+		{env: srv.URL, args: []string{"--otlp-sample", "0"}},
+		{args: []string{"--otlp-sample", "1"}},
+	} {
+		sent.Store(0)
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.env)
+		p := startNode(t, "one", "a", append(c.args, "--origin", startOrigin(t), "--data-dir", t.TempDir())...)
+		p.await("is ready", 20*time.Second, ready)
+		get(t, p.http, nil)
+		if code := p.stop(); code != 0 || (sent.Load() > 0) != c.want {
+			t.Errorf("%+v: ended with %d, and %d batches of spans were sent", c, code, sent.Load())
 		}
 	}
 }

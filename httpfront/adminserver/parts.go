@@ -8,29 +8,20 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"github.com/ropeline/ropeline/httpfront/admin"
 )
 
 // Paths is a Part that has a net/http handler answer at fixed paths.
 type Paths struct {
-	needs  map[string]Scope
-	answer fasthttp.RequestHandler
+	needs   map[string]Scope
+	handler http.Handler
 }
 
 // NewPaths returns a Part in which h answers at the paths that needs has, each for those
 // who may do what it says.
 func NewPaths(h http.Handler, needs map[string]Scope) *Paths {
-	return &Paths{needs, adapted(h)}
-}
-
-// adapted has a net/http handler answer for fasthttp. Its requests are not cancelled when
-// the server stops: fasthttp changes then, unguarded, what tells of that. They are small, and end.
-func adapted(h http.Handler) fasthttp.RequestHandler {
-	return fasthttpadaptor.NewFastHTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
-	}))
+	return &Paths{needs, h}
 }
 
 // Needs implements Part.
@@ -40,7 +31,7 @@ func (p *Paths) Needs(_, path string) (Scope, bool) {
 }
 
 // Serve implements Part.
-func (p *Paths) Serve(ctx *fasthttp.RequestCtx) { p.answer(ctx) }
+func (p *Paths) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, p.handler) }
 
 // Below is a Part that has a net/http handler answer all that is below a path.
 type Below struct {
@@ -53,7 +44,7 @@ type Below struct {
 func (b Below) Needs(_, path string) (Scope, bool) { return b.Scope, strings.HasPrefix(path, b.Path) }
 
 // Serve implements Part.
-func (b Below) Serve(ctx *fasthttp.RequestCtx) { adapted(b.Handler)(ctx) }
+func (b Below) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, b.Handler) }
 
 // API is a Part that answers programs.
 type API struct{ *admin.API }

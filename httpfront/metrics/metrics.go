@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -54,8 +53,9 @@ func New(cfg Config) (*Metrics, error) {
 		}
 	}
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		// No Timeout: who is late would go on with a request that is not there any more.
+		// Nothing that is read here waits.
 		MaxRequestsInFlight: 4, // an answer of thousands of series takes some megabytes
-		Timeout:             10 * time.Second,
 		EnableOpenMetrics:   true,
 	})
 	return m, nil
