@@ -16,6 +16,13 @@ help: ## show this list
 build: ## build the binary ./ropeline
 	CGO_ENABLED=0 $(GO) build -trimpath -o ropeline ./cmd/ropeline
 
+PREFIX ?= /usr/local
+.PHONY: install
+install: ## put what was built into PREFIX (/usr/local), as root: sudo make install
+	@[ -x ropeline ] || { echo "There is no ./ropeline to install; run make build first." >&2; exit 1; }
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 ropeline $(DESTDIR)$(PREFIX)/bin/ropeline
+
 .PHONY: demo
 demo: build ## three nodes, a small shop and a crowd; open the printed address in a browser
 	./ropeline demo $(DEMO_FLAGS)

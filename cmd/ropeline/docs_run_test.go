@@ -13,6 +13,7 @@ import (
 )
 
 // shellOf returns what the blocks of shell commands on a page come to, one after the other.
+// Those marked "beside" are for a second terminal: what follows does not wait for them.
 func shellOf(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../docs", page))
@@ -20,13 +21,15 @@ func shellOf(t *testing.T, page string) string {
 		t.Fatal(err)
 	}
 	var script strings.Builder
-	inside := false
+	inside, beside := false, false
 	for line := range strings.Lines(string(text)) {
 		switch {
 		case strings.HasPrefix(line, "```sh"):
-			inside = true
+			inside, beside = true, strings.HasSuffix(line, " beside\n")
 		case strings.HasPrefix(line, "```"):
 			inside = false
+		case inside && beside:
+			script.WriteString(strings.TrimSuffix(line, "\n") + " &\n")
 		case inside:
 			script.WriteString(line)
 		}
@@ -83,7 +86,6 @@ func TestDocsOfTheFirstQueueRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := strings.ReplaceAll(shellOf(t, "first-queue.md"), "ropeline run ", "ropeline run --listen "+visitors+" --admin "+admin+" ")
-	script = strings.ReplaceAll(script, "--for 15s", "--for 5s")
 	out := runShell(t, script, map[string]string{"127.0.0.1:3000": site, "http.server 3000": "http.server " + sitePort, "127.0.0.1:8080": visitors, "127.0.0.1:9080": admin})
 	for _, want := range []string{"ready", `"total_active_users": 50`, "We have opened more tills.", `"passes"`, `"name": "default"`} {
 		if !strings.Contains(out, want) {

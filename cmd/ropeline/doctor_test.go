@@ -134,9 +134,8 @@ func refusedDoctor(t *testing.T, args ...string) (string, int) {
 // TestHealthOfANode asks one that is ready, one that stops, and nobody.
 func TestHealthOfANode(t *testing.T) {
 	p := startNode(t, "a", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--drain-delay", "5s")
-	p.await("is ready", 20*time.Second, ready)
 	at := "http://" + p.admin
-	if got, code := says(t, t.Context(), at, "health"); code != 0 || got != "ready\n" {
+	if got, code := says(t, t.Context(), at, "health", "--wait", "20s"); code != 0 || got != "ready\n" {
 		t.Errorf("a node that is ready: %d %q", code, got)
 	}
 	p.cmd.Process.Signal(os.Interrupt)
@@ -147,7 +146,10 @@ func TestHealthOfANode(t *testing.T) {
 	if got, code := says(t, t.Context(), at, "health", "--alive"); code != 0 || got != "ok\n" {
 		t.Errorf("whether it runs: %d %q", code, got)
 	}
-	if _, code := says(t, t.Context(), "127.0.0.1:1", "health"); code != exitNotReached {
+	if _, code := says(t, t.Context(), at, "health", "--wait", "-1s"); code != exitUsage {
+		t.Errorf("a wait of less than nothing: %d", code)
+	}
+	if _, code := says(t, t.Context(), "127.0.0.1:1", "health", "--wait", "300ms"); code != exitNotReached {
 		t.Errorf("nobody: %d", code)
 	}
 }

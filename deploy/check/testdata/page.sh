@@ -14,7 +14,7 @@ fi
 command=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/ropeline.service)
 STATE_DIRECTORY=/var/lib/ropeline setpriv --reuid=ropeline --regid=ropeline --init-groups \
   sh -c 'echo $$ >&3; exec '"$command" 3>/run/node >>/var/log/node 2>&1 &
-until ropeline health 2>/dev/null; do sleep 0.1; done
+ropeline health --wait 1m >/dev/null
 END
 # RPM knows nothing of what this machine has from other packages.
 cat >/usr/local/bin/rpm <<'END'
