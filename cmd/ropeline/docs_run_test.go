@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,44 +80,197 @@ func runShell(t *testing.T, script string, addresses map[string]string) string {
 	return string(out)
 }
 
-// TestDocsOfTheFirstQueueRun does what the page says, to the letter.
-func TestDocsOfTheFirstQueueRun(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3 in PATH, which the page has serve a site")
+// ownPlaces gives each node that a page starts addresses and a directory of its own, and has what
+// follows wait until it is ready. It returns where the first node is, and the admin addresses of all.
+func ownPlaces(t *testing.T, script string) (moved string, addresses map[string]string, admins []string) {
+	t.Helper()
+	addresses = map[string]string{}
+	var lines strings.Builder
+	for line := range strings.Lines(script) {
+		command, beside := strings.CutSuffix(line, " &\n")
+		if !strings.Contains(command, "ropeline run ") {
+			lines.WriteString(line)
+			continue
+		}
+		admin := freeAddress(t, "tcp")
+		flags := fmt.Sprintf("ropeline run --admin %s --data-dir node%d ", admin, len(admins))
+		if strings.Contains(command, " --origin ") {
+			visitors := freeAddress(t, "tcp")
+			flags += "--listen " + visitors + " "
+			if len(admins) == 0 {
+				addresses["127.0.0.1:8080"] = visitors
+			}
+		}
+		if len(admins) == 0 {
+			addresses["127.0.0.1:9080"] = admin
+		}
+		admins = append(admins, admin)
+		command = strings.Replace(command, "ropeline run ", flags, 1)
+		if strings.Contains(command, "--mesh :7946") {
+			mesh := freeAddress(t, "udp")
+			_, name, _ := strings.Cut(command, "--name ")
+			name, _, _ = strings.Cut(name, " ")
+			addresses[name+".internal:7946"] = mesh
+			command = strings.Replace(command, "--mesh :7946", "--mesh "+mesh, 1)
+		}
+		if !beside {
+			t.Errorf("a page has its reader wait for the end of %q", command)
+		}
+		fmt.Fprintf(&lines, "%s &\nropeline health --server http://%s --wait 30s\n", command, admin)
 	}
-	site, visitors, admin := freeAddress(t, "tcp"), freeAddress(t, "tcp"), freeAddress(t, "tcp")
-	_, sitePort, err := net.SplitHostPort(site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := strings.ReplaceAll(shellOf(t, "first-queue.md"), "ropeline run ", "ropeline run --listen "+visitors+" --admin "+admin+" ")
-	out := runShell(t, script, map[string]string{"127.0.0.1:3000": site, "http.server 3000": "http.server " + sitePort, "127.0.0.1:8080": visitors, "127.0.0.1:9080": admin})
-	for _, want := range []string{"ready", `"total_active_users": 50`, "We have opened more tills.", `"passes"`, `"name": "default"`} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the commands do not say %q:\n%s", want, out)
+	return lines.String(), addresses, admins
+}
+
+// wantSaid fails the test if commands have not said something.
+func wantSaid(t *testing.T, page, said string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: the commands do not say %q:\n%s", page, want, said)
 		}
 	}
 }
 
-// TestDocsOfOperatingRun does what the pages for operators say to a node with a room.
-func TestDocsOfOperatingRun(t *testing.T) {
-	for _, tool := range []string{"curl", "openssl"} {
+// TestDocsOfTheFirstQueueRun does what the page says, to the letter.
+func TestDocsOfTheFirstQueueRun(t *testing.T) {
+	needTools(t, "python3")
+	script, addresses, _ := ownPlaces(t, shellOf(t, "first-queue.md"))
+	site := freeAddress(t, "tcp")
+	_, sitePort, err := net.SplitHostPort(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses["127.0.0.1:3000"], addresses["http.server 3000"] = site, "http.server "+sitePort
+	wantSaid(t, "first-queue.md", runShell(t, script, addresses),
+		"ready", `"total_active_users": 50`, "We have opened more tills.", `"passes"`, `"name": "default"`)
+}
+
+// TestDocsOfTheReadmeRun has a node, a mesh and a crowd as the first page of all has them.
+func TestDocsOfTheReadmeRun(t *testing.T) {
+	script, addresses, admins := ownPlaces(t, strings.ReplaceAll(shellOf(t, "../README.md"), "./ropeline", "ropeline"))
+	if len(admins) != 4 {
+		t.Fatalf("%d nodes are started, want one alone and three", len(admins))
+	}
+	addresses["127.0.0.1:3000"] = strings.TrimPrefix(startOrigin(t), "http://")
+	script = strings.ReplaceAll(script, "--for 30s", "--for 3s")
+	script += "until ropeline node list --server http://" + admins[1] + " | grep -c '\"ready\": true' | grep -qx 3; do sleep 0.1; done\n"
+	script += "ropeline node list --server http://" + admins[1] + "\n"
+	wantSaid(t, "README.md", runShell(t, script, addresses), "had to wait               │        800", `"name": "a2"`, `"name": "b1"`, `"site": "b"`)
+}
+
+// TestDocsOfSizingRun measures as the page does, but for a second.
+func TestDocsOfSizingRun(t *testing.T) {
+	needTools(t, "wrk")
+	script, addresses, _ := ownPlaces(t, shellOf(t, "sizing.md"))
+	addresses["127.0.0.1:3000"] = strings.TrimPrefix(startOrigin(t), "http://")
+	wantSaid(t, "sizing.md", runShell(t, strings.ReplaceAll(script, "-d20s", "-d1s"), addresses), "Requests/sec", "99%")
+}
+
+// TestDocsOfVerdictsRun asks as a proxy does.
+func TestDocsOfVerdictsRun(t *testing.T) {
+	needTools(t, "curl")
+	script, addresses, _ := ownPlaces(t, shellOf(t, "verdicts.md"))
+	addresses["127.0.0.1:9081"] = freeAddress(t, "tcp")
+	wantSaid(t, "verdicts.md", runShell(t, script, addresses), "HTTP/1.1 ")
+}
+
+func needTools(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("no %s in PATH", tool)
 		}
 	}
-	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--room", "shop", "--host", "shop.example", "--data-dir", t.TempDir())
+}
+
+// TestDocsOfOperatingRun does what the pages for operators say to a node with their rooms.
+func TestDocsOfOperatingRun(t *testing.T) {
+	needTools(t, "curl", "openssl")
+	rooms := filepath.Join(t.TempDir(), "rooms.yaml")
+	if err := os.WriteFile(rooms, []byte("rooms:\n- room: shop\n  host: shop.example\n- room: tickets\n  host: tickets.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--config", rooms, "--data-dir", t.TempDir())
 	p.await("is ready", 20*time.Second, ready)
 	for page, wants := range map[string][]string{
-		"operating.md": {`"total_active_users":500`, `"cookie":"none that can be opened`},
+		"operating.md": {`"total_active_users":500`, `"cookie":"none that can be opened`, `"steps"`, "ropeline_room_active"},
 		"commands.md":  {`"total_active_users": 800`, `"reason": "open"`},
+		"pages.md":     {"HTTP/1.1 200 OK", "a page of our own"},
+		"api.md":       {`"queue_all":true`},
 	} {
-		script := strings.ReplaceAll(shellOf(t, page), "status --watch ", "status ")
-		out := runShell(t, script, map[string]string{"127.0.0.1:9080": p.admin})
-		for _, want := range wants {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s: the commands do not say %q:\n%s", page, want, out)
+		script := "TOKEN=\necho '<p>a page of our own' > wait.html\n" + strings.ReplaceAll(shellOf(t, page), "status --watch ", "status ")
+		wantSaid(t, page, runShell(t, script, map[string]string{"127.0.0.1:9080": p.admin}), wants...)
+	}
+}
+
+// TestDocsOfTheAPIRun sends what the page shows, in its order.
+func TestDocsOfTheAPIRun(t *testing.T) {
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--room", "default", "--data-dir", t.TempDir())
+	p.await("is ready", 20*time.Second, ready)
+	parts := strings.Split(string(text), "```http\n")
+	for _, part := range parts[1:] {
+		example, _, _ := strings.Cut(part, "```")
+		line, body, _ := strings.Cut(example, "\n")
+		line, wants, refused := strings.Cut(line, "#")
+		method, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.admin+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if refused && strconv.Itoa(resp.StatusCode) != strings.TrimSpace(wants) || !refused && resp.StatusCode >= 300 {
+			t.Errorf("%s\nis answered by %d %s", example, resp.StatusCode, said)
+		}
+	}
+	if len(parts) < 5 {
+		t.Errorf("only %d examples were found", len(parts)-1)
+	}
+}
+
+// TestDocsShowSimulationsThatWork has each simulation that a page shows begin.
+func TestDocsShowSimulationsThatWork(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plots := t.TempDir()
+	t.Chdir("../..")
+	found := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(strings.TrimPrefix(page, "../../"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
+			words := strings.Fields(strings.TrimPrefix(line, "./"))
+			if len(words) < 2 || words[0] != "ropeline" || words[1] != "simulate" {
+				continue
+			}
+			found++
+			if i := slices.Index(words, "--plot"); i >= 0 {
+				words[i+1] = plots
+			}
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			cmd := newRootCommand()
+			cmd.SetOut(io.Discard)
+			cmd.SetArgs(words[1:])
+			if err := cmd.ExecuteContext(stopped); err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %s\nends with: %v", page, line, err)
 			}
 		}
+	}
+	if found < 10 {
+		t.Errorf("only %d simulations were found", found)
 	}
 }
