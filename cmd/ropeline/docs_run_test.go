@@ -155,7 +155,7 @@ func TestDocsOfTheReadmeRun(t *testing.T) {
 	script = strings.ReplaceAll(script, "--for 30s", "--for 3s")
 	script += "until ropeline node list --server http://" + admins[1] + " | grep -c '\"ready\": true' | grep -qx 3; do sleep 0.1; done\n"
 	script += "ropeline node list --server http://" + admins[1] + "\n"
-	wantSaid(t, "README.md", runShell(t, script, addresses), "had to wait               │        800", `"name": "a2"`, `"name": "b1"`, `"site": "b"`)
+	wantSaid(t, "README.md", runShell(t, script, addresses), "│ 80.0 %", `"name": "a2"`, `"name": "b1"`, `"site": "b"`)
 }
 
 // TestDocsOfSizingRun measures as the page does, but for a second.
