@@ -5,11 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"os"
 	"os/signal"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -204,7 +202,7 @@ func awaitStop(signals, running context.Context, delay time.Duration, log *slog.
 	case <-running.Done():
 		delay = 0
 	}
-	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	signal.Reset(stopSignals()...)
 	if delay > 0 {
 		log.Info("stopping: /readyz says so, and visitors are served until drain-delay has passed; a second signal stops at once", "drain_delay", shortDuration(delay))
 		select {

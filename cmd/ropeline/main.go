@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
@@ -29,7 +30,7 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()
 	if err == nil {
@@ -37,6 +38,15 @@ func main() {
 	}
 	fmt.Fprintf(os.Stderr, "ropeline: %v\n", err)
 	os.Exit(exitCode(err))
+}
+
+// stopSignals are those at which a command ends in order. SIGHUP is one of them where it says that the
+// terminal was closed; services get it for other reasons.
+func stopSignals() []os.Signal {
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM}
 }
 
 func exitCode(err error) int {

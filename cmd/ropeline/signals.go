@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/ropeline/ropeline/httpfront"
@@ -24,17 +25,20 @@ func (a *assembly) observe(ctx context.Context, cfg config) (err error) {
 		}
 		a.after = append(a.after, a.tracer.Run)
 	}
-	if cfg.Signals.AccessLog == "" {
-		return nil
+	if cfg.Signals.AccessLog != "" {
+		if a.access, err = accesslog.New(accesslog.Config{Path: cfg.Signals.AccessLog, Logger: a.log}); err != nil {
+			return err
+		}
+		a.after = append(a.after, a.access.Run)
 	}
-	if a.access, err = accesslog.New(accesslog.Config{Path: cfg.Signals.AccessLog, Logger: a.log}); err != nil {
-		return err
+	if slices.Contains(stopSignals(), os.Signal(syscall.SIGHUP)) {
+		return nil
 	}
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // from now on, or an early one would end the process
-	a.after = append(a.after, a.access.Run, func(ctx context.Context) error {
+	a.after = append(a.after, func(ctx context.Context) error {
 		defer signal.Stop(hup)
-		reopen(ctx, hup, a.access)
+		a.reopen(ctx, hup)
 		return nil
 	})
 	return nil
@@ -49,12 +53,16 @@ func (a *assembly) watch(to *httpfront.Config) {
 }
 
 // reopen has the access log open its file anew at each signal, as those who rotate files ask
-// for it, until ctx ends.
-func reopen(ctx context.Context, hup <-chan os.Signal, log *accesslog.Log) {
+// for it, until ctx ends. To a node without one the signal must do no harm.
+func (a *assembly) reopen(ctx context.Context, hup <-chan os.Signal) {
 	for {
 		select {
 		case <-hup:
-			log.Reopen()
+			if a.access != nil {
+				a.access.Reopen()
+			} else {
+				a.log.Info("SIGHUP: there is no access log to open anew; secrets, tokens and certificates are read again by themselves, other settings at a start")
+			}
 		case <-ctx.Done():
 			return
 		}

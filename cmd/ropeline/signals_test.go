@@ -66,6 +66,8 @@ func TestAccessLogOnStdout(t *testing.T) {
 func TestNothingIsLoggedOfRequests(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", brokenAt(t), "--data-dir", t.TempDir(), "--total-active-users", "2", "--log-format", "json")
 	p.await("is ready", 20*time.Second, ready)
+	p.cmd.Process.Signal(syscall.SIGHUP) // must not end it
+	await(t, "SIGHUP is answered", func() bool { return strings.Contains(p.log.String(), "SIGHUP") })
 	before := p.log.String()
 	if !strings.HasPrefix(before, `{"time":`) || strings.Contains(before, "\nlevel=") {
 		t.Errorf("what is logged is not JSON:\n%s", before)
