@@ -310,3 +310,16 @@ func run(t *testing.T, o *Overview) {
 		}
 	})
 }
+
+// TestNodesComeInOneOrder whichever of them is asked.
+func TestNodesComeInOneOrder(t *testing.T) {
+	s := &seen{self: &Report{Name: "b1", Site: "b"}, status: &node.Status{Node: "1", Peers: []node.PeerStatus{
+		{Node: "4", Name: "a2", Site: "a"}, {Node: "3", Name: "a1", Site: "a"}, {Node: "2", Name: "a1", Site: "a"}}}}
+	order := ""
+	for _, n := range s.nodes() {
+		order += n.Node
+	}
+	if order != "2341" {
+		t.Errorf("they come as %s, want 2341: by site, name and id", order)
+	}
+}

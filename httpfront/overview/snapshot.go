@@ -1,6 +1,9 @@
 package overview
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -49,7 +52,8 @@ func (s *seen) snapshot(now time.Time) dashboard.Snapshot {
 	return all
 }
 
-// nodes returns this node and all others that have not left and been forgotten.
+// nodes returns this node and all others that have not left and been forgotten, by site and name:
+// whichever node is asked, they come in the same order.
 func (s *seen) nodes() []dashboard.Node {
 	nodes := []dashboard.Node{nodeOf(s.status.Node, s.self)}
 	for _, p := range s.status.Peers {
@@ -66,6 +70,9 @@ func (s *seen) nodes() []dashboard.Node {
 		}
 		nodes = append(nodes, n)
 	}
+	slices.SortFunc(nodes, func(a, b dashboard.Node) int {
+		return cmp.Or(strings.Compare(a.Site, b.Site), strings.Compare(a.Name, b.Name), strings.Compare(a.Node, b.Node))
+	})
 	return nodes
 }
 
