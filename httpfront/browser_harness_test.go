@@ -5,49 +5,27 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"golang.org/x/time/rate"
 
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 	"github.com/ropeline/ropeline/node"
 )
 
-// newBrowser starts a headless Chromium with a profile of its own. Without one
-// on the machine the test is skipped: it installs nothing.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium in PATH; on Debian: apt-get install chromium")
-	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(700, 760),
-		chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true),
-	)
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
+	return browsertest.New(t, 700, 760)
 }
 
 // stage is a front whose room is in the situation that a test puts it into, at
@@ -148,111 +126,27 @@ func (s *stage) timesAsked() int {
 	return s.asked
 }
 
-// tab is a tab of a browser.
-type tab struct {
-	t   *testing.T
-	ctx context.Context
-}
+// tab is a tab of a browser that visits a stage.
+type tab struct{ *browsertest.Tab }
 
-// newTab opens a tab in the browser of ctx.
 func newTab(t *testing.T, browser context.Context) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser)
-	t.Cleanup(cancel)
-	return &tab{t, ctx}
-}
-
-func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
+	return &tab{browsertest.NewTab(t, browser)}
 }
 
 // open goes to a page, and returns when its script has begun.
 func (b *tab) open(url string) {
-	b.t.Helper()
-	b.do(chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS("main, h1")))
-}
-
-func see[T any](b *tab, js string) T {
-	b.t.Helper()
-	seen, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](js))
-	if err != nil {
-		b.t.Fatalf("%s: %v", js, err)
-	}
-	return seen
-}
-
-// run runs js, and lets what it has set off come to an end in the page.
-func (b *tab) run(js string) {
-	b.t.Helper()
-	b.do(chromedp.Evaluate[chromedp.Void](js))
-}
-
-func (b *tab) text(selector string) string {
-	b.t.Helper()
-	return see[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
-}
-
-// awaits waits until js is true. It asks again if the page goes away meanwhile.
-func (b *tab) awaits(js string) {
-	b.t.Helper()
-	waitFor(b.t, js, func() bool {
-		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](js))
-		return err == nil && is
-	})
-}
-
-// shows waits until the text of an element has all of parts.
-func (b *tab) shows(selector string, parts ...string) {
-	b.t.Helper()
-	for _, part := range parts {
-		b.awaits(fmt.Sprintf("document.querySelector(%q)?.innerText.includes(%q) ?? false", selector, part))
-	}
-}
-
-// keep stores a screenshot as an artifact; `go test -artifacts` keeps it for good.
-func (b *tab) keep(name string) {
-	b.t.Helper()
-	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	path := filepath.Join(b.t.ArtifactDir(), strings.ReplaceAll(name, " ", "-")+".png")
-	if err := os.WriteFile(path, picture, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// cdpCall is a command of the browser's protocol that returns nothing of interest.
-func cdpCall[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, c, params)
-		return err
-	})
-}
-
-func (b *tab) noScript() {
-	b.do(cdpCall(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
-}
-
-// likes sets a media feature, such as prefers-color-scheme.
-func (b *tab) likes(features ...string) {
-	var list []*emulation.MediaFeature
-	for i := 0; i < len(features); i += 2 {
-		list = append(list, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
-	}
-	b.do(cdpCall(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: list}))
+	b.T.Helper()
+	b.Do(chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS("main, h1")))
 }
 
 func (b *tab) speaks(acceptLanguage string) {
-	b.do(cdpCall(network.Enable, network.EnableParams{}),
-		cdpCall(network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": acceptLanguage}}))
+	b.Do(browsertest.Call(network.Enable, network.EnableParams{}),
+		browsertest.Call(network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": acceptLanguage}}))
 }
 
 func (b *tab) isPhone() {
-	b.do(cdpCall(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 568, DeviceScaleFactor: 2, Mobile: true}))
+	b.Do(browsertest.Call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 568, DeviceScaleFactor: 2, Mobile: true}))
 }
 
 // handClock gives pages a clock and timers that move by tick(milliseconds) alone.
@@ -279,27 +173,27 @@ const handClock = `(() => {
 
 // holdsTheClock makes the pages of the tab wait for tick, and opens one.
 func (b *tab) holdsTheClock(url string) {
-	b.t.Helper()
-	b.do(cdpCall(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: handClock}))
+	b.T.Helper()
+	b.Do(browsertest.Call(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: handClock}))
 	b.open(url)
-	b.run("tick(0)") // with it the reload that Refresh asks for is called off
+	b.Run("tick(0)") // with it the reload that Refresh asks for is called off
 }
 
 // asksIn checks that the page asks next in that time, lets the time go by, and waits
 // for the page to have taken the answer in.
 func (b *tab) asksIn(s *stage, wait time.Duration) {
-	b.t.Helper()
+	b.T.Helper()
 	b.wantNext(wait)
 	before := s.timesAsked()
-	b.run(fmt.Sprintf("tick(%d)", wait.Milliseconds()))
-	waitFor(b.t, "the page to ask", func() bool { return s.timesAsked() == before+1 })
-	b.awaits("next() !== null")
+	b.Run(fmt.Sprintf("tick(%d)", wait.Milliseconds()))
+	waitFor(b.T, "the page to ask", func() bool { return s.timesAsked() == before+1 })
+	b.Awaits("next() !== null")
 }
 
 // wantNext checks when the page asks next; 0 is never.
 func (b *tab) wantNext(want time.Duration) {
-	b.t.Helper()
-	if got := see[*float64](b, "next()"); got == nil && want != 0 || got != nil && time.Duration(*got)*time.Millisecond != want {
-		b.t.Fatalf("the page asks next in %v ms, want %v", see[any](b, "next()"), want)
+	b.T.Helper()
+	if got := browsertest.See[*float64](b.Tab, "next()"); got == nil && want != 0 || got != nil && time.Duration(*got)*time.Millisecond != want {
+		b.T.Fatalf("the page asks next in %v ms, want %v", browsertest.See[any](b.Tab, "next()"), want)
 	}
 }

@@ -1,64 +1,20 @@
 package httpfront
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	_ "embed" // for the checker of accessibility
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 )
-
-//go:embed testdata/axe/axe.min.js.gz
-var axeZipped []byte
-
-// finding is what the checker says of a rule that is broken.
-type finding struct {
-	ID, Impact, Help string
-	Nodes            []struct{ HTML string }
-}
-
-// checkAccess has the page checked by axe-core, the best practices among its rules
-// too. Only trifles are let pass.
-func (b *tab) checkAccess() {
-	b.t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(axeZipped))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	axe, err := io.ReadAll(z)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.run(string(axe) + ";0")
-	await := func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }
-	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[struct {
-		Violations, Passes []finding
-		Errors             string
-	}](`axe.run({resultTypes: ['violations']}).then(r => ({violations: r.violations, passes: r.passes}))`, await))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if len(found.Passes) < 10 {
-		b.t.Errorf("the checker has checked %d rules only", len(found.Passes))
-	}
-	for _, f := range found.Violations {
-		if f.Impact != "minor" {
-			b.t.Errorf("%s (%s): %s: %v", f.ID, f.Impact, f.Help, f.Nodes)
-		}
-	}
-}
 
 // wide returns how many pixels the page is wider than the window.
 const wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -75,11 +31,11 @@ func TestBrowserLooks(t *testing.T) {
 	some := []string{"fifo", "random", "pre-queue in order", "reject"}
 	for _, l := range []look{
 		{"light", func(*tab) {}, nil},
-		{"dark", func(b *tab) { b.likes("prefers-color-scheme", "dark") }, some},
+		{"dark", func(b *tab) { b.Likes("prefers-color-scheme", "dark") }, some},
 		{"phone", (*tab).isPhone, some},
 		{"from right to left", func(b *tab) { b.speaks("ar-EG") }, some},
 		{"Hindi", func(b *tab) { b.speaks("hi-IN") }, some[:1]},
-		{"forced colours", func(b *tab) { b.likes("forced-colors", "active", "prefers-color-scheme", "dark") }, some[:1]},
+		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, some[:1]},
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			s := newStage(t, "fifo")
@@ -90,15 +46,15 @@ func TestBrowserLooks(t *testing.T) {
 					continue
 				}
 				t.Run(situation, func(t *testing.T) {
-					b := &tab{t, b.ctx}
+					b := &tab{&browsertest.Tab{T: t, Ctx: b.Ctx}}
 					s.put(situation)
 					b.open(s.url("/"))
-					if n := see[int](b, wide); n > 0 {
+					if n := browsertest.See[int](b.Tab, wide); n > 0 {
 						t.Errorf("the page is %d pixels wider than the window", n)
 					}
-					b.keep(situation + " " + l.name)
+					b.Keep(situation + " " + l.name)
 					if l.name != "phone" { // where it is the same page
-						b.checkAccess()
+						b.CheckAccess()
 					}
 				})
 			}
@@ -113,18 +69,18 @@ func TestBrowserReadsFromRightToLeft(t *testing.T) {
 	b := newTab(t, newBrowser(t))
 	b.speaks("fa, en;q=0.5")
 	b.holdsTheClock(s.url("/"))
-	if got := see[string](b, "getComputedStyle(document.body).direction"); got != "rtl" {
+	if got := browsertest.See[string](b.Tab, "getComputedStyle(document.body).direction"); got != "rtl" {
 		t.Errorf("the page is written %s", got)
 	}
-	b.shows("main", "۱٬۲۳۵")
-	if see[bool](b, "document.querySelectorAll('dl div')[2].offsetLeft < document.querySelectorAll('dl div')[3].offsetLeft") {
+	b.Shows("main", "۱٬۲۳۵")
+	if browsertest.See[bool](b.Tab, "document.querySelectorAll('dl div')[2].offsetLeft < document.querySelectorAll('dl div')[3].offsetLeft") {
 		t.Error("what comes first is not on the right")
 	}
 	s.put("pre-queue in order")
 	b.asksIn(s, 20*time.Second)
-	b.shows("main", "۴۱")
-	b.shows("[role=timer]", "۰۱")
-	b.keep("from right to left")
+	b.Shows("main", "۴۱")
+	b.Shows("[role=timer]", "۰۱")
+	b.Keep("from right to left")
 }
 
 // TestBrowserMovesNothing for those whom movement makes ill.
@@ -132,12 +88,12 @@ func TestBrowserMovesNothing(t *testing.T) {
 	s := newStage(t, "random")
 	b := newTab(t, newBrowser(t))
 	b.open(s.url("/"))
-	if n := see[int](b, "document.getAnimations().length"); n == 0 {
+	if n := browsertest.See[int](b.Tab, "document.getAnimations().length"); n == 0 {
 		t.Error("nothing moves at all: this test shows nothing")
 	}
-	b.likes("prefers-reduced-motion", "reduce")
+	b.Likes("prefers-reduced-motion", "reduce")
 	b.open(s.url("/"))
-	if n := see[int](b, "document.getAnimations().length"); n != 0 {
+	if n := browsertest.See[int](b.Tab, "document.getAnimations().length"); n != 0 {
 		t.Errorf("%d things move", n)
 	}
 }
@@ -148,16 +104,16 @@ func TestBrowserKeepsToThePolicy(t *testing.T) {
 	s := newStage(t, "fifo")
 	b := newTab(t, browser)
 	b.holdsTheClock(s.url("/"))
-	b.run(`self.broken = []; document.addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))`)
+	b.Run(`self.broken = []; document.addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))`)
 	b.asksIn(s, 20*time.Second)
-	if got := see[[]string](b, "broken"); len(got) > 0 {
+	if got := browsertest.See[[]string](b.Tab, "broken"); len(got) > 0 {
 		t.Errorf("the page wanted to do what it may not: %v", got)
 	}
-	if got := see[string](b, "getComputedStyle(document.querySelector('main')).borderTopLeftRadius"); got == "0px" {
+	if got := browsertest.See[string](b.Tab, "getComputedStyle(document.querySelector('main')).borderTopLeftRadius"); got == "0px" {
 		t.Error("the page has no style")
 	}
-	b.run(`document.body.append(Object.assign(document.createElement('script'), {text: 'self.done = 1'}))`)
-	if see[bool](b, "self.done === 1") || len(see[[]string](b, "broken")) == 0 {
+	b.Run(`document.body.append(Object.assign(document.createElement('script'), {text: 'self.done = 1'}))`)
+	if browsertest.See[bool](b.Tab, "self.done === 1") || len(browsertest.See[[]string](b.Tab, "broken")) == 0 {
 		t.Error("any script may run in the page")
 	}
 }
@@ -170,11 +126,11 @@ func TestBrowserShowsItInFrames(t *testing.T) {
 	inner := newStage(t, "fifo")
 	framed := func() bool {
 		b.open(outer.url("/"))
-		b.run(fmt.Sprintf(`document.body.append(Object.assign(document.createElement('iframe'),
+		b.Run(fmt.Sprintf(`document.body.append(Object.assign(document.createElement('iframe'),
 			{src: %q, width: 600, height: 640, onload() { self.loaded = true }}))`, inner.url("/")))
-		b.awaits("self.loaded === true")
+		b.Awaits("self.loaded === true")
 		var frame *cdp.Frame
-		b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		b.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 			tree, err := cdp.Call(ctx, target, cdppage.GetFrameTree, cdp.Empty{})
 			if err != nil || len(tree.FrameTree.ChildFrames) != 1 {
 				return fmt.Errorf("want one frame: %v", err)
@@ -191,5 +147,5 @@ func TestBrowserShowsItInFrames(t *testing.T) {
 	if !framed() {
 		t.Error("the site that is named may not frame the page")
 	}
-	b.keep("in a frame")
+	b.Keep("in a frame")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"golang.org/x/time/rate"
 
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 )
@@ -25,7 +26,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 	s := newStage(t, "fifo")
 	b := newTab(t, newBrowser(t))
 	b.holdsTheClock(s.url("/"))
-	loaded := see[float64](b, whenLoaded)
+	loaded := browsertest.See[float64](b.Tab, whenLoaded)
 	for i, step := range []struct{ situation, shows, title string }{
 		{"fifo", "You are in line|1,235|1,234|Estimated wait|1 hour and 1 minute", "#1,235 · You are in line"},
 		{"random", "You are waiting to come in|random|Estimated wait|about 18 minutes to 1 hour and 24 minutes", "You are waiting to come in"},
@@ -38,24 +39,24 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 	} {
 		s.put(step.situation)
 		if i > 0 {
-			b.run("tick(20000)")
+			b.Run("tick(20000)")
 		}
-		b.shows("main", strings.Split(step.shows, "|")...)
-		if got := see[string](b, "document.title"); got != step.title {
+		b.Shows("main", strings.Split(step.shows, "|")...)
+		if got := browsertest.See[string](b.Tab, "document.title"); got != step.title {
 			t.Errorf("%s: the tab says %q, want %q", step.situation, got, step.title)
 		}
-		b.keep(step.situation)
+		b.Keep(step.situation)
 	}
 	for _, gone := range []string{"Estimated wait", "Starts in", "place in line", "keep this page"} {
-		if text := b.text("main"); strings.Contains(text, gone) {
+		if text := b.Text("main"); strings.Contains(text, gone) {
 			t.Errorf("%q is shown where nobody waits:\n%s", gone, text)
 		}
 	}
 	b.wantNext(0)
-	b.run("hide(true)")
-	b.run("hide(false)")
+	b.Run("hide(true)")
+	b.Run("hide(false)")
 	b.wantNext(0)
-	if see[float64](b, whenLoaded) != loaded {
+	if browsertest.See[float64](b.Tab, whenLoaded) != loaded {
 		t.Error("the page was loaded again")
 	}
 }
@@ -85,26 +86,26 @@ func TestBrowserInAHiddenTab(t *testing.T) {
 	s := newStage(t, "fifo")
 	b := newTab(t, newBrowser(t))
 	b.holdsTheClock(s.url("/"))
-	b.run("hide(true)")
+	b.Run("hide(true)")
 	b.asksIn(s, hidden)
 	b.asksIn(s, hidden)
 
-	b.run("tick(5000)")
-	b.run("hide(false)")
+	b.Run("tick(5000)")
+	b.Run("hide(false)")
 	b.wantNext(refresh - 5*time.Second) // its time has not come yet
-	b.run("hide(true)")
-	b.run("tick(60000)")
+	b.Run("hide(true)")
+	b.Run("tick(60000)")
 	before := s.timesAsked()
-	b.run("hide(false); tick(0)")
+	b.Run("hide(false); tick(0)")
 	waitFor(t, "the page to ask at once", func() bool { return s.timesAsked() == before+1 })
-	b.awaits("next() === 20000")
+	b.Awaits("next() === 20000")
 
 	// The worst that the place has to survive: a timer held, a failure, another held.
-	b.run("hide(true)")
+	b.Run("hide(true)")
 	away := hidden + delay
 	s.change(func(s *stage) { s.failing = true })
 	b.asksIn(s, hidden)
-	again := see[float64](b, "next()")
+	again := browsertest.See[float64](b.Tab, "next()")
 	away += time.Duration(again)*time.Millisecond + delay
 	if away >= kept {
 		t.Errorf("a hidden tab may leave %v between two requests, and the place is kept for %v", away, kept)
@@ -122,18 +123,18 @@ func TestBrowserWakesAHiddenTab(t *testing.T) {
 	s := newStage(t, "fifo")
 	s.change(func(s *stage) { s.now.Refresh, s.now.Estimate.Ahead, s.now.Estimate.Position = time.Second, 0, 1 })
 	b := newTab(t, newBrowser(t))
-	b.do(cdpCall(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+	b.Do(browsertest.Call(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
 		const timer = self.setTimeout
 		self.setTimeout = (run, wait) => document.hidden ? 0 : timer(run, wait)
 		Object.defineProperty(document, 'hidden', {value: false, configurable: true})
 	}`}))
 	b.open(s.url("/"))
-	b.run(`Object.defineProperty(document, 'hidden', {value: true, configurable: true})
+	b.Run(`Object.defineProperty(document, 'hidden', {value: true, configurable: true})
 		document.dispatchEvent(new Event('visibilitychange'))`)
 	before := s.timesAsked()
 	waitFor(t, "the hidden page to ask", func() bool { return s.timesAsked() >= before+3 })
 	s.letIn()
-	b.awaits("document.title === 'It is your turn'")
+	b.Awaits("document.title === 'It is your turn'")
 }
 
 // TestBrowserIsLetIn by whichever way it waited.
@@ -144,39 +145,39 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b := newTab(t, browser)
 		b.holdsTheClock(s.url("/"))
 		s.letIn()
-		b.run("tick(20000)")
-		b.shows("#shop", "Welcome by GET")
+		b.Run("tick(20000)")
+		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("looking away", func(t *testing.T) {
 		s := newStage(t, "fifo")
 		b := newTab(t, browser)
 		b.holdsTheClock(s.url("/"))
-		b.run("hide(true)")
+		b.Run("hide(true)")
 		s.letIn()
-		b.run("tick(120000)")
-		b.awaits("document.title === 'It is your turn'")
-		b.shows("h1", "It is your turn")
-		b.keep("its turn")
+		b.Run("tick(120000)")
+		b.Awaits("document.title === 'It is your turn'")
+		b.Shows("h1", "It is your turn")
+		b.Keep("its turn")
 		b.wantNext(0)
-		b.run("hide(false)")
-		b.shows("#shop", "Welcome by GET")
+		b.Run("hide(false)")
+		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("without JavaScript", func(t *testing.T) {
 		s := newStage(t, "fifo")
 		s.change(func(s *stage) { s.now.Refresh = time.Second })
 		b := newTab(t, browser)
-		b.noScript()
+		b.NoScript()
 		b.open(s.url("/"))
-		b.shows("main", "1,235", "1 hour and 1 minute", "11:59:40", "It reloads by itself.")
-		if text := b.text("main"); strings.Contains(text, "It keeps itself up to date.") {
+		b.Shows("main", "1,235", "1 hour and 1 minute", "11:59:40", "It reloads by itself.")
+		if text := b.Text("main"); strings.Contains(text, "It keeps itself up to date.") {
 			t.Errorf("the page says that it does what only a script can do:\n%s", text)
 		}
-		b.keep("without JavaScript")
+		b.Keep("without JavaScript")
 		s.put("queue all")
 		s.change(func(s *stage) { s.now.Refresh = time.Second })
-		b.shows("main", "Nobody is let in at the moment")
+		b.Shows("main", "Nobody is let in at the moment")
 		s.letIn()
-		b.shows("#shop", "Welcome by GET")
+		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("without JSON", func(t *testing.T) {
 		s := newStage(t, "fifo")
@@ -185,14 +186,14 @@ func TestBrowserIsLetIn(t *testing.T) {
 		s.page = newPage(t, page.Config{NoJSON: true}) // from now on
 		s.put("queue all")
 		b.wantNext(20 * time.Second)
-		b.run("tick(20000)")
-		b.shows("main", "Nobody is let in at the moment")
-		b.run("tick(0)")
+		b.Run("tick(20000)")
+		b.Shows("main", "Nobody is let in at the moment")
+		b.Run("tick(0)")
 		s.put("random")
 		b.wantNext(20 * time.Second)
-		b.run("tick(20000)")
-		b.shows("main", "You are waiting to come in")
-		b.run("tick(0)")
+		b.Run("tick(20000)")
+		b.Shows("main", "You are waiting to come in")
+		b.Run("tick(0)")
 		b.wantNext(20 * time.Second)
 	})
 	t.Run("on a template, without JavaScript", func(t *testing.T) {
@@ -204,14 +205,14 @@ func TestBrowserIsLetIn(t *testing.T) {
 		s.page = newPage(t, page.Config{Template: tmpl})
 		s.change(func(s *stage) { s.now.Refresh = time.Second })
 		b := newTab(t, browser)
-		b.noScript()
+		b.NoScript()
 		b.open(s.url("/"))
-		b.shows("h1", "Place 1235")
+		b.Shows("h1", "Place 1235")
 		s.put("random")
 		s.change(func(s *stage) { s.now.Refresh = time.Second })
-		b.shows("h1", "A draw")
+		b.Shows("h1", "A draw")
 		s.letIn()
-		b.shows("#shop", "Welcome by GET")
+		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("between two questions of another proxy", func(t *testing.T) {
 		p, in := newPage(t, page.Config{}), pagetest.Situations()["fifo"]
@@ -233,8 +234,8 @@ func TestBrowserIsLetIn(t *testing.T) {
 		t.Cleanup(srv.Close)
 		b := newTab(t, browser)
 		b.holdsTheClock(srv.URL)
-		b.run("tick(20000)")
-		b.shows("#shop", "Welcome by GET")
+		b.Run("tick(20000)")
+		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("after sending a form", func(t *testing.T) {
 		s := newStage(t, "fifo")
@@ -242,14 +243,14 @@ func TestBrowserIsLetIn(t *testing.T) {
 		s.letIn()
 		b.holdsTheClock(s.url("/"))
 		s.put("fifo")
-		b.run(`document.body.innerHTML = '<form method=post action="/pay?a=b"><input name=card></form>'; document.forms[0].submit()`)
-		b.shows("main", "What you sent has not been delivered", "1,235")
-		b.keep("after sending a form")
-		b.run("tick(0)")
+		b.Run(`document.body.innerHTML = '<form method=post action="/pay?a=b"><input name=card></form>'; document.forms[0].submit()`)
+		b.Shows("main", "What you sent has not been delivered", "1,235")
+		b.Keep("after sending a form")
+		b.Run("tick(0)")
 		s.letIn()
-		b.run("tick(20000)")
-		b.shows("#shop", "Welcome by GET")
-		if got := see[string](b, "location.pathname + location.search"); got != "/pay?a=b" {
+		b.Run("tick(20000)")
+		b.Shows("#shop", "Welcome by GET")
+		if got := browsertest.See[string](b.Tab, "location.pathname + location.search"); got != "/pay?a=b" {
 			t.Errorf("the browser is at %s", got)
 		}
 	})
@@ -265,8 +266,8 @@ func TestBrowserIsLetInWhereProgramsAreNot(t *testing.T) {
 			b := newTab(t, browser)
 			b.holdsTheClock(s.url("/pages/" + code))
 			s.letIn()
-			b.run("tick(20000)")
-			b.shows("#shop", "Welcome by GET")
+			b.Run("tick(20000)")
+			b.Shows("#shop", "Welcome by GET")
 		})
 	}
 	t.Run("and neither are visitors", func(t *testing.T) {
@@ -276,13 +277,13 @@ func TestBrowserIsLetInWhereProgramsAreNot(t *testing.T) {
 		s.letIn()
 		for _, wait := range []time.Duration{20, 5, 10} { // it may be a balancer that says so
 			b.wantNext(wait * time.Second)
-			b.run(fmt.Sprintf("tick(%d)", wait*1000))
-			b.awaits("next() !== null")
-			b.shows("#say", "No connection. Trying again; you keep your place.")
+			b.Run(fmt.Sprintf("tick(%d)", wait*1000))
+			b.Awaits("next() !== null")
+			b.Shows("#say", "No connection. Trying again; you keep your place.")
 		}
 		b.wantNext(20 * time.Second)
-		b.run("tick(20000)")
-		b.shows("h1", "Closed for today")
+		b.Run("tick(20000)")
+		b.Shows("h1", "Closed for today")
 	})
 }
 
@@ -300,20 +301,20 @@ func TestBrowserWithoutAPlace(t *testing.T) {
 				s.now.New = true
 				s.crowd = rate.NewLimiter(0, 0)
 			})
-			b.run("tick(20000)")
-			b.shows("main", "Nobody is let in right now", "You do not have a place in line. Please try again in a moment.")
-			if text := b.text("main"); strings.Contains(text, "1,235") || strings.Contains(text, "Estimated wait") || strings.Contains(text, "keep your place") {
+			b.Run("tick(20000)")
+			b.Shows("main", "Nobody is let in right now", "You do not have a place in line. Please try again in a moment.")
+			if text := b.Text("main"); strings.Contains(text, "1,235") || strings.Contains(text, "Estimated wait") || strings.Contains(text, "keep your place") {
 				t.Errorf("a place is shown where there is none:\n%s", text)
 			}
 			if p.NoJSON {
 				return // a page of a few words, which the Refresh field loads again
 			}
-			b.keep("no place")
-			b.awaits("next() >= 15000 && next() < 30000")
+			b.Keep("no place")
+			b.Awaits("next() >= 15000 && next() < 30000")
 			s.change(func(s *stage) { s.now.New, s.crowd = false, nil })
-			b.run("tick(30000)")
-			b.shows("main", "You are in line", "1,235")
-			if got := see[string](b, "document.title"); got != "#1,235 · You are in line" {
+			b.Run("tick(30000)")
+			b.Shows("main", "You are in line", "1,235")
+			if got := browsertest.See[string](b.Tab, "document.title"); got != "#1,235 · You are in line" {
 				t.Errorf("the tab says %q", got)
 			}
 		})
@@ -326,21 +327,21 @@ func TestBrowserCountsDown(t *testing.T) {
 	s := newStage(t, "pre-queue that shuffles")
 	b := newTab(t, newBrowser(t))
 	b.holdsTheClock(s.url("/"))
-	b.shows("[role=timer]", "0:10:01")
-	b.run("tick(1000)")
-	b.shows("[role=timer]", "0:10:00")
+	b.Shows("[role=timer]", "0:10:01")
+	b.Run("tick(1000)")
+	b.Shows("[role=timer]", "0:10:00")
 	s.change(func(s *stage) { s.now.Refresh = time.Hour })
-	b.run("tick(19000)")
+	b.Run("tick(19000)")
 	waitFor(t, "the page to ask", func() bool { return s.timesAsked() == 2 })
-	b.shows("[role=timer]", "0:10:01") // the server's clock goes first
-	b.run("tick(541000)")
-	b.shows("[role=timer]", "0:01:00")
-	b.run("tick(70000)")
-	b.shows("[role=timer]", "0:00:00")
+	b.Shows("[role=timer]", "0:10:01") // the server's clock goes first
+	b.Run("tick(541000)")
+	b.Shows("[role=timer]", "0:01:00")
+	b.Run("tick(70000)")
+	b.Shows("[role=timer]", "0:00:00")
 	if n := s.timesAsked(); n != 2 {
 		t.Errorf("it asked %d times", n)
 	}
-	if live := see[string](b, "document.querySelector('#say').textContent"); live != "It has not started yet. 11 minutes" {
+	if live := browsertest.See[string](b.Tab, "document.querySelector('#say').textContent"); live != "It has not started yet. 11 minutes" {
 		t.Errorf("a screen reader is told %q", live)
 	}
 }
@@ -350,22 +351,22 @@ func TestBrowserTellsOfTrouble(t *testing.T) {
 	s := newStage(t, "fifo")
 	b := newTab(t, newBrowser(t))
 	b.holdsTheClock(s.url("/"))
-	if see[bool](b, "document.querySelector('#say').offsetWidth > 1") {
+	if browsertest.See[bool](b.Tab, "document.querySelector('#say').offsetWidth > 1") {
 		t.Error("what is for screen readers is seen")
 	}
 	s.change(func(s *stage) { s.failing = true })
 	for _, wait := range []time.Duration{20, 5, 10, 20, 40, 60} {
 		b.asksIn(s, wait*time.Second)
-		b.shows("#say", "No connection. Trying again; you keep your place.")
+		b.Shows("#say", "No connection. Trying again; you keep your place.")
 	}
 	b.wantNext(time.Minute)
-	b.keep("trouble")
+	b.Keep("trouble")
 	s.change(func(s *stage) { s.failing = false })
 	before := s.timesAsked()
-	b.run("dispatchEvent(new Event('online'))")
+	b.Run("dispatchEvent(new Event('online'))")
 	waitFor(t, "the page to ask at once", func() bool { return s.timesAsked() == before+1 })
-	b.awaits("next() === 20000 && document.querySelector('#say').offsetWidth <= 1")
-	if got := see[string](b, "document.querySelector('#say').textContent"); got != "You are in line. 1 hour and 1 minute" {
+	b.Awaits("next() === 20000 && document.querySelector('#say').offsetWidth <= 1")
+	if got := browsertest.See[string](b.Tab, "document.querySelector('#say').textContent"); got != "You are in line. 1 hour and 1 minute" {
 		t.Errorf("a screen reader is told %q", got)
 	}
 }
@@ -375,18 +376,18 @@ func TestBrowserShowsTheOperatorsMessage(t *testing.T) {
 	s := newStage(t, "fifo")
 	b := newTab(t, newBrowser(t))
 	b.holdsTheClock(s.url("/"))
-	if see[bool](b, "document.querySelector('section').offsetHeight > 0") {
+	if browsertest.See[bool](b.Tab, "document.querySelector('section').offsetHeight > 0") {
 		t.Error("there is a box for a message that there is not")
 	}
 	s.change(func(s *stage) {
 		s.page = newPage(t, page.Config{Message: "Row A is sold out.\n<b>Sorry</b> & \"thanks\""})
 	})
 	b.asksIn(s, 20*time.Second)
-	b.shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
+	b.Shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
 	b.open(s.url("/"))
-	b.shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
-	b.keep("message")
-	if err := chromedp.Do(b.ctx, chromedp.WaitVisible(chromedp.CSS("section"))); err != nil {
+	b.Shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
+	b.Keep("message")
+	if err := chromedp.Do(b.Ctx, chromedp.WaitVisible(chromedp.CSS("section"))); err != nil {
 		t.Fatal(err)
 	}
 }

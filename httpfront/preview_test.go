@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
@@ -141,13 +142,13 @@ func TestPreviewsInABrowser(t *testing.T) {
 <script>fetch('/status').then(r => r.text()).then(() => 'has read', () => 'has read nothing').then(s => { document.querySelector('h1').innerText = s })</script>`
 	at := previews(t, newRoom(never).settings, own)
 	b.open(at + "/preview?room=shop&language=ar-EG&event=prequeueing")
-	b.shows("h1", lang.Of("ar-EG").Text(lang.TitleBeforeStart))
-	if dir := see[string](b, "getComputedStyle(document.querySelector('main')).direction"); dir != "rtl" {
+	b.Shows("h1", lang.Of("ar-EG").Text(lang.TitleBeforeStart))
+	if dir := browsertest.See[string](b.Tab, "getComputedStyle(document.querySelector('main')).direction"); dir != "rtl" {
 		t.Errorf("the built-in page is written %s", dir)
 	}
 	b.open(at + "/preview?room=own")
-	b.awaits("document.querySelector('h1').innerText !== 'asks'")
-	if got := b.text("h1"); got != "has read nothing" {
+	b.Awaits("document.querySelector('h1').innerText !== 'asks'")
+	if got := b.Text("h1"); got != "has read nothing" {
 		t.Errorf("the script of a template %s", got)
 	}
 }

@@ -168,11 +168,11 @@ func TestBrowserIsLetInInAFrame(t *testing.T) {
 			if got := mustInFrame[string](t, b, place); got != "1" || e.room().Waiting != 1 {
 				t.Errorf("place %s of %d, want that of the only one who waits", got, e.room().Waiting)
 			}
-			keep(t, "waiting in a frame "+tt.name+".png", look(t, b, chromedp.CaptureScreenshot()))
+			keep(t, b, "waiting in a frame "+tt.name)
 
 			e.holderLeaves()
 			e.awaitThat("the frame shows the shop", patience, func() bool { return frameIs(b, atShop) })
-			keep(t, "let in in a frame "+tt.name+".png", look(t, b, chromedp.CaptureScreenshot()))
+			keep(t, b, "let in in a frame "+tt.name)
 			for range 2 {
 				e.open(b, e.partner)
 				if !frameIs(b, atShop) {
@@ -221,7 +221,7 @@ func TestBrowserWithoutAPassInAFrame(t *testing.T) {
 			if got := mustInFrame[string](t, b, arrival); got <= came || came == "" {
 				t.Errorf("somebody who came at %q is still there, as %q", came, got)
 			}
-			keep(t, "no pass in a frame "+tt.name+".png", look(t, b, chromedp.CaptureScreenshot()))
+			keep(t, b, "no pass in a frame "+tt.name)
 
 			e.holderLeaves()
 			loaded := mustInFrame[float64](t, b, whenLoaded)
@@ -270,5 +270,5 @@ func TestBrowserShowsNothingInAStrangersFrame(t *testing.T) {
 	if got := mustInFrame[string](t, b, "location.href"); !strings.HasPrefix(got, "chrome-error:") {
 		t.Errorf("the frame is at %s", got)
 	}
-	keep(t, "in a frame of a stranger.png", look(t, b, chromedp.CaptureScreenshot()))
+	keep(t, b, "in a frame of a stranger")
 }

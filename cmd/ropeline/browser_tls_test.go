@@ -19,12 +19,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/storage"
 	"github.com/chromedp/chromedp"
 
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -217,12 +216,10 @@ func TestBrowserKeepsItsPassOverTLS(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := startTicketShop(t, "")
 			b := s.browser()
-			noScript := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-				_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled,
-					emulation.SetScriptExecutionDisabledParams{Value: tt.noScript})
-				return err
-			})
-			if err := chromedp.Do(b, noScript, chromedp.Navigate(s.url+"/"), chromedp.WaitVisible(chromedp.CSS("main"))); err != nil {
+			if tt.noScript {
+				(&browsertest.Tab{T: t, Ctx: b}).NoScript()
+			}
+			if err := chromedp.Do(b, chromedp.Navigate(s.url+"/"), chromedp.WaitVisible(chromedp.CSS("main"))); err != nil {
 				t.Fatal(err)
 			}
 			loaded := look(t, b, chromedp.Evaluate[float64](whenLoaded))
@@ -240,7 +237,7 @@ func TestBrowserKeepsItsPassOverTLS(t *testing.T) {
 			if n := s.room().Waiting; n != 1 {
 				t.Errorf("%d are taken to wait, want the one that does", n)
 			}
-			keep(t, "waiting over TLS "+tt.name+".png", look(t, b, chromedp.CaptureScreenshot()))
+			keep(t, b, "waiting over TLS "+tt.name)
 			if got := look(t, b, chromedp.Text(chromedp.CSS("dd[data-v=positionText]"))); got != "1" {
 				t.Errorf("the place is %s", got)
 			}

@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
 	"httpfront/tracing":       {},
+	"httpfront/browsertest":   {},
 	"httpfront/dashboard":     {},
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},

@@ -15,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
+
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 )
 
 var benchFor = flag.Duration("dashboard-bench", 0, "how long TestBrowserBench looks at each view; 0: it is skipped")
@@ -50,8 +52,8 @@ func TestBrowserBench(t *testing.T) {
 	s := serve(t, mesh, nil)
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
-	b.before(measuring)
-	b.do(cdpCall(performance.Enable, performance.EnableParams{}), chromedp.Navigate("about:blank"))
+	b.Before(measuring)
+	b.Do(browsertest.Call(performance.Enable, performance.EnableParams{}), chromedp.Navigate("about:blank"))
 	blank := b.memory()
 	fmt.Printf("%-18s %8s %7s %7s %7s %7s %7s %7s %5s %6s\n", "view", "frames/s", "p50 ms", "p95 ms", "p99 ms", "max ms", ">17 ms", ">33 ms", "long", "busy")
 	for _, v := range []struct {
@@ -59,9 +61,9 @@ func TestBrowserBench(t *testing.T) {
 		scrolling  int
 	}{{"rooms", "", 0}, {"rooms, scrolling", "", 7}, {"room", "#/rooms/" + mesh.snap.Rooms[0].ID, 0}, {"mesh", "#/mesh", 0}, {"nodes", "#/nodes", 0}} {
 		b.open(s, v.hash)
-		b.awaits("document.querySelector('#main').innerText.length > 100")
+		b.Awaits("document.querySelector('#main').innerText.length > 100")
 		time.Sleep(3 * time.Second) // for the page to be loaded and drawn
-		b.run(fmt.Sprintf("times.length = longs.length = 0; scrolling = %d", v.scrolling))
+		b.Run(fmt.Sprintf("times.length = longs.length = 0; scrolling = %d", v.scrolling))
 		before, begun := b.metric("TaskDuration"), time.Now()
 		time.Sleep(*benchFor)
 		b.printFrames(v.name, (b.metric("TaskDuration")-before)/time.Since(begun).Seconds())
@@ -76,8 +78,8 @@ func TestBrowserBench(t *testing.T) {
 // off those in which the screen is drawn, tasks of more than 50 ms, and which part of the
 // time the main thread of the page works.
 func (b *tab) printFrames(view string, busy float64) {
-	b.t.Helper()
-	times, longs := see[[]float64](b, "times"), see[[]float64](b, "longs")
+	b.T.Helper()
+	times, longs := browsertest.See[[]float64](b.Tab, "times"), browsertest.See[[]float64](b.Tab, "longs")
 	slices.Sort(times)
 	at := func(part float64) float64 { return times[int(part*float64(len(times)-1))] }
 	over := func(ms float64) float64 {
@@ -103,28 +105,28 @@ type usage struct {
 const mib = 1 << 20
 
 func (b *tab) memory() (u usage) {
-	b.t.Helper()
-	b.do(cdpCall(heapprofiler.CollectGarbage, cdp.Empty{}), cdpCall(heapprofiler.CollectGarbage, cdp.Empty{}))
+	b.T.Helper()
+	b.Do(browsertest.Call(heapprofiler.CollectGarbage, cdp.Empty{}), browsertest.Call(heapprofiler.CollectGarbage, cdp.Empty{}))
 	u.heap, u.nodes = b.metric("JSHeapUsedSize")/mib, b.metric("Nodes")
-	u.page = see[float64](b, "crossOriginIsolated ? performance.measureUserAgentSpecificMemory().then(m => m.bytes) : 0") / mib
+	u.page = browsertest.See[float64](b.Tab, "crossOriginIsolated ? performance.measureUserAgentSpecificMemory().then(m => m.bytes) : 0") / mib
 	u.process = rendererMemory() / mib
 	return u
 }
 
 // metric returns one of the browser's own figures.
 func (b *tab) metric(name string) float64 {
-	b.t.Helper()
-	for _, m := range cdpAsk(b, performance.GetMetrics, cdp.Empty{}).Metrics {
+	b.T.Helper()
+	for _, m := range browsertest.Ask(b.Tab, performance.GetMetrics, cdp.Empty{}).Metrics {
 		if m.Name == name {
 			return m.Value
 		}
 	}
-	b.t.Fatalf("the browser has no figure %s", name)
+	b.T.Fatalf("the browser has no figure %s", name)
 	return 0
 }
 
 func (b *tab) printMemory(view string, blank usage) {
-	b.t.Helper()
+	b.T.Helper()
 	u := b.memory()
 	fmt.Printf("  after %-16s %.1f MiB of JavaScript, %.1f MiB of page, %.1f MiB of process (an empty page: %.1f MiB), %.0f elements\n",
 		view+":", u.heap, u.page, u.process, blank.process, u.nodes)

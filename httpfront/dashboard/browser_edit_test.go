@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 )
 
 // openRoom opens the first room of a mesh.
@@ -13,7 +15,7 @@ func openRoom(t *testing.T) (*stage, *tab) {
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
 	b.open(s, "#/rooms/"+s.mesh.snap.Rooms[0].ID)
-	b.awaits("(document.querySelector('#total_active_users')?.value ?? '') !== ''")
+	b.Awaits("(document.querySelector('#total_active_users')?.value ?? '') !== ''")
 	return s, b
 }
 
@@ -26,21 +28,21 @@ func TestBrowserShowsWhatIsRefused(t *testing.T) {
 		"0": "total_active_users is 0; allowed is 1 to 2,147,483,647", "3000000000": "allowed is 1 to 2,147,483,647",
 		"many": "total_active_users is many", "": "allowed is 1 to",
 	} {
-		b.fill("#total_active_users", value)
-		b.click(".settings button", "Change limits …")
-		b.click("dialog button.primary", "Change limits")
-		b.shows("#total_active_users-error", want)
-		if see[string](b, "document.activeElement.id") != "total_active_users" || see[string](b, "document.activeElement.getAttribute('aria-invalid')") != "true" {
+		b.Fill("#total_active_users", value)
+		b.Click(".settings button", "Change limits …")
+		b.Click("dialog button.primary", "Change limits")
+		b.Shows("#total_active_users-error", want)
+		if browsertest.See[string](b.Tab, "document.activeElement.id") != "total_active_users" || browsertest.See[string](b.Tab, "document.activeElement.getAttribute('aria-invalid')") != "true" {
 			t.Errorf("%q is refused, and the field does not say so", value)
 		}
-		if got := see[string](b, "document.querySelector('#total_active_users').value"); got != value {
+		if got := browsertest.See[string](b.Tab, "document.querySelector('#total_active_users').value"); got != value {
 			t.Errorf("%q was written, and %q is left of it", value, got)
 		}
 	}
-	b.keep("refused")
-	b.checkAccess()
-	b.click(".settings button", "Undo")
-	if got := see[string](b, "document.querySelector('#total_active_users').value"); got != fmt.Sprint(before) {
+	b.settle("refused")
+	b.CheckAccess()
+	b.Click(".settings button", "Undo")
+	if got := browsertest.See[string](b.Tab, "document.querySelector('#total_active_users').value"); got != fmt.Sprint(before) {
 		t.Errorf("undone it is %s", got)
 	}
 	b.wantNothingWrong()
@@ -49,29 +51,29 @@ func TestBrowserShowsWhatIsRefused(t *testing.T) {
 // TestBrowserKeepsWhatIsWritten while the room changes.
 func TestBrowserKeepsWhatIsWritten(t *testing.T) {
 	s, b := openRoom(t)
-	b.fill("#total_active_users", "777")
+	b.Fill("#total_active_users", "777")
 	s.mesh.change(func(f *fakeMesh) {
 		d := f.details[f.snap.Rooms[0].ID]
 		d.Settings = Settings{5000, 123}
 		f.details[d.ID] = d
 	})
-	b.awaits("document.querySelector('#new_users_per_minute').value === '123'")
-	if got := see[string](b, "document.querySelector('#total_active_users').value"); got != "777" {
+	b.Awaits("document.querySelector('#new_users_per_minute').value === '123'")
+	if got := browsertest.See[string](b.Tab, "document.querySelector('#total_active_users').value"); got != "777" {
 		t.Errorf("777 was being written, and it is %s", got)
 	}
-	b.click(".settings button", "Change limits …")
-	b.shows("dialog .before", "5,000")
-	b.shows("dialog .after", "777")
-	b.click("dialog button", "Leave it as it is")
-	b.awaits("!document.querySelector('dialog')")
+	b.Click(".settings button", "Change limits …")
+	b.Shows("dialog .before", "5,000")
+	b.Shows("dialog .after", "777")
+	b.Click("dialog button", "Leave it as it is")
+	b.Awaits("!document.querySelector('dialog')")
 
 	// An event overrides the settings for a time, and leaves them as they are.
 	s.mesh.change(func(f *fakeMesh) {
 		r := &f.snap.Rooms[0]
 		r.TotalActiveUsers, r.NewUsersPerMinute, r.Event = 9999, 888, &Event{Name: "Spring sale", Active: true}
 	})
-	b.shows(".settings", "Spring sale", "9,999", "888")
-	if got := see[string](b, "document.querySelector('#new_users_per_minute').value"); got != "123" {
+	b.Shows(".settings", "Spring sale", "9,999", "888")
+	if got := browsertest.See[string](b.Tab, "document.querySelector('#new_users_per_minute').value"); got != "123" {
 		t.Errorf("the room's own setting is 123, and under an event it shows %s", got)
 	}
 }
@@ -83,20 +85,20 @@ func TestBrowserHoldsEverybody(t *testing.T) {
 		{"Suspend …", "suspended", "Suspended"}, {"Put the room back …", "suspended", ""},
 	} {
 		n := len(s.edited())
-		b.click(".settings button", step.button)
-		b.shows("dialog", "Now", "Will be")
+		b.Click(".settings button", step.button)
+		b.Shows("dialog", "Now", "Will be")
 		if n == 0 {
-			b.checkAccess()
-			b.keep("hold everybody")
+			b.CheckAccess()
+			b.settle("hold everybody")
 		}
-		b.click("dialog button.primary", step.button[:len(step.button)-len(" …")])
+		b.Click("dialog button.primary", step.button[:len(step.button)-len(" …")])
 		waitFor(t, "the edit", func() bool { return len(s.edited()) == n+1 })
 		if got := s.edited()[n].Body[step.field]; got != (step.title != "") {
 			t.Errorf("%s sent %v", step.button, s.edited()[n])
 		}
-		b.awaits("!document.querySelector('dialog')")
+		b.Awaits("!document.querySelector('dialog')")
 		if step.title != "" {
-			b.shows(".view.room .badge", step.title)
+			b.Shows(".view.room .badge", step.title)
 		}
 	}
 	b.wantNothingWrong()
@@ -106,11 +108,11 @@ func TestBrowserHoldsEverybody(t *testing.T) {
 func TestBrowserMayOnlyLook(t *testing.T) {
 	s, b := openRoom(t)
 	s.allow(someToken, Read)
-	b.click(".settings button", "Suspend …")
-	b.click("dialog button.primary", "Suspend")
-	b.shows("dialog .wrong", "needs the scope write")
+	b.Click(".settings button", "Suspend …")
+	b.Click("dialog button.primary", "Suspend")
+	b.Shows("dialog .wrong", "needs the scope write")
 	b.press("Escape")
-	b.awaits("!document.querySelector('dialog')")
+	b.Awaits("!document.querySelector('dialog')")
 	if len(s.edited()) > 0 {
 		t.Errorf("it changed %v", s.edited())
 	}
@@ -118,42 +120,42 @@ func TestBrowserMayOnlyLook(t *testing.T) {
 
 func TestBrowserPlansEvents(t *testing.T) {
 	s, b := openRoom(t)
-	b.shows(".view.room", "None is planned")
-	b.click("button", "Plan an event …")
-	b.fill("#event-name", "Spring sale")
-	b.fill("#event-event_start_time", "2027-03-20T18:00")
-	b.fill("#event-event_end_time", "2027-03-20T17:00")
-	b.fill("#event-total_active_users", "5,000")
-	b.checkAccess()
+	b.Shows(".view.room", "None is planned")
+	b.Click("button", "Plan an event …")
+	b.Fill("#event-name", "Spring sale")
+	b.Fill("#event-event_start_time", "2027-03-20T18:00")
+	b.Fill("#event-event_end_time", "2027-03-20T17:00")
+	b.Fill("#event-total_active_users", "5,000")
+	b.CheckAccess()
 	send := func(open, confirm string) {
-		b.click("dialog.event button.primary", open)
-		b.click("dialog:not(.event) button.primary", confirm)
+		b.Click("dialog.event button.primary", open)
+		b.Click("dialog:not(.event) button.primary", confirm)
 	}
 	send("Plan the event …", "Plan the event")
-	b.shows("#event-event_end_time-error", "is not after event_start_time")
-	b.keep("event refused")
-	b.fill("#event-event_end_time", "2027-03-20T23:30")
+	b.Shows("#event-event_end_time-error", "is not after event_start_time")
+	b.settle("event refused")
+	b.Fill("#event-event_end_time", "2027-03-20T23:30")
 	send("Plan the event …", "Plan the event")
-	b.shows(".events", "Spring sale", "Planned", "total active users 5,000")
+	b.Shows(".events", "Spring sale", "Planned", "total active users 5,000")
 	sent := s.edited()[len(s.edited())-1]
-	start := see[string](b, "new Date('2027-03-20T18:00').toISOString()")
+	start := browsertest.See[string](b.Tab, "new Date('2027-03-20T18:00').toISOString()")
 	if sent.Method != "POST" || sent.Body["event_start_time"] != start || sent.Body["total_active_users"] != 5000.0 {
 		t.Errorf("it sent %v", sent)
 	}
 
-	b.click(".events button", "Edit …")
-	b.fill("#event-name", "Summer sale")
+	b.Click(".events button", "Edit …")
+	b.Fill("#event-name", "Summer sale")
 	send("Change the event …", "Change the event")
-	b.shows(".events", "Summer sale")
+	b.Shows(".events", "Summer sale")
 	sent = s.edited()[len(s.edited())-1]
 	if sent.Method != "PATCH" || len(sent.Body) != 1 || sent.Path != "/api/v1/rooms/"+s.mesh.snap.Rooms[0].ID+"/events/event-1" {
 		t.Errorf("it sent %v", sent)
 	}
 
-	b.click(".events button", "Delete …")
-	b.shows("dialog", "Summer sale", "deleted")
-	b.click("dialog button.primary", "Delete the event")
-	b.shows(".view.room", "None is planned")
+	b.Click(".events button", "Delete …")
+	b.Shows("dialog", "Summer sale", "deleted")
+	b.Click("dialog button.primary", "Delete the event")
+	b.Shows(".view.room", "None is planned")
 	if sent = s.edited()[len(s.edited())-1]; sent.Method != "DELETE" {
 		t.Errorf("it sent %v", sent)
 	}
@@ -164,26 +166,26 @@ func TestBrowserPlansEvents(t *testing.T) {
 func TestBrowserFollowsARoom(t *testing.T) {
 	s, b := openRoom(t)
 	id := s.mesh.snap.Rooms[0].ID
-	b.awaits("!!document.querySelector('.turn')?.getAttribute('d')")
-	b.shows(".queue", "The oldest came 2", " min ago", "about")
-	b.run("document.querySelector('.queue summary').click()")
-	b.awaits("document.querySelectorAll('.queue tbody tr').length === 24")
-	b.shows(".queue tbody", "now", "in part", "later")
-	b.awaits("document.querySelectorAll('.plot canvas').length === 2")
-	b.run("document.querySelector('.charts summary').click()")
-	b.awaits("document.querySelectorAll('.charts tbody tr').length >= 29")
+	b.Awaits("!!document.querySelector('.turn')?.getAttribute('d')")
+	b.Shows(".queue", "The oldest came 2", " min ago", "about")
+	b.Run("document.querySelector('.queue summary').click()")
+	b.Awaits("document.querySelectorAll('.queue tbody tr').length === 24")
+	b.Shows(".queue tbody", "now", "in part", "later")
+	b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
+	b.Run("document.querySelector('.charts summary').click()")
+	b.Awaits("document.querySelectorAll('.charts tbody tr').length >= 29")
 	for _, span := range []string{"24 h", "1 h"} {
-		b.click(".charts button", span)
-		b.awaits(fmt.Sprintf("document.querySelector('.charts [aria-pressed=true]').textContent === %q", span))
+		b.Click(".charts button", span)
+		b.Awaits(fmt.Sprintf("document.querySelector('.charts [aria-pressed=true]').textContent === %q", span))
 	}
 	s.mesh.change(func(f *fakeMesh) {
 		d := f.details[id]
 		d.Buckets, d.Cursor, d.Time = []Bucket{}, nil, time.Now()
 		f.details[id] = d
 	})
-	b.shows(".queue", "Nobody waits")
+	b.Shows(".queue", "Nobody waits")
 	s.mesh.change(func(f *fakeMesh) { f.snap.Rooms = f.snap.Rooms[1:] })
-	b.shows("main", "There is no such room")
+	b.Shows("main", "There is no such room")
 	b.wantNothingWrong()
 }
 
@@ -193,12 +195,12 @@ func TestBrowserShowsANode(t *testing.T) {
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
 	b.open(s, "#/mesh")
-	b.awaits("document.querySelectorAll('.map line').length === 6")
-	b.click(".place button", "iad-2")
-	b.shows(".picked", "iad-2 in iad", "17,500 places", "Nearest")
-	b.awaits("document.querySelectorAll('.map line[data-faint]').length === 3")
-	b.keep("a node on the map")
-	b.checkAccess()
+	b.Awaits("document.querySelectorAll('.map line').length === 6")
+	b.Click(".place button", "iad-2")
+	b.Shows(".picked", "iad-2 in iad", "17,500 places", "Nearest")
+	b.Awaits("document.querySelectorAll('.map line[data-faint]').length === 3")
+	b.settle("a node on the map")
+	b.CheckAccess()
 	s.mesh.change(func(f *fakeMesh) {
 		for i := range f.snap.Nodes {
 			if f.snap.Nodes[i].Site == "iad" {
@@ -206,7 +208,7 @@ func TestBrowserShowsANode(t *testing.T) {
 			}
 		}
 	})
-	b.awaits("document.querySelectorAll('.map line[data-cut]').length === 3")
-	b.shows(".times", "cut off")
+	b.Awaits("document.querySelectorAll('.map line[data-cut]').length === 3")
+	b.Shows(".times", "cut off")
 	b.wantNothingWrong()
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 )
 
 // TestBrowserJudges every state of rooms and nodes, in the page's own code.
@@ -26,7 +28,7 @@ func TestBrowserJudges(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The mesh is looked at twice, with two minutes between.
-		got := see[[]string](b, fmt.Sprintf(`Promise.all([import('./model.js'), import('./health.js')]).then(([{Model, meshKeys}, health]) => {
+		got := browsertest.See[[]string](b.Tab, fmt.Sprintf(`Promise.all([import('./model.js'), import('./health.js')]).then(([{Model, meshKeys}, health]) => {
 			const mesh = new Model(meshKeys), now = Date.now, id = %q
 			mesh.snapshot(%s)
 			health.watch(mesh, now() - 120000)

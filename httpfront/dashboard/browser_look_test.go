@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 )
 
 // wide returns how many pixels the page is wider than the window.
@@ -63,11 +65,11 @@ func TestBrowserLooks(t *testing.T) {
 		set  func(*tab)
 		only string // mesh; "": both
 	}{
-		{"light", func(b *tab) { b.sized(1360, 1000, false) }, ""},
-		{"dark", func(b *tab) { b.sized(1360, 1000, false); b.likes("prefers-color-scheme", "dark") }, ""},
-		{"phone", func(b *tab) { b.sized(360, 1400, true) }, ""},
-		{"tablet", func(b *tab) { b.sized(820, 1100, true) }, "troubled"},
-		{"forced colours", func(b *tab) { b.likes("forced-colors", "active", "prefers-color-scheme", "dark") }, "troubled"},
+		{"light", func(b *tab) { b.Sized(1360, 1000, false) }, ""},
+		{"dark", func(b *tab) { b.Sized(1360, 1000, false); b.Likes("prefers-color-scheme", "dark") }, ""},
+		{"phone", func(b *tab) { b.Sized(360, 1400, true) }, ""},
+		{"tablet", func(b *tab) { b.Sized(820, 1100, true) }, "troubled"},
+		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, "troubled"},
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			for name, mesh := range meshes {
@@ -81,19 +83,19 @@ func TestBrowserLooks(t *testing.T) {
 				room := "#/rooms/" + mesh.snap.Rooms[0].ID
 				for view, hash := range map[string]string{"rooms": "", "room": room, "mesh": "#/mesh", "nodes": "#/nodes"} {
 					t.Run(name+" "+view, func(t *testing.T) {
-						b := &tab{t, b.ctx}
+						b := &tab{&browsertest.Tab{T: t, Ctx: b.Ctx}}
 						b.open(s, hash)
-						b.awaits("document.querySelector('#main').innerText.length > 100")
+						b.Awaits("document.querySelector('#main').innerText.length > 100")
 						if view == "room" {
-							b.awaits("document.querySelectorAll('.plot canvas').length === 2 && !!document.querySelector('.turn')?.getAttribute('d')")
+							b.Awaits("document.querySelectorAll('.plot canvas').length === 2 && !!document.querySelector('.turn')?.getAttribute('d')")
 						}
-						if n := see[int](b, wide); n > 0 {
+						if n := browsertest.See[int](b.Tab, wide); n > 0 {
 							t.Errorf("the page is %d pixels wider than the window", n)
 						}
-						b.keep(fmt.Sprintf("%s %s %s", view, name, l.name))
+						b.settle(fmt.Sprintf("%s %s %s", view, name, l.name))
 						b.wantNothingWrong()
 						if l.name != "tablet" {
-							b.checkAccess()
+							b.CheckAccess()
 						}
 					})
 				}

@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"pgregory.net/rapid"
+
+	"github.com/ropeline/ropeline/httpfront/browsertest"
 )
 
 // TestBrowserModelIsTheMesh has the page's own code take in random courses.
@@ -31,7 +33,7 @@ func TestBrowserModelIsTheMesh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := see[[]json.RawMessage](b, fmt.Sprintf(`import('./model.js').then(({Model, meshKeys}) => %s.map(({First, Deltas}) => {
+	got := browsertest.See[[]json.RawMessage](b.Tab, fmt.Sprintf(`import('./model.js').then(({Model, meshKeys}) => %s.map(({First, Deltas}) => {
 		const model = new Model(meshKeys)
 		model.snapshot(First)
 		for (const d of Deltas) model.delta(d)
@@ -54,13 +56,13 @@ func TestBrowserAsksNobodyElse(t *testing.T) {
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
 	var asked []string
-	b.do(cdpCall(network.Enable, network.EnableParams{}))
+	b.Do(browsertest.Call(network.Enable, network.EnableParams{}))
 	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/mesh", "#/nodes"} {
 		b.open(s, view)
 		if strings.Contains(view, "rooms") {
-			b.awaits("document.querySelectorAll('.plot canvas').length === 2")
+			b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
 		}
-		asked = append(asked, see[[]string](b, "performance.getEntriesByType('resource').map(e => e.name)")...)
+		asked = append(asked, browsertest.See[[]string](b.Tab, "performance.getEntriesByType('resource').map(e => e.name)")...)
 		b.wantNothingWrong()
 	}
 	if len(asked) < 40 {
@@ -71,16 +73,16 @@ func TestBrowserAsksNobodyElse(t *testing.T) {
 			t.Errorf("the page asks for %s", url)
 		}
 	}
-	if got := see[string](b, `fetch('https://example.org/').then(() => 'asked', () => 'refused')`); got != "refused" {
+	if got := browsertest.See[string](b.Tab, `fetch('https://example.org/').then(() => 'asked', () => 'refused')`); got != "refused" {
 		t.Errorf("a request to another site is %s", got)
 	}
-	if !strings.Contains(strings.Join(see[[]string](b, "wrong"), " "), "connect-src") {
+	if !strings.Contains(strings.Join(browsertest.See[[]string](b.Tab, "wrong"), " "), "connect-src") {
 		t.Error("it is not the policy that refused it")
 	}
-	if got := see[string](b, `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'written' } catch { return 'refused' } })()`); got != "refused" {
+	if got := browsertest.See[string](b.Tab, `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'written' } catch { return 'refused' } })()`); got != "refused" {
 		t.Errorf("markup in a string is %s", got)
 	}
-	if got := see[string](b, `(() => { try { document.body.setAttribute('onclick', 'self.done = 1'); document.body.click() } catch {} return self.done ? 'run' : 'refused' })()`); got != "refused" {
+	if got := browsertest.See[string](b.Tab, `(() => { try { document.body.setAttribute('onclick', 'self.done = 1'); document.body.click() } catch {} return self.done ? 'run' : 'refused' })()`); got != "refused" {
 		t.Errorf("a script in an attribute is %s", got)
 	}
 }
@@ -92,43 +94,43 @@ func TestBrowserFollowsTheMesh(t *testing.T) {
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
 	b.open(s, "")
-	b.shows("#health h1", "All is well")
-	b.shows("#live", "Live from fra-1")
-	b.awaits("document.querySelectorAll('.rooms .body .row').length === 12")
+	b.Shows("#health h1", "All is well")
+	b.Shows("#live", "Live from fra-1")
+	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 12")
 	mesh.change(func(f *fakeMesh) { f.snap.Nodes[2].State = "failed" })
-	b.shows("#health h1", "A node does not answer: sin-1")
-	b.awaits("document.getElementById('say').textContent.includes('sin-1')") // heard, too
-	b.awaits("document.title.startsWith('✕')")
+	b.Shows("#health h1", "A node does not answer: sin-1")
+	b.Awaits("document.getElementById('say').textContent.includes('sin-1')") // heard, too
+	b.Awaits("document.title.startsWith('✕')")
 	mesh.change(func(f *fakeMesh) { f.snap.Nodes[2].State = "alive" })
-	b.shows("#health h1", "All is well")
+	b.Shows("#health h1", "All is well")
 	// A link stays under the focus while the figure beside it changes.
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].QueueAll, f.snap.Rooms[1].Waiting = true, 5 })
-	b.shows("#findings", "drops-002 (5 wait)")
-	b.run("document.querySelector('#findings a').focus()")
+	b.Shows("#findings", "drops-002 (5 wait)")
+	b.Run("document.querySelector('#findings a').focus()")
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].Waiting = 6 })
-	b.shows("#findings", "drops-002 (6 wait)")
-	if got := b.text(":focus"); got != "drops-002" {
+	b.Shows("#findings", "drops-002 (6 wait)")
+	if got := b.Text(":focus"); got != "drops-002" {
 		t.Errorf("the focus was on a link, and is on %q", got)
 	}
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].QueueAll, f.snap.Rooms[1].Waiting = false, 0 })
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[4].Name, f.snap.Rooms[4].Waiting = "brand-new", 31 })
-	b.shows(".rooms", "brand-new", "31")
+	b.Shows(".rooms", "brand-new", "31")
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms = f.snap.Rooms[:5] })
-	b.awaits("document.querySelectorAll('.rooms .body .row').length === 5")
-	b.fill("#filter", "brand")
-	b.awaits("document.querySelectorAll('.rooms .body .row').length === 1")
-	b.shows(".found", "1 of 5")
-	b.fill("#filter", "nothing is called so")
-	b.shows("main", "No room is like that")
-	b.fill("#filter", "")
-	b.click(".rooms .head button", "Room")
-	b.awaits("document.querySelector('.rooms .body .name a').textContent === 'brand-new'")
-	b.click(".rooms .head button", "Room")
-	b.awaits("document.querySelector('.rooms .body .row:last-child .name a').textContent === 'brand-new'")
+	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 5")
+	b.Fill("#filter", "brand")
+	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 1")
+	b.Shows(".found", "1 of 5")
+	b.Fill("#filter", "nothing is called so")
+	b.Shows("main", "No room is like that")
+	b.Fill("#filter", "")
+	b.Click(".rooms .head button", "Room")
+	b.Awaits("document.querySelector('.rooms .body .name a').textContent === 'brand-new'")
+	b.Click(".rooms .head button", "Room")
+	b.Awaits("document.querySelector('.rooms .body .row:last-child .name a').textContent === 'brand-new'")
 	s.stop()
-	b.shows("#health h1", "This page is cut off")
-	b.shows("#live", "Not heard for")
-	b.keep("cut off")
+	b.Shows("#health h1", "This page is cut off")
+	b.Shows("#live", "Not heard for")
+	b.settle("cut off")
 	b.wantNothingWrong()
 }
 
@@ -137,16 +139,16 @@ func TestBrowserAsksForAToken(t *testing.T) {
 	s := serve(t, newFakeMesh(1, 12, 4), nil)
 	b := newTab(t, newBrowser(t))
 	b.open(s, "")
-	b.awaits("!!document.querySelector('dialog.signin')")
-	b.keep("a token, please")
-	b.checkAccess()
-	b.fill("#token", "wrong")
+	b.Awaits("!!document.querySelector('dialog.signin')")
+	b.settle("a token, please")
+	b.CheckAccess()
+	b.Fill("#token", "wrong")
 	b.press("Enter")
-	b.shows("dialog.signin .wrong", "does not take this token")
-	b.fill("#token", someToken)
+	b.Shows("dialog.signin .wrong", "does not take this token")
+	b.Fill("#token", someToken)
 	b.press("Enter")
-	b.shows("#health h1", "All is well")
-	if got := see[int](b, "localStorage.length + document.cookie.length"); got != 0 {
+	b.Shows("#health h1", "All is well")
+	if got := browsertest.See[int](b.Tab, "localStorage.length + document.cookie.length"); got != 0 {
 		t.Error("the token is kept for longer than the tab")
 	}
 	s.mu.Lock()
@@ -157,25 +159,25 @@ func TestBrowserAsksForAToken(t *testing.T) {
 	}
 	s.allow(someToken)
 	s.mesh.change(func(f *fakeMesh) { f.snap.Rooms[0].Waiting++ })
-	b.awaits("!!document.querySelector('dialog.signin')")
+	b.Awaits("!!document.querySelector('dialog.signin')")
 	b.wantNothingWrong()
 }
 
 // tabTo presses Tab until js, a test of the element e, is true of what has the focus, and
 // checks that one sees that it has it.
 func (b *tab) tabTo(js string) {
-	b.t.Helper()
+	b.T.Helper()
 	for range 80 {
 		b.press("Tab")
-		if !see[bool](b, "(e => "+js+")(document.activeElement)") {
+		if !browsertest.See[bool](b.Tab, "(e => "+js+")(document.activeElement)") {
 			continue
 		}
-		if !see[bool](b, "(e => getComputedStyle(e).outlineStyle !== 'none' && getComputedStyle(e).outlineWidth !== '0px')(document.activeElement)") {
-			b.t.Errorf("nobody sees that the focus is on what is %s", js)
+		if !browsertest.See[bool](b.Tab, "(e => getComputedStyle(e).outlineStyle !== 'none' && getComputedStyle(e).outlineWidth !== '0px')(document.activeElement)") {
+			b.T.Errorf("nobody sees that the focus is on what is %s", js)
 		}
 		return
 	}
-	b.t.Fatalf("Tab never comes to what is %s", js)
+	b.T.Fatalf("Tab never comes to what is %s", js)
 }
 
 // TestBrowserByKeyboard goes from the top of the page to a change of a limit without a
@@ -185,9 +187,9 @@ func TestBrowserByKeyboard(t *testing.T) {
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
 	b.open(s, "")
-	b.awaits("document.querySelectorAll('.rooms .body .row').length === 12")
+	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 12")
 	b.press("Tab")
-	if got := b.text(":focus"); got != "Skip to the content" {
+	if got := b.Text(":focus"); got != "Skip to the content" {
 		t.Errorf("first Tab comes to %q", got)
 	}
 	for _, label := range []string{"ropeline", "Rooms", "Mesh", "Nodes"} {
@@ -196,27 +198,27 @@ func TestBrowserByKeyboard(t *testing.T) {
 	b.tabTo("e.id === 'filter'")
 	b.tabTo("e.textContent === 'State'")
 	b.press(" ")
-	b.awaits("document.querySelector('[aria-sort=ascending]')?.textContent === 'State'")
+	b.Awaits("document.querySelector('[aria-sort=ascending]')?.textContent === 'State'")
 	b.tabTo("!!e.href && !!e.closest('.body .name')")
-	name := b.text(":focus")
+	name := b.Text(":focus")
 	b.press("Enter")
-	b.shows(".view.room h2", name)
-	if got := see[string](b, "document.activeElement.id"); got != "main" {
+	b.Shows(".view.room h2", name)
+	if got := browsertest.See[string](b.Tab, "document.activeElement.id"); got != "main" {
 		t.Errorf("in the new view the focus is on %q", got)
 	}
 	b.tabTo("e.textContent === '1 h'")
 	b.press("Enter")
-	b.awaits("document.querySelector('.charts [aria-pressed=true]').textContent === '1 h'")
+	b.Awaits("document.querySelector('.charts [aria-pressed=true]').textContent === '1 h'")
 	b.tabTo("e.id === 'total_active_users'")
-	b.fill("#total_active_users", "4321")
+	b.Fill("#total_active_users", "4321")
 	b.press("Enter")
-	b.shows("dialog", "Change limits of "+name, "4,321")
-	if got := b.text(":focus"); got != "Leave it as it is" {
+	b.Shows("dialog", "Change limits of "+name, "4,321")
+	if got := b.Text(":focus"); got != "Leave it as it is" {
 		t.Errorf("in the dialog the focus is on %q, where Enter would change something", got)
 	}
-	b.keep("confirm")
+	b.settle("confirm")
 	b.press("Escape")
-	b.awaits("!document.querySelector('dialog')")
+	b.Awaits("!document.querySelector('dialog')")
 	if len(s.edited()) > 0 {
 		t.Errorf("Escape changed %v", s.edited())
 	}
@@ -224,12 +226,12 @@ func TestBrowserByKeyboard(t *testing.T) {
 	b.press("Enter")
 	b.tabTo("e.textContent === 'Change limits'")
 	b.press("Enter")
-	b.awaits("!document.querySelector('dialog')")
+	b.Awaits("!document.querySelector('dialog')")
 	waitFor(t, "the edit", func() bool { return len(s.edited()) == 1 })
 	if e := s.edited()[0]; e.Method != "PATCH" || !strings.HasPrefix(e.Path, "/api/v1/rooms/") || len(e.Body) != 1 || e.Body["total_active_users"] != 4321.0 {
 		t.Errorf("it sent %v", e)
 	}
-	b.shows(".tiles", "of 4,321")
+	b.Shows(".tiles", "of 4,321")
 	b.wantNothingWrong()
 }
 
@@ -238,10 +240,10 @@ func TestBrowserMovesNothing(t *testing.T) {
 	s := serve(t, newFakeMesh(1, 12, 4), nil)
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
-	b.likes("prefers-reduced-motion", "reduce")
+	b.Likes("prefers-reduced-motion", "reduce")
 	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/mesh"} {
 		b.open(s, view)
-		if n := see[int](b, "document.getAnimations().length"); n != 0 {
+		if n := browsertest.See[int](b.Tab, "document.getAnimations().length"); n != 0 {
 			t.Errorf("%q: %d things move", view, n)
 		}
 	}
@@ -251,9 +253,9 @@ func TestBrowserMovesNothing(t *testing.T) {
 func TestBrowserWithoutScript(t *testing.T) {
 	s := serve(t, newFakeMesh(1, 1, 1), nil)
 	b := newTab(t, newBrowser(t))
-	b.noScript()
-	b.do(chromedp.Navigate(s.url("/dashboard/")))
-	b.shows("noscript", "needs JavaScript")
+	b.NoScript()
+	b.Do(chromedp.Navigate(s.url("/dashboard/")))
+	b.Shows("noscript", "needs JavaScript")
 }
 
 // TestBrowserDrawsEveryRow, those out of sight too, which a person may search for and a
@@ -264,23 +266,23 @@ func TestBrowserDrawsEveryRow(t *testing.T) {
 	b := newTab(t, newBrowser(t))
 	b.signedIn(someToken)
 	b.open(s, "")
-	b.awaits("document.querySelectorAll('.rooms .body .row').length === 250")
+	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 250")
 	mesh.change(func(f *fakeMesh) {
 		for i := range f.snap.Rooms {
 			f.snap.Rooms[i].Waiting = 7777
 		}
 	})
-	b.awaits("[...document.querySelectorAll('.rooms .body .waiting')].every(e => e.textContent === '7,777')")
+	b.Awaits("[...document.querySelectorAll('.rooms .body .waiting')].every(e => e.textContent === '7,777')")
 	// A row that has the focus stays where it is, and shows what a new snapshot says.
-	b.run("document.querySelector('.rooms .body .name a').focus()")
-	b.run(`import('./app.js').then(({draw, mesh}) => {
+	b.Run("document.querySelector('.rooms .body .name a').focus()")
+	b.Run(`import('./app.js').then(({draw, mesh}) => {
 		const all = structuredClone(mesh.whole())
 		all.rooms.forEach(r => { r.waiting = 4242 })
 		mesh.snapshot(all)
 		draw()
 	})`)
-	b.awaits("[...document.querySelectorAll('.rooms .body .waiting')].every(e => e.textContent === '4,242')")
-	b.click("button", "Show 50 of 50 more")
-	b.awaits("document.querySelectorAll('.rooms .body .row').length === 300")
+	b.Awaits("[...document.querySelectorAll('.rooms .body .waiting')].every(e => e.textContent === '4,242')")
+	b.Click("button", "Show 50 of 50 more")
+	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 300")
 	b.wantNothingWrong()
 }

@@ -1,0 +1,47 @@
+package browsertest
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // for axe-core
+	"io"
+)
+
+// axeZipped is axe-core, a checker of accessibility; testdata/axe says where it is from.
+//
+//go:embed testdata/axe/axe.min.js.gz
+var axeZipped []byte
+
+// fewestRules is how many rules the checker must have found kept, or it has not looked.
+const fewestRules = 10
+
+// finding is what the checker says of a rule.
+type finding struct {
+	ID, Impact, Help string
+	Nodes            []struct{ HTML, FailureSummary string }
+}
+
+// CheckAccess has the page checked by axe-core, the best practices among its rules too. Only
+// trifles are let pass.
+func (b *Tab) CheckAccess() {
+	b.T.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(axeZipped))
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	axe, err := io.ReadAll(z)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	b.Run(string(axe) + ";0")
+	found := See[struct{ Violations, Passes []finding }](b, `axe.run({resultTypes: ['violations']}).then(r => ({
+		violations: r.violations.map(v => ({...v, nodes: v.nodes.slice(0, 3)})), passes: r.passes.map(p => ({id: p.id}))}))`)
+	if len(found.Passes) < fewestRules {
+		b.T.Errorf("the checker has checked %d rules only", len(found.Passes))
+	}
+	for _, f := range found.Violations {
+		if f.Impact != "minor" {
+			b.T.Errorf("%s (%s): %s: %v", f.ID, f.Impact, f.Help, f.Nodes)
+		}
+	}
+}
