@@ -61,6 +61,21 @@ func TestAccessLogOnStdout(t *testing.T) {
 	}
 }
 
+// TestSpansInLogsHaveAUnit, as JSON as well, which has numbers without one.
+func TestSpansInLogsHaveAUnit(t *testing.T) {
+	for format, want := range map[string]string{"text": "after=1.5s", "json": `"after":"1.5s"`} {
+		var b strings.Builder
+		log, err := newLogger(&b, format, "info")
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("ready", "after", 1500*time.Millisecond)
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s: %q, want %q", format, b.String(), want)
+		}
+	}
+}
+
 // TestNothingIsLoggedOfRequests: as a node is started by default, what it logs does not grow
 // with what visitors do.
 func TestNothingIsLoggedOfRequests(t *testing.T) {
@@ -85,6 +100,7 @@ func TestNothingIsLoggedOfRequests(t *testing.T) {
 		t.Errorf("requests are logged:\n%s", more)
 	}
 	inside.ask("GET", "http://"+p.http+"/broken")
+	await(t, "what failed is told", func() bool { return strings.HasSuffix(strings.TrimPrefix(p.log.String(), before), "}\n") })
 	if more := strings.TrimPrefix(p.log.String(), before); !strings.Contains(more, `"msg":"request failed"`) || strings.Contains(more, "/broken") {
 		t.Errorf("a request that failed is told as %q", more)
 	}
