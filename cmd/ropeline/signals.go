@@ -6,6 +6,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"golang.org/x/term"
+
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/accesslog"
 	"github.com/ropeline/ropeline/httpfront/tracing"
@@ -25,19 +27,35 @@ func (a *assembly) observe(ctx context.Context, cfg config) (err error) {
 		a.after = append(a.after, a.tracer.Run)
 	}
 	if cfg.Signals.AccessLog == "" {
+		if !term.IsTerminal(int(os.Stderr.Fd())) { // which is closed by that signal, and the node with it
+			a.onHangup(func() { a.log.Warn("SIGHUP changes nothing: there is no access log to open anew") })
+		}
 		return nil
 	}
 	if a.access, err = accesslog.New(accesslog.Config{Path: cfg.Signals.AccessLog, Logger: a.log}); err != nil {
 		return err
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP) // from now on, or an early one would end the process
-	a.after = append(a.after, a.access.Run, func(ctx context.Context) error {
-		defer signal.Stop(hup)
-		reopen(ctx, hup, a.access)
-		return nil
-	})
+	a.after = append(a.after, a.access.Run)
+	a.onHangup(a.access.Reopen)
 	return nil
+}
+
+// onHangup has do be done at each SIGHUP, by which those who rotate files ask for new ones, and
+// which otherwise ends a process at once. It holds from now on: an early one would end it.
+func (a *assembly) onHangup(do func()) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	a.after = append(a.after, func(ctx context.Context) error {
+		defer signal.Stop(hup)
+		for {
+			select {
+			case <-hup:
+				do()
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
 }
 
 // watch has the front tell of requests.
@@ -45,18 +63,5 @@ func (a *assembly) watch(to *httpfront.Config) {
 	to.Requests, to.Tracer = a.measures, a.tracer
 	if a.access != nil { // not a nil *Log in an interface
 		to.AccessLog = a.access
-	}
-}
-
-// reopen has the access log open its file anew at each signal, as those who rotate files ask
-// for it, until ctx ends.
-func reopen(ctx context.Context, hup <-chan os.Signal, log *accesslog.Log) {
-	for {
-		select {
-		case <-hup:
-			log.Reopen()
-		case <-ctx.Done():
-			return
-		}
 	}
 }

@@ -48,6 +48,18 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
+// TestHangupEndsNoNode, be there an access log or not: who rotates files means no harm.
+func TestHangupEndsNoNode(t *testing.T) {
+	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir())
+	p.await("is ready", 20*time.Second, ready)
+	p.cmd.Process.Signal(syscall.SIGHUP)
+	await(t, "it says that nothing comes of it", func() bool { return strings.Contains(p.log.String(), "SIGHUP changes nothing") })
+	get(t, p.http, nil)
+	if code := p.stop(); code != 0 {
+		t.Errorf("ended with %d", code)
+	}
+}
+
 // TestAccessLogOnStdout: a node without a file to write to.
 func TestAccessLogOnStdout(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--access-log", "-")
