@@ -151,7 +151,7 @@ func meshTables(raw json.RawMessage) (string, error) {
 		}
 	}
 	if len(silent) > 0 {
-		s += "\n" + tableOf("sites that are out of reach", silent, siteColumns)
+		s += "\nsites that are out of reach:\n" + tableOf("", silent, siteColumns)
 	}
 	return s, nil
 }
