@@ -45,12 +45,13 @@ for target in $targets; do
   os=${target%/*} arch=${target#*/}
   name=ropeline_${version}_${os}_$arch
   stage=$build/$name
-  mkdir -p "$stage/package"
+  mkdir -p "$stage/deploy"
   export GOOS=$os GOARCH=$arch
   go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$stage/ropeline" ./cmd/ropeline
   deploy/licences.sh >"$stage/THIRD-PARTY-LICENSES"
   cp -r LICENSE README.md CHANGELOG.md docs "$build/completion" "$stage"
-  [ "$os" != linux ] || cp deploy/package/* "$stage/package"
+  cp -r deploy/alerts deploy/grafana "$stage/deploy"
+  [ "$os" != linux ] || cp -r deploy/package "$stage"
   chmod -R u=rwX,go=rX "$stage"
   pack "$name" >"$dist/$name.tar.gz"
   if [ "$os" = linux ]; then

@@ -17,6 +17,8 @@ import (
 type AdminConfig struct {
 	// Status returns the node's view of things. It may be called often.
 	Status func() node.Status
+	// Alive returns what is wrong with the node if a restart would mend it; nil finds nothing.
+	Alive func() error
 	// Origins returns what is known of the origins; nil leaves them out.
 	Origins func() []upstream.Status
 	// Certificates returns what is known of those shown to visitors; nil leaves them out.
@@ -32,7 +34,7 @@ type AdminConfig struct {
 
 // Admin answers operators and their tools:
 //
-//	GET /healthz  200 while the process serves
+//	GET /healthz  200 while the node goes on, else 503; the reason is the body
 //	GET /readyz   200 while the node takes traffic, else 503; the reason is the body
 //	GET /status   what the node sees, as JSON (node.Status), its origins (upstream.Status), and
 //	              its certificates for visitors (certs.Status)
@@ -59,6 +61,12 @@ func NewAdmin(cfg AdminConfig) (*Admin, error) {
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if a.cfg.Alive != nil {
+			if err := a.cfg.Alive(); err != nil {
+				adminText(w, http.StatusServiceUnavailable, err.Error())
+				return
+			}
+		}
 		adminText(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,9 @@ import (
 
 func TestAdmin(t *testing.T) {
 	state := node.Status{Name: "one", Reason: "waiting for peers"}
+	var stuck error
 	a, err := NewAdmin(AdminConfig{
-		Status: func() node.Status { return state }, Logger: testLogger(t),
+		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Logger: testLogger(t),
 		Origins: func() []upstream.Status {
 			return []upstream.Status{{Origins: []upstream.OriginStatus{{URL: "http://a", State: "down", Reason: "no answer"}}}}
 		},
@@ -47,6 +49,10 @@ func TestAdmin(t *testing.T) {
 
 	if code, body := get("/healthz"); code != 200 || body != "ok\n" {
 		t.Errorf("healthz: %d %q", code, body)
+	}
+	stuck = errors.New("stuck: nothing was counted for 20s")
+	if code, body := get("/healthz"); code != 503 || !strings.Contains(body, "for 20s") {
+		t.Errorf("healthz of a node that is stuck: %d %q", code, body)
 	}
 	if code, body := get("/readyz"); code != 503 || !strings.Contains(body, "waiting for peers") {
 		t.Errorf("readyz while not ready: %d %q", code, body)

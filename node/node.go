@@ -75,6 +75,7 @@ type Node struct {
 
 	mesh   atomic.Pointer[Mesh] // nil until Run
 	serves atomic.Bool          // requests may be decided
+	moved  atomic.Int64         // when the loop went on last, Unix nanoseconds; 0 while there is none
 }
 
 type inbound struct {
@@ -250,7 +251,9 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 	var members, persist time.Time // when each was done, and is due
 	await, awaiting := awaiting{site: n.cfg.Site, patience: n.patience(), since: started}, true
 	var opened time.Time
+	defer n.moved.Store(0)
 	for {
+		n.moved.Store(n.Now().UnixNano())
 		refresh := false
 		select {
 		case <-ctx.Done():

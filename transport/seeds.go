@@ -130,6 +130,7 @@ func (m *Mesh) keepSeeds() {
 	remembered := m.loadPeers()
 	saved := slices.Clone(remembered)
 	lastAll := -t.SeedInterval
+	var told seedsTold
 	for {
 		now := m.now()
 		alone := !slices.ContainsFunc(m.Members(), func(p Peer) bool { return p.State == Alive })
@@ -141,7 +142,10 @@ func (m *Mesh) keepSeeds() {
 			try = append(try, m.missing(remembered)...)
 		}
 		if len(try) > 0 {
-			m.joinSeeds(try)
+			errs := m.joinSeeds(try)
+			if why, say := told.after(alone, errs); say {
+				m.log.Warn("no node to join has taken this one in; it is tried again and again", "error", why)
+			}
 		}
 		if current := m.livePeers(); len(current) > 0 && !slices.Equal(current, saved) {
 			if err := m.savePeers(current); err != nil {
@@ -157,16 +161,21 @@ func (m *Mesh) keepSeeds() {
 	}
 }
 
-func (m *Mesh) joinSeeds(seeds []string) {
+// joinSeeds tries each of them, and returns why some did not answer.
+func (m *Mesh) joinSeeds(seeds []string) []error {
 	ctx, cancel := context.WithTimeout(m.runCtx, m.cfg.Timing.StreamTimeout)
 	defer cancel()
 	// In another order each time, so that none is always the one for which
 	// there is no time left.
 	rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
-	_, errs := m.joinEach(ctx, seeds)
+	n, errs := m.joinEach(ctx, seeds)
 	for _, err := range errs {
 		m.log.Debug("seed not joined", "error", err.Error())
 	}
+	if n > 0 {
+		return nil
+	}
+	return errs
 }
 
 // missing returns the seeds behind which there is neither a living member nor

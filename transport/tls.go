@@ -48,5 +48,5 @@ func (i *Identity) verifyPeer(cs tls.ConnectionState) error {
 		return errALPN
 	}
 	now := time.Now()
-	return verifyChain(cs.PeerCertificates, i.current(now).roots, now)
+	return strangerOf(verifyChain(cs.PeerCertificates, i.current(now).roots, now))
 }

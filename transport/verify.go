@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -132,7 +133,11 @@ func (ms *members) conclude(v verdict) {
 // that changes are told in order.
 func (ms *members) tell(ev Event) {
 	p := ev.Peer
-	ms.m.log.Info("peer "+ev.Type.String(), "peer", p.ID.String(), "name", p.Name, "site", p.Site, "boot", p.Boot, "addr", p.Addr.String(), "ready", p.Ready)
+	level := slog.LevelInfo
+	if ev.Type == Fail {
+		level = slog.LevelWarn
+	}
+	ms.m.log.Log(context.Background(), level, "peer "+ev.Type.String(), "peer", p.ID.String(), "name", p.Name, "site", p.Site, "boot", p.Boot, "addr", p.Addr.String(), "ready", p.Ready)
 	if ev.Type == Fail || ev.Type == Leave {
 		ms.m.post.drop(p.ID)
 		if l := ms.m.links.get(p.ID); l != nil && l.hello.boot <= p.Boot {

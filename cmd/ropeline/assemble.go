@@ -112,7 +112,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 // addAdmin makes the listener for operators.
 func (a *assembly) addAdmin(cfg config, m *managed, follower *follower) error {
 	plain, err := httpfront.NewAdmin(httpfront.AdminConfig{
-		Status: m.Status, Origins: a.front.Origins, Certificates: a.visitors.status, Secrets: func() any { return m.Keys() },
+		Status: m.Status, Alive: a.node.Alive, Origins: a.front.Origins, Certificates: a.visitors.status, Secrets: func() any { return m.Keys() },
 		Page: a.front.Page, Logger: a.log,
 	})
 	if err != nil {

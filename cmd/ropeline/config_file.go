@@ -181,7 +181,7 @@ func (r *configReader) mapping(node ast.Node, field string, fs *pflag.FlagSet, m
 			continue
 		}
 		flag := fs.Lookup(key)
-		if flag == nil || key == "config" || key == "help" {
+		if flag == nil || isNoSetting(key) {
 			r.fail(it.Key(), key, r.unknownKey(key, field, fs, more))
 			continue
 		}

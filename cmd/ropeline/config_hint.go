@@ -11,6 +11,9 @@ import (
 	"github.com/ropeline/ropeline/httpfront/nearest"
 )
 
+// isNoSetting reports whether a flag is about a command, of which json is the doctor's.
+func isNoSetting(flag string) bool { return flag == "config" || flag == "help" || flag == "json" }
+
 // unknownKey names what is allowed, the likeliest first. All of it is listed once.
 func (r *configReader) unknownKey(key, field string, fs *pflag.FlagSet, more lists) error {
 	if field == "" && (isBrought(key) || key == "description") {
@@ -18,7 +21,7 @@ func (r *configReader) unknownKey(key, field string, fs *pflag.FlagSet, more lis
 	}
 	var names []string
 	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "config" && f.Name != "help" {
+		if !isNoSetting(f.Name) {
 			names = append(names, f.Name)
 		}
 	})

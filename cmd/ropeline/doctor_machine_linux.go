@@ -63,7 +63,7 @@ func (d *doctor) checkClock() {
 	case err != nil:
 		d.warn(check, "the kernel does not say whether it is kept right: "+errText(err), "see that chrony, systemd-timesyncd or the like runs")
 	case state == unix.TIME_ERROR || t.Status&unix.STA_UNSYNC != 0:
-		d.warn(check, "nobody keeps it right, as far as the kernel knows; a node whose clock is more than ten seconds off the others' gives no tickets",
+		d.warn(check, "nobody keeps it right, as far as the kernel knows; a node whose clock is more than 400 ms off the others' gives no tickets",
 			"run chrony, systemd-timesyncd or the like; in a container or a virtual machine, on the host")
 	default:
 		d.ok(check, "kept right, within %d µs", t.Maxerror)

@@ -200,11 +200,15 @@ func syncs(dir string) (time.Duration, error) {
 
 // checkPeers finds out whether the nodes that shall be joined are reached.
 func (d *doctor) checkPeers(ctx context.Context) {
+	identity := d.identity()
 	for _, address := range d.cfg.Join {
 		check := "peer " + address
 		rtt, err := answersQUIC(ctx, address)
 		var dns *net.DNSError
 		switch {
+		case err == nil && d.stranger(ctx, identity, address):
+			d.fail(check, "a node answers that has another secret, or is of another mesh: neither lets the other in",
+				"give both the same secret file (ropeline key list shows the ids of that node's), or certificates of one authority")
 		case err == nil:
 			d.ok(check, "a node answers, in %v", rtt.Round(10*time.Microsecond))
 		case errors.As(err, &dns):
@@ -213,6 +217,41 @@ func (d *doctor) checkPeers(ctx context.Context) {
 			d.warn(check, "no answer by UDP: "+errText(err), "start that node if it is down; else have the firewalls in between let UDP through to that port, both ways")
 		}
 	}
+}
+
+// identity returns what the node would prove itself with; nil if there is nothing yet, of
+// which another check tells.
+func (d *doctor) identity() *transport.Identity {
+	if d.cfg.CertFile != "" {
+		given, err := identityFromFiles(*d.cfg)
+		if err != nil {
+			return nil
+		}
+		return given.Identity
+	}
+	text, err := os.ReadFile(d.cfg.SecretFile)
+	if err != nil {
+		return nil
+	}
+	all, err := transport.ParseSecrets(string(text))
+	if err != nil {
+		return nil
+	}
+	made, err := transport.IdentityFromSecret(all[0], transport.PeerID{1}, d.cfg.Name, d.cfg.Site, time.Now())
+	if err != nil || made.Use(all, time.Now()) != nil {
+		return nil
+	}
+	return made
+}
+
+// stranger reports whether a node is there that is of another mesh.
+func (d *doctor) stranger(ctx context.Context, identity *transport.Identity, address string) bool {
+	if identity == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, doctorWait)
+	defer cancel()
+	return errors.Is(transport.Probe(ctx, identity, address), transport.ErrStranger)
 }
 
 // answersQUIC asks an address for a version of QUIC that there is none of. Whoever speaks

@@ -6,11 +6,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/transport"
 )
 
 // findings runs the doctor, and returns what it says of each thing, and its exit code.
@@ -64,6 +66,16 @@ func TestTheDoctorBesideARunningNode(t *testing.T) {
 		if f := got[check]; f.State != findOK || !strings.Contains(f.Found, says) {
 			t.Errorf("%s: %+v, want ok with %q", check, f, says)
 		}
+	}
+	other := filepath.Join(t.TempDir(), "other.key")
+	if err := os.WriteFile(other, []byte(transport.NewSecret().Text()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := slices.Clone(p.args)
+	args[slices.Index(args, secret)] = other
+	strange, code := findings(t, append([]string{"--name", p.name, "--site", p.site, "--listen", p.http, "--admin", p.admin}, args...)...)
+	if f := strange["peer "+nodes[0].mesh]; code != exitFailed || f.State != findFail || !strings.Contains(f.Found, "another secret") {
+		t.Errorf("with another secret: %+v, exit code %d", f, code)
 	}
 	if f := got["data directory "+data]; f.State == findFail || f.Check == "" {
 		t.Errorf("the data directory: %+v", f)

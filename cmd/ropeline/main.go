@@ -78,6 +78,8 @@ come free. Nodes share what they count; there is no database behind them.
 		SilenceUsage:  true,
 		Args:          operate.NoSuchCommand,
 
+		Version: versionText(),
+
 		SuggestionsMinimumDistance: 2, // letters that may be wrong
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -86,6 +88,16 @@ come free. Nodes share what they count; there is no database behind them.
 	})
 	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newSimulateCommand(), newDemoCommand(), newDoctorCommand())
 	root.AddCommand(operate.Commands()...)
+	root.SetVersionTemplate(versionLine())
+	root.InitDefaultCompletionCmd() // with commands for shells, and for no others
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args, cmd.RunE = operate.NoSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range cmd.Commands() {
+				shell.Args = noArguments
+			}
+		}
+	}
 	return root
 }
 

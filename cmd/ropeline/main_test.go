@@ -19,6 +19,8 @@ func TestWordsThatAreNotUnderstood(t *testing.T) {
 		{"demo now", `"now" is not understood`},
 		{"load access.log", `"access.log" is not understood`},
 		{"keygen secret.key", `"secret.key" is not understood`},
+		{"completion tcsh", `there is no command "tcsh"`},
+		{"completion bash now", `"now" is not understood`},
 		{"version 2", `"2" is not understood`},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

@@ -65,6 +65,12 @@ func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	}
 	opts := &slog.HandlerOptions{Level: l}
 	if format == "json" {
+		opts.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if a.Value.Kind() == slog.KindDuration { // a number of nanoseconds, by default
+				a.Value = slog.StringValue(a.Value.Duration().String())
+			}
+			return a
+		}
 		return slog.New(slog.NewJSONHandler(w, opts)), nil
 	}
 	return slog.New(slog.NewTextHandler(w, opts)), nil

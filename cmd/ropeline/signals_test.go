@@ -48,6 +48,18 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
+// TestHangupEndsNoNode, be there an access log or not: who rotates files means no harm.
+func TestHangupEndsNoNode(t *testing.T) {
+	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir())
+	p.await("is ready", 20*time.Second, ready)
+	p.cmd.Process.Signal(syscall.SIGHUP)
+	await(t, "it says that nothing comes of it", func() bool { return strings.Contains(p.log.String(), "there is no access log to open anew") })
+	get(t, p.http, nil)
+	if code := p.stop(); code != 0 {
+		t.Errorf("ended with %d", code)
+	}
+}
+
 // TestAccessLogOnStdout: a node without a file to write to.
 func TestAccessLogOnStdout(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--access-log", "-")
@@ -61,13 +73,26 @@ func TestAccessLogOnStdout(t *testing.T) {
 	}
 }
 
+// TestSpansInLogsHaveAUnit, as JSON as well, which has numbers without one.
+func TestSpansInLogsHaveAUnit(t *testing.T) {
+	for format, want := range map[string]string{"text": "after=1.5s", "json": `"after":"1.5s"`} {
+		var b strings.Builder
+		log, err := newLogger(&b, format, "info")
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("ready", "after", 1500*time.Millisecond)
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s: %q, want %q", format, b.String(), want)
+		}
+	}
+}
+
 // TestNothingIsLoggedOfRequests: as a node is started by default, what it logs does not grow
 // with what visitors do.
 func TestNothingIsLoggedOfRequests(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", brokenAt(t), "--data-dir", t.TempDir(), "--total-active-users", "2", "--log-format", "json")
 	p.await("is ready", 20*time.Second, ready)
-	p.cmd.Process.Signal(syscall.SIGHUP) // must not end it
-	await(t, "SIGHUP is answered", func() bool { return strings.Contains(p.log.String(), "SIGHUP") })
 	before := p.log.String()
 	if !strings.HasPrefix(before, `{"time":`) || strings.Contains(before, "\nlevel=") {
 		t.Errorf("what is logged is not JSON:\n%s", before)
@@ -87,6 +112,7 @@ func TestNothingIsLoggedOfRequests(t *testing.T) {
 		t.Errorf("requests are logged:\n%s", more)
 	}
 	inside.ask("GET", "http://"+p.http+"/broken")
+	await(t, "what failed is told", func() bool { return strings.HasSuffix(strings.TrimPrefix(p.log.String(), before), "}\n") })
 	if more := strings.TrimPrefix(p.log.String(), before); !strings.Contains(more, `"msg":"request failed"`) || strings.Contains(more, "/broken") {
 		t.Errorf("a request that failed is told as %q", more)
 	}

@@ -180,6 +180,7 @@ podAnnotations: {a: b}
 podLabels: {c: d}
 extraVolumes: [{name: tmp, emptyDir: {}}]
 extraVolumeMounts: [{name: tmp, mountPath: /tmp}]
+extraContainers: [{name: metrics, image: "prom/prometheus:v3.1.0", args: [--agent]}]
 extraEnv: [{name: ROPELINE_ADMIN_TOKEN, valueFrom: {secretKeyRef: {name: admin, key: token}}}]
 `,
 }

@@ -94,6 +94,7 @@ var cases = []struct {
 			room("waiting_users", 50, 49) + room("slots", 0, 0) + room("admitted_users", 0, 0),
 			room("waiting_users", 0, 0) + room("slots", 3, 3) + room("admitted_users", 0, 0),
 			room("waiting_users", 50, 49) + room("slots", 3, 0) + room("admitted_users", 0, 0) + room("queue_all", 1, 1),
+			room("waiting_users", 50, 49) + room("slots", 3, 0) + room("admitted_users", 0, 0) + room("dry_run", 1, 1),
 			room("waiting_users", 50, 49) + room("slots", 3, 0) + room("admitted_users", 0, 0) + info("escrow", "reject"),
 		}},
 	{"RopelineRightsIdle", places("held", 30, 40) + places("minted", 100, 100), `{room="shop", zone="z"}`,

@@ -90,7 +90,7 @@ func (f *field[T]) schemaFor(u use) (Schema, bool) {
 		}
 		return s.with("description", f.meaning), true
 	case f.read == nil:
-		return Schema{"description": "Read only, and passed over. " + f.meaning}, true
+		return Schema{"readOnly": true, "description": "Read only, and passed over. " + f.meaning}, true
 	}
 	s := f.schema(u)
 	if !f.required {

@@ -22,6 +22,7 @@ func serveHTTP(ctx *fasthttp.RequestCtx, h http.Handler) {
 	h.ServeHTTP(w, r.WithContext(context.Background())) // ctx is another request's soon
 	ctx.SetStatusCode(max(w.status, http.StatusOK))
 	for name, values := range w.header {
+		ctx.Response.Header.Del(name) // what the server says of every answer, the handler may say as well
 		for _, v := range values {
 			if name == fasthttp.HeaderContentType {
 				ctx.SetContentType(v)

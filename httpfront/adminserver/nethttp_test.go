@@ -35,6 +35,7 @@ func TestHandlersOfNetHTTP(t *testing.T) {
 		ctx.Request.SetRequestURI("http://node/a?b=c")
 		ctx.Request.Header.SetMethod("POST")
 		ctx.Request.SetBodyString("body")
+		ctx.Response.Header.Set("X-Two", "said before")
 		serveHTTP(&ctx, h)
 		if got := string(ctx.Response.Body()); got != "POST /a b=c body" || ctx.Response.StatusCode() != http.StatusTeapot ||
 			string(ctx.Response.Header.ContentType()) != "text/x-own" || len(ctx.Response.Header.PeekAll("X-Two")) != 2 {

@@ -1,16 +1,11 @@
 package browsertest
 
-import (
-	"bytes"
-	"compress/gzip"
-	_ "embed" // for axe-core
-	"io"
-)
+import _ "embed" // for axe-core
 
-// axeZipped is axe-core, a checker of accessibility; testdata/axe says where it is from.
+// axe is axe-core, a checker of accessibility; testdata/axe says where it is from.
 //
-//go:embed testdata/axe/axe.min.js.gz
-var axeZipped []byte
+//go:embed testdata/axe/axe.min.js
+var axe string
 
 // fewestRules is how many rules the checker must have found kept, or it has not looked.
 const fewestRules = 10
@@ -25,15 +20,7 @@ type finding struct {
 // trifles are let pass.
 func (b *Tab) CheckAccess() {
 	b.T.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(axeZipped))
-	if err != nil {
-		b.T.Fatal(err)
-	}
-	axe, err := io.ReadAll(z)
-	if err != nil {
-		b.T.Fatal(err)
-	}
-	b.Run(string(axe) + ";0")
+	b.Run(axe + ";0")
 	found := See[struct{ Violations, Passes []finding }](b, `axe.run({resultTypes: ['violations']}).then(r => ({
 		violations: r.violations.map(v => ({...v, nodes: v.nodes.slice(0, 3)})), passes: r.passes.map(p => ({id: p.id}))}))`)
 	if len(found.Passes) < fewestRules {

@@ -43,7 +43,7 @@ func (c *clientConfig) bind(fs *pflag.FlagSet) {
 	c.Server = cmp.Or(os.Getenv(ServerVariable), "http://127.0.0.1:9080")
 	c.Timeout = 10 * time.Second
 	fs.StringVar(&c.Server, "server", c.Server, "the `address` of a node's --admin; "+ServerVariable+" in the environment says it as well")
-	fs.StringVar(&c.TokenFile, "token-file", "", "`file` with a token alone, or with those of operators, of which the last is taken; "+TokenVariable+" in the environment has a token as well")
+	fs.StringVar(&c.TokenFile, "token-file", "", "`file` with a token alone, or with those of operators, of which the last that may write is taken; "+TokenVariable+" in the environment has a token as well")
 	fs.StringVar(&c.CAFile, "ca-file", "", "`file` with the authority of the node's certificate, where it is none of the system's")
 	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "how long to wait for an answer")
 }
@@ -73,7 +73,9 @@ func (c *clientConfig) open() (*client, error) {
 		if err != nil {
 			return nil, UsageError{fmt.Errorf("--token-file: %w", err)}
 		}
-		token = tokenIn(string(text))
+		if token = tokenIn(string(text)); token == "" {
+			return nil, UsageError{fmt.Errorf("--token-file %s: there is no token in it", c.TokenFile)}
+		}
 	}
 	host := base.Hostname()
 	if ip := net.ParseIP(host); token != "" && base.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -90,14 +92,18 @@ func (c *clientConfig) open() (*client, error) {
 	return &client{base, token, &http.Client{Transport: transport, Timeout: c.Timeout}}, nil
 }
 
-// tokenIn returns the token of a file: the last word of the last line that is one, or the
-// second where a line begins with what the token is good for.
+// tokenIn returns the token of a file: that of the last line, and of those of operators, whose
+// lines begin with what a token is good for, the last that may write.
 func tokenIn(text string) (token string) {
+	writes := false
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
-		case len(fields) > 1 && (fields[0] == "read" || fields[0] == "write"):
+		case len(fields) > 1 && fields[0] == "write":
+			token, writes = fields[1], true
+		case writes:
+		case len(fields) > 1 && fields[0] == "read":
 			token = fields[1]
 		default:
 			token = fields[0]
@@ -139,10 +145,10 @@ func (c *client) ask(ctx context.Context, method, path string, query url.Values,
 		return nil, NotReached{fmt.Errorf("the answer of %s broke off: %w", c.base, err)}
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, refusal(resp, b)
+		return nil, c.refusal(resp, b)
 	}
 	if !json.Valid(b) {
-		return nil, NotReached{fmt.Errorf("%s answers something else than JSON; is it the --admin of a node?", c.base)}
+		return nil, c.noNode(resp)
 	}
 	return b, nil
 }
@@ -164,21 +170,27 @@ func reasonOf(err error) error {
 	return err
 }
 
+// noNode says that somebody else has answered.
+func (c *client) noNode(resp *http.Response) error {
+	return NotReached{fmt.Errorf("%s answers (%s), and is not the --admin of a node; --server or %s says where that is", c.base, resp.Status, ServerVariable)}
+}
+
 // refusal returns the error that a node has answered, each mistake on a line of its own.
-func refusal(resp *http.Response, body []byte) error {
+func (c *client) refusal(resp *http.Response, body []byte) error {
 	var told struct {
 		Errors []struct {
 			Message string `json:"message"`
 		} `json:"errors"`
 	}
-	lines := []string{}
-	if json.Unmarshal(body, &told) == nil {
-		for _, e := range told.Errors {
-			lines = append(lines, e.Message)
-		}
+	if json.Unmarshal(body, &told) != nil || len(told.Errors) == 0 {
+		return c.noNode(resp)
 	}
-	if len(lines) == 0 {
-		lines = append(lines, fmt.Sprintf("%s: %s", resp.Status, strings.TrimSpace(string(body))))
+	lines := make([]string, len(told.Errors))
+	for i, e := range told.Errors {
+		lines[i] = Printable(e.Message)
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		lines = append(lines, "--token-file or "+TokenVariable+" gives one")
 	}
 	return Refused{resp.StatusCode, strings.Join(lines, "\n  ")}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/httpfront/nearest"
 )
 
 // UsageError is a mistake in what the caller wrote.
@@ -40,8 +42,12 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := ""
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf("; did you mean %q?", near[0])
+	if all := cmd.SuggestionsFor(args[0]); len(all) > 0 {
+		near, ok := nearest.Name(args[0], all)
+		if !ok {
+			near = all[0]
+		}
+		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return UsageError{fmt.Errorf("there is no command %q%s\nSee %q for those there are", args[0], hint, cmd.CommandPath()+" --help")}
 }

@@ -153,4 +153,16 @@ func aboutVisitor(say func(string, ...any), d object) {
 	}
 	say("Active %s of %s, let in within a minute %s of %s, waiting %s.", d.at("view", "active"), d.at("view", "total_active_users"),
 		d.at("view", "admitted_per_minute"), d.at("view", "new_users_per_minute"), d.at("view", "waiting"))
+	if _, known := d["rights"].(map[string]any); known {
+		aboutRights(say, d)
+	}
+}
+
+// aboutRights says what the node may do under the policy that needs rights.
+func aboutRights(say func(string, ...any), d object) {
+	say("Rights: %s of %s places of this node are free; %s of the room's %s places are made.", d.at("rights", "free", "places"), d.at("rights", "held", "places"),
+		d.at("rights", "minted", "places"), d.at("view", "total_active_users"))
+	if d.at("rights", "minter") == "" {
+		say("No node is known that makes them: nobody is let in before one founds the room (started without --join, or with --found), or is heard.")
+	}
 }

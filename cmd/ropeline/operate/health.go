@@ -72,8 +72,11 @@ func (c *client) healthAt(ctx context.Context, path string) (said string, err er
 		return "", NotReached{fmt.Errorf("the answer of %s broke off: %w", c.base, err)}
 	}
 	said = strings.TrimSpace(string(text))
-	if resp.StatusCode != http.StatusOK {
-		return "", Refused{resp.StatusCode, said}
+	switch {
+	case resp.Header.Get("Server") != "ropeline":
+		return "", c.noNode(resp)
+	case resp.StatusCode != http.StatusOK:
+		return "", Refused{resp.StatusCode, Printable(said)}
 	}
 	return said, nil
 }

@@ -3,6 +3,7 @@ package operate
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ func waitOf(o object) string {
 }
 
 var liveColumns = []column{
-	col("Room", "name"), col("Zone", "zone"), {"Stands at", placesOf, false}, {"State", stateOf, false},
+	col("Room", "name"), col("Zone", "zone"), {"At", placesOf, false}, {"State", stateOf, false},
 	{"Active", func(o object) string { return o.number("active") + " / " + o.number("total_active_users") }, true},
 	num("Waiting", "waiting"),
 	{"In a minute", func(o object) string {
@@ -122,6 +123,12 @@ var nodeColumns = []column{
 	{"Leads", leadsOf, true}, num("Places held", "rights", "held", "places"), num("In use", "rights", "in_use"), {"Farthest", rttOf, true}, col("Id", "node"),
 }
 
+// nodeStates is what of that fits into 80 columns, beside the rooms; "node list" has the rest.
+var nodeStates = []column{
+	col("Node", "name"), col("Site", "site"), {"State", healthOf, false},
+	{"Leads", leadsOf, true}, num("Places held", "rights", "held", "places"), num("In use", "rights", "in_use"), {"Farthest", rttOf, true},
+}
+
 var siteColumns = []column{
 	col("Site", "site"), col("Frozen", "frozen"), {"Silent for", func(o object) string { return since(o.at("silent_since")) }, false},
 }
@@ -132,7 +139,11 @@ func meshTables(raw json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := tableOf("", o.list("rooms"), liveColumns) + "\n" + tableOf("", o.list("nodes"), nodeColumns)
+	rooms, columns := o.list("rooms"), liveColumns
+	if !slices.ContainsFunc(rooms, func(room object) bool { return room.at("zone") != "default" }) {
+		columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.title == "Zone" })
+	}
+	s := tableOf("", rooms, columns) + "\n" + tableOf("", o.list("nodes"), nodeStates)
 	var silent []object
 	for _, site := range o.list("sites") {
 		if site["silent_since"] != nil || site["frozen"] == true {
@@ -140,7 +151,7 @@ func meshTables(raw json.RawMessage) (string, error) {
 		}
 	}
 	if len(silent) > 0 {
-		s += "\n" + tableOf("sites that are out of reach", silent, siteColumns)
+		s += "\nsites that are out of reach:\n" + tableOf("", silent, siteColumns)
 	}
 	return s, nil
 }

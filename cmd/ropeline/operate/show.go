@@ -216,7 +216,9 @@ func (c *Output) show(cmd *cobra.Command, get func(ctx context.Context) (json.Ra
 			return nil
 		}
 		if _, lost := err.(NotReached); lost && !asJSON {
-			fmt.Fprintf(out, "\x1b[H\x1b[2J%v\n", err) // it may come back
+			if _, err := fmt.Fprint(out, frame(text.WrapSoft(Printable(err.Error()), 78), out)); err != nil { // it may come back
+				return err
+			}
 		} else if err != nil {
 			return err
 		} else if err := Print(out, raw, asJSON, true, render); err != nil {
@@ -248,12 +250,46 @@ func Print(out io.Writer, raw json.RawMessage, asJSON, live bool, render func(js
 			return err
 		}
 		if live {
-			s = "\x1b[H\x1b[2J" + s + "\n\n" + time.Now().Format(time.TimeOnly) + "  Ctrl-C ends it"
+			_, err := fmt.Fprint(out, frame(s, out))
+			return err
 		}
 		b.WriteString(s)
 	}
 	_, err := fmt.Fprintln(out, strings.TrimRight(b.String(), "\n"))
 	return err
+}
+
+// frame returns what replaces the live view that was there before: as much of s as there is
+// room for on a terminal.
+func frame(s string, out io.Writer) string {
+	width, height := 0, 0 // of no terminal: all of it
+	if f, ok := out.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+			width, height = w, h
+		}
+	}
+	return fitted(s, time.Now().Format(time.TimeOnly)+"  Ctrl-C ends it", width, height)
+}
+
+// fitted returns s above a last line, cut to width and height where these are above 0: lines
+// that wrap, and those that scroll away, would be there again and again.
+func fitted(s, last string, width, height int) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if rest := len(lines) + 3 - height; height > 3 && rest > 0 { // an empty line, the last one, and the cursor's
+		rest = min(rest+1, len(lines))
+		lines = append(lines[:len(lines)-rest], fmt.Sprintf("… %d more lines", rest))
+	}
+	lines = append(lines, "", last)
+	var b strings.Builder
+	b.WriteString("\x1b[H")
+	for _, line := range lines {
+		if width > 0 && text.StringWidthWithoutEscSequences(line) > width {
+			line = text.Snip(line, width, "…")
+		}
+		b.WriteString(line + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	return b.String()
 }
 
 // decoded reads an answer that is an object.

@@ -7,6 +7,7 @@ is "$(stat -c %U:%G:%a /etc/ropeline/ropeline.yaml)" root:ropeline:640
 is "$(stat -c %U:%G:%a /var/lib/ropeline)" ropeline:ropeline:700
 is "$(getent passwd ropeline | cut -d: -f6,7)" /var/lib/ropeline:/usr/sbin/nologin
 [ -f /usr/share/doc/ropeline/docs/configuration.md ]
+[ -f /usr/share/doc/ropeline/docs/../deploy/alerts/ropeline.rules.yaml ]
 if command -v systemd-analyze; then
   systemd-analyze verify --man=no ropeline.service
   systemd-analyze security --offline=true --threshold=20 ropeline.service | tail -1
