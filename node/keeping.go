@@ -44,10 +44,10 @@ func (f *facts) current(id crdt.RoomID) crdt.RoomID {
 
 // setRooms has a node keep these.
 func (c *Core) setRooms(rooms map[crdt.RoomID]*Room) {
-	c.rooms = rooms
-	c.order = slices.SortedFunc(maps.Values(rooms), func(a, b *Room) int { return a.id.Compare(b.id) })
-	c.shown.Store(&c.order)
-	c.routes.Store(newRoutes(c.order))
+	order := slices.SortedFunc(maps.Values(rooms), func(a, b *Room) int { return a.id.Compare(b.id) })
+	c.rooms, c.order = rooms, order
+	c.shown.Store(&order) // and not c.order, which is another soon, while somebody reads this one
+	c.routes.Store(newRoutes(order))
 }
 
 // lives reports whether there are rights of a room, or are to be.

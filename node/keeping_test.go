@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -198,5 +199,40 @@ func TestGiftsInARoomThatALeaverNeverHad(t *testing.T) {
 	}
 	if held != (ticket.Amount{Places: 30, Rate: 10_000}) {
 		t.Errorf("%+v are held by those who are left, want all", held)
+	}
+}
+
+// TestStatusWhileRoomsChange reads what another goroutine is about to replace.
+func TestStatusWhileRoomsChange(t *testing.T) {
+	data, err := OpenDataDir(t.TempDir(), crdt.NodeID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	n, err := New(Config{Data: data, Site: "a", Rooms: []room.Settings{testSettings(10)}, OwnerKey: []byte("key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := maps.Clone(n.core.rooms)
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		for i := range 1000 {
+			if i%2 == 0 {
+				n.core.setRooms(map[crdt.RoomID]*Room{})
+			} else {
+				n.core.setRooms(some)
+			}
+		}
+	}()
+	for {
+		if got := len(n.Status().Rooms); got > 1 {
+			t.Fatalf("%d rooms are shown, of which there is one at most", got)
+		}
+		select {
+		case <-changed:
+			return
+		default:
+		}
 	}
 }
