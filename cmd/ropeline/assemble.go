@@ -170,12 +170,12 @@ func (a *assembly) run(signals context.Context, cfg config) (left bool, err erro
 		start(&inner, 1, innerCtx, func(ctx context.Context) error { return n.Run(ctx, nil) })
 	}
 	if len(cfg.Proxy.Origins.Servers) > 0 {
-		start(&outer, 2, ctx, a.front.Run)
+		start(&outer, 2, ctx, remedied("listen", a.front.Run))
 	}
 	if a.verdicts != nil {
-		start(&outer, 5, ctx, a.verdicts.Run)
+		start(&outer, 5, ctx, remedied("verdict-listen", a.verdicts.Run))
 	}
-	start(&watch, 3, watchCtx, a.admin.run)
+	start(&watch, 3, watchCtx, remedied("admin", a.admin.run))
 	start(&outer, 4, ctx, func(ctx context.Context) error { return obey(ctx, n, cfg.Rights, a.log) })
 	for i, run := range a.beside {
 		start(&outer, 6+i, ctx, run)
@@ -201,6 +201,7 @@ func awaitStop(signals, running context.Context, delay time.Duration, log *slog.
 	case <-signals.Done():
 	case <-running.Done():
 		delay = 0
+		log.Error("a part of the node has failed, so that it has to stop")
 	}
 	signal.Reset(stopSignals()...)
 	if delay > 0 {

@@ -178,18 +178,21 @@ func TestOriginDownKeepsTheSession(t *testing.T) {
 }
 
 func TestMistakesStopTheStart(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret.key")
+	keygen(t, secret)
 	tests := map[string]struct {
 		args []string
 		code int
 		want string
 	}{
-		"unknown flag":  {[]string{"--orgin", "http://a"}, exitUsage, "unknown flag: --orgin"},
-		"bad value":     {[]string{"--origin", "http://a", "--total-active-users", "0"}, exitUsage, "1 to 2147483647"},
-		"no origin":     {nil, exitUsage, "--origin is missing"},
-		"no such file":  {[]string{"--config", "/nonexistent/ropeline.yaml"}, exitUsage, "no such file"},
-		"public admin":  {[]string{"--origin", "http://a", "--admin", "0.0.0.0:0"}, exitUsage, "loopback"},
-		"bad secret":    {[]string{"--origin", "http://a", "--mesh", "127.0.0.1:0", "--secret-file", os.DevNull}, exitFailed, "secret in"},
-		"taken address": {nil, exitFailed, "address already in use"},
+		"unknown flag":               {[]string{"--orgin", "http://a"}, exitUsage, "unknown flag: --orgin"},
+		"bad value":                  {[]string{"--origin", "http://a", "--total-active-users", "0"}, exitUsage, "1 to 2147483647"},
+		"no origin":                  {nil, exitUsage, "--origin is missing"},
+		"no such file":               {[]string{"--config", "/nonexistent/ropeline.yaml"}, exitUsage, "no such file"},
+		"public admin":               {[]string{"--origin", "http://a", "--admin", "0.0.0.0:0"}, exitUsage, "loopback"},
+		"bad secret":                 {[]string{"--origin", "http://a", "--mesh", "127.0.0.1:0", "--secret-file", os.DevNull}, exitFailed, "secret in"},
+		"no address of this machine": {[]string{"--origin", "http://a", "--mesh", "192.0.2.1:7946", "--secret-file", secret}, exitFailed, "choose another address with --mesh"},
+		"taken address":              {nil, exitFailed, "address already in use; end the program that has it, or choose another address with --listen"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -216,7 +216,11 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 	}
 	t.Identity, t.Logger, t.Clock = identity, log, n.Now
 	t.OnMessage, t.OnEvent, t.OnCall = n.OnMessage, n.OnEvent, answers.onCall
-	return transport.New(t)
+	mesh, err := transport.New(t)
+	if err != nil {
+		return nil, withRemedy(err, "mesh")
+	}
+	return mesh, nil
 }
 
 // newFront makes the front, which knows what the rooms say of it, with keys that follow

@@ -42,12 +42,12 @@ func newVisitorTLS(ctx context.Context, cfg config, dir *node.DataDir, log *slog
 		return t, nil
 	}
 	// Authorities come as soon as they are asked, so the ports are open before.
-	if t.listener, err = open(ctx, cfg.Listen); err != nil {
+	if t.listener, err = open(ctx, "listen", cfg.Listen); err != nil {
 		return t, err
 	}
 	httpPort := 0
 	if cfg.TLS.RedirectListen != "" {
-		if t.redirect.Listener, err = open(ctx, cfg.TLS.RedirectListen); err != nil {
+		if t.redirect.Listener, err = open(ctx, "redirect-listen", cfg.TLS.RedirectListen); err != nil {
 			return t, err
 		}
 		httpPort = portOf(t.redirect.Listener.Addr().String())
@@ -59,11 +59,11 @@ func newVisitorTLS(ctx context.Context, cfg config, dir *node.DataDir, log *slog
 	return t, nil
 }
 
-func open(ctx context.Context, address string) (net.Listener, error) {
+func open(ctx context.Context, setting, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for visitors: %w", err)
+		return nil, withRemedy(fmt.Errorf("listen for visitors: %w", err), setting)
 	}
 	return ln, nil
 }
