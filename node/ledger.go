@@ -7,6 +7,7 @@ import (
 // Ledger is what one node has of a room's rights, and what it has dealt with others.
 type Ledger struct {
 	Node     string          `json:"node"` // id
+	Name     string          `json:"name"`
 	Site     string          `json:"site"`
 	Rights   RightsStatus    `json:"rights"`
 	Accounts []AccountStatus `json:"accounts"`
@@ -27,7 +28,7 @@ func (n *Node) Ledger(id crdt.RoomID) (Ledger, bool) {
 	if r == nil {
 		return Ledger{}, false
 	}
-	l := Ledger{Node: n.core.self.Node.String(), Site: n.core.site, Rights: *r.rightsStatus(), Accounts: []AccountStatus{}}
+	l := Ledger{Node: n.core.self.Node.String(), Name: n.cfg.Name, Site: n.core.site, Rights: *r.rightsStatus(), Accounts: []AccountStatus{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rights == nil {

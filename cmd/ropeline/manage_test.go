@@ -28,6 +28,9 @@ func (p *process) held(room string) (places int, nodes int) {
 	}
 	for _, l := range got["ledgers"].([]any) {
 		rights := l.(map[string]any)["rights"].(map[string]any)
+		if l.(map[string]any)["name"] == "" {
+			p.t.Errorf("the ledger of a node without its name: %v", l)
+		}
 		places += int(rights["held"].(map[string]any)["places"].(float64))
 		nodes++
 	}

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -170,7 +171,9 @@ func (m *manager) rights(ctx context.Context, c *admin.Call) (admin.Answer, erro
 	if err != nil {
 		return admin.Answer{}, err
 	}
-	slices.SortFunc(all, func(a, b node.Ledger) int { return strings.Compare(a.Site+a.Node, b.Site+b.Node) })
+	slices.SortFunc(all, func(a, b node.Ledger) int {
+		return cmp.Or(strings.Compare(a.Site, b.Site), strings.Compare(a.Name, b.Name), strings.Compare(a.Node, b.Node))
+	})
 	return admin.Answer{Result: RightsOf{Room: r.Settings.ID.String(), Ledgers: append([]node.Ledger{}, all...), Missing: append([]string{}, missing...)}}, nil
 }
 

@@ -127,7 +127,7 @@ func rightsTable(args []string, raw json.RawMessage) (string, error) {
 		return "", err
 	}
 	s := tableOf("rights of "+args[0], o.list("ledgers"), []column{
-		col("Site", "site"), col("Node", "node"), num("Held", "rights", "held", "places"), num("Free", "rights", "free", "places"),
+		col("Site", "site"), col("Node", "name"), num("Held", "rights", "held", "places"), num("Free", "rights", "free", "places"),
 		num("In use", "rights", "in_use"), num("Lent", "rights", "lent"), num("In stock", "rights", "in_stock"), num("Borrowed", "rights", "borrowed"),
 		num("Per minute", "rights", "held", "per_minute"), num("Minted here", "rights", "minted_here", "places"), col("Alone", "rights", "alone"),
 	})
