@@ -27,7 +27,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	part, needs := s.partFor(string(ctx.Method()), string(ctx.Path()))
+	path := string(ctx.URI().PathOriginal()) // as the API takes it apart, so that both mean the same
+	part, needs := s.partFor(string(ctx.Method()), path)
 	open := s.tokens.Load().Len() == 0
 	if open && !localName(string(ctx.Host())) {
 		// Without this, a web page could read the answers through a browser on this machine,
@@ -39,6 +40,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	now := time.Now()
 	if d := wait(limit.asks, now); d > 0 {
 		tooMany(ctx, d)
+		return
+	}
+	if !straight(ctx) {
+		refuse(ctx, fasthttp.StatusBadRequest, `the path is not in order: want one without "." and "..", and without empty segments`)
 		return
 	}
 	if needs > Nothing && !open && !s.mayAsk(ctx, needs, limit, now) {
@@ -55,6 +60,14 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	part.Serve(ctx)
+}
+
+// straight reports whether a path leads where it says, after it is decoded. Parts do not
+// agree about any other: some look at it as it was sent, some at what is left when ".." and
+// the segment before it are gone.
+func straight(ctx *fasthttp.RequestCtx) bool {
+	decoded, err := url.PathUnescape(string(ctx.URI().PathOriginal()))
+	return err == nil && decoded == string(ctx.Path())
 }
 
 // partFor returns who answers a request, nil if nobody does, and what it needs: what
