@@ -208,7 +208,10 @@ func (m *manager) declareDead(ctx context.Context, c *admin.Call) (admin.Answer,
 		return admin.Answer{}, err
 	}
 	if !order.GoneForGood {
-		return admin.Answer{}, admin.Refuse(http.StatusBadRequest, CodeUnsure, "gone_for_good: it has to be true: a node that is declared dead and runs all the same breaks the limit; power its machine off first, and never start it again")
+		return admin.Answer{}, &admin.Refusal{Status: http.StatusBadRequest, Mistakes: []admin.Mistake{{
+			Code: CodeUnsure, Field: "gone_for_good", Value: "false", Allowed: "true",
+			Message: "gone_for_good: it has to be true: a node that is declared dead and runs all the same breaks the limit; power its machine off first, and never start it again",
+		}}}
 	}
 	// It may be known by its rights only, so by its id.
 	id, err := crdt.ParseNodeID(c.Param("node"))
