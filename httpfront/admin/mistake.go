@@ -101,6 +101,9 @@ func (p part) prefix() string {
 // found itself, in the spelling of a request about a part of it. What follows from a mistake
 // that r has found is left out.
 func (r *reader) checked(errs []error, is *catalog.Room, about part) {
+	if r.body.kind != kindObject {
+		return // nothing of it was read, so nothing of what is wrong was said
+	}
 	found := fieldsOf(r.mistakes)
 	for _, err := range errs {
 		m := r.mistakeOf(err, is, about)
@@ -128,7 +131,7 @@ func follows(m Mistake, found []string) bool {
 		case strings.HasSuffix(m.Field, "]"): // an item of a list
 			return name == "host" || name == "path" || strings.HasPrefix(field, m.Field)
 		}
-		return false
+		return strings.HasPrefix(m.Field, field+".") // of an object that was none
 	})
 }
 
