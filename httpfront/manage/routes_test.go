@@ -191,12 +191,15 @@ func TestOrders(t *testing.T) {
 		{"nodes/two/drain", `null`, nil, 400, "the body: null is not allowed: want an object"},
 		{"nodes/two/drain", `{`, nil, 400, "want one JSON value"},
 		{"nodes/two/drain", `{}`, errors.New("no answer"), 503, "no answer"},
+		{"nodes/two/drain", `{}`, fmt.Errorf("x: %w", ErrUnknownNode), 404, `"code":1401`},
+		{"nodes/two/drain", `{"leave":true}`, fmt.Errorf("nobody is there: %w", ErrNotNow), 409, `"code":1405,"message":"nobody is there: it cannot`},
 		{"nodes/two/declare_dead", `{}`, nil, 400, "gone_for_good: it has to be true"},
 		{"nodes/two/declare_dead", `{"gone_for_good":true}`, nil, 200, there.String()},
 		{"nodes/" + crdt.NodeID{9}.String() + "/declare_dead", `{"gone_for_good":true}`, nil, 200, crdt.NodeID{9}.String()},
 		{"nodes/two/declare_dead", `{"gone_for_good":true}`, fmt.Errorf("x: %w", node.ErrAlive), 409, "alive"},
 		{"nodes/two/declare_dead", `{"gone_for_good":true}`, fmt.Errorf("x: %w", node.ErrUnknownNode), 404, "no such node"},
 		{"keys/rotation", `{}`, nil, 200, "k2"},
+		{"keys/rotation", `{}`, fmt.Errorf("k2 is on its way: %w", ErrNotNow), 409, `"code":1405`},
 		{"keys/rotation", `{"x":1}`, nil, 400, "x: there is no such field"},
 		{"explain", `{"visitor":"x","room":"` + b.room + `"}`, nil, 400, "visitor: \\\"x\\\" is not allowed: want 32"},
 		{"explain", `{"visitor":"` + who + `","room":"shop"}`, nil, 400, "room:"},
@@ -220,7 +223,7 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d with %q", c.path, c.body, code, text, c.code, c.says)
 		}
 	}
-	if want := []string{there.String() + " false", there.String() + " true", there.String() + " false", there.String() + " false"}; strings.Join(b.mesh.drained, ",") != strings.Join(want, ",") {
+	if want := []string{there.String() + " false", there.String() + " true", there.String() + " false", there.String() + " false", there.String() + " false", there.String() + " true"}; strings.Join(b.mesh.drained, ",") != strings.Join(want, ",") {
 		t.Errorf("drained %q, want %q", b.mesh.drained, want)
 	}
 	if len(b.mesh.dead) != 4 || b.mesh.dead[0] != there || b.mesh.dead[1] != (crdt.NodeID{9}) {
