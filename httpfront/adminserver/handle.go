@@ -1,6 +1,7 @@
 package adminserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/admin"
 )
 
 // handle answers one request.
@@ -138,21 +141,26 @@ func sameOrigin(ctx *fasthttp.RequestCtx) error {
 	return http.NewCrossOriginProtection().Check(r)
 }
 
+// codes of the mistakes that this package tells of, by the status. All others are of requests
+// that are not in order.
+var codes = map[int]int{
+	fasthttp.StatusUnauthorized: admin.CodeMayNot, fasthttp.StatusForbidden: admin.CodeMayNot, fasthttp.StatusMisdirectedRequest: admin.CodeMayNot,
+	fasthttp.StatusNotFound: admin.CodeNoRoute, fasthttp.StatusRequestEntityTooLarge: admin.CodeTooLarge,
+	fasthttp.StatusTooManyRequests: admin.CodeOften, fasthttp.StatusInternalServerError: admin.CodeFault,
+}
+
 // refuse answers with a reason, in the form that whoever asks at that path expects.
-func refuse(ctx *fasthttp.RequestCtx, code int, message string) {
-	type problem struct {
-		Code    int    `json:"code,omitempty"`
-		Message string `json:"message"`
-	}
-	var v any = map[string]any{"errors": []problem{{Message: message}}}
+func refuse(ctx *fasthttp.RequestCtx, status int, message string) {
+	all := []admin.Mistake{{Code: cmp.Or(codes[status], admin.CodeRequest), Message: message}}
+	var v any = map[string]any{"errors": all}
 	if strings.HasPrefix(string(ctx.Path()), "/client/") {
-		v = map[string]any{"success": false, "errors": []problem{{Code: 10000, Message: message}}, "messages": []string{}, "result": nil}
+		v = map[string]any{"success": false, "errors": all, "messages": []string{}, "result": nil}
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("adminserver: a message cannot be encoded: " + err.Error())
 	}
-	ctx.SetStatusCode(code)
+	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.SetBody(append(b, '\n'))
 }

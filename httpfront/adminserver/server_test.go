@@ -112,6 +112,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		says                string
 	}{
 		{"GET", "/thing", "", 401, "needs a token"},
+		{"GET", "/thing", "", 401, `"code":10000`},
+		{"GET", "/nothing", readToken, 404, `"code":7003`},
 		{"GET", "/thing", "wrong-0123456789ab", 401, "not good"},
 		{"GET", "/thing", readToken, 200, "GET"},
 		{"GET", "/thing", writeToken, 200, "GET"},
@@ -238,8 +240,8 @@ func TestLargeBodies(t *testing.T) {
 		return // it was cut off while it was sent
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("a body that is too large: %d, want 413", resp.StatusCode)
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), `"code":1007`) {
+		t.Errorf("a body that is too large: %d %s, want 413 with the code 1007", resp.StatusCode, body)
 	}
 }
 
