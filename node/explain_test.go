@@ -50,6 +50,30 @@ func TestExplanationsAgreeWithDecisions(t *testing.T) {
 	}
 }
 
+// TestAFullRoomIsExplained to somebody new while nobody waits: rights alone decide then, and
+// none is left.
+func TestAFullRoomIsExplained(t *testing.T) {
+	w := newWorld(t, escrowSettings(10), "a", "a", "b")
+	w.run(10 * time.Second)
+	for _, m := range w.nodes {
+		if x := m.core.order[0].Explain(Pass{}, false, w.now); x.Action != "compete" || x.Reason != room.ReasonOpen {
+			t.Fatalf("somebody new in an empty room at %s is explained as %s, %s: %+v", m.id, x.Action, x.Reason, x.Steps)
+		}
+	}
+	people := w.crowd(10, w.spread)
+	w.askAll(people)
+	if n := len(outside(people)); n > 0 {
+		t.Fatalf("%d of 10 are not inside", n)
+	}
+	w.run(5 * time.Second)
+	for _, m := range w.nodes {
+		x := m.core.order[0].Explain(Pass{}, false, w.now)
+		if v := w.decide(m, Pass{}, false); v.Admit || x.Action != "wait" || x.Reason != room.ReasonNoPlace {
+			t.Errorf("somebody new in a full room at %s is explained as %s, %s: %+v", m.id, x.Action, x.Reason, x.Steps)
+		}
+	}
+}
+
 // TestVisitorsAreExplainedByTheirIDs asks all nodes about one who waits and one who is in.
 func TestVisitorsAreExplainedByTheirIDs(t *testing.T) {
 	w := newWorld(t, escrowSettings(10), "a", "a", "b")
