@@ -67,7 +67,10 @@ func TestAFullRoomIsExplained(t *testing.T) {
 	}
 	w.run(5 * time.Second)
 	for _, m := range w.nodes {
-		x := m.core.order[0].Explain(Pass{}, false, w.now)
+		x, is := m.core.order[0].Explain(Pass{}, false, w.now), m.core.View(roomID)
+		if wait, known := is.WaitOfNew(w.now); !is.Full() || known && wait == 0 {
+			t.Errorf("somebody new is said to wait for %v in a full room at %s: full %v", wait, m.id, is.Full())
+		}
 		if v := w.decide(m, Pass{}, false); v.Admit || x.Action != "wait" || x.Reason != room.ReasonNoPlace {
 			t.Errorf("somebody new in a full room at %s is explained as %s, %s: %+v", m.id, x.Action, x.Reason, x.Steps)
 		}
