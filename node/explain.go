@@ -140,6 +140,9 @@ func (r *Room) Explain(p Pass, known bool, now time.Time) Explanation {
 		x.Steps = append(x.Steps, step)
 		if is == refused {
 			x.Action, x.Reason = actions[room.Wait], room.ReasonNodeHasNone
+			if w.Slots <= 0 {
+				x.Reason = room.ReasonNoPlace
+			}
 		}
 	}
 	if pl := e.Place; pl != nil {
@@ -167,6 +170,9 @@ func (r *Room) ticketTold(w *view, action room.Action, now time.Time) (step Step
 	default:
 		return step, granted
 	}
+	if e, byRights := w.tickets.(escrow); byRights {
+		return r.rightTold(w, e.until[of[0]].Load(), now)
+	}
 	left := int64(0)
 	for _, c := range of {
 		here := w.from == nil || w.leads(scopeOf(c), r.core.self.Node)
@@ -184,6 +190,24 @@ func (r *Room) ticketTold(w *view, action room.Action, now time.Time) (step Step
 		is = refused
 	}
 	return StepTold{"is a ticket left of those that the figures allowed?", left > 0, fmt.Sprintf("%d are, since %s", left, w.BuiltAt.UTC().Format(time.RFC3339Nano))}, is
+}
+
+// rightTold is ticketTold where a ticket needs a right. What others may lend is known to
+// them alone; where the counts have no place left either, they have none.
+func (r *Room) rightTold(w *view, until int64, now time.Time) (StepTold, outcome) {
+	const question = "is a right free for a ticket?"
+	is := r.Rights()
+	own := max(0, min(is.Free.Places, is.Free.Rate))
+	here := fmt.Sprintf("%d of this node are, and %d that others have lent to it", own, is.InStock)
+	switch {
+	case now.UnixNano() < until:
+		return StepTold{question, false, fmt.Sprintf("none was a moment ago; it is tried again from %s on", time.Unix(0, until).UTC().Format(time.RFC3339Nano))}, refused
+	case own+is.InStock > 0:
+		return StepTold{question, true, here}, granted
+	case w.Slots <= 0:
+		return StepTold{question, false, here + "; all places are taken, or all of this minute were given"}, refused
+	}
+	return StepTold{question, false, fmt.Sprintf("%s; %d places are free by the counts, and node %s is asked for one", here, w.Slots, nameOf(w.ask[ticket.SiteCounter]))}, asked
 }
 
 func (r *Room) passTold(p *Pass) *PassTold {

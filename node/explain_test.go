@@ -50,6 +50,33 @@ func TestExplanationsAgreeWithDecisions(t *testing.T) {
 	}
 }
 
+// TestAFullRoomIsExplained to somebody new while nobody waits: rights alone decide then, and
+// none is left.
+func TestAFullRoomIsExplained(t *testing.T) {
+	w := newWorld(t, escrowSettings(10), "a", "a", "b")
+	w.run(10 * time.Second)
+	for _, m := range w.nodes {
+		if x := m.core.order[0].Explain(Pass{}, false, w.now); x.Action != "compete" || x.Reason != room.ReasonOpen {
+			t.Fatalf("somebody new in an empty room at %s is explained as %s, %s: %+v", m.id, x.Action, x.Reason, x.Steps)
+		}
+	}
+	people := w.crowd(10, w.spread)
+	w.askAll(people)
+	if n := len(outside(people)); n > 0 {
+		t.Fatalf("%d of 10 are not inside", n)
+	}
+	w.run(5 * time.Second)
+	for _, m := range w.nodes {
+		x, is := m.core.order[0].Explain(Pass{}, false, w.now), m.core.View(roomID)
+		if wait, known := is.WaitOfNew(w.now); !is.Full() || known && wait == 0 {
+			t.Errorf("somebody new is said to wait for %v in a full room at %s: full %v", wait, m.id, is.Full())
+		}
+		if v := w.decide(m, Pass{}, false); v.Admit || x.Action != "wait" || x.Reason != room.ReasonNoPlace {
+			t.Errorf("somebody new in a full room at %s is explained as %s, %s: %+v", m.id, x.Action, x.Reason, x.Steps)
+		}
+	}
+}
+
 // TestVisitorsAreExplainedByTheirIDs asks all nodes about one who waits and one who is in.
 func TestVisitorsAreExplainedByTheirIDs(t *testing.T) {
 	w := newWorld(t, escrowSettings(10), "a", "a", "b")

@@ -53,7 +53,7 @@ func (m meshAPI) Room(id crdt.RoomID, now time.Time) (st admin.RoomState, served
 		st = admin.RoomState{Status: "suspended", Wait: -1}
 	case v.Event.Prequeueing:
 		st.Status = "event_prequeueing"
-	case v.Waiting > 0 || !v.OpenToNew:
+	case v.Waiting > 0 || !v.OpenToNew || v.Full():
 		st.Status = "queueing"
 	}
 	return st, true

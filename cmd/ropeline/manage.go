@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -24,6 +26,8 @@ type managed struct {
 	secrets *secrets
 	mesh    asker // nil: a single node
 	stop    func(leave bool)
+
+	rotating sync.Mutex // held while a new secret goes to all nodes
 }
 
 var _ manage.Mesh = (*managed)(nil)
@@ -139,7 +143,8 @@ func (m *managed) Drain(ctx context.Context, id crdt.NodeID, leave bool) error {
 	if id.String() == m.Status().Node {
 		return m.drain(leave)
 	}
-	if m.mesh == nil {
+	is := func(p transport.Peer) bool { return p.ID == transport.PeerID(id) }
+	if m.mesh == nil || !slices.ContainsFunc(transport.AliveOf(m.mesh.Members()), is) {
 		return fmt.Errorf("drain node %s: %w", id, manage.ErrUnknownNode)
 	}
 	req := []byte{0}
@@ -154,7 +159,7 @@ func (m *managed) Drain(ctx context.Context, id crdt.NodeID, leave bool) error {
 
 func (m *managed) drain(leave bool) error {
 	if leave && m.mesh == nil {
-		return errors.New("a single node has nobody to leave its rights to; drain it without leave")
+		return fmt.Errorf("%w: a single node has nobody to leave its rights to; drain it without leave", manage.ErrNotNow)
 	}
 	m.stop(leave)
 	return nil
@@ -170,6 +175,8 @@ func (m *managed) answerDrain(_ context.Context, _ transport.Peer, req []byte) (
 func (m *managed) Keys() []manage.Key { return m.secrets.status() }
 
 func (m *managed) RotateKeys(ctx context.Context) (manage.Rotation, error) {
+	m.rotating.Lock() // the second of two hears that the first is on its way
+	defer m.rotating.Unlock()
 	next, err := m.secrets.next()
 	if err != nil {
 		return manage.Rotation{}, err

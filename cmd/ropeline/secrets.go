@@ -47,6 +47,8 @@ type secrets struct {
 	log   *slog.Logger
 	clock func() time.Time
 
+	writing sync.Mutex // held from reading the file to replacing it
+
 	mu       sync.Mutex // guards the following
 	rotation *transport.Rotation
 	known    map[transport.SecretID]transport.Secret

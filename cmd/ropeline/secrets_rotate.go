@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/ropeline/ropeline/httpfront/manage"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -23,16 +24,18 @@ func (s *secrets) next() (transport.Secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if newest := given[0].ID(); newest != s.rotation.Uses() {
-		return transport.Secret{}, fmt.Errorf("secret %s is already on its way to take the place of %s; it is used once all nodes have had it for %v", newest, s.rotation.Uses(), secretSettles)
+		return transport.Secret{}, fmt.Errorf("%w: secret %s is already on its way to take the place of %s; it is used once all nodes have had it for %v", manage.ErrNotNow, newest, s.rotation.Uses(), secretSettles)
 	}
 	if len(given) == transport.MaxSecrets {
-		return transport.Secret{}, fmt.Errorf("%s has %d secrets, and more are not allowed; take those out that no node uses", s.path, len(given))
+		return transport.Secret{}, fmt.Errorf("%w: %s has %d secrets, and more are not allowed; take those out that no node uses", manage.ErrNotNow, s.path, len(given))
 	}
 	return given[0].Next(), nil
 }
 
 // add puts a secret in front of those in the file. The file is replaced as a whole.
 func (s *secrets) add(next transport.Secret) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	given, _, err := s.read()
 	if err != nil {
 		return err

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -226,6 +228,33 @@ func TestAFileThatCannotBeReadChangesNothing(t *testing.T) {
 		m.look()
 		if !m.uses(old.ID()) || len(m.nodes[0].order()) != 1 {
 			t.Errorf("%.20q was taken", file)
+		}
+	}
+}
+
+// TestNoSecretIsLostFromTheFile: other nodes may send theirs while this one makes its own.
+func TestNoSecretIsLostFromTheFile(t *testing.T) {
+	old := transport.NewSecret()
+	m := newRotating(t, 1, old.Text())
+	var all sync.WaitGroup
+	want := []transport.Secret{old}
+	for range transport.MaxSecrets - 1 {
+		next := old.Next()
+		want = append(want, next)
+		all.Go(func() {
+			if err := m.nodes[0].add(next); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	got, _, err := m.nodes[0].read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range want {
+		if !slices.Contains(got, s) {
+			t.Errorf("secret %s is not in the file any more", s.ID())
 		}
 	}
 }

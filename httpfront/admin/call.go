@@ -1,16 +1,13 @@
 package admin
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/ropeline/ropeline/httpfront/nearest"
 	"github.com/ropeline/ropeline/node/catalog"
@@ -40,24 +37,6 @@ func (c *Call) Param(name string) string { return c.params[name] }
 // Room returns the room that the parameter {room} of the path names, as the routes of rooms
 // take it.
 func (c *Call) Room() (*catalog.Room, error) { return c.room(c.api.mesh.Catalog()) }
-
-// Decode reads the body into a struct with fields as of encoding/json; others are refused.
-func (c *Call) Decode(into any) error {
-	d := json.NewDecoder(bytes.NewReader(c.Body))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return Wrong(e.Field, e.Value, "a "+e.Type.String())
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		name = strings.Trim(name, `"`)
-		return bad(Mistake{Code: CodeUnknown, Field: shorten(name), Message: shorten(name) + ": there is no such field"})
-	}
-	return Refuse(http.StatusBadRequest, CodeNotJSON, "the body: %v", err)
-}
 
 // Wrong refuses a value.
 func Wrong(field, value, allowed string) *Refusal {

@@ -69,6 +69,11 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%.40s: it says %v", tt.body, m)
 		}
 	}
+	for _, body := range []string{"[]", "null", "1", `"x"`} { // what is not there has no further mistakes
+		if got := b.refuses(400, "POST", rooms, body); len(got) != 1 {
+			t.Errorf("%s: it says %v", body, got)
+		}
+	}
 	// A page that is as long as it may be fits, however JSON writes it.
 	b.want("POST", rooms, plus(newRoom("long"), "custom_page_html", strings.Repeat("<", 1<<20)))
 	many := map[string]int{}

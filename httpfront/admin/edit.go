@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,14 +43,16 @@ func (c *Call) room(cat *catalog.Catalog) (*catalog.Room, error) {
 		}
 	}
 	var found *catalog.Room
-	var zones []string
+	var zones, ids []string
 	for r := range cat.Rooms() {
 		if !c.dialect && r.Settings.Name == given && (zone == "" || r.Zone == zone) {
 			found = r
-			zones = append(zones, r.Zone)
+			zones, ids = append(zones, r.Zone), append(ids, r.Settings.ID.String())
 		}
 	}
 	switch {
+	case len(slices.Compact(slices.Clone(zones))) < len(zones): // made at several nodes at once; they are in the order of zones
+		return nil, Refuse(http.StatusConflict, CodeSeveral, "several rooms of one zone are called %q; ask for one of them by its id: %s", given, strings.Join(ids, ", "))
 	case len(zones) > 1:
 		return nil, Refuse(http.StatusConflict, CodeSeveral, "several rooms are called %q; add ?zone= with one of %s", given, strings.Join(zones, ", "))
 	case found == nil && zone != "":

@@ -27,6 +27,7 @@ const (
 	CodeTwice    = 1008 // a name stands twice in one object
 	CodeQuery    = 1009 // a parameter of the query is not allowed
 	CodeMedia    = 1010 // the body is of another type than JSON
+	CodeRequest  = 1011 // the request itself is not in order: its head, path or query
 
 	CodeNoRoom  = 1101 // there is no such room
 	CodeNoEvent = 1102 // there is no such event of the room
@@ -34,11 +35,14 @@ const (
 	CodeSeveral = 1104 // several rooms have this name
 
 	CodeFailed = 1201 // the node could not do it; the same request may be sent again
+	CodeFault  = 1202 // there is a fault in the node, and its log says which
+	CodeOften  = 1203 // too many requests from one address
 
 	CodeNotServed = 1301 // a message, no mistake: this node does not run the room
 	CodeNoEffect  = 1302 // a message, no mistake: the setting is kept, and nothing is done with it
 
 	CodeNoRoute  = 7003  // nothing is at this path
+	CodeMayNot   = 10000 // who asks may not: there is no token, or one for less; or a page of another site asks
 	CodeNoMethod = 10405 // what is at this path does not know the method
 )
 
@@ -101,6 +105,9 @@ func (p part) prefix() string {
 // found itself, in the spelling of a request about a part of it. What follows from a mistake
 // that r has found is left out.
 func (r *reader) checked(errs []error, is *catalog.Room, about part) {
+	if r.body.kind != kindObject {
+		return // nothing of it was read, so nothing of what is wrong was said
+	}
 	found := fieldsOf(r.mistakes)
 	for _, err := range errs {
 		m := r.mistakeOf(err, is, about)
@@ -128,7 +135,7 @@ func follows(m Mistake, found []string) bool {
 		case strings.HasSuffix(m.Field, "]"): // an item of a list
 			return name == "host" || name == "path" || strings.HasPrefix(field, m.Field)
 		}
-		return false
+		return strings.HasPrefix(m.Field, field+".") // of an object that was none
 	})
 }
 

@@ -171,6 +171,9 @@ func TestRulesAreReplaced(t *testing.T) {
 			t.Errorf("%v: %v", wrong.body, m)
 		}
 	}
+	if got := b.refuses(400, "PUT", path, []any{1, tree{}}); len(got) != 2 {
+		t.Errorf("of two rules that are none it says %v", got)
+	}
 	if none := b.list("PUT", path, []tree{}); len(none) != 0 {
 		t.Errorf("there are %v", none)
 	}

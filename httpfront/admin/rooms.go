@@ -96,7 +96,7 @@ func roomStatus(_ context.Context, c *Call) (Answer, error) {
 		if r.Settings.Suspended {
 			state.Status = "suspended"
 		}
-		c.messages = append(c.messages, Mistake{Code: CodeNotServed, Message: "this node does not run the room (yet)"})
+		c.messages = append(c.messages, Mistake{Code: CodeNotServed, Message: "this node does not run the room (yet); rooms_refused of /api/v1/status says what is in its way, if anything is"})
 	}
 	event := ""
 	for i := range r.Events {

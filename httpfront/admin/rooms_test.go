@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/admin"
+	"github.com/ropeline/ropeline/node/catalog"
 )
 
 func TestARoomHasDefaults(t *testing.T) {
@@ -267,6 +268,15 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", path, got.Status, status, got.Body)
 		}
 	}
+	twin := b.mesh.Catalog().RoomsOf("default")[0].Clone() // as another node has made it at the same time
+	twin.Settings.ID[0]++
+	if err := b.mesh.Edit(t.Context(), func(*catalog.Catalog) ([]catalog.Write, error) { return catalog.Writes(nil, twin), nil }); err != nil {
+		t.Fatal(err)
+	}
+	if m := b.refuses(409, "GET", "/api/v1/rooms/a?zone=default", nil)[0]; !strings.Contains(m.Message, id) || !strings.Contains(m.Message, twin.Settings.ID.String()) {
+		t.Errorf("of two rooms of one name and zone it says %q", m.Message)
+	}
+	b.want("DELETE", "/api/v1/rooms/"+twin.Settings.ID.String(), nil)
 	if m := b.refuses(400, "GET", "/api/v1/rooms?zoen=shop", nil)[0]; !strings.Contains(m.Message, "did you mean zone?") {
 		t.Errorf("it says %q", m.Message)
 	}

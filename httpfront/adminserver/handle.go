@@ -1,6 +1,7 @@
 package adminserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/admin"
 )
 
 // handle answers one request.
@@ -27,7 +30,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	part, needs := s.partFor(string(ctx.Method()), string(ctx.Path()))
+	path := string(ctx.URI().PathOriginal()) // as the API takes it apart, so that both mean the same
+	part, needs := s.partFor(string(ctx.Method()), path)
 	open := s.tokens.Load().Len() == 0
 	if open && !localName(string(ctx.Host())) {
 		// Without this, a web page could read the answers through a browser on this machine,
@@ -39,6 +43,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	now := time.Now()
 	if d := wait(limit.asks, now); d > 0 {
 		tooMany(ctx, d)
+		return
+	}
+	if !straight(ctx) {
+		refuse(ctx, fasthttp.StatusBadRequest, `the path is not in order: want one without "." and "..", and without empty segments`)
 		return
 	}
 	if needs > Nothing && !open && !s.mayAsk(ctx, needs, limit, now) {
@@ -55,6 +63,14 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	part.Serve(ctx)
+}
+
+// straight reports whether a path leads where it says, after it is decoded. Parts do not
+// agree about any other: some look at it as it was sent, some at what is left when ".." and
+// the segment before it are gone.
+func straight(ctx *fasthttp.RequestCtx) bool {
+	decoded, err := url.PathUnescape(string(ctx.URI().PathOriginal()))
+	return err == nil && decoded == string(ctx.Path())
 }
 
 // partFor returns who answers a request, nil if nobody does, and what it needs: what
@@ -125,21 +141,26 @@ func sameOrigin(ctx *fasthttp.RequestCtx) error {
 	return http.NewCrossOriginProtection().Check(r)
 }
 
+// codes of the mistakes that this package tells of, by the status. All others are of requests
+// that are not in order.
+var codes = map[int]int{
+	fasthttp.StatusUnauthorized: admin.CodeMayNot, fasthttp.StatusForbidden: admin.CodeMayNot, fasthttp.StatusMisdirectedRequest: admin.CodeMayNot,
+	fasthttp.StatusNotFound: admin.CodeNoRoute, fasthttp.StatusRequestEntityTooLarge: admin.CodeTooLarge,
+	fasthttp.StatusTooManyRequests: admin.CodeOften, fasthttp.StatusInternalServerError: admin.CodeFault,
+}
+
 // refuse answers with a reason, in the form that whoever asks at that path expects.
-func refuse(ctx *fasthttp.RequestCtx, code int, message string) {
-	type problem struct {
-		Code    int    `json:"code,omitempty"`
-		Message string `json:"message"`
-	}
-	var v any = map[string]any{"errors": []problem{{Message: message}}}
+func refuse(ctx *fasthttp.RequestCtx, status int, message string) {
+	all := []admin.Mistake{{Code: cmp.Or(codes[status], admin.CodeRequest), Message: message}}
+	var v any = map[string]any{"errors": all}
 	if strings.HasPrefix(string(ctx.Path()), "/client/") {
-		v = map[string]any{"success": false, "errors": []problem{{Code: 10000, Message: message}}, "messages": []string{}, "result": nil}
+		v = map[string]any{"success": false, "errors": all, "messages": []string{}, "result": nil}
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("adminserver: a message cannot be encoded: " + err.Error())
 	}
-	ctx.SetStatusCode(code)
+	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.SetBody(append(b, '\n'))
 }

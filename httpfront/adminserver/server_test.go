@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/admin"
+	"github.com/ropeline/ropeline/httpfront/admin/admintest"
 )
 
 const (
@@ -109,6 +112,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		says                string
 	}{
 		{"GET", "/thing", "", 401, "needs a token"},
+		{"GET", "/thing", "", 401, `"code":10000`},
+		{"GET", "/nothing", readToken, 404, `"code":7003`},
 		{"GET", "/thing", "wrong-0123456789ab", 401, "not good"},
 		{"GET", "/thing", readToken, 200, "GET"},
 		{"GET", "/thing", writeToken, 200, "GET"},
@@ -235,8 +240,8 @@ func TestLargeBodies(t *testing.T) {
 		return // it was cut off while it was sent
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("a body that is too large: %d, want 413", resp.StatusCode)
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), `"code":1007`) {
+		t.Errorf("a body that is too large: %d %s, want 413 with the code 1007", resp.StatusCode, body)
 	}
 }
 
@@ -334,6 +339,51 @@ func TestPartsByPath(t *testing.T) {
 	for path, want := range map[string]int{"/status": 200, "/api/v1/watch": 200, "/api/v1/rooms/x/watch": 200, "/api/v1/rooms/x": 404} {
 		if resp, body := ask(t, "GET", base+path, "", "Authorization", "Bearer "+readToken); resp.StatusCode != want {
 			t.Errorf("%s with a token: %d %s, want %d", path, resp.StatusCode, body, want)
+		}
+	}
+}
+
+// TestPathsMeanOneThing: what a token has to be good for is found by the path, so nobody may
+// take another one out of it afterwards.
+func TestPathsMeanOneThing(t *testing.T) {
+	api, err := admin.New(admin.Config{Mesh: &admintest.Mesh{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _ := start(t, func(c *Config) {
+		withTokens(c)
+		c.Parts = []Part{Dashboard{page{}}, API{api}}
+	})
+	const bypass = `{"search_engine_crawler_bypass":true}`
+	for _, c := range []struct {
+		path, token string
+		want        int
+	}{
+		{"/api/v1/zones/..", readToken, 400},
+		{"/api/v1/zones/%2e%2E", readToken, 400},
+		{"/api/v1/zones/x/../y", writeToken, 400},
+		{"/api/v1//zones/x", writeToken, 400},
+		{"/client/v4/zones/../waiting_rooms/settings", readToken, 400},
+		{"/client/v4/zones/x%2F..%2Fy/waiting_rooms/settings", readToken, 400},
+		{"/dashboard/..%2f..%2fapi/v1/zones/x", "", 400},
+		{"/api/v1/zones/%zz", readToken, 400},
+		{"/api/v1/zones/a%2Fb", readToken, 403},
+		{"/api/v1/zones/.", readToken, 403},
+		{"/api/v1/zones/%78", readToken, 403},
+		{"/api/v1/zones/%78", writeToken, 200},
+		{"/api/v1/zones/x..y", writeToken, 200},
+	} {
+		req := httptest.NewRequest(http.MethodPut, base, strings.NewReader(bypass))
+		req.RequestURI, req.URL.Opaque = "", strings.TrimPrefix(base, "http:")+c.path // as it stands
+		req.Header.Set("Authorization", "Bearer "+c.token)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != c.want {
+			t.Errorf("%s with %q: %d, want %d", c.path, c.token, resp.StatusCode, c.want)
 		}
 	}
 }

@@ -30,18 +30,23 @@ type Mesh interface {
 	// ExplainRequest says what would become of a request at this node.
 	ExplainRequest(q *httpfront.Question) httpfront.Explained
 	// Drain has a node stop as on SIGTERM; with leave, its rights go to another one first,
-	// and it is not to be started again. ErrUnknownNode: there is no such node.
+	// and it is not to be started again. The error may be ErrUnknownNode or ErrNotNow.
 	Drain(ctx context.Context, id crdt.NodeID, leave bool) error
 	// DeclareDead says that a node is gone for good, as node.Node.DeclareDead does.
 	DeclareDead(ctx context.Context, id crdt.NodeID) error
 	// Keys returns the secrets of the mesh by their ids, the newest first.
 	Keys() []Key
-	// RotateKeys has a new secret take the place of the one that is used, at all nodes.
+	// RotateKeys has a new secret take the place of the one that is used, at all nodes. The
+	// error is ErrNotNow while another one is on its way.
 	RotateKeys(ctx context.Context) (Rotation, error)
 }
 
 // ErrUnknownNode says that a node that is to be told something cannot be reached.
 var ErrUnknownNode = errors.New("no such node is alive")
+
+// ErrNotNow says that something cannot be done as things are, and that asking again does not
+// help.
+var ErrNotNow = errors.New("it cannot be done as things are")
 
 // Key is one secret of the mesh, without what is secret.
 type Key struct {

@@ -24,6 +24,7 @@ const (
 	CodeNoVisitor = 1402 // no node knows the visitor
 	CodeAlive     = 1403 // the node that was declared dead is alive
 	CodeUnsure    = 1404 // what cannot be undone has to be confirmed
+	CodeNotNow    = 1405 // it cannot be done as things are
 )
 
 // manager answers the routes.
@@ -186,7 +187,7 @@ func (m *manager) rotate(ctx context.Context, c *admin.Call) (admin.Answer, erro
 		return admin.Answer{}, err
 	}
 	r, err := m.mesh.RotateKeys(ctx)
-	return admin.Answer{Result: r}, err
+	return admin.Answer{Result: r}, refusal(err)
 }
 
 func (m *manager) drain(ctx context.Context, c *admin.Call) (admin.Answer, error) {
@@ -202,7 +203,19 @@ func (m *manager) drain(ctx context.Context, c *admin.Call) (admin.Answer, error
 	if err != nil {
 		return admin.Answer{}, err
 	}
-	return admin.Answer{Result: Done{n.Node}}, m.mesh.Drain(ctx, id, order.Leave)
+	return admin.Answer{Result: Done{n.Node}}, refusal(m.mesh.Drain(ctx, id, order.Leave))
+}
+
+// refusal returns what an order is refused with; other errors as they are, which say that it
+// may be given again.
+func refusal(err error) error {
+	switch {
+	case errors.Is(err, ErrUnknownNode):
+		return admin.Refuse(http.StatusNotFound, CodeNoNode, "%v", err)
+	case errors.Is(err, ErrNotNow):
+		return admin.Refuse(http.StatusConflict, CodeNotNow, "%v", err)
+	}
+	return err
 }
 
 func (m *manager) declareDead(ctx context.Context, c *admin.Call) (admin.Answer, error) {
@@ -211,7 +224,10 @@ func (m *manager) declareDead(ctx context.Context, c *admin.Call) (admin.Answer,
 		return admin.Answer{}, err
 	}
 	if !order.GoneForGood {
-		return admin.Answer{}, admin.Refuse(http.StatusBadRequest, CodeUnsure, "gone_for_good: it has to be true: a node that is declared dead and runs all the same breaks the limit; power its machine off first, and never start it again")
+		return admin.Answer{}, &admin.Refusal{Status: http.StatusBadRequest, Mistakes: []admin.Mistake{{
+			Code: CodeUnsure, Field: "gone_for_good", Value: "false", Allowed: "true",
+			Message: "gone_for_good: it has to be true: a node that is declared dead and runs all the same breaks the limit; power its machine off first, and never start it again",
+		}}}
 	}
 	// It may be known by its rights only, so by its id.
 	id, err := crdt.ParseNodeID(c.Param("node"))

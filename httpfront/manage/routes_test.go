@@ -184,18 +184,29 @@ func TestOrders(t *testing.T) {
 		{"nodes/three/drain", `{}`, nil, 404, "no node \\\"three\\\""},
 		{"nodes/twin/drain", `{}`, nil, 409, "2 nodes are called"},
 		{"nodes/two/drain", `{"leaf":true}`, nil, 400, "leaf: there is no such field"},
-		{"nodes/two/drain", `{"leave":1}`, nil, 400, "leave: \\\"number\\\" is not allowed: want a bool"},
+		{"nodes/two/drain", `{"leave":1}`, nil, 400, `"allowed":"true or false","code":1003,"field":"leave","message":"leave: 1 is not allowed: want true or false","value":"1"`},
+		{"nodes/two/drain", `{"leave":null}`, nil, 200, there.String()},
+		{"nodes/two/drain", `{"Leave":true}`, nil, 400, "Leave: there is no such field; did you mean leave?"},
+		{"nodes/two/drain", `[]`, nil, 400, "the body: a list of 0 is not allowed: want an object"},
+		{"nodes/two/drain", `null`, nil, 400, "the body: null is not allowed: want an object"},
 		{"nodes/two/drain", `{`, nil, 400, "want one JSON value"},
 		{"nodes/two/drain", `{}`, errors.New("no answer"), 503, "no answer"},
+		{"nodes/two/drain", `{}`, fmt.Errorf("x: %w", ErrUnknownNode), 404, `"code":1401`},
+		{"nodes/two/drain", `{"leave":true}`, fmt.Errorf("nobody is there: %w", ErrNotNow), 409, `"code":1405,"message":"nobody is there: it cannot`},
 		{"nodes/two/declare_dead", `{}`, nil, 400, "gone_for_good: it has to be true"},
 		{"nodes/two/declare_dead", `{"gone_for_good":true}`, nil, 200, there.String()},
 		{"nodes/" + crdt.NodeID{9}.String() + "/declare_dead", `{"gone_for_good":true}`, nil, 200, crdt.NodeID{9}.String()},
 		{"nodes/two/declare_dead", `{"gone_for_good":true}`, fmt.Errorf("x: %w", node.ErrAlive), 409, "alive"},
 		{"nodes/two/declare_dead", `{"gone_for_good":true}`, fmt.Errorf("x: %w", node.ErrUnknownNode), 404, "no such node"},
 		{"keys/rotation", `{}`, nil, 200, "k2"},
+		{"keys/rotation", `{}`, fmt.Errorf("k2 is on its way: %w", ErrNotNow), 409, `"code":1405`},
 		{"keys/rotation", `{"x":1}`, nil, 400, "x: there is no such field"},
 		{"explain", `{"visitor":"x","room":"` + b.room + `"}`, nil, 400, "visitor: \\\"x\\\" is not allowed: want 32"},
 		{"explain", `{"visitor":"` + who + `","room":"shop"}`, nil, 400, "room:"},
+		{"explain", `{"visitor":5,"room":[]}`, nil, 400, "room: a list of 0 is not allowed: want a text"},
+		{"explain", `{"request":[]}`, nil, 400, "request: a list of 0 is not allowed: want an object"},
+		{"explain", `{"request":{"host":"x","hots":1}}`, nil, 400, "request.hots: there is no such field; did you mean host?"},
+		{"explain", `{"request":{"host":"x","header":{"Cookie":1}}}`, nil, 400, "request.header.Cookie: 1 is not allowed: want a text"},
 		{"explain", `{}`, nil, 400, "either a request, or a visitor"},
 		{"explain", `{"visitor":"` + who + `","room":"` + b.room + `"}`, fmt.Errorf("x: %w", node.ErrUnknownVisitor), 404, "cookie instead"},
 		{"explain", `{"request":{"host":"shop.example","target":"x"}}`, nil, 400, "request.target"},
@@ -212,7 +223,7 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d with %q", c.path, c.body, code, text, c.code, c.says)
 		}
 	}
-	if want := []string{there.String() + " false", there.String() + " true", there.String() + " false"}; strings.Join(b.mesh.drained, ",") != strings.Join(want, ",") {
+	if want := []string{there.String() + " false", there.String() + " true", there.String() + " false", there.String() + " false", there.String() + " false", there.String() + " true"}; strings.Join(b.mesh.drained, ",") != strings.Join(want, ",") {
 		t.Errorf("drained %q, want %q", b.mesh.drained, want)
 	}
 	if len(b.mesh.dead) != 4 || b.mesh.dead[0] != there || b.mesh.dead[1] != (crdt.NodeID{9}) {

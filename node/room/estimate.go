@@ -67,12 +67,16 @@ func (v *View) Estimate(place time.Time, before Shown) (Estimate, Shown) {
 // WaitOfNew returns how long somebody who comes at now is expected to wait, in whole
 // minutes, and whether that is known. Where nobody has to wait it is none.
 func (v *View) WaitOfNew(now time.Time) (wait time.Duration, known bool) {
-	if v.OpenToNew && !v.closed && !v.Event.Prequeueing {
+	if v.OpenToNew && !v.Full() && !v.closed && !v.Event.Prequeueing {
 		return 0, true
 	}
 	e, _ := v.Estimate(now, Shown{})
 	return time.Duration(e.Minutes) * time.Minute, e.Known
 }
+
+// Full reports whether there is no place by the counts, and that matters. Where rights are
+// the limit, OpenToNew says that they decide, not that some are left.
+func (v *View) Full() bool { return v.Slots <= 0 && v.AllowNew < Unlimited }
 
 // ordered reports whether visitors are let in by their places, as they know them: all
 // of those who wait for the start of an event if held, else those who do not.
