@@ -119,6 +119,14 @@ func watches(t *testing.T, p *process) {
 			t.Errorf("a line that is no answer: %s, %v", line, err)
 		}
 	}
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if got, _ := says(t, ctx, "http://"+p.admin, "status", "--watch", "--json=false"); !strings.Contains(got, "solo") || strings.Contains(got, "\x1b") {
+		t.Errorf("tables that are watched through a pipe: %q", got)
+	}
+	if _, code := says(t, t.Context(), "http://"+p.admin, "status", "--every", "1s"); code != exitUsage {
+		t.Errorf("--every without --watch: exit code %d", code)
+	}
 }
 
 // completes has a shell ask what may stand next.

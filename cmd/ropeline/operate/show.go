@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -198,6 +199,9 @@ func (c *Output) WantsJSON(cmd *cobra.Command) bool {
 // be watched.
 func (c *Output) show(cmd *cobra.Command, get func(ctx context.Context) (json.RawMessage, error), render func(raw json.RawMessage) (string, error)) error {
 	ctx, out, asJSON := cmd.Context(), cmd.OutOrStdout(), c.WantsJSON(cmd)
+	if every := cmd.Flags().Lookup("every"); every != nil && every.Changed && !c.Watch {
+		return UsageError{errors.New("--every says how often --watch shows something; want --watch beside it")}
+	}
 	if !c.Watch {
 		raw, err := get(ctx)
 		if err != nil {
@@ -260,15 +264,15 @@ func Print(out io.Writer, raw json.RawMessage, asJSON, live bool, render func(js
 }
 
 // frame returns what replaces the live view that was there before: as much of s as there is
-// room for on a terminal.
+// room for on a terminal. Elsewhere nothing is replaced, and views come one after the other.
 func frame(s string, out io.Writer) string {
-	width, height := 0, 0 // of no terminal: all of it
+	now := time.Now().Format(time.TimeOnly)
 	if f, ok := out.(*os.File); ok {
-		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
-			width, height = w, h
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil {
+			return fitted(s, now+"  Ctrl-C ends it", width, height)
 		}
 	}
-	return fitted(s, time.Now().Format(time.TimeOnly)+"  Ctrl-C ends it", width, height)
+	return now + "\n" + strings.TrimRight(s, "\n") + "\n\n"
 }
 
 // fitted returns s above a last line, cut to width and height where these are above 0: lines
