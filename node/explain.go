@@ -258,7 +258,7 @@ func (s *stripe) redeemedAs(k visitKey, now time.Time) (p Pass, ok bool) {
 }
 
 // ErrUnknownVisitor says that a node knows nothing of a visitor.
-var ErrUnknownVisitor = errors.New("no such visitor is known here: who waits is known to the node that counts them, and who is inside for a while after they were let in; give the visitor's cookie instead")
+var ErrUnknownVisitor = errors.New("no such visitor is known here: who waits is known to the node that counts them, and who has waited for a while after they were let in, but not who was let in at once; give the visitor's cookie instead")
 
 // ExplainVisitor says how this node would decide about a visitor of whom it knows what
 // they carry, because it counts them. It is called by one goroutine at a time, as Tick is.

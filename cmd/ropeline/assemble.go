@@ -120,7 +120,9 @@ func (a *assembly) addAdmin(cfg config, m *managed, follower *follower) error {
 	}
 	previews := &httpfront.Previews{Logger: a.log}
 	routes, schemas := manage.Routes(m, a.node.Now)
-	api, err := admin.New(admin.Config{Mesh: meshAPI{a.node, follower, previews}, Now: a.node.Now, Version: versionText(), Routes: routes, Schemas: schemas})
+	streams, more := manage.Streams()
+	maps.Copy(schemas, more)
+	api, err := admin.New(admin.Config{Mesh: meshAPI{a.node, follower, previews}, Now: a.node.Now, Version: versionText(), Routes: routes, Others: streams, Schemas: schemas})
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,7 @@ type Route struct {
 	Body   Schema      // nil: a body is passed over
 	Answer Schema      // of the object that is answered, or of each where it is a list
 	List   bool
+	Media  string // of what is answered; "": JSON, with what goes around it
 
 	Handle Handler
 }
@@ -82,6 +83,7 @@ type Config struct {
 
 	Version string            // of the product, for the document
 	Routes  []Route           // beside those of rooms
+	Others  []Route           // that somebody else answers, for the document; refusals have messages only
 	Schemas map[string]Schema // that these refer to, by name
 }
 

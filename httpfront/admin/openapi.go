@@ -53,6 +53,9 @@ var commonSchemas = sync.OnceValue(func() map[string]Schema {
 			"allowed": {"type": "string", "description": "What would be accepted."},
 		}},
 		"Refusal": object(map[string]Schema{"errors": mistakes}),
+		"OtherRefusal": object(map[string]Schema{"errors": listOf(Schema{"type": "object", "required": []string{"message"}, "properties": map[string]Schema{
+			"message": words, "field": words, "value": words, "allowed": words,
+		}})}),
 		"V4Refusal": object(map[string]Schema{
 			"success": {"type": "boolean", "const": false}, "errors": mistakes, "messages": mistakes, "result": {"type": "null"},
 		}),
@@ -62,12 +65,18 @@ var commonSchemas = sync.OnceValue(func() map[string]Schema {
 // makeDocument writes the OpenAPI document.
 func (a *API) makeDocument() ([]byte, error) {
 	paths := map[string]map[string]any{}
-	for i := range a.routes {
-		r := &a.routes[i]
+	add := func(r *Route, refusal string) {
 		if paths[r.Path] == nil {
 			paths[r.Path] = map[string]any{}
 		}
-		paths[r.Path][strings.ToLower(r.Method)] = r.operation()
+		paths[r.Path][strings.ToLower(r.Method)] = r.operation(refusal)
+	}
+	for i := range a.routes {
+		r := &a.routes[i]
+		add(r, map[bool]string{true: "V4Refusal", false: "Refusal"}[strings.HasPrefix(r.Path, dialectPath)])
+	}
+	for i := range a.cfg.Others {
+		add(&a.cfg.Others[i], "OtherRefusal")
 	}
 	b, err := json.Marshal(map[string]any{
 		"openapi": "3.1.0",
@@ -98,17 +107,17 @@ var pathParams = map[string]Parameter{
 	"rule":    {"rule", "The id of a rule.", nil},
 }
 
-func (r *Route) operation() map[string]any {
+func (r *Route) operation(refusal string) map[string]any {
 	op := map[string]any{
 		"operationId": r.ID, "summary": r.Summary, "tags": []string{r.Tag},
 		"security":  []any{map[string]any{"token": []string{string(r.Scope)}}},
-		"responses": r.responses(),
+		"responses": r.responses(refusal),
 	}
 	if params := r.parameters(); len(params) > 0 {
 		op["parameters"] = params
 	}
 	if r.Body != nil {
-		op["requestBody"] = map[string]any{"required": true, "content": jsonContent(r.Body)}
+		op["requestBody"] = map[string]any{"required": true, "content": content("", r.Body)}
 	}
 	return op
 }
@@ -143,11 +152,10 @@ func (r *Route) parameters() (all []any) {
 }
 
 // responses has what around the answer each way of speaking puts.
-func (r *Route) responses() map[string]any {
-	s, refusal := r.Answer, Ref("Refusal")
+func (r *Route) responses(refusal string) map[string]any {
+	s := r.Answer
 	switch {
 	case strings.HasPrefix(r.Path, dialectPath):
-		refusal = Ref("V4Refusal")
 		if r.List {
 			s = listOf(s)
 		}
@@ -162,11 +170,11 @@ func (r *Route) responses() map[string]any {
 		s["properties"].(map[string]Schema)["result_info"] = Ref("Page")
 	}
 	return map[string]any{
-		"200":     map[string]any{"description": "It is as the request says.", "content": jsonContent(s)},
-		"default": map[string]any{"description": "Why it is not. Nothing was changed.", "content": jsonContent(refusal)},
+		"200":     map[string]any{"description": "It is as the request says.", "content": content(r.Media, s)},
+		"default": map[string]any{"description": "Why it is not. Nothing was changed.", "content": content("", Ref(refusal))},
 	}
 }
 
-func jsonContent(s Schema) map[string]any {
-	return map[string]any{"application/json": map[string]any{"schema": s}}
+func content(media string, s Schema) map[string]any {
+	return map[string]any{cmp.Or(media, "application/json"): map[string]any{"schema": s}}
 }

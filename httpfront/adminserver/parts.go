@@ -98,13 +98,13 @@ type Dashboard struct {
 }
 
 // Needs implements Part.
-func (d Dashboard) Needs(method, path string) (Scope, bool) {
+func (d Dashboard) Needs(_, path string) (Scope, bool) {
 	rest, ok := strings.CutPrefix(path, "/api/v1/")
 	parts := strings.Split(rest, "/")
 	switch {
 	case path == "/" || path == "/dashboard" || strings.HasPrefix(path, "/dashboard/"):
 		return Nothing, true
-	case !ok || method != "GET" && method != "HEAD":
+	case !ok:
 		return Read, false
 	case len(parts) == 1 && parts[0] == "watch":
 		return Read, true

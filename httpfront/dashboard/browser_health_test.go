@@ -73,6 +73,12 @@ func TestBrowserJudges(t *testing.T) {
 			s.Sites = slices.Clone(s.Sites)
 			s.Sites[1].Silent = new(time.Now().Add(-time.Minute))
 		}},
+		{"Open|Alive|bad: An event is left out: it cannot be beside the rest", func(r *Room, _ *Node, s *Snapshot) {
+			s.Refused = []Refused{{Room: r.ID, Name: r.Name, Event: "sale", Reason: "another one takes the time"}}
+		}},
+		{"Open|Alive|bad: 2 rooms, or parts of them, are left out: they cannot be beside the rest", func(r *Room, _ *Node, s *Snapshot) {
+			s.Refused = []Refused{{Room: r.ID, Name: r.Name, Reason: "no page"}, {Room: "x", Name: "y", Reason: "another one stands there"}}
+		}},
 	} {
 		if got := judge(func(s *Snapshot) { c.f(&s.Rooms[0], &s.Nodes[1], s) }); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

@@ -26,6 +26,16 @@ type Snapshot struct {
 	Rooms []Room    `json:"rooms"`
 	Sites []Site    `json:"sites"`
 	Nodes []Node    `json:"nodes"`
+	// Refused is what operators have set and does not hold, as it cannot beside the rest.
+	Refused []Refused `json:"refused"`
+}
+
+// Refused is a room that is not run, or a part of one that is left out.
+type Refused struct {
+	Room   string `json:"room"` // id
+	Name   string `json:"name"`
+	Event  string `json:"event,omitempty"` // by name; "": it is about the room
+	Reason string `json:"reason"`
 }
 
 // Room is one room over the whole mesh. Settings are those that hold at the moment, an

@@ -121,6 +121,7 @@ func newMesh() (*Overview, *fakeNode, *fakePeers) {
 func TestWhatIsSeenOfAMesh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, here, peers := newMesh()
+		here.status.RoomsRefused = []node.RefusedStatus{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}
 		run(t, o)
 		time.Sleep(time.Minute)
 		if n := peers.called(); n != 0 {
@@ -129,6 +130,9 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 		s := o.Snapshot(time.Now())
 		if len(s.Rooms) != 1 || len(s.Nodes) != 2 || len(s.Sites) != 2 || s.Node != here.status.Node {
 			t.Fatalf("seen: %+v", s)
+		}
+		if want := []dashboard.Refused{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}; !reflect.DeepEqual(s.Refused, want) {
+			t.Errorf("left out: %+v, want %+v", s.Refused, want)
 		}
 		wait := int64(180) // nine are before it, at three in a minute
 		want := dashboard.Room{

@@ -24,7 +24,10 @@ type seen struct {
 
 // snapshot puts the mesh together.
 func (s *seen) snapshot(now time.Time) dashboard.Snapshot {
-	all := dashboard.Snapshot{Time: now, Node: s.status.Node, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{}, Nodes: s.nodes()}
+	all := dashboard.Snapshot{Time: now, Node: s.status.Node, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{}, Nodes: s.nodes(), Refused: []dashboard.Refused{}}
+	for _, x := range s.status.RoomsRefused {
+		all.Refused = append(all.Refused, dashboard.Refused(x))
+	}
 	rights := s.rights()
 	frozen := map[string]bool{}
 	for i := range s.status.Rooms {

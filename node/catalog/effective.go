@@ -1,8 +1,12 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
@@ -46,6 +50,22 @@ func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settin
 		all = append(all, s)
 	}
 	return all, refused
+}
+
+var eventIndex = regexp.MustCompile(`events\[(\d+)\]`)
+
+// named returns an error about the last of some events that calls the others by their names,
+// instead of by their places in a list that nobody else has.
+func named(err error, events []room.Event) error {
+	text := strings.ReplaceAll(err.Error(), fmt.Sprintf("events[%d].", len(events)-1), "")
+	text = eventIndex.ReplaceAllStringFunc(text, func(s string) string {
+		i, convErr := strconv.Atoi(eventIndex.FindStringSubmatch(s)[1])
+		if convErr != nil || i >= len(events) {
+			return s
+		}
+		return fmt.Sprintf("the event %q", events[i].Name)
+	})
+	return errors.New(text)
 }
 
 func validate(s *room.Settings, check func(*room.Settings) error) error {
@@ -103,7 +123,7 @@ func (r *Room) sound(check func(*room.Settings) error) (s room.Settings, refused
 			err = fmt.Errorf("an older event of the room is called %q, too; give one of them another name", whole.Events[i].Name)
 		}
 		if err != nil {
-			refuse(whole.Events[i].Name, err)
+			refuse(whole.Events[i].Name, named(err, with.Events))
 			continue
 		}
 		s = with

@@ -80,6 +80,7 @@ function nodeName(n) {
   return own.startsWith(n.site) ? own : `${own} in ${n.site}`
 }
 
+const refusedPlace = x => ({label: x.event ? `${x.event} of ${x.name}` : x.name, href: x.event ? '#/rooms/' + encodeURIComponent(x.room) : '#/'})
 const sitePlace = site => ({label: site.site, href: '#/mesh'})
 
 // Each kind is said in one line, however many places there are.
@@ -107,6 +108,11 @@ const roomKinds = [
   {level: 'note', is: r => r.rights?.minted?.places > r.total_active_users, one: 'room is following a lower limit', many: 'rooms are following a lower limit'},
 ]
 
+const refusedKinds = [
+  {level: 'bad', is: x => x.event, one: 'An event is left out: it cannot be beside the rest', many: 'events are left out: they cannot be beside the rest', detail: x => x.reason},
+  {level: 'bad', is: x => !x.event, one: 'A room, or a part of it, is left out: it cannot be beside the rest', many: 'rooms, or parts of them, are left out: they cannot be beside the rest', detail: x => x.reason},
+]
+
 const ranks = {bad: 0, warn: 1, note: 2}
 
 // findings returns what there is to know, worst first: {level, what, places, more}, with
@@ -127,6 +133,7 @@ export function findings(mesh) {
   look(siteKinds, mesh.lists.sites, sitePlace)
   look(nodeKinds, mesh.lists.nodes, nodePlace)
   look(roomKinds, mesh.lists.rooms, roomPlace)
+  look(refusedKinds, new Map((mesh.fields.refused ?? []).entries()), refusedPlace)
   const versions = new Set([...mesh.lists.nodes.values()].filter(n => n.state === 'alive').map(n => n.version).filter(v => v))
   if (versions.size > 1) found.push({level: 'note', what: `${versions.size} versions run`, places: [...versions].slice(0, 3).map(v => ({label: v, href: '#/nodes'})), more: Math.max(0, versions.size - 3)})
   return found.sort((a, b) => ranks[a.level] - ranks[b.level])
