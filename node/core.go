@@ -100,6 +100,7 @@ type Core struct {
 	leaveOut   ticket.Rules
 
 	visits visits
+	lately lately
 	slot   uint64 // of the newest message that must not be replaced
 	peers  replica.Members
 	gone   []string      // sites whose nodes have all left

@@ -103,6 +103,7 @@ func (r *Room) entered(e entered, now time.Time) {
 	r.booked(e.gotten)
 	if !e.waited {
 		r.came++
+		r.core.lately.add(&e.pass)
 		return
 	}
 	r.core.redemptions = append(r.core.redemptions, redemption{key: visitKey{r.id, e.pass.Visitor}, word: isInside, admission: admissionOf(e.pass)})

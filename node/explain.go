@@ -258,7 +258,7 @@ func (s *stripe) redeemedAs(k visitKey, now time.Time) (p Pass, ok bool) {
 }
 
 // ErrUnknownVisitor says that a node knows nothing of a visitor.
-var ErrUnknownVisitor = errors.New("no such visitor is known here: who waits is known to the node that counts them, and who has waited for a while after they were let in, but not who was let in at once; give the visitor's cookie instead")
+var ErrUnknownVisitor = errors.New("no such visitor is known here: who waits is known to the node that counts them, and who is inside to the one that let them in; give the visitor's cookie instead")
 
 // ExplainVisitor says how this node would decide about a visitor of whom it knows what
 // they carry, because it counts them. It is called by one goroutine at a time, as Tick is.
@@ -269,11 +269,10 @@ func (c *Core) ExplainVisitor(id crdt.RoomID, v VisitorID, now time.Time) (Expla
 	}
 	p, known := c.stripes.ofVisitor(v).redeemedAs(visitKey{r.id, v}, now)
 	if !known {
-		var at room.Stand
-		if at, known = r.line.Find(v); known && !at.In {
-			p = Pass{Visitor: v, Room: r.id, Arrival: at.Arrival, LastPoll: at.LastPoll, Refresh: at.Refresh}
-		}
-		known = known && !at.In
+		p, known = r.letInAs(v, now)
+	}
+	if at, waits := r.line.Find(v); !known && waits && !at.In {
+		p, known = Pass{Visitor: v, Room: r.id, Arrival: at.Arrival, LastPoll: at.LastPoll, Refresh: at.Refresh}, true
 	}
 	if !known {
 		return Explanation{}, fmt.Errorf("node: explain visitor %s: %w", hex.EncodeToString(v[:]), ErrUnknownVisitor)

@@ -77,6 +77,13 @@ func TestAFullRoomIsExplained(t *testing.T) {
 	}
 }
 
+// inAtOnce returns those of people who are inside, and came to this without waiting.
+func inAtOnce(people []*person) []*person {
+	return slices.DeleteFunc(slices.Clone(people), func(p *person) bool {
+		return !p.in || !p.pass.Arrival.Equal(p.pass.AcceptedAt)
+	})
+}
+
 // TestVisitorsAreExplainedByTheirIDs asks all nodes about one who waits and one who is in.
 func TestVisitorsAreExplainedByTheirIDs(t *testing.T) {
 	w := newWorld(t, escrowSettings(10), "a", "a", "b")
@@ -108,6 +115,21 @@ func TestVisitorsAreExplainedByTheirIDs(t *testing.T) {
 	x := inside.at.core.order[0].Explain(inside.pass, true, w.now)
 	if x.Action != "enter" || x.Reason != room.ReasonInside || x.Pass.Anchor == "" || x.Pass.LeaseEnd == nil {
 		t.Errorf("who is inside is explained as %+v", x)
+	}
+	knows = 0
+	for _, p := range inAtOnce(people) {
+		for _, m := range w.nodes {
+			x, err := m.core.ExplainVisitor(roomID, p.pass.Visitor, w.now)
+			if errors.Is(err, ErrUnknownVisitor) {
+				continue
+			}
+			if knows++; err != nil || x.Action != "enter" || x.Reason != room.ReasonInside || x.Pass.AcceptedAt == nil || !x.Pass.LeaseEnd.Equal(p.pass.LeaseEnd.UTC().Truncate(time.Millisecond)) {
+				t.Errorf("who was let in at once is explained as %+v, %v; the pass is %+v", x, err, p.pass)
+			}
+		}
+	}
+	if want := len(inAtOnce(people)); want == 0 || knows != want {
+		t.Errorf("of %d who were let in at once and are inside, nodes know %d", want, knows)
 	}
 	inside.at.core.order[0].End(inside.pass, w.now)
 	if x := inside.at.core.order[0].Explain(inside.pass, true, w.now); !x.Pass.Over || x.Action == "enter" {

@@ -186,6 +186,15 @@ func (l *Leases) renew(seq uint64, end leaseEnd, passEnd, at, now time.Time) (ti
 	return time.UnixMilli(ms), nil
 }
 
+// LeaseEnd returns when a lease of this start ends as things are; false if there is none.
+func (l *Leases) LeaseEnd(t Ticket) (end time.Time, lasts bool) {
+	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
+		return time.Time{}, false
+	}
+	e, lasts := l.ends[t.Seq]
+	return time.UnixMilli(e.ms()), lasts
+}
+
 // promised returns the end of a pass. However far ahead the clock was that wrote
 // it, it promised no more than a session from a moment that is past.
 func (l *Leases) promised(passEnd, now time.Time) int64 {

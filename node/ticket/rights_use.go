@@ -231,6 +231,9 @@ func (r *Rights) CheckIn(t Ticket, passEnd, at, now time.Time) (end time.Time, d
 	return end, d.Add(r.take()), err
 }
 
+// LeaseEnd is Leases.LeaseEnd.
+func (r *Rights) LeaseEnd(t Ticket) (end time.Time, lasts bool) { return r.leases.LeaseEnd(t) }
+
 // End ends a lease before its time, for a visitor who left. A ticket that is lent, and of
 // whose visitor nothing was heard, never gets one.
 func (r *Rights) End(t Ticket, now time.Time) Delta {
