@@ -175,7 +175,7 @@ func (m *managed) answerDrain(_ context.Context, _ transport.Peer, req []byte) (
 func (m *managed) Keys() []manage.Key { return m.secrets.status() }
 
 func (m *managed) RotateKeys(ctx context.Context) (manage.Rotation, error) {
-	m.rotating.Lock() // the second of two hears that the first is on its way
+	m.rotating.Lock() // the second of two gives what the first has made
 	defer m.rotating.Unlock()
 	next, err := m.secrets.next()
 	if err != nil {

@@ -130,7 +130,7 @@ func measuredNode(s *node.Status) metrics.Node {
 	return metrics.Node{
 		ID: s.Node, Name: s.Name, Site: s.Site, Version: s.Version,
 		Ready: s.Ready, Leaving: s.Leaving, StoreOK: s.Store == "ok", ClockOK: s.Clock == "ok", Boot: s.Boot,
-		Facts: s.Facts.Known, FactsMost: s.Facts.Most, FactsRefused: s.Facts.Refused,
+		Facts: s.Facts.Known, FactsMost: s.Facts.Most, FactsRefused: s.Facts.Refused, SettingsLeftOut: len(s.RoomsRefused),
 		MessagesRefused: s.MessagesRefused, MessagesDropped: s.MessagesDropped, Overflow: s.Overflow, StoreFailures: s.StoreFailures,
 		HistoryBytes: s.HistoryBytes, HistoryRefused: s.HistoryRefused,
 	}

@@ -14,8 +14,8 @@ import (
 
 // How a new secret gets into the files of all nodes by itself.
 
-// next returns a secret that may take the place of the newest. While one is on its way,
-// there is none.
+// next returns a secret that is to take the place of the one that is used. While one is on its
+// way it is that one: there may be nodes that have not got it.
 func (s *secrets) next() (transport.Secret, error) {
 	given, _, err := s.read()
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *secrets) next() (transport.Secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if newest := given[0].ID(); newest != s.rotation.Uses() {
-		return transport.Secret{}, fmt.Errorf("%w: secret %s is already on its way to take the place of %s; it is used once all nodes have had it for %v", manage.ErrNotNow, newest, s.rotation.Uses(), secretSettles)
+		return given[0], nil
 	}
 	if len(given) == transport.MaxSecrets {
 		return transport.Secret{}, fmt.Errorf("%w: %s has %d secrets, and more are not allowed; take those out that no node uses", manage.ErrNotNow, s.path, len(given))

@@ -57,6 +57,7 @@ var cases = []struct {
 		`{instance="a"}`,
 		[]string{`ropeline_facts{instance="a"} 70x90
 		ropeline_facts_limit{instance="a"} 100x90`}},
+	{"RopelineSettingsLeftOut", `ropeline_settings_left_out{instance="a"} 1x90`, `{instance="a"}`, []string{`ropeline_settings_left_out{instance="a"} 0x90`, `ropeline_settings_left_out{instance="a"} 1x3 0x87`}},
 	{"RopelineOverflow", `ropeline_overflow_total{instance="a"} 0+1x90`, `{instance="a"}`, []string{`ropeline_overflow_total{instance="a"} 0x9 7x80`}},
 	{"RopelineMessagesRefused",
 		`ropeline_messages_refused_total{instance="a"} 0x90

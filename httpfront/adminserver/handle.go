@@ -86,8 +86,11 @@ func (s *Server) partFor(method, path string) (Part, Scope) {
 
 // mayAsk reports whether a request has a token for what it needs; if not, it is answered.
 func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, needs Scope, l *limit, now time.Time) bool {
-	token, bearer := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
-	has := s.Scope(strings.TrimSpace(token))
+	scheme, token, _ := strings.Cut(string(ctx.Request.Header.Peek("Authorization")), " ")
+	bearer, has := strings.EqualFold(scheme, "Bearer"), Nothing
+	if bearer {
+		has = s.Scope(strings.TrimSpace(token))
+	}
 	if has >= needs {
 		return true
 	}

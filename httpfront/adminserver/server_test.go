@@ -106,6 +106,9 @@ func ask(t *testing.T, method, url, body string, fields ...string) (*http.Respon
 
 func TestWhoMayDoWhat(t *testing.T) {
 	base, _ := start(t, withTokens)
+	if resp, _ := ask(t, "GET", base+"/thing", "", "Authorization", readToken); resp.StatusCode != 401 {
+		t.Errorf("a token without its scheme: %d, want 401", resp.StatusCode)
+	}
 	for _, c := range []struct {
 		method, path, token string
 		want                int
@@ -208,7 +211,7 @@ func TestGuessingIsSlow(t *testing.T) {
 	if tries < 5 || tries > 30 {
 		t.Errorf("%d tokens were tried before it said no", tries)
 	}
-	if resp, body := ask(t, "GET", base+"/thing", "", "Authorization", "Bearer "+readToken); resp.StatusCode != 200 {
+	if resp, body := ask(t, "GET", base+"/thing", "", "Authorization", "bearer "+readToken); resp.StatusCode != 200 {
 		t.Errorf("with a good token: %d %s", resp.StatusCode, body)
 	}
 }

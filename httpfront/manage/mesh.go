@@ -36,8 +36,9 @@ type Mesh interface {
 	DeclareDead(ctx context.Context, id crdt.NodeID) error
 	// Keys returns the secrets of the mesh by their ids, the newest first.
 	Keys() []Key
-	// RotateKeys has a new secret take the place of the one that is used, at all nodes. The
-	// error is ErrNotNow while another one is on its way.
+	// RotateKeys has a new secret take the place of the one that is used, at all nodes. While
+	// one is on its way, that one is given to those who have not got it. The error may be
+	// ErrNotNow.
 	RotateKeys(ctx context.Context) (Rotation, error)
 }
 
