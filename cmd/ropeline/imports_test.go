@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"transport/internal/skew": {},
 	"transport/memnet":        {"transport", "transport/internal/"},
 	"node/history":            {"crdt"},
+	"node/limit":              {"node/room"},
 	"node/room":               {"crdt"},
 	"node/catalog":            {"crdt", "node/room"},
 	"node/replica":            {"crdt"},
@@ -82,7 +83,7 @@ var allowed = map[string][]string{
 // impure lists what the pure packages may not touch: network, files, clocks of
 // their own, goroutines to guard.
 var (
-	pure   = []string{"crdt", "node/catalog", "node/history", "node/replica", "node/room", "node/ticket"}
+	pure   = []string{"crdt", "node/catalog", "node/history", "node/limit", "node/replica", "node/room", "node/ticket"}
 	impure = []string{"net", "net/http", "os", "os/exec", "sync", "sync/atomic", "syscall", "log", "log/slog", "context"}
 )
 
