@@ -105,7 +105,7 @@ var ContentTypes = []string{"text/plain", "text/html", "application/json", "text
 // What a rule may say.
 const (
 	MaxRules           = 100
-	MaxName            = 64  // characters
+	MaxName            = 64 // characters
 	MaxCharacteristics = 8
 	MinPeriod          = time.Second
 	MaxPeriod          = 24 * time.Hour
