@@ -37,6 +37,10 @@ type CoreConfig struct {
 	// be taken. Another one has to bear as many callers at once as requests do.
 	Entropy io.Reader
 
+	// LimitMemory is how much counting for rate limits may take, in bytes. 0: no rule
+	// counts, and nobody is limited.
+	LimitMemory int
+
 	// Stored is what the store holds that this node's writes went to, in any order
 	// but with the keys of an object together.
 	Stored []durable.Write
@@ -89,6 +93,7 @@ type Core struct {
 	facts     facts
 	catalog   *cataloged // nil: none is followed
 	health    health
+	limiter   *limiter
 	past      past
 	storing   storing
 	leave     leaveState
@@ -131,6 +136,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{},
 		found: cfg.Found, leaveOut: cfg.LeaveOut}
 	c.places = placeKey(cfg.OwnerKey)
+	c.limiter = newLimiter(cfg.LimitMemory, cfg.Self, cfg.Site, cfg.OwnerKey)
 	c.stripes.init()
 	c.health.clockOK.Store(true)
 	var err error
@@ -219,6 +225,7 @@ func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
 		c.inquiries.since = now
 	}
 	c.replica.SetPeers(members, now)
+	c.limiter.know(members)
 }
 
 // SetGone names the sites whose nodes have all left and said so. They are not
@@ -289,6 +296,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	c.tickPast(now)
 	out = append(out, c.sendRedeems(now, true)...)
 	out = append(out, c.tickCounters(now)...)
+	out = append(out, c.tickLimits(now)...)
 	out = append(out, c.tellOwners()...)
 	out = append(out, c.handOver(now)...)
 	out = append(out, c.askForReceipts(now)...)
@@ -403,6 +411,8 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeRedeem(from, payload, now)
 	case kindRedeemed:
 		return c.takeRedeemed(from, payload, now)
+	case kindLimitCounted, kindLimitKnown:
+		return c.takeLimits(from, kind, payload, now)
 	}
 	return nil, errMalformed
 }

@@ -58,6 +58,9 @@ const (
 
 	kindRedeem   = 27 // has nobody redeemed these passes? asked of their visitors' owner
 	kindRedeemed = 28
+
+	kindLimitCounted = 29 // counts of rate limits, to the owners of their keys
+	kindLimitKnown   = 30 // what an owner knows of them
 )
 
 // alone is the mesh of a node that has no peers.

@@ -171,8 +171,8 @@ func (r *Rule) Validate() (errs []*room.FieldError) {
 		fail("expression", "", `an expression such as http.request.uri.path eq "/login"; true for all requests`)
 	}
 	r.checkCharacteristics(fail)
-	bits(fail, "ipv4_prefix", r.IPv4Prefix, 8, 32)
-	bits(fail, "ipv6_prefix", r.IPv6Prefix, 16, 128)
+	whole(fail, "ipv4_prefix", r.IPv4Prefix, 8, 32)
+	whole(fail, "ipv6_prefix", r.IPv6Prefix, 16, 128)
 	if r.Period < MinPeriod || r.Period > MaxPeriod || r.Period%time.Second != 0 {
 		fail("period", r.Period.String(), fmt.Sprintf("whole seconds from %d to %d", MinPeriod/time.Second, MaxPeriod/time.Second))
 	}
@@ -217,7 +217,7 @@ func (a *Response) check(fail func(field, value, allowed string)) {
 	}
 }
 
-func bits(fail func(field, value, allowed string), field string, n, least, most int) {
+func whole(fail func(field, value, allowed string), field string, n, least, most int) {
 	if n < least || n > most {
 		fail(field, strconv.Itoa(n), fmt.Sprintf("a whole number from %d to %d", least, most))
 	}

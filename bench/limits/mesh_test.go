@@ -1,0 +1,68 @@
+package limits
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/limit"
+)
+
+func rule(requests int, period, timeout time.Duration, scope limit.Scope) limit.Rule {
+	return limit.Rule{ID: limit.ID{1}, Name: "r", Expression: "true", Characteristics: []string{limit.Source},
+		Period: period, RequestsPerPeriod: requests, MitigationTimeout: timeout, Scope: scope}.WithDefaults()
+}
+
+// One client over all nodes: in no period do more pass than the limit and the bound.
+func TestBoundHolds(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		period := time.Duration(1+rng.IntN(60)) * time.Second
+		requests := 1 + rng.IntN(1000)
+		cfg := Config{
+			Sites: make([]int, 1+rng.IntN(4)), Memory: 1 << 20, Seed: seed,
+			Near: [2]limit.Millis{0, limit.Millis(rng.IntN(5))}, Far: [2]limit.Millis{5, limit.Millis(5 + rng.IntN(120))}, Doubled: 0.1,
+		}
+		nodes := 0
+		for i := range cfg.Sites {
+			cfg.Sites[i] = 1 + rng.IntN(4)
+			nodes += cfg.Sites[i]
+		}
+		var timeout time.Duration
+		if rng.IntN(2) == 0 {
+			timeout = time.Duration(1+rng.IntN(20)) * time.Second
+		}
+		r := rule(requests, period, timeout, limit.Mesh)
+		cfg.Rules = []limit.Rule{r}
+		m := New(cfg)
+		perSecond := float64(requests) / period.Seconds() * math.Pow(10, 2*rng.Float64()) // up to 100 times the limit
+		perSecond = min(perSecond, 3000)
+		near, far := 2*cfg.Near[1].Duration(), 2*cfg.Far[1].Duration()
+		if len(cfg.Sites) == 1 {
+			far = 0
+		}
+		bound := limit.NewBound(&r, nodes, len(cfg.Sites), near, far)
+		p := limit.Millis(period.Milliseconds())
+		passed := map[limit.Millis]int{} // by period
+		total := 0
+		begin := m.Now
+		for at := float64(begin); at < float64(begin+6*p); at += rng.ExpFloat64() * 1000 / perSecond {
+			m.Run(limit.Millis(at))
+			if !m.Take(m.Nodes[rng.IntN(len(m.Nodes))], r.ID, 1).Limited {
+				passed[m.Now/p]++
+				total++
+			}
+		}
+		most := requests + bound.Excess(perSecond*1.3) + 5 // arrivals are random
+		for i, n := range passed {
+			if n > most {
+				t.Errorf("seed %d: in period %d %d requests passed; the limit is %d, the bound %d more (%+v, %.0f a second)",
+					seed, i, n, requests, most-requests, bound, perSecond)
+			}
+		}
+		if testing.Verbose() {
+			t.Logf("seed %d: %d nodes in %d sites, %d in %v, %.0f a second, timeout %v: %v, bound %d", seed, nodes, len(cfg.Sites), requests, period, perSecond, timeout, passed, most)
+		}
+	}
+}

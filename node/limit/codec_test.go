@@ -1,0 +1,77 @@
+package limit
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+)
+
+func TestCodec(t *testing.T) {
+	c := counted{3, 7, 1500, []group[count]{{1 << 63, 9, []count{{1, 2}, {1<<64 - 1, 1<<32 - 1}}}, {5, 6, []count{{7, 8}}}}}
+	if got, err := decodeCounted(c.encode()); err != nil || !reflect.DeepEqual(got, c) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	k := known{4, []group[fact]{{1 << 63, 9, []fact{{1, 2, 3, 4, 5}, {1<<64 - 1, 1<<32 - 1, 1<<32 - 1, maxAge, maxAge}}}}}
+	if got, err := decodeKnown(k.encode()); err != nil || !reflect.DeepEqual(got, k) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, bad := range [][]byte{nil, {0}, c.encode()[:20], append(k.encode(), 0), {1, 1, 1, 1, 0xcf, 255, 255, 255, 255, 255, 255, 255, 255}} {
+		if _, err := decodeCounted(bad); !errors.Is(err, ErrMalformed) {
+			t.Errorf("counted: got %v of %x", err, bad)
+		}
+		if _, err := decodeKnown(bad); !errors.Is(err, ErrMalformed) {
+			t.Errorf("known: got %v of %x", err, bad)
+		}
+	}
+}
+
+// The longest message that is sent fits into what a message may have, and is taken.
+func TestLongestMessages(t *testing.T) {
+	const most = 256 << 10
+	var c batch[count]
+	var k batch[fact]
+	for i := range 2*maxItems + 100 {
+		of := &Counter{sum: 1<<64 - 1 - uint64(i%MaxSlots), terms: 1<<32 - 1}
+		c.add(of, count{1<<64 - 1, 1<<32 - 1})
+		k.add(of, fact{1<<64 - 1, 1<<32 - 1, 1<<32 - 1, maxAge, maxAge})
+	}
+	for _, groups := range c.parts() {
+		b := (&counted{1<<64 - 1, 1<<64 - 1, maxAge, groups}).encode()
+		if _, err := decodeCounted(b); err != nil || len(b) > most {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+	}
+	n := 0
+	for _, groups := range k.parts() {
+		b := (&known{1<<64 - 1, groups}).encode()
+		got, err := decodeKnown(b)
+		if err != nil || len(b) > most {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+		for _, g := range got.groups {
+			n += len(g.items)
+		}
+	}
+	if n != 2*maxItems+100 {
+		t.Errorf("%d of %d keys arrive", n, 2*maxItems+100)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add((&counted{3, 7, 1500, []group[count]{{1 << 63, 9, []count{{1, 2}}}}}).encode())
+	f.Add((&known{4, []group[fact]{{1 << 63, 9, []fact{{1, 2, 3, 4, 5}}}}}).encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := decodeCounted(b); err == nil {
+			again, err := decodeCounted(m.encode())
+			if err != nil || !reflect.DeepEqual(again, m) {
+				t.Errorf("got %+v, %v, want %+v", again, err, m)
+			}
+		}
+		if m, err := decodeKnown(b); err == nil {
+			again, err := decodeKnown(m.encode())
+			if err != nil || !reflect.DeepEqual(again, m) {
+				t.Errorf("got %+v, %v, want %+v", again, err, m)
+			}
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package limit
+
+import (
+	"slices"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// Peer is another node that is alive.
+type Peer struct {
+	ID    crdt.NodeID
+	Boot  uint64 // of its present start
+	Site  string
+	Ready bool // it answers requests
+}
+
+// Message is one for another node. Which of the two kinds it is says Known.
+type Message struct {
+	To      crdt.NodeID
+	Known   bool // for Exchange.Known; else for Exchange.Counted
+	Payload []byte
+}
+
+// Exchange is what one node tells others of its counts, and hears from them.
+//
+// Each key has an owner in each site, chosen among the site's nodes by rendezvous hashing.
+//
+//	node ── what it has counted ──▶ owner in its site ── the same, of the whole site ──▶ owners in other sites
+//	     ◀── what the owner knows ──
+//
+// Counts are told as differences, each of which is counted at its receiver once: it is sent
+// again until it is acknowledged, under a number, and there is one on its way at a time. What
+// an owner knows is told as a whole, and taken where it is more than what is known. So a fault
+// loses counts at worst; none makes more of them than there were requests.
+//
+// No clock is asked but that of the node: counts come with their age.
+type Exchange struct {
+	self   crdt.Incarnation
+	site   string
+	rules  *Rules
+	tables Tables
+
+	peers  map[crdt.NodeID]Peer
+	nodes  []crdt.NodeID            // of the own site that answer requests, this one among them
+	others []string                 // sites beside the own
+	away   map[string][]crdt.NodeID // their nodes that answer requests
+
+	links map[crdt.NodeID]*link
+	told  Millis // when tables were last asked what is new
+
+	Lost    uint64 // counts that nobody could be told of
+	Refused uint64 // messages that made no sense
+}
+
+// How often a node tells of what it has counted. The longer, the more can come beyond a
+// limit, and the less is sent.
+const (
+	siteInterval Millis = 100 // to owners in its site
+	meshInterval Millis = 250 // an owner to those in other sites
+
+	tickInterval Millis = 50 // of Exchange.Tick
+
+	// knownAge is how old that is taken to be at least what somebody knows who was not
+	// asked; it must not be taken for newer than it is, as siteAge says.
+	knownAge Millis = 250
+)
+
+// NewExchange returns the exchange of a node that knows of no other.
+func NewExchange(self crdt.Incarnation, site string, rules *Rules, tables Tables) *Exchange {
+	e := &Exchange{self: self, site: site, rules: rules, tables: tables, links: map[crdt.NodeID]*link{}}
+	e.arrange(nil)
+	return e
+}
+
+// owner returns the node of the own site that a key belongs to.
+func (e *Exchange) owner(k Key) crdt.NodeID { return room.Chooser(k).Of(e.nodes) }
+
+// Tick sends what is due. It is called some twenty times a second.
+func (e *Exchange) Tick(now Millis) (out []Message) {
+	if len(e.peers) == 0 || e.told == 0 {
+		e.told = now // before, nothing was noted for others
+	}
+	if len(e.peers) == 0 {
+		return nil
+	}
+	out = e.announce(now)
+	if now-e.told >= siteInterval || now < e.told {
+		since := min(e.told, now)
+		e.told = now
+		e.tables.Each(func(t *Table) { t.TakeFresh(func(f Fresh) { e.route(f, since) }) })
+	}
+	for _, id := range e.order() {
+		l := e.links[id]
+		e.Lost += l.give(e.rules, now)
+		if m := l.send(e.rules, e.peers[id].Boot, now); m != nil {
+			out = append(out, Message{To: id, Payload: m})
+		}
+	}
+	return out
+}
+
+// order returns the nodes that there are links to, so that the same input gives the same
+// output.
+func (e *Exchange) order() []crdt.NodeID {
+	ids := make([]crdt.NodeID, 0, len(e.links))
+	for id := range e.links {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, crdt.NodeID.Compare)
+	return ids
+}
+
+// route has those hear of counts who have to, the oldest of which are as old as since.
+func (e *Exchange) route(f Fresh, since Millis) {
+	c := e.rules.bySlot[f.Slot]
+	if c == nil {
+		return // the rule is no more
+	}
+	if to := e.owner(f.Key); to != e.self.Node {
+		e.link(to).add(f, since, siteInterval)
+		return
+	}
+	if c.Rule.Scope != Mesh {
+		return
+	}
+	for _, site := range e.others {
+		e.link(room.Chooser(f.Key).Of(e.away[site])).add(f, since-siteAge, meshInterval)
+	}
+}
+
+func (e *Exchange) link(to crdt.NodeID) *link {
+	l := e.links[to]
+	if l == nil {
+		l = newLink()
+		e.links[to] = l
+	}
+	return l
+}
+
+// announce tells the site of keys that have come to be limited here.
+func (e *Exchange) announce(now Millis) (out []Message) {
+	var b batch[fact]
+	e.tables.Each(func(t *Table) {
+		t.TakeBegun(now, func(k Begun) {
+			if c := e.rules.bySlot[k.Slot]; c != nil {
+				b.add(c, fact{key: k.Key, limited: k.Until - now})
+			}
+		})
+	})
+	for _, groups := range b.parts() {
+		m := (&known{groups: groups}).encode()
+		for _, id := range e.nodes {
+			if id != e.self.Node {
+				out = append(out, Message{To: id, Known: true, Payload: m})
+			}
+		}
+	}
+	return out
+}
+
+// Counted takes what another node has counted.
+func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, error) {
+	m, err := decodeCounted(message)
+	if err != nil {
+		e.Refused++
+		return nil, err
+	}
+	if m.boot != e.self.Boot {
+		return nil, nil // an earlier start may have counted it
+	}
+	near, first := from.Site == e.site, e.link(from.ID).hear(from.Boot, m.seq)
+	answer := batch[fact]{seq: m.seq}
+	for _, g := range m.groups {
+		c := e.rules.bySum[g.sum]
+		if c == nil || !near && c.Rule.Scope != Mesh {
+			continue // one of us has not heard yet of what has changed
+		}
+		for _, i := range g.items {
+			e.tables.Of(i.key, func(t *Table) {
+				if first {
+					forward := near && c.Rule.Scope == Mesh && len(e.others) > 0 && e.owner(i.key) == e.self.Node
+					t.Add(i.key, &c.Terms, i.n, now-m.age, now, forward)
+				}
+				if s, ok := t.StateOf(i.key, &c.Terms, now); ok && near {
+					answer.add(c, factOf(s, now))
+				}
+			})
+		}
+	}
+	out := e.announce(now)
+	for _, groups := range answer.parts() {
+		out = append(out, Message{To: from.ID, Known: true, Payload: (&known{m.seq, groups}).encode()})
+	}
+	return out, nil
+}
+
+func factOf(s State, now Millis) fact {
+	f := fact{key: s.Key, previous: s.Window.Previous, current: s.Window.Current, elapsed: max(now-s.Window.Start, 0)}
+	if s.Until > now {
+		f.limited = s.Until - now
+	}
+	return f
+}
+
+// Known takes what another node knows.
+func (e *Exchange) Known(from Peer, message []byte, now Millis) error {
+	m, err := decodeKnown(message)
+	if err != nil {
+		e.Refused++
+		return err
+	}
+	at := now - knownAge
+	if m.seq > 0 {
+		var ok bool
+		if at, ok = e.link(from.ID).acknowledge(m.seq, now); !ok {
+			return nil // of an earlier one
+		}
+	}
+	if from.Site != e.site {
+		return nil // what other sites know, they tell as counts: it must not be counted twice
+	}
+	for _, g := range m.groups {
+		c := e.rules.bySum[g.sum]
+		if c == nil {
+			continue
+		}
+		for _, f := range g.items {
+			s := State{Key: f.key, Window: Window{Start: at - f.elapsed, Previous: f.previous, Current: f.current}}
+			if f.limited > 0 && g.terms == uint64(c.terms) {
+				s.Until = now + f.limited
+			}
+			e.tables.Of(f.key, func(t *Table) { t.Learn(s, &c.Terms, now) })
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package limit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// SetPeers says which other nodes live. It is called whenever that changes. Where a key
+// has another owner from then on, all who know much of it tell that one.
+func (e *Exchange) SetPeers(peers []Peer, now Millis) (out []Message) {
+	was := e.peers
+	e.peers = make(map[crdt.NodeID]Peer, len(peers))
+	for _, p := range peers {
+		if p.ID != e.self.Node {
+			e.peers[p.ID] = p
+		}
+	}
+	if maps.Equal(was, e.peers) {
+		return nil
+	}
+	for id, l := range e.links {
+		if p, ok := e.peers[id]; !ok || p.Boot != was[id].Boot || !p.Ready {
+			e.Lost += l.forget()
+		}
+	}
+	before := e.nodes
+	e.arrange(peers)
+	e.tables.Each(func(t *Table) { t.Tell = len(e.peers) > 0 })
+	if !slices.Equal(before, e.nodes) {
+		return e.handOver(before, now)
+	}
+	return nil
+}
+
+// arrange puts the nodes that answer requests in order.
+func (e *Exchange) arrange(peers []Peer) {
+	e.nodes, e.others, e.away = []crdt.NodeID{e.self.Node}, nil, map[string][]crdt.NodeID{}
+	for _, p := range peers {
+		switch {
+		case p.ID == e.self.Node || !p.Ready:
+		case p.Site == e.site:
+			e.nodes = append(e.nodes, p.ID)
+		default:
+			e.away[p.Site] = append(e.away[p.Site], p.ID)
+		}
+	}
+	slices.SortFunc(e.nodes, crdt.NodeID.Compare)
+	e.others = slices.Sorted(maps.Keys(e.away))
+}
+
+// minHandedOver is the part of its limit from which on an owner hears of a key that it
+// did not own before. What it does not hear of can come once more.
+const minHandedOver = 0.1
+
+// handOver tells the owners that keys have now what this node knows of those that had
+// others.
+func (e *Exchange) handOver(before []crdt.NodeID, now Millis) (out []Message) {
+	to := map[crdt.NodeID]*batch[fact]{}
+	var terms [MaxSlots]*Terms
+	for slot, c := range e.rules.bySlot {
+		if c != nil {
+			terms[slot] = &c.Terms
+		}
+	}
+	e.tables.Each(func(t *Table) {
+		t.Known(minHandedOver, terms[:], now, func(slot uint16, s State) {
+			chooser := room.Chooser(s.Key)
+			owner := chooser.Of(e.nodes)
+			if owner == e.self.Node || owner == chooser.Of(before) {
+				return
+			}
+			if to[owner] == nil {
+				to[owner] = &batch[fact]{}
+			}
+			to[owner].add(e.rules.bySlot[slot], factOf(s, now))
+		})
+	})
+	for _, id := range slices.SortedFunc(maps.Keys(to), crdt.NodeID.Compare) {
+		for _, groups := range to[id].parts() {
+			out = append(out, Message{To: id, Known: true, Payload: (&known{groups: groups}).encode()})
+		}
+	}
+	return out
+}

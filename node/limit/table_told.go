@@ -1,0 +1,199 @@
+package limit
+
+import "math"
+
+// What nodes tell each other, as it comes out of a table and goes into another one.
+
+// Fresh is what only this node knows of a key.
+type Fresh struct {
+	Key   Key
+	Slot  uint16
+	Count uint32
+}
+
+// TakeFresh yields what was counted since the last call.
+func (t *Table) TakeFresh(yield func(Fresh)) {
+	for _, place := range t.dirty {
+		e := t.at(place)
+		if e == nil || e.flags&isQueued == 0 {
+			continue // another key has the place by now
+		}
+		e.flags &^= isQueued
+		if n := e.unsent; n > 0 {
+			e.unsent = 0
+			yield(Fresh{e.key, uint16(e.slot), n})
+		}
+	}
+	t.dirty = t.dirty[:0]
+}
+
+// Begun is a key that has come to be limited.
+type Begun struct {
+	Key   Key
+	Slot  uint16
+	Until Millis
+}
+
+// TakeBegun yields the keys that have come to be limited since the last call, and are.
+func (t *Table) TakeBegun(now Millis, yield func(Begun)) {
+	for _, place := range t.begun {
+		e := t.at(place)
+		if e == nil || e.flags&isBegun == 0 {
+			continue
+		}
+		e.flags &^= isBegun
+		if e.limited(now) {
+			yield(Begun{e.key, uint16(e.slot), e.until(now)})
+		}
+	}
+	t.begun = t.begun[:0]
+}
+
+// Add counts what others have let pass, a while ago perhaps. Of what is forward others
+// are to hear from this node.
+func (t *Table) Add(k Key, r *Terms, n uint32, at, now Millis, forward bool) {
+	e, place := t.find(k)
+	if e == nil {
+		e, place = t.place(k, r, now)
+	}
+	w := e.window(r.Period, now)
+	w.add(n, r.Period, at)
+	e.keep(w)
+	if forward {
+		t.counted(e, place, n)
+	}
+	if e.limited(now) {
+		return
+	}
+	e.last = uint32(now)
+	// Who is exactly at the limit has not gone beyond it, and is not to pay for that
+	// with a timeout. Until few enough came, no timeout is needed.
+	var more uint32
+	if r.Timeout == 0 {
+		more = 1
+	}
+	if w.Over(r.Requests, more, r.Period, now) {
+		t.begin(e, place, r, now)
+	}
+}
+
+// State is what a node knows of a key.
+type State struct {
+	Key    Key
+	Window Window // without what only that node knows
+	Until  Millis // when it is no longer limited; 0: it is not
+}
+
+// StateOf returns what is known of a key.
+func (t *Table) StateOf(k Key, r *Terms, now Millis) (s State, ok bool) {
+	e, _ := t.find(k)
+	if e == nil {
+		return State{}, false
+	}
+	return e.state(r.Period, now), true
+}
+
+func (e *entry) state(period, now Millis) State {
+	s := State{Key: e.key, Window: e.window(period, now)}
+	s.Window.Current -= min(e.unsent, s.Window.Current)
+	if e.limited(now) {
+		s.Until = e.until(now)
+	}
+	return s
+}
+
+// Learn takes over what another node knows of a key, if that is more. Each request is in
+// it once at most, and so is each that only this node knows of: neither can make more of
+// the requests than there were.
+func (t *Table) Learn(s State, r *Terms, now Millis) {
+	e, _ := t.find(s.Key)
+	if e == nil {
+		e, _ = t.place(s.Key, r, now)
+	}
+	mine, w := e.window(r.Period, now), s.Window
+	w.Roll(r.Period, now)
+	w.Current = sum(w.Current, e.unsent)
+	if w.Estimate(r.Period, now) > mine.Estimate(r.Period, now) {
+		mine = w
+	}
+	e.keep(mine)
+	if until := s.Until; now < until && (!e.limited(now) || e.until(now) < until) {
+		e.limit(until)
+	}
+}
+
+// Report is what an operator is shown of a key.
+type Report struct {
+	Estimate          float64 // requests within the last period, as this node knows
+	Previous, Current int
+	Elapsed           Millis // of the period
+	Limited           Millis // for how long it is still limited; 0: it is not
+}
+
+// Report tells of a key, and changes nothing.
+func (t *Table) Report(k Key, r *Terms, now Millis) (rep Report, ok bool) {
+	found, _ := t.find(k)
+	if found == nil {
+		return Report{}, false
+	}
+	e := *found
+	w := e.window(r.Period, now)
+	rep = Report{
+		Estimate: w.Estimate(r.Period, now), Previous: int(w.Previous), Current: int(w.Current),
+		Elapsed: r.Period - w.left(r.Period, now),
+	}
+	if e.limited(now) {
+		rep.Limited = e.until(now) - now
+	}
+	return rep, true
+}
+
+// Tally is how many keys of a rule a table has.
+type Tally struct {
+	Live    int // asked about within two periods
+	Limited int
+}
+
+// Sweep looks at so many of the keys, one part after the other, and forgets those whose
+// counts do not matter any more. It adds what it finds to tallies, which has an element
+// for each slot, and reports whether that was the last part.
+func (t *Table) Sweep(keys int, now Millis, tallies []Tally) (done bool) {
+	from := t.unswept
+	to := min(from+max(keys/ways, 1), len(t.sets))
+	for i := from; i < to; i++ {
+		for way := range t.sets[i] {
+			e := &t.sets[i][way]
+			switch {
+			case e.key == 0:
+			case e.limited(now):
+				tallies[e.slot].Limited++
+				tallies[e.slot].Live++
+			case since(e.last, now) < 2*t.periods[e.slot]:
+				tallies[e.slot].Live++
+			default:
+				e.key = 0
+			}
+		}
+		t.settle(i)
+	}
+	if t.unswept = to; to < len(t.sets) {
+		return false
+	}
+	t.unswept = 0
+	return true
+}
+
+// Known yields what is known of keys of which there is at least the part share of the
+// limit, or which are limited. terms has the rules by their slots.
+func (t *Table) Known(share float64, terms []*Terms, now Millis, yield func(slot uint16, s State)) {
+	t.each(func(e *entry) {
+		r := terms[e.slot]
+		if r == nil {
+			return
+		}
+		w := e.window(r.Period, now)
+		if w.Estimate(r.Period, now) >= math.Max(1, share*float64(r.Requests)) || e.limited(now) {
+			yield(uint16(e.slot), e.state(r.Period, now))
+		}
+	})
+}

@@ -1,0 +1,259 @@
+package node
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/limit"
+	"github.com/ropeline/ropeline/node/replica"
+)
+
+// DefaultLimitMemory is what counting for rate limits may take if nothing else is said, in
+// bytes.
+const DefaultLimitMemory = 64 << 20
+
+// limiter counts for rate limit rules. Requests count on any goroutine; the loop does the
+// rest. Memory is taken when there is the first rule.
+type limiter struct {
+	memory   int // bytes; 0: no rule counts
+	rules    *limit.Rules
+	exchange *limit.Exchange
+	peers    []limit.Peer // as the exchange shall know them, once there is something to count
+
+	tables atomic.Pointer[limitTables]         // nil: there is no rule
+	meters atomic.Pointer[map[limit.ID]*Meter] // of the rules that count
+	self   crdt.Incarnation
+	site   string
+	secret []byte
+	sweep  limitSweep
+	seen   atomic.Pointer[map[limit.ID]limit.Tally]
+	health limitHealth
+}
+
+// limitHealth is what of the limiter is in the status.
+type limitHealth struct {
+	replaced, lost, refused atomic.Uint64
+}
+
+// limitStripes is how many tables there are: far more than cores, so that two requests
+// seldom meet at a lock.
+const limitStripes = 64
+
+// limitTables are the tables of a node. They are limit.Tables.
+type limitTables [limitStripes]limitStripe
+
+type limitStripe struct {
+	mu    sync.Mutex // guards the following
+	table *limit.Table
+
+	_ [48]byte // keeps neighbours' locks apart
+}
+
+// newLimiter returns a limiter that has no rule.
+func newLimiter(memory int, self crdt.Incarnation, site string, owner []byte) *limiter {
+	l := &limiter{memory: memory, self: self, site: site}
+	h, err := blake2b.New256(nil)
+	if err != nil {
+		panic("node: a hash without a key: " + err.Error())
+	}
+	h.Write([]byte("ropeline rate limits\x00"))
+	h.Write(owner)
+	l.secret = h.Sum(nil)
+	l.meters.Store(&map[limit.ID]*Meter{})
+	l.seen.Store(&map[limit.ID]limit.Tally{})
+	return l
+}
+
+// Each calls f with every table.
+func (t *limitTables) Each(f func(*limit.Table)) {
+	for i := range t {
+		t[i].do(f)
+	}
+}
+
+// Of calls f with the table of a key.
+func (t *limitTables) Of(k limit.Key, f func(*limit.Table)) { t.of(k).do(f) }
+
+// of takes the lowest bits of a key; tables go by the highest.
+func (t *limitTables) of(k limit.Key) *limitStripe { return &t[k%limitStripes] }
+
+func (s *limitStripe) do(f func(*limit.Table)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.table)
+}
+
+// follow has the rules be those that are given.
+func (l *limiter) follow(rules []limit.Rule, now time.Time) {
+	if l.memory == 0 {
+		return
+	}
+	if l.tables.Load() == nil {
+		if len(rules) == 0 {
+			return
+		}
+		l.start()
+	}
+	tables := l.tables.Load()
+	l.rules.Follow(rules, tables, limit.MillisOf(now))
+	meters := map[limit.ID]*Meter{}
+	for _, r := range rules {
+		if c := l.rules.Counter(r.ID); c != nil {
+			meters[r.ID] = &Meter{c, tables}
+		}
+	}
+	l.meters.Store(&meters)
+}
+
+func (l *limiter) start() {
+	tables := new(limitTables)
+	for i := range tables {
+		tables[i].table = limit.NewTable(l.memory / limitStripes)
+	}
+	l.rules = limit.NewRules(l.secret)
+	l.exchange = limit.NewExchange(l.self, l.site, l.rules, tables)
+	l.tables.Store(tables)
+}
+
+// know says which other nodes live.
+func (l *limiter) know(peers replica.Members) {
+	l.peers = make([]limit.Peer, len(peers))
+	for i, p := range peers {
+		l.peers[i] = limit.Peer{ID: p.ID, Boot: p.Boot, Site: p.Site, Ready: p.Ready}
+	}
+}
+
+// tick does what is due, and returns what shall be sent.
+func (l *limiter) tick(now time.Time) []limit.Message {
+	if l.exchange == nil {
+		return nil
+	}
+	at := limit.MillisOf(now)
+	out := l.exchange.SetPeers(l.peers, at)
+	out = append(out, l.exchange.Tick(at)...)
+	l.sweepSome(at)
+	l.health.lost.Store(l.exchange.Lost)
+	l.health.refused.Store(l.exchange.Refused)
+	return out
+}
+
+// limitSweep is how far a look at all keys has come.
+type limitSweep struct {
+	stripe   int
+	tallies  []limit.Tally // by slot
+	replaced uint64
+}
+
+// sweepKeys is how many keys are looked at in one tick.
+const sweepKeys = 1 << 14
+
+// sweepSome forgets keys that do not matter any more, and counts the others.
+func (l *limiter) sweepSome(now limit.Millis) {
+	s := &l.sweep
+	if s.tallies == nil {
+		s.tallies = make([]limit.Tally, limit.MaxSlots)
+	}
+	done := false
+	l.tables.Load()[s.stripe].do(func(t *limit.Table) {
+		if done = t.Sweep(sweepKeys, now, s.tallies); done {
+			s.replaced += t.Replaced
+		}
+	})
+	if !done {
+		return
+	}
+	if s.stripe++; s.stripe < limitStripes {
+		return
+	}
+	seen := map[limit.ID]limit.Tally{}
+	for id, m := range *l.meters.Load() {
+		seen[id] = s.tallies[m.counter.Slot]
+	}
+	l.seen.Store(&seen)
+	l.health.replaced.Store(s.replaced)
+	*s = limitSweep{}
+}
+
+// Meter counts for one rate limit rule. Any goroutine may use it.
+type Meter struct {
+	counter *limit.Counter
+	tables  *limitTables
+}
+
+// Meter returns what counts for a rate limit rule; nil if this node has no such rule, or
+// it is disabled. It is good until the rules change. Any goroutine may call it.
+func (c *Core) Meter(id limit.ID) *Meter { return (*c.limiter.meters.Load())[id] }
+
+// Rule returns the rule. It is for reading.
+func (m *Meter) Rule() *limit.Rule { return &m.counter.Rule }
+
+// Key returns what requests with some values of the rule's characteristics count under.
+// values is a form of them in which two that differ are never alike.
+func (m *Meter) Key(values []byte) limit.Key { return m.counter.Key(values) }
+
+// Take counts a request, unless it is limited.
+func (m *Meter) Take(k limit.Key, now time.Time) limit.Verdict {
+	s := m.tables.of(k)
+	s.mu.Lock()
+	v := s.table.Take(k, &m.counter.Terms, limit.MillisOf(now))
+	s.mu.Unlock()
+	return v
+}
+
+// Peek says whether a request would be limited, and counts nothing.
+func (m *Meter) Peek(k limit.Key, now time.Time) limit.Verdict {
+	s := m.tables.of(k)
+	s.mu.Lock()
+	v := s.table.Peek(k, &m.counter.Terms, limit.MillisOf(now))
+	s.mu.Unlock()
+	return v
+}
+
+// Count counts a request that was let pass.
+func (m *Meter) Count(k limit.Key, now time.Time) limit.Verdict {
+	s := m.tables.of(k)
+	s.mu.Lock()
+	v := s.table.Count(k, &m.counter.Terms, limit.MillisOf(now))
+	s.mu.Unlock()
+	return v
+}
+
+// Report tells what this node knows of a key; ok is false if nothing.
+func (m *Meter) Report(k limit.Key, now time.Time) (rep limit.Report, ok bool) {
+	m.tables.Of(k, func(t *limit.Table) { rep, ok = t.Report(k, &m.counter.Terms, limit.MillisOf(now)) })
+	return rep, ok
+}
+
+// tickLimits does what is due for rate limits.
+func (c *Core) tickLimits(now time.Time) []Message { return limitMessages(c, c.limiter.tick(now)) }
+
+func limitMessages(c *Core, in []limit.Message) []Message {
+	out := make([]Message, len(in))
+	for i, m := range in {
+		kind := uint8(kindLimitCounted)
+		if m.Known {
+			kind = kindLimitKnown
+		}
+		out[i] = c.message(m.To, kind, m.Payload)
+	}
+	return out
+}
+
+// takeLimits takes what another node says of counts. Where no rule counts here yet, it is
+// of one that this node will hear of.
+func (c *Core) takeLimits(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
+	x := c.limiter.exchange
+	if x == nil {
+		return nil, nil
+	}
+	peer := limit.Peer{ID: from.ID, Boot: from.Boot, Site: from.Site, Ready: from.Ready}
+	if kind == kindLimitKnown {
+		return nil, x.Known(peer, payload, limit.MillisOf(now))
+	}
+	out, err := x.Counted(peer, payload, limit.MillisOf(now))
+	return limitMessages(c, out), err
+}

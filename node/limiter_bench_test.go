@@ -1,0 +1,82 @@
+package node
+
+import (
+	"encoding/binary"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/limit"
+)
+
+// addresses are those of a million clients, as the front writes them.
+type addresses [18]byte
+
+// of returns the values of one of them, good until the next call.
+func (a *addresses) of(i int) []byte {
+	x := uint64(i+1) * 0x9e3779b97f4a7c15 // no two alike
+	a[0], a[1] = 1, 16
+	binary.BigEndian.PutUint64(a[2:], 0x2001_0db8_0000_0000)
+	binary.BigEndian.PutUint64(a[10:], x)
+	return a[:]
+}
+
+const million = 1_000_000
+
+// liveMeter is a meter with a million live keys.
+func liveMeter(tb testing.TB, requests int, timeout time.Duration) (*Meter, time.Time) {
+	l := newLimiter(DefaultLimitMemory, crdt.Incarnation{}, "site", []byte("owner"))
+	now := time.UnixMilli(1_700_000_000_000)
+	r := limit.Rule{ID: limit.ID{1}, Name: "all", Expression: "true", Period: time.Minute, RequestsPerPeriod: requests, MitigationTimeout: timeout}.WithDefaults()
+	l.follow([]limit.Rule{r}, now)
+	m := (*l.meters.Load())[r.ID]
+	var a addresses
+	for i := range million {
+		m.Take(m.Key(a.of(i)), now)
+	}
+	return m, now.Add(time.Second)
+}
+
+// The whole decision about a request: from the values of its characteristics to the
+// verdict.
+func BenchmarkMeterTake(b *testing.B) {
+	for _, of := range []int{1, 10_000, million} {
+		b.Run("keys="+strconv.Itoa(of), func(b *testing.B) {
+			m, now := liveMeter(b, 1<<29, 0)
+			var a addresses
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if m.Take(m.Key(a.of(i)), now).Limited {
+					b.Fatal("a key is limited")
+				}
+				if i++; i == of {
+					i = 0
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkMeterTakeLimited(b *testing.B) {
+	for _, of := range []int{1, 10_000, million} {
+		b.Run("keys="+strconv.Itoa(of), func(b *testing.B) {
+			m, now := liveMeter(b, 1, time.Hour)
+			var a addresses
+			for i := range of {
+				m.Take(m.Key(a.of(i)), now)
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if !m.Take(m.Key(a.of(i)), now).Limited {
+					b.Fatal("a key is not limited")
+				}
+				if i++; i == of {
+					i = 0
+				}
+			}
+		})
+	}
+}
