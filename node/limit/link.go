@@ -29,7 +29,8 @@ type pendingKey struct {
 
 const (
 	resendAfter Millis = 500
-	maxPending         = 20_000 // keys
+
+	maxPending = 20_000 // keys
 
 	// giveUpAfter is how long a node that does not answer is told of new counts. Those
 	// that it hears of later it would take for requests that come now.
