@@ -26,3 +26,16 @@ func TestLargeListsDoNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+func TestValuesDoNotAllocate(t *testing.T) {
+	v, err := CompileValue(`lower(http.request.headers["x-key"][0])`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Request{Headers: Pairs{{"X-Key", "ABC"}}}
+	var dst [64]byte
+	v.Append(dst[:0], r)
+	if n := testing.AllocsPerRun(100, func() { v.Append(dst[:0], r) }); n != 0 {
+		t.Errorf("got %v allocations", n)
+	}
+}

@@ -11,33 +11,46 @@ type Expression struct {
 	tree     *disjunction
 	match    predicate
 	buffered bool // match needs a scratch
+	answers  bool // it asks about the response
 }
 
 // Compile turns a source into an expression, or returns an *Error. Lists are
 // looked up now: an expression goes on with those that it was compiled with.
 func Compile(source string, lists Lists) (*Expression, error) {
-	length := 0
-	for i := range source {
-		if length++; length > MaxLength {
-			return nil, errorAt(source, i, "the expression is too long; %d characters are allowed: put values into a $list, or make it two rules", MaxLength)
-		}
-	}
-	return compile(source, lists)
+	return compileShort(&checker{source: source, lists: lists})
 }
 
-// compile is Compile for sources of any length.
-func compile(source string, lists Lists) (*Expression, error) {
-	tree, err := parse(source)
+// CompileCounting is Compile for expressions that may ask about the response, too.
+func CompileCounting(source string, lists Lists) (*Expression, error) {
+	return compileShort(&checker{source: source, lists: lists, mayAnswer: true})
+}
+
+func compileShort(c *checker) (*Expression, error) {
+	length := 0
+	for i := range c.source {
+		if length++; length > MaxLength {
+			return nil, errorAt(c.source, i, "the expression is too long; %d characters are allowed: put values into a $list, or make it two rules", MaxLength)
+		}
+	}
+	return c.compile()
+}
+
+// compile takes sources of any length.
+func (c *checker) compile() (*Expression, error) {
+	tree, err := parse(c.source)
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{source: source, lists: lists}
 	p, err := c.disjunction(tree)
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{tree: tree, match: p, buffered: c.buffered}, nil
+	return &Expression{tree: tree, match: p, buffered: c.buffered, answers: c.answers}, nil
 }
+
+// Answers reports whether e asks about the response, so that it is worth matching only
+// once that has come.
+func (e *Expression) Answers() bool { return e.answers }
 
 // Match reports whether e is true of r. It does not allocate, and r is only
 // read.
@@ -57,6 +70,9 @@ type checker struct {
 	lists    Lists
 	loop     *loop // the any or all that is being checked
 	buffered bool  // something needs a scratch
+
+	mayAnswer bool // fields of the response are allowed
+	answers   bool // there is one
 }
 
 // loop is what any or all goes through.
@@ -206,6 +222,13 @@ func (c *checker) base(o *operand) (*typed, error) {
 		return c.call(o)
 	}
 	field, known := fields[o.Name]
+	if answer := responseFields[o.Name]; answer != nil {
+		if !c.mayAnswer {
+			return nil, c.errorf(at, "%s is of the response, which has not come yet; only the counting expression of a rate limit may ask about it", o.Name)
+		}
+		c.answers = true
+		field, known = answer, true
+	}
 	switch {
 	case known:
 		t := *field
@@ -215,7 +238,11 @@ func (c *checker) base(o *operand) (*typed, error) {
 	case functions[o.Name] != nil:
 		return nil, c.errorf(at, "%s is a function, and there is no field of this name: %s", o.Name, functions[o.Name].usage)
 	}
-	return nil, unknown(c.source, at, "field", o.Name, keys(fields))
+	names := keys(fields)
+	if c.mayAnswer {
+		names = append(names, keys(responseFields)...)
+	}
+	return nil, unknown(c.source, at, "field", o.Name, names)
 }
 
 // index takes something out of t.

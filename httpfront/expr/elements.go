@@ -35,18 +35,22 @@ func (e elements) count(r *Request) int64 {
 	}
 }
 
-func (r *Request) header(i int) (name, value string, ok bool) {
-	if r.Headers == nil {
+// headersOf says whose header fields are meant: those of a request, or of the response.
+type headersOf func(r *Request) Headers
+
+func (of headersOf) at(r *Request, i int) (name, value string, ok bool) {
+	h := of(r)
+	if h == nil {
 		return "", "", false
 	}
-	return r.Headers.Header(i)
+	return h.Header(i)
 }
 
-// headers returns the values of the fields of a name, which is in lower case.
-func headers(name string) elements {
+// named returns the values of the fields of a name, which is in lower case.
+func (of headersOf) named(name string) elements {
 	return func(r *Request, at cursor) (string, cursor, bool) {
 		for i := at.header; ; i++ {
-			n, v, ok := r.header(i)
+			n, v, ok := of.at(r, i)
 			if !ok {
 				return "", at, false
 			}
@@ -57,15 +61,18 @@ func headers(name string) elements {
 	}
 }
 
-func headerNames(r *Request, at cursor) (string, cursor, bool) {
-	name, _, ok := r.header(at.header)
+func (of headersOf) names(r *Request, at cursor) (string, cursor, bool) {
+	name, _, ok := of.at(r, at.header)
 	return name, cursor{header: at.header + 1}, ok
 }
 
-func headerValues(r *Request, at cursor) (string, cursor, bool) {
-	_, value, ok := r.header(at.header)
+func (of headersOf) values(r *Request, at cursor) (string, cursor, bool) {
+	_, value, ok := of.at(r, at.header)
 	return value, cursor{header: at.header + 1}, ok
 }
+
+// headers returns the values of the fields of a request.
+func headers(name string) elements { return headersOf(request).named(name) }
 
 // cookies returns the values of the cookies of a name, in the order in which
 // they were sent (RFC 6265, 4.2.1). A pair without = is no cookie.

@@ -22,8 +22,8 @@ var fields = map[string]*typed{
 	"http.request.uri.args.values":    {kind: text, shape: array, elements: argumentValues},
 	"http.request.full_uri":           madeField(appendFullURI),
 	"http.request.headers":            {kind: text, shape: table, named: headers, fold: true},
-	"http.request.headers.names":      {kind: text, shape: array, elements: headerNames, lower: true},
-	"http.request.headers.values":     {kind: text, shape: array, elements: headerValues},
+	"http.request.headers.names":      {kind: text, shape: array, elements: headersOf(request).names, lower: true},
+	"http.request.headers.values":     {kind: text, shape: array, elements: headersOf(request).values},
 	"http.request.cookies":            {kind: text, shape: table, named: cookies},
 	"http.cookie":                     joinedField("cookie", "; "),
 	"http.referer":                    headerField("referer"),
@@ -34,6 +34,19 @@ var fields = map[string]*typed{
 	"ip.geoip.country":                {kind: text, text: country},
 	"ssl":                             {kind: truth, truth: func(r *Request, _ *scratch) bool { return r.Secure }},
 }
+
+// responseFields are what counting expressions can ask about the answer to a request
+// besides.
+var responseFields = map[string]*typed{
+	"http.response.code":           {kind: number, number: func(r *Request, _ *scratch) (int64, bool) { return int64(r.Response.Code), r.Response.Code != 0 }},
+	"http.response.headers":        {kind: text, shape: table, named: headersOf(response).named, fold: true},
+	"http.response.headers.names":  {kind: text, shape: array, elements: headersOf(response).names, lower: true},
+	"http.response.headers.values": {kind: text, shape: array, elements: headersOf(response).values},
+}
+
+func request(r *Request) Headers { return r.Headers }
+
+func response(r *Request) Headers { return r.Response.Headers }
 
 func textField(get func(r *Request) string) *typed {
 	return &typed{kind: text, text: func(r *Request, _ *scratch) (string, bool) { return get(r), true }}

@@ -289,3 +289,8 @@ func drawAddr(t *rapid.T) netip.Addr {
 	}
 	return netip.AddrFrom4([4]byte(b))
 }
+
+// compile is Compile for sources of any length.
+func compile(source string, lists Lists) (*Expression, error) {
+	return (&checker{source: source, lists: lists}).compile()
+}

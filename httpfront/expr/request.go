@@ -24,6 +24,15 @@ type Request struct {
 	Country string     // of Source, two letters in upper case; "" where nobody told
 
 	Headers Headers // nil: none
+
+	Response Response // to the request, once there is one
+}
+
+// Response is what expressions see of the answer to a request. The zero value is one that
+// has not come.
+type Response struct {
+	Code    int
+	Headers Headers // nil: none
 }
 
 // Headers are the header fields of a request.
