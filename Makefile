@@ -102,6 +102,10 @@ SEED ?= 1
 soak: ## all faults mixed for SOAK (60m), with ten million tickets an hour
 	$(GO) run ./bench/faults -soak $(SOAK) -seed $(SEED) -page docs/faults.md -maker "make soak"
 
+.PHONY: limit-accuracy
+limit-accuracy: ## what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)
+	$(GO) run ./bench/accuracy -page docs/rate-limits-measured.md
+
 .PHONY: heavy
 heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md

@@ -16,4 +16,8 @@ func TestAdmittedRequestsDoNotAllocate(t *testing.T) {
 			t.Errorf("%s: %v allocations, want 0", policy, n)
 		}
 	}
+	o := newOnSite(t, room.Escrow, manyRequests()...)
+	if n := testing.AllocsPerRun(1000, o.ask); n != 0 {
+		t.Errorf("with rate limits: %v allocations, want 0", n)
+	}
 }

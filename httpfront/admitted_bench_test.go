@@ -9,6 +9,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -31,7 +32,7 @@ var ruleTexts = []string{
 	`any(http.request.headers["x-app-version"][*] eq "3") or http.request.cookies["staff"][0] eq "yes"`,
 }
 
-func newOnSite(tb testing.TB, policy room.Policy) *onSite {
+func newOnSite(tb testing.TB, policy room.Policy, limits ...limit.Rule) *onSite {
 	tb.Helper()
 	s := room.Settings{
 		ID: crdt.RoomID{1}, Name: "shop", Host: "shop.example", Path: "/shop", TotalActiveUsers: 1000, NewUsersPerMinute: 1000,
@@ -53,6 +54,7 @@ func newOnSite(tb testing.TB, policy room.Policy) *onSite {
 	o.core, err = node.NewCore(node.CoreConfig{
 		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: rooms,
 		OwnerKey: []byte("an owner key"), Rand: rand.New(rand.NewPCG(1, 2)), Found: true,
+		Limits: limits, LimitMemory: 1 << 20,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -66,6 +68,9 @@ func newOnSite(tb testing.TB, policy room.Policy) *onSite {
 		c.Lists, c.Clock = expr.Lists{"office": office}, func() time.Time { return o.now }
 	})
 	if err := o.front.Configure(s); err != nil {
+		tb.Fatal(err)
+	}
+	if err := o.front.FollowLimits(limits, metersOf(o.core)); err != nil {
 		tb.Fatal(err)
 	}
 	o.comeIn(&s)
@@ -129,6 +134,7 @@ func (o *onSite) comeIn(s *room.Settings) {
 // which site and room, the rules, the pass, the decision, and its note in the counts.
 func (o *onSite) ask() {
 	a := admitted{req: o.req}
+	o.req.limits = o.req.limits[:0]
 	a.site = o.front.sites.find(o.req.host, o.req.path.Route)
 	if _, err := o.front.unavailable(o.req); err != nil {
 		o.tb.Fatal(err)
@@ -153,5 +159,23 @@ func BenchmarkJudge(b *testing.B) {
 				o.ask()
 			}
 		})
+	}
+	b.Run("limits", func(b *testing.B) {
+		o := newOnSite(b, room.Escrow, manyRequests()...)
+		b.ReportAllocs()
+		for b.Loop() {
+			o.ask()
+		}
+	})
+}
+
+// manyRequests is rules that count each request, and limit none.
+func manyRequests() []limit.Rule {
+	return []limit.Rule{
+		fiveAMinute(func(r *limit.Rule) { r.RequestsPerPeriod = limit.MaxRequests }),
+		fiveAMinute(func(r *limit.Rule) {
+			r.ID, r.Name, r.RequestsPerPeriod = limit.ID{2}, "by-visitor", limit.MaxRequests
+			r.Expression, r.Characteristics = `starts_with(http.request.uri.path, "/shop/")`, []string{limit.VisitorID, "http.host"}
+		}),
 	}
 }

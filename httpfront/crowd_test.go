@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -30,11 +31,18 @@ func newCrowded(t *testing.T, limits room.NewVisitors) *crowded {
 	t.Helper()
 	s := smallRoom()
 	s.Front.NewVisitors = limits
-	c := &crowded{t: t, now: time.Now()}
+	return newCrowdedRoom(t, s)
+}
+
+// newCrowdedRoom is newCrowded with a room, and rate limits.
+func newCrowdedRoom(t *testing.T, s room.Settings, limits ...limit.Rule) *crowded {
+	t.Helper()
+	c := &crowded{t: t, now: time.Now().Truncate(time.Hour)} // a period begins
 	var err error
 	c.core, err = node.NewCore(node.CoreConfig{
 		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: []room.Settings{s},
 		OwnerKey: []byte("an owner key"), Rand: rand.New(rand.NewPCG(1, 2)),
+		Limits: limits, LimitMemory: 1 << 20,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +53,9 @@ func newCrowded(t *testing.T, limits room.NewVisitors) *crowded {
 		cfg.Logger, cfg.Clock = c.log.logger(), func() time.Time { return c.now }
 	})
 	if err := c.front.Configure(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.front.FollowLimits(limits, metersOf(c.core)); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -30,9 +30,10 @@ type Front struct {
 	reader serverReader
 	self   string // what the node calls itself towards itself; see loop.go
 
-	keys  atomic.Pointer[pass.Keyring]
-	rooms atomic.Pointer[map[roomKey]*roomFront] // replaced as a whole
-	hosts atomic.Pointer[[]string]               // that are served; none: all are
+	keys   atomic.Pointer[pass.Keyring]
+	rooms  atomic.Pointer[map[roomKey]*roomFront] // replaced as a whole
+	limits atomic.Pointer[rateLimits]             // nil: there are none
+	hosts  atomic.Pointer[[]string]               // that are served; none: all are
 
 	told  fieldNames // by which trusted proxies tell of visitors, in lower case
 	trust trust      // about requests

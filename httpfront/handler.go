@@ -130,8 +130,7 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 	}
 	room := f.roomOf(r)
 	if room == nil {
-		r.record.becomes(Bypassed)
-		return true
+		return f.passesRoomless(ctx, r)
 	}
 	var w waiting
 	from := r.record.now()
@@ -189,7 +188,17 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	if p.known && p.Accepted() && f.turnsBack(r, &p.Pass, room, made, now) {
 		p = carried{}
 	}
-	v := room.Decide(p.Pass, p.known, now)
+	waits := p.known && !p.Accepted() && !passesAll(s)
+	var over *askedLimit // a rate limit
+	if !waits {
+		over = f.limitedBy(r, p.Visitor, s.DryRun, now)
+	}
+	if over != nil && !over.lines(&p) {
+		*w = over.answer(waiting{req: r, settings: s, made: made, now: now}, room)
+		r.record.judged(w.outcome(), s, &p.Pass, now)
+		return false
+	}
+	v := decideOn(room, &p, over, now)
 	r.record.waited(&v)
 	if p.known && !p.Accepted() && v.Admit && v.Pass.Visitor == p.Visitor && f.turnsBack(r, &v.Pass, room, made, now) {
 		p = carried{} // a waiting pass is as good as the one that it was exchanged for
@@ -199,16 +208,13 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	if v.View != nil {
 		s = &v.View.Settings // an event may have begun or ended in between
 	}
-	if v.New {
-		if !f.mayQueue(r, room, s, &made.newVisitors, now) {
-			if s.DryRun {
-				return f.passDry(a, room, s, node.Pass{}, now)
-			}
-			*w = waiting{req: r, settings: s, made: made, verdict: node.Verdict{View: v.View}, now: now, crowded: true}
-			r.record.judged(Queued, s, &w.verdict.Pass, now)
-			return false
+	*w = waiting{req: r, settings: s, made: made, verdict: v, now: now, limited: over}
+	if v.New && !f.queues(room, w) {
+		if s.DryRun {
+			return f.passDry(a, room, s, node.Pass{}, now)
 		}
-		room.Queue(v.Pass)
+		r.record.judged(Queued, s, &w.verdict.Pass, now)
+		return false
 	}
 	switch {
 	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
@@ -216,17 +222,44 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	case v.ClearPass:
 		a.cookie = r.appendNoCookie(nil, s)
 	}
-	if v.Admit {
+	w.cookie = a.cookie
+	return f.conclude(a, w, room, waits)
+}
+
+// queues has somebody new wait, and reports whether that may be; if not, w becomes the
+// answer to it.
+func (f *Front) queues(room Room, w *waiting) bool {
+	if f.mayQueue(w.req, room, w.settings, &w.made.newVisitors, w.now) {
+		room.Queue(w.verdict.Pass)
+		return true
+	}
+	w.verdict = node.Verdict{View: w.verdict.View}
+	w.crowded, w.limited = true, nil
+	return false
+}
+
+// conclude does what the verdict in w says, which was on somebody who waited or not. It
+// reports whether the visitor is admitted.
+func (f *Front) conclude(a *admitted, w *waiting, room Room, waited bool) bool {
+	r, s, v, now := a.req, w.settings, &w.verdict, w.now
+	if waited && v.Admit && v.Pass.AcceptedAt.Before(now) {
+		// The pass was exchanged by an earlier request, and is as good as a session.
+		if over := f.limitedBy(r, v.Pass.Visitor, s.DryRun, now); over != nil {
+			*w = over.answer(*w, room)
+			r.record.judged(w.outcome(), s, &v.Pass, now)
+			return false
+		}
+	}
+	switch {
+	case v.Admit:
 		a.room, a.settings, a.pass = room, s, v.Pass
 		f.prove(r, s, &a.pass, now)
 		r.record.judged(Admitted, s, &a.pass, now)
 		return true
-	}
-	if s.DryRun {
+	case s.DryRun:
 		return f.passDry(a, room, s, v.Pass, now)
 	}
-	*w = waiting{req: r, settings: s, made: made, verdict: v, cookie: a.cookie, now: now}
-	r.record.judged(w.outcome(), s, &w.verdict.Pass, now)
+	r.record.judged(w.outcome(), s, &v.Pass, now)
 	return false
 }
 

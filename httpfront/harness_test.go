@@ -105,6 +105,10 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 	return r.decide(p, known, now)
 }
 
+func (r *fakeRoom) Hold(now time.Time) node.Verdict {
+	p := node.Pass{Visitor: node.VisitorID{0xed}, Arrival: now, LastPoll: now, Refresh: 20 * time.Second}
+	return node.Verdict{New: true, SetPass: true, Pass: p, Refresh: p.Refresh}
+}
 func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
 
 func (r *fakeRoom) CountCrowded() { r.crowded.Add(1) }

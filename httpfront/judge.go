@@ -47,7 +47,7 @@ type Question struct {
 }
 
 // Outcome is what becomes of a request. A proxy that asked about one is told the first
-// four only.
+// five only.
 type Outcome uint8
 
 const (
@@ -62,6 +62,8 @@ const (
 	// Malformed: the request would have been refused here for its form. The body
 	// says why, in a line.
 	Malformed
+	// Limited: hand the answer to the visitor, who comes too often for a rate limit.
+	Limited
 
 	Rejected // queued, in a room that lets nobody in
 	Bypassed // passed on, since no room or a rule says so
@@ -71,7 +73,7 @@ const (
 
 // String returns the outcome as one word in lower case.
 func (o Outcome) String() string {
-	words := [outcomes]string{"unavailable", "admitted", "queued", "malformed", "rejected", "bypassed", "failed"}
+	words := [outcomes]string{"unavailable", "admitted", "queued", "malformed", "limited", "rejected", "bypassed", "failed"}
 	if o < outcomes {
 		return words[o]
 	}
@@ -141,8 +143,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	}
 	k.room, k.routed = f.roomOf(k.req), true
 	if k.room == nil {
-		k.req.record.becomes(Bypassed)
-		return Answer{Outcome: Admitted}
+		return f.answerRoomless(k)
 	}
 	if what, err := f.unavailable(k.req); err != nil {
 		return f.undecided(k, what, err)
@@ -172,9 +173,29 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 		return a
 	}
 	a.Outcome, a.Status = Queued, w.status()
+	if w.blocked() {
+		a.Outcome = Limited
+	}
 	if k.ctx != nil {
 		w.cookie = nil // a.Cookie has it
 		f.wait(k.ctx, w)
+		a.copyFrom(&k.ctx.Response)
+	}
+	return a
+}
+
+// answerRoomless answers a question about a request that is of no room.
+func (f *Front) answerRoomless(k *asked) (a Answer) {
+	now := f.cfg.Clock()
+	over := f.limitedBy(k.req, node.VisitorID{}, false, now)
+	if over == nil {
+		k.req.record.becomes(Bypassed)
+		return Answer{Outcome: Admitted}
+	}
+	k.req.record.becomes(Limited)
+	a.Outcome, a.Status = Limited, over.by.rule.Response.StatusCode
+	if k.ctx != nil {
+		f.refuseLimited(k.ctx, k.req, over, now)
 		a.copyFrom(&k.ctx.Response)
 	}
 	return a

@@ -93,6 +93,8 @@ func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
 	if a.obey(&ctx.Response.Header, f.cfg.Clock()) {
 		x.active.stop()
 	}
+	f.countAnswered(a.req, &ctx.Response.Header, f.cfg.Clock())
+	a.req.tellLimits(&ctx.Response.Header)
 	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
 	x.handOver(ctx, a.req)
 	owned = false

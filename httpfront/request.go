@@ -53,6 +53,10 @@ type request struct {
 	traces      bool   // this front traces requests
 	traceparent string // of the part that the origin has; "": it is not traced
 
+	limits []askedLimit  // rate limits that it was held against
+	values []byte        // by which they tell it from others
+	answer answerHeaders // of the response, for those that ask about it
+
 	record *record // nil: nobody wants to know, or somebody else hands it in
 }
 
@@ -72,12 +76,18 @@ func newRequest() *request { return requests.Get().(*request) }
 // strings.
 func (r *request) release() {
 	clear(r.fields)
+	clear(r.limits)
+	clear(r.answer)
 	*r = request{
 		fields: r.fields[:0],
 		head:   r.head[:0],
 		accept: r.accept[:0],
 
 		acceptLanguage: r.acceptLanguage[:0],
+
+		limits: r.limits[:0],
+		values: r.values[:0],
+		answer: r.answer[:0],
 
 		via: forwarded{chain: r.via.chain[:0]},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -34,6 +35,8 @@ type waiting struct {
 	cookie   []byte // value of a Set-Cookie field; nil for none
 	now      time.Time
 	crowded  bool // may not even wait: too many new visitors come
+
+	limited *askedLimit // the rate limit by which the visitor is not let in; nil: none is
 }
 
 // queueAnswer is what making a queue answer takes.
@@ -48,8 +51,15 @@ var queueAnswers = sync.Pool{New: func() any {
 
 // wait answers with the waiting page, or with JSON to programs.
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
-	if w.crowded {
+	switch {
+	case w.crowded:
 		f.answerCrowded(ctx, &w)
+		return
+	case w.blocked():
+		f.refuseLimited(ctx, w.req, w.limited, w.now)
+		if w.cookie != nil {
+			ctx.Response.Header.AddBytesV("Set-Cookie", w.cookie)
+		}
 		return
 	}
 	a := queueAnswers.Get().(*queueAnswer)
@@ -66,6 +76,9 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 
 	h := w.begin(ctx, &a.state)
 	h.Set(stateField, stateWaiting)
+	if w.limited != nil {
+		w.req.tellLimits(h)
+	}
 	if w.cookie != nil {
 		h.AddBytesV("Set-Cookie", w.cookie)
 	}
@@ -99,9 +112,15 @@ func (w *waiting) begin(ctx *fasthttp.RequestCtx, s *page.State) *fasthttp.Respo
 	return h
 }
 
+// blocked reports whether a rate limit answers instead of the room.
+func (w *waiting) blocked() bool { return w.limited != nil && w.limited.by.rule.Action == limit.Block }
+
 // outcome is what becomes of the request: a room that lets nobody in rejects it, unless an
 // event will.
 func (w *waiting) outcome() Outcome {
+	if w.blocked() {
+		return Limited
+	}
 	if v := w.verdict.View; w.settings.QueueingMethod == room.Reject && (v == nil || !v.Event.Prequeueing) {
 		return Rejected
 	}
@@ -112,6 +131,8 @@ func (w *waiting) outcome() Outcome {
 // something is refused instead, so that no program takes it for done.
 func (w *waiting) status() int {
 	switch {
+	case w.blocked():
+		return w.limited.by.rule.Response.StatusCode
 	case !w.req.isSafe(), w.crowded:
 		return http.StatusTooManyRequests
 	case w.settings.QueueingStatusCode == 0:

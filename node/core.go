@@ -15,6 +15,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/history"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
@@ -36,6 +37,9 @@ type CoreConfig struct {
 	// right for all but simulations: an id that can be guessed is a place that can
 	// be taken. Another one has to bear as many callers at once as requests do.
 	Entropy io.Reader
+
+	// Limits are the rate limit rules of a node that follows no catalog.
+	Limits []limit.Rule
 
 	// LimitMemory is how much counting for rate limits may take, in bytes. 0: no rule
 	// counts, and nobody is limited.
@@ -150,6 +154,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
+	c.limiter.follow(cfg.Limits, time.Time{})
 	if cfg.Catalog != nil {
 		c.catalog = &cataloged{Cataloging: *cfg.Catalog, file: cfg.Rooms}
 	}

@@ -20,12 +20,13 @@ const DefaultLimitMemory = 64 << 20
 // rest. Memory is taken when there is the first rule.
 type limiter struct {
 	memory   int // bytes; 0: no rule counts
+	room     int // for so many keys; good once there are tables
 	rules    *limit.Rules
 	exchange *limit.Exchange
 	peers    []limit.Peer // as the exchange shall know them, once there is something to count
 
-	tables atomic.Pointer[limitTables]         // nil: there is no rule
-	meters atomic.Pointer[map[limit.ID]*Meter] // of the rules that count
+	tables atomic.Pointer[limitTables] // nil: there is no rule
+	meters atomic.Pointer[meters]      // of the rules that count
 	self   crdt.Incarnation
 	site   string
 	secret []byte
@@ -63,7 +64,7 @@ func newLimiter(memory int, self crdt.Incarnation, site string, owner []byte) *l
 	h.Write([]byte("ropeline rate limits\x00"))
 	h.Write(owner)
 	l.secret = h.Sum(nil)
-	l.meters.Store(&map[limit.ID]*Meter{})
+	l.meters.Store(&meters{})
 	l.seen.Store(&map[limit.ID]limit.Tally{})
 	return l
 }
@@ -100,19 +101,27 @@ func (l *limiter) follow(rules []limit.Rule, now time.Time) {
 	}
 	tables := l.tables.Load()
 	l.rules.Follow(rules, tables, limit.MillisOf(now))
-	meters := map[limit.ID]*Meter{}
+	all := &meters{byID: map[limit.ID]*Meter{}}
 	for _, r := range rules {
 		if c := l.rules.Counter(r.ID); c != nil {
-			meters[r.ID] = &Meter{c, tables}
+			m := &Meter{c, tables}
+			all.byID[r.ID], all.order = m, append(all.order, m)
 		}
 	}
-	l.meters.Store(&meters)
+	l.meters.Store(all)
+}
+
+// meters are those of the rules that count, in the order of the rules.
+type meters struct {
+	byID  map[limit.ID]*Meter
+	order []*Meter
 }
 
 func (l *limiter) start() {
 	tables := new(limitTables)
 	for i := range tables {
 		tables[i].table = limit.NewTable(l.memory / limitStripes)
+		l.room += tables[i].table.Len()
 	}
 	l.rules = limit.NewRules(l.secret)
 	l.exchange = limit.NewExchange(l.self, l.site, l.rules, tables)
@@ -170,62 +179,12 @@ func (l *limiter) sweepSome(now limit.Millis) {
 		return
 	}
 	seen := map[limit.ID]limit.Tally{}
-	for id, m := range *l.meters.Load() {
+	for id, m := range l.meters.Load().byID {
 		seen[id] = s.tallies[m.counter.Slot]
 	}
 	l.seen.Store(&seen)
 	l.health.replaced.Store(s.replaced)
 	*s = limitSweep{}
-}
-
-// Meter counts for one rate limit rule. Any goroutine may use it.
-type Meter struct {
-	counter *limit.Counter
-	tables  *limitTables
-}
-
-// Meter returns what counts for a rate limit rule; nil if this node has no such rule, or
-// it is disabled. It is good until the rules change. Any goroutine may call it.
-func (c *Core) Meter(id limit.ID) *Meter { return (*c.limiter.meters.Load())[id] }
-
-// Rule returns the rule. It is for reading.
-func (m *Meter) Rule() *limit.Rule { return &m.counter.Rule }
-
-// Key returns what requests with some values of the rule's characteristics count under.
-// values is a form of them in which two that differ are never alike.
-func (m *Meter) Key(values []byte) limit.Key { return m.counter.Key(values) }
-
-// Take counts a request, unless it is limited.
-func (m *Meter) Take(k limit.Key, now time.Time) limit.Verdict {
-	s := m.tables.of(k)
-	s.mu.Lock()
-	v := s.table.Take(k, &m.counter.Terms, limit.MillisOf(now))
-	s.mu.Unlock()
-	return v
-}
-
-// Peek says whether a request would be limited, and counts nothing.
-func (m *Meter) Peek(k limit.Key, now time.Time) limit.Verdict {
-	s := m.tables.of(k)
-	s.mu.Lock()
-	v := s.table.Peek(k, &m.counter.Terms, limit.MillisOf(now))
-	s.mu.Unlock()
-	return v
-}
-
-// Count counts a request that was let pass.
-func (m *Meter) Count(k limit.Key, now time.Time) limit.Verdict {
-	s := m.tables.of(k)
-	s.mu.Lock()
-	v := s.table.Count(k, &m.counter.Terms, limit.MillisOf(now))
-	s.mu.Unlock()
-	return v
-}
-
-// Report tells what this node knows of a key; ok is false if nothing.
-func (m *Meter) Report(k limit.Key, now time.Time) (rep limit.Report, ok bool) {
-	m.tables.Of(k, func(t *limit.Table) { rep, ok = t.Report(k, &m.counter.Terms, limit.MillisOf(now)) })
-	return rep, ok
 }
 
 // tickLimits does what is due for rate limits.

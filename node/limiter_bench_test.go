@@ -30,7 +30,7 @@ func liveMeter(tb testing.TB, requests int, timeout time.Duration) (*Meter, time
 	now := time.UnixMilli(1_700_000_000_000)
 	r := limit.Rule{ID: limit.ID{1}, Name: "all", Expression: "true", Period: time.Minute, RequestsPerPeriod: requests, MitigationTimeout: timeout}.WithDefaults()
 	l.follow([]limit.Rule{r}, now)
-	m := (*l.meters.Load())[r.ID]
+	m := l.meters.Load().byID[r.ID]
 	var a addresses
 	for i := range million {
 		m.Take(m.Key(a.of(i)), now)

@@ -37,6 +37,10 @@ type Config struct {
 	// AwaitKnown is the same for a node that knows of others from before.
 	AwaitKnown time.Duration
 
+	// LimitMemory is how much counting for rate limits may take, in bytes; see
+	// CoreConfig.LimitMemory.
+	LimitMemory int
+
 	// Catalog has rooms follow what operators set while nodes run; see CoreConfig.Catalog.
 	Catalog *Cataloging
 
@@ -134,16 +138,17 @@ func New(cfg Config) (_ *Node, err error) {
 		}
 	}()
 	n.core, err = NewCore(CoreConfig{
-		Self:     cfg.Data.Self(),
-		Named:    cfg.Data.named,
-		Site:     cfg.Site,
-		Rooms:    cfg.Rooms,
-		OwnerKey: cfg.OwnerKey,
-		Rand:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		Stored:   stored,
-		Found:    cfg.Found,
-		Catalog:  cfg.Catalog,
-		History:  &history.Config{},
+		Self:        cfg.Data.Self(),
+		Named:       cfg.Data.named,
+		Site:        cfg.Site,
+		Rooms:       cfg.Rooms,
+		OwnerKey:    cfg.OwnerKey,
+		Rand:        rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Stored:      stored,
+		LimitMemory: cfg.LimitMemory,
+		Found:       cfg.Found,
+		Catalog:     cfg.Catalog,
+		History:     &history.Config{},
 	})
 	if err != nil {
 		return nil, err

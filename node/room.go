@@ -318,6 +318,16 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	return v
 }
 
+// Hold returns the verdict on somebody new who is to wait also where a place is free. It is
+// New, as of Decide, unless the room turns everybody away. Any goroutine may call it.
+func (r *Room) Hold(now time.Time) Verdict {
+	w := r.view.Load()
+	if w.Settings.QueueingMethod == room.Reject && !w.Event.Prequeueing {
+		return Verdict{View: w.View}
+	}
+	return r.wait(w, Pass{}, now)
+}
+
 // Queue counts a visitor who waits, as of the last poll in p. Decide does that by
 // itself for all but those whose verdict is New: they are nobody yet, and leave no trace
 // if it is not called. Any goroutine may call it.

@@ -30,6 +30,8 @@ type Status struct {
 
 	Facts FactsStatus `json:"facts"`
 
+	Limits LimitsStatus `json:"limits"`
+
 	// What went wrong since the start. All zero is as it should be.
 	MessagesRefused uint64 `json:"messages_refused"` // made no sense, or were not the sender's to say
 	MessagesDropped uint64 `json:"messages_dropped"` // came faster than they could be taken in; sent again or repaired
@@ -187,6 +189,7 @@ func (n *Node) Status() Status {
 		s.Rooms = append(s.Rooms, st)
 	}
 	s.RoomsRefused = n.core.refusedStatus()
+	s.Limits = n.limitsStatus()
 	if m := n.mesh.Load(); m != nil {
 		s.Peers = peerStatus(*m)
 	}

@@ -43,6 +43,7 @@ var outcomes = [...]metrics.Outcome{
 	httpfront.Admitted:    metrics.Admitted,
 	httpfront.Queued:      metrics.Queued,
 	httpfront.Malformed:   metrics.Malformed,
+	httpfront.Limited:     metrics.Limited,
 	httpfront.Rejected:    metrics.Rejected,
 	httpfront.Bypassed:    metrics.Bypassed,
 	httpfront.Failed:      metrics.Failed,

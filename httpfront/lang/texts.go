@@ -14,6 +14,7 @@ const (
 	TitleFull                    // the wait is so long that its length means little
 	TitleYourTurn                // the page is about to open
 	TitleUnreachable             // the site behind the waiting room, or the room itself
+	TitleLimited                 // a rate limit refuses the visitor
 
 	MessageInLine
 	MessageInDraw
@@ -24,6 +25,7 @@ const (
 	MessageFull
 	MessageCrowded     // too many new visitors come, and this one has no place in the line
 	MessageUnreachable // to those who have no place, too
+	MessageLimited
 
 	LabelPosition // before the visitor's own position
 	LabelAhead    // before the number of people who come first
@@ -76,6 +78,7 @@ var textSpecs = [textCount]spec{
 	TitleFull:        {"titleFull", title},
 	TitleYourTurn:    {"titleYourTurn", title},
 	TitleUnreachable: {"titleUnreachable", title},
+	TitleLimited:     {"titleLimited", title},
 
 	MessageInLine:             {"messageInLine", message},
 	MessageInDraw:             {"messageInDraw", message},
@@ -86,6 +89,7 @@ var textSpecs = [textCount]spec{
 	MessageFull:               {"messageFull", message},
 	MessageCrowded:            {"messageCrowded", message},
 	MessageUnreachable:        {"messageUnreachable", message},
+	MessageLimited:            {"messageLimited", message},
 
 	LabelPosition: {"labelPosition", label},
 	LabelAhead:    {"labelAhead", label},

@@ -19,13 +19,14 @@ const (
 	Queued                     // answered with the waiting page, or its JSON
 	Rejected                   // answered with the page of a room that lets nobody in
 	Bypassed                   // passed on, since no room or a rule says so
+	Limited                    // answered with what a rate limit rule says
 	Malformed                  // refused for its form
 	Unavailable                // this node could not decide
 	Failed                     // passed on, and not answered by the origin
 	outcomes                   // how many there are
 )
 
-var outcomeWords = [outcomes]string{"admitted", "queued", "rejected", "bypassed", "malformed", "unavailable", "failed"}
+var outcomeWords = [outcomes]string{"admitted", "queued", "rejected", "bypassed", "limited", "malformed", "unavailable", "failed"}
 
 // String returns the outcome as one word in lower case.
 func (o Outcome) String() string {

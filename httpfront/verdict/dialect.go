@@ -58,6 +58,10 @@ func (d *dialect) status(a *httpfront.Answer) int {
 		return http.StatusOK
 	case httpfront.Malformed:
 		return d.malformed(a.Status)
+	case httpfront.Limited:
+		if !d.noPage {
+			return a.Status // which is 4xx, as the rule says
+		}
 	}
 	return d.queued
 }

@@ -1,0 +1,180 @@
+// Command accuracy holds what rate limits estimate against what is true, for crowds of
+// sources whose rates have a heavy tail and for a real access log, and writes the figures as
+// tables into a page of the documentation, between two marks.
+//
+//	go run ./bench/accuracy -page docs/rate-limits-measured.md
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/accesslog"
+	"github.com/ropeline/ropeline/bench/limits"
+	"github.com/ropeline/ropeline/node/limit"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "accuracy: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+const (
+	beginMark = "<!-- begin: written by make limit-accuracy -->"
+	endMark   = "<!-- end -->"
+)
+
+func run(args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("accuracy", flag.ContinueOnError)
+	page := fs.String("page", "", "the `file` to write the tables into; empty: print them")
+	log := fs.String("log", "bench/testdata/semicomplete-2015-05.access.log.gz", "the access `log`, gzipped")
+	requests := fs.Int("requests", 420_000_000, "how many requests a crowd makes at one node")
+	meshed := fs.Int("mesh-requests", 42_000_000, "how many it makes at a mesh")
+	sources := fs.Int("sources", 270_000, "how many sources a crowd has")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := crowds(&b, *sources, *requests, *meshed); err != nil {
+		return err
+	}
+	if err := real(&b, *log); err != nil {
+		return err
+	}
+	if *page == "" {
+		_, err := out.Write(b.Bytes())
+		return err
+	}
+	return between(*page, b.String())
+}
+
+// mix is a crowd and the mesh that it asks.
+type mix struct {
+	name  string
+	spell limit.Millis
+	sites []int
+}
+
+var mixes = []mix{
+	{"steady, one node", 0, []int{1}},
+	{"in spells of 10 minutes, one node", 600_000, []int{1}},
+	{"in spells of 1 minute, one node", 60_000, []int{1}},
+	{"steady, 3 sites of 4 nodes", 0, []int{4, 4, 4}},
+	{"in spells of 10 minutes, 3 sites of 4 nodes", 600_000, []int{4, 4, 4}},
+}
+
+const period = time.Minute
+
+func crowds(b *bytes.Buffer, sources, requests, meshed int) error {
+	fmt.Fprintln(b, header)
+	for _, x := range mixes {
+		c := limits.Crowd{Sources: sources, Requests: requests, Span: limit.Millis(time.Hour.Milliseconds()), Spell: x.spell, Tail: 1.2, Seed: 1}
+		if len(x.sites) > 1 { // as many a minute, for a shorter time
+			c.Requests, c.Span = meshed, limit.Millis(float64(c.Span)*float64(meshed)/float64(requests))
+		}
+		cfg := limits.Config{Sites: x.sites, Memory: 64 << 20, Near: [2]limit.Millis{0, 1}, Far: [2]limit.Millis{20, 60}}
+		count, pass := limits.Estimates(period, cfg)
+		a := limits.Measure(limit.Millis(period.Milliseconds()), []int{1000, 10_000, 30_000}, sources,
+			func(each func(int, limit.Millis)) { c.Walk(pass, each) }, count)
+		rows(b, x.name, a)
+	}
+	return nil
+}
+
+const header = `| crowd | requests, sources | mean difference, by request and by source | limit, a minute | wrongly let pass or limited | sources above it | never found, and the worst | limited, and never above it |
+|---|---|---|---|---|---|---|---|`
+
+func rows(b *bytes.Buffer, name string, a limits.Accuracy) {
+	for i, l := range a.Limits {
+		first := fmt.Sprintf("| %s | %s, %s | %.1f %%, %.1f %% ", name, grouped(a.Requests), grouped(a.Sources), 100*a.MeanDifference, 100*a.BySource)
+		if i > 0 {
+			first = "| | | "
+		}
+		missed := fmt.Sprint(l.Missed)
+		if l.Missed > 0 {
+			missed = fmt.Sprintf("%d, %.1f %% above", l.Missed, 100*l.WorstMissed)
+		}
+		fmt.Fprintf(b, "%s| %s | %.4f %% | %d | %s | %d |\n", first, grouped(l.Limit),
+			100*float64(l.Allowed+l.Refused)/float64(a.Requests), l.Over, missed, l.FalsePositives)
+	}
+}
+
+// grouped writes a number with its digits in threes.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// real is crowds, for the requests of an access log.
+func real(b *bytes.Buffer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	type request struct {
+		source int
+		at     limit.Millis
+	}
+	var all []request
+	ids := map[string]int{}
+	log, err := accesslog.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for {
+		e, err := log.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if _, ok := errors.AsType[*accesslog.Malformed](err); ok {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if _, ok := ids[e.Address]; !ok {
+			ids[e.Address] = len(ids)
+		}
+		all = append(all, request{ids[e.Address], limit.MillisOf(e.At)})
+	}
+	// Its lines are not in the order of their times.
+	slices.SortStableFunc(all, func(a, b request) int { return cmp.Compare(a.at, b.at) })
+	count, _ := limits.Estimates(period, limits.Config{Sites: []int{1}, Memory: 1 << 20})
+	begin := all[0].at
+	a := limits.Measure(limit.Millis(period.Milliseconds()), []int{5, 10, 20, 40}, len(ids), func(each func(int, limit.Millis)) {
+		for _, r := range all {
+			each(r.source, r.at-begin)
+		}
+	}, count)
+	rows(b, "the access log", a)
+	fmt.Fprintf(b, "\n%s, %d processors.\n", runtime.Version(), runtime.NumCPU())
+	return nil
+}
+
+// between writes text into a page between the marks.
+func between(page, text string) error {
+	b, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(b), beginMark)
+	_, after, ok2 := strings.Cut(rest, endMark)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no marks %q and %q", page, beginMark, endMark)
+	}
+	return os.WriteFile(page, []byte(before+beginMark+"\n"+text+endMark+after), 0o644)
+}

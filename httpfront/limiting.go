@@ -1,0 +1,170 @@
+package httpfront
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/ropeline/ropeline/httpfront/expr"
+	"github.com/ropeline/ropeline/node/limit"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// Meter counts for one rate limit rule. Any number of goroutines may use it, and it must
+// not block.
+type Meter interface {
+	// Key returns what requests with these values of the characteristics count under. It
+	// does not keep values.
+	Key(values []byte) limit.Key
+	// Take counts a request, unless it is limited.
+	Take(k limit.Key, now time.Time) limit.Verdict
+	// Peek says whether a request would be limited, and counts nothing.
+	Peek(k limit.Key, now time.Time) limit.Verdict
+	// Count counts a request that was let pass.
+	Count(k limit.Key, now time.Time) limit.Verdict
+}
+
+// rateLimits are the rules that requests are held against, in their order. They are
+// replaced as a whole.
+type rateLimits struct {
+	rules   []*rateLimit
+	answers bool // some ask about responses
+}
+
+// rateLimit is one rule that is not disabled.
+type rateLimit struct {
+	rule       limit.Rule
+	meter      Meter
+	expression *expr.Expression
+	counting   *expr.Expression // nil: all that expression is true of are counted
+	values     []characteristic
+	policy     string // member of the field RateLimit-Policy
+
+	tally *limitTally // lasts as long as the rule is followed
+}
+
+// limitTally is what a rule has done at this node.
+type limitTally struct {
+	limited atomic.Uint64
+	told    rate.Sometimes // keeps a flood from filling the log
+}
+
+// characteristic is one part of what counts together.
+type characteristic struct {
+	value   *expr.Value // nil: the visitor's id
+	visitor bool
+}
+
+// LimitTally is what a rate limit rule has done at this node since it was first followed.
+type LimitTally struct {
+	ID      limit.ID
+	Name    string
+	Action  limit.Action
+	Limited uint64 // requests
+}
+
+// FollowLimits holds requests against these rules from now on, and against no others.
+// meter returns what counts for a rule; rules for which it returns nil are passed over, as
+// disabled ones are. Rules that the front cannot use are in the error and not followed. It
+// may be called while requests run, from one goroutine at a time.
+func (f *Front) FollowLimits(rules []limit.Rule, meter func(limit.ID) Meter) error {
+	was := map[limit.ID]*limitTally{}
+	if before := f.limits.Load(); before != nil {
+		for _, l := range before.rules {
+			was[l.rule.ID] = l.tally
+		}
+	}
+	all := &rateLimits{}
+	var errs []error
+	for i := range rules {
+		if rules[i].Disabled {
+			continue
+		}
+		m := meter(rules[i].ID)
+		if m == nil {
+			continue
+		}
+		l, err := newRateLimit(&rules[i], f.cfg.Lists)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("http front: rate limit %q: %w", rules[i].Name, err))
+			continue
+		}
+		l.meter, l.tally = m, cmp.Or(was[rules[i].ID], &limitTally{told: rate.Sometimes{Interval: warnEvery}})
+		all.rules = append(all.rules, l)
+		all.answers = all.answers || l.counting != nil && l.counting.Answers()
+	}
+	f.limits.Store(all)
+	return errors.Join(errs...)
+}
+
+// LimitTallies returns what the rules have done, in their order. Any goroutine may call it.
+func (f *Front) LimitTallies() []LimitTally {
+	all := []LimitTally{}
+	if limits := f.limits.Load(); limits != nil {
+		for _, l := range limits.rules {
+			all = append(all, LimitTally{l.rule.ID, l.rule.Name, l.rule.Action, l.tally.limited.Load()})
+		}
+	}
+	return all
+}
+
+// CheckLimit reports every setting of a rate limit rule that the front cannot use, joined;
+// each part is a *room.FieldError. lists are those that expressions may name.
+func CheckLimit(r *limit.Rule, lists expr.Lists) error {
+	_, err := newRateLimit(r, lists)
+	return err
+}
+
+func newRateLimit(r *limit.Rule, lists expr.Lists) (*rateLimit, error) {
+	l := &rateLimit{rule: r.Clone()}
+	var errs []error
+	fail := func(field string, err error) {
+		e := &room.FieldError{Field: field, Problem: err.Error()}
+		if wrong, ok := errors.AsType[*expr.Error](err); ok {
+			e.Problem = wrong.Error() + "\n\t" + strings.ReplaceAll(wrong.Excerpt(), "\n", "\n\t")
+		}
+		errs = append(errs, e)
+	}
+	var err error
+	if l.expression, err = expr.Compile(r.Expression, lists); err != nil {
+		fail("expression", err)
+	}
+	if r.CountingExpression != "" {
+		if l.counting, err = expr.CompileCounting(r.CountingExpression, lists); err != nil {
+			fail("counting_expression", err)
+		}
+	}
+	for i, c := range r.Characteristics {
+		if c == limit.VisitorID {
+			l.values = append(l.values, characteristic{visitor: true})
+			continue
+		}
+		v, err := expr.CompileValue(c)
+		if err != nil {
+			fail(fmt.Sprintf("characteristics[%d]", i), err)
+			continue
+		}
+		l.values = append(l.values, characteristic{value: v})
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	l.policy = fmt.Sprintf("%q;q=%d;w=%d", r.Name, r.RequestsPerPeriod, int(r.Period.Seconds()))
+	return l, nil
+}
+
+// answerHeaders are the header fields of a response, in a slice that is used again.
+type answerHeaders [][2]string
+
+// Header returns field i.
+func (h *answerHeaders) Header(i int) (name, value string, ok bool) {
+	if i >= len(*h) {
+		return "", "", false
+	}
+	return (*h)[i][0], (*h)[i][1], true
+}
