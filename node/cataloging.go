@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -29,12 +30,18 @@ type Cataloging struct {
 	// Follow is told of all rooms that are run, and of what was left out of them, before
 	// requests are decided by the new settings. The loop calls it, and waits for it.
 	Follow func([]room.Settings, []catalog.Refusal)
+
+	// CheckLimit and FollowLimits are the same for rate limit rules. Core.Meter has what counts
+	// for them already when FollowLimits is called.
+	CheckLimit   func(*limit.Rule) error
+	FollowLimits func([]limit.Rule, []catalog.Refusal)
 }
 
 // cataloged is the state of a Cataloging.
 type cataloged struct {
 	Cataloging
-	file []room.Settings // as the configuration has them
+	file   []room.Settings // as the configuration has them
+	limits []limit.Rule    // the same
 
 	begun   bool
 	mark    uint64 // of what was read; see facts.catalog
@@ -99,7 +106,15 @@ func (c *Core) brought(cat *catalog.Catalog, now time.Time) (out []catalog.Write
 		}
 		out = append(out, says.Remember(before, name, c.self.Node)...)
 	}
-	return out
+	return append(out, c.broughtLimits(cat, now)...)
+}
+
+// broughtLimits is brought for rate limits.
+func (c *Core) broughtLimits(cat *catalog.Catalog, now time.Time) []catalog.Write {
+	brought := catalog.FileLimits(c.catalog.limits, now)
+	before, says := catalog.ReadLimitPrints(c.replica, c.self.Node), catalog.LimitPrints(brought)
+	out := catalog.LimitWrites(cat.RateLimits(), cat.BringLimits(brought, before))
+	return append(out, catalog.RememberLimits(says, before, c.self.Node)...)
 }
 
 // overlay is a map in which writes have been made that are not.
@@ -244,6 +259,7 @@ func (c *Core) followCatalog(now time.Time) {
 	if k.Follow != nil {
 		k.Follow(all, refused)
 	}
+	refused = append(refused, c.followLimits(read, now)...)
 	k.read.Store(read)
 	k.refused.Store(&refused)
 
@@ -280,6 +296,17 @@ func (c *Core) followCatalog(now time.Time) {
 	for _, r := range over {
 		r.abandon(now)
 	}
+}
+
+// followLimits has the rate limit rules be what the catalog says, and returns what of that
+// does not hold.
+func (c *Core) followLimits(read *catalog.Catalog, now time.Time) []catalog.Refusal {
+	rules, refused := read.EffectiveLimits(c.catalog.CheckLimit)
+	c.limiter.follow(rules, now)
+	if c.catalog.FollowLimits != nil {
+		c.catalog.FollowLimits(rules, refused)
+	}
+	return refused
 }
 
 // kept returns the settings of rooms that are run, and of which what the catalog says now

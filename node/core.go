@@ -38,7 +38,8 @@ type CoreConfig struct {
 	// be taken. Another one has to bear as many callers at once as requests do.
 	Entropy io.Reader
 
-	// Limits are the rate limit rules of a node that follows no catalog.
+	// Limits are rate limit rules. With a catalog they are brought into it, as rooms are, and
+	// need no ids.
 	Limits []limit.Rule
 
 	// LimitMemory is how much counting for rate limits may take, in bytes. 0: no rule
@@ -154,9 +155,10 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
-	c.limiter.follow(cfg.Limits, time.Time{})
 	if cfg.Catalog != nil {
-		c.catalog = &cataloged{Cataloging: *cfg.Catalog, file: cfg.Rooms}
+		c.catalog = &cataloged{Cataloging: *cfg.Catalog, file: cfg.Rooms, limits: cfg.Limits}
+	} else {
+		c.limiter.follow(cfg.Limits, time.Time{})
 	}
 	if err := c.takeStored(cfg.Stored, cfg.Rooms); err != nil {
 		return nil, fmt.Errorf("node: %w", err)

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/limit"
 )
 
@@ -14,7 +16,6 @@ func limitRule(requests int, scope limit.Scope) limit.Rule {
 // limited has all nodes follow a rule.
 func (w *world) limited(r limit.Rule) {
 	for _, m := range w.nodes {
-		m.core.limiter.memory = 1 << 20
 		m.core.limiter.follow([]limit.Rule{r}, w.now)
 	}
 	w.run(200 * time.Millisecond) // the exchange hears who lives
@@ -99,5 +100,101 @@ func TestNoRuleNoMemory(t *testing.T) {
 		if m.core.limiter.tables.Load() != nil {
 			t.Error("there are tables without a rule")
 		}
+	}
+}
+
+// setLimits has an operator say at one node what the rate limits are.
+func (w *world) setLimits(m *machine, change func(all []catalog.RateLimit) []catalog.RateLimit) {
+	w.t.Helper()
+	err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
+		is := change(c.RateLimits())
+		return catalog.LimitWrites(c.RateLimits(), is), catalog.CheckLimits(is, nil)
+	}, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.post(m, nil)
+}
+
+// What a file and operators say of rate limits holds at all nodes, and what operators have
+// changed does not come undone when a node starts again with its file.
+func TestLimitsFollowTheCatalog(t *testing.T) {
+	w := newStoppedWorld(t)
+	w.catalog = true
+	fromFile := limitRule(2, limit.Mesh)
+	fromFile.Name = "file"
+	w.limits = []limit.Rule{fromFile}
+	w.begin(testSettings(100), "a", "b")
+	names := func(m *machine) (all []string) {
+		for _, r := range m.core.limiter.meters.Load().order {
+			all = append(all, r.Rule().Name)
+		}
+		return all
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		w.run(8 * time.Second)
+		for i, m := range w.nodes {
+			if got := names(m); !equalNames(got, want) {
+				t.Errorf("node %d has the rate limits %q, want %q", i, got, want)
+			}
+		}
+	}
+	expect("file")
+	w.setLimits(w.nodes[1], func(all []catalog.RateLimit) []catalog.RateLimit {
+		r := limitRule(7, limit.Mesh)
+		r.ID, r.Name = limit.ID{9}, "operator"
+		all[0].Name = "renamed"
+		return append([]catalog.RateLimit{{Version: 1, Created: w.now, Rule: r}}, all...)
+	})
+	expect("operator", "renamed")
+	w.setLimits(w.nodes[0], func(all []catalog.RateLimit) []catalog.RateLimit { return all[:1] })
+	expect("operator")
+	w.kill(w.nodes[0])
+	w.run(2 * time.Second)
+	w.start(w.nodes[0], testSettings(100))
+	expect("operator")
+}
+
+func equalNames(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Of two rules of one name, made at two nodes at once, the older holds; a rule that the
+// front cannot use is left out.
+func TestLimitsThatDoNotGoTogether(t *testing.T) {
+	w := newCatalogWorld(t, testSettings(100), "a", "b")
+	for i, m := range w.nodes {
+		w.setLimits(m, func(all []catalog.RateLimit) []catalog.RateLimit {
+			r := limitRule(7+i, limit.Mesh)
+			r.ID, r.Name = limit.ID{byte(9 + i)}, "twice"
+			return append(all, catalog.RateLimit{Version: 1, Created: w.now.Add(time.Duration(-i) * time.Second), Rule: r})
+		})
+	}
+	w.run(5 * time.Second)
+	for i, m := range w.nodes {
+		order := m.core.limiter.meters.Load().order
+		if len(order) != 1 || order[0].Rule().RequestsPerPeriod != 8 {
+			t.Errorf("node %d counts for %d rules", i, len(order))
+		}
+		refused := m.core.refusedStatus()
+		if len(refused) != 1 || refused[0].Limit != "twice" {
+			t.Errorf("node %d has left out %+v", i, refused)
+		}
+	}
+	m := w.nodes[0].core
+	m.catalog.CheckLimit = func(*limit.Rule) error { return errors.New("cannot be asked") }
+	w.setLimits(w.nodes[0], func(all []catalog.RateLimit) []catalog.RateLimit { return all[:1] })
+	w.run(time.Second)
+	if n := len(m.limiter.meters.Load().order); n != 0 {
+		t.Errorf("%d rules count that cannot be asked", n)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/history"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -36,6 +37,9 @@ type Config struct {
 
 	// AwaitKnown is the same for a node that knows of others from before.
 	AwaitKnown time.Duration
+
+	// Limits are rate limit rules; see CoreConfig.Limits.
+	Limits []limit.Rule
 
 	// LimitMemory is how much counting for rate limits may take, in bytes; see
 	// CoreConfig.LimitMemory.
@@ -145,6 +149,7 @@ func New(cfg Config) (_ *Node, err error) {
 		OwnerKey:    cfg.OwnerKey,
 		Rand:        rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Stored:      stored,
+		Limits:      cfg.Limits,
 		LimitMemory: cfg.LimitMemory,
 		Found:       cfg.Found,
 		Catalog:     cfg.Catalog,

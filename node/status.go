@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -51,9 +52,10 @@ type FactsStatus struct {
 
 // RefusedStatus is a room that is not run, or a part of one.
 type RefusedStatus struct {
-	Room   string `json:"room"` // id
-	Name   string `json:"name"`
+	Room   string `json:"room,omitempty"` // id
+	Name   string `json:"name,omitempty"`
 	Event  string `json:"event,omitempty"` // by name; "": it is about the room
+	Limit  string `json:"limit,omitempty"` // the name of a rate limit; then it is about no room
 	Reason string `json:"reason"`
 }
 
@@ -202,9 +204,16 @@ func (c *Core) refusedStatus() []RefusedStatus {
 		return all
 	}
 	for _, x := range *c.catalog.refused.Load() {
-		all = append(all, RefusedStatus{x.Room.String(), x.Name, x.Event, x.Why.Error()})
+		all = append(all, refusedStatus(&x))
 	}
 	return all
+}
+
+func refusedStatus(x *catalog.Refusal) RefusedStatus {
+	if x.Limit != "" {
+		return RefusedStatus{Limit: x.Limit, Reason: x.Why.Error()}
+	}
+	return RefusedStatus{Room: x.Room.String(), Name: x.Name, Event: x.Event, Reason: x.Why.Error()}
 }
 
 func (r *Room) status() RoomStatus {

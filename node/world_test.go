@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/history"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -22,8 +23,9 @@ type world struct {
 	air   []letter
 	cut   bool // between sites
 
-	catalog  bool // rooms follow what operators set
-	remember bool // nodes keep a history
+	catalog  bool         // rooms follow what operators set
+	limits   []limit.Rule // of the configuration of each node
+	remember bool         // nodes keep a history
 
 	more []room.Settings   // further rooms, kept by all
 	lose func(letter) bool // messages that do not arrive; nil: none
@@ -118,6 +120,7 @@ func (w *world) start(m *machine, s room.Settings) {
 		keep = &history.Config{}
 	}
 	core, err := NewCore(CoreConfig{
+		Limits: w.limits, LimitMemory: 1 << 20,
 		History: keep, Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),

@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"node/history":            {"crdt"},
 	"node/limit":              {"crdt", "node/room"},
 	"node/room":               {"crdt"},
-	"node/catalog":            {"crdt", "node/room"},
+	"node/catalog":            {"crdt", "node/limit", "node/room"},
 	"node/replica":            {"crdt"},
 	"node/ticket":             {"crdt"},
 	"node/durable":            {},

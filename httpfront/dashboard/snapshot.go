@@ -32,9 +32,10 @@ type Snapshot struct {
 
 // Refused is a room that is not run, or a part of one that is left out.
 type Refused struct {
-	Room   string `json:"room"` // id
-	Name   string `json:"name"`
+	Room   string `json:"room,omitempty"` // id
+	Name   string `json:"name,omitempty"`
 	Event  string `json:"event,omitempty"` // by name; "": it is about the room
+	Limit  string `json:"limit,omitempty"` // the name of a rate limit; then it is about no room
 	Reason string `json:"reason"`
 }
 

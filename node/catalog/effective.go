@@ -17,6 +17,7 @@ type Refusal struct {
 	Room  crdt.RoomID
 	Name  string // of the room
 	Event string // by name; empty: it is about the whole room
+	Limit string // the name of a rate limit rule, and the others are empty; empty: it is about a room
 	Why   error
 }
 

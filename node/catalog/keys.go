@@ -15,13 +15,16 @@ const (
 	kindOrder = "order"
 	kindText  = "text"
 	kindFile  = "file"
+
+	kindLimit      = "limit"
+	kindLimitOrder = "limitorder"
 )
 
 // IsKey reports whether a key of the last-writer map is one of a catalog.
 func IsKey(key string) bool {
 	kind, _, _ := strings.Cut(key, "/")
 	switch kind {
-	case kindZone, kindRoom, kindEvent, kindRule, kindOrder, kindText, kindFile:
+	case kindZone, kindRoom, kindEvent, kindRule, kindOrder, kindText, kindFile, kindLimit, kindLimitOrder:
 		return true
 	}
 	return false

@@ -25,6 +25,8 @@ type Catalog struct {
 	zones map[string]Zone
 	rooms map[crdt.RoomID]*Room
 	order []*Room // by zone, then by age
+
+	limits []RateLimit // in the order in which they are asked
 }
 
 // Read returns the catalog that a map holds. What does not decode is nobody's: it is
@@ -41,11 +43,16 @@ func Read(m Map) *Catalog {
 			}
 			continue
 		}
+		if kind == kindLimit {
+			r.takeLimit(rest, key)
+			continue
+		}
 		name, of, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseRoomID(name); err == nil && id.String() == name {
 			r.take(kind, id, of, key)
 		}
 	}
+	c.limits = r.orderedLimits()
 	for _, u := range r.rooms {
 		if u.there {
 			c.rooms[u.room.Settings.ID] = r.finish(u)
@@ -66,6 +73,8 @@ func older(a, b *Room) int {
 type reader struct {
 	m     Map
 	rooms map[crdt.RoomID]*unread
+
+	limits []RateLimit
 }
 
 // unread is a room of which not everything is read.
@@ -167,22 +176,7 @@ func (r *reader) finish(u *unread) *Room {
 	slices.SortFunc(room.Events, func(a, b Event) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
-	place := map[string]int{} // from 1 on
-	for i, id := range u.order {
-		place[id] = i + 1
-	}
-	slices.SortFunc(room.Rules, func(a, b Rule) int {
-		p, q := place[a.ID.String()], place[b.ID.String()]
-		switch {
-		case p > 0 && q > 0:
-			return cmp.Compare(p, q)
-		case p > 0:
-			return -1
-		case q > 0:
-			return 1
-		}
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID.String(), b.ID.String()))
-	})
+	inOrder(room.Rules, u.order, func(r *Rule) string { return r.ID.String() }, func(r *Rule) time.Time { return r.Created })
 
 	id, ok := room.Settings.ID, false
 	if room.Settings.Front.CustomPage, ok = text(r.m, id, u.page); !ok {

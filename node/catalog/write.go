@@ -25,7 +25,7 @@ func ZoneWrites(name string, z Zone) []Write {
 // where it was what was says; a nil was makes a room, and a nil is drops one. Only what
 // differs is written. Texts come first and what is not needed any more goes last, so that
 // who has heard of a part can use it.
-func Writes(was, is *Room) (all []Write) {
+func Writes(was, is *Room) []Write {
 	var id crdt.RoomID
 	switch {
 	case is != nil:
@@ -35,6 +35,12 @@ func Writes(was, is *Room) (all []Write) {
 	}
 	old, texts := values(was)
 	now, wanted := values(is)
+	return differences(id, old, now, texts, wanted)
+}
+
+// differences returns what is to be written for values to become others, and for texts to
+// be those that are wanted.
+func differences(id crdt.RoomID, old, now map[string][]byte, texts, wanted map[string]string) (all []Write) {
 	for _, hash := range slices.Sorted(maps.Keys(wanted)) {
 		if _, there := texts[hash]; !there {
 			all = append(all, pieces(id, wanted[hash])...)

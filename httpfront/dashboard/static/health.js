@@ -80,7 +80,7 @@ function nodeName(n) {
   return own.startsWith(n.site) ? own : `${own} in ${n.site}`
 }
 
-const refusedPlace = x => ({label: x.event ? `${x.event} of ${x.name}` : x.name, href: x.event ? '#/rooms/' + encodeURIComponent(x.room) : '#/'})
+const refusedPlace = x => x.limit ? {label: x.limit, href: '#/'} : ({label: x.event ? `${x.event} of ${x.name}` : x.name, href: x.event ? '#/rooms/' + encodeURIComponent(x.room) : '#/'})
 const sitePlace = site => ({label: site.site, href: '#/mesh'})
 
 // Each kind is said in one line, however many places there are.
@@ -110,7 +110,8 @@ const roomKinds = [
 
 const refusedKinds = [
   {level: 'bad', is: x => x.event, one: 'An event is left out: it cannot be beside the rest', many: 'events are left out: they cannot be beside the rest', detail: x => x.reason},
-  {level: 'bad', is: x => !x.event, one: 'A room, or a part of it, is left out: it cannot be beside the rest', many: 'rooms, or parts of them, are left out: they cannot be beside the rest', detail: x => x.reason},
+  {level: 'bad', is: x => x.limit, one: 'A rate limit is left out: it cannot be beside the rest', many: 'rate limits are left out: they cannot be beside the rest', detail: x => x.reason},
+  {level: 'bad', is: x => !x.event && !x.limit, one: 'A room, or a part of it, is left out: it cannot be beside the rest', many: 'rooms, or parts of them, are left out: they cannot be beside the rest', detail: x => x.reason},
 ]
 
 const ranks = {bad: 0, warn: 1, note: 2}

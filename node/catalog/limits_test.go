@@ -1,0 +1,142 @@
+package catalog
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node/limit"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+func someLimit(name string) RateLimit {
+	l := FileLimits([]limit.Rule{limit.Rule{
+		Name: name, Description: "words", Expression: `http.host eq "a"`, Characteristics: []string{"ip.src", "http.host"},
+		Period: time.Minute, RequestsPerPeriod: 5, MitigationTimeout: time.Hour, CountingExpression: "true", Action: limit.Queue,
+		Scope: limit.Site, IPv4Prefix: 24, IPv6Prefix: 48, Disabled: true,
+		Response: limit.Response{StatusCode: 403, Content: strings.Repeat("<p>no</p>", 3000), ContentType: "text/html"},
+	}}, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))[0]
+	l.Version = 3
+	return l
+}
+
+// What is written is what is read, in its order, and only differences are written.
+func TestLimitsAreReadAsWritten(t *testing.T) {
+	m := newStore(1)
+	a, b, c := someLimit("a"), someLimit("b"), someLimit("c")
+	b.Disabled, b.Response.Content = false, ""
+	m.write(t, LimitWrites(nil, []RateLimit{c, a, b}))
+	read := func() []RateLimit {
+		all := Read(m).RateLimits()
+		for i := range all {
+			all[i].Modified = time.Time{}
+		}
+		return all
+	}
+	equal := func(got, want []RateLimit) bool {
+		return slices.EqualFunc(got, want, func(a, b RateLimit) bool { return string(encode(a)) == string(encode(b)) })
+	}
+	if got := read(); !equal(got, []RateLimit{c, a, b}) {
+		t.Fatalf("got %+v", got)
+	}
+	a2 := a.Clone()
+	a2.RequestsPerPeriod = 9
+	if w := LimitWrites(read(), []RateLimit{c, a2, b}); len(w) != 1 {
+		t.Errorf("one number is written in %d keys", len(w))
+	}
+	m.write(t, LimitWrites(read(), []RateLimit{b, a2}))
+	if got := read(); !equal(got, []RateLimit{b, a2}) {
+		t.Errorf("got %+v", got)
+	}
+	m.write(t, LimitWrites(read(), nil))
+	for key := range m.Keys() {
+		t.Errorf("%s is left", key)
+	}
+}
+
+func TestCheckLimits(t *testing.T) {
+	a, b := someLimit("a"), someLimit("b")
+	if err := CheckLimits([]RateLimit{a, b}, nil); err != nil {
+		t.Errorf("got %v", err)
+	}
+	b.Name, b.Period = "a", 0
+	err := CheckLimits([]RateLimit{a, b}, func(r *limit.Rule) error {
+		return errors.Join(&room.FieldError{Field: "expression", Problem: "no"})
+	})
+	var got []string
+	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+		got = append(got, e.(*room.FieldError).Field)
+	}
+	want := []string{"rate_limits[0].expression", "rate_limits[1].period", "rate_limits[1].expression", "rate_limits[1].name"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got mistakes in %q, want %q", got, want)
+	}
+	if err := CheckLimits(make([]RateLimit, limit.MaxRules+1), nil); err == nil || !strings.Contains(err.Error(), "at most 100 rules") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A file is followed where it has changed, and not where only operators have.
+func TestBringLimits(t *testing.T) {
+	m := newStore(1)
+	catalog := func() *Catalog { return Read(m) }
+	bring := func(before Prints, names ...string) (got []string) {
+		var brought []RateLimit
+		for _, n := range names {
+			l := someLimit(strings.TrimRight(n, "!"))
+			if strings.HasSuffix(n, "!") {
+				l.RequestsPerPeriod = 99
+			}
+			brought = append(brought, l)
+		}
+		for _, l := range catalog().BringLimits(brought, before) {
+			if l.RequestsPerPeriod == 99 {
+				l.Name += "!"
+			}
+			got = append(got, l.Name)
+		}
+		return got
+	}
+	prints := LimitPrints([]RateLimit{someLimit("a"), someLimit("b")})
+	for _, c := range []struct {
+		there  []string
+		before Prints
+		file   []string
+		want   []string
+	}{
+		{nil, nil, []string{"a", "b"}, []string{"a", "b"}},                        // the first node
+		{[]string{"a"}, nil, []string{"a!", "b"}, []string{"a", "b"}},             // a new node changes nothing
+		{[]string{"a"}, prints, []string{"a", "b"}, []string{"a"}},                // b was deleted
+		{[]string{"a"}, prints, []string{"a!", "b!"}, []string{"a!", "b!"}},       // the file has changed
+		{[]string{"a", "b", "c"}, prints, []string{"a"}, []string{"a", "b", "c"}}, // what the file has no more stays
+	} {
+		m = newStore(1)
+		var all []RateLimit
+		for _, n := range c.there {
+			all = append(all, someLimit(n))
+		}
+		m.write(t, LimitWrites(nil, all))
+		if got := bring(c.before, c.file...); !slices.Equal(got, c.want) {
+			t.Errorf("with %q there and %q in the file: got %q, want %q", c.there, c.file, got, c.want)
+		}
+	}
+	m = newStore(1)
+	own := someLimit("a")
+	own.ID = limit.ID{7}
+	m.write(t, LimitWrites(nil, []RateLimit{own}))
+	if got := catalog().BringLimits([]RateLimit{someLimit("a")}, nil); len(got) != 1 || got[0].ID != own.ID {
+		t.Errorf("got %+v beside a rule of an operator of that name", got)
+	}
+}
+
+func TestALimitWhoseContentIsMissing(t *testing.T) {
+	m := newStore(1)
+	writes := LimitWrites(nil, []RateLimit{someLimit("a")})
+	m.write(t, slices.DeleteFunc(writes, func(w Write) bool { return strings.HasPrefix(w.Key, "text/") }))
+	all, refused := Read(m).EffectiveLimits(nil)
+	if len(all) != 1 || all[0].Response.Content != "" || len(refused) != 1 || refused[0].Limit != "a" {
+		t.Errorf("got %+v, %+v", all, refused)
+	}
+}
