@@ -136,7 +136,7 @@ func newRateLimit(r *limit.Rule, lists expr.Lists) (*rateLimit, error) {
 	}
 	if r.CountingExpression != "" {
 		if l.counting, err = expr.CompileCounting(r.CountingExpression, lists); err != nil {
-			fail("counting_expression", err)
+			fail("counting-expression", err)
 		}
 	}
 	for i, c := range r.Characteristics {

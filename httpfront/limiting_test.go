@@ -451,7 +451,7 @@ func TestCheckLimit(t *testing.T) {
 	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 		got = append(got, e.(*room.FieldError).Field)
 	}
-	if want := []string{"expression", "counting_expression", "characteristics[1]"}; !slices.Equal(got, want) {
+	if want := []string{"expression", "counting-expression", "characteristics[1]"}; !slices.Equal(got, want) {
 		t.Errorf("got mistakes in %v, want %v: %v", got, want, err)
 	}
 }

@@ -88,7 +88,10 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.watch, a.log); err != nil {
 		return nil, err
 	}
-	follower.front = a.front
+	follower.front, follower.node = a.front, a.node
+	if err = follower.begin(cfg, len(a.rooms)); err != nil {
+		return nil, err
+	}
 	a.lame = lameDuck{ctx, a.node}
 	if a.verdicts, err = newVerdicts(cfg, a.front, a.lame.ready, a.log); err != nil {
 		return nil, err

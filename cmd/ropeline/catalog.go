@@ -11,6 +11,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -20,9 +21,11 @@ type follower struct {
 	log   *slog.Logger
 
 	front *httpfront.Front // set before the node runs
+	node  *node.Node       // the same
 	hosts func([]room.Settings) []string
 
 	warned map[string]bool // what was refused, as it was logged; follow's
+	left   map[string]bool // the same of rate limits; followLimits'
 
 	mu    sync.Mutex // guards the following
 	known map[[sha256.Size]byte]error
@@ -38,7 +41,7 @@ func (f *follower) cataloging(rooms int) *node.Cataloging {
 		f.log.Warn("there are more rooms in the file than operators can change while nodes run: to change them, change the file of every node and start it again", "rooms", rooms, "most", catalog.MaxRooms)
 		return nil
 	}
-	return &node.Cataloging{Check: f.check, Follow: f.follow}
+	return &node.Cataloging{Check: f.check, Follow: f.follow, CheckLimit: f.checkLimit, FollowLimits: f.followLimits}
 }
 
 // check reports what of a room the front cannot use.
@@ -81,4 +84,42 @@ func (f *follower) follow(rooms []room.Settings, refused []catalog.Refusal) {
 			"room", r.Name, "id", r.Room.String(), "event", r.Event, "reason", r.Why)
 	}
 	f.warned = warned
+}
+
+// begin has the front follow what does not change while the node runs: the rate limits of a
+// node that follows no catalog.
+func (f *follower) begin(cfg config, rooms int) error {
+	if rooms <= catalog.MaxRooms {
+		return nil
+	}
+	return f.front.FollowLimits(limitRules(cfg.Limits.Rules), metersOf(f.node))
+}
+
+// checkLimit reports what of a rate limit the front cannot use.
+func (f *follower) checkLimit(r *limit.Rule) error { return httpfront.CheckLimit(r, f.lists) }
+
+// followLimits takes over the rate limits that hold.
+func (f *follower) followLimits(rules []limit.Rule, refused []catalog.Refusal) {
+	if err := f.front.FollowLimits(rules, metersOf(f.node)); err != nil {
+		f.log.Error("rate limits are not held against requests", "error", err)
+	}
+	left := map[string]bool{}
+	for _, r := range refused {
+		text := fmt.Sprint(r.Limit, r.Why)
+		if left[text] = true; !f.left[text] {
+			f.log.Warn("a part of what operators have set cannot hold beside the rest and is left out; change it, or what stands in its way",
+				"limit", r.Limit, "reason", r.Why)
+		}
+	}
+	f.left = left
+}
+
+// metersOf returns what counts for rate limits at a node.
+func metersOf(n *node.Node) func(limit.ID) httpfront.Meter {
+	return func(id limit.ID) httpfront.Meter {
+		if m := n.Meter(id); m != nil {
+			return m
+		}
+		return nil
+	}
 }

@@ -47,6 +47,7 @@ type config struct {
 	LogFormat string
 	LogLevel  string
 	Signals   signalsConfig
+	Limits    limitsConfig
 
 	Room  room.Settings   // what the flags say of the one room
 	Rooms []room.Settings // what the file lists under "rooms"
@@ -65,6 +66,7 @@ func defaultConfig() config {
 		LogFormat: "text",
 		LogLevel:  "info",
 		Signals:   signalsConfig{OTLPSample: defaultSample},
+		Limits:    defaultLimits(),
 		Front:     frontConfig{UnknownHosts: hostsPass},
 		Proof:     proofConfig{Header: proof.Header, Issuer: "ropeline"},
 		Rights:    rightsConfig{OnStop: stopKeeps},
@@ -137,6 +139,7 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.StringVar(&c.CAFile, "ca-file", c.CAFile, "`file` with the authority that signs the nodes' certificates")
 	fs.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` for this node's identity and counts (default: under the user's state directory)")
 	c.Rights.bind(fs)
+	c.Limits.bind(fs)
 	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
 	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
 	c.Signals.bind(fs)

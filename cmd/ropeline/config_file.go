@@ -109,12 +109,13 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 			r.fail(d.Body, "---", errors.New("one document only is allowed"))
 			break
 		}
-		var rooms, named ast.Node
+		var rooms, named, limits ast.Node
 		var proxy proxyNodes
 		var parts roomParts
-		r.mapping(d.Body, "", fs, proxy.lists(parts.lists(lists{"rooms": &rooms, "lists": &named})))
+		r.mapping(d.Body, "", fs, proxy.lists(parts.lists(lists{"rooms": &rooms, "lists": &named, "rate-limits": &limits})))
 		r.globalOrigins(proxy, fs, &cfg.Proxy.Origins)
 		r.named(named, &cfg.Front.Lists)
+		cfg.Limits.Rules = r.rateLimits(limits, cfg)
 		r.parts(parts, &cfg.Room, "", fs)
 		r.outside = r.takeRefusals(0)
 		r.checkFront(cfg.Room, "", cfg.Front.Lists)

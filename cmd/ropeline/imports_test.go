@@ -79,7 +79,7 @@ var allowed = map[string][]string{
 	"bench/faults/udp":    {},
 
 	"cmd/ropeline/operate": {"httpfront/certs", "httpfront/nearest"},
-	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/history", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/history", "node/limit", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

@@ -183,6 +183,9 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 
 		Catalog: follow,
 
+		Limits:      limitRules(cfg.Limits.Rules),
+		LimitMemory: int(cfg.Limits.Memory),
+
 		AwaitPeers: await,
 		AwaitKnown: known,
 		Found:      cfg.founds(),

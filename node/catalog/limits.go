@@ -159,12 +159,12 @@ func limitValues(limits []RateLimit) (all map[string][]byte, texts map[string]st
 }
 
 // CheckLimits reports why the rate limit rules cannot become these; each part that is about
-// a setting is a *room.FieldError whose field begins with rate_limits and the rule's place.
+// a setting is a *room.FieldError whose field begins with rate-limits and the rule's place.
 // check says what else is to hold of a rule, as the front sees it; nil: nothing.
 func CheckLimits(all []RateLimit, check func(*limit.Rule) error) error {
 	var errs []error
 	if n := len(all); n > limit.MaxRules {
-		errs = append(errs, &room.FieldError{Field: "rate_limits", Value: fmt.Sprint(n), Allowed: fmt.Sprintf("at most %d rules", limit.MaxRules)})
+		errs = append(errs, &room.FieldError{Field: "rate-limits", Value: fmt.Sprint(n), Allowed: fmt.Sprintf("at most %d rules", limit.MaxRules)})
 	}
 	names := map[string]bool{}
 	for i := range all {
@@ -184,10 +184,10 @@ func CheckLimits(all []RateLimit, check func(*limit.Rule) error) error {
 func LimitError(i int, err error) error {
 	e, ok := errors.AsType[*room.FieldError](err)
 	if !ok {
-		return fmt.Errorf("rate_limits[%d]: %w", i, err)
+		return fmt.Errorf("rate-limits[%d]: %w", i, err)
 	}
 	placed := *e
-	placed.Field = fmt.Sprintf("rate_limits[%d].%s", i, e.Field)
+	placed.Field = fmt.Sprintf("rate-limits[%d].%s", i, e.Field)
 	return &placed
 }
 

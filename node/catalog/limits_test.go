@@ -69,7 +69,7 @@ func TestCheckLimits(t *testing.T) {
 	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 		got = append(got, e.(*room.FieldError).Field)
 	}
-	want := []string{"rate_limits[0].expression", "rate_limits[1].period", "rate_limits[1].expression", "rate_limits[1].name"}
+	want := []string{"rate-limits[0].expression", "rate-limits[1].period", "rate-limits[1].expression", "rate-limits[1].name"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got mistakes in %q, want %q", got, want)
 	}

@@ -171,16 +171,16 @@ func (r *Rule) Validate() (errs []*room.FieldError) {
 		fail("expression", "", `an expression such as http.request.uri.path eq "/login"; true for all requests`)
 	}
 	r.checkCharacteristics(fail)
-	whole(fail, "ipv4_prefix", r.IPv4Prefix, 8, 32)
-	whole(fail, "ipv6_prefix", r.IPv6Prefix, 16, 128)
+	whole(fail, "ipv4-prefix", r.IPv4Prefix, 8, 32)
+	whole(fail, "ipv6-prefix", r.IPv6Prefix, 16, 128)
 	if r.Period < MinPeriod || r.Period > MaxPeriod || r.Period%time.Second != 0 {
 		fail("period", r.Period.String(), fmt.Sprintf("whole seconds from %d to %d", MinPeriod/time.Second, MaxPeriod/time.Second))
 	}
 	if r.RequestsPerPeriod < 1 || r.RequestsPerPeriod > MaxRequests {
-		fail("requests_per_period", strconv.Itoa(r.RequestsPerPeriod), fmt.Sprintf("a whole number from 1 to %d", MaxRequests))
+		fail("requests-per-period", strconv.Itoa(r.RequestsPerPeriod), fmt.Sprintf("a whole number from 1 to %d", MaxRequests))
 	}
 	if r.MitigationTimeout < 0 || r.MitigationTimeout > MaxMitigation || r.MitigationTimeout%time.Second != 0 {
-		fail("mitigation_timeout", r.MitigationTimeout.String(), fmt.Sprintf("whole seconds from 0 to %d", MaxMitigation/time.Second))
+		fail("mitigation-timeout", r.MitigationTimeout.String(), fmt.Sprintf("whole seconds from 0 to %d", MaxMitigation/time.Second))
 	}
 	oneOf(fail, "action", r.Action, Block, Queue, Log)
 	oneOf(fail, "scope", r.Scope, Mesh, Site)
@@ -207,13 +207,13 @@ func (r *Rule) checkCharacteristics(fail func(field, value, allowed string)) {
 
 func (a *Response) check(fail func(field, value, allowed string)) {
 	if a.StatusCode < 400 || a.StatusCode > 499 {
-		fail("response.status_code", strconv.Itoa(a.StatusCode), "400 to 499")
+		fail("status-code", strconv.Itoa(a.StatusCode), "400 to 499")
 	}
 	if len(a.Content) > MaxContent {
-		fail("response.content", strconv.Itoa(len(a.Content))+" bytes", fmt.Sprintf("at most %d bytes", MaxContent))
+		fail("content", strconv.Itoa(len(a.Content))+" bytes", fmt.Sprintf("at most %d bytes", MaxContent))
 	}
 	if !slices.Contains(ContentTypes, a.ContentType) {
-		fail("response.content_type", a.ContentType, "one of "+strings.Join(ContentTypes, ", "))
+		fail("content-type", a.ContentType, "one of "+strings.Join(ContentTypes, ", "))
 	}
 }
 
