@@ -9,6 +9,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/admin"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -35,6 +36,8 @@ func (m meshAPI) Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalo
 }
 
 func (m meshAPI) Check(s *room.Settings) error { return m.follower.check(s) }
+
+func (m meshAPI) CheckLimit(r *limit.Rule) error { return m.follower.checkLimit(r) }
 
 func (m meshAPI) Room(id crdt.RoomID, now time.Time) (st admin.RoomState, served bool) {
 	v := m.node.View(id)

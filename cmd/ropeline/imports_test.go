@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"httpfront":               {"crdt", "node", "node/catalog", "node/limit", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
 	"httpfront/adminserver":   {"httpfront/admin"},
-	"httpfront/admin":         {"crdt", "node/catalog", "node/room", "httpfront/lang", "httpfront/nearest"},
+	"httpfront/admin":         {"crdt", "node/catalog", "node/limit", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"httpfront/upstream":      {},
 	"httpfront/verdict":       {"httpfront"},
 
-	"httpfront/admin/admintest":          {"crdt", "node/catalog", "node/room", "httpfront/admin"},
+	"httpfront/admin/admintest":          {"crdt", "node/catalog", "node/limit", "node/room", "httpfront/admin"},
 	"httpfront/middleware":               {"httpfront/middleware/internal/site"},
 	"httpfront/middleware/fast":          {"httpfront/middleware", "httpfront/middleware/internal/site"},
 	"httpfront/middleware/internal/site": {},

@@ -103,7 +103,7 @@ func New(cfg Config) (*API, error) {
 	}
 	cfg.Rand = cmp.Or(cfg.Rand, rand.Reader)
 	a := &API{cfg: cfg, mesh: cfg.Mesh, bySize: map[int][]*Route{}}
-	a.routes = slices.Concat(roomRoutes(), eventRoutes(), ruleRoutes(), zoneRoutes(), []Route{a.documentRoute()}, cfg.Routes)
+	a.routes = slices.Concat(roomRoutes(), eventRoutes(), ruleRoutes(), zoneRoutes(), limitRoutes(), []Route{a.documentRoute()}, cfg.Routes)
 	known := map[string]bool{}
 	for i := range a.routes {
 		r := &a.routes[i]

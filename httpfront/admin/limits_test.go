@@ -135,8 +135,35 @@ var ruleLimits = map[string]limit{
 	"description": texts500, "enabled": yesOrNo,
 	"position":        {good: []any{tree{"index": 1}}, bad: []any{tree{}, tree{"index": 1, "before": ""}}, allowed: "an object with one of index"},
 	"position.index":  {good: []any{1}, bad: []any{0, 2, -1}, allowed: "from 1"},
-	"position.before": {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another rule"},
-	"position.after":  {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another rule"},
+	"position.before": {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another one"},
+	"position.after":  {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another one"},
+}
+
+var rateLimitLimits = map[string]limit{
+	"name": names, "description": texts500, "enabled": yesOrNo,
+	"expression":          {good: []any{"true"}, bad: []any{""}, allowed: "an expression"},
+	"characteristics":     {good: []any{[]any{}, []any{"ip.src"}}, bad: []any{[]any{"ip.src", "ip.src"}, []any{""}, make([]any, 9)}, allowed: "fields with one value"},
+	"ipv4_prefix":         bits4,
+	"ipv6_prefix":         number("a whole number from 16 to 128", 16, 128),
+	"period":              number("a whole number of seconds from 1 to 86400", 1, 86400),
+	"requests_per_period": number("a whole number from 1 to 1000000000", 1, 1000000000),
+	"mitigation_timeout":  number("a whole number of seconds from 0 to 86400", 0, 86400),
+	"counting_expression": {good: []any{"", "http.response.code eq 401"}, bad: []any{long("x", 4097)}, allowed: "an expression"},
+	"action":              word("one of block, queue, log", "block", "queue", "log"),
+	"scope":               word("one of mesh, site", "mesh", "site"),
+	"status_code":         number("a whole number from 400 to 499", 400, 499),
+	"content":             {good: []any{"", long("c", 30<<10)}, bad: []any{long("c", 30<<10+1)}, allowed: "at most 30720 bytes"},
+	"content_type":        word("one of text/plain, text/html, application/json, text/xml", "text/plain", "text/html", "application/json", "text/xml"),
+	"position":            {good: []any{tree{"index": 1}}, bad: []any{tree{}, tree{"index": 1, "before": ""}}, allowed: "an object with one of index"},
+	"position.index":      {good: []any{1}, bad: []any{0, 2, -1}, allowed: "from 1"},
+	"position.before":     {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another one"},
+	"position.after":      {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another one"},
+}
+
+const rateLimits = "/api/v1/rate_limits"
+
+func newRateLimit(name string) tree {
+	return tree{"name": name, "expression": "true", "period": 60, "requests_per_period": 5}
 }
 
 // objects are all that can be made, with the tables of their fields.
@@ -149,6 +176,7 @@ var objects = []struct {
 	{"RoomNew", roomLimits, newRoom("a"), func(*bench) string { return rooms }},
 	{"EventNew", eventLimits, newEvent("e", 1), func(b *bench) string { return b.made("r") + "/events" }},
 	{"RuleNew", ruleLimits, newRule("a"), func(b *bench) string { return b.made("r") + "/rules" }},
+	{"RateLimitNew", rateLimitLimits, newRateLimit("a"), func(*bench) string { return rateLimits }},
 	{"PreviewNew", map[string]limit{"custom_html": pages}, tree{"custom_html": ""}, func(*bench) string { return rooms + "/preview" }},
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -20,6 +21,8 @@ type Mesh interface {
 	// Check reports what of a room's settings this node's front cannot do (expressions,
 	// templates); for catalog.Catalog.Check.
 	Check(s *room.Settings) error
+	// CheckLimit is the same for rate limits; for catalog.CheckLimits.
+	CheckLimit(r *limit.Rule) error
 	// Room returns what goes on in a room; false if this node does not run it (yet).
 	Room(id crdt.RoomID, now time.Time) (RoomState, bool)
 	// Preview keeps a template for a while and returns the path (below the admin listener) under which it is shown.

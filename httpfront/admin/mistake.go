@@ -32,7 +32,8 @@ const (
 	CodeNoRoom  = 1101 // there is no such room
 	CodeNoEvent = 1102 // there is no such event of the room
 	CodeNoRule  = 1103 // there is no such rule of the room
-	CodeSeveral = 1104 // several rooms have this name
+	CodeSeveral = 1104 // several rooms, or rate limits, have this name
+	CodeNoLimit = 1105 // there is no such rate limit
 
 	CodeFailed = 1201 // the node could not do it; the same request may be sent again
 	CodeFault  = 1202 // there is a fault in the node, and its log says which

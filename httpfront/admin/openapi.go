@@ -32,6 +32,7 @@ var commonSchemas = sync.OnceValue(func() map[string]Schema {
 		"Event": objectOf(eventFields, shown), "EventNew": objectOf(eventFields, created), "EventChange": objectOf(eventFields, changed),
 		"Rule": objectOf(ruleFields, shown), "RuleListed": objectOf(ruleFields, created),
 		"RuleNew": objectOf(placedFields, created), "RuleChange": objectOf(placedFields, changed),
+		"RateLimit": objectOf(rateLimitFields, shown), "RateLimitNew": objectOf(placedRateLimitFields, created), "RateLimitChange": objectOf(placedRateLimitFields, changed),
 		"ZoneSettings": objectOf(zoneFields, shown), "ZoneSettingsChange": objectOf(zoneFields, changed),
 		"Zone":       object(map[string]Schema{"zone": zoneName, "rooms": count, zoneFields[0].name: {"type": "boolean"}}),
 		"ZoneChange": objectOf(ownZoneFields, changed),
@@ -105,6 +106,7 @@ var pathParams = map[string]Parameter{
 	"room":    {"room", "The id of a room. Below " + ownPath + " its name as well, where that is unique.", nil},
 	"event":   {"event", "The id of an event.", nil},
 	"rule":    {"rule", "The id of a rule.", nil},
+	"limit":   {"limit", "The id of a rate limit, or its name where that is unique.", nil},
 }
 
 func (r *Route) operation(refusal string) map[string]any {

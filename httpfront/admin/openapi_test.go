@@ -66,6 +66,7 @@ func bodies() map[string]any {
 		"createRoom": plus(everything("made"), "policy", nil), "replaceRoom": everything("shop"), "changeRoom": tree{"queue_all": true, "session_duration": nil},
 		"preview": tree{"custom_html": "<p>wait"}, "createEvent": event, "replaceEvent": event, "changeEvent": tree{"suspended": true, "queueing_method": nil},
 		"createRule": plus(newRule("a"), "position", tree{"index": 1}), "replaceRules": []tree{newRule("a"), newRule("b")}, "changeRule": tree{"enabled": false, "position": tree{"after": ""}},
+		"createRateLimit": plus(newRateLimit("a"), "position", tree{"index": 1}), "replaceRateLimit": newRateLimit("limit"), "changeRateLimit": tree{"enabled": false, "position": tree{"after": ""}},
 		"replaceZone": tree{"search_engine_crawler_bypass": true}, "changeZone": tree{},
 	}
 }
@@ -82,6 +83,7 @@ func TestEveryRouteIsAsDocumented(t *testing.T) {
 			at := rooms + "/" + room
 			path := strings.NewReplacer("{zone}", zone, "{account}", "any", "{room}", room,
 				"{event}", b.want("POST", at+"/events", newEvent("sale", 1))["id"].(string),
+				"{limit}", b.want("POST", rateLimits, newRateLimit("limit"))["id"].(string),
 				"{rule}", b.list("POST", at+"/rules", newRule("x"))[0]["id"].(string)).Replace(route.Path)
 			id := strings.TrimPrefix(route.ID, "v4")
 			body, there := all[strings.ToLower(id[:1])+id[1:]]

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/ropeline/ropeline/node/catalog"
 )
@@ -40,9 +38,9 @@ func createRule(ctx context.Context, c *Call) (Answer, error) {
 		return Answer{}, err
 	}
 	return c.writtenRules(c.edit(ctx, create, func(r *reader, is *catalog.Room) (part, error) {
-		made := decode(r, c.body, placedFields, &placed{Rule: *newRule()}, nil)
-		made.ID, made.Version, made.Created = id, 1, c.now()
-		i := made.put(r, &is.Rules, len(is.Rules))
+		made := decode(r, c.body, placedFields, &placed[catalog.Rule]{of: *newRule()}, nil)
+		made.of.ID, made.of.Version, made.of.Created = id, 1, c.now()
+		i := made.put(r, &is.Rules, len(is.Rules), ruleID)
 		return part{"rules", i}, nil
 	}))
 }
@@ -53,13 +51,13 @@ func changeRule(ctx context.Context, c *Call) (Answer, error) {
 		if err != nil {
 			return part{}, err
 		}
-		was := placed{Rule: is.Rules[i]}
-		made := decode(r, c.body, placedFields, &placed{Rule: *newRule()}, &was)
-		if made.Rule.Rule != was.Rule.Rule {
-			made.Version++
+		was := placed[catalog.Rule]{of: is.Rules[i]}
+		made := decode(r, c.body, placedFields, &placed[catalog.Rule]{of: *newRule()}, &was)
+		if made.of.Rule != was.of.Rule {
+			made.of.Version++
 		}
 		is.Rules = slices.Delete(is.Rules, i, i+1)
-		i = made.put(r, &is.Rules, i)
+		i = made.put(r, &is.Rules, i, ruleID)
 		return part{"rules", i}, nil
 	}))
 }
@@ -126,80 +124,6 @@ func deleteRule(ctx context.Context, c *Call) (Answer, error) {
 	}))
 }
 
-// placed is a rule with where it is to be among the others. The zero place is where it is.
-type placed struct {
-	catalog.Rule
-	index         int    // from 1 on; 0: not by that
-	before, after *value // an id, or "" for the first and the last
-}
+func ruleID(r *catalog.Rule) string { return r.ID.String() }
 
-var placedFields = append(ofRule(ruleFields), field[placed]{
-	name: "position", allowed: `an object with one of index (from 1 on), before (an id; "" for the first), after (an id; "" for the last)`,
-	meaning: "Where the rule is to be among the others. Default: where it is; a new one comes last.",
-	schema: always(Schema{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false, "properties": map[string]Schema{
-		"index": {"type": "integer", "minimum": 1}, "before": {"type": "string"}, "after": {"type": "string"},
-	}}),
-	read: readPosition,
-})
-
-// ofRule makes fields of a rule those of a placed one.
-func ofRule(fields []ruleField) (all []field[placed]) {
-	for _, f := range fields {
-		p := field[placed]{name: f.name, meaning: f.meaning, allowed: f.allowed, schema: f.schema, required: f.required, nullable: f.nullable}
-		p.show = func(t *placed, now time.Time) any { return f.show(&t.Rule, now) }
-		if f.read != nil {
-			p.read = func(r *reader, v value, into, _ *placed) { f.read(r, v, &into.Rule, nil) }
-			p.copy = func(from, into *placed) { f.copy(&from.Rule, &into.Rule) }
-		}
-		all = append(all, p)
-	}
-	return all
-}
-
-func readPosition(r *reader, v value, into, _ *placed) {
-	const name, allowed = "position", `an object with one of index (from 1 on), before (an id; "" for the first), after (an id; "" for the last)`
-	if v.kind != kindObject || len(v.members) != 1 {
-		r.fail(CodeType, name, v, allowed)
-		return
-	}
-	m := v.members[0]
-	n, err := strconv.Atoi(m.value.text)
-	switch {
-	case m.name == "index" && m.value.kind == kindNumber && err == nil && n >= 1:
-		into.index = n
-	case m.name == "before" && m.value.kind == kindText:
-		into.before = &m.value
-	case m.name == "after" && m.value.kind == kindText:
-		into.after = &m.value
-	default:
-		r.fail(CodeRefused, join(name, m.name), m.value, allowed)
-	}
-}
-
-// put puts the rule among others that do not have it, at i if it says nothing else, and
-// returns where it is.
-func (p *placed) put(r *reader, rules *[]catalog.Rule, i int) int {
-	find := func(name string, id value, end, past int) int {
-		if id.text == "" {
-			return end
-		}
-		at := slices.IndexFunc(*rules, func(rule catalog.Rule) bool { return rule.ID.String() == id.text })
-		if at < 0 {
-			r.fail(CodeRefused, "position."+name, id, "the id of another rule of the room")
-			return i
-		}
-		return at + past
-	}
-	switch {
-	case p.index > len(*rules)+1:
-		r.fail(CodeRefused, "position.index", value{kind: kindNumber, text: strconv.Itoa(p.index)}, fmt.Sprintf("a whole number from 1 to %d", len(*rules)+1))
-	case p.index > 0:
-		i = p.index - 1
-	case p.before != nil:
-		i = find("before", *p.before, 0, 0)
-	case p.after != nil:
-		i = find("after", *p.after, len(*rules), 1)
-	}
-	*rules = slices.Insert(*rules, i, p.Rule)
-	return i
-}
+var placedFields = withPlace(ruleFields)

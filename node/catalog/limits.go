@@ -192,20 +192,26 @@ func LimitError(i int, err error) error {
 }
 
 func checkLimit(r *limit.Rule, check func(*limit.Rule) error) (errs []error) {
+	told := map[string]bool{}
 	for _, e := range r.Validate() {
-		if e.Field != "expression" || check == nil { // of which the front says more
-			errs = append(errs, e)
-		}
+		told[e.Field] = true
+		errs = append(errs, e)
 	}
 	if check == nil {
 		return errs
 	}
-	err := check(r)
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		return append(errs, all.Unwrap()...)
+	var more []error
+	switch err := check(r).(type) {
+	case nil:
+	case interface{ Unwrap() []error }:
+		more = err.Unwrap()
+	default:
+		more = []error{err}
 	}
-	if err != nil {
-		errs = append(errs, err)
+	for _, err := range more {
+		if e, ok := errors.AsType[*room.FieldError](err); !ok || !told[e.Field] {
+			errs = append(errs, err)
+		}
 	}
 	return errs
 }

@@ -10,15 +10,17 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/admin"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
 // Mesh is a mesh in memory. Its zero value is empty, and finds no fault with rooms. It may
 // be used by several goroutines; its fields are set before.
 type Mesh struct {
-	Checks func(*room.Settings) error                         // nil: all is well
-	States func(crdt.RoomID) (state admin.RoomState, ok bool) // nil: no room is run
-	Fail   func() error                                       // of edits, before anything is written; nil: none fails
+	Checks      func(*room.Settings) error                         // nil: all is well
+	LimitChecks func(*limit.Rule) error                            // the same
+	States      func(crdt.RoomID) (state admin.RoomState, ok bool) // nil: no room is run
+	Fail        func() error                                       // of edits, before anything is written; nil: none fails
 
 	mu    sync.Mutex // guards the following
 	lww   crdt.LWW
@@ -84,6 +86,14 @@ func (m *Mesh) Check(s *room.Settings) error {
 		return nil
 	}
 	return m.Checks(s)
+}
+
+// CheckLimit implements admin.Mesh.
+func (m *Mesh) CheckLimit(r *limit.Rule) error {
+	if m.LimitChecks == nil {
+		return nil
+	}
+	return m.LimitChecks(r)
 }
 
 // Room implements admin.Mesh.
