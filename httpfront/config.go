@@ -14,6 +14,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -54,6 +55,8 @@ type Config struct {
 	// Hosts are the only ones that are served, each as by room.NormalHost: requests for
 	// others, and those without a host, get 421. None means all.
 	Hosts []string
+	// LimitBound says by how much a rate limit can be exceeded, for Explain; nil: nobody knows.
+	LimitBound func(*limit.Rule) limit.Bound
 	// Lists are those that rules of rooms may name.
 	Lists expr.Lists
 	// Crawlers knows the crawlers of search engines, which pass rooms that say so; nil: it

@@ -19,6 +19,10 @@ type Explained struct {
 	DryRun  bool              `json:"dry_run,omitempty"` // whatever is decided, the request passes
 	Passes  bool              `json:"passes"`            // it would reach the site
 	Decided *node.Explanation `json:"decided,omitempty"`
+
+	Limits []LimitTold `json:"limits,omitempty"` // rate limits that the request is held against, in their order
+	// Unlimited says that none is asked about: the visitor waits.
+	Unlimited bool `json:"unlimited,omitempty"`
 }
 
 // BypassTold is what lets a request pass a room.
@@ -50,8 +54,11 @@ func (f *Front) Explain(q *Question) (x Explained) {
 		return Explained{Refused: no.reason}
 	}
 	decider := f.roomOf(r)
+	now := f.cfg.Clock()
 	if decider == nil {
-		return Explained{Passes: true}
+		x.Passes = true
+		f.explainLimits(&x, r, node.VisitorID{}, false, now)
+		return x
 	}
 	s := decider.Settings()
 	x.Room, x.DryRun = s.Name, s.DryRun
@@ -71,9 +78,12 @@ func (f *Front) Explain(q *Question) (x Explained) {
 	p := r.openPass(f.keys.Load(), s, r.bind(&by, s))
 	x.Cookie = cookieTold(r, &p)
 	if e, ok := decider.(explainer); ok {
-		told := e.Explain(p.Pass, p.known, f.cfg.Clock())
+		told := e.Explain(p.Pass, p.known, now)
 		x.Decided = &told
 		x.Passes = s.DryRun || told.Action == "enter" || told.Action == "apply" || told.Action == "compete"
+	}
+	if x.Unlimited = p.known && !p.Accepted() && !passesAll(s); !x.Unlimited {
+		f.explainLimits(&x, r, p.Visitor, s.DryRun, now)
 	}
 	return x
 }

@@ -107,6 +107,7 @@ func (m *measures) sample() metrics.Sample {
 	for i := range status.Rooms {
 		s.Rooms[i] = measuredRoom(&status.Rooms[i])
 	}
+	s.Limits = measuredLimits(&status.Limits, a.front.LimitTallies())
 	s.Front.Connections, s.Front.RequestsInFlight = a.front.Load()
 	for _, g := range a.front.Origins() {
 		for i := range g.Origins {
@@ -135,6 +136,22 @@ func measuredNode(s *node.Status) metrics.Node {
 		MessagesRefused: s.MessagesRefused, MessagesDropped: s.MessagesDropped, Overflow: s.Overflow, StoreFailures: s.StoreFailures,
 		HistoryBytes: s.HistoryBytes, HistoryRefused: s.HistoryRefused,
 	}
+}
+
+func measuredLimits(s *node.LimitsStatus, tallies []httpfront.LimitTally) metrics.Limits {
+	m := metrics.Limits{Memory: s.MemoryBytes, Keys: s.Keys, Replaced: s.Replaced, Lost: s.Lost, Refused: s.Refused}
+	for _, r := range s.Rules {
+		l := metrics.Limit{Name: r.Name, Keys: r.Keys, LimitedKeys: r.Limited, Delay: time.Duration(r.Bound.DelaySeconds * float64(time.Second))}
+		for _, t := range tallies {
+			if t.ID.String() == r.ID {
+				l.Action, l.Limited = string(t.Action), t.Limited
+			}
+		}
+		if l.Action != "" { // the front follows it, too
+			m.Rules = append(m.Rules, l)
+		}
+	}
+	return m
 }
 
 func measuredMesh(peers []node.PeerStatus, mesh *transport.Mesh) (m metrics.Mesh) {

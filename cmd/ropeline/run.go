@@ -245,6 +245,7 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 		Edge:           cfg.Edge.front,
 		Hosts:          cfg.Front.hosts(rooms),
 		Lists:          cfg.Front.Lists,
+		LimitBound:     n.LimitBound,
 		Crawlers:       crawlers,
 		CountryHeader:  cfg.Front.CountryHeader,
 

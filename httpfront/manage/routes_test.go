@@ -45,7 +45,7 @@ type fakeMesh struct {
 }
 
 func (f *fakeMesh) Status() node.Status {
-	return node.Status{Node: here.String(), Name: "one", Rooms: []node.RoomStatus{}, Peers: []node.PeerStatus{}, RoomsRefused: []node.RefusedStatus{}}
+	return node.Status{Node: here.String(), Name: "one", Rooms: []node.RoomStatus{}, Peers: []node.PeerStatus{}, RoomsRefused: []node.RefusedStatus{}, Limits: node.LimitsStatus{Rules: []node.LimitStatus{}}}
 }
 
 func (f *fakeMesh) Snapshot(now time.Time) dashboard.Snapshot {

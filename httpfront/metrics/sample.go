@@ -10,6 +10,7 @@ type Sample struct {
 	Disk         Disk
 	Front        Front
 	Rooms        []Room
+	Limits       Limits
 	Origins      []Origin
 	Certificates []Certificate
 }

@@ -31,7 +31,7 @@ type emit func(value float64, labels ...string)
 
 // Table returns all metrics that ropeline has of its own, in the order in which they are
 // documented.
-func Table() []Metric { return slices.Concat(nodeTable, meshTable, roomTable, frontTable) }
+func Table() []Metric { return slices.Concat(nodeTable, meshTable, roomTable, limitTable, frontTable) }
 
 // bit is the unit of what is so or is not.
 const bit = "0 or 1"

@@ -29,7 +29,8 @@ func NewBound(r *Rule, nodes, sites int, near, far time.Duration) Bound {
 		// The same once more from owner to owner.
 		b.Delay += tick + meshInterval.Duration() + 3*far/2
 	}
-	b.Delay *= 2 // what is told counts as old as it may be, which is as much again
+	// What is told counts as old as it may be, which is as much again.
+	b.Delay = (2 * b.Delay).Round(time.Millisecond)
 	return b
 }
 

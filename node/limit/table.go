@@ -176,12 +176,8 @@ func (t *Table) counted(e *entry, at uint32, n uint32) {
 
 // begin has a key be limited.
 func (t *Table) begin(e *entry, at uint32, r *Terms, now Millis) Verdict {
-	lasts := r.Timeout
-	if lasts == 0 {
-		w := e.window(r.Period, now)
-		lasts = w.Wait(r.Requests, r.Period, now)
-	}
-	e.limit(now + max(lasts, 1))
+	w := e.window(r.Period, now)
+	e.limit(now + r.lasts(&w, now))
 	if t.Tell && e.flags&isBegun == 0 && len(t.begun) < cap(t.begun) {
 		e.flags |= isBegun
 		t.begun = append(t.begun, at)
@@ -189,6 +185,14 @@ func (t *Table) begin(e *entry, at uint32, r *Terms, now Millis) Verdict {
 	v := e.refusal(now)
 	v.Began = true
 	return v
+}
+
+// lasts returns for how long a key is limited that comes to be.
+func (r *Terms) lasts(w *Window, now Millis) Millis {
+	if r.Timeout > 0 {
+		return r.Timeout
+	}
+	return max(w.Wait(r.Requests, r.Period, now), 1)
 }
 
 func verdict(w *Window, r *Terms, now Millis) Verdict {

@@ -128,6 +128,8 @@ type Report struct {
 	Previous, Current int
 	Elapsed           Millis // of the period
 	Limited           Millis // for how long it is still limited; 0: it is not
+
+	Verdict Verdict // on the next request
 }
 
 // Report tells of a key, and changes nothing.
@@ -142,8 +144,14 @@ func (t *Table) Report(k Key, r *Terms, now Millis) (rep Report, ok bool) {
 		Estimate: w.Estimate(r.Period, now), Previous: int(w.Previous), Current: int(w.Current),
 		Elapsed: r.Period - w.left(r.Period, now),
 	}
-	if e.limited(now) {
+	switch {
+	case e.limited(now):
 		rep.Limited = e.until(now) - now
+		rep.Verdict = e.refusal(now)
+	case w.Over(r.Requests, 1, r.Period, now):
+		rep.Verdict = Verdict{Limited: true, Reset: r.lasts(&w, now).Duration(), Began: true}
+	default:
+		rep.Verdict = verdict(&w, r, now)
 	}
 	return rep, true
 }

@@ -107,6 +107,7 @@ func aboutRequest(say func(string, ...any), r object) {
 		return
 	case r.at("room") == "":
 		say("No room is there: the request goes to the site without a queue.")
+		aboutLimits(say, r)
 		return
 	}
 	say("Room %s.", r.at("room"))
@@ -125,11 +126,40 @@ func aboutRequest(say func(string, ...any), r object) {
 	if r["dry_run"] == true {
 		say("It is a dry run: whatever is decided, everybody passes.")
 	}
+	aboutLimits(say, r)
 	verdict := "It would wait."
+	for _, l := range r.list("limits") {
+		if l["limited"] == true && l.at("action") == "block" {
+			verdict = "It would be blocked."
+		}
+	}
 	if r["passes"] == true {
 		verdict = "It would reach the site."
 	}
 	say("%s", verdict)
+}
+
+// aboutLimits says what rate limits there are, and how far the client is from them.
+func aboutLimits(say func(string, ...any), r object) {
+	if r["unlimited"] == true {
+		say("Who waits is never held against rate limits.")
+	}
+	for _, l := range r.list("limits") {
+		state := fmt.Sprintf("%s more are within it", l.at("remaining"))
+		if l["limited"] == true {
+			state = fmt.Sprintf("it is exceeded: %s, for %s s more", l.at("action"), l.at("reset_seconds"))
+		}
+		say("Rate limit %s, %s in %s s over the %s: %s.", l.at("name"), l.at("requests_per_period"), l.at("period_seconds"), l.at("scope"), state)
+		if l.at("estimate") != "" {
+			say("  About %s within the last period: %s in this one, %s s old, and %s in the one before.", l.at("estimate"), l.at("current"), l.at("elapsed_seconds"), l.at("previous"))
+		}
+		if l.at("counted") == "later" {
+			say("  Whether it is counted depends on the response.")
+		}
+		if l.at("bound", "most") != "0" && l.at("bound", "most") != "" {
+			say("  It can be exceeded by what comes within %s s, and by %s at most: %s nodes count together.", l.at("bound", "delay_seconds"), l.at("bound", "most"), l.at("bound", "nodes"))
+		}
+	}
 }
 
 func aboutVisitor(say func(string, ...any), d object) {

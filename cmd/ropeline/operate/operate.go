@@ -18,7 +18,7 @@ has answered; 4 the node refused it, and the message says why.`
 
 // Commands returns them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newStatusCommand(), newRoomCommand(), newEventCommand(), newRuleCommand(),
+	return []*cobra.Command{newStatusCommand(), newRoomCommand(), newEventCommand(), newRuleCommand(), newLimitCommand(),
 		newSiteCommand(), newNodeCommand(), newKeyCommand(), newExplainCommand(), newHealthCommand()}
 }
 
