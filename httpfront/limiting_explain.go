@@ -21,8 +21,8 @@ type LimitTold struct {
 
 	// Estimate is left out where this node knows nothing of the key; the next three are 0 then.
 	Estimate *float64 `json:"estimate,omitempty"` // requests within the last period
-	Previous int      `json:"previous"` // of the period before
-	Current  int      `json:"current"`  // of this one
+	Previous int      `json:"previous"`           // of the period before
+	Current  int      `json:"current"`            // of this one
 	Elapsed  float64  `json:"elapsed_seconds"`
 
 	// Counted says when the request is counted: "always", "if" the counting expression is

@@ -2,9 +2,13 @@ package node
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/limit"
@@ -59,12 +63,60 @@ func BenchmarkMeterTake(b *testing.B) {
 	}
 }
 
-func BenchmarkMeterTakeLimited(b *testing.B) {
+// As BenchmarkMeterTake, with keys drawn as crowds are: a few come often, and most seldom
+// (Zipf's law with exponent 1.05).
+func BenchmarkMeterTakeHeavyTail(b *testing.B) {
+	m, now := liveMeter(b, 1<<29, 0)
+	var a addresses
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf, who := rand.NewZipf(rng, 1.05, 1, million-1), rng.Perm(million)
+	drawn := make([]uint32, 1<<20)
+	for i := range drawn {
+		drawn[i] = uint32(who[zipf.Uint64()])
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if m.Take(m.Key(a.of(int(drawn[i]))), now).Limited {
+			b.Fatal("a key is limited")
+		}
+		i = (i + 1) % len(drawn)
+	}
+}
+
+// The usual limiter of Go programs, for one key, and for many in a map.
+func BenchmarkTimeRate(b *testing.B) {
 	for _, of := range []int{1, 10_000, million} {
+		b.Run("keys="+strconv.Itoa(of), func(b *testing.B) {
+			all := make(map[limit.Key]*rate.Limiter, of)
+			for i := range of {
+				all[limit.Key(uint64(i+1)*0x9e3779b97f4a7c15)] = rate.NewLimiter(1e9, 1<<30)
+			}
+			var mu sync.Mutex
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				mu.Lock()
+				l := all[limit.Key(uint64(i+1)*0x9e3779b97f4a7c15)]
+				mu.Unlock()
+				if !l.Allow() {
+					b.Fatal("a key is limited")
+				}
+				if i++; i == of {
+					i = 0
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkMeterTakeLimited(b *testing.B) {
+	for _, of := range []int{1, 10_000} {
 		b.Run("keys="+strconv.Itoa(of), func(b *testing.B) {
 			m, now := liveMeter(b, 1, time.Hour)
 			var a addresses
 			for i := range of {
+				m.Count(m.Key(a.of(i)), now) // those few too that gave way to others
 				m.Take(m.Key(a.of(i)), now)
 			}
 			b.ReportAllocs()

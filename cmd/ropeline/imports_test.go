@@ -67,6 +67,7 @@ var allowed = map[string][]string{
 	"bench/sim/plot":        {"bench/sim"},
 	"bench/heavy":           {},
 	"bench/limits":          {"crdt", "node/limit"},
+	"bench/limiters":        {},
 	"bench/accuracy":        {"bench/accesslog", "bench/limits", "node/limit"},
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":           {"bench/sim"},

@@ -1,0 +1,178 @@
+// Command limiters holds rate limits of ropeline beside those of nginx (limit_req) and
+// HAProxy (stick tables), through HTTP and in one run: requests without a limit, within one
+// and beyond one, and what each costs in processor time. It writes a table into a page of
+// the documentation, between two marks. It needs nginx, haproxy, wrk and taskset, of
+// Debian's packages nginx, haproxy, wrk and util-linux, and two processors: the server under
+// test has one, wrk and the site have the other.
+//
+//	go run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "limiters: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+const (
+	beginMark = "<!-- begin: written by make limit-bench -->"
+	endMark   = "<!-- end limit-bench -->"
+)
+
+func run(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("limiters", flag.ContinueOnError)
+	binary := fs.String("binary", "./ropeline", "the `program` to run")
+	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
+	rounds := fs.Int("rounds", 5, "how often each is measured")
+	lasts := fs.Duration("lasts", 4*time.Second, "how long each time")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	for _, name := range []string{"nginx", "haproxy", "wrk", "taskset"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%s is missing: %w", name, err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "limiters")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	origin, err := startOrigin(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer origin.stop()
+	found := map[string][]figure{}
+	for range *rounds {
+		for _, s := range servers {
+			for _, c := range cases {
+				f, err := measure(ctx, dir, *binary, s, c, *lasts)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", s.name, c, err)
+				}
+				found[s.name+c] = append(found[s.name+c], f)
+			}
+		}
+	}
+	table := tableOf(found, *rounds)
+	if *page == "" {
+		fmt.Print(table)
+		return nil
+	}
+	return between(*page, table)
+}
+
+// What each server is measured in.
+const (
+	without = "no limit"
+	within  = "within a limit"
+	beyond  = "beyond it"
+)
+
+var cases = []string{without, within, beyond}
+
+// figure is one measurement.
+type figure struct {
+	rate float64       // requests a second
+	cpu  time.Duration // of the server, for each request
+}
+
+// measure starts a server, has wrk ask it, and ends it.
+func measure(ctx context.Context, dir, binary string, s server, c string, lasts time.Duration) (f figure, err error) {
+	p, err := s.start(ctx, dir, binary, c)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	url := "http://" + address + "/"
+	if err := await(ctx, url); err != nil {
+		return f, fmt.Errorf("%w\n%s", err, p.log.String())
+	}
+	if _, err := wrk(ctx, url, time.Second); err != nil { // all is warm, and the limit is reached
+		return f, err
+	}
+	before, err := p.cpu()
+	if err != nil {
+		return f, err
+	}
+	got, err := wrk(ctx, url, lasts)
+	if err != nil {
+		return f, err
+	}
+	after, err := p.cpu()
+	if err != nil {
+		return f, err
+	}
+	if refused := got.other > got.all/2; refused != (c == beyond) {
+		return f, fmt.Errorf("%d of %d answers are no 2xx", got.other, got.all)
+	}
+	return figure{got.rate, (after - before) / time.Duration(max(got.all, 1))}, nil
+}
+
+func tableOf(found map[string][]figure, rounds int) string {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, "| server | no limit | within a limit | beyond it | what a limit costs |\n|---|---|---|---|---|")
+	for _, s := range servers {
+		fmt.Fprintf(&b, "| %s ", s.name)
+		for _, c := range cases {
+			all := found[s.name+c]
+			rate, cpu := median(all, func(f figure) float64 { return f.rate }), median(all, func(f figure) float64 { return float64(f.cpu) / 1e3 })
+			fmt.Fprintf(&b, "| %.0f/s, %.1f µs ", rate, cpu)
+		}
+		cost := median(found[s.name+within], func(f figure) float64 { return float64(f.cpu) }) / median(found[s.name+without], func(f figure) float64 { return float64(f.cpu) })
+		fmt.Fprintf(&b, "| × %.2f |\n", cost)
+	}
+	own := func(c string) float64 {
+		return median(found[servers[0].name+c], func(f figure) float64 { return float64(f.cpu) })
+	}
+	var ratios []string
+	for _, s := range servers[1:] {
+		for _, c := range cases[1:] {
+			ratios = append(ratios, fmt.Sprintf("%s %s %.2f", s.name, c, own(c)/median(found[s.name+c], func(f figure) float64 { return float64(f.cpu) })))
+		}
+	}
+	fmt.Fprintf(&b, "\nMedians of %d rounds, with 64 connections; µs is processor time of the server for each request. ropeline's time by that of %s.\n", rounds, strings.Join(ratios, ", of "))
+	return b.String()
+}
+
+func median(all []figure, of func(figure) float64) float64 {
+	values := make([]float64, len(all))
+	for i := range all {
+		values[i] = of(all[i])
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// between writes text into a page between the marks.
+func between(page, text string) error {
+	b, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(b), beginMark)
+	_, after, ok2 := strings.Cut(rest, endMark)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no marks %q and %q", page, beginMark, endMark)
+	}
+	return os.WriteFile(page, []byte(before+beginMark+"\n"+text+endMark+after), 0o644)
+}
