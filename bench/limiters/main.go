@@ -34,7 +34,7 @@ func main() {
 
 const (
 	beginMark = "<!-- begin: written by make limit-bench -->"
-	endMark   = "<!-- end limit-bench -->"
+	endMark   = "<!-- end -->"
 )
 
 func run(ctx context.Context, args []string) error {
