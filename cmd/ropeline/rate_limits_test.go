@@ -91,6 +91,16 @@ rate-limits:
 	if len(greedy.passed) < *limitPeriods || greedy.other[http.StatusTooManyRequests] == 0 {
 		t.Errorf("the limit was not felt: %+v", greedy)
 	}
+	_, figures := nodes[0].metrics()
+	const of = `limit="clients"}`
+	for _, name := range []string{"ropeline_limit_keys{", "ropeline_limit_limited_keys{"} {
+		if _, there := figures[name+of]; !there {
+			t.Errorf("%s%s is not there", name, of)
+		}
+	}
+	if figures[`ropeline_limit_requests_total{action="block",`+of] < 1 || figures["ropeline_limit_delay_seconds{"+of] <= 0 {
+		t.Errorf("the metrics of the limit are not as wanted: %v", figures)
+	}
 	t.Logf("limit %d in %v; %.0f requests a second over %d nodes; bound %d more (delay %v s); passed by period %v; refused %v; not answered %d; honest: %d sent, other %v, not answered %d",
 		perPeriod, *limitPeriod, rate, len(nodes), excess, bound.DelaySeconds, greedy.passed, greedy.other, greedy.failed, honest.sent, honest.other, honest.failed)
 }
