@@ -106,6 +106,10 @@ soak: ## all faults mixed for SOAK (60m), with ten million tickets an hour
 limit-bench: build ## rate limits beside those of nginx and HAProxy: the table in docs/rate-limits-measured.md (needs both, wrk and taskset; about 4 minutes)
 	$(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md
 
+.PHONY: limit-attack
+limit-attack: build ## visitors while one source comes beyond a rate limit, through HTTP (about 2 minutes)
+	taskset -c 1 $(GO) run ./bench/limiters -binary ./ropeline -attack
+
 .PHONY: limit-accuracy
 limit-accuracy: ## what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)
 	$(GO) run ./bench/accuracy -page docs/rate-limits-measured.md

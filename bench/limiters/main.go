@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string) error {
 	binary := fs.String("binary", "./ropeline", "the `program` to run")
 	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
 	rounds := fs.Int("rounds", 5, "how often each is measured")
+	attacked := fs.Bool("attack", false, "measure visitors while one source comes beyond a limit, instead")
 	lasts := fs.Duration("lasts", 4*time.Second, "how long each time")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -61,6 +62,13 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer origin.stop()
+	if *attacked {
+		table, err := attack(ctx, dir, *binary, *rounds, *lasts)
+		if err != nil {
+			return err
+		}
+		return publish(*page, attackBegin, table)
+	}
 	found := map[string][]figure{}
 	for range *rounds {
 		for _, s := range servers {
@@ -73,12 +81,16 @@ func run(ctx context.Context, args []string) error {
 			}
 		}
 	}
-	table := tableOf(found, *rounds)
-	if *page == "" {
+	return publish(*page, beginMark, tableOf(found, *rounds))
+}
+
+// publish writes a table into a page, or prints it.
+func publish(page, begin, table string) error {
+	if page == "" {
 		fmt.Print(table)
 		return nil
 	}
-	return between(*page, table)
+	return between(page, begin, table)
 }
 
 // What each server is measured in.
@@ -164,15 +176,15 @@ func median(all []figure, of func(figure) float64) float64 {
 }
 
 // between writes text into a page between the marks.
-func between(page, text string) error {
+func between(page, begin, text string) error {
 	b, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(b), beginMark)
+	before, rest, ok := strings.Cut(string(b), begin)
 	_, after, ok2 := strings.Cut(rest, endMark)
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no marks %q and %q", page, beginMark, endMark)
+		return fmt.Errorf("%s has no marks %q and %q", page, begin, endMark)
 	}
-	return os.WriteFile(page, []byte(before+beginMark+"\n"+text+endMark+after), 0o644)
+	return os.WriteFile(page, []byte(before+begin+"\n"+text+endMark+after), 0o644)
 }
