@@ -85,7 +85,7 @@ func (r *reader) takeLimit(name, key string) {
 	var v limitValue
 	id, err := limit.ParseID(name)
 	at, ok := r.value(key, &v)
-	if !ok || err != nil {
+	if !ok || err != nil || id.String() != name {
 		return
 	}
 	l := v.limit(id)
@@ -166,18 +166,25 @@ func CheckLimits(all []RateLimit, check func(*limit.Rule) error) error {
 	if n := len(all); n > limit.MaxRules {
 		errs = append(errs, &room.FieldError{Field: "rate-limits", Value: fmt.Sprint(n), Allowed: fmt.Sprintf("at most %d rules", limit.MaxRules)})
 	}
-	names := map[string]bool{}
 	for i := range all {
-		r := &all[i].Rule
-		for _, e := range checkLimit(r, check) {
+		for _, e := range CheckLimit(all, i, check) {
 			errs = append(errs, LimitError(i, e))
 		}
-		if names[r.Name] {
-			errs = append(errs, LimitError(i, &room.FieldError{Field: "name", Value: r.Name, Allowed: "a name that no other rate limit has"}))
-		}
-		names[r.Name] = true
 	}
 	return errors.Join(errs...)
+}
+
+// CheckLimit returns what of CheckLimits is about the rule at one place, by its own fields.
+// Of several rules of one name all are told.
+func CheckLimit(all []RateLimit, at int, check func(*limit.Rule) error) []error {
+	r := &all[at].Rule
+	errs := checkLimit(r, check)
+	for i := range all {
+		if i != at && all[i].Name == r.Name {
+			return append(errs, &room.FieldError{Field: "name", Value: r.Name, Allowed: "a name that no other rate limit has"})
+		}
+	}
+	return errs
 }
 
 // LimitError returns a mistake in the rule at a place as one in the list.
