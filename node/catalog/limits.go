@@ -268,17 +268,26 @@ func FileLimits(rules []limit.Rule, now time.Time) []RateLimit {
 	return all
 }
 
+// printLimitOrder is what the order of rules is remembered under; no rule has that name.
+const printLimitOrder = ""
+
 // LimitPrints returns the fingerprints of rate limit rules from a file, by their names.
 func LimitPrints(all []RateLimit) Prints {
 	p := Prints{}
+	var names []string
 	for i := range all {
 		p[all[i].Name] = printOf(all[i].Rule)
+		names = append(names, all[i].Name)
+	}
+	if len(all) > 1 {
+		p[printLimitOrder] = printOf(names)
 	}
 	return p
 }
 
 // BringLimits returns what becomes of the rate limit rules when a node starts whose file
 // has some, and had them as before says: see Bring. Rules that the file has no more stay.
+// Their order is the file's where that has changed there.
 func (c *Catalog) BringLimits(brought []RateLimit, before Prints) []RateLimit {
 	is, now := c.RateLimits(), LimitPrints(brought)
 	for _, b := range brought {
@@ -294,7 +303,26 @@ func (c *Catalog) BringLimits(brought []RateLimit, before Prints) []RateLimit {
 			is[i] = b
 		}
 	}
+	if before != nil && before[printLimitOrder] != now[printLimitOrder] {
+		inOrderOf(is, brought)
+	}
 	return is
+}
+
+// inOrderOf puts those of some rate limit rules that a file brought in its order, in the
+// places that they have together: those of operators stay where they are.
+func inOrderOf(is, brought []RateLimit) {
+	var places []int
+	var sorted []RateLimit
+	for _, b := range brought {
+		if i := slices.IndexFunc(is, func(l RateLimit) bool { return l.ID == b.ID }); i >= 0 {
+			places, sorted = append(places, i), append(sorted, is[i])
+		}
+	}
+	slices.Sort(places)
+	for i, at := range places {
+		is[at] = sorted[i]
+	}
 }
 
 // ReadLimitPrints returns what a node remembers of the rate limits of its file; nil: nothing.

@@ -102,6 +102,7 @@ func TestBringLimits(t *testing.T) {
 		return got
 	}
 	prints := LimitPrints([]RateLimit{someLimit("a"), someLimit("b")})
+	three := LimitPrints([]RateLimit{someLimit("a"), someLimit("b"), someLimit("c")})
 	for _, c := range []struct {
 		there  []string
 		before Prints
@@ -113,6 +114,13 @@ func TestBringLimits(t *testing.T) {
 		{[]string{"a"}, prints, []string{"a", "b"}, []string{"a"}},                // b was deleted
 		{[]string{"a"}, prints, []string{"a!", "b!"}, []string{"a!", "b!"}},       // the file has changed
 		{[]string{"a", "b", "c"}, prints, []string{"a"}, []string{"a", "b", "c"}}, // what the file has no more stays
+
+		{[]string{"b", "a"}, prints, []string{"a", "b"}, []string{"b", "a"}},                             // moved by an operator
+		{[]string{"b", "a"}, nil, []string{"a", "b"}, []string{"b", "a"}},                                // a new node moves nothing
+		{[]string{"a", "own", "b"}, prints, []string{"b", "a"}, []string{"b", "own", "a"}},               // moved in the file
+		{[]string{"a", "own", "b"}, prints, []string{"a", "c", "b!"}, []string{"a", "own", "c", "b!"}},   // added in the middle of it
+		{[]string{"a", "b", "own", "c"}, three, []string{"c", "b", "a"}, []string{"c", "b", "own", "a"}}, // turned round
+		{[]string{"own", "a", "c"}, three, []string{"c", "b", "a"}, []string{"own", "c", "a"}},           // the same, with one deleted
 	} {
 		m = newStore(1)
 		var all []RateLimit
