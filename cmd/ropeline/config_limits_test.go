@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -73,5 +77,63 @@ func TestRateLimitsThatAreRefused(t *testing.T) {
 		} else if !strings.Contains(err.Error(), ":1: ") {
 			t.Errorf("%s\n\tthe mistake has no line: %v", text, err)
 		}
+	}
+}
+
+// What a setting may be at its limits, and not beyond them.
+func TestRateLimitsOfAFileAtTheirLimits(t *testing.T) {
+	quoted := func(n int) string { return strconv.Quote(strings.Repeat("x", n)) }
+	header := func(n int) string { // a characteristic of n bytes
+		return `['http.request.headers["` + strings.Repeat("x", n-len(`http.request.headers[""]`)) + `"]']`
+	}
+	for name, c := range map[string]struct{ good, bad []string }{
+		"name":                {[]string{quoted(1), quoted(64)}, []string{`""`, quoted(65), `"a b"`}},
+		"description":         {[]string{`""`, quoted(500)}, []string{quoted(501)}},
+		"enabled":             {[]string{"true", "false"}, []string{"1"}},
+		"expression":          {[]string{"'true'"}, []string{`""`, quoted(4097), "http.response.code eq 1"}},
+		"characteristics":     {[]string{"[]", "[ip.src, http.host]", header(256)}, []string{`[""]`, "[ip.src, ip.src]", header(257), "[ip.src, ropeline.visitor_id]"}},
+		"ipv4-prefix":         {[]string{"8", "32"}, []string{"7", "33"}},
+		"ipv6-prefix":         {[]string{"16", "128"}, []string{"15", "129"}},
+		"period":              {[]string{"1s", "24h"}, []string{"0s", "999ms", "1500ms", "24h1s"}},
+		"requests-per-period": {[]string{"1", "1000000000"}, []string{"0", "1000000001"}},
+		"mitigation-timeout":  {[]string{"0s", "24h"}, []string{"-1s", "1500ms", "24h1s"}},
+		"counting-expression": {[]string{`""`, "http.response.code eq 401"}, []string{quoted(4097), "'('"}},
+		"action":              {[]string{"block", "queue", "log"}, []string{"challenge", `""`}},
+		"scope":               {[]string{"mesh", "site"}, []string{"node", `""`}},
+		"status-code":         {[]string{"400", "499"}, []string{"399", "500"}},
+		"content":             {[]string{`""`, quoted(30 << 10)}, []string{quoted(30<<10 + 1)}},
+		"content-type":        {limit.ContentTypes, []string{"image/png", `""`}},
+	} {
+		with := func(value string) (config, error) {
+			all := map[string]string{"name": "a", "expression": "'true'", "period": "1m", "requests-per-period": "5"}
+			all[name] = value
+			var parts []string
+			for _, key := range slices.Sorted(maps.Keys(all)) {
+				parts = append(parts, "    "+key+": "+all[key])
+			}
+			return parse(t, "rate-limits:\n  - \n"+strings.Join(parts, "\n")+"\n")
+		}
+		for _, v := range c.good {
+			if cfg, err := with(v); err != nil || len(cfg.Limits.Rules) != 1 {
+				t.Errorf("%s: %.80s: %v", name, v, err)
+			}
+		}
+		for _, v := range c.bad {
+			if _, err := with(v); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %.80s is refused by %.300v", name, v, err)
+			}
+		}
+	}
+	for v, ok := range map[string]bool{"1MiB": true, "64GiB": true, "1048575": false, "65GiB": false, "0": false, "many": false} {
+		if _, err := parse(t, "limit-memory: "+v); (err == nil) != ok {
+			t.Errorf("limit-memory %s: %v", v, err)
+		}
+	}
+	var many strings.Builder
+	for i := range limit.MaxRules + 1 {
+		fmt.Fprintf(&many, "- {name: r%d, expression: 'true', period: 1m, requests-per-period: 5}\n", i)
+	}
+	if _, err := parse(t, "rate-limits:\n"+many.String()); err == nil || !strings.Contains(err.Error(), "at most 100 rules") {
+		t.Errorf("of too many it says %v", err)
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// settingTables returns the tables of settings in docs/configuration.md, in their order.
-func settingTables(t *testing.T) (tables []settingTable) {
+// settingTables returns the tables of settings in a page, in their order.
+func settingTables(t *testing.T, page string) (tables []settingTable) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile(filepath.Join("../../docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +48,17 @@ type settingTable struct {
 }
 
 // wantRows reports settings of fs, and of more, that have other than one row in the tables
-// with that head, and rows that are of none of them.
+// with that head in docs/configuration.md, and rows that are of none of them.
 func wantRows(t *testing.T, head string, fs *pflag.FlagSet, more ...string) {
 	t.Helper()
+	wantRowsIn(t, "configuration.md", head, fs, more...)
+}
+
+// wantRowsIn is wantRows for any page.
+func wantRowsIn(t *testing.T, page, head string, fs *pflag.FlagSet, more ...string) {
+	t.Helper()
 	rows, found := map[string]int{}, 0
-	for _, table := range settingTables(t) {
+	for _, table := range settingTables(t, page) {
 		if table.head != head {
 			continue
 		}
@@ -61,17 +68,17 @@ func wantRows(t *testing.T, head string, fs *pflag.FlagSet, more ...string) {
 		}
 	}
 	if found == 0 {
-		t.Fatalf("docs/configuration.md has no table headed %s", head)
+		t.Fatalf("docs/%s has no table headed %s", page, head)
 	}
 	fs.VisitAll(func(f *pflag.Flag) { more = append(more, f.Name) })
 	for _, name := range more {
 		if rows[name] != 1 {
-			t.Errorf("docs/configuration.md has %d rows of %s under %s, want 1", rows[name], name, head)
+			t.Errorf("docs/%s has %d rows of %s under %s, want 1", page, rows[name], name, head)
 		}
 		delete(rows, name)
 	}
 	for name := range rows {
-		t.Errorf("docs/configuration.md has a row of %s under %s, which is no setting", name, head)
+		t.Errorf("docs/%s has a row of %s under %s, which is no setting", page, name, head)
 	}
 }
 
@@ -137,6 +144,13 @@ func TestDocsExplainEverySettingOfARule(t *testing.T) {
 		kinds = append(kinds, kind.key)
 	}
 	wantRows(t, "in a list", pflag.NewFlagSet("list", pflag.ContinueOnError), kinds...)
+}
+
+func TestDocsExplainEverySettingOfARateLimit(t *testing.T) {
+	var r limit.Rule
+	fs := pflag.NewFlagSet("rate limit", pflag.ContinueOnError)
+	limitFlags(fs, &r)
+	wantRowsIn(t, "rate-limits.md", "setting", fs)
 }
 
 func TestDocsExplainEverySettingOfAnEvent(t *testing.T) {

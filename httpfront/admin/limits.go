@@ -22,6 +22,7 @@ func limitRoutes() []Route {
 	return []Route{
 		{Method: http.MethodGet, Path: all, Scope: Read, ID: "listRateLimits", Tag: tag, Summary: "Lists rate limits, in the order in which they are asked.", Query: pageQuery, Answer: Ref("RateLimit"), List: true, Handle: listLimits},
 		{Method: http.MethodPost, Path: all, Scope: Write, ID: "createRateLimit", Tag: tag, Summary: "Adds a rate limit, at the end if it has no position.", Body: Ref("RateLimitNew"), Answer: Ref("RateLimit"), Handle: createLimit},
+		{Method: http.MethodPut, Path: all, Scope: Write, ID: "replaceRateLimits", Tag: tag, Summary: "Replaces all rate limits. Those that are given with their id, or without one by their name, keep it.", Body: listOf(Ref("RateLimitListed")), Answer: Ref("RateLimit"), List: true, Handle: replaceLimits},
 		{Method: http.MethodGet, Path: one, Scope: Read, ID: "getRateLimit", Tag: tag, Summary: "Shows a rate limit.", Answer: Ref("RateLimit"), Handle: getLimit},
 		{Method: http.MethodPut, Path: one, Scope: Write, ID: "replaceRateLimit", Tag: tag, Summary: "Replaces a rate limit. What is left out gets its default.", Body: Ref("RateLimitNew"), Answer: Ref("RateLimit"), Handle: changeLimit(replace)},
 		{Method: http.MethodPatch, Path: one, Scope: Write, ID: "changeRateLimit", Tag: tag, Summary: "Changes what is named of a rate limit, or moves it.", Body: Ref("RateLimitChange"), Answer: Ref("RateLimit"), Handle: changeLimit(change)},
@@ -54,11 +55,15 @@ func (c *Call) limitAt(all []catalog.RateLimit) (int, error) {
 }
 
 func listLimits(_ context.Context, c *Call) (Answer, error) {
+	return paged(c, c.shownLimits())
+}
+
+func (c *Call) shownLimits() []members {
 	all := []members{}
 	for _, l := range c.api.mesh.Catalog().RateLimits() {
 		all = append(all, show(&l, rateLimitFields, c.now()))
 	}
-	return paged(c, all)
+	return all
 }
 
 func getLimit(_ context.Context, c *Call) (Answer, error) {
@@ -70,38 +75,94 @@ func getLimit(_ context.Context, c *Call) (Answer, error) {
 	return Answer{Result: show(&all[i], rateLimitFields, c.now())}, nil
 }
 
-func createLimit(ctx context.Context, c *Call) (Answer, error) {
-	var id limit.ID
-	if _, err := io.ReadFull(c.api.cfg.Rand, id[:]); err != nil {
-		return Answer{}, fmt.Errorf("id of a rate limit: %w", err)
+// madeLimit is a rate limit that was not there before.
+func (c *Call) madeLimit() (l catalog.RateLimit, err error) {
+	l = newLimit()
+	l.Version, l.Created = 1, c.now()
+	if _, err := io.ReadFull(c.api.cfg.Rand, l.ID[:]); err != nil {
+		return l, fmt.Errorf("id of a rate limit: %w", err)
 	}
-	return c.editLimits(ctx, create, func(r *reader, is *[]catalog.RateLimit) (int, error) {
-		made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: newLimit()}, nil)
-		made.of.ID, made.of.Version, made.of.Created = id, 1, c.now()
+	return l, nil
+}
+
+// limitAgain is a rate limit with all that may be left out, and of was what stays.
+func limitAgain(was *catalog.RateLimit) catalog.RateLimit {
+	l := newLimit()
+	l.ID, l.Version, l.Created = was.ID, was.Version, was.Created
+	return l
+}
+
+func countLimitVersion(was, is *catalog.RateLimit) {
+	before := was.Rule
+	if slices.Equal(before.Characteristics, is.Characteristics) {
+		before.Characteristics = is.Characteristics // none may be nil or empty
+	}
+	if !reflect.DeepEqual(is.Rule, before) {
+		is.Version++
+	}
+}
+
+// wholeLimit returns an error where the content of a rate limit is not known: it would be
+// lost.
+func wholeLimit(l *catalog.RateLimit) error {
+	if !l.Incomplete {
+		return nil
+	}
+	return Refuse(http.StatusConflict, CodeFailed, "the content of the rate limit %q has not arrived at this node yet", l.Name)
+}
+
+func createLimit(ctx context.Context, c *Call) (Answer, error) {
+	blank, err := c.madeLimit()
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.editLimit(ctx, create, func(r *reader, is *[]catalog.RateLimit) (int, error) {
+		made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: blank}, nil)
 		return made.put(r, is, len(*is), limitID), nil
 	})
 }
 
 func changeLimit(m mode) Handler {
 	return func(ctx context.Context, c *Call) (Answer, error) {
-		return c.editLimits(ctx, m, func(r *reader, is *[]catalog.RateLimit) (int, error) {
+		return c.editLimit(ctx, m, func(r *reader, is *[]catalog.RateLimit) (int, error) {
 			i, err := c.limitAt(*is)
 			if err != nil {
 				return 0, err
 			}
 			was := placed[catalog.RateLimit]{of: (*is)[i]}
-			if was.of.Incomplete {
-				return 0, Refuse(http.StatusConflict, CodeFailed, "the content of the rate limit %q has not arrived at this node yet", was.of.Name)
+			if err := wholeLimit(&was.of); err != nil {
+				return 0, err
 			}
-			made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: newLimit()}, &was)
-			made.of.ID, made.of.Version, made.of.Created = was.of.ID, was.of.Version, was.of.Created
-			if !reflect.DeepEqual(made.of.Rule, was.of.Rule) {
-				made.of.Version++
-			}
+			made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: limitAgain(&was.of)}, &was)
+			countLimitVersion(&was.of, &made.of)
 			*is = slices.Delete(*is, i, i+1)
 			return made.put(r, is, i, limitID), nil
 		})
 	}
+}
+
+// replaceLimits keeps those whose ids are given, and without an id those whose names are;
+// all others are new.
+func replaceLimits(ctx context.Context, c *Call) (Answer, error) {
+	_, err := c.editLimits(ctx, replace, func(r *reader, is *[]catalog.RateLimit) (int, error) {
+		for i := range *is {
+			if err := wholeLimit(&(*is)[i]); err != nil {
+				return 0, err
+			}
+		}
+		list := listing[catalog.RateLimit]{
+			name: limitList, of: "rate limits", fields: rateLimitFields, was: slices.Clone(*is), id: limitID,
+			called: func(l *catalog.RateLimit) string { return l.Name },
+			fresh:  c.madeLimit, again: limitAgain, changed: countLimitVersion,
+		}
+		var err error
+		*is, err = list.read(r, c.body)
+		return allOfThem, err
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Result: c.shownLimits(), List: true}, nil
 }
 
 func deleteLimit(ctx context.Context, c *Call) (Answer, error) {
@@ -121,24 +182,14 @@ func deleteLimit(ctx context.Context, c *Call) (Answer, error) {
 	return Answer{Result: members{{"id", id.String()}}}, nil
 }
 
-// editLimits has the rate limits become what change makes of a copy of them, if that can
-// be, and answers with the one whose place it returns.
-func (c *Call) editLimits(ctx context.Context, m mode, change func(r *reader, is *[]catalog.RateLimit) (int, error)) (Answer, error) {
-	var made catalog.RateLimit
-	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
-		was, is := cat.RateLimits(), cat.RateLimits()
-		r := &reader{mode: m, body: c.body}
-		i, err := change(r, &is)
-		if err != nil {
-			return nil, err
-		}
-		r.checkedLimits(catalog.CheckLimits(is, c.api.mesh.CheckLimit), i)
-		if len(r.mistakes) > 0 {
-			return nil, bad(r.mistakes...)
-		}
-		made = is[i]
-		return catalog.LimitWrites(was, is), nil
-	})
+const (
+	limitList = "rate_limits" // what a request calls the whole list in mistakes
+	allOfThem = -1            // in place of the place of one
+)
+
+// editLimit is editLimits for one of them, with which it answers.
+func (c *Call) editLimit(ctx context.Context, m mode, change func(r *reader, is *[]catalog.RateLimit) (int, error)) (Answer, error) {
+	made, err := c.editLimits(ctx, m, change)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -151,31 +202,77 @@ func (c *Call) editLimits(ctx context.Context, m mode, change func(r *reader, is
 	return Answer{Result: show(&made, rateLimitFields, c.now())}, nil
 }
 
-// checkedLimits adds what is wrong with the rate limit at a place to what r has found
-// itself. What is wrong with others is theirs, but where there are too many.
-func (r *reader) checkedLimits(err error, at int) {
-	own := fmt.Sprintf("rate-limits[%d].", at)
+// editLimits has the rate limits become what change makes of a copy of them, if that can
+// be. It returns the one whose place change returns, unless that is allOfThem.
+func (c *Call) editLimits(ctx context.Context, m mode, change func(r *reader, is *[]catalog.RateLimit) (int, error)) (made catalog.RateLimit, err error) {
+	err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+		was, is := cat.RateLimits(), cat.RateLimits()
+		r := &reader{mode: m, body: c.body}
+		at, err := change(r, &is)
+		if err != nil {
+			return nil, err
+		}
+		c.checkLimits(r, was, is, at)
+		if len(r.mistakes) > 0 {
+			return nil, bad(r.mistakes...)
+		}
+		if at != allOfThem {
+			made = is[at]
+		}
+		return catalog.LimitWrites(was, is), nil
+	})
+	return made, err
+}
+
+// checkLimits adds what is wrong with the rate limit at a place, or with all of them, to
+// what r has found itself. What was wrong with one before, since changes at two nodes did
+// not go together, does not keep anybody from changing something else.
+func (c *Call) checkLimits(r *reader, was, is []catalog.RateLimit, at int) {
+	switch {
+	case r.body.kind != kindObject: // nothing of it was read
+		return
+	case len(is) > limit.MaxRules && len(is) > len(was):
+		r.mistakes = append(r.mistakes, Mistake{Code: CodeConflict, Message: fmt.Sprintf("there would be %d rate limits, and there may be %d; delete one first, or leave one out", len(is), limit.MaxRules)})
+		return
+	}
 	found := fieldsOf(r.mistakes)
-	for _, e := range leaves(err) {
-		fe, ok := errors.AsType[*room.FieldError](e)
-		if !ok {
-			r.mistakes = append(r.mistakes, Mistake{Code: CodeConflict, Message: e.Error()})
+	for i := range is {
+		prefix := ""
+		switch {
+		case at == allOfThem:
+			prefix = fmt.Sprintf("%s[%d].", limitList, i)
+		case at != i:
 			continue
 		}
-		name, mine := strings.CutPrefix(fe.Field, own)
-		name = strings.ReplaceAll(name, "-", "_")
-		switch {
-		case fe.Field == "rate-limits":
-			r.mistakes = append(r.mistakes, Mistake{Code: CodeConflict, Message: "there are as many rate limits as there may be, which is " + fmt.Sprint(limit.MaxRules) + "; delete one first"})
-		case !mine || slices.Contains(found, name):
-		case fe.Problem != "":
-			r.mistakes = append(r.mistakes, Mistake{Code: CodeRefused, Message: name + ": " + fe.Problem, Field: name})
-		default:
-			given := value{kind: kindText, text: fe.Value}
-			if v, there := r.body.lookup(name); there && (v.kind != kindText || len(v.text) <= maxShown) {
-				given = v
+		if slices.Contains(found, strings.TrimSuffix(prefix, ".")) { // it was no object
+			continue
+		}
+		var before []error
+		if j := slices.IndexFunc(was, func(l catalog.RateLimit) bool { return l.ID == is[i].ID }); j >= 0 {
+			before = catalog.CheckLimit(was, j, c.api.mesh.CheckLimit)
+		}
+		after := catalog.CheckLimit(is, i, c.api.mesh.CheckLimit)
+		for _, err := range newLeaves(errors.Join(before...), errors.Join(after...)) {
+			if m := r.limitMistake(err, prefix); m.Field == "" || !slices.Contains(found, m.Field) {
+				r.mistakes = append(r.mistakes, m)
 			}
-			r.mistakes = append(r.mistakes, refused(CodeRefused, name, given, fe.Allowed))
 		}
 	}
+}
+
+// limitMistake tells of an error of catalog.CheckLimit in the spelling of a request.
+func (r *reader) limitMistake(err error, prefix string) Mistake {
+	e, ok := errors.AsType[*room.FieldError](err)
+	if !ok {
+		return Mistake{Code: CodeConflict, Message: err.Error()}
+	}
+	name := prefix + strings.ReplaceAll(e.Field, "-", "_")
+	if e.Problem != "" {
+		return Mistake{Code: CodeRefused, Message: name + ": " + e.Problem, Field: name}
+	}
+	given := value{kind: kindText, text: e.Value}
+	if v, there := r.body.lookup(name); there && (v.kind != kindText || len(v.text) <= maxShown) {
+		given = v
+	}
+	return refused(CodeRefused, name, given, e.Allowed)
 }

@@ -32,7 +32,7 @@ var commonSchemas = sync.OnceValue(func() map[string]Schema {
 		"Event": objectOf(eventFields, shown), "EventNew": objectOf(eventFields, created), "EventChange": objectOf(eventFields, changed),
 		"Rule": objectOf(ruleFields, shown), "RuleListed": objectOf(ruleFields, created),
 		"RuleNew": objectOf(placedFields, created), "RuleChange": objectOf(placedFields, changed),
-		"RateLimit": objectOf(rateLimitFields, shown), "RateLimitNew": objectOf(placedRateLimitFields, created), "RateLimitChange": objectOf(placedRateLimitFields, changed),
+		"RateLimit": objectOf(rateLimitFields, shown), "RateLimitListed": objectOf(rateLimitFields, created), "RateLimitNew": objectOf(placedRateLimitFields, created), "RateLimitChange": objectOf(placedRateLimitFields, changed),
 		"ZoneSettings": objectOf(zoneFields, shown), "ZoneSettingsChange": objectOf(zoneFields, changed),
 		"Zone":       object(map[string]Schema{"zone": zoneName, "rooms": count, zoneFields[0].name: {"type": "boolean"}}),
 		"ZoneChange": objectOf(ownZoneFields, changed),

@@ -66,7 +66,7 @@ func bodies() map[string]any {
 		"createRoom": plus(everything("made"), "policy", nil), "replaceRoom": everything("shop"), "changeRoom": tree{"queue_all": true, "session_duration": nil},
 		"preview": tree{"custom_html": "<p>wait"}, "createEvent": event, "replaceEvent": event, "changeEvent": tree{"suspended": true, "queueing_method": nil},
 		"createRule": plus(newRule("a"), "position", tree{"index": 1}), "replaceRules": []tree{newRule("a"), newRule("b")}, "changeRule": tree{"enabled": false, "position": tree{"after": ""}},
-		"createRateLimit": plus(newRateLimit("a"), "position", tree{"index": 1}), "replaceRateLimit": newRateLimit("limit"), "changeRateLimit": tree{"enabled": false, "position": tree{"after": ""}},
+		"createRateLimit": plus(newRateLimit("a"), "position", tree{"index": 1}), "replaceRateLimit": newRateLimit("limit"), "replaceRateLimits": []tree{newRateLimit("limit"), newRateLimit("b")}, "changeRateLimit": tree{"enabled": false, "position": tree{"after": ""}},
 		"replaceZone": tree{"search_engine_crawler_bypass": true}, "changeZone": tree{},
 	}
 }

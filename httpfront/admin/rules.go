@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/ropeline/ropeline/node/catalog"
@@ -64,53 +63,30 @@ func changeRule(ctx context.Context, c *Call) (Answer, error) {
 
 // replaceRules keeps those whose ids are given; all others are new.
 func replaceRules(ctx context.Context, c *Call) (Answer, error) {
-	const name = "rules"
 	return c.writtenRules(c.edit(ctx, replace, func(r *reader, is *catalog.Room) (part, error) {
-		if c.body.kind != kindList {
-			return part{}, bad(refused(CodeType, "the body", c.body, "a list of rules"))
+		list := listing[catalog.Rule]{
+			name: "rules", of: "rules", fields: ruleFields, was: is.Clone().Rules, id: ruleID,
+			fresh: func() (catalog.Rule, error) {
+				rule := *newRule()
+				id, err := c.newID()
+				rule.ID, rule.Version, rule.Created = id, 1, c.now()
+				return rule, err
+			},
+			again: func(was *catalog.Rule) catalog.Rule {
+				rule := *newRule()
+				rule.ID, rule.Version, rule.Created = was.ID, was.Version, was.Created
+				return rule
+			},
+			changed: func(was, is *catalog.Rule) {
+				if is.Rule != was.Rule {
+					is.Version++
+				}
+			},
 		}
-		was := is.Clone()
-		is.Rules = nil
-		for i, item := range c.body.items {
-			made, blank := (*catalog.Rule)(nil), newRule()
-			r.within(fmt.Sprintf("%s[%d]", name, i), item, func() {
-				given, there := item.get("id")
-				if there && given.text != "" {
-					made = r.knownRule(was, is, given)
-				}
-				if made != nil {
-					blank.ID, blank.Version, blank.Created = made.ID, made.Version, made.Created
-				}
-				rule := decode(r, item, ruleFields, blank, made)
-				switch {
-				case made == nil:
-					rule.Version, rule.Created = 1, c.now()
-					var err error
-					if rule.ID, err = c.newID(); err != nil {
-						r.mistakes = append(r.mistakes, Mistake{Code: CodeFailed, Message: err.Error()})
-					}
-				case rule.Rule != made.Rule:
-					rule.Version++
-				}
-				is.Rules = append(is.Rules, rule)
-			})
-		}
-		r.body = value{kind: kindObject, members: []member{{name, c.body}}}
-		return part{}, nil
+		var err error
+		is.Rules, err = list.read(r, c.body)
+		return part{}, err
 	}))
-}
-
-// knownRule returns the rule of an id that was given in a list.
-func (r *reader) knownRule(was, is *catalog.Room, given value) *catalog.Rule {
-	id, err := catalog.ParseID(given.text)
-	switch {
-	case err != nil || was.Rule(id) == nil:
-		return nil // of another room: it is a copy
-	case is.Rule(id) != nil:
-		r.fail(CodeTwice, "id", given, "each id once")
-		return nil
-	}
-	return was.Rule(id)
 }
 
 func deleteRule(ctx context.Context, c *Call) (Answer, error) {

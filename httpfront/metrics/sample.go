@@ -28,7 +28,7 @@ type Node struct {
 	Facts, FactsMost int
 	FactsRefused     uint64
 
-	SettingsLeftOut int // rooms and events that cannot be beside others
+	SettingsLeftOut int // rooms, events and rate limits that cannot be beside others
 
 	MessagesRefused uint64 // made no sense, or were not the sender's to say
 	MessagesDropped uint64 // came faster than they could be taken in

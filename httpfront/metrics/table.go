@@ -74,7 +74,7 @@ var nodeTable = []Metric{
 	{"ropeline_facts", Gauge, "facts", nil, "facts that this node knows of rooms and nodes", one(func(s *Sample) int { return s.Node.Facts })},
 	{"ropeline_facts_limit", Gauge, "facts", nil, "facts that there is room for", one(func(s *Sample) int { return s.Node.FactsMost })},
 	{"ropeline_facts_refused_total", Counter, "facts", nil, "facts of this node for which there was no room", one(func(s *Sample) uint64 { return s.Node.FactsRefused })},
-	{"ropeline_settings_left_out", Gauge, "settings", nil, "rooms and events that operators have set and that do not hold, since they cannot be beside others", one(func(s *Sample) int { return s.Node.SettingsLeftOut })},
+	{"ropeline_settings_left_out", Gauge, "settings", nil, "rooms, events and rate limits that operators have set and that do not hold, since they cannot be beside others", one(func(s *Sample) int { return s.Node.SettingsLeftOut })},
 	{"ropeline_messages_refused_total", Counter, "messages", nil, "messages of other nodes that made no sense or were not theirs to send",
 		one(func(s *Sample) uint64 { return s.Node.MessagesRefused })},
 	{"ropeline_messages_dropped_total", Counter, "messages", nil, "messages of other nodes that came faster than they could be taken in",

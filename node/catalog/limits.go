@@ -85,7 +85,7 @@ func (r *reader) takeLimit(name, key string) {
 	var v limitValue
 	id, err := limit.ParseID(name)
 	at, ok := r.value(key, &v)
-	if !ok || err != nil {
+	if !ok || err != nil || id.String() != name {
 		return
 	}
 	l := v.limit(id)
@@ -166,18 +166,25 @@ func CheckLimits(all []RateLimit, check func(*limit.Rule) error) error {
 	if n := len(all); n > limit.MaxRules {
 		errs = append(errs, &room.FieldError{Field: "rate-limits", Value: fmt.Sprint(n), Allowed: fmt.Sprintf("at most %d rules", limit.MaxRules)})
 	}
-	names := map[string]bool{}
 	for i := range all {
-		r := &all[i].Rule
-		for _, e := range checkLimit(r, check) {
+		for _, e := range CheckLimit(all, i, check) {
 			errs = append(errs, LimitError(i, e))
 		}
-		if names[r.Name] {
-			errs = append(errs, LimitError(i, &room.FieldError{Field: "name", Value: r.Name, Allowed: "a name that no other rate limit has"}))
-		}
-		names[r.Name] = true
 	}
 	return errors.Join(errs...)
+}
+
+// CheckLimit returns what of CheckLimits is about the rule at one place, by its own fields.
+// Of several rules of one name all are told.
+func CheckLimit(all []RateLimit, at int, check func(*limit.Rule) error) []error {
+	r := &all[at].Rule
+	errs := checkLimit(r, check)
+	for i := range all {
+		if i != at && all[i].Name == r.Name {
+			return append(errs, &room.FieldError{Field: "name", Value: r.Name, Allowed: "a name that no other rate limit has"})
+		}
+	}
+	return errs
 }
 
 // LimitError returns a mistake in the rule at a place as one in the list.
@@ -261,17 +268,26 @@ func FileLimits(rules []limit.Rule, now time.Time) []RateLimit {
 	return all
 }
 
+// printLimitOrder is what the order of rules is remembered under; no rule has that name.
+const printLimitOrder = ""
+
 // LimitPrints returns the fingerprints of rate limit rules from a file, by their names.
 func LimitPrints(all []RateLimit) Prints {
 	p := Prints{}
+	var names []string
 	for i := range all {
 		p[all[i].Name] = printOf(all[i].Rule)
+		names = append(names, all[i].Name)
+	}
+	if len(all) > 1 {
+		p[printLimitOrder] = printOf(names)
 	}
 	return p
 }
 
 // BringLimits returns what becomes of the rate limit rules when a node starts whose file
 // has some, and had them as before says: see Bring. Rules that the file has no more stay.
+// Their order is the file's where that has changed there.
 func (c *Catalog) BringLimits(brought []RateLimit, before Prints) []RateLimit {
 	is, now := c.RateLimits(), LimitPrints(brought)
 	for _, b := range brought {
@@ -287,7 +303,26 @@ func (c *Catalog) BringLimits(brought []RateLimit, before Prints) []RateLimit {
 			is[i] = b
 		}
 	}
+	if before != nil && before[printLimitOrder] != now[printLimitOrder] {
+		inOrderOf(is, brought)
+	}
 	return is
+}
+
+// inOrderOf puts those of some rate limit rules that a file brought in its order, in the
+// places that they have together: those of operators stay where they are.
+func inOrderOf(is, brought []RateLimit) {
+	var places []int
+	var sorted []RateLimit
+	for _, b := range brought {
+		if i := slices.IndexFunc(is, func(l RateLimit) bool { return l.ID == b.ID }); i >= 0 {
+			places, sorted = append(places, i), append(sorted, is[i])
+		}
+	}
+	slices.Sort(places)
+	for i, at := range places {
+		is[at] = sorted[i]
+	}
 }
 
 // ReadLimitPrints returns what a node remembers of the rate limits of its file; nil: nothing.

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -69,7 +71,7 @@ func TestCheckLimits(t *testing.T) {
 	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 		got = append(got, e.(*room.FieldError).Field)
 	}
-	want := []string{"rate-limits[0].expression", "rate-limits[1].period", "rate-limits[1].expression", "rate-limits[1].name"}
+	want := []string{"rate-limits[0].expression", "rate-limits[0].name", "rate-limits[1].period", "rate-limits[1].expression", "rate-limits[1].name"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got mistakes in %q, want %q", got, want)
 	}
@@ -100,6 +102,7 @@ func TestBringLimits(t *testing.T) {
 		return got
 	}
 	prints := LimitPrints([]RateLimit{someLimit("a"), someLimit("b")})
+	three := LimitPrints([]RateLimit{someLimit("a"), someLimit("b"), someLimit("c")})
 	for _, c := range []struct {
 		there  []string
 		before Prints
@@ -111,6 +114,13 @@ func TestBringLimits(t *testing.T) {
 		{[]string{"a"}, prints, []string{"a", "b"}, []string{"a"}},                // b was deleted
 		{[]string{"a"}, prints, []string{"a!", "b!"}, []string{"a!", "b!"}},       // the file has changed
 		{[]string{"a", "b", "c"}, prints, []string{"a"}, []string{"a", "b", "c"}}, // what the file has no more stays
+
+		{[]string{"b", "a"}, prints, []string{"a", "b"}, []string{"b", "a"}},                             // moved by an operator
+		{[]string{"b", "a"}, nil, []string{"a", "b"}, []string{"b", "a"}},                                // a new node moves nothing
+		{[]string{"a", "own", "b"}, prints, []string{"b", "a"}, []string{"b", "own", "a"}},               // moved in the file
+		{[]string{"a", "own", "b"}, prints, []string{"a", "c", "b!"}, []string{"a", "own", "c", "b!"}},   // added in the middle of it
+		{[]string{"a", "b", "own", "c"}, three, []string{"c", "b", "a"}, []string{"c", "b", "own", "a"}}, // turned round
+		{[]string{"own", "a", "c"}, three, []string{"c", "b", "a"}, []string{"own", "c", "a"}},           // the same, with one deleted
 	} {
 		m = newStore(1)
 		var all []RateLimit
@@ -138,5 +148,92 @@ func TestALimitWhoseContentIsMissing(t *testing.T) {
 	all, refused := Read(m).EffectiveLimits(nil)
 	if len(all) != 1 || all[0].Response.Content != "" || len(refused) != 1 || refused[0].Limit != "a" {
 		t.Errorf("got %+v, %+v", all, refused)
+	}
+}
+
+// The longest rule that may be set fits into the map, also where each character takes six
+// bytes there: what does not fit keeps all that stands in the same file out.
+func TestTheLongestLimitFits(t *testing.T) {
+	l := someLimit(strings.Repeat("n", limit.MaxName))
+	const long = 4096 // characters of an expression
+	l.Expression, l.CountingExpression, l.Description = strings.Repeat("<", long), strings.Repeat("<", long), strings.Repeat("<", 500)
+	l.Characteristics = nil
+	for i := range limit.MaxCharacteristics {
+		l.Characteristics = append(l.Characteristics, strings.Repeat("<", limit.MaxCharacteristic-1)+string(rune('0'+i)))
+	}
+	l.RequestsPerPeriod, l.Period, l.MitigationTimeout = limit.MaxRequests, limit.MaxPeriod, limit.MaxMitigation
+	l.Version = 1 << 40
+	noise := make([]byte, limit.MaxContent)
+	rand.NewChaCha8([32]byte{1}).Read(noise)
+	l.Response.Content, l.Response.ContentType = string(noise), "application/json"
+	if errs := l.Validate(); errs != nil {
+		t.Fatal(errs)
+	}
+	m := newStore(1)
+	m.write(t, LimitWrites(nil, []RateLimit{l}))
+	got := Read(m).RateLimits()
+	if len(got) != 1 || got[0].Incomplete || got[0].Response.Content != l.Response.Content || got[0].Expression != l.Expression {
+		t.Errorf("it is read as %d rules, or with something else in it", len(got))
+	}
+}
+
+// What does not hold is left out, and who is in its way is told.
+func TestLimitsThatDoNotHold(t *testing.T) {
+	names := func(rules []limit.Rule) (all []string) {
+		for _, r := range rules {
+			all = append(all, r.Name)
+		}
+		return all
+	}
+	at := func(name string, id byte, age time.Duration) RateLimit {
+		l := someLimit(name)
+		l.ID, l.Created = limit.ID{id}, l.Created.Add(-age)
+		return l
+	}
+	wrong := at("wrong", 9, 0)
+	wrong.Period = 0
+	m := newStore(1)
+	m.write(t, LimitWrites(nil, []RateLimit{at("a", 1, 0), at("a", 2, time.Second), at("b", 4, 0), at("b", 3, 0), at("c", 5, 0), wrong}))
+	rules, refused := Read(m).EffectiveLimits(func(r *limit.Rule) error {
+		if r.Name == "c" {
+			return &room.FieldError{Field: "expression", Problem: "no such list"}
+		}
+		return nil
+	})
+	if got := names(rules); !slices.Equal(got, []string{"a", "b"}) || rules[0].ID[0] != 2 || rules[1].ID[0] != 3 {
+		t.Errorf("there hold %+v", rules)
+	}
+	var got []string
+	for _, r := range refused {
+		got = append(got, r.Limit+": "+r.Why.Error())
+	}
+	want := []string{`a: an older rate limit`, `b: an older rate limit`, "c: expression: no such list", "wrong: period"}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("left out is %q, want %q", got, want)
+	}
+
+	m = newStore(1)
+	var all []RateLimit
+	for i := range limit.MaxRules + 1 {
+		all = append(all, at(fmt.Sprint("r", i), byte(i), 0))
+	}
+	m.write(t, LimitWrites(nil, all))
+	rules, refused = Read(m).EffectiveLimits(nil)
+	if len(rules) != limit.MaxRules || len(refused) != 1 || refused[0].Limit != all[limit.MaxRules].Name {
+		t.Errorf("%d hold, and %+v do not", len(rules), refused)
+	}
+}
+
+// A key that is not in the form in which it is written is nobody's: else two rules had
+// one id.
+func TestLimitsUnderOtherKeys(t *testing.T) {
+	m := newStore(1)
+	l := someLimit("a")
+	l.ID = limit.ID{0xab}
+	writes := LimitWrites(nil, []RateLimit{l})
+	last := writes[len(writes)-1]
+	m.write(t, append(writes, Write{strings.Replace(last.Key, "ab", "AB", 1), last.Value}))
+	if got := Read(m).RateLimits(); len(got) != 1 {
+		t.Errorf("got %d rules", len(got))
 	}
 }

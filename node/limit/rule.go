@@ -107,6 +107,7 @@ const (
 	MaxRules           = 100
 	MaxName            = 64 // characters
 	MaxCharacteristics = 8
+	MaxCharacteristic  = 256 // bytes of one, so that a rule fits into one value of the catalog
 	MinPeriod          = time.Second
 	MaxPeriod          = 24 * time.Hour
 	MaxRequests        = 1_000_000_000 // in one period
@@ -197,6 +198,8 @@ func (r *Rule) checkCharacteristics(fail func(field, value, allowed string)) {
 		switch {
 		case c == "":
 			fail(fmt.Sprintf("%s[%d]", field, i), "", "a field such as "+Source)
+		case len(c) > MaxCharacteristic:
+			fail(fmt.Sprintf("%s[%d]", field, i), strconv.Itoa(len(c))+" bytes", fmt.Sprintf("a field of at most %d bytes", MaxCharacteristic))
 		case slices.Contains(r.Characteristics[:i], c):
 			fail(fmt.Sprintf("%s[%d]", field, i), c, "each field once")
 		case c == VisitorID && slices.Contains(r.Characteristics, Source):

@@ -64,6 +64,8 @@ func TestRuleValidate(t *testing.T) {
 		{"characteristics[1]", func(r *Rule) { r.Characteristics = []string{Source, Source} }},
 		{"characteristics[0]", func(r *Rule) { r.Characteristics = []string{""} }},
 		{"characteristics[1]", func(r *Rule) { r.Characteristics = []string{Source, VisitorID} }},
+		{"", func(r *Rule) { r.Characteristics = []string{strings.Repeat("x", MaxCharacteristic)} }},
+		{"characteristics[0]", func(r *Rule) { r.Characteristics = []string{strings.Repeat("x", MaxCharacteristic+1)} }},
 		{"characteristics", func(r *Rule) {
 			r.Characteristics = slices.Collect(func(yield func(string) bool) {
 				for i := range MaxCharacteristics + 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What a shell completes: names of rooms, events and nodes, and settings, as the node has
+// What a shell completes: names of rooms, events, rate limits and nodes, and settings, as the node has
 // them that would be asked.
 
 // completeWait is for how long a shell waits for a node.
@@ -19,7 +19,7 @@ const completeWait = time.Second
 // schemaOfCommand says what settings a command takes, by its path.
 var schemaOfCommand = map[string]string{
 	"ropeline room create": "RoomNew", "ropeline room set": "RoomChange", "ropeline event create": "EventNew", "ropeline event set": "EventChange",
-	"ropeline rule add": "RuleNew", "ropeline rule set": "RuleChange",
+	"ropeline rule add": "RuleNew", "ropeline rule set": "RuleChange", "ropeline limit create": "RateLimitNew", "ropeline limit set": "RateLimitChange",
 }
 
 // complete returns what may stand next on the command line.
@@ -38,6 +38,8 @@ func (op *operation) complete(cmd *cobra.Command, args []string, begun string) (
 	switch word := words[min(len(args), len(words)-1)]; {
 	case word == "ROOM" && len(args) < len(words):
 		all = c.names(ctx, roomsPath)
+	case word == "LIMIT" && len(args) < len(words):
+		all = c.names(ctx, limitsPath)
 	case word == "NODE" && len(args) < len(words):
 		all = c.names(ctx, "/api/v1/nodes")
 	case word == "EVENT":
