@@ -107,8 +107,8 @@ limit-bench: build ## rate limits beside those of nginx and HAProxy: the table i
 	$(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md
 
 .PHONY: limit-attack
-limit-attack: build ## visitors while one source comes beyond a rate limit, through HTTP (about 2 minutes)
-	taskset -c 1 $(GO) run ./bench/limiters -binary ./ropeline -attack
+limit-attack: build ## visitors while one source comes beyond a rate limit, through HTTP: the table in docs/rate-limits-measured.md (needs nginx and taskset; about 6 minutes)
+	taskset -c 1 $(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md -attack -rounds 11
 
 .PHONY: limit-accuracy
 limit-accuracy: ## what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)

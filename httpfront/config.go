@@ -96,6 +96,8 @@ type Config struct {
 	// Clock says when a request came: the clock by which the node runs, too.
 	// Nil means time.Now.
 	Clock func() time.Time
+
+	sleep func(time.Duration) // tests see what it is asked for
 	// Logger takes what an operator should know; nothing is logged per request
 	// that goes well. The default is slog.Default().
 	Logger *slog.Logger
@@ -241,6 +243,9 @@ func (c *Config) complete() error {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
+	}
+	if c.sleep == nil {
+		c.sleep = time.Sleep
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -33,7 +33,9 @@ type Front struct {
 	keys   atomic.Pointer[pass.Keyring]
 	rooms  atomic.Pointer[map[roomKey]*roomFront] // replaced as a whole
 	limits atomic.Pointer[rateLimits]             // nil: there are none
-	hosts  atomic.Pointer[[]string]               // that are served; none: all are
+
+	limitedAnswers *limitedAnswers
+	hosts          atomic.Pointer[[]string] // that are served; none: all are
 
 	told  fieldNames // by which trusted proxies tell of visitors, in lower case
 	trust trust      // about requests
@@ -77,7 +79,7 @@ func New(cfg Config) (*Front, error) {
 		told:  fieldNames{cfg.Edge.ClientIPHeader, country},
 		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader, country},
 		asked: trust{cfg.TrustedProxies, fieldForwardedFor, strings.ToLower(cfg.VerdictCountryHeader)},
-		crowd: newCrowd(), sharing: newSharing(),
+		crowd: newCrowd(), sharing: newSharing(), limitedAnswers: newLimitedAnswers(),
 	}
 	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)
 	f.keys.Store(cfg.Keys)

@@ -45,8 +45,12 @@ func (f *Front) end(ctx *fasthttp.RequestCtx, r *request, p any) {
 		r.record.becomes(Unavailable)
 		f.panicked(ctx, p)
 	}
+	limited := r.limited
 	endRequest(ctx, r)
 	r.release()
+	if limited {
+		f.hold(ctx)
+	}
 }
 
 // request returns a request of whose head nothing is known yet.

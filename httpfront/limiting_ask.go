@@ -45,6 +45,7 @@ func (f *Front) limitedBy(r *request, visitor node.VisitorID, dryRun bool, now t
 		l.tally.limited.Add(1)
 		f.tellLimited(r, a)
 		if l.rule.Action == limit.Block || l.rule.Action == limit.Queue && !dryRun {
+			r.limited = true
 			return a
 		}
 	}

@@ -57,6 +57,8 @@ type request struct {
 	values []byte        // by which they tell it from others
 	answer answerHeaders // of the response, for those that ask about it
 
+	limited bool // one of them keeps it from the origin
+
 	record *record // nil: nobody wants to know, or somebody else hands it in
 }
 

@@ -19,19 +19,32 @@ import (
 )
 
 // An attack of one source through HTTP: visitors come at an even rate, and are measured from
-// when they were to come; one source comes beyond a limit, from another address.
+// when they were to come; one source comes beyond a limit. It says by PROXY headers who it
+// is, as all that is on this machine is trusted.
 
 const (
 	attackBegin = "<!-- begin: written by make limit-attack -->"
 
-	visitorRate  = 500 // a second
-	visitorConns = 32
+	visitorRate  = 2000 // a second
+	visitorConns = 64
 	attackConns  = 8
+	attackOpen   = 400 // of those that have a connection each
 )
 
-var attackRates = []int{0, 5_000, 10_000, 20_000, 40_000}
+// onslaught is one way of attacking.
+type onslaught struct {
+	rate  int  // requests a second
+	anew  bool // each on a connection of its own
+	decoy bool // at another server beside ours: what attacking takes from visitors
+}
 
-// attack measures each rate in turn, in rounds, and returns a table.
+var onslaughts = []onslaught{
+	{}, {rate: 5_000}, {rate: 10_000}, {rate: 20_000}, {rate: 40_000},
+	{rate: 1_000, anew: true}, {rate: 1_000, anew: true, decoy: true},
+	{},
+}
+
+// attack measures each onslaught in turn, in rounds, and returns a table.
 func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Duration) (string, error) {
 	p, err := startAttacked(ctx, dir, binary)
 	if err != nil {
@@ -41,12 +54,17 @@ func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Dura
 	if err := await(ctx, "http://"+address+"/"); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, p.log.String())
 	}
-	found := make([][]spell, len(attackRates))
+	other, err := nginx(ctx, ofServer, filepath.Join(dir, "decoy"), fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy))
+	if err != nil {
+		return "", err
+	}
+	defer other.stop()
+	found := make([][]spell, len(onslaughts))
 	for range rounds {
-		for i, rate := range attackRates {
-			s, err := oneSpell(ctx, rate, lasts)
+		for i, o := range onslaughts {
+			s, err := oneSpell(ctx, o, lasts)
 			if err != nil {
-				return "", fmt.Errorf("at %d a second: %w", rate, err)
+				return "", fmt.Errorf("at %d a second: %w", o.rate, err)
 			}
 			found[i] = append(found[i], s)
 		}
@@ -58,7 +76,7 @@ func startAttacked(ctx context.Context, dir, binary string) (*process, error) {
 	file := filepath.Join(dir, "attacked.yaml")
 	const limit = `suspended: true
 rate-limits:
-  - {name: attack, expression: 'ip.src eq 127.0.0.2', characteristics: [ip.src], period: 1m, requests-per-period: 100, mitigation-timeout: 1h}
+  - {name: attack, expression: 'ip.src eq 192.0.2.1', characteristics: [ip.src], period: 1m, requests-per-period: 100, mitigation-timeout: 1h}
   - {name: all, expression: 'true', characteristics: [ip.src], period: 1m, requests-per-period: 1000000}
 `
 	if err := os.WriteFile(file, []byte(limit), 0o600); err != nil {
@@ -69,24 +87,27 @@ rate-limits:
 		return nil, err
 	}
 	return start(ctx, ofServer, []string{"GOMAXPROCS=1"}, binary, "run", "--config", file, "--origin", "http://"+site,
-		"--listen", address, "--admin", "127.0.0.1:24982", "--data-dir", data)
+		"--listen", address, "--proxy-protocol", attacker, "--admin", "127.0.0.1:24982", "--data-dir", data)
 }
 
 // spell is what visitors met while a source came so often.
 type spell struct {
-	p50, p99 time.Duration
-	attacks  float64 // a second, that were answered
+	p50, p99       time.Duration
+	sent, answered float64 // attacks a second
 }
 
-func oneSpell(ctx context.Context, rate int, lasts time.Duration) (s spell, err error) {
+func oneSpell(ctx context.Context, o onslaught, lasts time.Duration) (s spell, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
-	var answered atomic.Int64
+	n := attacks{at: address}
+	if o.decoy {
+		n.at = decoy
+	}
 	errs := make([]error, attackConns)
 	var wg sync.WaitGroup
-	if rate > 0 {
+	if o.rate > 0 {
 		for i := range attackConns {
-			wg.Go(func() { errs[i] = attackOn(ctx, rate/attackConns, &answered) })
+			wg.Go(func() { errs[i] = n.run(ctx, o) })
 		}
 	}
 	took, err := visits(ctx)
@@ -96,61 +117,124 @@ func oneSpell(ctx context.Context, rate int, lasts time.Duration) (s spell, err 
 		return s, err
 	}
 	slices.Sort(took)
-	return spell{took[len(took)/2], took[len(took)*99/100], float64(answered.Load()) / lasts.Seconds()}, nil
+	return spell{took[len(took)/2], took[len(took)*99/100], float64(n.sent.Load()) / lasts.Seconds(), float64(n.answered.Load()) / lasts.Seconds()}, nil
 }
 
 // dial connects from an address of this machine.
-func dial(from string) (net.Conn, error) {
+func dial(from, to string) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	return d.Dial("tcp", address)
+	return d.Dial("tcp", to)
 }
 
-const request = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
+const (
+	decoy    = "127.0.0.1:24983"
+	attacker = "127.0.0.2"
+	proxied  = "PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\n"
+	request  = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
+)
 
-// attackOn sends requests at an even rate, without waiting for answers: on one connection
-// after the other, since servers take only so many on each.
-func attackOn(ctx context.Context, rate int, answered *atomic.Int64) error {
+// attacks is what the source does that attacks.
+type attacks struct {
+	at             string
+	sent, answered atomic.Int64
+}
+
+// run does its part of an onslaught until ctx ends.
+func (n *attacks) run(ctx context.Context, o onslaught) error {
+	begun, sent := time.Now(), 0
+	due := func() int {
+		k := int(time.Since(begun).Seconds()*float64(o.rate)/attackConns) - sent
+		sent += k
+		return k
+	}
+	if o.anew {
+		return n.anew(ctx, due)
+	}
 	for ctx.Err() == nil {
-		if err := attackOnce(ctx, rate, answered); err != nil {
+		if err := n.stream(ctx, due); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func attackOnce(ctx context.Context, rate int, answered *atomic.Int64) error {
-	c, err := dial("127.0.0.2")
+// stream sends what is due on one connection without waiting for answers, until the server
+// has had enough.
+func (n *attacks) stream(ctx context.Context, due func() int) error {
+	c, err := n.dial()
 	if err != nil {
 		return err
 	}
+	var reads sync.WaitGroup
+	reads.Go(func() { n.read(c, false) })
+	defer reads.Wait()
 	defer c.Close()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		r := bufio.NewReaderSize(c, 64<<10)
-		for {
-			line, err := r.ReadSlice('\n')
-			if bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
-				answered.Add(1)
+	for ctx.Err() == nil {
+		k := due()
+		c.SetWriteDeadline(time.Now().Add(time.Second))
+		if _, err := io.WriteString(c, strings.Repeat(request, k)); err != nil {
+			return nil // the server has closed it, or reads no more
+		}
+		n.sent.Add(int64(k))
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+// anew sends each request on a connection of its own, without waiting for answers.
+func (n *attacks) anew(ctx context.Context, due func() int) error {
+	var under sync.WaitGroup
+	defer under.Wait()
+	open := make(chan struct{}, attackOpen/attackConns)
+	for ctx.Err() == nil {
+		for range due() {
+			open <- struct{}{}
+			c, err := n.dial()
+			if err != nil {
+				return err
 			}
-			if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			if _, err := io.WriteString(c, request); err != nil {
+				return err
+			}
+			n.sent.Add(1)
+			under.Go(func() {
+				n.read(c, true)
+				c.Close()
+				<-open
+			})
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+func (n *attacks) dial() (net.Conn, error) {
+	c, err := dial(attacker, n.at)
+	if err != nil {
+		return nil, err
+	}
+	c.(*net.TCPConn).SetLinger(0) // ports are not kept
+	if _, err := io.WriteString(c, proxied); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// read counts answers until the connection ends, or only the first.
+func (n *attacks) read(c net.Conn, one bool) {
+	r := bufio.NewReaderSize(c, 64<<10)
+	for {
+		line, err := r.ReadSlice('\n')
+		if bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
+			n.answered.Add(1)
+			if one {
 				return
 			}
 		}
-	})
-	defer wg.Wait()
-	defer c.Close()
-	sent := 0
-	for begun := time.Now(); ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		due := int(time.Since(begun).Seconds()*float64(rate)) - sent
-		if due <= 0 {
-			continue
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
 		}
-		if _, err := io.WriteString(c, strings.Repeat(request, due)); err != nil {
-			return nil // the server has closed it
-		}
-		sent += due
 	}
-	return nil
 }
 
 // visits has visitors come at an even rate until ctx ends, and returns how long each had to
@@ -158,7 +242,7 @@ func attackOnce(ctx context.Context, rate int, answered *atomic.Int64) error {
 func visits(ctx context.Context) ([]time.Duration, error) {
 	free := make(chan *visitor, visitorConns)
 	for range visitorConns {
-		c, err := dial("127.0.0.1")
+		c, err := dial("127.0.0.1", address)
 		if err != nil {
 			return nil, err
 		}
@@ -212,24 +296,30 @@ func (v *visitor) visit() error {
 
 func attackTable(found [][]spell, rounds int) string {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, "| attacks a second, answered | visitors: p50 | p99 | p99 by that without an attack |\n|---|---|---|---|")
-	of := func(i int, get func(spell) float64) float64 {
+	fmt.Fprintln(&b, "| attacks a second | answered | visitors: p50 | p99 | p99 by that without an attack |\n|---|---|---|---|---|")
+	of := func(i int, get func(int) float64) float64 {
 		values := make([]float64, len(found[i]))
-		for j, s := range found[i] {
-			values[j] = get(s)
+		for j := range found[i] {
+			values[j] = get(j)
 		}
 		slices.Sort(values)
 		return values[len(values)/2]
 	}
-	for i := range attackRates {
-		// Within a round, since machines are noisy.
-		ratios := make([]float64, len(found[i]))
-		for j := range found[i] {
-			ratios[j] = float64(found[i][j].p99) / float64(found[0][j].p99)
+	for i, o := range onslaughts {
+		how := ""
+		switch {
+		case o.decoy:
+			how = ", at nginx on the same processor instead"
+		case o.anew:
+			how = ", each on a connection of its own"
+		case i > 0 && o.rate == 0:
+			how = ", once more"
 		}
-		slices.Sort(ratios)
-		fmt.Fprintf(&b, "| %.0f | %.2f ms | %.2f ms | × %.2f |\n", of(i, func(s spell) float64 { return s.attacks }),
-			of(i, func(s spell) float64 { return s.p50.Seconds() * 1e3 }), of(i, func(s spell) float64 { return s.p99.Seconds() * 1e3 }), ratios[len(ratios)/2])
+		all := found[i]
+		fmt.Fprintf(&b, "| %.0f%s | %.0f | %.2f ms | %.2f ms | × %.2f |\n",
+			of(i, func(j int) float64 { return all[j].sent }), how, of(i, func(j int) float64 { return all[j].answered }),
+			of(i, func(j int) float64 { return all[j].p50.Seconds() * 1e3 }), of(i, func(j int) float64 { return all[j].p99.Seconds() * 1e3 }),
+			of(i, func(j int) float64 { return float64(all[j].p99) / float64(found[0][j].p99) })) // within a round, since machines are noisy
 	}
 	fmt.Fprintf(&b, "\nMedians of %d rounds; %d visitors a second on %d connections, measured from when they were to come.\n", rounds, visitorRate, visitorConns)
 	return b.String()
