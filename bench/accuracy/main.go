@@ -15,10 +15,10 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/accesslog"
+	"github.com/ropeline/ropeline/bench/docpage"
 	"github.com/ropeline/ropeline/bench/limits"
 	"github.com/ropeline/ropeline/node/limit"
 )
@@ -29,11 +29,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-const (
-	beginMark = "<!-- begin: written by make limit-accuracy -->"
-	endMark   = "<!-- end -->"
-)
 
 func run(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("accuracy", flag.ContinueOnError)
@@ -52,11 +47,7 @@ func run(args []string, out io.Writer) error {
 	if err := real(&b, *log); err != nil {
 		return err
 	}
-	if *page == "" {
-		_, err := out.Write(b.Bytes())
-		return err
-	}
-	return between(*page, b.String())
+	return docpage.Write(out, *page, "make limit-accuracy", b.String())
 }
 
 // mix is a crowd and the mesh that it asks.
@@ -163,18 +154,4 @@ func real(b *bytes.Buffer, path string) error {
 	rows(b, "the access log", a)
 	fmt.Fprintf(b, "\n%s, %d processors.\n", runtime.Version(), runtime.NumCPU())
 	return nil
-}
-
-// between writes text into a page between the marks.
-func between(page, text string) error {
-	b, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(b), beginMark)
-	_, after, ok2 := strings.Cut(rest, endMark)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no marks %q and %q", page, beginMark, endMark)
-	}
-	return os.WriteFile(page, []byte(before+beginMark+"\n"+text+endMark+after), 0o644)
 }

@@ -15,6 +15,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"github.com/ropeline/ropeline/bench/docpage"
 )
 
 func main() {
@@ -49,7 +51,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	err := runAll(ctx, o, m)
 	fmt.Fprint(out, m.table())
 	if *page != "" && err == nil {
-		err = m.write(*page)
+		err = docpage.Write(os.Stdout, *page, "make conformance", m.table())
 	}
 	return err
 }

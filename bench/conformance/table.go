@@ -4,9 +4,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -68,23 +66,4 @@ func (m *matrix) table() string {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, n)
 	}
 	return b.String()
-}
-
-const (
-	markBegin = "<!-- begin: written by make conformance -->\n"
-	markEnd   = "<!-- end -->\n"
-)
-
-// write puts the table into a page, between its marks.
-func (m *matrix) write(path string) error {
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	head, rest, ok := strings.Cut(string(page), markBegin)
-	_, tail, ends := strings.Cut(rest, markEnd)
-	if !ok || !ends {
-		return errors.New(path + " has no place for the table: the marks " + strings.TrimSpace(markBegin) + " and " + strings.TrimSpace(markEnd) + " are missing")
-	}
-	return os.WriteFile(path, []byte(head+markBegin+m.table()+markEnd+tail), 0o644)
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/docpage"
 	"github.com/ropeline/ropeline/bench/faults/rig"
 )
 
@@ -87,7 +88,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		err = errors.Join(err, writeJSON(*jsonFile, results))
 	}
 	if *page != "" {
-		err = errors.Join(err, writePage(*page, *maker, table(results)))
+		err = errors.Join(err, docpage.Write(out, *page, *maker, table(results)))
 	}
 	return err
 }

@@ -117,21 +117,6 @@ func table(results []result) string {
 	return b.String()
 }
 
-// writePage puts a table into a page, between the marks of what has made it.
-func writePage(path, maker, text string) error {
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	begin, end := fmt.Sprintf("<!-- begin: written by %s -->\n", maker), "<!-- end -->\n"
-	head, rest, ok := strings.Cut(string(page), begin)
-	_, tail, ends := strings.Cut(rest, end)
-	if !ok || !ends {
-		return fmt.Errorf("%s has no place for the table between %q and %q", path, begin, end)
-	}
-	return os.WriteFile(path, []byte(head+begin+text+end+tail), 0o644)
-}
-
 func writeJSON(path string, results []result) error {
 	text, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {

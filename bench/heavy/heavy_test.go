@@ -12,30 +12,6 @@ import (
 	"time"
 )
 
-func TestPageHoldsTheTable(t *testing.T) {
-	text, err := os.ReadFile("../../docs/measurements.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := writePage(path, "| new |\n"); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(got), begin+"| new |\n"+end) {
-		t.Errorf("the page became %s, %v", got, err)
-	}
-	if err := os.WriteFile(path, []byte("no marks"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := writePage(path, ""); err == nil {
-		t.Error("a page without a place for the table is taken")
-	}
-}
-
 // TestMain lets the test be the origin, as the program is when it starts itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "-origin" {

@@ -20,6 +20,8 @@ import (
 	"os/signal"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/docpage"
 )
 
 // plan says how much is done.
@@ -70,12 +72,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	text := table(rows)
-	if *page == "" {
-		fmt.Print(text)
-		return nil
-	}
-	return writePage(*page, text)
+	return docpage.Write(os.Stdout, *page, "make heavy", table(rows))
 }
 
 // measure runs everything, on one node after the other.
@@ -105,26 +102,6 @@ func table(rows []row) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.what, r.came, r.verdict)
 	}
 	return b.String()
-}
-
-// The marks in the page.
-const (
-	begin = "<!-- heavy: begin -->\n"
-	end   = "<!-- heavy: end -->"
-)
-
-// writePage puts the table between the marks.
-func writePage(path, table string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return fmt.Errorf("%s has no place for the table: the marks %q and %q are missing", path, strings.TrimSpace(begin), end)
-	}
-	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o644)
 }
 
 // verdict says whether something held.

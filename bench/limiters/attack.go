@@ -23,8 +23,6 @@ import (
 // is, as all that is on this machine is trusted.
 
 const (
-	attackBegin = "<!-- begin: written by make limit-attack -->"
-
 	visitorRate  = 2000 // a second
 	visitorConns = 64
 	attackConns  = 8

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/docpage"
 )
 
 func main() {
@@ -32,10 +34,7 @@ func main() {
 	}
 }
 
-const (
-	beginMark = "<!-- begin: written by make limit-bench -->"
-	endMark   = "<!-- end -->"
-)
+const ()
 
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("limiters", flag.ContinueOnError)
@@ -67,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return publish(*page, attackBegin, table)
+		return docpage.Write(os.Stdout, *page, "make limit-attack", table)
 	}
 	found := map[string][]figure{}
 	for range *rounds {
@@ -81,16 +80,7 @@ func run(ctx context.Context, args []string) error {
 			}
 		}
 	}
-	return publish(*page, beginMark, tableOf(found, *rounds))
-}
-
-// publish writes a table into a page, or prints it.
-func publish(page, begin, table string) error {
-	if page == "" {
-		fmt.Print(table)
-		return nil
-	}
-	return between(page, begin, table)
+	return docpage.Write(os.Stdout, *page, "make limit-bench", tableOf(found, *rounds))
 }
 
 // What each server is measured in.
@@ -173,18 +163,4 @@ func median(all []figure, of func(figure) float64) float64 {
 	}
 	slices.Sort(values)
 	return values[len(values)/2]
-}
-
-// between writes text into a page between the marks.
-func between(page, begin, text string) error {
-	b, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(b), begin)
-	_, after, ok2 := strings.Cut(rest, endMark)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no marks %q and %q", page, begin, endMark)
-	}
-	return os.WriteFile(page, []byte(before+begin+"\n"+text+endMark+after), 0o644)
 }
