@@ -53,7 +53,10 @@ const (
 	minGroup          = 3
 	maxNumber         = 1<<64 - 1
 	maxCount          = 1<<32 - 1
-	maxAge            = Millis(MaxPeriod / 1e6)
+
+	// maxAge is the longest span that is told: who was at the limit when a period began may
+	// have to wait until the end of the next one.
+	maxAge = Millis(2 * MaxPeriod / 1e6)
 )
 
 // ErrMalformed is wrapped by every error of decoding.

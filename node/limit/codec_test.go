@@ -57,6 +57,21 @@ func TestLongestMessages(t *testing.T) {
 	}
 }
 
+// The longest time for which a key can be limited can be told.
+func TestLongestLimitIsTold(t *testing.T) {
+	r := &Terms{Period: Millis(MaxPeriod.Milliseconds()), Requests: 1}
+	table := newTestTable(1<<16, r)
+	table.Tell = true
+	now := start - start%r.Period
+	table.Take(1, r, now)
+	v := table.Take(1, r, now)
+	s, _ := table.StateOf(1, r, now)
+	got, err := decodeKnown((&known{groups: []group[fact]{{items: []fact{factOf(s, now)}}}}).encode())
+	if err != nil || got.groups[0].items[0].limited.Duration() != v.Reset {
+		t.Errorf("got %+v, %v; want to hear of a limit for %v", got, err, v.Reset)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add((&counted{3, 7, 1500, []group[count]{{1 << 63, 9, []count{{1, 2}}}}}).encode())
 	f.Add((&known{4, []group[fact]{{1 << 63, 9, []fact{{1, 2, 3, 4, 5}}}}}).encode())
