@@ -131,3 +131,82 @@ func runFaults(t *testing.T, seed uint64) {
 		}
 	}
 }
+
+// However the owners of keys change and whatever nodes believe of that, no node takes a
+// client to have come more often than it did. Clients come as often as they may, at random
+// nodes within a part of the period, and then not again.
+func TestChangesOfOwnersCountNothingTwice(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			runChanges(t, seed)
+		})
+	}
+}
+
+// visits are those of one client.
+type visits struct {
+	client    uint64
+	came      int
+	next, gap float64
+}
+
+func runChanges(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 6))
+	period := time.Duration(1+rng.IntN(20)) * time.Second
+	r := rule(10+rng.IntN(100), period, 10*time.Second, limit.Mesh)
+	cfg := Config{
+		Sites: make([]int, 1+rng.IntN(3)), Rules: []limit.Rule{r}, Memory: 1 << 20, Seed: seed, Near: [2]limit.Millis{0, 5}, Far: [2]limit.Millis{5, 100},
+		Doubled: 0.2 * rng.Float64(), Lost: 0.1 * float64(rng.IntN(2)),
+	}
+	for i := range cfg.Sites {
+		cfg.Sites[i] = 1 + rng.IntN(5)
+	}
+	m := New(cfg)
+	x := &trouble{m: m, rng: rng, late: map[*Node]limit.Millis{}}
+	clients := make([]visits, 10)
+	fresh := uint64(0)
+	nextAct := float64(m.Now) + 1000
+	for end := m.Now + 20_000; m.Now < end; {
+		at := nextAct
+		for i := range clients {
+			if v := &clients[i]; v.client == 0 || v.came == r.RequestsPerPeriod {
+				fresh++
+				spread := float64(period.Milliseconds()) * rng.Float64() * rng.Float64()
+				*v = visits{fresh, 0, float64(m.Now) + rng.Float64()*1000, spread / float64(r.RequestsPerPeriod)}
+			}
+			at = min(at, clients[i].next)
+		}
+		m.Run(max(limit.Millis(at), m.Now))
+		x.meet()
+		for i := range clients {
+			clients[i].come(t, x, &r)
+		}
+		if float64(m.Now+1) > nextAct {
+			nextAct += 500 * rng.ExpFloat64()
+			x.act()
+		}
+	}
+}
+
+// come has a client come as often as it is due, and holds what nodes know of it to that.
+func (v *visits) come(t *testing.T, x *trouble, r *limit.Rule) {
+	t.Helper()
+	for ; v.came < r.RequestsPerPeriod && v.next < float64(x.m.Now+1); v.next += v.gap {
+		n := x.m.Nodes[x.rng.IntN(len(x.m.Nodes))]
+		for n.down {
+			n = x.m.Nodes[x.rng.IntN(len(x.m.Nodes))]
+		}
+		v.came++
+		if l := x.m.Take(n, r.ID, v.client); l.Limited {
+			t.Fatalf("%s limits who has come %d times, and may %d times: %+v", n.Name, v.came, r.RequestsPerPeriod, l)
+		}
+	}
+	for _, n := range x.m.Nodes {
+		c := n.Rules.Counter(r.ID)
+		rep, _ := n.table.Report(KeyOf(c, v.client), &c.Terms, n.now(x.m))
+		if known := rep.Previous + rep.Current; !n.down && known > v.came {
+			t.Fatalf("%s knows of %d requests, and there were %d", n.Name, known, v.came)
+		}
+	}
+}

@@ -34,6 +34,11 @@ type Message struct {
 // an owner knows is told as a whole, and taken where it is more than what is known. So a fault
 // loses counts at worst; none makes more of them than there were requests.
 //
+// That holds while no count reaches a node as a difference and as part of a whole. So only who
+// takes itself for the owner of a key counts differences of it, and tells what it knows; and
+// where a key changes its owner, differences on their way are dropped, as the new owner is
+// told of them as part of the whole.
+//
 // No clock is asked but that of the node: counts come with their age.
 type Exchange struct {
 	self   crdt.Incarnation
@@ -177,9 +182,12 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 			continue // one of us has not heard yet of what has changed
 		}
 		for _, i := range g.items {
+			if e.owner(i.key) != e.self.Node {
+				continue // it may be part of what the owner is told as a whole
+			}
 			e.tables.Of(i.key, func(t *Table) {
 				if first {
-					forward := near && c.Rule.Scope == Mesh && len(e.others) > 0 && e.owner(i.key) == e.self.Node
+					forward := near && c.Rule.Scope == Mesh && len(e.others) > 0
 					t.Add(i.key, &c.Terms, i.n, now-m.age, now, forward)
 				}
 				if s, ok := t.StateOf(i.key, &c.Terms, now); ok && near {
@@ -230,7 +238,8 @@ func (e *Exchange) Known(from Peer, message []byte, now Millis) error {
 			if f.limited > 0 && g.terms == uint64(c.terms) {
 				s.Until = now + f.limited
 			}
-			e.tables.Of(f.key, func(t *Table) { t.Learn(s, &c.Terms, now) })
+			owned := e.owner(f.key) == e.self.Node
+			e.tables.Of(f.key, func(t *Table) { t.Learn(s, &c.Terms, now, owned) })
 		}
 	}
 	return nil

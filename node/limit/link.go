@@ -150,6 +150,27 @@ func (l *link) forget() (lost uint64) {
 	return lost
 }
 
+// drop forgets what the other node was to hear of some keys, and returns how many counts
+// that were.
+func (l *link) drop(gone func(Key) bool) (lost uint64) {
+	for k, n := range l.pending {
+		if gone(k.key) {
+			lost += uint64(n)
+			delete(l.pending, k)
+		}
+	}
+	for i := range l.flying {
+		g := &l.flying[i]
+		g.items = slices.DeleteFunc(g.items, func(c count) bool {
+			if gone(c.key) {
+				lost += uint64(c.n)
+			}
+			return gone(c.key)
+		})
+	}
+	return lost
+}
+
 // hear reports whether what has come under a number has not come before.
 func (l *link) hear(boot, seq uint64) bool {
 	if boot > l.boot {
