@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -208,5 +209,53 @@ func (v *visits) come(t *testing.T, x *trouble, r *limit.Rule) {
 		if known := rep.Previous + rep.Current; !n.down && known > v.came {
 			t.Fatalf("%s knows of %d requests, and there were %d", n.Name, known, v.came)
 		}
+	}
+}
+
+// Who comes as often as it may, all at once and then not for two periods, is not limited
+// because a node was stopped for seconds and hears late of some of that.
+func TestStoppedNodesLimitNobody(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			runStops(t, seed)
+		})
+	}
+}
+
+func runStops(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	period := time.Duration(1+rng.IntN(5)) * time.Second
+	p := limit.Millis(period.Milliseconds())
+	r := rule(100, period, time.Minute, []limit.Scope{limit.Mesh, limit.Site}[rng.IntN(2)])
+	cfg := Config{Sites: []int{3, 2}, Rules: []limit.Rule{r}, Memory: 1 << 20, Seed: seed, Near: [2]limit.Millis{0, 1}, Far: [2]limit.Millis{20, 40}, Doubled: 0.1}
+	m := New(cfg)
+	for _, n := range m.Nodes {
+		n.Skew = limit.Millis(rng.Int64N(7_200_000) - 3_600_000)
+	}
+	burst := func(client uint64, requests int) {
+		up := slices.DeleteFunc(slices.Clone(m.Nodes), func(n *Node) bool { return m.Now < n.stopped })
+		one := up[rng.IntN(len(up))]
+		for range requests {
+			if v := m.Take(one, r.ID, client); v.Limited {
+				t.Fatalf("%s limits client %d of %d in %v: %+v", one.Name, client, r.RequestsPerPeriod, period, v)
+			}
+		}
+	}
+	for range 60 { // messages come and go before anything happens
+		burst(uint64(100+rng.IntN(1000)), 1)
+		m.Run(m.Now + 50)
+	}
+	for range 20 {
+		for _, n := range m.Nodes[1:] {
+			if rng.IntN(3) == 0 {
+				n.stopped = m.Now + limit.Millis(rng.Int64N(int64(4*p)))
+			}
+		}
+		m.Run(m.Now + limit.Millis(rng.Int64N(300)))
+		for client := range uint64(10) {
+			burst(client, r.RequestsPerPeriod)
+		}
+		m.Run(m.Now + 2*p + limit.Millis(rng.Int64N(int64(p))))
 	}
 }

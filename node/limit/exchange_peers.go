@@ -82,7 +82,7 @@ func (e *Exchange) handOver(before []crdt.NodeID, now Millis) (out []Message) {
 	})
 	for _, id := range slices.SortedFunc(maps.Keys(to), crdt.NodeID.Compare) {
 		for _, groups := range to[id].parts() {
-			out = append(out, Message{To: id, Known: true, Payload: (&known{groups: groups}).encode()})
+			out = append(out, Message{To: id, Known: true, Payload: (&known{sent: now, groups: groups}).encode()})
 		}
 	}
 	return out
