@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -129,5 +130,132 @@ func runFaults(t *testing.T, seed uint64) {
 		if n > 2*requests { // its window may lie across two of the clock's
 			t.Errorf("%s let %d pass in a period of its clock, and the limit is %d", l.n.Name, n, requests)
 		}
+	}
+}
+
+// However the owners of keys change and whatever nodes believe of that, no node takes a
+// client to have come more often than it did. Clients come as often as they may, at random
+// nodes within a part of the period, and then not again.
+func TestChangesOfOwnersCountNothingTwice(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			runChanges(t, seed)
+		})
+	}
+}
+
+// visits are those of one client.
+type visits struct {
+	client    uint64
+	came      int
+	next, gap float64
+}
+
+func runChanges(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 6))
+	period := time.Duration(1+rng.IntN(20)) * time.Second
+	r := rule(10+rng.IntN(100), period, 10*time.Second, limit.Mesh)
+	cfg := Config{
+		Sites: make([]int, 1+rng.IntN(3)), Rules: []limit.Rule{r}, Memory: 1 << 20, Seed: seed, Near: [2]limit.Millis{0, 5}, Far: [2]limit.Millis{5, 100},
+		Doubled: 0.2 * rng.Float64(), Lost: 0.1 * float64(rng.IntN(2)),
+	}
+	for i := range cfg.Sites {
+		cfg.Sites[i] = 1 + rng.IntN(5)
+	}
+	m := New(cfg)
+	x := &trouble{m: m, rng: rng, late: map[*Node]limit.Millis{}}
+	clients := make([]visits, 10)
+	fresh := uint64(0)
+	nextAct := float64(m.Now) + 1000
+	for end := m.Now + 20_000; m.Now < end; {
+		at := nextAct
+		for i := range clients {
+			if v := &clients[i]; v.client == 0 || v.came == r.RequestsPerPeriod {
+				fresh++
+				spread := float64(period.Milliseconds()) * rng.Float64() * rng.Float64()
+				*v = visits{fresh, 0, float64(m.Now) + rng.Float64()*1000, spread / float64(r.RequestsPerPeriod)}
+			}
+			at = min(at, clients[i].next)
+		}
+		m.Run(max(limit.Millis(at), m.Now))
+		x.meet()
+		for i := range clients {
+			clients[i].come(t, x, &r)
+		}
+		if float64(m.Now+1) > nextAct {
+			nextAct += 500 * rng.ExpFloat64()
+			x.act()
+		}
+	}
+}
+
+// come has a client come as often as it is due, and holds what nodes know of it to that.
+func (v *visits) come(t *testing.T, x *trouble, r *limit.Rule) {
+	t.Helper()
+	for ; v.came < r.RequestsPerPeriod && v.next < float64(x.m.Now+1); v.next += v.gap {
+		n := x.m.Nodes[x.rng.IntN(len(x.m.Nodes))]
+		for n.down {
+			n = x.m.Nodes[x.rng.IntN(len(x.m.Nodes))]
+		}
+		v.came++
+		if l := x.m.Take(n, r.ID, v.client); l.Limited {
+			t.Fatalf("%s limits who has come %d times, and may %d times: %+v", n.Name, v.came, r.RequestsPerPeriod, l)
+		}
+	}
+	for _, n := range x.m.Nodes {
+		c := n.Rules.Counter(r.ID)
+		rep, _ := n.table.Report(KeyOf(c, v.client), &c.Terms, n.now(x.m))
+		if known := rep.Previous + rep.Current; !n.down && known > v.came {
+			t.Fatalf("%s knows of %d requests, and there were %d", n.Name, known, v.came)
+		}
+	}
+}
+
+// Who comes as often as it may, all at once and then not for two periods, is not limited
+// because a node was stopped for seconds and hears late of some of that.
+func TestStoppedNodesLimitNobody(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			runStops(t, seed)
+		})
+	}
+}
+
+func runStops(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	period := time.Duration(1+rng.IntN(5)) * time.Second
+	p := limit.Millis(period.Milliseconds())
+	r := rule(100, period, time.Minute, []limit.Scope{limit.Mesh, limit.Site}[rng.IntN(2)])
+	cfg := Config{Sites: []int{3, 2}, Rules: []limit.Rule{r}, Memory: 1 << 20, Seed: seed, Near: [2]limit.Millis{0, 1}, Far: [2]limit.Millis{20, 40}, Doubled: 0.1}
+	m := New(cfg)
+	for _, n := range m.Nodes {
+		n.Skew = limit.Millis(rng.Int64N(7_200_000) - 3_600_000)
+	}
+	burst := func(client uint64, requests int) {
+		up := slices.DeleteFunc(slices.Clone(m.Nodes), func(n *Node) bool { return m.Now < n.stopped })
+		one := up[rng.IntN(len(up))]
+		for range requests {
+			if v := m.Take(one, r.ID, client); v.Limited {
+				t.Fatalf("%s limits client %d of %d in %v: %+v", one.Name, client, r.RequestsPerPeriod, period, v)
+			}
+		}
+	}
+	for range 60 { // messages come and go before anything happens
+		burst(uint64(100+rng.IntN(1000)), 1)
+		m.Run(m.Now + 50)
+	}
+	for range 20 {
+		for _, n := range m.Nodes[1:] {
+			if rng.IntN(3) == 0 {
+				n.stopped = m.Now + limit.Millis(rng.Int64N(int64(4*p)))
+			}
+		}
+		m.Run(m.Now + limit.Millis(rng.Int64N(300)))
+		for client := range uint64(10) {
+			burst(client, r.RequestsPerPeriod)
+		}
+		m.Run(m.Now + 2*p + limit.Millis(rng.Int64N(int64(p))))
 	}
 }

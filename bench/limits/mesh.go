@@ -48,6 +48,7 @@ type Node struct {
 	exchange *limit.Exchange
 	table    *limit.Table
 	phase    limit.Millis // of its ticks
+	stopped  limit.Millis // until then it does nothing; what comes waits
 }
 
 const tick limit.Millis = 50
@@ -142,10 +143,16 @@ func (m *Mesh) Run(until limit.Millis) {
 		}
 		m.Now = next
 		for len(m.queue) > 0 && m.queue[0].at <= m.Now {
-			m.deliver(heap.Pop(&m.queue).(parcel))
+			p := heap.Pop(&m.queue).(parcel)
+			if p.to.stopped > m.Now {
+				p.at = p.to.stopped
+				heap.Push(&m.queue, p)
+				continue
+			}
+			m.deliver(p)
 		}
 		for _, n := range m.Nodes {
-			if !n.down && (m.Now-n.phase)%tick == 0 {
+			if !n.down && m.Now >= n.stopped && (m.Now-n.phase)%tick == 0 {
 				m.send(n, n.exchange.Tick(n.now(m)))
 			}
 		}

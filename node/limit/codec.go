@@ -8,11 +8,13 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// What nodes send each other. Times are spans, so that clocks need not agree.
+// What nodes send each other. Times are spans, so that clocks need not agree, but for when
+// a message was sent: see lag.
 
 // counted is what a node has counted and its receiver has not heard of.
 type counted struct {
 	boot   uint64 // of the receiver's start that it is for
+	sent   Millis // by the clock of its sender
 	seq    uint64 // one more than of the last one to the same node
 	age    Millis // how long ago the oldest of it was counted
 	groups []group[count]
@@ -20,6 +22,7 @@ type counted struct {
 
 // known is what a node knows of keys.
 type known struct {
+	sent   Millis // by the clock of its sender
 	seq    uint64 // of the counted that it answers; 0: of none
 	groups []group[fact]
 }
@@ -53,14 +56,18 @@ const (
 	minGroup          = 3
 	maxNumber         = 1<<64 - 1
 	maxCount          = 1<<32 - 1
-	maxAge            = Millis(MaxPeriod / 1e6)
+	maxTime           = 1 << 48 // of a clock, in milliseconds
+
+	// maxAge is the longest span that is told: who was at the limit when a period began may
+	// have to wait until the end of the next one.
+	maxAge = Millis(2 * MaxPeriod / 1e6)
 )
 
 // ErrMalformed is wrapped by every error of decoding.
 var ErrMalformed = errors.New("malformed message")
 
 func (m *counted) encode() []byte {
-	w := newWriter(m.boot, m.seq, uint64(m.age), uint64(len(m.groups)))
+	w := newWriter(m.boot, uint64(m.sent), m.seq, uint64(m.age), uint64(len(m.groups)))
 	for _, g := range m.groups {
 		w.numbers(g.sum, g.terms, uint64(len(g.items)))
 		for _, i := range g.items {
@@ -72,7 +79,7 @@ func (m *counted) encode() []byte {
 
 func decodeCounted(message []byte) (m counted, err error) {
 	r := newReader(message)
-	m.boot, m.seq, m.age = r.number(maxNumber), r.number(maxNumber), r.millis()
+	m.boot, m.sent, m.seq, m.age = r.number(maxNumber), Millis(r.number(maxTime)), r.number(maxNumber), r.millis()
 	m.groups = make([]group[count], r.length(minGroup))
 	for i := range m.groups {
 		g := &m.groups[i]
@@ -86,7 +93,7 @@ func decodeCounted(message []byte) (m counted, err error) {
 }
 
 func (m *known) encode() []byte {
-	w := newWriter(m.seq, uint64(len(m.groups)))
+	w := newWriter(uint64(m.sent), m.seq, uint64(len(m.groups)))
 	for _, g := range m.groups {
 		w.numbers(g.sum, g.terms, uint64(len(g.items)))
 		for _, i := range g.items {
@@ -98,7 +105,7 @@ func (m *known) encode() []byte {
 
 func decodeKnown(message []byte) (m known, err error) {
 	r := newReader(message)
-	m.seq = r.number(maxNumber)
+	m.sent, m.seq = Millis(r.number(maxTime)), r.number(maxNumber)
 	m.groups = make([]group[fact], r.length(minGroup))
 	for i := range m.groups {
 		g := &m.groups[i]

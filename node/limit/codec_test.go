@@ -7,11 +7,11 @@ import (
 )
 
 func TestCodec(t *testing.T) {
-	c := counted{3, 7, 1500, []group[count]{{1 << 63, 9, []count{{1, 2}, {1<<64 - 1, 1<<32 - 1}}}, {5, 6, []count{{7, 8}}}}}
+	c := counted{3, 9, 7, 1500, []group[count]{{1 << 63, 9, []count{{1, 2}, {1<<64 - 1, 1<<32 - 1}}}, {5, 6, []count{{7, 8}}}}}
 	if got, err := decodeCounted(c.encode()); err != nil || !reflect.DeepEqual(got, c) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	k := known{4, []group[fact]{{1 << 63, 9, []fact{{1, 2, 3, 4, 5}, {1<<64 - 1, 1<<32 - 1, 1<<32 - 1, maxAge, maxAge}}}}}
+	k := known{9, 4, []group[fact]{{1 << 63, 9, []fact{{1, 2, 3, 4, 5}, {1<<64 - 1, 1<<32 - 1, 1<<32 - 1, maxAge, maxAge}}}}}
 	if got, err := decodeKnown(k.encode()); err != nil || !reflect.DeepEqual(got, k) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -36,14 +36,14 @@ func TestLongestMessages(t *testing.T) {
 		k.add(of, fact{1<<64 - 1, 1<<32 - 1, 1<<32 - 1, maxAge, maxAge})
 	}
 	for _, groups := range c.parts() {
-		b := (&counted{1<<64 - 1, 1<<64 - 1, maxAge, groups}).encode()
+		b := (&counted{1<<64 - 1, maxTime, 1<<64 - 1, maxAge, groups}).encode()
 		if _, err := decodeCounted(b); err != nil || len(b) > most {
 			t.Errorf("%d bytes, %v", len(b), err)
 		}
 	}
 	n := 0
 	for _, groups := range k.parts() {
-		b := (&known{1<<64 - 1, groups}).encode()
+		b := (&known{maxTime, 1<<64 - 1, groups}).encode()
 		got, err := decodeKnown(b)
 		if err != nil || len(b) > most {
 			t.Errorf("%d bytes, %v", len(b), err)
@@ -57,9 +57,24 @@ func TestLongestMessages(t *testing.T) {
 	}
 }
 
+// The longest time for which a key can be limited can be told.
+func TestLongestLimitIsTold(t *testing.T) {
+	r := &Terms{Period: Millis(MaxPeriod.Milliseconds()), Requests: 1}
+	table := newTestTable(1<<16, r)
+	table.Tell = true
+	now := start - start%r.Period
+	table.Take(1, r, now)
+	v := table.Take(1, r, now)
+	s, _ := table.StateOf(1, r, now)
+	got, err := decodeKnown((&known{groups: []group[fact]{{items: []fact{factOf(s, now)}}}}).encode())
+	if err != nil || got.groups[0].items[0].limited.Duration() != v.Reset {
+		t.Errorf("got %+v, %v; want to hear of a limit for %v", got, err, v.Reset)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
-	f.Add((&counted{3, 7, 1500, []group[count]{{1 << 63, 9, []count{{1, 2}}}}}).encode())
-	f.Add((&known{4, []group[fact]{{1 << 63, 9, []fact{{1, 2, 3, 4, 5}}}}}).encode())
+	f.Add((&counted{3, 9, 7, 1500, []group[count]{{1 << 63, 9, []count{{1, 2}}}}}).encode())
+	f.Add((&known{9, 4, []group[fact]{{1 << 63, 9, []fact{{1, 2, 3, 4, 5}}}}}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := decodeCounted(b); err == nil {
 			again, err := decodeCounted(m.encode())

@@ -34,7 +34,13 @@ type Message struct {
 // an owner knows is told as a whole, and taken where it is more than what is known. So a fault
 // loses counts at worst; none makes more of them than there were requests.
 //
-// No clock is asked but that of the node: counts come with their age.
+// That holds while no count reaches a node as a difference and as part of a whole. So only who
+// takes itself for the owner of a key counts differences of it, and tells what it knows; and
+// where a key changes its owner, differences on their way are dropped, as the new owner is
+// told of them as part of the whole.
+//
+// No clock is asked but that of the node: counts come with their age, and with what shows
+// that they were held up on their way; see lag.
 type Exchange struct {
 	self   crdt.Incarnation
 	site   string
@@ -48,6 +54,7 @@ type Exchange struct {
 
 	links map[crdt.NodeID]*link
 	told  Millis // when tables were last asked what is new
+	old   Millis // since then: the oldest of what others told and other sites are to hear; 0: none
 
 	Lost    uint64 // counts that nobody could be told of
 	Refused uint64 // messages that made no sense
@@ -62,7 +69,8 @@ const (
 	tickInterval Millis = 50 // of Exchange.Tick
 
 	// knownAge is how old that is taken to be at least what somebody knows who was not
-	// asked; it must not be taken for newer than it is, as siteAge says.
+	// asked; it must not be taken for newer than it is: then more would seem to come at a
+	// time than does, and somebody might be limited who keeps to the limit.
 	knownAge Millis = 250
 )
 
@@ -87,8 +95,12 @@ func (e *Exchange) Tick(now Millis) (out []Message) {
 	out = e.announce(now)
 	if now-e.told >= siteInterval || now < e.told {
 		since := min(e.told, now)
-		e.told = now
-		e.tables.Each(func(t *Table) { t.TakeFresh(func(f Fresh) { e.route(f, since) }) })
+		old := since
+		if e.old > 0 {
+			old = min(since, e.old)
+		}
+		e.told, e.old = now, 0
+		e.tables.Each(func(t *Table) { t.TakeFresh(func(f Fresh) { e.route(f, since, old) }) })
 	}
 	for _, id := range e.order() {
 		l := e.links[id]
@@ -111,8 +123,9 @@ func (e *Exchange) order() []crdt.NodeID {
 	return ids
 }
 
-// route has those hear of counts who have to, the oldest of which are as old as since.
-func (e *Exchange) route(f Fresh, since Millis) {
+// route has those hear of counts who have to. since is how old those of this node may be,
+// old is that of those that others have told.
+func (e *Exchange) route(f Fresh, since, old Millis) {
 	c := e.rules.bySlot[f.Slot]
 	if c == nil {
 		return // the rule is no more
@@ -125,7 +138,7 @@ func (e *Exchange) route(f Fresh, since Millis) {
 		return
 	}
 	for _, site := range e.others {
-		e.link(room.Chooser(f.Key).Of(e.away[site])).add(f, since-siteAge, meshInterval)
+		e.link(room.Chooser(f.Key).Of(e.away[site])).add(f, old, meshInterval)
 	}
 }
 
@@ -149,7 +162,7 @@ func (e *Exchange) announce(now Millis) (out []Message) {
 		})
 	})
 	for _, groups := range b.parts() {
-		m := (&known{groups: groups}).encode()
+		m := (&known{sent: now, groups: groups}).encode()
 		for _, id := range e.nodes {
 			if id != e.self.Node {
 				out = append(out, Message{To: id, Known: true, Payload: m})
@@ -169,7 +182,9 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 	if m.boot != e.self.Boot {
 		return nil, nil // an earlier start may have counted it
 	}
-	near, first := from.Site == e.site, e.link(from.ID).hear(from.Boot, m.seq)
+	l := e.link(from.ID)
+	at := now - m.age - l.lag.of(from.Boot, m.sent, now)
+	near, first := from.Site == e.site, l.hear(from.Boot, m.seq)
 	answer := batch[fact]{seq: m.seq}
 	for _, g := range m.groups {
 		c := e.rules.bySum[g.sum]
@@ -177,10 +192,13 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 			continue // one of us has not heard yet of what has changed
 		}
 		for _, i := range g.items {
+			if e.owner(i.key) != e.self.Node {
+				continue // it may be part of what the owner is told as a whole
+			}
 			e.tables.Of(i.key, func(t *Table) {
 				if first {
-					forward := near && c.Rule.Scope == Mesh && len(e.others) > 0 && e.owner(i.key) == e.self.Node
-					t.Add(i.key, &c.Terms, i.n, now-m.age, now, forward)
+					forward := near && c.Rule.Scope == Mesh && e.forwards(i.n, at, now)
+					t.Add(i.key, &c.Terms, i.n, at, now, forward)
 				}
 				if s, ok := t.StateOf(i.key, &c.Terms, now); ok && near {
 					answer.add(c, factOf(s, now))
@@ -190,9 +208,25 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 	}
 	out := e.announce(now)
 	for _, groups := range answer.parts() {
-		out = append(out, Message{To: from.ID, Known: true, Payload: (&known{m.seq, groups}).encode()})
+		out = append(out, Message{To: from.ID, Known: true, Payload: (&known{now, m.seq, groups}).encode()})
 	}
 	return out, nil
+}
+
+// forwards reports whether other sites are to hear of counts that another node told. Those
+// that were held up for long are not passed on: all that is would be taken to be as old.
+func (e *Exchange) forwards(n uint32, at, now Millis) bool {
+	switch {
+	case len(e.others) == 0:
+		return false
+	case now-at >= giveUpAfter:
+		e.Lost += uint64(n)
+		return false
+	}
+	if e.old == 0 || at < e.old {
+		e.old = at
+	}
+	return true
 }
 
 func factOf(s State, now Millis) fact {
@@ -210,10 +244,12 @@ func (e *Exchange) Known(from Peer, message []byte, now Millis) error {
 		e.Refused++
 		return err
 	}
-	at := now - knownAge
+	l := e.link(from.ID)
+	late := l.lag.of(from.Boot, m.sent, now)
+	at := now - knownAge - late
 	if m.seq > 0 {
 		var ok bool
-		if at, ok = e.link(from.ID).acknowledge(m.seq, now); !ok {
+		if at, ok = l.acknowledge(m.seq, now); !ok {
 			return nil // of an earlier one
 		}
 	}
@@ -228,9 +264,10 @@ func (e *Exchange) Known(from Peer, message []byte, now Millis) error {
 		for _, f := range g.items {
 			s := State{Key: f.key, Window: Window{Start: at - f.elapsed, Previous: f.previous, Current: f.current}}
 			if f.limited > 0 && g.terms == uint64(c.terms) {
-				s.Until = now + f.limited
+				s.Until = now + f.limited - late
 			}
-			e.tables.Of(f.key, func(t *Table) { t.Learn(s, &c.Terms, now) })
+			owned := e.owner(f.key) == e.self.Node
+			e.tables.Of(f.key, func(t *Table) { t.Learn(s, &c.Terms, now, owned) })
 		}
 	}
 	return nil

@@ -30,6 +30,7 @@ func (e *Exchange) SetPeers(peers []Peer, now Millis) (out []Message) {
 	e.arrange(peers)
 	e.tables.Each(func(t *Table) { t.Tell = len(e.peers) > 0 })
 	if !slices.Equal(before, e.nodes) {
+		e.drop()
 		return e.handOver(before, now)
 	}
 	return nil
@@ -66,6 +67,7 @@ func (e *Exchange) handOver(before []crdt.NodeID, now Millis) (out []Message) {
 		}
 	}
 	e.tables.Each(func(t *Table) {
+		t.Release(func(f Fresh) bool { return e.release(f, before) })
 		t.Known(minHandedOver, terms[:], now, func(slot uint16, s State) {
 			chooser := room.Chooser(s.Key)
 			owner := chooser.Of(e.nodes)
@@ -80,8 +82,31 @@ func (e *Exchange) handOver(before []crdt.NodeID, now Millis) (out []Message) {
 	})
 	for _, id := range slices.SortedFunc(maps.Keys(to), crdt.NodeID.Compare) {
 		for _, groups := range to[id].parts() {
-			out = append(out, Message{To: id, Known: true, Payload: (&known{groups: groups}).encode()})
+			out = append(out, Message{To: id, Known: true, Payload: (&known{sent: now, groups: groups}).encode()})
 		}
 	}
 	return out
+}
+
+// release reports whether a key of which others are to hear was this node's and is not any
+// more. Other sites do not hear of that, then.
+func (e *Exchange) release(f Fresh, before []crdt.NodeID) bool {
+	chooser := room.Chooser(f.Key)
+	if chooser.Of(before) != e.self.Node || chooser.Of(e.nodes) == e.self.Node {
+		return false
+	}
+	if c := e.rules.bySlot[f.Slot]; c != nil && c.Rule.Scope == Mesh && len(e.others) > 0 {
+		e.Lost += uint64(f.Count)
+	}
+	return true
+}
+
+// drop forgets what nodes of the own site were to hear of keys that they do not own any
+// more: the new owners are told of it as part of what is known.
+func (e *Exchange) drop() {
+	for id, l := range e.links {
+		if e.peers[id].Site == e.site {
+			e.Lost += l.drop(func(k Key) bool { return e.owner(k) != id })
+		}
+	}
 }

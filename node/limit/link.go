@@ -20,6 +20,7 @@ type link struct {
 
 	boot  uint64 // of the other node, when it was last heard of
 	heard uint64 // seq of the newest that came from it
+	lag   lag    // of what comes from it
 }
 
 type pendingKey struct {
@@ -35,18 +36,13 @@ const (
 	// giveUpAfter is how long a node that does not answer is told of new counts. Those
 	// that it hears of later it would take for requests that come now.
 	giveUpAfter Millis = 3000
-
-	// What is told must not be taken for newer than it is: then more would seem to come
-	// at a time than does, and somebody might be limited who keeps to the limit. So it is
-	// told as old as it may be. What an owner tells of its site was told to it before.
-	siteAge Millis = siteInterval + tickInterval + 100
 )
 
 func newLink() *link { return &link{pending: map[pendingKey]uint32{}} }
 
 // add has the other node hear of counts, the oldest of which are as old as since.
 func (l *link) add(f Fresh, since, every Millis) {
-	if l.every = every; len(l.pending) == 0 {
+	if l.every = every; len(l.pending) == 0 || since < l.since {
 		l.since = since
 	}
 	k := pendingKey{f.Slot, f.Key}
@@ -103,7 +99,7 @@ func (l *link) send(rules *Rules, boot uint64, now Millis) []byte {
 		return nil
 	}
 	l.sent = now
-	return (&counted{boot, l.seq, min(max(now-l.from+l.trip, 0), maxAge), l.flying}).encode()
+	return (&counted{boot, now, l.seq, min(max(now-l.from+l.trip, 0), maxAge), l.flying}).encode()
 }
 
 // take takes up what is pending, as far as it goes into one message.
@@ -147,6 +143,27 @@ func (l *link) forget() (lost uint64) {
 	}
 	clear(l.pending)
 	l.flying = nil
+	return lost
+}
+
+// drop forgets what the other node was to hear of some keys, and returns how many counts
+// that were.
+func (l *link) drop(gone func(Key) bool) (lost uint64) {
+	for k, n := range l.pending {
+		if gone(k.key) {
+			lost += uint64(n)
+			delete(l.pending, k)
+		}
+	}
+	for i := range l.flying {
+		g := &l.flying[i]
+		g.items = slices.DeleteFunc(g.items, func(c count) bool {
+			if gone(c.key) {
+				lost += uint64(c.n)
+			}
+			return gone(c.key)
+		})
+	}
 	return lost
 }
 

@@ -36,8 +36,7 @@ const (
 	MaxSlots = 2 * MaxRules
 )
 
-// set is keys whose hashes are near each other. It has two lines of memory, which
-// processors fetch together.
+// set is keys whose hashes are near each other. It has the size of a line of memory.
 type set [ways]entry
 
 // entry is what is known of a key. Times are the lower bits of Millis: what is older than

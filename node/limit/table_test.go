@@ -238,7 +238,7 @@ func TestLearn(t *testing.T) {
 	begin := start - start%60_000
 	now := begin + 30_000
 	learn := func(previous, current uint32) float64 {
-		table.Learn(State{Key: k, Window: Window{begin, previous, current}}, r, now)
+		table.Learn(State{Key: k, Window: Window{begin, previous, current}}, r, now, false)
 		rep, _ := table.Report(k, r, now)
 		return rep.Estimate
 	}
@@ -253,11 +253,11 @@ func TestLearn(t *testing.T) {
 	if got := learn(100, 21); got != 71 {
 		t.Errorf("got %v after others know of this node's", got)
 	}
-	table.Learn(State{Key: k, Until: now + 5000}, r, now)
+	table.Learn(State{Key: k, Until: now + 5000}, r, now, false)
 	if v := table.Take(k, r, now); !v.Limited || v.Reset.Seconds() != 5 {
 		t.Errorf("got %+v of a key that others limit", v)
 	}
-	table.Learn(State{Key: k, Until: now + 2000}, r, now)
+	table.Learn(State{Key: k, Until: now + 2000}, r, now, false)
 	if v := table.Take(k, r, now); v.Reset.Seconds() != 5 {
 		t.Errorf("got %+v after others limit it for a shorter time", v)
 	}
@@ -289,5 +289,45 @@ func TestReportChangesNothing(t *testing.T) {
 	table.Report(1<<50, r, start+1700)
 	if after := *table.at(uint32(table.home(1<<50) * ways)); after != before {
 		t.Errorf("got %+v, was %+v", after, before)
+	}
+}
+
+// Who owns a key has been told by others of what it has not passed on yet: those may tell
+// it once more, as part of what they know.
+func TestLearnOfOwnKey(t *testing.T) {
+	r := &Terms{Period: 60_000, Requests: 1000}
+	table := newTestTable(1<<16, r)
+	table.Tell = true
+	const k Key = 1 << 50
+	table.Add(k, r, 20, start, start, true)
+	table.Learn(State{Key: k, Window: Window{start - start%60_000, 0, 25}}, r, start, true)
+	if rep, _ := table.Report(k, r, start); rep.Current != 25 {
+		t.Errorf("got %+v, want the 25 of which 20 were known", rep)
+	}
+	table.Release(func(f Fresh) bool { return f == Fresh{k, r.Slot, 20} })
+	if s, _ := table.StateOf(k, r, start); s.Window.Current != 25 {
+		t.Errorf("got %+v, want all of them to be told as a whole", s)
+	}
+	table.TakeFresh(func(f Fresh) { t.Errorf("%+v is told as a difference as well", f) })
+}
+
+// What only this node knows is left out of what it tells as a whole, also where it came in
+// the period before.
+func TestStateAcrossPeriods(t *testing.T) {
+	r := &Terms{Period: 60_000, Requests: 1000}
+	table := newTestTable(1<<16, r)
+	table.Tell = true
+	const k Key = 1 << 50
+	begin := start - start%60_000
+	for _, at := range []Millis{59_998, 59_999, 60_000} {
+		table.Take(k, r, begin+at)
+	}
+	s, _ := table.StateOf(k, r, begin+60_001)
+	if s.Window.Previous != 0 || s.Window.Current != 0 {
+		t.Errorf("got %+v, and others know of none", s.Window)
+	}
+	table.Learn(State{Key: k, Window: Window{begin + 60_000, 100, 0}}, r, begin+60_001, false)
+	if rep, _ := table.Report(k, r, begin+60_001); rep.Previous != 102 || rep.Current != 1 {
+		t.Errorf("got %+v, want each in its period", rep)
 	}
 }

@@ -95,24 +95,39 @@ func (t *Table) StateOf(k Key, r *Terms, now Millis) (s State, ok bool) {
 
 func (e *entry) state(period, now Millis) State {
 	s := State{Key: e.key, Window: e.window(period, now)}
-	s.Window.Current -= min(e.unsent, s.Window.Current)
+	s.Window.subtract(e.unsent)
 	if e.limited(now) {
 		s.Until = e.until(now)
 	}
 	return s
 }
 
+// Release forgets what others are to hear of keys that the node owned and does not own any
+// more, as lost says. The new owner is told of it as part of what is known of the key:
+// those who counted it tell that as well, and as a difference it would count twice.
+func (t *Table) Release(lost func(Fresh) bool) {
+	t.each(func(e *entry) {
+		if e.unsent > 0 && lost(Fresh{e.key, uint16(e.slot), e.unsent}) {
+			e.unsent = 0
+		}
+	})
+}
+
 // Learn takes over what another node knows of a key, if that is more. Each request is in
 // it once at most, and so is each that only this node knows of: neither can make more of
-// the requests than there were.
-func (t *Table) Learn(s State, r *Terms, now Millis) {
+// the requests than there were. Of a key that this node owns, what others are to hear is
+// known to those who told of it, and may be in s as well; it is not added then.
+func (t *Table) Learn(s State, r *Terms, now Millis, owned bool) {
 	e, _ := t.find(s.Key)
 	if e == nil {
 		e, _ = t.place(s.Key, r, now)
 	}
 	mine, w := e.window(r.Period, now), s.Window
 	w.Roll(r.Period, now)
-	w.Current = sum(w.Current, e.unsent)
+	if !owned {
+		n := min(e.unsent, mine.Current)
+		w.Current, w.Previous = sum(w.Current, n), sum(w.Previous, e.unsent-n)
+	}
 	if w.Estimate(r.Period, now) > mine.Estimate(r.Period, now) {
 		mine = w
 	}

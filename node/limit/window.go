@@ -100,6 +100,13 @@ func (w *Window) add(n uint32, period, at Millis) {
 	}
 }
 
+// subtract takes away the n newest requests.
+func (w *Window) subtract(n uint32) {
+	newest := min(n, w.Current)
+	w.Current -= newest
+	w.Previous -= min(n-newest, w.Previous)
+}
+
 func sum(a, b uint32) uint32 {
 	if s, carry := bits.Add32(a, b, 0); carry == 0 {
 		return s
