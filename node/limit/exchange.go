@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -52,9 +53,10 @@ type Exchange struct {
 	others []string                 // sites beside the own
 	away   map[string][]crdt.NodeID // their nodes that answer requests
 
-	links map[crdt.NodeID]*link
-	told  Millis // when tables were last asked what is new
-	old   Millis // since then: the oldest of what others told and other sites are to hear; 0: none
+	links   map[crdt.NodeID]*link
+	greeted Millis // when all others were last sent something
+	told    Millis // when tables were last asked what is new
+	old     Millis // since then: the oldest of what others told and other sites are to hear; 0: none
 
 	Lost    uint64 // counts that nobody could be told of
 	Refused uint64 // messages that made no sense
@@ -67,6 +69,10 @@ const (
 	meshInterval Millis = 250 // an owner to those in other sites
 
 	tickInterval Millis = 50 // of Exchange.Tick
+
+	// greetInterval is how often others hear of a node at least, so that they know how long
+	// its messages take before one is late.
+	greetInterval Millis = 10_000
 
 	// knownAge is how old that is taken to be at least what somebody knows who was not
 	// asked; it must not be taken for newer than it is: then more would seem to come at a
@@ -92,7 +98,7 @@ func (e *Exchange) Tick(now Millis) (out []Message) {
 	if len(e.peers) == 0 {
 		return nil
 	}
-	out = e.announce(now)
+	out = append(e.announce(now), e.greet(now)...)
 	if now-e.told >= siteInterval || now < e.told {
 		since := min(e.told, now)
 		old := since
@@ -108,6 +114,19 @@ func (e *Exchange) Tick(now Millis) (out []Message) {
 		if m := l.send(e.rules, e.peers[id].Boot, now); m != nil {
 			out = append(out, Message{To: id, Payload: m})
 		}
+	}
+	return out
+}
+
+// greet has all others hear from this node now and then, also if there is nothing to tell.
+func (e *Exchange) greet(now Millis) (out []Message) {
+	if len(e.rules.byID) == 0 || now-e.greeted < greetInterval && now >= e.greeted {
+		return nil
+	}
+	e.greeted = now
+	m := (&known{sent: now}).encode()
+	for _, id := range slices.SortedFunc(maps.Keys(e.peers), crdt.NodeID.Compare) {
+		out = append(out, Message{To: id, Known: true, Payload: m})
 	}
 	return out
 }

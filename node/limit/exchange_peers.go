@@ -26,6 +26,7 @@ func (e *Exchange) SetPeers(peers []Peer, now Millis) (out []Message) {
 			e.Lost += l.forget()
 		}
 	}
+	e.greeted = 0
 	before := e.nodes
 	e.arrange(peers)
 	e.tables.Each(func(t *Table) { t.Tell = len(e.peers) > 0 })
