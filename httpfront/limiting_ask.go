@@ -94,8 +94,11 @@ const (
 )
 
 // appendValues appends the values of the characteristics, in a form in which two that
-// differ are never alike.
+// differ are never alike. The path is without the parameters of segments: with them
+// whoever writes "/a;1" and "/a;2" would have a counter for each.
 func (l *rateLimit) appendValues(dst []byte, r *request, visitor node.VisitorID) []byte {
+	r.facts.Path = r.path.Route
+	defer func() { r.facts.Path = r.path.Decoded }()
 	for _, c := range l.values {
 		if c.visitor && visitor != (node.VisitorID{}) {
 			dst = append(append(dst, valueOfVisitor), visitor[:]...)
