@@ -137,17 +137,17 @@ func (l *rateLimit) appendNetwork(dst []byte, r *request) ([]byte, bool) {
 	return append(dst, b[:]...), true
 }
 
-// tellLimited says in the log that a request is limited: each now and then in debug, and
-// those with which somebody came to be limited.
+// tellLimited says in the log that somebody has come to be limited, for each rule now and
+// then.
 func (f *Front) tellLimited(r *request, a *askedLimit) {
-	log := func(level slog.Level) {
-		f.cfg.Logger.LogAttrs(context.Background(), level, "a client comes too often for a rate limit",
+	if !a.verdict.Began {
+		return
+	}
+	a.by.tally.told.Do(func() {
+		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a client comes too often for a rate limit",
 			slog.String("limit", a.by.rule.Name), slog.String("action", string(a.by.rule.Action)),
 			slog.Any("network", networkOf(r.via.client)), slog.Duration("for", a.verdict.Reset.Round(time.Millisecond)))
-	}
-	if a.verdict.Began {
-		a.by.tally.told.Do(func() { log(slog.LevelWarn) })
-	}
+	})
 }
 
 // countAnswered counts a request for rules that ask about the response, whose head is h.
