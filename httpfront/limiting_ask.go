@@ -95,8 +95,11 @@ const (
 )
 
 // appendValues appends the values of the characteristics, in a form in which two that
-// differ are never alike.
+// differ are never alike. The path is without the parameters of segments: with them
+// whoever writes "/a;1" and "/a;2" would have a counter for each.
 func (l *rateLimit) appendValues(dst []byte, r *request, visitor node.VisitorID) []byte {
+	r.facts.Path = r.path.Route
+	defer func() { r.facts.Path = r.path.Decoded }()
 	for _, c := range l.values {
 		if c.visitor && visitor != (node.VisitorID{}) {
 			dst = append(append(dst, valueOfVisitor), visitor[:]...)
@@ -135,17 +138,17 @@ func (l *rateLimit) appendNetwork(dst []byte, r *request) ([]byte, bool) {
 	return append(dst, b[:]...), true
 }
 
-// tellLimited says in the log that a request is limited: each now and then in debug, and
-// those with which somebody came to be limited.
+// tellLimited says in the log that somebody has come to be limited, for each rule now and
+// then.
 func (f *Front) tellLimited(r *request, a *askedLimit) {
-	log := func(level slog.Level) {
-		f.cfg.Logger.LogAttrs(context.Background(), level, "a client comes too often for a rate limit",
+	if !a.verdict.Began {
+		return
+	}
+	a.by.tally.told.Do(func() {
+		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a client comes too often for a rate limit",
 			slog.String("limit", a.by.rule.Name), slog.String("action", string(a.by.rule.Action)),
 			slog.Any("network", networkOf(r.via.client)), slog.Duration("for", a.verdict.Reset.Round(time.Millisecond)))
-	}
-	if a.verdict.Began {
-		a.by.tally.told.Do(func() { log(slog.LevelWarn) })
-	}
+	})
 }
 
 // countAnswered counts a request for rules that ask about the response, whose head is h.

@@ -106,8 +106,9 @@ func aboutRequest(say func(string, ...any), r object) {
 		say("The request is refused for its form: %s.", r.at("refused"))
 		return
 	case r.at("room") == "":
-		say("No room is there: the request goes to the site without a queue.")
+		say("No room is there: nobody waits.")
 		aboutLimits(say, r)
+		say("%s", outcomeOf(r))
 		return
 	}
 	say("Room %s.", r.at("room"))
@@ -127,16 +128,25 @@ func aboutRequest(say func(string, ...any), r object) {
 		say("It is a dry run: whatever is decided, everybody passes.")
 	}
 	aboutLimits(say, r)
-	verdict := "It would wait."
+	say("%s", outcomeOf(r))
+}
+
+// outcomeOf says what becomes of a request. A rate limit by which it does not pass is the
+// last that is told of.
+func outcomeOf(r object) string {
+	if r["passes"] == true {
+		return "It would reach the site."
+	}
 	for _, l := range r.list("limits") {
-		if l["limited"] == true && l.at("action") == "block" {
-			verdict = "It would be blocked."
+		switch {
+		case l["limited"] != true || l.at("action") == "log":
+		case l.at("action") == "block" || r.at("room") == "":
+			return fmt.Sprintf("It would be blocked by the rate limit %s.", l.at("name"))
+		case r["dry_run"] != true:
+			return fmt.Sprintf("It would get the page of the room, for the rate limit %s.", l.at("name"))
 		}
 	}
-	if r["passes"] == true {
-		verdict = "It would reach the site."
-	}
-	say("%s", verdict)
+	return "It would wait."
 }
 
 // aboutLimits says what rate limits there are, and how far the client is from them.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ropeline/ropeline/httpfront/nearest"
@@ -13,8 +12,14 @@ import (
 
 // How settings are given: NAME=VALUE, each as the API's own document has them.
 
-// fieldTypes returns which JSON types each field of a schema of the API may have.
-func (c *client) fieldTypes(ctx context.Context, schema string) (map[string][]string, error) {
+// fieldType is what a field of the API may be.
+type fieldType struct {
+	of          []string    // JSON types; none: anything
+	least, most json.Number // of a number; "": any
+}
+
+// fieldTypes returns what each field of a schema of the API may be.
+func (c *client) fieldTypes(ctx context.Context, schema string) (map[string]fieldType, error) {
 	raw, err := c.ask(ctx, "GET", "/api/v1/openapi.json", nil, nil)
 	if err != nil {
 		return nil, err
@@ -25,6 +30,8 @@ func (c *client) fieldTypes(ctx context.Context, schema string) (map[string][]st
 				Properties map[string]struct {
 					Type     json.RawMessage `json:"type"`
 					ReadOnly bool            `json:"readOnly"`
+					Minimum  json.Number     `json:"minimum"`
+					Maximum  json.Number     `json:"maximum"`
 				} `json:"properties"`
 			} `json:"schemas"`
 		} `json:"components"`
@@ -32,7 +39,7 @@ func (c *client) fieldTypes(ctx context.Context, schema string) (map[string][]st
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("the node's description of its API: %w", err)
 	}
-	types := map[string][]string{}
+	types := map[string]fieldType{}
 	for name, p := range doc.Components.Schemas[schema].Properties {
 		var one string
 		var several []string
@@ -42,7 +49,7 @@ func (c *client) fieldTypes(ctx context.Context, schema string) (map[string][]st
 			several = nil // anything
 		}
 		if !p.ReadOnly {
-			types[name] = several
+			types[name] = fieldType{several, p.Minimum, p.Maximum}
 		}
 	}
 	return types, nil
@@ -71,6 +78,9 @@ func (c *client) settings(ctx context.Context, schema string, words []string, mo
 		if !known {
 			return nil, UsageError{noField(name, types)}
 		}
+		if _, twice := body[name]; twice {
+			return nil, UsageError{fmt.Errorf("%s is given twice, the second time as %q; give it once", name, value)}
+		}
 		if body[name], err = parsedField(value, of); err != nil {
 			return nil, UsageError{fmt.Errorf("%s=%s: %w", name, value, err)}
 		}
@@ -78,7 +88,7 @@ func (c *client) settings(ctx context.Context, schema string, words []string, mo
 	return body, nil
 }
 
-func noField(name string, types map[string][]string) error {
+func noField(name string, types map[string]fieldType) error {
 	names := make([]string, 0, len(types))
 	for n := range types {
 		names = append(names, n)
@@ -90,16 +100,15 @@ func noField(name string, types map[string][]string) error {
 	return fmt.Errorf("there is no field %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// parsedField reads a value of one of these types.
-func parsedField(s string, types []string) (any, error) {
-	may := func(t string) bool { return len(types) == 0 || slices.Contains(types, t) }
+// parsedField reads a value of a field.
+func parsedField(s string, t fieldType) (any, error) {
+	may := func(of string) bool { return len(t.of) == 0 || slices.Contains(t.of, of) }
 	switch {
 	case s == "null" && may("null"):
 		return nil, nil
 	case (s == "true" || s == "false") && may("boolean"):
 		return s == "true", nil
-	}
-	if _, err := strconv.ParseFloat(s, 64); err == nil && (may("integer") || may("number")) {
+	case isNumber(s) && (may("integer") || may("number")):
 		return json.RawMessage(s), nil
 	}
 	if (strings.HasPrefix(s, "[") || strings.HasPrefix(s, "{")) && (may("array") || may("object")) {
@@ -120,5 +129,32 @@ func parsedField(s string, types []string) (any, error) {
 		}
 		return list, nil
 	}
-	return nil, fmt.Errorf("want %s", strings.Join(types, " or "))
+	return nil, fmt.Errorf("want %s", t)
+}
+
+// isNumber reports whether JSON has s as a number: no "inf", and no "+1".
+func isNumber(s string) bool {
+	return s != "" && (s[0] == '-' || '0' <= s[0] && s[0] <= '9') && json.Valid([]byte(s))
+}
+
+// String says what is allowed.
+func (t fieldType) String() string {
+	words := make([]string, 0, len(t.of))
+	for _, of := range t.of {
+		switch of {
+		case "boolean":
+			words = append(words, "true or false")
+		case "integer", "number":
+			word := map[string]string{"integer": "a whole number", "number": "a number"}[of]
+			if t.least != "" && t.most != "" {
+				word += fmt.Sprintf(" from %s to %s", t.least, t.most)
+			}
+			words = append(words, word)
+		case "object":
+			words = append(words, "an object as JSON")
+		default:
+			words = append(words, of)
+		}
+	}
+	return strings.Join(words, ", or ")
 }

@@ -156,14 +156,15 @@ func fieldTable(title string, raw json.RawMessage) (string, error) {
 	return t.Render(), nil
 }
 
-// Printable keeps what a visitor or an operator has written from moving the cursor.
+// Printable keeps what a visitor or an operator has written from moving the cursor. Tabs,
+// with which the node sets in the part of an expression that is wrong, become spaces.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' || r == 0x7f {
 			return '�'
 		}
 		return r
-	}, s)
+	}, strings.ReplaceAll(s, "\t", "    "))
 }
 
 // leastEvery is how often an answer is shown at most.
