@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/node/catalog"
@@ -19,7 +20,7 @@ var rateLimitFields = []limitField{
 	text("expression", "Which requests are limited.", `an expression of up to 4096 characters, such as http.request.uri.path eq "/login"; "true" for all`, 0,
 		func(l *catalog.RateLimit) *string { return &l.Expression }).must(),
 	words("characteristics", "What counts together: requests with the same values of all of these. Default none: all requests.",
-		`fields with one value, such as "ip.src" or "http.request.headers[\"x-api-key\"]", each once`, Schema{"type": "string"}, limit.MaxCharacteristics, []string{},
+		`up to 8 fields with one value, such as "ip.src" or "http.request.headers[\"x-api-key\"]", each once`, Schema{"type": "string"}, limit.MaxCharacteristics, []string{},
 		func(l *catalog.RateLimit) *[]string { return &l.Characteristics }, func(s string) (string, bool) { return s, s != "" }, func(s string) string { return s }),
 	whole("ipv4_prefix", "How many bits of an IPv4 address count. Default 32.", 8, 32, func(l *catalog.RateLimit) *int { return &l.IPv4Prefix }),
 	whole("ipv6_prefix", "How many bits of an IPv6 address count. Default 64.", 16, 128, func(l *catalog.RateLimit) *int { return &l.IPv6Prefix }),
@@ -38,9 +39,27 @@ var rateLimitFields = []limitField{
 	readOnly("modified_on", "When it was last changed.", Schema{"type": "string", "format": "date-time"}, func(l *catalog.RateLimit, _ time.Time) any { return stampOf(l.Modified) }).orNull(),
 }
 
-var placedRateLimitFields = withPlace(rateLimitFields)
+var placedRateLimitFields = withPlace(rateLimitFields, limitCalling)
 
 func limitID(l *catalog.RateLimit) string { return l.ID.String() }
+
+var limitCalling = calling[catalog.RateLimit]{"the id or the name", limitsCalled}
+
+// limitsCalled returns the places of the rate limits that are called so: of the one with
+// that id, or else of those with that name.
+func limitsCalled(all []catalog.RateLimit, so string) (at []int) {
+	if id, err := limit.ParseID(so); err == nil {
+		if i := slices.IndexFunc(all, func(l catalog.RateLimit) bool { return l.ID == id }); i >= 0 {
+			return []int{i}
+		}
+	}
+	for i := range all {
+		if all[i].Name == so {
+			at = append(at, i)
+		}
+	}
+	return at
+}
 
 // newLimit is a rate limit with all that may be left out.
 func newLimit() catalog.RateLimit { return catalog.RateLimit{Rule: limit.Rule{}.WithDefaults()} }

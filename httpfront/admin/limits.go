@@ -33,23 +33,16 @@ func limitRoutes() []Route {
 // limitAt returns the place of the rate limit that a request is about, by its id or name.
 func (c *Call) limitAt(all []catalog.RateLimit) (int, error) {
 	given := c.params["limit"]
-	if id, err := limit.ParseID(given); err == nil {
-		if i := slices.IndexFunc(all, func(l catalog.RateLimit) bool { return l.ID == id }); i >= 0 {
-			return i, nil
-		}
-	}
-	var at []int
-	var ids []string
-	for i := range all {
-		if all[i].Name == given {
-			at, ids = append(at, i), append(ids, all[i].ID.String())
-		}
-	}
+	at := limitsCalled(all, given)
 	switch len(at) {
 	case 0:
 		return 0, Refuse(http.StatusNotFound, CodeNoLimit, "there is no rate limit %q", shorten(given))
 	case 1:
 		return at[0], nil
+	}
+	ids := make([]string, len(at))
+	for i := range at {
+		ids[i] = limitID(&all[at[i]])
 	}
 	return 0, Refuse(http.StatusConflict, CodeSeveral, "several rate limits are called %q; ask for one of them by its id: %s", given, strings.Join(ids, ", "))
 }
@@ -118,7 +111,7 @@ func createLimit(ctx context.Context, c *Call) (Answer, error) {
 	}
 	return c.editLimit(ctx, create, func(r *reader, is *[]catalog.RateLimit) (int, error) {
 		made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: blank}, nil)
-		return made.put(r, is, len(*is), limitID), nil
+		return made.put(r, is, len(*is), limitCalling), nil
 	})
 }
 
@@ -136,7 +129,7 @@ func changeLimit(m mode) Handler {
 			made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: limitAgain(&was.of)}, &was)
 			countLimitVersion(&was.of, &made.of)
 			*is = slices.Delete(*is, i, i+1)
-			return made.put(r, is, i, limitID), nil
+			return made.put(r, is, i, limitCalling), nil
 		})
 	}
 }

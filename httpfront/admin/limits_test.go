@@ -156,8 +156,8 @@ var rateLimitLimits = map[string]limit{
 	"content_type":        word("one of text/plain, text/html, application/json, text/xml", "text/plain", "text/html", "application/json", "text/xml"),
 	"position":            {good: []any{tree{"index": 1}}, bad: []any{tree{}, tree{"index": 1, "before": ""}}, allowed: "an object with one of index"},
 	"position.index":      {good: []any{1}, bad: []any{0, 2, -1}, allowed: "from 1"},
-	"position.before":     {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another one"},
-	"position.after":      {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id of another one"},
+	"position.before":     {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id or the name of another one"},
+	"position.after":      {good: []any{""}, bad: []any{"x", long("0", 32)}, allowed: "the id or the name of another one"},
 }
 
 const rateLimits = "/api/v1/rate_limits"

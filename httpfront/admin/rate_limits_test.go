@@ -47,6 +47,10 @@ func TestARateLimit(t *testing.T) {
 	if got := fmt.Sprint(order()); got != "[all first]" {
 		t.Errorf("the order is %s", got)
 	}
+	b.want("PATCH", rateLimits+"/first", tree{"position": tree{"before": "all"}})
+	if got := fmt.Sprint(order()); got != "[first all]" {
+		t.Errorf("the order by name is %s", got)
+	}
 	if got := b.want("DELETE", one, nil); got["id"] != made["id"] {
 		t.Errorf("got %v", got)
 	}

@@ -39,7 +39,7 @@ func createRule(ctx context.Context, c *Call) (Answer, error) {
 	return c.writtenRules(c.edit(ctx, create, func(r *reader, is *catalog.Room) (part, error) {
 		made := decode(r, c.body, placedFields, &placed[catalog.Rule]{of: *newRule()}, nil)
 		made.of.ID, made.of.Version, made.of.Created = id, 1, c.now()
-		i := made.put(r, &is.Rules, len(is.Rules), ruleID)
+		i := made.put(r, &is.Rules, len(is.Rules), ruleCalling)
 		return part{"rules", i}, nil
 	}))
 }
@@ -56,7 +56,7 @@ func changeRule(ctx context.Context, c *Call) (Answer, error) {
 			made.of.Version++
 		}
 		is.Rules = slices.Delete(is.Rules, i, i+1)
-		i = made.put(r, &is.Rules, i, ruleID)
+		i = made.put(r, &is.Rules, i, ruleCalling)
 		return part{"rules", i}, nil
 	}))
 }
@@ -102,4 +102,13 @@ func deleteRule(ctx context.Context, c *Call) (Answer, error) {
 
 func ruleID(r *catalog.Rule) string { return r.ID.String() }
 
-var placedFields = withPlace(ruleFields)
+var ruleCalling = calling[catalog.Rule]{"the id", func(all []catalog.Rule, so string) (at []int) {
+	for i := range all {
+		if ruleID(&all[i]) == so {
+			at = append(at, i)
+		}
+	}
+	return at
+}}
+
+var placedFields = withPlace(ruleFields, ruleCalling)
