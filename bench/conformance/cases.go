@@ -92,6 +92,7 @@ func cases() []testCase {
 		{id: "order", what: "`POST` when admitted", places: 5, run: orders},
 		{id: "forged", what: "forged pass, room full", places: 1, paged: true, run: forgedPass},
 		{id: "country", what: "says to come from a country that a rule lets pass, room full", places: 1, paged: true, notes: []note{byRule}, rule: `ip.src.country eq "CH"`, run: choosesCountry},
+		{id: "limited", what: "admitted, and beyond [a rate limit](rate-limits.md)", places: 5, run: beyondLimit},
 	}
 	return append(append(all, hostileCases()...), []testCase{
 		{id: "slow", what: "our node is slow", places: 5, hurts: true, notes: []note{threeSeconds}, run: slow},
@@ -418,4 +419,39 @@ func forgedPass(t *try) (string, error) {
 	v.pass = in.pass[:at] + string(in.pass[at]^1) + in.pass[at+1:]
 	a, err := v.ask(http.MethodGet)
 	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
+}
+
+// Of a rate limit of all nodes.
+const (
+	limitRequests = 3
+	limitContent  = `{"error": "slow down"}`
+	limitCode     = 420
+)
+
+// beyondLimit comes once more often than the limit says, and again: each request counts
+// once, however often the proxy asks about it.
+func beyondLimit(t *try) (string, error) {
+	v := t.visitor()
+	for i := range limitRequests {
+		if a, err := v.ask(http.MethodGet); err != nil || !a.fromSite() {
+			return "", fmt.Errorf("request %d of %d within the limit: %v, %w", i+1, limitRequests, a, err)
+		}
+	}
+	t.stack.site.take(t.host)
+	var a answer
+	for range 2 {
+		var err error
+		if a, err = v.ask(http.MethodGet); err != nil {
+			return "", err
+		}
+		switch {
+		case a.code != limitCode || a.body != limitContent || !strings.HasPrefix(a.header.Get("Content-Type"), "application/json"):
+			return "", fmt.Errorf("the rule's answer is wanted: %v, %q of type %q", a, a.body, a.header.Get("Content-Type"))
+		case a.header.Get("Retry-After") == "" || !strings.Contains(a.header.Get("RateLimit"), `"limited";r=0;t=`):
+			return "", fmt.Errorf("the fields Retry-After %q and RateLimit %q", a.header.Get("Retry-After"), a.header.Get("RateLimit"))
+		case !strings.Contains(a.header.Get("Cache-Control"), "no-store"):
+			return "", fmt.Errorf("the field Cache-Control %q", a.header.Get("Cache-Control"))
+		}
+	}
+	return fmt.Sprintf("rule's answer, %d", a.code), t.unseen()
 }

@@ -31,7 +31,9 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (*rope
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", verdicts, admin, filepath.Join(dir, "node"))
-	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\nrooms:\n", roomCode, countryField)
+	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\n", roomCode, countryField)
+	fmt.Fprintf(&b, "rate-limits:\n  - {name: limited, expression: 'http.host eq \"limited.example\"', characteristics: [ip.src], period: 1h, requests-per-period: %d, status-code: %d, content: '%s', content-type: application/json}\n", limitRequests, limitCode, limitContent)
+	b.WriteString("rooms:\n")
 	for _, c := range cases {
 		fmt.Fprintf(&b, "  - room: %s\n    host: %s\n    total-active-users: %d\n    session-duration: %s\n", c.id, c.host(), c.places, c.session())
 		if c.rule != "" {
