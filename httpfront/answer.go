@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page"
 )
 
 // failure is an answer to a visitor whom we cannot serve through no fault of
@@ -148,16 +149,29 @@ type notice struct {
 	frames            string // who may show it in a frame, as in a Content-Security-Policy
 }
 
+// noticeStyle has notices look as the waiting page does.
+const noticeStyle = `:root{color-scheme:light dark;--bg:#eef1f8;--card:#fff;--ink:#141c2b;--soft:#55617a;--line:#dfe5f0}
+@media(prefers-color-scheme:dark){:root{--bg:#0a0e17;--card:#141b28;--ink:#eaeff8;--soft:#9ba8c0;--line:#283449}}
+body{min-height:100vh;margin:0;padding:1rem;box-sizing:border-box;display:grid;place-items:center;background:var(--bg);color:var(--ink);font:1rem/1.5 system-ui,sans-serif;text-align:center}
+main{max-width:29rem;padding:1.75rem;background:var(--card);border:1px solid var(--line);border-radius:1.5rem}
+h1{margin:0 0 .375rem;font-size:1.5rem;line-height:1.25;text-wrap:balance}
+p{margin:0;color:var(--soft);text-wrap:balance}
+div+p{margin-top:1rem}`
+
+// noticePolicy is the Content-Security-Policy of notices, but for who may show them in a
+// frame.
+var noticePolicy = "default-src 'none'; style-src " + page.HashSource(noticeStyle) + "; base-uri 'none'; form-action 'none'; frame-ancestors "
+
 // writeNotice writes a notice into an answer of our own.
 func writeNotice(ctx *fasthttp.RequestCtx, n notice) {
 	h, l := &ctx.Response.Header, n.lang
 	h.SetContentType("text/html; charset=utf-8")
 	h.Set("Content-Language", l.Tag())
-	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors "+n.frames)
+	h.Set("Content-Security-Policy", noticePolicy+n.frames)
 	ctx.Response.SetBodyString(`<!doctype html>
 <html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>` + n.title + `</title></head>
-<body><main role="alert"><h1>` + n.title + `</h1><p>` + n.text + `</p>
+<title>` + n.title + `</title><style>` + noticeStyle + `</style></head>
+<body><main><div role="alert"><h1>` + n.title + `</h1><p>` + n.text + `</p></div>
 <p><small><bdi>` + n.code + `</bdi></small></p></main></body></html>
 `)
 }

@@ -62,6 +62,33 @@ func TestBrowserLooks(t *testing.T) {
 	}
 }
 
+// TestBrowserShowsNotices of what failed, as their policy lets them look.
+func TestBrowserShowsNotices(t *testing.T) {
+	s := newStage(t, "fifo")
+	s.follow(fiveAMinute())
+	for range 5 {
+		s.get("/free")
+	}
+	browser := newBrowser(t)
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			b := newTab(t, browser)
+			b.isPhone()
+			b.Likes("prefers-color-scheme", scheme)
+			b.open(s.url("/free"))
+			b.Shows("h1", "Too many requests")
+			if got := browsertest.See[string](b.Tab, "getComputedStyle(document.querySelector('main')).borderTopLeftRadius"); got == "0px" {
+				t.Error("the page has no style")
+			}
+			if n := browsertest.See[int](b.Tab, wide); n > 0 {
+				t.Errorf("the page is %d pixels wider than the window", n)
+			}
+			b.Keep("too many requests " + scheme)
+			b.CheckAccess()
+		})
+	}
+}
+
 // TestBrowserReadsFromRightToLeft where the language does, the numbers and the
 // countdown too.
 func TestBrowserReadsFromRightToLeft(t *testing.T) {

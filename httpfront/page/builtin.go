@@ -55,7 +55,7 @@ var theBuiltin = sync.OnceValues(func() (*builtin, error) {
 // newBuiltin cuts html at its placeholders: {{style}} and {{script}} stand for the
 // two other files, {{a name}} for that variable or label.
 func newBuiltin(html, css, js string) (*builtin, error) {
-	b := &builtin{style: hashSource(css), script: hashSource(js)}
+	b := &builtin{style: HashSource(css), script: HashSource(js)}
 	rest := html
 	var text strings.Builder
 	for {
@@ -95,7 +95,8 @@ func contextOf(html string) *escapes {
 	return &textEscapes
 }
 
-func hashSource(text string) string {
+// HashSource names a style or a script as policies do that allow no other.
+func HashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
