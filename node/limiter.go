@@ -31,6 +31,7 @@ type limiter struct {
 	site   string
 	secret []byte
 	sweep  limitSweep
+	still  limit.Standstill
 	seen   atomic.Pointer[map[limit.ID]limit.Tally]
 	health limitHealth
 }
@@ -104,7 +105,7 @@ func (l *limiter) follow(rules []limit.Rule, now time.Time) {
 	all := &meters{byID: map[limit.ID]*Meter{}}
 	for _, r := range rules {
 		if c := l.rules.Counter(r.ID); c != nil {
-			m := &Meter{c, tables}
+			m := &Meter{c, tables, &l.still}
 			all.byID[r.ID], all.order = m, append(all.order, m)
 		}
 	}
@@ -142,6 +143,7 @@ func (l *limiter) tick(now time.Time) []limit.Message {
 		return nil
 	}
 	at := limit.MillisOf(now)
+	l.still.Run(at)
 	out := l.exchange.SetPeers(l.peers, at)
 	out = append(out, l.exchange.Tick(at)...)
 	l.sweepSome(at)

@@ -110,8 +110,26 @@ func BenchmarkTimeRate(b *testing.B) {
 	}
 }
 
+// What any limiter pays for a key that is in no cache: one read of memory, somewhere in 64
+// MiB, that has to wait for the one before.
+func BenchmarkMemory(b *testing.B) {
+	type line struct {
+		next uint32
+		_    [60]byte
+	}
+	lines := make([]line, million)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(million)
+	for i, at := range order {
+		lines[at].next = uint32(order[(i+1)%million])
+	}
+	at := uint32(0)
+	for b.Loop() {
+		at = lines[at].next
+	}
+}
+
 func BenchmarkMeterTakeLimited(b *testing.B) {
-	for _, of := range []int{1, 10_000} {
+	for _, of := range []int{1, 1000, 10_000} {
 		b.Run("keys="+strconv.Itoa(of), func(b *testing.B) {
 			m, now := liveMeter(b, 1, time.Hour)
 			var a addresses

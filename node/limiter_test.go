@@ -198,3 +198,54 @@ func TestLimitsThatDoNotGoTogether(t *testing.T) {
 		t.Errorf("%d rules count that cannot be asked", n)
 	}
 }
+
+// A node that stood still reads at once what came meanwhile. Who came as often as it may is
+// not limited for that, there or elsewhere; who came more often has the limit once more.
+func TestLimitAfterAStandstill(t *testing.T) {
+	w := newWorld(t, testSettings(100), "a", "a")
+	r := limitRule(100, limit.Mesh)
+	r.Period, r.MitigationTimeout = 10*time.Second, 0
+	w.limited(r)
+	m, other := w.nodes[0], w.nodes[1]
+	come := func(d time.Duration) { // four times a second to each node
+		for range d / (250 * time.Millisecond) {
+			for _, n := range w.nodes {
+				if !n.stopped && w.take(n, "honest").Limited {
+					t.Fatal("who keeps to the limit is limited")
+				}
+			}
+			w.run(250 * time.Millisecond)
+		}
+	}
+	come(20 * time.Second)
+	m.stopped = true
+	w.members()
+	come(20 * time.Second)
+	m.stopped = false
+	passed := 0
+	for i := range 80 { // that waited; the first of them are read before the node looks around
+		if i == 20 {
+			w.members()
+			w.run(20 * time.Millisecond)
+		}
+		if w.take(m, "honest").Limited {
+			t.Fatal("who kept to the limit is limited for what was read late")
+		}
+	}
+	for range 500 {
+		if !w.take(m, "greedy").Limited {
+			passed++
+		}
+	}
+	if passed != 200 {
+		t.Errorf("%d requests pass of who goes on, want 100 that may have waited and 100", passed)
+	}
+	come(15 * time.Second)
+	for range 101 {
+		w.take(m, "late")
+	}
+	w.run(time.Second)
+	if !w.take(m, "late").Limited || !w.take(other, "late").Limited {
+		t.Error("the limit does not hold after a while")
+	}
+}

@@ -11,6 +11,7 @@ import (
 type Meter struct {
 	counter *limit.Counter
 	tables  *limitTables
+	still   *limit.Standstill
 }
 
 // Meter returns what counts for a rate limit rule; nil if this node has no such rule, or
@@ -26,29 +27,29 @@ func (m *Meter) Key(values []byte) limit.Key { return m.counter.Key(values) }
 
 // Take counts a request, unless it is limited.
 func (m *Meter) Take(k limit.Key, now time.Time) limit.Verdict {
-	s := m.tables.of(k)
-	s.mu.Lock()
-	v := s.table.Take(k, &m.counter.Terms, limit.MillisOf(now))
-	s.mu.Unlock()
-	return v
+	return m.ask(k, (*limit.Table).Take, true, now)
 }
 
 // Peek says whether a request would be limited, and counts nothing.
 func (m *Meter) Peek(k limit.Key, now time.Time) limit.Verdict {
-	s := m.tables.of(k)
-	s.mu.Lock()
-	v := s.table.Peek(k, &m.counter.Terms, limit.MillisOf(now))
-	s.mu.Unlock()
-	return v
+	return m.ask(k, (*limit.Table).Peek, false, now)
 }
 
 // Count counts a request that was let pass.
 func (m *Meter) Count(k limit.Key, now time.Time) limit.Verdict {
-	s := m.tables.of(k)
+	return m.ask(k, (*limit.Table).Count, true, now)
+}
+
+func (m *Meter) ask(k limit.Key, what func(*limit.Table, limit.Key, *limit.Terms, limit.Millis) limit.Verdict, counts bool, now time.Time) limit.Verdict {
+	s, at := m.tables.of(k), limit.MillisOf(now)
 	s.mu.Lock()
-	v := s.table.Count(k, &m.counter.Terms, limit.MillisOf(now))
-	s.mu.Unlock()
-	return v
+	defer s.mu.Unlock()
+	if m.still.Waited(at) {
+		if v := s.table.Look(k, &m.counter.Terms, at); v.Limited || m.still.Pass(k, &m.counter.Terms, counts, at) {
+			return v
+		}
+	}
+	return what(s.table, k, &m.counter.Terms, at)
 }
 
 // Report tells what this node knows of a key; ok is false if nothing.

@@ -144,6 +144,19 @@ func (t *Table) Peek(k Key, r *Terms, now Millis) Verdict {
 	return verdict(&w, r, now)
 }
 
+// Look says what is known of a key: as Peek, but that no key comes to be limited.
+func (t *Table) Look(k Key, r *Terms, now Millis) Verdict {
+	e, _ := t.find(k)
+	switch {
+	case e == nil:
+		return Verdict{Remaining: int(r.Requests), Reset: r.Period.Duration()}
+	case e.limited(now):
+		return e.refusal(now)
+	}
+	w := e.window(r.Period, now)
+	return verdict(&w, r, now)
+}
+
 // Count counts a request that was let pass.
 func (t *Table) Count(k Key, r *Terms, now Millis) Verdict {
 	e, at := t.find(k)
