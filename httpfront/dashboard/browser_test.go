@@ -286,3 +286,22 @@ func TestBrowserDrawsEveryRow(t *testing.T) {
 	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 300")
 	b.wantNothingWrong()
 }
+
+// TestBrowserLetsGoOfPages that were left: a browser keeps them for who goes back, and has
+// six connections to one node for all of them.
+func TestBrowserLetsGoOfPages(t *testing.T) {
+	s := serve(t, newFakeMesh(1, 12, 4), nil)
+	b := newTab(t, newBrowser(t))
+	b.signedIn(someToken)
+	for range 7 {
+		b.open(s, "#/nodes")
+		b.Shows("#live", "Live from fra-1")
+	}
+	b.open(s, "#/rooms/"+s.mesh.snap.Rooms[0].ID)
+	b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
+	b.Run("history.go(-2)")
+	b.Shows("main", "Nodes")
+	s.mesh.change(func(f *fakeMesh) { f.snap.Nodes[2].State = "failed" })
+	b.Shows("#health h1", "A node does not answer: sin-1")
+	b.wantNothingWrong()
+}

@@ -1,6 +1,6 @@
 // The page: which view is shown, how all is, and whether what is shown is true.
 
-import {connect, draw, link, mesh, onDraw} from './app.js'
+import {connect, disconnect, draw, link, mesh, onDraw} from './app.js'
 import {attr, h, icon, say, setIcon, show, text} from './dom.js'
 import {clock, compact, count, name, plural, span} from './format.js'
 import {findings, watch} from './health.js'
@@ -139,6 +139,13 @@ onDraw(() => {
 })
 setInterval(() => link.state === 'lost' && draw(), 1000)
 addEventListener('hashchange', go)
+// A browser may keep a page that was left, for who goes back to it. Its streams would take
+// connections to the node that the next page needs, of which there are few.
+addEventListener('pagehide', () => {
+  shown?.close?.()
+  disconnect()
+})
+addEventListener('pageshow', e => e.persisted && location.reload())
 document.querySelector('.skip').addEventListener('click', e => {
   e.preventDefault() // the address says which view is shown
   main.focus()
