@@ -57,7 +57,7 @@ func TestBrowserAsksNobodyElse(t *testing.T) {
 	b.signedIn(someToken)
 	var asked []string
 	b.Do(browsertest.Call(network.Enable, network.EnableParams{}))
-	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/mesh", "#/nodes"} {
+	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/limits", "#/mesh", "#/nodes"} {
 		b.open(s, view)
 		if strings.Contains(view, "rooms") {
 			b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
@@ -192,7 +192,7 @@ func TestBrowserByKeyboard(t *testing.T) {
 	if got := b.Text(":focus"); got != "Skip to the content" {
 		t.Errorf("first Tab comes to %q", got)
 	}
-	for _, label := range []string{"ropeline", "Rooms", "Mesh", "Nodes"} {
+	for _, label := range []string{"ropeline", "Rooms", "Limits", "Mesh", "Nodes"} {
 		b.tabTo(fmt.Sprintf("e.textContent === %q", label))
 	}
 	b.tabTo("e.id === 'filter'")

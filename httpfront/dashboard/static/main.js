@@ -4,6 +4,7 @@ import {connect, disconnect, draw, link, mesh, onDraw} from './app.js'
 import {attr, h, icon, say, setIcon, show, text} from './dom.js'
 import {clock, compact, count, name, plural, span} from './format.js'
 import {findings, watch} from './health.js'
+import {limits} from './limits.js'
 import {mesh as meshView} from './mesh.js'
 import {nodes} from './nodes.js'
 import {overview} from './overview.js'
@@ -15,7 +16,7 @@ const health = document.getElementById('health')
 const live = document.getElementById('live')
 const liveText = document.getElementById('live-text')
 
-const views = {'': overview, mesh: meshView, nodes, rooms: room}
+const views = {'': overview, limits, mesh: meshView, nodes, rooms: room}
 let shown = null // the view: {title, element, update(), close()}
 
 function go() {
