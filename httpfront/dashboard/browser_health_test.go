@@ -79,7 +79,7 @@ func TestBrowserJudges(t *testing.T) {
 		{"Open|Alive|bad: A rate limit is left out: it cannot be beside the rest", func(_ *Room, _ *Node, s *Snapshot) {
 			s.Refused = []Refused{{Limit: "logins", Reason: "an older rate limit is called so, too"}}
 		}},
-		{"Open|Alive|warn: A node forgets clients of rate limits too early: limit-memory is too small", func(_ *Room, n *Node, _ *Snapshot) {
+		{"Open|Alive|warn: A node has too little memory for rate limits", func(_ *Room, n *Node, _ *Snapshot) {
 			n.Limits = &LimitMemory{Room: 9, Keys: 9, Replaced: 7, ReplacedLately: 1}
 		}},
 		{"Open|Failed|bad: A node does not answer", func(_ *Room, n *Node, _ *Snapshot) {

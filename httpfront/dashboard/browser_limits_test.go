@@ -58,7 +58,7 @@ func TestBrowserShowsLimits(t *testing.T) {
 		t.Errorf("searches has %q", got)
 	}
 	wants("unknown", "5", "Quiet", "unknown|", "–|", "–|", "the mesh", "0|", "0|", "nothing|one node counts")
-	b.Shows("#findings", "A rate limit is left out", "searches", "limit-memory is too small", "sin-1", "3 in 5 min")
+	b.Shows("#findings", "A rate limit is left out", "searches", "A node has too little memory for rate limits", "sin-1", "3 clients forgotten too early in 5 min")
 	if got := browsertest.See[int](b.Tab, "document.querySelectorAll('#findings a[href=\"#/limits\"]').length"); got != 2 {
 		t.Errorf("%d of the findings lead here, want 2", got)
 	}

@@ -1,6 +1,6 @@
 // What is wrong, and where: worked out from what the page knows, in one place.
 
-import {count, name, span} from './format.js'
+import {count, name, plural, span} from './format.js'
 
 const stuckAfter = 60000 // ms in which nobody gets in though there is room
 const longWait = 3600 // s
@@ -114,7 +114,7 @@ const nodeKinds = [
   {level: 'note', is: n => nodeState(n) === nodeStates.leaving, one: 'node is leaving', many: 'nodes are leaving'},
 ]
 const memoryKinds = [
-  {level: 'warn', is: forgets, one: 'A node forgets clients of rate limits too early: limit-memory is too small', many: 'nodes forget clients of rate limits too early: limit-memory is too small', detail: n => `${count(n.limits.replaced_lately)} in 5 min`},
+  {level: 'warn', is: forgets, one: 'A node has too little memory for rate limits', many: 'nodes have too little memory for rate limits', detail: n => `${plural(n.limits.replaced_lately, 'client')} forgotten too early in 5 min`},
 ]
 const roomKinds = [
   {level: 'bad', is: r => roomState(r) === states.unfounded, one: 'A room was never founded: nobody is let in', many: 'rooms were never founded: nobody is let in'},

@@ -15,7 +15,7 @@ export function limits() {
     const all = [...mesh.lists.limits.values()], nodes = [...mesh.lists.nodes.values()].filter(n => n.state === 'alive')
     const told = nodes.filter(n => n.limits)
     text(found, (told.length < nodes.length ? `Counted by ${count(told.length)} of ${plural(nodes.length, 'node')}; the others have not said. ` : '') +
-      'A client is a key at each node that it came to: the first figure is of the node with most, the one below is the sum over all nodes.')
+      (told.length > 1 ? 'A client is a key at each node that it came to: the first figure is of the node with most, the one below is the sum over all nodes.' : ''))
     show(found, all.length > 0)
     table.update(all, false)
     memory.update(all.length > 0 ? told : [])
