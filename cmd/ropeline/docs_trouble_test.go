@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/limit"
 )
 
 // TestDocsOfTroubleNameWhatThereIs holds docs/troubleshooting.md to the fields of the status,
@@ -26,6 +27,9 @@ func TestDocsOfTroubleNameWhatThereIs(t *testing.T) {
 	fieldsOf(known, "", reflect.TypeFor[node.RoomStatus]())
 	settings := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	settings.AddFlagSet(newRunCommand().Flags())
+	ofLimits := pflag.NewFlagSet("rate limit", pflag.ContinueOnError)
+	limitFlags(ofLimits, new(limit.Rule))
+	settings.AddFlagSet(ofLimits)
 	settings.VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	for name := range (&roomParts{}).lists(lists{}) {
 		known[name] = true

@@ -141,7 +141,10 @@ func measuredNode(s *node.Status) metrics.Node {
 func measuredLimits(s *node.LimitsStatus, tallies []httpfront.LimitTally) metrics.Limits {
 	m := metrics.Limits{Memory: s.MemoryBytes, Keys: s.Keys, Replaced: s.Replaced, Lost: s.Lost, Refused: s.Refused}
 	for _, r := range s.Rules {
-		l := metrics.Limit{Name: r.Name, Keys: r.Keys, LimitedKeys: r.Limited, Delay: time.Duration(r.Bound.DelaySeconds * float64(time.Second))}
+		l := metrics.Limit{
+			Name: r.Name, Keys: r.Keys, LimitedKeys: r.Limited,
+			Delay: time.Duration(r.Bound.DelaySeconds * float64(time.Second)), Most: r.Bound.Most,
+		}
 		for _, t := range tallies {
 			if t.ID.String() == r.ID {
 				l.Action, l.Limited = string(t.Action), t.Limited

@@ -93,6 +93,7 @@ func TestOperatorsCommandANode(t *testing.T) {
 		{"limit show login", 4, []string{`no rate limit "login"`}},
 		{"limit list", 0, []string{"logins", "ip.src", "mesh", "other"}},
 		{"limit status --watch=false", 0, []string{"rate limits at node solo", "room for"}},
+		{"status", 0, []string{"logins", "7 in 60 s", "log"}},
 		{"limit delete", 2, []string{"limit delete LIMIT"}},
 		{"limit delete other", 0, []string{"is deleted"}},
 		{"limit delete other", 4, []string{`no rate limit "other"`}},

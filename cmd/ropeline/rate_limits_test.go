@@ -98,7 +98,8 @@ rate-limits:
 			t.Errorf("%s%s is not there", name, of)
 		}
 	}
-	if figures[`ropeline_limit_requests_total{action="block",`+of] < 1 || figures["ropeline_limit_delay_seconds{"+of] <= 0 {
+	if figures[`ropeline_limit_requests_total{action="block",`+of] < 1 || figures["ropeline_limit_delay_seconds{"+of] <= 0 ||
+		figures["ropeline_limit_excess_requests{"+of] < float64(perPeriod) {
 		t.Errorf("the metrics of the limit are not as wanted: %v", figures)
 	}
 	t.Logf("limit %d in %v; %.0f requests a second over %d nodes; bound %d more (delay %v s); passed by period %v; refused %v; not answered %d; honest: %d sent, other %v, not answered %d",

@@ -67,6 +67,8 @@ var cases = []struct {
 		[]string{`ropeline_messages_refused_total{instance="a"} 5x90
 		ropeline_mesh_peers_refused_total{instance="a"} 5x90
 		ropeline_mesh_frames_malformed_total{instance="a"} 5x90`}},
+	{"RopelineMessagesRefused", `ropeline_limit_messages_refused_total{instance="a"} 0+1x90`, `{instance="a"}`,
+		[]string{`ropeline_limit_messages_refused_total{instance="a"} 5x90`}},
 	{"RopelinePanics", `ropeline_mesh_panics_total{instance="a"} 0x85 1x4`, `{instance="a"}`, []string{`ropeline_mesh_panics_total{instance="a"} 1x90`}},
 	{"RopelineFileDescriptors",
 		`process_open_fds{job="ropeline",instance="a"} 900x90
@@ -106,6 +108,13 @@ var cases = []struct {
 	{"RopelineCounterSilent", room("rights_alone", 1, 0), `{instance="a", room="shop", zone="z"}`, []string{room("rights_alone", 0, 0)}},
 	{"RopelineSessionsBorrowed", room("rights_borrowed", 1, 0), `{room="shop", zone="z"}`, []string{room("rights_borrowed", 0, 0)}},
 	{"RopelineSiteSilent", room("frozen_sites", 1, 0), `{room="shop", zone="z"}`, []string{room("frozen_sites", 0, 0)}},
+
+	{"RopelineLimitMemory", `ropeline_limit_keys_replaced_total{instance="a"} 0+50x90
+		ropeline_limit_keys_replaced_total{instance="b"} 0x90`, `{instance="a"}`,
+		[]string{`ropeline_limit_keys_replaced_total{instance="a"} 9x90`, `ropeline_limit_keys_replaced_total{instance="a"} 0x70 700x4 700x15`}},
+	{"RopelineLimitUncounted", `ropeline_limit_lost_requests_total{instance="a"} 0+50x90
+		ropeline_limit_lost_requests_total{instance="b"} 0x90`, `{instance="a"}`,
+		[]string{`ropeline_limit_lost_requests_total{instance="a"} 9x90`, `ropeline_limit_lost_requests_total{instance="a"} 0x80 700x9`}},
 
 	{"RopelineOriginEjected", `ropeline_origin_up{instance="a",room="",origin="http://o"} 0x90`, `{instance="a", origin="http://o"}`,
 		[]string{`ropeline_origin_up{instance="a",room="",origin="http://o"} 1x90`}},

@@ -76,6 +76,16 @@ func TestBrowserJudges(t *testing.T) {
 		{"Open|Alive|bad: An event is left out: it cannot be beside the rest", func(r *Room, _ *Node, s *Snapshot) {
 			s.Refused = []Refused{{Room: r.ID, Name: r.Name, Event: "sale", Reason: "another one takes the time"}}
 		}},
+		{"Open|Alive|bad: A rate limit is left out: it cannot be beside the rest", func(_ *Room, _ *Node, s *Snapshot) {
+			s.Refused = []Refused{{Limit: "logins", Reason: "an older rate limit is called so, too"}}
+		}},
+		{"Open|Alive|warn: A node has too little memory for rate limits", func(_ *Room, n *Node, _ *Snapshot) {
+			n.Limits = &LimitMemory{Room: 9, Keys: 9, Replaced: 7, ReplacedLately: 1}
+		}},
+		{"Open|Failed|bad: A node does not answer", func(_ *Room, n *Node, _ *Snapshot) {
+			n.State, n.Limits = "failed", &LimitMemory{Room: 9, Keys: 9, Replaced: 7, ReplacedLately: 1}
+		}},
+		{"Open|Alive", func(_ *Room, n *Node, _ *Snapshot) { n.Limits = &LimitMemory{Room: 9, Keys: 9, Replaced: 7} }},
 		{"Open|Alive|bad: 2 rooms, or parts of them, are left out: they cannot be beside the rest", func(r *Room, _ *Node, s *Snapshot) {
 			s.Refused = []Refused{{Room: r.ID, Name: r.Name, Reason: "no page"}, {Room: "x", Name: "y", Reason: "another one stands there"}}
 		}},

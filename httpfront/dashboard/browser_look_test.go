@@ -35,6 +35,11 @@ func troubled() *fakeMesh {
 		rooms[11].Rights.Minter = ""
 		rooms[12].Rights.Borrowed = 31
 		rooms[14].TotalActiveUsers /= 2
+		f.snap.Limits[0].Limited, f.snap.Limits[2].Limited = OverNodes{14, 48}, OverNodes{3, 3}
+		f.snap.Limits[1].State = LimitLeftOut
+		f.snap.Refused = []Refused{{Limit: "searches", Reason: "an older rate limit is called \"searches\", too; give one of them another name"}}
+		nodes[4].Limits = &LimitMemory{Bytes: 1 << 20, Room: 28_600, Keys: 28_590, Replaced: 80_211, ReplacedLately: 12_345}
+		nodes[6].Limits = nil // of an older version
 	})
 	return f
 }
@@ -81,7 +86,7 @@ func TestBrowserLooks(t *testing.T) {
 				b.signedIn(someToken)
 				l.set(b)
 				room := "#/rooms/" + mesh.snap.Rooms[0].ID
-				for view, hash := range map[string]string{"rooms": "", "room": room, "mesh": "#/mesh", "nodes": "#/nodes"} {
+				for view, hash := range map[string]string{"rooms": "", "room": room, "limits": "#/limits", "mesh": "#/mesh", "nodes": "#/nodes"} {
 					t.Run(name+" "+view, func(t *testing.T) {
 						b := &tab{&browsertest.Tab{T: t, Ctx: b.Ctx}}
 						b.open(s, hash)

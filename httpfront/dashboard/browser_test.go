@@ -57,7 +57,7 @@ func TestBrowserAsksNobodyElse(t *testing.T) {
 	b.signedIn(someToken)
 	var asked []string
 	b.Do(browsertest.Call(network.Enable, network.EnableParams{}))
-	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/mesh", "#/nodes"} {
+	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/limits", "#/mesh", "#/nodes"} {
 		b.open(s, view)
 		if strings.Contains(view, "rooms") {
 			b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
@@ -192,7 +192,7 @@ func TestBrowserByKeyboard(t *testing.T) {
 	if got := b.Text(":focus"); got != "Skip to the content" {
 		t.Errorf("first Tab comes to %q", got)
 	}
-	for _, label := range []string{"ropeline", "Rooms", "Mesh", "Nodes"} {
+	for _, label := range []string{"ropeline", "Rooms", "Limits", "Mesh", "Nodes"} {
 		b.tabTo(fmt.Sprintf("e.textContent === %q", label))
 	}
 	b.tabTo("e.id === 'filter'")
@@ -284,5 +284,24 @@ func TestBrowserDrawsEveryRow(t *testing.T) {
 	b.Awaits("[...document.querySelectorAll('.rooms .body .waiting')].every(e => e.textContent === '4,242')")
 	b.Click("button", "Show 50 of 50 more")
 	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 300")
+	b.wantNothingWrong()
+}
+
+// TestBrowserLetsGoOfPages that were left: a browser keeps them for who goes back, and has
+// six connections to one node for all of them.
+func TestBrowserLetsGoOfPages(t *testing.T) {
+	s := serve(t, newFakeMesh(1, 12, 4), nil)
+	b := newTab(t, newBrowser(t))
+	b.signedIn(someToken)
+	for range 7 {
+		b.open(s, "#/nodes")
+		b.Shows("#live", "Live from fra-1")
+	}
+	b.open(s, "#/rooms/"+s.mesh.snap.Rooms[0].ID)
+	b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
+	b.Run("history.go(-2)")
+	b.Shows("main", "Nodes")
+	s.mesh.change(func(f *fakeMesh) { f.snap.Nodes[2].State = "failed" })
+	b.Shows("#health h1", "A node does not answer: sin-1")
 	b.wantNothingWrong()
 }

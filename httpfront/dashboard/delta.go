@@ -10,7 +10,7 @@ import (
 
 // keys names the lists whose items are told one by one, and the field by which an item
 // is known. Everything else that changes is told whole.
-var keys = map[string]string{"rooms": "id", "sites": "site", "nodes": "node"}
+var keys = map[string]string{"rooms": "id", "sites": "site", "nodes": "node", "limits": "id"}
 
 // fields are an object of JSON. None of them is null: a field that is null and one that
 // is left out are the same.

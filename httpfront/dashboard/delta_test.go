@@ -20,7 +20,7 @@ func drawCourse(t *rapid.T) course {
 	some := rapid.IntRange(0, 5)
 	var all course
 	for i := range rapid.IntRange(2, 8).Draw(t, "states") {
-		s := Snapshot{Time: time.Unix(int64(i), 0).UTC(), Node: fmt.Sprint(some.Draw(t, "node") / 4), Rooms: []Room{}, Sites: []Site{}, Nodes: []Node{}}
+		s := Snapshot{Time: time.Unix(int64(i), 0).UTC(), Node: fmt.Sprint(some.Draw(t, "node") / 4), Rooms: []Room{}, Sites: []Site{}, Nodes: []Node{}, Limits: []Limit{}}
 		for id := range 4 {
 			if some.Draw(t, "is there") == 0 {
 				continue
@@ -39,6 +39,9 @@ func drawCourse(t *rapid.T) course {
 		}
 		for id := range some.Draw(t, "nodes") {
 			s.Nodes = append(s.Nodes, Node{Node: fmt.Sprint(id), State: "alive", RTTs: map[string]time.Duration{"x": time.Duration(some.Draw(t, "rtt"))}})
+		}
+		for id := range some.Draw(t, "limits") / 2 {
+			s.Limits = append(s.Limits, Limit{ID: fmt.Sprint(id), Keys: OverNodes{Sum: int64(some.Draw(t, "keys"))}})
 		}
 		for id := range some.Draw(t, "sites") / 2 {
 			s.Sites = append(s.Sites, Site{Site: fmt.Sprint("site ", id), Frozen: some.Draw(t, "frozen") == 0})

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,7 +40,7 @@ func newFakeMesh(seed uint64, rooms, nodes int) *fakeMesh {
 	for i := range f.snap.Nodes {
 		f.snap.Nodes[i].RTTs = f.rtts(i)
 	}
-	f.snap.Node = f.snap.Nodes[0].Node
+	f.snap.Node, f.snap.Limits = f.snap.Nodes[0].Node, newLimits(nodes)
 	for i := range rooms {
 		r := f.newRoom(i)
 		n := &f.snap.Nodes[i%nodes]
@@ -57,7 +58,31 @@ func (f *fakeMesh) newNode(i int) Node {
 		Site: site, Address: fmt.Sprintf("192.0.2.%d:7946", 10+i), Boot: 3, Version: "0.9.0", State: "alive", Ready: true,
 		Store: "ok", Clock: "ok", ClockOffset: time.Duration(f.rng.IntN(4000)-2000) * time.Microsecond, Leads: []string{},
 		Rights: Rights{Held: Amount{17500, 9200}, Free: Amount{4100, 2100}, InUse: 13400},
+		Limits: &LimitMemory{Bytes: 64 << 20, Room: 1_800_000, Keys: 212_400},
 	}
+}
+
+// newLimits are rate limits for which so many nodes count.
+func newLimits(nodes int) []Limit {
+	of := func(n int64) OverNodes { return OverNodes{n, n * int64(nodes) * 2 / 3} }
+	all := []Limit{
+		{Name: "logins", Expression: `http.request.uri.path eq "/login" and http.request.method eq "POST"`, Characteristics: []string{"ip.src"},
+			Period: 60, RequestsPerPeriod: 5, MitigationTimeout: 600, Action: "block", Keys: of(3120)},
+		{Name: "searches", Expression: `starts_with(http.request.uri.path, "/search")`, Characteristics: []string{`http.request.headers["x-api-key"]`},
+			Period: 3600, RequestsPerPeriod: 1000, Action: "queue", Keys: of(41_200)},
+		{Name: "scrapers", Expression: "true", Characteristics: []string{"ip.src", "http.host"}, Period: 90, RequestsPerPeriod: 12_000, Action: "log",
+			Scope: "site", Keys: of(168_080)},
+		{Name: "checkout", Expression: `http.request.uri.path eq "/checkout"`, Period: 1, RequestsPerPeriod: 250, Action: "block", State: LimitDisabled},
+	}
+	for i := range all {
+		l := &all[i]
+		l.ID, l.Order = fmt.Sprintf("%032x", i+1), i+1
+		l.Scope, l.State = cmp.Or(l.Scope, "mesh"), cmp.Or(l.State, LimitCounts)
+		if l.State == LimitCounts {
+			l.DelaySeconds, l.Most, l.Nodes = 1.24, int64(nodes-1)*l.RequestsPerPeriod, nodes
+		}
+	}
+	return all
 }
 
 // rtts are those of a node to all others, as far as sites in these places are apart.
@@ -128,6 +153,7 @@ func (f *fakeMesh) change(how func(*fakeMesh)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.snap.Rooms, f.snap.Nodes, f.snap.Sites = slices.Clone(f.snap.Rooms), slices.Clone(f.snap.Nodes), slices.Clone(f.snap.Sites)
+	f.snap.Limits = slices.Clone(f.snap.Limits)
 	how(f)
 }
 

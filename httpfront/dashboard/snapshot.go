@@ -26,6 +26,8 @@ type Snapshot struct {
 	Rooms []Room    `json:"rooms"`
 	Sites []Site    `json:"sites"`
 	Nodes []Node    `json:"nodes"`
+	// Limits are the rate limits. What they count is that of the nodes that are alive.
+	Limits []Limit `json:"limits"`
 	// Refused is what operators have set and does not hold, as it cannot beside the rest.
 	Refused []Refused `json:"refused"`
 }
@@ -144,6 +146,9 @@ type Node struct {
 	Leads []string `json:"leads"`
 	// Rights are those it owns, of all rooms together.
 	Rights Rights `json:"rights"`
+
+	// Limits is how it gets by with its memory for rate limits; nil: it has not said.
+	Limits *LimitMemory `json:"limits,omitempty"`
 }
 
 // Detail is what is shown of one room beside its Room.

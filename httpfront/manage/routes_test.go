@@ -52,7 +52,7 @@ func (f *fakeMesh) Snapshot(now time.Time) dashboard.Snapshot {
 	n := func(id crdt.NodeID, name string) dashboard.Node {
 		return dashboard.Node{Node: id.String(), Name: name, Site: "a", State: "alive", RTTs: map[string]time.Duration{}, Leads: []string{}}
 	}
-	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Refused: []dashboard.Refused{}, Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
+	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
 }
 
 func (f *fakeMesh) Ledgers(context.Context, crdt.RoomID) ([]node.Ledger, []string, error) {

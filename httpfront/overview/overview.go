@@ -61,6 +61,8 @@ type Overview struct {
 	reports map[string]*Report
 	silent  map[string]time.Time
 	recent  map[string]*recently
+	// replaced is how many keys of rate limits this node had forgotten too early, oldest first.
+	replaced []uint64
 }
 
 // recently is the last minutes of a room, oldest first.
@@ -79,7 +81,10 @@ func New(cfg Config) *Overview {
 // Answer returns what this node says of itself, for the call of Config.Method.
 func (o *Overview) Answer() ([]byte, error) {
 	s := o.cfg.Local.Status()
-	return ReportOf(&s, o.cfg.Address).Encode()
+	o.mu.Lock()
+	r := o.reportLocked(&s)
+	o.mu.Unlock()
+	return r.Encode()
 }
 
 // Run keeps what is known up to date until ctx ends.
@@ -167,11 +172,12 @@ func (o *Overview) prune(members []transport.Peer, now time.Time) {
 	}
 }
 
-// note remembers what rooms are like now.
+// note remembers what rooms and rate limits are like now.
 func (o *Overview) note() {
 	s := o.cfg.Local.Status()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.replaced = last(o.replaced, s.Limits.Replaced)
 	there := map[string]bool{}
 	for i := range s.Rooms {
 		r := &s.Rooms[i]
@@ -191,8 +197,8 @@ func (o *Overview) note() {
 }
 
 // last appends to a copy, since what was returned before is read by others.
-func last(all []int64, n int64) []int64 {
-	next := make([]int64, 0, recentMax)
+func last[T any](all []T, n T) []T {
+	next := make([]T, 0, recentMax)
 	return append(append(next, all[max(0, len(all)+1-recentMax):]...), n)
 }
 
@@ -223,7 +229,7 @@ func (o *Overview) see() *seen {
 	status := o.cfg.Local.Status()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := &seen{status: &status, self: ReportOf(&status, o.cfg.Address), view: o.cfg.Local.View, reports: map[string]*Report{}, silent: map[string]time.Time{}}
+	s := &seen{status: &status, self: o.reportLocked(&status), set: o.cfg.Local.Catalog(), view: o.cfg.Local.View, reports: map[string]*Report{}, silent: map[string]time.Time{}}
 	for id, r := range o.reports {
 		s.reports[id] = r
 	}

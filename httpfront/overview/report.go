@@ -26,6 +26,9 @@ type Report struct {
 
 	RTTs  map[string]time.Duration // to other nodes, by id
 	Rooms []RoomReport             // in which it has rights, or leads
+
+	Limits      []LimitReport // rate limits that it counts for
+	LimitMemory LimitMemoryReport
 }
 
 // RoomReport is what a node has of one room.
@@ -43,7 +46,8 @@ func ReportOf(s *node.Status, address string) *Report {
 	r := &Report{
 		Name: s.Name, Site: s.Site, Version: s.Version, Boot: s.Boot, Address: address,
 		Ready: s.Ready, Reason: s.Reason, Leaving: s.Leaving, Store: s.Store, Clock: s.Clock,
-		RTTs: map[string]time.Duration{},
+		RTTs: map[string]time.Duration{}, Limits: limitReports(&s.Limits),
+		LimitMemory: LimitMemoryReport{Bytes: s.Limits.MemoryBytes, Keys: s.Limits.Keys, Replaced: s.Limits.Replaced},
 	}
 	for _, p := range s.Peers {
 		if p.RTT > 0 {

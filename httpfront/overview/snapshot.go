@@ -9,6 +9,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/dashboard"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -16,6 +17,7 @@ import (
 type seen struct {
 	status  *node.Status
 	self    *Report                        // what this node says of itself
+	set     *catalog.Catalog               // nil: there is none
 	view    func(crdt.RoomID) *room.View   // nil: there is no such room
 	reports map[string]*Report             // of other nodes, by id; the last that came
 	silent  map[string]time.Time           // sites of which nothing is heard, and since when
@@ -24,7 +26,7 @@ type seen struct {
 
 // snapshot puts the mesh together.
 func (s *seen) snapshot(now time.Time) dashboard.Snapshot {
-	all := dashboard.Snapshot{Time: now, Node: s.status.Node, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{}, Nodes: s.nodes(), Refused: []dashboard.Refused{}}
+	all := dashboard.Snapshot{Time: now, Node: s.status.Node, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{}, Nodes: s.nodes(), Limits: s.limits(), Refused: []dashboard.Refused{}}
 	for _, x := range s.status.RoomsRefused {
 		all.Refused = append(all.Refused, dashboard.Refused(x))
 	}
@@ -83,6 +85,7 @@ func nodeOf(id string, r *Report) dashboard.Node {
 	n := dashboard.Node{
 		Node: id, Name: r.Name, Site: r.Site, Address: r.Address, Boot: r.Boot, Version: r.Version, State: "alive",
 		Ready: r.Ready, Reason: r.Reason, Leaving: r.Leaving, Store: r.Store, Clock: r.Clock, RTTs: r.RTTs, Leads: []string{},
+		Limits: limitMemory(r),
 	}
 	if n.RTTs == nil {
 		n.RTTs = map[string]time.Duration{}

@@ -85,6 +85,50 @@ var limitStatusColumns = []column{
 	num("Exceeded by what comes in s", "bound", "delay_seconds"), num("At most by", "bound", "most"), num("Nodes", "bound", "nodes"),
 }
 
+// counted returns a column of what is counted for a limit, where it counts.
+func counted(title string, path ...string) column {
+	return column{title, func(o object) string {
+		if o.at("state") != "counts" {
+			return "–"
+		}
+		return o.number(path...)
+	}, true}
+}
+
+// meshLimitColumns fit into 80 columns; "limit list" has the rest of the settings.
+var meshLimitColumns = []column{
+	col("Limit", "name"),
+	{"Allowed", func(o object) string {
+		if o.at("period") == "" {
+			return "?"
+		}
+		return o.number("requests_per_period") + " in " + o.at("period") + " s"
+	}, true},
+	{"Then", func(o object) string {
+		if state := o.at("state"); state != "counts" {
+			return state
+		}
+		return o.at("action")
+	}, false},
+	counted("Keys", "keys", "most"), counted("Limited", "limited", "most"), counted("Over by", "most"),
+}
+
+// limitTable renders the rate limits of the mesh, and which nodes have too little memory for
+// them; "" where there is no rate limit.
+func limitTable(mesh object) string {
+	limits := mesh.list("limits")
+	if len(limits) == 0 {
+		return ""
+	}
+	s := "\n" + tableOf("", limits, meshLimitColumns)
+	for _, n := range mesh.list("nodes") {
+		if lately := n.at("limits", "replaced_lately"); lately != "" && lately != "0" && n.at("state") == "alive" {
+			s += "\n" + Printable(fmt.Sprintf("node %s forgot %s clients of rate limits too early, within five minutes: raise its limit-memory", n.at("name"), lately))
+		}
+	}
+	return s
+}
+
 // limitStatus renders what a node counts.
 func limitStatus(raw json.RawMessage) (string, error) {
 	o, err := decoded(raw)

@@ -11,7 +11,7 @@ import (
 )
 
 func newStatusCommand() *cobra.Command {
-	_, cmd := reading("status", "Show the whole mesh: rooms, sites and nodes", "  ropeline status --watch", 0, true,
+	_, cmd := reading("status", "Show the whole mesh: rooms, sites, nodes and rate limits", "  ropeline status --watch", 0, true,
 		func([]string) string { return "/api/v1/mesh" }, rendered(meshTables))
 	cmd.Long = "Shows the whole mesh, as the node sees it that is asked.\n" + exitCodes
 	return cmd
@@ -143,7 +143,7 @@ func meshTables(raw json.RawMessage) (string, error) {
 	if !slices.ContainsFunc(rooms, func(room object) bool { return room.at("zone") != "default" }) {
 		columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.title == "Zone" })
 	}
-	s := tableOf("", rooms, columns) + "\n" + tableOf("", o.list("nodes"), nodeStates)
+	s := tableOf("", rooms, columns) + "\n" + tableOf("", o.list("nodes"), nodeStates) + limitTable(o)
 	var silent []object
 	for _, site := range o.list("sites") {
 		if site["silent_since"] != nil || site["frozen"] == true {

@@ -36,7 +36,8 @@ func TestStatusFitsATerminal(t *testing.T) {
 	const node = `{"node": "0af0718b13145fd798d595495e3b4a4c", "name": "north-1", "site": "frankfurt", "state": "alive", "ready": true, "store": "ok", "clock": "ok",
 		"version": "v0.0.0-20261123154951-79ced7ff7453", "boot": 12, "leads": ["x"], "rights": {"held": {"places": 100000}, "in_use": 99999}, "rtts_ns": {"x": 12345678}}`
 	got, err := meshTables(json.RawMessage(`{"rooms": [{"name": "shop", "zone": "default", "routes": [{"host": "shop.example", "path": "/"}], "active": 20, "waiting": 19,
-		"total_active_users": 50, "admitted_per_minute": 3, "new_users_per_minute": 200, "wait_seconds": 75}], "nodes": [` + node + `]}`))
+		"total_active_users": 50, "admitted_per_minute": 3, "new_users_per_minute": 200, "wait_seconds": 75}], "nodes": [` + node + `], "limits": [{"name": "searches-with-a-key", "state": "counts", "scope": "mesh", "action": "block", "requests_per_period": 1000, "period": 3600,
+		"keys": {"most": 1234567, "sum": 2345678}, "limited": {"most": 12, "sum": 20}, "delay_seconds": 1.24, "most": 11000}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

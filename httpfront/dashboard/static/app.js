@@ -28,6 +28,11 @@ export function draw() {
 
 let stream = null
 
+// disconnect follows it no more.
+export function disconnect() {
+  stream?.abort()
+}
+
 // connect follows the mesh from now on. onEvent is called with every event, after it was
 // taken in.
 export function connect(onEvent) {

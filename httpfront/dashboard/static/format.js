@@ -27,6 +27,12 @@ export function span(seconds) {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
+// exact writes a whole number of seconds in the largest unit of which it is a multiple.
+export function exact(seconds) {
+  const [size, unit] = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']].find(([size]) => seconds % size === 0)
+  return `${count(seconds / size)} ${unit}`
+}
+
 // rtt writes nanoseconds.
 export function rtt(ns) {
   if (ns == null) return '–'

@@ -1,6 +1,6 @@
 // What is wrong, and where: worked out from what the page knows, in one place.
 
-import {count, name, span} from './format.js'
+import {count, name, plural, span} from './format.js'
 
 const stuckAfter = 60000 // ms in which nobody gets in though there is room
 const longWait = 3600 // s
@@ -71,6 +71,25 @@ export function nodeState(n) {
   return nodeStates.alive
 }
 
+const limitStates = {
+  leftOut: {label: 'Left out', level: 'bad', shape: 'bad', rank: 4},
+  limiting: {label: 'Limiting', level: 'busy', shape: 'hold', rank: 3},
+  logging: {label: 'Logging', level: 'busy', shape: 'ring', rank: 2},
+  quiet: {label: 'Quiet', level: 'ok', shape: 'open', rank: 1},
+  disabled: {label: 'Disabled', level: 'note', shape: 'pause', rank: 0},
+}
+
+// limitState returns what a rate limit is doing.
+export function limitState(l) {
+  if (l.state === 'left out') return limitStates.leftOut
+  if (l.state === 'disabled') return limitStates.disabled
+  if (l.limited.most === 0) return limitStates.quiet
+  return l.action === 'log' ? limitStates.logging : limitStates.limiting
+}
+
+// forgets reports whether a node has too little memory for rate limits.
+export const forgets = n => n.state === 'alive' && n.limits?.replaced_lately > 0
+
 const roomPlace = r => ({label: r.name, href: '#/rooms/' + encodeURIComponent(r.id)})
 const nodePlace = n => ({label: nodeName(n), href: '#/nodes'})
 
@@ -80,7 +99,7 @@ function nodeName(n) {
   return own.startsWith(n.site) ? own : `${own} in ${n.site}`
 }
 
-const refusedPlace = x => x.limit ? {label: x.limit, href: '#/'} : ({label: x.event ? `${x.event} of ${x.name}` : x.name, href: x.event ? '#/rooms/' + encodeURIComponent(x.room) : '#/'})
+const refusedPlace = x => x.limit ? {label: x.limit, href: '#/limits'} : ({label: x.event ? `${x.event} of ${x.name}` : x.name, href: x.event ? '#/rooms/' + encodeURIComponent(x.room) : '#/'})
 const sitePlace = site => ({label: site.site, href: '#/mesh'})
 
 // Each kind is said in one line, however many places there are.
@@ -93,6 +112,9 @@ const nodeKinds = [
   {level: 'bad', is: n => nodeState(n) === nodeStates.clock, one: 'A node lets nobody in: its clock is off', many: 'nodes let nobody in: their clocks are off'},
   {level: 'warn', is: n => nodeState(n) === nodeStates.unready, one: 'A node is not ready', many: 'nodes are not ready', detail: n => n.reason},
   {level: 'note', is: n => nodeState(n) === nodeStates.leaving, one: 'node is leaving', many: 'nodes are leaving'},
+]
+const memoryKinds = [
+  {level: 'warn', is: forgets, one: 'A node has too little memory for rate limits', many: 'nodes have too little memory for rate limits', detail: n => `${plural(n.limits.replaced_lately, 'client')} forgotten too early in 5 min`},
 ]
 const roomKinds = [
   {level: 'bad', is: r => roomState(r) === states.unfounded, one: 'A room was never founded: nobody is let in', many: 'rooms were never founded: nobody is let in'},
@@ -134,6 +156,7 @@ export function findings(mesh) {
   look(siteKinds, mesh.lists.sites, sitePlace)
   look(nodeKinds, mesh.lists.nodes, nodePlace)
   look(roomKinds, mesh.lists.rooms, roomPlace)
+  look(memoryKinds, mesh.lists.nodes, n => ({...nodePlace(n), href: '#/limits'}))
   look(refusedKinds, new Map((mesh.fields.refused ?? []).entries()), refusedPlace)
   const versions = new Set([...mesh.lists.nodes.values()].filter(n => n.state === 'alive').map(n => n.version).filter(v => v))
   if (versions.size > 1) found.push({level: 'note', what: `${versions.size} versions run`, places: [...versions].slice(0, 3).map(v => ({label: v, href: '#/nodes'})), more: Math.max(0, versions.size - 3)})

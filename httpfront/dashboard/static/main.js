@@ -1,9 +1,10 @@
 // The page: which view is shown, how all is, and whether what is shown is true.
 
-import {connect, draw, link, mesh, onDraw} from './app.js'
+import {connect, disconnect, draw, link, mesh, onDraw} from './app.js'
 import {attr, h, icon, say, setIcon, show, text} from './dom.js'
 import {clock, compact, count, name, plural, span} from './format.js'
 import {findings, watch} from './health.js'
+import {limits} from './limits.js'
 import {mesh as meshView} from './mesh.js'
 import {nodes} from './nodes.js'
 import {overview} from './overview.js'
@@ -15,7 +16,7 @@ const health = document.getElementById('health')
 const live = document.getElementById('live')
 const liveText = document.getElementById('live-text')
 
-const views = {'': overview, mesh: meshView, nodes, rooms: room}
+const views = {'': overview, limits, mesh: meshView, nodes, rooms: room}
 let shown = null // the view: {title, element, update(), close()}
 
 function go() {
@@ -139,6 +140,13 @@ onDraw(() => {
 })
 setInterval(() => link.state === 'lost' && draw(), 1000)
 addEventListener('hashchange', go)
+// A browser may keep a page that was left, for who goes back to it. Its streams would take
+// connections to the node that the next page needs, of which there are few.
+addEventListener('pagehide', () => {
+  shown?.close?.()
+  disconnect()
+})
+addEventListener('pageshow', e => e.persisted && location.reload())
 document.querySelector('.skip').addEventListener('click', e => {
   e.preventDefault() // the address says which view is shown
   main.focus()

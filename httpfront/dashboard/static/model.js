@@ -2,7 +2,7 @@
 
 // meshKeys names the lists of a mesh that are told item by item, and the field by which
 // an item is known. A room in detail has none.
-export const meshKeys = {rooms: 'id', sites: 'site', nodes: 'node'}
+export const meshKeys = {rooms: 'id', sites: 'site', nodes: 'node', limits: 'id'}
 
 export class Model {
   constructor(keys) {
