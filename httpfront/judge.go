@@ -42,6 +42,10 @@ type Question struct {
 	// visitor is not taken for two.
 	Cookie string
 
+	// Again says that an earlier answer kept the same request from the site, and this one
+	// is for its visitor: it does not count once more for rate limits.
+	Again bool
+
 	// NoPage says that nobody will read Answer.Body.
 	NoPage bool
 }
@@ -135,6 +139,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 		k.ctx = scratches.Get().(*fasthttp.RequestCtx)
 	}
 	defer func() { a.JSON = prefersJSON(k.req.accept) }()
+	k.req.again = q.Again
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
 	k.req.record.traced(k.req, true)
 	if no := f.accepts(k.req); no.code != 0 {

@@ -42,8 +42,10 @@ func (f *Front) limitedBy(r *request, visitor node.VisitorID, dryRun bool, now t
 		if !a.verdict.Limited {
 			continue
 		}
-		l.tally.limited.Add(1)
-		f.tellLimited(r, a)
+		if !r.again {
+			l.tally.limited.Add(1)
+			f.tellLimited(r, a)
+		}
 		if l.rule.Action == limit.Block || l.rule.Action == limit.Queue && !dryRun {
 			r.limited = true
 			return a
@@ -75,6 +77,8 @@ func (l *rateLimit) ask(r *request, visitor node.VisitorID, now time.Time) asked
 	r.values = l.appendValues(r.values[:0], r, visitor)
 	a := askedLimit{by: l, key: l.meter.Key(r.values)}
 	switch {
+	case r.again:
+		a.verdict = l.meter.Peek(a.key, now)
 	case l.counting == nil:
 		a.verdict = l.meter.Take(a.key, now)
 	case l.counting.Answers():
