@@ -175,6 +175,7 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 	a.Cookie = string(adm.cookie)
 	if ok {
 		a.Outcome, a.Proof = Admitted, k.req.proof
+		f.tellUnseen(k.req)
 		return a
 	}
 	a.Outcome, a.Status = Queued, w.status()
@@ -195,6 +196,7 @@ func (f *Front) answerRoomless(k *asked) (a Answer) {
 	over := f.limitedBy(k.req, node.VisitorID{}, false, now)
 	if over == nil {
 		k.req.record.becomes(Bypassed)
+		f.tellUnseen(k.req)
 		return Answer{Outcome: Admitted}
 	}
 	k.req.record.becomes(Limited)

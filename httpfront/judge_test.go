@@ -389,3 +389,16 @@ func TestAskingAgainDoesNotCount(t *testing.T) {
 		t.Errorf("got %+v, want one limited request", got)
 	}
 }
+
+// A rule that counts by responses is told of in the log where they are not seen.
+func TestRulesAboutResponsesThatAreNotSeen(t *testing.T) {
+	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = "http.response.code eq 401" }))
+	for range 10 {
+		if a := c.ask(greedy, ""); a.Outcome != Admitted {
+			t.Fatalf("got %v", a.Outcome)
+		}
+	}
+	if n := strings.Count(c.log.text(), "limit=five"); n != 1 {
+		t.Errorf("the log tells of it %d times, want once", n)
+	}
+}

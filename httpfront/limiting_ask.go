@@ -155,6 +155,19 @@ func (f *Front) tellLimited(r *request, a *askedLimit) {
 	})
 }
 
+// tellUnseen says in the log, for each rule now and then, that it wants to know a response
+// that another proxy gets.
+func (f *Front) tellUnseen(r *request) {
+	for i := range r.limits {
+		if l := r.limits[i].by; r.limits[i].later {
+			l.tally.unseen.Do(func() {
+				f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a rate limit does not count where another proxy asks: it is about responses, which that proxy gets",
+					slog.String("limit", l.rule.Name))
+			})
+		}
+	}
+}
+
 // countAnswered counts a request for rules that ask about the response, whose head is h.
 func (f *Front) countAnswered(r *request, h *fasthttp.ResponseHeader, now time.Time) {
 	described := false
