@@ -42,6 +42,10 @@ type Question struct {
 	// visitor is not taken for two.
 	Cookie string
 
+	// Again says that an earlier answer kept the same request from the site, and this one
+	// is for its visitor: it does not count once more for rate limits.
+	Again bool
+
 	// NoPage says that nobody will read Answer.Body.
 	NoPage bool
 }
@@ -135,6 +139,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 		k.ctx = scratches.Get().(*fasthttp.RequestCtx)
 	}
 	defer func() { a.JSON = prefersJSON(k.req.accept) }()
+	k.req.again = q.Again
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
 	k.req.record.traced(k.req, true)
 	if no := f.accepts(k.req); no.code != 0 {
@@ -170,6 +175,7 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 	a.Cookie = string(adm.cookie)
 	if ok {
 		a.Outcome, a.Proof = Admitted, k.req.proof
+		f.tellUnseen(k.req)
 		return a
 	}
 	a.Outcome, a.Status = Queued, w.status()
@@ -190,6 +196,7 @@ func (f *Front) answerRoomless(k *asked) (a Answer) {
 	over := f.limitedBy(k.req, node.VisitorID{}, false, now)
 	if over == nil {
 		k.req.record.becomes(Bypassed)
+		f.tellUnseen(k.req)
 		return Answer{Outcome: Admitted}
 	}
 	k.req.record.becomes(Limited)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -366,4 +367,38 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A proxy that asks once more, for the page, does not have the request count twice.
+func TestAskingAgainDoesNotCount(t *testing.T) {
+	many := fiveAMinute(func(r *limit.Rule) { r.ID, r.Name, r.RequestsPerPeriod = limit.ID{2}, "many", 100 })
+	c := newCrowdedRoom(t, open(), many, fiveAMinute())
+	c.exhaust(greedy, "")
+	if a := c.ask(greedy, ""); a.Outcome != Limited {
+		t.Fatalf("got %v", a.Outcome)
+	}
+	for range 3 {
+		q := asks("GET", "/")
+		q.For, q.Again = greedy, true
+		a := c.front.Judge(q)
+		if a.Outcome != Limited || len(a.Body) == 0 || !strings.Contains(a.field("RateLimit"), `"many";r=94;`) {
+			t.Errorf("got %v, %v; want 94 of 100 to remain", a.Outcome, a.Fields)
+		}
+	}
+	if got := c.front.LimitTallies(); got[1].Limited != 1 {
+		t.Errorf("got %+v, want one limited request", got)
+	}
+}
+
+// A rule that counts by responses is told of in the log where they are not seen.
+func TestRulesAboutResponsesThatAreNotSeen(t *testing.T) {
+	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = "http.response.code eq 401" }))
+	for range 10 {
+		if a := c.ask(greedy, ""); a.Outcome != Admitted {
+			t.Fatalf("got %v", a.Outcome)
+		}
+	}
+	if n := strings.Count(c.log.text(), "limit=five"); n != 1 {
+		t.Errorf("the log tells of it %d times, want once", n)
+	}
 }

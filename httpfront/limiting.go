@@ -31,10 +31,7 @@ type Meter interface {
 
 // rateLimits are the rules that requests are held against, in their order. They are
 // replaced as a whole.
-type rateLimits struct {
-	rules   []*rateLimit
-	answers bool // some ask about responses
-}
+type rateLimits struct{ rules []*rateLimit }
 
 // rateLimit is one rule that is not disabled.
 type rateLimit struct {
@@ -52,6 +49,11 @@ type rateLimit struct {
 type limitTally struct {
 	limited atomic.Uint64
 	told    rate.Sometimes // keeps a flood from filling the log
+	unseen  rate.Sometimes // the same, of requests whose responses are not seen
+}
+
+func newLimitTally() *limitTally {
+	return &limitTally{told: rate.Sometimes{Interval: warnEvery}, unseen: rate.Sometimes{Interval: warnEvery}}
 }
 
 // characteristic is one part of what counts together.
@@ -94,9 +96,8 @@ func (f *Front) FollowLimits(rules []limit.Rule, meter func(limit.ID) Meter) err
 			errs = append(errs, fmt.Errorf("http front: rate limit %q: %w", rules[i].Name, err))
 			continue
 		}
-		l.meter, l.tally = m, cmp.Or(was[rules[i].ID], &limitTally{told: rate.Sometimes{Interval: warnEvery}})
+		l.meter, l.tally = m, cmp.Or(was[rules[i].ID], newLimitTally())
 		all.rules = append(all.rules, l)
-		all.answers = all.answers || l.counting != nil && l.counting.Answers()
 	}
 	f.limits.Store(all)
 	return errors.Join(errs...)

@@ -42,8 +42,10 @@ func (f *Front) limitedBy(r *request, visitor node.VisitorID, dryRun bool, now t
 		if !a.verdict.Limited {
 			continue
 		}
-		l.tally.limited.Add(1)
-		f.tellLimited(r, a)
+		if !r.again {
+			l.tally.limited.Add(1)
+			f.tellLimited(r, a)
+		}
 		if l.rule.Action == limit.Block || l.rule.Action == limit.Queue && !dryRun {
 			r.limited = true
 			return a
@@ -75,6 +77,8 @@ func (l *rateLimit) ask(r *request, visitor node.VisitorID, now time.Time) asked
 	r.values = l.appendValues(r.values[:0], r, visitor)
 	a := askedLimit{by: l, key: l.meter.Key(r.values)}
 	switch {
+	case r.again:
+		a.verdict = l.meter.Peek(a.key, now)
 	case l.counting == nil:
 		a.verdict = l.meter.Take(a.key, now)
 	case l.counting.Answers():
@@ -149,6 +153,19 @@ func (f *Front) tellLimited(r *request, a *askedLimit) {
 			slog.String("limit", a.by.rule.Name), slog.String("action", string(a.by.rule.Action)),
 			slog.Any("network", networkOf(r.via.client)), slog.Duration("for", a.verdict.Reset.Round(time.Millisecond)))
 	})
+}
+
+// tellUnseen says in the log, for each rule now and then, that it wants to know a response
+// that another proxy gets.
+func (f *Front) tellUnseen(r *request) {
+	for i := range r.limits {
+		if l := r.limits[i].by; r.limits[i].later {
+			l.tally.unseen.Do(func() {
+				f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a rate limit does not count where another proxy asks: it is about responses, which that proxy gets",
+					slog.String("limit", l.rule.Name))
+			})
+		}
+	}
 }
 
 // countAnswered counts a request for rules that ask about the response, whose head is h.

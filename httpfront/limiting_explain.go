@@ -17,7 +17,7 @@ type LimitTold struct {
 
 	Limited   bool    `json:"limited"` // the request would be beyond it
 	Remaining int     `json:"remaining"`
-	Reset     float64 `json:"reset_seconds"` // until Remaining can be more, or until the limit allows the request
+	Reset     float64 `json:"reset_seconds"` // until the period ends, or with nothing remaining until the limit allows a request
 
 	// Estimate is left out where this node knows nothing of the key; the next three are 0 then.
 	Estimate *float64 `json:"estimate,omitempty"` // requests within the last period

@@ -58,6 +58,7 @@ type request struct {
 	answer answerHeaders // of the response, for those that ask about it
 
 	limited bool // one of them keeps it from the origin
+	again   bool // they have counted it
 
 	record *record // nil: nobody wants to know, or somebody else hands it in
 }

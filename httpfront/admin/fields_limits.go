@@ -26,7 +26,7 @@ var rateLimitFields = []limitField{
 	whole("ipv6_prefix", "How many bits of an IPv6 address count. Default 64.", 16, 128, func(l *catalog.RateLimit) *int { return &l.IPv6Prefix }),
 	wholeSeconds("period", "The time in which requests are counted, in seconds.", limit.MinPeriod, limit.MaxPeriod, func(l *catalog.RateLimit) *time.Duration { return &l.Period }).must(),
 	whole("requests_per_period", "How many may come within a period.", 1, limit.MaxRequests, func(l *catalog.RateLimit) *int { return &l.RequestsPerPeriod }).must(),
-	wholeSeconds("mitigation_timeout", "For how many seconds requests are limited once there were too many. Default 0: until there would be few enough.", 0, limit.MaxMitigation,
+	wholeSeconds("mitigation_timeout", "For how many seconds requests are limited once there were too many. Default 0, and never less: until there would be few enough.", 0, limit.MaxMitigation,
 		func(l *catalog.RateLimit) *time.Duration { return &l.MitigationTimeout }),
 	text("counting_expression", "Which of the requests are counted; it may ask about the response. Default all.", "an expression of up to 4096 characters, such as http.response.code eq 401", 4096,
 		func(l *catalog.RateLimit) *string { return &l.CountingExpression }),

@@ -41,7 +41,7 @@ func readNginx(r *http.Request, q *httpfront.Question) (err error) {
 }
 
 func readNginxPage(r *http.Request, q *httpfront.Question) error {
-	q.Cookie = r.Header.Get(handedBack)
+	q.Cookie, q.Again = r.Header.Get(handedBack), true
 	return readNginx(r, q)
 }
 

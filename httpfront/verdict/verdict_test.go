@@ -172,6 +172,9 @@ func TestEveryDialectAsksTheSame(t *testing.T) {
 			q.Peer != netip.MustParseAddr("127.0.0.1") {
 			t.Errorf("%s: asked %+v", d.path, q)
 		}
+		if want := d.path == "/nginx/page"; q.Again != want {
+			t.Errorf("%s: asked again is %v", d.path, q.Again)
+		}
 		cookies := 0
 		for name, value := range q.Fields {
 			if name == "Cookie" && value == "a=b" {

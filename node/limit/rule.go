@@ -52,7 +52,7 @@ type Rule struct {
 	RequestsPerPeriod int
 
 	// MitigationTimeout is for how long requests are limited once there were too many:
-	// whole seconds. 0: until there would be few enough again.
+	// whole seconds. 0, or less than it takes: until there would be few enough again.
 	MitigationTimeout time.Duration
 
 	// CountingExpression says which of the requests of Expression are counted; empty:

@@ -201,17 +201,18 @@ func (t *Table) begin(e *entry, at uint32, r *Terms, now Millis) Verdict {
 
 // lasts returns for how long a key is limited that comes to be.
 func (r *Terms) lasts(w *Window, now Millis) Millis {
-	if r.Timeout > 0 {
-		return r.Timeout
-	}
-	return max(w.Wait(r.Requests, r.Period, now), 1)
+	// After a shorter timeout it would come to be limited again at once.
+	return max(r.Timeout, w.Wait(r.Requests, r.Period, now), 1)
 }
 
 func verdict(w *Window, r *Terms, now Millis) Verdict {
-	return Verdict{
-		Remaining: w.Remaining(r.Requests, r.Period, now),
-		Reset:     w.left(r.Period, now).Duration(),
+	v := Verdict{Remaining: w.Remaining(r.Requests, r.Period, now)}
+	if v.Remaining > 0 {
+		v.Reset = w.left(r.Period, now).Duration()
+	} else {
+		v.Reset = w.Wait(r.Requests, r.Period, now).Duration()
 	}
+	return v
 }
 
 // window returns the window of a key, brought to now.

@@ -43,10 +43,7 @@ func TestTableIsAWindowForEachKey(t *testing.T) {
 			limited := now < p.until
 			if !limited && p.Over(r.Requests, 1, r.Period, now) {
 				limited = true
-				p.until = now + max(r.Timeout, 1)
-				if r.Timeout == 0 {
-					p.until = now + max(p.Wait(r.Requests, r.Period, now), 1)
-				}
+				p.until = now + max(r.Timeout, p.Wait(r.Requests, r.Period, now), 1)
 			}
 			if got := table.Peek(k, r, now); got.Limited != limited {
 				t.Fatalf("peek: got %+v, want limited %v: %+v", got, limited, p)
@@ -59,6 +56,12 @@ func TestTableIsAWindowForEachKey(t *testing.T) {
 				p.Current++
 				if want := p.Remaining(r.Requests, r.Period, now); got.Remaining != want {
 					t.Fatalf("got %d remaining, want %d", got.Remaining, want)
+				}
+			}
+			if again := now + Millis(got.Reset.Milliseconds()); got.Remaining == 0 {
+				later := p.Window
+				if later.Roll(r.Period, again); later.Over(r.Requests, 1, r.Period, again) {
+					t.Fatalf("got %+v, but who comes then is beyond the limit: %+v", got, later)
 				}
 			}
 		}

@@ -5,7 +5,7 @@ type Terms struct {
 	Slot     uint16 // which of the rules of this node it is
 	Period   Millis
 	Requests uint32 // in one period
-	Timeout  Millis // of mitigation; 0: until there would be few enough again
+	Timeout  Millis // of mitigation; at least until there would be few enough again
 }
 
 // Terms returns those of a rule that has a slot.

@@ -15,8 +15,9 @@ type Verdict struct {
 	// knows; at least 0.
 	Remaining int
 
-	// Reset is how long it takes until Remaining can be more: of a request that is
-	// limited, until it may come again. Never 0 if Limited.
+	// Reset is how long it takes until the period ends: with nothing remaining, until one
+	// more request is within the limit, and of a request that is limited, until it may
+	// come again. Never 0 if Limited.
 	Reset time.Duration
 
 	// Began says that it is this request with which the key came to be limited.

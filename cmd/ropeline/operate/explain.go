@@ -164,7 +164,7 @@ func aboutLimits(say func(string, ...any), r object) {
 			say("  About %s within the last period: %s in this one, %s s old, and %s in the one before.", l.at("estimate"), l.at("current"), l.at("elapsed_seconds"), l.at("previous"))
 		}
 		if l.at("counted") == "later" {
-			say("  Whether it is counted depends on the response.")
+			say("  Whether it is counted depends on the response; what the site has not answered yet may come beyond it.")
 		}
 		if l.at("bound", "most") != "0" && l.at("bound", "most") != "" {
 			say("  It can be exceeded by what comes within %s s, and by %s at most: %s nodes count together.", l.at("bound", "delay_seconds"), l.at("bound", "most"), l.at("bound", "nodes"))
