@@ -75,10 +75,14 @@ type LimitTally struct {
 // disabled ones are. Rules that the front cannot use are in the error and not followed. It
 // may be called while requests run, from one goroutine at a time.
 func (f *Front) FollowLimits(rules []limit.Rule, meter func(limit.ID) Meter) error {
-	was := map[limit.ID]*limitTally{}
+	type counted struct { // what a tally is of
+		rule limit.ID
+		does limit.Action
+	}
+	was := map[counted]*limitTally{}
 	if before := f.limits.Load(); before != nil {
 		for _, l := range before.rules {
-			was[l.rule.ID] = l.tally
+			was[counted{l.rule.ID, l.rule.Action}] = l.tally
 		}
 	}
 	all := &rateLimits{}
@@ -96,7 +100,7 @@ func (f *Front) FollowLimits(rules []limit.Rule, meter func(limit.ID) Meter) err
 			errs = append(errs, fmt.Errorf("http front: rate limit %q: %w", rules[i].Name, err))
 			continue
 		}
-		l.meter, l.tally = m, cmp.Or(was[rules[i].ID], newLimitTally())
+		l.meter, l.tally = m, cmp.Or(was[counted{l.rule.ID, l.rule.Action}], newLimitTally())
 		all.rules = append(all.rules, l)
 	}
 	f.limits.Store(all)

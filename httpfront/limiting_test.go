@@ -428,6 +428,11 @@ func TestFollowLimits(t *testing.T) {
 	if got := f.front.LimitTallies(); len(got) != 1 || got[0].Limited != 2 || got[0].Name != "six" {
 		t.Errorf("got %+v", got)
 	}
+	r.Action = limit.Log
+	f.follow(r)
+	if got := f.front.LimitTallies(); got[0].Limited != 0 || got[0].Action != limit.Log {
+		t.Errorf("got %+v, and nothing was logged", got)
+	}
 	r.Disabled = true
 	f.follow(r)
 	if a := f.get("/"); a.StatusCode != 200 || a.Header.Get("RateLimit") != "" {

@@ -30,6 +30,7 @@ const (
 // FileRoom returns a room as a file has it. Events and rules have no ids there; the same
 // name or the same place in the list gives the same id again.
 func FileRoom(zone, description string, s room.Settings, now time.Time) *Room {
+	now = now.Truncate(time.Millisecond) // as those that are made by the API
 	r := &Room{Zone: zone, Description: description, Created: now, Settings: s.Clone()}
 	for _, e := range r.Settings.Events {
 		r.Events = append(r.Events, Event{ID: idFrom(s.ID, "event", e.Name), Created: now, Event: e})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -114,6 +115,20 @@ func TestPrintsGoByWhatTheFileSays(t *testing.T) {
 	for name, print := range PrintsOf(first) {
 		if (other[name] == print) == (name == printEvents) {
 			t.Errorf("an event has changed, and the fingerprint of %s: %v", name, other[name] != print)
+		}
+	}
+}
+
+// What a file makes has times of the precision of those that nodes note of changes: nothing
+// seems to be changed before it was made.
+func TestFilesMakeThingsAtWholeMilliseconds(t *testing.T) {
+	file := plain(1).Settings
+	file.Events, file.Front.Rules = []room.Event{plainEvent(1).Event}, []room.Rule{plainRule(1).Rule}
+	at := begin.Add(1234567 * time.Nanosecond)
+	r, l := FileRoom(DefaultZone, "", file, at), FileLimits([]limit.Rule{{Name: "a"}}, at)
+	for what, got := range map[string]time.Time{"room": r.Created, "event": r.Events[0].Created, "rule": r.Rules[0].Created, "rate limit": l[0].Created} {
+		if want := begin.Add(time.Millisecond); !got.Equal(want) {
+			t.Errorf("a %s was made at %v, want %v", what, got, want)
 		}
 	}
 }

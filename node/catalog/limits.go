@@ -258,6 +258,7 @@ func (c *Catalog) EffectiveLimits(check func(*limit.Rule) error) (all []limit.Ru
 // FileLimits returns rate limit rules as a file has them. The same name gives the same id
 // again.
 func FileLimits(rules []limit.Rule, now time.Time) []RateLimit {
+	now = now.Truncate(time.Millisecond) // as those that are made by the API
 	all := make([]RateLimit, len(rules))
 	for i, r := range rules {
 		r = r.Clone()
