@@ -31,7 +31,7 @@ type limiter struct {
 	site   string
 	secret []byte
 	sweep  limitSweep
-	still  limit.Standstill
+	still  standstill
 	seen   atomic.Pointer[map[limit.ID]limit.Tally]
 	health limitHealth
 }
@@ -143,7 +143,7 @@ func (l *limiter) tick(now time.Time) []limit.Message {
 		return nil
 	}
 	at := limit.MillisOf(now)
-	l.still.Run(at)
+	l.still.run(at)
 	out := l.exchange.SetPeers(l.peers, at)
 	out = append(out, l.exchange.Tick(at)...)
 	l.sweepSome(at)

@@ -11,7 +11,7 @@ import (
 type Meter struct {
 	counter *limit.Counter
 	tables  *limitTables
-	still   *limit.Standstill
+	still   *standstill
 }
 
 // Meter returns what counts for a rate limit rule; nil if this node has no such rule, or
@@ -44,8 +44,8 @@ func (m *Meter) ask(k limit.Key, what func(*limit.Table, limit.Key, *limit.Terms
 	s, at := m.tables.of(k), limit.MillisOf(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.still.Waited(at) {
-		if v := s.table.Look(k, &m.counter.Terms, at); v.Limited || m.still.Pass(k, &m.counter.Terms, counts, at) {
+	if m.still.waited(at) {
+		if v := s.table.Look(k, &m.counter.Terms, at); v.Limited || m.still.pass(k, &m.counter.Terms, counts, at) {
 			return v
 		}
 	}

@@ -1,28 +1,14 @@
 package limit
 
-import (
-	"maps"
-	"sync"
-	"sync/atomic"
-)
+import "maps"
 
 // Standstill tells of requests that may have waited because the node stood still: its process
 // was stopped, or its machine. They come over a long time and are read all at once, and who
-// came as often as it may would be limited for that. So of each key as many of them as the
-// limit says are let pass and not counted, once within a period. The zero value has not run
-// yet.
+// came as often as it may would be limited for that; Passes lets them pass. The zero value has
+// not run yet.
 type Standstill struct {
-	ran  atomic.Int64 // Millis when the node was last seen to run; 0: never
-	over atomic.Int64 // Millis until when requests that waited are read
-
-	mu     sync.Mutex // guards the following
-	passes map[Key]passes
-}
-
-// passes is how many requests of a key may still pass, and until when.
-type passes struct {
-	left  uint32
-	until Millis
+	ran  Millis // when the node was last seen to run; 0: never
+	over Millis // until when requests that waited are read
 }
 
 const (
@@ -38,31 +24,36 @@ const (
 	maxWaited = 1 << 14
 )
 
-// Run says that the node runs. It is called some twenty times a second, and not by
-// several at once.
-func (s *Standstill) Run(now Millis) {
+// Run returns what is known once the node is seen to run, which is some twenty times a second.
+func (s Standstill) Run(now Millis) Standstill {
 	if s.stands(now) {
-		s.over.Store(int64(now + catchUp))
+		s.over = now + catchUp
 	}
-	s.ran.Store(int64(now))
+	s.ran = now
+	return s
 }
 
-func (s *Standstill) stands(now Millis) bool {
-	ran := Millis(s.ran.Load())
-	return ran > 0 && now-ran > stoodStill
-}
+func (s Standstill) stands(now Millis) bool { return s.ran > 0 && now-s.ran > stoodStill }
 
 // Waited reports whether requests that come now may have waited.
-func (s *Standstill) Waited(now Millis) bool {
-	return now < Millis(s.over.Load()) || s.stands(now)
+func (s Standstill) Waited(now Millis) bool { return now < s.over || s.stands(now) }
+
+// Passes lets pass requests that may have waited: of each key as many as the limit says,
+// uncounted, once within a period. The zero value has let none pass.
+type Passes struct {
+	byKey map[Key]passes
+}
+
+// passes is how many requests of a key may still pass, and until when.
+type passes struct {
+	left  uint32
+	until Millis
 }
 
 // Pass reports whether a request that may have waited passes without being counted. It is
 // one of those that do if it counts, and else only asks.
-func (s *Standstill) Pass(k Key, r *Terms, counts bool, now Millis) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.passes[k]
+func (s *Passes) Pass(k Key, r *Terms, counts bool, now Millis) bool {
+	p, ok := s.byKey[k]
 	if !ok || now >= p.until {
 		if !ok && !s.roomFor(now) {
 			return false
@@ -75,17 +66,17 @@ func (s *Standstill) Pass(k Key, r *Terms, counts bool, now Millis) bool {
 	if counts {
 		p.left--
 	}
-	s.passes[k] = p
+	s.byKey[k] = p
 	return true
 }
 
 // roomFor reports whether there is room for another key.
-func (s *Standstill) roomFor(now Millis) bool {
-	if s.passes == nil {
-		s.passes = map[Key]passes{}
+func (s *Passes) roomFor(now Millis) bool {
+	if s.byKey == nil {
+		s.byKey = map[Key]passes{}
 	}
-	if len(s.passes) == maxWaited {
-		maps.DeleteFunc(s.passes, func(_ Key, p passes) bool { return now >= p.until })
+	if len(s.byKey) == maxWaited {
+		maps.DeleteFunc(s.byKey, func(_ Key, p passes) bool { return now >= p.until })
 	}
-	return len(s.passes) < maxWaited
+	return len(s.byKey) < maxWaited
 }

@@ -5,11 +5,12 @@ import "testing"
 func TestStandstill(t *testing.T) {
 	r := &Terms{Period: 10_000, Requests: 3}
 	var s Standstill
+	var p Passes
 	now := start
-	passes := func(k Key, counts bool) bool { return s.Waited(now) && s.Pass(k, r, counts, now) }
+	passes := func(k Key, counts bool) bool { return s.Waited(now) && p.Pass(k, r, counts, now) }
 	runs := func(d Millis) {
 		for end := now + d; now < end; now += 50 {
-			s.Run(now)
+			s = s.Run(now)
 		}
 	}
 	if passes(1, true) {
@@ -25,7 +26,7 @@ func TestStandstill(t *testing.T) {
 		if got, want := passes(1, true), i < 3; got != want {
 			t.Errorf("request %d of 3: passes %v", i+1, got)
 		}
-		s.Run(now)
+		s = s.Run(now)
 		now += 50
 	}
 	for range 5 {
@@ -51,11 +52,10 @@ func TestStandstill(t *testing.T) {
 }
 
 // However many keys come, it does not grow beyond what it may.
-func TestStandstillIsBounded(t *testing.T) {
+func TestPassesAreBounded(t *testing.T) {
 	r := &Terms{Period: 10_000, Requests: 3}
-	var s Standstill
-	s.Run(start)
-	now := start + 5000
+	var s Passes
+	now := start
 	for k := range Key(maxWaited) {
 		if !s.Pass(k+1, r, true, now) {
 			t.Fatalf("key %d of %d does not pass", k+1, maxWaited)
@@ -64,7 +64,7 @@ func TestStandstillIsBounded(t *testing.T) {
 	if s.Pass(1<<40, r, true, now) || !s.Pass(1, r, true, now) {
 		t.Error("there is room for more keys, or none for those that there are")
 	}
-	if now += r.Period; !s.Pass(1<<40, r, true, now) || len(s.passes) != 1 {
-		t.Errorf("%d keys are kept of the period before", len(s.passes))
+	if now += r.Period; !s.Pass(1<<40, r, true, now) || len(s.byKey) != 1 {
+		t.Errorf("%d keys are kept of the period before", len(s.byKey))
 	}
 }
