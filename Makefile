@@ -110,6 +110,10 @@ limit-bench: build ## rate limits beside those of nginx and HAProxy: the table i
 limit-attack: build ## visitors while one source comes beyond a rate limit, through HTTP: the table in docs/rate-limits-measured.md (needs nginx and taskset; about 6 minutes)
 	taskset -c 1 $(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md -attack -rounds 11
 
+.PHONY: limit-faults
+limit-faults: ## rate limits of a mesh of real processes that is hurt: the table in docs/rate-limits-measured.md (Linux, as root; about 15 minutes)
+	$(GO) run ./bench/limits/hurt -page docs/rate-limits-measured.md
+
 .PHONY: limit-accuracy
 limit-accuracy: ## what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)
 	$(GO) run ./bench/accuracy -page docs/rate-limits-measured.md

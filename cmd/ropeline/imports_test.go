@@ -68,6 +68,7 @@ var allowed = map[string][]string{
 	"bench/docpage":         {},
 	"bench/heavy":           {"bench/docpage"},
 	"bench/limits":          {"crdt", "node/limit"},
+	"bench/limits/hurt":     {"bench/docpage", "bench/faults/", "node"},
 	"bench/limiters":        {"bench/docpage"},
 	"bench/accuracy":        {"bench/accesslog", "bench/docpage", "bench/limits", "node/limit"},
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},

@@ -1,0 +1,82 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/node"
+)
+
+// A short run of the fault that lets most pass; make limit-faults tries all of them.
+func TestALimitHoldsOnBothSidesOfACut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes most of a minute")
+	}
+	binary, err := rig.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const period = 4 * time.Second
+	for _, f := range faults(period) {
+		if !strings.HasPrefix(f.name, "a site cut off") {
+			continue
+		}
+		r, err := execute(t.Context(), f, options{binary: binary, dir: t.TempDir(), loopback: true, period: period, out: t.Output()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(r.row())
+		for _, why := range r.broken() {
+			t.Error(why)
+		}
+		if most := r.most("greedy"); most[meanwhile] <= r.limit()+r.excess() {
+			t.Errorf("the cut was not felt: %v reached the site", most)
+		}
+		return
+	}
+	t.Fatal("there is no such fault")
+}
+
+func TestWhatDoesNotHoldIsSeen(t *testing.T) {
+	const period = 10 * time.Second
+	at := func(n int) time.Time { return time.Unix(int64(n)*10+5, 0) } // within a period
+	made := func(change func(*run)) *run {
+		r := &run{
+			fault: fault{name: "test", period: period, limits: 2, hurt: pause}, site: newSite(period), from: at(102), to: at(104),
+			bound:   node.LimitBound{DelaySeconds: 0.5}, // 30 at the rate of who comes too often
+			clients: []*client{{name: "greedy"}, {name: "honest"}},
+		}
+		r.clients[0].limited.Store(1)
+		r.site.came["greedy"] = map[int64]int{100: 130, 101: 100, 102: 230, 104: 230, 105: 130}
+		change(r)
+		return r
+	}
+	for _, c := range []struct {
+		what   string
+		change func(*run)
+		want   string // in what is broken; empty: nothing is
+	}{
+		{"all is as promised", func(*run) {}, ""},
+		{"too many before", func(r *run) { r.site.came["greedy"][101] = 131 }, "131 reached the site in a period, and 130 may"},
+		{"too many meanwhile", func(r *run) { r.site.came["greedy"][103] = 231 }, "231 reached the site in a period, and 230 may"},
+		{"too many after", func(r *run) { r.site.came["greedy"][105] = 131 }, "131 reached the site in a period, and 130 may"},
+		{"nobody was limited", func(r *run) { r.clients[0].limited.Store(0) }, "the limit was not felt"},
+		{"who kept to it was limited", func(r *run) { r.clients[1].limited.Store(1) }, "1 requests of honest were limited"},
+		{"errors", func(r *run) { r.clients[1].odd.Store(2) }, "2 requests of honest got neither the site nor 429"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			got := strings.Join(made(c.change).broken(), "; ")
+			if got != c.want {
+				t.Errorf("broken: %q, want %q", got, c.want)
+			}
+		})
+	}
+	r := made(func(*run) {})
+	if got, want := r.row(), "| 100 in 10s | 130, 230, 130 | 130, 230, 130 |"; !strings.Contains(got, want) {
+		t.Errorf("the row is %s, want %s", got, want)
+	}
+}
