@@ -109,7 +109,8 @@ func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, w *waiting) {
 		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
 		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(), Crowded: true,
 	})
-	h := w.begin(ctx, &a.state)
+	h := begin(ctx, w.status(), w.now)
+	a.describeAll(h)
 	h.Set(stateField, stateCrowded)
 	if p.JSON() && prefersJSON(w.req.accept) {
 		h.SetContentType("application/json")

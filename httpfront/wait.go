@@ -41,12 +41,14 @@ type waiting struct {
 
 // queueAnswer is what making a queue answer takes.
 type queueAnswer struct {
-	state page.State
-	body  []byte
+	state   page.State
+	refresh []byte // in decimal
+	body    []byte
+	head    head
 }
 
 var queueAnswers = sync.Pool{New: func() any {
-	return &queueAnswer{body: make([]byte, 0, 9<<10)}
+	return &queueAnswer{body: make([]byte, 0, 9<<10), head: head{make([]byte, 0, 11<<10)}}
 }}
 
 // wait answers with the waiting page, or with JSON to programs.
@@ -73,43 +75,56 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
 		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(),
 	})
-
-	h := w.begin(ctx, &a.state)
-	h.Set(stateField, stateWaiting)
-	if w.limited != nil {
-		w.req.tellLimits(h)
-	}
-	if w.cookie != nil {
-		h.AddBytesV("Set-Cookie", w.cookie)
-	}
-	if p.JSON() && prefersJSON(w.req.accept) {
-		h.SetContentType("application/json")
-		h.Set("Content-Language", a.state.Language())
+	json := p.JSON() && prefersJSON(w.req.accept)
+	if json {
 		a.body = p.AppendJSON(a.body[:0], &a.state)
 	} else {
-		h.SetContentType("text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", p.ContentSecurityPolicy())
-		if !p.HasTemplate() { // its author alone knows the language
-			h.Set("Content-Language", a.state.Language())
-		}
 		a.body = p.AppendHTML(a.body[:0], &a.state)
+	}
+	if edge := f.direct(ctx, w.req); edge != nil && w.limited == nil {
+		a.head.begin(w.status(), w.now)
+		a.head.Set("X-Content-Type-Options", "nosniff")
+		a.describe(&a.head, &w, p, json)
+		a.head.end(a.body, f.isLast(ctx, w.req))
+		f.answerDirect(ctx, w.req, edge, a.head.b, w.status(), len(a.body))
+		return
+	}
+	h := begin(ctx, w.status(), w.now)
+	a.describe(h, &w, p, json)
+	if w.limited != nil {
+		w.req.tellLimits(h)
 	}
 	ctx.Response.SetBody(a.body) // copies
 }
 
-// begin begins an answer about s, with the fields that all such answers have.
-func (w *waiting) begin(ctx *fasthttp.RequestCtx, s *page.State) *fasthttp.ResponseHeader {
-	h := begin(ctx, w.status(), w.now)
+// describe writes the fields of a queue answer that p has made.
+func (a *queueAnswer) describe(h fieldWriter, w *waiting, p *page.Page, json bool) {
+	a.describeAll(h)
+	h.Set(stateField, stateWaiting)
+	if w.cookie != nil {
+		h.AddBytesV("Set-Cookie", w.cookie)
+	}
+	if json {
+		h.Set("Content-Type", "application/json")
+	} else {
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", p.ContentSecurityPolicy())
+	}
+	if json || !p.HasTemplate() { // the author of a template alone knows the language
+		h.Set("Content-Language", a.state.Language())
+	}
+}
+
+// describeAll writes the fields that all answers to those who have to wait have.
+func (a *queueAnswer) describeAll(h fieldWriter) {
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("Vary", "Cookie, Accept, Accept-Language")
-	if seconds := s.Refresh(); seconds > 0 {
-		var buf [20]byte
-		refresh := strconv.AppendInt(buf[:0], int64(seconds), 10)
-		h.SetBytesV("Refresh", refresh)
-		h.SetBytesV("Retry-After", refresh)
+	if seconds := a.state.Refresh(); seconds > 0 {
+		a.refresh = strconv.AppendInt(a.refresh[:0], int64(seconds), 10)
+		h.SetBytesV("Refresh", a.refresh)
+		h.SetBytesV("Retry-After", a.refresh)
 	}
 	h.Set("Referrer-Policy", "same-origin")
-	return h
 }
 
 // blocked reports whether a rate limit answers instead of the room.
