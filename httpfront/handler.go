@@ -227,7 +227,8 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	}
 	switch {
 	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
-		a.cookie = r.appendSetCookie(nil, keys, v.Pass, s, now)
+		r.setCookie = r.appendSetCookie(r.setCookie[:0], keys, v.Pass, s, now)
+		a.cookie = r.setCookie
 	case v.ClearPass:
 		a.cookie = r.appendNoCookie(nil, s)
 	}

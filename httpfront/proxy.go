@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -197,21 +198,37 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a *admitted) error {
 	return nil
 }
 
+// A cache that stored an answer with a pass would hand it to others.
+const (
+	cachePrivate = "private, no-cache"
+	cacheNowhere = "private, no-store"
+)
+
+// cachingFields are those by which origins talk to caches.
+var cachingFields = [...]string{"Cache-Control", "Expires", "Surrogate-Control", "Cdn-Cache-Control", "X-Accel-Expires"}
+
+// isCaching reports whether a field is one of them.
+func isCaching(name []byte) bool {
+	for _, f := range cachingFields {
+		if len(name) == len(f) && bytes.EqualFold(name, []byte(f)) {
+			return true
+		}
+	}
+	return false
+}
+
 // decorate adds the visitor's new pass to the origin's response.
 func (a admitted) decorate(h *fasthttp.ResponseHeader) {
 	if a.cookie == nil {
 		return
 	}
-	// A cache that stored this answer would hand the pass to others.
-	cc := "private, no-cache"
+	cc := cachePrivate
 	for _, v := range h.PeekAll("Cache-Control") {
 		if hasToken(v, "no-store") {
-			cc = "private, no-store"
+			cc = cacheNowhere
 		}
 	}
-	for _, name := range [...]string{
-		"Cache-Control", "Expires", "Surrogate-Control", "Cdn-Cache-Control", "X-Accel-Expires",
-	} {
+	for _, name := range cachingFields {
 		h.Del(name) // every line of that name; Set would change the first
 	}
 	h.Set("Cache-Control", cc)

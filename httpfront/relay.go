@@ -25,7 +25,7 @@ func (r *request) asks() bool {
 func (f *Front) relay(ctx *fasthttp.RequestCtx, conn *upstream.Conn, a *admitted) bool {
 	r := a.req
 	edge := f.direct(ctx, r)
-	if edge == nil || a.cookie != nil || len(r.limits) > 0 {
+	if edge == nil || len(r.limits) > 0 {
 		return false
 	}
 	owned := false
@@ -38,7 +38,7 @@ func (f *Front) relay(ctx *fasthttp.RequestCtx, conn *upstream.Conn, a *admitted
 	all, _ := br.Peek(br.Buffered())
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	out, got := appendRelayed(buf[:0], all, f.isLast(ctx, r))
+	out, got := appendRelayed(buf[:0], all, a.cookie, f.isLast(ctx, r))
 	if !got.whole {
 		return false
 	}
@@ -61,18 +61,26 @@ type relayed struct {
 	close bool // the origin takes no other request on the connection
 	code  int
 	body  int // bytes of it
+
+	personal bool // it is for one visitor, so that no cache may keep it
+	noStore  bool // the origin says so, too
 }
 
+// ownFields is as many bytes as those that we add may have, but for the cookie itself.
+const ownFields = 128
+
 // appendRelayed appends what a client is to be sent of an answer, if all is the whole of it
-// and it can be relayed. last says that the connection of the client is closed afterwards.
-// What is appended is not longer than what dst has room for.
-func appendRelayed(dst, all []byte, last bool) (out []byte, got relayed) {
+// and it can be relayed. cookie is the value of a Set-Cookie field that is added; nil for none.
+// last says that the connection of the client is closed afterwards. What is appended is not
+// longer than what dst has room for.
+func appendRelayed(dst, all, cookie []byte, last bool) (out []byte, got relayed) {
+	got.personal = cookie != nil
 	var line []byte
 	rest := all
 	if line, rest = nextLine(rest); !got.status(line) {
 		return dst, relayed{}
 	}
-	if cap(dst)-len(dst) < len(all)+len(closeField) {
+	if cap(dst)-len(dst) < len(all)+len(cookie)+ownFields {
 		return dst, relayed{}
 	}
 	out = append(append(dst, line...), "\r\n"...)
@@ -97,6 +105,14 @@ func appendRelayed(dst, all []byte, last bool) (out []byte, got relayed) {
 	}
 	if length != len(rest) || bytes.IndexByte(all[:len(all)-len(rest)], 0) >= 0 {
 		return dst, relayed{}
+	}
+	if cookie != nil {
+		cc := cachePrivate
+		if got.noStore {
+			cc = cacheNowhere
+		}
+		out = appendField(out, "Cache-Control", cc)
+		out = appendBytesField(out, "Set-Cookie", cookie)
 	}
 	if last {
 		out = append(out, closeField...)
@@ -152,6 +168,10 @@ func (got *relayed) field(line []byte, length *int) fate {
 		if !isToken(c) {
 			return cannotRelay
 		}
+	}
+	if got.personal && isCaching(name) {
+		got.noStore = got.noStore || equalFold(name, "cache-control") && hasToken(line[colon+1:], "no-store")
+		return dropField
 	}
 	switch name[0] | 0x20 {
 	case 'c':

@@ -22,6 +22,8 @@ var relayable = []string{
 	"HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 2\r\nSet-Cookie: a=b; Path=/\r\nSet-Cookie: c=d\r\n\r\nok",
 	"HTTP/1.1 500 It broke\r\nKeep-Alive: timeout=5\r\nProxy-Connection: x\r\nProxy-Authenticate: Basic\r\nUpgrade: h2c\r\nTE: x\r\nRopeline-State: admitted\r\nContent-Length: 0\r\nX: y\r\n\r\n",
 	"HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\n\x00",
+	"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\ncache-control: No-Store\r\nExpires: 0\r\nSurrogate-Control: x\r\nCDN-Cache-Control: x\r\nX-Accel-Expires: 9\r\nContent-Length: 0\r\n\r\n",
+	"HTTP/1.1 200 OK\r\nCache-Control: public\r\nContent-Length: 0\r\n\r\n",
 	"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\nproxy-authentication-info: x\r\n\r\n",
 }
 
@@ -44,7 +46,7 @@ var unrelayable = []string{
 
 // byLibrary returns what a client reads of what the library makes of an answer; "" if it does
 // not take it.
-func byLibrary(all []byte, last bool) (answer string, closes bool) {
+func byLibrary(all, cookie []byte, last bool) (answer string, closes bool) {
 	br := bufio.NewReaderSize(bytes.NewReader(all), bufferSize)
 	var h fasthttp.ResponseHeader
 	h.SetNoDefaultContentType(true)
@@ -54,6 +56,7 @@ func byLibrary(all []byte, last bool) (answer string, closes bool) {
 	var x exchange
 	length := x.cleanHead(&h)
 	takeCommands(&h)
+	admitted{cookie: cookie}.decorate(&h)
 	body, err := io.ReadAll(br)
 	if err != nil || length != len(body) {
 		return "", false
@@ -91,9 +94,13 @@ func read(t *testing.T, answer []byte) string {
 
 func relays(t *testing.T, all []byte) bool {
 	t.Helper()
-	for _, last := range []bool{false, true} {
+	for i := range 4 {
+		last, cookie := i&1 > 0, []byte(nil)
+		if i&2 > 0 {
+			cookie = []byte("ropeline=a-pass; Path=/")
+		}
 		before := bytes.Clone(all)
-		out, got := appendRelayed(make([]byte, 0, bufferSize), all, last)
+		out, got := appendRelayed(make([]byte, 0, bufferSize), all, cookie, last)
 		if !bytes.Equal(all, before) {
 			t.Fatalf("%q was changed to %q", before, all)
 		}
@@ -103,7 +110,7 @@ func relays(t *testing.T, all []byte) bool {
 			}
 			return false
 		}
-		want, closes := byLibrary(all, last)
+		want, closes := byLibrary(all, cookie, last)
 		if want == "" {
 			t.Fatalf("%q is relayed as %q; the library does not take it", all, out)
 		}
@@ -215,7 +222,7 @@ func sayAll(c net.Conn) {
 
 func TestRelayingDoesNotKeepWhatItWasGiven(t *testing.T) {
 	all := []byte(relayable[1])
-	out, _ := appendRelayed(make([]byte, 0, bufferSize), all, false)
+	out, _ := appendRelayed(make([]byte, 0, bufferSize), all, nil, false)
 	want := bytes.Clone(out)
 	clear(all)
 	if !reflect.DeepEqual(out, want) {

@@ -41,6 +41,7 @@ type waiting struct {
 
 // queueAnswer is what making a queue answer takes.
 type queueAnswer struct {
+	waiting // whom it is for
 	state   page.State
 	refresh []byte // in decimal
 	body    []byte
@@ -51,58 +52,69 @@ var queueAnswers = sync.Pool{New: func() any {
 	return &queueAnswer{body: make([]byte, 0, 9<<10), head: head{make([]byte, 0, 11<<10)}}
 }}
 
+// release gives a back.
+func (a *queueAnswer) release() {
+	a.waiting = waiting{}
+	queueAnswers.Put(a)
+}
+
 // wait answers with the waiting page, or with JSON to programs.
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
+	a := queueAnswers.Get().(*queueAnswer)
+	defer a.release()
+	a.waiting = w
 	switch {
 	case w.crowded:
-		f.answerCrowded(ctx, &w)
-		return
+		f.answerCrowded(ctx, a)
 	case w.blocked():
 		f.refuseLimited(ctx, w.req, w.limited, w.now)
 		if w.cookie != nil {
 			ctx.Response.Header.AddBytesV("Set-Cookie", w.cookie)
 		}
-		return
+	default:
+		f.answerQueued(ctx, a)
 	}
-	a := queueAnswers.Get().(*queueAnswer)
-	defer queueAnswers.Put(a)
+}
+
+// answerQueued answers with the waiting page, or with JSON to programs.
+func (f *Front) answerQueued(ctx *fasthttp.RequestCtx, a *queueAnswer) {
 	event := ""
-	if w.verdict.View != nil {
-		event = w.verdict.View.Event.Name
+	if a.verdict.View != nil {
+		event = a.verdict.View.Event.Name
 	}
-	p := w.made.pageOf(event)
+	p, r := a.made.pageOf(event), a.req
 	p.Fill(&a.state, page.Input{
-		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
-		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(),
+		Settings: a.settings, Verdict: &a.verdict, Now: a.now,
+		AcceptLanguage: r.acceptLanguage, Unsafe: !r.isSafe(),
 	})
-	json := p.JSON() && prefersJSON(w.req.accept)
+	json := p.JSON() && prefersJSON(r.accept)
 	if json {
 		a.body = p.AppendJSON(a.body[:0], &a.state)
 	} else {
 		a.body = p.AppendHTML(a.body[:0], &a.state)
 	}
-	if edge := f.direct(ctx, w.req); edge != nil && w.limited == nil {
-		a.head.begin(w.status(), w.now)
+	if edge := f.direct(ctx, r); edge != nil && a.limited == nil {
+		a.head.begin(a.status(), a.now)
 		a.head.Set("X-Content-Type-Options", "nosniff")
-		a.describe(&a.head, &w, p, json)
-		a.head.end(a.body, f.isLast(ctx, w.req))
-		f.answerDirect(ctx, w.req, edge, a.head.b, w.status(), len(a.body))
+		a.describe(&a.head, p, json)
+		a.head.end(a.body, f.isLast(ctx, r))
+		f.answerDirect(ctx, r, edge, a.head.b, a.status(), len(a.body))
 		return
 	}
-	h := begin(ctx, w.status(), w.now)
-	a.describe(h, &w, p, json)
-	if w.limited != nil {
-		w.req.tellLimits(h)
+	h := begin(ctx, a.status(), a.now)
+	a.describe(h, p, json)
+	if a.limited != nil {
+		r.tellLimits(h)
 	}
 	ctx.Response.SetBody(a.body) // copies
 }
 
 // describe writes the fields of a queue answer that p has made.
-func (a *queueAnswer) describe(h fieldWriter, w *waiting, p *page.Page, json bool) {
+func (a *queueAnswer) describe(h fieldWriter, p *page.Page, json bool) {
 	a.describeAll(h)
 	h.Set(stateField, stateWaiting)
-	if w.cookie != nil {
-		h.AddBytesV("Set-Cookie", w.cookie)
+	if a.cookie != nil {
+		h.AddBytesV("Set-Cookie", a.cookie)
 	}
 	if json {
 		h.Set("Content-Type", "application/json")
