@@ -16,7 +16,7 @@ import (
 // direct returns the connection on which the answer to r may be written past the server; nil
 // if the server is to write it, because it may have to say more than we know of.
 func (f *Front) direct(ctx *fasthttp.RequestCtx, r *request) *edgeConn {
-	if !r.http11 || r.method == "HEAD" || r.hasBody() || f.draining.Load() {
+	if !r.http11 || r.method == "HEAD" || r.hasBody() || r.expects || f.draining.Load() {
 		return nil
 	}
 	return edgeOf(ctx.Conn())

@@ -73,6 +73,7 @@ type decidedKey struct{}
 // request. Whoever has to wait is told so instead, and sends it later.
 func (f *Front) handleExpect(ctx *fasthttp.RequestCtx) (code int) {
 	a := admitted{req: f.request()}
+	a.req.expects = true
 	defer func() {
 		if p := recover(); p != nil || code != http.StatusContinue {
 			f.end(ctx, a.req, p)

@@ -26,6 +26,7 @@ type request struct {
 	length    int64  // of the body; lengthChunked or lengthNone
 	upgrade   bool   // asks for WebSocket
 	close     bool   // the connection shall be closed afterwards
+	expects   bool   // is decided about before the client is told to send a body
 	accept    []byte // all Accept fields, joined by commas
 	cookies   bool   // whether there is a Cookie field
 	trailers  bool   // whether the client wants trailers
