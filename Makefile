@@ -122,6 +122,10 @@ limit-accuracy: ## what rate limits estimate, and what is true, of 400 million r
 heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
+.PHONY: footprint
+footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 8 minutes)
+	$(GO) run ./bench/footprint -binary ./ropeline -page docs/measurements.md
+
 .PHONY: microbench
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...

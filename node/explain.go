@@ -253,8 +253,8 @@ func viewTold(v *room.View) ViewTold {
 func (s *stripe) redeemedAs(k visitKey, now time.Time) (p Pass, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, ok := s.redeemed[k]
-	return r.pass, ok && r.is == confirmed && now.Before(r.until)
+	r := s.redeemed.get(k)
+	return r.pass, r.is == confirmed && now.Before(r.until)
 }
 
 // ErrUnknownVisitor says that a node knows nothing of a visitor.

@@ -40,7 +40,7 @@ type stripe struct {
 
 	renewals map[sessionKey]renewal // what a pass shall become, until its end
 	overs    overs                  // those of renewals that are over
-	redeemed map[visitKey]redeemed  // waiting passes that were let in lately, or are about to be
+	redeemed redeemedTable          // waiting passes that were let in lately, or are about to be
 	applying map[visitKey]*pending  // the first request with a waiting pass that wants a ticket
 
 	// Immutable.
@@ -130,38 +130,6 @@ func (o *overs) add(k sessionKey) (gone sessionKey) {
 	o.next = (o.next + 1) % maxOvers
 	return gone
 }
-
-// redeemed is the pass that a waiting one was exchanged for.
-type redeemed struct {
-	pass   Pass // zero unless confirmed
-	is     redeemState
-	by     crdt.NodeID   // claimed: who may let the visitor in
-	number uint64        // claimed: of the question
-	kept   time.Duration // for how long this is known after the waiting pass was shown; claimed: after the word
-	until  time.Time
-}
-
-type redeemState uint8
-
-const (
-	unknown   redeemState = iota
-	claimed               // a node may let the visitor in
-	confirmed             // somebody was let in
-	late                  // the place was taken up long before
-)
-
-// isKnown reports whether the pass was redeemed.
-func (r redeemed) isKnown() bool { return r.is == confirmed || r.is == late }
-
-// redeemedKept is the least for which whoever shows a waiting pass again gets the session
-// that it was exchanged for; see redeemedFor.
-const redeemedKept = 2 * time.Minute
-
-// redeemedFor is how long after a waiting pass was shown whoever shows it again gets the
-// session that it was exchanged for. Answers may be lost, or come late: the site has a
-// minute, and the visitor's browser asks again some time after that. Where cookies do not
-// reach the visitor it is shown with each request, so it is of use for a session at least.
-func (r *Room) redeemedFor() time.Duration { return max(redeemedKept, r.Settings().SessionDuration) }
 
 func (s *stripes) ofSession(k sessionKey) *stripe {
 	h := k.ticket.Seq ^ uint64(k.ticket.Block)<<32 ^ binary.LittleEndian.Uint64(k.ticket.Anchor[:8])
@@ -262,118 +230,6 @@ func (s *stripe) enter(e entered) {
 	s.mark()
 }
 
-// redeem remembers what a waiting pass was exchanged for at a node. When somebody with
-// the same pass was faster, what they got is returned, and false; so is what there is if
-// the node may not let the visitor in, or not any more.
-func (s *stripe) redeem(k visitKey, by crdt.NodeID, r redeemed, now time.Time) (redeemed, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.shownLocked(k, now); old.is != claimed || old.by != by {
-		return old, false
-	}
-	s.rememberLocked(k, r, now)
-	return r, true
-}
-
-// note remembers r, unless it is known what the pass was exchanged for. It returns what is
-// known then.
-func (s *stripe) note(k visitKey, r redeemed, now time.Time) redeemed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.shownLocked(k, now); old.isKnown() {
-		return old
-	}
-	s.rememberLocked(k, r, now)
-	return r
-}
-
-// offer is note for a claim, which no node takes from another one. Of an unknown r nothing
-// is remembered.
-func (s *stripe) offer(k visitKey, r redeemed, now time.Time) redeemed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := s.shownLocked(k, now)
-	if old.isKnown() || r.is == unknown || old.is == claimed && old.by != r.by {
-		return old
-	}
-	s.rememberLocked(k, r, now)
-	return r
-}
-
-// claims reports whether a node may let a visitor in.
-func (s *stripe) claims(k visitKey, by crdt.NodeID, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.shownLocked(k, now)
-	return r.is == claimed && r.by == by
-}
-
-// claim is that a node may let a visitor in, by the reply to a question of its own.
-type claim struct {
-	key    visitKey
-	by     crdt.NodeID
-	number uint64
-}
-
-// unclaim notes that a node does not let a visitor in.
-func (s *stripe) unclaim(c claim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unclaimLocked(c)
-}
-
-func (s *stripe) unclaimLocked(c claim) bool {
-	r := s.redeemed[c.key]
-	is := r.is == claimed && r.by == c.by && r.number == c.number
-	if is {
-		delete(s.redeemed, c.key)
-	}
-	return is
-}
-
-// giveUpClaim is unclaim for this node's own requests: the owner shall hear of it.
-func (s *stripe) giveUpClaim(c claim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unclaimLocked(c) {
-		s.unused = append(s.unused, c)
-		s.mark()
-	}
-}
-
-func (s *stripe) rememberLocked(k visitKey, r redeemed, now time.Time) {
-	if s.redeemed == nil {
-		s.redeemed = map[visitKey]redeemed{}
-	}
-	r.until = now.Add(r.kept)
-	s.redeemed[k] = r
-}
-
-// remember replaces what is known of a waiting pass by what its owner has said.
-func (s *stripe) remember(k visitKey, r redeemed, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rememberLocked(k, r, now)
-}
-
-// shown returns what a waiting pass was exchanged for, which is known for as long again.
-func (s *stripe) shown(k visitKey, now time.Time) redeemed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shownLocked(k, now)
-}
-
-func (s *stripe) shownLocked(k visitKey, now time.Time) redeemed {
-	r, ok := s.redeemed[k]
-	if !ok || !now.Before(r.until) {
-		return redeemed{}
-	}
-	if r.isKnown() {
-		s.rememberLocked(k, r, now)
-	}
-	return r
-}
-
 // join has a request with a waiting pass wait for what another one with the same pass,
 // which wants a ticket already, will get. It reports false if there is none: then those
 // that come from now on wait for w.
@@ -468,9 +324,5 @@ func (s *stripe) forget(now time.Time) {
 			delete(s.renewals, k)
 		}
 	}
-	for k, r := range s.redeemed {
-		if !now.Before(r.until) {
-			delete(s.redeemed, k)
-		}
-	}
+	s.redeemed.forget(now)
 }

@@ -2,9 +2,11 @@ package node
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -29,6 +31,14 @@ type visit struct {
 type visitKey struct {
 	room    crdt.RoomID
 	visitor VisitorID
+}
+
+// Hash is that of packed.Key. Ids of visitors are random, and made by nodes.
+func (k visitKey) Hash() uint64 {
+	h := binary.LittleEndian.Uint64(k.visitor[:8]) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(k.visitor[8:]), 32)
+	h = h*0x9e3779b97f4a7c15 ^ binary.LittleEndian.Uint64(k.room[:8])
+	h *= 0x9e3779b97f4a7c15
+	return h ^ h>>32
 }
 
 // admission returns the session of a visitor who was let in.
@@ -93,6 +103,10 @@ func (o *visits) release(now time.Time) {
 	n := 0
 	for ; n < len(o.held) && !now.Before(o.held[n].until); n++ {
 		o.add(o.held[n].visit)
+	}
+	if n == len(o.held) {
+		o.held = nil // the room for what came within a moment of a crowd
+		return
 	}
 	o.held = slices.Delete(o.held, 0, n)
 }

@@ -108,6 +108,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 		func(ctx context.Context) error { crawlers.Run(ctx); return nil },
 		func(ctx context.Context) error { return a.secrets.run(ctx, others) },
 		func(ctx context.Context) error { return notifyReady(ctx, a.lame.ready, a.log) },
+		func(ctx context.Context) error { return giveBack(ctx, a.log) },
 		seen.Run)
 	return &a, nil
 }

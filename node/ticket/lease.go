@@ -2,10 +2,10 @@ package ticket
 
 import (
 	"errors"
-
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // Guard is by how much the clocks of two nodes may differ. A lease lasts this
@@ -47,7 +47,7 @@ type Leases struct {
 	fixed   bool  // check-ins extend nothing
 	strict  bool  // a block that is full lets nobody in
 	rules   Rules // left out
-	ends    map[uint64]leaseEnd
+	leases  packed.Table[seqKey, lease]
 	expiry  timers[uint64]
 	blocks  []*block // open ones, oldest first
 	claims  map[Ticket]claim
@@ -71,9 +71,28 @@ const whileProvisional = 1 << 63
 func firmEnd(ms int64) leaseEnd        { return leaseEnd(ms << 1) }
 func provisionalEnd(ms int64) leaseEnd { return leaseEnd(ms<<1 | 1) }
 
+// seqKey is the number of a ticket of this start. Numbers are drawn one after the other.
+type seqKey uint64
+
+// Hash is that of packed.Key: it spreads numbers, also those that are far apart alike.
+func (k seqKey) Hash() uint64 {
+	h := uint64(k) * 0x9e3779b97f4a7c15
+	return h ^ h>>32
+}
+
+// lease is one lease of a ticket of this start. It is in halves, so that a table needs no
+// room to align it.
+type lease struct {
+	high, low uint32 // of leaseEnd
+	began     uint32 // see stays
+}
+
+func (l *lease) end() leaseEnd     { return leaseEnd(uint64(l.high)<<32 | uint64(l.low)) }
+func (l *lease) setEnd(e leaseEnd) { l.high, l.low = uint32(uint64(e)>>32), uint32(e) }
+
 func newLeases(self crdt.Incarnation, session time.Duration) *Leases {
 	ms := session.Milliseconds()
-	return &Leases{self: self, session: ms, longest: ms, ends: make(map[uint64]leaseEnd), claims: make(map[Ticket]claim)}
+	return &Leases{self: self, session: ms, longest: ms}
 }
 
 // SetSession changes how long a check-in lasts. Leases keep the end they have.
@@ -88,7 +107,7 @@ func (l *Leases) SetRenewal(on bool) { l.fixed = !on }
 
 // InUse returns how many places are taken here, the block of a restart included.
 func (l *Leases) InUse() int {
-	n := len(l.ends) + l.loose
+	n := l.leases.Len() + l.loose
 	for _, b := range l.blocks {
 		n += b.size + b.extra
 	}
@@ -114,9 +133,9 @@ func (l *Leases) open(t Ticket, ms int64) (end time.Time, d Delta, err error) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return time.Time{}, Delta{}, ErrNotMine
 	}
-	if old, known := l.ends[t.Seq]; known {
-		ms = max(ms, old.ms())
-		l.ends[t.Seq] = firmEnd(ms)
+	if old := l.leases.Find(seqKey(t.Seq)); old != nil {
+		ms = max(ms, old.end().ms())
+		old.setEnd(firmEnd(ms))
 	} else {
 		l.start(t.Seq, ms)
 	}
@@ -126,7 +145,7 @@ func (l *Leases) open(t Ticket, ms int64) (end time.Time, d Delta, err error) {
 // start starts the lease of a ticket of this start that has none, and whose visitor
 // has come.
 func (l *Leases) start(seq uint64, end int64) {
-	l.ends[seq] = firmEnd(end)
+	l.leases.Add(seqKey(seq)).setEnd(firmEnd(end))
 	l.expiry.push(end, seq)
 	l.delta.P++
 }
@@ -134,10 +153,10 @@ func (l *Leases) start(seq uint64, end int64) {
 // provide starts the lease of a ticket of this start that ends at end unless its
 // visitor turns out to have come.
 func (l *Leases) provide(seq uint64, end int64) {
-	if _, known := l.ends[seq]; known {
+	if l.leases.Find(seqKey(seq)) != nil {
 		return
 	}
-	l.ends[seq] = provisionalEnd(end)
+	l.leases.Add(seqKey(seq)).setEnd(provisionalEnd(end))
 	l.expiry.push(end, seq|whileProvisional)
 	l.delta.P++
 }
@@ -162,15 +181,16 @@ func (l *Leases) checkIn(t Ticket, passEnd, at, now time.Time) (time.Time, error
 	case t.Anchor == l.self.Node && t.Boot > l.self.Boot:
 		return time.Time{}, ErrFuture
 	case t.Anchor == l.self.Node && t.Boot == l.self.Boot:
-		if end, known := l.ends[t.Seq]; known {
-			return l.renew(t.Seq, end, passEnd, at, now)
+		if own := l.leases.Find(seqKey(t.Seq)); own != nil {
+			return l.renew(t.Seq, own, passEnd, at, now)
 		}
 	}
 	return l.claim(t, passEnd, at, now)
 }
 
 // renew extends a lease of this start.
-func (l *Leases) renew(seq uint64, end leaseEnd, passEnd, at, now time.Time) (time.Time, error) {
+func (l *Leases) renew(seq uint64, own *lease, passEnd, at, now time.Time) (time.Time, error) {
+	end := own.end()
 	if now.UnixMilli() > end.ms()+l.guard() {
 		return time.Time{}, ErrEnded
 	}
@@ -179,10 +199,10 @@ func (l *Leases) renew(seq uint64, end leaseEnd, passEnd, at, now time.Time) (ti
 		// What its visitor was promised is in the pass, whoever gave it.
 		ms = l.promised(passEnd, now)
 		l.expiry.push(ms, seq)
-		l.stays.begin(seq, at)
+		l.stays.begin(own, at)
 	}
 	ms = l.extended(ms, at, now)
-	l.ends[seq] = firmEnd(ms)
+	own.setEnd(firmEnd(ms))
 	return time.UnixMilli(ms), nil
 }
 
@@ -191,8 +211,11 @@ func (l *Leases) LeaseEnd(t Ticket) (end time.Time, lasts bool) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return time.Time{}, false
 	}
-	e, lasts := l.ends[t.Seq]
-	return time.UnixMilli(e.ms()), lasts
+	own := l.leases.Find(seqKey(t.Seq))
+	if own == nil {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(own.end().ms()), true
 }
 
 // promised returns the end of a pass. However far ahead the clock was that wrote
@@ -220,16 +243,29 @@ func (l *Leases) extended(end int64, at, now time.Time) int64 {
 // End ends a lease before its time, for a visitor who left. A lease that is not
 // known, or has ended, changes nothing.
 func (l *Leases) End(t Ticket, now time.Time) Delta {
-	if end, known := l.ends[t.Seq]; known && t.Anchor == l.self.Node && t.Boot == l.self.Boot {
-		delete(l.ends, t.Seq)
+	if own, known := l.remove(t); known {
 		l.delta.N++
-		if !end.provisional() {
-			l.stays.end(t.Seq, now.UnixMilli(), true)
+		if !own.end().provisional() {
+			l.stays.end(own.began, now.UnixMilli(), now.UnixMilli(), true)
 		}
 	} else if l.endClaim(t) {
 		l.stays.endUnknown(now.UnixMilli(), true)
 	}
 	return l.take()
+}
+
+// remove ends the lease of a ticket of this start, and returns what it was.
+func (l *Leases) remove(t Ticket) (was lease, known bool) {
+	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
+		return lease{}, false
+	}
+	own := l.leases.Find(seqKey(t.Seq))
+	if own == nil {
+		return lease{}, false
+	}
+	was = *own
+	l.leases.Delete(seqKey(t.Seq))
+	return was, true
 }
 
 // Expire ends every lease that the clock has passed by more than Guard. It
@@ -241,17 +277,18 @@ func (l *Leases) Expire(now time.Time) Delta {
 		if !ok {
 			break
 		}
-		end, known := l.ends[t.key&^whileProvisional]
+		own := l.leases.Find(seqKey(t.key &^ whileProvisional))
 		switch {
-		case !known: // ended before its time
-		case t.key&whileProvisional != 0 && !end.provisional(): // has another timer
-		case end.ms() > due:
-			l.expiry.push(end.ms(), t.key)
+		case own == nil: // ended before its time
+		case t.key&whileProvisional != 0 && !own.end().provisional(): // has another timer
+		case own.end().ms() > due:
+			l.expiry.push(own.end().ms(), t.key)
 		default:
-			delete(l.ends, t.key&^whileProvisional)
+			was := *own
+			l.leases.Delete(seqKey(t.key &^ whileProvisional))
 			l.delta.N++
-			if !end.provisional() {
-				l.stays.end(t.key, l.heard(end.ms()), false)
+			if end := was.end(); !end.provisional() {
+				l.stays.end(was.began, l.heard(end.ms()), now.UnixMilli(), false)
 			}
 		}
 	}

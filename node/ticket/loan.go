@@ -223,14 +223,14 @@ func (r *Rights) registerLate(t Ticket, passEnd, at, now time.Time) {
 	if x == nil || !x.has(t.Seq) || now.UnixMilli() > passEnd.UnixMilli()+guardMS {
 		return
 	}
-	if _, known := r.leases.ends[t.Seq]; known || !r.loans.register(x, t.Seq, r.cfg.LeaveOut&BornOnce != 0) {
+	if r.leases.leases.Find(seqKey(t.Seq)) != nil || !r.loans.register(x, t.Seq, r.cfg.LeaveOut&BornOnce != 0) {
 		return
 	}
 	if r.loans.spend(x) {
 		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
 	r.leases.start(t.Seq, r.leases.promised(passEnd, now))
-	r.leases.stays.begin(t.Seq, at)
+	r.leases.began(t.Seq, at)
 }
 
 // Cancel takes back tickets of this node that were never used. Who had them has
@@ -252,9 +252,9 @@ func (r *Rights) Cancel(ranges []Range, now time.Time) Delta {
 // cancel takes back one ticket, maybe of a loan. Its rate right is treated as
 // used: few are cancelled.
 func (r *Rights) cancel(seq uint64, x *lending, now time.Time) {
-	if end, known := r.leases.ends[seq]; known {
-		if end.provisional() {
-			delete(r.leases.ends, seq)
+	if own := r.leases.leases.Find(seqKey(seq)); own != nil {
+		if own.end().provisional() {
+			r.leases.leases.Delete(seqKey(seq))
 			r.leases.delta.N++
 		}
 		return

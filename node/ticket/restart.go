@@ -84,6 +84,9 @@ func (l *Leases) claim(t Ticket, passEnd, at, now time.Time) (end time.Time, err
 		return time.Time{}, l.unknown(t)
 	}
 	next := l.extended(l.promised(passEnd, now), at, now)
+	if l.claims == nil {
+		l.claims = map[Ticket]claim{}
+	}
 	l.claims[t] = claim{next, b}
 	l.claimed.push(next, t)
 	return time.UnixMilli(next), nil

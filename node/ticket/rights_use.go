@@ -171,7 +171,7 @@ func (r *Rights) Enter(t Ticket, passEnd, at, now time.Time) (end time.Time, d D
 	if err != nil {
 		return end, d, err
 	}
-	r.leases.stays.begin(t.Seq, at)
+	r.leases.began(t.Seq, at)
 	if r.use.tokens > 0 {
 		r.use.tokens--
 		r.spend(1, r.elapsed(now)+ms(rateSpan))

@@ -9,34 +9,52 @@ type Ended struct {
 	Revoked bool      // the site has ended it
 }
 
-// stays tells of sessions that end. The zero value tells nobody, and keeps nothing.
+// stays tells of sessions that end. The zero value tells nobody, and has nobody note when
+// they begin.
+//
+// That is kept with each lease, in ms of which the upper bits are left out: whoever stays
+// for more than 49 days is told to have stayed for as much less.
 type stays struct {
-	told  func(Ended)
-	began map[uint64]int64 // of leases of this start, in Unix ms, as far as it is known
+	told func(Ended)
 }
 
-// begin notes when the visitor of a ticket was let in.
-func (s *stays) begin(seq uint64, at time.Time) {
-	if s.told == nil {
+// beginUnknown is in place of when a session began. Who comes in that very ms is taken to
+// have come in the next one.
+const beginUnknown = 0
+
+// behindMS is how far ahead of the end of a session its begin may seem to be, by other
+// clocks, in ms.
+const behindMS = 60 * 60 * 1000
+
+// begin notes when the visitor of a lease was let in.
+func (s *stays) begin(of *lease, at time.Time) {
+	if s.told == nil || of.began != beginUnknown {
 		return
 	}
-	if s.began == nil {
-		s.began = map[uint64]int64{}
-	}
-	if _, known := s.began[seq]; !known {
-		s.began[seq] = at.UnixMilli()
+	if of.began = uint32(at.UnixMilli()); of.began == beginUnknown {
+		of.began++
 	}
 }
 
-// end tells of the end of a session that was heard of for the last time at last.
-func (s *stays) end(seq uint64, last int64, revoked bool) {
+// began notes when the visitor of a ticket of this start was let in that has a lease.
+func (l *Leases) began(seq uint64, at time.Time) {
+	if own := l.leases.Find(seqKey(seq)); own != nil {
+		l.stays.begin(own, at)
+	}
+}
+
+// end tells of the end, at now, of a session that was heard of for the last time at last.
+func (s *stays) end(began uint32, last, now int64, revoked bool) {
 	if s.told == nil {
 		return
 	}
 	e := ended(last, revoked)
-	if ms, known := s.began[seq]; known {
-		e.Began = time.UnixMilli(ms)
-		delete(s.began, seq)
+	if began != beginUnknown {
+		lasted := int64(uint32(now) - began)
+		if lasted > 1<<32-behindMS {
+			lasted -= 1 << 32
+		}
+		e.Began = time.UnixMilli(now - lasted)
 	}
 	s.told(e)
 }

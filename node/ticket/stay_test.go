@@ -72,8 +72,8 @@ func TestEndsAreTold(t *testing.T) {
 		Ended{Began: at(6), Last: at(20)}, // given to another node
 		Ended{Began: at(1), Last: at(30)},
 	)
-	if n := len(r.leases.stays.began); n > 0 {
-		t.Errorf("%d beginnings are kept of sessions that have ended", n)
+	if n := r.leases.leases.Len(); n > 0 {
+		t.Errorf("%d leases are kept of sessions that have ended", n)
 	}
 }
 

@@ -1,7 +1,5 @@
 package ticket
 
-import "slices"
-
 // timer says that key wants to be looked at when the clock reaches at.
 type timer[K any] struct {
 	at  int64
@@ -17,15 +15,20 @@ type timer[K any] struct {
 // other in a run, which costs a step each however many there are. What fits behind no
 // run goes to a binary heap.
 type timers[K any] struct {
-	runs []run[K]
-	heap []timer[K]
+	runs  []run[K]
+	heap  []timer[K]
+	spare []timer[K] // a piece of a run that is over, for the next one; nil: there is none
 }
 
-// run is timers in order of time.
+// run is timers in order of time. They lie in pieces, so that a run takes no more memory
+// than its timers, and none that have fired.
 type run[K any] struct {
-	all  []timer[K]
-	gone int // of all, from the first on
+	pieces [][]timer[K] // none is empty, and all but the first and the last are full
+	gone   int          // of the first, from its first on; never all of it
 }
+
+// pieceLen is how many timers lie in one piece. The first of a run grows up to that.
+const pieceLen = 256
 
 // maxRuns bounds the runs, all of which pop looks at.
 const maxRuns = 4
@@ -40,28 +43,50 @@ func (h *timers[K]) push(at int64, key K) {
 	}
 	switch {
 	case best >= 0:
-		h.runs[best].add(timer[K]{at, key})
+		h.spare = h.runs[best].add(timer[K]{at, key}, h.spare)
 	case len(h.runs) < maxRuns:
-		h.runs = append(h.runs, run[K]{all: []timer[K]{{at, key}}})
+		h.runs = append(h.runs, run[K]{pieces: [][]timer[K]{{{at, key}}}})
 	default:
 		h.sift(timer[K]{at, key})
 	}
 }
 
 // last returns the time of the last timer. A run is never empty.
-func (r *run[K]) last() int64 { return r.all[len(r.all)-1].at }
+func (r *run[K]) last() int64 {
+	p := r.pieces[len(r.pieces)-1]
+	return p[len(p)-1].at
+}
 
-// add appends a timer, into the room of those that are gone if half of all are. When
-// most are, it takes less room.
-func (r *run[K]) add(t timer[K]) {
-	if len(r.all) == cap(r.all) && 2*r.gone >= len(r.all) {
-		left := r.all[r.gone:]
-		if 4*len(left) < cap(r.all) {
-			r.all = slices.Grow([]timer[K](nil), 2*len(left))
-		}
-		r.all, r.gone = append(r.all[:0], left...), 0
+// first returns the timer that is next.
+func (r *run[K]) first() *timer[K] { return &r.pieces[0][r.gone] }
+
+// add appends a timer. spare is a piece to take if one is needed; what is left of it is
+// returned.
+func (r *run[K]) add(t timer[K], spare []timer[K]) []timer[K] {
+	last := len(r.pieces) - 1
+	switch p := r.pieces[last]; {
+	case len(p) < pieceLen:
+		r.pieces[last] = append(p, t)
+		return spare
+	case spare == nil:
+		spare = make([]timer[K], 0, pieceLen)
 	}
-	r.all = append(r.all, t)
+	r.pieces = append(r.pieces, append(spare, t))
+	return nil
+}
+
+// drop removes the timer that is next. It returns a piece of which nothing is left, and
+// whether that was the last one.
+func (r *run[K]) drop() (spare []timer[K], over bool) {
+	if r.gone++; r.gone < len(r.pieces[0]) {
+		return nil, false
+	}
+	if p := r.pieces[0]; cap(p) == pieceLen {
+		spare = p[:0]
+	}
+	r.pieces[0], r.gone = nil, 0
+	r.pieces = r.pieces[1:]
+	return spare, len(r.pieces) == 0
 }
 
 // sift puts a timer into the heap.
@@ -85,7 +110,7 @@ func (h *timers[K]) pop(now int64) (timer[K], bool) {
 		first, at = len(h.runs), h.heap[0].at-1
 	}
 	for i := range h.runs {
-		if t := h.runs[i].all[h.runs[i].gone].at; t <= at {
+		if t := h.runs[i].first().at; t <= at {
 			first, at = i, t-1
 		}
 	}
@@ -96,11 +121,17 @@ func (h *timers[K]) pop(now int64) (timer[K], bool) {
 		return h.shrink(), true
 	}
 	r := &h.runs[first]
-	t := r.all[r.gone]
-	if r.gone++; r.gone == len(r.all) {
+	t := *r.first()
+	spare, over := r.drop()
+	if spare != nil {
+		h.spare = spare
+	}
+	if over {
 		h.runs[first] = h.runs[len(h.runs)-1]
 		h.runs[len(h.runs)-1] = run[K]{}
-		h.runs = h.runs[:len(h.runs)-1]
+		if h.runs = h.runs[:len(h.runs)-1]; len(h.runs) == 0 {
+			h.spare = nil // what is idle keeps nothing
+		}
 	}
 	return t, true
 }

@@ -1,0 +1,165 @@
+//go:build linux
+
+// Command footprint measures what a node takes of memory: a real one that nobody asks, one
+// more room, one more visitor where they are anchored and elsewhere, and all of that
+// together. It writes what came of it as a table into a page of the documentation, between
+// two marks.
+//
+//	go run ./bench/footprint -binary ./ropeline -page docs/measurements.md
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/docpage"
+)
+
+// plan says how much is measured.
+type plan struct {
+	binary   string
+	rooms    int           // of the node with many
+	visitors int           // of the mesh, and of the node with many rooms
+	idle     time.Duration // how long nobody asks a node before it is looked at
+}
+
+// row is one line of the table.
+type row struct{ what, came, goal string }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "footprint: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("footprint", flag.ContinueOnError)
+	var p plan
+	fs.StringVar(&p.binary, "binary", "./ropeline", "the `program` to run")
+	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
+	fs.IntVar(&p.rooms, "rooms", 10_000, "how many rooms the node with many has")
+	fs.IntVar(&p.visitors, "visitors", 1_000_000, "how many visitors come")
+	fs.DurationVar(&p.idle, "idle", time.Minute, "how long nobody asks a node before it is looked at")
+	only := fs.String("only", "", "comma-separated `parts`: idle, rooms, visitors, full; empty: all")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	var rows []row
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context, plan) ([]row, error)
+	}{{"idle", idleRows}, {"rooms", roomRows}, {"visitors", visitorRows}, {"full", fullRows}} {
+		if *only != "" && !strings.Contains(","+*only+",", ","+part.name+",") {
+			continue
+		}
+		some, err := part.measure(ctx, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		for _, r := range some {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", r.what, r.came)
+		}
+		rows = append(rows, some...)
+	}
+	return docpage.Write(os.Stdout, *page, "make footprint", table(rows))
+}
+
+func table(rows []row) string {
+	var b strings.Builder
+	b.WriteString("| what | bytes | goal |\n|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.what, r.came, r.goal)
+	}
+	return b.String()
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+func (r resident) String() string {
+	return fmt.Sprintf("%s: %s of its own, %s of files", mib(r.total), mib(r.anon), mib(r.file))
+}
+
+// verdict says whether a goal was reached.
+func verdict(ok bool, goal string) string {
+	if ok {
+		return goal + ": held"
+	}
+	return goal + ": **missed**"
+}
+
+func idleRows(ctx context.Context, p plan) ([]row, error) {
+	r, heap, err := measureIdle(ctx, p.binary, 1, p.idle)
+	if err != nil {
+		return nil, err
+	}
+	return []row{{fmt.Sprintf("a real node with one room that nobody has asked for %v, resident", p.idle),
+		fmt.Sprintf("%v; its heap %s", r, mib(heap)), verdict(r.total < 30<<20, "under 30 MiB")}}, nil
+}
+
+func roomRows(ctx context.Context, p plan) (rows []row, err error) {
+	for _, n := range []int{p.rooms / 10, p.rooms} {
+		each, err := perIdleRoom(10, n)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{fmt.Sprintf("an idle room of %d, in the heap of `node.Core`", n),
+			fmt.Sprintf("%.0f", each), verdict(each < 4<<10, "under 4,096")})
+	}
+	var at [3]resident
+	var heaps [3]int64
+	counts := []int{1, p.rooms / 10, p.rooms}
+	for i, n := range counts {
+		if at[i], heaps[i], err = measureIdle(ctx, p.binary, n, p.idle); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{fmt.Sprintf("a real node with %d rooms, resident", n), fmt.Sprintf("%v; its heap %s", at[i], mib(heaps[i])), ""})
+	}
+	for i := range counts[1:] {
+		per := float64(at[i+1].total-at[0].total) / float64(counts[i+1]-1)
+		rows = append(rows, row{fmt.Sprintf("an idle room of %d, of what a real node has resident", counts[i+1]),
+			fmt.Sprintf("%.0f", per), verdict(per < 4<<10, "under 4,096")})
+	}
+	return rows, nil
+}
+
+func visitorRows(_ context.Context, p plan) ([]row, error) {
+	s, err := perActive(0, p.visitors)
+	if err != nil {
+		return nil, err
+	}
+	waiting, waited, err := perWaiting(p.visitors)
+	if err != nil {
+		return nil, err
+	}
+	of := func(n float64) string { return fmt.Sprintf("%.1f", n) }
+	return []row{
+		{fmt.Sprintf("an active visitor of %d, at the anchor", p.visitors), of(s.anchor), verdict(s.anchor < 64, "under 64")},
+		{"the same, at another node of the site", of(s.mate), verdict(s.mate < 8, "under 8")},
+		{"the same, at a node of another site", of(s.far), verdict(s.far < 8, "under 8")},
+		{fmt.Sprintf("a visitor of %d who waits, at the owner", p.visitors), of(waiting), ""},
+		{"the same, let in: anchor, owner and who let them in are one node", of(waited), ""},
+	}, nil
+}
+
+func fullRows(ctx context.Context, p plan) ([]row, error) {
+	f, err := measureFull(ctx, p.binary, p.rooms, p.visitors/2, p.visitors/2, p.idle)
+	if err != nil {
+		return nil, err
+	}
+	visitors := float64(f.active + f.waiting)
+	return []row{
+		{fmt.Sprintf("a real node with %d rooms before anybody comes, resident", f.rooms), f.before.String(), ""},
+		{fmt.Sprintf("the same with %d visitors inside and %d who wait, when the last has come (%.0f s after the first)", f.active, f.waiting, f.took.Seconds()), f.peak.String(), ""},
+		{fmt.Sprintf("the same %v later", p.idle), f.after.String(), ""},
+		{"a visitor of that node, of what it has resident then", fmt.Sprintf("%.0f", float64(f.after.total-f.before.total)/visitors), ""},
+	}, nil
+}

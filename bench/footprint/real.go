@@ -1,0 +1,142 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// idleConfig is that of a node with n rooms and no other settings than it takes.
+func idleConfig(n int) string {
+	var b strings.Builder
+	b.WriteString("origin: http://127.0.0.1:9\n")
+	writeRooms(&b, n)
+	return b.String()
+}
+
+// writeRooms names n rooms; one is the room that a node has by itself.
+func writeRooms(b *strings.Builder, n int) {
+	if n == 1 {
+		return
+	}
+	b.WriteString("rooms:\n")
+	for i := range n {
+		fmt.Fprintf(b, "  - room: room-%05d\n    host: %s\n", i, hostOf(i))
+	}
+}
+
+func hostOf(i int) string { return fmt.Sprintf("shop-%05d.example", i) }
+
+// measureIdle starts a node with n rooms that nobody asks, and returns what it has resident
+// after a time, and how large its heap is.
+func measureIdle(ctx context.Context, binary string, n int, after time.Duration) (r resident, heap int64, err error) {
+	p, err := startNode(ctx, binary, idleConfig(n))
+	if err != nil {
+		return r, 0, err
+	}
+	defer p.stop()
+	if err := p.pause(ctx, after); err != nil {
+		return r, 0, err
+	}
+	if r, err = p.memory(); err != nil {
+		return r, 0, err
+	}
+	heap, err = p.heap()
+	return r, heap, err
+}
+
+// full is what a node with many rooms and visitors has resident.
+type full struct {
+	rooms, active, waiting int // as the node counts them
+	before, peak, after    resident
+	took                   time.Duration // until all had come
+}
+
+// clients is how many visitors come at the same time.
+const clients = 64
+
+// measureFull has visitors come to all rooms of a node through HTTP, each a new one: in each
+// room, the first are let in and the others wait.
+func measureFull(ctx context.Context, binary string, rooms, active, waiting int, after time.Duration) (f full, err error) {
+	site, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return f, err
+	}
+	origin := &fasthttp.Server{Handler: func(c *fasthttp.RequestCtx) { c.SetBodyString("inside") }}
+	go origin.Serve(site)
+	defer origin.Shutdown()
+	var b strings.Builder
+	fmt.Fprintf(&b, "origin: http://%s\nmax-connections-per-address: 100000\nmax-new-visitors: 0\nmax-new-visitors-per-address: 0\n", site.Addr())
+	fmt.Fprintf(&b, "total-active-users: %d\nnew-users-per-minute: 10000\nsession-duration: 30m\nrefresh-interval: 300s\n", active/rooms)
+	writeRooms(&b, rooms)
+	p, err := startNode(ctx, binary, b.String())
+	if err != nil {
+		return f, err
+	}
+	defer p.stop()
+	if err := p.pause(ctx, 10*time.Second); err != nil {
+		return f, err
+	}
+	if f.before, err = p.memory(); err != nil {
+		return f, err
+	}
+	f.rooms = rooms
+	began := time.Now()
+	if err := crowdOf(ctx, p, rooms, (active+waiting)/rooms); err != nil {
+		return f, err
+	}
+	f.took = time.Since(began)
+	if f.peak, err = p.memory(); err != nil {
+		return f, err
+	}
+	if err := p.pause(ctx, after); err != nil {
+		return f, err
+	}
+	if f.after, err = p.memory(); err != nil {
+		return f, err
+	}
+	f.active, f.waiting, err = p.inside()
+	return f, err
+}
+
+// crowdOf sends so many new visitors to each room, room after room.
+func crowdOf(ctx context.Context, p *process, rooms, each int) error {
+	client := &fasthttp.HostClient{Addr: p.listen, MaxConns: clients}
+	var next, refused atomic.Int64
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+			for ctx.Err() == nil {
+				i := int(next.Add(1) - 1)
+				if i >= rooms*each {
+					return
+				}
+				req.SetRequestURI("http://" + hostOf(i/each) + "/")
+				req.Header.Set("Accept", "application/json")
+				if err := client.DoTimeout(req, resp, 10*time.Second); err != nil || !expected(resp) {
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := refused.Load(); n > 0 {
+		return fmt.Errorf("%d of %d visitors were neither let in nor told to wait", n, rooms*each)
+	}
+	return context.Cause(ctx)
+}
+
+// expected reports whether somebody was let in, or waits.
+func expected(resp *fasthttp.Response) bool {
+	return bytes.Equal(resp.Body(), []byte("inside")) || bytes.Contains(resp.Body(), []byte("inWaitingRoom"))
+}

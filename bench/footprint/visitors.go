@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// plenty is a limit that nobody meets.
+const plenty = 1 << 28
+
+// oneRoom returns a room with the default settings and given limits.
+func oneRoom(total int) room.Settings {
+	return room.Settings{ID: crdt.RoomID{7}, Name: "room", Path: "/", TotalActiveUsers: total, NewUsersPerMinute: plenty}.WithDefaults()
+}
+
+// perStep is how many visitors come within one step: 100,000 a second.
+const perStep = 5000
+
+// crowd is visitors of the one room of a mesh, and where they are anchored.
+type crowd struct {
+	m       *mesh
+	waiting []node.Pass
+	anchors map[crdt.NodeID]int
+}
+
+// come has n visitors ask a node, each of whom has to be let in, or to wait.
+func (c *crowd) come(at *member, n int) error {
+	for n > 0 {
+		some := min(n, perStep)
+		n -= some
+		if err := c.ask(at, make([]node.Pass, some), false); err != nil {
+			return err
+		}
+	}
+	return c.m.run(10 * time.Second) // until nothing is on its way, and was swept
+}
+
+// again has those who wait ask once more.
+func (c *crowd) again(at *member) error {
+	all := c.waiting
+	c.waiting = nil
+	for len(all) > 0 {
+		some := min(len(all), perStep)
+		if err := c.ask(at, all[:some], true); err != nil {
+			return err
+		}
+		all = all[some:]
+	}
+	return c.m.run(10 * time.Second)
+}
+
+// ask has visitors ask a node within one step.
+func (c *crowd) ask(at *member, passes []node.Pass, known bool) error {
+	answers := 0
+	done := func(v node.Verdict) {
+		answers++
+		if v.Admit {
+			c.anchors[v.Pass.Ticket.Anchor]++
+		} else {
+			c.waiting = append(c.waiting, v.Pass)
+		}
+	}
+	r := at.core.Route("any", "/")
+	for _, p := range passes {
+		if v, ok := r.Begin(p, known, c.m.now, done); ok {
+			done(v)
+		}
+	}
+	if err := c.m.flush(at); err != nil {
+		return err
+	}
+	for range 40 { // two seconds: longer than anybody is kept
+		if err := c.m.step(); err != nil || answers == len(passes) {
+			return err
+		}
+	}
+	return fmt.Errorf("%d of %d visitors have an answer", answers, len(passes))
+}
+
+// shares is how many bytes one visitor takes at each node of a mesh.
+type shares struct {
+	anchor    float64 // where the visitor asked, and has the lease
+	mate, far float64 // in the same site, and in another one
+}
+
+// perActive returns the bytes of a visitor who was let in at once: the difference between
+// two meshes of three nodes in two sites, one with few of them and one with many.
+func perActive(few, many int) (s shares, err error) {
+	var bytes [2][]int64
+	for i, n := range []int{few, many} {
+		m, err := newMesh([]room.Settings{oneRoom(plenty)}, "a", "a", "b")
+		if err != nil {
+			return s, err
+		}
+		at, err := m.counter()
+		if err != nil {
+			return s, err
+		}
+		c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
+		if err := c.come(at, n); err != nil {
+			return s, err
+		}
+		if got := c.anchors[at.ID]; got != n {
+			return s, fmt.Errorf("%d of %d visitors have their lease where they asked", got, n)
+		}
+		bytes[i] = m.weigh()
+	}
+	for i, to := range []*float64{&s.anchor, &s.mate, &s.far} {
+		*to = float64(bytes[1][i]-bytes[0][i]) / float64(many-few)
+	}
+	return s, nil
+}
+
+// counter returns the node of the first site that hands out tickets, as the first of the
+// mesh from then on.
+func (m *mesh) counter() (*member, error) {
+	for i, at := range m.nodes[:2] {
+		c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
+		if err := c.come(at, 1); err != nil {
+			return nil, err
+		}
+		if c.anchors[at.ID] == 1 {
+			m.nodes[0], m.nodes[i] = m.nodes[i], m.nodes[0]
+			return at, nil
+		}
+	}
+	return nil, fmt.Errorf("no node of the first site has handed out a ticket of its own")
+}
+
+// perWaiting returns the bytes of a visitor who waits, and those of one who was let in
+// after that, at a single node that is all to them: where they ask, their owner and their
+// anchor.
+func perWaiting(n int) (waiting, waited float64, err error) {
+	var bytes [3]int64
+	for i, n := range []int{0, n, n} {
+		s := oneRoom(1)
+		s.RefreshInterval = time.Minute
+		m, err := newMesh([]room.Settings{s}, "a")
+		if err != nil {
+			return 0, 0, err
+		}
+		at := m.nodes[0]
+		c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
+		if err := c.come(at, n+1); err != nil {
+			return 0, 0, err
+		}
+		if len(c.waiting) != n {
+			return 0, 0, fmt.Errorf("%d of %d visitors wait", len(c.waiting), n)
+		}
+		if i == 2 {
+			if err := c.letIn(at); err != nil {
+				return 0, 0, err
+			}
+		}
+		bytes[i] = m.weigh()[0]
+	}
+	of := func(i int) float64 { return float64(bytes[i]-bytes[0]) / float64(n) }
+	return of(1), of(2), nil
+}
+
+// letIn has everybody who waits let in.
+func (c *crowd) letIn(at *member) error {
+	if err := widen(at, c.m.now); err != nil {
+		return err
+	}
+	if err := c.m.run(50 * time.Second); err != nil {
+		return err
+	}
+	for range 10 {
+		if err := c.again(at); err != nil || len(c.waiting) == 0 {
+			return err
+		}
+		if err := c.m.run(50 * time.Second); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%d visitors still wait", len(c.waiting))
+}
+
+// widen has an operator give the room a limit that nobody meets.
+func widen(at *member, now time.Time) error {
+	return at.core.Edit(func(all *catalog.Catalog) ([]catalog.Write, error) {
+		for r := range all.Rooms() {
+			wide := *r
+			wide.Settings.TotalActiveUsers = plenty
+			return catalog.Writes(r, &wide), nil
+		}
+		return nil, fmt.Errorf("there is no room")
+	}, now)
+}
