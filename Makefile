@@ -122,6 +122,10 @@ limit-accuracy: ## what rate limits estimate, and what is true, of 400 million r
 heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
+.PHONY: ticket-bench
+ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 5 minutes)
+	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
+
 .PHONY: microbench
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...

@@ -43,6 +43,14 @@ type pendings struct {
 	wake  chan struct{} // holds one: the loop takes all there is
 }
 
+// hurry wakes the loop, if it is not about to look anyway.
+func (p *pendings) hurry() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
 // pending is one request that waits. It is large, and handed on from queue to queue:
 // hence by pointer.
 type pending struct {
@@ -84,10 +92,7 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now)
 	}
-	select {
-	case r.core.pendings.wake <- struct{}{}:
-	default: // the loop is about to look
-	}
+	r.core.pendings.hurry()
 	v = <-answer
 	v.Asked, v.Word = time.Since(since), n.whose()
 	return v
@@ -95,9 +100,9 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 
 // Begin answers one request like Decide as far as this node's memory goes. If
 // another node has to be asked, ok is false and done is called exactly once,
-// later, from Receive, Tick or Flush, with the answer. Flush sends the question
-// at once. done must not block, nor call back in. Who is new queues without being asked
-// about.
+// from Receive, Tick or Flush, with the answer, which may be before Begin returns. Wake says
+// that Flush is to be called, which sends the question. done must not block, nor call back
+// in. Who is new queues without being asked about.
 func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v Verdict, ok bool) {
 	n := r.begin(&v, &p, known, now)
 	if n == nothing {
@@ -107,6 +112,7 @@ func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v V
 	if !r.core.pend(n, w) {
 		return r.queued(r.giveUp(n, w, now)), true
 	}
+	r.core.pendings.hurry()
 	return Verdict{}, false
 }
 
