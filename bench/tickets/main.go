@@ -86,12 +86,9 @@ func run(ctx context.Context, out io.Writer, args []string) (err error) {
 // atOneRate has visitors come to the nodes at one rate, in rounds, and tells what came of
 // it: for who looks for where time goes.
 func atOneRate(ctx context.Context, out io.Writer, o options) (err error) {
-	m, err := startMesh(ctx, o.session)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.stop()) }()
-	if _, err := m.room.open(ctx, m.lanes(), o.rate, m.settles()); err != nil {
+	t := trial{options: o}
+	defer func() { err = errors.Join(err, t.end()) }()
+	if _, err := t.at(ctx, o.rate); err != nil {
 		return err
 	}
 	if o.profiles != "" {
@@ -102,7 +99,7 @@ func atOneRate(ctx context.Context, out io.Writer, o options) (err error) {
 		defer func() { err = errors.Join(err, finish()) }()
 	}
 	for range o.rounds {
-		s, err := m.room.open(ctx, m.lanes(), o.rate, o.lasts)
+		s, err := t.at(ctx, o.rate)
 		if err != nil {
 			return err
 		}

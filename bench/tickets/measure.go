@@ -32,6 +32,7 @@ type round struct {
 	Half      spell // half of that
 	AtHalf    spell // at the rate of RedisHalf
 	AtMost    spell // at the rate of RedisMost
+	Waiting   spell // the same, where each visitor keeps a goroutine waiting
 	Load      spell // decisions that do nothing, at the rate of Most
 }
 
@@ -83,19 +84,13 @@ func (r *round) ofRedis(ctx context.Context, central *redis, lasts time.Duration
 // ofNodes measures a site that is new each time, so that no round finds what one before has
 // left.
 func (r *round) ofNodes(ctx context.Context, o options) (err error) {
-	m, err := startMesh(ctx, o.session)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.stop()) }()
-	if _, err = m.room.closed(ctx, m.lanes(), under, m.settles()); err != nil {
-		return err
-	}
-	if r.Saturated, err = m.room.closed(ctx, m.lanes(), under, o.lasts); err != nil {
+	t := trial{options: o}
+	defer func() { err = errors.Join(err, t.end()) }()
+	if r.Saturated, err = t.saturated(ctx); err != nil {
 		return err
 	}
 	for _, part := range slower {
-		if r.Most, err = m.at(ctx, part*r.Saturated.Rate(), o.lasts); err != nil {
+		if r.Most, err = t.at(ctx, part*r.Saturated.Rate()); err != nil {
 			return err
 		}
 		if r.Most.sustained(o.lasts) {
@@ -105,14 +100,18 @@ func (r *round) ofNodes(ctx context.Context, o options) (err error) {
 	if !r.Most.sustained(o.lasts) {
 		return fmt.Errorf("the nodes sustain no rate; is the machine busy? At the lowest: %v", r.Most)
 	}
-	if r.Half, err = m.at(ctx, r.Most.Wanted/2, o.lasts); err != nil {
+	if r.Half, err = t.at(ctx, r.Most.Wanted/2); err != nil {
 		return err
 	}
 	if r.RedisMost.Came > 0 {
-		if r.AtMost, err = m.at(ctx, r.RedisMost.Rate(), o.lasts); err != nil {
+		if r.AtMost, err = t.at(ctx, r.RedisMost.Rate()); err != nil {
 			return err
 		}
-		if r.AtHalf, err = m.at(ctx, r.RedisHalf.Wanted, o.lasts); err != nil {
+		if r.AtHalf, err = t.at(ctx, r.RedisHalf.Wanted); err != nil {
+			return err
+		}
+		t.goroutines = true
+		if r.Waiting, err = t.at(ctx, r.RedisMost.Rate()); err != nil {
 			return err
 		}
 	}
@@ -124,10 +123,59 @@ func (r *round) ofNodes(ctx context.Context, o options) (err error) {
 	return err
 }
 
+// trial measures a site of nodes at one rate after the other. A site that had to tell
+// visitors to wait is replaced by a new one: they are waiting there.
+type trial struct {
+	options
+	m          *mesh // nil: the next one is to be started
+	goroutines bool  // as mesh.lanes has it
+}
+
 // at has visitors come at a rate until as many leave as come, and then measures.
-func (m *mesh) at(ctx context.Context, perSecond float64, lasts time.Duration) (spell, error) {
-	if s, err := m.room.open(ctx, m.lanes(), perSecond, m.settles()); err != nil {
-		return s, err
+func (t *trial) at(ctx context.Context, perSecond float64) (spell, error) {
+	return t.measure(ctx, func(part float64, lasts time.Duration) (spell, error) {
+		return t.m.room.open(ctx, t.m.lanes(t.goroutines), part*perSecond, lasts)
+	})
+}
+
+// saturated is at as high a rate as there can be.
+func (t *trial) saturated(ctx context.Context) (spell, error) {
+	return t.measure(ctx, func(part float64, lasts time.Duration) (spell, error) {
+		return t.m.room.closed(ctx, t.m.lanes(t.goroutines), int64(part*under), lasts)
+	})
+}
+
+// rises is how long the load takes at each part of what it is to be: what a node has on
+// disk ahead of its visitors follows them.
+const rises = 300 * time.Millisecond
+
+func (t *trial) measure(ctx context.Context, come func(part float64, lasts time.Duration) (spell, error)) (s spell, err error) {
+	if t.m == nil {
+		if t.m, err = startMesh(ctx, t.session); err != nil {
+			return s, err
+		}
 	}
-	return m.room.open(ctx, m.lanes(), perSecond, lasts)
+	refused := int64(0)
+	for _, warm := range []struct {
+		part  float64
+		lasts time.Duration
+	}{{0.1, rises}, {0.3, rises}, {0.6, rises}, {1, t.m.settles()}} {
+		if s, err = come(warm.part, warm.lasts); err != nil {
+			return s, err
+		}
+		refused += s.Refused
+	}
+	s, err = come(1, t.lasts)
+	if refused+s.Refused > 0 && err == nil {
+		err = t.end()
+	}
+	return s, err
+}
+
+func (t *trial) end() error {
+	m := t.m
+	if t.m = nil; m == nil {
+		return nil
+	}
+	return m.stop()
 }

@@ -144,11 +144,17 @@ func (m *mesh) await(ctx context.Context) error {
 // beyond it.
 func (m *mesh) settles() time.Duration { return m.session + 600*time.Millisecond }
 
-// lanes returns where visitors come.
-func (m *mesh) lanes() []*lane {
+// lanes returns where visitors come who leave word where they can be told; goroutines says
+// that each keeps a goroutine waiting instead, as requests of HTTP do.
+func (m *mesh) lanes(goroutines bool) []*lane {
 	var all []*lane
 	for _, n := range m.nodes {
-		all = append(all, &lane{decider: &newcomers{n.Node, n.Route("h", "/")}})
+		come := newcomers{n.Node, n.Route("h", "/")}
+		if goroutines {
+			all = append(all, &lane{decider: &waiting{newcomers: come}})
+		} else {
+			all = append(all, &lane{decider: &come})
+		}
 	}
 	return all
 }
@@ -177,4 +183,19 @@ func (n *newcomers) begin(v *visitor) {
 	if is, ok := n.room.Begin(node.Pass{}, false, n.node.Now(), done); ok {
 		v.answered(is.Admit)
 	}
+}
+
+// waiting are new visitors at one node who keep a goroutine each.
+type waiting struct {
+	newcomers
+	mu sync.Mutex // one is answered at a time
+}
+
+func (n *waiting) begin(v *visitor) {
+	go func() {
+		is := n.room.Decide(node.Pass{}, false, n.node.Now())
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		v.answered(is.Admit)
+	}()
 }

@@ -27,6 +27,7 @@ func (all results) table() string {
 		{"Redis `INCR`, visitors who come at half of that rate", func(r *round) spell { return r.RedisHalf }, false, true},
 		{"three nodes at that same rate", func(r *round) spell { return r.AtHalf }, false, true},
 		{"three nodes at the highest rate of Redis", func(r *round) spell { return r.AtMost }, false, true},
+		{"the same, where each visitor keeps a goroutine waiting", func(r *round) spell { return r.Waiting }, false, true},
 		{"three nodes at half of their own highest rate", func(r *round) spell { return r.Half }, false, true},
 		{"three nodes at the highest rate that they sustain", func(r *round) spell { return r.Most }, true, true},
 		{"three nodes with 24,576 visitors always under way", func(r *round) spell { return r.Saturated }, true, false},

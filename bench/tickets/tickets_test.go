@@ -67,12 +67,14 @@ func TestSomeVisitorsOfAMesh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := m.room.open(t.Context(), m.lanes(), 500, 200*time.Millisecond)
-	if err != nil {
-		t.Error(err)
-	}
-	if s.Came == 0 || s.Given+s.Refused != s.Came {
-		t.Errorf("%d came, %d given, %d refused", s.Came, s.Given, s.Refused)
+	for _, goroutines := range []bool{false, true} {
+		s, err := m.room.open(t.Context(), m.lanes(goroutines), 500, 100*time.Millisecond)
+		if err != nil {
+			t.Error(err)
+		}
+		if s.Came == 0 || s.Given+s.Refused != s.Came {
+			t.Errorf("goroutines %t: %d came, %d given, %d refused", goroutines, s.Came, s.Given, s.Refused)
+		}
 	}
 	if err := m.stop(); err != nil {
 		t.Error(err)

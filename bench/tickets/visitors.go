@@ -58,7 +58,7 @@ func (v *visitor) answered(given bool) {
 		n.refused.Add(1)
 	}
 	n.load.visitors.Put(v)
-	n.done.Add(1)
+	n.done.Add(1) // the last: whoever reads the other counts has seen this
 }
 
 // longest is the longest wait that is told apart, in µs.
