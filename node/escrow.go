@@ -35,8 +35,9 @@ type applicant = ticket.Applicant[*pending]
 type supply struct {
 	stock   *ticket.Stock
 	mover   ticket.Mover
-	parked  []parked // visitors of this node who wait for rights on their way
-	here    []parked // scratch: those who are served
+	parked  []parked       // visitors of this node who wait for rights on their way
+	here    []parked       // scratch: those who are served
+	ranges  []ticket.Range // scratch: what they are served with
 	calls   map[crdt.Incarnation]heardCall
 	far     map[string]crdt.NodeID // the counters of other sites, as far as they have spoken
 	dry     time.Time              // until then nobody waits for any: none came the last time
@@ -143,6 +144,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 			for _, p := range own {
 				d.Apply(p.applicant)
 			}
+			clear(own)
 			own = own[:0]
 			k.remember(ticket.SiteCounter)
 		}
@@ -185,8 +187,8 @@ func (k *counters) takeParked() []parked {
 // reuse keeps the memory of those who were served for the next, who come within the
 // millisecond at a busy node. That of a crowd is let go.
 func (s *supply) reuse(all []parked) {
-	if all = all[:cap(all)]; len(all) <= maxReused {
-		clear(all)
+	if cap(all) <= maxReused {
+		clear(all) // beyond it nothing was used
 		s.here = all[:0]
 	}
 }
@@ -223,7 +225,8 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 		n = len(all)
 	}
 	want := k.allowed(ticket.Places{Reserved: n, Contested: len(all) - n}, now)
-	got := k.draw(int64(want.Sum()), r.core.self.Node, now)
+	got := k.draw(k.loop.supply.ranges[:0], int64(want.Sum()), r.core.self.Node, now)
+	k.loop.supply.ranges = got.ranges
 	given := [classes]int64{}
 	turned := [classes]bool{}
 	limit := [classes]int{reserved: want.Reserved, contested: want.Contested}
@@ -239,8 +242,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			given[c]++
 			g.class = c
 			r.used[c].Add(1)
-			as, n := r.letIn(g, p.Who.pass, now)
-			r.core.settle(p.Who, as, n, now)
+			k.letIn(p.Who, &g, now)
 		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
 			k.loop.supply.parked = append(k.loop.supply.parked, p)
 		default:
@@ -342,7 +344,7 @@ func (k *counters) offer(from crdt.Incarnation, call ticket.Call, now time.Time)
 		}
 		k.waitedInVain(since, now)
 	}
-	got := k.draw(int64(may.Sum()), from.Node, now)
+	got := k.draw(nil, int64(may.Sum()), from.Node, now)
 	n := int(got.left())
 	o.Given.Reserved = min(may.Reserved, n)
 	o.Given.Contested = min(may.Contested, n-o.Given.Reserved)

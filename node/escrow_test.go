@@ -119,3 +119,10 @@ func TestRowsTellWhatIsFree(t *testing.T) {
 		t.Errorf("%d places are in use, want 70", used)
 	}
 }
+
+// someoneWaits has the mesh count a new visitor of a node who waits, as soon as views are
+// built anew.
+func (w *world) someoneWaits(m *machine) {
+	r := m.core.Route("shop", "/")
+	r.Queue(r.Hold(w.now).Pass)
+}

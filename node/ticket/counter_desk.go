@@ -115,11 +115,11 @@ func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
 
 // reuse returns the memory of the last answer, if it is not that of a crowd.
 func (d *Desk[T]) reuse() []Applicant[T] {
-	spare := d.spare[:cap(d.spare)]
-	if d.spare = nil; len(spare) > maxSpare {
+	spare := d.spare
+	if d.spare = nil; cap(spare) > maxSpare {
 		return nil
 	}
-	clear(spare)
+	clear(spare) // beyond it nothing was used
 	return spare[:0]
 }
 
