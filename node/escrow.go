@@ -137,10 +137,16 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	}
 	k.here = leads || nobody || d.Alone()
 	k.alone.Store(d.Alone() && !leads)
+	if !k.here && k.suffices(len(own)+d.Queued(), now) {
+		for _, a := range d.Recall() {
+			own = append(own, parked{a, now})
+		}
+		k.here = true
+	}
 	var call ticket.Call
 	calls := false
 	if !leads && !nobody {
-		if !k.here { // the counter is back
+		if !k.here { // the counter is back, or wanted
 			for _, p := range own {
 				d.Apply(p.applicant)
 			}
@@ -172,6 +178,22 @@ func (k *counters) serveByRights(now time.Time) []Message {
 		out = append(out, k.seek(now)...)
 	}
 	return out
+}
+
+// suffices reports whether n visitors may be served here although another node is the
+// counter: nobody waits in the room, so that there is nobody to overtake, and what this
+// node has of its own is enough for all of them. Whoever is the counter then has
+// nothing to decide, and to ask it would cost a call and a round trip.
+func (k *counters) suffices(n int, now time.Time) bool {
+	r := k.room
+	w := r.view.Load()
+	if n == 0 || w.Waiting > 0 || w.Event.Prequeueing || !r.core.fit() || r.core.leave.on || len(r.stranded) > 0 {
+		return false
+	}
+	r.mu.Lock()
+	free, covered := r.rights.Free(), r.rights.Covered()
+	r.mu.Unlock()
+	return int64(n) <= min(free.Places, free.Rate, covered, w.upTo[contested]-r.used[contested].Load())
 }
 
 // takeParked takes those who wait here, into memory that reuse takes back.

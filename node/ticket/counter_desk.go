@@ -75,6 +75,17 @@ func kind(reserved bool) int {
 // Apply has somebody wait for the next call.
 func (d *Desk[T]) Apply(a Applicant[T]) { d.queue = append(d.queue, a) }
 
+// Queued returns how many wait for the next call.
+func (d *Desk[T]) Queued() int { return len(d.queue) }
+
+// Recall takes back those who wait for the next call, as they came: they are served without
+// it. What it returns is good until Apply is called.
+func (d *Desk[T]) Recall() []Applicant[T] {
+	all := d.queue
+	d.queue = d.queue[:0]
+	return all
+}
+
 // RefusedUntil returns until when whoever wants a ticket of a kind is refused
 // without a call; a time that is past if they are not.
 func (d *Desk[T]) RefusedUntil(reserved bool) time.Time { return d.refused[kind(reserved)] }
