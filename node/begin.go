@@ -165,11 +165,11 @@ func (r *Room) queued(v Verdict) Verdict {
 }
 
 // answer hands v out.
-func (w *pending) answer(v Verdict) {
-	if !w.asks {
-		v = w.room.queued(v)
+func (w *pending) answer(v *Verdict) {
+	if !w.asks && v.New {
+		w.room.Queue(v.Pass)
 	}
-	w.done(v)
+	w.done(*v)
 }
 
 // begin answers from memory into a zero verdict, or says whose word is needed.
@@ -239,9 +239,9 @@ func (c *Core) settle(w *pending, v *Verdict, n need, now time.Time) {
 	}
 	for _, o := range w.parts() {
 		c.pendings.count.Add(-1)
-		o.answer(*v)
+		o.answer(v)
 	}
-	w.answer(*v)
+	w.answer(v)
 	c.pendings.put(w)
 }
 
