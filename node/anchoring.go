@@ -10,7 +10,7 @@ import (
 // Which node's right a session uses, where rights are the limit.
 
 // openSession starts the lease of somebody who was let in, here or at the anchor.
-func (r *Room) openSession(e entered, now time.Time) {
+func (r *Room) openSession(e *entered, now time.Time) {
 	t, self := e.pass.Ticket, r.core.self
 	switch {
 	case t.Anchor != self.Node:

@@ -141,7 +141,7 @@ func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
 	send, lost := c.asks.due(now, sweep, askPace{askResend, askTimeout}, func(k sessionKey) bool { return c.reaches(k.ticket.Anchor) })
 	for _, w := range lost {
 		v, n := w.room.answered(w.pass, time.Time{}, silent, now)
-		c.settle(w, v, n, now)
+		c.settle(w, &v, n, now)
 	}
 	var out []Message
 	for _, a := range send {
@@ -191,7 +191,7 @@ func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) ([]Me
 	by := func(k sessionKey) bool { return k.ticket.Anchor == from.ID || c.facts.heir(k.ticket.Anchor) == from.ID }
 	for _, w := range c.asks.replied(a.number, by) {
 		v, n := w.room.answered(w.pass, a.end, is, now)
-		c.settle(w, v, n, now)
+		c.settle(w, &v, n, now)
 	}
 	return nil, nil
 }

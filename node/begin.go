@@ -1,6 +1,7 @@
 package node
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -41,6 +42,49 @@ const maxPendings = 1 << 16
 type pendings struct {
 	count atomic.Int64
 	wake  chan struct{} // holds one: the loop takes all there is
+	free  sync.Pool     // of *pending that nobody knows of any more
+	heard sync.Pool     // of *hearing
+}
+
+// take returns a pending that is zero.
+func (p *pendings) take() *pending {
+	if w, ok := p.free.Get().(*pending); ok {
+		return w
+	}
+	return new(pending)
+}
+
+// put takes back one that was answered. One that has waited for an anchor or an owner is left
+// to the garbage: the table of questions knows it for a while.
+func (p *pendings) put(w *pending) {
+	if w.number == 0 {
+		*w = pending{}
+		p.free.Put(w)
+	}
+}
+
+// hearing is how one request at a time hears its answer in Decide.
+type hearing struct {
+	answer chan Verdict  // holds one
+	done   func(Verdict) // sends it
+}
+
+// hear returns one to which nothing was sent.
+func (p *pendings) hear() *hearing {
+	if h, ok := p.heard.Get().(*hearing); ok {
+		return h
+	}
+	h := &hearing{answer: make(chan Verdict, 1)}
+	h.done = func(v Verdict) { h.answer <- v }
+	return h
+}
+
+// hurry wakes the loop, if it is not about to look anyway.
+func (p *pendings) hurry() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
 }
 
 // pending is one request that waits. It is large, and handed on from queue to queue:
@@ -79,34 +123,36 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	if n == nothing {
 		return v
 	}
-	answer, since := make(chan Verdict, 1), time.Now()
-	w := &pending{room: r, pass: v.Pass, at: now, done: func(v Verdict) { answer <- v }, asks: true}
+	ps, since := &r.core.pendings, time.Now()
+	h, w := ps.hear(), ps.take()
+	w.room, w.pass, w.at, w.done, w.asks = r, v.Pass, now, h.done, true
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now)
 	}
-	select {
-	case r.core.pendings.wake <- struct{}{}:
-	default: // the loop is about to look
-	}
-	v = <-answer
+	ps.hurry()
+	v = <-h.answer
+	ps.heard.Put(h) // nothing more will be sent to it
 	v.Asked, v.Word = time.Since(since), n.whose()
 	return v
 }
 
 // Begin answers one request like Decide as far as this node's memory goes. If
 // another node has to be asked, ok is false and done is called exactly once,
-// later, from Receive, Tick or Flush, with the answer. Flush sends the question
-// at once. done must not block, nor call back in. Who is new queues without being asked
-// about.
+// from Receive, Tick or Flush, with the answer, which may be before Begin returns. Wake says
+// that Flush is to be called, which sends the question. done must not block, nor call back
+// in. Who is new queues without being asked about.
 func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v Verdict, ok bool) {
 	n := r.begin(&v, &p, known, now)
 	if n == nothing {
 		return r.queued(v), true
 	}
-	w := &pending{room: r, pass: v.Pass, at: now, done: done}
+	ps := &r.core.pendings
+	w := ps.take()
+	w.room, w.pass, w.at, w.done = r, v.Pass, now, done
 	if !r.core.pend(n, w) {
 		return r.queued(r.giveUp(n, w, now)), true
 	}
+	ps.hurry()
 	return Verdict{}, false
 }
 
@@ -119,11 +165,11 @@ func (r *Room) queued(v Verdict) Verdict {
 }
 
 // answer hands v out.
-func (w *pending) answer(v Verdict) {
-	if !w.asks {
-		v = w.room.queued(v)
+func (w *pending) answer(v *Verdict) {
+	if !w.asks && v.New {
+		w.room.Queue(v.Pass)
 	}
-	w.done(v)
+	w.done(*v)
 }
 
 // begin answers from memory into a zero verdict, or says whose word is needed.
@@ -170,7 +216,7 @@ func (c *Core) pend(n need, w *pending) bool {
 		c.pendings.count.Add(-1)
 		if n >= aTicket { // else they get what w gets: settle is about to answer
 			for _, o := range w.parts() {
-				c.settle(o, Verdict{Pass: o.pass}, n, o.at)
+				c.settle(o, &Verdict{Pass: o.pass}, n, o.at)
 			}
 		}
 	}
@@ -178,15 +224,15 @@ func (c *Core) pend(n need, w *pending) bool {
 }
 
 // settle goes on with a request once it has what it waited for: v is its answer,
-// or the word that it needs next.
-func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
+// or the word that it needs next. It uses v as it likes, and nobody uses w after it.
+func (c *Core) settle(w *pending, v *Verdict, n need, now time.Time) {
 	c.pendings.count.Add(-1)
 	if n != nothing {
 		w.pass = v.Pass
 		if c.pend(n, w) {
 			return
 		}
-		v = w.room.giveUp(n, w, now)
+		*v = w.room.giveUp(n, w, now)
 	}
 	if !v.Admit && w.claimed {
 		c.stripes.ofVisitor(w.pass.Visitor).giveUpClaim(claim{visitKey{w.room.id, w.pass.Visitor}, c.self.Node, w.number})
@@ -196,6 +242,7 @@ func (c *Core) settle(w *pending, v Verdict, n need, now time.Time) {
 		o.answer(v)
 	}
 	w.answer(v)
+	c.pendings.put(w)
 }
 
 // joins has a request that wants a ticket wait for what another one with the same waiting
@@ -249,16 +296,16 @@ func (c *Core) Wake() <-chan struct{} { return c.pendings.wake }
 // if that node were silent. It is the last call.
 func (c *Core) Close(now time.Time) {
 	for _, w := range c.asks.close() {
-		c.settle(w, Verdict{Pass: w.pass}, anchorWord, now)
+		c.settle(w, &Verdict{Pass: w.pass}, anchorWord, now)
 	}
 	for _, r := range c.order {
 		if k := r.counters.Load(); k != nil {
 			for _, w := range k.close() {
-				c.settle(w, Verdict{Pass: w.pass}, aTicket, now)
+				c.settle(w, &Verdict{Pass: w.pass}, aTicket, now)
 			}
 		}
 	}
 	for _, w := range c.redeems.close() {
-		c.settle(w, Verdict{Pass: w.pass}, ownersWord, now)
+		c.settle(w, &Verdict{Pass: w.pass}, ownersWord, now)
 	}
 }

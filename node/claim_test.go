@@ -187,7 +187,7 @@ func TestNoTicketIsTakenUpWithoutAClaim(t *testing.T) {
 	m := w.counterOf("a")
 	r := m.core.order[0]
 	s, k := m.core.stripes.ofVisitor(waited.Visitor), visitKey{roomID, waited.Visitor}
-	r.openTickets(1, w.now) // what that needs is on the disk soon
+	r.openTickets(nil, 1, w.now) // what that needs is on the disk soon
 	w.run(time.Second)
 	r.mu.Lock()
 	r.rights.Close(r.rights.Tokens())
@@ -199,12 +199,13 @@ func TestNoTicketIsTakenUpWithoutAClaim(t *testing.T) {
 		"one of before":  {is: claimed, by: m.id},
 	} {
 		s.remember(k, q, w.now)
-		ranges := r.openTickets(1, w.now)
+		ranges := r.openTickets(nil, 1, w.now)
 		if len(ranges) != 1 || r.Rights().Free.Places != free-1 {
 			t.Fatalf("%s: %v, %d places free of %d", what, ranges, r.Rights().Free.Places, free)
 		}
 		r.used[reserved].Add(1)
-		v, n := r.letIn(gotten{class: reserved, ticket: ranges[0].Ticket(0), session: ranges[0].Session}, waited, w.now)
+		var v Verdict
+		n := r.letIn(&v, &gotten{class: reserved, ticket: ranges[0].Ticket(0), session: ranges[0].Session}, &waited, w.now)
 		if v.Admit || n != nothing || v.Pass.Visitor != waited.Visitor || !v.Pass.Arrival.Equal(waited.Arrival) {
 			t.Errorf("claim %s: %+v, %d, want the visitor to wait", what, v, n)
 		}
@@ -340,7 +341,7 @@ func TestAClaimOfNoUseIsGivenUp(t *testing.T) {
 	w.machine(owner).core.order[0].claim(waited.Visitor, others[0].id, 7, w.now)
 	pend := &pending{room: r, pass: waited, at: w.now, number: 7, claimed: true, done: func(Verdict) {}}
 	others[0].core.pendings.count.Add(1)
-	others[0].core.settle(pend, Verdict{Pass: waited}, nothing, w.now)
+	others[0].core.settle(pend, &Verdict{Pass: waited}, nothing, w.now)
 	w.lose = nil
 	w.run(200 * time.Millisecond)
 	if v := w.decide(others[1], waited, true); !v.Admit {

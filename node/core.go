@@ -1,7 +1,6 @@
 package node
 
 import (
-	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +76,7 @@ type Core struct {
 	key     []byte // of owners
 	places  []byte // the key of places
 	entropy io.Reader
+	chances chances // of visitor ids, unless there is entropy
 	replica *replica.Replica
 	rooms   map[crdt.RoomID]*Room
 	order   []*Room                 // by id, so that the same input gives the same output
@@ -206,19 +206,12 @@ func placeKey(owner []byte) []byte {
 // newVisitor returns an id that nobody has.
 func (c *Core) newVisitor() VisitorID {
 	if c.entropy == nil {
-		return randomVisitor()
+		return c.chances.id()
 	}
 	var id VisitorID
 	if _, err := io.ReadFull(c.entropy, id[:]); err != nil {
 		panic("node: no visitor id: " + err.Error())
 	}
-	return id
-}
-
-// randomVisitor stands apart from newVisitor, where its result would be moved to
-// the heap.
-func randomVisitor() (id VisitorID) {
-	cryptorand.Read(id[:])
 	return id
 }
 
@@ -442,7 +435,8 @@ func (c *Core) replicate(in []replica.Message) []Message {
 // collect books what requests have noted since the last time.
 func (c *Core) collect(now time.Time) {
 	for n := range c.stripes.collect() {
-		for _, e := range n.entered {
+		for i := range n.entered {
+			e := &n.entered[i]
 			e.room.entered(e, now)
 		}
 		for _, k := range n.kept {

@@ -152,23 +152,28 @@ func (k *counters) apply(w *pending, c class) bool {
 	return !closed
 }
 
+// letIn lets in who waits for that, with a ticket.
+func (k *counters) letIn(w *pending, g *gotten, now time.Time) {
+	var as Verdict
+	n := k.room.letIn(&as, g, &w.pass, now)
+	k.room.core.settle(w, &as, n, now)
+}
+
 // applied goes on with a request that a counter has answered.
 func (k *counters) applied(a applicant, c class, got bool, now time.Time) {
 	r, w := k.room, a.Who
 	if got {
-		as, n := r.letIn(gotten{class: c, lent: true, ticket: a.Ticket, session: a.Session}, w.pass, now)
-		r.core.settle(w, as, n, now)
+		k.letIn(w, &gotten{class: c, lent: true, ticket: a.Ticket, session: a.Session}, now)
 		return
 	}
 	if c == contested && k.loop.supply == nil {
 		v := r.view.Load()
 		switch c, is := k.takeAnywhere(v, now); is {
 		case granted:
-			as, n := r.letIn(gotten{class: c}, w.pass, now)
-			r.core.settle(w, as, n, now)
+			k.letIn(w, &gotten{class: c}, now)
 			return
 		case asked:
-			r.core.settle(w, Verdict{Pass: w.pass}, needOf(c), now)
+			r.core.settle(w, &Verdict{Pass: w.pass}, needOf(c), now)
 			return
 		}
 	}
@@ -182,11 +187,12 @@ func (k *counters) turnAway(w *pending, now time.Time) {
 	r := k.room
 	v := r.view.Load()
 	if v.from == k && v.Settings.QueueingMethod != room.Reject && !r.redeemedLately(&w.pass, now) {
-		r.core.settle(w, r.wait(v, w.pass, w.at), nothing, now)
+		as := r.wait(v, w.pass, w.at)
+		r.core.settle(w, &as, nothing, now)
 		return
 	}
 	as, n := r.decide(w.pass, w.pass.Room == r.id, now)
-	r.core.settle(w, as, n, now)
+	r.core.settle(w, &as, n, now)
 }
 
 // gotten is a ticket that a visitor gets.

@@ -55,8 +55,7 @@ func (k *counters) serve(left []applicant, s ticket.Scope, self bool, now time.T
 	for _, a := range left {
 		c := classOf(s, a.Reserved)
 		if self && k.room.takeSome(k.room.view.Load(), c, 1, now) == 1 {
-			as, n := k.room.letIn(gotten{class: c}, a.Who.pass, now)
-			k.room.core.settle(a.Who, as, n, now)
+			k.letIn(a.Who, &gotten{class: c}, now)
 			continue
 		}
 		k.applied(a, c, false, now)

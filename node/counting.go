@@ -76,10 +76,11 @@ func (r *Room) bookHeld(now time.Time) {
 	r.book(crdt.HeldRate, 0, uint64(up.Rate), uint64(down.Rate), now)
 }
 
-// bookCame has this node's row tell how many have come who did not wait: all of a
-// tick at once, for there may be thousands.
+// bookCame has this node's row, and its history, tell how many have come who did not
+// wait: all of a tick at once, for there may be thousands.
 func (r *Room) bookCame(now time.Time) {
 	r.book(crdt.Seen, crdt.TickOf(now), r.came, 0, now)
+	r.core.cameAndEntered(r.id, r.came, now)
 	r.came = 0
 }
 
@@ -94,9 +95,8 @@ func (r *Room) bookSpent(spent uint64, now time.Time) {
 }
 
 // entered books a ticket that a request has taken.
-func (r *Room) entered(e entered, now time.Time) {
+func (r *Room) entered(e *entered, now time.Time) {
 	r.openSession(e, now)
-	r.core.letInHere(&e, now)
 	if !r.limited() {
 		r.book(crdt.Admitted, crdt.TickOf(now), 1, 0, now)
 	}
@@ -106,6 +106,7 @@ func (r *Room) entered(e entered, now time.Time) {
 		r.core.lately.add(&e.pass)
 		return
 	}
+	r.core.letInHere(e, now)
 	r.core.redemptions = append(r.core.redemptions, redemption{key: visitKey{r.id, e.pass.Visitor}, word: isInside, admission: admissionOf(e.pass)})
 	// The owner counts one less only after all count one more.
 	r.core.visits.hold(visit{visitor: e.pass.Visitor, room: r.id, arrival: e.pass.Arrival,
@@ -200,9 +201,12 @@ func (r *Room) expire(now time.Time) {
 	spent := r.rights.Spent()
 	repaid := r.rights.TakeRepaid()
 	over := r.overHere
-	r.overHere = nil
+	r.overHere = r.overSpare[:0]
 	r.mu.Unlock()
 	r.core.endedHere(r.id, over, now)
+	if r.overSpare = nil; len(over) >= cap(over)/4 { // else it was for more than there are now
+		r.overSpare = over
+	}
 	for _, x := range repaid {
 		r.replace(x.Old, renewal{ticket: x.New, end: x.End})
 	}

@@ -23,7 +23,7 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need
 	}
 	switch is {
 	case granted:
-		v, n = r.enterWith(gotten{class: c}, p, now)
+		n = r.enterWith(&v, &gotten{class: c}, &p, now)
 		return v, n, true
 	case asked:
 		return Verdict{Pass: p}, needOf(c), true
@@ -31,35 +31,49 @@ func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need
 	return Verdict{}, nothing, false
 }
 
-// enterWith lets a visitor in with a ticket that was taken for that. Any goroutine
-// may call it.
-func (r *Room) enterWith(g gotten, p Pass, now time.Time) (Verdict, need) {
-	e, is, ok := r.takeUp(g, p, now)
+// enterWith lets a visitor in with a ticket that was taken for that, into a zero
+// verdict. Any goroutine may call it.
+func (r *Room) enterWith(v *Verdict, g *gotten, p *Pass, now time.Time) need {
+	var e entered
+	is, ok := r.takeUp(&e, g, p, now)
 	if ok {
 		// The stripe of the session, not of the visitor: the loop then cannot meet
 		// the session's first check-in before the lease that it belongs to.
-		r.core.stripes.ofSession(sessionKey{r.id, e.pass.Ticket}).enter(e)
+		r.core.stripes.ofSession(sessionKey{r.id, e.pass.Ticket}).enter(&e)
 	}
-	return r.redeemedAs(is, p, e.pass, now)
+	return r.admitAs(v, &e, is, p, now)
 }
 
 // letIn is enterWith for the loop, which needs no note to book it.
-func (r *Room) letIn(g gotten, p Pass, now time.Time) (Verdict, need) {
-	e, is, ok := r.takeUp(g, p, now)
+func (r *Room) letIn(v *Verdict, g *gotten, p *Pass, now time.Time) need {
+	var e entered
+	is, ok := r.takeUp(&e, g, p, now)
 	if ok {
-		r.entered(e, now)
+		r.entered(&e, now)
 	}
-	return r.redeemedAs(is, p, e.pass, now)
+	return r.admitAs(v, &e, is, p, now)
 }
 
-// takeUp makes a session of a ticket. If somebody with the same waiting pass was
-// faster, or the owner's word was too long ago, the ticket is given back: ok is false, and
-// the pass is theirs, if any.
-func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, is redeemState, ok bool) {
-	e = entered{room: r, pass: r.admitted(g, p, now), gotten: g, waited: !p.Arrival.IsZero()}
+// admitAs answers a visitor of whom takeUp has made e. Nobody can have ended the session
+// of somebody new, nor is it past.
+func (r *Room) admitAs(v *Verdict, e *entered, is redeemState, p *Pass, now time.Time) (n need) {
+	if e.waited {
+		*v, n = r.redeemedAs(is, *p, e.pass, now)
+		return n
+	}
+	v.Admit, v.Pass, v.SetPass, v.View = true, e.pass, true, r.view.Load().View
+	return nothing
+}
+
+// takeUp makes a session of a ticket, in a zero e: passes are large, and are handed on by
+// pointer. If somebody with the same waiting pass was faster, or the owner's word was too
+// long ago, the ticket is given back: ok is false, and the pass is theirs, if any.
+func (r *Room) takeUp(e *entered, g *gotten, p *Pass, now time.Time) (is redeemState, ok bool) {
+	e.room, e.gotten, e.waited = r, *g, !p.Arrival.IsZero()
+	r.admitted(&e.pass, g, p, now)
 	if !e.waited {
 		r.tally.given.Add(1)
-		return e, confirmed, true
+		return confirmed, true
 	}
 	id := e.pass.Visitor
 	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, r.core.self.Node,
@@ -67,37 +81,30 @@ func (r *Room) takeUp(g gotten, p Pass, now time.Time) (e entered, is redeemStat
 	if ok {
 		r.tally.given.Add(1)
 	} else {
-		r.giveBack(g)
+		r.giveBack(*g)
 	}
 	e.pass = q.pass
-	return e, q.is, ok
+	return q.is, ok
 }
 
-// admitted returns the pass of a visitor who is let in now; without a ticket, with
-// a new one of this node.
-func (r *Room) admitted(g gotten, p Pass, now time.Time) Pass {
-	if g.ticket.IsZero() {
-		g.ticket = r.newTicket()
+// admitted makes of a zero q the pass of a visitor who is let in now; without a ticket,
+// with a new one of this node.
+func (r *Room) admitted(q *Pass, g *gotten, p *Pass, now time.Time) {
+	q.Ticket = g.ticket
+	if q.Ticket.IsZero() {
+		q.Ticket = r.newTicket()
 	}
 	session := r.Settings().SessionDuration
 	if g.session > 0 {
 		session = min(session, g.session)
 	}
-	q := Pass{
-		Visitor:    p.Visitor,
-		Room:       r.id,
-		Arrival:    p.Arrival,
-		AcceptedAt: now,
-		LeaseEnd:   now.Add(session),
-		Ticket:     g.ticket,
-	}
+	q.Visitor, q.Room, q.Arrival, q.AcceptedAt, q.LeaseEnd = p.Visitor, r.id, p.Arrival, now, now.Add(session)
 	if q.Visitor == (VisitorID{}) {
 		q.Visitor = r.core.newVisitor()
 	}
 	if q.Arrival.IsZero() {
 		q.Arrival = now
 	}
-	return q
 }
 
 func (r *Room) newTicket() ticket.Ticket {

@@ -35,8 +35,9 @@ type applicant = ticket.Applicant[*pending]
 type supply struct {
 	stock   *ticket.Stock
 	mover   ticket.Mover
-	parked  []parked // visitors of this node who wait for rights on their way
-	here    []parked // scratch: those who are served
+	parked  []parked       // visitors of this node who wait for rights on their way
+	here    []parked       // scratch: those who are served
+	ranges  []ticket.Range // scratch: what they are served with
 	calls   map[crdt.Incarnation]heardCall
 	far     map[string]crdt.NodeID // the counters of other sites, as far as they have spoken
 	dry     time.Time              // until then nobody waits for any: none came the last time
@@ -136,13 +137,20 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	}
 	k.here = leads || nobody || d.Alone()
 	k.alone.Store(d.Alone() && !leads)
+	if !k.here && k.suffices(len(own)+d.Queued(), now) {
+		for _, a := range d.Recall() {
+			own = append(own, parked{a, now})
+		}
+		k.here = true
+	}
 	var call ticket.Call
 	calls := false
 	if !leads && !nobody {
-		if !k.here { // the counter is back
+		if !k.here { // the counter is back, or wanted
 			for _, p := range own {
 				d.Apply(p.applicant)
 			}
+			clear(own)
 			own = own[:0]
 			k.remember(ticket.SiteCounter)
 		}
@@ -172,6 +180,22 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	return out
 }
 
+// suffices reports whether n visitors may be served here although another node is the
+// counter: nobody waits in the room, so that there is nobody to overtake, and what this
+// node has of its own is enough for all of them. Whoever is the counter then has
+// nothing to decide, and to ask it would cost a call and a round trip.
+func (k *counters) suffices(n int, now time.Time) bool {
+	r := k.room
+	w := r.view.Load()
+	if n == 0 || w.Waiting > 0 || w.Event.Prequeueing || !r.core.fit() || r.core.leave.on || len(r.stranded) > 0 {
+		return false
+	}
+	r.mu.Lock()
+	free, covered := r.rights.Free(), r.rights.Covered()
+	r.mu.Unlock()
+	return int64(n) <= min(free.Places, free.Rate, covered, w.upTo[contested]-r.used[contested].Load())
+}
+
 // takeParked takes those who wait here, into memory that reuse takes back.
 func (k *counters) takeParked() []parked {
 	s := k.loop.supply
@@ -185,8 +209,8 @@ func (k *counters) takeParked() []parked {
 // reuse keeps the memory of those who were served for the next, who come within the
 // millisecond at a busy node. That of a crowd is let go.
 func (s *supply) reuse(all []parked) {
-	if all = all[:cap(all)]; len(all) <= maxReused {
-		clear(all)
+	if cap(all) <= maxReused {
+		clear(all) // beyond it nothing was used
 		s.here = all[:0]
 	}
 }
@@ -223,7 +247,8 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 		n = len(all)
 	}
 	want := k.allowed(ticket.Places{Reserved: n, Contested: len(all) - n}, now)
-	got := k.draw(int64(want.Sum()), r.core.self.Node, now)
+	got := k.draw(k.loop.supply.ranges[:0], int64(want.Sum()), r.core.self.Node, now)
+	k.loop.supply.ranges = got.ranges
 	given := [classes]int64{}
 	turned := [classes]bool{}
 	limit := [classes]int{reserved: want.Reserved, contested: want.Contested}
@@ -239,8 +264,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			given[c]++
 			g.class = c
 			r.used[c].Add(1)
-			as, n := r.letIn(g, p.Who.pass, now)
-			r.core.settle(p.Who, as, n, now)
+			k.letIn(p.Who, &g, now)
 		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
 			k.loop.supply.parked = append(k.loop.supply.parked, p)
 		default:
@@ -342,7 +366,7 @@ func (k *counters) offer(from crdt.Incarnation, call ticket.Call, now time.Time)
 		}
 		k.waitedInVain(since, now)
 	}
-	got := k.draw(int64(may.Sum()), from.Node, now)
+	got := k.draw(nil, int64(may.Sum()), from.Node, now)
 	n := int(got.left())
 	o.Given.Reserved = min(may.Reserved, n)
 	o.Given.Contested = min(may.Contested, n-o.Given.Reserved)

@@ -114,7 +114,6 @@ func (r *rateRun) visit(n *live, perSecond float64) {
 	var waiting sync.WaitGroup
 	start, due := time.Now(), 0
 	for now := start; now.Before(r.until); now = time.Now() {
-		asked := false
 		for ; float64(due) < now.Sub(start).Seconds()*perSecond; due++ {
 			at := start.Add(time.Duration(float64(due) / perSecond * float64(time.Second)))
 			waiting.Add(1)
@@ -125,13 +124,6 @@ func (r *rateRun) visit(n *live, perSecond float64) {
 			if ok {
 				r.answered(v, at)
 				waiting.Done()
-			}
-			asked = asked || !ok
-		}
-		if asked {
-			select {
-			case n.core.pendings.wake <- struct{}{}:
-			default:
 			}
 		}
 		time.Sleep(rateStep)

@@ -33,19 +33,20 @@ func (d *drawn) left() (n uint64) {
 	return n - d.used
 }
 
-// draw takes up to n tickets for visitors of a node. Its own visitors get tickets
+// draw takes up to n tickets for visitors of a node, into the memory of ranges. Its own visitors get tickets
 // of this node as far as there are any, which need no renewals between nodes;
 // others first those that their node has lent, for the same reason. Sessions whose
 // anchor is out of reach come before anybody new.
-func (k *counters) draw(n int64, asker crdt.NodeID, now time.Time) (d drawn) {
+func (k *counters) draw(ranges []ticket.Range, n int64, asker crdt.NodeID, now time.Time) (d drawn) {
 	r := k.room
+	d.ranges = ranges
 	r.strand(now)
 	if n <= 0 || len(r.stranded) > 0 && r.starved {
 		return d
 	}
 	own := asker == r.core.self.Node
 	if own {
-		d.ranges = r.openTickets(n, now)
+		d.ranges = r.openTickets(d.ranges, n, now)
 		n -= int64(d.left())
 	}
 	if k.leads() {
@@ -60,19 +61,19 @@ func (k *counters) draw(n int64, asker crdt.NodeID, now time.Time) (d drawn) {
 	return d
 }
 
-// openTickets returns up to n own tickets that visitors of this node use at once.
-func (r *Room) openTickets(n int64, now time.Time) []ticket.Range {
+// openTickets appends up to n own tickets that visitors of this node use at once.
+func (r *Room) openTickets(to []ticket.Range, n int64, now time.Time) []ticket.Range {
 	r.mu.Lock()
 	n = r.rights.Open(n, now)
 	session := r.rights.Session()
 	r.mu.Unlock()
 	r.core.storing.touch(r)
 	if n <= 0 {
-		return nil
+		return to
 	}
 	self := r.core.self
 	first := r.seq.Add(uint64(n)) - uint64(n) + 1
-	return []ticket.Range{{Anchor: self.Node, Boot: self.Boot, First: first, N: uint64(n), Session: session}}
+	return append(to, ticket.Range{Anchor: self.Node, Boot: self.Boot, First: first, N: uint64(n), Session: session})
 }
 
 // prepare has the disk ready for n tickets to be given out soon.

@@ -119,3 +119,55 @@ func TestRowsTellWhatIsFree(t *testing.T) {
 		t.Errorf("%d places are in use, want 70", used)
 	}
 }
+
+// someoneWaits has the mesh count a new visitor of a node who waits, as soon as views are
+// built anew.
+func (w *world) someoneWaits(m *machine) {
+	r := m.core.Route("shop", "/")
+	r.Queue(r.Hold(w.now).Pass)
+}
+
+// TestWhileNobodyWaitsNobodyIsAsked has visitors come to a node that is not the counter: as
+// long as its own rights are enough and nobody waits, it lets them in by itself. Once somebody
+// waits, wherever that is, the counter decides.
+func TestWhileNobodyWaitsNobodyIsAsked(t *testing.T) {
+	w := newWorld(t, escrowSettings(3000), "a", "a", "a")
+	w.run(20 * time.Second)
+	m := w.other(w.counterOf("a"))
+	calls := 0
+	w.lose = func(l letter) bool {
+		if l.from == m.id && l.m.Kind == kindCall {
+			calls++
+		}
+		return false
+	}
+	come := func() {
+		t.Helper()
+		people := w.crowd(10, at(m))
+		if in := w.askAll(people); in != 10 {
+			t.Errorf("%d of 10 were let in", in)
+		}
+		for _, p := range people {
+			if calls == 0 && p.pass.Ticket.Anchor != m.id {
+				t.Errorf("a ticket of %s was given without a call", p.pass.Ticket.Anchor)
+			}
+		}
+		w.run(200 * time.Millisecond)
+	}
+	for range 10 { // until what is on disk covers them, calls are for the disk's sake
+		come()
+	}
+	calls = 0
+	for range 10 {
+		come()
+	}
+	if calls > 0 {
+		t.Errorf("%d calls while nobody waits, want none", calls)
+	}
+	w.someoneWaits(w.other(m))
+	w.run(time.Second)
+	if come(); calls == 0 {
+		t.Error("no call though somebody waits")
+	}
+	w.holds(3000, 10_000, "at the end")
+}

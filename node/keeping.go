@@ -137,7 +137,7 @@ func (r *Room) succeed(before *Room) {
 func (r *Room) abandon(now time.Time) {
 	if k := r.counters.Load(); k != nil {
 		for _, w := range k.close() {
-			r.core.settle(w, Verdict{Pass: w.pass}, aTicket, now)
+			r.core.settle(w, &Verdict{Pass: w.pass}, aTicket, now)
 		}
 	}
 }

@@ -94,20 +94,21 @@ func (c *Core) cameHere(id crdt.RoomID, now time.Time) {
 	}
 }
 
-// letInHere notes who was let in.
+// letInHere notes somebody who waited and was let in.
 func (c *Core) letInHere(e *entered, now time.Time) {
-	p := &c.past
-	if p.recorder == nil {
-		return
-	}
-	p.advance(now)
-	n := history.Counts{Admitted: 1}
-	if e.waited {
+	if p := &c.past; p.recorder != nil {
+		p.advance(now)
 		p.recorder.Waited(e.room.id, e.pass.AcceptedAt.Sub(e.pass.Arrival), now)
-	} else {
-		n.New = 1
+		p.recorder.Count(e.room.id, history.Counts{Admitted: 1}, now)
 	}
-	p.recorder.Count(e.room.id, n, now)
+}
+
+// cameAndEntered notes n new visitors who did not have to wait.
+func (c *Core) cameAndEntered(id crdt.RoomID, n uint64, now time.Time) {
+	if p := &c.past; p.recorder != nil && n > 0 {
+		p.advance(now)
+		p.recorder.Count(id, history.Counts{New: n, Admitted: n}, now)
+	}
 }
 
 // endedHere notes sessions that have ended.

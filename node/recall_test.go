@@ -60,6 +60,7 @@ func TestAFailedDiskRecallsLoans(t *testing.T) {
 	w.lose = nil
 	w.mend(m)
 	for range 20 {
+		w.someoneWaits(lead) // while nobody does, the node needs no counter
 		w.askAll(w.crowd(20, at(m)))
 		w.run(100 * time.Millisecond)
 	}

@@ -152,7 +152,7 @@ func (r *Room) goOn(w *pending, is word, holds Pass, now time.Time) (Verdict, ne
 func (c *Core) goOnAll(waiting []*pending, is word, holds Pass, now time.Time) {
 	for _, w := range waiting {
 		v, n := w.room.goOn(w, is, holds, now)
-		c.settle(w, v, n, now)
+		c.settle(w, &v, n, now)
 	}
 }
 

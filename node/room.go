@@ -33,7 +33,7 @@ type Room struct {
 	rights *ticket.Rights // nil until the node is open
 	delta  ticket.Delta   // of active, not booked yet
 
-	overHere []ticket.Ended // sessions, not noted yet; stays empty where no history is kept
+	overHere []ticket.Ended // sessions that ended here, not noted yet; stays empty where no history is kept
 
 	limit, mintedByAll ticket.Amount // as the facts have it
 	minter             crdt.NodeID   // the same
@@ -69,11 +69,12 @@ type Room struct {
 	replaced  map[ticket.Ticket]renewal       // tickets that were re-anchored here
 	replaces  map[ticket.Ticket]ticket.Ticket // the same the other way round
 	line      *room.Line
-	changes   []room.Change // scratch
-	news      bool          // counts have changed since the view was built
-	viewed    time.Time     // when that was
-	every     time.Duration // after how long it is built anew without news
-	until     time.Time     // when an event makes an end of it; zero: never
+	changes   []room.Change  // scratch
+	overSpare []ticket.Ended // memory for the next overHere
+	news      bool           // counts have changed since the view was built
+	viewed    time.Time      // when that was
+	every     time.Duration  // after how long it is built anew without news
+	until     time.Time      // when an event makes an end of it; zero: never
 	history   room.History
 	in        room.Input           // scratch; in.Mine stays as long as mine does
 	mine      countsOf             // zero: in.Mine has to be read anew

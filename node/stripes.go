@@ -223,10 +223,10 @@ func (s *stripe) markOver(k sessionKey, until time.Time) bool {
 	return true
 }
 
-func (s *stripe) enter(e entered) {
+func (s *stripe) enter(e *entered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entered = append(s.entered, e)
+	s.entered = append(s.entered, *e)
 	s.mark()
 }
 

@@ -75,6 +75,7 @@ var allowed = map[string][]string{
 	"bench/limits":          {"crdt", "node/limit"},
 	"bench/limits/hurt":     {"bench/docpage", "bench/faults/", "node"},
 	"bench/limiters":        {"bench/docpage"},
+	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/docpage"},
 	"bench/accuracy":        {"bench/accesslog", "bench/docpage", "bench/limits", "node/limit"},
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":           {"bench/sim"},

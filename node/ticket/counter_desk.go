@@ -75,6 +75,17 @@ func kind(reserved bool) int {
 // Apply has somebody wait for the next call.
 func (d *Desk[T]) Apply(a Applicant[T]) { d.queue = append(d.queue, a) }
 
+// Queued returns how many wait for the next call.
+func (d *Desk[T]) Queued() int { return len(d.queue) }
+
+// Recall takes back those who wait for the next call, as they came: they are served without
+// it. What it returns is good until Apply is called.
+func (d *Desk[T]) Recall() []Applicant[T] {
+	all := d.queue
+	d.queue = d.queue[:0]
+	return all
+}
+
 // RefusedUntil returns until when whoever wants a ticket of a kind is refused
 // without a call; a time that is past if they are not.
 func (d *Desk[T]) RefusedUntil(reserved bool) time.Time { return d.refused[kind(reserved)] }
@@ -115,11 +126,11 @@ func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
 
 // reuse returns the memory of the last answer, if it is not that of a crowd.
 func (d *Desk[T]) reuse() []Applicant[T] {
-	spare := d.spare[:cap(d.spare)]
-	if d.spare = nil; len(spare) > maxSpare {
+	spare := d.spare
+	if d.spare = nil; cap(spare) > maxSpare {
 		return nil
 	}
-	clear(spare)
+	clear(spare) // beyond it nothing was used
 	return spare[:0]
 }
 

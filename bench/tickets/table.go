@@ -1,0 +1,102 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// row is one line of the table.
+type row struct {
+	name string
+	of   func(*round) spell
+	rate bool // the rate was found rather than given
+	wait bool // it was measured from when visitors were due
+}
+
+// table returns the figures as a table of the documentation.
+func (all results) table() string {
+	var b bytes.Buffer
+	rows := []row{
+		{"Redis `INCR`, one call after the other on each of 64 connections", func(r *round) spell { return r.RedisMost }, true, false},
+		{"the same with a script that checks a limit", func(r *round) spell { return r.RedisScript }, true, false},
+		{"Redis `INCR`, visitors who come at half of that rate", func(r *round) spell { return r.RedisHalf }, false, true},
+		{"three nodes at that same rate", func(r *round) spell { return r.AtHalf }, false, true},
+		{"three nodes at the highest rate of Redis", func(r *round) spell { return r.AtMost }, false, true},
+		{"the same, where each visitor keeps a goroutine waiting", func(r *round) spell { return r.Waiting }, false, true},
+		{"three nodes at half of their own highest rate", func(r *round) spell { return r.Half }, false, true},
+		{"three nodes at the highest rate that they sustain", func(r *round) spell { return r.Most }, true, true},
+		{"three nodes with 24,576 visitors always under way", func(r *round) spell { return r.Saturated }, true, false},
+		{"load alone: decisions that do nothing", func(r *round) spell { return r.Load }, false, true},
+	}
+	fmt.Fprintln(&b, "| | decisions a second | p50, ms | p99, ms | µs of processor time for each |\n|---|---|---|---|---|")
+	for _, w := range rows {
+		if all.NoRedis != "" && w.of(&all.Rounds[0]).Came == 0 {
+			continue
+		}
+		p50, p99 := "", ""
+		if w.wait {
+			p50 = all.figure("%.2f", func(r *round) float64 { return w.of(r).P50 })
+			p99 = all.figure("%.2f", func(r *round) float64 { return w.of(r).P99 })
+		}
+		cpu := all.figure("%.2f", func(r *round) float64 { s := w.of(r); return float64(s.CPU+s.Server) / 1e3 })
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", w.name, all.figure("%.0f", func(r *round) float64 { return w.of(r).Rate() }), p50, p99, cpu)
+	}
+	b.WriteString("\n" + all.says())
+	return b.String()
+}
+
+// says returns what the table comes to.
+func (all results) says() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Medians of %d rounds, with the least and the most; %s on %d processors, all of it.", len(all.Rounds), all.Machine, all.Processors)
+	if all.NoRedis != "" {
+		fmt.Fprintf(&b, "\n**Redis was not measured: %s.**\n", all.NoRedis)
+		return b.String()
+	}
+	fmt.Fprintf(&b, " Within each round, the highest rate of the nodes is × %s of that of Redis, its processor time for a decision × %s of theirs; p99 of the nodes at half of their highest rate is × %s of that of Redis at half of its own, and at the same rate × %s.\n",
+		all.figure("%.1f", func(r *round) float64 { return r.Most.Rate() / r.RedisMost.Rate() }),
+		all.figure("%.1f", func(r *round) float64 {
+			return float64(r.RedisMost.CPU+r.RedisMost.Server) / float64(r.Most.CPU)
+		}),
+		all.figure("%.2f", func(r *round) float64 { return r.Half.P99 / r.RedisHalf.P99 }),
+		all.figure("%.2f", func(r *round) float64 { return r.AtHalf.P99 / r.RedisHalf.P99 }))
+	if all.Rounds[0].Benchmarked > 0 {
+		fmt.Fprintf(&b, "`redis-benchmark`, a client in C, makes %s calls a second on as many connections.\n", all.figure("%.0f", func(r *round) float64 { return r.Benchmarked }))
+	} else {
+		fmt.Fprintf(&b, "`redis-benchmark` is missing.\n")
+	}
+	return b.String()
+}
+
+// figure returns the median of a figure, and its range.
+func (all results) figure(format string, of func(*round) float64) string {
+	var values []float64
+	for i := range all.Rounds {
+		values = append(values, of(&all.Rounds[i]))
+	}
+	slices.Sort(values)
+	text := fmt.Sprintf(format, values[len(values)/2])
+	if len(values) == 1 {
+		return text
+	}
+	return fmt.Sprintf("%s ("+format+" to "+format+")", text, values[0], values[len(values)-1])
+}
+
+// processorName returns what the system calls its processor; "a processor" where it does not say.
+func processorName() string {
+	b, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "a processor"
+	}
+	for line := range strings.Lines(string(b)) {
+		if name, is, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(is)
+		}
+	}
+	return "a processor"
+}
