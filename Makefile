@@ -118,6 +118,10 @@ limit-faults: ## rate limits of a mesh of real processes that is hurt: the table
 limit-accuracy: ## what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)
 	$(GO) run ./bench/accuracy -page docs/rate-limits-measured.md
 
+.PHONY: traffic
+traffic: ## what nodes say to each other, by sites, rooms and visitors, beside a model: the tables in docs/measurements.md (about 40 minutes)
+	$(GO) run ./bench/traffic -page docs/measurements.md
+
 .PHONY: heavy
 heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md

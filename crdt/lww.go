@@ -44,6 +44,7 @@ type LWW struct {
 	beneath  map[string][]lwwEntry // what withheld writes have replaced, oldest first
 
 	changes uint64            // so far; see Changes
+	tells   uint64            // see Tells
 	learned map[NodeID]uint64 // the number of the change that known goes with
 }
 
@@ -190,6 +191,9 @@ func (m *LWW) Merge(o *LWW) {
 // write has replaced is told for as long: others would take it for known, and the write
 // that is to replace it may never come.
 func (m *LWW) Withhold(writer NodeID, upTo uint64) {
+	if m.withheld != writer || m.upTo != upTo {
+		m.tells++
+	}
 	m.withheld, m.upTo = writer, upTo
 	for key, all := range m.beneath {
 		if !m.withholds(m.entries[key]) {
@@ -224,6 +228,10 @@ func (m *LWW) Known() iter.Seq2[NodeID, uint64] {
 		}
 	}
 }
+
+// Tells returns a number that grows whenever Known or KnownOf begin to return something
+// else; 0: nothing is known.
+func (m *LWW) Tells() uint64 { return m.tells }
 
 // KnownOf is Known of one node; 0: nothing.
 func (m *LWW) KnownOf(writer NodeID) uint64 {
@@ -434,4 +442,5 @@ func (m *LWW) learn(writer NodeID, known uint64) {
 		m.known, m.learned = make(map[NodeID]uint64), make(map[NodeID]uint64)
 	}
 	m.known[writer], m.learned[writer] = known, m.changes+1
+	m.tells++
 }

@@ -76,6 +76,7 @@ var allowed = map[string][]string{
 	"bench/limits/hurt":     {"bench/docpage", "bench/faults/", "node"},
 	"bench/limiters":        {"bench/docpage"},
 	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/docpage"},
+	"bench/traffic":         {"bench/docpage", "crdt", "node", "node/replica", "node/room", "transport"},
 	"bench/accuracy":        {"bench/accesslog", "bench/docpage", "bench/limits", "node/limit"},
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":           {"bench/sim"},

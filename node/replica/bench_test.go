@@ -86,3 +86,42 @@ func BenchmarkSites(b *testing.B) {
 		nodes[0].Sites(roomID(0), m.now)
 	}
 }
+
+// BenchmarkRelayAtRest is that tick of each second in which summaries are due, of the relay of one of 300 sites of ten nodes, all of which
+// have written into the map, while nothing happens.
+func BenchmarkRelayAtRest(b *testing.B) {
+	const sites, nodes = 300, 10
+	m := newMesh(b, 1)
+	x := m.add(0, "site-0")
+	var peers []Peer
+	for i := range sites * nodes {
+		peers = append(peers, Peer{ID: crdt.NodeID{1, byte(i >> 8), byte(i)}, Boot: 1, Site: fmt.Sprint("site-", i/nodes+1), Ready: true})
+	}
+	x.SetPeers(peers, m.now)
+	for range 20 { // until it goes ahead
+		m.now = m.now.Add(time.Second)
+		x.Tick(m.now)
+	}
+	for _, p := range peers {
+		if err := x.lww.Set("node/"+p.ID.String(), []byte(p.Site), crdt.Stamp{Wall: m.now.UnixMilli(), Node: p.ID}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	all := &frame{kind: push, haveLWW: x.lww.Digest(), haveSums: x.sums.Digest()}
+	for _, p := range peers {
+		if x.relays[p.Site] == p.ID {
+			if _, err := x.Receive(p, all.encode(), m.now); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	if !x.lead.on || len(x.sorted()) != sites {
+		b.Fatalf("leads: %v, links: %d", x.lead.on, len(x.order))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.now = m.now.Add(time.Millisecond) // no tick of ten seconds is over
+		x.timers.push, x.timers.publish = m.now, m.now
+		x.Tick(m.now)
+	}
+}

@@ -28,6 +28,7 @@ type link struct {
 	rows track[crdt.Incarnation, uint64]
 	sums track[string, crdt.Version]
 	lww  track[crdt.NodeID, uint64]
+	full uint64 // what lww.Tells of the map was when the peer had said that it has all; 0: it has not
 
 	// What was received since the last push, to be acknowledged with it.
 	oweRows bool

@@ -167,6 +167,9 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 	if v, ok := f.haveRows[r.cfg.Self]; (ok || f.kind == pull) && v != skip {
 		l.rows.confirm(r.cfg.Self, min(v, r.rows.Known(r.cfg.Self)))
 	}
+	if f.kind == pull || len(f.haveLWW) > 0 {
+		l.full = 0 // it may have less than it had
+	}
 	if f.kind == pull {
 		clear(l.sums.acked)
 		clear(l.lww.acked)

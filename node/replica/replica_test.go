@@ -420,6 +420,26 @@ func TestMapSpreadsEverywhere(t *testing.T) {
 	m.noErrors()
 }
 
+// TestMapIsToldAgain has a relay, which no longer looks at who has all of the map, hear that
+// another one has lost a part of it.
+func TestMapIsToldAgain(t *testing.T) {
+	m := newMesh(t, 14)
+	nodes := m.sites(1, "east", "west")
+	if err := nodes[0].Set("room/0", []byte{1}, m.now); err != nil {
+		t.Fatal(err)
+	}
+	writer, west := nodes[0].peer.ID, nodes[1]
+	l := nodes[0].links[west.peer.ID]
+	told := func() bool { return l.lww.acked[writer] == nodes[0].lww.KnownOf(writer) && l.full > 0 }
+	m.until(5*time.Second, "the other site has said that it has all", told)
+	lost := &frame{kind: push, haveLWW: crdt.LWWDigest{writer: 0}}
+	if _, err := nodes[0].Receive(west.peer, lost.encode(), m.now); err != nil {
+		t.Fatal(err)
+	}
+	m.until(5*time.Second, "it is told again and says so", told)
+	m.noErrors()
+}
+
 func TestRestIsQuiet(t *testing.T) {
 	m := newMesh(t, 13)
 	m.sites(3, "east", "west")

@@ -242,16 +242,30 @@ func (r *Replica) tells(l *link, writer crdt.NodeID) bool {
 	return writer != l.peer.ID && (r.lead.on || writer == r.cfg.Self.Node)
 }
 
-// lwwDue reports whether a peer needs to be sent some of those writes.
+// lwwDue reports whether a peer needs to be sent some of those writes. A relay of
+// hundreds of sites would look at thousands of writers for each of them with every
+// push, so it keeps in mind who has all.
 func (r *Replica) lwwDue(l *link, now time.Time) bool {
 	if !r.lead.on {
 		self := r.cfg.Self.Node
 		return r.tells(l, self) && l.lww.dueOne(self, r.lww.KnownOf(self), now)
 	}
+	is := r.lww.Tells()
+	if l.full == is {
+		return false
+	}
+	all := true
 	for writer, known := range r.lww.Known() {
-		if r.tells(l, writer) && l.lww.dueOne(writer, known, now) {
+		if !r.tells(l, writer) {
+			continue
+		}
+		if l.lww.dueOne(writer, known, now) {
 			return true
 		}
+		all = all && known <= l.lww.acked[writer]
+	}
+	if all {
+		l.full = is
 	}
 	return false
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// What goes over the wire besides payloads of messages. The first two are fitted; the rest
+// follows from what memberlist and the links are set to.
+const (
+	perMessage = 62.0  // head of a packet, its seal, the message's own head, and a share of an acknowledgement
+	perByte    = 0.036 // of a message that fills many packets: the same for each of them
+
+	perLink     = 72.0  // pings in both directions, every 2 s
+	perProbe    = 240.0 // memberlist: one member a second is probed, and one probes this node
+	perExchange = 170.0 // of one member in a full exchange, which both ends send whole
+)
+
+// mostLinks is how many connections a node holds at once.
+const mostLinks = 512
+
+// exchangeEvery returns the seconds between two full exchanges that a node begins: memberlist
+// takes longer in meshes of more than 32 nodes.
+func exchangeEvery(nodes float64) float64 {
+	const from, most = 30, 32
+	if nodes <= most {
+		return from
+	}
+	return from * (math.Ceil(math.Log2(nodes)-math.Log2(most)) + 1)
+}
+
+// membership returns what a node sends so that all know who is there. Every node is probed in
+// turn, and so has a link to every other, as far as its links go.
+func membership(nodes int) float64 {
+	n := float64(nodes)
+	return min(n-1, mostLinks)*perLink + perProbe + 2*n*perExchange/exchangeEvery(n)
+}
+
+// onWire returns the UDP payload that goes with messages.
+func onWire(nodes int, m volume) float64 {
+	return m.Bytes*(1+perByte) + m.Messages*perMessage + membership(nodes)
+}
+
+// wires returns the meshes that are measured over real links; those without rooms have no
+// nodes, and are members alone.
+func wires(small bool) []shape {
+	var all []shape
+	add := func(sites, nodes, rooms int, visitors float64) {
+		all = append(all, shape{Sites: sites, Nodes: nodes, Rooms: rooms, Policy: room.Escrow, Visitors: visitors, Before: 20 * time.Second, Span: time.Minute})
+	}
+	add(1, 3, 0, 0)
+	add(1, 12, 0, 0)
+	if small {
+		return all
+	}
+	add(1, 24, 0, 0)
+	add(1, 3, 100, 0)
+	add(1, 3, 10, 1)
+	add(1, 12, 10, 1)
+	add(3, 1, 10, 1)
+	add(3, 4, 10, 0)
+	add(3, 4, 10, 1)
+	add(3, 4, 100, 1./3)
+	add(12, 1, 10, 1./12)
+	return all
+}
+
+// writeWires writes the table of real meshes.
+func writeWires(w io.Writer, all []shape, measured []wire) {
+	fmt.Fprint(w, "\n| sites × nodes | rooms | visitors of each room | messages/s | model | payload, B/s | model | off | UDP, B/s | model | off |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for i, s := range all {
+		got, nodes := measured[i], s.Sites*s.Nodes
+		if s.Rooms == 0 {
+			fmt.Fprintf(w, "| %d members alone | | | | | | | | %.0f | %.0f | %s |\n", nodes, got.UDP, membership(nodes), off(membership(nodes), got.UDP))
+			continue
+		}
+		near, far := predict(s).Mean.sum()
+		want := near.plus(far)
+		udp := onWire(nodes, want)
+		fmt.Fprintf(w, "| %d × %d | %d | %s | %.1f | %.1f | %.0f | %.0f | %s | %.0f | %.0f | %s |\n", s.Sites, s.Nodes, s.Rooms, s.load(),
+			got.Payload.Messages, want.Messages, got.Payload.Bytes, want.Bytes, off(want.Bytes, got.Payload.Bytes), got.UDP, udp, off(udp, got.UDP))
+	}
+}
