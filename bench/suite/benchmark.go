@@ -1,0 +1,98 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/ropeline/ropeline/bench/peers"
+)
+
+// Benchmark is one question, and how it is answered.
+type Benchmark struct {
+	Name     string // for the command line
+	Title    string
+	Question string
+	Method   string
+	base     string // the row by which the others' processor time is told; empty: none
+	entries  []entry
+	checks   []check
+}
+
+// All returns every benchmark, in the order of the page.
+func All() []Benchmark {
+	return []Benchmark{floor(), proxying()}
+}
+
+// Find returns the one with that name.
+func Find(name string) (Benchmark, error) {
+	all := All()
+	if i := slices.IndexFunc(all, func(b Benchmark) bool { return b.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return Benchmark{}, fmt.Errorf("there is no benchmark %q", name)
+}
+
+// entry is one server in one situation, as it is measured.
+type entry struct {
+	server, what string
+	needs        []string // programs, beside taskset
+	conns        int      // 0: usualConns
+	start        func(context.Context, *place) (*subject, error)
+}
+
+const usualConns = 64
+
+func (e *entry) row() Row {
+	conns := e.conns
+	if conns == 0 {
+		conns = usualConns
+	}
+	return Row{Server: e.server, Case: e.what, Conns: conns}
+}
+
+// subject is a server that runs and can be measured.
+type subject struct {
+	parts []*peers.Process // whose processor time counts
+	heads [][]byte         // requests, in turn
+	code  int              // that answers have to have; 0: 200
+	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.
+	probe func(*http.Response) error
+	close func() error // what else has to be ended; nil: nothing
+}
+
+// place is where a subject runs.
+type place struct {
+	dir    string // its own, and empty
+	binary string // the program of ropeline
+	caddy  string
+	listen string // host:port of the server
+	admin  string // of the node
+	site   string // of the origin, which runs
+}
+
+func (p *place) url() string { return "http://" + p.listen + "/" }
+
+// freeAddress returns host:port on loopback where nobody listens.
+func freeAddress() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}
+
+// host is the one that all requests are for.
+const host = "shop.example"
+
+// head returns a request for / with a cookie. All servers of a benchmark get heads of about the same length.
+func head(cookie string) []byte {
+	h := "GET / HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: bench\r\nAccept: */*\r\n"
+	if cookie != "" {
+		h += "Cookie: " + cookie + "\r\n"
+	}
+	return []byte(h + "\r\n")
+}

@@ -1,0 +1,243 @@
+package suite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/peers"
+)
+
+// Config says how a benchmark is run. Binary is required.
+type Config struct {
+	Binary string        // the program of ropeline, which is also the servers in Go beside it
+	Caddy  string        // the program; empty: the one in the path
+	Rounds int           // how often each server is measured. 0: 5
+	Lasts  time.Duration // how long each time. 0: 4s
+	Warm   time.Duration // how long it is asked before. 0: 1s
+	// Only measures rows whose name has this text in it. Empty: all.
+	Only string
+	Tell func(format string, args ...any) // of what goes on; nil: nobody
+}
+
+func (c Config) withDefaults() Config {
+	if c.Rounds == 0 {
+		c.Rounds = 5
+	}
+	if c.Lasts == 0 {
+		c.Lasts = 4 * time.Second
+	}
+	if c.Warm == 0 {
+		c.Warm = time.Second
+	}
+	if c.Caddy == "" {
+		c.Caddy = "caddy"
+	}
+	if c.Tell == nil {
+		c.Tell = func(string, ...any) {}
+	}
+	return c
+}
+
+// Run measures b. Where ctx ends before, there is no result.
+func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
+	c = c.withDefaults()
+	if missing := peers.Missing("taskset", "nginx", "wrk"); len(missing) > 0 {
+		return nil, fmt.Errorf("nothing can be measured without these: %v", missing)
+	}
+	dir, err := os.MkdirTemp("", "ropeline-bench")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	r := &Result{Name: b.Name, Title: b.Title, Question: b.Question, Method: b.Method, Base: b.base, Made: time.Now().UTC().Truncate(time.Second),
+		Rounds: c.Rounds, Seconds: c.Lasts.Seconds()}
+	h := harness{Config: c, dir: dir}
+	if h.site, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	site, err := peers.StartSite(ctx, filepath.Join(dir, "site"), h.site)
+	if err != nil {
+		return nil, err
+	}
+	defer site.Stop()
+	entries := h.choose(b, r)
+	for round := range c.Rounds {
+		for i, e := range entries {
+			row := &r.Rows[i]
+			if len(row.Missing) > 0 {
+				continue
+			}
+			s, err := h.measure(ctx, e)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", row.name(), err)
+			}
+			c.Tell("round %d of %d: %s: %.1f µs, %.0f/s", round+1, c.Rounds, row.name(), s.CPU, s.Rate)
+			row.Samples = append(row.Samples, s)
+		}
+	}
+	for i := range b.checks {
+		r.Checks = append(r.Checks, b.checks[i].run(r))
+	}
+	r.Machine = machineOf(ctx, c)
+	return r, nil
+}
+
+// harness is what all measurements of a run share.
+type harness struct {
+	Config
+	dir  string
+	site string
+}
+
+// choose returns the entries to measure, whose rows are those of r.
+func (h *harness) choose(b Benchmark, r *Result) (chosen []entry) {
+	for _, e := range b.entries {
+		row := e.row()
+		if !strings.Contains(row.name(), h.Only) {
+			continue
+		}
+		for _, name := range e.needs {
+			if name == "caddy" {
+				name = h.Caddy
+			}
+			row.Missing = append(row.Missing, peers.Missing(name)...)
+		}
+		chosen, r.Rows = append(chosen, e), append(r.Rows, row)
+	}
+	return chosen
+}
+
+// measure starts a server, has it asked, and ends it.
+func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
+	p, err := h.place()
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(p.dir)
+	sub, err := e.start(ctx, p)
+	if sub != nil {
+		defer func() { err = errors.Join(err, sub.end()) }()
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := sub.look(ctx, p.listen); err != nil {
+		return s, err
+	}
+	shot := shot{address: p.listen, heads: sub.heads, conns: e.row().Conns, lasts: h.Warm, dir: p.dir}
+	if _, err := wrk(ctx, shot); err != nil {
+		return s, err
+	}
+	before, err := sub.usage()
+	if err != nil {
+		return s, err
+	}
+	begun := time.Now()
+	shot.lasts = h.Lasts
+	got, err := wrk(ctx, shot)
+	if err != nil {
+		return s, err
+	}
+	passed := time.Since(begun)
+	after, err := sub.usage()
+	if err != nil {
+		return s, err
+	}
+	if err := sub.look(ctx, p.listen); err != nil {
+		return s, fmt.Errorf("afterwards: %w", err)
+	}
+	used := after.Sub(before)
+	return Sample{
+		Rate: rounded(got.rate, 1), CPU: rounded(used.CPU.Seconds()*1e6/float64(max(got.answered, 1)), 1e3),
+		P50: rounded(got.p50.Seconds()*1e3, 1e3), P99: rounded(got.p99.Seconds()*1e3, 1e3),
+		Answered: got.answered, Bad: got.bad, Failed: got.failed,
+		Waited: rounded(used.Waited.Seconds()/passed.Seconds(), 1e3), Generator: rounded(got.generator, 1e3),
+	}, nil
+}
+
+// place returns where the next server runs.
+func (h *harness) place() (*place, error) {
+	dir, err := os.MkdirTemp(h.dir, "server")
+	if err != nil {
+		return nil, err
+	}
+	p := &place{dir: dir, binary: h.Binary, caddy: h.Caddy, site: h.site}
+	for _, a := range []*string{&p.listen, &p.admin} {
+		if *a, err = freeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// end ends all that was started for s.
+func (s *subject) end() (err error) {
+	for _, p := range s.parts {
+		err = errors.Join(err, p.Stop())
+	}
+	if s.close != nil {
+		err = errors.Join(err, s.close())
+	}
+	return err
+}
+
+func (s *subject) usage() (total peers.Usage, err error) {
+	for _, p := range s.parts {
+		u, err := p.Usage()
+		if err != nil {
+			return total, err
+		}
+		total = total.Add(u)
+	}
+	return total, nil
+}
+
+// look sends one of the requests, and returns what is wrong with its answer.
+func (s *subject) look(ctx context.Context, address string) error {
+	resp, err := ask(ctx, address, s.heads[0])
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	want := s.code
+	if want == 0 {
+		want = http.StatusOK
+	}
+	if resp.StatusCode != want {
+		return fmt.Errorf("the answer is %s, and %d is wanted", resp.Status, want)
+	}
+	if s.probe != nil {
+		return s.probe(resp)
+	}
+	return nil
+}
+
+// ask sends a request as it is, on a connection of its own. The body of the answer is to be closed.
+func ask(ctx context.Context, address string, head []byte) (*http.Response, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(askTime))
+	if _, err := conn.Write(head); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	resp.Body = &closing{resp.Body, conn}
+	return resp, nil
+}
+
+// askTime is how long one answer may take.
+const askTime = 10 * time.Second

@@ -1,0 +1,176 @@
+package suite
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Table is what people read of a result.
+type Table struct {
+	Head []string
+	Rows [][]string
+}
+
+// Table returns a row for each server, also for those that are missing.
+func (r *Result) Table() Table {
+	t := Table{Head: []string{"server", "µs CPU per request", "by " + r.base(), "requests/s", "p50, p99 ms", "not as wanted", "generator"}}
+	based := r.base() != ""
+	if !based {
+		t.Head = slices.Delete(t.Head, 2, 3)
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		cells := []string{row.name(), "", "", "", "", "", ""}
+		if len(row.Missing) > 0 {
+			cells[1] = "missing: " + strings.Join(row.Missing, ", ")
+		} else if len(row.Samples) > 0 {
+			cells = append(cells[:1],
+				row.spread(func(s *Sample) float64 { return s.CPU }).text(),
+				r.byBase(row),
+				row.spread(func(s *Sample) float64 { return s.Rate }).text(),
+				fmt.Sprintf("%s, %s", number(row.spread(func(s *Sample) float64 { return s.P50 }).Median), number(row.spread(func(s *Sample) float64 { return s.P99 }).Median)),
+				row.unwanted(),
+				percent(row.spread(func(s *Sample) float64 { return s.Generator }).Median))
+		}
+		if !based {
+			cells = slices.Delete(cells, 2, 3)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+// base is the row by which the others' processor time is told.
+func (r *Result) base() string {
+	if r.row(r.Base) == nil {
+		return ""
+	}
+	return r.Base
+}
+
+// byBase is the processor time of a row by that of the base.
+func (r *Result) byBase(row *Row) string {
+	c := check{rows: []string{row.name(), r.Base}, of: cpuRatio}
+	got := c.run(r)
+	if got.Missing {
+		return ""
+	}
+	return fmt.Sprintf("× %.2f", got.Value.Median)
+}
+
+// unwanted says how many answers were not as wanted, or did not come, over all rounds.
+func (row *Row) unwanted() string {
+	var bad, failed int64
+	for _, s := range row.Samples {
+		bad, failed = bad+s.Bad, failed+s.Failed
+	}
+	if bad+failed == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d, %d without an answer", bad, failed)
+}
+
+// text writes a spread as "12.1 (11.9 to 12.6)".
+func (s Spread) text() string {
+	if number(s.Min) == number(s.Max) {
+		return number(s.Median)
+	}
+	return fmt.Sprintf("%s (%s to %s)", number(s.Median), number(s.Min), number(s.Max))
+}
+
+// number writes three digits, and all of those before the point.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 1000:
+		return grouped(math.Round(v))
+	case a >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// grouped writes a whole number with commas between thousands.
+func grouped(v float64) string {
+	text := fmt.Sprintf("%.0f", v)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func percent(part float64) string { return fmt.Sprintf("%.0f %%", part*100) }
+
+// Words says what came of a check: "held: TEXT: 1.02 (0.98 to 1.07) µs, want at most 1.3".
+func (c *Checked) Words() string {
+	verdict := "not held"
+	switch {
+	case c.Missing:
+		return fmt.Sprintf("not measured: %s", c.Text)
+	case c.Held:
+		verdict = "held"
+	}
+	unit := ""
+	if c.Unit != "" {
+		unit = " " + c.Unit
+	}
+	want := fmt.Sprintf("at most %v", c.Most)
+	switch {
+	case c.Most == noneAtAll:
+		want = "none"
+	case c.Least > 0:
+		want = fmt.Sprintf("at least %v", c.Least)
+	}
+	return fmt.Sprintf("%s: %s: %s%s, want %s", verdict, c.Text, c.Value.text(), unit, want)
+}
+
+// Line says on what machine a result came about, and how disturbed that was.
+func (r *Result) Line() string {
+	m := r.Machine
+	words := []string{}
+	if m.Processor != "" {
+		words = append(words, m.Processor)
+	}
+	words = append(words, fmt.Sprintf("%d cores", m.Cores))
+	if m.Kernel != "" {
+		words = append(words, m.Kernel)
+	}
+	words = append(words, m.Go)
+	for _, name := range []string{"nginx", "HAProxy", "Caddy", "Redis"} {
+		if v := m.Programs[name]; v != "" {
+			words = append(words, name+" "+v)
+		}
+	}
+	var waited []float64
+	for i := range r.Rows {
+		for _, s := range r.Rows[i].Samples {
+			waited = append(waited, s.Waited)
+		}
+	}
+	line := strings.Join(words, ", ") + fmt.Sprintf(". Medians of %d rounds of %v s each, with the least and the most.", r.Rounds, r.Seconds)
+	if w := spreadOf(waited); w.Max > 0 {
+		line += fmt.Sprintf(" Servers waited for their core %s of the time, %s at worst.", percent(w.Median), percent(w.Max))
+	}
+	return line
+}
+
+// Markdown writes the table, what has to come out, and the machine, as the page has them.
+func (r *Result) Markdown() string {
+	var b strings.Builder
+	t := r.Table()
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
+	for _, row := range t.Rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	if len(r.Checks) > 0 {
+		b.WriteString("\n")
+		for i := range r.Checks {
+			fmt.Fprintf(&b, "- %s\n", r.Checks[i].Words())
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Line())
+	return b.String()
+}

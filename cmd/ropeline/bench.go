@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/suite"
+)
+
+// benchOptions is what the flags of the command say.
+type benchOptions struct {
+	cfg  suite.Config
+	list bool
+	json bool
+	all  bool
+}
+
+func newBenchCommand() *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use:   "bench NAME...",
+		Short: "Measure this program beside what else a site could use",
+		Long: `Measures this program beside other servers that are on this machine, on Linux with two cores at least: one
+server at a time on the first core, load and site on the second one. A server that is
+not there is reported as missing; nothing is installed.`,
+		Example: `  ropeline bench --list
+  ropeline bench proxy
+  ropeline bench proxy --rounds 1 --for 2s --only ropeline`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return listBenches(cmd.OutOrStdout())
+			}
+			chosen, err := chooseBenches(args, o.all)
+			if err != nil {
+				return usageError{err}
+			}
+			return runBenches(cmd.Context(), o, chosen, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.list, "list", false, "say which there are, and what each asks")
+	f.BoolVar(&o.all, "all", false, "all of them, one after the other")
+	o.cfg.Rounds = 5
+	f.Var(intValue{dst: &o.cfg.Rounds, min: 1, max: 1000}, "rounds", "how often each server is measured")
+	o.cfg.Lasts = 4 * time.Second
+	f.Var(durationValue{dst: &o.cfg.Lasts, min: time.Second, max: time.Hour}, "for", "how long each time")
+	f.StringVar(&o.cfg.Only, "only", "", "measure servers with this `text` in their names only")
+	f.StringVar(&o.cfg.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
+	f.BoolVar(&o.json, "json", false, "print one JSON object for each instead of tables")
+	f.SortFlags = false
+	cmd.AddCommand(newBenchServeCommand())
+	return cmd
+}
+
+// newBenchServeCommand is one of the servers beside this program, in a process of its own.
+func newBenchServeCommand() *cobra.Command {
+	var c serve.Config
+	cmd := &cobra.Command{
+		Use:    "serve KIND",
+		Short:  "Be one of the servers that bench measures",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Kind = serve.Kind(args[0])
+			return serve.Run(cmd.Context(), c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Listen, "listen", "", "`host:port`")
+	f.StringVar(&c.Site, "site", "", "`host:port` of the origin")
+	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered")
+	return cmd
+}
+
+func listBenches(out io.Writer) error {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleRounded)
+	for _, b := range suite.All() {
+		t.AppendRow(table.Row{b.Name, b.Question})
+	}
+	_, err := fmt.Fprintln(out, t.Render())
+	return err
+}
+
+func chooseBenches(names []string, all bool) ([]suite.Benchmark, error) {
+	switch {
+	case all && len(names) > 0:
+		return nil, errors.New("--all goes without names")
+	case all:
+		return suite.All(), nil
+	case len(names) == 0:
+		return nil, errors.New("the name of a benchmark is missing; ropeline bench --list has them")
+	}
+	var chosen []suite.Benchmark
+	for _, name := range names {
+		b, err := suite.Find(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w; ropeline bench --list has them", err)
+		}
+		chosen = append(chosen, b)
+	}
+	return chosen, nil
+}
+
+// runBenches measures one after the other. Only results go to out.
+func runBenches(ctx context.Context, o benchOptions, chosen []suite.Benchmark, out, errOut io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o.cfg.Binary = self
+	o.cfg.Tell = func(format string, args ...any) { fmt.Fprintf(errOut, format+"\n", args...) }
+	for _, b := range chosen {
+		r, err := suite.Run(ctx, b, o.cfg)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.Name, err)
+		}
+		if err := printBench(out, r, o.json); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printBench(out io.Writer, r *suite.Result, asJSON bool) error {
+	if asJSON {
+		b, err := r.AppendJSON(nil)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(b)
+		return err
+	}
+	t := table.NewWriter()
+	t.SetStyle(table.StyleRounded)
+	t.Style().Format.Header = text.FormatDefault
+	t.SetTitle("%s", r.Title)
+	made := r.Table()
+	row := func(cells []string) (all table.Row) {
+		for _, c := range cells {
+			all = append(all, c)
+		}
+		return all
+	}
+	t.AppendHeader(row(made.Head))
+	for _, cells := range made.Rows {
+		t.AppendRow(row(cells))
+	}
+	var words strings.Builder
+	for i := range r.Checks {
+		fmt.Fprintln(&words, r.Checks[i].Words())
+	}
+	_, err := fmt.Fprintf(out, "%s\n%s%s\n", t.Render(), words.String(), r.Line())
+	return err
+}
