@@ -61,6 +61,8 @@ var allowed = map[string][]string{
 	"httpfront/proof/check": {},
 	"bench/accesslog":       {},
 	"bench/load":            {"bench/accesslog", "bench/order"},
+	"bench/rate":            {"bench/rate/internal/poll"},
+	"bench/rate/bare":       {"bench/rate/internal/poll"},
 	"bench/sim":             {"crdt", "node", "node/durable", "node/room", "node/replica", "node/ticket", "bench/order"},
 	"bench/order":           {},
 	"bench/sim/input":       {"bench/accesslog"},
@@ -77,6 +79,8 @@ var allowed = map[string][]string{
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},
 	"bench/story":           {"bench/sim"},
 	"bench/conformance":     {"bench/docpage", "httpfront/proof/check"},
+
+	"bench/rate/internal/poll": {},
 
 	"bench/faults":        {"crdt", "node", "bench/docpage", "bench/load", "bench/faults/"},
 	"bench/faults/check":  {"bench/faults/record"},

@@ -1,0 +1,110 @@
+package rate
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/rate/bare"
+)
+
+// startBare starts a bare server in this process.
+func startBare(t testing.TB, body int) (address string) {
+	t.Helper()
+	server, err := bare.Listen(bare.Config{Address: "127.0.0.1:0", Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- server.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return server.Addr().String()
+}
+
+// get returns the head of a GET request.
+func get(target string) []byte {
+	return []byte("GET " + target + " HTTP/1.1\r\nHost: a.example\r\n\r\n")
+}
+
+// mustRun runs cfg.
+func mustRun(t *testing.T, cfg Config) Result {
+	t.Helper()
+	if cfg.Requests == nil {
+		cfg.Requests = [][]byte{get("/")}
+	}
+	r, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := int64(0)
+	for kind, n := range r.Errors {
+		if kind != ErrConnect {
+			failed += n
+		}
+	}
+	if r.Due != r.Answered+failed || r.Sent > r.Due || failed != r.Failed() {
+		t.Errorf("%d were due, %d sent and %d answered, with errors %v: they do not add up", r.Due, r.Sent, r.Answered, r.Errors)
+	}
+	return r
+}
+
+func TestRunOpenModel(t *testing.T) {
+	for _, arrivals := range []Arrivals{Even, Poisson} {
+		r := mustRun(t, Config{Address: startBare(t, 6), Rate: 2000, Arrivals: arrivals, Conns: 8, Warm: 50 * time.Millisecond, Lasts: 500 * time.Millisecond, Drain: 10 * time.Second})
+		if r.Model != Open || !r.Corrected || r.Answered != r.Due || r.Status[200] != r.Due {
+			t.Errorf("%s: got %+v, want an answer to each", arrivals, r)
+		}
+		if arrivals == Even && r.Due != 1000 {
+			t.Errorf("%d requests were due, want 1000", r.Due)
+		}
+		const size = int64(len("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n") + 6)
+		if r.Bytes != size*r.Answered {
+			t.Errorf("got %d bytes in %d answers of %d", r.Bytes, r.Answered, size)
+		}
+		if l := r.Latency; !(0 < l.P50 && l.P50 <= l.P90 && l.P90 <= l.P99 && l.P99 <= l.P999 && l.P999 <= l.Max) || r.Late.Max > l.Max {
+			t.Errorf("got %+v, and %+v late", l, r.Late)
+		}
+		if r.CPUShare <= 0 || r.CPUShareProcess < r.CPUShare {
+			t.Errorf("got a share of %v of a CPU, and %v of the process", r.CPUShare, r.CPUShareProcess)
+		}
+	}
+}
+
+func TestRunClosedModel(t *testing.T) {
+	r := mustRun(t, Config{Address: startBare(t, 100_000), Conns: 3, Lasts: 200 * time.Millisecond, Drain: 10 * time.Second})
+	if r.Model != Closed || r.Corrected || r.Due == 0 || r.Answered != r.Due || r.Late.Max != 0 || r.Warning != "" {
+		t.Errorf("got %+v, want an answer to each", r)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	l.Close()
+	if _, err := Run(t.Context(), Config{Address: nobody, Requests: [][]byte{get("/")}}); err == nil || errors.Is(err, ErrConfig) {
+		t.Errorf("got %v, want that nobody is there", err)
+	}
+	if _, err := Run(t.Context(), Config{Address: nobody}); !errors.Is(err, ErrConfig) {
+		t.Errorf("got %v without a request", err)
+	}
+}
+
+func TestRunIsStopped(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	r, err := Run(ctx, Config{Address: startBare(t, 6), Requests: [][]byte{get("/")}, Rate: 1000, Lasts: time.Hour})
+	if !errors.Is(err, context.DeadlineExceeded) || r.Answered == 0 || r.Seconds > 60 {
+		t.Errorf("got %v and %+v, want what was measured until then", err, r)
+	}
+}

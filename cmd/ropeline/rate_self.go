@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/rate/bare"
+)
+
+// newBareCommand returns the server of the self-test, which benchmarks use as well.
+func newBareCommand() *cobra.Command {
+	cfg := bare.Config{Address: "127.0.0.1:0", Body: 6}
+	cpu := anyCPU
+	cmd := &cobra.Command{
+		Use:    "bare",
+		Short:  "Answer every request with the same bytes, at as little cost as can be",
+		Hidden: true, // it is of no use but to measure
+		Args:   noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cpu != anyCPU {
+				cfg.CPU = &cpu
+			}
+			server, err := bare.Listen(cfg)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", server.Addr()); err != nil {
+				return err
+			}
+			return server.Serve(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.Var(addressValue{&cfg.Address}, "listen", "where to listen: IPv4 and port; port 0: any that is free")
+	f.Var(intValue{dst: &cfg.Body, max: math.MaxInt32}, "body", "bytes of the body")
+	f.Var(intValue{dst: &cpu, min: anyCPU, max: 1023}, "cpu", "`number` of the CPU that it stays on")
+	f.Lookup("cpu").DefValue = ""
+	return cmd
+}
+
+// runRateSelfTest shows what the generator sustains.
+func runRateSelfTest(ctx context.Context, o rateOptions, out io.Writer) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cpus := rate.CPUs()
+	if len(cpus) > 1 && o.serverCPU == anyCPU && o.loadCPU == anyCPU {
+		o.serverCPU, o.loadCPU = cpus[0], cpus[len(cpus)-1]
+		o.cfg.CPU = &o.loadCPU
+	}
+	server := []string{exe, "rate", "bare", "--body", strconv.Itoa(o.body)}
+	if o.serverCPU != anyCPU {
+		server = append(server, "--cpu", strconv.Itoa(o.serverCPU))
+	}
+	s, err := rate.Sustain(ctx, rate.SelfTest{Server: server, Run: o.cfg})
+	switch {
+	case errors.Is(err, rate.ErrConfig):
+		return usageError{err}
+	case err != nil:
+		return err
+	case o.json:
+		return json.NewEncoder(out).Encode(s)
+	}
+	_, err = fmt.Fprintln(out, selfTestTable(s, o))
+	return err
+}
+
+// selfTestTable returns what the generator sustains as a table for people.
+func selfTestTable(s rate.Sustained, o rateOptions) string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleRounded)
+	t.SetTitle("ropeline rate --self-test, %d connections, bodies of %d bytes", o.cfg.Conns, o.body)
+	t.AppendHeader(table.Row{"wanted", "answers/s", "p50, µs", "p99, µs", "late p99, µs", "CPU share", ""})
+	for _, r := range append([]rate.Result{s.Closed}, s.Open...) {
+		wanted, said := fmt.Sprintf("%.0f/s", r.RateWanted), "holds"
+		switch {
+		case r.Model == rate.Closed:
+			wanted, said = "all it can", ""
+		case r.Warning != "":
+			said = "the generator's own limit"
+		case r.RateWanted != s.Sustains:
+			said = "the server falls behind"
+		}
+		t.AppendRow(table.Row{wanted, fmt.Sprintf("%.0f", r.Rate), r.Latency.P50, r.Latency.P99, r.Late.P99, fmt.Sprintf("%.0f %%", 100*r.CPUShare), said})
+	}
+	var right []table.ColumnConfig
+	for column := 1; column <= 6; column++ {
+		right = append(right, table.ColumnConfig{Number: column, Align: text.AlignRight})
+	}
+	t.SetColumnConfigs(right)
+	said := t.Render() + fmt.Sprintf("\nThe generator sustains %.0f requests per second in time; each costs it %.2f µs of a CPU.", s.Sustains, s.CPUMicros)
+	if s.Sustains == 0 {
+		said = t.Render() + "\nThe generator sustains none of these rates here: is the machine busy, or has it a single CPU?"
+	}
+	return said
+}
