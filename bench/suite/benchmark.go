@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/peers/serve"
 )
 
 // Benchmark is one question, and how it is answered.
@@ -16,6 +17,7 @@ type Benchmark struct {
 	Title    string
 	Question string
 	Method   string
+	site     bool   // there is an origin behind the servers
 	base     string // the row by which the others' processor time is told; empty: none
 	entries  []entry
 	checks   []check
@@ -23,7 +25,7 @@ type Benchmark struct {
 
 // All returns every benchmark, in the order of the page.
 func All() []Benchmark {
-	return []Benchmark{floor(), proxying()}
+	return []Benchmark{floor(), proxying(), waiting(), counters(), central()}
 }
 
 // Find returns the one with that name.
@@ -55,12 +57,15 @@ func (e *entry) row() Row {
 
 // subject is a server that runs and can be measured.
 type subject struct {
-	parts []*peers.Process // whose processor time counts
-	heads [][]byte         // requests, in turn
-	code  int              // that answers have to have; 0: 200
+	parts []*peers.Process                             // whose processor time counts
+	heads [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
+	send  func(context.Context, shot) (answers, error) // nil: with the generator
+	code  int                                          // that answers have to have; 0: 200
 	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.
 	probe func(*http.Response) error
-	close func() error // what else has to be ended; nil: nothing
+	after func(context.Context) error // looks afterwards whether all is as it was to be; nil: nothing
+	path  string                      // what to ask for; empty: what heads ask for
+	close func() error                // what else has to be ended; nil: nothing
 }
 
 // place is where a subject runs.
@@ -71,6 +76,8 @@ type place struct {
 	listen string // host:port of the server
 	admin  string // of the node
 	site   string // of the origin, which runs
+	// recorded has answers that servers are to give, by what they are of. All places of a run share it.
+	recorded map[string]serve.Answer
 }
 
 func (p *place) url() string { return "http://" + p.listen + "/" }
@@ -89,8 +96,11 @@ func freeAddress() (string, error) {
 const host = "shop.example"
 
 // head returns a request for / with a cookie. All servers of a benchmark get heads of about the same length.
-func head(cookie string) []byte {
-	h := "GET / HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: bench\r\nAccept: */*\r\n"
+func head(cookie string) []byte { return headFor("/", "*/*", cookie) }
+
+// headFor returns a request for a path, of somebody who accepts that kind of content. An empty cookie is none.
+func headFor(path, accept, cookie string) []byte {
+	h := "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: bench\r\nAccept: " + accept + "\r\n"
 	if cookie != "" {
 		h += "Cookie: " + cookie + "\r\n"
 	}

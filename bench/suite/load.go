@@ -1,93 +1,83 @@
 package suite
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/rate"
 )
 
-// shot is what a generator is to send.
+// shot is what is to be sent.
 type shot struct {
 	address string
 	heads   [][]byte // in turn
 	conns   int
+	rate    float64 // requests a second that are due; 0: as many as can be
 	lasts   time.Duration
-	dir     string // for files
+	code    int // that answers have to have
 }
 
 // answers is what came of it.
 type answers struct {
-	rate      float64
-	p50, p99  time.Duration
-	answered  int64
-	bad       int64 // neither 2xx nor 3xx
-	failed    int64 // no answer
-	generator float64
+	rate           float64
+	p50, p99, p999 time.Duration
+	answered       int64
+	bad            int64 // another code
+	failed         int64 // no answer
+	generator      float64
+	sender         time.Duration // processor time of the sender for each request; 0: it is no part of what is measured
+	warning        string
 }
 
-// wrk sends with the program wrk, in the closed model.
-func wrk(ctx context.Context, s shot) (a answers, err error) {
-	script := filepath.Join(s.dir, "wrk.lua")
-	if err := os.WriteFile(script, luaOf(s.heads), 0o600); err != nil {
+// send sends with the generator of bench/rate, from the core of the load.
+func send(ctx context.Context, s shot) (a answers, err error) {
+	cpu := int(peers.OfLoad)
+	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &cpu})
+	if err != nil {
 		return a, err
 	}
-	cmd := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(int(peers.OfLoad)), "wrk", "-t1", fmt.Sprintf("-c%d", s.conns), "--latency",
-		fmt.Sprintf("-d%ds", max(1, int(s.lasts.Seconds()))), "-s", script, "http://"+s.address+"/")
-	begun := time.Now()
-	out, err := cmd.CombinedOutput()
+	if r.Answered == 0 {
+		return a, fmt.Errorf("nothing was answered: %s", r.LastError)
+	}
+	micros := func(v float64) time.Duration { return time.Duration(v * float64(time.Microsecond)) }
+	return answers{
+		rate: r.Rate, p50: micros(r.Latency.P50), p99: micros(r.Latency.P99), p999: micros(r.Latency.P999),
+		answered: r.Answered, bad: r.Answered - r.Status[s.code], failed: r.Failed(), generator: r.CPUShare, warning: r.Warning,
+	}, nil
+}
+
+// SelfTest is what the generator sustained against a server with nothing in it, before the run.
+type SelfTest struct {
+	Sustains float64 `json:"sustains"` // requests a second in the open model, without falling behind; 0: none of those that were tried
+	Closed   float64 `json:"closed"`   // requests a second in the closed model
+	CPU      float64 `json:"cpu_us"`   // of the generator for each request
+}
+
+// testItself finds out what the generator sustains here.
+func testItself(ctx context.Context, c Config) (SelfTest, error) {
+	if c.SelfTest < 0 {
+		return SelfTest{}, nil
+	}
+	cpu := int(peers.OfLoad)
+	taskset, err := exec.LookPath("taskset")
 	if err != nil {
-		return a, fmt.Errorf("wrk: %w: %s", err, out)
+		return SelfTest{}, err
 	}
-	a, err = parseWrk(string(out))
-	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		a.generator = float64(used.Utime.Nano()+used.Stime.Nano()) / float64(time.Since(begun))
+	listen, err := freeAddress()
+	if err != nil {
+		return SelfTest{}, err
 	}
-	return a, err
-}
-
-// luaOf has wrk send heads in turn.
-func luaOf(heads [][]byte) []byte {
-	var b bytes.Buffer
-	b.WriteString("local heads = {\n")
-	for _, h := range heads {
-		fmt.Fprintf(&b, "%q,\n", h)
+	s, err := rate.Sustain(ctx, rate.SelfTest{
+		Server: []string{taskset, "-c", strconv.Itoa(int(peers.OfServer)), c.Binary, "bench", "serve", "bare", "--listen", listen},
+		Run:    rate.Config{Lasts: c.SelfTest, Conns: usualConns, CPU: &cpu},
+	})
+	if err != nil {
+		return SelfTest{}, errors.Join(errors.New("the generator does not pass its self-test"), err)
 	}
-	b.WriteString("}\nlocal i, n = 0, #heads\nfunction request() i = i % n + 1 return heads[i] end\n")
-	return b.Bytes()
-}
-
-func parseWrk(out string) (a answers, err error) {
-	for line := range strings.Lines(out) {
-		f := strings.Fields(line)
-		switch {
-		case len(f) > 2 && f[1] == "requests" && f[2] == "in":
-			a.answered, _ = strconv.ParseInt(f[0], 10, 64)
-		case len(f) == 2 && f[0] == "Requests/sec:":
-			a.rate, _ = strconv.ParseFloat(f[1], 64)
-		case len(f) == 2 && f[0] == "50%":
-			a.p50, _ = time.ParseDuration(f[1])
-		case len(f) == 2 && f[0] == "99%":
-			a.p99, _ = time.ParseDuration(f[1])
-		case len(f) > 2 && f[0] == "Non-2xx":
-			a.bad, _ = strconv.ParseInt(f[len(f)-1], 10, 64)
-		case len(f) > 2 && f[0] == "Socket": // Socket errors: connect 0, read 0, write 0, timeout 0
-			for _, n := range f[2:] {
-				n, _ := strconv.ParseInt(strings.TrimSuffix(n, ","), 10, 64)
-				a.failed += n
-			}
-		}
-	}
-	if a.answered == 0 {
-		return a, fmt.Errorf("wrk: %s", out)
-	}
-	return a, nil
+	return SelfTest{Sustains: s.Sustains, Closed: rounded(s.Closed.Rate, 1), CPU: s.CPUMicros}, nil
 }

@@ -31,7 +31,7 @@ func proxying() Benchmark {
 		return proxied(ctx, p, proc, err)
 	}
 	return Benchmark{
-		Name: "proxy", Title: "Proxying", base: rowNginx,
+		Name: "proxy", Title: "Proxying", site: true, base: rowNginx,
 		Question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
 		Method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
 			"their sessions run. What is sent to others has a foreign cookie of about the same length.",

@@ -15,6 +15,7 @@ type Result struct {
 	Machine  Machine   `json:"machine"`
 	Made     time.Time `json:"made"`
 	Rounds   int       `json:"rounds"`
+	SelfTest SelfTest  `json:"self_test"`
 	Seconds  float64   `json:"seconds"`        // that each server was measured for in each round
 	Base     string    `json:"base,omitempty"` // the row by which the processor time of the others is told; empty: none
 	Rows     []Row     `json:"rows"`
@@ -37,6 +38,7 @@ type Sample struct {
 	CPU      float64 `json:"cpu_us"` // processor time of the server for each answer, in microseconds
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
+	P999     float64 `json:"p999_ms"`
 	Answered int64   `json:"answered"`
 	// Bad counts answers with another status than was wanted, Failed requests without an answer.
 	Bad    int64 `json:"bad"`
@@ -46,6 +48,11 @@ type Sample struct {
 	Waited float64 `json:"waited"`
 	// Generator is the part of its core that the generator used.
 	Generator float64 `json:"generator"`
+	// Sender is processor time for each answer of who asks, in microseconds, where that is a part of what a site would have to
+	// run. 0: it is not.
+	Sender float64 `json:"sender_us,omitempty"`
+	// Warning says why the figures are the generator's rather than the server's. Empty: they are not.
+	Warning string `json:"warning,omitempty"`
 }
 
 // Spread is a median with the least and the largest of the rounds.

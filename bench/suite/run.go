@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/peers/serve"
 )
 
 // Config says how a benchmark is run. Binary is required.
@@ -22,6 +24,8 @@ type Config struct {
 	Rounds int           // how often each server is measured. 0: 5
 	Lasts  time.Duration // how long each time. 0: 4s
 	Warm   time.Duration // how long it is asked before. 0: 1s
+	// SelfTest is how long each try of the generator's self-test takes. 0: 1s; below 0: there is none.
+	SelfTest time.Duration
 	// Only measures rows whose name has this text in it. Empty: all.
 	Only string
 	Tell func(format string, args ...any) // of what goes on; nil: nobody
@@ -37,6 +41,9 @@ func (c Config) withDefaults() Config {
 	if c.Warm == 0 {
 		c.Warm = time.Second
 	}
+	if c.SelfTest == 0 {
+		c.SelfTest = time.Second
+	}
 	if c.Caddy == "" {
 		c.Caddy = "caddy"
 	}
@@ -49,8 +56,8 @@ func (c Config) withDefaults() Config {
 // Run measures b. Where ctx ends before, there is no result.
 func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 	c = c.withDefaults()
-	if missing := peers.Missing("taskset", "nginx", "wrk"); len(missing) > 0 {
-		return nil, fmt.Errorf("nothing can be measured without these: %v", missing)
+	if missing := peers.Missing("taskset"); len(missing) > 0 {
+		return nil, fmt.Errorf("nothing can be measured without %s", missing[0])
 	}
 	dir, err := os.MkdirTemp("", "ropeline-bench")
 	if err != nil {
@@ -59,15 +66,15 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 	defer os.RemoveAll(dir)
 	r := &Result{Name: b.Name, Title: b.Title, Question: b.Question, Method: b.Method, Base: b.base, Made: time.Now().UTC().Truncate(time.Second),
 		Rounds: c.Rounds, Seconds: c.Lasts.Seconds()}
-	h := harness{Config: c, dir: dir}
-	if h.site, err = freeAddress(); err != nil {
+	h := harness{Config: c, dir: dir, recorded: map[string]serve.Answer{}}
+	if r.SelfTest, err = testItself(ctx, c); err != nil {
 		return nil, err
 	}
-	site, err := peers.StartSite(ctx, filepath.Join(dir, "site"), h.site)
+	endSite, err := h.startSite(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	defer site.Stop()
+	defer endSite()
 	entries := h.choose(b, r)
 	for round := range c.Rounds {
 		for i, e := range entries {
@@ -93,8 +100,25 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 // harness is what all measurements of a run share.
 type harness struct {
 	Config
-	dir  string
-	site string
+	dir      string
+	site     string
+	recorded map[string]serve.Answer // of [place]
+}
+
+// startSite starts the origin, if b has a use for it, and returns what ends it. Its address is a free one in any case.
+func (h *harness) startSite(ctx context.Context, b Benchmark) (end func(), err error) {
+	end = func() {}
+	if h.site, err = freeAddress(); err != nil || !b.site {
+		return end, err
+	}
+	if missing := peers.Missing("nginx"); len(missing) > 0 {
+		return end, fmt.Errorf("the site cannot be run: %s is missing", missing[0])
+	}
+	site, err := peers.StartSite(ctx, filepath.Join(h.dir, "site"), h.site)
+	if site != nil {
+		end = func() { _ = site.Stop() }
+	}
+	return end, err
 }
 
 // choose returns the entries to measure, whose rows are those of r.
@@ -132,8 +156,12 @@ func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
 	if err := sub.look(ctx, p.listen); err != nil {
 		return s, err
 	}
-	shot := shot{address: p.listen, heads: sub.heads, conns: e.row().Conns, lasts: h.Warm, dir: p.dir}
-	if _, err := wrk(ctx, shot); err != nil {
+	shoot := send
+	if sub.send != nil {
+		shoot = sub.send
+	}
+	shot := shot{address: p.listen, heads: sub.heads, conns: e.row().Conns, lasts: h.Warm, code: sub.wants()}
+	if _, err := shoot(ctx, shot); err != nil {
 		return s, err
 	}
 	before, err := sub.usage()
@@ -142,7 +170,7 @@ func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
 	}
 	begun := time.Now()
 	shot.lasts = h.Lasts
-	got, err := wrk(ctx, shot)
+	got, err := shoot(ctx, shot)
 	if err != nil {
 		return s, err
 	}
@@ -154,13 +182,23 @@ func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
 	if err := sub.look(ctx, p.listen); err != nil {
 		return s, fmt.Errorf("afterwards: %w", err)
 	}
-	used := after.Sub(before)
+	if sub.after != nil {
+		if err := sub.after(ctx); err != nil {
+			return s, fmt.Errorf("afterwards: %w", err)
+		}
+	}
+	return sampleOf(got, after.Sub(before), passed), nil
+}
+
+func sampleOf(got answers, used peers.Usage, passed time.Duration) Sample {
+	millis := func(d time.Duration) float64 { return rounded(d.Seconds()*1e3, 1e3) }
 	return Sample{
 		Rate: rounded(got.rate, 1), CPU: rounded(used.CPU.Seconds()*1e6/float64(max(got.answered, 1)), 1e3),
-		P50: rounded(got.p50.Seconds()*1e3, 1e3), P99: rounded(got.p99.Seconds()*1e3, 1e3),
-		Answered: got.answered, Bad: got.bad, Failed: got.failed,
+		P50: millis(got.p50), P99: millis(got.p99), P999: millis(got.p999),
+		Answered: got.answered, Bad: got.bad, Failed: got.failed, Warning: got.warning,
 		Waited: rounded(used.Waited.Seconds()/passed.Seconds(), 1e3), Generator: rounded(got.generator, 1e3),
-	}, nil
+		Sender: rounded(got.sender.Seconds()*1e6, 1e3),
+	}
 }
 
 // place returns where the next server runs.
@@ -169,7 +207,7 @@ func (h *harness) place() (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{dir: dir, binary: h.Binary, caddy: h.Caddy, site: h.site}
+	p := &place{dir: dir, binary: h.Binary, caddy: h.Caddy, site: h.site, recorded: h.recorded}
 	for _, a := range []*string{&p.listen, &p.admin} {
 		if *a, err = freeAddress(); err != nil {
 			return nil, err
@@ -200,19 +238,21 @@ func (s *subject) usage() (total peers.Usage, err error) {
 	return total, nil
 }
 
+// wants is the code that answers have to have.
+func (s *subject) wants() int { return cmp.Or(s.code, http.StatusOK) }
+
 // look sends one of the requests, and returns what is wrong with its answer.
 func (s *subject) look(ctx context.Context, address string) error {
+	if len(s.heads) == 0 {
+		return nil // it does not speak HTTP
+	}
 	resp, err := ask(ctx, address, s.heads[0])
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	want := s.code
-	if want == 0 {
-		want = http.StatusOK
-	}
-	if resp.StatusCode != want {
-		return fmt.Errorf("the answer is %s, and %d is wanted", resp.Status, want)
+	if resp.StatusCode != s.wants() {
+		return fmt.Errorf("the answer is %s, and %d is wanted", resp.Status, s.wants())
 	}
 	if s.probe != nil {
 		return s.probe(resp)

@@ -13,34 +13,61 @@ type Table struct {
 	Rows [][]string
 }
 
+// column is one of a table: cells of rows that were measured.
+type column struct {
+	head string
+	cell func(*Row) string
+}
+
 // Table returns a row for each server, also for those that are missing.
 func (r *Result) Table() Table {
-	t := Table{Head: []string{"server", "µs CPU per request", "by " + r.base(), "requests/s", "p50, p99 ms", "not as wanted", "generator"}}
-	based := r.base() != ""
-	if !based {
-		t.Head = slices.Delete(t.Head, 2, 3)
+	columns := r.columns()
+	t := Table{Head: []string{"server"}}
+	for _, c := range columns {
+		t.Head = append(t.Head, c.head)
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		cells := []string{row.name(), "", "", "", "", "", ""}
-		if len(row.Missing) > 0 {
+		cells := make([]string, 1+len(columns))
+		cells[0] = row.name()
+		switch {
+		case len(row.Missing) > 0:
 			cells[1] = "missing: " + strings.Join(row.Missing, ", ")
-		} else if len(row.Samples) > 0 {
-			cells = append(cells[:1],
-				row.spread(func(s *Sample) float64 { return s.CPU }).text(),
-				r.byBase(row),
-				row.spread(func(s *Sample) float64 { return s.Rate }).text(),
-				fmt.Sprintf("%s, %s", number(row.spread(func(s *Sample) float64 { return s.P50 }).Median), number(row.spread(func(s *Sample) float64 { return s.P99 }).Median)),
-				row.unwanted(),
-				percent(row.spread(func(s *Sample) float64 { return s.Generator }).Median))
-		}
-		if !based {
-			cells = slices.Delete(cells, 2, 3)
+		case len(row.Samples) > 0:
+			for j, c := range columns {
+				cells[1+j] = c.cell(row)
+			}
 		}
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
 }
+
+// columns returns those that tell something.
+func (r *Result) columns() []column {
+	median := func(row *Row, of func(*Sample) float64) string { return number(row.spread(of).Median) }
+	all := []column{{"µs CPU per request", func(row *Row) string { return row.spread(func(s *Sample) float64 { return s.CPU }).text() }}}
+	if r.base() != "" {
+		all = append(all, column{"by " + r.base(), r.byBase})
+	}
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.spread(sender).Max > 0 }) {
+		all = append(all, column{"and of who asks", func(row *Row) string {
+			if row.spread(sender).Max == 0 {
+				return ""
+			}
+			return row.spread(sender).text()
+		}})
+	}
+	return append(all,
+		column{"requests/s", func(row *Row) string { return row.spread(func(s *Sample) float64 { return s.Rate }).text() }},
+		column{"p50, p99 ms", func(row *Row) string {
+			return median(row, func(s *Sample) float64 { return s.P50 }) + ", " + median(row, func(s *Sample) float64 { return s.P99 })
+		}},
+		column{"not as wanted", (*Row).unwanted},
+		column{"generator", func(row *Row) string { return percent(row.spread(func(s *Sample) float64 { return s.Generator }).Median) }})
+}
+
+func sender(s *Sample) float64 { return s.Sender }
 
 // base is the row by which the others' processor time is told.
 func (r *Result) base() string {
@@ -152,7 +179,11 @@ func (r *Result) Line() string {
 	}
 	line := strings.Join(words, ", ") + fmt.Sprintf(". Medians of %d rounds of %v s each, with the least and the most.", r.Rounds, r.Seconds)
 	if w := spreadOf(waited); w.Max > 0 {
-		line += fmt.Sprintf(" Servers waited for their core %s of the time, %s at worst.", percent(w.Median), percent(w.Max))
+		line += fmt.Sprintf(" Threads of servers waited for their core %s of the time, %s at worst.", percent(w.Median), percent(w.Max))
+	}
+	if r.SelfTest.Closed > 0 {
+		line += fmt.Sprintf(" Before, the generator took %s/s from a server with nothing in it, at %s µs each, and held %s/s in time.",
+			number(r.SelfTest.Closed), number(r.SelfTest.CPU), number(r.SelfTest.Sustains))
 	}
 	return line
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/ropeline/ropeline/bench/peers/redis"
 	"github.com/ropeline/ropeline/bench/peers/serve"
 	"github.com/ropeline/ropeline/bench/suite"
 )
@@ -58,7 +60,7 @@ not there is reported as missing; nothing is installed.`,
 	f.StringVar(&o.cfg.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object for each instead of tables")
 	f.SortFlags = false
-	cmd.AddCommand(newBenchServeCommand())
+	cmd.AddCommand(newBenchServeCommand(), newBenchIncrementCommand())
 	return cmd
 }
 
@@ -79,6 +81,30 @@ func newBenchServeCommand() *cobra.Command {
 	f.StringVar(&c.Listen, "listen", "", "`host:port`")
 	f.StringVar(&c.Site, "site", "", "`host:port` of the origin")
 	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered")
+	return cmd
+}
+
+// newBenchIncrementCommand is a client of Redis, in a process of its own so that its time can be told.
+func newBenchIncrementCommand() *cobra.Command {
+	var target string
+	conns, lasts := 64, time.Second
+	cmd := &cobra.Command{
+		Use:    "incr",
+		Short:  "Be the client of Redis that bench measures",
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := redis.Increment(target, conns, lasts)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&target, "target", "", "`host:port` of Redis")
+	f.Var(intValue{dst: &conns, min: 1, max: 4096}, "connections", "how many ask at a time")
+	f.Var(durationValue{dst: &lasts, min: time.Millisecond, max: time.Hour}, "for", "how long")
 	return cmd
 }
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/bench/rate/bare"
 )
 
 // Kind is a kind of server.
@@ -23,6 +25,7 @@ type Kind string
 
 // The kinds.
 const (
+	Bare          Kind = "bare"           // epoll and nothing else: the body of an answer, or 6 bytes
 	Fasthttp      Kind = "fasthttp"       // gives one answer
 	NetHTTP       Kind = "net-http"       // the same
 	FasthttpProxy Kind = "fasthttp-proxy" // a HostClient, with fields of one hop taken out
@@ -51,6 +54,8 @@ func Run(ctx context.Context, c Config) error {
 		return runFasthttp(ctx, c.Listen, fasthttpProxy(c.Site))
 	case NetHTTPProxy:
 		return runNetHTTP(ctx, c.Listen, netHTTPProxy(c.Site))
+	case Bare:
+		return runBare(ctx, c)
 	}
 	a, err := load(c.Answer)
 	if err != nil {
@@ -138,4 +143,21 @@ func netHTTPProxy(site string) http.Handler {
 		},
 		Transport: &http.Transport{MaxIdleConns: mostConns, MaxIdleConnsPerHost: mostConns, DisableCompression: true},
 	}
+}
+
+func runBare(ctx context.Context, c Config) error {
+	size := len("hello\n")
+	if c.Answer != "" {
+		a, err := load(c.Answer)
+		if err != nil {
+			return err
+		}
+		size = len(a.Body)
+	}
+	s, err := bare.Listen(bare.Config{Address: c.Listen, Body: size})
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening on", s.Addr()) // whoever started it may wait for that
+	return s.Serve(ctx)
 }
