@@ -19,13 +19,14 @@ type Benchmark struct {
 	Method   string
 	site     bool   // there is an origin behind the servers
 	base     string // the row by which the others' processor time is told; empty: none
+	figure   figure // of its chart; zero: processor time
 	entries  []entry
 	checks   []check
 }
 
 // All returns every benchmark, in the order of the page.
 func All() []Benchmark {
-	return []Benchmark{floor(), proxying(), waiting(), counters(), central()}
+	return []Benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
 }
 
 // Find returns the one with that name.
@@ -42,6 +43,7 @@ type entry struct {
 	server, what string
 	needs        []string // programs, beside taskset
 	conns        int      // 0: usualConns
+	halfOf       string   // the row before by whose rate requests are due, half as many; empty: as many as can be
 	start        func(context.Context, *place) (*subject, error)
 }
 
@@ -57,10 +59,12 @@ func (e *entry) row() Row {
 
 // subject is a server that runs and can be measured.
 type subject struct {
-	parts []*peers.Process                             // whose processor time counts
-	heads [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
-	send  func(context.Context, shot) (answers, error) // nil: with the generator
-	code  int                                          // that answers have to have; 0: 200
+	parts   []*peers.Process                             // whose processor time counts
+	heads   [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
+	address string                                       // where it is asked; empty: where its place listens
+	nodes   []*peers.Process                             // those of parts that tell of collections
+	send    func(context.Context, shot) (answers, error) // nil: with the generator
+	code    int                                          // that answers have to have; 0: 200
 	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.
 	probe func(*http.Response) error
 	after func(context.Context) error // looks afterwards whether all is as it was to be; nil: nothing

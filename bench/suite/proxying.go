@@ -103,11 +103,20 @@ const longConnections = "max-requests-per-connection: 1048576\n"
 
 func startSuspended(ctx context.Context, p *place) (*subject, error) {
 	proc, err := startNode(ctx, p, "suspended: true\n")
-	return proxied(ctx, p, proc, err)
+	sub, err := proxied(ctx, p, proc, err)
+	return asNode(sub), err
 }
 
 func startNode(ctx context.Context, p *place, config string) (*peers.Process, error) {
-	return peers.StartNode(ctx, peers.Node{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config})
+	return peers.StartNode(ctx, peers.Node{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
+}
+
+// asNode says of a subject that it is a node.
+func asNode(sub *subject) *subject {
+	if sub != nil {
+		sub.nodes = sub.parts
+	}
+	return sub
 }
 
 // admittedVisitors is how many have a pass.
@@ -119,7 +128,7 @@ func startAdmitted(ctx context.Context, p *place) (*subject, error) {
 	if err != nil {
 		return sub, err
 	}
-	sub.heads = nil
+	asNode(sub).heads = nil
 	err = proc.AwaitFunc(ctx, "lets visitors in", func(ctx context.Context) bool {
 		cookie, waits, err := newVisitor(ctx, p.listen)
 		return err == nil && !waits && cookie != ""

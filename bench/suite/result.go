@@ -20,6 +20,8 @@ type Result struct {
 	Base     string    `json:"base,omitempty"` // the row by which the processor time of the others is told; empty: none
 	Rows     []Row     `json:"rows"`
 	Checks   []Checked `json:"checks,omitempty"`
+
+	figure figure
 }
 
 // Row is one server in one situation.
@@ -34,6 +36,9 @@ type Row struct {
 
 // Sample is one measurement.
 type Sample struct {
+	// Wanted is how many requests were due per second. 0: each connection sent as soon as it had an answer, so that latency is that of the
+	// closed model, and hides what a server that stalls does to others.
+	Wanted   float64 `json:"wanted,omitempty"`
 	Rate     float64 `json:"rate"`   // whole answers per second
 	CPU      float64 `json:"cpu_us"` // processor time of the server for each answer, in microseconds
 	P50      float64 `json:"p50_ms"`
@@ -46,6 +51,8 @@ type Sample struct {
 	// Waited is the part of the time in which the server could have run and something else had its core: how much the
 	// machine was disturbed. 0 where the kernel does not say.
 	Waited float64 `json:"waited"`
+	// GC is the part of CPU that the node spent on collecting garbage. 0: it is no node, or there was no collection.
+	GC float64 `json:"gc,omitempty"`
 	// Generator is the part of its core that the generator used.
 	Generator float64 `json:"generator"`
 	// Sender is processor time for each answer of who asks, in microseconds, where that is a part of what a site would have to

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/drawing"
 )
 
 var update = flag.Bool("update", false, "write what is compared with")
@@ -140,5 +142,49 @@ func TestWhatIsMissingIsARow(t *testing.T) {
 	}
 	if text := r.Markdown(); !strings.Contains(text, "missing: caddy (make artifacts/caddy)") {
 		t.Errorf("the table does not say so:\n%s", text)
+	}
+}
+
+func TestDocsAreWritten(t *testing.T) {
+	docs := t.TempDir()
+	r := made()
+	b := Benchmark{Name: r.Name}
+	if err := b.HasPlace(docs); err == nil {
+		t.Error("there is no page, and a place in it")
+	}
+	if err := os.WriteFile(page(docs), []byte("# Page\n\n<!-- begin: written by ropeline bench proxy -->\nold\n<!-- end -->\nmore\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.HasPlace(docs); err != nil {
+		t.Error(err)
+	}
+	if err := r.WriteDocs(docs); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page(docs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "page.md", string(text))
+	for _, name := range []string{"bench/proxy.json", "img/bench-proxy.png", "img/bench-proxy.svg"} {
+		if info, err := os.Stat(filepath.Join(docs, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestChartsHaveABarForEachThatWasMeasured(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := drawing.Write(dir, 40, made().chart()); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(filepath.Join(dir, "bench-proxy.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"ropeline, a room": true, ">nginx<": true, "HAProxy": false, ">14.0<": true} {
+		if strings.Contains(string(svg), name) != want {
+			t.Errorf("%q is in the picture: %v", name, !want)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	r := &Result{Name: b.Name, Title: b.Title, Question: b.Question, Method: b.Method, Base: b.base, Made: time.Now().UTC().Truncate(time.Second),
+	r := &Result{Name: b.Name, Title: b.Title, Question: b.Question, Method: b.Method, Base: b.base, figure: b.figure, Made: time.Now().UTC().Truncate(time.Second),
 		Rounds: c.Rounds, Seconds: c.Lasts.Seconds()}
 	h := harness{Config: c, dir: dir, recorded: map[string]serve.Answer{}}
 	if r.SelfTest, err = testItself(ctx, c); err != nil {
@@ -82,7 +82,7 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 			if len(row.Missing) > 0 {
 				continue
 			}
-			s, err := h.measure(ctx, e)
+			s, err := h.measure(ctx, e, r)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", row.name(), err)
 			}
@@ -140,7 +140,11 @@ func (h *harness) choose(b Benchmark, r *Result) (chosen []entry) {
 }
 
 // measure starts a server, has it asked, and ends it.
-func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
+func (h *harness) measure(ctx context.Context, e entry, r *Result) (s Sample, err error) {
+	due, err := e.due(r)
+	if err != nil {
+		return s, err
+	}
 	p, err := h.place()
 	if err != nil {
 		return s, err
@@ -153,17 +157,19 @@ func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := sub.look(ctx, p.listen); err != nil {
+	address := cmp.Or(sub.address, p.listen)
+	if err := sub.look(ctx, address); err != nil {
 		return s, err
 	}
 	shoot := send
 	if sub.send != nil {
 		shoot = sub.send
 	}
-	shot := shot{address: p.listen, heads: sub.heads, conns: e.row().Conns, lasts: h.Warm, code: sub.wants()}
+	shot := shot{address: address, heads: sub.heads, conns: e.row().Conns, rate: due, lasts: h.Warm, code: sub.wants()}
 	if _, err := shoot(ctx, shot); err != nil {
 		return s, err
 	}
+	collected := sub.collecting()
 	before, err := sub.usage()
 	if err != nil {
 		return s, err
@@ -179,7 +185,7 @@ func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := sub.look(ctx, p.listen); err != nil {
+	if err := sub.look(ctx, address); err != nil {
 		return s, fmt.Errorf("afterwards: %w", err)
 	}
 	if sub.after != nil {
@@ -187,7 +193,24 @@ func (h *harness) measure(ctx context.Context, e entry) (s Sample, err error) {
 			return s, fmt.Errorf("afterwards: %w", err)
 		}
 	}
-	return sampleOf(got, after.Sub(before), passed), nil
+	s = sampleOf(got, after.Sub(before), passed)
+	s.Wanted = rounded(due, 1)
+	if used := after.Sub(before).CPU; used > 0 {
+		s.GC = rounded((sub.collecting()-collected).Seconds()/used.Seconds(), 1e4)
+	}
+	return s, nil
+}
+
+// due is how many requests a second are due to an entry, by what was measured in this round; 0: as many as can be.
+func (e *entry) due(r *Result) (float64, error) {
+	if e.halfOf == "" {
+		return 0, nil
+	}
+	row := r.row(e.halfOf)
+	if row == nil || len(row.Samples) == 0 {
+		return 0, fmt.Errorf("it goes by the rate of %q, which was not measured", e.halfOf)
+	}
+	return row.Samples[len(row.Samples)-1].Rate / 2, nil
 }
 
 func sampleOf(got answers, used peers.Usage, passed time.Duration) Sample {
@@ -236,6 +259,14 @@ func (s *subject) usage() (total peers.Usage, err error) {
 		total = total.Add(u)
 	}
 	return total, nil
+}
+
+// collecting is what its nodes have spent so far on collecting garbage.
+func (s *subject) collecting() (total time.Duration) {
+	for _, p := range s.nodes {
+		total += collecting(p.Log())
+	}
+	return total
 }
 
 // wants is the code that answers have to have.

@@ -45,26 +45,47 @@ func (r *Result) Table() Table {
 
 // columns returns those that tell something.
 func (r *Result) columns() []column {
-	median := func(row *Row, of func(*Sample) float64) string { return number(row.spread(of).Median) }
-	all := []column{{"µs CPU per request", func(row *Row) string { return row.spread(func(s *Sample) float64 { return s.CPU }).text() }}}
+	all := []column{r.spreads("µs CPU per request", func(s *Sample) float64 { return s.CPU })}
 	if r.base() != "" {
 		all = append(all, column{"by " + r.base(), r.byBase})
 	}
-	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.spread(sender).Max > 0 }) {
-		all = append(all, column{"and of who asks", func(row *Row) string {
-			if row.spread(sender).Max == 0 {
+	if r.has(sender) {
+		all = append(all, r.spreads("and of who asks", sender))
+	}
+	all = append(all, r.spreads("requests/s", func(s *Sample) float64 { return s.Rate }))
+	if r.has(func(s *Sample) float64 { return s.Wanted }) {
+		all = append(all, r.spreads("p99.9 ms", func(s *Sample) float64 { return s.P999 }))
+	}
+	all = append(all, column{"p50, p99 ms", func(row *Row) string {
+		return number(row.spread(func(s *Sample) float64 { return s.P50 }).Median) + ", " + number(row.spread(func(s *Sample) float64 { return s.P99 }).Median)
+	}})
+	if gc := func(s *Sample) float64 { return s.GC }; r.has(gc) {
+		all = append(all, column{"collecting", func(row *Row) string {
+			if row.spread(gc).Max == 0 {
 				return ""
 			}
-			return row.spread(sender).text()
+			return fmt.Sprintf("%.1f %%", row.spread(gc).Median*100)
 		}})
 	}
-	return append(all,
-		column{"requests/s", func(row *Row) string { return row.spread(func(s *Sample) float64 { return s.Rate }).text() }},
-		column{"p50, p99 ms", func(row *Row) string {
-			return median(row, func(s *Sample) float64 { return s.P50 }) + ", " + median(row, func(s *Sample) float64 { return s.P99 })
-		}},
-		column{"not as wanted", (*Row).unwanted},
-		column{"generator", func(row *Row) string { return percent(row.spread(func(s *Sample) float64 { return s.Generator }).Median) }})
+	return append(all, column{"not as wanted", (*Row).unwanted},
+		column{"generator", func(row *Row) string {
+			return percent(row.spread(func(s *Sample) float64 { return s.Generator }).Median)
+		}})
+}
+
+// has reports whether some row has a figure.
+func (r *Result) has(of func(*Sample) float64) bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.spread(of).Max > 0 })
+}
+
+// spreads is a column with a figure of those rows that have it.
+func (r *Result) spreads(head string, of func(*Sample) float64) column {
+	return column{head, func(row *Row) string {
+		if row.spread(of).Max == 0 {
+			return ""
+		}
+		return row.spread(of).text()
+	}}
 }
 
 func sender(s *Sample) float64 { return s.Sender }
@@ -154,6 +175,9 @@ func (c *Checked) Words() string {
 	return fmt.Sprintf("%s: %s: %s%s, want %s", verdict, c.Text, c.Value.text(), unit, want)
 }
 
+// disturbed is how much of the time servers may wait for their core, by the median, before the figures are said to be of little use.
+const disturbed = 0.1
+
 // Line says on what machine a result came about, and how disturbed that was.
 func (r *Result) Line() string {
 	m := r.Machine
@@ -180,6 +204,9 @@ func (r *Result) Line() string {
 	line := strings.Join(words, ", ") + fmt.Sprintf(". Medians of %d rounds of %v s each, with the least and the most.", r.Rounds, r.Seconds)
 	if w := spreadOf(waited); w.Max > 0 {
 		line += fmt.Sprintf(" Threads of servers waited for their core %s of the time, %s at worst.", percent(w.Median), percent(w.Max))
+		if w.Median > disturbed {
+			line += " **Other programs were at work: these figures say little, and less of latencies than of ratios.**"
+		}
 	}
 	if r.SelfTest.Closed > 0 {
 		line += fmt.Sprintf(" Before, the generator took %s/s from a server with nothing in it, at %s µs each, and held %s/s in time.",

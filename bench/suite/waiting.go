@@ -81,7 +81,7 @@ func startWaiting(ctx context.Context, p *place, as string, count int) (*subject
 	if err != nil {
 		return sub, err
 	}
-	sub.heads, sub.probe = nil, polled
+	asNode(sub).heads, sub.probe = nil, polled
 	err = proc.AwaitFunc(ctx, "lets nobody in", func(ctx context.Context) bool {
 		_, waits, err := newVisitor(ctx, p.listen)
 		return err == nil && waits

@@ -25,6 +25,7 @@ type benchOptions struct {
 	list bool
 	json bool
 	all  bool
+	docs string
 }
 
 func newBenchCommand() *cobra.Command {
@@ -46,6 +47,9 @@ not there is reported as missing; nothing is installed.`,
 			if err != nil {
 				return usageError{err}
 			}
+			if o.docs != "" && o.cfg.Only != "" {
+				return usageError{errors.New("--docs does not go with --only: the page would have a part of the servers")}
+			}
 			return runBenches(cmd.Context(), o, chosen, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -58,6 +62,7 @@ not there is reported as missing; nothing is installed.`,
 	f.Var(durationValue{dst: &o.cfg.Lasts, min: time.Second, max: time.Hour}, "for", "how long each time")
 	f.StringVar(&o.cfg.Only, "only", "", "measure servers with this `text` in their names only")
 	f.StringVar(&o.cfg.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
+	f.StringVar(&o.docs, "docs", "", "also write JSON, pictures and tables into the documentation in this `directory`")
 	f.BoolVar(&o.json, "json", false, "print one JSON object for each instead of tables")
 	f.SortFlags = false
 	cmd.AddCommand(newBenchServeCommand(), newBenchIncrementCommand())
@@ -147,11 +152,25 @@ func runBenches(ctx context.Context, o benchOptions, chosen []suite.Benchmark, o
 	o.cfg.Binary = self
 	o.cfg.Tell = func(format string, args ...any) { fmt.Fprintf(errOut, format+"\n", args...) }
 	for _, b := range chosen {
+		if o.docs == "" {
+			continue
+		}
+		if err := b.HasPlace(o.docs); err != nil {
+			return err
+		}
+	}
+	for _, b := range chosen {
 		r, err := suite.Run(ctx, b, o.cfg)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.Name, err)
 		}
 		if err := printBench(out, r, o.json); err != nil {
+			return err
+		}
+		if o.docs == "" {
+			continue
+		}
+		if err := r.WriteDocs(o.docs); err != nil {
 			return err
 		}
 	}
