@@ -36,8 +36,8 @@ func proxying() Benchmark {
 		Method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
 			"their sessions run. What is sent to others has a foreign cookie of about the same length.",
 		entries: []entry{
-			{server: "ropeline", what: "no room", start: startSuspended},
-			{server: "ropeline", what: "a room, admitted", start: startAdmitted},
+			{server: "ropeline", what: "no room", profile: "no-room", start: startSuspended},
+			{server: "ropeline", what: "a room, admitted", profile: "admitted", start: startAdmitted},
 			{server: "nginx", needs: []string{"nginx"}, start: nginx},
 			{server: "HAProxy", needs: []string{"haproxy"}, start: func(ctx context.Context, p *place) (*subject, error) {
 				proc, err := peers.StartHAProxy(ctx, peers.OfServer, p.dir, p.listen, p.site)
@@ -108,6 +108,9 @@ func startSuspended(ctx context.Context, p *place) (*subject, error) {
 }
 
 func startNode(ctx context.Context, p *place, config string) (*peers.Process, error) {
+	if p.profiles {
+		config += "profiles: true\n"
+	}
 	return peers.StartNode(ctx, peers.Node{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
 }
 
