@@ -59,7 +59,8 @@ type Config struct {
 	// Then they are given up. Default: 1 s.
 	Drain time.Duration
 	// Timeout is how long an answer may take from when the request was sent, and a connection to be made.
-	// Default: 10 s. The connection of a request that took longer is given up.
+	// Default: 10 s. The connection of a request that took longer is given up; it may take up to 20 ms until
+	// that is noticed.
 	Timeout time.Duration
 	// CPU is the number of the one that the generator stays on. nil: it is not kept on any.
 	CPU *int

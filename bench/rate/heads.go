@@ -82,6 +82,11 @@ func ReadHeads(r io.Reader, host string) ([][]byte, error) {
 
 // wholeHead returns lines as a head, if they are one.
 func wholeHead(lines []string, host string) ([]byte, error) {
+	for _, line := range lines {
+		if line == "" || strings.ContainsAny(line, "\r\n") { // it would be two, or the end
+			return nil, fmt.Errorf("%q is not one line of a head", line)
+		}
+	}
 	head := lines[0] + "\r\n"
 	if !sayHost(lines[1:]) {
 		head += "Host: " + host + "\r\n"

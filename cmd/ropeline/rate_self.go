@@ -81,19 +81,21 @@ func runRateSelfTest(ctx context.Context, o rateOptions, out io.Writer) error {
 func selfTestTable(s rate.Sustained, o rateOptions) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleRounded)
-	t.SetTitle("ropeline rate --self-test, %d connections, bodies of %d bytes", o.cfg.Conns, o.body)
-	t.AppendHeader(table.Row{"wanted", "answers/s", "p50, µs", "p99, µs", "late p99, µs", "CPU share", ""})
+	t.SetTitle("ropeline rate --self-test, %d connections, %d bytes", o.cfg.Conns, o.body)
+	t.AppendHeader(table.Row{"wanted", "answers/s", "p50 µs", "p99 µs", "late p99", "CPU", ""})
+	style := t.Style()
+	style.Format.Header = text.FormatDefault
 	for _, r := range append([]rate.Result{s.Closed}, s.Open...) {
 		wanted, said := fmt.Sprintf("%.0f/s", r.RateWanted), "holds"
 		switch {
 		case r.Model == rate.Closed:
 			wanted, said = "all it can", ""
 		case r.Warning != "":
-			said = "the generator's own limit"
+			said = "own limit"
 		case r.RateWanted != s.Sustains:
-			said = "the server falls behind"
+			said = "it is behind"
 		}
-		t.AppendRow(table.Row{wanted, fmt.Sprintf("%.0f", r.Rate), r.Latency.P50, r.Latency.P99, r.Late.P99, fmt.Sprintf("%.0f %%", 100*r.CPUShare), said})
+		t.AppendRow(table.Row{wanted, whole(r.Rate), whole(r.Latency.P50), whole(r.Latency.P99), whole(r.Late.P99), fmt.Sprintf("%.0f %%", 100*r.CPUShare), said})
 	}
 	var right []table.ColumnConfig
 	for column := 1; column <= 6; column++ {

@@ -47,6 +47,10 @@ func (p *Poller) Add(fd int, key, version int32) error {
 
 // Wait waits for events, for up to d, and not at all if d is not above 0. What it returns holds until the
 // next call. It may return nothing before d is over.
+//
+// The scheduler is not told of this either: handing the processor on and getting it back costs, where little
+// is to do, nearly as much as the request waited for. Other goroutines that need the same one get it as from
+// any that computes for long, within 10 ms; let d be short.
 func (p *Poller) Wait(d time.Duration) ([]unix.EpollEvent, error) {
 	n, errno := p.wait(max(d, 0))
 	if errno == unix.ENOSYS && !p.coarse {
@@ -69,11 +73,11 @@ func (p *Poller) wait(d time.Duration) (int, unix.Errno) {
 		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), at, most, 0, 0, 0)
 		return int(n), errno
 	case p.coarse: // rounded down: rather look too often than sleep too long
-		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), at, most, uintptr(d/time.Millisecond), 0, 0)
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), at, most, uintptr(d/time.Millisecond), 0, 0)
 		return int(n), errno
 	}
 	ts := unix.NsecToTimespec(int64(d))
-	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), at, most, uintptr(unsafe.Pointer(&ts)), 0, 0)
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), at, most, uintptr(unsafe.Pointer(&ts)), 0, 0)
 	return int(n), errno
 }
 

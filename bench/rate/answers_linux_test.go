@@ -1,0 +1,177 @@
+package rate
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const short = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+func TestRunReadsAnswers(t *testing.T) {
+	large := "HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("x", 200000) // several reads
+	for _, tc := range []struct {
+		name, text string
+		goesOn     bool // the server leaves the connection open
+	}{
+		{"a length", short, true},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", true},
+		{"many reads", large, true},
+		{"close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", false},
+		{"close without closing", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", true},
+		{"no length", "HTTP/1.1 200 OK\r\n\r\nok", false},
+		{"many reads without a length", "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", 200000), false},
+		{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", false},
+	} {
+		for _, rate := range []float64{0, 500} {
+			s := startScripted(t, says(tc.text, tc.goesOn))
+			r := mustRun(t, Config{Address: s.address, Rate: rate, Conns: 3, Lasts: 100 * time.Millisecond, Drain: 20 * time.Second})
+			if r.Due == 0 || r.Answered != r.Due || r.Status[200] != r.Due || r.Bytes != r.Answered*int64(len(tc.text)) {
+				t.Errorf("%s at %v/s: got %+v, want whole answers of %d bytes only", tc.name, rate, r, len(tc.text))
+			}
+			if renewed := s.conns.Load() > 3; renewed == (tc.name == "a length" || tc.name == "chunks" || tc.name == "many reads") {
+				t.Errorf("%s at %v/s: %d connections were made for %d answers", tc.name, rate, s.conns.Load(), r.Answered)
+			}
+		}
+	}
+}
+
+func TestRunReadsAnswersByteByByte(t *testing.T) {
+	const text = "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+	s := startScripted(t, func(_ int64, _ string, w net.Conn) bool {
+		for i := range len(text) {
+			if _, err := w.Write([]byte(text[i : i+1])); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	r := mustRun(t, Config{Address: s.address, Conns: 2, Lasts: 100 * time.Millisecond, Drain: 20 * time.Second})
+	if r.Due == 0 || r.Status[503] != r.Due || r.Bytes != r.Due*int64(len(text)) {
+		t.Errorf("got %+v, want 503 for each", r)
+	}
+}
+
+func TestRunCountsWhatIsNoAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		goesOn     bool
+		want       []ErrorKind // any of them
+	}{
+		{"no HTTP", "SSH-2.0-OpenSSH\r\n", true, []ErrorKind{ErrMalformed}},
+		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", true, []ErrorKind{ErrMalformed}},
+		{"two answers", short + short, true, []ErrorKind{ErrMalformed}},
+		{"nothing", "", false, []ErrorKind{ErrClosed, ErrReset}},
+		{"half a head", short[:20], false, []ErrorKind{ErrClosed, ErrReset}},
+		{"half a body", short[:len(short)-1], false, []ErrorKind{ErrClosed, ErrReset}},
+		{"no last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", false, []ErrorKind{ErrClosed, ErrReset}},
+	} {
+		s := startScripted(t, says(tc.text, tc.goesOn))
+		r := mustRun(t, Config{Address: s.address, Rate: 200, Conns: 3, Lasts: 100 * time.Millisecond, Drain: 20 * time.Second})
+		if r.Due != 20 || r.Answered != 0 || r.Redials < 1 {
+			t.Errorf("%s: got %+v, want no answer, and connections made anew", tc.name, r)
+		}
+		for kind := range r.Errors {
+			if !slices.Contains(tc.want, kind) {
+				t.Errorf("%s: got errors %v (%s), want %v", tc.name, r.Errors, r.LastError, tc.want)
+			}
+		}
+	}
+}
+
+// TestRunDialsAgain has the server end every other connection after its answer, without a word.
+func TestRunDialsAgain(t *testing.T) {
+	s := startScripted(t, func(conn int64, _ string, w net.Conn) bool {
+		_, err := w.Write([]byte(short))
+		return err == nil && conn%2 == 0
+	})
+	r := mustRun(t, Config{Address: s.address, Rate: 100, Conns: 2, Lasts: 200 * time.Millisecond, Drain: 20 * time.Second})
+	if r.Answered == 0 || r.Redials == 0 {
+		t.Errorf("got %+v, want answers, and connections made anew", r)
+	}
+}
+
+func TestRunGivesUpAtTheEnd(t *testing.T) {
+	s := startScripted(t, func(int64, string, net.Conn) bool { return true })
+	const lasts = 100 * time.Millisecond
+	r := mustRun(t, Config{Address: s.address, Rate: 100, Conns: 1, Lasts: lasts, Drain: time.Millisecond})
+	if r.Due != 10 || r.Sent != 1 || r.Errors[ErrUnanswered] != 1 || r.Errors[ErrUnsent] != 9 {
+		t.Errorf("got %+v, want one request sent, and the others in line", r)
+	}
+	if r.Latency.Max < float64(lasts.Microseconds()) {
+		t.Errorf("the first has waited %v µs, and it was given up after %v", r.Latency.Max, lasts)
+	}
+}
+
+func TestRunTimesOut(t *testing.T) {
+	s := startScripted(t, func(int64, string, net.Conn) bool { return true })
+	const timeout = 50 * time.Millisecond
+	r := mustRun(t, Config{Address: s.address, Rate: 50, Conns: 20, Lasts: 100 * time.Millisecond, Timeout: timeout, Drain: 20 * time.Second})
+	if r.Due != 5 || r.Errors[ErrTimeout] != 5 || r.Latency.P50 < float64(timeout.Microseconds()) {
+		t.Errorf("got %+v, want that all took too long", r)
+	}
+}
+
+func TestRunWaitsForAServerThatIsGone(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		c, err := l.Accept()
+		l.Close()
+		if err == nil {
+			c.Close()
+		}
+	}()
+	r := mustRun(t, Config{Address: l.Addr().String(), Rate: 100, Conns: 1, Lasts: 200 * time.Millisecond, Drain: time.Millisecond})
+	if r.Answered != 0 || r.Errors[ErrConnect] == 0 || r.Errors[ErrUnsent] == 0 {
+		t.Errorf("got %+v, want requests that wait for a connection", r)
+	}
+}
+
+func TestRequestsTakeTurns(t *testing.T) {
+	var mu sync.Mutex
+	var asked map[int64][]string // by connection
+	s := startScripted(t, func(conn int64, line string, w net.Conn) bool {
+		mu.Lock()
+		asked[conn] = append(asked[conn], strings.Fields(line)[1])
+		mu.Unlock()
+		_, err := w.Write([]byte(short))
+		return err == nil
+	})
+	run := func(conns int, turn Turn) map[int64][]string {
+		asked = map[int64][]string{}
+		s.conns.Store(0)
+		mustRun(t, Config{Address: s.address, Conns: conns, Turn: turn, Lasts: 50 * time.Millisecond, Drain: 20 * time.Second, Requests: [][]byte{get("/0"), get("/1"), get("/2")}})
+		mu.Lock()
+		defer mu.Unlock()
+		return asked
+	}
+	inTurn := func(targets []string, begin int) bool {
+		for i, target := range targets {
+			if target != []string{"/0", "/1", "/2"}[(begin+i)%3] {
+				return false
+			}
+		}
+		return len(targets) > 0
+	}
+	if got := run(1, Together); !inTurn(got[0], 0) {
+		t.Errorf("one connection asked for %v", got[0])
+	}
+	got := run(2, EachConn)
+	if first := got[0]; !(inTurn(first, 0) && inTurn(got[1], 1)) && !(inTurn(first, 1) && inTurn(got[1], 0)) {
+		t.Errorf("two connections asked for %v", got)
+	}
+}
+
+func TestRunSendsHEAD(t *testing.T) {
+	s := startScripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", true))
+	r := mustRun(t, Config{Address: s.address, Rate: 100, Conns: 1, Lasts: 50 * time.Millisecond, Drain: 20 * time.Second, Requests: [][]byte{[]byte("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")}})
+	if r.Answered != 5 {
+		t.Errorf("got %+v, want answers without bodies", r)
+	}
+}
