@@ -64,8 +64,22 @@ deploy-check: ## builds a release and installs it (best as root), and holds what
 replay: ## the whole access log through three processes, one of them killed on the way
 	$(GO) test -count=1 -timeout 10m -v -run '^TestReplayWithANodeKilled$$' ./cmd/ropeline -replay-whole -replay-speed 4320 | grep -v ' level='
 
+# Caddy is built as it is published, and is no dependency of ours.
+CADDY ?= artifacts/caddy
+artifacts/caddy:
+	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
+
 .PHONY: bench
-bench: ## how fast news spreads, what the mesh costs on the wire, and how many tickets a counter gives (about 7 minutes)
+bench: build $(CADDY) ## ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
+	./ropeline bench --all --docs docs --caddy $(CADDY)
+
+# The benchmarks install nothing by themselves, and report what is missing.
+.PHONY: bench-deps
+bench-deps: $(CADDY) ## installs what the benchmarks hold ropeline beside: Debian's packages, as root, and Caddy
+	apt-get install -y --no-install-recommends nginx haproxy redis-server libnginx-mod-http-lua wrk util-linux
+
+.PHONY: mesh-bench
+mesh-bench: ## how fast news spreads, what the mesh costs on the wire, and how many tickets a counter gives (about 7 minutes)
 	$(GO) test -run '^$$' -bench '^BenchmarkSpread$$' -benchtime 200x ./node
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 15x ./node
 	$(GO) test -run '^$$' -bench '^BenchmarkEscrowRate$$' -benchtime 1x ./node
@@ -136,11 +150,6 @@ ticket-bench: ## decisions of three nodes with tickets beside one call of Redis 
 .PHONY: microbench
 microbench: ## every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...
-
-# Caddy is built as it is published, and is no dependency of ours.
-CADDY ?= artifacts/caddy
-artifacts/caddy:
-	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
 
 .PHONY: conformance
 conformance: build $(CADDY) ## real proxies that ask for verdicts: the table in docs/verdicts.md (wants nginx and haproxy)

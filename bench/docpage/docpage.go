@@ -16,15 +16,31 @@ func Write(out io.Writer, path, maker, table string) error {
 		_, err := io.WriteString(out, table)
 		return err
 	}
-	text, err := os.ReadFile(path)
+	before, after, err := place(path, maker)
 	if err != nil {
 		return err
+	}
+	return os.WriteFile(path, []byte(before+table+after), 0o644)
+}
+
+// HasPlace returns an error if the page at path has no place for what maker writes, so that it can be known before
+// something takes long.
+func HasPlace(path, maker string) error {
+	_, _, err := place(path, maker)
+	return err
+}
+
+// place returns what stands before and after the place, marks included.
+func place(path, maker string) (before, after string, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
 	}
 	begin, end := fmt.Sprintf("<!-- begin: written by %s -->\n", maker), "<!-- end -->\n"
 	before, rest, ok := strings.Cut(string(text), begin)
 	_, after, ends := strings.Cut(rest, end)
 	if !ok || !ends {
-		return fmt.Errorf("%s has no place for the table: the marks %q and %q are missing", path, strings.TrimSpace(begin), strings.TrimSpace(end))
+		return "", "", fmt.Errorf("%s has no place for the table: the marks %q and %q are missing", path, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
-	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o644)
+	return before + begin, end + after, nil
 }

@@ -9,13 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/peers"
 )
 
 // An attack of one source through HTTP: visitors come at an even rate, and are measured from
@@ -48,15 +49,15 @@ func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Dura
 	if err != nil {
 		return "", err
 	}
-	defer p.stop()
-	if err := await(ctx, "http://"+address+"/"); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, p.log.String())
+	defer p.Stop()
+	if err := p.Await(ctx, "http://"+address+"/"); err != nil {
+		return "", err
 	}
-	other, err := nginx(ctx, ofServer, filepath.Join(dir, "decoy"), fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy))
+	other, err := peers.StartNginx(ctx, peers.OfServer, filepath.Join(dir, "decoy"), peers.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy)})
 	if err != nil {
 		return "", err
 	}
-	defer other.stop()
+	defer other.Stop()
 	found := make([][]spell, len(onslaughts))
 	for range rounds {
 		for i, o := range onslaughts {
@@ -70,22 +71,14 @@ func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Dura
 	return attackTable(found, rounds), nil
 }
 
-func startAttacked(ctx context.Context, dir, binary string) (*process, error) {
-	file := filepath.Join(dir, "attacked.yaml")
+func startAttacked(ctx context.Context, dir, binary string) (*peers.Process, error) {
 	const limit = `suspended: true
 rate-limits:
   - {name: attack, expression: 'ip.src eq 192.0.2.1', characteristics: [ip.src], period: 1m, requests-per-period: 100, mitigation-timeout: 1h}
   - {name: all, expression: 'true', characteristics: [ip.src], period: 1m, requests-per-period: 1000000}
 `
-	if err := os.WriteFile(file, []byte(limit), 0o600); err != nil {
-		return nil, err
-	}
-	data, err := os.MkdirTemp(dir, "data")
-	if err != nil {
-		return nil, err
-	}
-	return start(ctx, ofServer, []string{"GOMAXPROCS=1"}, binary, "run", "--config", file, "--origin", "http://"+site,
-		"--listen", address, "--proxy-protocol", attacker, "--admin", "127.0.0.1:24982", "--data-dir", data)
+	return peers.StartNode(ctx, peers.Node{Binary: binary, Listen: address, Admin: "127.0.0.1:24982", Site: site, Dir: dir, Config: limit,
+		Args: []string{"--proxy-protocol", attacker}})
 }
 
 // spell is what visitors met while a source came so often.

@@ -15,13 +15,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/peers"
 )
 
 func main() {
@@ -34,8 +35,6 @@ func main() {
 	}
 }
 
-const ()
-
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("limiters", flag.ContinueOnError)
 	binary := fs.String("binary", "./ropeline", "the `program` to run")
@@ -46,21 +45,19 @@ func run(ctx context.Context, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	for _, name := range []string{"nginx", "haproxy", "wrk", "taskset"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Errorf("%s is missing: %w", name, err)
-		}
+	if missing := peers.Missing("nginx", "haproxy", "wrk", "taskset"); len(missing) > 0 {
+		return fmt.Errorf("these are missing: %s", strings.Join(missing, ", "))
 	}
 	dir, err := os.MkdirTemp("", "limiters")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	origin, err := startOrigin(ctx, dir)
+	origin, err := peers.StartSite(ctx, filepath.Join(dir, "site"), site)
 	if err != nil {
 		return err
 	}
-	defer origin.stop()
+	defer origin.Stop()
 	if *attacked {
 		table, err := attack(ctx, dir, *binary, *rounds, *lasts)
 		if err != nil {
@@ -104,30 +101,30 @@ func measure(ctx context.Context, dir, binary string, s server, c string, lasts 
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	url := "http://" + address + "/"
-	if err := await(ctx, url); err != nil {
-		return f, fmt.Errorf("%w\n%s", err, p.log.String())
-	}
-	if _, err := wrk(ctx, url, time.Second); err != nil { // all is warm, and the limit is reached
+	if err := p.Await(ctx, url); err != nil {
 		return f, err
 	}
-	before, err := p.cpu()
+	if _, err := peers.Wrk(ctx, url, time.Second); err != nil { // all is warm, and the limit is reached
+		return f, err
+	}
+	before, err := p.CPU()
 	if err != nil {
 		return f, err
 	}
-	got, err := wrk(ctx, url, lasts)
+	got, err := peers.Wrk(ctx, url, lasts)
 	if err != nil {
 		return f, err
 	}
-	after, err := p.cpu()
+	after, err := p.CPU()
 	if err != nil {
 		return f, err
 	}
-	if refused := got.other > got.all/2; refused != (c == beyond) {
-		return f, fmt.Errorf("%d of %d answers are no 2xx", got.other, got.all)
+	if refused := got.Other > got.All/2; refused != (c == beyond) {
+		return f, fmt.Errorf("%d of %d answers are no 2xx", got.Other, got.All)
 	}
-	return figure{got.rate, (after - before) / time.Duration(max(got.all, 1))}, nil
+	return figure{got.Rate, (after - before) / time.Duration(max(got.All, 1))}, nil
 }
 
 func tableOf(found map[string][]figure, rounds int) string {

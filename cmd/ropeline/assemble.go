@@ -18,6 +18,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/crawler"
 	"github.com/ropeline/ropeline/httpfront/manage"
 	"github.com/ropeline/ropeline/httpfront/overview"
+	"github.com/ropeline/ropeline/httpfront/profiles"
 	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
@@ -130,11 +131,15 @@ func (a *assembly) addAdmin(cfg config, m *managed, follower *follower) error {
 	if err != nil {
 		return err
 	}
-	a.admin, err = newOperators(&cfg.Admin, m.seen, plain.Handler(), []adminserver.Part{
+	parts := []adminserver.Part{
 		adminserver.API{API: api},
 		adminserver.NewPaths(a.measures, map[string]adminserver.Scope{"/metrics": adminserver.Read}),
 		adminserver.Below{Path: httpfront.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
-	}, a.log)
+	}
+	if cfg.Admin.Profiles {
+		parts = append(parts, adminserver.Below{Path: profiles.Path, Scope: adminserver.Write, Handler: profiles.New()})
+	}
+	a.admin, err = newOperators(&cfg.Admin, m.seen, plain.Handler(), parts, a.log)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/cmd/ropeline/operate"
+	"github.com/ropeline/ropeline/httpfront/profiles"
 )
 
 // adminConfig says where operators connect, and who may.
@@ -17,6 +18,7 @@ type adminConfig struct {
 	TokenFile string
 	CertFile  string
 	KeyFile   string
+	Profiles  bool
 }
 
 // tokenVariable is where a token may stand, so that no file is needed.
@@ -27,6 +29,7 @@ func (c *adminConfig) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TokenFile, "admin-token-file", c.TokenFile, "`file` with the tokens of operators: on each line read or write, and a token (default: all programs of this machine may do everything; "+tokenVariable+" has one more for write)")
 	fs.StringVar(&c.CertFile, "admin-tls-cert-file", c.CertFile, "`file` with the certificate for --admin, which it needs away from loopback")
 	fs.StringVar(&c.KeyFile, "admin-tls-key-file", c.KeyFile, "`file` with the key of --admin-tls-cert-file")
+	truthFlag(fs, &c.Profiles, "profiles", "show at "+profiles.Path+" of --admin where time and memory go, to those who may write, in the format of Go's pprof")
 }
 
 // checkAdmin refuses to let everybody in.

@@ -86,7 +86,7 @@ come free. Nodes share what they count; there is no database behind them.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee %q for what is allowed", err, cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newRateCommand(), newSimulateCommand(), newDemoCommand(), newDoctorCommand())
+	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newRateCommand(), newSimulateCommand(), newBenchCommand(), newDemoCommand(), newDoctorCommand())
 	root.AddCommand(operate.Commands()...)
 	root.SetVersionTemplate(versionLine())
 	root.InitDefaultCompletionCmd() // with commands for shells, and for no others

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/ropeline/ropeline/bench/drawing"
 	"github.com/ropeline/ropeline/bench/sim"
 )
 
@@ -18,7 +19,7 @@ const mostPoints = 1500
 
 // course draws a run over time: who comes and is let in per minute, who is
 // inside, and who waits, one above the other because their sizes differ.
-func course(r *sim.Result) picture {
+func course(r *sim.Result) drawing.Picture {
 	pts := thinned(r.Series)
 	end := 1.0
 	if len(pts) > 0 {
@@ -38,9 +39,9 @@ func course(r *sim.Result) picture {
 		p.Y.Min, p.Y.Max = 0, max(p.Y.Max*1.06, 1)
 	}
 	panels[len(panels)-1].X.Label.Text = "time since the start [" + unit.name + "]"
-	return picture{
-		name: "course-" + r.Method, width: 9 * vg.Inch, height: 7.2 * vg.Inch,
-		draw: func(c draw.Canvas) { stack(c, panels) },
+	return drawing.Picture{
+		Name: "course-" + r.Method, Width: 9 * vg.Inch, Height: 7.2 * vg.Inch,
+		Draw: func(c draw.Canvas) { stack(c, panels) },
 	}
 }
 
@@ -52,15 +53,15 @@ type panel struct {
 }
 
 func newPanel(title string, faults []band) *panel {
-	p := &panel{Plot: newPlot(title), legend: plot.NewLegend()}
+	p := &panel{Plot: drawing.NewPlot(title), legend: plot.NewLegend()}
 	p.legend.Top, p.legend.Left = true, true
-	p.legend.TextStyle.Font = sans(10)
-	p.legend.TextStyle.Color = ink
+	p.legend.TextStyle.Font = drawing.Sans(10)
+	p.legend.TextStyle.Color = drawing.Ink
 	p.legend.Padding = vg.Points(5)
 	for _, b := range faults {
 		p.Add(b)
 	}
-	p.Add(grid())
+	p.Add(drawing.Grid())
 	return p
 }
 
@@ -88,27 +89,20 @@ func stack(c draw.Canvas, panels []*panel) {
 func flowPanel(p *panel, pts []sim.Point, unit clock) {
 	p.Y.Label.Text = "visitors per minute"
 	perMinute := 60 / sim.PointEvery.Seconds()
-	p.line(pts, unit, "come", orange, func(s sim.Point) float64 { return float64(s.Arrivals) * perMinute })
-	p.line(pts, unit, "let in", blue, func(s sim.Point) float64 { return float64(s.Minute) })
+	p.line(pts, unit, "come", drawing.Orange, func(s sim.Point) float64 { return float64(s.Arrivals) * perMinute })
+	p.line(pts, unit, "let in", drawing.Blue, func(s sim.Point) float64 { return float64(s.Minute) })
 	p.limit(pts, unit, func(s sim.Point) float64 { return float64(s.PerMin) })
 }
 
 func insidePanel(p *panel, pts []sim.Point, unit clock) {
 	p.Y.Label.Text = "active visitors"
-	p.line(pts, unit, "active", blue, func(s sim.Point) float64 { return float64(s.Active) })
+	p.line(pts, unit, "active", drawing.Blue, func(s sim.Point) float64 { return float64(s.Active) })
 	p.limit(pts, unit, func(s sim.Point) float64 { return float64(s.Limit) })
 }
 
 func linePanel(p *panel, pts []sim.Point, unit clock) {
 	p.Y.Label.Text = "waiting visitors"
-	p.line(pts, unit, "waiting", teal, func(s sim.Point) float64 { return float64(s.Waiting) })
-}
-
-func grid() *plotter.Grid {
-	g := plotter.NewGrid()
-	g.Horizontal.Color, g.Vertical.Color = faint, faint
-	g.Horizontal.Width, g.Vertical.Width = vg.Points(0.6), vg.Points(0.6)
-	return g
+	p.line(pts, unit, "waiting", drawing.Teal, func(s sim.Point) float64 { return float64(s.Waiting) })
 }
 
 func (p *panel) line(pts []sim.Point, unit clock, name string, c color.Color, value func(sim.Point) float64) {
@@ -124,7 +118,7 @@ func (p *panel) line(pts []sim.Point, unit clock, name string, c color.Color, va
 // could be seen beside it.
 func (p *panel) limit(pts []sim.Point, unit clock, value func(sim.Point) float64) {
 	line := &plotter.Line{XYs: points(pts, unit, value)}
-	line.LineStyle = draw.LineStyle{Color: red, Width: vg.Points(1.1), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
+	line.LineStyle = draw.LineStyle{Color: drawing.Red, Width: vg.Points(1.1), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
 	limit := 0.0
 	for _, xy := range line.XYs {
 		limit = max(limit, xy.Y)
@@ -133,7 +127,7 @@ func (p *panel) limit(pts []sim.Point, unit clock, value func(sim.Point) float64
 		return
 	}
 	if limit > 8*max(p.Y.Max, 1) {
-		p.legend.Add(fmt.Sprintf("limit: %s", grouped(limit)))
+		p.legend.Add(fmt.Sprintf("limit: %s", drawing.Grouped(limit)))
 		return
 	}
 	p.Add(line)
@@ -190,11 +184,11 @@ func (b band) Plot(c draw.Canvas, p *plot.Plot) {
 	x, _ := p.Transforms(&c)
 	left, right := max(x(b.from), c.Min.X), min(x(b.until), c.Max.X)
 	if left < right {
-		c.FillPolygon(shade, []vg.Point{{X: left, Y: c.Min.Y}, {X: right, Y: c.Min.Y}, {X: right, Y: c.Max.Y}, {X: left, Y: c.Max.Y}})
+		c.FillPolygon(drawing.Shade, []vg.Point{{X: left, Y: c.Min.Y}, {X: right, Y: c.Min.Y}, {X: right, Y: c.Max.Y}, {X: left, Y: c.Max.Y}})
 	}
 }
 
 // Thumbnail implements [plot.Thumbnailer].
 func (b band) Thumbnail(c *draw.Canvas) {
-	c.FillPolygon(shade, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max, {X: c.Min.X, Y: c.Max.Y}})
+	c.FillPolygon(drawing.Shade, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max, {X: c.Min.X, Y: c.Max.Y}})
 }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/ropeline/ropeline/bench/drawing"
 	"github.com/ropeline/ropeline/bench/sim"
 )
 
@@ -27,35 +28,35 @@ const shades = 200
 
 // waits draws how long those who came in each minute waited: a column for each
 // minute of arrival, darker where more of them are.
-func waits(r *sim.Result) picture {
+func waits(r *sim.Result) drawing.Picture {
 	cells := newCells(r.Waits)
 	colours := darkening()
 	colours.SetMin(0)
 	colours.SetMax(cells.top)
 
-	p := newPlot(fmt.Sprintf("%s\nwait over arrival: R² = %.3f, correlation = %.3f", about(r), r.Waits.R2, r.Waits.Correlation))
+	p := drawing.NewPlot(fmt.Sprintf("%s\nwait over arrival: R² = %.3f, correlation = %.3f", about(r), r.Waits.R2, r.Waits.Correlation))
 	p.X.Label.Text = "time of arrival [" + cells.across.name + "]"
 	p.Y.Label.Text = "wait [" + cells.up.name + "]"
-	p.Y.Tick.Marker = evenTicks{most: 8}
+	p.Y.Tick.Marker = drawing.EvenTicks{Most: 8}
 	heat := plotter.NewHeatMap(cells, colours.Palette(shades))
 	heat.Min, heat.Max = 0, cells.top
 	heat.Overflow = heat.Palette.Colors()[shades-1]
-	p.Add(grid(), heat)
+	p.Add(drawing.Grid(), heat)
 	p.X.Min, p.X.Max = 0, cells.width*float64(cells.columns)
 	p.Y.Min, p.Y.Max = 0, cells.height*float64(cells.rows)
 
-	bar := newPlot("")
+	bar := drawing.NewPlot("")
 	bar.Add(&plotter.ColorBar{ColorMap: colours, Vertical: true, Colors: shades})
 	bar.HideX()
 	bar.X.Min, bar.X.Max = 0, 1
 	bar.Y.Label.Text = "visitors"
 	if cells.most > cells.top {
-		bar.Y.Label.Text = fmt.Sprintf("visitors (at most %s)", grouped(cells.most))
+		bar.Y.Label.Text = fmt.Sprintf("visitors (at most %s)", drawing.Grouped(cells.most))
 	}
-	bar.Y.Tick.Marker = evenTicks{most: 8}
-	return picture{
-		name: "waits-" + r.Method, width: 9 * vg.Inch, height: 5 * vg.Inch,
-		draw: func(c draw.Canvas) { beside(c, p, bar) },
+	bar.Y.Tick.Marker = drawing.EvenTicks{Most: 8}
+	return drawing.Picture{
+		Name: "waits-" + r.Method, Width: 9 * vg.Inch, Height: 5 * vg.Inch,
+		Draw: func(c draw.Canvas) { beside(c, p, bar) },
 	}
 }
 

@@ -1,0 +1,90 @@
+package redis
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Result is what came of incrementing.
+type Result struct {
+	Calls    int64   `json:"calls"`
+	Rate     float64 `json:"rate"`      // calls a second
+	P50      float64 `json:"p50_us"`    // from when a call was sent until its answer was read
+	P99      float64 `json:"p99_us"`    //
+	P999     float64 `json:"p999_us"`   //
+	CPU      float64 `json:"cpu_us"`    // of this process, for each call
+	CPUShare float64 `json:"cpu_share"` // of this process; 1 is a core
+}
+
+// slowest bounds latencies that are told apart: a minute, in nanoseconds.
+const slowest = int64(time.Minute)
+
+// Increment has so many connections increment one counter for a time, each without waiting for the others, and with
+// one call under way.
+func Increment(address string, conns int, lasts time.Duration) (Result, error) {
+	all := make([]net.Conn, conns)
+	for i := range all {
+		c, err := net.DialTimeout("tcp", address, 5*time.Second)
+		if err != nil {
+			return Result{}, err
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(lasts + 10*time.Second))
+		all[i] = c
+	}
+	tallies, errs := make([]*hdrhistogram.Histogram, conns), make([]error, conns)
+	var wg sync.WaitGroup
+	begun, before := time.Now(), processTime()
+	for i, c := range all {
+		tallies[i] = hdrhistogram.New(1000, slowest, 3)
+		wg.Go(func() { errs[i] = increment(c, begun.Add(lasts), tallies[i]) })
+	}
+	wg.Wait()
+	passed, used := time.Since(begun), processTime()-before
+	for _, t := range tallies[1:] {
+		tallies[0].Merge(t)
+	}
+	calls := tallies[0].TotalCount()
+	micros := func(q float64) float64 { return float64(tallies[0].ValueAtQuantile(q)) / 1e3 }
+	return Result{
+		Calls: calls, Rate: float64(calls) / passed.Seconds(), P50: micros(50), P99: micros(99), P999: micros(99.9),
+		CPU: used.Seconds() * 1e6 / float64(max(calls, 1)), CPUShare: used.Seconds() / passed.Seconds(),
+	}, errors.Join(errs...)
+}
+
+func increment(c net.Conn, until time.Time, t *hdrhistogram.Histogram) error {
+	in := bufio.NewReaderSize(c, 64)
+	call := []byte("*2\r\n$4\r\nINCR\r\n$7\r\ncounter\r\n")
+	for at := time.Now(); at.Before(until); {
+		if _, err := c.Write(call); err != nil {
+			return err
+		}
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if line[0] != ':' {
+			return fmt.Errorf("redis: the answer to INCR is %q", line)
+		}
+		now := time.Now()
+		_ = t.RecordValue(min(int64(now.Sub(at)), slowest))
+		at = now
+	}
+	return nil
+}
+
+// processTime is what this process has used of the processors.
+func processTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,118 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// NginxConfig is what an nginx of one worker, which logs no requests, is to do. The zero value serves nothing.
+type NginxConfig struct {
+	Main string // directives before all, such as modules to load
+	HTTP string // servers, and whatever stands beside them
+}
+
+// StartNginx starts an nginx whose files are in dir, which is made.
+func StartNginx(ctx context.Context, core Core, dir string, c NginxConfig) (*Process, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "nginx.conf")
+	conf := fmt.Sprintf(`%[2]s
+daemon off; worker_processes 1; pid %[1]s/pid; error_log stderr;
+events { worker_connections 4096; }
+http {
+access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+%[3]s
+}
+`, dir, c.Main, c.HTTP)
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		return nil, err
+	}
+	return Start(ctx, Command{Core: core, Name: "nginx", Args: []string{"-c", file, "-p", dir}})
+}
+
+// NginxProxy is an nginx in front of site, both host:port, that keeps its connections. The directives of location
+// come first in its one location, and those of outside beside the server; both may be empty.
+func NginxProxy(listen, site, outside, location string) NginxConfig {
+	return NginxConfig{HTTP: fmt.Sprintf(`%s
+upstream site { server %s; keepalive 1024; keepalive_requests 1000000000; }
+server { listen %s; keepalive_requests 1000000000; location / { %s proxy_pass http://site; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
+		outside, site, listen, location)}
+}
+
+// StartSite starts an nginx that answers whatever is asked with "hello", and returns when it does. It is on the core of the load.
+func StartSite(ctx context.Context, dir, listen string) (*Process, error) {
+	p, err := StartNginx(ctx, OfLoad, dir, NginxConfig{HTTP: fmt.Sprintf(`server { listen %s; keepalive_requests 1000000000; location / { return 200 "hello\n"; } }`, listen)})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Await(ctx, "http://"+listen+"/")
+}
+
+// StartHAProxy starts a HAProxy of one thread in front of site, both host:port, with more lines for its frontend. Its
+// file is in dir, which is there.
+func StartHAProxy(ctx context.Context, core Core, dir, listen, site string, frontend ...string) (*Process, error) {
+	file := filepath.Join(dir, "haproxy.cfg")
+	conf := fmt.Sprintf(`global
+ nbthread 1
+ maxconn 4096
+defaults
+ mode http
+ timeout connect 5s
+ timeout client 1m
+ timeout server 1m
+ option http-keep-alive
+frontend f
+ bind %s
+ %s
+ default_backend b
+backend b
+ http-reuse always
+ server s %s
+`, listen, strings.Join(frontend, "\n "), site)
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		return nil, err
+	}
+	return Start(ctx, Command{Core: core, Name: "haproxy", Args: []string{"-db", "-f", file}})
+}
+
+// StartCaddy starts the Caddy that is the program binary in front of site, both host:port. It logs no requests. Its files are
+// in dir, which is there.
+func StartCaddy(ctx context.Context, core Core, dir, binary, listen, site string) (*Process, error) {
+	file := filepath.Join(dir, "Caddyfile")
+	_, port, _ := strings.Cut(listen, ":")
+	conf := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n}\nhttp://:%s {\n\tbind 127.0.0.1\n\treverse_proxy %s {\n\t\ttransport http {\n\t\t\tkeepalive_idle_conns_per_host 1024\n\t\t}\n\t}\n}\n", port, site)
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		return nil, err
+	}
+	env := []string{"GOMAXPROCS=1", "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "HOME=" + dir}
+	return Start(ctx, Command{Core: core, Env: env, Name: binary, Args: []string{"run", "--adapter", "caddyfile", "--config", file}})
+}
+
+// Node is a node of ropeline to start. Binary, Listen, Admin and Dir are required.
+type Node struct {
+	Binary        string   // the program
+	Listen, Admin string   // host:port
+	Site          string   // host:port of the origin
+	Dir           string   // where its configuration and its data are, which is there
+	Config        string   // lines of its configuration file
+	Args          []string // more of its command line
+	Env           []string // more variables
+}
+
+// StartNode starts a node on the core of servers, with one processor, as all Go programs here. Its data directory is new.
+func StartNode(ctx context.Context, n Node) (*Process, error) {
+	file := filepath.Join(n.Dir, "ropeline.yaml")
+	if err := os.WriteFile(file, []byte(n.Config), 0o600); err != nil {
+		return nil, err
+	}
+	data, err := os.MkdirTemp(n.Dir, "data")
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"run", "--config", file, "--origin", "http://" + n.Site, "--listen", n.Listen, "--admin", n.Admin, "--data-dir", data}, n.Args...)
+	return Start(ctx, Command{Core: OfServer, Env: append([]string{"GOMAXPROCS=1"}, n.Env...), Name: n.Binary, Args: args})
+}

@@ -1,0 +1,115 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/peers/serve"
+)
+
+// Benchmark is one question, and how it is answered.
+type Benchmark struct {
+	Name     string // for the command line
+	Title    string
+	Question string
+	Method   string
+	site     bool   // there is an origin behind the servers
+	base     string // the row by which the others' processor time is told; empty: none
+	figure   figure // of its chart; zero: processor time
+	entries  []entry
+	checks   []check
+}
+
+// All returns every benchmark, in the order of the page.
+func All() []Benchmark {
+	return []Benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
+}
+
+// Find returns the one with that name.
+func Find(name string) (Benchmark, error) {
+	all := All()
+	if i := slices.IndexFunc(all, func(b Benchmark) bool { return b.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return Benchmark{}, fmt.Errorf("there is no benchmark %q", name)
+}
+
+// entry is one server in one situation, as it is measured.
+type entry struct {
+	server, what string
+	profile      string   // names profiles of it, of which it is worth having some; empty: none are kept
+	needs        []string // programs, beside taskset
+	conns        int      // 0: usualConns
+	halfOf       string   // the row before by whose rate requests are due, half as many; empty: as many as can be
+	start        func(context.Context, *place) (*subject, error)
+}
+
+const usualConns = 64
+
+func (e *entry) row() Row {
+	conns := e.conns
+	if conns == 0 {
+		conns = usualConns
+	}
+	return Row{Server: e.server, Case: e.what, Conns: conns}
+}
+
+// subject is a server that runs and can be measured.
+type subject struct {
+	parts   []*peers.Process                             // whose processor time counts
+	heads   [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
+	address string                                       // where it is asked; empty: where its place listens
+	nodes   []*peers.Process                             // those of parts that tell of collections
+	send    func(context.Context, shot) (answers, error) // nil: with the generator
+	code    int                                          // that answers have to have; 0: 200
+	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.
+	probe func(*http.Response) error
+	after func(context.Context) error // looks afterwards whether all is as it was to be; nil: nothing
+	path  string                      // what to ask for; empty: what heads ask for
+	close func() error                // what else has to be ended; nil: nothing
+}
+
+// place is where a subject runs.
+type place struct {
+	dir    string // its own, and empty
+	binary string // the program of ropeline
+	caddy  string
+	// profiles has a node show them.
+	profiles bool
+	listen   string // host:port of the server
+	admin    string // of the node
+	site     string // of the origin, which runs
+	// recorded has answers that servers are to give, by what they are of. All places of a run share it.
+	recorded map[string]serve.Answer
+}
+
+func (p *place) url() string { return "http://" + p.listen + "/" }
+
+// freeAddress returns host:port on loopback where nobody listens.
+func freeAddress() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}
+
+// host is the one that all requests are for.
+const host = "shop.example"
+
+// head returns a request for / with a cookie. All servers of a benchmark get heads of about the same length.
+func head(cookie string) []byte { return headFor("/", "*/*", cookie) }
+
+// headFor returns a request for a path, of somebody who accepts that kind of content. An empty cookie is none.
+func headFor(path, accept, cookie string) []byte {
+	h := "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: bench\r\nAccept: " + accept + "\r\n"
+	if cookie != "" {
+		h += "Cookie: " + cookie + "\r\n"
+	}
+	return []byte(h + "\r\n")
+}

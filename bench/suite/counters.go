@@ -1,0 +1,136 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/peers/redis"
+)
+
+// counters is what a central counter costs, which is asked about every visitor.
+func counters() Benchmark {
+	return Benchmark{
+		Name: "counters", Title: "A central counter",
+		Question: "What does it cost to ask Redis once for each decision, as waiting rooms with a centre do?",
+		Method: "`INCR` of one key, one call for each decision, by 64 connections that each wait for their answer: by a small client in Go, as a server would have it, and by " +
+			"redis-benchmark, which is the least that asking can take. Redis keeps nothing on disk. What the client in Go spends itself is told beside, since whoever decides has to spend it, too.",
+		entries: []entry{
+			{server: "Redis INCR", what: "a client in Go", needs: []string{"redis-server"}, start: func(ctx context.Context, p *place) (*subject, error) {
+				return startCounter(ctx, p, increments(p))
+			}},
+			{server: "Redis INCR", what: "redis-benchmark", needs: []string{"redis-server", "redis-benchmark"}, start: func(ctx context.Context, p *place) (*subject, error) {
+				return startCounter(ctx, p, redisBenchmark)
+			}},
+		},
+	}
+}
+
+func startCounter(ctx context.Context, p *place, send func(context.Context, shot) (answers, error)) (*subject, error) {
+	proc, err := startRedis(ctx, p.listen, p.dir)
+	if err != nil {
+		return nil, err
+	}
+	return &subject{parts: []*peers.Process{proc}, send: send}, awaitRedis(ctx, proc, p.listen)
+}
+
+// startRedis starts a Redis that keeps nothing on disk.
+func startRedis(ctx context.Context, listen, dir string) (*peers.Process, error) {
+	at, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, err
+	}
+	return peers.Start(ctx, peers.Command{Core: peers.OfServer, Name: "redis-server",
+		Args: []string{"--bind", at, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}})
+}
+
+func awaitRedis(ctx context.Context, proc *peers.Process, listen string) error {
+	return proc.AwaitFunc(ctx, "answers at "+listen, func(context.Context) bool {
+		c, err := redis.Dial(listen)
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		_, err = c.Do("PING")
+		return err == nil
+	})
+}
+
+// increments has a process of this program's own increment, so that its time can be told.
+func increments(p *place) func(context.Context, shot) (answers, error) {
+	return func(ctx context.Context, s shot) (a answers, err error) {
+		cmd := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(int(peers.OfLoad)), p.binary, "bench", "incr",
+			"--target", s.address, "--connections", strconv.Itoa(s.conns), "--for", s.lasts.String())
+		cmd.Env = append(cmd.Environ(), "GOMAXPROCS=1")
+		out, err := cmd.Output()
+		if err != nil {
+			return a, fmt.Errorf("the client: %w: %s", err, out)
+		}
+		var r redis.Result
+		if err := json.Unmarshal(out, &r); err != nil {
+			return a, fmt.Errorf("the client says %q: %w", out, err)
+		}
+		micros := func(v float64) time.Duration { return time.Duration(v * float64(time.Microsecond)) }
+		return answers{
+			rate: r.Rate, p50: micros(r.P50), p99: micros(r.P99), p999: micros(r.P999), answered: r.Calls,
+			generator: r.CPUShare, sender: micros(r.CPU),
+		}, nil
+	}
+}
+
+// redisBenchmark has the program of that name increment. It takes a number of calls, not a time.
+func redisBenchmark(ctx context.Context, s shot) (a answers, err error) {
+	at, port, err := net.SplitHostPort(s.address)
+	if err != nil {
+		return a, err
+	}
+	const perSecond = 50_000
+	calls := int64(s.lasts.Seconds() * perSecond)
+	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(int(peers.OfLoad)), "redis-benchmark", "-h", at, "-p", port,
+		"-c", strconv.Itoa(s.conns), "-n", strconv.FormatInt(calls, 10), "--csv", "-t", "incr").CombinedOutput()
+	if err != nil {
+		return a, fmt.Errorf("redis-benchmark: %w: %s", err, out)
+	}
+	if a, err = parseRedisBenchmark(string(out)); err == nil {
+		a.answered = calls
+	}
+	return a, err
+}
+
+// parseRedisBenchmark reads what is printed with --csv: the names of columns, and a line for the test.
+func parseRedisBenchmark(out string) (a answers, err error) {
+	var head []string
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		for i := range fields {
+			fields[i] = strings.Trim(fields[i], `"`)
+		}
+		if fields[0] == "test" {
+			head = fields
+		}
+		if fields[0] != "INCR" || len(fields) != len(head) {
+			continue
+		}
+		for i, name := range head {
+			v, _ := strconv.ParseFloat(fields[i], 64)
+			switch name {
+			case "rps":
+				a.rate = v
+			case "p50_latency_ms":
+				a.p50 = time.Duration(v * float64(time.Millisecond))
+			case "p99_latency_ms":
+				a.p99 = time.Duration(v * float64(time.Millisecond))
+			}
+		}
+	}
+	if a.rate == 0 {
+		return a, fmt.Errorf("redis-benchmark: %s", out)
+	}
+	return a, nil
+}

@@ -1,0 +1,166 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/peers/serve"
+)
+
+// strangerCookie is what servers get that give no passes, so that all read heads of the same length.
+var strangerCookie = "visitor=" + strings.Repeat("0123456789abcdef", 9)
+
+// The rows that checks are about.
+const (
+	rowWithout  = "ropeline, no room"
+	rowAdmitted = "ropeline, a room, admitted"
+	rowNginx    = "nginx"
+	manyConns   = 1000
+)
+
+// proxying is what a request costs that goes on to the site.
+func proxying() Benchmark {
+	many := fmt.Sprintf("%d connections", manyConns)
+	nginx := func(ctx context.Context, p *place) (*subject, error) {
+		proc, err := peers.StartNginx(ctx, peers.OfServer, p.dir, peers.NginxProxy(p.listen, p.site, "", ""))
+		return proxied(ctx, p, proc, err)
+	}
+	return Benchmark{
+		Name: "proxy", Title: "Proxying", site: true, base: rowNginx,
+		Question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
+		Method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
+			"their sessions run. What is sent to others has a foreign cookie of about the same length.",
+		entries: []entry{
+			{server: "ropeline", what: "no room", profile: "no-room", start: startSuspended},
+			{server: "ropeline", what: "a room, admitted", profile: "admitted", start: startAdmitted},
+			{server: "nginx", needs: []string{"nginx"}, start: nginx},
+			{server: "HAProxy", needs: []string{"haproxy"}, start: func(ctx context.Context, p *place) (*subject, error) {
+				proc, err := peers.StartHAProxy(ctx, peers.OfServer, p.dir, p.listen, p.site)
+				return proxied(ctx, p, proc, err)
+			}},
+			{server: "fasthttp HostClient", start: serveProxy(serve.FasthttpProxy)},
+			{server: "net/http ReverseProxy", start: serveProxy(serve.NetHTTPProxy)},
+			{server: "Caddy", needs: []string{"caddy"}, start: func(ctx context.Context, p *place) (*subject, error) {
+				proc, err := peers.StartCaddy(ctx, peers.OfServer, p.dir, p.caddy, p.listen, p.site)
+				return proxied(ctx, p, proc, err)
+			}},
+			{server: "ropeline", what: "a room, admitted, " + many, conns: manyConns, start: startAdmitted},
+			{server: "nginx", what: many, conns: manyConns, needs: []string{"nginx"}, start: nginx},
+		},
+		checks: []check{
+			{text: "a room costs an admitted request, beyond proxying without one", unit: "µs", most: 1.3, rows: []string{rowAdmitted, rowWithout}, of: cpuDifference},
+			{text: "processor time of an admitted request by that of nginx", most: 1, rows: []string{rowAdmitted, rowNginx}, of: cpuRatio},
+			{text: "rate at 1,000 connections by that at 64", least: 0.9, rows: []string{rowAdmitted + ", " + many, rowAdmitted}, of: func(s []Sample) float64 { return s[0].Rate / s[1].Rate }},
+			{text: "answers at 1,000 connections that are no 200, or did not come", most: noneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []Sample) float64 { return float64(s[0].Bad + s[0].Failed) }},
+		},
+	}
+}
+
+// noneAtAll is a bound below which only nothing is.
+const noneAtAll = 0.5
+
+func cpuDifference(s []Sample) float64 { return s[0].CPU - s[1].CPU }
+
+func cpuRatio(s []Sample) float64 { return s[0].CPU / s[1].CPU }
+
+func serveProxy(kind serve.Kind) func(context.Context, *place) (*subject, error) {
+	return func(ctx context.Context, p *place) (*subject, error) {
+		sub, err := startServe(ctx, p, kind, "--site", p.site)
+		if sub != nil {
+			sub.probe = isSite
+		}
+		return sub, err
+	}
+}
+
+func proxied(ctx context.Context, p *place, proc *peers.Process, err error) (*subject, error) {
+	sub, err := ready(ctx, p, proc, err)
+	if sub != nil {
+		sub.probe = isSite
+	}
+	return sub, err
+}
+
+// isSite reports what keeps an answer from being the site's.
+func isSite(resp *http.Response) error {
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if string(body) != "hello\n" {
+		return fmt.Errorf("the answer is not the site's: %.100q", body)
+	}
+	return nil
+}
+
+// longConnections keeps a node from ending connections after 1,000 requests, which the other proxies are told not to do either.
+const longConnections = "max-requests-per-connection: 1048576\n"
+
+func startSuspended(ctx context.Context, p *place) (*subject, error) {
+	proc, err := startNode(ctx, p, "suspended: true\n")
+	sub, err := proxied(ctx, p, proc, err)
+	return asNode(sub), err
+}
+
+func startNode(ctx context.Context, p *place, config string) (*peers.Process, error) {
+	if p.profiles {
+		config += "profiles: true\n"
+	}
+	return peers.StartNode(ctx, peers.Node{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
+}
+
+// asNode says of a subject that it is a node.
+func asNode(sub *subject) *subject {
+	if sub != nil {
+		sub.nodes = sub.parts
+	}
+	return sub
+}
+
+// admittedVisitors is how many have a pass.
+const admittedVisitors = 1000
+
+func startAdmitted(ctx context.Context, p *place) (*subject, error) {
+	proc, err := startNode(ctx, p, "total-active-users: 1000000\nnew-users-per-minute: 1000000\n")
+	sub, err := proxied(ctx, p, proc, err)
+	if err != nil {
+		return sub, err
+	}
+	asNode(sub).heads = nil
+	err = proc.AwaitFunc(ctx, "lets visitors in", func(ctx context.Context) bool {
+		cookie, waits, err := newVisitor(ctx, p.listen)
+		return err == nil && !waits && cookie != ""
+	})
+	for range admittedVisitors {
+		if err != nil {
+			return sub, err
+		}
+		var cookie string
+		var waits bool
+		if cookie, waits, err = newVisitor(ctx, p.listen); waits {
+			err = errors.New("a visitor has to wait, though there is room for all")
+		}
+		sub.heads = append(sub.heads, head(cookie))
+	}
+	return sub, err
+}
+
+// newVisitor comes to a node for the first time, and returns the cookie of its pass, NAME=VALUE, and whether it has to wait.
+func newVisitor(ctx context.Context, address string) (cookie string, waits bool, err error) {
+	resp, err := ask(ctx, address, head(""))
+	if err != nil {
+		return "", false, err
+	}
+	defer resp.Body.Close()
+	for _, c := range resp.Cookies() {
+		if strings.HasPrefix(c.Name, "ropeline") {
+			cookie = c.Name + "=" + c.Value
+		}
+	}
+	return cookie, resp.Header.Get("Ropeline-State") != "", nil
+}

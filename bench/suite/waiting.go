@@ -1,0 +1,294 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/peers/serve"
+)
+
+// What a waiting visitor asks for.
+const (
+	asPage = "text/html"
+	asJSON = "application/json"
+)
+
+// waiting is what a request costs of somebody who has to wait.
+func waiting() Benchmark {
+	b := Benchmark{
+		Name: "waiting", Title: "The waiting page", base: "fasthttp, page",
+		Question: "What does a poll cost of a visitor who waits, and does it matter how many wait?",
+		Method: "A room with one place, which is taken. Visitors come by HTTP, with no limit on how many, and are asked for again with the passes that they got, " +
+			"up to 10,000 of them in turn. Those told to come after a second, so that each poll counts: the pass is opened, the visitor looked up, " +
+			"counted, and a new pass sealed, which a look at an answer before and after holds. The rest of the line was told ten minutes, and keeps its place. The others answer the bytes that ropeline has answered, nginx " +
+			"as a file with Debian's settings (`sendfile`, `tcp_nopush`) and from memory (`return`).",
+	}
+	for _, as := range []string{asPage, asJSON} {
+		name := map[string]string{asPage: "page", asJSON: "JSON"}[as]
+		for _, waiting := range []int{1000, 100_000, 1_000_000} {
+			profile := ""
+			if waiting == 1000 {
+				profile = strings.ToLower(name)
+			}
+			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + grouped(float64(waiting)) + " waiting", profile: profile,
+				start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, as, waiting) }})
+			if as == asJSON {
+				break // what differs is the bytes
+			}
+		}
+		b.entries = append(b.entries,
+			entry{server: "fasthttp", what: name, start: answering(as, func(ctx context.Context, p *place, a serve.Answer) (*subject, error) {
+				return startAnswer(ctx, p, serve.Fasthttp, a)
+			})},
+			entry{server: "nginx, a file", what: name, needs: []string{"nginx"}, start: answering(as, startFile)},
+			entry{server: "nginx, from memory", what: name, needs: []string{"nginx"}, start: answering(as, startMemory)})
+	}
+	few, many := "ropeline, page, 1,000 waiting", "ropeline, page, 1,000,000 waiting"
+	b.checks = []check{
+		{text: "a waiting page costs, beyond fasthttp with the same bytes", unit: "µs", most: 1.2, rows: []string{few, "fasthttp, page"}, of: cpuDifference},
+		{text: "the same as JSON", unit: "µs", most: 1.2, rows: []string{"ropeline, JSON, 1,000 waiting", "fasthttp, JSON"}, of: cpuDifference},
+		{text: "processor time of a waiting page by that of nginx with a file", most: 1, rows: []string{few, "nginx, a file, page"}, of: cpuRatio},
+		{text: "p99 of a waiting page", unit: "ms", most: 1.3, rows: []string{few}, of: func(s []Sample) float64 { return s[0].P99 }},
+		{text: "processor time with 1,000,000 waiting by that with 1,000", most: 1.1, rows: []string{many, few}, of: cpuRatio},
+	}
+	return b
+}
+
+// A poll counts a second after the one before; in line are those who came less than two and a half intervals ago. So those who ask are told
+// a second, and the rest of the line longer than any measurement takes.
+const waitingRoom = `total-active-users: 1
+new-users-per-minute: 1
+session-duration: 24h
+refresh-interval: 1s
+place-kept: 24h
+max-new-visitors: 0
+`
+
+// mostPollers is how many passes are used in turn.
+const mostPollers = 10_000
+
+// startWaiting starts a node with so many visitors in line, and returns it with the polls of some of them.
+func startWaiting(ctx context.Context, p *place, as string, count int) (*subject, error) {
+	proc, err := startNode(ctx, p, waitingRoom)
+	sub, err := ready(ctx, p, proc, err)
+	if err != nil {
+		return sub, err
+	}
+	asNode(sub).heads, sub.probe = nil, polled
+	err = proc.AwaitFunc(ctx, "lets nobody in", func(ctx context.Context) bool {
+		_, waits, err := newVisitor(ctx, p.listen)
+		return err == nil && waits
+	})
+	if err != nil {
+		return sub, err
+	}
+	pollers := min(count, mostPollers)
+	anew := crowd{address: p.listen, visitor: headFor("/", asJSON, ""), count: pollers, keep: pollers}
+	cookies, err := anew.come(ctx)
+	if err != nil {
+		return sub, err
+	}
+	came := time.Now()
+	for _, c := range cookies {
+		sub.heads = append(sub.heads, headFor("/", as, c))
+	}
+	if err := setRefresh(ctx, p, "10m"); err != nil {
+		return sub, err
+	}
+	anew.count, anew.keep = count-pollers, 0
+	if _, err := anew.come(ctx); err != nil {
+		return sub, err
+	}
+	sub.after = func(ctx context.Context) error { return inLine(ctx, p.admin, count) }
+	select { // from then on each of their polls counts
+	case <-time.After(time.Until(came.Add(1100 * time.Millisecond))):
+	case <-ctx.Done():
+		return sub, ctx.Err()
+	}
+	return sub, nil
+}
+
+// setRefresh changes how often the room asks visitors to come, and returns when new ones are told so.
+func setRefresh(ctx context.Context, p *place, to string) error {
+	out, err := exec.CommandContext(ctx, p.binary, "room", "set", "default", "refresh_interval="+to, "--server", "http://"+p.admin).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("set refresh_interval: %w: %s", err, out)
+	}
+	for deadline := time.Now().Add(askTime); time.Now().Before(deadline); {
+		resp, err := ask(ctx, p.listen, headFor("/", asJSON, ""))
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.Header.Get("Refresh") != "1" {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return errors.New("visitors are told the old refresh_interval")
+}
+
+// polled reports what keeps an answer from being that to a poll that counts: one of somebody who waits, with a new pass.
+func polled(resp *http.Response) error {
+	if state := resp.Header.Get("Ropeline-State"); state != "waiting" {
+		return fmt.Errorf("the visitor is %q, and not waiting", state)
+	}
+	if resp.Header.Get("Set-Cookie") == "" {
+		return errors.New("the poll did not count: there is no new pass")
+	}
+	return nil
+}
+
+// inLine reports what keeps a node from having so many in line, or nearly: on a busy machine some of those who ask are late.
+func inLine(ctx context.Context, admin string, count int) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/status", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var status struct {
+		Rooms []struct {
+			Waiting int `json:"waiting"`
+		} `json:"rooms"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
+		return err
+	}
+	if len(status.Rooms) != 1 || status.Rooms[0].Waiting < count*8/10 {
+		return fmt.Errorf("%d were to wait, and the node tells of %+v", count, status.Rooms)
+	}
+	return nil
+}
+
+// answering returns what starts a server that answers what ropeline has answered to somebody who waits.
+func answering(as string, start func(context.Context, *place, serve.Answer) (*subject, error)) func(context.Context, *place) (*subject, error) {
+	return func(ctx context.Context, p *place) (*subject, error) {
+		a, ok := p.recorded[as]
+		if !ok {
+			var err error
+			if a, err = recordPoll(ctx, p, as); err != nil {
+				return nil, fmt.Errorf("record what ropeline answers: %w", err)
+			}
+			p.recorded[as] = a
+		}
+		sub, err := start(ctx, p, a)
+		if sub != nil && sub.heads != nil {
+			sub.heads = [][]byte{headFor(cmp.Or(sub.path, "/"), as, strangerCookie)}
+			sub.probe = func(resp *http.Response) error { return sameAs(resp, a) }
+		}
+		return sub, err
+	}
+}
+
+// recordPoll starts a node, and takes down its answer to one poll.
+func recordPoll(ctx context.Context, p *place, as string) (a serve.Answer, err error) {
+	sub, err := startWaiting(ctx, p, as, 1000)
+	if sub != nil {
+		defer func() { err = errors.Join(err, sub.end()) }()
+	}
+	if err != nil {
+		return a, err
+	}
+	resp, err := ask(ctx, p.listen, sub.heads[0])
+	if err != nil {
+		return a, err
+	}
+	if err := polled(resp); err != nil {
+		return a, errors.Join(err, resp.Body.Close())
+	}
+	return serve.Record(resp)
+}
+
+// sameAs reports what is different in an answer from the one that was recorded.
+func sameAs(resp *http.Response, want serve.Answer) error {
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if string(body) != string(want.Body) {
+		return fmt.Errorf("the answer has %d bytes that are not the %d recorded ones", len(body), len(want.Body))
+	}
+	for _, f := range want.Fields {
+		if got := resp.Header.Get(f[0]); got != f[1] {
+			return fmt.Errorf("the answer has %q in %s, and %q was recorded", got, f[0], f[1])
+		}
+	}
+	return nil
+}
+
+// startFile starts an nginx that has the answer's body in a file.
+func startFile(ctx context.Context, p *place, a serve.Answer) (*subject, error) {
+	for _, dir := range []string{p.dir, filepath.Dir(p.dir)} { // its workers are somebody else
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	file := filepath.Join(p.dir, "page")
+	if err := os.WriteFile(file, a.Body, 0o644); err != nil {
+		return nil, err
+	}
+	fields, kind := nginxFields(a)
+	proc, err := peers.StartNginx(ctx, peers.OfServer, p.dir, peers.NginxConfig{HTTP: fmt.Sprintf(`%s
+sendfile on; tcp_nopush on; etag off; add_header Last-Modified ""; server_tokens off;
+server { listen %s; keepalive_requests 1000000000; root %s; location / { types {} default_type "%s"; %s } }`, dollar, p.listen, p.dir, kind, fields)})
+	sub, err := ready(ctx, p, proc, err)
+	if sub != nil {
+		sub.path = "/page"
+	}
+	return sub, err
+}
+
+// startMemory starts an nginx that has the answer's body in its configuration.
+func startMemory(ctx context.Context, p *place, a serve.Answer) (*subject, error) {
+	var pieces, names strings.Builder
+	for i, rest := 0, a.Body; len(rest) > 0; i++ {
+		piece := rest[:min(len(rest), nginxPiece)]
+		rest = rest[len(piece):]
+		fmt.Fprintf(&pieces, "map $host $piece%d { default %s; }\n", i, nginxText(string(piece)))
+		fmt.Fprintf(&names, "$piece%d", i)
+	}
+	fields, kind := nginxFields(a)
+	proc, err := peers.StartNginx(ctx, peers.OfServer, p.dir, peers.NginxConfig{HTTP: fmt.Sprintf(`%s
+%s server_tokens off;
+server { listen %s; keepalive_requests 1000000000; location / { default_type "%s"; %s return %d "%s"; } }`, dollar, &pieces, p.listen, kind, fields, a.Status, &names)})
+	return ready(ctx, p, proc, err)
+}
+
+// nginxPiece is what a word of nginx's configuration may have, with what escaping adds.
+const nginxPiece = 1500
+
+// dollar is the only way to have that sign in a value.
+const dollar = `geo $dollar { default "$"; }`
+
+// nginxText writes a text as a word of nginx's configuration.
+func nginxText(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", "${dollar}").Replace(s) + `"`
+}
+
+// nginxFields writes the fields of an answer as directives, but the kind of content, which has one of its own.
+func nginxFields(a serve.Answer) (directives, kind string) {
+	var b strings.Builder
+	for _, f := range a.Fields {
+		if f[0] == "Content-Type" {
+			kind = f[1]
+			continue
+		}
+		fmt.Fprintf(&b, "add_header %s %s always; ", f[0], nginxText(f[1]))
+	}
+	return b.String(), kind
+}
