@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+// get returns the head of a GET request.
+func get(target string) []byte {
+	return []byte("GET " + target + " HTTP/1.1\r\nHost: a.example\r\n\r\n")
+}
+
 func TestConfigRefuses(t *testing.T) {
 	good := Config{Address: "127.0.0.1:80", Requests: [][]byte{get("/")}}
 	if _, err := good.withDefaults(); err != nil {

@@ -16,10 +16,11 @@
 //
 // # Why not wrk
 //
-// wrk knows the closed model only; its --latency is of the requests that it sent, so that the worse a server
-// stalls the less it is asked. Load generators that have the open model and do correct for it cost, as far as
-// they are packaged, more per request than the servers measured here. And none says how much of its figures is
-// its own: this one reports its share of the processor, how long it waited for one, and how late it was.
+// wrk knows the closed model only: at which rate a server is asked is up to the server. To its --latency it
+// adds requests afterwards that it takes to have been left out while the server stood still, by the mean time
+// between two of a connection; so these are percentiles of a load that was not sent. Nor does it say how much
+// of its figures is its own. Here the load is sent, the generator reports its share of the processor, how
+// long it waited for one, and how late it was, and it costs less for a request.
 //
 // # What it promises
 //

@@ -29,11 +29,6 @@ func startBare(t testing.TB, body int) (address string) {
 	return server.Addr().String()
 }
 
-// get returns the head of a GET request.
-func get(target string) []byte {
-	return []byte("GET " + target + " HTTP/1.1\r\nHost: a.example\r\n\r\n")
-}
-
 // mustRun runs cfg.
 func mustRun(t *testing.T, cfg Config) Result {
 	t.Helper()

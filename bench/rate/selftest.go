@@ -24,7 +24,7 @@ type Sustained struct {
 	// Sustains is the highest rate tried in the open model at which the generator had nothing to warn of,
 	// and the server answered as fast as it was asked; 0 if there is none.
 	Sustains float64 `json:"sustains"`
-	// CPUMicros is the generator's own processor time for a request in the closed model.
+	// CPUMicros is the generator's own processor time for a request in the closed model. 0: not known.
 	CPUMicros float64 `json:"cpu_us"`
 	// Closed is how many it can be at most; Open are the rates that were tried, from above until one held.
 	Closed Result   `json:"closed"`
@@ -34,6 +34,9 @@ type Sustained struct {
 // parts of the highest rate of the closed model are tried in the open one, where the generator has to have
 // some time of its CPU left for what is due to be in time.
 var parts = [...]float64{0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5}
+
+// leastTried is the least rate per second that is tried.
+const leastTried = 1000
 
 // Sustain finds out how much the generator sustains: against a server with nothing in it, first as fast as
 // can be, and then at constant rates below that.
@@ -55,9 +58,11 @@ func Sustain(ctx context.Context, t SelfTest) (Sustained, error) {
 	if s.Closed.Answered == 0 {
 		return s, errors.New("the server has answered nothing")
 	}
-	s.CPUMicros = rounded(s.Closed.CPUShare/s.Closed.Rate*1e6, 1e3)
+	if s.Closed.Rate > 0 { // on a machine that stood still, answers came later
+		s.CPUMicros = rounded(s.Closed.CPUShare/s.Closed.Rate*1e6, 1e3)
+	}
 	for _, part := range parts {
-		cfg.Rate = rounded(part*s.Closed.Rate/1000, 1) * 1000
+		cfg.Rate = max(rounded(part*s.Closed.Rate/1000, 1)*1000, leastTried)
 		r, err := Run(ctx, cfg)
 		if err != nil {
 			return s, err

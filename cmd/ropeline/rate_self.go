@@ -102,7 +102,7 @@ func selfTestTable(s rate.Sustained, o rateOptions) string {
 		right = append(right, table.ColumnConfig{Number: column, Align: text.AlignRight})
 	}
 	t.SetColumnConfigs(right)
-	said := t.Render() + fmt.Sprintf("\nThe generator sustains %.0f requests per second in time; each costs it %.2f µs of a CPU.", s.Sustains, s.CPUMicros)
+	said := t.Render() + fmt.Sprintf("\nThe generator sustains %.0f requests per second; each costs it %.2f µs of a CPU.", s.Sustains, s.CPUMicros)
 	if s.Sustains == 0 {
 		said = t.Render() + "\nThe generator sustains none of these rates here: is the machine busy, or has it a single CPU?"
 	}
