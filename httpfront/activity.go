@@ -41,14 +41,14 @@ const (
 	wakeLeast = 10 * time.Millisecond
 )
 
-// begin has the bytes of an admitted request count from now on.
-func (a *activity) begin(f *Front, of *admitted) {
+// begin has the bytes of an admitted request count, which went to the origin at that time.
+func (a *activity) begin(f *Front, of *admitted, at time.Time) {
 	if of.room == nil || !of.pass.Accepted() {
 		return
 	}
 	a.front, a.room, a.pass = f, of.room, of.pass
 	a.host, a.path = of.req.host, of.req.path.Route
-	a.first = f.cfg.Clock().Add(a.step()).UnixNano()
+	a.first = at.Add(a.step()).UnixNano()
 	a.due.Store(a.first)
 }
 

@@ -11,7 +11,7 @@ func TestBytesThatFlowCostNoAllocation(t *testing.T) {
 	o := newOnTheSite(t)
 	f := judges(t, fakeRooms{room: o}, o.use)
 	var a activity
-	a.begin(f, &admitted{req: newRequest(), room: o, pass: extended(carried{}.Pass, o.clock()).Pass})
+	a.begin(f, &admitted{req: newRequest(), room: o, pass: extended(carried{}.Pass, o.clock()).Pass}, o.clock())
 	quiet := time.Now().Add(time.Hour)
 	if n := testing.AllocsPerRun(1000, func() {
 		a.moved()

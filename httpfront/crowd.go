@@ -100,16 +100,16 @@ const crowdRetry = 15
 // answerCrowded answers somebody new who may not wait. There is no pass in it. Programs,
 // the script of the built-in page among them, are told what those are told who wait, with
 // no place; browsers get a page of a few words, as a flood is not worth a large one.
-func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, w *waiting) {
-	a := queueAnswers.Get().(*queueAnswer)
-	defer queueAnswers.Put(a)
+func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, a *queueAnswer) {
+	w := &a.waiting
 	w.verdict.Refresh = time.Duration(crowdRetry+rand.IntN(crowdRetry)) * time.Second
 	p := w.made.page
 	p.Fill(&a.state, page.Input{
 		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
 		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(), Crowded: true,
 	})
-	h := w.begin(ctx, &a.state)
+	h := begin(ctx, w.status(), w.now)
+	a.describeAll(h)
 	h.Set(stateField, stateCrowded)
 	if p.JSON() && prefersJSON(w.req.accept) {
 		h.SetContentType("application/json")

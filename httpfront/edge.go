@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/deadline"
 )
 
 // edgeConn is a client's connection. The server sets one deadline for a whole
@@ -25,8 +27,13 @@ type edgeConn struct {
 	pace     pace         // since roll; belongs to who reads
 	slow     atomic.Bool  // whether any pace will do, until roll
 	linger   atomic.Bool  // whether the client may still be sending when we close
+	reads    *deadline.Lazy
+	writes   *deadline.Lazy // not of TLS, which cannot go on after a write that timed out
 	once     sync.Once
 	err      error // of Close
+
+	answered bool  // the next write is no more than what the server believes to answer with
+	answer   error // of the real answer
 
 	// The places that the connection has; guarded by owner.mu.
 	counted netip.Prefix // the address that it counts for; invalid for none
@@ -35,6 +42,14 @@ type edgeConn struct {
 	mu      sync.Mutex // guards the following
 	closed  bool
 	cleanup func() // to be called by Close; nil for nothing
+}
+
+// newEdgeConn returns the connection around c, which has no deadline.
+func newEdgeConn(c net.Conn, owner *edgeListener) *edgeConn {
+	e := &edgeConn{Conn: c, raw: c, owner: owner}
+	e.reads = deadline.New(func(t time.Time) error { return e.Conn.SetReadDeadline(t) })
+	e.writes = deadline.New(c.SetWriteDeadline)
+	return e
 }
 
 // atEnd has f called once the connection is closed, whoever closes it. That is
@@ -110,13 +125,13 @@ func (e *edgeConn) anyPace() { e.slow.Store(true) }
 // stop ends a read that is under way, and all later ones.
 func (e *edgeConn) stop() {
 	e.pause.Store(cutOff)
-	e.Conn.SetReadDeadline(time.Unix(1, 0))
+	e.reads.Set(time.Unix(1, 0))
 }
 
 // SetReadDeadline sets a deadline for all reads from now on.
 func (e *edgeConn) SetReadDeadline(t time.Time) error {
 	e.pause.Store(0)
-	return e.Conn.SetReadDeadline(t)
+	return e.reads.Set(t)
 }
 
 // SetWriteDeadline does nothing: every write sets its own.
@@ -129,11 +144,11 @@ func (e *edgeConn) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) 
 func (e *edgeConn) Read(p []byte) (int, error) {
 	pause := time.Duration(e.pause.Load())
 	if pause == 0 {
-		return e.Conn.Read(p)
+		return e.read(p)
 	}
 	start := time.Now()
 	if pause > 0 {
-		if err := e.Conn.SetReadDeadline(start.Add(pause)); err != nil {
+		if err := e.reads.Set(start.Add(pause)); err != nil {
 			return 0, err
 		}
 	}
@@ -142,19 +157,53 @@ func (e *edgeConn) Read(p []byte) (int, error) {
 	if e.pause.Load() == cutOff {
 		return 0, os.ErrDeadlineExceeded
 	}
-	n, err := e.Conn.Read(p)
+	n, err := e.read(p)
 	if err == nil && !e.slow.Load() && !e.pace.keeps(n, time.Since(start), e.owner.cfg.limits.BodyRate, paceSpan*pause) {
 		err = os.ErrDeadlineExceeded
 	}
 	return n, err
 }
 
+// read reads what has come by the deadline that is set.
+func (e *edgeConn) read(p []byte) (int, error) {
+	for {
+		n, err := e.Conn.Read(p)
+		if !e.reads.Again(err) {
+			return n, err
+		}
+	}
+}
+
 // Write sends p.
 func (e *edgeConn) Write(p []byte) (int, error) {
-	if err := e.Conn.SetWriteDeadline(time.Now().Add(e.owner.cfg.write)); err != nil {
+	if e.answered {
+		e.answered = false
+		return len(p), e.answer
+	}
+	until := time.Now().Add(e.owner.cfg.write)
+	if e.Conn != e.raw { // TLS, or a PROXY header
+		if err := e.Conn.SetWriteDeadline(until); err != nil {
+			return 0, err
+		}
+		return e.Conn.Write(p)
+	}
+	if err := e.writes.Set(until); err != nil {
 		return 0, err
 	}
-	return e.Conn.Write(p)
+	sent := 0
+	for {
+		n, err := e.Conn.Write(p[sent:])
+		if sent += n; !e.writes.Again(err) {
+			return sent, err
+		}
+	}
+}
+
+// Answer sends p as the answer to the request that the server has, in place of the one that
+// the server is about to send by a single write. To be called by who handles that request.
+func (e *edgeConn) Answer(p []byte) {
+	_, e.answer = e.Write(p)
+	e.answered = true
 }
 
 // CloseWrite says that nothing more will be sent.

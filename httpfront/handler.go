@@ -33,9 +33,14 @@ func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 		f.proxy(ctx, a)
 	}
 	// The server sees a wish to close only if Connection says nothing else.
-	if (r.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests)) && !ctx.Hijacked() {
+	if f.isLast(ctx, r) && !ctx.Hijacked() {
 		ctx.Response.Header.SetConnectionClose()
 	}
+}
+
+// isLast reports whether the connection is closed once r has been answered.
+func (f *Front) isLast(ctx *fasthttp.RequestCtx, r *request) bool {
+	return r.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests)
 }
 
 // end ends what is done with a request, and answers for it if that has panicked: only this
@@ -222,7 +227,8 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	}
 	switch {
 	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
-		a.cookie = r.appendSetCookie(nil, keys, v.Pass, s, now)
+		r.setCookie = r.appendSetCookie(r.setCookie[:0], keys, v.Pass, s, now)
+		a.cookie = r.setCookie
 	case v.ClearPass:
 		a.cookie = r.appendNoCookie(nil, s)
 	}

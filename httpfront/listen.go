@@ -156,7 +156,7 @@ func isShortage(err error) bool {
 // take makes c ready and hands it out, or turns it away. It never waits for the
 // client.
 func (l *edgeListener) take(c net.Conn) {
-	e := &edgeConn{Conn: c, raw: c, owner: l}
+	e := newEdgeConn(c, l)
 	l.open.Add(1)
 	l.mu.Lock()
 	l.conns[e] = struct{}{}

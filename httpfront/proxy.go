@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,12 @@ type admitted struct {
 func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 	var tried upstream.Tried
 	for again := 0; ; again++ {
-		x, far, err := f.attempt(ctx, a, &tried)
-		if err == nil {
+		x, far, err := f.attempt(ctx, &a, &tried)
+		switch {
+		case err != nil:
+		case x == nil: // it has been relayed
+			return
+		default:
 			f.pass(ctx, a, x)
 			return
 		}
@@ -41,18 +46,19 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 }
 
 // attempt has one origin answer, up to the head of its response, which is then
-// in ctx.Response. If it does not, the error comes with how far the request got.
-func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tried) (*exchange, delivery, error) {
-	acquire := a.site.group.Acquire
-	if a.req.upgrade {
-		acquire = a.site.group.AcquireTunnel
-	}
-	conn, err := acquire(tried)
-	if err != nil {
+// in ctx.Response. If it does not, the error comes with how far the request got. There is no
+// exchange if the answer has been relayed.
+func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted, tried *upstream.Tried) (*exchange, delivery, error) {
+	began := f.cfg.Clock()
+	conn, err := f.connect(a, tried)
+	if conn == nil {
 		return nil, deliveryOf(nil, err), err
 	}
+	if err == nil && a.req.asks() && f.relay(ctx, conn, a) {
+		return nil, delivered, nil
+	}
 	x := &exchange{conn: conn, panicked: f.logPanic, call: a.req.record.call(a.req, conn.Origin().Host())}
-	x.active.begin(f, &a)
+	x.active.begin(f, a, began)
 	owned := true
 	defer func() {
 		// A panic must not leave an upload behind that reads from a connection
@@ -61,7 +67,10 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tr
 			x.close(false)
 		}
 	}()
-	if err = f.send(ctx, x, a); err == nil && ctx.Response.StatusCode() == http.StatusSwitchingProtocols && !a.req.upgrade {
+	if err == nil {
+		err = f.send(ctx, x, a)
+	}
+	if err == nil && ctx.Response.StatusCode() == http.StatusSwitchingProtocols && !a.req.upgrade {
 		err = unusable{errors.New("the origin switched protocols unasked")}
 	}
 	owned = false
@@ -79,6 +88,45 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a admitted, tried *upstream.Tr
 	err = fmt.Errorf("origin %s: %w", conn.Origin(), err)
 	x.close(false)
 	return nil, far, err
+}
+
+// connect returns a connection for a request. If the request asks, it has been sent there
+// and its answer has begun, unless there is an error. There is no connection if there was none
+// to be had, which the error then says.
+func (f *Front) connect(a *admitted, tried *upstream.Tried) (*upstream.Conn, error) {
+	switch g := a.site.group; {
+	case a.req.upgrade:
+		return g.AcquireTunnel(tried)
+	case !a.req.asks():
+		return g.Acquire(tried)
+	}
+	for before := *tried; ; *tried = before {
+		conn, err := a.site.group.AcquireToAsk(tried)
+		if err != nil {
+			return nil, err
+		}
+		if err = f.ask(conn, a.req); err == nil {
+			return conn, nil
+		} else if err != upstream.ErrStale {
+			return conn, fmt.Errorf("wait for the response: %w", err)
+		}
+		conn.Discard()
+	}
+}
+
+// ask sends a request that has no body, and waits until its answer begins.
+func (f *Front) ask(conn *upstream.Conn, r *request) error {
+	owned := true
+	defer func() {
+		if owned { // a panic
+			conn.Discard()
+		}
+	}()
+	buf := buffers.Get().(*[bufferSize]byte)
+	err := conn.Ask(r.appendHead(buf[:0], conn.Origin().Host(), f.self), f.cfg.Timeouts.Origin)
+	buffers.Put(buf)
+	owned = false
+	return err
 }
 
 // pass makes the origin's response, whose head is in ctx.Response, the answer.
@@ -105,14 +153,17 @@ func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
 	}
 }
 
-// send sends the request and reads the head of the response into ctx.Response.
-func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
+// send sends the request, unless it was asked, and reads the head of the response into
+// ctx.Response.
+func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a *admitted) error {
 	r := a.req
-	buf := buffers.Get().(*[bufferSize]byte)
-	_, err := x.conn.Write(r.appendHead(buf[:0], x.conn.Origin().Host(), f.self))
-	buffers.Put(buf)
-	if err != nil {
-		return fmt.Errorf("send the head: %w", err)
+	if !r.asks() {
+		buf := buffers.Get().(*[bufferSize]byte)
+		_, err := x.conn.Write(r.appendHead(buf[:0], x.conn.Origin().Host(), f.self))
+		buffers.Put(buf)
+		if err != nil {
+			return fmt.Errorf("send the head: %w", err)
+		}
 	}
 	if body := f.reader.body(ctx, r); body != nil {
 		edge := edgeOf(ctx.Conn())
@@ -129,7 +180,7 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
 	} else {
 		x.conn.Limit(f.cfg.Timeouts.Origin)
 	}
-	err = x.readHead(&ctx.Response.Header)
+	err := x.readHead(&ctx.Response.Header)
 	if err != nil && x.up != nil {
 		// Either side may have been the first to fail; the upload knows.
 		x.up.conn.Abort()
@@ -147,21 +198,37 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a admitted) error {
 	return nil
 }
 
+// A cache that stored an answer with a pass would hand it to others.
+const (
+	cachePrivate = "private, no-cache"
+	cacheNowhere = "private, no-store"
+)
+
+// cachingFields are those by which origins talk to caches.
+var cachingFields = [...]string{"Cache-Control", "Expires", "Surrogate-Control", "Cdn-Cache-Control", "X-Accel-Expires"}
+
+// isCaching reports whether a field is one of them.
+func isCaching(name []byte) bool {
+	for _, f := range cachingFields {
+		if len(name) == len(f) && bytes.EqualFold(name, []byte(f)) {
+			return true
+		}
+	}
+	return false
+}
+
 // decorate adds the visitor's new pass to the origin's response.
 func (a admitted) decorate(h *fasthttp.ResponseHeader) {
 	if a.cookie == nil {
 		return
 	}
-	// A cache that stored this answer would hand the pass to others.
-	cc := "private, no-cache"
+	cc := cachePrivate
 	for _, v := range h.PeekAll("Cache-Control") {
 		if hasToken(v, "no-store") {
-			cc = "private, no-store"
+			cc = cacheNowhere
 		}
 	}
-	for _, name := range [...]string{
-		"Cache-Control", "Expires", "Surrogate-Control", "Cdn-Cache-Control", "X-Accel-Expires",
-	} {
+	for _, name := range cachingFields {
 		h.Del(name) // every line of that name; Set would change the first
 	}
 	h.Set("Cache-Control", cc)

@@ -57,6 +57,8 @@ type request struct {
 	values []byte        // by which they tell it from others
 	answer answerHeaders // of the response, for those that ask about it
 
+	setCookie []byte // backing bytes of the cookie in its answer
+
 	limited bool // one of them keeps it from the origin
 	again   bool // they have counted it
 
@@ -91,6 +93,8 @@ func (r *request) release() {
 		limits: r.limits[:0],
 		values: r.values[:0],
 		answer: r.answer[:0],
+
+		setCookie: r.setCookie[:0],
 
 		via: forwarded{chain: r.via.chain[:0]},
 	}

@@ -41,75 +41,102 @@ type waiting struct {
 
 // queueAnswer is what making a queue answer takes.
 type queueAnswer struct {
-	state page.State
-	body  []byte
+	waiting // whom it is for
+	state   page.State
+	refresh []byte // in decimal
+	body    []byte
+	head    head
 }
 
 var queueAnswers = sync.Pool{New: func() any {
-	return &queueAnswer{body: make([]byte, 0, 9<<10)}
+	return &queueAnswer{body: make([]byte, 0, 9<<10), head: head{make([]byte, 0, 11<<10)}}
 }}
+
+// release gives a back.
+func (a *queueAnswer) release() {
+	a.waiting = waiting{}
+	queueAnswers.Put(a)
+}
 
 // wait answers with the waiting page, or with JSON to programs.
 func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
+	a := queueAnswers.Get().(*queueAnswer)
+	defer a.release()
+	a.waiting = w
 	switch {
 	case w.crowded:
-		f.answerCrowded(ctx, &w)
-		return
+		f.answerCrowded(ctx, a)
 	case w.blocked():
 		f.refuseLimited(ctx, w.req, w.limited, w.now)
 		if w.cookie != nil {
 			ctx.Response.Header.AddBytesV("Set-Cookie", w.cookie)
 		}
-		return
+	default:
+		f.answerQueued(ctx, a)
 	}
-	a := queueAnswers.Get().(*queueAnswer)
-	defer queueAnswers.Put(a)
-	event := ""
-	if w.verdict.View != nil {
-		event = w.verdict.View.Event.Name
-	}
-	p := w.made.pageOf(event)
-	p.Fill(&a.state, page.Input{
-		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
-		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(),
-	})
+}
 
-	h := w.begin(ctx, &a.state)
-	h.Set(stateField, stateWaiting)
-	if w.limited != nil {
-		w.req.tellLimits(h)
+// answerQueued answers with the waiting page, or with JSON to programs.
+func (f *Front) answerQueued(ctx *fasthttp.RequestCtx, a *queueAnswer) {
+	event := ""
+	if a.verdict.View != nil {
+		event = a.verdict.View.Event.Name
 	}
-	if w.cookie != nil {
-		h.AddBytesV("Set-Cookie", w.cookie)
-	}
-	if p.JSON() && prefersJSON(w.req.accept) {
-		h.SetContentType("application/json")
-		h.Set("Content-Language", a.state.Language())
+	p, r := a.made.pageOf(event), a.req
+	p.Fill(&a.state, page.Input{
+		Settings: a.settings, Verdict: &a.verdict, Now: a.now,
+		AcceptLanguage: r.acceptLanguage, Unsafe: !r.isSafe(),
+	})
+	json := p.JSON() && prefersJSON(r.accept)
+	if json {
 		a.body = p.AppendJSON(a.body[:0], &a.state)
 	} else {
-		h.SetContentType("text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", p.ContentSecurityPolicy())
-		if !p.HasTemplate() { // its author alone knows the language
-			h.Set("Content-Language", a.state.Language())
-		}
 		a.body = p.AppendHTML(a.body[:0], &a.state)
+	}
+	if edge := f.direct(ctx, r); edge != nil && a.limited == nil {
+		a.head.begin(a.status(), a.now)
+		a.head.Set("X-Content-Type-Options", "nosniff")
+		a.describe(&a.head, p, json)
+		a.head.end(a.body, f.isLast(ctx, r))
+		f.answerDirect(ctx, r, edge, a.head.b, a.status(), len(a.body))
+		return
+	}
+	h := begin(ctx, a.status(), a.now)
+	a.describe(h, p, json)
+	if a.limited != nil {
+		r.tellLimits(h)
 	}
 	ctx.Response.SetBody(a.body) // copies
 }
 
-// begin begins an answer about s, with the fields that all such answers have.
-func (w *waiting) begin(ctx *fasthttp.RequestCtx, s *page.State) *fasthttp.ResponseHeader {
-	h := begin(ctx, w.status(), w.now)
+// describe writes the fields of a queue answer that p has made.
+func (a *queueAnswer) describe(h fieldWriter, p *page.Page, json bool) {
+	a.describeAll(h)
+	h.Set(stateField, stateWaiting)
+	if a.cookie != nil {
+		h.AddBytesV("Set-Cookie", a.cookie)
+	}
+	if json {
+		h.Set("Content-Type", "application/json")
+	} else {
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", p.ContentSecurityPolicy())
+	}
+	if json || !p.HasTemplate() { // the author of a template alone knows the language
+		h.Set("Content-Language", a.state.Language())
+	}
+}
+
+// describeAll writes the fields that all answers to those who have to wait have.
+func (a *queueAnswer) describeAll(h fieldWriter) {
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("Vary", "Cookie, Accept, Accept-Language")
-	if seconds := s.Refresh(); seconds > 0 {
-		var buf [20]byte
-		refresh := strconv.AppendInt(buf[:0], int64(seconds), 10)
-		h.SetBytesV("Refresh", refresh)
-		h.SetBytesV("Retry-After", refresh)
+	if seconds := a.state.Refresh(); seconds > 0 {
+		a.refresh = strconv.AppendInt(a.refresh[:0], int64(seconds), 10)
+		h.SetBytesV("Refresh", a.refresh)
+		h.SetBytesV("Retry-After", a.refresh)
 	}
 	h.Set("Referrer-Policy", "same-origin")
-	return h
 }
 
 // blocked reports whether a rate limit answers instead of the room.

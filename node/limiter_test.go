@@ -53,6 +53,52 @@ func TestLimitOverTheMesh(t *testing.T) {
 	}
 }
 
+// Who is limited for longer than a period is so in all sites, also in those where it did
+// not come before, and where what was said of it got lost.
+func TestLimitLastsOverTheMesh(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		w := newWorld(t, testSettings(100), "a", "a", "b", "b")
+		r := limitRule(10, limit.Mesh)
+		r.Period, r.MitigationTimeout = 10*time.Second, 10*time.Minute
+		w.limited(r)
+		for range 11 {
+			w.take(w.nodes[0], "greedy")
+		}
+		for range 10 {
+			w.take(w.nodes[0], "honest")
+		}
+		if lost {
+			w.cut = true
+			w.run(time.Second)
+			w.cut = false
+		}
+		w.run(25 * time.Second)
+		passed := 0
+		for range 20 {
+			for _, m := range w.nodes[2:] {
+				if !w.take(m, "greedy").Limited {
+					passed++
+				}
+			}
+			w.run(500 * time.Millisecond)
+		}
+		if most := map[bool]int{false: 0, true: 4}[lost]; passed > most {
+			t.Errorf("lost %v: %d requests pass in the other site, want at most %d", lost, passed, most)
+		}
+		for i, m := range w.nodes {
+			if w.take(m, "honest").Limited {
+				t.Errorf("lost %v: node %d limits who was not above the limit", lost, i)
+			}
+		}
+		w.run(10 * time.Minute)
+		for i, m := range w.nodes {
+			if w.take(m, "greedy").Limited {
+				t.Errorf("lost %v: node %d limits for longer than the timeout", lost, i)
+			}
+		}
+	}
+}
+
 // Within the scope of a site, another site counts for itself.
 func TestLimitOfASite(t *testing.T) {
 	w := newWorld(t, testSettings(100), "a", "a", "b")

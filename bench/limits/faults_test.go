@@ -212,6 +212,33 @@ func (v *visits) come(t *testing.T, x *trouble, r *limit.Rule) {
 	}
 }
 
+// What a node could not tell any more when it lost all others, they do not hear of as if it
+// came when they meet again.
+func TestWhatNobodyHeardOfIsNotToldLater(t *testing.T) {
+	r := rule(10, 10*time.Second, time.Minute, limit.Mesh)
+	m := New(Config{Sites: []int{1, 1}, Rules: []limit.Rule{r}, Memory: 1 << 20, Near: [2]limit.Millis{0, 1}, Far: [2]limit.Millis{20, 40}})
+	m.Run(m.Now + 1000)
+	come := func(n *Node, requests int) {
+		t.Helper()
+		for range requests {
+			if v := m.Take(n, r.ID, 1); v.Limited {
+				t.Fatalf("%s limits who keeps to the limit: %+v", n.Name, v)
+			}
+		}
+	}
+	come(m.Nodes[0], 8)
+	m.Cut(func(a, b *Node) bool { return true })
+	m.Meet()
+	for range 4 { // so that the key is not forgotten
+		m.Run(m.Now + 10_000)
+		come(m.Nodes[0], 1)
+	}
+	m.Cut(nil)
+	m.Meet()
+	m.Run(m.Now + 1000)
+	come(m.Nodes[1], 5)
+}
+
 // Who comes as often as it may, all at once and then not for two periods, is not limited
 // because a node was stopped for seconds and hears late of some of that.
 func TestStoppedNodesLimitNobody(t *testing.T) {

@@ -47,14 +47,22 @@ func TestBoundHolds(t *testing.T) {
 		passed := map[limit.Millis]int{} // by period
 		total := 0
 		begin := m.Now
+		delay := limit.Millis(bound.Delay.Milliseconds())
+		var came []limit.Millis // within the delay
+		within := 0             // of it, requests at most
 		for at := float64(begin); at < float64(begin+6*p); at += rng.ExpFloat64() * 1000 / perSecond {
 			m.Run(limit.Millis(at))
+			came = append(came, m.Now)
+			for m.Now-came[0] > delay {
+				came = came[1:]
+			}
+			within = max(within, len(came))
 			if !m.Take(m.Nodes[rng.IntN(len(m.Nodes))], r.ID, 1).Limited {
 				passed[m.Now/p]++
 				total++
 			}
 		}
-		most := requests + bound.Excess(perSecond*1.3) + 5 // arrivals are random
+		most := requests + min(within, bound.Most)
 		for i, n := range passed {
 			if n > most {
 				t.Errorf("seed %d: in period %d %d requests passed; the limit is %d, the bound %d more (%+v, %.0f a second)",

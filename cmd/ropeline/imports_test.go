@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
+	"httpfront/deadline":      {},
 	"httpfront/tracing":       {},
 	"httpfront/browsertest":   {},
 	"httpfront/dashboard":     {},
@@ -50,7 +51,7 @@ var allowed = map[string][]string{
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"httpfront/profiles":      {},
-	"httpfront/upstream":      {},
+	"httpfront/upstream":      {"httpfront/deadline"},
 	"httpfront/verdict":       {"httpfront"},
 
 	"httpfront/admin/admintest":          {"crdt", "node/catalog", "node/limit", "node/room", "httpfront/admin"},

@@ -3,9 +3,12 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/deadline"
 )
 
 // readerSize is the size of the buffer of a connection, and so the longest head
@@ -17,11 +20,14 @@ const readerSize = 16 << 10
 // Timeouts.Send. Reads go through Reader.
 type Conn struct {
 	net.Conn
-	pool  *pool
-	br    *bufio.Reader
-	quiet *quietness
-	since time.Time // put back; only for the pool
-	send  time.Duration
+	pool   *pool
+	br     *bufio.Reader
+	quiet  *quietness
+	ask    *asking
+	since  time.Time // put back; only for the pool
+	send   time.Duration
+	reads  *deadline.Lazy
+	writes *deadline.Lazy // nil for TLS, which cannot go on after a write that timed out
 
 	pause    atomic.Int64 // ns between two reads; 0: no limit
 	received atomic.Bool  // since it was acquired
@@ -29,6 +35,18 @@ type Conn struct {
 
 	tunnel bool // for an upgrade
 	reused bool // has served a request before
+}
+
+// newConn returns a connection of a pool, on which each write may take so long.
+func newConn(conn net.Conn, p *pool, send time.Duration) *Conn {
+	c := &Conn{Conn: conn, pool: p, quiet: newQuietness(conn), send: send, reads: deadline.New(conn.SetReadDeadline)}
+	_, tls := conn.(*tls.Conn)
+	c.ask = newAsking(c.quiet, tls)
+	if !tls {
+		c.writes = deadline.New(conn.SetWriteDeadline)
+	}
+	c.br = bufio.NewReaderSize(c, readerSize)
+	return c
 }
 
 // Reader reads what the origin sends.
@@ -58,10 +76,10 @@ func (c *Conn) Received() bool { return c.received.Load() }
 func (c *Conn) Broken() bool { return c.broken.Load() }
 
 // Read reads what has come.
-func (c *Conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (n int, err error) {
 	for {
 		pause := c.pause.Load()
-		if err := c.Conn.SetReadDeadline(deadline(pause)); err != nil {
+		if err := c.reads.Set(deadlineIn(pause)); err != nil {
 			c.broken.Store(true)
 			return 0, err
 		}
@@ -71,7 +89,21 @@ func (c *Conn) Read(p []byte) (int, error) {
 			break
 		}
 	}
-	n, err := c.Conn.Read(p)
+	for {
+		if c.ask.request != nil {
+			n, err = c.ask.read(p)
+		} else {
+			n, err = c.Conn.Read(p)
+		}
+		if err == errUnsent {
+			if err = c.sendRest(); err == nil {
+				continue
+			}
+		}
+		if !c.reads.Again(err) {
+			break
+		}
+	}
 	if err != nil {
 		c.broken.Store(true)
 	}
@@ -81,8 +113,16 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// deadline is when a read that begins now has to end, with that many ns between two.
-func deadline(pause int64) time.Time {
+// sendRest writes what is left of a request that is asked.
+func (c *Conn) sendRest() error {
+	rest := c.ask.request
+	c.ask.request = nil // the answer is read as all else
+	_, err := c.Write(rest)
+	return err
+}
+
+// deadlineIn is when a read that begins now has to end, with that many ns between two.
+func deadlineIn(pause int64) time.Time {
 	if pause > 0 {
 		return time.Now().Add(time.Duration(pause))
 	}
@@ -93,15 +133,48 @@ func deadline(pause int64) time.Time {
 // limit.
 func (c *Conn) Limit(pause time.Duration) {
 	c.pause.Store(int64(pause))
-	c.Conn.SetReadDeadline(deadline(int64(pause)))
+	c.reads.Set(deadlineIn(int64(pause)))
 }
 
 // Write sends p.
 func (c *Conn) Write(p []byte) (int, error) {
-	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.send)); err != nil {
+	until := time.Now().Add(c.send)
+	if c.writes == nil {
+		if err := c.Conn.SetWriteDeadline(until); err != nil {
+			return 0, err
+		}
+		return c.Conn.Write(p)
+	}
+	if err := c.writes.Set(until); err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(p)
+	sent := 0
+	for {
+		n, err := c.Conn.Write(p[sent:])
+		if sent += n; !c.writes.Again(err) {
+			return sent, err
+		}
+	}
+}
+
+// Ask sends a request that has no body, and waits for up to pause until its answer begins,
+// which is in Reader then. The error is ErrStale if nothing was sent, since the connection was
+// of no use any more; another one may be. The request is good until it returns.
+func (c *Conn) Ask(request []byte, pause time.Duration) error {
+	c.pause.Store(int64(pause))
+	if !c.ask.canAsk() {
+		if c.reused && !c.quiet.isQuiet() {
+			return ErrStale
+		}
+		if _, err := c.Write(request); err != nil {
+			return err
+		}
+	} else {
+		c.ask.request, c.ask.sent, c.ask.reused = request, false, c.reused
+	}
+	_, err := c.br.Peek(1)
+	c.ask.request = nil
+	return err
 }
 
 // Abort ends all reads and writes that are under way. Discard is still due.

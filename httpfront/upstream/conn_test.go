@@ -1,57 +1,237 @@
 package upstream
 
 import (
-	"bytes"
+	"bufio"
+	"errors"
 	"net"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 )
-
-// deadlines is a connection that always has something to read, and keeps the deadline
-// that was set last.
-type deadlines struct {
-	net.Conn
-	meanwhile func() // called once, while a deadline is being set
-	deadline  time.Time
-}
-
-func (c *deadlines) SetReadDeadline(t time.Time) error {
-	if f := c.meanwhile; f != nil {
-		c.meanwhile = nil
-		f()
-	}
-	c.deadline = t
-	return nil
-}
-
-func (c *deadlines) Read(p []byte) (int, error) { return bytes.NewReader([]byte("x")).Read(p) }
 
 // TestALimitSetWhileAReadBeginsHolds: an upload that ends sets one while the answer is
 // awaited by another goroutine.
 func TestALimitSetWhileAReadBeginsHolds(t *testing.T) {
 	for name, c := range map[string]struct{ before, meanwhile time.Duration }{
-		"from none to one": {0, time.Minute},
-		"from one to none": {time.Minute, 0},
-		"to a longer one":  {time.Minute, time.Hour},
+		"from none to one":  {0, time.Minute},
+		"from one to none":  {time.Minute, 0},
+		"to a longer one":   {time.Minute, time.Hour},
+		"to a shorter one":  {time.Hour, time.Minute},
+		"once it had ended": {time.Nanosecond, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			raw := &deadlines{}
-			conn := &Conn{Conn: raw}
-			conn.Limit(c.before)
-			raw.meanwhile = func() { conn.Limit(c.meanwhile) }
-			start := time.Now()
-			if _, err := conn.Read(make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
-			if c.meanwhile == 0 {
-				if !raw.deadline.IsZero() {
-					t.Errorf("it has to end at %v, want no limit", raw.deadline)
+			synctest.Test(t, func(t *testing.T) {
+				for range 200 {
+					limitMeanwhile(t, c.before, c.meanwhile)
 				}
+			})
+		})
+	}
+}
+
+func limitMeanwhile(t *testing.T, before, meanwhile time.Duration) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	conn := newConn(near, nil, time.Minute)
+	conn.Limit(before)
+	start := time.Now()
+	ended := make(chan error)
+	go func() {
+		_, err := conn.Read(make([]byte, 1))
+		for before == time.Nanosecond && errors.Is(err, os.ErrDeadlineExceeded) && time.Since(start) <= before {
+			_, err = conn.Read(make([]byte, 1))
+		}
+		ended <- err
+	}()
+	conn.Limit(meanwhile)
+	if meanwhile == 0 {
+		time.Sleep(24 * time.Hour)
+		far.Write([]byte("x"))
+		if err := <-ended; err != nil {
+			t.Errorf("the read ended with %v", err)
+		}
+		return
+	}
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the read ended with %v", err)
+	}
+	if got := time.Since(start); got != meanwhile {
+		t.Errorf("it had to end after %v, and ended after %v", meanwhile, got)
+	}
+}
+
+// origin is the other end of a connection of a group.
+type origin struct {
+	net.Conn
+	br *bufio.Reader
+}
+
+// dialled returns a connection of a group, and its other end.
+func dialled(t *testing.T, g *Group, ln net.Listener) (*Conn, *origin) {
+	t.Helper()
+	var tried Tried
+	c, err := g.AcquireToAsk(&tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close() })
+	return c, &origin{far, bufio.NewReader(far)}
+}
+
+func asked(t *testing.T) (*Group, net.Listener) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	g, _ := open(t, Config{Origins: parsed(t, "http://"+ln.Addr().String())})
+	return g, ln
+}
+
+// answers has the origin answer requests of so many bytes, one after the other.
+func (o *origin) answers(size int, answers ...string) {
+	buf := make([]byte, size)
+	for _, a := range answers {
+		for n := 0; n < size; {
+			k, err := o.br.Read(buf[n:])
+			if err != nil {
 				return
 			}
-			if got := raw.deadline.Sub(start); got < c.meanwhile || raw.deadline.After(time.Now().Add(c.meanwhile)) {
-				t.Errorf("it has to end after %v, want %v", got, c.meanwhile)
+			n += k
+		}
+		o.Write([]byte(a))
+	}
+}
+
+func (c *Conn) reads1(t *testing.T, want string) {
+	t.Helper()
+	got, err := c.Reader().Peek(len(want))
+	if err != nil || string(got) != want {
+		t.Fatalf("read %q, %v, want %q", got, err, want)
+	}
+	c.Reader().Discard(len(want))
+}
+
+func TestAskingAgainAndAgain(t *testing.T) {
+	g, ln := asked(t)
+	c, o := dialled(t, g, ln)
+	go o.answers(4, "one", "two", "three")
+	for _, want := range []string{"one", "two", "three"} {
+		if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		c.reads1(t, want)
+		if !c.Received() {
+			t.Error("nothing is said to have come")
+		}
+		c.Release()
+		var tried Tried
+		again, err := g.AcquireToAsk(&tried)
+		if err != nil || again != c {
+			t.Fatalf("another connection, %v", err)
+		}
+	}
+}
+
+// A request that the kernel does not take at once is sent all the same.
+func TestAskingAtLength(t *testing.T) {
+	g, ln := asked(t)
+	c, o := dialled(t, g, ln)
+	c.Conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	request := make([]byte, 8<<20)
+	go o.answers(len(request), "there")
+	if err := c.Ask(request, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	c.reads1(t, "there")
+}
+
+// What is sent on a connection of which nothing is expected must not be taken for an answer,
+// and what is closed must not be given a request.
+func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
+	for name, does := range map[string]func(*origin){
+		"spoken": func(o *origin) { o.Write([]byte("another's answer")) },
+		"closed": func(o *origin) { o.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, ln := asked(t)
+			c, o := dialled(t, g, ln)
+			go o.answers(4, "one")
+			if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			c.reads1(t, "one")
+			c.Release()
+			does(o)
+			for c.quiet.isQuiet() { // until the kernel has it
+				time.Sleep(time.Millisecond)
+			}
+			var tried Tried
+			again, err := g.AcquireToAsk(&tried)
+			if err != nil || again != c {
+				t.Fatalf("another connection, %v", err)
+			}
+			if err := c.Ask([]byte("ask\n"), time.Minute); err != ErrStale {
+				t.Errorf("asked with %v, want ErrStale", err)
+			}
+			c.Discard()
+			if name == "spoken" {
+				o.SetReadDeadline(time.Now().Add(time.Minute))
+				if n, err := o.br.Read(make([]byte, 1)); n > 0 {
+					t.Errorf("the origin got a request (%v)", err)
+				}
 			}
 		})
 	}
+}
+
+// An origin that speaks before it is asked for the first time has had nothing of others that
+// it could speak of.
+func TestAskingWhoSpeaksFirst(t *testing.T) {
+	g, ln := asked(t)
+	c, o := dialled(t, g, ln)
+	o.Write([]byte("hello"))
+	for c.quiet.isQuiet() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	c.reads1(t, "hello")
+}
+
+func TestAskingEnds(t *testing.T) {
+	g, ln := asked(t)
+	c, o := dialled(t, g, ln)
+	if err := c.Ask([]byte("ask\n"), 20*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("asked with %v", err)
+	}
+	c.Discard()
+	c, o = dialled(t, g, ln)
+	go func() {
+		o.br.ReadByte()
+		o.Close()
+	}()
+	if err := c.Ask([]byte("ask\n"), time.Minute); err == nil {
+		t.Error("an origin that closes has answered")
+	}
+	if !c.Broken() || c.Received() {
+		t.Errorf("broken %v, received %v", c.Broken(), c.Received())
+	}
+	c.Discard()
+	c, _ = dialled(t, g, ln)
+	aborted := make(chan error)
+	go func() { aborted <- c.Ask([]byte("ask\n"), 0) }()
+	c.Abort()
+	if err := <-aborted; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("aborted with %v", err)
+	}
+	c.Discard()
 }

@@ -15,6 +15,7 @@ var (
 	ErrBusy    = errors.New("no place became free at the origin")
 	ErrTunnels = errors.New("too many upgraded connections")
 	ErrClosed  = errors.New("the front has stopped")
+	ErrStale   = errors.New("the origin has closed an unused connection, or has spoken on it")
 )
 
 // Group is the origins of one site and the connections to them.
@@ -85,14 +86,20 @@ func (g *Group) Others(t Tried) bool { return t.set != indexes(1)<<len(g.pools)-
 // is a new one: if one connection was closed while it was unused, others will
 // be, and of the origin where it was all of them are closed. It adds the origin to
 // t. The error is ErrBusy, ErrClosed or a *DialError.
-func (g *Group) Acquire(t *Tried) (*Conn, error) {
+func (g *Group) Acquire(t *Tried) (*Conn, error) { return g.acquire(t, true) }
+
+// AcquireToAsk is Acquire for a request that goes out by Conn.Ask, which finds out by itself
+// whether the origin has closed a connection that was unused.
+func (g *Group) AcquireToAsk(t *Tried) (*Conn, error) { return g.acquire(t, false) }
+
+func (g *Group) acquire(t *Tried, look bool) (*Conn, error) {
 	been := t.set
 	p := g.choose(t)
 	p.requests.Add(1)
 	if been.has(p.index) {
 		p.closeIdle(time.Now())
 	}
-	c, err := p.acquire(been != 0)
+	c, err := p.acquire(been != 0, look)
 	return c, g.dialled(p, err)
 }
 

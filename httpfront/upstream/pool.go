@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bufio"
 	"crypto/tls"
 	"slices"
 	"sync"
@@ -55,14 +54,15 @@ func newPool(g *Group, i int) *pool {
 func (p *pool) isFull() bool { return len(p.slots) == cap(p.slots) }
 
 // acquire waits for a free place and returns a connection: a new one if fresh is
-// asked for, else an unused one that is open, if there is one.
-func (p *pool) acquire(fresh bool) (*Conn, error) {
+// asked for, else an unused one that is open, if there is one. look says that it is looked at
+// whether it is open.
+func (p *pool) acquire(fresh, look bool) (*Conn, error) {
 	if err := p.wait(); err != nil {
 		return nil, err
 	}
 	if fresh {
 		p.makeRoom()
-	} else if c := p.takeUsable(); c != nil {
+	} else if c := p.takeUsable(look); c != nil {
 		return c, nil
 	}
 	c, err := p.dial(false)
@@ -75,9 +75,9 @@ func (p *pool) acquire(fresh bool) (*Conn, error) {
 
 // takeUsable returns an idle connection, nil if there is none, and closes those that
 // the origin has closed.
-func (p *pool) takeUsable() *Conn {
+func (p *pool) takeUsable(look bool) *Conn {
 	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
-		if c.isUsable(p.group.cfg.Timeouts.Idle) {
+		if c.isFresh(p.group.cfg.Timeouts.Idle) && (!look || c.quiet.isQuiet()) {
 			c.received.Store(false)
 			return c
 		}
@@ -86,10 +86,11 @@ func (p *pool) takeUsable() *Conn {
 	return nil
 }
 
-// isUsable looks at an idle connection. Most requests may not be sent twice, so
-// none must be sent where nobody listens any more.
-func (c *Conn) isUsable(idle time.Duration) bool {
-	return time.Since(c.since) < idle && c.br.Buffered() == 0 && c.quiet.isQuiet()
+// isFresh reports whether an idle connection may be used as far as can be told without a
+// look at it. Most requests may not be sent twice, so none must be sent where nobody listens
+// any more: who takes the connection is to look.
+func (c *Conn) isFresh(idle time.Duration) bool {
+	return time.Since(c.since) < idle && c.br.Buffered() == 0
 }
 
 // wait takes a free place.
@@ -116,8 +117,8 @@ func (p *pool) dial(tunnel bool) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{Conn: conn, pool: p, quiet: newQuietness(conn), send: p.group.cfg.Timeouts.Send, tunnel: tunnel}
-	c.br = bufio.NewReaderSize(c, readerSize)
+	c := newConn(conn, p, p.group.cfg.Timeouts.Send)
+	c.tunnel = tunnel
 	if !p.add(c) {
 		conn.Close()
 		return nil, ErrClosed

@@ -8,8 +8,9 @@
 //
 // In each site one node owns a key. The others tell it what they have counted, in batches
 // and off the path of requests, and are told what the whole site has; where a rule counts
-// over the whole mesh, owners tell each other. When a key is above its limit, its owner
-// tells the site for how long, and every node answers from its own memory until then.
+// over the whole mesh, owners tell each other. When a key is above its limit, the node that
+// finds it tells the site for how long, and the mesh if that is longer than counts say; every
+// node answers from its own memory until then.
 //
 // Nothing in the package is guarded: who shares a [Table] between goroutines locks it.
 package limit

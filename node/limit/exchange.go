@@ -170,20 +170,36 @@ func (e *Exchange) link(to crdt.NodeID) *link {
 	return l
 }
 
-// announce tells the site of keys that have come to be limited here.
+// announce tells others of keys that have come to be limited here: the site of all, and
+// other sites of those for which that lasts longer there than counts say.
 func (e *Exchange) announce(now Millis) (out []Message) {
-	var b batch[fact]
+	var near, far batch[fact]
 	e.tables.Each(func(t *Table) {
 		t.TakeBegun(now, func(k Begun) {
-			if c := e.rules.bySlot[k.Slot]; c != nil {
-				b.add(c, fact{key: k.Key, limited: k.Until - now})
+			c := e.rules.bySlot[k.Slot]
+			if c == nil {
+				return
+			}
+			f := fact{key: k.Key, limited: k.Until - now}
+			near.add(c, f)
+			if c.outlasts() {
+				far.add(c, f)
 			}
 		})
 	})
+	out = announcement(near, e.nodes, e.self.Node, now)
+	for _, site := range e.others {
+		out = append(out, announcement(far, e.away[site], e.self.Node, now)...)
+	}
+	return out
+}
+
+// announcement tells nodes, but not the one that tells, what is known without being asked.
+func announcement(b batch[fact], nodes []crdt.NodeID, self crdt.NodeID, now Millis) (out []Message) {
 	for _, groups := range b.parts() {
 		m := (&known{sent: now, groups: groups}).encode()
-		for _, id := range e.nodes {
-			if id != e.self.Node {
+		for _, id := range nodes {
+			if id != self {
 				out = append(out, Message{To: id, Known: true, Payload: m})
 			}
 		}
@@ -219,8 +235,12 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 					forward := near && c.Rule.Scope == Mesh && e.forwards(i.n, at, now)
 					t.Add(i.key, &c.Terms, i.n, at, now, forward)
 				}
-				if s, ok := t.StateOf(i.key, &c.Terms, now); ok && near {
+				s, ok := t.StateOf(i.key, &c.Terms, now)
+				switch {
+				case ok && near:
 					answer.add(c, factOf(s, now))
+				case ok && s.Until > now && c.outlasts(): // it has not heard of that
+					answer.add(c, fact{key: i.key, limited: s.Until - now})
 				}
 			})
 		}
@@ -272,16 +292,17 @@ func (e *Exchange) Known(from Peer, message []byte, now Millis) error {
 			return nil // of an earlier one
 		}
 	}
-	if from.Site != e.site {
-		return nil // what other sites know, they tell as counts: it must not be counted twice
-	}
+	near := from.Site == e.site
 	for _, g := range m.groups {
 		c := e.rules.bySum[g.sum]
-		if c == nil {
+		if c == nil || !near && !c.outlasts() {
 			continue
 		}
 		for _, f := range g.items {
-			s := State{Key: f.key, Window: Window{Start: at - f.elapsed, Previous: f.previous, Current: f.current}}
+			s := State{Key: f.key}
+			if near { // what other sites have, they tell as counts: it must not be counted twice
+				s.Window = Window{Start: at - f.elapsed, Previous: f.previous, Current: f.current}
+			}
 			if f.limited > 0 && g.terms == uint64(c.terms) {
 				s.Until = now + f.limited - late
 			}

@@ -29,7 +29,11 @@ func (e *Exchange) SetPeers(peers []Peer, now Millis) (out []Message) {
 	e.greeted = 0
 	before := e.nodes
 	e.arrange(peers)
-	e.tables.Each(func(t *Table) { t.Tell = len(e.peers) > 0 })
+	e.tables.Each(func(t *Table) {
+		if t.Tell = len(e.peers) > 0; !t.Tell {
+			t.Release(e.unheard) // later it would be taken for what comes then
+		}
+	})
 	if !slices.Equal(before, e.nodes) {
 		e.drop()
 		return e.handOver(before, now)
@@ -99,6 +103,12 @@ func (e *Exchange) release(f Fresh, before []crdt.NodeID) bool {
 	if c := e.rules.bySlot[f.Slot]; c != nil && c.Rule.Scope == Mesh && len(e.others) > 0 {
 		e.Lost += uint64(f.Count)
 	}
+	return true
+}
+
+// unheard notes that nobody is there to hear of a key.
+func (e *Exchange) unheard(f Fresh) bool {
+	e.Lost += uint64(f.Count)
 	return true
 }
 

@@ -26,6 +26,10 @@ func (c *Counter) Key(values []byte) Key {
 	return Key(max(siphash.Hash(c.secret[0], c.secret[1], values), 1)) // 0 is a free place
 }
 
+// outlasts reports whether keys may be limited in the whole mesh for longer than counts
+// say, of which other sites hear anyway.
+func (c *Counter) outlasts() bool { return c.Rule.Scope == Mesh && c.Timeout > 0 }
+
 // newCounter returns what counts for a rule, at all nodes that have the same secret under
 // the same keys. Whoever knows the secret can choose keys.
 func newCounter(r Rule, slot uint16, secret []byte) *Counter {

@@ -41,7 +41,8 @@ func (s Standstill) Waited(now Millis) bool { return now < s.over || s.stands(no
 // Passes lets pass requests that may have waited: of each key as many as the limit says,
 // uncounted, once within a period. The zero value has let none pass.
 type Passes struct {
-	byKey map[Key]passes
+	byKey  map[Key]passes
+	looked Millis // when those were last looked for that are over
 }
 
 // passes is how many requests of a key may still pass, and until when.
@@ -75,8 +76,14 @@ func (s *Passes) roomFor(now Millis) bool {
 	if s.byKey == nil {
 		s.byKey = map[Key]passes{}
 	}
-	if len(s.byKey) == maxWaited {
-		maps.DeleteFunc(s.byKey, func(_ Key, p passes) bool { return now >= p.until })
+	if len(s.byKey) < maxWaited {
+		return true
 	}
+	// A flood of keys must not have all be looked at for each: the node would not catch up.
+	if now-s.looked < catchUp {
+		return false
+	}
+	s.looked = now
+	maps.DeleteFunc(s.byKey, func(_ Key, p passes) bool { return now >= p.until })
 	return len(s.byKey) < maxWaited
 }

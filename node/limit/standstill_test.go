@@ -68,3 +68,27 @@ func TestPassesAreBounded(t *testing.T) {
 		t.Errorf("%d keys are kept of the period before", len(s.byKey))
 	}
 }
+
+// A flood that finds no room costs next to nothing: keys that are over are looked for once in
+// a while.
+func TestFloodOfPassesIsCheap(t *testing.T) {
+	r, short := &Terms{Period: 10_000, Requests: 3}, &Terms{Period: 1000, Requests: 3}
+	var s Passes
+	now := start
+	s.Pass(1, short, true, now)
+	for k := range Key(maxWaited - 1) {
+		s.Pass(k+2, r, true, now)
+	}
+	now += 900
+	for k := range Key(100_000) {
+		if s.Pass(1<<40+k, r, true, now) {
+			t.Fatal("there is room for more keys")
+		}
+	}
+	if now += 100; s.Pass(1<<40, r, true, now) {
+		t.Error("all were looked at twice within a second")
+	}
+	if now += catchUp; !s.Pass(1<<40, r, true, now) {
+		t.Error("there is no room where a key is over")
+	}
+}

@@ -102,8 +102,8 @@ func (e *entry) state(period, now Millis) State {
 	return s
 }
 
-// Release forgets what others are to hear of keys that the node owned and does not own any
-// more, as lost says. The new owner is told of it as part of what is known of the key:
+// Release forgets what others are to hear of some keys, as lost says: where nobody is there
+// to hear it, and of those that the node owned and does not own any more. The new owner is told of it as part of what is known of the key:
 // those who counted it tell that as well, and as a difference it would count twice.
 func (t *Table) Release(lost func(Fresh) bool) {
 	t.each(func(e *entry) {

@@ -1,0 +1,63 @@
+//go:build !race
+
+package httpfront
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/node"
+)
+
+// What a node does most of all, from the client's bytes to the answer's, the origin included,
+// allocates nothing. Whoever sees this fail has made every request slower.
+func TestWholeRequestsDoNotAllocate(t *testing.T) {
+	origin := answering(t)
+	now := time.Now()
+	waits := node.Pass{Room: [16]byte{1}, Visitor: node.VisitorID{7}, Arrival: now, LastPoll: now}
+	isIn := waits
+	isIn.AcceptedAt, isIn.LeaseEnd = now, now.Add(time.Minute)
+	for _, c := range []struct {
+		name, accept string
+		decide       func(node.Pass, bool, time.Time) node.Verdict
+		pass         node.Pass
+	}{
+		{"on the site", "text/html", always, isIn},
+		{"on the site, with a new pass", "text/html", letIn, isIn},
+		{"waits, and gets a page", "text/html", never, waits},
+		{"waits, and gets JSON", "application/json", never, waits},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := serveTo(t, fakeRooms{room: newRoom(c.decide)}, origin, func(c *Config) { c.Limits.Requests = 1 << 30 })
+			ask := asker(t, f.dial(), "GET / HTTP/1.1\r\nHost: a\r\nAccept: "+c.accept+"\r\nCookie: ropeline="+
+				string(f.keys.AppendSeal(nil, c.pass, "a"))+"\r\n\r\n")
+			for range 100 {
+				ask()
+			}
+			if n := testing.AllocsPerRun(2000, ask); n != 0 {
+				t.Errorf("%v allocations, want 0", n)
+			}
+		})
+	}
+}
+
+// answering returns the address of an origin that answers every read and allocates nothing.
+func answering(tb testing.TB) string {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go answerAll(c)
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
