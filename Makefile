@@ -70,7 +70,7 @@ artifacts/caddy:
 	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
 
 .PHONY: bench
-bench: build $(CADDY) ## ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
+bench: build ## ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
 	./ropeline bench --all --docs docs --caddy $(CADDY)
 
 # The benchmarks install nothing by themselves, and report what is missing.

@@ -74,7 +74,7 @@ func TestFramesAreAsWideAsWhatTheyTook(t *testing.T) {
 }
 
 func TestTheSameProfileIsTheSamePicture(t *testing.T) {
-	if drawn(t, Config{}) != drawn(t, Config{}) {
+	if first, second := drawn(t, Config{}), drawn(t, Config{}); first != second {
 		t.Error("it is another one the second time")
 	}
 }

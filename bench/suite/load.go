@@ -34,6 +34,9 @@ type answers struct {
 	warning        string
 }
 
+// errUnanswered is what comes of a server that got no processor for as long as it was asked.
+var errUnanswered = errors.New("nothing was answered")
+
 // send sends with the generator of bench/rate, from the core of the load.
 func send(ctx context.Context, s shot) (a answers, err error) {
 	cpu := int(peers.OfLoad)
@@ -42,7 +45,7 @@ func send(ctx context.Context, s shot) (a answers, err error) {
 		return a, err
 	}
 	if r.Answered == 0 {
-		return a, fmt.Errorf("nothing was answered: %s", r.LastError)
+		return a, fmt.Errorf("%w: %s", errUnanswered, r.LastError)
 	}
 	micros := func(v float64) time.Duration { return time.Duration(v * float64(time.Microsecond)) }
 	return answers{

@@ -101,6 +101,14 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 	}
 }
 
+func TestThePageHasAPlaceForEach(t *testing.T) {
+	for _, b := range All() {
+		if err := b.HasPlace("../../docs"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Tables and checks find rows by their names.
 func TestEveryNameIsOfARow(t *testing.T) {
 	seen := map[string]bool{}

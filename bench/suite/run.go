@@ -85,6 +85,10 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 				continue
 			}
 			s, err := h.measure(ctx, e, r)
+			for try := 1; errors.Is(err, errUnanswered) && try < tries; try++ {
+				c.Tell("once more, since the machine had no time for it: %s", row.name())
+				s, err = h.measure(ctx, e, r)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", row.name(), err)
 			}
@@ -101,6 +105,9 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 	r.Machine = machineOf(ctx, c)
 	return r, nil
 }
+
+// tries is how often a server is started that does not answer at all.
+const tries = 3
 
 // harness is what all measurements of a run share.
 type harness struct {
@@ -166,28 +173,8 @@ func (h *harness) measure(ctx context.Context, e entry, r *Result) (s Sample, er
 	if err := sub.look(ctx, address); err != nil {
 		return s, err
 	}
-	shoot := send
-	if sub.send != nil {
-		shoot = sub.send
-	}
-	shot := shot{address: address, heads: sub.heads, conns: e.row().Conns, rate: due, lasts: h.Warm, code: sub.wants()}
-	if _, err := shoot(ctx, shot); err != nil {
-		return s, err
-	}
-	collected := sub.collecting()
-	before, err := sub.usage()
-	if err != nil {
-		return s, err
-	}
-	begun := time.Now()
-	shot.lasts = h.Lasts
-	got, err := shoot(ctx, shot)
-	if err != nil {
-		return s, err
-	}
-	passed := time.Since(begun)
-	after, err := sub.usage()
-	if err != nil {
+	shot := shot{address: address, heads: sub.heads, conns: e.row().Conns, rate: due, code: sub.wants()}
+	if s, err = h.shoot(ctx, sub, shot); err != nil {
 		return s, err
 	}
 	if err := sub.look(ctx, address); err != nil {
@@ -198,10 +185,40 @@ func (h *harness) measure(ctx context.Context, e entry, r *Result) (s Sample, er
 			return s, fmt.Errorf("afterwards: %w", err)
 		}
 	}
-	s = sampleOf(got, after.Sub(before), passed)
-	s.Wanted = rounded(due, 1)
-	if used := after.Sub(before).CPU; used > 0 {
-		s.GC = rounded((sub.collecting()-collected).Seconds()/used.Seconds(), 1e4)
+	return s, nil
+}
+
+// shoot has a server asked until all is warm, and then for as long as counts.
+func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (s Sample, err error) {
+	shoot := send
+	if sub.send != nil {
+		shoot = sub.send
+	}
+	what.lasts = h.Warm
+	if _, err := shoot(ctx, what); err != nil {
+		return s, err
+	}
+	collected := sub.collecting()
+	before, err := sub.usage()
+	if err != nil {
+		return s, err
+	}
+	begun := time.Now()
+	what.lasts = h.Lasts
+	got, err := shoot(ctx, what)
+	if err != nil {
+		return s, err
+	}
+	passed := time.Since(begun)
+	after, err := sub.usage()
+	if err != nil {
+		return s, err
+	}
+	used := after.Sub(before)
+	s = sampleOf(got, used, passed)
+	s.Wanted = rounded(what.rate, 1)
+	if used.CPU > 0 {
+		s.GC = rounded((sub.collecting()-collected).Seconds()/used.CPU.Seconds(), 1e4)
 	}
 	return s, nil
 }

@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	"httpfront/upstream":      {"httpfront/deadline"},
 	"httpfront/profiles":      {},
 	"httpfront/upstream":      {},
+	"httpfront/upstream":      {"httpfront/deadline"},
 	"httpfront/verdict":       {"httpfront"},
 
 	"httpfront/admin/admintest":          {"crdt", "node/catalog", "node/limit", "node/room", "httpfront/admin"},
