@@ -11,12 +11,18 @@ import (
 
 // What the nodes of a site tell each other of visitors.
 
+// sendVisits tells owners of visits. What is this node's own to count waits for as long as
+// what is others': all of the site see a crowd grow alike.
 func (c *Core) sendVisits(now time.Time) []Message {
+	if since := now.Sub(c.visits.flushed); len(c.nodes) > 1 && since >= 0 && since < visitsEvery && len(c.visits.pending) < maxVisits {
+		return nil
+	}
 	out := c.visits.flush(now, func(v visit) crdt.NodeID { return c.owner(v.room, v.visitor) })
 	keep := out[:0]
 	for _, m := range out {
 		if m.To != c.self.Node {
 			keep = append(keep, m)
+			c.visits.flushed = now
 			continue
 		}
 		for _, v := range c.visits.land(m.Slot) {

@@ -34,7 +34,7 @@ const (
 
 	// claimHeld is how long the owner keeps a pass for a node: until that may let nobody in
 	// any more, and the owner has heard of it if it has.
-	claimHeld = claimKept + admittedHeld + 2*visitsResend
+	claimHeld = claimKept + admittedHeld + visitsEvery + 2*visitsResend
 
 	maxRedeems = 1000 // in one message; keeps it below 256 KiB
 

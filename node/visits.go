@@ -56,6 +56,11 @@ func (v visit) supersedes(older visit) bool {
 }
 
 const (
+	// visitsEvery is how often other nodes are told at most. A node that hears of hundreds
+	// of polls in a second would else send a message to every other with each tick; counts
+	// of the waiting go on to the site as seldom as this.
+	visitsEvery = 200 * time.Millisecond
+
 	visitsResend = time.Second      // without an acknowledgement
 	visitsGiveUp = 30 * time.Second // the visitor has asked again long since
 	maxVisits    = 2000             // in one message; keeps it below 256 KiB
@@ -79,7 +84,8 @@ type visits struct {
 	flying  map[uint64]flight // by batch
 	unacked int               // visits in flying
 	batch   uint64
-	dropped uint64 // visits let go because maxPending was reached
+	flushed time.Time // when others were told last
+	dropped uint64    // visits let go because maxPending was reached
 }
 
 type heldVisit struct {

@@ -1,0 +1,35 @@
+package node
+
+import (
+	"testing"
+	"time"
+)
+
+// TestVisitsAreToldSeldom has a crowd come to one of three nodes, and counts in how many messages
+// the others, who own two thirds of it, hear of that.
+func TestVisitsAreToldSeldom(t *testing.T) {
+	s := testSettings(10)
+	s.QueueAll = true
+	w := newWorld(t, s, "a", "a", "a")
+	told := 0
+	w.lose = func(l letter) bool {
+		if l.m.Kind == kindVisits {
+			told++
+		}
+		return false
+	}
+	const crowd, span = 200, 2 * time.Second
+	for range crowd {
+		w.ask(&person{at: w.nodes[0]})
+		w.run(span / crowd)
+	}
+	w.run(time.Second)
+	if most := 2 * int((span+visitsEvery)/visitsEvery+1); told > most {
+		t.Errorf("%d visits in %v were told of in %d messages, want at most %d", crowd, span, told, most)
+	}
+	for _, m := range w.nodes {
+		if got := m.core.Route("shop", "/").View().Waiting; got != crowd {
+			t.Errorf("node %s counts %d who wait, want %d", m.id, got, crowd)
+		}
+	}
+}
