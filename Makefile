@@ -140,6 +140,10 @@ traffic: ## what nodes say to each other, by sites, rooms and visitors, beside a
 heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
+.PHONY: ticket-bench
+ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 5 minutes)
+	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
+
 .PHONY: footprint
 footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 8 minutes)
 	$(GO) run ./bench/footprint -binary ./ropeline -page docs/measurements.md

@@ -74,11 +74,17 @@ func provisionalEnd(ms int64) leaseEnd { return leaseEnd(ms<<1 | 1) }
 // seqKey is the number of a ticket of this start. Numbers are drawn one after the other.
 type seqKey uint64
 
-// Hash is that of packed.Key: it spreads numbers, also those that are far apart alike.
+// Hash is that of packed.Key: it spreads numbers, also those that are far apart alike, but
+// has as many as a line of memory holds buckets lie side by side. They are drawn, and end,
+// one after the other, and memory is what that waits for. If all that stay are such that end
+// alike, chains are as long as that, and no longer.
 func (k seqKey) Hash() uint64 {
-	h := uint64(k) * 0x9e3779b97f4a7c15
-	return h ^ h>>32
+	h := uint64(k/sideBySide) * 0x9e3779b97f4a7c15
+	return (h^h>>32)*sideBySide | uint64(k%sideBySide)
 }
+
+// sideBySide is how many numbers in a row have neighbouring buckets, of four bytes each.
+const sideBySide = 16
 
 // lease is one lease of a ticket of this start. It is in halves, so that a table needs no
 // room to align it.

@@ -310,3 +310,21 @@ func leasesAfter(self crdt.Incarnation, session time.Duration, restartBlock int,
 	l.openBlock(max(0, restartBlock), l.earlier(), now.Add(session+blockGuards*Guard).UnixMilli())
 	return l, l.take()
 }
+
+// TestNumbersSpreadOverBuckets has numbers of leases that stay, in a row or with gaps, share
+// buckets: few as they come, and not many more than lie side by side whatever gaps they have.
+func TestNumbersSpreadOverBuckets(t *testing.T) {
+	const n = 1 << 12
+	for _, c := range []struct{ gap, most uint64 }{{1, 12}, {3, 16}, {sideBySide, 4 * sideBySide}, {1000, 4 * sideBySide}, {1 << 10, 4 * sideBySide}, {1 << 20, 4 * sideBySide}} {
+		var in [n]uint64
+		most := uint64(0)
+		for i := range uint64(n) {
+			b := &in[seqKey(1+i*c.gap).Hash()%n]
+			*b++
+			most = max(most, *b)
+		}
+		if most > c.most {
+			t.Errorf("every number in %d stays: %d of %d in one bucket, want %d at most", c.gap, most, n, c.most)
+		}
+	}
+}
