@@ -147,9 +147,6 @@ ticket-bench: ## decisions of three nodes with tickets beside one call of Redis 
 .PHONY: footprint
 footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 8 minutes)
 	$(GO) run ./bench/footprint -binary ./ropeline -page docs/measurements.md
-.PHONY: ticket-bench
-ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 5 minutes)
-	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
 
 .PHONY: microbench
 microbench: ## every benchmark of a function
