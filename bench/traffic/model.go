@@ -67,11 +67,11 @@ func chance(rate, span float64) float64 { return 1 - math.Exp(-rate*span) }
 // model is a shape with what follows from it.
 type model struct {
 	shape
-	own, near, far float64 // visitors of a room per second: at one node, in its site, in other sites
-	push, sum      float64 // seconds between news to the site, and to other sites
-	changes        float64 // of a room by one visitor
-	rowNews        float64 // chance of news of a node's row with a push
-	sumNews        float64 // the same of a site's summary
+	own, near float64 // visitors of a room per second: at one node, in its site
+	push, sum float64 // seconds between news to the site, and to other sites
+	changes   float64 // of a room by one visitor
+	rowNews   float64 // chance of news of a node's row with a push
+	sumNews   float64 // the same of a site's summary
 }
 
 func newModel(s shape) model {
