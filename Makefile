@@ -123,7 +123,7 @@ heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the tabl
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
 .PHONY: footprint
-footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 8 minutes)
+footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 15 minutes)
 	$(GO) run ./bench/footprint -binary ./ropeline -page docs/measurements.md
 
 .PHONY: microbench

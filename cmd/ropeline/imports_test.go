@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"bench/sim/input":       {"bench/accesslog"},
 	"bench/sim/plot":        {"bench/sim"},
 	"bench/docpage":         {},
-	"bench/footprint":       {"crdt", "node", "node/catalog", "node/history", "node/replica", "node/room", "bench/docpage"},
+	"bench/footprint":       {"crdt", "node", "node/catalog", "node/history", "node/replica", "node/room", "node/ticket", "bench/docpage"},
 	"bench/heavy":           {"bench/docpage"},
 	"bench/limits":          {"crdt", "node/limit"},
 	"bench/limits/hurt":     {"bench/docpage", "bench/faults/", "node"},
