@@ -145,7 +145,7 @@ ticket-bench: ## decisions of three nodes with tickets beside one call of Redis 
 	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
 
 .PHONY: footprint
-footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 8 minutes)
+footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 15 minutes)
 	$(GO) run ./bench/footprint -binary ./ropeline -page docs/measurements.md
 
 .PHONY: microbench

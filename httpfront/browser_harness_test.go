@@ -113,7 +113,7 @@ func (s *stage) put(situation string) {
 	}
 	s.change(func(s *stage) {
 		s.now = *in.Verdict
-		s.now.View.Settings = *in.Settings
+		s.now.View.Settings = in.Settings
 	})
 }
 

@@ -216,7 +216,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		r.record.waited(&v)
 	}
 	if v.View != nil {
-		s = &v.View.Settings // an event may have begun or ended in between
+		s = v.View.Settings // an event may have begun or ended in between
 	}
 	*w = waiting{req: r, settings: s, made: made, verdict: v, now: now, limited: over}
 	if v.New && !f.queues(room, w) {

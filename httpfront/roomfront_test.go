@@ -32,7 +32,8 @@ func waitingIn(event *string) *fakeRoom {
 		v.View = &view
 		return v
 	})
-	view.Settings = r.settings
+	settings := r.settings
+	view.Settings = &settings
 	return r
 }
 

@@ -34,7 +34,7 @@ func TestNoReloadWhereNobodyIsLetIn(t *testing.T) {
 // TestWhatHoldsIsWhatWasDecidedFrom: an event may begin between asking for the
 // settings and deciding.
 func TestWhatHoldsIsWhatWasDecidedFrom(t *testing.T) {
-	view := &room.View{Settings: newRoom(nil).settings}
+	view := &room.View{Settings: &newRoom(nil).settings}
 	view.Settings.QueueingMethod = room.Random
 	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
 		v := never(p, known, now)

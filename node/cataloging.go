@@ -346,6 +346,6 @@ func (r *Room) rest() {
 	r.cataloged, r.told = false, false
 	r.resting.Store(true)
 	r.settings.Store(&s)
-	r.line.SetSettings(s)
+	r.line.SetSettings(&s)
 	r.news = true
 }

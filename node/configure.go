@@ -58,7 +58,7 @@ func (r *Room) configure(s room.Settings, now time.Time) {
 		c.setFact(roomKey(factSession, r.id), encodeSession(s.SessionDuration), now)
 	}
 	r.settings.Store(&s)
-	r.line.SetSettings(s)
+	r.line.SetSettings(&s)
 	r.look(now)
 }
 

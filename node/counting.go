@@ -18,7 +18,7 @@ func newRoom(c *Core, s room.Settings) *Room {
 		session: s.SessionDuration, configured: limitsOf(&s)}
 	r.settings.Store(&s)
 	r.renewals = ticket.NewRenewals()
-	r.line = room.NewLine(s, c.places)
+	r.line = room.NewLine(&s, c.places)
 	r.view.Store(&view{tickets: ownPart{r}, View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
 	return r
 }
@@ -252,7 +252,7 @@ func (r *Room) look(now time.Time) {
 	if v.Active == 0 && v.Waiting == 0 && v.AdmittedMinute == 0 {
 		r.every = idleInterval // most of a node's rooms, where there are thousands
 	}
-	r.adopt(&v.Settings, now)
+	r.adopt(v.Settings, now)
 	r.hurry(v)
 	r.view.Store(r.allow(v, k, upTo, now))
 }

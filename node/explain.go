@@ -124,7 +124,7 @@ func (r *Room) Explain(p Pass, known bool, now time.Time) Explanation {
 		vis = room.Visitor{}
 	}
 	e := room.Explain(w.View, vis, now)
-	s := &w.Settings
+	s := w.Settings
 	x := Explanation{
 		At: now.UTC(), Node: r.core.self.Node.String(), Site: r.core.site, Room: r.id.String(), Name: s.Name, Policy: string(s.Policy), DryRun: s.DryRun,
 		Action: actions[e.Decision.Action], Reason: e.Reason, View: viewTold(w.View),

@@ -90,6 +90,15 @@ type roomFacts struct {
 	again   map[crdt.NodeID]recovered
 }
 
+// noteFact notes something of a node. Rooms are many, and of most little is known: each map
+// is made with the first of what it holds.
+func noteFact[V any](m *map[crdt.NodeID]V, of crdt.NodeID, is V) {
+	if *m == nil {
+		*m = map[crdt.NodeID]V{}
+	}
+	(*m)[of] = is
+}
+
 // recovered says who has the rights of a lost node, and what that had minted as far
 // as it was known then: that is what counts from then on.
 type recovered struct {
@@ -255,8 +264,7 @@ func (f *facts) takeNode(kind string, id crdt.NodeID, named string, value []byte
 func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	r := f.rooms[id]
 	if r == nil {
-		r = &roomFacts{by: map[crdt.NodeID]ticket.Amount{}, finals: map[crdt.NodeID]ticket.Final{},
-			again: map[crdt.NodeID]recovered{}, kept: map[crdt.NodeID]bool{}, lasts: map[crdt.NodeID]time.Duration{}}
+		r = &roomFacts{}
 		f.rooms[id] = r
 	}
 	switch kind {
@@ -277,19 +285,19 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	case factMinted:
 		a, err := decodeAmount(value)
 		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil {
-			r.by[node] = a
+			noteFact(&r.by, node, a)
 		}
 	case factTold, factRests:
 		if node, err := crdt.ParseNodeID(of); err == nil {
-			r.kept[node] = true
+			noteFact(&r.kept, node, true)
 			if s, err := decodeSaid(value); err == nil {
-				r.lasts[node] = max(r.lasts[node], s.session) // it may have come to rest, or to be configured
+				noteFact(&r.lasts, node, max(r.lasts[node], s.session)) // it may have come to rest, or to be configured
 			}
 		}
 	case factFinal:
 		final, err := ticket.DecodeFinal(value)
 		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil && final.Node == node {
-			r.finals[node] = final
+			noteFact(&r.finals, node, final)
 		}
 	case factRecovered:
 		dead, badID := crdt.ParseNodeID(of)
@@ -298,7 +306,7 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 		}
 		by, _ := nodeIn(value[:len(dead)])
 		if a, err := decodeAmount(value[len(dead):]); err == nil {
-			r.again[dead] = recovered{by, a}
+			noteFact(&r.again, dead, recovered{by, a})
 		}
 	case factWord:
 		if w, err := ticket.DecodeWord(value); err == nil && of == w.Dead.String()+"/"+w.Node.String() {
@@ -313,7 +321,7 @@ func (r *roomFacts) takeFinals() {
 	for _, id := range slices.SortedFunc(maps.Keys(r.finals), compareNodes) {
 		for _, x := range r.finals[id].Recovered {
 			if _, known := r.again[x.Dead]; !known {
-				r.again[x.Dead] = recovered{id, x.Minted}
+				noteFact(&r.again, x.Dead, recovered{id, x.Minted})
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func (r *Room) heed(f *roomFacts, now time.Time) {
 	}
 	next.TotalActiveUsers, next.NewUsersPerMinute = int(f.limits.Places), int(f.limits.Rate)
 	r.settings.Store(&next)
-	r.line.SetSettings(next)
+	r.line.SetSettings(&next)
 	r.look(now)
 }
 

@@ -129,7 +129,7 @@ func (r *Room) succeed(before *Room) {
 	r.resting.Store(false)
 	r.told, r.configured = false, before.configured
 	r.settings.Store(&s)
-	r.line.SetSettings(s)
+	r.line.SetSettings(&s)
 	r.seq.Store(max(r.seq.Load(), before.seq.Load())) // a number is one ticket of a start, whatever the room
 }
 

@@ -125,7 +125,7 @@ const renewAt = 8
 
 // Settings returns the settings that hold at the moment: the operator's, with
 // what an event overrides. They are shared; nobody changes them.
-func (r *Room) Settings() *room.Settings { return &r.view.Load().View.Settings }
+func (r *Room) Settings() *room.Settings { return r.view.Load().View.Settings }
 
 // CountBypass notes a request that passed the room because a rule of the front says
 // so. It counts for nothing but the status. Any goroutine may call it.

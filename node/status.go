@@ -218,7 +218,7 @@ func refusedStatus(x *catalog.Refusal) RefusedStatus {
 
 func (r *Room) status() RoomStatus {
 	v := r.view.Load()
-	s := &v.View.Settings
+	s := v.View.Settings
 	st := RoomStatus{
 		ID: s.ID.String(), Name: s.Name,
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),

@@ -12,7 +12,7 @@ func TestAnIdleRoomIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, "an idle room", each, 30_000)
+	within(t, "an idle room", each, 26_000)
 }
 
 func TestAnActiveVisitorIsSmall(t *testing.T) {
@@ -20,18 +20,18 @@ func TestAnActiveVisitorIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, "an active visitor at the anchor", s.anchor, 120)
+	within(t, "an active visitor at the anchor", s.anchor, 54)
 	within(t, "an active visitor at another node of the site", s.mate, 1)
 	within(t, "an active visitor at a node of another site", s.far, 1)
 }
 
 func TestAWaitingVisitorIsSmall(t *testing.T) {
-	waiting, waited, err := perWaiting(40_000)
+	waiting, waited, err := perWaiting(20_000, 60_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, "a visitor who waits", waiting, 140)
-	within(t, "a visitor who was let in after waiting", waited, 1000)
+	within(t, "a visitor who waits", waiting, 63)
+	within(t, "a visitor who was let in after waiting", waited, 240)
 }
 
 func within(t *testing.T, what string, got, most float64) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // plan says how much is measured.
@@ -136,7 +137,11 @@ func visitorRows(_ context.Context, p plan) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, waited, err := perWaiting(p.visitors)
+	roaming, err := perRoaming(min(p.visitors, ticket.MaxRenewals))
+	if err != nil {
+		return nil, err
+	}
+	waiting, waited, err := perWaiting(0, p.visitors)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +150,7 @@ func visitorRows(_ context.Context, p plan) ([]row, error) {
 		{fmt.Sprintf("an active visitor of %d, at the anchor", p.visitors), of(s.anchor), verdict(s.anchor < 64, "under 64")},
 		{"the same, at another node of the site", of(s.mate), verdict(s.mate < 8, "under 8")},
 		{"the same, at a node of another site", of(s.far), verdict(s.far < 8, "under 8")},
+		{fmt.Sprintf("an active visitor of %d, at another node of the site that the visitor asks as well, until the session ends", min(p.visitors, ticket.MaxRenewals)), of(roaming), ""},
 		{fmt.Sprintf("a visitor of %d who waits, at the owner", p.visitors), of(waiting), ""},
 		{"the same, let in: anchor, owner and who let them in are one node", of(waited), ""},
 	}, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
@@ -40,12 +41,16 @@ const step = 50 * time.Millisecond // between two ticks, as real nodes have it
 // real nodes keep, and lets them settle. The first founds the mesh.
 func newMesh(rooms []room.Settings, sites ...string) (*mesh, error) {
 	m := &mesh{now: time.Unix(1_700_000_000, 0)}
+	var follow *node.Cataloging
+	if len(rooms) <= catalog.MaxRooms { // a file with more is its node's alone
+		follow = &node.Cataloging{}
+	}
 	for i, site := range sites {
 		at := &member{Peer: replica.Peer{ID: crdt.NodeID{byte(i + 1)}, Boot: 1, Site: site, Ready: true}}
 		core, err := node.NewCore(node.CoreConfig{
 			Self: crdt.Incarnation{Node: at.ID, Boot: at.Boot}, Site: site, Rooms: rooms,
 			OwnerKey: []byte("key of the measured mesh"), Rand: rand.New(rand.NewPCG(1, uint64(i))),
-			Catalog: &node.Cataloging{}, History: &history.Config{}, Found: i == 0,
+			Catalog: follow, History: &history.Config{}, Found: i == 0,
 		})
 		if err != nil {
 			return nil, err

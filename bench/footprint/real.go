@@ -61,11 +61,14 @@ type full struct {
 	took                   time.Duration // until all had come
 }
 
-// clients is how many visitors come at the same time.
-const clients = 64
+const (
+	clients  = 512 // visitors who come at the same time
+	together = 64  // rooms to which they come then
+)
 
 // measureFull has visitors come to all rooms of a node through HTTP, each a new one: in each
-// room, the first are let in and the others wait.
+// room, some are let in and the others wait. They do not come again, so they are drawn at
+// random: by order, those who are next would be told to come at once, and be given up.
 func measureFull(ctx context.Context, binary string, rooms, active, waiting int, after time.Duration) (f full, err error) {
 	site, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,7 +79,7 @@ func measureFull(ctx context.Context, binary string, rooms, active, waiting int,
 	defer origin.Shutdown()
 	var b strings.Builder
 	fmt.Fprintf(&b, "origin: http://%s\nmax-connections-per-address: 100000\nmax-new-visitors: 0\nmax-new-visitors-per-address: 0\n", site.Addr())
-	fmt.Fprintf(&b, "total-active-users: %d\nnew-users-per-minute: 10000\nsession-duration: 30m\nrefresh-interval: 300s\n", active/rooms)
+	fmt.Fprintf(&b, "total-active-users: %d\nnew-users-per-minute: 10000\nsession-duration: 30m\nrefresh-interval: 10m\nqueueing-method: random\n", active/rooms)
 	writeRooms(&b, rooms)
 	p, err := startNode(ctx, binary, b.String())
 	if err != nil {
@@ -108,7 +111,7 @@ func measureFull(ctx context.Context, binary string, rooms, active, waiting int,
 	return f, err
 }
 
-// crowdOf sends so many new visitors to each room, room after room.
+// crowdOf sends so many new visitors to each room, to some rooms after the other.
 func crowdOf(ctx context.Context, p *process, rooms, each int) error {
 	client := &fasthttp.HostClient{Addr: p.listen, MaxConns: clients}
 	var next, refused atomic.Int64
@@ -121,9 +124,11 @@ func crowdOf(ctx context.Context, p *process, rooms, each int) error {
 				if i >= rooms*each {
 					return
 				}
-				req.SetRequestURI("http://" + hostOf(i/each) + "/")
+				first := i / (together * each) * together
+				among := min(together, rooms-first)
+				req.SetRequestURI("http://" + hostOf(first+i%among) + "/")
 				req.Header.Set("Accept", "application/json")
-				if err := client.DoTimeout(req, resp, 10*time.Second); err != nil || !expected(resp) {
+				if err := client.DoTimeout(req, resp, time.Minute); err != nil || !expected(resp) {
 					refused.Add(1)
 				}
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -25,6 +26,7 @@ const perStep = 5000
 type crowd struct {
 	m       *mesh
 	waiting []node.Pass
+	inside  []node.Pass
 	anchors map[crdt.NodeID]int
 }
 
@@ -61,6 +63,7 @@ func (c *crowd) ask(at *member, passes []node.Pass, known bool) error {
 		answers++
 		if v.Admit {
 			c.anchors[v.Pass.Ticket.Anchor]++
+			c.inside = append(c.inside, v.Pass)
 		} else {
 			c.waiting = append(c.waiting, v.Pass)
 		}
@@ -91,29 +94,63 @@ type shares struct {
 // perActive returns the bytes of a visitor who was let in at once: the difference between
 // two meshes of three nodes in two sites, one with few of them and one with many.
 func perActive(few, many int) (s shares, err error) {
-	var bytes [2][]int64
-	for i, n := range []int{few, many} {
-		m, err := newMesh([]room.Settings{oneRoom(plenty)}, "a", "a", "b")
-		if err != nil {
-			return s, err
-		}
-		at, err := m.counter()
-		if err != nil {
-			return s, err
-		}
-		c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-		if err := c.come(at, n); err != nil {
-			return s, err
-		}
-		if got := c.anchors[at.ID]; got != n {
-			return s, fmt.Errorf("%d of %d visitors have their lease where they asked", got, n)
-		}
-		bytes[i] = m.weigh()
+	less, err := inside(few, false)
+	if err != nil {
+		return s, err
+	}
+	more, err := inside(many, false)
+	if err != nil {
+		return s, err
 	}
 	for i, to := range []*float64{&s.anchor, &s.mate, &s.far} {
-		*to = float64(bytes[1][i]-bytes[0][i]) / float64(many-few)
+		*to = float64(more[i]-less[i]) / float64(many-few)
 	}
 	return s, nil
+}
+
+// perRoaming returns the bytes that a visitor takes at a second node of the site that the
+// visitor asks as well.
+func perRoaming(n int) (float64, error) {
+	less, err := inside(n, false)
+	if err != nil {
+		return 0, err
+	}
+	more, err := inside(n, true)
+	if err != nil {
+		return 0, err
+	}
+	return float64(more[1]-less[1]) / float64(n), nil
+}
+
+// inside returns how much memory each node of a mesh takes with n visitors who were let in
+// at the first. If they roam, each has asked the second once after that.
+func inside(n int, roam bool) ([]int64, error) {
+	m, err := newMesh([]room.Settings{oneRoom(plenty)}, "a", "a", "b")
+	if err != nil {
+		return nil, err
+	}
+	at, err := m.counter()
+	if err != nil {
+		return nil, err
+	}
+	c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
+	if err := c.come(at, n); err != nil {
+		return nil, err
+	}
+	if got := c.anchors[at.ID]; got != n {
+		return nil, fmt.Errorf("%d of %d visitors have their lease where they asked", got, n)
+	}
+	if roam {
+		for passes := range slices.Chunk(c.inside, perStep) {
+			if err := c.ask(m.nodes[1], passes, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := m.run(10 * time.Second); err != nil {
+		return nil, err
+	}
+	return m.weigh(), nil
 }
 
 // counter returns the node of the first site that hands out tickets, as the first of the
@@ -134,33 +171,43 @@ func (m *mesh) counter() (*member, error) {
 
 // perWaiting returns the bytes of a visitor who waits, and those of one who was let in
 // after that, at a single node that is all to them: where they ask, their owner and their
-// anchor.
-func perWaiting(n int) (waiting, waited float64, err error) {
-	var bytes [3]int64
-	for i, n := range []int{0, n, n} {
-		s := oneRoom(1)
-		s.RefreshInterval = time.Minute
-		m, err := newMesh([]room.Settings{s}, "a")
-		if err != nil {
-			return 0, 0, err
-		}
-		at := m.nodes[0]
-		c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-		if err := c.come(at, n+1); err != nil {
-			return 0, 0, err
-		}
-		if len(c.waiting) != n {
-			return 0, 0, fmt.Errorf("%d of %d visitors wait", len(c.waiting), n)
-		}
-		if i == 2 {
-			if err := c.letIn(at); err != nil {
+// anchor. Both are the difference between a node with few and one with many of them.
+func perWaiting(few, many int) (waiting, waited float64, err error) {
+	var bytes [2][2]int64
+	for i, n := range []int{few, many} {
+		for j, in := range []bool{false, true} {
+			if bytes[i][j], err = waiters(n, in); err != nil {
 				return 0, 0, err
 			}
 		}
-		bytes[i] = m.weigh()[0]
 	}
-	of := func(i int) float64 { return float64(bytes[i]-bytes[0]) / float64(n) }
-	return of(1), of(2), nil
+	of := func(j int) float64 { return float64(bytes[1][j]-bytes[0][j]) / float64(many-few) }
+	return of(0), of(1), nil
+}
+
+// waiters returns how much memory a node takes with n visitors who wait, or were let in
+// after that.
+func waiters(n int, in bool) (int64, error) {
+	s := oneRoom(1)
+	s.RefreshInterval = time.Minute
+	m, err := newMesh([]room.Settings{s}, "a")
+	if err != nil {
+		return 0, err
+	}
+	at := m.nodes[0]
+	c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
+	if err := c.come(at, n+1); err != nil {
+		return 0, err
+	}
+	if len(c.waiting) != n {
+		return 0, fmt.Errorf("%d of %d visitors wait", len(c.waiting), n)
+	}
+	if in {
+		if err := c.letIn(at); err != nil {
+			return 0, err
+		}
+	}
+	return m.weigh()[0], nil
 }
 
 // letIn has everybody who waits let in.

@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"bench/flame":           {},
 	"bench/sim/plot":        {"bench/drawing", "bench/sim"},
 	"bench/docpage":         {},
-	"bench/footprint":       {"crdt", "node", "node/catalog", "node/history", "node/replica", "node/room", "bench/docpage"},
+	"bench/footprint":       {"crdt", "node", "node/catalog", "node/history", "node/replica", "node/room", "node/ticket", "bench/docpage"},
 	"bench/heavy":           {"bench/docpage"},
 	"bench/limits":          {"crdt", "node/limit"},
 	"bench/limits/hurt":     {"bench/docpage", "bench/faults/", "node"},

@@ -12,7 +12,7 @@ import (
 // detail returns one room; set is what operators have set of it, nil where the room is not
 // in the catalog.
 func (s *seen) detail(id crdt.RoomID, set *catalog.Room, v *room.View, now time.Time) dashboard.Detail {
-	own := &v.Settings
+	own := v.Settings
 	if set != nil {
 		own = &set.Settings
 	}

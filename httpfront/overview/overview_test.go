@@ -60,7 +60,7 @@ func newNode(id byte, site string, places int64) *fakeNode {
 			}},
 		},
 		view: &room.View{
-			BuiltAt: time.Unix(1000, 0), Settings: s, Cursor: time.Unix(600, 0), AdmittedMinute: 3,
+			BuiltAt: time.Unix(1000, 0), Settings: &s, Cursor: time.Unix(600, 0), AdmittedMinute: 3,
 			Buckets: []room.Bucket{{Start: 540, Waiting: 4}, {Start: 600, Waiting: 0}, {Start: 660, Waiting: 5}},
 			Sites:   []room.SitePlaces{{Name: "a", Active: 30, Waiting: 9}, {Name: "b", Active: 10, Frozen: true}},
 		},

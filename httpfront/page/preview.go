@@ -63,7 +63,7 @@ func (s sample) input(now time.Time) Input {
 		s.waitTime = max(s.waitTime, dayMinutes+1)
 	}
 	set := room.Settings{Name: cmp.Or(s.room, "preview"), QueueingMethod: s.method, QueueAll: s.forceQueue}.WithDefaults()
-	v := node.Verdict{Refresh: set.RefreshInterval, View: &room.View{}}
+	v := node.Verdict{Refresh: set.RefreshInterval, View: &room.View{Settings: &room.Settings{}}}
 	v.Pass.Arrival = now.Add(-4 * time.Minute)
 	v.Pass.LastPoll = now
 	inOrder := room.Estimate{Known: true, Minutes: s.waitTime, Position: 20*s.waitTime + 1, Ahead: 20 * s.waitTime}

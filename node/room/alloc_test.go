@@ -44,7 +44,7 @@ func TestBuildAllocatesTheViewAlone(t *testing.T) {
 	now := clock(t, "12:00:31")
 	for _, policy := range []Policy{Even, Counter, Escrow} {
 		in := busySites(now, 20, 1800)
-		s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000, Policy: policy}
+		s := Settings{TotalActiveUsers: 600, NewUsersPerMinute: 1000, Policy: policy}.WithDefaults() // as a node has them
 		var b Builder
 		b.Build(&s, &in, now)
 		if n := testing.AllocsPerRun(100, func() { b.Build(&s, &in, now) }); n > 4 {

@@ -50,7 +50,7 @@ func (p *places) reset(t *tally) {
 // new visitors are. During a pre-queue only those are served who came before it.
 func (p *places) divide(v *View, t *tally, slots int) {
 	p.reset(t)
-	s := &v.Settings
+	s := v.Settings
 	p.eligible = len(t.buckets)
 	if v.Event.Prequeueing {
 		for p.eligible > 0 && t.buckets[p.eligible-1].start >= v.hold.Unix() {

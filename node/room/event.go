@@ -27,21 +27,40 @@ func (s *Settings) At(now time.Time) (Settings, EventState) {
 	if e == nil {
 		return *s, EventState{}
 	}
-	state := EventState{
+	return s.in(e, now), s.state(e, now)
+}
+
+// at is At. Without an event it returns s itself.
+func (s *Settings) at(now time.Time) (*Settings, EventState) {
+	e := s.eventAt(now)
+	if e == nil {
+		return s, EventState{}
+	}
+	holds := s.in(e, now)
+	return &holds, s.state(e, now)
+}
+
+// state returns what an event is doing at now.
+func (s *Settings) state(e *Event, now time.Time) EventState {
+	return EventState{
 		Name: e.Name, Shuffle: e.Shuffle,
 		PrequeueStart: e.PrequeueStart, Start: e.Start, End: e.End,
 		Active: !now.Before(e.Start), Prequeueing: now.Before(e.Start),
+		Method: s.methodIn(e),
 	}
-	state.Method = s.methodIn(e)
+}
+
+// in returns the settings that hold at now, in an event or the pre-queue of it.
+func (s *Settings) in(e *Event, now time.Time) Settings {
 	out := *s
-	if state.Active {
+	if !now.Before(e.Start) {
 		override(&out.TotalActiveUsers, e.TotalActiveUsers)
 		override(&out.NewUsersPerMinute, e.NewUsersPerMinute)
 		override(&out.SessionDuration, e.SessionDuration)
 		override(&out.QueueingMethod, e.QueueingMethod)
 		override(&out.DisableSessionRenewal, e.DisableSessionRenewal)
 	}
-	return out, state
+	return out
 }
 
 // methodIn returns how places are given from the start of an event to its end.
@@ -60,10 +79,13 @@ func override[T any](setting *T, by *T) {
 	}
 }
 
-// effective is At with defaults filled in.
-func (s *Settings) effective(now time.Time) (Settings, EventState) {
+// effective is at with defaults filled in.
+func (s *Settings) effective(now time.Time) (*Settings, EventState) {
+	if s.complete() {
+		return s.at(now)
+	}
 	full := s.WithDefaults()
-	return full.At(now)
+	return full.at(now)
 }
 
 // eventAt returns the event that is active or prequeueing at now, or nil. Events

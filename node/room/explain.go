@@ -79,7 +79,7 @@ func (x *explaining) ask(question string, yes bool, because string, args ...any)
 }
 
 func (x *explaining) session(vis Visitor) {
-	s, past := &x.v.Settings, x.now.Sub(vis.LeaseEnd)
+	s, past := x.v.Settings, x.now.Sub(vis.LeaseEnd)
 	if x.ask("does the session go on, as the pass has it?", past <= 0, "it %s at %s", ends(past), exactly(vis.LeaseEnd)) {
 		x.e.Reason = ReasonInside
 		return

@@ -1,10 +1,13 @@
 package room
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 const (
@@ -17,7 +20,6 @@ const (
 	MaxLine = 4 << 20
 
 	wheelSlots = 64 // seconds; a later deadline is looked at early and put back
-	none       = math.MaxUint32
 )
 
 // Change is what happened to one cell of a node's row: P and N are to be added.
@@ -35,22 +37,31 @@ type Change struct {
 // It is a cache. A visitor who stops polling is forgotten, not remembered as
 // absent: the place is in the pass, and the next poll counts it again.
 type Line struct {
-	settings Settings
-	key      []byte              // of places
-	index    map[[16]byte]uint32 // visitor → slot of entries
-	entries  []entry
-	free     uint32             // first unused slot, chained by next
-	wheel    [wheelSlots]uint32 // by second of the deadline, chained by next
-	now      int64              // Unix seconds up to which the wheel has turned
+	settings *Settings
+	key      []byte // of places
+	entries  packed.Table[visitor, entry]
+	left     int                 // of entries, those that are nobody any more
+	wheel    *[wheelSlots]uint32 // by second of the deadline, chained by next; 0: nobody. Nil: nobody has come
+	now      int64               // Unix seconds up to which the wheel has turned
 	waiting  int
 	dropped  uint64
 }
 
+// visitor is an id. Ids are random, and made by nodes.
+type visitor [16]byte
+
+// Hash is that of packed.Key.
+func (v visitor) Hash() uint64 {
+	h := binary.LittleEndian.Uint64(v[:8]) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(v[8:]), 32)
+	h *= 0x9e3779b97f4a7c15
+	return h ^ h>>32
+}
+
 // entry is one visitor. Times are Unix seconds; they fit until 2106. It has no
-// pointer, so the garbage collector does not look into the table.
+// pointer, so the garbage collector does not look into the table. An entry with refresh 0
+// that is not in is nobody's: it stays until the wheel comes by.
 type entry struct {
-	id      [16]byte
-	next    uint32
+	next    uint32 // in the wheel, by number; 0: it is the last
 	granule uint32 // where the visitor is counted while waiting
 	arrival uint32 // of the place that was taken, which may lie elsewhere; once in: the first admission
 	last    uint32 // newest sign of a pass that waited
@@ -59,24 +70,22 @@ type entry struct {
 	in      bool   // admitted
 }
 
-// NewLine returns an empty table for a room. key is that of Settings.Place.
-func NewLine(s Settings, key []byte) *Line {
-	l := &Line{settings: s.WithDefaults(), key: key, index: make(map[[16]byte]uint32), free: none, now: -1}
-	for i := range l.wheel {
-		l.wheel[i] = none
-	}
-	return l
-}
+// nobody reports whether an entry is that of somebody who gave up.
+func (e *entry) nobody() bool { return e.refresh == 0 && !e.in }
 
-// SetSettings takes new settings over. Who is counted stays counted where they
+// NewLine returns an empty table for a room. The settings are complete, and nobody changes
+// them any more. key is that of Settings.Place.
+func NewLine(s *Settings, key []byte) *Line { return &Line{settings: s, key: key, now: -1} }
+
+// SetSettings takes new settings over, which are as those of NewLine. Who is counted stays counted where they
 // are; BucketSpan applies to those who come or poll from now on.
-func (l *Line) SetSettings(s Settings) { l.settings = s.WithDefaults() }
+func (l *Line) SetSettings(s *Settings) { l.settings = s }
 
 // Waiting returns how many visitors are counted as waiting.
 func (l *Line) Waiting() int { return l.waiting }
 
 // Len returns how many visitors the table holds.
-func (l *Line) Len() int { return len(l.index) }
+func (l *Line) Len() int { return l.entries.Len() - l.left }
 
 // Stand is what a Line knows of one visitor. Times are whole seconds.
 type Stand struct {
@@ -88,11 +97,10 @@ type Stand struct {
 
 // Find returns what is known of a visitor; false if nothing is.
 func (l *Line) Find(id [16]byte) (Stand, bool) {
-	i, known := l.index[id]
-	if !known {
+	e := l.find(id)
+	if e == nil {
 		return Stand{}, false
 	}
-	e := &l.entries[i]
 	at := func(s uint32) time.Time { return time.Unix(int64(s), 0).UTC() }
 	return Stand{Arrival: at(e.arrival), LastPoll: at(e.last), Refresh: time.Duration(e.refresh) * time.Second, In: e.in}, true
 }
@@ -112,21 +120,13 @@ func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh ti
 	now := unix32(at)
 	every := uint16(min(max(1, seconds(refresh)), math.MaxUint16))
 	granule := uint32(min(max(0, GranuleOf(l.settings.Place(l.key, id, arrival), l.settings.BucketSpan)), math.MaxUint32))
-	i, known := l.index[id]
-	if !known {
+	e := l.find(id)
+	switch {
+	case e == nil:
 		if int64(now)+absence(every) < l.now {
 			return dst
 		}
-		if i, known = l.add(id); !known {
-			return dst
-		}
-		e := &l.entries[i]
-		e.granule, e.arrival, e.last, e.refresh = granule, unix32(arrival), now, every
-		l.schedule(i)
-		return l.sawIn(l.count(dst, granule), e, at)
-	}
-	e := &l.entries[i]
-	switch {
+		return l.add(dst, id, entry{granule: granule, arrival: unix32(arrival), last: now, refresh: every}, at)
 	case e.in && unix32(arrival) <= e.arrival:
 		e.last = max(e.last, now) // the place was redeemed; a copy lives on, and shall be known for as long
 		return dst
@@ -147,18 +147,10 @@ func (l *Line) Poll(dst []Change, id [16]byte, arrival, at time.Time, refresh ti
 // to dst. It is remembered for as long as a pass that waited might come again,
 // so that polls that it overtook do not count.
 func (l *Line) Admit(dst []Change, id [16]byte, at time.Time) []Change {
-	i, known := l.index[id]
-	if !known {
-		if i, known = l.add(id); !known {
-			return dst
-		}
-		e := &l.entries[i]
-		e.in, e.arrival, e.last = true, unix32(at), unix32(at)
-		l.schedule(i)
-		return l.sawIn(dst, e, at)
-	}
-	e := &l.entries[i]
+	e := l.find(id)
 	switch {
+	case e == nil:
+		return l.add(dst, id, entry{in: true, arrival: unix32(at), last: unix32(at)}, at)
 	case e.in:
 		e.last = max(e.last, unix32(at))
 		return dst
@@ -174,28 +166,23 @@ func (l *Line) Admit(dst []Change, id [16]byte, at time.Time) []Change {
 // Spent reports whether a visitor's place was taken up before a moment. Who asks at at
 // has seen a pass that waited, and so a copy of it lives.
 func (l *Line) Spent(id [16]byte, before, at time.Time) bool {
-	i, known := l.index[id]
-	if !known || !l.entries[i].in {
+	e := l.find(id)
+	if e == nil || !e.in {
 		return false
 	}
-	e := &l.entries[i]
 	e.last = max(e.last, unix32(at))
 	return e.arrival < unix32(before)
 }
 
 // Leave takes the news that a visitor gave up, and appends what changes to dst.
 func (l *Line) Leave(dst []Change, id [16]byte) []Change {
-	i, known := l.index[id]
-	if !known || l.entries[i].in {
+	e := l.find(id)
+	if e == nil || e.in {
 		return dst
 	}
-	// The slot stays in its wheel chain until the wheel comes by; only then is
-	// it free. An entry of nobody is marked by refresh 0.
-	dst = l.uncount(dst, l.entries[i].granule)
-	delete(l.index, id)
-	l.entries[i].refresh = 0
-	l.entries[i].in = false
-	return dst
+	e.refresh = 0
+	l.left++
+	return l.uncount(dst, e.granule)
 }
 
 // Expire forgets who has not polled for two and a half refresh intervals, and
@@ -210,12 +197,15 @@ func (l *Line) Expire(dst []Change, now time.Time) []Change {
 	}
 	from := max(l.now+1, to-wheelSlots+1) // after a pause each slot once
 	l.now = max(l.now, to)
+	if l.wheel == nil {
+		return dst
+	}
 	for s := from; s <= to; s++ {
 		slot := &l.wheel[s&(wheelSlots-1)]
 		i := *slot
-		*slot = none
-		for i != none {
-			next := l.entries[i].next
+		for *slot = 0; i != 0; {
+			_, e := l.entries.At(i)
+			next := e.next
 			dst = l.look(dst, i)
 			i = next
 		}
@@ -227,16 +217,15 @@ func (l *Line) Expire(dst []Change, now time.Time) []Change {
 // without that, whoever is absent would be counted, and whoever comes would not,
 // until the clock is where it was.
 func (l *Line) turnBack(to int64) {
-	l.now, l.free = to, none
-	for i := range l.wheel {
-		l.wheel[i] = none
+	l.now = to
+	if l.wheel == nil {
+		return
 	}
+	clear(l.wheel[:])
 	now := unix32(time.Unix(to, 0))
-	for i := range l.entries {
-		e := &l.entries[i]
-		if at, known := l.index[e.id]; !known || at != uint32(i) {
-			*e = entry{next: l.free}
-			l.free = uint32(i)
+	for id, e := range l.entries.All() {
+		if e.nobody() {
+			l.entries.Delete(id)
 			continue
 		}
 		e.last = min(e.last, now)
@@ -244,26 +233,24 @@ func (l *Line) turnBack(to int64) {
 			e.arrival = min(e.arrival, now)
 		}
 		e.seen = min(e.seen, uint32(max(0, crdt.TickOf(time.Unix(to, 0)))))
-		l.schedule(uint32(i))
+		l.schedule(l.entries.Number(id), e)
 	}
+	l.left = 0
 }
 
 // look drops an entry whose time has come, or puts it back into the wheel.
 func (l *Line) look(dst []Change, i uint32) []Change {
-	e := &l.entries[i]
-	gone := e.refresh == 0 && !e.in
-	if !gone && l.deadline(e) > l.now {
-		l.schedule(i)
+	id, e := l.entries.At(i)
+	switch {
+	case e.nobody():
+		l.left--
+	case l.deadline(e) > l.now:
+		l.schedule(i, e)
 		return dst
+	case !e.in:
+		dst = l.uncount(dst, e.granule)
 	}
-	if !gone {
-		delete(l.index, e.id)
-		if !e.in {
-			dst = l.uncount(dst, e.granule)
-		}
-	}
-	*e = entry{next: l.free}
-	l.free = i
+	l.entries.Delete(id)
 	return dst
 }
 
@@ -281,32 +268,50 @@ func (l *Line) deadline(e *entry) int64 {
 
 // schedule puts an entry into the wheel slot of its deadline, or of the latest
 // moment that the wheel reaches.
-func (l *Line) schedule(i uint32) {
-	e := &l.entries[i]
+func (l *Line) schedule(i uint32, e *entry) {
 	at := max(l.deadline(e), l.now+1)
 	if l.now >= 0 {
 		at = min(at, l.now+wheelSlots-1)
+	}
+	if l.wheel == nil {
+		l.wheel = new([wheelSlots]uint32)
 	}
 	slot := &l.wheel[at&(wheelSlots-1)]
 	e.next = *slot
 	*slot = i
 }
 
-func (l *Line) add(id [16]byte) (slot uint32, ok bool) {
-	if len(l.index) >= MaxLine {
+// find returns the entry of a visitor; nil: nobody knows the visitor.
+func (l *Line) find(id visitor) *entry {
+	if e := l.entries.Find(id); e != nil && !e.nobody() {
+		return e
+	}
+	return nil
+}
+
+// add takes a visitor in who is not known, and was seen at at, if there is room.
+func (l *Line) add(dst []Change, id visitor, is entry, at time.Time) []Change {
+	if l.Len() >= MaxLine {
 		l.dropped++
-		return 0, false
+		return dst
 	}
-	slot = l.free
-	if slot == none {
-		slot = uint32(len(l.entries))
-		l.entries = append(l.entries, entry{})
+	i := l.entries.Number(id)
+	if i != 0 { // gave up, and is in the wheel still
+		l.left--
+		_, e := l.entries.At(i)
+		is.next = e.next
+		*e = is
 	} else {
-		l.free = l.entries[slot].next
+		i = l.entries.AddNumber(id)
+		_, e := l.entries.At(i)
+		*e = is
+		l.schedule(i, e)
 	}
-	l.entries[slot] = entry{id: id}
-	l.index[id] = slot
-	return slot, true
+	_, e := l.entries.At(i)
+	if !is.in {
+		dst = l.count(dst, is.granule)
+	}
+	return l.sawIn(dst, e, at)
 }
 
 func (l *Line) count(dst []Change, granule uint32) []Change {

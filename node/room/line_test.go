@@ -50,7 +50,7 @@ func (r lineRow) waiting() (sum int64) {
 }
 
 func TestLineCountsOnce(t *testing.T) {
-	l, row := NewLine(Settings{}, nil), lineRow{}
+	l, row := lineOf(Settings{}), lineRow{}
 	id := visitorID(1)
 	poll := func(at float64) { row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(at), 20*time.Second)) }
 	poll(0)
@@ -73,7 +73,7 @@ func TestLineCountsOnce(t *testing.T) {
 // good somewhere, which is the told interval and then for how long places are kept, since
 // it was last seen.
 func TestLineRemembersRedeemedPlaces(t *testing.T) {
-	l, row := NewLine(Settings{}, nil), lineRow{}
+	l, row := lineOf(Settings{}), lineRow{}
 	id := visitorID(1)
 	const told = 24 * time.Second
 	row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(0), told))
@@ -100,7 +100,7 @@ func TestLineRemembersRedeemedPlaces(t *testing.T) {
 
 // TestLineKnowsWhenAPlaceWasTakenUp: the first admission counts, whatever comes later.
 func TestLineKnowsWhenAPlaceWasTakenUp(t *testing.T) {
-	l, row := NewLine(Settings{}, nil), lineRow{}
+	l, row := lineOf(Settings{}), lineRow{}
 	id := visitorID(1)
 	const told = 20 * time.Second
 	if l.Spent(id, lineAt(100), lineAt(0)) {
@@ -124,7 +124,7 @@ func TestLineKnowsWhenAPlaceWasTakenUp(t *testing.T) {
 }
 
 func TestLineAdmitWinsOverLatePolls(t *testing.T) {
-	l, row := NewLine(Settings{}, nil), lineRow{}
+	l, row := lineOf(Settings{}), lineRow{}
 	id := visitorID(1)
 	row.apply(t, l.Admit(nil, id, lineAt(30)))
 	row.apply(t, l.Poll(nil, id, lineAt(0), lineAt(20), 20*time.Second)) // overtaken
@@ -145,7 +145,7 @@ func TestLineAdmitWinsOverLatePolls(t *testing.T) {
 }
 
 func TestLineForgetsWhoIsAbsent(t *testing.T) {
-	l, row := NewLine(Settings{}, nil), lineRow{}
+	l, row := lineOf(Settings{}), lineRow{}
 	row.apply(t, l.Expire(nil, lineAt(0)))
 	row.apply(t, l.Poll(nil, visitorID(1), lineAt(0), lineAt(0), 20*time.Second))
 	for s := 1; s <= 50; s++ {
@@ -173,7 +173,7 @@ func TestLineForgetsWhoIsAbsent(t *testing.T) {
 // wait, some were let in, and some have left.
 func TestLineWhenTheClockIsSetBack(t *testing.T) {
 	const hour, refresh = 3600, 20 * time.Second
-	l, row := NewLine(Settings{}, nil), lineRow{}
+	l, row := lineOf(Settings{}), lineRow{}
 	row.apply(t, l.Expire(nil, lineAt(hour)))
 	for n := range 30 {
 		row.apply(t, l.Poll(nil, visitorID(n), lineAt(hour), lineAt(hour), refresh))
@@ -206,13 +206,13 @@ func TestLineWhenTheClockIsSetBack(t *testing.T) {
 	for n := range 31 {
 		row.apply(t, l.Poll(nil, visitorID(n), lineAt(400), lineAt(400), refresh))
 	}
-	if len(l.entries) > 31 {
-		t.Errorf("%d slots for 31 visitors: those of before are lost", len(l.entries))
+	if n := l.entries.Len(); n > 31 {
+		t.Errorf("%d entries for 31 visitors: those of before are lost", n)
 	}
 }
 
 func TestLineLeaveAndReuse(t *testing.T) {
-	l, row := NewLine(Settings{}, nil), lineRow{}
+	l, row := lineOf(Settings{}), lineRow{}
 	for round := range 10 {
 		at := float64(round * 100)
 		for n := range 100 {
@@ -227,8 +227,8 @@ func TestLineLeaveAndReuse(t *testing.T) {
 		}
 		row.apply(t, l.Expire(nil, lineAt(at+99)))
 	}
-	if len(l.entries) > 200 {
-		t.Errorf("%d slots for at most 100 visitors", len(l.entries))
+	if n := l.entries.Len(); n > 200 {
+		t.Errorf("%d entries for at most 100 visitors", n)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestLineAnyOrder(t *testing.T) {
 			}
 			return 1
 		})
-		l, row := NewLine(Settings{}, nil), lineRow{}
+		l, row := lineOf(Settings{}), lineRow{}
 		for _, e := range events {
 			row.apply(t, l.Expire(nil, lineAt(e.due)))
 			if e.admit {
@@ -282,7 +282,7 @@ func TestLineAnyOrder(t *testing.T) {
 			}
 		}
 		for id, in := range out {
-			if i, kept := l.index[id]; in && kept && !l.entries[i].in {
+			if e := l.find(id); in && e != nil && !e.in {
 				t.Errorf("seed %d: a visitor who was let in waits", seed)
 			}
 		}
@@ -297,9 +297,9 @@ func TestLineAnyOrder(t *testing.T) {
 }
 
 func TestLineSpanChanges(t *testing.T) {
-	l, row := NewLine(Settings{BucketSpan: time.Minute}, nil), lineRow{}
+	l, row := lineOf(Settings{BucketSpan: time.Minute}), lineRow{}
 	row.apply(t, l.Poll(nil, visitorID(1), lineAt(33), lineAt(33), 20*time.Second))
-	l.SetSettings(Settings{BucketSpan: 7 * time.Second})
+	l.SetSettings(complete(Settings{BucketSpan: 7 * time.Second}))
 	row.apply(t, l.Poll(nil, visitorID(1), lineAt(33), lineAt(53), 20*time.Second))
 	row.apply(t, l.Admit(nil, visitorID(1), lineAt(60)))
 	if row.waiting() != 0 {
@@ -314,7 +314,7 @@ func TestLineSpanChanges(t *testing.T) {
 
 func BenchmarkLinePoll(b *testing.B) {
 	const visitors = 1_000_000
-	l := NewLine(Settings{}, nil)
+	l := lineOf(Settings{})
 	dst := make([]Change, 0, 4)
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -337,7 +337,7 @@ func BenchmarkLinePoll(b *testing.B) {
 // BenchmarkLineExpire turns the wheel by a second over a million visitors.
 func BenchmarkLineExpire(b *testing.B) {
 	const visitors = 1_000_000
-	l := NewLine(Settings{}, nil)
+	l := lineOf(Settings{})
 	var dst []Change
 	for n := range visitors {
 		at := lineAt(float64(n % 20))
@@ -356,7 +356,7 @@ func BenchmarkLineExpire(b *testing.B) {
 // before that, nobody waits there any more.
 func TestLineAdmitsFromAPlaceAhead(t *testing.T) {
 	event := Event{Name: "sale", PrequeueStart: lineAt(0), Start: lineAt(3600), End: lineAt(7200), Shuffle: true}
-	l, row := NewLine(Settings{Events: []Event{event}}, nil), lineRow{}
+	l, row := lineOf(Settings{Events: []Event{event}}), lineRow{}
 	ahead := 0
 	for n := range 50 {
 		row.apply(t, l.Poll(nil, visitorID(n), lineAt(10), lineAt(10), 20*time.Second))
@@ -369,7 +369,7 @@ func TestLineAdmitsFromAPlaceAhead(t *testing.T) {
 	if row.waiting() != 50 || ahead < 40 {
 		t.Fatalf("%d wait, in %d granules ahead of the time", row.waiting(), ahead)
 	}
-	l.SetSettings(Settings{})
+	l.SetSettings(complete(Settings{}))
 	row.apply(t, l.Poll(nil, visitorID(0), lineAt(10), lineAt(30), 20*time.Second))
 	if row.waiting() != 50 || row[crdt.Waiting][GranuleOf(lineAt(10), time.Minute)] == 0 {
 		t.Errorf("%d wait, nobody of them since the arrival", row.waiting())
@@ -380,4 +380,12 @@ func TestLineAdmitsFromAPlaceAhead(t *testing.T) {
 	if got := row.waiting(); got != 0 {
 		t.Errorf("all are in, but %d wait", got)
 	}
+}
+
+// lineOf returns a line of a room with the defaults of what s leaves out.
+func lineOf(s Settings) *Line { return NewLine(complete(s), nil) }
+
+func complete(s Settings) *Settings {
+	s = s.WithDefaults()
+	return &s
 }

@@ -157,7 +157,7 @@ func (m *mesh) change(f func(s *Settings)) {
 
 func (m *mesh) learn(n *meshNode, s Settings) {
 	n.settings = s
-	n.line.SetSettings(s)
+	n.line.SetSettings(complete(s))
 	n.view = nil
 }
 

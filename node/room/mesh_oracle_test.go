@@ -140,7 +140,7 @@ func (m *mesh) checkLimits(n *meshNode) {
 	if m.grantedBy != nil {
 		by = m.grantedBy
 	}
-	s := &by.view.Settings
+	s := by.view.Settings
 	unknown := m.unknownTo(by)
 	m.leases = append(m.leases, admission{m.now, n, by, max(unknown, m.unknownTo(n))})
 	m.active++
@@ -216,7 +216,7 @@ func (m *mesh) countMinute(d time.Duration) int {
 
 // checkDecision looks at what Decide says to somebody who waits.
 func (m *mesh) checkDecision(n *meshNode, v *meshVisitor, d Decision) {
-	s, now := &n.view.Settings, m.clock(n)
+	s, now := n.view.Settings, m.clock(n)
 	at, event := n.settings.At(now) // to the moment, however old the view is
 	admits := d.Action == Apply || d.Action == Compete
 	open := s.Policy == Open || s.QueueingMethod == Passthrough
@@ -258,7 +258,7 @@ func (m *mesh) checkDecision(n *meshNode, v *meshVisitor, d Decision) {
 
 // checkInside looks at what Decide says to somebody who has been let in.
 func (m *mesh) checkInside(n *meshNode, v *meshVisitor, d Decision, l *lease) {
-	s, now := &n.view.Settings, m.clock(n)
+	s, now := n.view.Settings, m.clock(n)
 	ended := now.After(v.vis.LeaseEnd)
 	switch {
 	case !ended && d.Action != Enter:
@@ -274,7 +274,7 @@ func (m *mesh) checkInside(n *meshNode, v *meshVisitor, d Decision, l *lease) {
 // checkEntry is called when a visitor is let in at n: who of the same site is in
 // an older bucket has a place from now on.
 func (m *mesh) checkEntry(n *meshNode, v *meshVisitor, before Visitor) {
-	s := &n.view.Settings
+	s := n.view.Settings
 	if s.QueueingMethod != FIFO || s.Policy == Open || m.now.Before(m.settling) {
 		return
 	}
@@ -307,7 +307,7 @@ func (m *mesh) checkEntry(n *meshNode, v *meshVisitor, before Visitor) {
 
 // checkRefusal is called when a visitor is told to wait on at n.
 func (m *mesh) checkRefusal(n *meshNode, v *meshVisitor) {
-	s := &n.view.Settings
+	s := n.view.Settings
 	onTime := !v.lastOK.IsZero() && m.now.Sub(v.lastOK) < absentAfter(v.told)-2*m.skew && v.site == n.site
 	if b := v.behind; !b.at.IsZero() {
 		v.behind = overtaking{}

@@ -141,7 +141,7 @@ func (m *mesh) boot(n *meshNode) {
 		m.read(&own, r, most)
 	}
 	n.alive, n.settings, n.own = true, m.settings, own
-	n.line, n.view, n.looking = NewLine(m.settings, meshKey), nil, false
+	n.line, n.view, n.looking = NewLine(complete(m.settings), meshKey), nil, false
 	n.history = History{}
 }
 

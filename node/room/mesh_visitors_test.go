@@ -143,7 +143,7 @@ func (m *mesh) tooEarly(v *meshVisitor) {
 // request has n answer a visitor who waits, and returns when to ask again.
 func (m *mesh) request(n *meshNode, v *meshVisitor) (told time.Duration) {
 	view, now := m.viewOf(n), m.clock(n)
-	s := &view.Settings
+	s := view.Settings
 	m.requests++
 	if s.Suspended {
 		m.trace("visitor %d passes node %d, which counts nobody", v.number, n.index)
@@ -179,7 +179,7 @@ func (m *mesh) request(n *meshNode, v *meshVisitor) (told time.Duration) {
 
 // wait keeps a visitor's place, and has it counted.
 func (m *mesh) wait(n *meshNode, v *meshVisitor, view *View) {
-	now, s := m.clock(n), &view.Settings
+	now, s := m.clock(n), view.Settings
 	if v.vis.Arrival.IsZero() {
 		v.vis.Arrival = now
 		m.members = append(m.members, v)

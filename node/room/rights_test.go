@@ -95,7 +95,7 @@ func checkRights(t *testing.T, v *View, sites []Site, away byte) {
 			held = min(site.Held, site.HeldRate)
 		}
 	}
-	s := &v.Settings
+	s := v.Settings
 	most := max(0, min(places, rateMost, int64(s.TotalActiveUsers)-active, int64(s.NewUsersPerMinute)-last60s))
 	if v.Settings.QueueingMethod == FIFO {
 		// A few more may be promised to those who wait.
@@ -126,8 +126,8 @@ func checkRights(t *testing.T, v *View, sites []Site, away byte) {
 func TestToldIntervalShrinksTowardsTheHead(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute} {
 		for _, rate := range []float64{0, 0.1, 7, 600, 1e6} {
-			v := &View{Slots: 2, AdmittedMinute: rate, Settings: Settings{
-				Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every}.WithDefaults()}
+			v := &View{Slots: 2, AdmittedMinute: rate, Settings: complete(Settings{
+				Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every})}
 			last := time.Duration(0)
 			for ahead := range 20_000 {
 				e := Estimate{Known: rate > 0, Ahead: ahead, Position: ahead + 1}
@@ -155,7 +155,7 @@ func TestToldIntervalShrinksTowardsTheHead(t *testing.T) {
 // TestToldWhereNobodyWasLetInLately: the room has been full for a while, or is closed.
 func TestToldWhereNobodyWasLetInLately(t *testing.T) {
 	const every, soon = 20 * time.Second, 2 * time.Second
-	busy := Settings{Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every, SessionDuration: 5 * time.Minute, NewUsersPerMinute: 120}.WithDefaults()
+	busy := complete(Settings{Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every, SessionDuration: 5 * time.Minute, NewUsersPerMinute: 120})
 	for _, c := range []struct {
 		name  string
 		view  View

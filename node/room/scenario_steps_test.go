@@ -244,7 +244,8 @@ func (s *scenario) build(args arguments) string {
 		in.Sites = append(in.Sites, *s.sites[name])
 	}
 	in.Frozen = s.history.Observe(&s.settings, in.Sites, s.now)
-	s.view = s.builder.Build(&s.settings, &in, s.now)
+	set := s.settings // later steps change them
+	s.view = s.builder.Build(&set, &in, s.now)
 	s.taken = [3]int{}
 	if args["quiet"] == "yes" {
 		return ""

@@ -61,6 +61,13 @@ func (s Settings) WithDefaults() Settings {
 	return s
 }
 
+// complete reports whether no default is missing.
+func (s *Settings) complete() bool {
+	return s.Path != "" && s.SessionDuration != 0 && s.QueueingMethod != "" && s.Policy != "" && s.CurveFactor != 0 &&
+		s.BucketSpan != 0 && s.RefreshInterval != 0 && s.PlaceKept != 0 && s.QueueingStatusCode != 0 &&
+		s.OnPartition != "" && s.ShareFreeze != 0
+}
+
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -24,7 +24,7 @@ const (
 // leave as have sessions that nobody prolongs. It is in whole seconds, as browsers
 // take it, and a function of its arguments.
 func (v *View) Told(visitor [16]byte, e Estimate, at time.Time) time.Duration {
-	s := &v.Settings
+	s := v.Settings
 	if s.Policy != Escrow || s.QueueingMethod != FIFO || e.Position == 0 {
 		return s.Jitter(visitor, at)
 	}

@@ -33,7 +33,7 @@ func TestAwayMeetsTheTurn(t *testing.T) {
 		{"each request is a chance", random, View{AdmittedMinute: 1}, 40, every, every},
 		{"the place is kept for less than the interval", brief, View{AdmittedMinute: 1}, 400, every, every},
 	} {
-		c.view.Settings = c.s.WithDefaults()
+		c.view.Settings = complete(c.s)
 		e := Estimate{Known: c.view.AdmittedMinute > 0, Ahead: c.ahead, Position: c.ahead + 1}
 		if got := c.view.Away(e, c.told, now); got != c.want {
 			t.Errorf("%s: away for %v, want %v", c.name, got, c.want)
@@ -43,7 +43,7 @@ func TestAwayMeetsTheTurn(t *testing.T) {
 
 func TestExpectedFollowsWhoComesSeldom(t *testing.T) {
 	const every = 20 * time.Second
-	v := &View{Settings: Settings{RefreshInterval: every}.WithDefaults()}
+	v := &View{Settings: complete(Settings{RefreshInterval: every})}
 	for _, c := range []struct{ since, before, told, want time.Duration }{
 		{2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second},
 		{5 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}, // still there

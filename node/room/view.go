@@ -20,7 +20,7 @@ const Unlimited = math.MaxInt32
 // from, until the next view. What a node admits in between comes off them.
 type View struct {
 	BuiltAt  time.Time
-	Settings Settings   // those that hold, an event's overrides applied
+	Settings *Settings  // those that hold, an event's overrides applied; shared, and not to be changed
 	Event    EventState // what an event is doing
 	Until    time.Time  // when an event next changes that; zero: never
 	Terms    uint32     // hash of what an estimate rests on and the operator set; never 0
@@ -76,22 +76,24 @@ func Build(s Settings, in Input, now time.Time) *View {
 }
 
 // Builder builds views and keeps its working memory from one to the next. What it
-// returns does not depend on what it built before, and shares nothing with it.
+// returns does not depend on what it built before, and shares nothing with it; with
+// other views of the same settings it shares these.
 // The zero value is ready. It is not safe for concurrent use.
 type Builder struct {
 	tally  tally
 	places places
 }
 
-// Build is like the function of that name.
+// Build is like the function of that name. The settings are the view's from then on, if no
+// event changes them: nobody may change them any more.
 func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	v := &View{BuiltAt: now}
 	v.Settings, v.Event = s.effective(now)
 	t := &b.tally
-	t.take(&v.Settings, in, now)
+	t.take(v.Settings, in, now)
 	v.Active, v.Waiting = t.knownActive, t.knownWaiting
 	v.AdmittedLast60s, v.AdmittedMinute = t.knownLast60s, t.rate
-	v.Terms = terms(&v.Settings, v.Event)
+	v.Terms = terms(v.Settings, v.Event)
 	v.closed = v.Settings.closed()
 	if v.Until = v.Settings.nextEdge(now); !v.Until.IsZero() {
 		next, event := s.effective(v.Until)
@@ -119,7 +121,7 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	case v.Settings.open():
 		v.openAll()
 	default:
-		v.place(t, p, newTurn(&v.Settings, in, now))
+		v.place(t, p, newTurn(v.Settings, in, now))
 	}
 	return v
 }

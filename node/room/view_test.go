@@ -251,3 +251,37 @@ func TestValidateNamesEveryField(t *testing.T) {
 		t.Errorf("all at once: got %v, want %d errors", all.Validate(), len(breaks))
 	}
 }
+
+// TestCompleteSettingsAreThoseWithDefaults: complete knows each setting that has a default.
+func TestCompleteSettingsAreThoseWithDefaults(t *testing.T) {
+	full := Settings{}.WithDefaults()
+	if !full.complete() {
+		t.Error("settings with all defaults are not complete")
+	}
+	of := reflect.TypeFor[Settings]()
+	for i := range of.NumField() {
+		s := full
+		if f := reflect.ValueOf(&s).Elem().Field(i); f.IsZero() {
+			continue
+		} else {
+			f.SetZero()
+		}
+		if s.complete() {
+			t.Errorf("settings without %s are taken for complete", of.Field(i).Name)
+		}
+	}
+}
+
+// TestViewsShareSettings, as long as no event changes them, and so take less memory.
+func TestViewsShareSettings(t *testing.T) {
+	now := time.Unix(1_767_268_800, 0)
+	total := 7
+	s := Settings{TotalActiveUsers: 10, Events: []Event{{Name: "sale", Start: now.Add(time.Hour), End: now.Add(2 * time.Hour), TotalActiveUsers: &total}}}.WithDefaults()
+	var b Builder
+	if v := b.Build(&s, &Input{}, now); v.Settings != &s {
+		t.Error("a view has settings of its own while there is no event")
+	}
+	if v := b.Build(&s, &Input{}, now.Add(90*time.Minute)); v.Settings == &s || v.Settings.TotalActiveUsers != total || s.TotalActiveUsers != 10 {
+		t.Errorf("in an event the view has %d, the settings say %d", v.Settings.TotalActiveUsers, s.TotalActiveUsers)
+	}
+}

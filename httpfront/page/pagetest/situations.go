@@ -124,5 +124,5 @@ func (s setup) situation() (Situation, error) {
 		v.Refresh = set.RefreshInterval
 		v.Estimate, _ = view.Estimate(vis.Place, room.Shown{})
 	}
-	return Situation{Settings: &view.Settings, Verdict: v}, nil
+	return Situation{Settings: view.Settings, Verdict: v}, nil
 }
