@@ -283,6 +283,14 @@ func (g *gossip) leave() {
 	done := make(chan struct{})
 	g.m.group.Go(func() {
 		defer close(done)
+		defer func() {
+			// Where this takes longer than we wait, serf has been shut down meanwhile,
+			// and memberlist panics rather than say so: a process that stops while the
+			// machine is busy would end in a crash.
+			if p := recover(); p != nil {
+				g.m.log.Debug("leave", "error", fmt.Sprint(p))
+			}
+		}()
 		if err := g.serf.Leave(); err != nil {
 			g.m.log.Debug("leave", "error", err.Error())
 		}

@@ -46,6 +46,20 @@ func TestJoinAndMembers(t *testing.T) {
 	})
 }
 
+// TestLeavingTooLate has memberlist be shut down before the good-bye that it is asked for, as
+// where a machine is so busy that nobody waits for that any more: it panics, and the process
+// must not.
+func TestLeavingTooLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ns := newCluster(t, newWire(lanDelay)).nodes(2)
+		g := ns[1].mesh.gossip
+		if err := g.serf.Memberlist().Shutdown(); err != nil {
+			t.Fatal(err)
+		}
+		g.leave()
+	})
+}
+
 func TestReadyTravels(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ns := newCluster(t, newWire(lanDelay)).nodes(3)
