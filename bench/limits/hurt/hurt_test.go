@@ -33,7 +33,8 @@ func TestALimitHoldsOnBothSidesOfACut(t *testing.T) {
 		for _, why := range r.broken() {
 			t.Error(why)
 		}
-		if most := r.most("greedy"); most[meanwhile] <= r.limit()+r.excess() {
+		// Each side lets the limit pass, which is twice as much as one mesh does.
+		if most := r.most("greedy"); most[meanwhile] < 3*r.limit()/2 {
 			t.Errorf("the cut was not felt: %v reached the site", most)
 		}
 		return
