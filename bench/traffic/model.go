@@ -44,21 +44,23 @@ const (
 	claimHead = 4
 )
 
-// Fitted: how many messages a visitor makes who needs a ticket of another node, and their
-// bytes. They are calls, grants, and what is said of both later; where many come at once
-// several share one.
+// Fitted: how many messages there are for each visitor of a node that is not the counter, and
+// their bytes. While nobody waits, nodes let in by rights of their own, and what is left is
+// rights that are lent and given back.
 const (
-	ticketMessages = 4.2
-	ticketBytes    = 207
+	ticketMessages = 0.5
+	ticketBytes    = 30
 )
 
 // Fitted, for rooms that are full: every change is told within hurryEvery seconds, which is a
 // tick and a little; and a visitor makes more of them, since some wait first and rights go back
-// and forth between nodes that have few.
+// and forth between nodes that have few. Messages of tickets are calls, grants, and what is said of both
+// later; where many come at once several share one.
 const (
-	hurryEvery  = 0.08
-	fullChanges = 4
-	fullTickets = 3 // times as many messages of tickets
+	hurryEvery   = 0.08
+	fullChanges  = 4
+	fullMessages = 12.6
+	fullBytes    = 621
 )
 
 // chance returns how likely something that happens at a rate has happened within a span.
@@ -231,8 +233,8 @@ func (m model) addTickets(t *traffic) {
 	per := (n - 1) / n / claimEvery // one node is the counter of all rooms, as it was there first
 	t.Near[claims] = volume{per, per * (claimHead + rooms*claimRoom)}
 	asked := m.own * rooms * (n - 1) / n
-	if m.Full {
-		asked *= fullTickets
-	}
 	t.Near[tickets] = volume{asked * ticketMessages, asked * ticketBytes}
+	if m.Full {
+		t.Near[tickets] = volume{asked * fullMessages, asked * fullBytes}
+	}
 }
