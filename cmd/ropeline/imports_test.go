@@ -70,6 +70,7 @@ var allowed = map[string][]string{
 	"bench/limits":          {"crdt", "node/limit"},
 	"bench/limits/hurt":     {"bench/docpage", "bench/faults/", "node"},
 	"bench/limiters":        {"bench/docpage"},
+	"bench/scaling":         {"bench/docpage", "transport"},
 	"bench/traffic":         {"bench/docpage", "crdt", "node", "node/replica", "node/room", "transport"},
 	"bench/accuracy":        {"bench/accesslog", "bench/docpage", "bench/limits", "node/limit"},
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},
