@@ -133,8 +133,16 @@ limit-accuracy: ## what rate limits estimate, and what is true, of 400 million r
 	$(GO) run ./bench/accuracy -page docs/rate-limits-measured.md
 
 .PHONY: traffic
-traffic: ## what nodes say to each other, by sites, rooms and visitors, beside a model: the tables in docs/measurements.md (about 40 minutes)
+traffic: ## what nodes say to each other, by sites, rooms and visitors, beside a model: the table in docs/measurements.md (about 15 minutes)
 	$(GO) run ./bench/traffic -page docs/measurements.md
+
+.PHONY: traffic-links
+traffic-links: ## the same of real links, with all that QUIC and gossip add (about 10 minutes)
+	$(GO) run ./bench/traffic -page docs/measurements.md -links
+
+.PHONY: scaling
+scaling: build ## what a decision costs in sites of 1 to 12 nodes: the table and the picture in docs/measurements.md (Linux, taskset; about 15 minutes)
+	taskset -c 1 $(GO) run ./bench/scaling -binary ./ropeline -page docs/measurements.md -plot docs/img/scaling.svg
 
 .PHONY: heavy
 heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)

@@ -1,9 +1,10 @@
 // Command traffic measures what the nodes of a mesh say to each other, by sites, nodes, rooms
 // and what goes on in them, beside a model that predicts it. Messages are counted in meshes of
-// virtual time; what QUIC and gossip add, in real meshes on loopback. It writes tables into a
+// virtual time; what QUIC and gossip add, in real meshes on loopback. It writes a table into a
 // page of the documentation, between two marks.
 //
 //	go run ./bench/traffic -page docs/measurements.md
+//	go run ./bench/traffic -page docs/measurements.md -links
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,43 +35,56 @@ func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("traffic", flag.ContinueOnError)
 	page := fs.String("page", "", "the `file` to write the tables into; empty: print them")
 	seed := fs.Uint64("seed", 1, "of all chances in virtual time")
+	links := fs.Bool("links", false, "measure real meshes on loopback, instead")
 	small := fs.Bool("small", false, "leave out meshes that take minutes")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	simulated, err := simulate(ctx, shapes(*small), *seed)
+	var b strings.Builder
+	if *links {
+		measured, err := measureWires(ctx, wires(*small))
+		if err != nil {
+			return err
+		}
+		writeWires(&b, wires(*small), measured)
+		return docpage.Write(os.Stdout, *page, "make traffic-links", b.String())
+	}
+	measured, err := simulate(ctx, shapes(*small), *seed)
 	if err != nil {
 		return err
 	}
-	var real []wire
-	for _, s := range wires(*small) {
-		fmt.Fprintf(os.Stderr, "%s over real links\n", s)
-		w, err := measureWire(ctx, s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s, err)
-		}
-		real = append(real, w)
-	}
-	var b strings.Builder
-	writeSimulated(&b, shapes(*small), simulated)
-	writeWires(&b, wires(*small), real)
+	writeSimulated(&b, shapes(*small), measured)
 	return docpage.Write(os.Stdout, *page, "make traffic", b.String())
 }
 
-// simulate measures all shapes, as many at a time as there are cores.
+// measureWires measures real meshes, one after the other, and tells of each.
+func measureWires(ctx context.Context, all []shape) ([]wire, error) {
+	results := make([]wire, len(all))
+	for i, s := range all {
+		var err error
+		if results[i], err = measureWire(ctx, s); err != nil {
+			return nil, fmt.Errorf("%s, real links: %w", s, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s, real links: %.0f B/s\n", s, results[i].UDP)
+	}
+	return results, nil
+}
+
+// simulate measures all shapes, as many at a time as there are cores and the largest, which are
+// last, first, and tells of each.
 func simulate(ctx context.Context, all []shape, seed uint64) ([]result, error) {
 	results, errs := make([]result, len(all)), make([]error, len(all))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
-	for i, s := range all {
+	for i, s := range slices.Backward(all) {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			fmt.Fprintf(os.Stderr, "%s in virtual time\n", s)
 			results[i], errs[i] = measure(s, seed)
+			fmt.Fprintf(os.Stderr, "%s: %.0f B/s\n", s, results[i].Mean.bytes())
 		})
 	}
 	wg.Wait()

@@ -188,7 +188,7 @@ func newMesh(s shape, seed uint64) (*mesh, error) {
 func (m *mesh) make(x *member, seed uint64) (err error) {
 	self, rng := crdt.Incarnation{Node: x.id, Boot: 1}, rand.New(rand.NewPCG(seed, uint64(x.no)+2))
 	if m.Thin {
-		x.brain, err = newThin(self, x.name, m.Policy, m.now, rng)
+		x.brain, err = newThin(self, x.name, rng)
 		return err
 	}
 	x.core, err = node.NewCore(node.CoreConfig{

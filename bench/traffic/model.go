@@ -69,7 +69,7 @@ func chance(rate, span float64) float64 { return 1 - math.Exp(-rate*span) }
 // model is a shape with what follows from it.
 type model struct {
 	shape
-	own, near float64 // visitors of a room per second: at one node, in its site
+	own, near float64 // visitors of a room per second: at one node, and in its site
 	push, sum float64 // seconds between news to the site, and to other sites
 	changes   float64 // of a room by one visitor
 	rowNews   float64 // chance of news of a node's row with a push
@@ -211,7 +211,7 @@ func (m model) addPulls(t *traffic) {
 		toNear = 0
 	}
 	known := 0.0
-	if m.Policy == room.Escrow {
+	if m.Policy == room.Escrow && !m.Thin {
 		known = sites*float64(m.Nodes)*writer + part
 	}
 	near := frame + known + part + rowAsked + mates*rowLeft + (sites-1)*sumKnown + part
@@ -226,7 +226,7 @@ func (m model) addPulls(t *traffic) {
 
 // addTickets adds what counters cost, on average over the nodes of a site.
 func (m model) addTickets(t *traffic) {
-	if m.Policy != room.Escrow || m.Nodes == 1 {
+	if m.Policy != room.Escrow || m.Thin || m.Nodes == 1 {
 		return
 	}
 	n, rooms := float64(m.Nodes), float64(m.Rooms)

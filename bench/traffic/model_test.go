@@ -31,9 +31,6 @@ func TestModelPredicts(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := predict(s)
-			if s.Thin {
-				want.Mean.Near[claims], want.Mean.Near[tickets] = volume{}, volume{}
-			}
 			hold(t, "all", got.Mean.bytes(), want.Mean.bytes())
 			if s.Sites > 1 {
 				hold(t, "of a relay to other sites", got.Relay.Far[state].Bytes, want.Relay.Far[state].Bytes)

@@ -7,7 +7,6 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/replica"
-	"github.com/ropeline/ropeline/node/room"
 )
 
 // brain is what a member of a simulated mesh decides and speaks with: a whole node.Core, or its
@@ -22,17 +21,14 @@ type brain interface {
 
 // thin is a node without rules: it counts the visitors it is told of and keeps its counts in
 // step with others. It says what a whole node says of counts, as a test holds, and costs a tenth
-// of one to run: meshes of hundreds of sites are made of these.
+// of one to run: meshes of hundreds of sites are made of these. It writes nothing into the
+// last-writer map.
 type thin struct {
 	*replica.Replica
 }
 
-func newThin(self crdt.Incarnation, site string, policy room.Policy, now time.Time, rng *rand.Rand) (thin, error) {
+func newThin(self crdt.Incarnation, site string, rng *rand.Rand) (thin, error) {
 	r, err := replica.New(replica.Config{Self: self, Site: site, Rand: rng})
-	if err == nil && policy == room.Escrow {
-		// Every node that may own rights says so once, and digests name it from then on.
-		err = r.Set("node/"+self.Node.String(), []byte(site), now)
-	}
 	return thin{r}, err
 }
 

@@ -79,6 +79,7 @@ var allowed = map[string][]string{
 	"bench/limits/hurt":     {"bench/docpage", "bench/faults/", "node"},
 	"bench/limiters":        {"bench/docpage", "bench/peers"},
 	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/docpage"},
+	"bench/scaling":         {"bench/docpage", "transport"},
 	"bench/traffic":         {"bench/docpage", "crdt", "node", "node/replica", "node/room", "transport"},
 	"bench/peers":           {},
 	"bench/peers/redis":     {},

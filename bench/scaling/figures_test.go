@@ -1,0 +1,69 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRatiosAreOfTheSameRound compares each size with one node as it was in the same round: a
+// machine that is slower in one round is so for all.
+func TestRatiosAreOfTheSameRound(t *testing.T) {
+	var f figures
+	for round := range 3 {
+		slow := time.Duration(round + 1)
+		for _, size := range sizes {
+			d := map[string]time.Duration{}
+			for _, kind := range kinds {
+				d[kind] = slow * (10*time.Microsecond + time.Duration(size-1)*time.Microsecond)
+			}
+			f.add(size, figure{idle: slow * time.Millisecond, decision: d, asked: map[string]float64{}})
+		}
+	}
+	if got, want := f.ratio(3, inside), (spread{1.2, 1.2, 1.2}); got != want {
+		t.Errorf("three nodes: ratios %v, want %v", got, want)
+	}
+	if got, want := f.decision(1, fresh), (spread{10, 20, 30}); got != want {
+		t.Errorf("one node: %v µs, want %v", got, want)
+	}
+	table := f.table(config{rounds: 3, rate: 100})
+	if want := "| 12 | 42.0 (21.0 to 63.0) | 2.10 (2.10 to 2.10) |"; !strings.Contains(table, want) {
+		t.Errorf("want a row that begins with %q, got\n%s", want, table)
+	}
+}
+
+// TestTimeOfAnotherProcess reads the clock of a child that does nothing, and of one that does.
+func TestTimeOfAnotherProcess(t *testing.T) {
+	child := exec.Command("cat")
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Stdout = nil
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer in.Close()
+	g := group{nodes: []*process{{cmd: child}, {cmd: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}}}
+	before, err := g.cpu()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; ; n++ {
+		after, err := g.cpu() // which takes time itself
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after < before {
+			t.Fatalf("%v after %v", after, before)
+		}
+		if after > before {
+			break
+		}
+	}
+}
