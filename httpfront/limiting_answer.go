@@ -22,27 +22,33 @@ const stateLimited = "limited"
 
 // tellLimits adds the fields that tell of rate limits to an answer. What an origin says of
 // its own stays.
-func (r *request) tellLimits(h *fasthttp.ResponseHeader) {
+func (r *request) tellLimits(h fieldWriter) {
 	if len(r.limits) == 0 {
 		return
 	}
-	var buf [512]byte
-	policies, limits := buf[:0:256], buf[256:256]
+	b := r.scratch[:0]
+	for i := range r.limits {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(b, r.limits[i].by.policy...)
+	}
+	policies := len(b)
 	for i := range r.limits {
 		a := &r.limits[i]
 		if i > 0 {
-			policies, limits = append(policies, ", "...), append(limits, ", "...)
+			b = append(b, ", "...)
 		}
-		policies = append(policies, a.by.policy...)
-		limits = append(limits, '"')
-		limits = append(limits, a.by.rule.Name...) // a name needs no escapes
-		limits = append(limits, `";r=`...)
-		limits = strconv.AppendInt(limits, int64(a.verdict.Remaining), 10)
-		limits = append(limits, ";t="...)
-		limits = strconv.AppendInt(limits, seconds(a.verdict.Reset), 10)
+		b = append(b, '"')
+		b = append(b, a.by.rule.Name...) // a name needs no escapes
+		b = append(b, `";r=`...)
+		b = strconv.AppendInt(b, int64(a.verdict.Remaining), 10)
+		b = append(b, ";t="...)
+		b = strconv.AppendInt(b, seconds(a.verdict.Reset), 10)
 	}
-	h.AddBytesV(policyField, policies)
-	h.AddBytesV(limitField, limits)
+	r.scratch = b
+	h.AddBytesV(policyField, b[:policies])
+	h.AddBytesV(limitField, b[policies:])
 }
 
 // seconds returns a span in whole seconds, rounded up.

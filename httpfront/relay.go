@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -25,9 +26,11 @@ func (r *request) asks() bool {
 func (f *Front) relay(ctx *fasthttp.RequestCtx, conn *upstream.Conn, a *admitted) bool {
 	r := a.req
 	edge := f.direct(ctx, r)
-	if edge == nil || len(r.limits) > 0 {
+	if edge == nil || slices.ContainsFunc(r.limits, func(l askedLimit) bool { return l.later }) {
 		return false
 	}
+	r.added.b = r.added.b[:0]
+	r.tellLimits(&r.added)
 	owned := false
 	defer func() {
 		if owned { // a panic
@@ -38,7 +41,7 @@ func (f *Front) relay(ctx *fasthttp.RequestCtx, conn *upstream.Conn, a *admitted
 	all, _ := br.Peek(br.Buffered())
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	out, got := appendRelayed(buf[:0], all, a.cookie, f.isLast(ctx, r))
+	out, got := appendRelayed(buf[:0], all, a.cookie, r.added.b, f.isLast(ctx, r))
 	if !got.whole {
 		return false
 	}
@@ -71,16 +74,17 @@ const ownFields = 128
 
 // appendRelayed appends what a client is to be sent of an answer, if all is the whole of it
 // and it can be relayed. cookie is the value of a Set-Cookie field that is added; nil for none.
+// added are other fields that are, as lines.
 // last says that the connection of the client is closed afterwards. What is appended is not
 // longer than what dst has room for.
-func appendRelayed(dst, all, cookie []byte, last bool) (out []byte, got relayed) {
+func appendRelayed(dst, all, cookie, added []byte, last bool) (out []byte, got relayed) {
 	got.personal = cookie != nil
 	var line []byte
 	rest := all
 	if line, rest = nextLine(rest); !got.status(line) {
 		return dst, relayed{}
 	}
-	if cap(dst)-len(dst) < len(all)+len(cookie)+ownFields {
+	if cap(dst)-len(dst) < len(all)+len(cookie)+len(added)+ownFields {
 		return dst, relayed{}
 	}
 	out = append(append(dst, line...), "\r\n"...)
@@ -114,6 +118,7 @@ func appendRelayed(dst, all, cookie []byte, last bool) (out []byte, got relayed)
 		out = appendField(out, "Cache-Control", cc)
 		out = appendBytesField(out, "Set-Cookie", cookie)
 	}
+	out = append(out, added...)
 	if last {
 		out = append(out, closeField...)
 	}

@@ -46,7 +46,7 @@ var unrelayable = []string{
 
 // byLibrary returns what a client reads of what the library makes of an answer; "" if it does
 // not take it.
-func byLibrary(all, cookie []byte, last bool) (answer string, closes bool) {
+func byLibrary(all, cookie []byte, limited, last bool) (answer string, closes bool) {
 	br := bufio.NewReaderSize(bytes.NewReader(all), bufferSize)
 	var h fasthttp.ResponseHeader
 	h.SetNoDefaultContentType(true)
@@ -56,6 +56,9 @@ func byLibrary(all, cookie []byte, last bool) (answer string, closes bool) {
 	var x exchange
 	length := x.cleanHead(&h)
 	takeCommands(&h)
+	if limited {
+		h.AddBytesV("RateLimit", []byte("\"a\";r=1;t=2"))
+	}
 	admitted{cookie: cookie}.decorate(&h)
 	body, err := io.ReadAll(br)
 	if err != nil || length != len(body) {
@@ -94,13 +97,16 @@ func read(t *testing.T, answer []byte) string {
 
 func relays(t *testing.T, all []byte) bool {
 	t.Helper()
-	for i := range 4 {
-		last, cookie := i&1 > 0, []byte(nil)
+	for i := range 8 {
+		last, cookie, added := i&1 > 0, []byte(nil), []byte(nil)
 		if i&2 > 0 {
 			cookie = []byte("ropeline=a-pass; Path=/")
 		}
+		if i&4 > 0 {
+			added = []byte("RateLimit: \"a\";r=1;t=2\r\n")
+		}
 		before := bytes.Clone(all)
-		out, got := appendRelayed(make([]byte, 0, bufferSize), all, cookie, last)
+		out, got := appendRelayed(make([]byte, 0, bufferSize), all, cookie, added, last)
 		if !bytes.Equal(all, before) {
 			t.Fatalf("%q was changed to %q", before, all)
 		}
@@ -110,7 +116,7 @@ func relays(t *testing.T, all []byte) bool {
 			}
 			return false
 		}
-		want, closes := byLibrary(all, cookie, last)
+		want, closes := byLibrary(all, cookie, len(added) > 0, last)
 		if want == "" {
 			t.Fatalf("%q is relayed as %q; the library does not take it", all, out)
 		}
@@ -222,7 +228,7 @@ func sayAll(c net.Conn) {
 
 func TestRelayingDoesNotKeepWhatItWasGiven(t *testing.T) {
 	all := []byte(relayable[1])
-	out, _ := appendRelayed(make([]byte, 0, bufferSize), all, nil, false)
+	out, _ := appendRelayed(make([]byte, 0, bufferSize), all, nil, nil, false)
 	want := bytes.Clone(out)
 	clear(all)
 	if !reflect.DeepEqual(out, want) {

@@ -59,6 +59,8 @@ type request struct {
 	answer answerHeaders // of the response, for those that ask about it
 
 	setCookie []byte // backing bytes of the cookie in its answer
+	scratch   []byte // for as long as a call
+	added     head   // fields that are added to its answer
 
 	limited bool // one of them keeps it from the origin
 	again   bool // they have counted it
@@ -96,6 +98,8 @@ func (r *request) release() {
 		answer: r.answer[:0],
 
 		setCookie: r.setCookie[:0],
+		scratch:   r.scratch[:0],
+		added:     head{r.added.b[:0]},
 
 		via: forwarded{chain: r.via.chain[:0]},
 	}
