@@ -107,7 +107,7 @@ func appendRelayed(dst, all, cookie, added []byte, last bool) (out []byte, got r
 			return dst, relayed{}
 		}
 	}
-	if length != len(rest) || bytes.IndexByte(all[:len(all)-len(rest)], 0) >= 0 {
+	if length != len(rest) {
 		return dst, relayed{}
 	}
 	if cookie != nil {
@@ -141,7 +141,7 @@ func nextLine(b []byte) (line, rest []byte) {
 // body, by its code.
 func (got *relayed) status(line []byte) bool {
 	const version = "HTTP/1.1 "
-	if len(line) < len(version)+4 || string(line[:len(version)]) != version || line[len(version)+3] != ' ' {
+	if len(line) < len(version)+4 || string(line[:len(version)]) != version || line[len(version)+3] != ' ' || !isValue(line) {
 		return false
 	}
 	for _, c := range line[len(version):][:3] {
@@ -173,6 +173,9 @@ func (got *relayed) field(line []byte, length *int) fate {
 		if !isToken(c) {
 			return cannotRelay
 		}
+	}
+	if !isValue(line[colon+1:]) {
+		return cannotRelay
 	}
 	if got.personal && isCaching(name) {
 		got.noStore = got.noStore || equalFold(name, "cache-control") && hasToken(line[colon+1:], "no-store")

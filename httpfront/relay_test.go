@@ -39,6 +39,7 @@ var unrelayable = []string{
 	"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: +0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0, 0\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n", "HTTP/1.1 200 OK\r\n Content-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
 	"HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 200 OK\r\nX: a\rb\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\x00b\r\nContent-Length: 0\r\n\r\n",
+	"HTTP/1.1 200 OK\r\nX: a\x05b\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 O\x05K\r\nContent-Length: 0\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nX\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\n: x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX y: x\r\nContent-Length: 0\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nRopeline-Command: revoke\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nCf-Waiting-Room-Command: revoke\r\nContent-Length: 0\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n",
