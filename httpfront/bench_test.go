@@ -52,21 +52,7 @@ func BenchmarkWaitingJSON(b *testing.B) {
 // BenchmarkAdmitted measures a request with a pass, to an origin that costs
 // next to nothing. The origin and the client are in the figure.
 func BenchmarkAdmitted(b *testing.B) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go answerAll(c)
-		}
-	}()
-	f := serveTo(b, fakeRooms{room: newRoom(always)}, "http://"+ln.Addr().String())
+	f := serveTo(b, fakeRooms{room: newRoom(always)}, answering(b))
 	p := node.Pass{Room: [16]byte{1}, Arrival: time.Now(), AcceptedAt: time.Now(), LeaseEnd: time.Now().Add(time.Minute)}
 	roundTrips(b, f, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nCookie: ropeline="+
 		string(f.keys.AppendSeal(nil, p, "a"))+"\r\n\r\n")
@@ -105,22 +91,8 @@ func BenchmarkGuard(b *testing.B) {
 
 // BenchmarkAdmittedCounted is BenchmarkAdmitted with requests counted and logged.
 func BenchmarkAdmittedCounted(b *testing.B) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go answerAll(c)
-		}
-	}()
 	var w silent
-	f := serveTo(b, fakeRooms{room: newRoom(always)}, "http://"+ln.Addr().String(), func(c *Config) { c.Requests, c.AccessLog = &w, &w })
+	f := serveTo(b, fakeRooms{room: newRoom(always)}, answering(b), func(c *Config) { c.Requests, c.AccessLog = &w, &w })
 	p := node.Pass{Room: [16]byte{1}, Arrival: time.Now(), AcceptedAt: time.Now(), LeaseEnd: time.Now().Add(time.Minute)}
 	roundTrips(b, f, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nCookie: ropeline="+
 		string(f.keys.AppendSeal(nil, p, "a"))+"\r\n\r\n")

@@ -111,3 +111,23 @@ func TestWhoExpectsToBeToldIsToldOfTheEnd(t *testing.T) {
 		t.Errorf("got %v, closed %v", resp.Header, resp.Close)
 	}
 }
+
+// answering returns the address of an origin that answers every read and allocates nothing.
+func answering(tb testing.TB) string {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go answerAll(c)
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
