@@ -24,6 +24,16 @@ func TestOpeningABoundPassCostsNoAllocation(t *testing.T) {
 }
 
 func BenchmarkOpenPass(b *testing.B) {
+	b.Run("again", func(b *testing.B) { // on the connection that has brought it before
+		r, keys, s := admittedRequest(b, room.Binding{})
+		r.opened = new(opened)
+		b.ReportAllocs()
+		for b.Loop() {
+			if !r.openPass(keys, s, nil).known {
+				b.Fatal("the pass does not open")
+			}
+		}
+	})
 	for name, by := range map[string]room.Binding{"loose": {}, "bound": {Address: true, UserAgent: true}} {
 		b.Run(name, func(b *testing.B) {
 			r, keys, s := admittedRequest(b, by)
@@ -35,5 +45,18 @@ func BenchmarkOpenPass(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestAPassThatIsRememberedCostsNoAllocation(t *testing.T) {
+	r, keys, s := admittedRequest(t, room.Binding{})
+	r.opened = new(opened)
+	r.openPass(keys, s, nil)
+	if n := testing.AllocsPerRun(1000, func() {
+		if !r.openPass(keys, s, nil).known {
+			t.Fatal("the pass does not open")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
 	}
 }

@@ -64,10 +64,25 @@ type carried struct {
 
 // openPass returns the pass that the request carries for the room. One that is bound to
 // anything else than by counts as none.
-func (r *request) openPass(keys *pass.Keyring, s *room.Settings, by *pass.Binding) (best carried) {
+func (r *request) openPass(keys *pass.Keyring, s *room.Settings, by *pass.Binding) carried {
 	if !r.cookies {
-		return best
+		return carried{}
 	}
+	only := r.onlyCookies()
+	if r.opened == nil || only == nil || by != nil {
+		return r.openAny(keys, s, by)
+	}
+	from := openedFrom{keys, s, r.host, r.cookieSecure(s)}
+	if r.opened.is(only, from) {
+		return r.opened.carried
+	}
+	c := r.openAny(keys, s, nil)
+	r.opened.remember(c, only, from)
+	return c
+}
+
+// openAny is openPass without a memory.
+func (r *request) openAny(keys *pass.Keyring, s *room.Settings, by *pass.Binding) (best carried) {
 	var buf [64]byte
 	want := appendCookieName(buf[:0], r.cookieSecure(s), s)
 	tried := 0

@@ -249,8 +249,7 @@ func (f *Front) server() *fasthttp.Server {
 		// a connection has closed, and must not turn away the next one for that.
 		Concurrency:    2 * f.cfg.Limits.Conns,
 		ReadBufferSize: bufferSize, // and so the longest head
-		ReadTimeout:    t.Head,
-		WriteTimeout:   t.Write,
+		ReadTimeout:    t.Head,     // writes have a deadline of their own; see edgeConn
 		IdleTimeout:    t.Idle,
 
 		// A goroutine that clears up wakes this often, and only then sees that

@@ -107,6 +107,9 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 	r := a.req
 	h := &ctx.Request.Header
 	r.record.asked(h)
+	if e := edgeOf(ctx.Conn()); e != nil && ctx.ConnRequestNum() > 1 {
+		r.opened = &e.opened
+	}
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
 	if no.code == 0 {
 		no = r.locate(peerOf(ctx), isSecure(ctx), &f.trust)
@@ -263,7 +266,7 @@ func (f *Front) conclude(a *admitted, w *waiting, room Room, waited bool) bool {
 	}
 	switch {
 	case v.Admit:
-		a.room, a.settings, a.pass = room, s, v.Pass
+		a.room, a.settings, a.judged, a.pass = room, s, now, v.Pass
 		f.prove(r, s, &a.pass, now)
 		r.record.judged(Admitted, s, &a.pass, now)
 		return true
@@ -295,10 +298,18 @@ var errDraining = errors.New("an upgrade while the front stops")
 // peerOf returns who is connected to us, or to the proxy that says so in a PROXY
 // header.
 func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if a := addrOf(ctx.RemoteAddr()); a.IsValid() {
-		return a
+	e := edgeOf(ctx.Conn())
+	if e != nil && e.peer.IsValid() {
+		return e.peer
 	}
-	return netip.IPv4Unspecified()
+	a := addrOf(ctx.RemoteAddr())
+	if !a.IsValid() {
+		a = netip.IPv4Unspecified()
+	}
+	if e != nil {
+		e.peer = a
+	}
+	return a
 }
 
 // isSecure reports whether the peer speaks TLS with us, or with such a proxy.

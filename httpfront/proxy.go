@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -21,6 +22,7 @@ type admitted struct {
 	site     *site
 	room     Room // nil if the request has none; then the next two are zero
 	settings *room.Settings
+	judged   time.Time // when the room has decided
 	pass     node.Pass // as the visitor has it from now on
 	cookie   []byte    // value of a Set-Cookie field; nil for none
 }
@@ -49,7 +51,6 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 // in ctx.Response. If it does not, the error comes with how far the request got. There is no
 // exchange if the answer has been relayed.
 func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted, tried *upstream.Tried) (*exchange, delivery, error) {
-	began := f.cfg.Clock()
 	conn, err := f.connect(a, tried)
 	if conn == nil {
 		return nil, deliveryOf(nil, err), err
@@ -58,7 +59,7 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted, tried *upstream.T
 		return nil, delivered, nil
 	}
 	x := &exchange{conn: conn, panicked: f.logPanic, call: a.req.record.call(a.req, conn.Origin().Host())}
-	x.active.begin(f, a, began)
+	x.active.begin(f, a, a.judged)
 	owned := true
 	defer func() {
 		// A panic must not leave an upload behind that reads from a connection

@@ -31,9 +31,14 @@ func isAlnum(c byte) bool {
 }
 
 // isToken reports whether c may stand in the name of a field (RFC 9110, 5.6.2).
-func isToken(c byte) bool {
-	return isAlnum(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
-}
+func isToken(c byte) bool { return tokens[c] }
+
+var tokens = func() (is [256]bool) {
+	for c := range 256 {
+		is[c] = isAlnum(byte(c)) || strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
+	}
+	return is
+}()
 
 // elements calls yield with every element of a comma-separated list.
 func elements(list []byte) func(yield func([]byte) bool) {

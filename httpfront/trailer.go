@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -123,10 +124,24 @@ func isName(b []byte) bool {
 
 // isValue reports whether b may be the value of a field.
 func isValue(b []byte) bool {
+	for len(b) >= 8 && !hasControl(binary.LittleEndian.Uint64(b)) {
+		b = b[8:] // most of most values, and cookies are long
+	}
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return false
 		}
 	}
 	return true
+}
+
+// hasControl reports whether one of eight bytes is a control character, a tab being one: below
+// a space, or DEL. The terms are hasless and haszero of S. E. Anderson's Bit Twiddling Hacks;
+// that either finds too much is possible only where it also finds what is there.
+func hasControl(w uint64) bool {
+	const each = 0x0101010101010101
+	below := (w - each*' ') &^ w
+	del := w ^ each*0x7f
+	del = (del - each) &^ del
+	return (below|del)&(each*0x80) != 0
 }

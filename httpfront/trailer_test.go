@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -232,4 +233,23 @@ func FuzzResponseTrailers(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestControlCharactersAreFoundWhereverTheyStand(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for c := range 256 {
+		for at := range 24 {
+			b := make([]byte, at+1+rnd.IntN(12))
+			for i := range b {
+				if b[i] = byte(' ' + rnd.IntN(224)); b[i] == 0x7f {
+					b[i] = '\t'
+				}
+			}
+			b[at] = byte(c)
+			want := c >= ' ' && c != 0x7f || c == '\t'
+			if got := isValue(b); got != want {
+				t.Fatalf("%q may be a value: %v, want %v", b, got, want)
+			}
+		}
+	}
 }
