@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/ropeline/ropeline/httpfront/socket"
 )
 
 // edgeConfig says how an edgeListener takes connections. All of it is given.
@@ -156,7 +158,7 @@ func isShortage(err error) bool {
 // take makes c ready and hands it out, or turns it away. It never waits for the
 // client.
 func (l *edgeListener) take(c net.Conn) {
-	e := newEdgeConn(c, l)
+	e := newEdgeConn(socket.New(c), l)
 	l.open.Add(1)
 	l.mu.Lock()
 	l.conns[e] = struct{}{}

@@ -51,7 +51,8 @@ var allowed = map[string][]string{
 	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
-	"httpfront/upstream":      {"httpfront/deadline"},
+	"httpfront/socket":        {},
+	"httpfront/upstream":      {"httpfront/deadline", "httpfront/socket"},
 	"httpfront/profiles":      {},
 	"httpfront/verdict":       {"httpfront"},
 

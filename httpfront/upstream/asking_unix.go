@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/ropeline/ropeline/httpfront/socket"
 )
 
 // asking sends a request and reads the beginning of its answer. It does in one wait of the
@@ -54,36 +56,32 @@ func (a *asking) read(p []byte) (int, error) {
 // from then on ends the wait. It returns false to have waited on.
 func (a *asking) step(fd uintptr) bool {
 	if !a.sent {
-		return a.send(int(fd))
+		return a.send(fd)
 	}
-	for {
-		n, err := syscall.Read(int(fd), a.into)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
-			return false
-		case err != nil:
-			a.err = os.NewSyscallError("read", err)
-		case n == 0:
-			a.err = io.EOF
-		default:
-			a.n = n
-		}
-		return true
+	n, err := socket.Read(fd, a.into)
+	switch {
+	case err == syscall.EAGAIN:
+		return false
+	case err != nil:
+		a.err = os.NewSyscallError("read", err)
+	case n == 0:
+		a.err = io.EOF
+	default:
+		a.n = n
 	}
+	return true
 }
 
 // send sends the request, if nothing has come that would be taken for its answer.
-func (a *asking) send(fd int) (done bool) {
-	_, _, err := syscall.Recvfrom(fd, a.into[:1], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+func (a *asking) send(fd uintptr) (done bool) {
+	_, err := socket.Peek(fd, (*[1]byte)(a.into))
 	quiet := err == syscall.EAGAIN
 	if !quiet && a.reused {
 		a.err = ErrStale
 		return true
 	}
-	n, err := write(fd, a.request)
-	if err != nil {
+	n, err := socket.Write(fd, a.request)
+	if err != nil && err != syscall.EAGAIN {
 		a.err = os.NewSyscallError("write", err)
 		return true
 	}
@@ -92,21 +90,7 @@ func (a *asking) send(fd int) (done bool) {
 		a.err = errUnsent
 		return true
 	}
-	return !quiet && a.step(uintptr(fd)) // what had come before would not end a wait
-}
-
-// write writes as much as goes without waiting.
-func write(fd int, p []byte) (int, error) {
-	for {
-		n, err := syscall.Write(fd, p)
-		switch err {
-		case syscall.EINTR:
-		case syscall.EAGAIN:
-			return 0, nil
-		default:
-			return n, err
-		}
-	}
+	return !quiet && a.step(fd) // what had come before would not end a wait
 }
 
 // errUnsent says that the rest of the request is to be written first.

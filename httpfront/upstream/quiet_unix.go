@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"net"
 	"syscall"
+
+	"github.com/ropeline/ropeline/httpfront/socket"
 )
 
 // quietness looks at an unused connection. It is made once per connection, so
@@ -28,8 +30,8 @@ func newQuietness(c net.Conn) *quietness {
 		}
 	}
 	q.look = func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), q.byte[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		q.quiet = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
+		_, err := socket.Peek(fd, &q.byte)
+		q.quiet = err == syscall.EAGAIN
 		return true // done, whatever came of it: do not wait for bytes
 	}
 	return q

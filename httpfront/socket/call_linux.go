@@ -1,0 +1,35 @@
+//go:build linux && !race
+
+package socket
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// Read reads what there is from a socket that does not block; syscall.EAGAIN if that is nothing.
+// It returns 0 and no error at the end. p is not empty.
+func Read(fd uintptr, p []byte) (int, error) { return call(syscall.SYS_READ, fd, p, 0) }
+
+// Peek is Read of one byte that stays there for the next Read.
+func Peek(fd uintptr, p *[1]byte) (int, error) {
+	return call(syscall.SYS_RECVFROM, fd, p[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+}
+
+// Write writes as much of p as goes without waiting; syscall.EAGAIN if that is nothing. p is
+// not empty.
+func Write(fd uintptr, p []byte) (int, error) { return call(syscall.SYS_WRITE, fd, p, 0) }
+
+// call makes a call that was interrupted again.
+func call(which, fd uintptr, p []byte, flags uintptr) (int, error) {
+	for {
+		n, _, e := syscall.RawSyscall6(which, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), flags, 0, 0)
+		switch e {
+		case 0:
+			return int(n), nil
+		case syscall.EINTR:
+		default:
+			return 0, e
+		}
+	}
+}

@@ -1,0 +1,195 @@
+//go:build unix
+
+package socket
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// pair returns both ends of a connection.
+func pair(t *testing.T) (here net.Conn, there *net.TCPConn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	a, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	here, there = New(a), b.(*net.TCPConn)
+	if here == a {
+		t.Fatal("the connection is not wrapped")
+	}
+	for _, c := range []net.Conn{here, there} {
+		c.SetDeadline(time.Now().Add(time.Minute))
+	}
+	return here, there
+}
+
+// TestAllBytesArrive sends in both directions at once what fills the buffers of the system many
+// times over.
+func TestAllBytesArrive(t *testing.T) {
+	here, there := pair(t)
+	data := make([]byte, 16<<20)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	done := make(chan error, 3)
+	go func() {
+		n, err := here.Write(data)
+		if err == nil && n != len(data) {
+			err = io.ErrShortWrite
+		}
+		done <- errors.Join(err, here.(interface{ CloseWrite() error }).CloseWrite())
+	}()
+	go func() {
+		_, err := there.Write(data)
+		done <- errors.Join(err, there.CloseWrite())
+	}()
+	go func() {
+		got, err := io.ReadAll(there)
+		if err == nil && !bytes.Equal(got, data) {
+			err = errors.New("other bytes arrive there")
+		}
+		done <- err
+	}()
+	got, err := io.ReadAll(struct{ io.Reader }{here})
+	if err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes arrive here, %v; want %d", len(got), err, len(data))
+	}
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := here.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("at the end there are %d bytes and %v, want EOF", n, err)
+	}
+}
+
+// What fails fails as in package net.
+func TestFailures(t *testing.T) {
+	one, large := make([]byte, 1), make([]byte, 64<<20)
+	cases := map[string]struct {
+		do   func(here net.Conn, there *net.TCPConn) error
+		want error
+	}{
+		"a deadline of a read that is over": {func(here net.Conn, _ *net.TCPConn) error {
+			here.SetReadDeadline(time.Unix(1, 0))
+			_, err := here.Read(one)
+			return err
+		}, os.ErrDeadlineExceeded},
+		"a deadline of a read that waits": {func(here net.Conn, _ *net.TCPConn) error {
+			here.SetReadDeadline(time.Now().Add(time.Millisecond))
+			_, err := here.Read(one)
+			return err
+		}, os.ErrDeadlineExceeded},
+		"a deadline of a write that nobody reads": {func(here net.Conn, _ *net.TCPConn) error {
+			time.AfterFunc(50*time.Millisecond, func() { here.SetWriteDeadline(time.Unix(1, 0)) })
+			n, err := here.Write(large)
+			if n <= 0 || n >= len(large) {
+				t.Errorf("%d bytes were written, want some", n)
+			}
+			return err
+		}, os.ErrDeadlineExceeded},
+		"a read of what was closed": {func(here net.Conn, _ *net.TCPConn) error {
+			here.Close()
+			_, err := here.Read(one)
+			return err
+		}, net.ErrClosed},
+		"a read that is closed meanwhile": {func(here net.Conn, _ *net.TCPConn) error {
+			time.AfterFunc(time.Millisecond, func() { here.Close() })
+			_, err := here.Read(one)
+			return err
+		}, net.ErrClosed},
+		"a write to what was closed": {func(here net.Conn, _ *net.TCPConn) error {
+			here.Close()
+			_, err := here.Write(one)
+			return err
+		}, net.ErrClosed},
+		"a read of what was reset": {func(here net.Conn, there *net.TCPConn) error {
+			there.SetLinger(0)
+			there.Close()
+			_, err := here.Read(one)
+			return err
+		}, syscall.ECONNRESET},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := c.do(pair(t))
+			var op *net.OpError
+			if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Timeout() != (c.want == os.ErrDeadlineExceeded) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// A deadline that is moved into the past ends a read that waits, and one that is lifted lets
+// the connection be used again.
+func TestADeadlineIsNotTheEnd(t *testing.T) {
+	here, there := pair(t)
+	here.SetReadDeadline(time.Unix(1, 0))
+	if _, err := here.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	here.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := there.Write([]byte("more")); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 9)
+	if n, err := here.Read(got); err != nil || string(got[:n]) != "more" {
+		t.Errorf("got %q, %v", got[:n], err)
+	}
+}
+
+// A byte that was peeked at is still there, and nothing to read is EAGAIN.
+func TestPeek(t *testing.T) {
+	here, there := pair(t)
+	there.Write([]byte("xy"))
+	raw, err := here.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen [1]byte
+	raw.Read(func(fd uintptr) bool {
+		_, err = Peek(fd, &seen)
+		return err != syscall.EAGAIN
+	})
+	got := make([]byte, 9)
+	n, _ := here.Read(got)
+	if err != nil || string(seen[:]) != "x" || string(got[:n]) != "xy" {
+		t.Errorf("peeked at %q, %v, read %q", seen, err, got[:n])
+	}
+	raw.Read(func(fd uintptr) bool {
+		_, err = Peek(fd, &seen)
+		return true
+	})
+	if err != syscall.EAGAIN {
+		t.Errorf("got %v of a connection with nothing to read, want EAGAIN", err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	if New(a) != a {
+		t.Error("a pipe is wrapped")
+	}
+}
