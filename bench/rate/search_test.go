@@ -32,7 +32,7 @@ func TestSearchFindsTheCapacity(t *testing.T) {
 			if err != nil || got > capacity || got < capacity/fine {
 				t.Errorf("capacity %v, closed %v: got %v, %v", capacity, closed, got, err)
 			}
-			if m.tries > 60 {
+			if m.tries > 120 {
 				t.Errorf("capacity %v, closed %v: it took %d tries", capacity, closed, m.tries)
 			}
 		}
@@ -57,7 +57,7 @@ func TestSearchOnABusyMachine(t *testing.T) {
 	if near < runs*9/10 {
 		t.Errorf("%d of %d are near the capacity", near, runs)
 	}
-	for first := range 30 { // beyond, it has gone down to the least rate, and back twice
+	for first := range 60 { // beyond, it has gone down to the least rate, and back twice
 		m := &machine{capacity: capacity, disturb: func(try int) bool { return try <= first }}
 		if got, err := usual(160_000).run(m.try); err != nil || got > capacity || got < capacity/fine {
 			t.Errorf("the first %d tries were disturbed: got %v, %v", first, got, err)

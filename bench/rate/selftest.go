@@ -15,7 +15,7 @@ type SelfTest struct {
 	// Server is the command, with its arguments, that starts a server with as little in it as can be. The
 	// first line that it prints ends with the address where it listens. It is killed in the end.
 	Server []string
-	// Run is what is sent in each try, of which there are some thirty. Address, Requests and Rate are filled in.
+	// Run is what is sent in each try, of which there are some fifty. Address, Requests and Rate are filled in.
 	Run Config
 }
 
@@ -39,14 +39,15 @@ type Sustained struct {
 
 const (
 	leastTried  = 1000 // the least rate per second that is tried
-	closedTries = 3    // of the closed model
+	closedTries = 6    // of the closed model
+	mostStarved = 30   // of them, where none was answered: the server may get no processor for the length of a try
 	fine        = 1.05
 )
 
 // searchBelow returns the search of the self-test, by what the closed model has found. It is no bound:
 // it may have been disturbed as well.
 func searchBelow(closed float64) search {
-	return search{from: closed / 2, least: leastTried, most: mostRate, fine: fine, tries: 3, rates: 40}
+	return search{from: closed / 2, least: leastTried, most: mostRate, fine: fine, tries: 6, rates: 40}
 }
 
 // Sustain finds out how much the generator sustains: against a server with nothing in it, first as fast as
@@ -63,7 +64,7 @@ func Sustain(ctx context.Context, t SelfTest) (Sustained, error) {
 	cfg.Address, cfg.Rate = address, 0
 	cfg.Requests = [][]byte{[]byte("GET / HTTP/1.1\r\nHost: " + address + "\r\n\r\n")}
 	var s Sustained
-	for range closedTries {
+	for n := 0; n < closedTries || s.Closed.Answered == 0 && n < mostStarved; n++ {
 		r, err := Run(ctx, cfg)
 		if err != nil {
 			return s, err

@@ -24,7 +24,7 @@ type Config struct {
 	Rounds int           // how often each server is measured. 0: 5
 	Lasts  time.Duration // how long each time. 0: 4s
 	Warm   time.Duration // how long it is asked before. 0: 1s
-	// SelfTest is how long each try of the generator's self-test takes, of which there are some thirty. 0: 250ms; below 0: there is none.
+	// SelfTest is how long each try of the generator's self-test takes, of which there are some fifty. 0: 100ms; below 0: there is none.
 	SelfTest time.Duration
 	// Profile takes profiles of nodes, after all rounds.
 	Profile bool
@@ -44,7 +44,7 @@ func (c Config) withDefaults() Config {
 		c.Warm = time.Second
 	}
 	if c.SelfTest == 0 {
-		c.SelfTest = 250 * time.Millisecond
+		c.SelfTest = 100 * time.Millisecond
 	}
 	if c.Caddy == "" {
 		c.Caddy = "caddy"
