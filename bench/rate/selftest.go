@@ -29,7 +29,7 @@ type Sustained struct {
 	// CPUMicros is the generator's own processor time for a request in the closed model. 0: not known.
 	CPUMicros float64 `json:"cpu_us"`
 	// CPUWaited is the part of the time of all tries at constant rates in which other programs had the
-	// generator's CPU. Where that is much, a quiet machine has a higher figure.
+	// generator's CPU. Where that is much, a quiet machine may have a higher figure.
 	CPUWaited float64 `json:"cpu_waited"`
 	// Closed is how many it can be at most, the best of a few tries; Open are all tries at constant rates, in
 	// their order. A rate may be tried several times, and holds if one of them does.

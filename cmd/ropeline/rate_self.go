@@ -113,7 +113,7 @@ func selfTestTable(s rate.Sustained, o rateOptions) string {
 	}
 	said += fmt.Sprintf("\nThe generator sustains %.0f requests per second; each costs it %.2f µs of a CPU.", s.Sustains, s.CPUMicros)
 	if s.CPUWaited > disturbed || s.Sustains < s.Closed.Rate/2 {
-		said += fmt.Sprintf("\nOther programs were at work, and had its CPU %.0f %% of the time: a quiet machine has a higher figure.", 100*s.CPUWaited)
+		said += fmt.Sprintf("\nOther programs were at work, and had its CPU %.0f %% of the time: a quiet machine may have a higher figure.", 100*s.CPUWaited)
 	}
 	if warned != "" {
 		said += "\nAt that rate a measurement warns: " + warned + "."
