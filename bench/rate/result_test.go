@@ -50,19 +50,61 @@ func TestWarning(t *testing.T) {
 	for _, tc := range []struct {
 		model          string
 		thread, waited time.Duration
+		late           float64
 		warns          bool
 	}{
-		{Open, 900 * time.Millisecond, 0, false},
-		{Open, 901 * time.Millisecond, 0, true},
-		{Open, 500 * time.Millisecond, 401 * time.Millisecond, true},
-		{Open, 500 * time.Millisecond, 400 * time.Millisecond, false},
-		{Closed, time.Second, 0, false}, // that is what it is for
+		{Open, 900 * time.Millisecond, 0, 0, false},
+		{Open, 901 * time.Millisecond, 0, 0, true},
+		{Open, 500 * time.Millisecond, 401 * time.Millisecond, 0, true},
+		{Open, 500 * time.Millisecond, 400 * time.Millisecond, 0, false},
+		{Closed, time.Second, 0, 0, false}, // that is what it is for
+		{Open, time.Millisecond, 0, 1000, false},
+		{Open, time.Millisecond, 0, 1001, true},
 	} {
-		r := Result{Model: tc.model}
+		r := Result{Model: tc.model, Late: Lateness{P99: tc.late}}
 		r.judge(spent{wall: time.Second, thread: tc.thread, waited: tc.waited})
 		if (r.Warning != "") != tc.warns {
 			t.Errorf("%+v: it says %q", tc, r.Warning)
 		}
+	}
+}
+
+// TestBehind holds what it is that the self-test takes for held in time.
+func TestBehind(t *testing.T) {
+	held := Result{
+		Model: Open, RateWanted: 1000, Rate: 990, Due: 500, Answered: 500, Late: Lateness{P99: 1000, Max: 1e6},
+		Latency: Latency{P50: 1000, P99: 1e6}, CPUShare: 0.99, Warning: "its CPU",
+	}
+	if why := held.Behind(); why != "" {
+		t.Errorf("it is behind: %s", why)
+	}
+	for want, change := range map[string]func(*Result){
+		"nothing was due at a time":                       func(r *Result) { r.Model = Closed },
+		"nothing was due":                                 func(r *Result) { r.Due, r.Answered = 0, 0 },
+		"1 of 500 requests got no answer":                 func(r *Result) { r.Answered-- },
+		"989 answers per second came":                     func(r *Result) { r.Rate = 989 },
+		"1 in 100 requests was sent 1001 µs late or more": func(r *Result) { r.Late.P99 = 1001 },
+		"half of the answers came 1001 µs late or more":   func(r *Result) { r.Latency.P50 = 1001 },
+	} {
+		r := held
+		if change(&r); r.Behind() != want {
+			t.Errorf("got %q, want %q", r.Behind(), want)
+		}
+	}
+}
+
+// TestWhyNothingIsHeld goes by the best try of the lowest rate.
+func TestWhyNothingIsHeld(t *testing.T) {
+	open := func(wanted, late, waited float64) Result {
+		return Result{Model: Open, RateWanted: wanted, Rate: wanted, Due: 1, Answered: 1, Late: Lateness{P99: late, Max: 9000}, CPUWaited: waited}
+	}
+	s := Sustained{Open: []Result{open(2000, 1500, 0.1), open(1000, 4000, 0.7), open(1000, 3000, 0.6)}}
+	const want = "at 1000/s, the lowest that was tried, 1 in 100 requests was sent 3000 µs late or more (late: p99 3000 µs, longest 9000 µs); the generator waited for its CPU 60 % of the time"
+	if got := s.why(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if s.Sustains = 500; s.why() != "" {
+		t.Errorf("one was held, and it says %q", s.why())
 	}
 }
 

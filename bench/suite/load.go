@@ -30,6 +30,7 @@ type answers struct {
 	bad            int64 // another code
 	failed         int64 // no answer
 	generator      float64
+	late           time.Duration // p99, by the generator's own fault; 0 where nothing was due at a time
 	sender         time.Duration // processor time of the sender for each request; 0: it is no part of what is measured
 	warning        string
 }
@@ -50,15 +51,16 @@ func send(ctx context.Context, s shot) (a answers, err error) {
 	micros := func(v float64) time.Duration { return time.Duration(v * float64(time.Microsecond)) }
 	return answers{
 		rate: r.Rate, p50: micros(r.Latency.P50), p99: micros(r.Latency.P99), p999: micros(r.Latency.P999),
-		answered: r.Answered, bad: r.Answered - r.Status[s.code], failed: r.Failed(), generator: r.CPUShare, warning: r.Warning,
+		answered: r.Answered, bad: r.Answered - r.Status[s.code], failed: r.Failed(), generator: r.CPUShare, late: micros(r.Late.P99), warning: r.Warning,
 	}, nil
 }
 
 // SelfTest is what the generator sustained against a server with nothing in it, before the run.
 type SelfTest struct {
-	Sustains float64 `json:"sustains"` // requests a second in the open model, without falling behind; 0: none of those that were tried
-	Closed   float64 `json:"closed"`   // requests a second in the closed model
-	CPU      float64 `json:"cpu_us"`   // of the generator for each request
+	Sustains float64 `json:"sustains"` // requests a second in the open model, held in time as rate.Result.Behind has it; 0: none, and Why says why
+	Why      string  `json:"why,omitempty"`
+	Closed   float64 `json:"closed"` // requests a second in the closed model
+	CPU      float64 `json:"cpu_us"` // of the generator for each request
 }
 
 // testItself finds out what the generator sustains here.
@@ -77,10 +79,10 @@ func testItself(ctx context.Context, c Config) (SelfTest, error) {
 	}
 	s, err := rate.Sustain(ctx, rate.SelfTest{
 		Server: []string{taskset, "-c", strconv.Itoa(int(peers.OfServer)), c.Binary, "bench", "serve", "bare", "--listen", listen},
-		Run:    rate.Config{Lasts: c.SelfTest, Conns: usualConns, CPU: &cpu},
+		Run:    rate.Config{Warm: c.SelfTest / 5, Lasts: c.SelfTest, Drain: c.SelfTest, Conns: usualConns, CPU: &cpu},
 	})
 	if err != nil {
 		return SelfTest{}, errors.Join(errors.New("the generator does not pass its self-test"), err)
 	}
-	return SelfTest{Sustains: s.Sustains, Closed: rounded(s.Closed.Rate, 1), CPU: s.CPUMicros}, nil
+	return SelfTest{Sustains: s.Sustains, Why: s.Why, Closed: rounded(s.Closed.Rate, 1), CPU: s.CPUMicros}, nil
 }

@@ -60,6 +60,9 @@ type Sample struct {
 	// Sender is processor time for each answer of who asks, in microseconds, where that is a part of what a site would have to
 	// run. 0: it is not.
 	Sender float64 `json:"sender_us,omitempty"`
+	// Late is how late requests were sent by the generator's own fault, p99 in milliseconds. 0: not even half a microsecond, or
+	// none was due at a time.
+	Late float64 `json:"late_ms,omitempty"`
 	// Warning says why the figures are the generator's rather than the server's. Empty: they are not.
 	Warning string `json:"warning,omitempty"`
 }
@@ -126,6 +129,8 @@ type Checked struct {
 	Least float64 `json:"least,omitempty"` // 0: no bound
 	Most  float64 `json:"most,omitempty"`  // 0: no bound
 	Held  bool    `json:"held"`            // of the median
+	// Warned is how many of the rounds have a sample in them of which the generator warns.
+	Warned int `json:"warned,omitempty"`
 	// Missing says that a server of it was not measured. Then there is no value.
 	Missing bool `json:"missing,omitempty"`
 }
@@ -151,6 +156,9 @@ func (c *check) run(r *Result) Checked {
 		}
 		if len(samples) == len(c.rows) {
 			values = append(values, c.of(samples))
+			if slices.ContainsFunc(samples, func(s Sample) bool { return s.Warning != "" }) {
+				out.Warned++
+			}
 		}
 	}
 	if len(values) == 0 {

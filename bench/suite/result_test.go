@@ -140,6 +140,43 @@ func TestEveryNameIsOfARow(t *testing.T) {
 	}
 }
 
+// TestALateGeneratorIsMarked: where it warns, latencies and what is formed of them say so, and those of other rows do not.
+func TestALateGeneratorIsMarked(t *testing.T) {
+	r := made()
+	for i := range r.Rows[0].Samples {
+		s := &r.Rows[0].Samples[i]
+		s.Wanted, s.P999, s.Late = 30_000, 2.5, 0.05
+	}
+	if text := r.Markdown(); strings.Contains(text, "†") || !strings.Contains(text, "| 0.05 |") {
+		t.Errorf("want lateness, and no mark of it:\n%s", text)
+	}
+	r.Rows[0].Samples[2].Warning, r.Rows[0].Samples[2].Late = "it was late", 7
+	c := check{text: "beside nginx", most: 3, rows: []string{"ropeline, a room", "nginx"}, of: cpuDifference}
+	r.Checks = []Checked{c.run(r)}
+	text := r.Markdown()
+	for _, want := range []string{
+		"| 2.50 † | 0.50, 1.40 † | 0.05 (0.05 to 7.00) † |", "| 0.50, 1.20 |", "want at most 3 († rounds in which the generator was late or had no time left: 1)",
+		"† The generator was late, or had no time of its core left: these latencies are its own as well** (ropeline, a room in 1 of 3).",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestLineSaysWhatTheGeneratorHeld(t *testing.T) {
+	for want, self := range map[string]SelfTest{
+		"and held 140,000/s in time.":                             {Sustains: 140_000, Closed: 160_000, CPU: 5.5},
+		"and held no constant rate in time: at 1000/s it was so.": {Closed: 160_000, CPU: 5.5, Why: "at 1000/s it was so"},
+	} {
+		r := made()
+		r.SelfTest = self
+		if line := r.Line(); !strings.HasSuffix(line, want) {
+			t.Errorf("got %q, want %q at its end", line, want)
+		}
+	}
+}
+
 func TestWhatIsMissingIsARow(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var r Result

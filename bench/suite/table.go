@@ -53,12 +53,20 @@ func (r *Result) columns() []column {
 		all = append(all, r.spreads("and of who asks", sender))
 	}
 	all = append(all, r.spreads("requests/s", func(s *Sample) float64 { return s.Rate }))
-	if r.has(func(s *Sample) float64 { return s.Wanted }) {
-		all = append(all, r.spreads("p99.9 ms", func(s *Sample) float64 { return s.P999 }))
+	if r.has(wanted) {
+		all = append(all, marked(r.spreads("p99.9 ms", func(s *Sample) float64 { return s.P999 })))
 	}
-	all = append(all, column{"p50, p99 ms", func(row *Row) string {
+	all = append(all, marked(column{"p50, p99 ms", func(row *Row) string {
 		return number(row.spread(func(s *Sample) float64 { return s.P50 }).Median) + ", " + number(row.spread(func(s *Sample) float64 { return s.P99 }).Median)
-	}})
+	}}))
+	if r.has(wanted) {
+		all = append(all, marked(column{"late p99 ms", func(row *Row) string {
+			if row.spread(wanted).Max == 0 {
+				return ""
+			}
+			return row.spread(func(s *Sample) float64 { return s.Late }).text()
+		}}))
+	}
 	if gc := func(s *Sample) float64 { return s.GC }; r.has(gc) {
 		all = append(all, column{"collecting", func(row *Row) string {
 			if row.spread(gc).Max == 0 {
@@ -71,6 +79,32 @@ func (r *Result) columns() []column {
 		column{"generator", func(row *Row) string {
 			return percent(row.spread(func(s *Sample) float64 { return s.Generator }).Median)
 		}})
+}
+
+func wanted(s *Sample) float64 { return s.Wanted }
+
+// mark stands behind figures of which the generator warns in some round.
+const mark = " †"
+
+// marked is a column whose figures have the mark where they need it.
+func marked(c column) column {
+	return column{c.head, func(row *Row) string {
+		cell := c.cell(row)
+		if cell != "" && row.warned() > 0 {
+			cell += mark
+		}
+		return cell
+	}}
+}
+
+// warned is how many of the samples the generator warns of.
+func (row *Row) warned() (n int) {
+	for _, s := range row.Samples {
+		if s.Warning != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // has reports whether some row has a figure.
@@ -172,7 +206,11 @@ func (c *Checked) Words() string {
 	case c.Least > 0:
 		want = fmt.Sprintf("at least %v", c.Least)
 	}
-	return fmt.Sprintf("%s: %s: %s%s, want %s", verdict, c.Text, c.Value.text(), unit, want)
+	words := fmt.Sprintf("%s: %s: %s%s, want %s", verdict, c.Text, c.Value.text(), unit, want)
+	if c.Warned > 0 {
+		words += fmt.Sprintf(" (%s rounds in which the generator was late or had no time left: %d)", strings.TrimSpace(mark), c.Warned)
+	}
+	return words
 }
 
 // disturbed is how much of the time servers may wait for their core, by the median, before the figures are said to be of little use.
@@ -208,11 +246,33 @@ func (r *Result) Line() string {
 			line += " **Other programs were at work: these figures say little, and less of latencies than of ratios.**"
 		}
 	}
-	if r.SelfTest.Closed > 0 {
-		line += fmt.Sprintf(" Before, the generator took %s/s from a server with nothing in it, at %s µs each, and held %s/s in time.",
-			number(r.SelfTest.Closed), number(r.SelfTest.CPU), number(r.SelfTest.Sustains))
+	return line + r.warnings() + r.SelfTest.words()
+}
+
+// warnings says which rows the generator warns of, in how many of their rounds.
+func (r *Result) warnings() string {
+	var rows []string
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.warned() > 0 {
+			rows = append(rows, fmt.Sprintf("%s in %d of %d", row.name(), row.warned(), len(row.Samples)))
+		}
 	}
-	return line
+	if len(rows) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" **%s The generator was late, or had no time of its core left: these latencies are its own as well** (%s).", strings.TrimSpace(mark), strings.Join(rows, "; "))
+}
+
+// words says what the generator sustained; empty: it was not asked.
+func (s SelfTest) words() string {
+	if s.Closed == 0 {
+		return ""
+	}
+	took := fmt.Sprintf(" Before, the generator took %s/s from a server with nothing in it, at %s µs each, and held ", number(s.Closed), number(s.CPU))
+	if s.Sustains == 0 {
+		return took + "no constant rate in time: " + s.Why + "."
+	}
+	return took + number(s.Sustains) + "/s in time."
 }
 
 // Markdown writes the table, what has to come out, and the machine, as the page has them.

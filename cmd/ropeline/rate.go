@@ -48,8 +48,9 @@ counted so. Without, each connection sends when it has its answer, which finds
 the highest rate, and no latency that a visitor would see.
 
 The result says how much of a CPU the generator itself has used, and how late it
-was, and warns where the figures are its own. --self-test shows how much it
-sustains here, against a server with nothing in it. Linux only.`,
+was, and warns where the figures are its own. --self-test finds the highest rate
+that it holds in time here, in short tries against a server with nothing in it,
+ten to thirty seconds in all. Linux only.`,
 		Example: `  ropeline rate --target http://127.0.0.1:8080/ --rate 20000 --for 30s
   ropeline rate --target http://127.0.0.1:8080 --requests heads.txt --connections 1000 --json
   ropeline rate --self-test`,
@@ -95,9 +96,9 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same times of poisson again")
 	c.Conns = 64
 	f.Var(intValue{dst: &c.Conns, min: 1, max: 1 << 20}, "connections", "connections that are kept open")
-	duration(&c.Warm, "warm", time.Second, 0, "time before the requests that count")
-	duration(&c.Lasts, "for", 10*time.Second, time.Millisecond, "time in which requests count")
-	duration(&c.Drain, "drain", time.Second, time.Millisecond, "how long after that answers are waited for")
+	duration(&c.Warm, "warm", time.Second, 0, "time before the requests that count; with --self-test before each try, 25ms by itself")
+	duration(&c.Lasts, "for", 10*time.Second, time.Millisecond, "time in which requests count; with --self-test in each try, 100ms by itself")
+	duration(&c.Drain, "drain", time.Second, time.Millisecond, "how long after that answers are waited for; with --self-test 100ms by itself")
 	duration(&c.Timeout, "timeout", 10*time.Second, time.Millisecond, "how long one answer may take")
 	cpu(&o.loadCPU, "load-cpu", "`number` of the CPU that the generator stays on (default: any; with --self-test the last one)")
 	f.BoolVar(&o.selfTest, "self-test", false, "show how much the generator sustains, against a server with nothing in it")
@@ -116,6 +117,16 @@ func (o *rateOptions) complete(flags *pflag.FlagSet) error {
 		for _, name := range []string{"target", "header", "requests", "turn", "rate", "arrivals", "seed"} {
 			if flags.Changed(name) {
 				return fmt.Errorf("--%s does not go with --self-test, which has a server of its own", name)
+			}
+		}
+		// Short tries, and many of them, find a moment in which no other program has the CPU.
+		for _, d := range []struct {
+			name  string
+			at    *time.Duration
+			value time.Duration
+		}{{"warm", &o.cfg.Warm, 25 * time.Millisecond}, {"for", &o.cfg.Lasts, 100 * time.Millisecond}, {"drain", &o.cfg.Drain, 100 * time.Millisecond}} {
+			if !flags.Changed(d.name) {
+				*d.at = d.value
 			}
 		}
 		return nil
