@@ -61,7 +61,7 @@ func begin(ctx *fasthttp.RequestCtx, code int, now time.Time) *fasthttp.Response
 	s := starters.Get().(*starter)
 	defer starters.Put(s)
 	s.head = append(s.head[:0], "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nDate: "...)
-	s.head = fasthttp.AppendHTTPDate(s.head, now)
+	s.head = appendDate(s.head, now)
 	s.head = append(s.head, "\r\n\r\n"...)
 	s.src.Reset(s.head)
 	s.br.Reset(&s.src)
@@ -99,7 +99,7 @@ func (no refusal) answer(now time.Time) []byte {
 	b = append(b, ' ')
 	b = append(b, http.StatusText(no.code)...)
 	b = append(b, "\r\nDate: "...)
-	b = fasthttp.AppendHTTPDate(b, now)
+	b = appendDate(b, now)
 	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"...)
 	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
 		b = append(b, "Retry-After: "+retryAfter+"\r\n"...)

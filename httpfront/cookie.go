@@ -69,15 +69,15 @@ func (r *request) openPass(keys *pass.Keyring, s *room.Settings, by *pass.Bindin
 		return carried{}
 	}
 	only := r.onlyCookies()
-	if r.opened == nil || only == nil || by != nil {
+	if r.memory == nil || only == nil || by != nil {
 		return r.openAny(keys, s, by)
 	}
 	from := openedFrom{keys, s, r.host, r.cookieSecure(s)}
-	if r.opened.is(only, from) {
-		return r.opened.carried
+	if r.memory.opened.is(only, from) {
+		return r.memory.opened.carried
 	}
 	c := r.openAny(keys, s, nil)
-	r.opened.remember(c, only, from)
+	r.memory.opened.remember(c, only, from)
 	return c
 }
 

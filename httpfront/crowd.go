@@ -114,8 +114,8 @@ func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, a *queueAnswer) {
 	if p.JSON() && prefersJSON(w.req.accept) {
 		h.SetContentType("application/json")
 		h.Set("Content-Language", a.state.Language())
-		a.body = p.AppendJSON(a.body[:0], &a.state)
-		ctx.Response.SetBody(a.body) // copies
+		a.page = p.AppendJSON(a.page[:headRoom], &a.state)
+		ctx.Response.SetBody(a.page[headRoom:]) // copies
 		return
 	}
 	l := lang.Of(a.state.Language())

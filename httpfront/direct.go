@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -61,20 +62,53 @@ func (h *head) begin(code int, now time.Time) {
 	h.b = append(h.b, ' ')
 	h.b = append(h.b, fasthttp.StatusMessage(code)...)
 	h.b = append(h.b, "\r\nDate: "...)
-	h.b = fasthttp.AppendHTTPDate(h.b, now)
+	h.b = appendDate(h.b, now)
 	h.b = append(h.b, "\r\n"...)
 }
 
-// end ends the head of an answer with such a body, and appends it. last says that the
-// connection is closed afterwards.
-func (h *head) end(body []byte, last bool) {
+// end ends the head of an answer with so many bytes of body. last says that the connection is
+// closed afterwards.
+func (h *head) end(body int, last bool) {
 	if last {
 		h.b = append(h.b, closeField...)
 	}
 	h.b = append(h.b, "Content-Length: "...)
-	h.b = strconv.AppendInt(h.b, int64(len(body)), 10)
+	h.b = strconv.AppendInt(h.b, int64(body), 10)
 	h.b = append(h.b, "\r\n\r\n"...)
-	h.b = append(h.b, body...)
+}
+
+// headRoom is how many bytes are free before a body for its head to be put there, which is
+// shorter than most bodies.
+const headRoom = 2 << 10
+
+// before puts the head into the free bytes at the beginning of b, right before the body, and
+// returns both.
+func (h *head) before(b []byte) []byte {
+	if len(h.b) > headRoom {
+		return append(h.b, b[headRoom:]...)
+	}
+	answer := b[headRoom-len(h.b):]
+	copy(answer, h.b)
+	return answer
+}
+
+// date is what the Date field says for a second.
+type date struct {
+	second int64 // since 1970
+	text   []byte
+}
+
+// lastDate is the date that was written last: a node answers many requests in a second.
+var lastDate atomic.Pointer[date]
+
+// appendDate appends now as the Date field has it.
+func appendDate(dst []byte, now time.Time) []byte {
+	d := lastDate.Load()
+	if second := now.Unix(); d == nil || d.second != second {
+		d = &date{second, fasthttp.AppendHTTPDate(nil, now)}
+		lastDate.Store(d)
+	}
+	return append(dst, d.text...)
 }
 
 func (h *head) Set(name, value string)              { h.b = appendField(h.b, name, value) }

@@ -33,7 +33,7 @@ type edgeConn struct {
 	err      error // of Close
 
 	peer   netip.Addr // of Conn; invalid until a request has asked; belongs to who handles it
-	opened opened     // belongs to who handles a request
+	memory memory     // belongs to who handles a request
 
 	answered bool  // the next write is no more than what the server believes to answer with
 	answer   error // of the real answer

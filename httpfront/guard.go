@@ -126,7 +126,7 @@ func (r *request) parseTarget() refusal {
 	}
 	if len(r.hostField) > 0 {
 		var ok bool
-		if r.host, ok = normalHost(r.hostField); !ok {
+		if r.host, ok = r.memory.readHost(r.hostField); !ok {
 			return bad("the Host field is not a host name")
 		}
 	}
@@ -146,7 +146,7 @@ func (r *request) parseTarget() refusal {
 func (r *request) readPath() refusal {
 	raw, _, _ := bytes.Cut(r.target, []byte("?"))
 	var err error
-	if r.path, err = room.ReadPath(raw); err != nil {
+	if r.path, err = r.memory.readPath(raw); err != nil {
 		return bad(err.Error())
 	}
 	return refusal{}

@@ -108,7 +108,7 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 	h := &ctx.Request.Header
 	r.record.asked(h)
 	if e := edgeOf(ctx.Conn()); e != nil && ctx.ConnRequestNum() > 1 {
-		r.opened = &e.opened
+		r.memory = &e.memory
 	}
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
 	if no.code == 0 {

@@ -62,7 +62,7 @@ type request struct {
 	scratch   []byte // for as long as a call
 	added     head   // fields that are added to its answer
 
-	opened *opened // what the connection remembers; nil: nothing
+	memory *memory // of the connection; nil: it has none
 
 	limited bool // one of them keeps it from the origin
 	again   bool // they have counted it

@@ -44,12 +44,12 @@ type queueAnswer struct {
 	waiting // whom it is for
 	state   page.State
 	refresh []byte // in decimal
-	body    []byte
+	page    []byte // headRoom bytes for a head, and the body
 	head    head
 }
 
 var queueAnswers = sync.Pool{New: func() any {
-	return &queueAnswer{body: make([]byte, 0, 9<<10), head: head{make([]byte, 0, 11<<10)}}
+	return &queueAnswer{page: make([]byte, headRoom, headRoom+9<<10), head: head{make([]byte, 0, headRoom)}}
 }}
 
 // release gives a back.
@@ -89,16 +89,17 @@ func (f *Front) answerQueued(ctx *fasthttp.RequestCtx, a *queueAnswer) {
 	})
 	json := p.JSON() && prefersJSON(r.accept)
 	if json {
-		a.body = p.AppendJSON(a.body[:0], &a.state)
+		a.page = p.AppendJSON(a.page[:headRoom], &a.state)
 	} else {
-		a.body = p.AppendHTML(a.body[:0], &a.state)
+		a.page = p.AppendHTML(a.page[:headRoom], &a.state)
 	}
+	body := a.page[headRoom:]
 	if edge := f.direct(ctx, r); edge != nil && a.limited == nil {
 		a.head.begin(a.status(), a.now)
 		a.head.Set("X-Content-Type-Options", "nosniff")
 		a.describe(&a.head, p, json)
-		a.head.end(a.body, f.isLast(ctx, r))
-		f.answerDirect(ctx, r, edge, a.head.b, a.status(), len(a.body))
+		a.head.end(len(body), f.isLast(ctx, r))
+		f.answerDirect(ctx, r, edge, a.head.before(a.page), a.status(), len(body))
 		return
 	}
 	h := begin(ctx, a.status(), a.now)
@@ -106,7 +107,7 @@ func (f *Front) answerQueued(ctx *fasthttp.RequestCtx, a *queueAnswer) {
 	if a.limited != nil {
 		r.tellLimits(h)
 	}
-	ctx.Response.SetBody(a.body) // copies
+	ctx.Response.SetBody(body) // copies
 }
 
 // describe writes the fields of a queue answer that p has made.

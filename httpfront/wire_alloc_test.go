@@ -3,6 +3,7 @@
 package httpfront
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // What a node does most of all, from the client's bytes to the answer's, the origin included,
 // allocates nothing. Whoever sees this fail has made every request slower.
 func TestWholeRequestsDoNotAllocate(t *testing.T) {
+	const host = "tickets.example.org"
 	origin := answering(t)
 	now := time.Now()
 	waits := node.Pass{Room: [16]byte{1}, Visitor: node.VisitorID{7}, Arrival: now, LastPoll: now}
@@ -29,8 +31,8 @@ func TestWholeRequestsDoNotAllocate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := serveTo(t, fakeRooms{room: newRoom(c.decide)}, origin, func(c *Config) { c.Limits.Requests = 1 << 30 })
-			ask := asker(t, f.dial(), "GET / HTTP/1.1\r\nHost: a\r\nAccept: "+c.accept+"\r\nCookie: ropeline="+
-				string(f.keys.AppendSeal(nil, c.pass, "a"))+"\r\n\r\n")
+			ask := asker(t, f.dial(), "GET /queue/"+strings.Repeat("a", 20)+"?row=7 HTTP/1.1\r\nHost: "+host+":8080\r\nAccept: "+c.accept+"\r\nCookie: ropeline="+
+				string(f.keys.AppendSeal(nil, c.pass, host))+"\r\n\r\n")
 			for range 100 {
 				ask()
 			}

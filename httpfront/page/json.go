@@ -60,10 +60,29 @@ func (v *Variable) appendText(b []byte, s *State) []byte {
 	return v.words(s, b)
 }
 
-// appendTime appends t, and nothing for none.
+// appendTime appends t, of the years 0 to 9999, as timeFormat says, and nothing for none. A
+// page has it several times, and package time reads the format each time.
 func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return b
 	}
-	return t.UTC().AppendFormat(b, timeFormat)
+	t = t.UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	b = append(appendDigits(b, year, 4), '-')
+	b = append(appendDigits(b, int(month), 2), '-')
+	b = append(appendDigits(b, day, 2), 'T')
+	b = append(appendDigits(b, hour, 2), ':')
+	b = append(appendDigits(b, minute, 2), ':')
+	b = append(appendDigits(b, second, 2), '.')
+	return append(appendDigits(b, t.Nanosecond()/int(time.Millisecond), 3), 'Z')
+}
+
+// appendDigits appends the last so many digits of n, which is not negative.
+func appendDigits(b []byte, n, digits int) []byte {
+	b = append(b, "0000"[:digits]...)
+	for i := len(b) - 1; n > 0 && digits > 0; i, n, digits = i-1, n/10, digits-1 {
+		b[i] = byte('0' + n%10)
+	}
+	return b
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -156,5 +157,18 @@ func TestNegativePlacesAreNone(t *testing.T) {
 	in.Verdict.Estimate = room.Estimate{Position: -1, Ahead: -1}
 	if s := fill(p, in); s.estimate.Position != 0 || s.estimate.Ahead != 0 {
 		t.Errorf("got %+v", s.estimate)
+	}
+}
+
+func TestTimesAreWrittenAsTheFormatSays(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		at := time.Unix(rnd.Int64N(253_402_300_800+62_167_219_200)-62_167_219_200, rnd.Int64N(1e9)).In(time.FixedZone("", rnd.IntN(80_000)-40_000))
+		if got, want := string(appendTime(nil, at)), at.UTC().Format(timeFormat); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	if got := appendTime(nil, time.Time{}); len(got) > 0 {
+		t.Errorf("no time is %q, want nothing", got)
 	}
 }

@@ -7,6 +7,47 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
+// memory is what a connection remembers of the request before, since the next one is mostly
+// from the same visitor, about the same host, and often the same path. The zero value remembers
+// nothing.
+type memory struct {
+	opened opened
+
+	hostField []byte
+	host      string // what normalHost says of it
+
+	path []byte
+	read room.Path // what room.ReadPath says of it
+}
+
+// readHost is normalHost of a Host field.
+func (m *memory) readHost(field []byte) (host string, ok bool) {
+	if m == nil {
+		return normalHost(field)
+	}
+	if m.host != "" && bytes.Equal(m.hostField, field) {
+		return m.host, true
+	}
+	if host, ok = normalHost(field); ok {
+		m.hostField, m.host = append(m.hostField[:0], field...), host
+	}
+	return host, ok
+}
+
+// readPath is room.ReadPath.
+func (m *memory) readPath(raw []byte) (p room.Path, err error) {
+	if m == nil || len(raw) > rememberedMax {
+		return room.ReadPath(raw)
+	}
+	if m.read.Route != "" && bytes.Equal(m.path, raw) {
+		return m.read, nil
+	}
+	if p, err = room.ReadPath(raw); err == nil {
+		m.path, m.read = append(m.path[:0], raw...), p
+	}
+	return p, err
+}
+
 // opened is the pass that a connection brought last, as it was opened. Browsers send the same
 // cookies with every request of a connection, until they are given others, and to open a pass
 // costs more than all else that a room does about somebody who is inside. Only passes of
@@ -27,7 +68,7 @@ type openedFrom struct {
 	secure   bool // the name of the cookie says so
 }
 
-// rememberedMax is the length of the longest Cookie field that is remembered.
+// rememberedMax is the length of the longest Cookie field or path that is remembered.
 const rememberedMax = 1 << 10
 
 // is reports whether o is what the field opens to.

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,9 +55,9 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 			}
 		}
 	}
-	cookies = append(cookies, "ropeline=", "theme=dark", "ropeline="+string(make([]byte, 2*rememberedMax)))
+	cookies = append(cookies, "ropeline=", "theme=dark", "ropeline="+strings.Repeat("A", 2*rememberedMax))
 
-	var memory opened
+	var memory memory
 	again := 0
 	// What comes is what came before but for something, now and then.
 	ring, s, host, secure, list := rings[0], rooms[0], hosts[0], false, cookies[0]
@@ -85,8 +86,8 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 			r.fields = append(r.fields, field{[]byte("cookie"), []byte(cookies[rnd.IntN(len(cookies))])})
 		}
 		want := r.openPass(ring, s, nil)
-		r.opened = &memory
-		if only := r.onlyCookies(); only != nil && memory.is(only, openedFrom{ring, s, r.host, r.cookieSecure(s)}) {
+		r.memory = &memory
+		if only := r.onlyCookies(); only != nil && memory.opened.is(only, openedFrom{ring, s, r.host, r.cookieSecure(s)}) {
 			again++
 		}
 		if got := r.openPass(ring, s, nil); got != want {
@@ -118,6 +119,38 @@ func TestVisitorsOfOneConnectionAreToldApart(t *testing.T) {
 		ask[who]()
 		if got := seen.Load().(node.VisitorID); got != (node.VisitorID{byte(1 + who)}) {
 			t.Fatalf("request %d is taken for one of %v, want of visitor %d", i, got, 1+who)
+		}
+	}
+}
+
+// TestHeadsAreReadAsWithoutAMemory, in whatever order they come.
+func TestHeadsAreReadAsWithoutAMemory(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 9))
+	hosts := []string{"a.example", "A.example", "a.example:8080", "a.example.", "b.example", "a..example", "a.example:x", "[::1]", "[::1", " ", ""}
+	paths := []string{"/", "/a", "/A", "/a?b", "/a?c", "/%61", "/a/", "/a%2Fb", "/a/b", "/a/../b", "/a//b", "/" + strings.Repeat("a", rememberedMax), "*", "a"}
+	var memory memory
+	for range 50_000 {
+		head := rawHead{[]byte("GET"), []byte(paths[rnd.IntN(len(paths))]), []byte("HTTP/1.1"), []byte("Host: " + hosts[rnd.IntN(len(hosts))] + "\r\n\r\n")}
+		r, fresh := newRequest(), newRequest()
+		r.memory = &memory
+		got, want := r.parse(head), fresh.parse(head)
+		if got != want || r.host != fresh.host || r.path != fresh.path {
+			t.Fatalf("%q of %q is %v %q %+v with a memory, and %v %q %+v without one", head.target, head.fields, got, r.host, r.path, want, fresh.host, fresh.path)
+		}
+		r.release()
+		fresh.release()
+	}
+	if memory.host == "" || memory.read.Route == "" {
+		t.Error("nothing was remembered")
+	}
+}
+
+func TestDatesAreThoseOfTheirSecond(t *testing.T) {
+	at := time.Date(2026, 2, 28, 23, 59, 58, 0, time.FixedZone("", 3600))
+	for _, d := range []time.Duration{0, time.Second - 1, time.Second, 2 * time.Second, 0, 24 * time.Hour, -time.Nanosecond} {
+		now := at.Add(d)
+		if got, want := string(appendDate([]byte("x"), now)), "x"+now.UTC().Format(http.TimeFormat); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
