@@ -84,6 +84,9 @@ type Core struct {
 	routes  atomic.Pointer[routes]
 	stripes stripes
 	builder room.Builder
+	in      room.Input     // scratch, of the room that is looked at
+	changes []room.Change  // scratch
+	over    []ticket.Ended // memory for a room's overHere
 
 	pendings    pendings
 	asks        asks[sessionKey]

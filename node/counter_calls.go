@@ -22,7 +22,7 @@ func (k *counters) sendCalls(now time.Time) []Message {
 		to := k.loop.ask[s]
 		self := k.room.core.self.Node
 		k.mu.Lock()
-		d := &k.desks[s]
+		d := k.desks[s]
 		lost := d.GiveUp(now)
 		var left []applicant
 		if to == self || to == (crdt.NodeID{}) {

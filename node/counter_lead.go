@@ -84,7 +84,7 @@ func (k *counters) retire() {
 		k.mu.Lock()
 		k.here = false
 		for _, p := range k.arrived(k.takeParked(), time.Time{}) {
-			k.desks[ticket.SiteCounter].Apply(p.applicant)
+			k.desk(ticket.SiteCounter).Apply(p.applicant)
 		}
 		k.mu.Unlock()
 		l.supply = nil

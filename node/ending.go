@@ -86,6 +86,9 @@ func (r *Room) endTicket(t ticket.Ticket, until, now time.Time) {
 	r.renewals.Forget(t)
 	delete(r.stranded, t)
 	if !r.core.answersFor(t.Anchor) {
+		if r.endings == nil {
+			r.endings = new(ticket.Endings)
+		}
 		r.endings.Add(t, now.Add(r.Settings().SessionDuration), now)
 		return
 	}

@@ -122,7 +122,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	c := k.room.core
 	to := k.loop.ask[ticket.SiteCounter]
 	leads, nobody := to == c.self.Node, to == crdt.NodeID{}
-	d := &k.desks[ticket.SiteCounter]
+	d := k.desks[ticket.SiteCounter]
 	k.mu.Lock()
 	own := k.takeParked()
 	before := len(own)
@@ -148,6 +148,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	if !leads && !nobody {
 		if !k.here { // the counter is back, or wanted
 			for _, p := range own {
+				d = k.desk(ticket.SiteCounter)
 				d.Apply(p.applicant)
 			}
 			clear(own)

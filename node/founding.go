@@ -183,7 +183,7 @@ type minting struct {
 func (f *facts) minting(id crdt.RoomID, self crdt.NodeID) minting {
 	of := f.room(id)
 	return minting{reading: f.reading, minter: f.mints(of), others: of.minted.Sub(of.mintedBy(self)),
-		told: of.by[self], site: f.sites[self]}
+		told: of.by.of(self), site: f.sites[self]}
 }
 
 // setFact writes a fact. It fails only where the map is full; then this node goes on as

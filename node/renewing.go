@@ -41,7 +41,7 @@ func (c *Core) sendRenewals(now time.Time) []Message {
 // their pass has run out: then they stand first in line.
 func (r *Room) strand(now time.Time) {
 	for _, s := range r.renewals.Unreachable(now) {
-		r.stranded[s.Ticket] = s
+		r.leaveStranded(s)
 	}
 	r.starved = false
 	if len(r.stranded) == 0 {

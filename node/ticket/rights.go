@@ -86,8 +86,7 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	if err != nil {
 		return nil, Delta{}, err
 	}
-	r := &Rights{cfg: cfg, start: now, book: b,
-		keepers: map[crdt.NodeID]crdt.NodeID{}, taking: map[crdt.NodeID]takeover{}}
+	r := &Rights{cfg: cfg, start: now, book: b}
 	if r.cfg.Seqs == nil {
 		next := uint64(1)
 		r.cfg.Seqs = func(n uint64) uint64 { next += n; return next - n }
