@@ -383,13 +383,8 @@ func (r *lwwReplica) apply(delta []byte, now time.Time) error {
 	return nil
 }
 
-func (r *lwwReplica) scribble() {
-	for _, e := range r.entries {
-		for i := range e.value {
-			e.value[i] = '#'
-		}
-	}
-}
+// scribble has nothing to write to: values are strings.
+func (r *lwwReplica) scribble() {}
 
 func (r *lwwReplica) detach(o replica) {
 	var clock Clock
@@ -420,8 +415,8 @@ func (r *lwwReplica) recode() replica {
 
 func (r *lwwReplica) held() string {
 	var lines []string
-	for key, e := range r.entries {
-		lines = append(lines, fmt.Sprint(key, e.stamp, e.value == nil, string(e.value)))
+	for key, e := range r.entries.all() {
+		lines = append(lines, fmt.Sprint(key, e.stamp, e.gone, e.value))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
@@ -431,9 +426,9 @@ func (r *lwwReplica) promised() string {
 	var lines []string
 	for _, writer := range slices.SortedFunc(maps.Keys(r.known), NodeID.Compare) {
 		lines = append(lines, fmt.Sprint(writer, " known ", r.known[writer]))
-		for key, e := range r.entries {
+		for key, e := range r.entries.all() {
 			if e.stamp.Node == writer && e.stamp.packed() <= r.known[writer] {
-				lines = append(lines, fmt.Sprint(writer, key, e.stamp, e.value == nil, string(e.value)))
+				lines = append(lines, fmt.Sprint(writer, key, e.stamp, e.gone, e.value))
 			}
 		}
 	}
