@@ -89,8 +89,8 @@ func (r *rowReplica) apply(delta []byte, now time.Time) error {
 func (r *rowReplica) scribble() {
 	for _, w := range r.rows {
 		for _, rc := range w.rooms {
-			for s := range rc.cells {
-				rc.cells[s] = entry{Cell{P: 99, N: 98}, 97}
+			for s := range maps.Collect(rc.cells.all()) {
+				rc.cells.set(s, entry{Cell{P: 99, N: 98}, 97})
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (r *rowReplica) dump(keep func(*row, entry) bool, knowledge bool) string {
 			lines = append(lines, fmt.Sprint(owner, w.site, w.seq, w.changed))
 		}
 		for room, rc := range w.rooms {
-			for s, e := range rc.cells {
+			for s, e := range rc.cells.all() {
 				if keep(w, e) {
 					lines = append(lines, fmt.Sprint(owner, room, s, e))
 				}
