@@ -365,5 +365,5 @@ func (r *Room) rest() {
 	r.resting.Store(true)
 	r.settings.Store(&s)
 	r.line.SetSettings(&s)
-	r.news = true
+	r.hasNews()
 }

@@ -235,6 +235,7 @@ func (c *Core) Written(err error, now time.Time) []Message {
 		}
 		r.mu.Unlock()
 		s.touch(r)
+		r.wake()
 	}
 	if err != nil {
 		s.renewAt = 0
@@ -306,7 +307,7 @@ func (c *Core) StoreBack(now time.Time) {
 			s.touch(r)
 		}
 		r.mu.Unlock()
-		r.news = true
+		r.hasNews()
 	}
 	c.health.store.set(nil)
 }

@@ -50,7 +50,7 @@ func (r *Room) rightsConfig(session time.Duration) ticket.RightsConfig {
 
 func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
 	if p|n != 0 {
-		r.news = true
+		r.hasNews()
 		r.core.replica.Add(crdt.Key{Room: r.id, Kind: kind, Tick: tick}, p, n, now)
 	}
 }
@@ -259,6 +259,7 @@ func (r *Room) bookLine(changes []room.Change, now time.Time) {
 
 // look builds the view from which requests decide.
 func (r *Room) look(now time.Time) {
+	r.wake()
 	r.viewed, r.news = now, false
 	var upTo [classes]int64
 	pending := int64(0)

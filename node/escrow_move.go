@@ -16,7 +16,7 @@ import (
 // if there is nothing to be done about it here. near says that only nodes of the
 // own site have a say.
 func (c *Core) limited(id crdt.RoomID, from replica.Peer, near bool) (*Room, error) {
-	r := c.rooms[id]
+	r := c.roused(id)
 	switch {
 	case r == nil:
 		return nil, nil // see Core.keepRooms

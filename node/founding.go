@@ -26,11 +26,11 @@ func (c *Core) heedFacts(now time.Time) {
 	}
 	c.heedConfigs(now)
 	// Facts are read anew once for all rooms: there may be ten thousand.
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		r.found(now)
 	}
 	c.facts.update()
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		if r.escrow() {
 			r.mint(now)
 		}
@@ -41,7 +41,7 @@ func (c *Core) heedFacts(now time.Time) {
 // how long sessions last, whenever that changes.
 func (c *Core) heedConfigs(now time.Time) {
 	var told []*Room
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		switch {
 		case r.told && r.lasts == r.saidLasts || !r.escrow() || c.facts.room(r.id).retired:
 		case r.told:

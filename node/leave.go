@@ -158,7 +158,7 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	r := c.rooms[h.Room]
+	r := c.roused(h.Room)
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}

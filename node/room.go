@@ -70,6 +70,8 @@ type Room struct {
 	replaces  map[ticket.Ticket]ticket.Ticket  // the same the other way round
 	line      *room.Line                       // nil: nobody has come
 	news      bool                             // counts have changed since the view was built
+	nap       time.Time                        // until when the loop leaves the room out; zero: it does not
+	busy      bool                             // the last tick had something to send
 	viewed    time.Time                        // when that was
 	every     time.Duration                    // after how long it is built anew without news
 	until     time.Time                        // when an event makes an end of it; zero: never

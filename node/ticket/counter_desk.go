@@ -267,6 +267,12 @@ func (d *Desk[T]) Drain() []Applicant[T] {
 	return all
 }
 
+// Idle reports whether nobody waits for an answer, and the counter knows all that it is to be
+// told.
+func (d *Desk[T]) Idle() bool {
+	return d == nil || !d.on && !d.alone && !d.void && len(d.queue) == 0 && len(d.asking) == 0 && d.booked == d.told
+}
+
 // Booked says that tickets of this desk are counted in this node's row as of seq.
 func (d *Desk[T]) Booked(tickets int, seq uint64) {
 	d.booked = min(d.booked+uint64(tickets), d.got)

@@ -248,6 +248,16 @@ func (r *Rights) take() Delta {
 	return d
 }
 
+// Quiet reports whether nothing is in use, cools, is owed, or is on its way to the disk or
+// to others: then time alone changes nothing, but for a bound that may be lowered.
+func (r *Rights) Quiet(now time.Time) bool {
+	return r.InUse() == 0 && r.rateInUse(now) == 0 && r.owed == Delta{} && r.leases.delta == Delta{} &&
+		r.book.clean() && !r.stopped() && !now.Before(r.limit.mintAfter) &&
+		len(r.out.gifts) == 0 && len(r.out.acks) == 0 && len(r.loans.open) == 0 &&
+		len(r.debts.ends) == 0 && len(r.debts.line) == 0 && len(r.debts.repaid) == 0 &&
+		len(r.leases.claims) == 0 && len(r.estate) == 0 && len(r.taking) == 0
+}
+
 // Retire has the room refuse everything, for good.
 func (r *Rights) Retire() {
 	if !r.book.next.retired {
