@@ -382,5 +382,7 @@ func (k *counters) setLenders(now time.Time) {
 			all = append(all, ticket.Lender{ID: crdt.Incarnation{Node: p.ID, Boot: p.Boot}, Free: max(0, min(m.Free.Places, m.Free.Rate))})
 		}
 	}
-	k.loop.supply.stock.SetLenders(all, now)
+	if len(all) > 0 || k.loop.stock != nil {
+		k.stock().SetLenders(all, now)
+	}
 }

@@ -132,7 +132,7 @@ func (r *Room) quiet(now time.Time) bool {
 func (k *counters) quiet() bool {
 	l := &k.loop
 	if l.accounts.Waiting() > 0 || !l.accounts.Idle() || len(l.leaving.lately) > 0 || l.handed != (crdt.NodeID{}) ||
-		l.stock != nil && !l.stock.Idle() || l.supply != nil && (len(l.supply.parked) > 0 || len(l.supply.unused) > 0) {
+		!l.stock.Idle() || l.supply != nil && (len(l.supply.parked) > 0 || len(l.supply.unused) > 0) {
 		return false
 	}
 	k.mu.Lock()

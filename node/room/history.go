@@ -54,7 +54,7 @@ func (s *Site) standing(set *Settings, now time.Time) standing {
 // grows with the number of sites. The zero value is empty and ready. It is not
 // safe for concurrent use.
 type History struct {
-	frozen Frozen
+	frozen *Frozen    // nil: no site is silent, nor in doubt
 	marks  []siteMark // by site
 }
 
@@ -94,10 +94,11 @@ type mark struct {
 // what they had.
 func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 	h.note(sites)
+	f := h.was()
 	grew, changed, n := false, false, 0
 	for i := range sites {
 		is := s.freezes() && sites[i].standing(s, now) == silent
-		was := h.frozen.Has(sites[i].Name)
+		was := f.Has(sites[i].Name)
 		grew = grew || is && !was
 		changed = changed || is != was
 		if is {
@@ -106,14 +107,36 @@ func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 	}
 	switch {
 	case n == 0:
-		h.frozen = Frozen{}
+		f = Frozen{}
 	case grew:
-		h.frozen = h.draw(s, sites, now)
+		f = h.draw(s, sites, now)
 	case changed:
-		h.frozen = h.still(s, sites, now)
+		f = h.still(s, sites, now)
 	}
-	h.frozen.doubt = h.doubts(s, sites, now)
-	return h.frozen
+	f.doubt = h.doubts(s, sites, now)
+	h.keep(f)
+	return f
+}
+
+// keep has f be what Observe returned last.
+func (h *History) keep(f Frozen) {
+	switch {
+	case !f.Any() && len(f.line) == 0 && len(f.doubt) == 0:
+		h.frozen = nil
+	case h.frozen == nil:
+		kept := f
+		h.frozen = &kept
+	default:
+		*h.frozen = f
+	}
+}
+
+// was returns what Observe returned last.
+func (h *History) was() Frozen {
+	if h.frozen == nil {
+		return Frozen{}
+	}
+	return *h.frozen
 }
 
 // doubts returns the sites that are in doubt; nearly always there is none.
@@ -167,7 +190,7 @@ func (h *History) forget(sites []Site) {
 
 // still returns what is left of frozen: those who were silent before and still are.
 func (h *History) still(s *Settings, sites []Site, now time.Time) Frozen {
-	return h.frozen.only(func(name string) bool {
+	return h.was().only(func(name string) bool {
 		at := slices.IndexFunc(sites, func(site Site) bool { return site.Name == name })
 		return at >= 0 && sites[at].standing(s, now) == silent
 	})
