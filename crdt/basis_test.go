@@ -142,7 +142,7 @@ func (w *basisWorld) checkOldest(t *testing.T) {
 	t.Helper()
 	for owner, row := range w.rows.rows {
 		for room, rc := range row.rooms {
-			for s := range rc.cells {
+			for s := range rc.cells.all() {
 				if rc.oldest.past(s) {
 					t.Fatalf("row %s, room %d: a cell of kind %d at %d is older than %+v", owner, room[0], s.kind, s.tick, rc.oldest)
 				}

@@ -85,7 +85,7 @@ func (r *Rows) AddTicks(m *map[int64]int64, owner Incarnation, room RoomID, kind
 		return
 	}
 	for tick := from; tick <= to; tick++ {
-		addSpan(m, tick, w.rooms[room].cells[slot{kind, tick}].Value())
+		addSpan(m, tick, w.rooms[room].cells.of(slot{kind, tick}).Value())
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *Rows) handedOn(i int, room RoomID) handed {
 func (w *row) countsActive(room RoomID) bool {
 	rc, ok := w.rooms[room]
 	if ok {
-		_, ok = rc.cells[slot{Active, 0}]
+		_, ok = rc.cells.get(slot{Active, 0})
 	}
 	return ok
 }
@@ -191,7 +191,7 @@ func (r *Rows) LastActive(node NodeID, boot uint64, room RoomID) int64 {
 	var active int64
 	for owner, w := range r.rows {
 		if owner.Node == node && owner.Boot < boot && owner.Boot >= prev && w.countsActive(room) {
-			prev, active = owner.Boot, w.rooms[room].cells[slot{Active, 0}].Value()
+			prev, active = owner.Boot, w.rooms[room].cells.of(slot{Active, 0}).Value()
 		}
 	}
 	return active

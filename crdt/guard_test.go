@@ -109,7 +109,7 @@ func TestStateIsBounded(t *testing.T) {
 			refused[2]++
 		}
 	}
-	if got := [3]int{len(rows.rows), len(sums.sites["s"].rooms), len(lww.entries)}; got != [3]int{maxRows, 2 * maxSiteRooms, maxLWWEntries} {
+	if got := [3]int{len(rows.rows), len(sums.sites["s"].rooms), lww.entries.len()}; got != [3]int{maxRows, 2 * maxSiteRooms, maxLWWEntries} {
 		t.Errorf("kept %v", got)
 	}
 	if want := [3]int{maxLWWEntries + 10 - maxRows, maxLWWEntries + 10 - 2*maxSiteRooms, 10}; refused != want {

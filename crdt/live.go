@@ -1,9 +1,6 @@
 package crdt
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // live holds the cells of a room that are not zero. Most are: whoever came in a
 // span has been let in long ago, yet the cell has to stay. Sums are asked for many
@@ -11,11 +8,12 @@ import (
 // and is not before somebody asks: rows that come from others and are never summed
 // take no more memory for it.
 //
-// Invariant, once at is not nil: cells[at[s]].slot == s, for each slot that is not
+// Invariant, once filled: cells[at.of(s)].slot == s, for each slot that is not
 // zero and no other.
 type live struct {
-	cells []liveCell
-	at    map[slot]int32
+	cells  []liveCell
+	at     slots[int32]
+	filled bool
 }
 
 type liveCell struct {
@@ -26,9 +24,9 @@ type liveCell struct {
 // living returns the cells that are not zero, in no order. They are for reading,
 // until the next change.
 func (rc *roomCells) living() []liveCell {
-	if rc.live.at == nil {
-		rc.live.at = make(map[slot]int32)
-		for s, e := range rc.cells {
+	if !rc.live.filled {
+		rc.live.filled = true
+		for s, e := range rc.cells.all() {
 			rc.live.set(s, e.Value())
 		}
 	}
@@ -37,10 +35,10 @@ func (rc *roomCells) living() []liveCell {
 
 // set says what a cell counts now.
 func (l *live) set(s slot, value int64) {
-	if l.at == nil {
+	if !l.filled {
 		return
 	}
-	i, known := l.at[s]
+	i, known := l.at.get(s)
 	switch {
 	case known && value != 0:
 		l.cells[i].value = value
@@ -48,13 +46,13 @@ func (l *live) set(s slot, value int64) {
 		last := len(l.cells) - 1
 		moved := l.cells[last]
 		l.cells[i] = moved
-		l.at[moved.slot] = i
+		l.at.set(moved.slot, i)
 		l.cells = l.cells[:last]
-		delete(l.at, s)
+		l.at.delete(s)
 	case value != 0:
-		l.at[s] = int32(len(l.cells))
+		l.at.set(s, int32(len(l.cells)))
 		l.cells = append(l.cells, liveCell{s, value})
 	}
 }
 
-func (l *live) clone() live { return live{slices.Clone(l.cells), maps.Clone(l.at)} }
+func (l *live) clone() live { return live{slices.Clone(l.cells), l.at.clone(), l.filled} }

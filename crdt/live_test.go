@@ -10,7 +10,7 @@ import (
 // TestLiveIsWhatIsNotZero compares with a map of all values.
 func TestLiveIsWhatIsNotZero(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := live{at: map[slot]int32{}}
+		l := live{filled: true}
 		all := map[slot]int64{}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			s := slot{Kind(rapid.IntRange(1, 2).Draw(t, "kind")), rapid.Int64Range(0, 5).Draw(t, "tick")}
@@ -20,7 +20,7 @@ func TestLiveIsWhatIsNotZero(t *testing.T) {
 		}
 		n := 0
 		for s, v := range all {
-			i, ok := l.at[s]
+			i, ok := l.at.get(s)
 			if ok != (v != 0) || ok && l.cells[i] != (liveCell{s, v}) {
 				t.Fatalf("%v is %d, and live says %v", s, v, ok)
 			}
@@ -28,8 +28,8 @@ func TestLiveIsWhatIsNotZero(t *testing.T) {
 				n++
 			}
 		}
-		if len(l.cells) != n || len(l.at) != n {
-			t.Fatalf("%d cells and %d places for %d values", len(l.cells), len(l.at), n)
+		if len(l.cells) != n || l.at.len() != n {
+			t.Fatalf("%d cells and %d places for %d values", len(l.cells), l.at.len(), n)
 		}
 	})
 }
@@ -53,15 +53,15 @@ func TestLiveFollowsRows(t *testing.T) {
 				for room, rc := range w.rooms {
 					n := 0
 					rc.living()
-					for s, e := range rc.cells {
+					for s, e := range rc.cells.all() {
 						if v := e.Value(); v != 0 {
 							n++
-							if i, ok := rc.live.at[s]; !ok || rc.live.cells[i] != (liveCell{s, v}) {
+							if i, ok := rc.live.at.get(s); !ok || rc.live.cells[i] != (liveCell{s, v}) {
 								t.Fatalf("%v %v %v counts %d, which is not live", owner, room, s, v)
 							}
 						}
 					}
-					if len(rc.live.cells) != n || len(rc.live.at) != n {
+					if len(rc.live.cells) != n || rc.live.at.len() != n {
 						t.Fatalf("%v %v: %d live cells for %d values", owner, room, len(rc.live.cells), n)
 					}
 				}

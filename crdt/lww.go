@@ -35,7 +35,7 @@ var ErrFull = errors.New("the map is full")
 // writer up to which stamp everything is held. The zero value is empty and
 // ready.
 type LWW struct {
-	entries map[string]lwwEntry
+	entries lwwTable
 	size    int               // bytes of all keys and values
 	known   map[NodeID]uint64 // packed stamps
 
@@ -50,9 +50,23 @@ type LWW struct {
 
 type lwwEntry struct {
 	stamp Stamp
-	value []byte // nil: deleted
+	value string
+	gone  bool // deleted
 
 	change uint64 // number of the change that put it here
+}
+
+// entryOf returns what a write leaves behind; a nil value deletes. It copies the value.
+func entryOf(stamp Stamp, value []byte) lwwEntry {
+	return lwwEntry{stamp: stamp, value: string(value), gone: value == nil}
+}
+
+// bytes returns a copy of the value; nil: deleted.
+func (e *lwwEntry) bytes() []byte {
+	if e.gone {
+		return nil
+	}
+	return append([]byte{}, e.value...)
 }
 
 // LWWDigest says, per writer, up to which packed stamp a replica holds
@@ -91,7 +105,7 @@ func (m *LWW) Set(key string, value []byte, at Stamp) error {
 	if !m.fits([]Write{{Key: key, Value: value}}) {
 		return fmt.Errorf("set %q: %w", key, ErrFull)
 	}
-	m.put(key, lwwEntry{stamp: at, value: bytes.Clone(value)})
+	m.put(key, entryOf(at, value))
 	m.learn(at.Node, at.packed())
 	m.changes++
 	return nil
@@ -116,7 +130,7 @@ func (m *LWW) Fits(writes []Write) error {
 // what this replica has heard: of two that succeed at once at different nodes,
 // the later one stays.
 func (m *LWW) CompareAndSet(key string, value []byte, was, at Stamp) error {
-	if m.entries[key].stamp != was {
+	if e, _ := m.entries.get(key); e.stamp != was {
 		return fmt.Errorf("set %q: %w", key, ErrConflict)
 	}
 	return m.Set(key, value, at)
@@ -125,15 +139,18 @@ func (m *LWW) CompareAndSet(key string, value []byte, was, at Stamp) error {
 // Get returns a copy of the value of key and the stamp of its newest write. ok
 // is false for a key that was deleted (the stamp says when) or never written.
 func (m *LWW) Get(key string) (value []byte, at Stamp, ok bool) {
-	e := m.entries[key]
-	return bytes.Clone(e.value), e.stamp, e.value != nil
+	e, known := m.entries.get(key)
+	if !known {
+		return nil, Stamp{}, false
+	}
+	return e.bytes(), e.stamp, !e.gone
 }
 
 // Keys yields the keys that have a value, in no order.
 func (m *LWW) Keys() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for key, e := range m.entries {
-			if e.value != nil && !yield(key) {
+		for key, e := range m.entries.all() {
+			if !e.gone && !yield(key) {
 				return
 			}
 		}
@@ -144,8 +161,8 @@ func (m *LWW) Keys() iter.Seq[string] {
 // order.
 func (m *LWW) Stamps() iter.Seq2[string, Stamp] {
 	return func(yield func(string, Stamp) bool) {
-		for key, e := range m.entries {
-			if e.value != nil && !yield(key, e.stamp) {
+		for key, e := range m.entries.all() {
+			if !e.gone && !yield(key, e.stamp) {
 				return
 			}
 		}
@@ -153,12 +170,12 @@ func (m *LWW) Stamps() iter.Seq2[string, Stamp] {
 }
 
 // Len returns the number of keys, deleted ones included.
-func (m *LWW) Len() int { return len(m.entries) }
+func (m *LWW) Len() int { return m.entries.len() }
 
 // Newest returns the latest stamp in m, by which a restarted clock is set.
 func (m *LWW) Newest() Stamp {
 	var newest Stamp
-	for _, e := range m.entries {
+	for _, e := range m.entries.all() {
 		if e.stamp.Compare(newest) > 0 {
 			newest = e.stamp
 		}
@@ -175,8 +192,8 @@ func (m *LWW) Clone() *LWW {
 
 // Merge adds what o holds and copies what it takes.
 func (m *LWW) Merge(o *LWW) {
-	for key, e := range o.entries {
-		m.put(key, lwwEntry{stamp: e.stamp, value: bytes.Clone(e.value)})
+	for key, e := range o.entries.all() {
+		m.put(key, e)
 	}
 	for writer, known := range o.known {
 		m.learn(writer, known)
@@ -196,7 +213,7 @@ func (m *LWW) Withhold(writer NodeID, upTo uint64) {
 	}
 	m.withheld, m.upTo = writer, upTo
 	for key, all := range m.beneath {
-		if !m.withholds(m.entries[key]) {
+		if e, _ := m.entries.get(key); !m.withholds(e) {
 			delete(m.beneath, key)
 		} else if i := m.told(all); i > 0 {
 			m.beneath[key] = all[i:]
@@ -280,10 +297,10 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 	}
 	add := func(key string, e lwwEntry) {
 		if at := e.stamp.packed(); e.stamp.Node == writer && at > from && at <= m.KnownOf(writer) {
-			p.Writes = append(p.Writes, Write{key, at, bytes.Clone(e.value)})
+			p.Writes = append(p.Writes, Write{key, at, e.bytes()})
 		}
 	}
-	for key, e := range m.entries {
+	for key, e := range m.entries.all() {
 		add(key, e)
 	}
 	for key, all := range m.beneath {
@@ -319,7 +336,7 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrHostile)
 	}
 	for _, w := range p.Writes {
-		m.put(w.Key, lwwEntry{stamp: unpack(w.At, p.Writer), value: bytes.Clone(w.Value)})
+		m.put(w.Key, entryOf(unpack(w.At, p.Writer), w.Value))
 	}
 	known, gap := advance(m.known[p.Writer], p.From, p.To)
 	m.learn(p.Writer, known)
@@ -335,7 +352,7 @@ func (m *LWW) fits(writes []Write) bool {
 	for _, w := range writes {
 		size += len(w.Key) + len(w.Value)
 	}
-	return len(m.entries)+len(writes) <= maxLWWEntries && size <= maxLWWBytes
+	return m.entries.len()+len(writes) <= maxLWWEntries && size <= maxLWWBytes
 }
 
 func (p LWWPiece) check() error {
@@ -385,10 +402,7 @@ func (p *LWWPiece) absorb(o LWWPiece) {
 // put keeps the later write. Two values under one stamp cannot come from honest
 // writers; the larger one stays, so that all replicas still agree.
 func (m *LWW) put(key string, e lwwEntry) {
-	if m.entries == nil {
-		m.entries = make(map[string]lwwEntry)
-	}
-	old, ok := m.entries[key]
+	old, ok := m.entries.get(key)
 	if ok && !e.wins(old) {
 		m.cover(key, e, old)
 		return
@@ -399,7 +413,7 @@ func (m *LWW) put(key string, e lwwEntry) {
 	}
 	m.size += len(key) + len(e.value)
 	e.change = m.changes + 1
-	m.entries[key] = e
+	m.entries.put(key, e)
 }
 
 // cover keeps an entry that a withheld write stands in front of.
@@ -424,11 +438,11 @@ func (m *LWW) cover(key string, e, by lwwEntry) {
 
 // wins reports whether e is the one that stays of two writes to a key.
 func (e lwwEntry) wins(o lwwEntry) bool {
-	return cmp.Or(e.stamp.Compare(o.stamp), bytes.Compare(e.value, o.value), presence(e)-presence(o)) > 0
+	return cmp.Or(e.stamp.Compare(o.stamp), cmp.Compare(e.value, o.value), presence(e)-presence(o)) > 0
 }
 
 func presence(e lwwEntry) int {
-	if e.value == nil {
+	if e.gone {
 		return 0
 	}
 	return 1

@@ -122,11 +122,11 @@ func decodeWrite(r *reader) (wr Write) {
 func (m *LWW) AppendBinary(dst []byte) ([]byte, error) {
 	w := newWriter(dst)
 	w.known(m.known)
-	w.array(len(m.entries))
-	for _, key := range slices.Sorted(maps.Keys(m.entries)) {
-		e := m.entries[key]
+	w.array(m.entries.len())
+	for _, key := range slices.Sorted(m.entries.keys()) {
+		e, _ := m.entries.get(key)
 		w.bytes(e.stamp.Node[:])
-		Write{key, e.stamp.packed(), e.value}.encode(w)
+		Write{key, e.stamp.packed(), e.bytes()}.encode(w)
 	}
 	return w.result()
 }
@@ -142,7 +142,7 @@ func DecodeLWW(data []byte, limit int) (*LWW, error) {
 		var writer NodeID
 		r.id((*[16]byte)(&writer))
 		wr := decodeWrite(r)
-		m.put(wr.Key, lwwEntry{stamp: unpack(wr.At, writer), value: wr.Value})
+		m.put(wr.Key, entryOf(unpack(wr.At, writer), wr.Value))
 	}
 	if err := r.end(); err != nil {
 		return nil, err

@@ -34,11 +34,11 @@ const MaxParts = maxLWWEntries + maxWriters
 // is true only with its writes.
 func (m *LWW) Parts(since uint64) []Part {
 	var out []Part
-	for key, e := range m.entries {
+	for key, e := range m.entries.all() {
 		if e.change > since {
 			w := newWriter(nil)
 			w.bytes(e.stamp.Node[:])
-			Write{key, e.stamp.packed(), e.value}.encode(w)
+			Write{key, e.stamp.packed(), e.bytes()}.encode(w)
 			out = append(out, Part{partWrite + key, w.must()})
 		}
 	}
@@ -90,6 +90,6 @@ func (m *LWW) SetPart(p Part) error {
 	if p.Name != partWrite+wr.Key {
 		return fmt.Errorf("part %q of key %q: %w", p.Name, wr.Key, ErrHostile)
 	}
-	m.put(wr.Key, lwwEntry{stamp: unpack(wr.At, writer), value: wr.Value})
+	m.put(wr.Key, entryOf(unpack(wr.At, writer), wr.Value))
 	return nil
 }

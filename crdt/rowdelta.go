@@ -128,7 +128,7 @@ func (w *row) since(from uint64) []roomChange {
 		if rc.last <= from {
 			continue
 		}
-		for s, e := range rc.cells {
+		for s, e := range rc.cells.all() {
 			if e.seq > from && e.seq <= w.known {
 				out = append(out, roomChange{room, CellChange{s.kind, s.tick, e.seq, e.Cell}})
 			}
@@ -164,7 +164,7 @@ func (r *Rows) Apply(p RowPiece, now time.Time) (gap bool, err error) {
 
 func (w *row) size() (n int) {
 	for _, rc := range w.rooms {
-		n += len(rc.cells)
+		n += rc.cells.len()
 	}
 	return n
 }

@@ -52,7 +52,7 @@ type row struct {
 type roomCells struct {
 	last    uint64 // newest change of any cell; may outlive the cell
 	changes uint64 // of any cell, in the order in which they came here
-	cells   map[slot]entry
+	cells   slots[entry]
 	oldest  firsts // no cell is older
 	live    live   // those of them that are not zero
 }
@@ -165,7 +165,7 @@ func (r *Rows) Clone() *Rows {
 		d := *w
 		d.rooms = make(map[RoomID]*roomCells, len(w.rooms))
 		for room, rc := range w.rooms {
-			d.rooms[room] = &roomCells{rc.last, rc.changes, maps.Clone(rc.cells), rc.oldest, rc.live.clone()}
+			d.rooms[room] = &roomCells{rc.last, rc.changes, rc.cells.clone(), rc.oldest, rc.live.clone()}
 		}
 		c.insert(&d)
 	}
@@ -179,7 +179,7 @@ func (r *Rows) Merge(o *Rows) {
 		w := r.row(owner, from.site)
 		w.header(from.seq, from.changed)
 		for room, rc := range from.rooms {
-			for s, e := range rc.cells {
+			for s, e := range rc.cells.all() {
 				w.put(Key{room, s.kind, s.tick}, e, larger)
 			}
 		}
@@ -223,7 +223,7 @@ func (w *row) forget(now time.Time, ret Retention) {
 		if rc.oldest.history < first.history || rc.oldest.arrivals < first.arrivals {
 			rc.forget(first)
 		}
-		if len(rc.cells) == 0 {
+		if rc.cells.len() == 0 {
 			w.forgotten += rc.changes + 1
 			delete(w.rooms, room)
 		}
@@ -234,7 +234,7 @@ func (w *row) forget(now time.Time, ret Retention) {
 func (rc *roomCells) forget(first firsts) {
 	rc.oldest = none
 	rc.changes++
-	maps.DeleteFunc(rc.cells, func(s slot, _ entry) bool {
+	rc.cells.deleteFunc(func(s slot, _ entry) bool {
 		if first.past(s) {
 			rc.live.set(s, 0)
 			return true
@@ -251,7 +251,7 @@ func (w *row) lives(now time.Time, ret Retention) bool {
 		return true
 	}
 	for room, rc := range w.rooms {
-		for s := range rc.cells {
+		for s := range rc.cells.all() {
 			if ret.counts(Key{room, s.kind, s.tick}, w.changed, now) {
 				return true
 			}
@@ -311,12 +311,12 @@ func (w *row) bump(now time.Time) uint64 {
 func (w *row) put(key Key, e entry, merge func(old, add entry) entry) {
 	rc, ok := w.rooms[key.Room]
 	if !ok {
-		rc = &roomCells{cells: make(map[slot]entry), oldest: none}
+		rc = &roomCells{oldest: none}
 		w.rooms[key.Room] = rc
 	}
 	s := slot{key.Kind, key.Tick}
-	e = merge(rc.cells[s], e)
-	rc.cells[s] = e
+	e = merge(rc.cells.of(s), e)
+	rc.cells.set(s, e)
 	rc.live.set(s, e.Value())
 	rc.oldest.note(s)
 	rc.changes++

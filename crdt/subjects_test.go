@@ -89,8 +89,8 @@ func (r *rowReplica) apply(delta []byte, now time.Time) error {
 func (r *rowReplica) scribble() {
 	for _, w := range r.rows {
 		for _, rc := range w.rooms {
-			for s := range rc.cells {
-				rc.cells[s] = entry{Cell{P: 99, N: 98}, 97}
+			for s := range maps.Collect(rc.cells.all()) {
+				rc.cells.set(s, entry{Cell{P: 99, N: 98}, 97})
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (r *rowReplica) dump(keep func(*row, entry) bool, knowledge bool) string {
 			lines = append(lines, fmt.Sprint(owner, w.site, w.seq, w.changed))
 		}
 		for room, rc := range w.rooms {
-			for s, e := range rc.cells {
+			for s, e := range rc.cells.all() {
 				if keep(w, e) {
 					lines = append(lines, fmt.Sprint(owner, room, s, e))
 				}
@@ -383,13 +383,8 @@ func (r *lwwReplica) apply(delta []byte, now time.Time) error {
 	return nil
 }
 
-func (r *lwwReplica) scribble() {
-	for _, e := range r.entries {
-		for i := range e.value {
-			e.value[i] = '#'
-		}
-	}
-}
+// scribble has nothing to write to: values are strings.
+func (r *lwwReplica) scribble() {}
 
 func (r *lwwReplica) detach(o replica) {
 	var clock Clock
@@ -420,8 +415,8 @@ func (r *lwwReplica) recode() replica {
 
 func (r *lwwReplica) held() string {
 	var lines []string
-	for key, e := range r.entries {
-		lines = append(lines, fmt.Sprint(key, e.stamp, e.value == nil, string(e.value)))
+	for key, e := range r.entries.all() {
+		lines = append(lines, fmt.Sprint(key, e.stamp, e.gone, e.value))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
@@ -431,9 +426,9 @@ func (r *lwwReplica) promised() string {
 	var lines []string
 	for _, writer := range slices.SortedFunc(maps.Keys(r.known), NodeID.Compare) {
 		lines = append(lines, fmt.Sprint(writer, " known ", r.known[writer]))
-		for key, e := range r.entries {
+		for key, e := range r.entries.all() {
 			if e.stamp.Node == writer && e.stamp.packed() <= r.known[writer] {
-				lines = append(lines, fmt.Sprint(writer, key, e.stamp, e.value == nil, string(e.value)))
+				lines = append(lines, fmt.Sprint(writer, key, e.stamp, e.gone, e.value))
 			}
 		}
 	}

@@ -14,7 +14,7 @@ func (r *Room) openSession(e *entered, now time.Time) {
 	t, self := e.pass.Ticket, r.core.self
 	switch {
 	case t.Anchor != self.Node:
-		r.renewals.Note(t, e.pass.LeaseEnd, e.pass.AcceptedAt) // the anchor shall hear of it
+		r.noteRenewal(t, e.pass.LeaseEnd, e.pass.AcceptedAt) // the anchor shall hear of it
 	case t.Block == 0 && (!e.gotten.lent || e.gotten.ticket.IsZero()): // used first here
 		r.openLease(t, e.pass.LeaseEnd, e.pass.AcceptedAt, now)
 	default: // the right has given it out already, here or as a loan

@@ -158,7 +158,7 @@ func (c *Core) takeQuestion(from replica.Peer, payload []byte, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	r := c.rooms[q.room]
+	r := c.roused(q.room)
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}

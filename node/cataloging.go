@@ -168,6 +168,7 @@ func (c *Core) bring(now time.Time) {
 	}
 	is := catalog.Read(c.replica)
 	c.tellRooms(was, is, now)
+	defer func() { c.catalog.file, c.catalog.limits = nil, nil }() // from now on the catalog has it
 	file := map[crdt.RoomID]bool{}
 	for _, s := range c.catalog.file {
 		file[s.ID] = true
@@ -276,6 +277,7 @@ func (c *Core) followCatalog(now time.Time) {
 		} else {
 			r.follow(s, now)
 		}
+		rooms[s.ID].shareSettings(read.Room(s.ID))
 	}
 	for _, r := range c.order {
 		switch {
@@ -340,6 +342,22 @@ func (r *Room) follow(s room.Settings, now time.Time) {
 	r.configure(s, now)
 }
 
+// shareSettings has a room keep no settings of its own where the catalog keeps the same:
+// nobody changes either.
+func (r *Room) shareSettings(as *catalog.Room) {
+	if as == nil {
+		return
+	}
+	s := *r.settings.Load()
+	if len(s.Events) == 0 && len(s.Front.Rules) == 0 { // there, both are nil
+		s.Events, s.Front.Rules = nil, nil
+	}
+	if reflect.DeepEqual(s, as.Settings) {
+		r.settings.Store(&as.Settings)
+		r.line.SetSettings(&as.Settings)
+	}
+}
+
 // rest has a room take no requests any more, and keep its rights.
 func (r *Room) rest() {
 	s := restingSettings(r.id, r.core.facts.room(r.id))
@@ -347,5 +365,5 @@ func (r *Room) rest() {
 	r.resting.Store(true)
 	r.settings.Store(&s)
 	r.line.SetSettings(&s)
-	r.news = true
+	r.hasNews()
 }

@@ -83,7 +83,11 @@ type Core struct {
 	shown   atomic.Pointer[[]*Room] // the same, for Status
 	routes  atomic.Pointer[routes]
 	stripes stripes
+	naps    naps
 	builder room.Builder
+	in      room.Input     // scratch, of the room that is looked at
+	changes []room.Change  // scratch
+	over    []ticket.Ended // memory for a room's overHere
 
 	pendings    pendings
 	asks        asks[sessionKey]
@@ -258,7 +262,9 @@ func (c *Core) know(peers replica.Members) {
 	}
 	c.sites.set(c.sizes)
 	for _, r := range c.order {
-		r.news = r.news || r.counters.Load() != nil // another may have to be asked
+		if r.counters.Load() != nil {
+			r.hasNews() // another may have to be asked
+		}
 	}
 }
 
@@ -278,7 +284,8 @@ func (c *Core) Tick(now time.Time) []Message {
 		c.openRooms(now)
 	}
 	c.collect(now)
-	for _, r := range c.order {
+	c.rouse(now)
+	for _, r := range c.up() {
 		r.expire(now)
 	}
 	c.heedFacts(now)
@@ -288,7 +295,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	out = append(out, c.sendEndings(now)...)
 	out = append(out, c.sendQuestions(now, true)...)
 	c.notePause(now)
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		if r.stale(now) {
 			r.look(now)
 		}
@@ -312,6 +319,7 @@ func (c *Core) Tick(now time.Time) []Message {
 		}
 		c.overflow.Store(overflow)
 	}
+	c.settleDown(now)
 	return out
 }
 
@@ -353,7 +361,7 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		out, err := c.replica.Receive(from, payload, now)
 		for _, id := range c.replica.Changed() {
 			if r := c.rooms[id]; r != nil {
-				r.news = true
+				r.hasNews()
 			}
 		}
 		return c.replicate(out), err
@@ -437,9 +445,11 @@ func (c *Core) collect(now time.Time) {
 	for n := range c.stripes.collect() {
 		for i := range n.entered {
 			e := &n.entered[i]
+			e.room.wake()
 			e.room.entered(e, now)
 		}
 		for _, k := range n.kept {
+			k.room.wake()
 			end := k.end
 			if end.IsZero() {
 				end = k.room.openLease(k.new, time.Time{}, k.at, now)
@@ -453,11 +463,12 @@ func (c *Core) collect(now time.Time) {
 			c.visits.add(v)
 		}
 		for _, in := range n.checkins {
-			if r := c.rooms[in.key.room]; r != nil {
+			if r := c.roused(in.key.room); r != nil {
 				r.checkedIn(in, now)
 			}
 		}
 		for _, e := range n.ended {
+			e.room.wake()
 			e.room.end(e, now)
 		}
 		for _, x := range n.unused {

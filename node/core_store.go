@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -28,8 +27,8 @@ const (
 // storing is the state of a node's disk, as the loop knows it.
 type storing struct {
 	found map[crdt.RoomID][]ticket.Put // what the last start left, of rooms not open yet, or not kept
-	facts map[string][]byte            // as they are on disk, by name of the part
-	saved uint64                       // how far they are, as MapParts has it
+	saved uint64                       // how far the facts on disk are, as MapParts has it
+	whole int                          // numbered parts on disk, as wholeFacts reads them
 
 	dropped []durable.Write // deletes what is stored of retired rooms
 	touched []*Room         // may have something to write
@@ -39,37 +38,40 @@ type storing struct {
 	waiting []crdt.Part     // facts for the batches after it
 	partsAt uint64          // how far the facts on disk are once none waits
 	written uint64          // the same, of those that this node has written
-	failed  error           // a write failed, and no new store has come; nil: all is well
+
+	renewAt, renewWritten uint64 // the same two, of the facts that Stored has returned since a write failed; 0: it was not asked
+	failed                error  // a write failed, and no new store has come; nil: all is well
 }
 
-// load takes what an earlier start has written.
-func (s *storing) load(all []durable.Write) error {
-	s.found, s.facts = map[crdt.RoomID][]ticket.Put{}, map[string][]byte{}
+// load takes what an earlier start has written, and returns the facts of that, by the
+// names of their parts.
+func (s *storing) load(all []durable.Write) (facts map[string][]byte, err error) {
+	s.found, facts = map[crdt.RoomID][]ticket.Put{}, map[string][]byte{}
 	for _, w := range all {
 		if w.Object == factsObject {
-			s.facts[w.Key] = w.Value
+			facts[w.Key] = w.Value
 			continue
 		}
 		id, ok := strings.CutPrefix(w.Object, rightsObject)
 		room, err := crdt.ParseRoomID(id)
 		if !ok || err != nil {
-			return fmt.Errorf("stored object %q is none of a node's", w.Object)
+			return nil, fmt.Errorf("stored object %q is none of a node's", w.Object)
 		}
 		s.found[room] = append(s.found[room], ticket.Put{Key: w.Key, Value: w.Value})
 	}
-	return nil
+	return facts, nil
 }
 
 // restoreFacts reads the facts that are stored. Earlier versions stored all of them
 // as one piece, cut into numbered parts: those go with the next write.
-func (c *Core) restoreFacts() error {
+func (c *Core) restoreFacts(stored map[string][]byte) error {
 	s := &c.storing
-	if whole := s.wholeFacts(); len(whole) > 0 {
+	if whole := s.wholeFacts(stored); len(whole) > 0 {
 		return c.replica.RestoreWholeMap(whole)
 	}
 	var parts []crdt.Part
-	for _, name := range slices.Sorted(maps.Keys(s.facts)) {
-		parts = append(parts, crdt.Part{Name: name, Value: s.facts[name]})
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		parts = append(parts, crdt.Part{Name: name, Value: stored[name]})
 	}
 	err := c.replica.RestoreMap(parts)
 	_, s.saved = c.replica.MapParts(0)
@@ -77,9 +79,9 @@ func (c *Core) restoreFacts() error {
 }
 
 // wholeFacts puts numbered parts together; nil: there are none.
-func (s *storing) wholeFacts() (whole []byte) {
-	for n := 0; s.facts[strconv.Itoa(n)] != nil; n++ {
-		whole = append(whole, s.facts[strconv.Itoa(n)]...)
+func (s *storing) wholeFacts(stored map[string][]byte) (whole []byte) {
+	for s.whole = 0; stored[strconv.Itoa(s.whole)] != nil; s.whole++ {
+		whole = append(whole, stored[strconv.Itoa(s.whole)]...)
 	}
 	return whole
 }
@@ -88,11 +90,12 @@ func (s *storing) wholeFacts() (whole []byte) {
 // error here, and not later.
 func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error {
 	s := &c.storing
-	if err := s.load(all); err != nil {
+	facts, err := s.load(all)
+	if err != nil {
 		return err
 	}
 	c.facts = newFacts(c.replica)
-	if err := c.restoreFacts(); err != nil {
+	if err := c.restoreFacts(facts); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}
 	c.replica.Tell(c.replica.Written())
@@ -173,7 +176,7 @@ const maxFactBatch = 1 << 20
 // factCost is what a fact takes beside its name and its value.
 const factCost = 128
 
-// factWrites returns facts that differ from those on disk, as many as go in a batch.
+// factWrites returns facts that have changed since those on disk, as many as go in a batch.
 func (c *Core) factWrites() []durable.Write {
 	s := &c.storing
 	s.next = nil
@@ -197,22 +200,18 @@ func (c *Core) factWrites() []durable.Write {
 	return s.next
 }
 
-// changedFacts returns the parts of the map that differ from those on disk, in an order
-// in which they may be written in several batches, and how far the disk is with them.
+// changedFacts returns the parts of the map that have changed since those on disk, in an
+// order in which they may be written in several batches, and how far the disk is with them.
+// What is on disk is nowhere kept beside the map itself: it would take as much again.
 func (c *Core) changedFacts() ([]crdt.Part, uint64) {
-	s := &c.storing
-	parts, at := c.replica.MapParts(s.saved)
-	s.written = c.replica.Written()
-	parts = slices.DeleteFunc(parts, func(p crdt.Part) bool {
-		is, ok := s.facts[p.Name]
-		return ok && bytes.Equal(is, p.Value)
-	})
+	parts, at := c.replica.MapParts(c.storing.saved)
+	c.storing.written = c.replica.Written()
 	return parts, at
 }
 
 // dropWhole deletes what wholeFacts reads.
 func (s *storing) dropWhole() (out []durable.Write) {
-	for n := 0; s.facts[strconv.Itoa(n)] != nil; n++ {
+	for n := range s.whole {
 		out = append(out, durable.Write{Object: factsObject, Key: strconv.Itoa(n)})
 	}
 	return out
@@ -236,14 +235,14 @@ func (c *Core) Written(err error, now time.Time) []Message {
 		}
 		r.mu.Unlock()
 		s.touch(r)
+		r.wake()
 	}
 	if err != nil {
+		s.renewAt = 0
 		return c.storeFailed(err, now)
 	}
-	for _, w := range s.next {
-		if s.facts[w.Key] = w.Value; w.Value == nil {
-			delete(s.facts, w.Key)
-		}
+	if len(s.waiting) == 0 && len(s.next) > 0 {
+		s.whole = 0
 	}
 	if s.next = nil; len(s.waiting) == 0 {
 		s.saved = s.partsAt
@@ -266,8 +265,9 @@ func (c *Core) Given() (n uint64) {
 	return n
 }
 
-// Stored returns all of this node that is known to be durable: the content of a
-// new store in place of one that has failed.
+// Stored returns the content of a new store in place of one that has failed: what is known
+// to be durable of the rights, and the facts as they are now. Facts may be durable before
+// rights are; those that have to wait for these are not made before.
 func (c *Core) Stored() []durable.Write {
 	s := &c.storing
 	var out []durable.Write
@@ -281,17 +281,25 @@ func (c *Core) Stored() []durable.Write {
 	for _, id := range slices.SortedFunc(maps.Keys(s.found), crdt.RoomID.Compare) {
 		out = appendPuts(out, id, s.found[id])
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.facts)) {
-		out = append(out, durable.Write{Object: factsObject, Key: name, Value: s.facts[name]})
+	var parts []crdt.Part
+	parts, s.renewAt = c.replica.MapParts(0)
+	s.renewWritten = c.replica.Written()
+	for _, p := range parts {
+		out = append(out, durable.Write{Object: factsObject, Key: p.Name, Value: p.Value})
 	}
 	return out
 }
 
 // StoreBack says that a new store holds what Stored returned, nothing less and
-// nothing more, and that Writes may go on.
+// nothing more, and that Writes may go on. If Stored was not asked since the write that
+// failed, it is the old store that goes on, with what was written to it before.
 func (c *Core) StoreBack(now time.Time) {
 	s := &c.storing
 	s.failed, s.next, s.waiting = nil, nil, nil
+	if s.renewAt > 0 {
+		s.saved, s.partsAt, s.written, s.whole = s.renewAt, s.renewAt, s.renewWritten, 0
+		c.replica.Tell(s.written)
+	}
 	for _, r := range c.order {
 		r.mu.Lock()
 		if r.rights != nil {
@@ -299,7 +307,7 @@ func (c *Core) StoreBack(now time.Time) {
 			s.touch(r)
 		}
 		r.mu.Unlock()
-		r.news = true
+		r.hasNews()
 	}
 	c.health.store.set(nil)
 }

@@ -36,7 +36,7 @@ func wantFact(t *testing.T, c *Core, n int, value string) {
 }
 
 // TestFactsAreWrittenOneByOne: a change of one fact of many writes that one, and what
-// is known of its writer; after a failed write all that was in it comes again.
+// is known of its writer; after a failed write a new store has all that is known by then.
 func TestFactsAreWrittenOneByOne(t *testing.T) {
 	var d disk
 	c := storedCore(t, &d)
@@ -51,13 +51,14 @@ func TestFactsAreWrittenOneByOne(t *testing.T) {
 		t.Errorf("%d writes for the change of one fact, want 2", len(batch))
 	}
 	c.Written(errDisk, noon)
-	setFact(t, c, 8, "new")
 	d = disk{}
 	d.put(c.Stored())
-	wantFact(t, storedCore(t, &d), 7, "old")
+	wantFact(t, storedCore(t, &d), 7, "new")
+	wantFact(t, storedCore(t, &d), 999, "old")
+	setFact(t, c, 8, "new") // while the new store is being made
 	c.StoreBack(noon)
-	if batch = c.Writes(); len(batch) != 3 {
-		t.Errorf("%d writes after a failure and another change, want 3", len(batch))
+	if batch = c.Writes(); len(batch) != 2 {
+		t.Errorf("%d writes after a failure and another change, want 2", len(batch))
 	}
 	d.put(batch)
 	c.Written(nil, noon)
@@ -71,6 +72,24 @@ func TestFactsAreWrittenOneByOne(t *testing.T) {
 	if batch = again.Writes(); batch != nil {
 		t.Errorf("%d writes after a start", len(batch))
 	}
+}
+
+// TestFactsComeAgainInTheOldStore: where the store goes on that a write to failed, as it does
+// when its disk was full, all that was in the write comes again.
+func TestFactsComeAgainInTheOldStore(t *testing.T) {
+	var d disk
+	c := storedCore(t, &d)
+	setFact(t, c, 7, "old")
+	d.put(c.Writes())
+	c.Written(nil, noon)
+	c.Stored() // is of no consequence
+	setFact(t, c, 7, "new")
+	c.Writes()
+	c.Written(errDisk, noon)
+	c.StoreBack(noon)
+	d.put(c.Writes())
+	c.Written(nil, noon)
+	wantFact(t, storedCore(t, &d), 7, "new")
 }
 
 // TestFactsInOnePiece: a store in which facts are one piece, cut into numbered parts,

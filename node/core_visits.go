@@ -62,7 +62,7 @@ func (c *Core) takeVisits(from replica.Peer, payload []byte, now time.Time) ([]M
 // visited counts a visitor who is owned here, and returns what somebody who waits, and was
 // let in already, has got: the answer has not reached them.
 func (c *Core) visited(v visit, now time.Time) (q redeemed) {
-	r := c.rooms[v.room]
+	r := c.roused(v.room)
 	if r == nil {
 		return q
 	}

@@ -75,14 +75,22 @@ type counters struct {
 	inStock atomic.Int64 // what is lent to this node, for Status
 	alone   atomic.Bool  // the counter does not answer
 
-	mu     sync.Mutex // guards the following
-	desks  [ticket.Scopes]ticket.Desk[*pending]
-	own    []applicant // who is served here, without a call; see here
-	here   bool        // rights are the limit, and this node is the counter or alone
-	hot    bool        // somebody applied, and the loop has not looked
-	closed bool        // nobody answers any more
+	mu     sync.Mutex                            // guards the following
+	desks  [ticket.Scopes]*ticket.Desk[*pending] // nil: nobody has applied there; see desk
+	own    []applicant                           // who is served here, without a call; see here
+	here   bool                                  // rights are the limit, and this node is the counter or alone
+	hot    bool                                  // somebody applied, and the loop has not looked
+	closed bool                                  // nobody answers any more
 
 	loop counterLoop // owned by the loop
+}
+
+// desk returns the desk of a counter. mu is held.
+func (k *counters) desk(s ticket.Scope) *ticket.Desk[*pending] {
+	if k.desks[s] == nil {
+		k.desks[s] = new(ticket.Desk[*pending])
+	}
+	return k.desks[s]
 }
 
 // scopeOf returns which counter hands out the tickets of a class.
@@ -141,7 +149,7 @@ func (k *counters) apply(w *pending, c class) bool {
 		if k.here {
 			k.own = append(k.own, a)
 		} else {
-			k.desks[scopeOf(c)].Apply(a)
+			k.desk(scopeOf(c)).Apply(a)
 		}
 		k.hot = true
 	}
@@ -215,7 +223,7 @@ func (r *Room) giveBack(g gotten) {
 		r.giveBackRight(g.ticket)
 	} else if k := r.counters.Load(); k != nil && g.lent {
 		k.mu.Lock()
-		k.desks[scopeOf(g.class)].Return(1)
+		k.desk(scopeOf(g.class)).Return(1)
 		k.mu.Unlock()
 	}
 }
@@ -228,7 +236,7 @@ func (r *Room) booked(g gotten) {
 	} else if k := r.counters.Load(); k != nil && g.ticket.IsZero() {
 		seq := r.core.replica.Known(r.core.self)
 		k.mu.Lock()
-		k.desks[scopeOf(g.class)].Booked(1, seq)
+		k.desk(scopeOf(g.class)).Booked(1, seq)
 		k.mu.Unlock()
 	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -22,7 +23,7 @@ func (k *counters) sendCalls(now time.Time) []Message {
 		to := k.loop.ask[s]
 		self := k.room.core.self.Node
 		k.mu.Lock()
-		d := &k.desks[s]
+		d := k.desks[s]
 		lost := d.GiveUp(now)
 		var left []applicant
 		if to == self || to == (crdt.NodeID{}) {
@@ -88,6 +89,7 @@ func (c *Core) sendHot(now time.Time) []Message {
 		k.mu.Lock()
 		k.hot = false
 		k.mu.Unlock()
+		k.room.wake()
 		out = append(out, k.sendCalls(now)...)
 	}
 	return out
@@ -96,8 +98,8 @@ func (c *Core) sendHot(now time.Time) []Message {
 // tickCounters returns what is due at all counters.
 func (c *Core) tickCounters(now time.Time) []Message {
 	out := c.sendHot(now)
-	led := false
-	for _, r := range c.order {
+	for _, r := range c.up() {
+		before := len(out)
 		if r.escrow() || r.held != (ticket.Amount{}) {
 			out = append(out, r.tickRights(now)...)
 		}
@@ -106,10 +108,10 @@ func (c *Core) tickCounters(now time.Time) []Message {
 				out = append(out, k.sendLoans(now)...) // back to their lenders, after another policy
 			}
 			out = append(out, k.sendCalls(now)...)
-			led = led || k.speaks()
 		}
+		r.busy = len(out) > before
 	}
-	if led && now.Sub(c.claims) >= claimInterval {
+	if now.Sub(c.claims) >= claimInterval && slices.ContainsFunc(c.order, (*Room).leads) {
 		c.claims = now
 		out = append(out, c.sendClaims()...)
 	}
@@ -123,7 +125,7 @@ func (c *Core) takeCall(from replica.Peer, payload []byte, now time.Time) ([]Mes
 	if err != nil {
 		return nil, err
 	}
-	r := c.rooms[call.Room]
+	r := c.roused(call.Room)
 	switch {
 	case r == nil:
 		return nil, nil // see Core.keepRooms
@@ -154,7 +156,7 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 		return g, true
 	}
 	w := r.view.Load()
-	r.news = true // what is reckoned with changes
+	r.hasNews() // what is reckoned with changes
 	if k.loop.supply != nil {
 		id := crdt.Incarnation{Node: from.ID, Boot: from.Boot}
 		return k.loop.accounts.Answer(id, from.Site, call, func(ticket.Places) ticket.Offer { return k.offer(id, call, now) }, now)
@@ -187,7 +189,7 @@ func (c *Core) takeGrant(from replica.Peer, payload []byte, now time.Time) ([]Me
 	if err != nil {
 		return nil, err
 	}
-	r := c.rooms[g.Room]
+	r := c.roused(g.Room)
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}
@@ -217,7 +219,7 @@ func (c *Core) takeGrant(from replica.Peer, payload []byte, now time.Time) ([]Me
 	}
 	if g.Leader != (crdt.NodeID{}) && g.Scope == ticket.AnywhereCounter {
 		k.loop.far = g.Leader
-		r.news = true
+		r.hasNews()
 	}
 	return k.sendCalls(now), nil // who applied meanwhile goes at once
 }

@@ -84,7 +84,7 @@ func (k *counters) retire() {
 		k.mu.Lock()
 		k.here = false
 		for _, p := range k.arrived(k.takeParked(), time.Time{}) {
-			k.desks[ticket.SiteCounter].Apply(p.applicant)
+			k.desk(ticket.SiteCounter).Apply(p.applicant)
 		}
 		k.mu.Unlock()
 		l.supply = nil
@@ -227,6 +227,12 @@ func (k *counters) speaks() bool {
 	return k.loop.lead.Claim().Holder == k.room.core.self || k.loop.handed != (crdt.NodeID{})
 }
 
+// leads reports whether this node has to say that it is a counter of a room.
+func (r *Room) leads() bool {
+	k := r.counters.Load()
+	return k != nil && k.speaks()
+}
+
 // sendClaims tells the site which counters this node is.
 func (c *Core) sendClaims() []Message {
 	var claims []ticket.RoomClaim
@@ -281,7 +287,9 @@ func (c *Core) takeClaims(from replica.Peer, payload []byte, now time.Time) ([]M
 		case ok && mine.Holder == c.self:
 			r.look(now) // this node grants nothing from here on
 		case ok:
-			r.news = r.news || mine.Holder != holder
+			if mine.Holder != holder {
+				r.hasNews()
+			}
 		case mine.Holder == c.self:
 			better = append(better, ticket.RoomClaim{Room: r.id, Since: mine.Since})
 		}

@@ -14,11 +14,8 @@ import (
 // What the loop does for one room: book, expire, look.
 
 func newRoom(c *Core, s room.Settings) *Room {
-	r := &Room{id: s.ID, core: c, chooser: room.NewChooser(c.key, s.ID), stranded: map[ticket.Ticket]ticket.Renewal{}, replaced: map[ticket.Ticket]renewal{}, replaces: map[ticket.Ticket]ticket.Ticket{},
-		session: s.SessionDuration, configured: limitsOf(&s)}
+	r := &Room{id: s.ID, core: c, chooser: room.NewChooser(c.key, s.ID), session: s.SessionDuration, configured: limitsOf(&s)}
 	r.settings.Store(&s)
-	r.renewals = ticket.NewRenewals()
-	r.line = room.NewLine(&s, c.places)
 	r.view.Store(&view{tickets: ownPart{r}, View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
 	return r
 }
@@ -53,7 +50,7 @@ func (r *Room) rightsConfig(session time.Duration) ticket.RightsConfig {
 
 func (r *Room) book(kind crdt.Kind, tick int64, p, n uint64, now time.Time) {
 	if p|n != 0 {
-		r.news = true
+		r.hasNews()
 		r.core.replica.Add(crdt.Key{Room: r.id, Kind: kind, Tick: tick}, p, n, now)
 	}
 }
@@ -129,6 +126,22 @@ func (r *Room) openLease(t ticket.Ticket, passEnd, at, now time.Time) time.Time 
 	return end
 }
 
+// noteRenewal has an anchor hear of a visit.
+func (r *Room) noteRenewal(t ticket.Ticket, passEnd, at time.Time) {
+	if r.renewals == nil {
+		r.renewals = ticket.NewRenewals()
+	}
+	r.renewals.Note(t, passEnd, at)
+}
+
+// leaveStranded notes a session whose anchor is silent.
+func (r *Room) leaveStranded(s ticket.Renewal) {
+	if r.stranded == nil {
+		r.stranded = map[ticket.Ticket]ticket.Renewal{}
+	}
+	r.stranded[s.Ticket] = s
+}
+
 // checkedIn extends a session, here or at its anchor.
 func (r *Room) checkedIn(in checkin, now time.Time) {
 	k := in.key
@@ -140,7 +153,7 @@ func (r *Room) checkedIn(in checkin, now time.Time) {
 		return
 	}
 	if k.ticket.Anchor != r.core.self.Node {
-		r.renewals.Note(k.ticket, in.end, in.at)
+		r.noteRenewal(k.ticket, in.end, in.at)
 		return
 	}
 	if _, ok := r.extend(k.ticket, in.end, in.at, now); !ok {
@@ -167,7 +180,7 @@ func (r *Room) reanchor(old ticket.Ticket, passEnd, at, now time.Time) {
 	} else if next, ok := r.takeOver(at, now, true); ok {
 		r.replace(old, next)
 	} else {
-		r.stranded[old] = ticket.Renewal{Ticket: old, PassEnd: passEnd, At: at}
+		r.leaveStranded(ticket.Renewal{Ticket: old, PassEnd: passEnd, At: at})
 	}
 }
 
@@ -175,6 +188,9 @@ func (r *Room) reanchor(old ticket.Ticket, passEnd, at, now time.Time) {
 func (r *Room) replace(old ticket.Ticket, next renewal) {
 	if before, ok := r.replaced[old]; ok && before.ticket != next.ticket {
 		delete(r.replaces, before.ticket)
+	}
+	if r.replaced == nil {
+		r.replaced, r.replaces = map[ticket.Ticket]renewal{}, map[ticket.Ticket]ticket.Ticket{}
 	}
 	r.replaced[old] = next
 	r.replaces[next.ticket] = old
@@ -201,11 +217,13 @@ func (r *Room) expire(now time.Time) {
 	spent := r.rights.Spent()
 	repaid := r.rights.TakeRepaid()
 	over := r.overHere
-	r.overHere = r.overSpare[:0]
+	if r.overHere = nil; len(over) > 0 {
+		r.overHere, r.core.over = r.core.over[:0], nil
+	}
 	r.mu.Unlock()
 	r.core.endedHere(r.id, over, now)
-	if r.overSpare = nil; len(over) >= cap(over)/4 { // else it was for more than there are now
-		r.overSpare = over
+	if len(over) > 0 && len(over) >= cap(over)/4 { // else it was for more than there are now
+		r.core.over = over
 	}
 	for _, x := range repaid {
 		r.replace(x.Old, renewal{ticket: x.New, end: x.End})
@@ -213,7 +231,7 @@ func (r *Room) expire(now time.Time) {
 	r.bookCame(now)
 	r.bookSpent(spent, now)
 	r.bookActive(d, now)
-	r.bookLine(r.line.Expire(r.changes[:0], now), now)
+	r.bookLine(r.line.Expire(r.core.changes[:0], now), now)
 	if r.settings.Load().Policy == room.Escrow || r.held != (ticket.Amount{}) {
 		r.bookHeld(now)
 		r.core.storing.touch(r)
@@ -222,10 +240,13 @@ func (r *Room) expire(now time.Time) {
 
 // visited counts a visitor who is owned here.
 func (r *Room) visited(v visit, now time.Time) {
+	if r.line == nil {
+		r.line = room.NewLine(r.settings.Load(), r.core.places)
+	}
 	if v.admitted {
-		r.bookLine(r.line.Admit(r.changes[:0], v.visitor, v.at), now)
+		r.bookLine(r.line.Admit(r.core.changes[:0], v.visitor, v.at), now)
 	} else {
-		r.bookLine(r.line.Poll(r.changes[:0], v.visitor, v.arrival, v.at, v.refresh), now)
+		r.bookLine(r.line.Poll(r.core.changes[:0], v.visitor, v.arrival, v.at, v.refresh), now)
 	}
 }
 
@@ -233,11 +254,12 @@ func (r *Room) bookLine(changes []room.Change, now time.Time) {
 	for _, ch := range changes {
 		r.book(ch.Kind, ch.Tick, ch.P, ch.N, now)
 	}
-	r.changes = changes[:0]
+	r.core.changes = changes[:0]
 }
 
 // look builds the view from which requests decide.
 func (r *Room) look(now time.Time) {
+	r.wake()
 	r.viewed, r.news = now, false
 	var upTo [classes]int64
 	pending := int64(0)
@@ -324,10 +346,10 @@ type countsOf struct {
 // input gathers the counts. pending tickets have been taken but not booked yet:
 // they count as if they were.
 //
-// The memory of its parts is used again by the next call.
+// The memory of its parts is used again by the next call, of whichever room.
 func (r *Room) input(pending int64, now time.Time) *room.Input {
-	c, in := r.core, &r.in
-	in.Nodes, in.Self, in.Sites = c.nodes, c.self.Node, in.Sites[:0]
+	c, in := r.core, &r.core.in
+	in.Nodes, in.Self, in.Sites, in.Mine = c.nodes, c.self.Node, in.Sites[:0], r.ours
 	if of := (countsOf{crdt.TickOf(now), c.replica.OwnChanges(r.id)}); pending > 0 || r.mine != of {
 		in.Mine.Reset()
 		c.replica.OwnAdmitted(&in.Mine.Admitted, r.id, of.tick-mineTicks, of.tick+1)
@@ -345,6 +367,7 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 		}
 	}
 	add(&in.Mine, pending)
+	r.ours = in.Mine
 	lent := r.lent(now)
 	r.sites = c.replica.SitesInto(r.sites, r.id, now)
 	for i := range r.sites {

@@ -86,6 +86,9 @@ func (r *Room) endTicket(t ticket.Ticket, until, now time.Time) {
 	r.renewals.Forget(t)
 	delete(r.stranded, t)
 	if !r.core.answersFor(t.Anchor) {
+		if r.endings == nil {
+			r.endings = new(ticket.Endings)
+		}
 		r.endings.Add(t, now.Add(r.Settings().SessionDuration), now)
 		return
 	}
@@ -98,7 +101,7 @@ func (r *Room) endTicket(t ticket.Ticket, until, now time.Time) {
 // sendEndings returns the ends that are due to be told.
 func (c *Core) sendEndings(now time.Time) []Message {
 	var out []Message
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		if r.endings.Len() == 0 {
 			continue
 		}
@@ -118,7 +121,7 @@ func (c *Core) takeEnds(from replica.Peer, payload []byte, now time.Time) ([]Mes
 	if err != nil {
 		return nil, err
 	}
-	r := c.rooms[e.Room]
+	r := c.roused(e.Room)
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}

@@ -33,7 +33,6 @@ type applicant = ticket.Applicant[*pending]
 
 // supply is what the loop keeps for a room whose limit is rights.
 type supply struct {
-	stock   *ticket.Stock
 	mover   ticket.Mover
 	parked  []parked       // visitors of this node who wait for rights on their way
 	here    []parked       // scratch: those who are served
@@ -71,11 +70,11 @@ type heardCall struct {
 
 // since returns since when a call has waited, and has the stock know what it wants
 // when it comes.
-func (s *supply) since(from crdt.Incarnation, number uint64, want ticket.Places, now time.Time) time.Time {
+func (s *supply) since(stock *ticket.Stock, from crdt.Incarnation, number uint64, want ticket.Places, now time.Time) time.Time {
 	if is, ok := s.calls[from]; ok && is.number == number {
 		return is.since
 	}
-	s.stock.Want(int64(want.Sum()), from.Node, now)
+	stock.Want(int64(want.Sum()), from.Node, now)
 	if s.calls == nil || len(s.calls) > maxCallers {
 		s.calls = map[crdt.Incarnation]heardCall{}
 	}
@@ -109,11 +108,17 @@ func (k *counters) setByRights(on bool) {
 	if !on {
 		return
 	}
+	k.loop.supply = &supply{}
+}
+
+// stock returns what is lent to this node, which is made when it is first of use: by
+// somebody who wants a ticket, or another node that may lend.
+func (k *counters) stock() *ticket.Stock {
 	if k.loop.stock == nil {
 		k.loop.stock = ticket.NewStock(k.room.core.self, k.room.id)
 		k.loop.stock.LeaveOut(k.room.core.leaveOut)
 	}
-	k.loop.supply = &supply{stock: k.loop.stock}
+	return k.loop.stock
 }
 
 // serveByRights answers whoever applies here, and returns what is to be asked of
@@ -122,7 +127,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	c := k.room.core
 	to := k.loop.ask[ticket.SiteCounter]
 	leads, nobody := to == c.self.Node, to == crdt.NodeID{}
-	d := &k.desks[ticket.SiteCounter]
+	d := k.desks[ticket.SiteCounter]
 	k.mu.Lock()
 	own := k.takeParked()
 	before := len(own)
@@ -148,6 +153,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	if !leads && !nobody {
 		if !k.here { // the counter is back, or wanted
 			for _, p := range own {
+				d = k.desk(ticket.SiteCounter)
 				d.Apply(p.applicant)
 			}
 			clear(own)
@@ -163,7 +169,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 		out = append(out, c.message(to, kindCall, ticket.AppendCall(nil, call)))
 	}
 	if n := fresh + len(lost); leads && n > 0 { // those who were to be asked for elsewhere, too
-		k.loop.supply.stock.Want(int64(n), c.self.Node, now)
+		k.stock().Want(int64(n), c.self.Node, now)
 	}
 	k.serveHere(own, now)
 	k.loop.supply.reuse(own)
@@ -313,7 +319,7 @@ func (k *counters) available(now time.Time) int64 {
 	r.mu.Unlock()
 	n := max(0, min(free.Places, free.Rate))
 	if k.leads() {
-		n += k.loop.supply.stock.Rest(now)
+		n += k.loop.stock.Rest(now)
 	}
 	return n
 }
@@ -334,8 +340,8 @@ func (k *counters) mayCome(since, now time.Time) bool {
 		if now.Sub(s.looked) >= viewInterval || now.Before(s.looked) {
 			k.lookElsewhere(r.standing(0, now), now) // it leads only since just now
 		}
-		known := s.taken + s.stock.Rest(now)
-		if s.stock.Expecting(now) > 0 || min(s.idle.Places, s.idle.Rate) > known {
+		known := s.taken + k.loop.stock.Rest(now)
+		if k.loop.stock.Expecting(now) > 0 || min(s.idle.Places, s.idle.Rate) > known {
 			return true
 		}
 	}
@@ -358,7 +364,7 @@ func (k *counters) offer(from crdt.Incarnation, call ticket.Call, now time.Time)
 	r := k.room
 	may := k.allowed(call.Want, now)
 	o := ticket.Offer{Retry: r.retry(now)}
-	since := k.loop.supply.since(from, call.Number, may, now)
+	since := k.loop.supply.since(k.stock(), from, call.Number, may, now)
 	if int64(may.Sum()) > k.ready(now) {
 		r.prepare(int64(may.Sum()), now)
 		if o.Wait = k.mayCome(since, now); o.Wait {

@@ -51,7 +51,7 @@ func (k *counters) draw(ranges []ticket.Range, n int64, asker crdt.NodeID, now t
 	}
 	if k.leads() {
 		before := d.left()
-		d.ranges = k.loop.supply.stock.Take(d.ranges, n, asker, now)
+		d.ranges = k.stock().Take(d.ranges, n, asker, now)
 		k.loop.supply.taken += int64(d.left() - before)
 	}
 	if !own {
@@ -107,7 +107,7 @@ func (k *counters) ready(now time.Time) int64 {
 	r.mu.Unlock()
 	n := max(0, min(free.Places, free.Rate, covered))
 	if k.leads() {
-		n += k.loop.supply.stock.Rest(now)
+		n += k.loop.stock.Rest(now)
 	}
 	return n
 }

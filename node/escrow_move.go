@@ -16,7 +16,7 @@ import (
 // if there is nothing to be done about it here. near says that only nodes of the
 // own site have a say.
 func (c *Core) limited(id crdt.RoomID, from replica.Peer, near bool) (*Room, error) {
-	r := c.rooms[id]
+	r := c.roused(id)
 	switch {
 	case r == nil:
 		return nil, nil // see Core.keepRooms
@@ -382,5 +382,7 @@ func (k *counters) setLenders(now time.Time) {
 			all = append(all, ticket.Lender{ID: crdt.Incarnation{Node: p.ID, Boot: p.Boot}, Free: max(0, min(m.Free.Places, m.Free.Rate))})
 		}
 	}
-	k.loop.supply.stock.SetLenders(all, now)
+	if len(all) > 0 || k.loop.stock != nil {
+		k.stock().SetLenders(all, now)
+	}
 }

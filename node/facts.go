@@ -81,17 +81,15 @@ type roomFacts struct {
 	session time.Duration // zero: not known
 	minter  crdt.NodeID   // zero: nobody
 	minted  ticket.Amount
-	by      map[crdt.NodeID]ticket.Amount // the parts of minted
+	by      perNode[ticket.Amount] // the parts of minted
 	retired bool
 	finals  map[crdt.NodeID]ticket.Final
-	words   []ticket.Word                 // on the dead; in order
-	kept    map[crdt.NodeID]bool          // who has ever had a ledger of it
-	lasts   map[crdt.NodeID]time.Duration // the longest session with a ticket of each of them, as it has said
+	words   []ticket.Word          // on the dead; in order
+	kept    perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
 	again   map[crdt.NodeID]recovered
 }
 
-// noteFact notes something of a node. Rooms are many, and of most little is known: each map
-// is made with the first of what it holds.
+// noteFact notes something of a node. The map is made with the first of what it holds.
 func noteFact[V any](m *map[crdt.NodeID]V, of crdt.NodeID, is V) {
 	if *m == nil {
 		*m = map[crdt.NodeID]V{}
@@ -111,7 +109,7 @@ func (r *roomFacts) mintedBy(id crdt.NodeID) ticket.Amount {
 	if x, ok := r.again[id]; ok {
 		return x.minted
 	}
-	return r.by[id]
+	return r.by.of(id)
 }
 
 func newFacts(r *replica.Replica) facts { return facts{replica: r} }
@@ -211,11 +209,11 @@ func (f *facts) update() bool {
 			return cmp.Or(compareNodes(a.Dead, b.Dead), compareNodes(a.Node, b.Node))
 		})
 		r.takeFinals()
-		for id := range r.by {
+		for id := range r.by.all() {
 			r.minted = r.minted.Add(r.mintedBy(id))
 		}
 		for id, x := range r.again {
-			if _, told := r.by[id]; !told {
+			if !r.by.has(id) {
 				r.minted = r.minted.Add(x.minted)
 			}
 		}
@@ -285,14 +283,15 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 	case factMinted:
 		a, err := decodeAmount(value)
 		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil {
-			noteFact(&r.by, node, a)
+			r.by.set(node, a)
 		}
 	case factTold, factRests:
 		if node, err := crdt.ParseNodeID(of); err == nil {
-			noteFact(&r.kept, node, true)
+			longest := r.kept.of(node) // it may have come to rest, or to be configured
 			if s, err := decodeSaid(value); err == nil {
-				noteFact(&r.lasts, node, max(r.lasts[node], s.session)) // it may have come to rest, or to be configured
+				longest = max(longest, s.session)
 			}
+			r.kept.set(node, longest)
 		}
 	case factFinal:
 		final, err := ticket.DecodeFinal(value)
@@ -369,7 +368,7 @@ func (f *facts) speakers(r *roomFacts) (all []crdt.NodeID) {
 func (f *facts) leftOpen(r *roomFacts, id crdt.NodeID) bool {
 	_, left := f.left[id]
 	_, final := r.finals[id]
-	return left && !final && r.kept[id] && !r.retired
+	return left && !final && r.kept.has(id) && !r.retired
 }
 
 // neverHad reports whether a node that has left, and what of it is with an heir by now,
@@ -383,14 +382,14 @@ func (f *facts) neverHad(room crdt.RoomID, id, heir crdt.NodeID) bool {
 	r := f.room(room)
 	_, final := r.finals[id]
 	_, at, _ := f.replica.Get(nodeKey(factLeft, id))
-	return !final && !r.kept[id] && at.Node == id && f.replica.HoldsUpTo(at)
+	return !final && !r.kept.has(id) && at.Node == id && f.replica.HoldsUpTo(at)
 }
 
 // handedOver reports whether the last ledgers of a node are known in all rooms that
 // it had one of.
 func (f *facts) handedOver(id crdt.NodeID) bool {
 	for _, r := range f.rooms {
-		if _, final := r.finals[id]; r.kept[id] && !final && !r.retired {
+		if _, final := r.finals[id]; r.kept.has(id) && !final && !r.retired {
 			return false
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -204,7 +203,7 @@ func TestNoWordIsLeftOutWhileRoomsAreHandedOver(t *testing.T) {
 		}
 		return false
 	}
-	other := &roomFacts{kept: map[crdt.NodeID]bool{}}
+	other := &roomFacts{}
 	if !speaks(f.room(roomID)) || !speaks(other) {
 		t.Error("a node that lives has no word")
 	}

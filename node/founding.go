@@ -26,11 +26,11 @@ func (c *Core) heedFacts(now time.Time) {
 	}
 	c.heedConfigs(now)
 	// Facts are read anew once for all rooms: there may be ten thousand.
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		r.found(now)
 	}
 	c.facts.update()
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		if r.escrow() {
 			r.mint(now)
 		}
@@ -41,7 +41,7 @@ func (c *Core) heedFacts(now time.Time) {
 // how long sessions last, whenever that changes.
 func (c *Core) heedConfigs(now time.Time) {
 	var told []*Room
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		switch {
 		case r.told && r.lasts == r.saidLasts || !r.escrow() || c.facts.room(r.id).retired:
 		case r.told:
@@ -183,7 +183,7 @@ type minting struct {
 func (f *facts) minting(id crdt.RoomID, self crdt.NodeID) minting {
 	of := f.room(id)
 	return minting{reading: f.reading, minter: f.mints(of), others: of.minted.Sub(of.mintedBy(self)),
-		told: of.by[self], site: f.sites[self]}
+		told: of.by.of(self), site: f.sites[self]}
 }
 
 // setFact writes a fact. It fails only where the map is full; then this node goes on as

@@ -58,6 +58,7 @@ func (c *Core) SetClock(ok bool, now time.Time) []Message {
 
 // stopIssuing has another node be the counter, and wants back what is lent to others.
 func (c *Core) stopIssuing(now time.Time) (out []Message) {
+	c.wakeAll()
 	for _, r := range c.order {
 		out = append(out, r.recalls(now)...)
 		if k := r.counters.Load(); k != nil && k.loop.supply != nil {

@@ -46,6 +46,7 @@ func (f *facts) current(id crdt.RoomID) crdt.RoomID {
 func (c *Core) setRooms(rooms map[crdt.RoomID]*Room) {
 	order := slices.SortedFunc(maps.Values(rooms), func(a, b *Room) int { return a.id.Compare(b.id) })
 	c.rooms, c.order = rooms, order
+	c.wakeAll()
 	c.shown.Store(&order) // and not c.order, which is another soon, while somebody reads this one
 	c.routes.Store(newRoutes(order))
 }

@@ -83,7 +83,7 @@ func (r *Room) tell(now time.Time) {
 func (r *Room) longestSession(f *roomFacts, dead []crdt.NodeID) time.Duration {
 	longest := max(f.session, r.lasting())
 	for _, id := range dead {
-		longest = max(longest, f.lasts[id])
+		longest = max(longest, f.kept.of(id))
 	}
 	return longest
 }

@@ -110,7 +110,7 @@ func (r *Room) hasLedger() bool {
 	if r.rights.Retired() {
 		return false
 	}
-	return r.escrow() || !r.rights.Held().IsZero() || r.core.facts.room(r.id).kept[r.core.self.Node]
+	return r.escrow() || !r.rights.Held().IsZero() || r.core.facts.room(r.id).kept.has(r.core.self.Node)
 }
 
 // Left reports whether this node has left: its heir answers for it.
@@ -158,7 +158,7 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	r := c.rooms[h.Room]
+	r := c.roused(h.Room)
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}

@@ -158,6 +158,7 @@ func New(cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	n.cfg.Rooms, n.cfg.Limits = nil, nil // the core has taken them over, and there may be thousands
 	n.journal, err = newJournal(cfg.Disk, cfg.Data.StorePath(), store, mark, n.log)
 	return n, err
 }

@@ -163,7 +163,7 @@ func (c *Core) takeReceipts(from replica.Peer, payload []byte) ([]Message, error
 
 // gave returns what this node knows to have given.
 func (c *Core) gave(id crdt.RoomID, to crdt.NodeID) ticket.Amount {
-	if r := c.rooms[id]; r != nil {
+	if r := c.roused(id); r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.rights != nil {

@@ -213,7 +213,7 @@ func (c *Core) takeRedeem(from replica.Peer, payload []byte, now time.Time) ([]M
 	}
 	answers := items[:0]
 	for _, q := range items {
-		r := c.rooms[q.key.room]
+		r := c.roused(q.key.room)
 		switch {
 		case r == nil: // see Core.keepRooms
 		case q.word == notUsed:
@@ -245,7 +245,7 @@ func (c *Core) takeRedeemed(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, fmt.Errorf("%w: passes redeemed in site %q", errMalformed, from.Site)
 	}
 	for _, q := range items {
-		r := c.rooms[q.key.room]
+		r := c.roused(q.key.room)
 		switch {
 		case r == nil, q.word < itIsFree:
 		case q.number == 0 && q.word == isInside:

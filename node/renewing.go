@@ -24,7 +24,7 @@ const patience = 2
 // are gone.
 func (c *Core) sendRenewals(now time.Time) []Message {
 	var out []Message
-	for _, r := range c.order {
+	for _, r := range c.up() {
 		for _, b := range r.renewals.Due(now) {
 			b.Room = r.id
 			c.slot++
@@ -41,7 +41,7 @@ func (c *Core) sendRenewals(now time.Time) []Message {
 // their pass has run out: then they stand first in line.
 func (r *Room) strand(now time.Time) {
 	for _, s := range r.renewals.Unreachable(now) {
-		r.stranded[s.Ticket] = s
+		r.leaveStranded(s)
 	}
 	r.starved = false
 	if len(r.stranded) == 0 {
@@ -92,7 +92,7 @@ func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	r := c.rooms[b.Room]
+	r := c.roused(b.Room)
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}
@@ -125,7 +125,7 @@ func (c *Core) takeRenewed(from replica.Peer, payload []byte, now time.Time) err
 	if err != nil {
 		return err
 	}
-	r := c.rooms[a.Room]
+	r := c.roused(a.Room)
 	if r == nil {
 		return nil // see Core.keepRooms
 	}

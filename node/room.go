@@ -57,27 +57,27 @@ type Room struct {
 	minting    minting       // as the facts had it when they were last read
 
 	// Owned by the loop.
-	held      ticket.Amount  // as this node's row tells
-	spent     uint64         // rate rights, as this node's row tells
-	came      uint64         // who did not wait, since this node's row told
-	touched   bool           // rights may have something to write
-	starved   bool           // sessions whose anchor is out of reach wait for a place
-	collected [classes]int64 // tickets whose notes have been collected
-	renewals  *ticket.Renewals
+	held      ticket.Amount                    // as this node's row tells
+	spent     uint64                           // rate rights, as this node's row tells
+	came      uint64                           // who did not wait, since this node's row told
+	touched   bool                             // rights may have something to write
+	starved   bool                             // sessions whose anchor is out of reach wait for a place
+	collected [classes]int64                   // tickets whose notes have been collected
+	renewals  *ticket.Renewals                 // nil: there was none
 	stranded  map[ticket.Ticket]ticket.Renewal // the anchor is silent
-	endings   ticket.Endings
-	replaced  map[ticket.Ticket]renewal       // tickets that were re-anchored here
-	replaces  map[ticket.Ticket]ticket.Ticket // the same the other way round
-	line      *room.Line
-	changes   []room.Change  // scratch
-	overSpare []ticket.Ended // memory for the next overHere
-	news      bool           // counts have changed since the view was built
-	viewed    time.Time      // when that was
-	every     time.Duration  // after how long it is built anew without news
-	until     time.Time      // when an event makes an end of it; zero: never
+	endings   *ticket.Endings                  // nil: there was none
+	replaced  map[ticket.Ticket]renewal        // tickets that were re-anchored here
+	replaces  map[ticket.Ticket]ticket.Ticket  // the same the other way round
+	line      *room.Line                       // nil: nobody has come
+	news      bool                             // counts have changed since the view was built
+	nap       time.Time                        // until when the loop leaves the room out; zero: it does not
+	busy      bool                             // the last tick had something to send
+	viewed    time.Time                        // when that was
+	every     time.Duration                    // after how long it is built anew without news
+	until     time.Time                        // when an event makes an end of it; zero: never
 	history   room.History
-	in        room.Input           // scratch; in.Mine stays as long as mine does
-	mine      countsOf             // zero: in.Mine has to be read anew
+	ours      crdt.Counts          // what this node itself has admitted; stays as long as mine does
+	mine      countsOf             // zero: ours has to be read anew
 	sites     []replica.SiteCounts // scratch
 	session   time.Duration        // how long a lease runs
 	lasts     time.Duration        // the longest session with a ticket of this node

@@ -26,6 +26,7 @@ type world struct {
 	catalog  bool         // rooms follow what operators set
 	limits   []limit.Rule // of the configuration of each node
 	remember bool         // nodes keep a history
+	restless bool         // rooms never sleep
 
 	more []room.Settings   // further rooms, kept by all
 	lose func(letter) bool // messages that do not arrive; nil: none
@@ -134,6 +135,7 @@ func (w *world) start(m *machine, s room.Settings) {
 			w.t.Fatal(err)
 		}
 	}
+	core.naps.never = w.restless
 	m.core = core
 	w.members()
 }

@@ -12,7 +12,7 @@ func TestAnIdleRoomIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, "an idle room", each, 26_000)
+	within(t, "an idle room", each, 8_600)
 }
 
 func TestAnActiveVisitorIsSmall(t *testing.T) {

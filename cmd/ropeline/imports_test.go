@@ -16,7 +16,7 @@ const module = "github.com/ropeline/ropeline/"
 // everything below. Arrows point one way, from what meets the world to what is
 // pure.
 var allowed = map[string][]string{
-	"crdt":      {},
+	"crdt":      {"node/packed"},
 	"transport": {"transport/internal/"},
 
 	"transport/internal/skew": {},

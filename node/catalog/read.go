@@ -98,7 +98,7 @@ func (r *reader) value(key string, into any) (at time.Time, ok bool) {
 func (r *reader) take(kind string, id crdt.RoomID, of, key string) {
 	u := r.rooms[id]
 	if u == nil {
-		u = &unread{pages: map[ID]textRef{}}
+		u = &unread{}
 		u.room.Settings.ID = id
 		r.rooms[id] = u
 	}
@@ -150,6 +150,9 @@ func (r *reader) takeEvent(u *unread, name, key string) time.Time {
 	e := v.event(id)
 	e.Modified = at
 	if v.Page != nil {
+		if u.pages == nil {
+			u.pages = map[ID]textRef{}
+		}
 		u.pages[id] = *v.Page
 	}
 	u.room.Events = append(u.room.Events, e)
@@ -171,7 +174,8 @@ func (r *reader) takeRule(u *unread, name, key string) time.Time {
 
 // finish puts what was read of a room in order, and its texts together.
 func (r *reader) finish(u *unread) *Room {
-	room := &u.room
+	whole := u.room // by itself: the rest of u is of no use any more
+	room := &whole
 	room.Settings = room.Settings.WithDefaults()
 	slices.SortFunc(room.Events, func(a, b Event) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID.String(), b.ID.String()))

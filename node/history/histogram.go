@@ -137,21 +137,21 @@ func (h Histogram) merge(o Histogram) Histogram {
 
 // live is a histogram that is being filled. The zero value is empty.
 type live struct {
-	count [cells]uint32
-	any   bool
+	count *[cells]uint32 // nil: nothing was added; most rooms have nothing to add in most minutes
 }
 
 func (l *live) add(d time.Duration) {
-	c := &l.count[cellOf(d)]
-	if *c < math.MaxUint32 {
+	if l.count == nil {
+		l.count = new([cells]uint32)
+	}
+	if c := &l.count[cellOf(d)]; *c < math.MaxUint32 {
 		*c++
 	}
-	l.any = true
 }
 
 // histogram returns what l holds at level 0.
 func (l *live) histogram() Histogram {
-	if !l.any {
+	if l.count == nil {
 		return Histogram{}
 	}
 	var h Histogram

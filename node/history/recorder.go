@@ -21,8 +21,9 @@ const (
 // Config bounds a Recorder.
 type Config struct {
 	// Rooms is how many rooms are recorded at most; what is said of more is counted by
-	// [Recorder.Refused] and forgotten. A room takes about 3 KB while it is recorded, beside
-	// its minutes. Default 1,000, at most 100,000.
+	// [Recorder.Refused] and forgotten. A room takes some 300 bytes while it is recorded, and
+	// in minutes in which somebody who waited was let in, or whose session ended, up to 2.5 KB
+	// more, beside its minutes. Default 1,000, at most 100,000.
 	Rooms int
 	// Bytes is how much all closed minutes take at most. Less keeps fewer hours of many
 	// busy rooms. Default 32 MiB, which is a day of 200 busy ones; from 64 KiB to 1 GiB.

@@ -54,8 +54,27 @@ func (s *Site) standing(set *Settings, now time.Time) standing {
 // grows with the number of sites. The zero value is empty and ready. It is not
 // safe for concurrent use.
 type History struct {
-	frozen Frozen
-	marks  map[string]mark
+	frozen *Frozen    // nil: no site is silent, nor in doubt
+	marks  []siteMark // by site
+}
+
+// siteMark is the mark of one site.
+type siteMark struct {
+	site string
+	mark
+}
+
+// find returns where the mark of a site is, or would be.
+func (h *History) find(site string) (i int, known bool) {
+	return slices.BinarySearchFunc(h.marks, site, func(m siteMark, site string) int { return cmp.Compare(m.site, site) })
+}
+
+// nodes returns how many nodes a site had when it last closed a tick; 0: it is not known.
+func (h *History) nodes(site string) int {
+	if i, known := h.find(site); known {
+		return h.marks[i].nodes
+	}
+	return 0
 }
 
 // mark is what a site was like when it last closed a tick.
@@ -75,10 +94,11 @@ type mark struct {
 // what they had.
 func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 	h.note(sites)
+	f := h.was()
 	grew, changed, n := false, false, 0
 	for i := range sites {
 		is := s.freezes() && sites[i].standing(s, now) == silent
-		was := h.frozen.Has(sites[i].Name)
+		was := f.Has(sites[i].Name)
 		grew = grew || is && !was
 		changed = changed || is != was
 		if is {
@@ -87,14 +107,36 @@ func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 	}
 	switch {
 	case n == 0:
-		h.frozen = Frozen{}
+		f = Frozen{}
 	case grew:
-		h.frozen = h.draw(s, sites, now)
+		f = h.draw(s, sites, now)
 	case changed:
-		h.frozen = h.still(s, sites, now)
+		f = h.still(s, sites, now)
 	}
-	h.frozen.doubt = h.doubts(s, sites, now)
-	return h.frozen
+	f.doubt = h.doubts(s, sites, now)
+	h.keep(f)
+	return f
+}
+
+// keep has f be what Observe returned last.
+func (h *History) keep(f Frozen) {
+	switch {
+	case !f.Any() && len(f.line) == 0 && len(f.doubt) == 0:
+		h.frozen = nil
+	case h.frozen == nil:
+		kept := f
+		h.frozen = &kept
+	default:
+		*h.frozen = f
+	}
+}
+
+// was returns what Observe returned last.
+func (h *History) was() Frozen {
+	if h.frozen == nil {
+		return Frozen{}
+	}
+	return *h.frozen
 }
 
 // doubts returns the sites that are in doubt; nearly always there is none.
@@ -102,8 +144,11 @@ func (h *History) doubts(s *Settings, sites []Site, now time.Time) []doubt {
 	var list []doubt
 	for i := range sites {
 		site := &sites[i]
-		if m := h.marks[site.Name]; !site.Own && site.Closed != 0 && site.Nodes < m.nodes && site.standing(s, now) == takesPart {
-			list = append(list, doubt{site.Name, m.nodes})
+		if site.Own || site.Closed == 0 {
+			continue
+		}
+		if n := h.nodes(site.Name); site.Nodes < n && site.standing(s, now) == takesPart {
+			list = append(list, doubt{site.Name, n})
 		}
 	}
 	return list
@@ -117,13 +162,16 @@ func (s *Settings) freezes() bool { return s.ShareFreeze >= 0 && s.Policy != Esc
 // that a site is gone long before its share is frozen, so nodes are noted only
 // together with a tick that they closed.
 func (h *History) note(sites []Site) {
-	if h.marks == nil {
-		h.marks = make(map[string]mark, len(sites))
-	}
 	for i := range sites {
 		site := &sites[i]
-		if m, ok := h.marks[site.Name]; site.Nodes > 0 && (site.Closed > m.closed || !ok) {
-			h.marks[site.Name] = mark{site.Closed, site.Nodes}
+		if site.Nodes <= 0 {
+			continue
+		}
+		is := mark{site.Closed, site.Nodes}
+		if at, known := h.find(site.Name); !known {
+			h.marks = slices.Insert(h.marks, at, siteMark{site.Name, is})
+		} else if site.Closed > h.marks[at].closed {
+			h.marks[at].mark = is
 		}
 	}
 	if len(h.marks) > 2*len(sites) {
@@ -133,18 +181,16 @@ func (h *History) note(sites []Site) {
 
 // forget drops sites that nobody speaks of any more.
 func (h *History) forget(sites []Site) {
-	marks := make(map[string]mark, len(sites))
+	named := make(map[string]bool, len(sites))
 	for i := range sites {
-		if m, ok := h.marks[sites[i].Name]; ok {
-			marks[sites[i].Name] = m
-		}
+		named[sites[i].Name] = true
 	}
-	h.marks = marks
+	h.marks = slices.Clip(slices.DeleteFunc(h.marks, func(m siteMark) bool { return !named[m.site] }))
 }
 
 // still returns what is left of frozen: those who were silent before and still are.
 func (h *History) still(s *Settings, sites []Site, now time.Time) Frozen {
-	return h.frozen.only(func(name string) bool {
+	return h.was().only(func(name string) bool {
 		at := slices.IndexFunc(sites, func(site Site) bool { return site.Name == name })
 		return at >= 0 && sites[at].standing(s, now) == silent
 	})

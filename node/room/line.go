@@ -32,7 +32,8 @@ type Change struct {
 // Line is one node's table of the visitors of a room that it owns: those who
 // wait, and those let in lately. It turns polls and admissions, which may come
 // doubled, late and in any order, into changes of counts, such that a visitor
-// counts once. Create it with NewLine. It is not safe for concurrent use.
+// counts once. Create it with NewLine; a nil one is empty for all who only ask, and has
+// nothing that expires. It is not safe for concurrent use.
 //
 // It is a cache. A visitor who stops polling is forgotten, not remembered as
 // absent: the place is in the pass, and the next poll counts it again.
@@ -79,13 +80,27 @@ func NewLine(s *Settings, key []byte) *Line { return &Line{settings: s, key: key
 
 // SetSettings takes new settings over, which are as those of NewLine. Who is counted stays counted where they
 // are; BucketSpan applies to those who come or poll from now on.
-func (l *Line) SetSettings(s *Settings) { l.settings = s }
+func (l *Line) SetSettings(s *Settings) {
+	if l != nil {
+		l.settings = s
+	}
+}
 
 // Waiting returns how many visitors are counted as waiting.
-func (l *Line) Waiting() int { return l.waiting }
+func (l *Line) Waiting() int {
+	if l == nil {
+		return 0
+	}
+	return l.waiting
+}
 
 // Len returns how many visitors the table holds.
-func (l *Line) Len() int { return l.entries.Len() - l.left }
+func (l *Line) Len() int {
+	if l == nil {
+		return 0
+	}
+	return l.entries.Len() - l.left
+}
 
 // Stand is what a Line knows of one visitor. Times are whole seconds.
 type Stand struct {
@@ -106,7 +121,12 @@ func (l *Line) Find(id [16]byte) (Stand, bool) {
 }
 
 // Dropped returns how many visitors were not counted because of MaxLine.
-func (l *Line) Dropped() uint64 { return l.dropped }
+func (l *Line) Dropped() uint64 {
+	if l == nil {
+		return 0
+	}
+	return l.dropped
+}
 
 // Poll takes a request at at of a visitor who waits since arrival and was told
 // to ask again after refresh, and appends what changes to dst. The visitor is
@@ -189,6 +209,9 @@ func (l *Line) Leave(dst []Change, id [16]byte) []Change {
 // who was let in longer ago than a place is kept. It appends what changes to dst
 // and costs time for about one in wheelSlots of the table per second.
 func (l *Line) Expire(dst []Change, now time.Time) []Change {
+	if l == nil {
+		return dst
+	}
 	to := now.Unix()
 	if l.now < 0 {
 		l.now = to - wheelSlots
@@ -283,6 +306,9 @@ func (l *Line) schedule(i uint32, e *entry) {
 
 // find returns the entry of a visitor; nil: nobody knows the visitor.
 func (l *Line) find(id visitor) *entry {
+	if l == nil {
+		return nil
+	}
 	if e := l.entries.Find(id); e != nil && !e.nobody() {
 		return e
 	}

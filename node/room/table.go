@@ -14,7 +14,10 @@ type Table[T any] struct {
 
 // paths are what stands on a host.
 type paths[T any] struct {
-	at    map[string]T // by Route.Prefix
+	first string       // a Route.Prefix; most hosts have but one
+	one   T            // what stands there
+	some  bool         // something does
+	more  map[string]T // by Route.Prefix, the others; nil: there are none
 	depth int          // the most slashes in one
 }
 
@@ -34,13 +37,27 @@ func (t *Table[T]) Add(r Route, v T) {
 }
 
 func (p *paths[T]) add(prefix string, v T) {
-	if p.at == nil {
-		p.at = map[string]T{}
+	if _, taken := p.at(prefix); taken {
+		return
 	}
-	if _, taken := p.at[prefix]; !taken {
-		p.at[prefix] = v
-		p.depth = max(p.depth, strings.Count(prefix, "/"))
+	p.depth = max(p.depth, strings.Count(prefix, "/"))
+	if !p.some {
+		p.first, p.one, p.some = prefix, v, true
+		return
 	}
+	if p.more == nil {
+		p.more = map[string]T{}
+	}
+	p.more[prefix] = v
+}
+
+// at returns what stands at a prefix.
+func (p *paths[T]) at(prefix string) (v T, ok bool) {
+	if p.some && p.first == prefix {
+		return p.one, true
+	}
+	v, ok = p.more[prefix]
+	return v, ok
 }
 
 // Find returns what stands at the route of a request, and whether anything does. host
@@ -59,7 +76,7 @@ func (t *Table[T]) Find(host, path string) (v T, ok bool) {
 // so that the length of a path costs little.
 func (p *paths[T]) find(path string) (v T, ok bool) {
 	for end := upTo(path, p.depth); end >= 0; end = strings.LastIndexByte(path[:end], '/') {
-		if v, ok = p.at[path[:end]]; ok {
+		if v, ok = p.at(path[:end]); ok {
 			return v, true
 		}
 	}

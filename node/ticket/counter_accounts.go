@@ -36,6 +36,9 @@ type Accounts struct {
 	void   []Range   // granted, and given up by whoever asked
 }
 
+// Idle reports whether all that was granted shows in the counts, and nobody waits.
+func (a *Accounts) Idle() bool { return len(a.open) == 0 && len(a.parked) == 0 && len(a.void) == 0 }
+
 type account struct {
 	node  crdt.Incarnation
 	scope Scope

@@ -44,7 +44,8 @@ type Applicant[T any] struct {
 
 // Desk is where the visitors of one node apply for the tickets of one counter of
 // one room. All who apply while a call is under way go together in the next one.
-// The zero value is ready. It is not safe for concurrent use.
+// The zero value is ready; a nil one is a desk at which nobody has applied, for all but
+// Apply, Booked and Return. It is not safe for concurrent use.
 type Desk[T any] struct {
 	queue   []Applicant[T] // for the next call, as they came
 	spare   []Applicant[T] // memory for the next queue; Granted may have returned what it holds
@@ -76,11 +77,19 @@ func kind(reserved bool) int {
 func (d *Desk[T]) Apply(a Applicant[T]) { d.queue = append(d.queue, a) }
 
 // Queued returns how many wait for the next call.
-func (d *Desk[T]) Queued() int { return len(d.queue) }
+func (d *Desk[T]) Queued() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.queue)
+}
 
 // Recall takes back those who wait for the next call, as they came: they are served without
 // it. What it returns is good until Apply is called.
 func (d *Desk[T]) Recall() []Applicant[T] {
+	if d == nil {
+		return nil
+	}
 	all := d.queue
 	d.queue = d.queue[:0]
 	return all
@@ -88,11 +97,19 @@ func (d *Desk[T]) Recall() []Applicant[T] {
 
 // RefusedUntil returns until when whoever wants a ticket of a kind is refused
 // without a call; a time that is past if they are not.
-func (d *Desk[T]) RefusedUntil(reserved bool) time.Time { return d.refused[kind(reserved)] }
+func (d *Desk[T]) RefusedUntil(reserved bool) time.Time {
+	if d == nil {
+		return time.Time{}
+	}
+	return d.refused[kind(reserved)]
+}
 
 // Next returns the call that shall be sent to to now, which is who the counter
 // is by now. What was asked of another is asked anew.
 func (d *Desk[T]) Next(to crdt.NodeID, now time.Time) (Call, bool) {
+	if d == nil {
+		return Call{}, false
+	}
 	if d.on && d.to != to {
 		d.queue = append(d.asking, d.queue...)
 		d.drop()
@@ -149,7 +166,7 @@ func (d *Desk[T]) drop() {
 // somebody else's by now.
 // Where tickets are fewer than applicants, older places go first.
 func (d *Desk[T]) Granted(from crdt.NodeID, g Grant, now time.Time) (in, out []Applicant[T], err error) {
-	if !d.on || from != d.to || g.Number != d.call.Number || now.Sub(d.began) >= CallTimeout {
+	if d == nil || !d.on || from != d.to || g.Number != d.call.Number || now.Sub(d.began) >= CallTimeout {
 		return nil, nil, ErrNotAsked
 	}
 	if g.Given.Reserved > d.call.Want.Reserved || g.Given.Contested > d.call.Want.Contested {
@@ -223,11 +240,11 @@ func (d *drawer) next() (t Ticket, session time.Duration) {
 // Alone reports whether the counter that this desk calls has left a call
 // unanswered and has not answered any since. A desk that is alone goes on calling,
 // so that it notices when the counter is back.
-func (d *Desk[T]) Alone() bool { return d.alone }
+func (d *Desk[T]) Alone() bool { return d != nil && d.alone }
 
 // GiveUp turns everybody away if a call has not been answered for CallTimeout.
 func (d *Desk[T]) GiveUp(now time.Time) []Applicant[T] {
-	if !d.on || now.Sub(d.began) < CallTimeout {
+	if d == nil || !d.on || now.Sub(d.began) < CallTimeout {
 		return nil
 	}
 	d.refused[0], d.refused[1] = now.Add(LostRetry), now.Add(LostRetry)
@@ -238,6 +255,9 @@ func (d *Desk[T]) GiveUp(now time.Time) []Applicant[T] {
 // Drain returns all who wait for an answer, older places first, and forgets them
 // and the call.
 func (d *Desk[T]) Drain() []Applicant[T] {
+	if d == nil {
+		return nil
+	}
 	all := append(d.asking, d.queue...)
 	d.queue = nil
 	if d.on {
@@ -245,6 +265,12 @@ func (d *Desk[T]) Drain() []Applicant[T] {
 	}
 	byPlace(all)
 	return all
+}
+
+// Idle reports whether nobody waits for an answer, and the counter knows all that it is to be
+// told.
+func (d *Desk[T]) Idle() bool {
+	return d == nil || !d.on && !d.alone && !d.void && len(d.queue) == 0 && len(d.asking) == 0 && d.booked == d.told
 }
 
 // Booked says that tickets of this desk are counted in this node's row as of seq.

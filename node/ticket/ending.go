@@ -11,7 +11,8 @@ const MaxEndings = 1 << 16
 
 // Endings carries the news that the origin has ended sessions to their anchors,
 // each until the anchor has acknowledged it or nobody can use the session any
-// more. The zero value is ready. It is not safe for concurrent use.
+// more. The zero value is ready; a nil one has none, and takes none. It is not safe for
+// concurrent use.
 type Endings struct {
 	entries map[Ticket]*ending
 	wake    timers[Ticket]
@@ -26,10 +27,20 @@ type ending struct {
 }
 
 // Len returns how many ends are on their way.
-func (e *Endings) Len() int { return len(e.entries) }
+func (e *Endings) Len() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.entries)
+}
 
 // Dropped returns how many ends were not taken because of MaxEndings.
-func (e *Endings) Dropped() uint64 { return e.dropped }
+func (e *Endings) Dropped() uint64 {
+	if e == nil {
+		return 0
+	}
+	return e.dropped
+}
 
 // Add takes the end of a session, to be told to its anchor until until: the
 // moment at which the lease ends by itself. Adding it again changes nothing. It
@@ -91,4 +102,8 @@ func byAnchor(due []Ticket) []Ends {
 }
 
 // Acked takes the anchor's word that a session has ended.
-func (e *Endings) Acked(t Ticket) { delete(e.entries, t) }
+func (e *Endings) Acked(t Ticket) {
+	if e != nil {
+		delete(e.entries, t)
+	}
+}

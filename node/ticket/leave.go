@@ -89,7 +89,7 @@ func (r *Rights) Leave(heir crdt.NodeID, now time.Time) error {
 	}
 	x := next.accounts[heir]
 	x.gave = x.gave.Add(r.held)
-	next.accounts[heir] = x
+	set(&next.accounts, heir, x)
 	next.leaving = &leaving{heir: heir, inUse: r.InUse()}
 	r.debts = debts{}
 	r.mark(keyOf(keyGave, heir))
@@ -199,7 +199,7 @@ func (r *Rights) bookTakeover(f Final) {
 	}
 	for _, x := range f.Recovered {
 		if _, known := next.recovered[x.Dead]; !known {
-			next.recovered[x.Dead] = recovery{minted: x.Minted}
+			set(&next.recovered, x.Dead, recovery{minted: x.Minted})
 			r.mark(keyOf(keyRecovered, x.Dead))
 		}
 	}
@@ -208,7 +208,7 @@ func (r *Rights) bookTakeover(f Final) {
 		r.credit(r.cfg.Self.Node, id, next.accounts[id].gave)
 	}
 	r.Settle(f, r.cfg.Self.Node)
-	r.taking[f.Node] = takeover{f, rate}
+	set(&r.taking, f.Node, takeover{f, rate})
 	next.bound = next.bound.Add(Amount{f.InUse, rate})
 	r.book.mark(keyBound)
 	r.leases.longest = max(r.leases.longest, f.Span.Milliseconds())
@@ -217,7 +217,7 @@ func (r *Rights) bookTakeover(f Final) {
 
 // answerFor takes what others gave to a node from now on.
 func (r *Rights) answerFor(of crdt.NodeID) {
-	r.book.next.taken[of] = true
+	set(&r.book.next.taken, of, true)
 	r.mark(keyOf(keyTaken, of))
 }
 
@@ -235,12 +235,12 @@ func (r *Rights) tookOver(leaver crdt.NodeID, now time.Time) {
 	}
 	delete(r.taking, leaver)
 	f := taken.final
-	b := block{anchors: map[crdt.NodeID]bool{leaver: true}}
+	b := block{anchors: []crdt.NodeID{leaver}}
 	for _, h := range f.Inherited {
-		b.anchors[h.Leaver] = true
+		b.anchors = append(b.anchors, h.Leaver)
 	}
 	for _, x := range f.Recovered {
-		b.anchors[x.Dead] = true
+		b.anchors = append(b.anchors, x.Dead)
 	}
 	r.leases.openBlock(int(f.InUse), b, r.blockEnd(now).UnixMilli())
 	r.reckon(now)
@@ -279,7 +279,7 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 // the leaver's rights: the keeper gives no word on it.
 func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
 	if (keeper != crdt.NodeID{}) {
-		r.keepers[f.Node] = keeper
+		set(&r.keepers, f.Node, keeper)
 	}
 	if r.book.next.leaving != nil || r.refused(f.Node) {
 		return

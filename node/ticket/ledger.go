@@ -51,7 +51,7 @@ type fence struct {
 }
 
 // ledger is the durable part of rights. There are two of each: what is confirmed,
-// and what it will be once everything is written.
+// and what it will be once everything is written. The zero value is empty.
 type ledger struct {
 	accounts  map[crdt.NodeID]dealings
 	minted    Amount
@@ -65,25 +65,23 @@ type ledger struct {
 	retired   bool
 }
 
-func newLedger() ledger {
-	return ledger{
-		accounts:  map[crdt.NodeID]dealings{},
-		dead:      map[crdt.NodeID]fence{},
-		taken:     map[crdt.NodeID]bool{},
-		inherited: map[crdt.NodeID]map[crdt.NodeID]Receipt{},
-		recovered: map[crdt.NodeID]recovery{},
-	}
-}
-
 // clone copies a ledger.
 func (l *ledger) clone() ledger {
 	c := *l
 	c.accounts, c.dead, c.taken, c.recovered = maps.Clone(l.accounts), maps.Clone(l.dead), maps.Clone(l.taken), maps.Clone(l.recovered)
-	c.inherited = make(map[crdt.NodeID]map[crdt.NodeID]Receipt, len(l.inherited))
+	c.inherited = nil
 	for leaver, m := range l.inherited {
-		c.inherited[leaver] = maps.Clone(m)
+		set(&c.inherited, leaver, maps.Clone(m))
 	}
 	return c
+}
+
+// set puts a value into a map, which is made with the first: most rooms never have one.
+func set[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = v
 }
 
 // received returns all that came from others, and gave all that went to them.
@@ -189,26 +187,28 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 	switch kind {
 	case keyGave:
 		a.gave = in.amount()
-		l.accounts[id] = a
+		set(&l.accounts, id, a)
 	case keyRcv:
 		a.rcv = in.amount()
-		l.accounts[id] = a
+		set(&l.accounts, id, a)
 	case keyDead:
-		l.dead[id] = in.fence()
+		set(&l.dead, id, in.fence())
 	case keyTaken:
-		l.taken[id] = in.flag()
+		set(&l.taken, id, in.flag())
 	case keyRecovered:
-		l.recovered[id] = recovery{rights: in.amount(), minted: in.amount()}
+		set(&l.recovered, id, recovery{rights: in.amount(), minted: in.amount()})
 	case keyInherited:
 		l.inherit(id, Receipt{From: ids[1], Base: in.amount(), Rcv: in.amount()})
 	}
 }
 
 func (l *ledger) inherit(leaver crdt.NodeID, x Receipt) {
-	if l.inherited[leaver] == nil {
-		l.inherited[leaver] = map[crdt.NodeID]Receipt{}
+	of := l.inherited[leaver]
+	if of == nil {
+		of = map[crdt.NodeID]Receipt{}
+		set(&l.inherited, leaver, of)
 	}
-	l.inherited[leaver][x.From] = x
+	of[x.From] = x
 }
 
 // keys returns all keys that have a value, in order.

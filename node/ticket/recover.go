@@ -66,7 +66,7 @@ func (r *Rights) Fence(dead, heir crdt.NodeID, round int64, now time.Time) {
 	if was.heir != heir {
 		is.after = was.round
 	}
-	r.book.next.dead[dead] = is
+	set(&r.book.next.dead, dead, is)
 	r.mark(keyOf(keyDead, dead))
 }
 
@@ -125,7 +125,7 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 		if i == 0 {
 			x.rights = sum
 		}
-		next.recovered[id] = x
+		set(&next.recovered, id, x)
 		r.mark(keyOf(keyRecovered, id))
 	}
 	// Others hold more than the dead are known to have minted: they did mint it.
@@ -262,10 +262,7 @@ func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 	if len(r.estate) == 0 || id != r.estate[0] {
 		return
 	}
-	anchors := map[crdt.NodeID]bool{}
-	for _, id := range r.estate {
-		anchors[id] = true
-	}
+	anchors := r.estate
 	r.estate, r.estateSum = nil, Amount{}
 	r.limit.mintAfter = r.blockEnd(now)
 	if r.cfg.LeaveOut&RecoveryLock != 0 {

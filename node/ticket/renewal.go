@@ -50,8 +50,8 @@ type Batch struct {
 }
 
 // Renewals carries the check-ins of visitors whose anchor is another node to
-// that anchor, each until it is answered. The zero value is ready. It is not
-// safe for concurrent use.
+// that anchor, each until it is answered. The zero value is ready; a nil one has none, and
+// takes none. It is not safe for concurrent use.
 type Renewals struct {
 	entries map[Ticket]*renewing
 	wake    timers[Ticket]
@@ -82,10 +82,27 @@ type flight struct {
 func NewRenewals() *Renewals { return &Renewals{} }
 
 // Len returns how many tickets are kept.
-func (r *Renewals) Len() int { return len(r.entries) }
+func (r *Renewals) Len() int {
+	if r == nil {
+		return 0
+	}
+	return len(r.entries)
+}
 
 // Dropped returns how many check-ins were not taken because of MaxRenewals.
-func (r *Renewals) Dropped() uint64 { return r.dropped }
+func (r *Renewals) Dropped() uint64 {
+	if r == nil {
+		return 0
+	}
+	return r.dropped
+}
+
+func (r *Renewals) entry(t Ticket) *renewing {
+	if r == nil {
+		return nil
+	}
+	return r.entries[t]
+}
 
 // Note takes a check-in at at with a pass that ends at passEnd. Check-ins of one
 // ticket become one. It reports whether there was room.
@@ -134,6 +151,9 @@ func (e *renewing) keptUntil() int64 {
 
 // Due returns what shall be sent now, ordered by anchor and ticket.
 func (r *Renewals) Due(now time.Time) []Batch {
+	if r == nil {
+		return nil
+	}
 	ms := now.UnixMilli()
 	if ms >= r.swept+sweepEvery.Milliseconds() || ms < r.swept {
 		r.swept = ms
@@ -201,7 +221,7 @@ func compare(a, b Ticket) int {
 // Acked takes the anchor's answer that a lease now ends at end. If that is later than
 // in the newest pass that was seen it is kept for Take until then. An answer for a ticket that is not kept is dropped.
 func (r *Renewals) Acked(t Ticket, end time.Time) {
-	e := r.entries[t]
+	e := r.entry(t)
 	if e == nil {
 		return
 	}
@@ -222,15 +242,17 @@ func (r *Renewals) Refused(t Ticket) bool { return r.Forget(t) }
 // Forget drops a ticket, because its visitor has another one. It reports
 // whether it was kept.
 func (r *Renewals) Forget(t Ticket) bool {
-	_, known := r.entries[t]
-	delete(r.entries, t)
+	known := r.entry(t) != nil
+	if known {
+		delete(r.entries, t)
+	}
 	return known
 }
 
 // Take returns the newest end that the anchor has agreed to, once; it belongs in
 // the visitor's next cookie.
 func (r *Renewals) Take(t Ticket) (end time.Time, ok bool) {
-	e := r.entries[t]
+	e := r.entry(t)
 	if e == nil || e.end == 0 {
 		return time.Time{}, false
 	}
@@ -246,6 +268,9 @@ func (r *Renewals) Take(t Ticket) (end time.Time, ok bool) {
 // is found, and Forget called, the renewals go on being sent: the anchor may
 // come back.
 func (r *Renewals) Unreachable(now time.Time) []Renewal {
+	if r == nil {
+		return nil
+	}
 	limit := now.Add(-Silence).UnixMilli()
 	var out []Renewal
 	n := 0

@@ -13,8 +13,8 @@ import (
 // whose disk was lost. All of it is in use until it closes; from then on only the
 // claims that still live are.
 type block struct {
-	anchors map[crdt.NodeID]bool // whose tickets may claim
-	boot    uint64               // the last of this node's own starts that may
+	anchors []crdt.NodeID // whose tickets may claim
+	boot    uint64        // the last of this node's own starts that may
 	size    int
 	end     int64 // Unix ms
 	claims  int   // tickets that showed up, those that have ended too
@@ -33,11 +33,7 @@ const claimEnded = math.MinInt64
 // earlier returns who may claim after a restart: this node's earlier starts, and
 // the nodes for which it answered.
 func (l *Leases) earlier(others ...crdt.NodeID) block {
-	b := block{anchors: map[crdt.NodeID]bool{l.self.Node: true}, boot: l.self.Boot - 1}
-	for _, id := range others {
-		b.anchors[id] = true
-	}
-	return b
+	return block{anchors: append(others, l.self.Node), boot: l.self.Boot - 1}
 }
 
 // openBlock counts size leases until end, in Unix ms, for the tickets that b
@@ -49,7 +45,7 @@ func (l *Leases) openBlock(size int, b block, end int64) {
 }
 
 func (b *block) covers(t Ticket, self crdt.NodeID) bool {
-	return b.anchors[t.Anchor] && (t.Anchor != self || t.Boot <= b.boot)
+	return slices.Contains(b.anchors, t.Anchor) && (t.Anchor != self || t.Boot <= b.boot)
 }
 
 // claim extends the lease of a ticket that this anchor does not know. Such a
@@ -98,7 +94,7 @@ func (l *Leases) unknown(t Ticket) error {
 		return ErrEnded
 	}
 	for _, b := range l.blocks {
-		if b.anchors[t.Anchor] {
+		if slices.Contains(b.anchors, t.Anchor) {
 			return ErrEnded
 		}
 	}

@@ -86,8 +86,7 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	if err != nil {
 		return nil, Delta{}, err
 	}
-	r := &Rights{cfg: cfg, start: now, book: b,
-		keepers: map[crdt.NodeID]crdt.NodeID{}, taking: map[crdt.NodeID]takeover{}}
+	r := &Rights{cfg: cfg, start: now, book: b}
 	if r.cfg.Seqs == nil {
 		next := uint64(1)
 		r.cfg.Seqs = func(n uint64) uint64 { next += n; return next - n }
@@ -247,6 +246,16 @@ func (r *Rights) take() Delta {
 	d := r.owed.Add(r.leases.take())
 	r.owed = Delta{}
 	return d
+}
+
+// Quiet reports whether nothing is in use, cools, is owed, or is on its way to the disk or
+// to others: then time alone changes nothing, but for a bound that may be lowered.
+func (r *Rights) Quiet(now time.Time) bool {
+	return r.InUse() == 0 && r.rateInUse(now) == 0 && r.owed == Delta{} && r.leases.delta == Delta{} &&
+		r.book.clean() && !r.stopped() && !now.Before(r.limit.mintAfter) &&
+		len(r.out.gifts) == 0 && len(r.out.acks) == 0 && len(r.loans.open) == 0 &&
+		len(r.debts.ends) == 0 && len(r.debts.line) == 0 && len(r.debts.repaid) == 0 &&
+		len(r.leases.claims) == 0 && len(r.estate) == 0 && len(r.taking) == 0
 }
 
 // Retire has the room refuse everything, for good.

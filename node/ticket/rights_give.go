@@ -87,7 +87,7 @@ func (r *Rights) Give(to crdt.NodeID, a Amount, now time.Time) Amount {
 	}
 	x := r.book.next.accounts[to]
 	x.gave = x.gave.Add(a)
-	r.book.next.accounts[to] = x
+	set(&r.book.next.accounts, to, x)
 	r.mark(keyOf(keyGave, to))
 	if r.cfg.LeaveOut&GiveBeforeSend != 0 {
 		r.out.gave(to, x.gave)
@@ -170,7 +170,7 @@ func (r *Rights) accept(from, to crdt.NodeID, sum Amount) bool {
 		x := next.accounts[from]
 		if more := x.rcv.Max(sum); more != x.rcv {
 			x.rcv = more
-			next.accounts[from] = x
+			set(&next.accounts, from, x)
 			r.mark(keyOf(keyRcv, from))
 		}
 		return true

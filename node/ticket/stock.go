@@ -245,8 +245,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Rest returns how many tickets may be handed out now.
+// Rest returns how many tickets may be handed out now; none of a nil stock.
 func (s *Stock) Rest(now time.Time) (n int64) {
+	if s == nil {
+		return 0
+	}
 	moment := s.moment(now)
 	for _, h := range s.open {
 		if h.usable(moment) {
@@ -274,7 +277,7 @@ func (s *Stock) tidy() {
 	s.open = slices.DeleteFunc(s.open, func(h *holding) bool { return h.final })
 }
 
-// Idle reports whether there is nothing left to tell anybody.
+// Idle reports whether there is nothing left to tell anybody; there is not of a nil stock.
 func (s *Stock) Idle() bool {
-	return !slices.ContainsFunc(s.lenders, func(l *lender) bool { return len(l.loans) > 0 || l.borrow > 0 })
+	return s == nil || !slices.ContainsFunc(s.lenders, func(l *lender) bool { return len(l.loans) > 0 || l.borrow > 0 })
 }

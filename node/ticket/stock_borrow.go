@@ -111,8 +111,12 @@ func (l *lender) forgotten(now time.Time) bool {
 	return away >= goneKept || away > LoanValid+2*Guard && len(l.loans) == 0
 }
 
-// Expecting returns how many tickets were asked for and may come any moment.
+// Expecting returns how many tickets were asked for and may come any moment; none for a nil
+// stock.
 func (s *Stock) Expecting(now time.Time) (n int64) {
+	if s == nil {
+		return 0
+	}
 	for _, l := range s.lenders {
 		if l.borrow > 0 && now.Sub(l.borrowed) < borrowAgain {
 			n += l.borrow

@@ -15,6 +15,10 @@ type timer[K any] struct {
 // other in a run, which costs a step each however many there are. What fits behind no
 // run goes to a binary heap.
 type timers[K any] struct {
+	*timerQueue[K] // nil: there never was one, as in most rooms
+}
+
+type timerQueue[K any] struct {
 	runs  []run[K]
 	heap  []timer[K]
 	spare []timer[K] // a piece of a run that is over, for the next one; nil: there is none
@@ -34,6 +38,9 @@ const pieceLen = 256
 const maxRuns = 4
 
 func (h *timers[K]) push(at int64, key K) {
+	if h.timerQueue == nil {
+		h.timerQueue = new(timerQueue[K])
+	}
 	// The run whose last is closest: others are kept for earlier ones.
 	best := -1
 	for i := range h.runs {
@@ -90,7 +97,7 @@ func (r *run[K]) drop() (spare []timer[K], over bool) {
 }
 
 // sift puts a timer into the heap.
-func (h *timers[K]) sift(t timer[K]) {
+func (h *timerQueue[K]) sift(t timer[K]) {
 	h.heap = append(h.heap, t)
 	q := h.heap
 	for i := len(q) - 1; i > 0; {
@@ -105,6 +112,9 @@ func (h *timers[K]) sift(t timer[K]) {
 
 // pop removes the earliest timer if it is due at now.
 func (h *timers[K]) pop(now int64) (timer[K], bool) {
+	if h.timerQueue == nil {
+		return timer[K]{}, false
+	}
 	first, at := -1, now
 	if len(h.heap) > 0 && h.heap[0].at <= at {
 		first, at = len(h.runs), h.heap[0].at-1
@@ -137,7 +147,7 @@ func (h *timers[K]) pop(now int64) (timer[K], bool) {
 }
 
 // shrink removes the first timer of the heap.
-func (h *timers[K]) shrink() timer[K] {
+func (h *timerQueue[K]) shrink() timer[K] {
 	q := h.heap
 	first := q[0]
 	last := len(q) - 1

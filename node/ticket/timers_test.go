@@ -7,6 +7,9 @@ import (
 
 // len returns how many timers there are, stale ones included.
 func (h *timers[K]) len() int {
+	if h.timerQueue == nil {
+		return 0
+	}
 	n := len(h.heap)
 	for i := range h.runs {
 		n -= h.runs[i].gone

@@ -21,7 +21,7 @@ type book struct {
 
 // openBook returns the book of what is stored.
 func openBook(stored []Put) (book, error) {
-	b := book{disk: newLedger(), dirty: map[string]bool{}}
+	var b book
 	for _, p := range stored {
 		if err := b.disk.apply(p); err != nil {
 			return book{}, err
@@ -37,7 +37,7 @@ func (b *book) settle() {
 }
 
 // mark says that the value under a key has changed.
-func (b *book) mark(key string) { b.dirty[key] = true }
+func (b *book) mark(key string) { set(&b.dirty, key, true) }
 
 // clean reports whether everything is confirmed.
 func (b *book) clean() bool { return len(b.dirty) == 0 && b.flying == nil }
@@ -52,7 +52,7 @@ func (b *book) writes() []Put {
 	for i, key := range keys {
 		b.flying[i] = Put{key, b.next.value(key)}
 	}
-	clear(b.dirty)
+	b.dirty = nil
 	b.leastBound = b.disk.bound.Min(b.next.bound)
 	b.leastMinted = b.disk.minted.Min(b.next.minted)
 	b.leastSpan = min(b.disk.span, b.next.span)
@@ -76,7 +76,7 @@ func (b *book) confirmed() []Put {
 // again, and until then the lesser of both values is the one that counts.
 func (b *book) lost() {
 	for _, p := range b.flying {
-		b.dirty[p.Key] = true
+		b.mark(p.Key)
 	}
 	b.disk.bound, b.disk.minted, b.disk.span = b.leastBound, b.leastMinted, b.leastSpan
 	b.flying, b.failed = nil, true

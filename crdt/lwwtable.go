@@ -1,0 +1,162 @@
+package crdt
+
+import (
+	"encoding/hex"
+	"hash/maphash"
+	"iter"
+	"strings"
+
+	"github.com/ropeline/ropeline/node/packed"
+)
+
+// lwwTable is the keys of an LWW and what is held of each, in little memory: a map may have
+// a hundred thousand, most of them of rooms that nobody visits. The zero value is empty.
+type lwwTable struct {
+	entries packed.Table[lwwKey, lwwCell]
+	forms   []keyForm
+	formOf  map[keyForm]uint32
+	writers []NodeID
+	writer  map[NodeID]uint32
+	shared  *[sharedValues]string // values that were put lately, by hash
+}
+
+// lwwKey is a key that is told apart from others by an id in it, or is a form by itself.
+type lwwKey struct {
+	id   [idBytes]byte
+	form uint32
+}
+
+const idBytes = len(NodeID{})
+
+// keyForm is what stands before and behind the id of a key. Thousands of keys differ by
+// their id alone.
+type keyForm struct {
+	head, tail string
+	plain      bool // there is no id; all is in head
+}
+
+// lwwCell is lwwEntry with less room.
+type lwwCell struct {
+	at, change uint64
+	value      string
+	writer     uint32
+	gone       bool
+}
+
+// sharedValues is how many values are looked at for one that is the same. Rooms have most of
+// their settings in common with others, and these come one after the other.
+const sharedValues = 256
+
+// maxShared is the size of the largest value that is shared: what is looked at is kept for
+// as long, and pages have few that are alike.
+const maxShared = 1 << 10
+
+var lwwSeed = maphash.MakeSeed() // nothing depends on the order of a table
+
+// Hash is that of packed.Key. Keys are chosen by all who write, so the hash is keyed.
+func (k lwwKey) Hash() uint64 { return maphash.Comparable(lwwSeed, k) }
+
+// split takes a key of the form head/id/tail apart, the id in hexadecimal.
+func split(key string) (f keyForm, id [idBytes]byte) {
+	const digits = 2 * idBytes
+	i := strings.IndexByte(key, '/') + 1
+	if end := i + digits; i > 0 && (len(key) == end || len(key) > end && key[end] == '/') {
+		written := key[i:end]
+		if _, err := hex.Decode(id[:], []byte(written)); err == nil && hex.EncodeToString(id[:]) == written {
+			return keyForm{head: key[:i], tail: key[end:]}, id
+		}
+	}
+	return keyForm{head: key, plain: true}, [idBytes]byte{}
+}
+
+// key is split the other way round.
+func (t *lwwTable) key(k lwwKey) string {
+	f := &t.forms[k.form]
+	if f.plain {
+		return f.head
+	}
+	b := make([]byte, 0, len(f.head)+2*len(k.id)+len(f.tail))
+	b = append(b, f.head...)
+	b = hex.AppendEncode(b, k.id[:])
+	return string(append(b, f.tail...))
+}
+
+func (t *lwwTable) len() int { return t.entries.Len() }
+
+// get returns what is held of a key; zero if nothing is.
+func (t *lwwTable) get(key string) (e lwwEntry, known bool) {
+	f, id := split(key)
+	form, ok := t.formOf[f]
+	if !ok {
+		return e, false
+	}
+	c := t.entries.Find(lwwKey{id, form})
+	if c == nil {
+		return e, false
+	}
+	return t.entry(c), true
+}
+
+func (t *lwwTable) entry(c *lwwCell) lwwEntry {
+	return lwwEntry{unpack(c.at, t.writers[c.writer]), c.value, c.gone, c.change}
+}
+
+// put has an entry be what is held of a key.
+func (t *lwwTable) put(key string, e lwwEntry) {
+	f, id := split(key)
+	form, ok := t.formOf[f]
+	if !ok {
+		if t.formOf == nil {
+			t.formOf = map[keyForm]uint32{}
+		}
+		f.head, f.tail = strings.Clone(f.head), strings.Clone(f.tail)
+		form = uint32(len(t.forms))
+		t.forms, t.formOf[f] = append(t.forms, f), form
+	}
+	writer, ok := t.writer[e.stamp.Node]
+	if !ok {
+		if t.writer == nil {
+			t.writer = map[NodeID]uint32{}
+		}
+		writer = uint32(len(t.writers))
+		t.writers, t.writer[e.stamp.Node] = append(t.writers, e.stamp.Node), writer
+	}
+	*t.entries.Add(lwwKey{id, form}) = lwwCell{e.stamp.packed(), e.change, t.share(e.value), writer, e.gone}
+}
+
+// share returns a value in memory that others have as well, if they can be found.
+func (t *lwwTable) share(value string) string {
+	if len(value) == 0 || len(value) > maxShared {
+		return value
+	}
+	if t.shared == nil {
+		t.shared = new([sharedValues]string)
+	}
+	at := &t.shared[maphash.String(lwwSeed, value)%sharedValues]
+	if *at != value {
+		*at = value
+	}
+	return *at
+}
+
+// all yields everything, in the order in which keys came.
+func (t *lwwTable) all() iter.Seq2[string, lwwEntry] {
+	return func(yield func(string, lwwEntry) bool) {
+		for k, c := range t.entries.All() {
+			if !yield(t.key(k), t.entry(c)) {
+				return
+			}
+		}
+	}
+}
+
+// keys yields all keys.
+func (t *lwwTable) keys() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range t.entries.All() {
+			if !yield(t.key(k)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Rooms in which nothing happens. A node may have ten thousand of them, and the loop comes
+// round twenty times a second: it leaves them out until their view has to be built anew,
+// twice a second, or something wakes them: a note of a request, a message, news from peers,
+// a fact, settings, an event's edge. What is left out would have found nothing to do.
+
+// naps says which rooms the loop looks at. The zero value has none.
+type naps struct {
+	awake []*Room // by id
+	woken []*Room // since awake was put together
+	read  uint64  // how often the facts had been read by then
+	never bool    // for tests: nobody sleeps
+}
+
+// wake has the loop look at a room from now on.
+func (r *Room) wake() {
+	if !r.nap.IsZero() {
+		r.nap = time.Time{}
+		r.core.naps.woken = append(r.core.naps.woken, r)
+	}
+}
+
+// hasNews has the view of a room be built anew.
+func (r *Room) hasNews() {
+	r.news = true
+	r.wake()
+}
+
+// roused returns a room that something has come for; nil: there is none.
+func (c *Core) roused(id crdt.RoomID) *Room {
+	r := c.rooms[id]
+	if r != nil {
+		r.wake()
+	}
+	return r
+}
+
+// wakeAll has the loop look at all rooms: something has changed that may concern them all.
+func (c *Core) wakeAll() {
+	for _, r := range c.order {
+		r.nap = time.Time{}
+	}
+	c.naps.awake, c.naps.woken, c.naps.read = append(c.naps.awake[:0], c.order...), c.naps.woken[:0], c.facts.reading
+}
+
+// rouse wakes who has slept enough.
+func (c *Core) rouse(now time.Time) {
+	n := &c.naps
+	if n.read != c.facts.reading {
+		c.wakeAll()
+		return
+	}
+	n.awake, n.woken = n.awake[:0], n.woken[:0]
+	for _, r := range c.order {
+		if r.news || !now.Before(r.nap) || now.Before(r.viewed) {
+			r.nap = time.Time{}
+			n.awake = append(n.awake, r)
+		}
+	}
+}
+
+// up returns the rooms that are awake, in order of id. What it returns is good until it is
+// called again.
+func (c *Core) up() []*Room {
+	n := &c.naps
+	if n.read != c.facts.reading {
+		c.wakeAll() // facts may be of any room
+	}
+	if len(n.woken) > 0 {
+		n.awake = append(n.awake, n.woken...)
+		n.woken = n.woken[:0]
+		slices.SortFunc(n.awake, func(a, b *Room) int { return a.id.Compare(b.id) })
+	}
+	return n.awake
+}
+
+// settleDown has rooms sleep in which there is nothing to do until their views are built
+// anew. It is called at the end of a tick.
+func (c *Core) settleDown(now time.Time) {
+	if c.naps.never || c.leave.on || !c.fit() {
+		return
+	}
+	for _, r := range c.up() {
+		if !r.quiet(now) {
+			continue
+		}
+		r.nap = r.viewed.Add(r.every)
+		r.notLaterThan(r.until)
+		if k := r.counters.Load(); len(c.peers) > 0 && k != nil && k.loop.supply != nil {
+			r.notLaterThan(k.loop.supply.moved.Add(viewInterval)) // others may have rights, and want some
+			r.notLaterThan(k.loop.supply.lenders.Add(viewInterval))
+		}
+	}
+}
+
+// notLaterThan has a room wake at a time, if it sleeps for longer; zero: there is none.
+func (r *Room) notLaterThan(at time.Time) {
+	if !at.IsZero() && at.Before(r.nap) {
+		r.nap = at
+	}
+}
+
+// quiet reports whether nothing in a room goes on by itself: nobody is in it, and nobody
+// is on the way in or out.
+func (r *Room) quiet(now time.Time) bool {
+	if r.news || r.every != idleInterval || r.busy || r.came > 0 ||
+		r.escrow() && !(r.told && r.lasts == r.saidLasts) || r.line.Len() > 0 || r.renewals.Len() > 0 || r.endings.Len() > 0 || len(r.stranded) > 0 {
+		return false
+	}
+	for c := range classes {
+		if r.used[c].Load() != r.collected[c] {
+			return false
+		}
+	}
+	if k := r.counters.Load(); k != nil && !k.quiet() {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rights.Quiet(now) && r.delta.P|r.delta.N == 0 && len(r.overHere) == 0
+}
+
+// quiet is Room.quiet for what the counters do.
+func (k *counters) quiet() bool {
+	l := &k.loop
+	if l.accounts.Waiting() > 0 || !l.accounts.Idle() || len(l.leaving.lately) > 0 || l.handed != (crdt.NodeID{}) ||
+		!l.stock.Idle() || l.supply != nil && (len(l.supply.parked) > 0 || len(l.supply.unused) > 0) {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, d := range k.desks {
+		if !d.Idle() {
+			return false
+		}
+	}
+	return len(k.own) == 0 && !k.hot
+}
