@@ -139,7 +139,7 @@ func (t *lwwTable) share(value string) string {
 	return *at
 }
 
-// all yields everything, in the order in which keys came.
+// all yields everything, in no order. Nothing may be put meanwhile.
 func (t *lwwTable) all() iter.Seq2[string, lwwEntry] {
 	return func(yield func(string, lwwEntry) bool) {
 		for k, c := range t.entries.All() {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -356,5 +357,40 @@ func TestEditIsRefused(t *testing.T) {
 	}
 	if got := (ticket.Amount{Places: 1, Rate: 10_000}); plain.order[0].Rights().Limit != got {
 		t.Errorf("limit %+v, want %+v", plain.order[0].Rights().Limit, got)
+	}
+}
+
+// TestAnEditConcernsItsRoomAlone: others are neither set anew nor looked at for it, and keep
+// no settings beside those of the catalog, of which there may be ten thousand.
+func TestAnEditConcernsItsRoomAlone(t *testing.T) {
+	w := newCatalogWorld(t, elsewhere(10), "a", "a")
+	for i := range 8 {
+		s := shopSettings(5)
+		s.ID[2], s.Name, s.Host, s.CookieSuffix = byte(i), fmt.Sprint("shop", i), fmt.Sprint("shop", i), fmt.Sprint("shop", i)
+		w.add(w.nodes[i%2], s)
+	}
+	w.run(3 * time.Second)
+	edited := shopSettings(5).ID // with ID[2] being 0
+	for round := range 5 {
+		m := w.nodes[round%2]
+		before := map[*Room]time.Time{}
+		for _, r := range m.core.order {
+			before[r] = r.viewed
+		}
+		w.edit(m, edited, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 6 + round })
+		for _, r := range m.core.order {
+			if r.id != edited && !r.viewed.Equal(before[r]) {
+				t.Errorf("round %d: %v is looked at because another was edited", round, r.id)
+			}
+		}
+		w.run(time.Second)
+		for i, m := range w.nodes {
+			read := m.core.catalog.read.Load()
+			for _, r := range m.core.order {
+				if of := read.Room(r.id); of != nil && r.settings.Load() != &of.Settings {
+					t.Errorf("round %d, node %d: %v has settings of its own", round, i+1, r.id)
+				}
+			}
+		}
 	}
 }

@@ -127,8 +127,8 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	c := k.room.core
 	to := k.loop.ask[ticket.SiteCounter]
 	leads, nobody := to == c.self.Node, to == crdt.NodeID{}
-	d := k.desks[ticket.SiteCounter]
 	k.mu.Lock()
+	d := k.desks[ticket.SiteCounter]
 	own := k.takeParked()
 	before := len(own)
 	own = k.arrived(own, now)

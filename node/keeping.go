@@ -45,7 +45,11 @@ func (f *facts) current(id crdt.RoomID) crdt.RoomID {
 // setRooms has a node keep these.
 func (c *Core) setRooms(rooms map[crdt.RoomID]*Room) {
 	order := slices.SortedFunc(maps.Values(rooms), func(a, b *Room) int { return a.id.Compare(b.id) })
+	for _, r := range c.order {
+		r.nap = time.Time{} // who goes is not woken any more
+	}
 	c.rooms, c.order = rooms, order
+	c.naps.awake, c.naps.woken = nil, nil // which hold who goes
 	c.wakeAll()
 	c.shown.Store(&order) // and not c.order, which is another soon, while somebody reads this one
 	c.routes.Store(newRoutes(order))

@@ -78,6 +78,7 @@ func (c *Core) up() []*Room {
 		n.awake = append(n.awake, n.woken...)
 		n.woken = n.woken[:0]
 		slices.SortFunc(n.awake, func(a, b *Room) int { return a.id.Compare(b.id) })
+		n.awake = slices.Compact(n.awake) // who was put to sleep since and woken again
 	}
 	return n.awake
 }
@@ -95,7 +96,9 @@ func (c *Core) settleDown(now time.Time) {
 		r.nap = r.viewed.Add(r.every)
 		r.notLaterThan(r.until)
 		if k := r.counters.Load(); len(c.peers) > 0 && k != nil && k.loop.supply != nil {
-			r.notLaterThan(k.loop.supply.moved.Add(viewInterval)) // others may have rights, and want some
+			if k.leads() {
+				r.notLaterThan(k.loop.supply.moved.Add(viewInterval)) // others may have rights, and want some
+			}
 			r.notLaterThan(k.loop.supply.lenders.Add(viewInterval))
 		}
 	}
@@ -125,6 +128,9 @@ func (r *Room) quiet(now time.Time) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.escrow() && r.limit != limitsOf(r.Settings()) {
+		return false // an event has begun or ended, and mint has not heard of it
+	}
 	return r.rights.Quiet(now) && r.delta.P|r.delta.N == 0 && len(r.overHere) == 0
 }
 

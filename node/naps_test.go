@@ -22,7 +22,8 @@ func visited(t *testing.T, restless bool, sites ...string) (j *transcript, slept
 		rooms = append(rooms, s)
 	}
 	start := time.Unix(1_700_000_000, 0)
-	rooms[3].Events = []room.Event{{Name: "sale", Start: start.Add(47 * time.Second), PrequeueStart: start.Add(33 * time.Second), End: start.Add(70 * time.Second)}}
+	more := 30
+	rooms[3].Events = []room.Event{{Name: "sale", TotalActiveUsers: &more, Start: start.Add(47 * time.Second), PrequeueStart: start.Add(33 * time.Second), End: start.Add(70 * time.Second)}}
 	w := newStoppedWorld(t)
 	w.restless, w.more, w.remember = restless, rooms[1:], true
 	w.begin(rooms[0], sites...)
@@ -64,7 +65,7 @@ func visited(t *testing.T, restless bool, sites ...string) (j *transcript, slept
 		w.run(60 * time.Millisecond)
 		for _, m := range w.nodes {
 			for _, r := range m.core.order {
-				if !r.nap.IsZero() {
+				if w.now.Before(r.nap) {
 					slept++
 				}
 				if is := r.Rights(); r.escrow() && is.Held.Places < is.InUse {

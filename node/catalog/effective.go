@@ -99,6 +99,9 @@ func (r *Room) sound(check func(*room.Settings) error) (s room.Settings, refused
 		s = with
 	}
 	rules := whole.Front.Rules
+	if len(rules) == 0 {
+		rules = nil // as the catalog has none, so that a room may share its settings
+	}
 	if len(rules) > room.MaxRules {
 		refuse("", fmt.Errorf("rules from the %dth on are not asked: a room has at most %d", room.MaxRules+1, room.MaxRules))
 		rules = rules[:room.MaxRules]
