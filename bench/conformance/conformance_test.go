@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/loopback"
 )
 
 // built returns the path of a node's program.
@@ -149,7 +151,7 @@ func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
 			node.Start()
 			defer node.Close()
 			s.node = &ropeline{verdicts: node.Listener.Addr().String()}
-			listen, err := freeAddress()
+			listen, err := loopback.Free()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/loopback"
 )
 
 // TestGatewayExample runs the cases with what an implementation of the Gateway API has to
@@ -63,7 +65,7 @@ func startGateway(t *testing.T, binary, protocol string, some []testCase, onSucc
 	if s.node, err = startNode(t.Context(), binary, s.dir, some); err != nil {
 		t.Fatal(err)
 	}
-	listen, err := freeAddress()
+	listen, err := loopback.Free()
 	if err != nil {
 		t.Fatal(err)
 	}

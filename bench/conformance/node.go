@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/loopback"
 )
 
 // ropeline is a node that only gives verdicts.
@@ -21,11 +23,11 @@ type ropeline struct {
 // startNode starts a node with a room for each case, all by themselves: each has its own
 // host.
 func startNode(ctx context.Context, binary, dir string, cases []testCase) (*ropeline, error) {
-	verdicts, err := freeAddress()
+	verdicts, err := loopback.Free()
 	if err != nil {
 		return nil, err
 	}
-	admin, err := freeAddress()
+	admin, err := loopback.Free()
 	if err != nil {
 		return nil, err
 	}

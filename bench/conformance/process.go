@@ -96,12 +96,3 @@ func (p *process) kill() {
 }
 
 func (p *process) signal(s syscall.Signal) { p.cmd.Process.Signal(s) } // it may have ended already
-
-// freeAddress returns a loopback address on which nobody listens.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}

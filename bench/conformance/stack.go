@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/loopback"
 )
 
 // stack is a site, a node and one proxy between them.
@@ -94,7 +96,7 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 	if s.node, err = startNode(ctx, o.binary, dir, cases); err != nil {
 		return nil, err
 	}
-	listen, err := freeAddress()
+	listen, err := loopback.Free()
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +117,7 @@ func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, err
 	if o.open {
 		text = opened(text)
 	}
-	relay, err := freeAddress()
+	relay, err := loopback.Free()
 	if err != nil {
 		return "", err
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/loopback"
 )
 
 // process is a real node that founds a mesh, on loopback.
@@ -67,8 +68,8 @@ func startNode(ctx context.Context, binary, config string) (p *process, err erro
 		return p, err
 	}
 	var ports [3]string
-	for i, network := range []string{"tcp", "tcp", "udp"} {
-		if ports[i], err = freeAddress(network); err != nil {
+	for i := range ports {
+		if ports[i], err = loopback.Free(); err != nil {
 			return p, err
 		}
 	}
@@ -81,23 +82,6 @@ func startNode(ctx context.Context, binary, config string) (p *process, err erro
 	}
 	go func() { p.ended <- p.cmd.Wait() }()
 	return p, p.await(ctx)
-}
-
-func freeAddress(network string) (string, error) {
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		defer c.Close()
-		return c.LocalAddr().String(), nil
-	}
-	l, err := net.Listen(network, "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // await waits until the node is ready.

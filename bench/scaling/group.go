@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ropeline/ropeline/bench/loopback"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -101,7 +100,7 @@ func startProcess(binary, dir string, args []string) (*process, error) {
 	p := &process{done: make(chan error, 1)}
 	for _, at := range []*string{&p.http, &p.admin, &p.mesh} {
 		var err error
-		if *at, err = freeAddress(); err != nil {
+		if *at, err = loopback.Free(); err != nil {
 			return nil, err
 		}
 	}
@@ -115,22 +114,6 @@ func startProcess(binary, dir string, args []string) (*process, error) {
 	}
 	go func() { p.done <- p.cmd.Wait() }()
 	return p, nil
-}
-
-// freeAddress returns an address at which nobody listens, by TCP or UDP.
-func freeAddress() (string, error) {
-	for range 100 {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		at := l.Addr().String()
-		l.Close()
-		if c, err := net.ListenPacket("udp4", at); err == nil {
-			return at, c.Close()
-		}
-	}
-	return "", errors.New("no free port")
 }
 
 // await waits until a node takes requests and sees that many others.

@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 
@@ -88,16 +87,6 @@ type place struct {
 }
 
 func (p *place) url() string { return "http://" + p.listen + "/" }
-
-// freeAddress returns host:port on loopback where nobody listens.
-func freeAddress() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
-}
 
 // host is the one that all requests are for.
 const host = "shop.example"

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ropeline/ropeline/bench/loopback"
 	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/peers/redis"
 )
@@ -49,7 +50,7 @@ const pageSize = 6950
 
 // startCentral starts Redis and nginx, and has visitors come.
 func startCentral(ctx context.Context, p *place, inside bool) (sub *subject, err error) {
-	store, err := freeAddress()
+	store, err := loopback.Free()
 	if err != nil {
 		return nil, err
 	}

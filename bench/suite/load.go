@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/loopback"
 	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/rate"
 )
@@ -73,7 +74,7 @@ func testItself(ctx context.Context, c Config) (SelfTest, error) {
 	if err != nil {
 		return SelfTest{}, err
 	}
-	listen, err := freeAddress()
+	listen, err := loopback.Free()
 	if err != nil {
 		return SelfTest{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/loopback"
 	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/peers/serve"
 )
@@ -120,7 +121,7 @@ type harness struct {
 // startSite starts the origin, if b has a use for it, and returns what ends it. Its address is a free one in any case.
 func (h *harness) startSite(ctx context.Context, b Benchmark) (end func(), err error) {
 	end = func() {}
-	if h.site, err = freeAddress(); err != nil || !b.site {
+	if h.site, err = loopback.Free(); err != nil || !b.site {
 		return end, err
 	}
 	if missing := peers.Missing("nginx"); len(missing) > 0 {
@@ -270,7 +271,7 @@ func (h *harness) place() (*place, error) {
 	}
 	p := &place{dir: dir, binary: h.Binary, caddy: h.Caddy, site: h.site, recorded: h.recorded}
 	for _, a := range []*string{&p.listen, &p.admin} {
-		if *a, err = freeAddress(); err != nil {
+		if *a, err = loopback.Free(); err != nil {
 			return nil, err
 		}
 	}

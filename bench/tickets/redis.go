@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/loopback"
 )
 
 // A central room: one call of Redis for each decision, on a pool of connections each of
@@ -65,7 +67,7 @@ func startRedis(ctx context.Context) (_ *redis, err error) {
 	if r.dir, err = os.MkdirTemp("", "tickets-redis"); err != nil {
 		return nil, err
 	}
-	if r.addr, err = freeAddress(); err != nil {
+	if r.addr, err = loopback.Free(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(r.dir))
 	}
 	_, port, _ := strings.Cut(r.addr, ":")
@@ -83,14 +85,6 @@ func startRedis(ctx context.Context) (_ *redis, err error) {
 			return nil, errors.Join(fmt.Errorf("redis-server does not answer: %w", err), r.stop(), errors.New(r.log.String()))
 		}
 	}
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 func (r *redis) stop() error {

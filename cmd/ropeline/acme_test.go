@@ -41,7 +41,7 @@ func startCA(t *testing.T, httpAddress, tlsAddress string) *ca {
 	}
 	own := newAuthority(t)
 	cert, key := own.issueFor("localhost", 1)
-	directory, management, dns := freeAddress(t, "tcp"), freeAddress(t, "tcp"), freeAddress(t, "udp")
+	directory, management, dns := freeAddress(t), freeAddress(t), freeAddress(t)
 	settings, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": directory, "managementListenAddress": management, "certificate": cert, "privateKey": key,
 		"httpPort": portOf(httpAddress), "tlsPort": portOf(tlsAddress),
@@ -54,7 +54,7 @@ func startCA(t *testing.T, httpAddress, tlsAddress string) *ca {
 		t.Fatal(err)
 	}
 	runBeside(t, programs["pebble-challtestsrv"], nil, "-dnsserver", dns, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
-		"-http01", "", "-https01", "", "-tlsalpn01", "", "-management", freeAddress(t, "tcp"))
+		"-http01", "", "-https01", "", "-tlsalpn01", "", "-management", freeAddress(t))
 	// Without pauses of its own, which are up to five seconds.
 	runBeside(t, programs["pebble"], []string{"PEBBLE_VA_NOSLEEP=1"}, "-config", config, "-dnsserver", dns)
 	c := &ca{t: t, rootFile: filepath.Join(own.dir, "ca.pem"), roots: x509.NewCertPool()}
@@ -118,13 +118,13 @@ func TestACME(t *testing.T) {
 	const host = "tickets.example"
 	for _, way := range []string{"http-01", "tls-alpn-01"} {
 		t.Run(way, func(t *testing.T) {
-			redirect, secure := freeAddress(t, "tcp"), freeAddress(t, "tcp")
+			redirect, secure := freeAddress(t), freeAddress(t)
 			seen, storage := [2]string{redirect, secure}, t.TempDir()
 			// Nobody is where the other way of proof would be looked for.
 			if way == "http-01" {
-				seen[1] = freeAddress(t, "tcp")
+				seen[1] = freeAddress(t)
 			} else {
-				seen[0] = freeAddress(t, "tcp")
+				seen[0] = freeAddress(t)
 			}
 			authority := startCA(t, seen[0], seen[1])
 			p := startNodeAt(t, "one", "a", secure, authority.flags(host, "--redirect-listen", redirect, "--acme-storage", storage)...)
@@ -147,7 +147,7 @@ func TestACME(t *testing.T) {
 			}
 
 			// The domain leads to another node as well, which shares the storage.
-			other := freeAddress(t, "tcp")
+			other := freeAddress(t)
 			q := startNodeAt(t, "two", "a", other, authority.flags(host, "--acme-storage", storage)...)
 			q.await("is ready", 20*time.Second, func(s node.Status) bool { return s.Ready })
 			q.awaitThat("shows the same certificate", 20*time.Second, func() bool {

@@ -82,7 +82,7 @@ func TestOperatorCertificates(t *testing.T) {
 	ours, other := newAuthority(t), newAuthority(t)
 	secret := filepath.Join(t.TempDir(), "secret.key")
 	keygen(t, secret)
-	origin, seed := startOrigin(t), freeAddress(t, "udp")
+	origin, seed := startOrigin(t), freeAddress(t)
 	start := func(a *authority, name, id, mesh string) *process {
 		args := append(a.issue("a", id), "--origin", origin, "--secret-file", secret, "--data-dir", t.TempDir(), "--mesh", mesh)
 		if mesh != seed {
@@ -91,8 +91,8 @@ func TestOperatorCertificates(t *testing.T) {
 		return startNode(t, name, "a", args...)
 	}
 	first := start(ours, "one", strings.Repeat("1a", 16), seed)
-	second := start(ours, "two", strings.Repeat("2b", 16), freeAddress(t, "udp"))
-	stranger := start(other, "three", strings.Repeat("3c", 16), freeAddress(t, "udp"))
+	second := start(ours, "two", strings.Repeat("2b", 16), freeAddress(t))
+	stranger := start(other, "three", strings.Repeat("3c", 16), freeAddress(t))
 	for _, p := range []*process{first, second} {
 		p.await("is ready and sees the other", 20*time.Second, func(s node.Status) bool { return s.Ready && sees(1, "alive")(s) })
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/loopback"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -56,39 +57,25 @@ func planDemoMesh(dir, listen string, must bool) (*demoMesh, error) {
 		},
 	}
 	m.ended = make(chan *demoNode, len(m.nodes))
-	// All are held until the last is chosen, so that no two are the same.
-	var held []io.Closer
-	defer func() {
-		for _, h := range held {
-			_ = h.Close()
-		}
-	}()
-	hold := func(network string) (string, error) {
-		h, address, err := holdPort(network)
-		if err == nil {
-			held = append(held, h)
-		}
-		return address, err
-	}
 	for i, n := range m.nodes {
 		var err error
 		if i == 0 {
 			var l net.Listener
 			if l, err = net.Listen("tcp", listen); err == nil {
-				held = append(held, l)
+				defer l.Close() // so that none of the others gets it
 				n.http = l.Addr().String()
 			}
 		}
 		if i > 0 || errors.Is(err, syscall.EADDRINUSE) && !must {
-			n.http, err = hold("tcp")
+			n.http, err = loopback.Free()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("an address for node %s: %w; give another with --listen", n.name, err)
 		}
-		if n.admin, err = hold("tcp"); err != nil {
+		if n.admin, err = loopback.Free(); err != nil {
 			return nil, fmt.Errorf("an address for the status of node %s: %w", n.name, err)
 		}
-		if n.mesh, err = hold("udp"); err != nil {
+		if n.mesh, err = loopback.Free(); err != nil {
 			return nil, fmt.Errorf("an address for the mesh of node %s: %w", n.name, err)
 		}
 	}

@@ -92,10 +92,10 @@ func ownPlaces(t *testing.T, script string) (moved string, addresses map[string]
 			lines.WriteString(line)
 			continue
 		}
-		admin := freeAddress(t, "tcp")
+		admin := freeAddress(t)
 		flags := fmt.Sprintf("ropeline run --admin %s --data-dir node%d ", admin, len(admins))
 		if strings.Contains(command, " --origin ") {
-			visitors := freeAddress(t, "tcp")
+			visitors := freeAddress(t)
 			flags += "--listen " + visitors + " "
 			if len(admins) == 0 {
 				addresses["127.0.0.1:8080"] = visitors
@@ -107,7 +107,7 @@ func ownPlaces(t *testing.T, script string) (moved string, addresses map[string]
 		admins = append(admins, admin)
 		command = strings.Replace(command, "ropeline run ", flags, 1)
 		if strings.Contains(command, "--mesh :7946") {
-			mesh := freeAddress(t, "udp")
+			mesh := freeAddress(t)
 			_, name, _ := strings.Cut(command, "--name ")
 			name, _, _ = strings.Cut(name, " ")
 			addresses[name+".internal:7946"] = mesh
@@ -135,7 +135,7 @@ func wantSaid(t *testing.T, page, said string, wants ...string) {
 func TestDocsOfTheFirstQueueRun(t *testing.T) {
 	needTools(t, "python3")
 	script, addresses, _ := ownPlaces(t, shellOf(t, "first-queue.md"))
-	site := freeAddress(t, "tcp")
+	site := freeAddress(t)
 	_, sitePort, err := net.SplitHostPort(site)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestDocsOfSizingRun(t *testing.T) {
 func TestDocsOfVerdictsRun(t *testing.T) {
 	needTools(t, "curl")
 	script, addresses, _ := ownPlaces(t, shellOf(t, "verdicts.md"))
-	addresses["127.0.0.1:9081"] = freeAddress(t, "tcp")
+	addresses["127.0.0.1:9081"] = freeAddress(t)
 	wantSaid(t, "verdicts.md", runShell(t, script, addresses), "HTTP/1.1 ")
 }
 

@@ -99,8 +99,8 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	nobody := freeAddress(t, "udp")
-	got, code := findings(t, "--origin", "http://"+freeAddress(t, "tcp"), "--listen", taken.Addr().String(), "--admin", freeAddress(t, "tcp"), "--mesh", freeAddress(t, "udp"),
+	nobody := freeAddress(t)
+	got, code := findings(t, "--origin", "http://"+freeAddress(t), "--listen", taken.Addr().String(), "--admin", freeAddress(t), "--mesh", freeAddress(t),
 		"--secret-file", secret, "--join", nobody+",no-such-host.invalid:7946", "--data-dir", filepath.Join(file, "below"))
 	if code != exitFailed {
 		t.Errorf("exit code %d, want %d", code, exitFailed)

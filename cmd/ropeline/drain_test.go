@@ -16,7 +16,7 @@ import (
 func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the site") }))
 	defer site.Close()
-	verdicts := freeAddress(t, "tcp")
+	verdicts := freeAddress(t)
 	p := startNode(t, "a", "one", "--origin", site.URL, "--data-dir", t.TempDir(), "--drain-delay", "1h",
 		"--verdict-listen", verdicts, "--trusted-proxies", "127.0.0.1")
 	p.await("is ready", 20*time.Second, ready)

@@ -122,7 +122,7 @@ func TestCrashIsSeenAndHealed(t *testing.T) {
 	if again := get(t, others[0].http, visit.Cookies()); again.Header.Get("Ropeline-State") != "" {
 		t.Error("the session was lost with its node")
 	}
-	crashed.moveMesh(freeAddress(t, "udp"))
+	crashed.moveMesh(freeAddress(t))
 	crashed.start()
 	start = time.Now()
 	for _, p := range others {
@@ -163,7 +163,7 @@ func TestStateDirectoryCannotServeTwo(t *testing.T) {
 }
 
 func TestOriginDownKeepsTheSession(t *testing.T) {
-	p := startNode(t, "one", "a", "--origin", "http://"+freeAddress(t, "tcp"), "--data-dir", t.TempDir(), "--total-active-users", "1")
+	p := startNode(t, "one", "a", "--origin", "http://"+freeAddress(t), "--data-dir", t.TempDir(), "--total-active-users", "1")
 	p.await("is ready", 20*time.Second, ready)
 	resp := get(t, p.http, nil)
 	if resp.StatusCode != 502 || len(resp.Cookies()) != 1 {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/loopback"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -65,14 +66,14 @@ func (b *lockedBuffer) String() string {
 // startNode starts a node and returns at once.
 func startNode(t *testing.T, name, site string, args ...string) *process {
 	t.Helper()
-	return startNodeAt(t, name, site, freeAddress(t, "tcp"), args...)
+	return startNodeAt(t, name, site, freeAddress(t), args...)
 }
 
 // startNodeAt is startNode with the address for visitors.
 func startNodeAt(t *testing.T, name, site, address string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, name: name, site: site, args: args,
-		http: address, admin: freeAddress(t, "tcp"), mesh: freeAddress(t, "udp")}
+		http: address, admin: freeAddress(t), mesh: freeAddress(t)}
 	p.start()
 	t.Cleanup(func() {
 		p.kill()
@@ -177,7 +178,7 @@ func startMesh(t *testing.T, origin string, sites []string, args ...string) []*p
 	for i, site := range sites {
 		name := fmt.Sprintf("%s%d", site, i+1)
 		p := &process{t: t, name: name, site: site,
-			http: freeAddress(t, "tcp"), admin: freeAddress(t, "tcp"), mesh: freeAddress(t, "udp")}
+			http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
 		p.args = append([]string{"--origin", origin, "--secret-file", secret, "--mesh", p.mesh,
 			"--data-dir", filepath.Join(dir, name)}, args...)
 		if i > 0 {
@@ -209,23 +210,14 @@ func keygen(t *testing.T, path string) {
 	}
 }
 
-func freeAddress(t *testing.T, network string) string {
+func freeAddress(t *testing.T) string {
 	t.Helper()
-	for {
-		held, address, err := holdPort(network)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held.Close()
-		if _, again := handedOut.LoadOrStore(network+" "+address, true); !again {
-			return address
-		}
+	address, err := loopback.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
+	return address
 }
-
-// handedOut has the addresses that freeAddress has returned: one that is not bound yet
-// is as free as ever.
-var handedOut sync.Map
 
 // startOrigin serves a site that says how it was asked.
 func startOrigin(t *testing.T) string {

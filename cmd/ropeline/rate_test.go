@@ -165,7 +165,7 @@ func TestRateErrors(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nobody := "http://" + freeAddress(t, "tcp")
+	nobody := "http://" + freeAddress(t)
 	for _, tc := range []struct {
 		name, args, want string
 		usage            bool

@@ -103,9 +103,9 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 	meshID := strings.Repeat(id, 16)
 	secret := filepath.Join(t.TempDir(), "secret.key")
 	keygen(t, secret)
-	redirect := freeAddress(t, "tcp")
+	redirect := freeAddress(t)
 	args := append(ca.issue("a", meshID), "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--secret-file", secret,
-		"--mesh", freeAddress(t, "udp"), "--tls-cert-file", cert, "--tls-key-file", key, "--redirect-listen", redirect)
+		"--mesh", freeAddress(t), "--tls-cert-file", cert, "--tls-key-file", key, "--redirect-listen", redirect)
 	p := startNode(t, "one", "a", args...)
 	p.await("is ready", 20*time.Second, func(s node.Status) bool { return s.Ready })
 

@@ -1,0 +1,61 @@
+// Package loopback finds addresses for servers that benchmarks and tests are about to
+// start as processes of their own.
+package loopback
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// Between choosing a port and binding it in another process, the system must not give it to
+// anybody else. Those it gives out by itself, to outgoing connections too, start at 32768 on
+// Linux.
+const (
+	firstPort = 20000
+	lastPort  = 32000
+	tries     = 100
+)
+
+// handedOut has the addresses that Free has returned: one that is not bound yet is as free
+// as ever.
+var handedOut sync.Map
+
+// Free returns host:port of 127.0.0.1 that nobody listens at, neither by TCP nor by UDP,
+// and that it has not returned before in this process. It may be called from several
+// goroutines.
+func Free() (string, error) {
+	for range tries {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+		switch free, err := isFree(address); {
+		case err != nil:
+			return "", fmt.Errorf("looking for a free port: %w", err)
+		case !free:
+			continue
+		}
+		if _, again := handedOut.LoadOrStore(address, true); !again {
+			return address, nil
+		}
+	}
+	return "", fmt.Errorf("no free port found between %d and %d in %d tries", firstPort, lastPort, tries)
+}
+
+func isFree(address string) (bool, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	c, err := net.ListenPacket("udp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return false, l.Close()
+	} else if err != nil {
+		return false, errors.Join(err, l.Close())
+	}
+	return true, errors.Join(c.Close(), l.Close())
+}
