@@ -24,7 +24,7 @@ func (f *Front) direct(ctx *fasthttp.RequestCtx, r *request) *edgeConn {
 }
 
 // answerDirect sends an answer with so many bytes of body, and hands in what is noted of r.
-func (f *Front) answerDirect(ctx *fasthttp.RequestCtx, r *request, edge *edgeConn, answer []byte, code, body int) {
+func (f *Front) answerDirect(edge *edgeConn, r *request, answer []byte, code, body int) {
 	edge.Answer(answer)
 	c := r.record
 	if c == nil {
@@ -32,7 +32,9 @@ func (f *Front) answerDirect(ctx *fasthttp.RequestCtx, r *request, edge *edgeCon
 	}
 	r.record = nil
 	c.answered(code)
-	c.from(ctx, r)
+	if c.logged {
+		c.entry.Addr = r.via.client
+	}
 	c.end(int64(body))
 }
 

@@ -22,6 +22,7 @@ type edgeConn struct {
 	net.Conn          // with what is around raw; final when the connection is handed out
 	raw      net.Conn // below TLS and the rest
 	secure   bool     // a proxy says that the visitor speaks TLS with it; final like Conn
+	tls      bool     // Conn is TLS; final like it
 	owner    *edgeListener
 	pause    atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
 	pace     pace         // since roll; belongs to who reads
@@ -37,6 +38,8 @@ type edgeConn struct {
 
 	answered bool  // the next write is no more than what the server believes to answer with
 	answer   error // of the real answer
+
+	fast fastConn
 
 	// The places that the connection has; guarded by owner.mu.
 	counted netip.Prefix // the address that it counts for; invalid for none
@@ -125,6 +128,9 @@ func (e *edgeConn) roll(pause time.Duration) {
 // limit on pauses stays.
 func (e *edgeConn) anyPace() { e.slow.Store(true) }
 
+// isSecure reports whether the peer speaks TLS with us, or with the proxy that it is.
+func (e *edgeConn) isSecure() bool { return e.secure || e.tls }
+
 // stop ends a read that is under way, and all later ones.
 func (e *edgeConn) stop() {
 	e.pause.Store(cutOff)
@@ -134,6 +140,7 @@ func (e *edgeConn) stop() {
 // SetReadDeadline sets a deadline for all reads from now on.
 func (e *edgeConn) SetReadDeadline(t time.Time) error {
 	e.pause.Store(0)
+	e.fast.deadlineSet()
 	return e.reads.Set(t)
 }
 
@@ -146,6 +153,9 @@ func (e *edgeConn) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) 
 // Read reads what has come.
 func (e *edgeConn) Read(p []byte) (int, error) {
 	pause := time.Duration(e.pause.Load())
+	if e.fast.maySee(p) {
+		return e.readFast(p)
+	}
 	if pause == 0 {
 		return e.read(p)
 	}
@@ -183,7 +193,9 @@ func (e *edgeConn) Write(p []byte) (int, error) {
 		e.answered = false
 		return len(p), e.answer
 	}
-	until := time.Now().Add(e.owner.cfg.write)
+	now := time.Now()
+	e.fast.wrote = now
+	until := now.Add(e.owner.cfg.write)
 	if e.Conn != e.raw { // TLS, or a PROXY header
 		if err := e.Conn.SetWriteDeadline(until); err != nil {
 			return 0, err
@@ -202,11 +214,12 @@ func (e *edgeConn) Write(p []byte) (int, error) {
 	}
 }
 
-// Answer sends p as the answer to the request that the server has, in place of the one that
-// the server is about to send by a single write. To be called by who handles that request.
+// Answer sends p as the answer to the request that is handled. If the server has that request,
+// it is in place of the one that the server is about to send by a single write. To be called by
+// who handles it.
 func (e *edgeConn) Answer(p []byte) {
 	_, e.answer = e.Write(p)
-	e.answered = true
+	e.answered = !e.fast.serving()
 }
 
 // CloseWrite says that nothing more will be sent.
@@ -217,8 +230,11 @@ func (e *edgeConn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection, once.
+// Close closes the connection, once; a request that the server does not know of is answered first.
 func (e *edgeConn) Close() error {
+	if e.fast.closes() {
+		return nil
+	}
 	e.once.Do(func() {
 		if e.linger.Load() {
 			e.drain()
@@ -227,6 +243,7 @@ func (e *edgeConn) Close() error {
 		e.finish()
 		e.owner.forget(e)
 	})
+	e.fast.giveUp() // also what was left after it had been closed
 	return e.err
 }
 

@@ -49,6 +49,7 @@ type Front struct {
 	inFlight atomic.Int64 // requests that are being answered, where somebody counts them
 	edge     atomic.Pointer[edgeListener]
 
+	fast     bool // whether there is a fast path
 	draining atomic.Bool
 	unending sync.WaitGroup // one for each answer that ends with its connection
 }
@@ -81,6 +82,7 @@ func New(cfg Config) (*Front, error) {
 		asked: trust{cfg.TrustedProxies, fieldForwardedFor, strings.ToLower(cfg.VerdictCountryHeader)},
 		crowd: newCrowd(), sharing: newSharing(), limitedAnswers: newLimitedAnswers(),
 	}
+	f.fast = cfg.Tracer == nil // a trace has parts that the fast path does not tell of
 	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)
 	f.keys.Store(cfg.Keys)
 	f.rooms.Store(&map[roomKey]*roomFront{})

@@ -200,6 +200,7 @@ func (r *request) parseMeaning() refusal {
 			if !equalFold(f.value, "100-continue") {
 				return refusal{http.StatusExpectationFailed, "this expectation is not known"}
 			}
+			r.expectation = true
 		case equalFold(f.name, "accept"):
 			r.accept = appendElement(r.accept, f.value)
 		case equalFold(f.name, "accept-language"):

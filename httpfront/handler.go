@@ -19,6 +19,14 @@ import (
 
 // handle answers one request.
 func (f *Front) handle(ctx *fasthttp.RequestCtx) {
+	edge := edgeOf(ctx.Conn())
+	if edge != nil {
+		if left := edge.fast.left.Swap(nil); left != nil {
+			f.goOn(ctx, edge, left)
+			return
+		}
+		edge.fast.requests++
+	}
 	a, ok := ctx.UserValue(decidedKey{}).(admitted)
 	if !ok {
 		a.req = f.request()
@@ -32,15 +40,40 @@ func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 	if ok {
 		f.proxy(ctx, a)
 	}
+	f.conclude(ctx, edge, r)
+}
+
+// goOn goes on with a request that the fast path has left.
+func (f *Front) goOn(ctx *fasthttp.RequestCtx, edge *edgeConn, left *unfinished) {
+	r := left.req
+	defer func() { f.end(ctx, r, recover()) }()
+	switch {
+	case left.err != nil:
+		f.fail(ctx, r, left.failure, left.err)
+	case left.waits:
+		f.wait(ctx, left.waiting)
+	default:
+		f.proxy(ctx, left.admitted)
+	}
+	f.conclude(ctx, edge, r)
+}
+
+// conclude says what becomes of the connection once r has been answered.
+func (f *Front) conclude(ctx *fasthttp.RequestCtx, edge *edgeConn, r *request) {
+	if ctx.Hijacked() {
+		return
+	}
 	// The server sees a wish to close only if Connection says nothing else.
-	if f.isLast(ctx, r) && !ctx.Hijacked() {
+	if f.isLast(edge, r) {
 		ctx.Response.Header.SetConnectionClose()
+	} else if edge != nil && !r.hasBody() && !r.expects {
+		edge.fast.follows(f)
 	}
 }
 
-// isLast reports whether the connection is closed once r has been answered.
-func (f *Front) isLast(ctx *fasthttp.RequestCtx, r *request) bool {
-	return r.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests)
+// isLast reports whether the connection, nil for none, is closed once r has been answered.
+func (f *Front) isLast(edge *edgeConn, r *request) bool {
+	return r.close || edge != nil && edge.fast.requests >= f.cfg.Limits.Requests
 }
 
 // end ends what is done with a request, and answers for it if that has panicked: only this
@@ -61,9 +94,14 @@ func (f *Front) end(ctx *fasthttp.RequestCtx, r *request, p any) {
 // request returns a request of whose head nothing is known yet.
 func (f *Front) request() *request {
 	r := newRequest()
+	f.adopt(r)
+	return r
+}
+
+// adopt has r be one of this front.
+func (f *Front) adopt(r *request) {
 	r.told, r.proofName, r.withheld = f.told, f.cfg.ProofHeader, f.withheld
 	r.record, r.traces = f.newRecord(true), f.cfg.Tracer != nil
-	return r
 }
 
 // decidedKey is the key of what handleExpect leaves for handle.
@@ -106,25 +144,14 @@ func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 	r := a.req
 	h := &ctx.Request.Header
-	r.record.asked(h)
-	if e := edgeOf(ctx.Conn()); e != nil && ctx.ConnRequestNum() > 1 {
+	head := rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()}
+	r.record.asked(head, h.Referer(), h.UserAgent())
+	if e := edgeOf(ctx.Conn()); e != nil && e.fast.requests > 1 {
 		r.memory = &e.memory
 	}
-	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
+	no := r.parse(head)
 	if no.code == 0 {
-		no = r.locate(peerOf(ctx), isSecure(ctx), &f.trust)
-	}
-	if no.code == 0 {
-		f.settleHost(r)
-		r.record.traced(r, false)
-		a.site = f.sites.find(r.host, r.path.Route)
-		no = f.accepts(r)
-	}
-	if no.code == 0 {
-		no = a.site.admits(r)
-	}
-	if no.code == 0 && !f.cfg.allows(r.method) {
-		no = unknownMethod
+		no = f.place(a, peerOf(ctx), isSecure(ctx))
 	}
 	if no.code != 0 {
 		r.record.becomes(Malformed)
@@ -155,6 +182,28 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 	f.wait(ctx, w)
 	f.discardBody(ctx, r)
 	return false
+}
+
+// place finds out where a.req, which was parsed, comes from and goes to, or says why it goes
+// nowhere.
+func (f *Front) place(a *admitted, peer netip.Addr, secure bool) refusal {
+	r := a.req
+	if no := r.locate(peer, secure, &f.trust); no.code != 0 {
+		return no
+	}
+	f.settleHost(r)
+	r.record.traced(r, false)
+	a.site = f.sites.find(r.host, r.path.Route)
+	if no := f.accepts(r); no.code != 0 {
+		return no
+	}
+	if no := a.site.admits(r); no.code != 0 {
+		return no
+	}
+	if !f.cfg.allows(r.method) {
+		return unknownMethod
+	}
+	return refusal{}
 }
 
 // roomOf returns the room that decides about r; nil if none does. A preflight
@@ -237,7 +286,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		a.cookie = r.appendNoCookie(nil, s)
 	}
 	w.cookie = a.cookie
-	return f.conclude(a, w, room, waits)
+	return f.settle(a, w, room, waits)
 }
 
 // queues has somebody new wait, and reports whether that may be; if not, w becomes the
@@ -252,9 +301,9 @@ func (f *Front) queues(room Room, w *waiting) bool {
 	return false
 }
 
-// conclude does what the verdict in w says, which was on somebody who waited or not. It
+// settle does what the verdict in w says, which was on somebody who waited or not. It
 // reports whether the visitor is admitted.
-func (f *Front) conclude(a *admitted, w *waiting, room Room, waited bool) bool {
+func (f *Front) settle(a *admitted, w *waiting, room Room, waited bool) bool {
 	r, s, v, now := a.req, w.settings, &w.verdict, w.now
 	if waited && v.Admit && v.Pass.AcceptedAt.Before(now) {
 		// The pass was exchanged by an earlier request, and is as good as a session.
@@ -318,7 +367,7 @@ func isSecure(ctx *fasthttp.RequestCtx) bool {
 		return true
 	}
 	e := edgeOf(ctx.Conn())
-	return e != nil && e.secure
+	return e != nil && e.isSecure()
 }
 
 // How much of a body nobody wants is read, to keep the connection.
@@ -368,7 +417,7 @@ func (f *Front) recover(ctx *fasthttp.RequestCtx) {
 
 func (f *Front) panicked(ctx *fasthttp.RequestCtx, p any) {
 	f.logPanic(p)
-	f.refuse(ctx, refusal{http.StatusInternalServerError, "this request could not be served"})
+	f.refuse(ctx, panicked)
 }
 
 // logPanic is to be called while p unwinds the stack, which it logs.

@@ -25,13 +25,22 @@ type admitted struct {
 	judged   time.Time // when the room has decided
 	pass     node.Pass // as the visitor has it from now on
 	cookie   []byte    // value of a Set-Cookie field; nil for none
+
+	tried upstream.Tried
+	begun begun // of the next attempt
+}
+
+// begun is an attempt to have a request answered that has got as far as connect.
+type begun struct {
+	is   bool
+	conn *upstream.Conn
+	err  error
 }
 
 // proxy lets an origin answer.
 func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
-	var tried upstream.Tried
 	for again := 0; ; again++ {
-		x, far, err := f.attempt(ctx, &a, &tried)
+		x, far, err := f.attempt(ctx, &a)
 		switch {
 		case err != nil:
 		case x == nil: // it has been relayed
@@ -40,7 +49,7 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 			f.pass(ctx, a, x)
 			return
 		}
-		if again >= f.cfg.Retries || !a.req.mayRepeat(far, a.site.group.Others(tried)) {
+		if again >= f.cfg.Retries || !a.req.mayRepeat(far, a.site.group.Others(a.tried)) {
 			f.originFailed(ctx, a, err)
 			return
 		}
@@ -50,13 +59,19 @@ func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
 // attempt has one origin answer, up to the head of its response, which is then
 // in ctx.Response. If it does not, the error comes with how far the request got. There is no
 // exchange if the answer has been relayed.
-func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted, tried *upstream.Tried) (*exchange, delivery, error) {
-	conn, err := f.connect(a, tried)
+func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted) (*exchange, delivery, error) {
+	conn, err := a.begun.conn, a.begun.err
+	if !a.begun.is {
+		conn, err = f.connect(a)
+	}
+	a.begun = begun{}
 	if conn == nil {
 		return nil, deliveryOf(nil, err), err
 	}
-	if err == nil && a.req.asks() && f.relay(ctx, conn, a) {
-		return nil, delivered, nil
+	if err == nil && a.req.asks() {
+		if edge := f.direct(ctx, a.req); edge != nil && f.relay(edge, conn, a) {
+			return nil, delivered, nil
+		}
 	}
 	x := &exchange{conn: conn, panicked: f.logPanic, call: a.req.record.call(a.req, conn.Origin().Host())}
 	x.active.begin(f, a, a.judged)
@@ -94,15 +109,15 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted, tried *upstream.T
 // connect returns a connection for a request. If the request asks, it has been sent there
 // and its answer has begun, unless there is an error. There is no connection if there was none
 // to be had, which the error then says.
-func (f *Front) connect(a *admitted, tried *upstream.Tried) (*upstream.Conn, error) {
+func (f *Front) connect(a *admitted) (*upstream.Conn, error) {
 	switch g := a.site.group; {
 	case a.req.upgrade:
-		return g.AcquireTunnel(tried)
+		return g.AcquireTunnel(&a.tried)
 	case !a.req.asks():
-		return g.Acquire(tried)
+		return g.Acquire(&a.tried)
 	}
-	for before := *tried; ; *tried = before {
-		conn, err := a.site.group.AcquireToAsk(tried)
+	for before := a.tried; ; a.tried = before {
+		conn, err := a.site.group.AcquireToAsk(&a.tried)
 		if err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (f *Front) newRecord(logged bool) *record {
 
 // asked notes what the access log wants of a head. The bytes of the server are recycled
 // before the answer is out, so they are copied.
-func (c *record) asked(h *fasthttp.RequestHeader) {
+func (c *record) asked(h rawHead, referer, agent []byte) {
 	if c == nil || !c.logged {
 		return
 	}
@@ -74,8 +74,8 @@ func (c *record) asked(h *fasthttp.RequestHeader) {
 		to *[]byte
 		of []byte
 	}{
-		{&c.entry.Method, h.Method()}, {&c.entry.Target, h.RequestURI()}, {&c.entry.Protocol, h.Protocol()},
-		{&c.entry.Referer, h.Referer()}, {&c.entry.Agent, h.UserAgent()},
+		{&c.entry.Method, h.method}, {&c.entry.Target, h.target}, {&c.entry.Protocol, h.protocol},
+		{&c.entry.Referer, referer}, {&c.entry.Agent, agent},
 	}
 	for i := range parts {
 		c.text = append(c.text, parts[i].of...)
@@ -197,6 +197,9 @@ func (x *exchange) handOver(ctx *fasthttp.RequestCtx, r *request) {
 // recordUnread counts a request that the server's parser refused. That a client went away, or
 // said nothing, is no request.
 func (f *Front) recordUnread(ctx *fasthttp.RequestCtx, err error) {
+	if edge := edgeOf(ctx.Conn()); edge != nil && edge.fast.giveUp() {
+		return
+	}
 	if a, ok := ctx.UserValue(decidedKey{}).(admitted); ok { // who was told to go on sent no body
 		a.req.record.becomes(Malformed)
 		endRequest(ctx, a.req)

@@ -8,16 +8,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/accesslog"
 	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/node"
 )
-
-type deaf struct{}
-
-func (deaf) Record(crdt.RoomID, Outcome, time.Duration) {}
-func (deaf) Write(*accesslog.Entry)                     {}
 
 // TestRecordsAllocateNothing: neither where nobody wants to know of a request, nor where
 // somebody counts and logs it.
@@ -26,6 +19,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	ctx.Request.SetRequestURI("/a?b")
 	ctx.Request.Header.SetMethod("GET")
 	ctx.Request.Header.SetUserAgent("Browser/1.0")
+	h := &ctx.Request.Header
 	s := newRoom(nil).Settings()
 	tracer, err := tracing.New(t.Context(), tracing.Config{Endpoint: "http://127.0.0.1:1", Sample: 0})
 	if err != nil {
@@ -43,7 +37,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() {
 			r := f.request()
 			r.record.begin()
-			r.record.asked(&ctx.Request.Header)
+			r.record.asked(rawHead{h.Method(), h.RequestURI(), h.Protocol(), nil}, h.Referer(), h.UserAgent())
 			r.record.traced(r, false)
 			r.record.decided(r.record.now())
 			r.record.judged(Queued, s, &p, now)

@@ -223,3 +223,9 @@ func TestRecordOfAQuestion(t *testing.T) {
 		t.Errorf("%d requests are under way, lines are %q", n, w.lines)
 	}
 }
+
+// deaf counts and logs nothing.
+type deaf struct{}
+
+func (deaf) Record(crdt.RoomID, Outcome, time.Duration) {}
+func (deaf) Write(*accesslog.Entry)                     {}

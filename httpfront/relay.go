@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -21,12 +19,11 @@ func (r *request) asks() bool {
 	return !r.hasBody() && !r.upgrade && (r.record == nil || r.record.trace == nil)
 }
 
-// relay passes on the answer that has begun on conn, if that can be done, and gives conn back.
+// relay passes on to edge the answer that has begun on conn, if that can be done, and gives conn back.
 // If it reports false, nothing was done.
-func (f *Front) relay(ctx *fasthttp.RequestCtx, conn *upstream.Conn, a *admitted) bool {
+func (f *Front) relay(edge *edgeConn, conn *upstream.Conn, a *admitted) bool {
 	r := a.req
-	edge := f.direct(ctx, r)
-	if edge == nil || slices.ContainsFunc(r.limits, func(l askedLimit) bool { return l.later }) {
+	if slices.ContainsFunc(r.limits, func(l askedLimit) bool { return l.later }) {
 		return false
 	}
 	r.added.b = r.added.b[:0]
@@ -41,7 +38,7 @@ func (f *Front) relay(ctx *fasthttp.RequestCtx, conn *upstream.Conn, a *admitted
 	all, _ := br.Peek(br.Buffered())
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	out, got := appendRelayed(buf[:0], all, a.cookie, r.added.b, f.isLast(ctx, r))
+	out, got := appendRelayed(buf[:0], all, a.cookie, r.added.b, f.isLast(edge, r))
 	if !got.whole {
 		return false
 	}
@@ -54,7 +51,7 @@ func (f *Front) relay(ctx *fasthttp.RequestCtx, conn *upstream.Conn, a *admitted
 	} else {
 		conn.Release()
 	}
-	f.answerDirect(ctx, r, edge, out, got.code, got.body)
+	f.answerDirect(edge, r, out, got.code, got.body)
 	return true
 }
 

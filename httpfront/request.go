@@ -27,10 +27,12 @@ type request struct {
 	upgrade   bool   // asks for WebSocket
 	close     bool   // the connection shall be closed afterwards
 	expects   bool   // is decided about before the client is told to send a body
-	accept    []byte // all Accept fields, joined by commas
-	cookies   bool   // whether there is a Cookie field
-	trailers  bool   // whether the client wants trailers
-	loop      []byte // the nodes that it has passed, as they wrote it
+
+	expectation bool   // has an Expect field
+	accept      []byte // all Accept fields, joined by commas
+	cookies     bool   // whether there is a Cookie field
+	trailers    bool   // whether the client wants trailers
+	loop        []byte // the nodes that it has passed, as they wrote it
 
 	acceptLanguage []byte // all Accept-Language fields, joined by commas
 

@@ -78,36 +78,49 @@ func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
 
 // answerQueued answers with the waiting page, or with JSON to programs.
 func (f *Front) answerQueued(ctx *fasthttp.RequestCtx, a *queueAnswer) {
+	if edge := f.direct(ctx, a.req); edge != nil && a.limited == nil {
+		f.answerQueuedOn(edge, a)
+		return
+	}
+	p, json := a.fill()
+	h := begin(ctx, a.status(), a.now)
+	a.describe(h, p, json)
+	if a.limited != nil {
+		a.req.tellLimits(h)
+	}
+	ctx.Response.SetBody(a.page[headRoom:]) // copies
+}
+
+// answerQueuedOn is answerQueued past the server, to somebody whom no rate limit concerns.
+func (f *Front) answerQueuedOn(edge *edgeConn, a *queueAnswer) {
+	p, json := a.fill()
+	body := len(a.page) - headRoom
+	a.head.begin(a.status(), a.now)
+	a.head.Set("X-Content-Type-Options", "nosniff")
+	a.describe(&a.head, p, json)
+	a.head.end(body, f.isLast(edge, a.req))
+	f.answerDirect(edge, a.req, a.head.before(a.page), a.status(), body)
+}
+
+// fill makes the body, and returns the page that it is of and whether it is JSON.
+func (a *queueAnswer) fill() (p *page.Page, json bool) {
 	event := ""
 	if a.verdict.View != nil {
 		event = a.verdict.View.Event.Name
 	}
-	p, r := a.made.pageOf(event), a.req
+	r := a.req
+	p = a.made.pageOf(event)
 	p.Fill(&a.state, page.Input{
 		Settings: a.settings, Verdict: &a.verdict, Now: a.now,
 		AcceptLanguage: r.acceptLanguage, Unsafe: !r.isSafe(),
 	})
-	json := p.JSON() && prefersJSON(r.accept)
+	json = p.JSON() && prefersJSON(r.accept)
 	if json {
 		a.page = p.AppendJSON(a.page[:headRoom], &a.state)
 	} else {
 		a.page = p.AppendHTML(a.page[:headRoom], &a.state)
 	}
-	body := a.page[headRoom:]
-	if edge := f.direct(ctx, r); edge != nil && a.limited == nil {
-		a.head.begin(a.status(), a.now)
-		a.head.Set("X-Content-Type-Options", "nosniff")
-		a.describe(&a.head, p, json)
-		a.head.end(len(body), f.isLast(ctx, r))
-		f.answerDirect(ctx, r, edge, a.head.before(a.page), a.status(), len(body))
-		return
-	}
-	h := begin(ctx, a.status(), a.now)
-	a.describe(h, p, json)
-	if a.limited != nil {
-		r.tellLimits(h)
-	}
-	ctx.Response.SetBody(body) // copies
+	return p, json
 }
 
 // describe writes the fields of a queue answer that p has made.
