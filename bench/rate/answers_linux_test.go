@@ -1,6 +1,7 @@
 package rate
 
 import (
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -165,6 +166,18 @@ func TestRequestsTakeTurns(t *testing.T) {
 	got := run(2, EachConn)
 	if first := got[0]; !(inTurn(first, 0) && inTurn(got[1], 1)) && !(inTurn(first, 1) && inTurn(got[1], 0)) {
 		t.Errorf("two connections asked for %v", got)
+	}
+	seen := map[string]int{}
+	for _, targets := range run(4, OneConn) {
+		for _, target := range targets {
+			if target != targets[0] {
+				t.Fatalf("one of four connections with a request of their own asked for %v", targets)
+			}
+		}
+		seen[targets[0]]++
+	}
+	if want := map[string]int{"/0": 2, "/1": 1, "/2": 1}; !maps.Equal(seen, want) {
+		t.Errorf("four connections asked for %v, want %v", seen, want)
 	}
 }
 

@@ -30,6 +30,9 @@ const (
 	// EachConn has every connection go through the list by itself; the first one begins with the first
 	// request, the second with the second.
 	EachConn Turn = "each"
+	// OneConn has every connection send one request again and again: the first connection the first one, as
+	// browsers do, each of which has its own cookies.
+	OneConn Turn = "one"
 )
 
 // Config says what is sent where, and how fast. Address and Requests are required; the zero value of every
@@ -112,7 +115,7 @@ func (c Config) check() error {
 		{"conns", c.Conns < 1 || c.Conns > mostConns},
 		{"rate", !(c.Rate >= 0 && c.Rate <= mostRate)},
 		{"arrivals", c.Arrivals != Even && c.Arrivals != Poisson},
-		{"turn", c.Turn != Together && c.Turn != EachConn},
+		{"turn", c.Turn != Together && c.Turn != EachConn && c.Turn != OneConn},
 		{"warm", c.Warm < 0 || c.Warm > longest},
 		{"lasts", c.Lasts < 0 || c.Lasts > longest},
 		{"drain", c.Drain < 0 || c.Drain > longest},

@@ -115,12 +115,12 @@ func (l *loop) lost(i int32, now int64, kind int, err error) {
 func (l *loop) send(i int32, from, now int64) {
 	c := &l.conns[i]
 	turn := &l.turn
-	if l.cfg.Turn == EachConn {
+	if l.cfg.Turn != Together {
 		turn = &c.turn
 	}
 	r := &l.requests[*turn]
-	if *turn++; *turn == len(l.requests) {
-		*turn = 0
+	if l.cfg.Turn != OneConn {
+		*turn = (*turn + 1) % len(l.requests)
 	}
 	c.state, c.from, c.sent, c.bytes, c.out = busy, from, now, 0, r.head
 	c.reader.begin(r.toHead)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/rate"
 )
 
 // Benchmark is one question, and how it is answered.
@@ -61,6 +62,7 @@ func (e *entry) row() Row {
 type subject struct {
 	parts   []*peers.Process                             // whose processor time counts
 	heads   [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
+	turn    rate.Turn                                    // how heads take turns; empty: together
 	address string                                       // where it is asked; empty: where its place listens
 	nodes   []*peers.Process                             // those of parts that tell of collections
 	send    func(context.Context, shot) (answers, error) // nil: with the generator

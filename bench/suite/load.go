@@ -17,6 +17,7 @@ import (
 type shot struct {
 	address string
 	heads   [][]byte // in turn
+	turn    rate.Turn
 	conns   int
 	rate    float64 // requests a second that are due; 0: as many as can be
 	lasts   time.Duration
@@ -42,7 +43,7 @@ var errUnanswered = errors.New("nothing was answered")
 // send sends with the generator of bench/rate, from the core of the load.
 func send(ctx context.Context, s shot) (a answers, err error) {
 	cpu := int(peers.OfLoad)
-	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &cpu})
+	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, Turn: s.turn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &cpu})
 	if err != nil {
 		return a, err
 	}

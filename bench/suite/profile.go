@@ -43,7 +43,7 @@ func (h *harness) profile(ctx context.Context, e entry, r *Result) (all []Profil
 		return nil, err
 	}
 	seconds := max(1, int(h.Lasts.Seconds()))
-	s := shot{address: p.listen, heads: sub.heads, conns: e.row().Conns, lasts: time.Duration(seconds+1) * time.Second, code: sub.wants()}
+	s := shot{address: p.listen, heads: sub.heads, turn: sub.turn, conns: e.row().Conns, lasts: time.Duration(seconds+1) * time.Second, code: sub.wants()}
 	loading, cancel := context.WithCancel(ctx)
 	var load sync.WaitGroup
 	var failed error

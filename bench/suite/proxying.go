@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/rate"
 )
 
 // strangerCookie is what servers get that give no passes, so that all read heads of the same length.
@@ -34,10 +35,11 @@ func proxying() Benchmark {
 		Name: "proxy", Title: "Proxying", site: true, base: rowNginx,
 		Question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
 		Method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
-			"their sessions run. What is sent to others has a foreign cookie of about the same length.",
+			"their sessions run. Each connection is one visitor's, as those of browsers are; where it says mixed, all connections bring all of them in turn, as behind a balancer. What is sent to others has a foreign cookie of about the same length.",
 		entries: []entry{
 			{server: "ropeline", what: "no room", profile: "no-room", start: startSuspended},
 			{server: "ropeline", what: "a room, admitted", profile: "admitted", start: startAdmitted},
+			{server: "ropeline", what: "a room, admitted, mixed", start: mixed(startAdmitted)},
 			{server: "nginx", needs: []string{"nginx"}, start: nginx},
 			{server: "HAProxy", needs: []string{"haproxy"}, start: func(ctx context.Context, p *place) (*subject, error) {
 				proc, err := peers.StartHAProxy(ctx, peers.OfServer, p.dir, p.listen, p.site)
@@ -131,7 +133,7 @@ func startAdmitted(ctx context.Context, p *place) (*subject, error) {
 	if err != nil {
 		return sub, err
 	}
-	asNode(sub).heads = nil
+	asNode(sub).heads, sub.turn = nil, rate.OneConn
 	err = proc.AwaitFunc(ctx, "lets visitors in", func(ctx context.Context) bool {
 		cookie, waits, err := newVisitor(ctx, p.listen)
 		return err == nil && !waits && cookie != ""
@@ -148,6 +150,17 @@ func startAdmitted(ctx context.Context, p *place) (*subject, error) {
 		sub.heads = append(sub.heads, head(cookie))
 	}
 	return sub, err
+}
+
+// mixed has all connections bring all visitors in turn.
+func mixed(start func(context.Context, *place) (*subject, error)) func(context.Context, *place) (*subject, error) {
+	return func(ctx context.Context, p *place) (*subject, error) {
+		sub, err := start(ctx, p)
+		if sub != nil {
+			sub.turn = rate.Together
+		}
+		return sub, err
+	}
 }
 
 // newVisitor comes to a node for the first time, and returns the cookie of its pass, NAME=VALUE, and whether it has to wait.

@@ -174,7 +174,7 @@ func (h *harness) measure(ctx context.Context, e entry, r *Result) (s Sample, er
 	if err := sub.look(ctx, address); err != nil {
 		return s, err
 	}
-	shot := shot{address: address, heads: sub.heads, conns: e.row().Conns, rate: due, code: sub.wants()}
+	shot := shot{address: address, heads: sub.heads, turn: sub.turn, conns: e.row().Conns, rate: due, code: sub.wants()}
 	if s, err = h.shoot(ctx, sub, shot); err != nil {
 		return s, err
 	}

@@ -87,8 +87,8 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 	f.StringArrayVar(&o.headers, "header", nil, "`line` to send with it, such as 'Cookie: a=1'; repeat it for several")
 	f.StringVar(&o.requests, "requests", "", "`file` with requests to send instead, used in turn: lines of each, and an empty line between them")
 	c.Turn = rate.Together
-	f.Var(enumValue[rate.Turn]{dst: &c.Turn, allowed: []rate.Turn{rate.Together, rate.EachConn}}, "turn",
-		"together: the next request of the file, on whichever connection; each: every connection goes through the file by itself")
+	f.Var(enumValue[rate.Turn]{dst: &c.Turn, allowed: []rate.Turn{rate.Together, rate.EachConn, rate.OneConn}}, "turn",
+		"together: the next request of the file, on whichever connection; each: every connection goes through the file by itself; one: every connection has one of them, which it sends again and again")
 	f.Var(floatValue{dst: &c.Rate, max: 10e6}, "rate", "requests per second; 0: as many as the connections allow")
 	c.Arrivals = rate.Even
 	f.Var(enumValue[rate.Arrivals]{dst: &c.Arrivals, allowed: []rate.Arrivals{rate.Even, rate.Poisson}}, "arrivals",
