@@ -35,10 +35,11 @@ type Table[K Key, V any] struct {
 	len     int
 }
 
+// entry has next between key and value: a key that ends on half a word leaves room for it.
 type entry[K Key, V any] struct {
 	key   K
-	value V
 	next  uint32 // of the chain, counted from 1; 0: it is the last
+	value V
 }
 
 // pieceLen is how many entries lie in one piece. The first grows up to that.
