@@ -31,13 +31,19 @@ const (
 // counts did, so that it never grants a place twice. The zero value is ready. It
 // is not safe for concurrent use.
 type Accounts struct {
+	*accounts // nil: nobody has called
+}
+
+type accounts struct {
 	open   map[account]*balance
 	parked []account // that wait for an answer, in the order of their calls
 	void   []Range   // granted, and given up by whoever asked
 }
 
 // Idle reports whether all that was granted shows in the counts, and nobody waits.
-func (a *Accounts) Idle() bool { return len(a.open) == 0 && len(a.parked) == 0 && len(a.void) == 0 }
+func (a *Accounts) Idle() bool {
+	return a.accounts == nil || len(a.open) == 0 && len(a.parked) == 0 && len(a.void) == 0
+}
 
 type account struct {
 	node  crdt.Incarnation
@@ -79,8 +85,8 @@ type mark struct {
 // the answer that it got. One that is older than the newest gets none, as its
 // caller has given it up, and neither does one that give has wait: ok is false.
 func (a *Accounts) Answer(from crdt.Incarnation, site string, c Call, give func(Places) Offer, now time.Time) (g Grant, ok bool) {
-	if a.open == nil {
-		a.open = make(map[account]*balance)
+	if a.accounts == nil {
+		a.accounts = &accounts{open: make(map[account]*balance)}
 	}
 	k := account{from, c.Scope}
 	b := a.open[k]
@@ -135,6 +141,9 @@ type Answered struct {
 // Serve asks again for the calls that wait, in the order in which they came, and
 // returns the grants of those that wait no longer.
 func (a *Accounts) Serve(give func(from crdt.Incarnation, c Call) Offer, now time.Time) []Answered {
+	if a.accounts == nil {
+		return nil
+	}
 	var out []Answered
 	a.parked = slices.DeleteFunc(a.parked, func(k account) bool {
 		b := a.open[k]
@@ -155,6 +164,9 @@ func (a *Accounts) Serve(give func(from crdt.Incarnation, c Call) Offer, now tim
 
 // Waiting returns how many tickets the parked calls want.
 func (a *Accounts) Waiting() (n int64) {
+	if a.accounts == nil {
+		return 0
+	}
 	for _, k := range a.parked {
 		n += int64(a.open[k].asked.Want.Sum())
 	}
@@ -164,6 +176,9 @@ func (a *Accounts) Waiting() (n int64) {
 // TakeVoid returns, once, the tickets of grants that were given up: nobody has
 // them, and nobody will.
 func (a *Accounts) TakeVoid() []Range {
+	if a.accounts == nil {
+		return nil
+	}
 	void := a.void
 	a.void = nil
 	return void
@@ -171,6 +186,9 @@ func (a *Accounts) TakeVoid() []Range {
 
 // Close closes the accounts of nodes that have been silent for GrantKept.
 func (a *Accounts) Close(now time.Time) {
+	if a.accounts == nil {
+		return
+	}
 	for k, b := range a.open {
 		if away := now.Sub(b.heard); away >= GrantKept || away <= -GrantKept {
 			a.unpark(k, b)
@@ -198,6 +216,9 @@ func (b *balance) pending() int { return int(b.got-b.shown) + b.last.Given.Sum()
 // here; other sites' counts come as summaries, and are waited for instead.
 // Accounts that are of no use any more are closed.
 func (a *Accounts) Pending(own string, known func(crdt.Incarnation) uint64, now time.Time) map[string]int {
+	if a.accounts == nil {
+		return nil
+	}
 	a.Close(now)
 	var by map[string]int
 	for k, b := range a.open {
@@ -229,6 +250,9 @@ func (b *balance) settle(shows func(mark) bool) {
 
 // Forget closes all accounts: this node is the counter no more.
 func (a *Accounts) Forget() {
+	if a.accounts == nil {
+		return
+	}
 	clear(a.open)
 	a.parked = nil
 }

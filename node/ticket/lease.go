@@ -41,13 +41,13 @@ func (d Delta) Add(o Delta) Delta { return Delta{d.P + o.P, d.N + o.N} }
 //
 // Invariant: InUse is P − N over every Delta that its methods returned.
 type Leases struct {
-	self    crdt.Incarnation
-	session int64 // ms
-	longest int64 // ms; no lease is kept for a longer session than that
-	fixed   bool  // check-ins extend nothing
-	strict  bool  // a block that is full lets nobody in
-	rules   Rules // left out
-	leases  packed.Table[seqKey, lease]
+	self    *crdt.Incarnation            // shared
+	session int64                        // ms
+	longest int64                        // ms; no lease is kept for a longer session than that
+	fixed   bool                         // check-ins extend nothing
+	strict  bool                         // a block that is full lets nobody in
+	rules   Rules                        // left out
+	leases  *packed.Table[seqKey, lease] // nil: there never was one
 	expiry  timers[uint64]
 	blocks  []*block // open ones, oldest first
 	claims  map[Ticket]claim
@@ -96,7 +96,8 @@ type lease struct {
 func (l *lease) end() leaseEnd     { return leaseEnd(uint64(l.high)<<32 | uint64(l.low)) }
 func (l *lease) setEnd(e leaseEnd) { l.high, l.low = uint32(uint64(e)>>32), uint32(e) }
 
-func newLeases(self crdt.Incarnation, session time.Duration) *Leases {
+// newLeases returns a table without leases. It keeps self, which nobody changes.
+func newLeases(self *crdt.Incarnation, session time.Duration) *Leases {
 	ms := session.Milliseconds()
 	return &Leases{self: self, session: ms, longest: ms}
 }
@@ -113,11 +114,31 @@ func (l *Leases) SetRenewal(on bool) { l.fixed = !on }
 
 // InUse returns how many places are taken here, the block of a restart included.
 func (l *Leases) InUse() int {
-	n := l.leases.Len() + l.loose
+	n := l.loose
+	if l.leases != nil {
+		n += l.leases.Len()
+	}
 	for _, b := range l.blocks {
 		n += b.size + b.extra
 	}
 	return n
+}
+
+// find returns the lease of a ticket of this start; nil: there is none. It is good until
+// the next one is added or removed.
+func (l *Leases) find(seq uint64) *lease {
+	if l.leases == nil {
+		return nil
+	}
+	return l.leases.Find(seqKey(seq))
+}
+
+// add returns the lease of a ticket of this start, which is zero if there was none.
+func (l *Leases) add(seq uint64) *lease {
+	if l.leases == nil {
+		l.leases = new(packed.Table[seqKey, lease])
+	}
+	return l.leases.Add(seqKey(seq))
 }
 
 // take returns what the call under way has changed.
@@ -139,7 +160,7 @@ func (l *Leases) open(t Ticket, ms int64) (end time.Time, d Delta, err error) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return time.Time{}, Delta{}, ErrNotMine
 	}
-	if old := l.leases.Find(seqKey(t.Seq)); old != nil {
+	if old := l.find(t.Seq); old != nil {
 		ms = max(ms, old.end().ms())
 		old.setEnd(firmEnd(ms))
 	} else {
@@ -151,7 +172,7 @@ func (l *Leases) open(t Ticket, ms int64) (end time.Time, d Delta, err error) {
 // start starts the lease of a ticket of this start that has none, and whose visitor
 // has come.
 func (l *Leases) start(seq uint64, end int64) {
-	l.leases.Add(seqKey(seq)).setEnd(firmEnd(end))
+	l.add(seq).setEnd(firmEnd(end))
 	l.expiry.push(end, seq)
 	l.delta.P++
 }
@@ -159,10 +180,10 @@ func (l *Leases) start(seq uint64, end int64) {
 // provide starts the lease of a ticket of this start that ends at end unless its
 // visitor turns out to have come.
 func (l *Leases) provide(seq uint64, end int64) {
-	if l.leases.Find(seqKey(seq)) != nil {
+	if l.find(seq) != nil {
 		return
 	}
-	l.leases.Add(seqKey(seq)).setEnd(provisionalEnd(end))
+	l.add(seq).setEnd(provisionalEnd(end))
 	l.expiry.push(end, seq|whileProvisional)
 	l.delta.P++
 }
@@ -187,7 +208,7 @@ func (l *Leases) checkIn(t Ticket, passEnd, at, now time.Time) (time.Time, error
 	case t.Anchor == l.self.Node && t.Boot > l.self.Boot:
 		return time.Time{}, ErrFuture
 	case t.Anchor == l.self.Node && t.Boot == l.self.Boot:
-		if own := l.leases.Find(seqKey(t.Seq)); own != nil {
+		if own := l.find(t.Seq); own != nil {
 			return l.renew(t.Seq, own, passEnd, at, now)
 		}
 	}
@@ -217,7 +238,7 @@ func (l *Leases) LeaseEnd(t Ticket) (end time.Time, lasts bool) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return time.Time{}, false
 	}
-	own := l.leases.Find(seqKey(t.Seq))
+	own := l.find(t.Seq)
 	if own == nil {
 		return time.Time{}, false
 	}
@@ -265,7 +286,7 @@ func (l *Leases) remove(t Ticket) (was lease, known bool) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return lease{}, false
 	}
-	own := l.leases.Find(seqKey(t.Seq))
+	own := l.find(t.Seq)
 	if own == nil {
 		return lease{}, false
 	}
@@ -283,7 +304,7 @@ func (l *Leases) Expire(now time.Time) Delta {
 		if !ok {
 			break
 		}
-		own := l.leases.Find(seqKey(t.key &^ whileProvisional))
+		own := l.find(t.key &^ whileProvisional)
 		switch {
 		case own == nil: // ended before its time
 		case t.key&whileProvisional != 0 && !own.end().provisional(): // has another timer

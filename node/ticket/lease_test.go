@@ -304,7 +304,7 @@ func BenchmarkLeasesExpire(b *testing.B) {
 // how many leases it may have had before, as far as its last confirmed state
 // tells; 0 for a node that never ran. They count as in use from the start.
 func leasesAfter(self crdt.Incarnation, session time.Duration, restartBlock int, now time.Time) (*Leases, Delta) {
-	l := newLeases(self, session)
+	l := newLeases(&self, session)
 	// The block opens at size 0 too: a visitor whose lease was missed in the
 	// reckoning is let in and counted on top rather than refused.
 	l.openBlock(max(0, restartBlock), l.earlier(), now.Add(session+blockGuards*Guard).UnixMilli())

@@ -89,9 +89,11 @@ func (r *Rights) Leave(heir crdt.NodeID, now time.Time) error {
 	}
 	x := next.accounts[heir]
 	x.gave = x.gave.Add(r.held)
-	set(&next.accounts, heir, x)
+	set(&next.own().accounts, heir, x)
 	next.leaving = &leaving{heir: heir, inUse: r.InUse()}
-	r.debts = debts{}
+	if len(r.debts.line) > 0 || len(r.debts.repaid) > 0 {
+		r.debts = debts{}
+	}
 	r.mark(keyOf(keyGave, heir))
 	r.mark(keyLeaving)
 	return nil
@@ -134,7 +136,7 @@ func (r *Rights) final() (f Final, ok bool) {
 // HandoverDue returns what is to be sent now to the heir, or to whoever answers
 // for it, until it is acknowledged.
 func (r *Rights) HandoverDue(now time.Time) (Handover, bool) {
-	if r.book.disk.leaving == nil || r.left || r.book.failed || !r.out.hand.due(r.elapsed(now)) {
+	if r.book.disk.leaving == nil || r.left || r.book.failed || !r.ownRare().out.hand.due(r.elapsed(now)) {
 		return Handover{}, false
 	}
 	f, _ := r.final()
@@ -167,7 +169,7 @@ func (r *Rights) TakeOver(h Handover, now time.Time) {
 		r.bookTakeover(f)
 	}
 	if ack := (Received{h.Room, f.Node, f.Heir, sum, true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
-		r.out.acks = append(r.out.acks, ack)
+		r.ownRare().out.acks = append(r.out.acks, ack)
 	}
 }
 
@@ -199,7 +201,7 @@ func (r *Rights) bookTakeover(f Final) {
 	}
 	for _, x := range f.Recovered {
 		if _, known := next.recovered[x.Dead]; !known {
-			set(&next.recovered, x.Dead, recovery{minted: x.Minted})
+			set(&next.own().recovered, x.Dead, recovery{minted: x.Minted})
 			r.mark(keyOf(keyRecovered, x.Dead))
 		}
 	}
@@ -208,7 +210,7 @@ func (r *Rights) bookTakeover(f Final) {
 		r.credit(r.cfg.Self.Node, id, next.accounts[id].gave)
 	}
 	r.Settle(f, r.cfg.Self.Node)
-	set(&r.taking, f.Node, takeover{f, rate})
+	set(&r.ownRare().taking, f.Node, takeover{f, rate})
 	next.bound = next.bound.Add(Amount{f.InUse, rate})
 	r.book.mark(keyBound)
 	r.leases.longest = max(r.leases.longest, f.Span.Milliseconds())
@@ -217,7 +219,7 @@ func (r *Rights) bookTakeover(f Final) {
 
 // answerFor takes what others gave to a node from now on.
 func (r *Rights) answerFor(of crdt.NodeID) {
-	set(&r.book.next.taken, of, true)
+	set(&r.book.next.own().taken, of, true)
 	r.mark(keyOf(keyTaken, of))
 }
 
@@ -279,7 +281,7 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 // the leaver's rights: the keeper gives no word on it.
 func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
 	if (keeper != crdt.NodeID{}) {
-		set(&r.keepers, f.Node, keeper)
+		set(&r.ownRare().keepers, f.Node, keeper)
 	}
 	if r.book.next.leaving != nil || r.refused(f.Node) {
 		return

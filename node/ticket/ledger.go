@@ -51,25 +51,45 @@ type fence struct {
 }
 
 // ledger is the durable part of rights. There are two of each: what is confirmed,
-// and what it will be once everything is written. The zero value is empty.
+// and what it will be once everything is written. One that is empty has noDealt.
 type ledger struct {
+	minted  Amount
+	bound   Amount
+	span    int64
+	retired bool
+	*dealt
+}
+
+// dealt is what a ledger says of other nodes. The zero value is nothing, as in most rooms
+// that nobody visits.
+type dealt struct {
 	accounts  map[crdt.NodeID]dealings
-	minted    Amount
-	bound     Amount
-	span      int64
 	dead      map[crdt.NodeID]fence
 	taken     map[crdt.NodeID]bool
 	inherited map[crdt.NodeID]map[crdt.NodeID]Receipt
 	recovered map[crdt.NodeID]recovery
 	leaving   *leaving
-	retired   bool
+}
+
+// noDealt is shared by all ledgers that say nothing of other nodes. It is for reading.
+var noDealt = &dealt{}
+
+// own returns what is to be written to, which is made with its first use.
+func (l *ledger) own() *dealt {
+	if l.dealt == noDealt {
+		l.dealt = new(dealt)
+	}
+	return l.dealt
 }
 
 // clone copies a ledger.
 func (l *ledger) clone() ledger {
 	c := *l
-	c.accounts, c.dead, c.taken, c.recovered = maps.Clone(l.accounts), maps.Clone(l.dead), maps.Clone(l.taken), maps.Clone(l.recovered)
-	c.inherited = nil
+	if l.dealt == noDealt {
+		return c
+	}
+	c.dealt = &dealt{accounts: maps.Clone(l.accounts), dead: maps.Clone(l.dead), taken: maps.Clone(l.taken),
+		recovered: maps.Clone(l.recovered), leaving: l.leaving}
 	for leaver, m := range l.inherited {
 		set(&c.inherited, leaver, maps.Clone(m))
 	}
@@ -167,7 +187,7 @@ func (l *ledger) apply(p Put) error {
 	case keyRetired:
 		l.retired = in.flag()
 	case keyLeaving:
-		l.leaving = &leaving{heir: in.id(), inUse: in.number()}
+		l.own().leaving = &leaving{heir: in.id(), inUse: in.number()}
 	default:
 		kind, ids, err := splitKey(p.Key)
 		if err != nil {
@@ -187,16 +207,16 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 	switch kind {
 	case keyGave:
 		a.gave = in.amount()
-		set(&l.accounts, id, a)
+		set(&l.own().accounts, id, a)
 	case keyRcv:
 		a.rcv = in.amount()
-		set(&l.accounts, id, a)
+		set(&l.own().accounts, id, a)
 	case keyDead:
-		set(&l.dead, id, in.fence())
+		set(&l.own().dead, id, in.fence())
 	case keyTaken:
-		set(&l.taken, id, in.flag())
+		set(&l.own().taken, id, in.flag())
 	case keyRecovered:
-		set(&l.recovered, id, recovery{rights: in.amount(), minted: in.amount()})
+		set(&l.own().recovered, id, recovery{rights: in.amount(), minted: in.amount()})
 	case keyInherited:
 		l.inherit(id, Receipt{From: ids[1], Base: in.amount(), Rcv: in.amount()})
 	}
@@ -206,7 +226,7 @@ func (l *ledger) inherit(leaver crdt.NodeID, x Receipt) {
 	of := l.inherited[leaver]
 	if of == nil {
 		of = map[crdt.NodeID]Receipt{}
-		set(&l.inherited, leaver, of)
+		set(&l.own().inherited, leaver, of)
 	}
 	of[x.From] = x
 }

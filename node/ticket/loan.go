@@ -44,7 +44,7 @@ func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 {
 	if n <= 0 {
 		return 0
 	}
-	r.loans.blocks++
+	r.ownRare().loans.blocks++
 	x := &lending{
 		Loan: Loan{Room: r.cfg.Room, To: to, Lender: r.cfg.Self, Block: r.loans.blocks,
 			First: r.cfg.Seqs(uint64(n)), N: uint64(n), ValidUntil: now.Add(LoanValid), Session: r.Session(), Left: min(free.Places, free.Rate) - n},
@@ -200,6 +200,9 @@ func (l *loans) drop(x *lending) {
 // expire ends loans of which no final mark came, once nothing of them can be in
 // use: now in Unix ms and elapsed ms.
 func (l *loans) expire(now, elapsed int64) {
+	if len(l.open) == 0 {
+		return
+	}
 	l.open = slices.DeleteFunc(l.open, func(x *lending) bool {
 		if elapsed >= x.cooled {
 			l.rate -= x.rate
@@ -223,7 +226,7 @@ func (r *Rights) registerLate(t Ticket, passEnd, at, now time.Time) {
 	if x == nil || !x.has(t.Seq) || now.UnixMilli() > passEnd.UnixMilli()+guardMS {
 		return
 	}
-	if r.leases.leases.Find(seqKey(t.Seq)) != nil || !r.loans.register(x, t.Seq, r.cfg.LeaveOut&BornOnce != 0) {
+	if r.leases.find(t.Seq) != nil || !r.loans.register(x, t.Seq, r.cfg.LeaveOut&BornOnce != 0) {
 		return
 	}
 	if r.loans.spend(x) {
@@ -252,7 +255,7 @@ func (r *Rights) Cancel(ranges []Range, now time.Time) Delta {
 // cancel takes back one ticket, maybe of a loan. Its rate right is treated as
 // used: few are cancelled.
 func (r *Rights) cancel(seq uint64, x *lending, now time.Time) {
-	if own := r.leases.leases.Find(seqKey(seq)); own != nil {
+	if own := r.leases.find(seq); own != nil {
 		if own.end().provisional() {
 			r.leases.leases.Delete(seqKey(seq))
 			r.leases.delta.N++

@@ -105,11 +105,35 @@ type Ask struct {
 // ledgers. A mover that is wrong leaves rights idle for a moment. The zero value
 // is ready. It is not safe for concurrent use.
 type Mover struct {
-	moved   []moved // that the counts do not show yet, oldest first
-	asked   []moved // by this site from others
 	drifted time.Time
 	evened  time.Time
-	sent    map[string]time.Time // the last move to each site
+	moves   *moves // nil: there were none, as in most rooms
+}
+
+// moves is what a Mover remembers of rights that were moved, or asked for.
+type moves struct {
+	moved []moved              // that the counts do not show yet, oldest first
+	asked []moved              // by this site from others
+	sent  map[string]time.Time // the last move to each site
+}
+
+// noMoves is for reading.
+var noMoves = &moves{}
+
+// known returns what is remembered, for reading.
+func (m *Mover) known() *moves {
+	if m.moves == nil {
+		return noMoves
+	}
+	return m.moves
+}
+
+// own returns what is remembered, to be added to.
+func (m *Mover) own() *moves {
+	if m.moves == nil {
+		m.moves = new(moves)
+	}
+	return m.moves
 }
 
 // moved is rights that went to a site, or were asked of it.
@@ -184,7 +208,7 @@ func (m *Mover) bare(sites []SiteRights, i, kind int, supply int64) bool {
 		supply -= s.Held.kind(kind)
 	}
 	there := sites[i].Held.kind(kind)
-	for _, g := range m.moved {
+	for _, g := range m.known().moved {
 		supply -= g.amount.kind(kind)
 		if g.site == sites[i].Name {
 			there += g.amount.kind(kind)
@@ -216,7 +240,7 @@ func (m *Mover) Wanted(in Standing, want Ask, now time.Time) ([]Gift, []Ask) {
 // underWay returns what was moved to a site so lately that it had not heard of
 // it when it asked for more.
 func (m *Mover) underWay(site string, now time.Time) (sum Amount) {
-	for _, g := range m.moved {
+	for _, g := range m.known().moved {
 		if g.site == site && now.Sub(g.at) < askedFor {
 			sum = sum.Add(g.amount)
 		}
@@ -234,6 +258,14 @@ func (m *Mover) sight(in *Standing, now time.Time) ([]SiteRights, int) {
 		}
 	}
 	slices.SortFunc(sites, func(a, b SiteRights) int { return cmp.Compare(a.Name, b.Name) })
+	if m.moves != nil {
+		m.moves.forget(sites, now)
+	}
+	return sites, slices.IndexFunc(sites, func(s SiteRights) bool { return s.Name == in.Site })
+}
+
+// forget forgets moves that the counts show, and those that were too long ago.
+func (m *moves) forget(sites []SiteRights, now time.Time) {
 	old := func(g moved) bool { return now.Sub(g.at) >= moveForgotten || now.Before(g.at) }
 	m.moved = slices.DeleteFunc(m.moved, func(g moved) bool {
 		i := slices.IndexFunc(sites, func(s SiteRights) bool { return s.Name == g.site })
@@ -247,7 +279,6 @@ func (m *Mover) sight(in *Standing, now time.Time) ([]SiteRights, int) {
 		return at.Sub(g.at) >= moveSettled
 	})
 	m.asked = slices.DeleteFunc(m.asked, func(g moved) bool { return old(g) || now.Sub(g.at) >= askedAgain })
-	return sites, slices.IndexFunc(sites, func(s SiteRights) bool { return s.Name == in.Site })
 }
 
 // sides returns the picture of both kinds of rights: what is free in each site,
@@ -263,7 +294,7 @@ func (m *Mover) sides(in *Standing, sites []SiteRights, own int) (places, rate s
 	for _, mate := range in.Mates {
 		free[own] = free[own].Add(mate.Free)
 	}
-	for _, g := range m.moved {
+	for _, g := range m.known().moved {
 		i := slices.IndexFunc(sites, func(s SiteRights) bool { return s.Name == g.site })
 		free[i] = free[i].Add(g.amount)
 	}
@@ -283,7 +314,7 @@ func (m *Mover) sides(in *Standing, sites []SiteRights, own int) (places, rate s
 // worthIt reports whether rights are to be moved to a site now: many at once,
 // few only so often.
 func (m *Mover) worthIt(site string, a, supply Amount, now time.Time) bool {
-	last, ok := m.sent[site]
+	last, ok := m.known().sent[site]
 	if !ok || now.Sub(last) >= smallEvery || now.Before(last) {
 		return true
 	}
@@ -295,11 +326,12 @@ func (m *Mover) note(site string, a Amount, now time.Time) {
 	if a.IsZero() {
 		return
 	}
-	if m.sent == nil || len(m.sent) > maxSitesKept {
-		m.sent = make(map[string]time.Time)
+	o := m.own()
+	if o.sent == nil || len(o.sent) > maxSitesKept {
+		o.sent = make(map[string]time.Time)
 	}
-	m.sent[site] = now
-	m.moved = append(m.moved, moved{site: site, amount: a, at: now})
+	o.sent[site] = now
+	o.moved = append(o.moved, moved{site: site, amount: a, at: now})
 }
 
 // maxSitesKept bounds the sites whose last move is remembered; forgetting one
@@ -312,7 +344,7 @@ func (m *Mover) pull(in *Standing, out *plan, sites []SiteRights, own int, sides
 	short := [2]int64{}
 	for kind, s := range sides {
 		short[kind] = in.Need - s.free[own]
-		for _, a := range m.asked {
+		for _, a := range m.known().asked {
 			// What comes from mates is free here already.
 			if a.site != in.Site && !a.came && now.Sub(a.at) < askedFor {
 				short[kind] -= a.amount.kind(kind)
@@ -344,14 +376,14 @@ func (m *Mover) pull(in *Standing, out *plan, sites []SiteRights, own int, sides
 		}
 		if !a.IsZero() {
 			out.asks = append(out.asks, Ask{From: sites[i].Counter, To: in.Self, Amount: a})
-			m.asked = append(m.asked, moved{site: sites[i].Name, amount: a, at: now})
+			m.own().asked = append(m.own().asked, moved{site: sites[i].Name, amount: a, at: now})
 		}
 	}
 }
 
 // askedOf returns what a site was asked for that its counts may not show yet.
 func (m *Mover) askedOf(site string) (sum Amount) {
-	for _, a := range m.asked {
+	for _, a := range m.known().asked {
 		if a.site == site {
 			sum = sum.Add(a.amount)
 		}
@@ -362,15 +394,16 @@ func (m *Mover) askedOf(site string) (sum Amount) {
 // Came notes that rights have come from another site: what that was asked for is
 // not on its way any more.
 func (m *Mover) Came(site string) {
-	for i := range m.asked {
-		m.asked[i].came = m.asked[i].came || m.asked[i].site == site
+	for i := range m.known().asked {
+		a := &m.moves.asked[i]
+		a.came = a.came || a.site == site
 	}
 }
 
 // gather has rights of the own site that lie apart come together for visitors who
 // wait here, unless they are on their way.
 func (m *Mover) gather(in *Standing, out *plan, now time.Time) {
-	for _, a := range m.asked {
+	for _, a := range m.known().asked {
 		if a.site == in.Site && now.Sub(a.at) < askedFor {
 			return
 		}
@@ -380,7 +413,7 @@ func (m *Mover) gather(in *Standing, out *plan, now time.Time) {
 		return
 	}
 	if a := out.join(in, missing); !a.IsZero() {
-		m.asked = append(m.asked, moved{site: in.Site, amount: a, at: now})
+		m.own().asked = append(m.own().asked, moved{site: in.Site, amount: a, at: now})
 	}
 }
 

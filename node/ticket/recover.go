@@ -66,7 +66,7 @@ func (r *Rights) Fence(dead, heir crdt.NodeID, round int64, now time.Time) {
 	if was.heir != heir {
 		is.after = was.round
 	}
-	set(&r.book.next.dead, dead, is)
+	set(&r.book.next.own().dead, dead, is)
 	r.mark(keyOf(keyDead, dead))
 }
 
@@ -125,7 +125,7 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 		if i == 0 {
 			x.rights = sum
 		}
-		set(&next.recovered, id, x)
+		set(&next.own().recovered, id, x)
 		r.mark(keyOf(keyRecovered, id))
 	}
 	// Others hold more than the dead are known to have minted: they did mint it.
@@ -136,8 +136,9 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 	next.bound = next.bound.Add(sum.Max(Amount{}))
 	r.book.mark(keyBound)
 	r.outlast(in.Session, now)
-	r.estate, r.estateSum = in.Dead, sum
-	r.limit.mintAfter = r.blockEnd(now)
+	rare := r.ownRare()
+	rare.estate, rare.estateSum = in.Dead, sum
+	r.limit.mintAfter = r.blockEnd(now).UnixNano()
 	return nil
 }
 
@@ -264,7 +265,7 @@ func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 	}
 	anchors := r.estate
 	r.estate, r.estateSum = nil, Amount{}
-	r.limit.mintAfter = r.blockEnd(now)
+	r.limit.mintAfter = r.blockEnd(now).UnixNano()
 	if r.cfg.LeaveOut&RecoveryLock != 0 {
 		return
 	}

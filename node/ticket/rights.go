@@ -26,6 +26,10 @@ type RightsConfig struct {
 	// about what is in use, and what turns up beyond a block is let in.
 	Unlimited bool
 
+	// LeaveOut names rules that are left out, for simulations that show what a
+	// rule is for.
+	LeaveOut Rules
+
 	// Before is how many leases an earlier start may have had, for rooms without
 	// limits; others know it from their bound.
 	Before int64
@@ -38,10 +42,6 @@ type RightsConfig struct {
 	// Ended is told of each session that ends here, in the middle of a call of Rights: it
 	// must not call back. Nil: nobody wants to know, and when sessions began is not kept.
 	Ended func(Ended)
-
-	// LeaveOut names rules that are left out, for simulations that show what a
-	// rule is for.
-	LeaveOut Rules
 }
 
 // Rights is what one node owns of one room: its ledger of rights, and the leases
@@ -52,8 +52,8 @@ type RightsConfig struct {
 // another node or a visitor gets to see rests on a write before that.
 type Rights struct {
 	cfg    RightsConfig
-	start  time.Time // elapsed time counts from here
-	clock  int64     // the newest elapsed time
+	start  int64 // Unix ns; elapsed time counts from here
+	clock  int64 // the newest elapsed time
 	leases *Leases
 	owed   Delta // to be returned by the next call that returns one
 
@@ -61,10 +61,15 @@ type Rights struct {
 	held  Amount // of book
 	limit limits
 	use   usage
+	span  span
+	*rare
+}
+
+// rare is what most rooms never have any of. The zero value has none.
+type rare struct {
 	loans loans
 	out   outbox
 	debts debts
-	span  span
 	left  bool // the heir has taken over
 
 	// estate is the nodes whose rights are recovered, until that is written.
@@ -78,6 +83,18 @@ type Rights struct {
 	taking map[crdt.NodeID]takeover
 }
 
+// noRare is shared by all Rights that have none of it, of which there may be thousands. It
+// is for reading.
+var noRare = &rare{}
+
+// ownRare returns what is to be written to, which is made with its first use.
+func (r *Rights) ownRare() *rare {
+	if r.rare == noRare {
+		r.rare = new(rare)
+	}
+	return r.rare
+}
+
 // OpenRights returns the rights of a node that starts at now with what is stored.
 // The delta is what counts as active from the start: as many places as were in
 // use at most when it last ran.
@@ -86,19 +103,21 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	if err != nil {
 		return nil, Delta{}, err
 	}
-	r := &Rights{cfg: cfg, start: now, book: b}
+	r := &Rights{cfg: cfg, start: now.UnixNano(), book: b, rare: noRare}
 	if r.cfg.Seqs == nil {
 		next := uint64(1)
 		r.cfg.Seqs = func(n uint64) uint64 { next += n; return next - n }
 	}
-	r.leases = newLeases(cfg.Self, cfg.Session)
+	r.leases = newLeases(&r.cfg.Self, cfg.Session)
 	r.leases.rules, r.leases.strict = cfg.LeaveOut, !cfg.Unlimited
 	r.leases.stays.told = cfg.Ended
 	r.openSpan(now)
 	r.recount()
 	r.boundRate()
 	r.restart(now)
-	r.out.open(&b.disk)
+	if len(b.disk.accounts) > 0 || b.disk.leaving != nil {
+		r.ownRare().out.open(&b.disk)
+	}
 	return r, r.leases.take(), nil
 }
 
@@ -121,14 +140,15 @@ func (r *Rights) restart(now time.Time) {
 		size, cools = max(size, r.cfg.Before), r.held.Rate
 		end = now.Add(r.longest() + blockGuards*Guard)
 	}
-	if r.cfg.LeaveOut&RestartBlock == 0 {
+	first := size == 0 && r.cfg.Self.Boot == 1 && len(r.AnswersFor()) == 0 // there is no earlier ticket
+	if r.cfg.LeaveOut&RestartBlock == 0 && !first {
 		r.leases.openBlock(int(size), r.leases.earlier(r.AnswersFor()...), end.UnixMilli())
 	}
 	if r.cfg.LeaveOut&RestartCools == 0 {
 		r.use.cooling.add(cools, ms(rateSpan+loanTail))
 	}
 	if len(r.book.disk.recovered) > 0 {
-		r.limit.mintAfter = end
+		r.limit.mintAfter = end.UnixNano()
 	}
 }
 
@@ -136,7 +156,7 @@ func ms(d time.Duration) int64 { return d.Milliseconds() }
 
 // elapsed returns the time since the start in ms, by a clock that nobody sets.
 func (r *Rights) elapsed(now time.Time) int64 {
-	r.clock = max(r.clock, now.Sub(r.start).Milliseconds())
+	r.clock = max(r.clock, (now.UnixNano()-r.start)/int64(time.Millisecond))
 	return r.clock
 }
 
@@ -182,7 +202,7 @@ func (r *Rights) settled(key string, now time.Time) {
 	kind, ids, _ := splitKey(key)
 	switch kind {
 	case keyGave:
-		r.out.gave(ids[0], r.book.disk.accounts[ids[0]].gave)
+		r.ownRare().out.gave(ids[0], r.book.disk.accounts[ids[0]].gave)
 	case keyTaken:
 		r.tookOver(ids[0], now)
 	case keyRecovered:
@@ -252,7 +272,7 @@ func (r *Rights) take() Delta {
 // to others: then time alone changes nothing, but for a bound that may be lowered.
 func (r *Rights) Quiet(now time.Time) bool {
 	return r.InUse() == 0 && r.rateInUse(now) == 0 && r.owed == Delta{} && r.leases.delta == Delta{} &&
-		r.book.clean() && !r.stopped() && !now.Before(r.limit.mintAfter) &&
+		r.book.clean() && !r.stopped() && now.UnixNano() >= r.limit.mintAfter &&
 		len(r.out.gifts) == 0 && len(r.out.acks) == 0 && len(r.loans.open) == 0 &&
 		len(r.debts.ends) == 0 && len(r.debts.line) == 0 && len(r.debts.repaid) == 0 &&
 		len(r.leases.claims) == 0 && len(r.estate) == 0 && len(r.taking) == 0

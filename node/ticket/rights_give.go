@@ -87,10 +87,10 @@ func (r *Rights) Give(to crdt.NodeID, a Amount, now time.Time) Amount {
 	}
 	x := r.book.next.accounts[to]
 	x.gave = x.gave.Add(a)
-	set(&r.book.next.accounts, to, x)
+	set(&r.book.next.own().accounts, to, x)
 	r.mark(keyOf(keyGave, to))
 	if r.cfg.LeaveOut&GiveBeforeSend != 0 {
-		r.out.gave(to, x.gave)
+		r.ownRare().out.gave(to, x.gave)
 	}
 	return a
 }
@@ -128,7 +128,7 @@ func (r *Rights) Acked(a Received) {
 		return
 	}
 	r.out.gifts = slices.Delete(r.out.gifts, i, i+1)
-	r.left = r.left || r.handed(a.To)
+	r.left = r.left || r.handed(a.To) // rare is this node's own: the gift was in it
 }
 
 // Receive takes a gift to this node or to one whose heir it is. It counts, and is
@@ -141,7 +141,7 @@ func (r *Rights) Receive(t Transfer, now time.Time) {
 		return
 	}
 	if ack := (Received{t.Room, t.From, t.To, t.Gave, false}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
-		r.out.acks = append(r.out.acks, ack)
+		r.ownRare().out.acks = append(r.out.acks, ack)
 	}
 }
 
@@ -170,7 +170,7 @@ func (r *Rights) accept(from, to crdt.NodeID, sum Amount) bool {
 		x := next.accounts[from]
 		if more := x.rcv.Max(sum); more != x.rcv {
 			x.rcv = more
-			set(&next.accounts, from, x)
+			set(&next.own().accounts, from, x)
 			r.mark(keyOf(keyRcv, from))
 		}
 		return true

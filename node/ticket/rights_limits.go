@@ -12,7 +12,7 @@ type limits struct {
 	limit     Amount
 	others    Amount // minted by all other nodes
 	minter    crdt.NodeID
-	mintAfter time.Time // nothing is minted before
+	mintAfter int64 // Unix ns; nothing is minted before
 }
 
 // SetLimits tells what the room's limits are, how much all other nodes have
@@ -37,7 +37,7 @@ func (r *Rights) mint(now time.Time) {
 	diff := r.limit.limit.Sub(r.limit.others).Sub(r.book.next.minted)
 	// Sessions on recovered rights may still go on; what others of the dead
 	// minter's rights are in use is not known.
-	if now.Before(r.limit.mintAfter) {
+	if now.UnixNano() < r.limit.mintAfter {
 		diff = diff.Min(Amount{})
 	}
 	free := r.physical(now).Max(Amount{})

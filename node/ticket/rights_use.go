@@ -64,7 +64,7 @@ func (r *Rights) usable(now time.Time) Amount {
 // Free returns what may be used, limits considered, as of the newest call that
 // was told the time.
 func (r *Rights) Free() Amount {
-	return r.usable(r.start.Add(time.Duration(r.clock) * time.Millisecond))
+	return r.usable(time.Unix(0, r.start+r.clock*int64(time.Millisecond)))
 }
 
 // reserve returns how many of want may be taken now, each of which takes so many
@@ -295,7 +295,9 @@ type Repaid struct {
 // TakeRepaid returns who was repaid since it was last called.
 func (r *Rights) TakeRepaid() []Repaid {
 	all := r.debts.repaid
-	r.debts.repaid = nil
+	if len(all) > 0 {
+		r.debts.repaid = nil
+	}
 	return all
 }
 
@@ -337,7 +339,7 @@ func (r *Rights) Reanchor(t Ticket, at, now time.Time, mayBorrow bool) (Ticket, 
 	}
 	t.Block = BorrowedBlock
 	end := r.leases.until(at, now)
-	r.debts.add(t, end)
+	r.ownRare().debts.add(t, end)
 	return t, time.UnixMilli(end), r.take(), true
 }
 

@@ -38,7 +38,7 @@ func (s *stays) begin(of *lease, at time.Time) {
 
 // began notes when the visitor of a ticket of this start was let in that has a lease.
 func (l *Leases) began(seq uint64, at time.Time) {
-	if own := l.leases.Find(seqKey(seq)); own != nil {
+	if own := l.find(seq); own != nil {
 		l.stays.begin(own, at)
 	}
 }

@@ -21,7 +21,7 @@ type book struct {
 
 // openBook returns the book of what is stored.
 func openBook(stored []Put) (book, error) {
-	var b book
+	b := book{disk: ledger{dealt: noDealt}}
 	for _, p := range stored {
 		if err := b.disk.apply(p); err != nil {
 			return book{}, err
