@@ -1,11 +1,14 @@
 package crdt
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Basis is what a sum over the rows of a site rests on. As long as Same says so the
 // sum need not be made again. The zero value is that of no sum.
 type Basis struct {
-	from, until time.Time // while time alone forgets nothing; a zero until: for ever
+	from, until int64 // Unix ns, while time alone forgets nothing; a zero until: for ever
 	grounds
 }
 
@@ -26,14 +29,32 @@ func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret R
 			oldest = oldest.least(w.addTo(c, room, now, ret, k.over(w.changed, now), r.handedOn(i, room)))
 		}
 	}
-	return Basis{now, ret.until(oldest), r.grounds(site, room, now, k)}
+	b := Basis{from: nanos(now), grounds: r.grounds(site, room, now, k)}
+	if until := ret.until(oldest); !until.IsZero() {
+		b.until = nanos(until)
+	}
+	return b
 }
 
 // Same reports whether AddSite would add the same at now as when it returned b, for the
 // same site and room. It looks at headers alone.
 func (r *Rows) Same(b Basis, site string, room RoomID, now time.Time, ret Retention) bool {
-	return !b.from.IsZero() && !now.Before(b.from) && (b.until.IsZero() || !now.After(b.until)) &&
+	at := nanos(now)
+	return b.from != 0 && at >= b.from && (b.until == 0 || at <= b.until) &&
 		b.grounds == r.grounds(site, room, now, ret.keeps(room))
+}
+
+// nanos returns a time in Unix ns. What is farther away than these reach, as the end of a tick
+// may be that a peer speaks of, is as far as they do.
+func nanos(t time.Time) int64 {
+	const most = math.MaxInt64 / int64(time.Second)
+	switch s := t.Unix(); {
+	case s >= most:
+		return math.MaxInt64
+	case s <= -most:
+		return math.MinInt64
+	}
+	return t.UnixNano()
 }
 
 func (r *Rows) grounds(site string, room RoomID, now time.Time, k keeps) grounds {

@@ -22,30 +22,26 @@ func (r *Rows) AddRights(c *Counts, owner Incarnation, room RoomID, from int64, 
 	w := r.order[i]
 	on, over := r.handedOn(i, room), ret.keeps(room).over(w.changed, now)
 	from = max(from, ret.first(now).history)
-	for _, s := range w.of(room) {
+	rc := w.rooms[room]
+	if rc == nil {
+		return
+	}
+	for s, value := range rc.living() {
 		switch s.kind {
 		case Active:
 			if !on.active && !over.has(Active) {
-				c.Active += s.value
+				c.Active += value
 			}
 		case Held, HeldRate:
 			if !on.held && !over.has(s.kind) {
-				c.addHeld(s.kind, s.value)
+				c.addHeld(s.kind, value)
 			}
 		case Admitted:
 			if s.tick >= from {
-				addSpan(&c.Admitted, s.tick, s.value)
+				addSpan(&c.Admitted, s.tick, value)
 			}
 		}
 	}
-}
-
-// of returns the cells of a room that are not zero.
-func (w *row) of(room RoomID) []liveCell {
-	if rc, ok := w.rooms[room]; ok {
-		return rc.living()
-	}
-	return nil
 }
 
 func (c *Counts) addHeld(kind Kind, n int64) {
@@ -142,27 +138,27 @@ func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, over f
 		return oldest
 	}
 	first := ret.first(now)
-	for _, s := range rc.living() {
-		if first.past(s.slot) {
+	for s, value := range rc.living() {
+		if first.past(s) {
 			continue
 		}
-		oldest.note(s.slot)
+		oldest.note(s)
 		switch s.kind {
 		case Active:
 			if !on.active && !over.has(Active) {
-				c.Active += s.value
+				c.Active += value
 			}
 		case Waiting:
 			if !over.has(Waiting) {
-				addSpan(&c.Waiting, s.tick, s.value)
+				addSpan(&c.Waiting, s.tick, value)
 			}
 		case Seen:
-			addSpan(&c.Seen, s.tick, s.value)
+			addSpan(&c.Seen, s.tick, value)
 		case Admitted:
-			addSpan(&c.Admitted, s.tick, s.value)
+			addSpan(&c.Admitted, s.tick, value)
 		case Held, HeldRate:
 			if !on.held && !over.has(s.kind) {
-				c.addHeld(s.kind, s.value)
+				c.addHeld(s.kind, value)
 			}
 		}
 	}

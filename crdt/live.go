@@ -1,19 +1,20 @@
 package crdt
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // live holds the cells of a room that are not zero. Most are: whoever came in a
 // span has been let in long ago, yet the cell has to stay. Sums are asked for many
-// times a second and shall not pay for them. The zero value has not been filled,
-// and is not before somebody asks: rows that come from others and are never summed
-// take no more memory for it.
+// times a second and shall not pay for them. The zero value is empty. It is made
+// when somebody asks: rows that come from others and are never summed take no more
+// memory for it, and neither do rooms that have few cells.
 //
-// Invariant, once filled: cells[at.of(s)].slot == s, for each slot that is not
-// zero and no other.
+// Invariant: cells[at.of(s)].slot == s, for each slot that is not zero and no other.
 type live struct {
-	cells  []liveCell
-	at     slots[int32]
-	filled bool
+	cells []liveCell
+	at    slots[int32]
 }
 
 type liveCell struct {
@@ -21,21 +22,34 @@ type liveCell struct {
 	value int64
 }
 
-// living returns the cells that are not zero, in no order. They are for reading,
-// until the next change.
-func (rc *roomCells) living() []liveCell {
-	if !rc.live.filled {
-		rc.live.filled = true
-		for s, e := range rc.cells.all() {
-			rc.live.set(s, e.Value())
+// living yields the cells that are not zero, in no order. Nothing may change meanwhile.
+func (rc *roomCells) living() iter.Seq2[slot, int64] {
+	return func(yield func(slot, int64) bool) {
+		if rc.live == nil && rc.cells.many == nil {
+			for i := range rc.cells.few {
+				if v := rc.cells.few[i].is.Value(); v != 0 && !yield(rc.cells.few[i].slot, v) {
+					return
+				}
+			}
+			return
+		}
+		if rc.live == nil {
+			rc.live = new(live)
+			for s, e := range rc.cells.all() {
+				rc.live.set(s, e.Value())
+			}
+		}
+		for i := range rc.live.cells {
+			if !yield(rc.live.cells[i].slot, rc.live.cells[i].value) {
+				return
+			}
 		}
 	}
-	return rc.live.cells
 }
 
-// set says what a cell counts now.
+// set says what a cell counts now. A live that was not made follows nothing.
 func (l *live) set(s slot, value int64) {
-	if !l.filled {
+	if l == nil {
 		return
 	}
 	i, known := l.at.get(s)
@@ -55,4 +69,9 @@ func (l *live) set(s slot, value int64) {
 	}
 }
 
-func (l *live) clone() live { return live{slices.Clone(l.cells), l.at.clone(), l.filled} }
+func (l *live) clone() *live {
+	if l == nil {
+		return nil
+	}
+	return &live{slices.Clone(l.cells), l.at.clone()}
+}

@@ -54,7 +54,7 @@ type roomCells struct {
 	changes uint64 // of any cell, in the order in which they came here
 	cells   slots[entry]
 	oldest  firsts // no cell is older
-	live    live   // those of them that are not zero
+	live    *live  // those of them that are not zero; nil: nobody has asked, or they are few
 }
 
 type slot struct {

@@ -67,8 +67,13 @@ type SiteCounts struct {
 	Own     bool      // summed from rows, waiting by granule; else from a summary, by bucket
 
 	basis crdt.Basis   // of Counts, where Own; zero: not read yet, or changed since
-	known crdt.Version // of the summary that Counts was read from, where not
-	read  time.Time    // when that was; zero: not yet, or Counts was changed since
+	other *summaryRead // of Counts, where not; nil: not read yet
+}
+
+// summaryRead is what the counts of another site were read from.
+type summaryRead struct {
+	known crdt.Version // of the summary
+	at    time.Time
 }
 
 // Stats are counts since New. The maps are the caller's.

@@ -42,10 +42,12 @@ func (r *Replica) SitesInto(dst []SiteCounts, room crdt.RoomID, now time.Time) [
 		h, _ := r.sums.Header(s.Site)
 		s.Closed, s.Changed = h.Closed, h.Changed
 		known := r.sums.Known(s.Site)
-		if age := now.Sub(s.read); s.known == known && age >= 0 && age < rereadAfter {
+		if s.other == nil {
+			s.other = new(summaryRead)
+		} else if age := now.Sub(s.other.at); s.other.known == known && age >= 0 && age < rereadAfter {
 			continue
 		}
-		s.known, s.read = known, now
+		s.other.known, s.other.at = known, now
 		s.Counts.Reset()
 		r.sums.Add(&s.Counts, s.Site, room, now, r.cfg.Retention)
 	}
@@ -53,7 +55,12 @@ func (r *Replica) SitesInto(dst []SiteCounts, room crdt.RoomID, now time.Time) [
 }
 
 // Reread has the next SitesInto read the counts anew.
-func (s *SiteCounts) Reread() { s.read, s.basis = time.Time{}, crdt.Basis{} }
+func (s *SiteCounts) Reread() {
+	s.basis = crdt.Basis{}
+	if s.other != nil {
+		s.other.at = time.Time{}
+	}
+}
 
 // namesOfSites returns the names of the sites that are known, in order.
 func (r *Replica) namesOfSites(hasOwn bool) []string {
