@@ -104,7 +104,7 @@ func (s *Shown) lower(e *Estimate) {
 // waits for the start of an event does not draw yet, and who waits at a silent site
 // draws there.
 func (v *View) randomMinutes(p float64) int {
-	return wholeMinutes(randomWait(v.AdmittedMinute, float64(v.served), p))
+	return wholeMinutes(randomWait(v.AdmittedMinute, float64(v.ofLine().served), p))
 }
 
 // randomWait returns after how many minutes somebody is in with probability p, if
@@ -161,11 +161,12 @@ func (v *View) begins(mine int, width int64) int64 {
 	if b.own <= 0 || v.older(time.Unix(b.Start, 0)) > 0 {
 		return b.Start
 	}
-	i := sort.Search(len(v.ownGranules), func(i int) bool { return v.ownGranules[i].start >= b.Start })
-	if i == len(v.ownGranules) {
+	own := v.ofLine().ownGranules
+	i := sort.Search(len(own), func(i int) bool { return own[i].start >= b.Start })
+	if i == len(own) {
 		return b.Start
 	}
-	first := v.ownGranules[i].start
+	first := own[i].start
 	return max(b.Start, first-(b.Start+width-first)/int64(b.own))
 }
 
@@ -173,9 +174,10 @@ func (v *View) begins(mine int, width int64) int64 {
 // place before this one.
 func (v *View) aheadInSite(place time.Time, start, width int64) int {
 	at := GranuleOf(place, v.Settings.BucketSpan)
-	first := sort.Search(len(v.ownGranules), func(i int) bool { return v.ownGranules[i].start >= start })
+	own := v.ofLine().ownGranules
+	first := sort.Search(len(own), func(i int) bool { return own[i].start >= start })
 	ahead := 0
-	for _, g := range v.ownGranules[first:] {
+	for _, g := range own[first:] {
 		if g.start > at {
 			break
 		}

@@ -55,7 +55,7 @@ func (s *Site) standing(set *Settings, now time.Time) standing {
 // safe for concurrent use.
 type History struct {
 	frozen *Frozen    // nil: no site is silent, nor in doubt
-	marks  []siteMark // by site
+	marks  []siteMark // of the other sites, by name
 }
 
 // siteMark is the mark of one site.
@@ -162,9 +162,13 @@ func (s *Settings) freezes() bool { return s.ShareFreeze >= 0 && s.Policy != Esc
 // that a site is gone long before its share is frozen, so nodes are noted only
 // together with a tick that they closed.
 func (h *History) note(sites []Site) {
+	own := 0
 	for i := range sites {
 		site := &sites[i]
-		if site.Nodes <= 0 {
+		if site.Own {
+			own = 1
+		}
+		if site.Nodes <= 0 || site.Own { // the own site is never in doubt
 			continue
 		}
 		is := mark{site.Closed, site.Nodes}
@@ -174,7 +178,7 @@ func (h *History) note(sites []Site) {
 			h.marks[at].mark = is
 		}
 	}
-	if len(h.marks) > 2*len(sites) {
+	if len(h.marks)+own > 2*len(sites) {
 		h.forget(sites)
 	}
 }

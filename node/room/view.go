@@ -25,6 +25,10 @@ type View struct {
 	Until    time.Time  // when an event next changes that; zero: never
 	Terms    uint32     // hash of what an estimate rests on and the operator set; never 0
 
+	OpenToNew bool
+	closed    bool // nobody is let in
+	opens     bool // from Until on everybody is
+
 	Active          int // leases, over all sites
 	Waiting         int // over all sites
 	AdmittedLast60s int
@@ -34,17 +38,40 @@ type View struct {
 	SlotsNew        int     // those of Slots beyond all waiting visitors
 	Cursor          time.Time
 	Edge            time.Time // never before Cursor
-	OpenToNew       bool
 	AllowWaiting    int
 	AllowNew        int
 	AllowAnywhere   int          // Counter only: places that no site has a claim to, for new visitors
 	Buckets         []Bucket     // oldest first
 	Sites           []SitePlaces // by name
-	ownGranules     []count
-	served          int       // of Waiting: who may be let in by now, and is not at a silent site
-	hold            time.Time // while prequeueing: the first place that waits for the start
-	closed          bool      // nobody is let in
-	opens           bool      // from Until on everybody is
+	hold            time.Time    // while prequeueing: the first place that waits for the start
+	line            *line        // nil: nobody waits
+}
+
+// line is what else a View knows of those who wait. The zero value is that nobody does.
+type line struct {
+	ownGranules []count
+	served      int // of Waiting: who may be let in by now, and is not at a silent site
+}
+
+// newView returns an empty View, with a line where somebody waits.
+func newView(waits bool) *View {
+	if !waits {
+		return new(View)
+	}
+	both := new(struct {
+		View
+		line
+	})
+	both.View.line = &both.line
+	return &both.View
+}
+
+// ofLine returns what is known of those who wait.
+func (v *View) ofLine() line {
+	if v.line == nil {
+		return line{}
+	}
+	return *v.line
 }
 
 // Bucket is the visitors who wait and arrived in one span.
@@ -59,12 +86,12 @@ type Bucket struct {
 type SitePlaces struct {
 	Name     string
 	Own      bool
+	Frozen   bool // silent, or under Escrow out of reach; its counts are the last known
 	Active   int
 	Waiting  int
-	Reserved int  // slots kept for its waiting visitors
-	New      int  // slots for its new visitors; under Escrow, by where rights are free
-	Held     int  // rights to places that it owns; Escrow only
-	Frozen   bool // silent, or under Escrow out of reach; its counts are the last known
+	Reserved int // slots kept for its waiting visitors
+	New      int // slots for its new visitors; under Escrow, by where rights are free
+	Held     int // rights to places that it owns; Escrow only
 }
 
 // Build works out what one node may do in a room, from counts that are at most
@@ -87,10 +114,11 @@ type Builder struct {
 // Build is like the function of that name. The settings are the view's from then on, if no
 // event changes them: nobody may change them any more.
 func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
-	v := &View{BuiltAt: now}
-	v.Settings, v.Event = s.effective(now)
+	settings, event := s.effective(now)
 	t := &b.tally
-	t.take(v.Settings, in, now)
+	t.take(settings, in, now)
+	v := newView(len(t.buckets) > 0 || len(t.granules) > 0)
+	v.BuiltAt, v.Settings, v.Event = now, settings, event
 	v.Active, v.Waiting = t.knownActive, t.knownWaiting
 	v.AdmittedLast60s, v.AdmittedMinute = t.knownLast60s, t.rate
 	v.Terms = terms(v.Settings, v.Event)
@@ -112,7 +140,6 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	for _, n := range p.reserved {
 		v.Slots += n
 	}
-	v.served = p.served
 	v.fillBuckets(t, p)
 	v.fillSites(t, p)
 	t.input = nil // the maps are the caller's
@@ -166,7 +193,9 @@ func (v *View) fillBuckets(t *tally, p *places) {
 	for i, q := range t.buckets {
 		v.Buckets[i] = Bucket{Start: q.start, Waiting: q.waiting, Reserved: p.reserved[i], own: q.own}
 	}
-	v.ownGranules = append([]count(nil), t.granules...)
+	if v.line != nil {
+		*v.line = line{append([]count(nil), t.granules...), p.served}
+	}
 }
 
 func (v *View) fillSites(t *tally, p *places) {
