@@ -373,13 +373,13 @@ func TestAnEditConcernsItsRoomAlone(t *testing.T) {
 	edited := shopSettings(5).ID // with ID[2] being 0
 	for round := range 5 {
 		m := w.nodes[round%2]
-		before := map[*Room]time.Time{}
+		before := map[*Room]brief{}
 		for _, r := range m.core.order {
 			before[r] = r.viewed
 		}
 		w.edit(m, edited, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 6 + round })
 		for _, r := range m.core.order {
-			if r.id != edited && !r.viewed.Equal(before[r]) {
+			if r.id != edited && r.viewed != before[r] {
 				t.Errorf("round %d: %v is looked at because another was edited", round, r.id)
 			}
 		}

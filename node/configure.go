@@ -66,17 +66,17 @@ func (r *Room) configure(s room.Settings, now time.Time) {
 func (r *Room) adopt(s *room.Settings, now time.Time) {
 	if s.SessionDuration != r.session {
 		// Leases keep their end, so a dead node's may run for as long as they did.
-		if now.Before(r.longUntil) {
+		if now.Before(r.longUntil.time()) {
 			r.long = max(r.long, r.session)
 		} else {
 			r.long = r.session
 		}
-		if until := now.Add(r.session); until.After(r.longUntil) {
-			r.longUntil = until
+		if until := now.Add(r.session); until.After(r.longUntil.time()) {
+			r.longUntil = briefOf(until)
 		}
 		r.session = s.SessionDuration
 	}
-	if !now.Before(r.longUntil) {
+	if !now.Before(r.longUntil.time()) {
 		r.long = 0
 	}
 	r.mu.Lock()
@@ -89,8 +89,17 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 	}
 }
 
+// every returns after how long a room's view is built anew without news.
+func (r *Room) every() time.Duration {
+	if r.idle {
+		return idleInterval
+	}
+	return viewInterval
+}
+
 // stale reports whether a room's view has to be built anew.
 func (r *Room) stale(now time.Time) bool {
-	return r.news || now.Sub(r.viewed) >= r.every || now.Before(r.viewed) ||
-		!r.until.IsZero() && !now.Before(r.until)
+	viewed := r.viewed.time()
+	return r.news || now.Sub(viewed) >= r.every() || now.Before(viewed) ||
+		r.until != 0 && !now.Before(r.until.time())
 }

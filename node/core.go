@@ -95,6 +95,7 @@ type Core struct {
 	redemptions []redemption // what owners shall be told at once of passes that waited
 	hot         hotCounters
 	sites       siteIDs
+	lastAsk     *leaders  // of the room that was the last to have others than before
 	claims      time.Time // when the site was last told of this node's counters
 	ticked      time.Time
 
@@ -147,6 +148,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	c.places = placeKey(cfg.OwnerKey)
 	c.limiter = newLimiter(cfg.LimitMemory, cfg.Self, cfg.Site, cfg.OwnerKey)
 	c.stripes.init()
+	c.lastAsk = noLeaders
 	c.health.clockOK.Store(true)
 	var err error
 	c.replica, err = replica.New(replica.Config{
@@ -330,7 +332,7 @@ func (c *Core) openRooms(now time.Time) {
 		r.open(now)
 		r.look(now)
 		// With thousands of rooms, not all shall be looked at in the same tick.
-		r.viewed = now.Add(-time.Duration(i) * tickInterval % r.every)
+		r.viewed = briefOf(now.Add(-time.Duration(i) * tickInterval % r.every()))
 	}
 	c.goOnLeaving(now)
 	c.open.Store(true)

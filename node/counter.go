@@ -276,7 +276,7 @@ func (k *counters) close() (all []*pending) {
 		all = append(all, a.Who)
 	}
 	k.own = nil
-	if s := k.loop.supply; s != nil {
+	if s := k.loop.supply; s != nil && len(s.parked) > 0 {
 		for _, p := range s.parked {
 			all = append(all, p.Who)
 		}
@@ -293,12 +293,19 @@ var (
 // counterLoop is what the loop keeps for the counters of one room.
 type counterLoop struct {
 	lead     ticket.Lead
-	since    [ticket.Scopes]time.Time // this node is the counter; zero: it is not
-	ask      [ticket.Scopes]crdt.NodeID
+	since    [ticket.Scopes]brief // this node is the counter; zero: it is not
+	ask      *leaders
 	far      crdt.NodeID // who is the counter in the site of the anywhere counter, as far as one there said
 	accounts ticket.Accounts
 	leaving  leaving
 	supply   *supply       // nil: rights are not the limit
 	stock    *ticket.Stock // what was lent to this node, ever; nil: nothing was. Another would take a loan twice
-	handed   crdt.NodeID   // whom this node has told to be the counter in its place
+	handed   *crdt.NodeID  // whom this node has told to be the counter in its place; nil: nobody
 }
+
+// leaders are who the counters are; zero: nobody is. Nobody changes them: views have them, too,
+// and so have other rooms with the same.
+type leaders [ticket.Scopes]crdt.NodeID
+
+// noLeaders is where a room has no counters.
+var noLeaders = &leaders{}

@@ -42,7 +42,7 @@ func (k *counters) sendCalls(now time.Time) []Message {
 			out = append(out, Message{To: to, Kind: kindCall, Slot: c.slot, Payload: ticket.AppendCall(nil, call)})
 		}
 		for _, a := range lost {
-			k.room.tally.refused.Add(1)
+			k.room.counted().refused.Add(1)
 			k.turnAway(a.Who, now)
 		}
 		k.serve(left, s, to == self, now)
@@ -148,7 +148,7 @@ func (c *Core) takeCall(from replica.Peer, payload []byte, now time.Time) ([]Mes
 // grant works out the answer to a call.
 func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket.Grant, bool) {
 	k := r.counters.Load()
-	if k == nil || k.loop.since[call.Scope].IsZero() {
+	if k == nil || k.loop.since[call.Scope] == 0 {
 		g := ticket.Grant{Room: call.Room, Scope: call.Scope, Number: call.Number, Retry: viewInterval}
 		if k != nil {
 			g.Leader = k.loop.ask[call.Scope]

@@ -65,6 +65,7 @@ func (r *Room) wantCounters(policy room.Policy, now time.Time) *counters {
 	}
 	if k == nil {
 		k = &counters{room: r}
+		k.loop.ask = noLeaders
 		r.counters.Store(k)
 	}
 	k.setByRights(policy == room.Escrow)
@@ -77,9 +78,9 @@ func (r *Room) wantCounters(policy room.Policy, now time.Time) *counters {
 func (k *counters) retire() {
 	l := &k.loop
 	l.lead.Drop()
-	l.handed = crdt.NodeID{}
+	l.handed = nil
 	l.accounts.Forget()
-	l.since, l.ask, l.far = [ticket.Scopes]time.Time{}, [ticket.Scopes]crdt.NodeID{}, crdt.NodeID{}
+	l.since, l.ask, l.far = [ticket.Scopes]brief{}, noLeaders, crdt.NodeID{}
 	if l.supply != nil {
 		k.mu.Lock()
 		k.here = false
@@ -91,6 +92,18 @@ func (k *counters) retire() {
 	}
 }
 
+// shareLeaders returns leaders in memory that a room has already, or the one before it.
+func (c *Core) shareLeaders(was *leaders, is leaders) *leaders {
+	if *was != is {
+		if *c.lastAsk != is {
+			fresh := is // is itself shall need no memory: nearly always nothing has changed
+			c.lastAsk = &fresh
+		}
+		return c.lastAsk
+	}
+	return was
+}
+
 // choose works out who the counters are by now.
 func (k *counters) choose(now time.Time) {
 	c, l := k.room.core, &k.loop
@@ -100,24 +113,23 @@ func (k *counters) choose(now time.Time) {
 	if l.supply != nil && !c.mayLead() {
 		near = k.stepDown(first, now)
 	} else {
-		l.handed = crdt.NodeID{}
+		l.handed = nil
 		near = l.lead.Choose(c.self, first, c.mate, now)
 	}
 	if mine := l.lead.Claim(); mine.Holder == c.self && mine != before {
 		c.claims = time.Time{} // the others shall hear of it at once
 	}
-	l.ask[ticket.SiteCounter] = near
-	if site := c.sites.choose(k.room.chooser); site == c.site {
-		l.ask[ticket.AnywhereCounter] = near
-	} else {
-		l.ask[ticket.AnywhereCounter] = k.chooseFar(site)
+	ask := leaders{ticket.SiteCounter: near, ticket.AnywhereCounter: near}
+	if site := c.sites.choose(k.room.chooser); site != c.site {
+		ask[ticket.AnywhereCounter] = k.chooseFar(site)
 	}
+	l.ask = c.shareLeaders(l.ask, ask)
 	for s, node := range l.ask {
 		switch {
 		case node != c.self.Node:
-			l.since[s] = time.Time{}
-		case l.since[s].IsZero():
-			l.since[s] = now
+			l.since[s] = 0
+		case l.since[s] == 0:
+			l.since[s] = briefOf(now)
 		}
 	}
 	if near != c.self.Node {
@@ -140,7 +152,7 @@ func (k *counters) stepDown(first crdt.NodeID, now time.Time) crdt.NodeID {
 		return crdt.NodeID{}
 	}
 	l.lead.Hand(c.self, crdt.Incarnation{Node: next.ID, Boot: next.Boot}, now)
-	l.handed = next.ID
+	l.handed = new(next.ID)
 	c.claims = time.Time{}
 	return next.ID
 }
@@ -184,14 +196,14 @@ func (k *counters) holdsBack(s ticket.Scope, now time.Time) bool {
 	if s == ticket.AnywhereCounter && len(k.room.core.sizes) > 1 {
 		hold = ticket.FarNews
 	}
-	return since.IsZero() || now.Sub(since) < hold
+	return since == 0 || now.Sub(since.time()) < hold
 }
 
 // settled reports whether it is clear who the counter of the site is, as far as time
 // and silence can tell.
 func (k *counters) settled(now time.Time) bool {
 	since := k.loop.since[ticket.SiteCounter]
-	return !k.leads() || len(k.room.core.nodes) == 1 || now.Sub(since) >= leadSettles
+	return !k.leads() || len(k.room.core.nodes) == 1 || now.Sub(since.time()) >= leadSettles
 }
 
 // paused has this node hold back as a new counter does, after a gap in which
@@ -203,8 +215,8 @@ func (k *counters) paused(now time.Time) {
 	}
 	c.claims = time.Time{}
 	for s := range l.since {
-		if !l.since[s].IsZero() {
-			l.since[s] = now
+		if l.since[s] != 0 {
+			l.since[s] = briefOf(now)
 		}
 	}
 }
@@ -224,7 +236,7 @@ func (c *Core) notePause(now time.Time) {
 // speaks reports whether the site is to hear who the counter is: this node, or
 // who has taken over from it.
 func (k *counters) speaks() bool {
-	return k.loop.lead.Claim().Holder == k.room.core.self || k.loop.handed != (crdt.NodeID{})
+	return k.loop.lead.Claim().Holder == k.room.core.self || k.loop.handed != nil
 }
 
 // leads reports whether this node has to say that it is a counter of a room.
@@ -239,7 +251,11 @@ func (c *Core) sendClaims() []Message {
 	for _, r := range c.order {
 		if k := r.counters.Load(); k != nil && k.speaks() {
 			is := k.loop.lead.Claim()
-			claims = append(claims, ticket.RoomClaim{Room: r.id, Since: is.Since, Next: k.loop.handed})
+			claim := ticket.RoomClaim{Room: r.id, Since: is.Since}
+			if next := k.loop.handed; next != nil {
+				claim.Next = *next
+			}
+			claims = append(claims, claim)
 		}
 	}
 	var out []Message

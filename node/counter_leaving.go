@@ -64,7 +64,7 @@ func (k *counters) leave(waiting map[int64]int64, now time.Time) bool {
 	r := k.room
 	given := r.used[reserved].Load() + r.used[contested].Load()
 	n := k.loop.leaving.note(given, !r.view.Load().OpenToNew, now)
-	if n <= 0 || k.loop.since[ticket.SiteCounter].IsZero() {
+	if n <= 0 || k.loop.since[ticket.SiteCounter] == 0 {
 		return false
 	}
 	k.loop.leaving.take(waiting, n)

@@ -14,9 +14,9 @@ import (
 // What the loop does for one room: book, expire, look.
 
 func newRoom(c *Core, s room.Settings) *Room {
-	r := &Room{id: s.ID, core: c, chooser: room.NewChooser(c.key, s.ID), session: s.SessionDuration, configured: limitsOf(&s)}
+	r := &Room{id: s.ID, core: c, chooser: room.NewChooser(c.key, s.ID), session: s.SessionDuration, configured: limitsOf(&s), abroad: noneAbroad}
 	r.settings.Store(&s)
-	r.view.Store(&view{tickets: ownPart{r}, View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
+	r.view.Store(&view{ask: noLeaders, tickets: ownPart{r}, View: room.Build(s, room.Input{Nodes: []crdt.NodeID{c.self.Node}, Self: c.self.Node}, time.Time{})})
 	return r
 }
 
@@ -129,7 +129,7 @@ func (r *Room) openLease(t ticket.Ticket, passEnd, at, now time.Time) time.Time 
 // noteRenewal has an anchor hear of a visit.
 func (r *Room) noteRenewal(t ticket.Ticket, passEnd, at time.Time) {
 	if r.renewals == nil {
-		r.renewals = ticket.NewRenewals()
+		r.ownAbroad().renewals = ticket.NewRenewals()
 	}
 	r.renewals.Note(t, passEnd, at)
 }
@@ -137,7 +137,7 @@ func (r *Room) noteRenewal(t ticket.Ticket, passEnd, at time.Time) {
 // leaveStranded notes a session whose anchor is silent.
 func (r *Room) leaveStranded(s ticket.Renewal) {
 	if r.stranded == nil {
-		r.stranded = map[ticket.Ticket]ticket.Renewal{}
+		r.ownAbroad().stranded = map[ticket.Ticket]ticket.Renewal{}
 	}
 	r.stranded[s.Ticket] = s
 }
@@ -190,7 +190,8 @@ func (r *Room) replace(old ticket.Ticket, next renewal) {
 		delete(r.replaces, before.ticket)
 	}
 	if r.replaced == nil {
-		r.replaced, r.replaces = map[ticket.Ticket]renewal{}, map[ticket.Ticket]ticket.Ticket{}
+		a := r.ownAbroad()
+		a.replaced, a.replaces = map[ticket.Ticket]renewal{}, map[ticket.Ticket]ticket.Ticket{}
 	}
 	r.replaced[old] = next
 	r.replaces[next.ticket] = old
@@ -260,7 +261,7 @@ func (r *Room) bookLine(changes []room.Change, now time.Time) {
 // look builds the view from which requests decide.
 func (r *Room) look(now time.Time) {
 	r.wake()
-	r.viewed, r.news = now, false
+	r.viewed, r.news = briefOf(now), false
 	var upTo [classes]int64
 	pending := int64(0)
 	for c := range classes {
@@ -270,10 +271,8 @@ func (r *Room) look(now time.Time) {
 	s := r.settings.Load()
 	k := r.wantCounters(s.Policy, now) // no event changes the policy
 	v := r.core.builder.Build(s, r.input(pending, now), now)
-	r.every, r.until = viewInterval, v.Until
-	if v.Active == 0 && v.Waiting == 0 && v.AdmittedMinute == 0 {
-		r.every = idleInterval // most of a node's rooms, where there are thousands
-	}
+	r.until = briefOf(v.Until)
+	r.idle = v.Active == 0 && v.Waiting == 0 && v.AdmittedMinute == 0 // most of a node's rooms, where there are thousands
 	r.adopt(v.Settings, now)
 	r.hurry(v)
 	r.view.Store(r.allow(v, k, upTo, now))
@@ -282,7 +281,7 @@ func (r *Room) look(now time.Time) {
 // allow adds to a view what may be taken from it, beyond what was used before it
 // was built.
 func (r *Room) allow(v *room.View, k *counters, used [classes]int64, now time.Time) *view {
-	w := &view{View: v, upTo: used, tickets: ownPart{r}, from: k}
+	w := &view{View: v, upTo: used, tickets: ownPart{r}, from: k, ask: noLeaders}
 	if k == nil || v.AllowNew >= room.Unlimited {
 		w.upTo[reserved] = saturate(used[reserved], v.AllowWaiting)
 		w.upTo[contested] = saturate(used[contested], v.AllowNew)
@@ -349,7 +348,7 @@ type countsOf struct {
 // The memory of its parts is used again by the next call, of whichever room.
 func (r *Room) input(pending int64, now time.Time) *room.Input {
 	c, in := r.core, &r.core.in
-	in.Nodes, in.Self, in.Sites, in.Mine = c.nodes, c.self.Node, in.Sites[:0], r.ours
+	in.Nodes, in.Self, in.Sites, in.Mine = c.nodes, c.self.Node, in.Sites[:0], crdt.Counts{Admitted: r.ours}
 	if of := (countsOf{crdt.TickOf(now), c.replica.OwnChanges(r.id)}); pending > 0 || r.mine != of {
 		in.Mine.Reset()
 		c.replica.OwnAdmitted(&in.Mine.Admitted, r.id, of.tick-mineTicks, of.tick+1)
@@ -367,7 +366,7 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 		}
 	}
 	add(&in.Mine, pending)
-	r.ours = in.Mine
+	r.ours = in.Mine.Admitted
 	lent := r.lent(now)
 	r.sites = c.replica.SitesInto(r.sites, r.id, now)
 	for i := range r.sites {

@@ -87,7 +87,7 @@ func (r *Room) endTicket(t ticket.Ticket, until, now time.Time) {
 	delete(r.stranded, t)
 	if !r.core.answersFor(t.Anchor) {
 		if r.endings == nil {
-			r.endings = new(ticket.Endings)
+			r.ownAbroad().endings = new(ticket.Endings)
 		}
 		r.endings.Add(t, now.Add(r.Settings().SessionDuration), now)
 		return

@@ -72,14 +72,14 @@ func (r *Room) takeUp(e *entered, g *gotten, p *Pass, now time.Time) (is redeemS
 	e.room, e.gotten, e.waited = r, *g, !p.Arrival.IsZero()
 	r.admitted(&e.pass, g, p, now)
 	if !e.waited {
-		r.tally.given.Add(1)
+		r.counted().given.Add(1)
 		return confirmed, true
 	}
 	id := e.pass.Visitor
 	q, ok := r.core.stripes.ofVisitor(id).redeem(visitKey{r.id, id}, r.core.self.Node,
 		redeemed{pass: e.pass, is: confirmed, kept: r.redeemedFor()}, now)
 	if ok {
-		r.tally.given.Add(1)
+		r.counted().given.Add(1)
 	} else {
 		r.giveBack(*g)
 	}

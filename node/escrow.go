@@ -34,20 +34,39 @@ type applicant = ticket.Applicant[*pending]
 // supply is what the loop keeps for a room whose limit is rights.
 type supply struct {
 	mover   ticket.Mover
-	parked  []parked       // visitors of this node who wait for rights on their way
-	here    []parked       // scratch: those who are served
-	ranges  []ticket.Range // scratch: what they are served with
-	calls   map[crdt.Incarnation]heardCall
-	far     map[string]crdt.NodeID // the counters of other sites, as far as they have spoken
-	dry     time.Time              // until then nobody waits for any: none came the last time
-	moved   time.Time              // when the mover was last asked
-	looked  time.Time              // as of when idle is
-	lenders time.Time              // when the stock last heard who may lend
-	asked   time.Time              // the same, because visitors were waiting
-	hungry  time.Time              // since when they have been, without a break
-	unused  []ticket.Range
+	moved   brief         // when the mover was last asked
+	looked  brief         // as of when idle is
+	lenders brief         // when the stock last heard who may lend
 	idle    ticket.Amount // what other nodes seem to have free, as of the last look
 	taken   int64         // of that, what was drawn from the stock since
+	*demand
+}
+
+// demand is what there is of a supply once somebody has wanted a right. The zero value is
+// that nobody has.
+type demand struct {
+	parked []parked       // visitors of this node who wait for rights on their way
+	here   []parked       // scratch: those who are served
+	ranges []ticket.Range // scratch: what they are served with
+	calls  map[crdt.Incarnation]heardCall
+	far    map[string]crdt.NodeID // the counters of other sites, as far as they have spoken
+	dry    brief                  // until then nobody waits for any: none came the last time
+	asked  brief                  // when the mover was last asked because visitors were waiting
+	hungry brief                  // since when they have been, without a break
+	unused []ticket.Range
+}
+
+// noDemand is shared by all rooms in which nobody has wanted a right, of which there may be
+// thousands. It is for reading.
+var noDemand = &demand{}
+
+// own returns the supply with a demand that may be written to, which is made with its first
+// use.
+func (s *supply) own() *supply {
+	if s.demand == noDemand {
+		s.demand = new(demand)
+	}
+	return s
 }
 
 // parked is an applicant for whom rights may be on their way.
@@ -75,6 +94,7 @@ func (s *supply) since(stock *ticket.Stock, from crdt.Incarnation, number uint64
 		return is.since
 	}
 	stock.Want(int64(want.Sum()), from.Node, now)
+	s = s.own()
 	if s.calls == nil || len(s.calls) > maxCallers {
 		s.calls = map[crdt.Incarnation]heardCall{}
 	}
@@ -108,7 +128,7 @@ func (k *counters) setByRights(on bool) {
 	if !on {
 		return
 	}
-	k.loop.supply = &supply{}
+	k.loop.supply = &supply{demand: noDemand}
 }
 
 // stock returns what is lent to this node, which is made when it is first of use: by
@@ -205,6 +225,9 @@ func (k *counters) suffices(n int, now time.Time) bool {
 // takeParked takes those who wait here, into memory that reuse takes back.
 func (k *counters) takeParked() []parked {
 	s := k.loop.supply
+	if s.demand == noDemand {
+		return nil
+	}
 	all := append(s.here[:0], s.parked...)
 	s.here = nil
 	clear(s.parked)
@@ -215,9 +238,9 @@ func (k *counters) takeParked() []parked {
 // reuse keeps the memory of those who were served for the next, who come within the
 // millisecond at a busy node. That of a crowd is let go.
 func (s *supply) reuse(all []parked) {
-	if cap(all) <= maxReused {
+	if n := cap(all); n > 0 && n <= maxReused {
 		clear(all) // beyond it nothing was used
-		s.here = all[:0]
+		s.own().here = all[:0]
 	}
 }
 
@@ -254,7 +277,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 	}
 	want := k.allowed(ticket.Places{Reserved: n, Contested: len(all) - n}, now)
 	got := k.draw(k.loop.supply.ranges[:0], int64(want.Sum()), r.core.self.Node, now)
-	k.loop.supply.ranges = got.ranges
+	k.loop.supply.own().ranges = got.ranges
 	given := [classes]int64{}
 	turned := [classes]bool{}
 	limit := [classes]int{reserved: want.Reserved, contested: want.Contested}
@@ -272,7 +295,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			r.used[c].Add(1)
 			k.letIn(p.Who, &g, now)
 		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
-			k.loop.supply.parked = append(k.loop.supply.parked, p)
+			k.loop.supply.own().parked = append(k.loop.supply.parked, p)
 		default:
 			turned[c] = true
 			k.turnedAway(c)
@@ -289,7 +312,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 
 // retry is how long whoever is refused need not ask again: until the next view.
 func (r *Room) retry(now time.Time) time.Duration {
-	return max(tickInterval, min(r.viewed.Add(viewInterval).Sub(now), viewInterval))
+	return max(tickInterval, min(r.viewed.time().Add(viewInterval).Sub(now), viewInterval))
 }
 
 // allowed cuts down what is wanted to what the view allows: those who have a
@@ -333,11 +356,11 @@ func (k *counters) leads() bool {
 // since then.
 func (k *counters) mayCome(since, now time.Time) bool {
 	s, r := k.loop.supply, k.room
-	if now.Sub(since) >= ticket.Parked || now.Before(s.dry) || !r.core.fit() || r.core.leave.on {
+	if now.Sub(since) >= ticket.Parked || now.Before(s.dry.time()) || !r.core.fit() || r.core.leave.on {
 		return false
 	}
 	if k.leads() {
-		if now.Sub(s.looked) >= viewInterval || now.Before(s.looked) {
+		if looked := s.looked.time(); now.Sub(looked) >= viewInterval || now.Before(looked) {
 			k.lookElsewhere(r.standing(0, now), now) // it leads only since just now
 		}
 		known := s.taken + k.loop.stock.Rest(now)
@@ -354,7 +377,7 @@ func (k *counters) mayCome(since, now time.Time) bool {
 // waitedInVain has nobody wait for a while if somebody has in vain.
 func (k *counters) waitedInVain(since, now time.Time) {
 	if now.Sub(since) >= ticket.Parked {
-		k.loop.supply.dry = now.Add(dryFor)
+		k.loop.supply.own().dry = briefOf(now.Add(dryFor))
 	}
 }
 

@@ -122,7 +122,7 @@ func (r *Room) giveBackRight(t ticket.Ticket) {
 		r.rights.Close(1)
 		r.mu.Unlock()
 	case k != nil && k.loop.supply != nil:
-		k.loop.supply.unused = append(k.loop.supply.unused, ticket.Range{Anchor: t.Anchor, Boot: t.Boot, Block: t.Block, First: t.Seq, N: 1})
+		k.loop.supply.own().unused = append(k.loop.supply.unused, ticket.Range{Anchor: t.Anchor, Boot: t.Boot, Block: t.Block, First: t.Seq, N: 1})
 	}
 }
 
@@ -249,7 +249,9 @@ func (c *Core) takeLoanAnswer(from replica.Peer, payload []byte, now time.Time) 
 func (k *counters) sendCancels(now time.Time) (out []Message) {
 	r, s := k.room, k.loop.supply
 	unused := append(s.unused, k.loop.accounts.TakeVoid()...)
-	s.unused = nil
+	if len(s.unused) > 0 {
+		s.unused = nil
+	}
 	if len(unused) == 0 {
 		return nil
 	}

@@ -38,13 +38,13 @@ func (k *counters) move(need int64, now time.Time) (out []Message) {
 		return nil // two who move the same rights take them apart
 	}
 	in := r.standing(need, now)
-	if need > 0 && now.Sub(s.hungry) >= nearGives {
+	if need > 0 && now.Sub(s.hungry.time()) >= nearGives {
 		for i := range in.Mates {
 			in.Mates[i].Free = ticket.Amount{}
 		}
 	}
 	k.lookElsewhere(in, now)
-	s.moved = now
+	s.moved = briefOf(now)
 	return r.carry(s.mover.Move(in.Standing, now))(now)
 }
 
@@ -52,19 +52,21 @@ func (k *counters) move(need int64, now time.Time) (out []Message) {
 // looked does not know that rights may come, and would turn visitors away.
 func (k *counters) lookElsewhere(in standing, now time.Time) {
 	s := k.loop.supply
-	s.idle, s.taken, s.looked = in.elsewhere(), 0, now
+	s.idle, s.taken, s.looked = in.elsewhere(), 0, briefOf(now)
 }
 
 // seek looks for rights elsewhere because visitors wait for some.
 func (k *counters) seek(now time.Time) []Message {
 	s := k.loop.supply
-	if now.Sub(s.asked) < wantedAgain && !now.Before(s.asked) {
+	last := s.asked.time()
+	if now.Sub(last) < wantedAgain && !now.Before(last) {
 		return nil
 	}
-	if now.Sub(s.asked) > 2*wantedAgain || now.Before(s.asked) {
-		s.hungry = now
+	s = k.loop.supply.own()
+	if now.Sub(last) > 2*wantedAgain || now.Before(last) {
+		s.hungry = briefOf(now)
 	}
-	s.asked = now
+	s.asked = briefOf(now)
 	return append(k.sendLoans(now), k.move(int64(len(s.parked))+k.loop.accounts.Waiting(), now)...)
 }
 
@@ -186,6 +188,7 @@ func (r *Room) counterThere(site string) crdt.NodeID {
 
 // heardOf notes who asks for rights in another site: its counter.
 func (s *supply) heardOf(site string, id crdt.NodeID) {
+	s = s.own()
 	if s.far == nil || len(s.far) >= maxCallers {
 		s.far = map[string]crdt.NodeID{}
 	}
@@ -358,12 +361,12 @@ func (r *Room) tickRights(now time.Time) []Message {
 		return out
 	}
 	k.loop.accounts.Close(now)
-	if now.Sub(k.loop.supply.moved) >= viewInterval || now.Before(k.loop.supply.moved) {
+	if moved := k.loop.supply.moved.time(); now.Sub(moved) >= viewInterval || now.Before(moved) {
 		out = append(out, k.move(0, now)...)
 	}
 	// By a time of its own: while visitors wait, the mover is asked all the time.
-	if lent := k.loop.supply.lenders; now.Sub(lent) >= viewInterval || now.Before(lent) {
-		k.loop.supply.lenders = now
+	if lent := k.loop.supply.lenders.time(); now.Sub(lent) >= viewInterval || now.Before(lent) {
+		k.loop.supply.lenders = briefOf(now)
 		k.setLenders(now)
 	}
 	out = append(out, k.sendLoans(now)...)

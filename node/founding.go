@@ -165,7 +165,7 @@ func (r *Room) mint(now time.Time) {
 	if mine != m.told {
 		c.setFact(roomNodeKey(factMinted, r.id, c.self.Node), encodeAmount(mine), now)
 	}
-	if m.site != c.site {
+	if c.facts.sites[c.self.Node] != c.site {
 		c.setFact(nodeKey(factNode, c.self.Node), []byte(c.site), now)
 	}
 }
@@ -177,13 +177,12 @@ type minting struct {
 	minter  crdt.NodeID
 	others  ticket.Amount // minted by all others
 	told    ticket.Amount // minted by the node itself, as it has told
-	site    string        // of the node, as it has told
 }
 
 func (f *facts) minting(id crdt.RoomID, self crdt.NodeID) minting {
 	of := f.room(id)
 	return minting{reading: f.reading, minter: f.mints(of), others: of.minted.Sub(of.mintedBy(self)),
-		told: of.by.of(self), site: f.sites[self]}
+		told: of.by.of(self)}
 }
 
 // setFact writes a fact. It fails only where the map is full; then this node goes on as

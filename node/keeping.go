@@ -46,7 +46,7 @@ func (f *facts) current(id crdt.RoomID) crdt.RoomID {
 func (c *Core) setRooms(rooms map[crdt.RoomID]*Room) {
 	order := slices.SortedFunc(maps.Values(rooms), func(a, b *Room) int { return a.id.Compare(b.id) })
 	for _, r := range c.order {
-		r.nap = time.Time{} // who goes is not woken any more
+		r.nap = 0 // who goes is not woken any more
 	}
 	c.rooms, c.order = rooms, order
 	c.naps.awake, c.naps.woken = nil, nil // which hold who goes

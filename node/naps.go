@@ -22,8 +22,8 @@ type naps struct {
 
 // wake has the loop look at a room from now on.
 func (r *Room) wake() {
-	if !r.nap.IsZero() {
-		r.nap = time.Time{}
+	if r.nap != 0 {
+		r.nap = 0
 		r.core.naps.woken = append(r.core.naps.woken, r)
 	}
 }
@@ -46,7 +46,7 @@ func (c *Core) roused(id crdt.RoomID) *Room {
 // wakeAll has the loop look at all rooms: something has changed that may concern them all.
 func (c *Core) wakeAll() {
 	for _, r := range c.order {
-		r.nap = time.Time{}
+		r.nap = 0
 	}
 	c.naps.awake, c.naps.woken, c.naps.read = append(c.naps.awake[:0], c.order...), c.naps.woken[:0], c.facts.reading
 }
@@ -59,9 +59,10 @@ func (c *Core) rouse(now time.Time) {
 		return
 	}
 	n.awake, n.woken = n.awake[:0], n.woken[:0]
+	at := briefOf(now)
 	for _, r := range c.order {
-		if r.news || !now.Before(r.nap) || now.Before(r.viewed) {
-			r.nap = time.Time{}
+		if r.news || at >= r.nap || at < r.viewed {
+			r.nap = 0
 			n.awake = append(n.awake, r)
 		}
 	}
@@ -93,20 +94,20 @@ func (c *Core) settleDown(now time.Time) {
 		if !r.quiet(now) {
 			continue
 		}
-		r.nap = r.viewed.Add(r.every)
+		r.nap = briefOf(r.viewed.time().Add(r.every()))
 		r.notLaterThan(r.until)
 		if k := r.counters.Load(); len(c.peers) > 0 && k != nil && k.loop.supply != nil {
 			if k.leads() {
-				r.notLaterThan(k.loop.supply.moved.Add(viewInterval)) // others may have rights, and want some
+				r.notLaterThan(briefOf(k.loop.supply.moved.time().Add(viewInterval))) // others may have rights, and want some
 			}
-			r.notLaterThan(k.loop.supply.lenders.Add(viewInterval))
+			r.notLaterThan(briefOf(k.loop.supply.lenders.time().Add(viewInterval)))
 		}
 	}
 }
 
 // notLaterThan has a room wake at a time, if it sleeps for longer; zero: there is none.
-func (r *Room) notLaterThan(at time.Time) {
-	if !at.IsZero() && at.Before(r.nap) {
+func (r *Room) notLaterThan(at brief) {
+	if at != 0 && at < r.nap {
 		r.nap = at
 	}
 }
@@ -114,7 +115,7 @@ func (r *Room) notLaterThan(at time.Time) {
 // quiet reports whether nothing in a room goes on by itself: nobody is in it, and nobody
 // is on the way in or out.
 func (r *Room) quiet(now time.Time) bool {
-	if r.news || r.every != idleInterval || r.busy || r.came > 0 ||
+	if r.news || !r.idle || r.busy || r.came > 0 ||
 		r.escrow() && !(r.told && r.lasts == r.saidLasts) || r.line.Len() > 0 || r.renewals.Len() > 0 || r.endings.Len() > 0 || len(r.stranded) > 0 {
 		return false
 	}
@@ -137,7 +138,7 @@ func (r *Room) quiet(now time.Time) bool {
 // quiet is Room.quiet for what the counters do.
 func (k *counters) quiet() bool {
 	l := &k.loop
-	if l.accounts.Waiting() > 0 || !l.accounts.Idle() || len(l.leaving.lately) > 0 || l.handed != (crdt.NodeID{}) ||
+	if l.accounts.Waiting() > 0 || !l.accounts.Idle() || len(l.leaving.lately) > 0 || l.handed != nil ||
 		!l.stock.Idle() || l.supply != nil && (len(l.supply.parked) > 0 || len(l.supply.unused) > 0) {
 		return false
 	}

@@ -65,7 +65,7 @@ func visited(t *testing.T, restless bool, sites ...string) (j *transcript, slept
 		w.run(60 * time.Millisecond)
 		for _, m := range w.nodes {
 			for _, r := range m.core.order {
-				if w.now.Before(r.nap) {
+				if w.now.Before(r.nap.time()) {
 					slept++
 				}
 				if is := r.Rights(); r.escrow() && is.Held.Places < is.InUse {

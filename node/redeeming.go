@@ -127,11 +127,11 @@ func (r *Room) goOn(w *pending, is word, holds Pass, now time.Time) (Verdict, ne
 	left := w.asked.Add(claimKept).Sub(now)
 	switch {
 	case is == isInside:
-		r.copies.Add(1)
+		r.counted().copies.Add(1)
 		q := s.note(k, redeemed{pass: holds, is: confirmed, kept: r.redeemedFor()}, now)
 		return r.redeemedAs(q.is, w.pass, q.pass, now)
 	case is == isSpent:
-		r.copies.Add(1)
+		r.counted().copies.Add(1)
 		// For as long as a copy is good that is shown now: none gets that far again.
 		settings := r.Settings()
 		kept := settings.PlaceKept + max(settings.RefreshInterval, w.pass.Refresh)

@@ -112,7 +112,7 @@ func TestLateCopiesStandAtTheBack(t *testing.T) {
 			t.Errorf("%s: %d of 60 late copies were somebody new, and the holder is in: %t", policy, fresh, p.in)
 		}
 		for _, m := range w.nodes {
-			copies += m.core.order[0].copies.Load()
+			copies += m.core.order[0].tallied().copies.Load()
 		}
 		if copies > 3 {
 			t.Errorf("%s: copies took %d tickets, want one per node at most", policy, copies)

@@ -41,50 +41,61 @@ type Room struct {
 	resting atomic.Bool // not of this node's configuration; it keeps the rights only
 	retired atomic.Bool // gone for good, as far as this node has heard
 
-	shared   atomic.Uint64 // requests with a pass that too many addresses use, since the start
-	copies   atomic.Uint64 // of passes that waited, redeemed again, since the start
-	bypassed atomic.Uint64 // requests that a rule of the front let pass, since the start
-	dryRun   atomic.Uint64 // requests that would have queued, and passed in a dry run, since the start
-	crowded  atomic.Uint64 // new visitors whom the front did not have queue, since the start
-
-	tally tally
-
-	again     bool // is made in place of one that was retired
-	cataloged bool // its settings are the catalog's, and no others; the loop's
+	tally atomic.Pointer[tally] // nil: there is nothing to tell; see counted
 
 	configured ticket.Amount // the limits that this node was started with
-	told       bool          // the loop has heeded them
 	minting    minting       // as the facts had it when they were last read
 
-	// Owned by the loop.
-	held      ticket.Amount                    // as this node's row tells
-	spent     uint64                           // rate rights, as this node's row tells
-	came      uint64                           // who did not wait, since this node's row told
-	touched   bool                             // rights may have something to write
-	starved   bool                             // sessions whose anchor is out of reach wait for a place
-	collected [classes]int64                   // tickets whose notes have been collected
-	renewals  *ticket.Renewals                 // nil: there was none
-	stranded  map[ticket.Ticket]ticket.Renewal // the anchor is silent
-	endings   *ticket.Endings                  // nil: there was none
-	replaced  map[ticket.Ticket]renewal        // tickets that were re-anchored here
-	replaces  map[ticket.Ticket]ticket.Ticket  // the same the other way round
-	line      *room.Line                       // nil: nobody has come
-	news      bool                             // counts have changed since the view was built
-	nap       time.Time                        // until when the loop leaves the room out; zero: it does not
-	busy      bool                             // the last tick had something to send
-	viewed    time.Time                        // when that was
-	every     time.Duration                    // after how long it is built anew without news
-	until     time.Time                        // when an event makes an end of it; zero: never
+	// Owned by the loop. What is small stands together: there may be thousands of rooms.
+	told      bool // the loop has heeded configured
+	again     bool // is made in place of one that was retired
+	cataloged bool // its settings are the catalog's, and no others
+	touched   bool // rights may have something to write
+	starved   bool // sessions whose anchor is out of reach wait for a place
+	news      bool // counts have changed since the view was built
+	busy      bool // the last tick had something to send
+	idle      bool // see every
+
+	held      ticket.Amount  // as this node's row tells
+	spent     uint64         // rate rights, as this node's row tells
+	came      uint64         // who did not wait, since this node's row told
+	collected [classes]int64 // tickets whose notes have been collected
+	line      *room.Line     // nil: nobody has come
+	nap       brief          // until when the loop leaves the room out; zero: it does not
+	viewed    brief          // when the view was built
+	until     brief          // when an event makes an end of it; zero: never
 	history   room.History
-	ours      crdt.Counts          // what this node itself has admitted; stays as long as mine does
+	ours      map[int64]int64      // what this node itself has admitted, by tick; stays as long as mine does
 	mine      countsOf             // zero: ours has to be read anew
 	sites     []replica.SiteCounts // scratch
 	session   time.Duration        // how long a lease runs
 	lasts     time.Duration        // the longest session with a ticket of this node
 	saidLasts time.Duration        // the same, as the mesh was told
 	long      time.Duration        // how long one ran that may still run, until longUntil
-	longUntil time.Time
+	longUntil brief
 	hurried   int // active when others were last told at once
+	*abroad
+}
+
+// abroad is what the loop keeps of sessions whose ticket is another's, or was. The zero value
+// is that there were none.
+type abroad struct {
+	renewals *ticket.Renewals                 // nil: there was none
+	stranded map[ticket.Ticket]ticket.Renewal // the anchor is silent
+	endings  *ticket.Endings                  // nil: there was none
+	replaced map[ticket.Ticket]renewal        // tickets that were re-anchored here
+	replaces map[ticket.Ticket]ticket.Ticket  // the same the other way round
+}
+
+// noneAbroad is shared by all rooms without such sessions. It is for reading.
+var noneAbroad = &abroad{}
+
+// ownAbroad returns what is to be written to, which is made with its first use.
+func (r *Room) ownAbroad() *abroad {
+	if r.abroad == noneAbroad {
+		r.abroad = new(abroad)
+	}
+	return r.abroad
 }
 
 // class is which of the view's allowances a ticket is taken from.
@@ -103,8 +114,8 @@ type view struct {
 	*room.View
 	upTo    [classes]int64
 	tickets tickets
-	from    *counters                  // those that tickets are of; nil: none
-	ask     [ticket.Scopes]crdt.NodeID // who the counters are; zero: nobody, or no counters
+	from    *counters // those that tickets are of; nil: none
+	ask     *leaders
 }
 
 // leads reports whether a node is the counter.
@@ -129,19 +140,19 @@ func (r *Room) Settings() *room.Settings { return r.view.Load().View.Settings }
 
 // CountBypass notes a request that passed the room because a rule of the front says
 // so. It counts for nothing but the status. Any goroutine may call it.
-func (r *Room) CountBypass() { r.bypassed.Add(1) }
+func (r *Room) CountBypass() { r.counted().bypassed.Add(1) }
 
 // CountCrowded notes somebody new whom the front did not have queue, because too many
 // come. It counts for nothing but the status. Any goroutine may call it.
-func (r *Room) CountCrowded() { r.crowded.Add(1) }
+func (r *Room) CountCrowded() { r.counted().crowded.Add(1) }
 
 // CountDryRun notes a request of somebody who would have queued, and passes since the room
 // only tries its limits. It counts for nothing but the status. Any goroutine may call it.
-func (r *Room) CountDryRun() { r.dryRun.Add(1) }
+func (r *Room) CountDryRun() { r.counted().dryRun.Add(1) }
 
 // CountShared notes a request with a pass that too many addresses use. It counts for
 // nothing but the status. Any goroutine may call it.
-func (r *Room) CountShared() { r.shared.Add(1) }
+func (r *Room) CountShared() { r.counted().shared.Add(1) }
 
 // decide answers from memory, or says whose word is needed; the verdict then
 // holds the pass as it was judged by.

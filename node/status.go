@@ -218,14 +218,14 @@ func refusedStatus(x *catalog.Refusal) RefusedStatus {
 
 func (r *Room) status() RoomStatus {
 	v := r.view.Load()
-	s := v.View.Settings
+	s, t := v.View.Settings, r.tallied()
 	st := RoomStatus{
 		ID: s.ID.String(), Name: s.Name,
 		Policy: string(s.Policy), QueueingMethod: string(s.QueueingMethod),
 		Active: int64(v.Active), Waiting: int64(v.Waiting), AdmittedPerMinute: int64(v.AdmittedLast60s),
 		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		Slots: v.Slots, Bypassed: r.bypassed.Load(), WouldQueue: r.dryRun.Load(), Crowded: r.crowded.Load(), Shared: r.shared.Load(), Copies: r.copies.Load(),
-		Tickets: r.tally.given.Load(), TicketsRefused: r.tally.refused.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
+		Slots: v.Slots, Bypassed: t.bypassed.Load(), WouldQueue: t.dryRun.Load(), Crowded: t.crowded.Load(), Shared: t.shared.Load(), Copies: t.copies.Load(),
+		Tickets: t.given.Load(), TicketsRefused: t.refused.Load(), Anywhere: v.AllowAnywhere, Sites: []SiteStatus{},
 		SessionSeconds: s.SessionDuration.Seconds(), DisableSessionRenewal: s.DisableSessionRenewal,
 		QueueAll: s.QueueAll, DryRun: s.DryRun, Suspended: s.Suspended, Resting: r.resting.Load(), Event: eventStatus(v.Event),
 		SiteCounter: nameOf(v.ask[ticket.SiteCounter]), AnywhereCounter: nameOf(v.ask[ticket.AnywhereCounter]),

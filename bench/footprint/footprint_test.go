@@ -12,7 +12,7 @@ func TestAnIdleRoomIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, "an idle room", each, 8_600)
+	within(t, "an idle room", each, 6_450)
 }
 
 func TestAnActiveVisitorIsSmall(t *testing.T) {
