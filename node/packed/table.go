@@ -102,11 +102,19 @@ func (t *Table[K, V]) Find(key K) *V {
 // Add returns the value of a key, which is zero if there was none.
 func (t *Table[K, V]) Add(key K) *V { return &t.at(t.AddNumber(key)).value }
 
+// AddNew returns the value, which is zero, of a key that is known not to be in the table:
+// it is not looked for.
+func (t *Table[K, V]) AddNew(key K) *V { return &t.at(t.addNew(key)).value }
+
 // AddNumber is Add, and returns the number of the entry.
 func (t *Table[K, V]) AddNumber(key K) uint32 {
 	if i := t.Number(key); i != 0 {
 		return i
 	}
+	return t.addNew(key)
+}
+
+func (t *Table[K, V]) addNew(key K) uint32 {
 	t.split()
 	i := t.place()
 	t.len++

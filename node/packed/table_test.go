@@ -41,7 +41,11 @@ func compare[K interface {
 		case (v != nil) != (want[key] != 0) || v != nil && *v != want[key]:
 			t.Fatalf("seed %d: key %d: found %v, want %d", seed, key, v, want[key])
 		case fill == (rng.IntN(5) > 0):
-			*table.Add(key) = i + 1
+			add := table.Add
+			if v == nil && i%2 == 0 {
+				add = table.AddNew
+			}
+			*add(key) = i + 1
 			want[key] = i + 1
 		default:
 			_, known := want[key]

@@ -48,6 +48,7 @@ type Leases struct {
 	strict  bool                         // a block that is full lets nobody in
 	rules   Rules                        // left out
 	leases  *packed.Table[seqKey, lease] // nil: there never was one
+	newest  uint64                       // the highest number that ever had a lease
 	expiry  timers[uint64]
 	blocks  []*block // open ones, oldest first
 	claims  map[Ticket]claim
@@ -124,23 +125,6 @@ func (l *Leases) InUse() int {
 	return n
 }
 
-// find returns the lease of a ticket of this start; nil: there is none. It is good until
-// the next one is added or removed.
-func (l *Leases) find(seq uint64) *lease {
-	if l.leases == nil {
-		return nil
-	}
-	return l.leases.Find(seqKey(seq))
-}
-
-// add returns the lease of a ticket of this start, which is zero if there was none.
-func (l *Leases) add(seq uint64) *lease {
-	if l.leases == nil {
-		l.leases = new(packed.Table[seqKey, lease])
-	}
-	return l.leases.Add(seqKey(seq))
-}
-
 // take returns what the call under way has changed.
 func (l *Leases) take() Delta {
 	d := l.delta
@@ -160,21 +144,57 @@ func (l *Leases) open(t Ticket, ms int64) (end time.Time, d Delta, err error) {
 	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
 		return time.Time{}, Delta{}, ErrNotMine
 	}
-	if old := l.find(t.Seq); old != nil {
-		ms = max(ms, old.end().ms())
-		old.setEnd(firmEnd(ms))
-	} else {
-		l.start(t.Seq, ms)
-	}
+	ms = l.firm(t.Seq, ms).end().ms()
 	return time.UnixMilli(ms), l.take(), nil
+}
+
+// enter is open for a visitor who was let in at at.
+func (l *Leases) enter(t Ticket, ms int64, at time.Time) (end time.Time, d Delta, err error) {
+	if t.Anchor != l.self.Node || t.Boot != l.self.Boot {
+		return time.Time{}, Delta{}, ErrNotMine
+	}
+	own := l.firm(t.Seq, ms)
+	l.stays.begin(own, at)
+	return time.UnixMilli(own.end().ms()), l.take(), nil
+}
+
+// firm returns the lease of a ticket of this start whose visitor has come, and which ends
+// at end or later. It is good until the next one starts or ends.
+func (l *Leases) firm(seq uint64, end int64) *lease {
+	own := l.find(seq)
+	if own == nil {
+		return l.start(seq, end)
+	}
+	own.setEnd(firmEnd(max(end, own.end().ms())))
+	return own
+}
+
+// find returns the lease of a ticket of this start; nil: it has none. It is good until the next
+// one is added or removed. Of a number higher than any before nothing has to be looked up.
+func (l *Leases) find(seq uint64) *lease {
+	if seq > l.newest || l.leases == nil {
+		return nil
+	}
+	return l.leases.Find(seqKey(seq))
+}
+
+// add returns a new lease of a ticket of this start that has none.
+func (l *Leases) add(seq uint64) *lease {
+	if l.leases == nil {
+		l.leases = new(packed.Table[seqKey, lease])
+	}
+	l.newest = max(l.newest, seq)
+	return l.leases.AddNew(seqKey(seq))
 }
 
 // start starts the lease of a ticket of this start that has none, and whose visitor
 // has come.
-func (l *Leases) start(seq uint64, end int64) {
-	l.add(seq).setEnd(firmEnd(end))
+func (l *Leases) start(seq uint64, end int64) *lease {
+	own := l.add(seq)
+	own.setEnd(firmEnd(end))
 	l.expiry.push(end, seq)
 	l.delta.P++
+	return own
 }
 
 // provide starts the lease of a ticket of this start that ends at end unless its

@@ -105,6 +105,21 @@ func TestCheckInWithinTheGuard(t *testing.T) {
 	a.wantInUse(1)
 }
 
+// TestNumbersOutOfOrder: a ticket has one lease, whether or not higher numbers had theirs
+// before, and however often it is opened.
+func TestNumbersOutOfOrder(t *testing.T) {
+	a := newAnchor(t, 0)
+	for _, seq := range []uint64{5, 3, 5, 4, 3, 9, 5} {
+		a.open(seq, 0)
+	}
+	a.wantInUse(4)
+	a.book(a.End(mine(9), at(1)))
+	a.open(3, 30) // lasts longer than the others
+	a.open(9, 30)
+	a.book(a.Expire(at(61)))
+	a.wantInUse(2)
+}
+
 func TestCheckInNeverShortens(t *testing.T) {
 	a := newAnchor(t, 0)
 	a.open(1, 0)

@@ -232,8 +232,7 @@ func (r *Rights) registerLate(t Ticket, passEnd, at, now time.Time) {
 	if r.loans.spend(x) {
 		r.spend(1, r.elapsed(now)+ms(rateSpan))
 	}
-	r.leases.start(t.Seq, r.leases.promised(passEnd, now))
-	r.leases.began(t.Seq, at)
+	r.leases.stays.begin(r.leases.start(t.Seq, r.leases.promised(passEnd, now)), at)
 }
 
 // Cancel takes back tickets of this node that were never used. Who had them has

@@ -167,11 +167,10 @@ func (r *Rights) Tokens() int64 { return r.use.tokens }
 // token at at, and got a pass that ends at passEnd. Its rate right cools from now. Where
 // rights limit nothing no token is needed. A ticket of another node or start is ErrNotMine.
 func (r *Rights) Enter(t Ticket, passEnd, at, now time.Time) (end time.Time, d Delta, err error) {
-	end, d, err = r.leases.open(t, max(r.leases.until(at, now), r.leases.promised(passEnd, now)))
+	end, d, err = r.leases.enter(t, max(r.leases.until(at, now), r.leases.promised(passEnd, now)), at)
 	if err != nil {
 		return end, d, err
 	}
-	r.leases.began(t.Seq, at)
 	if r.use.tokens > 0 {
 		r.use.tokens--
 		r.spend(1, r.elapsed(now)+ms(rateSpan))

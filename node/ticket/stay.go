@@ -36,13 +36,6 @@ func (s *stays) begin(of *lease, at time.Time) {
 	}
 }
 
-// began notes when the visitor of a ticket of this start was let in that has a lease.
-func (l *Leases) began(seq uint64, at time.Time) {
-	if own := l.find(seq); own != nil {
-		l.stays.begin(own, at)
-	}
-}
-
 // end tells of the end, at now, of a session that was heard of for the last time at last.
 func (s *stays) end(began uint32, last, now int64, revoked bool) {
 	if s.told == nil {
