@@ -57,10 +57,15 @@ func (p *pendings) take() *pending {
 // put takes back one that was answered. One that has waited for an anchor or an owner is left
 // to the garbage: the table of questions knows it for a while.
 func (p *pendings) put(w *pending) {
-	if w.number == 0 {
+	switch {
+	case w.number != 0:
+		return
+	case w.pass.blank():
+		w.room, w.done, w.at, w.asks, w.claimed, w.leads = nil, nil, time.Time{}, false, false, visitKey{}
+	default:
 		*w = pending{}
-		p.free.Put(w)
 	}
+	p.free.Put(w)
 }
 
 // hearing is how one request at a time hears its answer in Decide.
@@ -88,22 +93,29 @@ func (p *pendings) hurry() {
 }
 
 // pending is one request that waits. It is large, and handed on from queue to queue:
-// hence by pointer.
+// hence by pointer. It is filled in by one processor and used up by another, and for
+// somebody new, as most are in a crowd, neither looks beyond the first fields of the pass.
 type pending struct {
 	room *Room
-	pass Pass      // zero: a new visitor
-	at   time.Time // of the request
 	done func(Verdict)
-	asks bool // done has the say whether somebody new queues
+	at   time.Time // of the request
 
 	// Of the last question that had a reply, or none in time.
 	number  uint64
-	asked   time.Time // when it was sent first
-	claimed bool      // it was to the visitor's owner: the request may be let in
+	asks    bool     // done has the say whether somebody new queues
+	claimed bool     // it was to the visitor's owner: the request may be let in
+	leads   visitKey // of the first request with a waiting pass that wants a ticket: the visitor of that pass, whoever this request is by later; zero: others do not wait for it
 
-	// Of the first request with a waiting pass that wants a ticket.
-	leads visitKey   // the visitor of that pass, whoever this request is by later; zero: others do not wait for it
-	same  []*pending // the others with the same pass; guarded by the visitor's stripe
+	pass  Pass       // zero: a new visitor
+	asked time.Time  // when the last question was sent first
+	same  []*pending // where it leads, the others with the same pass; guarded by the visitor's stripe
+}
+
+// of has a pending that is zero be of a request by a pass.
+func (w *pending) of(p *Pass) {
+	if !p.blank() {
+		w.pass = *p
+	}
 }
 
 // Decide answers one request at the time now. known reports whether p is a pass
@@ -125,7 +137,8 @@ func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
 	}
 	ps, since := &r.core.pendings, time.Now()
 	h, w := ps.hear(), ps.take()
-	w.room, w.pass, w.at, w.done, w.asks = r, v.Pass, now, h.done, true
+	w.room, w.at, w.done, w.asks = r, now, h.done, true
+	w.of(&v.Pass)
 	if !r.core.pend(n, w) {
 		return r.giveUp(n, w, now)
 	}
@@ -148,7 +161,8 @@ func (r *Room) Begin(p Pass, known bool, now time.Time, done func(Verdict)) (v V
 	}
 	ps := &r.core.pendings
 	w := ps.take()
-	w.room, w.pass, w.at, w.done = r, v.Pass, now, done
+	w.room, w.at, w.done = r, now, done
+	w.of(&v.Pass)
 	if !r.core.pend(n, w) {
 		return r.queued(r.giveUp(n, w, now)), true
 	}

@@ -77,7 +77,7 @@ type counters struct {
 
 	mu     sync.Mutex                            // guards the following
 	desks  [ticket.Scopes]*ticket.Desk[*pending] // nil: nobody has applied there; see desk
-	own    []applicant                           // who is served here, without a call; see here
+	own    []parked                              // who is served here, without a call; see here
 	here   bool                                  // rights are the limit, and this node is the counter or alone
 	hot    bool                                  // somebody applied, and the loop has not looked
 	closed bool                                  // nobody answers any more
@@ -147,7 +147,7 @@ func (k *counters) apply(w *pending, c class) bool {
 	if !closed {
 		a := applicant{Place: place, Reserved: c == reserved, Who: w}
 		if k.here {
-			k.own = append(k.own, a)
+			k.own = append(k.own, parked{applicant: a})
 		} else {
 			k.desk(scopeOf(c)).Apply(a)
 		}

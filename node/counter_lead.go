@@ -84,7 +84,7 @@ func (k *counters) retire() {
 	if l.supply != nil {
 		k.mu.Lock()
 		k.here = false
-		for _, p := range k.arrived(k.takeParked(), time.Time{}) {
+		for _, p := range k.arrived(k.takeParked()) {
 			k.desk(ticket.SiteCounter).Apply(p.applicant)
 		}
 		k.mu.Unlock()

@@ -8,27 +8,28 @@ import (
 
 // How a visitor who may enter gets a ticket.
 
-// apply takes a ticket of a class for an eligible visitor. ok is false if there
-// is none; the need says where one has to be applied for.
-func (r *Room) apply(w *view, c class, p Pass, now time.Time) (v Verdict, n need, ok bool) {
+// apply takes a ticket of a class for an eligible visitor, and fills in a zero verdict. ok is
+// false if there is none, and nothing is filled in; the need says where one has to be applied for.
+func (r *Room) apply(v *Verdict, w *view, c class, p *Pass, now time.Time) (n need, ok bool) {
 	if r.retired.Load() {
-		return Verdict{}, nothing, false
+		return nothing, false
 	}
 	c, is := w.tickets.take(w, c, now)
 	if is != refused && !p.Arrival.IsZero() && !r.core.stripes.ofVisitor(p.Visitor).claims(visitKey{r.id, p.Visitor}, r.core.self.Node, now) {
 		if is == granted {
 			r.giveBack(gotten{class: c})
 		}
-		return Verdict{Pass: p}, ownersWord, true
+		v.Pass = *p
+		return ownersWord, true
 	}
 	switch is {
 	case granted:
-		n = r.enterWith(&v, &gotten{class: c}, &p, now)
-		return v, n, true
+		return r.enterWith(v, &gotten{class: c}, p, now), true
 	case asked:
-		return Verdict{Pass: p}, needOf(c), true
+		v.Pass = *p
+		return needOf(c), true
 	}
-	return Verdict{}, nothing, false
+	return nothing, false
 }
 
 // enterWith lets a visitor in with a ticket that was taken for that, into a zero

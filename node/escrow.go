@@ -72,7 +72,7 @@ func (s *supply) own() *supply {
 // parked is an applicant for whom rights may be on their way.
 type parked struct {
 	applicant
-	since time.Time
+	since time.Time // zero: the loop has not looked since
 }
 
 // compare is the order in which they are served: who has a place reserved before all
@@ -151,7 +151,7 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	d := k.desks[ticket.SiteCounter]
 	own := k.takeParked()
 	before := len(own)
-	own = k.arrived(own, now)
+	own = k.arrived(own)
 	fresh := len(own) - before
 	lost := d.GiveUp(now)
 	if leads || nobody {
@@ -247,12 +247,14 @@ func (s *supply) reuse(all []parked) {
 // maxReused is for how many visitors memory is kept.
 const maxReused = 4096
 
-// arrived appends those who have applied here. mu is held.
-func (k *counters) arrived(all []parked, now time.Time) []parked {
-	all = slices.Grow(all, len(k.own))
-	for _, a := range k.own {
-		all = append(all, parked{a, now})
+// arrived appends those who have applied here. mu is held, and requests wait for it: where
+// nobody is parked, as mostly, the two lists change places instead.
+func (k *counters) arrived(all []parked) []parked {
+	if len(all) == 0 {
+		all, k.own = k.own, all
+		return all
 	}
+	all = append(all, k.own...)
 	if cap(k.own) > maxReused {
 		k.own = nil
 	}
@@ -281,11 +283,15 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 	given := [classes]int64{}
 	turned := [classes]bool{}
 	limit := [classes]int{reserved: want.Reserved, contested: want.Contested}
-	for _, p := range all {
+	for i := range all {
+		p := &all[i]
 		c := classOf(ticket.SiteCounter, p.Reserved)
 		g, ok := gotten{}, limit[c] > 0
 		if ok {
 			g, ok = got.next()
+		}
+		if !ok && p.since.IsZero() {
+			p.since = now
 		}
 		switch {
 		case ok:
@@ -295,7 +301,7 @@ func (k *counters) serveHere(all []parked, now time.Time) {
 			r.used[c].Add(1)
 			k.letIn(p.Who, &g, now)
 		case k.mayCome(p.since, now) && (p.Reserved || limit[c] > 0):
-			k.loop.supply.own().parked = append(k.loop.supply.parked, p)
+			k.loop.supply.own().parked = append(k.loop.supply.parked, *p)
 		default:
 			turned[c] = true
 			k.turnedAway(c)

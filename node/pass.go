@@ -40,6 +40,9 @@ type Pass struct {
 // Accepted reports whether the visitor was let in, whatever became of the lease.
 func (p Pass) Accepted() bool { return !p.AcceptedAt.IsZero() }
 
+// blank reports whether p is of nobody yet. Every other pass says which room it is of.
+func (p *Pass) blank() bool { return p.Room == (crdt.RoomID{}) && p.Arrival.IsZero() }
+
 // Verdict is the answer to one request.
 type Verdict struct {
 	Admit     bool

@@ -210,8 +210,7 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 		if d.Action == room.Apply {
 			c = reserved
 		}
-		if got, n, ok := r.apply(w, c, *p, now); ok {
-			*v = got
+		if n, ok := r.apply(v, w, c, p, now); ok {
 			return n
 		}
 	}
