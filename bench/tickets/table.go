@@ -58,10 +58,14 @@ func (all results) says() string {
 		fmt.Fprintf(&b, "\n**Redis was not measured: %s.**\n", all.NoRedis)
 		return b.String()
 	}
-	fmt.Fprintf(&b, " Within each round, the highest rate of the nodes is × %s of that of Redis, its processor time for a decision × %s of theirs; p99 of the nodes at half of their highest rate is × %s of that of Redis at half of its own, and at the same rate × %s.\n",
+	fmt.Fprintf(&b, " Within each round, the highest rate that the nodes sustain is × %s of that of Redis, and with as many under way as there may be, as Redis has its own measured, × %s; its processor time for a decision is × %s of theirs, × %s of it without what the load takes by itself; p99 of the nodes at half of their highest rate is × %s of that of Redis at half of its own, and at the same rate × %s.\n",
 		all.figure("%.1f", func(r *round) float64 { return r.Most.Rate() / r.RedisMost.Rate() }),
+		all.figure("%.1f", func(r *round) float64 { return r.Saturated.Rate() / r.RedisMost.Rate() }),
 		all.figure("%.1f", func(r *round) float64 {
 			return float64(r.RedisMost.CPU+r.RedisMost.Server) / float64(r.Most.CPU)
+		}),
+		all.figure("%.1f", func(r *round) float64 {
+			return float64(r.RedisMost.CPU+r.RedisMost.Server) / float64(max(1, r.Most.CPU-r.Load.CPU))
 		}),
 		all.figure("%.2f", func(r *round) float64 { return r.Half.P99 / r.RedisHalf.P99 }),
 		all.figure("%.2f", func(r *round) float64 { return r.AtHalf.P99 / r.RedisHalf.P99 }))

@@ -112,10 +112,10 @@ func TestTableTellsMediansAndWhatIsMissing(t *testing.T) {
 			return spell{Came: n, Given: n, Lasted: time.Second, CPU: cpu, P99: p99}
 		}
 		return round{RedisMost: s(rate, 10*time.Microsecond, 0), RedisHalf: s(rate/2, 10*time.Microsecond, 2),
-			Most: s(3*rate, 2*time.Microsecond, 9), Half: s(rate, time.Microsecond, 1), AtHalf: s(rate/2, time.Microsecond, 0.5)}
+			Saturated: s(4*rate, 0, 0), Load: s(3*rate, time.Microsecond, 0), Most: s(3*rate, 2*time.Microsecond, 9), Half: s(rate, time.Microsecond, 1), AtHalf: s(rate/2, time.Microsecond, 0.5)}
 	}
 	all := results{Processors: 2, Machine: "a machine", Rounds: []round{one(300), one(100), one(200)}}
-	for _, want := range []string{"| 200 (100 to 300) |", "× 3.0 (3.0 to 3.0)", "× 5.0 (5.0", "× 0.50 (0.50", "× 0.25 (0.25", "a machine on 2", "`redis-benchmark` is missing"} {
+	for _, want := range []string{"| 200 (100 to 300) |", "× 3.0 (3.0 to 3.0)", "× 4.0 (4.0", "× 5.0 (5.0", "× 10.0 (10.0", "× 0.50 (0.50", "× 0.25 (0.25", "a machine on 2", "`redis-benchmark` is missing"} {
 		if text := all.table(); !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}
