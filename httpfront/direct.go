@@ -32,9 +32,7 @@ func (f *Front) answerDirect(edge *edgeConn, r *request, answer []byte, code, bo
 	}
 	r.record = nil
 	c.answered(code)
-	if c.logged {
-		c.entry.Addr = r.via.client
-	}
+	c.from(r)
 	c.end(int64(body))
 }
 

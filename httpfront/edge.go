@@ -243,7 +243,7 @@ func (e *edgeConn) Close() error {
 		e.finish()
 		e.owner.forget(e)
 	})
-	e.fast.giveUp() // also what was left after it had been closed
+	e.fast.giveUp(0) // also what was left after it had been closed
 	return e.err
 }
 

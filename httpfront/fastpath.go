@@ -109,8 +109,14 @@ func (e *edgeConn) readFast(p []byte) (int, error) {
 			return n, nil
 		case e.answer != nil:
 			return 0, e.answer
+		case c.front.draining.Load(): // as the client was told
+			return 0, io.EOF
 		}
-		if err := e.reads.Set(c.wrote.Add(c.front.cfg.Timeouts.Idle)); err != nil {
+		idle := c.wrote
+		if e.owner.cfg.write > c.front.cfg.Timeouts.Idle { // the write may have taken longer than that
+			idle = time.Now()
+		}
+		if err := e.reads.Set(idle.Add(c.front.cfg.Timeouts.Idle)); err != nil {
 			return 0, err
 		}
 	}
@@ -136,9 +142,10 @@ func wholeHead(b []byte) (h rawHead, ok bool) {
 	return rawHead{b[:len(fastMethod)-1], line[len(fastMethod):], fastProtocol[1:], b[end+1:]}, true
 }
 
-// isPlain reports whether r, which was parsed, is for the fast path, by its head.
+// isPlain reports whether r, which was parsed, is for the fast path, by its head. The server refuses
+// empty hosts and some trailers, and it is not to find that out when the origin has been asked.
 func (r *request) isPlain() bool {
-	return r.http11 && r.length == lengthNone && !r.upgrade && !r.close && !r.expectation
+	return r.http11 && r.length == lengthNone && len(r.hostField) > 0 && !r.upgrade && !r.close && !r.expectation && !r.trailer
 }
 
 // serveFast answers a request. If it reports false, it has not: then nothing was done of it, or
@@ -160,7 +167,11 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 	if no := r.parse(h); no.code != 0 || !r.isPlain() {
 		return false
 	}
-	if no := f.place(&a, e.peer, e.isSecure()); no.code != 0 || !f.isFast(r) {
+	if no := f.place(&a, e.peer, e.isSecure()); no.code != 0 {
+		return false
+	}
+	room := f.roomOf(r)
+	if !f.isFast(r, room) {
 		return false
 	}
 	f.adopt(r)
@@ -169,7 +180,6 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 	r.record.asked(h, r.first("referer"), r.first("user-agent"))
 	var left unfinished
 	if left.failure, left.err = f.unavailable(r); left.err == nil {
-		room := f.roomOf(r)
 		if room == nil {
 			r.record.becomes(Bypassed)
 		} else if !f.judge(room, &a, &left.waiting) {
@@ -193,13 +203,13 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 // leave keeps a request for the handler.
 func (c *fastConn) leave(u unfinished) { c.left.Store(&u) }
 
-// isFast reports whether r is for the fast path, by where it goes.
-func (f *Front) isFast(r *request) bool {
+// isFast reports whether r is for the fast path, by where it goes: into a room, or none if that is nil.
+func (f *Front) isFast(r *request, room Room) bool {
 	if f.cfg.Proof != nil && r.path.Decoded == JWKSPath {
 		return false
 	}
 	limits := f.limits.Load()
-	return limits == nil || len(limits.rules) == 0 || f.roomOf(r) != nil
+	return limits == nil || len(limits.rules) == 0 || room != nil
 }
 
 // waitFast tells somebody to wait, and reports whether it has.
@@ -239,8 +249,9 @@ func (r *request) first(name string) []byte {
 	return nil
 }
 
-// giveUp ends a request that was left to the server, which will not have it. It reports whether there was one.
-func (c *fastConn) giveUp() bool {
+// giveUp ends a request that was left to the server, which will not have it and has answered with a code; 0: it has
+// not. It reports whether there was one.
+func (c *fastConn) giveUp(code int) bool {
 	left := c.left.Swap(nil)
 	if left == nil {
 		return false
@@ -251,6 +262,8 @@ func (c *fastConn) giveUp() bool {
 	}
 	if r.record != nil {
 		r.record.becomes(Malformed)
+		r.record.answered(code)
+		r.record.from(r)
 		r.record.end(0)
 	}
 	r.release()

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -181,6 +183,7 @@ var wholeHeads = []string{
 	"GET /a HTTP/1.1\r\nHost: a\r\n X: folded\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\nX: y\r\n\r\n",
 	"GET  /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a  HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a\tHTTP/1.1\r\nHost: a\r\n\r\n", "GET /a HTTP/1.1\nHost: a\r\n\r\n", "GET /a HTTP/1.2\r\nHost: a\r\n\r\n", "GET HTTP/1.1\r\nHost: a\r\n\r\n", "GET a HTTP/1.1\r\nHost: a\r\n\r\n",
 	"GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%2e%2e/a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a%2fb HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a;b/c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", "GET /\\a HTTP/1.1\r\nHost: a\r\n\r\n", "GET //a/../b HTTP/1.1\r\nHost: a\r\n\r\n",
+	"GET /a HTTP/1.1\r\nHost: \r\n\r\n", "GET /long HTTP/1.1\r\nHost: \r\n\r\n", "GET /long HTTP/1.1\r\nHost: a\r\nTrailer: Content-Length\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nTrailer: X\r\n\r\n",
 	"GET /long HTTP/1.1\r\nHost: a\r\n\r\n", "GET /chunked HTTP/1.1\r\nHost: a\r\n\r\n", "GET /command HTTP/1.1\r\nHost: a\r\n\r\n", "GET /none HTTP/1.1\r\nHost: a\r\n\r\n", "GET /gone HTTP/1.1\r\nHost: a\r\n\r\n",
 	"GET /" + strings.Repeat("a", targetMax) + " HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", fieldsMax) + "\r\n",
 	"GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "get /a HTTP/1.1\r\nHost: a\r\n\r\n", "BREW /a HTTP/1.1\r\nHost: a\r\n\r\n", "\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -297,6 +300,9 @@ func TestShutdownLetsTheFastPathEnd(t *testing.T) {
 	close(release)
 	resp := readResponse(t, br, "GET")
 	expect(t, resp.Body, "done")
+	if !resp.Close {
+		t.Error("the client is not told that the connection ends, and would lose its next request")
+	}
 	if b, err := br.ReadByte(); err != io.EOF {
 		t.Errorf("read %q, %v after the answer", b, err)
 	}
@@ -372,4 +378,46 @@ func TestTheFastPathEndsWhatIsIdle(t *testing.T) {
 	if _, err := br.ReadByte(); err != io.EOF || time.Since(last) < idle {
 		t.Errorf("%v after %v, want the end after %v", err, time.Since(last), idle)
 	}
+}
+
+// fastHead holds a head against the server's parser: what the fast path takes, that takes too, to the
+// same end, without a body, so that it can go on with what is left to it.
+func fastHead(t *testing.T, b []byte) {
+	h, ok := wholeHead(b)
+	if !ok {
+		return
+	}
+	r := newRequest()
+	defer r.release()
+	if no := r.parse(h); no.code != 0 || !r.isPlain() {
+		return
+	}
+	var req fasthttp.Request
+	br := bufio.NewReaderSize(bytes.NewReader(b), bufferSize)
+	if err := req.Header.Read(br); err != nil {
+		t.Fatalf("%q is taken; the server says %v", b, err)
+	}
+	if n := req.Header.ContentLength(); br.Buffered() != 0 || n > 0 || n == -1 || req.MayContinue() {
+		t.Errorf("%q is taken; the server leaves %d bytes of it, and sees a body of %d, expectation %v", b, br.Buffered(), n, req.MayContinue())
+	}
+	if string(req.Header.RequestURI()) != string(h.target) {
+		t.Errorf("%q: the server sees the target %q", b, req.Header.RequestURI())
+	}
+}
+
+func TestTheServerTakesWhatTheFastPathTakes(t *testing.T) {
+	for _, head := range wholeHeads {
+		fastHead(t, []byte(head))
+	}
+}
+
+func FuzzFastHead(f *testing.F) {
+	for _, head := range wholeHeads {
+		f.Add([]byte(head))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) <= bufferSize {
+			fastHead(t, b)
+		}
+	})
 }

@@ -213,6 +213,8 @@ func (r *request) parseMeaning() refusal {
 			}
 			upgrade = upgrade || hasToken(f.value, "upgrade")
 			r.close = r.close || hasToken(f.value, "close")
+		case equalFold(f.name, "trailer"):
+			r.trailer = true
 		case equalFold(f.name, "te"):
 			r.trailers = r.trailers || hasToken(f.value, "trailers")
 		case equalFold(f.name, loopField):

@@ -73,7 +73,7 @@ func (f *Front) conclude(ctx *fasthttp.RequestCtx, edge *edgeConn, r *request) {
 
 // isLast reports whether the connection, nil for none, is closed once r has been answered.
 func (f *Front) isLast(edge *edgeConn, r *request) bool {
-	return r.close || edge != nil && edge.fast.requests >= f.cfg.Limits.Requests
+	return r.close || f.draining.Load() || edge != nil && edge.fast.requests >= f.cfg.Limits.Requests
 }
 
 // end ends what is done with a request, and answers for it if that has panicked: only this

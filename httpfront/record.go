@@ -161,17 +161,21 @@ func endRequest(ctx *fasthttp.RequestCtx, r *request) {
 	}
 	r.record = nil
 	c.answered(ctx.Response.StatusCode())
-	c.from(ctx, r)
+	c.fromPeer(ctx, r)
 	c.end(bodyLength(ctx))
 }
 
 // from notes who has asked.
-func (c *record) from(ctx *fasthttp.RequestCtx, r *request) {
-	if !c.logged {
-		return
+func (c *record) from(r *request) {
+	if c.logged {
+		c.entry.Addr = r.via.client
 	}
-	if c.entry.Addr = r.via.client; !c.entry.Addr.IsValid() {
-		c.entry.Addr = peerOf(ctx) // the request was refused before
+}
+
+// fromPeer is from of a request that may have been refused before it was found out.
+func (c *record) fromPeer(ctx *fasthttp.RequestCtx, r *request) {
+	if c.from(r); c.logged && !c.entry.Addr.IsValid() {
+		c.entry.Addr = peerOf(ctx)
 	}
 }
 
@@ -191,13 +195,13 @@ func (x *exchange) handOver(ctx *fasthttp.RequestCtx, r *request) {
 	}
 	x.record, r.record = c, nil
 	c.answered(ctx.Response.StatusCode())
-	c.from(ctx, r)
+	c.fromPeer(ctx, r)
 }
 
 // recordUnread counts a request that the server's parser refused. That a client went away, or
 // said nothing, is no request.
 func (f *Front) recordUnread(ctx *fasthttp.RequestCtx, err error) {
-	if edge := edgeOf(ctx.Conn()); edge != nil && edge.fast.giveUp() {
+	if edge := edgeOf(ctx.Conn()); edge != nil && edge.fast.giveUp(ctx.Response.StatusCode()) {
 		return
 	}
 	if a, ok := ctx.UserValue(decidedKey{}).(admitted); ok { // who was told to go on sent no body

@@ -26,23 +26,23 @@ func (f *Front) relay(edge *edgeConn, conn *upstream.Conn, a *admitted) bool {
 	if slices.ContainsFunc(r.limits, func(l askedLimit) bool { return l.later }) {
 		return false
 	}
-	r.added.b = r.added.b[:0]
-	r.tellLimits(&r.added)
-	owned := false
+	owned := true
 	defer func() {
 		if owned { // a panic
 			conn.Discard()
 		}
 	}()
+	r.added.b = r.added.b[:0]
+	r.tellLimits(&r.added)
 	br := conn.Reader()
 	all, _ := br.Peek(br.Buffered())
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	out, got := appendRelayed(buf[:0], all, a.cookie, r.added.b, f.isLast(edge, r))
 	if !got.whole {
+		owned = false
 		return false
 	}
-	owned = true
 	br.Discard(len(all))
 	conn.Answered()
 	owned = false

@@ -29,6 +29,7 @@ type request struct {
 	expects   bool   // is decided about before the client is told to send a body
 
 	expectation bool   // has an Expect field
+	trailer     bool   // has a Trailer field
 	accept      []byte // all Accept fields, joined by commas
 	cookies     bool   // whether there is a Cookie field
 	trailers    bool   // whether the client wants trailers
