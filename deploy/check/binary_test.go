@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,8 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/ropeline/ropeline/bench/loopback"
 )
 
 // binary builds ropeline once for all tests, as releases are built.
@@ -65,8 +64,8 @@ func (c container) run(t *testing.T, path string) {
 	for i, arg := range c.args {
 		args[i] = moved.Replace(arg)
 	}
-	admin := freeAddress(t)
-	args = append(args, "--listen", freeAddress(t), "--admin", admin, "--mesh", freeAddress(t))
+	admin := freeAddress(t, "tcp")
+	args = append(args, "--listen", freeAddress(t, "tcp"), "--admin", admin, "--mesh", freeAddress(t, "udp"))
 	cmd := exec.Command(bin, args...)
 	cmd.Env = []string{"STATE_DIRECTORY=" + filepath.Join(dir, "state")}
 	for name, value := range c.env {
@@ -132,13 +131,22 @@ func answers(ctx context.Context, url string, ended <-chan error) error {
 	}
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress(t *testing.T, network string) string {
 	t.Helper()
-	address, err := loopback.Free()
+	if network == "udp" {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.LocalAddr().String()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return address
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // exitCode runs a command and returns how it ended.

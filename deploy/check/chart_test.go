@@ -252,7 +252,7 @@ func (r *rendered) start(t *testing.T, founds bool) {
 		path = "/readyz"
 	}
 	if strings.Contains(r.config.Data["ropeline.yaml"], "verdict-listen") {
-		c.args = append(c.args, "--verdict-listen", freeAddress(t))
+		c.args = append(c.args, "--verdict-listen", freeAddress(t, "tcp"))
 	}
 	c.run(t, path)
 	for _, probe := range []*corev1.Probe{pod.StartupProbe, pod.ReadinessProbe, pod.LivenessProbe} {

@@ -182,7 +182,7 @@ func wantProbe(t *testing.T, command []string) {
 		t.Errorf("the check %q is not by /ropeline, which is all that the image has", command)
 		return
 	}
-	code := exitCode(t, bin, append(slices.Clone(command[1:]), "--server", freeAddress(t)))
+	code := exitCode(t, bin, append(slices.Clone(command[1:]), "--server", freeAddress(t, "tcp")))
 	if code != 3 {
 		t.Errorf("the check %q ends with %d", command, code)
 	}
