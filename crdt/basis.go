@@ -29,9 +29,9 @@ func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret R
 			oldest = oldest.least(w.addTo(c, room, now, ret, k.over(w.changed, now), r.handedOn(i, room)))
 		}
 	}
-	b := Basis{from: nanos(now), grounds: r.grounds(site, room, now, k)}
+	b := Basis{from: Nanos(now), grounds: r.grounds(site, room, now, k)}
 	if until := ret.until(oldest); !until.IsZero() {
-		b.until = nanos(until)
+		b.until = Nanos(until)
 	}
 	return b
 }
@@ -39,14 +39,14 @@ func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret R
 // Same reports whether AddSite would add the same at now as when it returned b, for the
 // same site and room. It looks at headers alone.
 func (r *Rows) Same(b Basis, site string, room RoomID, now time.Time, ret Retention) bool {
-	at := nanos(now)
+	at := Nanos(now)
 	return b.from != 0 && at >= b.from && (b.until == 0 || at <= b.until) &&
 		b.grounds == r.grounds(site, room, now, ret.keeps(room))
 }
 
-// nanos returns a time in Unix ns. What is farther away than these reach, as the end of a tick
-// may be that a peer speaks of, is as far as they do.
-func nanos(t time.Time) int64 {
+// Nanos returns a time in Unix ns. What is farther away than these reach, as what a peer says may
+// be, is as far as they do; so is the zero time, which is the least of them.
+func Nanos(t time.Time) int64 {
 	const most = math.MaxInt64 / int64(time.Second)
 	switch s := t.Unix(); {
 	case s >= most:

@@ -22,7 +22,6 @@ type edgeConn struct {
 	net.Conn          // with what is around raw; final when the connection is handed out
 	raw      net.Conn // below TLS and the rest
 	secure   bool     // a proxy says that the visitor speaks TLS with it; final like Conn
-	tls      bool     // Conn is TLS; final like it
 	owner    *edgeListener
 	pause    atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
 	pace     pace         // since roll; belongs to who reads
@@ -129,7 +128,10 @@ func (e *edgeConn) roll(pause time.Duration) {
 func (e *edgeConn) anyPace() { e.slow.Store(true) }
 
 // isSecure reports whether the peer speaks TLS with us, or with the proxy that it is.
-func (e *edgeConn) isSecure() bool { return e.secure || e.tls }
+func (e *edgeConn) isSecure() bool {
+	_, speaks := e.Conn.(*tls.Conn)
+	return e.secure || speaks
+}
 
 // stop ends a read that is under way, and all later ones.
 func (e *edgeConn) stop() {

@@ -200,7 +200,7 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 	return done
 }
 
-// leave keeps a request for the handler.
+// leave keeps a request for the handler: a copy, so that others need no memory for what they do not leave.
 func (c *fastConn) leave(u unfinished) { c.left.Store(&u) }
 
 // isFast reports whether r is for the fast path, by where it goes: into a room, or none if that is nil.

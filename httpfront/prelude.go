@@ -90,7 +90,6 @@ func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (out 
 			return nil
 		}
 		e.Conn = t
-		e.tls = true
 		out = &secureConn{edgeConn: e, tls: t}
 	}
 	e.raw.SetDeadline(time.Time{})

@@ -1,6 +1,10 @@
 package node
 
-import "time"
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
 
 // brief is a time in a third of its memory, for rooms, of which there may be thousands: Unix
 // ns, which reach to the year 2262. Times that a Core is given have no monotonic reading, so
@@ -11,7 +15,7 @@ func briefOf(t time.Time) brief {
 	if t.IsZero() {
 		return 0
 	}
-	return brief(nanos(t))
+	return brief(crdt.Nanos(t))
 }
 
 func (m brief) time() time.Time {

@@ -84,7 +84,7 @@ func (t *redeemedTable) unpack(k visitKey, x *redeemedInFew) redeemed {
 }
 
 func (t *redeemedTable) put(k visitKey, r redeemed) {
-	x := redeemedInFew{until: nanos(r.until), is: r.is,
+	x := redeemedInFew{until: crdt.Nanos(r.until), is: r.is,
 		keptMS: uint32(min((r.kept+time.Millisecond-1)/time.Millisecond, math.MaxUint32))}
 	of := crdt.Incarnation{Node: r.by}
 	switch p := &r.pass; r.is {
@@ -92,7 +92,7 @@ func (t *redeemedTable) put(k visitKey, r redeemed) {
 		x.number = r.number
 	case confirmed:
 		of = crdt.Incarnation{Node: p.Ticket.Anchor, Boot: p.Ticket.Boot}
-		x.arrival, x.accepted, x.end = nanos(p.Arrival), nanos(p.AcceptedAt), nanos(p.LeaseEnd)
+		x.arrival, x.accepted, x.end = crdt.Nanos(p.Arrival), crdt.Nanos(p.AcceptedAt), crdt.Nanos(p.LeaseEnd)
 		x.block, x.number = p.Ticket.Block, p.Ticket.Seq
 	}
 	x.anchor = t.anchor(of)
@@ -124,20 +124,8 @@ func (t *redeemedTable) forget(now time.Time) {
 	}
 }
 
-// noTime is in place of the zero time.
+// noTime is what crdt.Nanos makes of the zero time.
 const noTime = math.MinInt64
-
-// nanos returns a time in Unix ns. What a peer says may lie farther ahead than these reach:
-// that is then as far as they do.
-func nanos(t time.Time) int64 {
-	switch {
-	case t.IsZero():
-		return noTime
-	case t.Unix() > math.MaxInt64/int64(time.Second)-1:
-		return math.MaxInt64
-	}
-	return t.UnixNano()
-}
 
 func instant(ns int64) time.Time {
 	if ns == noTime {
