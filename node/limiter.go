@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/crypto/blake2b"
 
@@ -49,11 +50,13 @@ const limitStripes = 64
 type limitTables [limitStripes]limitStripe
 
 type limitStripe struct {
-	mu    sync.Mutex // guards the following
-	table *limit.Table
+	mu    sync.Mutex  // guards the following
+	table limit.Table // what it reads for each request is in the lock's line of memory
 
-	_ [48]byte // keeps neighbours' locks apart
+	_ [lineSize - (unsafe.Sizeof(sync.Mutex{})+unsafe.Sizeof(limit.Table{}))%lineSize]byte // keeps neighbours apart
 }
+
+const lineSize = 64 // bytes of a line of memory, what a processor reads at a time
 
 // newLimiter returns a limiter that has no rule.
 func newLimiter(memory int, self crdt.Incarnation, site string, owner []byte) *limiter {
@@ -86,7 +89,7 @@ func (t *limitTables) of(k limit.Key) *limitStripe { return &t[k%limitStripes] }
 func (s *limitStripe) do(f func(*limit.Table)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(s.table)
+	f(&s.table)
 }
 
 // follow has the rules be those that are given.
@@ -120,9 +123,9 @@ type meters struct {
 
 func (l *limiter) start() {
 	tables := new(limitTables)
-	for i := range tables {
-		tables[i].table = limit.NewTable(l.memory / limitStripes)
-		l.room += tables[i].table.Len()
+	for i, t := range limit.NewTables(limitStripes, l.memory) {
+		tables[i].table = t
+		l.room += t.Len()
 	}
 	l.rules = limit.NewRules(l.secret)
 	l.exchange = limit.NewExchange(l.self, l.site, l.rules, tables)

@@ -49,7 +49,7 @@ func (m *Meter) ask(k limit.Key, what func(*limit.Table, limit.Key, *limit.Terms
 			return v
 		}
 	}
-	return what(s.table, k, &m.counter.Terms, at)
+	return what(&s.table, k, &m.counter.Terms, at)
 }
 
 // Report tells what this node knows of a key; ok is false if nothing.

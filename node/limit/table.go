@@ -67,13 +67,24 @@ const KeySize = int(unsafe.Sizeof(set{})) / ways
 const maxQueue = 4
 
 // NewTable returns a table that takes at most so many bytes, but has room for a few keys at least.
-func NewTable(bytes int) *Table {
-	n := max(bytes/(int(unsafe.Sizeof(set{}))+2*4*ways/maxQueue), reach)
-	return &Table{
-		sets:  make([]set, n),
-		dirty: make([]uint32, 0, max(n*ways/maxQueue, ways)),
-		begun: make([]uint32, 0, max(n*ways/maxQueue, ways)),
+func NewTable(bytes int) *Table { return &NewTables(1, bytes)[0] }
+
+// NewTables returns n tables that take at most so many bytes together, but have room for a
+// few keys each at least. Their memory is in one piece.
+func NewTables(n, bytes int) []Table {
+	each := max(bytes/n/(int(unsafe.Sizeof(set{}))+2*4*ways/maxQueue), reach)
+	sets := make([]set, n*each)
+	inHugePages(sets)
+	queue := max(each*ways/maxQueue, ways)
+	tables := make([]Table, n)
+	for i := range tables {
+		tables[i] = Table{
+			sets:  sets[i*each:][:each:each],
+			dirty: make([]uint32, 0, queue),
+			begun: make([]uint32, 0, queue),
+		}
 	}
+	return tables
 }
 
 // Len returns how many keys there is room for.

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -83,6 +84,33 @@ func TestTableKeepsWithinItsMemory(t *testing.T) {
 	small.Use(r)
 	for range 1000 {
 		small.Take(Key(rand.Uint64()|1), r, start)
+	}
+}
+
+// Tables that share a piece of memory keep apart: one that is full takes no place of another.
+func TestTablesKeepApart(t *testing.T) {
+	const bytes = 1 << 14
+	r := &Terms{Period: 60_000, Requests: 1000}
+	tables := NewTables(3, bytes)
+	room := 0
+	for i := range tables {
+		tables[i].Use(r)
+		room += tables[i].Len()*KeySize + 4*(cap(tables[i].dirty)+cap(tables[i].begun))
+	}
+	if room > bytes {
+		t.Errorf("three tables of %d bytes take %d", bytes, room)
+	}
+	first, last := Key(1), Key(math.MaxUint64) // of the first set and the last
+	tables[0].Take(last, r, start)
+	tables[2].Take(first, r, start)
+	for range 10 * tables[1].Len() {
+		tables[1].Take(Key(rand.Uint64()|1), r, start+1)
+	}
+	if e, _ := tables[0].find(last); e == nil {
+		t.Error("the last key of a table gave way to one of the next")
+	}
+	if e, _ := tables[2].find(first); e == nil {
+		t.Error("the first key of a table gave way to one of the table before")
 	}
 }
 
