@@ -90,9 +90,9 @@ func newBuiltin(html, css, js string) (*builtin, error) {
 // contextOf returns how variables are escaped that follow html.
 func contextOf(html string) *escapes {
 	if strings.LastIndexByte(html, '<') > strings.LastIndexByte(html, '>') {
-		return &htmlEscapes // in a tag, and so in an attribute
+		return htmlEscapes // in a tag, and so in an attribute
 	}
-	return &textEscapes
+	return textEscapes
 }
 
 // HashSource names a style or a script as policies do that allow no other.
@@ -138,7 +138,10 @@ func placeholder(name string, context *escapes) func(*State, []byte) []byte {
 	if isCondition {
 		return func(s *State, b []byte) []byte { return appendHidden(b, v.isEmpty(b, s)) }
 	}
-	return func(s *State, b []byte) []byte { return context.escape(v.appendText(b, s), len(b)) }
+	if v.words == nil { // digits and the like
+		return func(s *State, b []byte) []byte { return v.appendText(b, s) }
+	}
+	return func(s *State, b []byte) []byte { return context.escape(v.words(s, b), len(b)) }
 }
 
 // isEmpty reports whether v counts as no. It may write beyond the end of scratch.

@@ -168,7 +168,7 @@ func TestMessageIsEscaped(t *testing.T) {
 	if want := `data-v="operatorMessage">&lt;b&gt;"Today's"&lt;/b&gt; &amp; {{title}}</p>`; strings.Count(page, want) != 1 {
 		t.Errorf("the page lacks %s:\n%s", want, page)
 	}
-	if got, want := contextOf(`<p>a > b</p><p title="`), &htmlEscapes; got != want {
+	if got, want := contextOf(`<p>a > b</p><p title="`), htmlEscapes; got != want {
 		t.Error("an attribute is taken for text")
 	}
 }
