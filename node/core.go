@@ -484,8 +484,8 @@ func (c *Core) owner(id crdt.RoomID, v VisitorID) crdt.NodeID {
 	return room.Owner(c.key, id, v, c.nodes)
 }
 
-// Snapshot returns what is worth keeping over a restart.
-func (c *Core) Snapshot() ([]byte, error) { return c.replica.Snapshot() }
+// AppendSnapshot appends what is worth keeping over a restart.
+func (c *Core) AppendSnapshot(dst []byte) ([]byte, error) { return c.replica.AppendSnapshot(dst) }
 
 // Restore takes up what an earlier start has kept. It is called before anything
 // else.

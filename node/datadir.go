@@ -163,9 +163,9 @@ func (d *DataDir) writeIdentity(id crdt.Incarnation) error {
 // SaveCounts stores what the node counts. The old content stays until the new
 // one is on disk.
 func (d *DataDir) SaveCounts(state []byte) error {
-	framed := make([]byte, 4, 4+len(state))
-	binary.BigEndian.PutUint32(framed, crc32.Checksum(state, castagnoli))
-	return d.replace(countsFile, append(framed, state...))
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(state, castagnoli))
+	return d.replace(countsFile, sum[:], state)
 }
 
 // LoadCounts returns what SaveCounts stored, or nil when there is nothing.
@@ -191,14 +191,18 @@ func (d *DataDir) LoadCounts() ([]byte, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// replace writes a file so that a crash leaves the old content or the new.
-func (d *DataDir) replace(name string, content []byte) error {
+// replace writes a file, of parts, so that a crash leaves the old content or the new.
+func (d *DataDir) replace(name string, parts ...[]byte) error {
 	temp := name + ".new"
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	for _, part := range parts {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
 	if err == nil {
 		err = f.Sync()
 	}

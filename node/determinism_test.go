@@ -104,7 +104,7 @@ func eventful(t *testing.T, restless bool) *transcript {
 		w.run(100 * time.Millisecond)
 	}
 	for _, m := range w.nodes {
-		state, err := m.core.Snapshot()
+		state, err := m.core.AppendSnapshot(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

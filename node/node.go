@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -232,7 +231,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	close(n.ended)
 	n.core.Close(n.Now())
 	n.journal.finish(n.core, n.Now())
-	if state, snapErr := n.core.Snapshot(); snapErr == nil {
+	if state, snapErr := n.core.AppendSnapshot(saver.buffer()); snapErr == nil {
 		saver.save(state)
 	}
 	saver.close()
@@ -408,53 +407,10 @@ func (n *Node) send(mesh Mesh, out []Message) {
 }
 
 func (n *Node) persist(saver *saver) {
-	state, err := n.core.Snapshot()
+	state, err := n.core.AppendSnapshot(saver.buffer())
 	if err != nil {
 		n.log.Error("counts cannot be written down", "error", err)
 		return
 	}
 	saver.save(state)
-}
-
-// saver writes the newest state, off the loop: a disk may take its time.
-type saver struct {
-	data *DataDir
-	log  *slog.Logger
-	next chan []byte // holds the newest state only
-}
-
-func newSaver(data *DataDir, log *slog.Logger) *saver {
-	return &saver{data: data, log: log, next: make(chan []byte, 1)}
-}
-
-// save replaces a state that has not been written yet. One goroutine calls it.
-func (s *saver) save(state []byte) {
-	select {
-	case <-s.next:
-	default:
-	}
-	s.next <- state
-}
-
-func (s *saver) close() { close(s.next) }
-
-func (s *saver) run() {
-	var last []byte
-	failed := false
-	for state := range s.next {
-		if bytes.Equal(state, last) {
-			continue
-		}
-		err := s.data.SaveCounts(state)
-		if err != nil && !failed {
-			s.log.Error("counts cannot be kept; after a restart this node starts from what its peers know", "error", err)
-		}
-		if err == nil && failed {
-			s.log.Info("counts are kept again")
-		}
-		failed = err != nil
-		if !failed {
-			last = state
-		}
-	}
 }

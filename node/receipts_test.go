@@ -22,7 +22,7 @@ type backup struct {
 
 func (m *machine) backup(t *testing.T) backup {
 	t.Helper()
-	state, err := m.core.Snapshot()
+	state, err := m.core.AppendSnapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

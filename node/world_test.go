@@ -142,7 +142,7 @@ func (w *world) start(m *machine, s room.Settings) {
 
 // kill stops a node as kill -9 does; the last state on disk stays.
 func (w *world) kill(m *machine) {
-	snapshot, err := m.core.Snapshot()
+	snapshot, err := m.core.AppendSnapshot(nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

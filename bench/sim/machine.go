@@ -126,7 +126,7 @@ func (b *shipped) seen() (active, waiting int) {
 	return v.Active, v.Waiting
 }
 
-func (b *shipped) snapshot() ([]byte, error) { return b.core.Snapshot() }
+func (b *shipped) snapshot() ([]byte, error) { return b.core.AppendSnapshot(nil) }
 
 func (b *shipped) writes() []durable.Write { return b.core.Writes() }
 

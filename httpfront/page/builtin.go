@@ -36,7 +36,11 @@ type builtin struct {
 	// sources allow its style and its script, which are the same in all answers, by
 	// hash (Content-Security-Policy, level 3, section 2.3.1).
 	style, script string
+	own           string // csp for frames of the same site, as most rooms have it
 }
+
+// ownFrames are frames of the page's own site, as a source of policies.
+const ownFrames = "'self'"
 
 // piece is text, and what follows it.
 type piece struct {
@@ -63,6 +67,7 @@ func newBuiltin(html, css, js string) (*builtin, error) {
 		text.WriteString(before)
 		if !ok {
 			b.pieces = append(b.pieces, piece{text: text.String()})
+			b.own = b.csp(ownFrames)
 			return b, nil
 		}
 		name, after, ok := strings.Cut(after, "}}")
@@ -222,6 +227,9 @@ var labels = map[string]lang.Text{
 // csp returns the Content-Security-Policy that lets the page do what it does and
 // nothing else. frames is who may show it in a frame.
 func (b *builtin) csp(frames string) string {
+	if frames == ownFrames && b.own != "" {
+		return b.own
+	}
 	return "default-src 'none'; style-src " + b.style + "; script-src " + b.script +
 		"; worker-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors " + frames
 }

@@ -104,7 +104,7 @@ func CheckFrameAncestors(sources []string) error {
 // frameAncestors checks and joins the sources of that directive.
 func frameAncestors(sources []string) (string, error) {
 	if len(sources) == 0 {
-		return "'self'", nil
+		return ownFrames, nil
 	}
 	for _, s := range sources {
 		switch {

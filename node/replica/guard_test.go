@@ -13,7 +13,7 @@ import (
 // state is all that a replica knows, for comparing before and after.
 func (m *mesh) state(x *member) string {
 	m.t.Helper()
-	s, err := x.Snapshot()
+	s, err := x.AppendSnapshot(nil)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -340,7 +340,7 @@ func TestRestartCountsOnce(t *testing.T) {
 	room := roomID(0)
 	m.active(nodes[0], room, 6, 1)
 	m.run(time.Second)
-	state, err := nodes[0].Snapshot()
+	state, err := nodes[0].AppendSnapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestRestoreRefuses(t *testing.T) {
 	m := newMesh(t, 11)
 	x := m.start(0, "east")
 	m.active(x, roomID(0), 1, 0)
-	state, err := x.Snapshot()
+	state, err := x.AppendSnapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -13,17 +14,28 @@ const snapshotVersion = 1
 
 var errSnapshot = errors.New("malformed snapshot")
 
-// Snapshot returns the whole state, to be kept in the data directory.
-func (r *Replica) Snapshot() ([]byte, error) {
-	dst := []byte{snapshotVersion}
+// AppendSnapshot appends the whole state, to be kept in the data directory.
+func (r *Replica) AppendSnapshot(dst []byte) ([]byte, error) {
+	dst = append(dst, snapshotVersion)
 	for _, state := range []interface{ AppendBinary([]byte) ([]byte, error) }{&r.rows, &r.sums, &r.lww} {
-		body, err := state.AppendBinary(nil)
-		if err != nil {
+		var err error
+		if dst, err = appendPartBy(dst, state.AppendBinary); err != nil {
 			return nil, fmt.Errorf("snapshot: %w", err)
 		}
-		dst = appendPart(dst, body)
 	}
 	return dst, nil
+}
+
+// appendPartBy is appendPart of what is appended by a function. A snapshot may be of many megabytes, and
+// is not to be there twice while it is made.
+func appendPartBy(dst []byte, by func([]byte) ([]byte, error)) ([]byte, error) {
+	const room = binary.MaxVarintLen64 // for the length, which is not known yet
+	start := len(dst)
+	dst, err := by(append(dst, make([]byte, room)...))
+	if err != nil {
+		return nil, err
+	}
+	return appendPart(dst[:start], dst[start+room:]), nil
 }
 
 // Restore adds a snapshot to the state; a replica is best restored before it
