@@ -250,12 +250,12 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	if p.known && p.Accepted() && f.turnsBack(r, &p.Pass, room, made, now) {
 		p = carried{}
 	}
-	waits := p.known && !p.Accepted() && !passesAll(s)
+	waits := isLine(&p, s, now)
 	var over *askedLimit // a rate limit
 	if !waits {
-		over = f.limitedBy(r, p.Visitor, s.DryRun, now)
+		over = f.limitedBy(r, countsAs(&p, s), s.DryRun, now)
 	}
-	if over != nil && !over.lines(&p) {
+	if over != nil && !over.lines(&p, s) {
 		*w = over.answer(waiting{req: r, settings: s, made: made, now: now}, room)
 		r.record.judged(w.outcome(), s, &p.Pass, now)
 		return false
@@ -286,7 +286,18 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		a.cookie = r.appendNoCookie(nil, s)
 	}
 	w.cookie = a.cookie
-	return f.settle(a, w, room, waits)
+	if waits {
+		if over := f.overLate(w, p.Visitor); over != nil {
+			if w.verdict.Pass.Visitor != p.Visitor {
+				room.End(w.verdict.Pass, now) // a place that is not to be used
+				a.cookie, w.cookie = nil, nil
+			}
+			*w = over.answer(*w, room)
+			r.record.judged(w.outcome(), s, &w.verdict.Pass, now)
+			return false
+		}
+	}
+	return f.settle(a, w, room)
 }
 
 // queues has somebody new wait, and reports whether that may be; if not, w becomes the
@@ -301,18 +312,9 @@ func (f *Front) queues(room Room, w *waiting) bool {
 	return false
 }
 
-// settle does what the verdict in w says, which was on somebody who waited or not. It
-// reports whether the visitor is admitted.
-func (f *Front) settle(a *admitted, w *waiting, room Room, waited bool) bool {
+// settle does what the verdict in w says. It reports whether the visitor is admitted.
+func (f *Front) settle(a *admitted, w *waiting, room Room) bool {
 	r, s, v, now := a.req, w.settings, &w.verdict, w.now
-	if waited && v.Admit && v.Pass.AcceptedAt.Before(now) {
-		// The pass was exchanged by an earlier request, and is as good as a session.
-		if over := f.limitedBy(r, v.Pass.Visitor, s.DryRun, now); over != nil {
-			*w = over.answer(*w, room)
-			r.record.judged(w.outcome(), s, &v.Pass, now)
-			return false
-		}
-	}
 	switch {
 	case v.Admit:
 		a.room, a.settings, a.judged, a.pass = room, s, now, v.Pass

@@ -390,6 +390,24 @@ func TestAskingAgainDoesNotCount(t *testing.T) {
 	}
 }
 
+// The page for a request that one rule has refused uses up nothing of another, whose limit
+// that request has reached.
+func TestAskingAgainLimitsNobody(t *testing.T) {
+	hour := fiveAMinute(func(r *limit.Rule) {
+		r.ID, r.Name, r.RequestsPerPeriod, r.Period, r.MitigationTimeout = limit.ID{2}, "hour", 6, time.Hour, time.Hour
+	})
+	c := newCrowdedRoom(t, open(), hour, fiveAMinute(func(r *limit.Rule) { r.MitigationTimeout = 0 }))
+	c.exhaust(greedy, "")
+	if a := c.ask(greedy, ""); a.Outcome != Limited {
+		t.Fatalf("got %v", a.Outcome)
+	}
+	q := asks("GET", "/")
+	q.For, q.Again = greedy, true
+	if a := c.front.Judge(q); a.Outcome != Limited || a.RetryAfter() >= 3600 {
+		t.Errorf("got %v, to come again in %d s; want less than an hour", a.Outcome, a.RetryAfter())
+	}
+}
+
 // A rule that counts by responses is told of in the log where they are not seen.
 func TestRulesAboutResponsesThatAreNotSeen(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = "http.response.code eq 401" }))

@@ -25,6 +25,8 @@ type Meter interface {
 	Take(k limit.Key, now time.Time) limit.Verdict
 	// Peek says whether a request would be limited, and counts nothing.
 	Peek(k limit.Key, now time.Time) limit.Verdict
+	// Check says whether a request is limited that does not count.
+	Check(k limit.Key, now time.Time) limit.Verdict
 	// Count counts a request that was let pass.
 	Count(k limit.Key, now time.Time) limit.Verdict
 }

@@ -78,7 +78,7 @@ func (l *rateLimit) ask(r *request, visitor node.VisitorID, now time.Time) asked
 	a := askedLimit{by: l, key: l.meter.Key(r.values)}
 	switch {
 	case r.again:
-		a.verdict = l.meter.Peek(a.key, now)
+		a.verdict = l.meter.Check(a.key, now)
 	case l.counting == nil:
 		a.verdict = l.meter.Take(a.key, now)
 	case l.counting.Answers():
@@ -86,7 +86,7 @@ func (l *rateLimit) ask(r *request, visitor node.VisitorID, now time.Time) asked
 	case l.isAbout(r, l.counting):
 		a.verdict = l.meter.Take(a.key, now)
 	default:
-		a.verdict = l.meter.Peek(a.key, now)
+		a.verdict = l.meter.Check(a.key, now)
 	}
 	return a
 }

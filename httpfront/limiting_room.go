@@ -31,9 +31,44 @@ func (f *Front) passesRoomless(ctx *fasthttp.RequestCtx, r *request) bool {
 	return false
 }
 
+// isLine reports whether a request is the poll of somebody in the line of a room, whom no rate limit
+// concerns. A pass whose place is kept no longer is no better than none: with it as many could
+// come as there are places, one after the other.
+func isLine(p *carried, s *room.Settings, now time.Time) bool {
+	return p.known && !p.Accepted() && !passesAll(s) &&
+		s.IsKept(room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh}, now)
+}
+
+// overLate returns the rate limit by which somebody is not let in who came as a visitor of the line, and so
+// was not held against any; nil if there is none. Whose turn it is with this request is not held against
+// one, either.
+func (f *Front) overLate(w *waiting, visitor node.VisitorID) *askedLimit {
+	v := &w.verdict
+	switch {
+	case !v.Admit:
+		return nil
+	case v.Pass.Visitor != visitor: // what the place was for is over; this is somebody new
+		return f.limitedBy(w.req, node.VisitorID{}, w.settings.DryRun, w.now)
+	case v.Pass.AcceptedAt.Before(w.now): // an earlier request has exchanged the pass: it is as good as a session
+		return f.limitedBy(w.req, v.Pass.Visitor, w.settings.DryRun, w.now)
+	}
+	return nil
+}
+
+// countsAs is who is counted for who comes with a pass: nobody who is known, if that is of a line
+// that its visitor has left.
+func countsAs(p *carried, s *room.Settings) node.VisitorID {
+	if p.Accepted() || passesAll(s) {
+		return p.Visitor
+	}
+	return node.VisitorID{}
+}
+
 // lines reports whether who is limited is to get into the line of the room: somebody
-// without a pass, for a rule that says so.
-func (a *askedLimit) lines(p *carried) bool { return a.by.rule.Action == limit.Queue && !p.known }
+// without a pass, or with one that says nothing any more, for a rule that says so.
+func (a *askedLimit) lines(p *carried, s *room.Settings) bool {
+	return a.by.rule.Action == limit.Queue && (!p.known || !p.Accepted() && !passesAll(s))
+}
 
 // answer returns the answer to who is limited and not to get into the line. A rule that
 // queues shows the page of the room, and who is on the site stays so: it is let through

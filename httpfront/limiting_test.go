@@ -142,6 +142,60 @@ func TestAnExchangedPassIsLimitedLikeItsSession(t *testing.T) {
 	}
 }
 
+// Neither is one whose place was given up long ago, with which one is somebody new each time: it
+// counts, and takes nobody's place.
+func TestAPassOfALineThatWasLeftIsLimited(t *testing.T) {
+	for _, action := range []limit.Action{limit.Block, limit.Queue} {
+		s := smallRoom()
+		s.TotalActiveUsers, s.NewUsersPerMinute = 30, 30
+		c := newCrowdedRoom(t, s, fiveAMinute(func(r *limit.Rule) { r.Action = action }))
+		for i := range 40 {
+			c.ask("198.51.100."+strconv.Itoa(i), "")
+		}
+		left := c.ask(greedy, "")
+		if left.Outcome != Queued {
+			t.Fatalf("%s: got %v, want somebody who waits", action, left.Outcome)
+		}
+		c.pass(30 * time.Minute) // all have gone, and the place with them
+		in := 0
+		for range 20 {
+			if c.awaited(greedy, left.Cookie).Outcome == Admitted {
+				in++
+			}
+		}
+		if in != 5 {
+			t.Errorf("%s: %d of 20 requests with an old pass were let in, want 5", action, in)
+		}
+	}
+}
+
+// Who becomes somebody new only when the room decides gives back the place at once: it is another's.
+func TestAPlaceThatALimitForbidsIsGivenBack(t *testing.T) {
+	const over = time.Minute + time.Second // a session
+	c := newCrowdedRoom(t, smallRoom(), fiveAMinute())
+	c.fill()
+	waits := c.ask(greedy, "")
+	c.pass(over)
+	if in := c.awaited(greedy, waits.Cookie); in.Outcome != Admitted {
+		t.Fatalf("got %v, want the place that has come free", in.Outcome)
+	}
+	c.pass(over)
+	c.fill()
+	c.exhaust(greedy, "")
+	if a := c.ask(greedy, ""); a.Outcome != Limited {
+		t.Fatalf("got %v", a.Outcome)
+	}
+	c.pass(over)
+	// What the pass was exchanged for is over, and its place in line not forgotten yet.
+	if a := c.awaited(greedy, waits.Cookie); a.Outcome != Limited || a.Cookie != "" {
+		t.Errorf("got %v and the cookie %q", a.Outcome, a.Cookie)
+	}
+	c.pass(time.Second)
+	if a := c.ask(other, ""); a.Outcome != Admitted {
+		t.Errorf("another address is %v, want the one place", a.Outcome)
+	}
+}
+
 // In a room that lets everybody pass, a pass with which somebody would wait is no way
 // round, either.
 func TestADryRunIsNoWayRoundALimit(t *testing.T) {
@@ -351,6 +405,32 @@ func at(now time.Time) func(*Config) {
 
 // The fields of the draft are on answers of the site and on ours, beside what the site
 // says of its own limits.
+// Who has used up a limit is not limited by what does not count.
+func TestWhatDoesNotCountLimitsNobody(t *testing.T) {
+	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = `http.request.method eq "POST"` }))
+	ask := func(method string) Outcome {
+		q := asks(method, "/")
+		q.For, q.NoPage = greedy, true
+		return c.front.Judge(q).Outcome
+	}
+	for i := range 5 {
+		if got := ask("POST"); got != Admitted {
+			t.Fatalf("request %d is %v", i+1, got)
+		}
+	}
+	for range 3 {
+		if got := ask("GET"); got != Admitted {
+			t.Errorf("a request that does not count is %v, with the limit used up", got)
+		}
+	}
+	if got := ask("POST"); got != Limited {
+		t.Errorf("one too many is %v", got)
+	}
+	if got := ask("GET"); got != Limited {
+		t.Errorf("after that, one that does not count is %v", got)
+	}
+}
+
 func TestLimitFields(t *testing.T) {
 	slow := fiveAMinute(func(r *limit.Rule) {
 		r.ID, r.Name, r.Period, r.RequestsPerPeriod, r.Scope = limit.ID{2}, "slow.path", time.Hour, 100, limit.Site

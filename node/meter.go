@@ -35,6 +35,11 @@ func (m *Meter) Peek(k limit.Key, now time.Time) limit.Verdict {
 	return m.ask(k, (*limit.Table).Peek, false, now)
 }
 
+// Check says whether a request is limited that does not count.
+func (m *Meter) Check(k limit.Key, now time.Time) limit.Verdict {
+	return m.ask(k, (*limit.Table).Check, false, now)
+}
+
 // Count counts a request that was let pass.
 func (m *Meter) Count(k limit.Key, now time.Time) limit.Verdict {
 	return m.ask(k, (*limit.Table).Count, true, now)

@@ -74,3 +74,47 @@ func TestBoundHolds(t *testing.T) {
 		}
 	}
 }
+
+// A flood of clients, more than can be told of at once, keeps nobody from hearing of one who
+// comes too often: what has no room waits, and what is told is not taken to be as old as that.
+func TestFloodHidesNobody(t *testing.T) {
+	const greedy, period, flood = 1, 10 * time.Second, 4000 // clients a tick
+	for name, scope := range map[string]limit.Scope{"two sites": limit.Mesh, "one site": limit.Site} {
+		t.Run(name, func(t *testing.T) {
+			few, many := rule(5, period, 0, scope), rule(1000, period, 0, scope)
+			many.ID, many.Name = limit.ID{2}, "many"
+			cfg := Config{Sites: []int{1, 1}, Memory: 64 << 20, Rules: []limit.Rule{few, many}, Near: [2]limit.Millis{0, 2}, Far: [2]limit.Millis{20, 60}}
+			if scope == limit.Site {
+				cfg.Sites = []int{2}
+			}
+			m := New(cfg)
+			client := uint64(greedy)
+			passed, begin, second := 0, m.Now, limit.Millis(1000)
+			for m.Now < begin+45*second {
+				m.Run(m.Now + tick)
+				for range flood {
+					client++
+					m.Take(m.Nodes[client%2], many.ID, client)
+				}
+				if (m.Now-begin)%second != 0 {
+					continue
+				}
+				for _, n := range m.Nodes { // one a second at each: four times the limit
+					if !m.Take(n, few.ID, greedy).Limited && m.Now > begin+25*second {
+						passed++
+					}
+				}
+			}
+			// Within two periods the limit lets pass 10 of 40, and each node as many if it is alone.
+			if passed > 14 {
+				t.Errorf("%d requests of one client passed within %v, with a limit of 5 in %v", passed, 2*period, period)
+			}
+			if passed < 9 {
+				t.Errorf("%d requests passed, want about 10", passed)
+			}
+			for _, n := range m.Nodes {
+				t.Logf("%s lost %d counts of %d clients", n.Name, n.exchange.Lost, client-greedy)
+			}
+		})
+	}
+}

@@ -7,9 +7,11 @@ import (
 
 // link is what one node has to tell another one, and has heard from it.
 type link struct {
-	pending map[pendingKey]uint32
-	since   Millis // from when on what is pending was counted
-	every   Millis // how often it is sent
+	pending tally  // what was counted since the other node was last told
+	rest    tally  // what had no room in the message before
+	every   Millis // how often pending is sent
+	told    Millis // when it was last sent
+	lost    uint64 // counts of what had to make room
 
 	seq    uint64         // of the newest that was sent
 	flying []group[count] // what it has; nil: it was acknowledged
@@ -23,6 +25,22 @@ type link struct {
 	lag   lag    // of what comes from it
 }
 
+// tally is counts of keys. What is in one message is taken to be as old as the oldest of it, so counts
+// that are much older than others are in a tally of their own.
+type tally struct {
+	of    map[pendingKey]uint32
+	since Millis // from when on they were counted
+}
+
+// clear forgets the counts, and returns how many they were.
+func (t *tally) clear() (n uint64) {
+	for _, c := range t.of {
+		n += uint64(c)
+	}
+	clear(t.of)
+	return n
+}
+
 type pendingKey struct {
 	slot uint16
 	key  Key
@@ -31,60 +49,72 @@ type pendingKey struct {
 const (
 	resendAfter Millis = 500
 
-	maxPending = 20_000 // keys
+	maxPending = 20_000 // keys that came since the other node was last told
 
 	// giveUpAfter is how long a node that does not answer is told of new counts. Those
 	// that it hears of later it would take for requests that come now.
 	giveUpAfter Millis = 3000
 )
 
-func newLink() *link { return &link{pending: map[pendingKey]uint32{}} }
+func newLink() *link {
+	return &link{pending: tally{of: map[pendingKey]uint32{}}, rest: tally{of: map[pendingKey]uint32{}}}
+}
 
 // add has the other node hear of counts, the oldest of which are as old as since.
 func (l *link) add(f Fresh, since, every Millis) {
-	if l.every = every; len(l.pending) == 0 || since < l.since {
-		l.since = since
+	t := &l.pending
+	if l.every = every; len(t.of) == 0 || since < t.since {
+		t.since = since
 	}
 	k := pendingKey{f.Slot, f.Key}
-	l.pending[k] = sum(l.pending[k], f.Count)
+	t.of[k] = sum(t.of[k], f.Count)
 }
 
 // give forgets what cannot be told, and returns how many counts that were: all, where the
-// other node does not answer, and where there are too many those that are least of their
+// other node does not answer, what is too old, and where there are too many those that are least of their
 // limits.
 func (l *link) give(rules *Rules, now Millis) (lost uint64) {
+	lost, l.lost = l.lost, 0
 	if l.flying != nil && now-l.begun >= giveUpAfter {
-		for _, n := range l.pending {
-			lost += uint64(n)
-		}
-		clear(l.pending)
+		return lost + l.pending.clear() + l.rest.clear()
+	}
+	if now-l.rest.since >= giveUpAfter {
+		lost += l.rest.clear()
+	}
+	if len(l.pending.of) <= maxPending {
 		return lost
 	}
-	if len(l.pending) <= maxPending {
-		return 0
-	}
-	for _, k := range l.sorted(rules)[maxPending:] {
-		lost += uint64(l.pending[k])
-		delete(l.pending, k)
+	for _, k := range l.sorted(&l.pending, rules)[maxPending:] {
+		lost += uint64(l.pending.of[k])
+		delete(l.pending.of, k)
 	}
 	return lost
 }
 
-// sorted returns what is pending, the largest part of its limit first.
-func (l *link) sorted(rules *Rules) []pendingKey {
-	part := func(k pendingKey) float64 {
+// sorted returns the keys of a tally, the largest part of its limit first. Of those that are alike, it
+// is others each time that are last.
+func (l *link) sorted(t *tally, rules *Rules) []pendingKey {
+	type ranked struct {
+		pendingKey
+		part float64
+		turn uint64
+	}
+	const odd = 0x9e3779b97f4a7c15 // its multiples are spread over all numbers
+	all := make([]ranked, 0, len(t.of))
+	for k, n := range t.of {
+		r := ranked{pendingKey: k, turn: uint64(k.key) ^ l.seq*odd}
 		if c := rules.bySlot[k.slot]; c != nil {
-			return float64(l.pending[k]) / float64(c.Requests)
+			r.part = float64(n) / float64(c.Requests)
 		}
-		return 0
+		all = append(all, r)
 	}
-	keys := make([]pendingKey, 0, len(l.pending))
-	for k := range l.pending {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b pendingKey) int {
-		return cmp.Or(cmp.Compare(part(b), part(a)), cmp.Compare(a.slot, b.slot), cmp.Compare(a.key, b.key))
+	slices.SortFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.turn, b.turn), cmp.Compare(a.slot, b.slot))
 	})
+	keys := make([]pendingKey, len(all))
+	for i := range all {
+		keys[i] = all[i].pendingKey
+	}
 	return keys
 }
 
@@ -93,8 +123,6 @@ func (l *link) send(rules *Rules, boot uint64, now Millis) []byte {
 	switch {
 	case l.flying != nil && now-l.sent < resendAfter:
 		return nil
-	case l.flying == nil && (len(l.pending) == 0 || now-l.sent < l.every && now >= l.sent):
-		return nil
 	case l.flying == nil && !l.take(rules, now):
 		return nil
 	}
@@ -102,21 +130,35 @@ func (l *link) send(rules *Rules, boot uint64, now Millis) []byte {
 	return (&counted{boot, now, l.seq, min(max(now-l.from+l.trip, 0), maxAge), l.flying}).encode()
 }
 
-// take takes up what is pending, as far as it goes into one message.
+// take takes up what is to be sent next, if anything is: what is pending, when it is due, and until then what that
+// left.
 func (l *link) take(rules *Rules, now Millis) bool {
-	keys := l.sorted(rules)
+	switch due := now-l.told >= l.every || now < l.told; {
+	case due && len(l.pending.of) > 0:
+		// What is left of the one before is least of its limits, and old.
+		l.lost += l.rest.clear()
+		l.told, l.pending, l.rest = now, l.rest, l.pending
+	case len(l.rest.of) == 0:
+		return false
+	}
+	return l.load(&l.rest, rules, now)
+}
+
+// load takes up what is in a tally, as far as it goes into one message.
+func (l *link) load(t *tally, rules *Rules, now Millis) bool {
+	keys := l.sorted(t, rules)
 	var b batch[count]
 	for _, k := range keys[:min(len(keys), maxItems)] {
 		if c := rules.bySlot[k.slot]; c != nil {
-			b.add(c, count{k.key, l.pending[k]})
+			b.add(c, count{k.key, t.of[k]})
 		}
-		delete(l.pending, k)
+		delete(t.of, k)
 	}
 	if len(b.groups) == 0 {
 		return false
 	}
 	l.seq++
-	l.flying, l.from, l.begun = b.groups, l.since, now
+	l.flying, l.from, l.begun = b.groups, t.since, now
 	return true
 }
 
@@ -133,15 +175,12 @@ func (l *link) acknowledge(seq uint64, now Millis) (begun Millis, ok bool) {
 // forget drops what the other node was to hear, and returns how many counts that were. It
 // may have heard of some of them, and others through it. Numbers go on.
 func (l *link) forget() (lost uint64) {
-	for _, n := range l.pending {
-		lost += uint64(n)
-	}
+	lost = l.pending.clear() + l.rest.clear()
 	for _, g := range l.flying {
 		for _, i := range g.items {
 			lost += uint64(i.n)
 		}
 	}
-	clear(l.pending)
 	l.flying = nil
 	return lost
 }
@@ -149,10 +188,12 @@ func (l *link) forget() (lost uint64) {
 // drop forgets what the other node was to hear of some keys, and returns how many counts
 // that were.
 func (l *link) drop(gone func(Key) bool) (lost uint64) {
-	for k, n := range l.pending {
-		if gone(k.key) {
-			lost += uint64(n)
-			delete(l.pending, k)
+	for _, t := range [...]*tally{&l.pending, &l.rest} {
+		for k, n := range t.of {
+			if gone(k.key) {
+				lost += uint64(n)
+				delete(t.of, k)
+			}
 		}
 	}
 	for i := range l.flying {

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,12 @@ func inHugePages(sets []set) {
 	if len(sets) == 0 {
 		return
 	}
+	all := unsafe.Slice((*byte)(unsafe.Pointer(&sets[0])), len(sets)*int(unsafe.Sizeof(sets[0])))
+	page := os.Getpagesize() // what is asked for has to begin with one
+	begin := -int(uintptr(unsafe.Pointer(&sets[0]))) & (page - 1)
+	if begin >= len(all) {
+		return
+	}
 	// The kernel's no means that there are no such pages: all goes on, slower.
-	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Pointer(&sets[0])), len(sets)*int(unsafe.Sizeof(sets[0]))), unix.MADV_HUGEPAGE)
+	_ = unix.Madvise(all[begin:], unix.MADV_HUGEPAGE)
 }

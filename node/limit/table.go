@@ -140,7 +140,14 @@ func (t *Table) Take(k Key, r *Terms, now Millis) Verdict {
 }
 
 // Peek says whether a request would be limited, and counts nothing.
-func (t *Table) Peek(k Key, r *Terms, now Millis) Verdict {
+func (t *Table) Peek(k Key, r *Terms, now Millis) Verdict { return t.peek(k, r, 1, now) }
+
+// Check says whether a key is limited, for a request that does not count. As it adds nothing,
+// who has used up the limit is not limited by it.
+func (t *Table) Check(k Key, r *Terms, now Millis) Verdict { return t.peek(k, r, 0, now) }
+
+// peek says whether n more requests of a key would be limited.
+func (t *Table) peek(k Key, r *Terms, n uint32, now Millis) Verdict {
 	e, at := t.find(k)
 	switch {
 	case e == nil:
@@ -149,13 +156,13 @@ func (t *Table) Peek(k Key, r *Terms, now Millis) Verdict {
 		return e.refusal(now)
 	}
 	w := e.window(r.Period, now)
-	if w.Over(r.Requests, 1, r.Period, now) {
+	if w.Over(r.Requests, n, r.Period, now) {
 		return t.begin(e, at, r, now)
 	}
 	return verdict(&w, r, now)
 }
 
-// Look says what is known of a key: as Peek, but that no key comes to be limited.
+// Look says what is known of a key: as Check, but that no key comes to be limited.
 func (t *Table) Look(k Key, r *Terms, now Millis) Verdict {
 	e, _ := t.find(k)
 	switch {

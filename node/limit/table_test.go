@@ -49,6 +49,9 @@ func TestTableIsAWindowForEachKey(t *testing.T) {
 			if got := table.Peek(k, r, now); got.Limited != limited {
 				t.Fatalf("peek: got %+v, want limited %v: %+v", got, limited, p)
 			}
+			if got := table.Check(k, r, now); got.Limited != limited {
+				t.Fatalf("check: got %+v, want limited %v: %+v", got, limited, p)
+			}
 			got := table.Take(k, r, now)
 			if got.Limited != limited || limited && got.Reset != (p.until-now).Duration() {
 				t.Fatalf("got %+v, want limited %v until %d: %+v", got, limited, p.until-now, p)
@@ -205,6 +208,23 @@ func TestSpills(t *testing.T) {
 	}
 	if tallies[0].Live != 0 {
 		t.Errorf("%d keys live after two periods", tallies[0].Live)
+	}
+}
+
+// What does not count limits nobody who has used up the limit, but who is beyond it.
+func TestCheck(t *testing.T) {
+	r := &Terms{Period: 60_000, Requests: 3, Timeout: 60_000}
+	table := newTestTable(1<<16, r)
+	const k Key = 7 << 40
+	for range 3 {
+		table.Count(k, r, start)
+	}
+	if got := table.Check(k, r, start); got.Limited || got.Remaining != 0 {
+		t.Errorf("got %+v with the limit used up", got)
+	}
+	table.Count(k, r, start)
+	if got := table.Check(k, r, start); !got.Limited || !got.Began {
+		t.Errorf("got %+v beyond the limit", got)
 	}
 }
 

@@ -89,24 +89,36 @@ func (v *View) decideNew(now time.Time) Decision {
 	return d
 }
 
-func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
-	last := vis.LastPoll
-	if last.IsZero() {
-		last = vis.Arrival
+// IsKept reports whether the place in line is kept of somebody who waits. Who has none is new.
+func (s *Settings) IsKept(vis Visitor, now time.Time) bool {
+	age := vis.age(now)
+	return !vis.Arrival.IsZero() && vis.Arrival.Sub(now) <= futureTolerance &&
+		age >= -futureTolerance && age <= s.refreshOf(vis)+s.PlaceKept
+}
+
+// age is for how long somebody who waits has not asked.
+func (vis Visitor) age(now time.Time) time.Duration {
+	if vis.LastPoll.IsZero() {
+		return now.Sub(vis.Arrival)
 	}
-	age := now.Sub(last)
-	if vis.Arrival.IsZero() || age < -futureTolerance || vis.Arrival.Sub(now) > futureTolerance {
+	return now.Sub(vis.LastPoll)
+}
+
+// refreshOf is the interval in which somebody who waits was told to ask.
+func (s *Settings) refreshOf(vis Visitor) time.Duration {
+	if vis.Refresh > 0 {
+		return vis.Refresh
+	}
+	return s.RefreshInterval
+}
+
+func (v *View) decideWaiting(vis Visitor, now time.Time) Decision {
+	if !v.Settings.IsKept(vis, now) {
 		return v.decideNew(now)
 	}
-	age = max(0, age)
-	refresh := vis.Refresh
-	if refresh <= 0 {
-		refresh = v.Settings.RefreshInterval
-	}
+	age, refresh := max(0, vis.age(now)), v.Settings.refreshOf(vis)
 	held := v.Event.Prequeueing && !vis.Arrival.Before(v.Event.PrequeueStart)
 	switch {
-	case age > refresh+v.Settings.PlaceKept:
-		return v.decideNew(now)
 	case age < v.due(refresh) && (v.AllowNew < Unlimited || held):
 		return Decision{Action: TooEarly}
 	case held:
