@@ -82,8 +82,9 @@ func (f *Front) Explain(q *Question) (x Explained) {
 		x.Decided = &told
 		x.Passes = s.DryRun || told.Action == "enter" || told.Action == "apply" || told.Action == "compete"
 	}
-	if x.Unlimited = p.known && !p.Accepted() && !passesAll(s); !x.Unlimited {
-		f.explainLimits(&x, r, p.Visitor, s.DryRun, now)
+	who := subjectOf(decider, &p, s, now)
+	if x.Unlimited = who.waits; !x.Unlimited {
+		f.explainLimits(&x, r, who.visitor, s.DryRun, now)
 	}
 	return x
 }

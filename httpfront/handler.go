@@ -250,12 +250,14 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	if p.known && p.Accepted() && f.turnsBack(r, &p.Pass, room, made, now) {
 		p = carried{}
 	}
-	waits := isLine(&p, s, now)
+	var who limitSubject
 	var over *askedLimit // a rate limit
-	if !waits {
-		over = f.limitedBy(r, countsAs(&p, s), s.DryRun, now)
+	if f.hasLimits() {
+		if who = subjectOf(room, &p, s, now); !who.waits {
+			over = f.limitedBy(r, who.visitor, s.DryRun, now)
+		}
 	}
-	if over != nil && !over.lines(&p, s) {
+	if over != nil && !over.lines(&who) {
 		*w = over.answer(waiting{req: r, settings: s, made: made, now: now}, room)
 		r.record.judged(w.outcome(), s, &p.Pass, now)
 		return false
@@ -286,16 +288,8 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		a.cookie = r.appendNoCookie(nil, s)
 	}
 	w.cookie = a.cookie
-	if waits {
-		if over := f.overLate(w, p.Visitor); over != nil {
-			if w.verdict.Pass.Visitor != p.Visitor {
-				room.End(w.verdict.Pass, now) // a place that is not to be used
-				a.cookie, w.cookie = nil, nil
-			}
-			*w = over.answer(*w, room)
-			r.record.judged(w.outcome(), s, &w.verdict.Pass, now)
-			return false
-		}
+	if who.waits && f.limitsLate(a, w, room, p.Visitor) {
+		return false
 	}
 	return f.settle(a, w, room)
 }

@@ -21,6 +21,12 @@ type askedLimit struct {
 	later   bool // it is counted once the response has come, if it is
 }
 
+// hasLimits reports whether there is a rate limit rule that requests are held against.
+func (f *Front) hasLimits() bool {
+	all := f.limits.Load()
+	return all != nil && len(all.rules) > 0
+}
+
 // limitedBy holds r against the rate limit rules and counts it. It returns the first one by
 // which r is answered instead of passed on; nil if there is none. visitor is who has sent
 // it, as the pass of its room says; zero: nobody who is known. In a room that only tries its
@@ -28,12 +34,11 @@ type askedLimit struct {
 //
 // What it finds is in r.limits, for the fields that tell of it.
 func (f *Front) limitedBy(r *request, visitor node.VisitorID, dryRun bool, now time.Time) *askedLimit {
-	all := f.limits.Load()
-	if all == nil || len(all.rules) == 0 {
+	if !f.hasLimits() {
 		return nil
 	}
 	f.describe(r)
-	for _, l := range all.rules {
+	for _, l := range f.limits.Load().rules {
 		if !l.isAbout(r, l.expression) {
 			continue
 		}

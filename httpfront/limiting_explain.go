@@ -40,17 +40,16 @@ type LimitBound struct {
 
 // reporter is a Meter that tells what it knows.
 type reporter interface {
-	Report(k limit.Key, now time.Time) (rep limit.Report, ok bool)
+	Report(k limit.Key, counts bool, now time.Time) (rep limit.Report, ok bool)
 }
 
 // explainLimits says what the rate limits would say of r, and counts nothing.
 func (f *Front) explainLimits(x *Explained, r *request, visitor node.VisitorID, dryRun bool, now time.Time) {
-	all := f.limits.Load()
-	if all == nil || len(all.rules) == 0 {
+	if !f.hasLimits() {
 		return
 	}
 	f.describe(r)
-	for _, l := range all.rules {
+	for _, l := range f.limits.Load().rules {
 		if !l.isAbout(r, l.expression) {
 			continue
 		}
@@ -79,7 +78,7 @@ func (f *Front) explainLimit(l *rateLimit, r *request, visitor node.VisitorID, n
 		told.Counted = "not"
 	}
 	if m, ok := l.meter.(reporter); ok {
-		if rep, known := m.Report(k, now); known {
+		if rep, known := m.Report(k, told.Counted != "not", now); known {
 			v := rep.Verdict
 			told.Limited, told.Remaining, told.Reset = v.Limited, v.Remaining, v.Reset.Seconds()
 			told.Estimate, told.Previous, told.Current, told.Elapsed = &rep.Estimate, rep.Previous, rep.Current, rep.Elapsed.Duration().Seconds()

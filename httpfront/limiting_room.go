@@ -31,43 +31,62 @@ func (f *Front) passesRoomless(ctx *fasthttp.RequestCtx, r *request) bool {
 	return false
 }
 
-// isLine reports whether a request is the poll of somebody in the line of a room, whom no rate limit
-// concerns. A pass whose place is kept no longer is no better than none: with it as many could
-// come as there are places, one after the other.
-func isLine(p *carried, s *room.Settings, now time.Time) bool {
-	return p.known && !p.Accepted() && !passesAll(s) &&
-		s.IsKept(room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh}, now)
+// limitSubject is what rate limits know of who asks in a room. The zero value is somebody on the site whom a pass
+// does not tell apart from others.
+type limitSubject struct {
+	visitor node.VisitorID // zero: nobody who is known
+	waits   bool           // in line, as whom no rate limit concerns
+	isNew   bool
 }
 
-// overLate returns the rate limit by which somebody is not let in who came as a visitor of the line, and so
-// was not held against any; nil if there is none. Whose turn it is with this request is not held against
-// one, either.
-func (f *Front) overLate(w *waiting, visitor node.VisitorID) *askedLimit {
-	v := &w.verdict
+// subjectOf says who asks with a pass. One of a line that its visitor has left is no better than none:
+// with it as many could come as there are places, one after the other.
+func subjectOf(room Room, p *carried, s *room.Settings, now time.Time) limitSubject {
 	switch {
-	case !v.Admit:
-		return nil
-	case v.Pass.Visitor != visitor: // what the place was for is over; this is somebody new
-		return f.limitedBy(w.req, node.VisitorID{}, w.settings.DryRun, w.now)
-	case v.Pass.AcceptedAt.Before(w.now): // an earlier request has exchanged the pass: it is as good as a session
-		return f.limitedBy(w.req, v.Pass.Visitor, w.settings.DryRun, w.now)
+	case !p.known:
+		return limitSubject{isNew: true}
+	case p.Accepted(), passesAll(s):
+		return limitSubject{visitor: p.Visitor}
 	}
-	return nil
+	switch room.Standing(p.Pass, now) {
+	case node.Waits:
+		return limitSubject{visitor: p.Visitor, waits: true}
+	case node.Inside:
+		return limitSubject{visitor: p.Visitor}
+	}
+	return limitSubject{isNew: true}
 }
 
-// countsAs is who is counted for who comes with a pass: nobody who is known, if that is of a line
-// that its visitor has left.
-func countsAs(p *carried, s *room.Settings) node.VisitorID {
-	if p.Accepted() || passesAll(s) {
-		return p.Visitor
+// limitsLate reports whether a rate limit keeps out somebody who came with the pass of a visitor of the line, and so
+// was not held against any before the room decided; w is the answer then. Whose turn it is with this request is not
+// held against one, either.
+func (f *Front) limitsLate(a *admitted, w *waiting, room Room, visitor node.VisitorID) bool {
+	p := w.verdict.Pass
+	earlier := p.AcceptedAt.Before(w.now) // an earlier request has exchanged the pass: it is as good as a session
+	if !w.verdict.Admit || !earlier && p.Visitor == visitor {
+		return false
 	}
-	return node.VisitorID{}
+	as := p.Visitor
+	if !earlier { // what the pass was for is over, as another node says: this is somebody new
+		as = node.VisitorID{}
+	}
+	over := f.limitedBy(w.req, as, w.settings.DryRun, w.now)
+	if over == nil {
+		return false
+	}
+	if !earlier {
+		room.End(p, w.now)
+		a.cookie, w.cookie, w.verdict = nil, nil, node.Verdict{View: w.verdict.View}
+	}
+	*w = over.answer(*w, room)
+	w.req.record.judged(w.outcome(), w.settings, &w.verdict.Pass, w.now)
+	return true
 }
 
 // lines reports whether who is limited is to get into the line of the room: somebody
-// without a pass, or with one that says nothing any more, for a rule that says so.
-func (a *askedLimit) lines(p *carried, s *room.Settings) bool {
-	return a.by.rule.Action == limit.Queue && (!p.known || !p.Accepted() && !passesAll(s))
+// new, for a rule that says so.
+func (a *askedLimit) lines(who *limitSubject) bool {
+	return a.by.rule.Action == limit.Queue && who.isNew
 }
 
 // answer returns the answer to who is limited and not to get into the line. A rule that

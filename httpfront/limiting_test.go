@@ -3,6 +3,7 @@ package httpfront
 import (
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,170 +89,6 @@ func TestALimitBlocksWhoComesTooOften(t *testing.T) {
 	}
 	if n := strings.Count(c.log.text(), "comes too often for a rate limit"); n != 1 {
 		t.Errorf("the log tells of it %d times, want once", n)
-	}
-}
-
-// A waiting visitor's own polls are not limited, however many come from the address.
-func TestWhoWaitsIsNeverLimited(t *testing.T) {
-	s := smallRoom()
-	c := newCrowdedRoom(t, s, fiveAMinute())
-	c.fill()
-	waits := c.ask(greedy, "")
-	if waits.Outcome != Queued {
-		t.Fatalf("got %v, want somebody who waits", waits.Outcome)
-	}
-	for range 4 {
-		c.ask(greedy, "")
-	}
-	if a := c.ask(greedy, ""); a.Outcome != Limited {
-		t.Fatalf("the address is not limited: %v", a.Outcome)
-	}
-	cookie := waits.Cookie
-	for i := range 40 {
-		c.pass(time.Second)
-		a := c.ask(greedy, cookie)
-		if a.Outcome == Limited {
-			t.Fatalf("poll %d is limited", i+1)
-		}
-		if a.Cookie != "" {
-			cookie = a.Cookie
-		}
-	}
-}
-
-// A pass that was exchanged for a session is no way round a limit.
-func TestAnExchangedPassIsLimitedLikeItsSession(t *testing.T) {
-	s := smallRoom()
-	c := newCrowdedRoom(t, s, fiveAMinute())
-	c.fill()
-	waits := c.ask(greedy, "")
-	c.pass(2 * time.Minute) // the one session ends
-	in := c.awaited(greedy, waits.Cookie)
-	if in.Outcome != Admitted {
-		t.Fatalf("got %v, want the place that has come free", in.Outcome)
-	}
-	c.pass(time.Second)
-	limited := 0
-	for range 20 {
-		if c.awaited(greedy, waits.Cookie).Outcome == Limited {
-			limited++
-		}
-	}
-	if limited != 15 {
-		t.Errorf("%d of 20 requests with the waiting pass are limited, want 15", limited)
-	}
-}
-
-// Neither is one whose place was given up long ago, with which one is somebody new each time: it
-// counts, and takes nobody's place.
-func TestAPassOfALineThatWasLeftIsLimited(t *testing.T) {
-	for _, action := range []limit.Action{limit.Block, limit.Queue} {
-		s := smallRoom()
-		s.TotalActiveUsers, s.NewUsersPerMinute = 30, 30
-		c := newCrowdedRoom(t, s, fiveAMinute(func(r *limit.Rule) { r.Action = action }))
-		for i := range 40 {
-			c.ask("198.51.100."+strconv.Itoa(i), "")
-		}
-		left := c.ask(greedy, "")
-		if left.Outcome != Queued {
-			t.Fatalf("%s: got %v, want somebody who waits", action, left.Outcome)
-		}
-		c.pass(30 * time.Minute) // all have gone, and the place with them
-		in := 0
-		for range 20 {
-			if c.awaited(greedy, left.Cookie).Outcome == Admitted {
-				in++
-			}
-		}
-		if in != 5 {
-			t.Errorf("%s: %d of 20 requests with an old pass were let in, want 5", action, in)
-		}
-	}
-}
-
-// Who becomes somebody new only when the room decides gives back the place at once: it is another's.
-func TestAPlaceThatALimitForbidsIsGivenBack(t *testing.T) {
-	const over = time.Minute + time.Second // a session
-	c := newCrowdedRoom(t, smallRoom(), fiveAMinute())
-	c.fill()
-	waits := c.ask(greedy, "")
-	c.pass(over)
-	if in := c.awaited(greedy, waits.Cookie); in.Outcome != Admitted {
-		t.Fatalf("got %v, want the place that has come free", in.Outcome)
-	}
-	c.pass(over)
-	c.fill()
-	c.exhaust(greedy, "")
-	if a := c.ask(greedy, ""); a.Outcome != Limited {
-		t.Fatalf("got %v", a.Outcome)
-	}
-	c.pass(over)
-	// What the pass was exchanged for is over, and its place in line not forgotten yet.
-	if a := c.awaited(greedy, waits.Cookie); a.Outcome != Limited || a.Cookie != "" {
-		t.Errorf("got %v and the cookie %q", a.Outcome, a.Cookie)
-	}
-	c.pass(time.Second)
-	if a := c.ask(other, ""); a.Outcome != Admitted {
-		t.Errorf("another address is %v, want the one place", a.Outcome)
-	}
-}
-
-// In a room that lets everybody pass, a pass with which somebody would wait is no way
-// round, either.
-func TestADryRunIsNoWayRoundALimit(t *testing.T) {
-	s := smallRoom()
-	s.DryRun = true
-	c := newCrowdedRoom(t, s, fiveAMinute())
-	c.fill()
-	waits := c.ask(greedy, "")
-	for range 4 {
-		if a := c.ask(greedy, waits.Cookie); a.Outcome != Admitted {
-			t.Fatalf("got %v in a dry run", a.Outcome)
-		}
-	}
-	if a := c.ask(greedy, waits.Cookie); a.Outcome != Limited {
-		t.Errorf("got %v", a.Outcome)
-	}
-}
-
-// Who is on the site and comes too often keeps the session.
-func TestALimitEndsNoSession(t *testing.T) {
-	for _, action := range []limit.Action{limit.Block, limit.Queue} {
-		s := open()
-		s.SessionDuration = 30 * time.Minute
-		c := newCrowdedRoom(t, s, fiveAMinute(func(r *limit.Rule) { r.Action = action }))
-		in := c.ask(greedy, "")
-		for range 4 {
-			c.ask(greedy, "")
-		}
-		a := c.ask(greedy, in.Cookie)
-		if a.Outcome == Admitted || a.Cookie != "" {
-			t.Fatalf("%s: got %v, and the cookie %q", action, a.Outcome, a.Cookie)
-		}
-		c.pass(10*time.Minute + time.Second)
-		if a := c.ask(greedy, in.Cookie); a.Outcome != Admitted {
-			t.Errorf("%s: after the timeout the session is %v", action, a.Outcome)
-		}
-	}
-}
-
-// Who has no pass, and comes too often for a rule that queues, waits though places are
-// free, and is let in like everybody who waits.
-func TestALimitSendsToTheLine(t *testing.T) {
-	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Action = limit.Queue }))
-	c.exhaust(greedy, "")
-	q := asks("GET", "/")
-	q.For = greedy
-	a := c.front.Judge(q)
-	if a.Outcome != Queued || a.Cookie == "" || a.field("Ropeline-State") != "waiting" || a.field("RateLimit") == "" {
-		t.Fatalf("got %v, %q, %v", a.Outcome, a.Cookie, a.Fields)
-	}
-	if n := c.waiting(); n != 1 {
-		t.Errorf("%d wait, want one", n)
-	}
-	c.pass(2 * time.Second)
-	if a := c.awaited(greedy, a.Cookie); a.Outcome != Admitted {
-		t.Errorf("the next poll is %v", a.Outcome)
 	}
 }
 
@@ -421,6 +258,13 @@ func TestWhatDoesNotCountLimitsNobody(t *testing.T) {
 	for range 3 {
 		if got := ask("GET"); got != Admitted {
 			t.Errorf("a request that does not count is %v, with the limit used up", got)
+		}
+	}
+	for method, limited := range map[string]bool{"GET": false, "POST": true} {
+		q := asks(method, "/")
+		q.Peer, q.For = netip.MustParseAddr(greedy), ""
+		if x := c.front.Explain(q); len(x.Limits) != 1 || x.Limits[0].Limited != limited || x.Passes == limited {
+			t.Errorf("explained: %s passes: %v, %+v", method, x.Passes, x.Limits)
 		}
 	}
 	if got := ask("POST"); got != Limited {

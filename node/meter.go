@@ -57,9 +57,10 @@ func (m *Meter) ask(k limit.Key, what func(*limit.Table, limit.Key, *limit.Terms
 	return what(&s.table, k, &m.counter.Terms, at)
 }
 
-// Report tells what this node knows of a key; ok is false if nothing.
-func (m *Meter) Report(k limit.Key, now time.Time) (rep limit.Report, ok bool) {
-	m.tables.Of(k, func(t *limit.Table) { rep, ok = t.Report(k, &m.counter.Terms, limit.MillisOf(now)) })
+// Report tells what this node knows of a key, and what becomes of its next request, which counts or does not; ok is
+// false if it knows nothing.
+func (m *Meter) Report(k limit.Key, counts bool, now time.Time) (rep limit.Report, ok bool) {
+	m.tables.Of(k, func(t *limit.Table) { rep, ok = t.Report(k, &m.counter.Terms, counts, limit.MillisOf(now)) })
 	return rep, ok
 }
 

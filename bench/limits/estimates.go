@@ -24,7 +24,7 @@ func Estimates(period time.Duration, cfg Config) (count func(source int, at limi
 		}
 		k := KeyOf(secrets, uint64(source))
 		n.table.Count(k, &secrets.Terms, begin+at)
-		rep, _ := n.table.Report(k, &secrets.Terms, begin+at)
+		rep, _ := n.table.Report(k, &secrets.Terms, true, begin+at)
 		return rep.Estimate
 	}
 	return count, func(at limit.Millis) { m.Run(begin + at) }

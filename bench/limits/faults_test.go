@@ -205,7 +205,7 @@ func (v *visits) come(t *testing.T, x *trouble, r *limit.Rule) {
 	}
 	for _, n := range x.m.Nodes {
 		c := n.Rules.Counter(r.ID)
-		rep, _ := n.table.Report(KeyOf(c, v.client), &c.Terms, n.now(x.m))
+		rep, _ := n.table.Report(KeyOf(c, v.client), &c.Terms, true, n.now(x.m))
 		if known := rep.Previous + rep.Current; !n.down && known > v.came {
 			t.Fatalf("%s knows of %d requests, and there were %d", n.Name, known, v.came)
 		}

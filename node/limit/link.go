@@ -41,6 +41,18 @@ func (t *tally) clear() (n uint64) {
 	return n
 }
 
+// join moves the counts of other to t.
+func (t *tally) join(other *tally) {
+	if len(other.of) == 0 {
+		return
+	}
+	t.since = min(t.since, other.since)
+	for k, n := range other.of {
+		t.of[k] = sum(t.of[k], n)
+	}
+	clear(other.of)
+}
+
 type pendingKey struct {
 	slot uint16
 	key  Key
@@ -135,7 +147,10 @@ func (l *link) send(rules *Rules, boot uint64, now Millis) []byte {
 func (l *link) take(rules *Rules, now Millis) bool {
 	switch due := now-l.told >= l.every || now < l.told; {
 	case due && len(l.pending.of) > 0:
-		// What is left of the one before is least of its limits, and old.
+		if len(l.pending.of)+len(l.rest.of) <= maxItems {
+			l.pending.join(&l.rest)
+		}
+		// What is left of the message before is least of its limits, and old.
 		l.lost += l.rest.clear()
 		l.told, l.pending, l.rest = now, l.rest, l.pending
 	case len(l.rest.of) == 0:

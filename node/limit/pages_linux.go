@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +14,7 @@ func inHugePages(sets []set) {
 		return
 	}
 	all := unsafe.Slice((*byte)(unsafe.Pointer(&sets[0])), len(sets)*int(unsafe.Sizeof(sets[0])))
-	page := os.Getpagesize() // what is asked for has to begin with one
+	page := unix.Getpagesize() // what is asked for has to begin with one
 	begin := -int(uintptr(unsafe.Pointer(&sets[0]))) & (page - 1)
 	if begin >= len(all) {
 		return

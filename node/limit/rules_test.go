@@ -44,7 +44,7 @@ func TestFollow(t *testing.T) {
 	}
 	a.RequestsPerPeriod = 50
 	s.Follow([]Rule{b, a}, table, start)
-	if rep, _ := table.Report(k, &s.Counter(a.ID).Terms, start); limited() || rep.Current != 1 {
+	if rep, _ := table.Report(k, &s.Counter(a.ID).Terms, true, start); limited() || rep.Current != 1 {
 		t.Errorf("with another limit the key is limited: %v; its counts are %+v", limited(), rep)
 	}
 	a.Period = time.Hour

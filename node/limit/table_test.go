@@ -290,7 +290,7 @@ func TestLearn(t *testing.T) {
 	now := begin + 30_000
 	learn := func(previous, current uint32) float64 {
 		table.Learn(State{Key: k, Window: Window{begin, previous, current}}, r, now, false)
-		rep, _ := table.Report(k, r, now)
+		rep, _ := table.Report(k, r, true, now)
 		return rep.Estimate
 	}
 	table.Take(k, r, now)
@@ -319,11 +319,11 @@ func TestAddAtTheLimit(t *testing.T) {
 	r := &Terms{Period: 60_000, Requests: 10, Timeout: 600_000}
 	table := newTestTable(1<<16, r)
 	table.Add(1<<50, r, 10, start, start, false)
-	if rep, _ := table.Report(1<<50, r, start); rep.Limited != 0 {
+	if rep, _ := table.Report(1<<50, r, true, start); rep.Limited != 0 {
 		t.Errorf("got %+v", rep)
 	}
 	table.Add(1<<50, r, 1, start, start, false)
-	if rep, _ := table.Report(1<<50, r, start); rep.Limited != 600_000 {
+	if rep, _ := table.Report(1<<50, r, true, start); rep.Limited != 600_000 {
 		t.Errorf("got %+v of who is beyond the limit", rep)
 	}
 }
@@ -331,13 +331,13 @@ func TestAddAtTheLimit(t *testing.T) {
 func TestReportChangesNothing(t *testing.T) {
 	r := &Terms{Period: 1000, Requests: 1, Timeout: 500}
 	table := newTestTable(1<<16, r)
-	if _, ok := table.Report(1<<50, r, start); ok {
+	if _, ok := table.Report(1<<50, r, true, start); ok {
 		t.Error("there is a report of a key that never came")
 	}
 	table.Take(1<<50, r, start)
 	table.Take(1<<50, r, start)
 	before := *table.at(uint32(table.home(1<<50) * ways))
-	table.Report(1<<50, r, start+1700)
+	table.Report(1<<50, r, true, start+1700)
 	if after := *table.at(uint32(table.home(1<<50) * ways)); after != before {
 		t.Errorf("got %+v, was %+v", after, before)
 	}
@@ -352,7 +352,7 @@ func TestLearnOfOwnKey(t *testing.T) {
 	const k Key = 1 << 50
 	table.Add(k, r, 20, start, start, true)
 	table.Learn(State{Key: k, Window: Window{start - start%60_000, 0, 25}}, r, start, true)
-	if rep, _ := table.Report(k, r, start); rep.Current != 25 {
+	if rep, _ := table.Report(k, r, true, start); rep.Current != 25 {
 		t.Errorf("got %+v, want the 25 of which 20 were known", rep)
 	}
 	table.Release(func(f Fresh) bool { return f == Fresh{k, r.Slot, 20} })
@@ -378,7 +378,7 @@ func TestStateAcrossPeriods(t *testing.T) {
 		t.Errorf("got %+v, and others know of none", s.Window)
 	}
 	table.Learn(State{Key: k, Window: Window{begin + 60_000, 100, 0}}, r, begin+60_001, false)
-	if rep, _ := table.Report(k, r, begin+60_001); rep.Previous != 102 || rep.Current != 1 {
+	if rep, _ := table.Report(k, r, true, begin+60_001); rep.Previous != 102 || rep.Current != 1 {
 		t.Errorf("got %+v, want each in its period", rep)
 	}
 }

@@ -147,11 +147,15 @@ type Report struct {
 	Verdict Verdict // on the next request
 }
 
-// Report tells of a key, and changes nothing.
-func (t *Table) Report(k Key, r *Terms, now Millis) (rep Report, ok bool) {
+// Report tells of a key, and changes nothing. counts says whether the next request does.
+func (t *Table) Report(k Key, r *Terms, counts bool, now Millis) (rep Report, ok bool) {
 	found, _ := t.find(k)
 	if found == nil {
 		return Report{}, false
+	}
+	more := uint32(0)
+	if counts {
+		more = 1
 	}
 	e := *found
 	w := e.window(r.Period, now)
@@ -163,7 +167,7 @@ func (t *Table) Report(k Key, r *Terms, now Millis) (rep Report, ok bool) {
 	case e.limited(now):
 		rep.Limited = e.until(now) - now
 		rep.Verdict = e.refusal(now)
-	case w.Over(r.Requests, 1, r.Period, now):
+	case w.Over(r.Requests, more, r.Period, now):
 		rep.Verdict = Verdict{Limited: true, Reset: r.lasts(&w, now).Duration(), Began: true}
 	default:
 		rep.Verdict = verdict(&w, r, now)
