@@ -82,7 +82,7 @@ func (f *Front) Explain(q *Question) (x Explained) {
 		x.Decided = &told
 		x.Passes = s.DryRun || told.Action == "enter" || told.Action == "apply" || told.Action == "compete"
 	}
-	who := subjectOf(decider, &p, s, now)
+	who := subjectOf(decider, &p, s, false, now)
 	if x.Unlimited = who.waits; !x.Unlimited {
 		f.explainLimits(&x, r, who.visitor, s.DryRun, now)
 	}

@@ -106,7 +106,7 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 }
 
 // Standing says that who has waited still does.
-func (r *fakeRoom) Standing(node.Pass, time.Time) node.Standing { return node.Waits }
+func (r *fakeRoom) Standing(node.Pass, bool, time.Time) node.Standing { return node.Waits }
 
 func (r *fakeRoom) Hold(now time.Time) node.Verdict {
 	p := node.Pass{Visitor: node.VisitorID{0xed}, Arrival: now, LastPoll: now, Refresh: 20 * time.Second}

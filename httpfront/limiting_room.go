@@ -39,16 +39,16 @@ type limitSubject struct {
 	isNew   bool
 }
 
-// subjectOf says who asks with a pass. One of a line that its visitor has left is no better than none:
+// subjectOf says who asks with a pass; or would, if asks is false. One of a line that its visitor has left is no better than none:
 // with it as many could come as there are places, one after the other.
-func subjectOf(room Room, p *carried, s *room.Settings, now time.Time) limitSubject {
+func subjectOf(room Room, p *carried, s *room.Settings, asks bool, now time.Time) limitSubject {
 	switch {
 	case !p.known:
 		return limitSubject{isNew: true}
 	case p.Accepted(), passesAll(s):
 		return limitSubject{visitor: p.Visitor}
 	}
-	switch room.Standing(p.Pass, now) {
+	switch room.Standing(p.Pass, asks, now) {
 	case node.Waits:
 		return limitSubject{visitor: p.Visitor, waits: true}
 	case node.Inside:
@@ -57,12 +57,16 @@ func subjectOf(room Room, p *carried, s *room.Settings, now time.Time) limitSubj
 	return limitSubject{isNew: true}
 }
 
+// turnWithin is how long before a request, by its own time, its visitor may have been let in by it: the loop of a
+// node lets in with the time at which it began to.
+const turnWithin = time.Second
+
 // limitsLate reports whether a rate limit keeps out somebody who came with the pass of a visitor of the line, and so
 // was not held against any before the room decided; w is the answer then. Whose turn it is with this request is not
 // held against one, either.
 func (f *Front) limitsLate(a *admitted, w *waiting, room Room, visitor node.VisitorID) bool {
 	p := w.verdict.Pass
-	earlier := p.AcceptedAt.Before(w.now) // an earlier request has exchanged the pass: it is as good as a session
+	earlier := w.now.Sub(p.AcceptedAt) > turnWithin // an earlier request has exchanged the pass: it is as good as a session
 	if !w.verdict.Admit || !earlier && p.Visitor == visitor {
 		return false
 	}

@@ -248,3 +248,34 @@ func TestALimitSendsToTheLine(t *testing.T) {
 		t.Errorf("the next poll is %v", a.Outcome)
 	}
 }
+
+// Whose turn it is with a request is let in whatever the limit; who was let in by an earlier one is not.
+func TestWhoseTurnItIsIsNotLimited(t *testing.T) {
+	c := newCrowdedRoom(t, open(), fiveAMinute()) // counts
+	waits := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{1}, Arrival: c.now, LastPoll: c.now}
+	ago := time.Duration(0)
+	r := newRoom(func(p node.Pass, _ bool, now time.Time) node.Verdict {
+		p.AcceptedAt, p.LeaseEnd = now.Add(-ago), now.Add(time.Minute)
+		return node.Verdict{Admit: true, Pass: p, SetPass: true}
+	})
+	f := judges(t, fakeRooms{"/room", r}, func(cfg *Config) { cfg.Clock = func() time.Time { return c.now } })
+	if err := f.FollowLimits([]limit.Rule{fiveAMinute()}, metersOf(c.core)); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		f.Judge(asks("GET", "/room"))
+	}
+	q := asks("GET", "/room", "Cookie", "ropeline="+string(f.cfg.Keys.AppendSeal(nil, waits, "shop.example")))
+	for _, ago = range []time.Duration{0, 50 * time.Millisecond, 5 * time.Second} {
+		want := Admitted
+		if ago > time.Second {
+			want = Limited
+		}
+		if a := f.Judge(q); a.Outcome != want {
+			t.Errorf("who was let in %v before the request is %v, want %v", ago, a.Outcome, want)
+		}
+	}
+	if len(r.ended) != 0 {
+		t.Errorf("%d sessions were ended", len(r.ended))
+	}
+}

@@ -31,9 +31,10 @@ type Room interface {
 	// so wait for as long as a visitor may be kept waiting: a second or two.
 	Decide(p node.Pass, known bool, now time.Time) node.Verdict
 
-	// Standing says what a waiting pass of the room is worth, before anything is decided. It
-	// must not block.
-	Standing(p node.Pass, now time.Time) node.Standing
+	// Standing says what a waiting pass of the room is worth, before anything is decided. asks
+	// says that its visitor shows it now, for which it is remembered for longer what it was
+	// exchanged for. It must not block.
+	Standing(p node.Pass, asks bool, now time.Time) node.Standing
 
 	// Hold returns the verdict on somebody new who is to wait, also where a place is free:
 	// as of Decide, and so New, unless the room has nobody wait.

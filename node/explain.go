@@ -249,12 +249,20 @@ func viewTold(v *room.View) ViewTold {
 }
 
 // redeemedAs returns the pass that one that waited was exchanged for, if that is known.
-// Unlike shown it does not have it be known for longer.
 func (s *stripe) redeemedAs(k visitKey, now time.Time) (p Pass, ok bool) {
+	r := s.redeemedFrom(k, now)
+	return r.pass, r.is == confirmed
+}
+
+// redeemedFrom returns what is known of a waiting pass. Unlike shown it does not have it be
+// known for longer.
+func (s *stripe) redeemedFrom(k visitKey, now time.Time) redeemed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.redeemed.get(k)
-	return r.pass, r.is == confirmed && now.Before(r.until)
+	if r := s.redeemed.get(k); now.Before(r.until) {
+		return r
+	}
+	return redeemed{}
 }
 
 // ErrUnknownVisitor says that a node knows nothing of a visitor.

@@ -16,10 +16,15 @@ const (
 	Gone                   // the place in line was given up, or the session ended: its visitor is somebody new
 )
 
-// Standing says what p is worth, which is of this room and of a visitor who has waited. Any
+// Standing says what p is worth, which is of this room and of a visitor who has waited. asks says that
+// the visitor shows it now: then it is remembered for longer what it was exchanged for. Any
 // goroutine may call it.
-func (r *Room) Standing(p Pass, now time.Time) Standing {
-	switch q := r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now); {
+func (r *Room) Standing(p Pass, asks bool, now time.Time) Standing {
+	known := (*stripe).redeemedFrom
+	if asks {
+		known = (*stripe).shown
+	}
+	switch q := known(r.core.stripes.ofVisitor(p.Visitor), visitKey{r.id, p.Visitor}, now); {
 	case q.is == late, q.is == confirmed && r.over(q.pass.Ticket):
 		return Gone
 	case q.is == confirmed:

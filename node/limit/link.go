@@ -147,7 +147,7 @@ func (l *link) send(rules *Rules, boot uint64, now Millis) []byte {
 func (l *link) take(rules *Rules, now Millis) bool {
 	switch due := now-l.told >= l.every || now < l.told; {
 	case due && len(l.pending.of) > 0:
-		if len(l.pending.of)+len(l.rest.of) <= maxItems {
+		if len(l.pending.of)+len(l.rest.of) <= maxItems && l.pending.since-l.rest.since <= 2*l.every {
 			l.pending.join(&l.rest)
 		}
 		// What is left of the message before is least of its limits, and old.
