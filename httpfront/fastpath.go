@@ -208,8 +208,7 @@ func (f *Front) isFast(r *request, room Room) bool {
 	if f.cfg.Proof != nil && r.path.Decoded == JWKSPath {
 		return false
 	}
-	limits := f.limits.Load()
-	return limits == nil || len(limits.rules) == 0 || room != nil
+	return room != nil || len(f.limitRules()) == 0
 }
 
 // waitFast tells somebody to wait, and reports whether it has.

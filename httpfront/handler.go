@@ -252,7 +252,7 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	}
 	var who limitSubject
 	var over *askedLimit // a rate limit
-	if f.hasLimits() {
+	if len(f.limitRules()) > 0 {
 		if who = subjectOf(room, &p, s, true, now); !who.waits {
 			over = f.limitedBy(r, who.visitor, s.DryRun, now)
 		}

@@ -21,10 +21,12 @@ type askedLimit struct {
 	later   bool // it is counted once the response has come, if it is
 }
 
-// hasLimits reports whether there is a rate limit rule that requests are held against.
-func (f *Front) hasLimits() bool {
-	all := f.limits.Load()
-	return all != nil && len(all.rules) > 0
+// limitRules returns the rate limit rules that requests are held against, in their order; nil if there is none.
+func (f *Front) limitRules() []*rateLimit {
+	if all := f.limits.Load(); all != nil {
+		return all.rules
+	}
+	return nil
 }
 
 // limitedBy holds r against the rate limit rules and counts it. It returns the first one by
@@ -34,11 +36,12 @@ func (f *Front) hasLimits() bool {
 //
 // What it finds is in r.limits, for the fields that tell of it.
 func (f *Front) limitedBy(r *request, visitor node.VisitorID, dryRun bool, now time.Time) *askedLimit {
-	if !f.hasLimits() {
+	rules := f.limitRules()
+	if len(rules) == 0 {
 		return nil
 	}
 	f.describe(r)
-	for _, l := range f.limits.Load().rules {
+	for _, l := range rules {
 		if !l.isAbout(r, l.expression) {
 			continue
 		}

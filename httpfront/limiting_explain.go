@@ -45,11 +45,12 @@ type reporter interface {
 
 // explainLimits says what the rate limits would say of r, and counts nothing.
 func (f *Front) explainLimits(x *Explained, r *request, visitor node.VisitorID, dryRun bool, now time.Time) {
-	if !f.hasLimits() {
+	rules := f.limitRules()
+	if len(rules) == 0 {
 		return
 	}
 	f.describe(r)
-	for _, l := range f.limits.Load().rules {
+	for _, l := range rules {
 		if !l.isAbout(r, l.expression) {
 			continue
 		}

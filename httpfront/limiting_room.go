@@ -39,8 +39,8 @@ type limitSubject struct {
 	isNew   bool
 }
 
-// subjectOf says who asks with a pass; or would, if asks is false. One of a line that its visitor has left is no better than none:
-// with it as many could come as there are places, one after the other.
+// subjectOf says who asks with a pass; or would, if asks is false. One of a line that its visitor has
+// left is no better than none: with it as many could come as there are places, one after the other.
 func subjectOf(room Room, p *carried, s *room.Settings, asks bool, now time.Time) limitSubject {
 	switch {
 	case !p.known:
@@ -65,7 +65,7 @@ const turnWithin = time.Second
 // was not held against any before the room decided; w is the answer then. Whose turn it is with this request is not
 // held against one, either.
 func (f *Front) limitsLate(a *admitted, w *waiting, room Room, visitor node.VisitorID) bool {
-	p := w.verdict.Pass
+	p := &w.verdict.Pass
 	earlier := w.now.Sub(p.AcceptedAt) > turnWithin // an earlier request has exchanged the pass: it is as good as a session
 	if !w.verdict.Admit || !earlier && p.Visitor == visitor {
 		return false
@@ -79,7 +79,7 @@ func (f *Front) limitsLate(a *admitted, w *waiting, room Room, visitor node.Visi
 		return false
 	}
 	if !earlier {
-		room.End(p, w.now)
+		room.End(*p, w.now)
 		a.cookie, w.cookie, w.verdict = nil, nil, node.Verdict{View: w.verdict.View}
 	}
 	*w = over.answer(*w, room)

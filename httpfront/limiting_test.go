@@ -240,8 +240,6 @@ func at(now time.Time) func(*Config) {
 	return func(c *Config) { c.Clock = func() time.Time { return now } }
 }
 
-// The fields of the draft are on answers of the site and on ours, beside what the site
-// says of its own limits.
 // Who has used up a limit is not limited by what does not count.
 func TestWhatDoesNotCountLimitsNobody(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = `http.request.method eq "POST"` }))
@@ -275,6 +273,8 @@ func TestWhatDoesNotCountLimitsNobody(t *testing.T) {
 	}
 }
 
+// The fields of the draft are on answers of the site and on ours, beside what the site
+// says of its own limits.
 func TestLimitFields(t *testing.T) {
 	slow := fiveAMinute(func(r *limit.Rule) {
 		r.ID, r.Name, r.Period, r.RequestsPerPeriod, r.Scope = limit.ID{2}, "slow.path", time.Hour, 100, limit.Site

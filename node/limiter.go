@@ -123,7 +123,7 @@ type meters struct {
 
 func (l *limiter) start() {
 	tables := new(limitTables)
-	for i, t := range limit.NewTables(limitStripes, l.memory) {
+	for i, t := range limit.NewTables(limitStripes, l.memory-int(unsafe.Sizeof(*tables))) {
 		tables[i].table = t
 		l.room += t.Len()
 	}

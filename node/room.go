@@ -171,8 +171,8 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	if known && !p.Accepted() {
 		switch q := r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now); {
 		case !q.isKnown():
-		case q.is == late, r.over(q.pass.Ticket):
-			*p = Pass{} // the place that it was for is somebody else's, or was given up
+		case r.isOver(q):
+			*p = Pass{}
 		default:
 			*p, exchanged = q.pass, true // it is as good as the one that it was exchanged for
 		}

@@ -23,7 +23,7 @@ func TestSaverWritesTheNewestState(t *testing.T) {
 		}
 		state := append(b, bytes.Repeat([]byte{byte(i)}, 1000)...)
 		s.save(state)
-		if got, err := d.LoadCounts(); err != nil || len(bytes.Trim(got, string(got[:min(1, len(got))]))) > 0 {
+		if got, err := d.LoadCounts(); err != nil || bytes.Count(got, got[:min(1, len(got))]) < len(got) {
 			t.Fatalf("%d bytes were written, of several states, %v", len(got), err)
 		}
 	}

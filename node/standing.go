@@ -25,12 +25,17 @@ func (r *Room) Standing(p Pass, asks bool, now time.Time) Standing {
 		known = (*stripe).shown
 	}
 	switch q := known(r.core.stripes.ofVisitor(p.Visitor), visitKey{r.id, p.Visitor}, now); {
-	case q.is == late, q.is == confirmed && r.over(q.pass.Ticket):
+	case r.isOver(q):
 		return Gone
-	case q.is == confirmed:
+	case q.isKnown():
 		return Inside
 	case r.Settings().IsKept(room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh}, now):
 		return Waits
 	}
 	return Gone
+}
+
+// isOver reports whether what a waiting pass was exchanged for is somebody else's, or was given up.
+func (r *Room) isOver(q redeemed) bool {
+	return q.is == late || q.is == confirmed && r.over(q.pass.Ticket)
 }

@@ -8,7 +8,7 @@ import (
 // link is what one node has to tell another one, and has heard from it.
 type link struct {
 	pending tally  // what was counted since the other node was last told
-	rest    tally  // what had no room in the message before
+	rest    tally  // what of that had no room in the message yet
 	every   Millis // how often pending is sent
 	told    Millis // when it was last sent
 	lost    uint64 // counts of what had to make room
@@ -142,38 +142,30 @@ func (l *link) send(rules *Rules, boot uint64, now Millis) []byte {
 	return (&counted{boot, now, l.seq, min(max(now-l.from+l.trip, 0), maxAge), l.flying}).encode()
 }
 
-// take takes up what is to be sent next, if anything is: what is pending, when it is due, and until then what that
-// left.
+// take takes up what is to be sent next, as far as it goes into one message: what is pending, when it is due, and
+// until then what that left.
 func (l *link) take(rules *Rules, now Millis) bool {
-	switch due := now-l.told >= l.every || now < l.told; {
-	case due && len(l.pending.of) > 0:
+	if due := now-l.told >= l.every || now < l.told; due && len(l.pending.of) > 0 {
 		if len(l.pending.of)+len(l.rest.of) <= maxItems && l.pending.since-l.rest.since <= 2*l.every {
 			l.pending.join(&l.rest)
 		}
 		// What is left of the message before is least of its limits, and old.
 		l.lost += l.rest.clear()
 		l.told, l.pending, l.rest = now, l.rest, l.pending
-	case len(l.rest.of) == 0:
-		return false
 	}
-	return l.load(&l.rest, rules, now)
-}
-
-// load takes up what is in a tally, as far as it goes into one message.
-func (l *link) load(t *tally, rules *Rules, now Millis) bool {
-	keys := l.sorted(t, rules)
+	keys := l.sorted(&l.rest, rules)
 	var b batch[count]
 	for _, k := range keys[:min(len(keys), maxItems)] {
 		if c := rules.bySlot[k.slot]; c != nil {
-			b.add(c, count{k.key, t.of[k]})
+			b.add(c, count{k.key, l.rest.of[k]})
 		}
-		delete(t.of, k)
+		delete(l.rest.of, k)
 	}
 	if len(b.groups) == 0 {
 		return false
 	}
 	l.seq++
-	l.flying, l.from, l.begun = b.groups, t.since, now
+	l.flying, l.from, l.begun = b.groups, l.rest.since, now
 	return true
 }
 
