@@ -40,6 +40,29 @@ func TestWaitsCountFromWhenVisitorsWereDue(t *testing.T) {
 	}
 }
 
+// TestWhoIsDueComes though the load is held up until its time is over: whom it left out would
+// be those who wait longest.
+func TestWhoIsDueComes(t *testing.T) {
+	const lasts = 20 * time.Millisecond
+	l, first := newLoad(), true
+	s, err := l.open(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
+		for start := l.clock(); first && l.clock()-start < int64(lasts); {
+		}
+		first = false
+		v.answered(true)
+	})}}, 1000, lasts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Came != 20 || s.Given != 20 {
+		t.Errorf("%d came, %d given; want 20, 20", s.Came, s.Given)
+	}
+	// The second is due after 1 ms, and is asked for when the 20 are over.
+	if s.P999 < 18.9 {
+		t.Errorf("p99.9 %.1f ms; want at least 19", s.P999)
+	}
+}
+
 func TestNobodyLetsMoreComeThanAllowed(t *testing.T) {
 	most, under := 0, 0
 	s, err := newLoad().closed(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {

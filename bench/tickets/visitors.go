@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -147,15 +148,16 @@ func (l *load) drive(ctx context.Context, lanes []*lane, perSecond float64, unde
 func (l *load) send(ctx context.Context, lanes []*lane, perSecond float64, under int64, lasts time.Duration) (sent int64, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	start := l.clock()
-	for {
+	start, all := l.clock(), int64(math.Ceil(lasts.Seconds()*perSecond))
+	for over := false; !over && ctx.Err() == nil; sleep(loadStep) {
 		now := l.clock() - start
-		if now >= int64(lasts) || ctx.Err() != nil {
-			break
-		}
+		over = now >= int64(lasts)
 		due := l.done(lanes) + under
-		if perSecond > 0 {
-			due = int64(float64(now)/1e9*perSecond) + 1
+		switch {
+		case perSecond > 0: // those too whom a load that was held up finds due only when it is over
+			due = min(int64(float64(now)/1e9*perSecond)+1, all)
+		case over:
+			due = sent
 		}
 		for ; sent < due; sent++ {
 			v, at := l.visitors.Get().(*visitor), now
@@ -165,7 +167,6 @@ func (l *load) send(ctx context.Context, lanes []*lane, perSecond float64, under
 			v.lane, v.due = lanes[sent%int64(len(lanes))], start+at
 			v.lane.begin(v)
 		}
-		sleep(loadStep)
 	}
 	for limit := l.clock() + int64(10*time.Second); l.done(lanes) < sent; sleep(loadStep) {
 		if l.clock() > limit {
