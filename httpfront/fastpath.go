@@ -171,7 +171,7 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 		return false
 	}
 	room := f.roomOf(r)
-	if !f.isFast(r, room) {
+	if f.cfg.Proof != nil && r.path.Decoded == JWKSPath {
 		return false
 	}
 	f.adopt(r)
@@ -181,12 +181,13 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 	var left unfinished
 	if left.failure, left.err = f.unavailable(r); left.err == nil {
 		if room == nil {
-			r.record.becomes(Bypassed)
-		} else if !f.judge(room, &a, &left.waiting) {
-			left.waits = true
-			done = f.waitFast(e, left.waiting)
+			left.waits = !f.admitsRoomless(r, &left.waiting)
+		} else {
+			left.waits = !f.judge(room, &a, &left.waiting)
 		}
-		if !left.waits {
+		if left.waits {
+			done = f.waitFast(e, left.waiting)
+		} else {
 			a.begun.conn, a.begun.err = f.connect(&a)
 			a.begun.is = true
 			done = a.begun.err == nil && f.relay(e, a.begun.conn, &a)
@@ -202,14 +203,6 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 
 // leave keeps a request for the handler: a copy, so that others need no memory for what they do not leave.
 func (c *fastConn) leave(u unfinished) { c.left.Store(&u) }
-
-// isFast reports whether r is for the fast path, by where it goes: into a room, or none if that is nil.
-func (f *Front) isFast(r *request, room Room) bool {
-	if f.cfg.Proof != nil && r.path.Decoded == JWKSPath {
-		return false
-	}
-	return room != nil || len(f.limitRules()) == 0
-}
 
 // waitFast tells somebody to wait, and reports whether it has.
 func (f *Front) waitFast(e *edgeConn, w waiting) bool {

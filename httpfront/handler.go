@@ -168,16 +168,18 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 		f.discardBody(ctx, r)
 		return false
 	}
-	room := f.roomOf(r)
-	if room == nil {
-		return f.passesRoomless(ctx, r)
-	}
 	var w waiting
-	from := r.record.now()
-	admitted := f.judge(room, a, &w)
-	r.record.decided(from)
-	if admitted {
-		return true
+	if room := f.roomOf(r); room == nil {
+		if f.admitsRoomless(r, &w) {
+			return true
+		}
+	} else {
+		from := r.record.now()
+		admitted := f.judge(room, a, &w)
+		r.record.decided(from)
+		if admitted {
+			return true
+		}
 	}
 	f.wait(ctx, w)
 	f.discardBody(ctx, r)

@@ -192,17 +192,14 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 
 // answerRoomless answers a question about a request that is of no room.
 func (f *Front) answerRoomless(k *asked) (a Answer) {
-	now := f.cfg.Clock()
-	over := f.limitedBy(k.req, node.VisitorID{}, false, now)
-	if over == nil {
-		k.req.record.becomes(Bypassed)
+	var w waiting
+	if f.admitsRoomless(k.req, &w) {
 		f.tellUnseen(k.req)
 		return Answer{Outcome: Admitted}
 	}
-	k.req.record.becomes(Limited)
-	a.Outcome, a.Status = Limited, over.by.rule.Response.StatusCode
+	a.Outcome, a.Status = w.outcome(), w.status()
 	if k.ctx != nil {
-		f.refuseLimited(k.ctx, k.req, over, now)
+		f.wait(k.ctx, w)
 		a.copyFrom(&k.ctx.Response)
 	}
 	return a

@@ -3,8 +3,6 @@ package httpfront
 import (
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -16,18 +14,16 @@ func passesAll(s *room.Settings) bool {
 	return s.DryRun || s.QueueingMethod == room.Passthrough || s.Policy == room.Open
 }
 
-// passesRoomless reports whether a request that is of no room may go on; if not, it has been
-// answered.
-func (f *Front) passesRoomless(ctx *fasthttp.RequestCtx, r *request) bool {
+// admitsRoomless reports whether a request that is of no room may go on; whose may not gets the answer w.
+func (f *Front) admitsRoomless(r *request, w *waiting) bool {
 	now := f.cfg.Clock()
 	over := f.limitedBy(r, node.VisitorID{}, false, now)
 	if over == nil {
 		r.record.becomes(Bypassed)
 		return true
 	}
-	r.record.becomes(Limited)
-	f.refuseLimited(ctx, r, over, now)
-	f.discardBody(ctx, r)
+	*w = waiting{req: r, now: now, limited: over}
+	r.record.becomes(w.outcome())
 	return false
 }
 

@@ -26,10 +26,10 @@ const (
 	stateRefused = "refused" // the request is not in order, or there is no place for it
 )
 
-// waiting is one answer to a visitor who has to wait.
+// waiting is one answer to a visitor who has to wait, or who comes too often.
 type waiting struct {
 	req      *request
-	settings *room.Settings
+	settings *room.Settings // nil: the request is of no room, and a rate limit says no
 	made     *roomFront
 	verdict  node.Verdict
 	cookie   []byte // value of a Set-Cookie field; nil for none
@@ -153,8 +153,10 @@ func (a *queueAnswer) describeAll(h fieldWriter) {
 	h.Set("Referrer-Policy", "same-origin")
 }
 
-// blocked reports whether a rate limit answers instead of the room.
-func (w *waiting) blocked() bool { return w.limited != nil && w.limited.by.rule.Action == limit.Block }
+// blocked reports whether a rate limit answers: it blocks, or there is no room whose page it could show.
+func (w *waiting) blocked() bool {
+	return w.limited != nil && (w.settings == nil || w.limited.by.rule.Action == limit.Block)
+}
 
 // outcome is what becomes of the request: a room that lets nobody in rejects it, unless an
 // event will.
