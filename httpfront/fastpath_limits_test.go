@@ -2,8 +2,10 @@ package httpfront
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +30,15 @@ func (m *fixedMeter) Take(limit.Key, time.Time) limit.Verdict {
 	return m.verdict
 }
 
+// take returns what was noted since it was called last.
+func (m *fixedMeter) take() []bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fast := m.fast
+	m.fast = nil
+	return fast
+}
+
 func (m *fixedMeter) Peek(k limit.Key, now time.Time) limit.Verdict  { return m.Take(k, now) }
 func (m *fixedMeter) Check(k limit.Key, now time.Time) limit.Verdict { return m.Take(k, now) }
 func (m *fixedMeter) Count(limit.Key, time.Time) limit.Verdict       { return m.verdict }
@@ -39,20 +50,23 @@ func TestTheFastPathLimitsAsTheServer(t *testing.T) {
 		verdict limit.Verdict
 		action  limit.Action
 		counts  string // the counting expression
-		code    int    // of the answer to a plain request, in a room and without
-		lined   int    // instead, in a room
+		code    int    // of the answer to a plain request of no room
+		outcome Outcome
+		inRoom  int // instead, in a room
+		roomed  Outcome
 	}{
-		"within":           {within, limit.Block, "", 200, 200},
-		"by the response":  {within, limit.Block, `http.response.code eq 200`, 200, 200},
-		"blocked":          {beyond, limit.Block, "", 429, 429},
-		"sent to the line": {beyond, limit.Queue, "", 429, 200},
-		"only logged":      {beyond, limit.Log, "", 200, 200},
+		"within":           {within, limit.Block, "", 200, Bypassed, 200, Admitted},
+		"by the response":  {within, limit.Block, `http.response.code eq 200`, 200, Bypassed, 200, Admitted},
+		"blocked":          {beyond, limit.Block, "", 429, Limited, 429, Limited},
+		"sent to the line": {beyond, limit.Queue, "", 429, Limited, 200, Queued},
+		"only logged":      {beyond, limit.Log, "", 200, Bypassed, 200, Admitted},
 	} {
 		for roomed, rooms := range map[string]fakeRooms{"a room": {room: newRoom(always)}, "no room": {path: "/nowhere", room: newRoom(always)}} {
 			t.Run(name+" in "+roomed, func(t *testing.T) {
-				now := time.Now()
+				now, told := time.Now(), new(witness)
 				f := serve(t, rooms, http.HandlerFunc(siteOfAllKinds), func(c *Config) {
-					c.Requests, c.AccessLog, c.Clock, c.sleep = deaf{}, deaf{}, func() time.Time { return now }, func(time.Duration) {}
+					told.watch(c)
+					c.Clock, c.sleep = func() time.Time { return now }, func(time.Duration) {}
 				})
 				meter := &fixedMeter{verdict: c.verdict}
 				rule := fiveAMinute(func(r *limit.Rule) {
@@ -67,20 +81,28 @@ func TestTheFastPathLimitsAsTheServer(t *testing.T) {
 						t.Errorf("%.200q: the server says\n\t%.600s\nthe fast path\n\t%.600s", head, cold, warm)
 					}
 				}
-				meter.fast = nil
+				waitFor(t, "all to end", func() bool {
+					_, n := f.front.Load()
+					return n == 0 && f.active() == 0
+				})
+				told.forget()
+				meter.take()
 				conn := f.dial()
 				br := bufio.NewReader(conn)
-				want := c.code
+				code, outcome := c.code, c.outcome
 				if roomed == "a room" {
-					want = c.lined
+					code, outcome = c.inRoom, c.roomed
 				}
-				for range 2 {
-					if a := askOn(t, conn, br, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET"); a.StatusCode != want || a.Header.Get(limitField) == "" {
-						t.Errorf("got %d, %v; want %d, with the fields that tell of limits", a.StatusCode, a.Header, want)
+				for n := range 2 {
+					if a := askOn(t, conn, br, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET"); a.StatusCode != code || a.Header.Get(limitField) == "" {
+						t.Errorf("got %d, %v; want %d, with the fields that tell of limits", a.StatusCode, a.Header, code)
+					}
+					if is, line := told.next(t, n+1); is.outcome != outcome || !strings.Contains(line, fmt.Sprint(code)) {
+						t.Errorf("request %d is told of as %v, %s; want %v and %d", n+1, is.outcome, line, outcome, code)
 					}
 				}
-				if want := []bool{false, true}; !slices.Equal(meter.fast, want) {
-					t.Errorf("held against the limit in the fast path: %v, want %v", meter.fast, want)
+				if got, want := meter.take(), []bool{false, true}; !slices.Equal(got, want) {
+					t.Errorf("held against the limit in the fast path: %v, want %v", got, want)
 				}
 			})
 		}

@@ -44,6 +44,13 @@ func (w *witness) Write(e *accesslog.Entry) {
 
 func (w *witness) watch(c *Config) { c.Requests, c.AccessLog = w, w }
 
+// forget has the next request be the first.
+func (w *witness) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count, w.lines = nil, nil
+}
+
 // next waits for the n-th request to have ended, and returns what was told of it.
 func (w *witness) next(t *testing.T, n int) (c counted, line string) {
 	t.Helper()
