@@ -140,6 +140,10 @@ traffic: ## what nodes say to each other, by sites, rooms and visitors, beside a
 traffic-links: ## the same of real links, with all that QUIC and gossip add (about 10 minutes)
 	$(GO) run ./bench/traffic -page docs/measurements.md -links
 
+.PHONY: traffic-model
+traffic-model: ## what the model says of hundreds of sites (seconds)
+	$(GO) run ./bench/traffic -page docs/measurements.md -model
+
 .PHONY: scaling
 scaling: build ## what a decision costs in sites of 1 to 12 nodes: the table and the picture in docs/measurements.md (Linux, taskset; about 15 minutes)
 	taskset -c 1 $(GO) run ./bench/scaling -binary ./ropeline -page docs/measurements.md -plot docs/img/scaling.svg
@@ -149,7 +153,7 @@ heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the tabl
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
 .PHONY: ticket-bench
-ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 5 minutes)
+ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 9 minutes)
 	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
 
 .PHONY: footprint

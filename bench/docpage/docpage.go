@@ -3,10 +3,15 @@
 package docpage
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/machine"
 )
 
 // Write puts a table into the page at path, in place of what maker, a command, wrote there
@@ -21,6 +26,35 @@ func Write(out io.Writer, path, maker, table string) error {
 		return err
 	}
 	return os.WriteFile(path, []byte(before+table+after), 0o644)
+}
+
+// Result is what a command has measured.
+type Result struct {
+	Maker   string          `json:"command"` // as in the marks of the page
+	Made    time.Time       `json:"made"`
+	Machine machine.Machine `json:"machine"`
+	Figures any             `json:"figures"`
+}
+
+// WriteResult is Write for a table that has all its figures beside it: in bench/NAME.json, in the folder of the page.
+// Below the table stands on what machine it came about, and when.
+func WriteResult(out io.Writer, path, name, table string, r Result) error {
+	if path == "" {
+		return Write(out, path, r.Maker, table)
+	}
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(filepath.Dir(path), "bench")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return Write(out, path, r.Maker, fmt.Sprintf("%s\n%v. Made on %s by `%s`; all figures are in [%s.json](bench/%[5]s.json).\n",
+		table, r.Machine, r.Made.Format("2 January 2006"), r.Maker, name))
 }
 
 // HasPlace returns an error if the page at path has no place for what maker writes, so that it can be known before

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/machine"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -30,7 +31,20 @@ type plan struct {
 }
 
 // row is one line of the table.
-type row struct{ what, came, goal string }
+type row struct {
+	What  string  `json:"what"`
+	Bytes float64 `json:"bytes"`
+	Came  string  `json:"came,omitempty"` // what stands in the table; empty: Bytes, to a tenth
+	Goal  string  `json:"goal,omitempty"` // with what became of it
+}
+
+// text is what stands in the table.
+func (r row) text() string {
+	if r.Came != "" {
+		return r.Came
+	}
+	return fmt.Sprintf("%.1f", r.Bytes)
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,11 +60,11 @@ func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("footprint", flag.ContinueOnError)
 	var p plan
 	fs.StringVar(&p.binary, "binary", "./ropeline", "the `program` to run")
-	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
+	page := fs.String("page", "", "the `file` to write the table into, and all figures beside it; empty: print it")
 	fs.IntVar(&p.rooms, "rooms", 10_000, "how many rooms the node with many has")
 	fs.IntVar(&p.visitors, "visitors", 1_000_000, "how many visitors come")
 	fs.DurationVar(&p.idle, "idle", time.Minute, "how long nobody asks a node before it is looked at")
-	only := fs.String("only", "", "comma-separated `parts`: idle, rooms, visitors, full; empty: all")
+	only := fs.String("only", "", "comma-separated `parts`: rooms, visitors, full; empty: all")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -58,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context, plan) ([]row, error)
-	}{{"idle", idleRows}, {"rooms", roomRows}, {"visitors", visitorRows}, {"full", fullRows}} {
+	}{{"rooms", roomRows}, {"visitors", visitorRows}, {"full", fullRows}} {
 		if *only != "" && !strings.Contains(","+*only+",", ","+part.name+",") {
 			continue
 		}
@@ -67,18 +81,19 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		for _, r := range some {
-			fmt.Fprintf(os.Stderr, "%s: %s\n", r.what, r.came)
+			fmt.Fprintf(os.Stderr, "%s: %s\n", r.What, r.text())
 		}
 		rows = append(rows, some...)
 	}
-	return docpage.Write(os.Stdout, *page, "make footprint", table(rows))
+	return docpage.WriteResult(os.Stdout, *page, "footprint", table(rows),
+		docpage.Result{Maker: "make footprint", Made: time.Now(), Machine: machine.Of(ctx, nil), Figures: rows})
 }
 
 func table(rows []row) string {
 	var b strings.Builder
 	b.WriteString("| what | bytes | goal |\n|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.what, r.came, r.goal)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.What, r.text(), r.Goal)
 	}
 	return b.String()
 }
@@ -97,37 +112,32 @@ func verdict(ok bool, goal string) string {
 	return goal + ": **missed**"
 }
 
-func idleRows(ctx context.Context, p plan) ([]row, error) {
-	r, heap, err := measureIdle(ctx, p.binary, 1, p.idle)
-	if err != nil {
-		return nil, err
-	}
-	return []row{{fmt.Sprintf("a real node with one room that nobody has asked for %v, resident", p.idle),
-		fmt.Sprintf("%v; its heap %s", r, mib(heap)), verdict(r.total < 30<<20, "under 30 MiB")}}, nil
-}
-
+// roomRows are those of what no visitor comes to. A node of one room is the idle node: rooms are counted from that same one.
 func roomRows(ctx context.Context, p plan) (rows []row, err error) {
-	for _, n := range []int{p.rooms / 10, p.rooms} {
+	counts := []int{1, p.rooms / 10, p.rooms}
+	var at []resident
+	for _, n := range counts {
+		r, heap, err := measureIdle(ctx, p.binary, n, p.idle)
+		if err != nil {
+			return nil, err
+		}
+		what, goal := fmt.Sprintf("a real node with %d rooms that nobody has asked for %v, resident", n, p.idle), ""
+		if n == 1 {
+			what, goal = fmt.Sprintf("a real node with one room that nobody has asked for %v, resident", p.idle), verdict(r.total < 30<<20, "under 30 MiB")
+		}
+		rows = append(rows, row{what, float64(r.total), fmt.Sprintf("%v; its heap %s", r, mib(heap)), goal})
+		at = append(at, r)
+	}
+	for _, n := range counts[1:] {
 		each, err := perIdleRoom(10, n)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{fmt.Sprintf("an idle room of %d, in the heap of `node.Core`", n),
-			fmt.Sprintf("%.0f", each), verdict(each < 4<<10, "under 4,096")})
+		rows = append(rows, row{fmt.Sprintf("an idle room of %d, in the heap of `node.Core`", n), each, fmt.Sprintf("%.0f", each), verdict(each < 4<<10, "under 4,096")})
 	}
-	var at [3]resident
-	var heaps [3]int64
-	counts := []int{1, p.rooms / 10, p.rooms}
-	for i, n := range counts {
-		if at[i], heaps[i], err = measureIdle(ctx, p.binary, n, p.idle); err != nil {
-			return nil, err
-		}
-		rows = append(rows, row{fmt.Sprintf("a real node with %d rooms, resident", n), fmt.Sprintf("%v; its heap %s", at[i], mib(heaps[i])), ""})
-	}
-	for i := range counts[1:] {
-		per := float64(at[i+1].total-at[0].total) / float64(counts[i+1]-1)
-		rows = append(rows, row{fmt.Sprintf("an idle room of %d, of what a real node has resident", counts[i+1]),
-			fmt.Sprintf("%.0f", per), verdict(per < 4<<10, "under 4,096")})
+	for i, n := range counts[1:] {
+		per := float64(at[i+1].total-at[0].total) / float64(n-1)
+		rows = append(rows, row{fmt.Sprintf("an idle room of %d, of what a real node has resident", n), per, fmt.Sprintf("%.0f", per), verdict(per < 4<<10, "under 4,096")})
 	}
 	return rows, nil
 }
@@ -145,14 +155,13 @@ func visitorRows(_ context.Context, p plan) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := func(n float64) string { return fmt.Sprintf("%.1f", n) }
 	return []row{
-		{fmt.Sprintf("an active visitor of %d, at the anchor", p.visitors), of(s.anchor), verdict(s.anchor < 64, "under 64")},
-		{"the same, at another node of the site", of(s.mate), verdict(s.mate < 8, "under 8")},
-		{"the same, at a node of another site", of(s.far), verdict(s.far < 8, "under 8")},
-		{fmt.Sprintf("an active visitor of %d, at another node of the site that the visitor asks as well, until the session ends", min(p.visitors, ticket.MaxRenewals)), of(roaming), ""},
-		{fmt.Sprintf("a visitor of %d who waits, at the owner", p.visitors), of(waiting), ""},
-		{"the same, let in: anchor, owner and who let them in are one node", of(waited), ""},
+		{fmt.Sprintf("an active visitor of %d, at the anchor", p.visitors), s.anchor, "", verdict(s.anchor < 64, "under 64")},
+		{"the same, at another node of the site", s.mate, "", verdict(s.mate < 8, "under 8")},
+		{"the same, at a node of another site", s.far, "", verdict(s.far < 8, "under 8")},
+		{fmt.Sprintf("an active visitor of %d, at another node of the site that the visitor asks as well, until the session ends", min(p.visitors, ticket.MaxRenewals)), roaming, "", ""},
+		{fmt.Sprintf("a visitor of %d who waits, at the owner", p.visitors), waiting, "", ""},
+		{"the same, let in: anchor, owner and who let them in are one node", waited, "", ""},
 	}, nil
 }
 
@@ -163,9 +172,9 @@ func fullRows(ctx context.Context, p plan) ([]row, error) {
 	}
 	visitors := float64(f.active + f.waiting)
 	return []row{
-		{fmt.Sprintf("a real node with %d rooms before anybody comes, resident", f.rooms), f.before.String(), ""},
-		{fmt.Sprintf("the same with %d visitors inside and %d who wait, when the last has come (%.0f s after the first)", f.active, f.waiting, f.took.Seconds()), f.peak.String(), ""},
-		{fmt.Sprintf("the same %v later", p.idle), f.after.String(), ""},
-		{"a visitor of that node, of what it has resident then", fmt.Sprintf("%.0f", float64(f.after.total-f.before.total)/visitors), ""},
+		{fmt.Sprintf("a real node with %d rooms before anybody comes, resident", f.rooms), float64(f.before.total), f.before.String(), ""},
+		{fmt.Sprintf("the same with %d visitors inside and %d who wait, when the last has come (%.0f s after the first)", f.active, f.waiting, f.took.Seconds()), float64(f.peak.total), f.peak.String(), ""},
+		{fmt.Sprintf("the same %v later", p.idle), float64(f.after.total), f.after.String(), ""},
+		{"a visitor of that node, of what it has resident then", float64(f.after.total-f.before.total) / visitors, "", ""},
 	}, nil
 }

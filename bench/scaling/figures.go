@@ -41,21 +41,21 @@ func spreadOf(all []figure, of func(figure) float64) spread {
 
 // decision returns what one of a kind takes, in µs.
 func (f *figures) decision(size int, kind string) spread {
-	return spreadOf(f.of[size], func(x figure) float64 { return float64(x.decision[kind]) / 1e3 })
+	return spreadOf(f.of[size], func(x figure) float64 { return float64(x.Decision[kind]) / 1e3 })
 }
 
 // ratio compares each round with the same round of sites of one node.
 func (f *figures) ratio(size int, kind string) spread {
 	ratios := make([]figure, len(f.of[size]))
 	for i, x := range f.of[size] {
-		ratios[i].idle = x.decision[kind] * 1_000_000 / max(1, f.of[1][i].decision[kind])
+		ratios[i].Idle = x.Decision[kind] * 1_000_000 / max(1, f.of[1][i].Decision[kind])
 	}
-	return spreadOf(ratios, func(x figure) float64 { return float64(x.idle) / 1e6 })
+	return spreadOf(ratios, func(x figure) float64 { return float64(x.Idle) / 1e6 })
 }
 
 // idle returns what a node takes while nobody asks, in µs per second.
 func (f *figures) idle(size int) spread {
-	return spreadOf(f.of[size], func(x figure) float64 { return float64(x.idle) / 1e3 })
+	return spreadOf(f.of[size], func(x figure) float64 { return float64(x.Idle) / 1e3 })
 }
 
 func (f *figures) table(cfg config) string {
@@ -78,7 +78,7 @@ func (f *figures) table(cfg config) string {
 	for _, kind := range kinds {
 		least := math.Inf(1)
 		for _, size := range sizes {
-			least = min(least, spreadOf(f.of[size], func(x figure) float64 { return x.asked[kind] }).least)
+			least = min(least, spreadOf(f.of[size], func(x figure) float64 { return x.Asked[kind] }).least)
 		}
 		asked = append(asked, fmt.Sprintf("%.0f", least))
 	}

@@ -21,7 +21,7 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 			for _, kind := range kinds {
 				d[kind] = slow * (10*time.Microsecond + time.Duration(size-1)*time.Microsecond)
 			}
-			f.add(size, figure{idle: slow * time.Millisecond, decision: d, asked: map[string]float64{}})
+			f.add(size, figure{Idle: slow * time.Millisecond, Decision: d, Asked: map[string]float64{}})
 		}
 	}
 	if got, want := f.ratio(3, inside), (spread{1.2, 1.2, 1.2}); got != want {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/machine"
 )
 
 func main() {
@@ -55,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	fs.IntVar(&cfg.rounds, "rounds", 5, "how often each is measured")
 	fs.Float64Var(&cfg.rate, "rate", 100, "requests per node and second")
 	fs.DurationVar(&cfg.lasts, "lasts", 3*time.Second, "how long each time")
-	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
+	page := fs.String("page", "", "the `file` to write the table into, and all figures beside it; empty: print it")
 	picture := fs.String("plot", "", "the `file` to draw into, an SVG; empty: draw nothing")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -85,14 +86,15 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	return docpage.Write(os.Stdout, *page, "make scaling", found.table(cfg))
+	return docpage.WriteResult(os.Stdout, *page, "scaling", found.table(cfg),
+		docpage.Result{Maker: "make scaling", Made: time.Now(), Machine: machine.Of(ctx, nil), Figures: found.of})
 }
 
 // figure is what was measured of one size in one round, in processor time.
 type figure struct {
-	idle     time.Duration            // of one node for a second, while nobody asks
-	decision map[string]time.Duration // of all nodes for one decision of each kind, without that
-	asked    map[string]float64       // requests per node and second
+	Idle     time.Duration            `json:"idle_ns_per_s"` // of one node for a second, while nobody asks
+	Decision map[string]time.Duration `json:"decision_ns"`   // of all nodes for one decision of each kind, without that
+	Asked    map[string]float64       `json:"asked_per_s"`   // requests per node and second
 }
 
 // measure starts as many meshes as there are processes for, and asks them.
@@ -102,7 +104,7 @@ func measure(ctx context.Context, cfg config, size int, site string) (f figure, 
 	if err != nil {
 		return f, err
 	}
-	f = figure{decision: map[string]time.Duration{}, asked: map[string]float64{}}
+	f = figure{Decision: map[string]time.Duration{}, Asked: map[string]float64{}}
 	visitors, err := newCrowd(ctx, cfg, g)
 	if err != nil {
 		return f, err
@@ -132,17 +134,17 @@ func measure(ctx context.Context, cfg config, size int, site string) (f figure, 
 		if turned := visitors.turned.Load(); float64(turned) > 0.05*n {
 			return f, fmt.Errorf("%s: %d were answered otherwise, and %.0f as they should be: the machine is too busy", kind, turned, n)
 		}
-		f.asked[kind] = n / processes / span.Seconds()
+		f.Asked[kind] = n / processes / span.Seconds()
 		spent[kind] = [2]float64{float64(used), n}
-		f.decision[kind] = span // until it is known what nodes take by themselves
+		f.Decision[kind] = span // until it is known what nodes take by themselves
 	}
 	if err := rest(); err != nil {
 		return f, err
 	}
-	f.idle = (quiet[0] + quiet[1]) / 2
+	f.Idle = (quiet[0] + quiet[1]) / 2
 	for kind, s := range spent {
-		idle := float64(f.idle) * processes * f.decision[kind].Seconds()
-		f.decision[kind] = time.Duration((s[0] - idle) / s[1])
+		idle := float64(f.Idle) * processes * f.Decision[kind].Seconds()
+		f.Decision[kind] = time.Duration((s[0] - idle) / s[1])
 	}
 	return f, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
 	"github.com/ropeline/ropeline/bench/drawing"
@@ -71,11 +72,15 @@ func (r *Result) section() string {
 					b.WriteString(", ")
 				}
 				fmt.Fprintf(&b, "[%s](bench/%s)", q.Kind, q.File)
+				if q.Samples == 0 {
+					b.WriteString(" (nothing was seen)")
+				}
 			}
 			fmt.Fprintf(&b, " for `go tool pprof`):\n\n![flame graph: %s](img/flame-%s.svg)\n", p.Row, p.name)
 		}
 	}
-	fmt.Fprintf(&b, "\nMade on %s by `ropeline bench %s`; each round is in [%[2]s.json](bench/%[2]s.json).\n", r.Made.Format("2 January 2006"), r.Name)
+	fmt.Fprintf(&b, "\nMade on %s by `ropeline bench %s --rounds %d --for %v`; each round is in [%[2]s.json](bench/%[2]s.json).\n",
+		r.Made.Format("2 January 2006"), r.Name, r.Rounds, time.Duration(r.Seconds*float64(time.Second)))
 	return b.String()
 }
 

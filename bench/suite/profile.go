@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/pprof/profile"
+
 	"github.com/ropeline/ropeline/bench/flame"
 )
 
@@ -20,8 +22,10 @@ type Profile struct {
 	Row  string `json:"row"`
 	Kind string `json:"kind"` // cpu, heap, allocs, mutex or block
 	File string `json:"file"` // below docs/bench
-	data []byte
-	name string // of a picture
+
+	Samples int `json:"samples"` // 0: nothing of the kind was seen
+	data    []byte
+	name    string // of a picture
 }
 
 // kindsOfProfiles are those that are kept, in the order in which they are asked for: the first takes as long as the load.
@@ -42,8 +46,12 @@ func (h *harness) profile(ctx context.Context, e entry, r *Result) (all []Profil
 	if err != nil {
 		return nil, err
 	}
+	due, err := e.due(r)
+	if err != nil {
+		return nil, err
+	}
 	seconds := max(1, int(h.Lasts.Seconds()))
-	s := shot{address: p.listen, heads: sub.heads, turn: sub.turn, conns: e.row().Conns, lasts: time.Duration(seconds+1) * time.Second, code: sub.wants()}
+	s := shot{rate: due, address: p.listen, heads: sub.heads, turn: sub.turn, conns: e.row().Conns, lasts: time.Duration(seconds+1) * time.Second, code: sub.wants()}
 	loading, cancel := context.WithCancel(ctx)
 	var load sync.WaitGroup
 	var failed error
@@ -55,8 +63,12 @@ func (h *harness) profile(ctx context.Context, e entry, r *Result) (all []Profil
 		if err != nil {
 			return nil, fmt.Errorf("%s profile: %w", kind, err)
 		}
+		read, err := profile.ParseData(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s profile: %w", kind, err)
+		}
 		name := r.Name + "-" + e.profile
-		all = append(all, Profile{Row: row.name(), Kind: kind, File: name + "." + kind + ".pb.gz", data: data, name: name})
+		all = append(all, Profile{Row: row.name(), Kind: kind, File: name + "." + kind + ".pb.gz", Samples: len(read.Sample), data: data, name: name})
 		if kind != kindsOfProfiles[0] {
 			continue
 		}

@@ -4,22 +4,24 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/machine"
 )
 
 // Result is what came of a benchmark. Its JSON form is what docs keep of it.
 type Result struct {
-	Name     string    `json:"name"`
-	Title    string    `json:"title"`
-	Question string    `json:"question"`
-	Method   string    `json:"method"`
-	Machine  Machine   `json:"machine"`
-	Made     time.Time `json:"made"`
-	Rounds   int       `json:"rounds"`
-	SelfTest SelfTest  `json:"self_test"`
-	Seconds  float64   `json:"seconds"`        // that each server was measured for in each round
-	Base     string    `json:"base,omitempty"` // the row by which the processor time of the others is told; empty: none
-	Rows     []Row     `json:"rows"`
-	Checks   []Checked `json:"checks,omitempty"`
+	Name     string          `json:"name"`
+	Title    string          `json:"title"`
+	Question string          `json:"question"`
+	Method   string          `json:"method"`
+	Machine  machine.Machine `json:"machine"`
+	Made     time.Time       `json:"made"`
+	Rounds   int             `json:"rounds"`
+	SelfTest SelfTest        `json:"self_test"`
+	Seconds  float64         `json:"seconds"`        // that each server was measured for in each round
+	Base     string          `json:"base,omitempty"` // the row by which the processor time of the others is told; empty: none
+	Rows     []Row           `json:"rows"`
+	Checks   []Checked       `json:"checks,omitempty"`
 	// Profiles were taken after the rounds.
 	Profiles []Profile `json:"profiles,omitempty"`
 

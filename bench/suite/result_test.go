@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/drawing"
+	"github.com/ropeline/ropeline/bench/machine"
 )
 
 var update = flag.Bool("update", false, "write what is compared with")
@@ -21,7 +22,7 @@ func made() *Result {
 	r := &Result{
 		Name: "proxy", Title: "Proxying", Question: "What?", Method: "So.", Base: "nginx", Rounds: 3, Seconds: 4,
 		Made:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Machine: Machine{Processor: "Some", Cores: 2, Kernel: "Linux 6", Go: "go1.26", Load: "0.1 0.2 0.3", Programs: map[string]string{"nginx": "1.22.1"}},
+		Machine: machine.Machine{Processor: "Some", Cores: 2, Kernel: "Linux 6", Go: "go1.26", Load: "0.1 0.2 0.3", Programs: map[string]string{"nginx": "1.22.1"}},
 		Rows: []Row{
 			{Server: "ropeline", Case: "a room", Conns: 64, Samples: []Sample{sample(14), sample(15), sample(13)}},
 			{Server: "nginx", Conns: 64, Samples: []Sample{sample(12), sample(12.5), sample(10)}},
@@ -215,6 +216,16 @@ func TestDocsAreWritten(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(docs, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestProfilesOfNothing are told of as such: who opens one would find nothing.
+func TestProfilesOfNothing(t *testing.T) {
+	r := made()
+	row := r.Rows[0].name()
+	r.Profiles = []Profile{{Row: row, Kind: "cpu", File: "a.cpu.pb.gz", Samples: 3, name: "a"}, {Row: row, Kind: "mutex", File: "a.mutex.pb.gz", name: "a"}}
+	if text := r.section(); !strings.Contains(text, "[cpu](bench/a.cpu.pb.gz), [mutex](bench/a.mutex.pb.gz) (nothing was seen) for") {
+		t.Errorf("the page says\n%s", text)
 	}
 }
 

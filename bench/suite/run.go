@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/machine"
 	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/peers/serve"
 )
@@ -103,7 +104,7 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 	for i := range b.checks {
 		r.Checks = append(r.Checks, b.checks[i].run(r))
 	}
-	r.Machine = machineOf(ctx, c)
+	r.Machine = machine.Of(ctx, map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haproxy", "-v"}, "Redis": {"redis-server", "--version"}, "Caddy": {c.Caddy, "version"}})
 	return r, nil
 }
 

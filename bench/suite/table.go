@@ -218,28 +218,13 @@ const disturbed = 0.1
 
 // Line says on what machine a result came about, and how disturbed that was.
 func (r *Result) Line() string {
-	m := r.Machine
-	words := []string{}
-	if m.Processor != "" {
-		words = append(words, m.Processor)
-	}
-	words = append(words, fmt.Sprintf("%d cores", m.Cores))
-	if m.Kernel != "" {
-		words = append(words, m.Kernel)
-	}
-	words = append(words, m.Go)
-	for _, name := range []string{"nginx", "HAProxy", "Caddy", "Redis"} {
-		if v := m.Programs[name]; v != "" {
-			words = append(words, name+" "+v)
-		}
-	}
 	var waited []float64
 	for i := range r.Rows {
 		for _, s := range r.Rows[i].Samples {
 			waited = append(waited, s.Waited)
 		}
 	}
-	line := strings.Join(words, ", ") + fmt.Sprintf(". Medians of %d rounds of %v s each, with the least and the most.", r.Rounds, r.Seconds)
+	line := r.Machine.String() + fmt.Sprintf(". Medians of %d rounds of %v s each, with the least and the most.", r.Rounds, r.Seconds)
 	if w := spreadOf(waited); w.Max > 0 {
 		line += fmt.Sprintf(" Threads of servers waited for their core %s of the time, %s at worst.", percent(w.Median), percent(w.Max))
 		if w.Median > disturbed {

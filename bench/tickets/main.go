@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,6 +27,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/machine"
 )
 
 func main() {
@@ -57,8 +57,7 @@ func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	fs.DurationVar(&o.session, "session", 3*time.Second, "how long visitors stay inside; as many leave as come after that time and half a second")
 	fs.Float64Var(&o.rate, "rate", 0, "measure only the nodes, with so many visitors a second")
 	fs.StringVar(&o.profiles, "profiles", "", "the `folder` to write profiles of the nodes at -rate into")
-	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
-	raw := fs.String("json", "", "the `file` to write all figures into")
+	page := fs.String("page", "", "the `file` to write the table into, and all figures beside it; empty: print it")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -72,16 +71,8 @@ func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if *raw != "" {
-		b, err := json.MarshalIndent(found, "", "\t")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(*raw, append(b, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	return docpage.Write(out, *page, "make ticket-bench", found.table())
+	on := machine.Of(ctx, map[string][]string{"Redis": {"redis-server", "--version"}})
+	return docpage.WriteResult(out, *page, "tickets", found.table(), docpage.Result{Maker: "make ticket-bench", Made: time.Now(), Machine: on, Figures: found})
 }
 
 // atOneRate has visitors come to the nodes at one rate, in rounds, and tells what came of

@@ -13,7 +13,6 @@ import (
 // results are all figures of a run.
 type results struct {
 	Processors int     // that this process may use
-	Machine    string  // as the system names its processor; "": it does not
 	NoRedis    string  // why Redis was not measured; "": it was
 	Session    string  // how long visitors stayed inside
 	Lasts      string  // how long each was measured
@@ -44,7 +43,7 @@ const under = meshNodes << 13
 var slower = []float64{0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2}
 
 func measure(ctx context.Context, o options) (all results, err error) {
-	all = results{Processors: runtime.GOMAXPROCS(0), Machine: processorName(), Session: o.session.String(), Lasts: o.lasts.String()}
+	all = results{Processors: runtime.GOMAXPROCS(0), Session: o.session.String(), Lasts: o.lasts.String()}
 	central, err := startRedis(ctx)
 	switch {
 	case errors.Is(err, errNoRedis):

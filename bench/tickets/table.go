@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -53,7 +52,7 @@ func (all results) table() string {
 // says returns what the table comes to.
 func (all results) says() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Medians of %d rounds, with the least and the most; %s on %d processors, all of it.", len(all.Rounds), all.Machine, all.Processors)
+	fmt.Fprintf(&b, "Medians of %d rounds of %s, with the least and the most; %d processors, all of them.", len(all.Rounds), all.Lasts, all.Processors)
 	if all.NoRedis != "" {
 		fmt.Fprintf(&b, "\n**Redis was not measured: %s.**\n", all.NoRedis)
 		return b.String()
@@ -89,18 +88,4 @@ func (all results) figure(format string, of func(*round) float64) string {
 		return text
 	}
 	return fmt.Sprintf("%s ("+format+" to "+format+")", text, values[0], values[len(values)-1])
-}
-
-// processorName returns what the system calls its processor; "a processor" where it does not say.
-func processorName() string {
-	b, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "a processor"
-	}
-	for line := range strings.Lines(string(b)) {
-		if name, is, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(is)
-		}
-	}
-	return "a processor"
 }

@@ -5,6 +5,7 @@
 //
 //	go run ./bench/traffic -page docs/measurements.md
 //	go run ./bench/traffic -page docs/measurements.md -links
+//	go run ./bench/traffic -page docs/measurements.md -model
 package main
 
 import (
@@ -17,8 +18,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/machine"
 )
 
 func main() {
@@ -33,28 +36,52 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("traffic", flag.ContinueOnError)
-	page := fs.String("page", "", "the `file` to write the tables into; empty: print them")
+	page := fs.String("page", "", "the `file` to write the tables into, and all figures beside it; empty: print them")
 	seed := fs.Uint64("seed", 1, "of all chances in virtual time")
 	links := fs.Bool("links", false, "measure real meshes on loopback, instead")
+	alone := fs.Bool("model", false, "measure nothing: say what the model says of hundreds of sites")
 	small := fs.Bool("small", false, "leave out meshes that take minutes")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	var b strings.Builder
+	if *alone {
+		writeModel(&b, hundreds())
+		return docpage.Write(os.Stdout, *page, "make traffic-model", b.String())
+	}
 	if *links {
 		measured, err := measureWires(ctx, wires(*small))
 		if err != nil {
 			return err
 		}
 		writeWires(&b, wires(*small), measured)
-		return docpage.Write(os.Stdout, *page, "make traffic-links", b.String())
+		return write(ctx, *page, "traffic-links", b.String(), beside(wires(*small), measured, func(s shape) any { return predictWire(s) }))
 	}
 	measured, err := simulate(ctx, shapes(*small), *seed)
 	if err != nil {
 		return err
 	}
 	writeSimulated(&b, shapes(*small), measured)
-	return docpage.Write(os.Stdout, *page, "make traffic", b.String())
+	return write(ctx, *page, "traffic", b.String(), beside(shapes(*small), measured, func(s shape) any { return predict(s) }))
+}
+
+// figures is what was measured of a mesh, beside what was predicted.
+type figures struct {
+	Mesh                string
+	Measured, Predicted any
+}
+
+func beside[T any](all []shape, measured []T, predicted func(shape) any) []figures {
+	f := make([]figures, len(all))
+	for i, s := range all {
+		f[i] = figures{s.String(), measured[i], predicted(s)}
+	}
+	return f
+}
+
+// write writes a table into a page, and the figures beside it.
+func write(ctx context.Context, page, target, table string, figures any) error {
+	return docpage.WriteResult(os.Stdout, page, target, table, docpage.Result{Maker: "make " + target, Made: time.Now(), Machine: machine.Of(ctx, nil), Figures: figures})
 }
 
 // measureWires measures real meshes, one after the other, and tells of each.

@@ -140,3 +140,15 @@ func TestExchangesOfLargeMeshes(t *testing.T) {
 		}
 	}
 }
+
+// TestModelOfHundreds: of all that a node sends, what everybody has to know is a part, and relays send most.
+func TestModelOfHundreds(t *testing.T) {
+	for _, s := range hundreds() {
+		nodes := s.Sites * s.Nodes
+		near, far := predict(s).Relay.sum()
+		mean, relay, known := predictWire(s).UDP, onWire(nodes, near.plus(far)), membership(nodes)
+		if !(known > 0 && known < mean && mean <= relay*1.0001) {
+			t.Errorf("%s: members %.0f, mean %.0f, relay %.0f B/s", s, known, mean, relay)
+		}
+	}
+}

@@ -76,10 +76,48 @@ func writeWires(w io.Writer, all []shape, measured []wire) {
 			fmt.Fprintf(w, "| %d members alone | | | | | | | | %.0f | %.0f | %s |\n", nodes, got.UDP, membership(nodes), off(membership(nodes), got.UDP))
 			continue
 		}
-		near, far := predict(s).Mean.sum()
-		want := near.plus(far)
-		udp := onWire(nodes, want)
+		is := predictWire(s)
+		want, udp := is.Payload, is.UDP
 		fmt.Fprintf(w, "| %d × %d | %d | %s | %.1f | %.1f | %.0f | %.0f | %s | %.0f | %.0f | %s |\n", s.Sites, s.Nodes, s.Rooms, s.load(),
 			got.Payload.Messages, want.Messages, got.Payload.Bytes, want.Bytes, off(want.Bytes, got.Payload.Bytes), got.UDP, udp, off(udp, got.UDP))
+	}
+}
+
+// predictWire returns what one node of a mesh sends by the model.
+func predictWire(s shape) wire {
+	nodes := s.Sites * s.Nodes
+	if s.Rooms == 0 {
+		return wire{UDP: membership(nodes)}
+	}
+	near, far := predict(s).Mean.sum()
+	all := near.plus(far)
+	return wire{Payload: all, UDP: onWire(nodes, all)}
+}
+
+// hundreds returns meshes that are too large to be run on one machine, members and all.
+func hundreds() []shape {
+	const sites = 300
+	var all []shape
+	for _, nodes := range []int{1, 10} {
+		for _, s := range []shape{{Rooms: 10}, {Rooms: 10, Visitors: 1. / sites}, {Rooms: 100, Visitors: 1. / sites}} {
+			s.Sites, s.Nodes, s.Policy = sites, nodes, room.Escrow
+			all = append(all, s)
+		}
+	}
+	all = append(all, shape{Sites: sites, Nodes: 1, Rooms: 100, Visitors: 1, Policy: room.Escrow}, shape{Sites: sites, Nodes: 3, Rooms: 10, Visitors: 1, Policy: room.Escrow})
+	for i := range all {
+		all[i].Before = 11 * time.Minute // so long that no more ticks come in than are forgotten
+	}
+	return all
+}
+
+// writeModel writes what the model says of meshes, over the wire.
+func writeModel(w io.Writer, all []shape) {
+	fmt.Fprint(w, "| sites × nodes | rooms | visitors of each room | each node, on average, KB/s | each relay | of that so that all know who is there |\n|---|---|---|---|---|---|\n")
+	for _, s := range all {
+		nodes := s.Sites * s.Nodes
+		near, far := predict(s).Relay.sum()
+		fmt.Fprintf(w, "| %d × %d | %d | %s | %.0f | %.0f | %.0f |\n", s.Sites, s.Nodes, s.Rooms, s.load(),
+			predictWire(s).UDP/1000, onWire(nodes, near.plus(far))/1000, membership(nodes)/1000)
 	}
 }
