@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO ?= go
-TEST_TIMEOUT ?= 10m
+TEST_TIMEOUT ?= 25m
 # The race detector needs a C compiler; Go turns cgo off where it finds none.
 RACE ?= $(if $(filter 0,$(shell $(GO) env CGO_ENABLED)),,-race)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
