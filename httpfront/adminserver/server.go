@@ -139,6 +139,7 @@ func (s *Server) Run(ctx context.Context) error {
 		if err := srv.ShutdownWithContext(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			s.cfg.Logger.Warn("the admin listener was not closed in order", "error", err)
 		}
+		ln.Close() // which ends a server that was told to stop before it began
 	})
 	err := srv.Serve(ln)
 	close(served)

@@ -408,3 +408,29 @@ func TestRequestsOutliveTheStop(t *testing.T) {
 		}
 	}
 }
+
+// TestRunThatIsToEndBeforeItBegan ends all the same. Which of the two comes first is up to the scheduler, so it is tried often.
+func TestRunThatIsToEndBeforeItBegan(t *testing.T) {
+	for range 200 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(Config{Listener: ln, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it serves, though it was to end before it began")
+		}
+	}
+}
