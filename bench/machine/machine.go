@@ -56,7 +56,11 @@ func (m Machine) String() string {
 	if m.Processor != "" {
 		words = append(words, m.Processor)
 	}
-	words = append(words, fmt.Sprintf("%d cores", m.Cores))
+	if m.Cores == 1 {
+		words = append(words, "1 core")
+	} else {
+		words = append(words, fmt.Sprintf("%d cores", m.Cores))
+	}
 	if m.Kernel != "" {
 		words = append(words, m.Kernel)
 	}

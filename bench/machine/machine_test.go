@@ -22,7 +22,7 @@ func TestString(t *testing.T) {
 	if got, want := m.String(), "Some, 2 cores, Linux 6, go1.26, Caddy 2.11, nginx 1.22"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := (Machine{Cores: 1, Go: "go1.26"}).String(), "1 cores, go1.26"; got != want {
+	if got, want := (Machine{Cores: 1, Go: "go1.26"}).String(), "1 core, go1.26"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
