@@ -152,6 +152,6 @@ func real(b *bytes.Buffer, path string) error {
 		}
 	}, count)
 	rows(b, "the access log", a)
-	fmt.Fprintf(b, "\n%s, %d processors.\n", runtime.Version(), runtime.NumCPU())
+	fmt.Fprintf(b, "\n%s, processors: %d.\n", runtime.Version(), runtime.NumCPU())
 	return nil
 }
