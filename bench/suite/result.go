@@ -53,8 +53,9 @@ type Sample struct {
 	Bad    int64 `json:"bad"`
 	Failed int64 `json:"failed"`
 	// Waited is the part of the time in which the server could have run and something else had its core: how much the
-	// machine was disturbed. 0 where the kernel does not say.
-	Waited float64 `json:"waited"`
+	// machine was disturbed, unless the server is of several Processes, which have the core in turn. 0 where the kernel does not say.
+	Waited    float64 `json:"waited"`
+	Processes int     `json:"processes,omitempty"` // 0 is not known
 	// GC is the part of CPU that the node spent on collecting garbage. 0: it is no node, or there was no collection.
 	GC float64 `json:"gc,omitempty"`
 	// Generator is the part of its core that the generator used.

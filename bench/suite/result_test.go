@@ -191,6 +191,23 @@ func TestWhatIsMissingIsARow(t *testing.T) {
 	}
 }
 
+// TestPartsThatShareTheCore wait for each other, which is not the machine's fault.
+func TestPartsThatShareTheCore(t *testing.T) {
+	const others = "Other programs were at work"
+	for processes, want := range map[int]bool{1: true, 2: false} {
+		r := made()
+		for i := range r.Rows {
+			for j := range r.Rows[i].Samples {
+				s := &r.Rows[i].Samples[j]
+				s.Waited, s.Processes = 0.5, processes
+			}
+		}
+		if line := r.Line(); strings.Contains(line, others) != want {
+			t.Errorf("servers of %d processes: %q", processes, line)
+		}
+	}
+}
+
 func TestDocsAreWritten(t *testing.T) {
 	docs := t.TempDir()
 	r := made()

@@ -218,7 +218,7 @@ func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (s Sample,
 	}
 	used := after.Sub(before)
 	s = sampleOf(got, used, passed)
-	s.Wanted = rounded(what.rate, 1)
+	s.Wanted, s.Processes = rounded(what.rate, 1), len(sub.parts)
 	if used.CPU > 0 {
 		s.GC = rounded((sub.collecting()-collected).Seconds()/used.CPU.Seconds(), 1e4)
 	}

@@ -221,12 +221,14 @@ func (r *Result) Line() string {
 	var waited []float64
 	for i := range r.Rows {
 		for _, s := range r.Rows[i].Samples {
-			waited = append(waited, s.Waited)
+			if s.Processes <= 1 { // else they wait for each other
+				waited = append(waited, s.Waited)
+			}
 		}
 	}
 	line := r.Machine.String() + fmt.Sprintf(". Medians of %d rounds of %v s each, with the least and the most.", r.Rounds, r.Seconds)
 	if w := spreadOf(waited); w.Max > 0 {
-		line += fmt.Sprintf(" Threads of servers waited for their core %s of the time, %s at worst.", percent(w.Median), percent(w.Max))
+		line += fmt.Sprintf(" Servers of one process waited for their core %s of the time, %s at worst.", percent(w.Median), percent(w.Max))
 		if w.Median > disturbed {
 			line += " **Other programs were at work: these figures say little, and less of latencies than of ratios.**"
 		}
