@@ -153,7 +153,7 @@ heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the tabl
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
 .PHONY: ticket-bench
-ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 9 minutes)
+ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 6 minutes)
 	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
 
 .PHONY: footprint

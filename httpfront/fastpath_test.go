@@ -249,6 +249,22 @@ func answerTo(t *testing.T, f *front, head string, warm bool) string {
 	return fmt.Sprintf("%d %v close %v %q %v", resp.StatusCode, resp.Header, resp.Close, b, err)
 }
 
+// answersAlike fails the test if some head is answered otherwise where it is not the first of its connection. It returns when
+// nothing of the requests is left.
+func answersAlike(t *testing.T, f *front) {
+	t.Helper()
+	for _, head := range wholeHeads {
+		cold, warm := answerTo(t, f, head, false), answerTo(t, f, head, true)
+		if cold != warm {
+			t.Errorf("%.200q: the server says\n\t%.600s\nthe fast path\n\t%.600s", head, cold, warm)
+		}
+	}
+	waitFor(t, "all to end", func() bool {
+		_, n := f.front.Load()
+		return n == 0 && f.active() == 0
+	})
+}
+
 // TestTheFastPathAnswersAsTheServer: what is answered, and what the site is asked, is the same
 // whether or not a request is the first one of its connection.
 func TestTheFastPathAnswersAsTheServer(t *testing.T) {
@@ -259,16 +275,7 @@ func TestTheFastPathAnswersAsTheServer(t *testing.T) {
 				f := serve(t, rooms, http.HandlerFunc(siteOfAllKinds), func(c *Config) {
 					c.Requests, c.AccessLog, c.Clock = deaf{}, deaf{}, func() time.Time { return now }
 				})
-				for _, head := range wholeHeads {
-					cold, warm := answerTo(t, f, head, false), answerTo(t, f, head, true)
-					if cold != warm {
-						t.Errorf("%.200q: the server says\n\t%.600s\nthe fast path\n\t%.600s", head, cold, warm)
-					}
-				}
-				waitFor(t, "all to end", func() bool {
-					_, n := f.front.Load()
-					return n == 0 && f.active() == 0
-				})
+				answersAlike(t, f)
 			})
 		}
 	}

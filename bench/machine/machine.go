@@ -95,5 +95,7 @@ func builtFrom(path string) string {
 	if err != nil {
 		return ""
 	}
-	return version.FindString(info.Main.Version)
+	return moduleVersion(info)
 }
+
+func moduleVersion(info *buildinfo.BuildInfo) string { return version.FindString(info.Main.Version) }

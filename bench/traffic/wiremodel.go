@@ -51,7 +51,11 @@ func onWire(nodes int, m volume) float64 {
 func wires(small bool) []shape {
 	var all []shape
 	add := func(sites, nodes, rooms int, visitors float64) {
-		all = append(all, shape{Sites: sites, Nodes: nodes, Rooms: rooms, Policy: room.Escrow, Visitors: visitors, Before: 20 * time.Second, Span: 40 * time.Second})
+		s := shape{Sites: sites, Nodes: nodes, Rooms: rooms, Policy: room.Escrow, Visitors: visitors, Before: 20 * time.Second, Span: 40 * time.Second}
+		if visitors > 0 {
+			s.Before += session // after which as many leave as come
+		}
+		all = append(all, s)
 	}
 	add(1, 3, 0, 0)
 	add(1, 12, 0, 0)
