@@ -275,7 +275,30 @@ func (r *Room) look(now time.Time) {
 	r.idle = v.Active == 0 && v.Waiting == 0 && v.AdmittedMinute == 0 // most of a node's rooms, where there are thousands
 	r.adopt(v.Settings, now)
 	r.hurry(v)
+	r.expect(v, now)
 	r.view.Store(r.allow(v, k, upTo, now))
+}
+
+// expectBefore is how long before an event starts the disk is made ready for those who wait
+// for that: several writes take less.
+const expectBefore = 2 * time.Second
+
+// expect has the disk ready for those who wait and may enter. One that takes longer for a
+// write than a visitor is left without an answer would else let in next to nobody.
+func (r *Room) expect(v *room.View, now time.Time) {
+	if v.Settings.Policy != room.Escrow {
+		return
+	}
+	n := min(v.Waiting, v.Slots)
+	if v.Event.Prequeueing && v.Until.Sub(now) <= expectBefore {
+		n = v.Waiting // none of whom has a slot until then
+	}
+	if n > 0 {
+		r.mu.Lock()
+		r.rights.Expect(int64(n), now)
+		r.mu.Unlock()
+		r.core.storing.touch(r)
+	}
 }
 
 // allow adds to a view what may be taken from it, beyond what was used before it

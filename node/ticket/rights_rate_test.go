@@ -106,6 +106,7 @@ func (w *rateRun) act(n, peer *rateNode) {
 	now := w.clock()
 	switch w.IntN(5) {
 	case 0:
+		n.Expect(w.Int64N(40), now)
 		for range n.Open(1+w.Int64N(12), now) {
 			if w.IntN(4) == 0 {
 				n.Close(1)
@@ -318,5 +319,34 @@ func TestBoundWithoutRate(t *testing.T) {
 	d.restart(d.Stored(), now)
 	if free := d.Free().Rate; free < 30-boundSlack {
 		t.Errorf("%d of 30 rate rights ready after the next restart", free)
+	}
+}
+
+// TestExpectedVisitorsFindTheBoundReady has some wait, who come when the disk has had its
+// time, and nobody after them.
+func TestExpectedVisitorsFindTheBoundReady(t *testing.T) {
+	d := founder(t, 100, 40)
+	before := d.Bound()
+	for s := 91.0; s < 96; s++ {
+		d.Expect(1000, at(s))
+		d.Expire(at(s))
+		d.write(at(s))
+	}
+	if b := d.Bound(); b.Places < 40 || b.Places > 80 || b.Rate != 40 {
+		t.Errorf("bound %+v, want 40 to 80 places, which is what can be used and as many more, and all 40 rate rights", b)
+	}
+	if n := d.Open(1000, at(96)); n != 40 {
+		t.Errorf("%d are let in at once, want the 40 for whom there are rate rights", n)
+	}
+	d.Close(40)
+	d.Expect(1000, at(97))
+	d.Expect(0, at(97))
+	for s := 98.0; s < 110; s++ {
+		d.Expect(0, at(s))
+		d.Expire(at(s))
+		d.write(at(s))
+	}
+	if b := d.Bound(); b.Places > max(before.Places, boundSlack) || b.Rate > max(before.Rate, boundSlack) {
+		t.Errorf("bound %+v when nobody waits any more, %+v before anybody did", b, before)
 	}
 }

@@ -153,6 +153,19 @@ func (r *Rights) Open(want int64, now time.Time) int64 {
 	return n
 }
 
+// Expect has the bound cover what n visitors may soon want, as far as it is free: those
+// who wait would else find, each time that they ask, that the disk is not ready for them.
+func (r *Rights) Expect(n int64, now time.Time) {
+	if r.cfg.Unlimited {
+		return
+	}
+	free := r.usable(now)
+	if n = min(n, free.Places, free.Rate); n > 0 {
+		r.use.pace.took(0, n, r.elapsed(now)/1000)
+		r.extend(Amount{})
+	}
+}
+
 // Close takes back n open tokens that no request has taken or will take.
 func (r *Rights) Close(n int64) {
 	n = max(0, min(n, r.use.tokens))
