@@ -17,17 +17,19 @@ func (c *Core) sendVisits(now time.Time) []Message {
 	if since := now.Sub(c.visits.flushed); len(c.nodes) > 1 && since >= 0 && since < visitsEvery && len(c.visits.pending) < maxVisits {
 		return nil
 	}
-	out := c.visits.flush(now, func(v visit) crdt.NodeID { return c.owner(v.room, v.visitor) })
+	out := c.visits.flush(now, c.self.Node, func(v visit) crdt.NodeID { return c.owner(v.room, v.visitor) })
 	keep := out[:0]
 	for _, m := range out {
 		if m.To != c.self.Node {
 			keep = append(keep, m)
-			c.visits.flushed = now
 			continue
 		}
 		for _, v := range c.visits.land(m.Slot) {
 			c.visited(v, now)
 		}
+	}
+	if len(keep)+len(c.visits.pending) > 0 {
+		c.visits.flushed = now
 	}
 	return keep
 }

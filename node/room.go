@@ -322,7 +322,8 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	last := p.LastPoll
 	told := w.Told(p.Visitor, v.Estimate, now)
 	if !v.New {
-		r.queue(&p, now, w.Expected(now.Sub(last), p.Refresh, told))
+		r.queue(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now,
+			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: told >= 2*againEvery && w.Settings.IsCounted(r.visitor(w, &p), now)})
 	}
 	p.LastPoll, p.Refresh = now, told
 	v.Refresh, v.Pass = w.refresh(&p), p
@@ -342,12 +343,12 @@ func (r *Room) Hold(now time.Time) Verdict {
 // Queue counts a visitor who waits, as of the last poll in p. Decide does that by
 // itself for all but those whose verdict is New: they are nobody yet, and leave no trace
 // if it is not called. Any goroutine may call it.
-func (r *Room) Queue(p Pass) { r.queue(&p, p.LastPoll, p.Refresh) }
-
-// queue counts a visitor who asked at at, and is expected again after next.
-func (r *Room) queue(p *Pass, at time.Time, next time.Duration) {
-	r.core.stripes.ofVisitor(p.Visitor).poll(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: at, refresh: next})
+func (r *Room) Queue(p Pass) {
+	r.queue(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: p.LastPoll, refresh: p.Refresh})
 }
+
+// queue counts a visitor who waits.
+func (r *Room) queue(v visit) { r.core.stripes.ofVisitor(v.visitor).poll(v) }
 
 // tooEarly answers a poll that does not count. The pass stays as it is, so the
 // minutes are those told last: were they fewer now, the next answer could be

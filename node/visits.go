@@ -23,6 +23,7 @@ type visit struct {
 	arrival  time.Time
 	at       time.Time     // of the poll, or of the admission
 	refresh  time.Duration // what a waiting visitor was told
+	again    bool          // a poll of somebody who is counted by an earlier one: no count waits for it
 	admitted bool
 	ticket   ticket.Ticket // of the session of who was let in
 	end      time.Time     // of its lease
@@ -60,6 +61,11 @@ const (
 	// of polls in a second would else send a message to every other with each tick; counts
 	// of the waiting go on to the site as seldom as this.
 	visitsEvery = 200 * time.Millisecond
+
+	// againEvery is how often one of them is told at most if there is nothing but polls of
+	// visitors who are counted. Each is an interval and a half from not being counted
+	// any more, so intervals of twice that are long enough.
+	againEvery = time.Second
 
 	visitsResend = time.Second      // without an acknowledgement
 	visitsGiveUp = 30 * time.Second // the visitor has asked again long since
@@ -126,6 +132,7 @@ func (o *visits) add(v visit) {
 	i, known := o.newest[v.key()]
 	switch {
 	case known && v.supersedes(o.pending[i]):
+		v.again = v.again && o.pending[i].again
 		o.pending[i] = v
 	case known:
 	case len(o.pending)+o.unacked >= maxPending:
@@ -136,9 +143,16 @@ func (o *visits) add(v visit) {
 	}
 }
 
+// presses reports whether an owner shall hear of v now.
+func (v visit) presses(now time.Time) bool {
+	waited := now.Sub(v.at)
+	return !v.again || waited >= againEvery || waited < 0
+}
+
 // flush returns what shall be sent now. owner says who owns a visitor; what
-// was sent to somebody who did not answer goes to whoever owns it by now.
-func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
+// was sent to somebody who did not answer goes to whoever owns it by now. self owes
+// nobody a message, and hears of all at once.
+func (o *visits) flush(now time.Time, self crdt.NodeID, owner func(visit) crdt.NodeID) []Message {
 	o.release(now)
 	if len(o.flying)+len(o.pending) == 0 {
 		return nil // nearly always, and there may be thousands of nodes
@@ -158,10 +172,14 @@ func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
 	if len(o.pending) == 0 {
 		return nil
 	}
-	groups := map[crdt.NodeID][]visit{}
+	groups, due := map[crdt.NodeID][]visit{}, map[crdt.NodeID]bool{self: true}
+	all := len(o.pending) >= maxVisits
 	for _, v := range o.pending {
 		to := owner(v)
 		groups[to] = append(groups[to], v)
+		if all || v.presses(now) {
+			due[to] = true
+		}
 	}
 	if len(o.pending) > 8*maxVisits { // owners were away, or the loop was
 		o.pending, o.newest = nil, map[visitKey]int{}
@@ -170,6 +188,12 @@ func (o *visits) flush(now time.Time, owner func(visit) crdt.NodeID) []Message {
 	clear(o.newest)
 	var out []Message
 	for _, to := range slices.SortedFunc(maps.Keys(groups), compareNodes) {
+		if !due[to] {
+			for _, v := range groups[to] {
+				o.add(v)
+			}
+			continue
+		}
 		for items := groups[to]; len(items) > 0; {
 			n := min(len(items), maxVisits)
 			o.batch++

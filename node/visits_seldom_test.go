@@ -10,6 +10,7 @@ import (
 func TestVisitsAreToldSeldom(t *testing.T) {
 	s := testSettings(10)
 	s.QueueAll = true
+	s.RefreshInterval = 10 * time.Second
 	w := newWorld(t, s, "a", "a", "a")
 	told := 0
 	w.lose = func(l letter) bool {
@@ -19,8 +20,9 @@ func TestVisitsAreToldSeldom(t *testing.T) {
 		return false
 	}
 	const crowd, span = 200, 2 * time.Second
-	for range crowd {
-		w.ask(&person{at: w.nodes[0]})
+	people := w.crowd(crowd, at(w.nodes[0]))
+	for _, p := range people {
+		w.ask(p)
 		w.run(span / crowd)
 	}
 	w.run(time.Second)
@@ -30,6 +32,23 @@ func TestVisitsAreToldSeldom(t *testing.T) {
 	for _, m := range w.nodes {
 		if got := m.core.Route("shop", "/").View().Waiting; got != crowd {
 			t.Errorf("node %s counts %d who wait, want %d", m.id, got, crowd)
+		}
+	}
+	told = 0
+	const rounds = 4
+	for range rounds {
+		w.run(s.RefreshInterval - span)
+		for _, p := range people {
+			w.ask(p)
+			w.run(span / crowd)
+		}
+	}
+	if most := rounds * 2 * int((span+againEvery)/againEvery+1); told > most {
+		t.Errorf("%d polls each of %d visitors were told of in %d messages, want at most %d", rounds, crowd, told, most)
+	}
+	for _, m := range w.nodes {
+		if got := m.core.Route("shop", "/").View().Waiting; got != crowd {
+			t.Errorf("node %s counts %d who wait and have polled, want %d", m.id, got, crowd)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -51,22 +52,22 @@ func TestVisitsAreSentUntilAcknowledged(t *testing.T) {
 	toOwner := func(visit) crdt.NodeID { return owner }
 	now := noon
 	o.add(someVisits(1)[0])
-	first := o.flush(now, toOwner)
+	first := o.flush(now, crdt.NodeID{0xff}, toOwner)
 	if len(first) != 1 || first[0].To != owner {
 		t.Fatalf("messages = %v, want one to the owner", first)
 	}
-	if again := o.flush(now.Add(visitsResend/2), toOwner); len(again) != 0 {
+	if again := o.flush(now.Add(visitsResend/2), crdt.NodeID{0xff}, toOwner); len(again) != 0 {
 		t.Errorf("sent again before %v", visitsResend)
 	}
 	owner = crdt.NodeID{2} // the first one is gone
 	now = now.Add(visitsResend)
-	second := o.flush(now, toOwner)
+	second := o.flush(now, crdt.NodeID{0xff}, toOwner)
 	if len(second) != 1 || second[0].To != owner {
 		t.Fatalf("messages = %v, want one to the new owner", second)
 	}
 	o.acked(crdt.NodeID{1}, second[0].Slot) // not from the owner
 	o.acked(owner, second[0].Slot)
-	if left := o.flush(now.Add(visitsResend), toOwner); len(left) != 0 || len(o.flying) != 0 {
+	if left := o.flush(now.Add(visitsResend), crdt.NodeID{0xff}, toOwner); len(left) != 0 || len(o.flying) != 0 {
 		t.Errorf("messages after the acknowledgement = %v", left)
 	}
 }
@@ -77,7 +78,7 @@ func TestVisitsGiveUp(t *testing.T) {
 	to := func(visit) crdt.NodeID { return crdt.NodeID{1} }
 	sent := 0
 	for now := noon; now.Before(noon.Add(2 * visitsGiveUp)); now = now.Add(visitsResend) {
-		sent += len(o.flush(now, to))
+		sent += len(o.flush(now, crdt.NodeID{0xff}, to))
 	}
 	if want := int(visitsGiveUp / visitsResend); sent < want-1 || sent > want+1 {
 		t.Errorf("sent %d times, want about %d", sent, want)
@@ -107,21 +108,74 @@ func TestVisitsKeepTheNewest(t *testing.T) {
 	}
 }
 
+// TestPollsThatChangeNoCountWait has visitors poll who are counted already.
+func TestPollsThatChangeNoCountWait(t *testing.T) {
+	self := crdt.NodeID{9}
+	to := func(v visit) crdt.NodeID { return crdt.NodeID{v.visitor[0]} }
+	poll := func(owner byte, number byte, at time.Time, again bool) visit {
+		return visit{visitor: VisitorID{owner, number}, room: roomID, arrival: noon, at: at, again: again}
+	}
+	said := func(out []Message) map[crdt.NodeID]int {
+		n := map[crdt.NodeID]int{}
+		for _, m := range out {
+			_, items, err := decodeVisits(m.Payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n[m.To] += len(items)
+		}
+		return n
+	}
+	var o visits
+	for owner := byte(1); owner <= 2; owner++ {
+		o.add(poll(owner, 1, noon, true))
+	}
+	o.add(poll(9, 1, noon, true))
+	if got := said(o.flush(noon, self, to)); !maps.Equal(got, map[crdt.NodeID]int{{9}: 1}) {
+		t.Errorf("told %v at once, want this node alone", got)
+	}
+	o.land(o.batch)
+	o.add(poll(1, 2, noon, false))
+	if got := said(o.flush(noon.Add(visitsEvery), self, to)); !maps.Equal(got, map[crdt.NodeID]int{{1}: 2}) {
+		t.Errorf("told %v, want the owner of somebody new, of both", got)
+	}
+	o.add(poll(2, 1, noon.Add(visitsEvery), true))
+	o.add(poll(2, 2, noon, true))
+	if got := said(o.flush(noon.Add(againEvery), self, to)); !maps.Equal(got, map[crdt.NodeID]int{{2}: 2}) {
+		t.Errorf("told %v after %v, want the other owner of both", got, againEvery)
+	}
+	o.add(poll(1, 1, noon.Add(time.Hour), true))
+	if got := said(o.flush(noon.Add(againEvery), self, to)); got[crdt.NodeID{1}] != 1 {
+		t.Errorf("told %v when the clock was put back, want what is of the future", got)
+	}
+	o.add(poll(1, 3, noon, false))
+	o.add(poll(1, 3, noon.Add(1), true))
+	if got := said(o.flush(noon.Add(2), self, to)); got[crdt.NodeID{1}] != 1 {
+		t.Errorf("told %v: somebody new who polls again is not new to the owner", got)
+	}
+	for i := range maxVisits {
+		o.add(visit{visitor: VisitorID{1, byte(i), byte(i >> 8), 1}, room: roomID, arrival: noon, at: noon, again: true})
+	}
+	if got := said(o.flush(noon, self, to)); got[crdt.NodeID{1}] != maxVisits {
+		t.Errorf("told %v of %d polls, want all: a message is full", got, maxVisits)
+	}
+}
+
 func TestVisitsAreBounded(t *testing.T) {
 	var o visits
 	silent := func(visit) crdt.NodeID { return crdt.NodeID{1} }
 	for i := range maxPending + 10 {
 		o.add(visit{visitor: VisitorID{byte(i), byte(i >> 8), byte(i >> 16)}, room: roomID, at: noon})
 		if i%1000 == 0 {
-			o.flush(noon, silent) // what is under way counts too
+			o.flush(noon, crdt.NodeID{0xff}, silent) // what is under way counts too
 		}
 	}
 	if kept := len(o.pending) + o.unacked; kept != maxPending || o.dropped != 10 {
 		t.Errorf("kept %d and dropped %d, want %d and 10", kept, o.dropped, maxPending)
 	}
 	// Sent again, and at last given up, nothing is left or miscounted.
-	o.flush(noon.Add(visitsResend), silent)
-	o.flush(noon.Add(visitsGiveUp+visitsResend), silent)
+	o.flush(noon.Add(visitsResend), crdt.NodeID{0xff}, silent)
+	o.flush(noon.Add(visitsGiveUp+visitsResend), crdt.NodeID{0xff}, silent)
 	if o.unacked != 0 || len(o.flying) != 0 || len(o.pending) != 0 {
 		t.Errorf("%d visits in %d batches are left under way, and %d to send", o.unacked, len(o.flying), len(o.pending))
 	}
@@ -133,10 +187,10 @@ func TestAdmissionsAreHeld(t *testing.T) {
 	v := someVisits(1)[0]
 	v.admitted = true
 	o.hold(v, noon)
-	if early := o.flush(noon.Add(admittedHeld-time.Millisecond), to); len(early) != 0 {
+	if early := o.flush(noon.Add(admittedHeld-time.Millisecond), crdt.NodeID{0xff}, to); len(early) != 0 {
 		t.Errorf("told before %v: %v", admittedHeld, early)
 	}
-	if got := o.flush(noon.Add(admittedHeld), to); len(got) != 1 || len(o.held) != 0 {
+	if got := o.flush(noon.Add(admittedHeld), crdt.NodeID{0xff}, to); len(got) != 1 || len(o.held) != 0 {
 		t.Errorf("%d messages after %v and %d held, want 1 and 0", len(got), admittedHeld, len(o.held))
 	}
 }

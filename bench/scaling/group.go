@@ -39,7 +39,7 @@ rooms:
     path: /closed
     cookie-suffix: closed
     queue-all: true
-    refresh-interval: 1s
+    refresh-interval: 2s
 `
 
 // group is all processes, in meshes of the same size.

@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("scaling", flag.ContinueOnError)
 	fs.StringVar(&cfg.binary, "binary", "./ropeline", "the `program` to run")
 	fs.IntVar(&cfg.rounds, "rounds", 5, "how often each is measured")
-	fs.Float64Var(&cfg.rate, "rate", 100, "requests per node and second")
+	fs.Float64Var(&cfg.rate, "rate", 300, "requests per node and second")
 	fs.DurationVar(&cfg.lasts, "lasts", 3*time.Second, "how long each time")
 	page := fs.String("page", "", "the `file` to write the table into, and all figures beside it; empty: print it")
 	picture := fs.String("plot", "", "the `file` to draw into, an SVG; empty: draw nothing")

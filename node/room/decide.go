@@ -96,6 +96,12 @@ func (s *Settings) IsKept(vis Visitor, now time.Time) bool {
 		age >= -futureTolerance && age <= s.refreshOf(vis)+s.PlaceKept
 }
 
+// IsCounted reports whether somebody who waits is still counted when asking at now, as of
+// the poll before.
+func (s *Settings) IsCounted(vis Visitor, now time.Time) bool {
+	return !vis.LastPoll.IsZero() && vis.age(now) <= absentAfter(s.refreshOf(vis))
+}
+
 // age is for how long somebody who waits has not asked.
 func (vis Visitor) age(now time.Time) time.Duration {
 	if vis.LastPoll.IsZero() {
