@@ -286,16 +286,18 @@ const expectBefore = 2 * time.Second
 // expect has the disk ready for those who wait and may enter. One that takes longer for a
 // write than a visitor is left without an answer would else let in next to nobody.
 func (r *Room) expect(v *room.View, now time.Time) {
-	if v.Settings.Policy != room.Escrow {
+	if v.Settings.Policy != room.Escrow || !r.core.fit() || r.core.leave.on {
 		return
 	}
-	n := min(v.Waiting, v.Slots)
+	n := v.Slots - v.SlotsNew
 	if v.Event.Prequeueing && v.Until.Sub(now) <= expectBefore {
 		n = v.Waiting // none of whom has a slot until then
 	}
 	if n > 0 {
 		r.mu.Lock()
-		r.rights.Expect(int64(n), now)
+		if r.rights != nil {
+			r.rights.Expect(int64(n), now)
+		}
 		r.mu.Unlock()
 		r.core.storing.touch(r)
 	}

@@ -323,7 +323,7 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	told := w.Told(p.Visitor, v.Estimate, now)
 	if !v.New {
 		r.queue(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now,
-			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: told >= 2*againEvery && w.Settings.IsCounted(r.visitor(w, &p), now)})
+			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: w.Settings.IsCounted(r.visitor(w, &p), now.Add(againWithin))})
 	}
 	p.LastPoll, p.Refresh = now, told
 	v.Refresh, v.Pass = w.refresh(&p), p

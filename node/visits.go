@@ -23,7 +23,7 @@ type visit struct {
 	arrival  time.Time
 	at       time.Time     // of the poll, or of the admission
 	refresh  time.Duration // what a waiting visitor was told
-	again    bool          // a poll of somebody who is counted by an earlier one: no count waits for it
+	again    bool          // a poll of somebody who is counted for a while yet: no count waits for it
 	admitted bool
 	ticket   ticket.Ticket // of the session of who was let in
 	end      time.Time     // of its lease
@@ -63,9 +63,10 @@ const (
 	visitsEvery = 200 * time.Millisecond
 
 	// againEvery is how often one of them is told at most if there is nothing but polls of
-	// visitors who are counted. Each is an interval and a half from not being counted
-	// any more, so intervals of twice that are long enough.
-	againEvery = time.Second
+	// visitors who are counted as of the polls before, and are for againWithin: until the
+	// owner has heard, if need be the second time, in a line that reckons in seconds.
+	againEvery  = time.Second
+	againWithin = againEvery + visitsEvery + tickInterval + visitsResend + time.Second
 
 	visitsResend = time.Second      // without an acknowledgement
 	visitsGiveUp = 30 * time.Second // the visitor has asked again long since
@@ -90,7 +91,7 @@ type visits struct {
 	flying  map[uint64]flight // by batch
 	unacked int               // visits in flying
 	batch   uint64
-	flushed time.Time // when others were told last
+	flushed time.Time // when it was last looked whom to tell
 	dropped uint64    // visits let go because maxPending was reached
 }
 
@@ -132,9 +133,10 @@ func (o *visits) add(v visit) {
 	i, known := o.newest[v.key()]
 	switch {
 	case known && v.supersedes(o.pending[i]):
-		v.again = v.again && o.pending[i].again
+		v.again = false // of whom there is this much to say, the older may be news
 		o.pending[i] = v
 	case known:
+		o.pending[i].again = false
 	case len(o.pending)+o.unacked >= maxPending:
 		o.dropped++
 	default:
@@ -146,7 +148,7 @@ func (o *visits) add(v visit) {
 // presses reports whether an owner shall hear of v now.
 func (v visit) presses(now time.Time) bool {
 	waited := now.Sub(v.at)
-	return !v.again || waited >= againEvery || waited < 0
+	return !v.again || waited.Abs() >= againEvery // also if the clock was put back
 }
 
 // flush returns what shall be sent now. owner says who owns a visitor; what

@@ -52,3 +52,35 @@ func TestVisitsAreToldSeldom(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoPollsInTimeIsCountedThroughout has somebody poll at a node that is not the owner, in
+// many rhythms.
+func TestWhoPollsInTimeIsCountedThroughout(t *testing.T) {
+	for _, refresh := range []time.Duration{2 * time.Second, 3 * time.Second, 5 * time.Second} {
+		for _, part := range []float64{0.8, 1, 1.3, 1.8} {
+			s := testSettings(10)
+			s.QueueAll = true
+			s.RefreshInterval = refresh
+			w := newWorld(t, s, "a", "a", "a")
+			m := w.nodes[0]
+			p := &person{at: m}
+			for w.ask(p); m.core.owner(roomID, p.pass.Visitor) == m.id; {
+				p = &person{at: m}
+				w.ask(p)
+			}
+			w.run(5 * refresh) // the others are gone
+			rhythm := time.Duration(part * float64(refresh))
+			p = &person{at: m, pass: p.pass, has: true}
+			w.ask(p)
+			w.run(time.Second)
+			for range 20 {
+				for end := w.now.Add(rhythm); w.now.Before(end); w.run(50 * time.Millisecond) {
+					if got := w.nodes[1].core.Route("shop", "/").View().Waiting; got != 1 {
+						t.Fatalf("told %v, asking every %v: %d are counted, want 1", refresh, rhythm, got)
+					}
+				}
+				w.ask(p)
+			}
+		}
+	}
+}

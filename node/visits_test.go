@@ -153,6 +153,11 @@ func TestPollsThatChangeNoCountWait(t *testing.T) {
 	if got := said(o.flush(noon.Add(2), self, to)); got[crdt.NodeID{1}] != 1 {
 		t.Errorf("told %v: somebody new who polls again is not new to the owner", got)
 	}
+	o.add(poll(1, 4, noon.Add(1), true))
+	o.add(poll(1, 4, noon, false)) // it was lost on the way
+	if got := said(o.flush(noon.Add(2), self, to)); got[crdt.NodeID{1}] != 1 {
+		t.Errorf("told %v: somebody of whom the owner has not heard, and who polls again, is new to it", got)
+	}
 	for i := range maxVisits {
 		o.add(visit{visitor: VisitorID{1, byte(i), byte(i >> 8), 1}, room: roomID, arrival: noon, at: noon, again: true})
 	}

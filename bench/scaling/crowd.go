@@ -73,8 +73,8 @@ type line struct {
 	in      string // the cookie of the visitor who is in
 }
 
-// spare is how many seconds pass between two polls of a visitor; one that is told to ask every two
-// seconds is not early then.
+// spare is how many seconds pass between two polls of a visitor; one that is told to ask every three
+// seconds is not early then, and counted as of the poll before.
 const spare = 3
 
 // newCrowd connects to all nodes, has one visitor let in at each, and others wait.

@@ -39,7 +39,7 @@ rooms:
     path: /closed
     cookie-suffix: closed
     queue-all: true
-    refresh-interval: 2s
+    refresh-interval: 3s
 `
 
 // group is all processes, in meshes of the same size.

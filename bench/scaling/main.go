@@ -38,6 +38,9 @@ func main() {
 // processes is how many nodes there are at any time.
 const processes = 12
 
+// warm is for how long each kind asks before it is measured: all who wait have polled once.
+var warm = map[string]time.Duration{inside: time.Second, waiting: spare * time.Second, fresh: time.Second}
+
 // sizes are those of sites that are measured; they divide processes.
 var sizes = []int{1, 2, 3, 6, 12}
 
@@ -121,7 +124,7 @@ func measure(ctx context.Context, cfg config, size int, site string) (f figure, 
 	}
 	spent := map[string][2]float64{} // time, and decisions
 	for _, kind := range kinds {
-		if err := visitors.ask(ctx, kind, time.Second); err != nil { // all is warm
+		if err := visitors.ask(ctx, kind, warm[kind]); err != nil {
 			return f, err
 		}
 		visitors.answered.Store(0)

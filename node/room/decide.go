@@ -96,10 +96,9 @@ func (s *Settings) IsKept(vis Visitor, now time.Time) bool {
 		age >= -futureTolerance && age <= s.refreshOf(vis)+s.PlaceKept
 }
 
-// IsCounted reports whether somebody who waits is still counted when asking at now, as of
-// the poll before.
-func (s *Settings) IsCounted(vis Visitor, now time.Time) bool {
-	return !vis.LastPoll.IsZero() && vis.age(now) <= absentAfter(s.refreshOf(vis))
+// IsCounted reports whether somebody who waits is counted at a time as of the last poll.
+func (s *Settings) IsCounted(vis Visitor, at time.Time) bool {
+	return !vis.LastPoll.IsZero() && vis.age(at) <= absentAfter(s.refreshOf(vis))
 }
 
 // age is for how long somebody who waits has not asked.
