@@ -46,18 +46,20 @@ type roomKey struct {
 	name string
 }
 
-// Configure takes over what s says of the front: rules, pages and texts. It is
-// called for each room before Run or Judge, and again whenever settings change. Rooms are
+// Configure takes over what rooms say of the front: rules, pages and texts. It is
+// called with all rooms before Run or Judge, and again with those whose settings change. Rooms are
 // told apart by their ids, or by their names where these are zero. What is wrong is
 // an error, as of CheckRoom, and changes nothing; what is only suspicious is logged.
 // It may be called while requests run, from one goroutine at a time.
-func (f *Front) Configure(s room.Settings) error {
-	made, err := f.make(s)
-	if err != nil {
-		return err
-	}
+func (f *Front) Configure(some ...room.Settings) error {
 	rooms := maps.Clone(*f.rooms.Load())
-	rooms[roomKey{s.ID, s.Name}] = made
+	for _, s := range some {
+		made, err := f.make(s)
+		if err != nil {
+			return err
+		}
+		rooms[roomKey{s.ID, s.Name}] = made
+	}
 	f.rooms.Store(&rooms)
 	return nil
 }

@@ -30,6 +30,9 @@ type plan struct {
 	idle     time.Duration // how long nobody asks a node before it is looked at
 }
 
+// leastRooms is how few the node with many may have.
+const leastRooms = 20
+
 // row is one line of the table.
 type row struct {
 	What  string  `json:"what"`
@@ -67,6 +70,9 @@ func run(ctx context.Context, args []string) error {
 	only := fs.String("only", "", "comma-separated `parts`: rooms, visitors, full; empty: all")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if p.rooms < leastRooms {
+		return fmt.Errorf("-rooms is %d: want at least %d, since rooms are counted from a node with one, and a tenth of them as well", p.rooms, leastRooms)
 	}
 	var rows []row
 	for _, part := range []struct {
@@ -117,15 +123,16 @@ func roomRows(ctx context.Context, p plan) (rows []row, err error) {
 	counts := []int{1, p.rooms / 10, p.rooms}
 	var at []resident
 	for _, n := range counts {
-		r, heap, err := measureIdle(ctx, p.binary, n, p.idle)
+		i, err := measureIdle(ctx, p.binary, n, p.idle)
 		if err != nil {
 			return nil, err
 		}
+		r := i.resident
 		what, goal := fmt.Sprintf("a real node with %d rooms that nobody has asked for %v, resident", n, p.idle), ""
 		if n == 1 {
 			what, goal = fmt.Sprintf("a real node with one room that nobody has asked for %v, resident", p.idle), verdict(r.total < 30<<20, "under 30 MiB")
 		}
-		rows = append(rows, row{what, float64(r.total), fmt.Sprintf("%v; its heap %s", r, mib(heap)), goal})
+		rows = append(rows, row{what, float64(r.total), fmt.Sprintf("%v; its heap %s; ready %.1f s after its start", r, mib(i.heap), i.ready.Seconds()), goal})
 		at = append(at, r)
 	}
 	for _, n := range counts[1:] {

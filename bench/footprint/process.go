@@ -29,6 +29,7 @@ type process struct {
 	cmd           *exec.Cmd
 	ended         chan error
 	log           lockedBuffer
+	ready         time.Duration // from the start until it took requests
 }
 
 type lockedBuffer struct {
@@ -77,11 +78,14 @@ func startNode(ctx context.Context, binary, config string) (p *process, err erro
 	p.cmd = exec.Command(binary, "run", "--config", file, "--listen", p.listen, "--admin", p.admin,
 		"--name", "n1", "--mesh", ports[2], "--secret-file", secret, "--data-dir", filepath.Join(p.dir, "data"))
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	began := time.Now()
 	if err = p.cmd.Start(); err != nil {
 		return p, err
 	}
 	go func() { p.ended <- p.cmd.Wait() }()
-	return p, p.await(ctx)
+	err = p.await(ctx)
+	p.ready = time.Since(began)
+	return p, err
 }
 
 // await waits until the node is ready.

@@ -36,22 +36,29 @@ func writeRooms(b *strings.Builder, n int) {
 
 func hostOf(i int) string { return fmt.Sprintf("shop-%05d.example", i) }
 
-// measureIdle starts a node with n rooms that nobody asks, and returns what it has resident
-// after a time, and how large its heap is.
-func measureIdle(ctx context.Context, binary string, n int, after time.Duration) (r resident, heap int64, err error) {
+// idle is what a node takes that nobody asks.
+type idle struct {
+	resident resident
+	heap     int64
+	ready    time.Duration // from its start until it took requests
+}
+
+// measureIdle starts a node with n rooms that nobody asks, and looks at it after a time.
+func measureIdle(ctx context.Context, binary string, n int, after time.Duration) (i idle, err error) {
 	p, err := startNode(ctx, binary, idleConfig(n))
 	if err != nil {
-		return r, 0, err
+		return i, err
 	}
 	defer p.stop()
+	i.ready = p.ready
 	if err := p.pause(ctx, after); err != nil {
-		return r, 0, err
+		return i, err
 	}
-	if r, err = p.memory(); err != nil {
-		return r, 0, err
+	if i.resident, err = p.memory(); err != nil {
+		return i, err
 	}
-	heap, err = p.heap()
-	return r, heap, err
+	i.heap, err = p.heap()
+	return i, err
 }
 
 // full is what a node with many rooms and visitors has resident.

@@ -111,6 +111,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 		func(ctx context.Context) error { return notifyReady(ctx, a.lame.ready, a.log) },
 		func(ctx context.Context) error { return giveBack(ctx, a.log) },
 		seen.Run)
+	a.rooms = nil // the parts have taken them over, and there may be thousands
 	return &a, nil
 }
 

@@ -167,11 +167,10 @@ func (c *config) rooms() ([]room.Settings, error) {
 		rooms = []room.Settings{c.Room}
 	}
 	out := make([]room.Settings, 0, len(rooms))
-	for _, s := range rooms {
-		for _, other := range out {
-			if err := apart(other, s); err != nil {
-				return nil, fmt.Errorf("rooms: %w", err)
-			}
+	var earlier earlierRooms
+	for i, s := range rooms {
+		if err := earlier.add(&rooms[i]); err != nil {
+			return nil, fmt.Errorf("rooms: %w", err)
 		}
 		s.ID = roomID(s.Name)
 		if err := s.Validate(); err != nil {
@@ -185,12 +184,25 @@ func (c *config) rooms() ([]room.Settings, error) {
 	return out, nil
 }
 
-// apart refuses two rooms that nobody could tell apart.
-func apart(a, b room.Settings) error {
-	if a.Name == b.Name {
-		return fmt.Errorf("the name %q is used twice; every room needs its own", a.Name)
+// earlierRooms are those that stand before another in a list. The zero value is none.
+type earlierRooms struct {
+	names      map[string]bool
+	neighbours room.Neighbours
+}
+
+// add adds s, which is not to change any more, unless nobody could tell it apart from one of the others.
+func (e *earlierRooms) add(s *room.Settings) error {
+	if e.names[s.Name] {
+		return fmt.Errorf("the name %q is used twice; every room needs its own", s.Name)
 	}
-	return room.Apart(&a, &b)
+	if err := e.neighbours.Add(s); err != nil {
+		return err
+	}
+	if e.names == nil {
+		e.names = map[string]bool{}
+	}
+	e.names[s.Name] = true
+	return nil
 }
 
 func roomID(name string) (id crdt.RoomID) {

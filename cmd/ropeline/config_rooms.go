@@ -25,6 +25,7 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []rou
 	}
 	var rooms []room.Settings
 	var routes []routeConfig
+	var earlier earlierRooms
 	for i, item := range seq.Values {
 		s := cfg.Room
 		s.Name = ""
@@ -58,11 +59,8 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []rou
 		if refused.has("room name host path cookie-suffix additional-routes " + field) {
 			continue
 		}
-		for _, other := range rooms {
-			if err := apart(other, s); err != nil {
-				r.fail(item, field, err)
-				break
-			}
+		if err := earlier.add(&s); err != nil {
+			r.fail(item, field, err)
 		}
 		rooms = append(rooms, s)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +49,12 @@ stand there under "rooms", each with the flags of a room as its fields.`,
 				return usageError{err}
 			}
 			cfg.logPassedOver(log)
-			return runNode(cmd.Context(), cfg, log)
+			rooms, err := cfg.rooms()
+			if err != nil {
+				return usageError{err}
+			}
+			cfg.Rooms, cfg.file = nil, fileLines{} // there may be thousands, and flags hold cfg for good
+			return runNode(cmd.Context(), cfg, rooms, log)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "YAML `file` with any of these flags")
@@ -94,11 +100,7 @@ func stateDir(name string) (string, error) {
 }
 
 // runNode puts a node together, runs it and takes it down again.
-func runNode(ctx context.Context, cfg config, log *slog.Logger) (err error) {
-	rooms, err := cfg.rooms()
-	if err != nil {
-		return usageError{err}
-	}
+func runNode(ctx context.Context, cfg config, rooms []room.Settings, log *slog.Logger) (err error) {
 	if err := cfg.faults.open(); err != nil {
 		return err
 	}
@@ -263,11 +265,12 @@ func newFront(cfg config, rooms []room.Settings, shared *secrets, n *node.Node, 
 		return nil, err
 	}
 	cfg.Front.warnOfHosts(rooms, log)
-	for _, s := range rooms {
-		s.ID = crdt.RoomID{} // it has another once the room was retired and is made again
-		if err := front.Configure(s); err != nil {
-			return nil, err
-		}
+	byName := slices.Clone(rooms)
+	for i := range byName {
+		byName[i].ID = crdt.RoomID{} // it has another once the room was retired and is made again
+	}
+	if err := front.Configure(byName...); err != nil {
+		return nil, err
 	}
 	return front, shared.follow(func(order []transport.Secret) error {
 		keys, err := passKeys(order, shared.older())

@@ -33,16 +33,17 @@ type Refusal struct {
 func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settings, refused []Refusal) {
 	rooms := slices.Clone(c.order)
 	slices.SortFunc(rooms, older)
+	var neighbours room.Neighbours
 	for _, r := range rooms {
 		s, left := r.sound(check)
 		s.Front.CrawlerBypass = c.zones[r.Zone].SearchEngineCrawlerBypass
 		refused = append(refused, left...)
 		err := validate(&s, check)
-		for i := 0; err == nil && i < len(all); i++ {
-			err = room.Apart(&all[i], &s)
-		}
 		if err == nil && len(all) == MaxRooms {
 			err = fmt.Errorf("there are %d rooms that are older, which is as many as there may be", MaxRooms)
+		}
+		if err == nil {
+			err = neighbours.Add(&s)
 		}
 		if err != nil {
 			refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Why: err})
