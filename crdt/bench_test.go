@@ -1,6 +1,7 @@
 package crdt
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -83,5 +84,28 @@ func BenchmarkSummaryDelta(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		must(sums.Delta(nil, 256<<10).AppendBinary(nil))
+	}
+}
+
+// BenchmarkLWWAppendBinary is what is kept on disk of a catalog of a thousand rooms.
+func BenchmarkLWWAppendBinary(b *testing.B) {
+	var m LWW
+	at := Stamp{Node: NodeID{1}}
+	for room := range 1000 {
+		for setting := range 20 {
+			at.Wall++
+			key := fmt.Sprintf("room/%032x/setting-%d", room*7919%1000, setting)
+			if err := m.Set(key, fmt.Appendf(nil, "value %d", setting), at); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		var err error
+		if buf, err = m.AppendBinary(buf[:0]); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -123,10 +123,15 @@ func (m *LWW) AppendBinary(dst []byte) ([]byte, error) {
 	w := newWriter(dst)
 	w.known(m.known)
 	w.array(m.entries.len())
-	for _, key := range slices.Sorted(m.entries.keys()) {
-		e, _ := m.entries.get(key)
-		w.bytes(e.stamp.Node[:])
-		Write{key, e.stamp.packed(), e.bytes()}.encode(w)
+	value := []byte{} // room for one after the other: this is done every second, and there may be a hundred thousand
+	for k, c := range m.entries.sorted() {
+		w.bytes(m.entries.writers[c.writer][:])
+		wr := Write{Key: m.entries.key(k), At: c.at}
+		if !c.gone {
+			value = append(value[:0], c.value...)
+			wr.Value = value
+		}
+		wr.encode(w)
 	}
 	return w.result()
 }
