@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if p.rooms < leastRooms {
-		return fmt.Errorf("-rooms is %d: want at least %d, since rooms are counted from a node with one, and a tenth of them as well", p.rooms, leastRooms)
+		return fmt.Errorf("-rooms is %d: want at least %d: a tenth of them are measured as well, and need to be more than one room", p.rooms, leastRooms)
 	}
 	var rows []row
 	for _, part := range []struct {

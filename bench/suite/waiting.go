@@ -72,8 +72,7 @@ place-kept: 24h
 max-new-visitors: 0
 `
 
-// mostPollers is how many passes are used in turn. They are few beside the line, which is then as long as it should be even where a busy machine
-// is late with the polls.
+// mostPollers is how many passes are used in turn, of a long line.
 const mostPollers = 10_000
 
 // startWaiting starts a node with so many visitors in line, and returns it with the polls of some of them.
@@ -91,7 +90,7 @@ func startWaiting(ctx context.Context, p *place, as string, count int) (*subject
 	if err != nil {
 		return sub, err
 	}
-	pollers := min(count/10, mostPollers)
+	pollers := min(count/10, mostPollers) // few, so that the line stays long even where a busy machine is late with the polls
 	anew := crowd{address: p.listen, visitor: headFor("/", asJSON, ""), count: pollers, keep: pollers}
 	cookies, err := anew.come(ctx)
 	if err != nil {

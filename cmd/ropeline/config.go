@@ -190,19 +190,18 @@ type earlierRooms struct {
 	neighbours room.Neighbours
 }
 
-// add adds s, which is not to change any more, unless nobody could tell it apart from one of the others.
+// add adds s, which is not to change any more. An error says that nobody could tell it apart from one of the others.
 func (e *earlierRooms) add(s *room.Settings) error {
+	err := e.neighbours.Apart(s)
 	if e.names[s.Name] {
-		return fmt.Errorf("the name %q is used twice; every room needs its own", s.Name)
-	}
-	if err := e.neighbours.Add(s); err != nil {
-		return err
+		err = fmt.Errorf("the name %q is used twice; every room needs its own", s.Name)
 	}
 	if e.names == nil {
 		e.names = map[string]bool{}
 	}
 	e.names[s.Name] = true
-	return nil
+	e.neighbours.Add(s) // also if it is refused: all mistakes are told at once
+	return err
 }
 
 func roomID(name string) (id crdt.RoomID) {

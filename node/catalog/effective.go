@@ -39,17 +39,18 @@ func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settin
 		s.Front.CrawlerBypass = c.zones[r.Zone].SearchEngineCrawlerBypass
 		refused = append(refused, left...)
 		err := validate(&s, check)
+		if err == nil {
+			err = neighbours.Apart(&s)
+		}
 		if err == nil && len(all) == MaxRooms {
 			err = fmt.Errorf("there are %d rooms that are older, which is as many as there may be", MaxRooms)
-		}
-		if err == nil {
-			err = neighbours.Add(&s)
 		}
 		if err != nil {
 			refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Why: err})
 			continue
 		}
 		all = append(all, s)
+		neighbours.Add(&s)
 	}
 	return all, refused
 }

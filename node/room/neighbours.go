@@ -2,46 +2,53 @@ package room
 
 import "slices"
 
-// Neighbours are rooms that are all Apart from each other. To find that out of one more takes no
-// longer among thousands of rooms on hosts of their own than among a few. The zero value is none.
+// Neighbours are rooms from which others are to be Apart. To find out takes no longer among thousands of
+// rooms on hosts of their own than among a few. The zero value is none.
 type Neighbours struct {
 	rooms  []*Settings
-	byHost map[string][]int // those with a route on a host; on "", with one on every host
+	byHost map[string][]int // those with a route on a host, in order; on "", with one on every host
 }
 
-// Add adds s, which is not to change any more, or returns the error of Apart with the first of the rooms
-// that s is not apart from, and adds nothing.
-func (n *Neighbours) Add(s *Settings) error {
-	var met []int
-	for r := range s.Routes() {
-		if r.Host == "" {
-			met = append(met[:0], n.all()...)
-			break
-		}
-		met = append(met, n.byHost[r.Host]...)
+// Add adds s, which is not to change any more.
+func (n *Neighbours) Add(s *Settings) {
+	if n.byHost == nil {
+		n.byHost = map[string][]int{}
 	}
-	met = append(met, n.byHost[""]...)
+	for host := range s.hosts() {
+		n.byHost[host] = append(n.byHost[host], len(n.rooms))
+	}
+	n.rooms = append(n.rooms, s)
+}
+
+// Apart returns the error of Apart with the first of the rooms that s is not apart from; nil: it is from all.
+func (n *Neighbours) Apart(s *Settings) error {
+	hosts := s.hosts()
+	if _, every := hosts[""]; every {
+		for _, o := range n.rooms {
+			if err := Apart(o, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	met := slices.Clone(n.byHost[""])
+	for host := range hosts {
+		met = append(met, n.byHost[host]...)
+	}
 	slices.Sort(met)
 	for _, i := range slices.Compact(met) {
 		if err := Apart(n.rooms[i], s); err != nil {
 			return err
 		}
 	}
-	if n.byHost == nil {
-		n.byHost = map[string][]int{}
-	}
-	for r := range s.Routes() {
-		n.byHost[r.Host] = append(n.byHost[r.Host], len(n.rooms))
-	}
-	n.rooms = append(n.rooms, s)
 	return nil
 }
 
-// all returns the index of each room.
-func (n *Neighbours) all() []int {
-	all := make([]int, len(n.rooms))
-	for i := range all {
-		all[i] = i
+// hosts returns each host of the routes once.
+func (s *Settings) hosts() map[string]struct{} {
+	all := make(map[string]struct{}, 1)
+	for r := range s.Routes() {
+		all[r.Host] = struct{}{}
 	}
 	return all
 }
