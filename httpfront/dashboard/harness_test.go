@@ -36,6 +36,33 @@ const (
 
 func serve(t *testing.T, mesh *fakeMesh, set func(*Config)) *stage {
 	t.Helper()
+	return serveOn(t, listen(t), mesh, set)
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// tight is a listener whose connections hold little of what nobody reads.
+type tight struct{ net.Listener }
+
+const tightBuffer = 4 << 10 // bytes; the kernel takes some more
+
+func (l tight) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.(*net.TCPConn).SetWriteBuffer(tightBuffer)
+}
+
+func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*Config)) *stage {
+	t.Helper()
 	s := &stage{t: t, mesh: mesh, tokens: map[string][]Scope{someToken: {Read, write}}, heads: map[string][]string{}}
 	cfg := Config{Source: mesh, Authorize: s.may, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if set != nil {
@@ -50,10 +77,6 @@ func serve(t *testing.T, mesh *fakeMesh, set func(*Config)) *stage {
 	running.Go(func() { _ = s.Run(ctx) })
 	s.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(s.stop)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.addr = ln.Addr().String()
 	server := &fasthttp.Server{Handler: s.answer, CloseOnShutdown: true, WriteTimeout: writeTimeout}
 	var serving sync.WaitGroup

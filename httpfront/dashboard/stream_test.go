@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -224,25 +225,28 @@ func TestHeartbeatWhileNothingChanges(t *testing.T) {
 func TestSlowConnectionIsDropped(t *testing.T) {
 	mesh := newFakeMesh(1, 400, 12)
 	mesh.moving = true
-	s := serve(t, mesh, func(c *Config) { c.Interval = time.Millisecond; c.WriteTimeout = 50 * time.Millisecond })
+	s := serveOn(t, tight{listen(t)}, mesh, func(c *Config) { c.Interval = time.Millisecond; c.WriteTimeout = 50 * time.Millisecond })
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+	if err := conn.(*net.TCPConn).SetReadBuffer(tightBuffer); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write([]byte("GET /api/v1/watch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + someToken + "\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	readers := func() int {
+	const ok = "HTTP/1.1 200 OK"
+	begun := make([]byte, len(ok))
+	if _, err := io.ReadFull(conn, begun); err != nil || string(begun) != ok {
+		t.Fatalf("the answer begins with %q: %v", begun, err)
+	}
+	waitFor(t, "the reader to be dropped", func() bool {
 		s.Handler.mu.Lock()
 		defer s.Handler.mu.Unlock()
-		return s.readers
-	}
-	waitFor(t, "the reader to come", func() bool { return readers() == 1 })
-	waitFor(t, "the reader to be dropped", func() bool { return readers() == 0 })
+		return s.readers == 0
+	})
 }
 
 // TestReaderOutlivesTheWriteTimeoutOfItsServer, within which all of an answer has to be sent.
