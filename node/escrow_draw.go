@@ -182,16 +182,17 @@ func (c *Core) takeLoanCall(from replica.Peer, payload []byte, now time.Time) ([
 	return []Message{c.message(from.ID, kindLoanAnswer, ticket.AppendLoanAnswer(nil, a))}, nil
 }
 
-// loansDue returns the loans that may leave now. A node that may give no tickets wants
-// those back that it has lent.
+// loansDue returns the loans that may leave now, and the word on those that shall come
+// back: all of them where this node may give no tickets.
 func (r *Room) loansDue(now time.Time) (out []Message) {
 	c := r.core
 	if !c.fit() {
-		return r.recalls(now)
+		return r.recallAll(now)
 	}
 	r.mu.Lock()
-	loans := r.rights.LoansDue(now)
+	loans, recalls := r.rights.LoansDue(now), r.rights.Recalls(now)
 	r.mu.Unlock()
+	out = c.loanAnswers(recalls)
 	for len(loans) > 0 {
 		to, n := loans[0].To, 1
 		for n < len(loans) && loans[n].To == to && n < ticket.MaxBatch {
@@ -204,15 +205,21 @@ func (r *Room) loansDue(now time.Time) (out []Message) {
 	return out
 }
 
-func (r *Room) recalls(now time.Time) (out []Message) {
+// recallAll wants back all that is lent, and returns the word on that.
+func (r *Room) recallAll(now time.Time) []Message {
 	if r.rights == nil {
 		return nil
 	}
 	r.mu.Lock()
-	answers := r.rights.Recalls(now)
+	r.rights.Recall()
+	recalls := r.rights.Recalls(now)
 	r.mu.Unlock()
-	for _, a := range answers {
-		out = append(out, r.core.message(a.To.Node, kindLoanAnswer, ticket.AppendLoanAnswer(nil, a)))
+	return r.core.loanAnswers(recalls)
+}
+
+func (c *Core) loanAnswers(all []ticket.LoanAnswer) (out []Message) {
+	for _, a := range all {
+		out = append(out, c.message(a.To.Node, kindLoanAnswer, ticket.AppendLoanAnswer(nil, a)))
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func (c *Core) SetClock(ok bool, now time.Time) []Message {
 func (c *Core) stopIssuing(now time.Time) (out []Message) {
 	c.wakeAll()
 	for _, r := range c.order {
-		out = append(out, r.recalls(now)...)
+		out = append(out, r.recallAll(now)...)
 		if k := r.counters.Load(); k != nil && k.loop.supply != nil {
 			r.look(now) // another is the counter from here on
 			out = append(out, k.serveByRights(now)...)

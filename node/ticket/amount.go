@@ -1,7 +1,5 @@
 package ticket
 
-import "math/bits"
-
 // Amount is a number of rights: places for active visitors, and rights to let in
 // one new visitor in any 60 s. The two move side by side. The zero value is none.
 type Amount struct {
@@ -26,17 +24,3 @@ func (a Amount) Max(b Amount) Amount {
 
 // IsZero reports whether there are none of either kind.
 func (a Amount) IsZero() bool { return a == Amount{} }
-
-// scaled returns ⌊held · limit / minted⌋, at most held; all of it where no more is
-// minted than the limit says.
-func scaled(held, limit, minted int64) int64 {
-	if held <= 0 || minted <= limit {
-		return held
-	}
-	hi, lo := bits.Mul64(uint64(held), uint64(max(0, limit)))
-	if hi >= uint64(minted) {
-		return held
-	}
-	q, _ := bits.Div64(hi, lo, uint64(minted))
-	return min(held, int64(q))
-}

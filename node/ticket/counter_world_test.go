@@ -221,6 +221,7 @@ func (n *lendingNode) tick(now time.Time) {
 		}
 	}
 	if !w.calm && w.rng.IntN(100) == 0 {
+		n.rights.Recall()
 		for _, a := range n.rights.Recalls(now) {
 			n.answer(w.nodes[a.To.Node[0]-1], a)
 		}

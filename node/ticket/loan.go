@@ -15,6 +15,7 @@ import (
 type loans struct {
 	open   []*lending // by block
 	blocks uint32
+	recall uint32 // the last block that is wanted back
 	places int64
 	rate   int64
 }
@@ -73,7 +74,7 @@ const loanResend = 200 * time.Millisecond
 func (r *Rights) LoansDue(now time.Time) (due []Loan) {
 	elapsed := r.elapsed(now)
 	for _, x := range r.loans.open {
-		if !x.heard && elapsed >= x.resend.next && now.Before(x.ValidUntil) {
+		if x.Block > r.loans.recall && !x.heard && elapsed >= x.resend.next && now.Before(x.ValidUntil) {
 			x.resend.next = elapsed + ms(loanResend)
 			due = append(due, x.Loan)
 		}
@@ -81,13 +82,21 @@ func (r *Rights) LoansDue(now time.Time) (due []Loan) {
 	return due
 }
 
-// Recalls returns what is to be told now, and again with every tick, by a node that may
-// not issue: its loans shall not be handed out any more. Each borrower hears it until its
-// final reports have come or the loans are void. Loans that it may not know come along: of
-// what it does not know it cannot say that it is unused.
+// Recall has all loans come back that were lent until now: nothing more of them shall be
+// handed out. A node that may not issue wants it, and one that hears of a lower limit.
+func (r *Rights) Recall() {
+	if r.loans.recall != r.loans.blocks {
+		r.ownRare().loans.recall = r.loans.blocks
+	}
+}
+
+// Recalls returns what is to be told now, and again with every tick, of loans that shall
+// come back. Each borrower hears it until its final reports have come or the loans are
+// void. Loans that it may not know come along: of what it does not know it cannot say that
+// it is unused.
 func (r *Rights) Recalls(now time.Time) (out []LoanAnswer) {
 	for _, x := range r.loans.open {
-		if now.After(x.ValidUntil.Add(Guard)) {
+		if x.Block > r.loans.recall || now.After(x.ValidUntil.Add(Guard)) {
 			continue
 		}
 		i := slices.IndexFunc(out, func(a LoanAnswer) bool { return a.To == x.To })

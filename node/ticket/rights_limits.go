@@ -19,8 +19,11 @@ type limits struct {
 // minted, and who mints. The minter follows the limits: it mints what is missing,
 // or burns what it has free. Call it at every tick.
 func (r *Rights) SetLimits(limit, others Amount, minter crdt.NodeID, now time.Time) {
-	mintAfter := r.limit.mintAfter
-	r.limit = limits{known: true, limit: limit.Max(Amount{}), others: others, minter: minter, mintAfter: mintAfter}
+	was := r.limit
+	r.limit = limits{known: true, limit: limit.Max(Amount{}), others: others, minter: minter, mintAfter: was.mintAfter}
+	if was.known && r.limit.limit.Max(was.limit) != r.limit.limit {
+		r.Recall() // tickets that were lent under the limit of before
+	}
 	if !r.mints() || r.stopped() {
 		return
 	}
@@ -48,22 +51,23 @@ func (r *Rights) mint(now time.Time) {
 	}
 }
 
-// allowed returns how much of what is held may be in use.
+// allowed returns how much of what is held may be in use. While more is minted than the
+// limit is, the difference may be in use anywhere else: so it is taken off here, at every
+// node alike. Then whoever lets somebody in knows that no more than the limit are inside,
+// since all others together have no more in use than is minted less what is held here.
+// The minter burns the difference as it comes free.
 func (r *Rights) allowed() Amount {
-	if !r.limit.known || r.limit.minter == r.cfg.Self.Node {
+	if !r.limit.known {
 		return r.held
 	}
 	minted := r.limit.others.Add(r.Minted())
-	return Amount{
-		Places: scaled(r.held.Places, r.limit.limit.Places, minted.Places),
-		Rate:   scaled(r.held.Rate, r.limit.limit.Rate, minted.Rate),
-	}
+	return r.held.Sub(minted.Sub(r.limit.limit).Max(Amount{}))
 }
 
 // Surplus returns what is free here and may not be used, since less shall be in
 // use than is minted: it belongs with the minter. None for the minter itself.
 func (r *Rights) Surplus(now time.Time) Amount {
-	if r.stopped() {
+	if r.stopped() || r.limit.minter == r.cfg.Self.Node {
 		return Amount{}
 	}
 	return r.held.Sub(r.allowed()).Min(r.physical(now)).Max(Amount{})

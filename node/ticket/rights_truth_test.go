@@ -13,8 +13,11 @@ type truth struct {
 	tickets  map[Ticket]bool
 	minted   map[crdt.NodeID]Amount // by nodes that are no more
 	most     Amount                 // the highest limits ever
+	force    []inForce              // in the last 62 s, oldest first
+	looked   int                    // Admitted, when it was looked last
 
 	Over     string // more active than minted
+	Limit    string // let in beyond every limit in force
 	Rate     string // more in 60 s than minted
 	Twice    string // a ticket
 	Supply   string // more minted than any limit
@@ -25,6 +28,35 @@ type truth struct {
 	usedN    float64
 }
 
+// inForce is the greatest limit that an operator had set at any running machine, or that
+// had reached it, at one moment.
+type inForce struct {
+	at    int64
+	limit Amount
+}
+
+// limitInForce notes the greatest limit in force now, and returns the greatest of a span
+// before and two seconds more: so long may news of a lower one take.
+func (t *truth) limitInForce(w *world) (places, rate int64) {
+	is := inForce{at: w.now}
+	for _, m := range w.machines {
+		if m.up {
+			is.limit = is.limit.Max(m.facts.limits.Amount)
+		}
+	}
+	t.force = append(t.force, is)
+	for t.force[0].at < w.now-62_000 {
+		t.force = t.force[1:]
+	}
+	for _, x := range t.force {
+		rate = max(rate, x.limit.Rate)
+		if x.at >= w.now-2000-worldStep {
+			places = max(places, x.limit.Places)
+		}
+	}
+	return places, rate
+}
+
 func newTruth(w *world) truth {
 	return truth{active: map[int]int64{}, tickets: map[Ticket]bool{}, minted: map[crdt.NodeID]Amount{}}
 }
@@ -33,7 +65,7 @@ func (t *truth) wrong() bool { return t.what() != "" }
 
 // what returns the first thing that was wrong.
 func (t *truth) what() string {
-	for _, s := range []string{t.Over, t.Rate, t.Twice, t.Supply, t.Rights, t.Stuck} {
+	for _, s := range []string{t.Over, t.Limit, t.Rate, t.Twice, t.Supply, t.Rights, t.Stuck} {
 		if s != "" {
 			return s
 		}
@@ -46,6 +78,8 @@ func (t *truth) kind() string {
 	switch {
 	case t.Over != "":
 		return "over_limit"
+	case t.Limit != "":
+		return "let_in_over_limit"
 	case t.Rate != "":
 		return "over_rate"
 	case t.Twice != "":
@@ -121,6 +155,11 @@ func (t *truth) look(w *world) {
 			n++
 		}
 	}
+	places, rate := t.limitInForce(w)
+	if t.Admitted > t.looked && n > places {
+		say(&t.Limit, "at %d: %d active after somebody was let in, the limit is %d", w.now, n, places)
+	}
+	t.looked = t.Admitted
 	if n > supply.Places {
 		say(&t.Over, "at %d: %d active, %d minted", w.now, n, supply.Places)
 	}
@@ -129,6 +168,9 @@ func (t *truth) look(w *world) {
 	}
 	if n := int64(len(t.admitted)); n > supply.Rate {
 		say(&t.Rate, "at %d: %d in 60 s, %d minted", w.now, n, supply.Rate)
+	}
+	if n := int64(len(t.admitted)); n > rate {
+		say(&t.Limit, "at %d: %d let in within 60 s, the limit is %d", w.now, n, rate)
 	}
 	if supply.Max(t.most) != t.most {
 		say(&t.Supply, "at %d: minted %v, the highest limit was %v", w.now, supply, t.most)
