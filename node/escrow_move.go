@@ -295,7 +295,7 @@ func (r *Room) receive(t ticket.Transfer, now time.Time) {
 	neverHad := c.facts.neverHad(r.id, t.To, c.self.Node)
 	r.mu.Lock()
 	if neverHad {
-		r.rights.TakeOver(ticket.Handover{Room: r.id, Final: ticket.Final{Node: t.To, Heir: c.self.Node}}, now)
+		r.rights.TakeOver(ticket.Handover{Room: r.id, Final: ticket.Final{Node: t.To, Heir: c.self.Node, Minting: ticket.Minting{Known: true}}}, now)
 	}
 	r.rights.Receive(t, now)
 	r.mu.Unlock()

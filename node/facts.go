@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -78,15 +79,15 @@ type facts struct {
 // roomFacts is what is known of one room. Absent limits are zero.
 type roomFacts struct {
 	limits  ticket.Amount
-	session time.Duration // zero: not known
-	minter  crdt.NodeID   // zero: nobody
-	minted  ticket.Amount
-	by      perNode[ticket.Amount] // the parts of minted
+	session time.Duration          // zero: not known
+	minter  crdt.NodeID            // zero: nobody
+	by      perNode[ticket.Amount] // minted by each, as it has told
 	retired bool
 	finals  map[crdt.NodeID]ticket.Final
 	words   []ticket.Word          // on the dead; in order
 	kept    perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
 	again   map[crdt.NodeID]recovered
+	counted map[crdt.NodeID]ticket.Amount // minted by nodes that have left, as last ledgers say: exact
 }
 
 // noteFact notes something of a node. The map is made with the first of what it holds.
@@ -104,12 +105,37 @@ type recovered struct {
 	minted ticket.Amount
 }
 
-// mintedBy returns what a node has minted, as far as it counts.
+// mintedBy returns what a node has minted, as far as it counts. Of one that has left, its
+// last ledger says it: what it told before may be older.
 func (r *roomFacts) mintedBy(id crdt.NodeID) ticket.Amount {
 	if x, ok := r.again[id]; ok {
 		return x.minted
 	}
+	if a, ok := r.counted[id]; ok {
+		return a
+	}
 	return r.by.of(id)
+}
+
+// mintedByEach returns what each node has minted, as far as it counts, each once.
+func (r *roomFacts) mintedByEach() iter.Seq2[crdt.NodeID, ticket.Amount] {
+	return func(yield func(crdt.NodeID, ticket.Amount) bool) {
+		for id := range r.by.all() {
+			if !yield(id, r.mintedBy(id)) {
+				return
+			}
+		}
+		for id := range r.again {
+			if !r.by.has(id) && !yield(id, r.mintedBy(id)) {
+				return
+			}
+		}
+		for id := range r.counted {
+			if _, done := r.again[id]; !done && !r.by.has(id) && !yield(id, r.mintedBy(id)) {
+				return
+			}
+		}
+	}
 }
 
 func newFacts(r *replica.Replica) facts { return facts{replica: r} }
@@ -209,14 +235,6 @@ func (f *facts) update() bool {
 			return cmp.Or(compareNodes(a.Dead, b.Dead), compareNodes(a.Node, b.Node))
 		})
 		r.takeFinals()
-		for id := range r.by.all() {
-			r.minted = r.minted.Add(r.mintedBy(id))
-		}
-		for id, x := range r.again {
-			if !r.by.has(id) {
-				r.minted = r.minted.Add(x.minted)
-			}
-		}
 	}
 	return true
 }
@@ -315,14 +333,26 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 }
 
 // takeFinals has whoever passed on the rights of lost nodes with its own be known to
-// have recovered them, also where that was never heard of itself.
+// have recovered them, also where that was never heard of itself, and notes what those
+// who have left had minted.
 func (r *roomFacts) takeFinals() {
 	for _, id := range slices.SortedFunc(maps.Keys(r.finals), compareNodes) {
-		for _, x := range r.finals[id].Recovered {
+		f := r.finals[id]
+		for _, x := range f.Recovered {
 			if _, known := r.again[x.Dead]; !known {
 				noteFact(&r.again, x.Dead, recovered{id, x.Minted})
 			}
 		}
+		r.count(id, f.Minting)
+		for _, x := range f.Inherited {
+			r.count(x.Leaver, x.Minting)
+		}
+	}
+}
+
+func (r *roomFacts) count(leaver crdt.NodeID, is ticket.Minting) {
+	if is.Known {
+		noteFact(&r.counted, leaver, is.Minted)
 	}
 }
 

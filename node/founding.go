@@ -153,11 +153,11 @@ func (r *Room) found(now time.Time) {
 func (r *Room) mint(now time.Time) {
 	c := r.core
 	m := &r.minting
-	if m.reading != c.facts.reading {
-		*m = c.facts.minting(r.id, c.self.Node)
-	}
 	limit := limitsOf(r.Settings())
 	r.mu.Lock()
+	if m.reading != c.facts.reading {
+		*m = c.facts.minting(r, c.self.Node)
+	}
 	r.rights.SetLimits(limit, m.others, m.minter, now)
 	mine := r.rights.Minted()
 	r.minter, r.limit, r.mintedByAll = m.minter, limit, m.others.Add(mine)
@@ -179,9 +179,10 @@ type minting struct {
 	told    ticket.Amount // minted by the node itself, as it has told
 }
 
-func (f *facts) minting(id crdt.RoomID, self crdt.NodeID) minting {
-	of := f.room(id)
-	return minting{reading: f.reading, minter: f.mints(of), others: of.minted.Sub(of.mintedBy(self)),
+// minting is called with r.mu held.
+func (f *facts) minting(r *Room, self crdt.NodeID) minting {
+	of := f.room(r.id)
+	return minting{reading: f.reading, minter: f.mints(of), others: r.rights.OthersMinted(of.mintedByEach()),
 		told: of.by.of(self)}
 }
 

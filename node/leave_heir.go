@@ -50,7 +50,7 @@ func (c *Core) seekHeir(now time.Time) []Message {
 		return nil
 	}
 	s.asked = append(s.asked, heir)
-	return []Message{c.message(heir, kindHeir, encodeOffer(offer{at: now.UnixMilli()}))}
+	return []Message{c.message(heir, kindHeir, encodeOffer(offer{version: offerVersion, at: now.UnixMilli()}))}
 }
 
 // chooseHeir returns who might take over from this node: a ready node of its site, or
@@ -97,7 +97,7 @@ func (c *Core) takeOffer(from replica.Peer, payload []byte, now time.Time) ([]Me
 func (c *Core) takeAgreed(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
 	o, err := decodeOffer(payload)
 	s := &c.leave.seeking
-	if err != nil || !s.on {
+	if err != nil || !s.on || o.version != offerVersion {
 		return nil, err
 	}
 	age := now.UnixMilli() - o.at
@@ -115,11 +115,18 @@ func (c *Core) takeAgreed(from replica.Peer, payload []byte, now time.Time) ([]M
 
 // offer is a question whether a node would take over, and the answer.
 type offer struct {
-	at     int64 // when it was asked, by the clock of who asked, ms since 1970
-	agreed bool
+	version uint64
+	at      int64 // when it was asked, by the clock of who asked, ms since 1970
+	agreed  bool
 }
 
-const offerVersion = 1
+// A node of before offerVersion does not read the last ledger of one that leaves by it, so
+// it is not to agree: it does not read the offer either. What it offers itself is answered
+// in kind, for its ledger is read here.
+const (
+	offerVersion  = 2
+	offerOfBefore = 1
+)
 
 // encodeOffer writes [version, at, agreed].
 func encodeOffer(o offer) []byte {
@@ -127,7 +134,7 @@ func encodeOffer(o offer) []byte {
 	e := msgpack.NewEncoder(&buf)
 	e.UseCompactInts(true)
 	e.EncodeArrayLen(3)
-	e.EncodeUint(offerVersion)
+	e.EncodeUint(o.version)
 	e.EncodeInt(o.at)
 	e.EncodeBool(o.agreed)
 	return buf.Bytes()
@@ -136,8 +143,12 @@ func encodeOffer(o offer) []byte {
 func decodeOffer(payload []byte) (o offer, err error) {
 	r := bytes.NewReader(payload)
 	d := msgpack.NewDecoder(r)
-	if err := expectHeader(d, 3, offerVersion); err != nil {
-		return o, err
+	n, err := d.DecodeArrayLen()
+	if err == nil {
+		o.version, err = d.DecodeUint64()
+	}
+	if err != nil || n != 3 || o.version != offerVersion && o.version != offerOfBefore {
+		return offer{}, fmt.Errorf("%w: offer of %d elements, version %d", errMalformed, n, o.version)
 	}
 	err = errors.Join(decodeInto(&o.at, d.DecodeInt64), decodeInto(&o.agreed, d.DecodeBool))
 	if err != nil || r.Len() > 0 {

@@ -43,6 +43,8 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	}
 	var err error
 	switch {
+	case !c.open.Load():
+		err = ErrNotReady
 	case left:
 		err = fmt.Errorf("it has left, and %s is its heir", heir)
 	case declared:

@@ -27,14 +27,25 @@ type Final struct {
 	Node, Heir crdt.NodeID
 	InUse      int64         // places that go over to the heir
 	Span       time.Duration // the longest session that any of them may last
+	Minting    Minting       // of the node itself
+	MintAfter  time.Time     // its successor mints nothing before; zero: at once
 	Accounts   []Account     // by node
 	Inherited  []Inherited
 	Recovered  []Recovery // dead nodes whose rights are among these
 }
 
+// Minting is what a node has minted until it left, less what it burnt, as its last ledger
+// says: exact, where what others have heard may be older. The zero value is not known: a
+// version before did not write it.
+type Minting struct {
+	Known  bool
+	Minted Amount
+}
+
 // Inherited is what an heir has received of what nodes gave to a leaver.
 type Inherited struct {
 	Leaver   crdt.NodeID
+	Minting  Minting
 	Accounts []Receipt // by node
 }
 
@@ -115,13 +126,13 @@ func (r *Rights) final() (f Final, ok bool) {
 		return Final{}, false
 	}
 	f = Final{Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse,
-		Span: time.Duration(disk.span) * time.Millisecond}
+		Span: time.Duration(disk.span) * time.Millisecond, Minting: Minting{true, disk.minted}, MintAfter: r.mintAfter()}
 	for id, a := range disk.accounts {
 		f.Accounts = append(f.Accounts, Account{id, a.gave, a.rcv})
 	}
 	slices.SortFunc(f.Accounts, func(a, b Account) int { return a.Node.Compare(b.Node) })
-	for leaver := range disk.taken {
-		h := Inherited{Leaver: leaver}
+	for leaver, minting := range disk.taken {
+		h := Inherited{Leaver: leaver, Minting: minting}
 		for _, x := range disk.inherited[leaver] {
 			h.Accounts = append(h.Accounts, x)
 		}
@@ -165,8 +176,8 @@ func (r *Rights) TakeOver(h Handover, now time.Time) {
 	if dead || r.stopped() || f.Node == r.cfg.Self.Node || !sane(sum) || f.InUse < 0 || f.InUse > maxRights || !r.answersFor(f.Heir) {
 		return
 	}
-	if !r.book.next.taken[f.Node] {
-		r.bookTakeover(f)
+	if !r.answersFor(f.Node) {
+		r.bookTakeover(f, now)
 	}
 	if ack := (Received{h.Room, f.Node, f.Heir, sum, true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
 		r.ownRare().out.acks = append(r.out.acks, ack)
@@ -180,19 +191,19 @@ type takeover struct {
 }
 
 // bookTakeover books a hand-over, which is written in one batch.
-func (r *Rights) bookTakeover(f Final) {
+func (r *Rights) bookTakeover(f Final, now time.Time) {
 	next := &r.book.next
 	before := next.received()
 	r.credit(f.Node, f.Heir, f.gave(f.Heir))
 	rate := next.received().Sub(before).Rate
-	r.answerFor(f.Node)
+	r.answerFor(f.Node, f.Minting)
 	for _, a := range f.Accounts {
 		if sane(a.Rcv) && !a.Rcv.IsZero() {
 			r.inherit(f.Node, Receipt{From: a.Node, Base: a.Rcv, Rcv: a.Rcv})
 		}
 	}
 	for _, h := range f.Inherited {
-		r.answerFor(h.Leaver)
+		r.answerFor(h.Leaver, h.Minting)
 		for _, x := range h.Accounts {
 			if sane(x.Rcv) {
 				r.inherit(h.Leaver, Receipt{From: x.From, Base: x.Rcv, Rcv: x.Rcv})
@@ -210,6 +221,7 @@ func (r *Rights) bookTakeover(f Final) {
 		r.credit(r.cfg.Self.Node, id, next.accounts[id].gave)
 	}
 	r.Settle(f, r.cfg.Self.Node)
+	r.inheritMintAfter(f, now)
 	set(&r.ownRare().taking, f.Node, takeover{f, rate})
 	next.bound = next.bound.Add(Amount{f.InUse, rate})
 	r.book.mark(keyBound)
@@ -217,9 +229,9 @@ func (r *Rights) bookTakeover(f Final) {
 	r.setSpan()
 }
 
-// answerFor takes what others gave to a node from now on.
-func (r *Rights) answerFor(of crdt.NodeID) {
-	set(&r.book.next.own().taken, of, true)
+// answerFor takes what others gave to a node from now on, and knows what that has minted.
+func (r *Rights) answerFor(of crdt.NodeID, minting Minting) {
+	set(&r.book.next.own().taken, of, minting)
 	r.mark(keyOf(keyTaken, of))
 }
 
@@ -253,7 +265,8 @@ func (r *Rights) tookOver(leaver crdt.NodeID, now time.Time) {
 // answersFor reports whether this node answers for what that one gave and was
 // given.
 func (r *Rights) answersFor(id crdt.NodeID) bool {
-	return id == r.cfg.Self.Node || r.book.next.taken[id]
+	_, taken := r.book.next.taken[id]
+	return taken || id == r.cfg.Self.Node
 }
 
 // AnswersFor returns, in order, the other nodes whose tickets this node answers

@@ -20,7 +20,7 @@ const (
 	keyBound     = "bound"      // Amount: never more is in use
 	keySpan      = "span"       // longest session of a lease, ms
 	keyDead      = "dead/"      // + node: its heir, and since and until which round
-	keyTaken     = "taken/"     // + leaver whose heir this node is
+	keyTaken     = "taken/"     // + leaver whose heir this node is: what that had minted
 	keyInherited = "inherited/" // + leaver / node: base and received Amount
 	keyRecovered = "recovered/" // + dead node: rights and what it minted
 	keyLeaving   = "leaving"    // heir, places in use
@@ -65,7 +65,7 @@ type ledger struct {
 type dealt struct {
 	accounts  map[crdt.NodeID]dealings
 	dead      map[crdt.NodeID]fence
-	taken     map[crdt.NodeID]bool
+	taken     map[crdt.NodeID]Minting
 	inherited map[crdt.NodeID]map[crdt.NodeID]Receipt
 	recovered map[crdt.NodeID]recovery
 	leaving   *leaving
@@ -157,7 +157,11 @@ func (l *ledger) value(key string) []byte {
 		x := l.dead[ids[0]]
 		return binary.AppendVarint(binary.AppendVarint(slices.Clone(x.heir[:]), x.round), x.after)
 	case keyTaken:
-		return markIf(l.taken[ids[0]])
+		x := l.taken[ids[0]]
+		if !x.Known {
+			return markIf(true)
+		}
+		return appendAmount(markIf(true), x.Minted)
 	case keyRecovered:
 		x := l.recovered[ids[0]]
 		return appendAmount(appendAmount(nil, x.rights), x.minted)
@@ -214,7 +218,7 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 	case keyDead:
 		set(&l.own().dead, id, in.fence())
 	case keyTaken:
-		set(&l.own().taken, id, in.flag())
+		set(&l.own().taken, id, in.minting())
 	case keyRecovered:
 		set(&l.own().recovered, id, recovery{rights: in.amount(), minted: in.amount()})
 	case keyInherited:
@@ -246,8 +250,8 @@ func (l *ledger) keys() []string {
 	for id := range l.dead {
 		add(true, keyOf(keyDead, id))
 	}
-	for id, on := range l.taken {
-		add(on, keyOf(keyTaken, id))
+	for id := range l.taken {
+		add(true, keyOf(keyTaken, id))
 	}
 	for id := range l.recovered {
 		add(true, keyOf(keyRecovered, id))
@@ -343,6 +347,15 @@ func (c *cursor) fence() fence {
 		x.round, x.after = c.number(), c.number()
 	}
 	return x
+}
+
+// minting reads what a leaver had minted. Stores of an older version only say that its
+// rights are here.
+func (c *cursor) minting() Minting {
+	if c.flag(); len(c.left) == 0 {
+		return Minting{}
+	}
+	return Minting{true, c.amount()}
 }
 
 func (c *cursor) amount() Amount { return Amount{Places: c.number(), Rate: c.number()} }

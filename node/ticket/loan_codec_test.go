@@ -31,8 +31,9 @@ func someLoanAnswer() LoanAnswer {
 
 func someFinal() Final {
 	return Final{Node: crdt.NodeID{1}, Heir: crdt.NodeID{2}, InUse: 9, Span: 48 * time.Hour,
+		Minting: Minting{true, Amount{-7, 70}}, MintAfter: time.UnixMilli(1_767_268_800_123),
 		Accounts: []Account{{Node: crdt.NodeID{5}, Gave: Amount{3, 4}, Rcv: Amount{5, 6}}},
-		Inherited: []Inherited{{Leaver: crdt.NodeID{6}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}}}},
+		Inherited: []Inherited{{Leaver: crdt.NodeID{6}, Minting: Minting{true, Amount{8, -9}}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}}}},
 			{Leaver: crdt.NodeID{8}}},
 		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}}}}
 }

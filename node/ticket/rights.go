@@ -147,7 +147,7 @@ func (r *Rights) restart(now time.Time) {
 	if r.cfg.LeaveOut&RestartCools == 0 {
 		r.use.cooling.add(cools, ms(rateSpan+loanTail))
 	}
-	if len(r.book.disk.recovered) > 0 {
+	if len(r.book.disk.recovered) > 0 || r.book.disk.uncounted() {
 		r.limit.mintAfter = end.UnixNano()
 	}
 }

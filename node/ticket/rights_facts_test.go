@@ -87,6 +87,13 @@ func (f *facts) merged(o *facts) *facts {
 	return c
 }
 
+// withoutMinted returns what is known but for how much was minted.
+func (f *facts) withoutMinted() *facts {
+	c := *f
+	c.minted = nil
+	return &c
+}
+
 // heir returns who answers for a node.
 func (f *facts) heir(id crdt.NodeID) crdt.NodeID {
 	for range 20 {

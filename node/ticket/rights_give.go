@@ -175,7 +175,7 @@ func (r *Rights) accept(from, to crdt.NodeID, sum Amount) bool {
 		}
 		return true
 	}
-	if !next.taken[to] {
+	if !r.answersFor(to) {
 		return false
 	}
 	x := next.inherited[to][from]
@@ -209,5 +209,6 @@ func (r *Rights) holds(a Received) bool {
 	if a.To != r.cfg.Self.Node {
 		got = r.book.disk.inherited[a.To][a.From].Rcv
 	}
-	return got.Max(a.Gave) == got && (!a.Handover || r.book.disk.taken[a.From])
+	_, taken := r.book.disk.taken[a.From]
+	return got.Max(a.Gave) == got && (!a.Handover || taken)
 }

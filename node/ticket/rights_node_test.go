@@ -113,12 +113,13 @@ func (w *world) step(m *machine) {
 // useFacts does what facts ask for, and tells what is to be known.
 func (w *world) useFacts(m *machine, now time.Time) {
 	r, f, self := m.rights, m.facts, m.inc.Node
-	var others Amount
-	for id := range f.known {
-		if id != self {
-			others = others.Add(f.mintedBy(id))
+	others := r.OthersMinted(func(yield func(crdt.NodeID, Amount) bool) {
+		for id := range f.known {
+			if !yield(id, f.mintedBy(id)) {
+				return
+			}
 		}
-	}
+	})
 	r.SetLimits(f.limits.Amount, others, f.mints(), now)
 	if minted := r.Minted(); minted != f.minted[self].Amount {
 		f = f.clone()
@@ -127,7 +128,8 @@ func (w *world) useFacts(m *machine, now time.Time) {
 	}
 	for id, final := range m.finals {
 		_, told := f.left[id]
-		if _, lost := r.book.disk.recovered[id]; !told && !lost && r.book.disk.taken[id] {
+		_, lost := r.book.disk.recovered[id]
+		if _, taken := r.book.disk.taken[id]; !told && !lost && taken {
 			f = f.clone()
 			f.left[id] = final
 			m.facts = f
@@ -226,11 +228,16 @@ func (w *world) tell(m *machine) {
 		if o == m {
 			continue
 		}
+		part := w.opt.Limits && w.IntN(5) > 0 // what is minted travels apart, and more seldom
 		w.send(m, o.inc.Node, func(o *machine) {
 			if x.at > o.heard[self].at {
 				o.heard[self] = x
 			}
-			if o.merged[self] != f && o.facts != f {
+			switch {
+			case o.merged[self] == f || o.facts == f:
+			case part:
+				o.facts = o.facts.merged(f.withoutMinted())
+			default:
 				o.merged[self] = f
 				o.facts = o.facts.merged(f)
 			}

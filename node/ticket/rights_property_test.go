@@ -20,6 +20,7 @@ func worlds() map[string]worldOptions {
 		"leave, counter":   {Leave: true, Counter: true},
 		"lost disks":       {Lose: true},
 		"leave and lost":   {Leave: true, Lose: true, Often: true},
+		"limits and leave": {Limits: true, Leave: true, Lose: true, Often: true},
 		"everything":       {Counter: true, Limits: true, Leave: true, Lose: true},
 		"open":             {Open: true},
 		"light":            {Light: true, Counter: true},

@@ -24,6 +24,7 @@ func rulesLeftOut() []leftOut {
 		{FinalLedgers, "final ledgers", worldOptions{Lose: true, Leave: true}},
 		{OneMinter, "one minter", worldOptions{Limits: true}},
 		{RateCools, "rate cools", worldOptions{}},
+		{FreshMint, "fresh mint", worldOptions{Limits: true, Leave: true, Lose: true, Often: true}},
 		{RestartCools, "restart cools", worldOptions{}},
 	}
 }

@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -58,6 +59,64 @@ func (d *desk1) lends(n int64, now time.Time) Loan {
 	}
 	d.t.Fatalf("nothing was lent of %v", d.Held())
 	return Loan{}
+}
+
+// handover is what other passes on to the node under test: f, and all that it held.
+func handover(f Final, held Amount) Handover {
+	f.Node, f.Heir = other, self.Node
+	f.Accounts = []Account{{Node: self.Node, Gave: held}}
+	return Handover{Final: f}
+}
+
+// TestALedgerOfBefore: one that does not say what was minted has its successor burn, and
+// mint nothing until sessions on what nobody has heard of are over; also if it restarts.
+func TestALedgerOfBefore(t *testing.T) {
+	before, err := DecodeFinal(finalOfBefore(t, Final{Node: other, Heir: self.Node, Accounts: []Account{{Node: self.Node, Gave: Amount{100, 100}}}}))
+	if err != nil || before.Minting.Known {
+		t.Fatalf("read %+v, %v", before, err)
+	}
+	d := newDesk1(t, 0)
+	d.TakeOver(Handover{Final: before}, at(1))
+	d.write(at(1))
+	heard := maps.All(map[crdt.NodeID]Amount{other: {100, 100}})
+	follow := func(limit Amount, now time.Time) Amount {
+		d.SetLimits(limit, d.OthersMinted(heard), self.Node, now)
+		d.write(now)
+		return d.Held()
+	}
+	lock := session + blockGuards*Guard
+	if got := follow(Amount{200, 200}, at(1).Add(lock)); got != (Amount{100, 100}) {
+		t.Errorf("holds %v within the lock, want what came over", got)
+	}
+	d.restart(d.Stored(), at(300))
+	if got := follow(Amount{200, 200}, at(300).Add(lock)); got != (Amount{100, 100}) {
+		t.Errorf("holds %v within the lock of its restart, want what came over", got)
+	}
+	if got := follow(Amount{200, 200}, at(300).Add(lock+time.Minute)); got != (Amount{200, 200}) {
+		t.Errorf("holds %v when the lock is over, want all of the limit", got)
+	}
+	if got := follow(Amount{150, 150}, at(400).Add(lock)); got != (Amount{150, 150}) {
+		t.Errorf("holds %v under a lower limit, want no more", got)
+	}
+}
+
+// finalOfBefore encodes a last ledger as the version before did.
+func finalOfBefore(t *testing.T, f Final) []byte {
+	t.Helper()
+	w := newBareWriter(nil, finalUncounted)
+	w.keep(w.enc.EncodeBytes(f.Node[:]))
+	w.keep(w.enc.EncodeBytes(f.Heir[:]))
+	w.number(uint64(f.InUse))
+	w.session(f.Span)
+	w.keep(w.enc.EncodeArrayLen(len(f.Accounts)))
+	for _, a := range f.Accounts {
+		w.keep(w.enc.EncodeBytes(a.Node[:]))
+		w.amount(a.Gave)
+		w.amount(a.Rcv)
+	}
+	w.keep(w.enc.EncodeArrayLen(0))
+	w.keep(w.enc.EncodeArrayLen(0))
+	return w.buf.Bytes()
 }
 
 // scenarios are the shortest stories in which a rule matters: each reports whether
@@ -135,6 +194,34 @@ var scenarios = []struct {
 			taken += int64(r.N)
 		}
 		return d.Free().Places+taken <= 2
+	}},
+	{FreshMint, "fresh mint", func(t *testing.T, out Rules) bool {
+		// The minter follows a limit of 200, leaves at once, and is killed: its successor
+		// has heard of the limit, and not that it was followed.
+		d, limit := newDesk1(t, out), Amount{200, 200}
+		d.TakeOver(handover(Final{Minting: Minting{true, limit}}, limit), at(1))
+		d.write(at(1))
+		stale := maps.All(map[crdt.NodeID]Amount{other: {100, 100}})
+		d.SetLimits(limit, d.OthersMinted(stale), self.Node, at(2))
+		d.write(at(2))
+		d.restart(d.Stored(), at(3)) // what the ledger says is on its disk
+		d.SetLimits(limit, d.OthersMinted(stale), self.Node, at(4))
+		d.write(at(4))
+		return d.Held() == limit
+	}},
+	{FreshMint, "fresh mint, of who recovered a minter and leaves within the lock", func(t *testing.T, out Rules) bool {
+		// Nobody had heard that the dead one had followed a limit of 200: sessions on
+		// what it minted last go on as long as the lock.
+		d, dead := newDesk1(t, out), crdt.NodeID{77}
+		d.TakeOver(handover(Final{Minting: Minting{true, Amount{}}, MintAfter: at(100), Recovered: []Recovery{{dead, Amount{100, 100}}}}, Amount{100, 100}), at(1))
+		d.write(at(1))
+		heard := maps.All(map[crdt.NodeID]Amount{dead: {100, 100}})
+		d.SetLimits(Amount{200, 200}, d.OthersMinted(heard), self.Node, at(99))
+		d.write(at(99))
+		locked := d.Held() == Amount{100, 100}
+		d.SetLimits(Amount{200, 200}, d.OthersMinted(heard), self.Node, at(101))
+		d.write(at(101))
+		return locked && d.Held() == Amount{200, 200}
 	}},
 	{GiveBeforeSend, "give before send", func(t *testing.T, out Rules) bool {
 		d := founder(t, out, 5)

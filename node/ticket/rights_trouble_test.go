@@ -49,7 +49,8 @@ func (w *world) inject() {
 			if w.IntN(2) == 0 {
 				w.changeLimit(w.machines[w.IntN(len(w.machines))])
 			}
-		} else if w.opt.Often && w.running(m) {
+		}
+		if w.opt.Often && w.running(m) {
 			m.leaving = true
 		}
 	default:
@@ -130,6 +131,11 @@ func (w *world) changeLimit(m *machine) {
 		return
 	}
 	f := m.facts.clone()
+	if minter := w.by[f.mints()]; w.opt.Often && w.IntN(2) == 0 && minter != nil && w.running(minter) {
+		minter.leaving = true // who has to follow this limit yet, or has just done so
+		m = minter
+		f = m.facts.clone()
+	}
 	f.limits = limitFact{version: f.limits.version + 1, by: m.inc.Node, Amount: w.drawLimit()}
 	m.facts = f
 	w.truth.most = w.truth.most.Max(f.limits.Amount)

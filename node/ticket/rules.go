@@ -23,4 +23,5 @@ const (
 	ReceiveBeforeUse                      // a gift is used and acknowledged before it is written
 	Fence                                 // a dead node is listened to, and given to
 	PauseCheck                            // a counter that slept judges loans by the time of its last tick
+	FreshMint                             // a successor mints by what it has heard, which may be older than its rights
 )

@@ -1,9 +1,19 @@
 package ticket
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // transferVersion 1 did not say how long the sessions of a leaver last.
 const transferVersion = 2
+
+// finalVersion 2 did not say what the leaver had minted, nor from when on its successor may
+// mint; so did the one before. A successor mints nothing for a while after such a ledger.
+const (
+	finalVersion   = 3
+	finalUncounted = 2
+)
 
 // minAccount is the least that one account or receipt takes: an id and the
 // numbers of two amounts.
@@ -123,11 +133,13 @@ func DecodeHandover(message []byte) (Handover, error) {
 
 // AppendFinal appends the encoding of a final ledger to dst.
 func AppendFinal(dst []byte, f Final) []byte {
-	w := newBareWriter(dst, transferVersion)
+	w := newBareWriter(dst, finalVersion)
 	w.keep(w.enc.EncodeBytes(f.Node[:]))
 	w.keep(w.enc.EncodeBytes(f.Heir[:]))
 	w.number(uint64(max(0, f.InUse)))
 	w.session(f.Span)
+	w.minting(f.Minting)
+	w.millis(f.MintAfter)
 	w.keep(w.enc.EncodeArrayLen(len(f.Accounts)))
 	for _, a := range f.Accounts {
 		w.keep(w.enc.EncodeBytes(a.Node[:]))
@@ -137,6 +149,7 @@ func AppendFinal(dst []byte, f Final) []byte {
 	w.keep(w.enc.EncodeArrayLen(len(f.Inherited)))
 	for _, in := range f.Inherited {
 		w.keep(w.enc.EncodeBytes(in.Leaver[:]))
+		w.minting(in.Minting)
 		w.keep(w.enc.EncodeArrayLen(len(in.Accounts)))
 		for _, a := range in.Accounts {
 			w.keep(w.enc.EncodeBytes(a.From[:]))
@@ -164,11 +177,21 @@ func DecodeFinal(data []byte) (Final, error) {
 }
 
 func (r *reader) final() (f Final) {
-	r.version(transferVersion)
+	version := r.number(finalVersion)
+	if version < finalUncounted {
+		r.fail("version %d, want %d or %d", version, finalUncounted, finalVersion)
+	}
+	counted := version == finalVersion
 	r.id(f.Node[:])
 	r.id(f.Heir[:])
 	f.InUse = int64(r.number(maxCounted))
 	f.Span = r.session()
+	if counted {
+		f.Minting = r.minting()
+		if ms := r.number(maxMillis); ms > 0 {
+			f.MintAfter = time.UnixMilli(int64(ms))
+		}
+	}
 	for range r.items(minAccount) {
 		var a Account
 		r.id(a.Node[:])
@@ -178,6 +201,9 @@ func (r *reader) final() (f Final) {
 	for range r.items(2 + 16 + 1) {
 		var in Inherited
 		r.id(in.Leaver[:])
+		if counted {
+			in.Minting = r.minting()
+		}
 		for range r.items(minAccount) {
 			var a Receipt
 			r.id(a.From[:])
@@ -239,6 +265,19 @@ func (w writer) signed(a Amount) {
 
 func (r *reader) signed() Amount {
 	return Amount{Places: unzigzag(r.number(2 * maxCounted)), Rate: unzigzag(r.number(2 * maxCounted))}
+}
+
+func (w writer) minting(m Minting) {
+	w.flag(m.Known)
+	w.signed(m.Minted)
+}
+
+func (r *reader) minting() (m Minting) {
+	m.Known, m.Minted = r.flag(), r.signed()
+	if m.Minted != (Amount{}) && !m.Known {
+		r.fail("minted %v, which is not known", m.Minted)
+	}
+	return m
 }
 
 // zigzag turns a whole number into one that is not negative; small ones stay

@@ -1,0 +1,85 @@
+package ticket
+
+import (
+	"iter"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Who mints next must know all that was minted before. What nodes have heard of each
+// other may be older than the rights that they hold, so it comes with the rights: in the
+// last ledger of a node that leaves, and from the ledger of whoever recovered a dead one.
+
+// minting returns what a node whose rights have passed to this one has minted, as far as
+// ledgers say it.
+func (r *Rights) minting(id crdt.NodeID) (Amount, bool) {
+	if r.cfg.LeaveOut&FreshMint != 0 {
+		return Amount{}, false
+	}
+	if x, ok := r.book.next.recovered[id]; ok {
+		return x.minted, true
+	}
+	x := r.book.next.taken[id]
+	return x.Minted, x.Known
+}
+
+// OthersMinted returns what all other nodes have minted. Heard is what they were heard to
+// say, each node once; of those whose rights have passed to this one the ledger holds.
+func (r *Rights) OthersMinted(heard iter.Seq2[crdt.NodeID, Amount]) (sum Amount) {
+	said := map[crdt.NodeID]bool{r.cfg.Self.Node: true}
+	for id, a := range heard {
+		if said[id] {
+			continue
+		}
+		said[id] = true
+		if exact, ok := r.minting(id); ok {
+			a = exact
+		}
+		sum = sum.Add(a)
+	}
+	for _, id := range r.AnswersFor() {
+		if a, ok := r.minting(id); ok && !said[id] {
+			sum = sum.Add(a)
+		}
+	}
+	return sum
+}
+
+// uncounted reports whether the rights of a node are here that has not said what it had
+// minted: it ran an older version.
+func (l *ledger) uncounted() bool {
+	for id, x := range l.taken {
+		if _, recovered := l.recovered[id]; !x.Known && !recovered {
+			return true
+		}
+	}
+	return false
+}
+
+// mintAfter returns when this node may mint at the earliest; zero: at once.
+func (r *Rights) mintAfter() time.Time {
+	if r.limit.mintAfter == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, r.limit.mintAfter)
+}
+
+// inheritMintAfter has this node mint no sooner than the leaver might have. Of one that
+// does not say what it has minted, others may hold more than anybody here has heard of:
+// sessions on those are over when its block is.
+func (r *Rights) inheritMintAfter(f Final, now time.Time) {
+	if r.cfg.LeaveOut&FreshMint != 0 {
+		return
+	}
+	after := f.MintAfter
+	if !f.MintAfter.IsZero() {
+		after = f.MintAfter.Add(Guard) // by the leaver's clock
+	}
+	if r.book.next.uncounted() {
+		after = later(after, r.blockEnd(now))
+	}
+	if !after.IsZero() {
+		r.limit.mintAfter = max(r.limit.mintAfter, after.UnixNano())
+	}
+}
