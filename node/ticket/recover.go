@@ -42,6 +42,9 @@ type Estate struct {
 	Words  []Word
 	Finals []Final
 
+	// Recovered is every node whose rights were recovered before.
+	Recovered []crdt.NodeID
+
 	// Session is the longest that sessions of the dead may last, as far as is known;
 	// those of this node may be longer.
 	Session time.Duration
@@ -209,14 +212,18 @@ func (in Estate) sum(finals bool) (sum Amount) {
 
 // papers are the words and final ledgers of an estate, by node.
 type papers struct {
-	nodes  []crdt.NodeID // all but the dead, each once
-	living map[crdt.NodeID]bool
-	words  map[wordOn]Word
-	finals map[crdt.NodeID]Final
+	nodes     []crdt.NodeID // all but the dead, each once
+	living    map[crdt.NodeID]bool
+	recovered map[crdt.NodeID]bool
+	words     map[wordOn]Word
+	finals    map[crdt.NodeID]Final
 }
 
 func (in Estate) dealings(finals bool) papers {
-	b := papers{living: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}}
+	b := papers{living: map[crdt.NodeID]bool{}, recovered: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}}
+	for _, id := range in.Recovered {
+		b.recovered[id] = true
+	}
 	for _, id := range in.Needed {
 		b.living[id] = true
 		b.nodes = append(b.nodes, id)
@@ -240,8 +247,13 @@ func (in Estate) dealings(finals bool) papers {
 }
 
 // between returns what a dead node has of its dealings with another one. With a
-// node whose rights were recovered earlier, that is what was reckoned with then.
+// node whose rights were recovered earlier, that is what was reckoned with then: the word
+// that the dead one gave on it. A gift that was on its way went back to the giver with that,
+// also if the giver had left and its last ledger has it as given.
 func (b papers) between(dead, with crdt.NodeID) Amount {
+	if w, spoke := b.words[wordOn{dead, with}]; spoke && b.recovered[with] {
+		return w.Rcv.Sub(w.Gave)
+	}
 	if f, left := b.finals[with]; left && !b.living[with] {
 		return f.gave(dead).Sub(f.received(dead))
 	}

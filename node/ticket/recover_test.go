@@ -308,3 +308,32 @@ func TestRecoveredRightsAreLockedForLongSessions(t *testing.T) {
 		}
 	}
 }
+
+// TestAGiftIsRecoveredOnce has a leaver's rights be recovered while a gift of it was on its
+// way to a node that is lost later: the gift is among what was recovered, though the
+// leaver's last ledger has it as given. Where the leaver has a living heir, the gift is the
+// lost node's.
+func TestAGiftIsRecoveredOnce(t *testing.T) {
+	dead, leaver := crdt.NodeID{70}, crdt.NodeID{71}
+	for _, c := range []struct {
+		recovered []crdt.NodeID
+		want      int64
+	}{{[]crdt.NodeID{leaver}, 10 + 3 + 1}, {nil, 10 + 3 + 5}} {
+		d := founder(t, 0, 10)
+		d.Fence(dead, self.Node, 5, at(91))
+		d.write(at(91))
+		e := Estate{Dead: []crdt.NodeID{dead}, Minted: make([]Amount, 1), Needed: []crdt.NodeID{self.Node}, Recovered: c.recovered,
+			Words: []Word{
+				{Node: self.Node, Dead: dead, Heir: self.Node, Round: 5, Gave: Amount{3, 3}},
+				{Node: dead, Dead: leaver, Heir: other, Round: 4, Rcv: Amount{1, 1}},
+			},
+			Finals: []Final{{Node: leaver, Heir: other, Accounts: []Account{{Node: dead, Gave: Amount{5, 5}}}}}}
+		if err := d.Recover(e, at(92)); err != nil {
+			t.Fatal(err)
+		}
+		d.write(at(92))
+		if got := d.Held(); got != (Amount{c.want, c.want}) {
+			t.Errorf("%v recovered before: holds %v, want %d of either kind", c.recovered, got, c.want)
+		}
+	}
+}

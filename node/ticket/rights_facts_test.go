@@ -214,6 +214,9 @@ func (f *facts) estate(self crdt.NodeID) (e Estate) {
 	for _, w := range f.words {
 		e.Words = append(e.Words, w.Word)
 	}
+	for id := range f.recovered {
+		e.Recovered = append(e.Recovered, id)
+	}
 	for _, x := range f.left {
 		e.Finals = append(e.Finals, x)
 	}
