@@ -14,13 +14,14 @@ import (
 type findings struct {
 	Tickets      int           `json:"tickets"`          // given
 	Duplicates   int           `json:"duplicates"`       // numbers given to two visitors
-	Limit        int           `json:"limit"`            // total_active_users
+	Limit        int           `json:"limit"`            // total_active_users; the greatest that an operator has set
 	Peak         int           `json:"peak_active"`      // by tickets, in true time, without borrowed sessions
 	PeakResting  int           `json:"peak_resting"`     // places of passes, and those that rest for the guard after one
 	PeakTaken    int           `json:"peak_taken"`       // the same, of sessions, which last longer than the pass tells
 	PeakBorrowed int           `json:"peak_borrowed"`    // borrowed sessions at one time
-	Over         time.Duration `json:"over_ns"`          // for how long there were more than Limit
-	RateLimit    int           `json:"rate_limit"`       // new_users_per_minute
+	Beyond       int           `json:"beyond_limit_by"`  // the most that somebody came in, or went on by another right, beyond the limits in force
+	Over         time.Duration `json:"over_ns"`          // for how long there were more
+	RateLimit    int           `json:"rate_limit"`       // new_users_per_minute, the same
 	RatePeak     int           `json:"peak_rate"`        // new visitors in any 60 s
 	Transfers    int           `json:"transfers"`        // of rights, from node to node
 	Histories    int           `json:"histories"`        // spans searched for an order that explains them
@@ -37,12 +38,15 @@ type findings struct {
 }
 
 // judge reads the records of a run of a room. Histories are taken of the span after
-// each mark.
-func judge(sources []record.Source, room roomArgs, marks []int64) (*findings, error) {
-	f := &findings{Limit: room.active, RateLimit: room.perMinute}
+// each mark. The limits are those that operators have set, never what nodes say of theirs.
+func judge(sources []record.Source, room roomArgs, limits check.Limits, marks []int64) (*findings, error) {
+	f := new(findings)
+	for _, l := range limits {
+		f.Limit, f.RateLimit = max(f.Limit, l.Active), max(f.RateLimit, l.PerMinute)
+	}
 	var tickets check.Tickets
 	var moves check.Moves
-	active, rate := check.Active{Limit: room.active}, check.Rate{}
+	active, rate := check.Active{Limits: limits}, check.Rate{Limits: limits}
 	resting, taken := check.Taken{Guard: guard}, check.Taken{Guard: guard, Session: room.extends()}
 	histories := newSpans(f, marks, room.session)
 	var last int64
@@ -77,13 +81,13 @@ func judge(sources []record.Source, room roomArgs, marks []int64) (*findings, er
 	if f.PeakBorrowed > 0 && room.onPartition != partitionOpen {
 		f.Broken = append(f.Broken, fmt.Sprintf("%d sessions were borrowed at one time, in a room that does not allow it", f.PeakBorrowed))
 	}
-	if f.Peak > f.Limit {
-		f.Strict = append(f.Strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", f.Peak, f.Over.Round(time.Millisecond), f.Limit))
+	if f.Beyond = active.Beyond; f.Beyond > 0 {
+		f.Strict = append(f.Strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", active.Allowed+f.Beyond, f.Over.Round(time.Millisecond), active.Allowed))
 	} else {
 		f.Strict = append(f.Strict, f.crowded...)
 	}
-	if f.RatePeak > f.RateLimit {
-		f.Strict = append(f.Strict, fmt.Sprintf("%d new within 60 s, the limit is %d", f.RatePeak, f.RateLimit))
+	if rate.Beyond > 0 {
+		f.Strict = append(f.Strict, fmt.Sprintf("%d new within 60 s, the limit is %d", rate.Allowed+rate.Beyond, rate.Allowed))
 	}
 	return f, nil
 }

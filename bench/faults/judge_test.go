@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
 )
 
@@ -23,7 +24,7 @@ func TestFullnessLeavesTheLimitAlone(t *testing.T) {
 		n := uint64(i + 1)
 		w.Add(record.Event{Kind: record.Entered, Room: 1, Anchor: 7, Boot: 1, Seq: n, Visitor: n << 32, At: int64(at), Left: time.Second})
 	}
-	f, err := judge([]record.Source{{Node: "a1", Path: path}}, roomArgs{active: 2, perMinute: 10, session: time.Second}, nil)
+	f, err := judge([]record.Source{{Node: "a1", Path: path}}, roomArgs{session: time.Second}, check.Limits{{Active: 2, PerMinute: 10}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
 	"github.com/ropeline/ropeline/bench/faults/rig"
 	"github.com/ropeline/ropeline/bench/load"
@@ -87,7 +88,8 @@ type run struct {
 	rng    *rand.Rand
 	out    io.Writer
 
-	marks   []int64 // when faults came
+	limits  check.Limits // that operators have set
+	marks   []int64      // when faults came
 	outages []*outage
 	silent  []silence
 	twins   *twins
@@ -135,6 +137,7 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 		return nil, err
 	}
 	r := &run{scenario: s, ctx: ctx, begun: time.Now(), origin: new(origin), policy: o.policy, trials: o.trials, trial: trial, out: o.out, rng: rand.New(rand.NewPCG(o.seed, uint64(trial)+1))}
+	r.limits = check.Limits{{Active: s.Room.active, PerMinute: s.Room.perMinute}}
 	r.mesh, err = rig.NewMesh(rig.Config{
 		Binary: o.binary, Dir: dir, Names: s.Nodes, Args: append(s.Room.args(o.policy), s.Args...), Disk: s.Disk, Origin: r.origin,
 	}, network)
@@ -208,7 +211,7 @@ func (r *run) judged(lost []string) (err error) {
 			return err
 		}
 	}
-	if r.found, err = judge(r.mesh.Sources(), r.Room, r.marks); err != nil {
+	if r.found, err = judge(r.mesh.Sources(), r.Room, r.limits, r.marks); err != nil {
 		return err
 	}
 	r.found.Broken = append(r.found.Broken, lost...)

@@ -43,6 +43,15 @@ var (
 	wideCrowd = load.Crowd{Rate: 400}
 )
 
+// three are sites of one node.
+var three = []string{"a1", "b1", "c1"}
+
+// raisedRoom is full whatever the limit is, and its sessions outlast what is done to it.
+var (
+	raisedRoom  = roomArgs{active: 100, perMinute: 3000, session: 30 * time.Second}
+	raisedCrowd = load.Crowd{Burst: 500, Spread: 8 * time.Second, Rate: 1, Stay: 2 * time.Minute, Think: 2 * time.Second}
+)
+
 // uneven repeats a node among those that visitors ask.
 func uneven(often string, n int, others ...string) []string {
 	for range n {
@@ -87,6 +96,9 @@ func scenarios(long time.Duration) []scenario {
 		{Name: "F13", Fault: "one node crashes in a loop", Injected: "kill −9 every 2 s for " + long.String(), Script: crashLoop(long)},
 		{Name: "F13b", Fault: "300 nodes join within 10 s", Skip: "300 processes do not fit on this machine; the simulator joins 3,000 (docs/simulator.md)"},
 		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s for one request of 20; 8 s each, in any order", Room: patientRoom, Crowd: patientCrowd, Script: sickOrigin},
+		{Name: "L1", Fault: "the limit raised, and the node that makes the rights leaves for good", Injected: "PATCH at one node, then an order to leave to another as soon as that has made them", Nodes: three, Room: raisedRoom, Crowd: raisedCrowd, Targets: three[1:], Script: raiseAndLeave(false), Trials: 3},
+		{Name: "L1b", Fault: "the same, and it is killed when its heir has its rights", Injected: "as L1, then kill −9", Nodes: three, Room: raisedRoom, Crowd: raisedCrowd, Targets: three[1:], Script: raiseAndLeave(true), Loses: true, Trials: 3},
+		{Name: "L2", Fault: "the limit lowered and raised, each time at another node, room full", Injected: "PATCH to a half, one and a half, a quarter, the whole", Script: lowerAndRaise, Settle: 20 * time.Second},
 		{Name: "R1", Fault: "all nodes restarted, one after the other", Injected: "SIGTERM with --drain-delay, started again, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Args: drain, Script: rolling(15 * time.Second), Check: checkNothingLost},
 		{Name: "R1b", Fault: "all nodes killed and restarted, one after the other", Injected: "kill −9, started again, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Script: rollingKill(15 * time.Second), Check: checkInFlight},
 		{Name: "R2", Fault: "a node added to a site under load", Injected: "started, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Script: grow, Check: checkGrown},

@@ -32,7 +32,8 @@ func (r *run) settle() (wrong []string) {
 			held[0], held[1] = held[0]+is.Held.Places, held[1]+is.Held.Rate
 			made = [2]int64{max(made[0], is.Minted.Places), max(made[1], is.Minted.Rate)}
 		}
-		limits := [2]int64{int64(r.Room.active), int64(r.Room.perMinute)}
+		last := r.limits[len(r.limits)-1]
+		limits := [2]int64{int64(last.Active), int64(last.PerMinute)}
 		if held == limits && made == limits {
 			return nil
 		}

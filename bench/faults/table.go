@@ -63,7 +63,7 @@ func (r *result) add(other result) {
 		f.Tickets, f.Duplicates, f.Late = f.Tickets+g.Tickets, f.Duplicates+g.Duplicates, f.Late+g.Late
 		f.Transfers, f.Histories, f.Calls = f.Transfers+g.Transfers, f.Histories+g.Histories, f.Calls+g.Calls
 		f.Peak, f.PeakBorrowed, f.RatePeak = max(f.Peak, g.Peak), max(f.PeakBorrowed, g.PeakBorrowed), max(f.RatePeak, g.RatePeak)
-		f.PeakResting, f.PeakTaken = max(f.PeakResting, g.PeakResting), max(f.PeakTaken, g.PeakTaken)
+		f.Beyond, f.PeakResting, f.PeakTaken = max(f.Beyond, g.Beyond), max(f.PeakResting, g.PeakResting), max(f.PeakTaken, g.PeakTaken)
 		f.Over, f.Pause = f.Over+g.Over, max(f.Pause, g.Pause)
 	}
 	r.Load.OrderError = max(r.Load.OrderError, other.Load.OrderError)

@@ -12,15 +12,19 @@ import (
 // there are. Borrowed sessions are counted apart. It keeps one entry per visitor
 // who is on the site.
 type Active struct {
-	Limit        int           // of one room; 0: none
+	Limits       Limits        // of one room; nil: none
 	Peak         int           // the most at one time, without borrowed ones
 	PeakBorrowed int           // the most borrowed ones at one time
-	Over         time.Duration // for how long there were more than Limit
+	Beyond       int           // the most that came in, or went on by another right, beyond the greatest limit in force
+	Allowed      int           // that limit
+	Over         time.Duration // for how long there were more than that
 
 	in       map[seat]session
 	ends     ends[seat]
 	borrowed int
 	now      int64
+	began    map[seat]int64 // sessions, where limits change: those that are over may go on yet
+	bound    int            // what was in force when somebody came in beyond it; 0: nobody has
 }
 
 type seat struct {
@@ -55,6 +59,7 @@ func (a *Active) Add(at record.Located) {
 			return
 		}
 		a.in[k] = s
+		a.judge(a.begins(k, e), e.At)
 		heap.Push(&a.ends, ending[seat]{s.end, k})
 	case record.Ended:
 		a.drop(k)
@@ -78,9 +83,39 @@ func (a *Active) Until(now int64) {
 	a.pass(now)
 }
 
+// begins returns when the session of an event began. One that goes on does so whatever the
+// limit is by now.
+func (a *Active) begins(k seat, e record.Event) int64 {
+	if len(a.Limits) < 2 {
+		return e.Called()
+	}
+	if a.began == nil {
+		a.began = map[seat]int64{}
+	}
+	if _, known := a.began[k]; !known || e.Kind == record.Entered {
+		a.began[k] = e.Called()
+	}
+	return a.began[k]
+}
+
+// judge looks at how many are on the site with one whose session began some time ago.
+func (a *Active) judge(began, now int64) {
+	limit, _ := a.Limits.Greatest(began, now)
+	if n := a.Now(); limit > 0 && n > limit {
+		a.bound = limit
+		if n-limit > a.Beyond {
+			a.Beyond, a.Allowed = n-limit, limit
+		}
+	}
+}
+
 // pass books the time until now, in which nothing has changed.
 func (a *Active) pass(now int64) {
-	if a.Limit > 0 && a.Now() > a.Limit && now > a.now && a.now > 0 {
+	switch {
+	case a.bound == 0:
+	case a.Now() <= a.bound:
+		a.bound = 0
+	case now > a.now && a.now > 0:
 		a.Over += time.Duration(now - a.now)
 	}
 	a.now = max(a.now, now)

@@ -38,7 +38,7 @@ func TestTicketsFindsDuplicates(t *testing.T) {
 }
 
 func TestActivePeakAndTimeOver(t *testing.T) {
-	c := Active{Limit: 2}
+	c := Active{Limits: Limits{{Active: 2}}}
 	c.Add(entry(1, 1, 1, 10*time.Second))
 	c.Add(entry(2, 2, 2, 10*time.Second))
 	c.Add(entry(1, 1, 3, 10*time.Second)) // goes on until 13
@@ -51,7 +51,7 @@ func TestActivePeakAndTimeOver(t *testing.T) {
 }
 
 func TestActiveCountsBorrowedApart(t *testing.T) {
-	c := Active{Limit: 1}
+	c := Active{Limits: Limits{{Active: 1}}}
 	c.Add(entry(1, 1, 1, 10*time.Second))
 	b := entry(2, 2, 2, 10*time.Second)
 	b.Kind = record.Borrowed
@@ -74,7 +74,7 @@ func TestActiveCountsBorrowedApart(t *testing.T) {
 }
 
 func TestActiveEndsWithTheSession(t *testing.T) {
-	c := Active{Limit: 1}
+	c := Active{Limits: Limits{{Active: 1}}}
 	c.Add(entry(1, 1, 1, 10*time.Second))
 	over := entry(1, 1, 2, 0)
 	over.Kind = record.Ended
@@ -220,5 +220,41 @@ func TestBorrowersHaveNoPlaceInAHistory(t *testing.T) {
 	borrowed.Kind = record.Borrowed
 	if v := history(entry(1, 1, 1, 4*time.Second), borrowed, entry(2, 2, 3, 4*time.Second)).Places(1); !v.OK {
 		t.Errorf("one borrows, one has a place: %s", v.Why)
+	}
+}
+
+// TestActiveFollowsLimitsThatChange: one that is raised holds when it is asked for, one that is
+// lowered until 2 s after a node has said so; who is inside then stays, and may go on.
+func TestActiveFollowsLimitsThatChange(t *testing.T) {
+	raised := Limits{{Active: 1}, {Asked: 5 * second, Told: 6 * second, Active: 2}}
+	lowered := Limits{{Active: 2}, {Asked: 5 * second, Told: 6 * second, Active: 1}}
+	for _, c := range []struct {
+		name   string
+		limits Limits
+		at     float64 // when the second comes in
+		want   int
+	}{
+		{"before it is raised", raised, 4.9, 1},
+		{"as it is raised", raised, 5.1, 0},
+		{"before it is lowered", lowered, 4.9, 0},
+		{"less than 2 s after it was", lowered, 7.9, 0},
+		{"more than 2 s after it was", lowered, 8.1, 1},
+	} {
+		a := Active{Limits: c.limits}
+		a.Add(entry(1, 1, 1, 30*time.Second))
+		a.Add(entry(2, 2, c.at, 3*time.Second))
+		goesOn := entry(2, 2, c.at+4, 10*time.Second) // a moment after it was over
+		goesOn.Kind = record.Reanchored
+		a.Add(goesOn)
+		if a.Beyond != c.want || (a.Over > 0) != (c.want > 0) {
+			t.Errorf("%s: %d beyond for %v, want %d", c.name, a.Beyond, a.Over, c.want)
+		}
+	}
+	r := Rate{Limits: Limits{{PerMinute: 2}, {Asked: 5 * second, Told: 5 * second, PerMinute: 1}}}
+	for i, at := range []float64{66, 66.5, 67.5} {
+		r.Add(entry(uint64(i)+1, uint64(i)+1, at, time.Second))
+		if want := []int{0, 0, 2}[i]; r.Beyond != want {
+			t.Errorf("entry %d: %d beyond the rate, want %d", i+1, r.Beyond, want)
+		}
 	}
 }

@@ -12,8 +12,11 @@ import (
 // that only those count of whom both lie within the window: Peak is never more
 // than what really was. It keeps one number per visitor of the last window.
 type Rate struct {
-	Window time.Duration // 0: a minute
-	Peak   int
+	Window  time.Duration // 0: a minute
+	Limits  Limits        // of one room; nil: none
+	Peak    int
+	Beyond  int // the most beyond the greatest limit in force within Window
+	Allowed int // that limit
 
 	calls times
 }
@@ -33,6 +36,9 @@ func (r *Rate) Add(at record.Located) {
 		heap.Pop(&r.calls)
 	}
 	r.Peak = max(r.Peak, len(r.calls))
+	if _, limit := r.Limits.Greatest(e.At-int64(window), e.At); limit > 0 && len(r.calls)-limit > r.Beyond {
+		r.Beyond, r.Allowed = len(r.calls)-limit, limit
+	}
 }
 
 type times []int64

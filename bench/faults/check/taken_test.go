@@ -19,7 +19,7 @@ func both(t *Taken, a *Active, events ...record.Located) {
 }
 
 func TestTakenCountsPlacesThatRest(t *testing.T) {
-	c, limit := Taken{Guard: guard}, Active{Limit: 2}
+	c, limit := Taken{Guard: guard}, Active{Limits: Limits{{Active: 2}}}
 	both(&c, &limit, entry(1, 1, 1, time.Second), entry(2, 2, 1, 10*time.Second))
 	both(&c, &limit, entry(3, 3, 2.3, time.Second)) // the place of 1 rests until 2.4
 	if c.Now() != 3 || c.Peak != 3 {
@@ -52,7 +52,7 @@ func TestTakenEndsExactlyWithTheGuard(t *testing.T) {
 
 // A limit that is passed is passed whatever rests.
 func TestTakenDoesNotHideALimitThatIsPassed(t *testing.T) {
-	c, limit := Taken{Guard: guard}, Active{Limit: 1}
+	c, limit := Taken{Guard: guard}, Active{Limits: Limits{{Active: 1}}}
 	both(&c, &limit, entry(1, 1, 1, time.Second), entry(2, 2, 1.5, time.Second))
 	limit.Until(10 * second)
 	if limit.Peak != 2 || limit.Over != 500*time.Millisecond || c.Peak != 2 {
