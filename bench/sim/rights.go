@@ -63,6 +63,9 @@ func (s *sim) note(m *machine) {
 	}
 	a := l.account(s.registry.room(is.room))
 	a.minted = a.minted.Add(mine)
+	if !mine.IsZero() {
+		a.minter = m.number + 1
+	}
 	l.moved += max(0, was.held.Places-is.held.Places)
 	s.f.PeakBorrowed = max(s.f.PeakBorrowed, int(is.borrowed))
 	if s.cfg.Trace != nil && is != *was {
@@ -93,8 +96,9 @@ func (s *sim) checkLimits(room uint8, m *machine) {
 }
 
 // mintedNow returns how many rights are minted, which is what nodes have minted. Of a
-// lost disk nobody knows what its node burned last: if those that run all have it that
-// more is minted, that is so. It looks at all nodes.
+// lost disk nobody knows what its node burned last: if whoever has minted or burned last
+// has it that more is minted, that is so; or if that does not run, those that do all have
+// it. It looks at all nodes.
 func (s *sim) mintedNow(room uint8) ticket.Amount {
 	a := s.rights.account(room)
 	if slices.ContainsFunc(s.machines, func(m *machine) bool { return m.wiped || m.wipes > 0 }) {
@@ -106,6 +110,8 @@ func (s *sim) mintedNow(room uint8) ticket.Amount {
 			is := m.brain.rights()
 			switch says := is.minted; {
 			case s.registry.room(is.room) != room:
+			case m.number+1 == a.minter:
+				return a.minted.Max(says)
 			case first:
 				known, first = says, false
 			default:
