@@ -144,8 +144,7 @@ func (s *sim) healAt(m *machine, f Fault) {
 		}
 	case HandOver:
 		if m.leaving && m.brain != nil {
-			s.stop(m, false)
-			m.leaving = false
+			s.stop(m, false) // and if it starts again it goes on leaving
 		}
 	case Pause:
 		if m.paused {
