@@ -65,7 +65,8 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 	told := s.registry.pack(a.Pass)
 	accepted, anchor := told.accepted, told.anchor
-	fresh := s.checkTicket(&told, m)
+	fresh, since := s.checkTicket(&told, m)
+	comes := true
 	switch {
 	case v.phase == asking || v.phase == waiting:
 		s.letIn(v, m, &told, fresh) // or let back in, by a session of before
@@ -82,11 +83,11 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 		v.came, v.queued, v.first = s.now, false, false
 		s.letIn(v, m, &told, fresh)
 	case accepted < v.accepted && v.behind:
-		fresh = false // an earlier session, whose place is taken still
+		fresh, comes = false, false // an earlier session, whose place is taken still
 	case accepted != v.accepted:
 		s.twice(v, m, accepted, anchor, fresh)
 	default:
-		fresh = false
+		fresh, comes = false, anchor != v.anchor || !v.active
 		if anchor != v.anchor {
 			s.f.Reanchored++
 			s.anchor(v, anchor)
@@ -109,9 +110,12 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 	if !s.oracle.limits.fixed || v.lasts < s.now {
 		v.lasts = s.now + int64(s.oracle.limits.session)
 	}
-	s.checkLimits(v.room, m)
-	if fresh {
-		s.checkRate(v.room, m)
+	if comes {
+		s.entered(v.room, m, since)
+	}
+	s.passed(v.room, m)
+	if fresh && since == s.now {
+		s.admitted(v.room, m)
 	}
 }
 
@@ -176,7 +180,7 @@ func (s *sim) letIn(v *visitor, m *machine, told *pass, fresh bool) {
 	v.ends, v.own, v.lasts = s.now, 0, 0
 	if fresh {
 		s.oracle.admit()
-		if !s.rights.unheard[told.session()] {
+		if _, counted := s.rights.unheard[told.session()]; !counted {
 			s.rights.admitted(v.room, s.now)
 		}
 	} else {

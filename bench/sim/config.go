@@ -199,6 +199,9 @@ func (c Config) check() error {
 	}
 	c.checkParts(bad)
 	c.checkTimes(bad)
+	if n := changesOf(c.Faults); n >= maxChanges {
+		bad("%d changes of limits, rooms made again included; want fewer than %d", n, maxChanges)
+	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}

@@ -84,13 +84,16 @@ func (s *sim) beginAt(m *machine, f Fault) {
 	case Skew:
 		m.clock.wall += int64(f.By)
 	case DiskFull, DiskFail, DiskSlow:
-		m.disk.worse(f, 1)
+		s.ail(m, f, 1)
 	}
 }
 
 // stop ends a node's process.
 func (s *sim) stop(m *machine, inOrder bool) {
-	m.brain, m.inbox, m.paused = nil, nil, false
+	m.brain, m.inbox, m.paused, m.unsaid = nil, nil, false, nil
+	if s.follows {
+		s.force.dies(m.no)
+	}
 	m.disk.cut()
 	m.seen.left = inOrder
 	s.standUp(m, false)
@@ -109,6 +112,9 @@ func (s *sim) handOver(m *machine) {
 	s.store(m)
 	if m.brain.left() {
 		s.save(m)
+		if s.follows {
+			s.force.leaves(m.no)
+		}
 		s.stop(m, true)
 		m.away, m.leaving = true, false
 		s.changed()
@@ -153,7 +159,7 @@ func (s *sim) healAt(m *machine, f Fault) {
 	case Skew:
 		m.clock.wall -= int64(f.By)
 	case DiskFull, DiskFail, DiskSlow:
-		m.disk.worse(f, -1)
+		s.ail(m, f, -1)
 	}
 }
 
@@ -240,7 +246,10 @@ func (s *sim) start(m *machine) {
 		s.fail(err)
 		return
 	}
-	m.brain, m.joined = b, false
+	m.brain, m.joined, m.stale = b, false, 0
+	if s.follows {
+		s.force.starts(m.no)
+	}
 	s.trace(m, "starts as %s, its clock is ahead by %v", m.id, time.Duration(m.clock.offset))
 	m.seen.booted, m.seen.readyAt = s.now, math.MaxInt64
 	s.standUp(m, true)
@@ -255,6 +264,7 @@ func (s *sim) start(m *machine) {
 func (s *sim) wipe(m *machine) {
 	m.wipes++
 	m.wiped = false
+	s.forgets(m)
 	old := m.disk
 	m.identity = s.registry.add(s.cfg.Seed, m, m.wipes)
 	m.disk = newDisk(s.cfg.Seed, m.number)

@@ -343,16 +343,22 @@ func TestBadFaultsAreRefused(t *testing.T) {
 
 func TestBadConfigIsRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"sites":                func(c *Config) { c.Sites = -1 },
-		"nodes at each":        func(c *Config) { c.Sites, c.Nodes = 1000, 1000 },
-		"site weights for":     func(c *Config) { c.Weights = []float64{1} },
-		"all site weights":     func(c *Config) { c.Weights = []float64{0, 0} },
-		"a site weight of -1":  func(c *Config) { c.Weights = []float64{-1, 2} },
-		"no arrivals":          func(c *Config) { c.Arrivals = nil },
-		"abandon of 2":         func(c *Config) { c.Abandon = 2 },
-		"loss of -1":           func(c *Config) { c.Network.Loss = -1 },
-		"old passes of 1":      func(c *Config) { c.Old = 1 },
-		"a write of 1h":        func(c *Config) { c.Disk = time.Hour },
+		"sites":               func(c *Config) { c.Sites = -1 },
+		"nodes at each":       func(c *Config) { c.Sites, c.Nodes = 1000, 1000 },
+		"site weights for":    func(c *Config) { c.Weights = []float64{1} },
+		"all site weights":    func(c *Config) { c.Weights = []float64{0, 0} },
+		"a site weight of -1": func(c *Config) { c.Weights = []float64{-1, 2} },
+		"no arrivals":         func(c *Config) { c.Arrivals = nil },
+		"abandon of 2":        func(c *Config) { c.Abandon = 2 },
+		"loss of -1":          func(c *Config) { c.Network.Loss = -1 },
+		"old passes of 1":     func(c *Config) { c.Old = 1 },
+		"a write of 1h":       func(c *Config) { c.Disk = time.Hour },
+		"64 changes of limits": func(c *Config) {
+			c.Faults = make([]Fault, 64)
+			for i := range c.Faults {
+				c.Faults[i] = Fault{Kind: Limits, Site: 1, Active: 1 + i}
+			}
+		},
 		"delay of":             func(c *Config) { c.Network.Delay = time.Hour },
 		"stay of":              func(c *Config) { c.Stay = -1 },
 		"total-active-users":   func(c *Config) { c.Room.TotalActiveUsers = 0 },

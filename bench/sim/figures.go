@@ -50,8 +50,8 @@ func (s *sim) result() *Result {
 
 func (s *sim) sumOracle(f *Figures) {
 	o := s.oracle
-	f.OvershootPct = round(100*o.overActive, 4)
-	f.OvershootRatePct = round(100*o.overMinute, 4)
+	f.OvershootPct, f.OvershootRatePct = round(100*s.over.active, 4), round(100*s.over.minute, 4)
+	f.OverMintedPct, f.OverMintedRatePct = round(100*s.over.mintedActive, 4), round(100*s.over.mintedMinute, 4)
 	f.EarlyQueuedPct = round(100*share(float64(o.early), float64(o.arrivals)), 4)
 	f.IdlePct = round(100*share(o.idle, o.queued), 4)
 	f.PeakActive, f.PeakWaiting, f.PeakMinute = o.peakActive, o.peakWaiting, o.peakMinute

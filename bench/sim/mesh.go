@@ -214,6 +214,7 @@ func holds(up bool, since, now, fails, joins int64) bool {
 // changed plans when each node hears of what is different from now on.
 func (s *sim) changed() {
 	s.mesh.settle(s.now)
+	s.regroup()
 	at := (s.now + noticed) / noticed * noticed
 	for _, m := range s.machines {
 		// A start that comes later in the same step has to be told by itself.

@@ -13,6 +13,7 @@ type letter struct {
 	from, to int32 // identities
 	boot     uint64
 	m        node.Message
+	news     news // of limits, that it may tell
 }
 
 // traffic is what one node has sent.
@@ -91,9 +92,10 @@ func (s *sim) post(m *machine, out []node.Message) {
 			s.network.lost++
 			continue
 		}
-		s.carry(letter{m.number, to, m.boot, msg}, m, dest)
+		l := letter{m.number, to, m.boot, msg, s.tells(m)}
+		s.carry(l, m, dest)
 		if s.network.Duplicate > 0 && s.network.rng.Float64() < s.network.Duplicate {
-			s.carry(letter{m.number, to, m.boot, msg}, m, dest)
+			s.carry(l, m, dest)
 		}
 	}
 }
@@ -137,6 +139,9 @@ func (s *sim) deliver(l letter) {
 
 func (s *sim) receive(m *machine, l letter) {
 	s.driven = m
+	if s.follows {
+		s.force.heard(m.no, l.news)
+	}
 	from := s.registry.ids[l.from]
 	sender := s.machines[from.machine]
 	peer := replica.Peer{ID: from.id, Boot: l.boot, Site: from.site, Ready: sender.brain != nil && sender.brain.ready()}

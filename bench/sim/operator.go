@@ -62,6 +62,7 @@ func (s *sim) relimit(f Fault) bool {
 		}
 		s.store(m)
 		s.room = settings
+		s.limited(m, limitsOf(&settings))
 		s.oracle.relimit(&s.room)
 		return true
 	}

@@ -27,7 +27,6 @@ type oracle struct {
 	limits limits
 
 	peakActive, peakWaiting, peakMinute int
-	overActive, overMinute              float64 // largest excess, as a part of the limit
 
 	idle   float64 // ns × part of the limit that lay idle
 	queued float64 // ns in which somebody waited and the room was open
@@ -168,14 +167,12 @@ func (o *oracle) admit() {
 func (o *oracle) again() {
 	o.recent.add(o.now)
 	o.peakMinute = max(o.peakMinute, o.recent.n)
-	o.overMinute = max(o.overMinute, excess(o.recent.n, o.limits.minute))
 }
 
 // enter counts somebody who is inside, by a new session or by one that had ended.
 func (o *oracle) enter() {
 	o.active++
 	o.peakActive = max(o.peakActive, o.active)
-	o.overActive = max(o.overActive, excess(o.active, o.limits.active))
 }
 
 // use counts somebody who uses a place from now on (n is 1), or no more (n is −1).
@@ -183,8 +180,6 @@ func (o *oracle) use(n int) { o.busy += n }
 
 // leave counts the end of a session.
 func (o *oracle) leave() { o.active-- }
-
-func excess(n, limit int) float64 { return max(0, float64(n-limit)/float64(limit)) }
 
 // admissions is a queue of times in a ring.
 type admissions struct {

@@ -116,6 +116,7 @@ func (r *registry) roomID(number uint8) crdt.RoomID {
 // account is what must hold in one room.
 type account struct {
 	minted   ticket.Amount
+	made     bool  // again, and somebody has minted
 	minter   int32 // who has minted or burned last, by identity, from 1; 0: nobody
 	inside   int   // may be let pass
 	borrowed int   // of those, whose pass says so

@@ -25,11 +25,17 @@ type Result struct {
 
 // Figures sum a run up. DESIGN.md defines each of them.
 type Figures struct {
-	// OvershootPct is the largest excess of truly active visitors over the limit,
-	// in percent of the limit.
+	// OvershootPct is the largest excess of truly active visitors over the greatest
+	// limit in force, in percent of it.
 	OvershootPct float64 `json:"overshoot_pct"`
 	// OvershootRatePct is the same for visitors let in within any 60 s.
 	OvershootRatePct float64 `json:"overshoot_rate_pct"`
+	// OverMintedPct and OverMintedRatePct are the same beside the rights that nodes
+	// have minted; escrow.
+	OverMintedPct     float64 `json:"over_minted_pct"`
+	OverMintedRatePct float64 `json:"over_minted_rate_pct"`
+	// Exempt are admissions beyond a limit that break no promise.
+	Exempt Exempt `json:"beyond_limit_exempt"`
 	// EarlyQueuedPct is the part of arrivals, in percent, whose first request was
 	// refused while there was a place that nobody before them waited for.
 	EarlyQueuedPct float64 `json:"early_queued_pct"`
@@ -116,11 +122,14 @@ const (
 	EstimateRose  = "estimate_rose"  // somebody who stayed was told to wait longer, under the same limits
 
 	// Under the policy escrow, while clocks are near enough to each other.
-	OverLimit      = "over_limit"      // more inside than rights are minted
-	OverRate       = "over_rate"       // more let in within 60 s than rights of rate are minted
-	RightsLost     = "rights_lost"     // all is healed, and nodes hold fewer rights than are minted, or others than the limit
-	RightsGained   = "rights_gained"   // all is healed, and nodes hold more
-	BorrowedHidden = "borrowed_hidden" // more inside than rights and borrowed sessions; or these are never repaid
+	OverLimit      = "over_limit"       // more inside than any limit in force allows
+	OverRate       = "over_rate"        // more let in within 60 s than any limit in force allows
+	OverMinted     = "over_minted"      // more inside than rights are minted
+	OverMintedRate = "over_minted_rate" // more let in within 60 s than rights of rate are minted
+	LimitUnknown   = "limit_unknown"    // a node does not go by the limit that it has to know by now
+	RightsLost     = "rights_lost"      // all is healed, and nodes hold fewer rights than are minted, or others than the limit
+	RightsGained   = "rights_gained"    // all is healed, and nodes hold more
+	BorrowedHidden = "borrowed_hidden"  // more inside than limits, or rights, and borrowed sessions allow; or these are never repaid
 
 	// Under every policy.
 	TicketTwice = "ticket_twice" // two sessions have the same ticket

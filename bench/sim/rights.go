@@ -33,8 +33,8 @@ type ledgers struct {
 	accounts []*account        // by number of the room
 	moved    int64             // places that have left a node
 	used     map[uint64]uint64 // which session has which ticket, both hashed
-	sessions map[uint64]bool   // that anybody was ever let in by, hashed
-	unheard  map[uint64]bool   // the same, by an answer that came too late
+	sessions map[uint64]int64  // that anybody was ever let in by, hashed; when first
+	unheard  map[uint64]int64  // the same, by an answer that came too late
 }
 
 func newLedgers(cfg Config) ledgers {
@@ -42,7 +42,7 @@ func newLedgers(cfg Config) ledgers {
 		strict:  cfg.Room.Policy == room.Escrow && !apart(cfg, clockBound),
 		borrows: cfg.Room.OnPartition == room.PartitionOpen,
 		settled: cfg.Room.Policy == room.Escrow,
-		used:    map[uint64]uint64{}, sessions: map[uint64]bool{}, unheard: map[uint64]bool{},
+		used:    map[uint64]uint64{}, sessions: map[uint64]int64{}, unheard: map[uint64]int64{},
 	}
 }
 
@@ -61,38 +61,19 @@ func (s *sim) note(m *machine) {
 	if was.room == is.room {
 		mine = mine.Sub(was.mine)
 	}
-	a := l.account(s.registry.room(is.room))
+	number := s.registry.room(is.room)
+	a := l.account(number)
 	a.minted = a.minted.Add(mine)
 	if !mine.IsZero() {
 		a.minter = m.number + 1
 	}
+	s.made(m, number)
 	l.moved += max(0, was.held.Places-is.held.Places)
 	s.f.PeakBorrowed = max(s.f.PeakBorrowed, int(is.borrowed))
 	if s.cfg.Trace != nil && is != *was {
 		s.trace(m, "holds %v, minted %v of %v under %v, %d borrowed", is.held, is.mine, is.minted, is.limit, is.borrowed)
 	}
 	*was = is
-}
-
-// checkLimits is called after somebody was let in, or let pass again.
-func (s *sim) checkLimits(room uint8, m *machine) {
-	l := &s.rights
-	if !l.strict {
-		return
-	}
-	a := l.account(room)
-	if over := a.inside - int(a.minted.Places); over > 0 {
-		over = a.inside - int(s.mintedNow(room).Places)
-		if over <= 0 {
-			return
-		}
-		switch {
-		case !l.borrows:
-			s.violate(OverLimit, m, fmt.Sprintf("%d are inside, %d rights are minted", a.inside, a.minted.Places))
-		case over > a.borrowed:
-			s.violate(BorrowedHidden, m, fmt.Sprintf("%d are inside, %d rights are minted, and %d passes say that they are borrowed", a.inside, a.minted.Places, a.borrowed))
-		}
-	}
 }
 
 // mintedNow returns how many rights are minted, which is what nodes have minted. Of a
@@ -123,45 +104,41 @@ func (s *sim) mintedNow(room uint8) ticket.Amount {
 	return a.minted
 }
 
-// checkRate is called after somebody was given a new session.
-func (s *sim) checkRate(room uint8, m *machine) {
-	if !s.rights.strict {
-		return
-	}
-	a := s.rights.account(room)
-	if n := a.lately(s.now); n > int(a.minted.Rate) && n > int(s.mintedNow(room).Rate) {
-		s.violate(OverRate, m, fmt.Sprintf("%d were let in within 60 s, %d rights are minted", n, a.minted.Rate))
-	}
-}
-
 // checkTicket sees to it that no two sessions have the same ticket. It reports
 // whether this session was not seen before: one that goes on by another ticket,
-// since its anchor was out of reach, lets nobody new in, however long that took.
-func (s *sim) checkTicket(p *pass, m *machine) (fresh bool) {
+// since its anchor was out of reach, lets nobody new in, however long that took. since is
+// when somebody was let in by it first.
+func (s *sim) checkTicket(p *pass, m *machine) (fresh bool, since int64) {
 	if p.anchor == 0 {
-		return true
+		return true, s.now
 	}
-	number := keyed(uint64(p.anchor)<<32|uint64(p.boot), forTickets, p.seq, 0)
+	named := keyed(uint64(p.anchor)<<32|uint64(p.boot), forTickets, p.seq, 0)
 	session := p.session()
-	if was, ok := s.rights.used[number]; ok && was != session {
+	if was, ok := s.rights.used[named]; ok && was != session {
 		at := s.machines[s.registry.ids[p.anchor-1].machine]
 		s.violate(TicketTwice, m, fmt.Sprintf("ticket %d.%d.%d of node %s is that of two sessions", p.boot, p.block, p.seq, at.name()))
 	}
-	s.rights.used[number] = session
-	fresh = !s.rights.sessions[session]
-	s.rights.sessions[session] = true
-	return fresh
+	s.rights.used[named] = session
+	if at, known := s.rights.sessions[session]; known {
+		return false, at
+	}
+	since = s.now
+	if at, known := s.rights.unheard[session]; known {
+		since = at
+	}
+	s.rights.sessions[session] = since
+	return true, since
 }
 
 // session returns a hash of which session a pass is of.
 func (p *pass) session() uint64 {
-	return keyed(uint64(p.accepted), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
+	return keyed(uint64(p.accepted), forTickets, word(p.visitor[:8]), word(p.visitor[8:]))
 }
 
 // place returns a hash of which place a waiting pass has. Who has lost a session
 // through a fault of ours has the arrival of before, under another id.
 func (p *pass) place() uint64 {
-	return keyed(uint64(p.arrival), forTickets, bits(p.visitor[:8]), bits(p.visitor[8:]))
+	return keyed(uint64(p.arrival), forTickets, word(p.visitor[:8]), word(p.visitor[8:]))
 }
 
 // letInUnheard counts an answer that lets somebody in who has turned to another node
@@ -173,13 +150,16 @@ func (s *sim) letInUnheard(v *visitor, a *late) {
 		v.spent, v.spentBy = p.place(), told.accepted
 	}
 	l, session := &s.rights, told.session()
-	if s.cfg.Room.Policy == room.Escrow && told.anchor != 0 && !l.sessions[session] && !l.unheard[session] {
-		l.unheard[session] = true
+	_, seen := l.sessions[session]
+	_, known := l.unheard[session]
+	if s.cfg.Room.Policy == room.Escrow && told.anchor != 0 && !seen && !known {
+		l.unheard[session] = s.now
 		l.admitted(told.room, s.now)
+		s.admitted(told.room, a.from)
 	}
 }
 
-func bits(b []byte) (x uint64) {
+func word(b []byte) (x uint64) {
 	for _, c := range b {
 		x = x<<8 | uint64(c)
 	}

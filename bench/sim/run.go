@@ -45,11 +45,13 @@ type sim struct {
 	bySite  []int                        // truly active, by the site that let them in
 
 	oracle *oracle
+	force  *force
 	rights ledgers
 	room   room.Settings // as operators have it by now; a start of a node has it as it was first
 	waits  []wait
 
 	f            Figures
+	over         excesses
 	series       []Point
 	violations   []Violation
 	estimates    *hdrhistogram.Histogram // of errors, in parts of a minute
@@ -69,6 +71,7 @@ type sim struct {
 	wildClocks   bool // beyond what a pass is accepted with
 	farClocks    bool // beyond what nodes have to bear
 	changes      bool // limits do, by events or by operators
+	follows      bool // force follows who knows of limits
 	err          error
 }
 
@@ -141,6 +144,7 @@ func newSim(cfg Config, brains newBrain) *sim {
 	s.mesh = newMesh(cfg.Sites, s.machines)
 	s.wildClocks, s.farClocks = apart(cfg, passClocks), apart(cfg, clockBound)
 	s.rights, s.room = newLedgers(cfg), cfg.Room
+	s.newLimits()
 	s.changes = len(cfg.Room.Events) > 0 || slices.ContainsFunc(cfg.Faults, func(f Fault) bool { return f.Kind == Limits })
 	return s
 }
@@ -169,6 +173,7 @@ func (s *sim) prepare() {
 		if f.Kind == Join {
 			for _, m := range s.hit(f) {
 				m.away = true
+				s.forgets(m)
 			}
 		}
 	}
@@ -212,6 +217,7 @@ func (s *sim) loop(ctx context.Context) (err error) {
 		s.events++
 		s.now = e.at
 		s.oracle.advance(e.at)
+		s.force.advance(e.at)
 		s.do(e)
 	}
 	return s.err
@@ -282,6 +288,8 @@ func (s *sim) tick(m *machine) {
 	ready := m.brain.ready()
 	s.post(m, m.brain.tick(m.clock.at(s.now)))
 	s.note(m)
+	s.confirm(m)
+	s.checkKnown(m)
 	s.hand()
 	s.store(m)
 	if s.handOver(m); m.brain == nil {

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// How many may be inside, and let in within a minute: the limits in force say so. Beside
+// that, no more than nodes have minted.
+
+// excesses are the largest ones, as parts of what they go beyond.
+type excesses struct{ active, minute, mintedActive, mintedMinute float64 }
+
+func excess(n, limit int64) float64 { return max(0, float64(n-limit)/float64(max(1, limit))) }
+
+// Exempt are admissions, and moves to another right, beyond a limit in force under the
+// policy escrow that break no promise: exceptions that docs/limit.md lists.
+type Exempt struct {
+	Borrowed int `json:"borrowed"`     // no more than there were sessions that say that they are borrowed
+	Clocks   int `json:"clocks_apart"` // clocks may be more than 400 ms apart
+}
+
+// entered judges that somebody is inside who was not, or goes on by another right. The
+// session may be one of before: it goes on whatever the limit is by now, but not beyond
+// all limits that were in force since it began.
+func (s *sim) entered(number uint8, m *machine, since int64) {
+	a, limit := s.rights.account(number), s.bound(number, since).Places
+	over := int64(a.inside) - limit
+	s.over.active = max(s.over.active, excess(int64(a.inside), limit))
+	switch {
+	case over <= 0 || s.cfg.Room.Policy != room.Escrow:
+	case !s.rights.strict:
+		s.f.Exempt.Clocks++
+	case !s.rights.borrows:
+		s.violate(OverLimit, m, fmt.Sprintf("%d are inside, the greatest limit in force is %d; %d rights are minted", a.inside, limit, a.minted.Places))
+	case over > int64(a.borrowed):
+		s.violate(BorrowedHidden, m, fmt.Sprintf("%d are inside, the greatest limit in force is %d, and %d passes say that they are borrowed", a.inside, limit, a.borrowed))
+	default:
+		s.f.Exempt.Borrowed++
+	}
+}
+
+// passed judges that somebody is let pass, who may have been inside before.
+func (s *sim) passed(number uint8, m *machine) {
+	l := &s.rights
+	if s.cfg.Room.Policy != room.Escrow {
+		return
+	}
+	a := l.account(number)
+	if int64(a.inside) <= a.minted.Places {
+		return
+	}
+	minted := s.mintedNow(number).Places
+	s.over.mintedActive = max(s.over.mintedActive, excess(int64(a.inside), minted))
+	over := int64(a.inside) - minted
+	switch {
+	case over <= 0 || !l.strict:
+	case !l.borrows:
+		s.violate(OverMinted, m, fmt.Sprintf("%d are inside, %d rights are minted", a.inside, a.minted.Places))
+	case over > int64(a.borrowed):
+		s.violate(BorrowedHidden, m, fmt.Sprintf("%d are inside, %d rights are minted, and %d passes say that they are borrowed", a.inside, a.minted.Places, a.borrowed))
+	}
+}
+
+// admitted judges that somebody was given a new session.
+func (s *sim) admitted(number uint8, m *machine) {
+	a := s.rights.account(number)
+	n, limit := int64(a.lately(s.now)), s.bound(number, s.now-minute).Rate
+	s.over.minute = max(s.over.minute, excess(n, limit))
+	if s.cfg.Room.Policy != room.Escrow {
+		return
+	}
+	switch {
+	case n <= limit:
+	case !s.rights.strict:
+		s.f.Exempt.Clocks++
+	default:
+		s.violate(OverRate, m, fmt.Sprintf("%d were let in within 60 s, the greatest limit in force is %d; %d rights are minted", n, limit, a.minted.Rate))
+	}
+	if n <= a.minted.Rate {
+		return
+	}
+	minted := s.mintedNow(number).Rate
+	s.over.mintedMinute = max(s.over.mintedMinute, excess(n, minted))
+	if n > minted && s.rights.strict {
+		s.violate(OverMintedRate, m, fmt.Sprintf("%d were let in within 60 s, %d rights are minted", n, a.minted.Rate))
+	}
+}
