@@ -168,7 +168,8 @@ func word(b []byte) (x uint64) {
 
 // unsettled says what does not add up between the nodes; "" if all does. With
 // nodes that are down for good, or disks that are lost and not declared so, it
-// cannot: then only what is too much is wrong.
+// cannot: then only what is too much is wrong. One that is down may have minted what
+// nobody else has heard of, and given it away.
 func (s *sim) unsettled() (kind, text string) {
 	l := &s.rights
 	if !l.settled {
@@ -206,7 +207,7 @@ func (s *sim) unsettled() (kind, text string) {
 	}
 	text = fmt.Sprintf("%v held, %v minted, the limit is %v", held, known, limit)
 	switch {
-	case held.Places > known.Places || held.Rate > known.Rate:
+	case held != held.Min(known.Max(l.account(s.registry.room(room)).minted)):
 		return RightsGained, text
 	case whole && !first && (held != known || known != limit):
 		return RightsLost, text
