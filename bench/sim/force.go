@@ -17,8 +17,8 @@ const (
 	// spreads is how long after an operator was told that a limit holds, and after a cut
 	// has healed, every node that is reached has to know it.
 	spreads = int64(2 * time.Second)
-	// lingers is how long the limit of a node that has stopped still counts, and that of
-	// an event that is over.
+	// lingers is how long a limit counts that is in force no more: of a node that has stopped
+	// or was told another, and of an event that is over.
 	lingers = int64(2 * time.Second)
 	// settles is how long it takes until all have found out that a node or a way is gone.
 	// Until then what is to be passed on may be given to somebody who is not there.
@@ -86,7 +86,7 @@ type force struct {
 	takes    int64 // until all who are reached know a limit
 	changes  []change
 	nodes    []knower
-	ghosts   []knower // with disks that are lost
+	ghosts   []knower // with disks that are lost, and what nodes went by before they were told otherwise
 	islands  []island
 	spans    []span
 	timers   []int64   // when something changes without anything happening, in order
@@ -152,6 +152,8 @@ func (f *force) say(node int32, room uint8, limit ticket.Amount) int {
 		}
 	}
 	f.changes = append(f.changes, is)
+	f.ghosts = append(f.ghosts, knower{may: n.may, ended: f.now}) // what the node went by until now
+	f.wake(f.now + lingers)
 	n.gated |= n.may | only(c)
 	f.learns(node, only(c))
 	n.stored |= only(c)

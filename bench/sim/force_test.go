@@ -152,6 +152,8 @@ func TestVerdicts(t *testing.T) {
 		{"lowered: the old one holds for 2 s", func(h *history) { h.say(1, 5).after(2*second - 1).enter(10) }, ""},
 		{"lowered: it does no more after 2 s", func(h *history) { h.say(1, 5).after(2 * second).enter(6) }, OverLimit},
 		{"lowered: as many as that may enter", func(h *history) { h.say(1, 5).after(2 * second).enter(5) }, ""},
+		{"lowered at the only node: 2 s as well", func(h *history) { h.meet(-1, 0, -1).after(10*second).say(1, 5).after(2*second - 1).enter(10) }, ""},
+		{"lowered at the only node: and no longer", func(h *history) { h.meet(-1, 0, -1).after(10*second).say(1, 5).after(2 * second).enter(6) }, OverLimit},
 		{"lowered: not on a disk, so nobody has to know", func(h *history) { h.ask(1, 5).after(time.Minute).enter(10) }, ""},
 		{"lowered: on disk later, 2 s from then", func(h *history) { h.ask(1, 5).after(time.Minute).written(1).after(2*second - 1).enter(10) }, ""},
 		{"lowered: on disk later, and 2 s have passed", func(h *history) { h.ask(1, 5).after(time.Minute).written(1).after(2 * second).enter(6) }, OverLimit},
