@@ -45,6 +45,13 @@ func one[T any](d dice, of ...T) T { return of[d.IntN(len(of))] }
 // room has places for, and all kinds of trouble until the visitors have come. Then
 // everything is healed, and all go home.
 func draw(seed uint64) sim.Config {
+	cfg := drawPlain(seed)
+	drawSuccession(dice{rand.New(rand.NewPCG(seed, 21))}, &cfg)
+	return cfg
+}
+
+// drawPlain returns the same without what drawSuccession adds.
+func drawPlain(seed uint64) sim.Config {
 	d := dice{rand.New(rand.NewPCG(seed, 4))}
 	cfg := sim.Config{
 		Seed: seed, Sites: d.pick(1, 3), Nodes: d.pick(1, 3),

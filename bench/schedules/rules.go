@@ -37,6 +37,7 @@ func rules() []rule {
 		{"receive-before-use", ticket.ReceiveBeforeUse},
 		{"fence", ticket.Fence},
 		{"pause-check", ticket.PauseCheck},
+		{"fresh-mint", ticket.FreshMint},
 	}
 }
 

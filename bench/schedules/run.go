@@ -75,7 +75,11 @@ func runAll(ctx context.Context, o options, leaveOut ticket.Rules, progress io.W
 const progressEvery = 5000
 
 func runOne(ctx context.Context, seed uint64, leaveOut ticket.Rules, verbose bool) outcome {
-	o := outcome{cfg: draw(seed)}
+	return run(ctx, draw(seed), leaveOut, verbose)
+}
+
+func run(ctx context.Context, cfg sim.Config, leaveOut ticket.Rules, verbose bool) outcome {
+	o := outcome{cfg: cfg}
 	o.cfg.LeaveOut = leaveOut
 	var trace strings.Builder
 	if verbose {
