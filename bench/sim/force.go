@@ -186,6 +186,9 @@ func (f *force) carries(node int32) news {
 // heard is that a message arrives.
 func (f *force) heard(node int32, told news) {
 	n := &f.nodes[node]
+	if n.gated != 0 {
+		n.gated |= told // and passes it on, as long as it does not tell its own
+	}
 	if told&^n.may == 0 {
 		return
 	}
