@@ -101,6 +101,10 @@ simulate-large: build ## a million visitors, and 3,000 nodes: the table in docs/
 faults: ## hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)
 	$(GO) run ./bench/faults -run 'F.*' -page docs/faults.md
 
+.PHONY: changed-limits
+changed-limits: ## change the limit while nodes leave and are killed: the table in docs/faults.md (about 8 minutes)
+	$(GO) run ./bench/faults -run 'L.*' -page docs/faults.md -maker "make changed-limits"
+
 .PHONY: rolling
 rolling: ## restart, add and take out nodes under load: the table in docs/faults.md (about 6 minutes)
 	$(GO) run ./bench/faults -run 'R.*' -page docs/faults.md -maker "make rolling"
