@@ -47,10 +47,11 @@ func one[T any](d dice, of ...T) T { return of[d.IntN(len(of))] }
 func draw(seed uint64) sim.Config {
 	cfg := drawPlain(seed)
 	drawSuccession(dice{rand.New(rand.NewPCG(seed, 21))}, &cfg)
+	drawPolicies(dice{rand.New(rand.NewPCG(seed, 22))}, &cfg)
 	return cfg
 }
 
-// drawPlain returns the same without what drawSuccession adds.
+// drawPlain returns the same without what drawSuccession and drawPolicies add.
 func drawPlain(seed uint64) sim.Config {
 	d := dice{rand.New(rand.NewPCG(seed, 4))}
 	cfg := sim.Config{

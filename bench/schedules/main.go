@@ -5,7 +5,8 @@
 // that delays, loses, doubles and overtakes, clocks that differ, crashes, disks that
 // are lost, full, slow or failing, pauses, cuts, nodes that join and leave, limits
 // that change at two nodes at once, and just before whoever mints leaves, is killed or
-// lost, old passes and lost answers. Then all is healed and everybody goes home. What
+// lost, policies that are switched, old passes and lost answers. Then all is healed and
+// everybody goes home. What
 // must hold is what [sim.Result] calls violations: it goes by the limits that operators
 // set.
 //

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // drawSuccession has some schedules change limits close to what changes who mints: nodes
@@ -89,3 +90,21 @@ func (p *plan) successor(site, node int, at time.Duration) {
 	p.gone++
 	p.add(f)
 }
+
+// drawPolicies has some schedules switch the limit off by the policy, and on again, at one site
+// a little after the other. It draws from dice of its own, for the same reason.
+func drawPolicies(d dice, cfg *sim.Config) {
+	if !d.chance(switches) {
+		return
+	}
+	from, long := d.span(5*time.Second, troubles/2), d.span(2*time.Second, 30*time.Second)
+	to := one(d, room.Even, room.Curve, room.Counter, room.Open)
+	for site := range cfg.Sites {
+		f := sim.Fault{Kind: sim.Policy, Site: site + 1, From: from + d.span(0, 3*time.Second), To: to}
+		f.For = long + d.span(0, 3*time.Second)
+		cfg.Faults = append(cfg.Faults, f)
+	}
+}
+
+// switches is the part of all schedules in which the policy is another for a while.
+const switches = 0.08

@@ -122,13 +122,21 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 // comeIn and goOut keep count of who is inside.
 func (s *sim) comeIn(v *visitor) {
 	v.active = true
-	s.rights.account(v.room).inside++
+	if a := s.rights.account(v.room); v.free {
+		a.free++
+	} else {
+		a.inside++
+	}
 	s.bySite[v.site]++
 }
 
 func (s *sim) goOut(v *visitor) {
 	v.active = false
-	s.rights.account(v.room).inside--
+	if a := s.rights.account(v.room); v.free {
+		a.free--
+	} else {
+		a.inside--
+	}
 	s.oracle.leave()
 	s.bySite[v.site]--
 	s.lend(v, false)
@@ -164,6 +172,9 @@ func (s *sim) letIn(v *visitor, m *machine, told *pass, fresh bool) {
 		s.goOut(v) // was inside by another ticket, since the last turn
 	}
 	v.room = told.room
+	if fresh {
+		v.free = s.unbound()
+	}
 	if v.phase == waiting {
 		s.oracle.wait(-1)
 	}
@@ -180,7 +191,7 @@ func (s *sim) letIn(v *visitor, m *machine, told *pass, fresh bool) {
 	v.ends, v.own, v.lasts = s.now, 0, 0
 	if fresh {
 		s.oracle.admit()
-		if _, counted := s.rights.unheard[told.session()]; !counted {
+		if _, counted := s.rights.unheard[told.session()]; !counted && !s.unbound() {
 			s.rights.admitted(v.room, s.now)
 		}
 	} else {
@@ -196,7 +207,9 @@ func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 	s.f.Doubled++
 	if fresh { // else it was counted when it was first shown
 		s.oracle.again()
-		s.rights.admitted(v.room, s.now)
+		if !s.unbound() {
+			s.rights.admitted(v.room, s.now)
+		}
 	}
 	over := v.own-s.now < int64(clockBound) // by the clock of that node it may be
 	if !over && v.pass.known() && !v.behind && !v.outlived() && v.by == m.no && v.started == m.started && s.remembered(v) {

@@ -50,6 +50,9 @@ const (
 	// sessions of another length, Session. One that is zero stays. The others hear of the
 	// limits from that node.
 	Limits FaultKind = "limits"
+	// Policy has an operator give the room the policy To at a node, or at all of Site, and
+	// its own again after For. Under escrow only.
+	Policy FaultKind = "policy"
 	// Remake has an operator delete the room at a node, and another one make it again
 	// For later: a node is started for that as the founder of a mesh.
 	Remake FaultKind = "remake"
@@ -65,7 +68,7 @@ const (
 
 // FaultKinds lists all kinds.
 func FaultKinds() []FaultKind {
-	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave, HandOver, Join, Declare, Limits, Remake, DiskFull, DiskFail, DiskSlow}
+	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave, HandOver, Join, Declare, Limits, Policy, Remake, DiskFull, DiskFail, DiskSlow}
 }
 
 // Fault is one thing that goes wrong. Sites and nodes are numbered from 1.
@@ -84,6 +87,7 @@ type Fault struct {
 	Rate   int           `json:"rate,omitempty"`    // Limits; new users per minute
 
 	Session time.Duration `json:"session_ns,omitempty"` // Limits; as room.Settings has it
+	To      room.Policy   `json:"to,omitempty"`         // Policy
 }
 
 // check reports what is wrong with f in the run that c describes.
@@ -104,7 +108,7 @@ func (f Fault) check(c Config) error {
 	if f.For < 0 || f.For > maxLength {
 		bad("for %v; want 0 to %v", f.For, maxLength)
 	}
-	if lasting := []FaultKind{Partition, Pause, Link, DiskFull, DiskFail, DiskSlow}; f.For == 0 && slices.Contains(lasting, f.Kind) {
+	if lasting := []FaultKind{Partition, Pause, Link, Policy, DiskFull, DiskFail, DiskSlow}; f.For == 0 && slices.Contains(lasting, f.Kind) {
 		bad("for is missing: how long it lasts")
 	}
 	if f.For != 0 && (f.Kind == Join || f.Kind == Declare || f.Kind == Limits) {
@@ -113,6 +117,7 @@ func (f Fault) check(c Config) error {
 	if f.Kind == Remake && c.Room.Policy != room.Escrow {
 		bad("rooms are made again under the policy %s only", room.Escrow)
 	}
+	f.checkPolicy(c, bad)
 	f.checkHow(bad)
 	return errors.Join(errs...)
 }
@@ -173,6 +178,20 @@ func (f Fault) checkHow(bad badFunc) {
 		bad("one way means nothing here")
 	}
 	f.checkLimits(bad)
+}
+
+func (f Fault) checkPolicy(c Config, bad badFunc) {
+	others := []room.Policy{room.Even, room.Curve, room.Counter, room.Open}
+	switch {
+	case f.Kind != Policy:
+		if f.To != "" {
+			bad("to means nothing here")
+		}
+	case c.Room.Policy != room.Escrow:
+		bad("the policy is switched where it is %s only", room.Escrow)
+	case !slices.Contains(others, f.To):
+		bad("to %q; want one of %v", f.To, others)
+	}
 }
 
 func (f Fault) checkLimits(bad badFunc) {

@@ -45,6 +45,8 @@ func (s *sim) begin(i int32) {
 		s.slow(f, 1)
 	case Limits, Declare, Remake:
 		s.say(i)
+	case Policy:
+		s.switchTo(i, f.To)
 	default:
 		for _, m := range s.hit(f) {
 			s.beginAt(m, f)
@@ -129,6 +131,8 @@ func (s *sim) heal(i int32) {
 		s.partition(f, -1)
 	case Link:
 		s.slow(f, -1)
+	case Policy:
+		s.switchTo(i, s.cfg.Room.Policy)
 	default:
 		for _, m := range s.hit(f) {
 			s.healAt(m, f)
@@ -238,8 +242,11 @@ func (s *sim) start(m *machine) {
 	m.started++
 	m.clock.offset = m.clock.wall
 	s.driven = m
+	configured := s.cfg.Room
+	m.goesBy = m.policy
+	configured.Policy = m.policy
 	b, err := s.newBrain(birth{
-		identity: m.identity, room: s.cfg.Room, seed: s.cfg.Seed, state: m.disk.state, stored: m.disk.stored(),
+		identity: m.identity, room: configured, seed: s.cfg.Seed, state: m.disk.state, stored: m.disk.stored(),
 		founds: m.number == 0 || m.founds, leaveOut: s.cfg.LeaveOut,
 	}, m.clock.at(s.now))
 	if err != nil {

@@ -324,6 +324,8 @@ func TestBadFaultsAreRefused(t *testing.T) {
 		"want a new limit":       {Kind: Limits, Site: 1},
 		"limits of -1 and 0":     {Kind: Limits, Site: 1, Active: -1},
 		"limits mean nothing":    {Kind: Join, Site: 1, Rate: 3},
+		"to means nothing":       {Kind: Join, Site: 1, To: "open"},
+		"want one of [even":      {Kind: Policy, Site: 1, For: 1, To: "escrow"},
 		"by 0s; want a delay":    {Kind: DiskSlow, Site: 1, For: 1},
 	} {
 		cfg := steady()

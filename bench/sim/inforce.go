@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -28,8 +29,11 @@ func (s *sim) newLimits() {
 // changesOf returns how many changes of limits faults are at most.
 func changesOf(faults []Fault) (n int) {
 	for _, f := range faults {
-		if f.Kind == Limits || f.Kind == Remake {
+		switch f.Kind {
+		case Limits, Remake:
 			n++
+		case Policy: // each of a site says the limits when it is switched back
+			n += 4
 		}
 	}
 	return n
@@ -113,7 +117,7 @@ func (s *sim) regroup() {
 
 // limited notes that an operator has given the room limits at a node.
 func (s *sim) limited(m *machine, limit ticket.Amount) {
-	if s.follows {
+	if s.follows && m.goesBy == room.Escrow {
 		m.unsaid = append(m.unsaid, s.force.say(m.no, s.registry.room(m.brain.rights().room), limit))
 	}
 }
@@ -155,7 +159,7 @@ func (s *sim) confirm(m *machine) {
 // checkKnown sees to it that a node goes by the limits that it has to know. What it goes
 // by is asked for that alone, and for nothing else.
 func (s *sim) checkKnown(m *machine) {
-	if !s.rights.strict || !s.follows || !m.answers() || int(m.number) >= len(s.rights.last) {
+	if !s.rights.strict || !s.follows || s.unbound() || !m.answers() || int(m.number) >= len(s.rights.last) {
 		return
 	}
 	is := &s.rights.last[m.number]

@@ -18,6 +18,7 @@ func excess(n, limit int64) float64 { return max(0, float64(n-limit)/float64(max
 // policy escrow that break no promise: exceptions that docs/limit.md lists.
 type Exempt struct {
 	Borrowed int `json:"borrowed"`     // no more than there were sessions that say that they are borrowed
+	Switched int `json:"switched"`     // while the limit was switched off at some node, or by sessions of such a time
 	Clocks   int `json:"clocks_apart"` // clocks may be more than 400 ms apart
 }
 
@@ -28,8 +29,11 @@ func (s *sim) entered(number uint8, m *machine, since int64) {
 	a, limit := s.rights.account(number), s.bound(number, since).Places
 	over := int64(a.inside) - limit
 	s.over.active = max(s.over.active, excess(int64(a.inside), limit))
+	if over+int64(a.free) > 0 && (a.free > 0 || s.unbound()) {
+		s.f.Exempt.Switched++
+	}
 	switch {
-	case over <= 0 || s.cfg.Room.Policy != room.Escrow:
+	case over <= 0 || s.cfg.Room.Policy != room.Escrow || s.unbound():
 	case !s.rights.strict:
 		s.f.Exempt.Clocks++
 	case !s.rights.borrows:
@@ -55,7 +59,7 @@ func (s *sim) passed(number uint8, m *machine) {
 	s.over.mintedActive = max(s.over.mintedActive, excess(int64(a.inside), minted))
 	over := int64(a.inside) - minted
 	switch {
-	case over <= 0 || !l.strict:
+	case over <= 0 || !l.strict || s.unbound():
 	case !l.borrows:
 		s.violate(OverMinted, m, fmt.Sprintf("%d are inside, %d rights are minted", a.inside, a.minted.Places))
 	case over > int64(a.borrowed):
@@ -68,7 +72,7 @@ func (s *sim) admitted(number uint8, m *machine) {
 	a := s.rights.account(number)
 	n, limit := int64(a.lately(s.now)), s.bound(number, s.now-minute).Rate
 	s.over.minute = max(s.over.minute, excess(n, limit))
-	if s.cfg.Room.Policy != room.Escrow {
+	if s.cfg.Room.Policy != room.Escrow || s.unbound() {
 		return
 	}
 	switch {

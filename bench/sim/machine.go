@@ -184,8 +184,10 @@ type machine struct {
 	lost    []crdt.NodeID // the names it had on disks that are lost, not declared dead
 	told    []burial      // what operators have told it on the disk that it has
 
-	unsaid []int // changes of limits, by number, that are not on its disk yet
-	stale  int   // so many ticks it has gone by limits that it should not any more
+	policy room.Policy // as operators want it
+	goesBy room.Policy // as it has been told
+	unsaid []int       // changes of limits, by number, that are not on its disk yet
+	stale  int         // so many ticks it has gone by limits that it should not any more
 
 	seen   standing // as membership has it
 	notice notice

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,7 +73,8 @@ func drawn(seed uint64) Config {
 }
 
 func drawnFault(rng *rand.Rand, cfg Config, from, long time.Duration) Fault {
-	f := Fault{Kind: FaultKinds()[rng.IntN(len(FaultKinds()))], Site: 1 + rng.IntN(cfg.Sites), From: from, For: long}
+	kinds := slices.DeleteFunc(FaultKinds(), func(k FaultKind) bool { return k == Policy }) // these are never under escrow
+	f := Fault{Kind: kinds[rng.IntN(len(kinds))], Site: 1 + rng.IntN(cfg.Sites), From: from, For: long}
 	if f.Kind == HandOver {
 		f.Kind = Leave // who never comes back might leave visitors to nobody
 	}

@@ -29,6 +29,8 @@ func (s *sim) say(i int32) {
 		done = s.relimit(f)
 	case Remake:
 		done = s.remake(i, f)
+	case Policy:
+		done = s.conform(s.hit(f))
 	case Declare:
 		for _, m := range s.hit(f) {
 			done = s.declare(i, m) && done
@@ -56,13 +58,15 @@ func (s *sim) relimit(f Fault) bool {
 			continue
 		}
 		s.driven = m
+		settings.Policy = m.goesBy
 		if err := m.brain.configure(settings, m.clock.at(s.now)); err != nil {
 			s.fail(err)
 			return true
 		}
 		s.store(m)
-		s.room = settings
 		s.limited(m, limitsOf(&settings))
+		settings.Policy = s.cfg.Room.Policy
+		s.room = settings
 		s.oracle.relimit(&s.room)
 		return true
 	}

@@ -119,6 +119,7 @@ type account struct {
 	made     bool  // again, and somebody has minted
 	minter   int32 // who has minted or burned last, by identity, from 1; 0: nobody
 	inside   int   // may be let pass
+	free     int   // let in while the limit did not bind; beside these
 	borrowed int   // of those, whose pass says so
 	recent   admissions
 }

@@ -152,7 +152,7 @@ func (s *sim) letInUnheard(v *visitor, a *late) {
 	l, session := &s.rights, told.session()
 	_, seen := l.sessions[session]
 	_, known := l.unheard[session]
-	if s.cfg.Room.Policy == room.Escrow && told.anchor != 0 && !seen && !known {
+	if s.cfg.Room.Policy == room.Escrow && told.anchor != 0 && !seen && !known && !s.unbound() {
 		l.unheard[session] = s.now
 		l.admitted(told.room, s.now)
 		s.admitted(told.room, a.from)

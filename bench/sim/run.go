@@ -68,10 +68,12 @@ type sim struct {
 	through      int64 // when the last visitor was; -1: not yet
 	quiet        int64 // when nobody was active any more; 0: not yet
 	ended        bool
-	wildClocks   bool // beyond what a pass is accepted with
-	farClocks    bool // beyond what nodes have to bear
-	changes      bool // limits do, by events or by operators
-	follows      bool // force follows who knows of limits
+	wildClocks   bool  // beyond what a pass is accepted with
+	farClocks    bool  // beyond what nodes have to bear
+	changes      bool  // limits do, by events or by operators
+	switched     int   // nodes at which operators have another policy, or have not told that it is over
+	freeUntil    int64 // the limit does not bind everywhere until then, and a little longer
+	follows      bool  // force follows who knows of limits
 	err          error
 }
 
@@ -118,7 +120,7 @@ func newSim(cfg Config, brains newBrain) *sim {
 		registry: registry{byID: map[crdt.NodeID]int32{}}, network: newNetwork(cfg),
 		oracle: newOracle(&cfg.Room, -int64(warmUp)),
 		bySite: make([]int, cfg.Sites), estimates: newEstimates(),
-		arrivalsLeft: true, through: -1, remakes: map[int32]*remaking{},
+		arrivalsLeft: true, through: -1, freeUntil: longAgo, remakes: map[int32]*remaking{},
 	}
 	sum := 0.0
 	for site := range cfg.Sites {
@@ -131,7 +133,7 @@ func newSim(cfg Config, brains newBrain) *sim {
 	}
 	clocks, delays := stream(cfg.Seed, forClocks), stream(cfg.Seed, forMembers)
 	for n := range cfg.Sites * cfg.Nodes {
-		m := &machine{no: int32(n), siteNo: int32(n / cfg.Nodes), place: n % cfg.Nodes}
+		m := &machine{no: int32(n), siteNo: int32(n / cfg.Nodes), place: n % cfg.Nodes, policy: cfg.Room.Policy}
 		m.clock = clock{
 			wall:  int64(float64(cfg.Clocks.Offset) * (2*clocks.Float64() - 1)),
 			drift: cfg.Clocks.Drift * (2*clocks.Float64() - 1),
@@ -145,7 +147,7 @@ func newSim(cfg Config, brains newBrain) *sim {
 	s.wildClocks, s.farClocks = apart(cfg, passClocks), apart(cfg, clockBound)
 	s.rights, s.room = newLedgers(cfg), cfg.Room
 	s.newLimits()
-	s.changes = len(cfg.Room.Events) > 0 || slices.ContainsFunc(cfg.Faults, func(f Fault) bool { return f.Kind == Limits })
+	s.changes = len(cfg.Room.Events) > 0 || slices.ContainsFunc(cfg.Faults, func(f Fault) bool { return f.Kind == Limits || f.Kind == Policy })
 	return s
 }
 
@@ -218,6 +220,9 @@ func (s *sim) loop(ctx context.Context) (err error) {
 		s.now = e.at
 		s.oracle.advance(e.at)
 		s.force.advance(e.at)
+		if s.switched > 0 {
+			s.freeUntil = e.at + lingers
+		}
 		s.do(e)
 	}
 	return s.err

@@ -52,6 +52,7 @@ type visitor struct {
 	queued  bool // was told to wait in this turn
 	active  bool // inside, as the truth has it
 	busy    bool // uses a place: inside, or has been let pass less than a session ago
+	free    bool // by a session of a time in which the limit did not bind
 	lent    bool // and goes on without a right, as the pass says
 	stale   bool // the last request carried an older pass than the newest
 	behind  bool // some request of this turn did

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // faultKeys are what each kind of fault may be told. "at" is another word for
@@ -27,6 +28,8 @@ func faultKeys(kind sim.FaultKind) []string {
 		return []string{"site", "node", "from", "at"}
 	case sim.Limits:
 		return []string{"site", "node", "from", "at", "active", "rate", "session"}
+	case sim.Policy:
+		return []string{"site", "node", "from", "at", "for", "to"}
 	default:
 		return []string{"site", "node", "from", "at", "for"}
 	}
@@ -99,6 +102,8 @@ func setFault(f *sim.Fault, key, value string) (err error) {
 		err = floatValue{dst: &f.Loss, max: 1}.Set(value)
 	case "active":
 		err = activeValue(&f.Active).Set(value)
+	case "to":
+		f.To = room.Policy(value)
 	case "rate":
 		err = perMinuteValue(&f.Rate).Set(value)
 	case "session":

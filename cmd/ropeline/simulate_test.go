@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // small is a run that is over in a moment and in which people wait.
@@ -238,6 +239,7 @@ func TestParseFault(t *testing.T) {
 		"leave:for=1m,site=4":                      {Kind: sim.Leave, Site: 4, For: time.Minute},
 		"disk-full:node=1.2,at=3s,for=1m":          {Kind: sim.DiskFull, Site: 1, Node: 2, From: 3 * time.Second, For: time.Minute},
 		"disk-slow:site=1,for=1m,by=300ms":         {Kind: sim.DiskSlow, Site: 1, For: time.Minute, By: 300 * time.Millisecond},
+		"policy:site=2,at=1m,for=5s,to=open":       {Kind: sim.Policy, Site: 2, From: time.Minute, For: 5 * time.Second, To: room.Open},
 		"remake:node=2.1,at=1m,for=5s":             {Kind: sim.Remake, Site: 2, Node: 1, From: time.Minute, For: 5 * time.Second},
 		"limits:node=2.1,at=1m,active=7,rate=9":    {Kind: sim.Limits, Site: 2, Node: 1, From: time.Minute, Active: 7, Rate: 9},
 		"join:site=3,at=1m":                        {Kind: sim.Join, Site: 3, From: time.Minute},
