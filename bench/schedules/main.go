@@ -6,9 +6,8 @@
 // are lost, full, slow or failing, pauses, cuts, nodes that join and leave, limits
 // that change at two nodes at once, and just before whoever mints leaves, is killed or
 // lost, policies that are switched, old passes and lost answers. Then all is healed and
-// everybody goes home. What
-// must hold is what [sim.Result] calls violations: it goes by the limits that operators
-// set.
+// everybody goes home. What must hold is what [sim.Result] calls violations: it goes by the
+// limits that operators set.
 //
 //	go run ./bench/schedules -n 100000
 //	go run ./bench/schedules -seed 17 -n 1 -v

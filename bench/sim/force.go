@@ -349,9 +349,9 @@ func (f *force) of(room uint8) (all news) {
 	return all
 }
 
-// found is that a room is made at a node by the limits that this is configured with. If an
+// creates is that a room is made at a node by the limits that this is configured with. If an
 // operator has set some before, which that node may have heard of, either may hold.
-func (f *force) found(node int32, room uint8, limit ticket.Amount) int {
+func (f *force) creates(node int32, room uint8, limit ticket.Amount) int {
 	if f.nodes[node].may&f.of(room) != 0 {
 		return f.either(node, room, limit)
 	}

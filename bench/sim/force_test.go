@@ -84,7 +84,7 @@ func (h *history) crash(node int32, down time.Duration, islands ...int32) *histo
 	return h.meet(islands...)
 }
 
-// enter has n visitors come in at some node.
+// enter lets n visitors in at some node.
 func (h *history) enter(n int) *history {
 	for range n {
 		h.rights.account(0).inside++
@@ -93,7 +93,7 @@ func (h *history) enter(n int) *history {
 	return h
 }
 
-// leave has n visitors go.
+// leave ends n sessions.
 func (h *history) leave(n int) *history {
 	h.rights.account(0).inside -= n
 	return h
@@ -119,8 +119,8 @@ func (h *history) goesBy(node int32, places int64) *history {
 	return h
 }
 
-// anew has n visitors come in who have left before they are counted.
-func (h *history) anew(n int) *history {
+// admit gives sessions to n new visitors, and is about the rate alone.
+func (h *history) admit(n int) *history {
 	for range n {
 		h.rights.admitted(0, h.now)
 		h.admitted(0, h.machines[0])
@@ -271,13 +271,13 @@ func TestVerdictsOnStarts(t *testing.T) {
 // TestVerdictsOnRates are the same about new visitors in 60 s.
 func TestVerdictsOnRates(t *testing.T) {
 	judge(t, []verdict{
-		{"as many as the limit says", func(h *history) { h.anew(100) }, ""},
-		{"one more", func(h *history) { h.anew(101) }, OverRate},
-		{"one more within 60 s", func(h *history) { h.anew(100).after(time.Minute - 1).anew(1) }, OverRate},
-		{"one more after 60 s", func(h *history) { h.anew(100).after(time.Minute).anew(1) }, ""},
-		{"lowered: the old one counts within 60 s of when it held", func(h *history) { h.rate(1, 5).after(time.Minute + 2*second - 1).anew(100) }, ""},
-		{"lowered: and then no more", func(h *history) { h.rate(1, 5).after(time.Minute + 2*second + 1).anew(6) }, OverRate},
-		{"raised", func(h *history) { h.rate(1, 200).anew(200) }, ""},
+		{"as many as the limit says", func(h *history) { h.admit(100) }, ""},
+		{"one more", func(h *history) { h.admit(101) }, OverRate},
+		{"one more within 60 s", func(h *history) { h.admit(100).after(time.Minute - 1).admit(1) }, OverRate},
+		{"one more after 60 s", func(h *history) { h.admit(100).after(time.Minute).admit(1) }, ""},
+		{"lowered: the old one counts within 60 s of when it held", func(h *history) { h.rate(1, 5).after(time.Minute + 2*second - 1).admit(100) }, ""},
+		{"lowered: and then no more", func(h *history) { h.rate(1, 5).after(time.Minute + 2*second + 1).admit(6) }, OverRate},
+		{"raised", func(h *history) { h.rate(1, 200).admit(200) }, ""},
 	})
 }
 
@@ -310,16 +310,16 @@ func TestVerdictsOnExceptions(t *testing.T) {
 		{"one more than are borrowed", func(h *history) { borrow(h, 2).enter(13) }, BorrowedHidden},
 	}, open)
 	far := func(c *Config) { c.Clocks.Offset = second }
-	judge(t, []verdict{{"clocks that are too far apart", func(h *history) { h.enter(12).anew(101) }, ""}}, far)
+	judge(t, []verdict{{"clocks that are too far apart", func(h *history) { h.enter(12).admit(101) }, ""}}, far)
 	other := func(c *Config) { c.Room.Policy = room.Even }
-	judge(t, []verdict{{"another policy", func(h *history) { h.enter(12).anew(101) }, ""}}, other)
+	judge(t, []verdict{{"another policy", func(h *history) { h.enter(12).admit(101) }, ""}}, other)
 
 	h := newHistory(t, open)
 	if borrow(h, 2).enter(12); h.f.Exempt != (Exempt{Borrowed: 2}) || h.over.active != 0.2 {
 		t.Errorf("two borrowed: %+v, excess %v", h.f.Exempt, h.over.active)
 	}
 	h = newHistory(t, far)
-	if h.enter(12).anew(101); h.f.Exempt != (Exempt{Clocks: 3}) || h.over.active != 0.2 || h.over.minute != 0.01 {
+	if h.enter(12).admit(101); h.f.Exempt != (Exempt{Clocks: 3}) || h.over.active != 0.2 || h.over.minute != 0.01 {
 		t.Errorf("clocks apart: %+v, excess %v and %v", h.f.Exempt, h.over.active, h.over.minute)
 	}
 }

@@ -63,7 +63,7 @@ func repeats(n Network) int64 {
 	return int64(time.Second) * int64(math.Ceil(math.Log(sure)/math.Log(min(late, 0.999)))-1)
 }
 
-// reaches reports whether news passes between two groups as it should, there and back.
+// reaches reports whether news passes between two groups as it should, in both directions.
 func (s *sim) reaches(a, b int, siteOf []int32) bool {
 	x, y := siteOf[a], siteOf[b]
 	if !s.mesh.both(a, b) || x == y {
@@ -184,7 +184,7 @@ func (s *sim) made(m *machine, room uint8) {
 		return
 	}
 	s.rights.account(room).made = true
-	m.unsaid = append(m.unsaid, s.force.found(m.no, room, limitsOf(&s.cfg.Room)))
+	m.unsaid = append(m.unsaid, s.force.creates(m.no, room, limitsOf(&s.cfg.Room)))
 }
 
 // bound are the greatest limits in force in a room at any time from some time on.
