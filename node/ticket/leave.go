@@ -126,7 +126,10 @@ func (r *Rights) final() (f Final, ok bool) {
 		return Final{}, false
 	}
 	f = Final{Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse,
-		Span: time.Duration(disk.span) * time.Millisecond, Minting: Minting{true, disk.minted}, MintAfter: r.mintAfter()}
+		Span: time.Duration(disk.span) * time.Millisecond}
+	if r.cfg.LeaveOut&FreshMint == 0 {
+		f.Minting, f.MintAfter = Minting{true, disk.minted}, r.mintAfter()
+	}
 	for id, a := range disk.accounts {
 		f.Accounts = append(f.Accounts, Account{id, a.gave, a.rcv})
 	}
