@@ -191,6 +191,11 @@ SCHEDULES ?= 100000
 schedules: ## SCHEDULES random schedules of trouble, in all of which the limit must hold (100000)
 	$(GO) run ./bench/schedules -n $(SCHEDULES)
 
+EXPLORE ?= 10m
+.PHONY: explore
+explore: ## all that can happen to ledgers of two and three nodes, and whole nodes by replay for EXPLORE (10m): the tables in docs/limit.md (about 20 minutes)
+	$(GO) run ./bench/explore -for $(EXPLORE)
+
 .PHONY: knock-out
 knock-out: ## leave out each rule about rights in turn: the table in docs/limit.md (about 20 minutes), and the tests that notice what schedules do not
 	$(GO) run ./bench/schedules -knock-out -n 1000

@@ -90,6 +90,9 @@ var allowed = map[string][]string{
 	"bench/suite":           {"bench/docpage", "bench/drawing", "bench/flame", "bench/loopback", "bench/machine", "bench/peers", "bench/peers/", "bench/rate"},
 	"bench/accuracy":        {"bench/accesslog", "bench/docpage", "bench/limits", "node/limit"},
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},
+	"bench/explore":         {"bench/explore/", "node/ticket"},
+	"bench/explore/replay":  {"crdt", "node", "node/catalog", "node/durable", "node/replica", "node/room", "node/ticket"},
+	"bench/explore/small":   {"crdt", "node", "node/ticket"},
 	"bench/story":           {"bench/sim"},
 	"bench/conformance":     {"bench/docpage", "bench/loopback", "httpfront/proof/check"},
 

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func explored(args ...string) (code int, out, errOut string) {
+	var o, e strings.Builder
+	code = command(args, &o, &e)
+	return code, o.String(), e.String()
+}
+
+// TestFindingCanBeReplayed: what is found is printed with the flags that run it again.
+func TestFindingCanBeReplayed(t *testing.T) {
+	const history = "abc/123: raise@2, leave@1"
+	code, out, _ := explored("-leave-out", "fresh-mint", "-replay", history)
+	if code != 1 || !strings.Contains(out, "BROKEN") || !strings.Contains(out, "raise@2") {
+		t.Errorf("exit code %d, want 1, and what happened: %s", code, out)
+	}
+	code, out, _ = explored("-replay", history)
+	if code != 0 || !strings.Contains(out, "no promise was broken; 12 were inside at most") {
+		t.Errorf("exit code %d, want 0, and that all is well: %s", code, out)
+	}
+}
+
+// TestLeftOutRuleIsFound runs the search of ledgers as the program does, until it has found
+// what the successor of a minter would do.
+func TestLeftOutRuleIsFound(t *testing.T) {
+	code, out, errOut := explored("-leave-out", "fresh-mint", "-only", "ledgers", "-most", "1", "-workers", "1")
+	if code != 1 || !strings.Contains(out, "no limit was ever more than") || !strings.Contains(out, "leave to node") {
+		t.Errorf("exit code %d, want 1, and how the limit is broken: %s%s", code, out, errOut)
+	}
+}
+
+func TestFlagsThatMakeNoSense(t *testing.T) {
+	for _, args := range [][]string{{"-leave-out", "gravity"}, {"-replay", "abc"}, {"more"}, {"-only", "rows"}, {"-workers", "0"}} {
+		if code, out, errOut := explored(args...); code != 2 || errOut == "" || out != "" {
+			t.Errorf("%v: exit code %d, %q and %q; want 2 and an error", args, code, out, errOut)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// heard is how long news of a lower limit may take.
+const heard = 2 * time.Second
+
+// judge knows the limits that operators have set, and who is inside.
+type judge struct {
+	w       *world
+	limits  map[crdt.RoomID][]*limit
+	orders  []*order      // that are not on a disk yet
+	away    []node.Pass   // of visitors who have gone, and whose sessions may still last
+	trouble time.Duration // when something was last in the way of news
+
+	free   bool          // the policy is another one: rights limit nothing
+	loose  time.Duration // until then it was: sessions that began before may have no right; 0: never
+	unsure bool          // an order was lost with the node that had it, or may have been
+}
+
+// limit is one that an operator has set at a node.
+type limit struct {
+	places int64
+	by     *machine
+	at     time.Duration
+	until  time.Duration // when another one took its place; 0: none has
+}
+
+// order is what a node was told, and has not on its disk yet: a crash may undo it, and the
+// operator has no answer.
+type order struct {
+	at    *machine
+	life  int
+	told  uint64
+	holds func()
+}
+
+func (j *judge) disturbed() { j.trouble = max(j.trouble, j.w.now) }
+
+// first sets the limit with which a room begins.
+func (j *judge) first(id crdt.RoomID, places int64) {
+	j.limits[id] = append(j.limits[id], &limit{places: places, at: j.w.now})
+}
+
+// set notes a limit that a node was told. Those of before go on being in force until it is
+// on a disk, and one that was set at the same moment as well: which is newer is not said.
+func (j *judge) set(id crdt.RoomID, places int64, by *machine) {
+	is := &limit{places: places, by: by, at: j.w.now}
+	j.limits[id] = append(j.limits[id], is)
+	j.w.note("the limit of room %d is to be %d", id[0], places)
+	j.order(by, func() {
+		for _, l := range j.limits[id] {
+			if l != is && l.until == 0 && l.at < is.at {
+				l.until = j.w.now
+			}
+		}
+	})
+}
+
+// order has something hold once a node has on its disk what it knows now.
+func (j *judge) order(at *machine, holds func()) {
+	at.told = j.w.now
+	j.orders = append(j.orders, &order{at, at.life, at.core.Told(), holds})
+}
+
+// noted has what is on disk by now hold.
+func (j *judge) noted(m *machine) {
+	j.orders = slices.DeleteFunc(j.orders, func(o *order) bool {
+		if o.at != m || o.life != m.life || !m.core.Noted(o.told) {
+			return false
+		}
+		o.holds()
+		return true
+	})
+}
+
+// stopped notes that a node is down. What it was told a moment ago is known nowhere else
+// perhaps, or not at all any more.
+func (j *judge) stopped(m *machine) {
+	m.alone = m.told > 0 && (m.cut || j.w.now < max(m.told, j.trouble)+heard)
+	j.disturbed()
+	if slices.ContainsFunc(j.orders, func(o *order) bool { return o.at == m }) || m.gone && !m.left && m.alone {
+		j.unsure = true
+	}
+}
+
+// policy notes which policy a room has. The limit is strict under one of them.
+func (j *judge) policy(is room.Policy, at *machine) {
+	if is != room.Escrow {
+		j.free = true
+		return
+	}
+	j.order(at, func() { j.free, j.loose = false, j.w.now })
+}
+
+// inForce returns the greatest limit that a node may go by at this moment.
+func (j *judge) inForce(id crdt.RoomID) (most int64) {
+	for _, l := range j.limits[id] {
+		if l.until == 0 || j.w.now <= max(l.until, j.troubled())+heard {
+			most = max(most, l.places)
+		}
+	}
+	return most
+}
+
+// troubled returns until when something was in the way of news.
+func (j *judge) troubled() time.Duration {
+	for _, m := range j.w.nodes {
+		if m.cut || m.core != nil && !m.core.Ready() || m.core == nil && m.alone {
+			return j.w.now
+		}
+	}
+	return j.trouble
+}
+
+// inside returns how many are in a room; strict is false if some of them came in while
+// rights were not the limit.
+func (j *judge) inside(id crdt.RoomID) (n int64, strict bool) {
+	now := j.w.time()
+	strict = !j.free
+	since := epoch.Add(max(j.loose, j.troubled()) + heard)
+	count := func(p node.Pass) {
+		if p.Room == id && !now.After(p.LeaseEnd) {
+			n++
+			strict = strict && (j.loose == 0 || p.AcceptedAt.After(since))
+		}
+	}
+	j.away = slices.DeleteFunc(j.away, func(p node.Pass) bool { return now.After(p.LeaseEnd) })
+	for _, p := range j.away {
+		count(p)
+	}
+	for _, v := range j.w.crowd {
+		if v.inside(now) {
+			count(v.pass)
+		}
+	}
+	return n, strict
+}
+
+// entered judges when somebody was let in.
+func (j *judge) entered(v *visitor, m *machine) {
+	id := v.pass.Room
+	n, strict := j.inside(id)
+	j.w.result.Peak = max(j.w.result.Peak, n)
+	if most := j.inForce(id); strict && n > most {
+		j.w.broken(fmt.Sprintf("node %d let somebody in: %d are inside, and the greatest limit in force is %d", m.no+1, n, most))
+	}
+}
+
+// greatest returns the greatest limit that a room ever had.
+func (j *judge) greatest(id crdt.RoomID) (most int64) {
+	for _, l := range j.limits[id] {
+		most = max(most, l.places)
+	}
+	return most
+}
+
+// moved judges when a session went on by another right.
+func (j *judge) moved(v *visitor, m *machine) {
+	id := v.pass.Room
+	most := j.greatest(id)
+	if n, strict := j.inside(id); strict && n > most {
+		j.w.broken(fmt.Sprintf("node %d let a session go on: %d are inside, and no limit was ever more than %d", m.no+1, n, most))
+	}
+}
+
+// rights judges what nodes own: rights that nobody has asked for yet let somebody in as soon
+// as somebody does.
+func (j *judge) rights() {
+	owned := map[crdt.RoomID]int64{}
+	for _, m := range j.w.nodes {
+		if r := m.kept(); r != nil {
+			owned[r.Settings().ID] += max(0, r.Rights().Held.Places)
+		}
+	}
+	for id, n := range owned {
+		if most := j.greatest(id); n > most {
+			j.w.broken(fmt.Sprintf("the nodes that run own %d rights, and no limit was ever more than %d", n, most))
+		}
+	}
+}
+
+// kept returns the room that a node keeps; nil: none, or it is not ready.
+func (m *machine) kept() *node.Room {
+	if m.core == nil || !m.core.Ready() {
+		return nil
+	}
+	return m.core.Route("", "/")
+}
+
+func (w *world) broken(text string) {
+	if w.result.Broken == "" {
+		w.note("BROKEN: %s", text)
+		w.result.Broken = text
+	}
+}
+
+// settled says what does not add up between the nodes, all of which can hear each other by
+// now; "" if all does. It has to where a node is left that stays: one that was leaving to a
+// node that is lost now has nobody who could take its rights.
+func (j *judge) settled() string {
+	var sum, minted, places int64
+	first, room := true, j.w.room
+	if !slices.ContainsFunc(j.w.nodes, func(m *machine) bool { return !m.gone && !m.goes }) {
+		return ""
+	}
+	for _, m := range j.w.nodes {
+		if m.gone {
+			continue
+		}
+		r := m.kept()
+		switch {
+		case r == nil && m.core != nil && m.core.Ready():
+			return fmt.Sprintf("node %d has no room", m.no+1)
+		case r == nil:
+			return fmt.Sprintf("node %d is not ready", m.no+1)
+		case r.Settings().ID != room && !j.unsure:
+			return fmt.Sprintf("node %d has another room", m.no+1)
+		}
+		is := r.Rights()
+		if id := r.Settings().ID; !first && (is.MintedByAll.Places != minted || is.Limit.Places != places || id != room) && !j.free {
+			return fmt.Sprintf("one node has it that %d of %d are minted, and another %d of %d", minted, places, is.MintedByAll.Places, is.Limit.Places)
+		} else if first {
+			room, minted, places = id, is.MintedByAll.Places, is.Limit.Places
+		}
+		first = false
+		sum += is.Held.Places
+	}
+	newest := slices.ContainsFunc(j.limits[room], func(l *limit) bool { return l.until == 0 && l.places == places })
+	switch {
+	case j.free || first:
+		return ""
+	case !newest && !j.unsure:
+		return fmt.Sprintf("all nodes have a limit of %d, which is not the newest", places)
+	case sum != places || minted != places:
+		return fmt.Sprintf("%d rights are held, %d minted, and the limit is %d", sum, minted, places)
+	}
+	return ""
+}

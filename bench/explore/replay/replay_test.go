@@ -1,0 +1,190 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+func parse(t *testing.T, text string) History {
+	t.Helper()
+	h, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func run(t *testing.T, text string, leaveOut ticket.Rules) Result {
+	t.Helper()
+	r, err := Run(parse(t, text), leaveOut, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return r
+}
+
+// TestTextOfHistories: what is printed is read again as the same.
+func TestTextOfHistories(t *testing.T) {
+	for _, text := range []string{
+		"abc/123: raise@2",
+		"aab/312: raise@2, m leave@1, t kill@1",
+		"ab/21: dead@1>2, s policy@2, 1 remake@2, lower@2, restart@2 | lost transfer 1>2 #1; before write 2 #3; cut 1 #1",
+	} {
+		if got := parse(t, text).String(); got != text {
+			t.Errorf("got %q, want %q", got, text)
+		}
+	}
+	for _, text := range []string{"", "abc", "abc/124: raise@1", "abc/12: raise@1", "ab/12: raise@3", "ab/12: fly@1", "ab/12: x raise@1", "ab/12: dead@1", "ab/12: dead@1>1",
+		"ab/12: raise@1 | lost", "ab/12: raise@1 | lost nothing 1>2 #1", "ab/12: raise@1 | before write 3 #1", "ab/12: raise@1 | late facts 1>2 #x"} {
+		if h, err := Parse(text); err == nil {
+			t.Errorf("%q is read as %s, want an error", text, h)
+		}
+	}
+}
+
+// TestMinterThatRaisesAndLeaves: the one that makes rights has just made more when it leaves.
+// Its successor knows of that by the ledger it takes over, and not only by hearsay.
+func TestMinterThatRaisesAndLeaves(t *testing.T) {
+	for _, text := range []string{"abc/123: raise@2, leave@1", "abc/123: raise@2, m leave@1, t kill@1"} {
+		if r := run(t, text, 0); r.Broken != "" || r.Refused+r.Unmet > 0 || r.Peak != 2*firstCap {
+			t.Errorf("%s: %q, step %d refused, step %d never came, %d inside; want nothing of it and %d", text, r.Broken, r.Refused, r.Unmet, r.Peak, 2*firstCap)
+		}
+		if r := run(t, text, ticket.FreshMint); !strings.Contains(r.Broken, "rights") && !strings.Contains(r.Broken, "inside") {
+			t.Errorf("%s, without the rule: %q, want more rights than the limit", text, r.Broken)
+		}
+	}
+}
+
+// TestRulesShow leaves rules out in histories that need them.
+func TestRulesShow(t *testing.T) {
+	for text, rule := range map[string]ticket.Rules{
+		"abc/123: raise@2":             ticket.OneMinter,
+		"abc/123: leave@1, s dead@3>2": ticket.FinalLedgers,
+	} {
+		if r := run(t, text, rule); r.Broken == "" {
+			t.Errorf("%s: nothing is wrong without a rule that it needs", text)
+		}
+		if r := run(t, text, 0); r.Broken != "" {
+			t.Errorf("%s: %s", text, r.Broken)
+		}
+	}
+}
+
+// TestSmallHistories runs each act at each node of some meshes, and a few with deviations.
+func TestSmallHistories(t *testing.T) {
+	one := NewSpace([]Mesh{{"abc", "213"}, {"aab", "132"}, {"aa", "21"}}, 1)
+	for h := range Whole(one) {
+		r := run(t, h.String(), 0)
+		if r.Broken != "" {
+			t.Errorf("%s: %s", h, r.Broken)
+		}
+		if most := int64(firstCap); r.Peak < most {
+			t.Errorf("%s: %d are inside at most: the crowd does not use the %d rights that there are", h, r.Peak, most)
+		}
+	}
+	for _, text := range []string{
+		"abc/123: raise@2 | lost facts 2>1 #1; twice transfer 1>2 #1",
+		"abc/123: leave@1 | before write 2 #1",
+		"aab/321: dead@1>3, t dead@3>2 | cut 3 #1", // nobody is told of those who die while one is cut off
+		"abc/123: remake@1, s kill@1 | cut 1 #1",   // nobody else has heard of the new room
+	} {
+		if r := run(t, text, 0); r.Broken != "" {
+			t.Errorf("%s: %s", text, r.Broken)
+		}
+	}
+}
+
+// TestJudgeKnowsLimits gives the judge visitors that nobody may have let in.
+func TestJudgeKnowsLimits(t *testing.T) {
+	w := newWorld(parse(t, "ab/12: raise@1"), 0, nil)
+	m := w.nodes[0]
+	w.now = 1
+	w.judge.limits[w.room] = []*limit{{places: 3, until: w.now}, {places: 2}}
+	let := func(n int) string {
+		w.result.Broken = ""
+		w.crowd = nil
+		for i := range n {
+			v := &visitor{no: i, known: true}
+			v.pass.Room, v.pass.AcceptedAt, v.pass.LeaseEnd = w.room, w.time(), w.time().Add(session)
+			w.crowd = append(w.crowd, v)
+		}
+		w.judge.entered(w.crowd[0], m)
+		return w.result.Broken
+	}
+	for _, n := range w.nodes {
+		n.core = nil // which is not ready, and would be in the way of news
+	}
+	if got := let(3); got != "" {
+		t.Errorf("just after the limit was lowered from 3: %q", got)
+	}
+	w.now += heard
+	if got := let(3); got != "" {
+		t.Errorf("when news may just have come: %q", got)
+	}
+	w.now++
+	if got := let(3); !strings.Contains(got, "3 are inside") {
+		t.Errorf("3 of 2 two seconds later: %q, want it to be broken", got)
+	}
+	if got := let(2); got != "" {
+		t.Errorf("2 of 2: %q", got)
+	}
+	w.judge.trouble = w.now
+	if got := let(3); got != "" {
+		t.Errorf("while something is in the way of news: %q", got)
+	}
+}
+
+// TestSameHistorySameRun: a history can be run again.
+func TestSameHistorySameRun(t *testing.T) {
+	h := parse(t, "aab/231: raise@3, 1 restart@1, m leave@2 | late facts 1>3 #1; after write 2 #2")
+	var runs [2][]string
+	for i := range runs {
+		if _, err := Run(h, 0, func(format string, a ...any) { runs[i] = append(runs[i], fmt.Sprintf(format, a...)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(runs[0]) < 20 || !slices.Equal(runs[0], runs[1]) {
+		t.Errorf("two runs of one history differ, of %d and %d lines", len(runs[0]), len(runs[1]))
+	}
+}
+
+// TestFindingsAreMadeShort: what a history does not need to break a promise is taken out.
+func TestFindingsAreMadeShort(t *testing.T) {
+	e := &Explorer{LeaveOut: ticket.FreshMint, Workers: 1, Most: 1}
+	e.Begin(nil)
+	long := parse(t, "abc/123: policy@3, s policy@3, s raise@2, m leave@1 | twice facts 2>1 #1")
+	if r, err := Run(long, ticket.FreshMint, nil); err != nil || r.Broken == "" {
+		t.Fatalf("%s: %q, %v; want it to be broken", long, r.Broken, err)
+	}
+	if _, err := e.Search(t.Context(), "one", 1, slices.Values([]History{long})); err != nil {
+		t.Fatal(err)
+	}
+	all := e.Findings()
+	if len(all) != 1 || len(all[0].History.Steps) != 2 || len(all[0].History.Twists) != 0 || all[0].First != long.String() {
+		t.Errorf("got %+v, want two steps and no deviation", all)
+	}
+}
+
+// TestSpacesAreWhole: every history of a space comes once, in either order.
+func TestSpacesAreWhole(t *testing.T) {
+	s := NewSpace([]Mesh{{"ab", "12"}, {"aa", "21"}}, 2)
+	seen := map[string]int{}
+	for h := range Mixed(s, 7) {
+		seen[h.String()]++
+	}
+	for h := range Whole(s) {
+		seen[h.String()]++
+	}
+	if len(seen) != s.Size {
+		t.Errorf("%d different histories, want %d", len(seen), s.Size)
+	}
+	for h, n := range seen {
+		if n != 2 {
+			t.Errorf("%s comes %d times in two orders", h, n)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package small
+
+import (
+	"fmt"
+	"time"
+)
+
+// The parts of a budget, by their places in world.used.
+const (
+	ofLimits = iota
+	ofLeaves
+	ofStops
+	ofLosses
+	ofGifts
+	ofWaits
+	ofGuards
+	ofEnds
+	ofCrowds
+	parts
+)
+
+func (b Budget) of(part int) int {
+	return []int{b.Limits, b.Leaves, b.Stops, b.Losses, b.Gifts, b.Waits, b.Guards, b.Ends, b.Crowds}[part]
+}
+
+// each calls yield for every world that follows from one, until it returns false. Events
+// that change nothing are left out.
+func (m *model) each(w world, yield func(at int, e event, next world, broken string) bool) {
+	for i := range m.numbers {
+		for _, x := range m.events(w, i) {
+			o := m.do(w.nodes[i], x.event)
+			next := w
+			next.nodes[i] = o.to
+			if len(o.sent) > 0 {
+				next.messages = m.with(w.messages, o.sent)
+			}
+			if next == w {
+				continue
+			}
+			if x.part >= 0 {
+				next.used[x.part]++
+			}
+			if x.do == limits {
+				next.greatest = max(w.greatest, x.value)
+			}
+			broken := ""
+			if sum := m.owned(next); broken == "" && sum > int64(next.greatest) {
+				broken = fmt.Sprintf("the nodes that run own %d rights, and no limit was ever more than %d", sum, next.greatest)
+			}
+			if !yield(i, x.event, next, broken) {
+				return
+			}
+		}
+	}
+	for _, t := range []struct {
+		do   action
+		part int
+		long time.Duration
+	}{{waits, ofWaits, wait}, {guards, ofGuards, guard}, {ends, ofEnds, over}, {admits, ofCrowds, 0}} {
+		if !m.may(w, t.part) {
+			continue
+		}
+		next, in, broken := w, int64(0), ""
+		for i := range m.numbers {
+			if s := m.states.all[w.nodes[i]]; t.do == admits && (s.rights == nil || s.heir[0] != 0) {
+				continue
+			}
+			o := m.do(w.nodes[i], event{do: t.do})
+			next.nodes[i] = o.to
+			in += o.in
+			next.messages = m.with(next.messages, o.sent)
+		}
+		next.inside = m.later(w.inside, t.long)
+		next.used[t.part]++
+		if in > 0 {
+			var sum int64
+			if next.inside, sum = m.enter(w.inside, in); sum > int64(next.greatest) {
+				broken = fmt.Sprintf("%d are inside, and no limit was ever more than %d", sum, next.greatest)
+			}
+		}
+		if !yield(-1, event{do: t.do}, next, broken) {
+			return
+		}
+	}
+}
+
+func (m *model) may(w world, part int) bool { return int(w.used[part]) < m.cfg.Budget.of(part) }
+
+// owned returns how many places the nodes own that run.
+func (m *model) owned(w world) (sum int64) {
+	for i := range m.numbers {
+		sum += m.held[w.nodes[i]]
+	}
+	return sum
+}
+
+// possible is an event that may happen, and the part of the budget that it takes; -1: none.
+type possible struct {
+	event
+	part int
+}
+
+// events returns what may happen to a node.
+func (m *model) events(w world, i int) (all []possible) {
+	s := m.states.all[w.nodes[i]]
+	add := func(part int, e event) {
+		if part < 0 || m.may(w, part) {
+			all = append(all, possible{e, part})
+		}
+	}
+	switch {
+	case s.gone:
+		return nil
+	case s.rights == nil:
+		add(-1, event{do: starts})
+		add(ofLosses, event{do: loses})
+		return all
+	}
+	if !m.cfg.Coarse {
+		add(-1, event{do: steps})
+	}
+	if s.writes {
+		add(-1, event{do: saves})
+		add(ofStops, event{do: stopsAt})
+	}
+	add(ofStops, event{do: stops})
+	add(ofLosses, event{do: loses})
+	for _, x := range m.sets.all[w.messages] {
+		if m.messages.all[x].to == s.number {
+			add(-1, event{do: receives, value: x})
+		}
+	}
+	for k, number := range m.numbers {
+		if k == i {
+			continue
+		}
+		o := m.states.all[w.nodes[k]]
+		if o.rights != nil {
+			add(-1, event{do: hears, with: number, value: m.says[w.nodes[k]]})
+			add(ofGifts, event{do: gives, with: number})
+			if o.heir[0] == 0 && s.heir[0] == 0 { // who leaves agrees to nothing
+				add(ofLeaves, event{do: leaves, with: number})
+			}
+		}
+		if o.gone {
+			add(-1, event{do: declares, with: number})
+		}
+	}
+	if s.heir[0] == 0 {
+		add(ofLimits, event{do: limits, value: int32(m.firstLimit() + 1)})
+		add(ofLimits, event{do: limits, value: int32(m.firstLimit() - 1)})
+	}
+	return all
+}
