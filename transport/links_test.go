@@ -173,18 +173,6 @@ func TestRestartInPlace(t *testing.T) {
 		}
 	})
 }
-
-// TestNamesMayRepeat runs two nodes under one name: names are for people.
-func TestNamesMayRepeat(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		a, b := pairOf(t, newWire(lanDelay), func(c *Config) { c.Name = "node-1" })
-		time.Sleep(30 * time.Second)
-		if a.countAlive() != 1 || b.countAlive() != 1 || a.peer(b.id).Name != "node-1" {
-			t.Errorf("members: %+v and %+v", a.mesh.Members(), b.mesh.Members())
-		}
-	})
-}
-
 func TestRememberedPeers(t *testing.T) {
 	dir := t.TempDir()
 	bubble(t, func(t *testing.T) {
