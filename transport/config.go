@@ -47,6 +47,14 @@ type Config struct {
 	// nothing.
 	DataDir string
 
+	// Mesh is the mesh that the node is of. Nodes of different ones refuse each other. With
+	// Pending set the node is of none yet, and [Mesh.SetMesh] will say of which.
+	Mesh    MeshID
+	Pending bool
+	// OlderMesh is the mesh that nodes are of that say nothing of meshes, since their
+	// version knows of none. They are refused by a node of any other.
+	OlderMesh MeshID
+
 	Identity *Identity
 	Logger   *slog.Logger // nil discards
 

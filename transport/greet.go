@@ -43,18 +43,19 @@ func (m *Mesh) greet(ctx context.Context, conn *quic.Conn, want PeerID) (*link, 
 	defer s.CancelRead(0)
 	deadline, _ := ctx.Deadline()
 	_ = s.SetDeadline(deadline)
-	if _, err := s.Write(appendHello([]byte{streamHello}, m.hello)); err != nil {
+	said, older := m.says(), spokenOlder(conn)
+	if _, err := s.Write(appendHello([]byte{streamHello}, said, older)); err != nil {
 		return nil, err
 	}
 	_ = s.Close()
-	h, err := readHello(s)
+	h, err := readHello(s, older)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.meet(id, h); err != nil {
+	if err := m.meet(conn, id, h); err != nil {
 		return nil, err
 	}
-	return m.newLink(conn, id, site, h, true), nil
+	return m.newLink(conn, id, site, said, h, true), nil
 }
 
 // answer says hello as the one who was dialled.
@@ -81,15 +82,17 @@ func (m *Mesh) answer(ctx context.Context, conn *quic.Conn) (*link, error) {
 	if kind[0] != streamHello {
 		return nil, malformed("first stream is of kind %d, want a hello", kind[0])
 	}
-	h, err := readHello(s)
+	older := spokenOlder(conn)
+	h, err := readHello(s, older)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.Write(appendHello(nil, m.hello)); err != nil {
+	said := m.says()
+	if _, err := s.Write(appendHello(nil, said, older)); err != nil {
 		return nil, err
 	}
 	_ = s.Close()
-	if err := m.meet(id, h); err != nil {
+	if err := m.meet(conn, id, h); err != nil {
 		// Closing now would take our hello back, and a double must read
 		// it to know that it is one. It closes when it has.
 		select {
@@ -98,14 +101,22 @@ func (m *Mesh) answer(ctx context.Context, conn *quic.Conn) (*link, error) {
 		}
 		return nil, err
 	}
-	return m.newLink(conn, id, site, h, false), nil
+	return m.newLink(conn, id, site, said, h, false), nil
 }
 
-// meet handles a peer with this node's own identity: either this process
-// itself, found through a seed list, or a double, of which one has to stop.
-func (m *Mesh) meet(id PeerID, h hello) error {
+func spokenOlder(conn *quic.Conn) bool {
+	return conn.ConnectionState().TLS.NegotiatedProtocol == alpnOlder
+}
+
+// meet handles a peer that is of another mesh, or has this node's name or its own
+// identity: the latter is either this process itself, found through a seed list, or a
+// double, of which one has to stop.
+func (m *Mesh) meet(conn *quic.Conn, id PeerID, h hello) error {
 	if id != m.cfg.ID {
-		return nil
+		if err := m.sameMesh(conn, id, h); err != nil {
+			return err
+		}
+		return m.otherName(conn, id, h)
 	}
 	if h.instance == m.hello.instance {
 		return errSelf

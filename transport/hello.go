@@ -7,8 +7,11 @@ import (
 )
 
 const (
-	helloVersion = 1
-	helloHead    = 34 // bytes before the name
+	helloVersion = 2
+	helloHead    = 34 // bytes before the name, without those that follow
+
+	helloOlder = 1  // of nodes that know of no mesh ids
+	helloMesh  = 17 // bytes about the mesh, which are the last before the length of the name
 )
 
 // hello is what two ends tell each other first. It says nothing about who a
@@ -20,36 +23,64 @@ type hello struct {
 	instance [16]byte // random, made at each start
 	started  int64    // start of the process, Unix nanoseconds by its own clock
 	name     string
+	mesh     mesh
+}
+
+// mesh is what a node says of the mesh that it is of.
+type mesh struct {
+	id      MeshID
+	pending bool // it is of none yet
+	older   bool // it says nothing: it is of a version that knows of no mesh ids
 }
 
 // appendHello writes: version (1), boot (8), instance (16), started (8),
-// length of name (1), name.
-func appendHello(dst []byte, h hello) []byte {
-	dst = append(dst, helloVersion)
+// mesh (16) and whether it is pending (1), length of name (1), name. A node of
+// an older version is told nothing of a mesh.
+func appendHello(dst []byte, h hello, older bool) []byte {
+	if older {
+		dst = append(dst, helloOlder)
+	} else {
+		dst = append(dst, helloVersion)
+	}
 	dst = binary.BigEndian.AppendUint64(dst, h.boot)
 	dst = append(dst, h.instance[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(h.started))
+	if !older {
+		dst = append(dst, h.mesh.id[:]...)
+		dst = append(dst, asByte(h.mesh.pending))
+	}
 	dst = append(dst, byte(len(h.name)))
 	return append(dst, h.name...)
 }
 
-func readHello(r io.Reader) (hello, error) {
-	var head [helloHead]byte
-	if err := readHead(r, head[:]); err != nil {
+func readHello(r io.Reader, older bool) (hello, error) {
+	var head [helloHead + helloMesh]byte
+	size, version := len(head), byte(helloVersion)
+	if older {
+		size, version = helloHead, helloOlder
+	}
+	if err := readHead(r, head[:size]); err != nil {
 		if errors.Is(err, io.EOF) {
 			return hello{}, malformed("empty hello")
 		}
 		return hello{}, err
 	}
-	if head[0] != helloVersion {
-		return hello{}, malformed("hello of version %d, want %d", head[0], helloVersion)
+	if head[0] != version {
+		return hello{}, malformed("hello of version %d, want %d", head[0], version)
 	}
 	h := hello{
 		boot:     binary.BigEndian.Uint64(head[1:]),
 		instance: [16]byte(head[9:25]),
 		started:  int64(binary.BigEndian.Uint64(head[25:])),
+		mesh:     mesh{older: older},
 	}
-	name, err := readBody(r, int(head[33]))
+	if !older {
+		h.mesh.id, h.mesh.pending = MeshID(head[33:49]), head[49] == 1
+		if head[49] > 1 {
+			return hello{}, malformed("hello with %d as a flag", head[49])
+		}
+	}
+	name, err := readBody(r, int(head[size-1]))
 	if err != nil {
 		return hello{}, err
 	}

@@ -21,6 +21,8 @@ const (
 	closeRefused                                     // hello missing, wrong or unwanted
 	closeMisbehaved                                  // too much nonsense came in
 	closeIdle                                        // too many connections, this one was used least
+	closeForeign                                     // of another mesh, or a mesh where there was none
+	closeName                                        // another node has that name
 )
 
 const (
@@ -38,6 +40,7 @@ type link struct {
 	id      PeerID // from the certificate
 	site    string // from the certificate
 	hello   hello  // of the peer
+	said    hello  // by this node
 	dialled bool   // by this node
 	addr    netip.AddrPort
 
@@ -55,10 +58,10 @@ type link struct {
 	pings  pinger
 }
 
-func (m *Mesh) newLink(conn *quic.Conn, id PeerID, site string, h hello, dialled bool) *link {
+func (m *Mesh) newLink(conn *quic.Conn, id PeerID, site string, said, h hello, dialled bool) *link {
 	addr, _ := addrPortOf(conn.RemoteAddr()) // zero for an unknown kind of address, which then matches nothing
 	l := &link{
-		m: m, conn: conn, id: id, site: site, hello: h, dialled: dialled, addr: addr,
+		m: m, conn: conn, id: id, site: site, hello: h, said: said, dialled: dialled, addr: addr,
 		datagrams: make(chan []byte, datagramQueue),
 		retired:   make(chan struct{}),
 		since:     m.now(),

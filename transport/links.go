@@ -211,6 +211,12 @@ func (ls *links) admit(l *link) (*link, error) {
 		return nil, errBanned
 	}
 	ls.mu.Lock()
+	if err := ls.fitsLocked(l); err != nil {
+		ls.mu.Unlock()
+		ls.m.count.refusedPeers.Add(1)
+		l.close(closeCode(err), err.Error())
+		return nil, err
+	}
 	old := ls.byID[l.id]
 	keep, drop, code := choose(old, l)
 	if keep == l {

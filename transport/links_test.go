@@ -92,7 +92,7 @@ func TestChoose(t *testing.T) {
 		a, b := pairOf(t, w, nil)
 		live := a.mesh.links.get(b.id).conn // any connection that is not dead
 		mk := func(boot uint64, instance byte, dialled bool) *link {
-			return a.mesh.newLink(live, b.id, "site-0", hello{boot: boot, instance: [16]byte{instance}}, dialled)
+			return a.mesh.newLink(live, b.id, "site-0", a.mesh.says(), hello{boot: boot, instance: [16]byte{instance}}, dialled)
 		}
 		silent := mk(1, 1, true)
 		silent.pings.sent(1, a.mesh.now()-silenceLimit)

@@ -144,7 +144,7 @@ func (ms *members) superseded(id PeerID, boot uint64) bool {
 
 // describe returns the peer at the other end of a link, as listed if it is.
 func (ms *members) describe(l *link) Peer {
-	p := Peer{ID: l.id, Name: l.hello.name, Site: l.site, Boot: l.hello.boot, Addr: l.addr, State: Alive}
+	p := Peer{ID: l.id, Name: l.hello.name, Site: l.site, Boot: l.hello.boot, Addr: l.addr, State: Alive, Pending: l.hello.mesh.pending}
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	if mb := ms.byID[l.id]; mb != nil && mb.peer.State == Alive && mb.peer.Boot == p.Boot {
@@ -171,7 +171,7 @@ func (ms *members) suspect(id PeerID) {
 func (ms *members) linkDown(l *link, cause error) {
 	if app, ok := errors.AsType[*quic.ApplicationError](cause); ok {
 		switch app.ErrorCode {
-		case closeDuplicate, closeSuperseded, closeIdle:
+		case closeDuplicate, closeSuperseded, closeIdle, closeForeign, closeName:
 			ms.m.heedRefusal(cause)
 			return
 		case closeBye:

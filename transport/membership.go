@@ -136,7 +136,7 @@ func (ms *members) proveLocked(id PeerID, mb *member) (Event, bool) {
 	if mb.peer.State == Alive || mb.peer.State == Failed {
 		typ = Rejoin
 	}
-	mb.peer = Peer{ID: id, Name: c.tags.name, Site: l.site, Boot: c.boot, Ready: c.tags.ready, Addr: c.addr}
+	mb.peer = Peer{ID: id, Name: c.tags.name, Site: l.site, Boot: c.boot, Ready: c.tags.ready, Pending: c.tags.pending, Addr: c.addr}
 	return ms.becomeLocked(mb, Alive, typ), true
 }
 
@@ -150,7 +150,7 @@ func (ms *members) becomeLocked(mb *member, s State, typ EventType) Event {
 // updateLocked takes over what a living peer says about itself.
 func updateLocked(mb *member, c claim) (Event, bool) {
 	p := mb.peer
-	p.Name, p.Ready, p.Addr = c.tags.name, c.tags.ready, c.addr
+	p.Name, p.Ready, p.Pending, p.Addr = c.tags.name, c.tags.ready, c.tags.pending, c.addr
 	if p == mb.peer {
 		return Event{}, false
 	}

@@ -26,7 +26,8 @@ type Mesh struct {
 	cfg       Config
 	log       *slog.Logger
 	began     time.Time // start of the monotonic clock
-	hello     hello     // what this process says about itself
+	hello     hello     // what this process says about itself, but for the mesh: see says
+	belongs   atomic.Pointer[mesh]
 	advertise netip.AddrPort
 	bound     netip.AddrPort
 	socket    net.PacketConn
@@ -40,7 +41,10 @@ type Mesh struct {
 	strikes strikes
 	count   counters
 
-	lastSeek  atomic.Int64  // when seekDouble last went, in m.now()
+	lastSeek atomic.Int64 // when seekDouble last went, in m.now()
+
+	lastForeign, lastName atomic.Int64 // when a warning was last given that a peer is of another mesh, or has a name twice
+
 	greeting  chan struct{} // one token per connection that has not said hello
 	group     group
 	started   atomic.Bool
@@ -62,6 +66,7 @@ func New(cfg Config) (*Mesh, error) {
 	m.log = cfg.Logger.With("component", "transport")
 	m.hello = hello{boot: cfg.Boot, started: cfg.Clock().UnixNano(), name: cfg.Name}
 	rand.Read(m.hello.instance[:])
+	m.belongs.Store(&mesh{id: cfg.Mesh, pending: cfg.Pending})
 	m.links = newLinks(m)
 	m.post = &post{m: m, boxes: map[PeerID]*outbox{}}
 	m.gossip = newGossip(m)
@@ -277,7 +282,7 @@ func (m *Mesh) SetReady(ready bool) {
 }
 
 func (m *Mesh) tags() tags {
-	return tags{name: m.cfg.Name, site: m.cfg.Site, ready: m.serving.Load()}
+	return tags{name: m.cfg.Name, site: m.cfg.Site, ready: m.serving.Load(), pending: m.belongs.Load().pending}
 }
 
 // RTT returns the shortest of the last round trips to a peer, and reports

@@ -26,6 +26,12 @@ func ParsePeerID(s string) (PeerID, error) {
 	return id, nil
 }
 
+// MeshID names a mesh, which is a set of nodes with one state and one capacity.
+type MeshID [16]byte
+
+// String returns the id as 32 lower-case hexadecimal digits.
+func (id MeshID) String() string { return hex.EncodeToString(id[:]) }
+
 // String returns the id as 32 lower-case hexadecimal digits.
 func (id PeerID) String() string { return hex.EncodeToString(id[:]) }
 
@@ -65,12 +71,14 @@ func (s State) String() string {
 // certificate; Name, Boot and Ready are what it says about itself.
 type Peer struct {
 	ID    PeerID
-	Name  string // chosen by the operator, not unique
+	Name  string // chosen by the operator; no two living nodes have the same
 	Site  string
 	Boot  uint64         // counts the starts of that node; ID and Boot make an incarnation
 	Ready bool           // the node takes traffic
 	Addr  netip.AddrPort // where it is reached; may change
 	State State
+
+	Pending bool // of no mesh yet: it has no state, and gets none
 }
 
 // EventType says what happened to a peer.

@@ -41,12 +41,15 @@ const (
 	tagName  = "n"
 	tagSite  = "s"
 	tagReady = "r" // "1" or absent
+
+	tagPending = "p" // "1" or absent: the node is of no mesh yet
 )
 
 // tags is what a member says about itself.
 type tags struct {
 	name, site string
 	ready      bool
+	pending    bool
 }
 
 func (t tags) encode() map[string]string {
@@ -54,12 +57,15 @@ func (t tags) encode() map[string]string {
 	if t.ready {
 		m[tagReady] = "1"
 	}
+	if t.pending {
+		m[tagPending] = "1"
+	}
 	return m
 }
 
 // decodeTags accepts exactly what encode makes.
 func decodeTags(m map[string]string) (tags, error) {
-	t := tags{name: m[tagName], site: m[tagSite], ready: m[tagReady] == "1"}
+	t := tags{name: m[tagName], site: m[tagSite], ready: m[tagReady] == "1", pending: m[tagPending] == "1"}
 	if err := checkLabel("name", t.name, maxNameLen); err != nil {
 		return tags{}, err
 	}
@@ -67,10 +73,13 @@ func decodeTags(m map[string]string) (tags, error) {
 		return tags{}, err
 	}
 	want := 2
-	if _, ok := m[tagReady]; ok {
-		want = 3
-		if !t.ready {
-			return tags{}, fmt.Errorf("tag %q is %q, want 1", tagReady, m[tagReady])
+	for _, key := range []string{tagReady, tagPending} {
+		v, ok := m[key]
+		if ok && v != "1" {
+			return tags{}, fmt.Errorf("tag %q is %q, want 1", key, v)
+		}
+		if ok {
+			want++
 		}
 	}
 	if len(m) != want {
