@@ -31,6 +31,8 @@ type Front struct {
 	self   string // what the node calls itself towards itself; see loop.go
 
 	keys   atomic.Pointer[pass.Keyring]
+	keying sync.Mutex // held while keys are replaced; guards mesh
+	mesh   [16]byte
 	rooms  atomic.Pointer[map[roomKey]*roomFront] // replaced as a whole
 	limits atomic.Pointer[rateLimits]             // nil: there are none
 
@@ -92,7 +94,20 @@ func New(cfg Config) (*Front, error) {
 
 // SetKeys has passes opened and sealed with other keys from now on. It may be called while
 // requests run.
-func (f *Front) SetKeys(keys *pass.Keyring) { f.keys.Store(keys) }
+func (f *Front) SetKeys(keys *pass.Keyring) {
+	f.keying.Lock()
+	defer f.keying.Unlock()
+	f.keys.Store(keys.Of(f.mesh))
+}
+
+// SetMesh says of which mesh sessions are from now on: those of others are none. Zero is a
+// mesh of a time in which passes did not say so.
+func (f *Front) SetMesh(id [16]byte) {
+	f.keying.Lock()
+	defer f.keying.Unlock()
+	f.mesh = id
+	f.keys.Store(f.keys.Load().Of(id))
+}
 
 // SetHosts has requests for these hosts served from now on, and others refused; none: all
 // are served. It may be called while requests run.

@@ -35,6 +35,10 @@ type Pass struct {
 	Ticket     ticket.Ticket // zero: waiting
 	Borrowed   bool          // the session has no right of its own; see room.PartitionOpen
 	Shown      room.Shown    // what the visitor was told last while waiting
+
+	// Foreign says that it was of a session in another mesh, which is none here: LastPoll is
+	// when that would have ended. It is not stored.
+	Foreign bool
 }
 
 // Accepted reports whether the visitor was let in, whatever became of the lease.

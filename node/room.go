@@ -167,7 +167,10 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	if !known || p.Room != r.id {
 		*p = Pass{}
 	}
-	exchanged := false
+	exchanged := p.Foreign
+	if p.Foreign {
+		r.takeForeign(p, now)
+	}
 	if known && !p.Accepted() {
 		switch q := r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now); {
 		case !q.isKnown():
@@ -216,6 +219,16 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	}
 	*v = r.wait(w, *p, now)
 	return nothing
+}
+
+// takeForeign has who was let in by another mesh wait here, by the arrival, if the session
+// may have gone on until now.
+func (r *Room) takeForeign(p *Pass, now time.Time) {
+	p.Foreign = false
+	s := r.Settings()
+	if p.Refresh = s.RefreshInterval; now.Sub(p.LastPoll) < askedFor*s.SessionDuration {
+		p.LastPoll = now.Add(-p.Refresh)
+	}
 }
 
 // visitor returns what a decision needs to know of the holder of a pass.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // The body of a pass:
@@ -14,29 +15,35 @@ import (
 //	accepted: accepted at | lease end
 //	ticket:   anchor 16 B | boot | block | seq
 //	shown:    terms 4 B | minutes | quarter | three quarters
+//	mesh:     6 B, of a session: which mesh it is of; then there is no shown
 //
 // Times are milliseconds since 1970 and the refresh interval is milliseconds,
 // all as varints; 0 is the zero time. borrowed is a flag alone. Version 1 had no
-// shown, version 2 no borrowed.
+// shown, version 2 no borrowed, version 3 no mesh.
 const (
 	flagAccepted = 1 << iota
 	flagTicket
 	flagShown
 	flagBorrowed
+	flagMesh
 )
+
+// meshSize is enough that hardly any two meshes are taken for one.
+const meshSize = 6
 
 // flagsKnown are the flags that a body may have, by version.
 var flagsKnown = [...]byte{
 	1: flagAccepted | flagTicket,
 	2: flagAccepted | flagTicket | flagShown,
 	3: flagAccepted | flagTicket | flagShown | flagBorrowed,
+	5: flagAccepted | flagTicket | flagBorrowed | flagMesh,
 }
 
 const (
 	bodyMin = 1 + 16 + 3
 	bodyMax = 1 + 16 + 3*maxMilli + 2*maxMilli +
 		16 + 2*binary.MaxVarintLen64 + binary.MaxVarintLen32 +
-		4 + 3*binary.MaxVarintLen16
+		max(4+3*binary.MaxVarintLen16, meshSize)
 
 	maxMilli   = 7 // bytes of a varint below milliLimit
 	milliLimit = 1 << (7*maxMilli - 1)
@@ -45,15 +52,23 @@ const (
 	refreshLimit = 1 << 32
 )
 
-func appendBody(b []byte, p node.Pass) []byte {
+// session reports whether a pass says that its visitor was let in.
+func session(p *node.Pass) bool { return p.Accepted() || !p.Ticket.IsZero() }
+
+// appendBody appends a pass. A session is of the mesh of; zero: of one in which passes do
+// not say so.
+func appendBody(b []byte, p node.Pass, of [meshSize]byte) []byte {
 	var flags byte
+	if session(&p) && of != [meshSize]byte{} {
+		flags |= flagMesh
+	}
 	if p.Accepted() {
 		flags |= flagAccepted
 	}
 	if !p.Ticket.IsZero() {
 		flags |= flagTicket
 	}
-	if p.Shown != (room.Shown{}) {
+	if p.Shown != (room.Shown{}) && flags&flagMesh == 0 { // who is in was shown something long ago
 		flags |= flagShown
 	}
 	if p.Borrowed {
@@ -80,6 +95,9 @@ func appendBody(b []byte, p node.Pass) []byte {
 		b = binary.AppendUvarint(b, uint64(p.Shown.P25))
 		b = binary.AppendUvarint(b, uint64(p.Shown.P75))
 	}
+	if flags&flagMesh != 0 {
+		b = append(b, of[:]...)
+	}
 	return b
 }
 
@@ -98,8 +116,9 @@ func appendMilli(b []byte, v int64) []byte {
 
 // parseBody reads what appendBody wrote, in this version or an earlier one. Only
 // a holder of a key can have written the bytes, so being exact here guards against
-// other versions of ourselves, not against forgers.
-func parseBody(version byte, b []byte) (node.Pass, bool) {
+// other versions of ourselves, not against forgers. A session of another mesh than of is
+// none: what is left of it is the arrival.
+func parseBody(version byte, b []byte, of [meshSize]byte) (node.Pass, bool) {
 	r := reader{b: b}
 	var p node.Pass
 	flags := r.byte()
@@ -126,6 +145,15 @@ func parseBody(version byte, b []byte) (node.Pass, bool) {
 		p.Shown.P75 = uint16(r.uvarint(1<<16 - 1))
 	}
 	p.Borrowed = flags&flagBorrowed != 0
+	var is [meshSize]byte
+	if flags&flagMesh != 0 {
+		r.read(is[:])
+	}
+	if is != of && session(&p) {
+		p.LastPoll = p.LeaseEnd // as long as that, it would have been as good as a visitor who asks
+		p.AcceptedAt, p.LeaseEnd, p.Ticket, p.Borrowed = time.Time{}, time.Time{}, ticket.Ticket{}, false
+		p.Foreign = true
+	}
 	if r.bad || len(r.b) != 0 || flags&^flagsKnown[version] != 0 {
 		return node.Pass{}, false
 	}

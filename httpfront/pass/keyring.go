@@ -36,7 +36,8 @@ type Key struct {
 type Keyring struct {
 	sealing sealer
 	opening [256][]sealer // by key id
-	scratch sync.Pool     // of *scratch
+	scratch *sync.Pool    // of *scratch
+	mesh    [meshSize]byte
 }
 
 // sealer is a key that is ready for use.
@@ -50,8 +51,7 @@ type sealer struct {
 // NewKeyring returns a keyring that seals with the key sealing and opens passes of it
 // and of all others. A key that is given twice counts once.
 func NewKeyring(sealing Key, others ...Key) (*Keyring, error) {
-	r := &Keyring{}
-	r.scratch.New = func() any { return new(scratch) }
+	r := &Keyring{scratch: &sync.Pool{New: func() any { return new(scratch) }}}
 	type number struct {
 		id     byte
 		secret [KeySize]byte
@@ -73,6 +73,19 @@ func NewKeyring(sealing Key, others ...Key) (*Keyring, error) {
 	}
 	r.sealing = r.opening[sealing.ID][0] // the first of all
 	return r, nil
+}
+
+// Of returns a keyring with the same keys for passes of a mesh. Sessions of another one are
+// none there; what is kept of them is the arrival. Zero is a mesh of a time in which passes
+// did not say of which they are.
+func (r *Keyring) Of(mesh [16]byte) *Keyring {
+	of := *r
+	of.mesh = [meshSize]byte{}
+	if mesh != [16]byte{} {
+		sum := blake2b.Sum256(append([]byte("ropeline pass mesh\x00"), mesh[:]...))
+		copy(of.mesh[:], sum[:])
+	}
+	return &of
 }
 
 // ErrInvalid is the error of everything that does not open. It does not say

@@ -24,10 +24,16 @@ import (
 // bound to:
 //
 //	parts 1 B | sum 6 B | body
+//
+// Sessions of a mesh that has an id have versions of their own, with and without a
+// binding. Where a mesh is of a time before there were ids, nodes of then may meet its
+// passes, and all are as those know them.
 const (
 	version      = 3
 	versionMin   = 1
 	versionBound = 4 // the same body as of version 3, bound
+	versionMesh  = 5
+	versionMax   = 6 // the same body as of version 5, bound
 	headerSize   = 2 + chacha20poly1305.NonceSizeX
 	rawMax       = headerSize + boundSize + bodyMax + chacha20poly1305.Overhead
 	rawMin       = headerSize + bodyMin + chacha20poly1305.Overhead
@@ -74,8 +80,11 @@ func (r *Keyring) AppendSealTo(dst []byte, p node.Pass, host string, to *Binding
 	k := &r.sealing
 
 	v, body := byte(version), s.body[:0]
+	if session(&p) && r.mesh != [meshSize]byte{} {
+		v = versionMesh
+	}
 	if parts := to.parts(); parts != 0 {
-		v = versionBound
+		v++
 		sum := to.sum(parts, &k.bind)
 		body = append(append(body, parts), sum[:]...)
 	}
@@ -83,7 +92,7 @@ func (r *Keyring) AppendSealTo(dst []byte, p node.Pass, host string, to *Binding
 	head[0], head[1] = v, k.id
 	rand.Read(head[2:]) // crashes the program rather than return an error
 
-	body = appendBody(body, p)
+	body = appendBody(body, p, r.mesh)
 	sealed := k.aead.Seal(head, head[2:], body, s.associated(v, k.id, p.Room, host))
 	return encoding.AppendEncode(dst, sealed)
 }
@@ -109,12 +118,12 @@ func (r *Keyring) OpenFrom(text []byte, room crdt.RoomID, host string, by *Bindi
 	defer r.scratch.Put(s)
 
 	n, err := encoding.Decode(s.raw[:], text)
-	if err != nil || n < rawMin || s.raw[0] < versionMin || s.raw[0] > versionBound {
+	if err != nil || n < rawMin || s.raw[0] < versionMin || s.raw[0] > versionMax {
 		return node.Pass{}, false, ErrInvalid
 	}
 	keys := r.opening[s.raw[1]]
 	for i := range keys {
-		if p, as, ok := s.open(&keys[i], n, room, host, by); ok {
+		if p, as, ok := s.open(&keys[i], n, room, host, by, r.mesh); ok {
 			return p, as, nil
 		}
 	}
@@ -122,14 +131,14 @@ func (r *Keyring) OpenFrom(text []byte, room crdt.RoomID, host string, by *Bindi
 }
 
 // open opens the first n bytes of s.raw with a key, and leaves them as they are.
-func (s *scratch) open(k *sealer, n int, room crdt.RoomID, host string, by *Binding) (p node.Pass, as, ok bool) {
+func (s *scratch) open(k *sealer, n int, room crdt.RoomID, host string, by *Binding, of [meshSize]byte) (p node.Pass, as, ok bool) {
 	sealed := s.raw[0] // the version it was sealed in
 	body, err := k.aead.Open(s.body[:0], s.raw[2:headerSize], s.raw[headerSize:n], s.associated(sealed, k.id, room, host))
 	if err != nil {
 		return node.Pass{}, false, false
 	}
 	parts := byte(0)
-	if sealed == versionBound {
+	if sealed == versionBound || sealed == versionMax {
 		if len(body) < boundSize {
 			return node.Pass{}, false, false
 		}
@@ -137,9 +146,9 @@ func (s *scratch) open(k *sealer, n int, room crdt.RoomID, host string, by *Bind
 		if !by.holds(parts, body[1:boundSize], &k.bind) {
 			return node.Pass{}, false, false
 		}
-		sealed, body = version, body[boundSize:]
+		sealed, body = sealed-1, body[boundSize:]
 	}
-	p, ok = parseBody(sealed, body)
+	p, ok = parseBody(sealed, body, of)
 	p.Room = room
 	return p, parts == by.parts() && !k.old, ok
 }
