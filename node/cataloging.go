@@ -95,8 +95,8 @@ func (c *Core) brought(cat *catalog.Catalog, now time.Time) (out []catalog.Write
 		is := cat.Bring(b, before)
 		switch {
 		case s.ID == name || cat.Room(s.ID) != nil:
-		case !c.found:
-			is = nil // whoever may found makes it again
+		case !c.mintsMesh():
+			is = nil // whoever mints in the mesh makes it again
 		case retired != nil:
 			out = append(out, catalog.Writes(retired, nil)...)
 			is = b
@@ -226,12 +226,12 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 		o.writes[w.Key] = w.Value
 	}
 	is := catalog.Read(o)
-	// Who hears of a room shall know already who makes its rights.
+	// Who hears of a room shall know already who makes its rights. Its id is random, so that
+	// nobody else adds it. Of a room that there is already the mesh's minter is who makes
+	// them: two nodes may be told at once to switch its policy.
 	for r := range is.Rooms() {
-		s := &r.Settings
-		f := c.facts.room(s.ID)
-		if was.Room(s.ID) == nil || s.Policy == room.Escrow && f.minter == (crdt.NodeID{}) {
-			c.setFact(roomKey(factMinter, s.ID), c.self.Node[:], now)
+		if id := r.Settings.ID; was.Room(id) == nil && c.facts.room(id).minter == (crdt.NodeID{}) {
+			c.setFact(roomKey(factMinter, id), c.self.Node[:], now)
 		}
 	}
 	if err := c.writeCatalog(writes, now); err != nil {

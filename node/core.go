@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/limit"
@@ -56,10 +57,10 @@ type CoreConfig struct {
 	// History says how much is remembered of what happens in rooms; nil: nothing.
 	History *history.Config
 
-	// Found says that this node may begin a mesh: it makes the rights of rooms for
-	// which nobody does, all that the limits allow. A node that joins others must
-	// not, also where it does not see them yet: two meshes that were founded apart
-	// have twice the rights until one has burnt its own.
+	// Mesh says of which mesh the node is, as its disk has it; see SetMesh. A record of mesh
+	// zero is for simulations and measurements, which have no bootstrap: there Found says
+	// that this node mints in all rooms in which nobody does, all that the limits allow.
+	Mesh  bootstrap.Disk
 	Found bool
 
 	// LeaveOut names rules of rights that are left out, for simulations that show
@@ -112,6 +113,7 @@ type Core struct {
 
 	factsKnown atomic.Int64 // how many there are, as of the last tick
 	found      bool         // as CoreConfig has it
+	mesh       meshing
 	leaveOut   ticket.Rules
 
 	visits visits
@@ -145,6 +147,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	}
 	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{},
 		found: cfg.Found, leaveOut: cfg.LeaveOut}
+	c.SetMesh(cfg.Mesh)
 	c.places = placeKey(cfg.OwnerKey)
 	c.limiter = newLimiter(cfg.LimitMemory, cfg.Self, cfg.Site, cfg.OwnerKey)
 	c.stripes.init()

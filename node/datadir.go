@@ -11,9 +11,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/bootstrap"
 )
 
 const (
@@ -30,13 +32,17 @@ var ErrInUse = errors.New("another ropeline works in this data directory")
 
 // DataDir is the directory that makes a node the same node after a restart. It
 // holds the node's id and boot number, its store, and what the node last counted.
-// One process at a time has it open. Its methods are not safe for concurrent use.
+// One process at a time has it open. Its methods are not safe for concurrent use, but for
+// Mesh, SetMesh and Refuse.
 type DataDir struct {
 	root   *os.Root
 	lock   *os.File
 	self   crdt.Incarnation
 	stored uint64 // the start that opened the store last; 0: none did
 	named  bool   // somebody chose the id
+
+	writing sync.Mutex     // guards mesh, and the identity file
+	mesh    bootstrap.Disk // of which mesh the directory is
 
 	refused string // why no start may use the directory; empty: it may be used
 }
@@ -47,6 +53,8 @@ type identity struct {
 	Stored uint64 `json:"stored,omitempty"`
 
 	Refused string `json:"refused,omitempty"`
+
+	Mesh *meshFile `json:"mesh,omitempty"`
 }
 
 // OpenDataDir opens or makes the directory and starts a new incarnation: the
@@ -148,12 +156,15 @@ func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 	if err != nil {
 		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
 	}
+	if d.mesh, err = stored.Mesh.disk(); err != nil {
+		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
+	}
 	d.stored, d.refused = stored.Stored, stored.Refused
 	return crdt.Incarnation{Node: node, Boot: stored.Boot}, nil
 }
 
 func (d *DataDir) writeIdentity(id crdt.Incarnation) error {
-	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot, Stored: d.stored, Refused: d.refused})
+	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot, Stored: d.stored, Refused: d.refused, Mesh: meshFileOf(d.mesh)})
 	if err != nil {
 		return err
 	}

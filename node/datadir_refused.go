@@ -13,6 +13,8 @@ var ErrCopied = errors.New("the data directory was copied or rolled back; end ev
 // a higher boot number, by which nobody could tell that its rights are those of
 // before. A directory in which another process has started since is not ours to mark.
 func (d *DataDir) Refuse(why error) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	is, err := d.readIdentity(d.self.Node)
 	if err != nil {
 		return fmt.Errorf("refuse the data directory: %w", err)

@@ -65,6 +65,8 @@ func (d *DataDir) openStore(disk durable.Disk) (_ durable.Store, all []durable.W
 		return nil, nil, mark, err
 	}
 	// Last, so that a crash before it leaves a store that is newer than demanded.
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	d.stored = d.self.Boot
 	if err := d.writeIdentity(d.self); err != nil {
 		return nil, nil, mark, fmt.Errorf("data directory %s: %w", d.root.Name(), err)

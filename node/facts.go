@@ -31,6 +31,7 @@ import (
 //	told/<room>/<node>    what a node says of it: see said
 //	rests/<room>/<node>   the same, of one that keeps rights of it without having it configured
 //	retired/<room>        the room is gone for good
+//	mesh/<mesh>           its record, once capacity may be minted in it
 //	node/<node>           a node that may own rights, and its site
 //	left/<node>           its heir: the node has left
 //	dead/<node>/<heir>    the node is lost, an operator said at its heir

@@ -15,6 +15,7 @@ import (
 
 // heedFacts has rooms follow what the mesh has been told since the last time.
 func (c *Core) heedFacts(now time.Time) {
+	c.tellMesh(now)
 	if c.facts.update() {
 		c.followCatalog(now)
 		c.keepRooms(now)
@@ -26,8 +27,10 @@ func (c *Core) heedFacts(now time.Time) {
 	}
 	c.heedConfigs(now)
 	// Facts are read anew once for all rooms: there may be ten thousand.
-	for _, r := range c.up() {
-		r.found(now)
+	if c.foundsNow(now) {
+		for _, r := range c.up() {
+			r.found(now)
+		}
 	}
 	c.facts.update()
 	for _, r := range c.up() {
@@ -126,13 +129,13 @@ func limitsOf(s *room.Settings) ticket.Amount {
 	return ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)}
 }
 
-// found makes this node the minter of a room that has none, if it may begin a mesh. A
-// room that is made again is founded under all policies: that is how others hear of it.
-// So is one whose policy can be changed while nodes run: two that took such a change at
+// found makes this node, which mints in the mesh, the minter of a room that has none. A
+// room that is made again gets one under all policies: that is how others hear of it.
+// So does one whose policy can be changed while nodes run: two that took such a change at
 // once would both make its rights.
 func (r *Room) found(now time.Time) {
 	c := r.core
-	if !c.found || !r.escrow() && !r.again && !r.cataloged || r.resting.Load() {
+	if !r.escrow() && !r.again && !r.cataloged || r.resting.Load() {
 		return
 	}
 	if m := &r.minting; m.minter != (crdt.NodeID{}) && m.reading == c.facts.reading {

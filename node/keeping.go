@@ -19,7 +19,7 @@ import (
 //
 // A retired id is never used again. A room that is in a configuration nevertheless goes
 // on under the id that follows, with rights and visitors of its own, as soon as somebody
-// has founded that: a node that may, and that starts when the id is retired already.
+// mints in it: the node that mints for the mesh, once it starts when the id is retired already.
 
 // successor returns the id of the room that is made in place of one that is retired.
 func successor(id crdt.RoomID) (next crdt.RoomID) {
@@ -51,7 +51,9 @@ func (c *Core) setRooms(rooms map[crdt.RoomID]*Room) {
 	c.rooms, c.order = rooms, order
 	c.naps.awake, c.naps.woken = nil, nil // which hold who goes
 	c.wakeAll()
-	c.shown.Store(&order) // and not c.order, which is another soon, while somebody reads this one
+	own := c.mesh.room
+	shown := slices.DeleteFunc(slices.Clone(order), func(r *Room) bool { return r.id == own && own != crdt.RoomID{} })
+	c.shown.Store(&shown) // and not c.order, which is another soon, while somebody reads this one
 	c.routes.Store(newRoutes(order))
 }
 

@@ -58,7 +58,9 @@ func (c *Core) leaveTo(heir crdt.NodeID, now time.Time) []Message {
 	c.health.leaving.Store(true)
 	out := c.stopIssuing(now)
 	for _, r := range c.order {
-		r.leave(now)
+		if r.id != c.mesh.room {
+			r.leave(now)
+		}
 	}
 	return out
 }
@@ -124,22 +126,12 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	}
 	done := true
 	for _, r := range c.order {
-		r.leave(now)
-		r.mu.Lock()
-		if r.rights == nil || !r.hasLedger() {
-			r.mu.Unlock()
-			continue
+		if r.id != c.mesh.room {
+			done = r.handOver(&out, now) && done
 		}
-		h, due := r.rights.HandoverDue(now)
-		final, left := r.rights.Left()
-		r.mu.Unlock()
-		done = done && left
-		if left {
-			c.setFact(roomNodeKey(factFinal, r.id, c.self.Node), ticket.AppendFinal(nil, final), now)
-		}
-		if due {
-			out = append(out, c.message(c.facts.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
-		}
+	}
+	if own := c.rooms[c.mesh.room]; done && own != nil {
+		done = own.handOver(&out, now) // last: see meshing.go
 	}
 	if done && c.leave.told.IsZero() {
 		c.setFact(nodeKey(factLeft, c.self.Node), c.leave.heir[:], now)
@@ -150,6 +142,27 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	}
 	c.leave.done = done && now.Sub(c.leave.told) >= toldFor && c.leave.kept
 	return out
+}
+
+// handOver appends what of a room goes to the heir now, and reports whether that has it all.
+func (r *Room) handOver(out *[]Message, now time.Time) (done bool) {
+	c := r.core
+	r.leave(now)
+	r.mu.Lock()
+	if r.rights == nil || !r.hasLedger() {
+		r.mu.Unlock()
+		return true
+	}
+	h, due := r.rights.HandoverDue(now)
+	final, left := r.rights.Left()
+	r.mu.Unlock()
+	if left {
+		c.setFact(roomNodeKey(factFinal, r.id, c.self.Node), ticket.AppendFinal(nil, final), now)
+	}
+	if due {
+		*out = append(*out, c.message(c.facts.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
+	}
+	return left
 }
 
 // takeHandover takes over from a node that leaves.
@@ -198,8 +211,8 @@ func (r *Room) announceHeirs(now time.Time) {
 
 // Retire ends a room for good, at every node: nobody is let in, and no right of it is
 // ever made or used again. Nodes that do not have the room configured forget it; the
-// others keep refusing everybody until they are started without it. A node that may
-// found a mesh and is started with it all the same makes it again, under an id of its
+// others keep refusing everybody until they are started without it. The node that
+// mints for the mesh and is started with it all the same makes it again, under an id of its
 // own; see Core.keepRooms. As long as Noted does not say that it is on disk, a crash may
 // undo it.
 func (c *Core) Retire(id crdt.RoomID, now time.Time) error {

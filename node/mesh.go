@@ -61,6 +61,8 @@ const (
 
 	kindLimitCounted = 29 // counts of rate limits, to the owners of their keys
 	kindLimitKnown   = 30 // what an owner knows of them
+
+	kindBootstrap = 31 // node/bootstrap's own
 )
 
 // alone is the mesh of a node that has no peers.

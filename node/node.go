@@ -47,8 +47,10 @@ type Config struct {
 	// Catalog has rooms follow what operators set while nodes run; see CoreConfig.Catalog.
 	Catalog *Cataloging
 
-	// Found says that this node may begin a mesh; see CoreConfig.Found.
-	Found bool
+	// Bootstrap says how the node comes to be of a mesh. Nil is for tests and measurements,
+	// in which Found says who mints; see CoreConfig.Found.
+	Bootstrap *Bootstrap
+	Found     bool
 
 	// Disk is where the store lies. Nil means real files, in Data; tests have
 	// others, that fail.
@@ -79,6 +81,10 @@ type Node struct {
 	watch   clockWatch    // the loop's
 
 	factsMany, factsLost bool // said in the log; the loop's
+
+	boot   *bootstrapper          // nil: as Config has it
+	noMesh atomic.Pointer[string] // why its mesh has no capacity, as far as the loop knows
+	warned time.Time              // when the log was last told that the minter's disk is gone; the loop's
 
 	mesh   atomic.Pointer[Mesh] // nil until Run
 	serves atomic.Bool          // requests may be decided
@@ -140,7 +146,13 @@ func New(cfg Config) (_ *Node, err error) {
 			err = errors.Join(err, store.Close())
 		}
 	}()
+	if cfg.Bootstrap != nil {
+		if n.boot, err = newBootstrapper(cfg, stored, n.log, n.clock.now); err != nil {
+			return nil, err
+		}
+	}
 	n.core, err = NewCore(CoreConfig{
+		Mesh:        cfg.Data.Mesh(),
 		Self:        cfg.Data.Self(),
 		Named:       cfg.Data.named,
 		Site:        cfg.Site,
@@ -185,6 +197,8 @@ func (n *Node) Ready() error {
 	switch {
 	case n.serves.Load():
 		return nil
+	case n.notBootstrapped() != nil:
+		return n.notBootstrapped()
 	case n.core.Ready():
 		return ErrNoRights
 	}
@@ -193,6 +207,12 @@ func (n *Node) Ready() error {
 
 // OnMessage takes a one-way message of a peer; transport calls it.
 func (n *Node) OnMessage(from transport.Peer, kind uint8, payload []byte) {
+	if kind == kindBootstrap && n.boot != nil {
+		if err := n.boot.take(crdt.NodeID(from.ID), payload); err != nil {
+			n.core.refused.Add(1)
+		}
+		return
+	}
 	select {
 	case n.inbox <- inbound{peerOf(from), kind, payload}:
 	default:
@@ -227,7 +247,16 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	wg.Go(past.run)
 	var closed error
 	wg.Go(func() { closed = n.journal.run() })
-	err := n.loop(ctx, mesh, saver, past)
+	bootCtx, stopBoot := context.WithCancel(ctx)
+	defer stopBoot()
+	if n.boot != nil {
+		wg.Go(func() { n.boot.run(bootCtx, mesh, n.cfg.Name, n.cfg.Site) })
+	}
+	err := n.join(ctx)
+	if err == nil && ctx.Err() == nil {
+		err = n.loop(ctx, mesh, saver, past)
+	}
+	stopBoot()
 	close(n.ended)
 	n.core.Close(n.Now())
 	n.journal.finish(n.core, n.Now())
@@ -268,6 +297,8 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-n.bootEnds():
+			return err
 		case in := <-n.inbox:
 			n.receive(mesh, in)
 			continue
@@ -291,7 +322,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 		now := n.Now()
 		if refresh || awaiting || now.Sub(members) >= memberInterval {
 			members = now
-			all := mesh.Members()
+			all := slices.DeleteFunc(mesh.Members(), func(p transport.Peer) bool { return p.Pending })
 			if awaiting = awaiting && await.on(all, now); awaiting {
 				continue // to be told of nobody is to have nobody to ask
 			}
@@ -312,7 +343,8 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 				n.log.Warn("rooms are not in this node's file any more, and go on: they are the mesh's", "rooms", k.left)
 			}
 		}
-		if !n.serves.Load() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) {
+		n.warnOfMinter(now)
+		if !n.serves.Load() && n.bootstrapped() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) {
 			n.serves.Store(true)
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}

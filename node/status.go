@@ -16,6 +16,7 @@ type Status struct {
 	Site    string       `json:"site"`
 	Boot    uint64       `json:"boot"`
 	Version string       `json:"version"`
+	Mesh    string       `json:"mesh"` // id of the mesh that the node is of; "": of none yet
 	Ready   bool         `json:"ready"`
 	Reason  string       `json:"reason,omitempty"` // why not ready
 	Rooms   []RoomStatus `json:"rooms"`
@@ -174,6 +175,9 @@ func (n *Node) Status() Status {
 	}
 	if err := n.Ready(); err != nil {
 		s.Reason = err.Error()
+	}
+	if id := n.Mesh(); !id.IsZero() {
+		s.Mesh = id.String()
 	}
 	s.Store, s.Clock, s.Leaving = n.core.health.store.String(), "ok", n.core.health.leaving.Load()
 	if !n.core.health.clockOK.Load() {

@@ -76,7 +76,7 @@ func startNode(ctx context.Context, binary, config string) (p *process, err erro
 	}
 	p.listen, p.admin = ports[0], ports[1]
 	p.cmd = exec.Command(binary, "run", "--config", file, "--listen", p.listen, "--admin", p.admin,
-		"--name", "n1", "--mesh", ports[2], "--secret-file", secret, "--data-dir", filepath.Join(p.dir, "data"))
+		"--name", "n1", "--mesh", ports[2], "--bootstrap-nodes", "n1", "--secret-file", secret, "--data-dir", filepath.Join(p.dir, "data"))
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	began := time.Now()
 	if err = p.cmd.Start(); err != nil {

@@ -73,8 +73,10 @@ func startGroup(ctx context.Context, binary string, size int, site string) (*gro
 		return g, err
 	}
 	for i := range processes {
-		args := []string{"run", "--config", file, "--secret-file", secret, "--origin", site, "--log-level", "warn"}
-		if first := i / size * size; first != i {
+		// The first of each mesh makes it, and is waited for.
+		first := i / size * size
+		args := []string{"run", "--bootstrap-nodes", fmt.Sprint("node-", first), "--config", file, "--secret-file", secret, "--origin", site, "--log-level", "warn"}
+		if first != i {
 			args = append(args, "--join", g.nodes[first].mesh)
 		}
 		p, err := startProcess(binary, filepath.Join(g.dir, fmt.Sprint("node-", i)), args)

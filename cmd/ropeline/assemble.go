@@ -22,6 +22,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -35,6 +36,7 @@ type assembly struct {
 	identity *transport.Identity // nil: there is no mesh
 	log      *slog.Logger
 
+	older    bootstrap.MeshID // of nodes whose version knows of none
 	node     *node.Node
 	lame     lameDuck
 	measures *measures
@@ -50,6 +52,12 @@ type assembly struct {
 
 	stop   context.CancelFunc // as a signal does
 	leaves *atomic.Bool       // when it stops, whatever the configuration says
+}
+
+// joined has all parts go by the mesh that this node is of from now on.
+func (a *assembly) joined(id bootstrap.MeshID) {
+	a.mesh.SetMesh(transport.MeshID(id))
+	a.front.SetMesh(passMesh(id, a.older))
 }
 
 // drain has the process stop in order; with leave, its rights go to another node.
@@ -69,11 +77,14 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 		}
 	}()
 	follower := &follower{lists: cfg.Front.Lists, log: a.log, hosts: cfg.Front.hosts}
-	if a.node, err = newNode(cfg, a.rooms, a.dir, a.secrets.order()[0], follower.cataloging(len(a.rooms)), a.log); err != nil {
+	secret := a.secrets.order()[0]
+	a.older = olderMesh(secret)
+	joined := func(id bootstrap.MeshID) { a.joined(id) }
+	if a.node, err = newNode(cfg, a.rooms, a.dir, secret, follower.cataloging(len(a.rooms)), joined, a.log); err != nil {
 		return nil, err
 	}
 	answers := calls{methodSecrets: a.secrets.announce}
-	if a.mesh, err = newMesh(cfg, a.identity, a.dir, a.node, answers, a.log); err != nil {
+	if a.mesh, err = newMesh(cfg, a.identity, a.older, a.dir, a.node, answers, a.log); err != nil {
 		return nil, err
 	}
 	if a.visitors, err = newVisitorTLS(ctx, cfg, a.dir, a.log); err != nil {
@@ -89,6 +100,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	if a.front, err = newFront(cfg, a.rooms, a.secrets, a.node, &a.visitors, crawlers, a.watch, a.log); err != nil {
 		return nil, err
 	}
+	a.front.SetMesh(passMesh(a.node.Mesh(), a.older))
 	follower.front, follower.node = a.front, a.node
 	if err = follower.begin(cfg, len(a.rooms)); err != nil {
 		return nil, err

@@ -77,14 +77,14 @@ func (a *authority) issue(site, id string) []string {
 }
 
 // TestOperatorCertificates runs a mesh on certificates of an operator's own; a
-// node with one of another authority stays alone.
+// node with one of another authority finds no mesh.
 func TestOperatorCertificates(t *testing.T) {
 	ours, other := newAuthority(t), newAuthority(t)
 	secret := filepath.Join(t.TempDir(), "secret.key")
 	keygen(t, secret)
 	origin, seed := startOrigin(t), freeAddress(t)
 	start := func(a *authority, name, id, mesh string) *process {
-		args := append(a.issue("a", id), "--origin", origin, "--secret-file", secret, "--data-dir", t.TempDir(), "--mesh", mesh)
+		args := append(a.issue("a", id), "--origin", origin, "--secret-file", secret, "--data-dir", t.TempDir(), "--mesh", mesh, "--bootstrap-nodes", "one,two")
 		if mesh != seed {
 			args = append(args, "--join", seed)
 		}
@@ -96,7 +96,9 @@ func TestOperatorCertificates(t *testing.T) {
 	for _, p := range []*process{first, second} {
 		p.await("is ready and sees the other", 20*time.Second, func(s node.Status) bool { return s.Ready && sees(1, "alive")(s) })
 	}
-	stranger.await("has started alone", 20*time.Second, func(s node.Status) bool { return s.Ready && len(s.Peers) == 0 })
+	stranger.await("waits for a mesh", 20*time.Second, func(s node.Status) bool {
+		return !s.Ready && s.Mesh == "" && len(s.Peers) == 0 && strings.Contains(s.Reason, "waiting for a node of a mesh")
+	})
 	for _, p := range []*process{first, second} {
 		p.await("sees nobody else", time.Second, func(s node.Status) bool { return len(s.Peers) == 1 })
 	}

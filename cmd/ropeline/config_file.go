@@ -220,6 +220,10 @@ func keyOf(node ast.MapKeyNode) string {
 // line has given it already.
 func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
 	list, isList := flag.Value.(listValue)
+	if gone, ok := flag.Value.(goneValue); ok {
+		r.fail(node, flag.Name, gone.Set("")) // whatever its value is
+		return false
+	}
 	values, err := scalars(node, isList, isTruth(flag))
 	if err == nil && isQuoted(node) && (isNumber(flag) || isTruth(flag)) {
 		what := "a number"

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/bootstrap"
 )
 
-// rightsConfig is what the operator says about the rights of a mesh: who makes
-// them, and what becomes of those of a node that stops or is gone.
+// rightsConfig is what the operator says about the capacity of a mesh: which nodes make it
+// together, and what becomes of the rights of a node that stops or is gone.
 type rightsConfig struct {
-	Found       *bool  // nil: as Founder says
-	Founder     string // the name of the node that founds; empty: one that shall join nobody
+	Bootstrap   []string // names of nodes
 	OnStop      string
 	DeclareDead []crdt.NodeID
 	RetireRooms []crdt.RoomID
@@ -28,45 +28,63 @@ const (
 )
 
 func (c *rightsConfig) bind(fs *pflag.FlagSet) {
-	found := optionalValue[bool]{&c.Found, yesOrNo}
-	fs.VarPF(found, "found", "", "make the rights of rooms that have none yet: one node of a mesh does (default: true without --join)").NoOptDefVal = "true"
-	fs.Var(nameValue{&c.Founder, nodeNameExtra, maxNodeName}, "founder", "the name of the node that makes the rights of rooms that have none yet, for settings that all nodes share, instead of --found")
+	fs.Var(namesValue{&c.Bootstrap}, "bootstrap-nodes", "names of the nodes that bootstrap a new mesh together, the same list at all of them: capacity is minted once all have it on disk, by the first; ignored in a mesh that is there")
+	for _, old := range []string{"found", "founder"} {
+		fs.VarPF(goneValue{old}, old, "", "has been replaced by --bootstrap-nodes").NoOptDefVal = "true"
+		_ = fs.MarkHidden(old) // fails for flags that are not there
+	}
 	fs.Var(enumValue[string]{&c.OnStop, []string{stopKeeps, stopLeaves}}, "on-stop", "when this node is stopped: keep its rights for its next start, or leave them to another node")
 	fs.Var(idsValue[crdt.NodeID]{&c.DeclareDead, "node", crdt.ParseNodeID}, "declare-dead", "ids of nodes that are gone for good with their data directories; the others get their rights")
 	fs.Var(idsValue[crdt.RoomID]{&c.RetireRooms, "room", crdt.ParseRoomID}, "retire-room", "ids of rooms that are deleted; nobody is let into them any more")
 }
 
-// founds reports whether the node makes the rights of rooms that have none.
-func (c *config) founds() bool {
-	switch {
-	case c.Rights.Found != nil:
-		return *c.Rights.Found
-	case c.Rights.Founder != "":
-		return c.Rights.Founder == c.Name
-	}
-	return len(c.Join) == 0
-}
-
-// checkRights refuses what would leave a room without rights, or names a mesh
-// where there is none.
+// checkRights refuses what would leave a mesh without capacity, or names one where there is
+// none.
 func (c *config) checkRights() error {
-	if c.Rights.Found != nil && c.Rights.Founder != "" {
-		return c.file.at("founder", errors.New("--found and --founder say the same: give --found to the one node that founds, or --founder with its name to all"))
+	if err := bootstrap.CheckNames(c.Rights.Bootstrap); err != nil {
+		return c.file.at("bootstrap-nodes", fmt.Errorf("--bootstrap-nodes: %w", err))
 	}
 	if c.Mesh != "" {
 		return nil
 	}
 	switch {
-	case !c.founds():
-		setting := "found"
-		if c.Rights.Found == nil {
-			setting = "founder"
-		}
-		return c.file.at(setting, errors.New("--found=false, or another node as --founder, is for nodes that join others: a single node has to make the rights of its rooms itself, or it lets nobody in"))
 	case c.Rights.OnStop == stopLeaves:
 		return c.file.at("on-stop", errors.New("--on-stop leave needs --mesh: a single node has nobody to leave its rights to"))
 	case len(c.Rights.DeclareDead) > 0:
 		return c.file.at("declare-dead", errors.New("--declare-dead needs --mesh: a single node knows of no others"))
+	case len(c.Rights.Bootstrap) > 1 || len(c.Rights.Bootstrap) == 1 && c.Rights.Bootstrap[0] != c.Name:
+		return c.file.at("bootstrap-nodes", errors.New("--bootstrap-nodes needs --mesh, the UDP address on which these nodes reach this one: a node without it bootstraps alone"))
+	}
+	return nil
+}
+
+// goneValue is a flag of an earlier version.
+type goneValue struct{ name string }
+
+func (v goneValue) String() string { return "" }
+func (v goneValue) Type() string   { return "string" }
+func (v goneValue) Set(string) error {
+	return fmt.Errorf("--%s is gone: give all nodes the same --bootstrap-nodes, the names of the first nodes of the mesh, such as --bootstrap-nodes a1,a2,b1 (the first of them mints; a node without --mesh needs nothing, and in a mesh that is there the list is ignored)", v.name)
+}
+
+// namesValue is a list of names of nodes.
+type namesValue struct{ dst *[]string }
+
+func (v namesValue) String() string {
+	if v.dst == nil {
+		return ""
+	}
+	return strings.Join(*v.dst, ",")
+}
+func (v namesValue) Type() string { return "name,..." }
+func (v namesValue) clear()       { *v.dst = nil }
+func (v namesValue) Set(s string) error {
+	for one := range strings.SplitSeq(s, ",") {
+		var name string
+		if err := (nameValue{&name, nodeNameExtra, maxNodeName}).Set(strings.TrimSpace(one)); err != nil {
+			return err
+		}
+		*v.dst = append(*v.dst, name)
 	}
 	return nil
 }

@@ -103,6 +103,9 @@ func (m *demoMesh) arguments(n *demoNode, origin string, shop demoRoom) []string
 		"--queueing-method", string(shop.method),
 	}
 	for _, other := range m.nodes {
+		args = append(args, "--bootstrap-nodes", other.name)
+	}
+	for _, other := range m.nodes {
 		if other == n {
 			break // those that start later join us
 		}

@@ -28,9 +28,10 @@ var allowed = map[string][]string{
 	"node/replica":            {"crdt"},
 	"node/packed":             {},
 	"node/ticket":             {"crdt", "node/packed"},
+	"node/bootstrap":          {"crdt"},
 	"node/durable":            {},
 	"node/durable/faultstore": {"node/durable"},
-	"node":                    {"crdt", "node/catalog", "node/durable", "node/history", "node/limit", "node/packed", "node/room", "node/replica", "node/ticket", "transport"},
+	"node":                    {"crdt", "node/bootstrap", "node/catalog", "node/durable", "node/history", "node/limit", "node/packed", "node/room", "node/replica", "node/ticket", "transport"},
 	"httpfront":               {"crdt", "node", "node/catalog", "node/limit", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
 	"httpfront/adminserver":   {"httpfront/admin"},
@@ -105,7 +106,7 @@ var allowed = map[string][]string{
 	"bench/faults/udp":    {},
 
 	"cmd/ropeline/operate": {"httpfront/certs", "httpfront/nearest"},
-	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/history", "node/limit", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/bootstrap", "node/catalog", "node/durable", "node/history", "node/limit", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

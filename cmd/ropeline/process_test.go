@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -175,12 +176,16 @@ func startMesh(t *testing.T, origin string, sites []string, args ...string) []*p
 	secret := filepath.Join(dir, "secret.key")
 	keygen(t, secret)
 	var nodes []*process
+	var names []string
+	for i, site := range sites {
+		names = append(names, fmt.Sprintf("%s%d", site, i+1))
+	}
 	for i, site := range sites {
 		name := fmt.Sprintf("%s%d", site, i+1)
 		p := &process{t: t, name: name, site: site,
 			http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
 		p.args = append([]string{"--origin", origin, "--secret-file", secret, "--mesh", p.mesh,
-			"--data-dir", filepath.Join(dir, name)}, args...)
+			"--bootstrap-nodes", strings.Join(names, ","), "--data-dir", filepath.Join(dir, name)}, args...)
 		if i > 0 {
 			p.args = append(p.args, "--join", nodes[0].mesh)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/crawler"
 	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -37,8 +38,8 @@ stand there under "rooms", each with the flags of a room as its fields.`,
 		Example: `  ropeline run --origin http://127.0.0.1:3000 --total-active-users 500
 
   ropeline keygen --out secret.key
-  ropeline run --origin http://10.0.0.5 --name a1 --site a --mesh :7946 --secret-file secret.key
-  ropeline run --origin http://10.0.0.5 --name a2 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946`,
+  ropeline run --origin http://10.0.0.5 --name a1 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946,a2.internal:7946 --bootstrap-nodes a1,a2
+  ropeline run --origin http://10.0.0.5 --name a2 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946,a2.internal:7946 --bootstrap-nodes a1,a2`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cfg.load(file, cmd.Flags()); err != nil {
@@ -167,7 +168,7 @@ func refuseCopied(dir *node.DataDir, err error) error {
 // for the first of them. A whole mesh that starts at once is ready when it has passed.
 const joinPatience = 5 * time.Second
 
-func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transport.Secret, follow *node.Cataloging, log *slog.Logger) (*node.Node, error) {
+func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transport.Secret, follow *node.Cataloging, joined func(bootstrap.MeshID), log *slog.Logger) (*node.Node, error) {
 	var await, known time.Duration
 	if len(cfg.Join) > 0 {
 		await = joinPatience
@@ -190,11 +191,27 @@ func newNode(cfg config, rooms []room.Settings, dir *node.DataDir, secret transp
 
 		AwaitPeers: await,
 		AwaitKnown: known,
-		Found:      cfg.founds(),
+		Bootstrap:  &node.Bootstrap{Names: cfg.Rights.Bootstrap, Alone: cfg.Mesh == "", Older: olderMesh(secret), Joined: joined},
 		Logger:     log,
 	}
 	cfg.faults.apply(&nc)
 	return node.New(nc)
+}
+
+// olderMesh returns the mesh that nodes are of that ran a version which knew of none: all of
+// those that share a secret.
+func olderMesh(secret transport.Secret) (id bootstrap.MeshID) {
+	copy(id[:], secret.Lasting("mesh id", len(id)))
+	return id
+}
+
+// passMesh returns by which mesh passes are told apart: those of a mesh of nodes that knew of
+// none are as those nodes know them.
+func passMesh(id, older bootstrap.MeshID) [16]byte {
+	if id == older {
+		return [16]byte{}
+	}
+	return id
 }
 
 // identityFromSecrets makes an identity that follows the secrets of the mesh.
@@ -206,7 +223,7 @@ func identityFromSecrets(cfg config, shared *secrets, dir *node.DataDir) (*trans
 	return identity, shared.follow(func(order []transport.Secret) error { return identity.Use(order, time.Now()) })
 }
 
-func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *node.Node, answers calls, log *slog.Logger) (*transport.Mesh, error) {
+func newMesh(cfg config, identity *transport.Identity, older bootstrap.MeshID, dir *node.DataDir, n *node.Node, answers calls, log *slog.Logger) (*transport.Mesh, error) {
 	if cfg.Mesh == "" {
 		return nil, nil
 	}
@@ -214,6 +231,8 @@ func newMesh(cfg config, identity *transport.Identity, dir *node.DataDir, n *nod
 	t := transport.LAN()
 	t.ID, t.Boot = transport.PeerID(self.Node), self.Boot
 	t.Name, t.Site = cfg.Name, cfg.Site
+	t.Mesh, t.OlderMesh = transport.MeshID(n.Mesh()), transport.MeshID(older)
+	t.Pending = n.Mesh().IsZero()
 	t.Listen, t.Advertise, t.Seeds = cfg.Mesh, cfg.Advertise, cfg.Join
 	var err error
 	if t.DataDir, err = dir.Sub("mesh"); err != nil {

@@ -142,7 +142,7 @@ config:
 extraPorts: [{name: verdicts, port: 9081}]
 `,
 	"a second cluster": `
-founder: false
+bootstrapNodes: [first-ropeline-0, first-ropeline-1]
 replicas: 5
 site: b
 mesh: {port: 17946, join: [a1.example:7946]}
@@ -224,16 +224,20 @@ func TestChart(t *testing.T) {
 			checkReferences(t, r)
 			checkPod(t, &r.set.Spec.Template.Spec)
 			checkEnd(t, r)
-			r.start(t, values["founder"] != false)
+			r.start(t, values["bootstrapNodes"] == nil)
 		})
 	}
 }
 
-// start runs the first node of the release, which founds the mesh or does not.
-func (r *rendered) start(t *testing.T, founds bool) {
+// start runs the first node of the release, which is one of those that bootstrap a mesh or not.
+func (r *rendered) start(t *testing.T, named bool) {
 	t.Helper()
-	if strings.Contains(r.config.Data["ropeline.yaml"], "founder: "+r.set.Name+"-0\n") != founds {
-		t.Errorf("the first node shall found the mesh: %v, and the settings are\n%s", founds, r.config.Data["ropeline.yaml"])
+	var names []string
+	for i := range min(3, int(*r.set.Spec.Replicas)) {
+		names = append(names, fmt.Sprintf("- %s-%d\n", r.set.Name, i))
+	}
+	if strings.Contains(r.config.Data["ropeline.yaml"], "bootstrap-nodes:\n"+strings.Join(names, "")) != named {
+		t.Errorf("the first nodes shall bootstrap the mesh: %v, and the settings are\n%s", named, r.config.Data["ropeline.yaml"])
 	}
 	pod := r.set.Spec.Template.Spec.Containers[0]
 	secret := newSecret(t)
@@ -248,8 +252,9 @@ func (r *rendered) start(t *testing.T, founds bool) {
 		c.args = append(c.args, strings.ReplaceAll(arg, "$(POD_NAME)", r.set.Name+"-0"))
 	}
 	path := "/healthz"
-	if founds {
+	if named { // alone, so that it need not wait for the others
 		path = "/readyz"
+		c.args = append(c.args, "--bootstrap-nodes", r.set.Name+"-0")
 	}
 	if strings.Contains(r.config.Data["ropeline.yaml"], "verdict-listen") {
 		c.args = append(c.args, "--verdict-listen", freeAddress(t, "tcp"))
@@ -276,6 +281,9 @@ func TestChartRefuses(t *testing.T) {
 		"site: 'a b'":                                  "site",
 		"storage: {size: much}":                        "size",
 		"extraPorts: [{name: Verdicts, port: 9081}]":   "name",
+		"founder: true":                                "founder",
+		"bootstrapNodes: [a, a]":                       "bootstrapNodes",
+		"config: {bootstrap-nodes: a}":                 "bootstrap-nodes",
 		"fullnameOverride: " + strings.Repeat("a", 51): "fullnameOverride",
 	} {
 		if _, err := render(t, valuesOf(t, text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -314,7 +322,7 @@ func TestChartNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"shop-ropeline-0 founds the mesh", "exec shop-ropeline-0 -- /ropeline status", "founder=false"} {
+	for _, want := range []string{"shop-ropeline-0 to -2 bootstrap a new mesh together", "exec shop-ropeline-0 -- /ropeline status"} {
 		if !strings.Contains(r.notes, want) {
 			t.Errorf("the notes do not say %q:\n%s", want, r.notes)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
+	"sigs.k8s.io/yaml"
 )
 
 // stages reads the Dockerfile as BuildKit does; what BuildKit's linter warns of is an error.
@@ -135,6 +136,13 @@ func TestCompose(t *testing.T) {
 		t.Errorf("%d nodes", len(project.Services))
 	}
 	secret, data, ports := newSecret(t), map[string]bool{}, map[string]bool{}
+	var named struct {
+		Bootstrap []string `json:"bootstrap-nodes"`
+	}
+	if err := yaml.Unmarshal([]byte(project.Configs["node"].Content), &named); err != nil {
+		t.Fatal(err)
+	}
+	bootstrap := named.Bootstrap
 	for name, s := range project.Services {
 		if s.Hostname != name || !s.ReadOnly || s.Image != "ropeline" {
 			t.Errorf("%s: host %q, read-only %v, image %q", name, s.Hostname, s.ReadOnly, s.Image)
@@ -158,11 +166,11 @@ func TestCompose(t *testing.T) {
 		for _, at := range s.Secrets {
 			c.files["/run/secrets/"+at.Source] = secret
 		}
-		path := "/healthz"
-		if name == "a1" { // the founder; to be ready the others need it
-			path = "/readyz"
+		if !slices.Contains(bootstrap, s.Hostname) {
+			t.Errorf("%s is none of those that bootstrap the mesh, %q", name, bootstrap)
 		}
-		c.run(t, path)
+		c.args = append(c.args, "--bootstrap-nodes", s.Hostname) // alone, so that it need not wait for the others
+		c.run(t, "/readyz")
 		wantProbe(t, s.HealthCheck.Test[1:])
 	}
 	if len(data) != 3 || len(ports) != 3 {

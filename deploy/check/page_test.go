@@ -149,7 +149,7 @@ func TestPageOnContainers(t *testing.T) {
 func startAsMesh(t *testing.T, args []string) {
 	t.Helper()
 	const secret = "/run/secrets/secret.key"
-	container{args: append(slices.Clone(args), "--name", "a", "--secret-file", secret), files: map[string]string{secret: newSecret(t)}}.run(t, "/readyz")
+	container{args: append(slices.Clone(args), "--name", "a", "--bootstrap-nodes", "a", "--secret-file", secret), files: map[string]string{secret: newSecret(t)}}.run(t, "/readyz")
 }
 
 // TestPageOnHelm renders the chart with what the page sets, one command after the other.
@@ -177,10 +177,10 @@ func TestPageOnHelm(t *testing.T) {
 		}
 		replicas = append(replicas, *r.set.Spec.Replicas)
 	}
-	if want := []int32{3, 3, 5, 5, 3, 3}; !slices.Equal(replicas, want) {
+	if want := []int32{3, 5, 5, 3, 3}; !slices.Equal(replicas, want) {
 		t.Errorf("the page comes to %v nodes, want %v", replicas, want)
 	}
-	if values["onStop"] != "keep" || values["founder"] != false || values["updatePartition"] != int64(0) {
+	if values["onStop"] != "keep" || values["updatePartition"] != int64(0) {
 		t.Errorf("in the end there is %v", values)
 	}
 }

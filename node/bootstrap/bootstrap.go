@@ -164,6 +164,9 @@ func (m *Machine) renew() {
 	m.nonce = max(m.nonce, 1) // zero is no nonce
 }
 
+// Began returns when the machine was started.
+func (m *Machine) Began() time.Time { return m.began }
+
 // Disk returns what the node holds durably.
 func (m *Machine) Disk() Disk { return m.disk }
 

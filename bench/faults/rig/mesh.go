@@ -39,6 +39,7 @@ type Mesh struct {
 	Nodes []*Node
 
 	binary, dir, secret string
+	names               []string // of the nodes that bootstrap it
 	args                []string
 	sources             []record.Source
 	origin              http.Server
@@ -48,7 +49,7 @@ type Mesh struct {
 // NewMesh prepares a mesh in a network, which is the mesh's from now on, and
 // starts nothing. After an error nothing is left.
 func NewMesh(cfg Config, network Network) (_ *Mesh, err error) {
-	m := &Mesh{Net: network, binary: cfg.Binary, dir: cfg.Dir, args: cfg.Args, secret: filepath.Join(cfg.Dir, "secret.key")}
+	m := &Mesh{Net: network, binary: cfg.Binary, dir: cfg.Dir, names: cfg.Names, args: cfg.Args, secret: filepath.Join(cfg.Dir, "secret.key")}
 	m.origin.Handler = cfg.Origin
 	defer func() {
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -56,6 +57,7 @@ func (n *Node) Start() error {
 		"--max-connections-per-address", "100000", // the crowd has one
 		"--listen", n.Place.HTTP, "--admin", n.Place.Admin, "--mesh", n.Place.Mesh,
 		"--secret-file", n.mesh.secret, "--data-dir", n.Data, "--fault-record", src.Path,
+		"--bootstrap-nodes", strings.Join(n.mesh.names, ","),
 	}, n.mesh.args...)
 	if n.Place.Advertise != "" {
 		args = append(args, "--advertise", n.Place.Advertise)

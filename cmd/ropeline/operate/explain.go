@@ -203,6 +203,6 @@ func aboutRights(say func(string, ...any), d object) {
 	say("Rights: %s of %s places of this node are free; %s of the room's %s places are made.", d.at("rights", "free", "places"), d.at("rights", "held", "places"),
 		d.at("rights", "minted", "places"), d.at("view", "total_active_users"))
 	if d.at("rights", "minter") == "" {
-		say("No node is known that makes them: nobody is let in before one founds the room (started without --join, or with --found), or is heard.")
+		say("No node is known that makes them: nobody is let in before all nodes of --bootstrap-nodes have run, or the one that mints is heard (see /readyz).")
 	}
 }

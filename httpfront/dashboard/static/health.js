@@ -6,7 +6,7 @@ const stuckAfter = 60000 // ms in which nobody gets in though there is room
 const longWait = 3600 // s
 
 const states = {
-  unfounded: {label: 'Not founded', level: 'bad', shape: 'bad', rank: 9},
+  unminted: {label: 'Not minted', level: 'bad', shape: 'bad', rank: 9},
   stuck: {label: 'Stuck', level: 'bad', shape: 'bad', rank: 8},
   queueAll: {label: 'Queue all', level: 'warn', shape: 'hold', rank: 7},
   suspended: {label: 'Suspended', level: 'note', shape: 'pause', rank: 6},
@@ -23,7 +23,7 @@ const stuckSince = new Map() // by room: since when nobody gets in
 
 // roomState returns the one state that says most about a room.
 export function roomState(r) {
-  if (r.policy === 'escrow' && r.rights && !r.rights.minter && !r.rights.minted?.places) return states.unfounded
+  if (r.policy === 'escrow' && r.rights && !r.rights.minter && !r.rights.minted?.places) return states.unminted
   if (r.suspended) return states.suspended
   if (r.dry_run) return states.dryRun
   if (r.event?.prequeueing) return states.prequeue
@@ -117,7 +117,7 @@ const memoryKinds = [
   {level: 'warn', is: forgets, one: 'A node has too little memory for rate limits', many: 'nodes have too little memory for rate limits', detail: n => `${plural(n.limits.replaced_lately, 'client')} forgotten too early in 5 min`},
 ]
 const roomKinds = [
-  {level: 'bad', is: r => roomState(r) === states.unfounded, one: 'A room was never founded: nobody is let in', many: 'rooms were never founded: nobody is let in'},
+  {level: 'bad', is: r => roomState(r) === states.unminted, one: 'The capacity of a room was never minted: nobody is let in', many: 'rooms have capacity that was never minted: nobody is let in'},
   {level: 'bad', is: r => roomState(r) === states.stuck, one: 'Nobody gets in though there is room', many: 'rooms let nobody in though there is room'},
   {level: 'warn', is: r => roomState(r) === states.queueAll, one: 'A room holds everybody: queue all is on', many: 'rooms hold everybody: queue all is on', detail: r => `${count(r.waiting)} wait`},
   {level: 'warn', is: r => r.active > 1.02 * Math.max(r.total_active_users, r.rights?.minted?.places ?? 0), one: 'A room counts more visitors than its limit', many: 'rooms count more visitors than their limits', detail: r => `${count(r.active)} of ${count(r.total_active_users)}`},

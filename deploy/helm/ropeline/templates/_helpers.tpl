@@ -52,10 +52,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   "secret-file" (printf "/etc/ropeline-secret/%s" .Values.secret.key)
   "drain-delay" (printf "%ds" (int .Values.drainDelay))
   "drain-timeout" (printf "%ds" (int .Values.drainTimeout)) -}}
-{{- if .Values.founder -}}
-{{- $_ := set $own "founder" (printf "%s-0" (include "ropeline.fullname" .)) -}}
-{{- else -}}
-{{- $_ := set $own "found" false -}}
+{{- $names := .Values.bootstrapNodes -}}
+{{- if not $names -}}
+{{- range $i := until (min 3 (int .Values.replicas) | int) -}}
+{{- $names = append $names (printf "%s-%d" (include "ropeline.fullname" $) $i) -}}
 {{- end -}}
+{{- end -}}
+{{- $_ := set $own "bootstrap-nodes" $names -}}
 {{- toYaml (mergeOverwrite (deepCopy $given) $own) -}}
 {{- end -}}
