@@ -70,9 +70,6 @@ func (c *Core) tellMesh(now time.Time) {
 	if f.limits != meshLimits {
 		c.setFact(roomKey(factLimits, m.room), encodeAmount(meshLimits), now)
 	}
-	if _, known := c.facts.sites[rec.Minter]; !known {
-		c.setFact(nodeKey(factNode, rec.Minter), []byte(rec.MinterSite), now)
-	}
 	if m.is.Minted {
 		c.setFact(meshKey(rec.Mesh), bootstrap.AppendRecord(nil, rec), now)
 	}
@@ -112,6 +109,9 @@ func (c *Core) foundsNow(now time.Time) bool {
 	}
 	wait := lostMinted
 	for _, r := range c.order {
+		if r.id == c.mesh.room {
+			continue // nobody is ever in it
+		}
 		wait = max(wait, r.settings.Load().SessionDuration+3*ticket.Guard, r.long+3*ticket.Guard)
 	}
 	return now.Sub(c.mesh.since) >= wait
@@ -134,6 +134,20 @@ func (f *facts) meshMinter(room crdt.RoomID) (minter crdt.NodeID, lost bool) {
 		id = heir
 	}
 	return minter, false
+}
+
+// knows reports whether a node may own rights, as far as this one has heard. The minter of
+// the mesh may, though it may have been lost before it could say so.
+func (c *Core) knows(id crdt.NodeID) bool {
+	_, known := c.facts.sites[id]
+	return known || id != crdt.NodeID{} && id == c.mesh.is.Record.Minter
+}
+
+// tellOfMinter has all know that the minter, who is declared dead, may have owned rights.
+func (c *Core) tellOfMinter(id crdt.NodeID, now time.Time) {
+	if _, known := c.facts.sites[id]; !known && id == c.mesh.is.Record.Minter {
+		c.setFact(nodeKey(factNode, id), []byte(c.mesh.is.Record.MinterSite), now)
+	}
 }
 
 // meshWaits returns why nobody can be let in yet: the capacity of the mesh is not minted, as

@@ -35,7 +35,7 @@ var (
 // As long as Noted does not say that it is on disk, a crash may undo it.
 func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	_, member := c.peers.Find(id)
-	_, known := c.facts.sites[id]
+	known := c.knows(id)
 	heir, left := c.facts.left[id]
 	_, declared := c.facts.dead[id]
 	if declared {
@@ -54,6 +54,7 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	case !known:
 		err = ErrUnknownNode
 	default:
+		c.tellOfMinter(id, now)
 		err = c.facts.set(nodeKey(factDead, id)+"/"+c.self.Node.String(), []byte{factVersion}, now)
 	}
 	if err != nil {
@@ -66,10 +67,7 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 // HeardOf reports whether this node knows that another one may own rights. A node that
 // it has not heard of is asked for no word on the dead: to say that a node is dead is
 // for where all are known that run.
-func (c *Core) HeardOf(id crdt.NodeID) bool {
-	_, known := c.facts.sites[id]
-	return known
-}
+func (c *Core) HeardOf(id crdt.NodeID) bool { return c.knows(id) }
 
 // Told returns a number for all that the mesh has been told until now, as far as
 // this node knows; Noted reports whether all of that is on disk here.

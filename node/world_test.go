@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/replica"
@@ -50,6 +51,7 @@ type machine struct {
 	next     time.Time
 	stopped  bool // as SIGSTOP does: others see it go, and what they send waits
 	found    bool // begins the mesh
+	mesh     bootstrap.Disk
 	bare     bool // is started without rooms
 	named    bool // somebody chose its id
 	disk     disk
@@ -125,7 +127,7 @@ func (w *world) start(m *machine, s room.Settings) {
 		History: keep, Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
-		Stored:  m.disk.content(), Found: m.found, Named: m.named,
+		Stored:  m.disk.content(), Found: m.found, Mesh: m.mesh, Named: m.named,
 	})
 	if err != nil {
 		w.t.Fatal(err)

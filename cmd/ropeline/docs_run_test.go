@@ -85,11 +85,12 @@ func runShell(t *testing.T, script string, addresses map[string]string) string {
 func ownPlaces(t *testing.T, script string) (moved string, addresses map[string]string, admins []string) {
 	t.Helper()
 	addresses = map[string]string{}
-	var lines strings.Builder
+	var lines, waits strings.Builder // for nodes that are started one after the other: a mesh is ready when all are there
 	for line := range strings.Lines(script) {
 		command, beside := strings.CutSuffix(line, " &\n")
 		if !strings.Contains(command, "ropeline run ") {
-			lines.WriteString(line)
+			lines.WriteString(waits.String() + line)
+			waits.Reset()
 			continue
 		}
 		admin := freeAddress(t)
@@ -116,9 +117,10 @@ func ownPlaces(t *testing.T, script string) (moved string, addresses map[string]
 		if !beside {
 			t.Errorf("a page has its reader wait for the end of %q", command)
 		}
-		fmt.Fprintf(&lines, "%s &\nropeline health --server http://%s --wait 30s\n", command, admin)
+		fmt.Fprintf(&lines, "%s &\n", command)
+		fmt.Fprintf(&waits, "ropeline health --server http://%s --wait 30s\n", admin)
 	}
-	return lines.String(), addresses, admins
+	return lines.String() + waits.String(), addresses, admins
 }
 
 // wantSaid fails the test if commands have not said something.
