@@ -98,6 +98,7 @@ func (d *doctor) look(ctx context.Context) {
 	d.checkClock()
 	d.checkSecret()
 	d.checkData(runs)
+	d.checkBootstrap()
 	d.checkPeers(ctx)
 	d.checkOrigins(ctx)
 }

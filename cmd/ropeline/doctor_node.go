@@ -198,6 +198,21 @@ func syncs(dir string) (time.Duration, error) {
 	return took[len(took)/2], nil
 }
 
+// checkBootstrap says what becomes of the node where there is no mesh.
+func (d *doctor) checkBootstrap() {
+	const check = "bootstrap"
+	names := d.cfg.Rights.Bootstrap
+	switch {
+	case d.cfg.Mesh == "":
+	case slices.Contains(names, d.cfg.Name):
+		d.ok(check, "where there is no mesh yet, this node makes one together with all of %s", strings.Join(names, ","))
+	case len(names) > 0:
+		d.ok(check, "this node, %s, is none of %s: it joins the mesh that these make", d.cfg.Name, strings.Join(names, ","))
+	default:
+		d.ok(check, "without --bootstrap-nodes this node joins a mesh, and never makes one")
+	}
+}
+
 // checkPeers finds out whether the nodes that shall be joined are reached.
 func (d *doctor) checkPeers(ctx context.Context) {
 	identity := d.identity()
