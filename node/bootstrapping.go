@@ -144,7 +144,7 @@ func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
 			return
 		}
 		for _, o := range out {
-			mesh.Send(transport.PeerID(o.To), kindBootstrap, 0, o.Append(nil))
+			mesh.Send(transport.PeerID(o.To), kindBootstrap, o.Slot(), o.Append(nil))
 		}
 		if err := m.Lost(); err != nil {
 			b.fail(err)

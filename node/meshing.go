@@ -123,7 +123,7 @@ func (c *Core) foundsNow(now time.Time) bool {
 func (f *facts) meshMinter(room crdt.RoomID) (minter crdt.NodeID, lost bool) {
 	r := f.room(room)
 	minter = f.mints(r)
-	for id := r.minter; id != minter; {
+	for id, hops := r.minter, 0; id != minter && hops <= maxHeirs; hops++ {
 		heir, left := f.left[id]
 		if !left {
 			return minter, true

@@ -26,6 +26,9 @@ type Message struct {
 	Holds Record   // of mesh zero: nothing
 }
 
+// Slot says which messages to the same node a newer one may replace.
+func (m Message) Slot() uint64 { return uint64(m.Kind) }
+
 const (
 	messageVersion = 1
 	maxName        = 255
