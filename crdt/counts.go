@@ -85,6 +85,15 @@ func (r *Rows) AddTicks(m *map[int64]int64, owner Incarnation, room RoomID, kind
 	}
 }
 
+// Value returns what a row counts in one cell, faded or not.
+func (r *Rows) Value(owner Incarnation, key Key) int64 {
+	w, ok := r.rows[owner]
+	if !ok || w.rooms[key.Room] == nil {
+		return 0
+	}
+	return w.rooms[key.Room].cells.of(slot{key.Kind, key.Tick}).Value()
+}
+
 // superseded reports whether a later start of the node is known whose row is the
 // i-th in order.
 func (r *Rows) superseded(i int) bool {

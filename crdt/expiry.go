@@ -152,6 +152,9 @@ func (r Retention) keeps(room RoomID) keeps {
 	}
 }
 
+// WaitingFor returns for how long after its last change a row counts who waits in a room.
+func (r Retention) WaitingFor(room RoomID) time.Duration { return r.keeps(room).waiting }
+
 // fadedKinds are the kinds of counts of one owner that have faded, a bit each.
 type fadedKinds uint8
 

@@ -118,6 +118,7 @@ type Core struct {
 
 	visits visits
 	lately lately
+	lost   lost
 	slot   uint64 // of the newest message that must not be replaced
 	peers  replica.Members
 	gone   []string      // sites whose nodes have all left
@@ -126,8 +127,9 @@ type Core struct {
 	shownNodes atomic.Pointer[[]crdt.NodeID] // the same, for any goroutine
 	sizes      map[string]int                // ready nodes by site, self included
 
-	open  atomic.Bool // leases are open and requests may come
-	swept time.Time
+	open     atomic.Bool // leases are open and requests may come
+	openedAt time.Time   // when that was
+	swept    time.Time
 
 	refused  atomic.Uint64 // messages that made no sense, or were not the sender's to say
 	overflow atomic.Uint64 // as Status has it
@@ -234,6 +236,7 @@ func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
 		c.inquiries.since = now
 	}
 	c.replica.SetPeers(members, now)
+	c.findLost()
 	c.limiter.know(members)
 }
 
@@ -288,6 +291,7 @@ func (c *Core) Tick(now time.Time) []Message {
 		}
 		c.openRooms(now)
 	}
+	c.lookForLost(now)
 	c.collect(now)
 	c.rouse(now)
 	for _, r := range c.up() {
@@ -338,6 +342,7 @@ func (c *Core) openRooms(now time.Time) {
 		r.viewed = briefOf(now.Add(-time.Duration(i) * tickInterval % r.every()))
 	}
 	c.goOnLeaving(now)
+	c.openedAt = now
 	c.open.Store(true)
 	if c.catalog != nil && !c.leave.on {
 		c.bring(now)

@@ -232,7 +232,11 @@ func (r *Room) expire(now time.Time) {
 	r.bookCame(now)
 	r.bookSpent(spent, now)
 	r.bookActive(d, now)
-	r.bookLine(r.line.Expire(r.core.changes[:0], now), now)
+	gone := r.line.Expire(r.core.changes[:0], now)
+	if len(r.owed) > 0 {
+		gone = r.expiredOf(gone)
+	}
+	r.bookLine(gone, now)
 	if r.settings.Load().Policy == room.Escrow || r.held != (ticket.Amount{}) {
 		r.bookHeld(now)
 		r.core.storing.touch(r)
@@ -245,10 +249,16 @@ func (r *Room) visited(v visit, now time.Time) {
 		r.line = room.NewLine(r.settings.Load(), r.core.places)
 	}
 	if v.admitted {
-		r.bookLine(r.line.Admit(r.core.changes[:0], v.visitor, v.at), now)
-	} else {
-		r.bookLine(r.line.Poll(r.core.changes[:0], v.visitor, v.arrival, v.at, v.refresh), now)
+		_, known := r.line.Find(v.visitor)
+		changes := r.line.Admit(r.core.changes[:0], v.visitor, v.at)
+		if !known {
+			changes = r.admittedFirst(changes, &v, now)
+		}
+		r.bookLine(changes, now)
+		return
 	}
+	changes := r.line.Poll(r.core.changes[:0], v.visitor, v.arrival, v.at, v.refresh)
+	r.bookLine(r.polledFirst(changes, &v, now), now)
 }
 
 func (r *Room) bookLine(changes []room.Change, now time.Time) {
@@ -411,7 +421,7 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 			s.Reread()
 		}
 		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
-			Closed: s.Closed, Gone: slices.Contains(c.gone, s.Site)})
+			Closed: s.Closed, Changed: s.Changed, Gone: slices.Contains(c.gone, s.Site)})
 		delete(lent, s.Site)
 	}
 	if len(lent) > 0 { // to sites of which no summary has come yet

@@ -61,6 +61,7 @@ type Room struct {
 	came      uint64         // who did not wait, since this node's row told
 	collected [classes]int64 // tickets whose notes have been collected
 	line      *room.Line     // nil: nobody has come
+	owed      []owed         // nearly always empty
 	nap       brief          // until when the loop leaves the room out; zero: it does not
 	viewed    brief          // when the view was built
 	until     brief          // when an event makes an end of it; zero: never

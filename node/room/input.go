@@ -18,8 +18,9 @@ type Site struct {
 
 	// Closed is the newest tick whose counts are final at all nodes of the site; 0
 	// if it has not said. A site whose Closed stands still has fallen silent.
-	Closed int64
-	Gone   bool // it left, and said so
+	Closed  int64
+	Gone    bool      // it left, and said so
+	Changed time.Time // its last news; zero: not known, and it is taken to be fresh
 }
 
 // Input is all that a view is built from. Maps are read, never kept.
@@ -168,7 +169,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	t.siteLate = max(t.siteLate, t.selfLate)
 	t.rate = float64(admitted) * float64(ticksPerMinute) / float64(max(tick-first, ticksPerMinute))
 	t.settle(s, now)
-	t.queues(seconds(s.BucketSpan))
+	t.queues(s, now)
 }
 
 // sorted returns the sites by name. A node that has not heard of its own site yet
@@ -187,17 +188,30 @@ func sorted(in *Input) []Site {
 	return sites
 }
 
+// waitingHere returns which part of those who wait at a site, as it last said, still has to be
+// counted there. None of its nodes is in sight: its visitors poll elsewhere, and have all done so
+// after one refresh interval. They do so evenly, so as many less count here as count there more.
+func (s *Site) waitingHere(set *Settings, now time.Time) float64 {
+	if s.Own || s.Nodes > 0 || s.Changed.IsZero() {
+		return 1
+	}
+	silent := now.Sub(s.Changed)
+	return min(1, max(0, 1-float64(silent)/float64(set.RefreshInterval)))
+}
+
 // queues sums waiting visitors by site and by bucket, and lists the own site's
 // granules. Reading a map is most of what a view costs, so this is where it is done.
-func (t *tally) queues(width int64) {
+func (t *tally) queues(s *Settings, now time.Time) {
+	width := seconds(s.BucketSpan)
 	if t.index == nil {
 		t.index = make(map[int64]int)
 	}
 	clear(t.index)
 	for i := range t.input {
 		site := &t.sites[i]
+		here := t.input[i].waitingHere(s, now)
 		for start, v := range t.input[i].Waiting {
-			n := clampCount(v)
+			n := int(math.Ceil(float64(clampCount(v)) * here))
 			site.waiting += n
 			if n == 0 || site.frozen {
 				continue

@@ -1,0 +1,54 @@
+package replica
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// Lost appends the starts of nodes of our site that have a row and do not run, as far as
+// the list of members tells: their rows count until they fade. They are in order.
+func (r *Replica) Lost(dst []crdt.Incarnation) []crdt.Incarnation {
+	n := len(dst)
+	for owner := range r.rows.Owners() {
+		if h, _ := r.rows.Header(owner); h.Site == r.cfg.Site && !r.runs(owner) {
+			dst = append(dst, owner)
+		}
+	}
+	slices.SortFunc(dst[n:], crdt.Incarnation.Compare)
+	return dst
+}
+
+// runs reports whether a start of a node is not known to be over. A row may be heard of
+// before the list of members tells that its node has started again.
+func (r *Replica) runs(owner crdt.Incarnation) bool {
+	if owner.Node == r.cfg.Self.Node {
+		return owner.Boot >= r.cfg.Self.Boot
+	}
+	p, ok := r.peers.Find(owner.Node)
+	return ok && owner.Boot >= p.Boot
+}
+
+// LastChange returns when the row of a start changed last, as far as is known; zero: there is
+// no such row.
+func (r *Replica) LastChange(owner crdt.Incarnation) time.Time {
+	h, _ := r.rows.Header(owner)
+	return h.Changed
+}
+
+// WaitingIn returns how many visitors the row of a start counts as waiting in one granule of
+// a room.
+func (r *Replica) WaitingIn(owner crdt.Incarnation, room crdt.RoomID, granule int64) int64 {
+	return r.rows.Value(owner, crdt.Key{Room: room, Kind: crdt.Waiting, Tick: granule})
+}
+
+// WaitingUntil returns until when the row of a start counts who waits in a room, if it does
+// not change again; zero: there is no such row.
+func (r *Replica) WaitingUntil(owner crdt.Incarnation, room crdt.RoomID) time.Time {
+	h, ok := r.rows.Header(owner)
+	if !ok {
+		return time.Time{}
+	}
+	return h.Changed.Add(r.cfg.Retention.WaitingFor(room))
+}
