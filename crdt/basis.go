@@ -26,7 +26,7 @@ func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret R
 	oldest := none
 	for i, w := range r.order {
 		if w.site == site && w.rooms[room] != nil {
-			oldest = oldest.least(w.addTo(c, room, now, ret, k.over(w.changed, now), r.handedOn(i, room)))
+			oldest = oldest.least(w.addTo(c, room, now, ret, w.over(k, now), r.handedOn(i, room)))
 		}
 	}
 	b := Basis{from: Nanos(now), grounds: r.grounds(site, room, now, k)}
@@ -66,7 +66,7 @@ func (r *Rows) grounds(site string, room RoomID, now time.Time, k keeps) grounds
 		g.cells += w.forgotten
 		if rc := w.rooms[room]; rc != nil {
 			g.cells += rc.changes
-			g.faded = (g.faded ^ uint64(k.over(w.changed, now))) * 0x100000001b3
+			g.faded = (g.faded ^ uint64(w.over(k, now))) * 0x100000001b3
 		}
 	}
 	return g

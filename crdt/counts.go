@@ -7,7 +7,7 @@ func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retentio
 	var c Counts
 	if i, ok := r.find(owner); ok {
 		w := r.order[i]
-		w.addTo(&c, room, now, ret, ret.keeps(room).over(w.changed, now), r.handedOn(i, room))
+		w.addTo(&c, room, now, ret, w.over(ret.keeps(room), now), r.handedOn(i, room))
 	}
 	return c
 }
@@ -20,7 +20,7 @@ func (r *Rows) AddRights(c *Counts, owner Incarnation, room RoomID, from int64, 
 		return
 	}
 	w := r.order[i]
-	on, over := r.handedOn(i, room), ret.keeps(room).over(w.changed, now)
+	on, over := r.handedOn(i, room), w.over(ret.keeps(room), now)
 	from = max(from, ret.first(now).history)
 	rc := w.rooms[room]
 	if rc == nil {
@@ -156,6 +156,9 @@ func (w *row) addTo(c *Counts, room RoomID, now time.Time, ret Retention, over f
 		case Active:
 			if !on.active && !over.has(Active) {
 				c.Active += value
+				if over.has(Held) {
+					c.Orphans += value
+				}
 			}
 		case Waiting:
 			if !over.has(Waiting) {

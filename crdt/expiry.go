@@ -141,7 +141,7 @@ func ceilDiv(a, b int64) int64 {
 }
 
 // keeps is how long counts of a room outlive the last sign of life of their owner.
-type keeps struct{ active, waiting, held time.Duration }
+type keeps struct{ active, waiting, held, session time.Duration }
 
 func (r Retention) keeps(room RoomID) keeps {
 	f := r.fading(room)
@@ -149,7 +149,15 @@ func (r Retention) keeps(room RoomID) keeps {
 		active:  max(f.Session+leaseGuard, minFade),
 		waiting: max(f.Refresh*5/2, minFade),
 		held:    minFade, // the node has them still, but nobody can use them
+		session: f.Session + leaseGuard,
 	}
+}
+
+// ofDead returns how long they do if the owner is known not to run: then its last change is not
+// one of many to come, and its leases are over when the last of them may be.
+func (k keeps) ofDead() keeps {
+	k.active, k.held = k.session, min(k.held, k.session)
+	return k
 }
 
 // WaitingFor returns for how long after its last change a row counts who waits in a room.
@@ -165,7 +173,7 @@ func (f fadedKinds) has(kind Kind) bool { return f>>kind&1 != 0 }
 // left out of sums but not forgotten by themselves.
 func (k keeps) over(changed int64, now time.Time) (f fadedKinds) {
 	since := now.Sub(time.UnixMilli(changed))
-	if since <= minFade {
+	if since <= min(minFade, k.active) {
 		return 0 // nearly always
 	}
 	if since > k.active {

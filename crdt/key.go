@@ -52,6 +52,7 @@ func TickOf(t time.Time) int64 { return t.Unix() / int64(TickSpan/time.Second) }
 // Counts is what one site, or one node, holds of one room. Nil maps are empty.
 type Counts struct {
 	Active   int64
+	Orphans  int64           // of Active: of owners whose rights are not counted any more; not in summaries
 	Held     int64           // rights to places
 	HeldRate int64           // rights to admissions per minute
 	Waiting  map[int64]int64 // start of the span in Unix seconds → visitors
@@ -61,7 +62,7 @@ type Counts struct {
 
 // Reset empties c and keeps its memory.
 func (c *Counts) Reset() {
-	c.Active, c.Held, c.HeldRate = 0, 0, 0
+	c.Active, c.Orphans, c.Held, c.HeldRate = 0, 0, 0, 0
 	clear(c.Waiting)
 	clear(c.Seen)
 	clear(c.Admitted)

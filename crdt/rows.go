@@ -37,6 +37,7 @@ type row struct {
 	owner   Incarnation
 	site    string
 	mine    bool   // written here: never dropped, never taken from others
+	dead    bool   // its owner does not run, as far as this replica knows; no part of what merges
 	seq     uint64 // newest change heard of
 	changed int64  // Unix milliseconds
 	rooms   map[RoomID]*roomCells
@@ -101,6 +102,22 @@ func (r *Rows) Close(owner Incarnation, tick int64, now time.Time) {
 		w.bump(now)
 		w.closed = tick
 	}
+}
+
+// SetDead notes whether the owner of a row is known not to run. Its leases and rights then fade
+// when its sessions are over, if that is sooner than a row fades that may change again.
+func (r *Rows) SetDead(owner Incarnation, dead bool) {
+	if w, ok := r.rows[owner]; ok {
+		w.dead = dead
+	}
+}
+
+// over returns which counts of a row have outlived their owner.
+func (w *row) over(k keeps, now time.Time) fadedKinds {
+	if w.dead {
+		k = k.ofDead()
+	}
+	return k.over(w.changed, now)
 }
 
 // Header returns the header of a row and whether there is one.

@@ -214,3 +214,46 @@ func TestANodeThatWasNotDead(t *testing.T) {
 		t.Errorf("long after the cut %d too few and %d too many are shown", under, over)
 	}
 }
+
+// TestPlacesOfThoseThatRunAreUsed looks at the places of three nodes after the fourth died, while its
+// sessions are still counted and its rights are not any more.
+func TestPlacesOfThoseThatRunAreUsed(t *testing.T) {
+	s := queueSettings()
+	s.TotalActiveUsers, s.SessionDuration = 80, 90*time.Second
+	l := crowded(t, s, false, "a", "a", "a", "a")
+	l.watch(40*time.Second, 0, nil)
+	l.kill(l.nodes[3])
+	l.watch(35*time.Second, 0, nil)
+	idle, held := int64(0), int64(0)
+	l.watch(50*time.Second, 0, func(time.Duration) {
+		for _, m := range l.nodes[:3] {
+			is := m.core.order[0].Rights()
+			idle, held = idle+is.Held.Places-is.InUse, held+is.Held.Places
+		}
+	})
+	if part := float64(idle) / float64(held); part > 0.03 {
+		t.Errorf("%.0f %% of the places of the nodes that run were idle while people waited", 100*part)
+	} else {
+		t.Logf("%.1f %% idle", 100*part)
+	}
+}
+
+// TestActiveOfADeadNodeEndsWithItsSessions where those are shorter than a row of a node that runs may be silent.
+func TestActiveOfADeadNodeEndsWithItsSessions(t *testing.T) {
+	s := queueSettings()
+	s.SessionDuration = 12 * time.Second
+	l := crowded(t, s, false, "a", "a", "a")
+	l.kill(l.nodes[2])
+	after := time.Duration(0)
+	for ; after < 40*time.Second; after += 200 * time.Millisecond {
+		l.polls()
+		l.run(200 * time.Millisecond)
+		use := int64(0)
+		for _, m := range l.nodes[:2] {
+			use += m.core.order[0].Rights().InUse
+		}
+		if v := l.nodes[0].core.View(roomID); after > s.SessionDuration+2*time.Second && int64(v.Active) > use+8 { // a view is a moment old
+			t.Fatalf("%v after the death %d are shown as active, and %d are", after, v.Active, use)
+		}
+	}
+}

@@ -8,11 +8,14 @@ import (
 )
 
 // Lost appends the starts of nodes of our site that have a row and do not run, as far as
-// the list of members tells: their rows count until they fade. They are in order.
+// the list of members tells: their rows count until they fade, some of it sooner from now on
+// than if they ran. They are in order.
 func (r *Replica) Lost(dst []crdt.Incarnation) []crdt.Incarnation {
 	n := len(dst)
 	for owner := range r.rows.Owners() {
-		if h, _ := r.rows.Header(owner); h.Site == r.cfg.Site && !r.runs(owner) {
+		h, _ := r.rows.Header(owner)
+		lost := h.Site == r.cfg.Site && !r.runs(owner)
+		if r.rows.SetDead(owner, lost); lost {
 			dst = append(dst, owner)
 		}
 	}

@@ -74,6 +74,7 @@ type siteTally struct {
 	// Escrow only: rights that the site owns, and who of minute came in the tick
 	// at its edge.
 	held, heldRate, edge int
+	orphans              int // of active: on places that are not among held any more, since their node does not run
 }
 
 // tally is the sum of an Input at one moment. Sites are sorted by name, so that
@@ -146,7 +147,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 		}
 		w := window(site.Admitted, tick)
 		st.minute = w.minute
-		st.held, st.heldRate, st.edge = clampCount(site.Held), clampCount(site.HeldRate), w.edge
+		st.held, st.heldRate, st.edge, st.orphans = clampCount(site.Held), clampCount(site.HeldRate), w.edge, clampCount(site.Orphans)
 		if site.Own {
 			t.own = i
 			st.nodes, st.inSight = max(1, len(in.Nodes)), true

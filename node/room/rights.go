@@ -57,7 +57,7 @@ func (v *View) slotsByRights(t *tally, ahead time.Duration) int {
 			continue
 		}
 		cools := t.cooling(st, ahead)
-		places += int64(max(0, st.held-st.active))
+		places += int64(max(0, st.free()))
 		rate += int64(max(0, st.heldRate-cools))
 		active += int64(st.active)
 		cooling += int64(cools)
@@ -66,9 +66,13 @@ func (v *View) slotsByRights(t *tally, ahead time.Duration) int {
 	return int(min(places, rate, int64(left)))
 }
 
+// free returns how many places a site has that no session uses, below 0 if it counts more of
+// those: it may have heard of a session before it has of the right.
+func (st *siteTally) free() int { return st.held - st.active + st.orphans }
+
 // usable returns how many visitors a site could let in now with the rights it owns.
 func (t *tally) usable(st *siteTally) int {
-	return max(0, min(st.held-st.active, st.heldRate-t.cooling(st, 0)))
+	return max(0, min(st.free(), st.heldRate-t.cooling(st, 0)))
 }
 
 // reserveByRights has those who wait look ahead: they are in turn for what comes
