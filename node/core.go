@@ -25,6 +25,7 @@ import (
 type CoreConfig struct {
 	Self  crdt.Incarnation // required
 	Site  string           // required
+	Name  string           // what operators call it; "": nothing
 	Named bool             // somebody chose Self.Node: an earlier life may have had it, and lost its disk
 	Rooms []room.Settings  // complete and checked; ids differ
 
@@ -74,6 +75,7 @@ type CoreConfig struct {
 type Core struct {
 	self    crdt.Incarnation
 	site    string
+	name    string
 	key     []byte // of owners
 	places  []byte // the key of places
 	entropy io.Reader
@@ -108,8 +110,10 @@ type Core struct {
 	past      past
 	storing   storing
 	leave     leaveState
-	recovered time.Time     // when it was last looked whether the dead can be recovered from
-	factsFull atomic.Uint64 // facts that were not taken, because there are too many
+	downs     downs
+	shownDown atomic.Pointer[[]Down] // as noteDown last had it
+	recovered time.Time              // when it was last looked whether the dead can be recovered from
+	factsFull atomic.Uint64          // facts that were not taken, because there are too many
 
 	factsKnown atomic.Int64 // how many there are, as of the last tick
 	found      bool         // as CoreConfig has it
@@ -148,7 +152,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 		return nil, errors.New("node: Rand and OwnerKey are required")
 	}
 	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{},
-		found: cfg.Found, leaveOut: cfg.LeaveOut}
+		name: cfg.Name, found: cfg.Found, leaveOut: cfg.LeaveOut}
 	c.SetMesh(cfg.Mesh)
 	c.places = placeKey(cfg.OwnerKey)
 	c.limiter = newLimiter(cfg.LimitMemory, cfg.Self, cfg.Site, cfg.OwnerKey)
@@ -299,6 +303,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	}
 	c.heedFacts(now)
 	c.recoverTheDead(now)
+	c.noteDown(now)
 	out = append(out, c.sendVisits(now)...)
 	out = append(out, c.sendRenewals(now)...)
 	out = append(out, c.sendEndings(now)...)
@@ -491,10 +496,3 @@ func (c *Core) collect(now time.Time) {
 func (c *Core) owner(id crdt.RoomID, v VisitorID) crdt.NodeID {
 	return room.Owner(c.key, id, v, c.nodes)
 }
-
-// AppendSnapshot appends what is worth keeping over a restart.
-func (c *Core) AppendSnapshot(dst []byte) ([]byte, error) { return c.replica.AppendSnapshot(dst) }
-
-// Restore takes up what an earlier start has kept. It is called before anything
-// else.
-func (c *Core) Restore(state []byte, now time.Time) error { return c.replica.Restore(state, now) }

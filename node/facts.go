@@ -33,6 +33,7 @@ import (
 //	retired/<room>        the room is gone for good
 //	mesh/<mesh>           its record, once capacity may be minted in it
 //	node/<node>           a node that may own rights, and its site
+//	name/<node>           what its operator calls it
 //	left/<node>           its heir: the node has left
 //	dead/<node>/<heir>    the node is lost, an operator said at its heir
 //	final/<room>/<node>   the last ledger of a node that has left
@@ -48,6 +49,7 @@ const (
 	factRests   = "rests"
 	factRetired = "retired"
 	factNode    = "node"
+	factName    = "name"
 	factLeft    = "left"
 	factDead    = "dead"
 	factFinal   = "final"
@@ -70,6 +72,7 @@ type facts struct {
 
 	rooms map[crdt.RoomID]*roomFacts
 	sites map[crdt.NodeID]string        // of nodes that may own rights
+	names map[crdt.NodeID]string        // of the same, as far as they have told
 	left  map[crdt.NodeID]crdt.NodeID   // to their heirs
 	dead  map[crdt.NodeID]crdt.NodeID   // the same; of several heirs the least
 	named map[crdt.NodeID][]crdt.NodeID // of the dead: all heirs, in no order
@@ -222,7 +225,7 @@ func (f *facts) update() bool {
 	f.reading++
 	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
 	f.left, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]crdt.NodeID{}
-	f.named = map[crdt.NodeID][]crdt.NodeID{}
+	f.named, f.names = map[crdt.NodeID][]crdt.NodeID{}, map[crdt.NodeID]string{}
 	f.catalog = 0
 	for key, at := range f.replica.Stamps() {
 		if catalog.IsKey(key) {
@@ -245,7 +248,7 @@ func (f *facts) update() bool {
 func (f *facts) take(key string, value []byte) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind {
-	case factNode, factLeft, factDead:
+	case factNode, factName, factLeft, factDead:
 		name, heir, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseNodeID(name); err == nil {
 			f.takeNode(kind, id, heir, value)
@@ -262,6 +265,8 @@ func (f *facts) takeNode(kind string, id crdt.NodeID, named string, value []byte
 	switch kind {
 	case factNode:
 		f.sites[id] = string(value)
+	case factName:
+		f.names[id] = string(value)
 	case factLeft:
 		if heir, ok := nodeIn(value); ok && heir != id {
 			f.left[id] = heir

@@ -154,6 +154,7 @@ func New(cfg Config) (_ *Node, err error) {
 	n.core, err = NewCore(CoreConfig{
 		Mesh:        cfg.Data.Mesh(),
 		Self:        cfg.Data.Self(),
+		Name:        cfg.Name,
 		Named:       cfg.Data.named,
 		Site:        cfg.Site,
 		Rooms:       cfg.Rooms,

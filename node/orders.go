@@ -86,7 +86,22 @@ func (n *Node) Leave(ctx context.Context) error {
 // nobody knows whether it is: say it again. Any goroutine may call it, while Run
 // runs.
 func (n *Node) DeclareDead(ctx context.Context, id crdt.NodeID) error {
-	return n.note(ctx, func(c *Core, now time.Time) error { return c.DeclareDead(id, now) })
+	err := n.note(ctx, func(c *Core, now time.Time) error { return c.DeclareDead(id, now) })
+	if err != nil {
+		return err
+	}
+	return n.tell(ctx, func(c *Core, now time.Time) error { c.lookForDown(now); return nil }) // so that it shows at once
+}
+
+// Recovered reports whether other nodes have all rights that a dead node had, be they locked or
+// not. It returns ErrNotDead if nobody has declared it dead. Any goroutine may call it, while Run
+// runs.
+func (n *Node) Recovered(ctx context.Context, id crdt.NodeID) (all bool, err error) {
+	err = n.tell(ctx, func(c *Core, _ time.Time) (err error) {
+		all, err = c.allRecovered(id)
+		return err
+	})
+	return all, err
 }
 
 // Retire ends a room for good, as Core.Retire does, and returns once that is on disk. If

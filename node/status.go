@@ -30,6 +30,9 @@ type Status struct {
 	// RoomsRefused is what operators have set and cannot hold beside the rest of it.
 	RoomsRefused []RefusedStatus `json:"rooms_refused"`
 
+	// Down are the nodes whose capacity cannot be used, as far as the nodes that run know.
+	Down []DownStatus `json:"down"`
+
 	Facts FactsStatus `json:"facts"`
 
 	Limits LimitsStatus `json:"limits"`
@@ -168,7 +171,7 @@ func (n *Node) Status() Status {
 	s := Status{
 		Node: self.Node.String(), Name: n.cfg.Name, Site: n.cfg.Site, Boot: self.Boot,
 		Version: n.cfg.Version, Ready: n.serves.Load(),
-		Rooms: []RoomStatus{}, Peers: []PeerStatus{},
+		Rooms: []RoomStatus{}, Peers: []PeerStatus{}, Down: []DownStatus{},
 		MessagesRefused: n.core.refused.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
 		StoreFailures: n.journal.failures.Load(),
 		HistoryBytes:  n.core.past.bytes.Load(), HistoryRefused: n.core.past.refused.Load(),

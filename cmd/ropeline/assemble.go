@@ -47,6 +47,7 @@ type assembly struct {
 	front    *httpfront.Front
 	verdicts *verdict.Server // nil: nobody asks
 	admin    *operators
+	seen     *overview.Overview
 	beside   []func(context.Context) error // what runs while visitors are served
 	after    []func(context.Context) error // what runs until the last of them was
 
@@ -111,8 +112,8 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 	}
 	others := askerOf(a.mesh)
 	m := &managed{lameDuck: a.lame, front: a.front, secrets: a.secrets, mesh: others, stop: a.drain}
-	seen := newOverview(a.lame, a.mesh, m.history, a.log)
-	m.seen = seen
+	a.seen = newOverview(a.lame, a.mesh, m.history, a.log)
+	m.seen = a.seen
 	maps.Copy(answers, m.answers())
 	if err := a.addAdmin(cfg, m, follower); err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func assemble(ctx context.Context, cfg config, a assembly) (_ *assembly, err err
 		func(ctx context.Context) error { return a.secrets.run(ctx, others) },
 		func(ctx context.Context) error { return notifyReady(ctx, a.lame.ready, a.log) },
 		func(ctx context.Context) error { return giveBack(ctx, a.log) },
-		seen.Run)
+		a.seen.Run)
 	a.rooms = nil // the parts have taken them over, and there may be thousands
 	return &a, nil
 }

@@ -35,6 +35,13 @@ var _ manage.Mesh = (*managed)(nil)
 // peerWait is for how long another node is waited for.
 const peerWait = 2 * time.Second
 
+// Status is that of the node, with what others know of nodes that are down.
+func (m *managed) Status() node.Status {
+	s := m.lameDuck.Status()
+	s.Down = m.seen.Down(&s, m.Now())
+	return s
+}
+
 func (m *managed) Snapshot(now time.Time) dashboard.Snapshot { return m.seen.Snapshot(now) }
 
 func (m *managed) ExplainRequest(q *httpfront.Question) httpfront.Explained {

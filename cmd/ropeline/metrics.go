@@ -107,6 +107,7 @@ func (m *measures) sample() metrics.Sample {
 	for i := range status.Rooms {
 		s.Rooms[i] = measuredRoom(&status.Rooms[i])
 	}
+	s.Down = measuredDown(a.seen.Down(&status, a.node.Now()), status.Rooms)
 	s.Limits = measuredLimits(&status.Limits, a.front.LimitTallies())
 	s.Front.Connections, s.Front.RequestsInFlight = a.front.Load()
 	for _, g := range a.front.Origins() {
@@ -206,6 +207,19 @@ func measuredRoom(s *node.RoomStatus) metrics.Room {
 		}
 	}
 	return r
+}
+
+func measuredDown(all []node.DownStatus, rooms []node.RoomStatus) (out []metrics.Down) {
+	zones := make(map[string]string, len(rooms))
+	for i := range rooms {
+		zones[rooms[i].ID] = rooms[i].Zone
+	}
+	for _, d := range all {
+		for _, r := range d.Rooms {
+			out = append(out, metrics.Down{Zone: zones[r.Room], Room: r.Name, Node: d.Order, Site: d.Site, State: d.State, Capacity: measuredAmount(r.Capacity)})
+		}
+	}
+	return out
 }
 
 func measuredAmount(a node.AmountStatus) metrics.Amount {

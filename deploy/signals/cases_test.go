@@ -100,6 +100,14 @@ var cases = []struct {
 			room("waiting_users", 50, 49) + room("slots", 3, 0) + room("admitted_users", 0, 0) + room("dry_run", 1, 1),
 			room("waiting_users", 50, 49) + room("slots", 3, 0) + room("admitted_users", 0, 0) + info("escrow", "reject"),
 		}},
+	{"RopelineCapacityUnusable",
+		`ropeline_room_capacity_unusable{zone="z",room="shop",kind="places",down_node="b1",down_site="b",state="down",instance="a"} 102x90
+		ropeline_room_capacity_unusable{zone="z",room="shop",kind="places",down_node="b1",down_site="b",state="down",instance="b"} 101x90`,
+		`{down_node="b1", room="shop", zone="z"}`,
+		[]string{
+			`ropeline_room_capacity_unusable{zone="z",room="shop",kind="places",down_node="b1",down_site="b",state="recovering",instance="a"} 102x90`,
+			`ropeline_room_capacity_unusable{zone="z",room="shop",kind="places",down_node="b1",down_site="b",state="down",instance="a"} 102x80 _x9`,
+		}},
 	{"RopelineRightsIdle", places("held", 30, 40) + places("minted", 100, 100), `{room="shop", zone="z"}`,
 		[]string{places("held", 55, 45) + places("minted", 100, 90)}},
 	{"RopelineRightsMissing", places("minted", 50, 50) + room("active_users_limit", 100, 100), `{room="shop", zone="z"}`,

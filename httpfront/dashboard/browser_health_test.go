@@ -63,6 +63,13 @@ func TestBrowserJudges(t *testing.T) {
 		{"Queueing|Alive|warn: A wait is longer than an hour", func(r *Room, _ *Node, _ *Snapshot) { r.Waiting, r.WaitSeconds = 5, new(int64(3601)) }},
 		{"Open|Failed|bad: A node does not answer", func(_ *Room, n *Node, _ *Snapshot) { n.State = "failed" }},
 		{"Open|Failed|bad: 2 nodes do not answer", func(_ *Room, n *Node, s *Snapshot) { n.State, s.Nodes[2].State = "failed", "failed" }},
+		{"Open|Failed|bad: A node is down, and nobody can use its capacity", func(_ *Room, n *Node, s *Snapshot) {
+			n.State = "failed"
+			s.Down = []Down{{Node: n.Node, Name: n.Name, State: "down", Rooms: []DownRoom{}, Message: n.Name + " is down: 102 of 240 capacity unusable"}}
+		}},
+		{"Open|Alive|warn: The capacity of a dead node is being recovered", func(_ *Room, _ *Node, s *Snapshot) {
+			s.Down = []Down{{Node: "x", Name: "b1", State: "recovering", Rooms: []DownRoom{}, Message: "recovering b1's 102 of 240 capacity: usable in 34 s"}}
+		}},
 		{"Open|Left", func(_ *Room, n *Node, _ *Snapshot) { n.State, n.Ready = "left", false }},
 		{"Open|No tickets: disk|bad: A node lets nobody in: its disk", func(_ *Room, n *Node, _ *Snapshot) { n.Store = "full" }},
 		{"Open|No tickets: clock|bad: A node lets nobody in: its clock is off", func(_ *Room, n *Node, _ *Snapshot) { n.Clock = "off" }},

@@ -26,6 +26,8 @@ type Snapshot struct {
 	Rooms []Room    `json:"rooms"`
 	Sites []Site    `json:"sites"`
 	Nodes []Node    `json:"nodes"`
+	// Down are the nodes whose capacity cannot be used.
+	Down []Down `json:"down"`
 	// Limits are the rate limits. What they count is that of the nodes that are alive.
 	Limits []Limit `json:"limits"`
 	// Refused is what operators have set and does not hold, as it cannot beside the rest.

@@ -34,6 +34,9 @@ type Mesh interface {
 	Drain(ctx context.Context, id crdt.NodeID, leave bool) error
 	// DeclareDead says that a node is gone for good, as node.Node.DeclareDead does.
 	DeclareDead(ctx context.Context, id crdt.NodeID) error
+	// Recovered reports whether other nodes have all capacity of a dead one, as
+	// node.Node.Recovered does.
+	Recovered(ctx context.Context, id crdt.NodeID) (bool, error)
 	// Keys returns the secrets of the mesh by their ids, the newest first.
 	Keys() []Key
 	// RotateKeys has a new secret take the place of the one that is used, at all nodes. While

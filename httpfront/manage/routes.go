@@ -100,7 +100,8 @@ func Routes(mesh Mesh, now func() time.Time) ([]admin.Route, map[string]admin.Sc
 		get("listKeys", "keys", "keys", "Lists the secrets of the mesh by their ids, the newest first.", "Key", true, m.keys),
 		post("rotateKeys", "keys/rotation", "keys", "Has a new secret take the place of the one that is used. Certificates, passes and proofs follow it once all nodes have it.", "Nothing", "Rotation", admin.Write, m.rotate),
 		post("drainNode", "nodes/{node}/drain", "mesh", "Stops a node in order: balancers are told, visitors are served until drain-delay is over.", "DrainOrder", "Done", admin.Write, m.drain),
-		post("declareDead", "nodes/{node}/declare_dead", "rights", "Says that a node is gone for good with its data directory; the others recover its rights.", "DeathOrder", "Done", admin.Write, m.declareDead),
+		post("declareDead", "nodes/{node}/declare_dead", "rights", "Declares a node dead that is gone for good with its data directory; the others recover its capacity. The answer says when they can use it.", "DeathOrder", "Recovery", admin.Write, m.declareDead),
+		get("getRecovery", "nodes/{node}/recovery", "rights", "Shows how far the capacity of a node is that was declared dead.", "Recovery", false, m.recovery),
 		post("explain", "explain", "explain", "Says why a visitor is let in, or is not, or what would become of a request. Nothing is changed by it.", "Question", "Explanation", admin.Read, m.explain),
 	}
 	for i := range routes {
@@ -118,7 +119,7 @@ func Routes(mesh Mesh, now func() time.Time) ([]admin.Route, map[string]admin.Sc
 		"NodeStatus": schemaOf(reflect.TypeFor[node.Status]()), "Mesh": schemaOf(reflect.TypeFor[dashboard.Snapshot]()),
 		"Node": schemaOf(reflect.TypeFor[dashboard.Node]()), "Site": schemaOf(reflect.TypeFor[dashboard.Site]()),
 		"Rights": schemaOf(reflect.TypeFor[RightsOf]()), "Key": schemaOf(reflect.TypeFor[Key]()), "Rotation": schemaOf(reflect.TypeFor[Rotation]()),
-		"DrainOrder": schemaOf(reflect.TypeFor[DrainOrder]()), "DeathOrder": schemaOf(reflect.TypeFor[DeathOrder]()), "Done": schemaOf(reflect.TypeFor[Done]()),
+		"DrainOrder": schemaOf(reflect.TypeFor[DrainOrder]()), "DeathOrder": schemaOf(reflect.TypeFor[DeathOrder]()), "Recovery": schemaOf(reflect.TypeFor[Recovery]()), "Done": schemaOf(reflect.TypeFor[Done]()),
 		"Analytics": analyticsSchema(),
 		"Question":  schemaOf(reflect.TypeFor[Question]()), "Explanation": schemaOf(reflect.TypeFor[Explanation]()),
 		"Nothing": {"type": "object", "properties": map[string]admin.Schema{}, "additionalProperties": false},
@@ -216,39 +217,6 @@ func refusal(err error) error {
 		return admin.Refuse(http.StatusConflict, CodeNotNow, "%v", err)
 	}
 	return err
-}
-
-func (m *manager) declareDead(ctx context.Context, c *admin.Call) (admin.Answer, error) {
-	var order DeathOrder
-	if err := c.Decode(&order); err != nil {
-		return admin.Answer{}, err
-	}
-	if !order.GoneForGood {
-		return admin.Answer{}, &admin.Refusal{Status: http.StatusBadRequest, Mistakes: []admin.Mistake{{
-			Code: CodeUnsure, Field: "gone_for_good", Value: "false", Allowed: "true",
-			Message: "gone_for_good: it has to be true: a node that is declared dead and runs all the same breaks the limit; power its machine off first, and never start it again",
-		}}}
-	}
-	// It may be known by its rights only, so by its id.
-	id, err := crdt.ParseNodeID(c.Param("node"))
-	if err != nil {
-		n, err := m.find(c.Param("node"))
-		if err != nil {
-			return admin.Answer{}, err
-		}
-		if id, err = crdt.ParseNodeID(n.Node); err != nil {
-			return admin.Answer{}, err
-		}
-	}
-	switch err := m.mesh.DeclareDead(ctx, id); {
-	case errors.Is(err, node.ErrAlive):
-		return admin.Answer{}, admin.Refuse(http.StatusConflict, CodeAlive, "%v", err)
-	case errors.Is(err, node.ErrUnknownNode):
-		return admin.Answer{}, admin.Refuse(http.StatusNotFound, CodeNoNode, "%v", err)
-	case err != nil:
-		return admin.Answer{}, err
-	}
-	return admin.Answer{Result: Done{id.String()}}, nil
 }
 
 func (m *manager) explain(ctx context.Context, c *admin.Call) (admin.Answer, error) {

@@ -45,14 +45,14 @@ type fakeMesh struct {
 }
 
 func (f *fakeMesh) Status() node.Status {
-	return node.Status{Node: here.String(), Name: "one", Rooms: []node.RoomStatus{}, Peers: []node.PeerStatus{}, RoomsRefused: []node.RefusedStatus{}, Limits: node.LimitsStatus{Rules: []node.LimitStatus{}}}
+	return node.Status{Node: here.String(), Name: "one", Rooms: []node.RoomStatus{}, Peers: []node.PeerStatus{}, RoomsRefused: []node.RefusedStatus{}, Down: []node.DownStatus{}, Limits: node.LimitsStatus{Rules: []node.LimitStatus{}}}
 }
 
 func (f *fakeMesh) Snapshot(now time.Time) dashboard.Snapshot {
 	n := func(id crdt.NodeID, name string) dashboard.Node {
 		return dashboard.Node{Node: id.String(), Name: name, Site: "a", State: "alive", RTTs: map[string]time.Duration{}, Leads: []string{}}
 	}
-	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
+	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Down: []dashboard.Down{}, Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
 }
 
 func (f *fakeMesh) Ledgers(context.Context, crdt.RoomID) ([]node.Ledger, []string, error) {
@@ -87,6 +87,8 @@ func (f *fakeMesh) DeclareDead(_ context.Context, id crdt.NodeID) error {
 	f.dead = append(f.dead, id)
 	return f.err
 }
+
+func (f *fakeMesh) Recovered(context.Context, crdt.NodeID) (bool, error) { return true, f.err }
 
 func (f *fakeMesh) Keys() []Key { return []Key{{ID: "k", State: "used", Listed: true}} }
 

@@ -10,6 +10,7 @@ type Sample struct {
 	Disk         Disk
 	Front        Front
 	Rooms        []Room
+	Down         []Down
 	Limits       Limits
 	Origins      []Origin
 	Certificates []Certificate
@@ -70,6 +71,14 @@ type Rights struct {
 
 	Alone     bool // the site's counter does not answer
 	HasMinter bool // a node is known that makes them
+}
+
+// Down is what a node that does not run has of one room.
+type Down struct {
+	Zone, Room string
+	Node, Site string // its name, or its id where that is another's, too
+	State      string // down, waiting or recovering
+	Capacity   Amount
 }
 
 // Amount is a number of rights of each kind.

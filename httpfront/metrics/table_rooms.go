@@ -96,4 +96,12 @@ var roomTable = []Metric{
 	{"ropeline_room_rights_borrowed", Gauge, "sessions", roomLabels, "sessions that go on at this node without a right", ofRights(func(r *Rights) float64 { return float64(r.Borrowed) })},
 	{"ropeline_room_rights_alone", Gauge, bit, roomLabels, "the site's counter does not answer, and this node uses its own rights", ofRights(func(r *Rights) float64 { return bitOf(r.Alone) })},
 	{"ropeline_room_rights_minter_known", Gauge, bit, roomLabels, "this node knows a node that makes the room's rights", ofRights(func(r *Rights) float64 { return bitOf(r.HasMinter) })},
+	{"ropeline_room_capacity_unusable", Gauge, "rights", []string{"zone", "room", "kind", "down_node", "down_site", "state"},
+		"capacity of a node that does not run: down; waiting, until all have confirmed that it is dead; or recovering, while another node cannot use it yet",
+		func(s *Sample, out emit) {
+			for _, d := range s.Down {
+				out(float64(d.Capacity.Places), d.Zone, d.Room, "places", d.Node, d.Site, d.State)
+				out(float64(d.Capacity.PerMinute), d.Zone, d.Room, "per_minute", d.Node, d.Site, d.State)
+			}
+		}},
 }

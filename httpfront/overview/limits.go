@@ -38,6 +38,7 @@ func limitReports(s *node.LimitsStatus) (all []LimitReport) {
 // reportLocked returns what this node says of itself.
 func (o *Overview) reportLocked(s *node.Status) *Report {
 	r := ReportOf(s, o.cfg.Address)
+	r.Down = o.cfg.Local.Down()
 	if now := r.LimitMemory.Replaced; len(o.replaced) > 0 && now > o.replaced[0] {
 		r.LimitMemory.Lately = now - o.replaced[0]
 	}

@@ -21,6 +21,7 @@ type Local interface {
 	Status() node.Status
 	Catalog() *catalog.Catalog // nil: there is none
 	View(crdt.RoomID) *room.View
+	Down() []node.Down
 }
 
 // Peers are the other nodes.
@@ -93,6 +94,7 @@ func (o *Overview) Run(ctx context.Context) error {
 	defer ask.Stop()
 	defer note.Stop()
 	var asked time.Time
+	var watch downWatch
 	o.note()
 	for {
 		select {
@@ -105,11 +107,15 @@ func (o *Overview) Run(ctx context.Context) error {
 		case <-ask.C:
 		}
 		now := time.Now()
-		if o.cfg.Peers == nil || now.Sub(time.Unix(0, o.looked.Load())) > lookKept {
+		pause := askEvery / 2
+		if now.Sub(time.Unix(0, o.looked.Load())) > lookKept {
+			pause = watch.pause(o.cfg.Local.Down(), now)
+		}
+		if o.cfg.Peers == nil || pause == 0 {
 			continue
 		}
 		members := o.cfg.Peers.Members()
-		if pause := max(askEvery/2, time.Duration(len(members))*time.Second/askedMost); now.Sub(asked) >= pause {
+		if pause = max(pause, time.Duration(len(members))*time.Second/askedMost); now.Sub(asked) >= pause {
 			asked = now
 			o.ask(ctx, members, now)
 		}
@@ -245,7 +251,12 @@ func (o *Overview) see() *seen {
 }
 
 // Snapshot implements dashboard.Source.
-func (o *Overview) Snapshot(now time.Time) dashboard.Snapshot { return o.see().snapshot(now) }
+func (o *Overview) Snapshot(now time.Time) dashboard.Snapshot {
+	seen := o.see()
+	all := seen.snapshot(now)
+	all.Down = downOf(o.Down(seen.status, now))
+	return all
+}
 
 // Room implements dashboard.Source.
 func (o *Overview) Room(id string, now time.Time) (dashboard.Detail, bool) {

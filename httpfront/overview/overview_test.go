@@ -27,6 +27,13 @@ type fakeNode struct {
 	status node.Status
 	view   *room.View
 	set    *catalog.Catalog
+	down   []node.Down
+}
+
+func (n *fakeNode) Down() []node.Down {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.down
 }
 
 func (n *fakeNode) Status() node.Status {

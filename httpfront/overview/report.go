@@ -27,6 +27,8 @@ type Report struct {
 	RTTs  map[string]time.Duration // to other nodes, by id
 	Rooms []RoomReport             // in which it has rights, or leads
 
+	Down []node.Down // what it knows of nodes that do not run
+
 	Limits      []LimitReport // rate limits that it counts for
 	LimitMemory LimitMemoryReport
 }

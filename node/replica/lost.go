@@ -55,3 +55,23 @@ func (r *Replica) WaitingUntil(owner crdt.Incarnation, room crdt.RoomID) time.Ti
 	}
 	return h.Changed.Add(r.cfg.Retention.WaitingFor(room))
 }
+
+// LastStart returns the newest start of a node that has a row.
+func (r *Replica) LastStart(node crdt.NodeID) (last crdt.Incarnation, ok bool) {
+	for owner := range r.rows.Owners() {
+		if owner.Node == node && owner.Boot >= last.Boot {
+			last, ok = owner, true
+		}
+	}
+	return last, ok
+}
+
+// LastHeld returns how many rights a start had of a room when its row changed last.
+func (r *Replica) LastHeld(owner crdt.Incarnation, room crdt.RoomID) (places, rate int64) {
+	return r.rows.Value(owner, crdt.Key{Room: room, Kind: crdt.Held}), r.rows.Value(owner, crdt.Key{Room: room, Kind: crdt.HeldRate})
+}
+
+// ActiveOf returns how many sessions the row of a start counts in a room at now.
+func (r *Replica) ActiveOf(owner crdt.Incarnation, room crdt.RoomID, now time.Time) int64 {
+	return r.rows.Count(owner, room, now, r.cfg.Retention).Active
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 )
 
@@ -133,6 +134,14 @@ var siteColumns = []column{
 	col("Site", "site"), col("Frozen", "frozen"), {"Silent for", func(o object) string { return since(o.at("silent_since")) }, false},
 }
 
+// downLines says which nodes are down, what of the capacity nobody can use, and what to do; "" if none is.
+func downLines(o object) (s string) {
+	for _, d := range o.list("down") {
+		s += text.WrapSoft(Printable(d.at("message")), 100) + "\n"
+	}
+	return s
+}
+
 // meshTables renders the whole mesh.
 func meshTables(raw json.RawMessage) (string, error) {
 	o, err := decoded(raw)
@@ -143,7 +152,7 @@ func meshTables(raw json.RawMessage) (string, error) {
 	if !slices.ContainsFunc(rooms, func(room object) bool { return room.at("zone") != "default" }) {
 		columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.title == "Zone" })
 	}
-	s := tableOf("", rooms, columns) + "\n" + tableOf("", o.list("nodes"), nodeStates) + limitTable(o)
+	s := downLines(o) + tableOf("", rooms, columns) + "\n" + tableOf("", o.list("nodes"), nodeStates) + limitTable(o)
 	var silent []object
 	for _, site := range o.list("sites") {
 		if site["silent_since"] != nil || site["frozen"] == true {
@@ -174,20 +183,7 @@ func newNodeCommand() *cobra.Command {
 	})
 	drainCmd.Flags().BoolVar(&leave, "leave", false, "its rights go to another node, and it is not to be started again")
 	drain.show.Bind(drainCmd, false)
-	dead := &operation{}
-	deadCmd := dead.command("declare-dead NODE", "Say that a node is gone for good with its data directory", "  ropeline node declare-dead 4b1f… --gone-for-good", 1, 1, func(cmd *cobra.Command, c *client, args []string) error {
-		if !dead.yes {
-			return UsageError{fmt.Errorf("a node that is declared dead and runs all the same breaks the limit: power its machine off first, never start it again, and say --gone-for-good")}
-		}
-		raw, err := c.ask(cmd.Context(), "POST", "/api/v1/nodes/"+escaped(args[0])+"/declare_dead", nil, object{"gone_for_good": true})
-		if err != nil {
-			return err
-		}
-		return dead.told(cmd, raw, fmt.Sprintf("node %s is declared dead: its rights can be used when no session of it can last any more", args[0]))
-	})
-	deadCmd.Flags().BoolVar(&dead.yes, "gone-for-good", false, "its machine does not run and will not")
-	dead.show.Bind(deadCmd, false)
-	return groupOf("node", "Look at nodes, stop them, declare them dead", "Nodes go by their name or their id.", list, show, drainCmd, deadCmd)
+	return groupOf("node", "Look at nodes, stop them, declare them dead", "Nodes go by their name or their id.", list, show, drainCmd, newDeadCommand())
 }
 
 func newKeyCommand() *cobra.Command {

@@ -113,6 +113,27 @@ const nodeKinds = [
   {level: 'warn', is: n => nodeState(n) === nodeStates.unready, one: 'A node is not ready', many: 'nodes are not ready', detail: n => n.reason},
   {level: 'note', is: n => nodeState(n) === nodeStates.leaving, one: 'node is leaving', many: 'nodes are leaving'},
 ]
+
+// Nodes whose capacity nobody can use; each says in words how much that is, and what to do.
+const downKinds = [
+  {level: 'bad', is: d => d.state === 'down', one: 'A node is down, and nobody can use its capacity', many: 'nodes are down, and nobody can use their capacity', detail: d => withoutName(d)},
+  {level: 'warn', is: d => d.state !== 'down', one: 'The capacity of a dead node is being recovered', many: 'dead nodes have their capacity recovered', detail: d => withoutName(d)},
+]
+const downPlace = d => ({label: d.name || d.node.slice(0, 8), href: '#/nodes'})
+
+// downBrief says the same in a few words.
+export function downBrief(d) {
+  const one = d.rooms.length === 1 ? d.rooms[0] : null
+  const what = one ? `${one.approximate ? 'about ' : ''}${count(one.capacity.places)} of ${count(one.minted.places)}` : `capacity of ${plural(d.rooms.length, 'room')}`
+  return d.state === 'down' ? `${what} unusable` : `${what} being recovered`
+}
+
+// withoutName returns what is said of a node that is down, for behind its name.
+function withoutName(d) {
+  const own = d.name || d.node
+  return d.message.startsWith(`${own} is down: `) ? d.message.slice(own.length + 10) : d.message
+}
+
 const memoryKinds = [
   {level: 'warn', is: forgets, one: 'A node has too little memory for rate limits', many: 'nodes have too little memory for rate limits', detail: n => `${plural(n.limits.replaced_lately, 'client')} forgotten too early in 5 min`},
 ]
@@ -154,7 +175,9 @@ export function findings(mesh) {
     }
   }
   look(siteKinds, mesh.lists.sites, sitePlace)
-  look(nodeKinds, mesh.lists.nodes, nodePlace)
+  const down = new Map((mesh.fields.down ?? []).map(d => [d.node, d]))
+  look(downKinds, down, downPlace)
+  look(nodeKinds, new Map([...mesh.lists.nodes].filter(([, n]) => n.state !== 'failed' || !down.has(n.node))), nodePlace)
   look(roomKinds, mesh.lists.rooms, roomPlace)
   look(memoryKinds, mesh.lists.nodes, n => ({...nodePlace(n), href: '#/limits'}))
   look(refusedKinds, new Map((mesh.fields.refused ?? []).entries()), refusedPlace)

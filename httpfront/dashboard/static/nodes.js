@@ -3,7 +3,7 @@
 import {mesh} from './app.js'
 import {badge, h, setBadge, text} from './dom.js'
 import {count, name, rtt} from './format.js'
-import {nodeState} from './health.js'
+import {downBrief, nodeState} from './health.js'
 import {Table, textCell} from './table.js'
 
 export function nodes() {
@@ -27,6 +27,8 @@ export function middle(times) {
 const medianRTT = n => middle(Object.values(n.rtts_ns))
 
 function trouble(n) {
+  const down = (mesh.fields.down ?? []).find(d => d.node === n.node)
+  if (down) return downBrief(down)
   if (n.state === 'failed') return 'the figures are the last known'
   if (n.store !== 'ok') return n.store
   if (n.clock !== 'ok') return 'its clock differs by more than 400 ms'

@@ -1,0 +1,60 @@
+package overview
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/ticket"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// TestOthersAreAskedWhileANodeIsDown though nobody looks, and what they say adds up.
+func TestOthersAreAskedWhileANodeIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, here, peers := newMesh()
+		there := peers.nodes[transport.PeerID{2}]
+		gone := crdt.NodeID{3}
+		down := func(places int64) []node.Down {
+			return []node.Down{{Node: gone, Name: "b2", Site: "b", Rooms: []node.DownRoom{
+				{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}}}}}
+		}
+		run(t, o)
+		time.Sleep(time.Minute)
+		if n := peers.called(); n != 0 {
+			t.Fatalf("%d calls while all run and nobody looks", n)
+		}
+		for n, places := range map[*fakeNode]int64{here: 140, there: -38} {
+			n.mu.Lock()
+			n.down = down(places)
+			n.mu.Unlock()
+		}
+		says := func() string {
+			s := here.Status()
+			all := o.Down(&s, time.Now())
+			if len(all) != 1 {
+				t.Fatalf("down: %+v", all)
+			}
+			return all[0].Message
+		}
+		if got := says(); !strings.HasPrefix(got, "b2 is down: about 140 of 240 capacity unusable;") {
+			t.Errorf("before the other has said: %s", got)
+		}
+		time.Sleep(2 * downAsk)
+		if got := says(); !strings.HasPrefix(got, "b2 is down: 102 of 240 capacity unusable;") {
+			t.Errorf("after it has: %s", got)
+		}
+		if d := o.Snapshot(time.Now()).Down; len(d) != 1 || d[0].Rooms[0].Capacity.Places != 102 || d[0].Order != "b2" {
+			t.Errorf("the snapshot has %+v", d)
+		}
+		time.Sleep(10 * time.Minute) // nobody looks, and nothing changes
+		before := peers.called()
+		time.Sleep(5 * downLater)
+		if n := peers.called() - before; n < 4 || n > 6 {
+			t.Errorf("%d calls in %v", n, 5*downLater)
+		}
+	})
+}

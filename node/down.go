@@ -1,0 +1,239 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// What this node knows of nodes that may own rights and do not run: for operators, who start
+// them again or declare them dead. Nothing is decided by it. What such a node owns is known
+// exactly from what all others have dealt with it, so every node tells its part.
+
+const (
+	downEvery = 2 * time.Second
+
+	// downAfter is how long a node that has started waits until it takes for down whom it has
+	// not met.
+	downAfter = 5 * time.Second
+)
+
+// Down is what one node knows of a node that does not run, or whose rights are being recovered.
+type Down struct {
+	Node     crdt.NodeID
+	Name     string // "": nobody has told it
+	Site     string
+	Since    time.Time // its last sign of life, or when it was missed
+	Declared bool      // dead, by an operator
+	Rooms    []DownRoom
+}
+
+// DownRoom is what it knows of it in one room.
+type DownRoom struct {
+	Room crdt.RoomID
+	Name string
+
+	Minted ticket.Amount // by all nodes
+	Papers ticket.Amount // minted by it, and dealt with nodes that are gone for good
+	Dealt  ticket.Amount // with this node: given to it less received from it
+
+	Held      ticket.Amount // as its last row said
+	HeldKnown bool
+	Sessions  int64 // of its own that are still counted as active
+
+	WaitsFor []crdt.NodeID // whose word is missing, before anybody can recover its rights
+	By       crdt.NodeID   // who has recovered its rights; zero: nobody
+	Locked   ticket.Amount // of those, what this node has and cannot use yet
+	Until    time.Time     // when it can; zero: this node does not have them
+	LockSpan time.Duration // for how long they are locked once they are recovered
+}
+
+// downs is what the loop keeps of nodes that are down. The zero value is ready.
+type downs struct {
+	looked time.Time
+	known  map[crdt.NodeID]*downNode
+}
+
+type downNode struct {
+	since     time.Time
+	held      map[crdt.RoomID]ticket.Amount // by the last row, which is forgotten before the node is back
+	recovered time.Time                     // when it was noticed that all its rights are recovered
+}
+
+// Down returns what this node knows of nodes that do not run. Any goroutine may call it; what
+// it returns is shared and not to be changed.
+func (n *Node) Down() []Down {
+	if all := n.core.shownDown.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// noteDown looks who is down, now and then, and has this node's name be known.
+func (c *Core) noteDown(now time.Time) {
+	if !c.open.Load() || now.Sub(c.downs.looked) < downEvery && !now.Before(c.downs.looked) {
+		return
+	}
+	_, rights := c.facts.sites[c.self.Node]
+	if c.name != "" && rights && c.facts.names[c.self.Node] != c.name {
+		c.setFact(nodeKey(factName, c.self.Node), []byte(c.name), now)
+	}
+	c.lookForDown(now)
+}
+
+// lookForDown notes who is down now.
+func (c *Core) lookForDown(now time.Time) {
+	c.downs.looked = now
+	met := now.Sub(c.openedAt) >= downAfter
+	all := []Down{}
+	for _, id := range c.missing() {
+		if _, declared := c.facts.dead[id]; !met && !declared {
+			continue
+		}
+		if d, ok := c.downNode(id, now); ok {
+			all = append(all, d)
+		}
+	}
+	c.shownDown.Store(&all)
+}
+
+// missing returns, in order, the nodes that may own rights, have not left, and are no members.
+func (c *Core) missing() (all []crdt.NodeID) {
+	for id := range c.facts.sites {
+		_, left := c.facts.left[id]
+		if _, member := c.peers.Find(id); !left && !member && id != c.self.Node {
+			all = append(all, id)
+		}
+	}
+	slices.SortFunc(all, compareNodes)
+	for id := range c.downs.known {
+		if _, still := slices.BinarySearchFunc(all, id, compareNodes); !still {
+			delete(c.downs.known, id)
+		}
+	}
+	return all
+}
+
+// downNode returns what is known of one that is missing; false if others have what it had.
+func (c *Core) downNode(id crdt.NodeID, now time.Time) (d Down, matters bool) {
+	k := c.downs.known[id]
+	if k == nil {
+		k = &downNode{since: now, held: map[crdt.RoomID]ticket.Amount{}}
+		if last, ok := c.replica.LastStart(id); ok {
+			k.since = c.replica.LastChange(last)
+		}
+		if c.downs.known == nil {
+			c.downs.known = map[crdt.NodeID]*downNode{}
+		}
+		c.downs.known[id] = k
+	}
+	_, declared := c.facts.dead[id]
+	d = Down{Node: id, Name: c.facts.names[id], Site: c.facts.sites[id], Since: k.since, Declared: declared}
+	open, span := false, time.Duration(0)
+	for _, r := range c.order {
+		f := c.facts.room(r.id)
+		if !r.escrow() || f.retired {
+			continue
+		}
+		of := r.downRoom(id, k, f, now)
+		if open = open || of.By == (crdt.NodeID{}); of.By != (crdt.NodeID{}) {
+			span = max(span, of.LockSpan)
+		}
+		if !of.nothing() {
+			d.Rooms = append(d.Rooms, of)
+		}
+	}
+	if open {
+		k.recovered = time.Time{}
+		return d, true
+	}
+	// All is recovered. For as long as it may be locked it is of interest to the others, too.
+	if k.recovered.IsZero() {
+		k.recovered = now
+	}
+	return d, now.Sub(k.recovered) < span+2*downEvery
+}
+
+// ErrNotDead says that nobody has declared a node dead.
+var ErrNotDead = errors.New("nobody has declared this node dead")
+
+// allRecovered reports whether other nodes have all rights that a dead node had.
+func (c *Core) allRecovered(id crdt.NodeID) (bool, error) {
+	if _, declared := c.facts.dead[id]; !declared {
+		return false, fmt.Errorf("node %s: %w", id, ErrNotDead)
+	}
+	for _, r := range c.order {
+		f := c.facts.room(r.id)
+		if _, done := f.again[id]; r.escrow() && !f.retired && !done {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// nothing reports whether a node has never dealt with rights of a room, as far as this one knows.
+func (d *DownRoom) nothing() bool {
+	return d.Papers.IsZero() && d.Dealt.IsZero() && d.Held.IsZero() && d.Sessions == 0 && d.Until.IsZero()
+}
+
+func (r *Room) downRoom(id crdt.NodeID, k *downNode, f *roomFacts, now time.Time) DownRoom {
+	c := r.core
+	of := DownRoom{Room: r.id, Name: r.Settings().Name, Papers: c.papers(f, id)}
+	for _, minted := range f.mintedByEach() {
+		of.Minted = of.Minted.Add(minted)
+	}
+	if last, ok := c.replica.LastStart(id); ok {
+		held, rate := c.replica.LastHeld(last, r.id)
+		k.held[r.id] = ticket.Amount{Places: held, Rate: rate}
+		of.Sessions = c.replica.ActiveOf(last, r.id, now)
+	}
+	of.Held, of.HeldKnown = k.held[r.id]
+	if x, ok := f.again[id]; ok {
+		of.By = c.facts.keeper(x.by)
+	}
+	session := r.longestSession(f, []crdt.NodeID{id})
+	r.mu.Lock()
+	if r.rights != nil {
+		of.Dealt = r.rights.DealtWith(id)
+		of.LockSpan = r.rights.LockSpan(session, now)
+		for _, x := range r.rights.Locked(now) {
+			if x.Dead == id {
+				of.By, of.Locked, of.Until = c.self.Node, x.Rights, x.Until
+			}
+		}
+	}
+	r.mu.Unlock()
+	if _, declared := c.facts.dead[id]; declared && of.By == (crdt.NodeID{}) {
+		of.WaitsFor = c.silentOn(f, id)
+	}
+	return of
+}
+
+// papers returns what is written of a node's rights in a room by nodes that are gone for good.
+func (c *Core) papers(f *roomFacts, id crdt.NodeID) ticket.Amount {
+	in := ticket.Estate{Dead: []crdt.NodeID{id}, Minted: []ticket.Amount{f.mintedBy(id)}}
+	for _, w := range f.words {
+		if c.facts.gone(w.Node) {
+			in.Words = append(in.Words, w)
+		}
+	}
+	for _, other := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+		in.Finals = append(in.Finals, f.finals[other])
+	}
+	return in.Rights()
+}
+
+// silentOn returns whose word on a dead node is missing in a room.
+func (c *Core) silentOn(f *roomFacts, dead crdt.NodeID) (all []crdt.NodeID) {
+	for _, id := range c.facts.speakers(f) {
+		if !slices.ContainsFunc(f.words, func(w ticket.Word) bool { return w.Dead == dead && w.Node == id }) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
