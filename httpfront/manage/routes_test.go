@@ -36,10 +36,12 @@ var (
 
 // fakeMesh notes what it is told.
 type fakeMesh struct {
-	drained []string
-	dead    []crdt.NodeID
-	err     error
-	asked   *httpfront.Question
+	down        []dashboard.Down
+	unrecovered bool
+	drained     []string
+	dead        []crdt.NodeID
+	err         error
+	asked       *httpfront.Question
 
 	from, to time.Time
 }
@@ -52,7 +54,7 @@ func (f *fakeMesh) Snapshot(now time.Time) dashboard.Snapshot {
 	n := func(id crdt.NodeID, name string) dashboard.Node {
 		return dashboard.Node{Node: id.String(), Name: name, Site: "a", State: "alive", RTTs: map[string]time.Duration{}, Leads: []string{}}
 	}
-	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Down: []dashboard.Down{}, Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
+	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Down: append([]dashboard.Down{}, f.down...), Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
 }
 
 func (f *fakeMesh) Ledgers(context.Context, crdt.RoomID) ([]node.Ledger, []string, error) {
@@ -88,7 +90,9 @@ func (f *fakeMesh) DeclareDead(_ context.Context, id crdt.NodeID) error {
 	return f.err
 }
 
-func (f *fakeMesh) Recovered(context.Context, crdt.NodeID) (bool, error) { return true, f.err }
+func (f *fakeMesh) Recovered(context.Context, crdt.NodeID) (bool, error) {
+	return !f.unrecovered, f.err
+}
 
 func (f *fakeMesh) Keys() []Key { return []Key{{ID: "k", State: "used", Listed: true}} }
 
