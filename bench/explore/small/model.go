@@ -51,7 +51,7 @@ type Config struct {
 // Result is what a search found.
 type Result struct {
 	States int
-	Whole  bool   // there are no more within the budget
+	Whole  bool   // nothing is broken, and there are no more within the budget
 	Broken string // which promise; "": none
 	Trace  []string
 	Nodes  int // states that single nodes were in
@@ -163,6 +163,7 @@ func Search(ctx context.Context, cfg Config) (Result, error) {
 			return Result{}, m.err
 		}
 	}
+	r.Whole = r.Whole && r.Broken == "" // nobody looked further
 	r.States, r.Nodes, r.Took = len(worlds), len(m.states.all), time.Since(start)
 	return r, nil
 }
