@@ -24,6 +24,7 @@ type pass struct {
 	shown    room.Shown
 	anchor   int32 // index of the identity, plus one; 0: no ticket
 	borrowed bool
+	foreign  bool  // of another mesh: none here
 	room     uint8 // number; see registry.room
 }
 
@@ -38,7 +39,7 @@ func (r *registry) pack(p node.Pass) pass {
 		visitor: p.Visitor, arrival: millis(p.Arrival), lastPoll: millis(p.LastPoll),
 		accepted: millis(p.AcceptedAt), leaseEnd: millis(p.LeaseEnd),
 		refresh: uint32(p.Refresh / time.Millisecond), shown: p.Shown, borrowed: p.Borrowed,
-		room: r.room(p.Room),
+		foreign: p.Foreign, room: r.room(p.Room),
 	}
 	if !p.Ticket.IsZero() {
 		q.anchor = r.of(p.Ticket.Anchor) + 1
@@ -53,6 +54,7 @@ func (r *registry) open(p *pass) node.Pass {
 		Visitor: p.visitor, Room: r.roomID(p.room), Arrival: moment(p.arrival), LastPoll: moment(p.lastPoll),
 		AcceptedAt: moment(p.accepted), LeaseEnd: moment(p.leaseEnd),
 		Refresh: time.Duration(p.refresh) * time.Millisecond, Shown: p.shown, Borrowed: p.borrowed,
+		Foreign: p.foreign,
 	}
 	if p.anchor != 0 {
 		q.Ticket = ticket.Ticket{Anchor: r.ids[p.anchor-1].id, Boot: uint64(p.boot), Block: p.block, Seq: p.seq}
