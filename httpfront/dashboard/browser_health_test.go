@@ -56,7 +56,7 @@ func TestBrowserJudges(t *testing.T) {
 		{"Event|Alive", func(r *Room, _ *Node, _ *Snapshot) { r.Event = &Event{Active: true} }},
 		{"Rejecting|Alive|note: 1 room rejects everybody", func(r *Room, _ *Node, _ *Snapshot) { r.QueueingMethod = "reject" }},
 		{"Counting|Alive", func(r *Room, _ *Node, _ *Snapshot) { r.QueueingMethod = "passthrough" }},
-		{"Not founded|Alive|bad: A room was never founded: nobody is let in", func(r *Room, _ *Node, _ *Snapshot) { r.Rights = &Rights{} }},
+		{"Not minted|Alive|bad: The capacity of a room was never minted: nobody is let in", func(r *Room, _ *Node, _ *Snapshot) { r.Rights = &Rights{} }},
 		{"Open|Alive|warn: A room counts more visitors than its limit", func(r *Room, _ *Node, _ *Snapshot) { r.Active = r.TotalActiveUsers*103/100 + 1 }},
 		{"Open|Alive|note: 1 room is following a lower limit", func(r *Room, _ *Node, _ *Snapshot) { r.Rights.Minted.Places++; r.Active = r.Rights.Minted.Places }},
 		{"Open|Alive|warn: A room has borrowed sessions", func(r *Room, _ *Node, _ *Snapshot) { r.Rights.Borrowed = 1 }},
