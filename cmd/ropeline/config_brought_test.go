@@ -144,7 +144,7 @@ func TestNothingIsSaidOfValuesThatNobodyGave(t *testing.T) {
 	for text, want := range map[string]int{
 		"origin: nowhere\nlisten: nowhere": 2,
 		"origins: nowhere":                 1,
-		"mesh: nowhere\njoin: [\"a:1\"]":   3, // no origin; join needs a mesh, but who gave a wrong one knows
+		"mesh: nowhere\njoin: [\"a:1\"]":   2, // no origin; join needs a mesh, but who gave a wrong one knows
 		"events: [{name: a, event_start_time: soon, event_end_time: 2026-11-27T09:00:00Z, prequeue_start_time: 2026-11-27T08:00:00Z}]\norigin: http://a": 1,
 		"rooms: [{name: a, path: x}, {name: b}]\norigin: http://a":                                                                                       1,
 	} {

@@ -29,8 +29,8 @@ func TestSettingsOfThePackageWork(t *testing.T) {
 		if err := cfg.check(); err != nil {
 			t.Error(err)
 		}
-		if wantMesh := settings == mesh; wantMesh != (cfg.Mesh != "" && len(cfg.Join) == 1 && cfg.SecretFile != "") {
-			t.Errorf("mesh %q, join %v, secret %q", cfg.Mesh, cfg.Join, cfg.SecretFile)
+		if wantMesh := settings == mesh; wantMesh != (cfg.Mesh != "" && len(cfg.Join) == 3 && len(cfg.Rights.Bootstrap) == 3 && cfg.SecretFile != "") {
+			t.Errorf("mesh %q, join %v, bootstrap %v, secret %q", cfg.Mesh, cfg.Join, cfg.Rights.Bootstrap, cfg.SecretFile)
 		}
 	}
 }

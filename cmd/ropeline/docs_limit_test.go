@@ -98,6 +98,30 @@ func baseName(e ast.Expr) string {
 	return ""
 }
 
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// testNames returns the names of the tests in some folders.
+func testNames(t *testing.T, folders ...string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, folder := range folders {
+		files, err := filepath.Glob(folder + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range testFunc.FindAllSubmatch(text, -1) {
+				names[string(m[1])] = true
+			}
+		}
+	}
+	return names
+}
+
 var (
 	quoted     = regexp.MustCompile("`[^`]+`")
 	memberName = regexp.MustCompile(`^\w+\.\w+$`)
@@ -120,6 +144,7 @@ func TestDocsOfTheLimitNameWhatIsThere(t *testing.T) {
 	for _, word := range []string{"active", "admitted", "escrow", "hold", "open", "seen", "waiting"} {
 		code.names[word] = true
 	}
+	tests := testNames(t, "../../node", "../../node/ticket", "../../node/bootstrap", "../../bench/faults", ".")
 	named := map[string]bool{}
 	for _, q := range quoted.FindAllString(strings.ReplaceAll(string(text), "\n", " "), -1) {
 		named[strings.Trim(q, "`")] = true
@@ -132,6 +157,8 @@ func TestDocsOfTheLimitNameWhatIsThere(t *testing.T) {
 			there = isFile("../../"+name) || isFile("../../node/ticket/"+name)
 		case memberName.MatchString(name):
 			there = code.members[name]
+		case strings.HasPrefix(name, "Test"):
+			there = tests[name]
 		case codeName.MatchString(name):
 			there = code.names[name]
 		default:
