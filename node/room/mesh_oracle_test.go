@@ -297,12 +297,20 @@ func (m *mesh) checkEntry(n *meshNode, v *meshVisitor, before Visitor) {
 	for _, a := range m.visitors {
 		if a.state != waiting || a == v || a.site != n.site || a.counted.IsZero() || !a.behind.at.IsZero() ||
 			!a.counted.Before(seen) || BucketOf(a.vis.Place, s.BucketSpan) >= bucket ||
-			m.now.Sub(a.lastOK) > absentAfter(a.told)-time.Second {
+			m.now.Sub(a.lastOK) > absentAfter(a.told)-time.Second || m.justCame(a) {
 			continue
 		}
 		m.overtaken++
 		a.behind = overtaking{at: m.now, seen: seen, terms: n.view.Terms, by: v.number}
 	}
+}
+
+// justCame reports whether other sites may not reckon with a visitor yet. Beyond the part of
+// its own site such a one has no place, and when that part shrinks as news comes, somebody who
+// was let in a moment before may be a bucket behind.
+func (m *mesh) justCame(v *meshVisitor) bool {
+	const known = silentAfter + 13*time.Second // a cut, and how long it has to be over
+	return m.settings.Policy != Escrow && len(m.sites) > 1 && m.now.Sub(v.vis.Arrival) < known
 }
 
 // checkRefusal is called when a visitor is told to wait on at n.
