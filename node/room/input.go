@@ -210,7 +210,10 @@ func (t *tally) queues(s *Settings, now time.Time) {
 	clear(t.index)
 	for i := range t.input {
 		site := &t.sites[i]
-		here := t.input[i].waitingHere(s, now)
+		here := 1.0
+		if site.frozen || s.Policy == Escrow {
+			here = t.input[i].waitingHere(s, now)
+		} // else it may be cut off and divide the room by those who wait there, as this one does
 		for start, v := range t.input[i].Waiting {
 			n := int(math.Ceil(float64(clampCount(v)) * here))
 			site.waiting += n
