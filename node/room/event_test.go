@@ -242,8 +242,9 @@ func FuzzAt(f *testing.F) {
 				t.Errorf("place %v is outside the pre-queue", p)
 			}
 		}
-		v := Build(s, oneSite(benchCounts(now), 2, 0), now)
-		checkView(t, v)
+		in := oneSite(benchCounts(now), 2, 0)
+		v := Build(s, in, now)
+		checkView(t, v, &in)
 		v.Estimate(p, Shown{Terms: uint32(a), Minutes: uint16(b)})
 	})
 }

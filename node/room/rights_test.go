@@ -30,8 +30,8 @@ func FuzzRights(f *testing.F) {
 			}
 			cut(nodes[0].Sites, away, now)
 			v := Build(s, nodes[0], now)
-			checkView(t, v)
-			checkAllowed(t, v)
+			checkView(t, v, &nodes[0])
+			checkAllowed(t, v, &nodes[0])
 			checkRights(t, v, nodes[0].Sites, away)
 			if slots >= 0 && v.Slots != slots {
 				t.Errorf("site %d has %d slots, another one %d, from the same counts", own, v.Slots, slots)
