@@ -130,6 +130,7 @@ type Core struct {
 
 	shownNodes atomic.Pointer[[]crdt.NodeID] // the same, for any goroutine
 	sizes      map[string]int                // ready nodes by site, self included
+	met        brief                         // when these, or who they are, changed last; zero: no node has been in sight
 
 	open     atomic.Bool // leases are open and requests may come
 	openedAt time.Time   // when that was
@@ -235,6 +236,9 @@ func (c *Core) newVisitor() VisitorID {
 // in order of id, nodes that are given the same share its memory.
 func (c *Core) SetPeers(peers []replica.Peer, now time.Time) {
 	members := replica.NewMembers(peers)
+	if c.met == 0 && len(members) > 0 || !slices.Equal(c.peers, members) {
+		c.met = briefOf(now)
+	}
 	c.know(members)
 	if c.inquiries.since.IsZero() {
 		c.inquiries.since = now

@@ -114,9 +114,9 @@ func (k *counters) take(w *view, c class, now time.Time) (class, outcome) {
 
 // takeAnywhere tries the anywhere counter. Visitors who wait have their places
 // in their sites; what no site claims is for new ones, and for those who fare
-// like them.
+// like them: who may compete.
 func (k *counters) takeAnywhere(w *view, now time.Time) (class, outcome) {
-	if !w.OpenToNew || w.AllowAnywhere <= 0 {
+	if w.AllowAnywhere <= 0 {
 		return anywhere, refused
 	}
 	return anywhere, k.takeOf(w, anywhere, now)

@@ -120,7 +120,7 @@ func (k *counters) choose(now time.Time) {
 		c.claims = time.Time{} // the others shall hear of it at once
 	}
 	ask := leaders{ticket.SiteCounter: near, ticket.AnywhereCounter: near}
-	if site := c.sites.choose(k.room.chooser); site != c.site {
+	if site := k.anywhereSite(); site != c.site {
 		ask[ticket.AnywhereCounter] = k.chooseFar(site)
 	}
 	l.ask = c.shareLeaders(l.ask, ask)
@@ -130,6 +130,9 @@ func (k *counters) choose(now time.Time) {
 			l.since[s] = 0
 		case l.since[s] == 0:
 			l.since[s] = briefOf(now)
+			if l.supply == nil && k.room.untouched(now) {
+				l.since[s] = briefOf(now.Add(-ticket.FarNews)) // nobody has granted anything that could still show
+			}
 		}
 	}
 	if near != c.self.Node {
@@ -155,6 +158,24 @@ func (k *counters) stepDown(first crdt.NodeID, now time.Time) crdt.NodeID {
 	l.handed = new(next.ID)
 	c.claims = time.Time{}
 	return next.ID
+}
+
+// anywhereSite returns the site whose counter is that of the places of no site: one of those
+// that take part, also if it is out of reach. Were it another one then on each side of a cut,
+// each would hand out the same places. Who cannot reach it has none of them.
+func (k *counters) anywhereSite() string {
+	c := k.room.core
+	hidden := k.room.history.Hidden(k.room.settings.Load(), c.sizes)
+	if len(hidden) == 0 {
+		return c.sites.choose(k.room.chooser)
+	}
+	all := maps.Clone(c.sizes)
+	for _, site := range hidden {
+		all[site] = 0
+	}
+	var sites siteIDs
+	sites.set(all)
+	return sites.choose(k.room.chooser)
 }
 
 // chooseFar returns whom to ask in another site: who is said to be the counter
@@ -197,6 +218,23 @@ func (k *counters) holdsBack(s ticket.Scope, now time.Time) bool {
 		hold = ticket.FarNews
 	}
 	return since == 0 || now.Sub(since.time()) < hold
+}
+
+// untouched reports whether a room is new: nobody was ever let in or seen anywhere, and this
+// node has seen the same nodes for as long as news of a grant takes. So there was no other
+// counter whose grants a new one has to wait for, and all nodes choose the same one.
+func (r *Room) untouched(now time.Time) bool {
+	c := r.core
+	if len(c.peers) > 0 && (c.met == 0 || now.Sub(c.met.time()) < ticket.FarNews) {
+		return false
+	}
+	r.sites = c.replica.SitesInto(r.sites, r.id, now)
+	for i := range r.sites {
+		if s := &r.sites[i]; s.Counts.Active != 0 || len(s.Counts.Admitted) > 0 || len(s.Counts.Seen) > 0 || len(s.Counts.Waiting) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // settled reports whether it is clear who the counter of the site is, as far as time

@@ -281,12 +281,25 @@ func (r *Room) look(now time.Time) {
 	s := r.settings.Load()
 	k := r.wantCounters(s.Policy, now) // no event changes the policy
 	v := r.core.builder.Build(s, r.input(pending, now), now)
+	r.promise(v, k)
 	r.until = briefOf(v.Until)
 	r.idle = v.Active == 0 && v.Waiting == 0 && v.AdmittedMinute == 0 // most of a node's rooms, where there are thousands
 	r.adopt(v.Settings, now)
 	r.hurry(v)
 	r.expect(v, now)
 	r.view.Store(r.allow(v, k, upTo, now))
+}
+
+// promise notes what other sites may take until they are heard from again.
+func (r *Room) promise(v *room.View, k *counters) {
+	if v.Settings.Policy == room.Escrow || len(v.Sites) < 2 {
+		return
+	}
+	anywhere := ""
+	if k != nil {
+		anywhere = k.anywhereSite()
+	}
+	r.core.builder.Promise(&r.history, anywhere)
 }
 
 // expectBefore is how long before an event starts the disk is made ready for those who wait
@@ -416,21 +429,29 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 				s.Reread()
 			}
 		}
+		far := 0
 		if n := lent[s.Site]; n > 0 {
 			add(&s.Counts, int64(n))
 			s.Reread()
+			if !s.Own { // which of the own site's are in its rows is known
+				far = n
+			}
 		}
 		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
-			Closed: s.Closed, Changed: s.Changed, Gone: slices.Contains(c.gone, s.Site)})
+			Closed: s.Closed, Changed: s.Changed, Gone: slices.Contains(c.gone, s.Site), Lent: far})
 		delete(lent, s.Site)
 	}
 	if len(lent) > 0 { // to sites of which no summary has come yet
 		for _, site := range slices.Sorted(maps.Keys(lent)) {
 			var counts crdt.Counts
 			add(&counts, int64(lent[site]))
-			in.Sites = append(in.Sites, room.Site{Name: site, Counts: counts, Nodes: c.sizes[site]})
+			in.Sites = append(in.Sites, room.Site{Name: site, Counts: counts, Nodes: c.sizes[site], Lent: lent[site]})
 		}
 	}
 	in.Frozen = r.history.Observe(r.settings.Load(), in.Sites, now)
+	in.Away = false
+	if k := r.counters.Load(); k != nil && k.loop.supply == nil {
+		in.Away = c.sizes[k.anywhereSite()] == 0
+	}
 	return in
 }

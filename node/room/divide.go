@@ -14,26 +14,25 @@ type places struct {
 	inside   []int // by site: who waits in the partial bucket
 	part     []int // by site: their places alone
 	fresh    []int // by site: for its new visitors
-	anywhere int   // for new visitors, wherever they are; Counter only
+	anywhere int   // for new visitors, wherever they are; Counter and Curve only
+
+	// The most that a site may take for itself to be right, by any base; see Builder.Promise.
+	most         []int // by site, without anywhere
+	mostAnywhere int
 
 	// scratch, by site
 	used, goals, weights, limits, spare []int
-	before                              struct{ part, fresh []int }
+	least                               struct{ part, fresh []int }
 }
 
 // reset makes room for as many sites and buckets as t has.
 func (p *places) reset(t *tally) {
 	n := len(t.sites)
-	for _, s := range []*[]int{&p.waiting, &p.inside, &p.part, &p.fresh, &p.used, &p.goals, &p.weights, &p.limits, &p.spare} {
+	for _, s := range []*[]int{&p.waiting, &p.inside, &p.part, &p.fresh, &p.most, &p.used, &p.goals, &p.weights, &p.limits, &p.spare} {
 		*s = resize(*s, n)
 	}
 	p.reserved = resize(p.reserved, len(t.buckets))
-	p.partial, p.eligible, p.served, p.rest, p.anywhere = 0, 0, 0, 0, 0
-	for i, st := range t.sites {
-		if !st.frozen {
-			p.used[i] = st.minute
-		}
-	}
+	p.partial, p.eligible, p.served, p.rest, p.anywhere, p.mostAnywhere = 0, 0, 0, 0, 0, 0
 }
 
 // divide reserves slots for waiting visitors and splits them between sites.
@@ -41,10 +40,8 @@ func (p *places) reset(t *tally) {
 // Whole buckets need no split: everyone in them has a place, wherever they are.
 // The bucket that gets only a part is split by who waits in it, so no place
 // lies idle where nobody wants it. Slots beyond all waiting visitors are split
-// by settled traffic. Both splits count in what a site has admitted in the last
-// minute, so that late news of it does not move the others' parts. The minute
-// slides: at the edge of a calendar minute, news that is on its way would be
-// missing from both terms.
+// by settled traffic. Both splits count in what a site has admitted in the minute
+// before a base, and since; see setBases.
 //
 // Under Random nobody has a place before others: all slots are split as those of
 // new visitors are. During a pre-queue only those are served who came before it.
@@ -73,43 +70,56 @@ func (p *places) divide(v *View, t *tally, slots int) {
 	}
 	if s.Policy == Escrow {
 		p.splitByRights(t)
-	} else if p.split(s, t, 0); t.minutes[0] != t.minutes[1] {
-		p.splitAtEdge(s, t)
+	} else {
+		p.splitByBases(s, t)
 	}
 	for i, n := range p.part {
 		p.waiting[i] += n
+		p.most[i] += p.waiting[i] - n
 	}
 }
 
-// split divides what is contested between sites, as of one of the minutes that it
-// may be.
-func (p *places) split(s *Settings, t *tally, minute int) {
-	round := roundingOf(t.minutes[minute])
+// splitByBases gives each site the smallest part that it has by any base: nodes go by
+// different ones for a moment, and what both a site that gains and a site that loses take
+// must not be more than there is.
+func (p *places) splitByBases(s *Settings, t *tally) {
+	anywhere := 0
+	for k := range t.bases {
+		for i := range t.sites {
+			if p.used[i] = 0; !t.sites[i].frozen {
+				p.used[i] = t.sites[i].used[k]
+			}
+		}
+		p.split(s, t, k)
+		p.mostAnywhere = max(p.mostAnywhere, p.anywhere)
+		for i := range p.part {
+			p.most[i] = max(p.most[i], p.part[i]+p.fresh[i])
+			if k > 0 {
+				p.part[i] = min(p.part[i], p.least.part[i])
+				p.fresh[i] = min(p.fresh[i], p.least.fresh[i])
+			}
+		}
+		if k > 0 {
+			p.anywhere = min(p.anywhere, anywhere)
+		}
+		anywhere = p.anywhere
+		p.least.part = append(p.least.part[:0], p.part...)
+		p.least.fresh = append(p.least.fresh[:0], p.fresh...)
+	}
+}
+
+// split divides what is contested between sites, as of one of the bases.
+func (p *places) split(s *Settings, t *tally, base int) {
+	round := roundingOf(t.bases[base] / ticksPerMinute)
 	clear(p.part)
 	if p.partial < p.eligible {
 		p.splitBucket(p.reserved[p.partial], round)
 	}
-	if s.Policy == Counter {
-		p.splitForCounter(t, t.seen[minute], round)
+	if s.Policy == Even {
+		p.splitNew(t, t.seen[base], round)
 	} else {
-		p.splitNew(t, t.seen[minute], round)
+		p.splitAnywhere(t, t.seen[base], round)
 	}
-}
-
-// splitAtEdge gives each site the smaller of what it has before and after the edge
-// of a minute. For a moment some nodes go by the one and some by the other, and
-// what both a site that gains and a site that loses take must not be more than
-// there is.
-func (p *places) splitAtEdge(s *Settings, t *tally) {
-	p.before.part = append(p.before.part[:0], p.part...)
-	p.before.fresh = append(p.before.fresh[:0], p.fresh...)
-	anywhere := p.anywhere
-	p.split(s, t, 1)
-	for i := range p.part {
-		p.part[i] = min(p.part[i], p.before.part[i])
-		p.fresh[i] = min(p.fresh[i], p.before.fresh[i])
-	}
-	p.anywhere = min(p.anywhere, anywhere)
 }
 
 // reserve hands slots to those who wait, oldest bucket first.
@@ -132,6 +142,9 @@ func (p *places) reserve(t *tally, slots int) {
 		start = t.buckets[p.eligible].start
 	}
 	for _, q := range t.parts {
+		if t.bare {
+			q.waiting -= q.young
+		}
 		switch {
 		case q.bucket < start:
 			p.waiting[q.site] += q.waiting
@@ -177,15 +190,15 @@ func (p *places) splitNew(t *tally, seen []int, round rounding) {
 	p.fill(p.fresh, p.rest, round)
 }
 
-// splitForCounter divides the slots of new visitors between sites by settled
-// traffic, and leaves what no traffic claims to the room's own counter. Rows do
-// not tell which ticket came from which counter. What a site has used beyond its
-// goal it can only have from there, so it is charged to the anywhere part, and the
+// splitAnywhere divides the slots of new visitors between sites by settled
+// traffic, and leaves what no traffic claims to the room's own counter, or to all nodes
+// under Curve. Rows do not tell which ticket came from where. What a site has used beyond
+// its goal it can only have from there, so it is charged to the anywhere part, and the
 // site itself goes on from nothing, not from below it. With goal + anywhere being
 // what there is together with what was used, that makes
 //
 //	Σ max(0, goal − used) + anywhere − Σ max(0, used − goal) = rest
-func (p *places) splitForCounter(t *tally, seen []int, round rounding) {
+func (p *places) splitAnywhere(t *tally, seen []int, round rounding) {
 	p.claims(t, seen, round)
 	p.anywhere = p.rest
 	for i, goal := range p.goals {
@@ -197,21 +210,6 @@ func (p *places) splitForCounter(t *tally, seen []int, round rounding) {
 		apportion(p.fresh, p.rest, p.weights, round)
 		p.anywhere = 0
 	}
-	p.anywhere = inSight(t, p.anywhere)
-}
-
-// inSight returns the part of anywhere that those have who see each other. Two
-// sides of a cut have a counter each for what belongs to no site.
-func inSight(t *tally, anywhere int) int {
-	all, seen := 0, 0
-	for i := range t.sites {
-		st := &t.sites[i]
-		all += st.nodes
-		if st.inSight {
-			seen += st.nodes
-		}
-	}
-	return scale(anywhere, seen, all)
 }
 
 // claims sets the goal of each site: its part, by settled traffic, of what new
@@ -265,7 +263,7 @@ func newCursor(t *tally, p *places, width int64) cursor {
 	c := cursor{sure: p.waiting[t.own] - p.part[t.own]}
 	if p.partial == p.eligible {
 		n := len(t.granules)
-		for n > 0 && p.eligible < len(t.buckets) && t.granules[n-1].start >= t.buckets[p.eligible].start {
+		for n > 0 && (p.eligible < len(t.buckets) && t.granules[n-1].start >= t.buckets[p.eligible].start || t.isYoung(t.granules[n-1].start, width)) {
 			n--
 		}
 		if n > 0 {
@@ -276,25 +274,33 @@ func newCursor(t *tally, p *places, width int64) cursor {
 	}
 	c.cursor = t.buckets[p.partial].start
 	end := c.cursor + width
-	left := p.part[t.own]
+	c.walk(t, &p.part[t.own], width, func(start int64) bool { return start < end && !t.isYoung(start, width) })
+	return c
+}
+
+// walk lets in own granules from the cursor on, as far as *left goes and ok says, and takes
+// what it gives off *left.
+func (c *cursor) walk(t *tally, left *int, width int64, ok func(start int64) bool) {
+	rest := *left
 	for _, g := range t.granules {
-		if g.start < c.cursor || left == 0 {
+		if g.start < c.cursor || rest == 0 {
 			continue
 		}
-		if g.start >= end {
+		if !ok(g.start) {
 			break
 		}
-		if g.n > left {
-			c.contested = left
+		if g.n > rest {
+			c.contested = rest
 			c.edge = granuleEnd(g.start, width)
+			rest = 0
 			break
 		}
-		left -= g.n
+		rest -= g.n
 		c.sure += g.n
 		c.cursor = granuleEnd(g.start, width)
 	}
+	*left = rest
 	c.edge = max(c.edge, c.cursor)
-	return c
 }
 
 // nodePart is this node's part of its site's contested places. Two things bound
@@ -304,25 +310,42 @@ func newCursor(t *tally, p *places, width int64) cursor {
 // places and of what the site admitted lately: else a node would, before the
 // others hear of it, take its part again and again.
 //
-// Even divides by all nodes. Curve divides by fewer while the room is empty, so
-// several nodes may use the same place; that is what it trades for not queueing
-// an uneven crowd too early. Under Counter one node hands all of them out.
+// Even divides by all nodes. Under Counter one node hands all of them out.
 func nodePart(v *View, t *tally, contested int, turn turn) int {
-	if contested <= 0 {
-		return 0
+	if contested <= 0 || v.Settings.Policy == Counter {
+		return max(0, contested)
 	}
 	nodes := t.sites[t.own].nodes
-	by := float64(nodes)
-	switch v.Settings.Policy {
-	case Counter:
-		return contested
-	case Curve:
-		by = AdaptedNodes(nodes, v.Utilization, v.Settings.CurveFactor)
-	}
-	part := int(float64(contested) / by)
+	part := contested / nodes
 	if turn.has(contested - nodes*part) {
 		part++
 	}
-	fair := int(math.Ceil(float64(contested+t.siteLate)/by)) - t.selfLate
+	fair := int(math.Ceil(float64(contested+t.siteLate)/float64(nodes))) - t.selfLate
 	return max(0, min(part, fair, contested))
+}
+
+// curvePart is nodePart under Curve, which divides by fewer nodes while the room is empty:
+// the site's places by those of the site, and the places that no site claims by those of
+// the world. So several nodes may use the same place; that is what it trades for not
+// queueing an uneven crowd too early.
+func curvePart(v *View, t *tally, contested, anywhere int, turn turn) int {
+	all := contested + anywhere
+	if all <= 0 {
+		return 0
+	}
+	nodes, world := t.sites[t.own].nodes, 0
+	for i := range t.sites {
+		world += t.sites[i].nodes
+	}
+	divided := func(places, nodes int) float64 {
+		return float64(places) / AdaptedNodes(nodes, v.Utilization, v.Settings.CurveFactor)
+	}
+	exact := divided(contested, nodes) + divided(anywhere, world)
+	part := int(exact)
+	if turn.has(contested + scale(anywhere, nodes, world) - nodes*part) {
+		part++
+	}
+	late := float64(t.siteLate) * exact / float64(all)
+	fair := int(math.Ceil(exact+late)) - t.selfLate
+	return max(0, min(part, fair, all))
 }

@@ -156,7 +156,7 @@ func TestExampleSiteShares(t *testing.T) {
 			if limit == 0 {
 				limit = 1
 			}
-			parts, anywhere := Shares(c.Slots, limit, tally.seen[1]) // at the very edge of a minute, of the one that begins
+			parts, anywhere := Shares(c.Slots, limit, tally.seen[len(tally.bases)-1]) // at the very edge of a minute, of the one that begins
 			got := map[string]int{"anywhere": anywhere}
 			for i, s := range tally.sites {
 				got[s.name] = parts[i]

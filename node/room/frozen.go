@@ -3,6 +3,9 @@ package room
 import (
 	"cmp"
 	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 // whole is a share of everything. Shares are whole numbers of it, so that two
@@ -25,6 +28,55 @@ type Frozen struct {
 	// doubt lists sites of which fewer nodes are in sight than when they were last
 	// heard from, before it is clear whether they have fallen silent.
 	doubt []doubt
+
+	promises []promise // of those of sites of which a promise is known
+	back     []returned
+	base     int64     // an old base that still holds besides the new ones; 0: none does
+	baseEnds time.Time // until when
+}
+
+// settles is for how long after a silence both what held during it and what holds
+// afterwards bind a node. Sites notice that others have fallen silent, or are back, at
+// moments that are up to a tick and the news of it apart; as long as that, one side goes by
+// the one and one by the other, and what both allow would be more than there is.
+const settles = crdt.TickSpan + 3*time.Second
+
+// promise is what a site that has fallen silent may have taken before anybody noticed:
+// what it had, and its part of what there was. The line may say less.
+type promise struct {
+	site         string
+	active, rate int
+}
+
+// returned is a site that is heard again after it was silent.
+type returned struct {
+	promise // zero but for the name: none is known
+	line    []stake
+	until   time.Time
+}
+
+// isBack reports whether a site is heard again, but may not have heard of us yet.
+func (f Frozen) isBack(site string) bool {
+	return slices.ContainsFunc(f.back, func(r returned) bool { return r.site == site })
+}
+
+// limits are two numbers of visitors, for the two limits of a room.
+type limits struct{ active, rate int }
+
+// keptFor returns what is kept for those who are silent, or also for those who are back.
+func (f Frozen) keptFor(active, rate int, back bool) limits {
+	kept, promised := limits{f.kept(active), f.kept(rate)}, limits{}
+	for _, p := range f.promises {
+		promised = limits{promised.active + p.active, promised.rate + p.rate}
+	}
+	for _, r := range f.back {
+		if back {
+			line := Frozen{line: r.line}
+			kept = limits{kept.active + line.kept(active), kept.rate + line.kept(rate)}
+			promised = limits{promised.active + r.active, promised.rate + r.rate}
+		}
+	}
+	return limits{max(kept.active, promised.active), max(kept.rate, promised.rate)}
 }
 
 // doubt is how many nodes a site may still have.

@@ -56,6 +56,8 @@ func (s *Site) standing(set *Settings, now time.Time) standing {
 type History struct {
 	frozen *Frozen    // nil: no site is silent, nor in doubt
 	marks  []siteMark // of the other sites, by name
+	base   int64      // the oldest by which the room was divided last; 0: there is none
+	looked int64      // Unix seconds of that
 }
 
 // siteMark is the mark of one site.
@@ -81,7 +83,12 @@ func (h *History) nodes(site string) int {
 type mark struct {
 	closed int64
 	nodes  int
+
+	most, before promised // since it closed that tick, and the one before; see Promise
 }
+
+// promised is what a site may have taken by itself.
+type promised struct{ active, rate int32 }
 
 // Observe takes a look at what every site has said by now and returns what Build
 // needs to know of those that have fallen silent. It is due before every Build;
@@ -114,14 +121,110 @@ func (h *History) Observe(s *Settings, sites []Site, now time.Time) Frozen {
 		f = h.still(s, sites, now)
 	}
 	f.doubt = h.doubts(s, sites, now)
+	f.promises, f.back = h.promises(f), h.returns(s, f, sites, now)
+	h.hold(&f, s, sites, now)
 	h.keep(f)
 	return f
+}
+
+// promises returns what sites that are silent may have taken: known of those that were
+// heard from while this node was there.
+func (h *History) promises(f Frozen) []promise {
+	if !f.Any() {
+		return nil
+	}
+	before := h.was().promises
+	var all []promise
+	for _, site := range f.sites {
+		if i := slices.IndexFunc(before, func(p promise) bool { return p.site == site }); i >= 0 {
+			all = append(all, before[i])
+		} else if at, known := h.find(site); known && !h.was().Has(site) {
+			m := h.marks[at].mark
+			all = append(all, promise{site, int(max(m.most.active, m.before.active)), int(max(m.most.rate, m.before.rate))})
+		}
+	}
+	return all
+}
+
+// returns returns the sites that were silent and are not, for as long as settles.
+func (h *History) returns(s *Settings, f Frozen, sites []Site, now time.Time) (all []returned) {
+	was := h.was()
+	if !was.Any() && len(was.back) == 0 {
+		return nil
+	}
+	takesPart := func(name string) bool {
+		at := slices.IndexFunc(sites, func(site Site) bool { return site.Name == name })
+		return at >= 0 && !f.Has(name) && s.freezes() && sites[at].standing(s, now) == takesPart
+	}
+	for _, r := range was.back {
+		if takesPart(r.site) && now.Before(r.until) {
+			all = append(all, r)
+		}
+	}
+	for _, name := range was.sites {
+		if !takesPart(name) {
+			continue
+		}
+		r := returned{promise: promise{site: name}, until: now.Add(settles)}
+		for _, p := range was.promises {
+			if p.site == name {
+				r.promise = p
+			}
+		}
+		for _, st := range was.line {
+			if st.site == name {
+				r.line = append(r.line, st)
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// hold keeps an old base for a while when the base jumps, which it does at the end of a
+// silence: others may still go by the old one.
+func (h *History) hold(f *Frozen, s *Settings, sites []Site, now time.Time) {
+	closed, any := f.closed(s, sites, now)
+	is := min(crdt.TickOf(now.Add(-edgeAfter)), closed+1)
+	was := h.was()
+	if f.base, f.baseEnds = was.base, was.baseEnds; !now.Before(f.baseEnds) {
+		f.base, f.baseEnds = 0, time.Time{}
+	}
+	switch {
+	case !any || s.Policy == Escrow:
+		is, f.base, f.baseEnds = 0, 0, time.Time{}
+	case f.base == 0 && h.base > 0 && is > h.base+1 && now.Unix()-h.looked <= int64(settles/time.Second):
+		f.base, f.baseEnds = h.base, now.Add(settles)
+	}
+	h.base, h.looked = is, now.Unix()
+}
+
+// Promise notes in h what each site that takes part may take by the view that was built last
+// without hearing from this one: what it has, and its part. Once it has fallen silent, others
+// have no more than the rest. It may go by what was known here up to a tick ago, so the most
+// counts. anywhere is the site whose counter hands out the places of no site.
+func (b *Builder) Promise(h *History, anywhere string) {
+	p := b.bound()
+	for i := range b.tally.sites {
+		site := &b.tally.sites[i]
+		at, known := h.find(site.name)
+		if !known || site.own || site.frozen || site.back {
+			continue
+		}
+		more := p.most[i]
+		if site.name == anywhere {
+			more += p.mostAnywhere
+		}
+		m := &h.marks[at].mark
+		m.most.active = max(m.most.active, int32(min(site.active+more, maxCount)))
+		m.most.rate = max(m.most.rate, int32(min(site.minute+more, maxCount)))
+	}
 }
 
 // keep has f be what Observe returned last.
 func (h *History) keep(f Frozen) {
 	switch {
-	case !f.Any() && len(f.line) == 0 && len(f.doubt) == 0:
+	case !f.Any() && len(f.line) == 0 && len(f.doubt) == 0 && len(f.back) == 0 && f.base == 0:
 		h.frozen = nil
 	case h.frozen == nil:
 		kept := f
@@ -137,6 +240,23 @@ func (h *History) was() Frozen {
 		return Frozen{}
 	}
 	return *h.frozen
+}
+
+// Hidden returns the sites that have a part in the room, as of the last look, and none of
+// whose nodes is among those in sight; nearly always there is none.
+func (h *History) Hidden(s *Settings, inSight map[string]int) (sites []string) {
+	was := h.was()
+	for _, d := range was.doubt {
+		if inSight[d.site] == 0 {
+			sites = append(sites, d.site)
+		}
+	}
+	for _, site := range was.sites {
+		if s.freezes() && inSight[site] == 0 {
+			sites = append(sites, site)
+		}
+	}
+	return sites
 }
 
 // doubts returns the sites that are in doubt; nearly always there is none.
@@ -171,11 +291,11 @@ func (h *History) note(sites []Site) {
 		if site.Nodes <= 0 || site.Own { // the own site is never in doubt
 			continue
 		}
-		is := mark{site.Closed, site.Nodes}
 		if at, known := h.find(site.Name); !known {
-			h.marks = slices.Insert(h.marks, at, siteMark{site.Name, is})
-		} else if site.Closed > h.marks[at].closed {
-			h.marks[at].mark = is
+			h.marks = slices.Insert(h.marks, at, siteMark{site.Name, mark{closed: site.Closed, nodes: site.Nodes}})
+		} else if m := &h.marks[at]; site.Closed > m.closed {
+			m.closed, m.nodes = site.Closed, site.Nodes
+			m.most, m.before = promised{}, m.most
 		}
 	}
 	if len(h.marks)+own > 2*len(sites) {

@@ -21,6 +21,11 @@ type Site struct {
 	Closed  int64
 	Gone    bool      // it left, and said so
 	Changed time.Time // its last news; zero: not known, and it is taken to be fresh
+
+	// Lent is how many of Active are tickets of the anywhere counter that the site's own
+	// counts may show as well. They are reckoned with, so that no place is given twice, and
+	// not shown as visitors: nobody is to read of more than there are.
+	Lent int
 }
 
 // Input is all that a view is built from. Maps are read, never kept.
@@ -31,6 +36,10 @@ type Input struct {
 	Mine  crdt.Counts // this node's own row, part of its site's counts
 
 	Frozen Frozen // what History.Observe returned
+
+	// Away says that who hands out the places of no site is out of reach: none of them is to
+	// be had here. Counter only.
+	Away bool
 }
 
 const (
@@ -50,9 +59,9 @@ const (
 	// known to all, and leaves it for all.
 	lateTicks = 1
 
-	// At the edge of a minute shares and roundings change. edgeBefore is how far
-	// ahead a clock may be, and edgeAfter how old what a node goes by: the view, the
-	// news in it, and a clock that is behind.
+	// At the edge of a tick what was used lately changes, and at that of a minute shares
+	// and roundings do. edgeBefore is how far ahead a clock may be, and edgeAfter how old
+	// what a node goes by: the view, the news in it, and a clock that is behind.
 	edgeBefore = 400 * time.Millisecond
 	edgeAfter  = 2 * time.Second
 
@@ -65,11 +74,13 @@ type siteTally struct {
 	name    string
 	own     bool
 	frozen  bool // silent, or under Escrow out of reach
+	back    bool // heard again, after it was silent; not frozen
 	nodes   int
-	inSight bool // some of them
 	active  int
+	lent    int // of active, as Site has it
 	waiting int
-	minute  int // admitted in the last minute
+	minute  int           // admitted in the last minute
+	used    [maxBases]int // admitted in the minute before each base, and since
 
 	// Escrow only: rights that the site owns, and who of minute came in the tick
 	// at its edge.
@@ -84,8 +95,8 @@ type tally struct {
 	input    []Site // sorted; the caller's
 	sites    []siteTally
 	own      int           // index into sites
-	minutes  [2]int64      // calendar minutes that it may be, as clocks and views go
-	seen     [2][]int      // per site, over the settled past of those minutes
+	bases    []int64       // ticks as of which the room may be divided, oldest first; see setBases
+	seen     [][]int       // per base and site, over the settled past of its minute
 	buckets  []queue       // oldest first
 	parts    []inPart      // of buckets, in no order
 	granules []count       // own site, oldest first
@@ -93,9 +104,18 @@ type tally struct {
 	starts   []int64       // scratch, of granules
 
 	active                    int
+	lent                      int // of knownActive, as Site has it
 	knownActive, knownWaiting int
 	last60s, knownLast60s     int // admitted
 
+	// Who came from youngFrom on waits without all sites being sure to know. Zero: there is
+	// nobody who has to know.
+	youngFrom int64
+	young     int  // own ones; they are at the end of the granules
+	unsure    bool // there are some, here or elsewhere
+	bare      bool // without them, for now
+
+	away     bool          // as Input has it
 	into     time.Duration // of this tick
 	limit    int           // the lower of both limits, as far as it is for those who take part
 	rate     float64       // admitted per minute, averaged; 0 is unknown
@@ -103,18 +123,12 @@ type tally struct {
 	selfLate int           // admitted by this node in the same ticks
 }
 
-// minutesAt returns in which calendar minutes other nodes may be whose parts must
-// fit together with those of now; most of the time both are the same.
-func minutesAt(now time.Time) [2]int64 {
-	const minute = int64(time.Minute / time.Second)
-	return [2]int64{now.Add(-edgeAfter).Unix() / minute, now.Add(edgeBefore).Unix() / minute}
-}
-
 // queue is one bucket over all sites.
 type queue struct {
 	start   int64
 	waiting int
 	own     int
+	young   int // of waiting
 }
 
 // inPart is how many of the visitors of one bucket wait at one site, or some of them.
@@ -122,6 +136,7 @@ type inPart struct {
 	bucket  int64
 	site    int
 	waiting int
+	young   int // of waiting
 }
 
 // count is a number of visitors who arrived from start on.
@@ -133,27 +148,35 @@ type count struct {
 // take sums an Input up. It keeps its slices from one time to the next.
 func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	*t = tally{
-		input: sorted(in), sites: t.sites[:0], seen: t.seen, minutes: minutesAt(now),
+		input: sorted(in), sites: t.sites[:0], seen: t.seen, bases: t.bases[:0],
 		buckets: t.buckets[:0], parts: t.parts[:0], granules: t.granules[:0], starts: t.starts[:0], index: t.index,
 	}
 	tick := crdt.TickOf(now)
 	t.into = now.Sub(time.Unix(0, 0)) % crdt.TickSpan
 	first, admitted := tick, 0
+	t.setBases(s, in, now)
+	t.away = in.Away
 	for i := range t.input {
 		site := &t.input[i]
 		st := siteTally{
 			name: site.Name, own: site.Own, frozen: in.Frozen.Has(site.Name) && !site.Own || s.Policy == Escrow && !site.inReach(s, now),
-			nodes: in.Frozen.nodes(site.Name, clampCount(int64(site.Nodes))), inSight: site.Nodes > 0, active: clampCount(site.Active),
+			nodes: in.Frozen.nodes(site.Name, clampCount(int64(site.Nodes))), active: clampCount(site.Active),
 		}
+		st.back = !st.frozen && !site.Own && in.Frozen.isBack(site.Name)
 		w := window(site.Admitted, tick)
 		st.minute = w.minute
 		st.held, st.heldRate, st.edge, st.orphans = clampCount(site.Held), clampCount(site.HeldRate), w.edge, clampCount(site.Orphans)
+		for k, base := range t.bases {
+			st.used[k] = usedSince(site.Admitted, base-ticksPerMinute, tick+1)
+		}
 		if site.Own {
 			t.own = i
-			st.nodes, st.inSight = max(1, len(in.Nodes)), true
+			st.nodes = max(1, len(in.Nodes))
 			t.siteLate = w.late
 		}
 		t.knownActive += st.active
+		st.lent = clampCount(int64(site.Lent))
+		t.lent += st.lent
 		t.knownLast60s += st.minute
 		if st.frozen || site.Gone && !site.Own {
 			st.nodes = 0
@@ -221,7 +244,9 @@ func (t *tally) queues(s *Settings, now time.Time) {
 				continue
 			}
 			b := bucketStart(start, width)
-			t.parts = append(t.parts, inPart{b, i, n})
+			part := inPart{bucket: b, site: i, waiting: n}
+			t.markYoung(&part, start, width)
+			t.parts = append(t.parts, part)
 			at, known := t.index[b]
 			if !known {
 				at = len(t.buckets)
@@ -229,6 +254,7 @@ func (t *tally) queues(s *Settings, now time.Time) {
 				t.buckets = append(t.buckets, queue{start: b})
 			}
 			t.buckets[at].waiting += n
+			t.buckets[at].young += part.young
 			if site.own {
 				t.buckets[at].own += n
 				t.starts = append(t.starts, start)
@@ -288,31 +314,28 @@ func window(ticks map[int64]int64, tick int64) admissions {
 	return a
 }
 
-// settle works out each site's traffic of the calendar minute settledBack ago, both
-// as of the earlier and of the later minute of the view. All zero: no history.
+// settle works out each site's traffic of the calendar minute settledBack before that of
+// each base. All zero: no history.
 //
 // Every site that takes part has closed that minute, or it would be taken for
 // silent by now: settled history cannot change any more, so all nodes work with
 // the same. The current minute is never used: each node sees it move at another
 // time, and parts taken from it would add up to more than there is.
 func (t *tally) settle(s *Settings, now time.Time) {
-	for k := range t.seen {
-		t.seen[k] = resize(t.seen[k], len(t.input))
+	for len(t.seen) < len(t.bases) {
+		t.seen = append(t.seen, nil)
 	}
-	for i := range t.input {
-		site := &t.input[i]
-		if t.sites[i].frozen || site.standing(s, now) == left {
+	for k, base := range t.bases {
+		t.seen[k] = resize(t.seen[k], len(t.input))
+		if k > 0 && base/ticksPerMinute == t.bases[k-1]/ticksPerMinute {
+			copy(t.seen[k], t.seen[k-1])
 			continue
 		}
-		if len(site.Seen) == 0 {
-			continue
-		}
-		for k, this := range t.minutes {
-			if k > 0 && this == t.minutes[0] {
-				t.seen[k][i] = t.seen[0][i]
-				break
+		for i := range t.input {
+			site := &t.input[i]
+			if !t.sites[i].frozen && len(site.Seen) > 0 && site.standing(s, now) != left {
+				t.seen[k][i] = seenIn(site, base/ticksPerMinute-settledBack)
 			}
-			t.seen[k][i] = seenIn(site, this-settledBack)
 		}
 	}
 }

@@ -109,6 +109,7 @@ func Build(s Settings, in Input, now time.Time) *View {
 type Builder struct {
 	tally  tally
 	places places
+	sure   places // the same, without a claim of visitors who have just come
 }
 
 // Build is like the function of that name. The settings are the view's from then on, if no
@@ -119,8 +120,8 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	t.take(settings, in, now)
 	v := newView(len(t.buckets) > 0 || len(t.granules) > 0)
 	v.BuiltAt, v.Settings, v.Event = now, settings, event
-	v.Active, v.Waiting = t.knownActive, t.knownWaiting
-	v.AdmittedLast60s, v.AdmittedMinute = t.knownLast60s, t.rate
+	v.Active, v.Waiting = t.knownActive-t.lent, t.knownWaiting
+	v.AdmittedLast60s, v.AdmittedMinute = t.knownLast60s-t.lent, t.rate
 	v.Terms = terms(v.Settings, v.Event)
 	v.closed = v.Settings.closed()
 	if v.Until = v.Settings.nextEdge(now); !v.Until.IsZero() {
@@ -141,6 +142,10 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 		v.Slots += n
 	}
 	v.fillBuckets(t, p)
+	if t.unsure {
+		b.sure.divide(v, t.withoutYoung(), slots)
+		t.withYoung()
+	}
 	v.fillSites(t, p)
 	t.input = nil // the maps are the caller's
 	switch {
@@ -148,7 +153,7 @@ func (b *Builder) Build(s *Settings, in *Input, now time.Time) *View {
 	case v.Settings.open():
 		v.openAll()
 	default:
-		v.place(t, p, newTurn(v.Settings, in, now))
+		v.place(t, p, b.bound(), newTurn(v.Settings, in, now))
 	}
 	return v
 }
@@ -161,23 +166,48 @@ func (v *View) Over(now time.Time) bool {
 	return !v.Until.IsZero() && !v.opens && !now.Before(v.Until)
 }
 
+// bound returns how the room is divided where visitors who have just come have no claim
+// before new ones of other sites: what this node may do goes by that, and what is shown by all
+// who wait.
+func (b *Builder) bound() *places {
+	if b.tally.unsure {
+		return &b.sure
+	}
+	return &b.places
+}
+
 // slots returns how many visitors may enter right now, and sets how full the room
 // is.
 //
-// A site that is frozen keeps its share of both limits, or what it was last known
-// to hold where that is more: visitors who are in do not vanish by going unheard.
-// The others have the rest to themselves.
+// A site that is frozen keeps its share of both limits, what it was last known to hold, or
+// what it could have taken before anybody noticed, whichever is the most: visitors who are in
+// do not vanish by going unheard. The others have the rest to themselves. While a site is
+// back, but may not have heard of us yet, both that holds and what counts say.
 func (v *View) slots(t *tally, f Frozen) int {
 	total, perMinute := v.Settings.TotalActiveUsers, v.Settings.NewUsersPerMinute
-	keptActive, keptRate := f.kept(total), f.kept(perMinute)
-	t.limit = min(total-keptActive, perMinute-keptRate)
-	active := t.active + max(t.knownActive-t.active, keptActive)
-	admitted := t.last60s + max(t.knownLast60s-t.last60s, keptRate)
+	kept := f.keptFor(total, perMinute, false)
+	t.limit = min(total-f.kept(total), perMinute-f.kept(perMinute))
+	active := t.active + max(t.knownActive-t.active, kept.active)
+	admitted := t.last60s + max(t.knownLast60s-t.last60s, kept.rate)
 	v.Utilization = min(1, max(float64(active)/float64(max(1, total)), float64(admitted)/float64(max(1, perMinute))))
 	if v.closed {
 		return 0
 	}
-	return Slots(int64(total), int64(perMinute), int64(active), int64(admitted))
+	slots := Slots(int64(total), int64(perMinute), int64(active), int64(admitted))
+	if len(f.back) == 0 {
+		return slots
+	}
+	kept = f.keptFor(total, perMinute, true)
+	active, admitted = t.active, t.last60s
+	for i := range t.sites {
+		if t.sites[i].back {
+			active -= t.sites[i].active
+			admitted -= t.sites[i].minute
+		}
+	}
+	active += max(t.knownActive-active, kept.active)
+	admitted += max(t.knownLast60s-admitted, kept.rate)
+	return min(slots, Slots(int64(total), int64(perMinute), int64(active), int64(admitted)))
 }
 
 // openAll lets everybody in, but for those who wait for the start of an event;
@@ -203,17 +233,23 @@ func (v *View) fillSites(t *tally, p *places) {
 	for i := range t.sites {
 		st := &t.sites[i]
 		v.Sites[i] = SitePlaces{
-			Name: st.name, Own: st.own, Frozen: st.frozen && !t.input[i].Gone, Active: st.active, Waiting: st.waiting,
+			Name: st.name, Own: st.own, Frozen: st.frozen && !t.input[i].Gone, Active: st.active - st.lent, Waiting: st.waiting,
 			Reserved: p.waiting[i], New: p.fresh[i], Held: st.held,
 		}
 	}
 }
 
-// place sets the cursor, the edge and the allowances of this node.
-func (v *View) place(t *tally, p *places, turn turn) {
-	v.AllowAnywhere = p.anywhere
-	v.OpenToNew = p.rest > 0 && !v.Event.Prequeueing
-	contested := 0
+// place sets the cursor, the edge and the allowances of this node. What own visitors who
+// have just come may have goes by bound; see young.
+func (v *View) place(t *tally, p, bound *places, turn turn) {
+	v.OpenToNew = bound.rest > 0 && !v.Event.Prequeueing
+	contested, fresh, anywhere := 0, bound.fresh[t.own], bound.anywhere
+	if t.away {
+		anywhere = 0
+	}
+	if v.Settings.Policy == Counter {
+		v.AllowAnywhere = anywhere
+	}
 	if v.Settings.QueueingMethod == Random {
 		// Whoever came before a pre-queue began may go on trying during it.
 		v.Cursor, v.Edge = time.Unix(0, 0), time.Unix(0, 0)
@@ -221,16 +257,40 @@ func (v *View) place(t *tally, p *places, turn turn) {
 			v.Edge = v.hold
 		}
 	} else {
-		c := newCursor(t, p, seconds(v.Settings.BucketSpan))
+		width := seconds(v.Settings.BucketSpan)
+		c := newCursor(t, bound, width)
+		if t.young > 0 && bound.rest > 0 {
+			v.placeYoung(t, bound, &c, &fresh, anywhere)
+		}
 		v.Cursor, v.Edge = time.Unix(c.cursor, 0), time.Unix(c.edge, 0)
 		v.AllowWaiting = min(c.sure, v.Slots)
 		contested = c.contested
 	}
-	if v.Settings.Policy == Escrow {
+	switch v.Settings.Policy {
+	case Escrow:
 		v.placeByRights(t, p, contested)
-		return
+	case Curve:
+		v.AllowNew = min(curvePart(v, t, contested+fresh, bound.anywhere, turn), v.Slots)
+	default:
+		v.AllowNew = min(nodePart(v, t, contested+fresh, turn), v.Slots)
 	}
-	v.AllowNew = min(nodePart(v, t, contested+p.fresh[t.own], turn), v.Slots)
+}
+
+// placeYoung lets in own visitors who have just come, as far as the site's places for new
+// visitors go: others do not know of them yet, and reckon with no more. New visitors may try
+// where these have a place each. more are places of no site, under Counter and Curve.
+func (v *View) placeYoung(t *tally, p *places, c *cursor, fresh *int, more int) {
+	width := seconds(v.Settings.BucketSpan)
+	eligible := int64(math.MaxInt64)
+	if p.eligible < len(t.buckets) {
+		eligible = t.buckets[p.eligible].start
+	}
+	enough := *fresh+more >= t.young
+	c.walk(t, fresh, width, func(start int64) bool { return start < eligible })
+	if n := len(t.granules); more > 0 && n > 0 && t.granules[n-1].start < eligible {
+		c.edge = max(c.edge, granuleEnd(t.granules[n-1].start, width))
+	}
+	v.OpenToNew = v.OpenToNew && enough
 }
 
 // terms hashes what the operator set of that which an estimate rests on.
