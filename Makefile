@@ -88,6 +88,11 @@ mesh-bench: ## how fast news spreads, what the mesh costs on the wire, and how m
 story: build ## what the policies do to the same crowds: the table in docs/policies.md
 	$(GO) run ./bench/story -binary ./ropeline -set policies -page docs/policies.md
 
+SWEEPS ?= 10000
+.PHONY: sweep
+sweep: ## each policy in SWEEPS schedules (10000) of a crowd, cuts and their ends at random moments: the worst in docs/policies.md
+	$(GO) run ./bench/sweep -n $(SWEEPS) -page docs/policies.md
+
 # The command lines are those that the page shows.
 .PHONY: heatmaps
 heatmaps: build ## waits by minute of arrival, fifo and random: the pictures in docs/img
