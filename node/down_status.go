@@ -193,7 +193,7 @@ func (v *DownView) settle(by map[crdt.NodeID]*downSum) {
 	}
 }
 
-// status returns what is told of one node; false if it has nothing that anybody misses.
+// status returns the state of one node that is down; false if nothing of it is unusable.
 func (v *DownView) status(id crdt.NodeID, s *downSum, now time.Time) (st DownStatus, matters bool) {
 	st = DownStatus{Node: id.String(), Name: cmp.Or(v.Names[id], s.Name), Site: s.Site, Since: s.Since.UTC(), Rooms: []DownRoomStatus{}}
 	recovered, until, waits := true, time.Time{}, map[string]bool{}
