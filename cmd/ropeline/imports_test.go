@@ -95,6 +95,7 @@ var allowed = map[string][]string{
 	"bench/explore/replay":  {"crdt", "node", "node/catalog", "node/durable", "node/replica", "node/room", "node/ticket"},
 	"bench/explore/small":   {"crdt", "node", "node/ticket"},
 	"bench/story":           {"bench/sim"},
+	"bench/sweep":           {"bench/docpage", "bench/sim", "bench/sim/input", "node/room"},
 	"bench/conformance":     {"bench/docpage", "bench/loopback", "httpfront/proof/check"},
 
 	"bench/rate/internal/poll": {},

@@ -105,7 +105,7 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 	keygen(t, secret)
 	redirect := freeAddress(t)
 	args := append(ca.issue("a", meshID), "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--secret-file", secret,
-		"--mesh", freeAddress(t), "--tls-cert-file", cert, "--tls-key-file", key, "--redirect-listen", redirect)
+		"--mesh", freeAddress(t), "--bootstrap-nodes", "one", "--tls-cert-file", cert, "--tls-key-file", key, "--redirect-listen", redirect)
 	p := startNode(t, "one", "a", args...)
 	p.await("is ready", 20*time.Second, func(s node.Status) bool { return s.Ready })
 
