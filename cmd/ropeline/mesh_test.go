@@ -107,7 +107,7 @@ func writeReport(t *testing.T, report load.Report) {
 func TestCrashIsSeenAndHealed(t *testing.T) {
 	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"})
 	crashed, others := nodes[1], []*process{nodes[0], nodes[2]}
-	visit := get(t, crashed.http, nil)
+	visit := getIn(t, crashed.http) // on a busy machine its first right may come after the first request
 	for _, p := range others {
 		p.await("counts the visitor", 5*time.Second, func(s node.Status) bool { return s.Rooms[0].Active == 1 })
 	}

@@ -55,6 +55,22 @@ func getReady(t *testing.T, address string, cookies []*http.Cookie) *http.Respon
 	return nil
 }
 
+// getIn asks as a browser in the queue does, with the pass that it got, until the node lets
+// the visitor in.
+func getIn(t *testing.T, address string) *http.Response {
+	t.Helper()
+	var pass []*http.Cookie
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		resp := get(t, address, pass)
+		if resp.Header.Get("Ropeline-State") == "" {
+			return resp
+		}
+		pass = resp.Cookies()
+	}
+	t.Fatal("the visitor was never let in")
+	return nil
+}
+
 // moveMesh gives a stopped node another mesh port.
 func (p *process) moveMesh(address string) {
 	for i, a := range p.args {
