@@ -495,8 +495,3 @@ func (c *Core) collect(now time.Time) {
 		}
 	}
 }
-
-// owner returns the node of this site that counts a visitor while they wait.
-func (c *Core) owner(id crdt.RoomID, v VisitorID) crdt.NodeID {
-	return room.Owner(c.key, id, v, c.nodes)
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // What the nodes of a site tell each other of visitors.
@@ -73,4 +74,9 @@ func (c *Core) visited(v visit, now time.Time) (q redeemed) {
 		return q
 	}
 	return c.stripes.ofVisitor(v.visitor).shown(v.key(), now)
+}
+
+// owner returns the node of this site that counts a visitor while they wait.
+func (c *Core) owner(id crdt.RoomID, v VisitorID) crdt.NodeID {
+	return room.Owner(c.key, id, v, c.nodes)
 }
