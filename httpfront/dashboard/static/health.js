@@ -128,7 +128,7 @@ export function downBrief(d) {
   return d.state === 'down' ? `${what} unusable` : `${what} being recovered`
 }
 
-// withoutName returns what is said of a node that is down, for behind its name.
+// withoutName returns the text about a node that is down, to stand behind its name.
 function withoutName(d) {
   const own = d.name || d.node
   return d.message.startsWith(`${own} is down: `) ? d.message.slice(own.length + 10) : d.message
