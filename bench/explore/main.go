@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/explore/replay"
@@ -47,7 +48,7 @@ func command(args []string, out, errOut io.Writer) int {
 	f := flag.NewFlagSet("explore", flag.ContinueOnError)
 	f.SetOutput(errOut)
 	f.StringVar(&o.replay, "replay", "", "run this `history` alone, and print what happens in it")
-	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+ruleNames())
+	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
 	f.StringVar(&o.only, "only", "", "run one `search` alone: ledgers or nodes")
 	f.DurationVar(&o.length, "for", 10*time.Minute, "how long whole nodes are searched")
 	f.IntVar(&o.states, "states", 1_000_000, "how many states of ledgers are looked at in each small world, at most")
@@ -57,7 +58,7 @@ func command(args []string, out, errOut io.Writer) int {
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
-	rules, err := parseRules(o.leaveOut)
+	rules, err := ticket.ParseRules(o.leaveOut)
 	if err == nil && (f.NArg() > 0 || o.workers < 1 || o.most < 0 || o.only != "" && o.only != "ledgers" && o.only != "nodes") {
 		err = errors.New("want flags only, at least one worker, and ledgers or nodes for -only")
 	}

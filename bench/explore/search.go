@@ -75,7 +75,7 @@ func nodes(ctx context.Context, o options, rules ticket.Rules, out io.Writer) (f
 	e := &replay.Explorer{LeaveOut: rules, Workers: o.workers, Most: o.most, Seed: o.seed}
 	fmt.Fprintf(out, "Whole nodes:\n\n")
 	e.Begin(func(f replay.Finding) {
-		fmt.Fprintf(out, "%s\n    %s\n    after %v; go run ./bench/explore%s -replay %q\n", f.History, f.Broken, f.After.Round(time.Second), leftOutFlag(rules), f.History)
+		fmt.Fprintf(out, "%s\n    %s\n    after %v; go run ./bench/explore%s -replay %q\n", f.History, f.Broken, f.After.Round(time.Second), rules.Flag(), f.History)
 	})
 	var tallies []replay.Tally
 	for _, part := range e.Parts(o.length) {

@@ -28,7 +28,10 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 type options struct {
@@ -48,14 +51,14 @@ func command(args []string, out, errOut io.Writer) int {
 	f.SetOutput(errOut)
 	f.IntVar(&o.n, "n", 1000, "how many schedules to run; with -knock-out, at most so many per rule")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the first one; the next one has the next number")
-	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+ruleNames())
+	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
 	f.BoolVar(&o.knockOut, "knock-out", false, "leave out each rule in turn, and print what catches it")
 	f.BoolVar(&o.verbose, "v", false, "print what happens in each schedule, step by step")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at once")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
-	rules, err := parseRules(o.leaveOut)
+	rules, err := ticket.ParseRules(o.leaveOut)
 	if err == nil && (f.NArg() > 0 || o.n < 1 || o.workers < 1) {
 		err = fmt.Errorf("want flags only, and at least one schedule and one worker")
 	}

@@ -115,7 +115,7 @@ func (o *outcome) tell(out io.Writer) {
 	for _, v := range bad[:min(shownViolations, len(bad))] {
 		fmt.Fprintf(out, "  %v\n", v)
 	}
-	fmt.Fprintf(out, "  again: go run ./bench/schedules -n 1 -v -seed %d%s\n  %s\n", o.cfg.Seed, leftOutFlag(o.cfg.LeaveOut), describe(o.cfg))
+	fmt.Fprintf(out, "  again: go run ./bench/schedules -n 1 -v -seed %d%s\n  %s\n", o.cfg.Seed, o.cfg.LeaveOut.Flag(), describe(o.cfg))
 }
 
 // describe returns all that a schedule consists of.

@@ -90,7 +90,7 @@ func TestRulesAreMissed(t *testing.T) {
 		{"lease-guard", 58}, {"restart-block", 1}, {"rate-cools", 2}, {"restart-cools", 2},
 		{"recovery-lock", 62}, {"one-minter", 38}, {"give-before-send", 10},
 	} {
-		bits, err := parseRules(x.name)
+		bits, err := ticket.ParseRules(x.name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,22 +139,31 @@ func TestDrawnSchedulesCanBeRun(t *testing.T) {
 
 func TestEveryRuleHasAName(t *testing.T) {
 	all := ticket.Rules(0)
-	for _, r := range rules() {
-		if all&r.bit != 0 {
-			t.Errorf("%s is there twice", r.name)
+	names := map[ticket.Rules]string{
+		ticket.LeaseGuard: "lease-guard", ticket.RestartBlock: "restart-block", ticket.GiveBeforeSend: "give-before-send",
+		ticket.BoundBeforeUse: "bound-before-use", ticket.OpenBlockOnly: "open-block-only",
+		ticket.CountUntilBlockEnds: "count-until-block-ends", ticket.RecoveryLock: "recovery-lock",
+		ticket.FinalLedgers: "final-ledgers", ticket.OneMinter: "one-minter", ticket.RateCools: "rate-cools",
+		ticket.RestartCools: "restart-cools", ticket.LoanKept: "loan-kept", ticket.BornOnce: "born-once",
+		ticket.ReceiveBeforeUse: "receive-before-use", ticket.Fence: "fence", ticket.PauseCheck: "pause-check",
+		ticket.FreshMint: "fresh-mint",
+	}
+	for rule, name := range names {
+		all |= rule
+		if got, err := ticket.ParseRules(name); err != nil || got != rule || got.Flag() != " -leave-out "+name {
+			t.Errorf("%s: got %v, %v, %q", name, got, err, got.Flag())
 		}
-		all |= r.bit
-		if got, err := parseRules(r.name); err != nil || got != r.bit || leftOutFlag(got) != " -leave-out "+r.name {
-			t.Errorf("%s: got %v, %v, %q", r.name, got, err, leftOutFlag(got))
-		}
+	}
+	if len(names) != len(ticket.RuleNames()) {
+		t.Errorf("there are %v", ticket.RuleNames())
 	}
 	if all&(all+1) != 0 || all == 0 {
 		t.Errorf("the rules %b have a gap", all)
 	}
-	if got, err := parseRules("fence,one-minter"); err != nil || got != ticket.Fence|ticket.OneMinter {
+	if got, err := ticket.ParseRules("fence,one-minter"); err != nil || got != ticket.Fence|ticket.OneMinter {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := parseRules("fence,gravity"); err == nil || !strings.Contains(err.Error(), `no rule "gravity"`) {
+	if _, err := ticket.ParseRules("fence,gravity"); err == nil || !strings.Contains(err.Error(), `no rule "gravity"`) {
 		t.Errorf("got %v", err)
 	}
 }
