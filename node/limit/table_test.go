@@ -343,6 +343,26 @@ func TestReportChangesNothing(t *testing.T) {
 	}
 }
 
+// handedOver returns what a new owner is told of the only key.
+func handedOver(table *Table, r *Terms, now Millis) (s State) {
+	table.Known(0, []*Terms{r}, now, func(_ uint16, told State) { s = told })
+	return s
+}
+
+// An owner answers with all that its site has told it, also while other sites have not heard
+// of that yet.
+func TestOwnerAnswersAll(t *testing.T) {
+	r := &Terms{Period: 60_000, Requests: 1000}
+	table := newTestTable(1<<16, r)
+	table.Tell = true
+	const k Key = 1 << 50
+	table.Add(k, r, 20, start, start, true)
+	table.Take(k, r, start)
+	if s, ok := table.StateOf(k, r, start); !ok || s.Window.Current != 21 {
+		t.Errorf("got %+v, want 20 and the one of this node", s)
+	}
+}
+
 // Who owns a key has been told by others of what it has not passed on yet: those may tell
 // it once more, as part of what they know.
 func TestLearnOfOwnKey(t *testing.T) {
@@ -356,7 +376,7 @@ func TestLearnOfOwnKey(t *testing.T) {
 		t.Errorf("got %+v, want the 25 of which 20 were known", rep)
 	}
 	table.Release(func(f Fresh) bool { return f == Fresh{k, r.Slot, 20} })
-	if s, _ := table.StateOf(k, r, start); s.Window.Current != 25 {
+	if s := handedOver(table, r, start); s.Window.Current != 25 {
 		t.Errorf("got %+v, want all of them to be told as a whole", s)
 	}
 	table.TakeFresh(func(f Fresh) { t.Errorf("%+v is told as a difference as well", f) })
@@ -373,8 +393,7 @@ func TestStateAcrossPeriods(t *testing.T) {
 	for _, at := range []Millis{59_998, 59_999, 60_000} {
 		table.Take(k, r, begin+at)
 	}
-	s, _ := table.StateOf(k, r, begin+60_001)
-	if s.Window.Previous != 0 || s.Window.Current != 0 {
+	if s := handedOver(table, r, begin+60_001); s.Window.Previous != 0 || s.Window.Current != 0 {
 		t.Errorf("got %+v, and others know of none", s.Window)
 	}
 	table.Learn(State{Key: k, Window: Window{begin + 60_000, 100, 0}}, r, begin+60_001, false)

@@ -80,11 +80,13 @@ func (t *Table) Add(k Key, r *Terms, n uint32, at, now Millis, forward bool) {
 // State is what a node knows of a key.
 type State struct {
 	Key    Key
-	Window Window // without what only that node knows
+	Window Window
 	Until  Millis // when it is no longer limited; 0: it is not
 }
 
-// StateOf returns what is known of a key.
+// StateOf returns what is known of a key. An owner answers the nodes of its site with it, so
+// it includes what other sites are still to hear: part of that is what the asking node has
+// just told, and would lose again.
 func (t *Table) StateOf(k Key, r *Terms, now Millis) (s State, ok bool) {
 	e, _ := t.find(k)
 	if e == nil {
@@ -95,7 +97,6 @@ func (t *Table) StateOf(k Key, r *Terms, now Millis) (s State, ok bool) {
 
 func (e *entry) state(period, now Millis) State {
 	s := State{Key: e.key, Window: e.window(period, now)}
-	s.Window.subtract(e.unsent)
 	if e.limited(now) {
 		s.Until = e.until(now)
 	}
@@ -211,7 +212,8 @@ func (t *Table) Sweep(keys int, now Millis, tallies []Tally) (done bool) {
 }
 
 // Known yields what is known of keys of which there is at least the part share of the
-// limit, or which are limited. terms has the rules by their slots.
+// limit, or which are limited. What others are still to hear is left out: a new owner would
+// count it twice. terms has the rules by their slots.
 func (t *Table) Known(share float64, terms []*Terms, now Millis, yield func(slot uint16, s State)) {
 	t.each(func(e *entry) {
 		r := terms[e.slot]
@@ -220,7 +222,9 @@ func (t *Table) Known(share float64, terms []*Terms, now Millis, yield func(slot
 		}
 		w := e.window(r.Period, now)
 		if w.Estimate(r.Period, now) >= math.Max(1, share*float64(r.Requests)) || e.limited(now) {
-			yield(uint16(e.slot), e.state(r.Period, now))
+			s := e.state(r.Period, now)
+			s.Window.subtract(e.unsent)
+			yield(uint16(e.slot), s)
 		}
 	})
 }
