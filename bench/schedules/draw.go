@@ -48,10 +48,11 @@ func draw(seed uint64) sim.Config {
 	cfg := drawPlain(seed)
 	drawSuccession(dice{rand.New(rand.NewPCG(seed, 21))}, &cfg)
 	drawPolicies(dice{rand.New(rand.NewPCG(seed, 22))}, &cfg)
+	drawStory(dice{rand.New(rand.NewPCG(seed, 33))}, &cfg)
 	return cfg
 }
 
-// drawPlain returns the same without what drawSuccession and drawPolicies add.
+// drawPlain returns the same without what drawSuccession, drawPolicies and drawStory add.
 func drawPlain(seed uint64) sim.Config {
 	d := dice{rand.New(rand.NewPCG(seed, 4))}
 	cfg := sim.Config{

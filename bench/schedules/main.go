@@ -13,6 +13,9 @@
 //	go run ./bench/schedules -seed 17 -n 1 -v
 //	go run ./bench/schedules -knock-out
 //
+// Some of them are stories (-story): one change of who mints soon after a limit was
+// changed, in a mesh that is calm but for that.
+//
 // A rule can be left out (-leave-out), or each in turn (-knock-out), to see that
 // schedules notice. A few rules matter so seldom that tests of node/ticket have to show
 // what they are for. The exit code is 0 if nothing failed, or with -knock-out if all
@@ -39,6 +42,7 @@ type options struct {
 	seed     uint64
 	leaveOut string
 	knockOut bool
+	story    string
 	verbose  bool
 	workers  int
 }
@@ -53,6 +57,7 @@ func command(args []string, out, errOut io.Writer) int {
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the first one; the next one has the next number")
 	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
 	f.BoolVar(&o.knockOut, "knock-out", false, "leave out each rule in turn, and print what catches it")
+	f.StringVar(&o.story, "story", "", "run this story alone: "+strings.Join(storyNames(), "; "))
 	f.BoolVar(&o.verbose, "v", false, "print what happens in each schedule, step by step")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at once")
 	if err := f.Parse(args); err != nil {
@@ -61,6 +66,9 @@ func command(args []string, out, errOut io.Writer) int {
 	rules, err := ticket.ParseRules(o.leaveOut)
 	if err == nil && (f.NArg() > 0 || o.n < 1 || o.workers < 1) {
 		err = fmt.Errorf("want flags only, and at least one schedule and one worker")
+	}
+	if _, known := stories()[o.story]; err == nil && o.story != "" && !known {
+		err = fmt.Errorf("no story %q; there are %s", o.story, strings.Join(storyNames(), "; "))
 	}
 	if err != nil {
 		fmt.Fprintln(errOut, "schedules:", err)

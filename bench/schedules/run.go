@@ -44,7 +44,7 @@ func runAll(ctx context.Context, o options, leaveOut ticket.Rules, progress io.W
 	for range min(o.workers, o.n) {
 		wg.Go(func() {
 			for seed := range seeds {
-				outcomes <- runOne(ctx, seed, leaveOut, o.verbose)
+				outcomes <- run(ctx, o.draw(seed), leaveOut, o.verbose)
 			}
 		})
 	}
@@ -69,6 +69,14 @@ func runAll(ctx context.Context, o options, leaveOut ticket.Rules, progress io.W
 		}
 	}
 	return failed
+}
+
+// draw returns the schedule of a seed.
+func (o *options) draw(seed uint64) sim.Config {
+	if o.story != "" {
+		return drawOf(seed, o.story)
+	}
+	return draw(seed)
 }
 
 // progressEvery is after how many schedules a line says how far it is.

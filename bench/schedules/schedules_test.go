@@ -88,7 +88,7 @@ func TestRulesAreMissed(t *testing.T) {
 		from uint64
 	}{
 		{"lease-guard", 58}, {"restart-block", 1}, {"rate-cools", 2}, {"restart-cools", 2},
-		{"recovery-lock", 62}, {"one-minter", 38}, {"give-before-send", 10},
+		{"recovery-lock", 62}, {"one-minter", 38}, {"give-before-send", 10}, {"fresh-mint", 88},
 	} {
 		bits, err := ticket.ParseRules(x.name)
 		if err != nil {
@@ -101,6 +101,23 @@ func TestRulesAreMissed(t *testing.T) {
 		})
 		if err != nil || !caught {
 			t.Errorf("without %s 200 schedules noticed nothing, %v", x.name, err)
+		}
+	}
+}
+
+// TestStories runs each story a few times.
+func TestStories(t *testing.T) {
+	for _, name := range storyNames() {
+		o := options{n: 2, seed: 1, workers: 2, story: name}
+		err := runAll(t.Context(), o, 0, nil, func(r outcome) bool {
+			held(t, r)
+			if r.result.PeakActive < 10 {
+				t.Errorf("%s: at most %d are inside: too few for this to tell anything", name, r.result.PeakActive)
+			}
+			return true
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -169,7 +186,7 @@ func TestEveryRuleHasAName(t *testing.T) {
 }
 
 func TestCommandRefuses(t *testing.T) {
-	for _, args := range []string{"-n 0", "-workers 0", "extra", "-leave-out gravity", "-what"} {
+	for _, args := range []string{"-n 0", "-workers 0", "extra", "-leave-out gravity", "-story gravity", "-what"} {
 		if got := command(strings.Fields(args), io.Discard, io.Discard); got != 2 {
 			t.Errorf("%s: exit code %d, want 2", args, got)
 		}
