@@ -196,6 +196,10 @@ SCHEDULES ?= 100000
 schedules: ## SCHEDULES random schedules of trouble, in all of which the limit must hold (100000)
 	$(GO) run ./bench/schedules -n $(SCHEDULES)
 
+.PHONY: stories
+stories: ## each story of who mints next, 1,000 times, in all of which the limit must hold: the table in docs/limit.md (about 10 minutes)
+	$(GO) run ./bench/schedules -story all -n 1000
+
 EXPLORE ?= 10m
 .PHONY: explore
 explore: ## all that can happen to ledgers of two and three nodes, and whole nodes by replay for EXPLORE (10m): the tables in docs/limit.md (about 20 minutes)

@@ -12,6 +12,7 @@
 //	go run ./bench/schedules -n 100000
 //	go run ./bench/schedules -seed 17 -n 1 -v
 //	go run ./bench/schedules -knock-out
+//	go run ./bench/schedules -story all
 //
 // Some of them are stories (-story): one change of who mints soon after a limit was
 // changed, in a mesh that is calm but for that.
@@ -57,7 +58,7 @@ func command(args []string, out, errOut io.Writer) int {
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the first one; the next one has the next number")
 	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
 	f.BoolVar(&o.knockOut, "knock-out", false, "leave out each rule in turn, and print what catches it")
-	f.StringVar(&o.story, "story", "", "run this story alone: "+strings.Join(storyNames(), "; "))
+	f.StringVar(&o.story, "story", "", "run this `story` alone, or "+everyStory+" of them, -n times each: "+strings.Join(storyNames(), "; "))
 	f.BoolVar(&o.verbose, "v", false, "print what happens in each schedule, step by step")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at once")
 	if err := f.Parse(args); err != nil {
@@ -67,8 +68,8 @@ func command(args []string, out, errOut io.Writer) int {
 	if err == nil && (f.NArg() > 0 || o.n < 1 || o.workers < 1) {
 		err = fmt.Errorf("want flags only, and at least one schedule and one worker")
 	}
-	if _, known := stories()[o.story]; err == nil && o.story != "" && !known {
-		err = fmt.Errorf("no story %q; there are %s", o.story, strings.Join(storyNames(), "; "))
+	if _, known := stories()[o.story]; err == nil && o.story != "" && o.story != everyStory && !known {
+		err = fmt.Errorf("no story %q; want %s, or one of %s", o.story, everyStory, strings.Join(storyNames(), "; "))
 	}
 	if err != nil {
 		fmt.Fprintln(errOut, "schedules:", err)
@@ -79,6 +80,9 @@ func command(args []string, out, errOut io.Writer) int {
 	defer stop()
 	if o.knockOut {
 		return knockOut(ctx, o, out, errOut)
+	}
+	if o.story == everyStory {
+		return tellAll(ctx, o, rules, out, errOut)
 	}
 	start := time.Now()
 	total := newTally()

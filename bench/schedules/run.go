@@ -16,6 +16,7 @@ import (
 
 // outcome is what became of one schedule.
 type outcome struct {
+	story  string // which it is; "" if none was asked for
 	cfg    sim.Config
 	result *sim.Result
 	took   time.Duration
@@ -44,7 +45,9 @@ func runAll(ctx context.Context, o options, leaveOut ticket.Rules, progress io.W
 	for range min(o.workers, o.n) {
 		wg.Go(func() {
 			for seed := range seeds {
-				outcomes <- run(ctx, o.draw(seed), leaveOut, o.verbose)
+				done := run(ctx, o.draw(seed), leaveOut, o.verbose)
+				done.story = o.story
+				outcomes <- done
 			}
 		})
 	}
@@ -123,7 +126,11 @@ func (o *outcome) tell(out io.Writer) {
 	for _, v := range bad[:min(shownViolations, len(bad))] {
 		fmt.Fprintf(out, "  %v\n", v)
 	}
-	fmt.Fprintf(out, "  again: go run ./bench/schedules -n 1 -v -seed %d%s\n  %s\n", o.cfg.Seed, o.cfg.LeaveOut.Flag(), describe(o.cfg))
+	story := ""
+	if o.story != "" {
+		story = fmt.Sprintf(" -story %q", o.story)
+	}
+	fmt.Fprintf(out, "  again: go run ./bench/schedules -n 1 -v -seed %d%s%s\n  %s\n", o.cfg.Seed, story, o.cfg.LeaveOut.Flag(), describe(o.cfg))
 }
 
 // describe returns all that a schedule consists of.

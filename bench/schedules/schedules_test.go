@@ -195,7 +195,7 @@ func TestCommandRefuses(t *testing.T) {
 
 // TestFailuresSayHowToRunThemAgain prints an outcome that nobody ran.
 func TestFailuresSayHowToRunThemAgain(t *testing.T) {
-	o := outcome{cfg: draw(17), result: &sim.Result{Speed: &sim.Speed{}}, took: time.Second}
+	o := outcome{story: "heir leaves", cfg: draw(17), result: &sim.Result{Speed: &sim.Speed{}}, took: time.Second}
 	o.cfg.LeaveOut = ticket.Fence
 	for range 2 * shownViolations {
 		o.result.Violations = append(o.result.Violations, sim.Violation{Kind: sim.OverLimit, Text: "one too many"})
@@ -203,7 +203,7 @@ func TestFailuresSayHowToRunThemAgain(t *testing.T) {
 	o.result.Violations = append(o.result.Violations, sim.Violation{Kind: sim.RightsLost})
 	var text strings.Builder
 	o.tell(&text)
-	for _, want := range []string{"seed 17: 11 broken promises (over_limit, rights_lost)", "-seed 17 -leave-out fence\n", `"SessionDuration":`, `"kind":"`} {
+	for _, want := range []string{"seed 17: 11 broken promises (over_limit, rights_lost)", "-seed 17 -story \"heir leaves\" -leave-out fence\n", `"SessionDuration":`, `"kind":"`} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, text.String())
 		}
