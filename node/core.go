@@ -79,7 +79,8 @@ type Core struct {
 	key     []byte // of owners
 	places  []byte // the key of places
 	entropy io.Reader
-	chances chances // of visitor ids, unless there is entropy
+	issued  atomic.Uint64 // number of the newest ticket: each is one ticket of a start, whatever the room
+	chances chances       // of visitor ids, unless there is entropy
 	replica *replica.Replica
 	rooms   map[crdt.RoomID]*Room
 	order   []*Room                 // by id, so that the same input gives the same output

@@ -110,5 +110,5 @@ func (r *Room) admitted(q *Pass, g *gotten, p *Pass, now time.Time) {
 
 func (r *Room) newTicket() ticket.Ticket {
 	self := r.core.self
-	return ticket.Ticket{Anchor: self.Node, Boot: self.Boot, Seq: r.seq.Add(1)}
+	return ticket.Ticket{Anchor: self.Node, Boot: self.Boot, Seq: r.core.issued.Add(1)}
 }

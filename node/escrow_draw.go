@@ -72,7 +72,7 @@ func (r *Room) openTickets(to []ticket.Range, n int64, now time.Time) []ticket.R
 		return to
 	}
 	self := r.core.self
-	first := r.seq.Add(uint64(n)) - uint64(n) + 1
+	first := r.core.issued.Add(uint64(n)) - uint64(n) + 1
 	return append(to, ticket.Range{Anchor: self.Node, Boot: self.Boot, First: first, N: uint64(n), Session: session})
 }
 

@@ -137,7 +137,6 @@ func (r *Room) succeed(before *Room) {
 	r.told, r.configured = false, before.configured
 	r.settings.Store(&s)
 	r.line.SetSettings(&s)
-	r.seq.Store(max(r.seq.Load(), before.seq.Load())) // a number is one ticket of a start, whatever the room
 }
 
 // abandon answers whoever still waits for a ticket of a room that is kept no longer.

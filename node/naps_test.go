@@ -80,8 +80,9 @@ func visited(t *testing.T, restless bool, sites ...string) (j *transcript, slept
 				j.note("stored", m.id, x)
 			}
 		}
+		j.note("issued", m.id, m.core.issued.Load())
 		for _, r := range m.core.order {
-			j.note("room", m.id, r.id, r.Rights(), r.seq.Load(), r.spent, r.held)
+			j.note("room", m.id, r.id, r.Rights(), r.spent, r.held)
 		}
 	}
 	return j, slept

@@ -25,7 +25,6 @@ type Room struct {
 
 	view atomic.Pointer[view]
 	used [classes]atomic.Int64 // tickets taken, per class, since the start
-	seq  atomic.Uint64         // of the newest ticket
 
 	counters atomic.Pointer[counters] // nil until the policy wants them
 
