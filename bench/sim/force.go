@@ -84,6 +84,7 @@ type force struct {
 	now      int64
 	together bool  // nodes tell each other of limits
 	takes    int64 // until all who are reached know a limit
+	lasts    int64 // the longest that a session may go on after its node has ended
 	changes  []change
 	nodes    []knower
 	ghosts   []knower // with disks that are lost, and what nodes went by before they were told otherwise
@@ -289,17 +290,39 @@ func (f *force) look() {
 	}
 }
 
-// at returns the greatest limits that a node may go by.
+// at returns the greatest limits that a node may go by. Of one that has ended those count that
+// it had told an operator to hold and that nothing has taken the place of, as long as sessions
+// go on that it let in by them: the others may never have heard of them.
 func (f *force) at(n *knower, room int) (most ticket.Amount) {
-	if !n.runs && f.now >= n.ended+lingers {
+	may, over := n.may, !n.runs && f.now >= n.ended+lingers
+	switch {
+	case over && f.now >= n.ended+f.lasts:
 		return most
+	case over:
+		may &= n.must & f.latest()
 	}
-	for c := range n.may.all {
+	for c := range may.all {
 		if is := &f.changes[c]; int(is.room) == room {
 			most = most.Max(f.inEvents(is.limit))
 		}
 	}
+	if over {
+		most.Rate = 0 // of visitors who were let in before, which the last minute has
+	}
 	return most
+}
+
+// latest returns the changes of which an operator was told that they hold, and that no other
+// change has taken the place of.
+func (f *force) latest() (all news) {
+	var older news
+	for c := range f.changes {
+		older |= f.changes[c].older
+		if f.changes[c].told {
+			all |= only(c)
+		}
+	}
+	return all &^ older
 }
 
 // most returns the greatest limits that were in force in a room from some time until now.
@@ -378,6 +401,7 @@ func (f *force) stops(node int32) {
 	}
 	n.runs, n.ended = false, f.now
 	f.wake(f.now + lingers)
+	f.wake(f.now + f.lasts)
 }
 
 // dies is that the process of a node is no more.

@@ -169,7 +169,7 @@ func TestVerdicts(t *testing.T) {
 		{"lowered and raised again", func(h *history) { h.say(1, 5).after(10*second).say(2, 8).enter(8) }, ""},
 		{"lowered and raised again, not as far", func(h *history) { h.say(1, 5).after(10*second).say(2, 8).enter(9) }, OverLimit},
 		{"a way that is open in one direction only: what arrives", func(h *history) { h.meet(0, 0, 1).say(2, 20).tell(2, 0).meet(0, 0, -1).after(time.Minute).enter(20) }, ""},
-		{"what did not arrive", func(h *history) { h.meet(0, 0, 1).say(2, 20).meet(0, 0, -1).after(2 * second).enter(11) }, OverLimit},
+		{"what did not arrive", func(h *history) { h.meet(0, 0, 1).ask(2, 20).meet(0, 0, -1).after(2 * second).enter(11) }, OverLimit},
 	})
 }
 
@@ -264,6 +264,24 @@ func TestVerdictsOnStarts(t *testing.T) {
 			h.force.meet([]int32{0, 0, -1}, func(n int32) bool { return n == 2 })
 			h.after(2 * second).enter(6)
 		}, OverLimit},
+		{"raised where nobody hears of it, and killed: whom it let in stays", func(h *history) {
+			h.meet(0, 0, 1).say(2, 20).enter(20).meet(0, 0, -1).after(h.longestSession() / 2).leave(1).enter(1)
+		}, ""},
+		{"as long as sessions may last", func(h *history) {
+			h.meet(0, 0, 1).say(2, 20).enter(20).meet(0, 0, -1).after(h.longestSession() + second).leave(1).enter(1)
+		}, OverLimit},
+		{"unless a later limit is set", func(h *history) {
+			h.meet(0, 0, 1).say(2, 20).enter(11).meet(0, 0, -1).after(second).say(0, 9).after(2 * second).enter(1)
+		}, OverLimit},
+		{"if an operator was told that it holds", func(h *history) {
+			h.meet(0, 0, 1).ask(2, 20).enter(20).meet(0, 0, -1).after(2 * second).leave(1).enter(1)
+		}, OverLimit},
+		{"and no further", func(h *history) {
+			h.meet(0, 0, 1).say(2, 20).enter(20).meet(0, 0, -1).after(2 * second).enter(1)
+		}, OverLimit},
+		{"and for nobody who comes by the rate", func(h *history) {
+			h.rate(2, 200).after(second).meet(0, 0, -1).after(2 * time.Minute).admit(101)
+		}, OverRate},
 		{"who is killed need not have", func(h *history) { h.say(2, 5).after(second).meet(0, 0, -1).after(time.Minute).enter(10) }, ""},
 	})
 }
