@@ -200,15 +200,11 @@ func (p *places) splitNew(t *tally, seen []int, round rounding) {
 //	Σ max(0, goal − used) + anywhere − Σ max(0, used − goal) = rest
 func (p *places) splitAnywhere(t *tally, seen []int, round rounding) {
 	p.claims(t, seen, round)
+	p.lower(p.rest, round) // if more was used than anywhere had
 	p.anywhere = p.rest
 	for i, goal := range p.goals {
 		p.fresh[i] = max(0, goal-p.used[i])
 		p.anywhere -= p.fresh[i]
-	}
-	if p.anywhere < 0 { // more was used than anywhere had
-		copy(p.weights, p.fresh)
-		apportion(p.fresh, p.rest, p.weights, round)
-		p.anywhere = 0
 	}
 }
 
@@ -223,12 +219,12 @@ func (p *places) claims(t *tally, seen []int, round rounding) (anywhere int) {
 	return shares(p.goals, total, t.limit, seen, round)
 }
 
-// fill turns goals into parts of places: what each has not used of its goal,
-// scaled down where that is too much, the rest to whoever has room under limits.
-// News of somebody's use that comes late moves places and used alike, and leaves
-// the goals of the others where they were. The parts add up to places as far as
-// the limits allow.
+// fill turns goals into parts of places: what each has not used of its goal, the rest to
+// whoever has room under limits. News of somebody's use that comes late moves places and
+// used alike, and leaves the goals of the others where they were. The parts add up to
+// places as far as the limits allow.
 func (p *places) fill(parts []int, places int, round rounding) {
+	p.lower(places, round)
 	sum, room := 0, 0
 	for i := range parts {
 		parts[i] = min(max(0, p.goals[i]-p.used[i]), p.limits[i])
@@ -236,14 +232,32 @@ func (p *places) fill(parts []int, places int, round rounding) {
 		p.spare[i] = p.limits[i] - parts[i]
 		room += p.spare[i]
 	}
-	if sum > places {
-		copy(p.weights, parts)
-		apportion(parts, places, p.weights, round)
-		return
-	}
 	apportion(p.weights, min(places-sum, room), p.spare, round)
 	for i, n := range p.weights {
 		parts[i] += n
+	}
+}
+
+// lower scales goals down where some sites have used more than theirs, so that nothing is
+// left of it for the others: what these have used and what there is together is divided by
+// their goals. To scale what is left of each goal instead would have a site that uses some
+// of its part take less of the loss, and leave more of it to those who do not know of that
+// use yet.
+func (p *places) lower(places int, round rounding) {
+	for {
+		left, total := 0, places
+		for i, goal := range p.goals {
+			p.weights[i] = 0
+			if goal > p.used[i] {
+				left += goal - p.used[i]
+				total += p.used[i]
+				p.weights[i] = goal
+			}
+		}
+		if left <= places {
+			return
+		}
+		apportion(p.goals, total, p.weights, round)
 	}
 }
 
