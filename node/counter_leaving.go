@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -69,4 +71,43 @@ func (k *counters) leave(waiting map[int64]int64, now time.Time) bool {
 	}
 	k.loop.leaving.take(waiting, n)
 	return true
+}
+
+// siteLeaving is leaving where a site has no counter and each of its nodes gives tickets
+// by itself: those are counted as they become known.
+type siteLeaving struct {
+	leaving
+	tick    int64 // of the last look
+	counted int64 // admitted in that tick, in the one before, and later
+	all     int64 // admitted since the first look
+}
+
+// admitted returns how many the site has admitted since the first look.
+func (l *siteLeaving) admitted(ticks map[int64]int64, now int64) int64 {
+	since := func(tick int64) (n int64) {
+		for at, some := range ticks {
+			if at >= tick {
+				n += some
+			}
+		}
+		return n
+	}
+	if l.tick > 0 {
+		l.all += max(0, since(l.tick-1)-l.counted)
+	}
+	l.tick, l.counted = now, since(now-1)
+	return l.all
+}
+
+// siteLeaving returns how many of those whom the own site counts as waiting may have been let in
+// already, where the room has no counter and there are other sites.
+func (r *Room) siteLeaving(own *crdt.Counts, now time.Time) int {
+	if p := r.settings.Load().Policy; p != room.Even && p != room.Curve || len(r.sites) < 2 {
+		return 0
+	}
+	if r.inFlight == nil {
+		r.inFlight = new(siteLeaving)
+	}
+	l := r.inFlight
+	return int(l.note(l.admitted(own.Admitted, crdt.TickOf(now)), !r.view.Load().OpenToNew, now))
 }

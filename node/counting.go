@@ -397,6 +397,7 @@ type countsOf struct {
 func (r *Room) input(pending int64, now time.Time) *room.Input {
 	c, in := r.core, &r.core.in
 	in.Nodes, in.Self, in.Sites, in.Mine = c.nodes, c.self.Node, in.Sites[:0], crdt.Counts{Admitted: r.ours}
+	in.Leaving = 0
 	if of := (countsOf{crdt.TickOf(now), c.replica.OwnChanges(r.id)}); pending > 0 || r.mine != of {
 		in.Mine.Reset()
 		c.replica.OwnAdmitted(&in.Mine.Admitted, r.id, of.tick-mineTicks, of.tick+1)
@@ -421,6 +422,7 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 		s := &r.sites[i]
 		if s.Own {
 			add(&s.Counts, pending)
+			in.Leaving = r.siteLeaving(&s.Counts, now)
 			left := false
 			if k := r.counters.Load(); k != nil {
 				left = k.leave(s.Counts.Waiting, now)

@@ -65,6 +65,7 @@ type Room struct {
 	viewed    brief          // when the view was built
 	until     brief          // when an event makes an end of it; zero: never
 	history   room.History
+	inFlight  *siteLeaving         // nil: nobody has been let in that it would count
 	ours      map[int64]int64      // what this node itself has admitted, by tick; stays as long as mine does
 	mine      countsOf             // zero: ours has to be read anew
 	sites     []replica.SiteCounts // scratch

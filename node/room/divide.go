@@ -113,7 +113,7 @@ func (p *places) split(s *Settings, t *tally, base int) {
 	round := roundingOf(t.bases[base] / ticksPerMinute)
 	clear(p.part)
 	if p.partial < p.eligible {
-		p.splitBucket(p.reserved[p.partial], round)
+		p.splitBucket(t, p.reserved[p.partial], round)
 	}
 	if s.Policy == Even {
 		p.splitNew(t, t.seen[base], round)
@@ -158,12 +158,15 @@ func (p *places) reserve(t *tally, slots int) {
 // in it. Those a site admitted
 // lately count as if they still waited there: some came from it, and a site that
 // was busy with older buckets shall not be last in this one.
-func (p *places) splitBucket(places int, round rounding) {
+func (p *places) splitBucket(t *tally, places int, round rounding) {
 	total := places
 	for i, n := range p.inside {
 		p.limits[i], p.weights[i] = n, 0
 		if n > 0 {
 			p.weights[i] = n + p.used[i]
+			if i == t.own {
+				p.weights[i] -= min(n, t.leaving)
+			}
 		}
 		total += p.used[i]
 	}

@@ -35,6 +35,9 @@ type Input struct {
 	Self  crdt.NodeID
 	Mine  crdt.Counts // this node's own row, part of its site's counts
 
+	// Leaving is how many of those who wait at the own site may have been admitted already.
+	Leaving int
+
 	Frozen Frozen // what History.Observe returned
 
 	// Away says that who hands out the places of no site is out of reach: none of them is to
@@ -116,6 +119,7 @@ type tally struct {
 	bare      bool // without them, for now
 
 	away     bool          // as Input has it
+	leaving  int           // as Input has it
 	into     time.Duration // of this tick
 	limit    int           // the lower of both limits, as far as it is for those who take part
 	rate     float64       // admitted per minute, averaged; 0 is unknown
@@ -155,7 +159,7 @@ func (t *tally) take(s *Settings, in *Input, now time.Time) {
 	t.into = now.Sub(time.Unix(0, 0)) % crdt.TickSpan
 	first, admitted := tick, 0
 	t.setBases(s, in, now)
-	t.away = in.Away
+	t.away, t.leaving = in.Away, in.Leaving
 	for i := range t.input {
 		site := &t.input[i]
 		st := siteTally{

@@ -91,7 +91,7 @@ func (p *places) reserveByRights(v *View, t *tally, slots int) {
 // those is where rights lie, for people to look at.
 func (p *places) splitByRights(t *tally) {
 	if p.partial < p.eligible {
-		p.splitBucket(p.reserved[p.partial], roundingOf(t.bases[0]/ticksPerMinute))
+		p.splitBucket(t, p.reserved[p.partial], roundingOf(t.bases[0]/ticksPerMinute))
 	}
 	for i := range t.sites {
 		if p.weights[i] = 0; !t.sites[i].frozen {
