@@ -231,5 +231,15 @@ func (r *Room) lent(now time.Time) map[string]int {
 	if k == nil || k.loop.supply != nil {
 		return nil // rights are the limit: nothing rests on this
 	}
-	return k.loop.accounts.Pending(r.core.site, r.core.replica.Known, now)
+	return k.loop.accounts.Pending(r.core.site, r.core.replica.Known, ticket.Far{
+		Away: func(site string) bool { return r.core.sizes[site] == 0 },
+		Shows: func(site string, at time.Time) bool {
+			i := slices.IndexFunc(r.sites, func(s replica.SiteCounts) bool { return s.Site == site }) // as of the last look
+			return i >= 0 && (r.sites[i].Closed >= crdt.TickOf(at) || r.sites[i].Changed.After(at.Add(siteNews))) || now.Sub(at) > r.session
+		},
+	}, now)
 }
+
+// siteNews is more than it takes until all nodes of a site hear of a change in a row: what is
+// older shows in a summary with a newer change.
+const siteNews = time.Second

@@ -13,8 +13,12 @@ const (
 	// which it does within 1.5 s where nothing is lost.
 	FarNews = 3 * time.Second
 
+	// FarKept is how long a counter reckons with those at most while the site is in reach and
+	// nothing new comes from there: longer than it takes to notice that it is not.
+	FarKept = 7 * time.Second
+
 	// GrantKept is how long a counter reckons with the tickets of a node that it
-	// does not hear from any more.
+	// does not hear from any more, unless that node's site is out of reach.
 	GrantKept = 10 * time.Second
 
 	// Parked is how long a counter may leave a call unanswered at most, because
@@ -190,11 +194,21 @@ func (a *Accounts) Close(now time.Time) {
 		return
 	}
 	for k, b := range a.open {
-		if away := now.Sub(b.heard); away >= GrantKept || away <= -GrantKept {
-			a.unpark(k, b)
-			delete(a.open, k)
+		if b.silent(now) {
+			a.end(k, b)
 		}
 	}
+}
+
+func (a *Accounts) end(k account, b *balance) {
+	a.unpark(k, b)
+	delete(a.open, k)
+}
+
+// silent reports whether nothing has been heard from the node for GrantKept.
+func (b *balance) silent(now time.Time) bool {
+	away := now.Sub(b.heard)
+	return away >= GrantKept || away <= -GrantKept
 }
 
 func (b *balance) report(m mark) {
@@ -211,24 +225,36 @@ func (b *balance) report(m mark) {
 // pending returns how many tickets the counts do not show.
 func (b *balance) pending() int { return int(b.got-b.shown) + b.last.Given.Sum() }
 
+// Far is what a counter knows of the counts of other sites. They come as summaries.
+type Far struct {
+	Away  func(site string) bool               // it is out of reach, or seems to be
+	Shows func(site string, at time.Time) bool // its counts have all that it had booked by then
+}
+
 // Pending returns by site how many tickets have been granted that the counts do
 // not show yet. known says up to where the row of a node of the own site is held
-// here; other sites' counts come as summaries, and are waited for instead.
-// Accounts that are of no use any more are closed.
-func (a *Accounts) Pending(own string, known func(crdt.Incarnation) uint64, now time.Time) map[string]int {
+// here. Accounts that are of no use any more are closed.
+func (a *Accounts) Pending(own string, known func(crdt.Incarnation) uint64, far Far, now time.Time) map[string]int {
 	if a.accounts == nil {
 		return nil
 	}
-	a.Close(now)
 	var by map[string]int
 	for k, b := range a.open {
-		b.settle(func(m mark) bool {
-			if b.site == own {
-				return known(k.node) >= m.seq
+		n := 0
+		switch {
+		case b.site != own:
+			n = b.pendingFar(far, now)
+			if b.silent(now) && far.Shows(b.site, b.heard.Add(FarNews)) {
+				n = 0
+				a.end(k, b)
 			}
-			return now.Sub(m.at) >= FarNews
-		})
-		if n := b.pending(); n > 0 {
+		case b.silent(now):
+			a.end(k, b)
+		default:
+			b.settle(func(m mark) bool { return known(k.node) >= m.seq })
+			n = b.pending()
+		}
+		if n > 0 {
 			if by == nil {
 				by = make(map[string]int)
 			}
@@ -236,6 +262,25 @@ func (a *Accounts) Pending(own string, known func(crdt.Incarnation) uint64, now 
 		}
 	}
 	return by
+}
+
+// pendingFar is pending for a node of another site. While that is in reach its counts show
+// soon what it has booked. They may never have come to show it if it is not.
+func (b *balance) pendingFar(far Far, now time.Time) int {
+	b.settle(func(m mark) bool { return far.Shows(b.site, m.at) })
+	if far.Away(b.site) {
+		return b.pending()
+	}
+	if b.silent(now) {
+		return 0
+	}
+	n := b.pending()
+	for i := len(b.marks) - 1; i >= 0; i-- {
+		if now.Sub(b.marks[i].at) >= FarKept {
+			return n - int(b.marks[i].booked-b.shown)
+		}
+	}
+	return n
 }
 
 // settle moves on to the newest report that the counts show.

@@ -195,18 +195,21 @@ func TestAccountsAnswerACallOnce(t *testing.T) {
 		t.Errorf("a call that was given up is answered with %+v", g)
 	}
 	none := func(crdt.Incarnation) uint64 { return 0 }
-	if got := a.Pending("a", none, at(3))["a"]; got != 4 {
+	if got := a.Pending("a", none, inReach, at(3))["a"]; got != 4 {
 		t.Errorf("%d are reckoned with, want 4", got)
 	}
 	// The next call says that the grant never arrived.
 	a.Answer(aCaller, "a", Call{Number: 6, Want: Places{Contested: 1}}, give, at(4))
-	if got := a.Pending("a", none, at(4))["a"]; got != 1 {
+	if got := a.Pending("a", none, inReach, at(4))["a"]; got != 1 {
 		t.Errorf("%d are reckoned with, want 1: the other 4 are free again", got)
 	}
-	if got := a.Pending("a", none, at(4).Add(GrantKept)); len(got) != 0 || len(a.open) != 0 {
+	if got := a.Pending("a", none, inReach, at(4).Add(GrantKept)); len(got) != 0 || len(a.open) != 0 {
 		t.Errorf("%v are reckoned with for a node that is silent", got)
 	}
 }
+
+// inReach is for sites that are, and have closed nothing lately.
+var inReach = Far{func(string) bool { return false }, func(string, time.Time) bool { return false }}
 
 func TestAccountsReckonUntilCountsShow(t *testing.T) {
 	for _, own := range []bool{true, false} {
@@ -216,7 +219,7 @@ func TestAccountsReckonUntilCountsShow(t *testing.T) {
 			site = "a"
 		}
 		pending := func(now time.Time) int {
-			return a.Pending("a", func(crdt.Incarnation) uint64 { return known }, now)[site]
+			return a.Pending("a", func(crdt.Incarnation) uint64 { return known }, inReach, now)[site]
 		}
 		call := func(c Call, n int, now time.Time) {
 			a.Answer(aCaller, site, c, func(Places) Offer { return Offer{Given: Places{Reserved: n}} }, now)
@@ -229,13 +232,44 @@ func TestAccountsReckonUntilCountsShow(t *testing.T) {
 			t.Errorf("own site %v: %d are reckoned with before the counts show any, want 6", own, got)
 		}
 		known = 10
-		if got, want := pending(at(0).Add(FarNews)), 4; got != want {
+		if got, want := pending(at(0).Add(FarKept)), 4; got != want {
 			t.Errorf("own site %v: %d are reckoned with once two are shown, want %d", own, got, want)
 		}
 		known = 25
-		if got := pending(at(1).Add(FarNews)); got != 1 {
+		if got := pending(at(1).Add(FarKept)); got != 1 {
 			t.Errorf("own site %v: %d are reckoned with once five are shown, want 1", own, got)
 		}
+	}
+}
+
+// A counter that is cut off from a site goes on reckoning with what it granted there: the
+// counts may never have come to show it.
+func TestAccountsReckonWithASiteThatIsCutOff(t *testing.T) {
+	var a Accounts
+	away, shows := false, false
+	pending := func(now time.Time) int {
+		return a.Pending("a", func(crdt.Incarnation) uint64 { return 0 },
+			Far{func(string) bool { return away }, func(string, time.Time) bool { return shows }}, now)["b"]
+	}
+	call := func(c Call, n int, now time.Time) {
+		a.Answer(aCaller, "b", c, func(Places) Offer { return Offer{Given: Places{Contested: n}} }, now)
+	}
+	call(Call{Number: 1, Want: Places{Contested: 2}}, 2, at(0))
+	call(Call{Number: 2, Got: 2, Booked: 2, Seq: 10, Want: Places{Contested: 1}}, 1, at(1))
+	if got := pending(at(1).Add(FarKept)); got != 1 {
+		t.Errorf("%d are reckoned with, want 1: two have been booked for long enough", got)
+	}
+	if got := pending(at(1).Add(GrantKept)); got != 0 {
+		t.Errorf("%d are reckoned with for a node that is silent, want 0", got)
+	}
+	away = true
+	for _, now := range []time.Time{at(1).Add(FarNews), at(1).Add(GrantKept), at(1).Add(time.Minute)} {
+		if got := pending(now); got != 3 {
+			t.Errorf("%d are reckoned with at %v, want 3: nothing has come from there", got, now)
+		}
+	}
+	if shows = true; pending(at(1).Add(time.Minute)) != 0 || len(a.open) != 0 {
+		t.Error("the account stays open after the cut")
 	}
 }
 
@@ -244,7 +278,7 @@ func TestAccountsOfANewCounter(t *testing.T) {
 	var a Accounts
 	none := func(Places) Offer { return Offer{} }
 	a.Answer(aCaller, "a", Call{Number: 900, Got: 5000, Booked: 4990}, none, at(0))
-	if got := a.Pending("a", func(crdt.Incarnation) uint64 { return 0 }, at(0))["a"]; got != 10 {
+	if got := a.Pending("a", func(crdt.Incarnation) uint64 { return 0 }, inReach, at(0))["a"]; got != 10 {
 		t.Errorf("%d are reckoned with, want the 10 that another granted and no row shows", got)
 	}
 }
@@ -345,7 +379,7 @@ func (w *counterWorld) answer(n *deskNode, call Call, now time.Time) {
 		for i := range w.desks {
 			free -= w.desks[i].shown.n
 		}
-		free -= w.accounts.Pending("a", w.known, now)["a"]
+		free -= w.accounts.Pending("a", w.known, inReach, now)["a"]
 		got.Reserved = min(want.Reserved, max(0, free))
 		got.Contested = min(want.Contested, max(0, free-got.Reserved))
 		return Offer{Given: got}
