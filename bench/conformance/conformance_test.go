@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // built returns the path of a node's program.
@@ -151,7 +151,7 @@ func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
 			node.Start()
 			defer node.Close()
 			s.node = &ropeline{verdicts: node.Listener.Addr().String()}
-			listen, err := loopback.Free()
+			listen, err := rig.Free()
 			if err != nil {
 				t.Fatal(err)
 			}

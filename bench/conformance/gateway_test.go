@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // TestGatewayExample runs the cases with what an implementation of the Gateway API has to
@@ -65,7 +65,7 @@ func startGateway(t *testing.T, binary, protocol string, some []testCase, onSucc
 	if s.node, err = startNode(t.Context(), binary, s.dir, some); err != nil {
 		t.Fatal(err)
 	}
-	listen, err := loopback.Free()
+	listen, err := rig.Free()
 	if err != nil {
 		t.Fatal(err)
 	}

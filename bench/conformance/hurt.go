@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"syscall"
 	"time"
 )
 
@@ -21,12 +20,14 @@ func slow(t *try) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t.stack.node.signal(syscall.SIGSTOP)
+	if err := t.stack.node.Pause(); err != nil {
+		return "", err
+	}
 	if err := t.silent(); err != nil {
 		return "", err
 	}
 	a, err := v.ask("GET")
-	t.stack.node.signal(syscall.SIGCONT)
+	err = errors.Join(err, t.stack.node.Resume())
 	if err == nil && a.code != t.fe.slow {
 		err = fmt.Errorf("code %d, want %d", a.code, t.fe.slow)
 	}
@@ -69,7 +70,9 @@ func down(t *try) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t.stack.node.kill()
+	if err := t.stack.node.Kill(); err != nil {
+		return "", err
+	}
 	a, err := v.ask("GET")
 	if err == nil && a.code != t.fe.down {
 		err = fmt.Errorf("code %d, want %d", a.code, t.fe.down)
@@ -85,7 +88,9 @@ func downAndOpen(t *try) (string, error) {
 		}
 		return a.String(), errors.Join(err, t.unseen())
 	}
-	t.stack.node.kill()
+	if err := t.stack.node.Kill(); err != nil {
+		return "", err
+	}
 	a, err := t.visitor().ask("GET")
 	got := t.stack.site.take(t.host)
 	switch {

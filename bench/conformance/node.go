@@ -4,30 +4,30 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // ropeline is a node that only gives verdicts.
 type ropeline struct {
-	*process
+	*rig.Process
 	verdicts string // where it is asked
 }
 
 // startNode starts a node with a room for each case, all by themselves: each has its own
 // host.
 func startNode(ctx context.Context, binary, dir string, cases []testCase) (*ropeline, error) {
-	verdicts, err := loopback.Free()
+	verdicts, err := rig.Free()
 	if err != nil {
 		return nil, err
 	}
-	admin, err := loopback.Free()
+	admin, err := rig.Free()
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +46,14 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (*rope
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := startProcess(ctx, verdicts, binary, "run", "--config", config)
+	p, err := rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", config}})
 	if err != nil {
 		return nil, err
 	}
-	n := &ropeline{p, verdicts}
-	if err := awaitReady(ctx, "http://"+verdicts+"/readyz"); err != nil {
-		n.stop()
-		return nil, fmt.Errorf("%w; it says:\n%s", err, n.log.String())
+	if err := p.Await(ctx, "http://"+verdicts+"/readyz"); err != nil {
+		return nil, errors.Join(err, p.Stop())
 	}
-	return n, nil
+	return &ropeline{p, verdicts}, nil
 }
 
 // roomCode is the status code that all rooms have for their pages: one that most
@@ -64,25 +62,3 @@ const roomCode = http.StatusAccepted
 
 // countryField is where the node reads the country of visitors whom it proxies.
 const countryField = "CF-IPCountry"
-
-func awaitReady(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("the node is not ready within %v", startWithin))
-	defer cancel()
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		if resp, err := http.DefaultClient.Do(req); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}

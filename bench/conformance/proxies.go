@@ -4,10 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // frontEnds are all proxies that the suite knows.
@@ -25,7 +28,7 @@ func frontEnds() []frontEnd {
 }
 
 func find(program string) (string, error) {
-	path, err := exec.LookPath(program)
+	path, err := rig.Find(program)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNotHere, err)
 	}
@@ -38,11 +41,7 @@ func startNginx(ctx context.Context, _ options, example, addr string) (*proxy, e
 		return nil, err
 	}
 	pid := filepath.Join(filepath.Dir(example), "nginx.pid")
-	p, err := startProcess(ctx, addr, path, "-e", "stderr", "-c", example, "-g", "daemon off; pid "+pid+";")
-	if err != nil {
-		return nil, err
-	}
-	return &proxy{addr, p.stop}, nil
+	return run(ctx, addr, path, "-e", "stderr", "-c", example, "-g", "daemon off; pid "+pid+";")
 }
 
 func startCaddy(ctx context.Context, o options, example, addr string) (*proxy, error) {
@@ -50,11 +49,7 @@ func startCaddy(ctx context.Context, o options, example, addr string) (*proxy, e
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(ctx, addr, path, "run", "--config", example, "--adapter", "caddyfile")
-	if err != nil {
-		return nil, err
-	}
-	return &proxy{addr, p.stop}, nil
+	return run(ctx, addr, path, "run", "--config", example, "--adapter", "caddyfile")
 }
 
 func startHAProxy(ctx context.Context, _ options, example, addr string) (*proxy, error) {
@@ -62,11 +57,19 @@ func startHAProxy(ctx context.Context, _ options, example, addr string) (*proxy,
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(ctx, addr, path, "-db", "-f", example)
+	return run(ctx, addr, path, "-db", "-f", example)
+}
+
+// run starts a proxy that listens at addr.
+func run(ctx context.Context, addr, path string, args ...string) (*proxy, error) {
+	p, err := rig.Start(ctx, rig.Command{Name: path, Args: args})
 	if err != nil {
 		return nil, err
 	}
-	return &proxy{addr, p.stop}, nil
+	if err := p.AwaitListener(ctx, addr); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return &proxy{addr, func() { _ = p.Stop() }}, nil // it has nothing to lose
 }
 
 // startGo builds a program of ours, and runs it.
@@ -79,9 +82,5 @@ func startGo(ctx context.Context, _ options, example, addr string) (*proxy, erro
 	if out, err := exec.CommandContext(ctx, path, "build", "-o", program, example).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build %s: %w: %s", filepath.Base(example), err, out)
 	}
-	p, err := startProcess(ctx, addr, program)
-	if err != nil {
-		return nil, err
-	}
-	return &proxy{addr, p.stop}, nil
+	return run(ctx, addr, program)
 }

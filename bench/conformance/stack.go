@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // stack is a site, a node and one proxy between them.
@@ -96,7 +96,7 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 	if s.node, err = startNode(ctx, o.binary, dir, cases); err != nil {
 		return nil, err
 	}
-	listen, err := loopback.Free()
+	listen, err := rig.Free()
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, err
 	if o.open {
 		text = opened(text)
 	}
-	relay, err := loopback.Free()
+	relay, err := rig.Free()
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +171,7 @@ func (s *stack) close() {
 		s.proxy.stop()
 	}
 	if s.node != nil {
-		s.node.stop()
+		_ = s.node.Stop() // it has nothing to lose
 	}
 	if s.site != nil {
 		s.site.close()

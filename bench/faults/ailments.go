@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
-	"github.com/ropeline/ropeline/bench/faults/udp"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/udp"
 	"github.com/ropeline/ropeline/node"
 )
 

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // probeEvery is how often the balancer asks nodes whether they take visitors.

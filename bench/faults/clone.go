@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
-	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 )
 

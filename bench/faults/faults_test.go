@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
 	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // built is ropeline, built with the tag faults from the code under test.

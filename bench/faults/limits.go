@@ -13,7 +13,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
-	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 )
 

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
-	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 func main() {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
-	"github.com/ropeline/ropeline/bench/faults/udp"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/udp"
 )
 
 // healed is how long after the last fault a run goes on, so that what came of it

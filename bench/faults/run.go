@@ -15,8 +15,8 @@ import (
 
 	"github.com/ropeline/ropeline/bench/faults/check"
 	"github.com/ropeline/ropeline/bench/faults/record"
-	"github.com/ropeline/ropeline/bench/faults/rig"
 	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // scenario is one fault, or a mixture.

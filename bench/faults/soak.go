@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
 	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // soakRate is the number of visitors per second, each of whom gets a ticket:

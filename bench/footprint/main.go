@@ -19,6 +19,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/docpage"
 	"github.com/ropeline/ropeline/bench/machine"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -106,8 +107,8 @@ func table(rows []row) string {
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-func (r resident) String() string {
-	return fmt.Sprintf("%s: %s of its own, %s of files", mib(r.total), mib(r.anon), mib(r.file))
+func parts(m rig.Memory) string {
+	return fmt.Sprintf("%s: %s of its own, %s of files", mib(m.Total), mib(m.Anon), mib(m.File))
 }
 
 // verdict says whether a goal was reached.
@@ -121,7 +122,7 @@ func verdict(ok bool, goal string) string {
 // roomRows are those of what no visitor comes to. A node of one room is the idle node: rooms are counted from that same one.
 func roomRows(ctx context.Context, p plan) (rows []row, err error) {
 	counts := []int{1, p.rooms / 10, p.rooms}
-	var at []resident
+	var at []rig.Memory
 	for _, n := range counts {
 		i, err := measureIdle(ctx, p.binary, n, p.idle)
 		if err != nil {
@@ -130,9 +131,9 @@ func roomRows(ctx context.Context, p plan) (rows []row, err error) {
 		r := i.resident
 		what, goal := fmt.Sprintf("a real node with %d rooms that nobody has asked for %v, resident", n, p.idle), ""
 		if n == 1 {
-			what, goal = fmt.Sprintf("a real node with one room that nobody has asked for %v, resident", p.idle), verdict(r.total < 30<<20, "under 30 MiB")
+			what, goal = fmt.Sprintf("a real node with one room that nobody has asked for %v, resident", p.idle), verdict(r.Total < 30<<20, "under 30 MiB")
 		}
-		rows = append(rows, row{what, float64(r.total), fmt.Sprintf("%v; its heap %s; ready %.1f s after its start", r, mib(i.heap), i.ready.Seconds()), goal})
+		rows = append(rows, row{what, float64(r.Total), fmt.Sprintf("%s; its heap %s; ready %.1f s after its start", parts(r), mib(i.heap), i.ready.Seconds()), goal})
 		at = append(at, r)
 	}
 	for _, n := range counts[1:] {
@@ -143,7 +144,7 @@ func roomRows(ctx context.Context, p plan) (rows []row, err error) {
 		rows = append(rows, row{fmt.Sprintf("an idle room of %d, in the heap of `node.Core`", n), each, fmt.Sprintf("%.0f", each), verdict(each < 4<<10, "under 4,096")})
 	}
 	for i, n := range counts[1:] {
-		per := float64(at[i+1].total-at[0].total) / float64(n-1)
+		per := float64(at[i+1].Total-at[0].Total) / float64(n-1)
 		rows = append(rows, row{fmt.Sprintf("an idle room of %d, of what a real node has resident", n), per, fmt.Sprintf("%.0f", per), verdict(per < 4<<10, "under 4,096")})
 	}
 	return rows, nil
@@ -179,9 +180,9 @@ func fullRows(ctx context.Context, p plan) ([]row, error) {
 	}
 	visitors := float64(f.active + f.waiting)
 	return []row{
-		{fmt.Sprintf("a real node with %d rooms before anybody comes, resident", f.rooms), float64(f.before.total), f.before.String(), ""},
-		{fmt.Sprintf("the same with %d visitors inside and %d who wait, when the last has come (%.0f s after the first)", f.active, f.waiting, f.took.Seconds()), float64(f.peak.total), f.peak.String(), ""},
-		{fmt.Sprintf("the same %v later", p.idle), float64(f.after.total), f.after.String(), ""},
-		{"a visitor of that node, of what it has resident then", float64(f.after.total-f.before.total) / visitors, "", ""},
+		{fmt.Sprintf("a real node with %d rooms before anybody comes, resident", f.rooms), float64(f.before.Total), parts(f.before), ""},
+		{fmt.Sprintf("the same with %d visitors inside and %d who wait, when the last has come (%.0f s after the first)", f.active, f.waiting, f.took.Seconds()), float64(f.peak.Total), parts(f.peak), ""},
+		{fmt.Sprintf("the same %v later", p.idle), float64(f.after.Total), parts(f.after), ""},
+		{"a visitor of that node, of what it has resident then", float64(f.after.Total-f.before.Total) / visitors, "", ""},
 	}, nil
 }

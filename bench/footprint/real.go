@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // idleConfig is that of a node with n rooms and no other settings than it takes.
@@ -38,7 +40,7 @@ func hostOf(i int) string { return fmt.Sprintf("shop-%05d.example", i) }
 
 // idle is what a node takes that nobody asks.
 type idle struct {
-	resident resident
+	resident rig.Memory
 	heap     int64
 	ready    time.Duration // from its start until it took requests
 }
@@ -51,10 +53,10 @@ func measureIdle(ctx context.Context, binary string, n int, after time.Duration)
 	}
 	defer p.stop()
 	i.ready = p.ready
-	if err := p.pause(ctx, after); err != nil {
+	if err := p.Sleep(ctx, after); err != nil {
 		return i, err
 	}
-	if i.resident, err = p.memory(); err != nil {
+	if i.resident, err = p.Memory(); err != nil {
 		return i, err
 	}
 	i.heap, err = p.heap()
@@ -64,7 +66,7 @@ func measureIdle(ctx context.Context, binary string, n int, after time.Duration)
 // full is what a node with many rooms and visitors has resident.
 type full struct {
 	rooms, active, waiting int // as the node counts them
-	before, peak, after    resident
+	before, peak, after    rig.Memory
 	took                   time.Duration // until all had come
 }
 
@@ -93,10 +95,10 @@ func measureFull(ctx context.Context, binary string, rooms, active, waiting int,
 		return f, err
 	}
 	defer p.stop()
-	if err := p.pause(ctx, 10*time.Second); err != nil {
+	if err := p.Sleep(ctx, 10*time.Second); err != nil {
 		return f, err
 	}
-	if f.before, err = p.memory(); err != nil {
+	if f.before, err = p.Memory(); err != nil {
 		return f, err
 	}
 	f.rooms = rooms
@@ -105,13 +107,13 @@ func measureFull(ctx context.Context, binary string, rooms, active, waiting int,
 		return f, err
 	}
 	f.took = time.Since(began)
-	if f.peak, err = p.memory(); err != nil {
+	if f.peak, err = p.Memory(); err != nil {
 		return f, err
 	}
-	if err := p.pause(ctx, after); err != nil {
+	if err := p.Sleep(ctx, after); err != nil {
 		return f, err
 	}
-	if f.after, err = p.memory(); err != nil {
+	if f.after, err = p.Memory(); err != nil {
 		return f, err
 	}
 	f.active, f.waiting, err = p.inside()

@@ -15,7 +15,7 @@ import (
 const growthMax = 64 << 20
 
 // measureBodies sends large bodies both ways, with a length and in chunks.
-func measureBodies(ctx context.Context, p plan, r *rig) ([]row, error) {
+func measureBodies(ctx context.Context, p plan, r *stack) ([]row, error) {
 	var rows []row
 	for _, kind := range []struct {
 		name string
@@ -31,11 +31,11 @@ func measureBodies(ctx context.Context, p plan, r *rig) ([]row, error) {
 				return nil, fmt.Errorf("%s: %w", kind.name, err)
 			}
 		}
-		before, err := r.resident()
+		before, err := r.node.Memory()
 		if err != nil {
 			return nil, err
 		}
-		if err := r.forgetPeak(); err != nil {
+		if err := r.node.ForgetPeak(); err != nil {
 			return nil, err
 		}
 		start := time.Now()
@@ -43,14 +43,15 @@ func measureBodies(ctx context.Context, p plan, r *rig) ([]row, error) {
 			return nil, fmt.Errorf("%s: %w", kind.name, err)
 		}
 		took := time.Since(start)
-		peak, err := r.peak()
+		meanwhile, err := r.node.Memory()
 		if err != nil {
 			return nil, err
 		}
+		grew := meanwhile.Peak - before.Total
 		rows = append(rows, row{
 			what:    fmt.Sprintf("a body of %s %s", mib(p.body), kind.name),
-			came:    fmt.Sprintf("resident memory %s before, at most %s meanwhile; %.0f MiB/s", mib(before), mib(peak), float64(p.body)/(1<<20)/took.Seconds()),
-			verdict: verdict(peak-before < growthMax) + fmt.Sprintf(": grew by %s, want less than %s", mib(max(peak-before, 0)), mib(growthMax)),
+			came:    fmt.Sprintf("resident memory %s before, at most %s meanwhile; %.0f MiB/s", mib(before.Total), mib(meanwhile.Peak), float64(p.body)/(1<<20)/took.Seconds()),
+			verdict: verdict(grew < growthMax) + fmt.Sprintf(": grew by %s, want less than %s", mib(max(grew, 0)), mib(growthMax)),
 		})
 	}
 	return rows, nil

@@ -78,14 +78,14 @@ func run(ctx context.Context, args []string) error {
 // measure runs everything, on one node after the other.
 func measure(ctx context.Context, p plan) ([]row, error) {
 	var rows []row
-	for _, part := range []func(context.Context, plan, *rig) ([]row, error){measureBodies, measureSockets, measureSlow} {
-		r, err := newRig(ctx, p.binary)
+	for _, part := range []func(context.Context, plan, *stack) ([]row, error){measureBodies, measureSockets, measureSlow} {
+		r, err := newStack(ctx, p.binary)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, r.stop())
 		}
 		some, err := part(ctx, p, r)
 		if err := errors.Join(err, r.stop()); err != nil {
-			return nil, fmt.Errorf("%w\nThe node said:\n%s", err, r.node.log.String())
+			return nil, fmt.Errorf("%w\nThe node said:\n%s", err, r.node.Log())
 		}
 		for _, r := range some {
 			fmt.Fprintf(os.Stderr, "%s: %s: %s\n", r.what, r.came, r.verdict)

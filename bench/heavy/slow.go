@@ -32,7 +32,7 @@ var slowKinds = []struct {
 const dawdleMax = 90 * time.Second
 
 // measureSlow has slow clients come while others go on.
-func measureSlow(ctx context.Context, p plan, r *rig) ([]row, error) {
+func measureSlow(ctx context.Context, p plan, r *stack) ([]row, error) {
 	alone, err := visit(ctx, r.addr, p.visitors, func() bool { return false }, p.alone)
 	if err != nil {
 		return nil, err

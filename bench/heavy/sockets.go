@@ -42,12 +42,12 @@ func fit(wanted int) (int, string, error) {
 }
 
 // measureSockets opens WebSockets, leaves them alone, and then talks on each.
-func measureSockets(ctx context.Context, p plan, r *rig) ([]row, error) {
+func measureSockets(ctx context.Context, p plan, r *stack) ([]row, error) {
 	n, why, err := fit(p.sockets)
 	if err != nil {
 		return nil, err
 	}
-	before, err := r.resident()
+	before, err := r.node.Memory()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func measureSockets(ctx context.Context, p plan, r *rig) ([]row, error) {
 		return nil, err
 	}
 	opened := time.Since(start)
-	busy, err := r.processor()
+	busy, err := r.node.CPU()
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +73,11 @@ func measureSockets(ctx context.Context, p plan, r *rig) ([]row, error) {
 		return nil, context.Cause(ctx)
 	case <-time.After(p.hold):
 	}
-	later, err := r.processor()
+	later, err := r.node.CPU()
 	if err != nil {
 		return nil, err
 	}
-	after, err := r.resident()
+	after, err := r.node.Memory()
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func measureSockets(ctx context.Context, p plan, r *rig) ([]row, error) {
 	return []row{{
 		what: fmt.Sprintf("%d WebSockets that say nothing for %s%s", n, p.hold, why),
 		came: fmt.Sprintf("opened in %.1f s; %.1f KiB of memory each, %s together; idle they take %.1f %% of one core; %d answer afterwards",
-			opened.Seconds(), float64(after-before)/1024/float64(n), mib(after-before), 100*(later-busy).Seconds()/p.hold.Seconds(), n-dead),
+			opened.Seconds(), float64(after.Total-before.Total)/1024/float64(n), mib(after.Total-before.Total), 100*(later-busy).Seconds()/p.hold.Seconds(), n-dead),
 		verdict: socketsVerdict(p.sockets, n, dead),
 	}}, nil
 }

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // An attack of one source through HTTP: visitors come at an even rate, and are measured from
@@ -53,7 +53,7 @@ func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Dura
 	if err := p.Await(ctx, "http://"+address+"/"); err != nil {
 		return "", err
 	}
-	other, err := peers.StartNginx(ctx, peers.OfServer, filepath.Join(dir, "decoy"), peers.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy)})
+	other, err := rig.StartNginx(ctx, rig.OfServer, filepath.Join(dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy)})
 	if err != nil {
 		return "", err
 	}
@@ -71,13 +71,13 @@ func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Dura
 	return attackTable(found, rounds), nil
 }
 
-func startAttacked(ctx context.Context, dir, binary string) (*peers.Process, error) {
+func startAttacked(ctx context.Context, dir, binary string) (*rig.Process, error) {
 	const limit = `suspended: true
 rate-limits:
   - {name: attack, expression: 'ip.src eq 192.0.2.1', characteristics: [ip.src], period: 1m, requests-per-period: 100, mitigation-timeout: 1h}
   - {name: all, expression: 'true', characteristics: [ip.src], period: 1m, requests-per-period: 1000000}
 `
-	return peers.StartNode(ctx, peers.Node{Binary: binary, Listen: address, Admin: "127.0.0.1:24982", Site: site, Dir: dir, Config: limit,
+	return rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: address, Admin: "127.0.0.1:24982", Site: site, Dir: dir, Config: limit,
 		Args: []string{"--proxy-protocol", attacker}})
 }
 

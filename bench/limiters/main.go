@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/docpage"
-	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 func main() {
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if missing := peers.Missing("nginx", "haproxy", "wrk", "taskset"); len(missing) > 0 {
+	if missing := rig.Missing("nginx", "haproxy", "wrk", "taskset"); len(missing) > 0 {
 		return fmt.Errorf("these are missing: %s", strings.Join(missing, ", "))
 	}
 	dir, err := os.MkdirTemp("", "limiters")
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	origin, err := peers.StartSite(ctx, filepath.Join(dir, "site"), site)
+	origin, err := rig.StartSite(ctx, filepath.Join(dir, "site"), site)
 	if err != nil {
 		return err
 	}
@@ -106,14 +106,14 @@ func measure(ctx context.Context, dir, binary string, s server, c string, lasts 
 	if err := p.Await(ctx, url); err != nil {
 		return f, err
 	}
-	if _, err := peers.Wrk(ctx, url, time.Second); err != nil { // all is warm, and the limit is reached
+	if _, err := rig.Wrk(ctx, url, time.Second); err != nil { // all is warm, and the limit is reached
 		return f, err
 	}
 	before, err := p.CPU()
 	if err != nil {
 		return f, err
 	}
-	got, err := peers.Wrk(ctx, url, lasts)
+	got, err := rig.Wrk(ctx, url, lasts)
 	if err != nil {
 		return f, err
 	}

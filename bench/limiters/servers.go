@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // Where the server under test and the site are.
@@ -17,34 +17,34 @@ const (
 // server is one kind of server under test.
 type server struct {
 	name  string
-	start func(ctx context.Context, dir, binary, c string) (*peers.Process, error)
+	start func(ctx context.Context, dir, binary, c string) (*rig.Process, error)
 }
 
 var servers = []server{{"ropeline", startRopeline}, {"nginx", startNginx}, {"HAProxy", startHAProxy}}
 
-func startRopeline(ctx context.Context, dir, binary, c string) (*peers.Process, error) {
+func startRopeline(ctx context.Context, dir, binary, c string) (*rig.Process, error) {
 	limits := map[string]string{
 		within: "rate-limits: [{name: all, expression: 'true', characteristics: [ip.src], period: 1m, requests-per-period: 1000000000}]\n",
 		beyond: "rate-limits: [{name: all, expression: 'true', characteristics: [ip.src], period: 1h, requests-per-period: 1, mitigation-timeout: 1h}]\n",
 	}
-	return peers.StartNode(ctx, peers.Node{Binary: binary, Listen: address, Admin: "127.0.0.1:24982", Site: site, Dir: dir, Config: "suspended: true\n" + limits[c]})
+	return rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: address, Admin: "127.0.0.1:24982", Site: site, Dir: dir, Config: "suspended: true\n" + limits[c]})
 }
 
-func startNginx(ctx context.Context, dir, _, c string) (*peers.Process, error) {
+func startNginx(ctx context.Context, dir, _, c string) (*rig.Process, error) {
 	zones := map[string]string{
 		within: "limit_req_zone $binary_remote_addr zone=all:10m rate=1000000r/s;",
 		beyond: "limit_req_zone $binary_remote_addr zone=all:10m rate=1r/m;",
 	}
 	limit := map[string]string{within: "limit_req zone=all burst=1000000 nodelay;", beyond: "limit_req zone=all; limit_req_status 429; limit_req_log_level info;"}
-	return peers.StartNginx(ctx, peers.OfServer, filepath.Join(dir, "nginx"), peers.NginxProxy(address, site, zones[c], limit[c]))
+	return rig.StartNginx(ctx, rig.OfServer, filepath.Join(dir, "nginx"), rig.NginxProxy(address, site, zones[c], limit[c]))
 }
 
-func startHAProxy(ctx context.Context, dir, _, c string) (*peers.Process, error) {
+func startHAProxy(ctx context.Context, dir, _, c string) (*rig.Process, error) {
 	most := map[string]int{within: 2_000_000_000, beyond: 1}
 	var limit []string
 	if most[c] > 0 {
 		limit = []string{"stick-table type ipv6 size 1m expire 1h store http_req_rate(1h)", "http-request track-sc0 src",
 			fmt.Sprintf("http-request deny deny_status 429 if { sc_http_req_rate(0) gt %d }", most[c])}
 	}
-	return peers.StartHAProxy(ctx, peers.OfServer, dir, address, site, limit...)
+	return rig.StartHAProxy(ctx, rig.OfServer, dir, address, site, limit...)
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // Machine is where something was measured, and with what.
@@ -76,7 +76,7 @@ var version = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
 // versionOf asks a program for its version, and where it does not say, what it was built from; empty: it is not there, or
 // neither is known.
 func versionOf(ctx context.Context, ask []string) string {
-	path, err := peers.Find(ask[0])
+	path, err := rig.Find(ask[0])
 	if err != nil {
 		return ""
 	}

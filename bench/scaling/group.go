@@ -3,25 +3,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/transport"
 )
-
-// ofNodes is the processor that nodes have.
-const ofNodes = "0"
 
 // settings are those of all nodes: a room whose visitors are let in at once, and one in which all
 // of them wait.
@@ -50,10 +43,8 @@ type group struct {
 
 // process is one node.
 type process struct {
+	*rig.Process
 	http, admin, mesh string
-	cmd               *exec.Cmd
-	log               bytes.Buffer
-	done              chan error
 }
 
 // startGroup starts all processes and waits until every mesh is whole. What it returns has to be
@@ -79,7 +70,7 @@ func startGroup(ctx context.Context, binary string, size int, site string) (*gro
 		if first != i {
 			args = append(args, "--join", g.nodes[first].mesh)
 		}
-		p, err := startProcess(binary, filepath.Join(g.dir, fmt.Sprint("node-", i)), args)
+		p, err := startProcess(ctx, binary, filepath.Join(g.dir, fmt.Sprint("node-", i)), args)
 		if err != nil {
 			return g, err
 		}
@@ -98,58 +89,45 @@ func startGroup(ctx context.Context, binary string, size int, site string) (*gro
 	return g, sleep(ctx, 5*time.Second) // rights and counters have settled
 }
 
-func startProcess(binary, dir string, args []string) (*process, error) {
-	p := &process{done: make(chan error, 1)}
+func startProcess(ctx context.Context, binary, dir string, args []string) (*process, error) {
+	p := &process{}
 	for _, at := range []*string{&p.http, &p.admin, &p.mesh} {
 		var err error
-		if *at, err = loopback.Free(); err != nil {
+		if *at, err = rig.Free(); err != nil {
 			return nil, err
 		}
 	}
 	args = append(args, "--name", filepath.Base(dir), "--data-dir", dir, "--listen", p.http, "--admin", p.admin, "--mesh", p.mesh)
-	p.cmd = exec.Command("taskset", append([]string{"-c", ofNodes, binary}, args...)...)
-	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { p.done <- p.cmd.Wait() }()
-	return p, nil
+	var err error
+	p.Process, err = rig.Start(ctx, rig.Command{Core: rig.OfServer, Env: []string{"GOMAXPROCS=1"}, Name: binary, Args: args})
+	return p, err
 }
 
 // await waits until a node takes requests and sees that many others.
 func (p *process) await(ctx context.Context, others int) error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		select {
-		case err := <-p.done:
-			p.done <- err
-			return fmt.Errorf("a node ended: %v\n%s", err, p.log.String())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(50 * time.Millisecond):
-		}
-		resp, err := http.Get("http://" + p.admin + "/status")
+	return p.AwaitFunc(ctx, fmt.Sprintf("sees %d others", others), func(ctx context.Context) bool {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+"/status", nil)
 		if err != nil {
-			continue
+			return false
 		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
 		var s struct {
 			Ready bool
 			Peers []struct{ State string }
 		}
 		err = json.NewDecoder(resp.Body).Decode(&s)
-		resp.Body.Close()
 		alive := 0
 		for _, o := range s.Peers {
 			if o.State == "alive" {
 				alive++
 			}
 		}
-		if err == nil && s.Ready && alive == others {
-			return nil
-		}
-	}
-	return fmt.Errorf("a node does not see %d others within a minute", others)
+		return err == nil && s.Ready && alive == others
+	})
 }
 
 // used returns the processor time that all nodes take while f runs, and how long that is.
@@ -166,26 +144,22 @@ func (g *group) used(ctx context.Context, f func(context.Context) error) (used, 
 	return after - before, time.Since(start), err
 }
 
-// cpu returns the processor time that all nodes have taken so far, of all their threads, as the
-// scheduler has it in nanoseconds.
+// cpu returns the processor time that all nodes have taken so far.
 func (g *group) cpu() (total time.Duration, err error) {
 	for _, p := range g.nodes {
-		// The clock of another process: the kernel's MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
-		var t unix.Timespec
-		if err := unix.ClockGettime(int32(^p.cmd.Process.Pid<<3|2), &t); err != nil {
-			return 0, fmt.Errorf("processor time of a node: %w\n%s", err, p.log.String())
+		used, err := p.CPU()
+		if err != nil {
+			return 0, err
 		}
-		total += time.Duration(t.Nano())
+		total += used
 	}
 	return total, nil
 }
 
 func (g *group) stop() error {
+	var errs []error
 	for _, p := range g.nodes {
-		_ = p.cmd.Process.Kill()
+		errs = append(errs, p.Kill())
 	}
-	for _, p := range g.nodes {
-		<-p.done
-	}
-	return os.RemoveAll(g.dir)
+	return errors.Join(append(errs, os.RemoveAll(g.dir))...)
 }

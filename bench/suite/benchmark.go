@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/ropeline/ropeline/bench/peers"
-	"github.com/ropeline/ropeline/bench/peers/serve"
 	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // Benchmark is one question, and how it is answered.
@@ -60,11 +60,11 @@ func (e *entry) row() Row {
 
 // subject is a server that runs and can be measured.
 type subject struct {
-	parts   []*peers.Process                             // whose processor time counts
+	parts   []*rig.Process                               // whose processor time counts
 	heads   [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
 	turn    rate.Turn                                    // how heads take turns; empty: together
 	address string                                       // where it is asked; empty: where its place listens
-	nodes   []*peers.Process                             // those of parts that tell of collections
+	nodes   []*rig.Process                               // those of parts that tell of collections
 	send    func(context.Context, shot) (answers, error) // nil: with the generator
 	code    int                                          // that answers have to have; 0: 200
 	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.

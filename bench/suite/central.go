@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ropeline/ropeline/bench/loopback"
-	"github.com/ropeline/ropeline/bench/peers"
-	"github.com/ropeline/ropeline/bench/peers/redis"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/redis"
 )
 
 //go:embed central.lua
@@ -24,7 +23,7 @@ var centralRedis string
 
 // central is a waiting room with a centre, as they are made of nginx and Redis.
 func central() Benchmark {
-	needs := []string{"nginx", peers.LuaModule, "redis-server"}
+	needs := []string{"nginx", rig.LuaModule, "redis-server"}
 	const room = "nginx, Lua and Redis"
 	return Benchmark{
 		Name: "central", Title: "A waiting room with a centre", site: true, base: room + ", waiting",
@@ -50,7 +49,7 @@ const pageSize = 6950
 
 // startCentral starts Redis and nginx, and has visitors come.
 func startCentral(ctx context.Context, p *place, inside bool) (sub *subject, err error) {
-	store, err := loopback.Free()
+	store, err := rig.Free()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func startCentral(ctx context.Context, p *place, inside bool) (sub *subject, err
 	if err != nil {
 		return nil, err
 	}
-	sub = &subject{parts: []*peers.Process{proc}}
+	sub = &subject{parts: []*rig.Process{proc}}
 	if err := awaitRedis(ctx, proc, store); err != nil {
 		return sub, err
 	}
@@ -66,7 +65,7 @@ func startCentral(ctx context.Context, p *place, inside bool) (sub *subject, err
 	if err != nil {
 		return sub, err
 	}
-	front, err := peers.StartNginx(ctx, peers.OfServer, filepath.Join(p.dir, "nginx"), config)
+	front, err := rig.StartNginx(ctx, rig.OfServer, filepath.Join(p.dir, "nginx"), config)
 	if err != nil {
 		return sub, err
 	}
@@ -93,7 +92,7 @@ func isCentralPage(resp *http.Response) error {
 }
 
 // centralConfig gives the script to Redis, and returns what nginx is to do.
-func centralConfig(p *place, store string, inside bool) (c peers.NginxConfig, err error) {
+func centralConfig(p *place, store string, inside bool) (c rig.NginxConfig, err error) {
 	r, err := redis.Dial(store)
 	if err != nil {
 		return c, err
@@ -122,7 +121,7 @@ func centralConfig(p *place, store string, inside bool) (c peers.NginxConfig, er
 			return c, err
 		}
 	}
-	c = peers.NginxProxy(p.listen, p.site, "", fmt.Sprintf("access_by_lua_file %s;", file))
-	c.Main = fmt.Sprintf("load_module %s;\nload_module %s;", filepath.Join(filepath.Dir(peers.LuaModule), "ndk_http_module.so"), peers.LuaModule)
+	c = rig.NginxProxy(p.listen, p.site, "", fmt.Sprintf("access_by_lua_file %s;", file))
+	c.Main = fmt.Sprintf("load_module %s;\nload_module %s;", filepath.Join(filepath.Dir(rig.LuaModule), "ndk_http_module.so"), rig.LuaModule)
 	return c, nil
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/peers"
-	"github.com/ropeline/ropeline/bench/peers/redis"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/redis"
 )
 
 // counters is what a central counter costs, which is asked about every visitor.
@@ -37,20 +37,20 @@ func startCounter(ctx context.Context, p *place, send func(context.Context, shot
 	if err != nil {
 		return nil, err
 	}
-	return &subject{parts: []*peers.Process{proc}, send: send}, awaitRedis(ctx, proc, p.listen)
+	return &subject{parts: []*rig.Process{proc}, send: send}, awaitRedis(ctx, proc, p.listen)
 }
 
 // startRedis starts a Redis that keeps nothing on disk.
-func startRedis(ctx context.Context, listen, dir string) (*peers.Process, error) {
+func startRedis(ctx context.Context, listen, dir string) (*rig.Process, error) {
 	at, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return nil, err
 	}
-	return peers.Start(ctx, peers.Command{Core: peers.OfServer, Name: "redis-server",
+	return rig.Start(ctx, rig.Command{Core: rig.OfServer, Name: "redis-server",
 		Args: []string{"--bind", at, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}})
 }
 
-func awaitRedis(ctx context.Context, proc *peers.Process, listen string) error {
+func awaitRedis(ctx context.Context, proc *rig.Process, listen string) error {
 	return proc.AwaitFunc(ctx, "answers at "+listen, func(context.Context) bool {
 		c, err := redis.Dial(listen)
 		if err != nil {
@@ -65,7 +65,7 @@ func awaitRedis(ctx context.Context, proc *peers.Process, listen string) error {
 // increments has a process of this program's own increment, so that its time can be told.
 func increments(p *place) func(context.Context, shot) (answers, error) {
 	return func(ctx context.Context, s shot) (a answers, err error) {
-		cmd := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(int(peers.OfLoad)), p.binary, "bench", "incr",
+		cmd := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), p.binary, "bench", "incr",
 			"--target", s.address, "--connections", strconv.Itoa(s.conns), "--for", s.lasts.String())
 		cmd.Env = append(cmd.Environ(), "GOMAXPROCS=1")
 		out, err := cmd.Output()
@@ -92,7 +92,7 @@ func redisBenchmark(ctx context.Context, s shot) (a answers, err error) {
 	}
 	const perSecond = 50_000
 	calls := int64(s.lasts.Seconds() * perSecond)
-	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(int(peers.OfLoad)), "redis-benchmark", "-h", at, "-p", port,
+	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), "redis-benchmark", "-h", at, "-p", port,
 		"-c", strconv.Itoa(s.conns), "-n", strconv.FormatInt(calls, 10), "--csv", "-t", "incr").CombinedOutput()
 	if err != nil {
 		return a, fmt.Errorf("redis-benchmark: %w: %s", err, out)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/ropeline/ropeline/bench/peers"
-	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // floor is what is left of a Go server when everything is taken away.
@@ -47,15 +47,15 @@ func startAnswer(ctx context.Context, p *place, kind serve.Kind, a serve.Answer)
 // startServe starts one of the servers in Go that this program has in it.
 func startServe(ctx context.Context, p *place, kind serve.Kind, args ...string) (*subject, error) {
 	args = append([]string{"bench", "serve", string(kind), "--listen", p.listen}, args...)
-	proc, err := peers.Start(ctx, peers.Command{Core: peers.OfServer, Env: []string{"GOMAXPROCS=1"}, Name: p.binary, Args: args})
+	proc, err := rig.Start(ctx, rig.Command{Core: rig.OfServer, Env: []string{"GOMAXPROCS=1"}, Name: p.binary, Args: args})
 	return ready(ctx, p, proc, err)
 }
 
 // ready is a subject of one process, from when it answers.
-func ready(ctx context.Context, p *place, proc *peers.Process, err error) (*subject, error) {
+func ready(ctx context.Context, p *place, proc *rig.Process, err error) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub := &subject{parts: []*peers.Process{proc}, heads: [][]byte{head(strangerCookie)}}
+	sub := &subject{parts: []*rig.Process{proc}, heads: [][]byte{head(strangerCookie)}}
 	return sub, proc.Await(ctx, p.url())
 }

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
-	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // shot is what is to be sent.
@@ -42,7 +41,7 @@ var errUnanswered = errors.New("nothing was answered")
 
 // send sends with the generator of bench/rate, from the core of the load.
 func send(ctx context.Context, s shot) (a answers, err error) {
-	cpu := int(peers.OfLoad)
+	cpu := rig.OfLoad.Number()
 	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, Turn: s.turn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &cpu})
 	if err != nil {
 		return a, err
@@ -70,17 +69,17 @@ func testItself(ctx context.Context, c Config) (SelfTest, error) {
 	if c.SelfTest < 0 {
 		return SelfTest{}, nil
 	}
-	cpu := int(peers.OfLoad)
+	cpu := rig.OfLoad.Number()
 	taskset, err := exec.LookPath("taskset")
 	if err != nil {
 		return SelfTest{}, err
 	}
-	listen, err := loopback.Free()
+	listen, err := rig.Free()
 	if err != nil {
 		return SelfTest{}, err
 	}
 	s, err := rate.Sustain(ctx, rate.SelfTest{
-		Server: []string{taskset, "-c", strconv.Itoa(int(peers.OfServer)), c.Binary, "bench", "serve", "bare", "--listen", listen},
+		Server: []string{taskset, "-c", strconv.Itoa(rig.OfServer.Number()), c.Binary, "bench", "serve", "bare", "--listen", listen},
 		Run:    rate.Config{Warm: c.SelfTest / 5, Lasts: c.SelfTest, Drain: c.SelfTest, Conns: usualConns, CPU: &cpu},
 	})
 	if err != nil {

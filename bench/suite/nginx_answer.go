@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ropeline/ropeline/bench/peers"
-	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // startFile starts an nginx that has the answer's body in a file.
@@ -23,7 +23,7 @@ func startFile(ctx context.Context, p *place, a serve.Answer) (*subject, error) 
 		return nil, err
 	}
 	fields, kind := nginxFields(a)
-	proc, err := peers.StartNginx(ctx, peers.OfServer, p.dir, peers.NginxConfig{HTTP: fmt.Sprintf(`%s
+	proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxConfig{HTTP: fmt.Sprintf(`%s
 sendfile on; tcp_nopush on; etag off; add_header Last-Modified ""; server_tokens off;
 server { listen %s; keepalive_requests 1000000000; root %s; location / { types {} default_type "%s"; %s } }`, dollar, p.listen, p.dir, kind, fields)})
 	sub, err := ready(ctx, p, proc, err)
@@ -43,7 +43,7 @@ func startMemory(ctx context.Context, p *place, a serve.Answer) (*subject, error
 		fmt.Fprintf(&names, "$piece%d", i)
 	}
 	fields, kind := nginxFields(a)
-	proc, err := peers.StartNginx(ctx, peers.OfServer, p.dir, peers.NginxConfig{HTTP: fmt.Sprintf(`%s
+	proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxConfig{HTTP: fmt.Sprintf(`%s
 %s server_tokens off;
 server { listen %s; keepalive_requests 1000000000; location / { default_type "%s"; %s return %d "%s"; } }`, dollar, &pieces, p.listen, kind, fields, a.Status, &names)})
 	return ready(ctx, p, proc, err)

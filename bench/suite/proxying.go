@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ropeline/ropeline/bench/peers"
-	"github.com/ropeline/ropeline/bench/peers/serve"
 	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // strangerCookie is what servers get that give no passes, so that all read heads of the same length.
@@ -28,7 +28,7 @@ const (
 func proxying() Benchmark {
 	many := fmt.Sprintf("%d connections", manyConns)
 	nginx := func(ctx context.Context, p *place) (*subject, error) {
-		proc, err := peers.StartNginx(ctx, peers.OfServer, p.dir, peers.NginxProxy(p.listen, p.site, "", ""))
+		proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxProxy(p.listen, p.site, "", ""))
 		return proxied(ctx, p, proc, err)
 	}
 	return Benchmark{
@@ -42,13 +42,13 @@ func proxying() Benchmark {
 			{server: "ropeline", what: "a room, admitted, mixed", start: mixed(startAdmitted)},
 			{server: "nginx", needs: []string{"nginx"}, start: nginx},
 			{server: "HAProxy", needs: []string{"haproxy"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				proc, err := peers.StartHAProxy(ctx, peers.OfServer, p.dir, p.listen, p.site)
+				proc, err := rig.StartHAProxy(ctx, rig.OfServer, p.dir, p.listen, p.site)
 				return proxied(ctx, p, proc, err)
 			}},
 			{server: "fasthttp HostClient", start: serveProxy(serve.FasthttpProxy)},
 			{server: "net/http ReverseProxy", start: serveProxy(serve.NetHTTPProxy)},
 			{server: "Caddy", needs: []string{"caddy"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				proc, err := peers.StartCaddy(ctx, peers.OfServer, p.dir, p.caddy, p.listen, p.site)
+				proc, err := rig.StartCaddy(ctx, rig.OfServer, p.dir, p.caddy, p.listen, p.site)
 				return proxied(ctx, p, proc, err)
 			}},
 			{server: "ropeline", what: "a room, admitted, " + many, conns: manyConns, start: startAdmitted},
@@ -80,7 +80,7 @@ func serveProxy(kind serve.Kind) func(context.Context, *place) (*subject, error)
 	}
 }
 
-func proxied(ctx context.Context, p *place, proc *peers.Process, err error) (*subject, error) {
+func proxied(ctx context.Context, p *place, proc *rig.Process, err error) (*subject, error) {
 	sub, err := ready(ctx, p, proc, err)
 	if sub != nil {
 		sub.probe = isSite
@@ -109,11 +109,11 @@ func startSuspended(ctx context.Context, p *place) (*subject, error) {
 	return asNode(sub), err
 }
 
-func startNode(ctx context.Context, p *place, config string) (*peers.Process, error) {
+func startNode(ctx context.Context, p *place, config string) (*rig.Process, error) {
 	if p.profiles {
 		config += "profiles: true\n"
 	}
-	return peers.StartNode(ctx, peers.Node{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
+	return rig.StartNode(ctx, rig.NodeConfig{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
 }
 
 // asNode says of a subject that it is a node.

@@ -13,10 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
 	"github.com/ropeline/ropeline/bench/machine"
-	"github.com/ropeline/ropeline/bench/peers"
-	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // Config says how a benchmark is run. Binary is required.
@@ -60,7 +59,7 @@ func (c Config) withDefaults() Config {
 // Run measures b. Where ctx ends before, there is no result.
 func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 	c = c.withDefaults()
-	if missing := peers.Missing("taskset"); len(missing) > 0 {
+	if missing := rig.Missing("taskset"); len(missing) > 0 {
 		return nil, fmt.Errorf("nothing can be measured without %s", missing[0])
 	}
 	dir, err := os.MkdirTemp("", "ropeline-bench")
@@ -122,13 +121,13 @@ type harness struct {
 // startSite starts the origin, if b has a use for it, and returns what ends it. Its address is a free one in any case.
 func (h *harness) startSite(ctx context.Context, b Benchmark) (end func(), err error) {
 	end = func() {}
-	if h.site, err = loopback.Free(); err != nil || !b.site {
+	if h.site, err = rig.Free(); err != nil || !b.site {
 		return end, err
 	}
-	if missing := peers.Missing("nginx"); len(missing) > 0 {
+	if missing := rig.Missing("nginx"); len(missing) > 0 {
 		return end, fmt.Errorf("the site cannot be run: %s is missing", missing[0])
 	}
-	site, err := peers.StartSite(ctx, filepath.Join(h.dir, "site"), h.site)
+	site, err := rig.StartSite(ctx, filepath.Join(h.dir, "site"), h.site)
 	if site != nil {
 		end = func() { _ = site.Stop() }
 	}
@@ -146,7 +145,7 @@ func (h *harness) choose(b Benchmark, r *Result) (chosen []entry) {
 			if name == "caddy" {
 				name = h.Caddy
 			}
-			row.Missing = append(row.Missing, peers.Missing(name)...)
+			row.Missing = append(row.Missing, rig.Missing(name)...)
 		}
 		chosen, r.Rows = append(chosen, e), append(r.Rows, row)
 	}
@@ -253,7 +252,7 @@ func (e *entry) due(r *Result) (float64, error) {
 	return row.Samples[len(row.Samples)-1].Rate / 2, nil
 }
 
-func sampleOf(got answers, used peers.Usage, passed time.Duration) Sample {
+func sampleOf(got answers, used rig.Usage, passed time.Duration) Sample {
 	millis := func(d time.Duration) float64 { return rounded(d.Seconds()*1e3, 1e3) }
 	return Sample{
 		Rate: rounded(got.rate, 1), CPU: rounded(used.CPU.Seconds()*1e6/float64(max(got.answered, 1)), 1e3),
@@ -272,7 +271,7 @@ func (h *harness) place() (*place, error) {
 	}
 	p := &place{dir: dir, binary: h.Binary, caddy: h.Caddy, site: h.site, recorded: h.recorded}
 	for _, a := range []*string{&p.listen, &p.admin} {
-		if *a, err = loopback.Free(); err != nil {
+		if *a, err = rig.Free(); err != nil {
 			return nil, err
 		}
 	}
@@ -290,7 +289,7 @@ func (s *subject) end() (err error) {
 	return err
 }
 
-func (s *subject) usage() (total peers.Usage, err error) {
+func (s *subject) usage() (total rig.Usage, err error) {
 	for _, p := range s.parts {
 		u, err := p.Usage()
 		if err != nil {

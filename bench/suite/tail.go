@@ -3,7 +3,7 @@ package suite
 import (
 	"context"
 
-	"github.com/ropeline/ropeline/bench/peers"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // tail is how long the slowest requests take, and what collecting garbage takes.
@@ -29,7 +29,7 @@ func tail() Benchmark {
 				return &subject{address: p.site, heads: [][]byte{head(strangerCookie)}, probe: isSite}, nil
 			}},
 			{server: "nginx", what: half, halfOf: admitted + ", " + highest, needs: []string{"nginx"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				proc, err := peers.StartNginx(ctx, peers.OfServer, p.dir, peers.NginxProxy(p.listen, p.site, "", ""))
+				proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxProxy(p.listen, p.site, "", ""))
 				return proxied(ctx, p, proc, err)
 			}},
 			{server: "ropeline", what: "waiting, " + highest, start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, asPage, 1000) }},

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // What a waiting visitor asks for.

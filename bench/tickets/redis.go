@@ -14,10 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // A central room: one call of Redis for each decision, on a pool of connections each of
@@ -52,62 +51,42 @@ var errNoRedis = errors.New("redis-server is missing")
 
 // redis is a server of ours, that keeps nothing on disk.
 type redis struct {
-	cmd  *exec.Cmd
+	*rig.Process
 	dir  string
 	addr string
-	log  strings.Builder
 }
 
 func startRedis(ctx context.Context) (_ *redis, err error) {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
+	if _, err := rig.Find("redis-server"); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoRedis, err)
 	}
 	r := &redis{}
 	if r.dir, err = os.MkdirTemp("", "tickets-redis"); err != nil {
 		return nil, err
 	}
-	if r.addr, err = loopback.Free(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(r.dir))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.stop())
+		}
+	}()
+	if r.addr, err = rig.Free(); err != nil {
+		return nil, err
 	}
 	_, port, _ := strings.Cut(r.addr, ":")
-	r.cmd = exec.CommandContext(ctx, path, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", r.dir)
-	r.cmd.Stdout, r.cmd.Stderr = &r.log, &r.log
-	if err := r.cmd.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(r.dir))
+	r.Process, err = rig.Start(ctx, rig.Command{Name: "redis-server",
+		Args: []string{"--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", r.dir}})
+	if err != nil {
+		return nil, err
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", r.addr)
-		if err == nil {
-			return r, c.Close()
-		}
-		if time.Now().After(deadline) {
-			return nil, errors.Join(fmt.Errorf("redis-server does not answer: %w", err), r.stop(), errors.New(r.log.String()))
-		}
-	}
+	return r, r.AwaitListener(ctx, r.addr)
 }
 
 func (r *redis) stop() error {
-	err := r.cmd.Process.Signal(syscall.SIGTERM)
-	_ = r.cmd.Wait() // it says by its code which signal ended it
+	var err error
+	if r.Process != nil {
+		err = r.Stop()
+	}
 	return errors.Join(err, os.RemoveAll(r.dir))
-}
-
-// processorTime returns how long the server has kept processors busy; 0 where the system
-// does not tell.
-func (r *redis) processorTime() time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond // of 100 ticks a second
 }
 
 // pool is connections to Redis.
@@ -191,7 +170,11 @@ func (r *redis) most(ctx context.Context, call []byte, lasts time.Duration) (s s
 	defer cancel()
 	counts := make([]int64, connections)
 	errs := make([]error, connections)
-	start, before, server := time.Now(), processorTime(), r.processorTime()
+	server, err := r.CPU()
+	if err != nil {
+		return s, err
+	}
+	start, before := time.Now(), rig.Own()
 	for i, c := range p.conns {
 		p.wg.Go(func() {
 			in := bufio.NewReader(c)
@@ -207,8 +190,10 @@ func (r *redis) most(ctx context.Context, call []byte, lasts time.Duration) (s s
 	}
 	s.Came, s.Lasted = s.Given, time.Since(start)
 	n := time.Duration(max(1, s.Came))
-	s.CPU, s.Server = (processorTime()-before)/n, (r.processorTime()-server)/n
-	return s, errors.Join(errs...)
+	s.CPU = (rig.Own() - before) / n
+	later, err := r.CPU()
+	s.Server = (later - server) / n
+	return s, errors.Join(append(errs, err)...)
 }
 
 // open has visitors come at a rate.
@@ -217,11 +202,16 @@ func (r *redis) open(ctx context.Context, call []byte, perSecond float64, lasts 
 	if err != nil {
 		return s, err
 	}
-	finish, server := p.serve(), r.processorTime()
+	server, err := r.CPU()
+	if err != nil {
+		return s, errors.Join(err, p.close())
+	}
+	finish := p.serve()
 	s, err = newLoad().open(ctx, []*lane{{decider: p}}, perSecond, lasts)
-	s.Server = (r.processorTime() - server) / time.Duration(max(1, s.Came))
+	later, cpuErr := r.CPU()
+	s.Server = (later - server) / time.Duration(max(1, s.Came))
 	finish()
-	return s, errors.Join(err, p.close())
+	return s, errors.Join(err, cpuErr, p.close())
 }
 
 // benchmarked returns how many calls a second redis-benchmark makes with as many connections,

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // The load: visitors who come at their times, whether or not those before them have their
@@ -124,12 +126,12 @@ func (l *load) drive(ctx context.Context, lanes []*lane, perSecond float64, unde
 		n.done.Store(0)
 		n.took = hdrhistogram.New(1, longest, 3)
 	}
-	before, start := processorTime(), l.clock()
+	before, start := rig.Own(), l.clock()
 	if s.Came, err = l.send(ctx, lanes, perSecond, under, lasts); err != nil {
 		return s, err
 	}
 	s.Lasted = time.Duration(l.clock() - start)
-	used := processorTime() - before
+	used := rig.Own() - before
 	took := hdrhistogram.New(1, longest, 3)
 	for _, n := range lanes {
 		s.Given, s.Refused = s.Given+n.given, s.Refused+n.refused.Load()
@@ -181,15 +183,6 @@ func (l *load) done(lanes []*lane) (n int64) {
 		n += lane.done.Load()
 	}
 	return n
-}
-
-// processorTime returns how long this process has kept processors busy.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic("tickets: no use of the processor is known: " + err.Error())
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // nothing is a decision that does nothing: what the load takes by itself.

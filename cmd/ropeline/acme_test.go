@@ -139,7 +139,7 @@ func TestACME(t *testing.T) {
 			if got := p.certificates(); len(got) != 1 || got[0].Source != "acme" || !got[0].NotAfter.Equal(first.NotAfter) || got[0].Error != "" {
 				t.Errorf("status: %+v", got)
 			}
-			if !strings.Contains(p.log.String(), "a certificate was obtained") {
+			if !strings.Contains(p.Log(), "a certificate was obtained") {
 				t.Error("nothing is logged of it")
 			}
 			if code := p.stop(); code != 0 {

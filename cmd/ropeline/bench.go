@@ -14,8 +14,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"github.com/ropeline/ropeline/bench/peers/redis"
-	"github.com/ropeline/ropeline/bench/peers/serve"
+	"github.com/ropeline/ropeline/bench/rig/redis"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 	"github.com/ropeline/ropeline/bench/suite"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/peers"
 	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/suite"
 )
 
@@ -36,7 +36,7 @@ func TestBenchMeasures(t *testing.T) {
 // needBench skips where nothing can be measured, and has processes that are started be this command.
 func needBench(t *testing.T) {
 	t.Helper()
-	if missing := peers.Missing("taskset"); len(missing) > 0 || len(rate.CPUs()) < 2 {
+	if missing := rig.Missing("taskset"); len(missing) > 0 || len(rate.CPUs()) < 2 {
 		t.Skip("this wants taskset and two cores")
 	}
 	t.Setenv(asCommand, "1")

@@ -41,11 +41,11 @@ func newBootMesh(t *testing.T, seed uint64) *bootMesh {
 		p := &process{t: t, name: name, site: name[:1], http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
 		m.nodes, all = append(m.nodes, p), append(all, p.mesh)
 		t.Cleanup(func() {
-			if p.cmd != nil {
+			if p.Process != nil {
 				p.kill()
 			}
 			if t.Failed() {
-				t.Logf("log of %s:\n%s", p.name, p.log.String())
+				t.Logf("log of %s:\n%s", p.name, p.Log())
 			}
 		})
 	}
@@ -200,13 +200,13 @@ func TestBootstrapWaits(t *testing.T) {
 	}
 	twin.start()
 	select {
-	case <-twin.done:
+	case <-twin.Ended():
 	case <-time.After(30 * time.Second):
 		twin.kill()
 		t.Error("a second node named a2 goes on")
 	}
 	s, err := a2.status()
-	if log := twin.log.String(); err != nil || !strings.Contains(log, "another node has this name") || !strings.Contains(log, s.Node) || !strings.Contains(log, a2.mesh) {
+	if log := twin.Log(); err != nil || !strings.Contains(log, "another node has this name") || !strings.Contains(log, s.Node) || !strings.Contains(log, a2.mesh) {
 		t.Errorf("a2 is %v (%v), and the second says\n%s", s.Node, err, log)
 	}
 }

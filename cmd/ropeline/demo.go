@@ -136,7 +136,7 @@ func introduce(out io.Writer, m *demoMesh, o demoOptions) {
 	const row = "  %-8s %-6s %-8s %-24s %s\n"
 	fmt.Fprintf(out, row, "node", "site", "pid", "visitors", "status")
 	for _, n := range m.nodes {
-		fmt.Fprintf(out, row, n.name, n.site, strconv.Itoa(n.child.cmd.Process.Pid), "http://"+n.http+"/", n.admin+"/status")
+		fmt.Fprintf(out, row, n.name, n.site, strconv.Itoa(n.process.Pid()), "http://"+n.http+"/", n.admin+"/status")
 	}
 	crowd := "Nobody else is there."
 	if o.crowd > 0 {
@@ -243,8 +243,8 @@ func (d *demoShow) watch(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			if !n.child.killed() || d.mesh.alive() == 0 {
-				return n.child.failure()
+			if !n.process.Killed() || d.mesh.alive() == 0 {
+				return n.failure()
 			}
 			d.line.clear()
 			fmt.Fprintf(d.out, "  node %s was killed; its visitors go on at the other %d, its part of the places stays empty\n", n.name, d.mesh.alive())

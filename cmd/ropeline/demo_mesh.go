@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -24,8 +24,8 @@ import (
 // demoNode is one node of the demonstration and where it listens.
 type demoNode struct {
 	name, site        string
-	http, admin, mesh string // host:port
-	child             *child
+	http, admin, mesh string       // host:port
+	process           *rig.Process // nil: it was not started
 }
 
 // demoRoom is the one room of the demonstration. It is small and quick, so that
@@ -38,10 +38,11 @@ type demoRoom struct {
 
 // demoMesh is the nodes of the demonstration.
 type demoMesh struct {
-	dir   string
-	nodes []*demoNode
-	ended chan *demoNode // has room for all of them
-	ask   http.Client
+	dir      string
+	nodes    []*demoNode
+	ended    chan *demoNode // has room for all of them
+	watchers sync.WaitGroup
+	ask      http.Client
 }
 
 // planDemoMesh chooses names and free addresses. listen is where the first node
@@ -67,15 +68,15 @@ func planDemoMesh(dir, listen string, must bool) (*demoMesh, error) {
 			}
 		}
 		if i > 0 || errors.Is(err, syscall.EADDRINUSE) && !must {
-			n.http, err = loopback.Free()
+			n.http, err = rig.Free()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("an address for node %s: %w; give another with --listen", n.name, err)
 		}
-		if n.admin, err = loopback.Free(); err != nil {
+		if n.admin, err = rig.Free(); err != nil {
 			return nil, fmt.Errorf("an address for the status of node %s: %w", n.name, err)
 		}
-		if n.mesh, err = loopback.Free(); err != nil {
+		if n.mesh, err = rig.Free(); err != nil {
 			return nil, fmt.Errorf("an address for the mesh of node %s: %w", n.name, err)
 		}
 	}
@@ -127,11 +128,13 @@ func (m *demoMesh) start(ctx context.Context, exe, origin string, shop demoRoom)
 			return err
 		}
 		log := filepath.Join(m.dir, n.name+".log")
-		c, err := startChild("node "+n.name, exe, m.arguments(n, origin, shop), log, func(*child) { m.ended <- n })
+		// What ends the demonstration ends them in order, by stop.
+		p, err := rig.Start(context.WithoutCancel(ctx), rig.Command{Name: exe, Args: m.arguments(n, origin, shop), Log: log})
 		if err != nil {
-			return err
+			return fmt.Errorf("node %s: %w", n.name, err)
 		}
-		n.child = c
+		n.process = p
+		m.watchers.Go(func() { <-p.Ended(); m.ended <- n })
 	}
 	return m.awaitReady(ctx)
 }
@@ -154,7 +157,7 @@ func (m *demoMesh) awaitReady(ctx context.Context) error {
 					reason = now // else it only says that time is up
 				}
 			case dead := <-m.ended:
-				return dead.child.failure()
+				return dead.failure()
 			case <-ctx.Done():
 				return fmt.Errorf("node %s did not get ready (%w): %w", n.name, context.Cause(ctx), reason)
 			}
@@ -189,7 +192,7 @@ func (m *demoMesh) ready(ctx context.Context, n *demoNode) error {
 func (m *demoMesh) status(ctx context.Context) (node.Status, error) {
 	var errs []error
 	for _, n := range m.nodes {
-		if !n.child.alive() {
+		if !n.process.Running() {
 			continue
 		}
 		s, err := m.statusOf(ctx, n)
@@ -227,11 +230,16 @@ func (m *demoMesh) statusOf(ctx context.Context, n *demoNode) (s node.Status, er
 func (m *demoMesh) alive() int {
 	count := 0
 	for _, n := range m.nodes {
-		if n.child != nil && n.child.alive() {
+		if n.process != nil && n.process.Running() {
 			count++
 		}
 	}
 	return count
+}
+
+// failure says how the process of a node ended and shows the last of what it printed.
+func (n *demoNode) failure() error {
+	return fmt.Errorf("node %s ended (%s); it said last:\n%s", n.name, n.process.State(), n.process.Tail(12))
 }
 
 // stopGrace is how long a node may take to end by itself. Visitors of a
@@ -242,10 +250,11 @@ const stopGrace = 5 * time.Second
 func (m *demoMesh) stop() {
 	var wg sync.WaitGroup
 	for _, n := range m.nodes {
-		if n.child != nil {
-			wg.Go(func() { n.child.stop(stopGrace) })
+		if n.process != nil {
+			wg.Go(func() { _ = n.process.StopWithin(stopGrace) }) // it is gone one way or the other
 		}
 	}
 	wg.Wait()
+	m.watchers.Wait()
 	m.ask.CloseIdleConnections()
 }

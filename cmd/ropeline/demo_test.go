@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,91 +18,20 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// startShell starts a shell script as a child.
-func startShell(t *testing.T, script string) (c *child, ended chan *child) {
+// startShell starts a shell script as the process of a node.
+func startShell(t *testing.T, script string) *rig.Process {
 	t.Helper()
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no shell here to start: ", err)
-	}
-	ended = make(chan *child, 1)
-	c, err = startChild("node x", sh, []string{"-c", script}, filepath.Join(t.TempDir(), "log"), func(c *child) { ended <- c })
+	p, err := rig.Start(t.Context(), rig.Command{Name: "sh", Args: []string{"-c", script}, Log: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.stop(0) })
-	return c, ended
-}
-
-func TestChildThatFailsIsShown(t *testing.T) {
-	c, ended := startShell(t, `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do echo line $i; done; echo "no such port" >&2; exit 3`)
-	if got := <-ended; got != c || c.alive() || c.killed() {
-		t.Errorf("alive %v, killed %v, want neither", c.alive(), c.killed())
-	}
-	err := c.failure().Error()
-	for _, want := range []string{"node x: exit status 3", "no such port", "line 5"} {
-		if !strings.Contains(err, want) {
-			t.Errorf("got %q, want %q in it", err, want)
-		}
-	}
-	if strings.Contains(err, "line 4") {
-		t.Errorf("got %q, want no more than the last lines", err)
-	}
-	if quiet, ended := startShell(t, "exit 0"); <-ended == quiet && !strings.Contains(quiet.failure().Error(), "without a word") {
-		t.Errorf("got %q of one that said nothing", quiet.failure())
-	}
-}
-
-func TestChildStops(t *testing.T) {
-	c, _ := startShell(t, "exec sleep 1000")
-	start := time.Now()
-	c.stop(time.Minute)
-	if c.alive() || c.killed() || time.Since(start) > 30*time.Second {
-		t.Errorf("alive %v, killed %v after %v, want a prompt and willing end", c.alive(), c.killed(), time.Since(start))
-	}
-	c.stop(time.Minute) // once more does no harm
-}
-
-func TestChildThatDoesNotStopIsKilledWithItsOwn(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("no process groups here")
-	}
-	c, _ := startShell(t, `trap "" TERM; sleep 1000 & echo $!; wait; wait`)
-	var grandchild int
-	for grandchild == 0 { // the log is all that it tells
-		text, err := os.ReadFile(c.log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = fmt.Sscan(string(text), &grandchild)
-		runtime.Gosched()
-	}
-	c.stop(50 * time.Millisecond)
-	if c.alive() || !c.killed() {
-		t.Errorf("alive %v, killed %v, want it killed", c.alive(), c.killed())
-	}
-	for dead := false; !dead; runtime.Gosched() {
-		dead = gone(grandchild)
-	}
-}
-
-// gone reports whether a process has ended, whoever has to be told of it.
-func gone(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.Contains(string(stat), ") Z ")
-}
-
-func TestChildThatCannotStart(t *testing.T) {
-	_, err := startChild("node x", filepath.Join(t.TempDir(), "nothing"), nil, filepath.Join(t.TempDir(), "log"), func(*child) {
-		t.Error("told of the end of what never began")
-	})
-	if err == nil || !strings.Contains(err.Error(), "node x") {
-		t.Errorf("got %v, want an error that names the node", err)
-	}
+	t.Cleanup(func() { _ = p.Kill() }) // most have ended
+	return p
 }
 
 func TestPlanDemoMesh(t *testing.T) {
@@ -172,7 +98,7 @@ func TestDemoArgumentsAreTaken(t *testing.T) {
 	}
 }
 
-// fakeNodes gives every node of m a child that runs and an admin address that
+// fakeNodes gives every node of m a process that runs and an admin address that
 // answers with what status returns.
 func fakeNodes(t *testing.T, status func(n *demoNode) node.Status) *demoMesh {
 	t.Helper()
@@ -189,7 +115,7 @@ func fakeNodes(t *testing.T, status func(n *demoNode) node.Status) *demoMesh {
 		}))
 		t.Cleanup(server.Close)
 		n.admin = server.Listener.Addr().String()
-		n.child = &child{name: "node " + n.name, cmd: &exec.Cmd{Process: &os.Process{Pid: 1}}, done: make(chan struct{})}
+		n.process = startShell(t, "exec sleep 1000")
 	}
 	return m
 }
@@ -242,12 +168,8 @@ func TestDemoMeshSaysWhoIsNotReady(t *testing.T) {
 func TestDemoMeshSaysWhoDiedAtTheStart(t *testing.T) {
 	m := fakeNodes(t, func(*demoNode) node.Status { return node.Status{} })
 	dead := m.nodes[2]
-	dead.child.err = errors.New("exit status 1")
-	dead.child.log = filepath.Join(m.dir, "log")
-	if err := os.WriteFile(dead.child.log, []byte("port in use\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	close(dead.child.done)
+	dead.process = startShell(t, "echo port in use; exit 1")
+	<-dead.process.Ended()
 	m.ended <- dead
 	if err := m.awaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "south-1") || !strings.Contains(err.Error(), "port in use") {
 		t.Errorf("got %v, want the node and its last words", err)
@@ -256,7 +178,9 @@ func TestDemoMeshSaysWhoDiedAtTheStart(t *testing.T) {
 
 func TestDemoShow(t *testing.T) {
 	m := fakeNodes(t, readyStatus)
-	close(m.nodes[0].child.done) // the others are asked instead
+	if err := m.nodes[0].process.Kill(); err != nil { // the others are asked instead
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	o := demoOptions{room: demoRoom{active: 20}}
 	introduce(&out, m, o)
@@ -286,9 +210,8 @@ func TestDemoShow(t *testing.T) {
 
 func TestDemoShowWithANodeKilled(t *testing.T) {
 	m := fakeNodes(t, readyStatus)
-	c, ended := startShell(t, "kill -9 $$")
-	<-ended
-	m.nodes[1].child = c
+	m.nodes[1].process = startShell(t, "kill -9 $$")
+	<-m.nodes[1].process.Ended()
 	m.ended <- m.nodes[1]
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -296,9 +219,8 @@ func TestDemoShowWithANodeKilled(t *testing.T) {
 	if err := newDemoShow(m, demoOptions{}, &out).run(ctx); err != nil || !strings.Contains(out.String(), "north-2 was killed") {
 		t.Errorf("got %v and\n%s\nwant it to go on", err, out.String())
 	}
-	c, ended = startShell(t, "echo broken; exit 1")
-	<-ended
-	m.nodes[2].child = c
+	m.nodes[2].process = startShell(t, "echo broken; exit 1")
+	<-m.nodes[2].process.Ended()
 	m.ended <- m.nodes[2]
 	if err := newDemoShow(m, demoOptions{}, &out).run(t.Context()); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("got %v, want a node that fails by itself to end the show", err)
@@ -315,25 +237,26 @@ func demo(t *testing.T, interrupt bool, args ...string) string {
 		t.Fatal(err)
 	}
 	temp := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), exe, append([]string{"demo", "--listen", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+temp)
-	out, began := new(lockedBuffer), time.Now()
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
+	began := time.Now()
+	p, err := rig.Start(t.Context(), rig.Command{Name: exe, Args: append([]string{"demo", "--listen", "127.0.0.1:0"}, args...),
+		Env: []string{asCommand + "=1", "TMPDIR=" + temp}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if interrupt {
-		for !strings.Contains(out.String(), "in/min") && time.Since(began) < time.Minute {
+		for !strings.Contains(p.Log(), "in/min") && time.Since(began) < time.Minute {
 			time.Sleep(50 * time.Millisecond)
 		}
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		if err := p.Signal(syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%q: %v\n%s", args, err, out.String())
+	<-p.Ended()
+	out := p.Log()
+	if p.Code() != 0 {
+		t.Errorf("%q: %s\n%s", args, p.State(), out)
 	}
-	pids := pidsIn(out.String())
+	pids := pidsIn(out)
 	if len(pids) != 3 {
 		t.Errorf("%q: told of processes %v, want three", args, pids)
 	}
@@ -346,7 +269,13 @@ func demo(t *testing.T, interrupt bool, args ...string) string {
 	if err != nil || len(left) != 0 {
 		t.Errorf("%q: left %v behind, %v", args, left, err)
 	}
-	return out.String()
+	return out
+}
+
+// gone reports whether a process has ended, whoever has to be told of it.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
 func TestDemo(t *testing.T) {

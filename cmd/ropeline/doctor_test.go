@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,7 +151,7 @@ func TestHealthOfANode(t *testing.T) {
 	if got, code := says(t, t.Context(), at, "health", "--wait", "20s"); code != 0 || got != "ready\n" {
 		t.Errorf("a node that is ready: %d %q", code, got)
 	}
-	p.cmd.Process.Signal(os.Interrupt)
+	p.Signal(syscall.SIGINT)
 	p.await("is not ready any more", 10*time.Second, func(s node.Status) bool { return !s.Ready })
 	if got, code := says(t, t.Context(), at, "health"); code != exitRefused || !strings.Contains(got, "being stopped") {
 		t.Errorf("a node that is being stopped: %d %q", code, got)
@@ -191,7 +192,7 @@ func TestTheServiceManagerIsTold(t *testing.T) {
 	if s, err := p.status(); err != nil || !s.Ready {
 		t.Errorf("the node says that it is ready, and is %v, %v", s.Ready, err)
 	}
-	p.cmd.Process.Signal(os.Interrupt)
+	p.Signal(syscall.SIGINT)
 	hears("STOPPING=1")
 }
 

@@ -23,7 +23,7 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 	if code, text := getText(t, "http://"+verdicts+"/readyz"); code != 200 {
 		t.Fatalf("before: %d %q", code, text)
 	}
-	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGTERM)
 	for _, url := range []string{"http://" + p.admin + "/readyz", "http://" + verdicts + "/readyz"} {
 		p.awaitThat(url+" says that the node is being stopped", 20*time.Second, func() bool {
 			code, text := getText(t, url)
@@ -38,11 +38,11 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 		t.Errorf("a visitor of a node that is being stopped: %d %q", code, text)
 	}
 	p.awaitThat("the log tells of a second signal", 20*time.Second, func() bool {
-		return strings.Contains(p.log.String(), "a second signal stops at once")
+		return strings.Contains(p.Log(), "a second signal stops at once")
 	})
-	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGTERM)
 	select {
-	case <-p.done:
+	case <-p.Ended():
 	case <-time.After(20 * time.Second):
 		t.Fatal("a second signal does not end the node")
 	}
@@ -66,7 +66,7 @@ func TestANodeThatIsBeingStoppedEnds(t *testing.T) {
 		got <- text
 	}()
 	<-arrived
-	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGTERM)
 	p.awaitThat("the node takes no visitors any more", 20*time.Second, func() bool {
 		c, err := net.Dial("tcp", p.http)
 		if err == nil {
@@ -82,11 +82,11 @@ func TestANodeThatIsBeingStoppedEnds(t *testing.T) {
 		t.Errorf("the request that was under way: %q", text)
 	}
 	select {
-	case <-p.done:
+	case <-p.Ended():
 	case <-time.After(20 * time.Second):
 		t.Fatal("the node does not end")
 	}
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+	if code := p.Code(); code != 0 {
 		t.Errorf("the node ended with %d", code)
 	}
 }

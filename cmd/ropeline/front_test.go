@@ -101,8 +101,8 @@ rooms:
 		}
 		return passed["tickets"] == 4 && passed["shop"] == 1
 	})
-	if !strings.Contains(p.log.String(), `room=tickets setting=custom-page-html line=1 name=positon did_you_mean=position`) {
-		t.Errorf("nothing is said of the name that is not known:\n%s", p.log.String())
+	if !strings.Contains(p.Log(), `room=tickets setting=custom-page-html line=1 name=positon did_you_mean=position`) {
+		t.Errorf("nothing is said of the name that is not known:\n%s", p.Log())
 	}
 
 	if _, body := visit(t, "http://"+p.admin+"/preview?room=tickets&language=es-ES"); body != "<p>tickets es-ES Row A is &lt;sold&gt; out. </p>\n" {

@@ -75,8 +75,8 @@ func TestAMeshIsManaged(t *testing.T) {
 		t.Fatalf("a node is drained: %d %v", code, got)
 	}
 	select {
-	case <-nodes[2].done:
-		if code := nodes[2].cmd.ProcessState.ExitCode(); code != 0 {
+	case <-nodes[2].Ended():
+		if code := nodes[2].Code(); code != 0 {
 			t.Errorf("a node that was drained ends with %d", code)
 		}
 	case <-time.After(30 * time.Second):

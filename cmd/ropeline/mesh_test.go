@@ -47,7 +47,7 @@ func TestReplayWithANodeKilled(t *testing.T) {
 	report, err := load.Run(ctx, cfg, func(s load.Snapshot) {
 		if *replayKill && !killed && s.Expected > 0 && s.Visitors > s.Expected/2 {
 			killed = true
-			go nodes[1].cmd.Process.Kill()
+			go nodes[1].Kill()
 		}
 	})
 	if err != nil {
@@ -150,11 +150,11 @@ func TestStateDirectoryCannotServeTwo(t *testing.T) {
 	first.await("is ready", 20*time.Second, ready)
 	second := startNode(t, "two", "a", "--origin", origin, "--data-dir", dir)
 	select {
-	case <-second.done:
+	case <-second.Ended():
 	case <-time.After(20 * time.Second):
 		t.Fatal("the second node did not stop")
 	}
-	if code := second.cmd.ProcessState.ExitCode(); code != exitFailed {
+	if code := second.Code(); code != exitFailed {
 		t.Errorf("exit code = %d, want %d", code, exitFailed)
 	}
 	if code := first.stop(); code != 0 {
@@ -205,15 +205,15 @@ func TestMistakesStopTheStart(t *testing.T) {
 				p.start()
 			}
 			select {
-			case <-p.done:
+			case <-p.Ended():
 			case <-time.After(20 * time.Second):
-				t.Fatalf("the node did not stop; log:\n%s", p.log.String())
+				t.Fatalf("the node did not stop; log:\n%s", p.Log())
 			}
-			if code := p.cmd.ProcessState.ExitCode(); code != tt.code {
+			if code := p.Code(); code != tt.code {
 				t.Errorf("exit code = %d, want %d", code, tt.code)
 			}
-			if !strings.Contains(p.log.String(), tt.want) {
-				t.Errorf("it said\n%s\nwant %q in it", p.log.String(), tt.want)
+			if !strings.Contains(p.Log(), tt.want) {
+				t.Errorf("it said\n%s\nwant %q in it", p.Log(), tt.want)
 			}
 		})
 	}

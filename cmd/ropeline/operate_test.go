@@ -119,7 +119,7 @@ func TestOperatorsCommandANode(t *testing.T) {
 		t.Errorf("drain: %d %s", code, got)
 	}
 	select {
-	case <-p.done:
+	case <-p.Ended():
 	case <-time.After(30 * time.Second):
 		t.Error("a node that is drained does not end")
 	}

@@ -8,15 +8,13 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/loopback"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -42,9 +40,7 @@ type process struct {
 	admin string
 	mesh  string
 	args  []string // besides addresses
-	cmd   *exec.Cmd
-	done  chan struct{} // closed when the process has ended
-	log   lockedBuffer
+	*rig.Process
 }
 
 type lockedBuffer struct {
@@ -79,7 +75,7 @@ func startNodeAt(t *testing.T, name, site, address string, args ...string) *proc
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", p.name, p.log.String())
+			t.Logf("log of %s:\n%s", p.name, p.Log())
 		}
 	})
 	return p
@@ -92,36 +88,27 @@ func (p *process) start() {
 		p.t.Fatal(err)
 	}
 	args := append([]string{"run", "--name", p.name, "--site", p.site, "--listen", p.http, "--admin", p.admin}, p.args...)
-	p.cmd = exec.Command(self, args...)
-	p.cmd.Env = append(os.Environ(), asCommand+"=1")
-	p.cmd.Stderr, p.cmd.Stdout = &p.log, &p.log
-	if err := p.cmd.Start(); err != nil {
+	p.Process, err = rig.Start(p.t.Context(), rig.Command{Name: self, Args: args, Env: []string{asCommand + "=1"}})
+	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.done = make(chan struct{})
-	go func(cmd *exec.Cmd, done chan struct{}) {
-		cmd.Wait()
-		close(done)
-	}(p.cmd, p.done)
 }
 
 // kill ends the process with SIGKILL, as a crash does.
 func (p *process) kill() {
-	p.cmd.Process.Kill()
-	<-p.done
+	p.t.Helper()
+	if err := p.Kill(); err != nil {
+		p.t.Error(err)
+	}
 }
 
 // stop ends the process as an operator does, and returns its exit code.
 func (p *process) stop() int {
 	p.t.Helper()
-	p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.done:
-	case <-time.After(40 * time.Second):
-		p.t.Errorf("%s did not end within 40 s of SIGTERM", p.name)
-		p.kill()
+	if err := p.StopWithin(40 * time.Second); err != nil {
+		p.t.Error(err)
 	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.Code()
 }
 
 // status asks the node what it sees.
@@ -143,7 +130,7 @@ func (p *process) await(what string, limit time.Duration, wanted func(node.Statu
 	var err error
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
 		select {
-		case <-p.done:
+		case <-p.Ended():
 			p.t.Fatalf("%s ended while the test waited until it %s", p.name, what)
 		default:
 		}
@@ -193,7 +180,7 @@ func startMesh(t *testing.T, origin string, sites []string, args ...string) []*p
 		t.Cleanup(func() {
 			p.kill()
 			if t.Failed() {
-				t.Logf("log of %s:\n%s", p.name, p.log.String())
+				t.Logf("log of %s:\n%s", p.name, p.Log())
 			}
 		})
 		nodes = append(nodes, p)
@@ -217,7 +204,7 @@ func keygen(t *testing.T, path string) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	address, err := loopback.Free()
+	address, err := rig.Free()
 	if err != nil {
 		t.Fatal(err)
 	}

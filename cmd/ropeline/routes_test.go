@@ -116,7 +116,7 @@ func TestHostsThatNoRoomIsFor(t *testing.T) {
 					t.Errorf("host %q: got %d %q", host, resp.StatusCode, body)
 				}
 			}
-			if warns := strings.Contains(p.log.String(), warning); warns != c.warns {
+			if warns := strings.Contains(p.Log(), warning); warns != c.warns {
 				t.Errorf("warns: %v, want %v", warns, c.warns)
 			}
 		})

@@ -29,7 +29,7 @@ func TestAccessLog(t *testing.T) {
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
-	p.cmd.Process.Signal(syscall.SIGHUP)
+	p.Signal(syscall.SIGHUP)
 	await(t, "there is a new file", func() bool { _, err := os.Stat(path); return err == nil })
 	get(t, p.http, nil)
 	await(t, "who waits is in the new one", has(path, `"default" "queued" 0.000`))
@@ -52,8 +52,8 @@ func TestAccessLog(t *testing.T) {
 func TestHangupEndsNoNode(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir())
 	p.await("is ready", 20*time.Second, ready)
-	p.cmd.Process.Signal(syscall.SIGHUP)
-	await(t, "it says that nothing comes of it", func() bool { return strings.Contains(p.log.String(), "there is no access log to open anew") })
+	p.Signal(syscall.SIGHUP)
+	await(t, "it says that nothing comes of it", func() bool { return strings.Contains(p.Log(), "there is no access log to open anew") })
 	get(t, p.http, nil)
 	if code := p.stop(); code != 0 {
 		t.Errorf("ended with %d", code)
@@ -65,9 +65,9 @@ func TestAccessLogOnStdout(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--access-log", "-")
 	p.await("is ready", 20*time.Second, ready)
 	get(t, p.http, nil)
-	p.cmd.Process.Signal(syscall.SIGHUP)
+	p.Signal(syscall.SIGHUP)
 	get(t, p.http, nil)
-	await(t, "both requests are there", func() bool { return strings.Count(p.log.String(), `"default" "admitted" 0.000`) == 2 })
+	await(t, "both requests are there", func() bool { return strings.Count(p.Log(), `"default" "admitted" 0.000`) == 2 })
 	if code := p.stop(); code != 0 {
 		t.Errorf("ended with %d", code)
 	}
@@ -93,7 +93,7 @@ func TestSpansInLogsHaveAUnit(t *testing.T) {
 func TestNothingIsLoggedOfRequests(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", brokenAt(t), "--data-dir", t.TempDir(), "--total-active-users", "2", "--log-format", "json")
 	p.await("is ready", 20*time.Second, ready)
-	before := p.log.String()
+	before := p.Log()
 	if !strings.HasPrefix(before, `{"time":`) || strings.Contains(before, "\nlevel=") {
 		t.Errorf("what is logged is not JSON:\n%s", before)
 	}
@@ -108,12 +108,12 @@ func TestNothingIsLoggedOfRequests(t *testing.T) {
 		return got[`ropeline_requests_total{outcome="admitted",room="default",zone="default"}`]+
 			got[`ropeline_requests_total{outcome="queued",room="default",zone="default"}`] == 90
 	})
-	if more := strings.TrimPrefix(p.log.String(), before); more != "" {
+	if more := strings.TrimPrefix(p.Log(), before); more != "" {
 		t.Errorf("requests are logged:\n%s", more)
 	}
 	inside.ask("GET", "http://"+p.http+"/broken")
-	await(t, "what failed is told", func() bool { return strings.HasSuffix(strings.TrimPrefix(p.log.String(), before), "}\n") })
-	if more := strings.TrimPrefix(p.log.String(), before); !strings.Contains(more, `"msg":"request failed"`) || strings.Contains(more, "/broken") {
+	await(t, "what failed is told", func() bool { return strings.HasSuffix(strings.TrimPrefix(p.Log(), before), "}\n") })
+	if more := strings.TrimPrefix(p.Log(), before); !strings.Contains(more, `"msg":"request failed"`) || strings.Contains(more, "/broken") {
 		t.Errorf("a request that failed is told as %q", more)
 	}
 }
@@ -125,9 +125,9 @@ func TestAccessLogIsRefused(t *testing.T) {
 		"--origin http://127.0.0.1:1 --access-log /nowhere/access.log":            "/nowhere/access.log",
 	} {
 		p := startNode(t, "one", "a", append(strings.Fields(args), "--data-dir", t.TempDir())...)
-		<-p.done
-		if code := p.cmd.ProcessState.ExitCode(); code == 0 || !strings.Contains(p.log.String(), want) {
-			t.Errorf("%s: ended with %d, log:\n%s", args, code, p.log.String())
+		<-p.Ended()
+		if code := p.Code(); code == 0 || !strings.Contains(p.Log(), want) {
+			t.Errorf("%s: ended with %d, log:\n%s", args, code, p.Log())
 		}
 	}
 }

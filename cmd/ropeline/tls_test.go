@@ -145,7 +145,7 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 		return err == nil && c.SerialNumber.Int64() == 1002
 	})
 	p.awaitThat("takes in the certificate for the mesh", 60*time.Second, func() bool {
-		return strings.Contains(p.log.String(), "a new certificate for the mesh is in use")
+		return strings.Contains(p.Log(), "a new certificate for the mesh is in use")
 	})
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -155,8 +155,8 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 func TestStartRefusesCertificatesThatCannotBeRead(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", "http://127.0.0.1:1", "--data-dir", t.TempDir(),
 		"--tls-cert-file", "/nowhere/a.crt", "--tls-key-file", "/nowhere/a.key")
-	<-p.done
-	if code := p.cmd.ProcessState.ExitCode(); code == 0 || !strings.Contains(p.log.String(), "/nowhere/a.crt") {
-		t.Errorf("exit code %d, log:\n%s", code, p.log.String())
+	<-p.Ended()
+	if code := p.Code(); code == 0 || !strings.Contains(p.Log(), "/nowhere/a.crt") {
+		t.Errorf("exit code %d, log:\n%s", code, p.Log())
 	}
 }

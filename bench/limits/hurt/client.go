@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // client comes to nodes in turn, at an even rate, whether they answer or not.

@@ -5,7 +5,7 @@ package main
 import (
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/udp"
+	"github.com/ropeline/ropeline/bench/rig/udp"
 )
 
 // fault is one way of hurting a mesh.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 )
 

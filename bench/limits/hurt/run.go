@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/faults/rig"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 )
 

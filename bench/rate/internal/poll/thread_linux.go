@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // Pin keeps the calling thread on one CPU. Lock the goroutine to it first.
@@ -48,13 +50,7 @@ type Used struct {
 
 // UsedSoFar returns what the calling thread has used. Lock the goroutine to it first.
 func UsedSoFar() (u Used) {
-	var r unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &r) == nil {
-		u.Thread = time.Duration(r.Utime.Nano() + r.Stime.Nano())
-	}
-	if unix.Getrusage(unix.RUSAGE_SELF, &r) == nil {
-		u.Process = time.Duration(r.Utime.Nano() + r.Stime.Nano())
-	}
+	u.Thread, u.Process = rig.OwnThread(), rig.Own()
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	if fields := bytes.Fields(text); err == nil && len(fields) > 1 {
 		ns, _ := strconv.ParseInt(string(fields[1]), 10, 64)

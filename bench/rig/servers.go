@@ -1,4 +1,4 @@
-package peers
+package rig
 
 import (
 	"context"
@@ -92,8 +92,8 @@ func StartCaddy(ctx context.Context, core Core, dir, binary, listen, site string
 	return Start(ctx, Command{Core: core, Env: env, Name: binary, Args: []string{"run", "--adapter", "caddyfile", "--config", file}})
 }
 
-// Node is a node of ropeline to start. Binary, Listen, Admin and Dir are required.
-type Node struct {
+// NodeConfig is a node of ropeline to start by itself. Binary, Listen, Admin and Dir are required.
+type NodeConfig struct {
 	Binary        string   // the program
 	Listen, Admin string   // host:port
 	Site          string   // host:port of the origin
@@ -104,7 +104,7 @@ type Node struct {
 }
 
 // StartNode starts a node on the core of servers, with one processor, as all Go programs here. Its data directory is new.
-func StartNode(ctx context.Context, n Node) (*Process, error) {
+func StartNode(ctx context.Context, n NodeConfig) (*Process, error) {
 	file := filepath.Join(n.Dir, "ropeline.yaml")
 	if err := os.WriteFile(file, []byte(n.Config), 0o600); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package loopback
+package rig
 
 import (
 	"net"

@@ -4,14 +4,10 @@ package rig
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
-	"os"
-	"strconv"
 	"sync"
 
-	"github.com/ropeline/ropeline/bench/faults/udp"
+	"github.com/ropeline/ropeline/bench/rig/udp"
 )
 
 // Loopback is a network on the machine's own loopback, through proxies.
@@ -23,13 +19,11 @@ type Loopback struct {
 	sites map[string]string
 	shape udp.Link
 	cut   map[[2]string]bool
-	ports int // those tried last
 }
 
 // NewLoopback returns an empty network. Losses follow from seed.
 func NewLoopback(seed uint64) *Loopback {
-	// Processes beside each other begin at different ports.
-	return &Loopback{proxy: udp.NewProxy(seed), sites: map[string]string{}, cut: map[[2]string]bool{}, ports: os.Getpid() * 101 % ports}
+	return &Loopback{proxy: udp.NewProxy(seed), sites: map[string]string{}, cut: map[[2]string]bool{}}
 }
 
 // Join implements Network. Ports stay a node's own while it does not run: they are
@@ -40,7 +34,7 @@ func (n *Loopback) Join(name, site string) (Place, error) {
 	var p Place
 	var err error
 	for _, at := range []*string{&p.HTTP, &p.Admin, &p.Mesh} {
-		if *at, err = n.freePortLocked(); err != nil {
+		if *at, err = Free(); err != nil {
 			return Place{}, err
 		}
 	}
@@ -50,33 +44,6 @@ func (n *Loopback) Join(name, site string) (Place, error) {
 	n.sites[name] = site
 	n.applyLocked()
 	return p, nil
-}
-
-// Ports of nodes.
-const (
-	firstPort = 12_000
-	ports     = 20_000
-)
-
-// freePortLocked returns the next address at which nobody listens, by TCP or UDP.
-func (n *Loopback) freePortLocked() (string, error) {
-	var last error
-	for range ports {
-		n.ports++
-		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+n.ports%ports))
-		l, err := net.Listen("tcp4", at)
-		if err != nil {
-			last = err
-			continue
-		}
-		c, err := net.ListenPacket("udp4", at)
-		if err != nil {
-			last = errors.Join(err, l.Close())
-			continue
-		}
-		return at, errors.Join(c.Close(), l.Close())
-	}
-	return "", fmt.Errorf("a free port: %w", last)
 }
 
 // Dial implements Network.

@@ -3,18 +3,14 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
@@ -32,16 +28,8 @@ type Node struct {
 	mesh   *Mesh
 	origin string
 	starts int
-	child  *child
+	last   *Process // nil: it was never started
 	client http.Client
-}
-
-// child is one start of a node.
-type child struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
-	err  error         // how it ended; read it after done
-	log  string
 }
 
 // Start starts the node and returns at once.
@@ -65,114 +53,42 @@ func (n *Node) Start() error {
 	for _, seed := range n.mesh.seeds(n) {
 		args = append(args, "--join", seed)
 	}
-	c, err := startChild(n.Place.Namespace, n.mesh.binary, append(args, n.Args...), filepath.Join(n.mesh.dir, stem+".log"))
+	// It ends with the mesh, or as its test says.
+	p, err := Start(context.Background(), Command{Name: n.mesh.binary, Args: append(args, n.Args...),
+		Log: filepath.Join(n.mesh.dir, stem+".log"), Namespace: n.Place.Namespace})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", n.Name, err)
 	}
-	n.child = c
+	n.last = p
 	n.mesh.sources = append(n.mesh.sources, src)
 	return nil
 }
 
-func startChild(namespace, binary string, args []string, log string) (*child, error) {
-	f, err := os.Create(log)
-	if err != nil {
-		return nil, err
-	}
-	c := &child{cmd: exec.Command(binary, args...), done: make(chan struct{}), log: log}
-	c.cmd.Stdout, c.cmd.Stderr = f, f
-	// A group of its own, so that Ctrl-C reaches only us; and an end of its own
-	// if we are gone without having been able to end it.
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	go func() {
-		// The kernel ends the child together with the thread that started it,
-		// so the thread stays for as long. It is never unlocked: it may have
-		// left our namespace.
-		runtime.LockOSThread()
-		start := c.cmd.Start
-		var err error
-		if namespace != "" {
-			err = enterAnd(namespace, start)
-		} else {
-			err = start()
-		}
-		started <- err
-		if err == nil {
-			c.err = c.cmd.Wait()
-		}
-		_ = f.Close() // the child had its own
-		close(c.done)
-	}()
-	return c, <-started
-}
-
 // Running reports whether the process has not ended.
-func (n *Node) Running() bool {
-	if n.child == nil {
-		return false
-	}
-	select {
-	case <-n.child.done:
-		return false
-	default:
-		return true
-	}
-}
-
-// signal sends a signal to the process; that it has ended is no error.
-func (n *Node) signal(s syscall.Signal) error {
-	if !n.Running() {
-		return nil
-	}
-	if err := n.child.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("signal %s to %s: %w", s, n.Name, err)
-	}
-	return nil
-}
+func (n *Node) Running() bool { return n.last != nil && n.last.Running() }
 
 // Kill ends the process as a crash does, and waits for that.
 func (n *Node) Kill() error {
-	if n.child == nil {
+	if n.last == nil {
 		return nil
 	}
-	err := n.signal(syscall.SIGKILL)
-	<-n.child.done
-	return err
+	return n.last.Kill()
 }
 
 // Pause stops the process in its tracks, as a machine that is suspended.
-func (n *Node) Pause() error { return n.signal(syscall.SIGSTOP) }
+func (n *Node) Pause() error { return n.last.Pause() }
 
 // Resume lets it go on.
-func (n *Node) Resume() error { return n.signal(syscall.SIGCONT) }
+func (n *Node) Resume() error { return n.last.Resume() }
 
 // Stop ends the process as an operator does; after grace it is killed.
-func (n *Node) Stop(grace time.Duration) error {
-	if err := errors.Join(n.signal(syscall.SIGTERM), n.Resume()); err != nil {
-		return err
-	}
-	if n.Ended(grace) {
-		return nil
-	}
-	return errors.Join(fmt.Errorf("%s did not end within %v of SIGTERM", n.Name, grace), n.Kill())
-}
+func (n *Node) Stop(grace time.Duration) error { return n.last.StopWithin(grace) }
 
 // Ended waits for at most d and reports whether the process has ended.
-func (n *Node) Ended(d time.Duration) bool {
-	if n.child == nil {
-		return true
-	}
-	select {
-	case <-n.child.done:
-		return true
-	case <-time.After(d):
-		return false
-	}
-}
+func (n *Node) Ended(d time.Duration) bool { return n.last == nil || n.last.EndedWithin(d) }
 
 // Code returns how the last start has ended: an exit code, or -1 for a signal.
-func (n *Node) Code() int { return n.child.cmd.ProcessState.ExitCode() }
+func (n *Node) Code() int { return n.last.Code() }
 
 // Wipe loses the data directory of a node that does not run.
 func (n *Node) Wipe() error {
@@ -188,20 +104,18 @@ func (n *Node) Copy(to string) error { return os.CopyFS(to, os.DirFS(n.Data)) }
 
 // Log returns what the last start has printed.
 func (n *Node) Log() string {
-	if n.child == nil {
+	if n.last == nil {
 		return ""
 	}
-	text, err := os.ReadFile(n.child.log)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
+	return n.last.Log()
 }
 
 // Tail returns the last lines of the log.
 func (n *Node) Tail(lines int) string {
-	all := bytes.Split(bytes.TrimSpace([]byte(n.Log())), []byte("\n"))
-	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+	if n.last == nil {
+		return ""
+	}
+	return n.last.Tail(lines)
 }
 
 // Status asks the node what it sees.

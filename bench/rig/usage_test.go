@@ -1,9 +1,10 @@
-package peers
+package rig
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -26,23 +27,28 @@ func proc(t *testing.T, dir string, pid, parent int, name string, threads ...str
 	}
 }
 
+// clocks are those of processes, by their numbers.
+func clocks(of map[int]time.Duration) func(int) (time.Duration, error) {
+	return func(pid int) (time.Duration, error) { return of[pid], nil }
+}
+
 func TestUsageIsOfAllThreadsAndChildren(t *testing.T) {
 	dir := t.TempDir()
 	proc(t, dir, 10, 1, "master", "1000 200 3\n")
 	proc(t, dir, 20, 10, "a worker) 1", "5000 30 1\n", "600 4 1\n") // names may have anything in them
 	proc(t, dir, 30, 20, "its child", "70 1 1\n")
 	proc(t, dir, 40, 1, "another", "1000000 1 1\n")
-	got, err := usageOf(dir, 10)
+	got, err := usageOf(dir, 10, clocks(map[int]time.Duration{10: 1000, 20: 5600, 30: 70, 40: 1000000}))
 	if want := (Usage{6670, 235}); err != nil || got != want {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 }
 
-func TestUsageByTicksWhereTheSchedulerDoesNotTell(t *testing.T) {
+func TestUsageWhereTheSchedulerDoesNotTellOfWaiting(t *testing.T) {
 	dir := t.TempDir()
 	proc(t, dir, 10, 1, "server")
-	got, err := usageOf(dir, 10)
-	if want := (Usage{CPU: 120 * time.Millisecond}); err != nil || got != want {
+	got, err := usageOf(dir, 10, clocks(map[int]time.Duration{10: 7}))
+	if want := (Usage{CPU: 7}); err != nil || got != want {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 }
@@ -50,8 +56,42 @@ func TestUsageByTicksWhereTheSchedulerDoesNotTell(t *testing.T) {
 func TestUsageOfWhatHasEnded(t *testing.T) {
 	dir := t.TempDir()
 	proc(t, dir, 10, 1, "another")
-	if got, err := usageOf(dir, 11); err == nil {
+	if got, err := usageOf(dir, 11, clocks(nil)); err == nil {
 		t.Errorf("got %v of a process that is not there", got)
+	}
+}
+
+func TestOwnTimeGoesOn(t *testing.T) {
+	began, first := time.Now(), Own()
+	if runtime.GOOS != "linux" {
+		t.Skip("processor time is read on Linux only")
+	}
+	for Own() < first+5*time.Millisecond {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("%v were used in 10 s of work", Own()-first)
+		}
+	}
+}
+
+// TestTimeOfAnotherProcess reads the clock of a child that counts, and of a shell with such a child.
+func TestTimeOfAnotherProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processor time is read on Linux only")
+	}
+	for _, script := range []string{"while :; do :; done", "(while :; do :; done); true"} {
+		p := startShell(t, script)
+		before, err := p.CPU()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for after := before; after < before+5*time.Millisecond; {
+			if after, err = p.CPU(); err != nil {
+				t.Fatal(err)
+			}
+			if after < before {
+				t.Fatalf("%v after %v", after, before)
+			}
+		}
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // Result is what came of incrementing.
@@ -41,13 +42,13 @@ func Increment(address string, conns int, lasts time.Duration) (Result, error) {
 	}
 	tallies, errs := make([]*hdrhistogram.Histogram, conns), make([]error, conns)
 	var wg sync.WaitGroup
-	begun, before := time.Now(), processTime()
+	begun, before := time.Now(), rig.Own()
 	for i, c := range all {
 		tallies[i] = hdrhistogram.New(1000, slowest, 3)
 		wg.Go(func() { errs[i] = increment(c, begun.Add(lasts), tallies[i]) })
 	}
 	wg.Wait()
-	passed, used := time.Since(begun), processTime()-before
+	passed, used := time.Since(begun), rig.Own()-before
 	for _, t := range tallies[1:] {
 		tallies[0].Merge(t)
 	}
@@ -78,13 +79,4 @@ func increment(c net.Conn, until time.Time, t *hdrhistogram.Histogram) error {
 		at = now
 	}
 	return nil
-}
-
-// processTime is what this process has used of the processors.
-func processTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,4 +1,4 @@
-package peers
+package rig
 
 import (
 	"bytes"
@@ -24,12 +24,12 @@ func (u Usage) Sub(before Usage) Usage { return Usage{u.CPU - before.CPU, u.Wait
 // Add returns what both have used.
 func (u Usage) Add(v Usage) Usage { return Usage{u.CPU + v.CPU, u.Waited + v.Waited} }
 
-// Usage returns what the program and its children have had, by all threads that still run. Where the kernel counts
-// a thread's time by the nanosecond that is used, else its ticks of 10 ms.
+// Usage returns what the program and its children have had, threads that have ended included. It is read of the
+// clock that the kernel keeps of each process, in nanoseconds: the one way in which processor time is read here.
 //
 // What the kernel does for a connection between two system calls (softirq) it charges to whoever runs at that
 // moment. Over loopback that is mostly the sender, so a part of receiving is in the time of who sent.
-func (p *Process) Usage() (Usage, error) { return usageOf("/proc", p.Pid()) }
+func (p *Process) Usage() (Usage, error) { return usageOf("/proc", p.Pid(), processClock) }
 
 // CPU is the processor time in Usage.
 func (p *Process) CPU() (time.Duration, error) {
@@ -37,18 +37,35 @@ func (p *Process) CPU() (time.Duration, error) {
 	return u.CPU, err
 }
 
-// usageOf is Usage of a process by its number, as the files below proc have it.
-func usageOf(proc string, pid int) (total Usage, err error) {
+// Own is the processor time that this process has used, its children not included; 0 where it is not known.
+func Own() time.Duration {
+	used, err := processClock(os.Getpid())
+	if err != nil {
+		return 0
+	}
+	return used
+}
+
+// OwnThread is the processor time that the calling thread has used; 0 where it is not known. Lock the goroutine to it
+// first.
+func OwnThread() time.Duration { return threadClock() }
+
+// usageOf is Usage of a process by its number, as the files below proc and the clock have it.
+func usageOf(proc string, pid int, clock func(pid int) (time.Duration, error)) (total Usage, err error) {
 	family, err := familyOf(proc, pid)
 	if err != nil {
 		return total, err
 	}
 	for _, id := range family {
-		u, err := ownUsage(filepath.Join(proc, strconv.Itoa(id)))
+		used, err := clock(id)
 		if err != nil {
 			return total, err
 		}
-		total = total.Add(u)
+		waited, err := waitedOf(filepath.Join(proc, strconv.Itoa(id)))
+		if err != nil {
+			return total, err
+		}
+		total = total.Add(Usage{used, waited})
 	}
 	return total, nil
 }
@@ -93,28 +110,12 @@ func statOf(path string) ([]string, error) {
 	return fields, nil
 }
 
-const tick = 10 * time.Millisecond // what Linux tells programs, however often its clock interrupts
-
-// ownUsage returns what one process has had, whose directory is dir.
-func ownUsage(dir string) (Usage, error) {
-	u, err := exactUsage(dir)
-	if err == nil {
-		return u, nil
-	}
-	fields, err := statOf(filepath.Join(dir, "stat"))
-	if err != nil {
-		return u, err
-	}
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
-	return Usage{CPU: time.Duration(user+system) * tick}, errors.Join(err1, err2)
-}
-
-// exactUsage adds up what the scheduler has counted of each thread, in nanoseconds.
-func exactUsage(dir string) (total Usage, err error) {
+// waitedOf adds up how long the threads of a process that still run were ready and had no core, in nanoseconds, as the
+// scheduler has it; 0 where it does not tell.
+func waitedOf(dir string) (total time.Duration, err error) {
 	tasks, err := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat"))
-	if err != nil || len(tasks) == 0 {
-		return total, errors.Join(err, errors.New("the scheduler does not tell"))
+	if err != nil {
+		return 0, err
 	}
 	for _, path := range tasks {
 		b, err := os.ReadFile(path)
@@ -122,13 +123,13 @@ func exactUsage(dir string) (total Usage, err error) {
 			continue // this thread has ended
 		}
 		if err != nil {
-			return total, err
+			return 0, err
 		}
 		var used, waited int64
 		if _, err := fmt.Sscan(string(b), &used, &waited); err != nil {
-			return total, fmt.Errorf("%s: %w", path, err)
+			return 0, fmt.Errorf("%s: %w", path, err)
 		}
-		total = total.Add(Usage{time.Duration(used), time.Duration(waited)})
+		total += time.Duration(waited)
 	}
 	return total, nil
 }

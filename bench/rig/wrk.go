@@ -1,4 +1,4 @@
-package peers
+package rig
 
 import (
 	"context"
@@ -17,7 +17,8 @@ type Answers struct {
 
 // Wrk has wrk ask url, with 64 connections from the core of the load.
 func Wrk(ctx context.Context, url string, lasts time.Duration) (Answers, error) {
-	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(int(OfLoad)), "wrk", "-t1", "-c64", fmt.Sprintf("-d%ds", max(1, int(lasts.Seconds()))), url).CombinedOutput()
+	line := OfLoad.Pinned("wrk", "-t1", "-c64", fmt.Sprintf("-d%ds", max(1, int(lasts.Seconds()))), url)
+	out, err := exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput()
 	if err != nil {
 		return Answers{}, fmt.Errorf("wrk: %w: %s", err, out)
 	}

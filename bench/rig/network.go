@@ -1,15 +1,5 @@
 //go:build linux
 
-// Package rig runs a mesh of real ropeline processes on one machine and hurts it:
-// it kills and stops processes, loses, copies and fills their data directories,
-// and cuts and bends the network between them.
-//
-// A [Mesh] lives in a [Network]: [Loopback] needs no privileges and passes every
-// packet through proxies, [Namespaces] gives every node a network stack of its
-// own behind the switch of its site, and cuts real links and routes. Whatever a
-// mesh, a network or a disk has made on the machine its Close takes away again.
-//
-// A Mesh belongs to one goroutine; what says so may be called beside it.
 package rig
 
 import (
@@ -17,7 +7,7 @@ import (
 	"errors"
 	"net"
 
-	"github.com/ropeline/ropeline/bench/faults/udp"
+	"github.com/ropeline/ropeline/bench/rig/udp"
 )
 
 // Place is where a node listens.

@@ -1,6 +1,4 @@
-// Package loopback finds addresses for servers that benchmarks and tests are about to
-// start as processes of their own.
-package loopback
+package rig
 
 import (
 	"errors"

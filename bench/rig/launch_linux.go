@@ -1,0 +1,35 @@
+package rig
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// launch starts cmd in a network namespace, and calls wait beside it, which returns when it has ended.
+func launch(cmd *exec.Cmd, namespace string, wait func()) error {
+	// A group of its own, so that Ctrl-C reaches only us and we end all in order; and an end of its own if we
+	// are gone without having been able to.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		// The kernel ends the program together with the thread that started it, so the thread stays for as long.
+		runtime.LockOSThread()
+		var err error
+		if namespace == "" {
+			defer runtime.UnlockOSThread()
+			err = cmd.Start()
+		} else { // it has left our namespace, and ends with this goroutine
+			err = enterAnd(namespace, cmd.Start)
+		}
+		started <- err
+		if err == nil {
+			wait()
+		}
+	}()
+	return <-started
+}
+
+// signal sends a signal to a program and all that it has started.
+func signal(p *os.Process, s syscall.Signal) error { return syscall.Kill(-p.Pid, s) }
