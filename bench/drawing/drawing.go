@@ -1,4 +1,4 @@
-// Package drawing is the style that all pictures of ours have, and writes them as PNG and SVG.
+// Package drawing is the style that all pictures of ours have, and writes them as SVG.
 //
 // The same picture gives the same bytes: nothing in it depends on the time of day, the machine's fonts or the order
 // of a map.
@@ -16,12 +16,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
-
-// DPI makes a PNG sharp on screens of today and still small.
-const DPI = 130
 
 // Picture is one drawing of a given size. All fields are required.
 type Picture struct {
@@ -30,37 +26,25 @@ type Picture struct {
 	Draw          func(draw.Canvas)
 }
 
-// Write writes pictures into dir, which must be there, each as PNG of so many dots per inch and as SVG. It returns the
-// names of the files, which it replaces.
-func Write(dir string, dpi int, pictures ...Picture) ([]string, error) {
+// Write writes pictures into dir, which must be there, each as SVG. It returns the names of the files, which it
+// replaces.
+func Write(dir string, pictures ...Picture) ([]string, error) {
 	var names []string
 	for _, p := range pictures {
-		for _, format := range []struct {
-			ending string
-			encode func(Picture) ([]byte, error)
-		}{{".png", func(p Picture) ([]byte, error) { return encodePNG(p, dpi) }}, {".svg", encodeSVG}} {
-			data, err := format.encode(p)
-			if err != nil {
-				return names, fmt.Errorf("draw %s: %w", p.Name+format.ending, err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, p.Name+format.ending), data, 0o644); err != nil {
-				return names, fmt.Errorf("write picture: %w", err)
-			}
-			names = append(names, p.Name+format.ending)
+		name := p.Name + ".svg"
+		data, err := encode(p)
+		if err != nil {
+			return names, fmt.Errorf("draw %s: %w", name, err)
 		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return names, fmt.Errorf("write picture: %w", err)
+		}
+		names = append(names, name)
 	}
 	return names, nil
 }
 
-func encodePNG(p Picture, dpi int) ([]byte, error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(p.Width, p.Height), vgimg.UseDPI(dpi))
-	p.Draw(draw.New(canvas))
-	var out bytes.Buffer
-	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(&out)
-	return out.Bytes(), err
-}
-
-func encodeSVG(p Picture) ([]byte, error) {
+func encode(p Picture) ([]byte, error) {
 	canvas := vgsvg.New(p.Width, p.Height)
 	p.Draw(draw.New(canvas))
 	var out bytes.Buffer

@@ -41,7 +41,6 @@ func Find(name string) (Benchmark, error) {
 // entry is one server in one situation, as it is measured.
 type entry struct {
 	server, what string
-	profile      string   // names profiles of it, of which it is worth having some; empty: none are kept
 	needs        []string // programs, beside taskset
 	conns        int      // 0: usualConns
 	halfOf       string   // the row before by whose rate requests are due, half as many; empty: as many as can be
@@ -79,11 +78,9 @@ type place struct {
 	dir    string // its own, and empty
 	binary string // the program of ropeline
 	caddy  string
-	// profiles has a node show them.
-	profiles bool
-	listen   string // host:port of the server
-	admin    string // of the node
-	site     string // of the origin, which runs
+	listen string // host:port of the server
+	admin  string // of the node
+	site   string // of the origin, which runs
 	// recorded has answers that servers are to give, by what they are of. All places of a run share it.
 	recorded map[string]serve.Answer
 }

@@ -33,9 +33,9 @@ func central() Benchmark {
 			"Unlike passes, its cookies are not encrypted, and its Redis keeps nothing on disk.",
 		entries: []entry{
 			{server: room, what: "waiting", needs: needs, start: func(ctx context.Context, p *place) (*subject, error) { return startCentral(ctx, p, false) }},
-			{server: "ropeline", what: "waiting", start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, asPage, 1000) }, profile: "waiting"},
+			{server: "ropeline", what: "waiting", start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, asPage, 1000) }},
 			{server: room, what: "admitted", needs: needs, start: func(ctx context.Context, p *place) (*subject, error) { return startCentral(ctx, p, true) }},
-			{server: "ropeline", what: "admitted", start: startAdmitted, profile: "admitted"},
+			{server: "ropeline", what: "admitted", start: startAdmitted},
 		},
 		checks: []check{
 			{text: "processor time of a visitor who waits by that of a room with a centre", most: 1, rows: []string{"ropeline, waiting", room + ", waiting"}, of: cpuRatio},

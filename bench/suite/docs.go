@@ -49,10 +49,7 @@ func (r *Result) WriteDocs(docs string) error {
 	if err := os.WriteFile(filepath.Join(docs, "bench", r.Name+".json"), text, 0o644); err != nil {
 		return err
 	}
-	if _, err := drawing.Write(filepath.Join(docs, "img"), drawing.DPI, r.chart()); err != nil {
-		return err
-	}
-	if err := r.writeProfiles(docs); err != nil {
+	if _, err := drawing.Write(filepath.Join(docs, "img"), r.chart()); err != nil {
 		return err
 	}
 	return docpage.Write(io.Discard, page(docs), maker(r.Name), r.section())
@@ -62,33 +59,9 @@ func (r *Result) WriteDocs(docs string) error {
 func (r *Result) section() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", r.Question, r.Method)
-	fmt.Fprintf(&b, "![%s: %s](img/bench-%s.png)\n\n", r.Title, r.drawn().axis, r.Name)
+	fmt.Fprintf(&b, "![%s: %s](img/bench-%s.svg)\n\n", r.Title, r.drawn().axis, r.Name)
 	b.WriteString(r.Markdown())
-	for _, p := range r.Profiles {
-		if p.Kind == "cpu" {
-			fmt.Fprintf(&b, "\nWhere the time goes, %s ([larger](img/flame-%s.svg); ", p.Row, p.name)
-			for i, q := range r.profilesOf(p.Row) {
-				if i > 0 {
-					b.WriteString(", ")
-				}
-				fmt.Fprintf(&b, "[%s](bench/%s)", q.Kind, q.File)
-				if q.Samples == 0 {
-					b.WriteString(" (nothing was seen)")
-				}
-			}
-			fmt.Fprintf(&b, " for `go tool pprof`):\n\n![flame graph: %s](img/flame-%s.svg)\n", p.Row, p.name)
-		}
-	}
 	fmt.Fprintf(&b, "\nMade on %s by `ropeline bench %s --rounds %d --for %v`; each round is in [%[2]s.json](bench/%[2]s.json).\n",
 		r.Made.Format("2 January 2006"), r.Name, r.Rounds, time.Duration(r.Seconds*float64(time.Second)))
 	return b.String()
-}
-
-func (r *Result) profilesOf(row string) (of []Profile) {
-	for _, p := range r.Profiles {
-		if p.Row == row {
-			of = append(of, p)
-		}
-	}
-	return of
 }

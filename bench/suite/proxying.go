@@ -37,8 +37,8 @@ func proxying() Benchmark {
 		Method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
 			"their sessions run. Each connection is one visitor's, as those of browsers are; where it says mixed, all connections bring all of them in turn, as behind a balancer. What is sent to others has a foreign cookie of about the same length.",
 		entries: []entry{
-			{server: "ropeline", what: "no room", profile: "no-room", start: startSuspended},
-			{server: "ropeline", what: "a room, admitted", profile: "admitted", start: startAdmitted},
+			{server: "ropeline", what: "no room", start: startSuspended},
+			{server: "ropeline", what: "a room, admitted", start: startAdmitted},
 			{server: "ropeline", what: "a room, admitted, mixed", start: mixed(startAdmitted)},
 			{server: "nginx", needs: []string{"nginx"}, start: nginx},
 			{server: "HAProxy", needs: []string{"haproxy"}, start: func(ctx context.Context, p *place) (*subject, error) {
@@ -110,9 +110,6 @@ func startSuspended(ctx context.Context, p *place) (*subject, error) {
 }
 
 func startNode(ctx context.Context, p *place, config string) (*rig.Process, error) {
-	if p.profiles {
-		config += "profiles: true\n"
-	}
 	return rig.StartNode(ctx, rig.NodeConfig{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
 }
 

@@ -22,8 +22,6 @@ type Result struct {
 	Base     string          `json:"base,omitempty"` // the row by which the processor time of the others is told; empty: none
 	Rows     []Row           `json:"rows"`
 	Checks   []Checked       `json:"checks,omitempty"`
-	// Profiles were taken after the rounds.
-	Profiles []Profile `json:"profiles,omitempty"`
 
 	figure figure
 }

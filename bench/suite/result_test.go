@@ -229,26 +229,16 @@ func TestDocsAreWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, "page.md", string(text))
-	for _, name := range []string{"bench/proxy.json", "img/bench-proxy.png", "img/bench-proxy.svg"} {
+	for _, name := range []string{"bench/proxy.json", "img/bench-proxy.svg"} {
 		if info, err := os.Stat(filepath.Join(docs, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestProfilesOfNothing are told of as such: who opens one would find nothing.
-func TestProfilesOfNothing(t *testing.T) {
-	r := made()
-	row := r.Rows[0].name()
-	r.Profiles = []Profile{{Row: row, Kind: "cpu", File: "a.cpu.pb.gz", Samples: 3, name: "a"}, {Row: row, Kind: "mutex", File: "a.mutex.pb.gz", name: "a"}}
-	if text := r.section(); !strings.Contains(text, "[cpu](bench/a.cpu.pb.gz), [mutex](bench/a.mutex.pb.gz) (nothing was seen) for") {
-		t.Errorf("the page says\n%s", text)
-	}
-}
-
 func TestChartsHaveABarForEachThatWasMeasured(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := drawing.Write(dir, 40, made().chart()); err != nil {
+	if _, err := drawing.Write(dir, made().chart()); err != nil {
 		t.Fatal(err)
 	}
 	svg, err := os.ReadFile(filepath.Join(dir, "bench-proxy.svg"))

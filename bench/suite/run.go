@@ -27,8 +27,6 @@ type Config struct {
 	Warm   time.Duration // how long it is asked before. 0: 1s
 	// SelfTest is how long each try of the generator's self-test takes, of which there are some fifty. 0: 100ms; below 0: there is none.
 	SelfTest time.Duration
-	// Profile takes profiles of nodes, after all rounds.
-	Profile bool
 	// Only measures rows whose name has this text in it. Empty: all.
 	Only string
 	Tell func(format string, args ...any) // of what goes on; nil: nobody
@@ -96,9 +94,6 @@ func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 			c.Tell("round %d of %d: %s: %.1f µs, %.0f/s", round+1, c.Rounds, row.name(), s.CPU, s.Rate)
 			row.Samples = append(row.Samples, s)
 		}
-	}
-	if err := h.profiles(ctx, entries, r); err != nil {
-		return nil, err
 	}
 	for i := range b.checks {
 		r.Checks = append(r.Checks, b.checks[i].run(r))
@@ -222,22 +217,6 @@ func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (s Sample,
 		s.GC = rounded((sub.collecting()-collected).Seconds()/used.CPU.Seconds(), 1e4)
 	}
 	return s, nil
-}
-
-// profiles takes those that are kept, if any are.
-func (h *harness) profiles(ctx context.Context, entries []entry, r *Result) error {
-	for _, e := range entries {
-		if !h.Profile || e.profile == "" {
-			continue
-		}
-		taken, err := h.profile(ctx, e, r)
-		if err != nil {
-			return fmt.Errorf("profiles of %s: %w", e.profile, err)
-		}
-		h.Tell("profiles of %s", taken[0].Row)
-		r.Profiles = append(r.Profiles, taken...)
-	}
-	return nil
 }
 
 // due is how many requests a second are due to an entry, by what was measured in this round; 0: as many as can be.

@@ -24,7 +24,7 @@ func tail() Benchmark {
 		}},
 		entries: []entry{
 			{server: "ropeline", what: "admitted, " + highest, start: startAdmitted},
-			{server: "ropeline", what: "admitted, " + half, halfOf: admitted + ", " + highest, start: startAdmitted, profile: "half"},
+			{server: "ropeline", what: "admitted, " + half, halfOf: admitted + ", " + highest, start: startAdmitted},
 			{server: site, what: half, halfOf: admitted + ", " + highest, start: func(_ context.Context, p *place) (*subject, error) {
 				return &subject{address: p.site, heads: [][]byte{head(strangerCookie)}, probe: isSite}, nil
 			}},

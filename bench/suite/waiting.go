@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/rig/serve"
@@ -34,11 +33,7 @@ func waiting() Benchmark {
 	for _, as := range []string{asPage, asJSON} {
 		name := map[string]string{asPage: "page", asJSON: "JSON"}[as]
 		for _, waiting := range []int{1000, 100_000, 1_000_000} {
-			profile := ""
-			if waiting == 1000 {
-				profile = strings.ToLower(name)
-			}
-			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + grouped(float64(waiting)) + " waiting", profile: profile,
+			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + grouped(float64(waiting)) + " waiting",
 				start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, as, waiting) }})
 			if as == asJSON {
 				break // what differs is the bytes

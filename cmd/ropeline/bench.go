@@ -149,7 +149,7 @@ func runBenches(ctx context.Context, o benchOptions, chosen []suite.Benchmark, o
 	if err != nil {
 		return err
 	}
-	o.cfg.Binary, o.cfg.Profile = self, o.docs != ""
+	o.cfg.Binary = self
 	o.cfg.Tell = func(format string, args ...any) { fmt.Fprintf(errOut, format+"\n", args...) }
 	for _, b := range chosen {
 		if o.docs == "" {

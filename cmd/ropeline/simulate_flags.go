@@ -36,7 +36,7 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same run again (default: a new one each time)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 	f.BoolVar(&o.speed, "speed", false, "with --json: add how fast this machine was, which differs from run to run")
-	f.StringVar(&o.plot, "plot", "", "draw pictures (PNG and SVG) into this `directory`")
+	f.StringVar(&o.plot, "plot", "", "draw pictures (SVG) into this `directory`")
 }
 
 func simulatedRoomFlags(f *pflag.FlagSet, s *room.Settings) {

@@ -14,17 +14,15 @@ import (
 )
 
 // Write draws r into dir, which must be there: the course of the run and, if
-// anybody was let in, the heat map of waits, each as PNG and as SVG. The method
+// anybody was let in, the heat map of waits, each as SVG. The method
 // is part of the names, so that the pictures of two methods fit into one
 // directory. It returns the names of the files, which it replaces.
-func Write(dir string, r *sim.Result) ([]string, error) { return write(dir, r, drawing.DPI) }
-
-func write(dir string, r *sim.Result, dpi int) ([]string, error) {
+func Write(dir string, r *sim.Result) ([]string, error) {
 	pictures := []drawing.Picture{course(r)}
 	if len(r.Waits.Rows) > 0 {
 		pictures = append(pictures, waits(r))
 	}
-	return drawing.Write(dir, dpi, pictures...)
+	return drawing.Write(dir, pictures...)
 }
 
 // about says in a line what was run.
