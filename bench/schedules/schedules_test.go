@@ -56,13 +56,14 @@ func TestLimitHolds(t *testing.T) {
 // then. Later ones, with all that is drawn by now: a limit that was lowered, and that whoever
 // mints did not follow, in places and in the rate, gifts that were
 // recovered twice, and a ticket number that a room
-// which was made again had as well, and a limit that only a node knew that was killed.
+// which was made again had as well, a limit that only a node knew that was killed, and a node
+// that restarted and took one that had died for alive.
 func TestSchedulesThatFailedOnce(t *testing.T) {
 	for _, seed := range []uint64{42, 76, 82, 92, 125, 164, 166, 272, 391, 432, 461, 654, 5423, 5515, 6766, 7309, 10186, 200168, 400157, 500874, 620026, 630002, 2006026, 155807, 300439, 301182, 301237, 304199, 404651, 488843,
 		4362, 5157, 17240, 17422, 18693, 24480, 25948, 35506, 47965, 49373, 56754} {
 		held(t, run(t.Context(), drawPlain(seed), 0, false))
 	}
-	for _, seed := range []uint64{657, 6835, 20088, 30057, 40065, 50087, 60139, 60291, 60879, 61611, 100698, 2829, 8512} {
+	for _, seed := range []uint64{657, 6835, 20088, 30057, 40065, 50087, 60139, 60291, 60879, 61611, 100698, 2829, 8512, 21976} {
 		held(t, runOne(t.Context(), seed, 0, false))
 	}
 }

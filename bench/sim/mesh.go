@@ -222,10 +222,29 @@ func (s *sim) changed() {
 		if m.notice == n {
 			continue
 		}
+		if m.notice.started != n.started {
+			s.hearsOfLosses(m)
+		}
 		m.notice = n
 		for _, d := range []int64{m.seen.joins, m.seen.fails} {
 			s.heap.add(at+d, members, m.no, m.started)
 		}
+	}
+}
+
+// hearsOfLosses plans when a node that has just started hears of who was lost shortly before:
+// when it would have if it had run all the time.
+func (s *sim) hearsOfLosses(m *machine) {
+	lost := func(up bool, since int64) {
+		if at := (since+noticed)/noticed*noticed + m.seen.fails; !up && at > s.now {
+			s.heap.add(at, members, m.no, m.started)
+		}
+	}
+	for _, o := range s.machines {
+		lost(o.seen.up, o.seen.since)
+	}
+	for _, w := range s.mesh.ways[s.mesh.group[m.no]] {
+		lost(w.meets, w.since)
 	}
 }
 
