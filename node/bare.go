@@ -56,7 +56,7 @@ func NewBare(s BareState, now time.Time) (*Bare, error) {
 	if c.replica, err = replica.New(replica.Config{Self: s.Self, Site: bareSite, Rand: rand.New(rand.NewPCG(1, 1))}); err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
-	c.facts = newFacts(c.replica)
+	c.facts = newFacts(c.replica, c.leaveOut)
 	for _, key := range slices.Sorted(maps.Keys(s.Facts)) {
 		if err := c.facts.set(key, s.Facts[key], now); err != nil {
 			return nil, err

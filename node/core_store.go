@@ -94,7 +94,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	if err != nil {
 		return err
 	}
-	c.facts = newFacts(c.replica)
+	c.facts = newFacts(c.replica, c.leaveOut)
 	if err := c.restoreFacts(facts); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}

@@ -65,10 +65,11 @@ const maxSession = 24 * time.Hour
 
 // facts is what this node has read of the map. Create it with newFacts.
 type facts struct {
-	replica *replica.Replica
-	read    uint64 // MapChanges when it was read
-	begun   bool
-	reading uint64 // how often it was read
+	replica  *replica.Replica
+	leaveOut ticket.Rules
+	read     uint64 // MapChanges when it was read
+	begun    bool
+	reading  uint64 // how often it was read
 
 	rooms map[crdt.RoomID]*roomFacts
 	sites map[crdt.NodeID]string        // of nodes that may own rights
@@ -142,7 +143,9 @@ func (r *roomFacts) mintedByEach() iter.Seq2[crdt.NodeID, ticket.Amount] {
 	}
 }
 
-func newFacts(r *replica.Replica) facts { return facts{replica: r} }
+func newFacts(r *replica.Replica, leaveOut ticket.Rules) facts {
+	return facts{replica: r, leaveOut: leaveOut}
+}
 
 // noFacts is what is known of a room of which nothing is.
 var noFacts = &roomFacts{}
@@ -238,7 +241,7 @@ func (f *facts) update() bool {
 		slices.SortFunc(r.words, func(a, b ticket.Word) int {
 			return cmp.Or(compareNodes(a.Dead, b.Dead), compareNodes(a.Node, b.Node))
 		})
-		r.takeFinals()
+		r.takeFinals(f.leaveOut)
 	}
 	return true
 }
@@ -341,7 +344,7 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 // takeFinals has whoever passed on the rights of lost nodes with its own be known to
 // have recovered them, also where that was never heard of itself, and notes what those
 // who have left had minted.
-func (r *roomFacts) takeFinals() {
+func (r *roomFacts) takeFinals(leaveOut ticket.Rules) {
 	for _, id := range slices.SortedFunc(maps.Keys(r.finals), compareNodes) {
 		f := r.finals[id]
 		for _, x := range f.Recovered {
@@ -349,7 +352,7 @@ func (r *roomFacts) takeFinals() {
 				noteFact(&r.again, x.Dead, recovered{id, x.Minted})
 			}
 		}
-		r.count(id, f.Minting)
+		r.count(id, f.Counted(leaveOut))
 		for _, x := range f.Inherited {
 			r.count(x.Leaver, x.Minting)
 		}

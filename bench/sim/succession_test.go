@@ -39,3 +39,31 @@ func TestWhoTakesOverMintsWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestALostMintersRateIsNotMintedAgain: the limit of new users is raised, whoever mints follows it, is
+// cut off and lost, and its heir knows nothing of that. Sessions are short, so that they are
+// over long before those who were let in by the rights of the lost one have stopped counting.
+func TestALostMintersRateIsNotMintedAgain(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []time.Duration{500, 600, 700} {
+		at := 30 * time.Second
+		for seed := range uint64(2) {
+			r := simulate(t, Config{
+				Seed: seed + 1, Sites: 3, Nodes: 1,
+				Room: room.Settings{Policy: room.Escrow, TotalActiveUsers: 5000, NewUsersPerMinute: 20,
+					SessionDuration: 10 * time.Second, RefreshInterval: time.Second},
+				Arrivals: Counts{Every: 90 * time.Second, N: []int{900}},
+				Stay:     5 * time.Second, Think: 2 * time.Second,
+				Faults: []Fault{
+					{Kind: Limits, Site: 2, From: at, Rate: 200},
+					{Kind: Partition, Site: 1, From: at + cut*time.Millisecond, For: 12 * time.Second},
+					{Kind: Wipe, Site: 1, From: 40 * time.Second, For: time.Minute},
+					{Kind: Declare, Site: 1, From: 47 * time.Second},
+				},
+			})
+			if r.PeakMinute < 100 {
+				t.Errorf("%d were let in within a minute at most: too few for this to tell anything", r.PeakMinute)
+			}
+		}
+	}
+}

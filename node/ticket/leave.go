@@ -199,7 +199,7 @@ func (r *Rights) bookTakeover(f Final, now time.Time) {
 	before := next.received()
 	r.credit(f.Node, f.Heir, f.gave(f.Heir))
 	rate := next.received().Sub(before).Rate
-	r.answerFor(f.Node, f.Minting)
+	r.answerFor(f.Node, f.Counted(r.cfg.LeaveOut))
 	for _, a := range f.Accounts {
 		if sane(a.Rcv) && !a.Rcv.IsZero() {
 			r.inherit(f.Node, Receipt{From: a.Node, Base: a.Rcv, Rcv: a.Rcv})

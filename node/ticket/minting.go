@@ -11,6 +11,26 @@ import (
 // other may be older than the rights that they hold, so it comes with the rights: in the
 // last ledger of a node that leaves, and from the ledger of whoever recovered a dead one.
 
+// Counted returns what a node that leaves had minted, less what it burnt. Its last ledger says
+// so, in whichever version it is written: it holds nothing any more, so what it gave and had not
+// received it had minted. Of a ledger of the version before it is too much by the rights of the
+// dead that the leaver had recovered, if any: then as many fewer are minted.
+func (f Final) Counted(leaveOut Rules) Minting {
+	if f.Minting.Known || leaveOut&FreshMint != 0 {
+		return f.Minting
+	}
+	var minted Amount
+	for _, a := range f.Accounts {
+		minted = minted.Add(a.Gave).Sub(a.Rcv)
+	}
+	for _, h := range f.Inherited {
+		for _, x := range h.Accounts {
+			minted = minted.Sub(x.Rcv.Sub(x.Base))
+		}
+	}
+	return Minting{true, minted}
+}
+
 // minting returns what a node whose rights have passed to this one has minted, as far as
 // ledgers say it.
 func (r *Rights) minting(id crdt.NodeID) (Amount, bool) {
@@ -65,9 +85,8 @@ func (r *Rights) mintAfter() time.Time {
 	return time.Unix(0, r.limit.mintAfter)
 }
 
-// inheritMintAfter has this node mint no sooner than the leaver might have. Of one that
-// does not say what it has minted, others may hold more than anybody here has heard of:
-// sessions on those are over when its block is.
+// inheritMintAfter has this node mint no sooner than the leaver might have. One of the version
+// before does not say until when that is.
 func (r *Rights) inheritMintAfter(f Final, now time.Time) {
 	if r.cfg.LeaveOut&FreshMint != 0 {
 		return
@@ -76,10 +95,17 @@ func (r *Rights) inheritMintAfter(f Final, now time.Time) {
 	if !f.MintAfter.IsZero() {
 		after = f.MintAfter.Add(Guard) // by the leaver's clock
 	}
-	if r.book.next.uncounted() {
-		after = later(after, r.blockEnd(now))
+	if !f.Minting.Known && len(f.Recovered) > 0 || r.book.next.uncounted() {
+		after = later(after, r.unknownEnd(now))
 	}
 	if !after.IsZero() {
 		r.limit.mintAfter = max(r.limit.mintAfter, after.UnixNano())
 	}
+}
+
+// unknownEnd returns until when rights that a dead minter made, and of which nobody here has
+// heard, may be in use or cool: who was let in by them may be on the site, or counts for a minute
+// among the new ones.
+func (r *Rights) unknownEnd(now time.Time) time.Time {
+	return later(r.blockEnd(now), now.Add(rateSpan+loanTail))
 }

@@ -141,7 +141,7 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 	r.outlast(in.Session, now)
 	rare := r.ownRare()
 	rare.estate, rare.estateSum = in.Dead, sum
-	r.limit.mintAfter = r.blockEnd(now).UnixNano()
+	r.limit.mintAfter = r.unknownEnd(now).UnixNano()
 	return nil
 }
 
@@ -277,7 +277,7 @@ func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 	}
 	anchors := r.estate
 	r.estate, r.estateSum = nil, Amount{}
-	r.limit.mintAfter = r.blockEnd(now).UnixNano()
+	r.limit.mintAfter = r.unknownEnd(now).UnixNano()
 	if r.cfg.LeaveOut&RecoveryLock != 0 {
 		return
 	}

@@ -68,13 +68,13 @@ func handover(f Final, held Amount) Handover {
 	return Handover{Final: f}
 }
 
-// TestALedgerOfBefore: one that does not say what was minted has its successor burn, and
-// mint nothing until sessions on what nobody has heard of are over; also if it restarts.
+// TestALedgerOfBefore: one that does not say what was minted says it all the same, by what was
+// given away. The leaver minted 200, of which the successor has heard of 100 only; 60 went to a
+// third node. However long it waits, it mints nothing until the limit is more than 200.
 func TestALedgerOfBefore(t *testing.T) {
-	before, err := DecodeFinal(finalOfBefore(t, Final{Node: other, Heir: self.Node, Accounts: []Account{{Node: self.Node, Gave: Amount{100, 100}}}}))
-	if err != nil || before.Minting.Known {
-		t.Fatalf("read %+v, %v", before, err)
-	}
+	third := crdt.NodeID{0x77}
+	before := decodedOfBefore(t, Final{Node: other, Heir: self.Node, Accounts: []Account{
+		{Node: self.Node, Gave: Amount{140, 140}}, {Node: third, Gave: Amount{67, 69}, Rcv: Amount{7, 9}}}})
 	d := newDesk1(t, 0)
 	d.TakeOver(Handover{Final: before}, at(1))
 	d.write(at(1))
@@ -84,24 +84,68 @@ func TestALedgerOfBefore(t *testing.T) {
 		d.write(now)
 		return d.Held()
 	}
-	lock := session + blockGuards*Guard
-	if got := follow(Amount{200, 200}, at(1).Add(lock)); got != (Amount{100, 100}) {
-		t.Errorf("holds %v within the lock, want what came over", got)
+	for _, later := range []time.Duration{0, session, time.Hour} {
+		if got := follow(Amount{200, 200}, at(2).Add(later)); got != (Amount{140, 140}) {
+			t.Errorf("after %v it holds %v, want what came over", later, got)
+		}
 	}
-	d.restart(d.Stored(), at(300))
-	if got := follow(Amount{200, 200}, at(300).Add(lock)); got != (Amount{100, 100}) {
-		t.Errorf("holds %v within the lock of its restart, want what came over", got)
+	d.restart(d.Stored(), at(5000))
+	if got := follow(Amount{200, 200}, at(5001)); got != (Amount{140, 140}) {
+		t.Errorf("holds %v after its restart, want what came over", got)
 	}
-	if got := follow(Amount{200, 200}, at(300).Add(lock+time.Minute)); got != (Amount{200, 200}) {
-		t.Errorf("holds %v when the lock is over, want all of the limit", got)
+	if got := follow(Amount{230, 230}, at(5002)); got != (Amount{170, 170}) {
+		t.Errorf("holds %v under a limit of 230, want 30 more", got)
 	}
-	if got := follow(Amount{150, 150}, at(400).Add(lock)); got != (Amount{150, 150}) {
-		t.Errorf("holds %v under a lower limit, want no more", got)
+	if got := follow(Amount{150, 150}, at(6000)); got != (Amount{90, 90}) {
+		t.Errorf("holds %v under a limit of 150, want no more than 90: 60 are elsewhere", got)
 	}
 }
 
-// finalOfBefore encodes a last ledger as the version before did.
-func finalOfBefore(t *testing.T, f Final) []byte {
+// TestALedgerOfBeforeOfWhoRecovered does not say until when nothing may be minted.
+func TestALedgerOfBeforeOfWhoRecovered(t *testing.T) {
+	before := decodedOfBefore(t, Final{Node: other, Heir: self.Node, Accounts: []Account{{Node: self.Node, Gave: Amount{100, 100}}},
+		Recovered: []Recovery{{crdt.NodeID{77}, Amount{}}}})
+	d := newDesk1(t, 0)
+	d.TakeOver(Handover{Final: before}, at(1))
+	d.write(at(1))
+	none := maps.All(map[crdt.NodeID]Amount{})
+	lock := max(session+blockGuards*Guard, rateSpan+loanTail)
+	follow := func(now time.Time) Amount {
+		d.SetLimits(Amount{200, 200}, d.OthersMinted(none), self.Node, now)
+		d.write(now)
+		return d.Held()
+	}
+	if got := follow(at(1).Add(lock)); got != (Amount{100, 100}) {
+		t.Errorf("holds %v within the lock, want what came over", got)
+	}
+	if got := follow(at(2).Add(lock + 2*Guard)); got != (Amount{200, 200}) {
+		t.Errorf("holds %v when the lock is over, want all of the limit", got)
+	}
+}
+
+// TestMintedFollowsFromTheLedger: what an older version does not write comes out the same as what
+// this one writes.
+func TestMintedFollowsFromTheLedger(t *testing.T) {
+	third := crdt.NodeID{0x77}
+	d := newDesk1(t, 0, Put{keyMinted, appendAmount(nil, Amount{200, 200})}, Put{keyOf(keyRcv, third), appendAmount(nil, Amount{7, 9})},
+		Put{keyOf(keyGave, third), appendAmount(nil, Amount{60, 61})})
+	d.write(at(400))
+	if err := d.Leave(other, at(500)); err != nil {
+		t.Fatal(err)
+	}
+	d.write(at(500))
+	f, ok := d.final()
+	if said := f.Minting; !ok || said != (Minting{true, Amount{200, 200}}) {
+		t.Fatalf("the ledger says %v, %v", said, ok)
+	}
+	f.Minting = Minting{}
+	if got := f.Counted(0); got != (Minting{true, Amount{200, 200}}) {
+		t.Errorf("it follows that %v was minted", got)
+	}
+}
+
+// decodedOfBefore returns a last ledger as it is read of what the version before wrote.
+func decodedOfBefore(t *testing.T, f Final) Final {
 	t.Helper()
 	w := newBareWriter(nil, finalUncounted)
 	w.keep(w.enc.EncodeBytes(f.Node[:]))
@@ -115,8 +159,16 @@ func finalOfBefore(t *testing.T, f Final) []byte {
 		w.amount(a.Rcv)
 	}
 	w.keep(w.enc.EncodeArrayLen(0))
-	w.keep(w.enc.EncodeArrayLen(0))
-	return w.buf.Bytes()
+	w.keep(w.enc.EncodeArrayLen(len(f.Recovered)))
+	for _, x := range f.Recovered {
+		w.keep(w.enc.EncodeBytes(x.Dead[:]))
+		w.signed(x.Minted)
+	}
+	before, err := DecodeFinal(w.buf.Bytes())
+	if err != nil || before.Minting.Known {
+		t.Fatalf("read %+v, %v", before, err)
+	}
+	return before
 }
 
 // scenarios are the shortest stories in which a rule matters: each reports whether
