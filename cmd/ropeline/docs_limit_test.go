@@ -144,7 +144,7 @@ func TestDocsOfTheLimitNameWhatIsThere(t *testing.T) {
 	for _, word := range []string{"active", "admitted", "escrow", "hold", "open", "seen", "waiting"} {
 		code.names[word] = true
 	}
-	tests := testNames(t, "../../node", "../../node/ticket", "../../node/bootstrap", "../../bench/faults", ".")
+	tests := testNames(t, "../../node", "../../node/ticket", "../../node/bootstrap", "../../bench/faults", "../../bench/sim", ".")
 	named := map[string]bool{}
 	for _, q := range quoted.FindAllString(strings.ReplaceAll(string(text), "\n", " "), -1) {
 		named[strings.Trim(q, "`")] = true
