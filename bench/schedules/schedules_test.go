@@ -63,7 +63,7 @@ func TestSchedulesThatFailedOnce(t *testing.T) {
 		4362, 5157, 17240, 17422, 18693, 24480, 25948, 35506, 47965, 49373, 56754} {
 		held(t, run(t.Context(), drawPlain(seed), 0, false))
 	}
-	for _, seed := range []uint64{657, 6835, 20088, 30057, 40065, 50087, 60139, 60291, 60879, 61611, 100698, 2829, 8512, 21976} {
+	for _, seed := range []uint64{657, 6835, 20088, 30057, 40065, 50087, 60139, 60291, 60879, 61611, 100698, 2829, 8512, 21976, 37697} {
 		held(t, runOne(t.Context(), seed, 0, false))
 	}
 }

@@ -222,8 +222,13 @@ func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 // anchor notes whose ticket the session of a visitor has.
 func (s *sim) anchor(v *visitor, anchor int32) {
 	v.anchor = anchor
-	if anchor > 0 {
-		v.anchored = s.machines[s.registry.ids[anchor-1].machine].started
+	if anchor == 0 {
+		return
+	}
+	m := s.machines[s.registry.ids[anchor-1].machine]
+	v.anchored = m.started
+	if s.follows {
+		v.under = uint8(s.force.largest(m.no, v.room))
 	}
 }
 

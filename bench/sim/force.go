@@ -84,7 +84,6 @@ type force struct {
 	now      int64
 	together bool  // nodes tell each other of limits
 	takes    int64 // until all who are reached know a limit
-	lasts    int64 // the longest that a session may go on after its node has ended
 	changes  []change
 	nodes    []knower
 	ghosts   []knower // with disks that are lost, and what nodes went by before they were told otherwise
@@ -290,39 +289,39 @@ func (f *force) look() {
 	}
 }
 
-// at returns the greatest limits that a node may go by. Of one that has ended those count that
-// it had told an operator to hold and that nothing has taken the place of, as long as sessions
-// go on that it let in by them: the others may never have heard of them.
+// at returns the greatest limits that a node may go by.
 func (f *force) at(n *knower, room int) (most ticket.Amount) {
-	may, over := n.may, !n.runs && f.now >= n.ended+lingers
-	switch {
-	case over && f.now >= n.ended+f.lasts:
+	if !n.runs && f.now >= n.ended+lingers {
 		return most
-	case over:
-		may &= n.must & f.latest()
 	}
-	for c := range may.all {
+	for c := range n.may.all {
 		if is := &f.changes[c]; int(is.room) == room {
 			most = most.Max(f.inEvents(is.limit))
 		}
 	}
-	if over {
-		most.Rate = 0 // of visitors who were let in before, which the last minute has
-	}
 	return most
 }
 
-// latest returns the changes of which an operator was told that they hold, and that no other
-// change has taken the place of.
-func (f *force) latest() (all news) {
-	var older news
-	for c := range f.changes {
-		older |= f.changes[c].older
-		if f.changes[c].told {
-			all |= only(c)
+// largest returns the change with the most places of those that a node may go by in a room, and
+// 1 more than its number; 0: there is none.
+func (f *force) largest(node int32, room uint8) (which int) {
+	for c := range f.nodes[node].may.all {
+		if f.changes[c].room == room && (which == 0 || f.changes[c].limit.Places > f.changes[which-1].limit.Places) {
+			which = c + 1
 		}
 	}
-	return all &^ older
+	return which
+}
+
+// unheard reports whether a change gives more places than a limit, an operator was told that it
+// holds, and a node need not know that another has taken its place.
+func (f *force) unheard(node int32, c int, limit int64) bool {
+	for newer := range f.nodes[node].must.all {
+		if f.changes[newer].older.has(c) {
+			return false
+		}
+	}
+	return f.changes[c].told && f.inEvents(f.changes[c].limit).Places > limit
 }
 
 // most returns the greatest limits that were in force in a room from some time until now.
@@ -401,7 +400,6 @@ func (f *force) stops(node int32) {
 	}
 	n.runs, n.ended = false, f.now
 	f.wake(f.now + lingers)
-	f.wake(f.now + f.lasts)
 }
 
 // dies is that the process of a node is no more.

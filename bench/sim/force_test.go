@@ -84,11 +84,17 @@ func (h *history) crash(node int32, down time.Duration, islands ...int32) *histo
 	return h.meet(islands...)
 }
 
-// enter lets n visitors in at some node.
+// enter lets n visitors in at the first node that runs.
 func (h *history) enter(n int) *history {
+	return h.enterAt(int32(slices.IndexFunc(h.force.nodes, func(k knower) bool { return k.runs })), n)
+}
+
+// enterAt lets n visitors in at a node.
+func (h *history) enterAt(node int32, n int) *history {
 	for range n {
 		h.rights.account(0).inside++
-		h.entered(0, h.machines[0], h.now)
+		h.people.all = append(h.people.all, visitor{active: true, under: uint8(h.force.largest(node, 0))})
+		h.entered(0, h.machines[node], h.now)
 	}
 	return h
 }
@@ -96,6 +102,7 @@ func (h *history) enter(n int) *history {
 // leave ends n sessions.
 func (h *history) leave(n int) *history {
 	h.rights.account(0).inside -= n
+	h.people.all = h.people.all[n:]
 	return h
 }
 
@@ -264,20 +271,26 @@ func TestVerdictsOnStarts(t *testing.T) {
 			h.force.meet([]int32{0, 0, -1}, func(n int32) bool { return n == 2 })
 			h.after(2 * second).enter(6)
 		}, OverLimit},
-		{"raised where nobody hears of it, and killed: whom it let in stays", func(h *history) {
-			h.meet(0, 0, 1).say(2, 20).enter(20).meet(0, 0, -1).after(h.longestSession() / 2).leave(1).enter(1)
+		{"lowered where it was raised, and nobody hears of either: whom it let in stays", func(h *history) {
+			h.meet(0, 0, 1).enter(5).say(2, 20).enterAt(2, 9).after(5*second).say(2, 5).after(time.Hour).leave(1).enter(1)
 		}, ""},
-		{"as long as sessions may last", func(h *history) {
-			h.meet(0, 0, 1).say(2, 20).enter(20).meet(0, 0, -1).after(h.longestSession() + second).leave(1).enter(1)
+		{"the same, and no more than it let in", func(h *history) {
+			h.meet(0, 0, 1).enter(5).say(2, 20).enterAt(2, 9).after(5*second).say(2, 5).after(time.Hour).enter(6)
+		}, OverLimit},
+		{"the same, where the lower one has to be known", func(h *history) {
+			h.say(2, 20).enterAt(2, 20).after(5*second).say(2, 15).after(2 * second).leave(1).enter(1)
+		}, OverLimit},
+		{"raised where nobody hears of it, and killed: whom it let in stays", func(h *history) {
+			h.meet(0, 0, 1).enter(5).say(2, 20).enterAt(2, 9).meet(0, 0, -1).after(10 * second).leave(1).enter(1)
+		}, ""},
+		{"the same, and no more than it let in", func(h *history) {
+			h.meet(0, 0, 1).enter(5).say(2, 20).enterAt(2, 9).meet(0, 0, -1).after(10 * second).enter(6)
 		}, OverLimit},
 		{"unless a later limit is set", func(h *history) {
-			h.meet(0, 0, 1).say(2, 20).enter(11).meet(0, 0, -1).after(second).say(0, 9).after(2 * second).enter(1)
+			h.meet(0, 0, 1).say(2, 20).enterAt(2, 11).meet(0, 0, -1).after(second).say(0, 9).after(2 * second).enter(1)
 		}, OverLimit},
 		{"if an operator was told that it holds", func(h *history) {
-			h.meet(0, 0, 1).ask(2, 20).enter(20).meet(0, 0, -1).after(2 * second).leave(1).enter(1)
-		}, OverLimit},
-		{"and no further", func(h *history) {
-			h.meet(0, 0, 1).say(2, 20).enter(20).meet(0, 0, -1).after(2 * second).enter(1)
+			h.meet(0, 0, 1).ask(2, 20).enterAt(2, 11).meet(0, 0, -1).after(2 * second).enter(1)
 		}, OverLimit},
 		{"and for nobody who comes by the rate", func(h *history) {
 			h.rate(2, 200).after(second).meet(0, 0, -1).after(2 * time.Minute).admit(101)

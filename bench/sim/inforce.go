@@ -21,7 +21,6 @@ func (s *sim) newLimits() {
 	}
 	s.force = newForce(n, &s.cfg.Room, -int64(warmUp))
 	s.force.takes += repeats(s.cfg.Network)
-	s.force.lasts = int64(s.longestSession() + clockBound)
 	if !s.follows {
 		s.force.meet([]int32{0}, func(int32) bool { return false })
 	}

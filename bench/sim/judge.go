@@ -20,6 +20,7 @@ type Exempt struct {
 	Borrowed int `json:"borrowed"`     // no more than there were sessions that say that they are borrowed
 	Switched int `json:"switched"`     // while the limit was switched off at some node, or by sessions of such a time
 	Clocks   int `json:"clocks_apart"` // clocks may be more than 400 ms apart
+	Unheard  int `json:"unheard"`      // no more than are inside by a limit that was lowered, or is lost with its node, where the node could not hear of it
 }
 
 // entered judges that somebody is inside who was not, or goes on by another right. The
@@ -28,6 +29,10 @@ type Exempt struct {
 func (s *sim) entered(number uint8, m *machine, since int64) {
 	a, limit := s.rights.account(number), s.bound(number, since).Places
 	over := int64(a.inside) - limit
+	if over > 0 && over <= s.unheard(number, m, limit) && s.cfg.Room.Policy == room.Escrow {
+		s.f.Exempt.Unheard++
+		return
+	}
 	s.over.active = max(s.over.active, excess(int64(a.inside), limit))
 	if over+int64(a.free) > 0 && (a.free > 0 || s.unbound()) {
 		s.f.Exempt.Switched++
@@ -43,6 +48,20 @@ func (s *sim) entered(number uint8, m *machine, since int64) {
 	default:
 		s.f.Exempt.Borrowed++
 	}
+}
+
+// unheard returns how many are inside by a larger limit of which a node need not know that it was
+// lowered since, or that there ever was one: they stay, and that node goes by what it has heard.
+func (s *sim) unheard(number uint8, m *machine, limit int64) (n int64) {
+	if !s.follows {
+		return 0
+	}
+	for i := range s.people.all {
+		if v := &s.people.all[i]; v.active && v.room == number && v.under > 0 && s.force.unheard(m.no, int(v.under-1), limit) {
+			n++
+		}
+	}
+	return n
 }
 
 // passed judges that somebody is let pass, who may have been inside before.

@@ -45,7 +45,8 @@ type visitor struct {
 	generation uint32 // of what is planned: older plans are void
 	no         uint32 // among all who came
 
-	room uint8 // of the session; see registry.room
+	room  uint8 // of the session; see registry.room
+	under uint8 // the largest change of limits that the node may have gone by, and 1 more than its number; 0: none was followed
 
 	phase   phase
 	first   bool // this turn is the one that the visitor came for
