@@ -189,6 +189,9 @@ func (r *Room) recover(now time.Time) {
 		_ = r.rights.Recover(in, now)
 	}
 	done := r.rights.Recovered()
+	if _, left := r.rights.Leaving(); left {
+		done = nil // its heir says so. If both did, each would take the word of the other back, for ever
+	}
 	r.mu.Unlock()
 	c.storing.touch(r)
 	for _, w := range words {

@@ -91,6 +91,7 @@ func TestSmallHistories(t *testing.T) {
 		"abc/123: leave@1 | before write 2 #1",
 		"aab/321: dead@1>3, t dead@3>2 | cut 3 #1", // nobody is told of those who die while one is cut off
 		"abc/123: remake@1, s kill@1 | cut 1 #1",   // nobody else has heard of the new room
+		"aab/321: dead@3>2, m lower@1, leave@2",    // whoever recovered and its heir both say that they did
 	} {
 		if r := run(t, text, 0); r.Broken != "" {
 			t.Errorf("%s: %s", text, r.Broken)
