@@ -35,6 +35,7 @@ import (
 //	node/<node>           a node that may own rights, and its site
 //	name/<node>           what its operator calls it
 //	left/<node>           its heir: the node has left
+//	over/<node>           the node has left and says nothing more; only it writes this
 //	dead/<node>/<heir>    the node is lost, an operator said at its heir
 //	final/<room>/<node>   the last ledger of a node that has left
 //	word/<room>/<dead>/<node>  what a node has dealt with a lost one
@@ -51,6 +52,7 @@ const (
 	factNode    = "node"
 	factName    = "name"
 	factLeft    = "left"
+	factOver    = "over"
 	factDead    = "dead"
 	factFinal   = "final"
 	factWord    = "word"
@@ -413,14 +415,17 @@ func (f *facts) leftOpen(r *roomFacts, id crdt.NodeID) bool {
 // neverHad reports whether a node that has left, and what of it is with an heir by now,
 // never had a ledger in a room. It is sure only of those that have said themselves that
 // they have left, and of whom all is known that they said before: who leaves takes no
-// room up any more.
+// room up any more. That a node has left may have been said by its heir, before it or after.
 func (f *facts) neverHad(room crdt.RoomID, id, heir crdt.NodeID) bool {
 	if _, left := f.left[id]; !left || id == heir || f.keeper(id) != heir {
 		return false
 	}
 	r := f.room(room)
 	_, final := r.finals[id]
-	_, at, _ := f.replica.Get(nodeKey(factLeft, id))
+	_, at, said := f.replica.Get(nodeKey(factOver, id))
+	if !said { // it ran an older version
+		_, at, _ = f.replica.Get(nodeKey(factLeft, id))
+	}
 	return !final && !r.kept.has(id) && at.Node == id && f.replica.HoldsUpTo(at)
 }
 

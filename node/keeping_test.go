@@ -174,31 +174,54 @@ func TestAnotherPolicysRoomMadeAgain(t *testing.T) {
 }
 
 // TestGiftsInARoomThatALeaverNeverHad: a node leaves before it has heard of a room, and
-// another one gives it rights in that room, since it is still there. Its heir has them.
+// another one gives it rights in that room, since it is still there. Its heir has them,
+// whoever was the first or the last to say that it has left.
 func TestGiftsInARoomThatALeaverNeverHad(t *testing.T) {
-	w := newWorld(t, escrowSettings(60), "a", "a", "a")
-	w.run(20 * time.Second)
-	giver, leaver := w.nodes[0], w.nodes[2]
-	w.lose = func(l letter) bool { return l.to == leaver.id && l.m.Kind == kindReplica }
-	second := escrowSettings(30)
-	second.ID, second.Name, second.Path = crdt.RoomID{8}, "second", "/second"
-	w.more = []room.Settings{second}
-	w.kill(giver)
-	w.start(giver, escrowSettings(60))
-	w.run(10 * time.Second)
-	if leaver.core.rooms[second.ID] != nil {
-		t.Fatal("the leaver has heard of the room")
-	}
-	giver.core.rooms[second.ID].give(leaver.id, ticket.Amount{Places: 5, Rate: 7}, w.now)
-	w.run(time.Second)
-	w.leaves(leaver)
-	w.run(30 * time.Second)
-	var held ticket.Amount
-	for _, m := range w.nodes[:2] {
-		held = held.Add(m.core.rooms[second.ID].Rights().Held)
-	}
-	if held != (ticket.Amount{Places: 30, Rate: 10_000}) {
-		t.Errorf("%+v are held by those who are left, want all", held)
+	for name, at := range map[string]string{"the leaver alone says it": "", "its heir says it first": "before", "its heir, which has not heard of that, says it again": "after"} {
+		w := newWorld(t, escrowSettings(60), "a", "a", "a")
+		w.run(20 * time.Second)
+		giver, leaver := w.nodes[0], w.nodes[2]
+		heard := func() bool { _, left := leaver.core.facts.left[leaver.id]; return left }
+		w.lose = func(l letter) bool {
+			return l.to == leaver.id && l.m.Kind == kindReplica && !leaver.core.leave.on ||
+				l.from == leaver.id && l.m.Kind == kindHandover && at == "before" && !heard()
+		}
+		second := escrowSettings(30)
+		second.ID, second.Name, second.Path = crdt.RoomID{8}, "second", "/second"
+		w.more = []room.Settings{second}
+		w.kill(giver)
+		w.start(giver, escrowSettings(60))
+		w.run(10 * time.Second)
+		if leaver.core.rooms[second.ID] != nil {
+			t.Fatal("the leaver has heard of the room")
+		}
+		giver.core.rooms[second.ID].give(leaver.id, ticket.Amount{Places: 5, Rate: 7}, w.now)
+		w.run(time.Second)
+		if err := leaver.core.Leave(w.now); err != nil {
+			t.Fatal(err)
+		}
+		for said := at == ""; !leaver.core.Left(); w.run(10 * time.Millisecond) {
+			told := !leaver.core.leave.told.IsZero()
+			if said || !leaver.core.leave.on || at == "after" && !told {
+				continue
+			}
+			if said = true; told != (at == "after") {
+				t.Fatalf("%s: the leaver has said it already: %v", name, told)
+			}
+			heir := w.machine(leaver.core.leave.heir)
+			if err := heir.core.replica.Set(nodeKey(factLeft, leaver.id), heir.id[:], w.now.Add(5*time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.kill(leaver)
+		w.run(30 * time.Second)
+		var held ticket.Amount
+		for _, m := range w.nodes[:2] {
+			held = held.Add(m.core.rooms[second.ID].Rights().Held)
+		}
+		if held != (ticket.Amount{Places: 30, Rate: 10_000}) {
+			t.Errorf("%s: %+v are held by those who are left, want all", name, held)
+		}
 	}
 }
 

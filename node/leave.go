@@ -135,6 +135,7 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	}
 	if done && c.leave.told.IsZero() {
 		c.setFact(nodeKey(factLeft, c.self.Node), c.leave.heir[:], now)
+		c.setFact(nodeKey(factOver, c.self.Node), []byte{factVersion}, now)
 		c.leave.told = now
 	}
 	if done && now.Sub(c.leave.told) >= toldFor && !c.leave.kept {
