@@ -53,7 +53,8 @@ type bootstrapper struct {
 	minted chan struct{}          // closed once it says that this node, the minter, may mint
 	waits  atomic.Pointer[string] // for what the machine waits
 	gone   atomic.Pointer[crdt.NodeID]
-	next   chan error // why the process must end
+	named  atomic.Pointer[namedNodes] // nil: nobody has looked yet
+	next   chan error                 // why the process must end
 }
 
 // told is a message from another node.

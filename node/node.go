@@ -328,6 +328,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 				continue // to be told of nobody is to have nobody to ask
 			}
 			n.meet(all, now)
+			n.lookForNamed(all, now)
 			if right, news := n.watch.look(mesh, all, now, n.log); news {
 				n.send(mesh, n.core.SetClock(right, now))
 			}

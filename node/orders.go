@@ -69,6 +69,9 @@ func (n *Node) until(ctx context.Context, done func(c *Core) bool) error {
 // time with both, and whoever has them counts what is in use. It returns ErrNoHeir
 // if no other node is there. Any goroutine may call it, while Run runs.
 func (n *Node) Leave(ctx context.Context) error {
+	if why := n.BootstrapWarning(true); why != "" {
+		n.log.Warn("the last bootstrap node leaves", "reason", why)
+	}
 	if err := n.tell(ctx, (*Core).Leave); err != nil {
 		return err
 	}

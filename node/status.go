@@ -27,6 +27,10 @@ type Status struct {
 
 	Leaving bool `json:"leaving"` // it passes its rights on, and then ends
 
+	// Bootstrap says that no bootstrap node is in the mesh any more, or is going to be once
+	// this one has left, and what to do. "": there is one.
+	Bootstrap string `json:"bootstrap,omitempty"`
+
 	// RoomsRefused is what operators have set and cannot hold beside the rest of it.
 	RoomsRefused []RefusedStatus `json:"rooms_refused"`
 
@@ -183,6 +187,7 @@ func (n *Node) Status() Status {
 		s.Mesh = id.String()
 	}
 	s.Store, s.Clock, s.Leaving = n.core.health.store.String(), "ok", n.core.health.leaving.Load()
+	s.Bootstrap = n.BootstrapWarning(s.Leaving)
 	if !n.core.health.clockOK.Load() {
 		s.Clock = "off"
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -209,4 +211,82 @@ func TestBootstrapWaits(t *testing.T) {
 	if log := twin.Log(); err != nil || !strings.Contains(log, "another node has this name") || !strings.Contains(log, s.Node) || !strings.Contains(log, a2.mesh) {
 		t.Errorf("a2 is %v (%v), and the second says\n%s", s.Node, err, log)
 	}
+}
+
+// TestTheLastBootstrapNodeLeaves: as long as another bootstrap node stays, one that leaves says
+// nothing of that. The last one says in its answer and its log that empty machines of those names
+// would make a second mesh, and what to do; the others say so from then on, in the log and in
+// their status, until they are given another list.
+func TestTheLastBootstrapNodeLeaves(t *testing.T) {
+	m := newBootMesh(t, 1)
+	for _, name := range []string{"c1", "c2"} {
+		p := &process{t: t, name: name, site: "c", http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
+		p.args = slices.Clone(m.nodes[0].args)
+		for i, a := range p.args {
+			p.args[i] = map[string]string{"--mesh": p.mesh, "--data-dir": m.data(p)}[p.args[max(0, i-1)]]
+			p.args[i] = cmp.Or(p.args[i], a)
+		}
+		m.nodes = append(m.nodes, p)
+		t.Cleanup(p.kill)
+	}
+	for _, p := range m.nodes {
+		p.start()
+	}
+	m.settle(true)
+	c1, c2 := m.nodes[3], m.nodes[4]
+	leave := func(p, by *process) string {
+		t.Helper()
+		code, answer := by.api(http.MethodPost, "/api/v1/nodes/"+p.name+"/drain", `{"leave":true}`)
+		if code != http.StatusOK {
+			t.Fatalf("%s is told to leave: %d %v", p.name, code, answer)
+		}
+		select {
+		case <-p.Ended():
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s has not left", p.name)
+		}
+		return fmt.Sprint(answer)
+	}
+	for i, p := range m.nodes[:3] {
+		answer := leave(p, c1)
+		last := i == 2
+		for _, want := range []string{"the last of the bootstrap nodes a1,a2,b1", "--bootstrap-nodes c1,c2"} {
+			if strings.Contains(answer, want) != last || strings.Contains(p.Log(), want) != last {
+				t.Errorf("%s: %q said: want %v; the answer is %s, the log\n%s", p.name, want, last, answer, p.Log())
+			}
+		}
+		if s, err := c1.status(); err != nil || s.Bootstrap != "" && !last {
+			t.Errorf("c1 says %q (%v) though a bootstrap node is there", s.Bootstrap, err)
+		}
+	}
+	none := func(s node.Status) bool {
+		return strings.Contains(s.Bootstrap, "none of the bootstrap nodes a1,a2,b1 is in the mesh") && strings.Contains(s.Bootstrap, "--bootstrap-nodes c2")
+	}
+	c1.await("says that none is left", 30*time.Second, none)
+	if !strings.Contains(c1.Log(), "no bootstrap node is in this mesh any more") {
+		t.Errorf("the log of c1 does not say that none is left:\n%s", c1.Log())
+	}
+	c2.kill()
+	for i, a := range c2.args {
+		if a == "a1,a2,b1" {
+			c2.args[i] = "c1,c2"
+		}
+	}
+	c2.start()
+	c2.await("is ready, with the new list", 40*time.Second, ready)
+	for _, p := range m.nodes[:3] { // the machines are used again, as the warning says
+		for i, a := range p.args {
+			if a == "a1,a2,b1" {
+				p.args[i] = "c1,c2"
+			}
+			if p.args[max(0, i-1)] == "--join" {
+				p.args[i] = c1.mesh
+			}
+		}
+		if err := os.RemoveAll(m.data(p)); err != nil {
+			t.Fatal(err)
+		}
+		p.start()
+	}
+	m.settle(true)
 }

@@ -146,37 +146,42 @@ func (m *managed) answerExplain(ctx context.Context, _ transport.Peer, req []byt
 }
 
 // Drain stops this node, or has another one stop.
-func (m *managed) Drain(ctx context.Context, id crdt.NodeID, leave bool) error {
+func (m *managed) Drain(ctx context.Context, id crdt.NodeID, leave bool) (warning string, err error) {
 	if id.String() == m.Status().Node {
 		return m.drain(leave)
 	}
 	is := func(p transport.Peer) bool { return p.ID == transport.PeerID(id) }
 	if m.mesh == nil || !slices.ContainsFunc(transport.AliveOf(m.mesh.Members()), is) {
-		return fmt.Errorf("drain node %s: %w", id, manage.ErrUnknownNode)
+		return "", fmt.Errorf("drain node %s: %w", id, manage.ErrUnknownNode)
 	}
 	req := []byte{0}
 	if leave {
 		req[0] = 1
 	}
-	if _, err := m.mesh.Call(ctx, transport.PeerID(id), methodDrain, req); err != nil {
-		return fmt.Errorf("drain node %s: %w", id, err)
+	told, err := m.mesh.Call(ctx, transport.PeerID(id), methodDrain, req)
+	if err != nil {
+		return "", fmt.Errorf("drain node %s: %w", id, err)
 	}
-	return nil
+	return string(told), nil
 }
 
-func (m *managed) drain(leave bool) error {
+func (m *managed) drain(leave bool) (warning string, err error) {
 	if leave && m.mesh == nil {
-		return fmt.Errorf("%w: a single node has nobody to leave its rights to; drain it without leave", manage.ErrNotNow)
+		return "", fmt.Errorf("%w: a single node has nobody to leave its rights to; drain it without leave", manage.ErrNotNow)
+	}
+	if leave {
+		warning = m.BootstrapWarning(true)
 	}
 	m.stop(leave)
-	return nil
+	return warning, nil
 }
 
 func (m *managed) answerDrain(_ context.Context, _ transport.Peer, req []byte) ([]byte, error) {
 	if len(req) != 1 || req[0] > 1 {
 		return nil, errors.New("drain: want one byte, 0 or 1")
 	}
-	return nil, m.drain(req[0] == 1)
+	warning, err := m.drain(req[0] == 1)
+	return []byte(warning), err
 }
 
 func (m *managed) Keys() []manage.Key { return m.secrets.status() }

@@ -28,6 +28,8 @@ type Snapshot struct {
 	Nodes []Node    `json:"nodes"`
 	// Down are the nodes whose capacity cannot be used.
 	Down []Down `json:"down"`
+	// Bootstrap says that no bootstrap node is in the mesh any more, and what to do. "": there is one.
+	Bootstrap string `json:"bootstrap,omitempty"`
 	// Limits are the rate limits. What they count is that of the nodes that are alive.
 	Limits []Limit `json:"limits"`
 	// Refused is what operators have set and does not hold, as it cannot beside the rest.

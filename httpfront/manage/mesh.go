@@ -30,8 +30,9 @@ type Mesh interface {
 	// ExplainRequest says what would become of a request at this node.
 	ExplainRequest(q *httpfront.Question) httpfront.Explained
 	// Drain has a node stop as on SIGTERM; with leave, its rights go to another one first,
-	// and it is not to be started again. The error may be ErrUnknownNode or ErrNotNow.
-	Drain(ctx context.Context, id crdt.NodeID, leave bool) error
+	// and it is not to be started again. The warning says what to do because it leaves; "":
+	// nothing. The error may be ErrUnknownNode or ErrNotNow.
+	Drain(ctx context.Context, id crdt.NodeID, leave bool) (warning string, err error)
 	// DeclareDead says that a node is gone for good, as node.Node.DeclareDead does.
 	DeclareDead(ctx context.Context, id crdt.NodeID) error
 	// Recovered reports whether other nodes have all capacity of a dead one, as

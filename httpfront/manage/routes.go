@@ -75,9 +75,10 @@ type Explanation struct {
 	Request *httpfront.Explained `json:"request,omitempty"`
 }
 
-// Done is the answer where nothing is to be said.
+// Done is the answer where hardly anything is to be said.
 type Done struct {
-	Node string `json:"node"` // id
+	Node    string `json:"node"`              // id
+	Warning string `json:"warning,omitempty"` // what else is to be done, and why
 }
 
 // Routes returns what package admin is to answer beside rooms, and the schemas for it.
@@ -204,7 +205,8 @@ func (m *manager) drain(ctx context.Context, c *admin.Call) (admin.Answer, error
 	if err != nil {
 		return admin.Answer{}, err
 	}
-	return admin.Answer{Result: Done{n.Node}}, refusal(m.mesh.Drain(ctx, id, order.Leave))
+	warning, err := m.mesh.Drain(ctx, id, order.Leave)
+	return admin.Answer{Result: Done{n.Node, warning}}, refusal(err)
 }
 
 // refusal returns what an order is refused with; other errors as they are, which say that it

@@ -80,9 +80,12 @@ func (f *fakeMesh) ExplainRequest(q *httpfront.Question) httpfront.Explained {
 	return httpfront.Explained{Room: "shop", Passes: true}
 }
 
-func (f *fakeMesh) Drain(_ context.Context, id crdt.NodeID, leave bool) error {
+func (f *fakeMesh) Drain(_ context.Context, id crdt.NodeID, leave bool) (string, error) {
 	f.drained = append(f.drained, fmt.Sprint(id, leave))
-	return f.err
+	if leave {
+		return "it was the last", f.err
+	}
+	return "", f.err
 }
 
 func (f *fakeMesh) DeclareDead(_ context.Context, id crdt.NodeID) error {
@@ -186,7 +189,7 @@ func TestOrders(t *testing.T) {
 		says       string
 	}{
 		{"nodes/two/drain", `{}`, nil, 200, there.String()},
-		{"nodes/" + there.String() + "/drain", `{"leave":true}`, nil, 200, there.String()},
+		{"nodes/" + there.String() + "/drain", `{"leave":true}`, nil, 200, `"node":"` + there.String() + `","warning":"it was the last"`},
 		{"nodes/three/drain", `{}`, nil, 404, "no node \\\"three\\\""},
 		{"nodes/twin/drain", `{}`, nil, 409, "2 nodes are called"},
 		{"nodes/two/drain", `{"leaf":true}`, nil, 400, "leaf: there is no such field"},

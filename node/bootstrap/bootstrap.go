@@ -93,7 +93,8 @@ const (
 	askEvery = 500 * time.Millisecond
 
 	// Quiet is how long a first node with an empty disk listens before it promises:
-	// nodes of a mesh that is there already, named or not, try it again every 3 s.
+	// nodes of a mesh that is there already, named or not, try it again every 3 s, unless
+	// the node of that name has left.
 	Quiet = 4 * time.Second
 )
 

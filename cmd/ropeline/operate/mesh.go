@@ -134,8 +134,12 @@ var siteColumns = []column{
 	col("Site", "site"), col("Frozen", "frozen"), {"Silent for", func(o object) string { return since(o.at("silent_since")) }, false},
 }
 
-// downLines says which nodes are down, what of the capacity nobody can use, and what to do; "" if none is.
+// downLines says that no bootstrap node is left, and which nodes are down, what of the capacity nobody
+// can use, and what to do; "" if nothing is to be said.
 func downLines(o object) (s string) {
+	if why, _ := o["bootstrap"].(string); why != "" {
+		s = text.WrapSoft(Printable("warning: "+why), 100) + "\n"
+	}
 	for _, d := range o.list("down") {
 		s += text.WrapSoft(Printable(d.at("message")), 100) + "\n"
 	}
@@ -179,7 +183,15 @@ func newNodeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return drain.told(cmd, raw, fmt.Sprintf("node %s stops: balancers are told, and visitors are served until its drain-delay has passed", args[0]))
+		o, err := decoded(raw)
+		if err != nil {
+			return err
+		}
+		said := fmt.Sprintf("node %s stops: balancers are told, and visitors are served until its drain-delay has passed", args[0])
+		if why, _ := o["warning"].(string); why != "" {
+			said += "\nwarning: " + Printable(why)
+		}
+		return drain.told(cmd, raw, said)
 	})
 	drainCmd.Flags().BoolVar(&leave, "leave", false, "its rights go to another node, and it is not to be started again")
 	drain.show.Bind(drainCmd, false)
