@@ -146,3 +146,12 @@ func (a *account) lately(now int64) int {
 	}
 	return a.recent.n
 }
+
+// lately returns how many were let in within the last minute by all rooms together, of which
+// all but one are deleted.
+func (l *ledgers) lately(now int64) (n int64) {
+	for _, a := range l.accounts {
+		n += int64(a.lately(now))
+	}
+	return n
+}

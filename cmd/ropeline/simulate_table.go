@@ -28,7 +28,7 @@ func simulateTable(r *sim.Result, cfg sim.Config) string {
 	limitRows(row, f)
 	if r.Policy == string(room.Escrow) {
 		row("over what is minted", percent(f.OverMintedPct), "%", fmt.Sprintf("of the rights; rate: %s %%", percent(f.OverMintedRatePct)))
-		row("over limit, exempt", f.Exempt.Borrowed+f.Exempt.Switched+f.Exempt.Clocks+f.Exempt.Unheard, "", "borrowed, switched, clocks off, limit unheard")
+		row("over limit, exempt", f.Exempt.Borrowed+f.Exempt.Switched+f.Exempt.Clocks+f.Exempt.Unheard+f.Exempt.Remade, "", "exceptions of docs/limit.md")
 		row("borrowed", f.Borrowed, "", fmt.Sprintf("without a right; worst node: %d", f.PeakBorrowed))
 		row("places moved", fmt.Sprintf("%.1f", f.MovedPerMin), "/min", "between nodes")
 	}
