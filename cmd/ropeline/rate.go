@@ -200,7 +200,7 @@ func rateTable(r rate.Result) string {
 	}
 	row("answers per second", fmt.Sprintf("%.1f", r.Rate), wanted)
 	row("bytes", r.Bytes, "")
-	row("connections made anew", r.Redials, "")
+	row("connections opened again", r.Redials, "")
 	t.AppendSeparator()
 	from := "from when a request was due"
 	if !r.Corrected {

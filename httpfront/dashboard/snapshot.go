@@ -142,7 +142,7 @@ type Node struct {
 	Clock   string `json:"clock"` // "ok" or "off"
 
 	ClockOffset time.Duration `json:"clock_offset_ns"`
-	// RTTs says how long a message to each other node takes there and back, by id.
+	// RTTs are the round-trip times to the other nodes, by id.
 	// Nodes whose time is not known are left out.
 	RTTs map[string]time.Duration `json:"rtts_ns"`
 

@@ -92,7 +92,7 @@ func Routes(mesh Mesh, now func() time.Time) ([]admin.Route, map[string]admin.Sc
 	}
 	routes := []admin.Route{
 		get("getNodeStatus", "status", "mesh", "Shows what this node sees.", "NodeStatus", false, m.status),
-		get("getMesh", "mesh", "mesh", "Shows the whole mesh: rooms, sites, nodes with their times there and back, and rate limits.", "Mesh", false, m.snapshot),
+		get("getMesh", "mesh", "mesh", "Shows the whole mesh: rooms, sites, nodes with their round-trip times, and rate limits.", "Mesh", false, m.snapshot),
 		get("listNodes", "nodes", "mesh", "Lists the nodes of the mesh, this one first.", "Node", true, m.nodes),
 		get("getNode", "nodes/{node}", "mesh", "Shows a node, by its id or its name.", "Node", false, m.node),
 		get("listSites", "sites", "mesh", "Lists the sites of the mesh.", "Site", true, m.sites),
