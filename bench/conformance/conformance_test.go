@@ -25,9 +25,9 @@ import (
 // built returns the path of a node's program.
 func built(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "ropeline")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/ropeline").CombinedOutput(); err != nil {
-		t.Fatalf("build ropeline: %v\n%s", err, out)
+	binary, err := rig.Built(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }

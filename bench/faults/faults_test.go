@@ -19,24 +19,12 @@ import (
 var built string
 
 func TestMain(m *testing.M) {
-	code, err := buildAndRun(m)
-	if err != nil {
+	var err error
+	if built, err = rig.Built(context.Background(), "faults"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		code = 1
+		os.Exit(1)
 	}
-	os.Exit(code)
-}
-
-func buildAndRun(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "ropeline-faults-test-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	if built, err = rig.Build(context.Background(), dir); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
+	os.Exit(m.Run())
 }
 
 // testPolicy is the policy that promises what is checked.

@@ -5,11 +5,11 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // TestMain lets the test be the origin, as the program is when it starts itself.
@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 // TestALightRun does everything with little, so that the target works when it is
 // wanted. The slow clients are left out: a node gives them half a minute.
 func TestALightRun(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "ropeline")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/ropeline").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	binary, err := rig.Built(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
 	rows, err := measure(t.Context(), plan{binary: binary, body: 3 << 20, sockets: 20, hold: 10 * time.Millisecond, visitors: 2, alone: time.Millisecond})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ import (
 
 // Config says what a mesh is made of.
 type Config struct {
-	Binary string   // ropeline, built with the tag "faults"
+	Binary string   // ropeline, built with the tag "faults": see Built
 	Dir    string   // for data, logs and records; must be there
 	Names  []string // of the nodes: the site's letters and a number, such as a1
 	Args   []string // for every node: the room
@@ -186,15 +185,4 @@ func (m *Mesh) Close() error {
 	errs = append(errs, m.origin.Close(), m.Net.Close())
 	m.serving.Wait()
 	return errors.Join(errs...)
-}
-
-// Build builds the binary for fault tests into dir and returns its path.
-func Build(ctx context.Context, dir string) (string, error) {
-	path := filepath.Join(dir, "ropeline-faults")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "faults", "-o", path, "github.com/ropeline/ropeline/cmd/ropeline")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ropeline with the tag faults: %w\n%s", err, out)
-	}
-	return path, nil
 }

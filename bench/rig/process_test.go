@@ -137,6 +137,25 @@ func TestWhatCannotStart(t *testing.T) {
 	}
 }
 
+// TestBuiltStaysTheSameFile where nothing has changed: results of tests that use it stay in the cache.
+func TestBuiltStaysTheSameFile(t *testing.T) {
+	var first os.FileInfo
+	for range 2 {
+		path, err := Built(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first != nil && (!os.SameFile(first, is) || !first.ModTime().Equal(is.ModTime())) {
+			t.Errorf("%s is another file the second time", path)
+		}
+		first = is
+	}
+}
+
 func TestParseWrk(t *testing.T) {
 	got, err := parseWrk(`Running 1s test @ http://127.0.0.1:1/
   1 threads and 64 connections

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // heatMapCommands returns the arguments of the command lines in the documentation
@@ -41,11 +42,9 @@ func TestHeatMapsShowWhatMethodsDo(t *testing.T) {
 		t.Skip("two runs of some 10 s each")
 	}
 	commands := heatMapCommands(t)
-	binary := filepath.Join(t.TempDir(), "ropeline")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	binary, err := rig.Built(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for method, check := range map[string]func(*testing.T, told){
 		"fifo": func(t *testing.T, r told) {
