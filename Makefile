@@ -12,6 +12,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
+.PHONY: help-all
+help-all: ## show all targets
+	@grep -hE '^[a-z][a-z-]*:.*#[#+] ' $(MAKEFILE_LIST) | sed -E 's/:.*#[#+] /\t/' | expand -t 20
+
 .PHONY: build
 build: ## build the binary ./ropeline
 	CGO_ENABLED=0 $(GO) build -trimpath -o ropeline ./cmd/ropeline
@@ -32,13 +36,46 @@ VERSION ?=
 release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
 	deploy/release.sh '$(VERSION)'
 
-# The race detector allocates by itself, so tests that count allocations are left out
-# with it, and run by themselves. TestNoTestEscapes holds that these are all of them.
-.PHONY: test
-test: ## all tests, with the race detector and in random order; those of allocations without it
+# These run in one goroutine: rules and ledgers, which may not import sync (TestImportsOfPureCoreArePure),
+# and simulations. The race detector has nothing to find there, and takes five times as long; one
+# simulation is run with it all the same.
+ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
+  bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/sim/plot bench/story bench/sweep)
+SMOKE := -run '^TestSameSeedSameResult$$' ./bench/sim
+# The race detector allocates by itself, so tests that count allocations are left out with it, and run by
+# themselves. TestNoTestEscapes holds that these are all of them.
+define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
-	$(GO) test $(RACE) -shuffle=on -timeout $(TEST_TIMEOUT) ./...
-	$(if $(RACE),$(GO) test -run Alloc -shuffle=on -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u))
+	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(ALONE)
+	$(GO) test $(1) $(RACE) -timeout $(TEST_TIMEOUT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
+	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u))
+	$(if $(RACE),$(GO) test $(1) $(RACE) $(SMOKE))
+endef
+
+.PHONY: test-binaries
+test-binaries: # what tests run as processes of their own, the same files as long as nothing changes, so that results stay cached
+	@$(GO) run ./bench/rig/built '' faults >/dev/null
+
+.PHONY: test
+test: test-binaries ## what a change waits for: all that finds faults in seconds, with a quarter of the seeds (minutes; seconds where nothing has changed)
+	$(call run_tests,-short)
+
+.PHONY: test-all
+test-all: ## all tests, in random order: every seed, browser, proxy and process
+	$(call run_tests,-shuffle=on)
+
+.PHONY: test-browser
+test-browser: #+ the waiting page, the dashboard and frames in a real browser (wants chromium)
+	$(GO) test -count=1 -run '^TestBrowser' ./httpfront ./httpfront/dashboard ./cmd/ropeline
+
+.PHONY: test-robustness
+test-robustness: #+ real processes that are killed, stopped, cut apart, and lose their disks, in short; make faults is the whole
+	$(GO) test -count=1 ./bench/faults/... ./bench/limits/hurt
+	$(GO) test -count=1 -run 'Bootstrap|Crash|GoneForGood|Replay|Kill' ./cmd/ropeline ./transport ./node/durable
+
+.PHONY: test-conformance
+test-conformance: #+ each front end that is installed: what visitors see, and what reaches the site
+	$(GO) test -count=1 ./bench/conformance
 
 .PHONY: lint
 lint: ## formatting, vet, staticcheck, and the directions of imports
@@ -49,19 +86,19 @@ lint: ## formatting, vet, staticcheck, and the directions of imports
 	$(GO) test -count=1 -run '^TestImports' ./cmd/ropeline
 
 .PHONY: signals-check
-signals-check: ## alert rules and dashboard, by Prometheus' own parser and engine (seconds; about 2 minutes the first time)
+signals-check: #+ alert rules and dashboard, by Prometheus' own parser and engine (seconds; about 2 minutes the first time)
 	cd deploy/signals && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: sdk-check
-sdk-check: ## the published SDKs against the admin API; ROPELINE_SDK_URLS and _TOKEN name real nodes (seconds; about a minute the first time)
+sdk-check: #+ the published SDKs against the admin API; ROPELINE_SDK_URLS and _TOKEN name real nodes (seconds; about a minute the first time)
 	cd httpfront/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 ./...
 
 .PHONY: deploy-check
-deploy-check: ## builds a release and installs it (best as root), and holds what deploy/ has against what reads it (a minute; about 4 the first time)
+deploy-check: #+ builds a release and installs it (best as root), and holds what deploy/ has against what reads it (a minute; about 4 the first time)
 	cd deploy/check && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: replay
-replay: ## the whole access log through three processes, one of them killed on the way
+replay: #+ the whole access log through three processes, one of them killed on the way
 	$(GO) test -count=1 -timeout 10m -v -run '^TestReplayWithANodeKilled$$' ./cmd/ropeline -replay-whole -replay-speed 4320 | grep -v ' level='
 
 # Caddy is built as it is published, and is no dependency of ours.
@@ -70,111 +107,111 @@ artifacts/caddy:
 	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
 
 .PHONY: bench
-bench: build ## ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
+bench: build #+ ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
 	./ropeline bench --all --docs docs --caddy $(CADDY)
 
 # The benchmarks install nothing by themselves, and report what is missing.
 .PHONY: bench-deps
-bench-deps: $(CADDY) ## installs what the benchmarks hold ropeline beside: Debian's packages, as root, and Caddy
+bench-deps: $(CADDY) #+ installs what the benchmarks hold ropeline beside: Debian's packages, as root, and Caddy
 	apt-get install -y --no-install-recommends nginx haproxy redis-server libnginx-mod-http-lua wrk util-linux
 
 .PHONY: mesh-bench
-mesh-bench: ## how fast news spreads, what the mesh costs on the wire, and how many tickets a counter gives (about 7 minutes)
+mesh-bench: #+ how fast news spreads, what the mesh costs on the wire, and how many tickets a counter gives (about 7 minutes)
 	$(GO) test -run '^$$' -bench '^BenchmarkSpread$$' -benchtime 200x ./node
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 15x ./node
 	$(GO) test -run '^$$' -bench '^BenchmarkEscrowRate$$' -benchtime 1x ./node
 
 .PHONY: story
-story: build ## what the policies do to the same crowds: the table in docs/policies.md
+story: build #+ what the policies do to the same crowds: the table in docs/policies.md
 	$(GO) run ./bench/story -binary ./ropeline -set policies -page docs/policies.md
 
 SWEEPS ?= 10000
 .PHONY: sweep
-sweep: ## each policy in SWEEPS schedules (10000) of a crowd, cuts and their ends at random moments: the worst in docs/policies.md
+sweep: #+ each policy in SWEEPS schedules (10000) of a crowd, cuts and their ends at random moments: the worst in docs/policies.md
 	$(GO) run ./bench/sweep -n $(SWEEPS) -page docs/policies.md
 
 # The command lines are those that the page shows.
 .PHONY: heatmaps
-heatmaps: build ## waits by minute of arrival, fifo and random: the pictures in docs/img
+heatmaps: build #+ waits by minute of arrival, fifo and random: the pictures in docs/img
 	sed -n 's/^ropeline \(simulate .* --plot docs\/img .*\)$$/.\/ropeline \1/p' docs/simulator.md | bash -eux
 
 .PHONY: simulate-large
-simulate-large: build ## a million visitors, and 3,000 nodes: the table in docs/simulator.md
+simulate-large: build #+ a million visitors, and 3,000 nodes: the table in docs/simulator.md
 	$(GO) run ./bench/story -binary ./ropeline -set large -page docs/simulator.md
 
 .PHONY: faults
-faults: ## hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)
+faults: #+ hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)
 	$(GO) run ./bench/faults -run 'F.*' -page docs/faults.md
 
 .PHONY: changed-limits
-changed-limits: ## change the limit while nodes leave and are killed: the table in docs/faults.md (about 8 minutes)
+changed-limits: #+ change the limit while nodes leave and are killed: the table in docs/faults.md (about 8 minutes)
 	$(GO) run ./bench/faults -run 'L.*' -page docs/faults.md -maker "make changed-limits"
 
 .PHONY: rolling
-rolling: ## restart, add and take out nodes under load: the table in docs/faults.md (about 6 minutes)
+rolling: #+ restart, add and take out nodes under load: the table in docs/faults.md (about 6 minutes)
 	$(GO) run ./bench/faults -run 'R.*' -page docs/faults.md -maker "make rolling"
 
 TRIALS ?= 50
 .PHONY: killed-counter
-killed-counter: ## kill the site's counter TRIALS times (50, about 15 minutes), and see when tickets flow again
+killed-counter: #+ kill the site's counter TRIALS times (50, about 15 minutes), and see when tickets flow again
 	$(GO) run ./bench/faults -run F5 -trials $(TRIALS) -page docs/faults.md -maker "make killed-counter"
 
 SOAK ?= 60m
 SEED ?= 1
 .PHONY: soak
-soak: ## all faults mixed for SOAK (60m), with ten million tickets an hour
+soak: #+ all faults mixed for SOAK (60m), with ten million tickets an hour
 	$(GO) run ./bench/faults -soak $(SOAK) -seed $(SEED) -page docs/faults.md -maker "make soak"
 
 .PHONY: limit-bench
-limit-bench: build ## rate limits beside those of nginx and HAProxy: the table in docs/rate-limits-measured.md (needs both, wrk and taskset; about 4 minutes)
+limit-bench: build #+ rate limits beside those of nginx and HAProxy: the table in docs/rate-limits-measured.md (needs both, wrk and taskset; about 4 minutes)
 	$(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md
 
 .PHONY: limit-attack
-limit-attack: build ## visitors while one source comes beyond a rate limit, through HTTP: the table in docs/rate-limits-measured.md (needs nginx and taskset; about 6 minutes)
+limit-attack: build #+ visitors while one source comes beyond a rate limit, through HTTP: the table in docs/rate-limits-measured.md (needs nginx and taskset; about 6 minutes)
 	taskset -c 1 $(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md -attack -rounds 11
 
 .PHONY: limit-faults
-limit-faults: ## rate limits of a mesh of real processes that is hurt: the table in docs/rate-limits-measured.md (Linux, as root; about 15 minutes)
+limit-faults: #+ rate limits of a mesh of real processes that is hurt: the table in docs/rate-limits-measured.md (Linux, as root; about 15 minutes)
 	$(GO) run ./bench/limits/hurt -page docs/rate-limits-measured.md
 
 .PHONY: limit-accuracy
-limit-accuracy: ## what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)
+limit-accuracy: #+ what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)
 	$(GO) run ./bench/accuracy -page docs/rate-limits-measured.md
 
 .PHONY: traffic
-traffic: ## what nodes say to each other, by sites, rooms and visitors, beside a model: the table in docs/measurements.md (about 15 minutes)
+traffic: #+ what nodes say to each other, by sites, rooms and visitors, beside a model: the table in docs/measurements.md (about 15 minutes)
 	$(GO) run ./bench/traffic -page docs/measurements.md
 
 .PHONY: traffic-links
-traffic-links: ## the same of real links, with all that QUIC and gossip add (about 10 minutes)
+traffic-links: #+ the same of real links, with all that QUIC and gossip add (about 10 minutes)
 	$(GO) run ./bench/traffic -page docs/measurements.md -links
 
 .PHONY: traffic-model
-traffic-model: ## what the model says of hundreds of sites (seconds)
+traffic-model: #+ what the model says of hundreds of sites (seconds)
 	$(GO) run ./bench/traffic -page docs/measurements.md -model
 
 .PHONY: scaling
-scaling: build ## what a decision costs in sites of 1 to 12 nodes: the table and the picture in docs/measurements.md (Linux, taskset; about 15 minutes)
+scaling: build #+ what a decision costs in sites of 1 to 12 nodes: the table and the picture in docs/measurements.md (Linux, taskset; about 15 minutes)
 	taskset -c 1 $(GO) run ./bench/scaling -binary ./ropeline -page docs/measurements.md -plot docs/img/scaling.svg
 
 .PHONY: heavy
-heavy: build ## bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
+heavy: build #+ bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
 	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
 .PHONY: ticket-bench
-ticket-bench: ## decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 6 minutes)
+ticket-bench: #+ decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 6 minutes)
 	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
 
 .PHONY: footprint
-footprint: build ## memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 15 minutes)
+footprint: build #+ memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 15 minutes)
 	$(GO) run ./bench/footprint -binary ./ropeline -page docs/measurements.md
 
 .PHONY: microbench
-microbench: ## every benchmark of a function
+microbench: #+ every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...
 
 .PHONY: conformance
-conformance: build $(CADDY) ## real proxies that ask for verdicts: the table in docs/verdicts.md (wants nginx and haproxy)
+conformance: build $(CADDY) #+ real proxies that ask for verdicts: the table in docs/verdicts.md (wants nginx and haproxy)
 	$(GO) run ./bench/conformance -binary ./ropeline -caddy $(CADDY) -page docs/verdicts.md
 
 # Pebble is an authority for tests, and no dependency of ours.
@@ -183,12 +220,12 @@ artifacts/pebble artifacts/pebble-challtestsrv:
 	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/letsencrypt/pebble/v2/cmd/$(@F)@$(PEBBLE)
 
 .PHONY: acme
-acme: artifacts/pebble artifacts/pebble-challtestsrv ## certificates from a real authority, by each way of proof
+acme: artifacts/pebble artifacts/pebble-challtestsrv #+ certificates from a real authority, by each way of proof
 	$(GO) test -count=1 -v -run '^TestACME$$' ./cmd/ropeline
 
 MESHES ?= 1000000
 .PHONY: meshes
-meshes: ## MESHES random small meshes (1000000, about 10 minutes), without the race detector
+meshes: #+ MESHES random small meshes (1000000, about 10 minutes), without the race detector
 	$(GO) test -count=1 -timeout 0 -v -run '^TestRandomMeshes$$' ./node/room -mesh-runs $(MESHES)
 
 SCHEDULES ?= 100000
@@ -197,7 +234,7 @@ schedules: ## SCHEDULES random schedules of trouble, in all of which the limit m
 	$(GO) run ./bench/schedules -n $(SCHEDULES)
 
 .PHONY: stories
-stories: ## each story of who mints next, 1,000 times, in all of which the limit must hold: the table in docs/limit.md (about 10 minutes)
+stories: #+ each story of who mints next, 1,000 times, in all of which the limit must hold: the table in docs/limit.md (about 10 minutes)
 	$(GO) run ./bench/schedules -story all -n 1000
 
 EXPLORE ?= 10m
@@ -206,7 +243,7 @@ explore: ## all that can happen to ledgers of two and three nodes, and whole nod
 	$(GO) run ./bench/explore -for $(EXPLORE)
 
 .PHONY: knock-out
-knock-out: ## leave out each rule about rights in turn: the table in docs/limit.md (about 20 minutes), and the tests that notice what schedules do not
+knock-out: #+ leave out each rule about rights in turn: the table in docs/limit.md (about 20 minutes), and the tests that notice what schedules do not
 	$(GO) run ./bench/schedules -knock-out -n 1000
 	$(GO) test -count=1 -run '^TestRules' ./node/ticket
 
@@ -222,11 +259,11 @@ fuzz: ## each fuzz target of FUZZ (./...; those of the front: ./httpfront/...) f
 
 DASHBOARD_BENCH ?= 1m
 .PHONY: dashboard-bench
-dashboard-bench: ## frames and memory of the dashboard with 200 rooms on 12 nodes, DASHBOARD_BENCH (1m) for each view (wants chromium)
+dashboard-bench: #+ frames and memory of the dashboard with 200 rooms on 12 nodes, DASHBOARD_BENCH (1m) for each view (wants chromium)
 	$(GO) test -count=1 -timeout 0 -v -run '^TestBrowserBench$$' ./httpfront/dashboard -dashboard-bench $(DASHBOARD_BENCH) | grep -v '^[=-]'
 
 .PHONY: screenshots
-screenshots: ## what a real browser sees, of the waiting page and of the dashboard, into artifacts/
+screenshots: #+ what a real browser sees, of the waiting page and of the dashboard, into artifacts/
 	mkdir -p artifacts
 	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts -p 1 ./cmd/ropeline ./httpfront ./httpfront/dashboard
 	@find artifacts -name '*.png'

@@ -13,6 +13,14 @@ import (
 
 var seeds = flag.Uint64("seeds", 200, "how many schedules of faults are run")
 
+// someSeeds is how many, and with -short a quarter of them.
+func someSeeds() uint64 {
+	if testing.Short() {
+		return *seeds / 4
+	}
+	return *seeds
+}
+
 // trouble is what happens to a mesh while it is asked.
 type trouble struct {
 	m    *Mesh
@@ -63,7 +71,7 @@ func (x *trouble) meet() {
 // Whatever happens to nodes, messages and clocks: who keeps to the limit is never limited,
 // and each node lets no more pass in a period than the limit.
 func TestFaultsLimitNobodyElse(t *testing.T) {
-	for seed := range *seeds {
+	for seed := range someSeeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			runFaults(t, seed)
@@ -137,7 +145,7 @@ func runFaults(t *testing.T, seed uint64) {
 // client to have come more often than it did. Clients come as often as they may, at random
 // nodes within a part of the period, and then not again.
 func TestChangesOfOwnersCountNothingTwice(t *testing.T) {
-	for seed := range *seeds {
+	for seed := range someSeeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			runChanges(t, seed)
@@ -242,7 +250,7 @@ func TestWhatNobodyHeardOfIsNotToldLater(t *testing.T) {
 // Who comes as often as it may, all at once and then not for two periods, is not limited
 // because a node was stopped for seconds and hears late of some of that.
 func TestStoppedNodesLimitNobody(t *testing.T) {
-	for seed := range *seeds {
+	for seed := range someSeeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			runStops(t, seed)

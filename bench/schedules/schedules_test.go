@@ -21,11 +21,12 @@ var (
 // TestLimitHolds runs the shipped nodes through schedules of trouble. Only when
 // places were short and sessions changed hands has it said anything.
 func TestLimitHolds(t *testing.T) {
+	n := *seeds
 	if testing.Short() {
-		t.Skip("takes a while")
+		n /= 4
 	}
 	total := newTally()
-	o := options{n: *seeds, seed: *firstSeed, workers: 2}
+	o := options{n: n, seed: *firstSeed, workers: 2}
 	err := runAll(t.Context(), o, 0, nil, func(r outcome) bool {
 		total.add(r)
 		if len(r.result.Violations) > 0 {
@@ -38,7 +39,7 @@ func TestLimitHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if total.runs != *seeds || total.full < total.runs/4 || total.rated < total.runs/8 || total.reanchored == 0 || total.borrowed == 0 {
+	if total.runs != n || total.full < total.runs/4 || total.rated < total.runs/8 || total.reanchored == 0 || total.borrowed == 0 {
 		t.Errorf("%d schedules; all places taken in %d, the rate used up in %d; %d sessions re-anchored, %d borrowed: they ask too little",
 			total.runs, total.full, total.rated, total.reanchored, total.borrowed)
 	}
@@ -84,7 +85,7 @@ func held(t *testing.T, o outcome) {
 // stories of their own, in node/ticket. It begins where something is soon found.
 func TestRulesAreMissed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a while")
+		t.Skip("takes a while; make test-all runs it")
 	}
 	for _, x := range []struct {
 		name string

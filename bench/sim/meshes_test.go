@@ -20,7 +20,11 @@ var (
 // happens to nodes and network, no place is lost, nobody is let in twice by one
 // node, all who stay get in, and what was counted ends at zero.
 func TestMeshesWithFaults(t *testing.T) {
-	for i := range *seeds {
+	n := *seeds
+	if testing.Short() {
+		n /= 4
+	}
+	for i := range n {
 		seed := *firstSeed + uint64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

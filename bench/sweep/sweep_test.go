@@ -14,13 +14,17 @@ import (
 var seeds = flag.Int("sweep-schedules", 12, "how many schedules TestPoliciesStayWithinBounds runs for each policy")
 
 func TestPoliciesStayWithinBounds(t *testing.T) {
+	n := *seeds
+	if testing.Short() {
+		n /= 4
+	}
 	for _, p := range []room.Policy{room.Escrow, room.Even, room.Counter} {
 		var text strings.Builder
-		sum, err := sweep(t.Context(), options{n: *seeds, seed: 1, workers: 2}, p, &text)
+		sum, err := sweep(t.Context(), options{n: n, seed: 1, workers: 2}, p, &text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sum.broken > 0 || sum.runs != *seeds {
+		if sum.broken > 0 || sum.runs != n {
 			t.Errorf("%s: %d of %d schedules beyond bounds\n%s", p, sum.broken, sum.runs, text.String())
 		}
 	}

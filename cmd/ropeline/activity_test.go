@@ -40,6 +40,7 @@ func echoSocket(t *testing.T) string {
 // in a room for one, while another wants to get in. Once nothing is said any more the other
 // one does, and what is said then ends the connection.
 func TestAWebSocketKeepsItsPlace(t *testing.T) {
+	inTestAll(t)
 	const session = 5 * time.Second
 	p := startNode(t, "one", "a", "--origin", echoSocket(t), "--data-dir", t.TempDir(), "--total-active-users", "1",
 		"--session-duration", session.String(), "--refresh-interval", "1s", "--bucket-span", "1s")

@@ -56,6 +56,7 @@ const editArrives = 2 * time.Second
 // TestRoomsAreEditedWhileNodesRun makes a room at one node of a mesh, changes it at another,
 // kills all, and deletes it at the third: visitors of every node meet it as it is.
 func TestRoomsAreEditedWhileNodesRun(t *testing.T) {
+	inTestAll(t)
 	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"}, "--host", "elsewhere.example")
 	code, made := nodes[1].api("POST", "/client/v4/zones/sales/waiting_rooms",
 		`{"name":"shop","host":"shop.example","cookie_suffix":"shop","total_active_users":1,"new_users_per_minute":100}`)

@@ -160,6 +160,7 @@ func TestBootstrapOnce(t *testing.T) {
 // waits. When the third comes with another list, both lists are named; with the right one,
 // everything the limit allows is there. A second node under a name that is taken ends.
 func TestBootstrapWaits(t *testing.T) {
+	inTestAll(t)
 	m := newBootMesh(t, 1)
 	a1, a2, b1 := m.nodes[0], m.nodes[1], m.nodes[2]
 	a1.start()

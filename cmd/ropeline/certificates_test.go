@@ -79,6 +79,7 @@ func (a *authority) issue(site, id string) []string {
 // TestOperatorCertificates runs a mesh on certificates of an operator's own; a
 // node with one of another authority finds no mesh.
 func TestOperatorCertificates(t *testing.T) {
+	inTestAll(t)
 	ours, other := newAuthority(t), newAuthority(t)
 	secret := filepath.Join(t.TempDir(), "secret.key")
 	keygen(t, secret)

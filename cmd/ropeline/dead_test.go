@@ -12,6 +12,7 @@ import (
 // TestTwoOfFourNodesAreGoneForGood: all of the others name what nobody can use any more, and once both
 // are declared dead all of it is used again.
 func TestTwoOfFourNodesAreGoneForGood(t *testing.T) {
+	inTestAll(t)
 	const limit, session = 240, 5 * time.Second
 	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b", "b"}, "--total-active-users", fmt.Sprint(limit),
 		"--session-duration", session.String())

@@ -150,6 +150,7 @@ func TestDocsOfTheFirstQueueRun(t *testing.T) {
 
 // TestDocsOfTheReadmeRun has a node, a mesh and a crowd as the first page of all has them.
 func TestDocsOfTheReadmeRun(t *testing.T) {
+	inTestAll(t)
 	script, addresses, admins := ownPlaces(t, strings.ReplaceAll(shellOf(t, "../README.md"), "./ropeline", "ropeline"))
 	if len(admins) != 4 {
 		t.Fatalf("%d nodes are started, want one alone and three", len(admins))

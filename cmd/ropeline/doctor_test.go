@@ -44,6 +44,7 @@ func findings(t *testing.T, args ...string) (map[string]finding, int) {
 // TestTheDoctorBesideARunningNode asks with the flags of the node that runs, which another
 // one joins.
 func TestTheDoctorBesideARunningNode(t *testing.T) {
+	inTestAll(t)
 	origin := startOrigin(t)
 	nodes := startMesh(t, origin, []string{"a", "b"})
 	p := nodes[1]

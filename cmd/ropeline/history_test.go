@@ -31,6 +31,7 @@ func (p *process) past() (came, in float64, missing string) {
 // TestHistoryOfAMesh has visitors come to both nodes of a mesh, starts these anew, and asks
 // each how the room was: both tell all of it. Then one is killed, and named.
 func TestHistoryOfAMesh(t *testing.T) {
+	inTestAll(t)
 	nodes := startMesh(t, startOrigin(t), []string{"a", "b"}, "--total-active-users", "20")
 	for _, p := range nodes {
 		for range 4 {

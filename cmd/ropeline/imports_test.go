@@ -83,6 +83,7 @@ var allowed = map[string][]string{
 	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/docpage", "bench/rig", "bench/machine"},
 	"bench/scaling":         {"bench/docpage", "bench/rig", "bench/machine", "transport"},
 	"bench/traffic":         {"bench/docpage", "bench/machine", "crdt", "node", "node/replica", "node/room", "transport"},
+	"bench/rig/built":       {"bench/rig"},
 	"bench/rig/redis":       {"bench/rig"},
 	"bench/rig/serve":       {"bench/rate/bare"},
 	"bench/suite":           {"bench/docpage", "bench/drawing", "bench/machine", "bench/rig", "bench/rig/", "bench/rate"},

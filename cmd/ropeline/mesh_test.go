@@ -26,6 +26,7 @@ var (
 // three processes in two sites, with room for about half of them, and kills one
 // of the nodes in the middle.
 func TestReplayWithANodeKilled(t *testing.T) {
+	inTestAll(t)
 	log, session, limit := readLog(t).First(500), 6*time.Second, 120
 	if *replayWhole {
 		log, session, limit = readLog(t), 4*time.Second, 210

@@ -60,6 +60,14 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
+// inTestAll leaves a test out of those that a change waits for: it takes many seconds.
+func inTestAll(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes a while; make test-all runs it")
+	}
+}
+
 // startNode starts a node and returns at once.
 func startNode(t *testing.T, name, site string, args ...string) *process {
 	t.Helper()

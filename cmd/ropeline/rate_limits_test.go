@@ -33,6 +33,7 @@ type client struct {
 // of three sites, and another one that keeps to the limit. A node is killed meanwhile, and
 // starts again.
 func TestRateLimitOverTheMesh(t *testing.T) {
+	inTestAll(t)
 	perPeriod := int(limitPeriod.Seconds() * 10)
 	file := filepath.Join(t.TempDir(), "ropeline.yaml")
 	text := fmt.Sprintf(`

@@ -113,6 +113,7 @@ func narrow(t *testing.T, out string) {
 
 // TestRateSelfTest has the command start its server, as a process.
 func TestRateSelfTest(t *testing.T) {
+	inTestAll(t)
 	t.Setenv(asCommand, "1") // for the process that it starts
 	out, err := runRateCommand(t, "--self-test", "--for", "50ms", "--warm", "0s", "--body", "100", "--json")
 	var got rate.Sustained

@@ -11,6 +11,7 @@ import (
 // TestPublishedSDKsAgainstAMesh has the SDKs of the dialect do all that they know of rooms
 // with three nodes in two sites, each call to another one. They are in a module of their own.
 func TestPublishedSDKsAgainstAMesh(t *testing.T) {
+	inTestAll(t)
 	const token = "0123456789abcdefghijABCDEFGHIJ0123456789"
 	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"}, "--host", "elsewhere.example")
 	var urls []string

@@ -157,8 +157,8 @@ func TestSimulateDraws(t *testing.T) {
 	if err != nil || !strings.Contains(errOut, "course-fifo.svg, waits-fifo.svg") {
 		t.Errorf("got %v and %q", err, errOut)
 	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
-		t.Errorf("got %v, %v, want four pictures and nothing else", files, err)
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("got %v, %v, want two pictures and nothing else", files, err)
 	}
 }
 

@@ -96,6 +96,7 @@ func (p *process) awaitThat(what string, limit time.Duration, ok func() bool) {
 // TestVisitorsSpeakTLS starts a node with certificates from files, for visitors and for
 // the mesh, and gives it new ones while it runs.
 func TestVisitorsSpeakTLS(t *testing.T) {
+	inTestAll(t)
 	ca := newAuthority(t)
 	roots := pool(t, filepath.Join(ca.dir, "ca.pem"))
 	const host, id = "tickets.example", "1a"

@@ -5,6 +5,8 @@ package browsertest
 import (
 	"context"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,10 +19,16 @@ var names = []string{"chromium", "chromium-browser", "google-chrome"}
 // lifetime bounds how long a browser runs.
 const lifetime = 15 * time.Minute
 
+// oneWay are the tests that run with -short as well: one good way for each package with pages.
+var oneWay = []string{"TestBrowserIsLetIn", "TestBrowserFollowsARoom", "TestBrowserWaitsAndIsLetIn"}
+
 // New starts a headless browser with a profile of its own, and windows of width and height in
 // CSS pixels. It ends with the test.
 func New(t *testing.T, width, height int, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
+	if name, _, _ := strings.Cut(t.Name(), "/"); testing.Short() && !slices.Contains(oneWay, name) {
+		t.Skip("with -short one way through the pages is looked at; make test-browser looks at all")
+	}
 	path := ""
 	for _, name := range names {
 		if found, err := exec.LookPath(name); err == nil {

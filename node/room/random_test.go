@@ -25,6 +25,10 @@ func TestRandomMeshes(t *testing.T) {
 		reportMesh(t, *meshSeed, d)
 		return
 	}
+	runs := uint64(*meshRuns)
+	if testing.Short() {
+		runs /= 4
+	}
 	var next atomic.Uint64
 	var mu sync.Mutex // guards the following
 	var sum totals
@@ -34,7 +38,7 @@ func TestRandomMeshes(t *testing.T) {
 			var own totals
 			for own.broken < 4 {
 				seed := next.Add(1)
-				if seed > uint64(*meshRuns) {
+				if seed > runs {
 					break
 				}
 				d := runMesh(seed, nil)

@@ -60,6 +60,9 @@ func runWorlds(opt worldOptions, from, n int, found func(seed uint64, t truth)) 
 // gained.
 func TestRightsHold(t *testing.T) {
 	runs := 6
+	if testing.Short() {
+		runs = 2
+	}
 	if *rightsRuns > 0 {
 		runs = *rightsRuns
 	}
