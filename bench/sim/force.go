@@ -23,6 +23,10 @@ const (
 	// settles is how long it takes until all have found out that a node or a way is gone.
 	// Until then what is to be passed on may be given to somebody who is not there.
 	settles = int64(failSeenMax) + noticed
+	// hindrances is how often news to a node begins again since somebody went or came: what was on
+	// its way may be lost with a relay. Whoever comes and goes for ever is in the way of nothing
+	// for ever: after that only the time counts in which somebody is missing.
+	hindrances = 8
 	// durableAfter is how long somebody has known a limit that is certainly on disk.
 	durableAfter = int64(10 * time.Second)
 	// maxChanges is how many changes of limits a run may have: one bit for each.
@@ -66,11 +70,18 @@ type knower struct {
 	stored news    // what may be on its disk
 	gated  news    // what it may tell instead, as long as the last is not on its disk
 	since  []int64 // by change: when it had to know it
+	comes  []coming
 	runs   bool
 	fresh  bool  // it has only had the limits that it was configured with to go by
 	ended  int64 // when it stopped last
 	ailed  int64 // when its disk was last slow, full or failing
 	island int32
+}
+
+// coming is how long news of a change has had time to come to a node, undisturbed.
+type coming struct {
+	quiet int64
+	begun uint8 // how often that has begun again
 }
 
 // stage is from when on which limits are the greatest in force.
@@ -124,12 +135,12 @@ func (f *force) wake(at int64) {
 // advance lets time pass.
 func (f *force) advance(to int64) {
 	for len(f.timers) > 0 && f.timers[0] <= to {
-		f.now = f.timers[0]
+		f.pass(f.timers[0])
 		f.timers = f.timers[1:]
 		f.teach()
 		f.look()
 	}
-	f.now = max(f.now, to)
+	f.pass(max(f.now, to))
 }
 
 // say is that an operator gives a room other limits at a node, which goes by them from
@@ -170,7 +181,6 @@ func (f *force) confirm(node int32, c int) {
 	n := &f.nodes[node]
 	n.kept, n.gated = n.kept|only(c), 0
 	f.prune(n)
-	f.hear(n, c)
 	f.teach()
 	f.look()
 }
@@ -224,45 +234,6 @@ func (f *force) prune(n *knower) {
 	}
 	for c := range n.kept.all {
 		n.stored &^= f.changes[c].older
-	}
-}
-
-// hear notes that a node of an island has to know a change.
-func (f *force) hear(n *knower, c int) {
-	if n.island < 0 || !f.changes[c].told || !f.together {
-		return
-	}
-	is := &f.islands[n.island]
-	for len(is.hears) <= c {
-		is.hears = append(is.hears, never)
-	}
-	if is.hears[c] == never {
-		is.hears[c] = f.now
-		f.wake(max(f.now, is.settled) + f.takes)
-	}
-}
-
-// teach has all nodes of an island know what one of them has had to know for long enough.
-func (f *force) teach() {
-	for i := range f.islands {
-		is := &f.islands[i]
-		var due news
-		for c, at := range is.hears {
-			if at != never && f.now >= max(at, is.settled)+f.takes {
-				due |= only(c)
-			}
-		}
-		if due == 0 {
-			continue
-		}
-		for k := range f.nodes {
-			if n := &f.nodes[k]; n.island == int32(i) {
-				n.fresh = false
-				if due&^n.must != 0 {
-					f.learns(int32(k), due)
-				}
-			}
-		}
 	}
 }
 
@@ -417,7 +388,7 @@ func (f *force) dies(node int32) {
 // starts is that a node starts with what it finds on its disk.
 func (f *force) starts(node int32) {
 	n := &f.nodes[node]
-	n.may, n.must, n.gated = n.stored, n.kept, 0
+	n.may, n.must, n.gated, n.comes = n.stored, n.kept, 0, nil
 	if !f.together {
 		n.may, n.must = 1, 1 // which is in its settings
 	}

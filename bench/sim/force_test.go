@@ -84,6 +84,14 @@ func (h *history) crash(node int32, down time.Duration, islands ...int32) *histo
 	return h.meet(islands...)
 }
 
+// flaps has somebody be out of reach for 0.3 s of every second.
+func (h *history) flaps(seconds int, gone ...int32) *history {
+	for range seconds {
+		h.meet(gone...).after(300*time.Millisecond).meet(0, 0, 0).after(700 * time.Millisecond)
+	}
+	return h
+}
+
 // enter lets n visitors in at the first node that runs.
 func (h *history) enter(n int) *history {
 	return h.enterAt(int32(slices.IndexFunc(h.force.nodes, func(k knower) bool { return k.runs })), n)
@@ -214,6 +222,25 @@ func TestVerdictsOnCuts(t *testing.T) {
 			h.meet(0, 0, 1).say(1, 5).after(20*second).meet(0, 0, 0).after(second).meet(0, 0, 1).after(time.Minute).enter(10)
 		}, ""},
 		{"who goes by what cannot have reached it", func(h *history) { h.meet(0, 0, 1).say(1, 5).after(second).goesBy(2, 5) }, LimitUnknown},
+		{"somebody who is away for a moment every second: the old one is over in the end", func(h *history) {
+			h.say(1, 5).flaps(20, 0, 0, -1).enter(6)
+		}, OverLimit},
+		{"the same: those who stay have to know", func(h *history) { h.say(1, 5).flaps(20, 0, 0, -1).goesBy(0, 10) }, LimitUnknown},
+		{"the same: so has the one that comes and goes", func(h *history) { h.say(1, 5).flaps(20, 0, 0, -1).goesBy(2, 10) }, LimitUnknown},
+		{"somebody who is cut off for a moment every second", func(h *history) { h.say(1, 5).flaps(20, 0, 0, 1).enter(6) }, OverLimit},
+		{"what reaches nobody stays unknown, whoever comes and goes", func(h *history) {
+			h.meet(0, 0, 1).say(2, 5).after(20 * second)
+			for range 20 {
+				h.meet(0, -1, 1).after(300*time.Millisecond).meet(0, 0, 1).after(700 * time.Millisecond)
+			}
+			h.goesBy(0, 10).goesBy(1, 10).enter(10)
+		}, ""},
+		{"away once: 2 s from then", func(h *history) {
+			h.say(1, 5).after(second).meet(0, 0, -1).after(second).meet(0, 0, 0).after(2*second-1).goesBy(0, 10)
+		}, ""},
+		{"away once: and no longer", func(h *history) {
+			h.say(1, 5).after(second).meet(0, 0, -1).after(second).meet(0, 0, 0).after(2*second).goesBy(0, 10)
+		}, LimitUnknown},
 		{"said at both sides within the same moment: either may win", func(h *history) {
 			h.meet(0, 0, 1).say(0, 5).after(second/5).say(2, 7).after(20*second).meet(0, 0, 0).after(2*second).goesBy(0, 7).goesBy(2, 5)
 		}, ""},
