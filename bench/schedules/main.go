@@ -15,7 +15,7 @@
 //	go run ./bench/schedules -story all
 //
 // Some of them are stories (-story): one change of who mints soon after a limit was
-// changed, in a mesh that is calm but for that.
+// changed, in a mesh that is calm but for that. In half of them the rate is the limit.
 //
 // A rule can be left out (-leave-out), or each in turn (-knock-out), to see that
 // schedules notice. A few rules matter so seldom that tests of node/ticket have to show

@@ -109,20 +109,68 @@ func TestRulesAreMissed(t *testing.T) {
 	}
 }
 
-// TestStories runs each story a few times.
+// TestStories runs each story a few times, where the places are the limit and where the rate is.
 func TestStories(t *testing.T) {
 	for _, name := range storyNames() {
 		o := options{n: 2, seed: 1, workers: 2, story: name}
+		rated := 0
 		err := runAll(t.Context(), o, 0, nil, func(r outcome) bool {
 			held(t, r)
-			if r.result.PeakActive < 10 {
+			if rate := r.cfg.Room.NewUsersPerMinute; rate < plenty {
+				rated++
+				if r.result.PeakMinute < rate {
+					t.Errorf("%s: at most %d of %d are let in within 60 s: too few for this to tell anything", name, r.result.PeakMinute, rate)
+				}
+			} else if r.result.PeakActive < 10 {
 				t.Errorf("%s: at most %d are inside: too few for this to tell anything", name, r.result.PeakActive)
 			}
 			return true
 		})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+		if err != nil || rated != 1 {
+			t.Errorf("%s: the rate is the limit in %d of 2, %v; want one", name, rated, err)
 		}
+	}
+}
+
+// TestStoriesAreMissed leaves out the rule that a story is about, and wants to see it, in the
+// places and in the rate.
+func TestStoriesAreMissed(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		rule  ticket.Rules
+		seeds map[uint64]string // and what is broken
+	}{
+		{"recoverer leaves", ticket.FreshMint, map[uint64]string{3: sim.OverLimit, 7: sim.OverRate}},
+	} {
+		for seed, kind := range x.seeds {
+			if o := run(t.Context(), drawOf(seed, x.name), x.rule, false); o.err != nil || !slices.Contains(o.kinds(), kind) {
+				t.Errorf("%s, seed %d,%s: %v, %v; want %s", x.name, seed, x.rule.Flag(), o.kinds(), o.err, kind)
+			}
+			held(t, run(t.Context(), drawOf(seed, x.name), 0, false))
+		}
+	}
+}
+
+// TestStoriesStandForARate: where the rate is the limit, every change of a story is one of the rate.
+func TestStoriesStandForARate(t *testing.T) {
+	rated, short := 0, 0
+	for seed := range uint64(100) {
+		cfg := drawOf(seed, "two limits")
+		if cfg.Room.NewUsersPerMinute == plenty {
+			continue
+		}
+		rated++
+		if cfg.Room.SessionDuration < 15*time.Second {
+			short++
+		}
+		for _, f := range cfg.Faults {
+			if f.Kind == sim.Limits && (f.Active != 0 || f.Rate < 2) || cfg.Room.TotalActiveUsers != plenty {
+				t.Errorf("seed %d: %+v, in a room for %d", seed, f, cfg.Room.TotalActiveUsers)
+			}
+		}
+	}
+	if rated < 35 || rated > 65 || short < 8 {
+		t.Errorf("the rate is the limit in %d of 100, in %d of these sessions are short", rated, short)
 	}
 }
 

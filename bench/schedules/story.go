@@ -33,7 +33,7 @@ func stories() map[string]func(*story) {
 		"heir restarts":    func(s *story) { s.leave(1, 1, s.soon(), 0); s.crash(2, s.soon()+s.handedOver()) },
 		"heir leaves":      func(s *story) { s.leave(1, 1, s.soon(), 0); s.next(); s.leave(2, 1, s.soon(), s.handedOver()) },
 		"heir is lost":     func(s *story) { s.leave(1, 1, s.soon(), s.handedOver()); s.next(); s.lose(2, 1, s.soon()) },
-		"recoverer leaves": func(s *story) { s.lose(1, 1, s.soon()); s.next(); s.leave(2, 1, s.soon(), s.handedOver()) },
+		"recoverer leaves": func(s *story) { s.loseUnheard(); s.leave(2, 1, s.at, 0) },
 		"two limits":       func(s *story) { s.limit(s.soon(), s.pick(3, 40)); s.leave(1, 1, s.soon(), s.handedOver()) },
 		"lowered, raised": func(s *story) {
 			s.limit(s.soon(), s.cfg.Room.TotalActiveUsers/2)
@@ -63,7 +63,7 @@ const everyStory = "all"
 // tellAll runs each story o.n times, and prints what became of it, as a table in Markdown.
 func tellAll(ctx context.Context, o options, rules ticket.Rules, out, errOut io.Writer) int {
 	code := 0
-	fmt.Fprintf(out, "| story | schedules | let in | all places taken in | failed |\n|---|--:|--:|--:|--:|\n")
+	fmt.Fprintf(out, "| story | schedules | let in | all places taken in | the rate used up in | failed |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, name := range storyNames() {
 		o.story = name
 		total := newTally()
@@ -79,7 +79,7 @@ func tellAll(ctx context.Context, o options, rules ticket.Rules, out, errOut io.
 		if total.failed > 0 {
 			code = 1
 		}
-		fmt.Fprintf(out, "| %s | %d | %d | %d | %d |\n", name, total.runs, total.admitted, total.full, total.failed)
+		fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d |\n", name, total.runs, total.admitted, total.full, total.rated, total.failed)
 	}
 	return code
 }
@@ -92,6 +92,7 @@ func storyNames() []string { return slices.Sorted(maps.Keys(stories())) }
 func drawStory(d dice, cfg *sim.Config) {
 	if d.chance(told) {
 		tell(d, cfg, one(d, "leaves, killed", one(d, storyNames()...)))
+		bind(cfg)
 	}
 }
 
@@ -102,6 +103,7 @@ const told = 0.08
 func drawOf(seed uint64, name string) sim.Config {
 	cfg := drawPlain(seed)
 	tell(dice{rand.New(rand.NewPCG(seed, 34))}, &cfg, name)
+	bind(&cfg)
 	return cfg
 }
 
@@ -110,22 +112,50 @@ func tell(d dice, cfg *sim.Config, name string) {
 	cfg.Tick, cfg.Disk = 50*time.Millisecond, d.span(500*time.Microsecond, 5*time.Millisecond)
 	cfg.Network, cfg.Clocks = sim.Network{Delay: d.span(20*time.Millisecond, 80*time.Millisecond)}, sim.Clocks{}
 	cfg.Room.SessionDuration, cfg.Room.Events = one(d, 10*time.Second, 30*time.Second), nil
-	cfg.Room.TotalActiveUsers, cfg.Room.NewUsersPerMinute = d.pick(10, 20), 1000
+	cfg.Room.TotalActiveUsers, cfg.Room.NewUsersPerMinute = d.pick(10, 20), plenty
 	cfg.Room.RefreshInterval = time.Second
 	cfg.Stay, cfg.Uneven, cfg.Faults = d.span(10*time.Second, 30*time.Second), 0, nil
 	if cfg.Nodes == 1 {
 		cfg.Sites = 3 // two may go
 	}
 	s := &story{plan: &plan{dice: d, cfg: cfg}, at: d.span(10*time.Second, 40*time.Second)}
-	c := make(crowd, 150)
-	for i := range c {
-		c[i] = d.span(0, s.at+40*time.Second)
-	}
-	slices.Sort(c)
-	cfg.Arrivals = c
+	cfg.Arrivals = d.come(150, s.at+40*time.Second)
 	s.limit(s.at, 2*cfg.Room.TotalActiveUsers)
 	stories()[name](s)
 }
+
+// bind has the rate be the limit in half of all stories, and not the places: what changes is
+// the rate then. Sessions are as short as they may be, too: rights to let somebody in count
+// for a minute, and so for longer than what a lost node had in use. It draws from dice of its
+// own, so that all else in a story stays as it is without.
+func bind(cfg *sim.Config) {
+	d := dice{rand.New(rand.NewPCG(cfg.Seed, 36))}
+	if !d.chance(0.5) {
+		return
+	}
+	places, rate := cfg.Room.TotalActiveUsers, d.pick(5, 30)
+	cfg.Room.TotalActiveUsers, cfg.Room.NewUsersPerMinute = plenty, rate
+	cfg.Room.SessionDuration = d.span(5*time.Second, 30*time.Second).Round(time.Second)
+	for i := range cfg.Faults {
+		if f := &cfg.Faults[i]; f.Kind == sim.Limits {
+			f.Active, f.Rate = 0, max(2, f.Active*rate/places)
+		}
+	}
+	cfg.Arrivals = d.come(250, troubles) // for more than a minute after what happens
+}
+
+// come returns so many visitors who come within a time.
+func (d dice) come(n int, within time.Duration) crowd {
+	c := make(crowd, n)
+	for i := range c {
+		c[i] = d.span(0, within)
+	}
+	slices.Sort(c)
+	return c
+}
+
+// plenty is a limit that nothing here comes near.
+const plenty = 1000
 
 func (s *story) site() int { return s.pick(1, s.cfg.Sites) }
 
@@ -155,6 +185,24 @@ func (s *story) leave(site, node int, at, killed time.Duration) {
 func (s *story) lose(site, node int, at time.Duration) {
 	s.add(sim.Fault{Kind: sim.Wipe, Site: site, Node: node, From: at, For: s.span(100*time.Millisecond, 10*time.Second)})
 	s.add(sim.Fault{Kind: sim.Declare, Site: site, Node: node, From: at + s.span(0, 3*time.Second)})
+}
+
+// loseUnheard has whoever mints make rights, and be lost, while nobody else hears of it. The
+// same limit is set again elsewhere, and the lost node declared dead, while the sessions
+// still last that it let in by those rights. The story goes on when it has been recovered.
+func (s *story) loseUnheard() {
+	most, cut := s.cfg.Faults[0].Active, s.span(time.Second, 3*time.Second)
+	s.cfg.Room.SessionDuration = 30 * time.Second
+	s.cfg.Room.QueueingMethod = room.Random // or new places wait for those who are next, on the other side
+	s.cfg.Stay, s.cfg.Patience = 30*time.Second, 2*time.Minute
+	s.cfg.Arrivals = s.come(250, s.at+15*time.Second)
+	s.cfg.Sites, s.cfg.Nodes = 3, 1 // of two that are left, one recovers it and the other is the heir
+	s.cfg.Faults[0].Site, s.cfg.Faults[0].Node = 1, 1
+	s.add(sim.Fault{Kind: sim.Partition, Site: 1, Node: 1, From: s.at - 100*time.Millisecond, For: cut + 200*time.Millisecond})
+	s.lose(1, 1, s.at+cut)
+	f := sim.Fault{Kind: sim.Limits, Site: 2, Node: 1, From: s.at + cut + s.span(500*time.Millisecond, 4*time.Second), Active: most}
+	s.add(f)
+	s.at += cut + s.span(9*time.Second, 14*time.Second)
 }
 
 func (s *story) crash(site int, at time.Duration) {
