@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/node/ticket"
@@ -63,6 +64,10 @@ const (
 	aftermath = 14 * time.Second // of the last act: sessions end, locks are over, and others come
 	homeward  = 8 * time.Second  // until all have gone home
 	settling  = 24 * time.Second // after that, until everything has to add up
+
+	// How much longer that takes where a disk was lost: rights to let somebody in count for a
+	// minute, and nothing is minted before that.
+	cooling = 70 * time.Second
 )
 
 // Run runs a history of nodes without some rules. What happens is told to trace, which
@@ -93,7 +98,11 @@ func (w *world) heal() {
 	w.run(homeward)
 	w.bury()
 	why := "nothing was looked at"
-	for end := w.now + settling; w.now < end && why != "" && !w.over(); {
+	end := w.now + settling
+	if slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.gone && !m.left }) {
+		end += cooling
+	}
+	for w.now < end && why != "" && !w.over() {
 		w.run(time.Second)
 		why = w.judge.settled()
 	}
