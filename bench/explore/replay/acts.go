@@ -108,9 +108,9 @@ func (w *world) do(s Step) error {
 	defer w.store(m)
 	switch s.Act {
 	case Raise:
-		return w.edit(m, func(r *room.Settings) { r.TotalActiveUsers += firstCap })
+		return w.edit(m, func(r *room.Settings) { *w.limit(r) += firstCap })
 	case Lower:
-		return w.edit(m, func(r *room.Settings) { r.TotalActiveUsers = max(2, r.TotalActiveUsers/2) })
+		return w.edit(m, func(r *room.Settings) { *w.limit(r) = max(2, *w.limit(r)/2) })
 	case Policy:
 		return w.edit(m, func(r *room.Settings) {
 			if r.Policy == room.Escrow {
@@ -139,13 +139,14 @@ func (w *world) do(s Step) error {
 // edit changes the room at a node, as the API does.
 func (w *world) edit(m *machine, change func(*room.Settings)) error {
 	var is *catalog.Room
-	var before int64
+	var before int
 	err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
 		was := c.Room(w.room)
 		if was == nil {
 			return nil, errNoRoom
 		}
-		before, is = int64(was.Settings.TotalActiveUsers), was.Clone()
+		is = was.Clone()
+		before = *w.limit(&is.Settings)
 		change(&is.Settings)
 		if err := c.Check(is, nil); err != nil {
 			return nil, err
@@ -155,8 +156,8 @@ func (w *world) edit(m *machine, change func(*room.Settings)) error {
 	if err != nil {
 		return err
 	}
-	if n := int64(is.Settings.TotalActiveUsers); n != before {
-		w.judge.set(w.room, n, m)
+	if n := *w.limit(&is.Settings); n != before {
+		w.judge.set(w.room, int64(n), m)
 	} else {
 		w.judge.policy(is.Settings.Policy, m)
 	}
@@ -171,7 +172,7 @@ func (w *world) remake(m *machine) error {
 		if was == nil {
 			return nil, errNoRoom
 		}
-		is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.time().Truncate(time.Millisecond), Settings: settings(next)}
+		is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.time().Truncate(time.Millisecond), Settings: w.settings(next)}
 		return append(catalog.Writes(was, nil), catalog.Writes(nil, is)...), nil
 	}, w.time())
 	if err != nil {

@@ -82,15 +82,22 @@ const (
 
 // History is a mesh and what happens to it.
 type History struct {
+	Rate   bool   // new users within a minute are what is limited, and not places
 	Layout string // the site of each node, a letter each
 	IDs    string // the order of the ids of the nodes, a digit each: node 1 of "312" has the greatest
 	Steps  []Step
 	Twists []Twist
 }
 
+// byRate is what the text of a history begins with in which the rate is limited.
+const byRate = "rate "
+
 // String returns the text that Parse reads: abc/123: raise@2, m leave@1, t kill@1 | lost transfer 1>2 #1
 func (h History) String() string {
 	var b strings.Builder
+	if h.Rate {
+		b.WriteString(byRate)
+	}
 	fmt.Fprintf(&b, "%s/%s:", h.Layout, h.IDs)
 	for i, s := range h.Steps {
 		if i > 0 {
@@ -136,6 +143,7 @@ func (h History) compare(o History) int {
 // Parse reads the text of a history.
 func Parse(text string) (h History, err error) {
 	head, rest, ok := strings.Cut(text, ":")
+	head, h.Rate = strings.CutPrefix(strings.TrimSpace(head), byRate)
 	h.Layout, h.IDs, _ = strings.Cut(strings.TrimSpace(head), "/")
 	if !ok || !h.valid() {
 		return h, fmt.Errorf("history %q: want it to begin with sites and the order of ids, as in abc/123", text)

@@ -19,7 +19,9 @@ type judge struct {
 	limits  map[crdt.RoomID][]*limit
 	orders  []*order      // that are not on a disk yet
 	away    []node.Pass   // of visitors who have gone, and whose sessions may still last
+	let     []entry       // who was let in within the last minute
 	trouble time.Duration // when something was last in the way of news
+	missed  time.Duration // when a node was last down, cut off or starting that is not gone
 
 	free   bool          // the policy is another one: rights limit nothing
 	loose  time.Duration // until then it was: sessions that began before may have no right; 0: never
@@ -28,10 +30,17 @@ type judge struct {
 
 // limit is one that an operator has set at a node.
 type limit struct {
-	places int64
-	by     *machine
-	at     time.Duration
-	until  time.Duration // when another one took its place; 0: none has
+	most  int64
+	by    *machine
+	at    time.Duration
+	until time.Duration // when another one took its place; 0: none has
+	over  time.Duration // when nobody went by it any more, nor could come to; 0: somebody may
+}
+
+// entry is that somebody was let in.
+type entry struct {
+	room crdt.RoomID
+	at   time.Duration
 }
 
 // order is what a node was told, and has not on its disk yet: a crash may undo it, and the
@@ -46,16 +55,16 @@ type order struct {
 func (j *judge) disturbed() { j.trouble = max(j.trouble, j.w.now) }
 
 // first sets the limit with which a room begins.
-func (j *judge) first(id crdt.RoomID, places int64) {
-	j.limits[id] = append(j.limits[id], &limit{places: places, at: j.w.now})
+func (j *judge) first(id crdt.RoomID, most int64) {
+	j.limits[id] = append(j.limits[id], &limit{most: most, at: j.w.now})
 }
 
 // set notes a limit that a node was told. Those of before go on being in force until it is
 // on a disk, and one that was set at the same moment as well: which is newer is not said.
-func (j *judge) set(id crdt.RoomID, places int64, by *machine) {
-	is := &limit{places: places, by: by, at: j.w.now}
+func (j *judge) set(id crdt.RoomID, most int64, by *machine) {
+	is := &limit{most: most, by: by, at: j.w.now}
 	j.limits[id] = append(j.limits[id], is)
-	j.w.note("the limit of room %d is to be %d", id[0], places)
+	j.w.note("the limit of room %d is to be %d", id[0], most)
 	j.order(by, func() {
 		for _, l := range j.limits[id] {
 			if l != is && l.until == 0 && l.at < is.at {
@@ -101,14 +110,35 @@ func (j *judge) policy(is room.Policy, at *machine) {
 	j.order(at, func() { j.free, j.loose = false, j.w.now })
 }
 
-// inForce returns the greatest limit that a node may go by at this moment.
-func (j *judge) inForce(id crdt.RoomID) (most int64) {
+// inForce returns the greatest limit that a node may go by at this moment, or went by since
+// some time.
+func (j *judge) inForce(id crdt.RoomID, since time.Duration) (most int64) {
+	j.expire()
 	for _, l := range j.limits[id] {
-		if l.until == 0 || j.w.now <= max(l.until, j.troubled())+heard {
-			most = max(most, l.places)
+		if l.until == 0 || l.over == 0 && max(l.until, j.troubled())+heard >= since || l.over >= since && l.over > 0 {
+			most = max(most, l.most)
 		}
 	}
 	return most
+}
+
+// expire notes which limits are over for good: all nodes that there are run, no newer limit was
+// lost with a node, and they have had the time in which they have to hear of that. Trouble that
+// comes later brings none back.
+func (j *judge) expire() {
+	if slices.ContainsFunc(j.w.nodes, func(m *machine) bool {
+		return m.core == nil && (m.alone || !m.gone) || m.cut || m.core != nil && !m.core.Ready()
+	}) {
+		j.missed = j.w.now
+		return
+	}
+	for _, all := range j.limits {
+		for _, l := range all {
+			if at := max(l.until, j.trouble) + heard; l.over == 0 && l.until > 0 && j.w.now > at {
+				l.over = at
+			}
+		}
+	}
 }
 
 // troubled returns until when something was in the way of news.
@@ -145,45 +175,90 @@ func (j *judge) inside(id crdt.RoomID) (n int64, strict bool) {
 	return n, strict
 }
 
+// lately returns how many were let in within the last minute; strict is false if some of them
+// came in while rights were not the limit.
+func (j *judge) lately(id crdt.RoomID) (n int64, strict bool) {
+	since := max(j.loose, j.troubled()) + heard
+	j.let = slices.DeleteFunc(j.let, func(e entry) bool { return e.at <= j.w.now-time.Minute })
+	strict = !j.free
+	for _, e := range j.let {
+		if e.room == id {
+			n++
+			strict = strict && (j.loose == 0 || e.at > since)
+		}
+	}
+	return n, strict
+}
+
 // entered judges when somebody was let in.
 func (j *judge) entered(v *visitor, m *machine) {
 	id := v.pass.Room
 	n, strict := j.inside(id)
+	since, what := j.w.now, "are inside"
+	if j.w.h.Rate {
+		j.let = append(j.let, entry{id, j.w.now})
+		n, strict = j.lately(id)
+		since, what = j.w.now-time.Minute, "were let in within 60 s"
+	}
 	j.w.result.Peak = max(j.w.result.Peak, n)
-	if most := j.inForce(id); strict && n > most {
-		j.w.broken(fmt.Sprintf("node %d let somebody in: %d are inside, and the greatest limit in force is %d", m.no+1, n, most))
+	if most := j.inForce(id, since); strict && n > most {
+		j.w.broken(fmt.Sprintf("node %d let somebody in: %d %s, and the greatest limit in force is %d", m.no+1, n, what, most))
 	}
 }
 
-// greatest returns the greatest limit that a room ever had.
-func (j *judge) greatest(id crdt.RoomID) (most int64) {
-	for _, l := range j.limits[id] {
-		most = max(most, l.places)
-	}
-	return most
-}
-
-// moved judges when a session went on by another right.
+// moved judges when a session went on by another right: it may have begun under a limit that
+// is in force no more.
 func (j *judge) moved(v *visitor, m *machine) {
+	if j.w.h.Rate {
+		return // which takes no rate right
+	}
 	id := v.pass.Room
-	most := j.greatest(id)
+	most := j.inForce(id, v.since)
 	if n, strict := j.inside(id); strict && n > most {
-		j.w.broken(fmt.Sprintf("node %d let a session go on: %d are inside, and no limit was ever more than %d", m.no+1, n, most))
+		j.w.broken(fmt.Sprintf("node %d let a session go on: %d are inside, and the greatest limit in force since it began is %d", m.no+1, n, most))
 	}
 }
 
 // rights judges what nodes own: rights that nobody has asked for yet let somebody in as soon
 // as somebody does.
 func (j *judge) rights() {
-	owned := map[crdt.RoomID]int64{}
+	owned, minted := map[crdt.RoomID]int64{}, map[crdt.RoomID]int64{}
+	more := map[crdt.RoomID]*machine{}
 	for _, m := range j.w.nodes {
-		if r := m.kept(); r != nil {
-			owned[r.Settings().ID] += max(0, r.Rights().Held.Places)
+		r := m.kept()
+		if r == nil {
+			continue
 		}
+		id, is := r.Settings().ID, r.Rights()
+		owned[id] += max(0, j.w.of(is.Held))
+		was, known := m.minted[id]
+		n := j.w.of(is.Minted)
+		if known && m.counted == m.life && n > was {
+			more[id] = m
+		}
+		m.minted[id], m.counted = n, m.life
+	}
+	lost := slices.ContainsFunc(j.w.nodes, func(m *machine) bool { return m.gone && !m.left })
+	since := j.w.now - j.w.follows()
+	if j.expire(); lost || j.missed > since {
+		since = 0 // until whoever burns rights is there again, more may be left
 	}
 	for id, n := range owned {
-		if most := j.greatest(id); n > most {
-			j.w.broken(fmt.Sprintf("the nodes that run own %d rights, and no limit was ever more than %d", n, most))
+		if most := j.inForce(id, since); n > most {
+			j.w.broken(fmt.Sprintf("the nodes that run own %d rights, and the greatest limit in force of late was %d", n, most))
+		}
+	}
+	if j.free || j.unsure || lost {
+		return // whoever recovers a lost disk counts again what that node had minted unheard
+	}
+	for _, m := range j.w.nodes {
+		for id, n := range m.minted {
+			minted[id] += n
+		}
+	}
+	for id, m := range more {
+		if most := j.inForce(id, j.w.now); minted[id] > most {
+			j.w.broken(fmt.Sprintf("node %d made rights: there are %d, and the greatest limit in force is %d", m.no+1, minted[id], most))
 		}
 	}
 }
@@ -207,7 +282,7 @@ func (w *world) broken(text string) {
 // now; "" if all does. It has to where a node is left that stays: one that was leaving to a
 // node that is lost now has nobody who could take its rights.
 func (j *judge) settled() string {
-	var sum, minted, places int64
+	var sum, minted, most int64
 	first, room := true, j.w.room
 	if !slices.ContainsFunc(j.w.nodes, func(m *machine) bool { return !m.gone && !m.goes }) {
 		return ""
@@ -226,22 +301,22 @@ func (j *judge) settled() string {
 			return fmt.Sprintf("node %d has another room", m.no+1)
 		}
 		is := r.Rights()
-		if id := r.Settings().ID; !first && (is.MintedByAll.Places != minted || is.Limit.Places != places || id != room) && !j.free {
-			return fmt.Sprintf("one node has it that %d of %d are minted, and another %d of %d", minted, places, is.MintedByAll.Places, is.Limit.Places)
+		if id := r.Settings().ID; !first && (j.w.of(is.MintedByAll) != minted || j.w.of(is.Limit) != most || id != room) && !j.free {
+			return fmt.Sprintf("one node has it that %d of %d are minted, and another %d of %d", minted, most, j.w.of(is.MintedByAll), j.w.of(is.Limit))
 		} else if first {
-			room, minted, places = id, is.MintedByAll.Places, is.Limit.Places
+			room, minted, most = id, j.w.of(is.MintedByAll), j.w.of(is.Limit)
 		}
 		first = false
-		sum += is.Held.Places
+		sum += j.w.of(is.Held)
 	}
-	newest := slices.ContainsFunc(j.limits[room], func(l *limit) bool { return l.until == 0 && l.places == places })
+	newest := slices.ContainsFunc(j.limits[room], func(l *limit) bool { return l.until == 0 && l.most == most })
 	switch {
 	case j.free || first:
 		return ""
 	case !newest && !j.unsure:
-		return fmt.Sprintf("all nodes have a limit of %d, which is not the newest", places)
-	case sum != places || minted != places:
-		return fmt.Sprintf("%d rights are held, %d minted, and the limit is %d", sum, minted, places)
+		return fmt.Sprintf("all nodes have a limit of %d, which is not the newest", most)
+	case sum != most || minted != most:
+		return fmt.Sprintf("%d rights are held, %d minted, and the limit is %d", sum, minted, most)
 	}
 	return ""
 }

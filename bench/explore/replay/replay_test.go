@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -32,6 +33,7 @@ func TestTextOfHistories(t *testing.T) {
 	for _, text := range []string{
 		"abc/123: raise@2",
 		"aab/312: raise@2, m leave@1, t kill@1",
+		"rate ab/12: raise@2, 1 dead@1>2",
 		"ab/21: dead@1>2, s policy@2, 1 remake@2, lower@2, restart@2 | lost transfer 1>2 #1; before write 2 #3; cut 1 #1",
 	} {
 		if got := parse(t, text).String(); got != text {
@@ -106,7 +108,7 @@ func TestJudgeKnowsLimits(t *testing.T) {
 	w := newWorld(parse(t, "ab/12: raise@1"), 0, nil)
 	m := w.nodes[0]
 	w.now = 1
-	w.judge.limits[w.room] = []*limit{{places: 3, until: w.now}, {places: 2}}
+	w.judge.limits[w.room] = []*limit{{most: 3, until: w.now}, {most: 2}}
 	let := func(n int) string {
 		w.result.Broken = ""
 		w.crowd = nil
@@ -138,6 +140,51 @@ func TestJudgeKnowsLimits(t *testing.T) {
 	w.judge.trouble = w.now
 	if got := let(3); got != "" {
 		t.Errorf("while something is in the way of news: %q", got)
+	}
+}
+
+// TestJudgeForgetsLimits: a limit that all have had the time to give up does not come back with
+// the next trouble, and rights are compared with none that was in force long ago.
+func TestJudgeForgetsLimits(t *testing.T) {
+	w := newWorld(parse(t, "ab/12: raise@1"), 0, nil)
+	w.run(warmUp)
+	w.judge.limits[w.room] = []*limit{{most: 9, until: w.now - 3*time.Second}, {most: 2}}
+	if got := w.judge.inForce(w.room, w.now); got != 2 {
+		t.Errorf("the greatest limit in force is %d 3 s after 9 was lowered to 2", got)
+	}
+	if w.judge.disturbed(); w.judge.inForce(w.room, w.now) != 2 {
+		t.Error("a limit that was over is in force again since something is in the way of news")
+	}
+	if w.judge.inForce(w.room, w.now) != 2 || w.judge.inForce(w.room, w.now-2*time.Second) != 9 {
+		t.Error("9 was not in force at any time since 2 s, or is now")
+	}
+	const text = "ab/12: raise@2, s raise@2, s raise@2, s lower@2, s lower@2, s raise@2, m leave@1"
+	if r := run(t, text, ticket.FreshMint); !strings.Contains(r.Broken, "made rights: there are 18, and the greatest limit in force is 12") {
+		t.Errorf("%s, without the rule: %q, want 18 rights of 12", text, r.Broken)
+	}
+	if r := run(t, text, 0); r.Broken != "" || r.Refused+r.Unmet > 0 {
+		t.Errorf("%s: %q, step %d refused, step %d never came", text, r.Broken, r.Refused, r.Unmet)
+	}
+}
+
+// TestRateIsTheLimit runs histories in which the rate of new users is what is limited.
+func TestRateIsTheLimit(t *testing.T) {
+	for text, rule := range map[string]ticket.Rules{
+		"rate abc/123: raise@2, leave@1": ticket.FreshMint,
+		"rate ab/12: restart@1":          ticket.RestartCools,
+		"rate aa/12: raise@2":            ticket.RateCools,
+	} {
+		if r := run(t, text, rule); !strings.Contains(r.Broken, "within 60 s") && !strings.Contains(r.Broken, "rights") {
+			t.Errorf("%s, without a rule that it needs: %q", text, r.Broken)
+		}
+		if r := run(t, text, 0); r.Broken != "" || r.Refused+r.Unmet > 0 || r.Peak < firstCap {
+			t.Errorf("%s: %q, step %d refused, step %d never came, %d let in", text, r.Broken, r.Refused, r.Unmet, r.Peak)
+		}
+	}
+	for _, text := range []string{"rate ab/12: raise@2, 1 dead@1>2", "rate abc/123: raise@2, m leave@1, t kill@1"} {
+		if r := run(t, text, 0); r.Broken != "" || r.Peak != 2*firstCap {
+			t.Errorf("%s: %q, %d let in within 60 s; want nothing of it and %d", text, r.Broken, r.Peak, 2*firstCap)
+		}
 	}
 }
 
@@ -189,5 +236,20 @@ func TestSpacesAreWhole(t *testing.T) {
 		if n != 2 {
 			t.Errorf("%s comes %d times in two orders", h, n)
 		}
+	}
+}
+
+// TestPartingsAreCounted: as many as are said to be there are picked out.
+func TestPartingsAreCounted(t *testing.T) {
+	s := NewSpace([]Mesh{{"ab", "12"}}, 3)
+	n := 0
+	for h := range Parting(Whole(s)) {
+		if text := h.String(); n == 0 && !strings.Contains(text, "raise") && !strings.Contains(text, "lower") {
+			t.Errorf("%s is one", text)
+		}
+		n++
+	}
+	if n != parting(s) || n == 0 {
+		t.Errorf("%d histories are picked out, and there are said to be %d", n, parting(s))
 	}
 }

@@ -65,8 +65,8 @@ const (
 	homeward  = 8 * time.Second  // until all have gone home
 	settling  = 24 * time.Second // after that, until everything has to add up
 
-	// How much longer that takes where a disk was lost: rights to let somebody in count for a
-	// minute, and nothing is minted before that.
+	// How much longer the last two take where the rate is the limit, and the last where a disk was
+	// lost: rights to let somebody in count for a minute, and nothing is minted before that.
 	cooling = 70 * time.Second
 )
 
@@ -82,6 +82,9 @@ func Run(h History, leaveOut ticket.Rules, trace func(format string, args ...any
 		w.run(100 * time.Millisecond)
 	}
 	w.run(aftermath)
+	if w.h.Rate {
+		w.run(cooling)
+	}
 	w.heal()
 	return w.result, w.err
 }
@@ -99,7 +102,7 @@ func (w *world) heal() {
 	w.bury()
 	why := "nothing was looked at"
 	end := w.now + settling
-	if slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.gone && !m.left }) {
+	if w.h.Rate || slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.gone && !m.left }) {
 		end += cooling
 	}
 	for w.now < end && why != "" && !w.over() {

@@ -51,6 +51,7 @@ type Space struct {
 	Meshes []Mesh
 	Acts   int
 	Size   int
+	Rate   bool // what is limited
 }
 
 // NewSpace returns the space of histories of so many acts.
@@ -80,7 +81,7 @@ func (s Space) At(i int) History {
 			i -= n
 			continue
 		}
-		h := History{Layout: m.Layout, IDs: m.IDs}
+		h := History{Rate: s.Rate, Layout: m.Layout, IDs: m.IDs}
 		all := steps(len(m.Layout))
 		for k := range s.Acts {
 			x := all[i%len(all)]
@@ -390,6 +391,40 @@ func (e *Explorer) Drawn(s Space, most int, seed uint64) iter.Seq[History] {
 	}
 }
 
+// Parting returns those of some histories of three acts in which the limit changes, and two
+// nodes leave or are lost; parting is how many a space has of them.
+func Parting(histories iter.Seq[History]) iter.Seq[History] {
+	return func(yield func(History) bool) {
+		for h := range histories {
+			limits, gone := kindsOf(h.Steps)
+			if limits == 1 && gone == 2 && !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+func parting(s Space) (n int) {
+	for _, m := range s.Meshes {
+		limits, gone := kindsOf(steps(len(m.Layout)))
+		n += 3 * limits * gone * gone * len(Moments()) * len(Moments())
+	}
+	return n
+}
+
+// kindsOf returns how many steps change the limit, and with how many a node is gone for good.
+func kindsOf(all []Step) (limits, gone int) {
+	for _, s := range all {
+		switch s.Act {
+		case Raise, Lower:
+			limits++
+		case Leave, Dead:
+			gone++
+		}
+	}
+	return limits, gone
+}
+
 // Part is one part of a search.
 type Part struct {
 	Name      string
@@ -403,14 +438,19 @@ type Part struct {
 func (e *Explorer) Parts(length time.Duration) []Part {
 	meshes := Meshes()
 	one, two, three := NewSpace(meshes, 1), NewSpace(meshes, 2), NewSpace(meshes, 3)
+	rateOne, rateTwo := one, two
+	rateOne.Rate, rateTwo.Rate = true, true
 	part := func(percent int) time.Duration { return length * time.Duration(percent) / 100 }
 	return []Part{
-		{"one act", one.Size, part(10), Whole(one)},
-		{"two acts", two.Size, part(40), Mixed(two, e.Seed)},
+		{"one act", one.Size, part(5), Whole(one)},
+		{"the rate is the limit: one act", rateOne.Size, part(5), Whole(rateOne)},
+		{"two acts", two.Size, part(30), Mixed(two, e.Seed)},
+		{"the rate is the limit: two acts", rateTwo.Size, part(15), Mixed(rateTwo, e.Seed)},
 		{"one act, one deviation", 0, part(10), e.Twisted(Mixed(one, e.Seed))},
-		{"three acts", three.Size, part(15), Mixed(three, e.Seed)},
+		{"three acts", three.Size, part(5), Mixed(three, e.Seed)},
+		{"three acts: two nodes leave or are lost, and the limit changes", parting(three), part(10), Parting(Mixed(three, e.Seed+1))},
 		{"two acts, one deviation", 0, part(10), e.Drawn(two, 1, e.Seed)},
 		{"one act, two deviations", 0, part(5), e.Drawn(one, 2, e.Seed)},
-		{"three acts, one to three deviations", 0, part(10), e.Drawn(three, 3, e.Seed)},
+		{"three acts, one to three deviations", 0, part(5), e.Drawn(three, 3, e.Seed)},
 	}
 }

@@ -29,7 +29,7 @@ const (
 
 	session   = 5 * time.Second // the shortest that schedules have, too
 	firstCap  = 6               // the limit at first
-	rate      = 1000            // never the limit
+	plenty    = 1000            // what is never the limit
 	perNode   = 9               // visitors who ask at each node
 	thinks    = 800 * time.Millisecond
 	shortStay = 6 * time.Second
@@ -90,6 +90,9 @@ type machine struct {
 	alone bool          // when it was stopped, nobody else may have heard of that
 	cut   bool
 	known []link // what membership tells it of each other node
+
+	minted  map[crdt.RoomID]int64 // what its books say that it minted when they were last looked at
+	counted int                   // in which start
 }
 
 // link is how another node stands in the eyes of one.
@@ -155,7 +158,7 @@ func newWorld(h History, rules ticket.Rules, trace func(string, ...any)) *world 
 	w.judge.first(w.room, firstCap)
 	for i := range h.Layout {
 		m := &machine{no: i, id: crdt.NodeID{h.IDs[i] - '0', 0xaa}, site: h.Layout[i : i+1], disk: map[[2]string][]byte{},
-			known: make([]link, len(h.Layout))}
+			known: make([]link, len(h.Layout)), minted: map[crdt.RoomID]int64{}}
 		w.nodes = append(w.nodes, m)
 	}
 	for _, m := range w.nodes {
@@ -164,16 +167,43 @@ func newWorld(h History, rules ticket.Rules, trace func(string, ...any)) *world 
 	return w
 }
 
-func settings(id crdt.RoomID) room.Settings {
-	s := room.Settings{ID: id, Name: "room", Path: "/", TotalActiveUsers: firstCap, NewUsersPerMinute: rate, SessionDuration: session,
+func (w *world) settings(id crdt.RoomID) room.Settings {
+	s := room.Settings{ID: id, Name: "room", Path: "/", TotalActiveUsers: plenty, NewUsersPerMinute: plenty, SessionDuration: session,
 		QueueingMethod: room.FIFO, Policy: room.Escrow, RefreshInterval: time.Second, BucketSpan: time.Second}
+	*w.limit(&s) = firstCap
 	return s.WithDefaults()
+}
+
+// limit returns the one that operators change.
+func (w *world) limit(s *room.Settings) *int {
+	if w.h.Rate {
+		return &s.NewUsersPerMinute
+	}
+	return &s.TotalActiveUsers
+}
+
+// of returns what that is about of an amount of rights.
+func (w *world) of(a ticket.Amount) int64 {
+	if w.h.Rate {
+		return a.Rate
+	}
+	return a.Places
+}
+
+// follows is how long more rights may be there than the limit says that was lowered: as long
+// as somebody who was inside stays, or who was let in counts, and as a node that was lost or
+// stopped then has to leave what it had in use alone.
+func (w *world) follows() time.Duration {
+	if w.h.Rate {
+		return time.Minute + longStay + session
+	}
+	return longStay + session
 }
 
 func (w *world) start(m *machine) {
 	m.boot++
 	m.life++
-	s := settings(crdt.RoomID{1})
+	s := w.settings(crdt.RoomID{1})
 	core, err := node.NewCore(node.CoreConfig{
 		Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: []room.Settings{s},
 		OwnerKey: []byte("key of the explored mesh"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
@@ -412,13 +442,11 @@ func (w *world) wrote(m *machine) {
 		w.taken = w.taken || strings.HasPrefix(x.Key, "taken/") || strings.HasPrefix(x.Key, "recovered/")
 		if w.trace != nil && x.Key != "bound" && x.Key != "span" {
 			r := m.core.Route("", "/")
-			w.note("node %d wrote %s; holds %v, minted %v, of all %v, limit %v", m.no+1, x.Key, held(r), r.Rights().Minted.Places, r.Rights().MintedByAll.Places, r.Rights().Limit.Places)
+			w.note("node %d wrote %s; holds %v, minted %v, of all %v, limit %v", m.no+1, x.Key, w.of(r.Rights().Held), w.of(r.Rights().Minted), w.of(r.Rights().MintedByAll), w.of(r.Rights().Limit))
 		}
 	}
 	w.step()
 }
-
-func held(r *node.Room) int64 { return r.Rights().Held.Places }
 
 func (w *world) keep(m *machine) {
 	for _, x := range m.batch {
