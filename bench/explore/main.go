@@ -9,6 +9,7 @@
 //	go run ./bench/explore
 //	go run ./bench/explore -leave-out fresh-mint
 //	go run ./bench/explore -replay "abc/123: raise@2, m leave@1, t kill@1"
+//	go run ./bench/explore -replay "rate abc/123: raise@2, leave@1"
 //
 // The exit code is 0 if nothing was found, 1 if something was, and 2 if the flags make no
 // sense. With -replay it says the same of that history.

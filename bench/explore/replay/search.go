@@ -443,8 +443,8 @@ func (e *Explorer) Parts(length time.Duration) []Part {
 	part := func(percent int) time.Duration { return length * time.Duration(percent) / 100 }
 	return []Part{
 		{"one act", one.Size, part(5), Whole(one)},
-		{"the rate is the limit: one act", rateOne.Size, part(5), Whole(rateOne)},
-		{"two acts", two.Size, part(30), Mixed(two, e.Seed)},
+		{"the rate is the limit: one act", rateOne.Size, part(10), Whole(rateOne)},
+		{"two acts", two.Size, part(25), Mixed(two, e.Seed)},
 		{"the rate is the limit: two acts", rateTwo.Size, part(15), Mixed(rateTwo, e.Seed)},
 		{"one act, one deviation", 0, part(10), e.Twisted(Mixed(one, e.Seed))},
 		{"three acts", three.Size, part(5), Mixed(three, e.Seed)},
