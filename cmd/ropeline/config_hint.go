@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ropeline/ropeline/httpfront/nearest"
+	"github.com/ropeline/ropeline/node/nearest"
 )
 
 // isNoSetting reports whether a flag is about a command, of which json is the doctor's.

@@ -23,7 +23,9 @@ var allowed = map[string][]string{
 	"transport/memnet":        {"transport", "transport/internal/"},
 	"node/history":            {"crdt"},
 	"node/limit":              {"crdt", "node/room"},
-	"node/room":               {"crdt", "node/packed"},
+	"node/nearest":            {},
+	"node/settings":           {"node/nearest"},
+	"node/room":               {"crdt", "node/packed", "node/settings"},
 	"node/catalog":            {"crdt", "node/limit", "node/room"},
 	"node/replica":            {"crdt"},
 	"node/packed":             {},
@@ -35,7 +37,7 @@ var allowed = map[string][]string{
 	"httpfront":               {"crdt", "node", "node/catalog", "node/limit", "node/room", "node/ticket", "httpfront/"},
 	"httpfront/accesslog":     {},
 	"httpfront/adminserver":   {"httpfront/admin"},
-	"httpfront/admin":         {"crdt", "node/catalog", "node/limit", "node/room", "httpfront/lang", "httpfront/nearest"},
+	"httpfront/admin":         {"crdt", "node/catalog", "node/limit", "node/nearest", "node/room", "node/settings", "httpfront/lang"},
 	"httpfront/acme":          {"httpfront/certs"},
 	"httpfront/certs":         {},
 	"httpfront/crawler":       {},
@@ -46,10 +48,9 @@ var allowed = map[string][]string{
 	"httpfront/expr":          {},
 	"httpfront/lang":          {},
 	"httpfront/metrics":       {"crdt"},
-	"httpfront/nearest":       {},
 	"httpfront/overview":      {"crdt", "node", "node/catalog", "node/history", "node/room", "httpfront/dashboard", "transport"},
 	"httpfront/manage":        {"crdt", "node", "node/history", "httpfront", "httpfront/admin", "httpfront/dashboard"},
-	"httpfront/page":          {"node", "node/room", "httpfront/lang", "httpfront/nearest"},
+	"httpfront/page":          {"node", "node/nearest", "node/room", "httpfront/lang"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
 	"httpfront/socket":        {},
@@ -104,14 +105,14 @@ var allowed = map[string][]string{
 	"bench/rig":           {"node", "transport", "bench/faults/record", "bench/rig/udp"},
 	"bench/rig/udp":       {},
 
-	"cmd/ropeline/operate": {"httpfront/certs", "httpfront/nearest"},
-	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/bootstrap", "node/catalog", "node/durable", "node/history", "node/limit", "node/room", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline/operate": {"httpfront/certs", "node/nearest"},
+	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/bootstrap", "node/catalog", "node/durable", "node/history", "node/limit", "node/nearest", "node/room", "node/settings", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of
 // their own, goroutines to guard.
 var (
-	pure   = []string{"crdt", "node/catalog", "node/history", "node/limit", "node/packed", "node/replica", "node/room", "node/ticket"}
+	pure   = []string{"crdt", "node/catalog", "node/history", "node/limit", "node/nearest", "node/packed", "node/replica", "node/room", "node/settings", "node/ticket"}
 	impure = []string{"net", "net/http", "os", "os/exec", "sync", "sync/atomic", "syscall", "log", "log/slog", "context"}
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/httpfront/lang"
-	"github.com/ropeline/ropeline/httpfront/nearest"
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/node/nearest"
 	"github.com/ropeline/ropeline/node/room"
 )
 

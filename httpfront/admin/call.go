@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ropeline/ropeline/httpfront/nearest"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/nearest"
 )
 
 // Where the two ways of speaking begin.

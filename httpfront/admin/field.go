@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/nearest"
+	"github.com/ropeline/ropeline/node/nearest"
 )
 
 // field is one setting of a T, and all that is known of it here.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cbroglie/mustache"
 
-	"github.com/ropeline/ropeline/httpfront/nearest"
+	"github.com/ropeline/ropeline/node/nearest"
 )
 
 const (

@@ -1,7 +1,5 @@
 package room
 
-import "strconv"
-
 // SameSite says in which requests that other sites bring about browsers send a cookie
 // along (RFC 6265bis, section 5.6.7).
 type SameSite string
@@ -55,24 +53,10 @@ const (
 	DefaultIPv6Prefix = 48
 )
 
-func (c *checks) binding(b *Binding) {
-	if n := b.IPv4Prefix; n != 0 && (n < 8 || n > 32) {
-		c.add("bind-ipv4-prefix", strconv.Itoa(n), "8 to 32 bits")
-	}
-	if n := b.IPv6Prefix; n != 0 && (n < 16 || n > 64) {
-		c.add("bind-ipv6-prefix", strconv.Itoa(n), "16 to 64 bits")
-	}
-}
-
 // cookie refuses what no browser would keep, or send.
 func (c *checks) cookie(a *CookieAttributes) {
 	const prefix = "cookie-attributes."
-	if a.SameSite != "" {
-		c.oneOf(prefix+"samesite", string(a.SameSite), string(SameSiteAuto), string(SameSiteLax), string(SameSiteNone), string(SameSiteStrict))
-	}
-	if a.Secure != "" {
-		c.oneOf(prefix+"secure", string(a.Secure), string(SecureAuto), string(SecureAlways), string(SecureNever))
-	}
+	judge(c, prefix, CookieFields, a)
 	if a.Secure == SecureNever && a.SameSite == SameSiteNone {
 		c.problem(prefix+"samesite", `browsers drop a cookie with SameSite=None that is not Secure; take "secure: auto" or "secure: always" with it, or "samesite: lax"`)
 	}

@@ -1,7 +1,5 @@
 package room
 
-import "strconv"
-
 // NewVisitors bounds how many visitors a node takes into the line of a room within a
 // minute. It is about those who have no pass that counts, and would have to wait: whoever
 // has one, and whoever finds a place free, is not among them. Each of the two is a bucket
@@ -14,14 +12,3 @@ type NewVisitors struct {
 
 // MaxNewVisitors is the highest limit of NewVisitors, per minute.
 const MaxNewVisitors = 1 << 20
-
-func (c *checks) newVisitors(n *NewVisitors) {
-	for _, l := range []struct {
-		field string
-		value int
-	}{{"max-new-visitors-per-address", n.PerAddress}, {"max-new-visitors", n.All}} {
-		if l.value < 0 || l.value > MaxNewVisitors {
-			c.add(l.field, strconv.Itoa(l.value), "0 to 1048576 a minute; 0 is no limit")
-		}
-	}
-}

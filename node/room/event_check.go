@@ -2,7 +2,6 @@ package room
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -24,7 +23,7 @@ func (c *checks) events(events []Event) {
 	for i := range events {
 		e := &events[i]
 		field := func(name string) string { return fmt.Sprintf("events[%d].%s", i, name) }
-		c.text(field("name"), e.Name, 64, isName)
+		judge(c, field(""), EventFields, e)
 		c.times(field, e)
 		c.overrides(field, e)
 		for j := range events[:i] {
@@ -63,32 +62,6 @@ func (c *checks) overrides(field func(string) string, e *Event) {
 	case total == nil && perMinute != nil:
 		c.add(field("total-active-users"), "", together)
 	}
-	if total != nil {
-		c.limit(field("total-active-users"), *total)
-	}
-	if perMinute != nil {
-		c.limit(field("new-users-per-minute"), *perMinute)
-	}
-	if e.SessionDuration != nil {
-		c.session(field("session-duration"), *e.SessionDuration)
-	}
-	if e.QueueingMethod != nil {
-		c.method(field("queueing-method"), *e.QueueingMethod)
-	}
-}
-
-func (c *checks) limit(field string, n int) {
-	if n < 1 || n > math.MaxInt32 {
-		c.add(field, strconv.Itoa(n), fmt.Sprintf("a whole number from 1 to %d", math.MaxInt32))
-	}
-}
-
-func (c *checks) session(field string, d time.Duration) {
-	c.span(field, d, time.Second, 24*time.Hour, time.Millisecond)
-}
-
-func (c *checks) method(field string, m Method) {
-	c.oneOf(field, string(m), string(FIFO), string(Random), string(Passthrough), string(Reject))
 }
 
 // overlap reports whether two events want the room at the same time. One that is

@@ -59,21 +59,11 @@ const maxDescription = 500 // characters, as of elsewhere
 
 func (c *checks) front(f *Front) {
 	c.cookie(&f.Cookie)
-	c.binding(&f.Binding)
-	c.newVisitors(&f.NewVisitors)
 	c.sharing(&f.Sharing)
 	if n := len(f.Rules); n > MaxRules {
 		c.add("rules", strconv.Itoa(n), fmt.Sprintf("at most %d rules", MaxRules))
 	}
 	for i := range f.Rules {
-		r := &f.Rules[i]
-		field := func(name string) string { return fmt.Sprintf("rules[%d].%s", i, name) }
-		if r.Expression == "" {
-			c.add(field("expression"), "", `an expression such as starts_with(http.request.uri.path, "/static/")`)
-		}
-		c.oneOf(field("action"), string(r.Action), string(Bypass))
-		if n := len([]rune(r.Description)); n > maxDescription {
-			c.problem(field("description"), fmt.Sprintf("it has %d characters; at most %d are allowed", n, maxDescription))
-		}
+		judge(c, fmt.Sprintf("rules[%d].", i), RuleFields, &f.Rules[i])
 	}
 }

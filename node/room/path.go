@@ -208,3 +208,7 @@ func isHostName(s string) bool {
 	}
 	return true
 }
+
+func isCookieByte(b byte) bool {
+	return b == '-' || b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}

@@ -77,11 +77,7 @@ func Apart(a, b *Settings) error {
 }
 
 func (c *checks) routes(s *Settings) {
-	c.host("host", s.Host)
-	c.path("path", s.Path)
-	if s.CookieSuffix != "" {
-		c.text("cookie-suffix", s.CookieSuffix, 64, isCookieByte)
-	} else if len(s.AdditionalRoutes) > 0 {
+	if s.CookieSuffix == "" && len(s.AdditionalRoutes) > 0 {
 		c.add("additional-routes", s.AdditionalRoutes[0].String(), "a cookie-suffix beside it: the room's cookie is set where other rooms may be")
 	}
 	if n := len(s.AdditionalRoutes); n > MaxRoutes {
@@ -89,8 +85,7 @@ func (c *checks) routes(s *Settings) {
 	}
 	for i, r := range s.AdditionalRoutes {
 		field := fmt.Sprintf("additional-routes[%d]", i)
-		c.host(field+".host", r.Host)
-		c.path(field+".path", r.Path)
+		judge(c, field+".", RouteFields, &r)
 		n := 0
 		for o := range s.Routes() {
 			if n++; n <= i+1 && r.same(o) {

@@ -1,6 +1,6 @@
 package room
 
-import "strconv"
+import "fmt"
 
 // Sharing says how many addresses one pass of somebody who is on the site may be used
 // from, and what becomes of requests from more. The zero value ignores it.
@@ -31,11 +31,7 @@ func (s *Sharing) Looks() bool { return s.Action != "" && s.Action != SharedIgno
 func (s *Sharing) Queues() bool { return s.Action == SharedQueue }
 
 func (c *checks) sharing(s *Sharing) {
-	if !s.Looks() {
-		return
-	}
-	c.oneOf("shared-passes", string(s.Action), string(SharedIgnore), string(SharedLog), string(SharedQueue))
-	if s.Addresses < 1 || s.Addresses > MaxSharedAddresses {
-		c.add("addresses-per-pass", strconv.Itoa(s.Addresses), "1 to 6 addresses")
+	if s.Looks() && s.Addresses == 0 {
+		c.add("addresses-per-pass", "0", fmt.Sprintf("a whole number from 1 to %d", MaxSharedAddresses))
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ropeline/ropeline/httpfront/nearest"
+	"github.com/ropeline/ropeline/node/nearest"
 )
 
 // UsageError is a mistake in what the caller wrote.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ropeline/ropeline/httpfront/nearest"
+	"github.com/ropeline/ropeline/node/nearest"
 )
 
 // How settings are given: NAME=VALUE, each as the API's own document has them.
