@@ -246,7 +246,7 @@ func (m *roomMaker) rule(made *roomFront, i int, r *room.Rule, lists expr.Lists)
 
 func (m *roomMaker) texts(s *room.Front) {
 	if s.Language != "" && lang.Of(s.Language) == nil {
-		m.errs = append(m.errs, &room.FieldError{Field: "default-template-language", Value: s.Language, Allowed: "one of " + lang.Tags()})
+		m.errs = append(m.errs, &room.FieldError{Field: "default-template-language", Value: s.Language, Allowed: "one of " + strings.Join(lang.Tags(), ", ")})
 	}
 	if err := page.CheckMessage(s.Message); err != nil {
 		m.fail("message", err.Error())

@@ -25,6 +25,7 @@ import (
 	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -230,7 +231,7 @@ func awaitStop(signals, running context.Context, delay time.Duration, log *slog.
 	}
 	signal.Reset(stopSignals()...)
 	if delay > 0 {
-		log.Info("stopping: /readyz says so, and visitors are served until drain-delay has passed; a second signal stops at once", "drain_delay", shortDuration(delay))
+		log.Info("stopping: /readyz says so, and visitors are served until drain-delay has passed; a second signal stops at once", "drain_delay", settings.Span(delay))
 		select {
 		case <-time.After(delay):
 		case <-running.Done():

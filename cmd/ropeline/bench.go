@@ -17,6 +17,7 @@ import (
 	"github.com/ropeline/ropeline/bench/rig/redis"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 	"github.com/ropeline/ropeline/bench/suite"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // benchOptions is what the flags of the command say.
@@ -57,9 +58,9 @@ not there is reported as missing; nothing is installed.`,
 	f.BoolVar(&o.list, "list", false, "say which there are, and what each asks")
 	f.BoolVar(&o.all, "all", false, "all of them, one after the other")
 	o.cfg.Rounds = 5
-	f.Var(intValue{dst: &o.cfg.Rounds, min: 1, max: 1000}, "rounds", "how often each server is measured")
+	f.Var(settings.Int(1, 1000).At(&o.cfg.Rounds), "rounds", "how often each server is measured")
 	o.cfg.Lasts = 4 * time.Second
-	f.Var(durationValue{dst: &o.cfg.Lasts, min: time.Second, max: time.Hour}, "for", "how long each time")
+	f.Var(settings.Duration(time.Second, time.Hour, 1).At(&o.cfg.Lasts), "for", "how long each time")
 	f.StringVar(&o.cfg.Only, "only", "", "measure servers with this `text` in their names only")
 	f.StringVar(&o.cfg.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
 	f.StringVar(&o.docs, "docs", "", "also write JSON, pictures and tables into the documentation in this `directory`")
@@ -108,8 +109,8 @@ func newBenchIncrementCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&target, "target", "", "`host:port` of Redis")
-	f.Var(intValue{dst: &conns, min: 1, max: 4096}, "connections", "how many ask at a time")
-	f.Var(durationValue{dst: &lasts, min: time.Millisecond, max: time.Hour}, "for", "how long")
+	f.Var(settings.Int(1, 4096).At(&conns), "connections", "how many ask at a time")
+	f.Var(settings.Duration(time.Millisecond, time.Hour, 1).At(&lasts), "for", "how long")
 	return cmd
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/acme"
 	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // config is what `ropeline run` is told, by flags or by file, under the same
@@ -78,61 +78,36 @@ func defaultConfig() config {
 }
 
 func defaultRoom() room.Settings {
-	return room.Settings{
-		Name:               "default",
-		Path:               "/",
-		TotalActiveUsers:   200,
-		NewUsersPerMinute:  200,
-		SessionDuration:    5 * time.Minute,
-		QueueingMethod:     room.FIFO,
-		Policy:             room.Escrow,
-		CurveFactor:        1,
-		BucketSpan:         time.Minute,
-		RefreshInterval:    20 * time.Second,
-		PlaceKept:          5 * time.Minute,
-		QueueingStatusCode: 200,
-		OnPartition:        room.PartitionHold,
-		ShareFreeze:        15 * time.Minute,
-		Front: room.Front{
-			Binding: room.Binding{IPv4Prefix: room.DefaultIPv4Prefix, IPv6Prefix: room.DefaultIPv6Prefix},
-
-			NewVisitors: room.NewVisitors{PerAddress: 1000, All: 600_000},
-			Sharing:     room.Sharing{Action: room.SharedLog, Addresses: 4},
-		},
-	}
+	s := room.New()
+	s.Name, s.TotalActiveUsers, s.NewUsersPerMinute = "default", 200, 200
+	return s
 }
 
 func defaultName() string {
 	var name string
 	host, err := os.Hostname()
-	if err != nil || (nameValue{dst: &name, extra: nodeNameExtra, max: maxNodeName}).Set(host) != nil {
+	if err != nil || nodeName.At(&name).Set(host) != nil {
 		return "node"
 	}
 	return name
 }
 
-// Names of nodes and sites travel in certificates and gossip.
-const (
-	nodeNameExtra = "-._"
-	maxNodeName   = 63
-)
-
 // nodeFlags binds everything but the room.
 func nodeFlags(fs *pflag.FlagSet, c *config) {
 	c.Proxy.bindOrigin(fs)
-	fs.Var(addressValue{&c.Listen}, "listen", "where visitors connect")
+	fs.Var(hostPort.At(&c.Listen), "listen", "where visitors connect")
 	c.Admin.bind(fs)
-	fs.Var(prefixesValue{&c.TrustedProxies}, "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
+	fs.Var(prefixes.At(&c.TrustedProxies), "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
 	c.Edge.bind(fs)
 	c.TLS.bind(fs)
 	c.Front.bind(fs)
-	fs.Var(addressValue{&c.VerdictListen}, "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
+	fs.Var(hostPort.At(&c.VerdictListen), "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
 	c.Proof.bind(fs)
-	fs.Var(nameValue{&c.Name, nodeNameExtra, maxNodeName}, "name", "the name of this node, stable over restarts and unique in the mesh")
-	fs.Var(nameValue{&c.Site, nodeNameExtra, maxNodeName}, "site", "the site (data centre) that this node stands in")
-	fs.Var(addressValue{&c.Mesh}, "mesh", "the UDP address for other nodes; none means a single node")
-	fs.Var(addressValue{&c.Advertise}, "advertise", "the address under which other nodes reach --mesh, where it differs")
-	fs.Var(addressesValue{&c.Join}, "join", "mesh addresses of other nodes")
+	fs.Var(nodeName.At(&c.Name), "name", "the name of this node, stable over restarts and unique in the mesh")
+	fs.Var(nodeName.At(&c.Site), "site", "the site (data centre) that this node stands in")
+	fs.Var(hostPort.At(&c.Mesh), "mesh", "the UDP address for other nodes; none means a single node")
+	fs.Var(hostPort.At(&c.Advertise), "advertise", "the address under which other nodes reach --mesh, where it differs")
+	fs.Var(addresses.At(&c.Join), "join", "mesh addresses of other nodes")
 	fs.StringVar(&c.SecretFile, "secret-file", c.SecretFile, "`file` with the secret of the mesh (make one with \"ropeline keygen\")")
 	fs.StringVar(&c.CertFile, "cert-file", c.CertFile, "`file` with this node's own certificate, instead of one derived from the secret")
 	fs.StringVar(&c.KeyFile, "key-file", c.KeyFile, "`file` with the key of --cert-file")
@@ -140,8 +115,8 @@ func nodeFlags(fs *pflag.FlagSet, c *config) {
 	fs.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` for this node's identity and counts (default: under the user's state directory)")
 	c.Rights.bind(fs)
 	c.Limits.bind(fs)
-	fs.Var(enumValue[string]{&c.LogFormat, []string{"text", "json"}}, "log-format", "text or json")
-	fs.Var(enumValue[string]{&c.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "debug, info, warn or error")
+	fs.Var(settings.Word("text", "json").At(&c.LogFormat), "log-format", "text or json")
+	fs.Var(settings.Word("debug", "info", "warn", "error").At(&c.LogLevel), "log-level", "debug, info, warn or error")
 	c.Signals.bind(fs)
 	c.Proxy.bind(fs)
 	c.faults.bind(fs)

@@ -25,7 +25,7 @@ type adminConfig struct {
 const tokenVariable = operate.TokenVariable
 
 func (c *adminConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(addressValue{&c.Listen}, "admin", "where operators connect: the dashboard, the API, status, health and metrics")
+	fs.Var(hostPort.At(&c.Listen), "admin", "where operators connect: the dashboard, the API, status, health and metrics")
 	fs.StringVar(&c.TokenFile, "admin-token-file", c.TokenFile, "`file` with the tokens of operators: on each line read or write, and a token (default: all programs of this machine may do everything; "+tokenVariable+" has one more for write)")
 	fs.StringVar(&c.CertFile, "admin-tls-cert-file", c.CertFile, "`file` with the certificate for --admin, which it needs away from loopback")
 	fs.StringVar(&c.KeyFile, "admin-tls-key-file", c.KeyFile, "`file` with the key of --admin-tls-cert-file")

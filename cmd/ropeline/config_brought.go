@@ -110,9 +110,7 @@ func inMinutes(key ast.MapKeyNode, value ast.Node) (string, bool) {
 // isUnsaid reports whether a value is that of a setting which an event takes from its
 // room: the API says null.
 func isUnsaid(node ast.Node, flag *pflag.Flag) bool {
-	_, optional := flag.Value.(interface{ kind() pflag.Value })
-	_, moment := flag.Value.(timeValue)
-	return isNull(node) && (optional || moment)
+	return isNull(node) && specOf(flag).Null
 }
 
 func isNull(node ast.Node) bool { return node.Type() == ast.NullType }

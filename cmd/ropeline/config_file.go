@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // maxConfigFile bounds what is read: some pages of the longest kind in it, and more
@@ -219,15 +221,15 @@ func keyOf(node ast.MapKeyNode) string {
 // set gives one flag its value, and reports whether it did: not if the command
 // line has given it already.
 func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
-	list, isList := flag.Value.(listValue)
-	if gone, ok := flag.Value.(goneValue); ok {
-		r.fail(node, flag.Name, gone.Set("")) // whatever its value is
+	spec := specOf(flag)
+	if spec.Type == typeGone {
+		r.fail(node, flag.Name, flag.Value.Set(""))
 		return false
 	}
-	values, err := scalars(node, isList, isTruth(flag))
-	if err == nil && isQuoted(node) && (isNumber(flag) || isTruth(flag)) {
+	values, err := scalars(node, spec.IsList(), spec.IsTruth())
+	if err == nil && isQuoted(node) && (spec.IsNumber() || spec.IsTruth()) {
 		what := "a number"
-		if isTruth(flag) {
+		if spec.IsTruth() {
 			what = "true or false"
 		}
 		err = fmt.Errorf("%s is wanted, and this is text; write it without quotes", what)
@@ -239,11 +241,11 @@ func (r *configReader) set(node ast.Node, flag *pflag.Flag) bool {
 	if flag.Changed {
 		return false
 	}
-	if isList {
-		list.clear()
+	if spec.IsList() {
+		flag.Value.(settings.Value).Clear()
 	}
 	for i, v := range values {
-		if _, ok := kindOfValue(flag).(pageFileValue); ok {
+		if spec.Type == typePage {
 			v = r.beside(v)
 		}
 		if err := flag.Value.Set(v); err != nil {
@@ -287,29 +289,6 @@ func scalars(node ast.Node, list, truth bool) ([]string, error) {
 		return nil, fmt.Errorf("a value or a list of values is wanted; this is a %s", kindOf(node))
 	}
 	return nil, fmt.Errorf("one value is wanted; this is a %s", kindOf(node))
-}
-
-// isNumber reports whether the flag's value is a plain number.
-func isNumber(flag *pflag.Flag) bool {
-	switch kindOfValue(flag).(type) {
-	case intValue, floatValue, codeValue:
-		return true
-	}
-	return false
-}
-
-// isTruth reports whether the flag's value is yes or no.
-func isTruth(flag *pflag.Flag) bool {
-	_, ok := kindOfValue(flag).(truthValue)
-	return ok
-}
-
-// kindOfValue returns the flag's value, or one of its kind if it is optional.
-func kindOfValue(flag *pflag.Flag) pflag.Value {
-	if o, ok := flag.Value.(interface{ kind() pflag.Value }); ok {
-		return o.kind()
-	}
-	return flag.Value
 }
 
 // isQuoted reports whether the file says itself that node is text.

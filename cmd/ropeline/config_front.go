@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // frontConfig is what rules of all rooms go by.
@@ -27,27 +28,9 @@ const (
 )
 
 func (c *frontConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(enumValue[string]{&c.UnknownHosts, []string{hostsPass, hostsRefuse}}, "unknown-hosts", "requests for hosts that no room is for: pass to the site without a queue, or refuse")
-	fs.Var(fieldValue{&c.CountryHeader}, "country-header", "the header in which trusted proxies tell the visitor's country, two letters, for rules to ask")
-	fs.Var(fieldValue{&c.VerdictCountryHeader}, "verdict-country-header", "the same for proxies that ask for verdicts, all of which have to replace what visitors send in it")
-}
-
-// pageFlags binds what a room says of its page, but for a page that stands in the
-// configuration file itself.
-func pageFlags(fs *pflag.FlagSet, f *room.Front) {
-	fs.Var(pageFileValue{&f.CustomPage}, "custom-page-file", "`file` with the waiting page, a Mustache template (default: the built-in page)")
-	fs.Var(languageValue{&f.Language}, "default-template-language", "the language of visitors who ask for none that there is (default: en-US)")
-	fs.Var(messageValue{&f.Message}, "message", "what all who wait are told, up to 300 characters of plain text")
-	fs.VarPF(truthValue{dst: &f.NoJSON, not: true}, "json-response-enabled", "", "programs that ask for JSON get it; false: they get the page").NoOptDefVal = "true"
-	fs.Var(sourcesValue{&f.FrameAncestors}, "frame-ancestors", "who may show the waiting page in a frame: self, none, or sites such as https://shop.example (default: self)")
-}
-
-// ruleFlags binds one rule of a room.
-func ruleFlags(fs *pflag.FlagSet, r *room.Rule) {
-	fs.StringVar(&r.Expression, "expression", "", "which requests it is about")
-	fs.Var(actionValue{&r.Action}, "action", "what becomes of them: bypass")
-	fs.StringVar(&r.Description, "description", "", "for the operator")
-	fs.VarPF(truthValue{dst: &r.Disabled, not: true}, "enabled", "", "false: as if it were not there")
+	fs.Var(settings.Word(hostsPass, hostsRefuse).At(&c.UnknownHosts), "unknown-hosts", "requests for hosts that no room is for: pass to the site without a queue, or refuse")
+	fs.Var(headerField.At(&c.CountryHeader), "country-header", "the header in which trusted proxies tell the visitor's country, two letters, for rules to ask")
+	fs.Var(headerField.At(&c.VerdictCountryHeader), "verdict-country-header", "the same for proxies that ask for verdicts, all of which have to replace what visitors send in it")
 }
 
 // hosts returns the hosts that are served; nil if all are.

@@ -22,69 +22,16 @@ type limitsConfig struct {
 	Rules  []limit.Rule // in a file only
 }
 
-// What counting may take, in bytes.
-const (
-	minLimitMemory = 1 << 20
-	maxLimitMemory = 64 << 30
-)
-
 func defaultLimits() limitsConfig { return limitsConfig{Memory: node.DefaultLimitMemory} }
 
 func (c *limitsConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(boundedSize{sizeValue{&c.Memory}, minLimitMemory, maxLimitMemory}, "limit-memory", "memory that counting for rate limits may take, from when there is one: 1MiB to 64GiB")
-}
-
-// boundedSize is a number of bytes between two others.
-type boundedSize struct {
-	sizeValue
-	min, max int64
-}
-
-func (v boundedSize) Set(s string) error {
-	was := *v.dst
-	err := v.sizeValue.Set(s)
-	if err == nil && v.min <= *v.dst && *v.dst <= v.max {
-		return nil
-	}
-	*v.dst = was
-	return fmt.Errorf("%q is not allowed: a number of bytes from %s to %s, such as 256MiB", s, sizeValue{&v.min}, sizeValue{&v.max})
+	fs.Var(sizeBetween(1<<20, 64<<30, "a number of bytes from 1MiB to 64GiB, such as 256MiB").At(&c.Memory), "limit-memory", "memory that counting for rate limits may take, from when there is one: 1MiB to 64GiB")
 }
 
 // limitFlags binds one rate limit.
 func limitFlags(fs *pflag.FlagSet, r *limit.Rule) {
-	fs.Var(nameValue{&r.Name, "-_.", limit.MaxName}, "name", "unique among rate limits; in headers, metrics and logs")
-	fs.StringVar(&r.Description, "description", "", "for the operator")
-	fs.VarPF(truthValue{dst: &r.Disabled, not: true}, "enabled", "", "false: as if it were not there")
-	fs.StringVar(&r.Expression, "expression", "", "which requests it is about")
-	fs.Var(textsValue{&r.Characteristics}, "characteristics", "what counts together (default: all requests)")
-	fs.Var(intValue{&r.IPv4Prefix, 8, 32}, "ipv4-prefix", "bits of an IPv4 address that count")
-	fs.Var(intValue{&r.IPv6Prefix, 16, 128}, "ipv6-prefix", "bits of an IPv6 address that count")
-	fs.Var(durationValue{&r.Period, limit.MinPeriod, limit.MaxPeriod}, "period", "the time in which requests are counted")
-	fs.Var(intValue{&r.RequestsPerPeriod, 1, limit.MaxRequests}, "requests-per-period", "how many may come")
-	fs.Var(durationValue{&r.MitigationTimeout, 0, limit.MaxMitigation}, "mitigation-timeout", "for how long requests are limited then; 0s: until there would be few enough")
-	fs.StringVar(&r.CountingExpression, "counting-expression", "", "which of them are counted (default: all)")
-	fs.Var(enumValue[limit.Action]{&r.Action, []limit.Action{limit.Block, limit.Queue, limit.Log}}, "action", "what becomes of requests beyond: block, queue or log")
-	fs.Var(enumValue[limit.Scope]{&r.Scope, []limit.Scope{limit.Mesh, limit.Site}}, "scope", "what counts together: the mesh or each site")
-	fs.Var(intValue{&r.Response.StatusCode, 400, 499}, "status-code", "of the answer to who is blocked")
-	fs.StringVar(&r.Response.Content, "content", "", "of that answer")
-	fs.Var(pageFileValue{&r.Response.Content}, "content-file", "`file` with it")
-	fs.Var(enumValue[string]{&r.Response.ContentType, limit.ContentTypes}, "content-type", "what it is")
-}
-
-// textsValue is a list of texts in which commas may stand.
-type textsValue struct{ dst *[]string }
-
-func (v textsValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	return strings.Join(*v.dst, ", ")
-}
-func (v textsValue) Type() string { return "text" }
-func (v textsValue) clear()       { *v.dst = nil }
-func (v textsValue) Set(s string) error {
-	*v.dst = append(*v.dst, s)
-	return nil
+	bind(fs, r, limit.Fields)
+	fs.Var(pageFile.At(&r.Response.Content), "content-file", "`file` with it")
 }
 
 // limitRules returns the rules of a file with their ids.

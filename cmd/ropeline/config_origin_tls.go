@@ -21,7 +21,7 @@ type originTLSConfig struct {
 
 func (c *originTLSConfig) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.CAFile, "origin-ca-file", c.CAFile, "`file` with the root certificates of https origins, instead of the system's")
-	fs.Var(hostValue{&c.ServerName}, "origin-server-name", "the name that the certificates of https origins are for (default: the one in the address)")
+	fs.Var(hostKind.At(&c.ServerName), "origin-server-name", "the name that the certificates of https origins are for (default: the one in the address)")
 }
 
 // checkOriginTLS refuses what cannot work, and reads the file.

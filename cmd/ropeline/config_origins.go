@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // proxyNodes are the parts of a mapping, the file's or a room's, that say where
@@ -95,8 +96,8 @@ func (r *configReader) origin(node ast.Node, field string) (upstream.Origin, boo
 	var all []upstream.Origin
 	weight := 0
 	fs := pflag.NewFlagSet("origin", pflag.ContinueOnError)
-	fs.Var(originsValue{&all}, "url", "the address")
-	fs.Var(intValue{&weight, 1, upstream.WeightMax}, "weight", "how many requests it gets for each of one with weight 1")
+	fs.Var(origins.At(&all), "url", "the address")
+	fs.Var(settings.Int(1, upstream.WeightMax).At(&weight), "weight", "how many requests it gets for each of one with weight 1")
 	before := len(r.errs)
 	r.mapping(node, field, fs, nil)
 	switch {
@@ -125,7 +126,7 @@ func (r *configReader) healthCheck(node ast.Node, field string) *upstream.Check 
 		r.fail(node, field, errors.New("what is requested is missing: \"path: /PATH\""))
 	}
 	if c.Timeout > c.Interval {
-		r.fail(node, field, fmt.Errorf("timeout %s is longer than interval %s; a check must be over when the next one begins", shortDuration(c.Timeout), shortDuration(c.Interval)))
+		r.fail(node, field, fmt.Errorf("timeout %s is longer than interval %s; a check must be over when the next one begins", settings.Span(c.Timeout), settings.Span(c.Interval)))
 	}
 	return &c
 }

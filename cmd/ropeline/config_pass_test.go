@@ -66,7 +66,7 @@ rooms:
 		}
 	}
 	for text, want := range map[string]string{
-		"bind-pass: [ip]":       `bind-pass: "ip" is not allowed: address, user-agent, or both`,
+		"bind-pass: [ip]":       `bind-pass: "ip" is not allowed: one of address, user-agent`,
 		"bind-ipv4-prefix: 33":  "bind-ipv4-prefix: ",
 		"bind-ipv6-prefix: 128": "bind-ipv6-prefix: ",
 	} {

@@ -19,7 +19,7 @@ type proofConfig struct {
 
 func (c *proofConfig) bind(fs *pflag.FlagSet) {
 	truthFlag(fs, &c.On, "proof", "give requests that are let in a signed proof for the site")
-	fs.Var(headerValue{&c.Header}, "proof-header", "the header field of proofs")
+	fs.Var(proofField.At(&c.Header), "proof-header", "the header field of proofs")
 	fs.StringVar(&c.Issuer, "proof-issuer", c.Issuer, "who proofs say they are from")
 }
 
@@ -37,23 +37,4 @@ func (c *proofConfig) signer(order []transport.Secret) (*proof.Signer, error) {
 		return nil, nil
 	}
 	return proof.New(proof.Config{Issuer: c.Issuer, Keys: proofKeys(order)})
-}
-
-// headerValue is the name of a header field.
-type headerValue struct{ dst *string }
-
-func (v headerValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	return *v.dst
-}
-func (v headerValue) Type() string { return "name" }
-func (v headerValue) Set(s string) error {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
-	if s == "" || len(s) > 64 || strings.Trim(s, letters) != "" || strings.Trim(s, "-") == "" {
-		return fmt.Errorf("%q is not allowed: letters, digits and \"-\", up to 64, such as %s", s, proof.Header)
-	}
-	*v.dst = s
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // proxyConfig is what the operator says about the way of requests to the site
@@ -73,28 +74,28 @@ func defaultProxy() proxyConfig {
 // bindOrigin binds the origins, but for the form of a list with weights and
 // checks, which only a file can hold.
 func (c *proxyConfig) bindOrigin(fs *pflag.FlagSet) {
-	fs.Var(originsValue{&c.Origins.Servers}, "origin", "the site to protect, such as http://127.0.0.1:3000; several servers of it, each perhaps with \" weight=N\"")
+	fs.Var(origins.At(&c.Origins.Servers), "origin", "the site to protect, such as http://127.0.0.1:3000; several servers of it, each perhaps with \" weight=N\"")
 }
 
 // bind binds the rest.
 func (c *proxyConfig) bind(fs *pflag.FlagSet) {
 	c.OriginTLS.bind(fs)
 	maxBodyFlag(fs, &c.MaxBody)
-	fs.Var(methodsValue{&c.Methods}, "methods", "the only methods that are let through (default: all but CONNECT and TRACE)")
-	fs.Var(intValue{&c.Retries, 0, upstream.OriginsMax}, "retries", "how many more origins a request is sent to if the one before cannot have acted on it")
-	fs.Var(intValue{&c.Passive.Failures, 1, 1000}, "eject-after", "how many requests in a row an origin fails to answer before it is left alone")
-	ejection := func(dst *time.Duration) durationValue { return durationValue{dst, time.Second, time.Hour} }
+	fs.Var(methods.At(&c.Methods), "methods", "the only methods that are let through (default: all but CONNECT and TRACE)")
+	fs.Var(settings.Int(0, upstream.OriginsMax).At(&c.Retries), "retries", "how many more origins a request is sent to if the one before cannot have acted on it")
+	fs.Var(settings.Int(1, 1000).At(&c.Passive.Failures), "eject-after", "how many requests in a row an origin fails to answer before it is left alone")
+	ejection := func(dst *time.Duration) settings.Value { return settings.Duration(time.Second, time.Hour, 1).At(dst) }
 	fs.Var(ejection(&c.Passive.Ejection), "eject-time", "for how long at first; each time that follows soon is twice as long")
 	fs.Var(ejection(&c.Passive.EjectionMax), "eject-time-max", "for how long at most")
-	fs.Var(durationValue{&c.SlowStart, time.Millisecond, time.Hour}, "slow-start", "time over which an origin that was out gets its whole share again")
-	fs.Var(prefixesValue{&c.AllowAddresses}, "allow-origin-addresses", "addresses of origins that are allowed although they are link-local or known for handing out credentials")
+	fs.Var(settings.Duration(time.Millisecond, time.Hour, 1).At(&c.SlowStart), "slow-start", "time over which an origin that was out gets its whole share again")
+	fs.Var(prefixes.At(&c.AllowAddresses), "allow-origin-addresses", "addresses of origins that are allowed although they are link-local or known for handing out credentials")
 	c.bindTimeouts(fs)
-	most := func(dst *int, name, usage string) { fs.Var(intValue{dst, 1, 1 << 20}, name, usage) }
+	most := func(dst *int, name, usage string) { fs.Var(settings.Int(1, 1<<20).At(dst), name, usage) }
 	most(&c.Limits.Conns, "max-connections", "connections of visitors at one time")
 	most(&c.Limits.ConnsPerAddress, "max-connections-per-address", "of them, those of one address (IPv6: of one /64)")
 	most(&c.Limits.Handshakes, "max-handshakes", "connections in their TLS handshake, or before their PROXY header, at one time")
 	most(&c.Limits.Requests, "max-requests-per-connection", "requests that one connection may bring")
-	fs.Var(intValue{&c.Limits.BodyRate, 0, 1 << 20}, "min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum")
+	fs.Var(settings.Int(0, 1<<20).At(&c.Limits.BodyRate), "min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum")
 	most(&c.Limits.OriginConns, "max-origin-requests", "requests with one origin at one time")
 	most(&c.Limits.Upgrades, "max-upgrades", "upgraded connections (WebSocket) at one time")
 }
@@ -103,7 +104,7 @@ func (c *proxyConfig) bind(fs *pflag.FlagSet) {
 func (c *proxyConfig) bindTimeouts(fs *pflag.FlagSet) {
 	t := &c.Timeouts
 	phase := func(dst *time.Duration, name, usage string) {
-		fs.Var(durationValue{dst, 100 * time.Millisecond, 24 * time.Hour}, name, usage)
+		fs.Var(settings.Duration(100*time.Millisecond, 24*time.Hour, 1).At(dst), name, usage)
 	}
 	phase(&t.Head, "head-timeout", "how long a visitor may take for the head of a request")
 	phase(&t.Body, "body-timeout", "longest pause inside a request body")
@@ -117,23 +118,23 @@ func (c *proxyConfig) bindTimeouts(fs *pflag.FlagSet) {
 	phase(&t.Stream, "stream-timeout", "longest pause inside a response body")
 	phase(&t.Tunnel, "tunnel-timeout", "longest silence, both ways, of an upgraded connection")
 	phase(&t.OriginIdle, "origin-idle-timeout", "how long an unused connection to an origin is kept")
-	fs.Var(durationValue{&c.DrainDelay, 0, time.Hour}, "drain-delay", "how long a node that is being stopped still takes visitors, while /readyz says 503; 0s: not at all")
+	fs.Var(settings.Duration(0, time.Hour, 1).At(&c.DrainDelay), "drain-delay", "how long a node that is being stopped still takes visitors, while /readyz says 503; 0s: not at all")
 	phase(&t.Drain, "drain-timeout", "how long requests under way may go on when the node is stopped")
 }
 
 func maxBodyFlag(fs *pflag.FlagSet, dst *int64) {
-	fs.Var(sizeValue{dst}, "max-body", "longest body of a request, such as 10MiB; 0: no limit")
+	fs.Var(size.At(dst), "max-body", "longest body of a request, such as 10MiB; 0: no limit")
 }
 
 // checkFlags binds one block of checks.
 func checkFlags(fs *pflag.FlagSet, c *upstream.Check) {
-	fs.Var(requestPathValue{&c.Path}, "path", "what is requested")
-	fs.Var(hostValue{&c.Host}, "host", "the Host field of the request")
-	fs.Var(durationValue{&c.Interval, 100 * time.Millisecond, time.Hour}, "interval", "time from one check to the next")
-	fs.Var(durationValue{&c.Timeout, 10 * time.Millisecond, time.Hour}, "timeout", "for the whole answer")
-	fs.Var(intValue{&c.Healthy, 1, 100}, "healthy-threshold", "good answers in a row that bring an origin in")
-	fs.Var(intValue{&c.Unhealthy, 1, 100}, "unhealthy-threshold", "bad answers in a row that take it out")
-	fs.Var(statusesValue{&c.Status}, "expected-status", "status codes of a good answer")
+	fs.Var(requestPath.At(&c.Path), "path", "what is requested")
+	fs.Var(hostKind.At(&c.Host), "host", "the Host field of the request")
+	fs.Var(settings.Duration(100*time.Millisecond, time.Hour, 1).At(&c.Interval), "interval", "time from one check to the next")
+	fs.Var(settings.Duration(10*time.Millisecond, time.Hour, 1).At(&c.Timeout), "timeout", "for the whole answer")
+	fs.Var(settings.Int(1, 100).At(&c.Healthy), "healthy-threshold", "good answers in a row that bring an origin in")
+	fs.Var(settings.Int(1, 100).At(&c.Unhealthy), "unhealthy-threshold", "bad answers in a row that take it out")
+	fs.Var(statuses.At(&c.Status), "expected-status", "status codes of a good answer")
 }
 
 func defaultCheck() upstream.Check {
@@ -154,7 +155,7 @@ func (c *config) checkProxy() error {
 		errs = append(errs, c.checkOrigins(r.Origins))
 	}
 	if p.Passive.Ejection > p.Passive.EjectionMax {
-		errs = append(errs, c.file.at("eject-time", fmt.Errorf("--eject-time is %s: at most --eject-time-max, %s", shortDuration(p.Passive.Ejection), shortDuration(p.Passive.EjectionMax))))
+		errs = append(errs, c.file.at("eject-time", fmt.Errorf("--eject-time is %s: at most --eject-time-max, %s", settings.Span(p.Passive.Ejection), settings.Span(p.Passive.EjectionMax))))
 	}
 	return errors.Join(errs...)
 }

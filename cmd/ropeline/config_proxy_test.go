@@ -161,18 +161,18 @@ func TestOriginMistakes(t *testing.T) {
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "1": 1, "1KiB": 1024, "1024": 1024, "10MiB": 10 << 20, "3GiB": 3 << 30, "1024TiB": 1 << 50} {
 		var n int64
-		v := sizeValue{&n}
+		v := size.At(&n)
 		if err := v.Set(text); err != nil || n != want {
 			t.Errorf("%q: got %d, %v, want %d", text, n, err, want)
 		}
 		again := int64(-1)
-		if err := (sizeValue{&again}).Set(v.String()); err != nil || again != want {
+		if err := (size.At(&again)).Set(v.String()); err != nil || again != want {
 			t.Errorf("%q is shown as %q, which is %d, %v", text, v.String(), again, err)
 		}
 	}
 	for _, text := range []string{"", "-1", "+1", "1.5MiB", "1 MiB", "KiB", "99999999999999999999", "1048577GiB"} {
 		var n int64
-		if err := (sizeValue{&n}).Set(text); err == nil {
+		if err := (size.At(&n)).Set(text); err == nil {
 			t.Errorf("%q is taken as %d", text, n)
 		}
 	}

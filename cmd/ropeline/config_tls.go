@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/httpfront/acme"
 	"github.com/ropeline/ropeline/httpfront/certs"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // tlsConfig is what the operator says about TLS with visitors.
@@ -36,14 +35,14 @@ type acmeConfig struct {
 }
 
 func (c *tlsConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(filesValue{&c.CertFiles}, "tls-cert-file", "files with certificates to speak TLS with visitors, each followed by those between it and its root")
-	fs.Var(filesValue{&c.KeyFiles}, "tls-key-file", "files with the keys of --tls-cert-file, in the same order")
-	fs.Var(addressValue{&c.RedirectListen}, "redirect-listen", "where visitors without TLS are sent to --listen, and certificate authorities find their challenges, such as :80")
-	fs.Var(intValue{&c.RedirectPort, 1, 65535}, "redirect-port", "the port that they are sent to, where it is not that of --listen")
+	fs.Var(files.At(&c.CertFiles), "tls-cert-file", "files with certificates to speak TLS with visitors, each followed by those between it and its root")
+	fs.Var(files.At(&c.KeyFiles), "tls-key-file", "files with the keys of --tls-cert-file, in the same order")
+	fs.Var(hostPort.At(&c.RedirectListen), "redirect-listen", "where visitors without TLS are sent to --listen, and certificate authorities find their challenges, such as :80")
+	fs.Var(settings.Int(1, 65535).At(&c.RedirectPort), "redirect-port", "the port that they are sent to, where it is not that of --listen")
 	a := &c.ACME
-	fs.Var(hostsValue{&a.Domains}, "acme-domains", "names for which certificates are obtained by ACME")
+	fs.Var(domains.At(&a.Domains), "acme-domains", "names for which certificates are obtained by ACME")
 	fs.StringVar(&a.Email, "acme-email", a.Email, "where the certificate authority writes to")
-	fs.Var(directoryValue{&a.Directory}, "acme-directory", "the certificate authority")
+	fs.Var(directory.At(&a.Directory), "acme-directory", "the certificate authority")
 	fs.StringVar(&a.CAFile, "acme-ca-file", a.CAFile, "`file` with the root certificate of --acme-directory, where it is none of the system's")
 	truthFlag(fs, &a.Agree, "acme-agree", "you have read the terms of the certificate authority and agree")
 	fs.StringVar(&a.Storage, "acme-storage", a.Storage, "`directory` for certificates, shared by all nodes to which the domains lead (default: in --data-dir)")
@@ -129,70 +128,4 @@ func chooser(files *certs.Files, obtained *acme.Manager) func(*tls.ClientHelloIn
 		}
 		return files.GetCertificate(hello)
 	}
-}
-
-// filesValue is a list of files; each use of the flag adds to it.
-type filesValue struct{ dst *[]string }
-
-func (v filesValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	return strings.Join(*v.dst, ",")
-}
-func (v filesValue) Type() string { return "file,..." }
-func (v filesValue) clear()       { *v.dst = nil }
-func (v filesValue) Set(s string) error {
-	for one := range strings.SplitSeq(s, ",") {
-		if one = strings.TrimSpace(one); one == "" {
-			return fmt.Errorf("%q is not allowed: the name of a file is missing", s)
-		}
-		*v.dst = append(*v.dst, one)
-	}
-	return nil
-}
-
-// hostsValue is a list of host names; each use of the flag adds to it.
-type hostsValue struct{ dst *[]string }
-
-func (v hostsValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	return strings.Join(*v.dst, ",")
-}
-func (v hostsValue) Type() string { return "host,..." }
-func (v hostsValue) clear()       { *v.dst = nil }
-func (v hostsValue) Set(s string) error {
-	for one := range strings.SplitSeq(s, ",") {
-		var host string
-		if err := (hostValue{&host}).Set(strings.TrimSpace(one)); err != nil {
-			return err
-		}
-		if strings.ContainsAny(host, "[_") {
-			return fmt.Errorf("%q is not allowed: a certificate is for a host name of letters, digits, '-' and '.'", host)
-		}
-		if !slices.Contains(*v.dst, host) {
-			*v.dst = append(*v.dst, host)
-		}
-	}
-	return nil
-}
-
-// directoryValue is the address of an ACME directory.
-type directoryValue struct{ dst *string }
-
-func (v directoryValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	return *v.dst
-}
-func (v directoryValue) Type() string { return "url" }
-func (v directoryValue) Set(s string) error {
-	if u, err := url.Parse(s); err != nil || u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%q is not allowed: an address that begins with https://, such as %s", s, acme.LetsEncrypt)
-	}
-	*v.dst = s
-	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ropeline/ropeline/bench/load"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // demoOptions is what the flags of the command say.
@@ -50,11 +51,11 @@ Ctrl-C ends everything, and leaves nothing behind.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var(intValue{dst: &o.crowd, max: 10_000}, "crowd", "how many simulated visitors stand at the door at first; 0: none come at all")
-	f.Var(durationValue{dst: &o.duration, max: 24 * time.Hour}, "for", "end by itself after this time, with a summary (default: at Ctrl-C)")
+	f.Var(settings.Int(0, 10_000).At(&o.crowd), "crowd", "how many simulated visitors stand at the door at first; 0: none come at all")
+	f.Var(settings.Duration(0, 24*time.Hour, 1).At(&o.duration), "for", "end by itself after this time, with a summary (default: at Ctrl-C)")
 	f.Lookup("for").DefValue = ""
-	f.Var(addressValue{dst: &o.listen}, "listen", "where the first node serves visitors; if that is taken and not asked for, elsewhere")
-	f.Var(methodValue(&o.room.method), "queueing-method", "who is let in next: fifo, random, passthrough (everybody) or reject (nobody)")
+	f.Var(hostPort.At(&o.listen), "listen", "where the first node serves visitors; if that is taken and not asked for, elsewhere")
+	f.Var(settings.Word(room.FIFO, room.Random, room.Passthrough, room.Reject).At(&o.room.method), "queueing-method", "who is let in next: fifo, random, passthrough (everybody) or reject (nobody)")
 	f.SortFlags = false
 	return cmd
 }
@@ -144,7 +145,7 @@ func introduce(out io.Writer, m *demoMesh, o demoOptions) {
 	}
 	end := "Ctrl-C ends everything."
 	if o.duration > 0 {
-		end = fmt.Sprintf("It ends after %s, or at Ctrl-C.", shortDuration(o.duration))
+		end = fmt.Sprintf("It ends after %s, or at Ctrl-C.", settings.Span(o.duration))
 	}
 	fmt.Fprintf(out, `
   %s

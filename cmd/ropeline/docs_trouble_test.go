@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // TestDocsOfTroubleNameWhatThereIs holds docs/troubleshooting.md to the fields of the status,
@@ -63,13 +65,8 @@ func TestDocsOfTroubleNameWhatThereIs(t *testing.T) {
 }
 
 func isMethodOrPolicy(name string) bool {
-	for _, m := range methods {
-		if name == string(m) {
-			return true
-		}
-	}
-	for _, p := range policies {
-		if name == string(p) {
+	for _, f := range roomFields().Pick("queueing-method", "policy") {
+		if slices.Contains(f.Of(new(room.Settings)).Spec().Schema["enum"].([]any), any(name)) {
 			return true
 		}
 	}

@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"transport/internal/skew": {},
 	"transport/memnet":        {"transport", "transport/internal/"},
 	"node/history":            {"crdt"},
-	"node/limit":              {"crdt", "node/room"},
+	"node/limit":              {"crdt", "node/room", "node/settings"},
 	"node/nearest":            {},
 	"node/settings":           {"node/nearest"},
 	"node/room":               {"crdt", "node/packed", "node/settings"},

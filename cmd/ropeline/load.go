@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // loadOptions is what the flags of the command say beyond the run itself.
@@ -76,36 +77,36 @@ func loadFlags(f *pflag.FlagSet, o *loadOptions) {
 	duration := func(dst *time.Duration, name string, value time.Duration, usage string) {
 		*dst = value
 		if value > 0 {
-			f.Var(durationValue{dst: dst, min: time.Millisecond, max: long}, name, usage)
+			f.Var(settings.Duration(time.Millisecond, long, 1).At(dst), name, usage)
 			return
 		}
-		f.Var(durationValue{dst: dst, max: long}, name, usage)
+		f.Var(settings.Duration(0, long, 1).At(dst), name, usage)
 		f.Lookup(name).DefValue = "" // the usage says what nothing means
 	}
 	count := func(dst *int, name string, usage string) {
-		f.Var(intValue{dst: dst, max: math.MaxInt32}, name, usage)
+		f.Var(settings.Int(0, math.MaxInt32).At(dst), name, usage)
 	}
 	c := &o.cfg
 	f.StringArrayVar(&c.Targets, "target", nil, "`URL` of a node; repeat it for several nodes of one mesh")
 	f.StringVar(&o.log, "log", "", "replay this access log `file` instead of made-up visitors")
 	c.Speed = 1
-	f.Var(floatValue{dst: &c.Speed, min: 0.001, max: 1e9}, "speed", "how many times faster than recorded the log is replayed")
+	f.Var(settings.Float(0.001, 1e9).At(&c.Speed), "speed", "how many times faster than recorded the log is replayed")
 	count(&c.Crowd.Visitors, "visitors", "how many visitors come in all; with --log the first clients of it (default: as many as come in time)")
 	c.Crowd.Rate = 10
-	f.Var(floatValue{dst: &c.Crowd.Rate, max: 1e6}, "rate", "mean arrivals per second")
+	f.Var(settings.Float(0, 1e6).At(&c.Crowd.Rate), "rate", "mean arrivals per second")
 	count(&c.Crowd.Burst, "burst", "how many visitors come at the very start; alone, nobody else comes")
 	duration(&c.Crowd.Spread, "spread", 0, "time over which the burst comes (default: all at once)")
 	duration(&c.Crowd.Ramp, "ramp", 0, "time in which the rate climbs from nothing to --rate (default: at once)")
 	duration(&c.Duration, "for", 0, "end after this time, whoever still waits (default: when the last visitor has left, or 30s if visitors never end)")
 	c.Crowd.Stay = 10 * time.Second
-	f.Var(durationValue{dst: &c.Crowd.Stay, max: long}, "stay", "mean time that a visitor spends on the site; 0s: one page")
+	f.Var(settings.Duration(0, long, 1).At(&c.Crowd.Stay), "stay", "mean time that a visitor spends on the site; 0s: one page")
 	duration(&c.Crowd.Think, "think", 2*time.Second, "mean pause between two pages")
 	duration(&c.Crowd.Patience, "patience", 0, "mean time after which a waiting visitor leaves (default: never)")
 	f.StringArrayVar(&c.Crowd.Paths, "path", nil, "`path` that visitors ask for; repeat it for several to choose from (default: the path of the first target)")
 	f.StringVar(&c.Host, "host", "", "`name` of the site to ask for (default: that of the first target)")
 	duration(&c.SessionDuration, "session-duration", 5*time.Minute, "how long the room lets a visitor be idle; only for counting")
 	o.accept = acceptJSON
-	f.Var(enumValue[loadAccept]{dst: &o.accept, allowed: []loadAccept{acceptJSON, acceptHTML}}, "accept",
+	f.Var(settings.Word(acceptJSON, acceptHTML).At(&o.accept), "accept",
 		"ask for json, which tells a visitor's place, or html, as browsers do")
 	f.Uint64Var(&o.seed, "seed", 0, "`number` that makes the same visitors again (default: a new one each time)")
 	duration(&c.RequestTimeout, "timeout", 10*time.Second, "how long one request may take, and how long it may wait for a connection")

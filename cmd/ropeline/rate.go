@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // rateOptions is what the flags of the command say beyond the run itself.
@@ -75,11 +76,11 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 	const long = 24 * time.Hour
 	duration := func(dst *time.Duration, name string, value, least time.Duration, usage string) {
 		*dst = value
-		f.Var(durationValue{dst: dst, min: least, max: long}, name, usage)
+		f.Var(settings.Duration(least, long, 1).At(dst), name, usage)
 	}
 	cpu := func(dst *int, name, usage string) {
 		*dst = anyCPU
-		f.Var(intValue{dst: dst, min: anyCPU, max: 1023}, name, usage)
+		f.Var(settings.Int(anyCPU, 1023).At(dst), name, usage)
 		f.Lookup(name).DefValue = ""
 	}
 	c := &o.cfg
@@ -87,15 +88,15 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 	f.StringArrayVar(&o.headers, "header", nil, "`line` to send with it, such as 'Cookie: a=1'; repeat it for several")
 	f.StringVar(&o.requests, "requests", "", "`file` with requests to send instead, used in turn: lines of each, and an empty line between them")
 	c.Turn = rate.Together
-	f.Var(enumValue[rate.Turn]{dst: &c.Turn, allowed: []rate.Turn{rate.Together, rate.EachConn, rate.OneConn}}, "turn",
+	f.Var(settings.Word(rate.Together, rate.EachConn, rate.OneConn).At(&c.Turn), "turn",
 		"together: the next request of the file, on whichever connection; each: every connection goes through the file by itself; one: every connection has one of them, which it sends again and again")
-	f.Var(floatValue{dst: &c.Rate, max: 10e6}, "rate", "requests per second; 0: as many as the connections allow")
+	f.Var(settings.Float(0, 10e6).At(&c.Rate), "rate", "requests per second; 0: as many as the connections allow")
 	c.Arrivals = rate.Even
-	f.Var(enumValue[rate.Arrivals]{dst: &c.Arrivals, allowed: []rate.Arrivals{rate.Even, rate.Poisson}}, "arrivals",
+	f.Var(settings.Word(rate.Even, rate.Poisson).At(&c.Arrivals), "arrivals",
 		"even: as far apart as the rate says, so that what differs is the servers; poisson: as those of a crowd")
 	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same times of poisson again")
 	c.Conns = 64
-	f.Var(intValue{dst: &c.Conns, min: 1, max: 1 << 20}, "connections", "connections that are kept open")
+	f.Var(settings.Int(1, 1<<20).At(&c.Conns), "connections", "connections that are kept open")
 	duration(&c.Warm, "warm", time.Second, 0, "time before the requests that count; with --self-test before each try, 25ms by itself")
 	duration(&c.Lasts, "for", 10*time.Second, time.Millisecond, "time in which requests count; with --self-test in each try, 100ms by itself")
 	duration(&c.Drain, "drain", time.Second, time.Millisecond, "how long after that answers are waited for; with --self-test 100ms by itself")
@@ -104,7 +105,7 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 	f.BoolVar(&o.selfTest, "self-test", false, "show how much the generator sustains, against a server with nothing in it")
 	cpu(&o.serverCPU, "server-cpu", "`number` of the CPU that this server stays on (default: the first one)")
 	o.body = 6
-	f.Var(intValue{dst: &o.body, max: math.MaxInt32}, "body", "bytes of the body with which it answers")
+	f.Var(settings.Int(0, math.MaxInt32).At(&o.body), "body", "bytes of the body with which it answers")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rate/bare"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // newBareCommand returns the server of the self-test, which benchmarks use as well.
@@ -44,9 +45,9 @@ func newBareCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Var(addressValue{&cfg.Address}, "listen", "where to listen: IPv4 and port; port 0: any that is free")
-	f.Var(intValue{dst: &cfg.Body, max: math.MaxInt32}, "body", "bytes of the body")
-	f.Var(intValue{dst: &cpu, min: anyCPU, max: 1023}, "cpu", "`number` of the CPU that it stays on")
+	f.Var(hostPort.At(&cfg.Address), "listen", "where to listen: IPv4 and port; port 0: any that is free")
+	f.Var(settings.Int(0, math.MaxInt32).At(&cfg.Body), "body", "bytes of the body")
+	f.Var(settings.Int(anyCPU, 1023).At(&cpu), "cpu", "`number` of the CPU that it stays on")
 	f.Lookup("cpu").DefValue = ""
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // faultKeys are what each kind of fault may be told. "at" is another word for
@@ -99,13 +101,13 @@ func setFault(f *sim.Fault, key, value string) (err error) {
 	case "by":
 		f.By, err = faultTime(value, -24*time.Hour)
 	case "loss":
-		err = floatValue{dst: &f.Loss, max: 1}.Set(value)
+		err = settings.Float(0, 1).At(&f.Loss).Set(value)
 	case "active":
-		err = activeValue(&f.Active).Set(value)
+		err = settings.Int(1, math.MaxInt32).At(&f.Active).Set(value)
 	case "to":
 		f.To = room.Policy(value)
 	case "rate":
-		err = perMinuteValue(&f.Rate).Set(value)
+		err = settings.Int(1, math.MaxInt32).At(&f.Rate).Set(value)
 	case "session":
 		f.Session, err = faultTime(value, time.Second)
 	case "oneway":
@@ -130,7 +132,7 @@ func faultNumber(s string, most int) (int, error) {
 func faultTime(s string, least time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < least || d > longestSimulated {
-		return 0, fmt.Errorf("%q is not allowed: a duration such as 90s or 10m, from %s to %s", s, shortDuration(least), shortDuration(longestSimulated))
+		return 0, fmt.Errorf("%q is not allowed: a duration such as 90s or 10m, from %s to %s", s, settings.Span(least), settings.Span(longestSimulated))
 	}
 	return d, nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
@@ -19,14 +18,14 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	f.StringVar(&o.trace, "trace", "", "`file` with requests per minute (minute,requests) or an access log, plain or gzip")
 	f.StringVar(&o.arrivals, "arrivals", "", "`shape` of the crowd instead of a file: uniform, ramp or flash, such as uniform:10000/30m")
 	o.scale = 1
-	f.Var(floatValue{dst: &o.scale, min: 1e-9, max: 1e9}, "scale", "how many visitors come for each that --trace or --arrivals says")
+	f.Var(settings.Float(1e-9, 1e9).At(&o.scale), "scale", "how many visitors come for each that --trace or --arrivals says")
 	duration(f, &o.begin, "begin", 0, 0, "leave out who comes before this time of --trace or --arrivals; all other times count from it")
 	duration(f, &c.Length, "for", 0, 0, "end arrivals after this time (default: when all have come)")
 	duration(f, &c.Drain, "drain", 0, 0, "how long those who are left may take after that (default: as long as it takes)")
 	c.Sites, c.Nodes = 1, 1
-	f.Var(intValue{&c.Sites, 1, sim.MaxSites}, "sites", "number of sites")
-	f.Var(intValue{&c.Nodes, 1, sim.MaxNodes}, "nodes", "number of nodes at each site")
-	f.Var(weightsValue{&c.Weights}, "site-weights", "parts of the crowd that come to each site, such as 0.5,0.3,0.2 (default: the same)")
+	f.Var(settings.Int(1, sim.MaxSites).At(&c.Sites), "sites", "number of sites")
+	f.Var(settings.Int(1, sim.MaxNodes).At(&c.Nodes), "nodes", "number of nodes at each site")
+	f.Var(weights.At(&c.Weights), "site-weights", "parts of the crowd that come to each site, such as 0.5,0.3,0.2 (default: the same)")
 	duration(f, &c.Rotate, "rotate", 0, 0, "move the weights on by one site each time this has passed (default: never)")
 	part(f, &c.Uneven, "uneven", "part of a site's visitors who all come to its first node")
 	simulatedRoomFlags(f, &c.Room)
@@ -39,50 +38,44 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	f.StringVar(&o.plot, "plot", "", "draw pictures (SVG) into this `directory`")
 }
 
+// simulatedRoomFlags binds what a simulated room has of the settings of real ones.
 func simulatedRoomFlags(f *pflag.FlagSet, s *room.Settings) {
 	*s = s.WithDefaults()
-	f.Var(enumValue[room.Policy]{&s.Policy, policies}, "policy", "how the limit is divided among nodes: escrow, even, curve, counter or open")
-	f.Var(enumValue[room.OnPartition]{&s.OnPartition, []room.OnPartition{room.PartitionHold, room.PartitionOpen}}, "on-partition", "escrow: what goes on if a session's node is out of reach: hold (the limit) or open (the session)")
-	f.Var(floatValue{&s.CurveFactor, 0.01, 8}, "curve-factor", "exponent of the policy curve")
-	f.Var(methodValue(&s.QueueingMethod), "method", "fifo, random, passthrough or reject")
-	f.Var(activeValue(&s.TotalActiveUsers), "total-active-users", "visitors on the site at one time; required")
-	f.Var(perMinuteValue(&s.NewUsersPerMinute), "new-users-per-minute", "visitors let in per minute; required")
+	fields := roomFields().Pick("policy", "on-partition", "curve-factor", "queueing-method", "total-active-users", "new-users-per-minute",
+		"session-duration", "refresh-interval", "bucket-span", "place-kept", "share-freeze")
+	fields[3].Name = "method"
+	bind(f, s, fields)
 	f.Lookup("total-active-users").DefValue, f.Lookup("new-users-per-minute").DefValue = "", ""
-	f.Var(sessionValue(&s.SessionDuration), "session-duration", "how long a visitor counts as active after the last request")
-	f.Var(durationValue{&s.RefreshInterval, time.Second, 10 * time.Minute}, "refresh-interval", "how often a waiting visitor asks")
-	f.Var(durationValue{&s.BucketSpan, time.Second, time.Minute}, "bucket-span", "visitors who arrive within it share a bucket of the queue")
-	f.Var(durationValue{&s.PlaceKept, time.Second, 24 * time.Hour}, "place-kept", "how long the place is kept of a visitor who stopped asking")
-	f.Var(freezeValue{durationValue{&s.ShareFreeze, 0, 24 * time.Hour}}, "share-freeze", "how long a site that has fallen silent keeps its share; 0s: not at all")
 }
 
 func visitorFlags(f *pflag.FlagSet, o *simulateOptions) {
 	c := &o.cfg
 	duration(f, &c.Stay, "stay", 2*time.Minute, time.Millisecond, "mean time that a visitor spends on the site")
 	o.stayShape = stayExponential
-	f.Var(enumValue[stayShape]{&o.stayShape, []stayShape{stayExponential, stayFixed}}, "stay-shape", "how these times are spread: exponential, or fixed, all the same")
+	f.Var(settings.Word(stayExponential, stayFixed).At(&o.stayShape), "stay-shape", "how these times are spread: exponential, or fixed, all the same")
 	duration(f, &c.Think, "think", 15*time.Second, time.Millisecond, "mean pause between two pages")
 	part(f, &c.Abandon, "abandon", "part of visitors who give up if they wait for too long")
 	duration(f, &c.Patience, "patience", 3*time.Minute, time.Second, "mean wait after which these give up")
 	part(f, &c.Roam, "roam", "chance that a request goes to another node than the one before it")
-	f.Var(floatValue{&c.Lost, 0, 0.5}, "lost-answers", "part of answers that never reach the visitor")
-	f.Var(floatValue{&c.Old, 0, 0.5}, "old-passes", "part of requests that carry an older pass than the newest")
+	f.Var(settings.Float(0, 0.5).At(&c.Lost), "lost-answers", "part of answers that never reach the visitor")
+	f.Var(settings.Float(0, 0.5).At(&c.Old), "old-passes", "part of requests that carry an older pass than the newest")
 }
 
 func networkFlags(f *pflag.FlagSet, c *sim.Config) {
 	n := &c.Network
 	n.Delay, n.Near = 40*time.Millisecond, 500*time.Microsecond
-	f.Var(freezeValue{durationValue{&n.Delay, 0, time.Minute}}, "delay", "median time of a message from one site to another")
-	f.Var(freezeValue{durationValue{&n.Near, 0, time.Minute}}, "near-delay", "the same inside a site")
-	f.Var(floatValue{&n.Jitter, 0, 2}, "jitter", "how far delays spread: the deviation of their logarithm")
+	f.Var(settings.OrNever(settings.Duration(0, time.Minute, 1)).At(&n.Delay), "delay", "median time of a message from one site to another")
+	f.Var(settings.OrNever(settings.Duration(0, time.Minute, 1)).At(&n.Near), "near-delay", "the same inside a site")
+	f.Var(settings.Float(0, 2).At(&n.Jitter), "jitter", "how far delays spread: the deviation of their logarithm")
 	part(f, &n.Loss, "loss", "part of messages that never arrive")
 	part(f, &n.Duplicate, "duplicate", "part of messages that arrive twice")
 	part(f, &n.Reorder, "reorder", "part of messages that take up to five times as long")
 	c.Disk = 500 * time.Microsecond
-	f.Var(freezeValue{durationValue{&c.Disk, 0, time.Minute}}, "disk-delay", "median time until a write of a node is on its disk")
+	f.Var(settings.OrNever(settings.Duration(0, time.Minute, 1)).At(&c.Disk), "disk-delay", "median time until a write of a node is on its disk")
 	c.Tick = 50 * time.Millisecond
-	f.Var(durationValue{&c.Tick, 10 * time.Millisecond, 250 * time.Millisecond}, "tick", "how often a node is told the time; more seldom costs less and is later")
-	f.Var(durationValue{&c.Clocks.Offset, 0, time.Hour}, "clock-offset", "most that a node's clock is ahead or behind at the start")
-	f.Var(floatValue{&c.Clocks.Drift, 0, 0.01}, "clock-drift", "most that a clock gains or loses, in parts of the time passed")
+	f.Var(settings.Duration(10*time.Millisecond, 250*time.Millisecond, 1).At(&c.Tick), "tick", "how often a node is told the time; more seldom costs less and is later")
+	f.Var(settings.Duration(0, time.Hour, 1).At(&c.Clocks.Offset), "clock-offset", "most that a node's clock is ahead or behind at the start")
+	f.Var(settings.Float(0, 0.01).At(&c.Clocks.Drift), "clock-drift", "most that a clock gains or loses, in parts of the time passed")
 }
 
 // longestSimulated bounds every duration of a simulated run.
@@ -95,41 +88,14 @@ func duration(f *pflag.FlagSet, dst *time.Duration, name string, value, least ti
 	if value == 0 {
 		least = time.Second
 	}
-	f.Var(durationValue{dst: dst, min: least, max: longestSimulated}, name, usage)
+	f.Var(settings.Duration(least, longestSimulated, 1).At(dst), name, usage)
 	if value == 0 {
 		f.Lookup(name).DefValue = ""
 	}
 }
 
 func part(f *pflag.FlagSet, dst *float64, name, usage string) {
-	f.Var(floatValue{dst: dst, max: 1}, name, usage)
-}
-
-// weightsValue is a list of numbers of at least 0.
-type weightsValue struct{ dst *[]float64 }
-
-func (v weightsValue) String() string {
-	if v.dst == nil {
-		return ""
-	}
-	words := make([]string, len(*v.dst))
-	for i, w := range *v.dst {
-		words[i] = strconv.FormatFloat(w, 'g', -1, 64)
-	}
-	return strings.Join(words, ",")
-}
-func (v weightsValue) Type() string { return "number,..." }
-func (v weightsValue) Set(s string) error {
-	var weights []float64
-	for word := range strings.SplitSeq(s, ",") {
-		w, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if err != nil || !(w >= 0) || math.IsInf(w, 1) {
-			return fmt.Errorf("%q is not allowed: numbers of at least 0, one for each site, such as 0.5,0.3,0.2", word)
-		}
-		weights = append(weights, w)
-	}
-	*v.dst = weights
-	return nil
+	f.Var(settings.Float(0, 1).At(dst), name, usage)
 }
 
 // sameAgain returns the command line that repeats a run, to be pasted into a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // simulateTable returns a result as a table for people: each figure, its unit,
@@ -99,5 +100,5 @@ func clockTime(s float64) string {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return shortDuration(d.Round(time.Second))
+	return settings.Span(d.Round(time.Second))
 }

@@ -3,7 +3,6 @@ package lang
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/text/feature/plural"
@@ -94,11 +93,11 @@ func All() []*Language { return slices.Clone(loaded().all) }
 // there is none. Its numbers are those of the tag's own region.
 func Of(tag Tag) *Language { return loaded().byTag[tag] }
 
-// Tags returns the tags of all languages in order, for messages to operators.
-func Tags() string {
+// Tags returns the tags of all languages in order.
+func Tags() []string {
 	tags := make([]string, 0, len(loaded().all))
 	for _, l := range loaded().all {
 		tags = append(tags, l.tag)
 	}
-	return strings.Join(tags, ", ")
+	return tags
 }

@@ -127,7 +127,7 @@ func notInSource(r rune) bool {
 // checkLanguage returns an error unless we have the language of that tag.
 func checkLanguage(tag lang.Tag) error {
 	if lang.Of(tag) == nil {
-		return fmt.Errorf("want one of %s", lang.Tags())
+		return fmt.Errorf("want one of %s", strings.Join(lang.Tags(), ", "))
 	}
 	return nil
 }

@@ -114,33 +114,12 @@ const (
 	MaxMitigation      = 24 * time.Hour
 	MaxContent         = 30 << 10 // bytes
 
-	DefaultIPv4Prefix = 32
-	DefaultIPv6Prefix = 64 // whoever has one address of such a network has them all
-	DefaultStatusCode = 429
-
 	maxDescription = 500 // characters, as of rooms
 )
 
 // WithDefaults returns a copy in which what may be left out has its default.
 func (r Rule) WithDefaults() Rule {
-	if r.IPv4Prefix == 0 {
-		r.IPv4Prefix = DefaultIPv4Prefix
-	}
-	if r.IPv6Prefix == 0 {
-		r.IPv6Prefix = DefaultIPv6Prefix
-	}
-	if r.Action == "" {
-		r.Action = Block
-	}
-	if r.Scope == "" {
-		r.Scope = Mesh
-	}
-	if r.Response.StatusCode == 0 {
-		r.Response.StatusCode = DefaultStatusCode
-	}
-	if r.Response.ContentType == "" {
-		r.Response.ContentType = ContentTypes[0]
-	}
+	Fields.Fill(&r)
 	return r
 }
 
@@ -162,30 +141,10 @@ func (r *Rule) Validate() (errs []*room.FieldError) {
 	fail := func(field, value, allowed string) {
 		errs = append(errs, &room.FieldError{Field: field, Value: value, Allowed: allowed})
 	}
-	if !IsName(r.Name) {
-		fail("name", r.Name, fmt.Sprintf("1 to %d letters, digits, '-', '_' or '.'", MaxName))
-	}
-	if n := len([]rune(r.Description)); n > maxDescription {
-		fail("description", strconv.Itoa(n)+" characters", fmt.Sprintf("at most %d characters", maxDescription))
-	}
-	if r.Expression == "" {
-		fail("expression", "", `an expression such as http.request.uri.path eq "/login"; true for all requests`)
+	for _, f := range Fields.Refused(r) {
+		fail(f.Name, f.Given, f.Allowed)
 	}
 	r.checkCharacteristics(fail)
-	whole(fail, "ipv4-prefix", r.IPv4Prefix, 8, 32)
-	whole(fail, "ipv6-prefix", r.IPv6Prefix, 16, 128)
-	if r.Period < MinPeriod || r.Period > MaxPeriod || r.Period%time.Second != 0 {
-		fail("period", r.Period.String(), fmt.Sprintf("whole seconds from %d to %d", MinPeriod/time.Second, MaxPeriod/time.Second))
-	}
-	if r.RequestsPerPeriod < 1 || r.RequestsPerPeriod > MaxRequests {
-		fail("requests-per-period", strconv.Itoa(r.RequestsPerPeriod), fmt.Sprintf("a whole number from 1 to %d", MaxRequests))
-	}
-	if r.MitigationTimeout < 0 || r.MitigationTimeout > MaxMitigation || r.MitigationTimeout%time.Second != 0 {
-		fail("mitigation-timeout", r.MitigationTimeout.String(), fmt.Sprintf("whole seconds from 0 to %d", MaxMitigation/time.Second))
-	}
-	oneOf(fail, "action", r.Action, Block, Queue, Log)
-	oneOf(fail, "scope", r.Scope, Mesh, Site)
-	r.Response.check(fail)
 	return errs
 }
 
@@ -206,35 +165,6 @@ func (r *Rule) checkCharacteristics(fail func(field, value, allowed string)) {
 			fail(fmt.Sprintf("%s[%d]", field, i), c, fmt.Sprintf("either %s or %s: who has no pass counts by address already", VisitorID, Source))
 		}
 	}
-}
-
-func (a *Response) check(fail func(field, value, allowed string)) {
-	if a.StatusCode < 400 || a.StatusCode > 499 {
-		fail("status-code", strconv.Itoa(a.StatusCode), "400 to 499")
-	}
-	if len(a.Content) > MaxContent {
-		fail("content", strconv.Itoa(len(a.Content))+" bytes", fmt.Sprintf("at most %d bytes", MaxContent))
-	}
-	if !slices.Contains(ContentTypes, a.ContentType) {
-		fail("content-type", a.ContentType, "one of "+strings.Join(ContentTypes, ", "))
-	}
-}
-
-func whole(fail func(field, value, allowed string), field string, n, least, most int) {
-	if n < least || n > most {
-		fail(field, strconv.Itoa(n), fmt.Sprintf("a whole number from %d to %d", least, most))
-	}
-}
-
-func oneOf[T ~string](fail func(field, value, allowed string), field string, v T, allowed ...T) {
-	if slices.Contains(allowed, v) {
-		return
-	}
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		names[i] = string(a)
-	}
-	fail(field, string(v), "one of "+strings.Join(names, ", "))
 }
 
 // Counting identifies what a rule counts: while it stays the same, so do the counters.

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,27 @@ func Of[V any](spec Spec, parse func(string) (V, bool), text func(V) string, val
 	}
 	return k
 }
+
+// Parsed is Of for texts about which parse itself says what is wrong.
+func Parsed[V any](spec Spec, parse func(string) (V, error), text func(V) string) Kind[V] {
+	k := Of(spec, nil, text, nil)
+	k.Set = func(into *V, s string) error {
+		v, err := parse(s)
+		if err == nil {
+			*into = v
+		}
+		return err
+	}
+	return k
+}
+
+// String is a text that is kept as it is. ok reports whether it is allowed; nil: all are.
+func String(typ, allowed string, ok func(string) bool) Kind[string] {
+	return Of(Spec{Type: typ, Allowed: allowed}, asItIs, itself, ok)
+}
+
+func asItIs(s string) (string, bool) { return s, true }
+func itself(s string) string         { return s }
 
 // Int is a whole number.
 func Int(lo, hi int) Kind[int] {
@@ -70,13 +92,25 @@ const durations = `^\+?([0-9]*\.?[0-9]*(h|m|s|ms|us|µs|ns))+$|^0$`
 
 // Duration is a time span such as "20s" or "1m30s", in whole steps.
 func Duration(lo, hi, step time.Duration) Kind[time.Duration] {
-	allowed := fmt.Sprintf("a duration from %s to %s, such as %s", Span(lo), Span(hi), Span(hi/4))
+	allowed := fmt.Sprintf("a duration from %s to %s, such as %s", Span(lo), Span(hi), Span(between(lo, hi)))
 	if step == time.Second {
 		allowed += ", in whole seconds"
 	}
 	return Of(
 		Spec{Type: "duration", Allowed: allowed, Schema: map[string]any{"type": "string", "pattern": durations}},
 		parsed(time.ParseDuration), Span, func(d time.Duration) bool { return d >= lo && d <= hi && d%step == 0 })
+}
+
+// between returns a round duration in the middle, on a scale of magnitudes.
+func between(lo, hi time.Duration) time.Duration {
+	middle := time.Duration(math.Sqrt(float64(max(lo, time.Second)) * float64(hi)))
+	best := hi
+	for _, d := range []time.Duration{time.Hour, 10 * time.Minute, 5 * time.Minute, time.Minute, 20 * time.Second, 5 * time.Second, time.Second} {
+		if d >= lo && d <= hi && best > middle+middle/10 {
+			best = d
+		}
+	}
+	return best
 }
 
 // Span writes a duration without the parts that are nought: 5m0s as 5m.
@@ -148,12 +182,9 @@ func Text(most int, allowed string) Kind[string] {
 		asItIs, itself, func(s string) bool { return utf8.RuneCountInString(s) <= most })
 }
 
-func asItIs(s string) (string, bool) { return s, true }
-func itself(s string) string         { return s }
-
 // Expression is a text in the language of rules, which is not looked into here.
 func Expression(example string) Kind[string] {
-	return Of(Spec{Type: "expression", Allowed: "an expression of up to 4096 characters, such as " + example}, asItIs, itself, func(s string) bool { return s != "" })
+	return String("expression", "an expression of up to 4096 characters, such as "+example, func(s string) bool { return s != "" })
 }
 
 // Normal is a text that may be written in several ways, of which normal makes one, and says
@@ -168,7 +199,7 @@ func Letters(least, most int, others string) Kind[string] {
 	if least == 0 {
 		allowed = fmt.Sprintf(`up to %d letters, digits or any of %q; "" for none`, most, others)
 	}
-	return Of(Spec{Type: "name", Allowed: allowed}, asItIs, itself, func(s string) bool {
+	return String("name", allowed, func(s string) bool {
 		return len(s) >= least && len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool {
 			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(others, r))
 		})

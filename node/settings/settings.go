@@ -243,7 +243,7 @@ func Shorten(s string) string {
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return s[:cut] + "…"
+	return fmt.Sprintf("%s… (%d characters)", s[:cut], utf8.RuneCountInString(s))
 }
 
 // Refuse returns the error of a text that is not allowed.
