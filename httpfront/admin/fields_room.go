@@ -1,9 +1,8 @@
 package admin
 
 import (
-	"math"
+	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,48 +13,50 @@ import (
 
 // newRoom is a room with all its defaults; the two limits, the name and the host have none.
 func newRoom() *catalog.Room {
-	r := &catalog.Room{Settings: room.Settings{}.WithDefaults()}
-	f := &r.Settings.Front
-	f.NoJSON = true // as the dialect has it
-	f.Binding = room.Binding{IPv4Prefix: room.DefaultIPv4Prefix, IPv6Prefix: room.DefaultIPv6Prefix}
-	f.NewVisitors = room.NewVisitors{PerAddress: 1000, All: 600_000}
-	f.Sharing = room.Sharing{Action: room.SharedLog, Addresses: 4}
+	r := &catalog.Room{Settings: room.New()}
+	r.Settings.Front.NoJSON = true // as the dialect has it
 	return r
 }
 
 type roomField = field[catalog.Room]
 
 var (
-	methods  = []room.Method{room.FIFO, room.Random, room.Passthrough, room.Reject}
-	policies = []room.Policy{room.Escrow, room.Even, room.Curve, room.Counter, room.Open}
-
 	turnstileModes   = []string{"off", "invisible", "visible_non_interactive", "visible_managed"}
 	turnstileActions = []string{"log", "infinite_queue"}
 )
 
-const (
-	nameAllowed = "1 to 64 letters, digits, '-', '_' or '.'"
-	hostAllowed = `a host name without scheme, port or wildcard, such as tickets.example.com, in ASCII (xn--bcher-kva.example); "" for every host`
-	pathAllowed = `a path that begins with "/", of at most 2048 bytes, without query or fragment, backslashes, ";", encoded slashes, and "." or ".." as a segment`
-	pageAllowed = "a Mustache template of at most 1048576 bytes; \"\" for the built-in page"
-)
+const pageAllowed = "a Mustache template of at most 1048576 bytes; \"\" for the built-in page"
 
-// roomFields are the fields of a room, in the order in which they are shown.
+// roomFields are the fields of a room, in the order in which they are shown: those of the
+// table, and those that only this API has.
 var roomFields = sync.OnceValue(func() []roomField {
-	return slices.Concat(identityFields(), limitFields(), queueFields(), lookFields(), ownFields())
+	const dialect = "name host path cookie_suffix total_active_users new_users_per_minute disable_session_renewal queueing_method queue_all suspended " +
+		"queueing_status_code enabled_origin_commands json_response_enabled default_template_language"
+	all := owned(fromTable(room.Fields(lang.Tags()), func(r *catalog.Room) *room.Settings { return &r.Settings }, newRoom().Settings), dialect)
+	for i := range all {
+		if all[i].name == "queueing_status_code" {
+			all[i] = orNothing(all[i])
+		}
+	}
+	all = slices.Concat(identityFields(), sessionFields(), besidesSession(all), otherFields())
+	order := []string{"id", "zone", "name", "description", "host", "path", "additional_routes", "cookie_suffix", "cookie_attributes", "created_on", "modified_on",
+		"next_event_prequeue_start_time", "next_event_start_time", "total_active_users", "new_users_per_minute"}
+	place := func(f roomField) int {
+		if i := slices.Index(order, f.name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(all, func(a, b roomField) int { return cmp.Compare(place(a), place(b)) })
+	return all
 })
 
 func identityFields() []roomField {
 	return []roomField{
 		readOnly("id", "It never changes.", Schema{"type": "string"}, func(r *catalog.Room, _ time.Time) any { return r.Settings.ID.String() }),
 		readOnly("zone", "The name space that it is in.", Schema{"type": "string"}, func(r *catalog.Room, _ time.Time) any { return r.Zone }),
-		text("name", "Unique in its zone.", nameAllowed, 0, func(r *catalog.Room) *string { return &r.Settings.Name }).must(),
 		text("description", "For operators. Default none.", "a text of at most 500 characters", 500, func(r *catalog.Room) *string { return &r.Description }),
-		spelled("host", `The exact host of requests; "" for every host.`, hostAllowed, normalHost, func(r *catalog.Room) *string { return &r.Settings.Host }).must(),
-		spelled("path", "This path and all below it; of several rooms the longest path counts. Default /.", pathAllowed, normalPath, func(r *catalog.Room) *string { return &r.Settings.Path }),
 		additionalRoutes(),
-		spelled("cookie_suffix", "Appended to the name of the cookie after a _; rooms that share a host need different ones. Default none.",
-			`up to 64 letters, digits, '-' or '_'; "" for none`, isSuffix, func(r *catalog.Room) *string { return &r.Settings.CookieSuffix }),
 		{
 			name: "cookie_attributes", meaning: "How browsers treat the cookie. Default auto and auto.", allowed: "an object with samesite, secure, partitioned",
 			schema: func(u use) Schema { return objectOf(cookieFields, u) },
@@ -84,78 +85,25 @@ func identityFields() []roomField {
 	}
 }
 
-var cookieFields = []field[room.CookieAttributes]{
-	oneOf("samesite", "In which requests that other sites bring about it is sent. auto: none where it is Secure, else lax.",
-		[]room.SameSite{room.SameSiteAuto, room.SameSiteLax, room.SameSiteNone, room.SameSiteStrict}, room.SameSiteAuto, func(a *room.CookieAttributes) *room.SameSite { return &a.SameSite }),
-	oneOf("secure", "Whether it travels over TLS only. auto: if the visitor's side is TLS.",
-		[]room.Secure{room.SecureAuto, room.SecureAlways, room.SecureNever}, room.SecureAuto, func(a *room.CookieAttributes) *room.Secure { return &a.Secure }),
-	truth("partitioned", "Whether browsers keep one for each site that shows this one in a frame. Default false.", func(a *room.CookieAttributes) *bool { return &a.Partitioned }).own(),
-}
+var cookieFields = owned(fromTable(room.CookieFields, itself[room.CookieAttributes], room.CookieAttributes{}), "samesite secure")
 
-func limitFields() []roomField {
+func sessionFields() []roomField {
 	return []roomField{
-		whole("total_active_users", "Visitors on the site at one time.", 1, math.MaxInt32, func(r *catalog.Room) *int { return &r.Settings.TotalActiveUsers }).must(),
-		whole("new_users_per_minute", "Visitors let in within a minute.", 1, math.MaxInt32, func(r *catalog.Room) *int { return &r.Settings.NewUsersPerMinute }).must(),
 		inMinutes("How many minutes a visitor is active after the last request. One that is not whole minutes is shown rounded up. Default 5.", sessionOf),
 		inSeconds("The same in seconds. Default 300.", sessionOf),
-		truth("disable_session_renewal", "With true a session ends session_duration after it began. Default false.", func(r *catalog.Room) *bool { return &r.Settings.DisableSessionRenewal }),
 	}
 }
 
 func sessionOf(r *catalog.Room) *time.Duration { return &r.Settings.SessionDuration }
 
-func queueFields() []roomField {
+func otherFields() []roomField {
 	return []roomField{
-		oneOf("queueing_method", "Who is let in next. Default fifo.", methods, room.FIFO, func(r *catalog.Room) *room.Method { return &r.Settings.QueueingMethod }),
-		truth("queue_all", "With true nobody is let in; who is on the site stays. Default false.", func(r *catalog.Room) *bool { return &r.Settings.QueueAll }),
-		truth("suspended", "With true all requests go to the site, uncounted, as if there were no room. Default false.", func(r *catalog.Room) *bool { return &r.Settings.Suspended }),
-		statusCode(),
-		words("enabled_origin_commands", "What the site may tell the room in its answers. Default none.", "a list of revoke", Schema{"type": "string", "enum": []any{"revoke"}}, 1, nil,
-			func(r *catalog.Room) *[]room.OriginCommand { return &r.Settings.EnabledOriginCommands },
-			func(s string) (room.OriginCommand, bool) { return room.OriginCommand(s), s == string(room.Revoke) },
-			func(c room.OriginCommand) string { return string(c) }),
 		noEffect(oneOf("turnstile_mode", "Kept, and without effect: visitors are not checked for being human here. Default invisible.", turnstileModes, "invisible",
 			func(r *catalog.Room) *string { return &r.Turnstile.Mode }), "off"),
 		noEffect(oneOf("turnstile_action", "Kept, and without effect. Default log.", turnstileActions, "log",
 			func(r *catalog.Room) *string { return &r.Turnstile.Action }), "log"),
-	}
-}
-
-func lookFields() []roomField {
-	return []roomField{
-		inverse(truth("json_response_enabled", "Whether programs get JSON. With false the built-in page loads itself again instead of bringing itself up to date. Default false.",
-			func(r *catalog.Room) *bool { return &r.Settings.Front.NoJSON })),
 		text("custom_page_html", "The waiting page. Default the built-in one.", pageAllowed, 0, func(r *catalog.Room) *string { return &r.Settings.Front.CustomPage }),
-		oneOf("default_template_language", "The language of visitors who ask for none that there is. Default en-US.", languages(), string(lang.English),
-			func(r *catalog.Room) *string { return &r.Settings.Front.Language }),
 	}
-}
-
-func languages() (tags []string) {
-	for _, l := range lang.All() {
-		tags = append(tags, l.Tag())
-	}
-	return tags
-}
-
-func normalHost(s string) (string, bool) {
-	if s == "" {
-		return s, true
-	}
-	return room.NormalHost(s)
-}
-
-func normalPath(s string) (string, bool) {
-	if s == "" {
-		return "/", true // as SDKs say nothing
-	}
-	path, err := room.RoutePath(s)
-	return path, err == nil
-}
-
-func isSuffix(s string) (string, bool) {
-	rest := strings.Trim(s, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	return s, rest == "" && len(s) <= 64
 }
 
 // nextEvent returns the next event of a room that starts after now, or nothing.

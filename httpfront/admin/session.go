@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -15,6 +16,11 @@ const (
 	sessionSeconds = "session_duration_seconds"
 	maxSession     = 24 * time.Hour
 )
+
+// besidesSession returns the fields of a table without that setting.
+func besidesSession[T any](fields []field[T]) []field[T] {
+	return slices.DeleteFunc(fields, func(f field[T]) bool { return f.name == sessionMinutes })
+}
 
 // minutesOf returns what is shown of a session as minutes: rounded up, since SDKs read
 // whole numbers.
