@@ -61,7 +61,7 @@ func routeOf() settings.Table[Settings] {
 		settings.New("host", `the exact host of requests; "" for every host`, hostKind, "", func(s *Settings) *string { return &s.Host }).Unless("every host").Must().
 			With("Upper case and a dot at the end make no difference"),
 		settings.New("path", "this path and all below it; of several rooms the longest path counts", pathKind, "/", func(s *Settings) *string { return &s.Path }).
-			With("[No request is found](security.md#requests) at others. `/café` and `/caf%C3%A9` are the same, and so are `/x//y` and `/x/y`"),
+			With("Requests are [never found](security.md#requests) at any other path. `/café` and `/caf%C3%A9` are the same, and so are `/x//y` and `/x/y`"),
 		settings.New("cookie-suffix", "appended to the name of the cookie after a _; rooms that share a host need different ones", settings.Letters(0, 64, "-_"), "", func(s *Settings) *string { return &s.CookieSuffix }),
 	}
 }
@@ -89,7 +89,7 @@ func queueOf() settings.Table[Settings] {
 			With("`would_queue` in the status counts these requests. For trying limits on real traffic: the site is not protected"),
 		settings.New("suspended", "with true all requests go to the site, uncounted, as if there were no room", settings.Truth(), false, func(s *Settings) *bool { return &s.Suspended }).
 			With("They get no cookie"),
-		settings.New("policy", "who may let in how many", settings.Word(Escrow, Even, Curve, Counter, Open), Escrow, func(s *Settings) *Policy { return &s.Policy }).
+		settings.New("policy", "the admission policy: how many visitors a node may let in by itself", settings.Word(Escrow, Even, Curve, Counter, Open), Escrow, func(s *Settings) *Policy { return &s.Policy }).
 			With("See below"),
 		settings.New("on-partition", "under escrow, what becomes of a session when the node that it hangs on is out of reach", settings.Word(PartitionHold, PartitionOpen), PartitionHold, func(s *Settings) *OnPartition { return &s.OnPartition }).
 			With("See below"),
@@ -122,7 +122,7 @@ func passOf() settings.Table[Settings] {
 		settings.New("bind-ipv4-prefix", "how many bits of an IPv4 address are its network", settings.ZeroIs(settings.Int(8, 32), DefaultIPv4Prefix), DefaultIPv4Prefix, func(s *Settings) *int { return &s.Front.Binding.IPv4Prefix }).
 			With("More: fewer share one, and who is given another address is new more often. Changed, all who are bound are new"),
 		settings.New("bind-ipv6-prefix", "how many bits of an IPv6 address are its network", settings.ZeroIs(settings.Int(16, 64), DefaultIPv6Prefix), DefaultIPv6Prefix, func(s *Settings) *int { return &s.Front.Binding.IPv6Prefix }).
-			With("As above"),
+			With("More: fewer share one, as above"),
 		settings.New("shared-passes", "what becomes of the pass of somebody on the site that more than addresses-per-pass use", ignored, SharedLog, func(s *Settings) *SharedAction { return &s.Front.Sharing.Action }).
 			With("See [Shared passes](#shared-passes)"),
 		settings.New("addresses-per-pass", "how many addresses (IPv6: networks of 64 bits) may use one pass within a minute", settings.ZeroIs(settings.Int(1, MaxSharedAddresses), 4), 4, func(s *Settings) *int { return &s.Front.Sharing.Addresses }).
