@@ -12,7 +12,9 @@ import (
 )
 
 // isNoSetting reports whether a flag is about a command, of which json is the doctor's.
-func isNoSetting(flag string) bool { return flag == "config" || flag == "help" || flag == "json" }
+func isNoSetting(flag string) bool {
+	return flag == "config" || flag == "help" || flag == "help-all" || flag == "json"
+}
 
 // unknownKey names what is allowed, the likeliest first. All of it is listed once.
 func (r *configReader) unknownKey(key, field string, fs *pflag.FlagSet, more lists) error {

@@ -88,7 +88,7 @@ func TestDocsListEverySetting(t *testing.T) {
 	onlyInFiles := proxy.lists(parts.lists(lists{"lists": nil}))
 	settings := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "config" && f.Name != "help" {
+		if !isNoSetting(f.Name) {
 			settings.AddFlag(f)
 		}
 	})

@@ -83,9 +83,7 @@ come free. Nodes share what they count; there is no database behind them.
 		SuggestionsMinimumDistance: 2, // letters that may be wrong
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w\nSee %q for what is allowed", err, cmd.CommandPath()+" --help")}
-	})
+	root.SetFlagErrorFunc(flagMistake)
 	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newRateCommand(), newSimulateCommand(), newBenchCommand(), newDemoCommand(), newDoctorCommand())
 	root.AddCommand(operate.Commands()...)
 	root.SetVersionTemplate(versionLine())

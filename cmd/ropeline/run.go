@@ -27,21 +27,27 @@ import (
 func newRunCommand() *cobra.Command {
 	cfg := defaultConfig()
 	var file string
+	var helpAll bool
+	var showAll func(*cobra.Command, []string)
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run a node",
 		Long: `Runs a node in front of a site. With --origin alone it is a working single
 node; nodes that are given the same secret and each other's addresses are a mesh.
 
-Every flag may stand in a YAML file under its own name; flags win. Several rooms
-stand there under "rooms", each with the flags of a room as its fields.`,
+These are the flags of a first start; --help-all lists all. Each may stand in a
+YAML file under its own name; flags win. Several rooms stand there under "rooms".`,
 		Example: `  ropeline run --origin http://127.0.0.1:3000 --total-active-users 500
 
   ropeline keygen --out secret.key
-  ropeline run --origin http://10.0.0.5 --name a1 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946,a2.internal:7946 --bootstrap-nodes a1,a2
-  ropeline run --origin http://10.0.0.5 --name a2 --site a --mesh :7946 --secret-file secret.key --join a1.internal:7946,a2.internal:7946 --bootstrap-nodes a1,a2`,
+  ropeline run --origin http://10.0.0.5 --name a1 --site a --mesh :7946 --secret-file secret.key \
+    --join a1.internal:7946,a2.internal:7946 --bootstrap-nodes a1,a2     # at a2 the same with --name a2`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if helpAll {
+				showAll(cmd, nil)
+				return nil
+			}
 			if err := cfg.load(file, cmd.Flags()); err != nil {
 				return usageError{err}
 			}
@@ -61,7 +67,9 @@ stand there under "rooms", each with the flags of a room as its fields.`,
 	cmd.Flags().StringVar(&file, "config", "", "YAML `file` with any of these flags")
 	nodeFlags(cmd.Flags(), &cfg)
 	roomFlags(cmd.Flags(), &cfg.Room)
+	cmd.Flags().BoolVar(&helpAll, "help-all", false, "show all flags")
 	cmd.Flags().SortFlags = false
+	showAll = shortHelp(cmd)
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/nearest"
 )
 
 // zone returns the zone that a request is about: in the dialect that of the path, here
@@ -43,8 +44,11 @@ func (c *Call) room(cat *catalog.Catalog) (*catalog.Room, error) {
 		}
 	}
 	var found *catalog.Room
-	var zones, ids []string
+	var zones, ids, names []string
 	for r := range cat.Rooms() {
+		if !c.dialect && (zone == "" || r.Zone == zone) {
+			names = append(names, r.Settings.Name)
+		}
 		if !c.dialect && r.Settings.Name == given && (zone == "" || r.Zone == zone) {
 			found = r
 			zones, ids = append(zones, r.Zone), append(ids, r.Settings.ID.String())
@@ -56,11 +60,19 @@ func (c *Call) room(cat *catalog.Catalog) (*catalog.Room, error) {
 	case len(zones) > 1:
 		return nil, Refuse(http.StatusConflict, CodeSeveral, "several rooms are called %q; add ?zone= with one of %s", given, strings.Join(zones, ", "))
 	case found == nil && zone != "":
-		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "there is no room %q in the zone %q", shorten(given), zone)
+		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "there is no room %q in the zone %q%s", shorten(given), zone, meant(given, names))
 	case found == nil:
-		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "there is no room %q", shorten(given))
+		return nil, Refuse(http.StatusNotFound, CodeNoRoom, "there is no room %q%s", shorten(given), meant(given, names))
 	}
 	return found, nil
+}
+
+// meant asks for the one of some names that was probably meant; if there is none it is empty.
+func meant(given string, names []string) string {
+	if near, ok := nearest.Name(shorten(given), names); ok {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // event returns the event of r that a request is about, and its place.

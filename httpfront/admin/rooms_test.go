@@ -385,3 +385,17 @@ func TestAnEditThatFails(t *testing.T) {
 		t.Errorf("it says %v", m)
 	}
 }
+
+// TestNearRoomNames: whoever mistypes the name of a room is told which one it may be.
+func TestNearRoomNames(t *testing.T) {
+	b := newBench(t)
+	b.made("tickets")
+	for path, want := range map[string]string{
+		"/api/v1/rooms/tickts": `did you mean "tickets"?`, "/api/v1/rooms/tickts?zone=shop": `did you mean "tickets"?`, "/api/v1/rooms/else": `there is no room "else"`,
+	} {
+		ms := b.refuses(http.StatusNotFound, "GET", path, nil)
+		if len(ms) != 1 || !strings.HasSuffix(ms[0].Message, want) {
+			t.Errorf("%s: it says %v, want %s", path, ms, want)
+		}
+	}
+}
