@@ -13,10 +13,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/acme"
-	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/node/room"
-	"github.com/ropeline/ropeline/node/settings"
 )
 
 // config is what `ropeline run` is told, by flags or by file, under the same
@@ -58,23 +55,10 @@ type config struct {
 
 // defaultConfig is a single node in front of one site.
 func defaultConfig() config {
-	return config{
-		Listen:    ":8080",
-		Admin:     adminConfig{Listen: "127.0.0.1:9080"},
-		Name:      defaultName(),
-		Site:      "default",
-		LogFormat: "text",
-		LogLevel:  "info",
-		Signals:   signalsConfig{OTLPSample: defaultSample},
-		Limits:    defaultLimits(),
-		Front:     frontConfig{UnknownHosts: hostsPass},
-		Proof:     proofConfig{Header: proof.Header, Issuer: "ropeline"},
-		Rights:    rightsConfig{OnStop: stopKeeps},
-		Proxy:     defaultProxy(),
-		Edge:      defaultEdge(),
-		TLS:       tlsConfig{ACME: acmeConfig{Directory: acme.LetsEncrypt}},
-		Room:      defaultRoom(),
-	}
+	var c config
+	nodeFields.Start(&c)
+	c.Name, c.Room = defaultName(), defaultRoom()
+	return c
 }
 
 func defaultRoom() room.Settings {
@@ -90,36 +74,6 @@ func defaultName() string {
 		return "node"
 	}
 	return name
-}
-
-// nodeFlags binds everything but the room.
-func nodeFlags(fs *pflag.FlagSet, c *config) {
-	c.Proxy.bindOrigin(fs)
-	fs.Var(hostPort.At(&c.Listen), "listen", "where visitors connect")
-	c.Admin.bind(fs)
-	fs.Var(prefixes.At(&c.TrustedProxies), "trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed")
-	c.Edge.bind(fs)
-	c.TLS.bind(fs)
-	c.Front.bind(fs)
-	fs.Var(hostPort.At(&c.VerdictListen), "verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks")
-	c.Proof.bind(fs)
-	fs.Var(nodeName.At(&c.Name), "name", "the name of this node, stable over restarts and unique in the mesh")
-	fs.Var(nodeName.At(&c.Site), "site", "the site (data centre) that this node stands in")
-	fs.Var(hostPort.At(&c.Mesh), "mesh", "the UDP address for other nodes; none means a single node")
-	fs.Var(hostPort.At(&c.Advertise), "advertise", "the address under which other nodes reach --mesh, where it differs")
-	fs.Var(addresses.At(&c.Join), "join", "mesh addresses of other nodes")
-	fs.StringVar(&c.SecretFile, "secret-file", c.SecretFile, "`file` with the secret of the mesh (make one with \"ropeline keygen\")")
-	fs.StringVar(&c.CertFile, "cert-file", c.CertFile, "`file` with this node's own certificate, instead of one derived from the secret")
-	fs.StringVar(&c.KeyFile, "key-file", c.KeyFile, "`file` with the key of --cert-file")
-	fs.StringVar(&c.CAFile, "ca-file", c.CAFile, "`file` with the authority that signs the nodes' certificates")
-	fs.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` for this node's identity and counts (default: under the user's state directory)")
-	c.Rights.bind(fs)
-	c.Limits.bind(fs)
-	fs.Var(settings.Word("text", "json").At(&c.LogFormat), "log-format", "text or json")
-	fs.Var(settings.Word("debug", "info", "warn", "error").At(&c.LogLevel), "log-level", "debug, info, warn or error")
-	c.Signals.bind(fs)
-	c.Proxy.bind(fs)
-	c.faults.bind(fs)
 }
 
 // serves says in the log what this node is for.

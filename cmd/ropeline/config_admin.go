@@ -6,10 +6,7 @@ import (
 	"net"
 	"os"
 
-	"github.com/spf13/pflag"
-
 	"github.com/ropeline/ropeline/cmd/ropeline/operate"
-	"github.com/ropeline/ropeline/httpfront/profiles"
 )
 
 // adminConfig says where operators connect, and who may.
@@ -23,14 +20,6 @@ type adminConfig struct {
 
 // tokenVariable is where a token may stand, so that no file is needed.
 const tokenVariable = operate.TokenVariable
-
-func (c *adminConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(hostPort.At(&c.Listen), "admin", "where operators connect: the dashboard, the API, status, health and metrics")
-	fs.StringVar(&c.TokenFile, "admin-token-file", c.TokenFile, "`file` with the tokens of operators: on each line read or write, and a token (default: all programs of this machine may do everything; "+tokenVariable+" has one more for write)")
-	fs.StringVar(&c.CertFile, "admin-tls-cert-file", c.CertFile, "`file` with the certificate for --admin, which it needs away from loopback")
-	fs.StringVar(&c.KeyFile, "admin-tls-key-file", c.KeyFile, "`file` with the key of --admin-tls-cert-file")
-	truthFlag(fs, &c.Profiles, "profiles", "show at "+profiles.Path+" of --admin where time and memory go, to those who may write, in the format of Go's pprof")
-}
 
 // checkAdmin refuses to let everybody in.
 func (c *config) checkAdmin() error {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/node/room"
-	"github.com/ropeline/ropeline/node/settings"
 )
 
 // frontConfig is what rules of all rooms go by.
@@ -26,12 +25,6 @@ const (
 	hostsPass   = "pass"
 	hostsRefuse = "refuse"
 )
-
-func (c *frontConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(settings.Word(hostsPass, hostsRefuse).At(&c.UnknownHosts), "unknown-hosts", "requests for hosts that no room is for: pass to the site without a queue, or refuse")
-	fs.Var(headerField.At(&c.CountryHeader), "country-header", "the header in which trusted proxies tell the visitor's country, two letters, for rules to ask")
-	fs.Var(headerField.At(&c.VerdictCountryHeader), "verdict-country-header", "the same for proxies that ask for verdicts, all of which have to replace what visitors send in it")
-}
 
 // hosts returns the hosts that are served; nil if all are.
 func (c *frontConfig) hosts(rooms []room.Settings) []string {

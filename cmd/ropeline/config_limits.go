@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -20,12 +19,6 @@ import (
 type limitsConfig struct {
 	Memory int64        // bytes
 	Rules  []limit.Rule // in a file only
-}
-
-func defaultLimits() limitsConfig { return limitsConfig{Memory: node.DefaultLimitMemory} }
-
-func (c *limitsConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(sizeBetween(1<<20, 64<<30, "a number of bytes from 1MiB to 64GiB, such as 256MiB").At(&c.Memory), "limit-memory", "memory that counting for rate limits may take, from when there is one: 1MiB to 64GiB")
 }
 
 // limitFlags binds one rate limit.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/pflag"
-
 	"github.com/ropeline/ropeline/httpfront/certs"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
@@ -17,11 +15,6 @@ type originTLSConfig struct {
 	ServerName string // that their certificates are for; "": that of each address
 
 	made *tls.Config // by check; nil: as by default
-}
-
-func (c *originTLSConfig) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&c.CAFile, "origin-ca-file", c.CAFile, "`file` with the root certificates of https origins, instead of the system's")
-	fs.Var(hostKind.At(&c.ServerName), "origin-server-name", "the name that the certificates of https origins are for (default: the one in the address)")
 }
 
 // checkOriginTLS refuses what cannot work, and reads the file.

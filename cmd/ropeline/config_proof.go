@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -15,12 +13,6 @@ type proofConfig struct {
 	On     bool
 	Header string
 	Issuer string
-}
-
-func (c *proofConfig) bind(fs *pflag.FlagSet) {
-	truthFlag(fs, &c.On, "proof", "give requests that are let in a signed proof for the site")
-	fs.Var(proofField.At(&c.Header), "proof-header", "the header field of proofs")
-	fs.StringVar(&c.Issuer, "proof-issuer", c.Issuer, "who proofs say they are from")
 }
 
 func (c *proofConfig) check() error {

@@ -53,78 +53,8 @@ type routeConfig struct {
 	MaxBody int64         // bytes; 0: that of all
 }
 
-func defaultProxy() proxyConfig {
-	return proxyConfig{
-		Retries:   1,
-		Passive:   upstream.Passive{Failures: 3, Ejection: 10 * time.Second, EjectionMax: 2 * time.Minute},
-		SlowStart: 10 * time.Second,
-		Limits: httpfront.Limits{
-			Conns: 32768, ConnsPerAddress: 200, Handshakes: 4096, Requests: 1000, BodyRate: 240,
-			OriginConns: 1024, Upgrades: 16384,
-		},
-		Timeouts: httpfront.Timeouts{
-			Head: 10 * time.Second, Idle: 30 * time.Second, Body: 30 * time.Second, Write: 30 * time.Second,
-			Connect: 5 * time.Second, Handshake: 5 * time.Second, Send: 30 * time.Second, OriginWait: 10 * time.Second,
-			Origin: time.Minute, Stream: 5 * time.Minute, Tunnel: 2 * time.Minute, OriginIdle: 4 * time.Second,
-			Drain: 25 * time.Second,
-		},
-	}
-}
-
-// bindOrigin binds the origins, but for the form of a list with weights and
-// checks, which only a file can hold.
-func (c *proxyConfig) bindOrigin(fs *pflag.FlagSet) {
-	fs.Var(origins.At(&c.Origins.Servers), "origin", "the site to protect, such as http://127.0.0.1:3000; several servers of it, each perhaps with \" weight=N\"")
-}
-
-// bind binds the rest.
-func (c *proxyConfig) bind(fs *pflag.FlagSet) {
-	c.OriginTLS.bind(fs)
-	maxBodyFlag(fs, &c.MaxBody)
-	fs.Var(methods.At(&c.Methods), "methods", "the only methods that are let through (default: all but CONNECT and TRACE)")
-	fs.Var(settings.Int(0, upstream.OriginsMax).At(&c.Retries), "retries", "how many more origins a request is sent to if the one before cannot have acted on it")
-	fs.Var(settings.Int(1, 1000).At(&c.Passive.Failures), "eject-after", "how many requests in a row an origin fails to answer before it is left alone")
-	ejection := func(dst *time.Duration) settings.Value { return settings.Duration(time.Second, time.Hour, 1).At(dst) }
-	fs.Var(ejection(&c.Passive.Ejection), "eject-time", "for how long at first; each time that follows soon is twice as long")
-	fs.Var(ejection(&c.Passive.EjectionMax), "eject-time-max", "for how long at most")
-	fs.Var(settings.Duration(time.Millisecond, time.Hour, 1).At(&c.SlowStart), "slow-start", "time over which an origin that was out gets its whole share again")
-	fs.Var(prefixes.At(&c.AllowAddresses), "allow-origin-addresses", "addresses of origins that are allowed although they are link-local or known for handing out credentials")
-	c.bindTimeouts(fs)
-	most := func(dst *int, name, usage string) { fs.Var(settings.Int(1, 1<<20).At(dst), name, usage) }
-	most(&c.Limits.Conns, "max-connections", "connections of visitors at one time")
-	most(&c.Limits.ConnsPerAddress, "max-connections-per-address", "of them, those of one address (IPv6: of one /64)")
-	most(&c.Limits.Handshakes, "max-handshakes", "connections in their TLS handshake, or before their PROXY header, at one time")
-	most(&c.Limits.Requests, "max-requests-per-connection", "requests that one connection may bring")
-	fs.Var(settings.Int(0, 1<<20).At(&c.Limits.BodyRate), "min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum")
-	most(&c.Limits.OriginConns, "max-origin-requests", "requests with one origin at one time")
-	most(&c.Limits.Upgrades, "max-upgrades", "upgraded connections (WebSocket) at one time")
-}
-
-// bindTimeouts binds one flag for each phase of a request.
-func (c *proxyConfig) bindTimeouts(fs *pflag.FlagSet) {
-	t := &c.Timeouts
-	phase := func(dst *time.Duration, name, usage string) {
-		fs.Var(settings.Duration(100*time.Millisecond, 24*time.Hour, 1).At(dst), name, usage)
-	}
-	phase(&t.Head, "head-timeout", "how long a visitor may take for the head of a request")
-	phase(&t.Body, "body-timeout", "longest pause inside a request body")
-	phase(&t.Write, "write-timeout", "longest that a visitor may take to accept the next piece of an answer")
-	phase(&t.Idle, "idle-timeout", "how long a visitor's connection without a request is kept")
-	phase(&t.OriginWait, "origin-wait-timeout", "how long a request waits for a free place at an origin")
-	phase(&t.Connect, "connect-timeout", "for connecting to an origin")
-	phase(&t.Handshake, "tls-handshake-timeout", "for TLS with an origin")
-	phase(&t.Send, "send-timeout", "longest that an origin may take to accept the next piece of a request")
-	phase(&t.Origin, "response-timeout", "how long an origin may take from the end of a request to the head of its response")
-	phase(&t.Stream, "stream-timeout", "longest pause inside a response body")
-	phase(&t.Tunnel, "tunnel-timeout", "longest silence, both ways, of an upgraded connection")
-	phase(&t.OriginIdle, "origin-idle-timeout", "how long an unused connection to an origin is kept")
-	fs.Var(settings.Duration(0, time.Hour, 1).At(&c.DrainDelay), "drain-delay", "how long a node that is being stopped still takes visitors, while /readyz says 503; 0s: not at all")
-	phase(&t.Drain, "drain-timeout", "how long requests under way may go on when the node is stopped")
-}
-
-func maxBodyFlag(fs *pflag.FlagSet, dst *int64) {
-	fs.Var(size.At(dst), "max-body", "longest body of a request, such as 10MiB; 0: no limit")
-}
+// maxBodyFlag binds what a room may say itself.
+func maxBodyFlag(fs *pflag.FlagSet, dst *int64) { fs.Var(size.At(dst), "max-body", maxBodyMeaning) }
 
 // checkFlags binds one block of checks.
 func checkFlags(fs *pflag.FlagSet, c *upstream.Check) {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/pflag"
-
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/settings"
@@ -25,17 +23,6 @@ const (
 	stopKeeps  = "keep"  // they wait for its next start
 	stopLeaves = "leave" // another node has them from then on
 )
-
-func (c *rightsConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(nodeNames.At(&c.Bootstrap), "bootstrap-nodes", "names of the nodes that bootstrap a new mesh together, the same list at all of them: capacity is minted once all have it on disk, by the first; ignored in a mesh that is there")
-	for _, old := range []string{"found", "founder"} {
-		fs.VarPF(replaced(old).At(new(string)), old, "", "has been replaced by --bootstrap-nodes").NoOptDefVal = "true"
-		_ = fs.MarkHidden(old) // fails for flags that are not there
-	}
-	fs.Var(settings.Word(stopKeeps, stopLeaves).At(&c.OnStop), "on-stop", "when this node is stopped: keep its rights for its next start, or leave them to another node")
-	fs.Var(nodeIDs.At(&c.DeclareDead), "declare-dead", "ids of nodes that are gone for good with their data directories; the others get their rights")
-	fs.Var(roomIDs.At(&c.RetireRooms), "retire-room", "ids of rooms that are deleted; nobody is let into them any more")
-}
 
 // checkRights refuses what would leave a mesh without capacity, or names one where there is
 // none.

@@ -9,11 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spf13/pflag"
-
 	"github.com/ropeline/ropeline/httpfront/acme"
 	"github.com/ropeline/ropeline/httpfront/certs"
-	"github.com/ropeline/ropeline/node/settings"
 )
 
 // tlsConfig is what the operator says about TLS with visitors.
@@ -32,20 +29,6 @@ type acmeConfig struct {
 	CAFile    string // of the authorities that Directory's own certificate is of; "": the system's
 	Agree     bool
 	Storage   string // "": in the data directory
-}
-
-func (c *tlsConfig) bind(fs *pflag.FlagSet) {
-	fs.Var(files.At(&c.CertFiles), "tls-cert-file", "files with certificates to speak TLS with visitors, each followed by those between it and its root")
-	fs.Var(files.At(&c.KeyFiles), "tls-key-file", "files with the keys of --tls-cert-file, in the same order")
-	fs.Var(hostPort.At(&c.RedirectListen), "redirect-listen", "where visitors without TLS are sent to --listen, and certificate authorities find their challenges, such as :80")
-	fs.Var(settings.Int(1, 65535).At(&c.RedirectPort), "redirect-port", "the port that they are sent to, where it is not that of --listen")
-	a := &c.ACME
-	fs.Var(domains.At(&a.Domains), "acme-domains", "names for which certificates are obtained by ACME")
-	fs.StringVar(&a.Email, "acme-email", a.Email, "where the certificate authority writes to")
-	fs.Var(directory.At(&a.Directory), "acme-directory", "the certificate authority")
-	fs.StringVar(&a.CAFile, "acme-ca-file", a.CAFile, "`file` with the root certificate of --acme-directory, where it is none of the system's")
-	truthFlag(fs, &a.Agree, "acme-agree", "you have read the terms of the certificate authority and agree")
-	fs.StringVar(&a.Storage, "acme-storage", a.Storage, "`directory` for certificates, shared by all nodes to which the domains lead (default: in --data-dir)")
 }
 
 // on reports whether TLS is spoken with visitors.

@@ -28,7 +28,7 @@ func shortHelp(cmd *cobra.Command) (all func(*cobra.Command, []string)) {
 		for _, name := range firstFlags {
 			if f := cmd.Flags().Lookup(name); f != nil {
 				short := *f
-				short.Usage = firstClause(f.Usage)
+				short.Usage = firstClause(f.Usage) + wordsOf(specOf(f))
 				first.AddFlag(&short)
 			}
 		}

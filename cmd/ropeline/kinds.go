@@ -64,16 +64,20 @@ func bind[T any](fs *pflag.FlagSet, t *T, fields settings.Table[T]) {
 	}
 }
 
-// addFlag adds one flag. Of a few words, help shows all.
+// addFlag adds one flag.
 func addFlag(fs *pflag.FlagSet, v settings.Value, name, usage string) {
-	spec := v.Spec()
-	if words, ok := spec.Schema["enum"].([]any); ok && len(words) < 10 {
-		usage += ": " + strings.TrimPrefix(spec.Allowed, "one of ")
-	}
-	f := fs.VarPF(v, name, "", usage)
-	if spec.IsTruth() {
+	f := fs.VarPF(v, name, "", usage+wordsOf(v.Spec()))
+	if v.Spec().IsTruth() {
 		f.NoOptDefVal = "true" // alone it means yes
 	}
+}
+
+// wordsOf lists the words that a setting is one of, unless there are many or none.
+func wordsOf(spec *settings.Spec) string {
+	if words, ok := spec.Schema["enum"].([]any); ok && len(words) < 10 {
+		return ": " + strings.TrimPrefix(spec.Allowed, "one of ")
+	}
+	return ""
 }
 
 // specOf returns what is known of a flag's value.
