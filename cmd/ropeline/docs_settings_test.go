@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,47 @@ func docTable[T any](t *testing.T, page, mark, head string, fields settings.Tabl
 		}
 	default:
 		t.Errorf("docs/%s: the table %s is not as the settings are; go test ./cmd/ropeline -run TestDocsHaveTheSettings -update writes it:\n%s", page, mark, b.String())
+	}
+}
+
+// TestDocsHaveTheDefaultsOfNodes holds what the page says of settings of a node, in words of
+// its own, to the defaults and bounds that they have.
+func TestDocsHaveTheDefaultsOfNodes(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| `") && len(cells) > 3 {
+			rows[strings.Trim(cells[0], "| `")] = cells
+		}
+	}
+	bounds := regexp.MustCompile(`from (\S+) to ([\w.]+)`)
+	cfg := defaultConfig()
+	defaults, ranges := 0, 0
+	allowed := "" // in the row above, which an empty cell repeats
+	for _, f := range nodeFields {
+		cells := rows[f.Name]
+		if cells == nil {
+			continue // with others in one row, as TestDocsListEverySetting knows
+		}
+		v := f.Of(&cfg)
+		if is := strings.Trim(cells[1], "`"); f.Name != "name" && v.String() != "" && v.String() != "0" && is != v.String() && !strings.HasPrefix(is, "that of") {
+			t.Errorf("%s is %s by default, and the page says %s", f.Name, v, is)
+		}
+		defaults++
+		if !strings.HasPrefix(cells[2], "|") {
+			allowed = cells[2]
+		}
+		if m := bounds.FindStringSubmatch(v.Spec().Allowed); m != nil && !v.Spec().IsList() {
+			if ranges++; !strings.Contains(allowed, m[1]+" to "+m[2]) {
+				t.Errorf("%s may be from %s to %s, and the page says %s", f.Name, m[1], m[2], allowed)
+			}
+		}
+	}
+	if defaults < 60 || ranges < 25 {
+		t.Errorf("only %d rows and %d bounds were found", defaults, ranges)
 	}
 }
 
