@@ -202,7 +202,12 @@ func (fields Table[T]) Fill(t *T) {
 
 // Filled reports whether Fill would change nothing.
 func (fields Table[T]) Filled(t *T) bool {
-	return !slices.ContainsFunc(fields, func(f Field[T]) bool { return f.unset != nil && f.unset(t) })
+	for i := range fields {
+		if unset := fields[i].unset; unset != nil && unset(t) {
+			return false
+		}
+	}
+	return true
 }
 
 // Refusal is a setting that is not allowed.
