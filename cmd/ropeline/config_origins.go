@@ -116,7 +116,7 @@ func (r *configReader) origin(node ast.Node, field string) (upstream.Origin, boo
 func (r *configReader) healthCheck(node ast.Node, field string) *upstream.Check {
 	c := defaultCheck()
 	fs := pflag.NewFlagSet("health-check", pflag.ContinueOnError)
-	checkFlags(fs, &c)
+	bind(fs, &c, checkFields)
 	before := len(r.errs)
 	r.mapping(node, field, fs, nil)
 	if len(r.errs) > before {

@@ -29,6 +29,7 @@ func TestDocsHaveTheSettings(t *testing.T) {
 	docTable(t, "configuration.md", "cookie", "in `cookie-attributes`", room.CookieFields, room.CookieAttributes{})
 	docTable(t, "configuration.md", "rule", "in `rules`", room.RuleFields, room.Rule{Action: room.Bypass})
 	docTable(t, "configuration.md", "event", "in `events`", room.EventFields, room.Event{})
+	docTable(t, "configuration.md", "health-check", "in `health-check`", checkFields, defaultCheck())
 	docTable(t, "rate-limits.md", "rate-limit", "setting", limit.Fields, limit.Rule{}.WithDefaults())
 }
 

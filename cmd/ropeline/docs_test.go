@@ -163,6 +163,6 @@ func TestDocsExplainEverySettingOfAnEvent(t *testing.T) {
 func TestDocsExplainEverySettingOfAHealthCheck(t *testing.T) {
 	var c upstream.Check
 	fs := pflag.NewFlagSet("health-check", pflag.ContinueOnError)
-	checkFlags(fs, &c)
+	bind(fs, &c, checkFields)
 	wantRows(t, "in `health-check`", fs)
 }

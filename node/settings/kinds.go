@@ -260,7 +260,11 @@ func Several[V comparable](item Kind[V], most int) Kind[[]V] {
 
 // Row is a list of values that may be there twice.
 func Row[V any](item Kind[V]) Kind[[]V] {
-	k := Kind[[]V]{Spec: Spec{Type: item.Type + ",...", Allowed: "a list of " + strings.TrimPrefix(item.Allowed, "one of "), Schema: map[string]any{"type": "array", "items": item.Schema}}}
+	allowed := "a list, each " + item.Allowed
+	if words, ok := strings.CutPrefix(item.Allowed, "one of "); ok {
+		allowed = "a list of " + words
+	}
+	k := Kind[[]V]{Spec: Spec{Type: item.Type + ",...", Allowed: allowed, Schema: map[string]any{"type": "array", "items": item.Schema}}}
 	k.Set = func(into *[]V, s string) error {
 		var v V
 		if err := item.Set(&v, s); err != nil {
