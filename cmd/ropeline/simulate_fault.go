@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,11 +102,11 @@ func setFault(f *sim.Fault, key, value string) (err error) {
 	case "loss":
 		err = settings.Float(0, 1).At(&f.Loss).Set(value)
 	case "active":
-		err = settings.Int(1, math.MaxInt32).At(&f.Active).Set(value)
+		f.Active, err = faultLimit("total-active-users", value)
 	case "to":
 		f.To = room.Policy(value)
 	case "rate":
-		err = settings.Int(1, math.MaxInt32).At(&f.Rate).Set(value)
+		f.Rate, err = faultLimit("new-users-per-minute", value)
 	case "session":
 		f.Session, err = faultTime(value, time.Second)
 	case "oneway":
@@ -127,6 +126,13 @@ func faultNumber(s string, most int) (int, error) {
 		return 0, fmt.Errorf("%q is not allowed: a whole number from 1 to %d", s, most)
 	}
 	return n, nil
+}
+
+// faultLimit reads one of the two limits of a room.
+func faultLimit(name, s string) (int, error) {
+	var to room.Settings
+	err := roomFields().Pick(name)[0].Of(&to).Set(s)
+	return max(to.TotalActiveUsers, to.NewUsersPerMinute), err
 }
 
 func faultTime(s string, least time.Duration) (time.Duration, error) {
