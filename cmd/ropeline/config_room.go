@@ -72,8 +72,3 @@ func eventFlags(fs *pflag.FlagSet, e *room.Event) {
 	bind(fs, e, room.EventFields)
 	fs.Var(settings.Optional(pageFile).At(&e.CustomPage), "custom-page-file", "instead of the room's")
 }
-
-// truthFlag binds a flag that alone, without a value, means yes.
-func truthFlag(fs *pflag.FlagSet, dst *bool, name, usage string) {
-	addFlag(fs, truth.At(dst), name, usage)
-}

@@ -38,12 +38,6 @@ func readTruth[T any](f *field[T], r *reader, v value) (bool, bool) {
 	return v.yes, true
 }
 
-// whole is a whole number.
-func whole[T any](name, meaning string, lo, hi int, at func(*T) *int) field[T] {
-	allowed := fmt.Sprintf("a whole number from %d to %d", lo, hi)
-	return plain(name, meaning, allowed, Schema{"type": "integer", "minimum": lo, "maximum": hi}, at, readWhole[T](lo, hi))
-}
-
 func readWhole[T any](lo, hi int) func(*field[T], *reader, value) (int, bool) {
 	return func(f *field[T], r *reader, v value) (int, bool) {
 		if v.kind != kindNumber {
