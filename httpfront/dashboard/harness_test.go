@@ -84,6 +84,7 @@ func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*Config)) *
 	t.Cleanup(func() {
 		s.stop()
 		_ = server.Shutdown()
+		_ = ln.Close() // also of a server that had not begun to serve when it was shut down
 		serving.Wait()
 	})
 	return s
