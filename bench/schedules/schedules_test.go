@@ -55,10 +55,10 @@ func TestLimitHolds(t *testing.T) {
 // a part of a millisecond too early, counts of a room that nobody had made again, which
 // fade as late as those of any room that a node does not keep. They are as they were drawn
 // then. Later ones, with all that is drawn by now: a limit that was lowered, and that whoever
-// mints did not follow, in places and in the rate, gifts that were
-// recovered twice, and a ticket number that a room
-// which was made again had as well, a limit that only a node knew that was killed, and a node
-// that restarted and took one that had died for alive.
+// mints did not follow, in places and in the rate; gifts that were recovered twice; a ticket
+// number that a room which was made again had as well; limits that only a node behind a cut
+// knew, which was killed or told a lower one; and a node that restarted and took one that had
+// died for alive.
 func TestSchedulesThatFailedOnce(t *testing.T) {
 	for _, seed := range []uint64{42, 76, 82, 92, 125, 164, 166, 272, 391, 432, 461, 654, 5423, 5515, 6766, 7309, 10186, 200168, 400157, 500874, 620026, 630002, 2006026, 155807, 300439, 301182, 301237, 304199, 404651, 488843,
 		4362, 5157, 17240, 17422, 18693, 24480, 25948, 35506, 47965, 49373, 56754} {

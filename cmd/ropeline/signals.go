@@ -61,7 +61,7 @@ func (a *assembly) reopen(ctx context.Context, hup <-chan os.Signal) {
 			if a.access != nil {
 				a.access.Reopen()
 			} else {
-				a.log.Info("SIGHUP: there is no access log to open anew; secrets, tokens and certificates are read again by themselves, other settings at a start")
+				a.log.Info("SIGHUP: there is no access log to open again; secrets, tokens and certificates are read again by themselves, other settings at a start")
 			}
 		case <-ctx.Done():
 			return

@@ -53,7 +53,7 @@ func TestHangupEndsNoNode(t *testing.T) {
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir())
 	p.await("is ready", 20*time.Second, ready)
 	p.Signal(syscall.SIGHUP)
-	await(t, "it says that nothing comes of it", func() bool { return strings.Contains(p.Log(), "there is no access log to open anew") })
+	await(t, "it says that nothing comes of it", func() bool { return strings.Contains(p.Log(), "there is no access log to open again") })
 	get(t, p.http, nil)
 	if code := p.stop(); code != 0 {
 		t.Errorf("ended with %d", code)

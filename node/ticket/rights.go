@@ -148,7 +148,7 @@ func (r *Rights) restart(now time.Time) {
 		r.use.cooling.add(cools, ms(rateSpan+loanTail))
 	}
 	if len(r.book.disk.recovered) > 0 || r.book.disk.uncounted() {
-		r.limit.mintAfter = later(end, r.unknownEnd(now)).UnixNano()
+		r.limit.mintAfter = r.unknownEnd(now).UnixNano()
 	}
 }
 
