@@ -246,27 +246,32 @@ func (in Estate) dealings(finals bool) papers {
 	return b
 }
 
-// between returns what a dead node has of its dealings with another one. With a
-// node whose rights were recovered earlier, that is what was reckoned with then: the word
-// that the dead one gave on it. A gift that was on its way went back to the giver with that,
-// also if the giver had left and its last ledger has it as given.
+// between returns what a dead node has of its dealings with another one. With a node whose rights
+// were recovered earlier, that is what was reckoned with then: the word that the dead one gave on
+// it, or its last ledger, if it had left before. A gift of the other that was on its way went back
+// to the giver with that, and one that the other's heir had taken stayed there, also if the other
+// had left and its last ledger has it otherwise.
 func (b papers) between(dead, with crdt.NodeID) Amount {
-	if w, spoke := b.words[wordOn{dead, with}]; spoke && b.recovered[with] {
+	w, spoke := b.words[wordOn{dead, with}]
+	f, left := b.finals[dead]
+	switch {
+	case b.recovered[with] && spoke:
+		return w.Rcv.Sub(w.Gave)
+	case b.recovered[with] && left:
+		return f.received(with).Sub(f.gave(with))
+	}
+	if o, gone := b.finals[with]; gone && !b.living[with] {
+		return o.gave(dead).Sub(o.received(dead))
+	}
+	switch {
+	case b.living[with]:
+	case left:
+		return f.received(with).Sub(f.gave(with))
+	case spoke:
 		return w.Rcv.Sub(w.Gave)
 	}
-	if f, left := b.finals[with]; left && !b.living[with] {
-		return f.gave(dead).Sub(f.received(dead))
-	}
-	if !b.living[with] {
-		if f, left := b.finals[dead]; left {
-			return f.received(with).Sub(f.gave(with))
-		}
-		if w, ok := b.words[wordOn{dead, with}]; ok {
-			return w.Rcv.Sub(w.Gave)
-		}
-	}
-	w := b.words[wordOn{with, dead}]
-	return w.Gave.Sub(w.Rcv)
+	o := b.words[wordOn{with, dead}]
+	return o.Gave.Sub(o.Rcv)
 }
 
 // lock keeps rights whose recovery is written aside until no session that used
@@ -284,7 +289,7 @@ func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 	sum := r.book.disk.recovered[id].rights.Max(Amount{})
 	r.leases.openBlock(int(sum.Places), block{anchors: anchors}, r.blockEnd(now).UnixMilli())
 	r.reckon(now)
-	r.cool(sum.Rate, r.elapsed(now)+ms(rateSpan+loanTail))
+	r.cool(sum.Rate, r.elapsed(now)+ms(NewFor))
 }
 
 // Recovery says that a dead node's rights were recovered, and what it had minted

@@ -311,29 +311,39 @@ func TestRecoveredRightsAreLockedForLongSessions(t *testing.T) {
 
 // TestAGiftIsRecoveredOnce has a leaver's rights be recovered while a gift of it was on its
 // way to a node that is lost later: the gift is among what was recovered, though the
-// leaver's last ledger has it as given. Where the leaver has a living heir, the gift is the
-// lost node's.
+// leaver's last ledger has it as given. What the leaver's heir took of a gift of that node stays
+// taken, though the leaver's last ledger has none of it. What that node had of all this is in its
+// word on the leaver, or in its own last ledger, where it left before and its heir is lost. Where
+// the leaver has a living heir, its last ledger is right.
 func TestAGiftIsRecoveredOnce(t *testing.T) {
 	dead, leaver := crdt.NodeID{70}, crdt.NodeID{71}
 	for _, c := range []struct {
 		recovered []crdt.NodeID
+		left      bool // the dead node had
 		want      int64
-	}{{[]crdt.NodeID{leaver}, 10 + 3 + 1}, {nil, 10 + 3 + 5}} {
+	}{
+		{[]crdt.NodeID{leaver}, false, 10 + 3 + 1 - 2},
+		{[]crdt.NodeID{leaver}, true, 10 + 3 + 1 - 2},
+		{nil, false, 10 + 3 + 5},
+		{nil, true, 10 + 3 + 5},
+	} {
 		d := founder(t, 0, 10)
 		d.Fence(dead, self.Node, 5, at(91))
 		d.write(at(91))
 		e := Estate{Dead: []crdt.NodeID{dead}, Minted: make([]Amount, 1), Needed: []crdt.NodeID{self.Node}, Recovered: c.recovered,
-			Words: []Word{
-				{Node: self.Node, Dead: dead, Heir: self.Node, Round: 5, Gave: Amount{3, 3}},
-				{Node: dead, Dead: leaver, Heir: other, Round: 4, Rcv: Amount{1, 1}},
-			},
+			Words:  []Word{{Node: self.Node, Dead: dead, Heir: self.Node, Round: 5, Gave: Amount{3, 3}}},
 			Finals: []Final{{Node: leaver, Heir: other, Accounts: []Account{{Node: dead, Gave: Amount{5, 5}}}}}}
+		if gave, got := (Amount{2, 2}), (Amount{1, 1}); c.left {
+			e.Finals = append(e.Finals, Final{Node: dead, Heir: crdt.NodeID{72}, Accounts: []Account{{Node: leaver, Gave: gave, Rcv: got}}})
+		} else {
+			e.Words = append(e.Words, Word{Node: dead, Dead: leaver, Heir: other, Round: 4, Gave: gave, Rcv: got})
+		}
 		if err := d.Recover(e, at(92)); err != nil {
 			t.Fatal(err)
 		}
 		d.write(at(92))
 		if got := d.Held(); got != (Amount{c.want, c.want}) {
-			t.Errorf("%v recovered before: holds %v, want %d of either kind", c.recovered, got, c.want)
+			t.Errorf("%v recovered before, the dead one had left: %v: holds %v, want %d of either kind", c.recovered, c.left, got, c.want)
 		}
 	}
 }
