@@ -13,7 +13,7 @@ func explored(args ...string) (code int, out, errOut string) {
 
 // TestFindingCanBeReplayed: what is found is printed with the flags that run it again.
 func TestFindingCanBeReplayed(t *testing.T) {
-	const history = "abc/123: raise@2, leave@1"
+	const history = "aab/123: raise@2, leave@1 | lost facts 1>2 #1"
 	code, out, _ := explored("-leave-out", "fresh-mint", "-replay", history)
 	if code != 1 || !strings.Contains(out, "BROKEN") || !strings.Contains(out, "raise@2") {
 		t.Errorf("exit code %d, want 1, and what happened: %s", code, out)

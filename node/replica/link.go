@@ -30,6 +30,9 @@ type link struct {
 	lww  track[crdt.NodeID, uint64]
 	full uint64 // what lww.Tells of the map was when the peer had said that it has all; 0: it has not
 
+	asked    time.Time // when we who lead the site last asked this member for all it knows
+	answered bool      // it has given us all of that since it came, and we took the lead
+
 	// What was received since the last push, to be acknowledged with it.
 	oweRows bool
 	oweSums map[string]struct{}
@@ -105,6 +108,9 @@ func (r *Replica) SetPeers(peers []Peer, now time.Time) {
 		case known || p.Site == r.cfg.Site:
 			r.list(p)
 		}
+	}
+	for _, l := range r.links {
+		l.answered = l.answered && l.listed
 	}
 	r.findRelays()
 	maps.DeleteFunc(r.links, func(_ crdt.NodeID, l *link) bool { return !r.wanted(l) && now.Sub(l.heard) > heardFor })

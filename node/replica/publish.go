@@ -19,6 +19,7 @@ type leading struct {
 	outranked bool                     // a ready member of the site has a better claim
 	heard     crdt.Version             // newest of our site that others speak of
 	urgent    map[crdt.RoomID]struct{} // rooms that do not wait for the next summary
+	told      uint64                   // lww.Tells when other sites were last pushed to
 	counts    crdt.Counts              // scratch
 }
 

@@ -50,6 +50,7 @@ func (r *Replica) Receive(from Peer, payload []byte, now time.Time) ([]Message, 
 	case pull:
 		return r.pulled(l, f, now), err
 	case answer:
+		l.answered = f.flags&flagMore == 0
 		return r.filled(l, f, progress, now), err
 	}
 	return nil, err

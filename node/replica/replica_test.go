@@ -440,6 +440,63 @@ func TestMapIsToldAgain(t *testing.T) {
 	m.noErrors()
 }
 
+// TestNewsOfTheDeadIsToldAfterACut: part of a site, behind a cut, hears of a write whose writer then
+// dies. Who led that part leads it no longer once the cut has healed, and whoever does is told of the
+// write as soon as it sees that the others are back, and not with its next pull.
+func TestNewsOfTheDeadIsToldAfterACut(t *testing.T) {
+	for seed := range uint64(20) {
+		m := newMesh(t, seed)
+		m.pullEvery = time.Hour
+		nodes := m.sites(3, "east", "west")
+		lead := nodes[slices.IndexFunc(nodes, func(x *member) bool { return x.peer.Site == "east" && x.lead.on })]
+		m.split(lead)
+		m.run(detection + 2*time.Second)
+		writer := nodes[5]
+		if err := writer.Set("limit", []byte("7"), m.now); err != nil {
+			t.Fatal(err)
+		}
+		knows := func(x *member) bool { _, _, ok := x.Get("limit"); return ok }
+		m.until(5*time.Second, "all on this side know it", func() bool {
+			return !slices.ContainsFunc(nodes, func(x *member) bool { return x != lead && !knows(x) })
+		})
+		for _, x := range nodes {
+			if x.peer.Site == "west" {
+				m.kill(x)
+			}
+		}
+		m.run(detection + 2*time.Second)
+		m.heal()
+		m.refresh()
+		m.until(time.Second, "who leads the site knows it", func() bool { return knows(lead) })
+		m.noErrors()
+	}
+}
+
+// TestNewsGoesThroughSitesInTime: two sites that do not reach each other hear of what operators set
+// through a third one, within the two seconds in which all have to know it.
+func TestNewsGoesThroughSitesInTime(t *testing.T) {
+	m := newMesh(t, 15)
+	m.minDelay, m.maxDelay = 50*time.Millisecond, 150*time.Millisecond
+	nodes := m.sites(2, "east", "middle", "west")
+	for _, a := range nodes[:2] {
+		for _, b := range nodes[4:] {
+			m.cut[[2]crdt.NodeID{a.peer.ID, b.peer.ID}], m.cut[[2]crdt.NodeID{b.peer.ID, a.peer.ID}] = m.now, m.now
+		}
+	}
+	m.run(detection + 2*time.Second)
+	for i := range 40 {
+		m.run(time.Duration(m.rng.IntN(1000)) * time.Millisecond)
+		key := fmt.Sprint("limit/", i)
+		if err := nodes[i%2].Set(key, []byte("7"), m.now); err != nil {
+			t.Fatal(err)
+		}
+		m.until(1800*time.Millisecond, "all know it", func() bool {
+			return !slices.ContainsFunc(nodes, func(x *member) bool { _, _, ok := x.Get(key); return !ok })
+		})
+	}
+	m.noErrors()
+}
+
 func TestRestIsQuiet(t *testing.T) {
 	m := newMesh(t, 13)
 	m.sites(3, "east", "west")

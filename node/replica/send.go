@@ -43,23 +43,35 @@ func (r *Replica) Tick(now time.Time) []Message {
 		r.publishUrgent(now)
 	}
 	out := r.fillPulls(now)
-	if due(&r.timers.push, now, r.cfg.PushInterval) || urgent {
-		for _, l := range r.sorted() {
-			news := l.peer.Site == r.cfg.Site || publish || urgent
-			out = r.appendPush(out, l, news, now)
-		}
-	} else if publish {
-		for _, l := range r.sorted() {
-			if l.peer.Site != r.cfg.Site {
-				out = r.appendPush(out, l, true, now)
-			}
-		}
+	push := due(&r.timers.push, now, r.cfg.PushInterval) || urgent
+	// What operators set does not wait for the next summary: it may have several sites to go through.
+	far := publish || urgent || push && r.lww.Tells() != r.lead.told
+	if push || far {
+		out = r.appendPushes(out, push, far, now)
 	}
+	out = r.askMates(out, now)
 	if due(&r.timers.pull, now, r.cfg.PullInterval) {
 		out = r.appendPull(out, now)
 	}
 	if urgent {
 		clear(r.lead.urgent)
+	}
+	return out
+}
+
+// appendPushes pushes to the members of our site, and beyond it news if far. What is owed to other
+// sites goes with either.
+func (r *Replica) appendPushes(out []Message, push, far bool, now time.Time) []Message {
+	if far {
+		r.lead.told = r.lww.Tells()
+	}
+	for _, l := range r.sorted() {
+		switch mate := l.peer.Site == r.cfg.Site; {
+		case push:
+			out = r.appendPush(out, l, mate || far, now)
+		case !mate:
+			out = r.appendPush(out, l, true, now)
+		}
 	}
 	return out
 }
@@ -268,6 +280,23 @@ func (r *Replica) lwwDue(l *link, now time.Time) bool {
 		l.full = is
 	}
 	return false
+}
+
+// askMates has the one that leads the site ask each member of it for all it knows: when that
+// comes, or comes back from behind a cut, and when we take the lead from somebody who may have told
+// it more. Members push what they wrote themselves, and the rest is for the one that leads to pass
+// on; it would hear of it only with one of its pulls.
+func (r *Replica) askMates(out []Message, now time.Time) []Message {
+	for _, l := range r.mates() {
+		switch {
+		case !r.lead.on:
+			l.answered = false
+		case !l.answered && now.Sub(l.asked) >= resendAfter:
+			l.asked = now
+			out = append(out, r.pullFrom(l, flagFill, now))
+		}
+	}
+	return out
 }
 
 // appendPull asks one peer for what we lack, mostly one of our site.

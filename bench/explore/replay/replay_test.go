@@ -51,7 +51,7 @@ func TestTextOfHistories(t *testing.T) {
 // TestMinterThatRaisesAndLeaves: the one that makes rights has just made more when it leaves.
 // Its successor knows of that by the ledger it takes over, and not only by hearsay.
 func TestMinterThatRaisesAndLeaves(t *testing.T) {
-	for _, text := range []string{"abc/123: raise@2, leave@1", "abc/123: raise@2, m leave@1, t kill@1"} {
+	for _, text := range []string{"ab/12: raise@2, m leave@1 | late facts 1>2 #1", "aab/123: raise@2, leave@1 | lost facts 1>2 #1", "aab/123: raise@2, m leave@1, t kill@1 | lost facts 1>2 #1"} {
 		if r := run(t, text, 0); r.Broken != "" || r.Refused+r.Unmet > 0 || r.Peak != 2*firstCap {
 			t.Errorf("%s: %q, step %d refused, step %d never came, %d inside; want nothing of it and %d", text, r.Broken, r.Refused, r.Unmet, r.Peak, 2*firstCap)
 		}
@@ -158,7 +158,8 @@ func TestJudgeForgetsLimits(t *testing.T) {
 	if w.judge.inForce(w.room, w.now) != 2 || w.judge.inForce(w.room, w.now-2*time.Second) != 9 {
 		t.Error("9 was not in force at any time since 2 s, or is now")
 	}
-	const text = "ab/12: raise@2, s raise@2, s raise@2, s lower@2, s lower@2, s raise@2, m leave@1"
+	// The late message is the one that says what was minted last.
+	const text = "ab/12: raise@2, s raise@2, s raise@2, s lower@2, s lower@2, s raise@2, m leave@1 | late facts 1>2 #76"
 	if r := run(t, text, ticket.FreshMint); !strings.Contains(r.Broken, "made rights: there are 18, and the greatest limit in force is 12") {
 		t.Errorf("%s, without the rule: %q, want 18 rights of 12", text, r.Broken)
 	}
@@ -170,9 +171,9 @@ func TestJudgeForgetsLimits(t *testing.T) {
 // TestRateIsTheLimit runs histories in which the rate of new users is what is limited.
 func TestRateIsTheLimit(t *testing.T) {
 	for text, rule := range map[string]ticket.Rules{
-		"rate abc/123: raise@2, leave@1": ticket.FreshMint,
-		"rate ab/12: restart@1":          ticket.RestartCools,
-		"rate aa/12: raise@2":            ticket.RateCools,
+		"rate ab/12: raise@2, m leave@1 | late facts 1>2 #1": ticket.FreshMint,
+		"rate ab/12: restart@1":                              ticket.RestartCools,
+		"rate aa/12: raise@2":                                ticket.RateCools,
 	} {
 		if r := run(t, text, rule); !strings.Contains(r.Broken, "within 60 s") && !strings.Contains(r.Broken, "rights") {
 			t.Errorf("%s, without a rule that it needs: %q", text, r.Broken)
@@ -206,7 +207,7 @@ func TestSameHistorySameRun(t *testing.T) {
 func TestFindingsAreMadeShort(t *testing.T) {
 	e := &Explorer{LeaveOut: ticket.FreshMint, Workers: 1, Most: 1}
 	e.Begin(nil)
-	long := parse(t, "abc/123: policy@3, s policy@3, s raise@2, m leave@1 | twice facts 2>1 #1")
+	long := parse(t, "aab/321: policy@3, s remake@3, m leave@3 | twice facts 2>1 #1")
 	if r, err := Run(long, ticket.FreshMint, nil); err != nil || r.Broken == "" {
 		t.Fatalf("%s: %q, %v; want it to be broken", long, r.Broken, err)
 	}
