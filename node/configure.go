@@ -27,6 +27,9 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 	if r == nil || r.resting.Load() {
 		return fmt.Errorf("node: settings of room %s: %w", s.ID, ErrUnknownRoom)
 	}
+	if c.toldAll() {
+		return fmt.Errorf("node: settings of room %s: %w", s.ID, ErrLeaving)
+	}
 	s.ID = r.id // which another has taken the place of
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {

@@ -115,6 +115,10 @@ func (r *Room) hasLedger() bool {
 	return r.escrow() || !r.rights.Held().IsZero() || r.core.facts.room(r.id).kept.has(r.core.self.Node)
 }
 
+// toldAll reports whether this node has told all that it has left. It takes no order any more then:
+// who has the rest of what it knows may have said so already, and nobody would hear of it.
+func (c *Core) toldAll() bool { return !c.leave.told.IsZero() }
+
 // Left reports whether this node has left: its heir answers for it.
 func (c *Core) Left() bool { return c.leave.done }
 
@@ -219,6 +223,9 @@ func (r *Room) announceHeirs(now time.Time) {
 func (c *Core) Retire(id crdt.RoomID, now time.Time) error {
 	if c.rooms[id] == nil && c.facts.rooms[id] == nil {
 		return fmt.Errorf("node: retire room %s: %w", id, ErrUnknownRoom)
+	}
+	if c.toldAll() {
+		return fmt.Errorf("node: retire room %s: %w", id, ErrLeaving)
 	}
 	if err := c.facts.set(roomKey(factRetired, id), []byte{factVersion}, now); err != nil {
 		return fmt.Errorf("node: retire room %s: %w", id, err)

@@ -45,6 +45,8 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	switch {
 	case !c.open.Load():
 		err = ErrNotReady
+	case c.toldAll():
+		err = ErrLeaving
 	case left:
 		err = fmt.Errorf("it has left, and %s is its heir", heir)
 	case declared:

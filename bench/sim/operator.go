@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
 )
 
 // What operators say to nodes, and what nodes hear of their clocks.
@@ -59,7 +61,9 @@ func (s *sim) relimit(f Fault) bool {
 		}
 		s.driven = m
 		settings.Policy = m.goesBy
-		if err := m.brain.configure(settings, m.clock.at(s.now)); err != nil {
+		if err := m.brain.configure(settings, m.clock.at(s.now)); errors.Is(err, node.ErrLeaving) {
+			continue
+		} else if err != nil {
 			s.fail(err)
 			return true
 		}

@@ -1,6 +1,11 @@
 package sim
 
-import "github.com/ropeline/ropeline/node/room"
+import (
+	"errors"
+
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+)
 
 // How operators switch the limit off and on, by the policy. While some node does not go by
 // rights, the limit is not promised; and who was let in until then is inside by no right, as
@@ -31,7 +36,10 @@ func (s *sim) conform(nodes []*machine) bool {
 		settings := s.room
 		settings.Policy = m.policy
 		s.driven = m
-		if err := m.brain.configure(settings, m.clock.at(s.now)); err != nil {
+		if err := m.brain.configure(settings, m.clock.at(s.now)); errors.Is(err, node.ErrLeaving) {
+			done = false
+			continue
+		} else if err != nil {
 			s.fail(err)
 			return true
 		}

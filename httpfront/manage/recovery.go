@@ -117,6 +117,8 @@ func (m *manager) declareDead(ctx context.Context, c *admin.Call) (admin.Answer,
 		return admin.Answer{}, admin.Refuse(http.StatusConflict, CodeAlive, "%v", err)
 	case errors.Is(err, node.ErrUnknownNode):
 		return admin.Answer{}, admin.Refuse(http.StatusNotFound, CodeNoNode, "%v", err)
+	case errors.Is(err, node.ErrLeaving):
+		return admin.Answer{}, admin.Refuse(http.StatusConflict, CodeNotNow, "%v", err)
 	case err != nil:
 		return admin.Answer{}, err
 	}
