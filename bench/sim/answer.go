@@ -211,7 +211,11 @@ func (s *sim) twice(v *visitor, m *machine, accepted int64, anchor int32, fresh 
 			s.rights.admitted(v.room, s.now)
 		}
 	}
-	over := v.own-s.now < int64(clockBound) // by the clock of that node it may be
+	ends := v.own
+	if v.pass.accepted != 0 { // another node, at which sessions are shorter, may have given it
+		ends = min(ends, v.pass.ends())
+	}
+	over := ends-s.now < int64(clockBound) // by the clock of that node it may be
 	if !over && v.pass.known() && !v.behind && !v.outlived() && v.by == m.no && v.started == m.started && s.remembered(v) {
 		s.violate(LetInTwice, m, fmt.Sprintf("visitor %d has a second ticket %v after the first", v.no, time.Duration(accepted-v.accepted)*time.Millisecond))
 	}
