@@ -281,6 +281,9 @@ func (s *sim) wipe(m *machine) {
 
 func (s *sim) standUp(m *machine, up bool) {
 	if up != m.seen.up {
+		if up {
+			m.seen.fell, m.seen.came = m.seen.since, s.now
+		}
 		m.seen.up, m.seen.since = up, turned(m.seen.since, s.now, up)
 	}
 }

@@ -223,7 +223,7 @@ func TestMembersOverlappingFaults(t *testing.T) {
 	cfg := steady()
 	s := newSim(mustDefault(t, cfg), newShipped)
 	for _, m := range s.machines {
-		m.boot, m.seen.up, m.seen.booted, m.seen.readyAt = 1, true, longAgo, longAgo
+		m.boot, m.seen.up, m.seen.since, m.seen.booted, m.seen.readyAt = 1, true, longAgo, longAgo, longAgo
 	}
 	a, b := s.machines[0], s.machines[2]
 	sees := func(from, to *machine) bool {
@@ -256,6 +256,22 @@ func TestMembersOverlappingFaults(t *testing.T) {
 	}
 	if len(s.mesh.gone(a, s.now)) != 0 {
 		t.Error("a site has left")
+	}
+	// Who stands still, is cut off meanwhile, and then goes on, is not seen to.
+	s.standUp(b, false)
+	s.now += int64(5 * time.Second)
+	s.partition(Fault{Site: 1}, 1)
+	s.changed()
+	s.now += int64(3 * time.Second)
+	s.standUp(b, true)
+	s.changed()
+	if s.now += int64(time.Second); sees(a, b) || sees(b, a) != true {
+		t.Errorf("behind a cut: seen %v and %v, want false, and true for a while", sees(a, b), sees(b, a))
+	}
+	s.partition(Fault{Site: 1}, -1)
+	s.changed()
+	if s.now += int64(time.Second); !sees(a, b) {
+		t.Error("not seen again after the cut")
 	}
 	for _, m := range s.machines[2:] {
 		m.seen.left, m.seen.up, m.seen.since = true, false, s.now

@@ -28,6 +28,8 @@ type standing struct {
 	up       bool
 	left     bool  // went in good order: that is told, not found out
 	since    int64 // up or not since
+	fell     int64 // when it was lost last, and came back: where no way was open by then, nobody saw that
+	came     int64
 	booted   int64 // when the present start began
 	conflict bool  // whether it has said that its disk is not its own
 	readyAt  int64 // when it said that it is ready; math.MaxInt64: not yet
@@ -159,7 +161,11 @@ func (m *mesh) peers(dst []replica.Peer, observer *machine, now int64) []replica
 	from := m.group[observer.no]
 	for _, o := range m.byID {
 		w, st := &m.ways[from][m.group[o.no]], &o.seen
-		if !holds(w.meets, w.since, now, fails, joins) {
+		since := w.since
+		if !w.meets && st.came >= w.since {
+			since = min(since, st.fell)
+		}
+		if !holds(w.meets, since, now, fails, joins) {
 			continue
 		}
 		loss := fails
