@@ -215,7 +215,7 @@ func TestDeletedRoomStaysDeleted(t *testing.T) {
 	}
 	w.kill(w.nodes[0])
 	w.start(w.nodes[0], escrowSettings(41)) // whoever changes the file means it
-	w.run(10 * time.Second)
+	w.run(ticket.NewFor)
 	w.agree()
 	if peak := w.press(w.crowd(50, w.spread), 20*time.Second); peak != 41 {
 		t.Errorf("%d were inside at most, want 41", peak)
@@ -236,7 +236,7 @@ func TestRetiredRoomIsMadeAgainInTheCatalog(t *testing.T) {
 	for i, m := range []*machine{w.nodes[1], w.nodes[0]} {
 		w.kill(m)
 		w.start(m, escrowSettings(40))
-		w.run(10 * time.Second)
+		w.run(ticket.NewFor)
 		w.agree()
 		if peak, want := w.press(w.crowd(60, w.spread), 20*time.Second), 40*i; peak != want {
 			t.Errorf("after restart %d, %d were inside at most, want %d", i+1, peak, want)

@@ -105,6 +105,10 @@ type Core struct {
 
 	inquiries inquiries
 	facts     facts
+	deleted   struct {
+		reading uint64 // of the facts
+		rooms   map[crdt.RoomID]deletedRoom
+	}
 	catalog   *cataloged // nil: none is followed
 	health    health
 	limiter   *limiter

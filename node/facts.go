@@ -85,16 +85,17 @@ type facts struct {
 
 // roomFacts is what is known of one room. Absent limits are zero.
 type roomFacts struct {
-	limits  ticket.Amount
-	session time.Duration          // zero: not known
-	minter  crdt.NodeID            // zero: nobody
-	by      perNode[ticket.Amount] // minted by each, as it has told
-	retired bool
-	finals  map[crdt.NodeID]ticket.Final
-	words   []ticket.Word          // on the dead; in order
-	kept    perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
-	again   map[crdt.NodeID]recovered
-	counted map[crdt.NodeID]ticket.Amount // minted by nodes that have left, as last ledgers say: exact
+	limits    ticket.Amount
+	session   time.Duration          // zero: not known
+	minter    crdt.NodeID            // zero: nobody
+	by        perNode[ticket.Amount] // minted by each, as it has told
+	retired   bool
+	retiredAt time.Time // by the clock of whoever was told
+	finals    map[crdt.NodeID]ticket.Final
+	words     []ticket.Word          // on the dead; in order
+	kept      perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
+	again     map[crdt.NodeID]recovered
+	counted   map[crdt.NodeID]ticket.Amount // minted by nodes that have left, as last ledgers say: exact
 }
 
 // noteFact notes something of a node. The map is made with the first of what it holds.
@@ -236,7 +237,7 @@ func (f *facts) update() bool {
 		if catalog.IsKey(key) {
 			f.catalog += catalogMark(key, at)
 		} else if value, _, ok := f.replica.Get(key); ok {
-			f.take(key, value)
+			f.take(key, value, at)
 		}
 	}
 	for _, r := range f.rooms {
@@ -250,7 +251,7 @@ func (f *facts) update() bool {
 
 // take reads one fact. Each fills a part of its own, so their order does not
 // matter.
-func (f *facts) take(key string, value []byte) {
+func (f *facts) take(key string, value []byte, at crdt.Stamp) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind {
 	case factNode, factName, factLeft, factDead:
@@ -262,6 +263,9 @@ func (f *facts) take(key string, value []byte) {
 		name, of, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseRoomID(name); err == nil {
 			f.takeRoom(kind, id, of, value)
+			if kind == factRetired {
+				f.rooms[id].retiredAt = time.UnixMilli(at.Wall)
+			}
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 func (c *Core) heedFacts(now time.Time) {
 	c.tellMesh(now)
 	if c.facts.update() {
+		c.noteDeleted(now)
 		c.followCatalog(now)
 		c.keepRooms(now)
 		for _, r := range c.order {
@@ -161,9 +162,13 @@ func (r *Room) mint(now time.Time) {
 	if m.reading != c.facts.reading {
 		*m = c.facts.minting(r, c.self.Node)
 	}
+	if m.minter == c.self.Node && m.others.IsZero() && r.rights.Minted().IsZero() {
+		r.rights.WaitToMint(c.mintsFrom(r))
+	}
 	r.rights.SetLimits(limit, m.others, m.minter, now)
 	mine := r.rights.Minted()
 	r.minter, r.limit, r.mintedByAll = m.minter, limit, m.others.Add(mine)
+	r.mintsFrom = r.rights.MintsFrom(now)
 	r.mu.Unlock()
 	if mine != m.told {
 		c.setFact(roomNodeKey(factMinted, r.id, c.self.Node), encodeAmount(mine), now)
@@ -211,6 +216,7 @@ type Rights struct {
 	InStock     int64         // lent to this node by others, and not used
 	Alone       bool          // the counter does not answer
 	Retired     bool          // the room is gone for good
+	MintsFrom   time.Time     // this node is to make them, and makes none before; zero: at once
 }
 
 // Rights returns what this node's rights in the room are; zero until it is ready.
@@ -223,7 +229,7 @@ func (r *Room) Rights() Rights {
 	}
 	is := Rights{Held: r.rights.Held(), Free: r.rights.Free(), InUse: r.rights.InUse(), Lent: r.rights.Lent(),
 		Borrowed: r.rights.Borrowed(), Minted: r.rights.Minted(), MintedByAll: r.mintedByAll, Limit: r.limit,
-		Minter: r.minter, Retired: r.rights.Retired()}
+		Minter: r.minter, Retired: r.rights.Retired(), MintsFrom: r.mintsFrom}
 	if k := r.counters.Load(); k != nil {
 		is.InStock, is.Alone = k.inStock.Load(), k.alone.Load()
 	}

@@ -43,7 +43,7 @@ func TestARoomMadeAgain(t *testing.T) {
 		w.run(3 * time.Second)
 		w.kill(w.nodes[0])
 		w.start(w.nodes[0], escrowSettings(60))
-		w.run(20 * time.Second)
+		w.run(ticket.NewFor + 10*time.Second)
 		id = successor(id)
 		for _, m := range w.nodes {
 			w.keeps(m, id)

@@ -71,7 +71,7 @@ func TestARoomInPlaceOfARetiredOne(t *testing.T) {
 		w.kill(m)
 		w.start(m, next)
 	}
-	w.run(10 * time.Second)
+	w.run(ticket.NewFor)
 	if peak := w.press(w.crowd(50, w.spread), 20*time.Second); peak != 30 {
 		t.Errorf("%d were inside at most, want 30", peak)
 	}

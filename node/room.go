@@ -36,6 +36,7 @@ type Room struct {
 
 	limit, mintedByAll ticket.Amount // as the facts have it
 	minter             crdt.NodeID   // the same
+	mintsFrom          time.Time     // this node is to make rights, and makes none before; zero: at once
 
 	resting atomic.Bool // not of this node's configuration; it keeps the rights only
 	retired atomic.Bool // gone for good, as far as this node has heard

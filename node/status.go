@@ -129,6 +129,10 @@ type RightsStatus struct {
 	Borrowed   int64        `json:"borrowed"` // sessions that go on here without a right
 	Alone      bool         `json:"alone"`    // the site's counter does not answer: this node uses its own rights
 	Retired    bool         `json:"retired"`  // the room is gone for good
+
+	// MintsFrom is until when this node, which makes the rights, makes none: visitors of a room
+	// that was deleted, or of a node that is lost, still count. Zero: it makes them at once.
+	MintsFrom time.Time `json:"mints_from,omitzero"`
 }
 
 // AmountStatus is a number of rights of each kind.
@@ -256,7 +260,7 @@ func (r *Room) rightsStatus() *RightsStatus {
 	return &RightsStatus{
 		Minted: amountStatus(is.MintedByAll), Minter: nameOf(is.Minter), MintedHere: amountStatus(is.Minted),
 		Held: amountStatus(is.Held), Free: amountStatus(is.Free), InUse: is.InUse, Lent: is.Lent, InStock: is.InStock,
-		Borrowed: is.Borrowed, Alone: is.Alone, Retired: is.Retired,
+		Borrowed: is.Borrowed, Alone: is.Alone, Retired: is.Retired, MintsFrom: is.MintsFrom,
 	}
 }
 

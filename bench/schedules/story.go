@@ -93,6 +93,7 @@ func drawStory(d dice, cfg *sim.Config) {
 	if d.chance(told) {
 		tell(d, cfg, one(d, "leaves, killed", one(d, storyNames()...)))
 		bind(cfg)
+		lose(cfg)
 	}
 }
 
@@ -104,6 +105,7 @@ func drawOf(seed uint64, name string) sim.Config {
 	cfg := drawPlain(seed)
 	tell(dice{rand.New(rand.NewPCG(seed, 34))}, &cfg, name)
 	bind(&cfg)
+	lose(&cfg)
 	return cfg
 }
 
@@ -122,6 +124,14 @@ func tell(d dice, cfg *sim.Config, name string) {
 	cfg.Arrivals = d.come(150, s.at+40*time.Second)
 	s.limit(s.at, 2*cfg.Room.TotalActiveUsers)
 	stories()[name](s)
+}
+
+// lose has messages be lost in half of all stories: what a node minted just before it goes may be
+// heard of only once another has taken its place. It draws from dice of its own, too.
+func lose(cfg *sim.Config) {
+	if d := (dice{rand.New(rand.NewPCG(cfg.Seed, 37))}); d.chance(0.5) {
+		cfg.Network.Loss = 0.1 + 0.4*d.Float64()
+	}
 }
 
 // bind has the rate be the limit in half of all stories, and not the places: what changes is

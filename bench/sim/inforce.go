@@ -21,6 +21,7 @@ func (s *sim) newLimits() {
 	}
 	s.force = newForce(n, &s.cfg.Room, -int64(warmUp))
 	s.force.takes += repeats(s.cfg.Network)
+	s.parted = s.force.takes > spreads
 	if !s.follows {
 		s.force.meet([]int32{0}, func(int32) bool { return false })
 	}
@@ -105,10 +106,11 @@ func (s *sim) regroup() {
 		}
 		n++
 	}
+	s.parted = s.parted || n > 1
 	islands := make([]int32, len(s.machines))
 	for k, m := range s.machines {
 		islands[k] = -1
-		if m.answers() {
+		if s.parted = s.parted || m.paused; m.answers() {
 			islands[k] = of[s.mesh.group[m.no]]
 		}
 	}
@@ -178,9 +180,9 @@ func (s *sim) checkKnown(m *machine) {
 }
 
 // made notes that a room is made, by a node that was started for that and goes by the
-// limits that it was configured with.
+// limits that it was configured with. It mints later, if the room before was deleted just now.
 func (s *sim) made(m *machine, room uint8) {
-	if !s.follows || room == 0 || s.rights.account(room).minter != m.number+1 || s.rights.account(room).made {
+	if !s.follows || room == 0 || s.rights.account(room).made {
 		return
 	}
 	s.rights.account(room).made = true

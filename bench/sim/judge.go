@@ -21,7 +21,7 @@ type Exempt struct {
 	Switched int `json:"switched"`     // while the limit was switched off at some node, or by sessions of such a time
 	Clocks   int `json:"clocks_apart"` // clocks may be more than 400 ms apart
 	Unheard  int `json:"unheard"`      // no more than are inside by a limit that was lowered, or is lost with its node, where the node could not hear of it
-	Remade   int `json:"remade"`       // beside those whom a room let in that was deleted within the last 60 s: each has the rate for itself
+	Remade   int `json:"remade"`       // beside those whom a room let in that is deleted, at a node that may not have heard of that for long
 }
 
 // entered judges that somebody is inside who was not, or goes on by another right. The
@@ -96,8 +96,10 @@ func (s *sim) admitted(number uint8, m *machine) {
 		return
 	}
 	switch {
-	case n <= limit && s.rights.lately(s.now) > limit:
+	case n <= limit && s.rights.lately(s.now) > limit && s.parted:
 		s.f.Exempt.Remade++
+	case n <= limit && s.rights.lately(s.now) > limit:
+		s.violate(OverRate, m, fmt.Sprintf("%d were let in within 60 s by a room and by those of before, which are deleted; the greatest limit in force is %d", s.rights.lately(s.now), limit))
 	case n <= limit:
 	case !s.rights.strict:
 		s.f.Exempt.Clocks++

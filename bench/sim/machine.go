@@ -73,6 +73,7 @@ type identity struct {
 // shipped is the brain of production.
 type shipped struct {
 	core *node.Core
+	self crdt.NodeID
 	room room.Settings // as it was started with
 }
 
@@ -95,7 +96,7 @@ func newShipped(b birth, now time.Time) (brain, error) {
 			return nil, err
 		}
 	}
-	return &shipped{core, b.room}, nil
+	return &shipped{core, b.id, b.room}, nil
 }
 
 // now returns the room by now: it may have been made again.
@@ -157,7 +158,7 @@ func (b *shipped) noted() bool { return b.core.Noted(b.core.Told()) }
 func (b *shipped) rights() rights {
 	of := b.now()
 	r := of.Rights()
-	return rights{room: of.Settings().ID, retired: r.Retired,
+	return rights{room: of.Settings().ID, retired: r.Retired, makes: r.Minter == b.self,
 		held: r.Held, mine: r.Minted, minted: r.MintedByAll, limit: r.Limit, borrowed: r.Borrowed}
 }
 

@@ -19,8 +19,9 @@ type remaking struct {
 	from int64    // when that was started for it
 }
 
-// founderTakes is how long an operator waits for a founder, whose disk may be slow.
-const founderTakes = int64(15 * time.Second)
+// founderTakes is how long an operator waits for a founder, whose disk may be slow, and which mints
+// nothing while those count whom the room before let in.
+const founderTakes = int64(15*time.Second + ticket.NewFor)
 
 // remake has a node told that the room is deleted until that is on its disk, and then
 // one that has heard of it start again as a founder, until it has made the room again.
@@ -116,7 +117,7 @@ func (r *registry) roomID(number uint8) crdt.RoomID {
 // account is what must hold in one room.
 type account struct {
 	minted   ticket.Amount
-	made     bool  // again, and somebody has minted
+	made     bool  // again, and somebody is to mint in it
 	minter   int32 // who has minted or burned last, by identity, from 1; 0: nobody
 	inside   int   // may be let pass
 	free     int   // let in while the limit did not bind; beside these

@@ -21,6 +21,7 @@ type rights struct {
 	mine     ticket.Amount // those it has minted, less what it burned
 	minted   ticket.Amount // by all nodes, as far as it knows
 	limit    ticket.Amount // as it knows it
+	makes    bool          // it is for this node to make them
 	borrowed int64         // sessions that it lets go on without a right
 }
 
@@ -67,7 +68,9 @@ func (s *sim) note(m *machine) {
 	if !mine.IsZero() {
 		a.minter = m.number + 1
 	}
-	s.made(m, number)
+	if is.makes {
+		s.made(m, number)
+	}
 	l.moved += max(0, was.held.Places-is.held.Places)
 	s.f.PeakBorrowed = max(s.f.PeakBorrowed, int(is.borrowed))
 	if s.cfg.Trace != nil && is != *was {

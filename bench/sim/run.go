@@ -74,6 +74,7 @@ type sim struct {
 	switched     int   // nodes at which operators have another policy, or have not told that it is over
 	freeUntil    int64 // the limit does not bind everywhere until then, and a little longer
 	follows      bool  // force follows who knows of limits
+	parted       bool  // some node may have been in service for long without hearing what others know
 	err          error
 }
 

@@ -14,6 +14,10 @@ const (
 	// long as the loan is valid by a clock that is behind, and then until it is
 	// taken up.
 	loanTail = LoanValid + TakeUp + 2*Guard
+
+	// NewFor is how long after a room was deleted those may count among its new visitors whom it
+	// had let in, by a ticket that was lent.
+	NewFor = rateSpan + loanTail
 )
 
 // cooling counts rate rights that were used and may not be used again yet. Its

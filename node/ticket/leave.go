@@ -262,7 +262,7 @@ func (r *Rights) tookOver(leaver crdt.NodeID, now time.Time) {
 	r.leases.openBlock(int(f.InUse), b, r.blockEnd(now).UnixMilli())
 	r.reckon(now)
 	// Which of them were used, and when, stays with the leaver.
-	r.cool(taken.rate, r.elapsed(now)+ms(rateSpan+loanTail))
+	r.cool(taken.rate, r.elapsed(now)+ms(NewFor))
 }
 
 // answersFor reports whether this node answers for what that one gave and was

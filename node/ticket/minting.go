@@ -77,12 +77,27 @@ func (l *ledger) uncounted() bool {
 	return false
 }
 
+// MintsFrom returns until when this node makes no rights though it is to; zero: it makes them at once.
+func (r *Rights) MintsFrom(now time.Time) time.Time {
+	if !r.mints() || now.UnixNano() >= r.limit.mintAfter {
+		return time.Time{}
+	}
+	return r.mintAfter()
+}
+
 // mintAfter returns when this node may mint at the earliest; zero: at once.
 func (r *Rights) mintAfter() time.Time {
 	if r.limit.mintAfter == 0 {
 		return time.Time{}
 	}
 	return time.Unix(0, r.limit.mintAfter)
+}
+
+// WaitToMint has this node mint nothing before a time.
+func (r *Rights) WaitToMint(until time.Time) {
+	if !until.IsZero() {
+		r.limit.mintAfter = max(r.limit.mintAfter, until.UnixNano())
+	}
 }
 
 // inheritMintAfter has this node mint no sooner than the leaver might have. One of the version
@@ -98,14 +113,12 @@ func (r *Rights) inheritMintAfter(f Final, now time.Time) {
 	if !f.Minting.Known && len(f.Recovered) > 0 || r.book.next.uncounted() {
 		after = later(after, r.unknownEnd(now))
 	}
-	if !after.IsZero() {
-		r.limit.mintAfter = max(r.limit.mintAfter, after.UnixNano())
-	}
+	r.WaitToMint(after)
 }
 
 // unknownEnd returns until when rights that a dead minter made, and of which nobody here has
 // heard, may be in use or cool: who was let in by them may be on the site, or counts for a minute
 // among the new ones.
 func (r *Rights) unknownEnd(now time.Time) time.Time {
-	return later(r.blockEnd(now), now.Add(rateSpan+loanTail))
+	return later(r.blockEnd(now), now.Add(NewFor))
 }

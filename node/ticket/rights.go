@@ -145,7 +145,7 @@ func (r *Rights) restart(now time.Time) {
 		r.leases.openBlock(int(size), r.leases.earlier(r.AnswersFor()...), end.UnixMilli())
 	}
 	if r.cfg.LeaveOut&RestartCools == 0 {
-		r.use.cooling.add(cools, ms(rateSpan+loanTail))
+		r.use.cooling.add(cools, ms(NewFor))
 	}
 	if len(r.book.disk.recovered) > 0 || r.book.disk.uncounted() {
 		r.limit.mintAfter = r.unknownEnd(now).UnixNano()

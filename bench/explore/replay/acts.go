@@ -52,7 +52,11 @@ func (w *world) act() {
 		w.after(5*time.Second, w.goOn(w.next))
 	case Minted, Taken:
 		next := w.next
-		w.after(patience, func() {
+		wait := patience
+		if w.rooms > firstRoom {
+			wait += cooling
+		}
+		w.after(wait, func() {
 			if w.waits && w.next == next {
 				w.result.Unmet = next + 1
 				w.goOn(next)()

@@ -66,7 +66,8 @@ const (
 	settling  = 24 * time.Second // after that, until everything has to add up
 
 	// How much longer the last two take where the rate is the limit, and the last where a disk was
-	// lost: rights to let somebody in count for a minute, and nothing is minted before that.
+	// lost: rights to let somebody in count for a minute, and nothing is minted before that. So it
+	// is where a room was deleted and made again.
 	cooling = 70 * time.Second
 )
 
@@ -82,7 +83,7 @@ func Run(h History, leaveOut ticket.Rules, trace func(format string, args ...any
 		w.run(100 * time.Millisecond)
 	}
 	w.run(aftermath)
-	if w.h.Rate {
+	if w.h.Rate || w.rooms > firstRoom {
 		w.run(cooling)
 	}
 	w.heal()
@@ -102,7 +103,7 @@ func (w *world) heal() {
 	w.bury()
 	why := "nothing was looked at"
 	end := w.now + settling
-	if w.h.Rate || slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.gone && !m.left }) {
+	if w.h.Rate || w.rooms > firstRoom || slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.gone && !m.left }) {
 		end += cooling
 	}
 	for w.now < end && why != "" && !w.over() {

@@ -39,6 +39,9 @@ const (
 // epoch is when virtual time begins.
 var epoch = time.Unix(1_700_000_000, 0)
 
+// firstRoom is how many rooms were made before the first act.
+const firstRoom = 1
+
 // world is one run.
 type world struct {
 	h     History
@@ -153,7 +156,7 @@ func (w *world) note(format string, args ...any) {
 }
 
 func newWorld(h History, rules ticket.Rules, trace func(string, ...any)) *world {
-	w := &world{h: h, rules: rules, trace: trace, sent: map[Twist]int{}, room: crdt.RoomID{1}, rooms: 1}
+	w := &world{h: h, rules: rules, trace: trace, sent: map[Twist]int{}, room: crdt.RoomID{1}, rooms: firstRoom}
 	w.judge = judge{w: w, limits: map[crdt.RoomID][]*limit{}}
 	w.judge.first(w.room, firstCap)
 	for i := range h.Layout {

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// TestARoomWhereOneWasDeletedWaits: whom a room let in counts for a minute among its new users, also
+// when the room is deleted, so one that is made in its place lets nobody in before that is over,
+// at once or later, at the same node or another, with restarts or without; and one that stands
+// elsewhere does so at once.
+func TestARoomWhereOneWasDeletedWaits(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		pause     time.Duration // from the deletion until the other room is made
+		by        int           // which node makes it
+		elsewhere bool
+		restart   bool // of who made it, soon after
+		waits     bool
+	}{
+		{name: "at once", waits: true},
+		{name: "half a minute later, at another node", pause: 30 * time.Second, by: 1, waits: true},
+		{name: "its maker restarts", by: 2, restart: true, waits: true},
+		{name: "elsewhere", elsewhere: true},
+		{name: "after a minute", pause: ticket.NewFor + time.Second},
+	} {
+		first := shopSettings(100)
+		first.NewUsersPerMinute = 20
+		next := first
+		next.ID = crdt.RoomID{0xdd, 1}
+		if c.elsewhere {
+			first.Host, first.CookieSuffix = "elsewhere", "elsewhere"
+		}
+		w := newCatalogWorld(t, first, "a", "a", "b")
+		w.run(20 * time.Second)
+		if !c.elsewhere && w.askAll(w.crowd(30, w.spread)) != 20 {
+			t.Fatalf("%s: the first room lets in others than 20", c.name)
+		}
+		w.edit(w.nodes[0], first.ID, nil)
+		deleted, maker := w.now, w.nodes[c.by]
+		w.run(c.pause)
+		for maker.core.Catalog().Room(first.ID) != nil {
+			w.run(100 * time.Millisecond) // until it has heard
+		}
+		w.add(maker, next)
+		if w.run(3 * time.Second); c.restart {
+			w.kill(maker)
+			w.start(maker, first)
+			w.run(3 * time.Second)
+		}
+		if from := maker.core.Route("shop", "/").Rights().MintsFrom; c.waits && !from.Equal(deleted.Add(ticket.NewFor)) || !c.waits && !from.IsZero() {
+			t.Errorf("%s: rights are said to be made from %v on, %v after the deletion", c.name, from, from.Sub(deleted))
+		}
+		people := w.crowd(40, w.spread)
+		if in := w.press(people, 10*time.Second); c.waits && in > 0 || !c.waits && in != 20 {
+			t.Errorf("%s: %d came into the second room at once", c.name, in)
+		}
+		if !c.waits {
+			continue
+		}
+		if left := deleted.Add(ticket.NewFor).Sub(w.now); w.press(people, left-time.Second) > 0 {
+			t.Errorf("%s: somebody came into the second room within a minute", c.name)
+		}
+		if in := w.press(people, 15*time.Second); in != 20 {
+			t.Errorf("%s: %d came into the second room when the minute was over, want 20", c.name, in)
+		}
+	}
+}
+
+// TestADeletionByAClockThatIsAhead closes no room for longer.
+func TestADeletionByAClockThatIsAhead(t *testing.T) {
+	w := newCatalogWorld(t, elsewhere(40), "a")
+	c := w.nodes[0].core
+	if err := c.replica.Set(roomKey(factRetired, crdt.RoomID{99}), []byte{factVersion}, w.now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	w.run(ticket.NewFor)
+	w.add(w.nodes[0], shopSettings(20))
+	w.run(5 * time.Second)
+	if is := c.Route("shop", "/").Rights(); is.MintedByAll.Places != 20 {
+		t.Errorf("%d places are minted, want 20", is.MintedByAll.Places)
+	}
+}
