@@ -40,6 +40,30 @@ func caddy() string {
 	return "caddy"
 }
 
+// TestOldReleasesAreRefused: with a proxy that is older than what its example was tried with, the
+// suite says so, and the page names the same versions.
+func TestOldReleasesAreRefused(t *testing.T) {
+	page, err := os.ReadFile("../../docs/verdicts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fe := range frontEnds() {
+		if r := fe.oldest; r.program != "" && !strings.Contains(string(page), fe.name+" "+r.version) {
+			t.Errorf("docs/verdicts.md does not say that the example is right with %s %s", fe.name, r.version)
+		}
+	}
+	program := filepath.Join(t.TempDir(), "caddy")
+	for said, refused := range map[string]bool{"2.6.2": false, "v2.11.9 h1:abc": false, "v2.6.1": true, "2.5.12": true, "no version": true} {
+		if err := os.WriteFile(program, []byte("#!/bin/sh\necho '"+said+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := release{"caddy", "version", "2.6.2"}.check(t.Context(), options{caddy: program}, "Caddyfile")
+		if refused != (err != nil) {
+			t.Errorf("%q: error %v, want one: %v", said, err, refused)
+		}
+	}
+}
+
 // TestProxies runs all cases with every proxy that is here.
 func TestProxies(t *testing.T) {
 	if testing.Short() {

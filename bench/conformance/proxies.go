@@ -16,9 +16,9 @@ import (
 // frontEnds are all proxies that the suite knows.
 func frontEnds() []frontEnd {
 	return []frontEnd{
-		{name: "nginx", example: "nginx.conf", start: startNginx, pages: true, down: 503, slow: 503},
-		{name: "Caddy", example: "Caddyfile", start: startCaddy, down: 503, slow: 503},
-		{name: "HAProxy", example: "haproxy.cfg", start: startHAProxy, down: 503, slow: 503},
+		{name: "nginx", example: "nginx.conf", start: startNginx, oldest: release{"nginx", "-v", "1.22.1"}, pages: true, down: 503, slow: 503},
+		{name: "Caddy", example: "Caddyfile", start: startCaddy, oldest: release{"caddy", "version", "2.6.2"}, down: 503, slow: 503},
+		{name: "HAProxy", example: "haproxy.cfg", start: startHAProxy, oldest: release{"haproxy", "-v", "2.6.12"}, down: 503, slow: 503},
 		{name: "Traefik", example: "traefik.yml", start: startTraefik, standIn: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: traefikTimeout + patience},
 		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},

@@ -39,7 +39,8 @@ type frontEnd struct {
 	example string // file in docs/examples
 	// start runs it with the example as it is to be in dir. It fails with an error
 	// that wraps errNotHere where the proxy cannot be had.
-	start func(ctx context.Context, o options, example, addr string) (*proxy, error)
+	start  func(ctx context.Context, o options, example, addr string) (*proxy, error)
+	oldest release // that the example is right with; zero: what runs is built here
 	// standIn says that it is not the proxy itself that runs, but what its
 	// documentation says it does.
 	standIn bool
@@ -102,6 +103,9 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 	}
 	example, err := s.example(o, fe, dir, listen)
 	if err != nil {
+		return nil, err
+	}
+	if err := fe.oldest.check(ctx, o, fe.example); err != nil {
 		return nil, err
 	}
 	s.proxy, err = fe.start(ctx, o, example, listen)
