@@ -89,6 +89,7 @@ func (r *Room) redeemedAs(is redeemState, p, holds Pass, now time.Time) (Verdict
 	case is != confirmed: // the owner's word was too long ago
 		return r.wait(r.view.Load(), p, now), nothing
 	case now.After(holds.LeaseEnd), r.over(holds.Ticket):
+		holds.Shown = p.Shown // as in judge
 		return r.decide(holds, true, now)
 	}
 	return r.admit(holds), nothing

@@ -179,7 +179,11 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 		case r.isOver(q):
 			*p = Pass{}
 		default:
-			*p, exchanged = q.pass, true // it is as good as the one that it was exchanged for
+			// It is as good as the one that it was exchanged for. Should its session be lost, the
+			// visitor waits on, and is told no longer wait than before.
+			shown := p.Shown
+			*p, exchanged = q.pass, true
+			p.Shown = shown
 		}
 	}
 	w := r.view.Load()
@@ -192,6 +196,7 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	}
 	switch d.Action {
 	case room.Enter:
+		p.Shown = room.Shown{}
 		if !r.enter(v, w, p, now) {
 			*v, n = r.decide(Pass{}, known, now)
 		}
@@ -250,6 +255,7 @@ func (r *Room) place(w *view, p *Pass) time.Time {
 
 // admit returns the verdict on a visitor who is let pass with a pass of ours.
 func (r *Room) admit(p Pass) Verdict {
+	p.Shown = room.Shown{}
 	return Verdict{Admit: true, Pass: p, SetPass: true, View: r.view.Load().View}
 }
 
