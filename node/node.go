@@ -175,6 +175,9 @@ func New(cfg Config) (_ *Node, err error) {
 	return n, err
 }
 
+// Close gives the store of a node back that is never run.
+func (n *Node) Close() error { return n.journal.store.Close() }
+
 // Now returns the time that this node lives by: the wall clock when it was made, and
 // since then the monotonic clock. Who asks the node about a pass, and who compares
 // its clock with others', reads this one. Any goroutine may call it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,7 @@ func startCA(t *testing.T, httpAddress, tlsAddress string) *ca {
 	directory, management, dns := freeAddress(t), freeAddress(t), freeAddress(t)
 	settings, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": directory, "managementListenAddress": management, "certificate": cert, "privateKey": key,
-		"httpPort": portOf(httpAddress), "tlsPort": portOf(tlsAddress),
+		"httpPort": portOf(t, httpAddress), "tlsPort": portOf(t, tlsAddress),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func startCA(t *testing.T, httpAddress, tlsAddress string) *ca {
 	c := &ca{t: t, rootFile: filepath.Join(own.dir, "ca.pem"), roots: x509.NewCertPool()}
 	_, port, _ := strings.Cut(directory, ":")
 	c.directory = "https://localhost:" + port + "/dir"
-	c.awaitRoot(fmt.Sprintf("https://localhost:%d/roots/0", portOf(management)))
+	c.awaitRoot(fmt.Sprintf("https://localhost:%d/roots/0", portOf(c.t, management)))
 	return c
 }
 
@@ -156,4 +157,14 @@ func TestACME(t *testing.T) {
 			})
 		})
 	}
+}
+
+// portOf returns the port of an address.
+func portOf(t *testing.T, address string) int {
+	t.Helper()
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(at.Port())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -33,13 +34,13 @@ func TestAHostedRoomIsTakenAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := cfg.rooms()
+	rooms, err := cfg.servedRooms()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := defaultRoom()
 	fifo, session := room.FIFO, 20*time.Minute
-	want.ID, want.Name, want.Host, want.Path = roomID("production_webinar"), "production_webinar", "shop.example.com", "/shop/checkout"
+	want.ID, want.Name, want.Host, want.Path = server.RoomID("production_webinar"), "production_webinar", "shop.example.com", "/shop/checkout"
 	want.AdditionalRoutes = []room.Route{{Host: "shop2.example.com", Path: "/shop2/checkout"}}
 	want.CookieSuffix = "abcd"
 	want.Front.Cookie = room.CookieAttributes{SameSite: room.SameSiteAuto, Secure: room.SecureAlways}

@@ -115,7 +115,7 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 		var proxy proxyNodes
 		var parts roomParts
 		r.mapping(d.Body, "", fs, proxy.lists(parts.lists(lists{"rooms": &rooms, "lists": &named, "rate-limits": &limits})))
-		r.globalOrigins(proxy, fs, &cfg.Proxy.Origins)
+		r.globalOrigins(proxy, fs, cfg)
 		r.named(named, &cfg.Front.Lists)
 		cfg.Limits.Rules = r.rateLimits(limits, cfg)
 		r.parts(parts, &cfg.Room, "", fs)

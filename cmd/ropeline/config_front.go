@@ -3,65 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
-	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/node/room"
 )
-
-// frontConfig is what rules of all rooms go by.
-type frontConfig struct {
-	Lists                expr.Lists // in a file only
-	CountryHeader        string
-	VerdictCountryHeader string
-	UnknownHosts         string
-}
-
-// What becomes of requests for hosts that no room is for.
-const (
-	hostsPass   = "pass"
-	hostsRefuse = "refuse"
-)
-
-// hosts returns the hosts that are served; nil if all are.
-func (c *frontConfig) hosts(rooms []room.Settings) []string {
-	if c.UnknownHosts != hostsRefuse {
-		return nil
-	}
-	return hostsOf(rooms)
-}
-
-// hostsOf returns the hosts that rooms are for; nil if one of them is for every host.
-func hostsOf(rooms []room.Settings) (hosts []string) {
-	seen := map[string]bool{}
-	for i := range rooms {
-		for r := range rooms[i].Routes() {
-			if r.Host == "" {
-				return nil
-			}
-			if !seen[r.Host] {
-				seen[r.Host] = true
-				hosts = append(hosts, r.Host)
-			}
-		}
-	}
-	return hosts
-}
-
-// hostsTold is how many hosts a line of the log names.
-const hostsTold = 5
-
-// warnOfHosts warns where every room is for a host of its own, and requests for others
-// reach the site all the same: that goes around the limit if the site serves them too.
-func (c *frontConfig) warnOfHosts(rooms []room.Settings, log *slog.Logger) {
-	if hosts := hostsOf(rooms); len(hosts) > 0 && c.UnknownHosts != hostsRefuse {
-		log.Warn("every room names a host: requests for any other host, or for the address of this node, go to the site without a queue; "+
-			"--unknown-hosts refuse keeps them out, a room without a host has them queue", "hosts", len(hosts), "such_as", hosts[:min(hostsTold, len(hosts))])
-	}
-}
 
 // rules reads a list of rules.
 func (r *configReader) rules(node ast.Node, prefix string) []room.Rule {

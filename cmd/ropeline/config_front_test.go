@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -79,7 +78,7 @@ rooms:
 	if err := cfg.check(); cfg.Front.CountryHeader != "CF-IPCountry" || cfg.Front.VerdictCountryHeader != "X-Country" || err != nil && !strings.Contains(err.Error(), "--origin is missing") {
 		t.Errorf("country header %q, %v", cfg.Front.CountryHeader, err)
 	}
-	rooms, err := cfg.rooms()
+	rooms, err := cfg.servedRooms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,18 +252,5 @@ func TestFrontFlagsThatAreRefused(t *testing.T) {
 	}
 	if err := cfg.check(); err == nil || !strings.Contains(err.Error(), ":3: verdict-country-header: --verdict-country-header needs --verdict-listen") {
 		t.Errorf("a country of questions that nobody asks: %v", err)
-	}
-}
-
-// TestManyHostsAreNotAllTold: how many there are is in the log, and of which some are.
-func TestManyHostsAreNotAllTold(t *testing.T) {
-	rooms := make([]room.Settings, 1000)
-	for i := range rooms {
-		rooms[i].Host = fmt.Sprintf("shop-%03d.example", i/2)
-	}
-	var out strings.Builder
-	new(frontConfig).warnOfHosts(rooms, slog.New(slog.NewTextHandler(&out, nil)))
-	if got := out.String(); !strings.Contains(got, "hosts=500 ") || strings.Count(got, ".example") != hostsTold || !strings.Contains(got, "shop-000.example") {
-		t.Errorf("got %s", got)
 	}
 }

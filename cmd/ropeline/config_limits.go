@@ -15,25 +15,10 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// limitsConfig is what is said of rate limits.
-type limitsConfig struct {
-	Memory int64        // bytes
-	Rules  []limit.Rule // in a file only
-}
-
 // limitFlags binds one rate limit.
 func limitFlags(fs *pflag.FlagSet, r *limit.Rule) {
 	bind(fs, r, limit.Fields)
 	fs.Var(pageFile.At(&r.Response.Content), "content-file", "`file` with it")
-}
-
-// limitRules returns the rules of a file with their ids.
-func limitRules(rules []limit.Rule) []limit.Rule {
-	out := make([]limit.Rule, len(rules))
-	for i, l := range catalog.FileLimits(rules, time.Time{}) {
-		out[i] = l.Rule
-	}
-	return out
 }
 
 // What the API shows of a rate limit, and means nothing in a file.

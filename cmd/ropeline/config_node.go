@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/acme"
 	"github.com/ropeline/ropeline/httpfront/profiles"
 	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/settings"
@@ -34,8 +36,8 @@ var nodeFields = settings.Table[config]{
 	settings.New("admin-tls-key-file", "`file` with the key of --admin-tls-cert-file", anyText, "", func(c *config) *string { return &c.Admin.KeyFile }),
 	settings.New("profiles", "show at "+profiles.Path+" of --admin where time and memory go, to those who may write, in the format of Go's pprof", truth, false, func(c *config) *bool { return &c.Admin.Profiles }),
 	settings.List("trusted-proxies", "proxies in front of us whose X-Forwarded-* headers are believed", prefixes, func(c *config) *[]netip.Prefix { return &c.TrustedProxies }),
-	settings.List("proxy-protocol", "balancers in front of us whose connections begin with a PROXY header (version 1 or 2)", prefixes, func(c *config) *[]netip.Prefix { return &c.Edge.front.ProxyProtocol }),
-	settings.New("client-ip-header", "the header in which trusted proxies name the visitor: X-Forwarded-For, Forwarded, or one that holds a single address, such as X-Real-IP", headerField, "X-Forwarded-For", func(c *config) *string { return &c.Edge.front.ClientIPHeader }),
+	settings.List("proxy-protocol", "balancers in front of us whose connections begin with a PROXY header (version 1 or 2)", prefixes, func(c *config) *[]netip.Prefix { return &c.Edge.ProxyProtocol }),
+	settings.New("client-ip-header", "the header in which trusted proxies name the visitor: X-Forwarded-For, Forwarded, or one that holds a single address, such as X-Real-IP", headerField, "X-Forwarded-For", func(c *config) *string { return &c.Edge.ClientIPHeader }),
 	settings.List("tls-cert-file", "files with certificates to speak TLS with visitors, each followed by those between it and its root", files, func(c *config) *[]string { return &c.TLS.CertFiles }),
 	settings.List("tls-key-file", "files with the keys of --tls-cert-file, in the same order", files, func(c *config) *[]string { return &c.TLS.KeyFiles }),
 	settings.New("redirect-listen", "where visitors without TLS are sent to --listen, and certificate authorities find their challenges, such as :80", hostPort, "", func(c *config) *string { return &c.TLS.RedirectListen }),
@@ -46,7 +48,7 @@ var nodeFields = settings.Table[config]{
 	settings.New("acme-ca-file", "`file` with the root certificate of --acme-directory, where it is none of the system's", anyText, "", func(c *config) *string { return &c.TLS.ACME.CAFile }),
 	settings.New("acme-agree", "you have read the terms of the certificate authority and agree", truth, false, func(c *config) *bool { return &c.TLS.ACME.Agree }),
 	settings.New("acme-storage", "`directory` for certificates, shared by all nodes to which the domains lead (default: in --data-dir)", anyText, "", func(c *config) *string { return &c.TLS.ACME.Storage }),
-	settings.New("unknown-hosts", "whether requests for hosts without a room pass to the site without a queue, or are refused", settings.Word(hostsPass, hostsRefuse), hostsPass, func(c *config) *string { return &c.Front.UnknownHosts }),
+	settings.New("unknown-hosts", "whether requests for hosts without a room pass to the site without a queue, or are refused", settings.Word(server.HostsPass, server.HostsRefuse), server.HostsPass, func(c *config) *string { return &c.Front.UnknownHosts }),
 	settings.New("country-header", "the header in which trusted proxies tell the visitor's country, two letters, for rules to ask", headerField, "", func(c *config) *string { return &c.Front.CountryHeader }),
 	settings.New("verdict-country-header", "the same for proxies that ask for verdicts, all of which have to replace what visitors send in it", headerField, "", func(c *config) *string { return &c.Front.VerdictCountryHeader }),
 	settings.New("verdict-listen", "where proxies among --trusted-proxies ask whether a request may go on; none means nobody asks", hostPort, "", func(c *config) *string { return &c.VerdictListen }),
@@ -55,16 +57,16 @@ var nodeFields = settings.Table[config]{
 	settings.New("proof-issuer", "who proofs say they are from", anyText, "ropeline", func(c *config) *string { return &c.Proof.Issuer }),
 	settings.New("name", "the name of this node, stable over restarts and unique in the mesh", nodeName, "", func(c *config) *string { return &c.Name }),
 	settings.New("site", "the site (data centre) that this node stands in", nodeName, "default", func(c *config) *string { return &c.Site }),
-	settings.New("mesh", "the UDP address for other nodes; none means a single node", hostPort, "", func(c *config) *string { return &c.Mesh }),
-	settings.New("advertise", "the address under which other nodes reach --mesh, where it differs", hostPort, "", func(c *config) *string { return &c.Advertise }),
-	settings.List("join", "mesh addresses of other nodes", addresses, func(c *config) *[]string { return &c.Join }),
-	settings.New("secret-file", "`file` with the secret of the mesh (make one with \"ropeline keygen\")", anyText, "", func(c *config) *string { return &c.SecretFile }),
-	settings.New("cert-file", "`file` with this node's own certificate, instead of one derived from the secret", anyText, "", func(c *config) *string { return &c.CertFile }),
-	settings.New("key-file", "`file` with the key of --cert-file", anyText, "", func(c *config) *string { return &c.KeyFile }),
-	settings.New("ca-file", "`file` with the authority that signs the nodes' certificates", anyText, "", func(c *config) *string { return &c.CAFile }),
+	settings.New("mesh", "the UDP address for other nodes; none means a single node", hostPort, "", func(c *config) *string { return &c.Mesh.Listen }),
+	settings.New("advertise", "the address under which other nodes reach --mesh, where it differs", hostPort, "", func(c *config) *string { return &c.Mesh.Advertise }),
+	settings.List("join", "mesh addresses of other nodes", addresses, func(c *config) *[]string { return &c.Mesh.Join }),
+	settings.New("secret-file", "`file` with the secret of the mesh (make one with \"ropeline keygen\")", anyText, "", func(c *config) *string { return &c.Mesh.SecretFile }),
+	settings.New("cert-file", "`file` with this node's own certificate, instead of one derived from the secret", anyText, "", func(c *config) *string { return &c.Mesh.CertFile }),
+	settings.New("key-file", "`file` with the key of --cert-file", anyText, "", func(c *config) *string { return &c.Mesh.KeyFile }),
+	settings.New("ca-file", "`file` with the authority that signs the nodes' certificates", anyText, "", func(c *config) *string { return &c.Mesh.CAFile }),
 	settings.New("data-dir", "`directory` for this node's identity and counts (default: under the user's state directory)", anyText, "", func(c *config) *string { return &c.DataDir }),
 	settings.List("bootstrap-nodes", "names of the nodes that bootstrap a new mesh together, the same list at all of them: capacity is minted once all have it on disk, by the first; ignored in a mesh that is there", nodeNames, func(c *config) *[]string { return &c.Rights.Bootstrap }),
-	settings.New("on-stop", "whether this node, when it is stopped, keeps its rights for its next start or leaves them to another node", settings.Word(stopKeeps, stopLeaves), stopKeeps, func(c *config) *string { return &c.Rights.OnStop }),
+	settings.New("on-stop", "whether this node, when it is stopped, keeps its rights for its next start or leaves them to another node", settings.Word(server.StopKeeps, server.StopLeaves), server.StopKeeps, func(c *config) *string { return &c.Rights.OnStop }),
 	settings.List("declare-dead", "ids of nodes that are gone for good with their data directories; the others get their rights", nodeIDs, func(c *config) *[]crdt.NodeID { return &c.Rights.DeclareDead }),
 	settings.List("retire-room", "ids of rooms that are deleted; nobody is let into them any more", roomIDs, func(c *config) *[]crdt.RoomID { return &c.Rights.RetireRooms }),
 	settings.New("limit-memory", "memory that counting for rate limits may take, from when there is one: 1MiB to 64GiB", sizeBetween(1<<20, 64<<30, "a number of bytes from 1MiB to 64GiB, such as 256MiB"), node.DefaultLimitMemory, func(c *config) *int64 { return &c.Limits.Memory }),
@@ -75,7 +77,7 @@ var nodeFields = settings.Table[config]{
 	settings.New("otlp-sample", "the part of requests that are traced, from 0 to 1, where no trusted proxy has decided", settings.Float(0, 1), 0.01, func(c *config) *float64 { return &c.Signals.OTLPSample }),
 	settings.New("origin-ca-file", "`file` with the root certificates of https origins, instead of the system's", anyText, "", func(c *config) *string { return &c.Proxy.OriginTLS.CAFile }),
 	settings.New("origin-server-name", "the name that the certificates of https origins are for (default: the one in the address)", hostKind, "", func(c *config) *string { return &c.Proxy.OriginTLS.ServerName }),
-	settings.New("max-body", maxBodyMeaning, size, 0, func(c *config) *int64 { return &c.Proxy.MaxBody }),
+	settings.New("max-body", maxBodyMeaning, size, 0, func(c *config) *int64 { return &c.Proxy.Limits.Body }),
 	settings.List("methods", "the only methods that are let through (default: all but CONNECT and TRACE)", methods, func(c *config) *[]string { return &c.Proxy.Methods }),
 	settings.New("retries", "how many more origins a request is sent to if the one before cannot have acted on it", settings.Int(0, upstream.OriginsMax), 1, func(c *config) *int { return &c.Proxy.Retries }),
 	settings.New("eject-after", "how many requests in a row an origin fails to answer before it is left alone", settings.Int(1, 1000), 3, func(c *config) *int { return &c.Proxy.Passive.Failures }),
@@ -104,6 +106,13 @@ var nodeFields = settings.Table[config]{
 	settings.New("min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum", settings.Int(0, 1<<20), 240, func(c *config) *int { return &c.Proxy.Limits.BodyRate }),
 	settings.New("max-origin-requests", "requests with one origin at one time", upTo, 1024, func(c *config) *int { return &c.Proxy.Limits.OriginConns }),
 	settings.New("max-upgrades", "upgraded connections (WebSocket) at one time", upTo, 16384, func(c *config) *int { return &c.Proxy.Limits.Upgrades }),
+}
+
+// replaced is a flag of an earlier version.
+func replaced(name string) settings.Kind[string] {
+	return settings.Parsed(settings.Spec{Type: typeGone}, func(string) (string, error) {
+		return "", fmt.Errorf("--%s is gone: give all nodes the same --bootstrap-nodes, the names of the first nodes of the mesh, such as --bootstrap-nodes a1,a2,b1 (the first of them mints; a node without --mesh needs nothing, and in a mesh that is there the list is ignored)", name)
+	}, func(s string) string { return s })
 }
 
 // nodeFlags binds everything but the room.

@@ -85,7 +85,7 @@ func TestCertificatesOfOriginsAreChecked(t *testing.T) {
 	if err == nil {
 		err = cfg.check()
 	}
-	if err != nil || cfg.Proxy.OriginTLS.made.ServerName != "shop.example" {
+	if err != nil || cfg.Proxy.OriginTLS.ServerName != "shop.example" {
 		t.Errorf("of a room: got %+v, %v", cfg.Proxy.OriginTLS, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/settings"
 )
@@ -22,8 +23,8 @@ func (n *proxyNodes) lists(more lists) lists {
 
 // globalOrigins reads those of the file. A flag wins over them; the same said
 // twice, under "origin" and "origins", is refused.
-func (r *configReader) globalOrigins(n proxyNodes, fs *pflag.FlagSet, o *originsConfig) {
-	o.field = "origin"
+func (r *configReader) globalOrigins(n proxyNodes, fs *pflag.FlagSet, cfg *config) {
+	o := &cfg.Proxy.Origins
 	if n.origins != nil {
 		servers := r.origins(n.origins, "origins")
 		_, twice := r.lines["origin"]
@@ -33,7 +34,7 @@ func (r *configReader) globalOrigins(n proxyNodes, fs *pflag.FlagSet, o *origins
 		case twice:
 			r.fail(n.origins, "origins", fmt.Errorf("the origins stand under \"origin\" in line %d as well; keep one of the two", r.lines["origin"]))
 		default:
-			o.Servers, o.field = servers, "origins"
+			o.Servers, cfg.origins = servers, "origins"
 		}
 	}
 	if n.check != nil {
@@ -44,8 +45,7 @@ func (r *configReader) globalOrigins(n proxyNodes, fs *pflag.FlagSet, o *origins
 // roomOrigins reads those of a room, which stands in the file under the name
 // field. base is what holds outside the list: a room with origins of its own has
 // them checked as those outside are, if it says nothing else.
-func (r *configReader) roomOrigins(n proxyNodes, field string, base originsConfig) originsConfig {
-	o := originsConfig{field: field + ".origins"}
+func (r *configReader) roomOrigins(n proxyNodes, field string, base httpfront.Origins) (o httpfront.Origins) {
 	if n.origins != nil {
 		o.Servers = r.origins(n.origins, field+".origins")
 		o.Check = base.Check

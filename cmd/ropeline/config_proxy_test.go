@@ -11,6 +11,15 @@ import (
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
+// originsOf names origins in one line.
+func originsOf(o httpfront.Origins) string {
+	var all []string
+	for _, s := range o.Servers {
+		all = append(all, s.Text())
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestOriginsAsFlags(t *testing.T) {
 	cfg := defaultConfig()
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -18,11 +27,11 @@ func TestOriginsAsFlags(t *testing.T) {
 	if err := fs.Parse([]string{"--origin", "http://a weight=3", "--origin", "https://b,http://c:8080", "--retries", "0", "--max-body", "10MiB", "--response-timeout", "5s", "--methods", "GET,HEAD", "--min-body-rate", "0"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := cfg.checkProxy(); err != nil {
+	if err := cfg.check(); err != nil {
 		t.Fatal(err)
 	}
-	front := cfg.Proxy.front(httpfront.Config{})
-	if got := cfg.Proxy.Origins.text(); got != "http://a weight=3, https://b, http://c:8080" {
+	front := cfg.server().Proxy
+	if got := originsOf(cfg.Proxy.Origins); got != "http://a weight=3, https://b, http://c:8080" {
 		t.Errorf("origins are %s", got)
 	}
 	if front.Retries >= 0 || front.Limits.Body != 10<<20 || front.Timeouts.Origin != 5*time.Second || front.Timeouts.Connect != 5*time.Second || len(front.Methods) != 2 || front.Limits.BodyRate >= 0 || len(front.Origins.Servers) != 3 {
@@ -71,7 +80,7 @@ rooms:
 		t.Fatal(err)
 	}
 	p := cfg.Proxy
-	if got := p.Origins.text(); got != "http://a weight=2, https://b:8443 weight=3, http://c" {
+	if got := originsOf(p.Origins); got != "http://a weight=2, https://b:8443 weight=3, http://c" {
 		t.Errorf("origins are %s", got)
 	}
 	c := p.Origins.Check
@@ -82,22 +91,22 @@ rooms:
 	if len(p.Routes) != 4 {
 		t.Fatalf("%d routes, want one for each room: %+v", len(p.Routes), p.Routes)
 	}
-	if r := p.Routes[0]; r.Room != "plain" || len(r.Origins.Servers) != 0 || r.MaxBody != 0 {
+	if r := p.Routes[0]; r.Name != "plain" || len(r.Origins.Servers) != 0 || r.Body != 0 {
 		t.Errorf("the room that says nothing is %+v", r)
 	}
 	r := p.Routes[1]
-	if r.Room != "tickets" || r.Host != "shop.example" || r.Path != "/tickets" || r.MaxBody != 1024 || r.Origins.text() != "http://d" ||
+	if r.Name != "tickets" || r.Host != "shop.example" || r.Path != "/tickets" || r.Body != 1024 || originsOf(r.Origins) != "http://d" ||
 		r.Origins.Check.Path != "/up" || r.Origins.Check.Interval != 5*time.Second || len(r.Origins.Check.Status) != 1 {
 		t.Errorf("the room with all is %+v", r)
 	}
-	if r := p.Routes[2]; r.Origins.text() != "http://e" || r.Origins.Check != c || r.MaxBody != 0 {
+	if r := p.Routes[2]; originsOf(r.Origins) != "http://e" || r.Origins.Check != c || r.Body != 0 {
 		t.Errorf("the room that inherits the check is %+v", r)
 	}
-	if r := p.Routes[3]; len(r.Origins.Servers) != 0 || r.MaxBody != 1<<10 {
+	if r := p.Routes[3]; len(r.Origins.Servers) != 0 || r.Body != 1<<10 {
 		t.Errorf("the room with a limit is %+v", r)
 	}
 	// What the front is told must be what the front takes.
-	front := p.front(httpfront.Config{})
+	front := cfg.server().Proxy
 	if len(front.Routes) != 4 || front.Limits.Body != 5<<20 || front.Routes[1].Body != 1024 {
 		t.Errorf("the front is told %+v", front)
 	}
@@ -105,8 +114,8 @@ rooms:
 
 func TestAFlagWinsOverTheListOfOrigins(t *testing.T) {
 	cfg, err := parse(t, "origins: [http://a]", "--origin", "http://b")
-	if err != nil || cfg.Proxy.Origins.text() != "http://b" {
-		t.Errorf("origins are %s, %v", cfg.Proxy.Origins.text(), err)
+	if err != nil || originsOf(cfg.Proxy.Origins) != "http://b" {
+		t.Errorf("origins are %s, %v", originsOf(cfg.Proxy.Origins), err)
 	}
 }
 

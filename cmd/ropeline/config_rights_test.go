@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/httpfront/server"
 )
 
 const deadNode = "00112233445566778899aabbccddeeff"
@@ -75,7 +77,7 @@ func TestDeadNodes(t *testing.T) {
 	if err != nil || len(cfg.Rights.DeclareDead) != 2 || cfg.Rights.DeclareDead[0].String() != deadNode {
 		t.Errorf("got %v, %v", cfg.Rights.DeclareDead, err)
 	}
-	if cfg.Rights.OnStop != stopKeeps {
+	if cfg.Rights.OnStop != server.StopKeeps {
 		t.Errorf("on-stop is %q by default", cfg.Rights.OnStop)
 	}
 }

@@ -12,27 +12,28 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/expr"
+	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/node/room"
 )
 
 // rooms reads the list of rooms, and what each says of the way to the site. What a room
 // does not say it takes from what cfg says outside the list.
-func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []routeConfig) {
+func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []httpfront.Route) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok || len(seq.Values) == 0 {
 		r.fail(node, "rooms", fmt.Errorf("a list with at least one room is wanted, each starting with \"- room: NAME\"; this is a %s", kindOf(node)))
 		return nil, nil
 	}
 	var rooms []room.Settings
-	var routes []routeConfig
-	var earlier earlierRooms
+	var routes []httpfront.Route
+	var earlier server.EarlierRooms
 	for i, item := range seq.Values {
 		s := cfg.Room
 		s.Name = ""
 		fs := pflag.NewFlagSet("room", pflag.ContinueOnError)
 		roomFlags(fs, &s)
-		var route routeConfig
-		maxBodyFlag(fs, &route.MaxBody)
+		var route httpfront.Route
+		maxBodyFlag(fs, &route.Body)
 		field := fmt.Sprintf("rooms[%d]", i)
 		r.lines[field] = lineOf(item)
 		before := len(r.errs)
@@ -45,7 +46,7 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []rou
 		r.nameOrRoom(name, field, fs)
 		r.describe(description)
 		r.parts(parts, &s, field+".", fs)
-		route.Room, route.Host, route.Path, route.Also = s.Name, s.Host, s.Path, s.AdditionalRoutes
+		route.Name, route.Host, route.Path, route.Also = s.Name, s.Host, s.Path, s.AdditionalRoutes
 		route.Origins = r.roomOrigins(proxy, field, cfg.Proxy.Origins)
 		routes = append(routes, route) // also if it says nothing: else a shorter path of another room takes its requests
 		if s.Name == "" && len(r.errs) == before {
@@ -59,7 +60,7 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []rou
 		if refused.has("room name host path cookie-suffix additional-routes " + field) {
 			continue
 		}
-		if err := earlier.add(&s); err != nil {
+		if err := earlier.Add(&s); err != nil {
 			r.fail(item, field, err)
 		}
 		rooms = append(rooms, s)

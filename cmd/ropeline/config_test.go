@@ -7,8 +7,15 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/node/room"
 )
+
+// servedRooms returns the rooms as a server completes them.
+func (c *config) servedRooms() ([]room.Settings, error) {
+	to := c.server()
+	return to.ServedRooms()
+}
 
 // parse reads a configuration file's text as `ropeline run` would, after args.
 func parse(t *testing.T, text string, args ...string) (config, error) {
@@ -75,10 +82,10 @@ curve-factor: 1.5
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := cfg.Proxy.Origins.text(); got != "http://127.0.0.1:3000" {
+	if got := originsOf(cfg.Proxy.Origins); got != "http://127.0.0.1:3000" {
 		t.Errorf("origin = %q", got)
 	}
-	if got := strings.Join(cfg.Join, " "); got != "a1:7946 b1:7946" {
+	if got := strings.Join(cfg.Mesh.Join, " "); got != "a1:7946 b1:7946" {
 		t.Errorf("join = %q", got)
 	}
 	if len(cfg.TrustedProxies) != 2 || cfg.TrustedProxies[1].String() != "192.0.2.7/32" {
@@ -107,7 +114,7 @@ rooms:
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := cfg.rooms()
+	rooms, err := cfg.servedRooms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +256,20 @@ func TestCombinationOnTheCommandLineNamesNoFile(t *testing.T) {
 	}
 }
 
+// TestTheEnvironmentIsTaken where it says what no flag does.
+func TestTheEnvironmentIsTaken(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	if c := defaultConfig(); c.Admin.Token != "" || c.Signals.OTLPFromOS {
+		t.Errorf("from nowhere: token %q, collector %v", c.Admin.Token, c.Signals.OTLPFromOS)
+	}
+	t.Setenv(tokenVariable, "0123456789abcdef")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+	if c := defaultConfig(); c.Admin.Token != "0123456789abcdef" || !c.Signals.OTLPFromOS {
+		t.Errorf("got token %q, collector %v", c.Admin.Token, c.Signals.OTLPFromOS)
+	}
+}
+
 func TestRoomsThatCannotBeToldApartAreRefused(t *testing.T) {
 	for rooms, want := range map[string]string{
 		"{room: a, path: /a, cookie-suffix: x}, {room: a, path: /b}":       "used twice",
@@ -268,19 +289,9 @@ func TestRoomsThatCannotBeToldApartAreRefused(t *testing.T) {
 	}
 }
 
-func TestRoomIDIsTheSameOnEveryNode(t *testing.T) {
-	// What a node computed yesterday, on another machine.
-	if got, want := roomID("default").String(), "b3210f84475868c4c9b0ccda9a01b1a5"; got != want {
-		t.Errorf("id of the room default = %s, want %s", got, want)
-	}
-	if roomID("a") == roomID("b") {
-		t.Error("two rooms have one id")
-	}
-}
-
 func TestDefaultsAreValid(t *testing.T) {
 	s := defaultRoom()
-	s.ID = roomID(s.Name)
+	s.ID = server.RoomID(s.Name)
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}

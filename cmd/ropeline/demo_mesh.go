@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
@@ -120,7 +121,7 @@ func (m *demoMesh) secretFile() string { return filepath.Join(m.dir, "secret.key
 // start starts all nodes and returns when they have found each other. Whoever
 // called it calls stop, also after an error.
 func (m *demoMesh) start(ctx context.Context, exe, origin string, shop demoRoom) error {
-	if err := writeSecret(m.secretFile(), transport.NewSecret().Text()+"\n"); err != nil {
+	if err := server.WriteSecret(m.secretFile(), transport.NewSecret().Text()+"\n"); err != nil {
 		return err
 	}
 	for _, n := range m.nodes {

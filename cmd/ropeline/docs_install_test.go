@@ -23,14 +23,14 @@ func TestSettingsOfThePackageWork(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, settings)
 		}
-		if _, err := cfg.rooms(); err != nil {
+		if _, err := cfg.servedRooms(); err != nil {
 			t.Error(err)
 		}
 		if err := cfg.check(); err != nil {
 			t.Error(err)
 		}
-		if wantMesh := settings == mesh; wantMesh != (cfg.Mesh != "" && len(cfg.Join) == 3 && len(cfg.Rights.Bootstrap) == 3 && cfg.SecretFile != "") {
-			t.Errorf("mesh %q, join %v, bootstrap %v, secret %q", cfg.Mesh, cfg.Join, cfg.Rights.Bootstrap, cfg.SecretFile)
+		if wantMesh := settings == mesh; wantMesh != (cfg.Mesh.Listen != "" && len(cfg.Mesh.Join) == 3 && len(cfg.Rights.Bootstrap) == 3 && cfg.Mesh.SecretFile != "") {
+			t.Errorf("mesh %q, join %v, bootstrap %v, secret %q", cfg.Mesh.Listen, cfg.Mesh.Join, cfg.Rights.Bootstrap, cfg.Mesh.SecretFile)
 		}
 	}
 }

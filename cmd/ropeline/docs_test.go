@@ -118,10 +118,10 @@ func TestDocsShowSettingsThatWork(t *testing.T) {
 			example, _, closed := strings.Cut(part, "```")
 			cfg, err := parseBeside(t, files, example)
 			if err == nil {
-				_, err = cfg.rooms()
+				_, err = cfg.servedRooms()
 			}
 			if err == nil && len(cfg.Proxy.Origins.Servers) > 0 {
-				err = cfg.checkProxy()
+				err = cfg.check()
 			}
 			if err != nil || !closed {
 				t.Errorf("%s: this example does not work: %v\n%s", page, err, example)

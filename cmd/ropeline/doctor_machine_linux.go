@@ -14,7 +14,7 @@ const udpBuffer = 7_500_000
 
 // checkBuffers looks at how much a UDP socket may hold.
 func (d *doctor) checkBuffers() {
-	if d.cfg.Mesh == "" {
+	if d.cfg.Mesh.Listen == "" {
 		return
 	}
 	for _, name := range []string{"rmem_max", "wmem_max"} {

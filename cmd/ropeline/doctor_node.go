@@ -38,10 +38,10 @@ func (d *doctor) checkPorts(ctx context.Context) (runs bool) {
 	if d.cfg.TLS.RedirectListen != "" {
 		d.checkTCP(ctx, "redirect-listen", d.cfg.TLS.RedirectListen, runs)
 	}
-	if d.cfg.Mesh != "" {
+	if d.cfg.Mesh.Listen != "" {
 		var lc net.ListenConfig
-		c, err := lc.ListenPacket(ctx, "udp", d.cfg.Mesh)
-		d.port("mesh", "UDP "+d.cfg.Mesh, err, runs)
+		c, err := lc.ListenPacket(ctx, "udp", d.cfg.Mesh.Listen)
+		d.port("mesh", "UDP "+d.cfg.Mesh.Listen, err, runs)
 		if err == nil {
 			c.Close()
 		}
@@ -97,7 +97,7 @@ func (d *doctor) port(name, address string, err error, runs bool) {
 
 // checkSecret reads the secret as the node would.
 func (d *doctor) checkSecret() {
-	file := d.cfg.SecretFile
+	file := d.cfg.Mesh.SecretFile
 	if file == "" {
 		return // a single node makes its own
 	}
@@ -203,7 +203,7 @@ func (d *doctor) checkBootstrap() {
 	const check = "bootstrap"
 	names := d.cfg.Rights.Bootstrap
 	switch {
-	case d.cfg.Mesh == "":
+	case d.cfg.Mesh.Listen == "":
 	case slices.Contains(names, d.cfg.Name):
 		d.ok(check, "where there is no mesh yet, this node makes one together with all of %s", strings.Join(names, ","))
 	case len(names) > 0:
@@ -216,7 +216,7 @@ func (d *doctor) checkBootstrap() {
 // checkPeers finds out whether the nodes that shall be joined are reached.
 func (d *doctor) checkPeers(ctx context.Context) {
 	identity := d.identity()
-	for _, address := range d.cfg.Join {
+	for _, address := range d.cfg.Mesh.Join {
 		check := "peer " + address
 		rtt, err := answersQUIC(ctx, address)
 		var dns *net.DNSError
@@ -237,14 +237,14 @@ func (d *doctor) checkPeers(ctx context.Context) {
 // identity returns what the node would prove itself with; nil if there is nothing yet, of
 // which another check tells.
 func (d *doctor) identity() *transport.Identity {
-	if d.cfg.CertFile != "" {
-		given, err := identityFromFiles(*d.cfg)
+	if d.cfg.Mesh.CertFile != "" {
+		given, err := d.cfg.Mesh.IdentityFromFiles()
 		if err != nil {
 			return nil
 		}
-		return given.Identity
+		return given
 	}
-	text, err := os.ReadFile(d.cfg.SecretFile)
+	text, err := os.ReadFile(d.cfg.Mesh.SecretFile)
 	if err != nil {
 		return nil
 	}

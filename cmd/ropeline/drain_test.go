@@ -31,7 +31,7 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 		})
 	}
 	s, err := p.status()
-	if err != nil || s.Ready || s.Reason != errStopping.Error() {
+	if err != nil || s.Ready || s.Reason != "this node is being stopped" {
 		t.Errorf("the status says ready %v, %q, %v", s.Ready, s.Reason, err)
 	}
 	if code, text := getText(t, "http://"+p.http+"/"); code != 200 || text != "the site" {

@@ -15,6 +15,7 @@ import (
 	"github.com/ropeline/ropeline/bench/faults/record"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/durable/faultstore"
@@ -36,16 +37,23 @@ func (f *faults) bind(fs *pflag.FlagSet) {
 	fs.Var(&f.store, "fault-store", "what the disk does wrong: slow=500ms, fail@20 or full@100000")
 }
 
-// apply puts the faults that a node has by itself into its configuration.
-func (f *faults) apply(cfg *node.Config) {
+// seams returns where the faults stand in a node.
+func (f *faults) seams() (to server.Seams) {
 	if f.skew != 0 {
-		cfg.Clock = func() time.Time { return time.Now().Add(f.skew) }
+		to.Clock = func() time.Time { return time.Now().Add(f.skew) }
 	}
 	if f.store.faults != (faultstore.Faults{}) {
 		disk := faultstore.New(durable.Files{}, rand.Uint64())
 		disk.Set(f.store.faults)
-		cfg.Disk = disk
+		to.Disk = disk
 	}
+	if f.writer != nil {
+		to.Rooms = func(of httpfront.Rooms, now func() time.Time) httpfront.Rooms {
+			return &watchedRooms{of, f.writer, now}
+		}
+		to.Links = func(of node.Mesh) node.Mesh { return watchedLinks{of, f.writer} }
+	}
+	return to
 }
 
 // storeValue is a fault of the disk: slow=500ms, fail@20 (the 20th commit fails,
@@ -84,14 +92,6 @@ func (f *faults) open() (err error) {
 		f.writer, err = record.Create(f.record)
 	}
 	return err
-}
-
-// rooms returns rooms whose grants are on record. now is the node's clock.
-func (f *faults) rooms(rooms httpfront.Rooms, now func() time.Time) httpfront.Rooms {
-	if f.writer == nil {
-		return rooms
-	}
-	return &watchedRooms{rooms, f.writer, now}
 }
 
 // watchedRooms puts what rooms grant on record, before the answer leaves. It is used by
@@ -158,14 +158,6 @@ func (r watchedRoom) add(kind record.Kind, p node.Pass, called int64) {
 	}
 	e.Took = time.Duration(e.At - called)
 	r.to.record.Add(e)
-}
-
-// links returns links to other nodes with what is given over them on record.
-func (f *faults) links(mesh node.Mesh) node.Mesh {
-	if f.writer == nil {
-		return mesh
-	}
-	return watchedLinks{mesh, f.writer}
 }
 
 // watchedLinks puts transfers of rights on record before they leave. Both kinds

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/node"
-	"github.com/ropeline/ropeline/transport"
 )
 
 // past asks a node how the room was during the last half hour, the open minute included, and
@@ -60,20 +59,5 @@ func TestHistoryOfAMesh(t *testing.T) {
 	nodes[0].await("sees that the other one is gone", 60*time.Second, sees(1, "failed"))
 	if _, in, missing := nodes[0].past(); in != 4 || missing != "[b2]" {
 		t.Errorf("without the other one: %v were let in, want 4; missing are %s", in, missing)
-	}
-}
-
-// TestAnswersAboutThePast refuses questions that make no sense.
-func TestAnswersAboutThePast(t *testing.T) {
-	m := new(managed)
-	for _, n := range []int{0, historyBytes - 1, historyBytes + 1} {
-		if _, err := m.answerHistory(t.Context(), transport.Peer{}, make([]byte, n)); err == nil {
-			t.Errorf("%d bytes are answered", n)
-		}
-	}
-	far := make([]byte, historyBytes)
-	far[historyBytes-8] = 0x80
-	if _, err := m.answerHistory(t.Context(), transport.Peer{}, far); err == nil {
-		t.Error("a time before 1970 is answered")
 	}
 }

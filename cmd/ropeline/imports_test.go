@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"httpfront/page":          {"node", "node/nearest", "node/room", "httpfront/lang"},
 	"httpfront/page/pagetest": {"crdt", "node", "node/room"},
 	"httpfront/pass":          {"crdt", "node", "node/room", "node/ticket"},
+	"httpfront/server":        {"crdt", "node", "node/bootstrap", "node/catalog", "node/durable", "node/history", "node/limit", "node/room", "node/settings", "transport", "httpfront", "httpfront/"},
 	"httpfront/socket":        {},
 	"httpfront/upstream":      {"httpfront/deadline", "httpfront/socket"},
 	"httpfront/profiles":      {},
@@ -106,7 +107,7 @@ var allowed = map[string][]string{
 	"bench/rig/udp":       {},
 
 	"cmd/ropeline/operate": {"httpfront/certs", "node/nearest"},
-	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/bootstrap", "node/catalog", "node/durable", "node/history", "node/limit", "node/nearest", "node/room", "node/settings", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/limit", "node/nearest", "node/room", "node/settings", "transport", "httpfront", "httpfront/", "bench/"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -33,7 +34,7 @@ once all have it, and nobody loses a place or a session.`,
 				_, err := fmt.Fprint(cmd.OutOrStdout(), text)
 				return err
 			}
-			return writeSecret(out, text)
+			return server.WriteSecret(out, text)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write to this new `file`, readable by you alone (default: standard output)")
@@ -63,21 +64,4 @@ func newSecrets(replaces string) (string, error) {
 		text += s.Text() + "\n"
 	}
 	return text, nil
-}
-
-// writeSecret never overwrites: a lost secret logs every visitor out.
-func writeSecret(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("write the secret: %w", err)
-	}
-	if _, err := f.WriteString(text); err != nil {
-		f.Close()
-		return fmt.Errorf("write the secret to %s: %w", path, err)
-	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return fmt.Errorf("write the secret to %s: %w", path, err)
-	}
-	return f.Close()
 }

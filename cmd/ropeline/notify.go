@@ -1,37 +1,30 @@
 package main
 
 import (
-	"context"
 	"log/slog"
-	"time"
+	"os/signal"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/ropeline/ropeline/httpfront/server"
 )
 
-// How whoever starts nodes learns that they are ready.
-
-// readyLook is how often it is looked whether a node is ready.
-const readyLook = 50 * time.Millisecond
-
-// notifyReady tells the service manager, if there is one that wants to know, when the node
-// takes visitors, and when it is being stopped.
-func notifyReady(ctx context.Context, ready func() error, log *slog.Logger) error {
+// tellManager tells the service manager, if there is one that wants to know, when the node
+// takes visitors, and when it is being stopped, from when on a second signal ends the process. It
+// returns then.
+func tellManager(node *server.Server, log *slog.Logger) {
 	tell := func(state string) {
 		if _, err := daemon.SdNotify(false, state); err != nil {
 			log.Warn("the service manager is not told", "state", state, "error", err)
 		}
 	}
-	ticker := time.NewTicker(readyLook)
-	defer ticker.Stop()
-	for ready() != nil {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	select {
+	case <-node.Ready():
+		tell(daemon.SdNotifyReady)
+	case <-node.Stopping():
 	}
-	tell(daemon.SdNotifyReady)
-	<-ctx.Done()
+	<-node.Stopping()
+	signal.Reset(stopSignals()...)
+	log.Info("a second signal stops at once")
 	tell(daemon.SdNotifyStopping)
-	return nil
 }

@@ -14,15 +14,14 @@ const settledAfter = 20 * time.Second
 // giveBack gives memory back that only the start of the process needed, once: garbage of
 // the start, and pages of the program that are not used any more. An idle node is half as
 // large by that.
-func giveBack(ctx context.Context, log *slog.Logger) error {
+func giveBack(ctx context.Context, log *slog.Logger) {
 	select {
 	case <-ctx.Done():
-		return nil
+		return
 	case <-time.After(settledAfter):
 	}
 	debug.FreeOSMemory()
 	if err := dropProgram(); err != nil {
 		log.Debug("pages of the program stay resident", "error", err)
 	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -81,4 +81,21 @@ func (s *secrets) take(_ context.Context, from transport.Peer, req []byte) ([]by
 		return []byte(err.Error()), nil
 	}
 	return nil, nil
+}
+
+// WriteSecret writes secrets to a new file. It never overwrites: a lost secret logs every visitor out.
+func WriteSecret(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the secret: %w", err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		f.Close()
+		return fmt.Errorf("write the secret to %s: %w", path, err)
+	}
+	if err := f.Sync(); err != nil {
+		f.Close()
+		return fmt.Errorf("write the secret to %s: %w", path, err)
+	}
+	return f.Close()
 }

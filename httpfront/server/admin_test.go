@@ -1,8 +1,9 @@
-package main
+package server
 
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,28 +17,25 @@ import (
 
 func TestAdminIsNotForEverybody(t *testing.T) {
 	for _, c := range []struct {
-		admin    adminConfig
-		variable string
-		says     string // "": it is fine
+		admin Admin
+		says  string // "": it is fine
 	}{
-		{adminConfig{Listen: "127.0.0.1:9080"}, "", ""},
-		{adminConfig{Listen: "[::1]:9080"}, "", ""},
-		{adminConfig{Listen: "localhost:9080"}, "", ""},
-		{adminConfig{Listen: "0.0.0.0:9080"}, "", "needs tokens"},
-		{adminConfig{Listen: ":9080"}, "", "needs tokens"},
-		{adminConfig{Listen: "a.example:9080"}, "", "needs tokens"},
-		{adminConfig{Listen: ":9080", TokenFile: "t"}, "", "needs TLS"},
-		{adminConfig{Listen: ":9080"}, "0123456789abcdef", "needs TLS"},
-		{adminConfig{Listen: ":9080", TokenFile: "t", CertFile: "c"}, "", "belong together"},
-		{adminConfig{Listen: ":9080", TokenFile: "t", CertFile: "c", KeyFile: "k"}, "", ""},
-		{adminConfig{Listen: "127.0.0.1:9080", TokenFile: "t"}, "", ""},
+		{Admin{Listen: "127.0.0.1:9080"}, ""},
+		{Admin{Listen: "[::1]:9080"}, ""},
+		{Admin{Listen: "localhost:9080"}, ""},
+		{Admin{Listen: "0.0.0.0:9080"}, "needs tokens"},
+		{Admin{Listen: ":9080"}, "needs tokens"},
+		{Admin{Listen: "a.example:9080"}, "needs tokens"},
+		{Admin{Listen: ":9080", TokenFile: "t"}, "needs TLS"},
+		{Admin{Listen: ":9080", Token: "0123456789abcdef"}, "needs TLS"},
+		{Admin{Listen: ":9080", TokenFile: "t", CertFile: "c"}, "belong together"},
+		{Admin{Listen: ":9080", TokenFile: "t", CertFile: "c", KeyFile: "k"}, ""},
+		{Admin{Listen: "127.0.0.1:9080", TokenFile: "t"}, ""},
 	} {
-		t.Setenv(tokenVariable, c.variable)
-		cfg := defaultConfig()
-		cfg.Admin = c.admin
+		cfg := Config{Admin: c.admin}
 		err := cfg.checkAdmin()
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v with %q: error %v, want %q", c.admin, c.variable, err, c.says)
+			t.Errorf("%+v: error %v, want %q", c.admin, err, c.says)
 		}
 	}
 }
@@ -52,14 +50,17 @@ func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 		}
 	}
 	write("read first-0123456789\n")
-	t.Setenv(tokenVariable, "variable-0123456789")
-	o, err := newOperators(&adminConfig{Listen: "127.0.0.1:0", TokenFile: file}, struct{ dashboard.Source }{}, http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := newOperators(&Admin{TokenFile: file, Token: "variable-0123456789"}, ln, struct{ dashboard.Source }{}, http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	is := func(token string, want adminserver.Scope) bool { return o.server.Scope(token) == want }
 	if !is("first-0123456789", adminserver.Read) || !is("variable-0123456789", adminserver.Write) || !is("second-0123456789", adminserver.Nothing) {
-		t.Error("tokens are not those of the file and the variable")
+		t.Error("tokens are not those of the file and the one beside it")
 	}
 	write("nonsense\n")
 	for range 2 { // a file is taken when it was the same twice

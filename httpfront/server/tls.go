@@ -1,13 +1,15 @@
-package main
+package server
 
 import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"net"
+	"slices"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/acme"
 	"github.com/ropeline/ropeline/httpfront/certs"
@@ -19,56 +21,46 @@ import (
 type visitorTLS struct {
 	files    *certs.Files
 	obtained *acme.Manager
-	listener net.Listener // for TLS; nil if the front opens its own
 	redirect httpfront.Redirect
 }
 
 // newVisitorTLS reads the certificates. Close is to be called, whatever it returns.
-func newVisitorTLS(ctx context.Context, cfg config, dir *node.DataDir, log *slog.Logger) (t visitorTLS, err error) {
+func newVisitorTLS(cfg *Config, at *ports, dir *node.DataDir, log *slog.Logger) (t visitorTLS, err error) {
 	if !cfg.TLS.on() {
 		return t, nil
 	}
-	defer func() {
-		if err != nil {
-			t.Close()
-		}
-	}()
 	if t.files, err = cfg.TLS.files(certs.Config{Logger: log}); err != nil {
 		return t, err
 	}
-	t.redirect.Listen = cfg.TLS.RedirectListen
-	t.redirect.Port = cmp.Or(cfg.TLS.RedirectPort, portOf(cfg.Listen))
+	t.redirect.Listener = at.redirect
+	t.redirect.Port = cmp.Or(cfg.TLS.RedirectPort, portOf(at.visitors.Addr().String()))
 	if len(cfg.TLS.ACME.Domains) == 0 {
 		return t, nil
 	}
-	// Authorities come as soon as they are asked, so the ports are open before.
-	if t.listener, err = open(ctx, "listen", cfg.Listen); err != nil {
-		return t, err
-	}
-	httpPort := 0
-	if cfg.TLS.RedirectListen != "" {
-		if t.redirect.Listener, err = open(ctx, "redirect-listen", cfg.TLS.RedirectListen); err != nil {
-			return t, err
-		}
-		httpPort = portOf(t.redirect.Listener.Addr().String())
-	}
-	if t.obtained, err = cfg.newACME(dir, httpPort, log); err != nil {
+	// Authorities come as soon as they are asked: the ports are open.
+	if t.obtained, err = cfg.newACME(dir, portOf(addressOf(at.redirect)), log); err != nil {
 		return t, err
 	}
 	t.redirect.Challenge = t.obtained.Challenge
 	return t, nil
 }
 
-func open(ctx context.Context, setting, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, withRemedy(fmt.Errorf("listen for visitors: %w", err), setting)
+// files reads the certificates that are in files; nil if there are none.
+func (c *TLS) files(to certs.Config) (*certs.Files, error) {
+	if len(c.CertFiles) == 0 {
+		return nil, nil
 	}
-	return ln, nil
+	for i := range c.CertFiles {
+		to.Pairs = append(to.Pairs, certs.Pair{Cert: c.CertFiles[i], Key: c.KeyFiles[i]})
+	}
+	f, err := certs.Load(to)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert-file: %w", err)
+	}
+	return f, nil
 }
 
-func (c *config) newACME(dir *node.DataDir, httpPort int, log *slog.Logger) (*acme.Manager, error) {
+func (c *Config) newACME(dir *node.DataDir, httpPort int, log *slog.Logger) (*acme.Manager, error) {
 	a := &c.TLS.ACME
 	roots, err := a.roots()
 	if err != nil {
@@ -86,22 +78,55 @@ func (c *config) newACME(dir *node.DataDir, httpPort int, log *slog.Logger) (*ac
 	})
 }
 
+// roots reads the certificates by which the authority is known.
+func (c *ACME) roots() (*x509.CertPool, error) {
+	if c.CAFile == "" {
+		return nil, nil
+	}
+	roots, err := certs.Roots(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("--acme-ca-file: %w", err)
+	}
+	return roots, nil
+}
+
 // apply has the front speak TLS.
-func (t *visitorTLS) apply(to httpfront.Config) httpfront.Config {
+func (t *visitorTLS) apply(to *httpfront.Config) {
 	if t.files == nil && t.obtained == nil {
-		return to
+		return
 	}
 	to.TLS = &tls.Config{GetCertificate: chooser(t.files, t.obtained)}
 	if t.obtained != nil {
 		to.TLS.NextProtos = []string{acme.Protocol}
 	}
-	to.Listener, to.Redirect = t.listener, t.redirect
-	return to
+	to.Redirect = t.redirect
+}
+
+// chooser returns how a visitor is shown a certificate: one that was obtained for the name
+// that is asked for, else one from files.
+func chooser(files *certs.Files, obtained *acme.Manager) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	switch {
+	case obtained == nil:
+		return files.GetCertificate
+	case files == nil:
+		return obtained.GetCertificate
+	}
+	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if slices.Contains(hello.SupportedProtos, acme.Protocol) {
+			return obtained.GetCertificate(hello)
+		}
+		if obtained.Has(hello.ServerName) {
+			if c, err := obtained.GetCertificate(hello); err == nil {
+				return c, nil
+			}
+		}
+		return files.GetCertificate(hello)
+	}
 }
 
 // runs returns what has to run beside the front.
-func (t *visitorTLS) runs(front *httpfront.Front) []func(context.Context) error {
-	var all []func(context.Context) error
+func (t *visitorTLS) runs(front *httpfront.Front) []part {
+	var all []part
 	endless := func(run func(context.Context)) {
 		all = append(all, func(ctx context.Context) error {
 			run(ctx)
@@ -114,7 +139,7 @@ func (t *visitorTLS) runs(front *httpfront.Front) []func(context.Context) error 
 	if t.obtained != nil {
 		endless(t.obtained.Run)
 	}
-	if t.redirect.Listen != "" {
+	if t.redirect.Listener != nil {
 		all = append(all, front.RunRedirect)
 	}
 	return all
@@ -137,11 +162,6 @@ func (t *visitorTLS) Close() {
 	if t.obtained != nil {
 		t.obtained.Close()
 	}
-	for _, ln := range []net.Listener{t.listener, t.redirect.Listener} {
-		if ln != nil {
-			ln.Close() // a second time, if it was served on
-		}
-	}
 }
 
 // meshIdentity is the operator's own certificate for the mesh, from files that are looked
@@ -152,7 +172,7 @@ type meshIdentity struct {
 }
 
 // identityFromFiles reads the operator's own certificate, if there is one.
-func identityFromFiles(cfg config) (id meshIdentity, err error) {
+func identityFromFiles(cfg *Mesh) (id meshIdentity, err error) {
 	if cfg.CertFile == "" {
 		return id, nil
 	}
@@ -170,8 +190,22 @@ func identityFromFiles(cfg config) (id meshIdentity, err error) {
 	return id, nil
 }
 
-// run takes in the certificate anew when its files change, until ctx ends.
-func (id *meshIdentity) run(ctx context.Context, cfg config, log *slog.Logger) error {
+// nodeID returns the id that the certificate is for; zero: there is none.
+func (id *meshIdentity) nodeID() (is crdt.NodeID) {
+	if id.Identity != nil {
+		is = crdt.NodeID(id.ID())
+	}
+	return is
+}
+
+// IdentityFromFiles reads the node's own certificate; nil if there is none.
+func (c *Mesh) IdentityFromFiles() (*transport.Identity, error) {
+	id, err := identityFromFiles(c)
+	return id.Identity, err
+}
+
+// run takes in the certificate again when its files change, until ctx ends.
+func (id *meshIdentity) run(ctx context.Context, cfg *Mesh, log *slog.Logger) error {
 	id.watch.Run(ctx, certs.Interval, func(_ bool, err error) {
 		if err != nil {
 			log.Error("the certificate for the mesh was changed to one that cannot be used; the one before stays in use: give one of this node and site, its key, and its authority",

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"crypto/sha256"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/expr"
@@ -88,11 +89,20 @@ func (f *follower) follow(rooms []room.Settings, refused []catalog.Refusal) {
 
 // begin has the front follow what does not change while the node runs: the rate limits of a
 // node that follows no catalog.
-func (f *follower) begin(cfg config, rooms int) error {
+func (f *follower) begin(rules []limit.Rule, rooms int) error {
 	if rooms <= catalog.MaxRooms {
 		return nil
 	}
-	return f.front.FollowLimits(limitRules(cfg.Limits.Rules), metersOf(f.node))
+	return f.front.FollowLimits(limitRules(rules), metersOf(f.node))
+}
+
+// limitRules returns the rules of a configuration with their ids.
+func limitRules(rules []limit.Rule) []limit.Rule {
+	out := make([]limit.Rule, len(rules))
+	for i, l := range catalog.FileLimits(rules, time.Time{}) {
+		out[i] = l.Rule
+	}
+	return out
 }
 
 // checkLimit reports what of a rate limit the front cannot use.

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -68,14 +68,14 @@ func TestLeaveWaitsForTheHeir(t *testing.T) {
 
 func TestOrdersAreGivenOnceTheNodeKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		orders := rightsConfig{DeclareDead: []crdt.NodeID{{1}, {2}}, RetireRooms: []crdt.RoomID{{3}}}
+		orders := Rights{DeclareDead: []crdt.NodeID{{1}, {2}}, RetireRooms: []crdt.RoomID{{3}}}
 		now := time.Now()
 		n := &obedient{from: now.Add(5 * time.Second), knows: now.Add(9 * time.Second)}
 		err := obey(t.Context(), n, orders, slog.New(slog.DiscardHandler))
 		if err != nil || !slices.Equal(n.declared, orders.DeclareDead) || !slices.Equal(n.retired, orders.RetireRooms) {
 			t.Errorf("declared %v, retired %v, %v", n.declared, n.retired, err)
 		}
-		for _, orders := range []rightsConfig{{DeclareDead: orders.DeclareDead[:1]}, {RetireRooms: orders.RetireRooms}} {
+		for _, orders := range []Rights{{DeclareDead: orders.DeclareDead[:1]}, {RetireRooms: orders.RetireRooms}} {
 			n = &obedient{knows: now.Add(time.Hour)}
 			start := time.Now()
 			err := obey(t.Context(), n, orders, slog.New(slog.DiscardHandler))

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // measures is what Prometheus is told of a process.
 type measures struct {
 	*metrics.Metrics
-	of *assembly
+	of *Server
 
 	named atomic.Bool                     // rooms have series
 	as    atomic.Pointer[catalog.Catalog] // those of this catalog; nil: the file's
@@ -31,7 +31,7 @@ type measures struct {
 var _ httpfront.RequestCounter = (*measures)(nil)
 
 // newMeasures returns what is measured of a process once its parts are in of.
-func newMeasures(of *assembly) (_ *measures, err error) {
+func newMeasures(of *Server) (_ *measures, err error) {
 	m := &measures{of: of}
 	m.Metrics, err = metrics.New(metrics.Config{Sample: m.sample})
 	return m, err
@@ -70,10 +70,6 @@ func (m *measures) name() {
 		for r := range known.Rooms() {
 			all = append(all, metrics.NamedRoom{ID: r.Settings.ID, RoomName: metrics.RoomName{Zone: r.Zone, Room: r.Settings.Name}})
 		}
-	} else {
-		for _, r := range m.of.rooms {
-			all = append(all, metrics.NamedRoom{ID: r.ID, RoomName: metrics.RoomName{Room: r.Name}})
-		}
 	}
 	// In the order of Status, so that where there are too many the same ones have all series.
 	slices.SortFunc(all, func(a, b metrics.NamedRoom) int { return bytes.Compare(a.ID[:], b.ID[:]) })
@@ -97,7 +93,7 @@ func measuredDisk(store string) (d metrics.Disk) {
 func (m *measures) sample() metrics.Sample {
 	m.name()
 	a := m.of
-	status := a.lame.Status()
+	status := a.lame().Status()
 	s := metrics.Sample{
 		Node:  measuredNode(&status),
 		Mesh:  measuredMesh(status.Peers, a.mesh),

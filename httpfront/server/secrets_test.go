@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ func (m *rotating) give(i int, file string) {
 func (m *rotating) start(i int) {
 	m.t.Helper()
 	n := m.nodes[i]
-	s, err := openSecrets(config{SecretFile: filepath.Join(n.dir, "given.key")}, n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler))
+	s, err := openSecrets(filepath.Join(n.dir, "given.key"), n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -299,32 +298,5 @@ func TestPassesOfEarlierBuildsOpen(t *testing.T) {
 	got, as, err := now.OpenFrom(earlier.AppendSeal(nil, p, ""), p.Room, "", nil)
 	if err != nil || got != p || as && secret.Derive("pass key id", 1)[0] != 1 {
 		t.Errorf("got %+v, %v, %v", got, as, err)
-	}
-}
-
-func TestKeygenReplaces(t *testing.T) {
-	dir := t.TempDir()
-	first, second := filepath.Join(dir, "a.key"), filepath.Join(dir, "b.key")
-	run := func(args ...string) error {
-		cmd := newKeygenCommand()
-		cmd.SetArgs(args)
-		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		return cmd.Execute()
-	}
-	if err := errors.Join(run("--out", first), run("--replaces", first, "--out", second)); err != nil {
-		t.Fatal(err)
-	}
-	a, _ := os.ReadFile(first)
-	b, _ := os.ReadFile(second)
-	was, err := transport.ParseSecrets(string(a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	is, err := transport.ParseSecrets(string(b))
-	if err != nil || len(is) != 2 || is[1] != was[0] || is[0] == was[0] {
-		t.Errorf("got %d secrets, %v", len(is), err)
-	}
-	if err := run("--replaces", filepath.Join(dir, "none"), "--out", filepath.Join(dir, "c")); err == nil || !strings.Contains(err.Error(), "none") {
-		t.Errorf("without a file: %v", err)
 	}
 }

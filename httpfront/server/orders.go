@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func leave(ctx context.Context, n orderly, log *slog.Logger) bool {
 // obey does what the operator wants done when a node starts, one thing after the
 // other, as soon as the node knows what it is about. A mistake costs nothing but what
 // it was to bring about, so the node goes on.
-func obey(ctx context.Context, n orderly, rights rightsConfig, log *slog.Logger) error {
+func obey(ctx context.Context, n orderly, rights Rights, log *slog.Logger) error {
 	for _, id := range rights.DeclareDead {
 		err := insist(ctx, n, func() error { return n.DeclareDead(ctx, id) })
 		switch {

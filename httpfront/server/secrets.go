@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -61,13 +61,14 @@ type secrets struct {
 	asked  time.Time // when peers were
 }
 
-// openSecrets reads the secrets of the mesh. A single node makes its own and keeps it.
-func openSecrets(cfg config, dataDir string, clock func() time.Time, log *slog.Logger) (*secrets, error) {
-	s := &secrets{path: cfg.SecretFile, log: log, clock: clock, known: map[transport.SecretID]transport.Secret{}}
+// openSecrets reads the secrets of the mesh from their file. A single node has none, makes its
+// own, and keeps it.
+func openSecrets(file, dataDir string, clock func() time.Time, log *slog.Logger) (*secrets, error) {
+	s := &secrets{path: file, log: log, clock: clock, known: map[transport.SecretID]transport.Secret{}}
 	if s.path == "" {
 		s.path = filepath.Join(dataDir, "secret.key")
 		if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
-			if err := writeSecret(s.path, transport.NewSecret().Text()+"\n"); err != nil {
+			if err := WriteSecret(s.path, transport.NewSecret().Text()+"\n"); err != nil {
 				return nil, err
 			}
 		}

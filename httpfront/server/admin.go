@@ -1,12 +1,12 @@
-package main
+package server
 
 import (
 	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
-	"os"
 	"sync"
 
 	"github.com/ropeline/ropeline/httpfront/adminserver"
@@ -16,7 +16,7 @@ import (
 
 // operators is the listener for operators, with the files that it goes by.
 type operators struct {
-	cfg    *adminConfig
+	cfg    *Admin
 	log    *slog.Logger
 	tokens *adminserver.Tokens
 	watch  *certs.Watch // of the tokens; nil: they are in no file
@@ -27,12 +27,12 @@ type operators struct {
 }
 
 // newOperators reads the files. plain answers at the paths that adminPaths has.
-func newOperators(cfg *adminConfig, source dashboard.Source, plain http.Handler, more []adminserver.Part, log *slog.Logger) (*operators, error) {
+func newOperators(cfg *Admin, ln net.Listener, source dashboard.Source, plain http.Handler, more []adminserver.Part, log *slog.Logger) (*operators, error) {
 	o := &operators{cfg: cfg, log: log}
 	if err := o.readTokens(); err != nil {
 		return nil, err
 	}
-	sc := adminserver.Config{Listen: cfg.Listen, Tokens: o.tokens, Logger: log}
+	sc := adminserver.Config{Listener: ln, Tokens: o.tokens, Logger: log}
 	if cfg.CertFile != "" {
 		var err error
 		if o.files, err = certs.Load(certs.Config{Pairs: []certs.Pair{{Cert: cfg.CertFile, Key: cfg.KeyFile}}, Logger: log}); err != nil {
@@ -63,6 +63,9 @@ func (o *operators) mayLook(token string, _ dashboard.Scope) bool {
 	return o.server.Scope(token) >= adminserver.Read
 }
 
+// tokenVariable is where operators give Admin.Token; the program reads it.
+const tokenVariable = "ROPELINE_ADMIN_TOKEN"
+
 // readTokens reads the tokens; their file is followed from then on.
 func (o *operators) readTokens() (err error) {
 	if o.cfg.TokenFile == "" {
@@ -72,7 +75,7 @@ func (o *operators) readTokens() (err error) {
 	return err
 }
 
-// useTokens has the tokens be those of the file, if there is one, and of the environment.
+// useTokens has the tokens be those of the file, if there is one, and the one that stands beside it.
 func (o *operators) useTokens(file [][]byte) (err error) {
 	t := new(adminserver.Tokens)
 	for _, text := range file {
@@ -80,8 +83,8 @@ func (o *operators) useTokens(file [][]byte) (err error) {
 			return fmt.Errorf("--admin-token-file %s: %w", o.cfg.TokenFile, err)
 		}
 	}
-	if token := os.Getenv(tokenVariable); token != "" {
-		if err := t.Add(token, adminserver.Write); err != nil {
+	if o.cfg.Token != "" {
+		if err := t.Add(o.cfg.Token, adminserver.Write); err != nil {
 			return fmt.Errorf("%s: %w", tokenVariable, err)
 		}
 	}

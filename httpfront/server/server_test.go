@@ -1,0 +1,303 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/upstream"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// siteOf serves a site that has one word, and returns it as origins.
+func siteOf(t *testing.T, word string) httpfront.Origins {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, word) }))
+	t.Cleanup(site.Close)
+	o, err := upstream.ParseOrigin(site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return httpfront.Origins{Servers: []upstream.Origin{o}}
+}
+
+// example is a node in front of a site, with one room for so many.
+func example(t *testing.T, word string, most int) Config {
+	t.Helper()
+	return Config{
+		DataDir: t.TempDir(), Proxy: Proxy{Origins: siteOf(t, word)},
+		Rooms:  []room.Settings{{Name: "shop", TotalActiveUsers: most, NewUsersPerMinute: most}},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+}
+
+// start makes a node and runs it until the test ends, or until it is stopped, which returns what
+// Run did.
+func start(t *testing.T, cfg Config) (s *Server, stop func() error) {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, stop
+}
+
+// awaitReady waits until nodes take visitors.
+func awaitReady(t *testing.T, nodes ...*Server) {
+	t.Helper()
+	for _, s := range nodes {
+		select {
+		case <-s.Ready():
+		case <-s.Stopping():
+			t.Fatal("a node stops before it is ready")
+		case <-time.After(30 * time.Second):
+			t.Fatalf("a node is not ready: %+v", s.Status())
+		}
+	}
+}
+
+// visit asks for a page and returns what there is, and whether that is the site's.
+func visit(t *testing.T, address string) (text string, waits bool) {
+	t.Helper()
+	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), resp.Header.Get("Ropeline-State") == "waiting"
+}
+
+// TestTwoServersInOneProcess: each has a site, a limit, counts and a log of its own, and one that
+// ends takes nothing from the other.
+func TestTwoServersInOneProcess(t *testing.T) {
+	t.Parallel()
+	var logs [2]strings.Builder
+	var nodes [2]*Server
+	var stops [2]func() error
+	for i, word := range []string{"bread", "books"} {
+		cfg := example(t, word, i+1)
+		cfg.Name, cfg.Logger = word, slog.New(slog.NewTextHandler(&logs[i], nil))
+		nodes[i], stops[i] = start(t, cfg)
+	}
+	awaitReady(t, nodes[:]...)
+	for i, word := range []string{"bread", "books"} {
+		at := nodes[i].Addresses().Visitors
+		for n := range 4 {
+			text, waits := visit(t, at)
+			if inside := n <= i; waits == inside || inside != (text == word) {
+				t.Errorf("visitor %d of %s: waits %v, gets %.40q", n, word, waits, text)
+			}
+		}
+		page, _ := visit(t, nodes[i].Addresses().Admin+"/metrics")
+		want := `ropeline_requests_total{outcome="queued",room="shop",zone="default"} ` + map[string]string{"bread": "3", "books": "2"}[word]
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("the metrics of %s do not say %s", word, want)
+		}
+	}
+	if err := stops[0](); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-nodes[0].Stopping():
+	default:
+		t.Error("a node that has stopped does not say so")
+	}
+	if _, err := net.Dial("tcp", nodes[0].Addresses().Visitors); err == nil {
+		t.Error("a node that has stopped still listens")
+	}
+	if text, waits := visit(t, nodes[1].Addresses().Visitors); !waits {
+		t.Errorf("once the other has stopped, a visitor of the full room gets %.40q", text)
+	}
+	if err := stops[1](); err != nil {
+		t.Error(err)
+	}
+	for i, other := range []string{nodes[1].Status().Node, nodes[0].Status().Node} {
+		if strings.Contains(logs[i].String(), other) || !strings.Contains(logs[i].String(), "msg=stopped") {
+			t.Errorf("the log of one node has to tell of its end, and nothing of the other:\n%s", logs[i].String())
+		}
+	}
+}
+
+// TestAMeshInOneProcess: two nodes with one limit.
+func TestAMeshInOneProcess(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret.key")
+	if err := WriteSecret(secret, transport.NewSecret().Text()+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	var nodes []*Server
+	for _, name := range []string{"a1", "b1"} {
+		cfg := example(t, "the site", 4)
+		cfg.Name, cfg.Site = name, name[:1]
+		cfg.Mesh = Mesh{Listen: "127.0.0.1:0", SecretFile: secret}
+		cfg.Rights = Rights{Bootstrap: []string{"a1", "b1"}}
+		if len(nodes) > 0 {
+			cfg.Mesh.Join = []string{nodes[0].Addresses().Mesh}
+		}
+		s, _ := start(t, cfg)
+		nodes = append(nodes, s)
+	}
+	awaitReady(t, nodes...)
+	inside := 0
+	for range 8 {
+		for _, s := range nodes {
+			if _, waits := visit(t, s.Addresses().Visitors); !waits {
+				inside++
+			}
+		}
+	}
+	if inside == 0 || inside > 4 {
+		t.Errorf("%d visitors were let in; the limit of the mesh is 4", inside)
+	}
+}
+
+// TestAServerThatCannotBeMade says what to do, and holds nothing.
+func TestAServerThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for name, c := range map[string]struct {
+		change func(*Config)
+		says   string
+		is     string // the setting that is wrong; "": none is by itself
+	}{
+		"no directory":   {func(c *Config) { c.DataDir = "" }, "--data-dir is missing", "data-dir"},
+		"no room":        {func(c *Config) { c.Rooms = nil }, "no room is given", "rooms"},
+		"a room":         {func(c *Config) { c.Rooms[0].TotalActiveUsers = -1 }, `room "shop"`, "rooms"},
+		"no site":        {func(c *Config) { c.Proxy.Origins.Servers = nil }, "--origin is missing", "origin"},
+		"open to all":    {func(c *Config) { c.Admin.Listen = ":0" }, "needs tokens", "admin"},
+		"join nobody":    {func(c *Config) { c.Mesh.Join = []string{"a:1"} }, "--join needs --mesh", "join"},
+		"port for pages": {func(c *Config) { c.Listen = taken.Addr().String() }, "choose another address with --listen", ""},
+		"port for verdict": {func(c *Config) {
+			c.VerdictListen, c.TrustedProxies = taken.Addr().String(), []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+		}, "with --verdict-listen", ""},
+		"port for admin": {func(c *Config) { c.Admin.Listen = taken.Addr().String() }, "with --admin", ""},
+		"certificate":    {func(c *Config) { c.TLS.CertFiles, c.TLS.KeyFiles = []string{"none.crt"}, []string{"none.key"} }, "--tls-cert-file: ", ""},
+		"access log":     {func(c *Config) { c.Signals.AccessLog = filepath.Join(c.DataDir, "none", "log") }, "access log: ", ""},
+		"secret":         {func(c *Config) { c.Mesh.SecretFile = filepath.Join(c.DataDir, "none") }, "read the secret", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := example(t, "the site", 1)
+			good := cfg
+			good.Rooms = append([]room.Settings(nil), cfg.Rooms...)
+			c.change(&cfg)
+			_, err := New(cfg)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want one about %q", err, c.says)
+			}
+			if e, ok := errors.AsType[*SettingError](err); ok != (c.is != "") || ok && e.Setting != c.is {
+				t.Errorf("%v is about the setting %+v, want %q", err, e, c.is)
+			}
+			s, err := New(good)
+			if err != nil {
+				t.Fatalf("in the same directory, once it is right: %v", err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAServerThatNeverRan holds nothing once it is closed, and does not run.
+func TestAServerThatNeverRan(t *testing.T) {
+	t.Parallel()
+	cfg := example(t, "the site", 1)
+	for range 2 {
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Listen, cfg.Admin.Listen = s.Addresses().Visitors, s.Addresses().Admin // the next takes them over
+		if _, err := New(cfg); !errors.Is(err, node.ErrInUse) {
+			t.Errorf("two servers have one directory: %v", err)
+		}
+		for range 2 {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.Run(t.Context()); err == nil {
+			t.Error("it runs after it was closed")
+		}
+	}
+	s, _ := start(t, cfg)
+	awaitReady(t, s)
+	if err := s.Run(t.Context()); err == nil {
+		t.Error("it runs twice")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, _ := visit(t, cfg.Listen); text != "the site" {
+		t.Errorf("a visitor gets %.40q", text)
+	}
+}
+
+// TestASeamStandsBetween: the rooms that the front asks are the test's.
+func TestASeamStandsBetween(t *testing.T) {
+	t.Parallel()
+	cfg := example(t, "the site", 1)
+	routed := make(chan string, 10)
+	cfg.Seams.Rooms = func(of httpfront.Rooms, now func() time.Time) httpfront.Rooms {
+		if d := time.Until(now()).Abs(); d < 50*time.Minute || d > 70*time.Minute {
+			t.Errorf("the clock of the node is %v off, want an hour", d)
+		}
+		return watched{of, routed}
+	}
+	cfg.Seams.Clock = func() time.Time { return time.Now().Add(time.Hour) }
+	s, _ := start(t, cfg)
+	awaitReady(t, s)
+	visit(t, s.Addresses().Visitors)
+	select {
+	case <-routed:
+	default:
+		t.Error("the front has not asked through it")
+	}
+}
+
+type watched struct {
+	httpfront.Rooms
+	routed chan string
+}
+
+func (w watched) Route(host, path string) httpfront.Room {
+	select {
+	case w.routed <- path:
+	default:
+	}
+	return w.Rooms.Route(host, path)
+}
