@@ -41,10 +41,10 @@ func echoSocket(t *testing.T) string {
 // one does, and what is said then ends the connection.
 func TestAWebSocketKeepsItsPlace(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	const session = 5 * time.Second
-	p := startNode(t, "one", "a", "--origin", echoSocket(t), "--data-dir", t.TempDir(), "--total-active-users", "1",
+	p := serveNode(t, "one", "a", "--origin", echoSocket(t), "--data-dir", t.TempDir(), "--total-active-users", "1",
 		"--session-duration", session.String(), "--refresh-interval", "1s", "--bucket-span", "1s")
-	p.await("is ready", 20*time.Second, ready)
 	first := get(t, p.http, nil)
 	if first.StatusCode != 200 || first.Header.Get("Ropeline-State") != "" {
 		t.Fatalf("the first visitor gets %d, state %q", first.StatusCode, first.Header.Get("Ropeline-State"))

@@ -12,7 +12,7 @@ import (
 )
 
 // api sends one request of an operator to a node and returns what it answers.
-func (p *process) api(method, path, body string, fields ...string) (int, map[string]any) {
+func (p *running) api(method, path, body string, fields ...string) (int, map[string]any) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+p.admin+path, strings.NewReader(body))
 	if err != nil {
@@ -57,6 +57,7 @@ const editArrives = 2 * time.Second
 // kills all, and deletes it at the third: visitors of every node meet it as it is.
 func TestRoomsAreEditedWhileNodesRun(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"}, "--host", "elsewhere.example")
 	code, made := nodes[1].api("POST", "/client/v4/zones/sales/waiting_rooms",
 		`{"name":"shop","host":"shop.example","cookie_suffix":"shop","total_active_users":1,"new_users_per_minute":100}`)
@@ -68,7 +69,7 @@ func TestRoomsAreEditedWhileNodesRun(t *testing.T) {
 	for _, p := range nodes {
 		p.await("has the room", editArrives, roomNamed("shop", func(r node.RoomStatus) bool { return r.ID == id && r.Zone == "sales" && r.TotalActiveUsers == 1 }))
 	}
-	state := func(p *process) string { return get(t, p.http, nil).Header.Get("Ropeline-State") }
+	state := func(p *running) string { return get(t, p.http, nil).Header.Get("Ropeline-State") }
 	await(t, "the first visitor is let in", func() bool { return state(nodes[1]) == "" })
 	if got := state(nodes[0]); got != "waiting" {
 		t.Errorf("the second visitor's state is %q, want waiting", got)
@@ -117,7 +118,7 @@ func await(t *testing.T, what string, is func() bool) {
 // TestOperatorsNeedTokens: one who may look may not change anything.
 func TestOperatorsNeedTokens(t *testing.T) {
 	t.Setenv(tokenVariable, "writing-0123456789")
-	p := startNode(t, "a", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir())
+	p := serveNode(t, "a", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir())
 	await(t, "the node is ready", func() bool {
 		resp, err := http.Get("http://" + p.admin + "/readyz")
 		if err != nil {

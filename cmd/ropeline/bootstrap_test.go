@@ -23,7 +23,7 @@ type bootMesh struct {
 	t     *testing.T
 	rnd   *rand.Rand
 	dir   string
-	nodes []*process
+	nodes []*running
 	came  *atomic.Int64
 }
 
@@ -40,16 +40,9 @@ func newBootMesh(t *testing.T, seed uint64) *bootMesh {
 	keygen(t, secret)
 	var all []string
 	for _, name := range []string{"a1", "a2", "b1"} {
-		p := &process{t: t, name: name, site: name[:1], http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
+		p := &running{t: t, name: name, site: name[:1], http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
 		m.nodes, all = append(m.nodes, p), append(all, p.mesh)
-		t.Cleanup(func() {
-			if p.Process != nil {
-				p.kill()
-			}
-			if t.Failed() {
-				t.Logf("log of %s:\n%s", p.name, p.Log())
-			}
-		})
+		p.endWithTest()
 	}
 	for _, p := range m.nodes {
 		p.args = []string{"--origin", origin.URL, "--secret-file", secret, "--mesh", p.mesh, "--data-dir", m.data(p),
@@ -59,10 +52,10 @@ func newBootMesh(t *testing.T, seed uint64) *bootMesh {
 	return m
 }
 
-func (m *bootMesh) data(p *process) string { return filepath.Join(m.dir, p.name) }
+func (m *bootMesh) data(p *running) string { return filepath.Join(m.dir, p.name) }
 
 // empty kills nodes, takes their disks away, and starts them by the same command line.
-func (m *bootMesh) empty(nodes ...*process) {
+func (m *bootMesh) empty(nodes ...*running) {
 	m.t.Helper()
 	for _, p := range nodes {
 		p.kill()
@@ -123,6 +116,7 @@ func (m *bootMesh) settle(capacity bool) string {
 // distance, empties the disk of any of them at any time, and of two at once when there is a
 // mesh. There is one mesh, and no more visitors ever get to the origin than may be inside.
 func TestBootstrapOnce(t *testing.T) {
+	t.Parallel()
 	rounds := 3
 	if testing.Short() {
 		rounds = 1
@@ -161,6 +155,7 @@ func TestBootstrapOnce(t *testing.T) {
 // everything the limit allows is there. A second node under a name that is taken ends.
 func TestBootstrapWaits(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	m := newBootMesh(t, 1)
 	a1, a2, b1 := m.nodes[0], m.nodes[1], m.nodes[2]
 	a1.start()
@@ -191,7 +186,7 @@ func TestBootstrapWaits(t *testing.T) {
 	if n := m.came.Load(); n > bootLimit || n < bootLimit/2 {
 		t.Errorf("%d visitors got in, the limit is %d", n, bootLimit)
 	}
-	twin := &process{t: t, name: "a2", site: "a", http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
+	twin := &running{t: t, name: "a2", site: "a", http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
 	for _, a := range a2.args {
 		a = strings.ReplaceAll(a, m.data(a2), m.data(a2)+"-twin")
 		twin.args = append(twin.args, strings.ReplaceAll(a, a2.mesh, twin.mesh))
@@ -219,9 +214,10 @@ func TestBootstrapWaits(t *testing.T) {
 // would make a second mesh, and what to do; the others say so from then on, in the log and in
 // their status, until they are given another list.
 func TestTheLastBootstrapNodeLeaves(t *testing.T) {
+	t.Parallel()
 	m := newBootMesh(t, 1)
 	for _, name := range []string{"c1", "c2"} {
-		p := &process{t: t, name: name, site: "c", http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
+		p := &running{t: t, name: name, site: "c", http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
 		p.args = slices.Clone(m.nodes[0].args)
 		for i, a := range p.args {
 			p.args[i] = map[string]string{"--mesh": p.mesh, "--data-dir": m.data(p)}[p.args[max(0, i-1)]]
@@ -235,7 +231,7 @@ func TestTheLastBootstrapNodeLeaves(t *testing.T) {
 	}
 	m.settle(true)
 	c1, c2 := m.nodes[3], m.nodes[4]
-	leave := func(p, by *process) string {
+	leave := func(p, by *running) string {
 		t.Helper()
 		code, answer := by.api(http.MethodPost, "/api/v1/nodes/"+p.name+"/drain", `{"leave":true}`)
 		if code != http.StatusOK {

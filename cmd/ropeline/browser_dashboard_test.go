@@ -17,7 +17,7 @@ import (
 func TestBrowserRunsAMeshFromItsDashboard(t *testing.T) {
 	ctx := newBrowser(t)
 	const token = "writing-0123456789"
-	nodes := startMesh(t, startOrigin(t), []string{"a", "b"}, "--host", "shop.example")
+	nodes := serveMesh(t, startOrigin(t), []string{"a", "b"}, "--host", "shop.example")
 	get(t, nodes[1].http, nil)
 	s, err := nodes[0].status()
 	if err != nil {
@@ -74,7 +74,7 @@ func TestBrowserRunsAMeshFromItsDashboard(t *testing.T) {
 func signsIn(t *testing.T, d *browsertest.Tab, token string) {
 	t.Helper()
 	t.Setenv(tokenVariable, token)
-	p := startNode(t, "closed", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir())
+	p := serveNode(t, "closed", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir())
 	await(t, "the node answers", func() bool {
 		_, code := says(t, t.Context(), "http://"+p.admin, "health")
 		return code == 0

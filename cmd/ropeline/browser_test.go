@@ -32,9 +32,8 @@ func TestBrowserWaitsAndIsLetIn(t *testing.T) {
 	}{{"with JavaScript", false}, {"without JavaScript", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := newBrowser(t)
-			p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(),
+			p := serveNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(),
 				"--total-active-users", "1", "--session-duration", "10s", "--refresh-interval", "2s", "--bucket-span", "12s")
-			p.await("is ready", 20*time.Second, ready)
 			b := &browsertest.Tab{T: t, Ctx: ctx}
 			if tt.noScript {
 				b.NoScript()

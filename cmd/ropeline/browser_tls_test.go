@@ -29,7 +29,7 @@ import (
 
 // ticketShop is a node with one place, at a host of its own, with TLS.
 type ticketShop struct {
-	*process
+	*running
 	ca     *authority
 	url    string
 	keys   []string // hashes of the keys that browsers shall trust
@@ -63,8 +63,7 @@ enabled-origin-commands: [revoke]
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.process = startNode(t, "one", "a", "--config", path, "--data-dir", t.TempDir())
-	s.await("is ready", 30*time.Second, ready)
+	s.running = serveNode(t, "one", "a", "--config", path, "--data-dir", t.TempDir())
 	_, port, err := net.SplitHostPort(s.http)
 	if err != nil {
 		t.Fatal(err)

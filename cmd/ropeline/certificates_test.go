@@ -80,27 +80,31 @@ func (a *authority) issue(site, id string) []string {
 // node with one of another authority finds no mesh.
 func TestOperatorCertificates(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	ours, other := newAuthority(t), newAuthority(t)
 	secret := filepath.Join(t.TempDir(), "secret.key")
 	keygen(t, secret)
 	origin, seed := startOrigin(t), freeAddress(t)
-	start := func(a *authority, name, id, mesh string) *process {
+	start := func(a *authority, name, id, mesh string) *running {
 		args := append(a.issue("a", id), "--origin", origin, "--secret-file", secret, "--data-dir", t.TempDir(), "--mesh", mesh, "--bootstrap-nodes", "one,two")
 		if mesh != seed {
 			args = append(args, "--join", seed)
 		}
-		return startNode(t, name, "a", args...)
+		p := &running{t: t, name: name, site: "a", args: args, served: true, http: freeAddress(t), admin: freeAddress(t)}
+		p.start()
+		p.endWithTest()
+		return p
 	}
 	first := start(ours, "one", strings.Repeat("1a", 16), seed)
 	second := start(ours, "two", strings.Repeat("2b", 16), freeAddress(t))
 	stranger := start(other, "three", strings.Repeat("3c", 16), freeAddress(t))
-	for _, p := range []*process{first, second} {
+	for _, p := range []*running{first, second} {
 		p.await("is ready and sees the other", 20*time.Second, func(s node.Status) bool { return s.Ready && sees(1, "alive")(s) })
 	}
 	stranger.await("waits for a mesh", 20*time.Second, func(s node.Status) bool {
 		return !s.Ready && s.Mesh == "" && len(s.Peers) == 0 && strings.Contains(s.Reason, "waiting for a node of a mesh")
 	})
-	for _, p := range []*process{first, second} {
+	for _, p := range []*running{first, second} {
 		p.await("sees nobody else", time.Second, func(s node.Status) bool { return len(s.Peers) == 1 })
 	}
 	if s, err := first.status(); err != nil || s.Node != strings.Repeat("1a", 16) {

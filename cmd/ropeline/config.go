@@ -34,7 +34,7 @@ func defaultConfig() config {
 	nodeFields.Start(&c)
 	c.Name, c.Room = defaultName(), defaultRoom()
 	c.Admin.Token = os.Getenv(tokenVariable)
-	c.Signals.OTLPFromOS = os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	c.Signals.OTLPFromEnv = os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 	return c
 }
 

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestOriginsWithCertificatesOfTheirOwn starts nodes before a site with a certificate of
 // a private authority for example.com, given by its address.
 func TestOriginsWithCertificatesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	asked := make(chan string, 10)
 	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.TLS.ServerName
@@ -37,8 +37,7 @@ func TestOriginsWithCertificatesOfTheirOwn(t *testing.T) {
 		"for a name that is none": {[]string{"--origin-ca-file", ca, "--origin-server-name", "other.example"}, 502},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := startNode(t, "a", "one", append(c.args, "--origin", site.URL, "--data-dir", t.TempDir())...)
-			p.await("is ready", 20*time.Second, ready)
+			p := serveNode(t, "a", "one", append(c.args, "--origin", site.URL, "--data-dir", t.TempDir())...)
 			resp, body := visit(t, "http://"+p.http+"/")
 			if resp.StatusCode != c.code || c.code == 200 && body != "the site" {
 				t.Fatalf("got %d %.300q, want %d", resp.StatusCode, body, c.code)

@@ -260,13 +260,13 @@ func TestCombinationOnTheCommandLineNamesNoFile(t *testing.T) {
 func TestTheEnvironmentIsTaken(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-	if c := defaultConfig(); c.Admin.Token != "" || c.Signals.OTLPFromOS {
-		t.Errorf("from nowhere: token %q, collector %v", c.Admin.Token, c.Signals.OTLPFromOS)
+	if c := defaultConfig(); c.Admin.Token != "" || c.Signals.OTLPFromEnv {
+		t.Errorf("from nowhere: token %q, collector %v", c.Admin.Token, c.Signals.OTLPFromEnv)
 	}
 	t.Setenv(tokenVariable, "0123456789abcdef")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
-	if c := defaultConfig(); c.Admin.Token != "0123456789abcdef" || !c.Signals.OTLPFromOS {
-		t.Errorf("got token %q, collector %v", c.Admin.Token, c.Signals.OTLPFromOS)
+	if c := defaultConfig(); c.Admin.Token != "0123456789abcdef" || !c.Signals.OTLPFromEnv {
+		t.Errorf("got token %q, collector %v", c.Admin.Token, c.Signals.OTLPFromEnv)
 	}
 }
 

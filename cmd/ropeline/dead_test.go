@@ -13,10 +13,11 @@ import (
 // are declared dead all of it is used again.
 func TestTwoOfFourNodesAreGoneForGood(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	const limit, session = 240, 5 * time.Second
-	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b", "b"}, "--total-active-users", fmt.Sprint(limit),
+	nodes := meshOf(t, startOrigin(t), []string{"a", "a", "b", "b"}, but(1, 3), "--total-active-users", fmt.Sprint(limit),
 		"--session-duration", session.String())
-	owns := func(p *process) int64 {
+	owns := func(p *running) int64 {
 		s, err := p.status()
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +36,7 @@ func TestTwoOfFourNodesAreGoneForGood(t *testing.T) {
 		}
 		return sum == limit && least > 0 && time.Since(since) > 2*time.Second
 	})
-	dead, left := []*process{nodes[1], nodes[3]}, []*process{nodes[0], nodes[2]}
+	dead, left := []*running{nodes[1], nodes[3]}, []*running{nodes[0], nodes[2]}
 	held := map[string]int64{}
 	for _, p := range dead {
 		held[p.name] = owns(p)

@@ -136,6 +136,7 @@ func wantSaid(t *testing.T, page, said string, wants ...string) {
 
 // TestDocsOfTheFirstQueueRun does what the page says, to the letter.
 func TestDocsOfTheFirstQueueRun(t *testing.T) {
+	t.Parallel()
 	needTools(t, "python3")
 	script, addresses, _ := ownPlaces(t, shellOf(t, "first-queue.md"))
 	site := freeAddress(t)
@@ -151,6 +152,7 @@ func TestDocsOfTheFirstQueueRun(t *testing.T) {
 // TestDocsOfTheReadmeRun has a node, a mesh and a crowd as the first page of all has them.
 func TestDocsOfTheReadmeRun(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	script, addresses, admins := ownPlaces(t, strings.ReplaceAll(shellOf(t, "../README.md"), "./ropeline", "ropeline"))
 	if len(admins) != 4 {
 		t.Fatalf("%d nodes are started, want one alone and three", len(admins))
@@ -164,6 +166,7 @@ func TestDocsOfTheReadmeRun(t *testing.T) {
 
 // TestDocsOfSizingRun measures as the page does, but for a second.
 func TestDocsOfSizingRun(t *testing.T) {
+	t.Parallel()
 	needTools(t, "wrk")
 	script, addresses, _ := ownPlaces(t, shellOf(t, "sizing.md"))
 	addresses["127.0.0.1:3000"] = strings.TrimPrefix(startOrigin(t), "http://")
@@ -172,6 +175,7 @@ func TestDocsOfSizingRun(t *testing.T) {
 
 // TestDocsOfVerdictsRun asks as a proxy does.
 func TestDocsOfVerdictsRun(t *testing.T) {
+	t.Parallel()
 	needTools(t, "curl")
 	script, addresses, _ := ownPlaces(t, shellOf(t, "verdicts.md"))
 	addresses["127.0.0.1:9081"] = freeAddress(t)
@@ -189,13 +193,13 @@ func needTools(t *testing.T, tools ...string) {
 
 // TestDocsOfOperatingRun does what the pages for operators say to a node with their rooms.
 func TestDocsOfOperatingRun(t *testing.T) {
+	t.Parallel()
 	needTools(t, "curl", "openssl")
 	rooms := filepath.Join(t.TempDir(), "rooms.yaml")
 	if err := os.WriteFile(rooms, []byte("rooms:\n- room: shop\n  host: shop.example\n- room: tickets\n  host: tickets.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--config", rooms, "--data-dir", t.TempDir())
-	p.await("is ready", 20*time.Second, ready)
+	p := serveNode(t, "solo", "one", "--origin", startOrigin(t), "--config", rooms, "--data-dir", t.TempDir())
 	for page, wants := range map[string][]string{
 		"rate-limits.md": {`"action": "log"`, `"http.request.headers[\"x-api-key\"]"`, `"enabled": false`, `"requests_per_period": 1000`},
 		"operating.md":   {`"total_active_users":500`, `"cookie":"none that can be opened`, `"steps"`, "ropeline_room_active"},
@@ -210,8 +214,8 @@ func TestDocsOfOperatingRun(t *testing.T) {
 
 // TestDocsOfTheAPIRun sends what the pages show, in their order.
 func TestDocsOfTheAPIRun(t *testing.T) {
-	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--room", "default", "--data-dir", t.TempDir())
-	p.await("is ready", 20*time.Second, ready)
+	t.Parallel()
+	p := serveNode(t, "solo", "one", "--origin", startOrigin(t), "--room", "default", "--data-dir", t.TempDir())
 	for page, least := range map[string]int{"api.md": 4, "rate-limits.md": 3} {
 		if n := sendsWhatIsShown(t, page, "http://"+p.admin); n < least {
 			t.Errorf("%s: only %d examples were found", page, n)

@@ -45,8 +45,9 @@ func findings(t *testing.T, args ...string) (map[string]finding, int) {
 // one joins.
 func TestTheDoctorBesideARunningNode(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	origin := startOrigin(t)
-	nodes := startMesh(t, origin, []string{"a", "b"})
+	nodes := serveMesh(t, origin, []string{"a", "b"})
 	p := nodes[1]
 	got, code := findings(t, append([]string{"--name", p.name, "--site", p.site, "--listen", p.http, "--admin", p.admin}, p.args...)...)
 	if code != 0 {
@@ -147,6 +148,7 @@ func refusedDoctor(t *testing.T, args ...string) (string, int) {
 
 // TestHealthOfANode asks one that is ready, one that stops, and nobody.
 func TestHealthOfANode(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "a", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--drain-delay", "5s")
 	at := "http://" + p.admin
 	if got, code := says(t, t.Context(), at, "health", "--wait", "20s"); code != 0 || got != "ready\n" {

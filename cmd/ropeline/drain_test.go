@@ -14,6 +14,7 @@ import (
 // TestANodeThatIsBeingStoppedSaysSoFirst: balancers see it while visitors are served, and
 // a second signal ends it at once.
 func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the site") }))
 	defer site.Close()
 	verdicts := freeAddress(t)
@@ -51,6 +52,7 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 // TestANodeThatIsBeingStoppedEnds after its delay, and tells of it as long as a request is
 // under way.
 func TestANodeThatIsBeingStoppedEnds(t *testing.T) {
+	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)

@@ -16,6 +16,7 @@ import (
 // TestANodeTellsOfCrowdsAndSharedPasses: what the file says of them is done, and whoever
 // reads the status sees how often.
 func TestANodeTellsOfCrowdsAndSharedPasses(t *testing.T) {
+	t.Parallel()
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "the site")
 	}))
@@ -37,8 +38,7 @@ rooms:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startNode(t, "a", "one", "--config", file, "--data-dir", filepath.Join(dir, "data"))
-	p.await("is ready", 20*time.Second, ready)
+	p := serveNode(t, "a", "one", "--config", file, "--data-dir", filepath.Join(dir, "data"))
 
 	for i, want := range []int{200, 200, 429, 429} {
 		resp, body := visit(t, "http://"+p.http+"/tickets", "X-Forwarded-For", "198.51.100.7")

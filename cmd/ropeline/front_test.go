@@ -18,6 +18,7 @@ import (
 // TestANodeDoesWhatItsFileSaysOfTheFront starts a node from a file with everything in
 // it that rooms say of rules, pages and texts.
 func TestANodeDoesWhatItsFileSaysOfTheFront(t *testing.T) {
+	t.Parallel()
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "the site: "+r.URL.Path)
 	}))
@@ -59,8 +60,7 @@ rooms:
 			t.Fatal(err)
 		}
 	}
-	p := startNode(t, "a", "one", "--config", filepath.Join(dir, "ropeline.yaml"), "--data-dir", filepath.Join(dir, "data"))
-	p.await("is ready", 20*time.Second, ready)
+	p := serveNode(t, "a", "one", "--config", filepath.Join(dir, "ropeline.yaml"), "--data-dir", filepath.Join(dir, "data"))
 
 	const site, ofTickets = "the site: ", "<p>tickets de-DE Row A is &lt;sold&gt; out. </p>\n"
 	for _, tt := range []struct {
@@ -188,6 +188,7 @@ func TestMistakesOfTheFrontOpenNothing(t *testing.T) {
 // TestTheRoomThatQueuesIsTheOneThatServes: a room without servers or limits of its own
 // has those of all, also where the path of another room holds its own.
 func TestTheRoomThatQueuesIsTheOneThatServes(t *testing.T) {
+	t.Parallel()
 	site := func(name string) string {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, name) }))
 		t.Cleanup(srv.Close)
@@ -222,8 +223,7 @@ rooms:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startNode(t, "a", "one", "--config", file, "--data-dir", filepath.Join(filepath.Dir(file), "data"))
-	p.await("is ready", 20*time.Second, ready)
+	p := serveNode(t, "a", "one", "--config", file, "--data-dir", filepath.Join(filepath.Dir(file), "data"))
 
 	post := func(host, path string, length int) (int, string, []*http.Cookie) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.http+path, strings.NewReader(strings.Repeat("x", length)))

@@ -11,7 +11,7 @@ import (
 
 // past asks a node how the room was during the last half hour, the open minute included, and
 // returns how many visitors came and were let in, and which nodes did not answer.
-func (p *process) past() (came, in float64, missing string) {
+func (p *running) past() (came, in float64, missing string) {
 	p.t.Helper()
 	now := time.Now().UTC()
 	q := url.Values{"from": {now.Add(-30 * time.Minute).Format(time.RFC3339)}, "to": {now.Add(time.Minute).Format(time.RFC3339)}}
@@ -31,7 +31,8 @@ func (p *process) past() (came, in float64, missing string) {
 // each how the room was: both tell all of it. Then one is killed, and named.
 func TestHistoryOfAMesh(t *testing.T) {
 	inTestAll(t)
-	nodes := startMesh(t, startOrigin(t), []string{"a", "b"}, "--total-active-users", "20")
+	t.Parallel()
+	nodes := meshOf(t, startOrigin(t), []string{"a", "b"}, but(1), "--total-active-users", "20")
 	for _, p := range nodes {
 		for range 4 {
 			if resp := getReady(t, p.http, nil); resp.Header.Get("Ropeline-State") != "" {

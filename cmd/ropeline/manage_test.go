@@ -20,7 +20,7 @@ func items(v map[string]any) (all []map[string]any) {
 }
 
 // held returns how many places all nodes of a mesh have of a room, as one of them says.
-func (p *process) held(room string) (places int, nodes int) {
+func (p *running) held(room string) (places int, nodes int) {
 	p.t.Helper()
 	code, got := p.api("GET", "/api/v1/rooms/"+room+"/rights", "")
 	if code != 200 {
@@ -40,7 +40,8 @@ func (p *process) held(room string) (places int, nodes int) {
 // TestAMeshIsManaged has operators look at a mesh, ask why, replace its secret, and stop
 // nodes: every request goes to a node that it is not about.
 func TestAMeshIsManaged(t *testing.T) {
-	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"}, "--total-active-users", "30")
+	t.Parallel()
+	nodes := meshOf(t, startOrigin(t), []string{"a", "a", "b"}, but(1), "--total-active-users", "30")
 	if _, got := nodes[1].api("GET", "/api/v1/nodes", ""); len(items(got)) != 3 {
 		t.Fatalf("nodes: %v", got)
 	}
@@ -105,7 +106,7 @@ func TestAMeshIsManaged(t *testing.T) {
 }
 
 // asksWhy asks one node about a visitor of another.
-func asksWhy(t *testing.T, nodes []*process) {
+func asksWhy(t *testing.T, nodes []*running) {
 	t.Helper()
 	var cookies []*http.Cookie
 	await(t, "a visitor is let in", func() bool {
@@ -113,7 +114,7 @@ func asksWhy(t *testing.T, nodes []*process) {
 		cookies = resp.Cookies()
 		return resp.Header.Get("Ropeline-State") == "" && len(cookies) == 1
 	})
-	ask := func(p *process, cookie string) map[string]any {
+	ask := func(p *running, cookie string) map[string]any {
 		t.Helper()
 		code, got := p.api("POST", "/api/v1/explain", fmt.Sprintf(`{"request":{"host":"shop.example","header":{"Cookie":%q}}}`, cookie))
 		if code != 200 {

@@ -106,8 +106,9 @@ func writeReport(t *testing.T, report load.Report) {
 // TestCrashIsSeenAndHealed kills a node, waits until the others see it, and
 // starts it again on another port under the same name.
 func TestCrashIsSeenAndHealed(t *testing.T) {
-	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"})
-	crashed, others := nodes[1], []*process{nodes[0], nodes[2]}
+	t.Parallel()
+	nodes := meshOf(t, startOrigin(t), []string{"a", "a", "b"}, but(1))
+	crashed, others := nodes[1], []*running{nodes[0], nodes[2]}
 	visit := getIn(t, crashed.http) // on a busy machine its first right may come after the first request
 	for _, p := range others {
 		p.await("counts the visitor", 5*time.Second, func(s node.Status) bool { return s.Rooms[0].Active == 1 })
@@ -145,6 +146,7 @@ func TestCrashIsSeenAndHealed(t *testing.T) {
 }
 
 func TestStateDirectoryCannotServeTwo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	origin := startOrigin(t)
 	first := startNode(t, "one", "a", "--origin", origin, "--data-dir", dir)
@@ -164,8 +166,8 @@ func TestStateDirectoryCannotServeTwo(t *testing.T) {
 }
 
 func TestOriginDownKeepsTheSession(t *testing.T) {
-	p := startNode(t, "one", "a", "--origin", "http://"+freeAddress(t), "--data-dir", t.TempDir(), "--total-active-users", "1")
-	p.await("is ready", 20*time.Second, ready)
+	t.Parallel()
+	p := serveNode(t, "one", "a", "--origin", "http://"+freeAddress(t), "--data-dir", t.TempDir(), "--total-active-users", "1")
 	resp := get(t, p.http, nil)
 	if resp.StatusCode != 502 || len(resp.Cookies()) != 1 {
 		t.Fatalf("answer = %d with %d cookies, want 502 with the session's", resp.StatusCode, len(resp.Cookies()))
@@ -179,6 +181,7 @@ func TestOriginDownKeepsTheSession(t *testing.T) {
 }
 
 func TestMistakesStopTheStart(t *testing.T) {
+	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret.key")
 	keygen(t, secret)
 	tests := map[string]struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // metrics returns what the node tells Prometheus: the text, and the value of each series.
-func (p *process) metrics() (text []byte, series map[string]float64) {
+func (p *running) metrics() (text []byte, series map[string]float64) {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.admin + "/metrics")
 	if err != nil {
@@ -105,8 +105,9 @@ func (v *visitor) ask(method, url string) (code int, state string) {
 // TestMetricsOfANode has visitors of each kind come to a node of a mesh that speaks TLS with
 // them, and looks for every metric of the table.
 func TestMetricsOfANode(t *testing.T) {
+	t.Parallel()
 	cert, key := newAuthority(t).issueFor("shop.example", 7)
-	nodes := startMesh(t, brokenAt(t), []string{"a", "a"}, "--total-active-users", "2", "--new-users-per-minute", "20",
+	nodes := serveMesh(t, brokenAt(t), []string{"a", "a"}, "--total-active-users", "2", "--new-users-per-minute", "20",
 		"--tls-cert-file", cert, "--tls-key-file", key, "--path", "/", "--host", "shop.example")
 	p, site := nodes[0], "https://"+nodes[0].http
 	// Each comes back with what it was told, as a browser does: somebody new each time would queue

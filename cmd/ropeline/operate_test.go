@@ -33,8 +33,7 @@ func says(t *testing.T, ctx context.Context, server string, args ...string) (str
 
 // TestOperatorsCommandANode has an operator do everything there is a command for.
 func TestOperatorsCommandANode(t *testing.T) {
-	p := startNode(t, "solo", "one", "--origin", startOrigin(t), "--host", "elsewhere.example", "--data-dir", t.TempDir())
-	p.await("is ready", 20*time.Second, ready)
+	p := serveNode(t, "solo", "one", "--origin", startOrigin(t), "--host", "elsewhere.example", "--data-dir", t.TempDir())
 	for _, c := range []struct {
 		line string
 		code int
@@ -126,7 +125,7 @@ func TestOperatorsCommandANode(t *testing.T) {
 }
 
 // watches has a command show a node again and again.
-func watches(t *testing.T, p *process) {
+func watches(t *testing.T, p *running) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -152,7 +151,7 @@ func watches(t *testing.T, p *process) {
 }
 
 // completes has a shell ask what may stand next.
-func completes(t *testing.T, p *process) {
+func completes(t *testing.T, p *running) {
 	t.Helper()
 	t.Setenv(operate.ServerVariable, "http://"+p.admin)
 	for line, want := range map[string][]string{

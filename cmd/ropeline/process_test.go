@@ -3,14 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,19 +31,46 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
+	flag.Parse()
+	if !isGiven("test.parallel") {
+		_ = flag.Set("test.parallel", waitTogether) // at worst it takes longer
+	}
 	os.Exit(m.Run())
 }
 
-// process is one node that runs as a process of its own.
-type process struct {
-	t     *testing.T
-	name  string
-	site  string
-	http  string
-	admin string
-	mesh  string
-	args  []string // besides addresses
-	*rig.Process
+// waitTogether is how many parallel tests run at a time, whatever the number of cores: what they
+// do is wait.
+const waitTogether = "4"
+
+// isGiven reports whether a flag is on the command line.
+func isGiven(name string) (is bool) {
+	flag.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
+
+// running is one node that runs: in a process of its own, which can be killed and gets
+// signals, or, for all else, in the one of the test.
+type running struct {
+	t      *testing.T
+	name   string
+	site   string
+	http   string
+	admin  string
+	mesh   string
+	args   []string // besides addresses
+	served bool     // in this process
+	runner
+}
+
+// runner is what runs a node: a *rig.Process or an *inProcess.
+type runner interface {
+	Ended() <-chan struct{}
+	Running() bool
+	Log() string
+	Code() int // once it has ended
+	StopWithin(limit time.Duration) error
+	Kill() error
+	Signal(s syscall.Signal) error
 }
 
 type lockedBuffer struct {
@@ -68,42 +98,59 @@ func inTestAll(t *testing.T) {
 	}
 }
 
-// startNode starts a node and returns at once.
-func startNode(t *testing.T, name, site string, args ...string) *process {
+// startNode starts a node in a process of its own and returns at once.
+func startNode(t *testing.T, name, site string, args ...string) *running {
 	t.Helper()
 	return startNodeAt(t, name, site, freeAddress(t), args...)
 }
 
 // startNodeAt is startNode with the address for visitors.
-func startNodeAt(t *testing.T, name, site, address string, args ...string) *process {
+func startNodeAt(t *testing.T, name, site, address string, args ...string) *running {
 	t.Helper()
-	p := &process{t: t, name: name, site: site, args: args,
+	p := &running{t: t, name: name, site: site, args: args,
 		http: address, admin: freeAddress(t), mesh: freeAddress(t)}
 	p.start()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			t.Logf("log of %s:\n%s", p.name, p.Log())
-		}
-	})
+	p.endWithTest()
 	return p
 }
 
-func (p *process) start() {
+// endWithTest has the node end when the test does, and its log be shown if that fails.
+func (p *running) endWithTest() {
+	p.t.Cleanup(func() {
+		switch {
+		case p.runner == nil:
+			return
+		case p.served:
+			p.stop()
+		default:
+			p.kill()
+		}
+		if p.t.Failed() {
+			p.t.Logf("log of %s:\n%s", p.name, p.Log())
+		}
+	})
+}
+
+func (p *running) start() {
 	p.t.Helper()
+	args := append([]string{"run", "--name", p.name, "--site", p.site, "--listen", p.http, "--admin", p.admin}, p.args...)
+	if p.served {
+		p.serve(args[1:])
+		return
+	}
 	self, err := os.Executable()
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	args := append([]string{"run", "--name", p.name, "--site", p.site, "--listen", p.http, "--admin", p.admin}, p.args...)
-	p.Process, err = rig.Start(p.t.Context(), rig.Command{Name: self, Args: args, Env: []string{asCommand + "=1"}})
+	started, err := rig.Start(p.t.Context(), rig.Command{Name: self, Args: args, Env: []string{asCommand + "=1"}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.runner = started
 }
 
 // kill ends the process with SIGKILL, as a crash does.
-func (p *process) kill() {
+func (p *running) kill() {
 	p.t.Helper()
 	if err := p.Kill(); err != nil {
 		p.t.Error(err)
@@ -111,7 +158,7 @@ func (p *process) kill() {
 }
 
 // stop ends the process as an operator does, and returns its exit code.
-func (p *process) stop() int {
+func (p *running) stop() int {
 	p.t.Helper()
 	if err := p.StopWithin(40 * time.Second); err != nil {
 		p.t.Error(err)
@@ -120,7 +167,7 @@ func (p *process) stop() int {
 }
 
 // status asks the node what it sees.
-func (p *process) status() (node.Status, error) {
+func (p *running) status() (node.Status, error) {
 	client := http.Client{Timeout: 2 * time.Second}
 	resp, err := client.Get("http://" + p.admin + "/status")
 	if err != nil {
@@ -132,7 +179,7 @@ func (p *process) status() (node.Status, error) {
 }
 
 // await polls until the node's status is as wanted.
-func (p *process) await(what string, limit time.Duration, wanted func(node.Status) bool) {
+func (p *running) await(what string, limit time.Duration, wanted func(node.Status) bool) {
 	p.t.Helper()
 	var last node.Status
 	var err error
@@ -164,33 +211,48 @@ func sees(n int, state string) func(node.Status) bool {
 	}
 }
 
-// startMesh starts one node per site named, and waits until all see all.
-func startMesh(t *testing.T, origin string, sites []string, args ...string) []*process {
+// startMesh starts one node per site named, each in a process of its own, and waits until all
+// see all.
+func startMesh(t *testing.T, origin string, sites []string, args ...string) []*running {
+	t.Helper()
+	return meshOf(t, origin, sites, nobody, args...)
+}
+
+// serveMesh is startMesh in this process.
+func serveMesh(t *testing.T, origin string, sites []string, args ...string) []*running {
+	t.Helper()
+	return meshOf(t, origin, sites, but(), args...)
+}
+
+// nobody is served in this process.
+func nobody(int) bool { return false }
+
+// but has all nodes served in this process but those.
+func but(alone ...int) func(int) bool {
+	return func(i int) bool { return !slices.Contains(alone, i) }
+}
+
+// meshOf is startMesh, with those nodes in this process for which served says so.
+func meshOf(t *testing.T, origin string, sites []string, served func(i int) bool, args ...string) []*running {
 	t.Helper()
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret.key")
 	keygen(t, secret)
-	var nodes []*process
+	var nodes []*running
 	var names []string
 	for i, site := range sites {
 		names = append(names, fmt.Sprintf("%s%d", site, i+1))
 	}
 	for i, site := range sites {
-		name := fmt.Sprintf("%s%d", site, i+1)
-		p := &process{t: t, name: name, site: site,
+		p := &running{t: t, name: names[i], site: site, served: served(i),
 			http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
 		p.args = append([]string{"--origin", origin, "--secret-file", secret, "--mesh", p.mesh,
-			"--bootstrap-nodes", strings.Join(names, ","), "--data-dir", filepath.Join(dir, name)}, args...)
+			"--bootstrap-nodes", strings.Join(names, ","), "--data-dir", filepath.Join(dir, p.name)}, args...)
 		if i > 0 {
 			p.args = append(p.args, "--join", nodes[0].mesh)
 		}
 		p.start()
-		t.Cleanup(func() {
-			p.kill()
-			if t.Failed() {
-				t.Logf("log of %s:\n%s", p.name, p.Log())
-			}
-		})
+		p.endWithTest()
 		nodes = append(nodes, p)
 	}
 	for _, p := range nodes {

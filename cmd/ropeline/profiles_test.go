@@ -9,7 +9,9 @@ import (
 )
 
 // TestProfilesAreForOperatorsWhoAskForThem: neither visitors nor operators find them unless they are wanted.
+// They are of a whole process, so the nodes have their own.
 func TestProfilesAreForOperatorsWhoAskForThem(t *testing.T) {
+	t.Parallel()
 	origin := startOrigin(t)
 	for _, c := range []struct {
 		args []string

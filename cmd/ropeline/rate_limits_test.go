@@ -34,6 +34,7 @@ type client struct {
 // starts again.
 func TestRateLimitOverTheMesh(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	perPeriod := int(limitPeriod.Seconds() * 10)
 	file := filepath.Join(t.TempDir(), "ropeline.yaml")
 	text := fmt.Sprintf(`
@@ -50,7 +51,7 @@ rate-limits:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b", "b", "c", "c"}, "--config", file)
+	nodes := meshOf(t, startOrigin(t), []string{"a", "a", "b", "b", "c", "c"}, but(3), "--config", file)
 	for _, p := range nodes {
 		p.await("counts for the rule, with all others", 20*time.Second, func(s node.Status) bool {
 			return len(s.Limits.Rules) == 1 && s.Limits.Rules[0].Bound.Nodes == len(nodes)
@@ -108,7 +109,7 @@ rate-limits:
 }
 
 // come sends requests until the end.
-func (c *client) come(nodes []*process, end time.Time) {
+func (c *client) come(nodes []*running, end time.Time) {
 	c.passed, c.other = map[int64]int{}, map[int]int{}
 	hc := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 	defer hc.CloseIdleConnections()

@@ -16,7 +16,7 @@ import (
 
 // nodeOf starts a node of a file behind a site that says its name, for which $ORIGIN
 // stands in the file.
-func nodeOf(t *testing.T, file string) *process {
+func nodeOf(t *testing.T, file string) *running {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the site") }))
 	t.Cleanup(site.Close)
@@ -25,8 +25,7 @@ func nodeOf(t *testing.T, file string) *process {
 	if err := os.WriteFile(name, []byte(strings.ReplaceAll(file, "$ORIGIN", site.URL)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startNode(t, "a", "one", "--config", name, "--data-dir", filepath.Join(dir, "data"))
-	p.await("is ready", 20*time.Second, ready)
+	p := serveNode(t, "a", "one", "--config", name, "--data-dir", filepath.Join(dir, "data"))
 	return p
 }
 
@@ -59,6 +58,7 @@ func askRaw(t *testing.T, addr, host, target string) (*http.Response, string) {
 // TestRoutesHoldWhatTheySay: however a route is written, requests in any spelling are
 // found there.
 func TestRoutesHoldWhatTheySay(t *testing.T) {
+	t.Parallel()
 	p := nodeOf(t, `
 origin: $ORIGIN
 queue-all: true
@@ -95,6 +95,7 @@ rooms:
 // TestHostsThatNoRoomIsFor: they pass unless the operator refuses them, and a node of which
 // every room names a host says so.
 func TestHostsThatNoRoomIsFor(t *testing.T) {
+	t.Parallel()
 	const warning = "--unknown-hosts refuse keeps them out"
 	for name, c := range map[string]struct {
 		settings string

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/httpfront/server"
 )
@@ -42,20 +43,12 @@ YAML file under its own name; flags win. Several rooms stand there under "rooms"
 				showAll(cmd, nil)
 				return nil
 			}
-			if err := cfg.load(file, cmd.Flags()); err != nil {
-				return usageError{err}
-			}
-			log, err := newLogger(cmd.ErrOrStderr(), cfg.LogFormat, cfg.LogLevel)
+			to, err := cfg.prepare(file, cmd.Flags(), cmd.ErrOrStderr())
 			if err != nil {
-				return usageError{err}
-			}
-			cfg.logPassedOver(log)
-			if err := cfg.faults.open(); err != nil {
 				return err
 			}
-			to := cfg.server()
 			cfg.Rooms, cfg.file = nil, fileLines{} // there may be thousands, and flags hold cfg for good
-			return runNode(cmd.Context(), to, log)
+			return runNode(cmd.Context(), to)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "YAML `file` with any of these flags")
@@ -65,6 +58,27 @@ YAML file under its own name; flags win. Several rooms stand there under "rooms"
 	cmd.Flags().SortFlags = false
 	showAll = shortHelp(cmd)
 	return cmd
+}
+
+// prepare returns what a server is told by file and flags. It logs to w.
+func (c *config) prepare(file string, flags *pflag.FlagSet, w io.Writer) (to server.Config, err error) {
+	if err := c.load(file, flags); err != nil {
+		return to, usageError{err}
+	}
+	log, err := newLogger(w, c.LogFormat, c.LogLevel)
+	if err != nil {
+		return to, usageError{err}
+	}
+	c.logPassedOver(log)
+	if err := c.faults.open(); err != nil {
+		return to, err
+	}
+	to = c.server()
+	to.Logger, to.Version = log, versionText()
+	if to.DataDir == "" {
+		to.DataDir, err = stateDir(c.Name)
+	}
+	return to, err
 }
 
 func newLogger(w io.Writer, format, level string) (*slog.Logger, error) {
@@ -103,13 +117,8 @@ func stateDir(name string) (string, error) {
 }
 
 // runNode runs a node until ctx ends, or an operator has it stop.
-func runNode(ctx context.Context, cfg server.Config, log *slog.Logger) (err error) {
-	cfg.Logger, cfg.Version = log, versionText()
-	if cfg.DataDir == "" {
-		if cfg.DataDir, err = stateDir(cfg.Name); err != nil {
-			return err
-		}
-	}
+func runNode(ctx context.Context, cfg server.Config) error {
+	log := cfg.Logger
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	besideCtx, stopBeside := context.WithCancel(ctx)

@@ -12,8 +12,9 @@ import (
 // with three nodes in two sites, each call to another one. They are in a module of their own.
 func TestPublishedSDKsAgainstAMesh(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	const token = "0123456789abcdefghijABCDEFGHIJ0123456789"
-	nodes := startMesh(t, startOrigin(t), []string{"a", "a", "b"}, "--host", "elsewhere.example")
+	nodes := serveMesh(t, startOrigin(t), []string{"a", "a", "b"}, "--host", "elsewhere.example")
 	var urls []string
 	for _, p := range nodes {
 		urls = append(urls, "http://"+p.admin)

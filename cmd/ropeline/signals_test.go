@@ -15,6 +15,7 @@ import (
 
 // TestAccessLog has visitors come to a node that logs them, and rotates the file.
 func TestAccessLog(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "access.log")
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--total-active-users", "1", "--access-log", path)
 	p.await("is ready", 20*time.Second, ready)
@@ -50,6 +51,7 @@ func TestAccessLog(t *testing.T) {
 
 // TestHangupEndsNoNode, be there an access log or not: who rotates files means no harm.
 func TestHangupEndsNoNode(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir())
 	p.await("is ready", 20*time.Second, ready)
 	p.Signal(syscall.SIGHUP)
@@ -62,6 +64,7 @@ func TestHangupEndsNoNode(t *testing.T) {
 
 // TestAccessLogOnStdout: a node without a file to write to.
 func TestAccessLogOnStdout(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--access-log", "-")
 	p.await("is ready", 20*time.Second, ready)
 	get(t, p.http, nil)
@@ -91,8 +94,8 @@ func TestSpansInLogsHaveAUnit(t *testing.T) {
 // TestNothingIsLoggedOfRequests: as a node is started by default, what it logs does not grow
 // with what visitors do.
 func TestNothingIsLoggedOfRequests(t *testing.T) {
-	p := startNode(t, "one", "a", "--origin", brokenAt(t), "--data-dir", t.TempDir(), "--total-active-users", "2", "--log-format", "json")
-	p.await("is ready", 20*time.Second, ready)
+	t.Parallel()
+	p := serveNode(t, "one", "a", "--origin", brokenAt(t), "--data-dir", t.TempDir(), "--total-active-users", "2", "--log-format", "json")
 	before := p.Log()
 	if !strings.HasPrefix(before, `{"time":`) || strings.Contains(before, "\nlevel=") {
 		t.Errorf("what is logged is not JSON:\n%s", before)
@@ -120,6 +123,7 @@ func TestNothingIsLoggedOfRequests(t *testing.T) {
 
 // TestAccessLogIsRefused where nothing would come of it.
 func TestAccessLogIsRefused(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"--verdict-listen 127.0.0.1:0 --trusted-proxies 127.0.0.1 --access-log -": "--access-log needs --origin",
 		"--origin http://127.0.0.1:1 --access-log /nowhere/access.log":            "/nowhere/access.log",
@@ -155,8 +159,7 @@ func TestTracesOfANode(t *testing.T) {
 	} {
 		sent.Store(0)
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.env)
-		p := startNode(t, "one", "a", append(c.args, "--origin", startOrigin(t), "--data-dir", t.TempDir())...)
-		p.await("is ready", 20*time.Second, ready)
+		p := serveNode(t, "one", "a", append(c.args, "--origin", startOrigin(t), "--data-dir", t.TempDir())...)
 		get(t, p.http, nil)
 		if code := p.stop(); code != 0 || (sent.Load() > 0) != c.want {
 			t.Errorf("%+v: ended with %d, and %d batches of spans were sent", c, code, sent.Load())

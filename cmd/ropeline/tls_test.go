@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/certs"
-	"github.com/ropeline/ropeline/node"
 )
 
 // issueFor writes a certificate of a for a host, and its key, over those that have the
@@ -67,7 +66,7 @@ func shownAt(address, host string, roots *x509.CertPool) (*x509.Certificate, err
 }
 
 // certificates returns what the status of a node says of its certificates.
-func (p *process) certificates() (all []certs.Status) {
+func (p *running) certificates() (all []certs.Status) {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.admin + "/status")
 	if err != nil {
@@ -84,7 +83,7 @@ func (p *process) certificates() (all []certs.Status) {
 }
 
 // awaitThat polls until ok returns true.
-func (p *process) awaitThat(what string, limit time.Duration, ok func() bool) {
+func (p *running) awaitThat(what string, limit time.Duration, ok func() bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -97,6 +96,7 @@ func (p *process) awaitThat(what string, limit time.Duration, ok func() bool) {
 // the mesh, and gives it new ones while it runs.
 func TestVisitorsSpeakTLS(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	ca := newAuthority(t)
 	roots := pool(t, filepath.Join(ca.dir, "ca.pem"))
 	const host, id = "tickets.example", "1a"
@@ -107,8 +107,7 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 	redirect := freeAddress(t)
 	args := append(ca.issue("a", meshID), "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--secret-file", secret,
 		"--mesh", freeAddress(t), "--bootstrap-nodes", "one", "--tls-cert-file", cert, "--tls-key-file", key, "--redirect-listen", redirect)
-	p := startNode(t, "one", "a", args...)
-	p.await("is ready", 20*time.Second, func(s node.Status) bool { return s.Ready })
+	p := serveNode(t, "one", "a", args...)
 
 	_, port, _ := net.SplitHostPort(p.http)
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
@@ -154,6 +153,7 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 }
 
 func TestStartRefusesCertificatesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "one", "a", "--origin", "http://127.0.0.1:1", "--data-dir", t.TempDir(),
 		"--tls-cert-file", "/nowhere/a.crt", "--tls-key-file", "/nowhere/a.key")
 	<-p.Ended()

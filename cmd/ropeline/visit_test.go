@@ -72,7 +72,7 @@ func getIn(t *testing.T, address string) *http.Response {
 }
 
 // moveMesh gives a stopped node another mesh port.
-func (p *process) moveMesh(address string) {
+func (p *running) moveMesh(address string) {
 	for i, a := range p.args {
 		if a == "--mesh" {
 			p.args[i+1] = address

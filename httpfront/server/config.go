@@ -163,10 +163,10 @@ type Limits struct {
 
 // Signals says what is told of single requests.
 type Signals struct {
-	AccessLog  string  // a file, or accesslog.Stdout; "": there is none
-	OTLP       string  // the address of a collector of traces
-	OTLPFromOS bool    // the collector is the one that the environment names, if OTLP is empty
-	OTLPSample float64 // the part of requests that are traced, from 0 to 1
+	AccessLog   string  // a file, or accesslog.Stdout; "": there is none
+	OTLP        string  // the address of a collector of traces
+	OTLPFromEnv bool    // the collector is the one that the environment names, if OTLP is empty
+	OTLPSample  float64 // the part of requests that are traced, from 0 to 1
 }
 
 // Seams are where tests stand between the parts of a node. Nil is nothing.

@@ -14,7 +14,7 @@ func (s *Server) observe() (err error) {
 	if s.measures, err = newMeasures(s); err != nil {
 		return err
 	}
-	if cfg.OTLP != "" || cfg.OTLPFromOS {
+	if cfg.OTLP != "" || cfg.OTLPFromEnv {
 		s.tracer, err = tracing.New(context.Background(), tracing.Config{Endpoint: cfg.OTLP, Sample: cfg.OTLPSample,
 			Node: s.cfg.Name, Site: s.cfg.Site, Version: s.cfg.Version, Logger: s.log})
 		if err != nil {
