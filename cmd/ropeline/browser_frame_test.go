@@ -139,6 +139,7 @@ const (
 // TestBrowserIsLetInInAFrame of another site: it keeps its place from one request to the
 // next, is let in when a place comes free, and stays in.
 func TestBrowserIsLetInInAFrame(t *testing.T) {
+	t.Parallel()
 	const partitioned = "cookie-attributes: {samesite: none, secure: always, partitioned: true}"
 	for _, tt := range []struct {
 		name   string
@@ -200,6 +201,7 @@ func TestBrowserIsLetInInAFrame(t *testing.T) {
 // other sites, each request is one of somebody new. What that looks like is in
 // docs/pages.md.
 func TestBrowserWithoutAPassInAFrame(t *testing.T) {
+	t.Parallel()
 	const strict, lax = "cookie-attributes: {samesite: strict}", "cookie-attributes: {samesite: lax}"
 	for _, tt := range []struct {
 		name   string
@@ -256,6 +258,7 @@ func TestBrowserWithoutAPassInAFrame(t *testing.T) {
 
 // TestBrowserShowsNothingInAStrangersFrame, neither that there is a room nor what it says.
 func TestBrowserShowsNothingInAStrangersFrame(t *testing.T) {
+	t.Parallel()
 	e := startEmbedding(t, "")
 	b := e.browser(profile(t, false))
 	const text = "document.body.innerText"

@@ -208,6 +208,7 @@ const atShop = "document.querySelector('#shop') !== null"
 // host alone, keeps its place from one request to the next, and its session over loading
 // the site again.
 func TestBrowserKeepsItsPassOverTLS(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		noScript bool
