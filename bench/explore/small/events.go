@@ -25,7 +25,7 @@ func (b Budget) of(part int) int {
 
 // each calls yield for every world that follows from one, until it returns false. Events
 // that change nothing are left out.
-func (m *model) each(w world, yield func(at int, e event, next world, broken string) bool) {
+func (m *model) each(w world, yield func(e move, next world, broken string) bool) error {
 	for i := range m.numbers {
 		for _, x := range m.events(w, i) {
 			o := m.do(w.nodes[i], x.event)
@@ -44,11 +44,11 @@ func (m *model) each(w world, yield func(at int, e event, next world, broken str
 				next.greatest = max(w.greatest, x.value)
 			}
 			broken := ""
-			if sum := m.owned(next); broken == "" && sum > int64(next.greatest) {
+			if sum := m.owned(next); sum > int64(next.greatest) {
 				broken = fmt.Sprintf("the nodes that run own %d rights, and no limit was ever more than %d", sum, next.greatest)
 			}
-			if !yield(i, x.event, next, broken) {
-				return
+			if m.err != nil || !yield(move{int8(i), x.event}, next, broken) {
+				return m.err
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (m *model) each(w world, yield func(at int, e event, next world, broken str
 		}
 		next, in, broken := w, int64(0), ""
 		for i := range m.numbers {
-			if s := m.states.all[w.nodes[i]]; t.do == admits && (s.rights == nil || s.heir[0] != 0) {
+			if s := m.states.All[w.nodes[i]]; t.do == admits && (s.rights == nil || s.heir[0] != 0) {
 				continue
 			}
 			o := m.do(w.nodes[i], event{do: t.do})
@@ -78,10 +78,11 @@ func (m *model) each(w world, yield func(at int, e event, next world, broken str
 				broken = fmt.Sprintf("%d are inside, and no limit was ever more than %d", sum, next.greatest)
 			}
 		}
-		if !yield(-1, event{do: t.do}, next, broken) {
-			return
+		if m.err != nil || !yield(move{-1, event{do: t.do}}, next, broken) {
+			return m.err
 		}
 	}
+	return m.err
 }
 
 func (m *model) may(w world, part int) bool { return int(w.used[part]) < m.cfg.Budget.of(part) }
@@ -102,7 +103,7 @@ type possible struct {
 
 // events returns what may happen to a node.
 func (m *model) events(w world, i int) (all []possible) {
-	s := m.states.all[w.nodes[i]]
+	s := m.states.All[w.nodes[i]]
 	add := func(part int, e event) {
 		if part < 0 || m.may(w, part) {
 			all = append(all, possible{e, part})
@@ -125,8 +126,8 @@ func (m *model) events(w world, i int) (all []possible) {
 	}
 	add(ofStops, event{do: stops})
 	add(ofLosses, event{do: loses})
-	for _, x := range m.sets.all[w.messages] {
-		if m.messages.all[x].to == s.number {
+	for _, x := range m.sets.All[w.messages] {
+		if m.messages.All[x].to == s.number {
 			add(-1, event{do: receives, value: x})
 		}
 	}
@@ -134,7 +135,7 @@ func (m *model) events(w world, i int) (all []possible) {
 		if k == i {
 			continue
 		}
-		o := m.states.all[w.nodes[k]]
+		o := m.states.All[w.nodes[k]]
 		if o.rights != nil {
 			add(-1, event{do: hears, with: number, value: m.says[w.nodes[k]]})
 			add(ofGifts, event{do: gives, with: number})

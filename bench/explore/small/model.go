@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/explore/breadth"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/ticket"
@@ -76,35 +77,15 @@ type model struct {
 	leaveOut ticket.Rules
 	numbers  []byte // ids of the nodes; the first mints
 
-	states   table[*state]
-	says     []int32                // of each state: its entry of known
-	held     []int64                // of each state
-	known    table[map[string]fact] // what nodes know, for others to hear
-	messages table[message]
-	sets     table[[]int32] // of messages, by their numbers
-	crowds   table[[]crowd]
+	states   breadth.Table[*state]
+	says     []int32                        // of each state: its entry of known
+	held     []int64                        // of each state
+	known    breadth.Table[map[string]fact] // what nodes know, for others to hear
+	messages breadth.Table[message]
+	sets     breadth.Table[[]int32] // of messages, by their numbers
+	crowds   breadth.Table[[]crowd]
 	done     map[step]outcome
 	err      error
-}
-
-// table keeps each thing once, under a number.
-type table[T any] struct {
-	all []T
-	by  map[string]int32
-}
-
-// number returns the number of what has a key, which is kept if it is new.
-func (t *table[T]) number(key []byte, is T) int32 {
-	if n, known := t.by[string(key)]; known {
-		return n
-	}
-	if t.by == nil {
-		t.by = map[string]int32{}
-	}
-	n := int32(len(t.all))
-	t.by[string(key)] = n
-	t.all = append(t.all, is)
-	return n
 }
 
 // step is an event at a node in one state, and outcome what comes of it.
@@ -119,53 +100,27 @@ type outcome struct {
 	sent []int32
 }
 
-// link says how a world was reached.
-type link struct {
-	from int32
-	at   int8 // the node; -1: all
+// move is an event, and where it happens.
+type move struct {
+	at int8 // the node; -1: all
 	event
 }
 
 // Search goes through all that can happen within the budget.
 func Search(ctx context.Context, cfg Config) (Result, error) {
-	start := time.Now()
 	m := newModel(cfg)
 	first, err := m.root()
 	if err != nil {
 		return Result{}, err
 	}
-	worlds, links := []world{first}, []link{{from: -1}}
-	seen := map[world]int32{first: 0}
-	r := Result{Whole: true}
-	for i := 0; i < len(worlds) && r.Broken == ""; i++ {
-		if cfg.States > 0 && len(worlds) > cfg.States || i%4096 == 0 && ctx.Err() != nil {
-			r.Whole = false
-			break
-		}
-		w := worlds[i]
-		m.each(w, func(at int, e event, next world, broken string) bool {
-			if _, known := seen[next]; known && broken == "" {
-				return true
-			}
-			seen[next] = int32(len(worlds))
-			worlds, links = append(worlds, next), append(links, link{int32(i), int8(at), e})
-			if r.Broken = broken; broken != "" {
-				r.Trace = m.trace(links, len(links)-1)
-			}
-			return broken == ""
-		})
-		if m.err == nil && r.Broken == "" && i%settledEvery == 0 {
-			if r.Broken = m.unsettled(w); r.Broken != "" {
-				r.Trace = m.trace(links, i)
-			}
-		}
-		if m.err != nil {
-			return Result{}, m.err
-		}
+	found, err := breadth.Search[world, move]{
+		First: first, Each: m.each, Rest: m.unsettled, RestEvery: settledEvery, Most: cfg.States,
+	}.Run(ctx)
+	if err != nil {
+		return Result{}, err
 	}
-	r.Whole = r.Whole && r.Broken == "" // nobody looked further
-	r.States, r.Nodes, r.Took = len(worlds), len(m.states.all), time.Since(start)
-	return r, nil
+	return Result{States: found.States, Whole: found.Whole, Broken: found.Broken, Trace: m.trace(found.Trace),
+		Nodes: len(m.states.All), Took: found.Took}, nil
 }
 
 func newModel(cfg Config) *model {
@@ -225,7 +180,7 @@ func (m *model) root() (w world, err error) {
 }
 
 func (m *model) intern(s *state) int32 {
-	n := m.states.number(s.key(), s)
+	n := m.states.Number(s.key(), s)
 	if int(n) < len(m.says) {
 		return n
 	}
@@ -238,22 +193,22 @@ func (m *model) intern(s *state) int32 {
 }
 
 func (m *model) message(x message) int32 {
-	return m.messages.number(append([]byte{x.from, x.to, x.kind}, x.payload...), x)
+	return m.messages.Number(append([]byte{x.from, x.to, x.kind}, x.payload...), x)
 }
 
-func (m *model) facts(f map[string]fact) int32 { return m.known.number(appendFacts(nil, f), f) }
+func (m *model) facts(f map[string]fact) int32 { return m.known.Number(appendFacts(nil, f), f) }
 
 func (m *model) set(all []int32) int32 {
 	var key []byte
 	for _, x := range all {
 		key = binary.AppendVarint(key, int64(x))
 	}
-	return m.sets.number(key, all)
+	return m.sets.Number(key, all)
 }
 
 // with returns a set of messages with some more.
 func (m *model) with(set int32, more []int32) int32 {
-	all := m.sets.all[set]
+	all := m.sets.All[set]
 	for _, x := range more {
 		if i, there := slices.BinarySearch(all, x); !there {
 			all = slices.Insert(slices.Clone(all), i, x)
@@ -267,12 +222,12 @@ func (m *model) crowd(all []crowd) int32 {
 	for _, c := range all {
 		key = binary.AppendVarint(binary.AppendVarint(key, c.n), c.left)
 	}
-	return m.crowds.number(key, all)
+	return m.crowds.Number(key, all)
 }
 
 // enter returns who is inside when n more are.
 func (m *model) enter(inside int32, n int64) (int32, int64) {
-	all := append(slices.Clone(m.crowds.all[inside]), crowd{n, session.Milliseconds()})
+	all := append(slices.Clone(m.crowds.All[inside]), crowd{n, session.Milliseconds()})
 	slices.SortFunc(all, func(a, b crowd) int { return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.n, b.n)) })
 	sum := int64(0)
 	for _, c := range all {
@@ -284,7 +239,7 @@ func (m *model) enter(inside int32, n int64) (int32, int64) {
 // later returns who is still inside after a time.
 func (m *model) later(inside int32, d time.Duration) int32 {
 	var all []crowd
-	for _, c := range m.crowds.all[inside] {
+	for _, c := range m.crowds.All[inside] {
 		if c.left -= d.Milliseconds(); c.left >= 0 {
 			all = append(all, c)
 		}
@@ -298,7 +253,7 @@ func (m *model) do(at int32, e event) outcome {
 	if o, known := m.done[key]; known {
 		return o
 	}
-	f := m.apply(m.states.all[at], e)
+	f := m.apply(m.states.All[at], e)
 	for range 20 { // it comes to rest long before
 		if m.err = f.err; m.err != nil {
 			return outcome{to: at}
@@ -324,17 +279,16 @@ func (m *model) do(at int32, e event) outcome {
 	return o
 }
 
-// trace says what led to a world.
-func (m *model) trace(links []link, to int) (all []string) {
-	for links[to].from >= 0 {
-		l := links[to]
+// trace says what happened.
+func (m *model) trace(all []move) (told []string) {
+	for _, l := range all {
 		text := names[l.do]
 		if l.at >= 0 {
 			text = fmt.Sprintf("node %d: %s", m.numbers[l.at], text)
 		}
 		switch l.do {
 		case receives:
-			x := m.messages.all[l.value]
+			x := m.messages.All[l.value]
 			text += fmt.Sprintf(" %s of node %d", map[uint8]string{node.BareTransfer: "gift", node.BareReceived: "receipt", node.BareHandover: "hand-over"}[x.kind], x.from)
 		case hears:
 			text += fmt.Sprintf(" of node %d", l.with)
@@ -345,9 +299,7 @@ func (m *model) trace(links []link, to int) (all []string) {
 		case limits:
 			text += fmt.Sprintf(" %d", l.value)
 		}
-		all = append(all, text)
-		to = int(l.from)
+		told = append(told, text)
 	}
-	slices.Reverse(all)
-	return all
+	return told
 }

@@ -163,7 +163,7 @@ func (m *model) apply(s *state, e event) effect {
 	case starts:
 		return n.start(m.leaveOut)
 	case hears:
-		n.facts = merged(n.facts, m.known.all[e.value])
+		n.facts = merged(n.facts, m.known.All[e.value])
 		return effect{to: &n}
 	case waits, guards, ends:
 		n.now = n.now.Add(map[action]time.Duration{waits: wait, guards: guard, ends: over}[e.do])
@@ -233,7 +233,7 @@ func (m *model) bare(n *state, e event) effect {
 	case steps:
 		out = b.Step(n.now)
 	case receives:
-		x := m.messages.all[e.value]
+		x := m.messages.All[e.value]
 		out = b.Receive(nodeID(x.from), x.kind, []byte(x.payload), n.now)
 	case limits:
 		b.SetLimits(amount(int64(e.value)), n.now)

@@ -35,7 +35,7 @@ func (m *model) settle(now []*state, mail []int32) error {
 				}
 			}
 			for _, x := range mail {
-				if m.messages.all[x].to == now[i].number {
+				if m.messages.All[x].to == now[i].number {
 					f := m.apply(now[i], event{do: receives, value: x})
 					now[i] = f.to
 					for _, x := range f.sent {
@@ -63,17 +63,17 @@ func (m *model) settle(now []*state, mail []int32) error {
 
 // unsettled says what does not add up once all that can has come back from a world, and
 // whoever is lost is known to be; "" if all does.
-func (m *model) unsettled(w world) string {
+func (m *model) unsettled(w world) (string, error) {
 	now := make([]*state, len(m.numbers))
 	for i := range now {
-		now[i] = m.states.all[w.nodes[i]]
+		now[i] = m.states.All[w.nodes[i]]
 		if now[i].rights == nil && !now[i].gone {
 			now[i] = m.apply(now[i], event{do: starts}).to
 		}
 	}
-	mail := m.sets.all[w.messages]
-	if m.err = m.settle(now, mail); m.err != nil {
-		return ""
+	mail := m.sets.All[w.messages]
+	if err := m.settle(now, mail); err != nil {
+		return "", err
 	}
 	buried := false
 	for i := range now {
@@ -84,8 +84,8 @@ func (m *model) unsettled(w world) string {
 		}
 	}
 	if buried {
-		if m.err = m.settle(now, mail); m.err != nil {
-			return ""
+		if err := m.settle(now, mail); err != nil {
+			return "", err
 		}
 	}
 	return m.adds(now)
@@ -93,7 +93,7 @@ func (m *model) unsettled(w world) string {
 
 // adds compares what nodes own with the limit as each knows it. It is nobody's where no
 // node is left that stays.
-func (m *model) adds(now []*state) string {
+func (m *model) adds(now []*state) (string, error) {
 	sum, limit, known, stays := int64(0), int64(0), false, false
 	for _, s := range now {
 		if s.gone {
@@ -109,17 +109,16 @@ func (m *model) adds(now []*state) string {
 		}
 		b, err := node.NewBare(node.BareState{Self: crdt.Incarnation{Node: nodeID(s.number), Boot: s.boot}, Room: roomID, Session: session, Rights: s.rights, Facts: values}, s.now)
 		if err != nil {
-			m.err = err
-			return ""
+			return "", err
 		}
 		is := b.Limits().Places
 		if known && is != limit {
-			return fmt.Sprintf("when all is well again, one node knows a limit of %d, and another of %d", limit, is)
+			return fmt.Sprintf("when all is well again, one node knows a limit of %d, and another of %d", limit, is), nil
 		}
 		limit, known = is, true
 	}
 	if stays && sum != limit {
-		return fmt.Sprintf("when all is well again, %d rights are owned, and the limit is %d", sum, limit)
+		return fmt.Sprintf("when all is well again, %d rights are owned, and the limit is %d", sum, limit), nil
 	}
-	return ""
+	return "", nil
 }
