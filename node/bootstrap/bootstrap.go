@@ -135,7 +135,8 @@ type Machine struct {
 
 	conflict map[crdt.NodeID]string // why a node is in the way, as it said last
 	lost     error                  // why this node must not go on; nil: it may
-	returned crdt.NodeID            // has the minter's name and an empty disk; zero: nobody
+	came     crdt.NodeID            // had the minter's name and an empty disk; zero: nobody
+	returned crdt.NodeID            // the same, and it was there after it said so; zero: nobody
 }
 
 // saying is what a node has answered in this round.
@@ -214,6 +215,9 @@ func (m *Machine) Written() {
 // Tick asks what is to be asked of the nodes that can be written to.
 func (m *Machine) Tick(now time.Time, peers []Peer) (out []Out) {
 	m.peers = peers
+	if slices.ContainsFunc(peers, func(p Peer) bool { return p.ID == m.came }) {
+		m.returned = m.came // and not a disk that was gone before the mesh was made, and is heard of late
+	}
 	for id := range m.conflict {
 		if !slices.ContainsFunc(peers, func(p Peer) bool { return p.ID == id }) {
 			delete(m.conflict, id)
@@ -296,7 +300,7 @@ func (m *Machine) note(from crdt.NodeID, in Message) {
 		}
 	case !m.empty() && is.Mesh.IsZero():
 		if in.Name == mine.MinterName && from != mine.Minter {
-			m.returned = from
+			m.came = from
 		}
 	case !m.empty() && is.Mesh != mine.Mesh:
 		m.conflict[from] = fmt.Sprintf("this node, %s, is of mesh %s, and node %s of mesh %s: two meshes never become one; empty the data directories of the nodes of one of them",

@@ -78,6 +78,32 @@ func TestFirstNodeFindsItsMesh(t *testing.T) {
 	}
 }
 
+// TestLateQuestionOfALostDisk has a question of the first node arrive when its disk is long gone
+// and the mesh is made by the next one: that one is not gone, and nobody says so.
+func TestLateQuestionOfALostDisk(t *testing.T) {
+	w := newWorld(1, testLists[1], nil, testLists[1])
+	a1, a2 := w.hosts[0], w.hosts[1]
+	w.startAll()
+	before, late := a1.id, a1.m.Tick(w.now, []Peer{{a2.id, "a2"}})
+	w.empty(a1)
+	w.start(a1)
+	w.calm(20 * time.Second)
+	if !a1.disk.Minted || a2.disk.Record.Minter != a1.id {
+		t.Fatalf("there is no mesh: %+v, %+v", a1.disk, a2.disk)
+	}
+	a2.m.Receive(before, late[0].Message, w.now)
+	w.calm(time.Second)
+	if gone := a2.m.Returned(); gone != (crdt.NodeID{}) {
+		t.Errorf("a2 says that the disk of its minter %s is gone, and that %s came back without one", a1.id, gone)
+	}
+	w.empty(a1)
+	w.start(a1)
+	w.calm(20 * time.Second)
+	if gone := a2.m.Returned(); gone != a1.id {
+		t.Errorf("a2 says that %s came back with an empty disk, want %s", gone, a1.id)
+	}
+}
+
 // TestWhatItWaitsFor checks that a node says who is missing, and which lists differ.
 func TestWhatItWaitsFor(t *testing.T) {
 	for _, c := range []struct {
