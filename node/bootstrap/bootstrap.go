@@ -194,6 +194,18 @@ func (m *Machine) named() []string {
 	return slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == m.cfg.Name })
 }
 
+// reached returns the ids of those among peers whom this node needs to hear of, in order.
+func (m *Machine) reached(peers []Peer) (ids []crdt.NodeID) {
+	names := m.named()
+	for _, p := range peers {
+		if slices.Contains(names, p.Name) {
+			ids = append(ids, p.ID)
+		}
+	}
+	slices.SortFunc(ids, crdt.NodeID.Compare)
+	return ids
+}
+
 // Write returns what has to be on disk before the machine goes on, which Written says;
 // ok is false if there is nothing. In between the machine neither says nor hears anything.
 func (m *Machine) Write() (d Disk, ok bool) {
@@ -214,6 +226,9 @@ func (m *Machine) Written() {
 
 // Tick asks what is to be asked of the nodes that can be written to.
 func (m *Machine) Tick(now time.Time, peers []Peer) (out []Out) {
+	if m.proposes() && !slices.Equal(m.reached(m.peers), m.reached(peers)) {
+		m.renew() // or one that had said "nothing" before could have heard of a mesh from a disk that is gone now
+	}
 	m.peers = peers
 	if slices.ContainsFunc(peers, func(p Peer) bool { return p.ID == m.came }) {
 		m.returned = m.came // and not a disk that was gone before the mesh was made, and is heard of late

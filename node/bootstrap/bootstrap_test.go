@@ -78,6 +78,47 @@ func TestFirstNodeFindsItsMesh(t *testing.T) {
 	}
 }
 
+// TestDiskLostWithinARound has a node say "nothing", and then be told of a mesh by one that loses
+// its disk and says "nothing" as well, in the same round: not all were without a mesh at once.
+func TestDiskLostWithinARound(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	names, b := testLists[2], byte(0)
+	random := func(p []byte) { b++; p[0] = b }
+	node := func(id byte, name string, d Disk) *Machine {
+		return New(Config{Self: crdt.NodeID{id}, Name: name, Names: names, Disk: d, Random: random}, now)
+	}
+	peer := func(m *Machine) Peer { return Peer{m.cfg.Self, m.cfg.Name} }
+	of := func(m *Machine, out []Out) Message {
+		for _, o := range out {
+			if o.To == m.cfg.Self {
+				return o.Message
+			}
+		}
+		t.Fatalf("%s is not asked", m.cfg.Name)
+		return Message{}
+	}
+	before := Record{Mesh: MeshID{9}, Names: names, Minter: crdt.NodeID{9}, MinterName: "a1"}
+	a1, a2, b1 := node(1, "a1", Disk{}), node(2, "a2", Disk{}), node(3, "b1", Disk{Record: before})
+	next := node(4, "b1", Disk{})
+
+	now = now.Add(Quiet)
+	asked := a1.Tick(now, []Peer{peer(a2), peer(b1)})
+	a1.Receive(a2.cfg.Self, a2.Receive(a1.cfg.Self, of(a2, asked), now)[0].Message, now)
+	offer := b1.Receive(a2.cfg.Self, of(b1, a2.Tick(now, []Peer{peer(a1), peer(b1)})), now)[0].Message
+	now = now.Add(askEvery)
+	asked = a1.Tick(now, []Peer{peer(a2), peer(next)})
+	a1.Receive(next.cfg.Self, next.Receive(a1.cfg.Self, of(next, asked), now)[0].Message, now)
+	a2.Receive(b1.cfg.Self, offer, now)
+	mine, promised := a1.Write()
+	other, took := a2.Write()
+	if promised && took {
+		t.Errorf("a1 promises mesh %s, and a2 takes mesh %s: neither will ever have all disks", mine.Record.Mesh, other.Record.Mesh)
+	}
+	if !took {
+		t.Error("a2 does not take what it asked for")
+	}
+}
+
 // TestLateQuestionOfALostDisk has a question of the first node arrive when its disk is long gone
 // and the mesh is made by the next one: that one is not gone, and nobody says so.
 func TestLateQuestionOfALostDisk(t *testing.T) {
