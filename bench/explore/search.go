@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/explore/boot"
 	"github.com/ropeline/ropeline/bench/explore/replay"
 	"github.com/ropeline/ropeline/bench/explore/small"
 	"github.com/ropeline/ropeline/node/ticket"
@@ -16,27 +17,50 @@ import (
 // ledgers searches small worlds of ledgers, each under every order of ids.
 func ledgers(ctx context.Context, o options, rules ticket.Rules, out io.Writer) (found int, err error) {
 	fmt.Fprintf(out, "Ledgers alone, everything that can happen:\n\n| nodes | minter's id | ticks | budget | states | all | time | found |\n|--:|--:|---|---|--:|---|--:|---|\n")
-	var mu sync.Mutex
+	return each(ctx, o, out, small.Worlds(), func(cfg small.Config, tell *sync.Mutex) (string, error) {
+		cfg.States, cfg.LeaveOut = o.states, rules
+		r, err := small.Search(ctx, cfg)
+		tell.Lock()
+		defer tell.Unlock()
+		tellWorld(out, cfg, r)
+		return r.Broken, err
+	})
+}
+
+// bootstraps searches small worlds in which a mesh comes to be. No rule of rights has a part in it.
+func bootstraps(ctx context.Context, o options, _ ticket.Rules, out io.Writer) (found int, err error) {
+	fmt.Fprintf(out, "How a mesh comes to be, everything that can happen:\n\n| named | joins | ids | budget | states | all | time | found |\n|--:|--:|---|---|--:|---|--:|---|\n")
+	return each(ctx, o, out, boot.Worlds(), func(cfg boot.Config, tell *sync.Mutex) (string, error) {
+		cfg.States = o.states
+		r, err := boot.Search(ctx, cfg)
+		tell.Lock()
+		defer tell.Unlock()
+		tellBoot(out, cfg, r)
+		return r.Broken, err
+	})
+}
+
+// each has workers search worlds, until enough is found.
+func each[C any](ctx context.Context, o options, out io.Writer, worlds []C, search func(C, *sync.Mutex) (broken string, err error)) (found int, err error) {
+	var mu, tell sync.Mutex // tell is held while something is printed
 	var wg sync.WaitGroup
-	in := make(chan small.Config)
+	in := make(chan C)
 	for range o.workers {
 		wg.Go(func() {
 			for cfg := range in {
-				r, failed := small.Search(ctx, cfg)
+				broken, failed := search(cfg, &tell)
 				mu.Lock()
 				if failed != nil && err == nil {
 					err = failed
 				}
-				if r.Broken != "" {
+				if broken != "" {
 					found++
 				}
-				tellWorld(out, cfg, r)
 				mu.Unlock()
 			}
 		})
 	}
-	for _, cfg := range small.Worlds() {
-		cfg.States, cfg.LeaveOut = o.states, rules
+	for _, cfg := range worlds {
 		mu.Lock()
 		over := ctx.Err() != nil || err != nil || o.most > 0 && found >= o.most
 		mu.Unlock()
@@ -49,6 +73,27 @@ func ledgers(ctx context.Context, o options, rules ticket.Rules, out io.Writer) 
 	wg.Wait()
 	fmt.Fprintln(out)
 	return found, err
+}
+
+func tellBoot(out io.Writer, cfg boot.Config, r boot.Result) {
+	later, joins, all, what := "rising", "0", "yes", "nothing"
+	if cfg.Falling {
+		later = "falling"
+	}
+	if cfg.Joins {
+		joins = "1"
+	}
+	if !r.Whole {
+		all = "no"
+	}
+	if r.Broken != "" {
+		what = r.Broken
+	}
+	fmt.Fprintf(out, "| %d | %s | %s, %s | %s | %d | %s | %v | %s |\n", cfg.Named, joins, cfg.Order, later, cfg.Budget(), r.States, all,
+		r.Took.Round(time.Second/10), what)
+	if r.Broken != "" {
+		fmt.Fprintf(out, "    go run ./bench/explore -replay %q\n", cfg.History(r.Trace))
+	}
 }
 
 func tellWorld(out io.Writer, cfg small.Config, r small.Result) {

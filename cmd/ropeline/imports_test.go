@@ -93,6 +93,7 @@ var allowed = map[string][]string{
 	"bench/schedules":       {"bench/sim", "node/room", "node/ticket"},
 	"bench/explore":         {"bench/explore/", "node/ticket"},
 	"bench/explore/breadth": {},
+	"bench/explore/boot":    {"bench/explore/breadth", "crdt", "node/bootstrap"},
 	"bench/explore/replay":  {"crdt", "node", "node/catalog", "node/durable", "node/replica", "node/room", "node/ticket"},
 	"bench/explore/small":   {"bench/explore/breadth", "crdt", "node", "node/ticket"},
 	"bench/story":           {"bench/sim"},
