@@ -16,7 +16,7 @@ import (
 
 // ledgers searches small worlds of ledgers, each under every order of ids.
 func ledgers(ctx context.Context, o options, rules ticket.Rules, out io.Writer) (found int, err error) {
-	fmt.Fprintf(out, "Ledgers alone, everything that can happen:\n\n| nodes | minter's id | ticks | budget | states | all | time | found |\n|--:|--:|---|---|--:|---|--:|---|\n")
+	fmt.Fprintf(out, "Ledgers alone, everything that can happen:\n\n| nodes | minter's id | older | ticks | budget | states | all | time | found |\n|--:|--:|--:|---|---|--:|---|--:|---|\n")
 	return each(ctx, o, out, small.Worlds(), func(cfg small.Config, tell *sync.Mutex) (string, error) {
 		cfg.States, cfg.LeaveOut = o.states, rules
 		r, err := small.Search(ctx, cfg)
@@ -97,7 +97,10 @@ func tellBoot(out io.Writer, cfg boot.Config, r boot.Result) {
 }
 
 func tellWorld(out io.Writer, cfg small.Config, r small.Result) {
-	ticks, all, what := "at any time", "yes", "nothing"
+	ticks, older, all, what := "at any time", "none", "yes", "nothing"
+	if cfg.Older > 0 {
+		older = fmt.Sprint(cfg.Older)
+	}
 	if cfg.Coarse {
 		ticks = "after each event"
 	}
@@ -107,7 +110,7 @@ func tellWorld(out io.Writer, cfg small.Config, r small.Result) {
 	if r.Broken != "" {
 		what = r.Broken
 	}
-	fmt.Fprintf(out, "| %d | %d of %d | %s | %s | %d | %s | %v | %s |\n", cfg.Nodes, cfg.Minter+1, cfg.Nodes, ticks, cfg.Budget, r.States, all,
+	fmt.Fprintf(out, "| %d | %d of %d | %s | %s | %s | %d | %s | %v | %s |\n", cfg.Nodes, cfg.Minter+1, cfg.Nodes, older, ticks, cfg.Budget, r.States, all,
 		r.Took.Round(time.Second/10), what)
 	for _, step := range r.Trace {
 		fmt.Fprintf(out, "    %s\n", step)

@@ -139,7 +139,7 @@ func (m *model) events(w world, i int) (all []possible) {
 		if o.rights != nil {
 			add(-1, event{do: hears, with: number, value: m.says[w.nodes[k]]})
 			add(ofGifts, event{do: gives, with: number})
-			if o.heir[0] == 0 && s.heir[0] == 0 { // who leaves agrees to nothing
+			if o.heir[0] == 0 && s.heir[0] == 0 && !m.older(number) { // who leaves, or could not read the ledger, agrees to nothing
 				add(ofLeaves, event{do: leaves, with: number})
 			}
 		}

@@ -43,6 +43,7 @@ func (b Budget) String() string {
 type Config struct {
 	Nodes    int
 	Minter   int // the place of the minter's id in the order of ids, from 0
+	Older    int // the number of a node of the version before: its last ledger does not say what was minted; 0: none
 	Budget   Budget
 	Coarse   bool // nodes do what is due after every event, and not at any time after it
 	States   int  // at most; 0: no bound
@@ -134,6 +135,17 @@ func newModel(cfg Config) *model {
 	return m
 }
 
+// rules returns those that a node goes without. One of the version before neither says nor goes
+// by what ledgers say of minting.
+func (m *model) rules(number byte) ticket.Rules {
+	if m.older(number) {
+		return m.leaveOut | ticket.FreshMint
+	}
+	return m.leaveOut
+}
+
+func (m *model) older(number byte) bool { return int(number) == m.cfg.Older }
+
 // firstLimit is how many places there are at first: one for each node.
 func (m *model) firstLimit() int64 { return int64(m.cfg.Nodes) }
 
@@ -141,7 +153,7 @@ func (m *model) firstLimit() int64 { return int64(m.cfg.Nodes) }
 func (m *model) root() (w world, err error) {
 	now := make([]*state, len(m.numbers))
 	for i, n := range m.numbers {
-		r, err := open(n, 1, nil, begin, m.leaveOut)
+		r, err := open(n, 1, nil, begin, m.rules(n))
 		if err != nil {
 			return w, err
 		}

@@ -26,7 +26,7 @@ import (
 const (
 	session = 5 * time.Second
 	wait    = 4 * time.Second                     // what is not acknowledged is sent again
-	over    = session + 11*time.Second            // sessions, blocks and locks of now are over
+	over    = ticket.NewFor + session             // sessions, blocks and locks of now are over
 	guard   = ticket.Guard + 100*time.Millisecond // what ended in passes ends at anchors
 	rates   = 50                                  // rate rights for each place: never the limit
 )
@@ -161,7 +161,7 @@ func (m *model) apply(s *state, e event) effect {
 	case stops, stopsAt, loses:
 		return effect{to: n.stop(e.do)}
 	case starts:
-		return n.start(m.leaveOut)
+		return n.start(m.rules(s.number))
 	case hears:
 		n.facts = merged(n.facts, m.known.All[e.value])
 		return effect{to: &n}
@@ -224,7 +224,7 @@ func (m *model) bare(n *state, e event) effect {
 		}
 	}
 	b, err := node.NewBare(node.BareState{Self: crdt.Incarnation{Node: nodeID(n.number), Boot: n.boot}, Room: roomID, Peers: peers,
-		Rights: n.rights, Facts: values, Session: session, Heir: n.heir, Told: n.told, LeaveOut: m.leaveOut}, n.now)
+		Rights: n.rights, Facts: values, Session: session, Heir: n.heir, Told: n.told, LeaveOut: m.rules(n.number)}, n.now)
 	if err != nil {
 		return effect{err: err}
 	}
