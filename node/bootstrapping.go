@@ -51,6 +51,7 @@ type bootstrapper struct {
 	in     chan told
 	joined chan struct{}          // closed once the disk says of which mesh the node is
 	minted chan struct{}          // closed once it says that this node, the minter, may mint
+	stands atomic.Bool            // the mesh has capacity, as the node has heard
 	waits  atomic.Pointer[string] // for what the machine waits
 	gone   atomic.Pointer[crdt.NodeID]
 	named  atomic.Pointer[namedNodes] // nil: nobody has looked yet
@@ -132,6 +133,9 @@ func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
 	for {
 		var out []bootstrap.Out
 		now := b.now()
+		if b.stands.Load() {
+			m.Complete()
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -253,6 +257,9 @@ func (n *Node) bootstrapped() bool {
 	}
 	if is(b.minted) && !n.core.mesh.is.Minted {
 		n.core.SetMesh(n.cfg.Data.Mesh())
+	}
+	if n.core.meshMinted() {
+		b.stands.Store(true)
 	}
 	why := n.core.meshWaits(b.returned())
 	n.noMesh.Store(&why)

@@ -150,13 +150,18 @@ func (c *Core) tellOfMinter(id crdt.NodeID, now time.Time) {
 	}
 }
 
+// meshMinted reports whether the minter of the mesh has told that it minted.
+func (c *Core) meshMinted() bool {
+	_, _, minted := c.facts.replica.Get(meshKey(c.mesh.is.Record.Mesh))
+	return minted
+}
+
 // meshWaits returns why nobody can be let in yet: the capacity of the mesh is not minted, as
 // far as this node knows. gone is a node that has the minter's name and came with an empty
 // disk. "": it is minted.
 func (c *Core) meshWaits(gone crdt.NodeID) string {
 	rec := c.mesh.is.Record
-	_, _, minted := c.facts.replica.Get(meshKey(rec.Mesh))
-	if rec.Mesh.IsZero() || rec.Minter == (crdt.NodeID{}) || c.mesh.is.Minted || minted || c.facts.gone(rec.Minter) {
+	if rec.Mesh.IsZero() || rec.Minter == (crdt.NodeID{}) || c.mesh.is.Minted || c.meshMinted() || c.facts.gone(rec.Minter) {
 		return ""
 	}
 	if gone != (crdt.NodeID{}) {

@@ -124,6 +124,7 @@ type Machine struct {
 	cfg   Config
 	disk  Disk
 	next  *Disk // to be written before anything else happens
+	known bool  // that the mesh is complete, as the node has heard
 	began time.Time
 
 	nonce  uint64 // an answer counts if it carries this one
@@ -266,7 +267,17 @@ func (m *Machine) Tick(now time.Time, peers []Peer) (out []Out) {
 }
 
 func (m *Machine) message(k kind, echo uint64) Message {
-	return Message{Kind: k, Name: m.cfg.Name, Names: m.cfg.Names, Nonce: m.nonce, Echo: echo, Holds: m.disk.Record}
+	return Message{Kind: k, Name: m.cfg.Name, Names: m.cfg.Names, Nonce: m.nonce, Echo: echo, Holds: m.disk.Record, Complete: m.complete()}
+}
+
+// Complete says that capacity was minted in this node's mesh, as the mesh has been told: so all
+// named nodes have held its record.
+func (m *Machine) Complete() { m.known = true }
+
+// complete reports whether all named nodes have held the record of this one, as far as it knows.
+// A mesh that is older than records has had capacity for long.
+func (m *Machine) complete() bool {
+	return !m.empty() && (m.known || m.disk.Minted || m.disk.Record.Minter == crdt.NodeID{})
 }
 
 // Receive takes a message of a node whose id has been proven.
@@ -284,6 +295,7 @@ func (m *Machine) Receive(from crdt.NodeID, in Message, now time.Time) []Out {
 	switch {
 	case m.empty() && in.Holds.Minter == m.cfg.Self && !in.Holds.Mesh.IsZero():
 		m.lost = fmt.Errorf("node %s says that this node, %s, is the minter of mesh %s, and its data directory is empty: start it with another id, and declare this one dead", in.Name, m.cfg.Self, in.Holds.Mesh)
+	case m.empty() && !in.Holds.Mesh.IsZero() && !m.heeds(in):
 	case m.empty() && !in.Holds.Mesh.IsZero():
 		m.next = &Disk{Record: in.Holds}
 	case m.proposes() || m.mints():
@@ -291,6 +303,16 @@ func (m *Machine) Receive(from crdt.NodeID, in Message, now time.Time) []Out {
 		m.conclude(now)
 	}
 	return nil
+}
+
+// heeds reports whether this node takes a mesh of which it is told. It may have said "nothing" to
+// the first node, which then promises another one. What a named node holds was found by that, and
+// so was what all named ones have held. But the first node makes no mesh without asking those
+// that are not named only while it reaches them: of these, one may hold a promise whose disk is
+// gone. The first node itself takes that, and is asked by all others.
+func (m *Machine) heeds(in Message) bool {
+	named := slices.Contains(m.cfg.Names, m.cfg.Name) && m.cfg.Names[0] != m.cfg.Name
+	return !named || in.Complete || slices.Contains(m.cfg.Names, in.Name)
 }
 
 // answer says what this node holds. A node that says "nothing" to the one that may

@@ -78,6 +78,45 @@ func TestFirstNodeFindsItsMesh(t *testing.T) {
 	}
 }
 
+// TestPromiseAtAnUnnamedNode has a first node lose its disk when only one that is not named has
+// taken its promise. The next one cannot reach that one, asks a2, and promises another mesh; a2
+// reaches both, and must not take what nobody else will hold.
+func TestPromiseAtAnUnnamedNode(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	names, b := testLists[1], byte(0)
+	random := func(p []byte) { b++; p[0] = b }
+	before := Record{Mesh: MeshID{9}, Names: names, Minter: crdt.NodeID{9}, MinterName: "a1"}
+	for _, c := range []struct {
+		what     string
+		minted   bool
+		teller   string
+		takes    bool
+		complete bool
+	}{
+		{"a promise", false, "x1", false, false},
+		{"a mesh that is complete", true, "x1", true, true},
+		{"a promise at a named node", false, "a1", true, false},
+	} {
+		a2 := New(Config{Self: crdt.NodeID{2}, Name: "a2", Names: names, Random: random}, now)
+		x := New(Config{Self: crdt.NodeID{3}, Name: c.teller, Disk: Disk{Record: before}, Random: random}, now)
+		if c.minted {
+			x.Complete()
+		}
+		for _, o := range a2.Tick(now, []Peer{{x.cfg.Self, c.teller}}) {
+			for _, answer := range x.Receive(a2.cfg.Self, o.Message, now) {
+				in, err := Decode(answer.Append(nil))
+				if err != nil || in.Complete != c.complete {
+					t.Fatalf("%s: got %+v, %v", c.what, in, err)
+				}
+				a2.Receive(x.cfg.Self, in, now)
+			}
+		}
+		if _, takes := a2.Write(); takes != c.takes {
+			t.Errorf("%s, of %s: a2 takes it: %v, want %v", c.what, c.teller, takes, c.takes)
+		}
+	}
+}
+
 // TestDiskLostWithinARound has a node say "nothing", and then be told of a mesh by one that loses
 // its disk and says "nothing" as well, in the same round: not all were without a mesh at once.
 func TestDiskLostWithinARound(t *testing.T) {
@@ -235,14 +274,14 @@ func TestCheckNames(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	rec := Record{Mesh: MeshID{1}, Names: []string{"a1", "b1"}, Minter: crdt.NodeID{2}, MinterName: "a1", MinterSite: "a"}
 	f.Add(Message{Kind: ask, Name: "a1", Names: rec.Names, Nonce: 1 << 60}.Append(nil))
-	f.Add(Message{Kind: answer, Name: "a1", Nonce: 1, Echo: 2, Holds: rec}.Append(nil))
+	f.Add(Message{Kind: answer, Name: "a1", Nonce: 1, Echo: 2, Holds: rec, Complete: true}.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := Decode(b)
 		if err != nil {
 			return
 		}
 		again, err := Decode(m.Append(nil))
-		if err != nil || !again.Holds.Same(m.Holds) || again.Echo != m.Echo || again.Name != m.Name {
+		if err != nil || !again.Holds.Same(m.Holds) || again.Echo != m.Echo || again.Complete != m.Complete || again.Name != m.Name {
 			t.Errorf("got %+v, %v, want %+v", again, err, m)
 		}
 	})

@@ -27,6 +27,7 @@ func (m *Machine) AppendState(dst []byte, now time.Time) []byte {
 	if m.next != nil {
 		s.disk(*m.next)
 	}
+	s.flag(m.known)
 	s.id(m.came)
 	s.id(m.returned)
 	s.flag(m.lost != nil)

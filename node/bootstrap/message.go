@@ -24,6 +24,10 @@ type Message struct {
 	Nonce uint64   // of the sender: an answer to this counts if it echoes it
 	Echo  uint64   // of an answer: the nonce that was asked with
 	Holds Record   // of mesh zero: nothing
+
+	// Complete says that all named nodes have held what the sender holds. Otherwise it may be a
+	// mesh that never has capacity, as the first node's disk was lost too early.
+	Complete bool
 }
 
 // Slot says which messages to the same node a newer one may replace.
@@ -38,13 +42,13 @@ const (
 
 var errMalformed = errors.New("malformed bootstrap message")
 
-// Append appends m: [version, kind, name, names, nonce, echo, record].
+// Append appends m: [version, kind, name, names, nonce, echo, record, complete].
 func (m Message) Append(dst []byte) []byte {
 	buf := bytes.NewBuffer(dst)
 	e := msgpack.NewEncoder(buf)
 	e.UseCompactInts(true)
 	// A buffer takes all that is written to it.
-	_ = e.EncodeArrayLen(7)
+	_ = e.EncodeArrayLen(8)
 	_ = e.EncodeUint(messageVersion)
 	_ = e.EncodeUint(uint64(m.Kind))
 	_ = e.EncodeString(m.Name)
@@ -52,6 +56,7 @@ func (m Message) Append(dst []byte) []byte {
 	_ = e.EncodeUint64(m.Nonce)
 	_ = e.EncodeUint64(m.Echo)
 	encodeRecord(e, m.Holds)
+	_ = e.EncodeBool(m.Complete)
 	return buf.Bytes()
 }
 
@@ -101,7 +106,7 @@ func Decode(b []byte) (m Message, err error) {
 	}
 	r := bytes.NewReader(b)
 	d := &decoder{d: msgpack.NewDecoder(r)}
-	d.array(7)
+	d.array(8)
 	if v := d.uint(); d.err == nil && v != messageVersion {
 		d.err = fmt.Errorf("version %d, want %d", v, messageVersion)
 	}
@@ -110,6 +115,7 @@ func Decode(b []byte) (m Message, err error) {
 	m.Names = d.names()
 	m.Nonce, m.Echo = d.uint(), d.uint()
 	m.Holds = d.record()
+	m.Complete = d.bool()
 	switch {
 	case d.err != nil:
 	case r.Len() > 0:
@@ -142,6 +148,13 @@ func (d *decoder) array(want int) {
 func (d *decoder) uint() (v uint64) {
 	if d.err == nil {
 		v, d.err = d.d.DecodeUint64()
+	}
+	return v
+}
+
+func (d *decoder) bool() (v bool) {
+	if d.err == nil {
+		v, d.err = d.d.DecodeBool()
 	}
 	return v
 }
