@@ -19,6 +19,7 @@ func search(t *testing.T, c Config) Result {
 func TestOneMeshInSmallWorlds(t *testing.T) {
 	for _, c := range []Config{
 		{Named: 2, Restarts: 1, Losses: 2},
+		{Named: 1, Joins: true, Losses: 1},
 		{Named: 2, Joins: true},
 		{Named: 3, Restarts: 1},
 	} {

@@ -23,7 +23,7 @@ func (m *model) each(w world, yield func(e move, next world, broken string) bool
 			case empties:
 				next.losses++
 			}
-			broken := m.broken(&next, i)
+			broken := m.broken(next, i)
 			if !yield(move{int8(i), e}, next, broken) {
 				return nil
 			}
@@ -38,6 +38,14 @@ func (m *model) after(w world, i int, e event) world {
 	before := m.states.All[w.hosts[i]]
 	o := m.do(w.hosts[i], e)
 	w.hosts[i] = o.to
+	if h := m.states.All[o.to]; h.disk.Minted && w.minted == 0 {
+		w.minted = number(m.self(h))
+	}
+	for k := m.cfg.Named; k < len(m.hosts); k++ { // that only one of these has heard of it matters
+		if minter := m.states.All[w.hosts[k]].disk.Record.Minter; w.minted != 0 && number(minter) == w.minted {
+			w.hosts[k] = m.do(w.hosts[k], event{do: learns}).to
+		}
+	}
 	sent := o.sent
 	for k := 1; k < len(m.hosts); k++ {
 		if k == i || e.do == empties {
@@ -139,16 +147,14 @@ func (m *model) at(w world) []*host {
 	return now
 }
 
-// broken says what is wrong since a host has done something; "": nothing. It notes who mints.
-func (m *model) broken(w *world, i int) string {
+// number returns a number for the id of a disk.
+func number(id crdt.NodeID) int32 { return int32(id[0])<<16 + int32(id[1])<<8 + int32(id[2]) }
+
+// broken says what is wrong since a host has done something; "": nothing.
+func (m *model) broken(w world, i int) string {
 	h := m.states.All[w.hosts[i]]
-	if h.disk.Minted {
-		self := m.self(h)
-		if by := 1 + int32(self[1])<<8 + int32(self[2]); w.minted == 0 {
-			w.minted = by
-		} else if w.minted != by {
-			return fmt.Sprintf("%s mints as node %s in mesh %s, and another one has minted before", m.hosts[i], self, h.disk.Record.Mesh)
-		}
+	if self := m.self(h); h.disk.Minted && w.minted != number(self) {
+		return fmt.Sprintf("%s mints as node %s in mesh %s, and another one has minted before", m.hosts[i], self, h.disk.Record.Mesh)
 	}
 	if h.m.Lost() != nil {
 		return h.m.Lost().Error()

@@ -90,6 +90,7 @@ const (
 	empties                // its disk is gone; it starts again with another one, and so another id
 	passes                 // a round, for the first node
 	moment                 // half a second, for the first node: it may ask again
+	learns                 // that capacity was minted in its mesh
 )
 
 var names = map[action]string{ticks: "tick", misses: "tick without x", receives: "receive", saves: "save",
@@ -134,12 +135,16 @@ func (m *model) apply(h *host, e event) effect {
 	case empties:
 		n.disk, n.lost = bootstrap.Disk{}, h.lost+1
 		m.start(&n)
+	case learns:
+		n.m = h.m.Clone()
+		n.m.Complete()
 	case passes:
 		n.now = n.now.Add(bootstrap.Round)
 	case moment:
 		n.now = n.now.Add(bootstrap.Round / 4)
 	}
-	return effect{to: &n, renewed: e.do != passes && e.do != moment} // whoever starts or has written asks from the beginning
+	asks := e.do == saves || e.do == restarts || e.do == empties // from the beginning
+	return effect{to: &n, renewed: asks}
 }
 
 func (m *model) start(h *host) {

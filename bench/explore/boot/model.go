@@ -54,7 +54,7 @@ type Result struct {
 type world struct {
 	hosts    [most]int32 // states, by their places
 	messages int32       // a set of them
-	minted   int32       // 1 and the number of the id that has minted, as its disk said; 0: none has
+	minted   int32       // the number of the id that has minted, as its disk said; 0: none has
 	restarts uint8
 	losses   uint8
 }

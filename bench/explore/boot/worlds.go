@@ -40,6 +40,8 @@ func Worlds() (all []Config) {
 	}
 	for _, c := range []Config{
 		{Named: 2, Losses: 4},
+		{Named: 1, Joins: true, Losses: 2},
+		{Named: 2, Joins: true, Losses: 1},
 		{Named: 3, Restarts: 1, Losses: 1},
 		{Named: 3, Losses: 2},
 	} {
