@@ -98,3 +98,19 @@ func TestLateQuestion(t *testing.T) {
 		t.Errorf("got %q, %v", broken, err)
 	}
 }
+
+// TestPromiseOfALostDisk replays what the search found once: a2 took from x what the first disk of
+// a1 had promised, after it had said to the second that it holds nothing.
+func TestPromiseOfALostDisk(t *testing.T) {
+	const before = "boot 2+x/123: a1: a round passes; a1: a round passes; a1: tick; a1: tick without x; " +
+		"a2: receive question of a1, which holds nothing; a1: receive answer of a2, which holds nothing; a1: save; a1: lose the disk, and start; " +
+		"a1: a round passes; a1: a round passes; a1: tick without x; a2: receive question of a1's disk 2, which holds nothing; " +
+		"x: receive answer of a1, which holds the mesh of a1; x: save"
+	if broken, err := Replay(before, 0); err != nil || broken != "" {
+		t.Errorf("got %q, %v", broken, err)
+	}
+	broken, err := Replay(before+"; a2: receive answer of x, which holds the mesh of a1", 0)
+	if broken != "" || err == nil || !strings.Contains(err.Error(), "changes nothing") {
+		t.Errorf("got %q, %v; want that a2 does not take it", broken, err)
+	}
+}
