@@ -5,8 +5,9 @@
 // its disk is empty, asks the others what they hold. Only when all of them have said
 // "nothing" in one round does it promise: it writes the id of a new mesh, the names and
 // itself as the minter to its disk, and from then on tells this to whoever asks. A node
-// that holds nothing asks everybody, and writes down what it is told. When the minter has
-// heard in one round that all N disks hold its mesh, it writes that down as well, and only
+// that holds nothing asks everybody, and writes down what it is told; if it is named, then
+// by named nodes, or of a mesh that is complete. When the minter has heard in one round that
+// all N disks hold its mesh, the mesh is complete: it writes that down as well, and only
 // then mints. So a node that was emptied finds the mesh on any of the other N-1 disks, and
 // joins it as a new node without rights.
 //
@@ -305,11 +306,11 @@ func (m *Machine) Receive(from crdt.NodeID, in Message, now time.Time) []Out {
 	return nil
 }
 
-// heeds reports whether this node takes a mesh of which it is told. It may have said "nothing" to
-// the first node, which then promises another one. What a named node holds was found by that, and
-// so was what all named ones have held. But the first node makes no mesh without asking those
-// that are not named only while it reaches them: of these, one may hold a promise whose disk is
-// gone. The first node itself takes that, and is asked by all others.
+// heeds reports whether this node takes a mesh of which it is told. A named node may have said
+// "nothing" to the first one, which promises another mesh on that word. It had asked all named
+// nodes then, and would have found what they hold, and what they have all held. Of nodes that are
+// not named it asks those that it reaches: one that is cut off from it may hold a promise whose
+// disk is gone. The first node may take that itself, and all others get it from there.
 func (m *Machine) heeds(in Message) bool {
 	named := slices.Contains(m.cfg.Names, m.cfg.Name) && m.cfg.Names[0] != m.cfg.Name
 	return !named || in.Complete || slices.Contains(m.cfg.Names, in.Name)
