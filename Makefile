@@ -239,7 +239,7 @@ stories: #+ each story of who mints next, 1,000 times, in all of which the limit
 
 EXPLORE ?= 10m
 .PHONY: explore
-explore: ## all that can happen to ledgers of two and three nodes, and whole nodes by replay for EXPLORE (10m): the tables in docs/limit.md (about 20 minutes)
+explore: ## all that can happen to ledgers of two and three nodes and while a mesh comes to be, and whole nodes by replay for EXPLORE (10m): the tables in docs/limit.md (about 40 minutes)
 	$(GO) run ./bench/explore -for $(EXPLORE)
 
 .PHONY: knock-out
