@@ -161,6 +161,9 @@ func (r *Room) recover(now time.Time) {
 	dead := c.facts.unrecovered(f)
 	heir, round := c.facts.recovers(dead), c.facts.round(f)
 	r.mu.Lock()
+	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
+		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		var keeper crdt.NodeID
 		if _, left := c.facts.left[id]; left {
@@ -189,6 +192,9 @@ func (r *Room) recover(now time.Time) {
 		in := c.estate(f, dead)
 		in.Session = r.longestSession(f, dead)
 		_ = r.rights.Recover(in, now)
+	}
+	if _, left := c.facts.left[c.self.Node]; left {
+		words = nil // its last ledger says it, and others may have reckoned with that
 	}
 	done := r.rights.Recovered()
 	if _, left := r.rights.Leaving(); left {

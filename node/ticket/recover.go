@@ -248,20 +248,25 @@ func (in Estate) dealings(finals bool) papers {
 
 // between returns what a dead node has of its dealings with another one. With a node whose rights
 // were recovered earlier, that is what was reckoned with then: the word that the dead one gave on
-// it, or its last ledger, if it had left before. A gift of the other that was on its way went back
+// it, or that it gave on the dead one, if that was recovered first and its heir is lost as well; or
+// the last ledger of the dead one, if it had left before. Who has left gives no words, so there is
+// one of the two at most. A gift of the other that was on its way went back
 // to the giver with that, and one that the other's heir had taken stayed there, also if the other
 // had left and its last ledger has it otherwise.
 func (b papers) between(dead, with crdt.NodeID) Amount {
 	w, spoke := b.words[wordOn{dead, with}]
+	o, answered := b.words[wordOn{with, dead}]
 	f, left := b.finals[dead]
 	switch {
 	case b.recovered[with] && spoke:
 		return w.Rcv.Sub(w.Gave)
+	case b.recovered[with] && b.recovered[dead] && answered:
+		return o.Gave.Sub(o.Rcv)
 	case b.recovered[with] && left:
 		return f.received(with).Sub(f.gave(with))
 	}
-	if o, gone := b.finals[with]; gone && !b.living[with] {
-		return o.gave(dead).Sub(o.received(dead))
+	if g, gone := b.finals[with]; gone && !b.living[with] {
+		return g.gave(dead).Sub(g.received(dead))
 	}
 	switch {
 	case b.living[with]:
@@ -270,7 +275,6 @@ func (b papers) between(dead, with crdt.NodeID) Amount {
 	case spoke:
 		return w.Rcv.Sub(w.Gave)
 	}
-	o := b.words[wordOn{with, dead}]
 	return o.Gave.Sub(o.Rcv)
 }
 

@@ -347,3 +347,31 @@ func TestAGiftIsRecoveredOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAGiftOfTheFirstRecovery: a gift to a leaver, which its heir took, went back to the giver when both of
+// these were lost and recovered. The giver is lost and recovered later, and then whoever recovered
+// the first two, so that these are reckoned with once more: by the word that the giver gave then.
+func TestAGiftOfTheFirstRecovery(t *testing.T) {
+	leaver, giver, first, heir := crdt.NodeID{70}, crdt.NodeID{71}, crdt.NodeID{72}, crdt.NodeID{73}
+	d := founder(t, 0, 10)
+	dead := []crdt.NodeID{leaver, first, heir}
+	for _, id := range dead {
+		d.Fence(id, self.Node, 5, at(91))
+	}
+	d.write(at(91))
+	e := Estate{Dead: dead, Minted: []Amount{{20, 20}, {}, {}}, Needed: []crdt.NodeID{self.Node}, Recovered: []crdt.NodeID{leaver, heir, giver},
+		Words: []Word{
+			{Node: self.Node, Dead: leaver, Heir: self.Node, Round: 5}, {Node: self.Node, Dead: first, Heir: self.Node, Round: 5},
+			{Node: self.Node, Dead: heir, Heir: self.Node, Round: 5},
+			{Node: first, Dead: leaver, Heir: first, Round: 3}, {Node: first, Dead: heir, Heir: first, Round: 3}, {Node: first, Dead: giver, Heir: self.Node, Round: 4},
+			{Node: giver, Dead: leaver, Heir: first, Round: 3, Gave: Amount{9, 9}}, {Node: giver, Dead: heir, Heir: first, Round: 3},
+		},
+		Finals: []Final{{Node: leaver, Heir: heir, Accounts: []Account{{Node: heir, Gave: Amount{20, 20}}}}}}
+	if err := d.Recover(e, at(92)); err != nil {
+		t.Fatal(err)
+	}
+	d.write(at(92))
+	if got := d.Held(); got != (Amount{10 + 20 + 9, 10 + 20 + 9}) {
+		t.Errorf("holds %v, want its own 10, the 20 of the leaver, and the 9 of the gift", got)
+	}
+}
