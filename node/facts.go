@@ -358,7 +358,11 @@ func (r *roomFacts) takeFinals(leaveOut ticket.Rules) {
 				noteFact(&r.again, x.Dead, recovered{id, x.Minted})
 			}
 		}
-		r.count(id, f.Counted(leaveOut))
+		is := f.Counted(leaveOut)
+		if !is.Known && len(f.Recovered) > 0 && leaveOut&ticket.FreshMint == 0 {
+			is = ticket.Minting{Known: true, Minted: r.by.of(id).Max(f.Accounted())}
+		}
+		r.count(id, is)
 		for _, x := range f.Inherited {
 			r.count(x.Leaver, x.Minting)
 		}

@@ -12,14 +12,20 @@ import (
 // last ledger of a node that leaves, and from the ledger of whoever recovered a dead one.
 
 // Counted returns what a node that leaves had minted, less what it burnt. Its last ledger says
-// so, in whichever version it is written: it holds nothing any more, so what it gave and had not
-// received it had minted. Of a ledger of the version before it is too much by the rights of the
-// dead that the leaver had recovered, if any: then as many fewer are minted.
+// so, in whichever version it is written, but of one of the version before that had recovered a
+// dead node: then it is not known, and what the node was heard to say counts, or Accounted if that
+// is more.
 func (f Final) Counted(leaveOut Rules) Minting {
-	if f.Minting.Known || leaveOut&FreshMint != 0 {
+	if f.Minting.Known || leaveOut&FreshMint != 0 || len(f.Recovered) > 0 {
 		return f.Minting
 	}
-	var minted Amount
+	return Minting{true, f.Accounted()}
+}
+
+// Accounted returns what a node that leaves had minted if it recovered nobody: it holds nothing any
+// more, so what it gave and had not received. It is off by the rights of those that it did recover,
+// which may be more than nothing or less.
+func (f Final) Accounted() (minted Amount) {
 	for _, a := range f.Accounts {
 		minted = minted.Add(a.Gave).Sub(a.Rcv)
 	}
@@ -28,7 +34,7 @@ func (f Final) Counted(leaveOut Rules) Minting {
 			minted = minted.Sub(x.Rcv.Sub(x.Base))
 		}
 	}
-	return Minting{true, minted}
+	return minted
 }
 
 // minting returns what a node whose rights have passed to this one has minted, as far as
