@@ -12,6 +12,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // Who takes over from a node that leaves. What it passes on it has passed on for good,
@@ -34,6 +35,7 @@ type seeking struct {
 	on    bool
 	asked []crdt.NodeID // in this turn
 	at    time.Time     // when the last of them was
+	rooms *[]*Room      // those that this node kept, and had told of, when it asked last
 	stays time.Time     // until then this node itself has agreed to be an heir, or may have
 }
 
@@ -49,8 +51,8 @@ func (c *Core) seekHeir(now time.Time) []Message {
 		s.asked = nil // all over again
 		return nil
 	}
-	s.asked = append(s.asked, heir)
-	return []Message{c.message(heir, kindHeir, encodeOffer(offer{version: offerVersion, at: now.UnixMilli()}))}
+	s.asked, s.rooms = append(s.asked, heir), c.shown.Load()
+	return []Message{c.message(heir, kindHeir, encodeOffer(offer{version: offerVersion, at: now.UnixMilli(), told: c.replica.Written()}))}
 }
 
 // chooseHeir returns who might take over from this node: a ready node of its site, or
@@ -76,7 +78,9 @@ func (c *Core) chooseHeir(asked []crdt.NodeID) (crdt.NodeID, bool) {
 }
 
 // takeOffer answers a node that looks for an heir. Of two that look for one and ask each
-// other, the one with the lesser id agrees.
+// other, the one with the lesser id agrees. Nobody agrees who has not heard all that the other has
+// said: what it minted, and in which rooms it has something. Without that an heir would say that it
+// has all when it has some.
 func (c *Core) takeOffer(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
 	o, err := decodeOffer(payload)
 	if err != nil {
@@ -86,6 +90,9 @@ func (c *Core) takeOffer(from replica.Peer, payload []byte, now time.Time) ([]Me
 		return nil, nil // it asks another one
 	}
 	s := &c.leave.seeking
+	if known := c.replica.Knows(from.ID, o.told) || c.facts.leaveOut&ticket.FreshMint != 0; !known && o.version == offerVersion {
+		return nil, nil // it asks again, and is heard soon
+	}
 	o.agreed = c.fit() && !c.leave.on && (!s.on || compareNodes(c.self.Node, from.ID) < 0)
 	if until := now.Add(heirStays); o.agreed && s.stays.Before(until) {
 		s.stays = until
@@ -107,8 +114,8 @@ func (c *Core) takeAgreed(from replica.Peer, payload []byte, now time.Time) ([]M
 	case !o.agreed:
 		s.at = time.Time{}
 		return c.seekHeir(now), nil
-	case age < 0 || age > heirAgreed.Milliseconds():
-		return nil, nil
+	case age < 0 || age > heirAgreed.Milliseconds(), s.rooms != c.shown.Load():
+		return nil, nil // too late, or this node has something in other rooms by now
 	}
 	return c.leaveTo(from.ID, now), nil
 }
@@ -118,6 +125,7 @@ type offer struct {
 	version uint64
 	at      int64 // when it was asked, by the clock of who asked, ms since 1970
 	agreed  bool
+	told    uint64 // the number of all that who asked has said; offerOfBefore: 0, it is not sent
 }
 
 // A node of before offerVersion does not read the last ledger of one that leaves by it, so
@@ -128,16 +136,26 @@ const (
 	offerOfBefore = 1
 )
 
-// encodeOffer writes [version, at, agreed].
+// encodeOffer writes [version, at, agreed, told], the last not by offerOfBefore.
 func encodeOffer(o offer) []byte {
 	var buf bytes.Buffer
 	e := msgpack.NewEncoder(&buf)
 	e.UseCompactInts(true)
-	e.EncodeArrayLen(3)
+	e.EncodeArrayLen(offerLen(o.version))
 	e.EncodeUint(o.version)
 	e.EncodeInt(o.at)
 	e.EncodeBool(o.agreed)
+	if o.version != offerOfBefore {
+		e.EncodeUint(o.told)
+	}
 	return buf.Bytes()
+}
+
+func offerLen(version uint64) int {
+	if version == offerOfBefore {
+		return 3
+	}
+	return 4
 }
 
 func decodeOffer(payload []byte) (o offer, err error) {
@@ -147,10 +165,13 @@ func decodeOffer(payload []byte) (o offer, err error) {
 	if err == nil {
 		o.version, err = d.DecodeUint64()
 	}
-	if err != nil || n != 3 || o.version != offerVersion && o.version != offerOfBefore {
+	if err != nil || o.version != offerVersion && o.version != offerOfBefore || n != offerLen(o.version) {
 		return offer{}, fmt.Errorf("%w: offer of %d elements, version %d", errMalformed, n, o.version)
 	}
 	err = errors.Join(decodeInto(&o.at, d.DecodeInt64), decodeInto(&o.agreed, d.DecodeBool))
+	if err == nil && o.version != offerOfBefore {
+		err = decodeInto(&o.told, d.DecodeUint64)
+	}
 	if err != nil || r.Len() > 0 {
 		return offer{}, fmt.Errorf("%w: whether to take over", errMalformed)
 	}

@@ -45,6 +45,12 @@ func (r *Replica) Get(key string) (value []byte, at crdt.Stamp, ok bool) { retur
 // last-writer map so far.
 func (r *Replica) Written() uint64 { return r.lww.NewestOf(r.cfg.Self.Node) }
 
+// Knows reports whether all is known here that another node had written into the last-writer map
+// when it had a number from Written.
+func (r *Replica) Knows(writer crdt.NodeID, written uint64) bool {
+	return r.lww.NewestOf(writer) >= written
+}
+
 // Tell has others be told of what this node has written up to a number from Written, and
 // of nothing after it: what is on disk. Until it is called for the first time they are told
 // of everything.
