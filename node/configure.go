@@ -60,6 +60,7 @@ func (r *Room) configure(s room.Settings, now time.Time) {
 	if c := r.core; c.open.Load() && s.Policy == room.Escrow {
 		c.setFact(roomKey(factSession, r.id), encodeSession(s.SessionDuration), now)
 	}
+	r.core.noteMoved(r.settings.Load(), &s, now)
 	r.settings.Store(&s)
 	r.line.SetSettings(&s)
 	r.look(now)

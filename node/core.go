@@ -105,10 +105,7 @@ type Core struct {
 
 	inquiries inquiries
 	facts     facts
-	deleted   struct {
-		reading uint64 // of the facts
-		rooms   map[crdt.RoomID]deletedRoom
-	}
+	deleted   deletedRooms
 	catalog   *cataloged // nil: none is followed
 	health    health
 	limiter   *limiter

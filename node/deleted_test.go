@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -82,5 +83,38 @@ func TestADeletionByAClockThatIsAhead(t *testing.T) {
 	w.run(5 * time.Second)
 	if is := c.Route("shop", "/").Rights(); is.MintedByAll.Places != 20 {
 		t.Errorf("%d places are minted, want 20", is.MintedByAll.Places)
+	}
+}
+
+// TestARoomWhereOneWasMovedAndDeletedWaits: a node that was down hears at once that a room was moved
+// and that it was deleted, and makes another one where it has never seen the first.
+func TestARoomWhereOneWasMovedAndDeletedWaits(t *testing.T) {
+	first := shopSettings(100)
+	first.NewUsersPerMinute = 20
+	first.Host, first.CookieSuffix = "elsewhere", "elsewhere"
+	w := newCatalogWorld(t, first, "a", "a", "a")
+	w.run(20 * time.Second)
+	maker := w.nodes[2]
+	w.kill(maker)
+	w.run(5 * time.Second)
+	w.edit(w.nodes[0], first.ID, func(r *catalog.Room) { r.Settings.Host, r.Settings.CookieSuffix = "shop", "shop" })
+	w.run(3 * time.Second)
+	people := w.crowd(40, func(int) *machine { return w.nodes[0] })
+	in := w.press(people, 5*time.Second)
+	w.edit(w.nodes[0], first.ID, nil)
+	w.run(2 * time.Second)
+	w.start(maker, first)
+	for !maker.core.Ready() || maker.core.Catalog() == nil || maker.core.Catalog().Room(first.ID) != nil {
+		w.run(100 * time.Millisecond)
+	}
+	next := shopSettings(100)
+	next.NewUsersPerMinute = 20
+	next.ID = crdt.RoomID{0xdd, 1}
+	w.add(maker, next)
+	w.run(3 * time.Second)
+	more := w.crowd(40, func(int) *machine { return w.nodes[0] })
+	got := w.press(more, 10*time.Second)
+	if in == 0 || in+got > 20 {
+		t.Errorf("%d were let in by the first room and %d by the second within a minute, want some by the first, and 20 at most", in, got)
 	}
 }
