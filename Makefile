@@ -54,7 +54,7 @@ endef
 
 .PHONY: test-binaries
 test-binaries: # what tests run as processes of their own, the same files as long as nothing changes, so that results stay cached
-	@$(GO) run ./bench/rig/built '' faults >/dev/null
+	@$(GO) run ./bench/rig/built ropeline ropeline,faults ropeline-bench >/dev/null
 
 .PHONY: test
 test: test-binaries ## what a change waits for: all that finds faults in seconds, with a quarter of the seeds (minutes; seconds where nothing has changed)
@@ -106,9 +106,13 @@ CADDY ?= artifacts/caddy
 artifacts/caddy:
 	GOBIN=$(CURDIR)/artifacts $(GO) install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
 
+.PHONY: ropeline-bench
+ropeline-bench: ## build the program of the measurements, ./ropeline-bench
+	CGO_ENABLED=0 $(GO) build -trimpath -o ropeline-bench ./cmd/ropeline-bench
+
 .PHONY: bench
-bench: build #+ ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
-	./ropeline bench --all --docs docs --caddy $(CADDY)
+bench: build ropeline-bench #+ ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
+	./ropeline-bench run --all --docs docs --caddy $(CADDY)
 
 # The benchmarks install nothing by themselves, and report what is missing.
 .PHONY: bench-deps
@@ -122,8 +126,8 @@ mesh-bench: #+ how fast news spreads, what the mesh costs on the wire, and how m
 	$(GO) test -run '^$$' -bench '^BenchmarkEscrowRate$$' -benchtime 1x ./node
 
 .PHONY: story
-story: build #+ what the policies do to the same crowds: the table in docs/policies.md
-	$(GO) run ./bench/story -binary ./ropeline -set policies -page docs/policies.md
+story: ropeline-bench #+ what the policies do to the same crowds: the table in docs/policies.md
+	$(GO) run ./bench/story -binary ./ropeline-bench -set policies -page docs/policies.md
 
 SWEEPS ?= 10000
 .PHONY: sweep
@@ -132,12 +136,12 @@ sweep: #+ each policy in SWEEPS schedules (10000) of a crowd, cuts and their end
 
 # The command lines are those that the page shows.
 .PHONY: heatmaps
-heatmaps: build #+ waits by minute of arrival, fifo and random: the pictures in docs/img
-	sed -n 's/^ropeline \(simulate .* --plot docs\/img .*\)$$/.\/ropeline \1/p' docs/simulator.md | bash -eux
+heatmaps: ropeline-bench #+ waits by minute of arrival, fifo and random: the pictures in docs/img
+	sed -n 's/^ropeline-bench \(simulate .* --plot docs\/img .*\)$$/.\/ropeline-bench \1/p' docs/simulator.md | bash -eux
 
 .PHONY: simulate-large
-simulate-large: build #+ a million visitors, and 3,000 nodes: the table in docs/simulator.md
-	$(GO) run ./bench/story -binary ./ropeline -set large -page docs/simulator.md
+simulate-large: ropeline-bench #+ a million visitors, and 3,000 nodes: the table in docs/simulator.md
+	$(GO) run ./bench/story -binary ./ropeline-bench -set large -page docs/simulator.md
 
 .PHONY: faults
 faults: #+ hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)

@@ -25,7 +25,7 @@ import (
 // built returns the path of a node's program.
 func built(t *testing.T) string {
 	t.Helper()
-	binary, err := rig.Built(t.Context())
+	binary, err := rig.Built(t.Context(), rig.Ropeline)
 	if err != nil {
 		t.Fatal(err)
 	}

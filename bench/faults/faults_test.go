@@ -20,7 +20,7 @@ var built string
 
 func TestMain(m *testing.M) {
 	var err error
-	if built, err = rig.Built(context.Background(), "faults"); err != nil {
+	if built, err = rig.Built(context.Background(), rig.Ropeline, "faults"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -77,7 +77,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		defer func() { _ = os.Remove(o.dir) }() // stays if a run left something
 	}
 	if o.binary == "" {
-		if o.binary, err = rig.Built(ctx, "faults"); err != nil {
+		if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
 			return err
 		}
 		defer func() { _ = os.Remove(o.binary) }()

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // TestALightRun does everything with little, so that the target works when it is
 // wanted. The slow clients are left out: a node gives them half a minute.
 func TestALightRun(t *testing.T) {
-	binary, err := rig.Built(t.Context())
+	binary, err := rig.Built(t.Context(), rig.Ropeline)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,16 @@ import (
 	"strings"
 )
 
-// Built returns the path of ropeline, built of this checkout with these build tags, as it is shipped
+// Programs that [Built] builds.
+const (
+	Ropeline = "ropeline"
+	Bench    = "ropeline-bench"
+)
+
+// Built returns the path of a program, built of this checkout with these build tags, as it is shipped
 // otherwise. All tests and programs share it. It is built where something has changed; where not, it
 // stays the file that it is, so that the results of tests that use it stay in Go's cache.
-func Built(ctx context.Context, tags ...string) (path string, err error) {
+func Built(ctx context.Context, program string, tags ...string) (path string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("where the module is: %w", err)
@@ -28,9 +34,9 @@ func Built(ctx context.Context, tags ...string) (path string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	name := strings.Join(append([]string{"ropeline"}, tags...), "-")
+	name := strings.Join(append([]string{program}, tags...), "-")
 	path, made := filepath.Join(dir, name), filepath.Join(fresh, name)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", made, "github.com/ropeline/ropeline/cmd/ropeline")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", made, "github.com/ropeline/ropeline/cmd/"+program)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)

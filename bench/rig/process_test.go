@@ -141,7 +141,7 @@ func TestWhatCannotStart(t *testing.T) {
 func TestBuiltStaysTheSameFile(t *testing.T) {
 	var first os.FileInfo
 	for range 2 {
-		path, err := Built(t.Context())
+		path, err := Built(t.Context(), Ropeline)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ type planned struct {
 
 // line returns the command line that a reader types.
 func (p planned) line() string {
-	return strings.Join(append(append([]string{}, p.env...), "ropeline simulate "+strings.Join(p.args, " ")), " ")
+	return strings.Join(append(append([]string{}, p.env...), "ropeline-bench simulate "+strings.Join(p.args, " ")), " ")
 }
 
 // finished is a run that was made.

@@ -5,7 +5,7 @@
 // It runs the binary that it is given, with the very command lines that it
 // writes down, so a table cannot say anything that a reader does not get.
 //
-//	go run ./bench/story -binary ./ropeline -set policies -page docs/policies.md
+//	go run ./bench/story -binary ./ropeline-bench -set policies -page docs/policies.md
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("story", flag.ContinueOnError)
-	binary := fs.String("binary", "./ropeline", "the `program` to run")
+	binary := fs.String("binary", "./ropeline-bench", "the `program` to run")
 	name := fs.String("set", "policies", "which `set` of runs: policies or large")
 	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
 	jobs := fs.Int("jobs", 2, "how many runs at a time")

@@ -71,7 +71,7 @@ func TestPagesHoldTheTables(t *testing.T) {
 		shown := 0
 		for line := range strings.Lines(table) {
 			line = strings.TrimSuffix(line, "\n")
-			if !strings.Contains(line, "ropeline simulate ") {
+			if !strings.Contains(line, "ropeline-bench simulate ") {
 				continue
 			}
 			shown++

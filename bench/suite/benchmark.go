@@ -77,6 +77,7 @@ type subject struct {
 type place struct {
 	dir    string // its own, and empty
 	binary string // the program of ropeline
+	self   string // that of the benchmarks
 	caddy  string
 	listen string // host:port of the server
 	admin  string // of the node

@@ -65,7 +65,7 @@ func awaitRedis(ctx context.Context, proc *rig.Process, listen string) error {
 // increments has a process of this program's own increment, so that its time can be told.
 func increments(p *place) func(context.Context, shot) (answers, error) {
 	return func(ctx context.Context, s shot) (a answers, err error) {
-		cmd := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), p.binary, "bench", "incr",
+		cmd := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), p.self, "incr",
 			"--target", s.address, "--connections", strconv.Itoa(s.conns), "--for", s.lasts.String())
 		cmd.Env = append(cmd.Environ(), "GOMAXPROCS=1")
 		out, err := cmd.Output()

@@ -27,7 +27,7 @@ func (r *Result) drawn() figure {
 }
 
 // maker is the command that makes a result, as marks in the page have it.
-func maker(name string) string { return "ropeline bench " + name }
+func maker(name string) string { return "ropeline-bench run " + name }
 
 // page is the page that results stand in.
 func page(docs string) string { return filepath.Join(docs, "benchmarks.md") }
@@ -61,7 +61,7 @@ func (r *Result) section() string {
 	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", r.Question, r.Method)
 	fmt.Fprintf(&b, "![%s: %s](img/bench-%s.svg)\n\n", r.Title, r.drawn().axis, r.Name)
 	b.WriteString(r.Markdown())
-	fmt.Fprintf(&b, "\nMade on %s by `ropeline bench %s --rounds %d --for %v`; each round is in [%[2]s.json](bench/%[2]s.json).\n",
+	fmt.Fprintf(&b, "\nMade on %s by `ropeline-bench run %s --rounds %d --for %v`; each round is in [%[2]s.json](bench/%[2]s.json).\n",
 		r.Made.Format("2 January 2006"), r.Name, r.Rounds, time.Duration(r.Seconds*float64(time.Second)))
 	return b.String()
 }

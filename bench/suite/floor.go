@@ -46,8 +46,8 @@ func startAnswer(ctx context.Context, p *place, kind serve.Kind, a serve.Answer)
 
 // startServe starts one of the servers in Go that this program has in it.
 func startServe(ctx context.Context, p *place, kind serve.Kind, args ...string) (*subject, error) {
-	args = append([]string{"bench", "serve", string(kind), "--listen", p.listen}, args...)
-	proc, err := rig.Start(ctx, rig.Command{Core: rig.OfServer, Env: []string{"GOMAXPROCS=1"}, Name: p.binary, Args: args})
+	args = append([]string{"serve", string(kind), "--listen", p.listen}, args...)
+	proc, err := rig.Start(ctx, rig.Command{Core: rig.OfServer, Env: []string{"GOMAXPROCS=1"}, Name: p.self, Args: args})
 	return ready(ctx, p, proc, err)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // shot is what is to be sent.
@@ -79,7 +80,7 @@ func testItself(ctx context.Context, c Config) (SelfTest, error) {
 		return SelfTest{}, err
 	}
 	s, err := rate.Sustain(ctx, rate.SelfTest{
-		Server: []string{taskset, "-c", strconv.Itoa(rig.OfServer.Number()), c.Binary, "bench", "serve", "bare", "--listen", listen},
+		Server: []string{taskset, "-c", strconv.Itoa(rig.OfServer.Number()), c.Self, "serve", string(serve.Bare), "--listen", listen, "--body", "6"},
 		Run:    rate.Config{Warm: c.SelfTest / 5, Lasts: c.SelfTest, Drain: c.SelfTest, Conns: usualConns, CPU: &cpu},
 	})
 	if err != nil {

@@ -215,7 +215,7 @@ func TestDocsAreWritten(t *testing.T) {
 	if err := b.HasPlace(docs); err == nil {
 		t.Error("there is no page, and a place in it")
 	}
-	if err := os.WriteFile(page(docs), []byte("# Page\n\n<!-- begin: written by ropeline bench proxy -->\nold\n<!-- end -->\nmore\n"), 0o600); err != nil {
+	if err := os.WriteFile(page(docs), []byte("# Page\n\n<!-- begin: written by ropeline-bench run proxy -->\nold\n<!-- end -->\nmore\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.HasPlace(docs); err != nil {

@@ -18,9 +18,10 @@ import (
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
-// Config says how a benchmark is run. Binary is required.
+// Config says how a benchmark is run. Binary and Self are required.
 type Config struct {
-	Binary string        // the program of ropeline, which is also the servers in Go beside it
+	Binary string        // the program of ropeline
+	Self   string        // that of the benchmarks, which is also the servers in Go beside it
 	Caddy  string        // the program; empty: the one in the path
 	Rounds int           // how often each server is measured. 0: 5
 	Lasts  time.Duration // how long each time. 0: 4s
@@ -248,7 +249,7 @@ func (h *harness) place() (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{dir: dir, binary: h.Binary, caddy: h.Caddy, site: h.site, recorded: h.recorded}
+	p := &place{dir: dir, binary: h.Binary, self: h.Self, caddy: h.Caddy, site: h.site, recorded: h.recorded}
 	for _, a := range []*string{&p.listen, &p.admin} {
 		if *a, err = rig.Free(); err != nil {
 			return nil, err

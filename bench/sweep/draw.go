@@ -125,7 +125,7 @@ const tick = 200 * time.Millisecond
 // line is the command that makes the same run.
 func (s *schedule) line() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "ropeline simulate --arrivals %s --drain %v --tick %v --sites %d --nodes %d", s.shape(), drain, tick, s.sites, s.nodes)
+	fmt.Fprintf(&b, "ropeline-bench simulate --arrivals %s --drain %v --tick %v --sites %d --nodes %d", s.shape(), drain, tick, s.sites, s.nodes)
 	if s.weights != nil {
 		fmt.Fprintf(&b, " --site-weights %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(s.weights), " ", ","), "[]"))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/settings"
@@ -44,7 +45,7 @@ it, and a crowd of simulated visitors, all on this machine. Open the address tha
 it prints: you queue among them, and get in. Try to kill a node with kill -9.
 
 Ctrl-C ends everything, and leaves nothing behind.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.mustListen = cmd.Flags().Changed("listen")
 			return runDemo(cmd.Context(), o, cmd.OutOrStdout())
@@ -162,7 +163,7 @@ type demoShow struct {
 	mesh  *demoMesh
 	o     demoOptions
 	out   io.Writer
-	line  statusLine
+	line  cli.StatusLine
 	began time.Time
 	told  time.Time // when the last line was printed, where there is no terminal
 
@@ -170,7 +171,7 @@ type demoShow struct {
 }
 
 func newDemoShow(mesh *demoMesh, o demoOptions, out io.Writer) *demoShow {
-	return &demoShow{mesh: mesh, o: o, out: out, line: newStatusLine(out), began: time.Now()}
+	return &demoShow{mesh: mesh, o: o, out: out, line: cli.NewStatusLine(out), began: time.Now()}
 }
 
 // run lets the crowd in and shows what happens until ctx ends, which is the
@@ -196,7 +197,7 @@ func (d *demoShow) run(ctx context.Context) error {
 	}
 	err := d.watch(ctx)
 	cancel()
-	d.line.clear()
+	d.line.Clear()
 	var report *load.Report
 	if crowd != nil {
 		r := <-crowd
@@ -247,7 +248,7 @@ func (d *demoShow) watch(ctx context.Context) error {
 			if !n.process.Killed() || d.mesh.alive() == 0 {
 				return n.failure()
 			}
-			d.line.clear()
+			d.line.Clear()
 			fmt.Fprintf(d.out, "  node %s was killed; its visitors go on at the other %d, its part of the places stays empty\n", n.name, d.mesh.alive())
 		case <-ticker.C:
 			if status, err := d.mesh.status(ctx); err == nil {
@@ -266,8 +267,8 @@ func (d *demoShow) show(s node.Status) {
 	for _, site := range r.Sites {
 		words += fmt.Sprintf("  %s %d+%d", site.Site, site.Active, site.Waiting)
 	}
-	if d.line.visible() {
-		d.line.show(int(r.Active), r.TotalActiveUsers, words)
+	if d.line.Visible() {
+		d.line.Show(int(r.Active), r.TotalActiveUsers, words)
 		return
 	}
 	if now := time.Now(); now.Sub(d.told) >= 5*time.Second {

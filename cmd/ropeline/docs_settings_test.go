@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/settings"
 )
+
+var update = flag.Bool("update", false, "write what the documentation and testdata have of this program")
 
 // TestDocsHaveTheSettings holds the tables of settings in the documentation to those that
 // everything else goes by; -update writes them.

@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
 
@@ -62,10 +63,10 @@ are reached. It takes the flags and the file of "ropeline run", and changes noth
 Exit codes: 0 all is well, or might be better; 1 a node cannot run like this; 2 the flags or the
 file are refused.`,
 		Example: `  ropeline doctor --config /etc/ropeline/ropeline.yaml`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cfg.load(file, cmd.Flags()); err != nil {
-				return usageError{err}
+				return cli.UsageError{Err: err}
 			}
 			d := &doctor{cfg: &cfg}
 			d.look(cmd.Context())

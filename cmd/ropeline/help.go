@@ -1,14 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/ropeline/ropeline/node/nearest"
 )
 
 // firstFlags are those that a first start and a mesh need, in the order in which help shows
@@ -28,7 +25,7 @@ func shortHelp(cmd *cobra.Command) (all func(*cobra.Command, []string)) {
 		for _, name := range firstFlags {
 			if f := cmd.Flags().Lookup(name); f != nil {
 				short := *f
-				short.Usage = firstClause(f.Usage) + wordsOf(specOf(f))
+				short.Usage = firstClause(f.Usage) + specOf(f).Words()
 				first.AddFlag(&short)
 			}
 		}
@@ -46,26 +43,4 @@ func firstClause(usage string) string {
 		usage, _, _ = strings.Cut(usage, " (")
 	}
 	return usage
-}
-
-// flagMistake says what is wrong with the flags of a command, and which one was probably
-// meant by one that there is not.
-func flagMistake(cmd *cobra.Command, err error) error {
-	hint := ""
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				names = append(names, f.Name)
-			}
-		})
-		if near, ok := nearest.Name(unknown.GetSpecifiedName(), names); ok {
-			hint = fmt.Sprintf("; did you mean --%s?", near)
-		}
-	}
-	all := "--help"
-	if cmd.Flags().Lookup("help-all") != nil {
-		all = "--help-all"
-	}
-	return usageError{fmt.Errorf("%w%s\nSee %q for what is allowed", err, hint, cmd.CommandPath()+" "+all)}
 }

@@ -108,8 +108,10 @@ var allowed = map[string][]string{
 	"bench/rig":           {"node", "transport", "bench/faults/record", "bench/rig/udp"},
 	"bench/rig/udp":       {},
 
-	"cmd/ropeline/operate": {"httpfront/certs", "node/nearest"},
-	"cmd/ropeline":         {"cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/limit", "node/nearest", "node/room", "node/settings", "transport", "httpfront", "httpfront/", "bench/"},
+	"cmd/cli":              {"node/nearest"},
+	"cmd/ropeline/operate": {"cmd/cli", "httpfront/certs", "node/nearest"},
+	"cmd/ropeline-bench":   {"cmd/cli", "node/room", "node/settings", "bench/"},
+	"cmd/ropeline":         {"cmd/cli", "cmd/ropeline/operate", "crdt", "node", "node/catalog", "node/durable", "node/limit", "node/nearest", "node/room", "node/settings", "transport", "httpfront", "httpfront/", "bench/load", "bench/rig", "bench/faults/record"},
 }
 
 // impure lists what the pure packages may not touch: network, files, clocks of
@@ -169,6 +171,48 @@ func TestImportsOfFasthttpStayInFront(t *testing.T) {
 			t.Errorf("%s imports fasthttp; only %v may", name, may)
 		}
 	}
+}
+
+// TestImportsOfTheProgramAreOfTheProduct holds what is linked into ropeline to what a site needs: it
+// draws nothing and calculates no statistics, and of bench it has the crowds of load and demo, and the
+// processes of demo. Everything else is for ropeline-bench.
+func TestImportsOfTheProgramAreOfTheProduct(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", module+"cmd/ropeline").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, module+"httpfront") {
+		t.Fatalf("of the packages of ropeline, httpfront is not among these: %v", linked)
+	}
+	for _, name := range linked {
+		if why := foreign(name); why != "" {
+			t.Errorf("%s is linked into ropeline: %s", name, why)
+		}
+	}
+	for _, name := range []string{"gonum.org/v1/plot/vg", "codeberg.org/go-fonts/liberation/liberationsansbold", "codeberg.org/go-latex/latex/tex",
+		"codeberg.org/go-pdf/fpdf", "golang.org/x/image/font", "image/png", "github.com/google/pprof/profile", "golang.org/x/perf/benchfmt", module + "bench/sim"} {
+		if foreign(name) == "" {
+			t.Errorf("%s might be linked into ropeline", name)
+		}
+	}
+}
+
+// foreign says why a package is not for a product; "": it may be.
+func foreign(name string) string {
+	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '.' || r == '-' }) {
+		if slices.Contains([]string{"gonum", "image", "font", "fonts", "freetype", "latex", "pdf", "fpdf", "svgo", "perf", "moremath", "benchmath"}, part) {
+			return "it draws, sets type or judges measurements"
+		}
+	}
+	if name != "runtime/pprof" && name != "net/http/pprof" && strings.HasSuffix(strings.TrimSuffix(name, "/profile"), "pprof") {
+		return "it writes profiles, where the runtime's own are all that --profiles shows"
+	}
+	of, ours := strings.CutPrefix(name, module)
+	if ours && strings.HasPrefix(of, "bench/") && !slices.Contains([]string{"bench/accesslog", "bench/load", "bench/order", "bench/rig", "bench/rig/udp", "bench/faults/record"}, of) {
+		return "it measures"
+	}
+	return ""
 }
 
 func permits(may []string, other string) bool {

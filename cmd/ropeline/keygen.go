@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -24,7 +25,7 @@ Give the file that comes out to all nodes, in any order: they begin to use it
 once all have it, and nobody loses a place or a session.`,
 		Example: `  ropeline keygen --out secret.key
   ropeline keygen --replaces secret.key --out next.key`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := newSecrets(replaces)
 			if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -36,7 +35,6 @@ var (
 	prefixes  = settings.Row(settings.Of(settings.Spec{Type: "cidr", Allowed: "an address or a range, such as 10.0.0.0/8 or 192.0.2.7"}, parsePrefix, netip.Prefix.String, nil))
 	methods   = settings.Row(settings.String("word", httpfront.MethodRule+", such as GET or PROPFIND", httpfront.IsMethod))
 	origins   = settings.Row(settings.Parsed(settings.Spec{Type: "url"}, upstream.ParseOrigin, upstream.Origin.Text))
-	weights   = settings.Row(settings.Of(settings.Spec{Type: "number", Allowed: "numbers of at least 0, one for each site, such as 0.5,0.3,0.2"}, parseWeight, formatFloat, nil))
 	statuses  = settings.Row(settings.Of(settings.Spec{Type: "code", Allowed: "a code from 200 to 599 or a range of them, such as 204 or 200-299"}, parseStatuses, statusText, nil))
 	nodeIDs   = ids("node", crdt.ParseNodeID)
 	roomIDs   = ids("room", crdt.ParseRoomID)
@@ -66,18 +64,10 @@ func bind[T any](fs *pflag.FlagSet, t *T, fields settings.Table[T]) {
 
 // addFlag adds one flag.
 func addFlag(fs *pflag.FlagSet, v settings.Value, name, usage string) {
-	f := fs.VarPF(v, name, "", usage+wordsOf(v.Spec()))
+	f := fs.VarPF(v, name, "", usage+v.Spec().Words())
 	if v.Spec().IsTruth() {
 		f.NoOptDefVal = "true" // alone it means yes
 	}
-}
-
-// wordsOf lists the words that a setting is one of, unless there are many or none.
-func wordsOf(spec *settings.Spec) string {
-	if words, ok := spec.Schema["enum"].([]any); ok && len(words) < 10 {
-		return ": " + strings.TrimPrefix(spec.Allowed, "one of ")
-	}
-	return ""
 }
 
 // specOf returns what is known of a flag's value.
@@ -103,13 +93,6 @@ func parsePrefix(s string) (netip.Prefix, bool) {
 	}
 	return p.Masked(), err == nil
 }
-
-func parseWeight(s string) (float64, bool) {
-	w, err := strconv.ParseFloat(s, 64)
-	return w, err == nil && w >= 0 && !math.IsInf(w, 1)
-}
-
-func formatFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 func parseStatuses(s string) (upstream.StatusRange, bool) {
 	first, last, ok := strings.Cut(s, "-")

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/settings"
 )
 
@@ -59,10 +60,10 @@ of the log, which --speed makes pass faster.`,
 		Example: `  ropeline load --target http://127.0.0.1:8080 --rate 50 --for 1m
   ropeline load --target http://10.0.0.1 --target http://10.0.0.2 --burst 2000 --stay 30s
   ropeline load --target http://127.0.0.1:8080 --log access.log.gz --speed 3000 --json`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags()); err != nil {
-				return usageError{err}
+				return cli.UsageError{Err: err}
 			}
 			return runLoad(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -167,7 +168,7 @@ func runLoad(ctx context.Context, o loadOptions, out, errOut io.Writer) error {
 	end()
 	switch {
 	case errors.Is(err, load.ErrConfig):
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	case errors.Is(err, load.ErrNoAnswer):
 		return fmt.Errorf("%w\nIs the node running, and is --target its address?", err)
 	case err != nil:
@@ -201,16 +202,16 @@ func openLog(path string) (*load.Log, error) {
 // loadProgress returns what shows the progress of a run on a terminal, and what
 // ends it. Where errOut is no terminal it shows nothing.
 func loadProgress(errOut io.Writer, cfg load.Config) (tell func(load.Snapshot), end func()) {
-	line := newStatusLine(errOut)
-	if !line.visible() {
+	line := cli.NewStatusLine(errOut)
+	if !line.Visible() {
 		return nil, func() {}
 	}
 	const steps = 1000
 	tell = func(s load.Snapshot) {
-		line.show(int(done(s, cfg.Duration)*steps), steps, fmt.Sprintf("%s  %d came, %d active, %d waiting, %d requests, %d errors",
+		line.Show(int(done(s, cfg.Duration)*steps), steps, fmt.Sprintf("%s  %d came, %d active, %d waiting, %d requests, %d errors",
 			s.Elapsed.Round(time.Second), s.Visitors, s.Active, s.Waiting, s.Requests, s.Errors))
 	}
-	return tell, line.clear
+	return tell, line.Clear
 }
 
 // done returns the part of a run that is over, from 0 to 1: of the visitors or
@@ -233,8 +234,8 @@ func loadTable(r load.Report) string {
 	t.SetTitle("ropeline load, %s", time.Duration(r.ElapsedSeconds*float64(time.Second)).Round(100*time.Millisecond))
 	count := func(name string, value any, note string) { t.AppendRow(table.Row{name, value, note}) }
 	count("visitors", r.Visitors, "")
-	count("let in", r.Admitted, share(r.Admitted, r.Visitors))
-	count("had to wait", r.Waited, share(r.Waited, r.Visitors))
+	count("let in", r.Admitted, cli.Share(r.Admitted, r.Visitors))
+	count("had to wait", r.Waited, cli.Share(r.Waited, r.Visitors))
 	count("still waiting", r.Waiting, "")
 	count("left without being let in", r.GaveUp, "")
 	t.AppendSeparator()
@@ -245,7 +246,7 @@ func loadTable(r load.Report) string {
 	count("sessions lost", r.SessionsLost, "")
 	t.AppendSeparator()
 	count("requests", r.Requests, statusNote(r.Status))
-	count("errors", r.Errors, share(r.Errors, r.Requests))
+	count("errors", r.Errors, cli.Share(r.Errors, r.Requests))
 	count("decisions per second", fmt.Sprintf("%.1f", r.DecisionsPerSecond), "")
 	count("latency, 50 in 100", millis(r.Latency.P50), "from when a request was due")
 	count("latency, 99 in 100", millis(r.Latency.P99), "")
@@ -257,13 +258,6 @@ func loadTable(r load.Report) string {
 }
 
 func millis(ms float64) string { return fmt.Sprintf("%.2f ms", ms) }
-
-func share(part, whole int) string {
-	if whole == 0 || part == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
-}
 
 // statusNote lists how many answers there were of each class.
 func statusNote(status map[string]int) string {

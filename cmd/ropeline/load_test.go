@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ropeline/ropeline/bench/load"
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // oncePatient lets everybody in at the second request, and counts requests.
@@ -172,7 +173,7 @@ func TestLoadErrors(t *testing.T) {
 				t.Fatalf("got %v, want an error with %q", err, tc.want)
 			}
 			// Flag errors become usage errors at the root command.
-			if _, usage := errors.AsType[usageError](err); usage != tc.usage {
+			if _, usage := errors.AsType[cli.UsageError](err); usage != tc.usage {
 				t.Errorf("usage error: got %v, want %v", usage, tc.usage)
 			}
 			if out != "" {

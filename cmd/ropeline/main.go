@@ -8,18 +8,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/cmd/ropeline/operate"
 )
 
-// Exit codes.
+// Exit codes, besides those of [cli].
 const (
-	exitFailed     = 1 // something that ran went wrong
-	exitUsage      = 2 // flags or the configuration file were refused
+	exitFailed     = cli.ExitFailed
+	exitUsage      = cli.ExitUsage
 	exitNotReached = 3 // no node has answered
 	exitRefused    = 4 // the node refused it
 )
@@ -40,20 +39,13 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// stopSignals are those at which a command ends in order. SIGHUP is one of them where it says that the
-// terminal was closed; services get it for other reasons.
-func stopSignals() []os.Signal {
-	if term.IsTerminal(int(os.Stdin.Fd())) {
-		return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
-	}
-	return []os.Signal{os.Interrupt, syscall.SIGTERM}
-}
+func stopSignals() []os.Signal { return cli.StopSignals() }
 
 func exitCode(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
-	if _, ok := errors.AsType[operate.UsageError](err); ok {
+	if _, ok := errors.AsType[cli.UsageError](err); ok {
 		return exitUsage
 	}
 	if _, ok := errors.AsType[operate.NotReached](err); ok {
@@ -74,36 +66,40 @@ beyond the limit queue in their browsers and are let in, in order, as places
 come free. Nodes share what they count; there is no database behind them.
 
   ropeline run --origin http://127.0.0.1:3000     put it in front of a site`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          operate.NoSuchCommand,
 
 		Version: versionText(),
-
-		SuggestionsMinimumDistance: 2, // letters that may be wrong
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(flagMistake)
-	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newRateCommand(), newSimulateCommand(), newBenchCommand(), newDemoCommand(), newDoctorCommand())
+	cli.Prepare(root)
+	root.AddCommand(newRunCommand(), newKeygenCommand(), newVersionCommand(), newLoadCommand(), newDemoCommand(), newDoctorCommand())
+	root.AddCommand(movedCommands()...)
 	root.AddCommand(operate.Commands()...)
 	root.SetVersionTemplate(versionLine())
 	root.InitDefaultCompletionCmd() // with commands for shells, and for no others
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			cmd.Args, cmd.RunE = operate.NoSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.Args, cmd.RunE = cli.NoSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range cmd.Commands() {
-				shell.Args = noArguments
+				shell.Args = cli.NoArguments
 			}
 		}
 	}
 	return root
 }
 
-// noArguments refuses words that are no flags.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+func noArguments(cmd *cobra.Command, args []string) error { return cli.NoArguments(cmd, args) }
+
+// movedCommands are those that went to another program: whoever calls one is told where it is.
+func movedCommands() (all []*cobra.Command) {
+	for name, now := range map[string]string{"bench": "run NAME", "rate": "rate", "simulate": "simulate"} {
+		all = append(all, &cobra.Command{
+			Use:                name,
+			Hidden:             true,
+			DisableFlagParsing: true, // none of its flags is known here
+			RunE: func(*cobra.Command, []string) error {
+				return cli.Usagef("\"ropeline %s\" is \"ropeline-bench %s\" now, a program of its own that no release has in it:\n"+
+					"run \"make ropeline-bench\" in the sources, or go install github.com/ropeline/ropeline/cmd/ropeline-bench@latest", name, now)
+			},
+		})
 	}
-	return usageError{fmt.Errorf("%q is not understood: %s takes flags only\nSee %q for what is allowed",
-		args[0], cmd.CommandPath(), cmd.CommandPath()+" --help")}
+	return all
 }

@@ -44,6 +44,25 @@ func TestWordsThatAreNotUnderstood(t *testing.T) {
 	}
 }
 
+// TestCommandsThatMoved says where they are, whatever flags they are given.
+func TestCommandsThatMoved(t *testing.T) {
+	for args, want := range map[string]string{
+		"bench proxy --rounds 3":         `"ropeline-bench run NAME"`,
+		"rate --target http://127.0.0.1": `"ropeline-bench rate"`,
+		"simulate --help":                `"ropeline-bench simulate"`,
+	} {
+		cmd := newRootCommand()
+		cmd.SetArgs(strings.Fields(args))
+		err := cmd.ExecuteContext(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "go install ") || exitCode(err) != exitUsage {
+			t.Errorf("%s: got %v, want %s and exit code %d", args, err, want, exitUsage)
+		}
+	}
+	if help := helpOf(t); strings.Contains(help, "simulate") || strings.Contains(help, "bench") {
+		t.Errorf("the help has commands that are not there:\n%s", help)
+	}
+}
+
 func TestCommandAloneShowsHelp(t *testing.T) {
 	cmd := newRootCommand()
 	var out bytes.Buffer

@@ -107,6 +107,9 @@ func checkArchive(t *testing.T, dist string) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if info, err := os.Stat(filepath.Join(root, "ropeline")); err == nil && info.Size() > 40e6 {
+		t.Errorf("the program has %d bytes, want at most 40 MB: what it does not need is for ropeline-bench", info.Size())
+	}
 	if got := tool(t, filepath.Join(root, "ropeline"), "version"); !strings.HasPrefix(got, "ropeline 1.2.3 ") {
 		t.Errorf("it says %q", got)
 	}

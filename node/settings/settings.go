@@ -34,6 +34,15 @@ func (s *Spec) IsNumber() bool { return s.Schema["type"] == "integer" || s.Schem
 // IsTruth reports whether values are true and false.
 func (s *Spec) IsTruth() bool { return s.Schema["type"] == "boolean" }
 
+// Words lists, for the help of a flag, the words that a value is one of: ": one of a, b" without
+// "one of", unless there are many or none.
+func (s *Spec) Words() string {
+	if words, ok := s.Schema["enum"].([]any); ok && len(words) < 10 {
+		return ": " + strings.TrimPrefix(s.Allowed, "one of ")
+	}
+	return ""
+}
+
 // Kind is what the values of a setting are like.
 type Kind[V any] struct {
 	Spec

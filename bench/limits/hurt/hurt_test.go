@@ -16,7 +16,7 @@ func TestALimitHoldsOnBothSidesOfACut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes most of a minute")
 	}
-	binary, err := rig.Built(t.Context(), "faults")
+	binary, err := rig.Built(t.Context(), rig.Ropeline, "faults")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func command(ctx context.Context, args []string) error {
 	defer os.RemoveAll(dir)
 	o.dir = dir
 	if o.binary == "" {
-		if o.binary, err = rig.Built(ctx, "faults"); err != nil {
+		if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Command built builds ropeline as tests use it, and prints where: once for each argument, which has
-// the build tags, separated by commas.
+// Command built builds programs as tests use them, and prints where: once for each argument, which has
+// the name of the program and build tags, separated by commas.
 package main
 
 import (
@@ -13,8 +13,8 @@ import (
 
 func main() {
 	for _, arg := range os.Args[1:] {
-		tags := strings.FieldsFunc(arg, func(r rune) bool { return r == ',' })
-		path, err := rig.Built(context.Background(), tags...)
+		words := strings.Split(arg, ",")
+		path, err := rig.Built(context.Background(), words[0], words[1:]...)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "built:", err)
 			os.Exit(1)

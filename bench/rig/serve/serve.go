@@ -25,7 +25,7 @@ type Kind string
 
 // The kinds.
 const (
-	Bare          Kind = "bare"           // epoll and nothing else: the body of an answer, or 6 bytes
+	Bare          Kind = "bare"           // epoll and nothing else, with as many bytes as the answer has
 	Fasthttp      Kind = "fasthttp"       // gives one answer
 	NetHTTP       Kind = "net-http"       // the same
 	FasthttpProxy Kind = "fasthttp-proxy" // a HostClient, with fields of one hop taken out
@@ -38,6 +38,8 @@ type Config struct {
 	Listen string // host:port
 	Site   string // host:port of the origin of a proxy
 	Answer string // the file of what the others answer
+	Body   int    // bytes of the body that a bare one answers with, unless Answer says it
+	CPU    *int   // that a bare one stays on; nil: any
 }
 
 const (
@@ -146,7 +148,7 @@ func netHTTPProxy(site string) http.Handler {
 }
 
 func runBare(ctx context.Context, c Config) error {
-	size := len("hello\n")
+	size := c.Body
 	if c.Answer != "" {
 		a, err := load(c.Answer)
 		if err != nil {
@@ -154,7 +156,7 @@ func runBare(ctx context.Context, c Config) error {
 		}
 		size = len(a.Body)
 	}
-	s, err := bare.Listen(bare.Config{Address: c.Listen, Body: size})
+	s, err := bare.Listen(bare.Config{Address: c.Listen, Body: size, CPU: c.CPU})
 	if err != nil {
 		return err
 	}

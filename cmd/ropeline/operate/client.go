@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/httpfront/certs"
 )
 
@@ -57,7 +58,7 @@ type client struct {
 
 func (c *clientConfig) open() (*client, error) {
 	if c.Timeout <= 0 {
-		return nil, UsageError{fmt.Errorf("--timeout %v: want a span above 0, such as 10s", c.Timeout)}
+		return nil, cli.Usagef("--timeout %v: want a span above 0, such as 10s", c.Timeout)
 	}
 	server := c.Server
 	if !strings.Contains(server, "://") {
@@ -65,27 +66,27 @@ func (c *clientConfig) open() (*client, error) {
 	}
 	base, err := url.Parse(server)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, UsageError{fmt.Errorf("--server %q: want an address such as http://127.0.0.1:9080 or https://node.example:9080", c.Server)}
+		return nil, cli.Usagef("--server %q: want an address such as http://127.0.0.1:9080 or https://node.example:9080", c.Server)
 	}
 	token := os.Getenv(TokenVariable)
 	if c.TokenFile != "" {
 		text, err := os.ReadFile(c.TokenFile)
 		if err != nil {
-			return nil, UsageError{fmt.Errorf("--token-file: %w", err)}
+			return nil, cli.Usagef("--token-file: %w", err)
 		}
 		if token = tokenIn(string(text)); token == "" {
-			return nil, UsageError{fmt.Errorf("--token-file %s: there is no token in it", c.TokenFile)}
+			return nil, cli.Usagef("--token-file %s: there is no token in it", c.TokenFile)
 		}
 	}
 	host := base.Hostname()
 	if ip := net.ParseIP(host); token != "" && base.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, UsageError{fmt.Errorf("--server %s: a token is sent over TLS only, or to this machine; want https", c.Server)}
+		return nil, cli.Usagef("--server %s: a token is sent over TLS only, or to this machine; want https", c.Server)
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if c.CAFile != "" {
 		roots, err := certs.Roots(c.CAFile)
 		if err != nil {
-			return nil, UsageError{fmt.Errorf("--ca-file: %w", err)}
+			return nil, cli.Usagef("--ca-file: %w", err)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}

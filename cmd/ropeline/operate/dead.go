@@ -13,6 +13,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 const (
@@ -25,7 +27,7 @@ func newDeadCommand() *cobra.Command {
 	cmd := op.command("declare-dead NODE", "Declare a node dead that is gone for good with its data directory",
 		"  ropeline node declare-dead b1 --gone-for-good --wait", 1, 1, func(cmd *cobra.Command, c *client, args []string) error {
 			if !op.yes {
-				return UsageError{fmt.Errorf("node %s is not declared dead: if it runs all the same, more visitors get in than the limit allows.\nPower its machine off, never start it again from that data directory, and pass --gone-for-good", args[0])}
+				return cli.Usagef("node %s is not declared dead: if it runs all the same, more visitors get in than the limit allows.\nPower its machine off, never start it again from that data directory, and pass --gone-for-good", args[0])
 			}
 			raw, err := c.ask(cmd.Context(), "POST", "/api/v1/nodes/"+escaped(args[0])+"/declare_dead", nil, object{"gone_for_good": true})
 			if err != nil {

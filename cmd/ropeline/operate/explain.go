@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // explainFlags is what is asked about.
@@ -50,7 +52,7 @@ func newExplainCommand() *cobra.Command {
 func (f *explainFlags) question(cmd *cobra.Command, c *client, op *operation) (object, error) {
 	if f.visitor != "" {
 		if f.room == "" || f.url != "" {
-			return nil, UsageError{fmt.Errorf("--visitor needs --room beside it, and no --url")}
+			return nil, cli.Usagef("--visitor needs --room beside it, and no --url")
 		}
 		raw, err := c.ask(cmd.Context(), "GET", roomPath(f.room), op.query(), nil)
 		if err != nil {
@@ -61,13 +63,13 @@ func (f *explainFlags) question(cmd *cobra.Command, c *client, op *operation) (o
 	}
 	u, err := url.Parse(f.url)
 	if err != nil || u.Host == "" {
-		return nil, UsageError{fmt.Errorf("--url %q: want an address such as https://shop.example/tickets", f.url)}
+		return nil, cli.Usagef("--url %q: want an address such as https://shop.example/tickets", f.url)
 	}
 	header := map[string]string{}
 	for _, line := range f.header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return nil, UsageError{fmt.Errorf("--header %q: want \"Name: value\"", line)}
+			return nil, cli.Usagef("--header %q: want \"Name: value\"", line)
 		}
 		header[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/nearest"
 )
 
@@ -71,18 +72,18 @@ func (c *client) settings(ctx context.Context, schema string, words []string, mo
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
-			return nil, UsageError{fmt.Errorf("%q is not understood: want NAME=VALUE, such as total_active_users=500", word)}
+			return nil, cli.Usagef("%q is not understood: want NAME=VALUE, such as total_active_users=500", word)
 		}
 		name = strings.ReplaceAll(name, "-", "_")
 		of, known := types[name]
 		if !known {
-			return nil, UsageError{noField(name, types)}
+			return nil, cli.UsageError{Err: noField(name, types)}
 		}
 		if _, twice := body[name]; twice {
-			return nil, UsageError{fmt.Errorf("%s is given twice, the second time as %q; give it once", name, value)}
+			return nil, cli.Usagef("%s is given twice, the second time as %q; give it once", name, value)
 		}
 		if body[name], err = parsedField(value, of); err != nil {
-			return nil, UsageError{fmt.Errorf("%s=%s: %w", name, value, err)}
+			return nil, cli.Usagef("%s=%s: %w", name, value, err)
 		}
 	}
 	return body, nil

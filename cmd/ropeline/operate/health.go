@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // askAgain is how often health asks while it waits.
@@ -22,7 +24,7 @@ func newHealthCommand() *cobra.Command {
 	cmd := op.command("health", "Say whether the node takes visitors, for health checks of containers",
 		"  ropeline health\n  ropeline health --wait 30s\n  ropeline health --alive", 0, 0, func(cmd *cobra.Command, c *client, _ []string) error {
 			if wait < 0 {
-				return UsageError{fmt.Errorf("--wait is %s; allowed is 0s or more", wait)}
+				return cli.Usagef("--wait is %s; allowed is 0s or more", wait)
 			}
 			path := "/readyz"
 			if alive {

@@ -7,6 +7,8 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // Commands by which operators ask a node, and tell it.
@@ -24,7 +26,7 @@ func Commands() []*cobra.Command {
 
 // groupOf returns a command that has others below it.
 func groupOf(use, short, long string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n" + exitCodes, Args: NoSuchCommand,
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n" + exitCodes, Args: cli.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(below...)
 	return cmd
@@ -45,7 +47,7 @@ func (op *operation) command(use, short, example string, least, most int, run fu
 		Use: use, Short: short, Example: example,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < least || most >= 0 && len(args) > most {
-				return UsageError{fmt.Errorf("%d words are given: want %q\nSee %q for what is allowed", len(args), cmd.UseLine(), cmd.CommandPath()+" --help")}
+				return cli.Usagef("%d words are given: want %q\nSee %q for what is allowed", len(args), cmd.UseLine(), cmd.CommandPath()+" --help")
 			}
 			return nil
 		},
@@ -82,7 +84,7 @@ func (op *operation) sure(what string) error {
 	if op.yes {
 		return nil
 	}
-	return UsageError{fmt.Errorf("%s: say --yes if that is meant", what)}
+	return cli.Usagef("%s: say --yes if that is meant", what)
 }
 
 // reading returns a command that shows an answer.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +15,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // How commands show what a node has answered.
@@ -201,7 +202,7 @@ func (c *Output) WantsJSON(cmd *cobra.Command) bool {
 func (c *Output) show(cmd *cobra.Command, get func(ctx context.Context) (json.RawMessage, error), render func(raw json.RawMessage) (string, error)) error {
 	ctx, out, asJSON := cmd.Context(), cmd.OutOrStdout(), c.WantsJSON(cmd)
 	if every := cmd.Flags().Lookup("every"); every != nil && every.Changed && !c.Watch {
-		return UsageError{errors.New("--every says how often --watch shows something; want --watch beside it")}
+		return cli.Usagef("--every says how often --watch shows something; want --watch beside it")
 	}
 	if !c.Watch {
 		raw, err := get(ctx)
@@ -211,7 +212,7 @@ func (c *Output) show(cmd *cobra.Command, get func(ctx context.Context) (json.Ra
 		return Print(out, raw, asJSON, false, render)
 	}
 	if c.Every < leastEvery {
-		return UsageError{fmt.Errorf("--every %v: want %v or more", c.Every, leastEvery)}
+		return cli.Usagef("--every %v: want %v or more", c.Every, leastEvery)
 	}
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()

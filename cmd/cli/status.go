@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -10,19 +10,20 @@ import (
 	"golang.org/x/term"
 )
 
-// statusLine is one line of a terminal that is drawn again and again, with a
+// StatusLine is one line of a terminal that is drawn again and again, with a
 // bar in front. On anything but a terminal it draws nothing.
-type statusLine struct {
+type StatusLine struct {
 	w     io.Writer
 	width func() int // columns of the terminal; nil: not a terminal
 }
 
-func newStatusLine(w io.Writer) statusLine {
+// NewStatusLine returns a line on w.
+func NewStatusLine(w io.Writer) StatusLine {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return statusLine{w: w}
+		return StatusLine{w: w}
 	}
-	return statusLine{w: w, width: func() int {
+	return StatusLine{w: w, width: func() int {
 		columns, _, err := term.GetSize(int(f.Fd()))
 		if err != nil || columns <= 0 {
 			return 80
@@ -31,13 +32,13 @@ func newStatusLine(w io.Writer) statusLine {
 	}}
 }
 
-// visible reports whether there is a terminal to draw on.
-func (l statusLine) visible() bool { return l.width != nil }
+// Visible reports whether there is a terminal to draw on.
+func (l StatusLine) Visible() bool { return l.width != nil }
 
-// show draws value of limit as a bar, and words behind it. What does not fit is
+// Show draws value of limit as a bar, and words behind it. What does not fit is
 // cut, because a line that wraps cannot be drawn over.
-func (l statusLine) show(value, limit int, words string) {
-	if !l.visible() {
+func (l StatusLine) Show(value, limit int, words string) {
+	if !l.Visible() {
 		return
 	}
 	width := l.width()
@@ -50,9 +51,9 @@ func (l statusLine) show(value, limit int, words string) {
 	_, _ = io.WriteString(l.w, "\r"+line+"\x1b[K")
 }
 
-// clear takes the line away, so that something lasting can be printed.
-func (l statusLine) clear() {
-	if l.visible() {
+// Clear takes the line away, so that something lasting can be printed.
+func (l StatusLine) Clear() {
+	if l.Visible() {
 		_, _ = io.WriteString(l.w, "\r\x1b[K")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/settings"
 )
@@ -17,7 +18,7 @@ import (
 func simulateTable(r *sim.Result, cfg sim.Config) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleRounded)
-	t.SetTitle("ropeline simulate, seed %d\n%d × %d nodes, %s, %s, %d active, %d new a minute", r.Seed,
+	t.SetTitle("ropeline-bench simulate, seed %d\n%d × %d nodes, %s, %s, %d active, %d new a minute", r.Seed,
 		r.Sites, r.Nodes, r.Policy, r.Method, cfg.Room.TotalActiveUsers, cfg.Room.NewUsersPerMinute)
 	f := &r.Figures
 	row := func(name string, value any, unit, note string) {
@@ -80,12 +81,12 @@ func trafficRows(row rowFunc, f *sim.Figures) {
 
 func crowdRows(row rowFunc, f *sim.Figures) {
 	row("visitors", f.Visitors, "", "")
-	row("let in", f.LetIn, "", share(f.LetIn, f.Visitors))
-	row("had to wait", f.Queued, "", share(f.Queued, f.Visitors))
-	row("gave up", f.GaveUp, "", share(f.GaveUp, f.Visitors))
+	row("let in", f.LetIn, "", cli.Share(f.LetIn, f.Visitors))
+	row("had to wait", f.Queued, "", cli.Share(f.Queued, f.Visitors))
+	row("gave up", f.GaveUp, "", cli.Share(f.GaveUp, f.Visitors))
 	row("still waiting", f.WaitingAtEnd, "", "")
 	row("most waiting", f.PeakWaiting, "", "at one time")
-	row("requests", f.Requests, "", share(f.Refused, f.Requests)+" queued")
+	row("requests", f.Requests, "", cli.Share(f.Refused, f.Requests)+" queued")
 	row("places lost", f.PlacesLost, "", "")
 	row("sessions lost", f.SessionsLost, "", "")
 }

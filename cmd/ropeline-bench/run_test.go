@@ -9,6 +9,7 @@ import (
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/suite"
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // TestBenchMeasures runs what needs none of the other servers, for as short as can be: what it is about is that
@@ -48,32 +49,39 @@ func benchConfig(t *testing.T, only string) suite.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return suite.Config{Binary: self, Rounds: 1, Warm: 20 * time.Millisecond, Lasts: 100 * time.Millisecond, SelfTest: -1, Only: only, Tell: t.Logf}
+	binary, err := rig.Built(t.Context(), rig.Ropeline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return suite.Config{Binary: binary, Self: self, Rounds: 1, Warm: 20 * time.Millisecond, Lasts: 100 * time.Millisecond, SelfTest: -1, Only: only, Tell: t.Logf}
 }
 
-func TestBenchNames(t *testing.T) {
+func TestRunNames(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string // in the error
+		code int
 	}{
-		{[]string{"bench"}, "the name of a benchmark is missing"},
-		{[]string{"bench", "speed"}, `there is no benchmark "speed"`},
-		{[]string{"bench", "proxy", "--all"}, "--all goes without names"},
-		{[]string{"bench", "--rounds", "0", "proxy"}, "rounds"},
+		{[]string{"run"}, "the name of a measurement is missing", cli.ExitUsage},
+		{[]string{"run", "speed"}, `there is no benchmark "speed"`, cli.ExitUsage},
+		{[]string{"run", "proxy", "--all"}, "--all goes without names", cli.ExitUsage},
+		{[]string{"run", "--rounds", "0", "proxy"}, "rounds", cli.ExitUsage},
+		{[]string{"run", "proxy", "--binary", "/none"}, "make build makes ./ropeline", cli.ExitFailed},
+		{[]string{"rum", "proxy"}, `did you mean "run"?`, cli.ExitUsage},
 	} {
 		root := newRootCommand()
 		root.SetArgs(c.args)
 		err := root.ExecuteContext(t.Context())
-		if err == nil || !strings.Contains(err.Error(), c.want) || exitCode(err) != exitUsage {
-			t.Errorf("%v: got %v, want %s", c.args, err, c.want)
+		if err == nil || !strings.Contains(err.Error(), c.want) || exitCode(err) != c.code {
+			t.Errorf("%v: got %v, want %s and exit code %d", c.args, err, c.want, c.code)
 		}
 	}
 }
 
-func TestBenchListHasAll(t *testing.T) {
+func TestListHasAll(t *testing.T) {
 	var out strings.Builder
 	root := newRootCommand()
-	root.SetArgs([]string{"bench", "--list"})
+	root.SetArgs([]string{"list"})
 	root.SetOut(&out)
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)

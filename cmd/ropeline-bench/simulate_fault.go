@@ -131,7 +131,7 @@ func faultNumber(s string, most int) (int, error) {
 // faultLimit reads one of the two limits of a room.
 func faultLimit(name, s string) (int, error) {
 	var to room.Settings
-	err := roomFields().Pick(name)[0].Of(&to).Set(s)
+	err := room.Fields(nil).Pick(name)[0].Of(&to).Set(s)
 	return max(to.TotalActiveUsers, to.NewUsersPerMinute), err
 }
 

@@ -7,50 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strconv"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/spf13/cobra"
 
 	"github.com/ropeline/ropeline/bench/rate"
-	"github.com/ropeline/ropeline/bench/rate/bare"
-	"github.com/ropeline/ropeline/node/settings"
+	"github.com/ropeline/ropeline/bench/rig/serve"
+	"github.com/ropeline/ropeline/cmd/cli"
 )
-
-// newBareCommand returns the server of the self-test, which benchmarks use as well.
-func newBareCommand() *cobra.Command {
-	cfg := bare.Config{Address: "127.0.0.1:0", Body: 6}
-	cpu := anyCPU
-	cmd := &cobra.Command{
-		Use:    "bare",
-		Short:  "Answer every request with the same bytes, at as little cost as can be",
-		Hidden: true, // it is of no use but to measure
-		Args:   noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cpu != anyCPU {
-				cfg.CPU = &cpu
-			}
-			server, err := bare.Listen(cfg)
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", server.Addr()); err != nil {
-				return err
-			}
-			return server.Serve(cmd.Context())
-		},
-	}
-	f := cmd.Flags()
-	f.Var(hostPort.At(&cfg.Address), "listen", "where to listen: IPv4 and port; port 0: any that is free")
-	f.Var(settings.Int(0, math.MaxInt32).At(&cfg.Body), "body", "bytes of the body")
-	f.Var(settings.Int(anyCPU, 1023).At(&cpu), "cpu", "`number` of the CPU that it stays on")
-	f.Lookup("cpu").DefValue = ""
-	return cmd
-}
 
 // runRateSelfTest shows what the generator sustains.
 func runRateSelfTest(ctx context.Context, o rateOptions, out io.Writer) error {
@@ -63,14 +30,14 @@ func runRateSelfTest(ctx context.Context, o rateOptions, out io.Writer) error {
 		o.serverCPU, o.loadCPU = cpus[0], cpus[len(cpus)-1]
 		o.cfg.CPU = &o.loadCPU
 	}
-	server := []string{exe, "rate", "bare", "--body", strconv.Itoa(o.body)}
+	server := []string{exe, "serve", string(serve.Bare), "--listen", "127.0.0.1:0", "--body", strconv.Itoa(o.body)}
 	if o.serverCPU != anyCPU {
 		server = append(server, "--cpu", strconv.Itoa(o.serverCPU))
 	}
 	s, err := rate.Sustain(ctx, rate.SelfTest{Server: server, Run: o.cfg})
 	switch {
 	case errors.Is(err, rate.ErrConfig):
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	case err != nil:
 		return err
 	case o.json:
@@ -88,7 +55,7 @@ const disturbed = 0.1
 func selfTestTable(s rate.Sustained, o rateOptions) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleRounded)
-	t.SetTitle("ropeline rate --self-test, %d connections, %d bytes", o.cfg.Conns, o.body)
+	t.SetTitle("ropeline-bench rate --self-test, %d connections, %d bytes", o.cfg.Conns, o.body)
 	t.AppendHeader(table.Row{"wanted", "answers/s", "p50 µs", "p99 µs", "late p99", "CPU", "held"})
 	style := t.Style()
 	style.Format.Header = text.FormatDefault

@@ -18,6 +18,7 @@ import (
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/bench/sim/input"
 	"github.com/ropeline/ropeline/bench/sim/plot"
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // simulateOptions is what the flags of the command say beyond the run itself.
@@ -73,18 +74,18 @@ What goes wrong is said by --fault, as often as needed:
 
 The same flags and --seed give the same result. docs/simulator.md explains every
 figure.`,
-		Example: `  ropeline simulate --arrivals uniform:10000/30m --total-active-users 200 --new-users-per-minute 200 --stay 1m
-  ropeline simulate --trace worldcup98-0707.csv --scale 0.003 --sites 5 --nodes 3 --rotate 20m \
+		Example: `  ropeline-bench simulate --arrivals uniform:10000/30m --total-active-users 200 --new-users-per-minute 200 --stay 1m
+  ropeline-bench simulate --trace worldcup98-0707.csv --scale 0.003 --sites 5 --nodes 3 --rotate 20m \
     --total-active-users 1000 --new-users-per-minute 500 --fault partition:site=2,from=2h,for=12m --plot pictures
-  ropeline simulate --arrivals uniform:6000/20m --sites 2 --nodes 3 --total-active-users 300 --new-users-per-minute 300 \
+  ropeline-bench simulate --arrivals uniform:6000/20m --sites 2 --nodes 3 --total-active-users 300 --new-users-per-minute 300 \
     --fault disk-full:node=1.1,from=5m,for=2m --fault wipe:node=2.2,at=8m,for=30s --fault declare:node=2.2,at=10m`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if err := o.complete(ctx, cmd.Flags(), cmd.ErrOrStderr()); ctx.Err() != nil {
 				return err // was told to stop
 			} else if err != nil {
-				return usageError{err}
+				return cli.UsageError{Err: err}
 			}
 			return runSimulate(ctx, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -154,7 +155,7 @@ func (o *simulateOptions) traffic(ctx context.Context, warn io.Writer) (*input.T
 		return nil, err
 	}
 	if traffic.Skipped != nil {
-		fmt.Fprintf(warn, "ropeline: %d lines are no requests and are left out; the first: %v\n", traffic.SkippedLines, traffic.Skipped)
+		fmt.Fprintf(warn, "ropeline-bench: %d lines are no requests and are left out; the first: %v\n", traffic.SkippedLines, traffic.Skipped)
 	}
 	if o.begin > 0 {
 		if traffic, err = traffic.From(o.begin); err != nil {
@@ -220,19 +221,19 @@ const showEvery = 100 * time.Millisecond
 // runSimulate runs what o says. Only the result goes to out.
 func runSimulate(ctx context.Context, o simulateOptions, out, errOut io.Writer) error {
 	collectSeldom()
-	line := newStatusLine(errOut)
-	if line.visible() {
+	line := cli.NewStatusLine(errOut)
+	if line.Visible() {
 		start, shown := time.Now(), time.Time{}
 		o.cfg.Progress = func(done float64) {
 			if time.Since(shown) < showEvery {
 				return
 			}
 			shown = time.Now()
-			line.show(int(done*1000), 1000, fmt.Sprintf("%.0f %%  %s", 100*done, time.Since(start).Round(time.Second)))
+			line.Show(int(done*1000), 1000, fmt.Sprintf("%.0f %%  %s", 100*done, time.Since(start).Round(time.Second)))
 		}
 	}
 	r, err := sim.Run(ctx, o.cfg)
-	line.clear()
+	line.Clear()
 	if err != nil {
 		return fmt.Errorf("simulate: %w\nThe same again: %s", err, o.command)
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,103 +12,61 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"github.com/ropeline/ropeline/bench/rig/redis"
-	"github.com/ropeline/ropeline/bench/rig/serve"
 	"github.com/ropeline/ropeline/bench/suite"
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/settings"
 )
 
 // benchOptions is what the flags of the command say.
 type benchOptions struct {
 	cfg  suite.Config
-	list bool
 	json bool
 	all  bool
 	docs string
 }
 
-func newBenchCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "Say which measurements there are, and what each asks",
+		Args:  cli.NoArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return listBenches(cmd.OutOrStdout()) },
+	}
+}
+
+func newRunCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench NAME...",
-		Short: "Measure this program beside what else a site could use",
-		Long: `Measures this program beside other servers that are on this machine, on Linux with two cores at least: one
+		Use:   "run NAME...",
+		Short: "Measure ropeline beside what else a site could use",
+		Long: `Measures ropeline beside other servers that are on this machine, on Linux with two cores at least: one
 server at a time on the first core, load and site on the second one. A server that is
 not there is reported as missing; nothing is installed.`,
-		Example: `  ropeline bench --list
-  ropeline bench proxy
-  ropeline bench proxy --rounds 1 --for 2s --only ropeline`,
+		Example: `  ropeline-bench run proxy
+  ropeline-bench run proxy --rounds 1 --for 2s --only ropeline`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.list {
-				return listBenches(cmd.OutOrStdout())
-			}
 			chosen, err := chooseBenches(args, o.all)
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			if o.docs != "" && o.cfg.Only != "" {
-				return usageError{errors.New("--docs does not go with --only: the page would have a part of the servers")}
+				return cli.Usagef("--docs does not go with --only: the page would have a part of the servers")
 			}
 			return runBenches(cmd.Context(), o, chosen, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.list, "list", false, "say which there are, and what each asks")
 	f.BoolVar(&o.all, "all", false, "all of them, one after the other")
 	o.cfg.Rounds = 5
 	f.Var(settings.Int(1, 1000).At(&o.cfg.Rounds), "rounds", "how often each server is measured")
 	o.cfg.Lasts = 4 * time.Second
 	f.Var(settings.Duration(time.Second, time.Hour, 1).At(&o.cfg.Lasts), "for", "how long each time")
 	f.StringVar(&o.cfg.Only, "only", "", "measure servers with this `text` in their names only")
+	f.StringVar(&o.cfg.Binary, "binary", "./ropeline", "the `program` to measure")
 	f.StringVar(&o.cfg.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
 	f.StringVar(&o.docs, "docs", "", "also write JSON, pictures and tables into the documentation in this `directory`")
 	f.BoolVar(&o.json, "json", false, "print one JSON object for each instead of tables")
 	f.SortFlags = false
-	cmd.AddCommand(newBenchServeCommand(), newBenchIncrementCommand())
-	return cmd
-}
-
-// newBenchServeCommand is one of the servers beside this program, in a process of its own.
-func newBenchServeCommand() *cobra.Command {
-	var c serve.Config
-	cmd := &cobra.Command{
-		Use:    "serve KIND",
-		Short:  "Be one of the servers that bench measures",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c.Kind = serve.Kind(args[0])
-			return serve.Run(cmd.Context(), c)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&c.Listen, "listen", "", "`host:port`")
-	f.StringVar(&c.Site, "site", "", "`host:port` of the origin")
-	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered")
-	return cmd
-}
-
-// newBenchIncrementCommand is a client of Redis, in a process of its own so that its time can be told.
-func newBenchIncrementCommand() *cobra.Command {
-	var target string
-	conns, lasts := 64, time.Second
-	cmd := &cobra.Command{
-		Use:    "incr",
-		Short:  "Be the client of Redis that bench measures",
-		Hidden: true,
-		Args:   noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := redis.Increment(target, conns, lasts)
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&target, "target", "", "`host:port` of Redis")
-	f.Var(settings.Int(1, 4096).At(&conns), "connections", "how many ask at a time")
-	f.Var(settings.Duration(time.Millisecond, time.Hour, 1).At(&lasts), "for", "how long")
 	return cmd
 }
 
@@ -127,17 +83,17 @@ func listBenches(out io.Writer) error {
 func chooseBenches(names []string, all bool) ([]suite.Benchmark, error) {
 	switch {
 	case all && len(names) > 0:
-		return nil, errors.New("--all goes without names")
+		return nil, cli.Usagef("--all goes without names")
 	case all:
 		return suite.All(), nil
 	case len(names) == 0:
-		return nil, errors.New("the name of a benchmark is missing; ropeline bench --list has them")
+		return nil, cli.Usagef("the name of a measurement is missing; ropeline-bench list has them")
 	}
 	var chosen []suite.Benchmark
 	for _, name := range names {
 		b, err := suite.Find(name)
 		if err != nil {
-			return nil, fmt.Errorf("%w; ropeline bench --list has them", err)
+			return nil, cli.Usagef("%w; ropeline-bench list has them", err)
 		}
 		chosen = append(chosen, b)
 	}
@@ -146,11 +102,14 @@ func chooseBenches(names []string, all bool) ([]suite.Benchmark, error) {
 
 // runBenches measures one after the other. Only results go to out.
 func runBenches(ctx context.Context, o benchOptions, chosen []suite.Benchmark, out, errOut io.Writer) error {
+	if _, err := os.Stat(o.cfg.Binary); err != nil {
+		return fmt.Errorf("the program to measure: %w; make build makes ./ropeline, and --binary names another", err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	o.cfg.Binary = self
+	o.cfg.Self = self
 	o.cfg.Tell = func(format string, args ...any) { fmt.Fprintf(errOut, format+"\n", args...) }
 	for _, b := range chosen {
 		if o.docs == "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/settings"
 )
 
@@ -52,13 +53,13 @@ The result says how much of a CPU the generator itself has used, and how late it
 was, and warns where the figures are its own. --self-test finds the highest rate
 that it holds in time here, in short tries against a server with nothing in it,
 ten to thirty seconds in all. Linux only.`,
-		Example: `  ropeline rate --target http://127.0.0.1:8080/ --rate 20000 --for 30s
-  ropeline rate --target http://127.0.0.1:8080 --requests heads.txt --connections 1000 --json
-  ropeline rate --self-test`,
-		Args: noArguments,
+		Example: `  ropeline-bench rate --target http://127.0.0.1:8080/ --rate 20000 --for 30s
+  ropeline-bench rate --target http://127.0.0.1:8080 --requests heads.txt --connections 1000 --json
+  ropeline-bench rate --self-test`,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags()); err != nil {
-				return usageError{err}
+				return cli.UsageError{Err: err}
 			}
 			if o.selfTest {
 				return runRateSelfTest(cmd.Context(), o, cmd.OutOrStdout())
@@ -68,7 +69,6 @@ ten to thirty seconds in all. Linux only.`,
 	}
 	rateFlags(cmd.Flags(), &o)
 	cmd.Flags().SortFlags = false
-	cmd.AddCommand(newBareCommand())
 	return cmd
 }
 
@@ -175,7 +175,7 @@ func runRate(ctx context.Context, o rateOptions, out io.Writer) error {
 	r, err := rate.Run(ctx, o.cfg)
 	switch {
 	case errors.Is(err, rate.ErrConfig):
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	case err != nil && r.Due == 0:
 		return err
 	case o.json:
@@ -189,10 +189,10 @@ func runRate(ctx context.Context, o rateOptions, out io.Writer) error {
 func rateTable(r rate.Result) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleRounded)
-	t.SetTitle("ropeline rate, %s model, %.3g s", r.Model, r.Seconds)
+	t.SetTitle("ropeline-bench rate, %s model, %.3g s", r.Model, r.Seconds)
 	row := func(name string, value any, note string) { t.AppendRow(table.Row{name, value, note}) }
 	row("due", r.Due, "")
-	row("sent", r.Sent, share(int(r.Sent), int(r.Due)))
+	row("sent", r.Sent, cli.Share(int(r.Sent), int(r.Due)))
 	row("answered", r.Answered, statusCodes(r.Status))
 	row("without an answer", r.Failed(), errorKinds(r.Errors))
 	wanted := "as many as the connections allow"

@@ -21,7 +21,7 @@ func heatMapCommands(t *testing.T) map[string][]string {
 	commands := make(map[string][]string)
 	for line := range strings.Lines(string(text)) {
 		before, after, ok := strings.Cut(strings.TrimSpace(line), " --plot docs/img")
-		if args, is := strings.CutPrefix(before, "ropeline "); ok && is {
+		if args, is := strings.CutPrefix(before, "ropeline-bench "); ok && is {
 			words := strings.Fields(args + after)
 			for i, word := range words {
 				if word == "--method" {
@@ -42,7 +42,7 @@ func TestHeatMapsShowWhatMethodsDo(t *testing.T) {
 		t.Skip("two runs of some 10 s each")
 	}
 	commands := heatMapCommands(t)
-	binary, err := rig.Built(t.Context())
+	binary, err := rig.Built(t.Context(), rig.Bench)
 	if err != nil {
 		t.Fatal(err)
 	}

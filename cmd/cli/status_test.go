@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 func TestStatusLine(t *testing.T) {
 	var out bytes.Buffer
-	line := statusLine{w: &out, width: func() int { return 40 }}
+	line := StatusLine{w: &out, width: func() int { return 40 }}
 	for _, tc := range []struct {
 		value, full int
 		part        string
@@ -17,7 +17,7 @@ func TestStatusLine(t *testing.T) {
 		{0, 0, "0%"}, {4, 2, "20%"}, {20, 10, "100%"}, {10, 5, "50%"}, {25, 10, "100%"}, {-1, 0, "0%"},
 	} {
 		out.Reset()
-		line.show(tc.value, 20, "some words that are far too long for it")
+		line.Show(tc.value, 20, "some words that are far too long for it")
 		got := strings.TrimSuffix(strings.TrimPrefix(out.String(), "\r"), "\x1b[K")
 		if n := strings.Count(got, "█"); n != tc.full {
 			t.Errorf("%d of 20: %d of 10 cells are full: %q", tc.value, n, got)
@@ -33,8 +33,8 @@ func TestStatusLine(t *testing.T) {
 
 func TestStatusLineHasALongerBarWhereThereIsSpace(t *testing.T) {
 	var out bytes.Buffer
-	line := statusLine{w: &out, width: func() int { return 120 }}
-	line.show(5, 20, "all of the words")
+	line := StatusLine{w: &out, width: func() int { return 120 }}
+	line.Show(5, 20, "all of the words")
 	if got := out.String(); strings.Count(got, "█") != 5 || !strings.Contains(got, "all of the words") {
 		t.Errorf("got %q, want 5 of 20 cells full, and all of the words", got)
 	}
@@ -42,9 +42,9 @@ func TestStatusLineHasALongerBarWhereThereIsSpace(t *testing.T) {
 
 func TestStatusLineOnNoTerminal(t *testing.T) {
 	var out bytes.Buffer
-	line := newStatusLine(&out)
-	line.show(1, 2, "words")
-	line.clear()
+	line := NewStatusLine(&out)
+	line.Show(1, 2, "words")
+	line.Clear()
 	if out.Len() != 0 {
 		t.Errorf("drew %q on something that is no terminal", out.String())
 	}

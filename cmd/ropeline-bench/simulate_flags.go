@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,10 +42,13 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 // simulatedRoomFlags binds what a simulated room has of the settings of real ones.
 func simulatedRoomFlags(f *pflag.FlagSet, s *room.Settings) {
 	*s = s.WithDefaults()
-	fields := roomFields().Pick("policy", "on-partition", "curve-factor", "queueing-method", "total-active-users", "new-users-per-minute",
+	fields := room.Fields(nil).Pick("policy", "on-partition", "curve-factor", "queueing-method", "total-active-users", "new-users-per-minute",
 		"session-duration", "refresh-interval", "bucket-span", "place-kept", "share-freeze")
 	fields[3].Name = "method"
-	bind(f, s, fields)
+	for i := range fields {
+		v := fields[i].Of(s)
+		f.Var(v, fields[i].Name, fields[i].Meaning+v.Spec().Words())
+	}
 	f.Lookup("total-active-users").DefValue, f.Lookup("new-users-per-minute").DefValue = "", ""
 }
 
@@ -78,6 +82,13 @@ func networkFlags(f *pflag.FlagSet, c *sim.Config) {
 	f.Var(settings.Float(0, 0.01).At(&c.Clocks.Drift), "clock-drift", "most that a clock gains or loses, in parts of the time passed")
 }
 
+var weights = settings.Row(settings.Of(settings.Spec{Type: "number", Allowed: "numbers of at least 0, one for each site, such as 0.5,0.3,0.2"},
+	func(s string) (float64, bool) {
+		w, err := strconv.ParseFloat(s, 64)
+		return w, err == nil && w >= 0 && !math.IsInf(w, 1)
+	},
+	func(w float64) string { return strconv.FormatFloat(w, 'g', -1, 64) }, nil))
+
 // longestSimulated bounds every duration of a simulated run.
 const longestSimulated = 30 * 24 * time.Hour
 
@@ -101,7 +112,7 @@ func part(f *pflag.FlagSet, dst *float64, name, usage string) {
 // sameAgain returns the command line that repeats a run, to be pasted into a
 // shell: every flag that was given and matters for the result, and the seed.
 func sameAgain(flags *pflag.FlagSet, seed uint64) string {
-	words := []string{"ropeline", "simulate"}
+	words := []string{"ropeline-bench", "simulate"}
 	flags.Visit(func(f *pflag.Flag) {
 		if slices.Contains([]string{"seed", "json", "speed", "plot"}, f.Name) {
 			return

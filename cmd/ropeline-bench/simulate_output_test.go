@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -56,7 +57,7 @@ func sample() (*sim.Result, simulateOptions) {
 		Faults:     []sim.Fault{{Kind: sim.Partition, Site: 2, From: time.Minute, For: 12 * time.Minute}},
 		Speed:      &sim.Speed{Wall: 1.5, Virtual: 4200, Events: 300_000, Visitors: 667, EventsPS: 200_000},
 	}
-	o := simulateOptions{command: "ropeline simulate --arrivals flash --seed 7"}
+	o := simulateOptions{command: "ropeline-bench simulate --arrivals flash --seed 7"}
 	o.cfg.Room = room.Settings{TotalActiveUsers: 800, NewUsersPerMinute: 400}
 	return r, o
 }
@@ -85,7 +86,7 @@ func TestSimulateJudges(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "2 promises were broken") || !strings.Contains(err.Error(), o.command) {
 		t.Errorf("got %v, want two broken promises and how to see them again", err)
 	}
-	if _, usage := errors.AsType[usageError](err); usage {
+	if _, usage := errors.AsType[cli.UsageError](err); usage {
 		t.Error("broken promises are no mistake in the command line")
 	}
 	for _, v := range r.Violations {

@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // runRateCommand runs the command with args and returns what it printed.
@@ -166,7 +168,11 @@ func TestRateErrors(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nobody := "http://" + freeAddress(t)
+	free, err := rig.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + free
 	for _, tc := range []struct {
 		name, args, want string
 		usage            bool
@@ -190,7 +196,7 @@ func TestRateErrors(t *testing.T) {
 				t.Fatalf("got %v and %q, want an error with %q", err, out, tc.want)
 			}
 			// Flag errors become usage errors at the root command.
-			if _, usage := errors.AsType[usageError](err); usage != tc.usage {
+			if _, usage := errors.AsType[cli.UsageError](err); usage != tc.usage {
 				t.Errorf("usage error: got %v, want %v", usage, tc.usage)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -44,14 +45,14 @@ func TestSimulateTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"seed 4", "2 × 2 nodes, escrow, fifo, 20 active, 60 new a minute", "overshoot", "early queued", "idle", "borrowed", "order error", "B/s", "visitors/s",
-		"\nropeline simulate --arrivals uniform:120/2m --sites 2 --nodes 2 --total-active-users 20 ",
+		"\nropeline-bench simulate --arrivals uniform:120/2m --sites 2 --nodes 2 --total-active-users 20 ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
 	}
 	for line := range strings.Lines(out) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 && !strings.HasPrefix(line, "ropeline ") {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 && !strings.HasPrefix(line, "ropeline-bench ") {
 			t.Errorf("a line has %d columns, which 80 wrap: %s", n, line)
 		}
 	}
@@ -78,7 +79,7 @@ func TestSimulateJSON(t *testing.T) {
 	if r.Speed != nil {
 		t.Error("speed is in the output, which must be the same on every machine")
 	}
-	if !strings.HasPrefix(r.Command, "ropeline simulate --arrivals") || !strings.HasSuffix(r.Command, " --seed 4") {
+	if !strings.HasPrefix(r.Command, "ropeline-bench simulate --arrivals") || !strings.HasSuffix(r.Command, " --seed 4") {
 		t.Errorf("got command %q", r.Command)
 	}
 	fast, _, err := runSimulateCommand(t, smallAnd("--seed", "4", "--json", "--speed")...)
@@ -219,7 +220,7 @@ func TestSimulateRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("got %v, want an error with %q", err, tc.want)
 			}
-			if _, usage := errors.AsType[usageError](err); !usage {
+			if _, usage := errors.AsType[cli.UsageError](err); !usage {
 				t.Errorf("%v is no usage error", err)
 			}
 			if strings.Contains(err.Error(), "sim: bad config") || out != "" {
