@@ -110,9 +110,14 @@ artifacts/caddy:
 ropeline-bench: ## build the program of the measurements, ./ropeline-bench
 	CGO_ENABLED=0 $(GO) build -trimpath -o ropeline-bench ./cmd/ropeline-bench
 
+NAME ?=
+.PHONY: measure
+measure: build ropeline-bench #+ makes the measurement NAME, and writes its table into docs (./ropeline-bench list has the names)
+	./ropeline-bench run $(NAME) --docs docs --caddy $(CADDY)
+
 .PHONY: bench
 bench: build ropeline-bench #+ ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
-	./ropeline-bench run --all --docs docs --caddy $(CADDY)
+	./ropeline-bench run floor proxy waiting counters central tail --docs docs --caddy $(CADDY)
 
 # The benchmarks install nothing by themselves, and report what is missing.
 .PHONY: bench-deps

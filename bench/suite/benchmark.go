@@ -2,9 +2,7 @@ package suite
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
@@ -27,15 +25,6 @@ type Benchmark struct {
 // All returns every benchmark, in the order of the page.
 func All() []Benchmark {
 	return []Benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
-}
-
-// Find returns the one with that name.
-func Find(name string) (Benchmark, error) {
-	all := All()
-	if i := slices.IndexFunc(all, func(b Benchmark) bool { return b.Name == name }); i >= 0 {
-		return all[i], nil
-	}
-	return Benchmark{}, fmt.Errorf("there is no benchmark %q", name)
 }
 
 // entry is one server in one situation, as it is measured.

@@ -32,9 +32,6 @@ func maker(name string) string { return "ropeline-bench run " + name }
 // page is the page that results stand in.
 func page(docs string) string { return filepath.Join(docs, "benchmarks.md") }
 
-// HasPlace returns an error if the documentation in a directory has no place for the result of b.
-func (b *Benchmark) HasPlace(docs string) error { return docpage.HasPlace(page(docs), maker(b.Name)) }
-
 // WriteDocs writes the result into the documentation in a directory: as JSON, as pictures, and into the page.
 func (r *Result) WriteDocs(docs string) error {
 	text, err := r.AppendJSON(nil)
@@ -61,7 +58,7 @@ func (r *Result) section() string {
 	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", r.Question, r.Method)
 	fmt.Fprintf(&b, "![%s: %s](img/bench-%s.svg)\n\n", r.Title, r.drawn().axis, r.Name)
 	b.WriteString(r.Markdown())
-	fmt.Fprintf(&b, "\nMade on %s by `ropeline-bench run %s --rounds %d --for %v`; each round is in [%[2]s.json](bench/%[2]s.json).\n",
+	fmt.Fprintf(&b, "\nMade on %s by `ropeline-bench run %s --set rounds=%d,for=%v`; each round is in [%[2]s.json](bench/%[2]s.json).\n",
 		r.Made.Format("2 January 2006"), r.Name, r.Rounds, time.Duration(r.Seconds*float64(time.Second)))
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
@@ -58,13 +59,10 @@ func proxying() Benchmark {
 			{text: "a room costs an admitted request, beyond proxying without one", unit: "µs", most: 1.3, rows: []string{rowAdmitted, rowWithout}, of: cpuDifference},
 			{text: "processor time of an admitted request by that of nginx", most: 1, rows: []string{rowAdmitted, rowNginx}, of: cpuRatio},
 			{text: "rate at 1,000 connections by that at 64", least: 0.9, rows: []string{rowAdmitted + ", " + many, rowAdmitted}, of: func(s []Sample) float64 { return s[0].Rate / s[1].Rate }},
-			{text: "answers at 1,000 connections that are no 200, or did not come", most: noneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []Sample) float64 { return float64(s[0].Bad + s[0].Failed) }},
+			{text: "answers at 1,000 connections that are no 200, or did not come", most: measurement.NoneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []Sample) float64 { return float64(s[0].Bad + s[0].Failed) }},
 		},
 	}
 }
-
-// noneAtAll is a bound below which only nothing is.
-const noneAtAll = 0.5
 
 func cpuDifference(s []Sample) float64 { return s[0].CPU - s[1].CPU }
 

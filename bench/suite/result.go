@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/machine"
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // Result is what came of a benchmark. Its JSON form is what docs keep of it.
@@ -80,13 +81,7 @@ func spreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	median := sorted[middle]
-	if len(sorted)%2 == 0 {
-		median = (sorted[middle-1] + sorted[middle]) / 2
-	}
-	return Spread{median, sorted[0], sorted[len(sorted)-1]}
+	return Spread{measurement.Median(values), slices.Min(values), slices.Max(values)}
 }
 
 // spread returns the spread of one figure over the rounds.
@@ -129,7 +124,8 @@ type Checked struct {
 	Value Spread  `json:"value"`
 	Least float64 `json:"least,omitempty"` // 0: no bound
 	Most  float64 `json:"most,omitempty"`  // 0: no bound
-	Held  bool    `json:"held"`            // of the median
+	// Verdict is by the interval of the median, which takes six rounds.
+	Verdict measurement.Verdict `json:"verdict,omitempty"`
 	// Warned is how many of the rounds have a sample in them of which the generator warns.
 	Warned int `json:"warned,omitempty"`
 	// Missing says that a server of it was not measured. Then there is no value.
@@ -146,8 +142,18 @@ type check struct {
 
 // run forms a check from what was measured.
 func (c *check) run(r *Result) Checked {
-	out := Checked{Text: c.text, Unit: c.unit, Least: c.least, Most: c.most}
-	var values []float64
+	values, warned := c.values(r)
+	out := Checked{Text: c.text, Unit: c.unit, Least: c.least, Most: c.most, Warned: warned}
+	if len(values) == 0 {
+		out.Missing = true
+		return out
+	}
+	out.Value, out.Verdict = spreadOf(values), c.bound().Judge(values)
+	return out
+}
+
+// values are one of each round in which all that it needs was measured. In warned of these the generator warns.
+func (c *check) values(r *Result) (values []float64, warned int) {
 	for round := range r.Rounds {
 		var samples []Sample
 		for _, name := range c.rows {
@@ -158,15 +164,9 @@ func (c *check) run(r *Result) Checked {
 		if len(samples) == len(c.rows) {
 			values = append(values, c.of(samples))
 			if slices.ContainsFunc(samples, func(s Sample) bool { return s.Warning != "" }) {
-				out.Warned++
+				warned++
 			}
 		}
 	}
-	if len(values) == 0 {
-		out.Missing = true
-		return out
-	}
-	out.Value = spreadOf(values)
-	out.Held = (c.most == 0 || out.Value.Median <= c.most) && (c.least == 0 || out.Value.Median >= c.least)
-	return out
+	return values, warned
 }

@@ -23,7 +23,7 @@ type Config struct {
 	Binary string        // the program of ropeline
 	Self   string        // that of the benchmarks, which is also the servers in Go beside it
 	Caddy  string        // the program; empty: the one in the path
-	Rounds int           // how often each server is measured. 0: 5
+	Rounds int           // how often each server is measured. 0: 6
 	Lasts  time.Duration // how long each time. 0: 4s
 	Warm   time.Duration // how long it is asked before. 0: 1s
 	// SelfTest is how long each try of the generator's self-test takes, of which there are some fifty. 0: 100ms; below 0: there is none.
@@ -35,7 +35,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Rounds == 0 {
-		c.Rounds = 5
+		c.Rounds = 6
 	}
 	if c.Lasts == 0 {
 		c.Lasts = 4 * time.Second
@@ -58,9 +58,6 @@ func (c Config) withDefaults() Config {
 // Run measures b. Where ctx ends before, there is no result.
 func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
 	c = c.withDefaults()
-	if missing := rig.Missing("taskset"); len(missing) > 0 {
-		return nil, fmt.Errorf("nothing can be measured without %s", missing[0])
-	}
 	dir, err := os.MkdirTemp("", "ropeline-bench")
 	if err != nil {
 		return nil, err

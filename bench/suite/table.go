@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // Table is what people read of a result.
@@ -188,12 +190,8 @@ func percent(part float64) string { return fmt.Sprintf("%.0f %%", part*100) }
 
 // Words says what came of a check: "held: TEXT: 1.02 (0.98 to 1.07) µs, want at most 1.3".
 func (c *Checked) Words() string {
-	verdict := "not held"
-	switch {
-	case c.Missing:
+	if c.Missing {
 		return fmt.Sprintf("not measured: %s", c.Text)
-	case c.Held:
-		verdict = "held"
 	}
 	unit := ""
 	if c.Unit != "" {
@@ -201,12 +199,12 @@ func (c *Checked) Words() string {
 	}
 	want := fmt.Sprintf("at most %v", c.Most)
 	switch {
-	case c.Most == noneAtAll:
+	case c.Most == measurement.NoneAtAll:
 		want = "none"
 	case c.Least > 0:
 		want = fmt.Sprintf("at least %v", c.Least)
 	}
-	words := fmt.Sprintf("%s: %s: %s%s, want %s", verdict, c.Text, c.Value.text(), unit, want)
+	words := fmt.Sprintf("%s: %s: %s%s, want %s", c.Verdict, c.Text, c.Value.text(), unit, want)
 	if c.Warned > 0 {
 		words += fmt.Sprintf(" (%s rounds in which the generator was late or had no time left: %d)", strings.TrimSpace(mark), c.Warned)
 	}

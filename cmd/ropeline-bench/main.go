@@ -41,10 +41,11 @@ func newRootCommand() *cobra.Command {
 of its own.
 
   ropeline-bench list              which measurements there are
-  ropeline-bench run proxy         make one of them`,
+  ropeline-bench run proxy         make one of them
+  ropeline-bench compare OLD NEW   judge two files of results`,
 	}
 	cli.Prepare(root)
-	root.AddCommand(newListCommand(), newRunCommand(), newRateCommand(), newSimulateCommand(), newServeCommand(), newIncrementCommand())
+	root.AddCommand(newListCommand(), newRunCommand(), newCompareCommand(), newRateCommand(), newSimulateCommand(), newServeCommand(), newIncrementCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

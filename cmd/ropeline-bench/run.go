@@ -1,170 +1,263 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
-	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/suite"
 	"github.com/ropeline/ropeline/cmd/cli"
-	"github.com/ropeline/ropeline/node/settings"
 )
 
-// benchOptions is what the flags of the command say.
-type benchOptions struct {
-	cfg  suite.Config
-	json bool
-	all  bool
-	docs string
-}
+// registry returns all measurements.
+func registry() []measurement.Entry { return suite.Entries() }
 
-func newListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "Say which measurements there are, and what each asks",
-		Args:  cli.NoArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return listBenches(cmd.OutOrStdout()) },
+// choose returns the entries with these names; of none, all.
+func choose(names []string) ([]measurement.Entry, error) {
+	all := registry()
+	if len(names) == 0 {
+		return all, nil
 	}
-}
-
-func newRunCommand() *cobra.Command {
-	var o benchOptions
-	cmd := &cobra.Command{
-		Use:   "run NAME...",
-		Short: "Measure ropeline beside what else a site could use",
-		Long: `Measures ropeline beside other servers that are on this machine, on Linux with two cores at least: one
-server at a time on the first core, load and site on the second one. A server that is
-not there is reported as missing; nothing is installed.`,
-		Example: `  ropeline-bench run proxy
-  ropeline-bench run proxy --rounds 1 --for 2s --only ropeline`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := chooseBenches(args, o.all)
-			if err != nil {
-				return err
-			}
-			if o.docs != "" && o.cfg.Only != "" {
-				return cli.Usagef("--docs does not go with --only: the page would have a part of the servers")
-			}
-			return runBenches(cmd.Context(), o, chosen, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "all of them, one after the other")
-	o.cfg.Rounds = 5
-	f.Var(settings.Int(1, 1000).At(&o.cfg.Rounds), "rounds", "how often each server is measured")
-	o.cfg.Lasts = 4 * time.Second
-	f.Var(settings.Duration(time.Second, time.Hour, 1).At(&o.cfg.Lasts), "for", "how long each time")
-	f.StringVar(&o.cfg.Only, "only", "", "measure servers with this `text` in their names only")
-	f.StringVar(&o.cfg.Binary, "binary", "./ropeline", "the `program` to measure")
-	f.StringVar(&o.cfg.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
-	f.StringVar(&o.docs, "docs", "", "also write JSON, pictures and tables into the documentation in this `directory`")
-	f.BoolVar(&o.json, "json", false, "print one JSON object for each instead of tables")
-	f.SortFlags = false
-	return cmd
-}
-
-func listBenches(out io.Writer) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleRounded)
-	for _, b := range suite.All() {
-		t.AppendRow(table.Row{b.Name, b.Question})
-	}
-	_, err := fmt.Fprintln(out, t.Render())
-	return err
-}
-
-func chooseBenches(names []string, all bool) ([]suite.Benchmark, error) {
-	switch {
-	case all && len(names) > 0:
-		return nil, cli.Usagef("--all goes without names")
-	case all:
-		return suite.All(), nil
-	case len(names) == 0:
-		return nil, cli.Usagef("the name of a measurement is missing; ropeline-bench list has them")
-	}
-	var chosen []suite.Benchmark
+	var chosen []measurement.Entry
 	for _, name := range names {
-		b, err := suite.Find(name)
-		if err != nil {
-			return nil, cli.Usagef("%w; ropeline-bench list has them", err)
+		i := slices.IndexFunc(all, func(e measurement.Entry) bool { return e.Name == name })
+		if i < 0 {
+			return nil, cli.Usagef("there is no measurement %q; ropeline-bench list has them", name)
 		}
-		chosen = append(chosen, b)
+		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
 
-// runBenches measures one after the other. Only results go to out.
-func runBenches(ctx context.Context, o benchOptions, chosen []suite.Benchmark, out, errOut io.Writer) error {
-	if _, err := os.Stat(o.cfg.Binary); err != nil {
-		return fmt.Errorf("the program to measure: %w; make build makes ./ropeline, and --binary names another", err)
+func newListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list [NAME...]",
+		Short: "Say which measurements there are, or all of some",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			chosen, err := choose(names)
+			if err != nil {
+				return err
+			}
+			if len(names) > 0 {
+				for i := range chosen {
+					describe(cmd.OutOrStdout(), &chosen[i])
+				}
+				return nil
+			}
+			text := "| name | question |\n|---|---|\n"
+			for _, e := range chosen {
+				text += "| " + e.Name + " | " + e.Question + " |\n"
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), measurement.Aligned(text))
+			return err
+		},
 	}
-	self, err := os.Executable()
+}
+
+// describe prints all of an entry.
+func describe(out io.Writer, e *measurement.Entry) {
+	fmt.Fprintf(out, "%s\n\n%s\n\n%s\n\nRows:\n", e.Name, e.Question, e.Method)
+	for _, u := range e.Units {
+		fmt.Fprintf(out, "  %-12s %s\n", u.Name, u.Meaning)
+	}
+	if len(e.Bounds) > 0 {
+		fmt.Fprintln(out, "\nBounds:")
+		for _, b := range e.Bounds {
+			fmt.Fprintf(out, "  %s\n", b)
+		}
+	}
+	options, _ := e.Options()
+	fmt.Fprintf(out, "\nOptions, for --set; those of --quick are %s:\n%s\n", strings.Join(e.Quick, ","), options.FlagUsages())
+}
+
+// runOptions is what the flags of run say.
+type runOptions struct {
+	run   measurement.Run
+	all   bool
+	quick bool
+	set   []string
+	out   string
+}
+
+func newRunCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run NAME...",
+		Short: "Measure, and judge what is promised",
+		Long: `Makes measurements, one after the other, and prints what came of them: a table, and
+of each bound whether it is held, missed, or open, by the interval of the median (95 %).
+Nothing is installed: what is not on the machine is reported as missing. Exit code 1
+says that something could not be measured, or that a bound is missed.`,
+		Example: `  ropeline-bench run proxy
+  ropeline-bench run proxy --set rounds=1,for=2s,only=ropeline
+  ropeline-bench run --all --quick --out new.txt`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if o.all == (len(names) > 0) {
+				return cli.Usagef("want the names of measurements, which ropeline-bench list has, or --all alone")
+			}
+			chosen, err := choose(names)
+			if err != nil {
+				return err
+			}
+			o.run.Out, o.run.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return o.measure(cmd.Context(), chosen)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "all of them")
+	f.BoolVar(&o.quick, "quick", false, "as short as can be: whether it works, rather than figures")
+	f.StringSliceVar(&o.set, "set", nil, "`option=value`, as \"list NAME\" has them")
+	f.StringVar(&o.out, "out", "", "also write results into this `file`, in Go's benchmark format: for compare, and for benchstat")
+	f.StringVar(&o.run.Docs, "docs", "", "write tables into the pages in this `directory` instead of printing them")
+	f.StringVar(&o.run.Binary, "binary", "./ropeline", "the `program` to measure")
+	f.StringVar(&o.run.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
+	f.SortFlags = false
+	return cmd
+}
+
+// planned is an entry, and its run with all options.
+type planned struct {
+	*measurement.Entry
+	run func(context.Context, *measurement.Run) error
+}
+
+// plan refuses what cannot be run, before anything takes long.
+func (o *runOptions) plan(chosen []measurement.Entry) (plans []planned, err error) {
+	if _, err := os.Stat(o.run.Binary); err != nil {
+		return nil, fmt.Errorf("the program to measure: %w; make build makes ./ropeline, and --binary names another", err)
+	}
+	for i := range chosen {
+		e := &chosen[i]
+		var options *pflag.FlagSet
+		p := planned{Entry: e}
+		options, p.run = e.Options()
+		if o.quick {
+			if err := e.Set(options, e.Quick); err != nil {
+				return nil, err
+			}
+		}
+		if err := e.Set(options, o.set); err != nil {
+			return nil, cli.UsageError{Err: err}
+		}
+		if o.run.Docs != "" && e.Page != "" {
+			if err := docpage.HasPlace(o.run.Docs+"/"+e.Page, e.Maker()); err != nil {
+				return nil, err
+			}
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// measure makes all measurements, also those after one that fails.
+func (o *runOptions) measure(ctx context.Context, chosen []measurement.Entry) (err error) {
+	plans, err := o.plan(chosen)
 	if err != nil {
 		return err
 	}
-	o.cfg.Self = self
-	o.cfg.Tell = func(format string, args ...any) { fmt.Fprintf(errOut, format+"\n", args...) }
-	for _, b := range chosen {
-		if o.docs == "" {
-			continue
-		}
-		if err := b.HasPlace(o.docs); err != nil {
+	if o.run.Self, err = os.Executable(); err != nil {
+		return err
+	}
+	to := io.Discard
+	if o.out != "" {
+		f, err := os.Create(o.out)
+		if err != nil {
 			return err
+		}
+		defer f.Close()
+		to = f
+	}
+	var failed, missed []string
+	for _, p := range plans {
+		bad, err := o.one(ctx, p, to)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			if len(plans) == 1 {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
+			o.run.Tell("%s: %v", p.Name, err)
+			failed = append(failed, p.Name)
+		}
+		if bad > 0 {
+			missed = append(missed, p.Name)
 		}
 	}
-	for _, b := range chosen {
-		r, err := suite.Run(ctx, b, o.cfg)
-		if err != nil {
-			return fmt.Errorf("%s: %w", b.Name, err)
-		}
-		if err := printBench(out, r, o.json); err != nil {
-			return err
-		}
-		if o.docs == "" {
-			continue
-		}
-		if err := r.WriteDocs(o.docs); err != nil {
-			return err
-		}
+	switch {
+	case len(failed) > 0:
+		return fmt.Errorf("these could not be measured: %s", strings.Join(failed, ", "))
+	case len(missed) > 0:
+		return fmt.Errorf("bounds are missed of %s", strings.Join(missed, ", "))
 	}
 	return nil
 }
 
-func printBench(out io.Writer, r *suite.Result, asJSON bool) error {
-	if asJSON {
-		b, err := r.AppendJSON(nil)
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(b)
-		return err
+// one makes a measurement, writes its results to a file, and prints what comes of its bounds.
+func (o *runOptions) one(ctx context.Context, p planned, to io.Writer) (missed int, err error) {
+	if missing := rig.Missing(p.Needs...); len(missing) > 0 {
+		return 0, fmt.Errorf("nothing can be measured without %s", strings.Join(missing, ", "))
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleRounded)
-	t.Style().Format.Header = text.FormatDefault
-	t.SetTitle("%s", r.Title)
-	made := r.Table()
-	row := func(cells []string) (all table.Row) {
-		for _, c := range cells {
-			all = append(all, c)
-		}
-		return all
+	unpin, err := rig.Pin(p.Cores...)
+	if err != nil {
+		return 0, err
 	}
-	t.AppendHeader(row(made.Head))
-	for _, cells := range made.Rows {
-		t.AppendRow(row(cells))
+	defer unpin()
+	var results bytes.Buffer
+	o.run.Begin(p.Entry, io.MultiWriter(&results, to))
+	if err := p.run(ctx, &o.run); err != nil {
+		return 0, err
 	}
-	var words strings.Builder
-	for i := range r.Checks {
-		fmt.Fprintln(&words, r.Checks[i].Words())
+	if err := o.run.Err(); err != nil {
+		return 0, err
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s%s\n", t.Render(), words.String(), r.Line())
-	return err
+	read, err := measurement.Read(&results, p.Name)
+	if err != nil {
+		return 0, err
+	}
+	return read.Judge(p.Entry, o.run.Out), nil
+}
+
+func newCompareCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "compare OLD NEW",
+		Short: "Say what has changed between two files of results, and what of the bounds is held in the new one",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var both [2]*measurement.Results
+			for i, path := range args {
+				f, err := os.Open(path)
+				if err != nil {
+					return cli.UsageError{Err: err}
+				}
+				both[i], err = measurement.Read(f, path)
+				f.Close()
+				if err != nil {
+					return err
+				}
+			}
+			if err := measurement.Compare(cmd.OutOrStdout(), both[0], both[1]); err != nil {
+				return err
+			}
+			missed := 0
+			all := registry()
+			for i := range all {
+				missed += both[1].Judge(&all[i], cmd.OutOrStdout())
+			}
+			if missed > 0 {
+				return fmt.Errorf("%d bounds are missed in %s", missed, args[1])
+			}
+			return nil
+		},
+	}
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/suite"
@@ -17,11 +20,9 @@ import (
 func TestBenchMeasures(t *testing.T) {
 	needBench(t)
 	for name, only := range map[string]string{"floor": "fasthttp, 6 bytes", "waiting": "ropeline, JSON, 1,000 waiting"} {
-		b, err := suite.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := suite.Run(t.Context(), b, benchConfig(t, only))
+		all := suite.All()
+		i := slices.IndexFunc(all, func(b suite.Benchmark) bool { return b.Name == name })
+		r, err := suite.Run(t.Context(), all[i], benchConfig(t, only))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,17 +57,20 @@ func benchConfig(t *testing.T, only string) suite.Config {
 	return suite.Config{Binary: binary, Self: self, Rounds: 1, Warm: 20 * time.Millisecond, Lasts: 100 * time.Millisecond, SelfTest: -1, Only: only, Tell: t.Logf}
 }
 
-func TestRunNames(t *testing.T) {
+func TestRunRefuses(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string // in the error
 		code int
 	}{
-		{[]string{"run"}, "the name of a measurement is missing", cli.ExitUsage},
-		{[]string{"run", "speed"}, `there is no benchmark "speed"`, cli.ExitUsage},
-		{[]string{"run", "proxy", "--all"}, "--all goes without names", cli.ExitUsage},
-		{[]string{"run", "--rounds", "0", "proxy"}, "rounds", cli.ExitUsage},
+		{[]string{"run"}, "want the names of measurements", cli.ExitUsage},
+		{[]string{"run", "speed"}, `there is no measurement "speed"`, cli.ExitUsage},
+		{[]string{"list", "speed"}, `there is no measurement "speed"`, cli.ExitUsage},
+		{[]string{"run", "proxy", "--all"}, "or --all alone", cli.ExitUsage},
+		{[]string{"run", "proxy", "--binary", "main_test.go", "--set", "round=1"}, `proxy has no option "round"`, cli.ExitUsage},
+		{[]string{"run", "proxy", "--binary", "main_test.go", "--docs", "testdata"}, "benchmarks.md", cli.ExitFailed},
 		{[]string{"run", "proxy", "--binary", "/none"}, "make build makes ./ropeline", cli.ExitFailed},
+		{[]string{"compare", "main_test.go", "none"}, "no such file", cli.ExitUsage},
 		{[]string{"rum", "proxy"}, `did you mean "run"?`, cli.ExitUsage},
 	} {
 		root := newRootCommand()
@@ -78,17 +82,56 @@ func TestRunNames(t *testing.T) {
 	}
 }
 
-func TestListHasAll(t *testing.T) {
-	var out strings.Builder
-	root := newRootCommand()
-	root.SetArgs([]string{"list"})
-	root.SetOut(&out)
-	if err := root.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
+// TestListFitsAScreen of 40 lines, and has all.
+func TestListFitsAScreen(t *testing.T) {
+	list := func(names ...string) string {
+		var out strings.Builder
+		root := newRootCommand()
+		root.SetArgs(append([]string{"list"}, names...))
+		root.SetOut(&out)
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
 	}
-	for _, b := range suite.All() {
-		if !strings.Contains(out.String(), b.Name) || !strings.Contains(out.String(), b.Question) {
-			t.Errorf("the list has no %s", b.Name)
+	all := list()
+	if n := strings.Count(all, "\n"); n > 40 {
+		t.Errorf("it has %d lines", n)
+	}
+	for _, e := range registry() {
+		if !strings.Contains(all, "| "+e.Name+" ") || !strings.Contains(all, e.Question) {
+			t.Errorf("the list has no %s", e.Name)
+		}
+		one := list(e.Name)
+		for _, want := range []string{e.Method, "--quick are " + strings.Join(e.Quick, ",")} {
+			if !strings.Contains(one, want) {
+				t.Errorf("list %s has no %q:\n%s", e.Name, want, one)
+			}
+		}
+	}
+}
+
+// TestEveryMeasurementIsWhole holds entries to what they have to have, and pages to the places of their tables.
+func TestEveryMeasurementIsWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range registry() {
+		if e.Question == "" || e.Method == "" || len(e.Units) == 0 || seen[e.Name] {
+			t.Errorf("%s is not fully described, or twice", e.Name)
+		}
+		seen[e.Name] = true
+		for _, b := range e.Bounds {
+			if !slices.ContainsFunc(e.Units, func(u measurement.Unit) bool { return u.Name == b.Unit }) || b.Least == 0 && b.Most == 0 {
+				t.Errorf("%s: the bound of %s is in %q, which is none of its units, or allows everything", e.Name, b.Row, b.Unit)
+			}
+		}
+		options, _ := e.Options()
+		if err := e.Set(options, e.Quick); err != nil {
+			t.Errorf("the short run: %v", err)
+		}
+		if e.Page != "" {
+			if err := docpage.HasPlace("../../docs/"+e.Page, e.Maker()); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
