@@ -183,10 +183,6 @@ limit-attack: build #+ visitors while one source comes beyond a rate limit, thro
 limit-faults: #+ rate limits of a mesh of real processes that is hurt: the table in docs/rate-limits-measured.md (Linux, as root; about 15 minutes)
 	$(GO) run ./bench/limits/hurt -page docs/rate-limits-measured.md
 
-.PHONY: limit-accuracy
-limit-accuracy: #+ what rate limits estimate, and what is true, of 400 million requests: the table in docs/rate-limits-measured.md (about 15 minutes)
-	$(GO) run ./bench/accuracy -page docs/rate-limits-measured.md
-
 .PHONY: traffic
 traffic: #+ what nodes say to each other, by sites, rooms and visitors, beside a model: the table in docs/measurements.md (about 15 minutes)
 	$(GO) run ./bench/traffic -page docs/measurements.md

@@ -14,12 +14,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/ropeline/ropeline/bench/machine"
 )
 
 // Entry is one measurement.
@@ -136,21 +138,24 @@ func (r *Run) write(rec benchfmt.Record) { r.err = errors.Join(r.err, r.writer.W
 // Err says what could not be written.
 func (r *Run) Err() error { return r.err }
 
-// Value is one value of a row.
-type Value struct {
-	Of   float64
-	Unit string // one of the entry's
-}
+// Values are those of one row, by their units, which are some of the entry's.
+type Values map[string]float64
 
 // Add takes one repetition of a row.
-func (r *Run) Add(row string, values ...Value) {
+func (r *Run) Add(row string, values Values) {
 	res := &benchfmt.Result{Name: benchfmt.Name(r.entry.Benchmark(row)), Iters: 1, Config: []benchfmt.Config{
 		{Key: "goos", Value: []byte(runtime.GOOS), File: true},
 		{Key: "goarch", Value: []byte(runtime.GOARCH), File: true},
 		{Key: "pkg", Value: []byte("ropeline-bench"), File: true},
 	}}
-	for _, v := range values {
-		res.Values = append(res.Values, benchfmt.Value{Value: v.Of, Unit: v.Unit})
+	for _, u := range r.entry.Units {
+		if v, ok := values[u.Name]; ok {
+			res.Values = append(res.Values, benchfmt.Value{Value: v, Unit: u.Name})
+		}
+	}
+	if len(res.Values) != len(values) {
+		r.err = errors.Join(r.err, fmt.Errorf("%s: of the values %v some are in units that %s does not have", row, values, r.entry.Name))
+		return
 	}
 	r.write(res)
 }
@@ -173,6 +178,16 @@ func (r *Run) Table(text string) error {
 		return err
 	}
 	return docpage.Write(r.Out, r.PagePath(), r.entry.Maker(), text)
+}
+
+// TableWithFigures is Table for one that has all its figures beside it, and says on what machine they came about, with the
+// versions of programs, each of which has the command that says its own.
+func (r *Run) TableWithFigures(ctx context.Context, text string, programs map[string][]string, figures any) error {
+	if r.Docs == "" {
+		return r.Table(text)
+	}
+	return docpage.WriteResult(r.Out, r.PagePath(), r.entry.Name, text,
+		docpage.Result{Maker: r.entry.Maker(), Made: time.Now(), Machine: machine.Of(ctx, programs), Figures: figures})
 }
 
 // Aligned fills the cells of the tables of a Markdown text with spaces, so that people can read them on a terminal.

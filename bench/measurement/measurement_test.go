@@ -20,7 +20,7 @@ func entry() *Entry {
 			n := o.Int("n", 3, "how many")
 			return func(_ context.Context, r *Run) error {
 				for range *n {
-					r.Add(Row("a", "1", "empty", ""), Value{0.002, "sec/op"})
+					r.Add(Row("a", "1", "empty", ""), Values{"sec/op": 0.002})
 				}
 				return nil
 			}
@@ -34,9 +34,9 @@ func results(t *testing.T, seconds []float64, over float64) (*Results, string) {
 	var r Run
 	r.Begin(entry(), &file)
 	for _, s := range seconds {
-		r.Add(Row("a", "1"), Value{s, "sec/op"})
+		r.Add(Row("a", "1"), Values{"sec/op": s})
 	}
-	r.Add(Row("a", "2"), Value{over, "over"})
+	r.Add(Row("a", "2"), Values{"over": over})
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +130,14 @@ func TestOptions(t *testing.T) {
 		if err := e.Set(options, []string{bad}); err == nil || !strings.Contains(err.Error(), "two-words") {
 			t.Errorf("%s: got %v", bad, err)
 		}
+	}
+}
+
+func TestUnitsThatAnEntryDoesNotHave(t *testing.T) {
+	var r Run
+	r.Begin(entry(), new(bytes.Buffer))
+	if r.Add("a=1", Values{"sec/op": 1, "ms": 5}); r.Err() == nil || !strings.Contains(r.Err().Error(), "two-words") {
+		t.Errorf("got %v", r.Err())
 	}
 }
 

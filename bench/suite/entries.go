@@ -68,16 +68,15 @@ func runInto(ctx context.Context, b Benchmark, c Config, run *measurement.Run) e
 		for i := range r.Rows {
 			if row := &r.Rows[i]; round < len(row.Samples) {
 				s := &row.Samples[round]
-				run.Add(measurement.Row("server", row.Server, "case", row.Case), measurement.Value{Of: s.CPU / 1e6, Unit: "cpu-sec/req"}, measurement.Value{Of: s.Rate, Unit: "req/s"},
-					measurement.Value{Of: s.P50 / 1e3, Unit: "p50-sec"}, measurement.Value{Of: s.P99 / 1e3, Unit: "p99-sec"}, measurement.Value{Of: s.P999 / 1e3, Unit: "p999-sec"},
-					measurement.Value{Of: float64(s.Bad + s.Failed), Unit: "bad"})
+				run.Add(measurement.Row("server", row.Server, "case", row.Case), measurement.Values{"cpu-sec/req": s.CPU / 1e6, "req/s": s.Rate,
+					"p50-sec": s.P50 / 1e3, "p99-sec": s.P99 / 1e3, "p999-sec": s.P999 / 1e3, "bad": float64(s.Bad + s.Failed)})
 			}
 		}
 	}
 	for _, k := range b.checks {
 		values, _ := k.values(r)
 		for _, v := range values {
-			run.Add(k.bound().Row, measurement.Value{Of: v, Unit: checkUnit})
+			run.Add(k.bound().Row, measurement.Values{checkUnit: v})
 		}
 	}
 	if run.Docs != "" {

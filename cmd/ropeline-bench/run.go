@@ -15,12 +15,8 @@ import (
 	"github.com/ropeline/ropeline/bench/docpage"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
-	"github.com/ropeline/ropeline/bench/suite"
 	"github.com/ropeline/ropeline/cmd/cli"
 )
-
-// registry returns all measurements.
-func registry() []measurement.Entry { return suite.Entries() }
 
 // choose returns the entries with these names; of none, all.
 func choose(names []string) ([]measurement.Entry, error) {

@@ -1,15 +1,12 @@
-// Command accuracy holds what rate limits estimate against what is true, for crowds of
-// sources whose rates have a heavy tail and for a real access log, and writes the figures as
-// tables into a page of the documentation, between two marks.
-//
-//	go run ./bench/accuracy -page docs/rate-limits-measured.md
-package main
+// Package accuracy holds what rate limits estimate against what is true, for crowds of
+// sources whose rates have a heavy tail and for a real access log.
+package accuracy
 
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,37 +14,45 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/ropeline/ropeline/bench/accesslog"
-	"github.com/ropeline/ropeline/bench/docpage"
 	"github.com/ropeline/ropeline/bench/limits"
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/node/limit"
 )
 
-func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintf(os.Stderr, "accuracy: %v\n", err)
-		os.Exit(1)
+// Entry is the measurement.
+func Entry() measurement.Entry {
+	return measurement.Entry{
+		Name: "limit-accuracy", Page: "rate-limits-measured.md",
+		Question: "How far are the estimates of rate limits from what is true?",
+		Method: "The code that nodes run counts crowds of sources whose rates have a heavy tail, in virtual time, at one node and in a mesh, and a real access log. " +
+			"Of each request it is said whether it would have been limited, by the estimate of the node that it came to, and whether it should have been.",
+		Units: []measurement.Unit{
+			{Name: "difference", Meaning: "mean difference between the estimate and the truth, as a part", Better: "lower", Exact: true},
+			{Name: "wrong", Meaning: "requests that were wrongly let pass or limited, as a part", Better: "lower", Exact: true},
+			{Name: "missed", Meaning: "sources above the limit that were never found", Better: "lower", Exact: true},
+			{Name: "falsely", Meaning: "sources that were limited, and never above the limit", Better: "lower", Exact: true},
+		},
+		Quick: []string{"requests=4000000", "mesh-requests=400000", "sources=27000"},
+		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+			log := o.String("log", "bench/testdata/semicomplete-2015-05.access.log.gz", "the access log, gzipped")
+			requests := o.Int("requests", 420_000_000, "how many requests a crowd makes at one node")
+			meshed := o.Int("mesh-requests", 42_000_000, "how many it makes at a mesh")
+			sources := o.Int("sources", 270_000, "how many sources a crowd has")
+			return func(ctx context.Context, r *measurement.Run) error {
+				var b bytes.Buffer
+				if err := crowds(ctx, &b, r, *sources, *requests, *meshed); err != nil {
+					return err
+				}
+				if err := real(&b, r, *log); err != nil {
+					return err
+				}
+				return r.Table(b.String())
+			}
+		},
 	}
-}
-
-func run(args []string, out io.Writer) error {
-	fs := flag.NewFlagSet("accuracy", flag.ContinueOnError)
-	page := fs.String("page", "", "the `file` to write the tables into; empty: print them")
-	log := fs.String("log", "bench/testdata/semicomplete-2015-05.access.log.gz", "the access `log`, gzipped")
-	requests := fs.Int("requests", 420_000_000, "how many requests a crowd makes at one node")
-	meshed := fs.Int("mesh-requests", 42_000_000, "how many it makes at a mesh")
-	sources := fs.Int("sources", 270_000, "how many sources a crowd has")
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := crowds(&b, *sources, *requests, *meshed); err != nil {
-		return err
-	}
-	if err := real(&b, *log); err != nil {
-		return err
-	}
-	return docpage.Write(out, *page, "make limit-accuracy", b.String())
 }
 
 // mix is a crowd and the mesh that it asks.
@@ -67,9 +72,13 @@ var mixes = []mix{
 
 const period = time.Minute
 
-func crowds(b *bytes.Buffer, sources, requests, meshed int) error {
+func crowds(ctx context.Context, b *bytes.Buffer, run *measurement.Run, sources, requests, meshed int) error {
 	fmt.Fprintln(b, header)
 	for _, x := range mixes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		run.Tell("%s", x.name)
 		c := limits.Crowd{Sources: sources, Requests: requests, Span: limit.Millis(time.Hour.Milliseconds()), Spell: x.spell, Tail: 1.2, Seed: 1}
 		if len(x.sites) > 1 { // as many a minute, for a shorter time
 			c.Requests, c.Span = meshed, limit.Millis(float64(c.Span)*float64(meshed)/float64(requests))
@@ -78,7 +87,7 @@ func crowds(b *bytes.Buffer, sources, requests, meshed int) error {
 		count, pass := limits.Estimates(period, cfg)
 		a := limits.Measure(limit.Millis(period.Milliseconds()), []int{1000, 10_000, 30_000}, sources,
 			func(each func(int, limit.Millis)) { c.Walk(pass, each) }, count)
-		rows(b, x.name, a)
+		rows(b, run, x.name, a)
 	}
 	return nil
 }
@@ -86,7 +95,7 @@ func crowds(b *bytes.Buffer, sources, requests, meshed int) error {
 const header = `| crowd | requests, sources | mean difference, by request and by source | limit, a minute | wrongly let pass or limited | sources above it | never found, and the worst | limited, and never above it |
 |---|---|---|---|---|---|---|---|`
 
-func rows(b *bytes.Buffer, name string, a limits.Accuracy) {
+func rows(b *bytes.Buffer, run *measurement.Run, name string, a limits.Accuracy) {
 	for i, l := range a.Limits {
 		first := fmt.Sprintf("| %s | %s, %s | %.1f %%, %.1f %% ", name, grouped(a.Requests), grouped(a.Sources), 100*a.MeanDifference, 100*a.BySource)
 		if i > 0 {
@@ -98,6 +107,8 @@ func rows(b *bytes.Buffer, name string, a limits.Accuracy) {
 		}
 		fmt.Fprintf(b, "%s| %s | %.4f %% | %d | %s | %d |\n", first, grouped(l.Limit),
 			100*float64(l.Allowed+l.Refused)/float64(a.Requests), l.Over, missed, l.FalsePositives)
+		run.Add(measurement.Row("crowd", name, "limit", fmt.Sprint(l.Limit)), measurement.Values{"difference": a.MeanDifference,
+			"wrong": float64(l.Allowed+l.Refused) / float64(a.Requests), "missed": float64(l.Missed), "falsely": float64(l.FalsePositives)})
 	}
 }
 
@@ -111,7 +122,7 @@ func grouped(n int) string {
 }
 
 // real is crowds, for the requests of an access log.
-func real(b *bytes.Buffer, path string) error {
+func real(b *bytes.Buffer, run *measurement.Run, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -151,7 +162,7 @@ func real(b *bytes.Buffer, path string) error {
 			each(r.source, r.at-begin)
 		}
 	}, count)
-	rows(b, "the access log", a)
+	rows(b, run, "the access log", a)
 	fmt.Fprintf(b, "\n%s, processors: %d.\n", runtime.Version(), runtime.NumCPU())
 	return nil
 }
