@@ -171,14 +171,6 @@ SEED ?= 1
 soak: #+ all faults mixed for SOAK (60m), with ten million tickets an hour
 	$(GO) run ./bench/faults -soak $(SOAK) -seed $(SEED) -page docs/faults.md -maker "make soak"
 
-.PHONY: limit-bench
-limit-bench: build #+ rate limits beside those of nginx and HAProxy: the table in docs/rate-limits-measured.md (needs both, wrk and taskset; about 4 minutes)
-	$(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md
-
-.PHONY: limit-attack
-limit-attack: build #+ visitors while one source comes beyond a rate limit, through HTTP: the table in docs/rate-limits-measured.md (needs nginx and taskset; about 6 minutes)
-	taskset -c 1 $(GO) run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md -attack -rounds 11
-
 .PHONY: limit-faults
 limit-faults: #+ rate limits of a mesh of real processes that is hurt: the table in docs/rate-limits-measured.md (Linux, as root; about 15 minutes)
 	$(GO) run ./bench/limits/hurt -page docs/rate-limits-measured.md
@@ -198,10 +190,6 @@ traffic-model: #+ what the model says of hundreds of sites (seconds)
 .PHONY: scaling
 scaling: build #+ what a decision costs in sites of 1 to 12 nodes: the table and the picture in docs/measurements.md (Linux, taskset; about 15 minutes)
 	taskset -c 1 $(GO) run ./bench/scaling -binary ./ropeline -page docs/measurements.md -plot docs/img/scaling.svg
-
-.PHONY: heavy
-heavy: build #+ bodies of a GiB, 10,000 WebSockets, 1,000 slow clients: the table in docs/measurements.md (Linux, about 3 minutes)
-	$(GO) run ./bench/heavy -binary ./ropeline -page docs/measurements.md
 
 .PHONY: ticket-bench
 ticket-bench: #+ decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 6 minutes)

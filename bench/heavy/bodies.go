@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package heavy
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // growthMax is by how much a body may make the node grow.
@@ -49,6 +51,8 @@ func measureBodies(ctx context.Context, p plan, r *stack) ([]row, error) {
 		}
 		grew := meanwhile.Peak - before.Total
 		rows = append(rows, row{
+			name:    measurement.Row("body", kind.name),
+			values:  measurement.Values{"B/s": float64(p.body) / took.Seconds(), "grown-B": float64(max(grew, 0))},
 			what:    fmt.Sprintf("a body of %s %s", mib(p.body), kind.name),
 			came:    fmt.Sprintf("resident memory %s before, at most %s meanwhile; %.0f MiB/s", mib(before.Total), mib(meanwhile.Peak), float64(p.body)/(1<<20)/took.Seconds()),
 			verdict: verdict(grew < growthMax) + fmt.Sprintf(": grew by %s, want less than %s", mib(max(grew, 0)), mib(growthMax)),

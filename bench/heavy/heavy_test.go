@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package heavy
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 
 // TestMain lets the test be the origin, as the program is when it starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "-origin" {
-		if err := serveOrigin(context.Background()); err != nil {
+	if len(os.Args) == 2 && os.Args[1] == Origin {
+		if err := ServeOrigin(context.Background()); err != nil {
 			os.Exit(1)
 		}
 		return
@@ -30,7 +30,11 @@ func TestALightRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := measure(t.Context(), plan{binary: binary, body: 3 << 20, sockets: 20, hold: 10 * time.Millisecond, visitors: 2, alone: time.Millisecond})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := measure(t.Context(), plan{binary: binary, origin: []string{self, Origin}, body: 3 << 20, sockets: 20, hold: 10 * time.Millisecond, visitors: 2, alone: time.Millisecond}, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package heavy
 
 import (
 	"context"
@@ -11,13 +11,16 @@ import (
 	"strconv"
 )
 
-// serveOrigin serves a site until ctx ends, and prints where:
+// Origin is what the origin is called among the servers of the program.
+const Origin = "heavy-origin"
+
+// ServeOrigin serves a site until ctx ends, and prints where:
 //
 //	/up    says how many bytes it got
 //	/down  sends as many zeros as the query says, with a length or in chunks
 //	/echo  takes an upgrade, and sends back what it gets
 //	/      a page
-func serveOrigin(ctx context.Context) error {
+func ServeOrigin(ctx context.Context) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package heavy
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // slowKinds are the ways of sending a byte now and then. What a node allows by
@@ -54,6 +56,7 @@ func measureSlow(ctx context.Context, p plan, r *stack) ([]row, error) {
 		return nil, err
 	}
 	rows := []row{{
+		name: "visitors",
 		what: fmt.Sprintf("%d visitors who ask ten times a second, alone and then beside %d slow clients", p.visitors, p.slow),
 		came: fmt.Sprintf("alone %s; beside them %s", alone.text(), meanwhile.text()),
 		// What is asked for is that others go on; how fast depends on the machine.
@@ -72,6 +75,7 @@ func measureSlow(ctx context.Context, p plan, r *stack) ([]row, error) {
 		}
 		slices.Sort(of)
 		rows = append(rows, row{
+			name:    measurement.Row("slow", kind.name),
 			what:    fmt.Sprintf("%d slow clients: %s", len(of), kind.name),
 			came:    fmt.Sprintf("cut off after %.1f to %.1f s", of[0].Seconds(), of[len(of)-1].Seconds()),
 			verdict: verdict(stayed == 0),

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package heavy
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // reserve is how many files a node needs besides those of its WebSockets.
@@ -83,7 +85,9 @@ func measureSockets(ctx context.Context, p plan, r *stack) ([]row, error) {
 	}
 	dead := talk(conns)
 	return []row{{
-		what: fmt.Sprintf("%d WebSockets that say nothing for %s%s", n, p.hold, why),
+		name:   "sockets",
+		values: measurement.Values{"B/socket": float64(after.Total-before.Total) / float64(n)},
+		what:   fmt.Sprintf("%d WebSockets that say nothing for %s%s", n, p.hold, why),
 		came: fmt.Sprintf("opened in %.1f s; %.1f KiB of memory each, %s together; idle they take %.1f %% of one core; %d answer afterwards",
 			opened.Seconds(), float64(after.Total-before.Total)/1024/float64(n), mib(after.Total-before.Total), 100*(later-busy).Seconds()/p.hold.Seconds(), n-dead),
 		verdict: socketsVerdict(p.sockets, n, dead),

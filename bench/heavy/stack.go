@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package heavy
 
 import (
 	"bufio"
@@ -23,17 +23,13 @@ type stack struct {
 
 // newStack starts both and waits until the node takes requests. What it returns has to be
 // stopped, after an error too.
-func newStack(ctx context.Context, binary string) (s *stack, err error) {
+func newStack(ctx context.Context, p plan) (s *stack, err error) {
 	s = &stack{}
 	if s.dir, err = os.MkdirTemp("", "ropeline-heavy-"); err != nil {
 		return s, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return s, err
-	}
 	out, in := io.Pipe()
-	if s.origin, err = rig.Start(ctx, rig.Command{Name: self, Args: []string{"-origin"}, Out: in}); err != nil {
+	if s.origin, err = rig.Start(ctx, rig.Command{Name: p.origin[0], Args: p.origin[1:], Out: in}); err != nil {
 		return s, err
 	}
 	site, err := bufio.NewReader(out).ReadString('\n')
@@ -47,7 +43,7 @@ func newStack(ctx context.Context, binary string) (s *stack, err error) {
 		}
 	}
 	s.addr = ports[0]
-	s.node, err = rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--origin", strings.TrimSpace(site), "--listen", ports[0], "--admin", ports[1],
+	s.node, err = rig.Start(ctx, rig.Command{Name: p.binary, Args: []string{"run", "--origin", strings.TrimSpace(site), "--listen", ports[0], "--admin", ports[1],
 		"--data-dir", s.dir, "--total-active-users", "1000000", "--new-users-per-minute", "1000000"}})
 	if err != nil {
 		return s, err

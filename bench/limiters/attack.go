@@ -1,4 +1,4 @@
-package main
+package limiters
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
@@ -43,19 +44,19 @@ var onslaughts = []onslaught{
 	{},
 }
 
-// attack measures each onslaught in turn, in rounds, and returns a table.
-func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Duration) (string, error) {
-	p, err := startAttacked(ctx, dir, binary)
+// attack measures each onslaught in turn, in rounds.
+func attack(ctx context.Context, r *measurement.Run, dir string, rounds int, lasts time.Duration) error {
+	p, err := startAttacked(ctx, dir, r.Binary)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer p.Stop()
 	if err := p.Await(ctx, "http://"+address+"/"); err != nil {
-		return "", err
+		return err
 	}
 	other, err := rig.StartNginx(ctx, rig.OfServer, filepath.Join(dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy)})
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer other.Stop()
 	found := make([][]spell, len(onslaughts))
@@ -63,12 +64,13 @@ func attack(ctx context.Context, dir, binary string, rounds int, lasts time.Dura
 		for i, o := range onslaughts {
 			s, err := oneSpell(ctx, o, lasts)
 			if err != nil {
-				return "", fmt.Errorf("at %d a second: %w", o.rate, err)
+				return fmt.Errorf("at %d a second: %w", o.rate, err)
 			}
+			r.Add(measurement.Row("attack", strings.TrimPrefix(fmt.Sprint(o.rate, "/s", o.how(i)), "0/s, ")), measurement.Values{"p50-sec": s.p50.Seconds(), "p99-sec": s.p99.Seconds(), "attacks/s": s.sent})
 			found[i] = append(found[i], s)
 		}
 	}
-	return attackTable(found, rounds), nil
+	return r.Table(attackTable(found, rounds))
 }
 
 func startAttacked(ctx context.Context, dir, binary string) (*rig.Process, error) {
@@ -285,6 +287,19 @@ func (v *visitor) visit() error {
 	return nil
 }
 
+// how says what is special about the onslaught at index i.
+func (o onslaught) how(i int) string {
+	switch {
+	case o.decoy:
+		return ", at nginx on the same processor instead"
+	case o.anew:
+		return ", each on a connection of its own"
+	case i > 0 && o.rate == 0:
+		return ", once more"
+	}
+	return ""
+}
+
 func attackTable(found [][]spell, rounds int) string {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "| attacks a second | answered | visitors: p50 | p99 | p99 by that without an attack |\n|---|---|---|---|---|")
@@ -293,22 +308,12 @@ func attackTable(found [][]spell, rounds int) string {
 		for j := range found[i] {
 			values[j] = get(j)
 		}
-		slices.Sort(values)
-		return values[len(values)/2]
+		return measurement.Median(values)
 	}
 	for i, o := range onslaughts {
-		how := ""
-		switch {
-		case o.decoy:
-			how = ", at nginx on the same processor instead"
-		case o.anew:
-			how = ", each on a connection of its own"
-		case i > 0 && o.rate == 0:
-			how = ", once more"
-		}
 		all := found[i]
 		fmt.Fprintf(&b, "| %.0f%s | %.0f | %.2f ms | %.2f ms | × %.2f |\n",
-			of(i, func(j int) float64 { return all[j].sent }), how, of(i, func(j int) float64 { return all[j].answered }),
+			of(i, func(j int) float64 { return all[j].sent }), o.how(i), of(i, func(j int) float64 { return all[j].answered }),
 			of(i, func(j int) float64 { return all[j].p50.Seconds() * 1e3 }), of(i, func(j int) float64 { return all[j].p99.Seconds() * 1e3 }),
 			of(i, func(j int) float64 { return float64(all[j].p99) / float64(found[0][j].p99) })) // within a round, since machines are noisy
 	}

@@ -69,12 +69,9 @@ func (e *Entry) Options() (*pflag.FlagSet, func(context.Context, *Run) error) {
 }
 
 // Set sets options, each as name=value.
-func (e *Entry) Set(options *pflag.FlagSet, all []string) error {
+func (e *Entry) Set(options *pflag.FlagSet, all ...string) error {
 	for _, one := range all {
 		name, value, _ := strings.Cut(one, "=")
-		if options.Lookup(name) == nil {
-			return fmt.Errorf("%s has no option %q; ropeline-bench list %s has them", e.Name, name, e.Name)
-		}
 		if err := options.Set(name, value); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}

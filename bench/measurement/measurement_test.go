@@ -117,7 +117,7 @@ func TestFilesThatAreNoResults(t *testing.T) {
 func TestOptions(t *testing.T) {
 	e := entry()
 	options, run := e.Options()
-	if err := e.Set(options, []string{"n=7"}); err != nil {
+	if err := e.Set(options, "n=7"); err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
@@ -127,7 +127,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("got %v and\n%s", err, file.String())
 	}
 	for _, bad := range []string{"m=7", "n=seven"} {
-		if err := e.Set(options, []string{bad}); err == nil || !strings.Contains(err.Error(), "two-words") {
+		if err := e.Set(options, bad); err == nil || !strings.Contains(err.Error(), "two-words") {
 			t.Errorf("%s: got %v", bad, err)
 		}
 	}

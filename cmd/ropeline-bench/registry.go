@@ -2,11 +2,14 @@ package main
 
 import (
 	"github.com/ropeline/ropeline/bench/accuracy"
+	"github.com/ropeline/ropeline/bench/limiters"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/suite"
 )
 
 // registry returns all measurements, in the order of the list.
 func registry() []measurement.Entry {
-	return append(suite.Entries(), accuracy.Entry())
+	all := append(suite.Entries(), limiters.Entries()...)
+	all = append(all, accuracy.Entry())
+	return append(all, onLinux()...)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -124,7 +125,8 @@ says that something could not be measured, or that a bound is missed.`,
 // planned is an entry, and its run with all options.
 type planned struct {
 	*measurement.Entry
-	run func(context.Context, *measurement.Run) error
+	options *pflag.FlagSet
+	run     func(context.Context, *measurement.Run) error
 }
 
 // plan refuses what cannot be run, before anything takes long.
@@ -134,16 +136,12 @@ func (o *runOptions) plan(chosen []measurement.Entry) (plans []planned, err erro
 	}
 	for i := range chosen {
 		e := &chosen[i]
-		var options *pflag.FlagSet
 		p := planned{Entry: e}
-		options, p.run = e.Options()
+		p.options, p.run = e.Options()
 		if o.quick {
-			if err := e.Set(options, e.Quick); err != nil {
+			if err := e.Set(p.options, e.Quick...); err != nil {
 				return nil, err
 			}
-		}
-		if err := e.Set(options, o.set); err != nil {
-			return nil, cli.UsageError{Err: err}
 		}
 		if o.run.Docs != "" && e.Page != "" {
 			if err := docpage.HasPlace(o.run.Docs+"/"+e.Page, e.Maker()); err != nil {
@@ -152,7 +150,28 @@ func (o *runOptions) plan(chosen []measurement.Entry) (plans []planned, err erro
 		}
 		plans = append(plans, p)
 	}
-	return plans, nil
+	return plans, o.setAll(plans)
+}
+
+// setAll sets each option of --set, of all that have it.
+func (o *runOptions) setAll(plans []planned) error {
+	for _, one := range o.set {
+		name, _, _ := strings.Cut(one, "=")
+		var err error
+		known := false
+		for _, p := range plans {
+			if p.options.Lookup(name) != nil {
+				known, err = true, errors.Join(err, p.Set(p.options, one))
+			}
+		}
+		if !known {
+			err = fmt.Errorf("there is no option %q; ropeline-bench list NAME says which there are", name)
+		}
+		if err != nil {
+			return cli.UsageError{Err: err}
+		}
+	}
+	return nil
 }
 
 // measure makes all measurements, also those after one that fails.

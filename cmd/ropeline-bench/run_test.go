@@ -67,7 +67,7 @@ func TestRunRefuses(t *testing.T) {
 		{[]string{"run", "speed"}, `there is no measurement "speed"`, cli.ExitUsage},
 		{[]string{"list", "speed"}, `there is no measurement "speed"`, cli.ExitUsage},
 		{[]string{"run", "proxy", "--all"}, "or --all alone", cli.ExitUsage},
-		{[]string{"run", "proxy", "--binary", "main_test.go", "--set", "round=1"}, `proxy has no option "round"`, cli.ExitUsage},
+		{[]string{"run", "proxy", "--binary", "main_test.go", "--set", "round=1"}, `there is no option "round"`, cli.ExitUsage},
 		{[]string{"run", "proxy", "--binary", "main_test.go", "--docs", "testdata"}, "benchmarks.md", cli.ExitFailed},
 		{[]string{"run", "proxy", "--binary", "/none"}, "make build makes ./ropeline", cli.ExitFailed},
 		{[]string{"compare", "main_test.go", "none"}, "no such file", cli.ExitUsage},
@@ -125,7 +125,7 @@ func TestEveryMeasurementIsWhole(t *testing.T) {
 			}
 		}
 		options, _ := e.Options()
-		if err := e.Set(options, e.Quick); err != nil {
+		if err := e.Set(options, e.Quick...); err != nil {
 			t.Errorf("the short run: %v", err)
 		}
 		if e.Page != "" {

@@ -1,53 +1,68 @@
-// Command limiters holds rate limits of ropeline beside those of nginx (limit_req) and
+// Package limiters holds rate limits of ropeline beside those of nginx (limit_req) and
 // HAProxy (stick tables), through HTTP and in one run: requests without a limit, within one
-// and beyond one, and what each costs in processor time. It writes a table into a page of
-// the documentation, between two marks. It needs nginx, haproxy, wrk and taskset, of
-// Debian's packages nginx, haproxy, wrk and util-linux, and two processors: the server under
-// test has one, wrk and the site have the other.
-//
-//	go run ./bench/limiters -binary ./ropeline -page docs/rate-limits-measured.md
-package main
+// and beyond one, and what each costs in processor time; and visitors while one source comes
+// beyond a limit.
+package limiters
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/docpage"
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "limiters: %v\n", err)
-		os.Exit(1)
+const page = "rate-limits-measured.md"
+
+// Entries are the measurements.
+func Entries() []measurement.Entry {
+	return []measurement.Entry{
+		{
+			Name: "limit-bench", Page: page,
+			Question: "What does a rate limit cost, beside those of nginx and HAProxy?",
+			Method:   "One server at a time on one core, wrk and the site on the other: requests without a limit, within one that is not reached, and beyond one that refuses nearly all.",
+			Units: []measurement.Unit{{Name: "cpu-sec/req", Meaning: "processor time of the server for each request", Better: "lower"},
+				{Name: "req/s", Meaning: "answers a second", Better: "higher"}},
+			Needs: []string{"nginx", "haproxy", "wrk", "taskset"}, Quick: []string{"rounds=1", "for=1s"},
+			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				rounds, lasts := options(o, 6)
+				return func(ctx context.Context, r *measurement.Run) error {
+					return withSite(ctx, func(dir string) error { return compare(ctx, r, dir, *rounds, *lasts) })
+				}
+			},
+		},
+		{
+			Name: "limit-attack", Page: page,
+			Question: "What do visitors notice while one source comes beyond a rate limit?",
+			Method: "Through HTTP, with the server on one core, and visitors, the attack and the site on the other. Visitors come at an even rate and are measured from when they were to come; " +
+				"the attack goes on whether it is answered or not.",
+			Units: []measurement.Unit{{Name: "p50-sec", Meaning: "latency of visitors, half are faster", Better: "lower"}, {Name: "p99-sec", Meaning: "latency of visitors, 99 of 100 are faster", Better: "lower"},
+				{Name: "attacks/s", Meaning: "requests of the attack"}},
+			Needs: []string{"nginx", "taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s"},
+			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				rounds, lasts := options(o, 11)
+				return func(ctx context.Context, r *measurement.Run) error {
+					return withSite(ctx, func(dir string) error { return attack(ctx, r, dir, *rounds, *lasts) })
+				}
+			},
+		},
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("limiters", flag.ContinueOnError)
-	binary := fs.String("binary", "./ropeline", "the `program` to run")
-	page := fs.String("page", "", "the `file` to write the table into; empty: print it")
-	rounds := fs.Int("rounds", 5, "how often each is measured")
-	attacked := fs.Bool("attack", false, "measure visitors while one source comes beyond a limit, instead")
-	lasts := fs.Duration("lasts", 4*time.Second, "how long each time")
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	if missing := rig.Missing("nginx", "haproxy", "wrk", "taskset"); len(missing) > 0 {
-		return fmt.Errorf("these are missing: %s", strings.Join(missing, ", "))
-	}
+func options(o *pflag.FlagSet, usual int) (rounds *int, lasts *time.Duration) {
+	return o.Int("rounds", usual, "how often each is measured; an interval takes six"), o.Duration("for", 4*time.Second, "how long each time")
+}
+
+// withSite calls do while the site runs, with a folder for the time.
+func withSite(ctx context.Context, do func(dir string) error) error {
 	dir, err := os.MkdirTemp("", "limiters")
 	if err != nil {
 		return err
@@ -58,26 +73,24 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer origin.Stop()
-	if *attacked {
-		table, err := attack(ctx, dir, *binary, *rounds, *lasts)
-		if err != nil {
-			return err
-		}
-		return docpage.Write(os.Stdout, *page, "make limit-attack", table)
-	}
+	return do(dir)
+}
+
+func compare(ctx context.Context, r *measurement.Run, dir string, rounds int, lasts time.Duration) error {
 	found := map[string][]figure{}
-	for range *rounds {
+	for range rounds {
 		for _, s := range servers {
 			for _, c := range cases {
-				f, err := measure(ctx, dir, *binary, s, c, *lasts)
+				f, err := measure(ctx, dir, r.Binary, s, c, lasts)
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", s.name, c, err)
 				}
+				r.Add(measurement.Row("server", s.name, "case", c), measurement.Values{"cpu-sec/req": f.cpu.Seconds(), "req/s": f.rate})
 				found[s.name+c] = append(found[s.name+c], f)
 			}
 		}
 	}
-	return docpage.Write(os.Stdout, *page, "make limit-bench", tableOf(found, *rounds))
+	return r.Table(tableOf(found, rounds))
 }
 
 // What each server is measured in.
@@ -158,6 +171,5 @@ func median(all []figure, of func(figure) float64) float64 {
 	for i := range all {
 		values[i] = of(all[i])
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return measurement.Median(values)
 }
