@@ -187,17 +187,9 @@ traffic-links: #+ the same of real links, with all that QUIC and gossip add (abo
 traffic-model: #+ what the model says of hundreds of sites (seconds)
 	$(GO) run ./bench/traffic -page docs/measurements.md -model
 
-.PHONY: scaling
-scaling: build #+ what a decision costs in sites of 1 to 12 nodes: the table and the picture in docs/measurements.md (Linux, taskset; about 15 minutes)
-	taskset -c 1 $(GO) run ./bench/scaling -binary ./ropeline -page docs/measurements.md -plot docs/img/scaling.svg
-
 .PHONY: ticket-bench
 ticket-bench: #+ decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 6 minutes)
 	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
-
-.PHONY: footprint
-footprint: build #+ memory of an idle node, of rooms and of visitors, up to 10,000 and 1,000,000: the table in docs/measurements.md (Linux, about 15 minutes)
-	$(GO) run ./bench/footprint -binary ./ropeline -page docs/measurements.md
 
 .PHONY: microbench
 microbench: #+ every benchmark of a function

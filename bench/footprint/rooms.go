@@ -1,4 +1,4 @@
-package main
+package footprint
 
 import (
 	"encoding/binary"

@@ -1,20 +1,20 @@
 //go:build linux
 
-package main
+package scaling
 
 import (
 	"fmt"
 	"image/color"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/ropeline/ropeline/bench/drawing"
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // figures is what was measured, by size, in order of rounds.
@@ -35,8 +35,7 @@ func spreadOf(all []figure, of func(figure) float64) spread {
 	for i := range all {
 		values[i] = of(all[i])
 	}
-	slices.Sort(values)
-	return spread{values[0], values[len(values)/2], values[len(values)-1]}
+	return spread{slices.Min(values), measurement.Median(values), slices.Max(values)}
 }
 
 // decision returns what one of a kind takes, in µs.
@@ -87,10 +86,9 @@ func (f *figures) table(cfg config) string {
 	return b.String()
 }
 
-// draw draws the ratios into a file.
-func (f *figures) draw(path string) error {
-	p := plot.New()
-	p.Title.Text = "processor time of a decision, by nodes in the site"
+// draw draws the ratios into a directory.
+func (f *figures) draw(dir string) error {
+	p := drawing.NewPlot("processor time of a decision, by nodes in the site")
 	p.X.Label.Text, p.Y.Label.Text = "nodes", "of that in a site of one node"
 	p.Y.Min, p.Y.Max, p.X.Min = 0, 1.5, 0
 	colours := []color.Color{color.RGBA{R: 31, G: 119, B: 180, A: 255}, color.RGBA{R: 214, G: 97, B: 39, A: 255}, color.RGBA{R: 44, G: 140, B: 60, A: 255}}
@@ -116,15 +114,6 @@ func (f *figures) draw(path string) error {
 		p.Add(line, dots)
 		p.Legend.Add(kind, line, dots)
 	}
-	canvas := vgsvg.New(16*vg.Centimeter, 9*vg.Centimeter)
-	p.Draw(draw.New(canvas))
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = canvas.WriteTo(file)
-	if bad := file.Close(); err == nil {
-		err = bad
-	}
+	_, err := drawing.Write(dir, drawing.Picture{Name: "scaling", Width: 16 * vg.Centimeter, Height: 9 * vg.Centimeter, Draw: p.Draw})
 	return err
 }

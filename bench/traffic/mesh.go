@@ -1,4 +1,4 @@
-package main
+package traffic
 
 import (
 	"encoding/binary"

@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 
+	"github.com/ropeline/ropeline/bench/footprint"
 	"github.com/ropeline/ropeline/bench/heavy"
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/scaling"
 )
 
 // onLinux returns the measurements that read what only Linux tells.
 func onLinux() []measurement.Entry {
-	return []measurement.Entry{heavy.Entry()}
+	return []measurement.Entry{heavy.Entry(), footprint.Entry(), scaling.Entry()}
 }
 
 // servers are those that measurements start by "serve NAME", besides those of [serve].

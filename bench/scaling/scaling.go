@@ -1,38 +1,58 @@
 //go:build linux
 
-// Command scaling measures what a decision costs in processor time, by how many nodes a site
+// Package scaling measures what a decision costs in processor time, by how many nodes a site
 // has. There are twelve processes at any time, each of which gets as many requests as any other:
 // twelve meshes of one node, six of two, and so on to one of twelve. So what differs is the mesh
 // and not how busy the machine is, nor how cold its caches are. What nodes take while nobody asks
-// is measured before and after, in the same meshes. It writes a table into a page of the
-// documentation, between two marks, and a picture. It needs taskset, of Debian's package
-// util-linux, and two processors: nodes have one, the load and the site the other.
-//
-//	taskset -c 1 go run ./bench/scaling -binary ./ropeline -page docs/measurements.md
-package main
+// is measured before and after, in the same meshes.
+package scaling
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/signal"
+	"path/filepath"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/docpage"
-	"github.com/ropeline/ropeline/bench/machine"
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "scaling: %v\n", err)
-		os.Exit(1)
+// Entry is the measurement.
+func Entry() measurement.Entry {
+	e := measurement.Entry{
+		Name: "scaling", Page: "measurements.md",
+		Question: "Does a decision cost more where a site has more nodes?",
+		Method: fmt.Sprintf("%d nodes on one core, the load and the site on the other: as many meshes of one node, half as many of two, and so on to one. Each node gets as many requests as any other. "+
+			"Processor time of all nodes for each decision, without what they take while nobody asks.", processes),
+		Units: []measurement.Unit{
+			{Name: "cpu-sec/decision", Meaning: "processor time of all nodes for one decision", Better: "lower"},
+			{Name: "of-one-node", Meaning: "the same by that of sites of one node in the same round", Better: "lower"},
+			{Name: "idle-sec/s", Meaning: "processor time of a node while nobody asks", Better: "lower"},
+		},
+		Needs: []string{"taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s", "rate=100"},
+		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+			var cfg config
+			o.IntVar(&cfg.rounds, "rounds", 6, "how often each is measured; an interval takes six")
+			o.Float64Var(&cfg.rate, "rate", 300, "requests per node and second")
+			o.DurationVar(&cfg.lasts, "for", 3*time.Second, "how long each time")
+			return func(ctx context.Context, r *measurement.Run) error {
+				cfg.binary = r.Binary
+				return run(ctx, cfg, r)
+			}
+		},
 	}
+	for _, kind := range kinds {
+		for _, size := range sizes[1:] {
+			e.Bounds = append(e.Bounds, measurement.Bound{Row: rowOf(size, kind), Unit: "of-one-node", Most: 1.1})
+		}
+	}
+	return e
+}
+
+func rowOf(size int, kind string) string {
+	return measurement.Row("nodes", fmt.Sprint(size), "kind", kind)
 }
 
 // processes is how many nodes there are at any time.
@@ -52,21 +72,7 @@ type config struct {
 	lasts  time.Duration
 }
 
-func run(ctx context.Context, args []string) error {
-	cfg := config{}
-	fs := flag.NewFlagSet("scaling", flag.ContinueOnError)
-	fs.StringVar(&cfg.binary, "binary", "./ropeline", "the `program` to run")
-	fs.IntVar(&cfg.rounds, "rounds", 5, "how often each is measured")
-	fs.Float64Var(&cfg.rate, "rate", 300, "requests per node and second")
-	fs.DurationVar(&cfg.lasts, "lasts", 3*time.Second, "how long each time")
-	page := fs.String("page", "", "the `file` to write the table into, and all figures beside it; empty: print it")
-	picture := fs.String("plot", "", "the `file` to draw into, an SVG; empty: draw nothing")
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	if _, err := exec.LookPath("taskset"); err != nil {
-		return fmt.Errorf("taskset is missing: %w", err)
-	}
+func run(ctx context.Context, cfg config, r *measurement.Run) error {
 	site, err := startSite()
 	if err != nil {
 		return err
@@ -76,7 +82,7 @@ func run(ctx context.Context, args []string) error {
 	for round := range cfg.rounds {
 		for i := range sizes {
 			size := sizes[(i+round)%len(sizes)] // not always the same one first
-			fmt.Fprintf(os.Stderr, "round %d of %d: sites of %d\n", round+1, cfg.rounds, size)
+			r.Tell("round %d of %d: sites of %d", round+1, cfg.rounds, size)
 			f, err := measure(ctx, cfg, size, site.url)
 			if err != nil {
 				return fmt.Errorf("sites of %d nodes: %w", size, err)
@@ -84,13 +90,21 @@ func run(ctx context.Context, args []string) error {
 			found.add(size, f)
 		}
 	}
-	if *picture != "" {
-		if err := found.draw(*picture); err != nil {
+	for round := range cfg.rounds {
+		for _, size := range sizes {
+			for _, kind := range kinds {
+				f := found.of[size][round]
+				r.Add(rowOf(size, kind), measurement.Values{"cpu-sec/decision": f.Decision[kind].Seconds(), "idle-sec/s": f.Idle.Seconds(),
+					"of-one-node": float64(f.Decision[kind]) / float64(max(1, found.of[1][round].Decision[kind]))})
+			}
+		}
+	}
+	if r.Docs != "" {
+		if err := found.draw(filepath.Join(r.Docs, "img")); err != nil {
 			return err
 		}
 	}
-	return docpage.WriteResult(os.Stdout, *page, "scaling", found.table(cfg),
-		docpage.Result{Maker: "make scaling", Made: time.Now(), Machine: machine.Of(ctx, nil), Figures: found.of})
+	return r.TableWithFigures(ctx, found.table(cfg), nil, found.of)
 }
 
 // figure is what was measured of one size in one round, in processor time.

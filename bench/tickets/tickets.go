@@ -11,7 +11,7 @@
 // The load is in the process of what it loads, and shares its processors: for the nodes
 // because that is where requests meet them, for Redis because its clients do. What the load
 // takes by itself is measured with decisions that do nothing.
-package main
+package tickets
 
 import (
 	"context"

@@ -6,7 +6,7 @@
 //	go run ./bench/traffic -page docs/measurements.md
 //	go run ./bench/traffic -page docs/measurements.md -links
 //	go run ./bench/traffic -page docs/measurements.md -model
-package main
+package traffic
 
 import (
 	"context"
