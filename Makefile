@@ -175,22 +175,6 @@ soak: #+ all faults mixed for SOAK (60m), with ten million tickets an hour
 limit-faults: #+ rate limits of a mesh of real processes that is hurt: the table in docs/rate-limits-measured.md (Linux, as root; about 15 minutes)
 	$(GO) run ./bench/limits/hurt -page docs/rate-limits-measured.md
 
-.PHONY: traffic
-traffic: #+ what nodes say to each other, by sites, rooms and visitors, beside a model: the table in docs/measurements.md (about 15 minutes)
-	$(GO) run ./bench/traffic -page docs/measurements.md
-
-.PHONY: traffic-links
-traffic-links: #+ the same of real links, with all that QUIC and gossip add (about 10 minutes)
-	$(GO) run ./bench/traffic -page docs/measurements.md -links
-
-.PHONY: traffic-model
-traffic-model: #+ what the model says of hundreds of sites (seconds)
-	$(GO) run ./bench/traffic -page docs/measurements.md -model
-
-.PHONY: ticket-bench
-ticket-bench: #+ decisions of three nodes with tickets beside one call of Redis for each: the table in docs/measurements.md (wants redis-server and taskset; about 6 minutes)
-	taskset -c 0,1 $(GO) run ./bench/tickets -page docs/measurements.md
-
 .PHONY: microbench
 microbench: #+ every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -99,7 +100,7 @@ func Row(pairs ...string) string {
 	return strings.Join(parts, "/")
 }
 
-// Run is what a run is given, and where its results go. It is for one goroutine.
+// Run is what a run is given, and where its results go. Tell may be called by any goroutine, the rest by one.
 type Run struct {
 	Binary string    // the program of ropeline
 	Self   string    // that of the measurements, which is also some of the servers
@@ -108,6 +109,7 @@ type Run struct {
 	Out    io.Writer // for tables
 	Log    io.Writer // for how far it is
 
+	mu     sync.Mutex // guards what Log writes to
 	entry  *Entry
 	writer *benchfmt.Writer
 	err    error
@@ -158,7 +160,11 @@ func (r *Run) Add(row string, values Values) {
 }
 
 // Tell says how far a run is.
-func (r *Run) Tell(format string, args ...any) { fmt.Fprintf(r.Log, format+"\n", args...) }
+func (r *Run) Tell(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.Log, format+"\n", args...)
+}
 
 // PagePath is the path of the entry's page; "": tables are printed.
 func (r *Run) PagePath() string {

@@ -7,31 +7,35 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // row is one line of the table.
 type row struct {
+	key  string // in results
 	name string
 	of   func(*round) spell
-	rate bool // the rate was found rather than given
 	wait bool // it was measured from when visitors were due
+}
+
+// rows are what is measured, in their order.
+var rows = []row{
+	{"redis", "Redis `INCR`, one call after the other on each of 64 connections", func(r *round) spell { return r.RedisMost }, false},
+	{"redis-script", "the same with a script that checks a limit", func(r *round) spell { return r.RedisScript }, false},
+	{"redis-half", "Redis `INCR`, visitors who come at half of that rate", func(r *round) spell { return r.RedisHalf }, true},
+	{"same-as-redis-half", "three nodes at that same rate", func(r *round) spell { return r.AtHalf }, true},
+	{"same-as-redis", "three nodes at the highest rate of Redis", func(r *round) spell { return r.AtMost }, true},
+	{"same-as-redis-goroutines", "the same, where each visitor keeps a goroutine waiting", func(r *round) spell { return r.Waiting }, true},
+	{"half", "three nodes at half of their own highest rate", func(r *round) spell { return r.Half }, true},
+	{"most", "three nodes at the highest rate that they sustain", func(r *round) spell { return r.Most }, true},
+	{"saturated", "three nodes with 24,576 visitors always under way", func(r *round) spell { return r.Saturated }, false},
+	{"load", "load alone: decisions that do nothing", func(r *round) spell { return r.Load }, true},
 }
 
 // table returns the figures as a table of the documentation.
 func (all results) table() string {
 	var b bytes.Buffer
-	rows := []row{
-		{"Redis `INCR`, one call after the other on each of 64 connections", func(r *round) spell { return r.RedisMost }, true, false},
-		{"the same with a script that checks a limit", func(r *round) spell { return r.RedisScript }, true, false},
-		{"Redis `INCR`, visitors who come at half of that rate", func(r *round) spell { return r.RedisHalf }, false, true},
-		{"three nodes at that same rate", func(r *round) spell { return r.AtHalf }, false, true},
-		{"three nodes at the highest rate of Redis", func(r *round) spell { return r.AtMost }, false, true},
-		{"the same, where each visitor keeps a goroutine waiting", func(r *round) spell { return r.Waiting }, false, true},
-		{"three nodes at half of their own highest rate", func(r *round) spell { return r.Half }, false, true},
-		{"three nodes at the highest rate that they sustain", func(r *round) spell { return r.Most }, true, true},
-		{"three nodes with 24,576 visitors always under way", func(r *round) spell { return r.Saturated }, true, false},
-		{"load alone: decisions that do nothing", func(r *round) spell { return r.Load }, false, true},
-	}
 	fmt.Fprintln(&b, "| | decisions a second | p50, ms | p99, ms | µs of processor time for each |\n|---|---|---|---|---|")
 	for _, w := range rows {
 		if all.NoRedis != "" && w.of(&all.Rounds[0]).Came == 0 {
@@ -82,10 +86,9 @@ func (all results) figure(format string, of func(*round) float64) string {
 	for i := range all.Rounds {
 		values = append(values, of(&all.Rounds[i]))
 	}
-	slices.Sort(values)
-	text := fmt.Sprintf(format, values[len(values)/2])
+	text := fmt.Sprintf(format, measurement.Median(values))
 	if len(values) == 1 {
 		return text
 	}
-	return fmt.Sprintf("%s ("+format+" to "+format+")", text, values[0], values[len(values)-1])
+	return fmt.Sprintf("%s ("+format+" to "+format+")", text, slices.Min(values), slices.Max(values))
 }

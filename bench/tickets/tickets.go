@@ -1,12 +1,8 @@
 //go:build linux
 
-// Command tickets holds the decisions about new visitors that three nodes of a site take with
+// Package tickets holds the decisions about new visitors that three nodes of a site take with
 // tickets beside those of a central room, which asks Redis with one call for each: in one
-// run, by turns, on the same two processors. It writes a table into a page of the
-// documentation, between two marks. It needs redis-server, of Debian's package redis-server;
-// without it, only the nodes are measured, and the table says so.
-//
-//	taskset -c 0,1 go run ./bench/tickets -page docs/measurements.md
+// run, by turns, on the same two processors.
 //
 // The load is in the process of what it loads, and shares its processors: for the nodes
 // because that is where requests meet them, for Redis because its clients do. What the load
@@ -16,118 +12,84 @@ package tickets
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"runtime"
-	"runtime/pprof"
-	"syscall"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/docpage"
-	"github.com/ropeline/ropeline/bench/machine"
-)
+	"github.com/spf13/pflag"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Stdout, os.Args[1:])
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "tickets: %v\n", err)
-		os.Exit(1)
-	}
-}
+	"github.com/ropeline/ropeline/bench/measurement"
+)
 
 // options are what a run is to do.
 type options struct {
-	rounds   int           // how often each is measured
-	lasts    time.Duration // how long each time
-	session  time.Duration // how long visitors stay inside
-	rate     float64       // visitors a second, at the nodes alone; 0: all is measured
-	profiles string        // the folder for profiles; "": none are made
+	rounds  int           // how often each is measured
+	lasts   time.Duration // how long each time
+	session time.Duration // how long visitors stay inside
 }
 
-func run(ctx context.Context, out io.Writer, args []string) (err error) {
-	fs := flag.NewFlagSet("tickets", flag.ContinueOnError)
-	var o options
-	fs.IntVar(&o.rounds, "rounds", 5, "how often each is measured")
-	fs.DurationVar(&o.lasts, "lasts", 3*time.Second, "how long each time")
-	fs.DurationVar(&o.session, "session", 3*time.Second, "how long visitors stay inside; as many leave as come after that time and half a second")
-	fs.Float64Var(&o.rate, "rate", 0, "measure only the nodes, with so many visitors a second")
-	fs.StringVar(&o.profiles, "profiles", "", "the `folder` to write profiles of the nodes at -rate into")
-	page := fs.String("page", "", "the `file` to write the table into, and all figures beside it; empty: print it")
-	if err := fs.Parse(args); err != nil {
-		return err
+// Entry is the measurement.
+func Entry() measurement.Entry {
+	return measurement.Entry{
+		Name: "tickets", Page: "measurements.md",
+		Question: "How many decisions do three nodes take with tickets, beside one call of Redis for each?",
+		Method: "New visitors, each of whom needs a decision. A central room asks Redis once for each, on 64 connections; three nodes of one site give a ticket to each, under escrow, with QUIC over loopback. " +
+			"Both by turns on the same processors, with the load in the same process. Without redis-server only the nodes are measured.",
+		Units: []measurement.Unit{
+			{Name: "decisions/s", Meaning: "decisions that were given a second", Better: "higher"},
+			{Name: "p50-sec", Meaning: "time until a decision, from when the visitor was due: half are faster", Better: "lower"},
+			{Name: "p99-sec", Meaning: "the same, 99 of 100 are faster", Better: "lower"},
+			{Name: "cpu-sec/decision", Meaning: "processor time of all for one decision", Better: "lower"},
+			{Name: ratioUnit, Meaning: "nodes by Redis, within a round"},
+		},
+		Bounds: []measurement.Bound{
+			{Row: byRate, Unit: ratioUnit, Least: 10, Text: "the highest rate that nodes sustain, by that of Redis"},
+			{Row: byP99, Unit: ratioUnit, Most: 1, Text: "p99 of nodes by that of Redis, at the same rate"},
+		},
+		Needs: []string{"taskset"}, Cores: []int{0, 1}, Quick: []string{"rounds=1", "for=500ms", "session=1s"},
+		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+			var o options
+			f.IntVar(&o.rounds, "rounds", 6, "how often each is measured; an interval takes six")
+			f.DurationVar(&o.lasts, "for", 3*time.Second, "how long each time")
+			f.DurationVar(&o.session, "session", 3*time.Second, "how long visitors stay inside; as many leave as come after that time and half a second")
+			return func(ctx context.Context, r *measurement.Run) error {
+				if o.rounds < 1 || o.lasts <= 0 || o.session <= 0 {
+					return errors.New("rounds, for and session are above 0")
+				}
+				found, err := measure(ctx, o)
+				if err != nil {
+					return err
+				}
+				found.record(r)
+				return r.TableWithFigures(ctx, found.table(), map[string][]string{"Redis": {"redis-server", "--version"}}, found)
+			}
+		},
 	}
-	if o.rounds < 1 || o.lasts <= 0 || o.session <= 0 || o.rate < 0 {
-		return errors.New("rounds, lasts and session are at least 1, and rate is not negative")
-	}
-	if o.rate > 0 {
-		return atOneRate(ctx, out, o)
-	}
-	found, err := measure(ctx, o)
-	if err != nil {
-		return err
-	}
-	on := machine.Of(ctx, map[string][]string{"Redis": {"redis-server", "--version"}})
-	return docpage.WriteResult(out, *page, "tickets", found.table(), docpage.Result{Maker: "make ticket-bench", Made: time.Now(), Machine: on, Figures: found})
 }
 
-// atOneRate has visitors come to the nodes at one rate, in rounds, and tells what came of
-// it: for who looks for where time goes.
-func atOneRate(ctx context.Context, out io.Writer, o options) (err error) {
-	t := trial{options: o}
-	defer func() { err = errors.Join(err, t.end()) }()
-	if _, err := t.at(ctx, o.rate); err != nil {
-		return err
-	}
-	if o.profiles != "" {
-		finish, err := profile(o.profiles)
-		if err != nil {
-			return err
+// Rows of what nodes come to beside Redis.
+const (
+	ratioUnit = "ratio"
+	byRate    = "by-redis/of=rate"
+	byP99     = "by-redis/of=p99"
+)
+
+// record adds all rounds.
+func (all results) record(run *measurement.Run) {
+	for i := range all.Rounds {
+		r := &all.Rounds[i]
+		for _, w := range rows {
+			s := w.of(r)
+			if s.Came == 0 {
+				continue // Redis is not there
+			}
+			values := measurement.Values{"decisions/s": s.Rate(), "cpu-sec/decision": (s.CPU + s.Server).Seconds()}
+			if w.wait {
+				values["p50-sec"], values["p99-sec"] = s.P50/1e3, s.P99/1e3
+			}
+			run.Add(measurement.Row("case", w.key), values)
 		}
-		defer func() { err = errors.Join(err, finish()) }()
-	}
-	for range o.rounds {
-		s, err := t.at(ctx, o.rate)
-		if err != nil {
-			return err
+		if all.NoRedis == "" {
+			run.Add(byRate, measurement.Values{ratioUnit: r.Most.Rate() / r.RedisMost.Rate()})
+			run.Add(byP99, measurement.Values{ratioUnit: r.AtHalf.P99 / r.RedisHalf.P99})
 		}
-		fmt.Fprintln(out, s)
 	}
-	return nil
-}
-
-// profile begins to profile this process into a folder.
-func profile(dir string) (finish func() error, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	cpu, err := os.Create(dir + "/cpu.pprof")
-	if err != nil {
-		return nil, err
-	}
-	runtime.SetMutexProfileFraction(100)
-	runtime.SetBlockProfileRate(int(100 * time.Microsecond))
-	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return nil, errors.Join(err, cpu.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		err := cpu.Close()
-		for _, name := range []string{"allocs", "mutex", "block"} {
-			err = errors.Join(err, lookup(name, dir))
-		}
-		return err
-	}, nil
-}
-
-func lookup(name, dir string) error {
-	f, err := os.Create(dir + "/" + name + ".pprof")
-	if err != nil {
-		return err
-	}
-	return errors.Join(pprof.Lookup(name).WriteTo(f, 0), f.Close())
 }

@@ -1,69 +1,92 @@
-// Command traffic measures what the nodes of a mesh say to each other, by sites, nodes, rooms
+// Package traffic measures what the nodes of a mesh say to each other, by sites, nodes, rooms
 // and what goes on in them, beside a model that predicts it. Messages are counted in meshes of
-// virtual time; what QUIC and gossip add, in real meshes on loopback. It writes a table into a
-// page of the documentation, between two marks.
-//
-//	go run ./bench/traffic -page docs/measurements.md
-//	go run ./bench/traffic -page docs/measurements.md -links
-//	go run ./bench/traffic -page docs/measurements.md -model
+// virtual time; what QUIC and gossip add, in real meshes on loopback.
 package traffic
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/ropeline/ropeline/bench/docpage"
-	"github.com/ropeline/ropeline/bench/machine"
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "traffic: %v\n", err)
-		os.Exit(1)
+const page = "measurements.md"
+
+var units = []measurement.Unit{
+	{Name: "B/s", Meaning: "what one node sends, on average", Better: "lower"},
+	{Name: "model-B/s", Meaning: "what the model says of that", Better: "lower", Exact: true},
+}
+
+// Entries are the measurements.
+func Entries() []measurement.Entry {
+	virtual := slices.Clone(units)
+	virtual[0].Exact = true
+	return []measurement.Entry{
+		{
+			Name: "traffic", Page: page, Units: virtual, Quick: []string{"small=true"},
+			Question: "What do nodes say to each other, by sites, rooms and visitors?",
+			Method:   "Payloads of messages are counted in meshes of virtual time, beside what a model says of them.",
+			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				seed := o.Uint64("seed", 1, "of all chances")
+				small := o.Bool("small", false, "leave out meshes that take minutes")
+				return func(ctx context.Context, r *measurement.Run) error {
+					all := shapes(*small)
+					measured, err := simulate(ctx, all, *seed, r)
+					if err != nil {
+						return err
+					}
+					for i, s := range all {
+						r.Add(rowOf(s), measurement.Values{"B/s": measured[i].Mean.bytes(), "model-B/s": predict(s).Mean.bytes()})
+					}
+					var b strings.Builder
+					writeSimulated(&b, all, measured)
+					return r.TableWithFigures(ctx, b.String(), nil, beside(all, measured, func(s shape) any { return predict(s) }))
+				}
+			},
+		},
+		{
+			Name: "traffic-links", Page: page, Units: units, Quick: []string{"small=true"},
+			Question: "What do nodes send with all that QUIC and gossip add?",
+			Method:   "Real meshes with real links on loopback, all in this process; bytes of UDP are counted, beside what a model says of them.",
+			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				small := o.Bool("small", false, "leave out meshes that take minutes")
+				return func(ctx context.Context, r *measurement.Run) error {
+					all := wires(*small)
+					measured, err := measureWires(ctx, all, r)
+					if err != nil {
+						return err
+					}
+					var b strings.Builder
+					writeWires(&b, all, measured)
+					return r.TableWithFigures(ctx, b.String(), nil, beside(all, measured, func(s shape) any { return predictWire(s) }))
+				}
+			},
+		},
+		{
+			Name: "traffic-model", Page: page, Units: units[1:],
+			Question: "What would nodes of hundreds of sites send?",
+			Method:   "Nothing is measured: it is what the model says that traffic and traffic-links hold against real meshes.",
+			New: func(*pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				return func(_ context.Context, r *measurement.Run) error {
+					for _, s := range hundreds() {
+						r.Add(rowOf(s), measurement.Values{"model-B/s": predictWire(s).UDP})
+					}
+					var b strings.Builder
+					writeModel(&b, hundreds())
+					return r.Table(b.String())
+				}
+			},
+		},
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("traffic", flag.ContinueOnError)
-	page := fs.String("page", "", "the `file` to write the tables into, and all figures beside it; empty: print them")
-	seed := fs.Uint64("seed", 1, "of all chances in virtual time")
-	links := fs.Bool("links", false, "measure real meshes on loopback, instead")
-	alone := fs.Bool("model", false, "measure nothing: say what the model says of hundreds of sites")
-	small := fs.Bool("small", false, "leave out meshes that take minutes")
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	var b strings.Builder
-	if *alone {
-		writeModel(&b, hundreds())
-		return docpage.Write(os.Stdout, *page, "make traffic-model", b.String())
-	}
-	if *links {
-		measured, err := measureWires(ctx, wires(*small))
-		if err != nil {
-			return err
-		}
-		writeWires(&b, wires(*small), measured)
-		return write(ctx, *page, "traffic-links", b.String(), beside(wires(*small), measured, func(s shape) any { return predictWire(s) }))
-	}
-	measured, err := simulate(ctx, shapes(*small), *seed)
-	if err != nil {
-		return err
-	}
-	writeSimulated(&b, shapes(*small), measured)
-	return write(ctx, *page, "traffic", b.String(), beside(shapes(*small), measured, func(s shape) any { return predict(s) }))
-}
+func rowOf(s shape) string { return measurement.Row("mesh", s.String()) }
 
 // figures is what was measured of a mesh, beside what was predicted.
 type figures struct {
@@ -79,27 +102,23 @@ func beside[T any](all []shape, measured []T, predicted func(shape) any) []figur
 	return f
 }
 
-// write writes a table into a page, and the figures beside it.
-func write(ctx context.Context, page, target, table string, figures any) error {
-	return docpage.WriteResult(os.Stdout, page, target, table, docpage.Result{Maker: "make " + target, Made: time.Now(), Machine: machine.Of(ctx, nil), Figures: figures})
-}
-
 // measureWires measures real meshes, one after the other, and tells of each.
-func measureWires(ctx context.Context, all []shape) ([]wire, error) {
+func measureWires(ctx context.Context, all []shape, r *measurement.Run) ([]wire, error) {
 	results := make([]wire, len(all))
 	for i, s := range all {
 		var err error
 		if results[i], err = measureWire(ctx, s); err != nil {
 			return nil, fmt.Errorf("%s, real links: %w", s, err)
 		}
-		fmt.Fprintf(os.Stderr, "%s, real links: %.0f B/s\n", s, results[i].UDP)
+		r.Tell("%s, real links: %.0f B/s", s, results[i].UDP)
+		r.Add(rowOf(s), measurement.Values{"B/s": results[i].UDP, "model-B/s": predictWire(s).UDP})
 	}
 	return results, nil
 }
 
 // simulate measures all shapes, as many at a time as there are cores and the largest, which are
 // last, first, and tells of each.
-func simulate(ctx context.Context, all []shape, seed uint64) ([]result, error) {
+func simulate(ctx context.Context, all []shape, seed uint64, r *measurement.Run) ([]result, error) {
 	results, errs := make([]result, len(all)), make([]error, len(all))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
@@ -111,7 +130,7 @@ func simulate(ctx context.Context, all []shape, seed uint64) ([]result, error) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			results[i], errs[i] = measure(s, seed)
-			fmt.Fprintf(os.Stderr, "%s: %.0f B/s\n", s, results[i].Mean.bytes())
+			r.Tell("%s: %.0f B/s", s, results[i].Mean.bytes())
 		})
 	}
 	wg.Wait()

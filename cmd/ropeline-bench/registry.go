@@ -5,11 +5,13 @@ import (
 	"github.com/ropeline/ropeline/bench/limiters"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/suite"
+	"github.com/ropeline/ropeline/bench/traffic"
 )
 
 // registry returns all measurements, in the order of the list.
 func registry() []measurement.Entry {
 	all := append(suite.Entries(), limiters.Entries()...)
 	all = append(all, accuracy.Entry())
+	all = append(all, traffic.Entries()...)
 	return append(all, onLinux()...)
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/ropeline/ropeline/bench/heavy"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/scaling"
+	"github.com/ropeline/ropeline/bench/tickets"
 )
 
 // onLinux returns the measurements that read what only Linux tells.
 func onLinux() []measurement.Entry {
-	return []measurement.Entry{heavy.Entry(), footprint.Entry(), scaling.Entry()}
+	return []measurement.Entry{heavy.Entry(), footprint.Entry(), scaling.Entry(), tickets.Entry()}
 }
 
 // servers are those that measurements start by "serve NAME", besides those of [serve].
