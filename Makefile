@@ -130,23 +130,15 @@ mesh-bench: #+ how fast news spreads, what the mesh costs on the wire, and how m
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 15x ./node
 	$(GO) test -run '^$$' -bench '^BenchmarkEscrowRate$$' -benchtime 1x ./node
 
-.PHONY: story
-story: ropeline-bench #+ what the policies do to the same crowds: the table in docs/policies.md
-	$(GO) run ./bench/story -binary ./ropeline-bench -set policies -page docs/policies.md
-
 SWEEPS ?= 10000
 .PHONY: sweep
-sweep: #+ each policy in SWEEPS schedules (10000) of a crowd, cuts and their ends at random moments: the worst in docs/policies.md
-	$(GO) run ./bench/sweep -n $(SWEEPS) -page docs/policies.md
+sweep: ropeline-bench #+ each policy in SWEEPS schedules (10000) of a crowd, cuts and their ends at random moments: the worst in docs/policies.md
+	./ropeline-bench run sweep --set n=$(SWEEPS) --docs docs
 
 # The command lines are those that the page shows.
 .PHONY: heatmaps
 heatmaps: ropeline-bench #+ waits by minute of arrival, fifo and random: the pictures in docs/img
 	sed -n 's/^ropeline-bench \(simulate .* --plot docs\/img .*\)$$/.\/ropeline-bench \1/p' docs/simulator.md | bash -eux
-
-.PHONY: simulate-large
-simulate-large: ropeline-bench #+ a million visitors, and 3,000 nodes: the table in docs/simulator.md
-	$(GO) run ./bench/story -binary ./ropeline-bench -set large -page docs/simulator.md
 
 .PHONY: faults
 faults: #+ hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)

@@ -56,6 +56,7 @@ func Entry() measurement.Entry {
 			{Name: inProcess, Meaning: "resident bytes of a process, or of it for one of what the row is of", Better: "lower"},
 		},
 		Bounds: []measurement.Bound{idleNode, fewIdle, manyIdle, fewIdleReal, manyIdleReal, atAnchor, atMate, atFar},
+		Needs:  []string{measurement.Ropeline},
 		Quick:  []string{"rooms=1000", "visitors=100000", "idle=5s", "only=rooms,visitors"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var p plan

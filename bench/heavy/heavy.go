@@ -54,6 +54,7 @@ func Entry() measurement.Entry {
 			{Name: "B/socket", Meaning: "resident memory of the node for each WebSocket", Better: "lower"},
 		},
 		Bounds: []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
+		Needs:  []string{measurement.Ropeline},
 		Quick:  []string{"body=67108864", "sockets=1000", "hold=2s", "slow=100", "alone=2s"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var p plan

@@ -31,7 +31,7 @@ func Entries() []measurement.Entry {
 			Method:   "One server at a time on one core, wrk and the site on the other: requests without a limit, within one that is not reached, and beyond one that refuses nearly all.",
 			Units: []measurement.Unit{{Name: "cpu-sec/req", Meaning: "processor time of the server for each request", Better: "lower"},
 				{Name: "req/s", Meaning: "answers a second", Better: "higher"}},
-			Needs: []string{"nginx", "haproxy", "wrk", "taskset"}, Quick: []string{"rounds=1", "for=1s"},
+			Needs: []string{measurement.Ropeline, "nginx", "haproxy", "wrk", "taskset"}, Quick: []string{"rounds=1", "for=1s"},
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				rounds, lasts := options(o, 6)
 				return func(ctx context.Context, r *measurement.Run) error {
@@ -46,7 +46,7 @@ func Entries() []measurement.Entry {
 				"the attack goes on whether it is answered or not.",
 			Units: []measurement.Unit{{Name: "p50-sec", Meaning: "latency of visitors, half are faster", Better: "lower"}, {Name: "p99-sec", Meaning: "latency of visitors, 99 of 100 are faster", Better: "lower"},
 				{Name: "attacks/s", Meaning: "requests of the attack"}},
-			Needs: []string{"nginx", "taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s"},
+			Needs: []string{measurement.Ropeline, "nginx", "taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s"},
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				rounds, lasts := options(o, 11)
 				return func(ctx context.Context, r *measurement.Run) error {

@@ -33,7 +33,7 @@ type Entry struct {
 	Page     string // of docs, which has its table; "": none
 	Units    []Unit // of its rows
 	Bounds   []Bound
-	Needs    []string // programs without which nothing can be measured
+	Needs    []string // programs without which nothing can be measured; [Ropeline] is the one that is measured
 	Cores    []int    // that it is kept on, with what it starts unless that is put elsewhere; none: any
 	Quick    []string // "option=value" of a run that is as short as can be
 	// New binds options to what a run goes by, and returns the run.
@@ -55,6 +55,9 @@ type Bound struct {
 	Least, Most float64 // 0: no such bound
 	Text        string  // what it is about; "": Row says it
 }
+
+// Ropeline is the program that a run is told of.
+const Ropeline = "ropeline"
 
 // NoneAtAll is a Most below which only nothing is.
 const NoneAtAll = 0.5

@@ -31,7 +31,7 @@ func Entry() measurement.Entry {
 			{Name: "of-one-node", Meaning: "the same by that of sites of one node in the same round", Better: "lower"},
 			{Name: "idle-sec/s", Meaning: "processor time of a node while nobody asks", Better: "lower"},
 		},
-		Needs: []string{"taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s", "rate=100"},
+		Needs: []string{measurement.Ropeline, "taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s", "rate=100"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var cfg config
 			o.IntVar(&cfg.rounds, "rounds", 6, "how often each is measured; an interval takes six")

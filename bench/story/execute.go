@@ -1,4 +1,4 @@
-package main
+package story
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/sim"
 )
 
@@ -35,7 +36,7 @@ type finished struct {
 }
 
 // execute makes all runs, jobs at a time, and returns them in their order.
-func execute(ctx context.Context, binary string, runs []planned, jobs int) ([]finished, error) {
+func execute(ctx context.Context, r *measurement.Run, runs []planned, jobs int) ([]finished, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make([]finished, len(runs))
@@ -45,11 +46,11 @@ func execute(ctx context.Context, binary string, runs []planned, jobs int) ([]fi
 		wg.Go(func() {
 			for i := range next {
 				var err error
-				if done[i], err = one(ctx, binary, runs[i]); err != nil {
+				if done[i], err = one(ctx, r.Self, runs[i]); err != nil {
 					cancel(err)
 					return
 				}
-				fmt.Fprintf(os.Stderr, "%2d of %d  %6.1f s  %s\n", i+1, len(runs), done[i].result.Speed.Wall, runs[i].line())
+				r.Tell("%2d of %d  %6.1f s  %s", i+1, len(runs), done[i].result.Speed.Wall, runs[i].line())
 			}
 		})
 	}
@@ -66,8 +67,8 @@ func execute(ctx context.Context, binary string, runs []planned, jobs int) ([]fi
 
 // one makes one run. That promises were broken does not end the story: it is in
 // the result, and the table tells.
-func one(ctx context.Context, binary string, p planned) (finished, error) {
-	cmd := exec.CommandContext(ctx, binary, append(append([]string{"simulate"}, p.args...), "--json", "--speed")...)
+func one(ctx context.Context, self string, p planned) (finished, error) {
+	cmd := exec.CommandContext(ctx, self, append(append([]string{"simulate"}, p.args...), "--json", "--speed")...)
 	cmd.Env = append(os.Environ(), p.env...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut

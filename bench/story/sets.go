@@ -1,4 +1,4 @@
-package main
+package story
 
 import (
 	"fmt"
@@ -8,8 +8,6 @@ import (
 
 // set is a table's worth of runs.
 type set struct {
-	name  string
-	alone bool // one run at a time, because its time is measured
 	runs  []planned
 	head  []string // of the cells of planned.title
 	cells []cell
@@ -19,17 +17,6 @@ type set struct {
 type cell struct {
 	head  string
 	value func(finished) string
-}
-
-func setNamed(name string) (set, error) {
-	switch name {
-	case "policies":
-		return policies(), nil
-	case "large":
-		return large(), nil
-	default:
-		return set{}, fmt.Errorf("there is no set %q; there are policies and large", name)
-	}
 }
 
 // policies are the policies in several situations.
@@ -43,7 +30,7 @@ func policies() set {
 	cut := day + " --fault partition:site=2,from=45m,for=12m"
 	moved := day + " --fault partition:site=2,from=40m,for=12m"
 	spike := "--arrivals flash:8000/30m,at=10m,in=10s,part=0.9 --sites 5 --nodes 3 " + room
-	s := set{name: "policies", head: []string{"situation", "policy"}, cells: []cell{
+	s := set{head: []string{"situation", "policy"}, cells: []cell{
 		{"overshoot, %", number(func(f finished) float64 { return f.result.OvershootPct }, 1)},
 		{"of the rate, %", number(func(f finished) float64 { return f.result.OvershootRatePct }, 1)},
 		{"early queued, %", number(func(f finished) float64 { return f.result.EarlyQueuedPct }, 2)},
@@ -83,7 +70,7 @@ func policies() set {
 
 // large are the runs that show what simulations, and meshes, of size cost.
 func large() set {
-	s := set{name: "large", alone: true, head: []string{"run", "nodes"}, cells: []cell{
+	s := set{head: []string{"run", "nodes"}, cells: []cell{
 		{"visitors", func(f finished) string { return fmt.Sprint(f.result.Visitors) }},
 		{"time simulated", func(f finished) string { return short(f.result.Speed.Virtual) }},
 		{"took, s", number(func(f finished) float64 { return f.result.Speed.Wall }, 1)},

@@ -27,7 +27,7 @@ const checkUnit = "check"
 // Entries returns every benchmark, as a measurement.
 func Entries() (all []measurement.Entry) {
 	for _, b := range All() {
-		e := measurement.Entry{Name: b.Name, Question: b.Question, Method: b.Method, Page: "benchmarks.md", Units: units, Needs: []string{"taskset"}, Quick: []string{"rounds=1", "for=1s"},
+		e := measurement.Entry{Name: b.Name, Question: b.Question, Method: b.Method, Page: "benchmarks.md", Units: units, Needs: []string{measurement.Ropeline, "taskset"}, Quick: []string{"rounds=1", "for=1s"},
 			New: func(options *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				var c Config
 				options.IntVar(&c.Rounds, "rounds", 6, "how often each server is measured; an interval takes six")

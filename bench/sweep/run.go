@@ -1,12 +1,11 @@
-package main
+package sweep
 
 import (
 	"context"
 	"fmt"
-	"io"
-	"slices"
 	"sync"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -47,8 +46,7 @@ func (w *worst) add(peak, limit int, line func() string) {
 
 // idle returns the median part of the limit that lay idle while somebody waited, in percent.
 func (s *summary) idle() float64 {
-	slices.Sort(s.idles)
-	return s.idles[len(s.idles)/2]
+	return measurement.Median(s.idles)
 }
 
 // outcome is one run.
@@ -60,7 +58,7 @@ type outcome struct {
 
 // sweep runs the schedules of one policy. Outcomes are taken in whatever order runs end; what
 // is made of them does not depend on it but for which of two equal worst ones is shown.
-func sweep(ctx context.Context, o options, policy room.Policy, out io.Writer) (*summary, error) {
+func sweep(ctx context.Context, o options, policy room.Policy, tell func(string, ...any)) (*summary, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	seeds, outcomes := make(chan uint64), make(chan outcome)
@@ -97,7 +95,7 @@ func sweep(ctx context.Context, o options, policy room.Policy, out io.Writer) (*
 			continue
 		}
 		if sum.add(r) || o.all && r.over() {
-			fmt.Fprintln(out, r.text())
+			tell("%s", r.text())
 		}
 	}
 	if failed == nil && sum.runs < o.n {

@@ -1,12 +1,13 @@
-package main
+package sweep
 
 import (
 	"flag"
-	"io"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -20,7 +21,8 @@ func TestPoliciesStayWithinBounds(t *testing.T) {
 	}
 	for _, p := range []room.Policy{room.Escrow, room.Even, room.Counter} {
 		var text strings.Builder
-		sum, err := sweep(t.Context(), options{n: n, seed: 1, workers: 2}, p, &text)
+		tell := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
+		sum, err := sweep(t.Context(), options{n: n, seed: 1, workers: 2}, p, tell)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,9 +126,17 @@ func TestDrawnSchedulesCanBeRun(t *testing.T) {
 			t.Fatalf("seed %d draws something else the second time", seed)
 		}
 	}
-	for _, args := range []string{"-n 0", "-workers 0", "extra", "-policy open", "-what"} {
-		if got := command(strings.Fields(args), io.Discard, io.Discard); got != 2 {
-			t.Errorf("%s: exit code %d, want 2", args, got)
+}
+
+func TestOptionsThatMakeNoSense(t *testing.T) {
+	for _, bad := range []string{"n=0", "workers=0", "policy=open"} {
+		e := Entry()
+		options, run := e.Options()
+		if err := e.Set(options, bad); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(t.Context(), new(measurement.Run)); err == nil || !strings.Contains(err.Error(), "want a policy") {
+			t.Errorf("%s: got %v", bad, err)
 		}
 	}
 }

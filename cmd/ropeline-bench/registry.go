@@ -4,7 +4,9 @@ import (
 	"github.com/ropeline/ropeline/bench/accuracy"
 	"github.com/ropeline/ropeline/bench/limiters"
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/story"
 	"github.com/ropeline/ropeline/bench/suite"
+	"github.com/ropeline/ropeline/bench/sweep"
 	"github.com/ropeline/ropeline/bench/traffic"
 )
 
@@ -12,6 +14,7 @@ import (
 func registry() []measurement.Entry {
 	all := append(suite.Entries(), limiters.Entries()...)
 	all = append(all, accuracy.Entry())
+	all = append(append(all, story.Entries()...), sweep.Entry())
 	all = append(all, traffic.Entries()...)
 	return append(all, onLinux()...)
 }

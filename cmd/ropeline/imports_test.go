@@ -97,8 +97,8 @@ var allowed = map[string][]string{
 	"bench/explore/boot":    {"bench/explore/breadth", "crdt", "node/bootstrap"},
 	"bench/explore/replay":  {"crdt", "node", "node/catalog", "node/durable", "node/replica", "node/room", "node/ticket"},
 	"bench/explore/small":   {"bench/explore/breadth", "crdt", "node", "node/ticket"},
-	"bench/story":           {"bench/sim"},
-	"bench/sweep":           {"bench/docpage", "bench/sim", "bench/sim/input", "node/room"},
+	"bench/story":           {"bench/measurement", "bench/sim"},
+	"bench/sweep":           {"bench/measurement", "bench/sim", "bench/sim/input", "node/room"},
 	"bench/conformance":     {"bench/docpage", "bench/rig", "httpfront/proof/check"},
 
 	"bench/rate/internal/poll": {"bench/rig"},

@@ -1,0 +1,76 @@
+// Package story runs sets of simulations, with the command lines that their tables write down: so a
+// table cannot say anything that a reader does not get.
+package story
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/bench/measurement"
+)
+
+// Entries are the measurements.
+func Entries() []measurement.Entry {
+	return []measurement.Entry{
+		{
+			Name: "policies", Page: "policies.md",
+			Question: "What do the policies do to the same crowds, undisturbed, in a spike, and while a site is cut off?",
+			Method:   "Simulations of five sites of three nodes, each of which is a command line in the page.",
+			Units: []measurement.Unit{
+				{Name: "over-%", Meaning: "most that were inside, beyond the limit in force", Better: "lower", Exact: true},
+				{Name: "rate-over-%", Meaning: "most that came in within a minute, beyond the limit in force", Better: "lower", Exact: true},
+				{Name: "idle-%", Meaning: "part of the limit that lay idle while somebody waited", Better: "lower", Exact: true},
+				{Name: "broken", Meaning: "promises that were broken", Better: "lower", Exact: true},
+			},
+			Quick: []string{"only=flash:8000/30m,at=10m,in=10s"},
+			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				return runOf(o, policies(), 2, func(f finished) measurement.Values {
+					return measurement.Values{"over-%": f.result.OvershootPct, "rate-over-%": f.result.OvershootRatePct, "idle-%": f.result.IdlePct, "broken": float64(len(f.result.Violations))}
+				})
+			},
+		},
+		{
+			Name: "simulate-large", Page: "simulator.md",
+			Question: "How large a mesh, and a crowd, can a simulation have?",
+			Method:   "A million visitors, and meshes of up to 3,000 nodes, each simulated on one core; the command lines are in the page.",
+			Units: []measurement.Unit{
+				{Name: "sec", Meaning: "time that a simulation took", Better: "lower"},
+				{Name: "visitors/s", Meaning: "visitors simulated a second", Better: "higher"},
+				{Name: "B", Meaning: "most that the process had resident", Better: "lower"},
+				{Name: "broken", Meaning: "promises that were broken", Better: "lower", Exact: true},
+			},
+			Quick: []string{"only=--sites 10 "},
+			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				return runOf(o, large(), 1, func(f finished) measurement.Values { // time and memory are measured
+					return measurement.Values{"sec": f.result.Speed.Wall, "visitors/s": f.result.Speed.Visitors, "B": float64(f.memory), "broken": float64(len(f.result.Violations))}
+				})
+			},
+		},
+	}
+}
+
+// runOf returns the run of a set, jobs simulations at a time.
+func runOf(o *pflag.FlagSet, s set, jobs int, values func(finished) measurement.Values) func(context.Context, *measurement.Run) error {
+	only := o.String("only", "", "do only runs whose command line has this text")
+	return func(ctx context.Context, r *measurement.Run) error {
+		runs := s.runs
+		if *only != "" {
+			if r.Docs != "" {
+				return errors.New("--docs does not go with the option only: the page would have a part of the runs")
+			}
+			runs = slices.DeleteFunc(slices.Clone(runs), func(p planned) bool { return !strings.Contains(p.line(), *only) })
+		}
+		done, err := execute(ctx, r, runs, jobs)
+		if err != nil {
+			return err
+		}
+		for _, f := range done {
+			r.Add(measurement.Row(s.head[0], f.title[0], s.head[1], strings.Trim(f.title[1], "`")), values(f))
+		}
+		return r.Table(s.table(done))
+	}
+}
