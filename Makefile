@@ -171,10 +171,6 @@ limit-faults: #+ rate limits of a mesh of real processes that is hurt: the table
 microbench: #+ every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...
 
-.PHONY: conformance
-conformance: build $(CADDY) #+ real proxies that ask for verdicts: the table in docs/verdicts.md (wants nginx and haproxy)
-	$(GO) run ./bench/conformance -binary ./ropeline -caddy $(CADDY) -page docs/verdicts.md
-
 # Pebble is an authority for tests, and no dependency of ours.
 PEBBLE := v2.10.1
 artifacts/pebble artifacts/pebble-challtestsrv:

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package conformance
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ func built(t *testing.T) string {
 	return binary
 }
 
-// caddy is what make conformance builds, or what is installed.
+// caddy is what make artifacts/caddy builds, or what is installed.
 func caddy() string {
 	if path, err := exec.LookPath("../../artifacts/caddy"); err == nil {
 		return path
@@ -323,14 +323,14 @@ func TestNoCellIsUnexplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(text), "<!-- begin: written by make conformance -->\n")
+	_, rest, ok := strings.Cut(string(text), "<!-- begin: written by ropeline-bench run conformance -->\n")
 	table, _, ends := strings.Cut(rest, "\n\n")
 	if !ok || !ends {
 		t.Fatal("docs/verdicts.md has no table")
 	}
 	lines := strings.Split(table, "\n")
 	if want := len(newMatrix().rows) + 2; len(lines) != want {
-		t.Fatalf("the table has %d lines, want %d: make conformance", len(lines), want)
+		t.Fatalf("the table has %d lines, want %d: make measure NAME=conformance", len(lines), want)
 	}
 	for i, l := range lines[2:] {
 		c := newMatrix().rows[i]

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package conformance
 
 // note explains something in the table that its words do not.
 type note string

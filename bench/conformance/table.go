@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package conformance
 
 import (
 	"cmp"
@@ -27,6 +27,26 @@ func (m *matrix) put(c testCase, fe frontEnd, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cells[c.id+" "+fe.name] = seen
+}
+
+// seenLocked is what visitors saw in a case.
+func (m *matrix) seenLocked(c testCase, fe frontEnd) string {
+	return cmp.Or(m.cells[c.id+" "+fe.name], broken)
+}
+
+// broken is what stands where something else came of a case than has to.
+const broken = "broken"
+
+// broken returns in how many cases something is broken.
+func (m *matrix) broken(fe frontEnd) (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.rows {
+		if m.seenLocked(c, fe) == broken {
+			n++
+		}
+	}
+	return n
 }
 
 // table returns the matrix as markdown, with the notes that it needs.
@@ -56,8 +76,7 @@ func (m *matrix) table() string {
 	for _, c := range m.rows {
 		fmt.Fprintf(&b, "| %s%s |", c.what, mark(c.notes))
 		for _, fe := range m.cols {
-			seen := cmp.Or(m.cells[c.id+" "+fe.name], "broken")
-			fmt.Fprintf(&b, " %s%s |", seen, mark(cellNotes(c, fe)))
+			fmt.Fprintf(&b, " %s%s |", m.seenLocked(c, fe), mark(cellNotes(c, fe)))
 		}
 		b.WriteString("\n")
 	}

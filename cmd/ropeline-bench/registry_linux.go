@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/ropeline/ropeline/bench/conformance"
 	"github.com/ropeline/ropeline/bench/footprint"
 	"github.com/ropeline/ropeline/bench/heavy"
 	"github.com/ropeline/ropeline/bench/measurement"
@@ -10,9 +11,9 @@ import (
 	"github.com/ropeline/ropeline/bench/tickets"
 )
 
-// onLinux returns the measurements that read what only Linux tells.
+// onLinux returns the measurements that read what only Linux tells, or run programs that are built for it.
 func onLinux() []measurement.Entry {
-	return []measurement.Entry{heavy.Entry(), footprint.Entry(), scaling.Entry(), tickets.Entry()}
+	return []measurement.Entry{heavy.Entry(), footprint.Entry(), scaling.Entry(), tickets.Entry(), conformance.Entry()}
 }
 
 // servers are those that measurements start by "serve NAME", besides those of [serve].

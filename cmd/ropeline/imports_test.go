@@ -99,7 +99,7 @@ var allowed = map[string][]string{
 	"bench/explore/small":   {"bench/explore/breadth", "crdt", "node", "node/ticket"},
 	"bench/story":           {"bench/measurement", "bench/sim"},
 	"bench/sweep":           {"bench/measurement", "bench/sim", "bench/sim/input", "node/room"},
-	"bench/conformance":     {"bench/docpage", "bench/rig", "httpfront/proof/check"},
+	"bench/conformance":     {"bench/measurement", "bench/rig", "httpfront/proof/check"},
 
 	"bench/rate/internal/poll": {"bench/rig"},
 

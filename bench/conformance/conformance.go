@@ -1,0 +1,110 @@
+//go:build unix
+
+// Package conformance puts real proxies in front of a site, each with the configuration
+// that the documentation shows, has each ask a real node for verdicts, and visits the
+// site through it.
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ropeline/ropeline/bench/measurement"
+)
+
+// options are those of a run.
+type options struct {
+	binary   string // ropeline
+	caddy    string // the program
+	examples string // where the configurations are
+	open     bool   // the examples are to let everybody in where no node answers
+}
+
+// Entry is the measurement. What it needs is every proxy, since the page has a column for each.
+func Entry() measurement.Entry {
+	e := measurement.Entry{
+		Name: "conformance", Page: "verdicts.md",
+		Question: "What do visitors see, and what reaches the site, through each proxy that asks for verdicts?",
+		Method:   "Real proxies, each with the configuration that the documentation shows, ask a real node about each request; visitors come through them in every state that a room can have.",
+		Units: []measurement.Unit{
+			{Name: "cases", Meaning: "what was tried through a proxy", Better: "higher", Exact: true},
+			{Name: "broken", Meaning: "cases in which something else came of it than has to", Better: "lower", Exact: true},
+		},
+		Needs: []string{measurement.Ropeline},
+		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+			var o options
+			f.StringVar(&o.examples, "examples", "docs/examples", "where the configurations are")
+			return func(ctx context.Context, r *measurement.Run) error {
+				o.binary, o.caddy = r.Binary, cmp.Or(r.Caddy, "caddy")
+				m := newMatrix()
+				if err := runAll(ctx, o, m); err != nil {
+					fmt.Fprint(r.Out, measurement.Aligned(m.table()))
+					return err
+				}
+				for _, fe := range m.cols {
+					r.Add(rowOf(fe), measurement.Values{"cases": float64(len(m.rows)), "broken": float64(m.broken(fe))})
+				}
+				return r.Table(m.table())
+			}
+		},
+	}
+	for _, fe := range frontEnds() {
+		e.Bounds = append(e.Bounds, measurement.Bound{Row: rowOf(fe), Unit: "broken", Most: measurement.NoneAtAll})
+	}
+	return e
+}
+
+func rowOf(fe frontEnd) string { return measurement.Row("proxy", fe.name) }
+
+// runAll runs all cases with all proxies, these beside each other: what takes long is
+// waiting.
+func runAll(ctx context.Context, o options, m *matrix) error {
+	all := frontEnds()
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, fe := range all {
+		wg.Go(func() { errs[i] = runFrontEnd(ctx, o, fe, m) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// runFrontEnd runs all cases with one proxy.
+func runFrontEnd(ctx context.Context, o options, fe frontEnd, m *matrix) error {
+	whole, open := cases(), openCases()
+	if fe.closed {
+		whole, open = append(whole, open...), nil
+	} else {
+		open = append(hostileCases(), open...)
+	}
+	err := runCases(ctx, o, fe, whole, m)
+	if len(open) > 0 && !errors.Is(err, errNotHere) {
+		o.open = true
+		err = errors.Join(err, runCases(ctx, o, fe, open, m))
+	}
+	return err
+}
+
+// runCases runs some of the cases with a proxy of their own.
+func runCases(ctx context.Context, o options, fe frontEnd, some []testCase, m *matrix) error {
+	s, err := startStack(ctx, o, fe, some)
+	if err != nil {
+		return fmt.Errorf("%s: %w", fe.name, err)
+	}
+	defer s.close()
+	var errs []error
+	for _, c := range some {
+		seen, err := c.run(&try{ctx: ctx, stack: s, fe: fe, host: c.host(), room: c.id})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s, %s: %w", fe.name, c.what, err))
+			seen = broken
+		}
+		m.put(c, fe, seen)
+	}
+	return errors.Join(errs...)
+}
