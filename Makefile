@@ -69,7 +69,7 @@ test-browser: #+ the waiting page, the dashboard and frames in a real browser (w
 	$(GO) test -count=1 -run '^TestBrowser' ./httpfront ./httpfront/dashboard ./cmd/ropeline
 
 .PHONY: test-robustness
-test-robustness: #+ real processes that are killed, stopped, cut apart, and lose their disks, in short; make faults is the whole
+test-robustness: #+ real processes that are killed, stopped, cut apart, and lose their disks, in short; make measure NAME=faults is the whole
 	$(GO) test -count=1 ./bench/faults/... ./bench/limits/hurt
 	$(GO) test -count=1 -run 'Bootstrap|Crash|GoneForGood|Replay|Kill' ./cmd/ropeline ./transport ./node/durable
 
@@ -140,32 +140,11 @@ sweep: ropeline-bench #+ each policy in SWEEPS schedules (10000) of a crowd, cut
 heatmaps: ropeline-bench #+ waits by minute of arrival, fifo and random: the pictures in docs/img
 	sed -n 's/^ropeline-bench \(simulate .* --plot docs\/img .*\)$$/.\/ropeline-bench \1/p' docs/simulator.md | bash -eux
 
-.PHONY: faults
-faults: #+ hurt real meshes in every way we know: the table in docs/faults.md (about 30 minutes, best as root)
-	$(GO) run ./bench/faults -run 'F.*' -page docs/faults.md
-
-.PHONY: changed-limits
-changed-limits: #+ change the limit while nodes leave and are killed: the table in docs/faults.md (about 8 minutes)
-	$(GO) run ./bench/faults -run 'L.*' -page docs/faults.md -maker "make changed-limits"
-
-.PHONY: rolling
-rolling: #+ restart, add and take out nodes under load: the table in docs/faults.md (about 6 minutes)
-	$(GO) run ./bench/faults -run 'R.*' -page docs/faults.md -maker "make rolling"
-
-TRIALS ?= 50
-.PHONY: killed-counter
-killed-counter: #+ kill the site's counter TRIALS times (50, about 15 minutes), and see when tickets flow again
-	$(GO) run ./bench/faults -run F5 -trials $(TRIALS) -page docs/faults.md -maker "make killed-counter"
-
 SOAK ?= 60m
 SEED ?= 1
 .PHONY: soak
-soak: #+ all faults mixed for SOAK (60m), with ten million tickets an hour
-	$(GO) run ./bench/faults -soak $(SOAK) -seed $(SEED) -page docs/faults.md -maker "make soak"
-
-.PHONY: limit-faults
-limit-faults: #+ rate limits of a mesh of real processes that is hurt: the table in docs/rate-limits-measured.md (Linux, as root; about 15 minutes)
-	$(GO) run ./bench/limits/hurt -page docs/rate-limits-measured.md
+soak: ropeline-bench #+ all faults mixed for SOAK (60m), with ten million tickets an hour
+	./ropeline-bench run soak --set for=$(SOAK),seed=$(SEED) --docs docs
 
 .PHONY: microbench
 microbench: #+ every benchmark of a function

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package faults
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func testOptions(t *testing.T, policy string) options {
 }
 
 // TestHurtMeshKeepsItsPromises is the mixture of faults in short: whole hours of
-// it, and all others, are run by make faults and make soak.
+// it, and all others, are run by make measure NAME=faults and make soak.
 func TestHurtMeshKeepsItsPromises(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes most of a minute")
@@ -86,7 +86,7 @@ func TestHurtMeshKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// TestRollingRestartLosesNobody is an upgrade in short; make rolling does it with more
+// TestRollingRestartLosesNobody is an upgrade in short; make measure NAME=rolling does it with more
 // nodes and for longer.
 func TestRollingRestartLosesNobody(t *testing.T) {
 	if testing.Short() {

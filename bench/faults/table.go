@@ -1,11 +1,9 @@
 //go:build linux
 
-package main
+package faults
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -115,12 +113,4 @@ func table(results []result) string {
 		b.WriteString(r.row())
 	}
 	return b.String()
-}
-
-func writeJSON(path string, results []result) error {
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
 }

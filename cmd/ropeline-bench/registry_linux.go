@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/ropeline/ropeline/bench/conformance"
+	"github.com/ropeline/ropeline/bench/faults"
 	"github.com/ropeline/ropeline/bench/footprint"
 	"github.com/ropeline/ropeline/bench/heavy"
+	"github.com/ropeline/ropeline/bench/limits/hurt"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/scaling"
 	"github.com/ropeline/ropeline/bench/tickets"
@@ -13,7 +15,7 @@ import (
 
 // onLinux returns the measurements that read what only Linux tells, or run programs that are built for it.
 func onLinux() []measurement.Entry {
-	return []measurement.Entry{heavy.Entry(), footprint.Entry(), scaling.Entry(), tickets.Entry(), conformance.Entry()}
+	return append(faults.Entries(), hurt.Entry(), heavy.Entry(), footprint.Entry(), scaling.Entry(), tickets.Entry(), conformance.Entry())
 }
 
 // servers are those that measurements start by "serve NAME", besides those of [serve].

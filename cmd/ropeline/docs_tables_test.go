@@ -9,7 +9,7 @@ import (
 )
 
 // Marks around what a program writes into a page: "<!-- heavy: begin -->", or "<!-- begin:
-// written by make faults -->".
+// written by ropeline-bench run faults -->".
 var (
 	markBegin = regexp.MustCompile(`^<!-- (?:(\S+): begin|begin: (.+)) -->\s*$`)
 	markEnd   = regexp.MustCompile(`^<!-- (?:(\S+): )?end -->\s*$`)

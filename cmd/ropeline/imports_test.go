@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"bench/footprint":       {"crdt", "node", "node/catalog", "node/history", "node/replica", "node/room", "node/ticket", "bench/measurement", "bench/rig"},
 	"bench/heavy":           {"bench/measurement", "bench/rig"},
 	"bench/limits":          {"crdt", "node/limit"},
-	"bench/limits/hurt":     {"bench/docpage", "bench/rig", "bench/rig/", "node"},
+	"bench/limits/hurt":     {"bench/measurement", "bench/rig", "bench/rig/", "node"},
 	"bench/limiters":        {"bench/measurement", "bench/rig"},
 	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/measurement", "bench/rig"},
 	"bench/scaling":         {"bench/drawing", "bench/measurement", "bench/rig", "transport"},
@@ -103,7 +103,7 @@ var allowed = map[string][]string{
 
 	"bench/rate/internal/poll": {"bench/rig"},
 
-	"bench/faults":        {"crdt", "node", "bench/docpage", "bench/load", "bench/faults/", "bench/rig", "bench/rig/"},
+	"bench/faults":        {"crdt", "node", "bench/measurement", "bench/load", "bench/faults/", "bench/rig", "bench/rig/"},
 	"bench/faults/check":  {"bench/faults/record"},
 	"bench/faults/record": {},
 	"bench/rig":           {"node", "transport", "bench/faults/record", "bench/rig/udp"},

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package hurt
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"github.com/ropeline/ropeline/node"
 )
 
-// A short run of the fault that lets most pass; make limit-faults tries all of them.
+// A short run of the fault that lets most pass; make measure NAME=limit-faults tries all of them.
 func TestALimitHoldsOnBothSidesOfACut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes most of a minute")
