@@ -15,8 +15,8 @@ func TestPinnedProcessesStayOnTheirCore(t *testing.T) {
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		t.Fatal(err)
 	}
-	if all.Count() < 2 || !all.IsSet(1) {
-		t.Skip("this wants a second core")
+	if missing := Missing("taskset"); all.Count() < 2 || !all.IsSet(1) || len(missing) > 0 {
+		t.Skip("this wants taskset and a second core")
 	}
 	procs := runtime.GOMAXPROCS(0)
 	allowed := func() string {

@@ -67,7 +67,7 @@ type SelfTest struct {
 
 // testItself finds out what the generator sustains here.
 func testItself(ctx context.Context, c Config) (SelfTest, error) {
-	if c.SelfTest < 0 {
+	if c.SelfTest == 0 {
 		return SelfTest{}, nil
 	}
 	cpu := rig.OfLoad.Number()

@@ -174,7 +174,7 @@ func TestLineSaysWhatTheGeneratorHeld(t *testing.T) {
 func TestWhatIsMissingIsARow(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var r Result
-	h := harness{Config: Config{Caddy: "/no/such/caddy", Only: "Caddy"}.withDefaults()}
+	h := harness{Config: Config{Caddy: "/no/such/caddy", Only: "Caddy"}}
 	chosen := h.choose(proxying(), &r)
 	if len(chosen) != 1 || len(r.Rows) != 1 || strings.Join(r.Rows[0].Missing, "") != "caddy (make artifacts/caddy)" {
 		t.Errorf("got %+v", r.Rows)

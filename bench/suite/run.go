@@ -18,46 +18,23 @@ import (
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
-// Config says how a benchmark is run. Binary and Self are required.
+// Config says how a benchmark is run.
 type Config struct {
 	Binary string        // the program of ropeline
 	Self   string        // that of the benchmarks, which is also the servers in Go beside it
-	Caddy  string        // the program; empty: the one in the path
-	Rounds int           // how often each server is measured. 0: 6
-	Lasts  time.Duration // how long each time. 0: 4s
-	Warm   time.Duration // how long it is asked before. 0: 1s
-	// SelfTest is how long each try of the generator's self-test takes, of which there are some fifty. 0: 100ms; below 0: there is none.
+	Caddy  string        // the program
+	Rounds int           // how often each server is measured
+	Lasts  time.Duration // how long each time
+	Warm   time.Duration // how long it is asked before
+	// SelfTest is how long each try of the generator's self-test takes, of which there are some fifty. 0: there is none.
 	SelfTest time.Duration
 	// Only measures rows whose name has this text in it. Empty: all.
 	Only string
-	Tell func(format string, args ...any) // of what goes on; nil: nobody
-}
-
-func (c Config) withDefaults() Config {
-	if c.Rounds == 0 {
-		c.Rounds = 6
-	}
-	if c.Lasts == 0 {
-		c.Lasts = 4 * time.Second
-	}
-	if c.Warm == 0 {
-		c.Warm = time.Second
-	}
-	if c.SelfTest == 0 {
-		c.SelfTest = 100 * time.Millisecond
-	}
-	if c.Caddy == "" {
-		c.Caddy = "caddy"
-	}
-	if c.Tell == nil {
-		c.Tell = func(string, ...any) {}
-	}
-	return c
+	Tell func(format string, args ...any) // of what goes on
 }
 
 // Run measures b. Where ctx ends before, there is no result.
 func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
-	c = c.withDefaults()
 	dir, err := os.MkdirTemp("", "ropeline-bench")
 	if err != nil {
 		return nil, err

@@ -9,40 +9,10 @@ import (
 	"github.com/ropeline/ropeline/bench/measurement"
 )
 
-// Table is what people read of a result.
-type Table struct {
-	Head []string
-	Rows [][]string
-}
-
 // column is one of a table: cells of rows that were measured.
 type column struct {
 	head string
 	cell func(*Row) string
-}
-
-// Table returns a row for each server, also for those that are missing.
-func (r *Result) Table() Table {
-	columns := r.columns()
-	t := Table{Head: []string{"server"}}
-	for _, c := range columns {
-		t.Head = append(t.Head, c.head)
-	}
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		cells := make([]string, 1+len(columns))
-		cells[0] = row.name()
-		switch {
-		case len(row.Missing) > 0:
-			cells[1] = "missing: " + strings.Join(row.Missing, ", ")
-		case len(row.Samples) > 0:
-			for j, c := range columns {
-				cells[1+j] = c.cell(row)
-			}
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t
 }
 
 // columns returns those that tell something.
@@ -263,10 +233,23 @@ func (s SelfTest) words() string {
 // Markdown writes the table, what has to come out, and the machine, as the page has them.
 func (r *Result) Markdown() string {
 	var b strings.Builder
-	t := r.Table()
-	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
-	for _, row := range t.Rows {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	columns := r.columns()
+	b.WriteString("| server |")
+	for _, c := range columns {
+		b.WriteString(" " + c.head + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		cells := make([]string, len(columns))
+		if len(row.Missing) > 0 {
+			cells[0] = "missing: " + strings.Join(row.Missing, ", ")
+		} else if len(row.Samples) > 0 {
+			for j, c := range columns {
+				cells[j] = c.cell(row)
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", row.name(), strings.Join(cells, " | "))
 	}
 	if len(r.Checks) > 0 {
 		b.WriteString("\n")
