@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -170,7 +171,7 @@ func TestMistakesOfTheFrontOpenNothing(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			err := cmd.ExecuteContext(ctx)
-			if _, ok := errors.AsType[usageError](err); !ok {
+			if _, ok := errors.AsType[cli.UsageError](err); !ok {
 				t.Fatalf("error %v, want one of usage", err)
 			}
 			for _, part := range tt.want {

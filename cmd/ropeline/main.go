@@ -23,13 +23,8 @@ const (
 	exitRefused    = 4 // the node refused it
 )
 
-// usageError is a mistake in what the caller wrote.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.StopSignals()...)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()
 	if err == nil {
@@ -39,12 +34,7 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-func stopSignals() []os.Signal { return cli.StopSignals() }
-
 func exitCode(err error) int {
-	if _, ok := errors.AsType[usageError](err); ok {
-		return exitUsage
-	}
 	if _, ok := errors.AsType[cli.UsageError](err); ok {
 		return exitUsage
 	}
@@ -85,8 +75,6 @@ come free. Nodes share what they count; there is no database behind them.
 	}
 	return root
 }
-
-func noArguments(cmd *cobra.Command, args []string) error { return cli.NoArguments(cmd, args) }
 
 // movedCommands are those that went to another program: whoever calls one is told where it is.
 func movedCommands() (all []*cobra.Command) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/httpfront/server"
 )
 
@@ -24,7 +25,7 @@ func tellManager(node *server.Server, log *slog.Logger) {
 	case <-node.Stopping():
 	}
 	<-node.Stopping()
-	signal.Reset(stopSignals()...)
+	signal.Reset(cli.StopSignals()...)
 	log.Info("a second signal stops at once")
 	tell(daemon.SdNotifyStopping)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/httpfront/server"
 )
 
@@ -37,7 +38,7 @@ YAML file under its own name; flags win. Several rooms stand there under "rooms"
   ropeline keygen --out secret.key
   ropeline run --origin http://10.0.0.5 --name a1 --site a --mesh :7946 --secret-file secret.key \
     --join a1.internal:7946,a2.internal:7946 --bootstrap-nodes a1,a2     # at a2 the same with --name a2`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if helpAll {
 				showAll(cmd, nil)
@@ -63,11 +64,11 @@ YAML file under its own name; flags win. Several rooms stand there under "rooms"
 // prepare returns what a server is told by file and flags. It logs to w.
 func (c *config) prepare(file string, flags *pflag.FlagSet, w io.Writer) (to server.Config, err error) {
 	if err := c.load(file, flags); err != nil {
-		return to, usageError{err}
+		return to, cli.UsageError{Err: err}
 	}
 	log, err := newLogger(w, c.LogFormat, c.LogLevel)
 	if err != nil {
-		return to, usageError{err}
+		return to, cli.UsageError{Err: err}
 	}
 	c.logPassedOver(log)
 	if err := c.faults.open(); err != nil {
@@ -127,7 +128,7 @@ func runNode(ctx context.Context, cfg server.Config) error {
 	node, err := server.New(cfg)
 	if err != nil {
 		if _, ok := errors.AsType[*server.SettingError](err); ok {
-			return usageError{err}
+			return cli.UsageError{Err: err}
 		}
 		return err
 	}
@@ -142,7 +143,7 @@ func runNode(ctx context.Context, cfg server.Config) error {
 // catchHangups has SIGHUP do no harm, from now on: an early one would end the process. Nil is
 // returned where it ends commands in order.
 func catchHangups() <-chan os.Signal {
-	if slices.Contains(stopSignals(), os.Signal(syscall.SIGHUP)) {
+	if slices.Contains(cli.StopSignals(), os.Signal(syscall.SIGHUP)) {
 		return nil
 	}
 	hup := make(chan os.Signal, 1)
