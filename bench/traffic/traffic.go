@@ -5,6 +5,7 @@ package traffic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -29,14 +30,17 @@ func Entries() []measurement.Entry {
 	virtual[0].Exact = true
 	return []measurement.Entry{
 		{
-			Name: "traffic", Page: page, Units: virtual, Quick: []string{"small=true"},
+			Name: "traffic", Page: page, Units: virtual, Quick: []string{"only=1 × 3 nodes, 1 rooms"},
 			Question: "What do nodes say to each other, by sites, rooms and visitors?",
 			Method:   "Payloads of messages are counted in meshes of virtual time, beside what a model says of them.",
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				seed := o.Uint64("seed", 1, "of all chances")
-				small := o.Bool("small", false, "leave out meshes that take minutes")
+				choose := choice(o)
 				return func(ctx context.Context, r *measurement.Run) error {
-					all := shapes(*small)
+					all, err := choose(r, shapes)
+					if err != nil {
+						return err
+					}
 					measured, err := simulate(ctx, all, *seed, r)
 					if err != nil {
 						return err
@@ -51,13 +55,16 @@ func Entries() []measurement.Entry {
 			},
 		},
 		{
-			Name: "traffic-links", Page: page, Units: units, Quick: []string{"small=true"},
+			Name: "traffic-links", Page: page, Units: units, Quick: []string{"only=1 × 3 nodes, 100 rooms"},
 			Question: "What do nodes send with all that QUIC and gossip add?",
 			Method:   "Real meshes with real links on loopback, all in this process; bytes of UDP are counted, beside what a model says of them.",
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-				small := o.Bool("small", false, "leave out meshes that take minutes")
+				choose := choice(o)
 				return func(ctx context.Context, r *measurement.Run) error {
-					all := wires(*small)
+					all, err := choose(r, wires)
+					if err != nil {
+						return err
+					}
 					measured, err := measureWires(ctx, all, r)
 					if err != nil {
 						return err
@@ -83,6 +90,22 @@ func Entries() []measurement.Entry {
 				}
 			},
 		},
+	}
+}
+
+// choice returns which of the meshes are measured, by options.
+func choice(o *pflag.FlagSet) func(*measurement.Run, func(small bool) []shape) ([]shape, error) {
+	small := o.Bool("small", false, "leave out meshes that take minutes")
+	only := o.String("only", "", "only meshes that have this text in what is said of them, such as \"1 × 3 nodes\"")
+	return func(r *measurement.Run, all func(bool) []shape) ([]shape, error) {
+		if r.Docs != "" && *only != "" {
+			return nil, errors.New("--docs does not go with the option only: the page would have a part of the meshes")
+		}
+		some := slices.DeleteFunc(all(*small), func(s shape) bool { return !strings.Contains(s.String(), *only) })
+		if len(some) == 0 {
+			return nil, fmt.Errorf("no mesh is called %q", *only)
+		}
+		return some, nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -229,6 +230,8 @@ func (o *runOptions) one(ctx context.Context, p planned, to io.Writer) (missed i
 		return 0, err
 	}
 	defer unpin()
+	begun := time.Now()
+	defer func() { o.run.Tell("%s took %v", p.Name, time.Since(begun).Round(time.Second)) }()
 	var results bytes.Buffer
 	o.run.Begin(p.Entry, io.MultiWriter(&results, to))
 	if err := p.run(ctx, &o.run); err != nil {
