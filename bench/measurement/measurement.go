@@ -1,5 +1,5 @@
 // Package measurement is what all measurements have in common: what each asks and promises, the options it
-// takes, the results that it writes in Go's benchmark format, and what is said of them.
+// takes, the results that it writes in Go's benchmark format, and the verdicts on its bounds.
 //
 // Values, medians, intervals and comparisons are those of golang.org/x/perf, so that benchstat says the
 // same of a file of results.

@@ -96,7 +96,7 @@ func Entries() []measurement.Entry {
 // choice returns which of the meshes are measured, by options.
 func choice(o *pflag.FlagSet) func(*measurement.Run, func(small bool) []shape) ([]shape, error) {
 	small := o.Bool("small", false, "leave out meshes that take minutes")
-	only := o.String("only", "", "only meshes that have this text in what is said of them, such as \"1 × 3 nodes\"")
+	only := o.String("only", "", "only meshes whose name has this text, such as \"1 × 3 nodes\"")
 	return func(r *measurement.Run, all func(bool) []shape) ([]shape, error) {
 		if r.Docs != "" && *only != "" {
 			return nil, errors.New("--docs does not go with the option only: the page would have a part of the meshes")

@@ -40,7 +40,7 @@ func choose(names []string) ([]measurement.Entry, error) {
 func newListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [NAME...]",
-		Short: "Say which measurements there are, or all of some",
+		Short: "List the measurements, or describe some of them",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			chosen, err := choose(names)
 			if err != nil {
@@ -250,7 +250,7 @@ func (o *runOptions) one(ctx context.Context, p planned, to io.Writer) (missed i
 func newCompareCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "compare OLD NEW",
-		Short: "Say what has changed between two files of results, and what of the bounds is held in the new one",
+		Short: "Compare two files of results, and judge the bounds in the new one",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var both [2]*measurement.Results

@@ -15,7 +15,7 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-var update = flag.Bool("update", false, "write the files of testdata anew")
+var update = flag.Bool("update", false, "write the files of testdata")
 
 // golden compares what is printed with a file that people have read.
 func golden(t *testing.T, name string, got []byte) {
@@ -34,7 +34,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("got\n%s\nwant %s; -update writes it anew", got, path)
+		t.Errorf("got\n%s\nwant %s; -update writes it", got, path)
 	}
 }
 
