@@ -42,7 +42,7 @@ func Entries() []measurement.Entry {
 		})
 	}
 	return []measurement.Entry{
-		each("faults", "What does a mesh do when it is hurt in every way that is known?", "F.*", 0, "run=F4|F5b"),
+		each("faults", "What does a mesh do when it is hurt in every way that is known?", "F.*", 0, "run=F5b"),
 		each("changed-limits", "Does the limit hold where it is changed while nodes leave and are killed?", "L.*", 0, "run=L1"),
 		each("rolling", "Does anybody notice a restart of all nodes, or nodes that come and go?", "R.*", 0, "run=R1"),
 		each("killed-counter", "How long until tickets flow again when the site's counter is killed?", "F5", 50, "trials=1"),

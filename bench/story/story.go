@@ -26,7 +26,7 @@ func Entries() []measurement.Entry {
 				{Name: "idle-%", Meaning: "part of the limit that lay idle while somebody waited", Better: "lower", Exact: true},
 				{Name: "broken", Meaning: "promises that were broken", Better: "lower", Exact: true},
 			},
-			Quick: []string{"only=flash:8000/30m,at=10m,in=10s"},
+			Quick: []string{"only=--nodes 3 --total-active-users 800 --new-users-per-minute 400 --stay 2m --session-duration 1m --policy escrow"}, // the spike
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				return runOf(o, policies(), 2, func(f finished) measurement.Values {
 					return measurement.Values{"over-%": f.result.OvershootPct, "rate-over-%": f.result.OvershootRatePct, "idle-%": f.result.IdlePct, "broken": float64(len(f.result.Violations))}
