@@ -150,7 +150,7 @@ func TestMintedFollowsFromTheLedger(t *testing.T) {
 }
 
 // decodedOfBefore returns a last ledger as it is read of what the version before wrote.
-func decodedOfBefore(t *testing.T, f Final) Final {
+func decodedOfBefore(t testing.TB, f Final) Final {
 	t.Helper()
 	w := newBareWriter(nil, finalUncounted)
 	w.keep(w.enc.EncodeBytes(f.Node[:]))
@@ -163,7 +163,16 @@ func decodedOfBefore(t *testing.T, f Final) Final {
 		w.amount(a.Gave)
 		w.amount(a.Rcv)
 	}
-	w.keep(w.enc.EncodeArrayLen(0))
+	w.keep(w.enc.EncodeArrayLen(len(f.Inherited)))
+	for _, in := range f.Inherited {
+		w.keep(w.enc.EncodeBytes(in.Leaver[:]))
+		w.keep(w.enc.EncodeArrayLen(len(in.Accounts)))
+		for _, a := range in.Accounts {
+			w.keep(w.enc.EncodeBytes(a.From[:]))
+			w.amount(a.Base)
+			w.amount(a.Rcv)
+		}
+	}
 	w.keep(w.enc.EncodeArrayLen(len(f.Recovered)))
 	for _, x := range f.Recovered {
 		w.keep(w.enc.EncodeBytes(x.Dead[:]))
