@@ -164,6 +164,12 @@ func (r *Room) recover(now time.Time) {
 	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
 		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
 	}
+	if heir != (crdt.NodeID{}) {
+		for _, id := range dead {
+			r.rights.Fence(id, heir, round, now)
+		}
+	}
+	// Once all are refused that have to be: who left to one of these is refused by that.
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		var keeper crdt.NodeID
 		if _, left := c.facts.left[id]; left {
@@ -172,11 +178,6 @@ func (r *Room) recover(now time.Time) {
 		r.rights.Settle(f.finals[id], keeper)
 	}
 	var words []ticket.Word
-	if heir != (crdt.NodeID{}) {
-		for _, id := range dead {
-			r.rights.Fence(id, heir, round, now)
-		}
-	}
 	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
 		if w, ok := r.rights.Frozen(id); ok {
 			words = append(words, w)

@@ -146,14 +146,14 @@ func (w *estateWalk) refuse(id crdt.NodeID, dead []crdt.NodeID, heir crdt.NodeID
 			r.Fence(x, by.by, 1, w.now)
 		}
 	}
-	for _, x := range w.nodes {
-		if final, left := w.facts.left[x]; left {
-			r.Settle(final, w.facts.heirOfLeaver(x))
-		}
-	}
 	if (heir != crdt.NodeID{}) {
 		for _, x := range dead {
 			r.Fence(x, heir, round, w.now)
+		}
+	}
+	for _, x := range w.nodes {
+		if final, left := w.facts.left[x]; left {
+			r.Settle(final, w.facts.heirOfLeaver(x))
 		}
 	}
 }
