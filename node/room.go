@@ -174,17 +174,7 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 		r.takeForeign(p, now)
 	}
 	if known && !p.Accepted() {
-		switch q := r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now); {
-		case !q.isKnown():
-		case r.isOver(q):
-			*p = Pass{}
-		default:
-			// It is as good as the one that it was exchanged for. Should its session be lost, the
-			// visitor waits on, and is told no longer wait than before.
-			shown := p.Shown
-			*p, exchanged = q.pass, true
-			p.Shown = shown
-		}
+		exchanged = r.exchange(p, now) || exchanged
 	}
 	w := r.view.Load()
 	d := w.Decide(r.visitor(w, p), now)
@@ -226,6 +216,24 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	}
 	*v = r.wait(w, *p, now)
 	return nothing
+}
+
+// exchange puts the pass of the session in the place of a waiting one that it was exchanged for,
+// and reports whether there is one: it is as good. Should that session be lost, the visitor waits on,
+// and is told no longer wait than before. A session that is over leaves no pass.
+func (r *Room) exchange(p *Pass, now time.Time) bool {
+	q := r.core.stripes.ofVisitor(p.Visitor).shown(visitKey{r.id, p.Visitor}, now)
+	if !q.isKnown() {
+		return false
+	}
+	if r.isOver(q) {
+		*p = Pass{}
+		return false
+	}
+	shown := p.Shown
+	*p = q.pass
+	p.Shown = shown
+	return true
 }
 
 // takeForeign has who was let in by another mesh wait here, by the arrival, if the session

@@ -33,14 +33,14 @@ const (
 
 // onslaught is one way of attacking.
 type onslaught struct {
-	rate  int  // requests a second
-	anew  bool // each on a connection of its own
-	decoy bool // at another server beside ours: what attacking takes from visitors
+	rate      int  // requests a second
+	reconnect bool // each on a connection of its own
+	decoy     bool // at another server beside ours: what attacking takes from visitors
 }
 
 var onslaughts = []onslaught{
 	{}, {rate: 5_000}, {rate: 10_000}, {rate: 20_000}, {rate: 40_000},
-	{rate: 1_000, anew: true}, {rate: 1_000, anew: true, decoy: true},
+	{rate: 1_000, reconnect: true}, {rate: 1_000, reconnect: true, decoy: true},
 	{},
 }
 
@@ -140,8 +140,8 @@ func (n *attacks) run(ctx context.Context, o onslaught) error {
 		sent += k
 		return k
 	}
-	if o.anew {
-		return n.anew(ctx, due)
+	if o.reconnect {
+		return n.reconnect(ctx, due)
 	}
 	for ctx.Err() == nil {
 		if err := n.stream(ctx, due); err != nil {
@@ -174,8 +174,8 @@ func (n *attacks) stream(ctx context.Context, due func() int) error {
 	return nil
 }
 
-// anew sends each request on a connection of its own, without waiting for answers.
-func (n *attacks) anew(ctx context.Context, due func() int) error {
+// reconnect sends each request on a connection of its own, without waiting for answers.
+func (n *attacks) reconnect(ctx context.Context, due func() int) error {
 	var under sync.WaitGroup
 	defer under.Wait()
 	open := make(chan struct{}, attackOpen/attackConns)
@@ -292,7 +292,7 @@ func (o onslaught) how(i int) string {
 	switch {
 	case o.decoy:
 		return ", at nginx on the same processor instead"
-	case o.anew:
+	case o.reconnect:
 		return ", each on a connection of its own"
 	case i > 0 && o.rate == 0:
 		return ", once more"

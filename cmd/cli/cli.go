@@ -3,9 +3,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -40,6 +42,19 @@ func StopSignals() []os.Signal {
 		return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 	}
 	return []os.Signal{os.Interrupt, syscall.SIGTERM}
+}
+
+// Main runs a command until it ends or the process is told to stop, and ends the process with the
+// exit code of its error, which it prints under the command's name.
+func Main(root *cobra.Command, exitCode func(error) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), StopSignals()...)
+	err := root.ExecuteContext(ctx)
+	stop()
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
+	os.Exit(exitCode(err))
 }
 
 // Prepare has the root of a program refuse what it does not understand in one way. Errors are for

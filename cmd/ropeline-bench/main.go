@@ -4,27 +4,14 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ropeline/ropeline/cmd/cli"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), cli.StopSignals()...)
-	err := newRootCommand().ExecuteContext(ctx)
-	stop()
-	if err == nil {
-		return
-	}
-	fmt.Fprintf(os.Stderr, "ropeline-bench: %v\n", err)
-	os.Exit(exitCode(err))
-}
+func main() { cli.Main(newRootCommand(), exitCode) }
 
 func exitCode(err error) int {
 	if _, ok := errors.AsType[cli.UsageError](err); ok {

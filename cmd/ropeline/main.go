@@ -3,11 +3,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
 
@@ -23,16 +19,7 @@ const (
 	exitRefused    = 4 // the node refused it
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), cli.StopSignals()...)
-	err := newRootCommand().ExecuteContext(ctx)
-	stop()
-	if err == nil {
-		return
-	}
-	fmt.Fprintf(os.Stderr, "ropeline: %v\n", err)
-	os.Exit(exitCode(err))
-}
+func main() { cli.Main(newRootCommand(), exitCode) }
 
 func exitCode(err error) int {
 	if _, ok := errors.AsType[cli.UsageError](err); ok {

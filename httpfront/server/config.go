@@ -46,7 +46,7 @@ type Config struct {
 	Mesh    Mesh    // other nodes. Zero: there are none
 	Rights  Rights  // whose capacity is whose
 	Limits  Limits  // rate limits. Zero: none in the file of the node
-	Signals Signals // what is told of single requests. Zero: nothing
+	Signals Signals // the access log and the traces. Zero: neither
 
 	Seams Seams // for tests
 }
@@ -161,7 +161,7 @@ type Limits struct {
 	Rules  []limit.Rule
 }
 
-// Signals says what is told of single requests.
+// Signals says which requests the access log and the traces have.
 type Signals struct {
 	AccessLog   string  // a file, or accesslog.Stdout; "": there is none
 	OTLP        string  // the address of a collector of traces

@@ -8,7 +8,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/tracing"
 )
 
-// observe makes what is told of single requests.
+// observe makes the metrics, the access log and the traces.
 func (s *Server) observe() (err error) {
 	cfg := &s.cfg.Signals
 	if s.measures, err = newMeasures(s); err != nil {
