@@ -138,7 +138,7 @@ func decodeReply(msg []byte) (a reply, err error) {
 // sendQuestions returns what anchors shall be asked, and answers those whose
 // anchor is gone or silent. sweep looks at older questions too.
 func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
-	send, lost := c.asks.due(now, sweep, askPace{askResend, askTimeout}, func(k sessionKey) bool { return c.reaches(k.ticket.Anchor) })
+	send, lost := c.asks.due(now, sweep, askPace{askResend, askTimeout}, func(k sessionKey) bool { return c.reaches(k.room, k.ticket.Anchor) })
 	for _, w := range lost {
 		v, n := w.room.answered(w.pass, time.Time{}, silent, now)
 		c.settle(w, &v, n, now)
@@ -147,7 +147,7 @@ func (c *Core) sendQuestions(now time.Time, sweep bool) []Message {
 	for _, a := range send {
 		age := min(max(0, now.Sub(a.first.at)), maxAge)
 		q := question{a.number, a.key.room, a.key.ticket, a.first.pass.LeaseEnd, age}
-		out = append(out, c.message(c.facts.heir(q.ticket.Anchor), kindAsk, encodeQuestion(q)))
+		out = append(out, c.message(c.heir(q.room, q.ticket.Anchor), kindAsk, encodeQuestion(q)))
 	}
 	return out
 }
@@ -162,7 +162,7 @@ func (c *Core) takeQuestion(from replica.Peer, payload []byte, now time.Time) ([
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}
-	if !c.answersFor(q.ticket.Anchor) {
+	if !r.answersFor(q.ticket.Anchor) {
 		return nil, fmt.Errorf("%w: question for room %s of anchor %s", errMalformed, q.room, q.ticket.Anchor)
 	}
 	if !c.open.Load() || r.unheard(q.ticket.Anchor) {
@@ -188,7 +188,9 @@ func (c *Core) takeReply(from replica.Peer, payload []byte, now time.Time) ([]Me
 	if a.end.IsZero() {
 		is = over
 	}
-	by := func(k sessionKey) bool { return k.ticket.Anchor == from.ID || c.facts.heir(k.ticket.Anchor) == from.ID }
+	by := func(k sessionKey) bool {
+		return k.ticket.Anchor == from.ID || c.heir(k.room, k.ticket.Anchor) == from.ID
+	}
 	for _, w := range c.asks.replied(a.number, by) {
 		v, n := w.room.answered(w.pass, a.end, is, now)
 		c.settle(w, &v, n, now)

@@ -18,9 +18,10 @@ import (
 // makes of the facts. It runs the code of Core and has no requests, counts and replication,
 // so that a search can go on from one state in every way; see bench/explore.
 type Bare struct {
-	core *Core
-	room *Room
-	was  map[string][]byte
+	core    *Core
+	room    *Room
+	was     map[string][]byte
+	halfway bool
 }
 
 // BareState is all that a Bare goes by, and what is left when it has done something.
@@ -34,6 +35,7 @@ type BareState struct {
 	Session  time.Duration
 	Heir     crdt.NodeID // of a node that leaves; zero: it does not
 	Told     bool        // it has told that it has left
+	Halfway  bool        // there is another room, of which nothing is ever handed over
 	LeaveOut ticket.Rules
 }
 
@@ -81,7 +83,7 @@ func NewBare(s BareState, now time.Time) (*Bare, error) {
 	if s.Told {
 		c.leave.told = now
 	}
-	return &Bare{c, r, s.Facts}, nil
+	return &Bare{c, r, s.Facts, s.Halfway}, nil
 }
 
 // Step does what is due, as Core.Tick does, and returns what is to be sent.
@@ -100,7 +102,12 @@ func (b *Bare) Step(now time.Time) []Message {
 	c.recovered = time.Time{}
 	c.recoverTheDead(now)
 	c.facts.update()
-	return append(r.tickRights(now), c.handOver(now)...)
+	out := r.tickRights(now)
+	if b.halfway && c.leave.on {
+		r.handOver(&out, now)
+		return out
+	}
+	return append(out, c.handOver(now)...)
 }
 
 // Receive takes a message of another node.
@@ -128,11 +135,16 @@ func (b *Bare) Found(now time.Time) {
 	b.core.setFact(roomKey(factMinter, b.room.id), b.core.self.Node[:], now)
 }
 
+// Keeps has another node have a ledger of some other room.
+func (b *Bare) Keeps(other crdt.RoomID, id crdt.NodeID, now time.Time) {
+	b.core.setFact(roomNodeKey(factTold, other, id), said{}.encode(), now)
+}
+
 // DeclareDead has an operator say here that another node is lost.
 func (b *Bare) DeclareDead(id crdt.NodeID, now time.Time) error {
 	b.core.facts.update()
 	_, member := b.core.peers.Find(id)
-	if _, left := b.core.facts.left[id]; left || member {
+	if member || b.core.facts.hasLeft(id) {
 		return ErrAlive
 	}
 	return b.core.facts.set(nodeKey(factDead, id)+"/"+b.core.self.Node.String(), []byte{factVersion}, now)

@@ -102,11 +102,13 @@ func (c *Core) lookForDown(now time.Time) {
 	c.shownDown.Store(&all)
 }
 
-// missing returns, in order, the nodes that may own rights, have not left, and are no members.
+// missing returns, in order, the nodes that may own rights and are no members: those that have not
+// left, and those that were declared dead, who may not have left all rooms.
 func (c *Core) missing() (all []crdt.NodeID) {
 	for id := range c.facts.sites {
 		_, left := c.facts.left[id]
-		if _, member := c.peers.Find(id); !left && !member && id != c.self.Node {
+		_, dead := c.facts.dead[id]
+		if _, member := c.peers.Find(id); (!left || dead) && !member && id != c.self.Node {
 			all = append(all, id)
 		}
 	}
@@ -169,7 +171,9 @@ func (c *Core) allRecovered(id crdt.NodeID) (bool, error) {
 	}
 	for _, r := range c.order {
 		f := c.facts.room(r.id)
-		if _, done := f.again[id]; r.escrow() && !f.retired && !done {
+		_, done := f.again[id]
+		_, left := c.facts.leftTo(f, id)
+		if r.escrow() && !f.retired && !done && !left {
 			return false, nil
 		}
 	}
@@ -194,7 +198,9 @@ func (r *Room) downRoom(id crdt.NodeID, k *downNode, f *roomFacts, now time.Time
 	}
 	of.Held, of.HeldKnown = k.held[r.id]
 	if x, ok := f.again[id]; ok {
-		of.By = c.facts.keeper(x.by)
+		of.By = c.facts.keeper(f, x.by)
+	} else if _, left := c.facts.leftTo(f, id); left {
+		of.By = c.facts.keeper(f, id)
 	}
 	session := r.longestSession(f, []crdt.NodeID{id})
 	r.mu.Lock()

@@ -85,7 +85,7 @@ func (r *Room) endTicket(t ticket.Ticket, until, now time.Time) {
 	r.setOver(t, until)
 	r.renewals.Forget(t)
 	delete(r.stranded, t)
-	if !r.core.answersFor(t.Anchor) {
+	if !r.answersFor(t.Anchor) {
 		if r.endings == nil {
 			r.ownAbroad().endings = new(ticket.Endings)
 		}
@@ -108,7 +108,7 @@ func (c *Core) sendEndings(now time.Time) []Message {
 		for _, e := range r.endings.Due(now) {
 			e.Room = r.id
 			c.slot++
-			out = append(out, Message{To: c.facts.heir(e.Anchor), Kind: kindEnd, Slot: c.slot, Payload: ticket.AppendEnds(nil, e)})
+			out = append(out, Message{To: r.heir(e.Anchor), Kind: kindEnd, Slot: c.slot, Payload: ticket.AppendEnds(nil, e)})
 		}
 	}
 	return out
@@ -125,7 +125,7 @@ func (c *Core) takeEnds(from replica.Peer, payload []byte, now time.Time) ([]Mes
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}
-	if !c.answersFor(e.Anchor) {
+	if !r.answersFor(e.Anchor) {
 		return nil, fmt.Errorf("%w: ends for room %s of anchor %s", errMalformed, e.Room, e.Anchor)
 	}
 	if !c.open.Load() {

@@ -267,7 +267,7 @@ func (k *counters) sendCancels(now time.Time) (out []Message) {
 			r.cancel(x.Ranges, now)
 			continue
 		}
-		out = append(out, r.core.message(r.core.facts.heir(x.Anchor), kindCancel, ticket.AppendCancel(nil, x)))
+		out = append(out, r.core.message(r.heir(x.Anchor), kindCancel, ticket.AppendCancel(nil, x)))
 	}
 	return out
 }

@@ -268,7 +268,7 @@ func (r *Room) sendGifts(now time.Time) (out []Message) {
 	gifts, acks := r.rights.TransfersDue(now), r.rights.AcksDue(now)
 	r.mu.Unlock()
 	for _, t := range gifts {
-		if to := c.facts.heir(t.To); to != c.self.Node {
+		if to := r.heir(t.To); to != c.self.Node {
 			out = append(out, c.message(to, kindTransfer, ticket.AppendTransfer(nil, t)))
 			continue
 		}
@@ -292,11 +292,10 @@ func (r *Room) sendGifts(now time.Time) (out []Message) {
 // given to it all the same is the heir's.
 func (r *Room) receive(t ticket.Transfer, now time.Time) {
 	c := r.core
-	neverHad := c.facts.neverHad(r.id, t.To, c.self.Node)
-	r.mu.Lock()
-	if neverHad {
-		r.rights.TakeOver(ticket.Handover{Room: r.id, Final: ticket.Final{Node: t.To, Heir: c.self.Node, Minting: ticket.Minting{Known: true}}}, now)
+	if c.facts.neverHad(r.id, t.To, c.self.Node) {
+		r.inherit(ticket.Final{Node: t.To, Heir: c.self.Node, Minting: ticket.Minting{Known: true}}, now)
 	}
+	r.mu.Lock()
 	r.rights.Receive(t, now)
 	r.mu.Unlock()
 	c.storing.touch(r)
@@ -332,7 +331,7 @@ func (c *Core) takeReceived(from replica.Peer, payload []byte, now time.Time) ([
 	if r == nil {
 		return nil, err
 	}
-	if a.From != c.self.Node || from.ID != a.To && from.ID != c.facts.heir(a.To) {
+	if a.From != c.self.Node || from.ID != a.To && from.ID != r.heir(a.To) {
 		return nil, fmt.Errorf("%w: word of a gift to %s", errMalformed, a.To)
 	}
 	r.mu.Lock()

@@ -172,10 +172,34 @@ func (f *facts) gone(id crdt.NodeID) bool {
 // as well, and two nodes that name each other must not make this run for ever.
 const maxHeirs = 64
 
-// heir returns who answers for a node by now: itself, or who took over last.
-func (f *facts) heir(id crdt.NodeID) crdt.NodeID {
+// leftTo returns to whom a node has left a room; ok is false if it has not. A node leaves rooms
+// one by one: it has left those of which its last ledger is known. Once it has left all, those in
+// which it had no ledger count as well, unless it is declared dead: then what was given to it in
+// them is recovered.
+func (f *facts) leftTo(r *roomFacts, id crdt.NodeID) (heir crdt.NodeID, ok bool) {
+	heir, all := f.left[id]
+	if final, known := r.finals[id]; known {
+		if !all {
+			heir = final.Heir
+		}
+		return heir, true
+	}
+	_, dead := f.dead[id]
+	return heir, all && !dead && (!r.kept.has(id) || r.retired)
+}
+
+// hasLeft reports whether a node has left all rooms and has said so itself. Its heir may say so
+// before it, when it has the last ledgers of all rooms that it knows of.
+func (f *facts) hasLeft(id crdt.NodeID) bool {
+	_, left := f.left[id]
+	_, _, over := f.replica.Get(nodeKey(factOver, id))
+	return left && over
+}
+
+// heir returns who answers for a node in a room by now: itself, or who took over last.
+func (f *facts) heir(r *roomFacts, id crdt.NodeID) crdt.NodeID {
 	for range maxHeirs {
-		next, gone := f.left[id]
+		next, gone := f.leftTo(r, id)
 		if !gone {
 			next, gone = f.dead[id]
 		}
@@ -187,11 +211,11 @@ func (f *facts) heir(id crdt.NodeID) crdt.NodeID {
 	return id
 }
 
-// keeper returns who keeps what was given to a node that has left: an heir that has
-// not left itself, lost or not.
-func (f *facts) keeper(id crdt.NodeID) crdt.NodeID {
+// keeper returns who keeps what was given to a node that has left a room: an heir that has
+// not left it itself, lost or not.
+func (f *facts) keeper(r *roomFacts, id crdt.NodeID) crdt.NodeID {
 	for range maxHeirs {
-		next, left := f.left[id]
+		next, left := f.leftTo(r, id)
 		if !left {
 			break
 		}
@@ -205,7 +229,7 @@ func (f *facts) keeper(id crdt.NodeID) crdt.NodeID {
 func (f *facts) mints(r *roomFacts) crdt.NodeID {
 	id := r.minter
 	for range maxHeirs {
-		next, left := f.left[id]
+		next, left := f.leftTo(r, id)
 		if _, dead := f.dead[id]; !left && !dead {
 			break
 		} else if !left {
@@ -399,12 +423,12 @@ func roomNodeKey(kind string, id crdt.RoomID, node crdt.NodeID) string {
 	return roomKey(kind, id) + "/" + hex.EncodeToString(node[:])
 }
 
-// speakers returns, in order, the nodes whose word on the dead is needed in a room:
-// all that may own rights and are neither dead nor have left. Who has left some
-// rooms and has not said what it had in this one has not left it.
+// speakers returns, in order, the nodes whose word on the dead is needed in a room: all that
+// may own rights, are not dead and have not left the room.
 func (f *facts) speakers(r *roomFacts) (all []crdt.NodeID) {
 	for id := range f.sites {
-		if !f.gone(id) || f.leftOpen(r, id) {
+		_, dead := f.dead[id]
+		if _, left := f.leftTo(r, id); !dead && !left {
 			all = append(all, id)
 		}
 	}
@@ -412,29 +436,33 @@ func (f *facts) speakers(r *roomFacts) (all []crdt.NodeID) {
 	return all
 }
 
-// leftOpen reports whether the last ledger of a node that has left is missing in a
-// room in which there is one.
-func (f *facts) leftOpen(r *roomFacts, id crdt.NodeID) bool {
-	_, left := f.left[id]
-	_, final := r.finals[id]
-	return left && !final && r.kept.has(id) && !r.retired
-}
-
-// neverHad reports whether a node that has left, and what of it is with an heir by now,
-// never had a ledger in a room. It is sure only of those that have said themselves that
-// they have left, and of whom all is known that they said before: who leaves takes no
-// room up any more. That a node has left may have been said by its heir, before it or after.
+// neverHad reports whether a node that has left, and what of it is with heir by now, never
+// had a ledger in a room. That is sure if all is known that it said before it left, since
+// who leaves takes no room up any more: if it has said itself that it has left, or if heir
+// has, which had heard all before it agreed to take over.
 func (f *facts) neverHad(room crdt.RoomID, id, heir crdt.NodeID) bool {
-	if _, left := f.left[id]; !left || id == heir || f.keeper(id) != heir {
+	r := f.room(room)
+	if _, left := f.leftTo(r, id); !left || id == heir || f.keeper(r, id) != heir {
 		return false
 	}
-	r := f.room(room)
 	_, final := r.finals[id]
 	_, at, said := f.replica.Get(nodeKey(factOver, id))
-	if !said { // it ran an older version
+	if !said { // it may run an older version
 		_, at, _ = f.replica.Get(nodeKey(factLeft, id))
 	}
-	return !final && !r.kept.has(id) && at.Node == id && f.replica.HoldsUpTo(at)
+	heard := at.Node == id && f.replica.HoldsUpTo(at) || at.Node == heir && f.agreed(id, heir)
+	return !final && !r.kept.has(id) && heard
+}
+
+// agreed reports whether a node has left to another one by its own choice, and runs a version
+// in which that one then has heard all that it said.
+func (f *facts) agreed(leaver, heir crdt.NodeID) bool {
+	for _, r := range f.rooms {
+		if final, known := r.finals[leaver]; known && final.Heir == heir && final.Minting.Known {
+			return true
+		}
+	}
+	return false
 }
 
 // handedOver reports whether the last ledgers of a node are known in all rooms that

@@ -85,7 +85,7 @@ func TestWhoHasLeftIsNotDead(t *testing.T) {
 			t.Fatalf("%+v are held, more than were ever made", held)
 		}
 	}
-	if heir := far.core.facts.heir(leaver.id); heir != w.nodes[1].id {
+	if heir := far.core.heir(roomID, leaver.id); heir != w.nodes[1].id {
 		t.Errorf("%s is said to be its heir, want %s", heir, w.nodes[1].id)
 	}
 	if err := far.core.DeclareDead(leaver.id, w.now); err == nil {
@@ -178,7 +178,7 @@ func TestLeavingGoesOnAfterACrash(t *testing.T) {
 	if !leaver.core.Left() {
 		t.Fatal("it has not left")
 	}
-	if got := w.nodes[2].core.facts.heir(leaver.id); got != heir {
+	if got := w.nodes[2].core.heir(roomID, leaver.id); got != heir {
 		t.Errorf("%s is said to be its heir, want %s", got, heir)
 	}
 	w.kill(leaver)

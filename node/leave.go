@@ -165,7 +165,7 @@ func (r *Room) handOver(out *[]Message, now time.Time) (done bool) {
 		c.setFact(roomNodeKey(factFinal, r.id, c.self.Node), ticket.AppendFinal(nil, final), now)
 	}
 	if due {
-		*out = append(*out, c.message(c.facts.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
+		*out = append(*out, c.message(r.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
 	}
 	return left
 }
@@ -183,15 +183,25 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if h.Final.Node != from.ID {
 		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
 	}
-	if !c.open.Load() || c.leave.on || !c.answersFor(h.Final.Heir) {
+	if !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) {
 		return nil, nil // it comes again, perhaps to another
 	}
-	c.setFact(roomNodeKey(factFinal, r.id, from.ID), ticket.AppendFinal(nil, h.Final), now)
-	r.mu.Lock()
-	r.rights.TakeOver(h, now)
-	r.mu.Unlock()
-	c.storing.touch(r)
+	r.inherit(h.Final, now)
 	return nil, nil
+}
+
+// inherit takes what a node passes on, and has all know its last ledger: whoever is declared
+// dead has left the rooms in which that is known, and so it is known only where somebody takes
+// over by it.
+func (r *Room) inherit(final ticket.Final, now time.Time) {
+	c := r.core
+	r.mu.Lock()
+	taken := r.rights.TakeOver(ticket.Handover{Room: r.id, Final: final}, now)
+	r.mu.Unlock()
+	if taken {
+		c.setFact(roomNodeKey(factFinal, r.id, final.Node), ticket.AppendFinal(nil, final), now)
+		c.storing.touch(r)
+	}
 }
 
 // announceHeirs tells all that this node answers for others. It is a fact once

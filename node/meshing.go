@@ -124,7 +124,7 @@ func (f *facts) meshMinter(room crdt.RoomID) (minter crdt.NodeID, lost bool) {
 	r := f.room(room)
 	minter = f.mints(r)
 	for id, hops := r.minter, 0; id != minter && hops <= maxHeirs; hops++ {
-		heir, left := f.left[id]
+		heir, left := f.leftTo(r, id)
 		if !left {
 			return minter, true
 		}

@@ -36,10 +36,9 @@ var (
 func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	_, member := c.peers.Find(id)
 	known := c.knows(id)
-	heir, left := c.facts.left[id]
 	_, declared := c.facts.dead[id]
 	if declared {
-		_, declared = c.facts.present(c.facts.named[id]) // else somebody has to be named who can
+		_, declared = c.facts.present(noFacts, c.facts.named[id]) // else somebody has to be named who can
 	}
 	var err error
 	switch {
@@ -47,8 +46,8 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 		err = ErrNotReady
 	case c.toldAll():
 		err = ErrLeaving
-	case left:
-		err = fmt.Errorf("it has left, and %s is its heir", heir)
+	case c.facts.hasLeft(id):
+		err = fmt.Errorf("it has left, and %s is its heir", c.facts.left[id])
 	case declared:
 		return nil
 	case member || id == c.self.Node:
@@ -82,36 +81,43 @@ func (c *Core) Told() uint64 {
 func (c *Core) Noted(told uint64) bool { return c.storing.saved >= told }
 
 // unrecovered returns, in order, the lost nodes whose rights in a room nobody has,
-// and those that have left to one of them. Who has left is not lost, whatever an
-// operator says who has not heard of it: somebody has its rights.
+// and those that have left to one of them. Who has left the room is not lost, whatever an
+// operator says: somebody has its rights.
 func (f *facts) unrecovered(r *roomFacts) []crdt.NodeID {
 	in := map[crdt.NodeID]bool{}
 	for id := range f.dead {
-		_, left := f.left[id]
-		if x, done := r.again[id]; !left && (!done || f.gone(f.keeper(x.by))) {
+		_, left := f.leftTo(r, id)
+		x, done := r.again[id]
+		if _, lost := f.dead[f.keeper(r, x.by)]; !left && (!done || lost) {
+			in[id] = true
+		}
+	}
+	left := func(id crdt.NodeID) {
+		if in[f.keeper(r, id)] {
 			in[id] = true
 		}
 	}
 	for id := range f.left {
-		if in[f.keeper(id)] {
-			in[id] = true
-		}
+		left(id)
+	}
+	for id := range r.finals {
+		left(id)
 	}
 	return slices.SortedFunc(maps.Keys(in), compareNodes)
 }
 
-// recovers returns who recovers the rights of lost nodes: the least of those who
+// recovers returns who recovers the rights of lost nodes in a room: the least of those who
 // were named, or whoever answers for it. Where all of these are gone, and those whom
 // they named in turn, it is the least of all who are there: whoever was named may
 // have been leaving to a node that was lost. Zero: nobody is there.
-func (f *facts) recovers(dead []crdt.NodeID) crdt.NodeID {
+func (f *facts) recovers(r *roomFacts, dead []crdt.NodeID) crdt.NodeID {
 	var named []crdt.NodeID
 	for _, id := range dead {
 		named = append(named, f.named[id]...)
 	}
-	least, ok := f.present(named)
+	least, ok := f.present(r, named)
 	if !ok {
-		least, _ = f.present(slices.Collect(maps.Keys(f.sites)))
+		least, _ = f.present(r, slices.Collect(maps.Keys(f.sites)))
 	}
 	return least
 }
@@ -125,11 +131,11 @@ func (f *facts) round(r *roomFacts) (n int64) {
 	return n + int64(len(f.sites)+len(f.left)+len(r.again)+len(r.finals))
 }
 
-// present returns the least of those who answer for nodes and are there; ok is
+// present returns the least of those who answer for nodes in a room and are there; ok is
 // false if none is.
-func (f *facts) present(nodes []crdt.NodeID) (least crdt.NodeID, ok bool) {
+func (f *facts) present(r *roomFacts, nodes []crdt.NodeID) (least crdt.NodeID, ok bool) {
 	for _, id := range nodes {
-		if heir := f.heir(id); !f.gone(heir) && (!ok || compareNodes(heir, least) < 0) {
+		if heir := f.heir(r, id); !f.gone(heir) && (!ok || compareNodes(heir, least) < 0) {
 			least, ok = heir, true
 		}
 	}
@@ -159,10 +165,17 @@ func (r *Room) recover(now time.Time) {
 	c := r.core
 	f := c.facts.room(r.id)
 	dead := c.facts.unrecovered(f)
-	heir, round := c.facts.recovers(dead), c.facts.round(f)
+	heir, round := c.facts.recovers(f, dead), c.facts.round(f)
 	r.mu.Lock()
 	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
 		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
+	}
+	have := r.rights.AnswersFor()
+	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
+		final, known := f.finals[id]
+		if known && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
+			r.rights.TakeOver(ticket.Handover{Room: r.id, Final: final}, now) // it cannot hand over any more
+		}
 	}
 	if heir != (crdt.NodeID{}) {
 		for _, id := range dead {
@@ -172,8 +185,8 @@ func (r *Room) recover(now time.Time) {
 	// Once all are refused that have to be: who left to one of these is refused by that.
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		var keeper crdt.NodeID
-		if _, left := c.facts.left[id]; left {
-			keeper = c.facts.keeper(id)
+		if _, left := c.facts.leftTo(f, id); left {
+			keeper = c.facts.keeper(f, id)
 		}
 		r.rights.Settle(f.finals[id], keeper)
 	}
@@ -194,12 +207,11 @@ func (r *Room) recover(now time.Time) {
 		in.Session = r.longestSession(f, dead)
 		_ = r.rights.Recover(in, now)
 	}
-	if _, left := c.facts.left[c.self.Node]; left {
-		words = nil // its last ledger says it, and others may have reckoned with that
-	}
 	done := r.rights.Recovered()
-	if _, left := r.rights.Leaving(); left {
-		done = nil // its heir says so. If both did, each would take the word of the other back, for ever
+	_, leaving := r.rights.Leaving()
+	if _, left := c.facts.leftTo(f, c.self.Node); left || leaving {
+		words = nil // its last ledger says it. If others went by a word, who recovers its heir would not take what it was given
+		done = nil  // its heir says so. If both did, each would take the word of the other back, for ever
 	}
 	r.mu.Unlock()
 	c.storing.touch(r)

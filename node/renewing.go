@@ -28,7 +28,7 @@ func (c *Core) sendRenewals(now time.Time) []Message {
 		for _, b := range r.renewals.Due(now) {
 			b.Room = r.id
 			c.slot++
-			out = append(out, Message{To: c.facts.heir(b.Anchor), Kind: kindRenew, Slot: c.slot, Payload: ticket.AppendBatch(nil, b, now)})
+			out = append(out, Message{To: r.heir(b.Anchor), Kind: kindRenew, Slot: c.slot, Payload: ticket.AppendBatch(nil, b, now)})
 		}
 		r.strand(now)
 	}
@@ -50,7 +50,7 @@ func (r *Room) strand(now time.Time) {
 	limited := r.limited()
 	for _, t := range slices.SortedFunc(maps.Keys(r.stranded), compareTickets) {
 		s := r.stranded[t]
-		member := r.core.reaches(t.Anchor)
+		member := r.core.reaches(r.id, t.Anchor)
 		switch {
 		case limited && now.After(s.PassEnd):
 			delete(r.stranded, t)
@@ -96,7 +96,7 @@ func (c *Core) takeRenewals(from replica.Peer, payload []byte, now time.Time) ([
 	if r == nil {
 		return nil, nil // see Core.keepRooms
 	}
-	if !c.answersFor(b.Anchor) {
+	if !r.answersFor(b.Anchor) {
 		return nil, fmt.Errorf("%w: renewals for room %s of anchor %s", errMalformed, b.Room, b.Anchor)
 	}
 	if !c.open.Load() {
@@ -129,7 +129,7 @@ func (c *Core) takeRenewed(from replica.Peer, payload []byte, now time.Time) err
 	if r == nil {
 		return nil // see Core.keepRooms
 	}
-	if a.Anchor != from.ID && c.facts.heir(a.Anchor) != from.ID {
+	if a.Anchor != from.ID && r.heir(a.Anchor) != from.ID {
 		return fmt.Errorf("%w: answers for room %s of anchor %s", errMalformed, a.Room, a.Anchor)
 	}
 	for _, item := range a.Items {
@@ -160,16 +160,23 @@ func (r *Room) renewed(a ticket.Ack, now time.Time) {
 	}
 }
 
+// heir returns who answers for a node in a room by now: itself, or who took over last.
+func (c *Core) heir(room crdt.RoomID, of crdt.NodeID) crdt.NodeID {
+	return c.facts.heir(c.facts.room(room), of)
+}
+
+func (r *Room) heir(of crdt.NodeID) crdt.NodeID { return r.core.heir(r.id, of) }
+
 // answersFor reports whether check-ins with an anchor are for this node to answer:
 // it is the one, or its heir.
-func (c *Core) answersFor(anchor crdt.NodeID) bool {
-	return anchor == c.self.Node || c.facts.heir(anchor) == c.self.Node
+func (r *Room) answersFor(anchor crdt.NodeID) bool {
+	return anchor == r.core.self.Node || r.heir(anchor) == r.core.self.Node
 }
 
 // reaches reports whether whoever answers for an anchor is there: a member, or this
 // node.
-func (c *Core) reaches(anchor crdt.NodeID) bool {
-	heir := c.facts.heir(anchor)
+func (c *Core) reaches(room crdt.RoomID, anchor crdt.NodeID) bool {
+	heir := c.heir(room, anchor)
 	_, member := c.peers.Find(heir)
 	return member || heir == c.self.Node
 }

@@ -97,7 +97,10 @@ func tellBoot(out io.Writer, cfg boot.Config, r boot.Result) {
 }
 
 func tellWorld(out io.Writer, cfg small.Config, r small.Result) {
-	ticks, older, all, what := "at any time", "none", "yes", "nothing"
+	nodes, ticks, older, all, what := fmt.Sprint(cfg.Nodes), "at any time", "none", "yes", "nothing"
+	if cfg.Halfway {
+		nodes += ", leave half way"
+	}
 	if cfg.Older > 0 {
 		older = fmt.Sprint(cfg.Older)
 	}
@@ -110,7 +113,7 @@ func tellWorld(out io.Writer, cfg small.Config, r small.Result) {
 	if r.Broken != "" {
 		what = r.Broken
 	}
-	fmt.Fprintf(out, "| %d | %d of %d | %s | %s | %s | %d | %s | %v | %s |\n", cfg.Nodes, cfg.Minter+1, cfg.Nodes, older, ticks, cfg.Budget, r.States, all,
+	fmt.Fprintf(out, "| %s | %d of %d | %s | %s | %s | %d | %s | %v | %s |\n", nodes, cfg.Minter+1, cfg.Nodes, older, ticks, cfg.Budget, r.States, all,
 		r.Took.Round(time.Second/10), what)
 	for _, step := range r.Trace {
 		fmt.Fprintf(out, "    %s\n", step)

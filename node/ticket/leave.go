@@ -171,13 +171,14 @@ func (r *Rights) Left() (Final, bool) {
 }
 
 // TakeOver takes what a leaver passes on to this node, its heir. It counts, its
-// block opens and it is acknowledged once it is written.
-func (r *Rights) TakeOver(h Handover, now time.Time) {
+// block opens and it is acknowledged once it is written. It returns false where that
+// is not for this node to take: the leaver's rights may be recovered then.
+func (r *Rights) TakeOver(h Handover, now time.Time) bool {
 	f := h.Final
 	_, dead := r.book.next.dead[f.Node]
 	sum := f.gave(f.Heir)
 	if dead || r.stopped() || f.Node == r.cfg.Self.Node || !sane(sum) || f.InUse < 0 || f.InUse > maxRights || !r.answersFor(f.Heir) {
-		return
+		return false
 	}
 	if !r.answersFor(f.Node) {
 		r.bookTakeover(f, now)
@@ -185,6 +186,7 @@ func (r *Rights) TakeOver(h Handover, now time.Time) {
 	if ack := (Received{h.Room, f.Node, f.Heir, sum, true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
 		r.ownRare().out.acks = append(r.out.acks, ack)
 	}
+	return true
 }
 
 // takeover is a hand-over that is being written.

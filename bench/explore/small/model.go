@@ -45,6 +45,7 @@ type Config struct {
 	Minter   int // the place of the minter's id in the order of ids, from 0
 	Older    int // the number of a node of the version before: its last ledger does not say what was minted; 0: none
 	Budget   Budget
+	Halfway  bool // there is another room, of which who leaves never hands anything over: it is lost before, or stays
 	Coarse   bool // nodes do what is due after every event, and not at any time after it
 	States   int  // at most; 0: no bound
 	LeaveOut ticket.Rules
@@ -75,6 +76,7 @@ type crowd struct{ n, left int64 }
 // model is what is known of single parts of worlds. Each is kept once, under a number.
 type model struct {
 	cfg      Config
+	settling bool // a world is brought to rest, and who leaves hands the other room over, too
 	leaveOut ticket.Rules
 	numbers  []byte // ids of the nodes; the first mints
 
@@ -166,6 +168,11 @@ func (m *model) root() (w world, err error) {
 	}
 	b.Found(begin)
 	b.SetLimits(amount(m.firstLimit()), begin)
+	for _, n := range m.numbers {
+		if m.cfg.Halfway {
+			b.Keeps(otherRoomID, nodeID(n), begin)
+		}
+	}
 	set, _ := b.Changed()
 	for k, v := range set {
 		now[0].facts[k] = fact{string(v), 1, m.numbers[0]}

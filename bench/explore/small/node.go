@@ -34,7 +34,7 @@ const (
 // begin is when time begins. It is part of each node's state, as last ledgers name times.
 var begin = time.Unix(1_700_000_000, 0)
 
-var roomID = crdt.RoomID{1}
+var roomID, otherRoomID = crdt.RoomID{1}, crdt.RoomID{2}
 
 // fact is a value of the last-writer map. Of two the higher version holds, and of the same
 // version that of the greater writer.
@@ -224,7 +224,7 @@ func (m *model) bare(n *state, e event) effect {
 		}
 	}
 	b, err := node.NewBare(node.BareState{Self: crdt.Incarnation{Node: nodeID(n.number), Boot: n.boot}, Room: roomID, Peers: peers,
-		Rights: n.rights, Facts: values, Session: session, Heir: n.heir, Told: n.told, LeaveOut: m.rules(n.number)}, n.now)
+		Rights: n.rights, Facts: values, Session: session, Heir: n.heir, Told: n.told, Halfway: m.cfg.Halfway && !m.settling, LeaveOut: m.rules(n.number)}, n.now)
 	if err != nil {
 		return effect{err: err}
 	}

@@ -19,6 +19,8 @@ const rounds = 40
 // settle has all that is due be done until nothing is, and all messages arrive.
 func (m *model) settle(now []*state, mail []int32) error {
 	mail = slices.Clone(mail)
+	m.settling = true
+	defer func() { m.settling = false }()
 	for range rounds {
 		for i := range now {
 			if now[i].gone {

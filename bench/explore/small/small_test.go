@@ -29,7 +29,11 @@ func TestLimitHoldsInSmallWorlds(t *testing.T) {
 		{Nodes: 2, Older: 1, Budget: Budget{Limits: 1, Leaves: 1}},
 		{Nodes: 2, Minter: 1, Older: 2, Budget: Budget{Leaves: 1, Crowds: 1, Ends: 1}},
 		{Nodes: 3, Older: 1, Coarse: true, Budget: Budget{Leaves: 2}},
+		{Nodes: 3, Coarse: true, Halfway: true, Budget: Budget{Losses: 1, Leaves: 1}},
 	} {
+		if c.Halfway && testing.Short() {
+			continue // TestLostHalfWay has the same of whole nodes
+		}
 		r := search(t, c)
 		if r.Broken != "" || !r.Whole {
 			t.Errorf("%d nodes, %v: %q after %d states, all of them: %v\n%s", c.Nodes, c.Budget, r.Broken, r.States, r.Whole, strings.Join(r.Trace, "\n"))

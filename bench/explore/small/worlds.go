@@ -30,6 +30,11 @@ func Worlds() (all []Config) {
 			all = append(all, Config{Nodes: 3, Minter: minter, Budget: b, Coarse: true})
 		}
 	}
+	for _, b := range []Budget{{Losses: 2, Leaves: 1}, {Losses: 1, Leaves: 1, Gifts: 1}} {
+		for minter := range 3 {
+			all = append(all, Config{Nodes: 3, Minter: minter, Budget: b, Coarse: true, Halfway: true})
+		}
+	}
 	return append(all, twoVersions()...)
 }
 
