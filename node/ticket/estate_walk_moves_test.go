@@ -159,11 +159,11 @@ func (w *estateWalk) refuse(id crdt.NodeID, dead []crdt.NodeID, heir crdt.NodeID
 }
 
 // tell has a node give its word on the dead, and say that it has left if its successor cannot. Who
-// has left gives none: its last ledger says what it would, and others may have reckoned with that.
+// leaves gives none: its last ledger says what it would, and others may have reckoned with that.
 func (w *estateWalk) tell(id crdt.NodeID) {
 	r := w.rights[id]
 	_, left := w.facts.left[id]
-	if !left || w.opt.LeaversSpeak {
+	if _, leaving := r.Leaving(); !left && !leaving || w.opt.LeaversSpeak {
 		for _, dead := range w.nodes {
 			if word, ok := r.Frozen(dead); ok {
 				w.facts.words[wordKey{id, dead}] = wordFact{1, word}

@@ -145,8 +145,9 @@ func (w *world) useFacts(m *machine, now time.Time) {
 			r.Fence(id, heir, f.round(), now)
 		}
 	}
+	_, leaving := r.Leaving()
 	for id := range r.book.disk.dead {
-		if word, ok := r.Frozen(id); ok && f.words[wordKey{self, id}].Word != word {
+		if word, ok := r.Frozen(id); ok && !leaving && f.words[wordKey{self, id}].Word != word {
 			f = f.clone()
 			f.words[wordKey{self, id}] = wordFact{w.now + 1, word}
 			m.facts = f
