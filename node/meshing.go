@@ -3,6 +3,7 @@ package node
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -156,6 +157,13 @@ func (c *Core) meshMinted() bool {
 	return minted
 }
 
+// knowsMesh reports whether this node can know that there is no other mesh: its capacity was minted, or
+// this node is a bootstrap node, and no mesh is complete without it. Any other node may have taken over
+// what a bootstrap node began whose disk was lost then.
+func (c *Core) knowsMesh() bool {
+	return c.mesh.is.Minted || c.meshMinted() || slices.Contains(c.mesh.is.Record.Names, c.name)
+}
+
 // meshWaits returns why nobody can be let in yet: the capacity of the mesh is not minted, as
 // far as this node knows. gone is a node that has the minter's name and came with an empty
 // disk. "": it is minted.
@@ -165,6 +173,9 @@ func (c *Core) meshWaits(gone crdt.NodeID) string {
 		return ""
 	}
 	if gone != (crdt.NodeID{}) {
+		if !c.knowsMesh() {
+			return minterGone(rec, gone) + fmt.Sprintf(" at one of the bootstrap nodes %v, since this node is none of them", rec.Names)
+		}
 		return minterGone(rec, gone)
 	}
 	return fmt.Sprintf("bootstrap waits for %s (node %s), which mints once the disks of all of %v hold the record of mesh %s",

@@ -17,6 +17,9 @@ func newMeshWorld(t *testing.T, minted bool, sites ...string) *world {
 	rec := bootstrap.Record{Mesh: bootstrap.MeshID{9}, Names: []string{"a1", "b1", "c1"}, Minter: crdt.NodeID{1, 0xaa}, MinterName: "a1", MinterSite: "a"}
 	for i, site := range sites {
 		m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: site, mesh: bootstrap.Disk{Record: rec, Minted: minted && i == 0}}
+		if m.name = "d1"; i < len(rec.Names) {
+			m.name = rec.Names[i]
+		}
 		w.nodes = append(w.nodes, m)
 		w.start(m, escrowSettings(60))
 	}
@@ -172,6 +175,25 @@ func TestTheMinterIsLostBeforeItMinted(t *testing.T) {
 	held, minters := w.heldOf(roomID)
 	if held != 60 || len(minters) != 1 {
 		t.Errorf("%d places are held, minted by %v", held, minters)
+	}
+}
+
+// TestOnlyBootstrapNodesReplaceTheMinterOfAMeshThatNeverMinted: a node that is none of them may have taken
+// over what never came to be, while they made another mesh.
+func TestOnlyBootstrapNodesReplaceTheMinterOfAMeshThatNeverMinted(t *testing.T) {
+	for _, minted := range []bool{false, true} {
+		w := newMeshWorld(t, minted, "a", "b", "c", "d")
+		lost, unnamed := w.nodes[0], w.nodes[3]
+		w.kill(lost)
+		if !minted {
+			w.cutOff = func(a, b *machine) bool { return a == unnamed || b == unnamed }
+			w.members()
+		}
+		w.run(10 * time.Second)
+		if err := unnamed.core.DeclareDead(lost.id, w.now); (err == nil) != minted {
+			t.Errorf("minted: %v; a node that is none of the bootstrap nodes is told that the minter is dead: %v", minted, err)
+		}
+		w.watch(roomID, 60, 3*time.Minute)
 	}
 }
 

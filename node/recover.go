@@ -54,6 +54,9 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 		err = ErrAlive
 	case !known:
 		err = ErrUnknownNode
+	case id == c.mesh.is.Record.Minter && !c.knowsMesh():
+		rec := c.mesh.is.Record
+		err = fmt.Errorf("it was to mint the capacity of mesh %s, and this node is none of the bootstrap nodes %v and cannot know whether that mesh was ever complete; declare it dead at one of these", rec.Mesh, rec.Names)
 	default:
 		c.tellOfMinter(id, now)
 		err = c.facts.set(nodeKey(factDead, id)+"/"+c.self.Node.String(), []byte{factVersion}, now)

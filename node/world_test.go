@@ -45,6 +45,7 @@ type world struct {
 type machine struct {
 	id       crdt.NodeID
 	site     string
+	name     string
 	boot     uint64
 	core     *Core
 	snapshot []byte
@@ -124,7 +125,7 @@ func (w *world) start(m *machine, s room.Settings) {
 	}
 	core, err := NewCore(CoreConfig{
 		Limits: w.limits, LimitMemory: 1 << 20,
-		History: keep, Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Rooms: rooms,
+		History: keep, Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Name: m.name, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
 		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
 		Stored:  m.disk.content(), Found: m.found, Mesh: m.mesh, Named: m.named,
