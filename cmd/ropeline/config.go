@@ -102,7 +102,7 @@ func (c *config) nameInFile(setting string) string {
 		setting = cmp.Or(c.origins, "origin") + index
 	}
 	whole := strings.TrimRight(strings.TrimSuffix(setting, "]"), "0123456789")
-	if list, ok := strings.CutSuffix(whole, "["); ok && c.file.lines[setting] == 0 {
+	if list, ok := strings.CutSuffix(whole, "["); ok && c.file.lines[setting] == (position{}) {
 		return list // an element of a list has a line of its own where it stands alone
 	}
 	return setting

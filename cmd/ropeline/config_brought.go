@@ -75,12 +75,12 @@ func (r *configReader) nameOrRoom(node ast.Node, field string, fs *pflag.FlagSet
 	if node == nil {
 		return
 	}
-	if line, twice := r.lines[field+".room"]; twice {
-		r.fail(node, "name", fmt.Errorf("the name stands under \"room\" in line %d as well; keep one of the two", line))
+	if at, twice := r.lines[field+".room"]; twice {
+		r.fail(node, "name", fmt.Errorf("the name stands under \"room\" in line %d as well; keep one of the two", at.line))
 		return
 	}
 	if r.set(node, fs.Lookup("room")) {
-		r.lines[field+".room"] = lineOf(node)
+		r.lines[field+".room"] = positionOf(node)
 	}
 }
 
@@ -127,13 +127,15 @@ func (c *config) logPassedOver(log *slog.Logger) {
 
 // inOrder sorts what is wrong by where it stands; what the command line says comes last.
 func inOrder(errs []error) []error {
-	line := func(err error) int {
+	at := func(err error) position {
 		if e, ok := errors.AsType[*fieldError](err); ok {
-			return e.line
+			return e.at
 		}
-		return int(^uint(0) >> 1)
+		return position{line: int(^uint(0) >> 1)}
 	}
-	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(line(a), line(b)) })
+	slices.SortStableFunc(errs, func(a, b error) int {
+		return cmp.Or(cmp.Compare(at(a).line, at(b).line), cmp.Compare(at(a).column, at(b).column))
+	})
 	return errs
 }
 

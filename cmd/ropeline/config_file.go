@@ -25,7 +25,7 @@ const maxConfigFile = 8 << 20
 // fieldError is one mistake in a configuration file.
 type fieldError struct {
 	file  string
-	line  int
+	at    position
 	room  string // of those in the list; empty: none, or not known
 	field string
 	err   error
@@ -33,9 +33,9 @@ type fieldError struct {
 
 func (e *fieldError) Error() string {
 	if e.room != "" {
-		return fmt.Sprintf("%s:%d: room %q: %s: %v", e.file, e.line, e.room, e.field, e.err)
+		return fmt.Sprintf("%s:%v: room %q: %s: %v", e.file, e.at, e.room, e.field, e.err)
 	}
-	return fmt.Sprintf("%s:%d: %s: %v", e.file, e.line, e.field, e.err)
+	return fmt.Sprintf("%s:%v: %s: %v", e.file, e.at, e.field, e.err)
 }
 func (e *fieldError) Unwrap() error { return e.err }
 
@@ -43,7 +43,7 @@ func (e *fieldError) Unwrap() error { return e.err }
 // show only when all of it is known. The zero value is no file.
 type fileLines struct {
 	file  string
-	lines map[string]int // by flag, those that the file set
+	lines map[string]position // by flag, those that the file set
 
 	passedOver []string // what nothing is done with
 }
@@ -60,11 +60,11 @@ func (l fileLines) beside(path string) string {
 // at says where in the file the field stands that err is about. An err about
 // what the command line says is left as it is.
 func (l fileLines) at(field string, err error) error {
-	line, ok := l.lines[field]
+	at, ok := l.lines[field]
 	if !ok {
 		return err
 	}
-	return &fieldError{file: l.file, line: line, field: field, err: err}
+	return &fieldError{file: l.file, at: at, field: field, err: err}
 }
 
 // readConfigFile sets every flag of fs that the file names and that the command
@@ -101,7 +101,7 @@ func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error
 	if err != nil {
 		return fmt.Errorf("%s: not valid YAML: %w", path, err)
 	}
-	cfg.file = fileLines{file: path, lines: map[string]int{}}
+	cfg.file = fileLines{file: path, lines: map[string]position{}}
 	r := &configReader{fileLines: cfg.file, told: map[string]bool{}}
 	for i, d := range doc.Docs {
 		if d.Body == nil || d.Body.Type() == ast.NullType || d.Body.Type() == ast.CommentType {
@@ -148,15 +148,28 @@ type configReader struct {
 type lists map[string]*ast.Node
 
 func (r *configReader) fail(node ast.Node, field string, err error) {
-	r.errs = append(r.errs, &fieldError{file: r.file, line: lineOf(node), field: field, err: err})
+	r.errs = append(r.errs, &fieldError{file: r.file, at: positionOf(node), field: field, err: err})
 }
 
-// lineOf returns where node stands, 0 if that is not known.
-func lineOf(node ast.Node) int {
-	if t := node.GetToken(); t != nil && t.Position != nil {
-		return t.Position.Line
+// position is where something stands in a file: line and column from 1. The zero value is not known.
+type position struct{ line, column int }
+
+func (p position) String() string { return fmt.Sprintf("%d:%d", p.line, p.column) }
+
+// positionOf returns where node begins, zero if that is not known.
+func positionOf(node ast.Node) position {
+	switch m := node.(type) { // whose own token is a colon
+	case *ast.MappingNode:
+		if !m.IsFlowStyle && len(m.Values) > 0 {
+			return positionOf(m.Values[0])
+		}
+	case *ast.MappingValueNode:
+		return positionOf(m.Key)
 	}
-	return 0
+	if t := node.GetToken(); t != nil && t.Position != nil {
+		return position{t.Position.Line, t.Position.Column}
+	}
+	return position{}
 }
 
 // mapping sets the flags that the mapping names. The values of keys in more are
@@ -199,11 +212,11 @@ func (r *configReader) mapping(node ast.Node, field string, fs *pflag.FlagSet, m
 			if err := flag.Value.Set(text); err != nil {
 				r.fail(value, key, err)
 			}
-			r.lines[prefix+key] = lineOf(it.Key())
+			r.lines[prefix+key] = positionOf(it.Key())
 			continue
 		}
 		if r.set(value, flag) {
-			r.lines[prefix+key] = lineOf(it.Key())
+			r.lines[prefix+key] = positionOf(it.Key())
 		}
 	}
 }

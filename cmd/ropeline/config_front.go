@@ -43,8 +43,8 @@ func (r *configReader) page(node ast.Node, prefix string, fs *pflag.FlagSet) (te
 		return "", false
 	}
 	words, err := scalars(node, false, false)
-	if line, twice := r.lines[prefix+file]; err == nil && twice {
-		err = fmt.Errorf("the page stands under %q in line %d as well; keep one of the two", file, line)
+	if at, twice := r.lines[prefix+file]; err == nil && twice {
+		err = fmt.Errorf("the page stands under %q in line %d as well; keep one of the two", file, at.line)
 	}
 	if err != nil {
 		r.fail(node, html, err)
@@ -53,6 +53,6 @@ func (r *configReader) page(node ast.Node, prefix string, fs *pflag.FlagSet) (te
 	if flag := fs.Lookup(file); flag != nil && flag.Changed {
 		return "", false
 	}
-	r.lines[prefix+html] = lineOf(node)
+	r.lines[prefix+html] = positionOf(node)
 	return words[0], true
 }

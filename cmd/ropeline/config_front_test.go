@@ -150,54 +150,54 @@ func TestFrontMistakesNameTheirPlace(t *testing.T) {
 		want []string
 	}{
 		"an expression": {"rules:\n  - expression: ssl\n  - description: x\n    expression: ssl and sll", []string{
-			":4: rules[1].expression: line 1, column 9: there is no field sll; did you mean ssl?\n\tssl and sll\n\t        ^",
+			":4:5: rules[1].expression: line 1, column 9: there is no field sll; did you mean ssl?\n\tssl and sll\n\t        ^",
 		}},
 		"an expression in a block": {"rules:\n  - expression: |\n      ssl\n      and sll", []string{
-			":2: rules[0].expression: line 2, column 5: there is no field sll; did you mean ssl?\n\tand sll\n\t    ^",
+			":2:5: rules[0].expression: line 2, column 5: there is no field sll; did you mean ssl?\n\tand sll\n\t    ^",
 		}},
 		"in a room of the list": {"rooms:\n  - room: a\n    rules: [{expression: ssl}, {expression: ss}]\n    custom-page-html: |\n      <p>\n      {{> x}}", []string{
-			`:3: room "a": rules[1].expression: line 1, column 1: there is no field ss;`,
-			`:4: room "a": custom-page-html: template: line 2: {{> x}}: templates cannot include others`,
+			`:3:33: room "a": rules[1].expression: line 1, column 1: there is no field ss;`,
+			`:4:23: room "a": custom-page-html: template: line 2: {{> x}}: templates cannot include others`,
 		}},
-		"one that is disabled": {"rules:\n  - expression: sll\n    enabled: false", []string{":2: rules[0].expression: line 1, column 1:"}},
+		"one that is disabled": {"rules:\n  - expression: sll\n    enabled: false", []string{":2:5: rules[0].expression: line 1, column 1:"}},
 		"beside other mistakes": {"rooms:\n  - room: a\n    rules:\n      - {expression: ssl, enabeld: true}\n      - expression: sll\n    refresh-interval: 0s", []string{
-			`:4: room "a": enabeld: unknown key; did you mean "enabled"?`, `:5: room "a": rules[1].expression: line 1, column 1:`, `:6: room "a": refresh-interval:`,
+			`:4:27: room "a": enabeld: unknown key; did you mean "enabled"?`, `:5:9: room "a": rules[1].expression: line 1, column 1:`, `:6:23: room "a": refresh-interval:`,
 		}},
-		"no expression":       {"rules:\n  - description: a", []string{`:2: rules[0]: every rule needs a line "expression:"`}},
-		"an empty expression": {"rules:\n  - expression: \"\"", []string{":2: expression:", "an expression of up to 4096 characters"}},
-		"another action":      {"rules:\n  - {expression: ssl, action: block}", []string{`:2: action: "block" is not allowed: one of bypass_waiting_room, bypass`}},
-		"no list":             {"rules:\n  expression: ssl", []string{":2: rules: a list of rules is wanted", "this is a mapping"}},
-		"too long a remark":   {"rules:\n  - expression: ssl\n    description: " + strings.Repeat("é", 501), []string{":3: description:", "(501 characters)", "at most 500 characters"}},
-		"too many":            {"rules:\n" + strings.Repeat("  - expression: ssl\n", 101), []string{`:2: rules: "101" is not allowed: want at most 100 rules`}},
-		"a list that is none": {"rules:\n  - expression: ip.src in $offices\nlists:\n  office: {addresses: [192.0.2.1]}", []string{":2: rules[0].expression: line 1, column 11: there is no list $offices; did you mean $office?"}},
+		"no expression":       {"rules:\n  - description: a", []string{`:2:5: rules[0]: every rule needs a line "expression:"`}},
+		"an empty expression": {"rules:\n  - expression: \"\"", []string{":2:17: expression:", "an expression of up to 4096 characters"}},
+		"another action":      {"rules:\n  - {expression: ssl, action: block}", []string{`:2:31: action: "block" is not allowed: one of bypass_waiting_room, bypass`}},
+		"no list":             {"rules:\n  expression: ssl", []string{":2:3: rules: a list of rules is wanted", "this is a mapping"}},
+		"too long a remark":   {"rules:\n  - expression: ssl\n    description: " + strings.Repeat("é", 501), []string{":3:18: description:", "(501 characters)", "at most 500 characters"}},
+		"too many":            {"rules:\n" + strings.Repeat("  - expression: ssl\n", 101), []string{`:2:3: rules: "101" is not allowed: want at most 100 rules`}},
+		"a list that is none": {"rules:\n  - expression: ip.src in $offices\nlists:\n  office: {addresses: [192.0.2.1]}", []string{":2:5: rules[0].expression: line 1, column 11: there is no list $offices; did you mean $office?"}},
 
 		"addresses": {"lists:\n  office:\n    addresses:\n      - 10.0.0.1/8\n      - ::1\n      - ten\nrules:\n  - expression: ip.src in $office", []string{
-			`:4: lists.office.addresses: "10.0.0.1/8": the address has bits behind the first 8; the network is 10.0.0.0/8`,
-			`:6: lists.office.addresses: "ten": this is not an IP address`,
+			`:4:9: lists.office.addresses: "10.0.0.1/8": the address has bits behind the first 8; the network is 10.0.0.0/8`,
+			`:6:9: lists.office.addresses: "ten": this is not an IP address`,
 		}},
-		"addresses of a file":   {"lists:\n  bad: {addresses-file: bad.txt}", []string{`bad.txt:3: "ten": this is not an IP address`, `bad.txt:4: "10.0.0.1/8":`, ":2: lists.bad.addresses-file: "}},
-		"a file that is none":   {"lists:\n  bad: {strings-file: none.txt}", []string{":2: lists.bad.strings-file: open ", "no such file"}},
-		"an unknown kind":       {"lists:\n  bad: {adresses: [192.0.2.1]}", []string{`:2: adresses: unknown key; did you mean "addresses"?`}},
-		"two kinds":             {"lists:\n  bad: {addresses: [], strings: []}", []string{":2: lists.bad: addresses and strings stand here; a list has one of addresses, addresses-file, strings, strings-file"}},
-		"no kind":               {"lists:\n  bad: {}", []string{":2: lists.bad: what is in the list is missing"}},
-		"a list of lists":       {"lists:\n  bad: {addresses: [[192.0.2.1]]}", []string{":2: lists.bad.addresses: one value is wanted; this is a list"}},
-		"a list without a name": {"lists: [192.0.2.1]", []string{":1: lists: a mapping of names to lists is wanted", "this is a list"}},
-		"a name of a list":      {"lists:\n  My-list: {addresses: []}", []string{":2: lists.My-list: a name of lower-case letters"}},
+		"addresses of a file":   {"lists:\n  bad: {addresses-file: bad.txt}", []string{`bad.txt:3: "ten": this is not an IP address`, `bad.txt:4: "10.0.0.1/8":`, ":2:25: lists.bad.addresses-file: "}},
+		"a file that is none":   {"lists:\n  bad: {strings-file: none.txt}", []string{":2:23: lists.bad.strings-file: open ", "no such file"}},
+		"an unknown kind":       {"lists:\n  bad: {adresses: [192.0.2.1]}", []string{`:2:9: adresses: unknown key; did you mean "addresses"?`}},
+		"two kinds":             {"lists:\n  bad: {addresses: [], strings: []}", []string{":2:33: lists.bad: addresses and strings stand here; a list has one of addresses, addresses-file, strings, strings-file"}},
+		"no kind":               {"lists:\n  bad: {}", []string{":2:8: lists.bad: what is in the list is missing"}},
+		"a list of lists":       {"lists:\n  bad: {addresses: [[192.0.2.1]]}", []string{":2:20: lists.bad.addresses: one value is wanted; this is a list"}},
+		"a list without a name": {"lists: [192.0.2.1]", []string{":1:8: lists: a mapping of names to lists is wanted", "this is a list"}},
+		"a name of a list":      {"lists:\n  My-list: {addresses: []}", []string{":2:3: lists.My-list: a name of lower-case letters"}},
 		"too many to tell":      {"lists:\n  bad: {addresses: [" + strings.Repeat("ten, ", 30) + "]}", []string{`"ten"`, "and 10 more that cannot be in the list"}},
 
-		"a page that does not compile":  {"message: a\ncustom-page-file: bad.html", []string{":2: custom-page-file: ", "bad.html: template: "}},
-		"a page of an event":            {"events:\n  - name: a\n    event-start-time: 2026-11-27T10:00:00Z\n    event-end-time: 2026-11-27T12:00:00Z\n    custom-page-html: \"{{#a}}\"", []string{":5: events[0].custom-page-html: template: "}},
-		"no such page":                  {"custom-page-file: none.html", []string{":1: custom-page-file: open ", "none.html: no such file"}},
-		"an empty page":                 {"custom-page-file: empty.html", []string{":1: custom-page-file: ", "empty.html is empty"}},
-		"two pages":                     {"custom-page-html: a\ncustom-page-file: bad.html", []string{":1: custom-page-html: the page stands under \"custom-page-file\" in line 2 as well; keep one of the two"}},
-		"a page that is no text":        {"custom-page-html: [a]", []string{":1: custom-page-html: one value is wanted; this is a list"}},
-		"a language":                    {"rooms:\n  - room: a\n    default-template-language: de-AT", []string{`:3: room "a": default-template-language: "de-AT" is not allowed: one of ar-EG, bg-BG,`, "did you mean de-DE?"}},
-		"a message":                     {"message: " + strings.Repeat("é", 301), []string{":1: message:", "(301 characters)\" is not allowed: a plain text of at most 300 characters"}},
-		"text for JSON":                 {"json-response-enabled: \"false\"", []string{":1: json-response-enabled: true or false is wanted", "without quotes"}},
-		"a frame":                       {"frame-ancestors: [self, \"a;b\"]", []string{`:1: frame-ancestors: "a;b": want 'self', 'none', or a source such as https://shop.example`}},
-		"nobody and somebody in frames": {"frame-ancestors: [none, self]", []string{":1: frame-ancestors: 'none' stands alone"}},
-		"a header of questions":         {"verdict-country-header: \"a b\"", []string{`:1: verdict-country-header: "a b" is not allowed`}},
-		"a header of the country":       {"country-header: \"a b\"", []string{`:1: country-header: "a b" is not allowed`}},
+		"a page that does not compile":  {"message: a\ncustom-page-file: bad.html", []string{":2:19: custom-page-file: ", "bad.html: template: "}},
+		"a page of an event":            {"events:\n  - name: a\n    event-start-time: 2026-11-27T10:00:00Z\n    event-end-time: 2026-11-27T12:00:00Z\n    custom-page-html: \"{{#a}}\"", []string{":5:23: events[0].custom-page-html: template: "}},
+		"no such page":                  {"custom-page-file: none.html", []string{":1:19: custom-page-file: open ", "none.html: no such file"}},
+		"an empty page":                 {"custom-page-file: empty.html", []string{":1:19: custom-page-file: ", "empty.html is empty"}},
+		"two pages":                     {"custom-page-html: a\ncustom-page-file: bad.html", []string{":1:19: custom-page-html: the page stands under \"custom-page-file\" in line 2 as well; keep one of the two"}},
+		"a page that is no text":        {"custom-page-html: [a]", []string{":1:19: custom-page-html: one value is wanted; this is a list"}},
+		"a language":                    {"rooms:\n  - room: a\n    default-template-language: de-AT", []string{`:3:32: room "a": default-template-language: "de-AT" is not allowed: one of ar-EG, bg-BG,`, "did you mean de-DE?"}},
+		"a message":                     {"message: " + strings.Repeat("é", 301), []string{":1:10: message:", "(301 characters)\" is not allowed: a plain text of at most 300 characters"}},
+		"text for JSON":                 {"json-response-enabled: \"false\"", []string{":1:24: json-response-enabled: true or false is wanted", "without quotes"}},
+		"a frame":                       {"frame-ancestors: [self, \"a;b\"]", []string{`:1:25: frame-ancestors: "a;b": want 'self', 'none', or a source such as https://shop.example`}},
+		"nobody and somebody in frames": {"frame-ancestors: [none, self]", []string{":1:25: frame-ancestors: 'none' stands alone"}},
+		"a header of questions":         {"verdict-country-header: \"a b\"", []string{`:1:25: verdict-country-header: "a b" is not allowed`}},
+		"a header of the country":       {"country-header: \"a b\"", []string{`:1:17: country-header: "a b" is not allowed`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseBeside(t, files, tt.text)
@@ -217,10 +217,10 @@ func TestFrontMistakesNameTheirPlace(t *testing.T) {
 // list, and no list of its own hides what is wrong there.
 func TestSharedFrontMistakesAreToldOnce(t *testing.T) {
 	_, err := parse(t, "rules: [{expression: sll}]\nrooms:\n  - {room: a, path: /a, cookie-suffix: a}\n  - {room: b, path: /b, cookie-suffix: b}")
-	if err == nil || strings.Count(err.Error(), "sll; did you mean") != 1 || !strings.Contains(err.Error(), "ropeline.yaml:1: rules[0].expression:") {
+	if err == nil || strings.Count(err.Error(), "sll; did you mean") != 1 || !strings.Contains(err.Error(), "ropeline.yaml:1:10: rules[0].expression:") {
 		t.Errorf("error is %v, want one about line 1", err)
 	}
-	if _, err := parse(t, "rules: [{expression: sll}]\nrooms:\n  - {room: a, rules: []}"); err == nil || !strings.Contains(err.Error(), ":1: rules[0].expression:") {
+	if _, err := parse(t, "rules: [{expression: sll}]\nrooms:\n  - {room: a, rules: []}"); err == nil || !strings.Contains(err.Error(), ":1:10: rules[0].expression:") {
 		t.Errorf("error is %v, want one about line 1", err)
 	}
 }
@@ -250,7 +250,7 @@ func TestFrontFlagsThatAreRefused(t *testing.T) {
 	if cfg, err = parse(t, "origin: http://a\ntrusted-proxies: 127.0.0.1\nverdict-country-header: X-Country"); err != nil {
 		t.Fatal(err)
 	}
-	if err := cfg.check(); err == nil || !strings.Contains(err.Error(), ":3: verdict-country-header: --verdict-country-header needs --verdict-listen") {
+	if err := cfg.check(); err == nil || !strings.Contains(err.Error(), ":3:1: verdict-country-header: --verdict-country-header needs --verdict-listen") {
 		t.Errorf("a country of questions that nobody asks: %v", err)
 	}
 }

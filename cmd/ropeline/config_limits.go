@@ -41,8 +41,8 @@ func (r *configReader) rateLimits(list ast.Node, cfg *config) []limit.Rule {
 		var brought broughtNodes
 		r.mapping(item, field, fs, brought.lists(broughtByLimits, lists{}))
 		r.passOver(brought)
-		if line, both := r.lines[field+".content"], r.lines[field+".content-file"]; line > 0 && both > 0 {
-			r.fail(item, "content-file", fmt.Errorf("the content stands under \"content\" in line %d as well; keep one of the two", line))
+		if at, both := r.lines[field+".content"], r.lines[field+".content-file"]; at.line > 0 && both.line > 0 {
+			r.fail(item, "content-file", fmt.Errorf("the content stands under \"content\" in line %d as well; keep one of the two", at.line))
 		}
 		for _, key := range []string{"name", "expression", "period", "requests-per-period"} {
 			if _, ok := r.lines[field+"."+key]; !ok && len(r.errs) == before {

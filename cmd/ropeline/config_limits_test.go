@@ -74,7 +74,7 @@ func TestRateLimitsThatAreRefused(t *testing.T) {
 		_, err := parse(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n\tgot %v, want %q in it", text, err, want)
-		} else if !strings.Contains(err.Error(), ":1: ") {
+		} else if !strings.Contains(err.Error(), ":1:") {
 			t.Errorf("%s\n\tthe mistake has no line: %v", text, err)
 		}
 	}

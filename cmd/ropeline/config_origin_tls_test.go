@@ -65,11 +65,11 @@ func TestCertificatesOfOriginsAreChecked(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"origin: https://a\norigin-ca-file: " + filepath.Join(dir, "none.pem"): "ropeline.yaml:2: origin-ca-file: --origin-ca-file: open ",
+		"origin: https://a\norigin-ca-file: " + filepath.Join(dir, "none.pem"): "ropeline.yaml:2:1: origin-ca-file: --origin-ca-file: open ",
 		"origin: https://a\norigin-ca-file: " + empty:                          "empty.pem has no certificate",
 		"origin: https://a\norigin-ca-file: " + key:                            "key.pem has no certificate",
 		"origin: http://a\norigin-ca-file: " + empty:                           "origins that begin with https://, and there is none",
-		"origin: http://a\norigin-server-name: shop.example":                   "ropeline.yaml:2: origin-server-name:",
+		"origin: http://a\norigin-server-name: shop.example":                   "ropeline.yaml:2:1: origin-server-name:",
 		"origin: https://a\norigin-server-name: shop.example:443":              "without scheme, port",
 	} {
 		cfg, err := parse(t, text)

@@ -32,7 +32,7 @@ func (r *configReader) globalOrigins(n proxyNodes, fs *pflag.FlagSet, cfg *confi
 		switch {
 		case flag != nil && flag.Changed && !twice: // by the command line
 		case twice:
-			r.fail(n.origins, "origins", fmt.Errorf("the origins stand under \"origin\" in line %d as well; keep one of the two", r.lines["origin"]))
+			r.fail(n.origins, "origins", fmt.Errorf("the origins stand under \"origin\" in line %d as well; keep one of the two", r.lines["origin"].line))
 		default:
 			o.Servers, cfg.origins = servers, "origins"
 		}
@@ -68,11 +68,11 @@ func (r *configReader) origins(node ast.Node, field string) []upstream.Origin {
 		r.fail(node, "origins", fmt.Errorf("a list with at least one origin is wanted, each \"- url: http://HOST:PORT\" and perhaps \"weight: N\"; this is a %s", kindOf(node)))
 		return nil
 	}
-	r.lines[field] = lineOf(node)
+	r.lines[field] = positionOf(node)
 	var all []upstream.Origin
 	for i, item := range seq.Values {
 		name := fmt.Sprintf("%s[%d]", field, i)
-		r.lines[name] = lineOf(item)
+		r.lines[name] = positionOf(item)
 		if o, ok := r.origin(item, name); ok {
 			all = append(all, o)
 		}

@@ -11,7 +11,7 @@ import (
 // is outside the list.
 func (r *configReader) cookie(node ast.Node, a *room.CookieAttributes, prefix string) {
 	const name = "cookie-attributes"
-	r.lines[prefix+name] = lineOf(node)
+	r.lines[prefix+name] = positionOf(node)
 	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	bind(fs, a, room.CookieFields)
 	r.mapping(node, prefix+name, fs, nil)

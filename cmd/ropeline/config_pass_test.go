@@ -33,9 +33,9 @@ rooms:
 
 func TestMistakesInCookieAttributesNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"room: a\ncookie-attributes:\n  secure: never\n  samesite: none":                               "ropeline.yaml:4: cookie-attributes.samesite: browsers drop",
-		"rooms:\n  - room: a\n    cookie-attributes:\n      samesite: strict\n      partitioned: true": `ropeline.yaml:5: room "a": cookie-attributes.partitioned: a cookie with SameSite=strict`,
-		"cookie-attributes: {samesite: Lax}":                                                           `ropeline.yaml:1: samesite: "Lax" is not allowed: one of auto, lax, none, strict`,
+		"room: a\ncookie-attributes:\n  secure: never\n  samesite: none":                               "ropeline.yaml:4:3: cookie-attributes.samesite: browsers drop",
+		"rooms:\n  - room: a\n    cookie-attributes:\n      samesite: strict\n      partitioned: true": `ropeline.yaml:5:7: room "a": cookie-attributes.partitioned: a cookie with SameSite=strict`,
+		"cookie-attributes: {samesite: Lax}":                                                           `ropeline.yaml:1:31: samesite: "Lax" is not allowed: one of auto, lax, none, strict`,
 		"cookie-attributes: {same-site: lax}":                                                          "did you mean",
 		"cookie-attributes: lax":                                                                       "a mapping is wanted",
 	} {

@@ -35,7 +35,7 @@ func (r *configReader) rooms(node ast.Node, cfg *config) ([]room.Settings, []htt
 		var route httpfront.Route
 		maxBodyFlag(fs, &route.Body)
 		field := fmt.Sprintf("rooms[%d]", i)
-		r.lines[field] = lineOf(item)
+		r.lines[field] = positionOf(item)
 		before := len(r.errs)
 		var proxy proxyNodes
 		var parts roomParts
@@ -82,12 +82,12 @@ func (r *configReader) nameRoom(name string, from int) {
 func (r *configReader) refuseRoomName(fs *pflag.FlagSet) {
 	const name = "room"
 	flag := fs.Lookup(name)
-	switch line, ok := r.lines[name]; {
+	switch at, ok := r.lines[name]; {
 	case flag == nil:
 	case flag.Changed:
 		r.errs = append(r.errs, fmt.Errorf("--%s %s: the rooms of %s have names of their own under \"rooms\"; leave the flag out", name, flag.Value, r.file))
 	case ok:
-		r.errs = append(r.errs, &fieldError{file: r.file, line: line, field: name, err: errors.New("the rooms under \"rooms\" have names of their own; leave this line out, or put it into the list")})
+		r.errs = append(r.errs, &fieldError{file: r.file, at: at, field: name, err: errors.New("the rooms under \"rooms\" have names of their own; leave this line out, or put it into the list")})
 	}
 }
 
@@ -130,9 +130,9 @@ func (r *configReader) list(node ast.Node, prefix, name, what string) []ast.Node
 		r.fail(node, name, fmt.Errorf("%s; this is a %s", what, kindOf(node)))
 		return nil
 	}
-	r.lines[prefix+name] = lineOf(node)
+	r.lines[prefix+name] = positionOf(node)
 	for i, item := range seq.Values {
-		r.lines[fmt.Sprintf("%s%s[%d]", prefix, name, i)] = lineOf(item)
+		r.lines[fmt.Sprintf("%s%s[%d]", prefix, name, i)] = positionOf(item)
 	}
 	return seq.Values
 }
@@ -263,18 +263,18 @@ func (r *configReader) locate(err error, name, field string) error {
 	says := errors.New(e.Reason())
 	for _, prefix := range []string{field + ".", ""} {
 		for part := e.Field; part != ""; part = part[:max(strings.LastIndexAny(part, ".["), 0)] {
-			line, ok := r.lines[prefix+part]
+			at, ok := r.lines[prefix+part]
 			switch {
 			case !ok:
 			case prefix == "":
-				return &fieldError{file: r.file, line: line, field: e.Field, err: says}
+				return &fieldError{file: r.file, at: at, field: e.Field, err: says}
 			default:
-				return &fieldError{r.file, line, name, e.Field, says}
+				return &fieldError{r.file, at, name, e.Field, says}
 			}
 		}
 	}
-	if line, ok := r.lines[field]; ok {
-		return &fieldError{r.file, line, name, e.Field, says}
+	if at, ok := r.lines[field]; ok {
+		return &fieldError{r.file, at, name, e.Field, says}
 	}
 	return err
 }

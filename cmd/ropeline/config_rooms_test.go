@@ -123,18 +123,18 @@ func TestEventMistakesNameTheLine(t *testing.T) {
 		text string
 		want []string
 	}{
-		"not a list":        {"events: a", []string{":1: events: a list of events"}},
-		"not a mapping":     {"events:\n  - a", []string{":2: events[0]: a mapping"}},
+		"not a list":        {"events: a", []string{":1:9: events: a list of events"}},
+		"not a mapping":     {"events:\n  - a", []string{":2:5: events[0]: a mapping"}},
 		"no name":           {"events:\n  -\n" + times, []string{": events[0]: every event needs a line \"name:\""}},
 		"no times":          {"events:\n  - name: a", []string{"event-start-time:", "event-end-time:"}},
-		"not a time":        {"events:\n  - name: a\n    event-start-time: tomorrow", []string{":3: event-start-time:", `"tomorrow"`, "RFC 3339"}},
-		"no zone":           {"events:\n  - name: a\n    event-end-time: 2026-11-27T10:00:00", []string{":3: event-end-time:", "with its zone"}},
-		"unknown key":       {"events:\n  - name: a\n    event-start: 2026-11-27T10:00:00Z", []string{":3: event-start: unknown key", `did you mean "event-start-time"`}},
-		"text for a number": {"events:\n  - name: a\n    total-active-users: \"5\"", []string{":3: total-active-users: a number is wanted"}},
-		"text for a truth":  {"events:\n  - name: a\n    disable-session-renewal: \"true\"", []string{":3: disable-session-renewal: true or false"}},
-		"a limit of zero":   {"events:\n  - name: a\n    total-active-users: 0", []string{":3: total-active-users:", "1 to 2147483647"}},
-		"no method":         {"events:\n  - name: a\n    queueing-method: lifo", []string{":3: queueing-method:", "fifo, random"}},
-		"for a room":        {"events:\n  - name: a\n    queue-all: true", []string{":3: queue-all: unknown key"}},
+		"not a time":        {"events:\n  - name: a\n    event-start-time: tomorrow", []string{":3:23: event-start-time:", `"tomorrow"`, "RFC 3339"}},
+		"no zone":           {"events:\n  - name: a\n    event-end-time: 2026-11-27T10:00:00", []string{":3:21: event-end-time:", "with its zone"}},
+		"unknown key":       {"events:\n  - name: a\n    event-start: 2026-11-27T10:00:00Z", []string{":3:5: event-start: unknown key", `did you mean "event-start-time"`}},
+		"text for a number": {"events:\n  - name: a\n    total-active-users: \"5\"", []string{":3:25: total-active-users: a number is wanted"}},
+		"text for a truth":  {"events:\n  - name: a\n    disable-session-renewal: \"true\"", []string{":3:30: disable-session-renewal: true or false"}},
+		"a limit of zero":   {"events:\n  - name: a\n    total-active-users: 0", []string{":3:25: total-active-users:", "1 to 2147483647"}},
+		"no method":         {"events:\n  - name: a\n    queueing-method: lifo", []string{":3:22: queueing-method:", "fifo, random"}},
+		"for a room":        {"events:\n  - name: a\n    queue-all: true", []string{":3:5: queue-all: unknown key"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(t, tt.text)
@@ -160,7 +160,7 @@ func TestWhatDoesNotFitTogetherNamesTheLine(t *testing.T) {
   - name: a
     event-start-time: 2026-11-27T10:00:00Z
     event-end-time: 2026-11-27T09:00:00Z
-`, "ropeline.yaml:4: events[0].event-end-time: "},
+`, "ropeline.yaml:4:5: events[0].event-end-time: "},
 		"in a room of the list": {`rooms:
   - room: a
   - room: b
@@ -171,25 +171,25 @@ func TestWhatDoesNotFitTogetherNamesTheLine(t *testing.T) {
         event-start-time: 2026-11-27T10:00:00Z
         event-end-time: 2026-11-27T12:00:00Z
         shuffle-at-event-start: true
-`, "ropeline.yaml:10: room \"b\": events[0].shuffle-at-event-start:"},
+`, "ropeline.yaml:10:9: room \"b\": events[0].shuffle-at-event-start:"},
 		"one limit alone": {`events:
   - name: a
     event-start-time: 2026-11-27T10:00:00Z
     event-end-time: 2026-11-27T12:00:00Z
     total-active-users: 5
-`, "ropeline.yaml:2: events[0].new-users-per-minute: "},
+`, "ropeline.yaml:2:5: events[0].new-users-per-minute: "},
 		"overlap": {`events:
   - {name: a, event-start-time: 2026-11-27T10:00:00Z, event-end-time: 2026-11-27T12:00:00Z}
   - {name: b, event-start-time: 2026-11-27T11:00:00Z, event-end-time: 2026-11-27T13:00:00Z}
-`, "ropeline.yaml:3: events[1].event-start-time: "},
-		"of the room itself":    {"bucket-span: 1500ms\n", "ropeline.yaml:1: bucket-span: "},
-		"from outside the list": {"bucket-span: 1500ms\nrooms:\n  - room: a\n", "ropeline.yaml:1: bucket-span: "},
+`, "ropeline.yaml:3:15: events[1].event-start-time: "},
+		"of the room itself":    {"bucket-span: 1500ms\n", "ropeline.yaml:1:14: bucket-span: "},
+		"from outside the list": {"bucket-span: 1500ms\nrooms:\n  - room: a\n", "ropeline.yaml:1:14: bucket-span: "},
 		"too short a pre-queue": {`events:
   - name: a
     prequeue-start-time: 2026-11-27T09:56:00Z
     event-start-time: 2026-11-27T10:00:00Z
     event-end-time: 2026-11-27T12:00:00Z
-`, "ropeline.yaml:3: events[0].prequeue-start-time: "},
+`, "ropeline.yaml:3:5: events[0].prequeue-start-time: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(t, tt.text)

@@ -154,8 +154,8 @@ func TestMistakesOfTheFrontOpenNothing(t *testing.T) {
 		want []string
 	}{
 		"in the file": {"rooms:\n  - room: a\n    rules: [{expression: sll}]\n    custom-page-file: bad.html\n", nil, []string{
-			`ropeline.yaml:4: room "a": rules[0].expression: line 1, column 1: there is no field sll; did you mean ssl?`,
-			`ropeline.yaml:5: room "a": custom-page-file: `,
+			`ropeline.yaml:4:14: room "a": rules[0].expression: line 1, column 1: there is no field sll; did you mean ssl?`,
+			`ropeline.yaml:5:23: room "a": custom-page-file: `,
 		}},
 		"by a flag": {"", []string{"--custom-page-file", bad}, []string{"--custom-page-file", "bad.html: template: "}},
 		"together":  {"frame-ancestors: none\n", []string{"--frame-ancestors", "none,https://a.example"}, []string{"'none' stands alone"}},
