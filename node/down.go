@@ -171,9 +171,7 @@ func (c *Core) allRecovered(id crdt.NodeID) (bool, error) {
 	}
 	for _, r := range c.order {
 		f := c.facts.room(r.id)
-		_, done := f.again[id]
-		_, left := c.facts.leftTo(f, id)
-		if r.escrow() && !f.retired && !done && !left {
+		if r.escrow() && !f.retired && slices.Contains(c.facts.unrecovered(f), id) {
 			return false, nil
 		}
 	}
@@ -201,6 +199,9 @@ func (r *Room) downRoom(id crdt.NodeID, k *downNode, f *roomFacts, now time.Time
 		of.By = c.facts.keeper(f, x.by)
 	} else if _, left := c.facts.leftTo(f, id); left {
 		of.By = c.facts.keeper(f, id)
+	}
+	if _, lost := c.facts.dead[of.By]; lost {
+		of.By = crdt.NodeID{} // and is not recovered
 	}
 	session := r.longestSession(f, []crdt.NodeID{id})
 	r.mu.Lock()

@@ -88,6 +88,9 @@ func (r *Room) give(to crdt.NodeID, a ticket.Amount, now time.Time) {
 	if c.facts.gone(to) || to == c.self.Node || !c.fit() || len(r.stranded) > 0 && r.starved {
 		return
 	}
+	if p, there := c.peers.Find(to); there && !c.knows(to) {
+		c.setFact(nodeKey(factNode, to), []byte(p.Site), now) // it may be lost before it can say that it has any
+	}
 	r.mu.Lock()
 	r.rights.Give(to, a, now)
 	r.mu.Unlock()
@@ -331,8 +334,11 @@ func (c *Core) takeReceived(from replica.Peer, payload []byte, now time.Time) ([
 	if r == nil {
 		return nil, err
 	}
-	if a.From != c.self.Node || from.ID != a.To && from.ID != r.heir(a.To) {
-		return nil, fmt.Errorf("%w: word of a gift to %s", errMalformed, a.To)
+	switch {
+	case a.From != c.self.Node:
+		return nil, fmt.Errorf("%w: word of a gift of %s", errMalformed, a.From)
+	case from.ID != a.To && from.ID != r.heir(a.To):
+		return nil, nil // of an heir of which this node has not heard yet: it comes again
 	}
 	r.mu.Lock()
 	r.rights.Acked(a)

@@ -95,6 +95,7 @@ type roomFacts struct {
 	words     []ticket.Word          // on the dead; in order
 	kept      perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
 	again     map[crdt.NodeID]recovered
+	inherited map[crdt.NodeID]crdt.NodeID   // who had taken over from each, and left in turn: their last ledgers say so
 	counted   map[crdt.NodeID]ticket.Amount // minted by nodes that have left, as last ledgers say: exact
 }
 
@@ -173,17 +174,17 @@ func (f *facts) gone(id crdt.NodeID) bool {
 const maxHeirs = 64
 
 // leftTo returns to whom a node has left a room; ok is false if it has not. A node leaves rooms
-// one by one: it has left those of which its last ledger is known. Once it has left all, those in
+// one by one: it has left those of which its last ledger is known, or that of its heir. Once it has left all, those in
 // which it had no ledger count as well, unless it is declared dead: then what was given to it in
 // them is recovered.
 func (f *facts) leftTo(r *roomFacts, id crdt.NodeID) (heir crdt.NodeID, ok bool) {
-	heir, all := f.left[id]
 	if final, known := r.finals[id]; known {
-		if !all {
-			heir = final.Heir
-		}
+		return final.Heir, true
+	}
+	if heir, known := r.inherited[id]; known {
 		return heir, true
 	}
+	heir, all := f.left[id]
 	_, dead := f.dead[id]
 	return heir, all && !dead && (!r.kept.has(id) || r.retired)
 }
@@ -200,6 +201,9 @@ func (f *facts) hasLeft(id crdt.NodeID) bool {
 func (f *facts) heir(r *roomFacts, id crdt.NodeID) crdt.NodeID {
 	for range maxHeirs {
 		next, gone := f.leftTo(r, id)
+		if x, done := r.again[id]; !gone && done {
+			next, gone = x.by, true
+		}
 		if !gone {
 			next, gone = f.dead[id]
 		}
@@ -389,6 +393,7 @@ func (r *roomFacts) takeFinals(leaveOut ticket.Rules) {
 		r.count(id, is)
 		for _, x := range f.Inherited {
 			r.count(x.Leaver, x.Minting)
+			noteFact(&r.inherited, x.Leaver, id)
 		}
 	}
 }
@@ -450,7 +455,7 @@ func (f *facts) neverHad(room crdt.RoomID, id, heir crdt.NodeID) bool {
 	if !said { // it may run an older version
 		_, at, _ = f.replica.Get(nodeKey(factLeft, id))
 	}
-	heard := at.Node == id && f.replica.HoldsUpTo(at) || at.Node == heir && f.agreed(id, heir)
+	heard := f.replica.HoldsUpTo(at) && (at.Node == id || f.agreed(id, at.Node))
 	return !final && !r.kept.has(id) && heard
 }
 

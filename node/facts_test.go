@@ -1,9 +1,11 @@
 package node
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -216,5 +218,21 @@ func TestNoWordIsLeftOutWhileRoomsAreHandedOver(t *testing.T) {
 	}
 	if f.handedOver(leaver) {
 		t.Error("all is handed over though a ledger is missing")
+	}
+}
+
+// TestWhoseHeirLeftHasLeft: of a dead node's last ledger a node has not heard, and of that of its heir,
+// which had taken over. So it is not recovered, but with whoever has its rights by now.
+func TestWhoseHeirLeftHasLeft(t *testing.T) {
+	leaver, heir, next := crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}
+	r := &roomFacts{finals: map[crdt.NodeID]ticket.Final{heir: {Node: heir, Heir: next, Inherited: []ticket.Inherited{{Leaver: leaver}}}}}
+	r.takeFinals(0)
+	f := &facts{dead: map[crdt.NodeID]crdt.NodeID{leaver: {4}}}
+	if got := f.unrecovered(r); len(got) > 0 {
+		t.Errorf("%v are to be recovered", got)
+	}
+	f.dead[next] = crdt.NodeID{4}
+	if got := f.unrecovered(r); !slices.Equal(got, []crdt.NodeID{leaver, heir, next}) {
+		t.Errorf("%v are to be recovered, want all three", got)
 	}
 }

@@ -160,6 +160,7 @@ func (r *Room) mint(now time.Time) {
 	limit := limitsOf(r.Settings())
 	r.mu.Lock()
 	if m.reading != c.facts.reading {
+		r.takeOverByFinals(c.facts.room(r.id), now) // who has the minter's rights goes by its last ledger
 		*m = c.facts.minting(r, c.self.Node)
 	}
 	if m.minter == c.self.Node && m.others.IsZero() && r.rights.Minted().IsZero() {

@@ -128,6 +128,10 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	if !c.leave.on || c.leave.done {
 		return c.seekHeir(now)
 	}
+	if _, lost := c.facts.dead[c.leave.heir]; lost && c.unfrozen() {
+		c.leave.seeking.on = true
+		out = c.seekHeir(now) // what this node has not passed on yet goes to another one
+	}
 	done := true
 	for _, r := range c.order {
 		if r.id != c.mesh.room {
@@ -147,6 +151,19 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	}
 	c.leave.done = done && now.Sub(c.leave.told) >= toldFor && c.leave.kept
 	return out
+}
+
+// unfrozen reports whether there is a room that this node has not passed on.
+func (c *Core) unfrozen() bool {
+	return slices.ContainsFunc(c.order, func(r *Room) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.rights == nil || !r.hasLedger() {
+			return false
+		}
+		_, leaving := r.rights.Leaving()
+		return !leaving
+	})
 }
 
 // handOver appends what of a room goes to the heir now, and reports whether that has it all.

@@ -106,6 +106,9 @@ func (f *facts) unrecovered(r *roomFacts) []crdt.NodeID {
 	for id := range r.finals {
 		left(id)
 	}
+	for id := range r.inherited {
+		left(id)
+	}
 	return slices.SortedFunc(maps.Keys(in), compareNodes)
 }
 
@@ -173,13 +176,7 @@ func (r *Room) recover(now time.Time) {
 	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
 		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
 	}
-	have := r.rights.AnswersFor()
-	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
-		final, known := f.finals[id]
-		if known && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
-			r.rights.TakeOver(ticket.Handover{Room: r.id, Final: final}, now) // it cannot hand over any more
-		}
-	}
+	r.takeOverByFinals(f, now)
 	if heir != (crdt.NodeID{}) {
 		for _, id := range dead {
 			r.rights.Fence(id, heir, round, now)
@@ -224,6 +221,23 @@ func (r *Room) recover(now time.Time) {
 	for _, x := range done {
 		if f.again[x.Dead].by != c.self.Node {
 			c.setFact(roomNodeKey(factRecovered, r.id, x.Dead), append(slices.Clone(c.self.Node[:]), encodeAmount(x.Minted)...), now)
+		}
+	}
+}
+
+// takeOverByFinals takes over from those that have left, to this node by now, and may not hand over
+// any more. It is called with mu held.
+func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) {
+	c := r.core
+	if len(f.finals) == 0 {
+		return
+	}
+	have := r.rights.AnswersFor()
+	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+		_, recovered := f.again[id]
+		if id != c.self.Node && !recovered && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
+			r.rights.TakeOver(ticket.Handover{Room: r.id, Final: f.finals[id]}, now)
+			c.storing.touch(r)
 		}
 	}
 }

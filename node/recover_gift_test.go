@@ -80,3 +80,25 @@ func giftOfARecoveredLeaver(t *testing.T, back bool) {
 		t.Errorf("a starts again: %v; %d are held in the end, want 60", back, n)
 	}
 }
+
+// TestNothingIsGivenToWhomNobodyCanDeclareDead: a node joins whose disk is slow, and is lost before it
+// has told anybody that it may own rights. What it was given meanwhile can be recovered.
+func TestNothingIsGivenToWhomNobodyCanDeclareDead(t *testing.T) {
+	w := newWorld(t, escrowSettings(60), "a", "a", "a")
+	w.run(10 * time.Second)
+	n := &machine{id: crdt.NodeID{9, 0xaa}, site: "a"}
+	n.disk.delay = 5 * time.Second
+	w.nodes = append(w.nodes, n)
+	w.start(n, escrowSettings(60))
+	w.until("ready", 20*time.Second, func() bool { return n.core.Ready() })
+	w.nodes[1].core.order[0].give(n.id, ticket.Amount{Places: 5, Rate: 50}, w.now)
+	w.post(w.nodes[1], nil)
+	w.run(2 * time.Second)
+	w.lostFor(n)
+	w.run(10 * time.Second)
+	err := w.nodes[0].core.DeclareDead(n.id, w.now)
+	w.run(3 * time.Minute)
+	if got := w.heldAll(roomID); got.Places != 60 {
+		t.Errorf("%v are held, want 60; declared dead: %v", got, err)
+	}
+}
