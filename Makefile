@@ -4,6 +4,7 @@ SHELL := /bin/bash
 
 GO ?= go
 TEST_TIMEOUT ?= 25m
+TEST_FLAGS ?=
 # The race detector needs a C compiler; Go turns cgo off where it finds none.
 RACE ?= $(if $(filter 0,$(shell $(GO) env CGO_ENABLED)),,-race)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -41,14 +42,17 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 # simulation is run with it all the same.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
   bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/sim/plot bench/story bench/sweep)
+# Twice as many packages at a time as there are cores: with browsers and processes they mostly wait.
+WAIT_TOGETHER ?= -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 SMOKE := -run '^TestSameSeedSameResult$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves. TestNoTestEscapes holds that these are all of them.
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
 	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(ALONE)
-	$(GO) test $(1) $(RACE) -timeout $(TEST_TIMEOUT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u))
+	$(GO) test $(1) $(RACE) $(WAIT_TOGETHER) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
+	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE))"))
 	$(if $(RACE),$(GO) test $(1) $(RACE) $(SMOKE))
 endef
 
@@ -58,11 +62,16 @@ test-binaries: # what tests run as processes of their own, the same files as lon
 
 .PHONY: test
 test: test-binaries ## what a change waits for: all that finds faults in seconds, with a quarter of the seeds (minutes; seconds where nothing has changed)
-	$(call run_tests,-short)
+	$(call run_tests,-short $(TEST_FLAGS))
+
+.PHONY: test-rest
+test-rest: test-binaries #+ what make test leaves out of make test-all, in full: all seeds, and tests that -short leaves out
+	rest=$$($(GO) run ./bench/tiers $(ALONE)); $(GO) test $(TEST_FLAGS) -timeout $(TEST_TIMEOUT) $$rest
+	rest=$$($(GO) run ./bench/tiers $(CONCURRENT)); $(GO) test $(TEST_FLAGS) $(RACE) $(WAIT_TOGETHER) -timeout $(TEST_TIMEOUT) $$rest
 
 .PHONY: test-all
 test-all: ## all tests, in random order: every seed, browser, proxy and process
-	$(call run_tests,-shuffle=on)
+	$(call run_tests,-shuffle=on $(TEST_FLAGS))
 
 .PHONY: test-browser
 test-browser: #+ the waiting page, the dashboard and frames in a real browser (wants chromium)
