@@ -42,6 +42,8 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 # simulation is run with it all the same.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
   bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/sim/plot bench/story bench/sweep)
+# These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
+MIXED := ./node
 # Twice as many packages at a time as there are cores: with browsers and processes they mostly wait.
 WAIT_TOGETHER ?= -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
@@ -50,9 +52,9 @@ SMOKE := -run '^TestSameSeedSameResult$$' ./bench/sim
 # themselves. TestNoTestEscapes holds that these are all of them.
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
-	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(ALONE)
+	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(ALONE) $(if $(RACE),$(MIXED))
 	$(GO) test $(1) $(RACE) $(WAIT_TOGETHER) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
-	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE))"))
+	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
 	$(if $(RACE),$(GO) test $(1) $(RACE) $(SMOKE))
 endef
 

@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -15,7 +14,8 @@ import (
 func TestANewMeshIsFurnishedSoon(t *testing.T) {
 	for _, each := range []int{1, 3, 10} {
 		t.Run(fmt.Sprint(each, " sites of ", each), func(t *testing.T) {
-			w := &world{t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 20 * time.Millisecond}
+			w := newStoppedWorld(t)
+			w.delay = 20 * time.Millisecond
 			for i := range each * each {
 				m := &machine{id: crdt.NodeID{byte(i + 1), 0xaa}, site: fmt.Sprint(i / each), found: i == 0}
 				m.disk.delay = 10 * time.Millisecond

@@ -147,8 +147,8 @@ func TestPastOfRoomsThatAreGone(t *testing.T) {
 
 // BenchmarkPast measures the look at a thousand rooms that a node takes each second.
 func BenchmarkPast(b *testing.B) {
-	w := newStoppedWorld(nil)
-	w.t, w.remember = b, true
+	w := newStoppedWorld(b)
+	w.remember = true
 	for i := range 999 {
 		s := testSettings(10)
 		s.ID, s.Name, s.Path = crdt.RoomID{1, byte(i), byte(i >> 8)}, fmt.Sprint("room", i), fmt.Sprint("/", i)

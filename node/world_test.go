@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/history"
@@ -88,7 +89,8 @@ func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
 	return w
 }
 
-func newStoppedWorld(t *testing.T) *world {
+func newStoppedWorld(t testing.TB) *world {
+	single.Goroutine(t, "TestSameInputsSameOutputs")
 	return &world{t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
 }
 

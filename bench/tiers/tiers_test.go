@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +65,104 @@ func TestNoOtherPackageAsksForShort(t *testing.T) {
 	})
 	if err != nil || !seen {
 		t.Errorf("browsertest was seen to ask: %v, error %v", seen, err)
+	}
+}
+
+// TestOneGoroutineStartsNone holds that tests which are left out with the race detector have nothing to
+// race with, and that make test runs their packages without it.
+func TestOneGoroutineStartsNone(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := regexp.MustCompile(`(?m)^MIXED := (.*)$`).FindStringSubmatch(string(makefile))
+	if mixed == nil {
+		t.Fatal("the Makefile has no MIXED, the packages that are tested with and without the race detector")
+	}
+	packages, left := strings.Fields(mixed[1]), 0
+	for _, dir := range packages {
+		s, err := read(filepath.Join(root, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, starting := s.reaching(names("single.Goroutine")), s.starting()
+		left += len(s.tests(alone))
+		for name := range alone {
+			if f := s[name]; f.mentionsAny(starting) {
+				t.Errorf("%s: %s starts goroutines, and is left out with the race detector", dir, name)
+			}
+		}
+	}
+	if left < 100 {
+		t.Errorf("%d tests are left out, there used to be more than 200: is it still by single.Goroutine?", left)
+	}
+	for _, dir := range leavingOut(t) {
+		if !slices.Contains(packages, "./"+dir) {
+			t.Errorf("%s leaves tests out with the race detector, and is not in MIXED of the Makefile", dir)
+		}
+	}
+}
+
+// leavingOut returns the folders whose tests are left out with the race detector.
+func leavingOut(t *testing.T) (dirs []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if dir, _ := filepath.Rel(root, filepath.Dir(path)); err == nil && dir != "bench/tiers" && strings.Contains(string(text), "single.Goroutine(") {
+			dirs = append(dirs, dir)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dirs
+}
+
+func names(name string) func(function) bool {
+	return func(f function) bool { return f[name] }
+}
+
+// starting returns what starts goroutines: the statement, two methods of libraries, and functions and
+// methods that have one of these.
+func (s source) starting() map[string]bool {
+	found := map[string]bool{"go": true, ".Go": true, "synctest.Test": true}
+	for name, f := range s {
+		if f["go"] || f[".Go"] || f["synctest.Test"] {
+			found[name] = true
+		}
+	}
+	return found
+}
+
+func TestOneGoroutineIsHeld(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "x_test.go", `package x
+func TestAlone(t *testing.T) { newWorld(t).run() }
+func TestAtOnce(t *testing.T) { w := newWorld(t); go w.run() }
+func TestInAGroup(t *testing.T) { w := newWorld(t); wg.Go(w.run) }
+func TestByAHelper(t *testing.T) { w := newWorld(t); atOnce(w.run) }
+func TestByAMethod(t *testing.T) { newWorld(t).crowd() }
+func TestOther(t *testing.T) { atOnce(nil) }
+func newWorld(t *testing.T) *world { single.Goroutine(t); return nil }
+func atOnce(f func()) { go f() }
+func (w *world) run() {}
+func (w *world) crowd() { go w.run() }
+`, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := source{}
+	s.add(file)
+	var got []string
+	for _, name := range s.tests(s.reaching(names("single.Goroutine"))) {
+		if s[name].mentionsAny(s.starting()) {
+			got = append(got, name)
+		}
+	}
+	if want := []string{"TestAtOnce", "TestByAHelper", "TestByAMethod", "TestInAGroup"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

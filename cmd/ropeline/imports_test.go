@@ -85,6 +85,7 @@ var allowed = map[string][]string{
 	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/measurement", "bench/rig"},
 	"bench/scaling":         {"bench/drawing", "bench/measurement", "bench/rig", "transport"},
 	"bench/tiers":           {},
+	"bench/tiers/single":    {},
 	"bench/traffic":         {"bench/measurement", "crdt", "node", "node/replica", "node/room", "transport"},
 	"bench/rig/built":       {"bench/rig"},
 	"bench/rig/redis":       {"bench/rig"},
