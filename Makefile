@@ -7,6 +7,9 @@ TEST_TIMEOUT ?= 25m
 TEST_FLAGS ?=
 # The race detector needs a C compiler; Go turns cgo off where it finds none.
 RACE ?= $(if $(filter 0,$(shell $(GO) env CGO_ENABLED)),,-race)
+# A program with the race detector waits a second at its end, for goroutines to be seen that race still. Each
+# package has one, and each node that tests start.
+export GORACE ?= atexit_sleep_ms=100
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
