@@ -50,7 +50,7 @@ MIXED := ./node
 # Twice as many packages at a time as there are cores: with browsers and processes they mostly wait.
 WAIT_TOGETHER ?= -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-SMOKE := -run '^TestSameSeedSameResult$$' ./bench/sim
+SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves. TestNoTestEscapes holds that these are all of them.
 define run_tests
