@@ -46,7 +46,7 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
   bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/sim/plot bench/story bench/sweep)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
-MIXED := ./node
+MIXED := ./node ./cmd/ropeline-bench ./httpfront/admin ./bench/footprint
 # Twice as many packages at a time as there are cores: with browsers and processes they mostly wait.
 WAIT_TOGETHER ?= -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")

@@ -1,6 +1,10 @@
 package footprint
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ropeline/ropeline/bench/tiers/single"
+)
 
 // What a node takes of memory must not grow unnoticed. Figures are bytes by the runtime's
 // own count after a collection. They depend neither on the machine nor on time; what tables
@@ -8,6 +12,7 @@ import "testing"
 // visitors and another, and each bound is that much above what was measured.
 
 func TestAnIdleRoomIsSmall(t *testing.T) {
+	single.Goroutine(t)
 	each, err := perIdleRoom(10, 110)
 	if err != nil {
 		t.Fatal(err)
@@ -16,6 +21,7 @@ func TestAnIdleRoomIsSmall(t *testing.T) {
 }
 
 func TestAnActiveVisitorIsSmall(t *testing.T) {
+	single.Goroutine(t)
 	s, err := perActive(40_000, 80_000) // with fewer, those who came lately are still being added to a list that is bounded
 	if err != nil {
 		t.Fatal(err)
@@ -26,6 +32,7 @@ func TestAnActiveVisitorIsSmall(t *testing.T) {
 }
 
 func TestAWaitingVisitorIsSmall(t *testing.T) {
+	single.Goroutine(t)
 	waiting, waited, err := perWaiting(20_000, 60_000)
 	if err != nil {
 		t.Fatal(err)

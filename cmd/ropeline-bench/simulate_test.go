@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/sim"
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -29,6 +30,7 @@ func smallAnd(more ...string) []string { return append(append([]string{}, small.
 // runSimulateCommand runs the command with args and returns what it printed.
 func runSimulateCommand(t *testing.T, args ...string) (out, errOut string, err error) {
 	t.Helper()
+	single.Goroutine(t)
 	cmd := newRootCommand()
 	var stdout, stderr bytes.Buffer
 	cmd.SetOut(&stdout)
@@ -286,6 +288,7 @@ func FuzzParseFault(f *testing.F) {
 // The binary, run twice with the same seed, prints the same bytes; another seed,
 // others.
 func TestSimulateBinaryIsDeterministic(t *testing.T) {
+	single.Goroutine(t)
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/httpfront/admin"
 )
 
@@ -183,6 +184,7 @@ var objects = []struct {
 // TestLimits: every field, each of its limits just inside and just outside. What is refused
 // is told by the field, what was given, and what is allowed.
 func TestLimits(t *testing.T) {
+	single.Goroutine(t)
 	for _, o := range objects {
 		for _, name := range slices.Sorted(maps.Keys(o.limits)) {
 			t.Run(o.schema+"."+name, func(t *testing.T) {
@@ -298,6 +300,7 @@ func fieldsOf(s *openapi3.Schema, at string) map[string]*openapi3.Schema {
 
 // TestTheDocumentHasTheSameLimits: what it says of a field is what is done.
 func TestTheDocumentHasTheSameLimits(t *testing.T) {
+	single.Goroutine(t)
 	b := newBench(t)
 	doc := b.document()
 	for _, route := range b.api.Routes() {
