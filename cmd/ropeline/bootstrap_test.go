@@ -122,32 +122,36 @@ func TestBootstrapOnce(t *testing.T) {
 		rounds = 1
 	}
 	for seed := range uint64(rounds) {
-		m := newBootMesh(t, seed)
-		order := m.rnd.Perm(len(m.nodes))
-		for _, i := range order {
-			m.nodes[i].start()
-			time.Sleep(time.Duration(m.rnd.Int64N(int64(1500 * time.Millisecond))))
-		}
-		// A mesh is promised 4 s after the last start, and minted a moment later.
-		time.Sleep(time.Duration(m.rnd.Int64N(int64(6 * time.Second))))
-		first := m.nodes[m.rnd.IntN(len(m.nodes))]
-		m.empty(first)
-		mesh := m.settle(false)
-		m.visit(bootLimit)
-		i := m.rnd.IntN(len(m.nodes))
-		m.empty(m.nodes[i], m.nodes[(i+1)%len(m.nodes)])
-		if again := m.settle(false); again != mesh {
-			t.Fatalf("seed %d: mesh %s after two disks were lost, %s before", seed, again, mesh)
-		}
-		m.visit(bootLimit)
-		if n := m.came.Load(); n > bootLimit {
-			t.Errorf("seed %d: %d visitors got in, the limit is %d", seed, n, bootLimit)
-		}
-		t.Logf("seed %d: started in order %v, emptied %s, then all but %s: %d of %d visitors got in", seed, order, first.name, m.nodes[(i+2)%3].name, m.came.Load(), bootLimit)
-		for _, p := range m.nodes {
-			p.kill()
-		}
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			bootstrapOnce(newBootMesh(t, seed))
+		})
 	}
+}
+
+func bootstrapOnce(m *bootMesh) {
+	t := m.t
+	order := m.rnd.Perm(len(m.nodes))
+	for _, i := range order {
+		m.nodes[i].start()
+		time.Sleep(time.Duration(m.rnd.Int64N(int64(1500 * time.Millisecond))))
+	}
+	// A mesh is promised 4 s after the last start, and minted a moment later.
+	time.Sleep(time.Duration(m.rnd.Int64N(int64(6 * time.Second))))
+	first := m.nodes[m.rnd.IntN(len(m.nodes))]
+	m.empty(first)
+	mesh := m.settle(false)
+	m.visit(bootLimit)
+	i := m.rnd.IntN(len(m.nodes))
+	m.empty(m.nodes[i], m.nodes[(i+1)%len(m.nodes)])
+	if again := m.settle(false); again != mesh {
+		t.Fatalf("mesh %s after two disks were lost, %s before", again, mesh)
+	}
+	m.visit(bootLimit)
+	if n := m.came.Load(); n > bootLimit {
+		t.Errorf("%d visitors got in, the limit is %d", n, bootLimit)
+	}
+	t.Logf("started in order %v, emptied %s, then all but %s: %d of %d visitors got in", order, first.name, m.nodes[(i+2)%3].name, m.came.Load(), bootLimit)
 }
 
 // TestBootstrapWaits starts two of three nodes: nobody is let in, and each says for whom it

@@ -26,11 +26,13 @@ const (
 // and the browser gets to the site by itself once the other visitor's session is
 // over.
 func TestBrowserWaitsAndIsLetIn(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		noScript bool
 	}{{"with JavaScript", false}, {"without JavaScript", true}} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			ctx := newBrowser(t)
 			p := serveNode(t, "one", "a", "--origin", startOrigin(t), "--data-dir", t.TempDir(),
 				"--total-active-users", "1", "--session-duration", "10s", "--refresh-interval", "2s", "--bucket-span", "12s")

@@ -279,9 +279,8 @@ func gone(pid int) bool {
 }
 
 func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes for some 20 s")
-	}
+	inTestAll(t)
+	t.Parallel()
 	out := demo(t, false, "--for", "8s", "--crowd", "30")
 	t.Logf("%s", out)
 	var active, waited, visitors, had, admitted int

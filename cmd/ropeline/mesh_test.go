@@ -27,6 +27,7 @@ var (
 // of the nodes in the middle.
 func TestReplayWithANodeKilled(t *testing.T) {
 	inTestAll(t)
+	t.Parallel()
 	log, session, limit := readLog(t).First(500), 6*time.Second, 120
 	if *replayWhole {
 		log, session, limit = readLog(t), 4*time.Second, 210
