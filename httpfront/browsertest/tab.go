@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -123,9 +124,13 @@ func (b *Tab) Fill(selector, value string) {
 	b.Run(fmt.Sprintf(`{const e = document.querySelector(%q); e.focus(); e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true}))}`, selector, value))
 }
 
-// Keep stores a screenshot as an artifact; `go test -artifacts` keeps it for good.
+// Keep stores a screenshot as an artifact. Only `go test -artifacts` keeps these, and taking one is most
+// of the work of a look at a page, so without it there is none.
 func (b *Tab) Keep(name string) {
 	b.T.Helper()
+	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
+		return
+	}
 	picture, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		b.T.Fatal(err)
