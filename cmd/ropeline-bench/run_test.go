@@ -54,7 +54,7 @@ func benchConfig(t *testing.T, only string) suite.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return suite.Config{Binary: binary, Self: self, Rounds: 1, Warm: 20 * time.Millisecond, Lasts: 100 * time.Millisecond, Only: only, Tell: t.Logf}
+	return suite.Config{Binary: binary, Self: self, Rounds: 1, Warm: 20 * time.Millisecond, Lasts: 400 * time.Millisecond, Only: only, Tell: t.Logf}
 }
 
 func TestRunRefuses(t *testing.T) {
