@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/virtual"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
@@ -19,45 +20,32 @@ func oneRoom(total int) room.Settings {
 	return room.Settings{ID: crdt.RoomID{7}, Name: "room", Path: "/", TotalActiveUsers: total, NewUsersPerMinute: plenty}.WithDefaults()
 }
 
-// perStep is how many visitors come within one step: 100,000 a second.
+// perStep is how many visitors come within one tick: 100,000 a second.
 const perStep = 5000
 
 // crowd is visitors of the one room of a mesh, and where they are anchored.
 type crowd struct {
-	m       *mesh
+	m       *virtual.Mesh
 	waiting []node.Pass
 	inside  []node.Pass
 	anchors map[crdt.NodeID]int
 }
 
-// come has n visitors ask a node, each of whom has to be let in, or to wait.
-func (c *crowd) come(at *member, n int) error {
-	for n > 0 {
-		some := min(n, perStep)
-		n -= some
-		if err := c.ask(at, make([]node.Pass, some), false); err != nil {
+func newCrowd(m *virtual.Mesh) *crowd { return &crowd{m: m, anchors: map[crdt.NodeID]int{}} }
+
+// come has visitors ask a node, each of whom has to be let in, or to wait.
+func (c *crowd) come(at *virtual.Node, passes []node.Pass, known bool) error {
+	for some := range slices.Chunk(passes, perStep) {
+		if err := c.ask(at, some, known); err != nil {
 			return err
 		}
 	}
-	return c.m.run(10 * time.Second) // until nothing is on its way, and was swept
+	c.m.Run(10 * time.Second) // until nothing is on its way, and was swept
+	return nil
 }
 
-// again has those who wait ask once more.
-func (c *crowd) again(at *member) error {
-	all := c.waiting
-	c.waiting = nil
-	for len(all) > 0 {
-		some := min(len(all), perStep)
-		if err := c.ask(at, all[:some], true); err != nil {
-			return err
-		}
-		all = all[some:]
-	}
-	return c.m.run(10 * time.Second)
-}
-
-// ask has visitors ask a node within one step.
-func (c *crowd) ask(at *member, passes []node.Pass, known bool) error {
+// ask has visitors ask a node within one tick.
+func (c *crowd) ask(at *virtual.Node, passes []node.Pass, known bool) error {
 	answers := 0
 	done := func(v node.Verdict) {
 		answers++
@@ -68,18 +56,16 @@ func (c *crowd) ask(at *member, passes []node.Pass, known bool) error {
 			c.waiting = append(c.waiting, v.Pass)
 		}
 	}
-	r := at.core.Route("any", "/")
+	r := at.Core.Route("any", "/")
 	for _, p := range passes {
-		if v, ok := r.Begin(p, known, c.m.now, done); ok {
+		if v, ok := r.Begin(p, known, c.m.Now, done); ok {
 			done(v)
 		}
 	}
-	if err := c.m.flush(at); err != nil {
-		return err
-	}
+	c.m.Flush(at)
 	for range 40 { // two seconds: longer than anybody is kept
-		if err := c.m.step(); err != nil || answers == len(passes) {
-			return err
+		if c.m.Run(virtual.Tick); answers == len(passes) {
+			return nil
 		}
 	}
 	return fmt.Errorf("%d of %d visitors have an answer", answers, len(passes))
@@ -129,40 +115,34 @@ func inside(n int, roam bool) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := m.counter()
+	at, err := counter(m)
 	if err != nil {
 		return nil, err
 	}
-	c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-	if err := c.come(at, n); err != nil {
+	c := newCrowd(m)
+	if err := c.come(at, make([]node.Pass, n), false); err != nil {
 		return nil, err
 	}
 	if got := c.anchors[at.ID]; got != n {
 		return nil, fmt.Errorf("%d of %d visitors have their lease where they asked", got, n)
 	}
 	if roam {
-		for passes := range slices.Chunk(c.inside, perStep) {
-			if err := c.ask(m.nodes[1], passes, true); err != nil {
-				return nil, err
-			}
-		}
+		err = c.come(m.Nodes[1], c.inside, true)
 	}
-	if err := m.run(10 * time.Second); err != nil {
-		return nil, err
-	}
-	return m.weigh(), nil
+	m.Run(10 * time.Second)
+	return weigh(m), err
 }
 
 // counter returns the node of the first site that hands out tickets, as the first of the
 // mesh from then on.
-func (m *mesh) counter() (*member, error) {
-	for i, at := range m.nodes[:2] {
-		c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-		if err := c.come(at, 1); err != nil {
+func counter(m *virtual.Mesh) (*virtual.Node, error) {
+	for i, at := range m.Nodes[:2] {
+		c := newCrowd(m)
+		if err := c.come(at, make([]node.Pass, 1), false); err != nil {
 			return nil, err
 		}
 		if c.anchors[at.ID] == 1 {
-			m.nodes[0], m.nodes[i] = m.nodes[i], m.nodes[0]
+			m.Nodes[0], m.Nodes[i] = m.Nodes[i], m.Nodes[0]
 			return at, nil
 		}
 	}
@@ -173,16 +153,11 @@ func (m *mesh) counter() (*member, error) {
 // after that, at a single node that is all to them: where they ask, their owner and their
 // anchor. Both are the difference between a node with few and one with many of them.
 func perWaiting(few, many int) (waiting, waited float64, err error) {
-	var bytes [2][2]int64
-	for i, n := range []int{few, many} {
-		for j, in := range []bool{false, true} {
-			if bytes[i][j], err = waiters(n, in); err != nil {
-				return 0, 0, err
-			}
-		}
+	if waiting, err = perOne(few, many, func(n int) (int64, error) { return waiters(n, false) }); err != nil {
+		return 0, 0, err
 	}
-	of := func(j int) float64 { return float64(bytes[1][j]-bytes[0][j]) / float64(many-few) }
-	return of(0), of(1), nil
+	waited, err = perOne(few, many, func(n int) (int64, error) { return waiters(n, true) })
+	return waiting, waited, err
 }
 
 // waiters returns how much memory a node takes with n visitors who wait, or were let in
@@ -194,35 +169,29 @@ func waiters(n int, in bool) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	at := m.nodes[0]
-	c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-	if err := c.come(at, n+1); err != nil {
+	c := newCrowd(m)
+	if err := c.come(m.Nodes[0], make([]node.Pass, n+1), false); err != nil {
 		return 0, err
 	}
 	if len(c.waiting) != n {
 		return 0, fmt.Errorf("%d of %d visitors wait", len(c.waiting), n)
 	}
 	if in {
-		if err := c.letIn(at); err != nil {
-			return 0, err
-		}
+		err = c.letIn(m.Nodes[0])
 	}
-	return m.weigh()[0], nil
+	return weigh(m)[0], err
 }
 
 // letIn has everybody who waits let in.
-func (c *crowd) letIn(at *member) error {
-	if err := widen(at, c.m.now); err != nil {
-		return err
-	}
-	if err := c.m.run(50 * time.Second); err != nil {
+func (c *crowd) letIn(at *virtual.Node) error {
+	if err := widen(at, c.m.Now); err != nil {
 		return err
 	}
 	for range 10 {
-		if err := c.again(at); err != nil || len(c.waiting) == 0 {
-			return err
-		}
-		if err := c.m.run(50 * time.Second); err != nil {
+		c.m.Run(50 * time.Second)
+		all := c.waiting
+		c.waiting = nil
+		if err := c.come(at, all, true); err != nil || len(c.waiting) == 0 {
 			return err
 		}
 	}
@@ -230,8 +199,8 @@ func (c *crowd) letIn(at *member) error {
 }
 
 // widen has an operator give the room a limit that nobody meets.
-func widen(at *member, now time.Time) error {
-	return at.core.Edit(func(all *catalog.Catalog) ([]catalog.Write, error) {
+func widen(at *virtual.Node, now time.Time) error {
+	return at.Core.Edit(func(all *catalog.Catalog) ([]catalog.Write, error) {
 		for r := range all.Rooms() {
 			wide := *r
 			wide.Settings.TotalActiveUsers = plenty

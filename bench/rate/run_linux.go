@@ -91,6 +91,3 @@ func resolve(ctx context.Context, address string) (unix.Sockaddr, int, error) {
 	}
 	return to, unix.AF_INET6, nil
 }
-
-// CPUs returns the numbers of those that this process may use, lowest first.
-func CPUs() []int { return poll.CPUs() }

@@ -104,7 +104,7 @@ func run(ctx context.Context, cfg config, r *measurement.Run) error {
 			return err
 		}
 	}
-	return r.TableWithFigures(ctx, found.table(cfg), nil, found.of)
+	return r.TableWithResults(ctx, found.table(cfg))
 }
 
 // figure is what was measured of one size in one round, in processor time.

@@ -1,30 +1,30 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
-// Benchmark is one question, and how it is answered.
-type Benchmark struct {
-	Name     string // for the command line
-	Title    string
-	Question string
-	Method   string
+// benchmark is one question, and how it is answered.
+type benchmark struct {
+	name     string // for the command line
+	question string
+	method   string
 	site     bool   // there is an origin behind the servers
 	base     string // the row by which the others' processor time is told; empty: none
-	figure   figure // of its chart; zero: processor time
 	entries  []entry
 	checks   []check
 }
 
-// All returns every benchmark, in the order of the page.
-func All() []Benchmark {
-	return []Benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
+// benchmarks are all, in the order of the page.
+func benchmarks() []benchmark {
+	return []benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
 }
 
 // entry is one server in one situation, as it is measured.
@@ -38,12 +38,30 @@ type entry struct {
 
 const usualConns = 64
 
-func (e *entry) row() Row {
-	conns := e.conns
-	if conns == 0 {
-		conns = usualConns
+// name is how checks call the row.
+func (e *entry) name() string {
+	if e.what == "" {
+		return e.server
 	}
-	return Row{Server: e.server, Case: e.what, Conns: conns}
+	return e.server + ", " + e.what
+}
+
+func (e *entry) row() string { return measurement.Row("server", e.server, "case", e.what) }
+
+// check is something that has to come out: a figure of each round, whose median has a bound.
+type check struct {
+	text        string
+	least, most float64
+	rows        []string                 // what it needs
+	of          func(s []sample) float64 // one sample of each row
+}
+
+// sample is one measurement, in the units of rows.
+type sample = measurement.Values
+
+// bound is that of a check, whose values are a row of their own.
+func (c *check) bound() measurement.Bound {
+	return measurement.Bound{Row: measurement.Row("check", c.text), Unit: checkUnit, Least: c.least, Most: c.most, Text: c.text}
 }
 
 // subject is a server that runs and can be measured.
@@ -59,8 +77,10 @@ type subject struct {
 	probe func(*http.Response) error
 	after func(context.Context) error // looks afterwards whether all is as it was to be; nil: nothing
 	path  string                      // what to ask for; empty: what heads ask for
-	close func() error                // what else has to be ended; nil: nothing
 }
+
+// wants is the code that answers have to have.
+func (s *subject) wants() int { return cmp.Or(s.code, http.StatusOK) }
 
 // place is where a subject runs.
 type place struct {

@@ -22,13 +22,13 @@ var centralNginx string
 var centralRedis string
 
 // central is a waiting room with a centre, as they are made of nginx and Redis.
-func central() Benchmark {
+func central() benchmark {
 	needs := []string{"nginx", rig.LuaModule, "redis-server"}
 	const room = "nginx, Lua and Redis"
-	return Benchmark{
-		Name: "central", Title: "A waiting room with a centre", site: true, base: room + ", waiting",
-		Question: "What does a request cost in a waiting room of nginx and Redis?",
-		Method: "A few lines of Lua in nginx, and one script in Redis for each request: sorted sets of who is inside and who waits, the place in line, an id in a cookie. " +
+	return benchmark{
+		name: "central", site: true, base: room + ", waiting",
+		question: "What does a request cost in a waiting room of nginx and Redis?",
+		method: "A few lines of Lua in nginx, and one script in Redis for each request: sorted sets of who is inside and who waits, the place in line, an id in a cookie. " +
 			"The page is as long as that of ropeline. nginx and Redis share the core, and the time of both counts. 1,000 visitors, inside or waiting behind one who is. " +
 			"Unlike passes, its cookies are not encrypted, and its Redis keeps nothing on disk.",
 		entries: []entry{
@@ -77,7 +77,7 @@ func startCentral(ctx context.Context, p *place, inside bool) (sub *subject, err
 	if inside {
 		sub.probe = isSite
 	}
-	cookies, err := crowd{address: p.listen, visitor: head(""), count: admittedVisitors, keep: admittedVisitors}.come(ctx)
+	cookies, err := newcomers(ctx, p.listen, "*/*", admittedVisitors, admittedVisitors)
 	for _, c := range cookies {
 		sub.heads = append(sub.heads, head(c))
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // floor is what is left of a Go server when everything is taken away.
-func floor() Benchmark {
-	b := Benchmark{
-		Name: "floor", Title: "What this stack allows", base: "fasthttp, 6 bytes",
-		Question: "What does an answer cost that takes no thought: the libraries and the kernel alone?",
-		Method:   "Every request gets the same bytes, 6 or 4,096 of them. Bare epoll looks for the end of a head and writes; it reads no request. The server of fasthttp has a write buffer of 16 KiB, as with its own of 4 KiB a page takes two writes.",
+func floor() benchmark {
+	b := benchmark{
+		name: "floor", base: "fasthttp, 6 bytes",
+		question: "What does an answer cost that takes no thought: the libraries and the kernel alone?",
+		method:   "Every request gets the same bytes, 6 or 4,096 of them. Bare epoll looks for the end of a head and writes; it reads no request. The server of fasthttp has a write buffer of 16 KiB, as with its own of 4 KiB a page takes two writes.",
 	}
 	for _, size := range []struct {
 		bytes int

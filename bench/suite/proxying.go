@@ -26,16 +26,16 @@ const (
 )
 
 // proxying is what a request costs that goes on to the site.
-func proxying() Benchmark {
+func proxying() benchmark {
 	many := fmt.Sprintf("%d connections", manyConns)
 	nginx := func(ctx context.Context, p *place) (*subject, error) {
 		proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxProxy(p.listen, p.site, "", ""))
 		return proxied(ctx, p, proc, err)
 	}
-	return Benchmark{
-		Name: "proxy", Title: "Proxying", site: true, base: rowNginx,
-		Question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
-		Method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
+	return benchmark{
+		name: "proxy", site: true, base: rowNginx,
+		question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
+		method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
 			"their sessions run. Each connection is one visitor's, as those of browsers are; where it says mixed, all connections bring all of them in turn, as behind a balancer. What is sent to others has a foreign cookie of about the same length.",
 		entries: []entry{
 			{server: "ropeline", what: "no room", start: startSuspended},
@@ -56,17 +56,17 @@ func proxying() Benchmark {
 			{server: "nginx", what: many, conns: manyConns, needs: []string{"nginx"}, start: nginx},
 		},
 		checks: []check{
-			{text: "a room costs an admitted request, beyond proxying without one", unit: "µs", most: 1.3, rows: []string{rowAdmitted, rowWithout}, of: cpuDifference},
+			{text: "a room costs an admitted request, beyond proxying without one [µs]", most: 1.3, rows: []string{rowAdmitted, rowWithout}, of: cpuDifference},
 			{text: "processor time of an admitted request by that of nginx", most: 1, rows: []string{rowAdmitted, rowNginx}, of: cpuRatio},
-			{text: "rate at 1,000 connections by that at 64", least: 0.9, rows: []string{rowAdmitted + ", " + many, rowAdmitted}, of: func(s []Sample) float64 { return s[0].Rate / s[1].Rate }},
-			{text: "answers at 1,000 connections that are no 200, or did not come", most: measurement.NoneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []Sample) float64 { return float64(s[0].Bad + s[0].Failed) }},
+			{text: "rate at 1,000 connections by that at 64", least: 0.9, rows: []string{rowAdmitted + ", " + many, rowAdmitted}, of: func(s []sample) float64 { return s[0][perSecond] / s[1][perSecond] }},
+			{text: "answers at 1,000 connections that are no 200, or did not come", most: measurement.NoneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []sample) float64 { return s[0][bad] }},
 		},
 	}
 }
 
-func cpuDifference(s []Sample) float64 { return s[0].CPU - s[1].CPU }
+func cpuDifference(s []sample) float64 { return 1e6 * (s[0][cpu] - s[1][cpu]) }
 
-func cpuRatio(s []Sample) float64 { return s[0].CPU / s[1].CPU }
+func cpuRatio(s []sample) float64 { return s[0][cpu] / s[1][cpu] }
 
 func serveProxy(kind serve.Kind) func(context.Context, *place) (*subject, error) {
 	return func(ctx context.Context, p *place) (*subject, error) {
@@ -164,7 +164,6 @@ func newVisitor(ctx context.Context, address string) (cookie string, waits bool,
 	if err != nil {
 		return "", false, err
 	}
-	defer resp.Body.Close()
 	for _, c := range resp.Cookies() {
 		if strings.HasPrefix(c.Name, "ropeline") {
 			cookie = c.Name + "=" + c.Value

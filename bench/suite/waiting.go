@@ -21,20 +21,23 @@ const (
 )
 
 // waiting is what a request costs of somebody who has to wait.
-func waiting() Benchmark {
-	b := Benchmark{
-		Name: "waiting", Title: "The waiting page", base: "fasthttp, page",
-		Question: "What does a poll cost of a visitor who waits, and does it matter how many wait?",
-		Method: "A room with one place, which is taken. Visitors come by HTTP, with no limit on how many, and are asked for again with the passes that they got, " +
+func waiting() benchmark {
+	b := benchmark{
+		name: "waiting", base: "fasthttp, page",
+		question: "What does a poll cost of a visitor who waits, and does it matter how many wait?",
+		method: "A room with one place, which is taken. Visitors come by HTTP, with no limit on how many, and are asked for again with the passes that they got, " +
 			"a tenth of them in turn, and 10,000 at most. Those told to come after a second, so that each poll counts: the pass is opened, the visitor looked up, " +
 			"counted, and a new pass sealed, which a look at an answer before and after holds. The rest of the line was told ten minutes, and keeps its place. The others answer the bytes that ropeline has answered, nginx " +
 			"as a file with Debian's settings (`sendfile`, `tcp_nopush`) and from memory (`return`).",
 	}
 	for _, as := range []string{asPage, asJSON} {
 		name := map[string]string{asPage: "page", asJSON: "JSON"}[as]
-		for _, waiting := range []int{1000, 100_000, 1_000_000} {
-			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + grouped(float64(waiting)) + " waiting",
-				start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, as, waiting) }})
+		for _, in := range []struct {
+			line  string
+			count int
+		}{{"1,000", 1000}, {"100,000", 100_000}, {"1,000,000", 1_000_000}} {
+			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + in.line + " waiting",
+				start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, as, in.count) }})
 			if as == asJSON {
 				break // what differs is the bytes
 			}
@@ -48,10 +51,10 @@ func waiting() Benchmark {
 	}
 	few, many := "ropeline, page, 1,000 waiting", "ropeline, page, 1,000,000 waiting"
 	b.checks = []check{
-		{text: "a waiting page costs, beyond fasthttp with the same bytes", unit: "µs", most: 1.2, rows: []string{few, "fasthttp, page"}, of: cpuDifference},
-		{text: "the same as JSON", unit: "µs", most: 1.2, rows: []string{"ropeline, JSON, 1,000 waiting", "fasthttp, JSON"}, of: cpuDifference},
+		{text: "a waiting page costs, beyond fasthttp with the same bytes [µs]", most: 1.2, rows: []string{few, "fasthttp, page"}, of: cpuDifference},
+		{text: "the same as JSON [µs]", most: 1.2, rows: []string{"ropeline, JSON, 1,000 waiting", "fasthttp, JSON"}, of: cpuDifference},
 		{text: "processor time of a waiting page by that of nginx with a file", most: 1, rows: []string{few, "nginx, a file, page"}, of: cpuRatio},
-		{text: "p99 of a waiting page", unit: "ms", most: 1.3, rows: []string{few}, of: func(s []Sample) float64 { return s[0].P99 }},
+		{text: "p99 of a waiting page [ms]", most: 1.3, rows: []string{few}, of: func(s []sample) float64 { return 1e3 * s[0][p99] }},
 		{text: "processor time with 1,000,000 waiting by that with 1,000", most: 1.1, rows: []string{many, few}, of: cpuRatio},
 	}
 	return b
@@ -86,8 +89,7 @@ func startWaiting(ctx context.Context, p *place, as string, count int) (*subject
 		return sub, err
 	}
 	pollers := min(count/10, mostPollers) // few, so that the line stays long even where a busy machine is late with the polls
-	anew := crowd{address: p.listen, visitor: headFor("/", asJSON, ""), count: pollers, keep: pollers}
-	cookies, err := anew.come(ctx)
+	cookies, err := newcomers(ctx, p.listen, asJSON, pollers, pollers)
 	if err != nil {
 		return sub, err
 	}
@@ -98,8 +100,7 @@ func startWaiting(ctx context.Context, p *place, as string, count int) (*subject
 	if err := setRefresh(ctx, p, "10m"); err != nil {
 		return sub, err
 	}
-	anew.count, anew.keep = count-pollers, 0
-	if _, err := anew.come(ctx); err != nil {
+	if _, err := newcomers(ctx, p.listen, asJSON, count-pollers, 0); err != nil {
 		return sub, err
 	}
 	sub.after = func(ctx context.Context) error { return inLine(ctx, p.admin, count-pollers) }
@@ -122,7 +123,6 @@ func setRefresh(ctx context.Context, p *place, to string) error {
 		if err != nil {
 			return err
 		}
-		resp.Body.Close()
 		if resp.Header.Get("Refresh") != "1" {
 			return nil
 		}
@@ -201,7 +201,7 @@ func recordPoll(ctx context.Context, p *place, as string) (a serve.Answer, err e
 		return a, err
 	}
 	if err := polled(resp); err != nil {
-		return a, errors.Join(err, resp.Body.Close())
+		return a, err
 	}
 	return serve.Record(resp)
 }

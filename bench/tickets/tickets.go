@@ -59,7 +59,7 @@ func Entry() measurement.Entry {
 					return err
 				}
 				found.record(r)
-				return r.TableWithFigures(ctx, found.table(), map[string][]string{"Redis": {"redis-server", "--version"}}, found)
+				return r.TableWithResults(ctx, found.table())
 			}
 		},
 	}

@@ -39,7 +39,6 @@ type Config struct {
 	Site   string // host:port of the origin of a proxy
 	Answer string // the file of what the others answer
 	Body   int    // bytes of the body that a bare one answers with, unless Answer says it
-	CPU    *int   // that a bare one stays on; nil: any
 }
 
 const (
@@ -156,10 +155,9 @@ func runBare(ctx context.Context, c Config) error {
 		}
 		size = len(a.Body)
 	}
-	s, err := bare.Listen(bare.Config{Address: c.Listen, Body: size, CPU: c.CPU})
+	s, err := bare.Listen(bare.Config{Address: c.Listen, Body: size})
 	if err != nil {
 		return err
 	}
-	fmt.Println("listening on", s.Addr()) // whoever started it may wait for that
 	return s.Serve(ctx)
 }
