@@ -34,9 +34,6 @@ type Link struct {
 	Late      time.Duration
 }
 
-// plain reports whether packets need no thought.
-func (l Link) plain() bool { return l == Link{} }
-
 // Stats counts packets since the start.
 type Stats struct {
 	Sent, Lost, Cut, Doubled, Reordered, Unknown uint64
@@ -44,8 +41,7 @@ type Stats struct {
 
 // Proxy is the network.
 type Proxy struct {
-	wg    sync.WaitGroup
-	later *later
+	wg sync.WaitGroup
 
 	mu     sync.Mutex // guards the following
 	nodes  map[string]*endpoint
@@ -69,15 +65,12 @@ const maxPacket = 65507
 
 // NewProxy returns a network without nodes, whose chances follow from seed.
 func NewProxy(seed uint64) *Proxy {
-	p := &Proxy{
+	return &Proxy{
 		nodes:  map[string]*endpoint{},
 		byReal: map[netip.AddrPort]*endpoint{},
 		links:  map[[2]string]Link{},
 		rng:    rand.New(rand.NewPCG(seed, 0)),
 	}
-	p.later = newLater()
-	p.wg.Go(p.later.run)
-	return p
 }
 
 // Add gives the node that listens at real an address on loopback, which it has
@@ -127,7 +120,6 @@ func (p *Proxy) Close() error {
 	}
 	p.closed = true
 	p.mu.Unlock()
-	p.later.close()
 	p.wg.Wait()
 	return errors.Join(errs...)
 }
@@ -158,7 +150,7 @@ func (p *Proxy) pass(src netip.AddrPort, to *endpoint, packet []byte) {
 		return
 	}
 	l := p.links[[2]string{from.name, to.name}]
-	if l.plain() {
+	if l == (Link{}) { // most of them
 		p.mu.Unlock()
 		p.deliver(from, to, packet)
 		return
@@ -201,7 +193,7 @@ func (p *Proxy) after(d time.Duration, from, to *endpoint, packet []byte) {
 		return
 	}
 	own := append([]byte(nil), packet...)
-	p.later.add(time.Now().Add(d), func() { p.deliver(from, to, own) })
+	time.AfterFunc(d, func() { p.deliver(from, to, own) }) // of two at the same time either may be first
 }
 
 // deliver sends a packet to a node from the address of another. That the node
