@@ -5,6 +5,8 @@ package rig
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 
 	"github.com/ropeline/ropeline/bench/rig/udp"
@@ -61,3 +63,19 @@ var (
 	_ Network = (*Loopback)(nil)
 	_ Network = (*Namespaces)(nil)
 )
+
+// NewNetwork returns a network of namespaces if real links are to be cut and can be here, and one of proxies on
+// loopback otherwise, and what it is called. It tells log why links are not real.
+func NewNetwork(real bool, seed uint64, log io.Writer) (_ Network, through string, err error) {
+	if real {
+		n, err := NewNamespaces()
+		if err == nil {
+			return n, "network namespaces", nil
+		}
+		if !errors.Is(err, ErrCannot) {
+			return nil, "", err
+		}
+		fmt.Fprintf(log, "through proxies: %v\n", err)
+	}
+	return NewLoopback(seed), "proxies", nil
+}

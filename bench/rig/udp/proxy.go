@@ -34,6 +34,14 @@ type Link struct {
 	Late      time.Duration
 }
 
+// Bent is a link that loses a share of all packets, and delays, doubles and reorders some.
+func Bent(loss float64) Link {
+	return Link{
+		Delay: 20 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: loss,
+		Duplicate: 0.05, Reorder: 0.05, Late: 100 * time.Millisecond,
+	}
+}
+
 // Stats counts packets since the start.
 type Stats struct {
 	Sent, Lost, Cut, Doubled, Reordered, Unknown uint64
