@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,7 +64,6 @@ func (b *balancer) why() string {
 // backend is one node as the balancer knows it.
 type backend struct {
 	node   *rig.Node
-	url    *url.URL
 	ready  atomic.Bool
 	flying atomic.Int64 // requests under way
 	failed atomic.Int64 // requests without an answer
@@ -87,7 +85,6 @@ func newBalancer(ctx context.Context, nodes []*rig.Node) (*balancer, error) {
 	}
 	b.server.Handler = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { // the transport says where to
-			r.Out.URL.Scheme = "http"
 			r.SetXForwarded()
 			r.Out.Host = r.In.Host
 		},
@@ -108,7 +105,7 @@ func newBalancer(ctx context.Context, nodes []*rig.Node) (*balancer, error) {
 
 // add has a node be asked from now on, and be given requests once it is ready.
 func (b *balancer) add(n *rig.Node) *backend {
-	k := &backend{node: n, url: &url.URL{Scheme: "http", Host: n.Place.HTTP}}
+	k := &backend{node: n}
 	b.mu.Lock()
 	b.backends = append(b.backends, k)
 	b.mu.Unlock()
@@ -118,22 +115,13 @@ func (b *balancer) add(n *rig.Node) *backend {
 
 func (k *backend) probe(ctx context.Context) {
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	ticker := time.NewTicker(probeEvery)
-	defer ticker.Stop()
 	for ctx.Err() == nil {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+k.node.Place.Admin+"/readyz", nil)
-		if err != nil {
-			panic(err) // of the address only
-		}
-		resp, err := client.Do(req)
+		resp, err := client.Get("http://" + k.node.Place.Admin + "/readyz")
 		if err == nil {
 			_ = resp.Body.Close()
 		}
 		k.ready.Store(err == nil && resp.StatusCode == http.StatusOK)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-		}
+		_ = rig.Sleep(ctx, probeEvery) // the loop sees why it woke
 	}
 }
 
@@ -171,7 +159,7 @@ var transports = &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: time
 
 func (k *backend) send(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
-	out.URL.Scheme, out.URL.Host = k.url.Scheme, k.url.Host
+	out.URL.Scheme, out.URL.Host = "http", k.node.Place.HTTP
 	k.flying.Add(1)
 	defer k.flying.Add(-1)
 	resp, err := transports.RoundTrip(out)

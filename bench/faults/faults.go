@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -97,24 +98,29 @@ func measure(ctx context.Context, chosen []scenario, o options, r *measurement.R
 			return err
 		}
 	}
-	results, err := runAll(ctx, chosen, o)
-	if ctx.Err() != nil {
-		return err
-	}
-	sum := 0.0
-	for _, x := range results {
-		values := measurement.Values{"broken": 0, "skipped": 0, "sec": x.Seconds}
-		switch x.Verdict {
-		case "broken", "failed":
-			values["broken"] = 1
-			sum++
-		case "skipped":
+	table, sum := tableHead, 0.0
+	for _, s := range chosen {
+		x := runOne(ctx, s, o)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.Tell("%s", strings.TrimSpace(x.row()))
+		values := measurement.Values{"broken": 0, "skipped": 0, "sec": x.took.Seconds()}
+		switch {
+		case x.Skip != "":
 			values["skipped"] = 1
+		case x.bad():
+			values["broken"] = 1
 		}
 		r.Add(measurement.Row("scenario", x.Name), values)
+		table += x.row()
+		sum += values["broken"]
 	}
 	r.Add("all", measurement.Values{"broken": sum})
-	return errors.Join(r.Table(table(results)), err)
+	if err := r.Table(table); err != nil || sum == 0 {
+		return err
+	}
+	return errBroken
 }
 
 // choose returns the scenarios whose whole name an expression matches.
@@ -135,59 +141,30 @@ func choose(all []scenario, pattern string) ([]scenario, error) {
 	return chosen, nil
 }
 
-// runAll runs one scenario after the other until ctx ends. What cannot be done
-// here is skipped, and says why.
-func runAll(ctx context.Context, chosen []scenario, o options) (results []result, err error) {
-	for _, s := range chosen {
-		res := runOne(ctx, s, o)
-		if ctx.Err() != nil {
-			return results, context.Cause(ctx)
-		}
-		results = append(results, res)
-		fmt.Fprint(o.out, res.row())
-		if res.Verdict == "broken" || res.Verdict == "failed" {
-			err = errBroken
-		}
-	}
-	return results, err
-}
-
-// runOne runs a scenario as often as it wants.
-func runOne(ctx context.Context, s scenario, o options) (all result) {
+// runOne runs a scenario as often as it wants. What cannot be done here is skipped.
+func runOne(ctx context.Context, s scenario, o options) result {
+	all := result{scenario: s}
+	began := time.Now()
 	trials := 1
 	if s.Trials > 0 {
 		trials = max(s.Trials, o.trials)
 	}
 	var outages []*outage
-	for trial := range trials {
-		began := time.Now()
-		var r *run
-		var failed error
-		if s.Skip == "" {
-			r, failed = execute(ctx, s, o, trial)
-			if errors.Is(failed, rig.ErrCannot) {
-				s.Skip, failed = failed.Error(), nil
-			}
+	for trial := 0; trial < trials && all.Skip == "" && ctx.Err() == nil; trial++ {
+		r, err := execute(ctx, s, o, trial)
+		if errors.Is(err, rig.ErrCannot) {
+			all.Skip = err.Error()
+			break
 		}
-		if ctx.Err() != nil {
-			return all
-		}
-		res := resultOf(s, r, failed, o, time.Since(began))
-		if trial == 0 {
-			all = res
-		} else {
-			all.add(res)
-		}
-		if r != nil {
-			outages = append(outages, r.outages...)
+		all.add(r, err)
+		if r != nil && r.outage != nil {
+			outages = append(outages, r.outage)
 		}
 	}
 	if len(outages) > 0 {
-		seen, err := flow(outages)
-		all.Seen = append(all.Seen, seen)
-		if err != nil {
-			all.Verdict, all.Why = "broken", append(all.Why, err.Error())
-		}
+		seen, wrong := flow(outages)
+		all.seen, all.broken = append(all.seen, seen), append(all.broken, wrong...)
 	}
+	all.took = time.Since(began)
 	return all
 }

@@ -52,50 +52,58 @@ func soakArgs(skew time.Duration) []string {
 type ailment struct {
 	often int  // how often compared with the others
 	alone bool // nothing else is wrong meanwhile
-	apply func(*run) (illness, error)
+	apply func() illness
 }
 
 // illness is a fault that has come. The zero value is none: nobody was well enough
 // to get it.
 type illness struct {
 	kind  string
-	cure  func() error
+	cure  func()
 	first bool // is cured before others: it may keep these from it
 }
 
-func soak(d time.Duration) func(*run) error {
-	return func(r *run) error {
-		m, err := newMixture(r)
-		if err != nil {
-			return err
+// mixture is what is known of a mesh that has all faults.
+type mixture struct {
+	*run
+	deck   []ailment // still to be drawn
+	count  map[string]int
+	sick   map[*rig.Node]bool     // who has a fault now
+	always map[*rig.Node][]string // flags of every start
+	spare  *rig.Node              // runs on copies of others' data
+	ids    map[*rig.Node]string   // who each of them was when all were well
+	dead   map[*rig.Node]string   // who each of them was before, and is to be declared dead
+}
+
+func soak(d time.Duration) func(*run) {
+	return func(r *run) {
+		m := &mixture{run: r, count: map[string]int{}, sick: map[*rig.Node]bool{}, always: map[*rig.Node][]string{}, ids: map[*rig.Node]string{}, dead: map[*rig.Node]string{}}
+		for name, args := range r.Node {
+			m.always[r.mesh.Node(name)] = args
 		}
+		m.spare = rig.Got(r.mesh.Add("a9"))
 		for end := time.Now().Add(d - warmUp - 2*healed); time.Now().Before(end); {
-			if err := m.round(); err != nil {
-				return err
-			}
+			m.round()
 		}
 		var parts []string
 		for _, kind := range kinds {
 			parts = append(parts, fmt.Sprintf("%s ×%d", kind, m.count[kind]))
 		}
 		r.note("%s", strings.Join(parts, ", "))
-		return r.sleep(healed)
+		r.sleep(healed)
 	}
 }
 
 // round has one or two faults come, last, and be over.
-func (m *mixture) round() error {
+func (m *mixture) round() {
 	var all []illness
-	for range 1 + m.run.rng.IntN(3)/2 { // two at a time in a third of the cases
+	for range 1 + m.rng.IntN(3)/2 { // two at a time in a third of the cases
 		a := m.draw()
 		if a.alone && len(all) > 0 {
 			m.deck = append(m.deck, a) // in the next round
 			break
 		}
-		i, err := a.apply(m.run)
-		if err != nil {
-			return err
-		}
+		i := a.apply()
 		if i.cure == nil {
 			continue
 		}
@@ -109,18 +117,12 @@ func (m *mixture) round() error {
 			break
 		}
 	}
-	if err := m.run.sleep(m.run.between(time.Second, 8*time.Second)); err != nil {
-		return err
-	}
+	m.sleep(m.between(time.Second, 8*time.Second))
 	for _, i := range all {
-		if err := i.cure(); err != nil {
-			return err
-		}
+		i.cure()
 	}
-	if err := m.recover(); err != nil {
-		return err
-	}
-	return m.run.sleep(m.run.between(time.Second, 5*time.Second))
+	m.recover()
+	m.sleep(m.between(time.Second, 5*time.Second))
 }
 
 // draw returns the next ailment. Each comes as often as it should before any comes
@@ -132,22 +134,17 @@ func (m *mixture) draw() ailment {
 				m.deck = append(m.deck, a)
 			}
 		}
-		m.run.rng.Shuffle(len(m.deck), func(i, j int) { m.deck[i], m.deck[j] = m.deck[j], m.deck[i] })
+		m.rng.Shuffle(len(m.deck), func(i, j int) { m.deck[i], m.deck[j] = m.deck[j], m.deck[i] })
 	}
 	a := m.deck[len(m.deck)-1]
 	m.deck = m.deck[:len(m.deck)-1]
 	return a
 }
 
-func (r *run) between(lo, hi time.Duration) time.Duration {
-	return lo + time.Duration(r.rng.Int64N(int64(hi-lo)))
-}
-
 // victim returns a node that is well, or nil.
 func (m *mixture) victim() *rig.Node {
-	r := m.run
-	n := r.mesh.Node(r.Nodes[r.rng.IntN(len(r.Nodes))])
-	if c := r.agreed(n.Site); c != nil && r.rng.IntN(2) == 0 {
+	n := m.mesh.Node(m.Nodes[m.rng.IntN(len(m.Nodes))])
+	if c := m.agreed(n.Site); c != nil && m.rng.IntN(2) == 0 {
 		n = c // counters have more to lose
 	}
 	if !n.Running() || m.sick[n] {
@@ -156,17 +153,42 @@ func (m *mixture) victim() *rig.Node {
 	return n
 }
 
-// ail has one node be ill until the cure.
-func (m *mixture) ail(kind, what string, hurt, cure func(*rig.Node) error) (illness, error) {
-	n := m.victim()
-	if n == nil {
-		return illness{}, nil
+// recover waits until the mesh is whole again.
+func (m *mixture) recover() {
+	for _, name := range m.Nodes {
+		if n := m.mesh.Node(name); !n.Running() {
+			m.startOrRenew(n, m.ids[n])
+		}
 	}
-	m.sick[n] = true
-	m.run.mark("%s %s", n.Name, what)
-	return illness{kind: kind, cure: func() error {
-		delete(m.sick, n)
-		m.run.say("%s: over", n.Name)
-		return cure(n)
-	}}, hurt(n)
+	rig.Must(m.mesh.Await(m.ctx, time.Minute))
+	for _, name := range m.Nodes {
+		n := m.mesh.Node(name)
+		if s, err := n.Status(m.ctx); err == nil {
+			m.ids[n] = s.Node
+		}
+	}
+	for n, old := range m.dead {
+		m.seeDeclared(n, old)
+		delete(m.dead, n)
+	}
+}
+
+// seeDeclared waits until a node has declared another one dead. It says so once, and
+// has to be told again if others were out of reach.
+func (m *mixture) seeDeclared(n *rig.Node, old string) {
+	for tries := 1; ; tries++ {
+		declared := false
+		m.until(20*time.Second, 100*time.Millisecond, func() bool {
+			text := n.Log()
+			declared = strings.Contains(text, "declared dead: its rights")
+			return declared || strings.Contains(text, "not declared dead")
+		})
+		if declared {
+			return
+		}
+		if tries == 3 {
+			rig.Must(fmt.Errorf("%s does not declare %s dead; it said last:\n%s", n.Name, old, n.Tail(4)))
+		}
+		m.reborn(n, "--declare-dead="+old)
+	}
 }

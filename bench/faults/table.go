@@ -6,92 +6,72 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/ropeline/ropeline/bench/load"
 )
 
-// result is one line of the table, and all that is known of it.
+// result is what all runs of a scenario came to: counts are summed, and of peaks the highest is kept.
 type result struct {
-	Name     string      `json:"name"`
-	Fault    string      `json:"fault"`
-	Injected string      `json:"injected"`
-	Policy   string      `json:"policy"`
-	Runs     int         `json:"runs"`
-	Faults   int         `json:"faults"` // how often something was done to the mesh
-	Seconds  float64     `json:"seconds"`
-	Seed     uint64      `json:"seed"`
-	Found    *findings   `json:"found,omitempty"`
-	Load     load.Report `json:"load"`
-	Seen     []string    `json:"seen,omitempty"`
-	Verdict  string      `json:"verdict"` // held, broken, failed or skipped
-	Why      []string    `json:"why,omitempty"`
+	scenario
+	faults           int // how often something was done to the mesh
+	took             time.Duration
+	found            findings
+	order            float64 // visitors in the wrong order, as load.Report has it
+	sessions, places int     // that visitors lost
+	seen             []string
+	broken           []string
+	failed           error // why a run could not be finished
 }
 
-// resultOf puts down what a run came to. err is why it could not be finished.
-func resultOf(s scenario, r *run, err error, o options, took time.Duration) result {
-	res := result{Name: s.Name, Fault: s.Fault, Injected: s.Injected, Policy: o.policy, Runs: 1, Seed: o.seed, Seconds: took.Seconds(), Verdict: "held"}
-	if s.Skip != "" {
-		res.Verdict, res.Why, res.Runs = "skipped", []string{s.Skip}, 0
-		return res
+// add takes in a run. err is why it could not be finished; the run may be nil then.
+func (x *result) add(r *run, err error) {
+	if x.failed == nil {
+		x.failed = err
 	}
-	if r != nil {
-		res.Faults, res.Found, res.Load, res.Seen = len(r.marks), r.found, r.loaded, r.seen
-		if res.Why = r.broken(); len(res.Why) > 0 {
-			res.Verdict = "broken"
-		}
+	if r == nil {
+		return
 	}
-	if err != nil {
-		res.Verdict, res.Why = "failed", append(res.Why, err.Error())
+	x.faults += len(r.marks)
+	x.seen, x.broken = append(x.seen, r.seen...), append(x.broken, r.broken()...)
+	x.order = max(x.order, r.loaded.OrderError)
+	x.sessions, x.places = x.sessions+r.loaded.SessionsLost, x.places+r.loaded.PlacesLost
+	if g := r.found; g != nil {
+		f := &x.found
+		f.Limit, f.RateLimit = g.Limit, g.RateLimit
+		f.Tickets, f.Duplicates, f.Transfers = f.Tickets+g.Tickets, f.Duplicates+g.Duplicates, f.Transfers+g.Transfers
+		f.Peak, f.PeakBorrowed, f.RatePeak, f.Pause = max(f.Peak, g.Peak), max(f.PeakBorrowed, g.PeakBorrowed), max(f.RatePeak, g.RatePeak), max(f.Pause, g.Pause)
 	}
-	return res
 }
 
-// add takes in another run of the same scenario: counts are summed, of peaks the
-// highest is kept, and of verdicts the worst.
-func (r *result) add(other result) {
-	r.Runs += other.Runs
-	r.Faults += other.Faults
-	r.Seconds += other.Seconds
-	r.Seen = append(r.Seen, other.Seen...)
-	r.Why = append(r.Why, other.Why...)
-	if r.Verdict == "held" {
-		r.Verdict = other.Verdict
+func (x *result) bad() bool { return x.failed != nil || len(x.broken) > 0 }
+
+func (x *result) verdict() string {
+	switch {
+	case x.Skip != "":
+		return "skipped: " + x.Skip
+	case x.failed != nil:
+		return "failed: " + strings.Join(append(x.broken, x.failed.Error()), "; ")
+	case len(x.broken) > 0:
+		return "broken: " + strings.Join(x.broken, "; ")
 	}
-	if f, g := r.Found, other.Found; f != nil && g != nil {
-		f.Tickets, f.Duplicates, f.Late = f.Tickets+g.Tickets, f.Duplicates+g.Duplicates, f.Late+g.Late
-		f.Transfers, f.Histories, f.Calls = f.Transfers+g.Transfers, f.Histories+g.Histories, f.Calls+g.Calls
-		f.Peak, f.PeakBorrowed, f.RatePeak = max(f.Peak, g.Peak), max(f.PeakBorrowed, g.PeakBorrowed), max(f.RatePeak, g.RatePeak)
-		f.Beyond, f.PeakResting, f.PeakTaken = max(f.Beyond, g.Beyond), max(f.PeakResting, g.PeakResting), max(f.PeakTaken, g.PeakTaken)
-		f.Over, f.Pause = f.Over+g.Over, max(f.Pause, g.Pause)
-	}
-	r.Load.OrderError = max(r.Load.OrderError, other.Load.OrderError)
-	r.Load.SessionsLost += other.Load.SessionsLost
-	r.Load.PlacesLost += other.Load.PlacesLost
+	return "held"
 }
+
+const tableHead = "| | fault | injected how | faults | what was seen | verdict |\n|---|---|---|---|---|---|\n"
 
 // row returns the line of a markdown table.
-func (r result) row() string {
-	seen := "–"
-	if f := r.Found; f != nil {
-		parts := []string{
-			fmt.Sprintf("%d tickets, %d twice", f.Tickets, f.Duplicates),
-			fmt.Sprintf("active %d of %d", f.Peak, f.Limit),
-			fmt.Sprintf("new in 60 s %d of %d", f.RatePeak, f.RateLimit),
-		}
-		parts = append(parts, fmt.Sprintf("longest pause %.1f s", f.Pause.Seconds()), fmt.Sprintf("%d transfers", f.Transfers))
+func (x *result) row() string {
+	parts := x.seen
+	if f := x.found; f.Limit > 0 {
+		borrowed := ""
 		if f.PeakBorrowed > 0 {
-			parts = append(parts, fmt.Sprintf("%d borrowed", f.PeakBorrowed))
+			borrowed = fmt.Sprintf("%d borrowed; ", f.PeakBorrowed)
 		}
-		parts = append(parts, fmt.Sprintf("order error %.3f", r.Load.OrderError),
-			fmt.Sprintf("%d sessions and %d places lost", r.Load.SessionsLost, r.Load.PlacesLost),
-			fmt.Sprintf("%d calls in %d histories", f.Calls, f.Histories))
-		seen = strings.Join(append(parts, r.Seen...), "; ")
+		parts = append([]string{fmt.Sprintf("%d tickets, %d twice; active %d of %d; new in 60 s %d of %d; longest pause %.1f s; %d transfers; %sorder error %.3f; %d sessions and %d places lost",
+			f.Tickets, f.Duplicates, f.Peak, f.Limit, f.RatePeak, f.RateLimit, f.Pause.Seconds(), f.Transfers, borrowed, x.order, x.sessions, x.places)}, parts...)
 	}
-	verdict := r.Verdict
-	if len(r.Why) > 0 {
-		verdict += ": " + strings.Join(r.Why, "; ")
+	if parts == nil {
+		parts = []string{"–"}
 	}
-	return fmt.Sprintf("| %s | %s | %s | %d | %s | %s |\n", r.Name, cell(r.Fault), cell(r.Injected), r.Faults, cell(seen), cell(verdict))
+	return fmt.Sprintf("| %s | %s | %s | %d | %s | %s |\n", x.Name, cell(x.Fault), cell(x.Injected), x.faults, cell(strings.Join(parts, "; ")), cell(x.verdict()))
 }
 
 // cell keeps a text on one line of a table.
@@ -101,16 +81,4 @@ func cell(s string) string {
 		s = string(r[:600]) + " …"
 	}
 	return strings.ReplaceAll(s, "|", "\\|")
-}
-
-const tableHead = "| | fault | injected how | faults | what was seen | verdict |\n|---|---|---|---|---|---|\n"
-
-// table returns results as markdown.
-func table(results []result) string {
-	var b strings.Builder
-	b.WriteString(tableHead)
-	for _, r := range results {
-		b.WriteString(r.row())
-	}
-	return b.String()
 }

@@ -157,7 +157,7 @@ func (n *Node) Await(ctx context.Context, limit time.Duration, what string, want
 	err := errors.New("not asked yet")
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
 		if !n.Running() {
-			return fmt.Errorf("%s ended (%v) while it should come to be that it %s; it said last:\n%s", n.Name, n.last.cmd.ProcessState, what, n.Tail(8))
+			return fmt.Errorf("%s ended (%v) while it should come to be that it %s; it said last:\n%s", n.Name, n.State(), what, n.Tail(8))
 		}
 		if last, err = n.Status(ctx); err == nil && wanted(last) {
 			return nil

@@ -19,6 +19,7 @@ import (
 
 // Node is one node of a mesh. It may be started many times.
 type Node struct {
+	*Process   // of its last start; nil: it was never started
 	Name, Site string
 	Place      Place
 	Data       string   // its data directory
@@ -28,7 +29,6 @@ type Node struct {
 	mesh   *Mesh
 	origin string
 	starts int
-	last   *Process // nil: it was never started
 	client http.Client
 }
 
@@ -59,36 +59,10 @@ func (n *Node) Start() error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", n.Name, err)
 	}
-	n.last = p
+	n.Process = p
 	n.mesh.sources = append(n.mesh.sources, src)
 	return nil
 }
-
-// Running reports whether the process has not ended.
-func (n *Node) Running() bool { return n.last != nil && n.last.Running() }
-
-// Kill ends the process as a crash does, and waits for that.
-func (n *Node) Kill() error {
-	if n.last == nil {
-		return nil
-	}
-	return n.last.Kill()
-}
-
-// Pause stops the process in its tracks, as a machine that is suspended.
-func (n *Node) Pause() error { return n.last.Pause() }
-
-// Resume lets it go on.
-func (n *Node) Resume() error { return n.last.Resume() }
-
-// Stop ends the process as an operator does; after grace it is killed.
-func (n *Node) Stop(grace time.Duration) error { return n.last.StopWithin(grace) }
-
-// Ended waits for at most d and reports whether the process has ended.
-func (n *Node) Ended(d time.Duration) bool { return n.last == nil || n.last.EndedWithin(d) }
-
-// Code returns how the last start has ended: an exit code, or -1 for a signal.
-func (n *Node) Code() int { return n.last.Code() }
 
 // Wipe loses the data directory of a node that does not run.
 func (n *Node) Wipe() error {
@@ -101,22 +75,6 @@ func (n *Node) Wipe() error {
 
 // Copy copies the data directory as it is now to a new one.
 func (n *Node) Copy(to string) error { return os.CopyFS(to, os.DirFS(n.Data)) }
-
-// Log returns what the last start has printed.
-func (n *Node) Log() string {
-	if n.last == nil {
-		return ""
-	}
-	return n.last.Log()
-}
-
-// Tail returns the last lines of the log.
-func (n *Node) Tail(lines int) string {
-	if n.last == nil {
-		return ""
-	}
-	return n.last.Tail(lines)
-}
 
 // Status asks the node what it sees.
 func (n *Node) Status(ctx context.Context) (s node.Status, err error) {

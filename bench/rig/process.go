@@ -50,7 +50,7 @@ type Command struct {
 	Namespace string    // of its network, by name; empty: ours
 }
 
-// Process is a program that was started.
+// Process is a program that was started. Nil is one that was not, has ended and said nothing.
 type Process struct {
 	cmd  *exec.Cmd
 	name string
@@ -134,6 +134,9 @@ func (p *Process) StopWithin(limit time.Duration) error {
 
 // Kill ends the program as a crash does, with all that it has started, and returns when it has ended.
 func (p *Process) Kill() error {
+	if p == nil {
+		return nil
+	}
 	err := p.Signal(syscall.SIGKILL)
 	<-p.done
 	return err
@@ -161,6 +164,9 @@ func (p *Process) Ended() <-chan struct{} { return p.done }
 
 // EndedWithin waits for at most d and reports whether the program has ended.
 func (p *Process) EndedWithin(d time.Duration) bool {
+	if p == nil {
+		return true
+	}
 	late := time.NewTimer(d)
 	defer late.Stop()
 	select {
@@ -173,6 +179,9 @@ func (p *Process) EndedWithin(d time.Duration) bool {
 
 // Running reports whether the program has not ended.
 func (p *Process) Running() bool {
+	if p == nil {
+		return false
+	}
 	select {
 	case <-p.done:
 		return false
@@ -198,6 +207,9 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Log is what the program has said so far.
 func (p *Process) Log() string {
+	if p == nil {
+		return ""
+	}
 	if p.path == "" {
 		return p.log.String()
 	}

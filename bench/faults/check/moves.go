@@ -47,7 +47,7 @@ func (m *Moves) Add(at record.Located) {
 		}
 	}
 	side.Places, side.Rate = max(side.Places, so.Places), max(side.Rate, so.Rate)
-	if over := p.received; (over.Places > p.gave.Places || over.Rate > p.gave.Rate) && len(m.Wrong) < maxDuplicates {
+	if over := p.received; (over.Places > p.gave.Places || over.Rate > p.gave.Rate) && len(m.Wrong) < maxDescribed {
 		m.Wrong = append(m.Wrong, fmt.Sprintf("%s says that %016x received %d places and %d rate rights from %016x, which gave %d and %d",
 			at.Node, so.To, over.Places, over.Rate, so.From, p.gave.Places, p.gave.Rate))
 	}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
@@ -23,21 +22,14 @@ type Taken struct {
 	Session time.Duration // from a request on; 0: requests make no session longer
 	Peak    int           // the most at one time
 
-	until map[place]int64 // when a place is free again
-	ends  ends[place]
-}
-
-// place is what the ticket of one pass stands for.
-type place struct {
-	start
-	seq uint64
+	places holders[ticket]
 }
 
 // Add takes one event.
 func (t *Taken) Add(at record.Located) {
 	e := at.Event
 	t.pass(e.At)
-	p := place{start{e.Room, e.Anchor, e.Boot}, e.Seq}
+	p := ticket{start{e.Room, e.Anchor, e.Boot}, e.Seq}
 	switch e.Kind {
 	case record.Entered, record.Reanchored, record.Renewed:
 		left := e.Left
@@ -45,29 +37,21 @@ func (t *Taken) Add(at record.Located) {
 			left = max(left, t.Session)
 		}
 		free := e.At + int64(left+t.Guard)
-		if free <= max(e.At, t.until[p]) {
+		if free <= max(e.At, t.places.until[p]) {
 			return
 		}
-		if t.until == nil {
-			t.until = map[place]int64{}
-		}
-		t.until[p] = free
-		heap.Push(&t.ends, ending[place]{free, p})
+		t.places.set(p, free)
 	case record.Ended:
-		delete(t.until, p) // at once: the pass is gone with the answer
+		delete(t.places.until, p) // at once: the pass is gone with the answer
 	}
 	t.Peak = max(t.Peak, t.Now())
 }
 
 // Now returns how many places are taken.
-func (t *Taken) Now() int { return len(t.until) }
+func (t *Taken) Now() int { return len(t.places.until) }
 
 // pass lets time pass.
 func (t *Taken) pass(now int64) {
-	for len(t.ends) > 0 && t.ends[0].at <= now {
-		next := heap.Pop(&t.ends).(ending[place])
-		if until, is := t.until[next.of]; is && until <= next.at {
-			delete(t.until, next.of)
-		}
+	for range t.places.over(now) {
 	}
 }

@@ -1,11 +1,11 @@
 // Package check finds out from the records of a run whether what was granted was
 // allowed: no ticket number twice, never more visitors than the limit, never
-// more new ones in any 60 seconds, and histories of calls that one counter could
-// have given.
+// more new ones in any 60 seconds, and numbers in an order of calls that one counter
+// could have had.
 //
 // Checkers take events in the order of true time, as record.Merge yields them,
-// and hold no more memory than they say. Their zero value is ready unless they
-// have a constructor. They belong to one goroutine.
+// and hold no more memory than they say. Their zero value is ready. They belong
+// to one goroutine.
 package check
 
 import (
@@ -23,7 +23,7 @@ type Tickets struct {
 	Duplicates []string // what was given twice, the first of them
 	Doubles    int      // how many there were
 
-	starts map[start]*numbers
+	starts map[start]map[uint64]*page
 }
 
 // start is one start of one anchor in one room.
@@ -33,13 +33,13 @@ type start struct {
 	boot   uint32
 }
 
-// numbers remembers who has each number of one start. Numbers are dense, so
-// that pages are full.
-type numbers map[uint64]*[pageSize]uint32
+// page remembers who has each of some numbers of one start that follow each other. Numbers
+// are dense, so that pages are full.
+type page [pageSize]uint32
 
 const (
-	pageSize      = 1 << 10
-	maxDuplicates = 20 // described; more of the same help nobody
+	pageSize     = 1 << 10
+	maxDescribed = 20 // of what is wrong; more of the same help nobody
 )
 
 // Add takes one event, and reports whether it is the first to tell of its ticket.
@@ -50,22 +50,20 @@ func (t *Tickets) Add(at record.Located) (first bool) {
 	}
 	k := start{e.Room, e.Anchor, e.Boot}
 	if t.starts == nil {
-		t.starts = map[start]*numbers{}
+		t.starts = map[start]map[uint64]*page{}
 	}
-	n := t.starts[k]
-	if n == nil {
-		n = new(numbers{})
-		t.starts[k] = n
+	if t.starts[k] == nil {
+		t.starts[k] = map[uint64]*page{}
 	}
-	page := (*n)[e.Seq/pageSize]
-	if page == nil {
-		page = new([pageSize]uint32)
-		(*n)[e.Seq/pageSize] = page
+	p := t.starts[k][e.Seq/pageSize]
+	if p == nil {
+		p = new(page)
+		t.starts[k][e.Seq/pageSize] = p
 	}
 	// Ids are random, so that a part of them tells visitors apart but for one
 	// pair in two thousand million.
 	who := uint32(e.Visitor>>32) | 1
-	switch had := &page[e.Seq%pageSize]; *had {
+	switch had := &p[e.Seq%pageSize]; *had {
 	case 0:
 		*had = who
 		t.Given++
@@ -74,7 +72,7 @@ func (t *Tickets) Add(at record.Located) (first bool) {
 		t.Repeated++
 	default:
 		t.Doubles++
-		if len(t.Duplicates) < maxDuplicates {
+		if len(t.Duplicates) < maxDescribed {
 			t.Duplicates = append(t.Duplicates, fmt.Sprintf("ticket %016x/%d/%d/%d of room %08x was given twice, the second time by %s to visitor %016x",
 				e.Anchor, e.Boot, e.Block, e.Seq, e.Room, at.Node, e.Visitor))
 		}

@@ -5,6 +5,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -31,6 +32,11 @@ type twins struct {
 	posthumous int   // grants that rest on either of them, when none can any more
 }
 
+func (r *run) twinsOf(n *rig.Node) *twins {
+	s := r.status(n)
+	return &twins{id: s.Node, anchor: r.idOf(n), original: uint32(s.Boot)}
+}
+
 // afterlife is for how long grants may rest on a node that has ended: tickets that it
 // had lent to its site's counter, and ends of sessions that it had agreed to.
 func (r *run) afterlife() time.Duration {
@@ -39,142 +45,105 @@ func (r *run) afterlife() time.Duration {
 
 // cloneDisk has two processes run on the data of a node until one of them stops, then
 // the copy only, and at last starts the original again, so often.
-func cloneDisk(again int) func(*run) error {
-	return func(r *run) error {
+func cloneDisk(again int) func(*run) {
+	return func(r *run) {
 		n := r.mesh.Node("a2")
-		clone, err := r.mesh.Add("a9")
-		if err != nil {
-			return err
-		}
-		if r.twins, err = r.twinsOf(n); err != nil {
-			return err
-		}
-		if err := r.snapshot(n, clone.Data); err != nil {
-			return err
-		}
+		clone := rig.Got(r.mesh.Add("a9"))
+		r.twins = r.twinsOf(n)
+		r.snapshot(n, clone.Data)
 		r.mark("a9 starts on a copy of the data directory of a2, which runs")
-		if err := r.laterGoesOn(n, clone); err != nil {
-			return err
-		}
+		r.laterGoesOn(n, clone)
 		if clone.Running() {
-			if err := r.outlive(clone); err != nil {
-				return err
-			}
+			r.outlive(clone)
 		}
 		r.mark("a2 restarts on its own data directory")
 		for range again {
-			if err := r.refused(n); err != nil {
-				return err
-			}
+			r.refused(n)
 		}
-		return r.startOver(n, r.twins.id, clone)
+		r.startOver(n, r.twins.id, clone)
 	}
-}
-
-func (r *run) twinsOf(n *rig.Node) (*twins, error) {
-	s, err := n.Status(r.ctx)
-	if err != nil {
-		return nil, err
-	}
-	anchor, err := r.idOf(n)
-	return &twins{id: s.Node, anchor: anchor, original: uint32(s.Boot)}, err
 }
 
 // snapshot copies the directory of a node that runs, in no time as far as that node
 // is concerned: of files from different moments a copy might be one that no start
 // takes, and there would be no twins.
-func (r *run) snapshot(n *rig.Node, to string) error {
-	return errors.Join(n.Pause(), n.Copy(to), n.Resume())
+func (r *run) snapshot(n *rig.Node, to string) {
+	rig.Must(errors.Join(n.Pause(), n.Copy(to), n.Resume()))
 }
 
 // laterGoesOn starts the copy, and sees that the original stops by itself and the
 // copy does not.
-func (r *run) laterGoesOn(n, clone *rig.Node) error {
+func (r *run) laterGoesOn(n, clone *rig.Node) {
 	began := time.Now()
-	if err := clone.Start(); err != nil {
-		return err
-	}
-	for n.Running() && clone.Running() && time.Since(began) < 20*time.Second {
-		if err := r.sleep(20 * time.Millisecond); err != nil {
-			return err
-		}
-	}
+	rig.Must(clone.Start())
+	r.until(20*time.Second, 20*time.Millisecond, func() bool { return !n.Running() || !clone.Running() })
 	took := time.Since(began)
 	if !clone.Running() && strings.Contains(clone.Log(), "whose data directory knows of") {
-		return r.bothStop(n, clone)
+		r.bothStop(n)
+		return
 	}
 	switch {
 	case n.Running() && clone.Running():
-		return fmt.Errorf("both go on %v after the start of the clone", took)
+		rig.Must(fmt.Errorf("both go on %v after the start of the clone", took))
 	case n.Running():
-		return fmt.Errorf("the clone stopped after %v, though it is the later start: %s", took, clone.Tail(1))
+		rig.Must(fmt.Errorf("the clone stopped after %v, though it is the later start: %s", took, clone.Tail(1)))
 	case n.Code() <= 0 || !strings.Contains(n.Log(), "another process runs"):
-		return fmt.Errorf("the original ended with code %d, and not for its clone: %s", n.Code(), n.Tail(1))
+		rig.Must(fmt.Errorf("the original ended with code %d, and not for its clone: %s", n.Code(), n.Tail(1)))
 	case took > twinsWithin:
-		return fmt.Errorf("it took %v until one of the two stopped, want %v", took, twinsWithin)
+		rig.Must(fmt.Errorf("it took %v until one of the two stopped, want %v", took, twinsWithin))
 	}
 	r.note("the original stopped after %.1f s, beside the clone", took.Seconds())
-	return clone.Await(r.ctx, twinsWithin, "is ready, as the only one", func(s node.Status) bool { return s.Ready })
+	r.await(clone, twinsWithin, "is ready, as the only one", func(s node.Status) bool { return s.Ready })
 }
+
+// twinsWithin is how long two processes may go on with one identity.
+const twinsWithin = 10 * time.Second
 
 // bothStop sees that the original stops as well: the copy is older than what it has
 // given away since, and the number of its start is spent.
-func (r *run) bothStop(n, clone *rig.Node) error {
+func (r *run) bothStop(n *rig.Node) {
 	r.note("the clone refused too: a2 had given rights away since the copy was made")
-	if !n.Ended(twinsWithin) {
-		return fmt.Errorf("the original goes on for %v after its clone was refused: %s", twinsWithin, n.Tail(1))
+	if !n.EndedWithin(twinsWithin) {
+		rig.Must(fmt.Errorf("the original goes on for %v after its clone was refused: %s", twinsWithin, n.Tail(1)))
 	}
-	t := r.twins
-	t.alone = record.Now()
-	t.over = t.alone
-	return r.sleep(r.afterlife())
+	r.twins.alone = record.Now()
+	r.twins.over = r.twins.alone
+	r.sleep(r.afterlife())
 }
 
 // outlive has the copy go on as the node until tickets rest on it, and all of its site
 // have heard of that again and again; then it is killed, and nothing rests on it.
-func (r *run) outlive(clone *rig.Node) error {
-	t := r.twins
-	t.alone = record.Now()
-	for deadline := time.Now().Add(time.Minute); ; {
-		if err := r.sleep(healed); err != nil {
-			return err
-		}
-		so := *t
-		if err := r.readTwins(&so); err != nil {
-			return err
-		}
-		if so.given > 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			return errors.New("the clone gives no ticket")
-		}
+func (r *run) outlive(clone *rig.Node) {
+	r.twins.alone = record.Now()
+	r.sleep(healed)
+	if !r.until(time.Minute, healed, func() bool {
+		so := *r.twins
+		r.readTwins(&so)
+		return so.given > 0
+	}) {
+		rig.Must(errors.New("the clone gives no ticket"))
 	}
 	r.mark("a9 is killed")
-	if err := clone.Kill(); err != nil {
-		return err
-	}
-	t.over = record.Now()
-	return r.sleep(r.afterlife())
+	r.kill(clone)
+	r.twins.over = record.Now()
+	r.sleep(r.afterlife())
 }
 
 // refused starts a node on a directory of which others know more, and sees that it
 // ends by itself and says what to do. That it has given nothing until then is for
 // checkTwins to find.
-func (r *run) refused(n *rig.Node) error {
+func (r *run) refused(n *rig.Node) {
 	began := time.Now()
-	if err := n.Start(); err != nil {
-		return err
-	}
-	switch ended := n.Ended(refusedWithin); {
+	rig.Must(n.Start())
+	switch ended := n.EndedWithin(refusedWithin); {
 	case !ended:
-		return fmt.Errorf("%s goes on for %v, although others know more of it than its directory does: %s", n.Name, refusedWithin, n.Tail(1))
+		rig.Must(fmt.Errorf("%s goes on for %v, although others know more of it than its directory does: %s", n.Name, refusedWithin, n.Tail(1)))
 	case n.Code() <= 0:
-		return fmt.Errorf("%s ended with code %d, as if it were not refused: %s", n.Name, n.Code(), n.Tail(1))
+		rig.Must(fmt.Errorf("%s ended with code %d, as if it were not refused: %s", n.Name, n.Code(), n.Tail(1)))
 	}
 	for _, what := range []string{"copied or rolled back", "move the directory away"} {
 		if !strings.Contains(n.Log(), what) {
-			return fmt.Errorf("%s is refused, but not told %q: %s", n.Name, what, n.Tail(1))
+			rig.Must(fmt.Errorf("%s is refused, but not told %q: %s", n.Name, what, n.Tail(1)))
 		}
 	}
 	ready := ""
@@ -182,7 +151,6 @@ func (r *run) refused(n *rig.Node) error {
 		ready = ", after it had taken itself for ready"
 	}
 	r.note("%s refused after %.1f s%s", n.Name, time.Since(began).Seconds(), ready)
-	return nil
 }
 
 // refusedWithin is how long a node may need to hear that others know more of it, and
@@ -191,60 +159,105 @@ const refusedWithin = 20 * time.Second
 
 // startOver does what the refusal says: all directories are moved away, and a new
 // node declares the old one dead, so that its rights come back.
-func (r *run) startOver(n *rig.Node, old string, clones ...*rig.Node) error {
+func (r *run) startOver(n *rig.Node, old string, clones ...*rig.Node) {
 	r.mark("a2 starts as a new node, and declares the old one dead")
 	for _, x := range append(clones, n) {
-		if err := x.Wipe(); err != nil {
-			return err
-		}
+		rig.Must(x.Wipe())
 	}
 	n.Args = []string{"--declare-dead=" + old}
-	if err := r.restart(n); err != nil {
-		return err
-	}
+	r.start(n)
 	began := time.Now()
-	err := n.Await(r.ctx, 30*time.Second, "has declared the old one dead", func(s node.Status) bool {
+	r.await(n, 30*time.Second, "has declared the old one dead", func(s node.Status) bool {
 		return s.Node != old && strings.Contains(n.Log(), "declared dead: its rights")
 	})
-	if err != nil {
-		return err
-	}
 	r.note("the old node declared dead %.1f s after the new one was ready", time.Since(began).Seconds())
-	return r.sleep(healed)
+	r.sleep(healed)
+}
+
+// rollBack has a node start from a copy of its data directory that was made so many
+// starts before its last one. In the meantime it has given rights away, which others
+// have noted, so that the copy has rights that are not the node's any more.
+func rollBack(starts int) func(*run) {
+	return func(r *run) {
+		n := r.mesh.Node("a2")
+		old := r.scratch("a2-before")
+		r.snapshot(n, old)
+		copied := record.Now()
+		for range starts {
+			r.kill(n)
+			r.start(n)
+		}
+		r.twins = r.twinsOf(n)
+		given := 0
+		if !r.until(time.Minute, time.Second, func() bool { given = r.gifts(r.twins.anchor, copied); return given > 0 }) {
+			rig.Must(errors.New("a2 gives no rights away"))
+		}
+		r.note("a2 has given rights away %d times since the copy was made", given)
+		r.mark("a2 is killed, and restarts from an older copy of its data directory")
+		r.lose(n)
+		rig.Must(os.CopyFS(n.Data, os.DirFS(old)))
+		r.twins.alone = record.Now()
+		r.twins.over = r.twins.alone
+		r.refused(n)
+		r.sleep(r.afterlife())
+		r.startOver(n, r.twins.id)
+	}
+}
+
+// gifts counts receipts, since then, of more than a node had given by then.
+func (r *run) gifts(giver uint64, since int64) (n int) {
+	most := map[uint64]record.Move{}
+	for e := range r.events() {
+		if e.Anchor != giver || e.Kind != record.Gave && e.Kind != record.Received {
+			continue
+		}
+		m := e.Moved()
+		is := most[m.To]
+		switch {
+		case m.Places <= is.Places && m.Rate <= is.Rate:
+		case e.At <= since:
+			most[m.To] = record.Move{Places: max(is.Places, m.Places), Rate: max(is.Rate, m.Rate)}
+		case e.Kind == record.Received:
+			n++
+		}
+	}
+	return n
 }
 
 // checkTwins finds grants that rest on a directory that nobody may use any more. The
 // numbers, places and rights of both processes are checked as those of any run.
-func checkTwins(r *run) error {
+func checkTwins(r *run) (wrong []string) {
 	t := r.twins
 	if t == nil || t.over == 0 {
-		return errors.New("there were never two processes of which one went on")
+		return []string{"there was never a data directory that nobody may use any more"}
 	}
-	if err := r.readTwins(t); err != nil {
-		return err
-	}
+	r.readTwins(t)
 	if t.given > 0 {
 		r.note("%d tickets of the clone, the first %.1f s after the original had stopped", t.given, time.Duration(t.first-t.alone).Seconds())
 	}
-	var errs []error
 	if t.late > 0 {
-		errs = append(errs, fmt.Errorf("%d tickets rest on the original, from after it had stopped beside its clone", t.late))
+		wrong = append(wrong, fmt.Sprintf("%d tickets rest on the original, from after it had ended", t.late))
 	}
 	if t.posthumous > 0 {
-		errs = append(errs, fmt.Errorf("%d grants rest on the old node, from after both of its processes had ended", t.posthumous))
+		wrong = append(wrong, fmt.Sprintf("%d grants rest on the old node, from after all of its processes had ended", t.posthumous))
 	}
-	return errors.Join(errs...)
+	return wrong
+}
+
+// checkRolledBack is checkTwins where no process goes on: no ticket may rest on the older directory.
+func checkRolledBack(r *run) []string {
+	wrong := checkTwins(r)
+	if r.twins != nil && r.twins.given > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d tickets rest on the older directory", r.twins.given))
+	}
+	return wrong
 }
 
 // readTwins gives twins what is on record so far.
-func (r *run) readTwins(t *twins) error {
-	for e, err := range record.NewMerge(r.mesh.Sources()).All() {
-		if err != nil {
-			return err
-		}
+func (r *run) readTwins(t *twins) {
+	for e := range r.events() {
 		t.add(e, int64(r.afterlife()))
 	}
-	return nil
 }
 
 // add takes one event. After both have ended a later end of a session and a gift of
