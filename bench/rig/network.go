@@ -64,18 +64,24 @@ var (
 	_ Network = (*Namespaces)(nil)
 )
 
+// What networks are called.
+const (
+	RealLinks = "network namespaces"
+	Proxies   = "proxies"
+)
+
 // NewNetwork returns a network of namespaces if real links are to be cut and can be here, and one of proxies on
 // loopback otherwise, and what it is called. It tells log why links are not real.
 func NewNetwork(real bool, seed uint64, log io.Writer) (_ Network, through string, err error) {
 	if real {
 		n, err := NewNamespaces()
 		if err == nil {
-			return n, "network namespaces", nil
+			return n, RealLinks, nil
 		}
 		if !errors.Is(err, ErrCannot) {
 			return nil, "", err
 		}
 		fmt.Fprintf(log, "through proxies: %v\n", err)
 	}
-	return NewLoopback(seed), "proxies", nil
+	return NewLoopback(seed), Proxies, nil
 }

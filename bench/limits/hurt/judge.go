@@ -3,9 +3,12 @@
 package hurt
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // stages of a run, by periods of the clock.
@@ -77,12 +80,9 @@ func (r *run) row() string {
 		reached = fmt.Sprintf("%d, %d, %d", most[before], most[meanwhile], most[after])
 		may = fmt.Sprintf("%d, %d, %d", allowed[before], allowed[meanwhile], allowed[after])
 	}
-	how := "–"
-	switch {
-	case r.hurt != nil && strings.Contains(r.injected, "taken down"), r.shaped:
+	how := cmp.Or(r.injected, "–")
+	if r.through == rig.Proxies && strings.Contains(r.injected, "taken down") {
 		how = r.through
-	case r.injected != "":
-		how = r.injected
 	}
 	var sent, limited int64
 	for _, c := range r.clients[1:] {

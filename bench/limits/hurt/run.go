@@ -36,7 +36,7 @@ type run struct {
 	fault
 	ctx     context.Context
 	mesh    *rig.Mesh
-	through string
+	through string // as rig.NewNetwork has it
 	bound   node.LimitBound
 	site    *site
 	clients []*client
@@ -46,20 +46,7 @@ type run struct {
 
 func (f *fault) limit() int { return perSecond * int(f.period.Seconds()) }
 
-// network returns where the mesh lives, and how it is called.
-func (f *fault) network(o options) (rig.Network, string, error) {
-	if !f.shaped && !o.loopback {
-		n, err := rig.NewNamespaces()
-		if err == nil {
-			return n, f.injected, nil
-		}
-		if !errors.Is(err, rig.ErrCannot) {
-			return nil, "", err
-		}
-	}
-	return rig.NewLoopback(1), "proxies", nil
-}
-
+// execute has clients come to a mesh while it is hurt.
 func execute(ctx context.Context, f fault, o options) (_ *run, err error) {
 	dir, err := os.MkdirTemp(o.dir, "mesh-")
 	if err != nil {
@@ -69,7 +56,7 @@ func execute(ctx context.Context, f fault, o options) (_ *run, err error) {
 	if err := os.WriteFile(config, []byte(f.config()), 0o600); err != nil {
 		return nil, err
 	}
-	network, through, err := f.network(o)
+	network, through, err := rig.NewNetwork(!f.shaped && !o.loopback, 1, o.out)
 	if err != nil {
 		return nil, err
 	}
@@ -87,15 +74,12 @@ func execute(ctx context.Context, f fault, o options) (_ *run, err error) {
 	if err := r.mesh.Start(ctx); err != nil {
 		return nil, err
 	}
-	for _, n := range r.mesh.Nodes {
-		if err := n.Await(ctx, 20*time.Second, "counts for the rule, with all others", func(s node.Status) bool {
-			return len(s.Limits.Rules) == 1 && s.Limits.Rules[0].Bound.Nodes == len(r.mesh.Nodes)
-		}); err != nil {
-			return nil, err
-		}
+	r.clients = []*client{
+		newClient("greedy", greedyRate, r.mesh.Net, r.mesh.Nodes...),
+		newClient("honest", honestRate, r.mesh.Net, r.mesh.Nodes...),
+		newClient("honest at one node", honestRate, r.mesh.Net, r.mesh.Node("b2")),
 	}
-	fmt.Fprintf(o.out, "%s: begun, with a period of %v\n", f.name, f.period)
-	return r, r.suffer()
+	return r, rig.Try(r.script)
 }
 
 func (f *fault) config() string {
@@ -112,50 +96,30 @@ rate-limits:
 `, limitName, f.period, f.limit())
 }
 
-// suffer has clients come while the mesh is hurt.
-func (r *run) suffer() error {
-	ctx, stop := context.WithCancel(r.ctx)
-	defer stop()
-	var wg sync.WaitGroup
-	r.clients = []*client{
-		newClient("greedy", greedyRate, r.mesh.Net, r.mesh.Nodes...),
-		newClient("honest", honestRate, r.mesh.Net, r.mesh.Nodes...),
-		newClient("honest at one node", honestRate, r.mesh.Net, r.mesh.Node("b2")),
+// script has clients come while the mesh is hurt.
+func (r *run) script() {
+	for _, n := range r.mesh.Nodes {
+		rig.Must(n.Await(r.ctx, 20*time.Second, "counts for the rule, with all others", func(s node.Status) bool {
+			return len(s.Limits.Rules) == 1 && s.Limits.Rules[0].Bound.Nodes == len(r.mesh.Nodes)
+		}))
 	}
+	ctx, stop := context.WithCancel(r.ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
 	for _, c := range r.clients {
 		wg.Go(func() { c.come(ctx) })
 	}
-	err := r.script()
-	stop()
-	wg.Wait()
-	return err
-}
-
-func (r *run) script() error {
-	if err := r.sleep(2 * r.period); err != nil {
-		return err
-	}
-	s, err := r.mesh.Nodes[0].Status(r.ctx)
-	if err != nil {
-		return err
-	}
-	r.bound = s.Limits.Rules[0].Bound
+	r.sleep(2 * r.period)
+	r.bound = rig.Got(r.mesh.Nodes[0].Status(r.ctx)).Limits.Rules[0].Bound
 	if r.hurt == nil {
-		return r.sleep(2 * r.period)
+		r.sleep(2 * r.period)
+		return
 	}
 	r.from = time.Now()
-	if err := r.hurt(r); err != nil {
-		return err
-	}
+	r.hurt(r)
 	r.to = time.Now().Add(r.period)
-	return r.sleep(3 * r.period)
+	r.sleep(3 * r.period)
 }
 
-func (r *run) sleep(d time.Duration) error {
-	select {
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
-	case <-time.After(d):
-		return nil
-	}
-}
+func (r *run) sleep(d time.Duration) { rig.Must(rig.Sleep(r.ctx, d)) }
