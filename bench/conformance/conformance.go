@@ -99,7 +99,7 @@ func runCases(ctx context.Context, o options, fe frontEnd, some []testCase, m *m
 	defer s.close()
 	var errs []error
 	for _, c := range some {
-		seen, err := c.run(&try{ctx: ctx, stack: s, fe: fe, host: c.host(), room: c.id})
+		seen, err := s.do(ctx, fe, c)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s, %s: %w", fe.name, c.what, err))
 			seen = broken

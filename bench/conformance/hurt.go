@@ -3,11 +3,13 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // patience is how long proxies wait for a verdict at most, as the examples say, and as
@@ -15,92 +17,56 @@ import (
 const patience = 10 * time.Second
 
 // slow stops the node's process, as a machine that swaps does, and lets it go on.
-func slow(t *try) (string, error) {
-	v, err := t.fill()
-	if err != nil {
-		return "", err
-	}
-	if err := t.stack.node.Pause(); err != nil {
-		return "", err
-	}
-	if err := t.silent(); err != nil {
-		return "", err
-	}
-	a, err := v.ask("GET")
-	err = errors.Join(err, t.stack.node.Resume())
-	if err == nil && a.code != t.fe.slow {
-		err = fmt.Errorf("code %d, want %d", a.code, t.fe.slow)
-	}
-	limit := patience
-	if t.fe.patience > 0 {
-		limit = t.fe.patience
-	}
-	if err == nil && a.took > limit {
-		err = fmt.Errorf("the answer took %v", a.took)
-	}
-	err = errors.Join(err, t.unseen())
-	if err == nil {
-		_, err = t.until(v, answer.fromSite)
-	}
-	return a.String(), err
+func slow(t *try) string {
+	rig.Must(t.stack.node.Pause())
+	t.silent()
+	a, err := t.in.try("GET", "")
+	rig.Must(errors.Join(err, t.stack.node.Resume()))
+	t.must(a.code == t.fe.slow, "code %d, want %d", a.code, t.fe.slow)
+	t.must(a.took <= cmp.Or(t.fe.patience, patience), "the answer took %v", a.took)
+	t.unseen()
+	t.until(t.in, answer.fromSite)
+	return a.String()
 }
 
 // silent waits until the node does not answer: a signal takes a moment.
-func (t *try) silent() error {
+func (t *try) silent() {
 	for range 100 {
 		ctx, cancel := context.WithTimeout(t.ctx, 200*time.Millisecond)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.stack.node.verdicts, nil)
+		resp, err := t.stack.client.Do(rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.stack.node.verdicts, nil)))
 		if err == nil {
-			var resp *http.Response
-			if resp, err = t.stack.client.Do(req); err == nil {
-				err = resp.Body.Close()
-			}
+			err = resp.Body.Close()
 		}
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil
+			return
 		}
 	}
-	return errors.New("the node answers although it was stopped")
+	t.must(false, "the node answers although it was stopped")
 }
 
 // down kills the node's process. It is the last case.
-func down(t *try) (string, error) {
-	v, err := t.fill()
-	if err != nil {
-		return "", err
-	}
-	if err := t.stack.node.Kill(); err != nil {
-		return "", err
-	}
-	a, err := v.ask("GET")
-	if err == nil && a.code != t.fe.down {
-		err = fmt.Errorf("code %d, want %d", a.code, t.fe.down)
-	}
-	return a.String(), errors.Join(err, t.unseen())
+func down(t *try) string {
+	rig.Must(t.stack.node.Kill())
+	return t.isDown(t.in)
 }
 
-func downAndOpen(t *try) (string, error) {
+func (t *try) isDown(v *visitor) string {
+	a := v.ask("GET")
+	t.must(a.code == t.fe.down, "code %d, want %d", a.code, t.fe.down)
+	t.unseen()
+	return a.String()
+}
+
+func downAndOpen(t *try) string {
+	rig.Must(t.stack.node.Kill())
 	if t.fe.closed {
-		a, err := t.visitor().ask("GET")
-		if err == nil && a.code != t.fe.down {
-			err = fmt.Errorf("code %d, want %d", a.code, t.fe.down)
-		}
-		return a.String(), errors.Join(err, t.unseen())
+		return t.isDown(t.visitor())
 	}
-	if err := t.stack.node.Kill(); err != nil {
-		return "", err
-	}
-	a, err := t.visitor().ask("GET")
+	a := t.visitor().ask("GET")
 	got := t.stack.site.take(t.host)
-	switch {
-	case err != nil:
-	case !a.fromSite() || len(got) != 1:
-		err = fmt.Errorf("the site's answer is wanted: %v", a)
-	case told(got[0]) != nil:
-		err = told(got[0])
-	case !t.fe.keepsForged && len(got[0].header.Values("Ropeline-Proof")) != 0:
-		err = fmt.Errorf("the visitor's own proof has reached the site")
-	}
-	return a.String(), err
+	t.must(a.fromSite() && len(got) == 1, "the site's answer is wanted: %v", a)
+	t.told(got[0])
+	t.must(t.fe.keepsForged || len(got[0].header.Values("Ropeline-Proof")) == 0, "the visitor's own proof has reached the site")
+	return a.String()
 }

@@ -23,14 +23,11 @@ type ropeline struct {
 // startNode starts a node with a room for each case, all by themselves: each has its own
 // host.
 func startNode(ctx context.Context, binary, dir string, cases []testCase) (*ropeline, error) {
-	verdicts, err := rig.Free()
+	ports, err := rig.FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := rig.Free()
-	if err != nil {
-		return nil, err
-	}
+	verdicts, admin := ports[0], ports[1]
 	var b strings.Builder
 	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", verdicts, admin, filepath.Join(dir, "node"))
 	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\n", roomCode, countryField)

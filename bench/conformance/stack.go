@@ -77,70 +77,44 @@ const (
 )
 
 // startStack starts everything for one proxy.
-func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (_ *stack, err error) {
-	dir, err := os.MkdirTemp("", "ropeline-conformance-")
+func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (*stack, error) {
+	s := &stack{client: askingClient(0)}
+	err := rig.Try(func() {
+		s.dir = rig.Got(os.MkdirTemp("", "ropeline-conformance-"))
+		s.site = rig.Got(startSite())
+		s.node = rig.Got(startNode(ctx, o.binary, s.dir, cases))
+		listen := rig.Got(rig.Free())
+		example := rig.Got(s.example(o, fe, s.dir, listen))
+		rig.Must(fe.oldest.check(ctx, o, fe.example))
+		s.proxy = rig.Got(fe.start(ctx, o, example, listen))
+	})
 	if err != nil {
+		s.close()
 		return nil, err
 	}
-	s := &stack{dir: dir, client: &http.Client{
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
-	if s.site, err = startSite(); err != nil {
-		return nil, err
-	}
-	if s.node, err = startNode(ctx, o.binary, dir, cases); err != nil {
-		return nil, err
-	}
-	listen, err := rig.Free()
-	if err != nil {
-		return nil, err
-	}
-	example, err := s.example(o, fe, dir, listen)
-	if err != nil {
-		return nil, err
-	}
-	if err := fe.oldest.check(ctx, o, fe.example); err != nil {
-		return nil, err
-	}
-	s.proxy, err = fe.start(ctx, o, example, listen)
-	return s, err
+	return s, nil
 }
 
 // example writes the example into dir, with the addresses of this stack.
-func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(o.examples, fe.example))
-	if err != nil {
-		return "", err
-	}
-	if o.open {
-		text = opened(text)
-	}
-	relay, err := rig.Free()
-	if err != nil {
-		return "", err
-	}
-	script, err := filepath.Abs(filepath.Join(o.examples, "ropeline.lua"))
-	if err != nil {
-		return "", err
-	}
-	swap := []string{exampleScript, script}
-	for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: relay} {
-		written := slices.DeleteFunc(ways(old), func(w string) bool { return !strings.Contains(string(text), w) })
-		if len(written) == 0 && old != exampleRelay {
-			return "", fmt.Errorf("%s does not speak of %s", fe.example, old)
+func (s *stack) example(o options, fe frontEnd, dir, listen string) (path string, err error) {
+	err = rig.Try(func() {
+		text := rig.Got(os.ReadFile(filepath.Join(o.examples, fe.example)))
+		if o.open {
+			text = opened(text)
 		}
-		for i, w := range ways(old) {
-			swap = append(swap, w, ways(now)[i])
+		swap := []string{exampleScript, rig.Got(filepath.Abs(filepath.Join(o.examples, "ropeline.lua")))}
+		for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: rig.Got(rig.Free())} {
+			if old != exampleRelay && !slices.ContainsFunc(ways(old), func(w string) bool { return strings.Contains(string(text), w) }) {
+				rig.Must(fmt.Errorf("%s does not speak of %s", fe.example, old))
+			}
+			for i, w := range ways(old) {
+				swap = append(swap, w, ways(now)[i])
+			}
 		}
-	}
-	path := filepath.Join(dir, fe.example)
-	return path, os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(string(text))), 0o600)
+		path = filepath.Join(dir, fe.example)
+		rig.Must(os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(string(text))), 0o600))
+	})
+	return path, err
 }
 
 // opened returns an example as it lets everybody in where no node answers.
@@ -183,24 +157,15 @@ func (s *stack) close() {
 	os.RemoveAll(s.dir) // is the system's temporary directory's to clear, else
 }
 
-// revoke ends the session of a pass, as the site does.
-func (s *stack) revoke(ctx context.Context, host, pass string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// revoke ends the session of a visitor, as the site does.
+func (t *try) revoke(v *visitor) {
+	ctx, cancel := context.WithTimeout(t.ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.node.verdicts+"/revoke", nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("X-Forwarded-Host", host)
+	req := rig.Got(http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.stack.node.verdicts+"/revoke", nil))
+	req.Header.Set("X-Forwarded-Host", t.host)
 	req.Header.Set("X-Forwarded-Proto", "http")
-	req.Header.Set("Cookie", pass)
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
+	req.Header.Set("Cookie", v.pass)
+	resp := rig.Got(t.stack.client.Do(req))
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("revoke: code %d", resp.StatusCode)
-	}
-	return nil
+	t.must(resp.StatusCode == http.StatusNoContent, "revoke: code %d", resp.StatusCode)
 }

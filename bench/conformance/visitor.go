@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // visitor is a browser at a proxy, with one cookie of ours at most.
@@ -25,18 +27,16 @@ type answer struct {
 }
 
 // ask sends a request through the proxy, with fields given as name, value, name, value, ….
-func (v *visitor) ask(method string, fields ...string) (answer, error) {
-	return v.send(method, "", fields...)
+func (v *visitor) ask(method string, fields ...string) answer { return v.send(method, "", fields...) }
+
+func (v *visitor) send(method, body string, fields ...string) answer {
+	return rig.Got(v.try(method, body, fields...))
 }
 
-func (v *visitor) send(method, body string, fields ...string) (answer, error) {
+func (v *visitor) try(method, body string, fields ...string) (answer, error) {
 	ctx, cancel := context.WithTimeout(v.t.ctx, time.Minute)
 	defer cancel()
-	var content io.Reader
-	if body != "" {
-		content = strings.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+v.t.stack.proxy.addr+"/cart?item=a%2Fb", content)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+v.t.stack.proxy.addr+"/cart?item=a%2Fb", strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}

@@ -42,6 +42,18 @@ func Free() (string, error) {
 	return "", fmt.Errorf("no free port found between %d and %d in %d tries", firstPort, lastPort, tries)
 }
 
+// FreePorts is Free for so many.
+func FreePorts(n int) (all []string, err error) {
+	for range n {
+		one, err := Free()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 func isFree(address string) (bool, error) {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
