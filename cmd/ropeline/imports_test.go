@@ -79,7 +79,7 @@ var allowed = map[string][]string{
 	"bench/heavy":           {"bench/measurement", "bench/rig"},
 	"bench/limits":          {"crdt", "node/limit"},
 	"bench/limits/hurt":     {"bench/measurement", "bench/rig", "bench/rig/", "node"},
-	"bench/limiters":        {"bench/measurement", "bench/rig"},
+	"bench/limiters":        {"bench/measurement", "bench/rate", "bench/rig"},
 	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/measurement", "bench/rig"},
 	"bench/scaling":         {"bench/drawing", "bench/measurement", "bench/rig", "transport"},
 	"bench/virtual":         {"crdt", "node", "node/replica"},
