@@ -77,20 +77,29 @@ func (n *Node) Wipe() error {
 func (n *Node) Copy(to string) error { return os.CopyFS(to, os.DirFS(n.Data)) }
 
 // Status asks the node what it sees.
-func (n *Node) Status(ctx context.Context) (s node.Status, err error) {
+func (n *Node) Status(ctx context.Context) (node.Status, error) {
+	return statusAt(ctx, &n.client, n.Place.Admin)
+}
+
+// StatusAt asks the node with an admin API at host:port what it sees.
+func StatusAt(ctx context.Context, admin string) (node.Status, error) {
+	return statusAt(ctx, http.DefaultClient, admin)
+}
+
+func statusAt(ctx context.Context, client *http.Client, admin string) (s node.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Place.Admin+"/status", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/status", nil)
 	if err != nil {
 		return s, err
 	}
-	resp, err := n.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return s, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("status of %s: %s", n.Name, resp.Status)
+		return s, fmt.Errorf("status at %s: %s", admin, resp.Status)
 	}
 	return s, json.NewDecoder(resp.Body).Decode(&s)
 }

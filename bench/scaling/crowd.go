@@ -7,47 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"github.com/ropeline/ropeline/bench/rig"
 )
-
-// Kinds of requests.
-const (
-	inside  = "a visitor who is in"
-	waiting = "a waiting visitor's poll"
-	fresh   = "a new visitor, with a ticket"
-)
-
-var kinds = []string{inside, waiting, fresh}
-
-// site is what the nodes protect.
-type site struct {
-	server *fasthttp.Server
-	url    string
-	done   chan error
-}
-
-func startSite() (*site, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &site{
-		server: &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("hello\n") }},
-		url:    "http://" + l.Addr().String(), done: make(chan error, 1),
-	}
-	go func() { s.done <- s.server.Serve(l) }()
-	return s, nil
-}
-
-func (s *site) stop() {
-	_ = s.server.Shutdown()
-	<-s.done
-}
 
 // crowd asks all nodes of a group, each over one connection, at a steady rate whether or not
 // answers are late.
@@ -67,7 +35,6 @@ var (
 type line struct {
 	conn    net.Conn
 	read    *bufio.Reader
-	write   *bufio.Writer
 	next    int // who polls next
 	cookies []string
 	in      string // the cookie of the visitor who is in
@@ -78,70 +45,52 @@ type line struct {
 const spare = 3
 
 // newCrowd connects to all nodes, has one visitor let in at each, and others wait.
-func newCrowd(ctx context.Context, cfg config, g *group) (*crowd, error) {
+func newCrowd(ctx context.Context, cfg config, g *group) *crowd {
 	c := &crowd{rate: cfg.rate}
 	for _, p := range g.nodes {
 		conn, err := net.Dial("tcp4", p.http)
 		if err != nil {
 			c.close()
-			return nil, err
+			rig.Must(err)
 		}
-		c.lines = append(c.lines, &line{conn: conn, read: bufio.NewReader(conn), write: bufio.NewWriter(conn)})
+		c.lines = append(c.lines, &line{conn: conn, read: bufio.NewReader(conn)})
 	}
-	err := c.each(func(l *line) error {
-		var err error
-		if l.in, err = l.ask(inside, ""); err != nil {
-			return err
-		}
+	c.each(func(l *line) {
+		l.in = rig.Got(l.ask(inside, ""))
 		for range int(cfg.rate * spare) {
-			cookie, err := l.ask(waiting, "")
-			if err != nil {
-				return err
-			}
-			l.cookies = append(l.cookies, cookie)
+			l.cookies = append(l.cookies, rig.Got(l.ask(waiting, "")))
 		}
-		return ctx.Err()
+		rig.Must(ctx.Err())
 	})
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
+	return c
 }
 
 // each calls f for all lines at once.
-func (c *crowd) each(f func(*line) error) error {
+func (c *crowd) each(f func(*line)) {
 	errs := make([]error, len(c.lines))
 	var wg sync.WaitGroup
 	for i, l := range c.lines {
-		wg.Go(func() { errs[i] = f(l) })
+		wg.Go(func() { errs[i] = rig.Try(func() { f(l) }) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	rig.Must(errors.Join(errs...))
 }
 
 // ask has all lines ask for a while.
-func (c *crowd) ask(ctx context.Context, kind string, lasts time.Duration) error {
+func (c *crowd) ask(ctx context.Context, kind string, lasts time.Duration) {
 	every := time.Duration(float64(time.Second) / c.rate)
 	start := time.Now()
-	return c.each(func(l *line) error {
-		for at := time.Duration(0); at < lasts; at += every {
-			if wait := time.Until(start.Add(at)); wait > 0 {
-				time.Sleep(wait)
-			}
-			if time.Since(start) > lasts || ctx.Err() != nil {
-				break // it has fallen behind
-			}
+	c.each(func(l *line) {
+		for at := time.Duration(0); at < lasts && time.Since(start) < lasts; at += every { // or it has fallen behind
+			rig.Must(rig.Sleep(ctx, time.Until(start.Add(at))))
 			switch err := l.once(kind); {
 			case errors.Is(err, errTurned), errors.Is(err, errEarly):
 				c.turned.Add(1)
-			case err != nil:
-				return err
 			default:
+				rig.Must(err)
 				c.answered.Add(1)
 			}
 		}
-		return context.Cause(ctx)
 	})
 }
 
@@ -170,38 +119,39 @@ func (l *line) once(kind string) error {
 }
 
 // ask sends one request with a cookie, if it is not empty, and returns that of the answer.
-func (l *line) ask(kind, cookie string) (string, error) {
+func (l *line) ask(kind, cookie string) (set string, err error) {
 	path := "/open"
 	if kind == waiting {
 		path = "/closed"
 	}
-	fmt.Fprintf(l.write, "GET %s HTTP/1.1\r\nHost: shop.example\r\nAccept: application/json\r\n", path)
+	req, err := http.NewRequest(http.MethodGet, "http://shop.example"+path, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Accept", "application/json")
 	if cookie != "" {
-		fmt.Fprintf(l.write, "Cookie: %s\r\n", cookie)
+		req.Header.Set("Cookie", cookie)
 	}
-	if _, err := l.write.WriteString("\r\n"); err != nil {
+	if err := req.Write(l.conn); err != nil {
 		return "", err
 	}
-	if err := l.write.Flush(); err != nil {
+	resp, err := http.ReadResponse(l.read, req)
+	if err != nil {
 		return "", err
 	}
-	var resp fasthttp.Response
-	if err := resp.Read(l.read); err != nil {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
 		return "", err
 	}
-	switch queued := string(resp.Body()) != "hello\n"; {
+	switch queued := string(body) != hello; {
 	case queued && kind == fresh:
 		return "", errTurned
 	case queued != (kind == waiting):
-		return "", fmt.Errorf("%s got %d: %.80s", kind, resp.StatusCode(), resp.Body())
+		return "", fmt.Errorf("%s got %s: %.80s", kind, resp.Status, body)
 	}
-	set := ""
-	for _, value := range resp.Header.Cookies() {
-		var k fasthttp.Cookie
-		if err := k.ParseBytes(value); err != nil {
-			return "", err
-		}
-		set = string(k.Key()) + "=" + string(k.Value())
+	for _, k := range resp.Cookies() {
+		set = k.Name + "=" + k.Value
 	}
 	return set, nil
 }
