@@ -11,96 +11,53 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // growthMax is by how much a body may make the node grow.
 const growthMax = 64 << 20
 
 // measureBodies sends large bodies both ways, with a length and in chunks.
-func measureBodies(ctx context.Context, p plan, r *stack) ([]row, error) {
-	var rows []row
+func (s *stack) measureBodies(ctx context.Context) {
 	for _, kind := range []struct {
 		name string
-		do   func(context.Context, string, int64) error
+		do   func(n int64)
 	}{
-		{"up, with a length", func(ctx context.Context, addr string, n int64) error { return upload(ctx, addr, n, n) }},
-		{"up, in chunks", func(ctx context.Context, addr string, n int64) error { return upload(ctx, addr, n, -1) }},
-		{"down, with a length", func(ctx context.Context, addr string, n int64) error { return download(ctx, addr, n, "") }},
-		{"down, in chunks", func(ctx context.Context, addr string, n int64) error { return download(ctx, addr, n, "yes") }},
+		{"up, with a length", func(n int64) { s.upload(ctx, n, n) }},
+		{"up, in chunks", func(n int64) { s.upload(ctx, n, -1) }},
+		{"down, with a length", func(n int64) { s.download(ctx, n, "") }},
+		{"down, in chunks", func(n int64) { s.download(ctx, n, "yes") }},
 	} {
 		for range 20 { // what any request costs is not the body's
-			if err := kind.do(ctx, r.addr, 1<<10); err != nil {
-				return nil, fmt.Errorf("%s: %w", kind.name, err)
-			}
+			kind.do(1 << 10)
 		}
-		before, err := r.node.Memory()
-		if err != nil {
-			return nil, err
-		}
-		if err := r.node.ForgetPeak(); err != nil {
-			return nil, err
-		}
+		before := rig.Got(s.node.Memory())
+		rig.Must(s.node.ForgetPeak())
 		start := time.Now()
-		if err := kind.do(ctx, r.addr, p.body); err != nil {
-			return nil, fmt.Errorf("%s: %w", kind.name, err)
-		}
+		kind.do(s.body)
 		took := time.Since(start)
-		meanwhile, err := r.node.Memory()
-		if err != nil {
-			return nil, err
-		}
-		grew := meanwhile.Peak - before.Total
-		rows = append(rows, row{
-			name:    measurement.Row("body", kind.name),
-			values:  measurement.Values{"B/s": float64(p.body) / took.Seconds(), "grown-B": float64(max(grew, 0))},
-			what:    fmt.Sprintf("a body of %s %s", mib(p.body), kind.name),
-			came:    fmt.Sprintf("resident memory %s before, at most %s meanwhile; %.0f MiB/s", mib(before.Total), mib(meanwhile.Peak), float64(p.body)/(1<<20)/took.Seconds()),
-			verdict: verdict(grew < growthMax) + fmt.Sprintf(": grew by %s, want less than %s", mib(max(grew, 0)), mib(growthMax)),
-		})
+		grew := max(0, rig.Got(s.node.Memory()).Peak-before.Total)
+		s.row(measurement.Row("body", kind.name), grew < growthMax, measurement.Values{"B/s": float64(s.body) / took.Seconds(), "grown-B": float64(grew)})
 	}
-	return rows, nil
 }
 
 // upload sends n bytes and says that they are length, or -1.
-func upload(ctx context.Context, addr string, n, length int64) error {
-	req, err := http.NewRequestWithContext(ctx, "POST", "http://"+addr+"/up", io.LimitReader(zeros{}, n))
-	if err != nil {
-		return err
-	}
+func (s *stack) upload(ctx context.Context, n, length int64) {
+	req := rig.Got(http.NewRequestWithContext(ctx, "POST", "http://"+s.addr+"/up", io.LimitReader(zeros{}, n)))
 	req.ContentLength = length
-	got, err := body(req)
-	if want := fmt.Sprint(n, " ", nil); err == nil && got != want {
-		return fmt.Errorf("the origin got %q, want %q", got, want)
+	resp := rig.Got(http.DefaultClient.Do(req))
+	defer resp.Body.Close()
+	got := string(rig.Got(io.ReadAll(io.LimitReader(resp.Body, 1<<20))))
+	if want := fmt.Sprint(n, " ", nil); resp.StatusCode != http.StatusOK || got != want {
+		rig.Must(fmt.Errorf("status %d, and the origin got %.200q, want %q", resp.StatusCode, got, want))
 	}
-	return err
 }
 
-func download(ctx context.Context, addr string, n int64, chunks string) error {
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+addr+"/down?bytes="+strconv.FormatInt(n, 10)+"&chunks="+chunks, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
+func (s *stack) download(ctx context.Context, n int64, chunks string) {
+	req := rig.Got(http.NewRequestWithContext(ctx, "GET", "http://"+s.addr+"/down?bytes="+strconv.FormatInt(n, 10)+"&chunks="+chunks, nil))
+	resp := rig.Got(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
 	if got, err := io.Copy(io.Discard, resp.Body); err != nil || got != n || resp.StatusCode != http.StatusOK || (resp.ContentLength < 0) != (chunks != "") {
-		return fmt.Errorf("got status %d and %d bytes of %d, announced as %d: %v", resp.StatusCode, got, n, resp.ContentLength, err)
+		rig.Must(fmt.Errorf("got status %d and %d bytes of %d, announced as %d: %v", resp.StatusCode, got, n, resp.ContentLength, err))
 	}
-	return nil
-}
-
-// body sends req and returns the answer of a page that is small.
-func body(req *http.Request) (string, error) {
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d: %.200s", resp.StatusCode, b)
-	}
-	return string(b), err
 }

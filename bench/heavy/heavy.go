@@ -9,16 +9,18 @@
 package heavy
 
 import (
+	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // plan says how much is done.
@@ -33,13 +35,6 @@ type plan struct {
 	alone    time.Duration // and before, for comparison
 }
 
-// row is one line of the table.
-type row struct {
-	name                string // of the results
-	what, came, verdict string
-	values              measurement.Values
-}
-
 // Entry is the measurement. The program of the measurements is the origin, when it is called with "serve heavy-origin".
 func Entry() measurement.Entry {
 	return measurement.Entry{
@@ -50,8 +45,18 @@ func Entry() measurement.Entry {
 		Units: []measurement.Unit{
 			{Name: "broken", Meaning: "how much of what has to hold did not", Better: "lower", Exact: true},
 			{Name: "B/s", Meaning: "bytes of a body a second", Better: "higher"},
-			{Name: "grown-B", Meaning: "by how much the node's resident memory grew meanwhile", Better: "lower"},
+			{Name: "grown-B", Meaning: fmt.Sprintf("by how much the node's resident memory grew meanwhile: less than %d MiB has to do", growthMax>>20), Better: "lower"},
 			{Name: "B/socket", Meaning: "resident memory of the node for each WebSocket", Better: "lower"},
+			{Name: "cpu-sec/s", Meaning: "processor time of the node a second while all of these say nothing", Better: "lower"},
+			{Name: "sockets", Meaning: "how many there were"},
+			{Name: "untried", Meaning: "how many more were wanted: the limit of open files does not allow them", Better: "lower"},
+			{Name: "requests", Meaning: "of visitors, who ask ten times a second"},
+			{Name: "failed", Meaning: "of these, without a good answer", Better: "lower", Exact: true},
+			{Name: "p50-sec", Meaning: "latency of visitors, half are faster", Better: "lower"},
+			{Name: "p99-sec", Meaning: "latency of visitors, 99 of 100 are faster", Better: "lower"},
+			{Name: "clients", Meaning: "that send a byte now and then"},
+			{Name: "first-sec", Meaning: "when the first of these was cut off"},
+			{Name: "last-sec", Meaning: "when the last of them was", Better: "lower"},
 		},
 		Bounds: []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
 		Needs:  []string{measurement.Ropeline},
@@ -66,63 +71,57 @@ func Entry() measurement.Entry {
 			o.DurationVar(&p.alone, "alone", 10*time.Second, "how long they do before the slow ones come")
 			return func(ctx context.Context, r *measurement.Run) error {
 				p.binary, p.origin = r.Binary, []string{r.Self, "serve", Origin}
-				rows, err := measure(ctx, p, r.Tell)
-				if err != nil {
-					return err
-				}
-				sum := 0.0
-				for _, x := range rows {
-					bad := 0.0
-					if strings.Contains(x.verdict, broken) {
-						bad = 1
-					}
-					values := measurement.Values{"broken": bad}
-					maps.Copy(values, x.values)
-					r.Add(x.name, values)
-					sum += bad
-				}
-				r.Add("all", measurement.Values{"broken": sum})
-				return r.Table(table(rows))
+				return measure(ctx, p, r)
 			}
 		},
 	}
 }
 
+// stack is a node in front of an origin.
+type stack struct {
+	plan
+	run    *measurement.Run
+	node   *rig.Process
+	addr   string // where visitors connect
+	broken float64
+}
+
+// row adds a row of which something has to hold.
+func (s *stack) row(name string, holds bool, values measurement.Values) {
+	values["broken"] = 0
+	if !holds {
+		values["broken"] = 1
+	}
+	s.broken += values["broken"]
+	s.run.Add(name, values)
+	s.run.Tell("%s: %v", name, values)
+}
+
 // measure runs everything, on one node after the other.
-func measure(ctx context.Context, p plan, tell func(string, ...any)) ([]row, error) {
-	var rows []row
-	for _, part := range []func(context.Context, plan, *stack) ([]row, error){measureBodies, measureSockets, measureSlow} {
-		r, err := newStack(ctx, p)
-		if err != nil {
-			return nil, errors.Join(err, r.stop())
+func measure(ctx context.Context, p plan, r *measurement.Run) error {
+	s := &stack{plan: p, run: r}
+	for _, part := range []func(*stack, context.Context){(*stack).measureBodies, (*stack).measureSockets, (*stack).measureSlow} {
+		if err := rig.Try(func() { s.with(ctx, part) }); err != nil {
+			return fmt.Errorf("%w\nThe node said:\n%s", err, s.node.Log())
 		}
-		some, err := part(ctx, p, r)
-		if err := errors.Join(err, r.stop()); err != nil {
-			return nil, fmt.Errorf("%w\nThe node said:\n%s", err, r.node.Log())
-		}
-		for _, r := range some {
-			tell("%s: %s: %s", r.what, r.came, r.verdict)
-		}
-		rows = append(rows, some...)
 	}
-	return rows, nil
+	r.Add("all", measurement.Values{"broken": s.broken})
+	return nil
 }
 
-func table(rows []row) string {
-	var b strings.Builder
-	b.WriteString("| what | what came of it | verdict |\n|---|---|---|\n")
-	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.what, r.came, r.verdict)
-	}
-	return b.String()
-}
-
-const broken = "**broken**"
-
-// verdict says whether something held.
-func verdict(ok bool) string {
-	if ok {
-		return "held"
-	}
-	return broken
+// with does a part with a new node and a new origin.
+func (s *stack) with(ctx context.Context, part func(*stack, context.Context)) {
+	dir := rig.Got(os.MkdirTemp("", "ropeline-heavy-"))
+	defer os.RemoveAll(dir)
+	out, in := io.Pipe()
+	origin := rig.Got(rig.Start(ctx, rig.Command{Name: s.origin[0], Args: s.origin[1:], Out: in}))
+	defer func() { rig.Must(origin.Stop()) }()
+	site := rig.Got(bufio.NewReader(out).ReadString('\n'))
+	ports := rig.Got(rig.FreePorts(2))
+	s.addr = ports[0]
+	s.node = rig.Got(rig.Start(ctx, rig.Command{Name: s.binary, Args: []string{"run", "--origin", strings.TrimSpace(site), "--listen", ports[0], "--admin", ports[1],
+		"--data-dir", dir, "--total-active-users", "1000000", "--new-users-per-minute", "1000000"}}))
+	defer func() { rig.Must(s.node.Stop()) }()
+	rig.Must(s.node.Await(ctx, "http://"+ports[1]+"/readyz"))
+	part(s, ctx)
 }

@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 	"bench/drawing":         {},
 	"bench/sim/plot":        {"bench/drawing", "bench/sim"},
 	"bench/footprint":       {"crdt", "node", "node/catalog", "node/history", "node/room", "node/ticket", "bench/load", "bench/measurement", "bench/rig", "bench/virtual"},
-	"bench/heavy":           {"bench/measurement", "bench/rig"},
+	"bench/heavy":           {"bench/load", "bench/measurement", "bench/rig"},
 	"bench/limits":          {"crdt", "node/limit"},
 	"bench/limits/hurt":     {"bench/measurement", "bench/rig", "bench/rig/", "node"},
 	"bench/limiters":        {"bench/measurement", "bench/rate", "bench/rig"},
