@@ -6,33 +6,69 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// results are all figures of a run.
-type results struct {
-	Processors int     // that this process may use
-	NoRedis    string  // why Redis was not measured; "": it was
-	Session    string  // how long visitors stayed inside
-	Lasts      string  // how long each was measured
-	Rounds     []round // in order
-}
+// What is measured by turns in a round, in the order of its rows.
+const (
+	redisMost   = "redis"                    // one call after the other on each connection
+	redisScript = "redis-script"             // the same with a script that checks a limit
+	redisHalf   = "redis-half"               // visitors who come at half of the rate of redisMost
+	atHalf      = "same-as-redis-half"       // nodes at that same rate
+	atMost      = "same-as-redis"            // nodes at the rate of redisMost
+	goroutines  = "same-as-redis-goroutines" // the same, where each visitor keeps a goroutine waiting
+	half        = "half"                     // nodes at half of their own highest rate
+	most        = "most"                     // nodes at the highest rate that they sustain
+	saturated   = "saturated"                // nodes with as many visitors under way as they may have
+	loadAlone   = "load"                     // decisions that do nothing, at the rate of most
+)
 
-// round is what was measured by turns.
-type round struct {
-	Benchmarked float64 // calls a second of redis-benchmark; 0: it is missing
-	RedisMost   spell   // INCR, one call after the other on each connection
-	RedisScript spell   // the same with a limit that is checked
-	RedisHalf   spell   // at half of RedisMost
+var rows = []string{redisMost, redisScript, redisHalf, atHalf, atMost, goroutines, half, most, saturated, loadAlone}
 
-	Saturated spell // the nodes, with as many visitors under way as they may have
-	Most      spell // the highest rate that the nodes sustained
-	Half      spell // half of that
-	AtHalf    spell // at the rate of RedisHalf
-	AtMost    spell // at the rate of RedisMost
-	Waiting   spell // the same, where each visitor keeps a goroutine waiting
-	Load      spell // decisions that do nothing, at the rate of Most
+// Rows of what nodes come to beside Redis.
+const (
+	ratioUnit = "ratio"
+	byRate    = "by-redis/of=rate"
+	byP99     = "by-redis/of=p99"
+)
+
+// round is what was measured by turns; of Redis only where it is there.
+type round map[string]spell
+
+// record adds all rows.
+func (r round) record(run *measurement.Run) {
+	for _, key := range rows {
+		s, ok := r[key]
+		if !ok {
+			continue
+		}
+		values := measurement.Values{"decisions/s": s.Rate(), "cpu-sec/decision": s.cpu().Seconds()}
+		if s.Wanted > 0 {
+			values["p50-sec"], values["p99-sec"] = s.P50/1e3, s.P99/1e3
+		}
+		run.Add(measurement.Row("case", key), values)
+	}
+	redis, ok := r[redisMost]
+	if !ok {
+		return
+	}
+	nodes, alone := r[most], r[loadAlone]
+	for _, of := range []struct {
+		row   string
+		ratio float64
+	}{
+		{byRate, nodes.Rate() / redis.Rate()},
+		{byP99, r[atHalf].P99 / r[redisHalf].P99},
+		{"by-redis/of=rate,_saturated", r[saturated].Rate() / redis.Rate()},
+		{"by-redis/of=p99,_each_at_half", r[half].P99 / r[redisHalf].P99},
+		{"by-redis/of=cpu", float64(nodes.cpu()) / float64(redis.cpu())},
+		{"by-redis/of=cpu,_without_the_load", float64(max(0, nodes.cpu()-alone.cpu())) / float64(redis.cpu())},
+	} {
+		run.Add(of.row, measurement.Values{ratioUnit: of.ratio})
+	}
 }
 
 // under is how many visitors are under way where the nodes are to be busy: less than they
@@ -42,84 +78,55 @@ const under = meshNodes << 13
 // slower are the parts of what saturates the nodes that are tried, until one is sustained.
 var slower = []float64{0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2}
 
-func measure(ctx context.Context, o options) (all results, err error) {
-	all = results{Processors: runtime.GOMAXPROCS(0), Session: o.session.String(), Lasts: o.lasts.String()}
-	central, err := startRedis(ctx)
-	switch {
-	case errors.Is(err, errNoRedis):
-		all.NoRedis = err.Error()
-	case err != nil:
-		return all, err
-	default:
-		defer func() { err = errors.Join(err, central.stop()) }()
+func measure(ctx context.Context, o options, run *measurement.Run) {
+	central, err := startCentral(ctx)
+	if errors.Is(err, errNoRedis) {
+		run.Note("Redis was not measured: %v.", err)
+	} else {
+		rig.Must(err)
+		defer central.stop()
 	}
 	for range o.rounds {
-		var r round
-		if all.NoRedis == "" {
-			if err := r.ofRedis(ctx, central, o.lasts); err != nil {
-				return all, fmt.Errorf("redis: %w", err)
+		r := round{}
+		if central != nil {
+			r[redisMost] = central.most(incr, o.lasts)
+			r[redisScript] = central.most(limited, o.lasts)
+			r[redisHalf] = central.open(ctx, incr, r[redisMost].Rate()/2, o.lasts)
+			if rate, ok := central.benchmarked(ctx, int(r[redisMost].Rate()*o.lasts.Seconds())); ok {
+				run.Add(measurement.Row("case", "redis-benchmark"), measurement.Values{"decisions/s": rate})
 			}
 		}
-		if err := r.ofNodes(ctx, o); err != nil {
-			return all, err
-		}
-		all.Rounds = append(all.Rounds, r)
+		r.ofNodes(ctx, o)
+		r.record(run)
 	}
-	return all, nil
-}
-
-func (r *round) ofRedis(ctx context.Context, central *redis, lasts time.Duration) (err error) {
-	if r.RedisMost, err = central.most(ctx, incr, lasts); err != nil {
-		return err
-	}
-	if r.RedisScript, err = central.most(ctx, limited, lasts); err != nil {
-		return err
-	}
-	r.Benchmarked, _ = central.benchmarked(ctx, int(r.RedisMost.Rate()*lasts.Seconds()))
-	r.RedisHalf, err = central.open(ctx, incr, r.RedisMost.Rate()/2, lasts)
-	return err
 }
 
 // ofNodes measures a site that is new each time, so that no round finds what one before has
 // left.
-func (r *round) ofNodes(ctx context.Context, o options) (err error) {
+func (r round) ofNodes(ctx context.Context, o options) {
 	t := trial{options: o}
-	defer func() { err = errors.Join(err, t.end()) }()
-	if r.Saturated, err = t.saturated(ctx); err != nil {
-		return err
-	}
+	defer t.end()
+	r[saturated] = t.saturated(ctx)
 	for _, part := range slower {
-		if r.Most, err = t.at(ctx, part*r.Saturated.Rate()); err != nil {
-			return err
-		}
-		if r.Most.sustained(o.lasts) {
+		if r[most] = t.at(ctx, part*r[saturated].Rate()); r[most].sustained(o.lasts) {
 			break
 		}
 	}
-	if !r.Most.sustained(o.lasts) {
-		return fmt.Errorf("the nodes sustain no rate; is the machine busy? At the lowest: %v", r.Most)
+	if !r[most].sustained(o.lasts) {
+		rig.Must(fmt.Errorf("the nodes sustain no rate; is the machine busy? At the lowest: %v", r[most]))
 	}
-	if r.Half, err = t.at(ctx, r.Most.Wanted/2); err != nil {
-		return err
-	}
-	if r.RedisMost.Came > 0 {
-		if r.AtMost, err = t.at(ctx, r.RedisMost.Rate()); err != nil {
-			return err
-		}
-		if r.AtHalf, err = t.at(ctx, r.RedisHalf.Wanted); err != nil {
-			return err
-		}
+	r[half] = t.at(ctx, r[most].Wanted/2)
+	if redis, ok := r[redisMost]; ok {
+		r[atMost] = t.at(ctx, redis.Rate())
+		r[atHalf] = t.at(ctx, r[redisHalf].Wanted)
 		t.goroutines = true
-		if r.Waiting, err = t.at(ctx, r.RedisMost.Rate()); err != nil {
-			return err
-		}
+		r[goroutines] = t.at(ctx, redis.Rate())
 	}
 	var idle []*lane
 	for range meshNodes {
 		idle = append(idle, &lane{decider: nothing{}})
 	}
-	r.Load, err = newLoad().open(ctx, idle, r.Most.Wanted, o.lasts)
-	return err
+	r[loadAlone] = rig.Got(newLoad().open(ctx, idle, r[most].Wanted, o.lasts))
 }
 
 // trial measures a site of nodes at one rate after the other. A site that had to tell
@@ -131,14 +138,14 @@ type trial struct {
 }
 
 // at has visitors come at a rate until as many leave as come, and then measures.
-func (t *trial) at(ctx context.Context, perSecond float64) (spell, error) {
+func (t *trial) at(ctx context.Context, perSecond float64) spell {
 	return t.measure(ctx, func(part float64, lasts time.Duration) (spell, error) {
 		return t.m.room.open(ctx, t.m.lanes(t.goroutines), part*perSecond, lasts)
 	})
 }
 
 // saturated is at as high a rate as there can be.
-func (t *trial) saturated(ctx context.Context) (spell, error) {
+func (t *trial) saturated(ctx context.Context) spell {
 	return t.measure(ctx, func(part float64, lasts time.Duration) (spell, error) {
 		return t.m.room.closed(ctx, t.m.lanes(t.goroutines), int64(part*under), lasts)
 	})
@@ -148,33 +155,27 @@ func (t *trial) saturated(ctx context.Context) (spell, error) {
 // disk ahead of its visitors follows them.
 const rises = 300 * time.Millisecond
 
-func (t *trial) measure(ctx context.Context, come func(part float64, lasts time.Duration) (spell, error)) (s spell, err error) {
+func (t *trial) measure(ctx context.Context, come func(part float64, lasts time.Duration) (spell, error)) (s spell) {
 	if t.m == nil {
-		if t.m, err = startMesh(ctx, t.session); err != nil {
-			return s, err
-		}
+		t.m = rig.Got(startMesh(ctx, t.session))
 	}
 	refused := int64(0)
-	for _, warm := range []struct {
+	for _, so := range []struct {
 		part  float64
 		lasts time.Duration
-	}{{0.1, rises}, {0.3, rises}, {0.6, rises}, {1, t.m.settles()}} {
-		if s, err = come(warm.part, warm.lasts); err != nil {
-			return s, err
-		}
+	}{{0.1, rises}, {0.3, rises}, {0.6, rises}, {1, t.m.settles()}, {1, t.lasts}} {
+		s = rig.Got(come(so.part, so.lasts))
 		refused += s.Refused
 	}
-	s, err = come(1, t.lasts)
-	if refused+s.Refused > 0 && err == nil {
-		err = t.end()
+	if refused > 0 {
+		t.end()
 	}
-	return s, err
+	return s
 }
 
-func (t *trial) end() error {
-	m := t.m
-	if t.m = nil; m == nil {
-		return nil
+func (t *trial) end() {
+	if m := t.m; m != nil {
+		t.m = nil
+		rig.Must(m.stop())
 	}
-	return m.stop()
 }

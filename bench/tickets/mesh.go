@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -85,36 +86,29 @@ func (m *mesh) goOn(run func() error) {
 	})
 }
 
-func (m *mesh) newNode(i int, secret transport.Secret) (*meshNode, error) {
+func (m *mesh) newNode(i int, secret transport.Secret) (n *meshNode, err error) {
 	name := fmt.Sprint("a", i)
 	dir, err := node.OpenDataDir(filepath.Join(m.dir, name), crdt.NodeID{})
 	if err != nil {
 		return nil, err
 	}
 	cfg := node.Config{Data: dir, Name: name, Site: "a", Rooms: []room.Settings{roomOf(m.session)}, OwnerKey: []byte("key"), Found: i == 0}
-	var seeds []string
+	t := transport.LAN()
+	t.ID, t.Boot, t.Name, t.Site, t.Listen = transport.PeerID(dir.Self().Node), dir.Self().Boot, name, "a", "127.0.0.1:0"
 	if i > 0 {
 		cfg.AwaitPeers = 10 * time.Second
-		seeds = []string{m.nodes[0].mesh.Addr().String()}
+		t.Seeds = []string{m.nodes[0].mesh.Addr().String()}
 	}
-	n, err := node.New(cfg)
+	err = rig.Try(func() {
+		n = &meshNode{Node: rig.Got(node.New(cfg)), data: dir}
+		t.Identity = rig.Got(transport.IdentityFromSecret(secret, t.ID, name, "a", time.Now()))
+		t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
+		n.mesh = rig.Got(transport.New(t))
+	})
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	id := transport.PeerID(dir.Self().Node)
-	identity, err := transport.IdentityFromSecret(secret, id, name, "a", time.Now())
-	if err != nil {
-		return nil, err
-	}
-	t := transport.LAN()
-	t.ID, t.Boot, t.Name, t.Site = id, dir.Self().Boot, name, "a"
-	t.Listen, t.Identity, t.Seeds = "127.0.0.1:0", identity, seeds
-	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
-	links, err := transport.New(t)
-	if err != nil {
-		return nil, err
-	}
-	return &meshNode{n, dir, links}, nil
+	return n, nil
 }
 
 // await waits until rights are spread, which takes seconds, and each node gives tickets.

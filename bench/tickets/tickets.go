@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // options are what a run is to do.
@@ -32,7 +33,10 @@ func Entry() measurement.Entry {
 		Name: "tickets", Page: "measurements.md",
 		Question: "How many decisions do three nodes take with tickets, beside one call of Redis for each?",
 		Method: "New visitors, each of whom needs a decision. A central room asks Redis once for each, on 64 connections; three nodes of one site give a ticket to each, under escrow, with QUIC over loopback. " +
-			"Both by turns on the same processors, with the load in the same process. Without redis-server only the nodes are measured.",
+			"Both by turns on the same processors, with the load in the same process. Without redis-server only the nodes are measured. " +
+			"Cases: redis makes one call after the other on each connection, redis-script one of a script that checks a limit, and redis-half has visitors come at half of the rate of redis; " +
+			"same-as-redis-half and same-as-redis are nodes at these rates, also with a goroutine for each who waits; most is the highest rate that nodes sustain, half is half of it, " +
+			"saturated has as many visitors under way as nodes let wait, and load is decisions that do nothing.",
 		Units: []measurement.Unit{
 			{Name: "decisions/s", Meaning: "decisions that were given a second", Better: "higher"},
 			{Name: "p50-sec", Meaning: "time until a decision, from when the visitor was due: half are faster", Better: "lower"},
@@ -44,7 +48,8 @@ func Entry() measurement.Entry {
 			{Row: byRate, Unit: ratioUnit, Least: 10, Text: "the highest rate that nodes sustain, by that of Redis"},
 			{Row: byP99, Unit: ratioUnit, Most: 1, Text: "p99 of nodes by that of Redis, at the same rate"},
 		},
-		Needs: []string{"taskset"}, Cores: []int{0, 1}, Quick: []string{"rounds=1", "for=500ms", "session=1s"},
+		Programs: map[string][]string{"Redis": {"redis-server", "--version"}},
+		Needs:    []string{"taskset"}, Cores: []int{0, 1}, Quick: []string{"rounds=1", "for=500ms", "session=1s"},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			f.IntVar(&o.rounds, "rounds", 6, "how often each is measured; an interval takes six")
@@ -54,42 +59,8 @@ func Entry() measurement.Entry {
 				if o.rounds < 1 || o.lasts <= 0 || o.session <= 0 {
 					return errors.New("rounds, for and session are above 0")
 				}
-				found, err := measure(ctx, o)
-				if err != nil {
-					return err
-				}
-				found.record(r)
-				return r.TableWithResults(ctx, found.table())
+				return rig.Try(func() { measure(ctx, o, r) })
 			}
 		},
-	}
-}
-
-// Rows of what nodes come to beside Redis.
-const (
-	ratioUnit = "ratio"
-	byRate    = "by-redis/of=rate"
-	byP99     = "by-redis/of=p99"
-)
-
-// record adds all rounds.
-func (all results) record(run *measurement.Run) {
-	for i := range all.Rounds {
-		r := &all.Rounds[i]
-		for _, w := range rows {
-			s := w.of(r)
-			if s.Came == 0 {
-				continue // Redis is not there
-			}
-			values := measurement.Values{"decisions/s": s.Rate(), "cpu-sec/decision": (s.CPU + s.Server).Seconds()}
-			if w.wait {
-				values["p50-sec"], values["p99-sec"] = s.P50/1e3, s.P99/1e3
-			}
-			run.Add(measurement.Row("case", w.key), values)
-		}
-		if all.NoRedis == "" {
-			run.Add(byRate, measurement.Values{ratioUnit: r.Most.Rate() / r.RedisMost.Rate()})
-			run.Add(byP99, measurement.Values{ratioUnit: r.AtHalf.P99 / r.RedisHalf.P99})
-		}
 	}
 }

@@ -93,6 +93,9 @@ type spell struct {
 	Server         time.Duration // of another process that decides, for each visitor; 0: there is none
 }
 
+// cpu is the processor time of all for each visitor.
+func (s spell) cpu() time.Duration { return s.CPU + s.Server }
+
 // Rate returns how many visitors a second were let in.
 func (s spell) Rate() float64 { return float64(s.Given) / s.Lasted.Seconds() }
 

@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"bench/limits":          {"crdt", "node/limit"},
 	"bench/limits/hurt":     {"bench/measurement", "bench/rig", "bench/rig/", "node"},
 	"bench/limiters":        {"bench/measurement", "bench/rate", "bench/rig"},
-	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/measurement", "bench/rig"},
+	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/measurement", "bench/rig", "bench/rig/redis"},
 	"bench/scaling":         {"bench/measurement", "bench/rig", "transport"},
 	"bench/virtual":         {"crdt", "node", "node/replica"},
 	"bench/traffic":         {"bench/measurement", "bench/virtual", "crdt", "node", "node/replica", "node/room", "transport"},

@@ -16,7 +16,6 @@ import (
 type Conn struct {
 	conn net.Conn
 	in   *bufio.Reader
-	out  []byte
 }
 
 // Dial connects to host:port.
@@ -31,16 +30,18 @@ func Dial(address string) (*Conn, error) {
 // Close ends the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
+// Command returns a command as Redis reads it.
+func Command(words ...string) []byte {
+	out := fmt.Appendf(nil, "*%d\r\n", len(words))
+	for _, w := range words {
+		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(w), w)
+	}
+	return out
+}
+
 // Do sends a command, and returns its answer as text; of one that is a list, the last element. What Redis calls an error is one.
 func (c *Conn) Do(words ...string) (string, error) {
-	c.out = append(c.out[:0], '*')
-	c.out = append(strconv.AppendInt(c.out, int64(len(words)), 10), "\r\n"...)
-	for _, w := range words {
-		c.out = append(c.out, '$')
-		c.out = append(strconv.AppendInt(c.out, int64(len(w)), 10), "\r\n"...)
-		c.out = append(append(c.out, w...), "\r\n"...)
-	}
-	if _, err := c.conn.Write(c.out); err != nil {
+	if _, err := c.conn.Write(Command(words...)); err != nil {
 		return "", err
 	}
 	return readReply(c.in)

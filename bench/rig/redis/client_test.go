@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -81,6 +82,27 @@ func TestIncrementCountsCalls(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestAsk(t *testing.T) {
+	call := Command("INCR", "visitors")
+	for answer, fails := range map[string]bool{":17\r\n": false, ":0\r\n": true, "-ERR\r\n": true, ":1": true, "": true} {
+		var out bytes.Buffer
+		err := Ask(&out, bufio.NewReader(strings.NewReader(answer)), call)
+		if (err != nil) != fails {
+			t.Errorf("answer %q: %v", answer, err)
+		}
+		if got, want := out.String(), "*2\r\n$4\r\nINCR\r\n$8\r\nvisitors\r\n"; got != want {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+	}
+	if err := Ask(failing{}, nil, call); err == nil {
+		t.Error("a call that could not be written has no error")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestCommandsAreWrittenAsWords(t *testing.T) {
 	server, client := net.Pipe()
