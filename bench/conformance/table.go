@@ -86,3 +86,53 @@ func (m *matrix) table() string {
 	}
 	return b.String()
 }
+
+// note explains something in the table that its words do not.
+type note string
+
+const (
+	standsIn note = "Not the program, but one that does with this configuration what the program's documentation says."
+
+	ownPage note = "nginx drops the body of a verdict and fetches the page by a request of its own. Its code is not read as a verdict, so it is the room's `queueing-status-code`, here 202."
+
+	siteCaches note = "Traefik cannot change the site's `Cache-Control` where a pass is set. If pages of the site may be stored by shared caches in front of Traefik, keep those from storing answers with `Set-Cookie`, as most do."
+
+	asSaid note = "What the example says for when no verdict can be had; see the last row."
+
+	cannotSay note = "Traefik knows no other answer when no verdict can be had."
+
+	threeSeconds note = "After the 3 s that the examples give a node, or sooner where they look at its `/readyz`; Traefik's 30 s cannot be changed."
+
+	noVerdict note = "Where no verdict can be had, Envoy leaves a proof of admission that a visitor has made up. Its signature is wrong."
+
+	byRule note = "The field that `country-header` names is the visitor's here. A node reads it in questions only [if it is told](#countries) that the proxy replaces it."
+
+	anyWay note = "Some such requests get the page, and others are refused or closed. None reaches what the room guards, also with the example set to let everybody in where no node answers, and who is in is served afterwards."
+
+	byPost note = "The site asks a node to, [by `POST /revoke`](#ending-sessions). Its answers do not pass through a node, so a field in them would not be seen."
+)
+
+// columnNotes are those of a proxy as a whole.
+func columnNotes(fe frontEnd) []note {
+	if fe.standIn {
+		return []note{standsIn}
+	}
+	return nil
+}
+
+// cellNotes are those of a case with a proxy.
+func cellNotes(c testCase, fe frontEnd) (notes []note) {
+	switch {
+	case fe.pages && c.paged:
+		notes = append(notes, ownPage)
+	case fe.siteCaches && c.newPass:
+		notes = append(notes, siteCaches)
+	case c.hurts && fe.closed:
+		notes = append(notes, cannotSay)
+	case c.id == "open" && fe.keepsForged:
+		notes = append(notes, noVerdict)
+	case c.hurts && c.id != "open":
+		notes = append(notes, asSaid)
+	}
+	return notes
+}

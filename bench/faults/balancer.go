@@ -65,11 +65,8 @@ func (b *balancer) why() string {
 type backend struct {
 	node   *rig.Node
 	ready  atomic.Bool
-	flying atomic.Int64 // requests under way
+	served atomic.Int64 // requests
 	failed atomic.Int64 // requests without an answer
-
-	mu     sync.Mutex
-	served []time.Time // when it was given requests
 }
 
 // newBalancer serves on a port of its own until close. It waits until the nodes are ready.
@@ -160,8 +157,6 @@ var transports = &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: time
 func (k *backend) send(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host = "http", k.node.Place.HTTP
-	k.flying.Add(1)
-	defer k.flying.Add(-1)
 	resp, err := transports.RoundTrip(out)
 	if err != nil {
 		return nil, err
@@ -170,31 +165,8 @@ func (k *backend) send(r *http.Request) (*http.Response, error) {
 		_, err := io.Copy(io.Discard, resp.Body)
 		return nil, errors.Join(errNotServing, err, resp.Body.Close())
 	}
-	k.mu.Lock()
-	k.served = append(k.served, time.Now())
-	k.mu.Unlock()
+	k.served.Add(1)
 	return resp, nil
-}
-
-// share returns which part of all requests of a span a node was given.
-func (b *balancer) share(of *backend, from, to time.Time) float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	mine, all := 0, 0
-	for _, k := range b.backends {
-		k.mu.Lock()
-		for _, at := range k.served {
-			if at.Before(from) || !at.Before(to) {
-				continue
-			}
-			all++
-			if k == of {
-				mine++
-			}
-		}
-		k.mu.Unlock()
-	}
-	return float64(mine) / float64(max(1, all))
 }
 
 func (b *balancer) close() error {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
@@ -23,12 +25,12 @@ func Entries() []measurement.Entry {
 	compared := measurement.Entry{
 		Name: "limit-bench", Page: "rate-limits-measured.md",
 		Question: "What does a rate limit cost, beside those of nginx and HAProxy?",
-		Method:   "One server at a time on one core, wrk with 64 connections and the site on the other: requests without a limit, within one that is not reached, and beyond one that refuses nearly all.",
+		Method:   "One server at a time on one core, a load that asks again as soon as it has an answer, on 64 connections, and the site on the other: requests without a limit, within one that is not reached, and beyond one that refuses nearly all.",
 		Units: []measurement.Unit{{Name: "req/s", Meaning: "answers a second", Better: "higher"},
 			{Name: "cpu-sec/req", Meaning: "processor time of the server for each request", Better: "lower"},
 			{Name: "of-no-limit", Meaning: "that time by what the same server takes without a limit, within a round", Better: "lower"},
 			{Name: "ropeline-by-it", Meaning: "that time of ropeline by that of this server, within a round", Better: "lower"}},
-		Needs: []string{measurement.Ropeline, "nginx", "haproxy", "wrk", "taskset"},
+		Needs: []string{measurement.Ropeline, "nginx", "haproxy", "taskset"}, Cores: []int{1},
 	}
 	attacked := measurement.Entry{
 		Name: "limit-attack", Page: "rate-limits-measured.md",
@@ -40,6 +42,8 @@ func Entries() []measurement.Entry {
 			{Name: "p99-of-none", Meaning: "that by what it is without an attack, within a round", Better: "lower"}},
 		Needs: []string{measurement.Ropeline, "nginx", "taskset"}, Cores: []int{1},
 	}
+	programs := map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haproxy", "-v"}}
+	compared.Programs, attacked.Programs = programs, programs
 	return []measurement.Entry{withSite(compared, 6, compare), withSite(attacked, 11, attack)}
 }
 
@@ -84,12 +88,12 @@ func compare(ctx context.Context, b *bench) {
 		found := map[string]time.Duration{}
 		for _, s := range servers {
 			for _, c := range []string{without, within, beyond} {
-				rate, cpu, err := b.measure(ctx, s, c)
+				perSecond, cpu, err := b.measure(ctx, s, c)
 				if err != nil {
 					rig.Must(fmt.Errorf("%s, %s: %w", s.name, c, err))
 				}
 				found[s.name+c] = cpu
-				values := measurement.Values{"req/s": rate, "cpu-sec/req": cpu.Seconds(), "of-no-limit": float64(cpu) / float64(found[s.name+without])}
+				values := measurement.Values{"req/s": perSecond, "cpu-sec/req": cpu.Seconds(), "of-no-limit": float64(cpu) / float64(found[s.name+without])}
 				if own, ok := found[servers[0].name+c]; ok && s.name != servers[0].name {
 					values["ropeline-by-it"] = float64(own) / float64(cpu)
 				}
@@ -99,25 +103,26 @@ func compare(ctx context.Context, b *bench) {
 	}
 }
 
-// measure starts a server, has wrk ask it, and ends it. It returns the requests a second, and the time of
+// measure starts a server, asks it, and ends it. It returns the requests a second, and the time of
 // the server for each.
-func (b *bench) measure(ctx context.Context, s server, c string) (rate float64, cpu time.Duration, err error) {
+func (b *bench) measure(ctx context.Context, s server, c string) (perSecond float64, cpu time.Duration, err error) {
 	p, err := s.start(ctx, b.dir, b.Binary, c)
 	if err != nil {
 		return 0, 0, err
 	}
 	err = rig.Try(func() {
-		url := "http://" + address + "/"
-		rig.Must(p.Await(ctx, url))
-		rig.Got(rig.Wrk(ctx, url, time.Second)) // all is warm, and the limit is reached
+		rig.Must(p.Await(ctx, "http://"+address+"/"))
+		load := rate.Config{Address: address, Requests: [][]byte{[]byte(request)}, Lasts: time.Second}
+		rig.Got(rate.Run(ctx, load)) // all is warm, and the limit is reached
+		load.Lasts = b.lasts
 		before := rig.Got(p.CPU())
-		got := rig.Got(rig.Wrk(ctx, url, b.lasts))
-		rate, cpu = got.Rate, (rig.Got(p.CPU())-before)/time.Duration(max(got.All, 1))
-		if refused := got.Other > got.All/2; refused != (c == beyond) {
-			rig.Must(fmt.Errorf("%d of %d answers are no 2xx", got.Other, got.All))
+		got := rig.Got(rate.Run(ctx, load))
+		perSecond, cpu = got.Rate, (rig.Got(p.CPU())-before)/time.Duration(max(got.Answered, 1))
+		if good := got.Status[http.StatusOK]; (good < got.Due/2) != (c == beyond) {
+			rig.Must(fmt.Errorf("of %d requests %d were answered with 200: %s", got.Due, good, got.LastError))
 		}
 	})
-	return rate, cpu, errors.Join(err, p.Stop())
+	return perSecond, cpu, errors.Join(err, p.Stop())
 }
 
 // Where the server under test and the site are.

@@ -18,7 +18,6 @@ var sources = map[string]string{
 	"haproxy":         "Debian's package haproxy",
 	"redis-server":    "Debian's package redis-server",
 	"redis-benchmark": "Debian's package redis-tools",
-	"wrk":             "Debian's package wrk",
 	"taskset":         "Debian's package util-linux",
 	"caddy":           "make artifacts/caddy",
 }

@@ -155,21 +155,3 @@ func TestBuiltStaysTheSameFile(t *testing.T) {
 		first = is
 	}
 }
-
-func TestParseWrk(t *testing.T) {
-	got, err := parseWrk(`Running 1s test @ http://127.0.0.1:1/
-  1 threads and 64 connections
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency     1.04ms    1.25ms  22.76ms   95.20%
-  70093 requests in 1.10s, 12.30MB read
-  Non-2xx or 3xx responses: 12
-Requests/sec:  63721.20
-Transfer/sec:     11.18MB
-`)
-	if want := (Answers{70093, 12, 63721.20}); err != nil || got != want {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
-	if _, err := parseWrk("unable to connect\n"); err == nil {
-		t.Error("no answers are no error")
-	}
-}

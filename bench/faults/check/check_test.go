@@ -158,7 +158,7 @@ func TestOrdersThatASearchFinds(t *testing.T) {
 		Init: func() any { return uint64(0) },
 		Step: func(last, _, seq any) (bool, any) { return seq.(uint64) > last.(uint64), seq },
 	}
-	const limit = 3
+	const limit = 2
 	places := porcupine.Model{
 		Init: func() any { return 0 },
 		Step: func(taken, change, _ any) (bool, any) {
@@ -168,7 +168,7 @@ func TestOrdersThatASearchFinds(t *testing.T) {
 	}
 	found := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		seqs := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 20), 1, 8, rapid.ID).Draw(t, "numbers")
+		seqs := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 20), 1, 8, rapid.ID).Draw(t, "numbers") // few, so that a search ends
 		if rapid.Bool().Draw(t, "in order") {
 			slices.Sort(seqs)
 		}
@@ -180,7 +180,7 @@ func TestOrdersThatASearchFinds(t *testing.T) {
 			e := entry(uint64(i+1), seq, 0, 0)
 			e.At = int64(i)*300_000 + 1000*rapid.Int64Range(0, 900).Draw(t, "at") + int64(3*i)
 			e.Took = time.Duration(rapid.Int64Range(1, 400).Draw(t, "took")) * time.Microsecond
-			e.Left = time.Duration(rapid.Int64Range(1, 900).Draw(t, "stay"))*time.Microsecond + 100
+			e.Left = time.Duration(rapid.Int64Range(1, 1500).Draw(t, "stay"))*time.Microsecond + 100
 			events = append(events, e)
 			numbered = append(numbered, porcupine.Operation{ClientId: i, Call: e.Called(), Return: e.At, Output: e.Seq})
 			taking = append(taking, porcupine.Operation{ClientId: i, Call: e.Called(), Return: e.At, Input: 1, Output: 0},

@@ -1,11 +1,13 @@
 package record
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"slices"
 	"time"
 )
@@ -46,25 +48,25 @@ func (m *Merge) All() iter.Seq2[Located, error] {
 		var streams []*stream // by the time of the next event of each
 		defer func() {
 			for _, s := range streams {
-				_ = s.r.Close() // only read from
+				_ = s.file.Close() // only read from
 			}
 		}()
 		// place has a stream read on, and puts it where it belongs.
 		place := func(s *stream) error {
 			if err := s.fill(); err != nil || len(s.ahead) == 0 {
-				return errors.Join(err, s.r.Close())
+				return errors.Join(err, s.file.Close())
 			}
 			i, _ := slices.BinarySearchFunc(streams, s, func(a, b *stream) int { return cmp.Compare(a.ahead[0].At, b.ahead[0].At) })
 			streams = slices.Insert(streams, i, s)
 			return nil
 		}
 		for _, src := range m.sources {
-			r, err := Open(src.Path)
+			f, err := os.Open(src.Path)
 			if err == nil {
-				err = place(&stream{node: src.Node, path: src.Path, r: r})
+				err = place(&stream{node: src.Node, file: f, read: bufio.NewReaderSize(f, 1024*Size)})
 			}
 			if err != nil {
-				yield(Located{}, err)
+				yield(Located{}, fmt.Errorf("record: %w", err))
 				return
 			}
 		}
@@ -91,23 +93,26 @@ func (m *Merge) All() iter.Seq2[Located, error] {
 
 // stream is one file with a piece of it in order.
 type stream struct {
-	node, path string
-	r          *Reader
-	ahead      []Event
-	newest     int64
-	done       bool
+	node   string
+	file   *os.File
+	read   *bufio.Reader
+	ahead  []Event
+	newest int64
+	done   bool
 }
 
 // fill reads until the earliest event cannot be preceded by one to come.
 func (s *stream) fill() error {
 	for !s.done && (len(s.ahead) == 0 || s.newest-s.ahead[0].At < int64(slack)) {
-		e, err := s.r.Next()
-		if errors.Is(err, io.EOF) {
-			s.done = true
+		var buf [Size]byte
+		_, err := io.ReadFull(s.read, buf[:])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			s.done = true // or the last is being written, or broken off: no answer can have left
 			break
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.path, err)
+		e, damaged := Decode(buf[:])
+		if err = cmp.Or(err, damaged); err != nil {
+			return fmt.Errorf("%s: %w", s.file.Name(), err)
 		}
 		s.newest = max(s.newest, e.At)
 		// Nearly in order, so that few have to make room.
