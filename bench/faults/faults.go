@@ -20,10 +20,25 @@ import (
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// units are those of every entry.
+// units are those of every entry. Counts and peaks are of one run.
 var units = []measurement.Unit{
 	{Name: "broken", Meaning: "1: a promise was broken, or the run could not be finished", Better: "lower", Exact: true},
 	{Name: "skipped", Meaning: "1: it cannot be done here", Better: "lower", Exact: true},
+	{Name: "faults", Meaning: "how often something was done to the mesh"},
+	{Name: "tickets", Meaning: "tickets that were given"},
+	{Name: "twice", Meaning: "numbers of tickets that two visitors were given", Better: "lower", Exact: true},
+	{Name: "active", Meaning: "the most visitors at one time"},
+	{Name: "limit", Meaning: "of these: `total_active_users`, the greatest that an operator has set"},
+	{Name: "new", Meaning: "the most new visitors in any 60 s"},
+	{Name: "new-limit", Meaning: "of these: `new_users_per_minute`"},
+	{Name: "pause-sec", Meaning: "the longest time without a new visitor"},
+	{Name: "transfers", Meaning: "of rights, from node to node"},
+	{Name: "borrowed", Meaning: "the most sessions without a right at one time"},
+	{Name: "order-error", Meaning: "visitors who were let in in the wrong order, as `ropeline load` counts them"},
+	{Name: "sessions-lost", Meaning: "visitors who were sent into the queue in a session"},
+	{Name: "places-lost", Meaning: "waiting visitors who were told a later arrival than before"},
+	{Name: "again-sec", Meaning: "until every other node of the site gives tickets after its counter is killed: at most 1 s", Better: "lower"},
+	{Name: "whole-sec", Meaning: "until the mesh gives as many as before: at most a minute", Better: "lower"},
 	{Name: "sec", Meaning: "how long it took"},
 }
 
@@ -82,7 +97,7 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 		}}
 }
 
-// errBroken says that a promise was broken; which one stands in the table.
+// errBroken says that a promise was broken; which one stands below the table.
 var errBroken = errors.New("not everything held")
 
 func measure(ctx context.Context, chosen []scenario, o options, r *measurement.Run) (err error) {
@@ -98,29 +113,18 @@ func measure(ctx context.Context, chosen []scenario, o options, r *measurement.R
 			return err
 		}
 	}
-	table, sum := tableHead, 0.0
+	broken := 0
 	for _, s := range chosen {
-		x := runOne(ctx, s, o)
+		broken += runAll(ctx, s, o, r)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r.Tell("%s", strings.TrimSpace(x.row()))
-		values := measurement.Values{"broken": 0, "skipped": 0, "sec": x.took.Seconds()}
-		switch {
-		case x.Skip != "":
-			values["skipped"] = 1
-		case x.bad():
-			values["broken"] = 1
-		}
-		r.Add(measurement.Row("scenario", x.Name), values)
-		table += x.row()
-		sum += values["broken"]
 	}
-	r.Add("all", measurement.Values{"broken": sum})
-	if err := r.Table(table); err != nil || sum == 0 {
-		return err
+	r.Add("all", measurement.Values{"broken": float64(broken)})
+	if broken > 0 {
+		return errBroken
 	}
-	return errBroken
+	return nil
 }
 
 // choose returns the scenarios whose whole name an expression matches.
@@ -141,30 +145,65 @@ func choose(all []scenario, pattern string) ([]scenario, error) {
 	return chosen, nil
 }
 
-// runOne runs a scenario as often as it wants. What cannot be done here is skipped.
-func runOne(ctx context.Context, s scenario, o options) result {
-	all := result{scenario: s}
-	began := time.Now()
+// runAll runs a scenario as often as it wants, and returns how often a promise was broken. What cannot be done here is
+// skipped.
+func runAll(ctx context.Context, s scenario, o options, m *measurement.Run) (broken int) {
+	row := measurement.Row("scenario", s.Name, "fault", s.Fault)
 	trials := 1
 	if s.Trials > 0 {
 		trials = max(s.Trials, o.trials)
 	}
-	var outages []*outage
-	for trial := 0; trial < trials && all.Skip == "" && ctx.Err() == nil; trial++ {
-		r, err := execute(ctx, s, o, trial)
-		if errors.Is(err, rig.ErrCannot) {
-			all.Skip = err.Error()
-			break
+	for trial := range trials {
+		began := time.Now()
+		var r *run
+		var err error
+		if s.Skip == "" {
+			if r, err = execute(ctx, s, o, trial); errors.Is(err, rig.ErrCannot) {
+				s.Skip = err.Error()
+			}
 		}
-		all.add(r, err)
-		if r != nil && r.outage != nil {
-			outages = append(outages, r.outage)
+		if ctx.Err() != nil {
+			return broken
+		}
+		if s.Skip != "" {
+			m.Add(row, measurement.Values{"skipped": 1})
+			m.Note("%s is skipped: %s", s.Name, s.Skip)
+			return broken
+		}
+		values := measurement.Values{"broken": 0, "sec": time.Since(began).Seconds()}
+		if wrong := r.came(values, err); len(wrong) > 0 {
+			broken++
+			values["broken"] = 1
+			m.Note("**%s is broken**: %s", s.Name, strings.Join(wrong, "; "))
+		}
+		m.Add(row, values)
+		if r != nil && len(r.seen) > 0 {
+			m.Note("%s: %s", s.Name, strings.Join(r.seen, "; "))
+		}
+		m.Tell("%s: %v", s.Name, values)
+	}
+	return broken
+}
+
+// came puts down what came of a run, and returns what is wrong. err is why it could not be finished; it may be nil then.
+func (r *run) came(values measurement.Values, err error) (wrong []string) {
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	if r == nil {
+		return wrong
+	}
+	values["faults"] = float64(len(r.marks))
+	values["order-error"], values["sessions-lost"], values["places-lost"] = r.loaded.OrderError, float64(r.loaded.SessionsLost), float64(r.loaded.PlacesLost)
+	if o := r.outage; o != nil && o.lasts == nil {
+		values["again-sec"], values["whole-sec"] = o.again.Seconds(), o.whole.Seconds()
+	}
+	if f := r.found; f != nil {
+		values["pause-sec"] = f.Pause.Seconds()
+		for unit, n := range map[string]int{"tickets": f.Tickets, "twice": f.Duplicates, "active": f.Peak, "limit": f.Limit,
+			"new": f.RatePeak, "new-limit": f.RateLimit, "transfers": f.Transfers, "borrowed": f.PeakBorrowed} {
+			values[unit] = float64(n)
 		}
 	}
-	if len(outages) > 0 {
-		seen, wrong := flow(outages)
-		all.seen, all.broken = append(all.seen, seen), append(all.broken, wrong...)
-	}
-	all.took = time.Since(began)
-	return all
+	return append(wrong, r.broken()...)
 }

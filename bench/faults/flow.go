@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
@@ -52,12 +51,18 @@ func killCounter(r *run) {
 	})
 }
 
-// checkFlow says that tickets have never come to flow again as they did.
-func checkFlow(r *run) []string {
-	if r.outage == nil || r.outage.lasts == nil {
-		return nil
+// checkFlow: tickets have to flow again within a second, and as many as before within a minute.
+func checkFlow(r *run) (wrong []string) {
+	switch o := r.outage; {
+	case o == nil: // it was not killed
+	case o.lasts != nil:
+		wrong = append(wrong, o.lasts.Error())
+	case o.again > time.Second:
+		wrong = append(wrong, fmt.Sprintf("tickets flow again after %s, want 1 s", ms(o.again)))
+	case o.whole > time.Minute:
+		wrong = append(wrong, fmt.Sprintf("the whole rate is back after %s, want 60 s", ms(o.whole)))
 	}
-	return []string{r.outage.lasts.Error()}
+	return wrong
 }
 
 // measure says when each of the other nodes of the site had given a ticket
@@ -97,31 +102,6 @@ func (o *outage) measure(events iter.Seq[record.Located]) error {
 		}
 	}
 	return fmt.Errorf("the rate of %.0f tickets per second did not come back within %v", before, afterOutage)
-}
-
-// flow says what all outages came to, and what is too long.
-func flow(outages []*outage) (seen string, wrong []string) {
-	var again, whole []time.Duration
-	for _, o := range outages {
-		again, whole = append(again, o.again), append(whole, o.whole)
-	}
-	slices.Sort(again)
-	slices.Sort(whole)
-	seen = fmt.Sprintf("%d trials: every other node of the site gives tickets again after %s (p50), %s (p99), %s at most; whole rate after %s (p50), %s (p99)",
-		len(again), ms(quantile(again, 0.5)), ms(quantile(again, 0.99)), ms(quantile(again, 1)), ms(quantile(whole, 0.5)), ms(quantile(whole, 0.99)))
-	if q := quantile(again, 0.99); q > time.Second {
-		wrong = append(wrong, fmt.Sprintf("tickets flow again after %s at the 99th percentile, want 1 s", ms(q)))
-	}
-	if q := quantile(whole, 1); q > time.Minute {
-		wrong = append(wrong, fmt.Sprintf("the whole rate is back after %s, want 60 s", ms(q)))
-	}
-	return seen, wrong
-}
-
-// quantile returns the smallest value of a sorted list that a share q of all
-// does not exceed.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }

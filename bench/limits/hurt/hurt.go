@@ -25,9 +25,19 @@ func Entry() measurement.Entry {
 		Name: "limit-faults", Page: "rate-limits-measured.md",
 		Question: "What passes a rate limit of a mesh that is hurt?",
 		Method:   "Six real processes in three sites, a limit over the mesh, one client that comes far too often and others that keep to it; the site counts what reaches it.",
-		Units:    []measurement.Unit{{Name: "broken", Meaning: "what else came of it than has to", Better: "lower", Exact: true}},
-		Bounds:   []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
-		Quick:    []string{"run=every node killed", "period=6s"},
+		Units: []measurement.Unit{
+			{Name: "broken", Meaning: "what else came of it than has to", Better: "lower", Exact: true},
+			{Name: "limit", Meaning: "requests in a period that the limit allows"},
+			{Name: "before", Meaning: "the most of who comes too often that reached the site in a period before the fault"},
+			{Name: "meanwhile", Meaning: "the same from its beginning to a period after its end"},
+			{Name: "after", Meaning: "the same after that"},
+			{Name: "may", Meaning: "how many may before and after: the limit, and what comes until all have heard of a request"},
+			{Name: "may-meanwhile", Meaning: "how many may meanwhile: the limit for each part of the mesh that counts for itself"},
+			{Name: "honest", Meaning: "requests of others, who keep to the limit"},
+			{Name: "honest-limited", Meaning: "of these, limited", Better: "lower", Exact: true},
+		},
+		Bounds: []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
+		Quick:  []string{"run=every node killed", "period=6s"},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			only := f.String("run", "", "only faults whose names contain this text")
@@ -39,7 +49,7 @@ func Entry() measurement.Entry {
 	}
 }
 
-// errBroken says that a promise was broken; which one stands in the table.
+// errBroken says that a promise was broken; which one stands below the table.
 var errBroken = errors.New("not everything held")
 
 func measure(ctx context.Context, o options, only string, run *measurement.Run) (err error) {
@@ -53,7 +63,7 @@ func measure(ctx context.Context, o options, only string, run *measurement.Run) 
 		}
 	}
 	o.out = run.Log
-	table, sum := head, 0.0
+	sum := 0
 	for _, f := range faults(o.period) {
 		if !strings.Contains(f.name, only) {
 			continue
@@ -62,16 +72,16 @@ func measure(ctx context.Context, o options, only string, run *measurement.Run) 
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		run.Tell("%s", strings.TrimSpace(r.row()))
-		table += r.row()
-		broken := float64(len(r.broken()))
-		run.Add(measurement.Row("fault", f.name, "period", f.period.String()), measurement.Values{"broken": broken})
-		sum += broken
+		run.Tell("%s: %v", f.name, r.values())
+		run.Add(r.name(), r.values())
+		for _, why := range r.broken() {
+			run.Note("**%s is broken**: %s", f.name, why)
+			sum++
+		}
 	}
-	run.Add("all", measurement.Values{"broken": sum})
-	err = run.Table(table)
+	run.Add("all", measurement.Values{"broken": float64(sum)})
 	if sum > 0 {
-		err = errors.Join(err, errBroken)
+		return errBroken
 	}
-	return err
+	return nil
 }

@@ -3,11 +3,11 @@
 package hurt
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
@@ -70,27 +70,25 @@ func (r *run) broken() (why []string) {
 	return why
 }
 
-const head = "| fault | injected how | limit | reached the site in a period at most: before, meanwhile, after | may at most | others, who keep to the limit: requests, limited | verdict |\n|---|---|---|---|---|---|---|\n"
-
-// row returns the line of a markdown table.
-func (r *run) row() string {
+// values are those of the run's row.
+func (r *run) values() measurement.Values {
 	most, allowed := r.most(r.clients[0].name), r.allowed()
-	reached, may := fmt.Sprint(most[before]), fmt.Sprint(allowed[before])
+	v := measurement.Values{"broken": float64(len(r.broken())), "limit": float64(r.limit()), "before": float64(most[before]), "may": float64(allowed[before])}
 	if r.hurt != nil {
-		reached = fmt.Sprintf("%d, %d, %d", most[before], most[meanwhile], most[after])
-		may = fmt.Sprintf("%d, %d, %d", allowed[before], allowed[meanwhile], allowed[after])
+		v["meanwhile"], v["may-meanwhile"], v["after"] = float64(most[meanwhile]), float64(allowed[meanwhile]), float64(most[after])
 	}
-	how := cmp.Or(r.injected, "–")
-	if r.through == rig.Proxies && strings.Contains(r.injected, "taken down") {
+	for _, c := range r.clients[1:] {
+		v["honest"] += float64(c.sent.Load())
+		v["honest-limited"] += float64(c.limited.Load())
+	}
+	return v
+}
+
+// name is that of the run's row.
+func (r *run) name() string {
+	how := r.injected
+	if r.through == rig.Proxies && strings.Contains(how, "taken down") {
 		how = r.through
 	}
-	var sent, limited int64
-	for _, c := range r.clients[1:] {
-		sent, limited = sent+c.sent.Load(), limited+c.limited.Load()
-	}
-	verdict := "held"
-	if why := r.broken(); len(why) > 0 {
-		verdict = "**broken**: " + strings.Join(why, "; ")
-	}
-	return fmt.Sprintf("| %s | %s | %d in %v | %s | %s | %d, %d | %s |\n", r.name, how, r.limit(), r.period, reached, may, sent, limited, verdict)
+	return measurement.Row("fault", r.fault.name, "injected", how, "period", r.period.String())
 }
