@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -73,20 +74,17 @@ func NewNamespaces() (*Namespaces, error) {
 	return n, ip("netns", "del", probe)
 }
 
+var ours = regexp.MustCompile(`^rl(\d+)`)
+
 // sweep removes the namespaces of processes that are gone.
 func sweep() {
 	entries, _ := os.ReadDir(runDir) // not there: nothing to sweep
 	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), "rl")
-		digits := strings.TrimRightFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-		if i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-			digits = rest[:i]
+		if m := ours.FindStringSubmatch(e.Name()); m != nil {
+			if pid, err := strconv.Atoi(m[1]); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+				_ = ip("netns", "del", e.Name()) // somebody else may have
+			}
 		}
-		pid, err := strconv.Atoi(digits)
-		if !ours || err != nil || unix.Kill(pid, 0) != unix.ESRCH {
-			continue
-		}
-		_ = ip("netns", "del", e.Name()) // somebody else may have
 	}
 }
 
@@ -148,9 +146,18 @@ func link(a, b *siteNet) error {
 		words("-n %s addr add %s.2/24 dev to%s", b.router, net, a.name),
 		words("-n %s link set to%s up", a.router, b.name),
 		words("-n %s link set to%s up", b.router, a.name),
-		words("-n %s route add 10.77.%d.0/24 via %s.2", a.router, b.number, net),
-		words("-n %s route add 10.77.%d.0/24 via %s.1", b.router, a.number, net),
+		words("-n %s route add %s", a.router, a.to(b)),
+		words("-n %s route add %s", b.router, b.to(a)),
 	)
+}
+
+// to is the route to another site. The end of a link at the site that was there before is the first.
+func (s *siteNet) to(other *siteNet) string {
+	link, end := s.number*16+other.number, 2
+	if s.number > other.number {
+		link, end = other.number*16+s.number, 1
+	}
+	return fmt.Sprintf("10.77.%d.0/24 via 10.78.%d.%d", other.number, link, end)
 }
 
 // Join implements Network. Names of sites and nodes are short: the kernel allows
@@ -241,69 +248,53 @@ func enterAnd(namespace string, f func() error) error {
 	return f()
 }
 
-// do runs a command and remembers what undoes it.
-func (n *Namespaces) do(command, undo []string) error {
+// doLocked runs a command and remembers what undoes it, in this order.
+func (n *Namespaces) doLocked(command []string, undo ...[]string) error {
 	if err := ip(command...); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.undo = append(n.undo, undo)
+	n.undo = append(n.undo, undo...)
 	return nil
 }
 
 // CutSites implements Network.
 func (n *Namespaces) CutSites(a, b string) error {
 	n.mu.Lock()
-	var router, other *siteNet
+	defer n.mu.Unlock()
+	of := map[string]*siteNet{}
 	for _, s := range n.sites {
-		switch s.name {
-		case a:
-			router = s
-		case b:
-			other = s
-		}
+		of[s.name] = s
 	}
-	n.mu.Unlock()
-	if router == nil || other == nil {
+	site, other := of[a], of[b]
+	if site == nil || other == nil {
 		return fmt.Errorf("cut sites %s and %s: there is no such site", a, b)
 	}
 	// The kernel forgets the routes through a link that is taken down here; at
 	// the other end of it they stay, without a carrier.
-	net := fmt.Sprintf("10.78.%d", min(router.number, other.number)*16+max(router.number, other.number))
-	via := net + ".2"
-	if router.number > other.number {
-		via = net + ".1"
-	}
-	if err := n.do(words("-n %s link set to%s down", router.router, b), words("-n %s link set to%s up", router.router, b)); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.undo = append(n.undo, words("-n %s route replace 10.77.%d.0/24 via %s", router.router, other.number, via))
-	return nil
+	return n.doLocked(words("-n %s link set to%s down", site.router, b),
+		words("-n %s link set to%s up", site.router, b), words("-n %s route replace %s", site.router, site.to(other)))
 }
 
 // CutNode implements Network.
 func (n *Namespaces) CutNode(name string) error {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	node := n.nodes[name]
-	n.mu.Unlock()
 	if node == nil {
 		return fmt.Errorf("cut node %s: there is no such node", name)
 	}
-	return n.do(words("-n %s link set %s down", node.site.router, node.port), words("-n %s link set %s up", node.site.router, node.port))
+	return n.doLocked(words("-n %s link set %s down", node.site.router, node.port), words("-n %s link set %s up", node.site.router, node.port))
 }
 
 // CutOneWay implements Network.
 func (n *Namespaces) CutOneWay(from, to string) error {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	a, b := n.nodes[from], n.nodes[to]
-	n.mu.Unlock()
 	if a == nil || b == nil {
 		return fmt.Errorf("cut %s to %s: there is no such node", from, to)
 	}
-	return n.do(words("-n %s route add blackhole %s/32", a.namespace, b.ip), words("-n %s route del blackhole %s/32", a.namespace, b.ip))
+	return n.doLocked(words("-n %s route add blackhole %s/32", a.namespace, b.ip), words("-n %s route del blackhole %s/32", a.namespace, b.ip))
 }
 
 // Shape implements Network: nothing can be shaped.

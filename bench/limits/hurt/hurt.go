@@ -9,9 +9,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/ropeline/ropeline/node"
 
 	"github.com/spf13/pflag"
 
@@ -85,3 +90,111 @@ func measure(ctx context.Context, o options, only string, run *measurement.Run) 
 	}
 	return nil
 }
+
+const (
+	perSecond   = 10 // requests that the limit allows
+	greedyRate  = 60 // requests a second of who comes too often
+	honestRate  = 8  // of who keeps to the limit
+	limitName   = "clients"
+	clientField = "X-Client"
+)
+
+type options struct {
+	binary, dir string
+	loopback    bool
+	period      time.Duration
+	out         io.Writer
+}
+
+// run is one mesh, and who comes to it.
+type run struct {
+	fault
+	ctx     context.Context
+	mesh    *rig.Mesh
+	through string // as rig.NewNetwork has it
+	bound   node.LimitBound
+	site    *site
+	clients []*client
+	from    time.Time // when the fault began
+	to      time.Time // when it was over, and a period had passed since
+}
+
+func (f *fault) limit() int { return perSecond * int(f.period.Seconds()) }
+
+// execute has clients come to a mesh while it is hurt.
+func execute(ctx context.Context, f fault, o options) (_ *run, err error) {
+	dir, err := os.MkdirTemp(o.dir, "mesh-")
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(dir, "ropeline.yaml")
+	if err := os.WriteFile(config, []byte(f.config()), 0o600); err != nil {
+		return nil, err
+	}
+	network, through, err := rig.NewNetwork(!f.shaped && !o.loopback, 1, o.out)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{fault: f, ctx: ctx, through: through, site: newSite(f.period)}
+	r.mesh, err = rig.NewMesh(rig.Config{
+		Binary: o.binary, Dir: dir, Names: []string{"a1", "a2", "b1", "b2", "c1", "c2"}, Args: []string{"--config", config}, Origin: r.site,
+	}, network)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.mesh.Close()) }()
+	for name, arg := range f.args {
+		r.mesh.Node(name).Args = []string{arg}
+	}
+	if err := r.mesh.Start(ctx); err != nil {
+		return nil, err
+	}
+	r.clients = []*client{
+		newClient("greedy", greedyRate, r.mesh.Net, r.mesh.Nodes...),
+		newClient("honest", honestRate, r.mesh.Net, r.mesh.Nodes...),
+		newClient("honest at one node", honestRate, r.mesh.Net, r.mesh.Node("b2")),
+	}
+	return r, rig.Try(r.script)
+}
+
+func (f *fault) config() string {
+	return fmt.Sprintf(`
+total-active-users: 100000
+new-users-per-minute: 1000000
+suspended: true
+rate-limits:
+  - name: %s
+    expression: "true"
+    characteristics: ['http.request.headers["x-client"]']
+    period: %s
+    requests-per-period: %d
+`, limitName, f.period, f.limit())
+}
+
+// script has clients come while the mesh is hurt.
+func (r *run) script() {
+	for _, n := range r.mesh.Nodes {
+		rig.Must(n.Await(r.ctx, 20*time.Second, "counts for the rule, with all others", func(s node.Status) bool {
+			return len(s.Limits.Rules) == 1 && s.Limits.Rules[0].Bound.Nodes == len(r.mesh.Nodes)
+		}))
+	}
+	ctx, stop := context.WithCancel(r.ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	for _, c := range r.clients {
+		wg.Go(func() { c.come(ctx) })
+	}
+	r.sleep(2 * r.period)
+	r.bound = rig.Got(r.mesh.Nodes[0].Status(r.ctx)).Limits.Rules[0].Bound
+	if r.hurt == nil {
+		r.sleep(2 * r.period)
+		return
+	}
+	r.from = time.Now()
+	r.hurt(r)
+	r.to = time.Now().Add(r.period)
+	r.sleep(3 * r.period)
+}
+
+func (r *run) sleep(d time.Duration) { rig.Must(rig.Sleep(r.ctx, d)) }
