@@ -185,7 +185,7 @@ func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.proxy, err = fe.start(t.Context(), o, example, listen); errors.Is(err, errNotHere) {
+			if err := rig.Try(func() { s.proxy = fe.start(t.Context(), o, example, listen) }); errors.Is(err, errNotHere) {
 				t.Skip(err)
 			} else if err != nil {
 				t.Fatal(err)

@@ -115,14 +115,8 @@ func (e *envoyExample) healthCheck(c *clusterv3.Cluster) error {
 	return nil
 }
 
-func startEnvoy(_ context.Context, _ options, example, addr string) (*proxy, error) {
-	e, err := readEnvoy(example)
-	if err != nil {
-		return nil, err
-	}
-	f := &extAuthz{envoyExample: e}
-	if err := f.connect(); err != nil {
-		return nil, err
-	}
-	return startStandIn(addr, e.site, f)
+func startEnvoy(_ context.Context, _ options, example, addr string) *proxy {
+	f := &extAuthz{envoyExample: rig.Got(readEnvoy(example))}
+	rig.Must(f.connect())
+	return startStandIn(addr, f.site, f)
 }

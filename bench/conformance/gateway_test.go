@@ -77,7 +77,7 @@ func startGateway(t *testing.T, binary, protocol string, some []testCase, onSucc
 	if err := f.connect(); err != nil {
 		t.Fatal(err)
 	}
-	if s.proxy, err = startStandIn(listen, s.site.addr, f); err != nil {
+	if err := rig.Try(func() { s.proxy = startStandIn(listen, s.site.addr, f) }); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -37,9 +37,9 @@ type proxy struct {
 type frontEnd struct {
 	name    string
 	example string // file in docs/examples
-	// start runs it with the example as it is to be in dir. It fails with an error
-	// that wraps errNotHere where the proxy cannot be had.
-	start  func(ctx context.Context, o options, example, addr string) (*proxy, error)
+	// start runs it with the example as it is to be. It fails, as rig.Must does, with an
+	// error that wraps errNotHere where the proxy cannot be had.
+	start  func(ctx context.Context, o options, example, addr string) *proxy
 	oldest release // that the example is right with; zero: what runs is built here
 	// standIn says that it is not the proxy itself that runs, but what its
 	// documentation says it does.
@@ -86,7 +86,7 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 		listen := rig.Got(rig.Free())
 		example := rig.Got(s.example(o, fe, s.dir, listen))
 		rig.Must(fe.oldest.check(ctx, o, fe.example))
-		s.proxy = rig.Got(fe.start(ctx, o, example, listen))
+		s.proxy = fe.start(ctx, o, example, listen)
 	})
 	if err != nil {
 		s.close()
@@ -178,14 +178,13 @@ type ropeline struct {
 
 // startNode starts a node with a room for each case, all by themselves: each has its own
 // host.
-func startNode(ctx context.Context, binary, dir string, cases []testCase) (*ropeline, error) {
+func startNode(ctx context.Context, binary, dir string, cases []testCase) (n *ropeline, err error) {
 	ports, err := rig.FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
-	verdicts, admin := ports[0], ports[1]
 	var b strings.Builder
-	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", verdicts, admin, filepath.Join(dir, "node"))
+	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", ports[0], ports[1], filepath.Join(dir, "node"))
 	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\n", roomCode, countryField)
 	fmt.Fprintf(&b, "rate-limits:\n  - {name: limited, expression: 'http.host eq \"limited.example\"', characteristics: [ip.src], period: 1h, requests-per-period: %d, status-code: %d, content: '%s', content-type: application/json}\n", limitRequests, limitCode, limitContent)
 	b.WriteString("rooms:\n")
@@ -203,10 +202,7 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (*rope
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Await(ctx, "http://"+verdicts+"/readyz"); err != nil {
-		return nil, errors.Join(err, p.Stop())
-	}
-	return &ropeline{p, verdicts}, nil
+	return &ropeline{p, ports[0]}, p.Await(ctx, "http://"+ports[0]+"/readyz")
 }
 
 // roomCode is the status code that all rooms have for their pages: one that most

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // forwardAuth stands in for Traefik's ForwardAuth. Its rules are those of
@@ -56,29 +58,23 @@ type traefikFile struct {
 // traefikTimeout is how long ForwardAuth waits for an answer; it cannot be set. [src]
 const traefikTimeout = 30 * time.Second
 
-func startTraefik(_ context.Context, _ options, example, addr string) (*proxy, error) {
-	text, err := os.ReadFile(example)
-	if err != nil {
-		return nil, err
-	}
+func startTraefik(_ context.Context, _ options, example, addr string) *proxy {
 	var file traefikFile
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: %w", example, err)
-	}
+	rig.Must(yaml.UnmarshalWithOptions(rig.Got(os.ReadFile(example)), &file, yaml.Strict()))
 	for name, router := range file.HTTP.Routers {
 		service := file.HTTP.Services[router.Service]
 		if len(router.Middlewares) != 1 || len(service.LoadBalancer.Servers) != 1 || router.Rule != "PathPrefix(`/`)" {
-			return nil, fmt.Errorf("%s: the router %s is not one that this stand-in knows", example, name)
+			rig.Must(fmt.Errorf("%s: the router %s is not one that this stand-in knows", example, name))
 		}
 		f := file.HTTP.Middlewares[router.Middlewares[0]].ForwardAuth
-		u, err := url.Parse(service.LoadBalancer.Servers[0].URL)
-		if err != nil || f == nil {
-			return nil, fmt.Errorf("%s: no ForwardAuth, or no site: %w", example, err)
+		if f == nil {
+			rig.Must(fmt.Errorf("%s: no ForwardAuth", example))
 		}
 		f.client = askingClient(traefikTimeout)
-		return startStandIn(addr, u.Host, f)
+		return startStandIn(addr, rig.Got(url.Parse(service.LoadBalancer.Servers[0].URL)).Host, f)
 	}
-	return nil, fmt.Errorf("%s: no router", example)
+	rig.Must(fmt.Errorf("%s: no router", example))
+	return nil
 }
 
 func (f *forwardAuth) Close() error {

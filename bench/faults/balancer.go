@@ -25,8 +25,8 @@ const probeEvery = 100 * time.Millisecond
 // to those whose /readyz says yes, and gives a request that could not be delivered, or was
 // answered 503, to the next. Unlike visitors who know all nodes it sees when a node comes and goes.
 type balancer struct {
-	server http.Server
 	addr   string
+	end    func() // of serving
 	wg     sync.WaitGroup
 	probes context.Context // done when nodes are not asked any more
 	stop   context.CancelFunc
@@ -70,17 +70,15 @@ type backend struct {
 }
 
 // newBalancer serves on a port of its own until close. It waits until the nodes are ready.
-func newBalancer(ctx context.Context, nodes []*rig.Node) (*balancer, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	b := &balancer{addr: l.Addr().String(), reasons: map[string]int{}}
+func newBalancer(ctx context.Context, nodes []*rig.Node) (b *balancer, err error) {
+	b = &balancer{reasons: map[string]int{}}
 	b.probes, b.stop = context.WithCancel(context.Background())
 	for _, n := range nodes {
-		b.add(n)
+		for k := b.add(n); !k.ready.Load() && ctx.Err() == nil; {
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
-	b.server.Handler = &httputil.ReverseProxy{
+	b.addr, b.end, err = rig.Serve(&http.Server{Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { // the transport says where to
 			r.SetXForwarded()
 			r.Out.Host = r.In.Host
@@ -90,14 +88,8 @@ func newBalancer(ctx context.Context, nodes []*rig.Node) (*balancer, error) {
 			b.refused(err)
 			w.WriteHeader(http.StatusBadGateway)
 		},
-	}
-	for _, k := range b.backends {
-		for !k.ready.Load() && ctx.Err() == nil {
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	b.wg.Go(func() { _ = b.server.Serve(l) }) // ends with close, and says so
-	return b, nil
+	}}, "")
+	return b, err
 }
 
 // add has a node be asked from now on, and be given requests once it is ready.
@@ -169,10 +161,9 @@ func (k *backend) send(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (b *balancer) close() error {
+func (b *balancer) close() {
 	b.stop()
-	err := b.server.Close()
+	b.end()
 	b.wg.Wait()
 	transports.CloseIdleConnections()
-	return err
 }

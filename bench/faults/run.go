@@ -146,7 +146,7 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 		if r.front, err = newBalancer(ctx, r.mesh.Nodes); err != nil {
 			return r, err
 		}
-		defer func() { err = errors.Join(err, r.front.close()) }()
+		defer r.front.close()
 	}
 	return r, r.suffer(o.seed + uint64(trial))
 }

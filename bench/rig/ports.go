@@ -1,10 +1,12 @@
 package rig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"syscall"
@@ -68,4 +70,21 @@ func isFree(address string) (bool, error) {
 		return false, errors.Join(err, l.Close())
 	}
 	return true, errors.Join(c.Close(), l.Close())
+}
+
+// Serve has s serve at an address, host:port, or on any port of loopback if that is empty, until stop is called.
+func Serve(s *http.Server, address string) (at string, stop func(), err error) {
+	l, err := net.Listen("tcp", cmp.Or(address, "127.0.0.1:0"))
+	if err != nil {
+		return "", nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = s.Serve(l) // ends with stop, and says so
+		close(done)
+	}()
+	return l.Addr().String(), func() {
+		_ = s.Close()
+		<-done
+	}, nil
 }

@@ -124,23 +124,18 @@ func (l *line) ask(kind, cookie string) (set string, err error) {
 	if kind == waiting {
 		path = "/closed"
 	}
-	req, err := http.NewRequest(http.MethodGet, "http://shop.example"+path, nil)
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Accept", "application/json")
-	if cookie != "" {
-		req.Header.Set("Cookie", cookie)
-	}
-	if err := req.Write(l.conn); err != nil {
-		return "", err
-	}
-	resp, err := http.ReadResponse(l.read, req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	var resp *http.Response
+	var body []byte
+	err = rig.Try(func() {
+		req := rig.Got(http.NewRequest(http.MethodGet, "http://shop.example"+path, nil))
+		req.Header.Set("Accept", "application/json")
+		if cookie != "" {
+			req.Header.Set("Cookie", cookie)
+		}
+		rig.Must(req.Write(l.conn))
+		resp = rig.Got(http.ReadResponse(l.read, req))
+		body = rig.Got(io.ReadAll(resp.Body))
+	})
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -85,16 +84,15 @@ type config struct {
 }
 
 func run(ctx context.Context, cfg config, r *measurement.Run) {
-	l := rig.Got(net.Listen("tcp4", "127.0.0.1:0"))
-	site := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, hello) })}
-	go func() { _ = site.Serve(l) }() // ends with Close, and says so
-	defer site.Close()
+	site, stop, err := rig.Serve(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, hello) })}, "")
+	rig.Must(err)
+	defer stop()
 	for round := range cfg.rounds {
 		found := map[int]figure{}
 		for i := range sizes {
 			size := sizes[(i+round)%len(sizes)] // not always the same one first
 			r.Tell("round %d of %d: sites of %d", round+1, cfg.rounds, size)
-			f, err := measure(ctx, cfg, size, l.Addr().String())
+			f, err := measure(ctx, cfg, size, site)
 			if err != nil {
 				rig.Must(fmt.Errorf("sites of %d nodes: %w", size, err))
 			}

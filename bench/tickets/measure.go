@@ -92,9 +92,6 @@ func measure(ctx context.Context, o options, run *measurement.Run) {
 			r[redisMost] = central.most(incr, o.lasts)
 			r[redisScript] = central.most(limited, o.lasts)
 			r[redisHalf] = central.open(ctx, incr, r[redisMost].Rate()/2, o.lasts)
-			if rate, ok := central.benchmarked(ctx, int(r[redisMost].Rate()*o.lasts.Seconds())); ok {
-				run.Add(measurement.Row("case", "redis-benchmark"), measurement.Values{"decisions/s": rate})
-			}
 		}
 		r.ofNodes(ctx, o)
 		r.record(run)

@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -119,22 +117,4 @@ func (r *central) open(ctx context.Context, call []byte, perSecond float64, last
 	defer p.mu.Unlock()
 	rig.Must(p.failed)
 	return s
-}
-
-// benchmarked returns how many calls a second redis-benchmark makes with as many connections,
-// without pipelining: what a client in C gets. ok is false where there is none.
-func (r *central) benchmarked(ctx context.Context, calls int) (perSecond float64, ok bool) {
-	host, port, _ := net.SplitHostPort(r.addr)
-	out, err := exec.CommandContext(ctx, "redis-benchmark", "-h", host, "-p", port, "-c", strconv.Itoa(connections),
-		"-n", strconv.Itoa(calls), "--csv", "INCR", "visitors").Output()
-	if err != nil {
-		return 0, false
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	fields := strings.Split(lines[len(lines)-1], `","`)
-	if len(fields) < 2 {
-		return 0, false
-	}
-	perSecond, err = strconv.ParseFloat(strings.Trim(fields[1], `"`), 64)
-	return perSecond, err == nil
 }
