@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,11 +81,7 @@ func (r release) check(ctx context.Context, o options, example string) error {
 	if r.program == "" || err != nil {
 		return nil
 	}
-	said, err := exec.CommandContext(ctx, path, r.asked).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("ask %s for its version: %w: %s", path, err, said)
-	}
-	version := regexp.MustCompile(`\d+(\.\d+)+`).FindString(string(said))
+	version := rig.Version(ctx, path, r.asked)
 	if slices.Compare(numbers(version), numbers(r.version)) < 0 {
 		return fmt.Errorf("%s is of version %q, and docs/examples/%s is right with %s and newer: install a newer one, or put its directory first in PATH", path, version, example, r.version)
 	}

@@ -3,16 +3,13 @@ package measurement
 import (
 	"bytes"
 	"context"
-	"debug/buildinfo"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
 )
@@ -32,30 +29,9 @@ func thisMachine(ctx context.Context, programs map[string][]string) string {
 	}
 	words = append(words, runtime.Version())
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		if v := versionOf(ctx, programs[name]); v != "" {
+		if v := rig.Version(ctx, programs[name][0], programs[name][1:]...); v != "" {
 			words = append(words, name+" "+v)
 		}
 	}
 	return strings.Join(words, ", ")
-}
-
-var version = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
-
-// versionOf asks a program for its version, and where it does not say, the file for the module that it was built from.
-func versionOf(ctx context.Context, ask []string) string {
-	path, err := rig.Find(ask[0])
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, path, ask[1:]...).CombinedOutput()
-	if v := version.FindString(string(out)); err == nil && v != "" {
-		return v
-	}
-	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return version.FindString(info.Main.Version)
 }

@@ -155,3 +155,19 @@ func TestBuiltStaysTheSameFile(t *testing.T) {
 		first = is
 	}
 }
+
+// TestVersionOfWhatDoesNotSay reads it of the file, where that is of Go.
+func TestVersionOfWhatDoesNotSay(t *testing.T) {
+	for script, want := range map[string]string{"echo shell v7.8.9 h1:abc": "7.8.9", "echo unknown": "", "echo 1.2; exit 1": ""} {
+		if got := Version(t.Context(), "sh", "-c", script); got != want {
+			t.Errorf("%q is of version %q, want %q", script, got, want)
+		}
+	}
+	own, err := os.Executable() // which is of a module without a version, as what go build makes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Version(t.Context(), own, "-test.list=none"); got != "" {
+		t.Errorf("a test is of version %q", got)
+	}
+}
