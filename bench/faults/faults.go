@@ -81,12 +81,10 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			chosen := bind(f, &o)
-			f.StringVar(&o.binary, "faulty", "", "ropeline, built with the tag faults (default: built now)")
 			f.StringVar(&o.dir, "dir", "", "directory for data, logs and records (default: a temporary one)")
 			f.StringVar(&o.policy, "policy", "escrow", "policy of the room")
 			f.Uint64Var(&o.seed, "seed", 1, "visitors, losses and the order of faults follow from it")
 			f.BoolVar(&o.loopback, "loopback", false, "cut by proxies only, even where real links could be")
-			f.BoolVar(&o.keep, "keep", false, "keep data, logs and records of runs that held, too")
 			return func(ctx context.Context, r *measurement.Run) error {
 				some, err := chosen()
 				if err != nil {
@@ -108,10 +106,8 @@ func measure(ctx context.Context, chosen []scenario, o options, r *measurement.R
 		}
 		defer func() { _ = os.Remove(o.dir) }() // stays if a run left something
 	}
-	if o.binary == "" {
-		if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
-			return err
-		}
+	if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
+		return err
 	}
 	broken := 0
 	for _, s := range chosen {

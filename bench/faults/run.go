@@ -105,7 +105,6 @@ type options struct {
 	seed                uint64
 	trials              int
 	loopback            bool // no namespaces, even where they can be had
-	keep                bool // data, logs and records of runs that held
 	out                 io.Writer
 }
 
@@ -129,7 +128,7 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 	}
 	defer func() {
 		err = errors.Join(err, r.mesh.Close())
-		if err == nil && !o.keep && len(r.broken()) == 0 {
+		if err == nil && len(r.broken()) == 0 {
 			err = os.RemoveAll(dir)
 		} else {
 			fmt.Fprintf(o.out, "%s: logs and records are in %s\n", s.Name, dir)

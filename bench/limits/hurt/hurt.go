@@ -46,7 +46,6 @@ func Entry() measurement.Entry {
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			only := f.String("run", "", "only faults whose names contain this text")
-			f.StringVar(&o.binary, "faulty", "", "ropeline, built with the tag faults (default: built now)")
 			f.BoolVar(&o.loopback, "loopback", false, "cut by proxies, even where real links could be")
 			f.DurationVar(&o.period, "period", 10*time.Second, "period of the limit in which faults are tried")
 			return func(ctx context.Context, r *measurement.Run) error { return measure(ctx, o, *only, r) }
@@ -62,10 +61,8 @@ func measure(ctx context.Context, o options, only string, run *measurement.Run) 
 		return err
 	}
 	defer os.RemoveAll(o.dir)
-	if o.binary == "" {
-		if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
-			return err
-		}
+	if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
+		return err
 	}
 	o.out = run.Log
 	sum := 0
