@@ -23,6 +23,7 @@ import (
 // units are those of every entry. Counts and peaks are of one run.
 var units = []measurement.Unit{
 	{Name: "broken", Meaning: "1: a promise was broken, or the run could not be finished", Better: "lower", Exact: true},
+	measurement.InAll,
 	{Name: "skipped", Meaning: "1: it cannot be done here", Better: "lower", Exact: true},
 	{Name: "faults", Meaning: "how often something was done to the mesh"},
 	{Name: "tickets", Meaning: "tickets that were given"},
@@ -77,7 +78,7 @@ func named(pattern string) []scenario {
 // entry is one with the options that all have.
 func entry(name, question, method string, quick []string, bind func(*pflag.FlagSet, *options) func() ([]scenario, error)) measurement.Entry {
 	return measurement.Entry{Name: name, Page: "faults.md", Question: question, Method: method, Units: units, Quick: quick,
-		Bounds: []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
+		Bounds: []measurement.Bound{measurement.NothingBroken},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			chosen := bind(f, &o)
@@ -116,7 +117,7 @@ func measure(ctx context.Context, chosen []scenario, o options, r *measurement.R
 			return context.Cause(ctx)
 		}
 	}
-	r.Add("all", measurement.Values{"broken": float64(broken)})
+	r.Broken(broken)
 	if broken > 0 {
 		return errBroken
 	}

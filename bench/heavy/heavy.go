@@ -44,6 +44,7 @@ func Entry() measurement.Entry {
 			"and clients that send a byte now and then while others ask.",
 		Units: []measurement.Unit{
 			{Name: "broken", Meaning: "how much of what has to hold did not", Better: "lower", Exact: true},
+			measurement.InAll,
 			{Name: "B/s", Meaning: "bytes of a body a second", Better: "higher"},
 			{Name: "grown-B", Meaning: fmt.Sprintf("by how much the node's resident memory grew meanwhile: less than %d MiB has to do", growthMax>>20), Better: "lower"},
 			{Name: "B/socket", Meaning: "resident memory of the node for each WebSocket", Better: "lower"},
@@ -58,7 +59,7 @@ func Entry() measurement.Entry {
 			{Name: "first-sec", Meaning: "when the first of these was cut off"},
 			{Name: "last-sec", Meaning: "when the last of them was", Better: "lower"},
 		},
-		Bounds: []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
+		Bounds: []measurement.Bound{measurement.NothingBroken},
 		Needs:  []string{measurement.Ropeline},
 		Quick:  []string{"body=67108864", "sockets=1000", "hold=2s", "slow=100", "alone=2s"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
@@ -83,7 +84,7 @@ type stack struct {
 	run    *measurement.Run
 	node   *rig.Process
 	addr   string // where visitors connect
-	broken float64
+	broken int
 }
 
 // row adds a row of which something has to hold.
@@ -91,8 +92,8 @@ func (s *stack) row(name string, holds bool, values measurement.Values) {
 	values["broken"] = 0
 	if !holds {
 		values["broken"] = 1
+		s.broken++
 	}
-	s.broken += values["broken"]
 	s.run.Add(name, values)
 	s.run.Tell("%s: %v", name, values)
 }
@@ -105,7 +106,7 @@ func measure(ctx context.Context, p plan, r *measurement.Run) error {
 			return fmt.Errorf("%w\nThe node said:\n%s", err, s.node.Log())
 		}
 	}
-	r.Add("all", measurement.Values{"broken": s.broken})
+	r.Broken(s.broken)
 	return nil
 }
 

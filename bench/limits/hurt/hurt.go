@@ -32,6 +32,7 @@ func Entry() measurement.Entry {
 		Method:   "Six real processes in three sites, a limit over the mesh, one client that comes far too often and others that keep to it; the site counts what reaches it.",
 		Units: []measurement.Unit{
 			{Name: "broken", Meaning: "what else came of it than has to", Better: "lower", Exact: true},
+			measurement.InAll,
 			{Name: "limit", Meaning: "requests in a period that the limit allows"},
 			{Name: "before", Meaning: "the most of who comes too often that reached the site in a period before the fault"},
 			{Name: "meanwhile", Meaning: "the same from its beginning to a period after its end"},
@@ -41,7 +42,7 @@ func Entry() measurement.Entry {
 			{Name: "honest", Meaning: "requests of others, who keep to the limit"},
 			{Name: "honest-limited", Meaning: "of these, limited", Better: "lower", Exact: true},
 		},
-		Bounds: []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
+		Bounds: []measurement.Bound{measurement.NothingBroken},
 		Quick:  []string{"run=every node killed", "period=6s"},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
@@ -81,7 +82,7 @@ func measure(ctx context.Context, o options, only string, run *measurement.Run) 
 			sum++
 		}
 	}
-	run.Add("all", measurement.Values{"broken": float64(sum)})
+	run.Broken(sum)
 	if sum > 0 {
 		return errBroken
 	}
