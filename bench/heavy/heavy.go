@@ -4,17 +4,15 @@
 // thousands of WebSockets that say nothing, and clients that send a byte now and
 // then.
 //
-// The node, the origin and the clients are processes of their own, so that each
-// has the whole limit of open files and the node's memory is its own.
+// The node is a process of its own, so that its memory is; the origin and the clients
+// together need as many open files as it does.
 package heavy
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
+	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -26,7 +24,6 @@ import (
 // plan says how much is done.
 type plan struct {
 	binary   string        // the program of ropeline
-	origin   []string      // the command that is the origin
 	body     int64         // bytes of one body
 	sockets  int           // WebSockets, if there are files for as many
 	hold     time.Duration // how long they say nothing
@@ -35,7 +32,7 @@ type plan struct {
 	alone    time.Duration // and before, for comparison
 }
 
-// Entry is the measurement. The program of the measurements is the origin, when it is called with "serve heavy-origin".
+// Entry is the measurement.
 func Entry() measurement.Entry {
 	return measurement.Entry{
 		Name: "heavy", Page: "measurements.md",
@@ -71,7 +68,7 @@ func Entry() measurement.Entry {
 			o.IntVar(&p.visitors, "visitors", 20, "how many others ask ten times a second meanwhile")
 			o.DurationVar(&p.alone, "alone", 10*time.Second, "how long they do before the slow ones come")
 			return func(ctx context.Context, r *measurement.Run) error {
-				p.binary, p.origin = r.Binary, []string{r.Self, "serve", Origin}
+				p.binary = r.Binary
 				return measure(ctx, p, r)
 			}
 		},
@@ -114,13 +111,12 @@ func measure(ctx context.Context, p plan, r *measurement.Run) error {
 func (s *stack) with(ctx context.Context, part func(*stack, context.Context)) {
 	dir := rig.Got(os.MkdirTemp("", "ropeline-heavy-"))
 	defer os.RemoveAll(dir)
-	out, in := io.Pipe()
-	origin := rig.Got(rig.Start(ctx, rig.Command{Name: s.origin[0], Args: s.origin[1:], Out: in}))
-	defer func() { rig.Must(origin.Stop()) }()
-	site := rig.Got(bufio.NewReader(out).ReadString('\n'))
+	site, stop, err := rig.Serve(&http.Server{Handler: origin()}, "")
+	rig.Must(err)
+	defer stop()
 	ports := rig.Got(rig.FreePorts(2))
 	s.addr = ports[0]
-	s.node = rig.Got(rig.Start(ctx, rig.Command{Name: s.binary, Args: []string{"run", "--origin", strings.TrimSpace(site), "--listen", ports[0], "--admin", ports[1],
+	s.node = rig.Got(rig.Start(ctx, rig.Command{Name: s.binary, Args: []string{"run", "--origin", "http://" + site, "--listen", ports[0], "--admin", ports[1],
 		"--data-dir", dir, "--total-active-users", "1000000", "--new-users-per-minute", "1000000"}}))
 	defer func() { rig.Must(s.node.Stop()) }()
 	rig.Must(s.node.Await(ctx, "http://"+ports[1]+"/readyz"))

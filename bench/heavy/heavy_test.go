@@ -3,8 +3,6 @@
 package heavy
 
 import (
-	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,17 +11,6 @@ import (
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// TestMain lets the test be the origin, as the program is when it starts itself.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == Origin {
-		if err := ServeOrigin(context.Background()); err != nil {
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
 // TestALightRun does everything with little, so that the target works when it is
 // wanted. The slow clients are left out: a node gives them half a minute.
 func TestALightRun(t *testing.T) {
@@ -31,15 +18,11 @@ func TestALightRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	e := Entry()
 	var file strings.Builder
 	r := measurement.Run{Log: t.Output(), Out: t.Output()}
 	r.Begin(&e, &file)
-	p := plan{binary: binary, origin: []string{self, Origin}, body: 3 << 20, sockets: 20, hold: 10 * time.Millisecond, visitors: 2, alone: 300 * time.Millisecond}
+	p := plan{binary: binary, body: 3 << 20, sockets: 20, hold: 10 * time.Millisecond, visitors: 2, alone: 300 * time.Millisecond}
 	if err := measure(t.Context(), p, &r); err != nil {
 		t.Fatal(err)
 	}

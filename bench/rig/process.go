@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -45,9 +44,8 @@ type Command struct {
 	Name string   // a program in the path, or where it is
 	Args []string
 
-	Log       string    // the file that what it says goes to; empty: it is kept in memory
-	Out       io.Writer // takes what it says to its standard output, and Log the rest; nil: Log has both
-	Namespace string    // of its network, by name; empty: ours
+	Log       string // the file that what it says goes to; empty: it is kept in memory
+	Namespace string // of its network, by name; empty: ours
 }
 
 // Process is a program that was started. Nil is one that was not, has ended and said nothing.
@@ -94,9 +92,6 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 			return nil, fmt.Errorf("start %s: %w", p.name, err)
 		}
 		p.cmd.Stdout, p.cmd.Stderr = file, file
-	}
-	if c.Out != nil {
-		p.cmd.Stdout = c.Out
 	}
 	// A master that is killed would leave its workers behind.
 	p.cmd.Cancel = func() error { return signal(p.cmd.Process, syscall.SIGTERM) }

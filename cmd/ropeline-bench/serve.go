@@ -22,9 +22,6 @@ func newServeCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if serve := servers[args[0]]; serve != nil {
-				return serve(cmd.Context())
-			}
 			c.Kind = serve.Kind(args[0])
 			return serve.Run(cmd.Context(), c)
 		},
