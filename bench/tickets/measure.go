@@ -103,27 +103,27 @@ func measure(ctx context.Context, o options, run *measurement.Run) {
 func (r round) ofNodes(ctx context.Context, o options) {
 	t := trial{options: o}
 	defer t.end()
-	r[saturated] = t.saturated(ctx)
+	r[saturated] = t.at(ctx, 0, under)
 	for _, part := range slower {
-		if r[most] = t.at(ctx, part*r[saturated].Rate()); r[most].sustained(o.lasts) {
+		if r[most] = t.at(ctx, part*r[saturated].Rate(), 0); r[most].sustained(o.lasts) {
 			break
 		}
 	}
 	if !r[most].sustained(o.lasts) {
 		rig.Must(fmt.Errorf("the nodes sustain no rate; is the machine busy? At the lowest: %v", r[most]))
 	}
-	r[half] = t.at(ctx, r[most].Wanted/2)
+	r[half] = t.at(ctx, r[most].Wanted/2, 0)
 	if redis, ok := r[redisMost]; ok {
-		r[atMost] = t.at(ctx, redis.Rate())
-		r[atHalf] = t.at(ctx, r[redisHalf].Wanted)
+		r[atMost] = t.at(ctx, redis.Rate(), 0)
+		r[atHalf] = t.at(ctx, r[redisHalf].Wanted, 0)
 		t.goroutines = true
-		r[goroutines] = t.at(ctx, redis.Rate())
+		r[goroutines] = t.at(ctx, redis.Rate(), 0)
 	}
 	var idle []*lane
 	for range meshNodes {
 		idle = append(idle, &lane{decider: nothing{}})
 	}
-	r[loadAlone] = rig.Got(newLoad().open(ctx, idle, r[most].Wanted, o.lasts))
+	r[loadAlone] = rig.Got(newLoad().drive(ctx, idle, r[most].Wanted, 0, o.lasts))
 }
 
 // trial measures a site of nodes at one rate after the other. A site that had to tell
@@ -134,25 +134,13 @@ type trial struct {
 	goroutines bool  // as mesh.lanes has it
 }
 
-// at has visitors come at a rate until as many leave as come, and then measures.
-func (t *trial) at(ctx context.Context, perSecond float64) spell {
-	return t.measure(ctx, func(part float64, lasts time.Duration) (spell, error) {
-		return t.m.room.open(ctx, t.m.lanes(t.goroutines), part*perSecond, lasts)
-	})
-}
-
-// saturated is at as high a rate as there can be.
-func (t *trial) saturated(ctx context.Context) spell {
-	return t.measure(ctx, func(part float64, lasts time.Duration) (spell, error) {
-		return t.m.room.closed(ctx, t.m.lanes(t.goroutines), int64(part*under), lasts)
-	})
-}
-
 // rises is how long the load takes at each part of what it is to be: what a node has on
 // disk ahead of its visitors follows them.
 const rises = 300 * time.Millisecond
 
-func (t *trial) measure(ctx context.Context, come func(part float64, lasts time.Duration) (spell, error)) (s spell) {
+// at has so many visitors a second come, or if that is 0 so many be under way, until as many leave as come, and
+// then measures.
+func (t *trial) at(ctx context.Context, perSecond float64, under int64) (s spell) {
 	if t.m == nil {
 		t.m = rig.Got(startMesh(ctx, t.session))
 	}
@@ -161,7 +149,7 @@ func (t *trial) measure(ctx context.Context, come func(part float64, lasts time.
 		part  float64
 		lasts time.Duration
 	}{{0.1, rises}, {0.3, rises}, {0.6, rises}, {1, t.m.settles()}, {1, t.lasts}} {
-		s = rig.Got(come(so.part, so.lasts))
+		s = rig.Got(t.m.room.drive(ctx, t.m.lanes(t.goroutines), so.part*perSecond, int64(so.part*float64(under)), so.lasts))
 		refused += s.Refused
 	}
 	if refused > 0 {

@@ -111,7 +111,7 @@ func (r *central) open(ctx context.Context, call []byte, perSecond float64, last
 		wg.Go(func() { p.serve(c, call) })
 	}
 	server := rig.Got(r.CPU())
-	s := rig.Got(newLoad().open(ctx, []*lane{{decider: p}}, perSecond, lasts))
+	s := rig.Got(newLoad().drive(ctx, []*lane{{decider: p}}, perSecond, 0, lasts))
 	s.Server = (rig.Got(r.CPU()) - server) / time.Duration(max(1, s.Came))
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ func (l *later) begin(v *visitor) {
 
 func TestWaitsCountFromWhenVisitorsWereDue(t *testing.T) {
 	const lasts = 50 * time.Millisecond
-	s, err := newLoad().open(t.Context(), []*lane{{decider: &later{want: 50}}}, 1000, lasts)
+	s, err := newLoad().drive(t.Context(), []*lane{{decider: &later{want: 50}}}, 1000, 0, lasts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +44,12 @@ func TestWaitsCountFromWhenVisitorsWereDue(t *testing.T) {
 func TestWhoIsDueComes(t *testing.T) {
 	const lasts = 20 * time.Millisecond
 	l, first := newLoad(), true
-	s, err := l.open(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
+	s, err := l.drive(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
 		v.answered(true)
 		for start := l.clock(); first && l.clock()-start < int64(lasts); {
 		}
 		first = false
-	})}}, 1000, lasts)
+	})}}, 1000, 0, lasts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +64,12 @@ func TestWhoIsDueComes(t *testing.T) {
 
 func TestNobodyLetsMoreComeThanAllowed(t *testing.T) {
 	most, under := 0, 0
-	s, err := newLoad().closed(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
+	s, err := newLoad().drive(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
 		under++
 		most = max(most, under)
 		v.answered(true)
 		under--
-	})}}, 8, 5*time.Millisecond)
+	})}}, 0, 8, 5*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSomeVisitorsOfAMesh(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, goroutines := range []bool{false, true} {
-		s, err := m.room.open(t.Context(), m.lanes(goroutines), 500, 100*time.Millisecond)
+		s, err := m.room.drive(t.Context(), m.lanes(goroutines), 500, 0, 100*time.Millisecond)
 		if err != nil {
 			t.Error(err)
 		}
