@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 	"bench/limits/hurt":     {"bench/measurement", "bench/rig", "bench/rig/", "node"},
 	"bench/limiters":        {"bench/measurement", "bench/rate", "bench/rig"},
 	"bench/tickets":         {"crdt", "node", "node/room", "transport", "bench/measurement", "bench/rig", "bench/rig/redis"},
-	"bench/scaling":         {"bench/measurement", "bench/rig", "transport"},
+	"bench/scaling":         {"bench/load", "bench/measurement", "bench/rig", "transport"},
 	"bench/virtual":         {"crdt", "node", "node/replica"},
 	"bench/traffic":         {"bench/measurement", "bench/virtual", "crdt", "node", "node/replica", "node/room", "transport"},
 	"bench/rig/built":       {"bench/rig"},
