@@ -75,7 +75,7 @@ func newLoop(cfg Config, to unix.Sockaddr, family int) (*loop, error) {
 		l.requests = append(l.requests, request{head, len(head) > 5 && string(head[:5]) == "HEAD "})
 	}
 	for i := range l.conns {
-		l.conns[i] = conn{fd: -1, turn: i % len(l.requests)}
+		l.conns[i] = conn{fd: -1}
 	}
 	return l, nil
 }
@@ -124,7 +124,7 @@ func (l *loop) begins() {
 	l.chores = int64(choresGap)
 	l.running = true
 	if l.cfg.Rate > 0 {
-		l.line = newSchedule(l.cfg.Rate, l.cfg.Arrivals, l.cfg.Seed)
+		l.line = &schedule{gap: 1e9 / l.cfg.Rate}
 		return
 	}
 	for l.free.len() > 0 {

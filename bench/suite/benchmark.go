@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/ropeline/ropeline/bench/measurement"
-	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
@@ -66,13 +65,13 @@ func (c *check) bound() measurement.Bound {
 
 // subject is a server that runs and can be measured.
 type subject struct {
-	parts   []*rig.Process                               // whose processor time counts
-	heads   [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
-	turn    rate.Turn                                    // how heads take turns; empty: together
-	address string                                       // where it is asked; empty: where its place listens
-	nodes   []*rig.Process                               // those of parts that tell of collections
-	send    func(context.Context, shot) (answers, error) // nil: with the generator
-	code    int                                          // that answers have to have; 0: 200
+	parts      []*rig.Process                               // whose processor time counts
+	heads      [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
+	onePerConn bool                                         // each connection sends one of heads
+	address    string                                       // where it is asked; empty: where its place listens
+	nodes      []*rig.Process                               // those of parts that tell of collections
+	send       func(context.Context, shot) (answers, error) // nil: with the generator
+	code       int                                          // that answers have to have; 0: 200
 	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.
 	probe func(*http.Response) error
 	after func(context.Context) error // looks afterwards whether all is as it was to be; nil: nothing

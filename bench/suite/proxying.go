@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/ropeline/ropeline/bench/measurement"
-	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
@@ -128,7 +127,7 @@ func startAdmitted(ctx context.Context, p *place) (*subject, error) {
 	if err != nil {
 		return sub, err
 	}
-	asNode(sub).heads, sub.turn = nil, rate.OneConn
+	asNode(sub).heads, sub.onePerConn = nil, true
 	err = proc.AwaitFunc(ctx, "lets visitors in", func(ctx context.Context) bool {
 		cookie, waits, err := newVisitor(ctx, p.listen)
 		return err == nil && !waits && cookie != ""
@@ -152,7 +151,7 @@ func mixed(start func(context.Context, *place) (*subject, error)) func(context.C
 	return func(ctx context.Context, p *place) (*subject, error) {
 		sub, err := start(ctx, p)
 		if sub != nil {
-			sub.turn = rate.Together
+			sub.onePerConn = false
 		}
 		return sub, err
 	}

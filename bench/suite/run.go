@@ -140,7 +140,7 @@ func (h *harness) one(ctx context.Context, e entry) (s sample, err error) {
 	if err := sub.look(ctx, address); err != nil {
 		return s, err
 	}
-	what := shot{address: address, heads: sub.heads, turn: sub.turn, conns: cmp.Or(e.conns, usualConns), rate: due, code: sub.wants()}
+	what := shot{address: address, heads: sub.heads, onePerConn: sub.onePerConn, conns: cmp.Or(e.conns, usualConns), rate: due, code: sub.wants()}
 	got, err := h.shoot(ctx, sub, what)
 	if err != nil {
 		return s, err
@@ -161,13 +161,13 @@ func (h *harness) one(ctx context.Context, e entry) (s sample, err error) {
 
 // shot is what is to be sent.
 type shot struct {
-	address string
-	heads   [][]byte // in turn
-	turn    rate.Turn
-	conns   int
-	rate    float64 // requests a second that are due; 0: as many as can be
-	lasts   time.Duration
-	code    int // that answers have to have
+	address    string
+	heads      [][]byte // in turn
+	onePerConn bool     // each connection sends one of them
+	conns      int
+	rate       float64 // requests a second that are due; 0: as many as can be
+	lasts      time.Duration
+	code       int // that answers have to have
 }
 
 // answers is what came of it: a sample without what the server has used.
@@ -183,7 +183,7 @@ var errUnanswered = errors.New("nothing was answered")
 // send sends with the generator of bench/rate, from the core of the load.
 func send(ctx context.Context, s shot) (a answers, err error) {
 	core := rig.OfLoad.Number()
-	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, Turn: s.turn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &core})
+	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, OnePerConn: s.onePerConn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &core})
 	if err != nil {
 		return a, err
 	}

@@ -73,14 +73,7 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 	f.StringVar(&o.target, "target", "", "`URL` to ask for, without TLS")
 	f.StringArrayVar(&o.headers, "header", nil, "`line` to send with it, such as 'Cookie: a=1'; repeat it for several")
 	f.StringVar(&o.requests, "requests", "", "`file` with requests to send instead, used in turn: lines of each, and an empty line between them")
-	c.Turn = rate.Together
-	f.Var(settings.Word(rate.Together, rate.EachConn, rate.OneConn).At(&c.Turn), "turn",
-		"together: the next request of the file, on whichever connection; each: every connection goes through the file by itself; one: every connection has one of them, which it sends again and again")
 	f.Var(settings.Float(0, 10e6).At(&c.Rate), "rate", "requests per second; 0: as many as the connections allow")
-	c.Arrivals = rate.Even
-	f.Var(settings.Word(rate.Even, rate.Poisson).At(&c.Arrivals), "arrivals",
-		"even: as far apart as the rate says, so that what differs is the servers; poisson: as those of a crowd")
-	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same times of poisson again")
 	c.Conns = 64
 	f.Var(settings.Int(1, 1<<20).At(&c.Conns), "connections", "connections that are kept open")
 	duration(&c.Warm, "warm", time.Second, 0, "time before the requests that count")

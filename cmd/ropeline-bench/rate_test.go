@@ -154,7 +154,6 @@ func TestRateErrors(t *testing.T) {
 		{"no file", "--target " + nobody + " --requests /none", "no such file", true},
 		{"empty file", "--target " + nobody + " --requests " + empty, "no request", true},
 		{"headers with a file", "--target " + nobody + " --requests " + empty + " --header A:b", "--header does not go with --requests", true},
-		{"bad arrivals", "--target " + nobody + " --arrivals odd", "even, poisson", false},
 		{"nobody there", "--target " + nobody, "connection refused", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
