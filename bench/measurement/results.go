@@ -156,6 +156,9 @@ func (r *Results) Table(e *Entry) string {
 			}
 		}
 	}
+	if len(rows) == 0 {
+		return ""
+	}
 	head, rule := "|", "|"
 	for _, key := range keys {
 		head, rule = head+" "+key+" |", rule+"---|"

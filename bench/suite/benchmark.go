@@ -3,7 +3,9 @@ package suite
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
+	"os"
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
@@ -29,10 +31,10 @@ func benchmarks() []benchmark {
 // entry is one server in one situation, as it is measured.
 type entry struct {
 	server, what string
-	needs        []string // programs, beside taskset
-	conns        int      // 0: usualConns
-	halfOf       string   // the row before by whose rate requests are due, half as many; empty: as many as can be
-	start        func(context.Context, *place) (*subject, error)
+	needs        []string              // programs, beside taskset
+	conns        int                   // 0: usualConns
+	halfOf       string                // the row before by whose rate requests are due, half as many; empty: as many as can be
+	start        func(*place) *subject // ends by rig.Must where it cannot
 }
 
 const usualConns = 64
@@ -81,17 +83,47 @@ type subject struct {
 // wants is the code that answers have to have.
 func (s *subject) wants() int { return cmp.Or(s.code, http.StatusOK) }
 
-// place is where a subject runs.
+// place is where a subject runs, for one measurement.
 type place struct {
-	dir    string // its own, and empty
-	binary string // the program of ropeline
-	self   string // that of the benchmarks
-	caddy  string
-	listen string // host:port of the server
-	admin  string // of the node
-	site   string // of the origin, which runs
+	ctx     context.Context // of the measurement
+	dir     string          // its own, and empty
+	binary  string          // the program of ropeline
+	self    string          // that of the benchmarks
+	caddy   string
+	listen  string         // host:port of the server
+	admin   string         // of the node
+	site    string         // of the origin, which runs
+	started []*rig.Process // that are to be ended
 	// recorded has answers that servers are to give, by what they are of. All places of a run share it.
 	recorded map[string]serve.Answer
+}
+
+// run has a process ended after the measurement.
+func (p *place) run(proc *rig.Process, err error) *rig.Process {
+	rig.Must(err)
+	p.started = append(p.started, proc)
+	return proc
+}
+
+// ready is a subject of one process, from when it answers.
+func (p *place) ready(proc *rig.Process, err error) *subject {
+	rig.Must(p.run(proc, err).Await(p.ctx, p.url()))
+	return &subject{parts: []*rig.Process{proc}, heads: [][]byte{head(strangerCookie)}}
+}
+
+// proxied is a subject that answers what the site does.
+func (p *place) proxied(proc *rig.Process, err error) *subject {
+	sub := p.ready(proc, err)
+	sub.probe = isSite
+	return sub
+}
+
+// end ends all that was started.
+func (p *place) end() (err error) {
+	for _, proc := range p.started {
+		err = errors.Join(err, proc.Stop())
+	}
+	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
 func (p *place) url() string { return "http://" + p.listen + "/" }

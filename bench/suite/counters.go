@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -22,36 +21,22 @@ func counters() benchmark {
 		method: "`INCR` of one key, one call for each decision, by 64 connections that each wait for their answer: by a small client in Go, as a server would have it, and by " +
 			"redis-benchmark, which is the least that asking can take. Redis keeps nothing on disk. What the client in Go spends itself is told beside, since whoever decides has to spend it, too.",
 		entries: []entry{
-			{server: "Redis INCR", what: "a client in Go", needs: []string{"redis-server"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				return startCounter(ctx, p, increments(p))
-			}},
-			{server: "Redis INCR", what: "redis-benchmark", needs: []string{"redis-server", "redis-benchmark"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				return startCounter(ctx, p, redisBenchmark)
-			}},
+			{server: "Redis INCR", what: "a client in Go", needs: []string{"redis-server"}, start: func(p *place) *subject { return startCounter(p, increments(p)) }},
+			{server: "Redis INCR", what: "redis-benchmark", needs: []string{"redis-server", "redis-benchmark"}, start: func(p *place) *subject { return startCounter(p, redisBenchmark) }},
 		},
 	}
 }
 
-func startCounter(ctx context.Context, p *place, send func(context.Context, shot) (answers, error)) (*subject, error) {
-	proc, err := startRedis(ctx, p.listen, p.dir)
-	if err != nil {
-		return nil, err
-	}
-	return &subject{parts: []*rig.Process{proc}, send: send}, awaitRedis(ctx, proc, p.listen)
+func startCounter(p *place, send func(context.Context, shot) (answers, error)) *subject {
+	return &subject{parts: []*rig.Process{startRedis(p, p.listen)}, send: send}
 }
 
-// startRedis starts a Redis that keeps nothing on disk.
-func startRedis(ctx context.Context, listen, dir string) (*rig.Process, error) {
-	at, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return nil, err
-	}
-	return rig.Start(ctx, rig.Command{Core: rig.OfServer, Name: "redis-server",
-		Args: []string{"--bind", at, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}})
-}
-
-func awaitRedis(ctx context.Context, proc *rig.Process, listen string) error {
-	return proc.AwaitFunc(ctx, "answers at "+listen, func(context.Context) bool {
+// startRedis starts a Redis that keeps nothing on disk, and returns it when it answers.
+func startRedis(p *place, listen string) *rig.Process {
+	at, port, _ := strings.Cut(listen, ":")
+	proc := p.run(rig.Start(p.ctx, rig.Command{Core: rig.OfServer, Name: "redis-server",
+		Args: []string{"--bind", at, "--port", port, "--dir", p.dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}}))
+	rig.Must(proc.AwaitFunc(p.ctx, "answers at "+listen, func(context.Context) bool {
 		c, err := redis.Dial(listen)
 		if err != nil {
 			return false
@@ -59,7 +44,8 @@ func awaitRedis(ctx context.Context, proc *rig.Process, listen string) error {
 		defer c.Close()
 		_, err = c.Do("PING")
 		return err == nil
-	})
+	}))
+	return proc
 }
 
 // increments has a process of this program's own increment, so that its time can be told.
@@ -82,10 +68,7 @@ func increments(p *place) func(context.Context, shot) (answers, error) {
 
 // redisBenchmark has the program of that name increment. It takes a number of calls, not a time.
 func redisBenchmark(ctx context.Context, s shot) (a answers, err error) {
-	at, port, err := net.SplitHostPort(s.address)
-	if err != nil {
-		return a, err
-	}
+	at, port, _ := strings.Cut(s.address, ":")
 	const perSecond = 50_000
 	calls := int64(s.lasts.Seconds() * perSecond)
 	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), "redis-benchmark", "-h", at, "-p", port,

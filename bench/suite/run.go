@@ -120,43 +120,30 @@ func (h *harness) choose(b benchmark) (chosen []entry) {
 
 // one starts a server, has it asked, and ends it.
 func (h *harness) one(ctx context.Context, e entry) (s sample, err error) {
-	due, err := h.due(e)
+	p, err := h.place(ctx)
 	if err != nil {
 		return s, err
 	}
-	p, err := h.place()
-	if err != nil {
-		return s, err
-	}
-	defer os.RemoveAll(p.dir)
-	sub, err := e.start(ctx, p)
-	if sub != nil {
-		defer func() { err = errors.Join(err, sub.end()) }()
-	}
-	if err != nil {
-		return s, err
-	}
-	address := cmp.Or(sub.address, p.listen)
-	if err := sub.look(ctx, address); err != nil {
-		return s, err
-	}
-	what := shot{address: address, heads: sub.heads, onePerConn: sub.onePerConn, conns: cmp.Or(e.conns, usualConns), rate: due, code: sub.wants()}
-	got, err := h.shoot(ctx, sub, what)
-	if err != nil {
-		return s, err
-	}
-	if got.warning != "" {
-		h.warned[e.name()] = append(h.warned[e.name()], got.warning)
-	}
-	if err := sub.look(ctx, address); err != nil {
-		return s, fmt.Errorf("afterwards: %w", err)
-	}
-	if sub.after != nil {
-		if err := sub.after(ctx); err != nil {
-			return s, fmt.Errorf("afterwards: %w", err)
+	defer func() { err = errors.Join(err, p.end()) }()
+	err = rig.Try(func() {
+		due := rig.Got(h.due(e))
+		sub := e.start(p)
+		what := shot{address: cmp.Or(sub.address, p.listen), heads: sub.heads, onePerConn: sub.onePerConn, conns: cmp.Or(e.conns, usualConns), rate: due, code: sub.wants()}
+		rig.Must(sub.look(ctx, what.address))
+		got := h.shoot(ctx, sub, what)
+		if got.warning != "" {
+			h.warned[e.name()] = append(h.warned[e.name()], got.warning)
 		}
-	}
-	return got.sample, nil
+		err := sub.look(ctx, what.address)
+		if err == nil && sub.after != nil {
+			err = sub.after(ctx)
+		}
+		if err != nil {
+			rig.Must(fmt.Errorf("afterwards: %w", err))
+		}
+		s = got.sample
+	})
+	return s, err
 }
 
 // shot is what is to be sent.
@@ -199,31 +186,17 @@ func send(ctx context.Context, s shot) (a answers, err error) {
 }
 
 // shoot has a server asked until all is warm, and then for as long as counts.
-func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (a answers, err error) {
+func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (a answers) {
 	shoot := send
 	if sub.send != nil {
 		shoot = sub.send
 	}
 	what.lasts = warm
-	if _, err := shoot(ctx, what); err != nil {
-		return a, err
-	}
-	collected := sub.collecting()
-	before, err := sub.usage()
-	if err != nil {
-		return a, err
-	}
-	begun := time.Now()
+	rig.Got(shoot(ctx, what))
+	collected, before, begun := sub.collecting(), sub.usage(), time.Now()
 	what.lasts = h.lasts
-	if a, err = shoot(ctx, what); err != nil {
-		return a, err
-	}
-	passed := time.Since(begun)
-	after, err := sub.usage()
-	if err != nil {
-		return a, err
-	}
-	used := after.Sub(before)
+	a = rig.Got(shoot(ctx, what))
+	passed, used := time.Since(begun), sub.usage().Sub(before)
 	a.sample[cpu] = used.CPU.Seconds() / float64(max(a.answered, 1))
 	if len(sub.parts) == 1 { // else they wait for each other
 		a.sample[waited] = 100 * used.Waited.Seconds() / passed.Seconds()
@@ -231,7 +204,7 @@ func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (a answers
 	if len(sub.nodes) > 0 && used.CPU > 0 {
 		a.sample[garbage] = 100 * (sub.collecting() - collected).Seconds() / used.CPU.Seconds()
 	}
-	return a, nil
+	return a
 }
 
 // due is how many requests a second are due to an entry, by what was measured in this round; 0: as many as can be.
@@ -247,37 +220,19 @@ func (h *harness) due(e entry) (float64, error) {
 }
 
 // place returns where the next server runs.
-func (h *harness) place() (*place, error) {
-	dir, err := os.MkdirTemp(h.dir, "server")
-	if err != nil {
-		return nil, err
-	}
-	p := &place{dir: dir, binary: h.run.Binary, self: h.run.Self, caddy: h.caddy, site: h.site, recorded: h.recorded}
-	for _, a := range []*string{&p.listen, &p.admin} {
-		if *a, err = rig.Free(); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+func (h *harness) place(ctx context.Context) (p *place, err error) {
+	err = rig.Try(func() {
+		p = &place{ctx: ctx, dir: rig.Got(os.MkdirTemp(h.dir, "server")), binary: h.run.Binary, self: h.run.Self, caddy: h.caddy, site: h.site, recorded: h.recorded,
+			listen: rig.Got(rig.Free()), admin: rig.Got(rig.Free())}
+	})
+	return p, err
 }
 
-// end ends all that was started for s.
-func (s *subject) end() (err error) {
+func (s *subject) usage() (total rig.Usage) {
 	for _, p := range s.parts {
-		err = errors.Join(err, p.Stop())
+		total = total.Add(rig.Got(p.Usage()))
 	}
-	return err
-}
-
-func (s *subject) usage() (total rig.Usage, err error) {
-	for _, p := range s.parts {
-		u, err := p.Usage()
-		if err != nil {
-			return total, err
-		}
-		total = total.Add(u)
-	}
-	return total, nil
+	return total
 }
 
 // collecting is what its nodes have spent so far on collecting garbage.

@@ -1,11 +1,5 @@
 package suite
 
-import (
-	"context"
-
-	"github.com/ropeline/ropeline/bench/rig"
-)
-
 // tail is how long the slowest requests take, and what collecting garbage takes.
 func tail() benchmark {
 	const highest, half = "as many as can be", "at half of that"
@@ -19,14 +13,11 @@ func tail() benchmark {
 		entries: []entry{
 			{server: "ropeline", what: "admitted, " + highest, start: startAdmitted},
 			{server: "ropeline", what: "admitted, " + half, halfOf: admitted + ", " + highest, start: startAdmitted},
-			{server: site, what: half, halfOf: admitted + ", " + highest, start: func(_ context.Context, p *place) (*subject, error) {
-				return &subject{address: p.site, heads: [][]byte{head(strangerCookie)}, probe: isSite}, nil
+			{server: site, what: half, halfOf: admitted + ", " + highest, start: func(p *place) *subject {
+				return &subject{address: p.site, heads: [][]byte{head(strangerCookie)}, probe: isSite}
 			}},
-			{server: "nginx", what: half, halfOf: admitted + ", " + highest, needs: []string{"nginx"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxProxy(p.listen, p.site, "", ""))
-				return proxied(ctx, p, proc, err)
-			}},
-			{server: "ropeline", what: "waiting, " + highest, start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, asPage, 1000) }},
+			{server: "nginx", what: half, halfOf: admitted + ", " + highest, needs: []string{"nginx"}, start: startNginx},
+			{server: "ropeline", what: "waiting, " + highest, start: func(p *place) *subject { return startWaiting(p, asPage, 1000) }},
 		},
 		checks: []check{
 			{text: "p99.9 of an admitted request at half of the highest rate, beyond the site [ms]", most: 2, rows: []string{admitted + ", " + half, site + ", " + half},
