@@ -91,17 +91,18 @@ func measure(ctx context.Context, p plan, only []string, r *measurement.Run) err
 		return fmt.Errorf("rooms is %d: want at least %d: a tenth of them are measured as well, and need to be more than one room", p.rooms, leastRooms)
 	}
 	for _, name := range only {
-		part, ok := map[string]func(context.Context, plan, *measurement.Run) ([]row, error){"rooms": roomRows, "visitors": visitorRows, "full": fullRows}[name]
+		part, ok := map[string]func(context.Context, plan, *measurement.Run) []row{"rooms": roomRows, "visitors": visitorRows, "full": fullRows}[name]
 		if !ok {
 			return fmt.Errorf("there is no part %q; want rooms, visitors or full", name)
 		}
-		rows, err := part(ctx, p, r)
+		err := rig.Try(func() {
+			for _, x := range part(ctx, p, r) {
+				r.Tell("%s: %.1f %s", x.of.Row, x.bytes, x.of.Unit)
+				r.Add(x.of.Row, measurement.Values{x.of.Unit: x.bytes})
+			}
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
-		}
-		for _, x := range rows {
-			r.Tell("%s: %.1f %s", x.of.Row, x.bytes, x.of.Unit)
-			r.Add(x.of.Row, measurement.Values{x.of.Unit: x.bytes})
 		}
 	}
 	return nil
@@ -113,14 +114,11 @@ func parts(m rig.Memory) string {
 }
 
 // roomRows are those of what no visitor comes to. A node of one room is the idle node: rooms are counted from that same one.
-func roomRows(ctx context.Context, p plan, run *measurement.Run) (rows []row, err error) {
+func roomRows(ctx context.Context, p plan, run *measurement.Run) (rows []row) {
 	counts := []int{1, p.rooms / 10, p.rooms}
 	var at []float64
 	for _, n := range counts {
-		i, err := measureIdle(ctx, p.binary, n, p.idle)
-		if err != nil {
-			return nil, err
-		}
+		i := measureIdle(ctx, p.binary, n, p.idle)
 		run.Note("A node with %d rooms has %s; its heap is %.1f MiB; it was ready %.1f s after its start.", n, parts(i.resident), float64(i.heap)/(1<<20), i.ready.Seconds())
 		at = append(at, float64(i.resident.Total))
 	}
@@ -129,40 +127,27 @@ func roomRows(ctx context.Context, p plan, run *measurement.Run) (rows []row, er
 		rows = append(rows, row{bound("idle node", fmt.Sprint(n, " rooms"), inProcess, 0), at[i+1]})
 	}
 	for i, n := range counts[1:] {
-		each, err := perIdleRoom(10, n)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row{[]measurement.Bound{fewIdle, manyIdle}[i], each},
+		rows = append(rows, row{[]measurement.Bound{fewIdle, manyIdle}[i], perIdleRoom(10, n)},
 			row{[]measurement.Bound{fewIdleReal, manyIdleReal}[i], (at[i+1] - at[0]) / float64(n-1)})
 	}
-	return rows, nil
+	return rows
 }
 
-func visitorRows(_ context.Context, p plan, _ *measurement.Run) ([]row, error) {
-	s, err := perActive(0, p.visitors)
-	if err != nil {
-		return nil, err
-	}
-	roaming, err := perRoaming(min(p.visitors, ticket.MaxRenewals))
-	if err != nil {
-		return nil, err
-	}
-	waiting, waited, err := perWaiting(0, p.visitors)
+func visitorRows(_ context.Context, p plan, _ *measurement.Run) []row {
+	s := perActive(0, p.visitors)
+	waiting, waited := perWaiting(0, p.visitors)
 	return []row{{atAnchor, s.anchor}, {atMate, s.mate}, {atFar, s.far},
-		{bound("active visitor", "elsewhere in the site, asked as well", inHeap, 0), roaming}, {bound("waiting visitor", "", inHeap, 0), waiting}, {bound("active visitor", "who has waited", inHeap, 0), waited}}, err
+		{bound("active visitor", "elsewhere in the site, asked as well", inHeap, 0), perRoaming(min(p.visitors, ticket.MaxRenewals))},
+		{bound("waiting visitor", "", inHeap, 0), waiting}, {bound("active visitor", "who has waited", inHeap, 0), waited}}
 }
 
-func fullRows(ctx context.Context, p plan, run *measurement.Run) ([]row, error) {
-	f, err := measureFull(ctx, p.binary, p.rooms, p.visitors/2, p.visitors/2, p.idle)
-	if err != nil {
-		return nil, err
-	}
+func fullRows(ctx context.Context, p plan, run *measurement.Run) []row {
+	f := measureFull(ctx, p.binary, p.rooms, p.visitors/2, p.visitors/2, p.idle)
 	run.Note("The full node has %d rooms. Before anybody comes it has %s; with %d visitors inside and %d who wait, %.0f s after the first came, %s; %v later %s.",
 		p.rooms, parts(f.before), f.active, f.waiting, f.took.Seconds(), parts(f.peak), p.idle, parts(f.after))
 	visitor := float64(f.after.Total-f.before.Total) / float64(f.active+f.waiting)
 	return []row{
 		{bound("full node", "before anybody comes", inProcess, 0), float64(f.before.Total)}, {bound("full node", "when the last has come", inProcess, 0), float64(f.peak.Total)},
 		{bound("full node", "later", inProcess, 0), float64(f.after.Total)}, {bound("visitor of the full node", "", inProcess, 0), visitor},
-	}, nil
+	}
 }

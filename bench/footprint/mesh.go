@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/virtual"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
@@ -16,7 +17,7 @@ import (
 
 // newMesh starts a node in each of the sites, all with the same rooms and with all that
 // real nodes keep, and lets them settle. The first founds the mesh.
-func newMesh(rooms []room.Settings, sites ...string) (*virtual.Mesh, error) {
+func newMesh(rooms []room.Settings, sites ...string) *virtual.Mesh {
 	m := virtual.New()
 	var follow *node.Cataloging
 	if len(rooms) <= catalog.MaxRooms { // a file with more is its node's alone
@@ -24,21 +25,15 @@ func newMesh(rooms []room.Settings, sites ...string) (*virtual.Mesh, error) {
 	}
 	for i, site := range sites {
 		self := crdt.Incarnation{Node: crdt.NodeID{byte(i + 1)}, Boot: 1}
-		core, err := node.NewCore(node.CoreConfig{
+		m.Add(self, site, rig.Got(node.NewCore(node.CoreConfig{
 			Self: self, Site: site, Rooms: rooms,
 			OwnerKey: []byte("key of the measured mesh"), Rand: rand.New(rand.NewPCG(1, uint64(i))),
 			Catalog: follow, History: &history.Config{}, Found: i == 0,
-		})
-		if err != nil {
-			return nil, err
-		}
-		m.Add(self, site, core, virtual.Tick)
+		})), virtual.Tick)
 	}
-	if err := m.Settle(); err != nil {
-		return nil, err
-	}
+	rig.Must(m.Settle())
 	m.Run(15 * time.Second)
-	return m, nil
+	return m
 }
 
 // weigh drops the nodes one after the other and returns how much memory each took. The
@@ -81,23 +76,16 @@ func idleRooms(n int) []room.Settings {
 
 // perIdleRoom returns how many bytes of a node one more room takes in which nobody is: the
 // difference between a node with few and one with many rooms, after a minute.
-func perIdleRoom(few, many int) (float64, error) {
-	return perOne(few, many, func(n int) (int64, error) {
-		m, err := newMesh(idleRooms(n), "a")
-		if err != nil {
-			return 0, err
-		}
+func perIdleRoom(few, many int) float64 {
+	return perOne(few, many, func(n int) int64 {
+		m := newMesh(idleRooms(n), "a")
 		m.Run(40 * time.Second)
-		return weigh(m)[0], nil
+		return weigh(m)[0]
 	})
 }
 
 // perOne returns how many bytes one more of something takes: the difference between few and many.
-func perOne(few, many int, bytes func(n int) (int64, error)) (float64, error) {
-	less, err := bytes(few)
-	if err != nil {
-		return 0, err
-	}
-	more, err := bytes(many)
-	return float64(more-less) / float64(many-few), err
+func perOne(few, many int, bytes func(n int) int64) float64 {
+	less := bytes(few)
+	return float64(bytes(many)-less) / float64(many-few)
 }

@@ -43,21 +43,12 @@ type idle struct {
 }
 
 // measureIdle starts a node with n rooms that nobody asks, and looks at it after a time.
-func measureIdle(ctx context.Context, binary string, n int, after time.Duration) (i idle, err error) {
-	p, err := startNode(ctx, binary, idleConfig(n))
-	if err != nil {
-		return i, err
-	}
-	defer p.stop()
-	i.ready = p.ready
-	if err := p.Sleep(ctx, after); err != nil {
-		return i, err
-	}
-	if i.resident, err = p.Memory(); err != nil {
-		return i, err
-	}
-	i.heap, err = p.heap()
-	return i, err
+func measureIdle(ctx context.Context, binary string, n int, after time.Duration) (i idle) {
+	startNode(ctx, binary, idleConfig(n), func(p *process) {
+		rig.Must(p.Sleep(ctx, after))
+		i = idle{resident: rig.Got(p.Memory()), heap: p.heap(), ready: p.ready}
+	})
+	return i
 }
 
 // full is what a node with many rooms and visitors has resident.
@@ -70,11 +61,8 @@ type full struct {
 // measureFull has visitors come to all rooms of a node through HTTP, each a new one: in each
 // room, some are let in and the others wait. They do not come again, so they are drawn at
 // random: by order, those who are next would be told to come at once, and be given up.
-func measureFull(ctx context.Context, binary string, rooms, active, waiting int, after time.Duration) (f full, err error) {
-	site, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return f, err
-	}
+func measureFull(ctx context.Context, binary string, rooms, active, waiting int, after time.Duration) (f full) {
+	site := rig.Got(net.Listen("tcp", "127.0.0.1:0"))
 	origin := &fasthttp.Server{Handler: func(c *fasthttp.RequestCtx) { c.SetBodyString("inside") }}
 	go origin.Serve(site)
 	defer origin.Shutdown()
@@ -82,33 +70,17 @@ func measureFull(ctx context.Context, binary string, rooms, active, waiting int,
 	fmt.Fprintf(&b, "origin: http://%s\nmax-connections-per-address: 100000\nmax-new-visitors: 0\nmax-new-visitors-per-address: 0\n", site.Addr())
 	fmt.Fprintf(&b, "total-active-users: %d\nnew-users-per-minute: 10000\nsession-duration: 30m\nrefresh-interval: 10m\nqueueing-method: random\n", active/rooms)
 	writeRooms(&b, rooms)
-	p, err := startNode(ctx, binary, b.String())
-	if err != nil {
-		return f, err
-	}
-	defer p.stop()
-	if err := p.Sleep(ctx, 10*time.Second); err != nil {
-		return f, err
-	}
-	if f.before, err = p.Memory(); err != nil {
-		return f, err
-	}
-	began := time.Now()
-	if err := crowdOf(ctx, p, rooms, (active+waiting)/rooms); err != nil {
-		return f, err
-	}
-	f.took = time.Since(began)
-	if f.peak, err = p.Memory(); err != nil {
-		return f, err
-	}
-	if err := p.Sleep(ctx, after); err != nil {
-		return f, err
-	}
-	if f.after, err = p.Memory(); err != nil {
-		return f, err
-	}
-	f.active, f.waiting, err = p.inside()
-	return f, err
+	startNode(ctx, binary, b.String(), func(p *process) {
+		rig.Must(p.Sleep(ctx, 10*time.Second))
+		f.before = rig.Got(p.Memory())
+		began := time.Now()
+		rig.Must(crowdOf(ctx, p, rooms, (active+waiting)/rooms))
+		f.took, f.peak = time.Since(began), rig.Got(p.Memory())
+		rig.Must(p.Sleep(ctx, after))
+		f.after = rig.Got(p.Memory())
+		f.active, f.waiting = p.inside()
+	})
+	return f
 }
 
 // together is to how many rooms visitors come at the same time.
