@@ -215,6 +215,6 @@ func (t *trial) at(ctx context.Context, perSecond float64, under int64) (s spell
 func (t *trial) end() {
 	if m := t.m; m != nil {
 		t.m = nil
-		rig.Must(m.stop())
+		rig.Must(m.Stop())
 	}
 }

@@ -98,7 +98,7 @@ func TestSomeVisitorsOfAMesh(t *testing.T) {
 			t.Errorf("goroutines %t: %d came, %d given, %d refused", goroutines, s.Came, s.Given, s.Refused)
 		}
 	}
-	if err := m.stop(); err != nil {
+	if err := m.Stop(); err != nil {
 		t.Error(err)
 	}
 }
