@@ -75,7 +75,6 @@ func (l *loop) notMade(i int32, now int64, err error) {
 	}
 	l.drop(c)
 	c.state, c.sent = down, now+int64(retry)
-	l.broken++
 }
 
 // drop closes the socket of a connection.

@@ -46,7 +46,6 @@ type loop struct {
 	begin, end int64 // the measured time
 	turn       int   // the next request of the list
 	connecting int   // connections that are being made
-	broken     int   // connections that wait to be made anew
 	awaited    int   // requests under way that count
 	chores     int64 // when to look after what takes too long
 	dialFailed error // why the last connection could not be made
@@ -260,7 +259,6 @@ func (l *loop) lookAfter(now int64) {
 		case c.state == dialling && now-c.sent > int64(l.cfg.Timeout):
 			l.notMade(int32(i), now, unix.ETIMEDOUT)
 		case c.state == down && now >= c.sent:
-			l.broken--
 			l.dial(int32(i), now)
 		}
 	}
