@@ -91,7 +91,7 @@ func TestRateTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"answered", "200: ", "latency, 99 in 100", "share of a CPU"} {
+		for _, want := range []string{"answered", "200:", "latency, 99 in 100", "share of a CPU"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("the table lacks %q:\n%s", want, out)
 			}
