@@ -9,7 +9,6 @@ package scaling
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ropeline/ropeline/bench/load"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 )
@@ -78,22 +76,8 @@ const (
 
 var kinds = []string{inside, waiting, fresh}
 
-// polls is how many seconds pass between two polls of a visitor, as the room that is closed says.
-const polls = 3
-
 // warm is for how long each kind asks before it is measured: all who wait have polled once.
-var warm = map[string]time.Duration{inside: time.Second, waiting: 2 * polls * time.Second, fresh: time.Second}
-
-// crowd is the visitors of a kind who bring so many requests a second in all.
-func crowd(kind string, rate float64) load.Crowd {
-	switch kind {
-	case inside: // one at each node
-		return load.Crowd{Burst: processes, Stay: 24 * time.Hour, Think: time.Duration(processes / rate * float64(time.Second)), Paths: []string{"/open"}}
-	case waiting:
-		return load.Crowd{Burst: int(rate * polls), Spread: polls * time.Second, Paths: []string{"/closed"}}
-	}
-	return load.Crowd{Rate: rate, Paths: []string{"/open"}}
-}
+var warm = map[string]time.Duration{inside: time.Second, waiting: spare * time.Second, fresh: time.Second}
 
 // config says how long what is measured.
 type config struct {
@@ -149,69 +133,35 @@ func measure(ctx context.Context, cfg config, size int, site string) (f figure, 
 	defer g.stop()
 	err = rig.Try(func() {
 		g.start(ctx, cfg.binary, size, site)
-		f = figure{g.rest(ctx, cfg.lasts), map[string]time.Duration{}, map[string]float64{}}
+		visitors := newCrowd(ctx, cfg, g)
+		defer visitors.close()
+		rest := func() time.Duration {
+			used, span := g.used(func() { rig.Must(rig.Sleep(ctx, cfg.lasts)) })
+			return time.Duration(float64(used) / span.Seconds() / processes)
+		}
+		f = figure{rest(), map[string]time.Duration{}, map[string]float64{}}
+		type spell struct {
+			used, span time.Duration
+			decisions  float64
+		}
 		spent := map[string]spell{}
 		for _, kind := range kinds {
-			s := g.ask(ctx, cfg, kind)
-			f.asked[kind], spent[kind] = s.decisions/processes/s.span.Seconds(), s
+			visitors.ask(ctx, kind, warm[kind])
+			visitors.answered.Store(0)
+			visitors.turned.Store(0)
+			used, span := g.used(func() { visitors.ask(ctx, kind, cfg.lasts) })
+			n := float64(visitors.answered.Load())
+			if turned := visitors.turned.Load(); float64(turned) > 0.05*n {
+				rig.Must(fmt.Errorf("%s: %d were answered otherwise, and %.0f as they should be: the machine is too busy", kind, turned, n))
+			}
+			f.asked[kind], spent[kind] = n/processes/span.Seconds(), spell{used, span, n}
 		}
-		f.idle = (f.idle + g.rest(ctx, cfg.lasts)) / 2
+		f.idle = (f.idle + rest()) / 2
 		for kind, s := range spent {
 			f.decision[kind] = time.Duration((float64(s.used) - float64(f.idle)*processes*s.span.Seconds()) / s.decisions)
 		}
 	})
 	return f, err
-}
-
-// spell is what all nodes took for some decisions.
-type spell struct {
-	used, span time.Duration
-	decisions  float64
-}
-
-// ask has visitors of a kind come to all nodes, and measures once they have warmed up.
-func (g *group) ask(ctx context.Context, cfg config, kind string) (s spell) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var targets []string
-	for _, p := range g.nodes {
-		targets = append(targets, "http://"+p.http+"/")
-	}
-	var from load.Snapshot
-	var before time.Duration
-	var failed error
-	got, err := load.Run(ctx, load.Config{Targets: targets, Host: "shop.example", Crowd: crowd(kind, cfg.rate*processes)}, func(now load.Snapshot) {
-		if now.Elapsed < warm[kind] || s.decisions > 0 || failed != nil {
-			return
-		}
-		used, err := g.cpu()
-		switch {
-		case err != nil:
-			failed = err
-			stop()
-		case before == 0:
-			from, before = now, used
-		case now.Elapsed-from.Elapsed >= cfg.lasts:
-			s = spell{used - before, now.Elapsed - from.Elapsed, float64(now.Requests - now.Errors - from.Requests + from.Errors)}
-			stop()
-		}
-	})
-	rig.Must(errors.Join(err, failed))
-	otherwise := got.Waited
-	if kind == waiting {
-		otherwise = got.Admitted
-	}
-	if n := otherwise + got.Errors; n > got.Requests/20 {
-		rig.Must(fmt.Errorf("%s: %d of %d were answered otherwise than they should be (%v): the machine is too busy", kind, n, got.Requests, got.LastError()))
-	}
-	return s
-}
-
-// rest returns the processor time of one node for a second, while nobody asks.
-func (g *group) rest(ctx context.Context, lasts time.Duration) time.Duration {
-	before, start := rig.Got(g.cpu()), time.Now()
-	rig.Must(rig.Sleep(ctx, lasts))
-	return time.Duration(float64(rig.Got(g.cpu())-before) / time.Since(start).Seconds() / processes)
 }
 
 // settings are those of all nodes: a room whose visitors are let in at once, and one in which all
@@ -281,13 +231,19 @@ func (p *process) await(ctx context.Context, others int) error {
 	})
 }
 
+// used returns the processor time that all nodes take while f runs, and how long that is.
+func (g *group) used(f func()) (used, span time.Duration) {
+	before, start := g.cpu(), time.Now()
+	f()
+	return g.cpu() - before, time.Since(start)
+}
+
 // cpu returns the processor time that all nodes have taken so far.
-func (g *group) cpu() (total time.Duration, err error) {
+func (g *group) cpu() (total time.Duration) {
 	for _, p := range g.nodes {
-		used, one := p.CPU()
-		total, err = total+used, errors.Join(err, one)
+		total += rig.Got(p.CPU())
 	}
-	return total, err
+	return total
 }
 
 func (g *group) stop() {

@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 	"bench/limiters":        {"bench/measurement", "bench/rate", "bench/rig"},
 	"bench/live":            {"crdt", "node", "node/room", "transport", "bench/rig"},
 	"bench/tickets":         {"crdt", "node", "node/room", "bench/live", "bench/measurement", "bench/rig", "bench/rig/redis"},
-	"bench/scaling":         {"bench/load", "bench/measurement", "bench/rig", "transport"},
+	"bench/scaling":         {"bench/measurement", "bench/rig", "transport"},
 	"bench/virtual":         {"crdt", "node", "node/replica"},
 	"bench/traffic":         {"bench/live", "bench/measurement", "bench/rig", "bench/virtual", "crdt", "node", "node/replica", "node/room"},
 	"bench/rig/built":       {"bench/rig"},
