@@ -73,7 +73,7 @@ func TestProxies(t *testing.T) {
 	for _, fe := range frontEnds() {
 		t.Run(fe.name, func(t *testing.T) {
 			t.Parallel()
-			err := runFrontEnd(t.Context(), o, fe, newMatrix())
+			_, err := runFrontEnd(t.Context(), o, fe)
 			if errors.Is(err, errNotHere) {
 				t.Skip(err)
 			}
@@ -325,11 +325,11 @@ func TestNoCellIsUnexplained(t *testing.T) {
 		t.Fatal("docs/verdicts.md has no table")
 	}
 	lines := strings.Split(table, "\n")
-	if want := len(newMatrix().rows) + 2; len(lines) != want {
+	if want := len(rows()) + 2; len(lines) != want {
 		t.Fatalf("the table has %d lines, want %d: make measure NAME=conformance", len(lines), want)
 	}
 	for i, l := range lines[2:] {
-		c := newMatrix().rows[i]
+		c := rows()[i]
 		cells := strings.Split(strings.Trim(l, "|"), "|")[1:]
 		if len(cells) != len(frontEnds()) {
 			t.Fatalf("%d cells for %d proxies in: %s", len(cells), len(frontEnds()), l)

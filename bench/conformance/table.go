@@ -7,52 +7,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
-// matrix is what visitors saw, by case and proxy.
-type matrix struct {
-	rows []testCase
-	cols []frontEnd
+// rows are all cases of the table.
+func rows() []testCase { return append(cases(), openCases()...) }
 
-	mu    sync.Mutex        // guards the following
-	cells map[string]string // by row and column
-}
-
-func newMatrix() *matrix {
-	return &matrix{rows: append(cases(), openCases()...), cols: frontEnds(), cells: map[string]string{}}
-}
-
-func (m *matrix) put(c testCase, fe frontEnd, seen string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cells[c.id+" "+fe.name] = seen
-}
-
-// seenLocked is what visitors saw in a case.
-func (m *matrix) seenLocked(c testCase, fe frontEnd) string {
-	return cmp.Or(m.cells[c.id+" "+fe.name], broken)
-}
+// column is what visitors saw through one proxy, by the ids of cases.
+type column map[string]string
 
 // broken is what stands where something else came of a case than has to.
 const broken = "broken"
 
+func (c column) seen(of testCase) string { return cmp.Or(c[of.id], broken) }
+
 // broken returns in how many cases something is broken.
-func (m *matrix) broken(fe frontEnd) (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range m.rows {
-		if m.seenLocked(c, fe) == broken {
+func (c column) broken() (n int) {
+	for _, of := range rows() {
+		if c.seen(of) == broken {
 			n++
 		}
 	}
 	return n
 }
 
-// table returns the matrix as markdown, with the notes that it needs.
-func (m *matrix) table() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// table returns the columns of all proxies as markdown, with the notes that they need.
+func table(columns []column) string {
 	var b strings.Builder
 	var used []note
 	mark := func(notes []note) string {
@@ -69,14 +48,15 @@ func (m *matrix) table() string {
 		return " <sup>" + strings.Join(marks, ", ") + "</sup>"
 	}
 	b.WriteString("| the visitor is |")
-	for _, fe := range m.cols {
+	all := frontEnds()
+	for _, fe := range all {
 		fmt.Fprintf(&b, " %s%s |", fe.name, mark(columnNotes(fe)))
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(m.cols)) + "\n")
-	for _, c := range m.rows {
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
+	for _, c := range rows() {
 		fmt.Fprintf(&b, "| %s%s |", c.what, mark(c.notes))
-		for _, fe := range m.cols {
-			fmt.Fprintf(&b, " %s%s |", m.seenLocked(c, fe), mark(cellNotes(c, fe)))
+		for i, fe := range all {
+			fmt.Fprintf(&b, " %s%s |", columns[i].seen(c), mark(cellNotes(c, fe)))
 		}
 		b.WriteString("\n")
 	}

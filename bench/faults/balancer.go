@@ -31,34 +31,18 @@ type balancer struct {
 	probes context.Context // done when nodes are not asked any more
 	stop   context.CancelFunc
 	next   atomic.Uint64
+	last   atomic.Pointer[error] // why a request had no answer
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the following
 	backends []*backend
-	reasons  map[string]int // why requests had no answer, and how many
 }
 
-// refused notes why a request had no answer, unless its visitor had left.
-func (b *balancer) refused(err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	reason := err.Error()
-	if op, ok := errors.AsType[*net.OpError](err); ok { // without addresses, which differ each time
-		reason = op.Op + ": " + op.Err.Error()
-	}
-	b.reasons[reason]++
-}
-
-// why tells why requests had no answer, with how many; empty: all had one.
+// why tells why a request had no answer, if one had none whose visitor had not left.
 func (b *balancer) why() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.reasons) == 0 {
-		return ""
+	if last := b.last.Load(); last != nil {
+		return fmt.Sprintf(" (%v)", *last)
 	}
-	return fmt.Sprintf(" (%v)", b.reasons)
+	return ""
 }
 
 // backend is one node as the balancer knows it.
@@ -71,7 +55,7 @@ type backend struct {
 
 // newBalancer serves on a port of its own until close. It waits until the nodes are ready.
 func newBalancer(ctx context.Context, nodes []*rig.Node) (b *balancer, err error) {
-	b = &balancer{reasons: map[string]int{}}
+	b = &balancer{}
 	b.probes, b.stop = context.WithCancel(context.Background())
 	for _, n := range nodes {
 		for k := b.add(n); !k.ready.Load() && ctx.Err() == nil; {
@@ -85,7 +69,9 @@ func newBalancer(ctx context.Context, nodes []*rig.Node) (b *balancer, err error
 		},
 		Transport: b,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			b.refused(err)
+			if !errors.Is(err, context.Canceled) {
+				b.last.Store(&err)
+			}
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}}, "")

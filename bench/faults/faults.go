@@ -196,9 +196,9 @@ func (r *run) came(values measurement.Values, err error) (wrong []string) {
 		values["again-sec"], values["whole-sec"] = o.again.Seconds(), o.whole.Seconds()
 	}
 	if f := r.found; f != nil {
-		values["pause-sec"] = f.Pause.Seconds()
-		for unit, n := range map[string]int{"tickets": f.Tickets, "twice": f.Duplicates, "active": f.Peak, "limit": f.Limit,
-			"new": f.RatePeak, "new-limit": f.RateLimit, "transfers": f.Transfers, "borrowed": f.PeakBorrowed} {
+		values["pause-sec"] = f.pause.Seconds()
+		for unit, n := range map[string]int{"tickets": f.tickets.Given, "twice": f.tickets.Doubles, "active": f.active.Peak, "limit": f.greatest.Active,
+			"new": f.rate.Peak, "new-limit": f.greatest.PerMinute, "transfers": f.moves.Count, "borrowed": f.active.PeakBorrowed} {
 			values[unit] = float64(n)
 		}
 	}

@@ -5,6 +5,7 @@ package faults
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/check"
@@ -21,36 +22,27 @@ const (
 
 // findings is what the records of a run say.
 type findings struct {
-	Tickets      int           // given
-	Duplicates   int           // numbers given to two visitors
-	Limit        int           // total_active_users; the greatest that an operator has set
-	Peak         int           // by tickets, in true time, without borrowed sessions
-	PeakResting  int           // places of passes, and those that rest for the guard after one
-	PeakTaken    int           // the same, of sessions, which last longer than the pass tells
-	PeakBorrowed int           // borrowed sessions at one time
-	Over         time.Duration // for how long there were more than the limits in force
-	RateLimit    int           // new_users_per_minute, the greatest
-	RatePeak     int           // new visitors in any 60 s
-	Transfers    int           // of rights, from node to node
-	Pause        time.Duration // without any new visitor
-
-	// What is wrong, in words. Strict holds what only a policy promises that
-	// does not let the limit be passed.
-	Broken, Strict []string
+	tickets  check.Tickets
+	numbers  check.Numbers
+	moves    check.Moves
+	active   check.Active
+	rate     check.Rate
+	resting  check.Taken   // places of passes, and those that rest for the guard after one
+	taken    check.Taken   // the same, of sessions, which last longer than the pass tells
+	greatest check.Limit   // of what operators have set
+	pause    time.Duration // without any new visitor
+	broken   []string      // what is wrong, in words
+	strict   []string      // what only a policy promises that does not let the limit be passed
 }
 
 // judge reads the records of a run of a room. The limits are those that operators have
 // set, never what nodes say of theirs.
 func judge(sources []record.Source, room roomArgs, limits check.Limits) (*findings, error) {
-	f := new(findings)
+	f := &findings{active: check.Active{Limits: limits}, rate: check.Rate{Limits: limits},
+		resting: check.Taken{Guard: guard}, taken: check.Taken{Guard: guard, Session: room.extends()}}
 	for _, l := range limits {
-		f.Limit, f.RateLimit = max(f.Limit, l.Active), max(f.RateLimit, l.PerMinute)
+		f.greatest.Active, f.greatest.PerMinute = max(f.greatest.Active, l.Active), max(f.greatest.PerMinute, l.PerMinute)
 	}
-	var tickets check.Tickets
-	var numbers check.Numbers
-	var moves check.Moves
-	active, rate := check.Active{Limits: limits}, check.Rate{Limits: limits}
-	resting, taken := check.Taken{Guard: guard}, check.Taken{Guard: guard, Session: room.extends()}
 	var last int64
 	for e, err := range record.NewMerge(sources).All() {
 		if err != nil {
@@ -58,32 +50,29 @@ func judge(sources []record.Source, room roomArgs, limits check.Limits) (*findin
 		}
 		if e.Kind == record.Entered {
 			if last > 0 {
-				f.Pause = max(f.Pause, time.Duration(e.At-last))
+				f.pause = max(f.pause, time.Duration(e.At-last))
 			}
 			last = max(last, e.At)
 		}
-		numbers.Add(e, tickets.Add(e))
-		moves.Add(e)
-		active.Add(e)
-		resting.Add(e)
-		taken.Add(e)
-		rate.Add(e)
+		f.numbers.Add(e, f.tickets.Add(e))
+		f.moves.Add(e)
+		f.active.Add(e)
+		f.resting.Add(e)
+		f.taken.Add(e)
+		f.rate.Add(e)
 	}
-	f.Tickets, f.Duplicates, f.Transfers = tickets.Given, tickets.Doubles, moves.Count
-	f.Peak, f.PeakBorrowed, f.Over, f.RatePeak = active.Peak, active.PeakBorrowed, active.Over, rate.Peak
-	f.PeakResting, f.PeakTaken = resting.Peak, taken.Peak
-	f.Broken = append(append(tickets.Duplicates, moves.Wrong...), numbers.Wrong()...)
-	if f.Tickets == 0 {
-		f.Broken = append(f.Broken, "no ticket was given at all")
+	f.broken = slices.Concat(f.tickets.Duplicates, f.moves.Wrong, f.numbers.Wrong())
+	if f.tickets.Given == 0 {
+		f.broken = append(f.broken, "no ticket was given at all")
 	}
-	if f.PeakBorrowed > 0 && room.onPartition != partitionOpen {
-		f.Broken = append(f.Broken, fmt.Sprintf("%d sessions were borrowed at one time, in a room that does not allow it", f.PeakBorrowed))
+	if n := f.active.PeakBorrowed; n > 0 && room.onPartition != partitionOpen {
+		f.broken = append(f.broken, fmt.Sprintf("%d sessions were borrowed at one time, in a room that does not allow it", n))
 	}
-	if active.Beyond > 0 {
-		f.Strict = append(f.Strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", active.Allowed+active.Beyond, f.Over.Round(time.Millisecond), active.Allowed))
+	if a := &f.active; a.Beyond > 0 {
+		f.strict = append(f.strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", a.Allowed+a.Beyond, a.Over.Round(time.Millisecond), a.Allowed))
 	}
-	if rate.Beyond > 0 {
-		f.Strict = append(f.Strict, fmt.Sprintf("%d new within 60 s, the limit is %d", rate.Allowed+rate.Beyond, rate.Allowed))
+	if r := &f.rate; r.Beyond > 0 {
+		f.strict = append(f.strict, fmt.Sprintf("%d new within 60 s, the limit is %d", r.Allowed+r.Beyond, r.Allowed))
 	}
 	return f, nil
 }
@@ -128,8 +117,8 @@ func checkFull(r *run) (wrong []string) {
 	if !r.strict() {
 		return wrong
 	}
-	taken, limit := r.found.PeakTaken, r.Room.active
-	r.note("%d places of %d taken, %d of them by passes and the guard after these", taken, limit, r.found.PeakResting)
+	taken, limit := r.found.taken.Peak, r.Room.active
+	r.note("%d places of %d taken, %d of them by passes and the guard after these", taken, limit, r.found.resting.Peak)
 	if taken < limit*97/100 {
 		wrong = append(wrong, fmt.Sprintf("of the room of %d never more than %d places were taken", limit, taken))
 	}

@@ -109,10 +109,10 @@ func checkBorrowed(r *run) []string {
 	r.note("the nodes showed %d borrowed sessions at one time", r.shown)
 	switch {
 	case !r.strict(): // others have no rights, and nothing to borrow
-	case r.found.PeakBorrowed == 0:
+	case r.found.active.PeakBorrowed == 0:
 		return []string{"no session was borrowed: this has shown nothing"}
 	case r.shown == 0:
-		return []string{fmt.Sprintf("%d sessions were borrowed at one time, and no node showed one", r.found.PeakBorrowed)}
+		return []string{fmt.Sprintf("%d sessions were borrowed at one time, and no node showed one", r.found.active.PeakBorrowed)}
 	}
 	return nil
 }

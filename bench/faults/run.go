@@ -196,7 +196,7 @@ func (r *run) judge(wrong []string) {
 	if r.Check != nil {
 		wrong = append(wrong, r.Check(r)...)
 	}
-	r.found.Broken = append(r.found.Broken, wrong...)
+	r.found.broken = append(r.found.broken, wrong...)
 }
 
 const (
@@ -233,9 +233,9 @@ func (r *run) broken() []string {
 		return nil
 	}
 	if r.strict() {
-		return slices.Concat(r.found.Broken, r.found.Strict)
+		return slices.Concat(r.found.broken, r.found.strict)
 	}
-	return r.found.Broken
+	return r.found.broken
 }
 
 // scratch returns a path in the run's directory.
