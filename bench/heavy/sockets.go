@@ -84,25 +84,19 @@ func openSockets(ctx context.Context, addr string, n int) ([]net.Conn, error) {
 	return conns, errors.Join(append(errs, context.Cause(ctx))...)
 }
 
-func openSocket(ctx context.Context, addr string) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	c.SetDeadline(time.Now().Add(time.Minute))
-	_, err = fmt.Fprintf(c, "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n")
-	if err != nil {
-		return c, err
-	}
-	resp, err := http.ReadResponse(bufio.NewReaderSize(c, 4096), nil)
-	if err != nil {
-		return c, err
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return c, fmt.Errorf("status %d", resp.StatusCode)
-	}
-	return c, c.SetDeadline(time.Time{})
+func openSocket(ctx context.Context, addr string) (c net.Conn, err error) {
+	err = rig.Try(func() {
+		var d net.Dialer
+		c = rig.Got(d.DialContext(ctx, "tcp", addr))
+		rig.Must(c.SetDeadline(time.Now().Add(time.Minute)))
+		rig.Got(io.WriteString(c, "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"))
+		resp := rig.Got(http.ReadResponse(bufio.NewReaderSize(c, 4096), nil))
+		if resp.StatusCode != http.StatusSwitchingProtocols {
+			rig.Must(fmt.Errorf("status %d", resp.StatusCode))
+		}
+		rig.Must(c.SetDeadline(time.Time{}))
+	})
+	return c, err
 }
 
 // talk says something on each and returns how many do not answer.

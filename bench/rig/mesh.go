@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Binary string   // ropeline, built with the tag "faults": see Built
 	Dir    string   // for data, logs and records; must be there
-	Names  []string // of the nodes: the site's letters and a number, such as a1
+	Names  []string // of the nodes that bootstrap it: the site's letters and a number, such as a1
 	Args   []string // for every node: the room
 	// Disk, if not 0, is the size in bytes of a file system of its own for each
 	// data directory.
@@ -37,18 +37,17 @@ type Mesh struct {
 	Net   Network
 	Nodes []*Node
 
-	binary, dir, secret string
-	names               []string // of the nodes that bootstrap it
-	args                []string
-	sources             []record.Source
-	origin              http.Server
-	serving             sync.WaitGroup
+	cfg     Config
+	secret  string // the file that has it
+	sources []record.Source
+	origin  http.Server
+	serving sync.WaitGroup
 }
 
 // NewMesh prepares a mesh in a network, which is the mesh's from now on, and
 // starts nothing. After an error nothing is left.
 func NewMesh(cfg Config, network Network) (*Mesh, error) {
-	m := &Mesh{Net: network, binary: cfg.Binary, dir: cfg.Dir, names: cfg.Names, args: cfg.Args, secret: filepath.Join(cfg.Dir, "secret.key")}
+	m := &Mesh{Net: network, cfg: cfg, secret: filepath.Join(cfg.Dir, "secret.key")}
 	m.origin.Handler = cfg.Origin
 	err := Try(func() {
 		Must(os.WriteFile(m.secret, []byte(transport.NewSecret().Text()+"\n"), 0o600))
@@ -68,7 +67,7 @@ func NewMesh(cfg Config, network Network) (*Mesh, error) {
 // Add makes room for another node.
 func (m *Mesh) Add(name string) (n *Node, err error) {
 	err = Try(func() {
-		n = &Node{Name: name, Site: strings.TrimRight(name, "0123456789"), Data: filepath.Join(m.dir, name), mesh: m}
+		n = &Node{Name: name, Site: strings.TrimRight(name, "0123456789"), Data: filepath.Join(m.cfg.Dir, name), mesh: m}
 		n.Place = Got(m.Net.Join(n.Name, n.Site))
 		l := Got(m.Net.Listen(name))
 		n.origin = "http://" + l.Addr().String()

@@ -39,14 +39,14 @@ func (n *Node) Start() error {
 	}
 	n.starts++
 	stem := fmt.Sprintf("%s-%03d", n.Name, n.starts)
-	src := record.Source{Node: n.Name, Path: filepath.Join(n.mesh.dir, stem+".rec")}
+	src := record.Source{Node: n.Name, Path: filepath.Join(n.mesh.cfg.Dir, stem+".rec")}
 	args := append([]string{
 		"run", "--origin", n.origin, "--name", n.Name, "--site", n.Site,
 		"--max-connections-per-address", "100000", // the crowd has one
 		"--listen", n.Place.HTTP, "--admin", n.Place.Admin, "--mesh", n.Place.Mesh,
 		"--secret-file", n.mesh.secret, "--data-dir", n.Data, "--fault-record", src.Path,
-		"--bootstrap-nodes", strings.Join(n.mesh.names, ","),
-	}, n.mesh.args...)
+		"--bootstrap-nodes", strings.Join(n.mesh.cfg.Names, ","),
+	}, n.mesh.cfg.Args...)
 	if n.Place.Advertise != "" {
 		args = append(args, "--advertise", n.Place.Advertise)
 	}
@@ -54,8 +54,8 @@ func (n *Node) Start() error {
 		args = append(args, "--join", seed)
 	}
 	// It ends with the mesh, or as its test says.
-	p, err := Start(context.Background(), Command{Name: n.mesh.binary, Args: append(args, n.Args...),
-		Log: filepath.Join(n.mesh.dir, stem+".log"), Namespace: n.Place.Namespace})
+	p, err := Start(context.Background(), Command{Name: n.mesh.cfg.Binary, Args: append(args, n.Args...),
+		Log: filepath.Join(n.mesh.cfg.Dir, stem+".log"), Namespace: n.Place.Namespace})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", n.Name, err)
 	}

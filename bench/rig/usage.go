@@ -52,22 +52,12 @@ func OwnThread() time.Duration { return threadClock() }
 
 // usageOf is Usage of a process by its number, as the files below proc and the clock have it.
 func usageOf(proc string, pid int, clock func(pid int) (time.Duration, error)) (total Usage, err error) {
-	family, err := familyOf(proc, pid)
-	if err != nil {
-		return total, err
-	}
-	for _, id := range family {
-		used, err := clock(id)
-		if err != nil {
-			return total, err
+	err = Try(func() {
+		for _, id := range Got(familyOf(proc, pid)) {
+			total = total.Add(Usage{Got(clock(id)), Got(waitedOf(filepath.Join(proc, strconv.Itoa(id))))})
 		}
-		waited, err := waitedOf(filepath.Join(proc, strconv.Itoa(id)))
-		if err != nil {
-			return total, err
-		}
-		total = total.Add(Usage{used, waited})
-	}
-	return total, nil
+	})
+	return total, err
 }
 
 // familyOf returns a process and its children, and theirs.

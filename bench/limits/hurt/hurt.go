@@ -121,39 +121,30 @@ type run struct {
 func (f *fault) limit() int { return perSecond * int(f.period.Seconds()) }
 
 // execute has clients come to a mesh while it is hurt.
-func execute(ctx context.Context, f fault, o options) (_ *run, err error) {
-	dir, err := os.MkdirTemp(o.dir, "mesh-")
-	if err != nil {
-		return nil, err
-	}
-	config := filepath.Join(dir, "ropeline.yaml")
-	if err := os.WriteFile(config, []byte(f.config()), 0o600); err != nil {
-		return nil, err
-	}
-	network, through, err := rig.NewNetwork(!f.shaped && !o.loopback, 1, o.out)
-	if err != nil {
-		return nil, err
-	}
-	r := &run{fault: f, ctx: ctx, through: through, site: newSite(f.period)}
-	r.mesh, err = rig.NewMesh(rig.Config{
-		Binary: o.binary, Dir: dir, Names: []string{"a1", "a2", "b1", "b2", "c1", "c2"}, Args: []string{"--config", config}, Origin: r.site,
-	}, network)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.mesh.Close()) }()
-	for name, arg := range f.args {
-		r.mesh.Node(name).Args = []string{arg}
-	}
-	if err := r.mesh.Start(ctx); err != nil {
-		return nil, err
-	}
-	r.clients = []*client{
-		newClient("greedy", greedyRate, r.mesh.Net, r.mesh.Nodes...),
-		newClient("honest", honestRate, r.mesh.Net, r.mesh.Nodes...),
-		newClient("honest at one node", honestRate, r.mesh.Net, r.mesh.Node("b2")),
-	}
-	return r, rig.Try(r.script)
+func execute(ctx context.Context, f fault, o options) (*run, error) {
+	r := &run{fault: f, ctx: ctx, site: newSite(f.period)}
+	return r, rig.Try(func() {
+		dir := rig.Got(os.MkdirTemp(o.dir, "mesh-"))
+		config := filepath.Join(dir, "ropeline.yaml")
+		rig.Must(os.WriteFile(config, []byte(f.config()), 0o600))
+		network, through, err := rig.NewNetwork(!f.shaped && !o.loopback, 1, o.out)
+		rig.Must(err)
+		r.through = through
+		r.mesh = rig.Got(rig.NewMesh(rig.Config{
+			Binary: o.binary, Dir: dir, Names: []string{"a1", "a2", "b1", "b2", "c1", "c2"}, Args: []string{"--config", config}, Origin: r.site,
+		}, network))
+		defer func() { rig.Must(r.mesh.Close()) }()
+		for name, arg := range f.args {
+			r.mesh.Node(name).Args = []string{arg}
+		}
+		rig.Must(r.mesh.Start(ctx))
+		r.clients = []*client{
+			newClient("greedy", greedyRate, r.mesh.Net, r.mesh.Nodes...),
+			newClient("honest", honestRate, r.mesh.Net, r.mesh.Nodes...),
+			newClient("honest at one node", honestRate, r.mesh.Net, r.mesh.Node("b2")),
+		}
+		r.script()
+	})
 }
 
 func (f *fault) config() string {
