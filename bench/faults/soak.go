@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func soak(d time.Duration) func(*run) {
 			m.round()
 		}
 		var parts []string
-		for _, kind := range kinds {
+		for _, kind := range slices.Sorted(maps.Keys(m.count)) {
 			parts = append(parts, fmt.Sprintf("%s ×%d", kind, m.count[kind]))
 		}
 		r.note("%s", strings.Join(parts, ", "))
@@ -194,9 +195,6 @@ func (m *mixture) seeDeclared(n *rig.Node, old string) {
 		m.reborn(n, "--declare-dead="+old)
 	}
 }
-
-// kinds are the kinds of faults of a mixture, as they are told.
-var kinds = []string{"kill", "stop", "clock", "cut", "bend", "full disk", "bad store", "lost disk", "copied disk", "disk of before", "leave", "origin"}
 
 func (m *mixture) ailments() []ailment {
 	list := []ailment{

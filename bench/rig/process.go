@@ -29,14 +29,6 @@ const (
 // Number is the number of the processor, from 0, as the kernel has it; -1 for any.
 func (c Core) Number() int { return int(c) - 1 }
 
-// Pinned returns the command line that runs another one on this core.
-func (c Core) Pinned(args ...string) []string {
-	if c == Anywhere {
-		return args
-	}
-	return append([]string{"taskset", "-c", strconv.Itoa(c.Number())}, args...)
-}
-
 // Command is a program to start. Name is required.
 type Command struct {
 	Core Core     // where it stays, with all its threads and children
@@ -82,7 +74,10 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{name: filepath.Base(c.Name), path: c.Log, done: make(chan struct{})}
-	line := c.Core.Pinned(append([]string{path}, c.Args...)...)
+	line := append([]string{path}, c.Args...)
+	if c.Core != Anywhere {
+		line = append([]string{"taskset", "-c", strconv.Itoa(c.Core.Number())}, line...)
+	}
 	p.cmd = exec.CommandContext(ctx, line[0], line[1:]...)
 	p.cmd.Env = append(os.Environ(), c.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log

@@ -3,12 +3,10 @@
 package scaling
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -26,39 +24,29 @@ type crowd struct {
 	turned   atomic.Int64 // otherwise: somebody stood still for want of a processor
 }
 
-var (
-	errTurned = errors.New("told to wait")                           // of a new visitor
-	errEarly  = errors.New("a poll that came early, and costs less") // when the load catches up after a standstill
-)
-
 // line is what goes to one node.
 type line struct {
-	conn    net.Conn
-	read    *bufio.Reader
-	next    int // who polls next
-	cookies []string
-	in      string // the cookie of the visitor who is in
+	client  http.Client
+	node    string
+	in      string   // the cookie of the visitor who is in
+	waiting []string // those of visitors who wait
+	next    int      // who of them polls next
 }
 
 // spare is how many seconds pass between two polls of a visitor; one that is told to ask every three
 // seconds is not early then, and counted as of the poll before.
 const spare = 3
 
-// newCrowd connects to all nodes, has one visitor let in at each, and others wait.
+// newCrowd has one visitor let in at each node, and others wait.
 func newCrowd(ctx context.Context, cfg config, g *group) *crowd {
 	c := &crowd{rate: cfg.rate}
 	for _, p := range g.nodes {
-		conn, err := net.Dial("tcp4", p.http)
-		if err != nil {
-			c.close()
-			rig.Must(err)
-		}
-		c.lines = append(c.lines, &line{conn: conn, read: bufio.NewReader(conn)})
+		c.lines = append(c.lines, &line{node: p.http, client: http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}, waiting: make([]string, int(cfg.rate*spare))})
 	}
 	c.each(func(l *line) {
-		l.in = rig.Got(l.ask(inside, ""))
-		for range int(cfg.rate * spare) {
-			l.cookies = append(l.cookies, rig.Got(l.ask(waiting, "")))
+		l.once(inside)
+		for range l.waiting {
+			l.once(waiting)
 		}
 		rig.Must(ctx.Err())
 	})
@@ -83,76 +71,58 @@ func (c *crowd) ask(ctx context.Context, kind string, lasts time.Duration) {
 	c.each(func(l *line) {
 		for at := time.Duration(0); at < lasts && time.Since(start) < lasts; at += every { // or it has fallen behind
 			rig.Must(rig.Sleep(ctx, time.Until(start.Add(at))))
-			switch err := l.once(kind); {
-			case errors.Is(err, errTurned), errors.Is(err, errEarly):
-				c.turned.Add(1)
-			default:
-				rig.Must(err)
+			if l.once(kind) {
 				c.answered.Add(1)
+			} else {
+				c.turned.Add(1)
 			}
 		}
 	})
 }
 
-// once asks for whoever is next.
-func (l *line) once(kind string) error {
+// once has whoever is next ask, and reports whether the answer is as it should be. It may not be where the load catches up
+// after a standstill: a poll that comes early is told nothing, and costs less, and somebody new may be told to wait.
+func (l *line) once(kind string) bool {
 	switch kind {
 	case inside:
-		cookie, err := l.ask(kind, l.in)
-		if cookie != "" {
-			l.in = cookie // the session was extended
-		}
-		return err
+		l.ask(kind, &l.in)
+		return true
 	case waiting:
-		l.next = (l.next + 1) % len(l.cookies)
-		cookie, err := l.ask(kind, l.cookies[l.next])
-		if err == nil && cookie == "" {
-			return errEarly
-		}
-		if err == nil {
-			l.cookies[l.next] = cookie
-		}
-		return err
+		l.next = (l.next + 1) % len(l.waiting)
+		_, told := l.ask(kind, &l.waiting[l.next])
+		return told
 	}
-	_, err := l.ask(kind, "")
-	return err
+	cookie := ""
+	queued, _ := l.ask(kind, &cookie)
+	return !queued
 }
 
-// ask sends one request with a cookie, if it is not empty, and returns that of the answer.
-func (l *line) ask(kind, cookie string) (set string, err error) {
+// ask sends one request with a cookie, if it is not empty, and takes over that of the answer, if it tells one.
+func (l *line) ask(kind string, cookie *string) (queued, told bool) {
 	path := "/open"
 	if kind == waiting {
 		path = "/closed"
 	}
-	var resp *http.Response
-	var body []byte
-	err = rig.Try(func() {
-		req := rig.Got(http.NewRequest(http.MethodGet, "http://shop.example"+path, nil))
-		req.Header.Set("Accept", "application/json")
-		if cookie != "" {
-			req.Header.Set("Cookie", cookie)
-		}
-		rig.Must(req.Write(l.conn))
-		resp = rig.Got(http.ReadResponse(l.read, req))
-		body = rig.Got(io.ReadAll(resp.Body))
-	})
-	if err != nil {
-		return "", err
+	req := rig.Got(http.NewRequest(http.MethodGet, "http://"+l.node+path, nil))
+	req.Host = "shop.example"
+	req.Header.Set("Accept", "application/json")
+	if *cookie != "" {
+		req.Header.Set("Cookie", *cookie)
 	}
-	switch queued := string(body) != hello; {
-	case queued && kind == fresh:
-		return "", errTurned
-	case queued != (kind == waiting):
-		return "", fmt.Errorf("%s got %s: %.80s", kind, resp.Status, body)
+	resp := rig.Got(l.client.Do(req))
+	defer resp.Body.Close()
+	body := string(rig.Got(io.ReadAll(resp.Body)))
+	if queued = body != hello; kind != fresh && queued != (kind == waiting) {
+		rig.Must(fmt.Errorf("%s got %s: %.80s", kind, resp.Status, body))
 	}
 	for _, k := range resp.Cookies() {
-		set = k.Name + "=" + k.Value
+		*cookie, told = k.Name+"="+k.Value, true
 	}
-	return set, nil
+	return queued, told
 }
 
 func (c *crowd) close() {
 	for _, l := range c.lines {
-		l.conn.Close()
+		l.client.CloseIdleConnections()
 	}
 }
