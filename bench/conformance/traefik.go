@@ -162,31 +162,26 @@ var errTooLong = errors.New("the answer is too long")
 // ask asks the node: with GET, without a body, with all fields of the visitor but those
 // of the connection, and with the five that Traefik adds. [doc] "Forward-Request
 // Headers"; a visitor's own are not trusted.
-func (f *forwardAuth) ask(r *http.Request) (*http.Response, []byte, error) {
-	q, err := http.NewRequestWithContext(r.Context(), http.MethodGet, f.Address, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	q.Header = r.Header.Clone()
-	removeHops(q.Header)
-	for name := range q.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") && !f.TrustForwardHeader {
-			q.Header.Del(name)
+func (f *forwardAuth) ask(r *http.Request) (resp *http.Response, body []byte, err error) {
+	err = rig.Try(func() {
+		q := rig.Got(http.NewRequestWithContext(r.Context(), http.MethodGet, f.Address, nil))
+		q.Header = r.Header.Clone()
+		removeHops(q.Header)
+		for name := range q.Header {
+			if strings.HasPrefix(name, "X-Forwarded-") && !f.TrustForwardHeader {
+				q.Header.Del(name)
+			}
 		}
-	}
-	q.Header.Set("X-Forwarded-Method", r.Method)
-	q.Header.Set("X-Forwarded-Proto", "http")
-	q.Header.Set("X-Forwarded-Host", r.Host)
-	q.Header.Set("X-Forwarded-Uri", r.URL.RequestURI())
-	q.Header.Set("X-Forwarded-For", visitorAddress(r))
-	resp, err := f.client.Do(q)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, f.MaxResponseBodySize+1))
-	if err == nil && int64(len(body)) > f.MaxResponseBodySize {
-		err = errTooLong
-	}
+		q.Header.Set("X-Forwarded-Method", r.Method)
+		q.Header.Set("X-Forwarded-Proto", "http")
+		q.Header.Set("X-Forwarded-Host", r.Host)
+		q.Header.Set("X-Forwarded-Uri", r.URL.RequestURI())
+		q.Header.Set("X-Forwarded-For", visitorAddress(r))
+		resp = rig.Got(f.client.Do(q))
+		defer resp.Body.Close()
+		if body = rig.Got(io.ReadAll(io.LimitReader(resp.Body, f.MaxResponseBodySize+1))); int64(len(body)) > f.MaxResponseBodySize {
+			rig.Must(errTooLong)
+		}
+	})
 	return resp, body, err
 }

@@ -89,7 +89,7 @@ func (n *attacks) beside(ctx context.Context, lasts time.Duration) (rate.Result,
 	var wg sync.WaitGroup
 	if n.rate > 0 {
 		for i := range attackConns {
-			wg.Go(func() { errs[i] = n.run(attacking) })
+			wg.Go(func() { errs[i] = rig.Try(func() { n.run(attacking) }) })
 		}
 	}
 	got, err := rate.Run(ctx, rate.Config{Address: address, Requests: [][]byte{[]byte(request)}, Conns: visitorConns, Rate: visitorRate, Lasts: lasts})
@@ -108,7 +108,7 @@ type attacks struct {
 }
 
 // run does its part of an onslaught until ctx ends.
-func (n *attacks) run(ctx context.Context) error {
+func (n *attacks) run(ctx context.Context) {
 	begun, sent := time.Now(), 0
 	due := func() int {
 		k := int(time.Since(begun).Seconds()*float64(n.rate)/attackConns) - sent
@@ -116,23 +116,18 @@ func (n *attacks) run(ctx context.Context) error {
 		return k
 	}
 	if n.reconnect {
-		return n.connect(ctx, due)
+		n.connect(ctx, due)
+		return
 	}
 	for ctx.Err() == nil {
-		if err := n.stream(ctx, due); err != nil {
-			return err
-		}
+		n.stream(ctx, due)
 	}
-	return nil
 }
 
 // stream sends what is due on one connection without waiting for answers, until the server
 // has had enough.
-func (n *attacks) stream(ctx context.Context, due func() int) error {
-	c, err := n.dial()
-	if err != nil {
-		return err
-	}
+func (n *attacks) stream(ctx context.Context, due func() int) {
+	c := n.dial()
 	var reads sync.WaitGroup
 	reads.Go(func() { n.read(c, false) })
 	defer reads.Wait()
@@ -141,29 +136,23 @@ func (n *attacks) stream(ctx context.Context, due func() int) error {
 		k := due()
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		if _, err := io.WriteString(c, strings.Repeat(request, k)); err != nil {
-			return nil // the server has closed it, or reads no more
+			return // the server has closed it, or reads no more
 		}
 		n.sent.Add(int64(k))
 		time.Sleep(time.Millisecond)
 	}
-	return nil
 }
 
 // connect sends each request on a connection of its own, without waiting for answers.
-func (n *attacks) connect(ctx context.Context, due func() int) error {
+func (n *attacks) connect(ctx context.Context, due func() int) {
 	var under sync.WaitGroup
 	defer under.Wait()
 	open := make(chan struct{}, attackOpen/attackConns)
 	for ctx.Err() == nil {
 		for range due() {
 			open <- struct{}{}
-			c, err := n.dial()
-			if err != nil {
-				return err
-			}
-			if _, err := io.WriteString(c, request); err != nil {
-				return err
-			}
+			c := n.dial()
+			rig.Got(io.WriteString(c, request))
 			n.sent.Add(1)
 			under.Go(func() {
 				n.read(c, true)
@@ -173,20 +162,14 @@ func (n *attacks) connect(ctx context.Context, due func() int) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return nil
 }
 
-func (n *attacks) dial() (net.Conn, error) {
+func (n *attacks) dial() net.Conn {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attacker)}}
-	c, err := d.Dial("tcp", n.at)
-	if err != nil {
-		return nil, err
-	}
+	c := rig.Got(d.Dial("tcp", n.at))
 	c.(*net.TCPConn).SetLinger(0) // ports are not kept
-	if _, err := io.WriteString(c, proxied); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
+	rig.Got(io.WriteString(c, proxied))
+	return c
 }
 
 // read counts answers until the connection ends, or only the first.

@@ -36,15 +36,15 @@ func Increment(address string, conns int, lasts time.Duration) (Result, error) {
 // Repeat has so many connections make one call for a time, each without waiting for the others, and with
 // one under way.
 func Repeat(address string, call []byte, conns int, lasts time.Duration) (Result, error) {
-	all := make([]net.Conn, conns)
-	for i := range all {
+	var all []net.Conn
+	for range conns {
 		c, err := net.DialTimeout("tcp", address, 5*time.Second)
 		if err != nil {
 			return Result{}, err
 		}
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(lasts + 10*time.Second))
-		all[i] = c
+		all = append(all, c)
 	}
 	tallies, errs := make([]*hdrhistogram.Histogram, conns), make([]error, conns)
 	var wg sync.WaitGroup
