@@ -62,14 +62,12 @@ func usageOf(proc string, pid int, clock func(pid int) (time.Duration, error)) (
 
 // familyOf returns a process and its children, and theirs.
 func familyOf(proc string, pid int) ([]int, error) {
-	entries, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "stat"))
-	if err != nil {
-		return nil, err
-	}
+	entries, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "stat")) // which fails of a bad pattern only
 	children, found := map[int][]int{}, false
 	for _, path := range entries {
-		fields, err := statOf(path)
-		if err != nil {
+		b, err := os.ReadFile(path)
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // names may have anything in them
+		if err != nil || len(fields) < 2 {
 			continue // it has ended
 		}
 		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
@@ -87,33 +85,14 @@ func familyOf(proc string, pid int) ([]int, error) {
 	return family, nil
 }
 
-// statOf returns the fields of a stat file from the state on, which follows the name.
-func statOf(path string) ([]string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // names may have anything in them
-	if len(fields) < 13 {
-		return nil, fmt.Errorf("%s has %d fields after the name", path, len(fields))
-	}
-	return fields, nil
-}
-
 // waitedOf adds up how long the threads of a process that still run were ready and had no core, in nanoseconds, as the
 // scheduler has it; 0 where it does not tell.
 func waitedOf(dir string) (total time.Duration, err error) {
-	tasks, err := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat"))
-	if err != nil {
-		return 0, err
-	}
+	tasks, _ := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat"))
 	for _, path := range tasks {
 		b, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			continue // this thread has ended
-		}
-		if err != nil {
-			return 0, err
 		}
 		var used, waited int64
 		if _, err := fmt.Sscan(string(b), &used, &waited); err != nil {
