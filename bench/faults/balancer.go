@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,16 +24,12 @@ const probeEvery = 100 * time.Millisecond
 // to those whose /readyz says yes, and gives a request that could not be delivered, or was
 // answered 503, to the next. Unlike visitors who know all nodes it sees when a node comes and goes.
 type balancer struct {
-	addr   string
-	end    func() // of serving
-	wg     sync.WaitGroup
-	probes context.Context // done when nodes are not asked any more
-	stop   context.CancelFunc
-	next   atomic.Uint64
-	last   atomic.Pointer[error] // why a request had no answer
-
-	mu       sync.Mutex // guards the following
-	backends []*backend
+	ctx      context.Context // until when nodes are asked
+	addr     string
+	stop     func()
+	next     atomic.Uint64
+	last     atomic.Pointer[error] // why a request had no answer
+	backends atomic.Pointer[[]*backend]
 }
 
 // why tells why a request had no answer, if one had none whose visitor had not left.
@@ -53,16 +48,17 @@ type backend struct {
 	failed atomic.Int64 // requests without an answer
 }
 
-// newBalancer serves on a port of its own until close. It waits until the nodes are ready.
+// newBalancer serves on a port of its own until stop is called, and asks nodes until ctx ends. It waits until they
+// are ready.
 func newBalancer(ctx context.Context, nodes []*rig.Node) (b *balancer, err error) {
-	b = &balancer{}
-	b.probes, b.stop = context.WithCancel(context.Background())
+	b = &balancer{ctx: ctx}
+	b.backends.Store(new([]*backend))
 	for _, n := range nodes {
 		for k := b.add(n); !k.ready.Load() && ctx.Err() == nil; {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	b.addr, b.end, err = rig.Serve(&http.Server{Handler: &httputil.ReverseProxy{
+	b.addr, b.stop, err = rig.Serve(&http.Server{Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { // the transport says where to
 			r.SetXForwarded()
 			r.Out.Host = r.In.Host
@@ -81,10 +77,9 @@ func newBalancer(ctx context.Context, nodes []*rig.Node) (b *balancer, err error
 // add has a node be asked from now on, and be given requests once it is ready.
 func (b *balancer) add(n *rig.Node) *backend {
 	k := &backend{node: n}
-	b.mu.Lock()
-	b.backends = append(b.backends, k)
-	b.mu.Unlock()
-	b.wg.Go(func() { k.probe(b.probes) })
+	all := append(slices.Clone(*b.backends.Load()), k)
+	b.backends.Store(&all)
+	go k.probe(b.ctx) // ends with the run
 	return k
 }
 
@@ -103,9 +98,7 @@ func (k *backend) probe(ctx context.Context) {
 // RoundTrip sends a request to the node whose turn it is, and to the next if no connection
 // to that can be had. A request that has reached a node is not sent again.
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
-	b.mu.Lock()
-	all := slices.Clone(b.backends)
-	b.mu.Unlock()
+	all := *b.backends.Load()
 	first, err := b.next.Add(1), errors.New("no node is ready")
 	for i := range all {
 		k := all[(first+uint64(i))%uint64(len(all))]
@@ -145,11 +138,4 @@ func (k *backend) send(r *http.Request) (*http.Response, error) {
 	}
 	k.served.Add(1)
 	return resp, nil
-}
-
-func (b *balancer) close() {
-	b.stop()
-	b.end()
-	b.wg.Wait()
-	transports.CloseIdleConnections()
 }

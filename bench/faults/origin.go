@@ -62,12 +62,7 @@ func (o *origin) serve(w http.ResponseWriter) {
 func drip(w http.ResponseWriter, r *http.Request) {
 	piece := make([]byte, 1<<20)
 	for range 10 {
-		if _, err := w.Write(piece); err != nil {
-			return
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-r.Context().Done():
+		if _, err := w.Write(piece); err != nil || rig.Sleep(r.Context(), 200*time.Millisecond) != nil {
 			return
 		}
 	}

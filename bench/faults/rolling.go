@@ -74,7 +74,7 @@ func grow(r *run) {
 	var past [int(window / every)][2]int64 // requests to it and to all, since the window began
 	for i := 0; ; i++ {
 		now := [2]int64{k.served.Load(), 0}
-		for _, other := range r.front.backends {
+		for _, other := range *r.front.backends.Load() {
 			now[1] += other.served.Load()
 		}
 		at := &past[i%len(past)]
@@ -134,7 +134,7 @@ func checkNothingLost(r *run) []string {
 // nothing else.
 func checkInFlight(r *run) []string {
 	broken := 0
-	for _, k := range r.front.backends {
+	for _, k := range *r.front.backends.Load() {
 		broken += int(k.failed.Load())
 	}
 	r.note("%d requests, %d without an answer or with a 5xx, of which %d were at a node when it was killed%s", r.loaded.Requests, r.loaded.Errors, broken, r.front.why())

@@ -142,10 +142,12 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 	}
 	r.say("mesh of %d nodes, through %s", len(s.Nodes), through)
 	if s.Balanced {
-		if r.front, err = newBalancer(ctx, r.mesh.Nodes); err != nil {
+		asked, stop := context.WithCancel(ctx)
+		defer stop()
+		if r.front, err = newBalancer(asked, r.mesh.Nodes); err != nil {
 			return r, err
 		}
-		defer r.front.close()
+		defer r.front.stop()
 	}
 	return r, r.suffer(o.seed + uint64(trial))
 }
