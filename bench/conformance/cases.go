@@ -371,7 +371,8 @@ const patience = 10 * time.Second
 func slow(t *try) string {
 	rig.Must(t.stack.node.Pause())
 	t.silent()
-	a, err := t.in.try("GET", "")
+	var a answer
+	err := rig.Try(func() { a = t.in.ask("GET") })
 	rig.Must(errors.Join(err, t.stack.node.Resume()))
 	t.must(a.code == t.fe.slow, "code %d, want %d", a.code, t.fe.slow)
 	t.must(a.took <= cmp.Or(t.fe.patience, patience), "the answer took %v", a.took)

@@ -181,11 +181,7 @@ func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			example, err := s.example(o, fe, s.dir, listen)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := rig.Try(func() { s.proxy = fe.start(t.Context(), o, example, listen) }); errors.Is(err, errNotHere) {
+			if err := rig.Try(func() { s.proxy = fe.start(t.Context(), o, s.example(o, fe, listen), listen) }); errors.Is(err, errNotHere) {
 				t.Skip(err)
 			} else if err != nil {
 				t.Fatal(err)

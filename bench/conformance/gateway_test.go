@@ -66,7 +66,7 @@ func startGateway(t *testing.T, binary, protocol string, some []testCase, onSucc
 	if s.site, err = startSite(); err != nil {
 		t.Fatal(err)
 	}
-	if s.node, err = startNode(t.Context(), binary, s.dir, some); err != nil {
+	if err := rig.Try(func() { s.startNode(t.Context(), binary, some) }); err != nil {
 		t.Fatal(err)
 	}
 	listen, err := rig.Free()

@@ -3,13 +3,13 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -82,11 +82,10 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 	err := rig.Try(func() {
 		s.dir = rig.Got(os.MkdirTemp("", "ropeline-conformance-"))
 		s.site = rig.Got(startSite())
-		s.node = rig.Got(startNode(ctx, o.binary, s.dir, cases))
+		s.startNode(ctx, o.binary, cases)
 		listen := rig.Got(rig.Free())
-		example := rig.Got(s.example(o, fe, s.dir, listen))
 		rig.Must(fe.oldest.check(ctx, o, fe.example))
-		s.proxy = fe.start(ctx, o, example, listen)
+		s.proxy = fe.start(ctx, o, s.example(o, fe, listen), listen)
 	})
 	if err != nil {
 		s.close()
@@ -95,44 +94,34 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 	return s, nil
 }
 
-// example writes the example into dir, with the addresses of this stack.
-func (s *stack) example(o options, fe frontEnd, dir, listen string) (path string, err error) {
-	err = rig.Try(func() {
-		text := rig.Got(os.ReadFile(filepath.Join(o.examples, fe.example)))
-		if o.open {
-			text = opened(text)
+// example writes the example into the folder of this stack, with its addresses.
+func (s *stack) example(o options, fe frontEnd, listen string) (path string) {
+	text := string(rig.Got(os.ReadFile(filepath.Join(o.examples, fe.example))))
+	if o.open {
+		text = opened(text)
+	}
+	swap := []string{exampleScript, rig.Got(filepath.Abs(filepath.Join(o.examples, "ropeline.lua")))}
+	for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: rig.Got(rig.Free())} {
+		if old != exampleRelay && !slices.ContainsFunc(ways(old), func(w string) bool { return strings.Contains(text, w) }) {
+			rig.Must(fmt.Errorf("%s does not speak of %s", fe.example, old))
 		}
-		swap := []string{exampleScript, rig.Got(filepath.Abs(filepath.Join(o.examples, "ropeline.lua")))}
-		for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: rig.Got(rig.Free())} {
-			if old != exampleRelay && !slices.ContainsFunc(ways(old), func(w string) bool { return strings.Contains(string(text), w) }) {
-				rig.Must(fmt.Errorf("%s does not speak of %s", fe.example, old))
-			}
-			for i, w := range ways(old) {
-				swap = append(swap, w, ways(now)[i])
-			}
-		}
-		path = filepath.Join(dir, fe.example)
-		rig.Must(os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(string(text))), 0o600))
-	})
-	return path, err
-}
-
-// opened returns an example as it lets everybody in where no node answers.
-func opened(text []byte) []byte {
-	var b bytes.Buffer
-	for line := range bytes.Lines(text) {
-		text := bytes.TrimLeft(line, " \t")
-		indent := line[:len(line)-len(text)]
-		switch rest, ok := bytes.CutPrefix(bytes.TrimPrefix(text, []byte("//")), []byte("#open ")); {
-		case ok:
-			b.Write(indent)
-			b.Write(rest)
-		case bytes.HasSuffix(bytes.TrimRight(line, "\n"), []byte(" #closed")):
-		default:
-			b.Write(line)
+		for i, w := range ways(old) {
+			swap = append(swap, w, ways(now)[i])
 		}
 	}
-	return b.Bytes()
+	path = filepath.Join(s.dir, fe.example)
+	rig.Must(os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(text)), 0o600))
+	return path
+}
+
+var (
+	openLine   = regexp.MustCompile(`(?m)^([ \t]*)(?://)?#open `)
+	closedLine = regexp.MustCompile(`(?m)^.* #closed\n`)
+)
+
+// opened returns an example as it lets everybody in where no node answers.
+func opened(text string) string {
+	return closedLine.ReplaceAllString(openLine.ReplaceAllString(text, "$1"), "")
 }
 
 // ways are how proxies write an address. No two addresses share a port, so that one of
@@ -178,13 +167,10 @@ type ropeline struct {
 
 // startNode starts a node with a room for each case, all by themselves: each has its own
 // host.
-func startNode(ctx context.Context, binary, dir string, cases []testCase) (n *ropeline, err error) {
-	ports, err := rig.FreePorts(2)
-	if err != nil {
-		return nil, err
-	}
+func (s *stack) startNode(ctx context.Context, binary string, cases []testCase) {
+	ports := rig.Got(rig.FreePorts(2))
 	var b strings.Builder
-	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", ports[0], ports[1], filepath.Join(dir, "node"))
+	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", ports[0], ports[1], filepath.Join(s.dir, "node"))
 	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\n", roomCode, countryField)
 	fmt.Fprintf(&b, "rate-limits:\n  - {name: limited, expression: 'http.host eq \"limited.example\"', characteristics: [ip.src], period: 1h, requests-per-period: %d, status-code: %d, content: '%s', content-type: application/json}\n", limitRequests, limitCode, limitContent)
 	b.WriteString("rooms:\n")
@@ -194,15 +180,10 @@ func startNode(ctx context.Context, binary, dir string, cases []testCase) (n *ro
 			fmt.Fprintf(&b, "    rules: [{expression: %q}]\n", c.rule)
 		}
 	}
-	config := filepath.Join(dir, "ropeline.yaml")
-	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
-		return nil, err
-	}
-	p, err := rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", config}})
-	if err != nil {
-		return nil, err
-	}
-	return &ropeline{p, ports[0]}, p.Await(ctx, "http://"+ports[0]+"/readyz")
+	config := filepath.Join(s.dir, "ropeline.yaml")
+	rig.Must(os.WriteFile(config, []byte(b.String()), 0o600))
+	s.node = &ropeline{rig.Got(rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", config}})), ports[0]}
+	rig.Must(s.node.Await(ctx, "http://"+ports[0]+"/readyz"))
 }
 
 // roomCode is the status code that all rooms have for their pages: one that most

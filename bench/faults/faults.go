@@ -48,7 +48,8 @@ func Entries() []measurement.Entry {
 	const method = "Real processes on links that can be cut, with visitors who come all the time. Each node puts every ticket on record; afterwards the records of all are merged in true time and checked. As root it cuts real links."
 	each := func(name, question, which string, trials int, quick ...string) measurement.Entry {
 		text := method + "\n"
-		for _, s := range named(which) {
+		some, _ := choose(scenarios(20*time.Second), which) // which are named here, and there
+		for _, s := range some {
 			text += fmt.Sprintf("\n  %-5s %s: %s", s.Name, s.Fault, s.Injected+s.Skip)
 		}
 		return entry(name, question, text, quick, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
@@ -70,11 +71,6 @@ func Entries() []measurement.Entry {
 	}
 }
 
-func named(pattern string) []scenario {
-	some, _ := choose(scenarios(20*time.Second), pattern) // of one that no scenario is called by, none
-	return some
-}
-
 // entry is one with the options that all have.
 func entry(name, question, method string, quick []string, bind func(*pflag.FlagSet, *options) func() ([]scenario, error)) measurement.Entry {
 	return measurement.Entry{Name: name, Page: "faults.md", Question: question, Method: method, Units: units, Quick: quick,
@@ -82,7 +78,6 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			chosen := bind(f, &o)
-			f.StringVar(&o.dir, "dir", "", "directory for data, logs and records (default: a temporary one)")
 			f.StringVar(&o.policy, "policy", "escrow", "policy of the room")
 			f.Uint64Var(&o.seed, "seed", 1, "visitors, losses and the order of faults follow from it")
 			f.BoolVar(&o.loopback, "loopback", false, "cut by proxies only, even where real links could be")
@@ -101,12 +96,10 @@ var errBroken = errors.New("not everything held")
 
 func measure(ctx context.Context, chosen []scenario, o options, r *measurement.Run) (err error) {
 	o.out = r.Log
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "ropeline-faults-"); err != nil {
-			return err
-		}
-		defer func() { _ = os.Remove(o.dir) }() // stays if a run left something
+	if o.dir, err = os.MkdirTemp("", "ropeline-faults-"); err != nil {
+		return err
 	}
+	defer func() { _ = os.Remove(o.dir) }() // stays if a run left something
 	if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
 		return err
 	}

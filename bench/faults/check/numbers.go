@@ -16,11 +16,10 @@ import (
 // latest beginning of those before it, and its own, is past.
 //
 // Tickets of sessions that go on elsewhere are not looked at: nobody called for those. Calls that crashed have no answer
-// and are not on record, so numbers may be missing. It keeps what each counter gave in the last minutes.
+// and are not on record, so numbers may be missing. Some sixteen bytes per ticket are kept for as long as the run lasts.
 type Numbers struct {
 	counters map[counter][]given // each greater than those before it
 	doubts   map[ticket]doubt
-	added    int
 }
 
 type counter struct {
@@ -62,7 +61,6 @@ func (n *Numbers) Add(at record.Located, first bool) {
 	if n.counters == nil {
 		n.counters, n.doubts = map[counter][]given{}, map[ticket]doubt{}
 	}
-	n.forget(e.At)
 	all := n.counters[k]
 	i, _ := slices.BinarySearchFunc(all, e.Seq, func(g given, seq uint64) int { return cmp.Compare(g.seq, seq) })
 	if i == len(all) {
@@ -82,24 +80,4 @@ func (n *Numbers) Wrong() (wrong []string) {
 			t.seq, t.anchor, t.boot, d.block, time.Duration(d.called-d.greater.at), d.greater.seq))
 	}
 	return wrong
-}
-
-const (
-	forgetEvery = 1 << 18 // events
-	remembers   = 2 * time.Minute
-)
-
-// forget drops what calls of now have not met. A call that takes longer than that is held against later ones only.
-func (n *Numbers) forget(now int64) {
-	if n.added++; n.added%forgetEvery != 0 {
-		return
-	}
-	for k, all := range n.counters {
-		kept := slices.IndexFunc(all, func(g given) bool { return now-g.at < int64(remembers) })
-		if kept < 0 {
-			delete(n.counters, k)
-		} else {
-			n.counters[k] = slices.Clone(all[kept:])
-		}
-	}
 }

@@ -23,7 +23,7 @@ type Tickets struct {
 	Duplicates []string // what was given twice, the first of them
 	Doubles    int      // how many there were
 
-	starts map[start]map[uint64]*page
+	pages map[pageKey]*page
 }
 
 // start is one start of one anchor in one room.
@@ -37,6 +37,11 @@ type start struct {
 // are dense, so that pages are full.
 type page [pageSize]uint32
 
+type pageKey struct {
+	start
+	number uint64
+}
+
 const (
 	pageSize     = 1 << 10
 	maxDescribed = 20 // of what is wrong; more of the same help nobody
@@ -48,17 +53,14 @@ func (t *Tickets) Add(at record.Located) (first bool) {
 	if e.Kind != record.Entered && e.Kind != record.Reanchored && e.Kind != record.Borrowed {
 		return false
 	}
-	k := start{e.Room, e.Anchor, e.Boot}
-	if t.starts == nil {
-		t.starts = map[start]map[uint64]*page{}
-	}
-	if t.starts[k] == nil {
-		t.starts[k] = map[uint64]*page{}
-	}
-	p := t.starts[k][e.Seq/pageSize]
+	k := pageKey{start{e.Room, e.Anchor, e.Boot}, e.Seq / pageSize}
+	p := t.pages[k]
 	if p == nil {
+		if t.pages == nil {
+			t.pages = map[pageKey]*page{}
+		}
 		p = new(page)
-		t.starts[k][e.Seq/pageSize] = p
+		t.pages[k] = p
 	}
 	// Ids are random, so that a part of them tells visitors apart but for one
 	// pair in two thousand million.
@@ -87,7 +89,7 @@ type Moves struct {
 	Count int      // transfers that moved something
 	Wrong []string // what was received before it was given, the first of them
 
-	pairs map[pair]*moved
+	pairs map[pair]moved
 }
 
 type pair struct {
@@ -106,13 +108,6 @@ func (m *Moves) Add(at record.Located) {
 	so := e.Moved()
 	k := pair{e.Room, so.From, so.To}
 	p := m.pairs[k]
-	if p == nil {
-		if m.pairs == nil {
-			m.pairs = map[pair]*moved{}
-		}
-		p = new(moved)
-		m.pairs[k] = p
-	}
 	side := &p.received
 	if e.Kind == record.Gave {
 		side = &p.gave
@@ -121,6 +116,10 @@ func (m *Moves) Add(at record.Located) {
 		}
 	}
 	side.Places, side.Rate = max(side.Places, so.Places), max(side.Rate, so.Rate)
+	if m.pairs == nil {
+		m.pairs = map[pair]moved{}
+	}
+	m.pairs[k] = p
 	if over := p.received; (over.Places > p.gave.Places || over.Rate > p.gave.Rate) && len(m.Wrong) < maxDescribed {
 		m.Wrong = append(m.Wrong, fmt.Sprintf("%s says that %016x received %d places and %d rate rights from %016x, which gave %d and %d",
 			at.Node, so.To, over.Places, over.Rate, so.From, p.gave.Places, p.gave.Rate))
