@@ -107,15 +107,15 @@ func TestDelay(t *testing.T) {
 
 func TestReorderedPacketsComeLate(t *testing.T) {
 	p := newPair(t)
-	p.proxy.Set("a", "b", Link{Reorder: 1, Late: 80 * time.Millisecond})
+	p.proxy.Set("a", "b", Link{Reorder: 1, Late: 500 * time.Millisecond})
 	p.send("a", "b", "first")
 	for p.proxy.Stats().Judged == 0 { // by the old link
 		time.Sleep(time.Millisecond)
 	}
 	p.proxy.Set("a", "b", Link{})
 	p.send("a", "b", "second")
-	one, _ := p.receive("b", time.Second)
-	two, _ := p.receive("b", time.Second)
+	one, _ := p.receive("b", 5*time.Second)
+	two, _ := p.receive("b", 5*time.Second)
 	if one != "second" || two != "first" {
 		t.Errorf("got %q, then %q; want second, then first", one, two)
 	}
