@@ -100,7 +100,9 @@ type Loopback struct {
 
 // NewLoopback returns an empty network. Losses follow from seed.
 func NewLoopback(seed uint64) *Loopback {
-	return &Loopback{proxy: udp.NewProxy(seed), sites: map[string]string{}, cut: map[[2]string]bool{}}
+	n := &Loopback{sites: map[string]string{}, cut: map[[2]string]bool{}}
+	n.proxy = udp.NewProxy(seed, n.link)
+	return n
 }
 
 // Join implements Network. Ports stay a node's own while it does not run: they are
@@ -117,7 +119,6 @@ func (n *Loopback) Join(name, site string) (Place, error) {
 		return Place{}, err
 	}
 	n.sites[name] = site
-	n.applyLocked()
 	return p, nil
 }
 
@@ -156,7 +157,6 @@ func (n *Loopback) cutWhere(is func(from, to string) bool) error {
 			}
 		}
 	}
-	n.applyLocked()
 	return nil
 }
 
@@ -165,7 +165,6 @@ func (n *Loopback) Shape(l udp.Link) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.shape = l
-	n.applyLocked()
 	return nil
 }
 
@@ -175,18 +174,15 @@ func (n *Loopback) Heal() error {
 	defer n.mu.Unlock()
 	n.shape = udp.Link{}
 	clear(n.cut)
-	n.applyLocked()
 	return nil
 }
 
-func (n *Loopback) applyLocked() {
-	for from := range n.sites {
-		for to := range n.sites {
-			l := n.shape
-			l.Cut = l.Cut || n.cut[[2]string{from, to}]
-			n.proxy.Set(from, to, l)
-		}
-	}
+func (n *Loopback) link(from, to string) udp.Link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.shape
+	l.Cut = n.cut[[2]string{from, to}]
+	return l
 }
 
 // Close implements Network.

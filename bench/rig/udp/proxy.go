@@ -50,12 +50,12 @@ type Stats struct {
 
 // Proxy is the network.
 type Proxy struct {
-	wg sync.WaitGroup
+	wg   sync.WaitGroup
+	link func(from, to string) Link
 
 	mu     sync.Mutex // guards the following
 	nodes  map[string]*endpoint
 	byReal map[netip.AddrPort]*endpoint
-	links  map[[2]string]Link
 	rng    *rand.Rand
 	closed bool
 
@@ -72,12 +72,13 @@ type endpoint struct {
 // maxPacket is the largest UDP payload.
 const maxPacket = 65507
 
-// NewProxy returns a network without nodes, whose chances follow from seed.
-func NewProxy(seed uint64) *Proxy {
+// NewProxy returns a network without nodes. link says how a packet from one node to another fares; it is called by
+// several goroutines. Chances follow from seed.
+func NewProxy(seed uint64, link func(from, to string) Link) *Proxy {
 	return &Proxy{
+		link:   link,
 		nodes:  map[string]*endpoint{},
 		byReal: map[netip.AddrPort]*endpoint{},
-		links:  map[[2]string]Link{},
 		rng:    rand.New(rand.NewPCG(seed, 0)),
 	}
 }
@@ -106,13 +107,6 @@ func (p *Proxy) Add(name, real string) (string, error) {
 	p.nodes[name], p.byReal[at] = e, e
 	p.wg.Go(func() { p.serve(e) })
 	return sock.LocalAddr().String(), nil
-}
-
-// Set says how packets from one node to another fare from now on.
-func (p *Proxy) Set(from, to string, l Link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.links[[2]string{from, to}] = l
 }
 
 // Stats returns what became of packets so far.
@@ -154,16 +148,16 @@ func (p *Proxy) pass(src netip.AddrPort, to *endpoint, packet []byte) {
 	defer p.judged.Add(1)
 	p.mu.Lock()
 	from := p.byReal[src]
+	p.mu.Unlock()
 	if from == nil {
-		p.mu.Unlock()
 		return
 	}
-	l := p.links[[2]string{from.name, to.name}]
+	l := p.link(from.name, to.name)
 	if l == (Link{}) { // most of them
-		p.mu.Unlock()
 		p.deliver(from, to, packet)
 		return
 	}
+	p.mu.Lock()
 	lost := l.Loss > 0 && p.rng.Float64() < l.Loss
 	double := l.Duplicate > 0 && p.rng.Float64() < l.Duplicate
 	late := l.Reorder > 0 && p.rng.Float64() < l.Reorder

@@ -3,6 +3,7 @@ package udp
 import (
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"time"
 )
@@ -13,11 +14,27 @@ type pair struct {
 	proxy *Proxy
 	sock  map[string]*net.UDPConn
 	at    map[string]*net.UDPAddr // at the proxy
+
+	mu    sync.Mutex // guards the following
+	links map[[2]string]Link
+}
+
+func (p *pair) link(from, to string) Link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.links[[2]string{from, to}]
+}
+
+func (p *pair) set(from, to string, l Link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.links[[2]string{from, to}] = l
 }
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	p := &pair{t: t, proxy: NewProxy(1), sock: map[string]*net.UDPConn{}, at: map[string]*net.UDPAddr{}}
+	p := &pair{t: t, sock: map[string]*net.UDPConn{}, at: map[string]*net.UDPAddr{}, links: map[[2]string]Link{}}
+	p.proxy = NewProxy(1, p.link)
 	t.Cleanup(func() { p.proxy.Close() })
 	for _, name := range []string{"a", "b"} {
 		s, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -73,7 +90,7 @@ func TestBothSidesSeeTheAddressesOfTheProxy(t *testing.T) {
 
 func TestCutOneWay(t *testing.T) {
 	p := newPair(t)
-	p.proxy.Set("a", "b", Link{Cut: true})
+	p.set("a", "b", Link{Cut: true})
 	p.send("a", "b", "lost")
 	p.send("b", "a", "heard")
 	if text, _ := p.receive("a", time.Second); text != "heard" {
@@ -82,7 +99,7 @@ func TestCutOneWay(t *testing.T) {
 	for p.proxy.Stats().Judged < 2 { // by the old link
 		time.Sleep(time.Millisecond)
 	}
-	p.proxy.Set("a", "b", Link{})
+	p.set("a", "b", Link{})
 	p.send("a", "b", "again")
 	if text, _ := p.receive("b", time.Second); text != "again" {
 		t.Errorf("b got %q, want again", text)
@@ -94,7 +111,7 @@ func TestCutOneWay(t *testing.T) {
 
 func TestDelay(t *testing.T) {
 	p := newPair(t)
-	p.proxy.Set("a", "b", Link{Delay: 60 * time.Millisecond})
+	p.set("a", "b", Link{Delay: 60 * time.Millisecond})
 	began := time.Now()
 	p.send("a", "b", "x")
 	if text, _ := p.receive("b", time.Second); text != "x" {
@@ -107,12 +124,12 @@ func TestDelay(t *testing.T) {
 
 func TestReorderedPacketsComeLate(t *testing.T) {
 	p := newPair(t)
-	p.proxy.Set("a", "b", Link{Reorder: 1, Late: 500 * time.Millisecond})
+	p.set("a", "b", Link{Reorder: 1, Late: 500 * time.Millisecond})
 	p.send("a", "b", "first")
 	for p.proxy.Stats().Judged == 0 { // by the old link
 		time.Sleep(time.Millisecond)
 	}
-	p.proxy.Set("a", "b", Link{})
+	p.set("a", "b", Link{})
 	p.send("a", "b", "second")
 	one, _ := p.receive("b", 5*time.Second)
 	two, _ := p.receive("b", 5*time.Second)
@@ -123,7 +140,7 @@ func TestReorderedPacketsComeLate(t *testing.T) {
 
 func TestLossAndDuplicates(t *testing.T) {
 	p := newPair(t)
-	p.proxy.Set("a", "b", Link{Loss: 0.25, Duplicate: 0.5})
+	p.set("a", "b", Link{Loss: 0.25, Duplicate: 0.5})
 	const sent = 2000
 	got := map[string]int{}
 	came := uint64(0)
