@@ -102,7 +102,7 @@ func measure(ctx context.Context, p plan, r *measurement.Run) error {
 	s := &stack{plan: p, run: r}
 	for _, part := range []func(*stack, context.Context){(*stack).measureBodies, (*stack).measureSockets, (*stack).measureSlow} {
 		if err := rig.Try(func() { s.with(ctx, part) }); err != nil {
-			return fmt.Errorf("%w\nThe node said:\n%s", err, s.node.Log())
+			return err
 		}
 	}
 	r.Broken(s.broken)
@@ -122,7 +122,9 @@ func (s *stack) with(ctx context.Context, part func(*stack, context.Context)) {
 		"--data-dir", dir, "--total-active-users", "1000000", "--new-users-per-minute", "1000000"}}))
 	defer func() { rig.Must(s.node.Stop()) }()
 	rig.Must(s.node.Await(ctx, "http://"+ports[1]+"/readyz"))
-	part(s, ctx)
+	if err := rig.Try(func() { part(s, ctx) }); err != nil {
+		rig.Must(fmt.Errorf("%w\nThe node said:\n%s", err, s.node.Log()))
+	}
 }
 
 // growthMax is by how much a body may make the node grow.

@@ -67,7 +67,7 @@ func NewMesh(cfg Config, network Network) (*Mesh, error) {
 // Add makes room for another node.
 func (m *Mesh) Add(name string) (n *Node, err error) {
 	err = Try(func() {
-		n = &Node{Name: name, Site: strings.TrimRight(name, "0123456789"), Data: filepath.Join(m.cfg.Dir, name), mesh: m}
+		n = &Node{Process: never(), Name: name, Site: strings.TrimRight(name, "0123456789"), Data: filepath.Join(m.cfg.Dir, name), mesh: m}
 		n.Place = Got(m.Net.Join(n.Name, n.Site))
 		l := Got(m.Net.Listen(name))
 		n.origin = "http://" + l.Addr().String()

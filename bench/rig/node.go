@@ -19,7 +19,7 @@ import (
 
 // Node is one node of a mesh. It may be started many times.
 type Node struct {
-	*Process   // of its last start; nil: it was never started
+	*Process   // of its last start
 	Name, Site string
 	Place      Place
 	Data       string   // its data directory

@@ -40,13 +40,20 @@ type Command struct {
 	Namespace string // of its network, by name; empty: ours
 }
 
-// Process is a program that was started. Nil is one that was not, has ended and said nothing.
+// Process is a program that was started.
 type Process struct {
 	cmd  *exec.Cmd
 	name string
 	path string        // of its log; empty: log has it
 	log  output        // what it has said
 	done chan struct{} // closed when it has ended
+}
+
+// never is one that was not started: it has ended, and has said nothing.
+func never() *Process {
+	p := &Process{done: make(chan struct{})}
+	close(p.done)
+	return p
 }
 
 // output keeps what a process says.
@@ -124,9 +131,6 @@ func (p *Process) StopWithin(limit time.Duration) error {
 
 // Kill ends the program as a crash does, with all that it has started, and returns when it has ended.
 func (p *Process) Kill() error {
-	if p == nil {
-		return nil
-	}
 	err := p.Signal(syscall.SIGKILL)
 	<-p.done
 	return err
@@ -154,9 +158,6 @@ func (p *Process) Ended() <-chan struct{} { return p.done }
 
 // EndedWithin waits for at most d and reports whether the program has ended.
 func (p *Process) EndedWithin(d time.Duration) bool {
-	if p == nil {
-		return true
-	}
 	late := time.NewTimer(d)
 	defer late.Stop()
 	select {
@@ -169,9 +170,6 @@ func (p *Process) EndedWithin(d time.Duration) bool {
 
 // Running reports whether the program has not ended.
 func (p *Process) Running() bool {
-	if p == nil {
-		return false
-	}
 	select {
 	case <-p.done:
 		return false
@@ -197,9 +195,6 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Log is what the program has said so far.
 func (p *Process) Log() string {
-	if p == nil {
-		return ""
-	}
 	if p.path == "" {
 		return p.log.String()
 	}

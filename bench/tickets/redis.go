@@ -62,7 +62,9 @@ func startCentral(ctx context.Context) (*central, error) {
 }
 
 func (r *central) stop() {
-	_ = r.Kill() // it has nothing to lose
+	if r.Process != nil {
+		_ = r.Kill() // it has nothing to lose
+	}
 	_ = os.RemoveAll(r.dir)
 }
 
