@@ -5,11 +5,12 @@ package conformance
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // hostileCases are those of visitors who want in without a place. They run with the
@@ -107,10 +108,11 @@ func (t *try) request(method, target, fields string) string {
 func (t *try) keptOut(requests []string, half bool) string {
 	t.stack.site.refused()
 	for _, request := range requests {
-		status, err := t.say(request, half)
-		if err == nil {
-			err = t.unserved()
-		}
+		status := ""
+		err := rig.Try(func() {
+			status = t.say(request, half)
+			t.unserved()
+		})
 		t.must(err == nil, "%.120q, %d bytes, answer %q: %w", request, len(request), status, err)
 	}
 	a := t.in.ask(http.MethodGet)
@@ -121,28 +123,23 @@ func (t *try) keptOut(requests []string, half bool) string {
 
 // unserved fails if the site was asked for what is in t's room, in whatever way its host
 // is written.
-func (t *try) unserved() error {
-	if n := t.stack.site.refused(); n > 0 {
-		return fmt.Errorf("the site was sent %d requests that it refuses", n)
-	}
+func (t *try) unserved() {
+	n := t.stack.site.refused()
+	t.must(n == 0, "the site was sent %d requests that it refuses", n)
 	for _, host := range t.stack.site.hosts() {
 		name, _, _ := strings.Cut(strings.ToLower(host), ":")
 		if strings.TrimSuffix(name, ".") == t.host {
 			t.stack.site.take(host)
-			return fmt.Errorf("the site was asked for %s", host)
+			t.must(false, "the site was asked for %s", host)
 		}
 	}
-	return nil
 }
 
 // say sends bytes, and returns the status line of the answer; "" if the proxy closed the
 // connection without one, as it may.
-func (t *try) say(request string, half bool) (string, error) {
+func (t *try) say(request string, half bool) string {
 	var d net.Dialer
-	c, err := d.DialContext(t.ctx, "tcp", t.stack.proxy.addr)
-	if err != nil {
-		return "", err
-	}
+	c := rig.Got(d.DialContext(t.ctx, "tcp", t.stack.proxy.addr))
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	written := make(chan struct{})
@@ -157,10 +154,10 @@ func (t *try) say(request string, half bool) (string, error) {
 	<-written
 	if err == nil {
 		resp.Body.Close() // fails, as the connection is closed
-		return resp.Status, nil
+		return resp.Status
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		return "", err
+		rig.Must(err)
 	}
-	return "", nil
+	return ""
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"syscall"
 )
 
 // Between choosing a port and binding it in another process, the system must not give it to
@@ -29,19 +28,18 @@ var handedOut sync.Map
 // and that it has not returned before in this process. It may be called from several
 // goroutines.
 func Free() (string, error) {
+	var last error
 	for range tries {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
-		switch free, err := isFree(address); {
-		case err != nil:
-			return "", fmt.Errorf("looking for a free port: %w", err)
-		case !free:
+		if last = bind(address); last != nil {
 			continue
 		}
 		if _, again := handedOut.LoadOrStore(address, true); !again {
 			return address, nil
 		}
+		last = fmt.Errorf("%s was returned before", address)
 	}
-	return "", fmt.Errorf("no free port found between %d and %d in %d tries", firstPort, lastPort, tries)
+	return "", fmt.Errorf("no free port found between %d and %d in %d tries: %w", firstPort, lastPort, tries, last)
 }
 
 // FreePorts is Free for so many.
@@ -56,20 +54,17 @@ func FreePorts(n int) (all []string, err error) {
 	return all, nil
 }
 
-func isFree(address string) (bool, error) {
+// bind listens at an address, and ends that.
+func bind(address string) error {
 	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return false, nil
-	} else if err != nil {
-		return false, err
+	if err != nil {
+		return err
 	}
 	c, err := net.ListenPacket("udp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return false, l.Close()
-	} else if err != nil {
-		return false, errors.Join(err, l.Close())
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
-	return true, errors.Join(c.Close(), l.Close())
+	return errors.Join(c.Close(), l.Close())
 }
 
 // Serve has s serve at an address, host:port, or on any port of loopback if that is empty, until stop is called.
