@@ -16,7 +16,7 @@ func TestRequestsAllocNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to, family, err := resolve(t.Context(), cfg.Address)
+		to, family, err := resolve(cfg.Address)
 		if err != nil {
 			t.Fatal(err)
 		}
