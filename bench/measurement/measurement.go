@@ -17,8 +17,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/perf/benchfmt"
@@ -268,47 +268,17 @@ func (r *Run) TableWithResults(ctx context.Context, text string) error {
 
 // Aligned fills the cells of the tables of a Markdown text with spaces, so that people can read them on a terminal.
 func Aligned(text string) string {
-	var out bytes.Buffer
-	var rows [][]string
-	flush := func() {
-		var widths []int
-		for _, cells := range rows {
-			for i, c := range cells {
-				if i == len(widths) {
-					widths = append(widths, 0)
-				}
-				if !isRule(c) {
-					widths[i] = max(widths[i], utf8.RuneCountInString(c))
-				}
-			}
-		}
-		for _, cells := range rows {
-			for i, c := range cells {
-				fill, n := " ", widths[i]-utf8.RuneCountInString(c)
-				if isRule(c) {
-					fill, n, c = "-", widths[i], ""
-				}
-				out.WriteString("| " + c + strings.Repeat(fill, n) + " ")
-			}
-			out.WriteString("|\n")
-		}
-		rows = nil
-	}
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 0, ' ', 0)
 	for line := range strings.Lines(text) {
 		if inner, ok := strings.CutPrefix(strings.TrimSpace(line), "|"); ok {
-			cells := strings.Split(strings.TrimSuffix(inner, "|"), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
+			line = "|\n"
+			for cell := range strings.SplitSeq(strings.TrimSuffix(inner, "|"), "|") {
+				fmt.Fprintf(w, "| %s \t", strings.TrimSpace(cell))
 			}
-			rows = append(rows, cells)
-			continue
 		}
-		flush()
-		out.WriteString(line)
+		io.WriteString(w, line)
 	}
-	flush()
+	w.Flush()
 	return out.String()
 }
-
-// isRule reports whether a cell is of the line below the head of a table.
-func isRule(cell string) bool { return len(cell) >= 3 && strings.Trim(cell, "-:") == "" }

@@ -150,7 +150,7 @@ func TestTablesOfARunItself(t *testing.T) {
 	var out strings.Builder
 	r := Run{Out: &out}
 	r.Begin(entry(), new(bytes.Buffer))
-	if err := r.Table(table); err != nil || out.String() != "| a    | bc |\n| ---- | -- |\n| long | 1  |\n\nText.\n" {
+	if err := r.Table(table); err != nil || out.String() != "| a    | bc  |\n| ---  | --: |\n| long | 1   |\n\nText.\n" {
 		t.Errorf("got %v and\n%s", err, out.String())
 	}
 	r.Docs = dir
