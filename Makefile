@@ -131,12 +131,12 @@ measure: build ropeline-bench #+ makes the measurement NAME, and writes its tabl
 
 .PHONY: bench
 bench: build ropeline-bench #+ ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
-	./ropeline-bench run floor proxy waiting counters central tail --docs docs --caddy $(CADDY)
+	./ropeline-bench run generator floor proxy waiting counters central tail --docs docs --caddy $(CADDY)
 
 # The benchmarks install nothing by themselves, and report what is missing.
 .PHONY: bench-deps
 bench-deps: $(CADDY) #+ installs what the benchmarks hold ropeline beside: Debian's packages, as root, and Caddy
-	apt-get install -y --no-install-recommends nginx haproxy redis-server libnginx-mod-http-lua wrk util-linux
+	apt-get install -y --no-install-recommends nginx haproxy redis-server libnginx-mod-http-lua util-linux
 
 .PHONY: mesh-bench
 mesh-bench: #+ how fast news spreads, what the mesh costs on the wire, and how many tickets a counter gives (about 7 minutes)

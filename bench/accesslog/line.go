@@ -3,6 +3,7 @@ package accesslog
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -62,101 +63,65 @@ func Parse(line string) (Entry, error) {
 	return e, nil
 }
 
+// The parts of a line, one after the other. The user's name may hold blanks and even brackets; a time never does, so
+// the bracket that a quoted request follows is the right one. What status and size
+// say is not needed; that they are there tells a log from other text.
+var (
+	addressPart = regexp.MustCompile(`^([^ ]+) `)
+	timePart    = regexp.MustCompile(`^.*?\[([^\[]*)\] "`)
+	requestPart = regexp.MustCompile(`^((?:[^"\\]|\\.)*)" ?`)
+	statusPart  = regexp.MustCompile(`^([1-9]\d\d)(?: |$)`)
+	sizePart    = regexp.MustCompile(`^(\d+|-)(?: |$)`)
+	agentPart   = regexp.MustCompile(`^"(?:[^"\\]|\\.)*" "((?:[^"\\]|\\.)*)"`)
+)
+
 // parse is Parse; with an error, rest is the line from the wrong part on.
 func parse(line string) (e Entry, rest string, err error) {
-	address, rest, ok := strings.Cut(line, " ")
-	if !ok || address == "" || len(address) > maxAddress {
-		return e, line, errors.New("no client address")
+	rest = line
+	take := func(part *regexp.Regexp) (text, from string, ok bool) {
+		at := part.FindStringSubmatchIndex(rest)
+		if at == nil {
+			return "", rest, false
+		}
+		text, from, rest = rest[at[2]:at[3]], rest[at[2]:], rest[at[1]:]
+		return text, from, true
 	}
-	e.Address = strings.Clone(address)
-
-	// The user's name may hold blanks and even brackets; a time never does, so
-	// the bracket that a quoted request follows is the right one.
-	from := rest
-	head, rest, ok := strings.Cut(rest, `] "`)
-	if !ok {
+	text, from, ok := take(addressPart)
+	if !ok || len(text) > maxAddress {
+		return e, from, errors.New("no client address")
+	}
+	e.Address = strings.Clone(text)
+	if text, from, ok = take(timePart); !ok {
 		return e, from, errors.New("no time in brackets followed by a quoted request")
 	}
-	open := strings.LastIndexByte(head, '[')
-	if open < 0 {
-		return e, from, errors.New("no time in brackets")
+	if e.At, err = time.Parse("02/Jan/2006:15:04:05 -0700", text); err != nil {
+		return e, from, fmt.Errorf("time %.40q is not like 17/May/2015:10:05:03 +0000", text)
 	}
-	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", head[open+1:])
-	if err != nil {
-		return e, from[open+1:], fmt.Errorf("time %.40q is not like 17/May/2015:10:05:03 +0000", head[open+1:])
-	}
-	e.At = at
-
-	from = rest
-	request, rest, ok := quoted(rest)
-	if !ok {
+	if text, from, ok = take(requestPart); !ok {
 		return e, from, errors.New("the quoted request does not end")
 	}
-	if e.Method, e.Path, err = parseRequest(request); err != nil {
+	if e.Method, e.Path, err = parseRequest(unescape(text)); err != nil {
 		return e, from, err
 	}
-	if err := parseStatus(&rest); err != nil {
-		return e, rest, err
+	if _, from, ok = take(statusPart); !ok {
+		return e, from, fmt.Errorf("status %.20q is not a number of three digits", firstWord(from))
 	}
-	e.Agent = parseAgent(rest)
+	if _, from, ok = take(sizePart); !ok {
+		return e, from, fmt.Errorf("size %.20q is neither a number nor -", firstWord(from))
+	}
+	// Anything else than the two quoted texts of the combined format is the common one, with or without an addition of
+	// the operator's own.
+	if text, _, ok = take(agentPart); ok {
+		if agent := unescape(text); agent != "-" && len(agent) <= maxAgent && !strings.ContainsFunc(agent, isControl) {
+			e.Agent = agent
+		}
+	}
 	return e, "", nil
 }
 
-// parseStatus takes the status and the size off the front of rest. What they
-// say is not needed; that they are there tells a log from other text. With an
-// error, rest begins with what is wrong.
-func parseStatus(rest *string) error {
-	*rest = strings.TrimPrefix(*rest, " ")
-	status, after, _ := strings.Cut(*rest, " ")
-	if n, err := strconv.Atoi(status); err != nil || n < 100 || n > 999 {
-		return fmt.Errorf("status %.20q is not a number of three digits", status)
-	}
-	*rest = after
-	size, after, _ := strings.Cut(after, " ")
-	if size != "-" {
-		if _, err := strconv.ParseUint(size, 10, 64); err != nil {
-			return fmt.Errorf("size %.20q is neither a number nor -", size)
-		}
-	}
-	*rest = after
-	return nil
-}
-
-// parseAgent reads the browser's name off the two quoted texts of the combined
-// format. Anything else is the common format, with or without an addition of
-// the operator's own, and gives "".
-func parseAgent(rest string) string {
-	if !strings.HasPrefix(rest, `"`) {
-		return ""
-	}
-	_, rest, ok := quoted(rest[1:])
-	if !ok || !strings.HasPrefix(rest, ` "`) {
-		return ""
-	}
-	agent, _, ok := quoted(rest[2:])
-	if !ok || agent == "-" || len(agent) > maxAgent || strings.ContainsFunc(agent, isControl) {
-		return ""
-	}
-	return strings.Clone(agent)
-}
-
-// quoted reads up to the closing quote of a text whose opening quote was
-// already read, and returns the text unescaped and what follows the quote.
-func quoted(s string) (text, rest string, ok bool) {
-	escaped := false
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			escaped = true
-			i++ // whatever follows is not the closing quote
-		case '"':
-			if escaped {
-				return unescape(s[:i]), s[i+1:], true
-			}
-			return s[:i], s[i+1:], true
-		}
-	}
-	return "", "", false
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	return word
 }
 
 // unescape undoes what servers do to bytes that could break a log: \" and \\,

@@ -3,14 +3,12 @@
 package accuracy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"time"
 
@@ -30,9 +28,14 @@ func Entry() measurement.Entry {
 		Method: "The code that nodes run counts crowds of sources whose rates have a heavy tail, in virtual time, at one node and in a mesh, and a real access log. " +
 			"Of each request it is said whether it would have been limited, by the estimate of the node that it came to, and whether it should have been.",
 		Units: []measurement.Unit{
-			{Name: "difference", Meaning: "mean difference between the estimate and the truth, as a part", Better: "lower", Exact: true},
-			{Name: "wrong", Meaning: "requests that were wrongly let pass or limited, as a part", Better: "lower", Exact: true},
-			{Name: "missed", Meaning: "sources above the limit that were never found", Better: "lower", Exact: true},
+			{Name: "requests", Meaning: "requests of all", Exact: true},
+			{Name: "sources", Meaning: "who makes them", Exact: true},
+			{Name: "difference-%", Meaning: "mean difference between the estimate and the truth", Better: "lower", Exact: true},
+			{Name: "by-source-%", Meaning: "the same of each source at its highest rate, of those that came ten times a minute", Better: "lower", Exact: true},
+			{Name: "wrong-%", Meaning: "requests that were wrongly let pass or limited", Better: "lower", Exact: true},
+			{Name: "above", Meaning: "sources above the limit", Exact: true},
+			{Name: "missed", Meaning: "of these, were never found", Better: "lower", Exact: true},
+			{Name: "worst-%", Meaning: "by which part of the limit the most of a missed one was above it", Better: "lower", Exact: true},
 			{Name: "falsely", Meaning: "sources that were limited, and never above the limit", Better: "lower", Exact: true},
 		},
 		Quick: []string{"requests=4000000", "mesh-requests=400000", "sources=27000"},
@@ -42,14 +45,10 @@ func Entry() measurement.Entry {
 			meshed := o.Int("mesh-requests", 42_000_000, "how many it makes at a mesh")
 			sources := o.Int("sources", 270_000, "how many sources a crowd has")
 			return func(ctx context.Context, r *measurement.Run) error {
-				var b bytes.Buffer
-				if err := crowds(ctx, &b, r, *sources, *requests, *meshed); err != nil {
+				if err := crowds(ctx, r, *sources, *requests, *meshed); err != nil {
 					return err
 				}
-				if err := real(&b, r, *log); err != nil {
-					return err
-				}
-				return r.Table(b.String())
+				return real(r, *log)
 			}
 		},
 	}
@@ -72,8 +71,7 @@ var mixes = []mix{
 
 const period = time.Minute
 
-func crowds(ctx context.Context, b *bytes.Buffer, run *measurement.Run, sources, requests, meshed int) error {
-	fmt.Fprintln(b, header)
+func crowds(ctx context.Context, run *measurement.Run, sources, requests, meshed int) error {
 	for _, x := range mixes {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -87,42 +85,22 @@ func crowds(ctx context.Context, b *bytes.Buffer, run *measurement.Run, sources,
 		count, pass := limits.Estimates(period, cfg)
 		a := limits.Measure(limit.Millis(period.Milliseconds()), []int{1000, 10_000, 30_000}, sources,
 			func(each func(int, limit.Millis)) { c.Walk(pass, each) }, count)
-		rows(b, run, x.name, a)
+		add(run, x.name, a)
 	}
 	return nil
 }
 
-const header = `| crowd | requests, sources | mean difference, by request and by source | limit, a minute | wrongly let pass or limited | sources above it | never found, and the worst | limited, and never above it |
-|---|---|---|---|---|---|---|---|`
-
-func rows(b *bytes.Buffer, run *measurement.Run, name string, a limits.Accuracy) {
-	for i, l := range a.Limits {
-		first := fmt.Sprintf("| %s | %s, %s | %.1f %%, %.1f %% ", name, grouped(a.Requests), grouped(a.Sources), 100*a.MeanDifference, 100*a.BySource)
-		if i > 0 {
-			first = "| | | "
-		}
-		missed := fmt.Sprint(l.Missed)
-		if l.Missed > 0 {
-			missed = fmt.Sprintf("%d, %.1f %% above", l.Missed, 100*l.WorstMissed)
-		}
-		fmt.Fprintf(b, "%s| %s | %.4f %% | %d | %s | %d |\n", first, grouped(l.Limit),
-			100*float64(l.Allowed+l.Refused)/float64(a.Requests), l.Over, missed, l.FalsePositives)
-		run.Add(measurement.Row("crowd", name, "limit", fmt.Sprint(l.Limit)), measurement.Values{"difference": a.MeanDifference,
-			"wrong": float64(l.Allowed+l.Refused) / float64(a.Requests), "missed": float64(l.Missed), "falsely": float64(l.FalsePositives)})
+func add(run *measurement.Run, name string, a limits.Accuracy) {
+	for _, l := range a.Limits {
+		run.Add(measurement.Row("crowd", name, "limit", fmt.Sprint(l.Limit)), measurement.Values{
+			"requests": float64(a.Requests), "sources": float64(a.Sources), "difference-%": 100 * a.MeanDifference, "by-source-%": 100 * a.BySource,
+			"wrong-%": 100 * float64(l.Allowed+l.Refused) / float64(a.Requests), "above": float64(l.Over), "missed": float64(l.Missed), "worst-%": 100 * l.WorstMissed, "falsely": float64(l.FalsePositives),
+		})
 	}
-}
-
-// grouped writes a number with its digits in threes.
-func grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // real is crowds, for the requests of an access log.
-func real(b *bytes.Buffer, run *measurement.Run, path string) error {
+func real(run *measurement.Run, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -162,7 +140,6 @@ func real(b *bytes.Buffer, run *measurement.Run, path string) error {
 			each(r.source, r.at-begin)
 		}
 	}, count)
-	rows(b, run, "the access log", a)
-	fmt.Fprintf(b, "\n%s, processors: %d.\n", runtime.Version(), runtime.NumCPU())
+	add(run, "the access log", a)
 	return nil
 }

@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/httpfront/proof/check"
 )
 
@@ -28,18 +30,16 @@ type testCase struct {
 	hurts   bool   // the node does not answer
 	notes   []note // of the whole row
 
-	// run returns what the visitor sees, in a few words, and an error if that is not
-	// what it has to be.
-	run func(t *try) (string, error)
+	empty bool // nobody is in before
+
+	// run returns what the visitor sees, in a few words. If that is not what it has to be, it fails: see [rig.Must].
+	run func(t *try) string
 }
 
 func (c testCase) host() string { return c.id + ".example" }
 
 func (c testCase) session() time.Duration {
-	if c.length == 0 {
-		return time.Minute
-	}
-	return c.length
+	return cmp.Or(c.length, time.Minute)
 }
 
 // try is one case with one proxy.
@@ -49,35 +49,58 @@ type try struct {
 	fe    frontEnd
 	host  string
 	room  string
+	in    *visitor // who is in, and has the only place where there is but one; nil: nobody
+}
+
+// do runs a case.
+func (s *stack) do(ctx context.Context, fe frontEnd, c testCase) (seen string, err error) {
+	err = rig.Try(func() {
+		t := &try{ctx: ctx, stack: s, fe: fe, host: c.host(), room: c.id}
+		if !c.empty {
+			t.fill()
+		}
+		seen = c.run(t)
+	})
+	return seen, err
 }
 
 func (t *try) visitor() *visitor { return &visitor{t: t} }
 
-// fill has somebody take the only place. A node that was stopped a moment ago lets nobody
-// in until it has looked around.
-func (t *try) fill() (*visitor, error) {
-	v := t.visitor()
-	_, err := t.until(v, answer.fromSite)
-	if err == nil && v.pass == "" {
-		err = errors.New("a visitor in the room has no pass")
+// must fails with what is wrong unless ok.
+func (t *try) must(ok bool, wrong string, args ...any) {
+	if !ok {
+		rig.Must(fmt.Errorf(wrong, args...))
 	}
+}
+
+// fill has somebody come in. A node that was stopped a moment ago lets nobody
+// in until it has looked around.
+func (t *try) fill() {
+	t.in = t.visitor()
+	t.until(t.in, answer.fromSite)
+	t.must(t.in.pass != "", "a visitor in the room has no pass")
 	t.stack.site.take(t.host)
-	return v, err
+}
+
+// next is somebody who comes, and has to wait.
+func (t *try) next() *visitor {
+	v := t.visitor()
+	a := v.ask(http.MethodGet)
+	t.must(a.isQueue(), "two visitors in a room for one: %v", a)
+	return v
 }
 
 // unseen fails if the site was asked.
-func (t *try) unseen() error {
-	if a := t.stack.site.take(t.host); len(a) != 0 {
-		return fmt.Errorf("the site was asked %d times", len(a))
-	}
-	return nil
+func (t *try) unseen() {
+	n := len(t.stack.site.take(t.host))
+	t.must(n == 0, "the site was asked %d times", n)
 }
 
 // cases are all rows, in the order in which they run: those that hurt the node come
 // last. Those of openCases follow.
 func cases() []testCase {
 	all := []testCase{
-		{id: "new", what: "new, and there is a place", places: 5, newPass: true, run: newVisitor},
+		{id: "new", empty: true, what: "new, and there is a place", places: 5, newPass: true, run: newVisitor},
 		{id: "full", what: "new, and the room is full", places: 1, paged: true, run: waits},
 		{id: "json", what: "the same, a program that asks for JSON", places: 1, paged: true, run: waitsForJSON},
 		{id: "again", what: "waiting, asks again", places: 1, run: asksAgain},
@@ -92,7 +115,7 @@ func cases() []testCase {
 		{id: "order", what: "`POST` when admitted", places: 5, run: orders},
 		{id: "forged", what: "forged pass, room full", places: 1, paged: true, run: forgedPass},
 		{id: "country", what: "says to come from a country that a rule lets pass, room full", places: 1, paged: true, notes: []note{byRule}, rule: `ip.src.country eq "CH"`, run: choosesCountry},
-		{id: "limited", what: "admitted, and beyond [a rate limit](rate-limits.md)", places: 5, run: beyondLimit},
+		{id: "limited", empty: true, what: "admitted, and beyond [a rate limit](rate-limits.md)", places: 5, run: beyondLimit},
 	}
 	return append(append(all, hostileCases()...), []testCase{
 		{id: "slow", what: "our node is slow", places: 5, hurts: true, notes: []note{threeSeconds}, run: slow},
@@ -104,29 +127,22 @@ func cases() []testCase {
 // answers.
 func openCases() []testCase {
 	return []testCase{
-		{id: "open", what: "our node is down, and the example is set to let everybody in", places: 5, hurts: true, run: downAndOpen},
+		{id: "open", empty: true, what: "our node is down, and the example is set to let everybody in", places: 5, hurts: true, run: downAndOpen},
 	}
 }
 
 // admittedBy checks an answer that let a visitor in.
-func (t *try) admittedBy(a answer, passes int) error {
+func (t *try) admittedBy(a answer, passes int) {
 	got := t.stack.site.take(t.host)
-	cookies := a.header.Values("Set-Cookie")
-	switch {
-	case !a.fromSite() || a.code != http.StatusOK:
-		return fmt.Errorf("the site's answer is wanted: %v", a)
-	case a.passes != passes:
-		return fmt.Errorf("%d passes in %q, want %d", a.passes, cookies, passes)
-	case !slices.ContainsFunc(cookies, func(c string) bool { return strings.HasPrefix(c, "basket=") }):
-		return fmt.Errorf("the site's own cookie is not in %q", cookies)
-	case passes > 0 && !t.fe.siteCaches && !strings.Contains(strings.Join(a.header.Values("Cache-Control"), ", "), "private"):
-		return fmt.Errorf("a pass in an answer that may be stored: Cache-Control %q", a.header.Values("Cache-Control"))
-	case passes == 0 && a.header.Get("Cache-Control") != "public, max-age=60":
-		return fmt.Errorf("the site's Cache-Control became %q", a.header.Values("Cache-Control"))
-	case len(got) != 1:
-		return fmt.Errorf("the site was asked %d times", len(got))
-	}
-	return errors.Join(told(got[0]), t.proven(got[0]))
+	cookies, stored := a.header.Values("Set-Cookie"), a.header.Values("Cache-Control")
+	t.must(a.fromSite() && a.code == http.StatusOK, "the site's answer is wanted: %v", a)
+	t.must(a.passes == passes, "%d passes in %q, want %d", a.passes, cookies, passes)
+	t.must(slices.ContainsFunc(cookies, func(c string) bool { return strings.HasPrefix(c, "basket=") }), "the site's own cookie is not in %q", cookies)
+	t.must(passes == 0 || t.fe.siteCaches || strings.Contains(strings.Join(stored, ", "), "private"), "a pass in an answer that may be stored: Cache-Control %q", stored)
+	t.must(passes > 0 || a.header.Get("Cache-Control") == "public, max-age=60", "the site's Cache-Control became %q", stored)
+	t.must(len(got) == 1, "the site was asked %d times", len(got))
+	t.told(got[0])
+	t.proven(got[0])
 }
 
 // forgedAddress is what every visitor sends in X-Forwarded-For, beside another scheme.
@@ -134,12 +150,9 @@ const forgedAddress = "203.0.113.66"
 
 // told checks that the site is told by the proxy, and by nobody else, where a request
 // comes from.
-func told(a asked) error {
+func (t *try) told(a asked) {
 	by, proto := a.header.Values("X-Forwarded-For"), a.header.Values("X-Forwarded-Proto")
-	if !slices.Equal(by, []string{"127.0.0.1"}) || !slices.Equal(proto, []string{"http"}) {
-		return fmt.Errorf("the site is told of %q by %q", by, proto)
-	}
-	return nil
+	t.must(slices.Equal(by, []string{"127.0.0.1"}) && slices.Equal(proto, []string{"http"}), "the site is told of %q by %q", by, proto)
 }
 
 // forged is what every visitor sends for a proof.
@@ -147,70 +160,52 @@ const forged = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJtZSJ9."
 
 // proven checks that the site got a proof of ours about whom the room has let in, and that
 // it got no other.
-func (t *try) proven(a asked) error {
+func (t *try) proven(a asked) {
 	got := a.header.Values("Ropeline-Proof")
 	if a.method == http.MethodOptions { // of which no room decides
-		if len(got) != 0 {
-			return fmt.Errorf("a preflight with proofs: %q", got)
-		}
-		return nil
+		t.must(len(got) == 0, "a preflight with proofs: %q", got)
+		return
 	}
-	if len(got) != 1 {
-		return fmt.Errorf("proofs %q", got)
-	}
-	v, err := check.New(check.Config{JWKS: []string{"http://" + t.stack.node.verdicts + "/jwks.json"}, Room: t.room, Issuer: "ropeline"})
-	if err != nil {
-		return err
-	}
-	_, err = v.Check(t.ctx, got[0])
-	return err
+	t.must(len(got) == 1, "proofs %q", got)
+	v := rig.Got(check.New(check.Config{JWKS: []string{"http://" + t.stack.node.verdicts + "/jwks.json"}, Room: t.room, Issuer: "ropeline"}))
+	_, err := v.Check(t.ctx, got[0])
+	rig.Must(err)
 }
 
 // held checks an answer of ours to somebody who has to wait.
-func (t *try) held(a answer, code int) error {
-	switch {
-	case !a.isQueue():
-		return fmt.Errorf("our answer is wanted: %v", a)
-	case a.code != code:
-		return fmt.Errorf("code %d, want %d", a.code, code)
-	case a.passes != 1:
-		return fmt.Errorf("%d passes in %q, want 1", a.passes, a.header.Values("Set-Cookie"))
-	case a.header.Get("Refresh") == "" || a.header.Get("Refresh") != a.header.Get("Retry-After"):
-		return fmt.Errorf("the fields Refresh %q and Retry-After %q", a.header.Get("Refresh"), a.header.Get("Retry-After"))
-	case !slices.Equal(a.header.Values("Cache-Control"), []string{"private, no-store"}):
-		return fmt.Errorf("the field Cache-Control %q", a.header.Values("Cache-Control"))
-	case a.header.Get("Location") != "":
-		return fmt.Errorf("sent on to %q", a.header.Get("Location"))
-	}
-	return t.unseen()
+func (t *try) held(a answer, code int) {
+	refresh, retry := a.header.Get("Refresh"), a.header.Get("Retry-After")
+	t.must(a.isQueue(), "our answer is wanted: %v", a)
+	t.must(a.code == code, "code %d, want %d", a.code, code)
+	t.must(a.passes == 1, "%d passes in %q, want 1", a.passes, a.header.Values("Set-Cookie"))
+	t.must(refresh != "" && refresh == retry, "the fields Refresh %q and Retry-After %q", refresh, retry)
+	t.must(slices.Equal(a.header.Values("Cache-Control"), []string{"private, no-store"}), "the field Cache-Control %q", a.header.Values("Cache-Control"))
+	t.must(a.header.Get("Location") == "", "sent on to %q", a.header.Get("Location"))
+	t.unseen()
 }
 
-// pageCode is what pages have: the room's code, where the proxy does not read it as a
+// heldByPage is held for pages, which have the room's code where the proxy does not read it as a
 // verdict, or the one that it understands.
-func (t *try) pageCode() int {
+func (t *try) heldByPage(a answer) string {
+	code := http.StatusTooManyRequests
 	if t.fe.pages {
-		return roomCode
+		code = roomCode
 	}
-	return http.StatusTooManyRequests
+	t.held(a, code)
+	return a.String()
 }
 
-func newVisitor(t *try) (string, error) {
-	a, err := t.visitor().ask(http.MethodGet)
-	return a.String(), errors.Join(err, t.admittedBy(a, 1))
+func newVisitor(t *try) string {
+	a := t.visitor().ask(http.MethodGet)
+	t.admittedBy(a, 1)
+	return a.String()
 }
 
-func waits(t *try) (string, error) {
-	if _, err := t.fill(); err != nil {
-		return "", err
-	}
-	a, err := t.visitor().ask(http.MethodGet)
-	if err == nil && (!strings.HasPrefix(a.body, "<!doctype html>") || !strings.HasSuffix(strings.TrimSpace(a.body), "</html>")) {
-		err = fmt.Errorf("the page is not whole: %d bytes", len(a.body))
-	}
-	if err == nil && a.header.Get("Content-Security-Policy") == "" {
-		err = errors.New("the page has no Content-Security-Policy")
-	}
-	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
+func waits(t *try) string {
+	a := t.visitor().ask(http.MethodGet)
+	t.must(strings.HasPrefix(a.body, "<!doctype html>") && strings.HasSuffix(strings.TrimSpace(a.body), "</html>"), "the page is not whole: %d bytes", len(a.body))
+	t.must(a.header.Get("Content-Security-Policy") != "", "the page has no Content-Security-Policy")
+	return t.heldByPage(a)
 }
 
 // jsonAnswer is what our JSON says.
@@ -223,202 +218,122 @@ type jsonAnswer struct {
 }
 
 // askJSON is ask for a program.
-func (v *visitor) askJSON() (a answer, says jsonAnswer, err error) {
-	if a, err = v.ask(http.MethodGet, "Accept", "application/json"); err == nil && a.isQueue() {
-		err = json.Unmarshal([]byte(a.body), &says)
+func (v *visitor) askJSON() (a answer, says jsonAnswer) {
+	if a = v.ask(http.MethodGet, "Accept", "application/json"); a.isQueue() {
+		rig.Must(json.Unmarshal([]byte(a.body), &says))
 	}
-	return a, says, err
+	return a, says
 }
 
-func waitsForJSON(t *try) (string, error) {
-	if _, err := t.fill(); err != nil {
-		return "", err
-	}
-	a, says, err := t.visitor().askJSON()
-	if err == nil && !says.Room.In {
-		err = fmt.Errorf("the JSON says %+v", says)
-	}
-	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
+func waitsForJSON(t *try) string {
+	a, says := t.visitor().askJSON()
+	t.must(says.Room.In, "the JSON says %+v", says)
+	return t.heldByPage(a)
 }
 
-func asksAgain(t *try) (string, error) {
-	if _, err := t.fill(); err != nil {
-		return "", err
-	}
+func asksAgain(t *try) string {
 	v := t.visitor()
-	_, first, err := v.askJSON()
-	if err != nil {
-		return "", err
-	}
-	later := t.visitor() // comes behind
-	_, behind, err := later.askJSON()
-	if err != nil {
-		return "", err
-	}
+	_, first := v.askJSON()
+	_, behind := t.visitor().askJSON()  // who comes later
 	time.Sleep(1200 * time.Millisecond) // the interval of the rooms; sooner would not count
-	a, second, err := v.askJSON()
-	switch {
-	case err != nil:
-	case !second.Room.Arrival.Equal(first.Room.Arrival):
-		err = fmt.Errorf("came at %v, and the next time at %v", first.Room.Arrival, second.Room.Arrival)
-	case behind.Room.Arrival.Before(first.Room.Arrival):
-		err = fmt.Errorf("who came later came at %v, before %v", behind.Room.Arrival, first.Room.Arrival)
-	}
-	return "same place", errors.Join(err, t.held(a, t.pageCode()))
+	a, second := v.askJSON()
+	t.must(second.Room.Arrival.Equal(first.Room.Arrival), "came at %v, and the next time at %v", first.Room.Arrival, second.Room.Arrival)
+	t.must(!behind.Room.Arrival.Before(first.Room.Arrival), "who came later came at %v, before %v", behind.Room.Arrival, first.Room.Arrival)
+	t.heldByPage(a)
+	return "same place"
 }
 
-func comesIn(t *try) (string, error) {
-	first, err := t.fill()
-	if err != nil {
-		return "", err
-	}
-	v := t.visitor()
-	if a, err := v.ask(http.MethodGet); err != nil || !a.isQueue() {
-		return "", fmt.Errorf("two visitors in a room for one: %v, %w", a, err)
-	}
-	if err := t.stack.revoke(t.ctx, t.host, first.pass); err != nil {
-		return "", err
-	}
-	a, err := t.until(v, answer.fromSite)
-	return a.String(), errors.Join(err, t.admittedBy(a, 1))
+func comesIn(t *try) string {
+	v := t.next()
+	t.revoke(t.in)
+	a := t.until(v, answer.fromSite)
+	t.admittedBy(a, 1)
+	return a.String()
 }
 
 // until has a visitor ask until the answer is as wanted.
-func (t *try) until(v *visitor, wanted func(answer) bool) (a answer, err error) {
+func (t *try) until(v *visitor, wanted func(answer) bool) (a answer) {
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(250 * time.Millisecond) {
 		t.stack.site.take(t.host)
-		if a, err = v.ask(http.MethodGet); err != nil || wanted(a) {
-			return a, err
+		if a = v.ask(http.MethodGet); wanted(a) {
+			return a
 		}
 	}
-	return a, fmt.Errorf("it stays at %v", a)
+	t.must(false, "it stays at %v", a)
+	return a
 }
 
-func isIn(t *try) (string, error) {
-	v, err := t.fill()
-	if err != nil {
-		return "", err
-	}
-	a, err := v.ask(http.MethodGet)
-	return a.String(), errors.Join(err, t.admittedBy(a, 0))
+func isIn(t *try) string {
+	a := t.in.ask(http.MethodGet)
+	t.admittedBy(a, 0)
+	return a.String()
 }
 
 // forgedProof is isIn in other words: every visitor here sends a proof made up.
-func forgedProof(t *try) (string, error) {
-	_, err := isIn(t)
-	return "site, with our proof", err
+func forgedProof(t *try) string {
+	isIn(t)
+	return "site, with our proof"
 }
 
 // slides goes on for three sessions.
-func slides(t *try) (string, error) {
-	v, err := t.fill()
-	if err != nil {
-		return "", err
-	}
+func slides(t *try) string {
 	renewed := 0
 	for end := time.Now().Add(6 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		a, err := v.ask(http.MethodGet)
-		if err == nil && !a.fromSite() {
-			err = fmt.Errorf("out after %d renewals: %v", renewed, a)
-		}
-		if err != nil {
-			return "", err
-		}
+		a := t.in.ask(http.MethodGet)
+		t.must(a.fromSite(), "out after %d renewals: %v", renewed, a)
 		renewed += a.passes
 	}
-	if renewed < 3 {
-		return "", fmt.Errorf("%d renewed passes in three sessions", renewed)
-	}
-	return "site", nil
+	t.must(renewed >= 3, "%d renewed passes in three sessions", renewed)
+	return "site"
 }
 
-func revoked(t *try) (string, error) {
-	v, err := t.fill()
-	if err != nil {
-		return "", err
-	}
-	old := v.pass
-	next := t.visitor()
-	if a, err := next.ask(http.MethodGet); err != nil || !a.isQueue() {
-		return "", fmt.Errorf("two visitors in a room for one: %v, %w", a, err)
-	}
-	if err := t.stack.revoke(t.ctx, t.host, v.pass); err != nil {
-		return "", err
-	}
-	if _, err := t.until(next, answer.fromSite); err != nil {
-		return "", fmt.Errorf("the place is not free: %w", err)
-	}
+func revoked(t *try) string {
+	old, next := t.in.pass, t.next()
+	t.revoke(t.in)
+	t.until(next, answer.fromSite)
 	t.stack.site.take(t.host)
-	a, err := v.ask(http.MethodGet)
-	if err == nil && v.pass == old {
-		err = errors.New("the revoked pass stays")
-	}
-	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
+	a := t.in.ask(http.MethodGet)
+	t.must(t.in.pass != old, "the revoked pass stays")
+	return t.heldByPage(a)
 }
 
-func preflight(t *try) (string, error) {
-	if _, err := t.fill(); err != nil {
-		return "", err
-	}
-	a, err := t.visitor().ask(http.MethodOptions, "Origin", "https://other.example", "Access-Control-Request-Method", "PUT")
-	return a.String(), errors.Join(err, t.admittedBy(a, 0))
+func preflight(t *try) string {
+	a := t.visitor().ask(http.MethodOptions, "Origin", "https://other.example", "Access-Control-Request-Method", "PUT")
+	t.admittedBy(a, 0)
+	return a.String()
 }
 
-func head(t *try) (string, error) {
-	if _, err := t.fill(); err != nil {
-		return "", err
-	}
-	a, err := t.visitor().ask(http.MethodHead)
-	if err == nil && a.body != "" {
-		err = fmt.Errorf("a body of %d bytes", len(a.body))
-	}
-	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
+func head(t *try) string {
+	a := t.visitor().ask(http.MethodHead)
+	t.must(a.body == "", "a body of %d bytes", len(a.body))
+	return t.heldByPage(a)
 }
 
-func posts(t *try) (string, error) {
-	if _, err := t.fill(); err != nil {
-		return "", err
-	}
-	a, err := t.visitor().send(http.MethodPost, "item=4", "Content-Type", "application/x-www-form-urlencoded")
-	if err == nil && !strings.Contains(a.body, "has not been delivered") {
-		err = errors.New("the page does not say that nothing was delivered")
-	}
-	return a.String(), errors.Join(err, t.held(a, http.StatusTooManyRequests))
+func posts(t *try) string {
+	a := t.visitor().send(http.MethodPost, "item=4", "Content-Type", "application/x-www-form-urlencoded")
+	t.must(strings.Contains(a.body, "has not been delivered"), "the page does not say that nothing was delivered")
+	t.held(a, http.StatusTooManyRequests)
+	return a.String()
 }
 
-func orders(t *try) (string, error) {
-	v, err := t.fill()
-	if err != nil {
-		return "", err
-	}
+func orders(t *try) string {
 	content := strings.Repeat("item=4&", 10_000)
-	a, err := v.send(http.MethodPost, content, "Content-Type", "application/x-www-form-urlencoded")
+	a := t.in.send(http.MethodPost, content, "Content-Type", "application/x-www-form-urlencoded")
 	got := t.stack.site.take(t.host)
-	if err == nil && (len(got) != 1 || got[0].method != http.MethodPost || got[0].body != content) {
-		err = fmt.Errorf("the site was asked %d times, or did not get the whole body", len(got))
-	}
-	return a.String(), err
+	t.must(len(got) == 1 && got[0].method == http.MethodPost && got[0].body == content, "the site was asked %d times, or did not get the whole body", len(got))
+	return a.String()
 }
 
 // choosesCountry says so in the field that nodes read of requests that they proxy.
-func choosesCountry(t *try) (string, error) {
-	if _, err := t.fill(); err != nil {
-		return "", err
-	}
-	a, err := t.visitor().ask(http.MethodGet, countryField, "CH")
-	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
+func choosesCountry(t *try) string {
+	return t.heldByPage(t.visitor().ask(http.MethodGet, countryField, "CH"))
 }
 
-func forgedPass(t *try) (string, error) {
-	in, err := t.fill()
-	if err != nil {
-		return "", err
-	}
-	v := t.visitor()
-	at := len(in.pass) / 2
-	v.pass = in.pass[:at] + string(in.pass[at]^1) + in.pass[at+1:]
-	a, err := v.ask(http.MethodGet)
-	return a.String(), errors.Join(err, t.held(a, t.pageCode()))
+func forgedPass(t *try) string {
+	v, is := t.visitor(), t.in.pass
+	at := len(is) / 2
+	v.pass = is[:at] + string(is[at]^1) + is[at+1:]
+	return t.heldByPage(v.ask(http.MethodGet))
 }
 
 // Of a rate limit of all nodes.
@@ -430,28 +345,80 @@ const (
 
 // beyondLimit comes once more often than the limit says, and again: each request counts
 // once, however often the proxy asks about it.
-func beyondLimit(t *try) (string, error) {
+func beyondLimit(t *try) string {
 	v := t.visitor()
 	for i := range limitRequests {
-		if a, err := v.ask(http.MethodGet); err != nil || !a.fromSite() {
-			return "", fmt.Errorf("request %d of %d within the limit: %v, %w", i+1, limitRequests, a, err)
-		}
+		a := v.ask(http.MethodGet)
+		t.must(a.fromSite(), "request %d of %d within the limit: %v", i+1, limitRequests, a)
 	}
 	t.stack.site.take(t.host)
-	var a answer
 	for range 2 {
-		var err error
-		if a, err = v.ask(http.MethodGet); err != nil {
-			return "", err
+		a := v.ask(http.MethodGet)
+		kind, retry, limit, stored := a.header.Get("Content-Type"), a.header.Get("Retry-After"), a.header.Get("RateLimit"), a.header.Get("Cache-Control")
+		t.must(a.code == limitCode && a.body == limitContent && strings.HasPrefix(kind, "application/json"), "the rule's answer is wanted: %v, %q of type %q", a, a.body, kind)
+		t.must(retry != "" && strings.Contains(limit, `"limited";r=0;t=`), "the fields Retry-After %q and RateLimit %q", retry, limit)
+		t.must(strings.Contains(stored, "no-store"), "the field Cache-Control %q", stored)
+	}
+	t.unseen()
+	return fmt.Sprintf("rule's answer, %d", limitCode)
+}
+
+// patience is how long proxies wait for a verdict at most, as the examples say, and as
+// long again for what comes on top.
+const patience = 10 * time.Second
+
+// slow stops the node's process, as a machine that swaps does, and lets it go on.
+func slow(t *try) string {
+	rig.Must(t.stack.node.Pause())
+	t.silent()
+	var a answer
+	err := rig.Try(func() { a = t.in.ask("GET") })
+	rig.Must(errors.Join(err, t.stack.node.Resume()))
+	t.must(a.code == t.fe.slow, "code %d, want %d", a.code, t.fe.slow)
+	t.must(a.took <= cmp.Or(t.fe.patience, patience), "the answer took %v", a.took)
+	t.unseen()
+	t.until(t.in, answer.fromSite)
+	return a.String()
+}
+
+// silent waits until the node does not answer: a signal takes a moment.
+func (t *try) silent() {
+	for range 100 {
+		ctx, cancel := context.WithTimeout(t.ctx, 200*time.Millisecond)
+		resp, err := t.stack.client.Do(rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.stack.node.verdicts, nil)))
+		if err == nil {
+			err = resp.Body.Close()
 		}
-		switch {
-		case a.code != limitCode || a.body != limitContent || !strings.HasPrefix(a.header.Get("Content-Type"), "application/json"):
-			return "", fmt.Errorf("the rule's answer is wanted: %v, %q of type %q", a, a.body, a.header.Get("Content-Type"))
-		case a.header.Get("Retry-After") == "" || !strings.Contains(a.header.Get("RateLimit"), `"limited";r=0;t=`):
-			return "", fmt.Errorf("the fields Retry-After %q and RateLimit %q", a.header.Get("Retry-After"), a.header.Get("RateLimit"))
-		case !strings.Contains(a.header.Get("Cache-Control"), "no-store"):
-			return "", fmt.Errorf("the field Cache-Control %q", a.header.Get("Cache-Control"))
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return
 		}
 	}
-	return fmt.Sprintf("rule's answer, %d", a.code), t.unseen()
+	t.must(false, "the node answers although it was stopped")
+}
+
+// down kills the node's process. It is the last case.
+func down(t *try) string {
+	rig.Must(t.stack.node.Kill())
+	return t.isDown(t.in)
+}
+
+func (t *try) isDown(v *visitor) string {
+	a := v.ask("GET")
+	t.must(a.code == t.fe.down, "code %d, want %d", a.code, t.fe.down)
+	t.unseen()
+	return a.String()
+}
+
+func downAndOpen(t *try) string {
+	rig.Must(t.stack.node.Kill())
+	if t.fe.closed {
+		return t.isDown(t.visitor())
+	}
+	a := t.visitor().ask("GET")
+	got := t.stack.site.take(t.host)
+	t.must(a.fromSite() && len(got) == 1, "the site's answer is wanted: %v", a)
+	t.told(got[0])
+	t.must(t.fe.keepsForged || len(got[0].header.Values("Ropeline-Proof")) == 0, "the visitor's own proof has reached the site")
+	return a.String()
 }

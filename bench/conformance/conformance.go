@@ -41,15 +41,15 @@ func Entry() measurement.Entry {
 			f.StringVar(&o.examples, "examples", "docs/examples", "where the configurations are")
 			return func(ctx context.Context, r *measurement.Run) error {
 				o.binary, o.caddy = r.Binary, cmp.Or(r.Caddy, "caddy")
-				m := newMatrix()
-				if err := runAll(ctx, o, m); err != nil {
-					fmt.Fprint(r.Out, measurement.Aligned(m.table()))
+				columns, err := runAll(ctx, o)
+				if err != nil {
+					fmt.Fprint(r.Out, measurement.Aligned(table(columns)))
 					return err
 				}
-				for _, fe := range m.cols {
-					r.Add(rowOf(fe), measurement.Values{"cases": float64(len(m.rows)), "broken": float64(m.broken(fe))})
+				for i, fe := range frontEnds() {
+					r.Add(rowOf(fe), measurement.Values{"cases": float64(len(rows())), "broken": float64(columns[i].broken())})
 				}
-				return r.Table(m.table())
+				return r.Table(table(columns))
 			}
 		},
 	}
@@ -63,35 +63,36 @@ func rowOf(fe frontEnd) string { return measurement.Row("proxy", fe.name) }
 
 // runAll runs all cases with all proxies, these beside each other: what takes long is
 // waiting.
-func runAll(ctx context.Context, o options, m *matrix) error {
+func runAll(ctx context.Context, o options) ([]column, error) {
 	all := frontEnds()
-	errs := make([]error, len(all))
+	columns, errs := make([]column, len(all)), make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, fe := range all {
-		wg.Go(func() { errs[i] = runFrontEnd(ctx, o, fe, m) })
+		wg.Go(func() { columns[i], errs[i] = runFrontEnd(ctx, o, fe) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return columns, errors.Join(errs...)
 }
 
 // runFrontEnd runs all cases with one proxy.
-func runFrontEnd(ctx context.Context, o options, fe frontEnd, m *matrix) error {
+func runFrontEnd(ctx context.Context, o options, fe frontEnd) (column, error) {
+	seen := column{}
 	whole, open := cases(), openCases()
 	if fe.closed {
 		whole, open = append(whole, open...), nil
 	} else {
 		open = append(hostileCases(), open...)
 	}
-	err := runCases(ctx, o, fe, whole, m)
+	err := runCases(ctx, o, fe, whole, seen)
 	if len(open) > 0 && !errors.Is(err, errNotHere) {
 		o.open = true
-		err = errors.Join(err, runCases(ctx, o, fe, open, m))
+		err = errors.Join(err, runCases(ctx, o, fe, open, seen))
 	}
-	return err
+	return seen, err
 }
 
-// runCases runs some of the cases with a proxy of their own.
-func runCases(ctx context.Context, o options, fe frontEnd, some []testCase, m *matrix) error {
+// runCases runs some of the cases with a proxy of their own, and puts down what visitors saw.
+func runCases(ctx context.Context, o options, fe frontEnd, some []testCase, column column) error {
 	s, err := startStack(ctx, o, fe, some)
 	if err != nil {
 		return fmt.Errorf("%s: %w", fe.name, err)
@@ -99,12 +100,12 @@ func runCases(ctx context.Context, o options, fe frontEnd, some []testCase, m *m
 	defer s.close()
 	var errs []error
 	for _, c := range some {
-		seen, err := c.run(&try{ctx: ctx, stack: s, fe: fe, host: c.host(), room: c.id})
+		seen, err := s.do(ctx, fe, c)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s, %s: %w", fe.name, c.what, err))
 			seen = broken
 		}
-		m.put(c, fe, seen)
+		column[c.id] = seen
 	}
 	return errors.Join(errs...)
 }

@@ -73,7 +73,7 @@ func TestProxies(t *testing.T) {
 	for _, fe := range frontEnds() {
 		t.Run(fe.name, func(t *testing.T) {
 			t.Parallel()
-			err := runFrontEnd(t.Context(), o, fe, newMatrix())
+			_, err := runFrontEnd(t.Context(), o, fe)
 			if errors.Is(err, errNotHere) {
 				t.Skip(err)
 			}
@@ -102,20 +102,22 @@ func TestBesideTheTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.close()
-			v := (&try{ctx: t.Context(), stack: s, fe: fe, host: c.host(), room: c.id}).visitor()
-			if a, err := v.ask(http.MethodGet); err != nil || !a.fromSite() {
-				t.Fatalf("%v, %v", a, err)
+			pass := ""
+			c.run = func(try *try) string {
+				pass = try.in.pass
+				// More than nginx takes by itself, and fasthttp.
+				content := strings.Repeat("item=4&", 1<<20)
+				a := try.in.send(http.MethodPost, content)
+				try.must(a.fromSite(), "7 MiB: %v", a)
+				got := s.site.take(try.host)
+				try.must(len(got) == 1 && got[0].body == content, "of 7 MiB the site gets something else, in %d requests", len(got))
+				return ""
 			}
-			s.site.take(c.host())
-			// More than nginx takes by itself, and fasthttp.
-			content := strings.Repeat("item=4&", 1<<20)
-			if a, err := v.send(http.MethodPost, content); err != nil || !a.fromSite() {
-				t.Errorf("7 MiB: %v, %v", a, err)
-			} else if got := s.site.take(c.host()); len(got) != 1 || got[0].body != content {
-				t.Errorf("of 7 MiB the site gets something else, in %d requests", len(got))
+			if _, err := s.do(t.Context(), fe, c); err != nil {
+				t.Fatal(err)
 			}
 			if !fe.noUpgrades {
-				if err := upgrades(t.Context(), s.proxy.addr, c.host(), v.pass); err != nil {
+				if err := upgrades(t.Context(), s.proxy.addr, c.host(), pass); err != nil {
 					t.Errorf("a WebSocket: %v", err)
 				}
 			}
@@ -126,7 +128,7 @@ func TestBesideTheTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			req.Host = c.host()
-			req.Header.Set("Cookie", v.pass)
+			req.Header.Set("Cookie", pass)
 			resp, err := s.client.Do(req)
 			if err == nil { // HAProxy may close, too
 				resp.Body.Close()
@@ -179,25 +181,18 @@ func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			example, err := s.example(o, fe, s.dir, listen)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s.proxy, err = fe.start(t.Context(), o, example, listen); errors.Is(err, errNotHere) {
+			if err := rig.Try(func() { s.proxy = fe.start(t.Context(), o, s.example(o, fe, listen), listen) }); errors.Is(err, errNotHere) {
 				t.Skip(err)
 			} else if err != nil {
 				t.Fatal(err)
 			}
 			defer s.proxy.stop()
-			v := (&try{ctx: t.Context(), stack: s, fe: fe, host: "a.example"}).visitor()
-			var a answer
-			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && a.code != fe.down; time.Sleep(50 * time.Millisecond) {
-				if a, err = v.ask(http.MethodGet); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if a.code != fe.down {
-				t.Errorf("visitors get %v, want %d", a, fe.down)
+			_, err = s.do(t.Context(), fe, testCase{id: "a", empty: true, run: func(try *try) string {
+				try.until(try.visitor(), func(a answer) bool { return a.code == fe.down })
+				return ""
+			}})
+			if err != nil {
+				t.Errorf("visitors are to get %d: %v", fe.down, err)
 			}
 		})
 	}
@@ -270,7 +265,7 @@ func TestAScriptThatFailsLetsNobodyIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(frontEnds(), func(fe frontEnd) bool { return fe.example == "haproxy.cfg" })
-	c := testCase{id: "script", places: 5}
+	c := testCase{id: "script", places: 5, empty: true}
 	s, err := startStack(t.Context(), options{binary: built(t), examples: dir}, frontEnds()[i], []testCase{c})
 	if errors.Is(err, errNotHere) {
 		t.Skip(err)
@@ -279,11 +274,8 @@ func TestAScriptThatFailsLetsNobodyIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	try := &try{ctx: t.Context(), stack: s, fe: frontEnds()[i], host: c.host(), room: c.id}
-	if a, err := try.visitor().ask(http.MethodGet); err != nil || a.code != try.fe.down {
-		t.Errorf("visitors get %v, %v; want %d", a, err, try.fe.down)
-	}
-	if err := try.unseen(); err != nil {
+	c.run = func(try *try) string { return try.isDown(try.visitor()) }
+	if _, err := s.do(t.Context(), frontEnds()[i], c); err != nil {
 		t.Error(err)
 	}
 }
@@ -329,11 +321,11 @@ func TestNoCellIsUnexplained(t *testing.T) {
 		t.Fatal("docs/verdicts.md has no table")
 	}
 	lines := strings.Split(table, "\n")
-	if want := len(newMatrix().rows) + 2; len(lines) != want {
+	if want := len(rows()) + 2; len(lines) != want {
 		t.Fatalf("the table has %d lines, want %d: make measure NAME=conformance", len(lines), want)
 	}
 	for i, l := range lines[2:] {
-		c := newMatrix().rows[i]
+		c := rows()[i]
 		cells := strings.Split(strings.Trim(l, "|"), "|")[1:]
 		if len(cells) != len(frontEnds()) {
 			t.Fatalf("%d cells for %d proxies in: %s", len(cells), len(frontEnds()), l)

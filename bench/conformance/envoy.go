@@ -15,6 +15,8 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // extAuthz stands in for Envoy's ext_authz filter. Its rules are those of
@@ -89,10 +91,10 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 		ask = f.askHTTP
 	}
 	var o *outcome
-	err := f.healthy(r.Context())
-	if err == nil {
-		o, err = ask(r)
-	}
+	err := rig.Try(func() {
+		f.healthy(r.Context())
+		o = ask(r)
+	})
 	switch {
 	case err != nil && f.authz.GetFailureModeAllow(): // [filter] failure_mode_allow
 		f.tell(r)
@@ -175,23 +177,18 @@ func (f *extAuthz) within() time.Duration { return f.timeout }
 
 // healthy fails if the node would not be asked. Envoy looks now and then; this looks when
 // it matters. [health]
-func (f *extAuthz) healthy(ctx context.Context) error {
+func (f *extAuthz) healthy(ctx context.Context) {
 	if !f.checked {
-		return nil
+		return
 	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.node+f.ready, nil)
+	resp, err := f.checker.Do(rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.node+f.ready, nil)))
 	if err != nil {
-		return err
-	}
-	resp, err := f.checker.Do(q)
-	if err != nil {
-		return nil // counts from unhealthy_threshold on, and the question fails as well
+		return // counts from unhealthy_threshold on, and the question fails as well
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK { // expected_statuses
-		return errNoVerdict
+		rig.Must(errNoVerdict)
 	}
-	return nil
 }
 
 // forwarded writes what the connection manager does before any filter sees the request.
@@ -209,12 +206,9 @@ func (f *extAuthz) forwarded(r *http.Request) {
 // askHTTP asks with the method, host and path of the visitor, the path behind a prefix,
 // without a body. Of other fields only those listed are sent, and Authorization.
 // [filter] allowed_headers, HttpService
-func (f *extAuthz) askHTTP(r *http.Request) (*outcome, error) {
+func (f *extAuthz) askHTTP(r *http.Request) *outcome {
 	service := f.authz.GetHttpService()
-	q, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+f.node+service.GetPathPrefix()+r.URL.RequestURI(), nil)
-	if err != nil {
-		return nil, err
-	}
+	q := rig.Got(http.NewRequestWithContext(r.Context(), r.Method, "http://"+f.node+service.GetPathPrefix()+r.URL.RequestURI(), nil))
 	q.Host = r.Host
 	for name, values := range r.Header {
 		if matches(f.authz.GetAllowedHeaders(), name) || name == "Authorization" {
@@ -224,22 +218,15 @@ func (f *extAuthz) askHTTP(r *http.Request) (*outcome, error) {
 	if _, ok := q.Header["User-Agent"]; !ok {
 		q.Header["User-Agent"] = nil // or the library would add its own
 	}
-	resp, err := f.client.Do(q)
-	if err != nil {
-		return nil, err
-	}
+	resp := rig.Got(f.client.Do(q))
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, err
-	}
-	return f.readHTTP(resp, string(body))
+	return f.readHTTP(resp, string(rig.Got(io.ReadAll(resp.Body))))
 }
 
 // readHTTP reads an answer as [http] toResponse does.
-func (f *extAuthz) readHTTP(resp *http.Response, body string) (*outcome, error) {
+func (f *extAuthz) readHTTP(resp *http.Response, body string) *outcome {
 	if resp.StatusCode >= 500 {
-		return nil, errNoVerdict
+		rig.Must(errNoVerdict)
 	}
 	const storage = "X-Envoy-Auth-Headers-To-Remove"
 	o := &outcome{ok: resp.StatusCode == http.StatusOK, status: resp.StatusCode, body: body}
@@ -266,7 +253,7 @@ func (f *extAuthz) readHTTP(resp *http.Response, body string) (*outcome, error) 
 			}
 		}
 	}
-	return o, nil
+	return o
 }
 
 // matches reports whether a list names a field. Envoy has names in lower case; the
@@ -281,13 +268,10 @@ func matches(list *matcherv3.ListStringMatcher, name string) bool {
 }
 
 // askGRPC asks by a call, with all fields. [filter] allowed_headers
-func (f *extAuthz) askGRPC(r *http.Request) (*outcome, error) {
+func (f *extAuthz) askGRPC(r *http.Request) *outcome {
 	ctx, cancel := context.WithTimeout(r.Context(), f.authz.GetGrpcService().GetTimeout().AsDuration())
 	defer cancel()
-	resp, err := authv3.NewAuthorizationClient(f.conn).Check(ctx, checkRequest(r))
-	if err != nil {
-		return nil, err
-	}
+	resp := rig.Got(authv3.NewAuthorizationClient(f.conn).Check(ctx, checkRequest(r)))
 	if resp.GetStatus().GetCode() != 0 {
 		d := resp.GetDeniedResponse()
 		o := &outcome{status: int(d.GetStatus().GetCode()), body: d.GetBody()}
@@ -297,7 +281,7 @@ func (f *extAuthz) askGRPC(r *http.Request) (*outcome, error) {
 		for _, h := range d.GetHeaders() {
 			o.toVisitor = append(o.toVisitor, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
 		}
-		return o, nil
+		return o
 	}
 	ok := resp.GetOkResponse()
 	o := &outcome{ok: true, fromSite: ok.GetHeadersToRemove()}
@@ -311,7 +295,7 @@ func (f *extAuthz) askGRPC(r *http.Request) (*outcome, error) {
 		}
 		*to = append(*to, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
 	}
-	return o, nil
+	return o
 }
 
 // checkRequest is the question about a request: names in lower case, the fields of one

@@ -20,6 +20,8 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // envoyExample is what the stand-in needs of an Envoy configuration.
@@ -36,37 +38,24 @@ type envoyExample struct {
 // readEnvoy reads a configuration into the very messages of Envoy's API, and checks it
 // as Envoy does: unknown fields and values out of range are errors.
 func readEnvoy(path string) (*envoyExample, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	json, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var b bootstrapv3.Bootstrap
-	if err := protojson.Unmarshal(json, &b); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := b.ValidateAll(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	e := &envoyExample{manager: &hcmv3.HttpConnectionManager{}, authz: &authzv3.ExtAuthz{}}
+	if err := rig.Try(func() { e.read(rig.Got(os.ReadFile(path))) }); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, nil
+}
+
+func (e *envoyExample) read(text []byte) {
+	var b bootstrapv3.Bootstrap
+	rig.Must(protojson.Unmarshal(rig.Got(yaml.YAMLToJSON(text)), &b))
+	rig.Must(b.ValidateAll())
 	filter := b.GetStaticResources().GetListeners()[0].GetFilterChains()[0].GetFilters()[0]
-	if err := filter.GetTypedConfig().UnmarshalTo(e.manager); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := e.manager.ValidateAll(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+	rig.Must(filter.GetTypedConfig().UnmarshalTo(e.manager))
+	rig.Must(e.manager.ValidateAll())
 	// The first filter of the chain is ours; the second one routes.
-	if err := e.manager.GetHttpFilters()[0].GetTypedConfig().UnmarshalTo(e.authz); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := e.authz.ValidateAll(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return e, e.clusters(b.GetStaticResources().GetClusters())
+	rig.Must(e.manager.GetHttpFilters()[0].GetTypedConfig().UnmarshalTo(e.authz))
+	rig.Must(e.authz.ValidateAll())
+	rig.Must(e.clusters(b.GetStaticResources().GetClusters()))
 }
 
 // clusters looks up the addresses.
@@ -126,14 +115,8 @@ func (e *envoyExample) healthCheck(c *clusterv3.Cluster) error {
 	return nil
 }
 
-func startEnvoy(_ context.Context, _ options, example, addr string) (*proxy, error) {
-	e, err := readEnvoy(example)
-	if err != nil {
-		return nil, err
-	}
-	f := &extAuthz{envoyExample: e}
-	if err := f.connect(); err != nil {
-		return nil, err
-	}
-	return startStandIn(addr, e.site, f)
+func startEnvoy(_ context.Context, _ options, example, addr string) *proxy {
+	f := &extAuthz{envoyExample: rig.Got(readEnvoy(example))}
+	rig.Must(f.connect())
+	return startStandIn(addr, f.site, f)
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // TestGatesObeyTheSite: its answers pass through a Go program's gate, so a field in them
@@ -27,36 +29,26 @@ func TestGatesObeyTheSite(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.close()
-			try := &try{ctx: t.Context(), stack: s, fe: fe, host: c.host(), room: c.id}
-			in, err := try.fill()
-			if err != nil {
-				t.Fatal(err)
+			c.run = func(try *try) string {
+				next := try.next()
+				req := rig.Got(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.proxy.addr+pathEnd, nil))
+				req.Host = try.host
+				req.Header.Set("Cookie", "theme=dark; "+try.in.pass)
+				resp := rig.Got(s.client.Do(req))
+				resp.Body.Close()
+				cookies := strings.Join(resp.Header.Values("Set-Cookie"), "\n")
+				if resp.StatusCode != http.StatusOK || resp.Header.Get("Ropeline-Command") != "" || !strings.Contains(cookies, "ropeline=;") {
+					t.Errorf("code %d, %v", resp.StatusCode, resp.Header)
+				}
+				got := s.site.take(try.host)
+				if len(got) != 1 || got[0].header.Get("Cookie") != "theme=dark" {
+					t.Errorf("the site was asked %+v", got)
+				}
+				try.until(next, answer.fromSite) // the place is free
+				return ""
 			}
-			next := try.visitor()
-			if a, err := next.ask(http.MethodGet); err != nil || !a.isQueue() {
-				t.Fatalf("two visitors in a room for one: %v, %v", a, err)
-			}
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.proxy.addr+pathEnd, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Host = c.host()
-			req.Header.Set("Cookie", "theme=dark; "+in.pass)
-			resp, err := s.client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-			cookies := strings.Join(resp.Header.Values("Set-Cookie"), "\n")
-			if resp.StatusCode != http.StatusOK || resp.Header.Get("Ropeline-Command") != "" || !strings.Contains(cookies, "ropeline=;") {
-				t.Errorf("code %d, %v", resp.StatusCode, resp.Header)
-			}
-			got := s.site.take(c.host())
-			if len(got) != 1 || got[0].header.Get("Cookie") != "theme=dark" {
-				t.Errorf("the site was asked %+v", got)
-			}
-			if _, err := try.until(next, answer.fromSite); err != nil {
-				t.Errorf("the place is not free: %v", err)
+			if _, err := s.do(t.Context(), fe, c); err != nil {
+				t.Error(err)
 			}
 		})
 	}

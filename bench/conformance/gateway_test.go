@@ -29,8 +29,8 @@ func TestGatewayExample(t *testing.T) {
 			fe := frontEnd{name: "Gateway API, " + protocol, standIn: true}
 			s := startGateway(t, binary, protocol, some, "Set-Cookie", "Cache-Control")
 			for _, c := range some {
-				if seen, err := c.run(&try{ctx: t.Context(), stack: s, fe: fe, host: c.host(), room: c.id}); err != nil {
-					t.Errorf("%s: %s, %v", c.what, seen, err)
+				if _, err := s.do(t.Context(), fe, c); err != nil {
+					t.Errorf("%s: %v", c.what, err)
 				}
 			}
 		})
@@ -38,14 +38,18 @@ func TestGatewayExample(t *testing.T) {
 	// As the example says of it.
 	t.Run("HTTP without such a setting", func(t *testing.T) {
 		t.Parallel()
-		c := testCase{id: "plain", places: 5}
+		c := testCase{id: "plain", places: 5, empty: true}
 		s := startGateway(t, binary, "HTTP", []testCase{c})
-		v := (&try{ctx: t.Context(), stack: s, host: c.host(), room: c.id}).visitor()
-		if a, err := v.ask(http.MethodGet); err != nil || !a.fromSite() || v.pass != "" {
-			t.Errorf("%v, %v: the pass %q reaches the visitor", a, err, v.pass)
+		c.run = func(try *try) string {
+			v := try.visitor()
+			a := v.ask(http.MethodGet)
+			try.must(a.fromSite() && v.pass == "", "%v: the pass %q reaches the visitor", a, v.pass)
+			got := s.site.take(try.host)
+			try.must(len(got) == 1 && !strings.Contains(strings.Join(got[0].header.Values("Set-Cookie"), ""), "ropeline"), "the site gets %v", got)
+			return ""
 		}
-		if got := s.site.take(c.host()); len(got) != 1 || strings.Contains(strings.Join(got[0].header.Values("Set-Cookie"), ""), "ropeline") {
-			t.Errorf("the site gets %v", got)
+		if _, err := s.do(t.Context(), frontEnd{}, c); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -62,7 +66,7 @@ func startGateway(t *testing.T, binary, protocol string, some []testCase, onSucc
 	if s.site, err = startSite(); err != nil {
 		t.Fatal(err)
 	}
-	if s.node, err = startNode(t.Context(), binary, s.dir, some); err != nil {
+	if err := rig.Try(func() { s.startNode(t.Context(), binary, some) }); err != nil {
 		t.Fatal(err)
 	}
 	listen, err := rig.Free()
@@ -73,7 +77,7 @@ func startGateway(t *testing.T, binary, protocol string, some []testCase, onSucc
 	if err := f.connect(); err != nil {
 		t.Fatal(err)
 	}
-	if s.proxy, err = startStandIn(listen, s.site.addr, f); err != nil {
+	if err := rig.Try(func() { s.proxy = startStandIn(listen, s.site.addr, f) }); err != nil {
 		t.Fatal(err)
 	}
 	return s

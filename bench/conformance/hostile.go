@@ -5,11 +5,12 @@ package conformance
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // hostileCases are those of visitors who want in without a place. They run with the
@@ -28,7 +29,7 @@ func hostileCases() []testCase {
 // elsewhere is a host without a room.
 const elsewhere = "elsewhere.example"
 
-func manyFields(t *try) (string, error) {
+func manyFields(t *try) string {
 	var requests []string
 	for n := 85; n <= 105; n++ {
 		requests = append(requests, t.get(strings.Repeat("X-A: b\r\n", n)), t.get(strings.Repeat("Cookie: a=b\r\n", n)))
@@ -37,7 +38,7 @@ func manyFields(t *try) (string, error) {
 	return t.keptOut(requests, false)
 }
 
-func largeFields(t *try) (string, error) {
+func largeFields(t *try) string {
 	var requests []string
 	add := func(n int) {
 		requests = append(requests, t.get("Cookie: a="+strings.Repeat("b", n)+"\r\n"), t.get("X-A: "+strings.Repeat("b", n)+"\r\n"),
@@ -55,7 +56,7 @@ func largeFields(t *try) (string, error) {
 	return t.keptOut(requests, false)
 }
 
-func strangeBytes(t *try) (string, error) {
+func strangeBytes(t *try) string {
 	var requests []string
 	for _, b := range []string{"\x00", "\x01", "\x0b", "\x1f", "\x7f", "\r", "\x80", "\xff"} {
 		for _, name := range []string{"X-A", "Cookie", "Accept", "Accept-Language", "User-Agent", "Host", "Upgrade", "Authorization"} {
@@ -69,7 +70,7 @@ func strangeBytes(t *try) (string, error) {
 	return t.keptOut(requests, false)
 }
 
-func severalHosts(t *try) (string, error) {
+func severalHosts(t *try) string {
 	requests := []string{
 		"GET http://" + elsewhere + "/cart HTTP/1.1\r\nHost: " + t.host + "\r\n\r\n",
 		"GET http://" + t.host + "/cart HTTP/1.1\r\nHost: " + elsewhere + "\r\n\r\n",
@@ -87,7 +88,7 @@ func severalHosts(t *try) (string, error) {
 	return t.keptOut(append(requests, t.get("Forwarded: host="+elsewhere+"\r\n")), false)
 }
 
-func halfCloses(t *try) (string, error) {
+func halfCloses(t *try) string {
 	var requests []string
 	for range 10 {
 		requests = append(requests, t.get(""), t.request("POST", "/cart", "Content-Length: 4\r\n")+"item")
@@ -104,53 +105,41 @@ func (t *try) request(method, target, fields string) string {
 
 // keptOut sends requests to a full room, each by a connection of its own, and fails if one
 // of them reaches the site, or if the proxy serves nobody afterwards.
-func (t *try) keptOut(requests []string, half bool) (string, error) {
-	in, err := t.fill()
-	if err != nil {
-		return "", err
-	}
+func (t *try) keptOut(requests []string, half bool) string {
 	t.stack.site.refused()
-	var errs []error
 	for _, request := range requests {
-		status, err := t.say(request, half)
-		if err == nil {
-			err = t.unserved()
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%.120q, %d bytes, answer %q: %w", request, len(request), status, err))
-		}
+		status := ""
+		err := rig.Try(func() {
+			status = t.say(request, half)
+			t.unserved()
+		})
+		t.must(err == nil, "%.120q, %d bytes, answer %q: %w", request, len(request), status, err)
 	}
-	if a, err := in.ask(http.MethodGet); err != nil || !a.fromSite() {
-		errs = append(errs, fmt.Errorf("who is in gets %v afterwards: %w", a, err))
-	}
+	a := t.in.ask(http.MethodGet)
+	t.must(a.fromSite(), "who is in gets %v afterwards", a)
 	t.stack.site.take(t.host)
-	return "kept out", errors.Join(errs...)
+	return "kept out"
 }
 
 // unserved fails if the site was asked for what is in t's room, in whatever way its host
 // is written.
-func (t *try) unserved() error {
-	if n := t.stack.site.refused(); n > 0 {
-		return fmt.Errorf("the site was sent %d requests that it refuses", n)
-	}
+func (t *try) unserved() {
+	n := t.stack.site.refused()
+	t.must(n == 0, "the site was sent %d requests that it refuses", n)
 	for _, host := range t.stack.site.hosts() {
 		name, _, _ := strings.Cut(strings.ToLower(host), ":")
 		if strings.TrimSuffix(name, ".") == t.host {
 			t.stack.site.take(host)
-			return fmt.Errorf("the site was asked for %s", host)
+			t.must(false, "the site was asked for %s", host)
 		}
 	}
-	return nil
 }
 
 // say sends bytes, and returns the status line of the answer; "" if the proxy closed the
 // connection without one, as it may.
-func (t *try) say(request string, half bool) (string, error) {
+func (t *try) say(request string, half bool) string {
 	var d net.Dialer
-	c, err := d.DialContext(t.ctx, "tcp", t.stack.proxy.addr)
-	if err != nil {
-		return "", err
-	}
+	c := rig.Got(d.DialContext(t.ctx, "tcp", t.stack.proxy.addr))
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	written := make(chan struct{})
@@ -165,10 +154,10 @@ func (t *try) say(request string, half bool) (string, error) {
 	<-written
 	if err == nil {
 		resp.Body.Close() // fails, as the connection is closed
-		return resp.Status, nil
+		return resp.Status
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		return "", err
+		rig.Must(err)
 	}
-	return "", nil
+	return ""
 }

@@ -11,13 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // site is what stands behind the proxies. It keeps what it was asked.
 type site struct {
-	addr string
-	srv  *http.Server
-	done chan struct{} // closed when it has ended
+	addr  string
+	close func()
 
 	mu    sync.Mutex // guards the following
 	asked map[string][]asked
@@ -35,29 +36,16 @@ type asked struct {
 // siteBody begins all that the site says.
 const siteBody = "This is the site."
 
-func startSite() (*site, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &site{addr: l.Addr().String(), done: make(chan struct{}), asked: map[string][]asked{}}
-	s.srv = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ConnState: func(_ net.Conn, state http.ConnState) {
+func startSite() (s *site, err error) {
+	s = &site{asked: map[string][]asked{}}
+	s.addr, s.close, err = rig.Serve(&http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ConnState: func(_ net.Conn, state http.ConnState) {
 		if state == http.StateActive {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.begun++
 		}
-	}}
-	go func() { // ends with close
-		s.srv.Serve(l)
-		close(s.done)
-	}()
-	return s, nil
-}
-
-func (s *site) close() {
-	s.srv.Close()
-	<-s.done
+	}}, "")
+	return s, err
 }
 
 // Paths at which the site does something else than to answer.

@@ -3,13 +3,13 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,9 +37,9 @@ type proxy struct {
 type frontEnd struct {
 	name    string
 	example string // file in docs/examples
-	// start runs it with the example as it is to be in dir. It fails with an error
-	// that wraps errNotHere where the proxy cannot be had.
-	start  func(ctx context.Context, o options, example, addr string) (*proxy, error)
+	// start runs it with the example as it is to be. It fails, as rig.Must does, with an
+	// error that wraps errNotHere where the proxy cannot be had.
+	start  func(ctx context.Context, o options, example, addr string) *proxy
 	oldest release // that the example is right with; zero: what runs is built here
 	// standIn says that it is not the proxy itself that runs, but what its
 	// documentation says it does.
@@ -77,88 +77,51 @@ const (
 )
 
 // startStack starts everything for one proxy.
-func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (_ *stack, err error) {
-	dir, err := os.MkdirTemp("", "ropeline-conformance-")
+func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (*stack, error) {
+	s := &stack{client: askingClient(0)}
+	err := rig.Try(func() {
+		s.dir = rig.Got(os.MkdirTemp("", "ropeline-conformance-"))
+		s.site = rig.Got(startSite())
+		s.startNode(ctx, o.binary, cases)
+		listen := rig.Got(rig.Free())
+		rig.Must(fe.oldest.check(ctx, o, fe.example))
+		s.proxy = fe.start(ctx, o, s.example(o, fe, listen), listen)
+	})
 	if err != nil {
+		s.close()
 		return nil, err
 	}
-	s := &stack{dir: dir, client: &http.Client{
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
-	if s.site, err = startSite(); err != nil {
-		return nil, err
-	}
-	if s.node, err = startNode(ctx, o.binary, dir, cases); err != nil {
-		return nil, err
-	}
-	listen, err := rig.Free()
-	if err != nil {
-		return nil, err
-	}
-	example, err := s.example(o, fe, dir, listen)
-	if err != nil {
-		return nil, err
-	}
-	if err := fe.oldest.check(ctx, o, fe.example); err != nil {
-		return nil, err
-	}
-	s.proxy, err = fe.start(ctx, o, example, listen)
-	return s, err
+	return s, nil
 }
 
-// example writes the example into dir, with the addresses of this stack.
-func (s *stack) example(o options, fe frontEnd, dir, listen string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(o.examples, fe.example))
-	if err != nil {
-		return "", err
-	}
+// example writes the example into the folder of this stack, with its addresses.
+func (s *stack) example(o options, fe frontEnd, listen string) (path string) {
+	text := string(rig.Got(os.ReadFile(filepath.Join(o.examples, fe.example))))
 	if o.open {
 		text = opened(text)
 	}
-	relay, err := rig.Free()
-	if err != nil {
-		return "", err
-	}
-	script, err := filepath.Abs(filepath.Join(o.examples, "ropeline.lua"))
-	if err != nil {
-		return "", err
-	}
-	swap := []string{exampleScript, script}
-	for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: relay} {
-		written := slices.DeleteFunc(ways(old), func(w string) bool { return !strings.Contains(string(text), w) })
-		if len(written) == 0 && old != exampleRelay {
-			return "", fmt.Errorf("%s does not speak of %s", fe.example, old)
+	swap := []string{exampleScript, rig.Got(filepath.Abs(filepath.Join(o.examples, "ropeline.lua")))}
+	for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: rig.Got(rig.Free())} {
+		if old != exampleRelay && !slices.ContainsFunc(ways(old), func(w string) bool { return strings.Contains(text, w) }) {
+			rig.Must(fmt.Errorf("%s does not speak of %s", fe.example, old))
 		}
 		for i, w := range ways(old) {
 			swap = append(swap, w, ways(now)[i])
 		}
 	}
-	path := filepath.Join(dir, fe.example)
-	return path, os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(string(text))), 0o600)
+	path = filepath.Join(s.dir, fe.example)
+	rig.Must(os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(text)), 0o600))
+	return path
 }
 
+var (
+	openLine   = regexp.MustCompile(`(?m)^([ \t]*)(?://)?#open `)
+	closedLine = regexp.MustCompile(`(?m)^.* #closed\n`)
+)
+
 // opened returns an example as it lets everybody in where no node answers.
-func opened(text []byte) []byte {
-	var b bytes.Buffer
-	for line := range bytes.Lines(text) {
-		text := bytes.TrimLeft(line, " \t")
-		indent := line[:len(line)-len(text)]
-		switch rest, ok := bytes.CutPrefix(bytes.TrimPrefix(text, []byte("//")), []byte("#open ")); {
-		case ok:
-			b.Write(indent)
-			b.Write(rest)
-		case bytes.HasSuffix(bytes.TrimRight(line, "\n"), []byte(" #closed")):
-		default:
-			b.Write(line)
-		}
-	}
-	return b.Bytes()
+func opened(text string) string {
+	return closedLine.ReplaceAllString(openLine.ReplaceAllString(text, "$1"), "")
 }
 
 // ways are how proxies write an address. No two addresses share a port, so that one of
@@ -183,24 +146,49 @@ func (s *stack) close() {
 	os.RemoveAll(s.dir) // is the system's temporary directory's to clear, else
 }
 
-// revoke ends the session of a pass, as the site does.
-func (s *stack) revoke(ctx context.Context, host, pass string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// revoke ends the session of a visitor, as the site does.
+func (t *try) revoke(v *visitor) {
+	ctx, cancel := context.WithTimeout(t.ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.node.verdicts+"/revoke", nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("X-Forwarded-Host", host)
+	req := rig.Got(http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.stack.node.verdicts+"/revoke", nil))
+	req.Header.Set("X-Forwarded-Host", t.host)
 	req.Header.Set("X-Forwarded-Proto", "http")
-	req.Header.Set("Cookie", pass)
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
+	req.Header.Set("Cookie", v.pass)
+	resp := rig.Got(t.stack.client.Do(req))
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("revoke: code %d", resp.StatusCode)
-	}
-	return nil
+	t.must(resp.StatusCode == http.StatusNoContent, "revoke: code %d", resp.StatusCode)
 }
+
+// ropeline is a node that only gives verdicts.
+type ropeline struct {
+	*rig.Process
+	verdicts string // where it is asked
+}
+
+// startNode starts a node with a room for each case, all by themselves: each has its own
+// host.
+func (s *stack) startNode(ctx context.Context, binary string, cases []testCase) {
+	ports := rig.Got(rig.FreePorts(2))
+	var b strings.Builder
+	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", ports[0], ports[1], filepath.Join(s.dir, "node"))
+	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\n", roomCode, countryField)
+	fmt.Fprintf(&b, "rate-limits:\n  - {name: limited, expression: 'http.host eq \"limited.example\"', characteristics: [ip.src], period: 1h, requests-per-period: %d, status-code: %d, content: '%s', content-type: application/json}\n", limitRequests, limitCode, limitContent)
+	b.WriteString("rooms:\n")
+	for _, c := range cases {
+		fmt.Fprintf(&b, "  - room: %s\n    host: %s\n    total-active-users: %d\n    session-duration: %s\n", c.id, c.host(), c.places, c.session())
+		if c.rule != "" {
+			fmt.Fprintf(&b, "    rules: [{expression: %q}]\n", c.rule)
+		}
+	}
+	config := filepath.Join(s.dir, "ropeline.yaml")
+	rig.Must(os.WriteFile(config, []byte(b.String()), 0o600))
+	s.node = &ropeline{rig.Got(rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", config}})), ports[0]}
+	rig.Must(s.node.Await(ctx, "http://"+ports[0]+"/readyz"))
+}
+
+// roomCode is the status code that all rooms have for their pages: one that most
+// proxies would take for a yes.
+const roomCode = http.StatusAccepted
+
+// countryField is where the node reads the country of visitors whom it proxies.
+const countryField = "CF-IPCountry"

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // standIn is a proxy that does what the documentation of another one says, with that
@@ -34,11 +36,7 @@ type filter interface {
 type changeKey struct{}
 
 // startStandIn serves a filter in front of a site.
-func startStandIn(addr, site string, f filter) (*proxy, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, err
-	}
+func startStandIn(addr, site string, f filter) *proxy {
 	s := &standIn{filter: f}
 	target := &url.URL{Scheme: "http", Host: site}
 	s.forward = &httputil.ReverseProxy{
@@ -59,20 +57,14 @@ func startStandIn(addr, site string, f filter) (*proxy, error) {
 		},
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	srv := &http.Server{Handler: s}
-	done := make(chan struct{})
-	go func() { // ends with stop
-		srv.Serve(l)
-		close(done)
-	}()
-	stop := func() {
-		srv.Close()
-		<-done
+	_, stop, err := rig.Serve(&http.Server{Handler: s}, addr)
+	rig.Must(err)
+	return &proxy{addr, func() {
+		stop()
 		if c, ok := f.(io.Closer); ok {
 			c.Close()
 		}
-	}
-	return &proxy{addr, stop}, nil
+	}}
 }
 
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {

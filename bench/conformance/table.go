@@ -7,52 +7,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
-// matrix is what visitors saw, by case and proxy.
-type matrix struct {
-	rows []testCase
-	cols []frontEnd
+// rows are all cases of the table.
+func rows() []testCase { return append(cases(), openCases()...) }
 
-	mu    sync.Mutex        // guards the following
-	cells map[string]string // by row and column
-}
-
-func newMatrix() *matrix {
-	return &matrix{rows: append(cases(), openCases()...), cols: frontEnds(), cells: map[string]string{}}
-}
-
-func (m *matrix) put(c testCase, fe frontEnd, seen string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cells[c.id+" "+fe.name] = seen
-}
-
-// seenLocked is what visitors saw in a case.
-func (m *matrix) seenLocked(c testCase, fe frontEnd) string {
-	return cmp.Or(m.cells[c.id+" "+fe.name], broken)
-}
+// column is what visitors saw through one proxy, by the ids of cases.
+type column map[string]string
 
 // broken is what stands where something else came of a case than has to.
 const broken = "broken"
 
+func (c column) seen(of testCase) string { return cmp.Or(c[of.id], broken) }
+
 // broken returns in how many cases something is broken.
-func (m *matrix) broken(fe frontEnd) (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range m.rows {
-		if m.seenLocked(c, fe) == broken {
+func (c column) broken() (n int) {
+	for _, of := range rows() {
+		if c.seen(of) == broken {
 			n++
 		}
 	}
 	return n
 }
 
-// table returns the matrix as markdown, with the notes that it needs.
-func (m *matrix) table() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// table returns the columns of all proxies as markdown, with the notes that they need.
+func table(columns []column) string {
 	var b strings.Builder
 	var used []note
 	mark := func(notes []note) string {
@@ -69,14 +48,15 @@ func (m *matrix) table() string {
 		return " <sup>" + strings.Join(marks, ", ") + "</sup>"
 	}
 	b.WriteString("| the visitor is |")
-	for _, fe := range m.cols {
+	all := frontEnds()
+	for _, fe := range all {
 		fmt.Fprintf(&b, " %s%s |", fe.name, mark(columnNotes(fe)))
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(m.cols)) + "\n")
-	for _, c := range m.rows {
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
+	for _, c := range rows() {
 		fmt.Fprintf(&b, "| %s%s |", c.what, mark(c.notes))
-		for _, fe := range m.cols {
-			fmt.Fprintf(&b, " %s%s |", m.seenLocked(c, fe), mark(cellNotes(c, fe)))
+		for i, fe := range all {
+			fmt.Fprintf(&b, " %s%s |", columns[i].seen(c), mark(cellNotes(c, fe)))
 		}
 		b.WriteString("\n")
 	}
@@ -85,4 +65,54 @@ func (m *matrix) table() string {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, n)
 	}
 	return b.String()
+}
+
+// note explains something in the table that its words do not.
+type note string
+
+const (
+	standsIn note = "Not the program, but one that does with this configuration what the program's documentation says."
+
+	ownPage note = "nginx drops the body of a verdict and fetches the page by a request of its own. Its code is not read as a verdict, so it is the room's `queueing-status-code`, here 202."
+
+	siteCaches note = "Traefik cannot change the site's `Cache-Control` where a pass is set. If pages of the site may be stored by shared caches in front of Traefik, keep those from storing answers with `Set-Cookie`, as most do."
+
+	asSaid note = "What the example says for when no verdict can be had; see the last row."
+
+	cannotSay note = "Traefik knows no other answer when no verdict can be had."
+
+	threeSeconds note = "After the 3 s that the examples give a node, or sooner where they look at its `/readyz`; Traefik's 30 s cannot be changed."
+
+	noVerdict note = "Where no verdict can be had, Envoy leaves a proof of admission that a visitor has made up. Its signature is wrong."
+
+	byRule note = "The field that `country-header` names is the visitor's here. A node reads it in questions only [if it is told](#countries) that the proxy replaces it."
+
+	anyWay note = "Some such requests get the page, and others are refused or closed. None reaches what the room guards, also with the example set to let everybody in where no node answers, and who is in is served afterwards."
+
+	byPost note = "The site asks a node to, [by `POST /revoke`](#ending-sessions). Its answers do not pass through a node, so a field in them would not be seen."
+)
+
+// columnNotes are those of a proxy as a whole.
+func columnNotes(fe frontEnd) []note {
+	if fe.standIn {
+		return []note{standsIn}
+	}
+	return nil
+}
+
+// cellNotes are those of a case with a proxy.
+func cellNotes(c testCase, fe frontEnd) (notes []note) {
+	switch {
+	case fe.pages && c.paged:
+		notes = append(notes, ownPage)
+	case fe.siteCaches && c.newPass:
+		notes = append(notes, siteCaches)
+	case c.hurts && fe.closed:
+		notes = append(notes, cannotSay)
+	case c.id == "open" && fe.keepsForged:
+		notes = append(notes, noVerdict)
+	case c.hurts && c.id != "open":
+		notes = append(notes, asSaid)
+	}
+	return notes
 }

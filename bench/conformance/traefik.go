@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // forwardAuth stands in for Traefik's ForwardAuth. Its rules are those of
@@ -56,29 +58,23 @@ type traefikFile struct {
 // traefikTimeout is how long ForwardAuth waits for an answer; it cannot be set. [src]
 const traefikTimeout = 30 * time.Second
 
-func startTraefik(_ context.Context, _ options, example, addr string) (*proxy, error) {
-	text, err := os.ReadFile(example)
-	if err != nil {
-		return nil, err
-	}
+func startTraefik(_ context.Context, _ options, example, addr string) *proxy {
 	var file traefikFile
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: %w", example, err)
-	}
+	rig.Must(yaml.UnmarshalWithOptions(rig.Got(os.ReadFile(example)), &file, yaml.Strict()))
 	for name, router := range file.HTTP.Routers {
 		service := file.HTTP.Services[router.Service]
 		if len(router.Middlewares) != 1 || len(service.LoadBalancer.Servers) != 1 || router.Rule != "PathPrefix(`/`)" {
-			return nil, fmt.Errorf("%s: the router %s is not one that this stand-in knows", example, name)
+			rig.Must(fmt.Errorf("%s: the router %s is not one that this stand-in knows", example, name))
 		}
 		f := file.HTTP.Middlewares[router.Middlewares[0]].ForwardAuth
-		u, err := url.Parse(service.LoadBalancer.Servers[0].URL)
-		if err != nil || f == nil {
-			return nil, fmt.Errorf("%s: no ForwardAuth, or no site: %w", example, err)
+		if f == nil {
+			rig.Must(fmt.Errorf("%s: no ForwardAuth", example))
 		}
 		f.client = askingClient(traefikTimeout)
-		return startStandIn(addr, u.Host, f)
+		return startStandIn(addr, rig.Got(url.Parse(service.LoadBalancer.Servers[0].URL)).Host, f)
 	}
-	return nil, fmt.Errorf("%s: no router", example)
+	rig.Must(fmt.Errorf("%s: no router", example))
+	return nil
 }
 
 func (f *forwardAuth) Close() error {
@@ -166,31 +162,26 @@ var errTooLong = errors.New("the answer is too long")
 // ask asks the node: with GET, without a body, with all fields of the visitor but those
 // of the connection, and with the five that Traefik adds. [doc] "Forward-Request
 // Headers"; a visitor's own are not trusted.
-func (f *forwardAuth) ask(r *http.Request) (*http.Response, []byte, error) {
-	q, err := http.NewRequestWithContext(r.Context(), http.MethodGet, f.Address, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	q.Header = r.Header.Clone()
-	removeHops(q.Header)
-	for name := range q.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") && !f.TrustForwardHeader {
-			q.Header.Del(name)
+func (f *forwardAuth) ask(r *http.Request) (resp *http.Response, body []byte, err error) {
+	err = rig.Try(func() {
+		q := rig.Got(http.NewRequestWithContext(r.Context(), http.MethodGet, f.Address, nil))
+		q.Header = r.Header.Clone()
+		removeHops(q.Header)
+		for name := range q.Header {
+			if strings.HasPrefix(name, "X-Forwarded-") && !f.TrustForwardHeader {
+				q.Header.Del(name)
+			}
 		}
-	}
-	q.Header.Set("X-Forwarded-Method", r.Method)
-	q.Header.Set("X-Forwarded-Proto", "http")
-	q.Header.Set("X-Forwarded-Host", r.Host)
-	q.Header.Set("X-Forwarded-Uri", r.URL.RequestURI())
-	q.Header.Set("X-Forwarded-For", visitorAddress(r))
-	resp, err := f.client.Do(q)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, f.MaxResponseBodySize+1))
-	if err == nil && int64(len(body)) > f.MaxResponseBodySize {
-		err = errTooLong
-	}
+		q.Header.Set("X-Forwarded-Method", r.Method)
+		q.Header.Set("X-Forwarded-Proto", "http")
+		q.Header.Set("X-Forwarded-Host", r.Host)
+		q.Header.Set("X-Forwarded-Uri", r.URL.RequestURI())
+		q.Header.Set("X-Forwarded-For", visitorAddress(r))
+		resp = rig.Got(f.client.Do(q))
+		defer resp.Body.Close()
+		if body = rig.Got(io.ReadAll(io.LimitReader(resp.Body, f.MaxResponseBodySize+1))); int64(len(body)) > f.MaxResponseBodySize {
+			rig.Must(errTooLong)
+		}
+	})
 	return resp, body, err
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // visitor is a browser at a proxy, with one cookie of ours at most.
@@ -25,21 +27,12 @@ type answer struct {
 }
 
 // ask sends a request through the proxy, with fields given as name, value, name, value, ….
-func (v *visitor) ask(method string, fields ...string) (answer, error) {
-	return v.send(method, "", fields...)
-}
+func (v *visitor) ask(method string, fields ...string) answer { return v.send(method, "", fields...) }
 
-func (v *visitor) send(method, body string, fields ...string) (answer, error) {
+func (v *visitor) send(method, body string, fields ...string) answer {
 	ctx, cancel := context.WithTimeout(v.t.ctx, time.Minute)
 	defer cancel()
-	var content io.Reader
-	if body != "" {
-		content = strings.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+v.t.stack.proxy.addr+"/cart?item=a%2Fb", content)
-	if err != nil {
-		return answer{}, err
-	}
+	req := rig.Got(http.NewRequestWithContext(ctx, method, "http://"+v.t.stack.proxy.addr+"/cart?item=a%2Fb", strings.NewReader(body)))
 	req.Host = v.t.host
 	req.Header.Set("Accept", "text/html")
 	req.Header.Set("Ropeline-Proof", forged)
@@ -52,24 +45,16 @@ func (v *visitor) send(method, body string, fields ...string) (answer, error) {
 		req.Header.Set("Cookie", "theme=dark; "+v.pass)
 	}
 	began := time.Now()
-	resp, err := v.t.stack.client.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
+	resp := rig.Got(v.t.stack.client.Do(req))
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return answer{}, fmt.Errorf("read the answer to %s: %w", method, err)
-	}
-	a := answer{code: resp.StatusCode, header: resp.Header, body: string(text), took: time.Since(began)}
+	a := answer{code: resp.StatusCode, header: resp.Header, body: string(rig.Got(io.ReadAll(resp.Body))), took: time.Since(began)}
 	for _, c := range resp.Cookies() {
-		if !strings.HasPrefix(c.Name, "ropeline") {
-			continue
+		if strings.HasPrefix(c.Name, "ropeline") {
+			a.passes++
+			v.pass = c.Name + "=" + c.Value
 		}
-		a.passes++
-		v.pass = c.Name + "=" + c.Value
 	}
-	return a, nil
+	return a
 }
 
 // fromSite reports whether an answer is the site's.

@@ -10,9 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,123 +24,81 @@ const probeEvery = 100 * time.Millisecond
 // to those whose /readyz says yes, and gives a request that could not be delivered, or was
 // answered 503, to the next. Unlike visitors who know all nodes it sees when a node comes and goes.
 type balancer struct {
-	server http.Server
-	addr   string
-	wg     sync.WaitGroup
-	probes context.Context // done when nodes are not asked any more
-	stop   context.CancelFunc
-	next   atomic.Uint64
-
-	mu       sync.Mutex
-	backends []*backend
-	reasons  map[string]int // why requests had no answer, and how many
+	ctx      context.Context // until when nodes are asked
+	addr     string
+	stop     func()
+	next     atomic.Uint64
+	last     atomic.Pointer[error] // why a request had no answer
+	backends atomic.Pointer[[]*backend]
 }
 
-// refused notes why a request had no answer, unless its visitor had left.
-func (b *balancer) refused(err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	reason := err.Error()
-	if op, ok := errors.AsType[*net.OpError](err); ok { // without addresses, which differ each time
-		reason = op.Op + ": " + op.Err.Error()
-	}
-	b.reasons[reason]++
-}
-
-// why tells why requests had no answer, with how many; empty: all had one.
+// why tells why a request had no answer, if one had none whose visitor had not left.
 func (b *balancer) why() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.reasons) == 0 {
-		return ""
+	if last := b.last.Load(); last != nil {
+		return fmt.Sprintf(" (%v)", *last)
 	}
-	return fmt.Sprintf(" (%v)", b.reasons)
+	return ""
 }
 
 // backend is one node as the balancer knows it.
 type backend struct {
 	node   *rig.Node
-	url    *url.URL
 	ready  atomic.Bool
-	flying atomic.Int64 // requests under way
+	served atomic.Int64 // requests
 	failed atomic.Int64 // requests without an answer
-
-	mu     sync.Mutex
-	served []time.Time // when it was given requests
 }
 
-// newBalancer serves on a port of its own until close. It waits until the nodes are ready.
-func newBalancer(ctx context.Context, nodes []*rig.Node) (*balancer, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	b := &balancer{addr: l.Addr().String(), reasons: map[string]int{}}
-	b.probes, b.stop = context.WithCancel(context.Background())
+// newBalancer serves on a port of its own until stop is called, and asks nodes until ctx ends. It waits until they
+// are ready.
+func newBalancer(ctx context.Context, nodes []*rig.Node) (b *balancer, err error) {
+	b = &balancer{ctx: ctx}
+	b.backends.Store(new([]*backend))
 	for _, n := range nodes {
-		b.add(n)
+		for k := b.add(n); !k.ready.Load() && ctx.Err() == nil; {
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
-	b.server.Handler = &httputil.ReverseProxy{
+	b.addr, b.stop, err = rig.Serve(&http.Server{Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { // the transport says where to
-			r.Out.URL.Scheme = "http"
 			r.SetXForwarded()
 			r.Out.Host = r.In.Host
 		},
 		Transport: b,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			b.refused(err)
+			if !errors.Is(err, context.Canceled) {
+				b.last.Store(&err)
+			}
 			w.WriteHeader(http.StatusBadGateway)
 		},
-	}
-	for _, k := range b.backends {
-		for !k.ready.Load() && ctx.Err() == nil {
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	b.wg.Go(func() { _ = b.server.Serve(l) }) // ends with close, and says so
-	return b, nil
+	}}, "")
+	return b, err
 }
 
 // add has a node be asked from now on, and be given requests once it is ready.
 func (b *balancer) add(n *rig.Node) *backend {
-	k := &backend{node: n, url: &url.URL{Scheme: "http", Host: n.Place.HTTP}}
-	b.mu.Lock()
-	b.backends = append(b.backends, k)
-	b.mu.Unlock()
-	b.wg.Go(func() { k.probe(b.probes) })
+	k := &backend{node: n}
+	all := append(slices.Clone(*b.backends.Load()), k)
+	b.backends.Store(&all)
+	go k.probe(b.ctx) // ends with the run
 	return k
 }
 
 func (k *backend) probe(ctx context.Context) {
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	ticker := time.NewTicker(probeEvery)
-	defer ticker.Stop()
 	for ctx.Err() == nil {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+k.node.Place.Admin+"/readyz", nil)
-		if err != nil {
-			panic(err) // of the address only
-		}
-		resp, err := client.Do(req)
+		resp, err := client.Get("http://" + k.node.Place.Admin + "/readyz")
 		if err == nil {
 			_ = resp.Body.Close()
 		}
 		k.ready.Store(err == nil && resp.StatusCode == http.StatusOK)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-		}
+		_ = rig.Sleep(ctx, probeEvery) // the loop sees why it woke
 	}
 }
 
 // RoundTrip sends a request to the node whose turn it is, and to the next if no connection
 // to that can be had. A request that has reached a node is not sent again.
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
-	b.mu.Lock()
-	all := slices.Clone(b.backends)
-	b.mu.Unlock()
+	all := *b.backends.Load()
 	first, err := b.next.Add(1), errors.New("no node is ready")
 	for i := range all {
 		k := all[(first+uint64(i))%uint64(len(all))]
@@ -171,9 +127,7 @@ var transports = &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: time
 
 func (k *backend) send(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
-	out.URL.Scheme, out.URL.Host = k.url.Scheme, k.url.Host
-	k.flying.Add(1)
-	defer k.flying.Add(-1)
+	out.URL.Scheme, out.URL.Host = "http", k.node.Place.HTTP
 	resp, err := transports.RoundTrip(out)
 	if err != nil {
 		return nil, err
@@ -182,37 +136,6 @@ func (k *backend) send(r *http.Request) (*http.Response, error) {
 		_, err := io.Copy(io.Discard, resp.Body)
 		return nil, errors.Join(errNotServing, err, resp.Body.Close())
 	}
-	k.mu.Lock()
-	k.served = append(k.served, time.Now())
-	k.mu.Unlock()
+	k.served.Add(1)
 	return resp, nil
-}
-
-// share returns which part of all requests of a span a node was given.
-func (b *balancer) share(of *backend, from, to time.Time) float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	mine, all := 0, 0
-	for _, k := range b.backends {
-		k.mu.Lock()
-		for _, at := range k.served {
-			if at.Before(from) || !at.Before(to) {
-				continue
-			}
-			all++
-			if k == of {
-				mine++
-			}
-		}
-		k.mu.Unlock()
-	}
-	return float64(mine) / float64(max(1, all))
-}
-
-func (b *balancer) close() error {
-	b.stop()
-	err := b.server.Close()
-	b.wg.Wait()
-	transports.CloseIdleConnections()
-	return err
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -19,10 +20,26 @@ import (
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// units are those of every entry.
+// units are those of every entry. Counts and peaks are of one run.
 var units = []measurement.Unit{
 	{Name: "broken", Meaning: "1: a promise was broken, or the run could not be finished", Better: "lower", Exact: true},
+	measurement.InAll,
 	{Name: "skipped", Meaning: "1: it cannot be done here", Better: "lower", Exact: true},
+	{Name: "faults", Meaning: "how often something was done to the mesh"},
+	{Name: "tickets", Meaning: "tickets that were given"},
+	{Name: "twice", Meaning: "numbers of tickets that two visitors were given", Better: "lower", Exact: true},
+	{Name: "active", Meaning: "the most visitors at one time"},
+	{Name: "limit", Meaning: "of these: `total_active_users`, the greatest that an operator has set"},
+	{Name: "new", Meaning: "the most new visitors in any 60 s"},
+	{Name: "new-limit", Meaning: "of these: `new_users_per_minute`"},
+	{Name: "pause-sec", Meaning: "the longest time without a new visitor"},
+	{Name: "transfers", Meaning: "of rights, from node to node"},
+	{Name: "borrowed", Meaning: "the most sessions without a right at one time"},
+	{Name: "order-error", Meaning: "visitors who were let in in the wrong order, as `ropeline load` counts them"},
+	{Name: "sessions-lost", Meaning: "visitors who were sent into the queue in a session"},
+	{Name: "places-lost", Meaning: "waiting visitors who were told a later arrival than before"},
+	{Name: "again-sec", Meaning: "until every other node of the site gives tickets after its counter is killed: at most 1 s", Better: "lower"},
+	{Name: "whole-sec", Meaning: "until the mesh gives as many as before: at most a minute", Better: "lower"},
 	{Name: "sec", Meaning: "how long it took"},
 }
 
@@ -31,7 +48,8 @@ func Entries() []measurement.Entry {
 	const method = "Real processes on links that can be cut, with visitors who come all the time. Each node puts every ticket on record; afterwards the records of all are merged in true time and checked. As root it cuts real links."
 	each := func(name, question, which string, trials int, quick ...string) measurement.Entry {
 		text := method + "\n"
-		for _, s := range named(which) {
+		some, _ := choose(scenarios(20*time.Second), which) // which are named here, and there
+		for _, s := range some {
 			text += fmt.Sprintf("\n  %-5s %s: %s", s.Name, s.Fault, s.Injected+s.Skip)
 		}
 		return entry(name, question, text, quick, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
@@ -53,24 +71,16 @@ func Entries() []measurement.Entry {
 	}
 }
 
-func named(pattern string) []scenario {
-	some, _ := choose(scenarios(20*time.Second), pattern) // of one that no scenario is called by, none
-	return some
-}
-
 // entry is one with the options that all have.
 func entry(name, question, method string, quick []string, bind func(*pflag.FlagSet, *options) func() ([]scenario, error)) measurement.Entry {
 	return measurement.Entry{Name: name, Page: "faults.md", Question: question, Method: method, Units: units, Quick: quick,
-		Bounds: []measurement.Bound{{Row: "all", Unit: "broken", Most: measurement.NoneAtAll, Text: "what did not hold"}},
+		Bounds: []measurement.Bound{measurement.NothingBroken},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			chosen := bind(f, &o)
-			f.StringVar(&o.binary, "faulty", "", "ropeline, built with the tag faults (default: built now)")
-			f.StringVar(&o.dir, "dir", "", "directory for data, logs and records (default: a temporary one)")
 			f.StringVar(&o.policy, "policy", "escrow", "policy of the room")
 			f.Uint64Var(&o.seed, "seed", 1, "visitors, losses and the order of faults follow from it")
 			f.BoolVar(&o.loopback, "loopback", false, "cut by proxies only, even where real links could be")
-			f.BoolVar(&o.keep, "keep", false, "keep data, logs and records of runs that held, too")
 			return func(ctx context.Context, r *measurement.Run) error {
 				some, err := chosen()
 				if err != nil {
@@ -81,40 +91,30 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 		}}
 }
 
-// errBroken says that a promise was broken; which one stands in the table.
+// errBroken says that a promise was broken; which one stands below the table.
 var errBroken = errors.New("not everything held")
 
 func measure(ctx context.Context, chosen []scenario, o options, r *measurement.Run) (err error) {
 	o.out = r.Log
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "ropeline-faults-"); err != nil {
-			return err
-		}
-		defer func() { _ = os.Remove(o.dir) }() // stays if a run left something
-	}
-	if o.binary == "" {
-		if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
-			return err
-		}
-	}
-	results, err := runAll(ctx, chosen, o)
-	if ctx.Err() != nil {
+	if o.dir, err = os.MkdirTemp("", "ropeline-faults-"); err != nil {
 		return err
 	}
-	sum := 0.0
-	for _, x := range results {
-		values := measurement.Values{"broken": 0, "skipped": 0, "sec": x.Seconds}
-		switch x.Verdict {
-		case "broken", "failed":
-			values["broken"] = 1
-			sum++
-		case "skipped":
-			values["skipped"] = 1
-		}
-		r.Add(measurement.Row("scenario", x.Name), values)
+	defer func() { _ = os.Remove(o.dir) }() // stays if a run left something
+	if o.binary, err = rig.Built(ctx, rig.Ropeline, "faults"); err != nil {
+		return err
 	}
-	r.Add("all", measurement.Values{"broken": sum})
-	return errors.Join(r.Table(table(results)), err)
+	broken := 0
+	for _, s := range chosen {
+		broken += runAll(ctx, s, o, r)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	r.Broken(broken)
+	if broken > 0 {
+		return errBroken
+	}
+	return nil
 }
 
 // choose returns the scenarios whose whole name an expression matches.
@@ -135,59 +135,65 @@ func choose(all []scenario, pattern string) ([]scenario, error) {
 	return chosen, nil
 }
 
-// runAll runs one scenario after the other until ctx ends. What cannot be done
-// here is skipped, and says why.
-func runAll(ctx context.Context, chosen []scenario, o options) (results []result, err error) {
-	for _, s := range chosen {
-		res := runOne(ctx, s, o)
-		if ctx.Err() != nil {
-			return results, context.Cause(ctx)
-		}
-		results = append(results, res)
-		fmt.Fprint(o.out, res.row())
-		if res.Verdict == "broken" || res.Verdict == "failed" {
-			err = errBroken
-		}
-	}
-	return results, err
-}
-
-// runOne runs a scenario as often as it wants.
-func runOne(ctx context.Context, s scenario, o options) (all result) {
+// runAll runs a scenario as often as it wants, and returns how often a promise was broken. What cannot be done here is
+// skipped.
+func runAll(ctx context.Context, s scenario, o options, m *measurement.Run) (broken int) {
+	row := measurement.Row("scenario", s.Name, "fault", s.Fault)
 	trials := 1
 	if s.Trials > 0 {
 		trials = max(s.Trials, o.trials)
 	}
-	var outages []*outage
 	for trial := range trials {
 		began := time.Now()
 		var r *run
-		var failed error
+		var err error
 		if s.Skip == "" {
-			r, failed = execute(ctx, s, o, trial)
-			if errors.Is(failed, rig.ErrCannot) {
-				s.Skip, failed = failed.Error(), nil
+			if r, err = execute(ctx, s, o, trial); errors.Is(err, rig.ErrCannot) {
+				s.Skip = err.Error()
 			}
 		}
 		if ctx.Err() != nil {
-			return all
+			return broken
 		}
-		res := resultOf(s, r, failed, o, time.Since(began))
-		if trial == 0 {
-			all = res
-		} else {
-			all.add(res)
+		if s.Skip != "" {
+			m.Add(row, measurement.Values{"skipped": 1})
+			m.Note("%s is skipped: %s", s.Name, s.Skip)
+			return broken
 		}
-		if r != nil {
-			outages = append(outages, r.outages...)
+		values := measurement.Values{"broken": 0, "sec": time.Since(began).Seconds()}
+		if wrong := r.came(values, err); len(wrong) > 0 {
+			broken++
+			values["broken"] = 1
+			m.Note("**%s is broken**: %s", s.Name, strings.Join(wrong, "; "))
+		}
+		m.Add(row, values)
+		if r != nil && len(r.seen) > 0 {
+			m.Note("%s: %s", s.Name, strings.Join(r.seen, "; "))
+		}
+		m.Tell("%s: %v", s.Name, values)
+	}
+	return broken
+}
+
+// came puts down what came of a run, and returns what is wrong. err is why it could not be finished; it may be nil then.
+func (r *run) came(values measurement.Values, err error) (wrong []string) {
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	if r == nil {
+		return wrong
+	}
+	values["faults"] = float64(len(r.marks))
+	values["order-error"], values["sessions-lost"], values["places-lost"] = r.loaded.OrderError, float64(r.loaded.SessionsLost), float64(r.loaded.PlacesLost)
+	if o := r.outage; o != nil && o.lasts == nil {
+		values["again-sec"], values["whole-sec"] = o.again.Seconds(), o.whole.Seconds()
+	}
+	if f := r.found; f != nil {
+		values["pause-sec"] = f.pause.Seconds()
+		for unit, n := range map[string]int{"tickets": f.tickets.Given, "twice": f.tickets.Doubles, "active": f.active.Peak, "limit": f.greatest.Active,
+			"new": f.rate.Peak, "new-limit": f.greatest.PerMinute, "transfers": f.moves.Count, "borrowed": f.active.PeakBorrowed} {
+			values[unit] = float64(n)
 		}
 	}
-	if len(outages) > 0 {
-		seen, err := flow(outages)
-		all.Seen = append(all.Seen, seen)
-		if err != nil {
-			all.Verdict, all.Why = "broken", append(all.Why, err.Error())
-		}
-	}
-	return all
+	return append(wrong, r.broken()...)
 }

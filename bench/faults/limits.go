@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,122 +21,89 @@ import (
 // Limits that operators change while somebody leaves, and is killed.
 
 // order has an operator ask something of a node.
-func (r *run) order(n *rig.Node, method, path string, body any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
+func (r *run) order(n *rig.Node, method, path string, body any) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+n.Place.Admin+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
+	req := rig.Got(http.NewRequestWithContext(ctx, method, "http://"+n.Place.Admin+path, bytes.NewReader(rig.Got(json.Marshal(body)))))
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
+	resp := rig.Got(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
 	if said, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {
-		return fmt.Errorf("%s %s at %s: %s: %s", method, path, n.Name, resp.Status, said)
+		rig.Must(fmt.Errorf("%s %s at %s: %s: %s", method, path, n.Name, resp.Status, said))
 	}
-	return nil
 }
 
 // limit has an operator set the limit of active users at a node.
-func (r *run) limit(n *rig.Node, active int) error {
+func (r *run) limit(n *rig.Node, active int) {
 	l := check.Limit{Asked: record.Now(), Active: active, PerMinute: r.Room.perMinute}
 	r.mark("the limit is %d from now on, an operator says at %s", active, n.Name)
-	err := r.order(n, http.MethodPatch, "/api/v1/rooms/default", map[string]int{"total_active_users": active})
-	l.Told = record.Now()
-	r.limits = append(r.limits, l)
-	return err
+	defer func() { // whether it was answered or not
+		l.Told = record.Now()
+		r.limits = append(r.limits, l)
+	}()
+	r.order(n, http.MethodPatch, "/api/v1/rooms/default", map[string]int{"total_active_users": active})
 }
 
 // minter returns the node that makes the rights, by its own word.
-func (r *run) minter() (*rig.Node, error) {
+func (r *run) minter() *rig.Node {
 	for _, n := range r.mesh.Nodes {
-		if s, err := n.Status(r.ctx); err == nil && len(s.Rooms) > 0 && s.Rooms[0].Rights != nil && s.Rooms[0].Rights.Minter == s.Node {
-			return n, nil
+		if is := r.rights(n); is != nil && is.Minter == r.status(n).Node {
+			return n
 		}
 	}
-	return nil, fmt.Errorf("no node makes the rights of the room")
+	rig.Must(errors.New("no node makes the rights of the room"))
+	return nil
 }
 
 // raiseAndLeave has the limit raised at one node, and the one that makes the rights leave
 // for good as soon as it has made those. With kill it is killed when its heir has what it
 // had: whoever makes the next ones has to know what there is. That is at least what the
 // limit was raised by, since it has not been given to anybody.
-func raiseAndLeave(kill bool) func(*run) error {
-	return func(r *run) error {
-		m, err := r.minter()
-		if err != nil {
-			return err
-		}
+func raiseAndLeave(kill bool) func(*run) {
+	return func(r *run) {
+		m := r.minter()
 		heirs := make(map[*rig.Node]int64)
 		at := m
 		for _, n := range r.mesh.Nodes {
 			if n != m {
-				heirs[n], at = held(r, n), n
+				heirs[n], at = r.held(n), n
 			}
 		}
 		twice := 2 * r.Room.active
-		if err := r.limit(at, twice); err != nil {
-			return err
-		}
-		if err := m.Await(r.ctx, 3*time.Second, "has made the rights", func(s node.Status) bool {
+		r.limit(at, twice)
+		r.await(m, 3*time.Second, "has made the rights", func(s node.Status) bool {
 			return s.Rooms[0].Rights.Minted.Places == int64(twice)
-		}); err != nil {
-			return err
-		}
+		})
 		r.mark("%s, which makes the rights, leaves for good", m.Name)
-		if err := r.order(m, http.MethodPost, "/api/v1/nodes/"+m.Name+"/drain", map[string]bool{"leave": true}); err != nil {
-			return err
-		}
+		r.order(m, http.MethodPost, "/api/v1/nodes/"+m.Name+"/drain", map[string]bool{"leave": true})
 		if kill {
-			for end := time.Now().Add(4 * time.Second); time.Now().Before(end) && !inherited(r, heirs, int64(r.Room.active)*9/10); {
-				if err := r.sleep(4 * time.Millisecond); err != nil {
-					return err
+			r.until(4*time.Second, 4*time.Millisecond, func() bool {
+				for n, had := range heirs {
+					if r.held(n) >= had+int64(r.Room.active)*9/10 {
+						return true
+					}
 				}
-			}
+				return false
+			})
 			r.mark("%s is killed", m.Name)
-			if err := m.Kill(); err != nil {
-				return err
-			}
+			r.kill(m)
 		}
-		return r.sleep(turnOver)
+		r.sleep(turnOver)
 	}
 }
 
-func held(r *run, n *rig.Node) int64 {
-	s, err := n.Status(r.ctx)
-	if err != nil || len(s.Rooms) == 0 || s.Rooms[0].Rights == nil {
-		return 0
+func (r *run) held(n *rig.Node) int64 {
+	if is := r.rights(n); is != nil {
+		return is.Held.Places
 	}
-	return s.Rooms[0].Rights.Held.Places
-}
-
-// inherited reports whether some node holds so much more than before.
-func inherited(r *run, before map[*rig.Node]int64, more int64) bool {
-	for n, had := range before {
-		if held(r, n) >= had+more {
-			return true
-		}
-	}
-	return false
+	return 0
 }
 
 // lowerAndRaise has the limit changed at all nodes in turn, down and up, while the room is
 // full.
-func lowerAndRaise(r *run) error {
+func lowerAndRaise(r *run) {
 	for i, part := range []float64{0.5, 1.5, 0.25, 1} {
-		if err := r.limit(r.mesh.Nodes[i%len(r.mesh.Nodes)], int(part*float64(r.Room.active))); err != nil {
-			return err
-		}
-		if err := r.sleep(12 * time.Second); err != nil {
-			return err
-		}
+		r.limit(r.mesh.Nodes[i%len(r.mesh.Nodes)], int(part*float64(r.Room.active)))
+		r.sleep(12 * time.Second)
 	}
-	return nil
 }

@@ -13,19 +13,12 @@ import (
 
 func TestAnIdleRoomIsSmall(t *testing.T) {
 	single.Goroutine(t)
-	each, err := perIdleRoom(10, 110)
-	if err != nil {
-		t.Fatal(err)
-	}
-	within(t, "an idle room", each, 6_450)
+	within(t, "an idle room", perIdleRoom(10, 110), 6_450)
 }
 
 func TestAnActiveVisitorIsSmall(t *testing.T) {
 	single.Goroutine(t)
-	s, err := perActive(40_000, 80_000) // with fewer, those who came lately are still being added to a list that is bounded
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := perActive(40_000, 80_000) // with fewer, those who came lately are still being added to a list that is bounded
 	within(t, "an active visitor at the anchor", s.anchor, 54)
 	within(t, "an active visitor at another node of the site", s.mate, 1)
 	within(t, "an active visitor at a node of another site", s.far, 1)
@@ -33,10 +26,7 @@ func TestAnActiveVisitorIsSmall(t *testing.T) {
 
 func TestAWaitingVisitorIsSmall(t *testing.T) {
 	single.Goroutine(t)
-	waiting, waited, err := perWaiting(20_000, 60_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	waiting, waited := perWaiting(20_000, 60_000)
 	within(t, "a visitor who waits", waiting, 63)
 	within(t, "a visitor who was let in after waiting", waited, 240)
 }

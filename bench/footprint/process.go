@@ -5,7 +5,6 @@ package footprint
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,97 +27,54 @@ type process struct {
 }
 
 // startNode starts a node with the settings of config, YAML, beside those that it needs to
-// be a node of a mesh, and waits until it takes requests.
-func startNode(ctx context.Context, binary, config string) (p *process, err error) {
-	p = &process{}
-	if p.dir, err = os.MkdirTemp("", "ropeline-footprint-"); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.stop())
-		}
-	}()
+// be a node of a mesh, has it used once it takes requests, and ends it.
+func startNode(ctx context.Context, binary, config string, use func(*process)) {
+	p := &process{dir: rig.Got(os.MkdirTemp("", "ropeline-footprint-"))}
+	defer os.RemoveAll(p.dir)
 	secret, file := filepath.Join(p.dir, "secret.key"), filepath.Join(p.dir, "ropeline.yaml")
 	if out, err := exec.CommandContext(ctx, binary, "keygen", "--out", secret).CombinedOutput(); err != nil {
-		return p, fmt.Errorf("keygen: %w: %s", err, out)
+		rig.Must(fmt.Errorf("keygen: %w: %s", err, out))
 	}
-	if err = os.WriteFile(file, []byte(config), 0o600); err != nil {
-		return p, err
-	}
-	var ports [3]string
-	for i := range ports {
-		if ports[i], err = rig.Free(); err != nil {
-			return p, err
-		}
-	}
-	p.listen, p.admin = ports[0], ports[1]
+	rig.Must(os.WriteFile(file, []byte(config), 0o600))
+	p.listen, p.admin = rig.Got(rig.Free()), rig.Got(rig.Free())
 	began := time.Now()
-	p.Process, err = rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", file, "--listen", p.listen, "--admin", p.admin,
-		"--name", "n1", "--mesh", ports[2], "--bootstrap-nodes", "n1", "--secret-file", secret, "--data-dir", filepath.Join(p.dir, "data")}})
-	if err != nil {
-		return p, err
-	}
-	err = p.Await(ctx, "http://"+p.admin+"/readyz")
+	p.Process = rig.Got(rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", file, "--listen", p.listen, "--admin", p.admin,
+		"--name", "n1", "--mesh", rig.Got(rig.Free()), "--bootstrap-nodes", "n1", "--secret-file", secret, "--data-dir", filepath.Join(p.dir, "data")}}))
+	defer p.Stop()
+	rig.Must(p.Await(ctx, "http://"+p.admin+"/readyz"))
 	p.ready = time.Since(began)
-	return p, err
-}
-
-// stop ends the node and removes its directory.
-func (p *process) stop() error {
-	var err error
-	if p.Process != nil {
-		err = p.Stop()
-	}
-	return errors.Join(err, os.RemoveAll(p.dir))
+	use(p)
 }
 
 // heap returns what the Go runtime of the node says of its heap: what is kept, what of it
 // may not be used any more included, in bytes.
-func (p *process) heap() (int64, error) {
-	text, err := p.get("/metrics")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if v, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
-			f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-			return int64(f), err
-		}
-	}
-	return 0, errors.New("/metrics does not tell the heap")
+func (p *process) heap() int64 {
+	_, rest, _ := strings.Cut(p.get("/metrics"), "\ngo_memstats_heap_alloc_bytes ")
+	value, _, _ := strings.Cut(rest, "\n")
+	return int64(rig.Got(strconv.ParseFloat(value, 64)))
 }
 
 // inside returns how many visitors the node counts as active and as waiting, in all rooms.
-func (p *process) inside() (active, waiting int, err error) {
-	text, err := p.get("/status")
-	if err != nil {
-		return 0, 0, err
-	}
+func (p *process) inside() (active, waiting int) {
 	var s struct {
 		Rooms []struct {
 			Active  int `json:"active"`
 			Waiting int `json:"waiting"`
 		} `json:"rooms"`
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		return 0, 0, err
-	}
+	rig.Must(json.Unmarshal([]byte(p.get("/status")), &s))
 	for _, r := range s.Rooms {
 		active += r.Active
 		waiting += r.Waiting
 	}
-	return active, waiting, nil
+	return active, waiting
 }
 
-func (p *process) get(path string) ([]byte, error) {
-	resp, err := http.Get("http://" + p.admin + path)
-	if err != nil {
-		return nil, err
-	}
+func (p *process) get(path string) string {
+	resp := rig.Got(http.Get("http://" + p.admin + path))
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", path, resp.Status)
+		rig.Must(fmt.Errorf("%s: %s", path, resp.Status))
 	}
-	return io.ReadAll(resp.Body)
+	return string(rig.Got(io.ReadAll(resp.Body)))
 }

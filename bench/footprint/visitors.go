@@ -1,10 +1,13 @@
 package footprint
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/virtual"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
@@ -19,45 +22,29 @@ func oneRoom(total int) room.Settings {
 	return room.Settings{ID: crdt.RoomID{7}, Name: "room", Path: "/", TotalActiveUsers: total, NewUsersPerMinute: plenty}.WithDefaults()
 }
 
-// perStep is how many visitors come within one step: 100,000 a second.
+// perStep is how many visitors come within one tick: 100,000 a second.
 const perStep = 5000
 
 // crowd is visitors of the one room of a mesh, and where they are anchored.
 type crowd struct {
-	m       *mesh
+	m       *virtual.Mesh
 	waiting []node.Pass
 	inside  []node.Pass
 	anchors map[crdt.NodeID]int
 }
 
-// come has n visitors ask a node, each of whom has to be let in, or to wait.
-func (c *crowd) come(at *member, n int) error {
-	for n > 0 {
-		some := min(n, perStep)
-		n -= some
-		if err := c.ask(at, make([]node.Pass, some), false); err != nil {
-			return err
-		}
+func newCrowd(m *virtual.Mesh) *crowd { return &crowd{m: m, anchors: map[crdt.NodeID]int{}} }
+
+// come has visitors ask a node, each of whom has to be let in, or to wait.
+func (c *crowd) come(at *virtual.Node, passes []node.Pass, known bool) {
+	for some := range slices.Chunk(passes, perStep) {
+		c.ask(at, some, known)
 	}
-	return c.m.run(10 * time.Second) // until nothing is on its way, and was swept
+	c.m.Run(10 * time.Second) // until nothing is on its way, and was swept
 }
 
-// again has those who wait ask once more.
-func (c *crowd) again(at *member) error {
-	all := c.waiting
-	c.waiting = nil
-	for len(all) > 0 {
-		some := min(len(all), perStep)
-		if err := c.ask(at, all[:some], true); err != nil {
-			return err
-		}
-		all = all[some:]
-	}
-	return c.m.run(10 * time.Second)
-}
-
-// ask has visitors ask a node within one step.
-func (c *crowd) ask(at *member, passes []node.Pass, known bool) error {
+// ask has visitors ask a node within one tick.
+func (c *crowd) ask(at *virtual.Node, passes []node.Pass, known bool) {
 	answers := 0
 	done := func(v node.Verdict) {
 		answers++
@@ -68,21 +55,19 @@ func (c *crowd) ask(at *member, passes []node.Pass, known bool) error {
 			c.waiting = append(c.waiting, v.Pass)
 		}
 	}
-	r := at.core.Route("any", "/")
+	r := at.Core.Route("any", "/")
 	for _, p := range passes {
-		if v, ok := r.Begin(p, known, c.m.now, done); ok {
+		if v, ok := r.Begin(p, known, c.m.Now, done); ok {
 			done(v)
 		}
 	}
-	if err := c.m.flush(at); err != nil {
-		return err
-	}
+	c.m.Flush(at)
 	for range 40 { // two seconds: longer than anybody is kept
-		if err := c.m.step(); err != nil || answers == len(passes) {
-			return err
+		if c.m.Run(virtual.Tick); answers == len(passes) {
+			return
 		}
 	}
-	return fmt.Errorf("%d of %d visitors have an answer", answers, len(passes))
+	rig.Must(fmt.Errorf("%d of %d visitors have an answer", answers, len(passes)))
 }
 
 // shares is how many bytes one visitor takes at each node of a mesh.
@@ -93,150 +78,97 @@ type shares struct {
 
 // perActive returns the bytes of a visitor who was let in at once: the difference between
 // two meshes of three nodes in two sites, one with few of them and one with many.
-func perActive(few, many int) (s shares, err error) {
-	less, err := inside(few, false)
-	if err != nil {
-		return s, err
-	}
-	more, err := inside(many, false)
-	if err != nil {
-		return s, err
-	}
-	for i, to := range []*float64{&s.anchor, &s.mate, &s.far} {
-		*to = float64(more[i]-less[i]) / float64(many-few)
-	}
-	return s, nil
+func perActive(few, many int) shares {
+	less, more := inside(few, false), inside(many, false)
+	of := func(i int) float64 { return float64(more[i]-less[i]) / float64(many-few) }
+	return shares{anchor: of(0), mate: of(1), far: of(2)}
 }
 
 // perRoaming returns the bytes that a visitor takes at a second node of the site that the
 // visitor asks as well.
-func perRoaming(n int) (float64, error) {
-	less, err := inside(n, false)
-	if err != nil {
-		return 0, err
-	}
-	more, err := inside(n, true)
-	if err != nil {
-		return 0, err
-	}
-	return float64(more[1]-less[1]) / float64(n), nil
+func perRoaming(n int) float64 {
+	less := inside(n, false)[1]
+	return float64(inside(n, true)[1]-less) / float64(n)
 }
 
 // inside returns how much memory each node of a mesh takes with n visitors who were let in
 // at the first. If they roam, each has asked the second once after that.
-func inside(n int, roam bool) ([]int64, error) {
-	m, err := newMesh([]room.Settings{oneRoom(plenty)}, "a", "a", "b")
-	if err != nil {
-		return nil, err
-	}
-	at, err := m.counter()
-	if err != nil {
-		return nil, err
-	}
-	c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-	if err := c.come(at, n); err != nil {
-		return nil, err
-	}
+func inside(n int, roam bool) []int64 {
+	m := newMesh([]room.Settings{oneRoom(plenty)}, "a", "a", "b")
+	at := counter(m)
+	c := newCrowd(m)
+	c.come(at, make([]node.Pass, n), false)
 	if got := c.anchors[at.ID]; got != n {
-		return nil, fmt.Errorf("%d of %d visitors have their lease where they asked", got, n)
+		rig.Must(fmt.Errorf("%d of %d visitors have their lease where they asked", got, n))
 	}
 	if roam {
-		for passes := range slices.Chunk(c.inside, perStep) {
-			if err := c.ask(m.nodes[1], passes, true); err != nil {
-				return nil, err
-			}
-		}
+		c.come(m.Nodes[1], c.inside, true)
 	}
-	if err := m.run(10 * time.Second); err != nil {
-		return nil, err
-	}
-	return m.weigh(), nil
+	m.Run(10 * time.Second)
+	return weigh(m)
 }
 
 // counter returns the node of the first site that hands out tickets, as the first of the
 // mesh from then on.
-func (m *mesh) counter() (*member, error) {
-	for i, at := range m.nodes[:2] {
-		c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-		if err := c.come(at, 1); err != nil {
-			return nil, err
-		}
+func counter(m *virtual.Mesh) *virtual.Node {
+	for i, at := range m.Nodes[:2] {
+		c := newCrowd(m)
+		c.come(at, make([]node.Pass, 1), false)
 		if c.anchors[at.ID] == 1 {
-			m.nodes[0], m.nodes[i] = m.nodes[i], m.nodes[0]
-			return at, nil
+			m.Nodes[0], m.Nodes[i] = m.Nodes[i], m.Nodes[0]
+			return at
 		}
 	}
-	return nil, fmt.Errorf("no node of the first site has handed out a ticket of its own")
+	rig.Must(errors.New("no node of the first site has handed out a ticket of its own"))
+	return nil
 }
 
 // perWaiting returns the bytes of a visitor who waits, and those of one who was let in
 // after that, at a single node that is all to them: where they ask, their owner and their
 // anchor. Both are the difference between a node with few and one with many of them.
-func perWaiting(few, many int) (waiting, waited float64, err error) {
-	var bytes [2][2]int64
-	for i, n := range []int{few, many} {
-		for j, in := range []bool{false, true} {
-			if bytes[i][j], err = waiters(n, in); err != nil {
-				return 0, 0, err
-			}
-		}
-	}
-	of := func(j int) float64 { return float64(bytes[1][j]-bytes[0][j]) / float64(many-few) }
-	return of(0), of(1), nil
+func perWaiting(few, many int) (waiting, waited float64) {
+	return perOne(few, many, func(n int) int64 { return waiters(n, false) }), perOne(few, many, func(n int) int64 { return waiters(n, true) })
 }
 
 // waiters returns how much memory a node takes with n visitors who wait, or were let in
 // after that.
-func waiters(n int, in bool) (int64, error) {
+func waiters(n int, in bool) int64 {
 	s := oneRoom(1)
 	s.RefreshInterval = time.Minute
-	m, err := newMesh([]room.Settings{s}, "a")
-	if err != nil {
-		return 0, err
-	}
-	at := m.nodes[0]
-	c := crowd{m: m, anchors: map[crdt.NodeID]int{}}
-	if err := c.come(at, n+1); err != nil {
-		return 0, err
-	}
+	m := newMesh([]room.Settings{s}, "a")
+	c := newCrowd(m)
+	c.come(m.Nodes[0], make([]node.Pass, n+1), false)
 	if len(c.waiting) != n {
-		return 0, fmt.Errorf("%d of %d visitors wait", len(c.waiting), n)
+		rig.Must(fmt.Errorf("%d of %d visitors wait", len(c.waiting), n))
 	}
 	if in {
-		if err := c.letIn(at); err != nil {
-			return 0, err
-		}
+		c.letIn(m.Nodes[0])
 	}
-	return m.weigh()[0], nil
+	return weigh(m)[0]
 }
 
 // letIn has everybody who waits let in.
-func (c *crowd) letIn(at *member) error {
-	if err := widen(at, c.m.now); err != nil {
-		return err
-	}
-	if err := c.m.run(50 * time.Second); err != nil {
-		return err
-	}
+func (c *crowd) letIn(at *virtual.Node) {
+	rig.Must(widen(at, c.m.Now))
 	for range 10 {
-		if err := c.again(at); err != nil || len(c.waiting) == 0 {
-			return err
-		}
-		if err := c.m.run(50 * time.Second); err != nil {
-			return err
+		c.m.Run(50 * time.Second)
+		all := c.waiting
+		c.waiting = nil
+		if c.come(at, all, true); len(c.waiting) == 0 {
+			return
 		}
 	}
-	return fmt.Errorf("%d visitors still wait", len(c.waiting))
+	rig.Must(fmt.Errorf("%d visitors still wait", len(c.waiting)))
 }
 
 // widen has an operator give the room a limit that nobody meets.
-func widen(at *member, now time.Time) error {
-	return at.core.Edit(func(all *catalog.Catalog) ([]catalog.Write, error) {
+func widen(at *virtual.Node, now time.Time) error {
+	return at.Core.Edit(func(all *catalog.Catalog) ([]catalog.Write, error) {
 		for r := range all.Rooms() {
 			wide := *r
 			wide.Settings.TotalActiveUsers = plenty
 			return catalog.Writes(r, &wide), nil
 		}
-		return nil, fmt.Errorf("there is no room")
+		return nil, errors.New("there is no room")
 	}, now)
 }

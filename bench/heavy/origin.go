@@ -3,28 +3,19 @@
 package heavy
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 )
 
-// Origin is what the origin is called among the servers of the program.
-const Origin = "heavy-origin"
-
-// ServeOrigin serves a site until ctx ends, and prints where:
+// origin is the site behind the node:
 //
 //	/up    says how many bytes it got
 //	/down  sends as many zeros as the query says, with a length or in chunks
 //	/echo  takes an upgrade, and sends back what it gets
 //	/      a page
-func ServeOrigin(ctx context.Context) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
+func origin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/up", func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
@@ -44,7 +35,7 @@ func ServeOrigin(ctx context.Context) error {
 		}
 		defer c.Close()
 		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-		buf := make([]byte, 64)
+		buf := make([]byte, 64) // io.Copy would splice, which takes two files more for each
 		for {
 			n, err := rw.Read(buf)
 			if err != nil {
@@ -56,17 +47,7 @@ func ServeOrigin(ctx context.Context) error {
 		}
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a page") })
-	srv := &http.Server{Handler: mux}
-	go func() {
-		<-ctx.Done()
-		srv.Close()
-	}()
-	fmt.Println("http://" + l.Addr().String())
-	// SIGTERM is how its parent ends it; by default that is the end at once.
-	if err := srv.Serve(l); err != http.ErrServerClosed {
-		return err
-	}
-	return nil
+	return mux
 }
 
 type zeros struct{}

@@ -11,50 +11,45 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // reserve is how many files a node needs besides those of its WebSockets.
 const reserve = 200
 
 // fit returns how many WebSockets a node has files for: each is two of them.
-func fit(wanted int) (int, string, error) {
+func fit(wanted int) (int, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 0, "", err
+		return 0, err
 	}
 	// The node raises its own to the hard limit, as every Go program does. Who may
 	// raise that as well gets as many as are wanted.
 	need := uint64(2*wanted + reserve)
-	if limit.Max < need {
-		raised := syscall.Rlimit{Cur: need, Max: need}
-		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
-			return wanted, "", nil
-		}
-		if limit.Max < reserve+2 {
-			return 0, "", fmt.Errorf("the limit of %d open files leaves none for WebSockets: raise it (ulimit -Hn) to %d for %d of them", limit.Max, need, wanted)
-		}
-		n := int(limit.Max-reserve) / 2
-		return n, fmt.Sprintf(" (as many as the limit of %d open files allows, each being two; %d were wanted)", limit.Max, wanted), nil
+	raised := syscall.Rlimit{Cur: need, Max: need}
+	switch {
+	case limit.Max >= need, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil:
+		return wanted, nil
+	case limit.Max < reserve+2:
+		return 0, fmt.Errorf("the limit of %d open files leaves none for WebSockets: raise it (ulimit -Hn) to %d for %d of them", limit.Max, need, wanted)
 	}
-	return wanted, "", nil
+	return int(limit.Max-reserve) / 2, nil
 }
 
-// measureSockets opens WebSockets, leaves them alone, and then talks on each.
-func measureSockets(ctx context.Context, p plan, r *stack) ([]row, error) {
-	n, why, err := fit(p.sockets)
-	if err != nil {
-		return nil, err
+// measureSockets opens WebSockets, leaves them alone, and then talks on each. Fewer than are wanted have not
+// shown what is asked for.
+func (s *stack) measureSockets(ctx context.Context) {
+	n := rig.Got(fit(s.sockets))
+	if n < s.sockets {
+		s.run.Note("The limit of open files allows %d WebSockets, each being two: raise it (`ulimit -Hn`) for %d.", n, s.sockets)
 	}
-	before, err := r.node.Memory()
-	if err != nil {
-		return nil, err
-	}
-	start := time.Now()
-	conns, err := openSockets(ctx, r.addr, n)
+	before := rig.Got(s.node.Memory())
+	conns, err := openSockets(ctx, s.addr, n)
 	defer func() {
 		for _, c := range conns {
 			if c != nil {
@@ -62,110 +57,46 @@ func measureSockets(ctx context.Context, p plan, r *stack) ([]row, error) {
 			}
 		}
 	}()
-	if err != nil {
-		return nil, err
-	}
-	opened := time.Since(start)
-	busy, err := r.node.CPU()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-time.After(p.hold):
-	}
-	later, err := r.node.CPU()
-	if err != nil {
-		return nil, err
-	}
-	after, err := r.node.Memory()
-	if err != nil {
-		return nil, err
-	}
-	dead := talk(conns)
-	return []row{{
-		name:   "sockets",
-		values: measurement.Values{"B/socket": float64(after.Total-before.Total) / float64(n)},
-		what:   fmt.Sprintf("%d WebSockets that say nothing for %s%s", n, p.hold, why),
-		came: fmt.Sprintf("opened in %.1f s; %.1f KiB of memory each, %s together; idle they take %.1f %% of one core; %d answer afterwards",
-			opened.Seconds(), float64(after.Total-before.Total)/1024/float64(n), mib(after.Total-before.Total), 100*(later-busy).Seconds()/p.hold.Seconds(), n-dead),
-		verdict: socketsVerdict(p.sockets, n, dead),
-	}}, nil
-}
-
-// socketsVerdict says whether n WebSockets held, of which some are dead. Fewer than were
-// wanted have not shown what was asked for.
-func socketsVerdict(wanted, n, dead int) string {
-	switch {
-	case dead > 0:
-		return fmt.Sprintf("%s: %d of %d are dead", verdict(false), dead, n)
-	case n < wanted:
-		return fmt.Sprintf("%s by %d, **not tried** with the %d that are wanted: raise the limit of open files", verdict(true), n, wanted)
-	}
-	return verdict(true)
+	rig.Must(err)
+	busy := rig.Got(s.node.CPU())
+	rig.Must(rig.Sleep(ctx, s.hold))
+	idle := rig.Got(s.node.CPU()) - busy
+	grew := rig.Got(s.node.Memory()).Total - before.Total
+	s.row("sockets", talk(conns) == 0, measurement.Values{"sockets": float64(n), "untried": float64(s.sockets - n),
+		"B/socket": float64(grew) / float64(n), "cpu-sec/s": idle.Seconds() / s.hold.Seconds()})
 }
 
 // openSockets opens n of them, some at a time.
 func openSockets(ctx context.Context, addr string, n int) ([]net.Conn, error) {
-	conns := make([]net.Conn, n)
-	var mu sync.Mutex
-	var first error
-	next := make(chan int)
+	conns, errs := make([]net.Conn, n), make([]error, n)
+	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Go(func() {
-			for i := range next {
-				c, err := openSocket(ctx, addr)
-				conns[i] = c
-				if err != nil {
-					mu.Lock()
-					first = errors.Join(first, fmt.Errorf("WebSocket %d: %w", i, err))
-					mu.Unlock()
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if conns[i], errs[i] = openSocket(ctx, addr); errs[i] != nil {
 					return
 				}
 			}
 		})
 	}
-	failed := func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		return first
-	}
-	for i := range conns {
-		if failed() != nil {
-			break
-		}
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		case <-time.After(time.Minute): // all who open have failed
-		}
-	}
-	close(next)
 	wg.Wait()
-	return conns, errors.Join(failed(), context.Cause(ctx))
+	return conns, errors.Join(append(errs, context.Cause(ctx))...)
 }
 
-func openSocket(ctx context.Context, addr string) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	c.SetDeadline(time.Now().Add(time.Minute))
-	_, err = fmt.Fprintf(c, "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n")
-	if err != nil {
-		return c, err
-	}
-	resp, err := http.ReadResponse(bufio.NewReaderSize(c, 4096), nil)
-	if err != nil {
-		return c, err
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return c, fmt.Errorf("status %d", resp.StatusCode)
-	}
-	return c, c.SetDeadline(time.Time{})
+func openSocket(ctx context.Context, addr string) (c net.Conn, err error) {
+	err = rig.Try(func() {
+		var d net.Dialer
+		c = rig.Got(d.DialContext(ctx, "tcp", addr))
+		rig.Must(c.SetDeadline(time.Now().Add(time.Minute)))
+		rig.Got(io.WriteString(c, "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"))
+		resp := rig.Got(http.ReadResponse(bufio.NewReaderSize(c, 4096), nil))
+		if resp.StatusCode != http.StatusSwitchingProtocols {
+			rig.Must(fmt.Errorf("status %d", resp.StatusCode))
+		}
+		rig.Must(c.SetDeadline(time.Time{}))
+	})
+	return c, err
 }
 
 // talk says something on each and returns how many do not answer.

@@ -10,13 +10,13 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
@@ -29,135 +29,105 @@ const (
 	visitorConns = 64
 	attackConns  = 8
 	attackOpen   = 400 // of those that have a connection each
-)
 
-// onslaught is one way of attacking.
-type onslaught struct {
-	rate      int  // requests a second
-	reconnect bool // each on a connection of its own
-	decoy     bool // at another server beside ours: what attacking takes from visitors
-}
-
-var onslaughts = []onslaught{
-	{}, {rate: 5_000}, {rate: 10_000}, {rate: 20_000}, {rate: 40_000},
-	{rate: 1_000, reconnect: true}, {rate: 1_000, reconnect: true, decoy: true},
-	{},
-}
-
-// attack measures each onslaught in turn, in rounds.
-func attack(ctx context.Context, r *measurement.Run, dir string, rounds int, lasts time.Duration) error {
-	p, err := startAttacked(ctx, dir, r.Binary)
-	if err != nil {
-		return err
-	}
-	defer p.Stop()
-	if err := p.Await(ctx, "http://"+address+"/"); err != nil {
-		return err
-	}
-	other, err := rig.StartNginx(ctx, rig.OfServer, filepath.Join(dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy)})
-	if err != nil {
-		return err
-	}
-	defer other.Stop()
-	found := make([][]spell, len(onslaughts))
-	for range rounds {
-		for i, o := range onslaughts {
-			s, err := oneSpell(ctx, o, lasts)
-			if err != nil {
-				return fmt.Errorf("at %d a second: %w", o.rate, err)
-			}
-			r.Add(measurement.Row("attack", strings.TrimPrefix(fmt.Sprint(o.rate, "/s", o.how(i)), "0/s, ")), measurement.Values{"p50-sec": s.p50.Seconds(), "p99-sec": s.p99.Seconds(), "attacks/s": s.sent})
-			found[i] = append(found[i], s)
-		}
-	}
-	return r.Table(attackTable(found, rounds))
-}
-
-func startAttacked(ctx context.Context, dir, binary string) (*rig.Process, error) {
-	const limit = `suspended: true
-rate-limits:
-  - {name: attack, expression: 'ip.src eq 192.0.2.1', characteristics: [ip.src], period: 1m, requests-per-period: 100, mitigation-timeout: 1h}
-  - {name: all, expression: 'true', characteristics: [ip.src], period: 1m, requests-per-period: 1000000}
-`
-	return rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: address, Admin: "127.0.0.1:24982", Site: site, Dir: dir, Config: limit,
-		Args: []string{"--proxy-protocol", attacker}})
-}
-
-// spell is what visitors met while a source came so often.
-type spell struct {
-	p50, p99       time.Duration
-	sent, answered float64 // attacks a second
-}
-
-func oneSpell(ctx context.Context, o onslaught, lasts time.Duration) (s spell, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lasts)
-	defer cancel()
-	n := attacks{at: address}
-	if o.decoy {
-		n.at = decoy
-	}
-	errs := make([]error, attackConns)
-	var wg sync.WaitGroup
-	if o.rate > 0 {
-		for i := range attackConns {
-			wg.Go(func() { errs[i] = n.run(ctx, o) })
-		}
-	}
-	took, err := visits(ctx)
-	cancel()
-	wg.Wait()
-	if err = errors.Join(append(errs, err)...); err != nil {
-		return s, err
-	}
-	slices.Sort(took)
-	return spell{took[len(took)/2], took[len(took)*99/100], float64(n.sent.Load()) / lasts.Seconds(), float64(n.answered.Load()) / lasts.Seconds()}, nil
-}
-
-// dial connects from an address of this machine.
-func dial(from, to string) (net.Conn, error) {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	return d.Dial("tcp", to)
-}
-
-const (
 	decoy    = "127.0.0.1:24983"
 	attacker = "127.0.0.2"
 	proxied  = "PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\n"
 	request  = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
 )
 
+// onslaught is one way of attacking.
+type onslaught struct {
+	name      string
+	rate      int    // requests a second
+	reconnect bool   // each on a connection of its own
+	at        string // where
+}
+
+var onslaughts = []onslaught{
+	{name: "none"}, {"5000/s", 5_000, false, address}, {"10000/s", 10_000, false, address}, {"20000/s", 20_000, false, address}, {"40000/s", 40_000, false, address},
+	{"1000/s, each on a connection of its own", 1_000, true, address},
+	{"1000/s, at nginx on the same processor instead", 1_000, true, decoy}, // what attacking takes from visitors
+	{name: "none, once more"},
+}
+
+// attack measures each onslaught in turn, in rounds.
+func attack(ctx context.Context, b *bench) {
+	const limit = `suspended: true
+rate-limits:
+  - {name: attack, expression: 'ip.src eq 192.0.2.1', characteristics: [ip.src], period: 1m, requests-per-period: 100, mitigation-timeout: 1h}
+  - {name: all, expression: 'true', characteristics: [ip.src], period: 1m, requests-per-period: 1000000}
+`
+	p := rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: b.Binary, Listen: address, Admin: "127.0.0.1:24982", Site: site, Dir: b.dir, Config: limit,
+		Args: []string{"--proxy-protocol", attacker}}))
+	defer p.Stop()
+	rig.Must(p.Await(ctx, "http://"+address+"/"))
+	other := rig.Got(rig.StartNginx(ctx, rig.OfServer, filepath.Join(b.dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", decoy)}))
+	defer other.Stop()
+	for range b.rounds {
+		alone := 0.0
+		for _, o := range onslaughts {
+			n := attacks{onslaught: o}
+			got, err := n.beside(ctx, b.lasts)
+			if err != nil {
+				rig.Must(fmt.Errorf("beside an attack of %s: %w", o.name, err))
+			}
+			if alone == 0 {
+				alone = got.Latency.P99
+			}
+			b.Add(measurement.Row("attack", o.name), measurement.Values{
+				"attacks/s": float64(n.sent.Load()) / b.lasts.Seconds(), "answers/s": float64(n.answered.Load()) / b.lasts.Seconds(),
+				"p50-sec": got.Latency.P50 / 1e6, "p99-sec": got.Latency.P99 / 1e6, "p99-of-none": got.Latency.P99 / alone})
+		}
+	}
+}
+
+// beside returns what visitors meet while a source attacks.
+func (n *attacks) beside(ctx context.Context, lasts time.Duration) (rate.Result, error) {
+	attacking, stop := context.WithCancel(ctx)
+	errs := make([]error, attackConns)
+	var wg sync.WaitGroup
+	if n.rate > 0 {
+		for i := range attackConns {
+			wg.Go(func() { errs[i] = rig.Try(func() { n.run(attacking) }) })
+		}
+	}
+	got, err := rate.Run(ctx, rate.Config{Address: address, Requests: [][]byte{[]byte(request)}, Conns: visitorConns, Rate: visitorRate, Lasts: lasts})
+	stop()
+	wg.Wait()
+	if err == nil && got.Status[http.StatusOK] != got.Due {
+		err = fmt.Errorf("of %d visitors %d were not answered: %s; the others got %v", got.Due, got.Failed(), got.LastError, got.Status)
+	}
+	return got, errors.Join(append(errs, err)...)
+}
+
 // attacks is what the source does that attacks.
 type attacks struct {
-	at             string
+	onslaught
 	sent, answered atomic.Int64
 }
 
 // run does its part of an onslaught until ctx ends.
-func (n *attacks) run(ctx context.Context, o onslaught) error {
+func (n *attacks) run(ctx context.Context) {
 	begun, sent := time.Now(), 0
 	due := func() int {
-		k := int(time.Since(begun).Seconds()*float64(o.rate)/attackConns) - sent
+		k := int(time.Since(begun).Seconds()*float64(n.rate)/attackConns) - sent
 		sent += k
 		return k
 	}
-	if o.reconnect {
-		return n.reconnect(ctx, due)
+	if n.reconnect {
+		n.connect(ctx, due)
+		return
 	}
 	for ctx.Err() == nil {
-		if err := n.stream(ctx, due); err != nil {
-			return err
-		}
+		n.stream(ctx, due)
 	}
-	return nil
 }
 
 // stream sends what is due on one connection without waiting for answers, until the server
 // has had enough.
-func (n *attacks) stream(ctx context.Context, due func() int) error {
-	c, err := n.dial()
-	if err != nil {
-		return err
-	}
+func (n *attacks) stream(ctx context.Context, due func() int) {
+	c := n.dial()
 	var reads sync.WaitGroup
 	reads.Go(func() { n.read(c, false) })
 	defer reads.Wait()
@@ -166,29 +136,23 @@ func (n *attacks) stream(ctx context.Context, due func() int) error {
 		k := due()
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		if _, err := io.WriteString(c, strings.Repeat(request, k)); err != nil {
-			return nil // the server has closed it, or reads no more
+			return // the server has closed it, or reads no more
 		}
 		n.sent.Add(int64(k))
 		time.Sleep(time.Millisecond)
 	}
-	return nil
 }
 
-// reconnect sends each request on a connection of its own, without waiting for answers.
-func (n *attacks) reconnect(ctx context.Context, due func() int) error {
+// connect sends each request on a connection of its own, without waiting for answers.
+func (n *attacks) connect(ctx context.Context, due func() int) {
 	var under sync.WaitGroup
 	defer under.Wait()
 	open := make(chan struct{}, attackOpen/attackConns)
 	for ctx.Err() == nil {
 		for range due() {
 			open <- struct{}{}
-			c, err := n.dial()
-			if err != nil {
-				return err
-			}
-			if _, err := io.WriteString(c, request); err != nil {
-				return err
-			}
+			c := n.dial()
+			rig.Got(io.WriteString(c, request))
 			n.sent.Add(1)
 			under.Go(func() {
 				n.read(c, true)
@@ -198,19 +162,14 @@ func (n *attacks) reconnect(ctx context.Context, due func() int) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return nil
 }
 
-func (n *attacks) dial() (net.Conn, error) {
-	c, err := dial(attacker, n.at)
-	if err != nil {
-		return nil, err
-	}
+func (n *attacks) dial() net.Conn {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attacker)}}
+	c := rig.Got(d.Dial("tcp", n.at))
 	c.(*net.TCPConn).SetLinger(0) // ports are not kept
-	if _, err := io.WriteString(c, proxied); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
+	rig.Got(io.WriteString(c, proxied))
+	return c
 }
 
 // read counts answers until the connection ends, or only the first.
@@ -228,95 +187,4 @@ func (n *attacks) read(c net.Conn, one bool) {
 			return
 		}
 	}
-}
-
-// visits has visitors come at an even rate until ctx ends, and returns how long each had to
-// wait for the answer, from when it was to come.
-func visits(ctx context.Context) ([]time.Duration, error) {
-	free := make(chan *visitor, visitorConns)
-	for range visitorConns {
-		c, err := dial("127.0.0.1", address)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		free <- &visitor{c, bufio.NewReader(c)}
-	}
-	var mu sync.Mutex // guards the following
-	var took []time.Duration
-	var failed error
-	var wg sync.WaitGroup
-	next := time.Now()
-	for ctx.Err() == nil {
-		next = next.Add(time.Second / visitorRate)
-		time.Sleep(time.Until(next))
-		v, due := <-free, next
-		wg.Go(func() {
-			err := v.visit()
-			d := time.Since(due)
-			free <- v
-			mu.Lock()
-			defer mu.Unlock()
-			took, failed = append(took, d), errors.Join(failed, err)
-		})
-	}
-	wg.Wait()
-	return took, failed
-}
-
-type visitor struct {
-	conn net.Conn
-	in   *bufio.Reader
-}
-
-func (v *visitor) visit() error {
-	if _, err := io.WriteString(v.conn, request); err != nil {
-		return err
-	}
-	resp, err := http.ReadResponse(v.in, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("a visitor got %s", resp.Status)
-	}
-	return nil
-}
-
-// how says what is special about the onslaught at index i.
-func (o onslaught) how(i int) string {
-	switch {
-	case o.decoy:
-		return ", at nginx on the same processor instead"
-	case o.reconnect:
-		return ", each on a connection of its own"
-	case i > 0 && o.rate == 0:
-		return ", once more"
-	}
-	return ""
-}
-
-func attackTable(found [][]spell, rounds int) string {
-	var b bytes.Buffer
-	fmt.Fprintln(&b, "| attacks a second | answered | visitors: p50 | p99 | p99 by that without an attack |\n|---|---|---|---|---|")
-	of := func(i int, get func(int) float64) float64 {
-		values := make([]float64, len(found[i]))
-		for j := range found[i] {
-			values[j] = get(j)
-		}
-		return measurement.Median(values)
-	}
-	for i, o := range onslaughts {
-		all := found[i]
-		fmt.Fprintf(&b, "| %.0f%s | %.0f | %.2f ms | %.2f ms | × %.2f |\n",
-			of(i, func(j int) float64 { return all[j].sent }), o.how(i), of(i, func(j int) float64 { return all[j].answered }),
-			of(i, func(j int) float64 { return all[j].p50.Seconds() * 1e3 }), of(i, func(j int) float64 { return all[j].p99.Seconds() * 1e3 }),
-			of(i, func(j int) float64 { return float64(all[j].p99) / float64(found[0][j].p99) })) // within a round, since machines are noisy
-	}
-	fmt.Fprintf(&b, "\nMedians of %d rounds; %d visitors a second on %d connections, measured from when they were to come.\n", rounds, visitorRate, visitorConns)
-	return b.String()
 }

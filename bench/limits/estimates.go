@@ -29,11 +29,3 @@ func Estimates(period time.Duration, cfg Config) (count func(source int, at limi
 	}
 	return count, func(at limit.Millis) { m.Run(begin + at) }
 }
-
-// Replaced returns how many keys gave way to others too early.
-func (m *Mesh) Replaced() (n uint64) {
-	for _, node := range m.Nodes {
-		n += node.table.Replaced
-	}
-	return n
-}

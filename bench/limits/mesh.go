@@ -88,13 +88,6 @@ func (m *Mesh) Start(n *Node) {
 	m.Meet()
 }
 
-// Kill ends a node. The others hear of it when Meet is called.
-func (m *Mesh) Kill(n *Node) { n.down = true }
-
-// Cut has messages between some nodes be lost; nil ends that. Who does not hear of whom is
-// out of the other's mesh when Meet is called.
-func (m *Mesh) Cut(cut func(a, b *Node) bool) { m.cut = cut }
-
 // Meet has every node know which others live.
 func (m *Mesh) Meet() {
 	for _, n := range m.Nodes {
@@ -117,12 +110,6 @@ func (m *Mesh) MeetAt(n *Node) {
 }
 
 func (n *Node) now(m *Mesh) limit.Millis { return m.Now + n.Skew }
-
-// Take has a node decide about a request.
-func (m *Mesh) Take(n *Node, id limit.ID, client uint64) limit.Verdict {
-	c := n.Rules.Counter(id)
-	return n.table.Take(KeyOf(c, client), &c.Terms, n.now(m))
-}
 
 // KeyOf returns the key of a client.
 func KeyOf(c *limit.Counter, client uint64) limit.Key {

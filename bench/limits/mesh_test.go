@@ -9,6 +9,27 @@ import (
 	"github.com/ropeline/ropeline/node/limit"
 )
 
+// Kill ends a node. The others hear of it when Meet is called.
+func (m *Mesh) Kill(n *Node) { n.down = true }
+
+// Cut has messages between some nodes be lost; nil ends that. Who does not hear of whom is
+// out of the other's mesh when Meet is called.
+func (m *Mesh) Cut(cut func(a, b *Node) bool) { m.cut = cut }
+
+// Take has a node decide about a request.
+func (m *Mesh) Take(n *Node, id limit.ID, client uint64) limit.Verdict {
+	c := n.Rules.Counter(id)
+	return n.table.Take(KeyOf(c, client), &c.Terms, n.now(m))
+}
+
+// Replaced returns how many keys gave way to others too early.
+func (m *Mesh) Replaced() (n uint64) {
+	for _, node := range m.Nodes {
+		n += node.table.Replaced
+	}
+	return n
+}
+
 func rule(requests int, period, timeout time.Duration, scope limit.Scope) limit.Rule {
 	return limit.Rule{ID: limit.ID{1}, Name: "r", Expression: "true", Characteristics: []string{limit.Source},
 		Period: period, RequestsPerPeriod: requests, MitigationTimeout: timeout, Scope: scope}.WithDefaults()

@@ -69,7 +69,7 @@ func Run(ctx context.Context, cfg Config, progress func(Snapshot)) (Report, erro
 	elapsed := r.now()
 	told()
 
-	report := r.tally.report(elapsed)
+	report := r.tally.end(elapsed)
 	report.Seed = cfg.Seed
 	if report.Requests > 0 && report.Requests == report.Errors && len(report.Status) == 0 {
 		return report, fmt.Errorf("%w: %w", ErrNoAnswer, report.lastError)

@@ -335,8 +335,6 @@ func TestConfigErrors(t *testing.T) {
 		{"other scheme", Config{Targets: []string{"ftp://127.0.0.1/"}}},
 		{"no host", Config{Targets: []string{"http:///path"}}},
 		{"no url", Config{Targets: []string{"http://[::1"}}},
-		{"negative rate", Config{Targets: []string{good}, Crowd: Crowd{Rate: -1}}},
-		{"negative duration", Config{Targets: []string{good}, Duration: -1}},
 		{"header in host", Config{Targets: []string{good}, Host: "a\r\nX: y"}},
 		{"path with blank", Config{Targets: []string{good}, Crowd: Crowd{Paths: []string{"/a b"}}}},
 		{"path without slash", Config{Targets: []string{good}, Crowd: Crowd{Paths: []string{"a"}}}},

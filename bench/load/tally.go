@@ -1,6 +1,7 @@
 package load
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -31,25 +32,14 @@ type span struct{ from, to time.Duration }
 type tally struct {
 	session time.Duration
 
-	mu          sync.Mutex // guards the following
-	visitors    int
-	admitted    int
-	waited      int
-	gone        int
-	gaveUp      int
-	waiting     int
-	peakWaiting int
-	requests    int
-	errors      int
-	placesLost  int
-	sessionLost int
-	status      map[string]int
-	lastError   error
-	latency     *hdrhistogram.Histogram
-	order       []order.Rank // of the visitors who have left after being let in
-	present     map[*life]struct{}
-	spans       []span
-	live        []int // indexes of the spans that may not be past yet
+	mu      sync.Mutex // guards the following
+	report  Report     // its counts; Waiting is right now
+	gone    int
+	latency *hdrhistogram.Histogram
+	order   []order.Rank // of the visitors who have left after being let in
+	present map[*life]struct{}
+	spans   []span
+	live    []int // indexes of the spans that may not be past yet
 }
 
 // Latencies are kept from a microsecond to ten minutes with three digits.
@@ -61,7 +51,7 @@ const (
 func newTally(session time.Duration) *tally {
 	return &tally{
 		session: session,
-		status:  make(map[string]int),
+		report:  Report{Status: map[string]int{}},
 		latency: hdrhistogram.New(1, int64(latencyMax/latencyUnit), 3),
 		present: make(map[*life]struct{}),
 	}
@@ -72,7 +62,7 @@ func (t *tally) arrive(due time.Duration) *life {
 	v := &life{arrived: due, admitted: -1, span: -1}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.visitors++
+	t.report.Visitors++
 	t.present[v] = struct{}{}
 	return v
 }
@@ -81,9 +71,9 @@ func (t *tally) arrive(due time.Duration) *life {
 func (t *tally) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.requests++
-	t.errors++
-	t.lastError = err
+	t.report.Requests++
+	t.report.Errors++
+	t.report.lastError = err
 }
 
 // answer counts an answer to v, whose request was due at due. An answer that is
@@ -92,10 +82,10 @@ func (t *tally) fail(err error) {
 func (t *tally) answer(v *life, due time.Duration, a answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.requests++
-	t.status[statusClass(a.status)]++
+	t.report.Requests++
+	t.report.Status[statusClass(a.status)]++
 	if a.failed() {
-		t.errors++
+		t.report.Errors++
 		return
 	}
 	// The value fits: latencyMax bounds it, and time runs forward.
@@ -118,24 +108,24 @@ func statusClass(code int) string {
 func (t *tally) waitLocked(v *life, a answer) {
 	if !v.waited {
 		v.waited = true
-		t.waited++
+		t.report.Waited++
 	}
 	if !v.waiting {
 		v.waiting = true
-		t.waiting++
-		t.peakWaiting = max(t.peakWaiting, t.waiting)
+		t.report.Waiting++
+		t.report.PeakWaiting = max(t.report.PeakWaiting, t.report.Waiting)
 	}
 	// The room renewed the session at lastSent or later, so it cannot have
 	// been over when this answer was made unless more time went by.
 	if v.let && a.done < v.lastSent+t.session {
-		t.sessionLost++
+		t.report.SessionsLost++
 	}
 	v.let = false
 	if a.place.IsZero() {
 		return
 	}
 	if !v.place.IsZero() && a.place.After(v.place) {
-		t.placesLost++
+		t.report.PlacesLost++
 	}
 	v.place = a.place
 }
@@ -143,11 +133,11 @@ func (t *tally) waitLocked(v *life, a answer) {
 func (t *tally) admitLocked(v *life, a answer) {
 	if v.admitted < 0 {
 		v.admitted = a.done
-		t.admitted++
+		t.report.Admitted++
 	}
 	if v.waiting {
 		v.waiting = false
-		t.waiting--
+		t.report.Waiting--
 	}
 	v.let = true
 	v.place = time.Time{}
@@ -172,10 +162,10 @@ func (t *tally) leave(v *life) {
 	t.gone++
 	if v.waiting {
 		v.waiting = false
-		t.waiting--
+		t.report.Waiting--
 	}
 	if v.admitted < 0 {
-		t.gaveUp++
+		t.report.GaveUp++
 		return
 	}
 	t.order = append(t.order, order.Rank{First: int64(v.arrived), Second: int64(v.admitted)})
@@ -193,14 +183,14 @@ func (t *tally) snapshot(now time.Duration) Snapshot {
 		return t.spans[i].to <= now
 	})
 	return Snapshot{
-		Elapsed: now, Visitors: t.visitors, Gone: t.gone, Admitted: t.admitted,
-		Waiting: t.waiting, Active: active, Requests: t.requests, Errors: t.errors,
+		Elapsed: now, Visitors: t.report.Visitors, Gone: t.gone, Admitted: t.report.Admitted,
+		Waiting: t.report.Waiting, Active: active, Requests: t.report.Requests, Errors: t.report.Errors,
 	}
 }
 
-// report returns what the run came to at now. Visitors who are still present
+// end returns what the run came to at now. Visitors who are still present
 // and waiting come last in the order of admission, all at one place.
-func (t *tally) report(now time.Duration) Report {
+func (t *tally) end(now time.Duration) Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ranks := slices.Clone(t.order)
@@ -216,21 +206,12 @@ func (t *tally) report(now time.Duration) Report {
 		value := t.latency.ValueAtQuantile(quantile)
 		return float64(value) * float64(latencyUnit) / float64(time.Millisecond)
 	}
-	r := Report{
-		Visitors: t.visitors, Admitted: t.admitted, Waiting: t.waiting,
-		Requests: t.requests, Errors: t.errors,
-		Latency:    Latency{P50: millis(50), P99: millis(99), P999: millis(99.9)},
-		PeakActive: peak(t.spans), OrderError: order.Error(ranks),
-		Waited: t.waited, GaveUp: t.gaveUp,
-		PlacesLost: t.placesLost, SessionsLost: t.sessionLost,
-		Status: make(map[string]int, len(t.status)), ElapsedSeconds: now.Seconds(), PeakWaiting: t.peakWaiting,
-		lastError: t.lastError,
-	}
-	for class, n := range t.status {
-		r.Status[class] = n
-	}
+	r := t.report
+	r.Latency = Latency{P50: millis(50), P99: millis(99), P999: millis(99.9)}
+	r.PeakActive, r.OrderError, r.ElapsedSeconds = peak(t.spans), order.Error(ranks), now.Seconds()
+	r.Status = maps.Clone(r.Status)
 	if now > 0 {
-		r.DecisionsPerSecond = float64(t.requests-t.errors) / now.Seconds()
+		r.DecisionsPerSecond = float64(r.Requests-r.Errors) / now.Seconds()
 	}
 	return r
 }

@@ -11,18 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/perf/benchfmt"
-
-	"github.com/ropeline/ropeline/bench/docpage"
-	"github.com/ropeline/ropeline/bench/machine"
 )
 
 // Entry is one measurement.
@@ -33,9 +32,10 @@ type Entry struct {
 	Page     string // of docs, which has its table; "": none
 	Units    []Unit // of its rows
 	Bounds   []Bound
-	Needs    []string // programs without which nothing can be measured; [Ropeline] is the one that is measured
-	Cores    []int    // that it is kept on, with what it starts unless that is put elsewhere; none: any
-	Quick    []string // "option=value" of a run that is as short as can be
+	Needs    []string            // programs without which nothing can be measured; [Ropeline] is the one that is measured
+	Cores    []int               // that it is kept on, with what it starts unless that is put elsewhere; none: any
+	Quick    []string            // "option=value" of a run that is as short as can be
+	Programs map[string][]string // whose versions are told with a table, each with the command that prints it
 	// New binds options to what a run goes by, and returns the run.
 	New func(options *pflag.FlagSet) func(context.Context, *Run) error
 }
@@ -46,6 +46,7 @@ type Unit struct {
 	Meaning string
 	Better  string // "higher", "lower"; "": neither
 	Exact   bool   // the same each time, as in virtual time: one value is enough
+	Aside   bool   // only bounds are in it: tables leave it out
 }
 
 // Bound is what the median of a row has to keep.
@@ -92,12 +93,15 @@ func (e *Entry) Benchmark(row string) string {
 	return strings.TrimSuffix(strings.Join(words, "")+"/"+row, "/")
 }
 
+// slash stands in names of rows for the one that parts their keys.
+const slash = "∕"
+
 // Row returns the name of a row by what it is of: pairs of keys and values, of which empty ones are left out.
 func Row(pairs ...string) string {
 	var parts []string
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			parts = append(parts, pairs[i]+"="+strings.NewReplacer(" ", "_", "/", ":", "\t", "_").Replace(pairs[i+1]))
+			parts = append(parts, pairs[i]+"="+strings.NewReplacer(" ", "_", "/", slash, "\t", "_").Replace(pairs[i+1]))
 		}
 	}
 	return strings.Join(parts, "/")
@@ -105,22 +109,30 @@ func Row(pairs ...string) string {
 
 // Run is what a run is given, and where its results go. Tell may be called by any goroutine, the rest by one.
 type Run struct {
-	Binary string    // the program of ropeline
-	Self   string    // that of the measurements, which is also some of the servers
-	Caddy  string    // the program; "": the one in the path
-	Docs   string    // the folder of the documentation; "": tables are printed
-	Out    io.Writer // for tables
-	Log    io.Writer // for how far it is
+	Binary  string    // the program of ropeline
+	Self    string    // that of the measurements, which is also some of the servers
+	Caddy   string    // the program; "": the one in the path
+	Docs    string    // the folder of the documentation; "": tables are printed
+	Command string    // the command line of the run, for its table
+	Quick   bool      // no bounds are judged: a short run keeps no promise of a long one
+	Out     io.Writer // for tables
+	Log     io.Writer // for how far it is
 
-	mu     sync.Mutex // guards what Log writes to
-	entry  *Entry
-	writer *benchfmt.Writer
-	err    error
+	mu      sync.Mutex // guards what Log writes to
+	entry   *Entry
+	results bytes.Buffer // what was added, in the benchmark format
+	writer  *benchfmt.Writer
+	notes   []string
+	tabled  bool // the run has written a table of its own
+	keeps   bool // and its results stand beside the page
+	err     error
 }
 
-// Begin has r be a run of e, whose results go to w.
+// Begin has r be a run of e, whose results go to w as well.
 func (r *Run) Begin(e *Entry, w io.Writer) {
-	r.entry, r.writer, r.err = e, benchfmt.NewWriter(w), nil
+	r.entry, r.err, r.notes, r.tabled, r.keeps = e, nil, nil, false, false
+	r.results.Reset()
+	r.writer = benchfmt.NewWriter(io.MultiWriter(&r.results, w))
 	for _, u := range e.Units {
 		if u.Better != "" {
 			r.write(unitIs(u.Name, "better", u.Better))
@@ -131,14 +143,74 @@ func (r *Run) Begin(e *Entry, w io.Writer) {
 	}
 }
 
+// End writes the table of all rows, unless the run has written one of its own, and what comes of the bounds. It returns
+// how many of these are missed.
+func (r *Run) End(ctx context.Context) (missed int, err error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	read, err := Read(bytes.NewReader(r.results.Bytes()), r.entry.Name)
+	if err != nil {
+		return 0, err
+	}
+	var verdicts strings.Builder
+	if !r.Quick {
+		missed = read.Judge(r.entry, &verdicts)
+	}
+	if !r.tabled {
+		err = r.tableOf(ctx, read, verdicts.String())
+	}
+	if r.Docs != "" && r.keeps {
+		err = errors.Join(err, r.keep(ctx))
+	}
+	if err == nil {
+		_, err = io.WriteString(r.Out, verdicts.String())
+	}
+	return missed, err
+}
+
+// tableOf writes the table of all rows into the page, between what was asked and what came of it, or prints it.
+func (r *Run) tableOf(ctx context.Context, read *Results, verdicts string) error {
+	var b strings.Builder
+	if r.Docs != "" {
+		fmt.Fprintf(&b, "**%s**\n\n%s\n\n", r.entry.Question, r.entry.Method)
+	}
+	b.WriteString(read.Table(r.entry))
+	for _, n := range r.notes {
+		fmt.Fprintf(&b, "\n%s\n", n)
+	}
+	if r.Docs == "" {
+		return r.Table(b.String())
+	}
+	if verdicts != "" {
+		b.WriteString("\n- " + strings.ReplaceAll(strings.TrimSuffix(verdicts, "\n"), "\n", "\n- ") + "\n")
+	}
+	return r.TableWithResults(ctx, b.String())
+}
+
+// keep writes the results beside the page: into results/NAME.txt, as benchstat and compare read them.
+func (r *Run) keep(ctx context.Context) error {
+	dir := filepath.Join(r.Docs, "results")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	head := fmt.Sprintf("command: %s\nmachine: %v\ndate: %s\n", r.Command, thisMachine(ctx, r.programs()), time.Now().UTC().Format(time.DateTime))
+	return os.WriteFile(filepath.Join(dir, r.entry.Name+".txt"), append([]byte(head), r.results.Bytes()...), 0o644)
+}
+
+func (r *Run) programs() map[string][]string {
+	programs := maps.Clone(r.entry.Programs)
+	if ask, ok := programs["Caddy"]; ok && r.Caddy != "" {
+		programs["Caddy"] = append([]string{r.Caddy}, ask[1:]...)
+	}
+	return programs
+}
+
 func unitIs(unit, key, value string) *benchfmt.UnitMetadata {
 	return &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: key}, OrigUnit: unit, Value: value}
 }
 
 func (r *Run) write(rec benchfmt.Record) { r.err = errors.Join(r.err, r.writer.Write(rec)) }
-
-// Err says what could not be written.
-func (r *Run) Err() error { return r.err }
 
 // Values are those of one row, by their units, which are some of the entry's.
 type Values map[string]float64
@@ -162,6 +234,11 @@ func (r *Run) Add(row string, values Values) {
 	r.write(res)
 }
 
+// Note has a text stand below the table of all rows, such as why one is missing.
+func (r *Run) Note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
 // Tell says how far a run is.
 func (r *Run) Tell(format string, args ...any) {
 	r.mu.Lock()
@@ -169,76 +246,39 @@ func (r *Run) Tell(format string, args ...any) {
 	fmt.Fprintf(r.Log, format+"\n", args...)
 }
 
-// PagePath is the path of the entry's page; "": tables are printed.
-func (r *Run) PagePath() string {
-	if r.Docs == "" {
-		return ""
-	}
-	return filepath.Join(r.Docs, r.entry.Page)
-}
-
 // Table puts a table into the entry's page, or prints it.
 func (r *Run) Table(text string) error {
+	r.tabled = true
 	if r.Docs == "" {
 		_, err := io.WriteString(r.Out, Aligned(text))
 		return err
 	}
-	return docpage.Write(r.Out, r.PagePath(), r.entry.Maker(), text)
+	return writePage(filepath.Join(r.Docs, r.entry.Page), r.entry.Maker(), text)
 }
 
-// TableWithFigures is Table for one that has all its figures beside it, and says on what machine they came about, with the
-// versions of programs, each of which has the command that says its own.
-func (r *Run) TableWithFigures(ctx context.Context, text string, programs map[string][]string, figures any) error {
-	if r.Docs == "" {
-		return r.Table(text)
+// TableWithResults is Table for one that says on what machine it came about, and has the results beside it.
+func (r *Run) TableWithResults(ctx context.Context, text string) error {
+	r.keeps = true
+	if r.Docs != "" {
+		text += fmt.Sprintf("\n%v. Made on %s by `%s`; all values are in [%s.txt](results/%[4]s.txt).\n",
+			thisMachine(ctx, r.programs()), time.Now().Format("2 January 2006"), r.Command, r.entry.Name)
 	}
-	return docpage.WriteResult(r.Out, r.PagePath(), r.entry.Name, text,
-		docpage.Result{Maker: r.entry.Maker(), Made: time.Now(), Machine: machine.Of(ctx, programs), Figures: figures})
+	return r.Table(text)
 }
 
 // Aligned fills the cells of the tables of a Markdown text with spaces, so that people can read them on a terminal.
 func Aligned(text string) string {
-	var out bytes.Buffer
-	var rows [][]string
-	flush := func() {
-		var widths []int
-		for _, cells := range rows {
-			for i, c := range cells {
-				if i == len(widths) {
-					widths = append(widths, 0)
-				}
-				if !isRule(c) {
-					widths[i] = max(widths[i], utf8.RuneCountInString(c))
-				}
-			}
-		}
-		for _, cells := range rows {
-			for i, c := range cells {
-				fill, n := " ", widths[i]-utf8.RuneCountInString(c)
-				if isRule(c) {
-					fill, n, c = "-", widths[i], ""
-				}
-				out.WriteString("| " + c + strings.Repeat(fill, n) + " ")
-			}
-			out.WriteString("|\n")
-		}
-		rows = nil
-	}
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 0, ' ', 0)
 	for line := range strings.Lines(text) {
 		if inner, ok := strings.CutPrefix(strings.TrimSpace(line), "|"); ok {
-			cells := strings.Split(strings.TrimSuffix(inner, "|"), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
+			line = "|\n"
+			for cell := range strings.SplitSeq(strings.TrimSuffix(inner, "|"), "|") {
+				fmt.Fprintf(w, "| %s \t", strings.TrimSpace(cell))
 			}
-			rows = append(rows, cells)
-			continue
 		}
-		flush()
-		out.WriteString(line)
+		io.WriteString(w, line)
 	}
-	flush()
+	w.Flush()
 	return out.String()
 }
-
-// isRule reports whether a cell is of the line below the head of a table.
-func isRule(cell string) bool { return len(cell) >= 3 && strings.Trim(cell, "-:") == "" }

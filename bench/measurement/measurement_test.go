@@ -37,9 +37,6 @@ func results(t *testing.T, seconds []float64, over float64) (*Results, string) {
 		r.Add(Row("a", "1"), Values{"sec/op": s})
 	}
 	r.Add(Row("a", "2"), Values{"over": over})
-	if err := r.Err(); err != nil {
-		t.Fatal(err)
-	}
 	read, err := Read(bytes.NewReader(file.Bytes()), "file")
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +61,12 @@ func TestBoundsAreJudgedByTheInterval(t *testing.T) {
 		want    []string
 		missed  int
 	}{
-		{"held", []float64{.007, .008, .007, .008, .007, .009}, 0, []string{"held: one: 7.500m sec/op (7.000m to 9.000m), want at most 0.01\n", "held: a=2: 0.000 over, want none\n"}, 0},
+		{"held", []float64{.007, .008, .007, .008, .007, .009}, 0, []string{"held: one: 7.500m sec/op (7.000m to 9.000m), want at most 10.00m\n", "held: a=2: 0 over, want none\n"}, 0},
 		{"missed", []float64{.017, .018, .017, .018, .017, .019}, 1, []string{"missed: one: ", "missed: a=2: "}, 2},
 		{"across the bound", []float64{.007, .008, .007, .008, .007, .019}, 0, []string{"open: one: "}, 0},
 		{"too few, all within", []float64{.007, .008, .007, .008, .007}, 0, []string{"open: one: 7.000m sec/op (too few repetitions for an interval)"}, 0},
 		{"too few, all beyond", []float64{.017}, 0, []string{"open: one: "}, 0},
+		{"too few, and one end", []float64{.017, .018, .019, .02, .03}, 0, []string{"open: one: "}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			read, _ := results(t, c.seconds, c.over)
@@ -136,12 +134,13 @@ func TestOptions(t *testing.T) {
 func TestUnitsThatAnEntryDoesNotHave(t *testing.T) {
 	var r Run
 	r.Begin(entry(), new(bytes.Buffer))
-	if r.Add("a=1", Values{"sec/op": 1, "ms": 5}); r.Err() == nil || !strings.Contains(r.Err().Error(), "two-words") {
-		t.Errorf("got %v", r.Err())
+	r.Add("a=1", Values{"sec/op": 1, "ms": 5})
+	if _, err := r.End(t.Context()); err == nil || !strings.Contains(err.Error(), "two-words") {
+		t.Errorf("got %v", err)
 	}
 }
 
-func TestTables(t *testing.T) {
+func TestTablesOfARunItself(t *testing.T) {
 	const table = "| a | bc |\n|---|--:|\n| long | 1 |\n\nText.\n"
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
@@ -150,9 +149,8 @@ func TestTables(t *testing.T) {
 	}
 	var out strings.Builder
 	r := Run{Out: &out}
-	r.Begin(entry(), &out)
-	out.Reset()
-	if err := r.Table(table); err != nil || out.String() != "| a    | bc |\n| ---- | -- |\n| long | 1  |\n\nText.\n" {
+	r.Begin(entry(), new(bytes.Buffer))
+	if err := r.Table(table); err != nil || out.String() != "| a    | bc  |\n| ---  | --: |\n| long | 1   |\n\nText.\n" {
 		t.Errorf("got %v and\n%s", err, out.String())
 	}
 	r.Docs = dir
@@ -161,5 +159,50 @@ func TestTables(t *testing.T) {
 	}
 	if text, err := os.ReadFile(page); err != nil || string(text) != "# P\n<!-- begin: written by ropeline-bench run two-words -->\n"+table+"<!-- end -->\n" {
 		t.Errorf("got %v and\n%s", err, text)
+	}
+}
+
+// TestTheTableOfAllRows has a column for each key of rows and each unit with values, and stands in the page with what was asked,
+// what came of the bounds, and all values beside it.
+func TestTheTableOfAllRows(t *testing.T) {
+	e := entry()
+	e.Question, e.Method = "What?", "So."
+	e.Units = append(e.Units, Unit{Name: "unused"}, Unit{Name: "aside", Aside: true})
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	if err := os.WriteFile(page, []byte("# P\n<!-- begin: written by ropeline-bench run two-words -->\nold\n<!-- end -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	r := Run{Out: &out, Docs: dir, Command: "ropeline-bench run two-words --set n=2"}
+	r.Begin(e, new(bytes.Buffer))
+	for _, s := range []float64{0.02, 0.004, 0.003} {
+		r.Add(Row("a", "1", "b", "two words"), Values{"sec/op": s, "aside": 7})
+	}
+	r.Add(Row("a", "2"), Values{"over": 0})
+	r.Note("Nothing else.")
+	if missed, err := r.End(t.Context()); err != nil || missed != 0 {
+		t.Fatalf("%d missed, %v", missed, err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "<!-- begin: written by ropeline-bench run two-words -->\n**What?**\n\nSo.\n\n" +
+		"| a | b | sec/op | over |\n|---|---|--:|--:|\n| 1 | two words | 4.000m (3.000m to 20.00m) |  |\n| 2 |  |  | 0 |\n\n`sec/op`: ; `over`: .\n\nNothing else.\n\n" +
+		"- held: a=2: 0 over, want none\n\n"
+	if _, rest, ok := strings.Cut(string(text), want); !ok || !strings.Contains(rest, " by `ropeline-bench run two-words --set n=2`; all values are in [two-words.txt](results/two-words.txt).\n<!-- end -->\n") {
+		t.Errorf("got\n%s", text)
+	}
+	if out.String() != "held: a=2: 0 over, want none\n" {
+		t.Errorf("printed %q", out.String())
+	}
+	f, err := os.Open(filepath.Join(dir, "results", "two-words.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if read, err := Read(f, "two-words.txt"); err != nil || len(read.values[cell{"TwoWords/a=1/b=two_words", "sec/op"}]) != 3 {
+		t.Errorf("beside the page is %+v, %v", read, err)
 	}
 }

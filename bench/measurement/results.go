@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
@@ -62,33 +66,19 @@ func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	return summaryOf(values).Center
+	return benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), Confidence).Center
 }
 
-func summaryOf(values []float64) benchmath.Summary {
-	return benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), Confidence)
-}
+// verdict is what can be said of a bound, by the interval of the median.
+type verdict string
 
-// Verdict is what can be said of a bound.
-type Verdict string
-
-// The verdicts.
 const (
-	Held   Verdict = "held"   // the interval is within the bound
-	Missed Verdict = "missed" // it is beyond
-	Open   Verdict = "open"   // it has the bound in it, or there are too few values for one
+	held   verdict = "held"   // the interval is within the bound
+	missed verdict = "missed" // it is beyond
+	open   verdict = "open"   // it has the bound in it, or there are too few values for one
 )
 
-// Judge says what comes of a bound by the interval of the median; without values it is open. Each value is
-// one repetition.
-func (b Bound) Judge(values []float64) Verdict {
-	if len(values) == 0 {
-		return Open
-	}
-	return b.judge(summaryOf(values))
-}
-
-func (b Bound) judge(s benchmath.Summary) Verdict {
+func (b Bound) judge(s benchmath.Summary) verdict {
 	most, least := b.Most, b.Least
 	if most == 0 {
 		most = math.Inf(1)
@@ -97,12 +87,14 @@ func (b Bound) judge(s benchmath.Summary) Verdict {
 		least = math.Inf(-1)
 	}
 	switch {
-	case least <= s.Lo && s.Hi <= most && !math.IsInf(s.Hi-s.Lo, 0):
-		return Held
+	case math.IsInf(s.Hi-s.Lo, 0): // with too few values it may have one end
+		return open
+	case least <= s.Lo && s.Hi <= most:
+		return held
 	case s.Lo > most || s.Hi < least:
-		return Missed
+		return missed
 	}
-	return Open
+	return open
 }
 
 // String says what is promised.
@@ -116,42 +108,136 @@ func (b Bound) want() string {
 	case b.Most == NoneAtAll:
 		return "none"
 	case b.Most > 0 && b.Least > 0:
-		return fmt.Sprintf("%v to %v", b.Least, b.Most)
+		return number(b.Least, b.Unit) + " to " + number(b.Most, b.Unit)
 	case b.Least > 0:
-		return fmt.Sprintf("at least %v", b.Least)
+		return "at least " + number(b.Least, b.Unit)
 	}
-	return fmt.Sprintf("at most %v", b.Most)
+	return "at most " + number(b.Most, b.Unit)
 }
 
 // Judge prints what comes of the bounds of an entry, and returns how many are missed. Those of rows that are not there,
 // because a server is missing or was not asked for, are left out.
-func (r *Results) Judge(e *Entry, out io.Writer) (missed int) {
+func (r *Results) Judge(e *Entry, out io.Writer) (misses int) {
 	for _, b := range e.Bounds {
 		c := cell{e.Benchmark(b.Row), b.Unit}
 		if len(r.values[c]) == 0 {
 			continue
 		}
 		s := r.summary(c)
-		verdict := b.judge(s)
-		if verdict == Missed {
-			missed++
+		v := b.judge(s)
+		if v == missed {
+			misses++
 		}
-		fmt.Fprintf(out, "%s: %s: %s, want %s\n", verdict, b.what(), shown(s, b.Unit), b.want())
+		unit := b.Unit
+		if slices.ContainsFunc(e.Units, func(u Unit) bool { return u.Name == unit && u.Aside }) {
+			unit = "" // the text has it
+		}
+		fmt.Fprintf(out, "%s: %s: %s, want %s\n", v, b.what(), shown(s, unit), b.want())
 	}
-	return missed
+	return misses
+}
+
+// Table is a table of all rows in Markdown, with what the units mean: a column for each key of their names, and one for each
+// unit that has values: the median, with the least and the most where there are several.
+func (r *Results) Table(e *Entry) string {
+	var keys, rows []string
+	var units []Unit
+	for _, c := range r.cells {
+		i := slices.IndexFunc(e.Units, func(u Unit) bool { return u.Name == c.unit })
+		if i < 0 || e.Units[i].Aside {
+			continue
+		}
+		if !slices.Contains(rows, c.name) {
+			rows = append(rows, c.name)
+			for key := range keysOf(e, c.name) {
+				if !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	head, rule := "|", "|"
+	for _, key := range keys {
+		head, rule = head+" "+key+" |", rule+"---|"
+	}
+	var legend []string
+	for _, u := range e.Units {
+		if !u.Aside && slices.ContainsFunc(r.cells, func(c cell) bool { return c.unit == u.Name }) {
+			units = append(units, u)
+			head, rule = head+" "+u.Name+" |", rule+"--:|"
+			legend = append(legend, fmt.Sprintf("`%s`: %s", u.Name, u.Meaning))
+		}
+	}
+	text := head + "\n" + rule + "\n"
+	for _, name := range rows {
+		values := maps.Collect(keysOf(e, name))
+		text += "|"
+		for _, key := range keys {
+			text += " " + values[key] + " |"
+		}
+		for _, u := range units {
+			text += " " + spread(r.values[cell{name, u.Name}], u.Name) + " |"
+		}
+		text += "\n"
+	}
+	return text + "\n" + strings.Join(legend, "; ") + ".\n"
+}
+
+// keysOf are the keys in the name of a row, with their values; a part without a key is called row.
+func keysOf(e *Entry, name string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		rest := strings.TrimPrefix(strings.TrimPrefix(name, e.Benchmark("")), "/")
+		for part := range strings.SplitSeq(rest, "/") {
+			key, value, ok := strings.Cut(part, "=")
+			if !ok {
+				key, value = "row", part
+			}
+			if !yield(key, strings.NewReplacer("_", " ", slash, "/").Replace(value)) {
+				return
+			}
+		}
+	}
+}
+
+// spread writes values as "1.02µ (0.98µ to 1.07µ)": the median, the least and the most.
+func spread(values []float64, unit string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	least, most := number(slices.Min(values), unit), number(slices.Max(values), unit)
+	if least == most {
+		return least
+	}
+	return fmt.Sprintf("%s (%s to %s)", number(Median(values), unit), least, most)
+}
+
+// number writes times and sizes with a prefix of their unit, whole numbers as they are, and of others three digits.
+func number(v float64, unit string) string {
+	switch {
+	case v == 0:
+		return "0"
+	case strings.Contains(unit, "sec"), strings.HasSuffix(unit, "B"), strings.HasSuffix(unit, "B/s"):
+		return benchunit.Scale(v, benchunit.ClassOf(unit))
+	case v == math.Trunc(v), math.Abs(v) >= 100:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
 // shown writes a summary as "1.02µ sec (0.98µ to 1.07µ)".
 func shown(s benchmath.Summary, unit string) string {
-	class := benchunit.ClassOf(unit)
-	of := func(v float64) string { return benchunit.Scale(v, class) }
+	of := func(v float64) string { return number(v, unit) }
+	text := strings.TrimSpace(of(s.Center) + " " + unit)
 	switch {
 	case s.Lo == s.Hi:
-		return of(s.Center) + " " + unit
+		return text
 	case math.IsInf(s.Hi-s.Lo, 0):
-		return of(s.Center) + " " + unit + " (too few repetitions for an interval)"
+		return text + " (too few repetitions for an interval)"
 	}
-	return fmt.Sprintf("%s %s (%s to %s)", of(s.Center), unit, of(s.Lo), of(s.Hi))
+	return fmt.Sprintf("%s (%s to %s)", text, of(s.Lo), of(s.Hi))
 }
 
 // Compare prints each value of both results, and how it has changed, where the difference is no chance.

@@ -1,38 +1,15 @@
 package rate
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"time"
-)
-
-// Arrivals is how the times at which requests are due are spread.
-type Arrivals string
-
-const (
-	// Even times are as far apart as the rate says. It is the default: what differs between two runs is
-	// then the servers and nothing else, and the tail is theirs, while the bursts of Poisson have requests
-	// wait for each other at a server however good it is.
-	Even Arrivals = "even"
-	// Poisson times are those of a crowd whose members know nothing of each other, drawn from Config.Seed.
-	Poisson Arrivals = "poisson"
-)
-
-// Turn is how the requests of a run take turns.
-type Turn string
-
-const (
-	// Together has the next request of the list sent next, on whichever connection that is. The default.
-	Together Turn = "together"
-	// EachConn has every connection go through the list by itself; the first one begins with the first
-	// request, the second with the second.
-	EachConn Turn = "each"
-	// OneConn has every connection send one request again and again: the first connection the first one, as
-	// browsers do, each of which has its own cookies.
-	OneConn Turn = "one"
 )
 
 // Config says what is sent where, and how fast. Address and Requests are required; the zero value of every
@@ -40,20 +17,20 @@ const (
 type Config struct {
 	// Address is host and port of the server, such as 127.0.0.1:8080. It is not a URL.
 	Address string
-	// Requests are whole heads, from the method to the empty line, used in turn. There are no bodies.
+	// Requests are whole heads, from the method to the empty line. There are no bodies. The next one of the list is sent
+	// next, on whichever connection that is.
 	Requests [][]byte
-	// Turn is how they take turns. Default: Together.
-	Turn Turn
+	// OnePerConn has every connection send one request again and again instead: the first connection the first one, as
+	// browsers do, each of which has its own cookies.
+	OnePerConn bool
 	// Conns is how many connections are kept open. In the closed model it is how many requests are under
 	// way at a time; in the open one, how many may be, and more of them wait in line. Default: 64.
 	Conns int
-	// Rate is how many requests per second are due (the open model). 0: the closed model, in which each
+	// Rate is how many requests per second are due (the open model), evenly: what differs between two runs is
+	// then the servers and nothing else, and the tail is theirs, while the bursts of a crowd have requests
+	// wait for each other at a server however good it is. 0: the closed model, in which each
 	// connection sends the next request when it has the answer to the last.
 	Rate float64
-	// Arrivals is how the times at which requests are due are spread. Default: Even.
-	Arrivals Arrivals
-	// Seed makes the times of Poisson arrivals again. 0 is a seed like others.
-	Seed uint64
 	// Warm is how long requests are sent before those that count. Default: none.
 	Warm time.Duration
 	// Lasts is how long requests that count are due, or sent in the closed model. Default: 10 s.
@@ -72,59 +49,23 @@ type Config struct {
 // ErrConfig is what errors about an impossible Config wrap.
 var ErrConfig = errors.New("rate: bad config")
 
-const (
-	mostConns = 1 << 20
-	mostRate  = 10e6
-	longest   = 24 * time.Hour
-)
+// mostRate is the highest rate that is searched.
+const mostRate = 10e6
 
 // withDefaults returns a checked copy of c with every default filled in.
 func (c Config) withDefaults() (Config, error) {
-	if c.Conns == 0 {
-		c.Conns = 64
-	}
-	if c.Arrivals == "" {
-		c.Arrivals = Even
-	}
-	if c.Turn == "" {
-		c.Turn = Together
-	}
-	for _, d := range []struct {
-		at    *time.Duration
-		value time.Duration
-	}{{&c.Lasts, 10 * time.Second}, {&c.Drain, time.Second}, {&c.Timeout, 10 * time.Second}} {
-		if *d.at == 0 {
-			*d.at = d.value
-		}
-	}
+	c.Conns = cmp.Or(c.Conns, 64)
+	c.Lasts, c.Drain, c.Timeout = cmp.Or(c.Lasts, 10*time.Second), cmp.Or(c.Drain, time.Second), cmp.Or(c.Timeout, 10*time.Second)
 	return c, c.check()
 }
 
-// check reports the first field that cannot be meant.
+// check reports an address or a request that cannot be meant. Numbers have their bounds where people give them.
 func (c Config) check() error {
 	if strings.Contains(c.Address, "://") {
 		return fmt.Errorf("%w: address %q is a URL; host:port is wanted", ErrConfig, c.Address)
 	}
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
 		return fmt.Errorf("%w: address %q: host:port is wanted, such as 127.0.0.1:8080", ErrConfig, c.Address)
-	}
-	for _, f := range []struct {
-		name string
-		bad  bool
-	}{
-		{"conns", c.Conns < 1 || c.Conns > mostConns},
-		{"rate", !(c.Rate >= 0 && c.Rate <= mostRate)},
-		{"arrivals", c.Arrivals != Even && c.Arrivals != Poisson},
-		{"turn", c.Turn != Together && c.Turn != EachConn && c.Turn != OneConn},
-		{"warm", c.Warm < 0 || c.Warm > longest},
-		{"lasts", c.Lasts < 0 || c.Lasts > longest},
-		{"drain", c.Drain < 0 || c.Drain > longest},
-		{"timeout", c.Timeout < 0 || c.Timeout > longest},
-		{"CPU", c.CPU != nil && *c.CPU < 0},
-	} {
-		if f.bad {
-			return fmt.Errorf("%w: %s is out of range", ErrConfig, f.name)
-		}
 	}
 	if len(c.Requests) == 0 {
 		return fmt.Errorf("%w: no request", ErrConfig)
@@ -140,31 +81,15 @@ func (c Config) check() error {
 // checkHead reports what keeps bytes from being a head, of which the server would make something else than
 // is meant, and every answer after it would be counted for another request.
 func checkHead(head []byte) error {
-	if end := bytes.Index(head, []byte("\r\n\r\n")); end < 0 || end != len(head)-4 {
-		return errors.New("a head ends with an empty line, and nothing comes after it")
-	}
-	first, rest, _ := bytes.Cut(head, []byte("\r\n"))
-	words := bytes.Split(first, []byte(" "))
-	if len(words) != 3 || len(words[0]) == 0 || len(words[1]) == 0 || string(words[2]) != "HTTP/1.1" {
-		return fmt.Errorf("%q is not a method, a target and HTTP/1.1", first)
-	}
-	hosts := 0
-	for line := range bytes.SplitSeq(rest[:len(rest)-2], []byte("\r\n")) {
-		if len(line) == 0 {
-			break
-		}
-		name, _, found := bytes.Cut(line, []byte(":"))
-		switch {
-		case !found || len(name) == 0 || bytes.ContainsAny(name, " \t") || bytes.ContainsAny(line, "\r\n\x00"):
-			return fmt.Errorf("%q is not a name, a colon and a value", line)
-		case isWord(name, "content-length"), isWord(name, "transfer-encoding"):
-			return fmt.Errorf("%q promises a body, and there are only heads", line)
-		case isWord(name, "host"):
-			hosts++
-		}
-	}
-	if hosts != 1 {
-		return fmt.Errorf("%d lines say Host; one is wanted", hosts)
+	in := bufio.NewReader(bytes.NewReader(head))
+	r, err := http.ReadRequest(in)
+	switch {
+	case err != nil || bytes.Count(head, []byte("\n")) != bytes.Count(head, []byte("\r\n")):
+		return fmt.Errorf("%.100q is no head, which is a method, a target and HTTP/1.1, lines of a name, a colon and a value, and an empty line: %w", head, err)
+	case !r.ProtoAtLeast(1, 1) || r.Host == "":
+		return fmt.Errorf("%.100q is not of HTTP/1.1, or no line says Host", head)
+	case r.ContentLength != 0 || len(r.TransferEncoding) > 0 || in.Buffered() > 0:
+		return fmt.Errorf("%.100q has or promises a body, and there are only heads", head)
 	}
 	return nil
 }

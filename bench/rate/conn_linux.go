@@ -30,7 +30,6 @@ type conn struct {
 	freeSince int64  // when it had its last answer
 	bytes     int64  // of the answer so far
 	out       []byte // what is left of the request
-	turn      int    // the next request of the list, where each connection has its own
 	reader    reader
 }
 
@@ -76,7 +75,6 @@ func (l *loop) notMade(i int32, now int64, err error) {
 	}
 	l.drop(c)
 	c.state, c.sent = down, now+int64(retry)
-	l.broken++
 }
 
 // drop closes the socket of a connection.
@@ -114,14 +112,11 @@ func (l *loop) lost(i int32, now int64, kind int, err error) {
 // send sends the next request on a connection that is free. Its latency counts from a time.
 func (l *loop) send(i int32, from, now int64) {
 	c := &l.conns[i]
-	turn := &l.turn
-	if l.cfg.Turn != Together {
-		turn = &c.turn
+	next := int(i) % len(l.requests)
+	if !l.cfg.OnePerConn {
+		next, l.turn = l.turn, (l.turn+1)%len(l.requests)
 	}
-	r := &l.requests[*turn]
-	if l.cfg.Turn != OneConn {
-		*turn = (*turn + 1) % len(l.requests)
-	}
+	r := &l.requests[next]
 	c.state, c.from, c.sent, c.bytes, c.out = busy, from, now, 0, r.head
 	c.reader.begin(r.toHead)
 	if c.counted = l.counts(from); c.counted {

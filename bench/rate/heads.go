@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -37,42 +38,26 @@ func Head(raw string, lines []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: target %q: %w", ErrConfig, raw, err)
-	}
+	u, _ := url.Parse(raw) // Target has
 	return wholeHead(append([]string{"GET " + u.RequestURI() + " HTTP/1.1"}, lines...), host)
 }
 
 // ReadHeads reads heads that are separated by empty lines, as text: lines may end as the machine ends them,
 // and one that says the Host is added where there is none.
-func ReadHeads(r io.Reader, host string) ([][]byte, error) {
+func ReadHeads(r io.Reader, host string) (heads [][]byte, err error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
-	var heads [][]byte
-	var lines []string
-	end := func() error {
-		if len(lines) == 0 {
-			return nil
+	for block := range strings.SplitSeq(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n\n") {
+		if block = strings.Trim(block, "\n"); block == "" {
+			continue
 		}
-		head, err := wholeHead(lines, host)
+		head, err := wholeHead(strings.Split(block, "\n"), host)
 		if err != nil {
-			return fmt.Errorf("request %d: %w", len(heads)+1, err)
+			return nil, fmt.Errorf("request %d: %w", len(heads)+1, err)
 		}
-		heads, lines = append(heads, head), lines[:0]
-		return nil
-	}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"); line != "" {
-			lines = append(lines, line)
-		} else if err := end(); err != nil {
-			return nil, err
-		}
-	}
-	if err := end(); err != nil {
-		return nil, err
+		heads = append(heads, head)
 	}
 	if len(heads) == 0 {
 		return nil, errors.New("there is no request in it")
@@ -82,27 +67,15 @@ func ReadHeads(r io.Reader, host string) ([][]byte, error) {
 
 // wholeHead returns lines as a head, if they are one.
 func wholeHead(lines []string, host string) ([]byte, error) {
+	saysHost := func(line string) bool { return len(line) > 5 && strings.EqualFold(line[:5], "host:") }
+	if !slices.ContainsFunc(lines[1:], saysHost) {
+		lines = slices.Insert(lines, 1, "Host: "+host)
+	}
 	for _, line := range lines {
 		if line == "" || strings.ContainsAny(line, "\r\n") { // it would be two, or the end
 			return nil, fmt.Errorf("%q is not one line of a head", line)
 		}
 	}
-	head := lines[0] + "\r\n"
-	if !sayHost(lines[1:]) {
-		head += "Host: " + host + "\r\n"
-	}
-	for _, line := range lines[1:] {
-		head += line + "\r\n"
-	}
-	head += "\r\n"
-	return []byte(head), checkHead([]byte(head))
-}
-
-func sayHost(lines []string) bool {
-	for _, line := range lines {
-		if name, _, _ := strings.Cut(line, ":"); strings.EqualFold(name, "host") {
-			return true
-		}
-	}
-	return false
+	head := []byte(strings.Join(lines, "\r\n") + "\r\n\r\n")
+	return head, checkHead(head)
 }

@@ -46,7 +46,6 @@ type loop struct {
 	begin, end int64 // the measured time
 	turn       int   // the next request of the list
 	connecting int   // connections that are being made
-	broken     int   // connections that wait to be made anew
 	awaited    int   // requests under way that count
 	chores     int64 // when to look after what takes too long
 	dialFailed error // why the last connection could not be made
@@ -75,7 +74,7 @@ func newLoop(cfg Config, to unix.Sockaddr, family int) (*loop, error) {
 		l.requests = append(l.requests, request{head, len(head) > 5 && string(head[:5]) == "HEAD "})
 	}
 	for i := range l.conns {
-		l.conns[i] = conn{fd: -1, turn: i % len(l.requests)}
+		l.conns[i] = conn{fd: -1}
 	}
 	return l, nil
 }
@@ -124,7 +123,7 @@ func (l *loop) begins() {
 	l.chores = int64(choresGap)
 	l.running = true
 	if l.cfg.Rate > 0 {
-		l.line = newSchedule(l.cfg.Rate, l.cfg.Arrivals, l.cfg.Seed)
+		l.line = &schedule{gap: 1e9 / l.cfg.Rate}
 		return
 	}
 	for l.free.len() > 0 {
@@ -260,7 +259,6 @@ func (l *loop) lookAfter(now int64) {
 		case c.state == dialling && now-c.sent > int64(l.cfg.Timeout):
 			l.notMade(int32(i), now, unix.ETIMEDOUT)
 		case c.state == down && now >= c.sent:
-			l.broken--
 			l.dial(int32(i), now)
 		}
 	}

@@ -69,7 +69,7 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestBehind holds what it is that the self-test takes for held in time.
+// TestBehind holds what it is that the generator takes for held in time.
 func TestBehind(t *testing.T) {
 	held := Result{
 		Model: Open, RateWanted: 1000, Rate: 990, Due: 500, Answered: 500, Late: Lateness{P99: 1000, Max: 1e6},
@@ -98,12 +98,12 @@ func TestWhyNothingIsHeld(t *testing.T) {
 	open := func(wanted, late, waited float64) Result {
 		return Result{Model: Open, RateWanted: wanted, Rate: wanted, Due: 1, Answered: 1, Late: Lateness{P99: late, Max: 9000}, CPUWaited: waited}
 	}
-	s := Sustained{Open: []Result{open(2000, 1500, 0.1), open(1000, 4000, 0.7), open(1000, 3000, 0.6)}}
+	s := sustained{tries: []Result{open(2000, 1500, 0.1), open(1000, 4000, 0.7), open(1000, 3000, 0.6)}}
 	const want = "at 1000/s, the lowest that was tried, 1 in 100 requests was sent 3000 µs late or more (late: p99 3000 µs, longest 9000 µs); the generator waited for its CPU 60 % of the time"
 	if got := s.why(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if s.Sustains = 500; s.why() != "" {
+	if s.held = 500; s.why() != "" {
 		t.Errorf("one was held, and it says %q", s.why())
 	}
 }

@@ -2,8 +2,8 @@ package rate
 
 import (
 	"context"
-	"fmt"
 	"net"
+	"net/netip"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +20,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	to, family, err := resolve(ctx, cfg.Address)
+	to, family, err := resolve(cfg.Address)
 	if err != nil {
 		return Result{}, err
 	}
@@ -61,23 +61,15 @@ func run(ctx context.Context, cfg Config, to unix.Sockaddr, family int) (Result,
 }
 
 // resolve looks an address up, once.
-func resolve(ctx context.Context, address string) (unix.Sockaddr, int, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: address %q: %w", ErrConfig, address, err)
-	}
-	number, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: address %q: %w", ErrConfig, address, err)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+func resolve(address string) (unix.Sockaddr, int, error) {
+	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, 0, err
 	}
-	ip := ips[0].Unmap()
+	number, ip := at.Port, at.AddrPort().Addr().Unmap()
+	if !ip.IsValid() { // no host was given
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
 	if ip.Is4() {
 		return &unix.SockaddrInet4{Port: number, Addr: ip.As4()}, unix.AF_INET, nil
 	}
@@ -91,6 +83,3 @@ func resolve(ctx context.Context, address string) (unix.Sockaddr, int, error) {
 	}
 	return to, unix.AF_INET6, nil
 }
-
-// CPUs returns the numbers of those that this process may use, lowest first.
-func CPUs() []int { return poll.CPUs() }

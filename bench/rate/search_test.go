@@ -20,15 +20,12 @@ func (m *machine) try(rate float64) (bool, error) {
 	return rate <= m.capacity && (m.disturb == nil || !m.disturb(m.tries)), nil
 }
 
-// usual is the search of the self-test where the closed model has found a rate.
-func usual(closed float64) search { return searchBelow(closed) }
-
 // TestSearchFindsTheCapacity begins far above and far below it.
 func TestSearchFindsTheCapacity(t *testing.T) {
 	for _, capacity := range []float64{1000, 1700, 25_000, 88_888, 160_000, 1_200_000} {
 		for _, closed := range []float64{5_000, 18_788, 160_000, 300_000} {
 			m := &machine{capacity: capacity}
-			got, err := usual(closed).run(m.try)
+			got, err := searchBelow(closed).run(m.try)
 			if err != nil || got > capacity || got < capacity/fine {
 				t.Errorf("capacity %v, closed %v: got %v, %v", capacity, closed, got, err)
 			}
@@ -46,7 +43,7 @@ func TestSearchOnABusyMachine(t *testing.T) {
 	for seed := range uint64(runs) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		m := &machine{capacity: capacity, disturb: func(int) bool { return dice.IntN(2) == 0 }}
-		got, err := usual(160_000).run(m.try)
+		got, err := searchBelow(160_000).run(m.try)
 		if err != nil || got > capacity || got == 0 {
 			t.Fatalf("seed %d: got %v, %v", seed, got, err)
 		}
@@ -59,7 +56,7 @@ func TestSearchOnABusyMachine(t *testing.T) {
 	}
 	for first := range 60 { // beyond, it has gone down to the least rate, and back twice
 		m := &machine{capacity: capacity, disturb: func(try int) bool { return try <= first }}
-		if got, err := usual(160_000).run(m.try); err != nil || got > capacity || got < capacity/fine {
+		if got, err := searchBelow(160_000).run(m.try); err != nil || got > capacity || got < capacity/fine {
 			t.Errorf("the first %d tries were disturbed: got %v, %v", first, got, err)
 		}
 	}
@@ -67,12 +64,12 @@ func TestSearchOnABusyMachine(t *testing.T) {
 
 func TestSearchWhereNothingHolds(t *testing.T) {
 	lowest := 160_000.0
-	got, err := usual(160_000).run(func(rate float64) (bool, error) { lowest = min(lowest, rate); return false, nil })
+	got, err := searchBelow(160_000).run(func(rate float64) (bool, error) { lowest = min(lowest, rate); return false, nil })
 	if got != 0 || err != nil || lowest != leastTried {
 		t.Errorf("got %v, %v, after %v/s, want nothing after %v/s", got, err, lowest, leastTried)
 	}
 	broken := errors.New("broken")
-	if got, err := usual(160_000).run(func(rate float64) (bool, error) { return false, broken }); got != 0 || !errors.Is(err, broken) {
+	if got, err := searchBelow(160_000).run(func(rate float64) (bool, error) { return false, broken }); got != 0 || !errors.Is(err, broken) {
 		t.Errorf("got %v, %v, want the error", got, err)
 	}
 }
@@ -80,12 +77,12 @@ func TestSearchWhereNothingHolds(t *testing.T) {
 // TestSearchEnds has everything hold, and then everything by chance.
 func TestSearchEnds(t *testing.T) {
 	m := &machine{capacity: 1e12}
-	if got, err := usual(160_000).run(m.try); err != nil || got < 160_000 || m.highest > mostRate {
+	if got, err := searchBelow(160_000).run(m.try); err != nil || got < 160_000 || m.highest > mostRate {
 		t.Errorf("got %v, %v, having tried %v/s", got, err, m.highest)
 	}
 	dice, tries := rand.New(rand.NewPCG(3, 3)), 0
-	_, err := usual(160_000).run(func(float64) (bool, error) { tries++; return dice.IntN(3) == 0, nil })
-	if s := usual(160_000); err != nil || tries > s.rates*s.tries {
+	_, err := searchBelow(160_000).run(func(float64) (bool, error) { tries++; return dice.IntN(3) == 0, nil })
+	if s := searchBelow(160_000); err != nil || tries > s.rates*s.tries {
 		t.Errorf("it took %d tries, %v", tries, err)
 	}
 }

@@ -84,7 +84,7 @@ func TestLatenessIsToldFromWaiting(t *testing.T) {
 		l.conns[0].fd = int32(pair[0])
 		l.conns[0].state, l.conns[0].freeSince, l.conns[0].waits = idle, freeSince, true
 		l.free.push(0)
-		l.line, l.end, l.running = newSchedule(1, Even, 0), int64(time.Second), true
+		l.line, l.end, l.running = &schedule{gap: 1e9 / 1}, int64(time.Second), true
 		l.sendDue(now)
 		if got, want := l.tally.late.max, now-freeSince; got != want || l.tally.sent != 1 {
 			t.Errorf("free since %v: %v late, want %v", time.Duration(freeSince), time.Duration(got), time.Duration(want))

@@ -2,7 +2,6 @@ package rig
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,32 +19,26 @@ const (
 // otherwise. All tests and programs share it. It is built where something has changed; where not, it
 // stays the file that it is, so that the results of tests that use it stay in Go's cache.
 func Built(ctx context.Context, program string, tags ...string) (path string, err error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("where the module is: %w", err)
-	}
-	dir := filepath.Join(strings.TrimSpace(string(root)), "artifacts", "test")
-	fresh := filepath.Join(dir, "build")
-	if err := os.MkdirAll(fresh, 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lock(filepath.Join(fresh, "lock")) // tests of several packages run at once
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	name := strings.Join(append([]string{program}, tags...), "-")
-	path, made := filepath.Join(dir, name), filepath.Join(fresh, name)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", made, "github.com/ropeline/ropeline/cmd/"+program)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	// By a shell: what a test opens itself is what its result in the cache hangs on.
-	replace := exec.CommandContext(ctx, "sh", "-c", `cmp -s "$1" "$2" || { cp "$1" "$2.new" && mv "$2.new" "$2"; }`, "sh", made, path)
-	if out, err := replace.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("put %s in its place: %w\n%s", name, err, out)
-	}
-	_, err = os.Stat(path)
+	err = Try(func() {
+		root := Got(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output())
+		dir := filepath.Join(strings.TrimSpace(string(root)), "artifacts", "test")
+		fresh := filepath.Join(dir, "build")
+		Must(os.MkdirAll(fresh, 0o755))
+		unlock := Got(lock(filepath.Join(fresh, "lock"))) // tests of several packages run at once
+		defer func() { Must(unlock()) }()
+		name := strings.Join(append([]string{program}, tags...), "-")
+		path = filepath.Join(dir, name)
+		made := filepath.Join(fresh, name)
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", made, "github.com/ropeline/ropeline/cmd/"+program)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		// By a shell: what a test opens itself is what its result in the cache hangs on.
+		replace := exec.CommandContext(ctx, "sh", "-c", `cmp -s "$1" "$2" || { cp "$1" "$2.new" && mv "$2.new" "$2"; }`, "sh", made, path)
+		for _, c := range []*exec.Cmd{build, replace} {
+			if out, err := c.CombinedOutput(); err != nil {
+				Must(fmt.Errorf("build %s: %w\n%s", name, err, out))
+			}
+		}
+		Got(os.Stat(path))
+	})
 	return path, err
 }

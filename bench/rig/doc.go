@@ -3,6 +3,9 @@
 // and the servers that these are held beside. It finds ports for them, and hurts them: it loses,
 // copies and fills their data directories, and cuts and bends the network between them.
 //
+// Who does things to them one after the other, and is over with the first that fails, may say so by [Try], [Must]
+// and [Got] instead of handing on each error.
+//
 // Nothing is installed here. [Missing] says what is not on the machine, and who brings it.
 //
 // A [Process] is one program, and may be used from any goroutine. Whoever starts one stops it; the end of

@@ -1,11 +1,15 @@
 package rig
 
 import (
+	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"time"
 )
 
 // LuaModule is nginx's module for Lua, where Debian puts it.
@@ -18,7 +22,6 @@ var sources = map[string]string{
 	"haproxy":         "Debian's package haproxy",
 	"redis-server":    "Debian's package redis-server",
 	"redis-benchmark": "Debian's package redis-tools",
-	"wrk":             "Debian's package wrk",
 	"taskset":         "Debian's package util-linux",
 	"caddy":           "make artifacts/caddy",
 }
@@ -62,4 +65,26 @@ func Missing(names ...string) (missing []string) {
 		missing = append(missing, said)
 	}
 	return missing
+}
+
+var version = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+
+// Version asks a program for its version, and where it does not say, the file for the module that it was built from: so it is
+// with what go install has built. Empty: it is not there, or neither is known.
+func Version(ctx context.Context, program string, args ...string) string {
+	path, err := Find(program)
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+	if v := version.FindString(string(out)); err == nil && v != "" {
+		return v
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return version.FindString(info.Main.Version)
 }

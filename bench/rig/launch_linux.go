@@ -1,10 +1,14 @@
 package rig
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // launch starts cmd in a network namespace, and calls wait beside it, which returns when it has ended.
@@ -33,3 +37,21 @@ func launch(cmd *exec.Cmd, namespace string, wait func()) error {
 
 // signal sends a signal to a program and all that it has started.
 func signal(p *os.Process, s syscall.Signal) error { return syscall.Kill(-p.Pid, s) }
+
+// processClock returns the processor time of a process, by the kernel's clock of it
+// (MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of its posix-timers.h).
+func processClock(pid int) (time.Duration, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|2), &t); err != nil {
+		return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+func threadClock() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Binary string   // ropeline, built with the tag "faults": see Built
 	Dir    string   // for data, logs and records; must be there
-	Names  []string // of the nodes: the site's letters and a number, such as a1
+	Names  []string // of the nodes that bootstrap it: the site's letters and a number, such as a1
 	Args   []string // for every node: the room
 	// Disk, if not 0, is the size in bytes of a file system of its own for each
 	// data directory.
@@ -37,57 +37,45 @@ type Mesh struct {
 	Net   Network
 	Nodes []*Node
 
-	binary, dir, secret string
-	names               []string // of the nodes that bootstrap it
-	args                []string
-	sources             []record.Source
-	origin              http.Server
-	serving             sync.WaitGroup
+	cfg     Config
+	secret  string // the file that has it
+	sources []record.Source
+	origin  http.Server
+	serving sync.WaitGroup
 }
 
 // NewMesh prepares a mesh in a network, which is the mesh's from now on, and
 // starts nothing. After an error nothing is left.
-func NewMesh(cfg Config, network Network) (_ *Mesh, err error) {
-	m := &Mesh{Net: network, binary: cfg.Binary, dir: cfg.Dir, names: cfg.Names, args: cfg.Args, secret: filepath.Join(cfg.Dir, "secret.key")}
+func NewMesh(cfg Config, network Network) (*Mesh, error) {
+	m := &Mesh{Net: network, cfg: cfg, secret: filepath.Join(cfg.Dir, "secret.key")}
 	m.origin.Handler = cfg.Origin
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, m.Close())
-		}
-	}()
-	if err := os.WriteFile(m.secret, []byte(transport.NewSecret().Text()+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	for _, name := range cfg.Names {
-		n, err := m.Add(name)
-		if err != nil {
-			return nil, err
-		}
-		if cfg.Disk > 0 {
-			if n.Disk, err = NewDisk(n.Data, cfg.Disk); err != nil {
-				return nil, err
+	err := Try(func() {
+		Must(os.WriteFile(m.secret, []byte(transport.NewSecret().Text()+"\n"), 0o600))
+		for _, name := range cfg.Names {
+			n := Got(m.Add(name))
+			if cfg.Disk > 0 {
+				n.Disk = Got(NewDisk(n.Data, cfg.Disk))
 			}
 		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
 
 // Add makes room for another node.
-func (m *Mesh) Add(name string) (*Node, error) {
-	n := &Node{Name: name, Site: strings.TrimRight(name, "0123456789"), Data: filepath.Join(m.dir, name), mesh: m}
-	var err error
-	if n.Place, err = m.Net.Join(n.Name, n.Site); err != nil {
-		return nil, err
-	}
-	l, err := m.Net.Listen(name)
-	if err != nil {
-		return nil, err
-	}
-	n.origin = "http://" + l.Addr().String()
-	m.serving.Go(func() { _ = m.origin.Serve(l) }) // ends with Close, and says so
-	n.client.Transport = &http.Transport{DialContext: m.Net.Dial, MaxIdleConns: 2}
-	m.Nodes = append(m.Nodes, n)
-	return n, nil
+func (m *Mesh) Add(name string) (n *Node, err error) {
+	err = Try(func() {
+		n = &Node{Process: never(), Name: name, Site: strings.TrimRight(name, "0123456789"), Data: filepath.Join(m.cfg.Dir, name), mesh: m}
+		n.Place = Got(m.Net.Join(n.Name, n.Site))
+		l := Got(m.Net.Listen(name))
+		n.origin = "http://" + l.Addr().String()
+		m.serving.Go(func() { _ = m.origin.Serve(l) }) // ends with Close, and says so
+		n.client.Transport = &http.Transport{DialContext: m.Net.Dial, MaxIdleConns: 2}
+		m.Nodes = append(m.Nodes, n)
+	})
+	return n, err
 }
 
 // seeds returns where n joins: the nodes before it, and for the first one, so
@@ -123,17 +111,11 @@ func (m *Mesh) Start(ctx context.Context) error {
 
 // Await waits until every node that runs is ready and sees all others that run.
 func (m *Mesh) Await(ctx context.Context, limit time.Duration) error {
-	running := 0
-	for _, n := range m.Nodes {
-		if n.Running() {
-			running++
-		}
-	}
-	for _, n := range m.Nodes {
-		if n.Running() {
-			if err := n.Await(ctx, limit, "is ready and sees all others", func(s node.Status) bool { return s.Ready && Alive(s) >= running-1 }); err != nil {
-				return err
-			}
+	running := slices.DeleteFunc(slices.Clone(m.Nodes), func(n *Node) bool { return !n.Running() })
+	for _, n := range running {
+		err := n.Await(ctx, limit, "is ready and sees all others", func(s node.Status) bool { return s.Ready && Alive(s) >= len(running)-1 })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -157,7 +139,7 @@ func (n *Node) Await(ctx context.Context, limit time.Duration, what string, want
 	err := errors.New("not asked yet")
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
 		if !n.Running() {
-			return fmt.Errorf("%s ended (%v) while it should come to be that it %s; it said last:\n%s", n.Name, n.last.cmd.ProcessState, what, n.Tail(8))
+			return fmt.Errorf("%s ended (%v) while it should come to be that it %s; it said last:\n%s", n.Name, n.State(), what, n.Tail(8))
 		}
 		if last, err = n.Status(ctx); err == nil && wanted(last) {
 			return nil
@@ -171,9 +153,7 @@ func (m *Mesh) Close() error {
 	var errs []error
 	var wg sync.WaitGroup
 	for _, n := range m.Nodes {
-		if n.Running() {
-			wg.Go(func() { _ = n.Kill() }) // it is gone one way or the other
-		}
+		wg.Go(func() { _ = n.Kill() }) // it is gone one way or the other
 	}
 	wg.Wait()
 	for _, n := range m.Nodes {

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -34,8 +36,7 @@ type Namespaces struct {
 	sites []*siteNet
 	nodes map[string]*nodeNet
 	at    map[string]string // namespace by HTTP address
-	undo  [][]string        // commands that heal
-
+	undo  []string          // commands that heal
 }
 
 type siteNet struct {
@@ -67,124 +68,110 @@ func NewNamespaces() (*Namespaces, error) {
 	sweep()
 	n := &Namespaces{prefix: "rl" + strconv.Itoa(os.Getpid()), nodes: map[string]*nodeNet{}, at: map[string]string{}}
 	probe := n.prefix + "probe"
-	if err := ip("netns", "add", probe); err != nil {
+	if err := tryIP("netns add %s", probe); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
 	}
-	return n, ip("netns", "del", probe)
+	return n, tryIP("netns del %s", probe)
 }
+
+var ours = regexp.MustCompile(`^rl(\d+)`)
 
 // sweep removes the namespaces of processes that are gone.
 func sweep() {
 	entries, _ := os.ReadDir(runDir) // not there: nothing to sweep
 	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), "rl")
-		digits := strings.TrimRightFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-		if i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-			digits = rest[:i]
+		if m := ours.FindStringSubmatch(e.Name()); m != nil {
+			if pid, err := strconv.Atoi(m[1]); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+				_ = tryIP("netns del %s", e.Name()) // somebody else may have
+			}
 		}
-		pid, err := strconv.Atoi(digits)
-		if !ours || err != nil || unix.Kill(pid, 0) != unix.ESRCH {
-			continue
-		}
-		_ = ip("netns", "del", e.Name()) // somebody else may have
 	}
 }
 
-func ip(args ...string) error {
-	out, err := exec.Command("ip", args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+// ip runs a command of iproute2, and fails as [Must] does.
+func ip(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+		Must(fmt.Errorf("ip %s: %w: %s", line, err, bytes.TrimSpace(out)))
 	}
-	return nil
 }
 
-// all runs commands in order until one fails.
-func all(commands ...[]string) error {
-	for _, c := range commands {
-		if err := ip(c...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func tryIP(format string, args ...any) error { return Try(func() { ip(format, args...) }) }
 
-func words(format string, args ...any) []string { return strings.Fields(fmt.Sprintf(format, args...)) }
-
-// site returns a site's network, and makes it and its links if it is new.
-func (n *Namespaces) siteLocked(name string) (*siteNet, error) {
+// siteLocked returns a site's network, and makes it and its links if it is new.
+func (n *Namespaces) siteLocked(name string) *siteNet {
 	for _, s := range n.sites {
 		if s.name == name {
-			return s, nil
+			return s
 		}
 	}
 	s := &siteNet{name: name, number: len(n.sites) + 1, router: n.prefix + "r" + name}
 	n.sites = append(n.sites, s)
-	err := all(
-		words("netns add %s", s.router),
-		words("-n %s link set lo up", s.router),
-		words("-n %s link add sw type bridge", s.router),
-		words("-n %s addr add 10.77.%d.1/24 dev sw", s.router, s.number),
-		words("-n %s link set sw up", s.router),
-	)
-	if err == nil {
-		err = inside(s.router, func() error {
-			return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
-		})
-	}
+	ip("netns add %s", s.router)
+	ip("-n %s link set lo up", s.router)
+	ip("-n %s link add sw type bridge", s.router)
+	ip("-n %s addr add 10.77.%d.1/24 dev sw", s.router, s.number)
+	ip("-n %s link set sw up", s.router)
+	Must(inside(s.router, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
+	}))
 	for _, other := range n.sites[:len(n.sites)-1] {
-		if err == nil {
-			err = link(other, s)
-		}
+		link(other, s)
 	}
-	return s, err
+	return s
 }
 
 // link joins two routers by a link of its own.
-func link(a, b *siteNet) error {
+func link(a, b *siteNet) {
 	net := fmt.Sprintf("10.78.%d", a.number*16+b.number)
-	return all(
-		words("link add to%s netns %s type veth peer name to%s netns %s", b.name, a.router, a.name, b.router),
-		words("-n %s addr add %s.1/24 dev to%s", a.router, net, b.name),
-		words("-n %s addr add %s.2/24 dev to%s", b.router, net, a.name),
-		words("-n %s link set to%s up", a.router, b.name),
-		words("-n %s link set to%s up", b.router, a.name),
-		words("-n %s route add 10.77.%d.0/24 via %s.2", a.router, b.number, net),
-		words("-n %s route add 10.77.%d.0/24 via %s.1", b.router, a.number, net),
-	)
+	ip("link add to%s netns %s type veth peer name to%s netns %s", b.name, a.router, a.name, b.router)
+	ip("-n %s addr add %s.1/24 dev to%s", a.router, net, b.name)
+	ip("-n %s addr add %s.2/24 dev to%s", b.router, net, a.name)
+	ip("-n %s link set to%s up", a.router, b.name)
+	ip("-n %s link set to%s up", b.router, a.name)
+	ip("-n %s route add %s", a.router, a.to(b))
+	ip("-n %s route add %s", b.router, b.to(a))
+}
+
+// to is the route to another site. The end of a link at the site that was there before is the first.
+func (s *siteNet) to(other *siteNet) string {
+	link, end := s.number*16+other.number, 2
+	if s.number > other.number {
+		link, end = other.number*16+s.number, 1
+	}
+	return fmt.Sprintf("10.77.%d.0/24 via 10.78.%d.%d", other.number, link, end)
 }
 
 // Join implements Network. Names of sites and nodes are short: the kernel allows
 // 15 characters for that of an interface.
-func (n *Namespaces) Join(name, site string) (Place, error) {
+func (n *Namespaces) Join(name, site string) (p Place, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s, err := n.siteLocked(site)
-	if err != nil {
-		return Place{}, err
-	}
-	s.ports++
-	node := &nodeNet{
-		site: s, namespace: n.prefix + name, port: "port" + name,
-		ip: fmt.Sprintf("10.77.%d.%d", s.number, s.ports+1),
-	}
-	n.nodes[name] = node
-	number := len(n.nodes)
-	p := Place{
-		HTTP:      fmt.Sprintf("127.0.0.1:%d", 8100+number), // differ, so that they tell which namespace is meant
-		Admin:     fmt.Sprintf("127.0.0.1:%d", 9100+number),
-		Mesh:      node.ip + ":7946",
-		Namespace: node.namespace,
-	}
-	n.at[p.HTTP], n.at[p.Admin] = node.namespace, node.namespace
-	return p, all(
-		words("netns add %s", node.namespace),
-		words("-n %s link set lo up", node.namespace),
-		words("link add eth0 netns %s type veth peer name %s netns %s", node.namespace, node.port, s.router),
-		words("-n %s link set %s master sw up", s.router, node.port),
-		words("-n %s addr add %s/24 dev eth0", node.namespace, node.ip),
-		words("-n %s link set eth0 up", node.namespace),
-		words("-n %s route add default via 10.77.%d.1", node.namespace, s.number),
-	)
+	err = Try(func() {
+		s := n.siteLocked(site)
+		s.ports++
+		node := &nodeNet{
+			site: s, namespace: n.prefix + name, port: "port" + name,
+			ip: fmt.Sprintf("10.77.%d.%d", s.number, s.ports+1),
+		}
+		n.nodes[name] = node
+		number := len(n.nodes)
+		p = Place{
+			HTTP:      fmt.Sprintf("127.0.0.1:%d", 8100+number), // differ, so that they tell which namespace is meant
+			Admin:     fmt.Sprintf("127.0.0.1:%d", 9100+number),
+			Mesh:      node.ip + ":7946",
+			Namespace: node.namespace,
+		}
+		n.at[p.HTTP], n.at[p.Admin] = node.namespace, node.namespace
+		ip("netns add %s", node.namespace)
+		ip("-n %s link set lo up", node.namespace)
+		ip("link add eth0 netns %s type veth peer name %s netns %s", node.namespace, node.port, s.router)
+		ip("-n %s link set %s master sw up", s.router, node.port)
+		ip("-n %s addr add %s/24 dev eth0", node.namespace, node.ip)
+		ip("-n %s link set eth0 up", node.namespace)
+		ip("-n %s route add default via 10.77.%d.1", node.namespace, s.number)
+	})
+	return p, err
 }
 
 // Dial implements Network.
@@ -241,69 +228,53 @@ func enterAnd(namespace string, f func() error) error {
 	return f()
 }
 
-// do runs a command and remembers what undoes it.
-func (n *Namespaces) do(command, undo []string) error {
-	if err := ip(command...); err != nil {
+// doLocked runs a command and remembers what undoes it, in this order.
+func (n *Namespaces) doLocked(command string, undo ...string) error {
+	if err := tryIP("%s", command); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.undo = append(n.undo, undo)
+	n.undo = append(n.undo, undo...)
 	return nil
 }
 
 // CutSites implements Network.
 func (n *Namespaces) CutSites(a, b string) error {
 	n.mu.Lock()
-	var router, other *siteNet
+	defer n.mu.Unlock()
+	of := map[string]*siteNet{}
 	for _, s := range n.sites {
-		switch s.name {
-		case a:
-			router = s
-		case b:
-			other = s
-		}
+		of[s.name] = s
 	}
-	n.mu.Unlock()
-	if router == nil || other == nil {
+	site, other := of[a], of[b]
+	if site == nil || other == nil {
 		return fmt.Errorf("cut sites %s and %s: there is no such site", a, b)
 	}
 	// The kernel forgets the routes through a link that is taken down here; at
 	// the other end of it they stay, without a carrier.
-	net := fmt.Sprintf("10.78.%d", min(router.number, other.number)*16+max(router.number, other.number))
-	via := net + ".2"
-	if router.number > other.number {
-		via = net + ".1"
-	}
-	if err := n.do(words("-n %s link set to%s down", router.router, b), words("-n %s link set to%s up", router.router, b)); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.undo = append(n.undo, words("-n %s route replace 10.77.%d.0/24 via %s", router.router, other.number, via))
-	return nil
+	return n.doLocked(fmt.Sprintf("-n %s link set to%s down", site.router, b),
+		fmt.Sprintf("-n %s link set to%s up", site.router, b), fmt.Sprintf("-n %s route replace %s", site.router, site.to(other)))
 }
 
 // CutNode implements Network.
 func (n *Namespaces) CutNode(name string) error {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	node := n.nodes[name]
-	n.mu.Unlock()
 	if node == nil {
 		return fmt.Errorf("cut node %s: there is no such node", name)
 	}
-	return n.do(words("-n %s link set %s down", node.site.router, node.port), words("-n %s link set %s up", node.site.router, node.port))
+	return n.doLocked(fmt.Sprintf("-n %s link set %s down", node.site.router, node.port), fmt.Sprintf("-n %s link set %s up", node.site.router, node.port))
 }
 
 // CutOneWay implements Network.
 func (n *Namespaces) CutOneWay(from, to string) error {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	a, b := n.nodes[from], n.nodes[to]
-	n.mu.Unlock()
 	if a == nil || b == nil {
 		return fmt.Errorf("cut %s to %s: there is no such node", from, to)
 	}
-	return n.do(words("-n %s route add blackhole %s/32", a.namespace, b.ip), words("-n %s route del blackhole %s/32", a.namespace, b.ip))
+	return n.doLocked(fmt.Sprintf("-n %s route add blackhole %s/32", a.namespace, b.ip), fmt.Sprintf("-n %s route del blackhole %s/32", a.namespace, b.ip))
 }
 
 // Shape implements Network: nothing can be shaped.
@@ -319,7 +290,7 @@ func (n *Namespaces) Heal() error {
 	n.mu.Unlock()
 	var errs []error
 	for _, c := range undo {
-		errs = append(errs, ip(c...))
+		errs = append(errs, tryIP("%s", c))
 	}
 	return errors.Join(errs...)
 }
@@ -330,10 +301,10 @@ func (n *Namespaces) Close() error {
 	defer n.mu.Unlock()
 	var errs []error
 	for _, node := range n.nodes {
-		errs = append(errs, ip("netns", "del", node.namespace))
+		errs = append(errs, tryIP("netns del %s", node.namespace))
 	}
 	for _, s := range n.sites {
-		errs = append(errs, ip("netns", "del", s.router))
+		errs = append(errs, tryIP("netns del %s", s.router))
 	}
 	n.nodes, n.sites = nil, nil
 	return errors.Join(errs...)

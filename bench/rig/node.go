@@ -19,6 +19,7 @@ import (
 
 // Node is one node of a mesh. It may be started many times.
 type Node struct {
+	*Process   // of its last start
 	Name, Site string
 	Place      Place
 	Data       string   // its data directory
@@ -28,7 +29,6 @@ type Node struct {
 	mesh   *Mesh
 	origin string
 	starts int
-	last   *Process // nil: it was never started
 	client http.Client
 }
 
@@ -39,14 +39,14 @@ func (n *Node) Start() error {
 	}
 	n.starts++
 	stem := fmt.Sprintf("%s-%03d", n.Name, n.starts)
-	src := record.Source{Node: n.Name, Path: filepath.Join(n.mesh.dir, stem+".rec")}
+	src := record.Source{Node: n.Name, Path: filepath.Join(n.mesh.cfg.Dir, stem+".rec")}
 	args := append([]string{
 		"run", "--origin", n.origin, "--name", n.Name, "--site", n.Site,
 		"--max-connections-per-address", "100000", // the crowd has one
 		"--listen", n.Place.HTTP, "--admin", n.Place.Admin, "--mesh", n.Place.Mesh,
 		"--secret-file", n.mesh.secret, "--data-dir", n.Data, "--fault-record", src.Path,
-		"--bootstrap-nodes", strings.Join(n.mesh.names, ","),
-	}, n.mesh.args...)
+		"--bootstrap-nodes", strings.Join(n.mesh.cfg.Names, ","),
+	}, n.mesh.cfg.Args...)
 	if n.Place.Advertise != "" {
 		args = append(args, "--advertise", n.Place.Advertise)
 	}
@@ -54,41 +54,15 @@ func (n *Node) Start() error {
 		args = append(args, "--join", seed)
 	}
 	// It ends with the mesh, or as its test says.
-	p, err := Start(context.Background(), Command{Name: n.mesh.binary, Args: append(args, n.Args...),
-		Log: filepath.Join(n.mesh.dir, stem+".log"), Namespace: n.Place.Namespace})
+	p, err := Start(context.Background(), Command{Name: n.mesh.cfg.Binary, Args: append(args, n.Args...),
+		Log: filepath.Join(n.mesh.cfg.Dir, stem+".log"), Namespace: n.Place.Namespace})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", n.Name, err)
 	}
-	n.last = p
+	n.Process = p
 	n.mesh.sources = append(n.mesh.sources, src)
 	return nil
 }
-
-// Running reports whether the process has not ended.
-func (n *Node) Running() bool { return n.last != nil && n.last.Running() }
-
-// Kill ends the process as a crash does, and waits for that.
-func (n *Node) Kill() error {
-	if n.last == nil {
-		return nil
-	}
-	return n.last.Kill()
-}
-
-// Pause stops the process in its tracks, as a machine that is suspended.
-func (n *Node) Pause() error { return n.last.Pause() }
-
-// Resume lets it go on.
-func (n *Node) Resume() error { return n.last.Resume() }
-
-// Stop ends the process as an operator does; after grace it is killed.
-func (n *Node) Stop(grace time.Duration) error { return n.last.StopWithin(grace) }
-
-// Ended waits for at most d and reports whether the process has ended.
-func (n *Node) Ended(d time.Duration) bool { return n.last == nil || n.last.EndedWithin(d) }
-
-// Code returns how the last start has ended: an exit code, or -1 for a signal.
-func (n *Node) Code() int { return n.last.Code() }
 
 // Wipe loses the data directory of a node that does not run.
 func (n *Node) Wipe() error {
@@ -102,37 +76,30 @@ func (n *Node) Wipe() error {
 // Copy copies the data directory as it is now to a new one.
 func (n *Node) Copy(to string) error { return os.CopyFS(to, os.DirFS(n.Data)) }
 
-// Log returns what the last start has printed.
-func (n *Node) Log() string {
-	if n.last == nil {
-		return ""
-	}
-	return n.last.Log()
-}
-
-// Tail returns the last lines of the log.
-func (n *Node) Tail(lines int) string {
-	if n.last == nil {
-		return ""
-	}
-	return n.last.Tail(lines)
-}
-
 // Status asks the node what it sees.
-func (n *Node) Status(ctx context.Context) (s node.Status, err error) {
+func (n *Node) Status(ctx context.Context) (node.Status, error) {
+	return statusAt(ctx, &n.client, n.Place.Admin)
+}
+
+// StatusAt asks the node with an admin API at host:port what it sees.
+func StatusAt(ctx context.Context, admin string) (node.Status, error) {
+	return statusAt(ctx, http.DefaultClient, admin)
+}
+
+func statusAt(ctx context.Context, client *http.Client, admin string) (s node.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Place.Admin+"/status", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/status", nil)
 	if err != nil {
 		return s, err
 	}
-	resp, err := n.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return s, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("status of %s: %s", n.Name, resp.Status)
+		return s, fmt.Errorf("status at %s: %s", admin, resp.Status)
 	}
 	return s, json.NewDecoder(resp.Body).Decode(&s)
 }

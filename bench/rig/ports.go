@@ -1,13 +1,14 @@
 package rig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
-	"syscall"
 )
 
 // Between choosing a port and binding it in another process, the system must not give it to
@@ -27,33 +28,58 @@ var handedOut sync.Map
 // and that it has not returned before in this process. It may be called from several
 // goroutines.
 func Free() (string, error) {
+	var last error
 	for range tries {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
-		switch free, err := isFree(address); {
-		case err != nil:
-			return "", fmt.Errorf("looking for a free port: %w", err)
-		case !free:
+		if last = bind(address); last != nil {
 			continue
 		}
 		if _, again := handedOut.LoadOrStore(address, true); !again {
 			return address, nil
 		}
+		last = fmt.Errorf("%s was returned before", address)
 	}
-	return "", fmt.Errorf("no free port found between %d and %d in %d tries", firstPort, lastPort, tries)
+	return "", fmt.Errorf("no free port found between %d and %d in %d tries: %w", firstPort, lastPort, tries, last)
 }
 
-func isFree(address string) (bool, error) {
+// FreePorts is Free for so many.
+func FreePorts(n int) (all []string, err error) {
+	for range n {
+		one, err := Free()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// bind listens at an address, and ends that.
+func bind(address string) error {
 	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return false, nil
-	} else if err != nil {
-		return false, err
+	if err != nil {
+		return err
 	}
 	c, err := net.ListenPacket("udp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return false, l.Close()
-	} else if err != nil {
-		return false, errors.Join(err, l.Close())
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
-	return true, errors.Join(c.Close(), l.Close())
+	return errors.Join(c.Close(), l.Close())
+}
+
+// Serve has s serve at an address, host:port, or on any port of loopback if that is empty, until stop is called.
+func Serve(s *http.Server, address string) (at string, stop func(), err error) {
+	l, err := net.Listen("tcp", cmp.Or(address, "127.0.0.1:0"))
+	if err != nil {
+		return "", nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = s.Serve(l) // ends with stop, and says so
+		close(done)
+	}()
+	return l.Addr().String(), func() {
+		_ = s.Close()
+		<-done
+	}, nil
 }

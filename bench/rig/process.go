@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -30,14 +29,6 @@ const (
 // Number is the number of the processor, from 0, as the kernel has it; -1 for any.
 func (c Core) Number() int { return int(c) - 1 }
 
-// Pinned returns the command line that runs another one on this core.
-func (c Core) Pinned(args ...string) []string {
-	if c == Anywhere {
-		return args
-	}
-	return append([]string{"taskset", "-c", strconv.Itoa(c.Number())}, args...)
-}
-
 // Command is a program to start. Name is required.
 type Command struct {
 	Core Core     // where it stays, with all its threads and children
@@ -45,9 +36,8 @@ type Command struct {
 	Name string   // a program in the path, or where it is
 	Args []string
 
-	Log       string    // the file that what it says goes to; empty: it is kept in memory
-	Out       io.Writer // takes what it says to its standard output, and Log the rest; nil: Log has both
-	Namespace string    // of its network, by name; empty: ours
+	Log       string // the file that what it says goes to; empty: it is kept in memory
+	Namespace string // of its network, by name; empty: ours
 }
 
 // Process is a program that was started.
@@ -57,6 +47,13 @@ type Process struct {
 	path string        // of its log; empty: log has it
 	log  output        // what it has said
 	done chan struct{} // closed when it has ended
+}
+
+// never is one that was not started: it has ended, and has said nothing.
+func never() *Process {
+	p := &Process{done: make(chan struct{})}
+	close(p.done)
+	return p
 }
 
 // output keeps what a process says.
@@ -84,7 +81,10 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{name: filepath.Base(c.Name), path: c.Log, done: make(chan struct{})}
-	line := c.Core.Pinned(append([]string{path}, c.Args...)...)
+	line := append([]string{path}, c.Args...)
+	if c.Core != Anywhere {
+		line = append([]string{"taskset", "-c", strconv.Itoa(c.Core.Number())}, line...)
+	}
 	p.cmd = exec.CommandContext(ctx, line[0], line[1:]...)
 	p.cmd.Env = append(os.Environ(), c.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
@@ -94,9 +94,6 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 			return nil, fmt.Errorf("start %s: %w", p.name, err)
 		}
 		p.cmd.Stdout, p.cmd.Stderr = file, file
-	}
-	if c.Out != nil {
-		p.cmd.Stdout = c.Out
 	}
 	// A master that is killed would leave its workers behind.
 	p.cmd.Cancel = func() error { return signal(p.cmd.Process, syscall.SIGTERM) }

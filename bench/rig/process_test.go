@@ -156,20 +156,18 @@ func TestBuiltStaysTheSameFile(t *testing.T) {
 	}
 }
 
-func TestParseWrk(t *testing.T) {
-	got, err := parseWrk(`Running 1s test @ http://127.0.0.1:1/
-  1 threads and 64 connections
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency     1.04ms    1.25ms  22.76ms   95.20%
-  70093 requests in 1.10s, 12.30MB read
-  Non-2xx or 3xx responses: 12
-Requests/sec:  63721.20
-Transfer/sec:     11.18MB
-`)
-	if want := (Answers{70093, 12, 63721.20}); err != nil || got != want {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
+// TestVersionOfWhatDoesNotSay reads it of the file, where that is of Go.
+func TestVersionOfWhatDoesNotSay(t *testing.T) {
+	for script, want := range map[string]string{"echo shell v7.8.9 h1:abc": "7.8.9", "echo unknown": "", "echo 1.2; exit 1": ""} {
+		if got := Version(t.Context(), "sh", "-c", script); got != want {
+			t.Errorf("%q is of version %q, want %q", script, got, want)
+		}
 	}
-	if _, err := parseWrk("unable to connect\n"); err == nil {
-		t.Error("no answers are no error")
+	own, err := os.Executable() // which is of a module without a version, as what go build makes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Version(t.Context(), own, "-test.list=none"); got != "" {
+		t.Errorf("a test is of version %q", got)
 	}
 }

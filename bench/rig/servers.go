@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,10 +17,6 @@ type NginxConfig struct {
 
 // StartNginx starts an nginx whose files are in dir, which is made.
 func StartNginx(ctx context.Context, core Core, dir string, c NginxConfig) (*Process, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, "nginx.conf")
 	conf := fmt.Sprintf(`%[2]s
 daemon off; worker_processes 1; pid %[1]s/pid; error_log stderr;
 events { worker_connections 4096; }
@@ -28,10 +25,16 @@ access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_
 %[3]s
 }
 `, dir, c.Main, c.HTTP)
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+	return startWith(ctx, Command{Core: core, Name: "nginx", Args: []string{"-p", dir, "-c"}}, filepath.Join(dir, "nginx.conf"), conf)
+}
+
+// startWith starts a program with one more argument: the file that has its configuration, whose folder is made.
+func startWith(ctx context.Context, c Command, file, config string) (*Process, error) {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(config), 0o600)); err != nil {
 		return nil, err
 	}
-	return Start(ctx, Command{Core: core, Name: "nginx", Args: []string{"-c", file, "-p", dir}})
+	c.Args = append(c.Args, file)
+	return Start(ctx, c)
 }
 
 // NginxProxy is an nginx in front of site, both host:port, that keeps its connections. The directives of location
@@ -55,7 +58,6 @@ func StartSite(ctx context.Context, dir, listen string) (*Process, error) {
 // StartHAProxy starts a HAProxy of one thread in front of site, both host:port, with more lines for its frontend. Its
 // file is in dir, which is there.
 func StartHAProxy(ctx context.Context, core Core, dir, listen, site string, frontend ...string) (*Process, error) {
-	file := filepath.Join(dir, "haproxy.cfg")
 	conf := fmt.Sprintf(`global
  nbthread 1
  maxconn 4096
@@ -73,23 +75,16 @@ backend b
  http-reuse always
  server s %s
 `, listen, strings.Join(frontend, "\n "), site)
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		return nil, err
-	}
-	return Start(ctx, Command{Core: core, Name: "haproxy", Args: []string{"-db", "-f", file}})
+	return startWith(ctx, Command{Core: core, Name: "haproxy", Args: []string{"-db", "-f"}}, filepath.Join(dir, "haproxy.cfg"), conf)
 }
 
 // StartCaddy starts the Caddy that is the program binary in front of site, both host:port. It logs no requests. Its files are
 // in dir, which is there.
 func StartCaddy(ctx context.Context, core Core, dir, binary, listen, site string) (*Process, error) {
-	file := filepath.Join(dir, "Caddyfile")
 	_, port, _ := strings.Cut(listen, ":")
 	conf := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n}\nhttp://:%s {\n\tbind 127.0.0.1\n\treverse_proxy %s {\n\t\ttransport http {\n\t\t\tkeepalive_idle_conns_per_host 1024\n\t\t}\n\t}\n}\n", port, site)
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		return nil, err
-	}
 	env := []string{"GOMAXPROCS=1", "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "HOME=" + dir}
-	return Start(ctx, Command{Core: core, Env: env, Name: binary, Args: []string{"run", "--adapter", "caddyfile", "--config", file}})
+	return startWith(ctx, Command{Core: core, Env: env, Name: binary, Args: []string{"run", "--adapter", "caddyfile", "--config"}}, filepath.Join(dir, "Caddyfile"), conf)
 }
 
 // NodeConfig is a node of ropeline to start by itself. Binary, Listen, Admin and Dir are required.
@@ -105,14 +100,11 @@ type NodeConfig struct {
 
 // StartNode starts a node on the core of servers, with one processor, as all Go programs here. Its data directory is new.
 func StartNode(ctx context.Context, n NodeConfig) (*Process, error) {
-	file := filepath.Join(n.Dir, "ropeline.yaml")
-	if err := os.WriteFile(file, []byte(n.Config), 0o600); err != nil {
-		return nil, err
-	}
 	data, err := os.MkdirTemp(n.Dir, "data")
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"run", "--config", file, "--origin", "http://" + n.Site, "--listen", n.Listen, "--admin", n.Admin, "--data-dir", data}, n.Args...)
-	return Start(ctx, Command{Core: OfServer, Env: append([]string{"GOMAXPROCS=1"}, n.Env...), Name: n.Binary, Args: args})
+	args := append([]string{"run", "--origin", "http://" + n.Site, "--listen", n.Listen, "--admin", n.Admin, "--data-dir", data}, n.Args...)
+	c := Command{Core: OfServer, Env: append([]string{"GOMAXPROCS=1"}, n.Env...), Name: n.Binary, Args: append(args, "--config")}
+	return startWith(ctx, c, filepath.Join(n.Dir, "ropeline.yaml"), n.Config)
 }

@@ -52,34 +52,22 @@ func OwnThread() time.Duration { return threadClock() }
 
 // usageOf is Usage of a process by its number, as the files below proc and the clock have it.
 func usageOf(proc string, pid int, clock func(pid int) (time.Duration, error)) (total Usage, err error) {
-	family, err := familyOf(proc, pid)
-	if err != nil {
-		return total, err
-	}
-	for _, id := range family {
-		used, err := clock(id)
-		if err != nil {
-			return total, err
+	err = Try(func() {
+		for _, id := range Got(familyOf(proc, pid)) {
+			total = total.Add(Usage{Got(clock(id)), Got(waitedOf(filepath.Join(proc, strconv.Itoa(id))))})
 		}
-		waited, err := waitedOf(filepath.Join(proc, strconv.Itoa(id)))
-		if err != nil {
-			return total, err
-		}
-		total = total.Add(Usage{used, waited})
-	}
-	return total, nil
+	})
+	return total, err
 }
 
 // familyOf returns a process and its children, and theirs.
 func familyOf(proc string, pid int) ([]int, error) {
-	entries, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "stat"))
-	if err != nil {
-		return nil, err
-	}
+	entries, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "stat")) // which fails of a bad pattern only
 	children, found := map[int][]int{}, false
 	for _, path := range entries {
-		fields, err := statOf(path)
-		if err != nil {
+		b, err := os.ReadFile(path)
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // names may have anything in them
+		if err != nil || len(fields) < 2 {
 			continue // it has ended
 		}
 		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
@@ -97,33 +85,14 @@ func familyOf(proc string, pid int) ([]int, error) {
 	return family, nil
 }
 
-// statOf returns the fields of a stat file from the state on, which follows the name.
-func statOf(path string) ([]string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // names may have anything in them
-	if len(fields) < 13 {
-		return nil, fmt.Errorf("%s has %d fields after the name", path, len(fields))
-	}
-	return fields, nil
-}
-
 // waitedOf adds up how long the threads of a process that still run were ready and had no core, in nanoseconds, as the
 // scheduler has it; 0 where it does not tell.
 func waitedOf(dir string) (total time.Duration, err error) {
-	tasks, err := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat"))
-	if err != nil {
-		return 0, err
-	}
+	tasks, _ := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat"))
 	for _, path := range tasks {
 		b, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			continue // this thread has ended
-		}
-		if err != nil {
-			return 0, err
 		}
 		var used, waited int64
 		if _, err := fmt.Sscan(string(b), &used, &waited); err != nil {
@@ -132,4 +101,42 @@ func waitedOf(dir string) (total time.Duration, err error) {
 		total += time.Duration(waited)
 	}
 	return total, nil
+}
+
+// Memory is what the kernel counts as resident, in bytes.
+type Memory struct {
+	Total int64
+	Anon  int64 // of it, what is the process's alone: heap, stacks, tables of the runtime
+	File  int64 // of it, pages of files: of the program, and of its store
+	Peak  int64 // the most that Total was, since the start or [Process.ForgetPeak]
+}
+
+// Memory returns what the program has resident, its children not included.
+func (p *Process) Memory() (m Memory, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+	if err != nil {
+		return m, err
+	}
+	return memoryIn(string(text))
+}
+
+// ForgetPeak makes Peak begin again; see proc(5), clear_refs.
+func (p *Process) ForgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.Pid()), []byte("5"), 0)
+}
+
+func memoryIn(status string) (m Memory, err error) {
+	for key, to := range map[string]*int64{"VmRSS:": &m.Total, "RssAnon:": &m.Anon, "RssFile:": &m.File, "VmHWM:": &m.Peak} {
+		_, rest, ok := strings.Cut(status, key)
+		fields := strings.Fields(rest)
+		if !ok || len(fields) < 2 || fields[1] != "kB" {
+			return m, fmt.Errorf("/proc/…/status does not tell %s", key)
+		}
+		kib, err := strconv.ParseInt(fields[0], 10, 64)
+		if err != nil {
+			return m, err
+		}
+		*to = kib << 10
+	}
+	return m, nil
 }

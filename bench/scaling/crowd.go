@@ -3,51 +3,17 @@
 package scaling
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"github.com/ropeline/ropeline/bench/rig"
 )
-
-// Kinds of requests.
-const (
-	inside  = "a visitor who is in"
-	waiting = "a waiting visitor's poll"
-	fresh   = "a new visitor, with a ticket"
-)
-
-var kinds = []string{inside, waiting, fresh}
-
-// site is what the nodes protect.
-type site struct {
-	server *fasthttp.Server
-	url    string
-	done   chan error
-}
-
-func startSite() (*site, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &site{
-		server: &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("hello\n") }},
-		url:    "http://" + l.Addr().String(), done: make(chan error, 1),
-	}
-	go func() { s.done <- s.server.Serve(l) }()
-	return s, nil
-}
-
-func (s *site) stop() {
-	_ = s.server.Shutdown()
-	<-s.done
-}
 
 // crowd asks all nodes of a group, each over one connection, at a steady rate whether or not
 // answers are late.
@@ -58,156 +24,105 @@ type crowd struct {
 	turned   atomic.Int64 // otherwise: somebody stood still for want of a processor
 }
 
-var (
-	errTurned = errors.New("told to wait")                           // of a new visitor
-	errEarly  = errors.New("a poll that came early, and costs less") // when the load catches up after a standstill
-)
-
 // line is what goes to one node.
 type line struct {
-	conn    net.Conn
-	read    *bufio.Reader
-	write   *bufio.Writer
-	next    int // who polls next
-	cookies []string
-	in      string // the cookie of the visitor who is in
+	client  http.Client
+	node    string
+	in      string   // the cookie of the visitor who is in
+	waiting []string // those of visitors who wait
+	next    int      // who of them polls next
 }
 
 // spare is how many seconds pass between two polls of a visitor; one that is told to ask every three
 // seconds is not early then, and counted as of the poll before.
 const spare = 3
 
-// newCrowd connects to all nodes, has one visitor let in at each, and others wait.
-func newCrowd(ctx context.Context, cfg config, g *group) (*crowd, error) {
+// newCrowd has one visitor let in at each node, and others wait.
+func newCrowd(ctx context.Context, cfg config, g *group) *crowd {
 	c := &crowd{rate: cfg.rate}
 	for _, p := range g.nodes {
-		conn, err := net.Dial("tcp4", p.http)
-		if err != nil {
-			c.close()
-			return nil, err
-		}
-		c.lines = append(c.lines, &line{conn: conn, read: bufio.NewReader(conn), write: bufio.NewWriter(conn)})
+		c.lines = append(c.lines, &line{node: p.http, client: http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}, waiting: make([]string, int(cfg.rate*spare))})
 	}
-	err := c.each(func(l *line) error {
-		var err error
-		if l.in, err = l.ask(inside, ""); err != nil {
-			return err
+	c.each(func(l *line) {
+		l.once(inside)
+		for range l.waiting {
+			l.once(waiting)
 		}
-		for range int(cfg.rate * spare) {
-			cookie, err := l.ask(waiting, "")
-			if err != nil {
-				return err
-			}
-			l.cookies = append(l.cookies, cookie)
-		}
-		return ctx.Err()
+		rig.Must(ctx.Err())
 	})
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
+	return c
 }
 
 // each calls f for all lines at once.
-func (c *crowd) each(f func(*line) error) error {
+func (c *crowd) each(f func(*line)) {
 	errs := make([]error, len(c.lines))
 	var wg sync.WaitGroup
 	for i, l := range c.lines {
-		wg.Go(func() { errs[i] = f(l) })
+		wg.Go(func() { errs[i] = rig.Try(func() { f(l) }) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	rig.Must(errors.Join(errs...))
 }
 
 // ask has all lines ask for a while.
-func (c *crowd) ask(ctx context.Context, kind string, lasts time.Duration) error {
+func (c *crowd) ask(ctx context.Context, kind string, lasts time.Duration) {
 	every := time.Duration(float64(time.Second) / c.rate)
 	start := time.Now()
-	return c.each(func(l *line) error {
-		for at := time.Duration(0); at < lasts; at += every {
-			if wait := time.Until(start.Add(at)); wait > 0 {
-				time.Sleep(wait)
-			}
-			if time.Since(start) > lasts || ctx.Err() != nil {
-				break // it has fallen behind
-			}
-			switch err := l.once(kind); {
-			case errors.Is(err, errTurned), errors.Is(err, errEarly):
-				c.turned.Add(1)
-			case err != nil:
-				return err
-			default:
+	c.each(func(l *line) {
+		for at := time.Duration(0); at < lasts && time.Since(start) < lasts; at += every { // or it has fallen behind
+			rig.Must(rig.Sleep(ctx, time.Until(start.Add(at))))
+			if l.once(kind) {
 				c.answered.Add(1)
+			} else {
+				c.turned.Add(1)
 			}
 		}
-		return context.Cause(ctx)
 	})
 }
 
-// once asks for whoever is next.
-func (l *line) once(kind string) error {
+// once has whoever is next ask, and reports whether the answer is as it should be. It may not be where the load catches up
+// after a standstill: a poll that comes early is told nothing, and costs less, and somebody new may be told to wait.
+func (l *line) once(kind string) bool {
 	switch kind {
 	case inside:
-		cookie, err := l.ask(kind, l.in)
-		if cookie != "" {
-			l.in = cookie // the session was extended
-		}
-		return err
+		l.ask(kind, &l.in)
+		return true
 	case waiting:
-		l.next = (l.next + 1) % len(l.cookies)
-		cookie, err := l.ask(kind, l.cookies[l.next])
-		if err == nil && cookie == "" {
-			return errEarly
-		}
-		if err == nil {
-			l.cookies[l.next] = cookie
-		}
-		return err
+		l.next = (l.next + 1) % len(l.waiting)
+		_, told := l.ask(kind, &l.waiting[l.next])
+		return told
 	}
-	_, err := l.ask(kind, "")
-	return err
+	cookie := ""
+	queued, _ := l.ask(kind, &cookie)
+	return !queued
 }
 
-// ask sends one request with a cookie, if it is not empty, and returns that of the answer.
-func (l *line) ask(kind, cookie string) (string, error) {
+// ask sends one request with a cookie, if it is not empty, and takes over that of the answer, if it tells one.
+func (l *line) ask(kind string, cookie *string) (queued, told bool) {
 	path := "/open"
 	if kind == waiting {
 		path = "/closed"
 	}
-	fmt.Fprintf(l.write, "GET %s HTTP/1.1\r\nHost: shop.example\r\nAccept: application/json\r\n", path)
-	if cookie != "" {
-		fmt.Fprintf(l.write, "Cookie: %s\r\n", cookie)
+	req := rig.Got(http.NewRequest(http.MethodGet, "http://"+l.node+path, nil))
+	req.Host = "shop.example"
+	req.Header.Set("Accept", "application/json")
+	if *cookie != "" {
+		req.Header.Set("Cookie", *cookie)
 	}
-	if _, err := l.write.WriteString("\r\n"); err != nil {
-		return "", err
+	resp := rig.Got(l.client.Do(req))
+	defer resp.Body.Close()
+	body := string(rig.Got(io.ReadAll(resp.Body)))
+	if queued = body != hello; kind != fresh && queued != (kind == waiting) {
+		rig.Must(fmt.Errorf("%s got %s: %.80s", kind, resp.Status, body))
 	}
-	if err := l.write.Flush(); err != nil {
-		return "", err
+	for _, k := range resp.Cookies() {
+		*cookie, told = k.Name+"="+k.Value, true
 	}
-	var resp fasthttp.Response
-	if err := resp.Read(l.read); err != nil {
-		return "", err
-	}
-	switch queued := string(resp.Body()) != "hello\n"; {
-	case queued && kind == fresh:
-		return "", errTurned
-	case queued != (kind == waiting):
-		return "", fmt.Errorf("%s got %d: %.80s", kind, resp.StatusCode(), resp.Body())
-	}
-	set := ""
-	for _, value := range resp.Header.Cookies() {
-		var k fasthttp.Cookie
-		if err := k.ParseBytes(value); err != nil {
-			return "", err
-		}
-		set = string(k.Key()) + "=" + string(k.Value())
-	}
-	return set, nil
+	return queued, told
 }
 
 func (c *crowd) close() {
 	for _, l := range c.lines {
-		l.conn.Close()
+		l.client.CloseIdleConnections()
 	}
 }

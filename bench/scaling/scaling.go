@@ -9,14 +9,19 @@ package scaling
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/ropeline/ropeline/transport"
 
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // Entry is the measurement.
@@ -30,6 +35,7 @@ func Entry() measurement.Entry {
 			{Name: "cpu-sec/decision", Meaning: "processor time of all nodes for one decision", Better: "lower"},
 			{Name: "of-one-node", Meaning: "the same by that of sites of one node in the same round", Better: "lower"},
 			{Name: "idle-sec/s", Meaning: "processor time of a node while nobody asks", Better: "lower"},
+			{Name: "req/s", Meaning: "requests to each node a second that were made", Better: "higher"},
 		},
 		Needs: []string{measurement.Ropeline, "taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s", "rate=100"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
@@ -39,7 +45,7 @@ func Entry() measurement.Entry {
 			o.DurationVar(&cfg.lasts, "for", 3*time.Second, "how long each time")
 			return func(ctx context.Context, r *measurement.Run) error {
 				cfg.binary = r.Binary
-				return run(ctx, cfg, r)
+				return rig.Try(func() { run(ctx, cfg, r) })
 			}
 		},
 	}
@@ -58,11 +64,20 @@ func rowOf(size int, kind string) string {
 // processes is how many nodes there are at any time.
 const processes = 12
 
-// warm is for how long each kind asks before it is measured: all who wait have polled once.
-var warm = map[string]time.Duration{inside: time.Second, waiting: spare * time.Second, fresh: time.Second}
-
 // sizes are those of sites that are measured; they divide processes.
 var sizes = []int{1, 2, 3, 6, 12}
+
+// Kinds of requests.
+const (
+	inside  = "a visitor who is in"
+	waiting = "a waiting visitor's poll"
+	fresh   = "a new visitor, with a ticket"
+)
+
+var kinds = []string{inside, waiting, fresh}
+
+// warm is for how long each kind asks before it is measured: all who wait have polled once.
+var warm = map[string]time.Duration{inside: time.Second, waiting: spare * time.Second, fresh: time.Second}
 
 // config says how long what is measured.
 type config struct {
@@ -72,105 +87,168 @@ type config struct {
 	lasts  time.Duration
 }
 
-func run(ctx context.Context, cfg config, r *measurement.Run) error {
-	site, err := startSite()
-	if err != nil {
-		return err
-	}
-	defer site.stop()
-	var found figures
+func run(ctx context.Context, cfg config, r *measurement.Run) {
+	site, stop, err := rig.Serve(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, hello) })}, "")
+	rig.Must(err)
+	defer stop()
 	for round := range cfg.rounds {
+		found := map[int]figure{}
 		for i := range sizes {
 			size := sizes[(i+round)%len(sizes)] // not always the same one first
 			r.Tell("round %d of %d: sites of %d", round+1, cfg.rounds, size)
-			f, err := measure(ctx, cfg, size, site.url)
+			f, err := measure(ctx, cfg, size, site)
 			if err != nil {
-				return fmt.Errorf("sites of %d nodes: %w", size, err)
+				rig.Must(fmt.Errorf("sites of %d nodes: %w", size, err))
 			}
-			found.add(size, f)
+			found[size] = f
 		}
-	}
-	for round := range cfg.rounds {
 		for _, size := range sizes {
 			for _, kind := range kinds {
-				f := found.of[size][round]
-				r.Add(rowOf(size, kind), measurement.Values{"cpu-sec/decision": f.Decision[kind].Seconds(), "idle-sec/s": f.Idle.Seconds(),
-					"of-one-node": float64(f.Decision[kind]) / float64(max(1, found.of[1][round].Decision[kind]))})
+				r.Add(rowOf(size, kind), found[size].values(found[1], kind))
 			}
 		}
 	}
-	if r.Docs != "" {
-		if err := found.draw(filepath.Join(r.Docs, "img")); err != nil {
-			return err
-		}
-	}
-	return r.TableWithFigures(ctx, found.table(cfg), nil, found.of)
 }
+
+// hello is what the site says.
+const hello = "hello\n"
 
 // figure is what was measured of one size in one round, in processor time.
 type figure struct {
-	Idle     time.Duration            `json:"idle_ns_per_s"` // of one node for a second, while nobody asks
-	Decision map[string]time.Duration `json:"decision_ns"`   // of all nodes for one decision of each kind, without that
-	Asked    map[string]float64       `json:"asked_per_s"`   // requests per node and second
+	idle     time.Duration            // of one node for a second, while nobody asks
+	decision map[string]time.Duration // of all nodes for one decision of each kind, without that
+	asked    map[string]float64       // requests per node and second
+}
+
+// values are those of a row; one is what was measured of sites of one node in the same round: a machine
+// that is slower in one round is so for all.
+func (f figure) values(one figure, kind string) measurement.Values {
+	return measurement.Values{"cpu-sec/decision": f.decision[kind].Seconds(), "idle-sec/s": f.idle.Seconds(), "req/s": f.asked[kind],
+		"of-one-node": float64(f.decision[kind]) / float64(max(1, one.decision[kind]))}
 }
 
 // measure starts as many meshes as there are processes for, and asks them.
 func measure(ctx context.Context, cfg config, size int, site string) (f figure, err error) {
-	g, err := startGroup(ctx, cfg.binary, size, site)
-	defer func() { err = errors.Join(err, g.stop()) }()
-	if err != nil {
-		return f, err
-	}
-	f = figure{Decision: map[string]time.Duration{}, Asked: map[string]float64{}}
-	visitors, err := newCrowd(ctx, cfg, g)
-	if err != nil {
-		return f, err
-	}
-	defer visitors.close()
-	quiet := []time.Duration{}
-	rest := func() error {
-		used, span, err := g.used(ctx, func(ctx context.Context) error { return sleep(ctx, cfg.lasts) })
-		quiet = append(quiet, time.Duration(float64(used)/span.Seconds()/processes))
-		return err
-	}
-	if err := rest(); err != nil {
-		return f, err
-	}
-	spent := map[string][2]float64{} // time, and decisions
-	for _, kind := range kinds {
-		if err := visitors.ask(ctx, kind, warm[kind]); err != nil {
-			return f, err
+	g := &group{}
+	defer g.stop()
+	err = rig.Try(func() {
+		g.start(ctx, cfg.binary, size, site)
+		visitors := newCrowd(ctx, cfg, g)
+		defer visitors.close()
+		rest := func() time.Duration {
+			used, span := g.used(func() { rig.Must(rig.Sleep(ctx, cfg.lasts)) })
+			return time.Duration(float64(used) / span.Seconds() / processes)
 		}
-		visitors.answered.Store(0)
-		visitors.turned.Store(0)
-		used, span, err := g.used(ctx, func(ctx context.Context) error { return visitors.ask(ctx, kind, cfg.lasts) })
-		if err != nil {
-			return f, fmt.Errorf("%s: %w", kind, err)
+		f = figure{rest(), map[string]time.Duration{}, map[string]float64{}}
+		type spell struct {
+			used, span time.Duration
+			decisions  float64
 		}
-		n := float64(visitors.answered.Load())
-		if turned := visitors.turned.Load(); float64(turned) > 0.05*n {
-			return f, fmt.Errorf("%s: %d were answered otherwise, and %.0f as they should be: the machine is too busy", kind, turned, n)
+		spent := map[string]spell{}
+		for _, kind := range kinds {
+			visitors.ask(ctx, kind, warm[kind])
+			visitors.answered.Store(0)
+			visitors.turned.Store(0)
+			used, span := g.used(func() { visitors.ask(ctx, kind, cfg.lasts) })
+			n := float64(visitors.answered.Load())
+			if turned := visitors.turned.Load(); float64(turned) > 0.05*n {
+				rig.Must(fmt.Errorf("%s: %d were answered otherwise, and %.0f as they should be: the machine is too busy", kind, turned, n))
+			}
+			f.asked[kind], spent[kind] = n/processes/span.Seconds(), spell{used, span, n}
 		}
-		f.Asked[kind] = n / processes / span.Seconds()
-		spent[kind] = [2]float64{float64(used), n}
-		f.Decision[kind] = span // until it is known what nodes take by themselves
-	}
-	if err := rest(); err != nil {
-		return f, err
-	}
-	f.Idle = (quiet[0] + quiet[1]) / 2
-	for kind, s := range spent {
-		idle := float64(f.Idle) * processes * f.Decision[kind].Seconds()
-		f.Decision[kind] = time.Duration((s[0] - idle) / s[1])
-	}
-	return f, nil
+		f.idle = (f.idle + rest()) / 2
+		for kind, s := range spent {
+			f.decision[kind] = time.Duration((float64(s.used) - float64(f.idle)*processes*s.span.Seconds()) / s.decisions)
+		}
+	})
+	return f, err
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
+// settings are those of all nodes: a room whose visitors are let in at once, and one in which all
+// of them wait.
+const settings = `
+total-active-users: 10000000
+new-users-per-minute: 10000000
+session-duration: 1m
+max-connections-per-address: 100000
+max-requests-per-connection: 1048576
+rooms:
+  - room: open
+    path: /open
+    cookie-suffix: open
+  - room: closed
+    path: /closed
+    cookie-suffix: closed
+    queue-all: true
+    refresh-interval: 3s
+`
+
+// group is all processes, in meshes of the same size.
+type group struct {
+	dir   string
+	nodes []*process
+}
+
+// process is one node.
+type process struct {
+	*rig.Process
+	http, admin, mesh string
+}
+
+// start starts all processes and waits until every mesh is whole.
+func (g *group) start(ctx context.Context, binary string, size int, site string) {
+	g.dir = rig.Got(os.MkdirTemp("", "scaling"))
+	secret := filepath.Join(g.dir, "secret.key")
+	rig.Must(os.WriteFile(secret, []byte(transport.NewSecret().Text()+"\n"), 0o600))
+	for i := range processes {
+		// The first of each mesh makes it, and is waited for.
+		first := i / size * size
+		ports := rig.Got(rig.FreePorts(3))
+		name := fmt.Sprint("node-", i)
+		dir := filepath.Join(g.dir, name)
+		rig.Must(os.Mkdir(dir, 0o700))
+		args := []string{"--bootstrap-nodes", fmt.Sprint("node-", first), "--secret-file", secret, "--log-level", "warn", "--name", name, "--mesh", ports[2]}
+		if first != i {
+			args = append(args, "--join", g.nodes[first].mesh)
+		}
+		p := rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: ports[0], Admin: ports[1], Site: site, Dir: dir, Config: settings, Args: args}))
+		g.nodes = append(g.nodes, &process{p, ports[0], ports[1], ports[2]})
+		if first == i {
+			rig.Must(g.nodes[i].await(ctx, 0)) // who joins shall find somebody
+		}
 	}
+	for _, p := range g.nodes {
+		rig.Must(p.await(ctx, size-1))
+	}
+	rig.Must(rig.Sleep(ctx, 5*time.Second)) // rights and counters have settled
+}
+
+// await waits until a node takes requests and sees that many others.
+func (p *process) await(ctx context.Context, others int) error {
+	return p.AwaitFunc(ctx, fmt.Sprintf("sees %d others", others), func(ctx context.Context) bool {
+		s, err := rig.StatusAt(ctx, p.admin)
+		return err == nil && s.Ready && rig.Alive(s) == others
+	})
+}
+
+// used returns the processor time that all nodes take while f runs, and how long that is.
+func (g *group) used(f func()) (used, span time.Duration) {
+	before, start := g.cpu(), time.Now()
+	f()
+	return g.cpu() - before, time.Since(start)
+}
+
+// cpu returns the processor time that all nodes have taken so far.
+func (g *group) cpu() (total time.Duration) {
+	for _, p := range g.nodes {
+		total += rig.Got(p.CPU())
+	}
+	return total
+}
+
+func (g *group) stop() {
+	for _, p := range g.nodes {
+		_ = p.Kill() // it has nothing to lose
+	}
+	_ = os.RemoveAll(g.dir)
 }

@@ -1,78 +1,129 @@
 package suite
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
+	"os"
 
-	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
-// Benchmark is one question, and how it is answered.
-type Benchmark struct {
-	Name     string // for the command line
-	Title    string
-	Question string
-	Method   string
+// benchmark is one question, and how it is answered.
+type benchmark struct {
+	name     string // for the command line
+	question string
+	method   string
 	site     bool   // there is an origin behind the servers
 	base     string // the row by which the others' processor time is told; empty: none
-	figure   figure // of its chart; zero: processor time
 	entries  []entry
 	checks   []check
 }
 
-// All returns every benchmark, in the order of the page.
-func All() []Benchmark {
-	return []Benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
+// benchmarks are all, in the order of the page.
+func benchmarks() []benchmark {
+	return []benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
 }
 
 // entry is one server in one situation, as it is measured.
 type entry struct {
 	server, what string
-	needs        []string // programs, beside taskset
-	conns        int      // 0: usualConns
-	halfOf       string   // the row before by whose rate requests are due, half as many; empty: as many as can be
-	start        func(context.Context, *place) (*subject, error)
+	needs        []string              // programs, beside taskset
+	conns        int                   // 0: usualConns
+	halfOf       string                // the row before by whose rate requests are due, half as many; empty: as many as can be
+	start        func(*place) *subject // ends by rig.Must where it cannot
 }
 
 const usualConns = 64
 
-func (e *entry) row() Row {
-	conns := e.conns
-	if conns == 0 {
-		conns = usualConns
+// name is how checks call the row.
+func (e *entry) name() string {
+	if e.what == "" {
+		return e.server
 	}
-	return Row{Server: e.server, Case: e.what, Conns: conns}
+	return e.server + ", " + e.what
+}
+
+func (e *entry) row() string { return measurement.Row("server", e.server, "case", e.what) }
+
+// check is something that has to come out: a figure of each round, whose median has a bound.
+type check struct {
+	text        string
+	least, most float64
+	rows        []string                 // what it needs
+	of          func(s []sample) float64 // one sample of each row
+}
+
+// sample is one measurement, in the units of rows.
+type sample = measurement.Values
+
+// bound is that of a check, whose values are a row of their own.
+func (c *check) bound() measurement.Bound {
+	return measurement.Bound{Row: measurement.Row("check", c.text), Unit: checkUnit, Least: c.least, Most: c.most, Text: c.text}
 }
 
 // subject is a server that runs and can be measured.
 type subject struct {
-	parts   []*rig.Process                               // whose processor time counts
-	heads   [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
-	turn    rate.Turn                                    // how heads take turns; empty: together
-	address string                                       // where it is asked; empty: where its place listens
-	nodes   []*rig.Process                               // those of parts that tell of collections
-	send    func(context.Context, shot) (answers, error) // nil: with the generator
-	code    int                                          // that answers have to have; 0: 200
+	parts      []*rig.Process                               // whose processor time counts
+	heads      [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
+	onePerConn bool                                         // each connection sends one of heads
+	address    string                                       // where it is asked; empty: where its place listens
+	nodes      []*rig.Process                               // those of parts that tell of collections
+	send       func(context.Context, shot) (answers, error) // nil: with the generator
+	code       int                                          // that answers have to have; 0: 200
 	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.
 	probe func(*http.Response) error
 	after func(context.Context) error // looks afterwards whether all is as it was to be; nil: nothing
 	path  string                      // what to ask for; empty: what heads ask for
-	close func() error                // what else has to be ended; nil: nothing
 }
 
-// place is where a subject runs.
+// wants is the code that answers have to have.
+func (s *subject) wants() int { return cmp.Or(s.code, http.StatusOK) }
+
+// place is where a subject runs, for one measurement.
 type place struct {
-	dir    string // its own, and empty
-	binary string // the program of ropeline
-	self   string // that of the benchmarks
-	caddy  string
-	listen string // host:port of the server
-	admin  string // of the node
-	site   string // of the origin, which runs
+	ctx     context.Context // of the measurement
+	dir     string          // its own, and empty
+	binary  string          // the program of ropeline
+	self    string          // that of the benchmarks
+	caddy   string
+	listen  string         // host:port of the server
+	admin   string         // of the node
+	site    string         // of the origin, which runs
+	started []*rig.Process // that are to be ended
 	// recorded has answers that servers are to give, by what they are of. All places of a run share it.
 	recorded map[string]serve.Answer
+}
+
+// run has a process ended after the measurement.
+func (p *place) run(proc *rig.Process, err error) *rig.Process {
+	rig.Must(err)
+	p.started = append(p.started, proc)
+	return proc
+}
+
+// ready is a subject of one process, from when it answers.
+func (p *place) ready(proc *rig.Process, err error) *subject {
+	rig.Must(p.run(proc, err).Await(p.ctx, p.url()))
+	return &subject{parts: []*rig.Process{proc}, heads: [][]byte{head(strangerCookie)}}
+}
+
+// proxied is a subject that answers what the site does.
+func (p *place) proxied(proc *rig.Process, err error) *subject {
+	sub := p.ready(proc, err)
+	sub.probe = isSite
+	return sub
+}
+
+// end ends all that was started.
+func (p *place) end() (err error) {
+	for _, proc := range p.started {
+		err = errors.Join(err, proc.Stop())
+	}
+	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
 func (p *place) url() string { return "http://" + p.listen + "/" }

@@ -16,13 +16,11 @@ gc 7 @1.4s 2%: cut off`
 }
 
 func TestHalfOfARateThatWasNotMeasured(t *testing.T) {
-	r := made()
-	e := entry{halfOf: "nginx"}
-	if got, err := e.due(r); err != nil || got != 50_000 { // of the last round
+	h := harness{samples: map[string][]sample{"nginx": {{perSecond: 80_000}, {perSecond: 100_000}}}}
+	if got, err := h.due(entry{halfOf: "nginx"}); err != nil || got != 50_000 { // of the last round
 		t.Errorf("got %v, %v", got, err)
 	}
-	e.halfOf = "HAProxy"
-	if _, err := e.due(r); err == nil {
+	if _, err := h.due(entry{halfOf: "HAProxy"}); err == nil {
 		t.Error("it is missing, and has a rate")
 	}
 }

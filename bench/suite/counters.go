@@ -2,56 +2,41 @@ package suite
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/redis"
 )
 
 // counters is what a central counter costs, which is asked about every visitor.
-func counters() Benchmark {
-	return Benchmark{
-		Name: "counters", Title: "A central counter",
-		Question: "What does it cost to ask Redis once for each decision, as waiting rooms with a centre do?",
-		Method: "`INCR` of one key, one call for each decision, by 64 connections that each wait for their answer: by a small client in Go, as a server would have it, and by " +
+func counters() benchmark {
+	return benchmark{
+		name:     "counters",
+		question: "What does it cost to ask Redis once for each decision, as waiting rooms with a centre do?",
+		method: "`INCR` of one key, one call for each decision, by 64 connections that each wait for their answer: by a small client in Go, as a server would have it, and by " +
 			"redis-benchmark, which is the least that asking can take. Redis keeps nothing on disk. What the client in Go spends itself is told beside, since whoever decides has to spend it, too.",
 		entries: []entry{
-			{server: "Redis INCR", what: "a client in Go", needs: []string{"redis-server"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				return startCounter(ctx, p, increments(p))
-			}},
-			{server: "Redis INCR", what: "redis-benchmark", needs: []string{"redis-server", "redis-benchmark"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				return startCounter(ctx, p, redisBenchmark)
-			}},
+			{server: "Redis INCR", what: "a client in Go", needs: []string{"redis-server"}, start: func(p *place) *subject { return startCounter(p, increments(p)) }},
+			{server: "Redis INCR", what: "redis-benchmark", needs: []string{"redis-server", "redis-benchmark"}, start: func(p *place) *subject { return startCounter(p, redisBenchmark) }},
 		},
 	}
 }
 
-func startCounter(ctx context.Context, p *place, send func(context.Context, shot) (answers, error)) (*subject, error) {
-	proc, err := startRedis(ctx, p.listen, p.dir)
-	if err != nil {
-		return nil, err
-	}
-	return &subject{parts: []*rig.Process{proc}, send: send}, awaitRedis(ctx, proc, p.listen)
+func startCounter(p *place, send func(context.Context, shot) (answers, error)) *subject {
+	return &subject{parts: []*rig.Process{startRedis(p, p.listen)}, send: send}
 }
 
-// startRedis starts a Redis that keeps nothing on disk.
-func startRedis(ctx context.Context, listen, dir string) (*rig.Process, error) {
-	at, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return nil, err
-	}
-	return rig.Start(ctx, rig.Command{Core: rig.OfServer, Name: "redis-server",
-		Args: []string{"--bind", at, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}})
-}
-
-func awaitRedis(ctx context.Context, proc *rig.Process, listen string) error {
-	return proc.AwaitFunc(ctx, "answers at "+listen, func(context.Context) bool {
+// startRedis starts a Redis that keeps nothing on disk, and returns it when it answers.
+func startRedis(p *place, listen string) *rig.Process {
+	at, port, _ := strings.Cut(listen, ":")
+	proc := p.run(rig.Start(p.ctx, rig.Command{Core: rig.OfServer, Name: "redis-server",
+		Args: []string{"--bind", at, "--port", port, "--dir", p.dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}}))
+	rig.Must(proc.AwaitFunc(p.ctx, "answers at "+listen, func(context.Context) bool {
 		c, err := redis.Dial(listen)
 		if err != nil {
 			return false
@@ -59,7 +44,8 @@ func awaitRedis(ctx context.Context, proc *rig.Process, listen string) error {
 		defer c.Close()
 		_, err = c.Do("PING")
 		return err == nil
-	})
+	}))
+	return proc
 }
 
 // increments has a process of this program's own increment, so that its time can be told.
@@ -76,24 +62,17 @@ func increments(p *place) func(context.Context, shot) (answers, error) {
 		if err := json.Unmarshal(out, &r); err != nil {
 			return a, fmt.Errorf("the client says %q: %w", out, err)
 		}
-		micros := func(v float64) time.Duration { return time.Duration(v * float64(time.Microsecond)) }
-		return answers{
-			rate: r.Rate, p50: micros(r.P50), p99: micros(r.P99), p999: micros(r.P999), answered: r.Calls,
-			generator: r.CPUShare, sender: micros(r.CPU),
-		}, nil
+		return answers{answered: r.Calls, sample: sample{perSecond: r.Rate, p50: r.P50 / 1e6, p99: r.P99 / 1e6, generator: 100 * r.CPUShare, asking: r.CPU / 1e6}}, nil
 	}
 }
 
 // redisBenchmark has the program of that name increment. It takes a number of calls, not a time.
 func redisBenchmark(ctx context.Context, s shot) (a answers, err error) {
-	at, port, err := net.SplitHostPort(s.address)
-	if err != nil {
-		return a, err
-	}
+	at, port, _ := strings.Cut(s.address, ":")
 	const perSecond = 50_000
 	calls := int64(s.lasts.Seconds() * perSecond)
 	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), "redis-benchmark", "-h", at, "-p", port,
-		"-c", strconv.Itoa(s.conns), "-n", strconv.FormatInt(calls, 10), "--csv", "-t", "incr").CombinedOutput()
+		"-c", strconv.Itoa(s.conns), "-n", strconv.FormatInt(calls, 10), "--csv", "-t", "incr").Output()
 	if err != nil {
 		return a, fmt.Errorf("redis-benchmark: %w: %s", err, out)
 	}
@@ -105,32 +84,21 @@ func redisBenchmark(ctx context.Context, s shot) (a answers, err error) {
 
 // parseRedisBenchmark reads what is printed with --csv: the names of columns, and a line for the test.
 func parseRedisBenchmark(out string) (a answers, err error) {
-	var head []string
-	for line := range strings.Lines(out) {
-		fields := strings.Split(strings.TrimSpace(line), ",")
-		for i := range fields {
-			fields[i] = strings.Trim(fields[i], `"`)
-		}
-		if fields[0] == "test" {
-			head = fields
-		}
-		if fields[0] != "INCR" || len(fields) != len(head) {
-			continue
-		}
-		for i, name := range head {
-			v, _ := strconv.ParseFloat(fields[i], 64)
-			switch name {
-			case "rps":
-				a.rate = v
-			case "p50_latency_ms":
-				a.p50 = time.Duration(v * float64(time.Millisecond))
-			case "p99_latency_ms":
-				a.p99 = time.Duration(v * float64(time.Millisecond))
-			}
-		}
-	}
-	if a.rate == 0 {
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(rows) != 2 {
 		return a, fmt.Errorf("redis-benchmark: %s", out)
 	}
+	units := map[string]string{"rps": perSecond, "p50_latency_ms": p50, "p99_latency_ms": p99}
+	a.sample = sample{}
+	for i, name := range rows[0] {
+		if unit := units[name]; unit != "" {
+			v, err := strconv.ParseFloat(rows[1][i], 64)
+			if err != nil {
+				return a, fmt.Errorf("redis-benchmark: %w: %s", err, out)
+			}
+			a.sample[unit] = v
+		}
+	}
+	a.sample[p50], a.sample[p99] = a.sample[p50]/1e3, a.sample[p99]/1e3
 	return a, nil
 }

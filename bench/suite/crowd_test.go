@@ -1,14 +1,14 @@
 package suite
 
 import (
-	"bufio"
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 func TestCrowdsComeInNumbers(t *testing.T) {
@@ -21,7 +21,7 @@ func TestCrowdsComeInNumbers(t *testing.T) {
 	address := strings.TrimPrefix(site.URL, "http://")
 	for _, c := range []struct{ count, keep int }{{0, 0}, {1, 1}, {100, 7}, {1234, 1234}} {
 		came.Store(0)
-		cookies, err := crowd{address: address, visitor: head(""), count: c.count, keep: c.keep}.come(t.Context())
+		cookies, err := newcomers(t.Context(), address, "*/*", c.count, c.keep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,20 +36,22 @@ func TestCrowdsComeInNumbers(t *testing.T) {
 }
 
 func TestAnswersThatVisitorsCannotUse(t *testing.T) {
-	for said, want := range map[string]string{
-		"HTTP/1.1 200 OK\r\nset-cookie: a=1; Path=/\r\ncontent-length: 2\r\n\r\nok": "a=1",
-		"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n":               "error",
-		"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\n\r\nok":                              "error",
-		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok":                            "error",
-		"": "error",
-	} {
-		got, err := readAnswer(bufio.NewReader(strings.NewReader(said)))
-		if err != nil {
-			got = "error"
+	for _, c := range []struct {
+		code   int
+		cookie string
+		want   string
+	}{{200, "a=1; Path=/", ""}, {429, "a=1", "is 429"}, {200, "", "no cookie"}} {
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if c.cookie != "" {
+				w.Header().Set("Set-Cookie", c.cookie)
+			}
+			w.WriteHeader(c.code)
+		}))
+		got, err := newcomers(t.Context(), strings.TrimPrefix(site.URL, "http://"), "*/*", 1, 1)
+		if c.want == "" && (err != nil || got[0] != "a=1") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: got %v, %v", c, got, err)
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", said, got, want)
-		}
+		site.Close()
 	}
 }
 
@@ -57,9 +59,9 @@ func TestParseRedisBenchmark(t *testing.T) {
 	got, err := parseRedisBenchmark(`"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
 "INCR","116279.07","0.289","0.056","0.263","0.503","0.615","0.639"
 `)
-	want := answers{rate: 116279.07, p50: 263 * time.Microsecond, p99: 615 * time.Microsecond}
-	if err != nil || got != want {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	want := sample{perSecond: 116279.07, p50: 263e-6, p99: 615e-6}
+	if err != nil || !maps.EqualFunc(got.sample, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+		t.Errorf("got %+v, %v, want %+v", got.sample, err, want)
 	}
 	if _, err := parseRedisBenchmark("Could not connect\n"); err == nil {
 		t.Error("no figures are no error")

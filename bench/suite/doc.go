@@ -8,11 +8,11 @@
 // differences are formed within such a round, and then their median. Processor time of the server for each request is the figure to
 // go by: unlike the rate it does not depend on what the generator can do, and hardly on other programs.
 //
-// A server that is not on the machine is missing in the result, with who would bring it; the others are measured.
+// A server that is not on the machine is named below the table, with who would bring it; the others are measured.
 //
 // # What it is not
 //
 // It has no opinion about absolute figures: they are of one machine on one day.
 //
-// [Run] starts processes and ends them; two runs at a time would measure each other.
+// A run starts processes and ends them; two runs at a time would measure each other.
 package suite

@@ -11,31 +11,55 @@ import (
 	"github.com/ropeline/ropeline/bench/measurement"
 )
 
-// The units of all rows. Checks have those that they are of.
+// The units of rows.
+const (
+	cpu       = "cpu-sec/req"
+	byBase    = "by-base"
+	asking    = "asking-sec/req"
+	perSecond = "req/s"
+	p50       = "p50-sec"
+	p99       = "p99-sec"
+	p999      = "p999-sec"
+	late      = "late-p99-sec"
+	garbage   = "gc-%"
+	bad       = "bad"
+	generator = "generator-%"
+	waited    = "waited-%"
+	checkUnit = "check" // of all checks, whose texts say what they are of
+)
+
 var units = []measurement.Unit{
-	{Name: "cpu-sec/req", Meaning: "processor time of the server for each request", Better: "lower"},
-	{Name: "req/s", Meaning: "whole answers a second", Better: "higher"},
-	{Name: "p50-sec", Meaning: "latency, half are faster", Better: "lower"},
-	{Name: "p99-sec", Meaning: "latency, 99 of 100 are faster", Better: "lower"},
-	{Name: "p999-sec", Meaning: "latency, 999 of 1000 are faster", Better: "lower"},
-	{Name: "bad", Meaning: "answers with another status than was wanted, and requests without an answer", Better: "lower"},
-	{Name: checkUnit, Meaning: "what a bound is for, as its text says"},
+	{Name: cpu, Meaning: "processor time of the server for each request", Better: "lower"},
+	{Name: asking, Meaning: "that of who asks, where it is a part of what a site would have to run", Better: "lower"},
+	{Name: perSecond, Meaning: "whole answers a second", Better: "higher"},
+	{Name: p50, Meaning: "latency, half are faster", Better: "lower"},
+	{Name: p99, Meaning: "latency, 99 of 100 are faster", Better: "lower"},
+	{Name: p999, Meaning: "latency, 999 of 1000 are faster, from when requests were due", Better: "lower"},
+	{Name: late, Meaning: "how late requests were sent by the generator's own fault, 99 of 100 less", Better: "lower"},
+	{Name: garbage, Meaning: "part of the node's processor time that collecting garbage took", Better: "lower"},
+	{Name: bad, Meaning: "answers with another status than was wanted, and requests without an answer", Better: "lower"},
+	{Name: generator, Meaning: "part of its core that the generator used"},
+	{Name: waited, Meaning: "part of the time in which a server of one process could have run, and others had its core", Better: "lower"},
+	{Name: checkUnit, Meaning: "what a bound is for, as its text says", Aside: true},
 }
 
-// checkUnit is that of all checks, whose texts say what they are of.
-const checkUnit = "check"
+var programs = map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haproxy", "-v"}, "Redis": {"redis-server", "--version"}, "Caddy": {"caddy", "version"}}
 
 // Entries returns every benchmark, as a measurement.
 func Entries() (all []measurement.Entry) {
-	for _, b := range All() {
-		e := measurement.Entry{Name: b.Name, Question: b.Question, Method: b.Method, Page: "benchmarks.md", Units: units, Needs: []string{measurement.Ropeline, "taskset"}, Quick: []string{"rounds=1", "for=1s"},
+	for _, b := range benchmarks() {
+		e := measurement.Entry{Name: b.name, Question: b.question, Method: b.method, Page: "benchmarks.md", Units: units, Programs: programs,
+			Needs: []string{measurement.Ropeline, "taskset"}, Quick: []string{"rounds=1", "for=1s"},
 			New: func(options *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-				var c Config
-				options.IntVar(&c.Rounds, "rounds", 6, "how often each server is measured; an interval takes six")
-				options.DurationVar(&c.Lasts, "for", 4*time.Second, "how long each time")
-				options.StringVar(&c.Only, "only", "", "measure servers with this text in their names only")
-				return func(ctx context.Context, r *measurement.Run) error { return runInto(ctx, b, c, r) }
+				var c config
+				options.IntVar(&c.rounds, "rounds", 6, "how often each server is measured; an interval takes six")
+				options.DurationVar(&c.lasts, "for", 4*time.Second, "how long each time")
+				options.StringVar(&c.only, "only", "", "measure servers with this text in their names only")
+				return func(ctx context.Context, r *measurement.Run) error { return measure(ctx, b, c, r) }
 			}}
+		if b.base != "" {
+			e.Units = append([]measurement.Unit{units[0], {Name: byBase, Meaning: "the same, by that of " + b.base + " in the same round", Better: "lower"}}, units[1:]...)
+		}
 		for _, k := range b.checks {
 			e.Bounds = append(e.Bounds, k.bound())
 		}
@@ -44,46 +68,57 @@ func Entries() (all []measurement.Entry) {
 	return all
 }
 
-// bound is that of a check, whose values are a row of their own.
-func (c *check) bound() measurement.Bound {
-	text := c.text
-	if c.unit != "" {
-		text += " [" + c.unit + "]"
-	}
-	return measurement.Bound{Row: measurement.Row("check", c.text), Unit: checkUnit, Least: c.least, Most: c.most, Text: text}
-}
-
-func runInto(ctx context.Context, b Benchmark, c Config, run *measurement.Run) error {
-	if c.Rounds < 1 || c.Lasts < time.Second {
+func measure(ctx context.Context, b benchmark, c config, run *measurement.Run) error {
+	if c.rounds < 1 || c.lasts < time.Second {
 		return errors.New("rounds are at least 1, and for is at least 1s")
 	}
-	if run.Docs != "" && c.Only != "" {
+	if run.Docs != "" && c.only != "" {
 		return errors.New("--docs does not go with the option only: the page would have a part of the servers")
 	}
-	c.Binary, c.Self, c.Caddy, c.Tell = run.Binary, run.Self, cmp.Or(run.Caddy, "caddy"), run.Tell
-	c.Warm, c.SelfTest = time.Second, 100*time.Millisecond
-	r, err := Run(ctx, b, c)
-	if err != nil {
+	h := harness{config: c, run: run, caddy: cmp.Or(run.Caddy, "caddy"), samples: map[string][]sample{}}
+	if err := h.measure(ctx, b); err != nil {
 		return err
 	}
-	for round := range r.Rounds {
-		for i := range r.Rows {
-			if row := &r.Rows[i]; round < len(row.Samples) {
-				s := &row.Samples[round]
-				run.Add(measurement.Row("server", row.Server, "case", row.Case), measurement.Values{"cpu-sec/req": s.CPU / 1e6, "req/s": s.Rate,
-					"p50-sec": s.P50 / 1e3, "p99-sec": s.P99 / 1e3, "p999-sec": s.P999 / 1e3, "bad": float64(s.Bad + s.Failed)})
+	h.record(b)
+	return nil
+}
+
+// record adds the samples of all rounds, and what checks form of them.
+func (h *harness) record(b benchmark) {
+	for round := range h.rounds {
+		for _, e := range b.entries {
+			if s := h.sample(e.name(), round); s != nil {
+				if base := h.sample(b.base, round); base != nil {
+					s[byBase] = s[cpu] / base[cpu]
+				}
+				h.run.Add(e.row(), s)
+			}
+		}
+		for _, k := range b.checks {
+			if v, ok := h.check(&k, round); ok {
+				h.run.Add(k.bound().Row, sample{checkUnit: v})
 			}
 		}
 	}
-	for _, k := range b.checks {
-		values, _ := k.values(r)
-		for _, v := range values {
-			run.Add(k.bound().Row, measurement.Values{checkUnit: v})
+}
+
+// sample is that of a row in a round; nil: it was not measured.
+func (h *harness) sample(row string, round int) sample {
+	if all := h.samples[row]; round < len(all) {
+		return all[round]
+	}
+	return nil
+}
+
+// check forms the figure of a check in a round, if all that it needs was measured.
+func (h *harness) check(c *check, round int) (v float64, ok bool) {
+	var samples []sample
+	for _, name := range c.rows {
+		s := h.sample(name, round)
+		if s == nil {
+			return 0, false
 		}
+		samples = append(samples, s)
 	}
-	if run.Docs != "" {
-		return r.WriteDocs(run.Docs)
-	}
-	r.Checks = nil // bounds are judged below the table
-	return run.Table(r.Markdown())
+	return c.of(samples), true
 }

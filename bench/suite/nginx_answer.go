@@ -1,10 +1,7 @@
 package suite
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/ropeline/ropeline/bench/rig"
@@ -12,29 +9,18 @@ import (
 )
 
 // startFile starts an nginx that has the answer's body in a file.
-func startFile(ctx context.Context, p *place, a serve.Answer) (*subject, error) {
-	for _, dir := range []string{p.dir, filepath.Dir(p.dir)} { // its workers are somebody else
-		if err := os.Chmod(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	file := filepath.Join(p.dir, "page")
-	if err := os.WriteFile(file, a.Body, 0o644); err != nil {
-		return nil, err
-	}
+func startFile(p *place, a serve.Answer) *subject {
+	p.readable("page", a.Body)
 	fields, kind := nginxFields(a)
-	proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxConfig{HTTP: fmt.Sprintf(`%s
+	sub := p.ready(rig.StartNginx(p.ctx, rig.OfServer, p.dir, rig.NginxConfig{HTTP: fmt.Sprintf(`%s
 sendfile on; tcp_nopush on; etag off; add_header Last-Modified ""; server_tokens off;
-server { listen %s; keepalive_requests 1000000000; root %s; location / { types {} default_type "%s"; %s } }`, dollar, p.listen, p.dir, kind, fields)})
-	sub, err := ready(ctx, p, proc, err)
-	if sub != nil {
-		sub.path = "/page"
-	}
-	return sub, err
+server { listen %s; keepalive_requests 1000000000; root %s; location / { types {} default_type "%s"; %s } }`, dollar, p.listen, p.dir, kind, fields)}))
+	sub.path = "/page"
+	return sub
 }
 
 // startMemory starts an nginx that has the answer's body in its configuration.
-func startMemory(ctx context.Context, p *place, a serve.Answer) (*subject, error) {
+func startMemory(p *place, a serve.Answer) *subject {
 	var pieces, names strings.Builder
 	for i, rest := 0, a.Body; len(rest) > 0; i++ {
 		piece := rest[:min(len(rest), nginxPiece)]
@@ -43,10 +29,9 @@ func startMemory(ctx context.Context, p *place, a serve.Answer) (*subject, error
 		fmt.Fprintf(&names, "$piece%d", i)
 	}
 	fields, kind := nginxFields(a)
-	proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxConfig{HTTP: fmt.Sprintf(`%s
+	return p.ready(rig.StartNginx(p.ctx, rig.OfServer, p.dir, rig.NginxConfig{HTTP: fmt.Sprintf(`%s
 %s server_tokens off;
-server { listen %s; keepalive_requests 1000000000; location / { default_type "%s"; %s return %d "%s"; } }`, dollar, &pieces, p.listen, kind, fields, a.Status, &names)})
-	return ready(ctx, p, proc, err)
+server { listen %s; keepalive_requests 1000000000; location / { default_type "%s"; %s return %d "%s"; } }`, dollar, &pieces, p.listen, kind, fields, a.Status, &names)}))
 }
 
 // nginxPiece is what a word of nginx's configuration may have, with what escaping adds.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/ropeline/ropeline/bench/measurement"
-	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
@@ -26,64 +25,48 @@ const (
 )
 
 // proxying is what a request costs that goes on to the site.
-func proxying() Benchmark {
+func proxying() benchmark {
 	many := fmt.Sprintf("%d connections", manyConns)
-	nginx := func(ctx context.Context, p *place) (*subject, error) {
-		proc, err := rig.StartNginx(ctx, rig.OfServer, p.dir, rig.NginxProxy(p.listen, p.site, "", ""))
-		return proxied(ctx, p, proc, err)
-	}
-	return Benchmark{
-		Name: "proxy", Title: "Proxying", site: true, base: rowNginx,
-		Question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
-		Method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
+	return benchmark{
+		name: "proxy", site: true, base: rowNginx,
+		question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
+		method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
 			"their sessions run. Each connection is one visitor's, as those of browsers are; where it says mixed, all connections bring all of them in turn, as behind a balancer. What is sent to others has a foreign cookie of about the same length.",
 		entries: []entry{
 			{server: "ropeline", what: "no room", start: startSuspended},
 			{server: "ropeline", what: "a room, admitted", start: startAdmitted},
-			{server: "ropeline", what: "a room, admitted, mixed", start: mixed(startAdmitted)},
-			{server: "nginx", needs: []string{"nginx"}, start: nginx},
-			{server: "HAProxy", needs: []string{"haproxy"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				proc, err := rig.StartHAProxy(ctx, rig.OfServer, p.dir, p.listen, p.site)
-				return proxied(ctx, p, proc, err)
+			{server: "ropeline", what: "a room, admitted, mixed", start: func(p *place) *subject {
+				sub := startAdmitted(p)
+				sub.onePerConn = false
+				return sub
 			}},
-			{server: "fasthttp HostClient", start: serveProxy(serve.FasthttpProxy)},
-			{server: "net/http ReverseProxy", start: serveProxy(serve.NetHTTPProxy)},
-			{server: "Caddy", needs: []string{"caddy"}, start: func(ctx context.Context, p *place) (*subject, error) {
-				proc, err := rig.StartCaddy(ctx, rig.OfServer, p.dir, p.caddy, p.listen, p.site)
-				return proxied(ctx, p, proc, err)
+			{server: "nginx", needs: []string{"nginx"}, start: startNginx},
+			{server: "HAProxy", needs: []string{"haproxy"}, start: func(p *place) *subject {
+				return p.proxied(rig.StartHAProxy(p.ctx, rig.OfServer, p.dir, p.listen, p.site))
+			}},
+			{server: "fasthttp HostClient", start: func(p *place) *subject { return p.proxied(p.serve(serve.FasthttpProxy, "--site", p.site)) }},
+			{server: "net/http ReverseProxy", start: func(p *place) *subject { return p.proxied(p.serve(serve.NetHTTPProxy, "--site", p.site)) }},
+			{server: "Caddy", needs: []string{"caddy"}, start: func(p *place) *subject {
+				return p.proxied(rig.StartCaddy(p.ctx, rig.OfServer, p.dir, p.caddy, p.listen, p.site))
 			}},
 			{server: "ropeline", what: "a room, admitted, " + many, conns: manyConns, start: startAdmitted},
-			{server: "nginx", what: many, conns: manyConns, needs: []string{"nginx"}, start: nginx},
+			{server: "nginx", what: many, conns: manyConns, needs: []string{"nginx"}, start: startNginx},
 		},
 		checks: []check{
-			{text: "a room costs an admitted request, beyond proxying without one", unit: "µs", most: 1.3, rows: []string{rowAdmitted, rowWithout}, of: cpuDifference},
+			{text: "a room costs an admitted request, beyond proxying without one [µs]", most: 1.3, rows: []string{rowAdmitted, rowWithout}, of: cpuDifference},
 			{text: "processor time of an admitted request by that of nginx", most: 1, rows: []string{rowAdmitted, rowNginx}, of: cpuRatio},
-			{text: "rate at 1,000 connections by that at 64", least: 0.9, rows: []string{rowAdmitted + ", " + many, rowAdmitted}, of: func(s []Sample) float64 { return s[0].Rate / s[1].Rate }},
-			{text: "answers at 1,000 connections that are no 200, or did not come", most: measurement.NoneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []Sample) float64 { return float64(s[0].Bad + s[0].Failed) }},
+			{text: "rate at 1,000 connections by that at 64", least: 0.9, rows: []string{rowAdmitted + ", " + many, rowAdmitted}, of: func(s []sample) float64 { return s[0][perSecond] / s[1][perSecond] }},
+			{text: "answers at 1,000 connections that are no 200, or did not come", most: measurement.NoneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []sample) float64 { return s[0][bad] }},
 		},
 	}
 }
 
-func cpuDifference(s []Sample) float64 { return s[0].CPU - s[1].CPU }
+func cpuDifference(s []sample) float64 { return 1e6 * (s[0][cpu] - s[1][cpu]) }
 
-func cpuRatio(s []Sample) float64 { return s[0].CPU / s[1].CPU }
+func cpuRatio(s []sample) float64 { return s[0][cpu] / s[1][cpu] }
 
-func serveProxy(kind serve.Kind) func(context.Context, *place) (*subject, error) {
-	return func(ctx context.Context, p *place) (*subject, error) {
-		sub, err := startServe(ctx, p, kind, "--site", p.site)
-		if sub != nil {
-			sub.probe = isSite
-		}
-		return sub, err
-	}
-}
-
-func proxied(ctx context.Context, p *place, proc *rig.Process, err error) (*subject, error) {
-	sub, err := ready(ctx, p, proc, err)
-	if sub != nil {
-		sub.probe = isSite
-	}
-	return sub, err
+func startNginx(p *place) *subject {
+	return p.proxied(rig.StartNginx(p.ctx, rig.OfServer, p.dir, rig.NginxProxy(p.listen, p.site, "", "")))
 }
 
 // isSite reports what keeps an answer from being the site's.
@@ -101,61 +84,37 @@ func isSite(resp *http.Response) error {
 // longConnections keeps a node from ending connections after 1,000 requests, which the other proxies are told not to do either.
 const longConnections = "max-requests-per-connection: 1048576\n"
 
-func startSuspended(ctx context.Context, p *place) (*subject, error) {
-	proc, err := startNode(ctx, p, "suspended: true\n")
-	sub, err := proxied(ctx, p, proc, err)
-	return asNode(sub), err
-}
+func startSuspended(p *place) *subject { return asNode(p.proxied(startNode(p, "suspended: true\n"))) }
 
-func startNode(ctx context.Context, p *place, config string) (*rig.Process, error) {
-	return rig.StartNode(ctx, rig.NodeConfig{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
+func startNode(p *place, config string) (*rig.Process, error) {
+	return rig.StartNode(p.ctx, rig.NodeConfig{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
 }
 
 // asNode says of a subject that it is a node.
 func asNode(sub *subject) *subject {
-	if sub != nil {
-		sub.nodes = sub.parts
-	}
+	sub.nodes = sub.parts
 	return sub
 }
 
 // admittedVisitors is how many have a pass.
 const admittedVisitors = 1000
 
-func startAdmitted(ctx context.Context, p *place) (*subject, error) {
-	proc, err := startNode(ctx, p, "total-active-users: 1000000\nnew-users-per-minute: 1000000\n")
-	sub, err := proxied(ctx, p, proc, err)
-	if err != nil {
-		return sub, err
-	}
-	asNode(sub).heads, sub.turn = nil, rate.OneConn
-	err = proc.AwaitFunc(ctx, "lets visitors in", func(ctx context.Context) bool {
+func startAdmitted(p *place) *subject {
+	sub := asNode(p.proxied(startNode(p, "total-active-users: 1000000\nnew-users-per-minute: 1000000\n")))
+	sub.heads, sub.onePerConn = nil, true
+	rig.Must(sub.parts[0].AwaitFunc(p.ctx, "lets visitors in", func(ctx context.Context) bool {
 		cookie, waits, err := newVisitor(ctx, p.listen)
 		return err == nil && !waits && cookie != ""
-	})
+	}))
 	for range admittedVisitors {
-		if err != nil {
-			return sub, err
-		}
-		var cookie string
-		var waits bool
-		if cookie, waits, err = newVisitor(ctx, p.listen); waits {
+		cookie, waits, err := newVisitor(p.ctx, p.listen)
+		if waits {
 			err = errors.New("a visitor has to wait, though there is room for all")
 		}
+		rig.Must(err)
 		sub.heads = append(sub.heads, head(cookie))
 	}
-	return sub, err
-}
-
-// mixed has all connections bring all visitors in turn.
-func mixed(start func(context.Context, *place) (*subject, error)) func(context.Context, *place) (*subject, error) {
-	return func(ctx context.Context, p *place) (*subject, error) {
-		sub, err := start(ctx, p)
-		if sub != nil {
-			sub.turn = rate.Together
-		}
-		return sub, err
-	}
+	return sub
 }
 
 // newVisitor comes to a node for the first time, and returns the cookie of its pass, NAME=VALUE, and whether it has to wait.
@@ -164,7 +123,6 @@ func newVisitor(ctx context.Context, address string) (cookie string, waits bool,
 	if err != nil {
 		return "", false, err
 	}
-	defer resp.Body.Close()
 	for _, c := range resp.Cookies() {
 		if strings.HasPrefix(c.Name, "ropeline") {
 			cookie = c.Name + "=" + c.Value

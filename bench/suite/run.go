@@ -2,10 +2,12 @@ package suite
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,83 +15,73 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/machine"
+	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
-// Config says how a benchmark is run.
-type Config struct {
-	Binary string        // the program of ropeline
-	Self   string        // that of the benchmarks, which is also the servers in Go beside it
-	Caddy  string        // the program
-	Rounds int           // how often each server is measured
-	Lasts  time.Duration // how long each time
-	Warm   time.Duration // how long it is asked before
-	// SelfTest is how long each try of the generator's self-test takes, of which there are some fifty. 0: there is none.
-	SelfTest time.Duration
-	// Only measures rows whose name has this text in it. Empty: all.
-	Only string
-	Tell func(format string, args ...any) // of what goes on
+// config says how a benchmark is run.
+type config struct {
+	rounds int           // how often each server is measured
+	lasts  time.Duration // how long each time
+	only   string        // measures rows with this text in their names; empty: all
 }
 
-// Run measures b. Where ctx ends before, there is no result.
-func Run(ctx context.Context, b Benchmark, c Config) (*Result, error) {
-	dir, err := os.MkdirTemp("", "ropeline-bench")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	r := &Result{Name: b.Name, Title: b.Title, Question: b.Question, Method: b.Method, Base: b.base, figure: b.figure, Made: time.Now().UTC().Truncate(time.Second),
-		Rounds: c.Rounds, Seconds: c.Lasts.Seconds()}
-	h := harness{Config: c, dir: dir, recorded: map[string]serve.Answer{}}
-	if r.SelfTest, err = testItself(ctx, c); err != nil {
-		return nil, err
-	}
-	endSite, err := h.startSite(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	defer endSite()
-	entries := h.choose(b, r)
-	for round := range c.Rounds {
-		for i, e := range entries {
-			row := &r.Rows[i]
-			if len(row.Missing) > 0 {
-				continue
-			}
-			s, err := h.measure(ctx, e, r)
-			for try := 1; errors.Is(err, errUnanswered) && try < tries; try++ {
-				c.Tell("once more, since the machine had no time for it: %s", row.name())
-				s, err = h.measure(ctx, e, r)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", row.name(), err)
-			}
-			c.Tell("round %d of %d: %s: %.1f µs, %.0f/s", round+1, c.Rounds, row.name(), s.CPU, s.Rate)
-			row.Samples = append(row.Samples, s)
-		}
-	}
-	for i := range b.checks {
-		r.Checks = append(r.Checks, b.checks[i].run(r))
-	}
-	r.Machine = machine.Of(ctx, map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haproxy", "-v"}, "Redis": {"redis-server", "--version"}, "Caddy": {c.Caddy, "version"}})
-	return r, nil
-}
-
-// tries is how often a server is started that does not answer at all.
-const tries = 3
+const (
+	warm  = time.Second // how long a server is asked before anything counts
+	tries = 3           // how often a server is started that does not answer at all
+)
 
 // harness is what all measurements of a run share.
 type harness struct {
-	Config
+	config
+	run      *measurement.Run
+	caddy    string // the program
 	dir      string
-	site     string
+	site     string                  // host:port of the origin
+	samples  map[string][]sample     // by the name of the row, one of each round
+	warned   map[string][]string     // of the generator, by the name of the row
 	recorded map[string]serve.Answer // of [place]
 }
 
+// measure measures all servers of b, in each round.
+func (h *harness) measure(ctx context.Context, b benchmark) (err error) {
+	if h.dir, err = os.MkdirTemp("", "ropeline-bench"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(h.dir)
+	h.recorded, h.warned = map[string]serve.Answer{}, map[string][]string{}
+	endSite, err := h.startSite(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer endSite()
+	entries := h.choose(b)
+	for round := range h.rounds {
+		for _, e := range entries {
+			s, err := h.one(ctx, e)
+			for try := 1; errors.Is(err, errUnanswered) && try < tries; try++ {
+				h.run.Tell("once more, since the machine had no time for it: %s", e.name())
+				s, err = h.one(ctx, e)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name(), err)
+			}
+			h.run.Tell("round %d of %d: %s: %.1f µs, %.0f/s", round+1, h.rounds, e.name(), s[cpu]*1e6, s[perSecond])
+			h.samples[e.name()] = append(h.samples[e.name()], s)
+		}
+	}
+	for _, e := range entries {
+		if w := h.warned[e.name()]; len(w) > 0 {
+			h.run.Note("**Latencies of %s are the generator's own as well** in %d of %d rounds: %s.", e.name(), len(w), h.rounds, w[0])
+		}
+	}
+	return nil
+}
+
 // startSite starts the origin, if b has a use for it, and returns what ends it. Its address is a free one in any case.
-func (h *harness) startSite(ctx context.Context, b Benchmark) (end func(), err error) {
+func (h *harness) startSite(ctx context.Context, b benchmark) (end func(), err error) {
 	end = func() {}
 	if h.site, err = rig.Free(); err != nil || !b.site {
 		return end, err
@@ -104,154 +96,143 @@ func (h *harness) startSite(ctx context.Context, b Benchmark) (end func(), err e
 	return end, err
 }
 
-// choose returns the entries to measure, whose rows are those of r.
-func (h *harness) choose(b Benchmark, r *Result) (chosen []entry) {
+// choose returns the entries to measure, and says which cannot be.
+func (h *harness) choose(b benchmark) (chosen []entry) {
 	for _, e := range b.entries {
-		row := e.row()
-		if !strings.Contains(row.name(), h.Only) {
+		if !strings.Contains(e.name(), h.only) {
 			continue
 		}
+		var missing []string
 		for _, name := range e.needs {
 			if name == "caddy" {
-				name = h.Caddy
+				name = h.caddy
 			}
-			row.Missing = append(row.Missing, rig.Missing(name)...)
+			missing = append(missing, rig.Missing(name)...)
 		}
-		chosen, r.Rows = append(chosen, e), append(r.Rows, row)
+		if len(missing) > 0 {
+			h.run.Note("%s is not measured: %s is missing.", e.name(), strings.Join(missing, ", "))
+			continue
+		}
+		chosen = append(chosen, e)
 	}
 	return chosen
 }
 
-// measure starts a server, has it asked, and ends it.
-func (h *harness) measure(ctx context.Context, e entry, r *Result) (s Sample, err error) {
-	due, err := e.due(r)
+// one starts a server, has it asked, and ends it.
+func (h *harness) one(ctx context.Context, e entry) (s sample, err error) {
+	p, err := h.place(ctx)
 	if err != nil {
 		return s, err
 	}
-	p, err := h.place()
-	if err != nil {
-		return s, err
-	}
-	defer os.RemoveAll(p.dir)
-	sub, err := e.start(ctx, p)
-	if sub != nil {
-		defer func() { err = errors.Join(err, sub.end()) }()
-	}
-	if err != nil {
-		return s, err
-	}
-	address := cmp.Or(sub.address, p.listen)
-	if err := sub.look(ctx, address); err != nil {
-		return s, err
-	}
-	shot := shot{address: address, heads: sub.heads, turn: sub.turn, conns: e.row().Conns, rate: due, code: sub.wants()}
-	if s, err = h.shoot(ctx, sub, shot); err != nil {
-		return s, err
-	}
-	if err := sub.look(ctx, address); err != nil {
-		return s, fmt.Errorf("afterwards: %w", err)
-	}
-	if sub.after != nil {
-		if err := sub.after(ctx); err != nil {
-			return s, fmt.Errorf("afterwards: %w", err)
+	defer func() { err = errors.Join(err, p.end()) }()
+	err = rig.Try(func() {
+		due := rig.Got(h.due(e))
+		sub := e.start(p)
+		what := shot{address: cmp.Or(sub.address, p.listen), heads: sub.heads, onePerConn: sub.onePerConn, conns: cmp.Or(e.conns, usualConns), rate: due, code: sub.wants()}
+		rig.Must(sub.look(ctx, what.address))
+		got := h.shoot(ctx, sub, what)
+		if got.warning != "" {
+			h.warned[e.name()] = append(h.warned[e.name()], got.warning)
 		}
+		err := sub.look(ctx, what.address)
+		if err == nil && sub.after != nil {
+			err = sub.after(ctx)
+		}
+		if err != nil {
+			rig.Must(fmt.Errorf("afterwards: %w", err))
+		}
+		s = got.sample
+	})
+	return s, err
+}
+
+// shot is what is to be sent.
+type shot struct {
+	address    string
+	heads      [][]byte // in turn
+	onePerConn bool     // each connection sends one of them
+	conns      int
+	rate       float64 // requests a second that are due; 0: as many as can be
+	lasts      time.Duration
+	code       int // that answers have to have
+}
+
+// answers is what came of it: a sample without what the server has used.
+type answers struct {
+	sample
+	answered int64
+	warning  string // of the generator
+}
+
+// errUnanswered is what comes of a server that got no processor for as long as it was asked.
+var errUnanswered = errors.New("nothing was answered")
+
+// send sends with the generator of bench/rate, from the core of the load.
+func send(ctx context.Context, s shot) (a answers, err error) {
+	core := rig.OfLoad.Number()
+	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, OnePerConn: s.onePerConn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &core})
+	if err != nil {
+		return a, err
 	}
-	return s, nil
+	if r.Answered == 0 {
+		return a, fmt.Errorf("%w: %s", errUnanswered, r.LastError)
+	}
+	a = answers{answered: r.Answered, warning: r.Warning, sample: sample{perSecond: r.Rate, p50: r.Latency.P50 / 1e6, p99: r.Latency.P99 / 1e6,
+		bad: float64(r.Answered - r.Status[s.code] + r.Failed()), generator: 100 * r.CPUShare}}
+	if s.rate > 0 {
+		a.sample[p999], a.sample[late] = r.Latency.P999/1e6, r.Late.P99/1e6
+	}
+	return a, nil
 }
 
 // shoot has a server asked until all is warm, and then for as long as counts.
-func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (s Sample, err error) {
+func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (a answers) {
 	shoot := send
 	if sub.send != nil {
 		shoot = sub.send
 	}
-	what.lasts = h.Warm
-	if _, err := shoot(ctx, what); err != nil {
-		return s, err
+	what.lasts = warm
+	rig.Got(shoot(ctx, what))
+	collected, before, begun := sub.collecting(), sub.usage(), time.Now()
+	what.lasts = h.lasts
+	a = rig.Got(shoot(ctx, what))
+	passed, used := time.Since(begun), sub.usage().Sub(before)
+	a.sample[cpu] = used.CPU.Seconds() / float64(max(a.answered, 1))
+	if len(sub.parts) == 1 { // else they wait for each other
+		a.sample[waited] = 100 * used.Waited.Seconds() / passed.Seconds()
 	}
-	collected := sub.collecting()
-	before, err := sub.usage()
-	if err != nil {
-		return s, err
+	if len(sub.nodes) > 0 && used.CPU > 0 {
+		a.sample[garbage] = 100 * (sub.collecting() - collected).Seconds() / used.CPU.Seconds()
 	}
-	begun := time.Now()
-	what.lasts = h.Lasts
-	got, err := shoot(ctx, what)
-	if err != nil {
-		return s, err
-	}
-	passed := time.Since(begun)
-	after, err := sub.usage()
-	if err != nil {
-		return s, err
-	}
-	used := after.Sub(before)
-	s = sampleOf(got, used, passed)
-	s.Wanted, s.Processes = rounded(what.rate, 1), len(sub.parts)
-	if used.CPU > 0 {
-		s.GC = rounded((sub.collecting()-collected).Seconds()/used.CPU.Seconds(), 1e4)
-	}
-	return s, nil
+	return a
 }
 
 // due is how many requests a second are due to an entry, by what was measured in this round; 0: as many as can be.
-func (e *entry) due(r *Result) (float64, error) {
+func (h *harness) due(e entry) (float64, error) {
 	if e.halfOf == "" {
 		return 0, nil
 	}
-	row := r.row(e.halfOf)
-	if row == nil || len(row.Samples) == 0 {
+	all := h.samples[e.halfOf]
+	if len(all) == 0 {
 		return 0, fmt.Errorf("it goes by the rate of %q, which was not measured", e.halfOf)
 	}
-	return row.Samples[len(row.Samples)-1].Rate / 2, nil
-}
-
-func sampleOf(got answers, used rig.Usage, passed time.Duration) Sample {
-	millis := func(d time.Duration) float64 { return rounded(d.Seconds()*1e3, 1e3) }
-	return Sample{
-		Rate: rounded(got.rate, 1), CPU: rounded(used.CPU.Seconds()*1e6/float64(max(got.answered, 1)), 1e3),
-		P50: millis(got.p50), P99: millis(got.p99), P999: millis(got.p999),
-		Answered: got.answered, Bad: got.bad, Failed: got.failed, Warning: got.warning,
-		Waited: rounded(used.Waited.Seconds()/passed.Seconds(), 1e3), Generator: rounded(got.generator, 1e3), Late: millis(got.late),
-		Sender: rounded(got.sender.Seconds()*1e6, 1e3),
-	}
+	return all[len(all)-1][perSecond] / 2, nil
 }
 
 // place returns where the next server runs.
-func (h *harness) place() (*place, error) {
-	dir, err := os.MkdirTemp(h.dir, "server")
-	if err != nil {
-		return nil, err
-	}
-	p := &place{dir: dir, binary: h.Binary, self: h.Self, caddy: h.Caddy, site: h.site, recorded: h.recorded}
-	for _, a := range []*string{&p.listen, &p.admin} {
-		if *a, err = rig.Free(); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+func (h *harness) place(ctx context.Context) (p *place, err error) {
+	err = rig.Try(func() {
+		p = &place{ctx: ctx, dir: rig.Got(os.MkdirTemp(h.dir, "server")), binary: h.run.Binary, self: h.run.Self, caddy: h.caddy, site: h.site, recorded: h.recorded,
+			listen: rig.Got(rig.Free()), admin: rig.Got(rig.Free())}
+	})
+	return p, err
 }
 
-// end ends all that was started for s.
-func (s *subject) end() (err error) {
+func (s *subject) usage() (total rig.Usage) {
 	for _, p := range s.parts {
-		err = errors.Join(err, p.Stop())
+		total = total.Add(rig.Got(p.Usage()))
 	}
-	if s.close != nil {
-		err = errors.Join(err, s.close())
-	}
-	return err
-}
-
-func (s *subject) usage() (total rig.Usage, err error) {
-	for _, p := range s.parts {
-		u, err := p.Usage()
-		if err != nil {
-			return total, err
-		}
-		total = total.Add(u)
-	}
-	return total, nil
+	return total
 }
 
 // collecting is what its nodes have spent so far on collecting garbage.
@@ -262,9 +243,6 @@ func (s *subject) collecting() (total time.Duration) {
 	return total
 }
 
-// wants is the code that answers have to have.
-func (s *subject) wants() int { return cmp.Or(s.code, http.StatusOK) }
-
 // look sends one of the requests, and returns what is wrong with its answer.
 func (s *subject) look(ctx context.Context, address string) error {
 	if len(s.heads) == 0 {
@@ -274,7 +252,6 @@ func (s *subject) look(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != s.wants() {
 		return fmt.Errorf("the answer is %s, and %d is wanted", resp.Status, s.wants())
 	}
@@ -284,24 +261,26 @@ func (s *subject) look(ctx context.Context, address string) error {
 	return nil
 }
 
-// ask sends a request as it is, on a connection of its own. The body of the answer is to be closed.
+// askTime is how long one answer may take.
+const askTime = 10 * time.Second
+
+// ask sends a request as it is, on a connection of its own, and reads all of the answer: its body need not be closed.
 func ask(ctx context.Context, address string, head []byte) (*http.Response, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
+	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(askTime))
 	if _, err := conn.Write(head); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, err
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, err
 	}
-	resp.Body = &closing{resp.Body, conn}
-	return resp, nil
+	body, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, err
 }
-
-// askTime is how long one answer may take.
-const askTime = 10 * time.Second

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
@@ -21,37 +22,38 @@ const (
 )
 
 // waiting is what a request costs of somebody who has to wait.
-func waiting() Benchmark {
-	b := Benchmark{
-		Name: "waiting", Title: "The waiting page", base: "fasthttp, page",
-		Question: "What does a poll cost of a visitor who waits, and does it matter how many wait?",
-		Method: "A room with one place, which is taken. Visitors come by HTTP, with no limit on how many, and are asked for again with the passes that they got, " +
+func waiting() benchmark {
+	b := benchmark{
+		name: "waiting", base: "fasthttp, page",
+		question: "What does a poll cost of a visitor who waits, and does it matter how many wait?",
+		method: "A room with one place, which is taken. Visitors come by HTTP, with no limit on how many, and are asked for again with the passes that they got, " +
 			"a tenth of them in turn, and 10,000 at most. Those told to come after a second, so that each poll counts: the pass is opened, the visitor looked up, " +
 			"counted, and a new pass sealed, which a look at an answer before and after holds. The rest of the line was told ten minutes, and keeps its place. The others answer the bytes that ropeline has answered, nginx " +
 			"as a file with Debian's settings (`sendfile`, `tcp_nopush`) and from memory (`return`).",
 	}
 	for _, as := range []string{asPage, asJSON} {
 		name := map[string]string{asPage: "page", asJSON: "JSON"}[as]
-		for _, waiting := range []int{1000, 100_000, 1_000_000} {
-			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + grouped(float64(waiting)) + " waiting",
-				start: func(ctx context.Context, p *place) (*subject, error) { return startWaiting(ctx, p, as, waiting) }})
+		for _, in := range []struct {
+			line  string
+			count int
+		}{{"1,000", 1000}, {"100,000", 100_000}, {"1,000,000", 1_000_000}} {
+			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + in.line + " waiting",
+				start: func(p *place) *subject { return startWaiting(p, as, in.count) }})
 			if as == asJSON {
 				break // what differs is the bytes
 			}
 		}
 		b.entries = append(b.entries,
-			entry{server: "fasthttp", what: name, start: answering(as, func(ctx context.Context, p *place, a serve.Answer) (*subject, error) {
-				return startAnswer(ctx, p, serve.Fasthttp, a)
-			})},
+			entry{server: "fasthttp", what: name, start: answering(as, func(p *place, a serve.Answer) *subject { return startAnswer(p, serve.Fasthttp, a) })},
 			entry{server: "nginx, a file", what: name, needs: []string{"nginx"}, start: answering(as, startFile)},
 			entry{server: "nginx, from memory", what: name, needs: []string{"nginx"}, start: answering(as, startMemory)})
 	}
 	few, many := "ropeline, page, 1,000 waiting", "ropeline, page, 1,000,000 waiting"
 	b.checks = []check{
-		{text: "a waiting page costs, beyond fasthttp with the same bytes", unit: "µs", most: 1.2, rows: []string{few, "fasthttp, page"}, of: cpuDifference},
-		{text: "the same as JSON", unit: "µs", most: 1.2, rows: []string{"ropeline, JSON, 1,000 waiting", "fasthttp, JSON"}, of: cpuDifference},
+		{text: "a waiting page costs, beyond fasthttp with the same bytes [µs]", most: 1.2, rows: []string{few, "fasthttp, page"}, of: cpuDifference},
+		{text: "the same as JSON [µs]", most: 1.2, rows: []string{"ropeline, JSON, 1,000 waiting", "fasthttp, JSON"}, of: cpuDifference},
 		{text: "processor time of a waiting page by that of nginx with a file", most: 1, rows: []string{few, "nginx, a file, page"}, of: cpuRatio},
-		{text: "p99 of a waiting page", unit: "ms", most: 1.3, rows: []string{few}, of: func(s []Sample) float64 { return s[0].P99 }},
+		{text: "p99 of a waiting page [ms]", most: 1.3, rows: []string{few}, of: func(s []sample) float64 { return 1e3 * s[0][p99] }},
 		{text: "processor time with 1,000,000 waiting by that with 1,000", most: 1.1, rows: []string{many, few}, of: cpuRatio},
 	}
 	return b
@@ -71,64 +73,36 @@ max-new-visitors: 0
 const mostPollers = 10_000
 
 // startWaiting starts a node with so many visitors in line, and returns it with the polls of some of them.
-func startWaiting(ctx context.Context, p *place, as string, count int) (*subject, error) {
-	proc, err := startNode(ctx, p, waitingRoom)
-	sub, err := ready(ctx, p, proc, err)
-	if err != nil {
-		return sub, err
-	}
-	asNode(sub).heads, sub.probe = nil, polled
-	err = proc.AwaitFunc(ctx, "lets nobody in", func(ctx context.Context) bool {
+func startWaiting(p *place, as string, count int) *subject {
+	sub := asNode(p.ready(startNode(p, waitingRoom)))
+	sub.heads, sub.probe = nil, polled
+	rig.Must(sub.parts[0].AwaitFunc(p.ctx, "lets nobody in", func(ctx context.Context) bool {
 		_, waits, err := newVisitor(ctx, p.listen)
 		return err == nil && waits
-	})
-	if err != nil {
-		return sub, err
-	}
+	}))
 	pollers := min(count/10, mostPollers) // few, so that the line stays long even where a busy machine is late with the polls
-	anew := crowd{address: p.listen, visitor: headFor("/", asJSON, ""), count: pollers, keep: pollers}
-	cookies, err := anew.come(ctx)
-	if err != nil {
-		return sub, err
-	}
-	came := time.Now()
-	for _, c := range cookies {
+	for _, c := range rig.Got(newcomers(p.ctx, p.listen, asJSON, pollers, pollers)) {
 		sub.heads = append(sub.heads, headFor("/", as, c))
 	}
-	if err := setRefresh(ctx, p, "10m"); err != nil {
-		return sub, err
-	}
-	anew.count, anew.keep = count-pollers, 0
-	if _, err := anew.come(ctx); err != nil {
-		return sub, err
-	}
+	came := time.Now()
+	setRefresh(p, "10m")
+	rig.Got(newcomers(p.ctx, p.listen, asJSON, count-pollers, 0))
 	sub.after = func(ctx context.Context) error { return inLine(ctx, p.admin, count-pollers) }
-	select { // from then on each of their polls counts
-	case <-time.After(time.Until(came.Add(1100 * time.Millisecond))):
-	case <-ctx.Done():
-		return sub, ctx.Err()
-	}
-	return sub, nil
+	rig.Must(rig.Sleep(p.ctx, time.Until(came.Add(1100*time.Millisecond)))) // from then on each of their polls counts
+	return sub
 }
 
 // setRefresh changes how often the room asks visitors to come, and returns when new ones are told so.
-func setRefresh(ctx context.Context, p *place, to string) error {
-	out, err := exec.CommandContext(ctx, p.binary, "room", "set", "default", "refresh_interval="+to, "--server", "http://"+p.admin).CombinedOutput()
+func setRefresh(p *place, to string) {
+	out, err := exec.CommandContext(p.ctx, p.binary, "room", "set", "default", "refresh_interval="+to, "--server", "http://"+p.admin).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("set refresh_interval: %w: %s", err, out)
+		rig.Must(fmt.Errorf("set refresh_interval: %w: %s", err, out))
 	}
-	for deadline := time.Now().Add(askTime); time.Now().Before(deadline); {
-		resp, err := ask(ctx, p.listen, headFor("/", asJSON, ""))
-		if err != nil {
-			return err
+	for deadline := time.Now().Add(askTime); rig.Got(ask(p.ctx, p.listen, headFor("/", asJSON, ""))).Header.Get("Refresh") == "1"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			rig.Must(errors.New("visitors are told the old refresh_interval"))
 		}
-		resp.Body.Close()
-		if resp.Header.Get("Refresh") != "1" {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	return errors.New("visitors are told the old refresh_interval")
 }
 
 // polled reports what keeps an answer from being that to a poll that counts: one of somebody who waits, with a new pass.
@@ -168,42 +142,26 @@ func inLine(ctx context.Context, admin string, least int) error {
 }
 
 // answering returns what starts a server that answers what ropeline has answered to somebody who waits.
-func answering(as string, start func(context.Context, *place, serve.Answer) (*subject, error)) func(context.Context, *place) (*subject, error) {
-	return func(ctx context.Context, p *place) (*subject, error) {
+func answering(as string, start func(*place, serve.Answer) *subject) func(*place) *subject {
+	return func(p *place) *subject {
 		a, ok := p.recorded[as]
 		if !ok {
-			var err error
-			if a, err = recordPoll(ctx, p, as); err != nil {
-				return nil, fmt.Errorf("record what ropeline answers: %w", err)
-			}
+			a = recordPoll(p, as)
 			p.recorded[as] = a
 		}
-		sub, err := start(ctx, p, a)
-		if sub != nil && sub.heads != nil {
-			sub.heads = [][]byte{headFor(cmp.Or(sub.path, "/"), as, strangerCookie)}
-			sub.probe = func(resp *http.Response) error { return sameAs(resp, a) }
-		}
-		return sub, err
+		sub := start(p, a)
+		sub.heads = [][]byte{headFor(cmp.Or(sub.path, "/"), as, strangerCookie)}
+		sub.probe = func(resp *http.Response) error { return sameAs(resp, a) }
+		return sub
 	}
 }
 
-// recordPoll starts a node, and takes down its answer to one poll.
-func recordPoll(ctx context.Context, p *place, as string) (a serve.Answer, err error) {
-	sub, err := startWaiting(ctx, p, as, 1000)
-	if sub != nil {
-		defer func() { err = errors.Join(err, sub.end()) }()
-	}
-	if err != nil {
-		return a, err
-	}
-	resp, err := ask(ctx, p.listen, sub.heads[0])
-	if err != nil {
-		return a, err
-	}
-	if err := polled(resp); err != nil {
-		return a, errors.Join(err, resp.Body.Close())
-	}
-	return serve.Record(resp)
+// recordPoll starts a node, takes down its answer to one poll, and ends it.
+func recordPoll(p *place, as string) serve.Answer {
+	sub := startWaiting(p, as, 1000)
+	resp := rig.Got(ask(p.ctx, p.listen, sub.heads[0]))
+	rig.Must(errors.Join(polled(resp), sub.parts[0].Stop()))
+	return rig.Got(serve.Record(resp))
 }
 
 // sameAs reports what is different in an answer from the one that was recorded.

@@ -5,17 +5,14 @@ package tickets
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/live"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
-	"github.com/ropeline/ropeline/transport"
 )
 
 // meshNodes is how many nodes the site has.
@@ -24,21 +21,9 @@ const meshNodes = 3
 // mesh is a site of three nodes in this process, linked by QUIC over loopback, with their
 // stores on disk.
 type mesh struct {
+	*live.Mesh
 	room    *load
 	session time.Duration
-	dir     string
-	nodes   []*meshNode
-	cancel  context.CancelFunc
-	ran     sync.WaitGroup
-
-	mu   sync.Mutex // guards the following
-	errs []error
-}
-
-type meshNode struct {
-	*node.Node
-	data *node.DataDir
-	mesh *transport.Mesh
 }
 
 // places are more than visitors come for.
@@ -52,83 +37,27 @@ func roomOf(session time.Duration) room.Settings {
 }
 
 // startMesh starts the site, and returns when all of its nodes have rights and give tickets.
-func startMesh(ctx context.Context, session time.Duration) (m *mesh, err error) {
-	m = &mesh{room: newLoad(), session: session}
-	if m.dir, err = os.MkdirTemp("", "tickets"); err != nil {
-		return nil, err
-	}
-	ctx, m.cancel = context.WithCancel(ctx)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, m.stop())
-		}
-	}()
-	secret := transport.NewSecret()
-	for i := range meshNodes {
-		n, err := m.newNode(i, secret)
-		if err != nil {
-			return nil, err
-		}
-		m.nodes = append(m.nodes, n)
-		m.goOn(func() error { return n.mesh.Run(ctx) })
-		m.goOn(func() error { return n.Run(ctx, n.mesh) })
-	}
-	return m, m.await(ctx)
-}
-
-func (m *mesh) goOn(run func() error) {
-	m.ran.Go(func() {
-		err := run()
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.errs = append(m.errs, err)
-	})
-}
-
-func (m *mesh) newNode(i int, secret transport.Secret) (*meshNode, error) {
-	name := fmt.Sprint("a", i)
-	dir, err := node.OpenDataDir(filepath.Join(m.dir, name), crdt.NodeID{})
+func startMesh(ctx context.Context, session time.Duration) (*mesh, error) {
+	site, err := live.Start(ctx, slices.Repeat([]string{"a"}, meshNodes), []room.Settings{roomOf(session)})
 	if err != nil {
 		return nil, err
 	}
-	cfg := node.Config{Data: dir, Name: name, Site: "a", Rooms: []room.Settings{roomOf(m.session)}, OwnerKey: []byte("key"), Found: i == 0}
-	var seeds []string
-	if i > 0 {
-		cfg.AwaitPeers = 10 * time.Second
-		seeds = []string{m.nodes[0].mesh.Addr().String()}
+	m := &mesh{Mesh: site, room: newLoad(), session: session}
+	if err := m.await(ctx); err != nil {
+		return nil, errors.Join(err, m.Stop())
 	}
-	n, err := node.New(cfg)
-	if err != nil {
-		return nil, errors.Join(err, dir.Close())
-	}
-	id := transport.PeerID(dir.Self().Node)
-	identity, err := transport.IdentityFromSecret(secret, id, name, "a", time.Now())
-	if err != nil {
-		return nil, err
-	}
-	t := transport.LAN()
-	t.ID, t.Boot, t.Name, t.Site = id, dir.Self().Boot, name, "a"
-	t.Listen, t.Identity, t.Seeds = "127.0.0.1:0", identity, seeds
-	t.OnMessage, t.OnEvent = n.OnMessage, n.OnEvent
-	links, err := transport.New(t)
-	if err != nil {
-		return nil, err
-	}
-	return &meshNode{n, dir, links}, nil
+	return m, nil
 }
 
 // await waits until rights are spread, which takes seconds, and each node gives tickets.
 func (m *mesh) await(ctx context.Context) error {
-	served := func(n *meshNode) bool {
-		if n.Ready() != nil {
-			return false
-		}
+	served := func(n *live.Node) bool {
 		s := n.Status()
-		return len(s.Peers) >= meshNodes-1 && len(s.Rooms) == 1 && s.Rooms[0].Rights != nil && s.Rooms[0].Rights.Held.Places >= places/4 &&
+		return len(s.Rooms) == 1 && s.Rooms[0].Rights != nil && s.Rooms[0].Rights.Held.Places >= places/4 &&
 			n.Route("h", "/").Decide(node.Pass{}, false, n.Now()).Admit
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if !slices.ContainsFunc(m.nodes, func(n *meshNode) bool { return !served(n) }) {
+		if !slices.ContainsFunc(m.Nodes, func(n *live.Node) bool { return !served(n) }) {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -148,7 +77,7 @@ func (m *mesh) settles() time.Duration { return m.session + 600*time.Millisecond
 // that each keeps a goroutine waiting instead, as requests of HTTP do.
 func (m *mesh) lanes(goroutines bool) []*lane {
 	var all []*lane
-	for _, n := range m.nodes {
+	for _, n := range m.Nodes {
 		come := newcomers{n.Node, n.Route("h", "/")}
 		if goroutines {
 			all = append(all, &lane{decider: &waiting{newcomers: come}})
@@ -157,15 +86,6 @@ func (m *mesh) lanes(goroutines bool) []*lane {
 		}
 	}
 	return all
-}
-
-func (m *mesh) stop() error {
-	m.cancel()
-	m.ran.Wait()
-	for _, n := range m.nodes {
-		m.errs = append(m.errs, n.data.Close())
-	}
-	return errors.Join(append(m.errs, os.RemoveAll(m.dir))...)
 }
 
 // newcomers are new visitors at one node.

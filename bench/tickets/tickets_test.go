@@ -3,12 +3,11 @@
 package tickets
 
 import (
-	"bufio"
-	"bytes"
-	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/measurement"
 )
 
 // later answers nobody before it has been asked by so many.
@@ -27,7 +26,7 @@ func (l *later) begin(v *visitor) {
 
 func TestWaitsCountFromWhenVisitorsWereDue(t *testing.T) {
 	const lasts = 50 * time.Millisecond
-	s, err := newLoad().open(t.Context(), []*lane{{decider: &later{want: 50}}}, 1000, lasts)
+	s, err := newLoad().drive(t.Context(), []*lane{{decider: &later{want: 50}}}, 1000, 0, lasts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +44,12 @@ func TestWaitsCountFromWhenVisitorsWereDue(t *testing.T) {
 func TestWhoIsDueComes(t *testing.T) {
 	const lasts = 20 * time.Millisecond
 	l, first := newLoad(), true
-	s, err := l.open(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
+	s, err := l.drive(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
 		v.answered(true)
 		for start := l.clock(); first && l.clock()-start < int64(lasts); {
 		}
 		first = false
-	})}}, 1000, lasts)
+	})}}, 1000, 0, lasts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +64,12 @@ func TestWhoIsDueComes(t *testing.T) {
 
 func TestNobodyLetsMoreComeThanAllowed(t *testing.T) {
 	most, under := 0, 0
-	s, err := newLoad().closed(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
+	s, err := newLoad().drive(t.Context(), []*lane{{decider: deciderFunc(func(v *visitor) {
 		under++
 		most = max(most, under)
 		v.answered(true)
 		under--
-	})}}, 8, 5*time.Millisecond)
+	})}}, 0, 8, 5*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func TestSomeVisitorsOfAMesh(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, goroutines := range []bool{false, true} {
-		s, err := m.room.open(t.Context(), m.lanes(goroutines), 500, 100*time.Millisecond)
+		s, err := m.room.drive(t.Context(), m.lanes(goroutines), 500, 0, 100*time.Millisecond)
 		if err != nil {
 			t.Error(err)
 		}
@@ -99,55 +98,37 @@ func TestSomeVisitorsOfAMesh(t *testing.T) {
 			t.Errorf("goroutines %t: %d came, %d given, %d refused", goroutines, s.Came, s.Given, s.Refused)
 		}
 	}
-	if err := m.stop(); err != nil {
+	if err := m.Stop(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAskOfRedis(t *testing.T) {
-	for _, c := range []struct {
-		answer string
-		fails  bool
-	}{
-		{":17\r\n", false}, {":0\r\n", true}, {"-ERR\r\n", true}, {":1", true}, {"", true},
-	} {
-		var out bytes.Buffer
-		err := ask(&out, bufio.NewReader(strings.NewReader(c.answer)), incr)
-		if (err != nil) != c.fails {
-			t.Errorf("answer %q: %v", c.answer, err)
-		}
-		if got, want := out.String(), "*2\r\n$4\r\nINCR\r\n$8\r\nvisitors\r\n"; got != want {
-			t.Errorf("asked %q, want %q", got, want)
-		}
+func TestRatiosAreOfARound(t *testing.T) {
+	s := func(n int64, cpu time.Duration, p99 float64) spell {
+		return spell{Wanted: 1, Came: n, Given: n, Lasted: time.Second, CPU: cpu, P99: p99}
 	}
-	if err := ask(failing{}, nil, incr); err == nil {
-		t.Error("a call that could not be written has no error")
-	}
-}
-
-type failing struct{}
-
-func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-func TestTableTellsMediansAndWhatIsMissing(t *testing.T) {
-	one := func(rate int64) round {
-		s := func(n int64, cpu time.Duration, p99 float64) spell {
-			return spell{Came: n, Given: n, Lasted: time.Second, CPU: cpu, P99: p99}
+	r := round{redisMost: s(100, 10*time.Microsecond, 0), redisHalf: s(50, 10*time.Microsecond, 2), saturated: s(400, 0, 0), loadAlone: s(300, time.Microsecond, 0),
+		most: s(300, 2*time.Microsecond, 9), half: s(100, time.Microsecond, 1), atHalf: s(50, time.Microsecond, 0.5)}
+	recorded := func() string {
+		var file strings.Builder
+		e := Entry()
+		run := measurement.Run{Out: t.Output()}
+		run.Begin(&e, &file)
+		r.record(&run)
+		if _, err := run.End(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		return round{RedisMost: s(rate, 10*time.Microsecond, 0), RedisHalf: s(rate/2, 10*time.Microsecond, 2),
-			Saturated: s(4*rate, 0, 0), Load: s(3*rate, time.Microsecond, 0), Most: s(3*rate, 2*time.Microsecond, 9), Half: s(rate, time.Microsecond, 1), AtHalf: s(rate/2, time.Microsecond, 0.5)}
+		return file.String()
 	}
-	all := results{Processors: 2, Rounds: []round{one(300), one(100), one(200)}}
-	for _, want := range []string{"| 200 (100 to 300) |", "× 3.0 (3.0 to 3.0)", "× 4.0 (4.0", "× 5.0 (5.0", "× 10.0 (10.0", "× 0.50 (0.50", "× 0.25 (0.25", "2 processors", "`redis-benchmark` is missing"} {
-		if text := all.table(); !strings.Contains(text, want) {
-			t.Errorf("the table lacks %q:\n%s", want, text)
+	for _, want := range []string{"/case=most 1 300 decisions/s 0 p50-sec 0.009 p99-sec 2e-06 cpu-sec/decision", "/of=rate 1 3 ratio", "/of=rate,_saturated 1 4 ratio",
+		"/of=p99 1 0.25 ratio", "/of=p99,_each_at_half 1 0.5 ratio", "/of=cpu 1 0.2 ratio", "/of=cpu,_without_the_load 1 0.1 ratio"} {
+		if got := recorded(); !strings.Contains(got, want+"\n") {
+			t.Errorf("it lacks %q:\n%s", want, got)
 		}
 	}
-	all.NoRedis = errNoRedis.Error()
-	for i := range all.Rounds {
-		all.Rounds[i].RedisMost, all.Rounds[i].RedisHalf = spell{}, spell{}
-	}
-	if text := all.table(); !strings.Contains(text, "not measured: redis-server is missing") || strings.Contains(text, "| Redis") {
-		t.Errorf("the table does not say that there is no Redis:\n%s", text)
+	delete(r, redisMost)
+	delete(r, redisHalf)
+	if got := recorded(); strings.Contains(got, "redis 1") || strings.Contains(got, "ratio\n") || !strings.Contains(got, "case=most") {
+		t.Errorf("without Redis:\n%s", got)
 	}
 }

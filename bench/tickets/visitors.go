@@ -93,6 +93,9 @@ type spell struct {
 	Server         time.Duration // of another process that decides, for each visitor; 0: there is none
 }
 
+// cpu is the processor time of all for each visitor.
+func (s spell) cpu() time.Duration { return s.CPU + s.Server }
+
 // Rate returns how many visitors a second were let in.
 func (s spell) Rate() float64 { return float64(s.Given) / s.Lasted.Seconds() }
 
@@ -107,18 +110,9 @@ func (s spell) String() string {
 		s.Wanted, s.Rate(), s.Refused, s.P50, s.P99, s.P999, float64(s.CPU)/1e3, float64(s.Server)/1e3)
 }
 
-// open has visitors come to the lanes in turn, at an even rate, and returns when all have
-// their answers.
-func (l *load) open(ctx context.Context, lanes []*lane, perSecond float64, lasts time.Duration) (spell, error) {
-	return l.drive(ctx, lanes, perSecond, 0, lasts)
-}
-
-// closed has as many visitors under way as are allowed, and so finds about how many a
-// second there can be.
-func (l *load) closed(ctx context.Context, lanes []*lane, under int64, lasts time.Duration) (spell, error) {
-	return l.drive(ctx, lanes, 0, under, lasts)
-}
-
+// drive has visitors come to the lanes in turn, at an even rate, and returns when all have
+// their answers. Without a rate it has as many under way as are allowed, and so finds about
+// how many a second there can be.
 func (l *load) drive(ctx context.Context, lanes []*lane, perSecond float64, under int64, lasts time.Duration) (s spell, err error) {
 	for _, n := range lanes {
 		n.load, n.given = l, 0

@@ -120,16 +120,14 @@ func predict(s shape) result {
 	relay, mate := m.relay(), m.mate()
 	for _, t := range []*traffic{&relay, &mate} {
 		m.addPulls(t)
+		t.Counts = t.all()
 		m.addTickets(t)
 	}
-	n := float64(s.Nodes)
-	r := result{Relay: relay}
+	all := relay
 	for range s.Nodes - 1 {
-		r.Mean.plus(mate)
+		all = all.plus(mate)
 	}
-	r.Mean.plus(relay)
-	r.Mean = r.Mean.over(n)
-	return r
+	return result{Mean: all.over(float64(s.Nodes)), Relay: relay}
 }
 
 // mate is a node that does not speak for its site.
@@ -141,7 +139,7 @@ func (m model) mate() (t traffic) {
 	if m.Nodes > 1 {
 		others := m.link(m.rowNews, m.rowNews, m.rowBytes(), m.rowNews*rowKnown)
 		up := m.link(m.rowNews, 1-(1-m.rowNews)*(1-passed.news), m.rowBytes(), m.rowNews*rowKnown+passed.sites*sumKnown+passed.news*part)
-		t.Near[state] = volume{pushes * ((mates-1)*others.Messages + up.Messages), pushes * ((mates-1)*others.Bytes + up.Bytes)}
+		t.Near = volume{pushes * ((mates-1)*others.Messages + up.Messages), pushes * ((mates-1)*others.Bytes + up.Bytes)}
 	}
 	return t
 }
@@ -152,11 +150,11 @@ func (m model) relay() (t traffic) {
 	pushes := 1 / m.push
 	passed := m.passed()
 	down := m.link(1-(1-m.rowNews)*(1-passed.news), m.rowNews, m.rowBytes()+passed.bytes, m.rowNews*rowKnown)
-	t.Near[state] = volume{pushes * mates * down.Messages, pushes * mates * down.Bytes}
+	t.Near = volume{pushes * mates * down.Messages, pushes * mates * down.Bytes}
 	// A summary and the acknowledgement of the other's go together where both are due.
 	news := m.sumNews * m.push / m.sum
 	out := m.link(news, news, m.sumBytes()*m.push/m.sum+news*part, news*(sumKnown+part))
-	t.Far[state] = volume{pushes * others * out.Messages, pushes * others * out.Bytes}
+	t.Far = volume{pushes * others * out.Messages, pushes * others * out.Bytes}
 	return t
 }
 
@@ -220,8 +218,8 @@ func (m model) addPulls(t *traffic) {
 	}
 	far := frame + known + part + 2*sumKnown
 	near, far = near+lengths(near), far+lengths(far)
-	t.Near[state] = t.Near[state].plus(volume{toNear / pullEvery, toNear / pullEvery * near})
-	t.Far[state] = t.Far[state].plus(volume{toFar / pullEvery, toFar / pullEvery * far})
+	t.Near = t.Near.plus(volume{toNear / pullEvery, toNear / pullEvery * near})
+	t.Far = t.Far.plus(volume{toFar / pullEvery, toFar / pullEvery * far})
 }
 
 // addTickets adds what counters cost, on average over the nodes of a site.
@@ -231,10 +229,11 @@ func (m model) addTickets(t *traffic) {
 	}
 	n, rooms := float64(m.Nodes), float64(m.Rooms)
 	per := (n - 1) / n / claimEvery // one node is the counter of all rooms, as it was there first
-	t.Near[claims] = volume{per, per * (claimHead + rooms*claimRoom)}
+	t.Near = t.Near.plus(volume{per, per * (claimHead + rooms*claimRoom)})
 	asked := m.own * rooms * (n - 1) / n
-	t.Near[tickets] = volume{asked * ticketMessages, asked * ticketBytes}
 	if m.Full {
-		t.Near[tickets] = volume{asked * fullMessages, asked * fullBytes}
+		t.Near = t.Near.plus(volume{asked * fullMessages, asked * fullBytes})
+		return
 	}
+	t.Near = t.Near.plus(volume{asked * ticketMessages, asked * ticketBytes})
 }

@@ -26,14 +26,14 @@ func TestModelPredicts(t *testing.T) {
 	} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
-			got, err := measure(s, 1)
+			got, err := simulate(s, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := predict(s)
-			hold(t, "all", got.Mean.bytes(), want.Mean.bytes())
+			hold(t, "all", got.Mean.all().Bytes, want.Mean.all().Bytes)
 			if s.Sites > 1 {
-				hold(t, "of a relay to other sites", got.Relay.Far[state].Bytes, want.Relay.Far[state].Bytes)
+				hold(t, "of a relay to other sites", got.Relay.Far.Bytes, want.Relay.Far.Bytes)
 			}
 		})
 	}
@@ -50,16 +50,16 @@ func hold(t *testing.T, what string, got, want float64) {
 // TestThinSaysTheSame holds what replicas say alone against what whole nodes do.
 func TestThinSaysTheSame(t *testing.T) {
 	s := shape{Sites: 3, Nodes: 2, Rooms: 3, Policy: room.Even, Visitors: 1, Before: 65 * time.Second, Span: 40 * time.Second}
-	whole, err := measure(s, 1)
+	whole, err := simulate(s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Thin = true
-	alone, err := measure(s, 1)
+	alone, err := simulate(s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := alone.Mean.bytes(), whole.Mean.bytes(); math.Abs(a/b-1) > 0.1 {
+	if a, b := alone.Mean.all().Bytes, whole.Mean.all().Bytes; math.Abs(a/b-1) > 0.1 {
 		t.Errorf("replicas alone send %.0f bytes a second, whole nodes %.0f", a, b)
 	}
 }
@@ -70,7 +70,7 @@ func TestSameSeedSameTraffic(t *testing.T) {
 	var all [2]result
 	for i := range all {
 		var err error
-		if all[i], err = measure(s, 7); err != nil {
+		if all[i], err = simulate(s, 7); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,10 +143,9 @@ func TestExchangesOfLargeMeshes(t *testing.T) {
 
 // TestModelOfHundreds: of all that a node sends, what everybody has to know is a part, and relays send most.
 func TestModelOfHundreds(t *testing.T) {
-	for _, s := range hundreds() {
+	for _, s := range hundreds(false) {
 		nodes := s.Sites * s.Nodes
-		near, far := predict(s).Relay.sum()
-		mean, relay, known := predictWire(s).UDP, onWire(nodes, near.plus(far)), membership(nodes)
+		mean, relay, known := predictWire(s).UDP, onWire(nodes, predict(s).Relay.all()), membership(nodes)
 		if !(known > 0 && known < mean && mean <= relay*1.0001) {
 			t.Errorf("%s: members %.0f, mean %.0f, relay %.0f B/s", s, known, mean, relay)
 		}

@@ -9,15 +9,8 @@ import (
 	"github.com/ropeline/ropeline/node/replica"
 )
 
-// brain is what a member of a simulated mesh decides and speaks with: a whole node.Core, or its
-// replica alone.
-type brain interface {
-	Ready() bool
-	SetPeers(peers []replica.Peer, now time.Time)
-	Tick(now time.Time) []node.Message
-	Receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]node.Message, error)
-	Written(err error, now time.Time) []node.Message
-}
+// countsKind is the kind of messages of counts, by the number that goes over the wire.
+const countsKind = 1
 
 // thin is a node without rules: it counts the visitors it is told of and keeps its counts in
 // step with others. It says what a whole node says of counts, as a test holds, and costs a tenth
@@ -39,13 +32,10 @@ func (t thin) Receive(from replica.Peer, _ uint8, payload []byte, now time.Time)
 	return wrap(out), err
 }
 
-// Written implements brain: there is no disk.
-func (thin) Written(error, time.Time) []node.Message { return nil }
-
 func wrap(in []replica.Message) []node.Message {
 	out := make([]node.Message, len(in))
 	for i, m := range in {
-		out[i] = node.Message{To: m.To, Kind: stateKind, Slot: m.Slot, Payload: m.Payload}
+		out[i] = node.Message{To: m.To, Kind: countsKind, Slot: m.Slot, Payload: m.Payload}
 	}
 	return out
 }

@@ -17,150 +17,140 @@ import (
 	"github.com/ropeline/ropeline/bench/measurement"
 )
 
-const page = "measurements.md"
+// Units of what one node sends, on average, and beside them what the model says.
+const (
+	messages      = "messages/s"
+	near          = "near-B/s"
+	far           = "far-B/s"
+	payload       = "payload-B/s"
+	all           = "B/s"
+	relay         = "relay-B/s"
+	modelMessages = "model-messages/s"
+	modelPayload  = "model-payload-B/s"
+	modelled      = "model-B/s"
+	modelRelay    = "model-relay-B/s"
+	modelMembers  = "model-members-B/s"
+)
 
-var units = []measurement.Unit{
-	{Name: "B/s", Meaning: "what one node sends, on average", Better: "lower"},
-	{Name: "model-B/s", Meaning: "what the model says of that", Better: "lower", Exact: true},
+// subject is a measurement of many meshes.
+type subject struct {
+	name, question, method string
+	quick                  []string
+	units                  []measurement.Unit
+	meshes                 func(small bool) []shape
+	atOnce                 int // so many are measured
+	measure                func(ctx context.Context, s shape, seed uint64) (measurement.Values, error)
 }
 
 // Entries are the measurements.
-func Entries() []measurement.Entry {
-	virtual := slices.Clone(units)
-	virtual[0].Exact = true
-	return []measurement.Entry{
+func Entries() (entries []measurement.Entry) {
+	unit := func(name, meaning string, exact bool) measurement.Unit {
+		return measurement.Unit{Name: name, Meaning: meaning, Better: "lower", Exact: exact}
+	}
+	for _, k := range []subject{
 		{
-			Name: "traffic", Page: page, Units: virtual, Quick: []string{"only=1 × 3 nodes, 1 rooms"},
-			Question: "What do nodes say to each other, by sites, rooms and visitors?",
-			Method:   "Payloads of messages are counted in meshes of virtual time, beside what a model says of them.",
+			name: "traffic", quick: []string{"only=1 × 3 nodes, 1 rooms"}, meshes: simulated, atOnce: runtime.GOMAXPROCS(0), measure: inVirtualTime,
+			question: "What do nodes say to each other, by sites, rooms and visitors?",
+			method:   "Payloads of messages are counted in meshes of virtual time, beside what a model says of them. Meshes with a star are of replicas alone.",
+			units: []measurement.Unit{
+				unit(messages, "messages that one node sends, on average", true), unit(near, "of all bytes, those to nodes of its site", true), unit(far, "and those to other sites", true),
+				unit(all, "bytes that one node sends, on average", true), unit(modelled, "what the model says of that", true),
+				unit(relay, "bytes of counts that the node sends which speaks for its site", true), unit(modelRelay, "what the model says of that", true),
+			},
+		},
+		{
+			name: "traffic-links", quick: []string{"only=1 × 3 nodes, 100 rooms"}, meshes: wires, atOnce: 1, measure: overLinks,
+			question: "What do nodes send with all that QUIC and gossip add?",
+			method:   "Real meshes with real links on loopback, all in this process; bytes of UDP are counted, beside what a model says of them.",
+			units: []measurement.Unit{
+				unit(messages, "messages that one node sends, on average", false), unit(modelMessages, "what the model says of that", true),
+				unit(payload, "bytes in them", false), unit(modelPayload, "what the model says of that", true),
+				unit(all, "bytes of UDP payload that one node sends, on average", false), unit(modelled, "what the model says of that", true),
+			},
+		},
+		{
+			name: "traffic-model", meshes: hundreds, atOnce: 1, measure: byTheModel,
+			question: "What would nodes of hundreds of sites send?",
+			method:   "Nothing is measured: it is what the model says that traffic and traffic-links hold against real meshes.",
+			units: []measurement.Unit{
+				unit(modelled, "bytes of UDP payload that one node sends, on average", true), unit(modelRelay, "those of the node that speaks for its site", true),
+				unit(modelMembers, "of all, what is sent so that all know who is there", true),
+			},
+		},
+	} {
+		entries = append(entries, measurement.Entry{Name: k.name, Page: "measurements.md", Question: k.question, Method: k.method, Units: k.units, Quick: k.quick,
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				seed := o.Uint64("seed", 1, "of all chances")
-				choose := choice(o)
+				small := o.Bool("small", false, "leave out meshes that take minutes")
+				only := o.String("only", "", "only meshes whose name has this text, such as \"1 × 3 nodes\"")
 				return func(ctx context.Context, r *measurement.Run) error {
-					all, err := choose(r, shapes)
-					if err != nil {
-						return err
+					if r.Docs != "" && *only != "" {
+						return errors.New("--docs does not go with the option only: the page would have a part of the meshes")
 					}
-					measured, err := simulate(ctx, all, *seed, r)
-					if err != nil {
-						return err
+					some := slices.DeleteFunc(k.meshes(*small), func(s shape) bool { return !strings.Contains(s.String(), *only) })
+					if len(some) == 0 {
+						return fmt.Errorf("no mesh is called %q", *only)
 					}
-					for i, s := range all {
-						r.Add(rowOf(s), measurement.Values{"B/s": measured[i].Mean.bytes(), "model-B/s": predict(s).Mean.bytes()})
-					}
-					var b strings.Builder
-					writeSimulated(&b, all, measured)
-					return r.TableWithFigures(ctx, b.String(), nil, beside(all, measured, func(s shape) any { return predict(s) }))
+					return k.run(ctx, r, some, *seed)
 				}
-			},
-		},
-		{
-			Name: "traffic-links", Page: page, Units: units, Quick: []string{"only=1 × 3 nodes, 100 rooms"},
-			Question: "What do nodes send with all that QUIC and gossip add?",
-			Method:   "Real meshes with real links on loopback, all in this process; bytes of UDP are counted, beside what a model says of them.",
-			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-				choose := choice(o)
-				return func(ctx context.Context, r *measurement.Run) error {
-					all, err := choose(r, wires)
-					if err != nil {
-						return err
-					}
-					measured, err := measureWires(ctx, all, r)
-					if err != nil {
-						return err
-					}
-					var b strings.Builder
-					writeWires(&b, all, measured)
-					return r.TableWithFigures(ctx, b.String(), nil, beside(all, measured, func(s shape) any { return predictWire(s) }))
-				}
-			},
-		},
-		{
-			Name: "traffic-model", Page: page, Units: units[1:],
-			Question: "What would nodes of hundreds of sites send?",
-			Method:   "Nothing is measured: it is what the model says that traffic and traffic-links hold against real meshes.",
-			New: func(*pflag.FlagSet) func(context.Context, *measurement.Run) error {
-				return func(_ context.Context, r *measurement.Run) error {
-					for _, s := range hundreds() {
-						r.Add(rowOf(s), measurement.Values{"model-B/s": predictWire(s).UDP})
-					}
-					var b strings.Builder
-					writeModel(&b, hundreds())
-					return r.Table(b.String())
-				}
-			},
-		},
+			}})
 	}
+	return entries
 }
 
-// choice returns which of the meshes are measured, by options.
-func choice(o *pflag.FlagSet) func(*measurement.Run, func(small bool) []shape) ([]shape, error) {
-	small := o.Bool("small", false, "leave out meshes that take minutes")
-	only := o.String("only", "", "only meshes whose name has this text, such as \"1 × 3 nodes\"")
-	return func(r *measurement.Run, all func(bool) []shape) ([]shape, error) {
-		if r.Docs != "" && *only != "" {
-			return nil, errors.New("--docs does not go with the option only: the page would have a part of the meshes")
-		}
-		some := slices.DeleteFunc(all(*small), func(s shape) bool { return !strings.Contains(s.String(), *only) })
-		if len(some) == 0 {
-			return nil, fmt.Errorf("no mesh is called %q", *only)
-		}
-		return some, nil
-	}
-}
-
-func rowOf(s shape) string { return measurement.Row("mesh", s.String()) }
-
-// figures is what was measured of a mesh, beside what was predicted.
-type figures struct {
-	Mesh                string
-	Measured, Predicted any
-}
-
-func beside[T any](all []shape, measured []T, predicted func(shape) any) []figures {
-	f := make([]figures, len(all))
-	for i, s := range all {
-		f[i] = figures{s.String(), measured[i], predicted(s)}
-	}
-	return f
-}
-
-// measureWires measures real meshes, one after the other, and tells of each.
-func measureWires(ctx context.Context, all []shape, r *measurement.Run) ([]wire, error) {
-	results := make([]wire, len(all))
-	for i, s := range all {
-		var err error
-		if results[i], err = measureWire(ctx, s); err != nil {
-			return nil, fmt.Errorf("%s, real links: %w", s, err)
-		}
-		r.Tell("%s, real links: %.0f B/s", s, results[i].UDP)
-		r.Add(rowOf(s), measurement.Values{"B/s": results[i].UDP, "model-B/s": predictWire(s).UDP})
-	}
-	return results, nil
-}
-
-// simulate measures all shapes, as many at a time as there are cores and the largest, which are
-// last, first, and tells of each.
-func simulate(ctx context.Context, all []shape, seed uint64, r *measurement.Run) ([]result, error) {
-	results, errs := make([]result, len(all)), make([]error, len(all))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+// run measures meshes, the largest of which, which are last, come first.
+func (k *subject) run(ctx context.Context, r *measurement.Run, meshes []shape, seed uint64) error {
+	values, errs := make([]measurement.Values, len(meshes)), make([]error, len(meshes))
+	slots := make(chan struct{}, k.atOnce)
 	var wg sync.WaitGroup
-	for i, s := range slices.Backward(all) {
+	for i, s := range slices.Backward(meshes) {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			results[i], errs[i] = measure(s, seed)
-			r.Tell("%s: %.0f B/s", s, results[i].Mean.bytes())
+			if values[i], errs[i] = k.measure(ctx, s, seed); errs[i] == nil {
+				r.Tell("%s: %.0f B/s", s, values[i][all])
+			}
 		})
 	}
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", all[i], err)
+			return fmt.Errorf("%s: %w", meshes[i], err)
 		}
 	}
-	return results, context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, s := range meshes {
+		r.Add(s.row(), values[i])
+	}
+	return nil
+}
+
+func inVirtualTime(_ context.Context, s shape, seed uint64) (measurement.Values, error) {
+	got, err := simulate(s, seed)
+	want := predict(s)
+	v := measurement.Values{messages: got.Mean.all().Messages, near: got.Mean.Near.Bytes, far: got.Mean.Far.Bytes, all: got.Mean.all().Bytes, modelled: want.Mean.all().Bytes}
+	if s.Sites > 1 {
+		v[relay], v[modelRelay] = got.Relay.Counts.Bytes, want.Relay.Counts.Bytes
+	}
+	return v, err
+}
+
+func overLinks(ctx context.Context, s shape, _ uint64) (measurement.Values, error) {
+	got, err := measureWire(ctx, s)
+	want := predictWire(s)
+	v := measurement.Values{all: got.UDP, modelled: want.UDP}
+	if s.Rooms > 0 {
+		v[messages], v[modelMessages], v[payload], v[modelPayload] = got.Payload.Messages, want.Payload.Messages, got.Payload.Bytes, want.Payload.Bytes
+	}
+	return v, err
+}
+
+func byTheModel(_ context.Context, s shape, _ uint64) (measurement.Values, error) {
+	nodes := s.Sites * s.Nodes
+	return measurement.Values{modelled: predictWire(s).UDP, modelRelay: onWire(nodes, predict(s).Relay.all()), modelMembers: membership(nodes)}, nil
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,15 +22,12 @@ import (
 
 // rateOptions is what the flags of the command say beyond the run itself.
 type rateOptions struct {
-	cfg       rate.Config
-	target    string
-	requests  string
-	headers   []string
-	selfTest  bool
-	body      int
-	serverCPU int
-	loadCPU   int
-	json      bool
+	cfg      rate.Config
+	target   string
+	requests string
+	headers  []string
+	loadCPU  int
+	json     bool
 }
 
 const anyCPU = -1
@@ -50,19 +44,14 @@ counted so. Without, each connection sends when it has its answer, which finds
 the highest rate, and no latency that a visitor would see.
 
 The result says how much of a CPU the generator itself has used, and how late it
-was, and warns where the figures are its own. --self-test finds the highest rate
-that it holds in time here, in short tries against a server with nothing in it,
-ten to thirty seconds in all. Linux only.`,
+was, and warns where the figures are its own. What it sustains here at all is a
+measurement: "ropeline-bench run generator". Linux only.`,
 		Example: `  ropeline-bench rate --target http://127.0.0.1:8080/ --rate 20000 --for 30s
-  ropeline-bench rate --target http://127.0.0.1:8080 --requests heads.txt --connections 1000 --json
-  ropeline-bench rate --self-test`,
+  ropeline-bench rate --target http://127.0.0.1:8080 --requests heads.txt --connections 1000 --json`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags()); err != nil {
 				return cli.UsageError{Err: err}
-			}
-			if o.selfTest {
-				return runRateSelfTest(cmd.Context(), o, cmd.OutOrStdout())
 			}
 			return runRate(cmd.Context(), o, cmd.OutOrStdout())
 		},
@@ -78,34 +67,20 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 		*dst = value
 		f.Var(settings.Duration(least, long, 1).At(dst), name, usage)
 	}
-	cpu := func(dst *int, name, usage string) {
-		*dst = anyCPU
-		f.Var(settings.Int(anyCPU, 1023).At(dst), name, usage)
-		f.Lookup(name).DefValue = ""
-	}
 	c := &o.cfg
 	f.StringVar(&o.target, "target", "", "`URL` to ask for, without TLS")
 	f.StringArrayVar(&o.headers, "header", nil, "`line` to send with it, such as 'Cookie: a=1'; repeat it for several")
 	f.StringVar(&o.requests, "requests", "", "`file` with requests to send instead, used in turn: lines of each, and an empty line between them")
-	c.Turn = rate.Together
-	f.Var(settings.Word(rate.Together, rate.EachConn, rate.OneConn).At(&c.Turn), "turn",
-		"together: the next request of the file, on whichever connection; each: every connection goes through the file by itself; one: every connection has one of them, which it sends again and again")
 	f.Var(settings.Float(0, 10e6).At(&c.Rate), "rate", "requests per second; 0: as many as the connections allow")
-	c.Arrivals = rate.Even
-	f.Var(settings.Word(rate.Even, rate.Poisson).At(&c.Arrivals), "arrivals",
-		"even: as far apart as the rate says, so that what differs is the servers; poisson: as those of a crowd")
-	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same times of poisson again")
 	c.Conns = 64
 	f.Var(settings.Int(1, 1<<20).At(&c.Conns), "connections", "connections that are kept open")
-	duration(&c.Warm, "warm", time.Second, 0, "time before the requests that count; with --self-test before each try, 25ms by itself")
-	duration(&c.Lasts, "for", 10*time.Second, time.Millisecond, "time in which requests count; with --self-test in each try, 100ms by itself")
-	duration(&c.Drain, "drain", time.Second, time.Millisecond, "how long after that answers are waited for; with --self-test 100ms by itself")
+	duration(&c.Warm, "warm", time.Second, 0, "time before the requests that count")
+	duration(&c.Lasts, "for", 10*time.Second, time.Millisecond, "time in which requests count")
+	duration(&c.Drain, "drain", time.Second, time.Millisecond, "how long after that answers are waited for")
 	duration(&c.Timeout, "timeout", 10*time.Second, time.Millisecond, "how long one answer may take")
-	cpu(&o.loadCPU, "load-cpu", "`number` of the CPU that the generator stays on (default: any; with --self-test the last one)")
-	f.BoolVar(&o.selfTest, "self-test", false, "show how much the generator sustains, against a server with nothing in it")
-	cpu(&o.serverCPU, "server-cpu", "`number` of the CPU that this server stays on (default: the first one)")
-	o.body = 6
-	f.Var(settings.Int(0, math.MaxInt32).At(&o.body), "body", "bytes of the body with which it answers")
+	o.loadCPU = anyCPU
+	f.Var(settings.Int(anyCPU, 1023).At(&o.loadCPU), "load-cpu", "`number` of the CPU that the generator stays on (default: any)")
+	f.Lookup("load-cpu").DefValue = ""
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
 }
 
@@ -113,29 +88,6 @@ func rateFlags(f *pflag.FlagSet, o *rateOptions) {
 func (o *rateOptions) complete(flags *pflag.FlagSet) error {
 	if o.loadCPU != anyCPU {
 		o.cfg.CPU = &o.loadCPU
-	}
-	if o.selfTest {
-		for _, name := range []string{"target", "header", "requests", "turn", "rate", "arrivals", "seed"} {
-			if flags.Changed(name) {
-				return fmt.Errorf("--%s does not go with --self-test, which has a server of its own", name)
-			}
-		}
-		// Short tries, and many of them, find a moment in which no other program has the CPU.
-		for _, d := range []struct {
-			name  string
-			at    *time.Duration
-			value time.Duration
-		}{{"warm", &o.cfg.Warm, 25 * time.Millisecond}, {"for", &o.cfg.Lasts, 100 * time.Millisecond}, {"drain", &o.cfg.Drain, 100 * time.Millisecond}} {
-			if !flags.Changed(d.name) {
-				*d.at = d.value
-			}
-		}
-		return nil
-	}
-	for _, name := range []string{"server-cpu", "body"} {
-		if flags.Changed(name) {
-			return fmt.Errorf("--%s goes with --self-test", name)
-		}
 	}
 	if o.target == "" {
 		return errors.New("--target is missing: what to ask for, such as --target http://127.0.0.1:8080/")
@@ -193,8 +145,8 @@ func rateTable(r rate.Result) string {
 	row := func(name string, value any, note string) { t.AppendRow(table.Row{name, value, note}) }
 	row("due", r.Due, "")
 	row("sent", r.Sent, cli.Share(int(r.Sent), int(r.Due)))
-	row("answered", r.Answered, statusCodes(r.Status))
-	row("without an answer", r.Failed(), errorKinds(r.Errors))
+	row("answered", r.Answered, counts(r.Status))
+	row("without an answer", r.Failed(), counts(r.Errors))
 	wanted := "as many as the connections allow"
 	if r.RateWanted > 0 {
 		wanted = fmt.Sprintf("%.1f wanted", r.RateWanted)
@@ -237,16 +189,7 @@ func rateTable(r rate.Result) string {
 
 func micros(us float64) string { return fmt.Sprintf("%.1f µs", us) }
 
-func statusCodes(status map[int]int64) string { return counts(status, "%d: %d") }
-
-func errorKinds(kinds map[rate.ErrorKind]int64) string { return counts(kinds, "%s: %d") }
-
-// counts lists how many there are of each.
-func counts[K cmp.Ordered](of map[K]int64, format string) string {
-	var words []string
-	for k, n := range of {
-		words = append(words, fmt.Sprintf(format, k, n))
-	}
-	slices.Sort(words)
-	return strings.Join(words, ", ")
+// counts lists how many there are of each: "200:17 503:2".
+func counts[K comparable](of map[K]int64) string {
+	return strings.Trim(strings.TrimPrefix(fmt.Sprint(of), "map"), "[]")
 }

@@ -91,7 +91,7 @@ func TestRateTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"answered", "200: ", "latency, 99 in 100", "share of a CPU"} {
+		for _, want := range []string{"answered", "200:", "latency, 99 in 100", "share of a CPU"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("the table lacks %q:\n%s", want, out)
 			}
@@ -113,53 +113,22 @@ func narrow(t *testing.T, out string) {
 	}
 }
 
-// TestRateSelfTest has the command start its server, as a process.
-func TestRateSelfTest(t *testing.T) {
+// TestTheGeneratorMeasuresItself has the measurement start its server, as a process.
+func TestTheGeneratorMeasuresItself(t *testing.T) {
 	inTestAll(t)
 	t.Setenv(asCommand, "1") // for the process that it starts
-	out, err := runRateCommand(t, "--self-test", "--for", "50ms", "--warm", "0s", "--body", "100", "--json")
-	var got rate.Sustained
-	if err != nil || json.Unmarshal([]byte(out), &got) != nil {
-		t.Fatalf("%v: %s", err, out)
+	var out strings.Builder
+	root := newRootCommand()
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs([]string{"run", "generator", "--quick", "--set", "body=100"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if (got.Sustains == 0) == (got.Why == "") {
-		t.Errorf("it holds %v/s, and says why none: %q", got.Sustains, got.Why)
-	}
-	if got.Closed.Answered == 0 || got.Closed.Bytes < 100*got.Closed.Answered || len(got.Open) == 0 {
-		t.Errorf("got %+v, want figures of both models", got)
-	}
-}
-
-func TestRateSelfTestTable(t *testing.T) {
-	open := func(wanted, got, late float64, warning string) rate.Result {
-		return rate.Result{Model: rate.Open, RateWanted: wanted, Rate: got, Due: 9, Answered: 9, CPUShare: 0.95, Warning: warning,
-			Latency: rate.Latency{P50: 900, P99: 9876543.2}, Late: rate.Lateness{P99: late}}
-	}
-	s := rate.Sustained{Sustains: 160e3, CPUMicros: 5.25, Closed: rate.Result{Model: rate.Closed, Rate: 190e3, CPUShare: 1},
-		Open: []rate.Result{open(95e3, 95e3, 12, ""), open(170e3, 150e3, 0, ""), open(160e3, 160e3, 1234567.8, "it is late"), open(160e3, 160e3, 34, "its CPU is full")}}
-	out := selfTestTable(s, rateOptions{cfg: rate.Config{Conns: 64}, body: 6})
-	for _, want := range []string{"all it can", "0 of 1", "1 of 2", "1 of 1", "34", "sustains 160000 requests", "5.25 µs", "At that rate a measurement warns: its CPU is full."} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the table lacks %q:\n%s", want, out)
+	for _, want := range []string{"| closed ", "| open "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want figures of both models:\n%s", out.String())
 		}
-	}
-	if high, low := strings.Index(out, "170000/s"), strings.Index(out, "95000/s"); high < 0 || low < high || strings.Count(out, "160000/s") != 1 {
-		t.Errorf("want one row for each rate, the highest first:\n%s", out)
-	}
-	if strings.Contains(out, "Other programs") {
-		t.Errorf("nothing else was at work:\n%s", out)
-	}
-	s.CPUWaited = 0.25
-	if out := selfTestTable(s, rateOptions{}); !strings.Contains(out, "Other programs were at work, and had its CPU 25 % of the time") {
-		t.Errorf("it does not say that others were at work:\n%s", out)
-	}
-	if strings.Contains(out, "1234568") {
-		t.Errorf("of two tries it shows the one that failed:\n%s", out)
-	}
-	narrow(t, out)
-	s.Sustains, s.Why = 0, "at 1000/s things were late"
-	if out := selfTestTable(s, rateOptions{}); !strings.Contains(out, "held no rate in time here: at 1000/s things were late.") || strings.Contains(out, "sustains") {
-		t.Errorf("it does not say plainly that no rate is held:\n%s", out)
 	}
 }
 
@@ -185,9 +154,6 @@ func TestRateErrors(t *testing.T) {
 		{"no file", "--target " + nobody + " --requests /none", "no such file", true},
 		{"empty file", "--target " + nobody + " --requests " + empty, "no request", true},
 		{"headers with a file", "--target " + nobody + " --requests " + empty + " --header A:b", "--header does not go with --requests", true},
-		{"body without self-test", "--target " + nobody + " --body 5", "--body goes with --self-test", true},
-		{"target of a self-test", "--self-test --target " + nobody, "--target does not go with --self-test", true},
-		{"bad arrivals", "--target " + nobody + " --arrivals odd", "even, poisson", false},
 		{"nobody there", "--target " + nobody, "connection refused", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/ropeline/ropeline/bench/conformance"
 	"github.com/ropeline/ropeline/bench/faults"
 	"github.com/ropeline/ropeline/bench/footprint"
@@ -17,6 +15,3 @@ import (
 func onLinux() []measurement.Entry {
 	return append(faults.Entries(), hurt.Entry(), heavy.Entry(), footprint.Entry(), scaling.Entry(), tickets.Entry(), conformance.Entry())
 }
-
-// servers are those that measurements start by "serve NAME", besides those of [serve].
-var servers = map[string]func(context.Context) error{heavy.Origin: heavy.ServeOrigin}

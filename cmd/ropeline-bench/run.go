@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ropeline/ropeline/bench/docpage"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/cmd/cli"
@@ -145,7 +143,7 @@ func (o *runOptions) plan(chosen []measurement.Entry) (plans []planned, err erro
 			}
 		}
 		if o.run.Docs != "" && e.Page != "" {
-			if err := docpage.HasPlace(o.run.Docs+"/"+e.Page, e.Maker()); err != nil {
+			if err := e.HasPlace(o.run.Docs); err != nil {
 				return nil, err
 			}
 		}
@@ -232,19 +230,28 @@ func (o *runOptions) one(ctx context.Context, p planned, to io.Writer) (missed i
 	defer unpin()
 	begun := time.Now()
 	defer func() { o.run.Tell("%s took %v", p.Name, time.Since(begun).Round(time.Second)) }()
-	var results bytes.Buffer
-	o.run.Begin(p.Entry, io.MultiWriter(&results, to))
+	o.run.Command, o.run.Quick = p.command(), o.quick
+	o.run.Begin(p.Entry, to)
 	if err := p.run(ctx, &o.run); err != nil {
 		return 0, err
 	}
-	if err := o.run.Err(); err != nil {
-		return 0, err
+	return o.run.End(ctx)
+}
+
+// command is the command line of the run, with the options that are not as by default.
+func (p *planned) command() string {
+	var set []string
+	p.options.Visit(func(f *pflag.Flag) {
+		one := f.Name + "=" + f.Value.String()
+		if strings.Contains(one, ",") { // which parts options
+			one = `"` + one + `"`
+		}
+		set = append(set, one)
+	})
+	if len(set) == 0 {
+		return p.Maker()
 	}
-	read, err := measurement.Read(&results, p.Name)
-	if err != nil || o.quick { // a short run keeps no promise of a long one
-		return 0, err
-	}
-	return read.Judge(p.Entry, o.run.Out), nil
+	return p.Maker() + " --set " + shellQuoted(strings.Join(set, ","))
 }
 
 func newCompareCommand() *cobra.Command {

@@ -16,20 +16,13 @@ import (
 // newServeCommand is one of the servers beside this program, in a process of its own.
 func newServeCommand() *cobra.Command {
 	var c serve.Config
-	cpu := anyCPU
 	cmd := &cobra.Command{
 		Use:    "serve KIND",
 		Short:  "Be one of the servers that are measured beside ropeline",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if serve := servers[args[0]]; serve != nil {
-				return serve(cmd.Context())
-			}
 			c.Kind = serve.Kind(args[0])
-			if cpu != anyCPU {
-				c.CPU = &cpu
-			}
 			return serve.Run(cmd.Context(), c)
 		},
 	}
@@ -39,8 +32,6 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered")
 	c.Body = len("hello\n")
 	f.Var(settings.Int(0, math.MaxInt32).At(&c.Body), "body", "bytes of the body that bare answers with, without --answer")
-	f.Var(settings.Int(anyCPU, 1023).At(&cpu), "cpu", "`number` of the CPU that bare stays on")
-	f.Lookup("cpu").DefValue = ""
 	return cmd
 }
 

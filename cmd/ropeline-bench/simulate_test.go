@@ -186,7 +186,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{"SMALL --new-users-per-minute -1", "a whole number from 1 to"},
 		{"SMALL --policy strict", `"strict" is not allowed: one of escrow, even, curve, counter, open`},
 		{"SMALL --on-partition close", "hold, open"},
-		{"SMALL --fault join:site=1,for=3s", `join has no key "for"`},
+		{"SMALL --fault join:site=1,for=3s", "for means nothing here"},
 		{"SMALL --fault limits:site=1,active=0", "a whole number from 1 to"},
 		{"SMALL --fault limits:site=1", "want a new limit of active users"},
 		{"SMALL --fault disk-full:site=1", "for is missing"},
@@ -205,7 +205,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{"SMALL --fault partition:site=2", "for is missing"},
 		{"SMALL --fault crash:node=1.9", "there is no node 9 at a site"},
 		{"SMALL --fault melt:site=1", `there is no kind "melt"; allowed are partition, crash`},
-		{"SMALL --fault crash:site=1,by=3s", `crash has no key "by"; allowed are site, node, from, at, for`},
+		{"SMALL --fault crash:site=1,by=3s", "by means nothing here"},
 		{"SMALL --seed -1", "--seed"},
 		{"SMALL --arrivals wave", `there is no "wave"; allowed are uniform, ramp and flash`},
 		{"SMALL --scale 0", "--scale"},
@@ -254,7 +254,7 @@ func TestParseFault(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                        `there is no kind ""`,
-		"crash":                   `crash has no key ""; allowed are site`,
+		"crash":                   `there is no key ""; allowed are at, active`,
 		"crash:site":              "site has no value; write site=…",
 		"crash:site=0":            `site: "0" is not allowed: a whole number from 1 to 1000`,
 		"crash:node=1":            "site and node, both counted from 1, such as 1.2",

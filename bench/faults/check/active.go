@@ -1,7 +1,6 @@
 package check
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
@@ -11,6 +10,10 @@ import (
 // is not past its end. A visitor counts once, however many tickets or cookies
 // there are. Borrowed sessions are counted apart. It keeps one entry per visitor
 // who is on the site.
+//
+// So it holds as well that calls for tickets are those of a store of as many places,
+// from which each takes one that comes back when the session is over: a call may take
+// its place as late as when its answer leaves, which is when its visitor counts here.
 type Active struct {
 	Limits       Limits        // of one room; nil: none
 	Peak         int           // the most at one time, without borrowed ones
@@ -19,9 +22,8 @@ type Active struct {
 	Allowed      int           // that limit
 	Over         time.Duration // for how long there were more than that
 
-	in       map[seat]session
-	ends     ends[seat]
-	borrowed int
+	in       holders[seat]
+	borrowed map[seat]bool
 	now      int64
 	began    map[seat]int64 // sessions, where limits change: those that are over may go on yet
 	bound    int            // what was in force when somebody came in beyond it; 0: nobody has
@@ -32,11 +34,6 @@ type seat struct {
 	visitor uint64
 }
 
-type session struct {
-	end      int64
-	borrowed bool
-}
-
 // Add takes one event.
 func (a *Active) Add(at record.Located) {
 	e := at.Event
@@ -44,41 +41,35 @@ func (a *Active) Add(at record.Located) {
 	k := seat{e.Room, e.Visitor}
 	switch e.Kind {
 	case record.Entered, record.Reanchored, record.Renewed, record.Borrowed:
-		if a.in == nil {
-			a.in = map[seat]session{}
-		}
-		old, is := a.in[k]
-		if old.borrowed {
-			a.borrowed--
-		}
-		s := session{max(old.end, e.Ends()), e.Kind == record.Borrowed}
-		if s.borrowed {
-			a.borrowed++
-		}
-		if s.end <= e.At && !is {
+		old, is := a.in.until[k]
+		end := max(old, e.Ends())
+		if end <= e.At && !is {
 			return
 		}
-		a.in[k] = s
+		if a.borrowed == nil {
+			a.borrowed = map[seat]bool{}
+		}
+		if delete(a.borrowed, k); e.Kind == record.Borrowed {
+			a.borrowed[k] = true
+		}
+		a.in.set(k, end)
 		a.judge(a.begins(k, e), e.At)
-		heap.Push(&a.ends, ending[seat]{s.end, k})
 	case record.Ended:
-		a.drop(k)
+		delete(a.in.until, k)
+		delete(a.borrowed, k)
 	}
 	a.Peak = max(a.Peak, a.Now())
-	a.PeakBorrowed = max(a.PeakBorrowed, a.borrowed)
+	a.PeakBorrowed = max(a.PeakBorrowed, len(a.borrowed))
 }
 
 // Now returns how many are on the site, without borrowed ones.
-func (a *Active) Now() int { return len(a.in) - a.borrowed }
+func (a *Active) Now() int { return len(a.in.until) - len(a.borrowed) }
 
 // Until lets time pass.
 func (a *Active) Until(now int64) {
-	for len(a.ends) > 0 && a.ends[0].at <= now {
-		next := heap.Pop(&a.ends).(ending[seat])
-		if s, is := a.in[next.of]; is && s.end <= next.at {
-			a.pass(next.at)
-			a.drop(next.of)
-		}
+	for k, at := range a.in.over(now) {
+		a.pass(at)
+		delete(a.borrowed, k)
 	}
 	a.pass(now)
 }
@@ -119,30 +110,4 @@ func (a *Active) pass(now int64) {
 		a.Over += time.Duration(now - a.now)
 	}
 	a.now = max(a.now, now)
-}
-
-func (a *Active) drop(k seat) {
-	if a.in[k].borrowed {
-		a.borrowed--
-	}
-	delete(a.in, k)
-}
-
-// ending is the moment at which something may be over.
-type ending[K comparable] struct {
-	at int64
-	of K
-}
-
-// ends is a heap of them by time.
-type ends[K comparable] []ending[K]
-
-func (h ends[K]) Len() int           { return len(h) }
-func (h ends[K]) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h ends[K]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *ends[K]) Push(x any)        { *h = append(*h, x.(ending[K])) }
-func (h *ends[K]) Pop() any {
-	e := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return e
 }

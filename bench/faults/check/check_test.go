@@ -1,8 +1,14 @@
 package check
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/anishathalye/porcupine"
+	"pgregory.net/rapid"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
 )
@@ -108,88 +114,96 @@ func TestRateCountsOnlyWhatIsCertain(t *testing.T) {
 	}
 }
 
-func history(events ...record.Located) *History {
-	return historyFrom(0, events...)
-}
-
-func historyFrom(from int64, events ...record.Located) *History {
+// numbers returns what is wrong with the numbers of calls.
+func numbers(events ...record.Located) []string {
+	slices.SortStableFunc(events, func(a, b record.Located) int { return cmp.Compare(a.At, b.At) })
 	var t Tickets
-	h := NewHistory(from, 100*second)
+	var n Numbers
 	for _, e := range events {
-		h.Add(e, t.Add(e))
+		n.Add(e, t.Add(e))
 	}
-	return h
+	return n.Wrong()
 }
 
 func TestNumbersGoUp(t *testing.T) {
-	if v := history(entry(1, 1, 1, time.Second), entry(2, 4, 2, time.Second), entry(3, 5, 3, time.Second)).Numbers(); !v.OK {
-		t.Errorf("numbers that go up: %s", v.Why)
-	}
-	if v := history(entry(1, 4, 1, time.Second), entry(2, 1, 2, time.Second)).Numbers(); v.OK {
-		t.Error("a number that is less than one that was given before is taken for good")
-	}
 	slow := entry(2, 1, 2, time.Second)
 	slow.Took = 2 * time.Second // was under way when the other came
-	if v := history(entry(1, 4, 1, time.Second), slow).Numbers(); !v.OK {
-		t.Errorf("calls beside each other: %s", v.Why)
+	other := entry(2, 1, 2, time.Second)
+	other.Block++
+	lost := entry(2, 1, 4, time.Second) // its first answer was lost, or is late
+	first := lost
+	first.At, first.Took = 5*second, 4500*time.Millisecond
+	for _, c := range []struct {
+		what   string
+		events []record.Located
+		wrong  int
+	}{
+		{"numbers that go up", []record.Located{entry(1, 1, 1, time.Second), entry(2, 4, 2, time.Second), entry(3, 5, 3, time.Second)}, 0},
+		{"a number that is less than one that was given before", []record.Located{entry(1, 4, 1, time.Second), entry(2, 1, 2, time.Second)}, 1},
+		{"calls beside each other", []record.Located{entry(1, 4, 1, time.Second), slow}, 0},
+		{"of another block", []record.Located{entry(1, 4, 1, time.Second), other}, 0},
+		{"an answer that is given again, to the call that came first", []record.Located{entry(1, 4, 1, time.Second), lost, first}, 0},
+		{"an answer that is given again, to a later call", []record.Located{entry(1, 1, 1, time.Second), entry(2, 4, 2, time.Second), entry(1, 1, 3, time.Second)}, 0},
+	} {
+		if wrong := numbers(c.events...); len(wrong) != c.wrong {
+			t.Errorf("%s: got %q, want %d", c.what, wrong, c.wrong)
+		}
 	}
 }
 
-func TestPlacesComeBack(t *testing.T) {
-	events := []record.Located{
-		entry(1, 1, 1, 4*time.Second), entry(2, 2, 2, 4*time.Second),
-		entry(3, 3, 5.1, 4*time.Second), entry(4, 4, 6.1, 4*time.Second),
+// TestOrdersThatASearchFinds has a search for an order of the calls judge as Numbers and Active do: of histories drawn
+// at random, good ones and bad, both say the same.
+func TestOrdersThatASearchFinds(t *testing.T) {
+	counter := porcupine.Model{
+		Init: func() any { return uint64(0) },
+		Step: func(last, _, seq any) (bool, any) { return seq.(uint64) > last.(uint64), seq },
 	}
-	if v := history(events...).Places(2); !v.OK {
-		t.Errorf("two at a time: %s", v.Why)
+	const limit = 2
+	places := porcupine.Model{
+		Init: func() any { return 0 },
+		Step: func(taken, change, _ any) (bool, any) {
+			n := taken.(int) + change.(int)
+			return n <= limit, n
+		},
 	}
-	if v := history(events...).Places(1); v.OK {
-		t.Error("two at a time are taken for one")
-	}
-	renewed := entry(1, 1, 4, 4*time.Second)
-	renewed.Kind = record.Renewed // so that 1 is still there when 3 comes
-	if v := history(append(events[:2:2], renewed, events[2])...).Places(2); v.OK {
-		t.Error("three at a time are taken for two")
-	}
-}
-
-func TestPlacesTakenBeforeTheSpan(t *testing.T) {
-	h := historyFrom(3*second,
-		entry(1, 1, 1, time.Second), entry(2, 2, 2, 4*time.Second), entry(3, 3, 4, 4*time.Second))
-	if h.Calls() != 1 {
-		t.Fatalf("got %d calls, want 1", h.Calls())
-	}
-	if v := h.Places(2); !v.OK {
-		t.Errorf("one from before and one: %s", v.Why)
-	}
-	if v := h.Places(1); v.OK {
-		t.Error("the one from before is forgotten")
-	}
-}
-
-// Hundreds of calls at one time leave a search without an idea of the order far
-// too many orders.
-func TestNumbersAmongManyCallsAtOneTime(t *testing.T) {
-	var events []record.Located
-	for i := range uint64(3000) {
-		e := entry(i+1, (i/500)*500+500-i%500, 1+float64(i)/1000, time.Second)
-		e.Took = 900 * time.Millisecond
-		events = append(events, e)
-	}
-	began := time.Now()
-	if v := history(events...).Numbers(); !v.OK {
-		t.Errorf("calls beside each other: %s", v.Why)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
-	}
-}
-
-// The client that lost its answer asks again, and is told the same number.
-func TestAnAnswerThatIsGivenAgainIsNoCall(t *testing.T) {
-	h := historyFrom(3*second, entry(1, 1, 1, 9*time.Second), entry(2, 2, 4, time.Second), entry(1, 1, 5, 5*time.Second))
-	if v := h.Numbers(); !v.OK || h.Calls() != 1 {
-		t.Errorf("%d calls: %s", h.Calls(), v.Why)
+	found := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		seqs := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 20), 1, 8, rapid.ID).Draw(t, "numbers") // few, so that a search ends
+		if rapid.Bool().Draw(t, "in order") {
+			slices.Sort(seqs)
+		}
+		active := Active{Limits: Limits{{Active: limit}}}
+		var events []record.Located
+		var numbered, taking []porcupine.Operation
+		for i, seq := range seqs {
+			// Moments of all calls and ends differ, as those of a clock that counts nanoseconds do.
+			e := entry(uint64(i+1), seq, 0, 0)
+			e.At = int64(i)*300_000 + 1000*rapid.Int64Range(0, 900).Draw(t, "at") + int64(3*i)
+			e.Took = time.Duration(rapid.Int64Range(1, 400).Draw(t, "took")) * time.Microsecond
+			e.Left = time.Duration(rapid.Int64Range(1, 1500).Draw(t, "stay"))*time.Microsecond + 100
+			events = append(events, e)
+			numbered = append(numbered, porcupine.Operation{ClientId: i, Call: e.Called(), Return: e.At, Output: e.Seq})
+			taking = append(taking, porcupine.Operation{ClientId: i, Call: e.Called(), Return: e.At, Input: 1, Output: 0},
+				porcupine.Operation{ClientId: len(seqs) + i, Call: e.Ends(), Return: e.Ends(), Input: -1, Output: 0})
+		}
+		if got, want := len(numbers(events...)) == 0, porcupine.CheckOperations(counter, numbered); got != want {
+			t.Fatalf("an order of numbers: %v, a search finds one: %v", got, want)
+		} else {
+			found[fmt.Sprint("numbers ", got)]++
+		}
+		for _, e := range events { // which numbers has put in order
+			active.Add(e)
+		}
+		if got, want := active.Beyond == 0, porcupine.CheckOperations(places, taking); got != want {
+			t.Fatalf("an order of places: %v, a search finds one: %v", got, want)
+		} else {
+			found[fmt.Sprint("places ", got)]++
+		}
+	})
+	for _, kind := range []string{"numbers true", "numbers false", "places true", "places false"} {
+		if found[kind] == 0 {
+			t.Errorf("nothing was tried with %s: %v", kind, found)
+		}
 	}
 }
 
@@ -210,16 +224,6 @@ func TestMovesFindWhatNobodyGave(t *testing.T) {
 	move(record.Received, 1, 2, 12, 101)
 	if len(c.Wrong) != 1 {
 		t.Errorf("got %q, want one rate right too many", c.Wrong)
-	}
-}
-
-// Whoever borrowed may have been repaid at any time: nobody can say when there was
-// a place for that.
-func TestBorrowersHaveNoPlaceInAHistory(t *testing.T) {
-	borrowed := entry(1, 9, 2, 4*time.Second)
-	borrowed.Kind = record.Borrowed
-	if v := history(entry(1, 1, 1, 4*time.Second), borrowed, entry(2, 2, 3, 4*time.Second)).Places(1); !v.OK {
-		t.Errorf("one borrows, one has a place: %s", v.Why)
 	}
 }
 

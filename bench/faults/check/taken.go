@@ -1,7 +1,9 @@
 package check
 
 import (
-	"container/heap"
+	"cmp"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
@@ -23,21 +25,14 @@ type Taken struct {
 	Session time.Duration // from a request on; 0: requests make no session longer
 	Peak    int           // the most at one time
 
-	until map[place]int64 // when a place is free again
-	ends  ends[place]
-}
-
-// place is what the ticket of one pass stands for.
-type place struct {
-	start
-	seq uint64
+	places holders[ticket]
 }
 
 // Add takes one event.
 func (t *Taken) Add(at record.Located) {
 	e := at.Event
 	t.pass(e.At)
-	p := place{start{e.Room, e.Anchor, e.Boot}, e.Seq}
+	p := ticket{start{e.Room, e.Anchor, e.Boot}, e.Seq}
 	switch e.Kind {
 	case record.Entered, record.Reanchored, record.Renewed:
 		left := e.Left
@@ -45,29 +40,59 @@ func (t *Taken) Add(at record.Located) {
 			left = max(left, t.Session)
 		}
 		free := e.At + int64(left+t.Guard)
-		if free <= max(e.At, t.until[p]) {
+		if free <= max(e.At, t.places.until[p]) {
 			return
 		}
-		if t.until == nil {
-			t.until = map[place]int64{}
-		}
-		t.until[p] = free
-		heap.Push(&t.ends, ending[place]{free, p})
+		t.places.set(p, free)
 	case record.Ended:
-		delete(t.until, p) // at once: the pass is gone with the answer
+		delete(t.places.until, p) // at once: the pass is gone with the answer
 	}
 	t.Peak = max(t.Peak, t.Now())
 }
 
 // Now returns how many places are taken.
-func (t *Taken) Now() int { return len(t.until) }
+func (t *Taken) Now() int { return len(t.places.until) }
 
 // pass lets time pass.
 func (t *Taken) pass(now int64) {
-	for len(t.ends) > 0 && t.ends[0].at <= now {
-		next := heap.Pop(&t.ends).(ending[place])
-		if until, is := t.until[next.of]; is && until <= next.at {
-			delete(t.until, next.of)
+	for range t.places.over(now) {
+	}
+}
+
+// holders is who holds something, and until when.
+type holders[K comparable] struct {
+	until map[K]int64
+	ends  []ending[K] // in order
+}
+
+// ending is a moment at which somebody may hold nothing any more: the last one of each does.
+type ending[K comparable] struct {
+	at int64
+	of K
+}
+
+func (h *holders[K]) set(k K, until int64) {
+	if h.until == nil {
+		h.until = map[K]int64{}
+	}
+	h.until[k] = until
+	i, _ := slices.BinarySearchFunc(h.ends, until, func(e ending[K], at int64) int { return cmp.Compare(e.at, at) })
+	h.ends = slices.Insert(h.ends, i, ending[K]{until, k})
+}
+
+// over yields who holds nothing any more by now, in the order in which that came, and since when. Whoever is yielded
+// is one of the holders until the next one is asked for.
+func (h *holders[K]) over(now int64) iter.Seq2[K, int64] {
+	return func(yield func(K, int64) bool) {
+		for len(h.ends) > 0 && h.ends[0].at <= now {
+			next := h.ends[0]
+			h.ends = h.ends[1:]
+			if until, is := h.until[next.of]; is && until <= next.at {
+				if !yield(next.of, next.at) {
+					return
+				}
+				delete(h.until, next.of)
+			}
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package record
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 )
 
@@ -29,34 +26,3 @@ func (w *Writer) Add(e Event) {
 		panic("record: " + err.Error())
 	}
 }
-
-// Reader reads the events of one file in the order in which they were written.
-type Reader struct {
-	f   *os.File
-	r   *bufio.Reader
-	buf [Size]byte
-}
-
-// Open opens a file of a [Writer].
-func Open(path string) (*Reader, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
-	}
-	return &Reader{f: f, r: bufio.NewReaderSize(f, 1024*Size)}, nil
-}
-
-// Next returns the next event, or io.EOF after the last whole one.
-func (r *Reader) Next() (Event, error) {
-	_, err := io.ReadFull(r.r, r.buf[:])
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.EOF // being written, or broken off: no answer can have left
-	}
-	if err != nil {
-		return Event{}, err
-	}
-	return Decode(r.buf[:])
-}
-
-// Close closes the file.
-func (r *Reader) Close() error { return r.f.Close() }

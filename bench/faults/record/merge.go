@@ -1,11 +1,14 @@
 package record
 
 import (
-	"container/heap"
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"os"
+	"slices"
 	"time"
 )
 
@@ -32,37 +35,45 @@ type Merge struct {
 // NewMerge returns a merge of files.
 func NewMerge(sources []Source) *Merge { return &Merge{sources: sources} }
 
+// Located is an event and where it happened.
+type Located struct {
+	Node string
+	Event
+}
+
 // All yields every event, with the name of the node that wrote it. It stops at
 // the first error, which it yields.
 func (m *Merge) All() iter.Seq2[Located, error] {
 	return func(yield func(Located, error) bool) {
-		m.Late = 0
-		var h streams
+		var streams []*stream // by the time of the next event of each
 		defer func() {
-			for _, s := range h {
-				_ = s.r.Close() // only read from
+			for _, s := range streams {
+				_ = s.file.Close() // only read from
 			}
 		}()
-		for _, src := range m.sources {
-			r, err := Open(src.Path)
-			if err != nil {
-				yield(Located{}, err)
-				return
+		// place has a stream read on, and puts it where it belongs.
+		place := func(s *stream) error {
+			if err := s.fill(); err != nil || len(s.ahead) == 0 {
+				return errors.Join(err, s.file.Close())
 			}
-			s := &stream{node: src.Node, path: src.Path, r: r}
-			if err := s.fill(); err != nil {
-				_ = r.Close()
-				yield(Located{}, err)
-				return
-			}
-			h = append(h, s)
+			i, _ := slices.BinarySearchFunc(streams, s, func(a, b *stream) int { return cmp.Compare(a.ahead[0].At, b.ahead[0].At) })
+			streams = slices.Insert(streams, i, s)
+			return nil
 		}
-		h = drop(h)
-		heap.Init(&h)
-		var last int64
-		for len(h) > 0 {
-			s := h[0]
-			e := heap.Pop(&s.ahead).(Event)
+		for _, src := range m.sources {
+			f, err := os.Open(src.Path)
+			if err == nil {
+				err = place(&stream{node: src.Node, file: f, read: bufio.NewReaderSize(f, 1024*Size)})
+			}
+			if err != nil {
+				yield(Located{}, fmt.Errorf("record: %w", err))
+				return
+			}
+		}
+		m.Late = 0
+		for last := int64(0); len(streams) > 0; {
+			s := streams[0]
+			e := s.ahead[0]
 			if e.At < last {
 				m.Late++
 			}
@@ -70,86 +81,43 @@ func (m *Merge) All() iter.Seq2[Located, error] {
 			if !yield(Located{s.node, e}, nil) {
 				return
 			}
-			if err := s.fill(); err != nil {
+			s.ahead = s.ahead[1:]
+			streams = streams[1:]
+			if err := place(s); err != nil {
 				yield(Located{}, err)
 				return
 			}
-			if len(s.ahead) == 0 {
-				_ = s.r.Close()
-				heap.Pop(&h)
-				continue
-			}
-			heap.Fix(&h, 0)
 		}
 	}
-}
-
-// Located is an event and where it happened.
-type Located struct {
-	Node string
-	Event
-}
-
-// drop closes and leaves out the empty ones.
-func drop(h streams) streams {
-	kept := h[:0]
-	for _, s := range h {
-		if len(s.ahead) == 0 {
-			_ = s.r.Close()
-			continue
-		}
-		kept = append(kept, s)
-	}
-	return kept
 }
 
 // stream is one file with a piece of it in order.
 type stream struct {
-	node, path string
-	r          *Reader
-	ahead      events
-	newest     int64
-	done       bool
+	node   string
+	file   *os.File
+	read   *bufio.Reader
+	ahead  []Event
+	newest int64
+	done   bool
 }
 
 // fill reads until the earliest event cannot be preceded by one to come.
 func (s *stream) fill() error {
 	for !s.done && (len(s.ahead) == 0 || s.newest-s.ahead[0].At < int64(slack)) {
-		e, err := s.r.Next()
-		if errors.Is(err, io.EOF) {
-			s.done = true
+		var buf [Size]byte
+		_, err := io.ReadFull(s.read, buf[:])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			s.done = true // or the last is being written, or broken off: no answer can have left
 			break
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.path, err)
+		e, damaged := Decode(buf[:])
+		if err = cmp.Or(err, damaged); err != nil {
+			return fmt.Errorf("%s: %w", s.file.Name(), err)
 		}
 		s.newest = max(s.newest, e.At)
-		heap.Push(&s.ahead, e)
+		// Nearly in order, so that few have to make room.
+		i, _ := slices.BinarySearchFunc(s.ahead, e, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+		s.ahead = slices.Insert(s.ahead, i, e)
 	}
 	return nil
-}
-
-type streams []*stream
-
-func (h streams) Len() int           { return len(h) }
-func (h streams) Less(i, j int) bool { return h[i].ahead[0].At < h[j].ahead[0].At }
-func (h streams) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *streams) Push(x any)        { *h = append(*h, x.(*stream)) }
-func (h *streams) Pop() any {
-	s := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return s
-}
-
-// events is a heap by time.
-type events []Event
-
-func (h events) Len() int           { return len(h) }
-func (h events) Less(i, j int) bool { return h[i].At < h[j].At }
-func (h events) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *events) Push(x any)        { *h = append(*h, x.(Event)) }
-func (h *events) Pop() any {
-	e := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return e
 }

@@ -21,7 +21,7 @@ type client struct {
 	nodes []*rig.Node
 	http  http.Client
 
-	sent, limited, failed, odd atomic.Int64 // failed: by nodes that do not run, or not yet
+	sent, limited, odd atomic.Int64
 }
 
 func newClient(name string, perSecond int, network rig.Network, nodes ...*rig.Node) *client {
@@ -36,16 +36,9 @@ func (c *client) come(ctx context.Context) {
 	defer c.http.CloseIdleConnections()
 	var under sync.WaitGroup
 	defer under.Wait()
-	ticker := time.NewTicker(c.every)
-	defer ticker.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		n := c.nodes[i%len(c.nodes)]
-		under.Go(func() { c.ask(n) })
+	start := time.Now()
+	for i := 0; rig.Sleep(ctx, time.Until(start.Add(time.Duration(i)*c.every))) == nil; i++ {
+		under.Go(func() { c.ask(c.nodes[i%len(c.nodes)]) })
 	}
 }
 
@@ -58,15 +51,12 @@ func (c *client) ask(n *rig.Node) {
 	req.Header.Set(clientField, c.name)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		c.failed.Add(1)
-		return
+		return // the node does not run
 	}
 	io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusServiceUnavailable: // it has been started, and knows of no room yet
-		c.failed.Add(1)
+	case http.StatusOK, http.StatusServiceUnavailable: // or it has been started, and knows of no room yet
 	case http.StatusTooManyRequests:
 		c.limited.Add(1)
 	default:

@@ -3,8 +3,10 @@
 package hurt
 
 import (
+	"errors"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/bench/rig/udp"
 )
 
@@ -14,7 +16,7 @@ type fault struct {
 	period         time.Duration
 	args           map[string]string // of some nodes
 	shaped         bool              // needs a network that loses packets
-	hurt           func(*run) error  // nil: nothing is done to it
+	hurt           func(*run)        // nil: nothing is done to it; see rig.Must
 	// limits is how often the limit may be reached within a period meanwhile: so many
 	// parts of the mesh count for themselves. A node that was stopped lets pass what
 	// waited, and something before it hears of the others.
@@ -33,9 +35,9 @@ func faults(period time.Duration) []fault {
 		{name: "a node stopped, then woken", injected: "SIGSTOP, SIGCONT", hurt: pause, limits: 3},
 		{name: "a site cut off, then healed", injected: "links taken down", hurt: cut([2]string{"a", "b"}, [2]string{"a", "c"}), limits: 2},
 		{name: "all sites cut apart, then healed", injected: "links taken down", hurt: cut([2]string{"a", "b"}, [2]string{"a", "c"}, [2]string{"b", "c"}), limits: 3},
-		{name: "a node cut off inside its site, then healed", injected: "port of the switch taken down", hurt: cutNode, limits: 2},
-		{name: "one direction of one link lost", injected: "blackhole route", hurt: cutOneWay, limits: 2},
-		{name: "20 % of packets lost, 5 % doubled, 5 % late by 100 ms, 20 ms of delay", injected: "proxies", shaped: true, hurt: bend, limits: 2},
+		{name: "a node cut off inside its site, then healed", injected: "port of the switch taken down", hurt: bent(func(n rig.Network) error { return n.CutNode("b1") }), limits: 2},
+		{name: "one direction of one link lost", injected: "blackhole route", hurt: bent(func(n rig.Network) error { return n.CutOneWay("b1", "b2") }), limits: 2},
+		{name: "20 % of packets lost, 5 % doubled, 5 % late by 100 ms, 20 ms of delay", injected: "proxies", shaped: true, hurt: bent(func(n rig.Network) error { return n.Shape(udp.Bent(0.2)) }), limits: 2},
 		{name: "clocks a minute ahead and a minute behind", injected: "shifted clocks", limits: 1,
 			args: map[string]string{"a1": "--fault-clock-skew=63.7s", "c2": "--fault-clock-skew=-58.1s"}},
 	}
@@ -48,78 +50,40 @@ func faults(period time.Duration) []fault {
 }
 
 // killAll is sure to meet the nodes that own the keys.
-func killAll(r *run) error {
+func killAll(r *run) {
 	for _, n := range r.mesh.Nodes {
-		if err := n.Kill(); err != nil {
-			return err
-		}
-		if err := n.Start(); err != nil {
-			return err
-		}
-		if err := r.sleep(r.period); err != nil {
-			return err
-		}
+		rig.Must(n.Kill())
+		rig.Must(n.Start())
+		r.sleep(r.period)
 	}
-	return nil
 }
 
-func killOne(r *run) error {
-	if err := r.mesh.Node("b1").Kill(); err != nil {
-		return err
-	}
-	return r.sleep(r.lasts())
+func killOne(r *run) {
+	rig.Must(r.mesh.Node("b1").Kill())
+	r.sleep(r.lasts())
 }
 
-func pause(r *run) error {
+func pause(r *run) {
 	n := r.mesh.Node("b1")
-	if err := n.Pause(); err != nil {
-		return err
-	}
-	if err := r.sleep(r.lasts()); err != nil {
-		return err
-	}
-	return n.Resume()
+	rig.Must(n.Pause())
+	r.sleep(r.lasts())
+	rig.Must(n.Resume())
 }
 
-func cut(sites ...[2]string) func(*run) error {
-	return func(r *run) error {
+// bent spoils the network, and mends it when that has lasted.
+func bent(how func(rig.Network) error) func(*run) {
+	return func(r *run) {
+		rig.Must(how(r.mesh.Net))
+		r.sleep(r.lasts())
+		rig.Must(r.mesh.Net.Heal())
+	}
+}
+
+func cut(sites ...[2]string) func(*run) {
+	return bent(func(n rig.Network) (err error) {
 		for _, s := range sites {
-			if err := r.mesh.Net.CutSites(s[0], s[1]); err != nil {
-				return err
-			}
+			err = errors.Join(err, n.CutSites(s[0], s[1]))
 		}
-		return r.heal()
-	}
-}
-
-func cutNode(r *run) error {
-	if err := r.mesh.Net.CutNode("b1"); err != nil {
 		return err
-	}
-	return r.heal()
-}
-
-func cutOneWay(r *run) error {
-	if err := r.mesh.Net.CutOneWay("b1", "b2"); err != nil {
-		return err
-	}
-	return r.heal()
-}
-
-func bend(r *run) error {
-	if err := r.mesh.Net.Shape(udp.Link{
-		Delay: 20 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.2,
-		Duplicate: 0.05, Reorder: 0.05, Late: 100 * time.Millisecond,
-	}); err != nil {
-		return err
-	}
-	return r.heal()
-}
-
-// heal mends the network when the fault has lasted.
-func (r *run) heal() error {
-	if err := r.sleep(r.lasts()); err != nil {
-		return err
-	}
-	return r.mesh.Net.Heal()
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/node"
 )
@@ -29,7 +30,7 @@ func TestALimitHoldsOnBothSidesOfACut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Log(r.row())
+		t.Log(r.name(), r.values())
 		for _, why := range r.broken() {
 			t.Error(why)
 		}
@@ -77,7 +78,9 @@ func TestWhatDoesNotHoldIsSeen(t *testing.T) {
 		})
 	}
 	r := made(func(*run) {})
-	if got, want := r.row(), "| 100 in 10s | 130, 230, 130 | 130, 230, 130 |"; !strings.Contains(got, want) {
-		t.Errorf("the row is %s, want %s", got, want)
+	for unit, want := range (measurement.Values{"limit": 100, "before": 130, "meanwhile": 230, "after": 130, "may": 130, "may-meanwhile": 230, "broken": 0}) {
+		if got := r.values()[unit]; got != want {
+			t.Errorf("%s: got %v, want %v", unit, got, want)
+		}
 	}
 }

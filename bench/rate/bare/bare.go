@@ -16,8 +16,6 @@ type Config struct {
 	Address string
 	// Body is the size of every answer's body in bytes. 0: an empty one.
 	Body int
-	// CPU is the number of the one that the server stays on. nil: it is not kept on any.
-	CPU *int
 }
 
 // answer returns what every request gets.

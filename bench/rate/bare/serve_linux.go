@@ -24,7 +24,6 @@ const (
 type Server struct {
 	fd     int
 	addr   netip.AddrPort
-	cfg    Config
 	answer []byte
 	poller *poll.Poller
 	conns  []conn // by file descriptor
@@ -48,7 +47,7 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{fd: -1, cfg: cfg, answer: cfg.answer(), poller: poller, buf: make([]byte, readSize)}
+	s := &Server{fd: -1, answer: cfg.answer(), poller: poller, buf: make([]byte, readSize)}
 	if err := s.listen(at); err != nil {
 		s.close()
 		return nil, fmt.Errorf("bare: listen on %s: %w", at, err)
@@ -88,11 +87,6 @@ func (s *Server) Serve(ctx context.Context) (err error) {
 		defer close(done)
 		runtime.LockOSThread() // for good: the thread ends with it
 		defer s.close()
-		if s.cfg.CPU != nil {
-			if err = poll.Pin(*s.cfg.CPU); err != nil {
-				return
-			}
-		}
 		for err == nil && ctx.Err() == nil {
 			err = s.step()
 		}

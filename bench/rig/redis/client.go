@@ -16,7 +16,6 @@ import (
 type Conn struct {
 	conn net.Conn
 	in   *bufio.Reader
-	out  []byte
 }
 
 // Dial connects to host:port.
@@ -31,61 +30,51 @@ func Dial(address string) (*Conn, error) {
 // Close ends the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Do sends a command, and returns its answer as text; of one that is a list, the last element. What Redis calls an error is one.
-func (c *Conn) Do(words ...string) (string, error) {
-	c.out = append(c.out[:0], '*')
-	c.out = append(strconv.AppendInt(c.out, int64(len(words)), 10), "\r\n"...)
+// Command returns a command as Redis reads it.
+func Command(words ...string) []byte {
+	out := fmt.Appendf(nil, "*%d\r\n", len(words))
 	for _, w := range words {
-		c.out = append(c.out, '$')
-		c.out = append(strconv.AppendInt(c.out, int64(len(w)), 10), "\r\n"...)
-		c.out = append(append(c.out, w...), "\r\n"...)
+		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(w), w)
 	}
-	if _, err := c.conn.Write(c.out); err != nil {
+	return out
+}
+
+// Do sends a command, and returns its answer as text. What Redis calls an error is one.
+func (c *Conn) Do(words ...string) (string, error) {
+	if _, err := c.conn.Write(Command(words...)); err != nil {
 		return "", err
 	}
 	return readReply(c.in)
 }
 
-// deepest is how far lists are within each other that are read.
-const deepest = 8
-
-func readReply(in *bufio.Reader) (string, error) { return readReplyAt(in, deepest) }
-
-func readReplyAt(in *bufio.Reader, depth int) (string, error) {
+func readReply(in *bufio.Reader) (string, error) {
 	line, err := in.ReadString('\n')
 	if err != nil {
 		return "", err
 	}
-	if len(line) < 3 || depth == 0 {
-		return "", fmt.Errorf("redis: the answer %q is not understood", line)
+	not := fmt.Errorf("redis: the answer %q is not understood", line)
+	if len(line) < 3 {
+		return "", not
 	}
-	kind, rest := line[0], line[1:len(line)-2]
-	switch kind {
+	switch kind, rest := line[0], line[1:len(line)-2]; kind {
 	case '+', ':':
 		return rest, nil
 	case '-':
 		return "", errors.New("redis: " + rest)
-	}
-	n, err := strconv.Atoi(rest)
-	const most = 1 << 20
-	if err != nil || n > most || kind != '$' && kind != '*' {
-		return "", fmt.Errorf("redis: the answer %q is not understood", line)
-	}
-	if kind == '*' {
-		last := ""
-		for range n {
-			if last, err = readReplyAt(in, depth-1); err != nil {
-				return "", err
-			}
+	case '$':
+		n, err := strconv.Atoi(rest)
+		const most = 1 << 20
+		if err != nil || n > most {
+			return "", not
 		}
-		return last, nil
+		if n < 0 {
+			return "", nil // there is none
+		}
+		b := make([]byte, n+2)
+		if _, err := io.ReadFull(in, b); err != nil {
+			return "", err
+		}
+		return string(b[:n]), nil
 	}
-	if n < 0 {
-		return "", nil // there is none
-	}
-	b := make([]byte, n+2)
-	if _, err := io.ReadFull(in, b); err != nil {
-		return "", err
-	}
-	return string(b[:n]), nil
+	return "", not
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -12,19 +13,17 @@ import (
 
 func TestRepliesAreUnderstood(t *testing.T) {
 	for said, want := range map[string]string{
-		"+PONG\r\n":                            "PONG",
-		":-7\r\n":                              "-7",
-		"$5\r\nhello\r\n":                      "hello",
-		"$-1\r\n":                              "",
-		"$0\r\n\r\n":                           "",
-		"*2\r\n:1\r\n$1\r\nx\r\n":              "x",
-		"*2\r\n*1\r\n:1\r\n:2\r\n":             "2",
-		"-ERR no such thing\r\n":               "error: redis: ERR no such thing",
-		"?\r\n":                                "error: redis: the answer \"?\\r\\n\" is not understood",
-		"$99999999999\r\n":                     "error: redis: the answer \"$99999999999\\r\\n\" is not understood",
-		"$3\r\nab":                             "error: unexpected EOF",
-		"":                                     "error: EOF",
-		strings.Repeat("*1\r\n", 9) + ":1\r\n": "error: redis: the answer \"*1\\r\\n\" is not understood",
+		"+PONG\r\n":              "PONG",
+		":-7\r\n":                "-7",
+		"$5\r\nhello\r\n":        "hello",
+		"$-1\r\n":                "",
+		"$0\r\n\r\n":             "",
+		"*1\r\n:1\r\n":           "error: redis: the answer \"*1\\r\\n\" is not understood",
+		"-ERR no such thing\r\n": "error: redis: ERR no such thing",
+		"?\r\n":                  "error: redis: the answer \"?\\r\\n\" is not understood",
+		"$99999999999\r\n":       "error: redis: the answer \"$99999999999\\r\\n\" is not understood",
+		"$3\r\nab":               "error: unexpected EOF",
+		"":                       "error: EOF",
 	} {
 		got, err := readReply(bufio.NewReader(strings.NewReader(said)))
 		if err != nil {
@@ -81,6 +80,27 @@ func TestIncrementCountsCalls(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestAsk(t *testing.T) {
+	call := Command("INCR", "visitors")
+	for answer, fails := range map[string]bool{":17\r\n": false, ":0\r\n": true, "-ERR\r\n": true, ":1": true, "": true} {
+		var out bytes.Buffer
+		err := Ask(&out, bufio.NewReader(strings.NewReader(answer)), call)
+		if (err != nil) != fails {
+			t.Errorf("answer %q: %v", answer, err)
+		}
+		if got, want := out.String(), "*2\r\n$4\r\nINCR\r\n$8\r\nvisitors\r\n"; got != want {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+	}
+	if err := Ask(failing{}, nil, call); err == nil {
+		t.Error("a call that could not be written has no error")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestCommandsAreWrittenAsWords(t *testing.T) {
 	server, client := net.Pipe()

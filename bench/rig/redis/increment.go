@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -27,25 +28,30 @@ type Result struct {
 // slowest bounds latencies that are told apart: a minute, in nanoseconds.
 const slowest = int64(time.Minute)
 
-// Increment has so many connections increment one counter for a time, each without waiting for the others, and with
-// one call under way.
+// Increment has so many connections increment one counter for a time.
 func Increment(address string, conns int, lasts time.Duration) (Result, error) {
-	all := make([]net.Conn, conns)
-	for i := range all {
+	return Repeat(address, Command("INCR", "counter"), conns, lasts)
+}
+
+// Repeat has so many connections make one call for a time, each without waiting for the others, and with
+// one under way.
+func Repeat(address string, call []byte, conns int, lasts time.Duration) (Result, error) {
+	var all []net.Conn
+	for range conns {
 		c, err := net.DialTimeout("tcp", address, 5*time.Second)
 		if err != nil {
 			return Result{}, err
 		}
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(lasts + 10*time.Second))
-		all[i] = c
+		all = append(all, c)
 	}
 	tallies, errs := make([]*hdrhistogram.Histogram, conns), make([]error, conns)
 	var wg sync.WaitGroup
 	begun, before := time.Now(), rig.Own()
 	for i, c := range all {
 		tallies[i] = hdrhistogram.New(1000, slowest, 3)
-		wg.Go(func() { errs[i] = increment(c, begun.Add(lasts), tallies[i]) })
+		wg.Go(func() { errs[i] = repeat(c, call, begun.Add(lasts), tallies[i]) })
 	}
 	wg.Wait()
 	passed, used := time.Since(begun), rig.Own()-before
@@ -60,23 +66,30 @@ func Increment(address string, conns int, lasts time.Duration) (Result, error) {
 	}, errors.Join(errs...)
 }
 
-func increment(c net.Conn, until time.Time, t *hdrhistogram.Histogram) error {
+func repeat(c net.Conn, call []byte, until time.Time, t *hdrhistogram.Histogram) error {
 	in := bufio.NewReaderSize(c, 64)
-	call := []byte("*2\r\n$4\r\nINCR\r\n$7\r\ncounter\r\n")
 	for at := time.Now(); at.Before(until); {
-		if _, err := c.Write(call); err != nil {
+		if err := Ask(c, in, call); err != nil {
 			return err
-		}
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if line[0] != ':' {
-			return fmt.Errorf("redis: the answer to INCR is %q", line)
 		}
 		now := time.Now()
 		_ = t.RecordValue(min(int64(now.Sub(at)), slowest))
 		at = now
+	}
+	return nil
+}
+
+// Ask makes one call, and takes in the answer, which is a number, and not 0.
+func Ask(out io.Writer, in *bufio.Reader, call []byte) error {
+	if _, err := out.Write(call); err != nil {
+		return err
+	}
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if line[0] != ':' || line[1] == '0' {
+		return fmt.Errorf("redis: the answer is %q", line)
 	}
 	return nil
 }

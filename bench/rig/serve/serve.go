@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -39,7 +38,6 @@ type Config struct {
 	Site   string // host:port of the origin of a proxy
 	Answer string // the file of what the others answer
 	Body   int    // bytes of the body that a bare one answers with, unless Answer says it
-	CPU    *int   // that a bare one stays on; nil: any
 }
 
 const (
@@ -50,36 +48,37 @@ const (
 )
 
 // Run serves until ctx ends.
-func Run(ctx context.Context, c Config) error {
+func Run(ctx context.Context, c Config) (err error) {
+	var a Answer
+	if c.Answer != "" {
+		if a, err = load(c.Answer); err != nil {
+			return err
+		}
+		c.Body = len(a.Body)
+	}
 	switch c.Kind {
-	case FasthttpProxy:
-		return runFasthttp(ctx, c.Listen, fasthttpProxy(c.Site))
-	case NetHTTPProxy:
-		return runNetHTTP(ctx, c.Listen, netHTTPProxy(c.Site))
 	case Bare:
-		return runBare(ctx, c)
-	}
-	a, err := load(c.Answer)
-	if err != nil {
-		return err
-	}
-	switch c.Kind {
+		s, err := bare.Listen(bare.Config{Address: c.Listen, Body: c.Body})
+		if err != nil {
+			return err
+		}
+		return s.Serve(ctx)
 	case Fasthttp:
 		return runFasthttp(ctx, c.Listen, fasthttpAnswer(a))
 	case NetHTTP:
 		return runNetHTTP(ctx, c.Listen, netHTTPAnswer(a))
+	case FasthttpProxy:
+		return runFasthttp(ctx, c.Listen, fasthttpProxy(c.Site))
+	case NetHTTPProxy:
+		return runNetHTTP(ctx, c.Listen, netHTTPProxy(c.Site))
 	}
 	return fmt.Errorf("there is no kind %q", c.Kind)
 }
 
 func runFasthttp(ctx context.Context, listen string, h fasthttp.RequestHandler) error {
-	ln, err := net.Listen("tcp", listen)
-	if err != nil {
-		return err
-	}
 	s := &fasthttp.Server{Handler: h, WriteBufferSize: writeBuffer, NoDefaultServerHeader: true, DisableHeaderNamesNormalizing: true}
 	defer context.AfterFunc(ctx, func() { _ = s.Shutdown() })()
-	return s.Serve(ln)
+	return s.ListenAndServe(listen)
 }
 
 func runNetHTTP(ctx context.Context, listen string, h http.Handler) error {
@@ -145,21 +144,4 @@ func netHTTPProxy(site string) http.Handler {
 		},
 		Transport: &http.Transport{MaxIdleConns: mostConns, MaxIdleConnsPerHost: mostConns, DisableCompression: true},
 	}
-}
-
-func runBare(ctx context.Context, c Config) error {
-	size := c.Body
-	if c.Answer != "" {
-		a, err := load(c.Answer)
-		if err != nil {
-			return err
-		}
-		size = len(a.Body)
-	}
-	s, err := bare.Listen(bare.Config{Address: c.Listen, Body: size, CPU: c.CPU})
-	if err != nil {
-		return err
-	}
-	fmt.Println("listening on", s.Addr()) // whoever started it may wait for that
-	return s.Serve(ctx)
 }

@@ -34,27 +34,32 @@ type Link struct {
 	Late      time.Duration
 }
 
-// plain reports whether packets need no thought.
-func (l Link) plain() bool { return l == Link{} }
+// Bent is a link that loses a share of all packets, and delays, doubles and reorders some.
+func Bent(loss float64) Link {
+	return Link{
+		Delay: 20 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: loss,
+		Duplicate: 0.05, Reorder: 0.05, Late: 100 * time.Millisecond,
+	}
+}
 
-// Stats counts packets since the start.
+// Stats counts packets since the start: those that came, once it is known what becomes of them, and those that
+// were sent on.
 type Stats struct {
-	Sent, Lost, Cut, Doubled, Reordered, Unknown uint64
+	Judged, Sent uint64
 }
 
 // Proxy is the network.
 type Proxy struct {
-	wg    sync.WaitGroup
-	later *later
+	wg   sync.WaitGroup
+	link func(from, to string) Link
 
 	mu     sync.Mutex // guards the following
 	nodes  map[string]*endpoint
 	byReal map[netip.AddrPort]*endpoint
-	links  map[[2]string]Link
 	rng    *rand.Rand
 	closed bool
 
-	sent, lost, cut, doubled, reordered, unknown atomic.Uint64
+	judged, sent atomic.Uint64
 }
 
 // endpoint stands for one node.
@@ -67,17 +72,15 @@ type endpoint struct {
 // maxPacket is the largest UDP payload.
 const maxPacket = 65507
 
-// NewProxy returns a network without nodes, whose chances follow from seed.
-func NewProxy(seed uint64) *Proxy {
-	p := &Proxy{
+// NewProxy returns a network without nodes. link says how a packet from one node to another fares; it is called by
+// several goroutines. Chances follow from seed.
+func NewProxy(seed uint64, link func(from, to string) Link) *Proxy {
+	return &Proxy{
+		link:   link,
 		nodes:  map[string]*endpoint{},
 		byReal: map[netip.AddrPort]*endpoint{},
-		links:  map[[2]string]Link{},
 		rng:    rand.New(rand.NewPCG(seed, 0)),
 	}
-	p.later = newLater()
-	p.wg.Go(p.later.run)
-	return p
 }
 
 // Add gives the node that listens at real an address on loopback, which it has
@@ -106,16 +109,9 @@ func (p *Proxy) Add(name, real string) (string, error) {
 	return sock.LocalAddr().String(), nil
 }
 
-// Set says how packets from one node to another fare from now on.
-func (p *Proxy) Set(from, to string, l Link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.links[[2]string{from, to}] = l
-}
-
 // Stats returns what became of packets so far.
 func (p *Proxy) Stats() Stats {
-	return Stats{p.sent.Load(), p.lost.Load(), p.cut.Load(), p.doubled.Load(), p.reordered.Load(), p.unknown.Load()}
+	return Stats{p.judged.Load(), p.sent.Load()}
 }
 
 // Close ends the network; packets under way are lost.
@@ -127,7 +123,6 @@ func (p *Proxy) Close() error {
 	}
 	p.closed = true
 	p.mu.Unlock()
-	p.later.close()
 	p.wg.Wait()
 	return errors.Join(errs...)
 }
@@ -150,39 +145,32 @@ func (p *Proxy) serve(to *endpoint) {
 
 // pass sends one packet on, or not, or later.
 func (p *Proxy) pass(src netip.AddrPort, to *endpoint, packet []byte) {
+	defer p.judged.Add(1)
 	p.mu.Lock()
 	from := p.byReal[src]
+	p.mu.Unlock()
 	if from == nil {
-		p.mu.Unlock()
-		p.unknown.Add(1)
 		return
 	}
-	l := p.links[[2]string{from.name, to.name}]
-	if l.plain() {
-		p.mu.Unlock()
+	l := p.link(from.name, to.name)
+	if l == (Link{}) { // most of them
 		p.deliver(from, to, packet)
 		return
 	}
+	p.mu.Lock()
 	lost := l.Loss > 0 && p.rng.Float64() < l.Loss
 	double := l.Duplicate > 0 && p.rng.Float64() < l.Duplicate
 	late := l.Reorder > 0 && p.rng.Float64() < l.Reorder
 	delays := [2]time.Duration{l.delay(p.rng), l.delay(p.rng)}
 	p.mu.Unlock()
-	switch {
-	case l.Cut:
-		p.cut.Add(1)
-		return
-	case lost:
-		p.lost.Add(1)
+	if l.Cut || lost {
 		return
 	}
 	if late {
-		p.reordered.Add(1)
 		delays[0] += l.Late
 	}
 	p.after(delays[0], from, to, packet)
 	if double {
-		p.doubled.Add(1)
 		p.after(delays[1], from, to, packet)
 	}
 }
@@ -201,7 +189,7 @@ func (p *Proxy) after(d time.Duration, from, to *endpoint, packet []byte) {
 		return
 	}
 	own := append([]byte(nil), packet...)
-	p.later.add(time.Now().Add(d), func() { p.deliver(from, to, own) })
+	time.AfterFunc(d, func() { p.deliver(from, to, own) }) // of two at the same time either may be first
 }
 
 // deliver sends a packet to a node from the address of another. That the node

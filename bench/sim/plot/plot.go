@@ -1,28 +1,34 @@
-// Package plot draws what a simulation came to: the course of a run, and the
+// Package plot draws what a simulation came to, as SVG: the course of a run, and the
 // waits of its visitors by the minute in which they came.
 //
 // The same result gives the same bytes: nothing in a picture depends on the time
-// of day, the machine's fonts or the order of a map.
+// of day or the order of a map.
 package plot
 
 import (
 	"fmt"
-	"strings"
+	"os"
+	"path/filepath"
 
-	"github.com/ropeline/ropeline/bench/drawing"
 	"github.com/ropeline/ropeline/bench/sim"
 )
 
 // Write draws r into dir, which must be there: the course of the run and, if
-// anybody was let in, the heat map of waits, each as SVG. The method
+// anybody was let in, the heat map of waits. The method
 // is part of the names, so that the pictures of two methods fit into one
 // directory. It returns the names of the files, which it replaces.
-func Write(dir string, r *sim.Result) ([]string, error) {
-	pictures := []drawing.Picture{course(r)}
-	if len(r.Waits.Rows) > 0 {
-		pictures = append(pictures, waits(r))
+func Write(dir string, r *sim.Result) (names []string, err error) {
+	write := func(kind string, data []byte) {
+		name := kind + "-" + r.Method + ".svg"
+		if err == nil {
+			names, err = append(names, name), os.WriteFile(filepath.Join(dir, name), data, 0o644)
+		}
 	}
-	return drawing.Write(dir, pictures...)
+	write("course", course(r))
+	if len(r.Waits.Rows) > 0 {
+		write("waits", waits(r))
+	}
+	return names, err
 }
 
 // about says in a line what was run.
@@ -33,9 +39,19 @@ func about(r *sim.Result) string {
 		}
 		return fmt.Sprintf("%d %ss", n, word)
 	}
-	words := []string{
-		"method " + r.Method, "policy " + r.Policy, one(r.Sites, "site") + " of " + one(r.Nodes, "node"),
-		drawing.Grouped(float64(r.Visitors)) + " visitors", fmt.Sprintf("seed %d", r.Seed),
+	return fmt.Sprintf("method %s, policy %s, %s of %s, %s visitors, seed %d", r.Method, r.Policy, one(r.Sites, "site"), one(r.Nodes, "node"), grouped(float64(r.Visitors)), r.Seed)
+}
+
+// clock is the unit in which the time of a run is written.
+type clock struct {
+	seconds float64 // of one unit
+	name    string
+}
+
+// clockFor returns minutes for runs up to some hours, and hours beyond.
+func clockFor(seconds float64) clock {
+	if seconds > 4*3600 {
+		return clock{3600, "hours"}
 	}
-	return strings.Join(words, ", ")
+	return clock{60, "minutes"}
 }

@@ -176,7 +176,7 @@ func TestLongRunsAreThinned(t *testing.T) {
 	if c.columns > mostColumns || c.rows > mostRows || c.counts[c.columns-1][c.rows-1] != 7 {
 		t.Errorf("got %d by %d cells, the last with %v; want at most %d by %d, and 7", c.columns, c.rows, c.counts[c.columns-1][c.rows-1], mostColumns, mostRows)
 	}
-	if right := c.X(c.columns-1) + c.width/2; math.Abs(right-10_000.0/60) > 5 {
+	if right := c.width * float64(c.columns); math.Abs(right-10_000.0/60) > 5 {
 		t.Errorf("the last column ends at %v hours", right)
 	}
 }

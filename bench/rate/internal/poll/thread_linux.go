@@ -22,20 +22,6 @@ func Pin(cpu int) error {
 	return nil
 }
 
-// CPUs returns those that this process may use, lowest first.
-func CPUs() (cpus []int) {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return nil
-	}
-	for cpu := 0; len(cpus) < set.Count(); cpu++ {
-		if set.IsSet(cpu) {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus
-}
-
 // WakeInTime has the kernel wake the calling thread when its time has come, and not up to 50 µs later, by
 // which it saves wake-ups otherwise.
 func WakeInTime() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) } // what it costs not to is told as lateness

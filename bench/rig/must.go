@@ -1,0 +1,50 @@
+package rig
+
+import (
+	"context"
+	"time"
+)
+
+// failure is what [Must] panics with.
+type failure struct{ error }
+
+// Try calls do, and returns the error with which [Must] has ended it. So what is done step by step, and is over with
+// the first step that fails, reads like that.
+func Try(do func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.error
+		default:
+			panic(p)
+		}
+	}()
+	do()
+	return nil
+}
+
+// Must ends what [Try] has called on this goroutine if err is one.
+func Must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Got is Must for a step that brings a value, which it returns.
+func Got[T any](value T, err error) T {
+	Must(err)
+	return value
+}
+
+// Sleep waits for d. It is an error if ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
