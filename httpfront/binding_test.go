@@ -71,7 +71,6 @@ func (f *bound) ask(address, agent, cookie string) (given string, known bool) {
 }
 
 func TestAPassIsBoundToNetworkAndBrowser(t *testing.T) {
-	t.Parallel()
 	address, agent := room.Binding{Address: true}, room.Binding{UserAgent: true}
 	both := room.Binding{Address: true, UserAgent: true}
 	narrow := room.Binding{Address: true, IPv4Prefix: 32, IPv6Prefix: 64}

@@ -190,7 +190,6 @@ func trickle(t *testing.T, f *front, head string, piece string, n int, pause tim
 }
 
 func TestBodiesThatTrickleInAreCutOff(t *testing.T) {
-	t.Parallel()
 	const head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	for name, c := range map[string]struct {
 		head, piece string
@@ -229,7 +228,6 @@ func TestSlowTalkIsNoTrickle(t *testing.T) {
 }
 
 func TestSlowReadersGetEverything(t *testing.T) {
-	t.Parallel()
 	const size, limit = 8 << 20, time.Second // the limit of a pause, which is shorter than the whole takes
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(size))

@@ -139,7 +139,6 @@ func TestBrowserWakesAHiddenTab(t *testing.T) {
 
 // TestBrowserIsLetIn by whichever way it waited.
 func TestBrowserIsLetIn(t *testing.T) {
-	t.Parallel()
 	browser := newBrowser(t)
 	t.Run("looking on", func(t *testing.T) {
 		s := newStage(t, "fifo")

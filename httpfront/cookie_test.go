@@ -21,7 +21,6 @@ func trustLoopback(c *Config) {
 // TestCookieAttributes: the attributes follow the visitor's connection where nothing
 // else is said, are such as browsers keep, and are the same when the cookie goes.
 func TestCookieAttributes(t *testing.T) {
-	t.Parallel()
 	const (
 		plain  = "; HttpOnly; SameSite=Lax"
 		secure = "; Secure; HttpOnly; SameSite=None"

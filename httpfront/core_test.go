@@ -163,7 +163,6 @@ func TestAnEndedSessionIsOverAndItsPlaceFree(t *testing.T) {
 // TestATunnelOfAnEndedSessionTakesNoPlace has the site end a session whose visitor goes on
 // to talk in a tunnel: that ends, and the place is free, also from the look at who it was.
 func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
-	t.Parallel()
 	s := smallRoom()
 	s.SessionDuration = 20 * time.Second // twice as long as anything is waited for
 	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
@@ -263,7 +262,6 @@ func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
 }
 
 func TestAPrequeueWaitsForTheStart(t *testing.T) {
-	t.Parallel()
 	s := smallRoom()
 	s.QueueingMethod, s.TotalActiveUsers = room.Passthrough, 100
 	fifo := room.FIFO

@@ -50,7 +50,6 @@ func FuzzAddressTable(f *testing.F) {
 // TestRandomAddressesHideNobody has an address go on far beyond its limit, while others
 // that come once each try to have it forgotten.
 func TestRandomAddressesHideNobody(t *testing.T) {
-	t.Parallel()
 	if size := unsafe.Sizeof(addressTable{}); size > 2<<20 {
 		t.Errorf("the table takes %d bytes", size)
 	}

@@ -126,7 +126,6 @@ func someAddress(in netip.Prefix, r *rand.Rand) string {
 }
 
 func TestAFloodMakesALineNoLongerThanAllowed(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		limits room.NewVisitors
 		from   string

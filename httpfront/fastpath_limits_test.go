@@ -45,7 +45,6 @@ func (m *fixedMeter) Count(limit.Key, time.Time) limit.Verdict       { return m.
 
 // TestTheFastPathLimitsAsTheServer, whether or not a request is of a room.
 func TestTheFastPathLimitsAsTheServer(t *testing.T) {
-	t.Parallel()
 	within, beyond := limit.Verdict{Remaining: 3, Reset: 2 * time.Second}, limit.Verdict{Limited: true, Reset: 2 * time.Second}
 	for name, c := range map[string]struct {
 		verdict limit.Verdict

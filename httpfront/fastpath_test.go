@@ -268,7 +268,6 @@ func answersAlike(t *testing.T, f *front) {
 // TestTheFastPathAnswersAsTheServer: what is answered, and what the site is asked, is the same
 // whether or not a request is the first one of its connection.
 func TestTheFastPathAnswersAsTheServer(t *testing.T) {
-	t.Parallel()
 	for name, decide := range map[string]func(node.Pass, bool, time.Time) node.Verdict{"inside": always, "let in": letIn, "waits": never} {
 		for roomed, rooms := range map[string]fakeRooms{"a room": {room: newRoom(decide)}, "no room": {path: "/none", room: newRoom(decide)}} {
 			t.Run(name+" in "+roomed, func(t *testing.T) {

@@ -361,7 +361,6 @@ func TestAPanicCostsOneRequest(t *testing.T) {
 // TestVisitorsAreNotMixedUp sends many visitors' requests at once over few
 // connections and looks for one visitor's bytes in another's answer.
 func TestVisitorsAreNotMixedUp(t *testing.T) {
-	t.Parallel()
 	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
 		v := never(p, known, now)
 		v.Admit = p.Visitor[0]%2 == 0

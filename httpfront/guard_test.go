@@ -38,7 +38,6 @@ func (r *recorder) take() []string {
 const hidden = "GET /hidden HTTP/1.1\r\nHost: good\r\n\r\n"
 
 func TestHeadsThatAreRefused(t *testing.T) {
-	t.Parallel()
 	const host = "Host: good\r\n"
 	for name, c := range map[string]struct {
 		code int

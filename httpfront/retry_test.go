@@ -104,7 +104,6 @@ func newScripted(t *testing.T, name, script string) *scripted {
 // TestRetries sends a request to the origin "a", which is as the script says,
 // before it would come to "b", which is well.
 func TestRetries(t *testing.T) {
-	t.Parallel()
 	refused := func(t *testing.T) string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -24,7 +24,6 @@ func ruled(expressions ...string) *fakeRoom {
 // TestRulesSeeTheRequest has one rule after another ask about one request, which
 // differs from it in just that.
 func TestRulesSeeTheRequest(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		rule, method, path string
 		header             []string

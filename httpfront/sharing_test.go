@@ -197,7 +197,6 @@ func FuzzPassTable(f *testing.F) {
 // TestRandomPassesHideNoSharing has a pass shared while far more come than there is room
 // for.
 func TestRandomPassesHideNoSharing(t *testing.T) {
-	t.Parallel()
 	if size := unsafe.Sizeof(passTable{}); size > 5<<20 || unsafe.Sizeof(passSlot{}) != 64 {
 		t.Errorf("the table takes %d bytes, a slot %d", size, unsafe.Sizeof(passSlot{}))
 	}
