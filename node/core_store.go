@@ -142,11 +142,18 @@ func (c *Core) Writes() []durable.Write {
 	if s.flying || s.failed != nil {
 		return nil
 	}
-	out := s.dropped
-	s.dropped = nil
+	behind := len(s.waiting) > 0
+	out, facts := s.dropped, c.factWrites()
+	s.dropped, behind = nil, behind || len(s.waiting) > 0
+	var later []*Room
 	for _, r := range s.touched {
 		r.touched = false
 		r.mu.Lock()
+		if behind && r.rights.TakesOver() { // the last ledger is a fact, and may come later: it is not to be forgotten alone
+			r.mu.Unlock()
+			later = append(later, r)
+			continue
+		}
 		puts := r.rights.Writes()
 		r.mu.Unlock()
 		if len(puts) == 0 {
@@ -156,7 +163,10 @@ func (c *Core) Writes() []durable.Write {
 		out = appendPuts(out, r.id, puts)
 	}
 	s.touched = s.touched[:0]
-	out = append(out, c.factWrites()...)
+	for _, r := range later {
+		s.touch(r)
+	}
+	out = append(out, facts...)
 	s.flying = len(out) > 0
 	return out
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -75,9 +76,27 @@ func (c *Core) goOnLeaving(now time.Time) {
 		heir, is := r.rights.Leaving()
 		r.mu.Unlock()
 		if is {
+			c.takeNothingUp(now)
 			c.leaveTo(heir, now) // it leads nothing yet, and has nothing to say
 			return
 		}
+	}
+}
+
+// takeNothingUp drops the rooms of which this node never had a ledger, and has come to know while it left:
+// others may have said by now that it has left them, and to whom.
+func (c *Core) takeNothingUp(now time.Time) {
+	rooms := maps.Clone(c.rooms)
+	for _, r := range c.order {
+		r.mu.Lock()
+		none := r.rights != nil && len(r.rights.Stored()) == 0
+		r.mu.Unlock()
+		if none && r.id != c.mesh.room && !c.facts.room(r.id).kept.has(c.self.Node) {
+			delete(rooms, r.id)
+		}
+	}
+	if !maps.Equal(rooms, c.rooms) {
+		c.setRooms(rooms)
 	}
 }
 
@@ -112,7 +131,8 @@ func (r *Room) hasLedger() bool {
 	if r.rights.Retired() {
 		return false
 	}
-	return r.escrow() || !r.rights.Held().IsZero() || r.core.facts.room(r.id).kept.has(r.core.self.Node)
+	return r.escrow() || !r.rights.Held().IsZero() || r.core.facts.room(r.id).kept.has(r.core.self.Node) ||
+		r.rights.TakesOver() || len(r.rights.AnswersFor()) > 0
 }
 
 // toldAll reports whether this node has told all that it has left. It takes no order any more then:
@@ -128,7 +148,7 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	if !c.leave.on || c.leave.done {
 		return c.seekHeir(now)
 	}
-	if _, lost := c.facts.dead[c.leave.heir]; lost && c.unfrozen() {
+	if c.heirLost() {
 		c.leave.seeking.on = true
 		out = c.seekHeir(now) // what this node has not passed on yet goes to another one
 	}
@@ -142,7 +162,8 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 		done = own.handOver(&out, now) // last: see meshing.go
 	}
 	if done && c.leave.told.IsZero() {
-		c.setFact(nodeKey(factLeft, c.self.Node), c.leave.heir[:], now)
+		heir := c.lastHeir()
+		c.setFact(nodeKey(factLeft, c.self.Node), heir[:], now)
 		c.setFact(nodeKey(factOver, c.self.Node), []byte{factVersion}, now)
 		c.leave.told = now
 	}
@@ -153,9 +174,33 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	return out
 }
 
-// unfrozen reports whether there is a room that this node has not passed on.
-func (c *Core) unfrozen() bool {
+// lastHeir returns whom this node names as its heir once it has left all rooms, which it may have left to
+// several: whoever has said so already, or else one that is not lost.
+func (c *Core) lastHeir() crdt.NodeID {
+	if heir, told := c.facts.left[c.self.Node]; told {
+		return heir
+	}
+	last := c.leave.heir
+	for _, r := range c.order {
+		if _, lost := c.facts.dead[last]; !lost {
+			break
+		}
+		r.mu.Lock()
+		if heir, is := r.rights.Leaving(); is {
+			last = heir
+		}
+		r.mu.Unlock()
+	}
+	return last
+}
+
+// heirLost reports whether there is a room that this node has not passed on, and whose heir is lost: the
+// node's, or the one to which that has left the room.
+func (c *Core) heirLost() bool {
 	return slices.ContainsFunc(c.order, func(r *Room) bool {
+		if _, lost := c.facts.dead[c.facts.keeper(c.facts.room(r.id), c.leave.heir)]; !lost {
+			return false
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.rights == nil || !r.hasLedger() {

@@ -19,48 +19,85 @@ type leaveWalk struct {
 	*world
 	*rand.Rand
 	rooms  []room.Settings
-	limits []ticket.Amount
+	limits []ticket.Amount // the most that there ever was to be
+	ends   []ticket.Amount // what there is to be in the end
 	begun  time.Time
 	lost   map[*machine]bool // have no disk any more
 	left   map[*machine]bool
 	events []string
 	wrong  string // the first thing that was
+	wild   bool   // who has left may be declared dead where that is not known; nodes may not hear, or not be heard
 }
 
 // TestLeaveWalks: at no moment more is held than the limits, and in the end all of it is, and who leaves
 // has got away.
 func TestLeaveWalks(t *testing.T) {
-	walks := uint64(60)
+	walkAll(t, 60, false)
+}
+
+// TestWildLeaveWalks: the same, where operators declare dead who has left, and what one node says, or hears,
+// is lost.
+func TestWildLeaveWalks(t *testing.T) {
+	walkAll(t, 40, true)
+}
+
+func walkAll(t *testing.T, walks uint64, wild bool) {
 	if testing.Short() {
 		walks /= 4
 	}
 	for seed := range walks {
-		if w := walkLeaves(t, seed+1); w.wrong != "" {
+		w := &leaveWalk{Rand: rand.New(rand.NewPCG(seed+1, 77)), lost: map[*machine]bool{}, left: map[*machine]bool{}, wild: wild}
+		if w.walk(t); w.wrong != "" {
 			t.Errorf("seed %d: %s\n%s", seed+1, w.wrong, strings.Join(w.events, "\n"))
 		}
 	}
 }
 
-func walkLeaves(t *testing.T, seed uint64) *leaveWalk {
-	w := &leaveWalk{Rand: rand.New(rand.NewPCG(seed, 77)), lost: map[*machine]bool{}, left: map[*machine]bool{}}
+// walk takes one walk to its end.
+func (w *leaveWalk) walk(t *testing.T) {
 	other := escrowSettings(60)
 	other.ID, other.Path = crdt.RoomID{8}, "/other"
 	w.rooms = []room.Settings{escrowSettings(90), other}
+	if w.wild {
+		third := escrowSettings(30)
+		third.ID, third.Path = crdt.RoomID{9}, "/third"
+		w.rooms = append(w.rooms, third)
+	}
 	for _, s := range w.rooms {
+		w.ends = append(w.ends, ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)})
 		w.limits = append(w.limits, ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)})
 	}
 	w.world = newWorldOf(t, w.rooms, []string{"a", "a", "a", "a", "a"}[:3+w.IntN(3)]...)
 	w.world.run(5 * time.Second)
 	w.begun = w.now
-	for range 30 {
+	steps := 30
+	if w.wild {
+		steps = 45
+	}
+	for range steps {
+		if w.wild && w.IntN(8) == 0 {
+			w.setLimit()
+		}
 		w.step()
 		w.wait(time.Duration(1+w.IntN(30)) * 100 * time.Millisecond)
 		if w.wrong != "" {
-			return w
+			return
 		}
 	}
 	w.settle()
-	return w
+}
+
+// setLimit has an operator change the limit of a room.
+func (w *leaveWalk) setLimit() {
+	s := w.staying()
+	if len(s) == 0 {
+		return
+	}
+	i, m := w.IntN(len(w.rooms)), w.pick(s)
+	a := ticket.Amount{Places: 20 + w.Int64N(120), Rate: 5000 + w.Int64N(10000)}
+	m.core.setFact(roomKey(factLimits, w.rooms[i].ID), encodeAmount(a), w.now)
+	w.limits[i] = w.limits[i].Max(a)
+	w.note("%d sets the limit of room %d to %v", w.number(m), i, a)
 }
 
 func (w *leaveWalk) note(format string, a ...any) {
@@ -132,6 +169,9 @@ func (w *leaveWalk) step() {
 		if up := w.up(); len(up) > 1 {
 			m := w.pick(up)
 			w.kill(m)
+			if w.wild {
+				m.snapshot = nil // the last one is older
+			}
 			w.note("%d is killed", w.number(m))
 		}
 	case x < 82:
@@ -157,7 +197,7 @@ func (w *leaveWalk) give() {
 	if len(s) == 0 {
 		return
 	}
-	from, to, i := w.pick(s), w.pick(w.nodes), w.IntN(2)
+	from, to, i := w.pick(s), w.pick(w.nodes), w.IntN(len(w.rooms))
 	if from == to || w.lost[to] || w.left[to] {
 		return
 	}
@@ -181,7 +221,7 @@ func (w *leaveWalk) leaveHalfWay() {
 	if len(s) < 3 {
 		return
 	}
-	m, late, none, unheard := w.pick(s), w.rooms[w.IntN(2)].ID, w.IntN(3) == 0, w.IntN(3) == 0
+	m, late, none, unheard := w.pick(s), w.rooms[w.IntN(len(w.rooms))].ID, w.IntN(3) == 0, w.IntN(3) == 0
 	w.lose = func(l letter) bool {
 		h, err := ticket.DecodeHandover(l.m.Payload)
 		return l.m.Kind == kindHandover && (err != nil || none || h.Room == late) || unheard && l.m.Kind == kindReceived
@@ -216,7 +256,7 @@ func (w *leaveWalk) leaveHalfWay() {
 
 func (w *leaveWalk) loseMessages() {
 	kind := []uint8{kindTransfer, kindHandover, kindReceived, kindReplica}[w.IntN(4)]
-	late, part, who := w.rooms[w.IntN(2)].ID, w.IntN(3), w.pick(w.nodes).id
+	late, part, who := w.rooms[w.IntN(len(w.rooms))].ID, w.IntN(3), w.pick(w.nodes).id
 	w.note("messages of kind %d are lost: part %d, room %s, node %s", kind, part, late, who)
 	w.lose = func(l letter) bool {
 		if l.m.Kind != kind {
@@ -225,6 +265,9 @@ func (w *leaveWalk) loseMessages() {
 		if kind == kindHandover && part > 0 {
 			h, err := ticket.DecodeHandover(l.m.Payload)
 			return err != nil || h.Room == late
+		}
+		if w.wild && kind == kindReplica {
+			return l.from == who && part != 1 || l.to == who && part != 2
 		}
 		return part == 0 || l.from == who || l.to == who
 	}
@@ -244,7 +287,7 @@ func (w *leaveWalk) declare() {
 	}
 	by := w.pick(up)
 	for _, m := range w.nodes {
-		if w.lost[m] && by.core.DeclareDead(m.id, w.now) == nil {
+		if (w.lost[m] || w.wild && w.left[m]) && by.core.DeclareDead(m.id, w.now) == nil {
 			w.note("%d is declared dead at %d", w.number(m), w.number(by))
 		}
 	}
@@ -263,7 +306,12 @@ func (w *leaveWalk) startAll() {
 func (w *leaveWalk) settle() {
 	w.lose = nil
 	w.note("all is well from now on")
-	for range 60 {
+	for n := range 60 {
+		if s := w.staying(); w.wild && n > 5 && n < 20 && len(s) > 0 {
+			for i := range w.rooms {
+				s[0].core.setFact(roomKey(factLimits, w.rooms[i].ID), encodeAmount(w.ends[i]), w.now)
+			}
+		}
 		for _, m := range w.nodes {
 			m.disk.delay = 0
 		}
@@ -279,7 +327,7 @@ func (w *leaveWalk) settle() {
 			}
 		}
 	}
-	for i, limit := range w.limits {
+	for i, limit := range w.ends {
 		if sum := w.heldAll(w.rooms[i].ID); sum != limit {
 			w.wrong = fmt.Sprintf("room %d: %v are held in the end, want %v", i, sum, limit)
 		}

@@ -166,9 +166,13 @@ func wordKey(room crdt.RoomID, dead, by crdt.NodeID) string {
 	return roomNodeKey(factWord, room, dead) + "/" + by.String()
 }
 
-// recover does what recoverTheDead promises, in one room.
+// recover does what recoverTheDead promises, in one room. Where nothing was left to do, it is not asked
+// again before something else is known.
 func (r *Room) recover(now time.Time) {
 	c := r.core
+	if r.recovered == c.facts.reading {
+		return
+	}
 	f := c.facts.room(r.id)
 	dead := c.facts.unrecovered(f)
 	heir, round := c.facts.recovers(f, dead), c.facts.round(f)
@@ -176,7 +180,7 @@ func (r *Room) recover(now time.Time) {
 	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
 		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
 	}
-	r.takeOverByFinals(f, now)
+	quiet := r.takeOverByFinals(f, now) && len(dead) == 0
 	if heir != (crdt.NodeID{}) {
 		for _, id := range dead {
 			r.rights.Fence(id, heir, round, now)
@@ -185,7 +189,8 @@ func (r *Room) recover(now time.Time) {
 	// Once all are refused that have to be: who left to one of these is refused by that.
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		var keeper crdt.NodeID
-		if _, left := c.facts.leftTo(f, id); left {
+		_, recovered := f.again[id] // by those who did not know of the last ledger: what it had given is with the rest
+		if _, left := c.facts.leftTo(f, id); left && !recovered {
 			keeper = c.facts.keeper(f, id)
 		}
 		r.rights.Settle(f.finals[id], keeper)
@@ -213,8 +218,12 @@ func (r *Room) recover(now time.Time) {
 		words = nil // its last ledger says it. If others went by a word, who recovers its heir would not take what it was given
 		done = nil  // its heir says so. If both did, each would take the word of the other back, for ever
 	}
+	quiet = quiet && r.rights.Written()
 	r.mu.Unlock()
 	c.storing.touch(r)
+	if quiet {
+		r.recovered = c.facts.reading
+	}
 	for _, w := range words {
 		c.setFact(wordKey(r.id, w.Dead, c.self.Node), ticket.AppendWord(nil, w), now)
 	}
@@ -226,20 +235,21 @@ func (r *Room) recover(now time.Time) {
 }
 
 // takeOverByFinals takes over from those that have left, to this node by now, and may not hand over
-// any more. It is called with mu held.
-func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) {
-	c := r.core
+// any more. It returns false if something is left that it could not take. It is called with mu held.
+func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) bool {
+	c, all := r.core, true
 	if len(f.finals) == 0 {
-		return
+		return true
 	}
 	have := r.rights.AnswersFor()
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		_, recovered := f.again[id]
 		if id != c.self.Node && !recovered && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
-			r.rights.TakeOver(ticket.Handover{Room: r.id, Final: f.finals[id]}, now)
+			all = r.rights.TakeOver(ticket.Handover{Room: r.id, Final: f.finals[id]}, now) && all
 			c.storing.touch(r)
 		}
 	}
+	return all
 }
 
 // estate gathers what has to be known to recover the rights of lost nodes.

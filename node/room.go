@@ -73,6 +73,7 @@ type Room struct {
 	session   time.Duration        // how long a lease runs
 	lasts     time.Duration        // the longest session with a ticket of this node
 	saidLasts time.Duration        // the same, as the mesh was told
+	recovered uint64               // the reading of the facts at which there was nothing to recover and nothing to take over; 0: none
 	long      time.Duration        // how long one ran that may still run, until longUntil
 	longUntil brief
 	hurried   int // active when others were last told at once

@@ -267,6 +267,12 @@ func (r *Rights) tookOver(leaver crdt.NodeID, now time.Time) {
 	r.cool(taken.rate, r.elapsed(now)+ms(NewFor))
 }
 
+// Written reports whether all of the ledger is written.
+func (r *Rights) Written() bool { return r.book.clean() }
+
+// TakesOver reports whether something is taken over that is not written yet.
+func (r *Rights) TakesOver() bool { return len(r.taking) > 0 }
+
 // answersFor reports whether this node answers for what that one gave and was
 // given.
 func (r *Rights) answersFor(id crdt.NodeID) bool {
