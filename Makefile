@@ -47,8 +47,6 @@ ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit
   bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/sim/plot bench/story bench/sweep)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
 MIXED := ./node ./cmd/ropeline-bench ./httpfront/admin ./bench/footprint
-# Twice as many packages at a time as there are cores: with browsers and processes they mostly wait.
-WAIT_TOGETHER ?= -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
@@ -56,7 +54,7 @@ SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
 	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(ALONE) $(if $(RACE),$(MIXED))
-	$(GO) test $(1) $(RACE) $(WAIT_TOGETHER) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
+	$(GO) test $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
 	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
 	$(if $(RACE),$(GO) test $(1) $(RACE) $(SMOKE))
 endef
@@ -72,7 +70,7 @@ test: test-binaries ## what a change waits for: all that finds faults in seconds
 .PHONY: test-rest
 test-rest: test-binaries #+ what make test leaves out of make test-all, in full: all seeds, and tests that -short leaves out
 	rest=$$($(GO) run ./bench/tiers $(ALONE)); $(GO) test $(TEST_FLAGS) -timeout $(TEST_TIMEOUT) $$rest
-	rest=$$($(GO) run ./bench/tiers $(CONCURRENT)); $(GO) test $(TEST_FLAGS) $(RACE) $(WAIT_TOGETHER) -timeout $(TEST_TIMEOUT) $$rest
+	rest=$$($(GO) run ./bench/tiers $(CONCURRENT)); $(GO) test $(TEST_FLAGS) $(RACE) -timeout $(TEST_TIMEOUT) $$rest
 
 .PHONY: test-all
 test-all: ## all tests, in random order: every seed, browser, proxy and process
