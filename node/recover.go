@@ -175,37 +175,10 @@ func (r *Room) recover(now time.Time) {
 	}
 	f := c.facts.room(r.id)
 	dead := c.facts.unrecovered(f)
-	heir, round := c.facts.recovers(f, dead), c.facts.round(f)
+	heir := c.facts.recovers(f, dead)
 	r.mu.Lock()
-	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
-		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
-	}
-	quiet := r.takeOverByFinals(f, now) && len(dead) == 0
-	if heir != (crdt.NodeID{}) {
-		for _, id := range dead {
-			r.rights.Fence(id, heir, round, now)
-		}
-	}
-	// Once all are refused that have to be: who left to one of these is refused by that.
-	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
-		var keeper crdt.NodeID
-		_, recovered := f.again[id] // by those who did not know of the last ledger: what it had given is with the rest
-		if _, left := c.facts.leftTo(f, id); left && !recovered {
-			keeper = c.facts.keeper(f, id)
-		}
-		r.rights.Settle(f.finals[id], keeper)
-	}
-	var words []ticket.Word
-	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
-		if w, ok := r.rights.Frozen(id); ok {
-			words = append(words, w)
-		}
-	}
-	for _, id := range dead {
-		if w, ok := r.rights.Frozen(id); ok && c.facts.dead[id] == (crdt.NodeID{}) {
-			words = append(words, w) // it left, to one that is dead
-		}
-	}
+	quiet := r.refuse(f, dead, heir, now) && len(dead) == 0
+	words := r.words(dead)
 	if heir == c.self.Node && len(dead) > 0 {
 		// It fails until all have spoken, and is tried again.
 		in := c.estate(f, dead)
@@ -232,6 +205,49 @@ func (r *Room) recover(now time.Time) {
 			c.setFact(roomNodeKey(factRecovered, r.id, x.Dead), append(slices.Clone(c.self.Node[:]), encodeAmount(x.Minted)...), now)
 		}
 	}
+}
+
+// refuse refuses the dead, for who recovers them, and takes what is for this node of those that have
+// left. It returns false if something of that is left. It is called with mu held.
+func (r *Room) refuse(f *roomFacts, dead []crdt.NodeID, heir crdt.NodeID, now time.Time) bool {
+	c := r.core
+	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
+		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
+	}
+	all := r.takeOverByFinals(f, now)
+	if round := c.facts.round(f); heir != (crdt.NodeID{}) {
+		for _, id := range dead {
+			r.rights.Fence(id, heir, round, now)
+		}
+	}
+	// Once all are refused that have to be: who left to one of these is refused by that.
+	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+		var keeper crdt.NodeID
+		_, recovered := f.again[id] // by those who did not know of the last ledger: what it had given is with the rest
+		if _, left := c.facts.leftTo(f, id); left && !recovered {
+			keeper = c.facts.keeper(f, id)
+		}
+		r.rights.Settle(f.finals[id], keeper)
+	}
+	return all
+}
+
+// words returns what this node has dealt with the dead, as far as its refusal is on disk. It is called
+// with mu held.
+func (r *Room) words(dead []crdt.NodeID) []ticket.Word {
+	c := r.core
+	var words []ticket.Word
+	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
+		if w, ok := r.rights.Frozen(id); ok {
+			words = append(words, w)
+		}
+	}
+	for _, id := range dead {
+		if w, ok := r.rights.Frozen(id); ok && c.facts.dead[id] == (crdt.NodeID{}) {
+			words = append(words, w) // it left, to one that is dead
+		}
+	}
+	return words
 }
 
 // takeOverByFinals takes over from those that have left, to this node by now, and may not hand over
