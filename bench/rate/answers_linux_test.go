@@ -73,7 +73,7 @@ func TestRunCountsWhatIsNoAnswer(t *testing.T) {
 		s := startScripted(t, says(tc.text, tc.goesOn))
 		r := mustRun(t, Config{Address: s.address, Rate: 200, Conns: 3, Lasts: 100 * time.Millisecond, Drain: 20 * time.Second})
 		if made := s.conns.Load(); r.Due != 20 || r.Answered != 0 || made <= 3 {
-			t.Errorf("%s: got %+v by %d connections, want no answer, and connections made anew", tc.name, r, made)
+			t.Errorf("%s: got %+v by %d connections, want no answer, and new connections", tc.name, r, made)
 		}
 		for kind := range r.Errors {
 			if !slices.Contains(tc.want, kind) {
@@ -91,7 +91,7 @@ func TestRunDialsAgain(t *testing.T) {
 	})
 	r := mustRun(t, Config{Address: s.address, Rate: 100, Conns: 2, Lasts: 200 * time.Millisecond, Drain: 20 * time.Second})
 	if r.Answered == 0 || r.Redials == 0 {
-		t.Errorf("got %+v, want answers, and connections made anew", r)
+		t.Errorf("got %+v, want answers, and new connections", r)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 type connState uint8
 
 const (
-	down     connState = iota // it waits to be made anew
+	down     connState = iota // it waits to be opened again
 	dialling                  // it is being made
 	idle                      // it is free
 	busy                      // a request is under way

@@ -30,7 +30,7 @@ type Result struct {
 	Status map[int]int64 `json:"status"`
 	// Errors counts requests without an answer by what went wrong, and failed tries to connect.
 	Errors map[ErrorKind]int64 `json:"errors"`
-	// Redials is how many connections were made anew, because one had broken or its server had ended it.
+	// Redials is how many connections were opened again, because one had broken or its server had ended it.
 	Redials int64 `json:"redials"`
 	// Rate is how many whole answers came per second of the measured time. Where the server falls behind
 	// it is below RateWanted, and the difference waits in line.
@@ -84,7 +84,7 @@ type ErrorKind string
 
 // Kinds of errors. All but ErrConnect are of one request each.
 const (
-	// ErrConnect: a connection could not be made anew. The request that would have used it waits on.
+	// ErrConnect: a connection could not be opened again. The request that would have used it waits on.
 	ErrConnect ErrorKind = "connect"
 	// ErrClosed: the server ended the connection before the answer was complete.
 	ErrClosed ErrorKind = "closed"

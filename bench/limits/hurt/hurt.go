@@ -35,7 +35,7 @@ func Entry() measurement.Entry {
 			{Name: "broken", Meaning: "what else came of it than has to", Better: "lower", Exact: true},
 			measurement.InAll,
 			{Name: "limit", Meaning: "requests in a period that the limit allows"},
-			{Name: "before", Meaning: "the most of who comes too often that reached the site in a period before the fault"},
+			{Name: "before", Meaning: "the most requests of the client that asks too often that reached the site in a period before the fault"},
 			{Name: "meanwhile", Meaning: "the same from its beginning to a period after its end"},
 			{Name: "after", Meaning: "the same after that"},
 			{Name: "may", Meaning: "how many may before and after: the limit, and what comes until all have heard of a request"},
@@ -92,7 +92,7 @@ func measure(ctx context.Context, o options, only string, run *measurement.Run) 
 
 const (
 	perSecond   = 10 // requests that the limit allows
-	greedyRate  = 60 // requests a second of who comes too often
+	greedyRate  = 60 // requests a second of the client that asks too often
 	honestRate  = 8  // of who keeps to the limit
 	limitName   = "clients"
 	clientField = "X-Client"
@@ -215,7 +215,7 @@ func (r *run) most(who string) (most [stages]int) {
 	return most
 }
 
-// excess is what the nodes say may pass beyond the limit at the rate of who comes too often.
+// excess is what the nodes say may pass beyond the limit at the rate of the client that asks too often.
 func (r *run) excess() int { return int(math.Ceil(r.bound.DelaySeconds * greedyRate)) }
 
 // allowed returns how many requests may reach the site in a period of each stage.

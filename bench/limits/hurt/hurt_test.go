@@ -49,7 +49,7 @@ func TestWhatDoesNotHoldIsSeen(t *testing.T) {
 	made := func(change func(*run)) *run {
 		r := &run{
 			fault: fault{name: "test", period: period, limits: 2, hurt: pause}, site: newSite(period), from: at(102), to: at(104),
-			bound:   node.LimitBound{DelaySeconds: 0.5}, // 30 at the rate of who comes too often
+			bound:   node.LimitBound{DelaySeconds: 0.5}, // 30 at the rate of the client that asks too often
 			clients: []*client{{name: "greedy"}, {name: "honest"}},
 		}
 		r.clients[0].limited.Store(1)
