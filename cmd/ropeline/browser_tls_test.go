@@ -70,9 +70,9 @@ enabled-origin-commands: [revoke]
 	}
 	s.url = "https://" + net.JoinHostPort(shopHost, port)
 	s.holder = s.visitor()
-	if body := s.ask(s.holder, "/"); !strings.Contains(body, inShop) {
-		t.Fatalf("the first visitor is not let in: %s", body)
-	}
+	s.awaitThat("the first visitor is let in", patience, func() bool { // once the node has rights
+		return strings.Contains(s.ask(s.holder, "/"), inShop)
+	})
 	return s
 }
 
