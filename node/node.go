@@ -109,8 +109,9 @@ const (
 
 	// furnishPatience is how long a node that has the state of its site keeps
 	// visitors out because that has no rights yet. Those of a new mesh take a moment
-	// to be written and to get there, and whoever came in it would have to queue.
-	furnishPatience = 2 * time.Second
+	// to be written and to get there, on a busy machine or a slow disk seconds, and
+	// whoever came in it would have to queue.
+	furnishPatience = 5 * time.Second
 )
 
 // New returns a node that Run starts. It opens the store in cfg.Data, which Run
