@@ -82,6 +82,9 @@ func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
 	h.Set("Cache-Control", "no-store")
 	h.Set(stateField, stateRefused)
 	h.SetContentType("text/plain; charset=utf-8")
+	if no.to != "" {
+		h.Set("Location", no.to)
+	}
 	h.SetConnectionClose()
 	b := append(make([]byte, 0, 128), strconv.Itoa(no.code)...)
 	b = append(b, ' ')

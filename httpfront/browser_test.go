@@ -254,6 +254,31 @@ func TestBrowserIsLetIn(t *testing.T) {
 			t.Errorf("the browser is at %s", got)
 		}
 	})
+	t.Run("after sending a form to a path that could be a host", func(t *testing.T) {
+		p, in := newPage(t, page.Config{}), pagetest.Situations()["fifo"]
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				w.Header().Set("Ropeline-State", "admitted")
+				siteBehind(w, r)
+				return
+			}
+			var s page.State
+			p.Fill(&s, page.Input{Settings: in.Settings, Verdict: in.Verdict, Now: pagetest.Noon, Unsafe: true})
+			w.Write(p.AppendHTML(nil, &s))
+		}))
+		t.Cleanup(srv.Close)
+		b := newTab(t, browser)
+		b.holdsTheClock(srv.URL)
+		const path = "//other.test/pay?a=b" // which the front refuses
+		b.Run(`document.body.innerHTML = '<form method=post action="` + srv.URL + path + `"><input name=card></form>'; document.forms[0].submit()`)
+		b.Shows("main", "What you sent has not been delivered")
+		b.Run("tick(0)")
+		b.Run("tick(20000)")
+		b.Shows("#shop", "Welcome by GET")
+		if got := browsertest.See[string](b.Tab, "location.href"); got != srv.URL+path {
+			t.Errorf("the browser is at %s", got)
+		}
+	})
 }
 
 // TestBrowserIsLetInWhereProgramsAreNot: what the site says to a question for JSON is no

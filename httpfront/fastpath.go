@@ -231,7 +231,7 @@ func (f *Front) panickedFast(e *edgeConn, r *request, p any, silent bool) {
 	e.answer = net.ErrClosed
 }
 
-var panicked = refusal{http.StatusInternalServerError, "this request could not be served"}
+var panicked = refusal{code: http.StatusInternalServerError, reason: "this request could not be served"}
 
 // first returns the value of the first field of that lower-case name.
 func (r *request) first(name string) []byte {

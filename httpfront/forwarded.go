@@ -67,7 +67,7 @@ func (r *request) locate(peer netip.Addr, tls bool, t *trust) refusal {
 	var c addrChain
 	if t.field == fieldForwarded {
 		if !r.readForwarded(&c, t) {
-			return refusal{http.StatusBadRequest, "the Forwarded field is not in order"}
+			return refusal{code: http.StatusBadRequest, reason: "the Forwarded field is not in order"}
 		}
 	} else {
 		r.readForwardedFor(&c, t)

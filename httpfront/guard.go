@@ -31,9 +31,10 @@ type rawHead struct {
 type refusal struct {
 	code   int
 	reason string
+	to     string // the address to ask for instead; "" for none
 }
 
-func bad(reason string) refusal { return refusal{http.StatusBadRequest, reason} }
+func bad(reason string) refusal { return refusal{code: http.StatusBadRequest, reason: reason} }
 
 // parse fills r from h, or says why h is refused. r owns everything it keeps.
 func (r *request) parse(h rawHead) refusal {
@@ -41,13 +42,13 @@ func (r *request) parse(h rawHead) refusal {
 	case string(h.protocol) == "HTTP/1.1":
 		r.http11 = true
 	case string(h.protocol) != "HTTP/1.0":
-		return refusal{http.StatusHTTPVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are spoken here"}
+		return refusal{code: http.StatusHTTPVersionNotSupported, reason: "only HTTP/1.0 and HTTP/1.1 are spoken here"}
 	}
 	if r.method = methodOf(h.method); r.method == "" {
-		return refusal{http.StatusNotImplemented, "this method is not supported"}
+		return refusal{code: http.StatusNotImplemented, reason: "this method is not supported"}
 	}
 	if len(h.target) > targetMax {
-		return refusal{http.StatusRequestURITooLong, "the address is too long"}
+		return refusal{code: http.StatusRequestURITooLong, reason: "the address is too long"}
 	}
 	r.head = append(append(r.head[:0], h.target...), h.fields...)
 	r.target = r.head[:len(h.target):len(h.target)]
@@ -81,7 +82,7 @@ func (r *request) parseFields(b []byte) refusal {
 			return refusal{}
 		}
 		if len(r.fields) == fieldsMax {
-			return refusal{http.StatusRequestHeaderFieldsTooLarge, "too many header fields"}
+			return refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "too many header fields"}
 		}
 		f, no := parseField(line)
 		if no.code != 0 {
@@ -144,10 +145,18 @@ func (r *request) parseTarget() refusal {
 // readPath reads the path. What servers may take for another one is refused: the
 // visitor would be in the queue of one path and be served the other.
 func (r *request) readPath() refusal {
-	raw, _, _ := bytes.Cut(r.target, []byte("?"))
+	slashes := len(r.target) - len(bytes.TrimLeft(r.target, "/"))
+	raw, _, _ := bytes.Cut(r.target[max(slashes-1, 0):], []byte("?"))
 	var err error
 	if r.path, err = r.memory.readPath(raw); err != nil {
 		return bad(err.Error())
+	}
+	if slashes > 1 {
+		// Many sites resolve it as browsers resolve links, and serve what comes behind the host.
+		return refusal{
+			code: http.StatusPermanentRedirect, to: string(r.target[slashes-1:]),
+			reason: `the address begins with "//", which is the name of a host to some sites; begin it with one "/"`,
+		}
 	}
 	return refusal{}
 }
@@ -198,7 +207,7 @@ func (r *request) parseMeaning() refusal {
 			}
 		case equalFold(f.name, "expect"):
 			if !equalFold(f.value, "100-continue") {
-				return refusal{http.StatusExpectationFailed, "this expectation is not known"}
+				return refusal{code: http.StatusExpectationFailed, reason: "this expectation is not known"}
 			}
 			r.expectation = true
 		case equalFold(f.name, "accept"):
@@ -209,7 +218,7 @@ func (r *request) parseMeaning() refusal {
 			r.cookies = true
 		case equalFold(f.name, "connection"):
 			if options += 1 + bytes.Count(f.value, []byte(",")); options > optionsMax {
-				return refusal{http.StatusRequestHeaderFieldsTooLarge, "too many options in the Connection field"}
+				return refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "too many options in the Connection field"}
 			}
 			upgrade = upgrade || hasToken(f.value, "upgrade")
 			r.close = r.close || hasToken(f.value, "close")

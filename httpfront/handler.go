@@ -129,11 +129,11 @@ func (f *Front) handleExpect(ctx *fasthttp.RequestCtx) (code int) {
 func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
 	no := bad("the request is not in order")
 	if _, ok := errors.AsType[*fasthttp.ErrSmallBuffer](err); ok {
-		no = refusal{http.StatusRequestHeaderFieldsTooLarge, "the head of the request is too long"}
+		no = refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "the head of the request is too long"}
 	} else if errors.Is(err, fasthttp.ErrBodyTooLarge) {
-		no = refusal{http.StatusRequestEntityTooLarge, "the body is too long"}
+		no = refusal{code: http.StatusRequestEntityTooLarge, reason: "the body is too long"}
 	} else if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		no = refusal{http.StatusRequestTimeout, "the request came too slowly"}
+		no = refusal{code: http.StatusRequestTimeout, reason: "the request came too slowly"}
 	}
 	f.refuse(ctx, no)
 	f.recordUnread(ctx, err)
@@ -221,7 +221,7 @@ func (f *Front) roomOf(r *request) Room {
 // accepts says what keeps r from being taken for any room, or for none, if anything does.
 func (f *Front) accepts(r *request) refusal {
 	if hosts := *f.hosts.Load(); len(hosts) > 0 && !slices.Contains(hosts, r.host) {
-		return refusal{http.StatusMisdirectedRequest, "this host is not served here"}
+		return refusal{code: http.StatusMisdirectedRequest, reason: "this host is not served here"}
 	}
 	return f.oneRoom(r)
 }

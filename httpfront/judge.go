@@ -284,7 +284,11 @@ func (r *request) ask(q *Question) refusal {
 		method = http.MethodPost // what it does is not known, so it may change something
 	}
 	// parse copies what it keeps.
-	return r.parse(rawHead{[]byte(method), []byte(q.Target), []byte("HTTP/1.1"), head})
+	no := r.parse(rawHead{[]byte(method), []byte(q.Target), []byte("HTTP/1.1"), head})
+	if no.to != "" {
+		return bad(no.reason) // other proxies send nobody elsewhere
+	}
+	return no
 }
 
 // appendFields appends the fields of a head, with the empty line that ends it.

@@ -181,8 +181,8 @@ func (l *edgeListener) take(c net.Conn) {
 }
 
 var (
-	refuseFull    = refusal{http.StatusServiceUnavailable, "too many connections to this server"}
-	refuseCrowded = refusal{http.StatusTooManyRequests, "too many connections from this address"}
+	refuseFull    = refusal{code: http.StatusServiceUnavailable, reason: "too many connections to this server"}
+	refuseCrowded = refusal{code: http.StatusTooManyRequests, reason: "too many connections from this address"}
 )
 
 // admit takes a place of addr for e, or says why there is none.

@@ -14,7 +14,7 @@ const MethodRule = "want up to 32 upper-case letters, digits, \"-\" or \"_\", an
 // IsMethod reports whether requests with that method can be served.
 func IsMethod(s string) bool { return methodOf([]byte(s)) != "" }
 
-var unknownMethod = refusal{http.StatusNotImplemented, "this method is not supported"}
+var unknownMethod = refusal{code: http.StatusNotImplemented, reason: "this method is not supported"}
 
 // methodOf returns the method as a string of its own, without allocating those
 // that are common, or "" if it is refused.

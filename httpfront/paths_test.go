@@ -62,7 +62,7 @@ func TestPathsWithTwoReadingsAreRefused(t *testing.T) {
 func TestParametersOfPathsLeadNowhereElse(t *testing.T) {
 	f := serve(t, newTableRooms(map[string]Room{"/tickets": newRoom(never)}), http.HandlerFunc(echo), func(c *Config) { c.TrustedProxies = loopback })
 	for target, want := range map[string]bool{
-		"/tickets;jsessionid=1": true, "/tickets;x/a": true, "/;/tickets": true, "/;a=b/tickets": true, "/tickets%3Bx": true, "//tickets;/": true,
+		"/tickets;jsessionid=1": true, "/tickets;x/a": true, "/;/tickets": true, "/;a=b/tickets": true, "/tickets%3Bx": true, "/;//tickets;/": true,
 		"/ticketsx;y": false, "/free;tickets": false, "/;": false,
 	} {
 		got := f.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -114,6 +114,45 @@ func TestOnlyHostsThatAreServed(t *testing.T) {
 	for _, want := range []string{`"Shop.example"`, `"a:80"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
+		}
+	}
+}
+
+// TestTargetsThatBeginWithTwoSlashes: sites that resolve them as links take what follows for
+// the name of a host, and serve another path than was queued for. Who asks is sent to the
+// same path below this host, wherever else the slashes would lead.
+func TestTargetsThatBeginWithTwoSlashes(t *testing.T) {
+	f := serve(t, newTableRooms(map[string]Room{"/tickets": newRoom(never)}), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the site is asked for %s", r.RequestURI)
+	}), func(c *Config) { c.TrustedProxies = loopback })
+	for _, tt := range []struct{ method, target, to string }{
+		{"GET", "//x/tickets", "/x/tickets"},
+		{"HEAD", "//x/tickets", "/x/tickets"},
+		{"GET", "///x/tickets?x=://", "/x/tickets?x=://"},
+		{"GET", "http://a//x/tickets", "/x/tickets"},
+		{"GET", "//", "/"},
+		{"GET", "//?a", "/?a"},
+		{"GET", `//x/a?b=\`, `/x/a?b=\`},
+		{"POST", "//x/tickets", "/x/tickets"}, // sends what it has once more
+		{"OPTIONS", "//x/tickets", "/x/tickets"},
+		{"GET", `//\x/tickets`, ""},
+		{"GET", `/\x/tickets`, ""},
+		{"GET", `//x/..//tickets`, ""},
+		{"GET", `//%5cx/tickets`, ""},
+	} {
+		got := f.raw(tt.method + " " + tt.target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		want := "HTTP/1.1 400 "
+		if tt.to != "" {
+			want = "HTTP/1.1 308 "
+		}
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "\r\nLocation: ") != (tt.to != "") || !strings.Contains(got, "\r\nLocation: "+tt.to+"\r\n") && tt.to != "" {
+			t.Errorf("%s %s: got %q, want %sto %q", tt.method, tt.target, got, want, tt.to)
+		}
+		if tt.target[0] != '/' {
+			continue
+		}
+		if a := f.front.Judge(asks(tt.method, tt.target)); a.Outcome != Malformed || a.Status != 400 {
+			t.Errorf("%s %s: a proxy that asks is told %v with %d", tt.method, tt.target, a.Outcome, a.Status)
 		}
 	}
 }

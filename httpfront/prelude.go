@@ -99,7 +99,7 @@ func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (out 
 // handshakeFailed closes e. Who speaks plain HTTP where TLS is spoken is told so.
 func (l *edgeListener) handshakeFailed(e *edgeConn, err error) {
 	if r, ok := errors.AsType[tls.RecordHeaderError](err); ok && r.Conn != nil && isPlainHTTP(r.RecordHeader) {
-		no := refusal{http.StatusBadRequest, "this port speaks TLS: the address has to begin with https://"}
+		no := refusal{code: http.StatusBadRequest, reason: "this port speaks TLS: the address has to begin with https://"}
 		e.linger.Store(true)
 		e.Write(no.answer(time.Now()))
 	}

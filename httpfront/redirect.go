@@ -74,8 +74,11 @@ func (f *Front) redirect(ctx *fasthttp.RequestCtx) {
 	defer r.release()
 	h := &ctx.Request.Header
 	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
-	if no.code == 0 && r.host == "" {
+	switch {
+	case r.host == "" && (no.code == 0 || no.to != ""):
 		no = bad("the Host field is missing")
+	case no.to != "":
+		no.to = f.cfg.Redirect.location(r, no.to)
 	}
 	if no.code != 0 {
 		f.refuse(ctx, no)
@@ -86,7 +89,7 @@ func (f *Front) redirect(ctx *fasthttp.RequestCtx) {
 		ctx.Response.SetBodyString(content)
 	} else {
 		to := begin(ctx, http.StatusPermanentRedirect, time.Now())
-		to.Set("Location", f.cfg.Redirect.location(r))
+		to.Set("Location", f.cfg.Redirect.location(r, string(r.target)))
 	}
 	out := &ctx.Response.Header
 	out.Set("Cache-Control", "no-store")
@@ -102,9 +105,8 @@ func (f *Front) redirect(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// location returns where r is redirected to.
-func (c *Redirect) location(r *request) string {
-	target := string(r.target)
+// location returns where r is redirected to, with that target.
+func (c *Redirect) location(r *request, target string) string {
 	if target == "*" {
 		target = "/"
 	}

@@ -43,7 +43,7 @@ func TestRedirectGoesToTheSameAddressWithTLS(t *testing.T) {
 		{"OPTIONS", "*", "shop.example", "shop.example|/"},
 		{"GET", "http://shop.example/a", "shop.example", "shop.example|/a"},
 		// None of these leads to another host.
-		{"GET", "//evil.example/x", "shop.example", "shop.example|//evil.example/x"},
+		{"GET", "//evil.example/x", "shop.example", "shop.example|/evil.example/x"},
 		{"GET", "/@evil.example", "shop.example", "shop.example|/@evil.example"},
 		{"GET", "/.evil.example", "shop.example", "shop.example|/.evil.example"},
 	} {
@@ -168,16 +168,29 @@ func FuzzRedirect(f *testing.F) {
 	f.Add("OPTIONS", "*", "[2001:db8::1]:80", 8443)
 	f.Add("GET", "//evil.example/..", "shop.example.", 443)
 	f.Add("GET", "/\\evil.example", "good@evil.example", 443)
+	f.Add("GET", "//\\evil.example", "shop.example", 443)
+	f.Add("HEAD", "http://shop.example///evil.example", "shop.example", 443)
 	f.Add("GET", "http://shop.example@evil.example/", "shop.example", 443)
 	f.Add("GET", "/\xff\x00\r\nX: y", "192.0.2.1:1", 1)
 	f.Fuzz(func(t *testing.T, method, target, host string, port int) {
 		r := newRequest()
 		defer r.release()
 		no := r.parse(rawHead{[]byte(method), []byte(target), []byte("HTTP/1.1"), []byte("Host: " + host + "\r\n\r\n")})
-		if no.code != 0 || r.host == "" || port < 1 || port > 65535 {
+		if r.host == "" || port < 1 || port > 65535 {
 			return
 		}
-		got := (&Redirect{Port: port}).location(r)
+		to := no.to
+		if no.code == 0 {
+			to = string(r.target)
+		}
+		if to == "" {
+			return
+		}
+		// Where a browser has come from the same host, this alone leads elsewhere.
+		if len(to) > 1 && strings.ContainsRune("/\\", rune(to[1])) {
+			t.Fatalf("%q is redirected to %q", target, to)
+		}
+		got := (&Redirect{Port: port}).location(r, to)
 		if strings.ContainsAny(got, " \t\r\n\x00") {
 			t.Fatalf("%q of %q: got %q", target, host, got)
 		}

@@ -26,7 +26,7 @@ func (s *site) admits(r *request) refusal {
 	return refusal{}
 }
 
-var bodyTooLong = refusal{http.StatusRequestEntityTooLarge, "the body is too long"}
+var bodyTooLong = refusal{code: http.StatusRequestEntityTooLarge, reason: "the body is too long"}
 
 // sites finds the site of a request. It is immutable. It stands apart from rooms
 // because a request has a site also where it has no room, or a suspended one. Both are

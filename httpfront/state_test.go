@@ -61,7 +61,7 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 			}
 		})
 	}
-	if got := (refusal{http.StatusServiceUnavailable, "no place"}).answer(time.Now()); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
+	if got := (refusal{code: http.StatusServiceUnavailable, reason: "no place"}).answer(time.Now()); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
 		t.Errorf("before a request: got %q", got)
 	}
 }

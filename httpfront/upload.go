@@ -130,10 +130,10 @@ func readError(err error) error {
 		error
 		Timeout() bool
 	}](err); ok && e.Timeout() {
-		return &clientError{refusal{http.StatusRequestTimeout, "the body came too slowly"}, err}
+		return &clientError{refusal{code: http.StatusRequestTimeout, reason: "the body came too slowly"}, err}
 	}
 	if err == errTrailerLong {
-		return &clientError{refusal{http.StatusRequestHeaderFieldsTooLarge, "the trailer of the body is too long"}, err}
+		return &clientError{refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "the trailer of the body is too long"}, err}
 	}
 	return &clientError{bad("the body is not in order"), err}
 }

@@ -1,6 +1,7 @@
 package adminserver
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,12 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
+	if !bytes.EqualFold(ctx.Host(), ctx.Request.Header.Host()) {
+		// The server takes a host out of some addresses, "//localhost/?://" among them, and a
+		// page of another site can have a browser ask for those.
+		refuse(ctx, fasthttp.StatusBadRequest, "the address and the Host field name different hosts")
+		return
+	}
 	path := string(ctx.URI().PathOriginal()) // as the API takes it apart, so that both mean the same
 	part, needs := s.partFor(string(ctx.Method()), path)
 	open := s.tokens.Load().Len() == 0

@@ -171,6 +171,35 @@ func TestWithoutTokens(t *testing.T) {
 	}
 }
 
+// TestAddressesNameNoHost: the server takes the host out of some addresses, in place of the Host
+// field, by which pages of other sites are known.
+func TestAddressesNameNoHost(t *testing.T) {
+	base, _ := start(t, nil)
+	addr := strings.TrimPrefix(base, "http://")
+	for target, want := range map[string]string{
+		"/thing":                              "421",
+		"//" + addr + "/thing":                "421",
+		"//" + addr + "/thing?x=://":          "400",
+		"//localhost/thing?x=://":             "400",
+		"///thing?x=://":                      "400",
+		"http://" + addr + "/thing":           "400",
+		"http://evil.example/thing":           "421",
+		"/thing?x=://" + addr:                 "421",
+		"/" + addr + "//" + addr + "/t?x=://": "421",
+	} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", target)
+		got, err := io.ReadAll(conn)
+		conn.Close()
+		if !strings.HasPrefix(string(got), "HTTP/1.1 "+want+" ") {
+			t.Errorf("%s: got %q, %v, want %s", target, got, err, want)
+		}
+	}
+}
+
 func TestWhereItListens(t *testing.T) {
 	withTLS := func(c *Config) { withTokens(c); c.TLS = &tls.Config{} }
 	for _, c := range []struct {

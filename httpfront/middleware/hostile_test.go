@@ -63,6 +63,7 @@ func TestWhatNoNodeTakesIsRefused(t *testing.T) {
 		"a value with DEL":            {with(func(q *Question) { q.Header["Cookie"] = []string{"a=\x7f"} }), 400},
 		"a value with a line break":   {with(func(q *Question) { q.Header["X-A"] = []string{"b\r\nX-B: c"} }), 400},
 		"such a path":                 {with(func(q *Question) { q.Target = "/\x01" }), 400},
+		"a path that is a host":       {with(func(q *Question) { q.Target = "//shop.example/tickets" }), 400},
 		"such a method":               {with(func(q *Question) { q.Method = "G\nT" }), 400},
 		"such a host":                 {with(func(q *Question) { q.Host = "shop\x00.example" }), 400},
 		"a large field":               {with(func(q *Question) { q.Header["X-A"] = []string{strings.Repeat("b", fieldsMax)} }), 431},

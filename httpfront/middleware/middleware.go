@@ -147,6 +147,9 @@ func (g *Gate) ProofField() string { return g.cfg.ProofField }
 // Ask asks the nodes about a request. There always is a verdict: where no node has one,
 // that of Config.Open.
 func (g *Gate) Ask(ctx context.Context, q Question) Verdict {
+	if strings.HasPrefix(q.Target, "//") {
+		return refusal(http.StatusBadRequest) // to some sites, a host, and what follows it the path
+	}
 	fields := g.fields(q)
 	if code := unfit(fields); code != 0 {
 		return refusal(code)

@@ -31,9 +31,10 @@
 		plan()
 	}
 
-	// What was to change something is not sent again.
+	// What was to change something is not sent again. The whole address, as a path that begins
+	// with "//" would be the name of another host.
 	function load() {
-		if (data.again === 'true') location.replace(location.pathname + location.search)
+		if (data.again === 'true') location.replace(location.href.split('#')[0])
 		else location.reload()
 	}
 	function ask(page) {

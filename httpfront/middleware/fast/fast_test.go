@@ -143,6 +143,19 @@ func TestFieldsThatNoNodeTakesLetNobodyIn(t *testing.T) {
 	}
 }
 
+// TestAddressesNameNoOtherHost: fasthttp takes host and path out of these, in place of the Host
+// field, and the node would be asked about another page than the site serves.
+func TestAddressesNameNoOtherHost(t *testing.T) {
+	node := func(w http.ResponseWriter, r *http.Request) { t.Errorf("the node is asked about %v", r.Header) }
+	site := func(ctx *fasthttp.RequestCtx) { t.Errorf("the site serves %s of %s", ctx.Path(), ctx.Host()) }
+	for _, target := range []string{"//shop.example/tickets", "//shop.example/tickets?x=://", "///tickets?x=://"} {
+		resp, _ := visit(t, middleware.Config{Open: true}, node, site, "GET "+target+" HTTP/1.1\r\nHost: shop.example\r\n\r\n")
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: code %d", target, resp.StatusCode)
+		}
+	}
+}
+
 // TestTheSiteEndsSessions, and neither are commands seen by visitors, nor passes by the site.
 func TestTheSiteEndsSessions(t *testing.T) {
 	const forget = "ropeline=; Path=/; Max-Age=0"
