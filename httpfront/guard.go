@@ -240,7 +240,24 @@ func (r *request) parseMeaning() refusal {
 	}
 	// A switch to anything else (h2c above all) would carry requests past us.
 	r.upgrade = upgrade && websocket && r.http11 && !r.close && r.method == "GET" && r.length <= 0 && r.length != lengthChunked
+	r.preflight = r.method == "OPTIONS" && r.isPreflight()
 	return refusal{}
+}
+
+// isPreflight reports whether a request that is OPTIONS is what browsers send before one of a
+// page of another site (Fetch, "CORS-preflight fetch"). Anybody may send OPTIONS, and many
+// sites answer it as GET.
+func (r *request) isPreflight() bool {
+	return r.target[0] == '/' && !r.hasBody() &&
+		r.count("origin") == 1 && r.count("access-control-request-method") == 1 && r.count("upgrade") == 0
+}
+
+// count returns how many fields have the given lower-case name.
+func (r *request) count(name string) (n int) {
+	for range r.all(name) {
+		n++
+	}
+	return n
 }
 
 // parseLength takes digits only; strconv would take a sign.

@@ -212,7 +212,7 @@ func (f *Front) place(a *admitted, peer netip.Addr, secure bool) refusal {
 // carries no cookies, so it would wait for ever; what it asks about is decided when
 // it comes.
 func (f *Front) roomOf(r *request) Room {
-	if r.method == "OPTIONS" {
+	if r.preflight {
 		return nil
 	}
 	return f.cfg.Rooms.Route(r.host, r.path.Route)

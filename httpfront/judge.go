@@ -288,6 +288,7 @@ func (r *request) ask(q *Question) refusal {
 	if no.to != "" {
 		return bad(no.reason) // other proxies send nobody elsewhere
 	}
+	r.preflight = r.preflight && !q.hasBody()
 	return no
 }
 
@@ -320,6 +321,19 @@ func (q *Question) appendFields(dst []byte) ([]byte, error) {
 		}
 	}
 	return append(dst, "\r\n"...), err
+}
+
+// hasBody reports whether the visitor's request has a body, as far as its fields say.
+func (q *Question) hasBody() bool {
+	if q.Fields == nil {
+		return false
+	}
+	for name, value := range q.Fields {
+		if equalFold([]byte(name), "transfer-encoding") || equalFold([]byte(name), "content-length") && value != "0" {
+			return true
+		}
+	}
+	return false
 }
 
 // isOriginal reports whether a field is one in which front ends tell of the request

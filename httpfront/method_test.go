@@ -51,7 +51,7 @@ func TestUnknownMethodsWait(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	o := newRawOrigin(t, "HTTP/1.1 204 No Content\r\nAllow: GET, PROPFIND\r\n\r\n")
-	f := serveTo(t, fakeRooms{room: newRoom(never)}, o.url)
+	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, o.url)
 	for target, want := range map[string]string{
 		"*": "OPTIONS * ", "http://a": "OPTIONS * ", "http://a/": "OPTIONS / ", "http://a?x": "OPTIONS /?x ", "/x": "OPTIONS /x ",
 	} {

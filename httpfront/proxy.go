@@ -114,10 +114,10 @@ func (f *Front) connect(a *admitted) (*upstream.Conn, error) {
 	case a.req.upgrade:
 		return g.AcquireTunnel(&a.tried)
 	case !a.req.asks():
-		return g.Acquire(&a.tried)
+		return g.Acquire(&a.tried, a.req.use())
 	}
 	for before := a.tried; ; a.tried = before {
-		conn, err := a.site.group.AcquireToAsk(&a.tried)
+		conn, err := a.site.group.AcquireToAsk(&a.tried, a.req.use())
 		if err != nil {
 			return nil, err
 		}

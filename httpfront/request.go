@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/ropeline/ropeline/httpfront/expr"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -34,6 +35,7 @@ type request struct {
 	cookies     bool   // whether there is a Cookie field
 	trailers    bool   // whether the client wants trailers
 	loop        []byte // the nodes that it has passed, as they wrote it
+	preflight   bool   // asks for a browser whether a page of another site may ask
 
 	acceptLanguage []byte // all Accept-Language fields, joined by commas
 
@@ -120,6 +122,14 @@ func (r *request) all(name string) func(yield func([]byte) bool) {
 			}
 		}
 	}
+}
+
+// use is what a connection to the origin is for.
+func (r *request) use() upstream.Use {
+	if r.preflight {
+		return upstream.Preflight
+	}
+	return upstream.Request
 }
 
 // isSafe reports whether the request may be repeated by a browser that reloads.

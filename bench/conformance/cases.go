@@ -109,7 +109,8 @@ func cases() []testCase {
 		{id: "proof", what: "admitted, with a proof of admission made up", places: 5, run: forgedProof},
 		{id: "sliding", what: "admitted, for longer than a session", places: 1, length: 2 * time.Second, newPass: true, run: slides},
 		{id: "revoked", what: "revoked by the site", places: 1, paged: true, notes: []note{byPost}, run: revoked},
-		{id: "preflight", what: "`OPTIONS` without a cookie, room full", places: 1, run: preflight},
+		{id: "preflight", what: "a preflight, which has no cookie, room full", places: 1, run: preflight},
+		{id: "options", what: "`OPTIONS` that is no preflight, room full", places: 1, paged: true, run: noPreflight},
 		{id: "head", what: "`HEAD`, room full", places: 1, paged: true, run: head},
 		{id: "post", what: "`POST` while waiting", places: 1, run: posts},
 		{id: "order", what: "`POST` when admitted", places: 5, run: orders},
@@ -301,6 +302,17 @@ func preflight(t *try) string {
 	a := t.visitor().ask(http.MethodOptions, "Origin", "https://other.example", "Access-Control-Request-Method", "PUT")
 	t.admittedBy(a, 0)
 	return a.String()
+}
+
+// noPreflight sends what is nearly one.
+func noPreflight(t *try) string {
+	for _, fields := range [][]string{{"Origin", "https://other.example"}, {"Access-Control-Request-Method", "PUT"}} {
+		t.heldByPage(t.visitor().ask(http.MethodOptions, fields...))
+	}
+	if !t.fe.untold {
+		t.heldByPage(t.visitor().send(http.MethodOptions, "item=4", "Origin", "https://other.example", "Access-Control-Request-Method", "PUT"))
+	}
+	return t.heldByPage(t.visitor().ask(http.MethodOptions))
 }
 
 func head(t *try) string {

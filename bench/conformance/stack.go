@@ -58,6 +58,8 @@ type frontEnd struct {
 	// keepsForged says that it leaves a proof that a visitor has made up where no node
 	// answers.
 	keepsForged bool
+	// untold says that it does not tell a node of bodies.
+	untold bool
 	// noUpgrades says that it knows no WebSockets.
 	noUpgrades bool
 	// closed says that there is no way to let everybody in where no node answers.

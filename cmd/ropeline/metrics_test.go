@@ -80,13 +80,16 @@ func newVisitor(t *testing.T) *visitor {
 }
 
 // ask returns the code of the answer, and what it says of its state.
-func (v *visitor) ask(method, url string) (code int, state string) {
+func (v *visitor) ask(method, url string, fields ...string) (code int, state string) {
 	v.t.Helper()
 	req, err := http.NewRequestWithContext(v.t.Context(), method, url, nil)
 	if err != nil {
 		v.t.Fatal(err)
 	}
 	req.Host = "shop.example"
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
 	for _, c := range v.cookies {
 		req.AddCookie(c)
 	}
@@ -125,7 +128,7 @@ func TestMetricsOfANode(t *testing.T) {
 	if code, _ := inside[0].ask("GET", site+"/broken"); code != 502 {
 		t.Errorf("where the site breaks off: %d, want 502", code)
 	}
-	inside[0].ask("OPTIONS", site)
+	inside[0].ask("OPTIONS", site, "Origin", "https://other.example", "Access-Control-Request-Method", "PUT")
 	c, err := tls.Dial("tcp", p.http, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)

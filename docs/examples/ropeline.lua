@@ -52,9 +52,14 @@ local function question(txn)
   if count > fields_max then
     return nil
   end
+  -- What browsers ask before a request of a page of another site has no body.
+  local length = txn.sf:req_fhdr("content-length")
+  if length ~= "" and length ~= "0" or txn.sf:req_fhdr("transfer-encoding") ~= "" then
+    fields["access-control-request-method"] = nil
+  end
   fields["x-forwarded-method"] = { txn.sf:method() }
   fields["x-forwarded-uri"] = { txn.sf:pathq() }
-  fields["x-forwarded-host"] = { txn.sf:req_hdr("host") }
+  fields["x-forwarded-host"] = { txn.sf:req_fhdr("host") }
   fields["x-forwarded-proto"] = { txn.sf:ssl_fc() == "1" and "https" or "http" }
   fields["x-forwarded-for"] = { txn.sf:src() }
   return fields

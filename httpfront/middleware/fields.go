@@ -26,6 +26,9 @@ func (g *Gate) fields(q Question) http.Header {
 			delete(h, name)
 		}
 	}
+	if q.Body {
+		h.Del("Access-Control-Request-Method")
+	}
 	h.Set("X-Forwarded-Method", q.Method)
 	h.Set("X-Forwarded-Uri", q.Target)
 	h.Set("X-Forwarded-Host", q.Host)

@@ -58,7 +58,7 @@ func leaveForeignCookies(h http.Header) {
 
 // question says what a node has to know of a request.
 func (g *Gate) question(r *http.Request) Question {
-	q := Question{Method: r.Method, Target: r.RequestURI, Host: r.Host, Scheme: "http", Header: r.Header}
+	q := Question{Method: r.Method, Target: r.RequestURI, Host: r.Host, Scheme: "http", Header: r.Header, Body: r.ContentLength != 0}
 	if q.Target == "" || !strings.HasPrefix(q.Target, "/") {
 		q.Target = r.URL.RequestURI() // an absolute address, or a request that never was on a wire
 	}

@@ -74,6 +74,10 @@ type Question struct {
 	Scheme string // http or https; or a list of them with one for each of For
 	For    string // the visitor's address, as in X-Forwarded-For
 
+	// Body says that the request has a body, be it of a length that is not known. With one,
+	// OPTIONS is no preflight, which passes rooms.
+	Body bool
+
 	// Header has the visitor's fields. It is not changed, and not kept.
 	Header http.Header
 }

@@ -12,7 +12,7 @@ func TestAcquiringAKeptConnectionDoesNotAllocate(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed(t, a.URL, b.URL)})
 	work := func() {
 		var tried Tried
-		c, err := g.Acquire(&tried)
+		c, err := g.Acquire(&tried, Request)
 		if err != nil {
 			t.Fatal(err)
 		}

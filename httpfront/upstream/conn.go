@@ -33,6 +33,7 @@ type Conn struct {
 	received atomic.Bool  // since it was acquired
 	broken   atomic.Bool  // a read has failed
 
+	use    Use  // what it was acquired for
 	tunnel bool // for an upgrade
 	reused bool // has served a request before
 }
@@ -197,16 +198,17 @@ func (c *Conn) Release() {
 	c.Limit(0)
 	c.since = time.Now()
 	c.reused = true
-	if !c.pool.putIdle(c) {
-		c.pool.close(c)
+	p, use := c.pool, c.use // it may be somebody else's at once
+	if !p.putIdle(c) {
+		p.close(c)
 	}
-	<-c.pool.slots
+	p.leave(use)
 }
 
 // Discard closes c, which cannot be used again.
 func (c *Conn) Discard() {
 	c.pool.close(c)
 	if !c.tunnel {
-		<-c.pool.slots
+		c.pool.leave(c.use)
 	}
 }

@@ -72,7 +72,7 @@ type origin struct {
 func dialled(t *testing.T, g *Group, ln net.Listener) (*Conn, *origin) {
 	t.Helper()
 	var tried Tried
-	c, err := g.AcquireToAsk(&tried)
+	c, err := g.AcquireToAsk(&tried, Request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestAskingAgainAndAgain(t *testing.T) {
 		}
 		c.Release()
 		var tried Tried
-		again, err := g.AcquireToAsk(&tried)
+		again, err := g.AcquireToAsk(&tried, Request)
 		if err != nil || again != c {
 			t.Fatalf("another connection, %v", err)
 		}
@@ -174,7 +174,7 @@ func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			var tried Tried
-			again, err := g.AcquireToAsk(&tried)
+			again, err := g.AcquireToAsk(&tried, Request)
 			if err != nil || again != c {
 				t.Fatalf("another connection, %v", err)
 			}

@@ -75,6 +75,17 @@ func (g *Group) Close() {
 	})
 }
 
+// Use is what a connection is acquired for.
+type Use uint8
+
+const (
+	Request Use = iota
+	// Preflight is a question of a browser that comes before a request of a page of
+	// another site. They pass rooms, as they tell nothing of who asks, so they have a
+	// bound of their own: an eighth of Limits.Conns, and at least one.
+	Preflight
+)
+
 // Tried is which origins a request has been to. The zero value is none.
 type Tried struct{ set indexes }
 
@@ -86,20 +97,20 @@ func (g *Group) Others(t Tried) bool { return t.set != indexes(1)<<len(g.pools)-
 // is a new one: if one connection was closed while it was unused, others will
 // be, and of the origin where it was all of them are closed. It adds the origin to
 // t. The error is ErrBusy, ErrClosed or a *DialError.
-func (g *Group) Acquire(t *Tried) (*Conn, error) { return g.acquire(t, true) }
+func (g *Group) Acquire(t *Tried, use Use) (*Conn, error) { return g.acquire(t, use, true) }
 
 // AcquireToAsk is Acquire for a request that goes out by Conn.Ask, which finds out by itself
 // whether the origin has closed a connection that was unused.
-func (g *Group) AcquireToAsk(t *Tried) (*Conn, error) { return g.acquire(t, false) }
+func (g *Group) AcquireToAsk(t *Tried, use Use) (*Conn, error) { return g.acquire(t, use, false) }
 
-func (g *Group) acquire(t *Tried, look bool) (*Conn, error) {
+func (g *Group) acquire(t *Tried, use Use, look bool) (*Conn, error) {
 	been := t.set
 	p := g.choose(t)
 	p.requests.Add(1)
 	if been.has(p.index) {
 		p.closeIdle(time.Now())
 	}
-	c, err := p.acquire(been != 0, look)
+	c, err := p.acquire(use, been != 0, look)
 	return c, g.dialled(p, err)
 }
 

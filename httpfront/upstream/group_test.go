@@ -96,7 +96,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 // ask takes a connection as one request would, and says where it went.
 func ask(t testing.TB, g *Group, tried *Tried) (string, error) {
 	t.Helper()
-	c, err := g.Acquire(tried)
+	c, err := g.Acquire(tried, Request)
 	if err != nil {
 		return "", err
 	}
@@ -207,18 +207,18 @@ func TestConnectionsAreKept(t *testing.T) {
 	s := serve(t)
 	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
 	var tried Tried
-	first, err := g.Acquire(&tried)
+	first, err := g.Acquire(&tried, Request)
 	if err != nil || first.Reused() {
 		t.Fatal(err, first.Reused())
 	}
 	first.Release()
 	var other Tried
-	second, err := g.Acquire(&other)
+	second, err := g.Acquire(&other, Request)
 	if err != nil || second != first || !second.Reused() || second.Received() {
 		t.Fatalf("got %p, reused %v, %v, want %p", second, second.Reused(), err, first)
 	}
 	second.Release()
-	again, err := g.Acquire(&other) // the same request a second time
+	again, err := g.Acquire(&other, Request) // the same request a second time
 	if err != nil || again.Reused() {
 		t.Fatalf("a request that is sent again got a connection that was used before, %v", err)
 	}
@@ -239,7 +239,7 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 			var conns []*Conn
 			for range idle {
 				beenAtA := Tried{1} // so it is b's turn
-				c, err := g.Acquire(&beenAtA)
+				c, err := g.Acquire(&beenAtA, Request)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -249,7 +249,7 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 				c.Release()
 			}
 			failedAtA := Tried{1}
-			c, err := g.Acquire(&failedAtA)
+			c, err := g.Acquire(&failedAtA, Request)
 			if err != nil || c.Origin().String() != b.URL || c.Reused() {
 				t.Fatalf("got one to %v, reused %v, %v; want a new one to %s", c.Origin(), c.Reused(), err, b.URL)
 			}
@@ -261,7 +261,7 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 				t.Errorf("%d connections are open, want %d", open, want+1)
 			}
 			c.Release()
-			again, err := g.Acquire(&failedAtA) // it failed there, too
+			again, err := g.Acquire(&failedAtA, Request) // it failed there, too
 			if err != nil || again.Reused() {
 				t.Fatalf("got one that was used before, %v", err)
 			}
@@ -274,7 +274,7 @@ func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 	s := serve(t)
 	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
 	var tried Tried
-	c, err := g.Acquire(&tried)
+	c, err := g.Acquire(&tried, Request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 		return !c.quiet.isQuiet()
 	})
 	var other Tried
-	d, err := g.Acquire(&other)
+	d, err := g.Acquire(&other, Request)
 	if err != nil || d == c {
 		t.Fatalf("got the closed connection back, %v", err)
 	}
@@ -295,11 +295,11 @@ func TestPlacesAreBounded(t *testing.T) {
 	s := serve(t)
 	g, _ := open(t, Config{Origins: parsed(t, s.URL), Limits: Limits{Conns: 1, Tunnels: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
 	var tried Tried
-	c, err := g.Acquire(&tried)
+	c, err := g.Acquire(&tried, Request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Acquire(&tried); err != ErrBusy {
+	if _, err := g.Acquire(&tried, Request); err != ErrBusy {
 		t.Errorf("got %v, want %v", err, ErrBusy)
 	}
 	tunnel, err := g.AcquireTunnel(&tried)
@@ -319,7 +319,7 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 	tunnel.Discard()
 	g.Close()
-	if _, err := g.Acquire(&tried); err != ErrClosed {
+	if _, err := g.Acquire(&tried, Request); err != ErrClosed {
 		t.Errorf("after the end: got %v, want %v", err, ErrClosed)
 	}
 	if _, err := g.AcquireTunnel(&tried); err != ErrClosed {
@@ -337,7 +337,7 @@ func TestFullOriginsAreGoneAround(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
 		var tried Tried
-		c, err := g.Acquire(&tried)
+		c, err := g.Acquire(&tried, Request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +399,7 @@ func TestANameThatComesToMeanSomethingElse(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed(t, "http://shop.example:"+port)})
 	g.resolver = nameServer(t, [4]byte{127, 0, 0, 1}, [4]byte{169, 254, 169, 254})
 	var tried Tried
-	c, err := g.Acquire(&tried)
+	c, err := g.Acquire(&tried, Request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestANameThatComesToMeanSomethingElse(t *testing.T) {
 		t.Errorf("got %q, %v", line, err)
 	}
 	c.Discard()
-	_, err = g.Acquire(&tried)
+	_, err = g.Acquire(&tried, Request)
 	if e, ok := errors.AsType[*AddressError](err); !ok || e.Addr.String() != "169.254.169.254" {
 		t.Errorf("got %v, want the address to be refused", err)
 	}
@@ -422,7 +422,7 @@ func TestPhasesOfDialling(t *testing.T) {
 	defer silent.Close()
 	g, _ := open(t, Config{Origins: parsed(t, "https://"+silent.Addr().String()), Timeouts: Timeouts{Handshake: 20 * time.Millisecond}})
 	var tried Tried
-	_, err = g.Acquire(&tried)
+	_, err = g.Acquire(&tried, Request)
 	if e, ok := errors.AsType[*DialError](err); !ok || e.Phase != "TLS handshake" || !e.Timeout() {
 		t.Errorf("got %v, want a handshake that takes too long", err)
 	}

@@ -18,6 +18,8 @@ type pool struct {
 	tls    *tls.Config   // nil for plain connections
 	slots  chan struct{} // one element for each request under way
 
+	preflights chan struct{} // one element for each of those that is a preflight
+
 	requests atomic.Uint64 // that were sent, or should have been
 	failures atomic.Uint64 // of those, not answered
 	steady   atomic.Bool   // answers tell nothing new: it is in, and no request has failed since the last one
@@ -37,6 +39,8 @@ func newPool(g *Group, i int) *pool {
 		group:  g,
 		slots:  make(chan struct{}, g.cfg.Limits.Conns),
 		open:   map[*Conn]struct{}{},
+
+		preflights: make(chan struct{}, max(1, g.cfg.Limits.Conns/8)),
 	}
 	p.steady.Store(true)
 	if o.tls {
@@ -56,8 +60,23 @@ func (p *pool) isFull() bool { return len(p.slots) == cap(p.slots) }
 // acquire waits for a free place and returns a connection: a new one if fresh is
 // asked for, else an unused one that is open, if there is one. look says that it is looked at
 // whether it is open.
-func (p *pool) acquire(fresh, look bool) (*Conn, error) {
-	if err := p.wait(); err != nil {
+func (p *pool) acquire(use Use, fresh, look bool) (*Conn, error) {
+	if use == Preflight {
+		if err := p.wait(p.preflights); err != nil {
+			return nil, err
+		}
+	}
+	c, err := p.acquirePlace(fresh, look)
+	if err == nil {
+		c.use = use
+	} else if use == Preflight {
+		<-p.preflights
+	}
+	return c, err
+}
+
+func (p *pool) acquirePlace(fresh, look bool) (*Conn, error) {
+	if err := p.wait(p.slots); err != nil {
 		return nil, err
 	}
 	if fresh {
@@ -71,6 +90,14 @@ func (p *pool) acquire(fresh, look bool) (*Conn, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// leave gives the places of a connection back.
+func (p *pool) leave(use Use) {
+	<-p.slots
+	if use == Preflight {
+		<-p.preflights
+	}
 }
 
 // takeUsable returns an idle connection, nil if there is none, and closes those that
@@ -94,16 +121,16 @@ func (c *Conn) isFresh(idle time.Duration) bool {
 }
 
 // wait takes a free place.
-func (p *pool) wait() error {
+func (p *pool) wait(places chan struct{}) error {
 	select {
-	case p.slots <- struct{}{}:
+	case places <- struct{}{}:
 		return nil
 	default:
 	}
 	timer := time.NewTimer(p.group.cfg.Timeouts.Wait)
 	defer timer.Stop()
 	select {
-	case p.slots <- struct{}{}:
+	case places <- struct{}{}:
 		return nil
 	case <-timer.C:
 		return ErrBusy

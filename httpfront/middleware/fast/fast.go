@@ -90,6 +90,7 @@ func question(g *middleware.Gate, ctx *fasthttp.RequestCtx) middleware.Question 
 	q := middleware.Question{
 		Method: string(ctx.Method()), Target: string(ctx.URI().RequestURI()), Host: string(ctx.Host()),
 		Scheme: "http", For: ctx.RemoteIP().String(), Header: h,
+		Body: ctx.Request.Header.ContentLength() > 0 || ctx.Request.Header.ContentLength() == -1, // -1: in chunks
 	}
 	if raw := ctx.Request.Header.RequestURI(); len(raw) > 0 && raw[0] == '/' {
 		q.Target = string(raw)

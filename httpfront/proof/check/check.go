@@ -234,12 +234,12 @@ func FromContext(ctx context.Context) (Claims, bool) {
 }
 
 // Handler lets requests with a proof pass to next, and answers others with 403; with 503
-// while there are no keys. Preflights pass: browsers send them without anything that
-// could prove who they are. So do those that Config.Exempt names; FromContext says nothing
+// while there are no keys. Preflights without a body pass: browsers send them without anything
+// that could prove who they are. So do those that Config.Exempt names; FromContext says nothing
 // of either, whatever they carry.
 func (v *Verifier) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodOptions || v.cfg.Exempt != nil && v.cfg.Exempt(r) {
+		if isPreflight(r) || v.cfg.Exempt != nil && v.cfg.Exempt(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -259,4 +259,11 @@ func (v *Verifier) Handler(next http.Handler) http.Handler {
 func refuse(w http.ResponseWriter, code int, line string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, line, code)
+}
+
+// isPreflight reports whether a browser asks whether a page of another site may ask (Fetch,
+// "CORS-preflight fetch"). Anybody can send OPTIONS, and many handlers answer it as GET.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.ContentLength == 0 && r.Header.Get("Upgrade") == "" &&
+		len(r.Header.Values("Origin")) == 1 && len(r.Header.Values("Access-Control-Request-Method")) == 1
 }

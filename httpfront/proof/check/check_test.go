@@ -290,7 +290,7 @@ func TestHandler(t *testing.T) {
 		{"none", "GET", "/", nil, 403, ""},
 		{"a bad one", "POST", "/", []string{"x"}, 403, ""},
 		{"two", "GET", "/", []string{token, token}, 403, ""},
-		{"a preflight", "OPTIONS", "/", nil, 200, ""},
+		{"OPTIONS", "OPTIONS", "/", nil, 403, ""},
 		{"exempt", "GET", "/static/logo.svg", nil, 200, ""},
 		{"exempt, with a bad one", "GET", "/static/logo.svg", []string{"x"}, 200, ""},
 		{"not exempt", "GET", "/staticlogo.svg", nil, 403, ""},
@@ -305,6 +305,24 @@ func TestHandler(t *testing.T) {
 		}
 		if c.code != 200 && w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: may be stored", c.what)
+		}
+	}
+	for what, c := range map[string]struct {
+		body   string
+		fields http.Header
+		code   int
+	}{
+		"a preflight":      {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 200},
+		"without a page":   {"", http.Header{"Access-Control-Request-Method": {"PUT"}}, 403},
+		"without a method": {"", http.Header{"Origin": {"https://a"}}, 403},
+		"with a body":      {"x", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 403},
+		"with an upgrade":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}, "Upgrade": {"h2c"}}, 403},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "/", strings.NewReader(c.body))
+		r.Header = c.fields
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.code {
+			t.Errorf("OPTIONS, %s: code %d, want %d", what, w.Code, c.code)
 		}
 	}
 	empty := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, []string{"http://127.0.0.1:1/"} })

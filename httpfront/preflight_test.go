@@ -1,0 +1,100 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestOnlyPreflightsPassARoom: anybody can send OPTIONS, and many sites answer it as GET.
+func TestOnlyPreflightsPassARoom(t *testing.T) {
+	const origin, method = "Origin: https://other.example\r\n", "Access-Control-Request-Method: PUT\r\n"
+	f := serve(t, fakeRooms{"/room", newRoom(never)}, http.HandlerFunc(echo), func(c *Config) { c.TrustedProxies = loopback })
+	for what, c := range map[string]struct {
+		fields string
+		passes bool
+	}{
+		"a preflight":                 {origin + method, true},
+		"with names of fields":        {origin + method + "Access-Control-Request-Headers: x-a\r\n", true},
+		"with a length of nothing":    {origin + method + "Content-Length: 0\r\n", true},
+		"of a page without a name":    {"Origin: null\r\n" + method, true},
+		"no more than the method":     {"", false},
+		"without a page":              {method, false},
+		"without a method":            {origin, false},
+		"of two pages":                {origin + origin + method, false},
+		"for two methods":             {origin + method + method, false},
+		"with a body":                 {origin + method + "Content-Length: 1\r\n", false},
+		"with a body in chunks":       {origin + method + "Transfer-Encoding: chunked\r\n", false},
+		"that wants another protocol": {origin + method + "Connection: Upgrade\r\nUpgrade: h2c\r\n", false},
+	} {
+		body := ""
+		switch {
+		case strings.Contains(c.fields, "Length: 1"):
+			body = "x"
+		case strings.Contains(c.fields, "chunked"):
+			body = "1\r\nx\r\n0\r\n\r\n"
+		}
+		got := f.raw("OPTIONS /room HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + c.fields + "\r\n" + body)
+		if passed := strings.Contains(got, "\r\n\r\nOPTIONS /room "); passed != c.passes || !passed && !strings.Contains(got, stateField+": waiting") {
+			t.Errorf("%s: got %q", what, got)
+		}
+		if strings.Contains(c.fields, "h2c") {
+			continue // a proxy that asks does not pass that on
+		}
+		var fields []string
+		for line := range strings.SplitSeq(strings.TrimSuffix(c.fields, "\r\n"), "\r\n") {
+			if name, value, ok := strings.Cut(line, ": "); ok {
+				fields = append(fields, name, value)
+			}
+		}
+		if a := f.front.Judge(asks("OPTIONS", "/room", fields...)); (a.Outcome == Admitted) != c.passes {
+			t.Errorf("%s: a proxy that asks is told %v", what, a.Outcome)
+		}
+	}
+	if got := f.raw("OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + origin + method + "\r\n"); strings.Contains(got, stateField+": waiting") {
+		t.Errorf("of no path, and so of no room: %q", got)
+	}
+}
+
+// TestPreflightsTakeNoPlacesFromVisitors, though nothing but their number holds them.
+func TestPreflightsTakeNoPlacesFromVisitors(t *testing.T) {
+	const places = 16
+	answer, asked := make(chan struct{}), make(chan struct{}, places)
+	f := serve(t, fakeRooms{"/room", newRoom(letIn)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodOptions {
+			asked <- struct{}{}
+			<-answer
+		}
+		echo(w, r)
+	}), func(c *Config) { c.Limits.OriginConns, c.Timeouts.OriginWait = places, 200*time.Millisecond })
+	var wg sync.WaitGroup
+	codes := make(chan int, places)
+	for range places {
+		wg.Go(func() { codes <- f.do("OPTIONS", "/room", nil, asksFirst...).StatusCode })
+	}
+	for range places / 8 {
+		<-asked
+	}
+	for range places - places/8 {
+		if code := <-codes; code != http.StatusServiceUnavailable {
+			t.Errorf("one more gets %d", code)
+		}
+	}
+	for range 3 {
+		if got := f.get("/room"); got.StatusCode != 200 {
+			t.Errorf("a visitor meanwhile: %d", got.StatusCode)
+		}
+	}
+	close(answer)
+	wg.Wait()
+	for range places / 8 {
+		if code := <-codes; code != 200 {
+			t.Errorf("the first get %d", code)
+		}
+	}
+	if got := f.do("OPTIONS", "/room", nil, asksFirst...); got.StatusCode != 200 {
+		t.Errorf("afterwards: %d", got.StatusCode)
+	}
+}
