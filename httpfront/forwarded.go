@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"unsafe"
 )
 
@@ -216,39 +215,6 @@ func isHidden(b []byte) bool {
 	return true
 }
 
-// isForwarding reports whether a field of this name tells the origin where a
-// request came from or where it goes, or speaks in our name. A client's are
-// dropped. Underscores count as dashes, because many origins cannot tell them
-// apart.
-func isForwarding(name []byte) bool {
-	var buf [32]byte
-	name = name[:min(len(name), len(buf))] // what tells is at the beginning
-	n := buf[:len(name)]
-	for i, c := range name {
-		if n[i] = lowerByte(c); c == '_' {
-			n[i] = '-'
-		}
-	}
-	switch string(n) {
-	case fieldForwarded, "x-real-ip", "x-original-url", "x-rewrite-url", "true-client-ip", "x-client-ip":
-		return true
-	}
-	return strings.HasPrefix(string(n), "x-forwarded-") || strings.HasPrefix(string(n), "ropeline-")
-}
-
-// mayForward reports whether a forwarding field is passed on as it came: a trusted
-// proxy that has cut a prefix off the path says so in one, and we have nothing to
-// say about it.
-func (r *request) mayForward(name []byte) bool {
-	return r.via.trusted && equalFold(name, "x-forwarded-prefix")
-}
-
-// mayTell reports whether a field of r.told is passed on: it comes from a trusted proxy,
-// and under the very name that those write.
-func (r *request) mayTell(name []byte) bool {
-	return r.via.trusted && slices.ContainsFunc(r.told, func(told string) bool { return equalFold(name, told) })
-}
-
 // appendForwarding tells the origin who asks, for what, and how. What the visitor
 // may have made up is not in it.
 func (r *request) appendForwarding(dst []byte) []byte {
@@ -293,4 +259,21 @@ func (r *request) appendPort(dst, host []byte) []byte {
 		return strconv.AppendInt(dst, 443, 10)
 	}
 	return strconv.AppendInt(dst, 80, 10)
+}
+
+// mayForward reports whether a forwarding field is passed on as it came from a trusted proxy:
+// what such a proxy has cut off the path, and what it is configured to tell of visitors in,
+// unless that is one that we write ourselves.
+func (r *request) mayForward(name []byte) bool {
+	if !r.via.trusted {
+		return false
+	}
+	return equalFold(name, "x-forwarded-prefix") ||
+		r.mayTell(name) && !equalFold(name, fieldForwardedFor) && !equalFold(name, fieldForwarded) && !equalFold(name, "x-real-ip")
+}
+
+// mayTell reports whether a field of r.told is passed on: it comes from a trusted proxy,
+// and under the very name that those write.
+func (r *request) mayTell(name []byte) bool {
+	return r.via.trusted && slices.ContainsFunc(r.told, func(told string) bool { return equalFold(name, told) })
 }

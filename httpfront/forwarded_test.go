@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 )
 
 // TestClientsCannotSpeakInOurName holds that no spelling of our fields that an
@@ -18,12 +20,12 @@ func TestClientsCannotSpeakInOurName(t *testing.T) {
 	for _, name := range []string{
 		"Ropeline-State", "ROPELINE-STATE", "Ropeline_State", "rOPELINE_sTATE", long, strings.ReplaceAll(long, "-", "_"), "X-Forwarded-" + strings.Repeat("x", 100),
 	} {
-		if !isForwarding([]byte(name)) {
+		if !forwarding.Is(name) {
 			t.Errorf("a client's %s reaches the origin", name)
 		}
 	}
 	for _, name := range []string{"", "Ropeline", "X-Ropeline-State", "True-Client-Ip" + strings.Repeat("x", 100)} {
-		if isForwarding([]byte(name)) {
+		if forwarding.Is(name) {
 			t.Errorf("a client's %s is dropped", name)
 		}
 	}
@@ -290,4 +292,49 @@ func FuzzForwarded(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNoFieldOfVisitorsReachesTheSite by which it tells who asks, and for what, whoever passed
+// them on; but for the one that a trusted proxy is configured to write.
+func TestNoFieldOfVisitorsReachesTheSite(t *testing.T) {
+	const told = "203.0.113.66"
+	for name, tt := range map[string]struct {
+		header  string
+		trusted []netip.Prefix
+		keeps   string
+	}{
+		"anybody":                                 {"X-Forwarded-For", nil, ""},
+		"a trusted proxy":                         {"X-Forwarded-For", loopback, ""},
+		"one that tells in a field of its own":    {"CF-Connecting-IP", loopback, "Cf-Connecting-Ip"},
+		"anybody, where a proxy tells in a field": {"CF-Connecting-IP", nil, ""},
+	} {
+		var got http.Header
+		f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }), func(c *Config) {
+			c.Edge.ClientIPHeader, c.TrustedProxies = tt.header, tt.trusted
+		})
+		for _, field := range forwarding.Names() {
+			if strings.HasSuffix(field, "-") {
+				field += "host"
+			}
+			if tt.trusted != nil && (field == "x-forwarded-host" || field == strings.ToLower(tt.header) && tt.keeps == "") {
+				continue // believed
+			}
+			for _, spelling := range []string{field, strings.ToUpper(field), strings.ReplaceAll(field, "-", "_")} {
+				got = nil
+				f.get("/", spelling, told)
+				if got == nil {
+					t.Errorf("%s, %s: the site is not asked", name, spelling)
+				}
+				for n, values := range got {
+					if n != tt.keeps && n != "X-Real-Ip" && n != "X-Forwarded-For" && n != "Forwarded" && strings.Contains(strings.Join(values, " "), told) {
+						t.Errorf("%s, %s: the site is told %s: %q", name, spelling, n, values)
+					}
+				}
+				believed := tt.keeps != "" && strings.EqualFold(field, tt.keeps) && !strings.Contains(spelling, "_")
+				if is := got.Get("X-Real-Ip") == told; is != believed || (tt.keeps != "" && got.Get(tt.keeps) == told) != believed {
+					t.Errorf("%s, %s: believed %v, the site is told %v", name, spelling, is, got)
+				}
+			}
+		}
+	}
 }

@@ -3,6 +3,8 @@ package httpfront
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 )
 
 // appendHead appends the head that the origin is sent. It is written anew from
@@ -27,7 +29,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	dst = append(dst, "\r\n"...)
 	for _, f := range r.fields {
 		switch {
-		case isFraming(f.name), isHop(f.name), isForwarding(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
+		case isFraming(f.name), isHop(f.name), forwarding.Is(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
 		case isNamed(f.name, r.proofName), r.told.has(f.name) && !r.mayTell(f.name), !r.mayTrace(f.name):
 		case equalFold(f.name, "cookie"):
 			dst = appendForeignCookies(dst, f.value)

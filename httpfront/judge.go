@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -312,7 +313,7 @@ func (q *Question) appendFields(dst []byte) ([]byte, error) {
 	if q.Fields != nil {
 		for name, value := range q.Fields {
 			b := []byte(name)
-			if isFraming(b) || isHop(b) || isForwarding(b) || isOriginal(name) {
+			if isFraming(b) || isHop(b) || forwarding.Is(b) {
 				continue
 			}
 			if !add(name, value) {
@@ -334,13 +335,6 @@ func (q *Question) hasBody() bool {
 		}
 	}
 	return false
-}
-
-// isOriginal reports whether a field is one in which front ends tell of the request
-// that they ask about.
-func isOriginal(name string) bool {
-	const prefix = "x-original-"
-	return len(name) > len(prefix) && equalFold([]byte(name[:len(prefix)]), prefix)
 }
 
 // field returns the value of the first field of that name.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -87,7 +88,7 @@ func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
 			got := f.front.Judge(q)
 			header := []string{"Host", q.Host, "X-Forwarded-For", q.For, "X-Forwarded-Proto", q.Scheme}
 			for n, v := range q.Fields {
-				if !isForwarding([]byte(n)) {
+				if !forwarding.Is(n) {
 					header = append(header, n, v)
 				}
 			}

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 )
 
 // trailersMax is the longest trailer, in bytes.
@@ -36,7 +38,7 @@ func isTrailer(name []byte) bool {
 		}
 	}
 	_, no := slices.BinarySearch(notInTrailers, string(lower))
-	return !no && !isHop(name) && !isForwarding(name) && !isCommand(name)
+	return !no && !isHop(name) && !forwarding.Is(name) && !isCommand(name)
 }
 
 // appendTrailerNames appends a Trailer field with those names of the client's own

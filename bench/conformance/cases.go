@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 	"github.com/ropeline/ropeline/httpfront/proof/check"
 )
 
@@ -107,6 +108,7 @@ func cases() []testCase {
 		{id: "turn", what: "waiting, and a place comes free", places: 1, newPass: true, run: comesIn},
 		{id: "admitted", what: "admitted", places: 5, run: isIn},
 		{id: "proof", what: "admitted, with a proof of admission made up", places: 5, run: forgedProof},
+		{id: "told", what: "admitted, and tells of other addresses, hosts and protocols", places: 5, run: tellsOfOthers},
 		{id: "sliding", what: "admitted, for longer than a session", places: 1, length: 2 * time.Second, newPass: true, run: slides},
 		{id: "revoked", what: "revoked by the site", places: 1, paged: true, notes: []note{byPost}, run: revoked},
 		{id: "preflight", what: "a preflight, which has no cookie, room full", places: 1, run: preflight},
@@ -334,6 +336,35 @@ func orders(t *try) string {
 	got := t.stack.site.take(t.host)
 	t.must(len(got) == 1 && got[0].method == http.MethodPost && got[0].body == content, "the site was asked %d times, or did not get the whole body", len(got))
 	return a.String()
+}
+
+// tellsOfOthers sends what sites and their libraries believe of who asks, and for what, and asks
+// for a protocol by which requests would go past the node. The site gets none of it.
+func tellsOfOthers(t *try) string {
+	const told = "203.0.113.77"
+	var fields []string
+	for _, name := range forwarding.Names() {
+		switch {
+		case name == "ropeline-":
+		case strings.HasSuffix(name, "-"):
+			fields = append(fields, name+"host", told)
+		default:
+			fields = append(fields, name, told)
+		}
+	}
+	for _, upgrade := range [][]string{nil, {"Connection", "Upgrade, HTTP2-Settings", "Upgrade", "h2c", "HTTP2-Settings", "AAMAAABkAAQAAP__"}} {
+		a := t.in.ask(http.MethodGet, append(slices.Clone(fields), upgrade...)...)
+		got := t.stack.site.take(t.host)
+		if upgrade != nil && len(got) == 0 && a.code >= 400 { // refused
+			continue
+		}
+		t.must(len(got) == 1 && a.fromSite(), "the site was asked %d times, and the answer is %v", len(got), a)
+		for name, values := range got[0].header {
+			t.must(t.fe.leavesTold || !strings.Contains(strings.Join(values, " "), told), "the site is told %s: %q", name, values)
+		}
+		t.must(got[0].header.Get("Upgrade") == "" && got[0].header.Get("HTTP2-Settings") == "", "the site is asked for another protocol: %q", got[0].header)
+	}
+	return "site, as if it had not"
 }
 
 // choosesCountry says so in the field that nodes read of requests that they proxy.

@@ -80,6 +80,13 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
 		return nil, false
 	}
+	if f.manager.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() == corev3.HttpProtocolOptions_DROP_HEADER {
+		for name := range r.Header {
+			if strings.Contains(name, "_") {
+				delete(r.Header, name)
+			}
+		}
+	}
 	if u := r.Header.Get("Upgrade"); u != "" && !f.upgrades(u) {
 		// See "upgrades" in Envoy's architecture overview, and [manager] upgrade_configs.
 		w.WriteHeader(http.StatusForbidden)
@@ -153,9 +160,13 @@ func (f *extAuthz) tooLarge(r *http.Request) bool {
 }
 
 // tell makes the changes that the configuration wants in what the site gets, after all
-// filters. [route] VirtualHost.request_headers_to_add
+// filters. [route] VirtualHost.request_headers_to_remove, request_headers_to_add
 func (f *extAuthz) tell(r *http.Request) {
-	for _, h := range f.manager.GetRouteConfig().GetVirtualHosts()[0].GetRequestHeadersToAdd() {
+	host := f.manager.GetRouteConfig().GetVirtualHosts()[0]
+	for _, name := range host.GetRequestHeadersToRemove() {
+		r.Header.Del(name)
+	}
+	for _, h := range host.GetRequestHeadersToAdd() {
 		// The only value that readEnvoy takes.
 		r.Header.Set(h.GetHeader().GetKey(), visitorAddress(r))
 	}

@@ -60,6 +60,9 @@ type frontEnd struct {
 	keepsForged bool
 	// untold says that it does not tell a node of bodies.
 	untold bool
+	// leavesTold says that its example leaves it to other settings what visitors may tell a
+	// site of where they come from.
+	leavesTold bool
 	// noUpgrades says that it knows no WebSockets.
 	noUpgrades bool
 	// closed says that there is no way to let everybody in where no node answers.

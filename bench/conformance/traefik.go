@@ -44,6 +44,10 @@ type traefikFile struct {
 		} `yaml:"routers"`
 		Middlewares map[string]struct {
 			ForwardAuth *forwardAuth `yaml:"forwardAuth"`
+			// [doc] "Headers": "Header values, if empty, remove the header".
+			Headers struct {
+				CustomRequestHeaders map[string]string `yaml:"customRequestHeaders"`
+			} `yaml:"headers"`
 		} `yaml:"middlewares"`
 		Services map[string]struct {
 			LoadBalancer struct {
@@ -61,20 +65,54 @@ const traefikTimeout = 30 * time.Second
 func startTraefik(_ context.Context, _ options, example, addr string) *proxy {
 	var file traefikFile
 	rig.Must(yaml.UnmarshalWithOptions(rig.Got(os.ReadFile(example)), &file, yaml.Strict()))
+	t := &traefik{removed: map[bool][]string{}}
 	for name, router := range file.HTTP.Routers {
 		service := file.HTTP.Services[router.Service]
-		if len(router.Middlewares) != 1 || len(service.LoadBalancer.Servers) != 1 || router.Rule != "PathPrefix(`/`)" {
+		sockets, known := traefikRules[router.Rule]
+		if !known || len(router.Middlewares) == 0 || len(service.LoadBalancer.Servers) != 1 {
 			rig.Must(fmt.Errorf("%s: the router %s is not one that this stand-in knows", example, name))
 		}
-		f := file.HTTP.Middlewares[router.Middlewares[0]].ForwardAuth
-		if f == nil {
+		if t.forwardAuth = file.HTTP.Middlewares[router.Middlewares[0]].ForwardAuth; t.forwardAuth == nil {
 			rig.Must(fmt.Errorf("%s: no ForwardAuth", example))
 		}
-		f.client = askingClient(traefikTimeout)
-		return startStandIn(addr, rig.Got(url.Parse(service.LoadBalancer.Servers[0].URL)).Host, f)
+		for _, m := range router.Middlewares[1:] {
+			for field, value := range file.HTTP.Middlewares[m].Headers.CustomRequestHeaders {
+				if value != "" {
+					rig.Must(fmt.Errorf("%s: %s sets %s, which this stand-in does not know", example, m, field))
+				}
+				t.removed[sockets] = append(t.removed[sockets], field)
+			}
+		}
+		t.site = rig.Got(url.Parse(service.LoadBalancer.Servers[0].URL)).Host
 	}
-	rig.Must(fmt.Errorf("%s: no router", example))
-	return nil
+	if len(file.HTTP.Routers) != len(traefikRules) {
+		rig.Must(fmt.Errorf("%s: %d routers, and this stand-in knows %d", example, len(file.HTTP.Routers), len(traefikRules)))
+	}
+	t.client = askingClient(traefikTimeout)
+	return startStandIn(addr, t.site, t)
+}
+
+// traefikRules are those of routers, and whether they are for WebSockets. The longer one comes
+// first. [doc] "Rules and Priority"
+var traefikRules = map[string]bool{
+	"HeaderRegexp(`Upgrade`, `^(?i)websocket$`)": true,
+	"PathPrefix(`/`)": false,
+}
+
+// traefik is what stands at both routers, one after the other.
+type traefik struct {
+	*forwardAuth
+	removed map[bool][]string // fields, by whether the router is that for WebSockets
+	site    string
+}
+
+func (t *traefik) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+	sockets := slices.ContainsFunc(r.Header["Upgrade"], func(v string) bool { return strings.EqualFold(v, "websocket") })
+	change, ok := t.forwardAuth.check(w, r)
+	for _, name := range t.removed[sockets] {
+		r.Header.Del(name)
+	}
+	return change, ok
 }
 
 func (f *forwardAuth) Close() error {

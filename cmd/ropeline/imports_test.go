@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"httpfront/browsertest":   {},
 	"httpfront/dashboard":     {},
 	"httpfront/expr":          {},
+	"httpfront/forwarding":    {},
 	"httpfront/lang":          {},
 	"httpfront/metrics":       {"crdt"},
 	"httpfront/overview":      {"crdt", "node", "node/catalog", "node/history", "node/room", "httpfront/dashboard", "transport"},
@@ -60,8 +61,8 @@ var allowed = map[string][]string{
 	"httpfront/verdict":       {"httpfront"},
 
 	"httpfront/admin/admintest":          {"crdt", "node/catalog", "node/limit", "node/room", "httpfront/admin"},
-	"httpfront/middleware":               {"httpfront/middleware/internal/site"},
-	"httpfront/middleware/fast":          {"httpfront/middleware", "httpfront/middleware/internal/site"},
+	"httpfront/middleware":               {"httpfront/forwarding", "httpfront/middleware/internal/site"},
+	"httpfront/middleware/fast":          {"httpfront/forwarding", "httpfront/middleware", "httpfront/middleware/internal/site"},
 	"httpfront/middleware/internal/site": {},
 
 	"httpfront/proof":       {},
@@ -100,7 +101,7 @@ var allowed = map[string][]string{
 	"bench/explore/small":   {"bench/explore/breadth", "crdt", "node", "node/ticket"},
 	"bench/story":           {"bench/measurement", "bench/sim"},
 	"bench/sweep":           {"bench/measurement", "bench/sim", "bench/sim/input", "node/room"},
-	"bench/conformance":     {"bench/measurement", "bench/rig", "httpfront/proof/check"},
+	"bench/conformance":     {"bench/measurement", "bench/rig", "httpfront/forwarding", "httpfront/proof/check"},
 
 	"bench/rate/internal/poll": {"bench/rig"},
 

@@ -32,6 +32,7 @@ func main() {
 	server := &fasthttp.HostClient{Addr: "127.0.0.1:3000"}
 	site := func(ctx *fasthttp.RequestCtx) {
 		// In place of what the visitor sends.
+		fast.RemoveForwarding(&ctx.Request.Header)
 		ctx.Request.Header.Set("X-Forwarded-For", ctx.RemoteIP().String())
 		ctx.Request.Header.Set("X-Forwarded-Proto", "http")
 		if err := server.Do(&ctx.Request, &ctx.Response); err != nil {

@@ -33,6 +33,7 @@ func main() {
 	site := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1:3000"})
 		r.Out.Host = r.In.Host
+		middleware.RemoveForwarding(r.Out.Header)
 		r.SetXForwarded() // in place of what the visitor sends
 	}}
 	server := http.Server{Addr: "127.0.0.1:8080", Handler: gate.Handler(site), ReadHeaderTimeout: 10 * time.Second}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 )
 
 // fields returns what a node is sent: all fields of the visitor but those of the
@@ -49,6 +51,16 @@ func removeHops(h http.Header) {
 	}
 	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
 		h.Del(name)
+	}
+}
+
+// RemoveForwarding takes out of h all fields that tell a site where a request came from or where
+// it goes, for programs that pass requests on: what visitors send in them is not to be believed.
+func RemoveForwarding(h http.Header) {
+	for name := range h {
+		if forwarding.Is(name) && !strings.HasPrefix(name, "Ropeline-") {
+			delete(h, name)
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 			r.Header.Set(g.cfg.ProofField, v.Proof)
 		}
 		leaveForeignCookies(r.Header)
+		site.LeaveUpgrades(r.Header)
 		p := &passing{ResponseWriter: w, cookie: v.Cookie, revoke: func() string { return g.Obey(r.Context(), q, v) }}
 		next.ServeHTTP(p, r)
 		p.finish()

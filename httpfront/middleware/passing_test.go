@@ -156,3 +156,39 @@ func TestPassesDoNotReachTheSite(t *testing.T) {
 		t.Errorf("the node gets the cookies %q", got)
 	}
 }
+
+// TestOnlyWebSocketsAreUpgraded: a switch to any other protocol would carry requests past the
+// node.
+func TestOnlyWebSocketsAreUpgraded(t *testing.T) {
+	for upgrade, want := range map[string]string{
+		"websocket": "websocket", "WebSocket": "WebSocket", "h2c": "", "websocket, h2c": "", "h2c, websocket": "", "TLS/1.3": "", "": "",
+	} {
+		n := newNode(t, admit)
+		r := httptest.NewRequest(http.MethodGet, "http://shop.example/", nil)
+		r.Header.Set("Connection", "Upgrade, HTTP2-Settings")
+		r.Header.Set("HTTP2-Settings", "AAMAAABkAAQAAP__")
+		if upgrade != "" {
+			r.Header.Set("Upgrade", upgrade)
+		}
+		visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(_ http.ResponseWriter, r *http.Request) {
+			if got := r.Header.Get("Upgrade"); got != want || r.Header.Get("HTTP2-Settings") != "" {
+				t.Errorf("%q: the site gets %q and %v", upgrade, got, r.Header)
+			}
+		}, r)
+	}
+	r := httptest.NewRequest(http.MethodGet, "http://shop.example/", nil)
+	r.Header["Upgrade"] = []string{"websocket", "h2c"}
+	visit(t, newGate(t, Config{Nodes: []string{newNode(t, admit).URL}}), func(_ http.ResponseWriter, r *http.Request) {
+		if got := r.Header["Upgrade"]; len(got) != 0 {
+			t.Errorf("two: the site gets %q", got)
+		}
+	}, r)
+}
+
+func TestRemoveForwarding(t *testing.T) {
+	h := http.Header{"X-Forwarded-For": {"a"}, "Client-Ip": {"a"}, "X_forwarded_host": {"a"}, "Ropeline-Proof": {"b"}, "Accept": {"c"}}
+	RemoveForwarding(h)
+	if len(h) != 2 || h.Get("Ropeline-Proof") != "b" || h.Get("Accept") != "c" {
+		t.Errorf("left: %v", h)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/forwarding"
 	"github.com/ropeline/ropeline/httpfront/middleware"
 	"github.com/ropeline/ropeline/httpfront/middleware/internal/site"
 )
@@ -39,6 +40,7 @@ func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestH
 			ctx.Request.Header.Set(g.ProofField(), v.Proof)
 		}
 		leaveForeignCookies(&ctx.Request.Header)
+		leaveUpgrades(&ctx.Request.Header)
 		next(ctx)
 		cookie := v.Cookie
 		if takeCommands(&ctx.Response.Header) {
@@ -61,6 +63,27 @@ func leaveForeignCookies(h *fasthttp.RequestHeader) {
 	h.DelAllCookies()
 	if kept != "" {
 		h.Set("Cookie", kept)
+	}
+}
+
+// leaveUpgrades is site.LeaveUpgrades.
+func leaveUpgrades(h *fasthttp.RequestHeader) {
+	if kinds := h.PeekAll("Upgrade"); len(kinds) != 1 || !bytes.EqualFold(kinds[0], []byte("websocket")) {
+		h.Del("Upgrade")
+	}
+	h.Del("Http2-Settings")
+}
+
+// RemoveForwarding is middleware.RemoveForwarding.
+func RemoveForwarding(h *fasthttp.RequestHeader) {
+	var names [][]byte
+	for name := range h.All() {
+		if forwarding.Is(name) && !bytes.HasPrefix(bytes.ToLower(name), []byte("ropeline-")) {
+			names = append(names, bytes.Clone(name))
+		}
+	}
+	for _, name := range names {
+		h.DelBytes(name)
 	}
 }
 

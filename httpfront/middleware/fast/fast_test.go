@@ -191,3 +191,22 @@ func TestTheSiteEndsSessions(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyWebSocketsAreUpgraded, and forwarding fields are taken out where a program says so.
+func TestOnlyWebSocketsAreUpgraded(t *testing.T) {
+	node := func(http.ResponseWriter, *http.Request) {}
+	for fields, want := range map[string]string{
+		"Upgrade: websocket\r\n": "websocket", "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n": "", "Upgrade: websocket, h2c\r\n": "",
+		"Upgrade: websocket\r\nUpgrade: h2c\r\n": "",
+	} {
+		visit(t, middleware.Config{}, node, func(ctx *fasthttp.RequestCtx) {
+			RemoveForwarding(&ctx.Request.Header)
+			if got := ctx.Request.Header.Peek("Upgrade"); string(got) != want || len(ctx.Request.Header.Peek("HTTP2-Settings")) > 0 {
+				t.Errorf("%q: the site gets %q", fields, ctx.Request.Header.String())
+			}
+			if got := ctx.Request.Header.Peek("Client-IP"); len(got) > 0 || string(ctx.Request.Header.Peek("X-A")) != "b" {
+				t.Errorf("the site gets %q", ctx.Request.Header.String())
+			}
+		}, "GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: Upgrade\r\nClient-IP: 203.0.113.66\r\nX-A: b\r\n"+fields+"\r\n")
+	}
+}

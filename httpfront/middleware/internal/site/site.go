@@ -3,6 +3,7 @@
 package site
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -48,4 +49,13 @@ const cookieName = "ropeline"
 func isPass(name string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "__Host-"), cookieName)
 	return ok && (rest == "" || rest[0] == '_')
+}
+
+// LeaveUpgrades takes out of a request's fields what asks for another protocol than that of
+// WebSockets: a switch to any other, to h2c above all, would carry requests past the node.
+func LeaveUpgrades(h http.Header) {
+	if kinds := h["Upgrade"]; len(kinds) != 1 || !strings.EqualFold(kinds[0], "websocket") {
+		h.Del("Upgrade")
+	}
+	h.Del("Http2-Settings")
 }
