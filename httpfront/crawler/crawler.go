@@ -30,7 +30,8 @@ type Engine struct {
 // Engines returns those that say, at the addresses below, that their crawlers can be
 // checked in the DNS. It is a new slice each time.
 //
-//	Google  developers.google.com/search/docs/crawling-indexing/verifying-googlebot
+//	Google  developers.google.com/search/docs/crawling-indexing/verifying-googlebot; names
+//	        below google.com are of what fetches for users, who could so pass a room
 //	Bing    bing.com/webmasters/help/how-to-verify-bingbot-3905dc26
 //	Apple   support.apple.com/119829
 //	Yandex  yandex.com/support/webmaster/robot-workings/check-yandex-robots.html
@@ -39,7 +40,7 @@ type Engine struct {
 //	Yahoo   help.yahoo.com/kb/SLN22600.html
 func Engines() []Engine {
 	return []Engine{
-		{"googlebot", []string{"googlebot.com", "google.com"}},
+		{"googlebot", []string{"googlebot.com"}},
 		{"bingbot", []string{"search.msn.com"}},
 		{"applebot", []string{"applebot.apple.com"}},
 		{"yandex", []string{"yandex.ru", "yandex.net", "yandex.com"}},

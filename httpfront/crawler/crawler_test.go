@@ -42,6 +42,7 @@ var (
 	google6 = netip.MustParseAddr("2001:db8::1")
 	liar    = netip.MustParseAddr("192.0.2.66") // names itself googlebot.com, which does not lead back
 	named   = netip.MustParseAddr("192.0.2.67") // has a name that only looks like it
+	fetcher = netip.MustParseAddr("192.0.2.69") // of the same engine, and fetches what users name
 	nobody  = netip.MustParseAddr("192.0.2.68")
 )
 
@@ -51,12 +52,16 @@ func internet() *zone {
 			google.String():  {"host.example.", "Crawl-1.GoogleBot.com."},
 			google6.String(): {"crawl-6.googlebot.com."},
 			liar.String():    {"crawl-1.googlebot.com."},
+			fetcher.String(): {"google-proxy-192-0-2-69.google.com."},
 			named.String():   {"evilgooglebot.com.", "googlebot.com.evil.example."},
 		},
 		addrs: map[string][]netip.Addr{
-			"Crawl-1.GoogleBot.com.":      {google},
-			"crawl-1.googlebot.com.":      {google},
-			"crawl-6.googlebot.com.":      {google6},
+			"Crawl-1.GoogleBot.com.": {google},
+			"crawl-1.googlebot.com.": {google},
+			"crawl-6.googlebot.com.": {google6},
+
+			"google-proxy-192-0-2-69.google.com.": {fetcher},
+
 			"evilgooglebot.com.":          {named},
 			"googlebot.com.evil.example.": {named},
 		},
@@ -78,6 +83,7 @@ func TestWhoIsACrawler(t *testing.T) {
 			"by IPv4 in IPv6":              {bot, netip.AddrFrom16(google.As16()), true},
 			"whose name leads elsewhere":   {bot, liar, false},
 			"whose name only looks like":   {bot, named, false},
+			"that fetches for users":       {bot, fetcher, false},
 			"without a name":               {bot, nobody, false},
 			"who says nothing":             {"Mozilla/5.0", google, false},
 			"of another engine":            {"bingbot/2.0", google, false},
