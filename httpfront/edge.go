@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/deadline"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
 // edgeConn is a client's connection. The server sets one deadline for a whole
@@ -37,6 +38,8 @@ type edgeConn struct {
 
 	answered bool  // the next write is no more than what the server believes to answer with
 	answer   error // of the real answer
+
+	kept atomic.Pointer[upstream.Conn] // to an origin that takes it for this client; see own
 
 	fast fastConn
 
@@ -243,6 +246,7 @@ func (e *edgeConn) Close() error {
 		}
 		e.err = e.Conn.Close()
 		e.finish()
+		e.dropKept()
 		e.owner.forget(e)
 	})
 	e.fast.giveUp(0) // also what was left after it had been closed

@@ -36,6 +36,7 @@ type exchange struct {
 	conn     *upstream.Conn
 	up       *upload       // nil if the request has no body
 	reusable bool          // whether the origin will take another request
+	owner    *edgeConn     // whose requests alone it will take; nil: anybody's
 	panicked func(any)     // is told of panics outside of the handler
 	active   activity      // of the visitor
 	record   *record       // of the request, from when on its answer is ours to end; nil: there is none
@@ -191,7 +192,7 @@ func (x *exchange) close(complete bool) {
 		reusable = false
 	}
 	if reusable {
-		x.conn.Release()
+		x.release()
 	} else {
 		x.conn.Discard()
 	}

@@ -163,7 +163,7 @@ func (f *Front) serveFast(e *edgeConn, h rawHead) (done bool) {
 			r.release()
 		}
 	}()
-	e.answer, r.memory = nil, &e.memory
+	e.answer, r.memory, r.edge = nil, &e.memory, e
 	if no := r.parse(h); no.code != 0 || !r.isPlain() {
 		return false
 	}

@@ -216,6 +216,8 @@ func (r *request) parseMeaning() refusal {
 			r.acceptLanguage = appendElement(r.acceptLanguage, f.value)
 		case equalFold(f.name, "cookie"):
 			r.cookies = true
+		case equalFold(f.name, "authorization"):
+			r.logsIn = r.logsIn || isOfConnection(f.value)
 		case equalFold(f.name, "connection"):
 			if options += 1 + bytes.Count(f.value, []byte(",")); options > optionsMax {
 				return refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "too many options in the Connection field"}

@@ -146,8 +146,8 @@ func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
 	h := &ctx.Request.Header
 	head := rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()}
 	r.record.asked(head, h.Referer(), h.UserAgent())
-	if e := edgeOf(ctx.Conn()); e != nil && e.fast.requests > 1 {
-		r.memory = &e.memory
+	if r.edge = edgeOf(ctx.Conn()); r.edge != nil && r.edge.fast.requests > 1 {
+		r.memory = &r.edge.memory
 	}
 	no := r.parse(head)
 	if no.code == 0 {

@@ -110,6 +110,9 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted) (*exchange, deliv
 // and its answer has begun, unless there is an error. There is no connection if there was none
 // to be had, which the error then says.
 func (f *Front) connect(a *admitted) (*upstream.Conn, error) {
+	if conn, err := f.resume(a); conn != nil || err != nil {
+		return conn, err
+	}
 	switch g := a.site.group; {
 	case a.req.upgrade:
 		return g.AcquireTunnel(&a.tried)
@@ -154,6 +157,9 @@ func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
 		}
 	}()
 	length := x.cleanHead(&ctx.Response.Header)
+	if a.req.logsIn || x.conn.Kept() || challenges(&ctx.Response.Header) {
+		x.own(a.req)
+	}
 	if a.obey(&ctx.Response.Header, f.cfg.Clock()) {
 		x.active.stop()
 	}

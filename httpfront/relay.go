@@ -23,6 +23,9 @@ func (r *request) asks() bool {
 // If it reports false, nothing was done.
 func (f *Front) relay(edge *edgeConn, conn *upstream.Conn, a *admitted) bool {
 	r := a.req
+	if r.logsIn || conn.Kept() {
+		return false
+	}
 	if slices.ContainsFunc(r.limits, func(l askedLimit) bool { return l.later }) {
 		return false
 	}
@@ -192,6 +195,10 @@ func (got *relayed) field(line []byte, length *int) fate {
 		if equalFold(name, "keep-alive") || equalFold(name, "proxy-connection") || equalFold(name, "proxy-authenticate") ||
 			equalFold(name, "proxy-authentication-info") || equalFold(name, "upgrade") {
 			return dropField
+		}
+	case 'w':
+		if equalFold(name, "www-authenticate") && ofConnection(line[colon+1:]) {
+			return cannotRelay
 		}
 	case 'r':
 		if isNamed(name, stateField) {

@@ -29,13 +29,15 @@ type request struct {
 	close     bool   // the connection shall be closed afterwards
 	expects   bool   // is decided about before the client is told to send a body
 
-	expectation bool   // has an Expect field
-	trailer     bool   // has a Trailer field
-	accept      []byte // all Accept fields, joined by commas
-	cookies     bool   // whether there is a Cookie field
-	trailers    bool   // whether the client wants trailers
-	loop        []byte // the nodes that it has passed, as they wrote it
-	preflight   bool   // asks for a browser whether a page of another site may ask
+	expectation bool      // has an Expect field
+	trailer     bool      // has a Trailer field
+	accept      []byte    // all Accept fields, joined by commas
+	cookies     bool      // whether there is a Cookie field
+	trailers    bool      // whether the client wants trailers
+	loop        []byte    // the nodes that it has passed, as they wrote it
+	preflight   bool      // asks for a browser whether a page of another site may ask
+	logsIn      bool      // by a scheme that is about the connection
+	edge        *edgeConn // that it came on; nil if not known
 
 	acceptLanguage []byte // all Accept-Language fields, joined by commas
 

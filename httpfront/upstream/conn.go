@@ -36,6 +36,7 @@ type Conn struct {
 	use    Use  // what it was acquired for
 	tunnel bool // for an upgrade
 	reused bool // has served a request before
+	kept   bool // for one client
 }
 
 // newConn returns a connection of a pool, on which each write may take so long.
@@ -203,6 +204,34 @@ func (c *Conn) Release() {
 		p.close(c)
 	}
 	p.leave(use)
+}
+
+// Keep has c wait for another request of the client whose request it has served, since the
+// origin may have taken it for that client's own: the login of NTLM is one of a connection.
+// It reports whether it may, which it may not if too many are kept; then it is closed. Who
+// keeps it ends that by Group.Resume or Drop.
+func (c *Conn) Keep() bool {
+	g := c.pool.group
+	if c.tunnel || g.kept.Add(1) > int64(g.cfg.Limits.Conns) {
+		if !c.tunnel {
+			g.kept.Add(-1)
+		}
+		c.Discard()
+		return false
+	}
+	c.Limit(0)
+	c.since, c.reused, c.kept = time.Now(), true, true
+	c.pool.leave(c.use)
+	return true
+}
+
+// Kept reports whether c has been kept before, so that it is nobody else's.
+func (c *Conn) Kept() bool { return c.kept }
+
+// Drop closes c while it is kept.
+func (c *Conn) Drop() {
+	c.pool.group.kept.Add(-1)
+	c.pool.close(c)
 }
 
 // Discard closes c, which cannot be used again.

@@ -23,6 +23,7 @@ type Group struct {
 	cfg     Config
 	pools   []*pool
 	tunnels atomic.Int64
+	kept    atomic.Int64  // connections that wait for their clients; see Conn.Keep
 	done    chan struct{} // closed by Close
 	once    sync.Once     // of Close
 
@@ -113,6 +114,31 @@ func (g *Group) acquire(t *Tried, use Use, look bool) (*Conn, error) {
 	c, err := p.acquire(use, been != 0, look)
 	return c, g.dialled(p, err)
 }
+
+// Resume has c, which was kept, serve another request. look says that it is looked at whether
+// the origin has closed it, as Acquire does and AcquireToAsk does not. With an error, which is
+// ErrStale if it is of no use any more, it is closed.
+func (g *Group) Resume(c *Conn, t *Tried, use Use, look bool) error {
+	p := c.pool
+	g.kept.Add(-1)
+	p.requests.Add(1)
+	if err := p.take(use); err != nil {
+		p.close(c)
+		return err
+	}
+	if !c.isFresh(g.cfg.Timeouts.Idle) || look && !c.quiet.isQuiet() {
+		p.close(c)
+		p.leave(use)
+		return ErrStale
+	}
+	t.set |= 1 << p.index
+	c.use = use
+	c.received.Store(false)
+	return nil
+}
+
+// Has reports whether c leads to an origin of g.
+func (g *Group) Has(c *Conn) bool { return c.pool.group == g }
 
 // AcquireTunnel is Acquire for an upgrade. Those last, so they neither use nor
 // take the places of requests. The error may also be ErrTunnels.

@@ -435,3 +435,53 @@ func TestJitter(t *testing.T) {
 		}
 	}
 }
+
+// TestAKeptConnectionIsItsClients: nobody else gets it, it holds no place while it waits, and
+// there are no more of them than of places.
+func TestAKeptConnectionIsItsClients(t *testing.T) {
+	s := serve(t)
+	g, _ := open(t, Config{Origins: parsed(t, s.URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
+	var tried Tried
+	acquire := func() *Conn {
+		t.Helper()
+		c, err := g.Acquire(&tried, Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	own := acquire()
+	if own.Kept() || !own.Keep() || !own.Kept() || !g.Has(own) {
+		t.Fatal("a connection cannot be kept")
+	}
+	other := acquire()
+	if other == own {
+		t.Error("somebody else gets a connection that is kept")
+	}
+	var again Tried
+	if err := g.Resume(own, &again, Request, true); err != ErrBusy {
+		t.Errorf("beyond the places: %v", err)
+	}
+	other.Release()
+	tried = Tried{}
+	own = acquire()
+	own.Keep()
+	if err := g.Resume(own, &again, Request, true); err != nil || g.Others(again) {
+		t.Fatalf("resumed: %v, tried %v", err, again)
+	}
+	own.Keep()
+	more := acquire()
+	if more.Keep() {
+		t.Error("more are kept than there are places")
+	}
+	own.Drop()
+	if last := acquire(); !last.Keep() {
+		t.Error("one that was dropped still counts")
+	} else {
+		last.Conn.Close()
+		if err := g.Resume(last, &again, Request, true); err != ErrStale {
+			t.Errorf("one that is closed: %v", err)
+		}
+	}
+	acquire().Discard() // no place was lost on the way
+}

@@ -61,35 +61,38 @@ func (p *pool) isFull() bool { return len(p.slots) == cap(p.slots) }
 // asked for, else an unused one that is open, if there is one. look says that it is looked at
 // whether it is open.
 func (p *pool) acquire(use Use, fresh, look bool) (*Conn, error) {
-	if use == Preflight {
-		if err := p.wait(p.preflights); err != nil {
+	if err := p.take(use); err != nil {
+		return nil, err
+	}
+	var c *Conn
+	var err error
+	if fresh {
+		p.makeRoom()
+	} else {
+		c = p.takeUsable(look)
+	}
+	if c == nil {
+		if c, err = p.dial(false); err != nil {
+			p.leave(use)
 			return nil, err
 		}
 	}
-	c, err := p.acquirePlace(fresh, look)
-	if err == nil {
-		c.use = use
-	} else if use == Preflight {
-		<-p.preflights
-	}
-	return c, err
+	c.use = use
+	return c, nil
 }
 
-func (p *pool) acquirePlace(fresh, look bool) (*Conn, error) {
-	if err := p.wait(p.slots); err != nil {
-		return nil, err
+// take waits for the places of a connection.
+func (p *pool) take(use Use) error {
+	if use == Preflight {
+		if err := p.wait(p.preflights); err != nil {
+			return err
+		}
 	}
-	if fresh {
-		p.makeRoom()
-	} else if c := p.takeUsable(look); c != nil {
-		return c, nil
+	err := p.wait(p.slots)
+	if err != nil && use == Preflight {
+		<-p.preflights
 	}
-	c, err := p.dial(false)
-	if err != nil {
-		<-p.slots
-		return nil, err
-	}
-	return c, nil
+	return err
 }
 
 // leave gives the places of a connection back.

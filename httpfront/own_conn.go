@@ -1,0 +1,111 @@
+package httpfront
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/upstream"
+)
+
+// Some sites take who has logged in for whoever speaks on a connection (NTLM, and Negotiate as
+// many servers do it). Where a request or an answer is about such a login, the connection to
+// the origin stays with the client's, and serves nobody else. Where that client is a proxy, whose
+// connection may bring requests of many visitors, it is closed.
+
+// isOfConnection reports whether credentials, or a challenge, are of such a login.
+func isOfConnection(value []byte) bool {
+	scheme, _, _ := bytes.Cut(bytes.TrimLeft(value, " \t"), []byte(" "))
+	return equalFold(scheme, "ntlm") || equalFold(scheme, "negotiate")
+}
+
+// challenges reports whether an answer asks for such a login, or goes on with one.
+func challenges(h *fasthttp.ResponseHeader) bool {
+	for _, v := range h.PeekAll("Www-Authenticate") {
+		if ofConnection(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofConnection reports whether any challenge of a list is of such a login.
+func ofConnection(list []byte) bool {
+	for challenge := range elements(list) {
+		if isOfConnection(challenge) {
+			return true
+		}
+	}
+	return false
+}
+
+// own says that the connection to the origin is the client's own from now on. If it can have
+// none, it is to be closed.
+func (x *exchange) own(r *request) {
+	if r.edge == nil || r.via.trusted {
+		x.reusable = false
+		return
+	}
+	x.owner = r.edge
+}
+
+// release gives the connection of x back: to its owner, if it has one.
+func (x *exchange) release() {
+	switch {
+	case x.owner == nil:
+		x.conn.Release()
+	case x.conn.Keep():
+		x.owner.keep(x.conn)
+	}
+}
+
+// keep has e keep a connection to an origin, in place of the one that it has.
+func (e *edgeConn) keep(c *upstream.Conn) {
+	if before := e.kept.Swap(c); before != nil {
+		before.Drop()
+	}
+	e.mu.Lock()
+	closed := e.closed
+	e.mu.Unlock()
+	if closed {
+		e.dropKept()
+	}
+}
+
+// dropKept closes the connection that e keeps, if there is one.
+func (e *edgeConn) dropKept() {
+	if c := e.kept.Swap(nil); c != nil {
+		c.Drop()
+	}
+}
+
+// resume returns the connection that the client of a request has of its own, as connect does;
+// nil if there is none.
+func (f *Front) resume(a *admitted) (*upstream.Conn, error) {
+	r := a.req
+	if r.edge == nil || r.upgrade || a.tried != (upstream.Tried{}) {
+		return nil, nil
+	}
+	c := r.edge.kept.Load()
+	if c == nil || !a.site.group.Has(c) || !r.edge.kept.CompareAndSwap(c, nil) {
+		return nil, nil
+	}
+	switch err := a.site.group.Resume(c, &a.tried, r.use(), !r.asks()); {
+	case err == upstream.ErrStale:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !r.asks():
+		return c, nil
+	}
+	switch err := f.ask(c, r); {
+	case err == upstream.ErrStale:
+		c.Discard()
+		a.tried = upstream.Tried{}
+		return nil, nil
+	case err != nil:
+		return c, fmt.Errorf("wait for the response: %w", err)
+	}
+	return c, nil
+}
