@@ -2,8 +2,8 @@ package httpfront
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
-	"strconv"
 
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -126,9 +126,8 @@ func (r *request) parseTarget() refusal {
 		return bad("want exactly one Host field")
 	}
 	if len(r.hostField) > 0 {
-		var ok bool
-		if r.host, ok = r.memory.readHost(r.hostField); !ok {
-			return bad("the Host field is not a host name")
+		if no := r.takeHost(); no.code != 0 {
+			return no
 		}
 	}
 	switch {
@@ -140,6 +139,16 @@ func (r *request) parseTarget() refusal {
 		}
 	}
 	return r.readPath()
+}
+
+// takeHost takes the host out of r.hostField, whose port may be empty.
+func (r *request) takeHost() refusal {
+	var ok bool
+	if r.host, ok = r.memory.readHost(r.hostField); !ok {
+		return bad("the Host field is not a host name")
+	}
+	r.hostField = bytes.TrimSuffix(r.hostField, []byte(":"))
+	return refusal{}
 }
 
 // readPath reads the path. What servers may take for another one is refused: the
@@ -161,7 +170,8 @@ func (r *request) readPath() refusal {
 	return refusal{}
 }
 
-// stripAuthority turns http://host/path into /path if host is the Host field's.
+// stripAuthority turns http://host/path into /path if host is the Host field's, or if there is no
+// such field, as HTTP/1.0 allows.
 func (r *request) stripAuthority() refusal {
 	scheme, rest, ok := bytes.Cut(r.target, []byte("://"))
 	if !ok || !equalFold(scheme, "http") && !equalFold(scheme, "https") {
@@ -171,7 +181,13 @@ func (r *request) stripAuthority() refusal {
 	if end < 0 {
 		end = len(rest)
 	}
-	if !bytes.EqualFold(rest[:end], r.hostField) || end == 0 {
+	switch authority := rest[:end]; {
+	case len(r.hostField) == 0 && !r.http11 && r.count("host") == 0 && end > 0: // RFC 9112, 3.2.2
+		r.hostField = authority
+		if no := r.takeHost(); no.code != 0 {
+			return no
+		}
+	case !sameHost(authority, r.hostField, scheme):
 		return bad("the address and the Host field name different hosts")
 	}
 	switch rest = rest[end:]; {
@@ -277,24 +293,44 @@ func parseLength(b []byte) (int64, bool) {
 	return n, true
 }
 
-// normalHost checks a Host field and returns its host as room.NormalHost does, without
-// port.
-func normalHost(b []byte) (string, bool) {
-	host, port := b, []byte(nil)
+// splitHost splits a Host field into its host and its port, which is 0 if none is named: the
+// colon may stand there even so (RFC 3986, 3.2.3).
+func splitHost(b []byte) (host []byte, port int64, ok bool) {
+	host, rest := b, []byte(nil)
 	if len(b) > 0 && b[0] == '[' {
 		end := bytes.IndexByte(b, ']')
 		if end < 0 {
-			return "", false
+			return nil, 0, false
 		}
-		host, port = b[:end+1], b[end+1:]
+		host, rest = b[:end+1], b[end+1:]
 	} else if i := bytes.IndexByte(b, ':'); i >= 0 {
-		host, port = b[:i], b[i:]
+		host, rest = b[:i], b[i:]
 	}
-	if len(port) > 0 {
-		n, err := strconv.ParseUint(string(port[1:]), 10, 16)
-		if port[0] != ':' || len(port) == 1 || n == 0 || err != nil || port[1] == '+' {
-			return "", false
-		}
+	if len(rest) <= 1 {
+		return host, 0, len(rest) == 0 || rest[0] == ':'
+	}
+	port, ok = parseLength(rest[1:])
+	return host, port, ok && rest[0] == ':' && 0 < port && port <= 65535
+}
+
+// normalHost checks a Host field and returns its host as room.NormalHost does, without
+// port.
+func normalHost(b []byte) (string, bool) {
+	host, _, ok := splitHost(b)
+	if !ok {
+		return "", false
 	}
 	return room.NormalHost(string(host))
+}
+
+// sameHost reports whether two Host fields are the same for a scheme, whose port is meant where
+// none is named.
+func sameHost(a, b []byte, scheme []byte) bool {
+	hostA, portA, okA := splitHost(a)
+	hostB, portB, okB := splitHost(b)
+	usual := int64(80)
+	if equalFold(scheme, "https") {
+		usual = 443
+	}
+	return okA && okB && len(hostA) > 0 && bytes.EqualFold(hostA, hostB) && cmp.Or(portA, usual) == cmp.Or(portB, usual)
 }

@@ -309,7 +309,7 @@ func smugglingCases() map[string]smuggling {
 		"PRI * HTTP/2.0\r\n":           505,
 
 		"GET http://evil/ HTTP/1.1\r\n":          400,
-		"GET http://good:80/ HTTP/1.1\r\n":       400,
+		"GET http://good:81/ HTTP/1.1\r\n":       400,
 		"GET http://good@evil/ HTTP/1.1\r\n":     400,
 		"GET http://user@good/ HTTP/1.1\r\n":     400,
 		"GET http:///x HTTP/1.1\r\n":             400,
@@ -328,7 +328,7 @@ func smugglingCases() map[string]smuggling {
 
 	// The host.
 	for _, host := range []string{
-		"good@evil", "good:80@evil", "good:80abc", "good:", "good:-1", "good:+80", "good:0", "good:65536", "good:80:80", "good, evil", "good evil",
+		"good@evil", "good:80@evil", "good:80abc", "good::", "good:-1", "good:+80", "good:0", "good:65536", "good:80:80", "good, evil", "good evil",
 		"good/evil", "good\\evil", "good?evil", "good#evil", "g\xc3\xb6od", "%67ood", "good%00", "go\tod", "[::1", "[::1]x", "[good]", "[::1%25eth0]", "::1",
 		"good..", ".good", "go..od", "", " ", "\"good\"", "good;evil", "<good>", "http://good", strings.Repeat("a", 254),
 	} {
@@ -337,7 +337,7 @@ func smugglingCases() map[string]smuggling {
 	refuse("host: two", "GET / HTTP/1.1\r\nHost: good\r\nHost: evil\r\n\r\n", 400)
 	refuse("host: the same twice", "GET / HTTP/1.1\r\nHost: good\r\nhost: good\r\n\r\n", 400)
 	refuse("host: none", "GET / HTTP/1.1\r\nX: y\r\n\r\n", 400)
-	for _, host := range []string{"good.", "GOOD", "good:8080", "[::1]:80", "192.0.2.1", "a_b"} {
+	for _, host := range []string{"good.", "GOOD", "good:8080", "good:080", "[::1]:80", "192.0.2.1", "a_b"} {
 		serve("host "+host, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n", "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
 	}
 	return cases
