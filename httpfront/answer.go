@@ -96,23 +96,32 @@ func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
 }
 
 // answer returns the answer to a client that has no place here, for now or at all,
-// whose request has not been read.
+// whose request has not been read. Who may try again is shown a page that does so by itself:
+// nobody who was turned away shall have to find out that there is room again.
 func (no refusal) answer(now time.Time) []byte {
+	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.code)+" "+no.reason+"\n", ""
+	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
+		n := notice{lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.code),
+			text: "There are " + no.reason + ". This page tries again by itself."}
+		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
+		kind, body = "text/html; charset=utf-8", n.html()
+		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + noticePolicy + n.frames + "\r\n"
+	}
 	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.code)...)
 	b = append(b, ' ')
 	b = append(b, http.StatusText(no.code)...)
 	b = append(b, "\r\nDate: "...)
 	b = appendDate(b, now)
-	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"...)
-	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
-		b = append(b, "Retry-After: "+retryAfter+"\r\n"...)
-	}
-	body := strconv.Itoa(no.code) + " " + no.reason + "\n"
+	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "+kind+"\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"+fields...)
 	b = append(b, "Content-Length: "...)
 	b = strconv.AppendInt(b, int64(len(body)), 10)
 	b = append(b, "\r\n\r\n"...)
 	return append(b, body...)
 }
+
+// turnedAwayFor is after how many seconds such a page tries again at the soonest, and half of
+// what it takes at the longest: not all at once.
+const turnedAwayFor = 5
 
 // retryAfter is what clients are told who are refused for the moment.
 const retryAfter = "2"
@@ -171,12 +180,18 @@ func writeNotice(ctx *fasthttp.RequestCtx, n notice) {
 	h.SetContentType("text/html; charset=utf-8")
 	h.Set("Content-Language", l.Tag())
 	h.Set("Content-Security-Policy", noticePolicy+n.frames)
-	ctx.Response.SetBodyString(`<!doctype html>
+	ctx.Response.SetBodyString(n.html())
+}
+
+// html is the page.
+func (n *notice) html() string {
+	l := n.lang
+	return `<!doctype html>
 <html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>` + n.title + `</title><style>` + noticeStyle + `</style></head>
 <body><main><div role="alert"><h1>` + n.title + `</h1><p>` + n.text + `</p></div>
 <p><small><bdi>` + n.code + `</bdi></small></p></main></body></html>
-`)
+`
 }
 
 // newRequestID returns an id that no other request has.

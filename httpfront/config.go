@@ -143,12 +143,14 @@ type Route struct {
 // Limits bound what clients may make the front hold. Zero means the default.
 type Limits struct {
 	// Conns is how many client connections are open at once, upgraded ones among
-	// them; more are answered with 503 and closed, under TLS closed without a word.
+	// them; more are answered with 503 and closed.
 	// Each costs some 30 KiB. Default 32768.
 	Conns int
 	// ConnsPerAddress is how many of them one address has, which is a /64 of IPv6;
-	// more are answered with 429 and closed, under TLS closed without a word.
-	// Trusted proxies and loopback have no such limit. Default 200.
+	// more are answered with 429 and closed. A browser opens up to six, so the default
+	// is for the 1,000 visitors whom one address may bring in a minute
+	// (room.NewVisitors). Trusted proxies and loopback have no such
+	// limit. Default 6000.
 	ConnsPerAddress int
 	// Handshakes is how many connections are in their TLS handshake, or have still
 	// to send their PROXY header. They are not among Conns. If there are more, the
@@ -284,7 +286,7 @@ func (l *Limits) complete() error {
 	}
 	return errors.Join(
 		fill("limit conns", &l.Conns, 32768),
-		fill("limit conns per address", &l.ConnsPerAddress, 200),
+		fill("limit conns per address", &l.ConnsPerAddress, 6000),
 		fill("limit handshakes", &l.Handshakes, 4096),
 		fill("limit requests", &l.Requests, 1000),
 		fill("limit origin conns", &l.OriginConns, 1024),

@@ -181,8 +181,8 @@ func (l *edgeListener) take(c net.Conn) {
 }
 
 var (
-	refuseFull    = refusal{code: http.StatusServiceUnavailable, reason: "too many connections to this server"}
-	refuseCrowded = refusal{code: http.StatusTooManyRequests, reason: "too many connections from this address"}
+	refuseFull    = refusal{code: http.StatusServiceUnavailable, reason: "too many connections to this server at the moment"}
+	refuseCrowded = refusal{code: http.StatusTooManyRequests, reason: "too many connections from your address at the moment"}
 )
 
 // admit takes a place of addr for e, or says why there is none.
@@ -239,13 +239,9 @@ func (l *edgeListener) handOut(e *edgeConn, out net.Conn) {
 	}
 }
 
-// turnAway closes e. Clients that speak plain HTTP are told why, if there are not
-// too many of them; to tell others would take a handshake.
+// turnAway closes e. Clients are told why, if there are not too many of them: under TLS, that
+// takes a handshake.
 func (l *edgeListener) turnAway(e *edgeConn, no refusal) {
-	if l.cfg.tls != nil {
-		e.Close()
-		return
-	}
 	select {
 	case l.polite <- struct{}{}:
 	default:
@@ -254,9 +250,17 @@ func (l *edgeListener) turnAway(e *edgeConn, no refusal) {
 	}
 	go func() { // waited for by l.open
 		defer func() { <-l.polite }()
+		defer e.Close()
+		if l.cfg.tls != nil {
+			t := tls.Server(e.Conn, l.cfg.tls)
+			e.raw.SetDeadline(time.Now().Add(lingerTime))
+			if t.Handshake() != nil {
+				return
+			}
+			e.Conn = t
+		}
 		e.linger.Store(true)
 		e.Write(no.answer(time.Now()))
-		e.Close()
 	}()
 }
 

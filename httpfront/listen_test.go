@@ -124,7 +124,7 @@ func TestClientsOverTheLimitAreToldWhy(t *testing.T) {
 		c.Read(make([]byte, 1)) // it has its place
 	}
 	got := f.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "\r\nRetry-After: ") || !strings.HasSuffix(got, "too many connections to this server\n") {
+	if !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "\r\nRetry-After: ") || !strings.Contains(got, "\r\nRefresh: ") || !strings.Contains(got, "There are too many connections to this server at the moment. This page tries again by itself.") {
 		t.Errorf("got %q", got)
 	}
 	first.Close()
@@ -133,7 +133,7 @@ func TestClientsOverTheLimitAreToldWhy(t *testing.T) {
 	})
 }
 
-func TestTLSClientsOverTheLimitAreClosed(t *testing.T) {
+func TestTLSClientsOverTheLimitAreToldWhy(t *testing.T) {
 	f := serveTLS(t, nil, func(c *Config) { c.Limits.Conns = 1 })
 	c, err := tls.Dial("tcp", f.addr, f.client.Transport.(*http.Transport).TLSClientConfig.Clone())
 	if err != nil {
@@ -142,8 +142,16 @@ func TestTLSClientsOverTheLimitAreClosed(t *testing.T) {
 	defer c.Close()
 	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	c.Read(make([]byte, 1))
-	over := f.dial()
-	if _, err := over.Read(make([]byte, 1)); err != io.EOF {
+	over, err := tls.Dial("tcp", f.addr, f.client.Transport.(*http.Transport).TLSClientConfig.Clone())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer over.Close()
+	if got, err := io.ReadAll(over); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 503 ") || !strings.Contains(string(got), "tries again by itself") {
+		t.Errorf("got %q, %v", got, err)
+	}
+	// Who says nothing does not stay.
+	if _, err := f.dial().Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("got %v, want the end", err)
 	}
 }
