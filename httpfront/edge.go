@@ -99,10 +99,12 @@ func (c *secureConn) Handshake() error { return nil }
 // ConnectionState describes the TLS connection.
 func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
-// Limits of what a client that is refused may still send before it is cut off.
+// How long a client may still send before it is cut off, whatever that is: all in all, between
+// two pieces, and if it has no place here.
 const (
-	lingerTime  = time.Second
-	lingerBytes = 1 << 20
+	lingerTime  = 30 * time.Second
+	lingerPause = 5 * time.Second
+	politeTime  = time.Second
 )
 
 // edgeOf returns the edgeConn below c, or nil if there is none.
@@ -257,13 +259,25 @@ func (e *edgeConn) Close() error {
 // unread, the kernel would answer with a reset, and the client might lose our
 // answer, which says why.
 func (e *edgeConn) drain() {
-	if e.CloseWrite() != nil || e.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+	e.owner.mu.Lock()
+	end := time.Now().Add(politeTime)
+	if e.settled {
+		end = end.Add(lingerTime - politeTime)
+	}
+	e.owner.mu.Unlock()
+	if e.CloseWrite() != nil {
 		return
 	}
 	var buf [4096]byte
-	for left := lingerBytes; left > 0; {
-		n, err := e.Conn.Read(buf[:])
-		if left -= n; err != nil {
+	for {
+		until := time.Now().Add(lingerPause)
+		if until.After(end) {
+			until = end
+		}
+		if e.Conn.SetReadDeadline(until) != nil {
+			return
+		}
+		if _, err := e.Conn.Read(buf[:]); err != nil {
 			return
 		}
 	}

@@ -62,7 +62,7 @@ const (
 	warnEvery = time.Minute
 
 	// politeMax is how many refused clients are told why at a time. Each costs a
-	// goroutine for up to lingerTime.
+	// goroutine for up to twice politeTime.
 	politeMax = 128
 )
 
@@ -253,7 +253,7 @@ func (l *edgeListener) turnAway(e *edgeConn, no refusal) {
 		defer e.Close()
 		if l.cfg.tls != nil {
 			t := tls.Server(e.Conn, l.cfg.tls)
-			e.raw.SetDeadline(time.Now().Add(lingerTime))
+			e.raw.SetDeadline(time.Now().Add(politeTime))
 			if t.Handshake() != nil {
 				return
 			}

@@ -298,3 +298,32 @@ func TestConnectionsEndAfterSoManyRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoSendsMuchHearsThatTheyHaveToWait: if the connection were closed while the body comes,
+// the client, or the proxy that it is, would lose the answer.
+func TestWhoSendsMuchHearsThatTheyHaveToWait(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo), func(c *Config) { c.Limits.Body = 0 })
+	for _, expect := range []string{"", "Transfer-Encoding: chunked\r\n"} {
+		c := f.dial()
+		const size, piece = 8 << 20, 64 << 10
+		head := fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size)
+		if expect != "" {
+			head = "POST / HTTP/1.1\r\nHost: a\r\n" + expect + "\r\n"
+		}
+		io.WriteString(c, head)
+		body := strings.Repeat("x", piece)
+		if expect != "" {
+			body = fmt.Sprintf("%x\r\n%s\r\n", piece, body)
+		}
+		for range size / piece { // all of it before anything is read, as proxies do
+			if _, err := io.WriteString(c, body); err != nil {
+				t.Fatalf("%q: the body is cut off: %v", expect, err)
+			}
+		}
+		got, err := bufio.NewReader(c).ReadString('\n')
+		if err != nil || !strings.HasPrefix(got, "HTTP/1.1 429 ") {
+			t.Errorf("%q: got %q, %v", expect, got, err)
+		}
+		c.Close()
+	}
+}

@@ -40,9 +40,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	path := string(ctx.URI().PathOriginal()) // as the API takes it apart, so that both mean the same
 	part, needs := s.partFor(string(ctx.Method()), path)
 	open := s.tokens.Load().Len() == 0
-	if open && !localName(string(ctx.Host())) {
+	if open && needs > Nothing && !localName(string(ctx.Host())) {
 		// Without this, a web page could read the answers through a browser on this machine,
-		// by giving its own name our address (DNS rebinding).
+		// by giving its own name our address (DNS rebinding). What needs nothing anybody may
+		// read, such as balancers that name no host.
 		refuse(ctx, fasthttp.StatusMisdirectedRequest, "without tokens this listener answers to loopback names only")
 		return
 	}

@@ -200,6 +200,32 @@ func TestAddressesNameNoHost(t *testing.T) {
 	}
 }
 
+// TestAnybodyMayAskWhatNeedsNothing, by whatever name: balancers ask by HTTP/1.0 and none.
+func TestAnybodyMayAskWhatNeedsNothing(t *testing.T) {
+	base, _ := start(t, func(c *Config) {
+		ready := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready") })
+		c.Parts = []Part{NewPaths(ready, map[string]Scope{"/readyz": Nothing, "/thing": Read})}
+	})
+	addr := strings.TrimPrefix(base, "http://")
+	for request, want := range map[string]string{
+		"GET /readyz HTTP/1.0\r\n\r\n":                                            "200",
+		"OPTIONS /readyz HTTP/1.0\r\n\r\n":                                        "200",
+		"GET /readyz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n": "200",
+		"GET /thing HTTP/1.0\r\n\r\n":                                             "421",
+	} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, request)
+		got, err := io.ReadAll(conn)
+		conn.Close()
+		if !strings.HasPrefix(string(got), "HTTP/1.1 "+want+" ") {
+			t.Errorf("%.30q: got %q, %v, want %s", request, got, err, want)
+		}
+	}
+}
+
 func TestWhereItListens(t *testing.T) {
 	withTLS := func(c *Config) { withTokens(c); c.TLS = &tls.Config{} }
 	for _, c := range []struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/ropeline/ropeline/httpfront"
 )
@@ -31,11 +33,12 @@ type authorization struct {
 // grpcDialect has the codes that go into denied responses.
 var grpcDialect = &dialect{name: "envoy gRPC", queued: http.StatusTooManyRequests}
 
-// questionMax is the longest gRPC question in bytes. Bodies are not part of it.
+// questionMax is the longest gRPC question in bytes that is answered. Longer ones are denied,
+// and read for that: only trusted proxies ask, and what they hand on is theirs to bound.
 const questionMax = 2 * headMax
 
 func (s *Server) newGRPC() *grpc.Server {
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(questionMax))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(math.MaxInt32))
 	authv3.RegisterAuthorizationServer(g, authorization{s: s})
 	return g
 }
@@ -47,6 +50,9 @@ func isGRPC(r *http.Request) bool {
 
 // Check answers one question. ServeHTTP has looked at who asks.
 func (a authorization) Check(ctx context.Context, req *authv3.CheckRequest) (*authv3.CheckResponse, error) {
+	if proto.Size(req) > questionMax {
+		return denied(http.StatusRequestHeaderFieldsTooLarge, &httpfront.Answer{Body: []byte("431 the head of the request is too long\n")}), nil
+	}
 	q, err := questionOf(ctx, req.GetAttributes())
 	if err != nil {
 		a.s.misconfigured(grpcDialect.name, err)

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"maps"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -156,5 +157,23 @@ func TestGRPCTakesTextsThatAreNoUTF8(t *testing.T) {
 	resp, err := client.Check(t.Context(), grpcQuestion(nil))
 	if err != nil || resp.GetDeniedResponse().GetBody() != "a\uFFFDb" {
 		t.Errorf("got %v, %v", resp, err)
+	}
+}
+
+// TestLongGRPCQuestionsAreDenied: an error of the call would let everybody in where Envoy is set
+// to.
+func TestLongGRPCQuestionsAreDenied(t *testing.T) {
+	j := &fakeJudge{answer: admitted}
+	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
+	for _, n := range []int{questionMax, 8 << 20} { // and the most that Envoy takes
+		q := grpcQuestion(map[string]string{})
+		q.GetAttributes().GetRequest().GetHttp().Headers["x-a"] = strings.Repeat("b", n)
+		resp, err := client.Check(t.Context(), q)
+		if err != nil || resp.GetDeniedResponse().GetStatus().GetCode() != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("%d bytes: got %v, %v", n, resp, err)
+		}
+	}
+	if asked := j.take(); len(asked) != 0 {
+		t.Errorf("asked %d times", len(asked))
 	}
 }
