@@ -266,6 +266,10 @@ func (n *Node) bootstrapped() bool {
 	return why == ""
 }
 
+// minterPatience is how long a node that has just started may not have heard that the minter has
+// left, or was declared dead.
+const minterPatience = 5 * time.Second
+
 // warnOfMinter says, now and then, that capacity is gone with the minter's disk.
 func (n *Node) warnOfMinter(now time.Time) {
 	if n.boot == nil || now.Sub(n.warned) < waitsTold {

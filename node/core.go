@@ -352,6 +352,7 @@ func (c *Core) openRooms(now time.Time) {
 		// With thousands of rooms, not all shall be looked at in the same tick.
 		r.viewed = briefOf(now.Add(-time.Duration(i) * tickInterval % r.every()))
 	}
+	c.keepRooms(now) // who goes on leaving opens none later, and rooms that rest are left, too
 	c.goOnLeaving(now)
 	c.openedAt = now
 	c.open.Store(true)

@@ -13,6 +13,7 @@ type health struct {
 	store   storeHealth
 	clockOK atomic.Bool
 	leaving atomic.Bool
+	resumed atomic.Bool // and it was when it stopped before
 }
 
 // storeHealth is what the disk said last. The zero value is a disk that is well.

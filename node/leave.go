@@ -68,7 +68,8 @@ func (c *Core) leaveTo(heir crdt.NodeID, now time.Time) []Message {
 
 // goOnLeaving has a node that was leaving when it stopped go on with it: what it has
 // passed on it has for good, and to one heir. Any other may have agreed to be an heir
-// just before it stopped.
+// just before it stopped. It takes no visitors any more, since it takes up no rooms and hears of
+// no settings: it would let everybody pass whose room it does not have.
 func (c *Core) goOnLeaving(now time.Time) {
 	c.leave.seeking.stays = now.Add(heirStays)
 	for _, r := range c.order {
@@ -76,6 +77,7 @@ func (c *Core) goOnLeaving(now time.Time) {
 		heir, is := r.rights.Leaving()
 		r.mu.Unlock()
 		if is {
+			c.health.resumed.Store(true)
 			c.takeNothingUp(now)
 			c.leaveTo(heir, now) // it leads nothing yet, and has nothing to say
 			return

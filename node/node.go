@@ -195,7 +195,13 @@ func (n *Node) View(id crdt.RoomID) *room.View { return n.core.View(id) }
 var (
 	ErrNotReady = errors.New("waiting for the state of the site")
 	ErrNoRights = errors.New("waiting for the first rights of a room")
+	// ErrGoesOnLeaving is one that never ends: GoesOnLeaving.
+	ErrGoesOnLeaving = errors.New("this node was leaving when it stopped, and goes on: other nodes have its visitors")
 )
+
+// GoesOnLeaving reports whether the node was leaving when it stopped before, and goes on with that:
+// then it takes no visitors, and is to be stopped once Leave returns. Any goroutine may call it.
+func (n *Node) GoesOnLeaving() bool { return n.core.health.resumed.Load() }
 
 // Ready returns nil once requests may be decided, and the reason until then.
 func (n *Node) Ready() error {
@@ -204,6 +210,8 @@ func (n *Node) Ready() error {
 		return nil
 	case n.notBootstrapped() != nil:
 		return n.notBootstrapped()
+	case n.GoesOnLeaving():
+		return ErrGoesOnLeaving
 	case n.core.Ready():
 		return ErrNoRights
 	}
@@ -349,8 +357,10 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 				n.log.Warn("rooms are not in this node's file any more, and go on: they are the mesh's", "rooms", k.left)
 			}
 		}
-		n.warnOfMinter(now)
-		if !n.serves.Load() && n.bootstrapped() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) {
+		if !opened.IsZero() && now.Sub(opened) >= minterPatience {
+			n.warnOfMinter(now)
+		}
+		if !n.serves.Load() && !n.GoesOnLeaving() && n.bootstrapped() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) {
 			n.serves.Store(true)
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}

@@ -60,6 +60,7 @@ func (s *Server) run(ctx context.Context) (left bool, err error) {
 	}
 	watch.add(s.admin.run)
 	watch.add(s.after...)
+	watch.add(s.finishLeaving)
 	if s.ports.visitors != nil {
 		outer.add(s.front.Run)
 	}
@@ -70,7 +71,7 @@ func (s *Server) run(ctx context.Context) (left bool, err error) {
 	s.awaitStop(broken.happened)
 	outer.end()
 	watch.end()
-	left = (s.cfg.Rights.OnStop == StopLeaves || s.life.leaves.Load()) && s.node.Ready() == nil && leave(inner.ctx, s.node, s.log)
+	left = (s.cfg.Rights.OnStop == StopLeaves || s.life.leaves.Load()) && (s.node.Ready() == nil || s.node.GoesOnLeaving()) && leave(inner.ctx, s.node, s.log)
 	inner.end()
 	return left, errors.Join(broken.errs...)
 }
@@ -111,6 +112,27 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		}
 	}
 	close(s.life.ready)
+	return nil
+}
+
+// finishLeaving ends the server once its node has left, if it was leaving when it stopped before.
+func (s *Server) finishLeaving(ctx context.Context) error {
+	ticker := time.NewTicker(readyLook)
+	defer ticker.Stop()
+	for s.node.Ready() != nil {
+		if s.node.GoesOnLeaving() {
+			s.log.Warn("this node was leaving when it stopped, and goes on: it takes no visitors, and ends once another one has all that it had")
+			if s.node.Leave(ctx) == nil {
+				s.life.drain(true)
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
 	return nil
 }
 
