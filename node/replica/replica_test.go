@@ -497,6 +497,30 @@ func TestNewsGoesThroughSitesInTime(t *testing.T) {
 	m.noErrors()
 }
 
+// TestLostNewsGoesToSitesAgainInTime: what operators set is lost on its way to another site, since the
+// way is closed for a moment that nobody notices. It is known there within two seconds all the same,
+// at whatever moment between two summaries it was set.
+func TestLostNewsGoesToSitesAgainInTime(t *testing.T) {
+	m := newMesh(t, 16)
+	m.minDelay, m.maxDelay = 50*time.Millisecond, 150*time.Millisecond
+	m.pullEvery = time.Hour
+	nodes := m.sites(2, "east", "west")
+	for i := range 40 {
+		m.run(time.Duration(m.rng.IntN(1000)) * time.Millisecond)
+		m.split(nodes[:2]...)
+		key := fmt.Sprint("limit/", i)
+		if err := nodes[i%2].Set(key, []byte("7"), m.now); err != nil {
+			t.Fatal(err)
+		}
+		m.run(500 * time.Millisecond)
+		m.heal()
+		m.until(1500*time.Millisecond, "all know it", func() bool {
+			return !slices.ContainsFunc(nodes, func(x *member) bool { _, _, ok := x.Get(key); return !ok })
+		})
+	}
+	m.noErrors()
+}
+
 func TestRestIsQuiet(t *testing.T) {
 	m := newMesh(t, 13)
 	m.sites(3, "east", "west")

@@ -60,7 +60,8 @@ func (r *Replica) Tick(now time.Time) []Message {
 }
 
 // appendPushes pushes to the members of our site, and beyond it news if far. What is owed to other
-// sites goes with either.
+// sites goes with either, and so does what operators set and a relay has not acknowledged: as the
+// next summary is due about when that may be sent again, it could wait for the one after it.
 func (r *Replica) appendPushes(out []Message, push, far bool, now time.Time) []Message {
 	if far {
 		r.lead.told = r.lww.Tells()
@@ -68,7 +69,7 @@ func (r *Replica) appendPushes(out []Message, push, far bool, now time.Time) []M
 	for _, l := range r.sorted() {
 		switch mate := l.peer.Site == r.cfg.Site; {
 		case push:
-			out = r.appendPush(out, l, mate || far, now)
+			out = r.appendPush(out, l, mate || far || r.tellsAgain(l, now), now)
 		case !mate:
 			out = r.appendPush(out, l, true, now)
 		}
@@ -280,6 +281,12 @@ func (r *Replica) lwwDue(l *link, now time.Time) bool {
 		l.full = is
 	}
 	return false
+}
+
+// tellsAgain reports whether a peer was told of the last-writer map long enough ago, or never, and
+// has not said that it has all.
+func (r *Replica) tellsAgain(l *link, now time.Time) bool {
+	return r.lead.on && l.full != r.lww.Tells() && !now.Before(l.lww.at.Add(resendAfter))
 }
 
 // askMates has the one that leads the site ask each member of it for all it knows: when that
