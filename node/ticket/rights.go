@@ -23,7 +23,7 @@ type RightsConfig struct {
 	Session time.Duration
 
 	// Unlimited is for rooms in which rights limit nothing: nothing is written
-	// about what is in use, and what turns up beyond a block is let in.
+	// about how much is in use, and what turns up beyond a block is let in.
 	Unlimited bool
 
 	// LeaveOut names rules that are left out, for simulations that show what a
@@ -137,8 +137,10 @@ func (r *Rights) restart(now time.Time) {
 	size, cools := r.book.disk.bound.Places, min(r.held.Rate, r.book.disk.bound.Rate)
 	end := r.blockEnd(now)
 	if r.cfg.Unlimited {
+		if size == 0 { // nothing was lent
+			end = now.Add(r.longest() + blockGuards*Guard)
+		}
 		size, cools = max(size, r.cfg.Before), r.held.Rate
-		end = now.Add(r.longest() + blockGuards*Guard)
 	}
 	first := size == 0 && r.cfg.Self.Boot == 1 && len(r.AnswersFor()) == 0 // there is no earlier ticket
 	if r.cfg.LeaveOut&RestartBlock == 0 && !first {

@@ -13,8 +13,8 @@ type span struct {
 // store covers that.
 func (r *Rights) openSpan(now time.Time) {
 	r.span.session = r.cfg.Session.Milliseconds()
+	r.leases.longest = r.book.disk.span
 	r.follow()
-	r.leases.longest = max(r.leases.session, r.book.disk.span)
 	r.reckon(now)
 }
 
@@ -44,14 +44,25 @@ func (r *Rights) reckon(now time.Time) {
 
 // follow has sessions last for as long as they are to, as far as the store covers it,
 // and has the rest of it written. A store that says nothing covers nothing: there
-// reserve waits for it.
+// reserve waits for it. While rights limit nothing, sessions go on that were let in by
+// rights, and have to be counted when rights are the limit again, also after a restart.
 func (r *Rights) follow() {
 	session, covered := r.span.session, r.book.span()
-	if covered != 0 && session > covered && !r.cfg.Unlimited && r.cfg.LeaveOut&BoundBeforeUse == 0 {
+	if covered != 0 && session > covered && r.cfg.LeaveOut&BoundBeforeUse == 0 {
 		session = covered
 		r.setSpan()
 	}
 	r.leases.SetSession(time.Duration(session) * time.Millisecond)
+	r.leases.longest = max(r.leases.longest, r.promises())
+}
+
+// promises returns how long a session may last, in ms, of a visitor who is let in now.
+// Where rights limit nothing passes do not wait for the disk.
+func (r *Rights) promises() int64 {
+	if r.cfg.Unlimited {
+		return max(r.leases.session, r.span.session)
+	}
+	return r.leases.session
 }
 
 // outlast reckons with sessions of others that may be longer than this node's own.
@@ -64,10 +75,10 @@ func (r *Rights) outlast(session time.Duration, now time.Time) {
 // shorten forgets about longer sessions than those of now once they are all over:
 // else one of a day would have all restarts to come count what is in use for a day.
 func (r *Rights) shorten(now time.Time) {
-	if r.leases.longest <= r.leases.session || now.UnixMilli() <= r.span.until || len(r.taking) > 0 || r.stopped() {
+	if r.leases.longest <= r.promises() || now.UnixMilli() <= r.span.until || len(r.taking) > 0 || r.stopped() {
 		return
 	}
-	r.leases.longest = r.leases.session
+	r.leases.longest = r.promises()
 	if r.book.next.span != 0 {
 		r.setSpan()
 	}

@@ -90,6 +90,77 @@ func TestALongerSessionWaitsForTheDisk(t *testing.T) {
 	expect(time.Hour, "it is written")
 }
 
+// TestALongerSessionWhileRightsLimitNothing has a room go by rights, then by another policy, then
+// sessions made longer. Who was let in by rights goes on for no longer than a restart would count
+// it, and counts until its session is over once rights are the limit again. Who comes meanwhile
+// has the longer session at once, and keeps it.
+func TestALongerSessionWhileRightsLimitNothing(t *testing.T) {
+	now := at(0)
+	r := startOf(t, 1, time.Minute, []Put{{keyMinted, appendAmount(nil, Amount{1, 1})}}, now)
+	openOne(t, r, now)
+	held, late := Ticket{Anchor: crdt.NodeID{1}, Boot: 1, Seq: 1}, Ticket{Anchor: crdt.NodeID{1}, Boot: 1, Seq: 2}
+	if _, _, err := r.Enter(held, now.Add(time.Minute), now, now); err != nil {
+		t.Fatal(err)
+	}
+	r.SetUnlimited(true)
+	r.SetSession(time.Hour, now)
+	var end time.Time
+	checkIn := func(want time.Duration, when string) {
+		t.Helper()
+		var err error
+		if end, _, err = r.CheckIn(held, now, now, now); err != nil || end.Sub(now) != want {
+			t.Errorf("%s: a session lasts %v (%v), want %v", when, end.Sub(now), err, want)
+		}
+	}
+	checkIn(time.Minute, "nothing is written")
+	if end, _, err := r.Enter(late, now.Add(time.Hour), now, now); err != nil || end.Sub(now) != time.Hour {
+		t.Errorf("who comes while rights limit nothing has a session of %v (%v), want an hour", end.Sub(now), err)
+	}
+	writeAll(r, now)
+	checkIn(time.Hour, "it is written")
+
+	again, _, err := OpenRights(RightsConfig{Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 2}, Session: time.Minute, Unlimited: true}, r.Stored(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.SetUnlimited(false)
+	writeAll(again, now)
+	for _, then := range []time.Time{now.Add(2 * time.Minute), end.Add(-time.Second)} {
+		again.Expire(then)
+		if n := again.Open(1, then); n != 0 {
+			t.Fatalf("%v before its end a session is not counted any more: somebody else is let in", end.Sub(then))
+		}
+	}
+	again.Expire(again.blockEnd(end))
+	if again.InUse() != 0 {
+		t.Errorf("%d places are in use when all sessions are over", again.InUse())
+	}
+}
+
+// TestALoanOfBeforeRightsLimitedNothing restarts a node that had lent a place, and is then told
+// that its rights limit nothing: whoever has the loan may use it for as long as it is valid.
+func TestALoanOfBeforeRightsLimitedNothing(t *testing.T) {
+	now := at(0)
+	r := startOf(t, 1, time.Minute, hundred, now)
+	openOne(t, r, now)
+	r.Close(r.Tokens())
+	r.Lend(crdt.Incarnation{Node: crdt.NodeID{2}, Boot: 1}, 1, now)
+	if r.InUse() != 1 {
+		t.Fatalf("%d places are lent, want 1", r.InUse())
+	}
+	r.SetUnlimited(true)
+	writeAll(r, now)
+	again, _, err := OpenRights(RightsConfig{Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 2}, Session: time.Minute, Unlimited: true}, r.Stored(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.SetUnlimited(false)
+	used := now.Add(LoanValid + time.Minute)
+	if again.Expire(used); again.InUse() == 0 {
+		t.Error("a visitor who was let in by a loan just before that was void is not counted until the session is over")
+	}
+}
+
 // TestALongerSessionAfterARestart starts a node with longer sessions than those of
 // before, and stops it at once.
 func TestALongerSessionAfterARestart(t *testing.T) {
