@@ -342,6 +342,12 @@ func (f *force) of(room uint8) (all news) {
 	return all
 }
 
+// forgotten reports whether no node knows of any limit of a room, or has one on its disk.
+func (f *force) forgotten(room uint8) bool {
+	all := f.of(room)
+	return !slices.ContainsFunc(f.nodes, func(n knower) bool { return (n.may|n.stored)&all != 0 })
+}
+
 // creates is that a room is made at a node by the limits that this is configured with. If an
 // operator has set some before, which that node may have heard of, either may hold.
 func (f *force) creates(node int32, room uint8, limit ticket.Amount) int {

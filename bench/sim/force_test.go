@@ -382,6 +382,24 @@ func TestVerdictsOnExceptions(t *testing.T) {
 	}
 }
 
+// TestARoomThatIsMadeTwice: the limits of a room are those that it was made with last, once the only
+// disk that knew others is lost. Until then they stay.
+func TestARoomThatIsMadeTwice(t *testing.T) {
+	h := newHistory(t)
+	h.meet(0, 0, 1).made(h.machines[2], 1)
+	h.force.confirm(2, h.force.say(2, 1, ticket.Amount{Places: 5, Rate: 100}))
+	h.after(time.Minute).meet(0, 0, -1).after(time.Minute)
+	for _, c := range []struct {
+		when string
+		want int64
+	}{{"its node is down", 5}, {"its disk is lost", 10}} {
+		if h.made(h.machines[0], 1); h.bound(1, h.now).Places != c.want {
+			t.Errorf("%s: the limit in force is %d, want %d", c.when, h.bound(1, h.now).Places, c.want)
+		}
+		h.force.forgets(2)
+	}
+}
+
 // TestOvershootIsBesideTheLimitInForce is about the figure: it never compares with a limit
 // that was not in force.
 func TestOvershootIsBesideTheLimitInForce(t *testing.T) {

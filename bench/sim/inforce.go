@@ -181,8 +181,9 @@ func (s *sim) checkKnown(m *machine) {
 
 // made notes that a room is made, by a node that was started for that and goes by the
 // limits that it was configured with. It mints later, if the room before was deleted just now.
+// If the disks of all who had heard of it are lost, another node may make it once more.
 func (s *sim) made(m *machine, room uint8) {
-	if !s.follows || room == 0 || s.rights.account(room).made {
+	if !s.follows || room == 0 || s.rights.account(room).made && !s.force.forgotten(room) {
 		return
 	}
 	s.rights.account(room).made = true
