@@ -82,6 +82,7 @@ type sustained struct {
 
 const (
 	leastTried  = 1000 // the least rate per second that is tried
+	mostTried   = 10e6 // and the highest
 	closedTries = 6    // of the closed model
 	mostStarved = 30   // of them, where none was answered: the server may get no processor for the length of a try
 	fine        = 1.05
@@ -90,7 +91,7 @@ const (
 // searchBelow returns the search of the highest rate, by what the closed model has found. It is no bound:
 // it may have been disturbed as well.
 func searchBelow(closed float64) search {
-	return search{from: closed / 2, least: leastTried, most: mostRate, fine: fine, tries: 6, rates: 40}
+	return search{from: closed / 2, least: leastTried, most: mostTried, fine: fine, tries: 6, rates: 40}
 }
 
 // sustain finds out how much the generator sustains against the server of cfg.

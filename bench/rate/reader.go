@@ -1,6 +1,9 @@
 package rate
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // reader finds the end of one answer of HTTP/1.1 in bytes as they come, in whatever pieces. It keeps nothing
 // of the body. The zero value is not ready; call begin before every answer.
@@ -8,7 +11,6 @@ import "bytes"
 // It allocates when a line comes in two pieces for the first time, and then keeps that memory.
 type reader struct {
 	state   readState
-	toHead  bool // the answer to a HEAD request, which has no body whatever its head says
 	close   bool // the connection ends after this answer
 	keep    bool // a server of HTTP/1.0 has said that it does not
 	old     bool // HTTP/1.0
@@ -53,10 +55,8 @@ const (
 	badSurplus  badAnswer = "more bytes than the answer has"
 )
 
-// begin prepares for the next answer.
-func (r *reader) begin(toHead bool) {
-	*r = reader{toHead: toHead, length: -1, part: r.part[:0]}
-}
+// begin prepares for the next answer, to a request that is not HEAD.
+func (r *reader) begin() { *r = reader{length: -1, part: r.part[:0]} }
 
 // feed takes the next bytes. It returns how many of them belong to the answer, and whether that is complete.
 // After done or an error it wants begin.
@@ -161,56 +161,38 @@ func (r *reader) takeStatus(line []byte) error {
 	if len(line) > len(shape) && line[len(shape)] != ' ' {
 		return badStatus
 	}
-	for _, c := range line[9:12] {
-		if c < '0' || c > '9' {
-			return badStatus
-		}
-		r.status = r.status*10 + int(c-'0')
-	}
-	if r.status < 100 || r.status > lastStatus {
+	status, err := strconv.ParseUint(string(line[9:len(shape)]), 10, 16)
+	if err != nil || status < 100 || status > lastStatus {
 		return badStatus
 	}
-	r.old = line[7] == '0'
-	r.state = inHeader
+	r.status, r.old, r.state = int(status), line[7] == '0', inHeader
 	return nil
 }
 
 func (r *reader) takeHeader(line []byte) error {
-	colon := bytes.IndexByte(line, ':')
-	if colon <= 0 || line[0] == ' ' || line[0] == '\t' || line[colon-1] == ' ' || line[colon-1] == '\t' {
+	name, value, ok := bytes.Cut(line, []byte(":"))
+	if !ok || len(name) == 0 || name[0] == ' ' || name[0] == '\t' || name[len(name)-1] == ' ' || name[len(name)-1] == '\t' {
 		return badHeader
 	}
-	switch name := line[:colon]; colon {
-	case len("connection"):
-		if isWord(name, "connection") {
-			r.close = r.close || hasWord(line[colon+1:], "close")
-			r.keep = r.keep || hasWord(line[colon+1:], "keep-alive")
+	value = bytes.Trim(value, " \t")
+	switch {
+	case bytes.EqualFold(name, []byte("connection")):
+		for word := range bytes.SplitSeq(value, []byte(",")) {
+			word = bytes.Trim(word, " \t")
+			r.close = r.close || bytes.EqualFold(word, []byte("close"))
+			r.keep = r.keep || bytes.EqualFold(word, []byte("keep-alive"))
 		}
-	case len("content-length"):
-		if isWord(name, "content-length") {
-			return r.takeLength(trimmed(line[colon+1:]))
-		}
-	case len("transfer-encoding"):
-		if isWord(name, "transfer-encoding") {
-			if r.chunked || !isWord(trimmed(line[colon+1:]), "chunked") {
-				return badEncoding
-			}
-			r.chunked = true
-		}
-	}
-	return nil
-}
-
-func (r *reader) takeLength(digits []byte) error {
-	if len(digits) == 0 || len(digits) > 18 || r.length >= 0 {
-		return badLength
-	}
-	r.length = 0
-	for _, c := range digits {
-		if c < '0' || c > '9' {
+	case bytes.EqualFold(name, []byte("content-length")):
+		n, err := strconv.ParseUint(string(value), 10, 63)
+		if err != nil || r.length >= 0 {
 			return badLength
 		}
-		r.length = r.length*10 + int64(c-'0')
+		r.length = int64(n)
+	case bytes.EqualFold(name, []byte("transfer-encoding")):
+		if r.chunked || !bytes.EqualFold(value, []byte("chunked")) {
+			return badEncoding
+		}
+		r.chunked = true
 	}
 	return nil
 }
@@ -222,7 +204,7 @@ func (r *reader) endHead() (done bool, err error) {
 		return false, badUpgrade
 	case r.status < 200: // the real answer is still to come
 		head := r.head
-		r.begin(r.toHead)
+		r.begin()
 		r.head = head
 		return false, nil
 	case r.chunked && (r.length >= 0 || r.old): // two ends, of which proxies would take one each
@@ -230,7 +212,7 @@ func (r *reader) endHead() (done bool, err error) {
 	}
 	r.close = r.close || r.old && !r.keep
 	switch {
-	case r.toHead, r.status == 204, r.status == 304, r.length == 0:
+	case r.status == 204, r.status == 304, r.length == 0:
 		return true, nil
 	case r.chunked:
 		r.state = inChunkSize
@@ -244,67 +226,12 @@ func (r *reader) endHead() (done bool, err error) {
 
 // chunkSize reads the line before a chunk: a number in hex, and what may follow it.
 func chunkSize(line []byte) (int64, error) {
-	size, digits := int64(0), 0
-	for _, c := range line {
-		switch {
-		case c >= '0' && c <= '9':
-			size = size<<4 | int64(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			size = size<<4 | int64(c|0x20-'a'+10)
-		case digits > 0 && (c == ';' || c == ' ' || c == '\t'):
-			return size, nil
-		default:
-			return 0, badChunk
-		}
-		if digits++; digits > 15 {
-			return 0, badChunk
-		}
+	if end := bytes.IndexAny(line, "; \t"); end >= 0 {
+		line = line[:end]
 	}
-	if digits == 0 {
+	size, err := strconv.ParseUint(string(line), 16, 60)
+	if err != nil {
 		return 0, badChunk
 	}
-	return size, nil
-}
-
-// isWord reports whether b is word, which is in lower case, in any case.
-func isWord(b []byte, word string) bool {
-	if len(b) != len(word) {
-		return false
-	}
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != word[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// hasWord reports whether word is one of those in a list with commas.
-func hasWord(list []byte, word string) bool {
-	for len(list) > 0 {
-		item := list
-		if comma := bytes.IndexByte(list, ','); comma >= 0 {
-			item, list = list[:comma], list[comma+1:]
-		} else {
-			list = nil
-		}
-		if isWord(trimmed(item), word) {
-			return true
-		}
-	}
-	return false
-}
-
-// trimmed returns b without blanks around it.
-func trimmed(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
+	return int64(size), nil
 }

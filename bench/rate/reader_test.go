@@ -21,9 +21,9 @@ type answer struct {
 }
 
 // readAnswer feeds p in pieces of some bytes; 0: in one.
-func readAnswer(p []byte, toHead bool, piece int) answer {
+func readAnswer(p []byte, piece int) answer {
 	var r reader
-	r.begin(toHead)
+	r.begin()
 	a := answer{}
 	if piece == 0 {
 		piece = max(len(p), 1)
@@ -47,25 +47,23 @@ const rest = "HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx" // the next 
 func TestReader(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
-		toHead     bool
 		want       answer
 	}{
-		{"a length", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello!", false, answer{status: 200, done: true}},
-		{"no body", "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", false, answer{status: 200, done: true}},
-		{"no reason", "HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n", false, answer{status: 200, done: true}},
-		{"204", "HTTP/1.1 204 No Content\r\n\r\n", false, answer{status: 204, done: true}},
-		{"304 says a length", "HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\n", false, answer{status: 304, done: true}},
-		{"to HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", true, answer{status: 200, done: true}},
-		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nA;why=not\r\n0123456789\r\n0\r\n\r\n", false, answer{status: 200, done: true}},
-		{"trailers", "HTTP/1.1 200 OK\r\nTRANSFER-ENCODING:Chunked\r\n\r\n1\r\nx\r\n0\r\nA: b\r\nC: d\r\n\r\n", false, answer{status: 200, done: true}},
-		{"close", "HTTP/1.1 200 OK\r\nConnection: foo, Close\r\nContent-Length: 1\r\n\r\nx", false, answer{status: 200, done: true, close: true}},
-		{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", false, answer{status: 200, done: true, close: true}},
-		{"1.0 kept", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", false, answer{status: 200, done: true}},
-		{"103 before", "HTTP/1.1 103 Early Hints\r\nLink: x\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", false, answer{status: 200, done: true}},
+		{"a length", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello!", answer{status: 200, done: true}},
+		{"no body", "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", answer{status: 200, done: true}},
+		{"no reason", "HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n", answer{status: 200, done: true}},
+		{"204", "HTTP/1.1 204 No Content\r\n\r\n", answer{status: 204, done: true}},
+		{"304 says a length", "HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\n", answer{status: 304, done: true}},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nA;why=not\r\n0123456789\r\n0\r\n\r\n", answer{status: 200, done: true}},
+		{"trailers", "HTTP/1.1 200 OK\r\nTRANSFER-ENCODING:Chunked\r\n\r\n1\r\nx\r\n0\r\nA: b\r\nC: d\r\n\r\n", answer{status: 200, done: true}},
+		{"close", "HTTP/1.1 200 OK\r\nConnection: foo, Close\r\nContent-Length: 1\r\n\r\nx", answer{status: 200, done: true, close: true}},
+		{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", answer{status: 200, done: true, close: true}},
+		{"1.0 kept", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", answer{status: 200, done: true}},
+		{"103 before", "HTTP/1.1 103 Early Hints\r\nLink: x\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", answer{status: 200, done: true}},
 	} {
 		for _, piece := range []int{0, 1, 2, 3, 7} {
 			tc.want.length = len(tc.text)
-			if got := readAnswer([]byte(tc.text+rest), tc.toHead, piece); got != tc.want {
+			if got := readAnswer([]byte(tc.text+rest), piece); got != tc.want {
 				t.Errorf("%s, in pieces of %d: got %+v, want %+v", tc.name, piece, got, tc.want)
 			}
 		}
@@ -75,7 +73,7 @@ func TestReader(t *testing.T) {
 func TestReaderOfABodyThatEndsWithTheConnection(t *testing.T) {
 	for _, head := range []string{"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n"} {
 		text := head + "all of this\r\n\r\nand this"
-		if got, want := readAnswer([]byte(text), false, 3), (answer{status: 200, close: true, length: len(text), atEnd: true}); got != want {
+		if got, want := readAnswer([]byte(text), 3), (answer{status: 200, close: true, length: len(text), atEnd: true}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
@@ -113,7 +111,7 @@ func TestReaderRefuses(t *testing.T) {
 		ok + "A: " + strings.Repeat("b", mostLines):                         badLines,
 	} {
 		for _, piece := range []int{0, 1, 5} {
-			if got := readAnswer([]byte(text), false, piece); got.err != want {
+			if got := readAnswer([]byte(text), piece); got.err != want {
 				t.Errorf("%.60q in pieces of %d: got %v, want %v", text, piece, got.err, want)
 			}
 		}
@@ -130,15 +128,15 @@ func FuzzReader(f *testing.F) {
 		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
 		"HTTP/1.1 200 OK\nA: b\n\n",
 	} {
-		f.Add([]byte(text), false, 1)
-		f.Add([]byte(text+rest), true, 3)
+		f.Add([]byte(text), 1)
+		f.Add([]byte(text+rest), 3)
 	}
-	f.Fuzz(func(t *testing.T, p []byte, toHead bool, piece int) {
-		whole := readAnswer(p, toHead, 0)
+	f.Fuzz(func(t *testing.T, p []byte, piece int) {
+		whole := readAnswer(p, 0)
 		if whole.length > len(p) {
 			t.Fatalf("it took %d bytes of %d", whole.length, len(p))
 		}
-		cut := readAnswer(p, toHead, 1+max(piece, 0)%16)
+		cut := readAnswer(p, 1+max(piece, 0)%16)
 		if whole.err != nil && cut.err != nil { // how far they came before may differ
 			return
 		}
@@ -148,7 +146,7 @@ func FuzzReader(f *testing.F) {
 		if !whole.done || whole.err != nil {
 			return
 		}
-		status, length, err := byNetHTTP(p, toHead)
+		status, length, err := byNetHTTP(p)
 		if err == nil && (status != whole.status || length != whole.length) {
 			t.Fatalf("net/http says %d with %d bytes, we say %+v", status, length, whole)
 		}
@@ -156,11 +154,8 @@ func FuzzReader(f *testing.F) {
 }
 
 // byNetHTTP returns the status of the first answer in p that is not an interim one, and where it ends.
-func byNetHTTP(p []byte, toHead bool) (status, length int, err error) {
+func byNetHTTP(p []byte) (status, length int, err error) {
 	req := &http.Request{Method: "GET"}
-	if toHead {
-		req.Method = "HEAD"
-	}
 	in := bytes.NewReader(p)
 	buffered := bufio.NewReader(in)
 	for {

@@ -14,7 +14,7 @@ const (
 // Result is what came of the requests that count: those that were due (in the closed model: sent) in the
 // measured time, without what came before for warming up. Its JSON form is one object with these keys.
 //
-// Due is Answered and all Errors but ErrConnect together.
+// Due is Answered and all Errors together.
 type Result struct {
 	// Model is Open or Closed.
 	Model string `json:"model"`
@@ -28,7 +28,7 @@ type Result struct {
 	Answered int64 `json:"answered"`
 	// Status counts answers by status code.
 	Status map[int]int64 `json:"status"`
-	// Errors counts requests without an answer by what went wrong, and failed tries to connect.
+	// Errors counts requests without an answer by what went wrong.
 	Errors map[ErrorKind]int64 `json:"errors"`
 	// Redials is how many connections were opened again, because one had broken or its server had ended it.
 	Redials int64 `json:"redials"`
@@ -36,8 +36,8 @@ type Result struct {
 	// it is below RateWanted, and the difference waits in line.
 	Rate float64 `json:"rate"`
 	// Latency runs to the last byte of the answer: in the open model from when the request was due, in the
-	// closed one from when it was sent. A request that was given up, since it took too long or the run was
-	// over, is in it with the time until then, which its answer would have exceeded; the other errors are not.
+	// closed one from when it was sent. A request that was given up, since the run was over, is in it with the time
+	// until then, which its answer would have exceeded; the other errors are not.
 	Latency Latency `json:"latency_us"`
 	// Corrected reports whether Latency has the time in it that a stalled server made other requests wait:
 	// that is so in the open model. In the closed one, a server that stalls is asked less often meanwhile,
@@ -82,16 +82,12 @@ type Lateness struct {
 // ErrorKind is what became of a request that was not answered.
 type ErrorKind string
 
-// Kinds of errors. All but ErrConnect are of one request each.
+// Kinds of errors.
 const (
-	// ErrConnect: a connection could not be opened again. The request that would have used it waits on.
-	ErrConnect ErrorKind = "connect"
 	// ErrClosed: the server ended the connection before the answer was complete.
 	ErrClosed ErrorKind = "closed"
 	// ErrReset: the connection broke.
 	ErrReset ErrorKind = "reset"
-	// ErrTimeout: the answer took longer than Config.Timeout.
-	ErrTimeout ErrorKind = "timeout"
 	// ErrMalformed: what came was no answer of HTTP/1.1, or more than one.
 	ErrMalformed ErrorKind = "malformed"
 	// ErrUnsent: it still waited in line when the run was over.
@@ -101,14 +97,12 @@ const (
 )
 
 // kinds are all of them, in the order of the tally.
-var kinds = [...]ErrorKind{ErrConnect, ErrClosed, ErrReset, ErrTimeout, ErrMalformed, ErrUnsent, ErrUnanswered}
+var kinds = [...]ErrorKind{ErrClosed, ErrReset, ErrMalformed, ErrUnsent, ErrUnanswered}
 
 // The index of each kind in kinds.
 const (
-	kindConnect = iota
-	kindClosed
+	kindClosed = iota
 	kindReset
-	kindTimeout
 	kindMalformed
 	kindUnsent
 	kindUnanswered

@@ -12,15 +12,8 @@ import (
 // have both take turns on one processor, which neither gives away while it waits.
 func TestRequestsAllocNothing(t *testing.T) {
 	for _, rate := range []float64{0, 50_000} {
-		cfg, err := Config{Address: startBare(t, 100), Requests: [][]byte{get("/a"), get("/b")}, Rate: rate, Lasts: time.Hour}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		to, family, err := resolve(cfg.Address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := newLoop(cfg, to, family)
+		cfg := Config{Address: startBare(t, 100), Requests: [][]byte{get("/a"), get("/b")}, Rate: rate, Lasts: time.Hour}
+		l, err := newLoop(cfg.withDefaults())
 		if err != nil {
 			t.Fatal(err)
 		}

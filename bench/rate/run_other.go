@@ -2,7 +2,12 @@
 
 package rate
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
-// Run returns [ErrLinux].
-func Run(context.Context, Config) (Result, error) { return Result{}, ErrLinux }
+// Run returns an error.
+func Run(context.Context, Config) (Result, error) {
+	return Result{}, errors.New("this runs on Linux only: it needs epoll")
+}

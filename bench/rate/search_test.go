@@ -77,7 +77,7 @@ func TestSearchWhereNothingHolds(t *testing.T) {
 // TestSearchEnds has everything hold, and then everything by chance.
 func TestSearchEnds(t *testing.T) {
 	m := &machine{capacity: 1e12}
-	if got, err := searchBelow(160_000).run(m.try); err != nil || got < 160_000 || m.highest > mostRate {
+	if got, err := searchBelow(160_000).run(m.try); err != nil || got < 160_000 || m.highest > mostTried {
 		t.Errorf("got %v, %v, having tried %v/s", got, err, m.highest)
 	}
 	dice, tries := rand.New(rand.NewPCG(3, 3)), 0

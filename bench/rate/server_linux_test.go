@@ -7,6 +7,11 @@ import (
 	"testing"
 )
 
+// get returns the head of a GET request.
+func get(target string) []byte {
+	return []byte("GET " + target + " HTTP/1.1\r\nHost: a.example\r\n\r\n")
+}
+
 // scripted is a server that a test has written by hand.
 type scripted struct {
 	address string

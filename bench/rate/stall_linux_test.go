@@ -73,7 +73,7 @@ func TestStallIsHiddenByTheClosedModel(t *testing.T) {
 func TestLatenessIsToldFromWaiting(t *testing.T) {
 	const now = int64(900 * time.Millisecond)
 	for _, freeSince := range []int64{0, int64(500 * time.Millisecond), now} {
-		l, err := newLoop(Config{Address: "127.0.0.1:1", Conns: 1, Rate: 1, Requests: [][]byte{get("/")}, Lasts: time.Second}, nil, 0)
+		l, err := newLoop(Config{Conns: 1, Rate: 1, Requests: [][]byte{get("/")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,11 +81,13 @@ func TestLatenessIsToldFromWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.conns[0].fd = int32(pair[0])
-		l.conns[0].state, l.conns[0].freeSince, l.conns[0].waits = idle, freeSince, true
-		l.free.push(0)
-		l.line, l.end, l.running = &schedule{gap: 1e9 / 1}, int64(time.Second), true
-		l.sendDue(now)
+		l.conns = []conn{{fd: pair[0], freeSince: freeSince}}
+		l.free <- 0
+		l.line, l.end = &schedule{gap: 1e9 / 1}, int64(time.Second)
+		l.start = time.Now().Add(-time.Duration(now))
+		if err := l.sendDue(now); err != nil {
+			t.Fatal(err)
+		}
 		if got, want := l.tally.late.max, now-freeSince; got != want || l.tally.sent != 1 {
 			t.Errorf("free since %v: %v late, want %v", time.Duration(freeSince), time.Duration(got), time.Duration(want))
 		}

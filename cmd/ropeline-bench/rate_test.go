@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
@@ -55,60 +53,35 @@ func (c *cookies) times(request string) int {
 	return c.seen[request]
 }
 
-func TestRateJSON(t *testing.T) {
+func TestRate(t *testing.T) {
 	site := new(cookies)
 	server := httptest.NewServer(site)
 	defer server.Close()
-	requests := filepath.Join(t.TempDir(), "heads")
-	if err := os.WriteFile(requests, []byte("GET /a HTTP/1.1\nCookie: n=1\n\nGET /b HTTP/1.1\nHost: b.example\nCookie: n=2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := runRateCommand(t, "--target", server.URL, "--requests", requests, "--rate", "200", "--for", "100ms", "--warm", "50ms", "--drain", "20s", "--connections", "2", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got map[string]any
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatalf("%v of %s", err, out)
-	}
-	for key, want := range map[string]any{"model": "open", "rate_wanted": 200.0, "seconds": 0.1, "due": 20.0, "sent": 20.0, "answered": 20.0, "corrected": true} {
-		if got[key] != want {
-			t.Errorf("%s: got %v, want %v", key, got[key], want)
-		}
-	}
 	host := strings.TrimPrefix(server.URL, "http://")
-	if n, m := site.times(host+" /a n=1"), site.times("b.example /b n=2"); n != 15 || m != 15 {
-		t.Errorf("the site saw the requests %d and %d times, want both 15 times", n, m)
-	}
-}
-
-func TestRateTable(t *testing.T) {
-	site := new(cookies)
-	server := httptest.NewServer(site)
-	defer server.Close()
-	for _, args := range [][]string{{"--rate", "100"}, {"--header", "Cookie: n=1"}} {
-		out, err := runRateCommand(t, append([]string{"--target", server.URL + "/x", "--for", "100ms", "--warm", "0s", "--drain", "20s"}, args...)...)
+	for _, tc := range []struct {
+		args []string
+		came string
+		want map[string]any
+	}{
+		{[]string{"--target", server.URL + "/a", "--rate", "200", "--header", "Cookie: n=1"}, host + " /a n=1",
+			map[string]any{"model": "open", "rate_wanted": 200.0, "seconds": 0.1, "due": 20.0, "sent": 20.0, "answered": 20.0, "corrected": true}},
+		{[]string{"--target", server.URL, "--header", "host: b.example"}, "b.example / ", map[string]any{"model": "closed", "corrected": false}},
+	} {
+		out, err := runRateCommand(t, append(tc.args, "--for", "100ms", "--warm", "50ms", "--connections", "2")...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"answered", "200:", "latency, 99 in 100", "share of a CPU"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("the table lacks %q:\n%s", want, out)
+		var got map[string]any
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatalf("%v of %s", err, out)
+		}
+		for key, want := range tc.want {
+			if got[key] != want {
+				t.Errorf("%s: got %v, want %v", key, got[key], want)
 			}
 		}
-		narrow(t, out)
-	}
-	if site.times(strings.TrimPrefix(server.URL, "http://")+" /x n=1") == 0 {
-		t.Error("the site saw no cookie")
-	}
-}
-
-// narrow fails the test if a line is wider than most terminals.
-func narrow(t *testing.T, out string) {
-	t.Helper()
-	for line := range strings.Lines(out) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 && strings.ContainsAny(line, "│╭╰") {
-			t.Errorf("a line has %d columns, which 80 wrap: %s", n, line)
+		if n := site.times(tc.came); n == 0 || tc.want["due"] != nil && n != 30 {
+			t.Errorf("the site saw the request %d times", n)
 		}
 	}
 }
@@ -133,10 +106,6 @@ func TestTheGeneratorMeasuresItself(t *testing.T) {
 }
 
 func TestRateErrors(t *testing.T) {
-	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	free, err := rig.Free()
 	if err != nil {
 		t.Fatal(err)
@@ -146,14 +115,11 @@ func TestRateErrors(t *testing.T) {
 		name, args, want string
 		usage            bool
 	}{
-		{"no target", "", "--target is missing", true},
-		{"TLS", "--target https://127.0.0.1/", "TLS is not spoken here", true},
+		{"no target", "", "--target", true},
+		{"TLS", "--target https://127.0.0.1/", "without TLS", true},
 		{"no URL", "--target 127.0.0.1:80", "127.0.0.1:80", true},
+		{"no host", "--target http:///a", "http:///a", true},
 		{"bad header", "--target " + nobody + " --header nonsense", "nonsense", true},
-		{"a body", "--target " + nobody + " --header Content-Length:1", "only heads", true},
-		{"no file", "--target " + nobody + " --requests /none", "no such file", true},
-		{"empty file", "--target " + nobody + " --requests " + empty, "no request", true},
-		{"headers with a file", "--target " + nobody + " --requests " + empty + " --header A:b", "--header does not go with --requests", true},
 		{"nobody there", "--target " + nobody, "connection refused", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

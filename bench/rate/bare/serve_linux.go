@@ -15,6 +15,7 @@ import (
 
 const (
 	listens    = -1 // the key of the socket that listens
+	closed     = -1 // the state of a connection that is not there
 	mostEvents = 64
 	backlog    = 4096
 	readSize   = 64 << 10
@@ -26,15 +27,8 @@ type Server struct {
 	addr   netip.AddrPort
 	answer []byte
 	poller *poll.Poller
-	conns  []conn // by file descriptor
+	states []int // of connections by file descriptor: how much of the end of a head has come
 	buf    []byte
-}
-
-// conn is one connection.
-type conn struct {
-	state int    // how much of the end of a head has come
-	owed  int    // answers that are still to be written
-	out   []byte // what is left of the one that is being written
 }
 
 // Listen opens the port. Nothing is answered before Serve.
@@ -74,7 +68,7 @@ func (s *Server) listen(at netip.AddrPort) (err error) {
 	}
 	own := name.(*unix.SockaddrInet4) // it is what was bound
 	s.addr = netip.AddrPortFrom(netip.AddrFrom4(own.Addr), uint16(own.Port))
-	return s.poller.Add(s.fd, listens, 0)
+	return s.poller.Add(s.fd, listens)
 }
 
 // Addr returns where the server listens.
@@ -96,98 +90,61 @@ func (s *Server) Serve(ctx context.Context) (err error) {
 }
 
 func (s *Server) close() {
-	for fd := range s.conns {
-		if s.conns[fd].state >= 0 {
-			_ = unix.Close(fd)
+	for fd, state := range s.states {
+		if state != closed {
+			poll.Close(fd)
 		}
 	}
-	if s.fd >= 0 {
-		_ = unix.Close(s.fd)
-	}
+	poll.Close(s.fd)
 	s.poller.Close()
 }
 
 // step answers what has come.
 func (s *Server) step() error {
 	events, err := s.poller.Wait(20 * time.Millisecond)
-	for i := range events {
-		switch ev := &events[i]; {
-		case ev.Fd == listens:
+	for _, ev := range events {
+		if ev.Fd == listens {
 			s.accept()
-		case s.conns[ev.Fd].state < 0: // closed a moment ago
-		default:
-			if s.write(int(ev.Fd)) && ev.Events&(poll.Readable|poll.Ended) != 0 {
-				s.read(int(ev.Fd), ev.Events&poll.Ended != 0)
-			}
+		} else if !s.serve(int(ev.Fd)) {
+			poll.Close(int(ev.Fd))
+			s.states[ev.Fd] = closed
 		}
 	}
 	return err
 }
 
 func (s *Server) accept() {
-	for {
-		fd, _, err := unix.Accept4(s.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
-		case unix.ECONNABORTED, unix.EINTR:
-			continue
-		default: // nobody else is there, or there are no more files
-			return
-		}
-		for len(s.conns) <= fd {
-			s.conns = append(s.conns, conn{state: -1})
-		}
-		s.conns[fd] = conn{}
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // it would be slower and as good
-		if s.poller.Add(fd, int32(fd), 0) != nil {
-			s.drop(fd)
-		}
+	fd, _, err := unix.Accept4(s.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	if err != nil { // it has gone again, or there are no more files
+		return
 	}
+	for len(s.states) <= fd {
+		s.states = append(s.states, closed)
+	}
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // it would be slower and as good
+	if s.poller.Add(fd, int32(fd)) != nil {
+		poll.Close(fd)
+		return
+	}
+	s.states[fd] = 0
 }
 
-func (s *Server) read(fd int, ended bool) {
-	c := &s.conns[fd]
-	for {
-		n, errno := poll.Read(fd, s.buf)
-		if errno == unix.EAGAIN || errno == unix.EINTR {
-			return
-		}
-		if errno != 0 || n == 0 {
-			s.drop(fd)
-			return
-		}
-		var heads int
-		heads, c.state = scan(s.buf[:n], c.state)
-		c.owed += heads
-		if !s.write(fd) || n < len(s.buf) && !ended {
-			return
-		}
+// serve reads some of what has come on a connection, and answers. It reports whether that goes on: not with who asks
+// for more than the system keeps, without reading.
+func (s *Server) serve(fd int) bool {
+	n, errno := poll.Read(fd, s.buf)
+	if errno == unix.EAGAIN || errno == unix.EINTR {
+		return true
 	}
-}
-
-// write writes what is owed. It reports whether the connection goes on.
-func (s *Server) write(fd int) bool {
-	c := &s.conns[fd]
-	for len(c.out) > 0 || c.owed > 0 {
-		if len(c.out) == 0 {
-			c.out = s.answer
-			c.owed--
-		}
-		n, errno := poll.Write(fd, c.out)
-		switch errno {
-		case 0:
-			c.out = c.out[n:]
-		case unix.EAGAIN, unix.EINTR: // an event tells when to go on
-			return true
-		default:
-			s.drop(fd)
+	if errno != 0 || n == 0 {
+		return false
+	}
+	var heads int
+	heads, s.states[fd] = scan(s.buf[:n], s.states[fd])
+	for range heads {
+		if n, _ := poll.Write(fd, s.answer); n < len(s.answer) {
 			return false
 		}
 	}
 	return true
-}
-
-func (s *Server) drop(fd int) {
-	_ = unix.Close(fd)
-	s.conns[fd] = conn{state: -1}
 }

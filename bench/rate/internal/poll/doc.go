@@ -1,4 +1,4 @@
-// Package poll is what a loop on one thread needs of Linux and nothing around it: edge-triggered epoll with
+// Package poll is what a loop on one thread needs of Linux and nothing around it: epoll with
 // waits shorter than a millisecond, reads and writes that tell the scheduler nothing since they never block,
 // the CPU that a thread stays on, and what it has used of it. Elsewhere than on Linux it is empty.
 //

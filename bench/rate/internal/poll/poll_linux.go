@@ -1,18 +1,13 @@
 package poll
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-)
-
-// What happened to a socket, as [Poller.Wait] tells it.
-const (
-	Readable = unix.EPOLLIN
-	Writable = unix.EPOLLOUT
-	Ended    = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR // the peer sends no more, or it is broken
 )
 
 // Poller tells which sockets something happened to. It belongs to one goroutine.
@@ -34,16 +29,37 @@ func New(most int) (*Poller, error) {
 // Close forgets all sockets; they stay open.
 func (p *Poller) Close() { _ = unix.Close(p.fd) }
 
-// Add tells of a socket from now on, until it is closed. Its events have key in Fd and version in Pad, which
-// tells those of a socket from those of the one that had its key before. An event is told once (edge
-// triggered): read until a read is short, and to the end where the peer has ended.
-func (p *Poller) Add(fd int, key, version int32) error {
-	ev := unix.EpollEvent{Fd: key, Pad: version, Events: Readable | Writable | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff}
-	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+// Add tells of a socket by its key whenever something can be read of it, from now on until it is closed.
+func (p *Poller) Add(fd int, key int32) error {
+	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Fd: key, Events: unix.EPOLLIN}); err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
 	return nil
 }
+
+// Dial connects to host:port, by IPv4, and adds the socket, whose number it returns: [Close] it. It waits for the server,
+// which takes a connection at once, unless it is far or its line is full.
+func (p *Poller) Dial(address string, key int32) (fd int, err error) {
+	at, err := net.ResolveTCPAddr("tcp4", address)
+	if err != nil {
+		return -1, err
+	}
+	to := at.AddrPort()
+	if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, fmt.Errorf("connect to %s: %w", address, err)
+	}
+	err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), // of one write nothing is to be held back
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 10}),
+		unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()}), p.Add(fd, key))
+	if err != nil {
+		Close(fd)
+		return -1, fmt.Errorf("connect to %s: %w", address, err)
+	}
+	return fd, nil
+}
+
+// Close closes a socket.
+func Close(fd int) { _ = unix.Close(fd) }
 
 // Wait waits for events, for up to d, and not at all if d is not above 0. What it returns holds until the
 // next call. It may return nothing before d is over.
