@@ -17,15 +17,32 @@ type benchmark struct {
 	name     string // for the command line
 	question string
 	method   string
-	site     bool   // there is an origin behind the servers
-	base     string // the row by which the others' processor time is told; empty: none
+	page     string             // of docs; empty: that of most
+	site     bool               // there is an origin behind the servers
+	units    []measurement.Unit // besides those that all have
+	ratios   []ratio
 	entries  []entry
 	checks   []check
 }
 
+// ratio is a unit of rows that says what they are beside others in the same round.
+type ratio struct {
+	unit measurement.Unit
+	by   func(e *entry) string // the other row; one that is none: a row has no such value
+	of   func(s, other sample) float64
+}
+
+// byRow tells processor time by that of one row.
+func byRow(name string) []ratio {
+	unit := measurement.Unit{Name: "by-base", Meaning: "processor time by that of " + name + " in the same round", Better: "lower"}
+	return []ratio{{unit, func(*entry) string { return name }, byCPU}}
+}
+
+func byCPU(s, other sample) float64 { return s[cpu] / other[cpu] }
+
 // benchmarks are all, in the order of the page.
 func benchmarks() []benchmark {
-	return []benchmark{floor(), proxying(), waiting(), counters(), central(), tail()}
+	return []benchmark{floor(), proxying(), waiting(), counters(), central(), tail(), limits(), attack()}
 }
 
 // entry is one server in one situation, as it is measured.
@@ -41,8 +58,8 @@ const usualConns = 64
 
 // name is how checks call the row.
 func (e *entry) name() string {
-	if e.what == "" {
-		return e.server
+	if e.server == "" || e.what == "" {
+		return e.server + e.what
 	}
 	return e.server + ", " + e.what
 }

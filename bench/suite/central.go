@@ -24,7 +24,7 @@ func central() benchmark {
 	needs := []string{"nginx", rig.LuaModule, "redis-server"}
 	const room = "nginx, Lua and Redis"
 	return benchmark{
-		name: "central", site: true, base: room + ", waiting",
+		name: "central", site: true, ratios: byRow(room + ", waiting"),
 		question: "What does a request cost in a waiting room of nginx and Redis?",
 		method: "A few lines of Lua in nginx, and one script in Redis for each request: sorted sets of who is inside and who waits, the place in line, an id in a cookie. " +
 			"The page is as long as that of ropeline. nginx and Redis share the core, and the time of both counts. 1,000 visitors, inside or waiting behind one who is. " +

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,7 +15,6 @@ import (
 // The units of rows.
 const (
 	cpu       = "cpu-sec/req"
-	byBase    = "by-base"
 	asking    = "asking-sec/req"
 	perSecond = "req/s"
 	p50       = "p50-sec"
@@ -48,7 +48,7 @@ var programs = map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haprox
 // Entries returns every benchmark, as a measurement.
 func Entries() (all []measurement.Entry) {
 	for _, b := range benchmarks() {
-		e := measurement.Entry{Name: b.name, Question: b.question, Method: b.method, Page: "benchmarks.md", Units: units, Programs: programs,
+		e := measurement.Entry{Name: b.name, Question: b.question, Method: b.method, Page: cmp.Or(b.page, "benchmarks.md"), Programs: programs,
 			Needs: []string{measurement.Ropeline, "taskset"}, Quick: []string{"rounds=1", "for=1s"},
 			New: func(options *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				var c config
@@ -57,9 +57,10 @@ func Entries() (all []measurement.Entry) {
 				options.StringVar(&c.only, "only", "", "measure servers with this text in their names only")
 				return func(ctx context.Context, r *measurement.Run) error { return measure(ctx, b, c, r) }
 			}}
-		if b.base != "" {
-			e.Units = append([]measurement.Unit{units[0], {Name: byBase, Meaning: "the same, by that of " + b.base + " in the same round", Better: "lower"}}, units[1:]...)
+		for _, r := range b.ratios {
+			e.Units = append(e.Units, r.unit)
 		}
+		e.Units = slices.Concat(units[:1], e.Units, b.units, units[1:])
 		for _, k := range b.checks {
 			e.Bounds = append(e.Bounds, k.bound())
 		}
@@ -88,8 +89,10 @@ func (h *harness) record(b benchmark) {
 	for round := range h.rounds {
 		for _, e := range b.entries {
 			if s := h.sample(e.name(), round); s != nil {
-				if base := h.sample(b.base, round); base != nil {
-					s[byBase] = s[cpu] / base[cpu]
+				for _, r := range b.ratios {
+					if other := h.sample(r.by(&e), round); other != nil {
+						s[r.unit.Name] = r.of(s, other)
+					}
 				}
 				h.run.Add(e.row(), s)
 			}

@@ -10,7 +10,7 @@ import (
 // floor is what is left of a Go server when everything is taken away.
 func floor() benchmark {
 	b := benchmark{
-		name: "floor", base: "fasthttp, 6 bytes",
+		name: "floor", ratios: byRow("fasthttp, 6 bytes"),
 		question: "What does an answer cost that takes no thought: the libraries and the kernel alone?",
 		method:   "Every request gets the same bytes, 6 or 4,096 of them. Bare epoll looks for the end of a head and writes; it reads no request. The server of fasthttp has a write buffer of 16 KiB, as with its own of 4 KiB a page takes two writes.",
 	}

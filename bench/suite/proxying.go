@@ -28,7 +28,7 @@ const (
 func proxying() benchmark {
 	many := fmt.Sprintf("%d connections", manyConns)
 	return benchmark{
-		name: "proxy", site: true, base: rowNginx,
+		name: "proxy", site: true, ratios: byRow(rowNginx),
 		question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
 		method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
 			"their sessions run. Each connection is one visitor's, as those of browsers are; where it says mixed, all connections bring all of them in turn, as behind a balancer. What is sent to others has a foreign cookie of about the same length.",
@@ -86,8 +86,9 @@ const longConnections = "max-requests-per-connection: 1048576\n"
 
 func startSuspended(p *place) *subject { return asNode(p.proxied(startNode(p, "suspended: true\n"))) }
 
-func startNode(p *place, config string) (*rig.Process, error) {
-	return rig.StartNode(p.ctx, rig.NodeConfig{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir, Config: longConnections + config, Env: []string{traceCollections}})
+func startNode(p *place, config string, args ...string) (*rig.Process, error) {
+	return rig.StartNode(p.ctx, rig.NodeConfig{Binary: p.binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir,
+		Config: longConnections + config, Args: args, Env: []string{traceCollections}})
 }
 
 // asNode says of a subject that it is a node.

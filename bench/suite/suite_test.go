@@ -33,7 +33,12 @@ func TestEveryNameIsOfARow(t *testing.T) {
 			}
 			rows = append(rows, e.name())
 		}
-		names := []string{b.base}
+		var names []string
+		for _, r := range b.ratios {
+			for _, e := range b.entries {
+				names = append(names, r.by(&e))
+			}
+		}
 		for _, c := range b.checks {
 			names = append(names, c.rows...)
 		}

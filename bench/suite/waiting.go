@@ -24,7 +24,7 @@ const (
 // waiting is what a request costs of somebody who has to wait.
 func waiting() benchmark {
 	b := benchmark{
-		name: "waiting", base: "fasthttp, page",
+		name: "waiting", ratios: byRow("fasthttp, page"),
 		question: "What does a poll cost of a visitor who waits, and does it matter how many wait?",
 		method: "A room with one place, which is taken. Visitors come by HTTP, with no limit on how many, and are asked for again with the passes that they got, " +
 			"a tenth of them in turn, and 10,000 at most. Those told to come after a second, so that each poll counts: the pass is opened, the visitor looked up, " +

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/ropeline/ropeline/bench/accuracy"
-	"github.com/ropeline/ropeline/bench/limiters"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/story"
@@ -14,7 +13,6 @@ import (
 // registry returns all measurements, in the order of the list.
 func registry() []measurement.Entry {
 	all := append([]measurement.Entry{rate.Entry()}, suite.Entries()...)
-	all = append(all, limiters.Entries()...)
 	all = append(all, accuracy.Entry())
 	all = append(append(all, story.Entries()...), sweep.Entry())
 	all = append(all, traffic.Entries()...)

@@ -81,7 +81,6 @@ var allowed = map[string][]string{
 	"bench/limits/hurt":     {"bench/measurement", "bench/rig", "bench/rig/", "node"},
 	"bench/tiers":           {},
 	"bench/tiers/single":    {},
-	"bench/limiters":        {"bench/measurement", "bench/rate", "bench/rig"},
 	"bench/live":            {"crdt", "node", "node/room", "transport", "bench/rig"},
 	"bench/tickets":         {"crdt", "node", "node/room", "bench/live", "bench/measurement", "bench/rig", "bench/rig/redis"},
 	"bench/scaling":         {"bench/measurement", "bench/rig", "transport"},
