@@ -4,7 +4,6 @@ package footprint
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,17 +54,10 @@ func (p *process) heap() int64 {
 }
 
 // inside returns how many visitors the node counts as active and as waiting, in all rooms.
-func (p *process) inside() (active, waiting int) {
-	var s struct {
-		Rooms []struct {
-			Active  int `json:"active"`
-			Waiting int `json:"waiting"`
-		} `json:"rooms"`
-	}
-	rig.Must(json.Unmarshal([]byte(p.get("/status")), &s))
-	for _, r := range s.Rooms {
-		active += r.Active
-		waiting += r.Waiting
+func (p *process) inside(ctx context.Context) (active, waiting int) {
+	for _, r := range rig.Got(rig.StatusAt(ctx, http.DefaultClient, p.admin)).Rooms {
+		active += int(r.Active)
+		waiting += int(r.Waiting)
 	}
 	return active, waiting
 }

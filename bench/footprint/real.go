@@ -78,7 +78,7 @@ func measureFull(ctx context.Context, binary string, rooms, active, waiting int,
 		f.took, f.peak = time.Since(began), rig.Got(p.Memory())
 		rig.Must(p.Sleep(ctx, after))
 		f.after = rig.Got(p.Memory())
-		f.active, f.waiting = p.inside()
+		f.active, f.waiting = p.inside(ctx)
 	})
 	return f
 }

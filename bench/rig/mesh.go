@@ -121,17 +121,6 @@ func (m *Mesh) Await(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// Alive returns how many peers a node holds to be alive.
-func Alive(s node.Status) int {
-	n := 0
-	for _, p := range s.Peers {
-		if p.State == "alive" {
-			n++
-		}
-	}
-	return n
-}
-
 // Await polls a node until its status is as wanted, and says in an error what
 // was seen instead.
 func (n *Node) Await(ctx context.Context, limit time.Duration, what string, wanted func(node.Status) bool) error {

@@ -4,14 +4,12 @@ package rig
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
 	"github.com/ropeline/ropeline/node"
@@ -78,28 +76,5 @@ func (n *Node) Copy(to string) error { return os.CopyFS(to, os.DirFS(n.Data)) }
 
 // Status asks the node what it sees.
 func (n *Node) Status(ctx context.Context) (node.Status, error) {
-	return statusAt(ctx, &n.client, n.Place.Admin)
-}
-
-// StatusAt asks the node with an admin API at host:port what it sees.
-func StatusAt(ctx context.Context, admin string) (node.Status, error) {
-	return statusAt(ctx, http.DefaultClient, admin)
-}
-
-func statusAt(ctx context.Context, client *http.Client, admin string) (s node.Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/status", nil)
-	if err != nil {
-		return s, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return s, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("status at %s: %s", admin, resp.Status)
-	}
-	return s, json.NewDecoder(resp.Body).Decode(&s)
+	return StatusAt(ctx, &n.client, n.Place.Admin)
 }

@@ -226,7 +226,7 @@ func (g *group) start(ctx context.Context, binary string, size int, site string)
 // await waits until a node takes requests and sees that many others.
 func (p *process) await(ctx context.Context, others int) error {
 	return p.AwaitFunc(ctx, fmt.Sprintf("sees %d others", others), func(ctx context.Context) bool {
-		s, err := rig.StatusAt(ctx, p.admin)
+		s, err := rig.StatusAt(ctx, http.DefaultClient, p.admin)
 		return err == nil && s.Ready && rig.Alive(s) == others
 	})
 }

@@ -28,24 +28,7 @@ func counters() benchmark {
 }
 
 func startCounter(p *place, send func(context.Context, shot) (answers, error)) *subject {
-	return &subject{parts: []*rig.Process{startRedis(p, p.listen)}, send: send}
-}
-
-// startRedis starts a Redis that keeps nothing on disk, and returns it when it answers.
-func startRedis(p *place, listen string) *rig.Process {
-	at, port, _ := strings.Cut(listen, ":")
-	proc := p.run(rig.Start(p.ctx, rig.Command{Core: rig.OfServer, Name: "redis-server",
-		Args: []string{"--bind", at, "--port", port, "--dir", p.dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}}))
-	rig.Must(proc.AwaitFunc(p.ctx, "answers at "+listen, func(context.Context) bool {
-		c, err := redis.Dial(listen)
-		if err != nil {
-			return false
-		}
-		defer c.Close()
-		_, err = c.Do("PING")
-		return err == nil
-	}))
-	return proc
+	return &subject{parts: []*rig.Process{p.run(redis.Start(p.ctx, rig.OfServer, p.dir, p.listen))}, send: send}
 }
 
 // increments has a process of this program's own increment, so that its time can be told.

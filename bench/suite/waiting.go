@@ -3,7 +3,6 @@ package suite
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -118,27 +117,11 @@ func polled(resp *http.Response) error {
 
 // inLine reports what keeps a node from having at least so many in line.
 func inLine(ctx context.Context, admin string, least int) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/status", nil)
-	if err != nil {
-		return err
+	s, err := rig.StatusAt(ctx, http.DefaultClient, admin)
+	if err == nil && (len(s.Rooms) != 1 || s.Rooms[0].Waiting < int64(least)) {
+		err = fmt.Errorf("at least %d were to wait, and the node tells of %+v", least, s.Rooms)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	var status struct {
-		Rooms []struct {
-			Waiting int `json:"waiting"`
-		} `json:"rooms"`
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
-		return err
-	}
-	if len(status.Rooms) != 1 || status.Rooms[0].Waiting < least {
-		return fmt.Errorf("at least %d were to wait, and the node tells of %+v", least, status.Rooms)
-	}
-	return nil
+	return err
 }
 
 // answering returns what starts a server that answers what ropeline has answered to somebody who waits.
