@@ -124,39 +124,18 @@ func firstWord(s string) string {
 	return word
 }
 
-// unescape undoes what servers do to bytes that could break a log: \" and \\,
-// \n and \t, and \xhh. An escape that it does not know stays as it is.
+// unescape undoes what servers do to bytes that could break a log, such as \" and \xhh. An escape that
+// it does not know stays as it is.
 func unescape(s string) string {
-	var b strings.Builder
-	b.Grow(len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
+	b := make([]byte, 0, len(s))
+	for len(s) > 0 {
+		c, _, rest, err := strconv.UnquoteChar(s, '"')
+		if s[0] != '\\' || err != nil || c > 0xff {
+			c, rest = rune(s[0]), s[1:]
 		}
-		i++
-		switch s[i] {
-		case '"', '\\':
-			b.WriteByte(s[i])
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'x':
-			if i+2 < len(s) {
-				if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-					b.WriteByte(byte(n))
-					i += 2
-					continue
-				}
-			}
-			b.WriteString(`\x`)
-		default:
-			b.WriteByte('\\')
-			b.WriteByte(s[i])
-		}
+		b, s = append(b, byte(c)), rest
 	}
-	return b.String()
+	return string(b)
 }
 
 // parseRequest reads a request line. Its target may be a path or a whole URL,

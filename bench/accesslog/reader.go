@@ -50,30 +50,21 @@ func Decompress(r io.Reader) (*bufio.Reader, error) {
 // Next returns the next entry; empty lines are passed over. At the end it gives
 // io.EOF. A [*Malformed] says that a line is no request, and the next call goes
 // on behind it; after any other error the source is of no more use.
-func (r *Reader) Next() (Entry, error) {
-	for {
+func (r *Reader) Next() (e Entry, err error) {
+	for line := []byte(nil); len(line) == 0 && err == nil; {
 		r.line++
-		line, err := readLine(r.src)
-		if m, ok := errors.AsType[*Malformed](err); ok {
-			m.Line = r.line
-			return Entry{}, m
+		if line, err = readLine(r.src); len(line) > 0 {
+			e, err = Parse(string(line))
 		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return Entry{}, io.EOF
-			}
-			return Entry{}, fmt.Errorf("line %d: %w", r.line, err)
-		}
-		if len(line) == 0 {
-			continue
-		}
-		e, err := Parse(string(line))
-		if m, ok := errors.AsType[*Malformed](err); ok {
-			m.Line = r.line
-			return Entry{}, m
-		}
-		return e, nil
 	}
+	m, malformed := errors.AsType[*Malformed](err)
+	switch {
+	case malformed:
+		m.Line = r.line
+	case err != nil && !errors.Is(err, io.EOF):
+		err = fmt.Errorf("line %d: %w", r.line, err)
+	}
+	return e, err
 }
 
 // readLine returns the next line without its end. The line is valid until the
