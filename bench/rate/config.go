@@ -31,8 +31,6 @@ type Config struct {
 	// Drain is how long after that answers are still waited for, and requests that wait in line are sent.
 	// Then they are given up. Default: 1 s.
 	Drain time.Duration
-	// CPU is the number of the one that the generator stays on. nil: it is not kept on any.
-	CPU *int
 }
 
 // withDefaults returns a copy of c with every default filled in.

@@ -15,7 +15,6 @@ type conn struct {
 	counted   bool  // and is measured
 	from      int64 // when its latency began
 	freeSince int64 // when it had its last answer
-	bytes     int64 // of the answer so far
 	reader    reader
 }
 
@@ -27,7 +26,7 @@ func (l *loop) send(i int32, from, now int64) error {
 		next, l.turn = l.turn, (l.turn+1)%len(l.cfg.Requests)
 	}
 	head := l.cfg.Requests[next]
-	c.busy, c.from, c.bytes = true, from, 0
+	c.busy, c.from = true, from
 	c.reader.begin()
 	if c.counted = l.counts(from); c.counted {
 		l.tally.sent++
@@ -58,7 +57,6 @@ func (l *loop) read(i int32) error {
 		return l.lost(i, now, kindClosed, nil)
 	}
 	took, done, err := c.reader.feed(l.buf[:n])
-	c.bytes += int64(took)
 	if done && took < n {
 		err = badSurplus
 	}
@@ -78,7 +76,7 @@ func (l *loop) answered(i int32, now int64) error {
 		l.tally.inTime++
 	}
 	if c.counted {
-		l.tally.answer(c.reader.status, c.bytes, now-c.from)
+		l.tally.answer(c.reader.status, now-c.from)
 	}
 	return l.over(i, now, c.reader.close)
 }

@@ -12,7 +12,7 @@
 //
 // In the closed model (rate 0) each connection sends when it has its answer. That finds the highest rate,
 // and no latency that a visitor would see: a stall is seen by as many requests as there are connections. Its
-// result says that it is not corrected.
+// result says which model it is of.
 //
 // # Why not wrk
 //

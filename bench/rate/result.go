@@ -16,7 +16,8 @@ const (
 //
 // Due is Answered and all Errors together.
 type Result struct {
-	// Model is Open or Closed.
+	// Model is Open or Closed. In the open one Latency has the time in it that a stalled server made other requests wait;
+	// in the closed one, a server that stalls is asked less often meanwhile, and looks better than it was.
 	Model string `json:"model"`
 	// RateWanted is Config.Rate: requests per second, 0 in the closed model.
 	RateWanted float64 `json:"rate_wanted"`
@@ -39,12 +40,6 @@ type Result struct {
 	// closed one from when it was sent. A request that was given up, since the run was over, is in it with the time
 	// until then, which its answer would have exceeded; the other errors are not.
 	Latency Latency `json:"latency_us"`
-	// Corrected reports whether Latency has the time in it that a stalled server made other requests wait:
-	// that is so in the open model. In the closed one, a server that stalls is asked less often meanwhile,
-	// and looks better than it was.
-	Corrected bool `json:"corrected"`
-	// Bytes is the size of the answers, heads included.
-	Bytes int64 `json:"bytes"`
 	// CPUShare is the generator's own processor time, of the thread that sends and receives, through the
 	// time that passed; 1 is a whole CPU. CPUShareProcess is the same of the whole process, which in the
 	// command is the generator and Go's runtime.
@@ -70,7 +65,6 @@ type Latency struct {
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p999"`
 	Max  float64 `json:"max"`
-	Mean float64 `json:"mean"`
 }
 
 // Lateness holds microseconds, as [Latency] does.

@@ -19,7 +19,7 @@ func Run(ctx context.Context, cfg Config) (result Result, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// It stays locked, so that the thread with its CPU and its timers is not used for anything else after.
+		// It stays locked, so that the thread with its timers is not used for anything else after.
 		runtime.LockOSThread()
 		result, err = run(ctx, cfg.withDefaults())
 	}()
@@ -29,11 +29,6 @@ func Run(ctx context.Context, cfg Config) (result Result, err error) {
 
 // run runs on the calling thread.
 func run(ctx context.Context, cfg Config) (Result, error) {
-	if cfg.CPU != nil {
-		if err := poll.Pin(*cfg.CPU); err != nil {
-			return Result{}, err
-		}
-	}
 	poll.WakeInTime()
 	l, err := newLoop(cfg)
 	if err != nil {

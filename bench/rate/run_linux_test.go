@@ -52,15 +52,11 @@ func mustRun(t *testing.T, cfg Config) Result {
 
 func TestRunOpenModel(t *testing.T) {
 	r := mustRun(t, Config{Address: startBare(t, 6), Rate: 2000, Conns: 8, Warm: 50 * time.Millisecond, Lasts: 500 * time.Millisecond, Drain: 10 * time.Second})
-	if r.Model != Open || !r.Corrected || r.Answered != r.Due || r.Status[200] != r.Due {
+	if r.Model != Open || r.Answered != r.Due || r.Status[200] != r.Due {
 		t.Errorf("got %+v, want an answer to each", r)
 	}
 	if r.Due != 1000 {
 		t.Errorf("%d requests were due, want 1000", r.Due)
-	}
-	const size = int64(len("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n") + 6)
-	if r.Bytes != size*r.Answered {
-		t.Errorf("got %d bytes in %d answers of %d", r.Bytes, r.Answered, size)
 	}
 	if l := r.Latency; !(0 < l.P50 && l.P50 <= l.P90 && l.P90 <= l.P99 && l.P99 <= l.P999 && l.P999 <= l.Max) || r.Late.Max > l.Max {
 		t.Errorf("got %+v, and %+v late", l, r.Late)
@@ -72,7 +68,7 @@ func TestRunOpenModel(t *testing.T) {
 
 func TestRunClosedModel(t *testing.T) {
 	r := mustRun(t, Config{Address: startBare(t, 100_000), Conns: 3, Lasts: 200 * time.Millisecond, Drain: 10 * time.Second})
-	if r.Model != Closed || r.Corrected || r.Due == 0 || r.Answered != r.Due || r.Late.Max != 0 || r.Warning != "" {
+	if r.Model != Closed || r.Due == 0 || r.Answered != r.Due || r.Late.Max != 0 || r.Warning != "" {
 		t.Errorf("got %+v, want an answer to each", r)
 	}
 }

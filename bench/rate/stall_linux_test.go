@@ -43,7 +43,7 @@ func TestStallShowsInTheOpenModel(t *testing.T) {
 	}
 }
 
-// TestStallIsHiddenByTheClosedModel holds what it says of itself by Corrected: few requests met the same
+// TestStallIsHiddenByTheClosedModel holds what is said of it: few requests met the same
 // stall, since few were sent, and p99 knows nothing of it.
 func TestStallIsHiddenByTheClosedModel(t *testing.T) {
 	const stall, conns, enough = 200 * time.Millisecond, 4, 4000

@@ -14,7 +14,7 @@ const lastStatus = 999
 type tally struct {
 	due, sent, answered int64
 	inTime              int64 // whole answers that came within the measured time, of whichever requests
-	bytes, redials      int64
+	redials             int64
 	status              [lastStatus + 1]int64
 	errors              [len(kinds)]int64
 	latency, late       figures
@@ -31,11 +31,10 @@ func (t *tally) fail(kind int, err error) {
 	}
 }
 
-// answer counts an answer with all its bytes, after some nanoseconds.
-func (t *tally) answer(status int, bytes, after int64) {
+// answer counts an answer, after some nanoseconds.
+func (t *tally) answer(status int, after int64) {
 	t.answered++
 	t.status[status]++
-	t.bytes += bytes
 	t.latency.add(after)
 }
 
@@ -45,10 +44,10 @@ func (t *tally) result(rate float64, lasted time.Duration) Result {
 		Model: Closed, RateWanted: rate, Seconds: lasted.Seconds(),
 		Due: t.due, Sent: t.sent, Answered: t.answered,
 		Status: map[int]int64{}, Errors: map[ErrorKind]int64{},
-		Redials: t.redials, Bytes: t.bytes, Latency: t.latency.latency(),
+		Redials: t.redials, Latency: t.latency.latency(),
 	}
 	if rate > 0 {
-		r.Model, r.Corrected = Open, true
+		r.Model = Open
 		late := t.late.latency()
 		r.Late = Lateness{P99: late.P99, Max: late.Max}
 	}
@@ -71,11 +70,10 @@ func (t *tally) result(rate float64, lasted time.Duration) Result {
 	return r
 }
 
-// figures are times: how many of each length, and the sum and the longest as exact as the clock.
+// figures are times: how many of each length, and the longest as exact as the clock.
 type figures struct {
 	lengths *hdrhistogram.Histogram // microseconds
-	n, sum  int64                   // nanoseconds
-	max     int64
+	max     int64                   // nanoseconds
 }
 
 const longestCounted = int64(time.Minute / time.Microsecond)
@@ -87,22 +85,17 @@ func newFigures() figures {
 // add counts some nanoseconds. Below a microsecond the histogram has them as one, above a minute as a minute.
 func (f *figures) add(ns int64) {
 	ns = max(ns, 0)
-	f.n++
-	f.sum += ns
 	f.max = max(f.max, ns)
 	// It is within the range of the histogram, so that it is counted.
 	_ = f.lengths.RecordValue(min(max((ns+500)/1000, 1), longestCounted))
 }
 
 func (f *figures) latency() Latency {
-	if f.n == 0 {
-		return Latency{}
-	}
 	longest := float64(f.max) / 1e3
 	at := func(percent float64) float64 { // of a long tail the histogram knows less exactly than of its end
 		return rounded(min(float64(f.lengths.ValueAtPercentile(percent)), longest), 10)
 	}
-	return Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: rounded(longest, 10), Mean: rounded(float64(f.sum)/float64(f.n)/1e3, 10)}
+	return Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: rounded(longest, 10)}
 }
 
 // rounded returns x with as much behind the point as parts says: 10 for one digit.

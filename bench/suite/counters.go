@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -21,7 +20,7 @@ func counters() benchmark {
 		method: "`INCR` of one key, one call for each decision, by 64 connections that each wait for their answer: by a small client in Go, as a server would have it, and by " +
 			"redis-benchmark, which is the least that asking can take. Redis keeps nothing on disk. What the client in Go spends itself is told beside, since whoever decides has to spend it, too.",
 		entries: []entry{
-			{server: "Redis INCR", what: "a client in Go", needs: []string{"redis-server"}, start: func(p *place) *subject { return startCounter(p, increments(p)) }},
+			{server: "Redis INCR", what: "a client in Go", needs: []string{"redis-server"}, start: func(p *place) *subject { return startCounter(p, increments) }},
 			{server: "Redis INCR", what: "redis-benchmark", needs: []string{"redis-server", "redis-benchmark"}, start: func(p *place) *subject { return startCounter(p, redisBenchmark) }},
 		},
 	}
@@ -31,22 +30,10 @@ func startCounter(p *place, send func(context.Context, shot) (answers, error)) *
 	return &subject{parts: []*rig.Process{p.run(redis.Start(p.ctx, rig.OfServer, p.dir, p.listen))}, send: send}
 }
 
-// increments has a process of this program's own increment, so that its time can be told.
-func increments(p *place) func(context.Context, shot) (answers, error) {
-	return func(ctx context.Context, s shot) (a answers, err error) {
-		cmd := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), p.self, "incr",
-			"--target", s.address, "--connections", strconv.Itoa(s.conns), "--for", s.lasts.String())
-		cmd.Env = append(cmd.Environ(), "GOMAXPROCS=1")
-		out, err := cmd.Output()
-		if err != nil {
-			return a, fmt.Errorf("the client: %w: %s", err, out)
-		}
-		var r redis.Result
-		if err := json.Unmarshal(out, &r); err != nil {
-			return a, fmt.Errorf("the client says %q: %w", out, err)
-		}
-		return answers{answered: r.Calls, sample: sample{perSecond: r.Rate, p50: r.P50 / 1e6, p99: r.P99 / 1e6, generator: 100 * r.CPUShare, asking: r.CPU / 1e6}}, nil
-	}
+// increments has this process increment, whose time can be told, as it does nothing else meanwhile.
+func increments(_ context.Context, s shot) (answers, error) {
+	r, err := redis.Repeat(s.address, redis.Command("INCR", "counter"), s.conns, s.lasts)
+	return answers{answered: r.Calls, sample: sample{perSecond: r.Rate, p50: r.P50 / 1e6, p99: r.P99 / 1e6, generator: 100 * r.CPUShare, asking: r.CPU / 1e6}}, err
 }
 
 // redisBenchmark has the program of that name increment. It takes a number of calls, not a time.
@@ -54,7 +41,7 @@ func redisBenchmark(ctx context.Context, s shot) (a answers, err error) {
 	at, port, _ := strings.Cut(s.address, ":")
 	const perSecond = 50_000
 	calls := int64(s.lasts.Seconds() * perSecond)
-	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(rig.OfLoad.Number()), "redis-benchmark", "-h", at, "-p", port,
+	out, err := exec.CommandContext(ctx, "redis-benchmark", "-h", at, "-p", port,
 		"-c", strconv.Itoa(s.conns), "-n", strconv.FormatInt(calls, 10), "--csv", "-t", "incr").Output()
 	if err != nil {
 		return a, fmt.Errorf("redis-benchmark: %w: %s", err, out)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // The units of rows.
@@ -49,7 +50,7 @@ var programs = map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haprox
 func Entries() (all []measurement.Entry) {
 	for _, b := range benchmarks() {
 		e := measurement.Entry{Name: b.name, Question: b.question, Method: b.method, Page: cmp.Or(b.page, "benchmarks.md"), Programs: programs,
-			Needs: []string{measurement.Ropeline, "taskset"}, Quick: []string{"rounds=1", "for=1s"},
+			Needs: []string{measurement.Ropeline, "taskset"}, Cores: []int{rig.OfLoad.Number()}, Quick: []string{"rounds=1", "for=1s"},
 			New: func(options *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				var c config
 				options.IntVar(&c.rounds, "rounds", 6, "how often each server is measured; an interval takes six")

@@ -167,10 +167,9 @@ type answers struct {
 // errUnanswered is what comes of a server that got no processor for as long as it was asked.
 var errUnanswered = errors.New("nothing was answered")
 
-// send sends with the generator of bench/rate, from the core of the load.
+// send sends with the generator of bench/rate.
 func send(ctx context.Context, s shot) (a answers, err error) {
-	core := rig.OfLoad.Number()
-	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, OnePerConn: s.onePerConn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts, CPU: &core})
+	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, OnePerConn: s.onePerConn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts})
 	if err != nil {
 		return a, err
 	}

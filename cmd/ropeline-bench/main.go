@@ -32,7 +32,7 @@ of its own.
   ropeline-bench compare OLD NEW   judge two files of results`,
 	}
 	cli.Prepare(root)
-	root.AddCommand(newListCommand(), newRunCommand(), newCompareCommand(), newRateCommand(), newSimulateCommand(), newServeCommand(), newIncrementCommand())
+	root.AddCommand(newListCommand(), newRunCommand(), newCompareCommand(), newRateCommand(), newSimulateCommand(), newServeCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

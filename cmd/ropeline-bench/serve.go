@@ -1,15 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ropeline/ropeline/bench/rig/redis"
 	"github.com/ropeline/ropeline/bench/rig/serve"
-	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/node/settings"
 )
 
@@ -32,29 +28,5 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered")
 	c.Body = len("hello\n")
 	f.Var(settings.Int(0, math.MaxInt32).At(&c.Body), "body", "bytes of the body that bare answers with, without --answer")
-	return cmd
-}
-
-// newIncrementCommand is a client of Redis, in a process of its own so that its time can be told.
-func newIncrementCommand() *cobra.Command {
-	var target string
-	conns, lasts := 64, time.Second
-	cmd := &cobra.Command{
-		Use:    "incr",
-		Short:  "Be the client of Redis that are measured beside ropeline",
-		Hidden: true,
-		Args:   cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := redis.Increment(target, conns, lasts)
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&target, "target", "", "`host:port` of Redis")
-	f.Var(settings.Int(1, 4096).At(&conns), "connections", "how many ask at a time")
-	f.Var(settings.Duration(time.Millisecond, time.Hour, 1).At(&lasts), "for", "how long")
 	return cmd
 }

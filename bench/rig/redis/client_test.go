@@ -71,12 +71,12 @@ func counting(t *testing.T) (address string) {
 	return ln.Addr().String()
 }
 
-func TestIncrementCountsCalls(t *testing.T) {
-	got, err := Increment(counting(t), 3, 50*time.Millisecond)
+func TestRepeatCountsCalls(t *testing.T) {
+	got, err := Repeat(counting(t), Command("INCR", "counter"), 3, 50*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Calls < 3 || got.Rate <= 0 || got.P50 <= 0 || got.P99 < got.P50 || got.P999 < got.P99 {
+	if got.Calls < 3 || got.Rate <= 0 || got.P50 <= 0 || got.P99 < got.P50 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -14,24 +14,18 @@ import (
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// Result is what came of incrementing.
+// Result is what came of a call that was repeated.
 type Result struct {
-	Calls    int64   `json:"calls"`
-	Rate     float64 `json:"rate"`      // calls a second
-	P50      float64 `json:"p50_us"`    // from when a call was sent until its answer was read
-	P99      float64 `json:"p99_us"`    //
-	P999     float64 `json:"p999_us"`   //
-	CPU      float64 `json:"cpu_us"`    // of this process, for each call
-	CPUShare float64 `json:"cpu_share"` // of this process; 1 is a core
+	Calls    int64
+	Rate     float64 // calls a second
+	P50      float64 // from when a call was sent until its answer was read
+	P99      float64 //
+	CPU      float64 // of this process, for each call
+	CPUShare float64 // of this process; 1 is a core
 }
 
 // slowest bounds latencies that are told apart: a minute, in nanoseconds.
 const slowest = int64(time.Minute)
-
-// Increment has so many connections increment one counter for a time.
-func Increment(address string, conns int, lasts time.Duration) (Result, error) {
-	return Repeat(address, Command("INCR", "counter"), conns, lasts)
-}
 
 // Repeat has so many connections make one call for a time, each without waiting for the others, and with
 // one under way.
@@ -61,7 +55,7 @@ func Repeat(address string, call []byte, conns int, lasts time.Duration) (Result
 	calls := tallies[0].TotalCount()
 	micros := func(q float64) float64 { return float64(tallies[0].ValueAtQuantile(q)) / 1e3 }
 	return Result{
-		Calls: calls, Rate: float64(calls) / passed.Seconds(), P50: micros(50), P99: micros(99), P999: micros(99.9),
+		Calls: calls, Rate: float64(calls) / passed.Seconds(), P50: micros(50), P99: micros(99),
 		CPU: used.Seconds() * 1e6 / float64(max(calls, 1)), CPUShare: used.Seconds() / passed.Seconds(),
 	}, errors.Join(errs...)
 }

@@ -1,6 +1,6 @@
 // Package poll is what a loop on one thread needs of Linux and nothing around it: epoll with
 // waits shorter than a millisecond, reads and writes that tell the scheduler nothing since they never block,
-// the CPU that a thread stays on, and what it has used of it. Elsewhere than on Linux it is empty.
+// and what a thread has used of the processor. Elsewhere than on Linux it is empty.
 //
 // It allocates when a [Poller] is made, and not again.
 package poll

@@ -2,7 +2,6 @@ package poll
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -11,16 +10,6 @@ import (
 
 	"github.com/ropeline/ropeline/bench/rig"
 )
-
-// Pin keeps the calling thread on one CPU. Lock the goroutine to it first.
-func Pin(cpu int) error {
-	var set unix.CPUSet
-	set.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("stay on CPU %d: %w", cpu, err)
-	}
-	return nil
-}
 
 // WakeInTime has the kernel wake the calling thread when its time has come, and not up to 50 µs later, by
 // which it saves wake-ups otherwise.
