@@ -3,9 +3,11 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -60,25 +62,9 @@ func (f *extAuthz) Close() error {
 // errNoVerdict is an answer that Envoy takes for an outage.
 var errNoVerdict = errors.New("no verdict")
 
-// outcome is what a question came to, be it asked over HTTP or gRPC.
-type outcome struct {
-	ok     bool
-	status int
-	body   string
-
-	toVisitor  []field // of a denied answer
-	toSite     []field // replace the visitor's
-	fromSite   []string
-	addToReply []field // beside the site's
-	setInReply []field // instead of the site's
-}
-
-type field struct{ name, value string }
-
-func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+func (f *extAuthz) check(r *http.Request) (v verdict) {
 	if f.tooLarge(r) {
-		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
-		return nil, false
+		return verdict{status: http.StatusRequestHeaderFieldsTooLarge}
 	}
 	if f.manager.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() == corev3.HttpProtocolOptions_DROP_HEADER {
 		for name := range r.Header {
@@ -89,53 +75,49 @@ func (f *extAuthz) check(w http.ResponseWriter, r *http.Request) (func(http.Head
 	}
 	if u := r.Header.Get("Upgrade"); u != "" && !f.upgrades(u) {
 		// See "upgrades" in Envoy's architecture overview, and [manager] upgrade_configs.
-		w.WriteHeader(http.StatusForbidden)
-		return nil, false
+		return verdict{status: http.StatusForbidden}
 	}
 	f.forwarded(r)
 	ask := f.askGRPC
 	if f.client != nil {
 		ask = f.askHTTP
 	}
-	var o *outcome
 	err := rig.Try(func() {
 		f.healthy(r.Context())
-		o = ask(r)
+		v = ask(r)
 	})
-	switch {
-	case err != nil && f.authz.GetFailureModeAllow(): // [filter] failure_mode_allow
-		f.tell(r)
-		return nil, true
-	case err != nil:
-		status := http.StatusForbidden // [filter] status_on_error
-		if s := f.authz.GetStatusOnError().GetCode(); s != 0 {
-			status = int(s)
-		}
-		w.WriteHeader(status)
-		return nil, false
-	case !o.ok:
-		for _, h := range o.toVisitor {
-			w.Header().Add(h.name, h.value)
-		}
-		w.WriteHeader(o.status)
-		io.WriteString(w, o.body)
-		return nil, false
+	if err != nil && !f.authz.GetFailureModeAllow() { // [filter] failure_mode_allow
+		v.status = cmp.Or(int(f.authz.GetStatusOnError().GetCode()), http.StatusForbidden) // [filter] status_on_error
 	}
-	for _, name := range o.fromSite {
+	if v.status == 0 {
+		f.tell(r)
+	}
+	return v
+}
+
+// letPass makes a request what the site is to get by a verdict: without some fields, and with others instead of the
+// visitor's.
+func letPass(r *http.Request, without []string, with http.Header) {
+	for _, name := range without {
 		r.Header.Del(name)
 	}
-	for _, h := range o.toSite {
-		r.Header.Set(h.name, h.value)
+	replace(r.Header, with)
+}
+
+// replace sets fields instead of those that there are.
+func replace(fields, with http.Header) {
+	for name, values := range with {
+		fields.Set(name, values[len(values)-1])
 	}
-	f.tell(r)
+}
+
+// adds returns what adds fields to those of the site's answer.
+func adds(fields http.Header) func(http.Header) {
 	return func(reply http.Header) {
-		for _, h := range o.setInReply {
-			reply.Set(h.name, h.value)
+		for name, values := range fields {
+			reply[name] = append(reply[name], values...)
 		}
-		for _, h := range o.addToReply {
-			reply.Add(h.name, h.value)
-		}
-	}, true
+	}
 }
 
 // tooLarge reports whether the connection manager refuses a request before any filter sees
@@ -217,7 +199,7 @@ func (f *extAuthz) forwarded(r *http.Request) {
 // askHTTP asks with the method, host and path of the visitor, the path behind a prefix,
 // without a body. Of other fields only those listed are sent, and Authorization.
 // [filter] allowed_headers, HttpService
-func (f *extAuthz) askHTTP(r *http.Request) *outcome {
+func (f *extAuthz) askHTTP(r *http.Request) verdict {
 	service := f.authz.GetHttpService()
 	q := rig.Got(http.NewRequestWithContext(r.Context(), r.Method, "http://"+f.node+service.GetPathPrefix()+r.URL.RequestURI(), nil))
 	q.Host = r.Host
@@ -231,40 +213,31 @@ func (f *extAuthz) askHTTP(r *http.Request) *outcome {
 	}
 	resp := rig.Got(f.client.Do(q))
 	defer resp.Body.Close()
-	return f.readHTTP(resp, string(rig.Got(io.ReadAll(resp.Body))))
+	return f.readHTTP(r, resp, string(rig.Got(io.ReadAll(resp.Body))))
 }
 
 // readHTTP reads an answer as [http] toResponse does.
-func (f *extAuthz) readHTTP(resp *http.Response, body string) *outcome {
+func (f *extAuthz) readHTTP(r *http.Request, resp *http.Response, body string) verdict {
 	if resp.StatusCode >= 500 {
 		rig.Must(errNoVerdict)
 	}
 	const storage = "X-Envoy-Auth-Headers-To-Remove"
-	o := &outcome{ok: resp.StatusCode == http.StatusOK, status: resp.StatusCode, body: body}
-	for name := range strings.SplitSeq(strings.Join(resp.Header.Values(storage), ","), ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			o.fromSite = append(o.fromSite, name)
-		}
-	}
+	remove := strings.FieldsFunc(strings.Join(resp.Header.Values(storage), ","), func(c rune) bool { return c == ',' || c == ' ' })
 	resp.Header.Del(storage)
 	rules := f.authz.GetHttpService().GetAuthorizationResponse()
-	for name, values := range resp.Header {
-		for _, v := range values {
-			switch {
-			case !o.ok && len(rules.GetAllowedClientHeaders().GetPatterns()) == 0, // all but Host
-				!o.ok && matches(rules.GetAllowedClientHeaders(), name):
-				o.toVisitor = append(o.toVisitor, field{name, v})
-			case o.ok:
-				if matches(rules.GetAllowedUpstreamHeaders(), name) {
-					o.toSite = append(o.toSite, field{name, v})
-				}
-				if matches(rules.GetAllowedClientHeadersOnSuccess(), name) {
-					o.addToReply = append(o.addToReply, field{name, v}) // addCopy
-				}
-			}
-		}
+	if resp.StatusCode != http.StatusOK {
+		denied := rules.GetAllowedClientHeaders() // none: all but Host
+		return verdict{status: resp.StatusCode, body: body, header: some(resp.Header, func(name string) bool { return len(denied.GetPatterns()) == 0 || matches(denied, name) })}
 	}
-	return o
+	letPass(r, remove, some(resp.Header, func(name string) bool { return matches(rules.GetAllowedUpstreamHeaders(), name) }))
+	return verdict{change: adds(some(resp.Header, func(name string) bool { return matches(rules.GetAllowedClientHeadersOnSuccess(), name) }))} // addCopy
+}
+
+// some returns the fields whose names are wanted.
+func some(fields http.Header, wanted func(name string) bool) http.Header {
+	chosen := maps.Clone(fields)
+	maps.DeleteFunc(chosen, func(name string, _ []string) bool { return !wanted(name) })
+	return chosen
 }
 
 // matches reports whether a list names a field. Envoy has names in lower case; the
@@ -279,34 +252,37 @@ func matches(list *matcherv3.ListStringMatcher, name string) bool {
 }
 
 // askGRPC asks by a call, with all fields. [filter] allowed_headers
-func (f *extAuthz) askGRPC(r *http.Request) *outcome {
+func (f *extAuthz) askGRPC(r *http.Request) verdict {
 	ctx, cancel := context.WithTimeout(r.Context(), f.authz.GetGrpcService().GetTimeout().AsDuration())
 	defer cancel()
 	resp := rig.Got(authv3.NewAuthorizationClient(f.conn).Check(ctx, checkRequest(r)))
 	if resp.GetStatus().GetCode() != 0 {
-		d := resp.GetDeniedResponse()
-		o := &outcome{status: int(d.GetStatus().GetCode()), body: d.GetBody()}
-		if o.status == 0 {
-			o.status = http.StatusForbidden // [service] DeniedHttpResponse.status
-		}
-		for _, h := range d.GetHeaders() {
-			o.toVisitor = append(o.toVisitor, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
-		}
-		return o
+		d := resp.GetDeniedResponse() // [service] DeniedHttpResponse.status
+		return verdict{status: cmp.Or(int(d.GetStatus().GetCode()), http.StatusForbidden), body: d.GetBody(), header: fieldsOf(d.GetHeaders())}
 	}
 	ok := resp.GetOkResponse()
-	o := &outcome{ok: true, fromSite: ok.GetHeadersToRemove()}
-	for _, h := range ok.GetHeaders() {
-		o.toSite = append(o.toSite, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
-	}
+	letPass(r, ok.GetHeadersToRemove(), fieldsOf(ok.GetHeaders()))
+	added, instead := http.Header{}, http.Header{}
 	for _, h := range ok.GetResponseHeadersToAdd() { // [grpc] copyOkResponseMutations
-		to := &o.setInReply
+		to := instead
 		if h.GetAppendAction() == corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD {
-			to = &o.addToReply
+			to = added
 		}
-		*to = append(*to, field{h.GetHeader().GetKey(), h.GetHeader().GetValue()})
+		to.Add(h.GetHeader().GetKey(), h.GetHeader().GetValue())
 	}
-	return o
+	return verdict{change: func(reply http.Header) {
+		replace(reply, instead)
+		adds(added)(reply)
+	}}
+}
+
+// fieldsOf are fields of a verdict.
+func fieldsOf(options []*corev3.HeaderValueOption) http.Header {
+	fields := http.Header{}
+	for _, h := range options {
+		fields.Add(h.GetHeader().GetKey(), h.GetHeader().GetValue())
+	}
+	return fields
 }
 
 // checkRequest is the question about a request: names in lower case, the fields of one

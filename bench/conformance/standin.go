@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -25,12 +26,19 @@ type standIn struct {
 
 // filter decides about a request before it goes on to the site.
 type filter interface {
-	// check answers the request and returns false, or makes it what the site is to
-	// get and returns what is to be done with the site's answer, if anything.
-	check(w http.ResponseWriter, r *http.Request) (change func(http.Header), ok bool)
+	// check makes a request what the site is to get, or says what is answered instead.
+	check(r *http.Request) verdict
 	// within is how long a whole answer of the site may take, unless it is an upgrade;
 	// 0: as long as it likes.
 	within() time.Duration
+}
+
+// verdict is what comes of a check. The zero value has the request go on.
+type verdict struct {
+	status int // of an answer instead of the site's; 0: there is none
+	header http.Header
+	body   string
+	change func(http.Header) // what is done with the fields of the site's answer; nil: nothing
 }
 
 type changeKey struct{}
@@ -68,11 +76,14 @@ func startStandIn(addr, site string, f filter) *proxy {
 }
 
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	change, ok := s.filter.check(w, r)
-	if !ok {
+	v := s.filter.check(r)
+	if v.status != 0 {
+		maps.Copy(w.Header(), v.header)
+		w.WriteHeader(v.status)
+		io.WriteString(w, v.body)
 		return
 	}
-	ctx := context.WithValue(r.Context(), changeKey{}, change)
+	ctx := context.WithValue(r.Context(), changeKey{}, v.change)
 	if limit := s.filter.within(); limit > 0 && r.Header.Get("Upgrade") == "" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)

@@ -106,13 +106,13 @@ type traefik struct {
 	site    string
 }
 
-func (t *traefik) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+func (t *traefik) check(r *http.Request) verdict {
 	sockets := slices.ContainsFunc(r.Header["Upgrade"], func(v string) bool { return strings.EqualFold(v, "websocket") })
-	change, ok := t.forwardAuth.check(w, r)
+	v := t.forwardAuth.check(r)
 	for _, name := range t.removed[sockets] {
 		r.Header.Del(name)
 	}
-	return change, ok
+	return v
 }
 
 func (f *forwardAuth) Close() error {
@@ -123,28 +123,21 @@ func (f *forwardAuth) Close() error {
 // within: Traefik limits the time until an answer begins only if it is told to.
 func (f *forwardAuth) within() time.Duration { return 0 }
 
-func (f *forwardAuth) check(w http.ResponseWriter, r *http.Request) (func(http.Header), bool) {
+func (f *forwardAuth) check(r *http.Request) verdict {
 	enter(r)
 	resp, body, err := f.ask(r)
 	switch {
 	case errors.Is(err, errTooLong):
-		w.WriteHeader(http.StatusUnauthorized) // [doc] maxResponseBodySize
-		return nil, false
+		return verdict{status: http.StatusUnauthorized} // [doc] maxResponseBodySize
 	case err != nil:
-		w.WriteHeader(http.StatusInternalServerError) // [src] "Error calling"
-		return nil, false
+		return verdict{status: http.StatusInternalServerError} // [src] "Error calling"
 	case resp.StatusCode < 200 || resp.StatusCode >= 300:
 		// [doc] "Otherwise, the response from the authentication server is returned."
-		for name, values := range resp.Header {
-			w.Header()[name] = values
-		}
-		removeHops(w.Header())
+		removeHops(resp.Header)
 		if to, err := resp.Location(); err == nil {
-			w.Header().Set("Location", to.String()) // [src] made absolute by the address of the node
+			resp.Header.Set("Location", to.String()) // [src] made absolute by the address of the node
 		}
-		w.WriteHeader(resp.StatusCode)
-		w.Write(body)
-		return nil, false
+		return verdict{status: resp.StatusCode, header: resp.Header, body: string(body)}
 	}
 	// [doc] authResponseHeaders: "replacing any existing conflicting headers"; one that
 	// did not come is removed. [src]
@@ -154,11 +147,10 @@ func (f *forwardAuth) check(w http.ResponseWriter, r *http.Request) (func(http.H
 			r.Header.Add(name, v)
 		}
 	}
-	cookies := resp.Cookies()
-	if len(cookies) == 0 {
-		return nil, true
+	if cookies := resp.Cookies(); len(cookies) > 0 {
+		return verdict{change: func(h http.Header) { f.addCookies(h, cookies) }}
 	}
-	return func(h http.Header) { f.addCookies(h, cookies) }, true
+	return verdict{}
 }
 
 // enter does what an entry point does before any middleware: what nobody trusted sends
