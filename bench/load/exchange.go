@@ -35,20 +35,16 @@ type client struct {
 	timeout time.Duration
 	start   time.Time
 	pools   []*pool
+	close   func() // ends all connections
 }
 
 func newClient(cfg Config, targets []endpoint, start time.Time) *client {
-	c := &client{host: cfg.Host, accept: cfg.Accept, timeout: cfg.RequestTimeout, start: start}
+	open, end := context.WithCancel(context.Background())
+	c := &client{host: cfg.Host, accept: cfg.Accept, timeout: cfg.RequestTimeout, start: start, close: end}
 	for _, t := range targets {
-		c.pools = append(c.pools, newPool(t, cfg))
+		c.pools = append(c.pools, newPool(open, t, cfg))
 	}
 	return c
-}
-
-func (c *client) close() {
-	for _, p := range c.pools {
-		p.close()
-	}
 }
 
 // do sends a request to one target and stores the cookies of the answer. An

@@ -146,7 +146,7 @@ func TestClientBrokenAnswers(t *testing.T) {
 				if a, err := c.do(t.Context(), 0, get("/", new(jar))); err == nil {
 					t.Errorf("got %+v, want an error", a)
 				}
-				if n := len(c.pools[0].open); n != 0 {
+				if n := len(c.pools[0].slots); n != 0 {
 					t.Errorf("%d broken connections are kept", n)
 				}
 			})

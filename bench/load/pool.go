@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"sync"
 	"time"
 )
 
@@ -19,23 +18,16 @@ const (
 	headSize = 16 << 10
 )
 
-var (
-	errPoolClosed = errors.New("the run is over")
-	errNoConn     = errors.New("no connection became free in time")
-)
+var errNoConn = errors.New("no connection became free in time")
 
-// pool holds the connections to one target. It bounds how many there are and
-// hands out the one that was used last, so that those no longer needed age.
+// pool holds the connections to one target, and bounds how many there are.
 type pool struct {
 	endpoint endpoint
 	tls      *tls.Config
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	slots    chan struct{} // one token for each connection that is in use or being made
-
-	mu     sync.Mutex // guards the following
-	idle   []*conn    // oldest use first
-	open   map[*conn]struct{}
-	closed bool
+	open     context.Context // until then connections are, those in use too, whose requests then fail
+	slots    chan struct{}   // one token for each connection
+	idle     chan *conn      // oldest use first
 }
 
 // conn is a connection, with what can be used again for the next request on it.
@@ -43,17 +35,13 @@ type conn struct {
 	net.Conn
 	br     *bufio.Reader
 	wbuf   []byte
-	used   time.Time // when it was put back
-	reused bool      // whether a request went over it before
+	used   time.Time   // when it was put back
+	reused bool        // whether a request went over it before
+	stop   func() bool // has the end of the pool be none of its business
 }
 
-func newPool(e endpoint, cfg Config) *pool {
-	p := &pool{
-		endpoint: e,
-		dial:     cfg.Dial,
-		slots:    make(chan struct{}, cfg.Conns),
-		open:     make(map[*conn]struct{}),
-	}
+func newPool(open context.Context, e endpoint, cfg Config) *pool {
+	p := &pool{endpoint: e, dial: cfg.Dial, open: open, slots: make(chan struct{}, cfg.Conns), idle: make(chan *conn, cfg.Conns)}
 	if e.tls {
 		p.tls = &tls.Config{}
 		if cfg.TLS != nil {
@@ -69,54 +57,43 @@ func newPool(e endpoint, cfg Config) *pool {
 // get returns a connection that the caller gives back by put or drop. With
 // fresh it is always a new one.
 func (p *pool) get(ctx context.Context, deadline time.Time, fresh bool) (*conn, error) {
-	// The common case: there is a slot and an idle connection, and no need for
-	// a context of its own.
-	select {
-	case p.slots <- struct{}{}:
-		if c := p.takeIdle(fresh); c != nil {
-			return c, nil
+	for more := true; more; { // the common case, which needs no context of its own
+		select {
+		case c := <-p.idle:
+			if p.usable(c, fresh) {
+				return c, nil
+			}
+		default:
+			more = false
 		}
-		<-p.slots
-	default:
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, errNoConn
+	for {
+		select {
+		case c := <-p.idle:
+			if p.usable(c, fresh) {
+				return c, nil
+			}
+		case p.slots <- struct{}{}:
+			c, err := p.connect(ctx)
+			if err != nil {
+				<-p.slots
+			}
+			return c, err
+		case <-ctx.Done():
+			return nil, errNoConn
+		}
 	}
-	if c := p.takeIdle(fresh); c != nil {
-		return c, nil
-	}
-	c, err := p.connect(ctx)
-	if err != nil {
-		<-p.slots
-		return nil, err
-	}
-	return c, nil
 }
 
-// takeIdle returns the connection that was used last, or nil if there is none
-// or a fresh one is wanted.
-func (p *pool) takeIdle(fresh bool) *conn {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := len(p.idle)
-	if n == 0 || fresh {
-		return nil
+// usable reports whether an idle connection is used again, and drops it if not.
+func (p *pool) usable(c *conn, fresh bool) bool {
+	if c.reused = true; fresh || time.Since(c.used) > maxIdle {
+		p.drop(c)
+		return false
 	}
-	c := p.idle[n-1]
-	p.idle[n-1] = nil
-	p.idle = p.idle[:n-1]
-	if time.Since(c.used) > maxIdle {
-		// The others are older still.
-		p.forgetLocked(c)
-		p.dropIdleLocked()
-		return nil
-	}
-	c.reused = true
-	return c
+	return true
 }
 
 // connect makes a new connection.
@@ -132,74 +109,32 @@ func (p *pool) connect(ctx context.Context) (*conn, error) {
 		}
 		nc = secure
 	}
-	c := &conn{Conn: nc, br: bufio.NewReaderSize(nc, headSize)}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errors.Join(errPoolClosed, nc.Close())
-	}
-	p.open[c] = struct{}{}
-	return c, nil
+	return &conn{Conn: nc, br: bufio.NewReaderSize(nc, headSize), stop: context.AfterFunc(p.open, func() { _ = nc.Close() })}, nil
 }
 
 // put gives back a connection that can be used again.
 func (p *pool) put(c *conn) {
 	c.used = time.Now()
-	p.mu.Lock()
-	if p.closed {
-		p.forgetLocked(c)
-	} else {
-		// One old connection a time keeps the pool from holding on to what a
-		// burst once needed, without a goroutine to look after it.
-		if len(p.idle) > 0 && c.used.Sub(p.idle[0].used) > maxIdle {
-			p.forgetLocked(p.idle[0])
-			p.idle = append(p.idle[:0], p.idle[1:]...)
-		}
-		p.idle = append(p.idle, c)
-	}
-	p.mu.Unlock()
-	<-p.slots
+	p.idle <- c
 }
 
-// drop gives back a connection that broke.
+// drop gives back a connection that broke. An error of Close tells nothing: all that was wanted
+// from the connection was had, or failed already.
 func (p *pool) drop(c *conn) {
-	p.mu.Lock()
-	p.forgetLocked(c)
-	p.mu.Unlock()
+	c.stop()
+	_ = c.Close()
 	<-p.slots
 }
 
 // dropIdle closes every connection that is not in use, after one of them turned
 // out to be dead: the others most likely are too.
 func (p *pool) dropIdle() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dropIdleLocked()
-}
-
-func (p *pool) dropIdleLocked() {
-	for _, c := range p.idle {
-		p.forgetLocked(c)
-	}
-	clear(p.idle)
-	p.idle = p.idle[:0]
-}
-
-// forgetLocked closes c. An error of Close tells nothing: all that was wanted
-// from the connection was had, or failed already.
-func (p *pool) forgetLocked(c *conn) {
-	delete(p.open, c)
-	_ = c.Close()
-}
-
-// close closes all connections, those in use too, whose requests then fail.
-func (p *pool) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	clear(p.idle)
-	p.idle = nil
-	for c := range p.open {
-		p.forgetLocked(c)
+	for {
+		select {
+		case c := <-p.idle:
+			p.drop(c)
+		default:
+			return
+		}
 	}
 }
