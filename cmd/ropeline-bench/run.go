@@ -232,10 +232,13 @@ func (o *runOptions) one(ctx context.Context, p planned, to io.Writer) (missed i
 	defer func() { o.run.Tell("%s took %v", p.Name, time.Since(begun).Round(time.Second)) }()
 	o.run.Command, o.run.Quick = p.command(), o.quick
 	o.run.Begin(p.Entry, to)
-	if err := p.run(ctx, &o.run); err != nil {
-		return 0, err
+	err = p.run(ctx, &o.run)
+	if docs := o.run.Docs; err != nil { // what there is of it is printed
+		o.run.Docs = ""
+		defer func() { o.run.Docs = docs }()
 	}
-	return o.run.End(ctx)
+	missed, ended := o.run.End(ctx)
+	return missed, errors.Join(err, ended)
 }
 
 // command is the command line of the run, with the options that are not as by default.

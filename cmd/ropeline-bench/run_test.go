@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
@@ -49,6 +54,31 @@ func needBench(t *testing.T) {
 		t.Skip("this wants taskset and two cores")
 	}
 	t.Setenv(asCommand, "1")
+}
+
+// TestARunThatFailsTellsWhatThereIs prints it, and leaves the page alone, which it does not even have.
+func TestARunThatFailsTellsWhatThereIs(t *testing.T) {
+	e := measurement.Entry{Name: "fails", Page: "page.md", Units: []measurement.Unit{{Name: "broken"}}, New: func(*pflag.FlagSet) func(context.Context, *measurement.Run) error {
+		return func(_ context.Context, r *measurement.Run) error {
+			r.Add("row=seven", measurement.Values{"broken": 7})
+			r.Note("It is broken, since it is.")
+			return errors.New("not everything held")
+		}
+	}}
+	var out strings.Builder
+	docs := t.TempDir()
+	o := runOptions{run: measurement.Run{Out: &out, Log: io.Discard, Docs: docs}}
+	p := planned{Entry: &e}
+	p.options, p.run = e.Options()
+	_, err := o.one(t.Context(), p, io.Discard)
+	if err == nil || err.Error() != "not everything held" || o.run.Docs != docs {
+		t.Errorf("got %v", err)
+	}
+	for _, want := range []string{"| seven |", "It is broken, since it is."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
 }
 
 func TestRunRefuses(t *testing.T) {
