@@ -40,7 +40,6 @@ func Entry() measurement.Entry {
 		},
 		Quick: []string{"requests=4000000", "mesh-requests=400000", "sources=27000"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-			log := o.String("log", "bench/testdata/semicomplete-2015-05.access.log.gz", "the access log, gzipped")
 			requests := o.Int("requests", 420_000_000, "how many requests a crowd makes at one node")
 			meshed := o.Int("mesh-requests", 42_000_000, "how many it makes at a mesh")
 			sources := o.Int("sources", 270_000, "how many sources a crowd has")
@@ -48,7 +47,7 @@ func Entry() measurement.Entry {
 				if err := crowds(ctx, r, *sources, *requests, *meshed); err != nil {
 					return err
 				}
-				return real(r, *log)
+				return real(r, "bench/testdata/semicomplete-2015-05.access.log.gz")
 			}
 		},
 	}

@@ -36,9 +36,8 @@ func Entry() measurement.Entry {
 			{Name: "broken", Meaning: "cases in which something else came of it than has to", Better: "lower", Exact: true},
 		},
 		Needs: []string{measurement.Ropeline},
-		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-			var o options
-			f.StringVar(&o.examples, "examples", "docs/examples", "where the configurations are")
+		New: func(*pflag.FlagSet) func(context.Context, *measurement.Run) error {
+			o := options{examples: "docs/examples"}
 			return func(ctx context.Context, r *measurement.Run) error {
 				o.binary, o.caddy = r.Binary, cmp.Or(r.Caddy, "caddy")
 				columns, err := runAll(ctx, o)

@@ -48,15 +48,14 @@ func Entries() []measurement.Entry {
 	const method = "Real processes on links that can be cut, with visitors who come all the time. Each node puts every ticket on record; afterwards the records of all are merged in true time and checked. As root it cuts real links."
 	each := func(name, question, which string, trials int, quick ...string) measurement.Entry {
 		text := method + "\n"
-		some, _ := choose(scenarios(20*time.Second), which) // which are named here, and there
+		some, _ := choose(scenarios(), which) // which are named here, and there
 		for _, s := range some {
 			text += fmt.Sprintf("\n  %-5s %s: %s", s.Name, s.Fault, s.Injected+s.Skip)
 		}
 		return entry(name, question, text, quick, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
 			pattern := f.String("run", which, "the scenarios whose whole name this expression matches")
-			long := f.Duration("long", 20*time.Second, "how long cuts and pauses last that outlast every lease")
 			f.IntVar(&o.trials, "trials", trials, "repeat faults that can be at least so often; 0: as often as each wants")
-			return func() ([]scenario, error) { return choose(scenarios(*long), *pattern) }
+			return func() ([]scenario, error) { return choose(scenarios(), *pattern) }
 		})
 	}
 	return []measurement.Entry{
@@ -80,7 +79,6 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 			chosen := bind(f, &o)
 			f.StringVar(&o.policy, "policy", "escrow", "policy of the room")
 			f.Uint64Var(&o.seed, "seed", 1, "visitors, losses and the order of faults follow from it")
-			f.BoolVar(&o.loopback, "loopback", false, "cut by proxies only, even where real links could be")
 			return func(ctx context.Context, r *measurement.Run) error {
 				some, err := chosen()
 				if err != nil {

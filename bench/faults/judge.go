@@ -44,7 +44,7 @@ func judge(sources []record.Source, room roomArgs, limits check.Limits) (*findin
 		f.greatest.Active, f.greatest.PerMinute = max(f.greatest.Active, l.Active), max(f.greatest.PerMinute, l.PerMinute)
 	}
 	var last int64
-	for e, err := range record.NewMerge(sources).All() {
+	for e, err := range record.Merge(sources) {
 		if err != nil {
 			return nil, err
 		}

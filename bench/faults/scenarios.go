@@ -60,9 +60,11 @@ func uneven(often string, n int, others ...string) []string {
 	return others
 }
 
-// scenarios returns all of them, in order. long is how long a cut or a pause
-// lasts that is meant to outlast every lease.
-func scenarios(long time.Duration) []scenario {
+// long is how long a cut or a pause lasts that is meant to outlast every lease.
+const long = 20 * time.Second
+
+// scenarios returns all of them, in order.
+func scenarios() []scenario {
 	all := []scenario{
 		{Name: "F1", Fault: "uneven load, nothing else", Injected: "seven of eight visitors ask one node of five", Targets: uneven("a1", 28, "a2", "b1", "b2", "a3"), Length: 40 * time.Second, Check: checkFull},
 		{Name: "F1b", Fault: "all load at one site", Injected: "nobody asks the other site", Targets: []string{"a1", "a2", "a3"}, Length: 40 * time.Second, Check: checkFull},

@@ -137,7 +137,7 @@ func (r *run) agreed(site string) *rig.Node {
 func (r *run) events(nodes ...string) iter.Seq[record.Located] {
 	sources := slices.DeleteFunc(r.mesh.Sources(), func(s record.Source) bool { return len(nodes) > 0 && !slices.Contains(nodes, s.Node) })
 	return func(yield func(record.Located) bool) {
-		for e, err := range record.NewMerge(sources).All() {
+		for e, err := range record.Merge(sources) {
 			rig.Must(err)
 			if !yield(e) {
 				return

@@ -62,12 +62,11 @@ func Entry() measurement.Entry {
 		Needs:  []string{measurement.Ropeline},
 		Quick:  []string{"body=67108864", "sockets=1000", "hold=2s", "slow=100", "alone=2s"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-			var p plan
+			p := plan{visitors: 20}
 			o.Int64Var(&p.body, "body", 1<<30, "bytes of one body")
 			o.IntVar(&p.sockets, "sockets", 10000, "how many WebSockets")
 			o.DurationVar(&p.hold, "hold", time.Minute, "how long they say nothing")
 			o.IntVar(&p.slow, "slow", 1000, "how many clients send a byte now and then")
-			o.IntVar(&p.visitors, "visitors", 20, "how many others ask ten times a second meanwhile")
 			o.DurationVar(&p.alone, "alone", 10*time.Second, "how long they do before the slow ones come")
 			return func(ctx context.Context, r *measurement.Run) error {
 				p.binary = r.Binary

@@ -124,13 +124,12 @@ type Run struct {
 	writer  *benchfmt.Writer
 	notes   []string
 	tabled  bool // the run has written a table of its own
-	keeps   bool // and its results stand beside the page
 	err     error
 }
 
 // Begin has r be a run of e, whose results go to w as well.
 func (r *Run) Begin(e *Entry, w io.Writer) {
-	r.entry, r.err, r.notes, r.tabled, r.keeps = e, nil, nil, false, false
+	r.entry, r.err, r.notes, r.tabled = e, nil, nil, false
 	r.results.Reset()
 	r.writer = benchfmt.NewWriter(io.MultiWriter(&r.results, w))
 	for _, u := range e.Units {
@@ -160,16 +159,14 @@ func (r *Run) End(ctx context.Context) (missed int, err error) {
 	if !r.tabled {
 		err = r.tableOf(ctx, read, verdicts.String())
 	}
-	if r.Docs != "" && r.keeps {
-		err = errors.Join(err, r.keep(ctx))
-	}
 	if err == nil {
 		_, err = io.WriteString(r.Out, verdicts.String())
 	}
 	return missed, err
 }
 
-// tableOf writes the table of all rows into the page, between what was asked and what came of it, or prints it.
+// tableOf writes the table of all rows into the page, between what was asked, what came of it and on what machine, with
+// the results beside it, or prints it.
 func (r *Run) tableOf(ctx context.Context, read *Results, verdicts string) error {
 	var b strings.Builder
 	if r.Docs != "" {
@@ -185,16 +182,18 @@ func (r *Run) tableOf(ctx context.Context, read *Results, verdicts string) error
 	if verdicts != "" {
 		b.WriteString("\n- " + strings.ReplaceAll(strings.TrimSuffix(verdicts, "\n"), "\n", "\n- ") + "\n")
 	}
-	return r.TableWithResults(ctx, b.String())
+	machine := thisMachine(ctx, r.programs())
+	fmt.Fprintf(&b, "\n%v. Made on %s by `%s`; all values are in [%s.txt](results/%[4]s.txt).\n", machine, time.Now().Format("2 January 2006"), r.Command, r.entry.Name)
+	return errors.Join(r.Table(b.String()), r.keep(machine))
 }
 
 // keep writes the results beside the page: into results/NAME.txt, as benchstat and compare read them.
-func (r *Run) keep(ctx context.Context) error {
+func (r *Run) keep(machine string) error {
 	dir := filepath.Join(r.Docs, "results")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	head := fmt.Sprintf("command: %s\nmachine: %v\ndate: %s\n", r.Command, thisMachine(ctx, r.programs()), time.Now().UTC().Format(time.DateTime))
+	head := fmt.Sprintf("command: %s\nmachine: %v\ndate: %s\n", r.Command, machine, time.Now().UTC().Format(time.DateTime))
 	return os.WriteFile(filepath.Join(dir, r.entry.Name+".txt"), append([]byte(head), r.results.Bytes()...), 0o644)
 }
 
@@ -254,16 +253,6 @@ func (r *Run) Table(text string) error {
 		return err
 	}
 	return writePage(filepath.Join(r.Docs, r.entry.Page), r.entry.Maker(), text)
-}
-
-// TableWithResults is Table for one that says on what machine it came about, and has the results beside it.
-func (r *Run) TableWithResults(ctx context.Context, text string) error {
-	r.keeps = true
-	if r.Docs != "" {
-		text += fmt.Sprintf("\n%v. Made on %s by `%s`; all values are in [%s.txt](results/%[4]s.txt).\n",
-			thisMachine(ctx, r.programs()), time.Now().Format("2 January 2006"), r.Command, r.entry.Name)
-	}
-	return r.Table(text)
 }
 
 // Aligned fills the cells of the tables of a Markdown text with spaces, so that people can read them on a terminal.

@@ -3,7 +3,6 @@ package rate
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -29,24 +28,21 @@ func Entry() measurement.Entry {
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			rounds := o.Int("rounds", 6, "how often; an interval takes six")
 			try := o.Duration("try", 100*time.Millisecond, "how long each try takes, of which there are some fifty; short ones find a moment in which no other program has the core")
-			conns := o.Int("connections", 64, "connections that are kept open")
-			body := o.Int("body", 6, "bytes of the body that the server answers with")
 			return func(ctx context.Context, r *measurement.Run) error {
 				if *rounds < 1 || *try <= 0 {
 					return errors.New("rounds are at least 1, and a try is longer than nothing")
 				}
-				cfg := Config{Warm: *try / 4, Lasts: *try, Drain: *try, Conns: *conns}
-				return measureItself(ctx, cfg, *rounds, *body, r)
+				return measureItself(ctx, Config{Warm: *try / 4, Lasts: *try, Drain: *try}, *rounds, r)
 			}
 		},
 	}
 }
 
-func measureItself(ctx context.Context, cfg Config, rounds, body int, r *measurement.Run) (err error) {
+func measureItself(ctx context.Context, cfg Config, rounds int, r *measurement.Run) (err error) {
 	if cfg.Address, err = rig.Free(); err != nil {
 		return err
 	}
-	server, err := rig.Start(ctx, rig.Command{Core: rig.OfServer, Name: r.Self, Args: []string{"serve", "bare", "--listen", cfg.Address, "--body", strconv.Itoa(body)}})
+	server, err := rig.Start(ctx, rig.Command{Core: rig.OfServer, Name: r.Self, Args: []string{"serve", "bare", "--listen", cfg.Address}})
 	if err != nil {
 		return err
 	}

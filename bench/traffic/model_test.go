@@ -143,7 +143,7 @@ func TestExchangesOfLargeMeshes(t *testing.T) {
 
 // TestModelOfHundreds: of all that a node sends, what everybody has to know is a part, and relays send most.
 func TestModelOfHundreds(t *testing.T) {
-	for _, s := range hundreds(false) {
+	for _, s := range hundreds() {
 		nodes := s.Sites * s.Nodes
 		mean, relay, known := predictWire(s).UDP, onWire(nodes, predict(s).Relay.all()), membership(nodes)
 		if !(known > 0 && known < mean && mean <= relay*1.0001) {

@@ -43,7 +43,7 @@ func (s shape) load() string {
 }
 
 // simulated returns the meshes that are simulated.
-func simulated(small bool) []shape {
+func simulated() []shape {
 	var all []shape
 	add := func(sites, nodes, rooms int, visitors float64, thin bool) {
 		s := shape{Sites: sites, Nodes: nodes, Rooms: rooms, Policy: room.Escrow, Visitors: visitors, Thin: thin, Before: 100 * time.Second, Span: time.Minute}
@@ -77,9 +77,6 @@ func simulated(small bool) []shape {
 		s := &all[len(all)-1]
 		s.Full, s.Before, s.Span = true, 200*time.Second, 100*time.Second
 	}
-	if small {
-		return all
-	}
 	add(30, 3, 10, 1./30, true)
 	add(100, 1, 1, 1, true)
 	add(100, 1, 10, .01, true)
@@ -93,7 +90,7 @@ func simulated(small bool) []shape {
 
 // wires returns the meshes that are measured over real links; those without rooms have no
 // nodes, and are members alone.
-func wires(small bool) []shape {
+func wires() []shape {
 	var all []shape
 	add := func(sites, nodes, rooms int, visitors float64) {
 		s := shape{Sites: sites, Nodes: nodes, Rooms: rooms, Policy: room.Escrow, Visitors: visitors, Before: 20 * time.Second, Span: 40 * time.Second}
@@ -104,9 +101,6 @@ func wires(small bool) []shape {
 	}
 	add(1, 3, 0, 0)
 	add(1, 12, 0, 0)
-	if small {
-		return all
-	}
 	add(1, 24, 0, 0)
 	add(1, 3, 100, 0)
 	add(1, 12, 10, 1)
@@ -117,7 +111,7 @@ func wires(small bool) []shape {
 }
 
 // hundreds returns meshes that are too large to be run on one machine, members and all.
-func hundreds(bool) []shape {
+func hundreds() []shape {
 	const sites = 300
 	var all []shape
 	for _, nodes := range []int{1, 10} {

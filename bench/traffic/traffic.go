@@ -37,7 +37,7 @@ type subject struct {
 	name, question, method string
 	quick                  []string
 	units                  []measurement.Unit
-	meshes                 func(small bool) []shape
+	meshes                 func() []shape
 	atOnce                 int // so many are measured
 	measure                func(ctx context.Context, s shape, seed uint64) (measurement.Values, error)
 }
@@ -81,13 +81,12 @@ func Entries() (entries []measurement.Entry) {
 		entries = append(entries, measurement.Entry{Name: k.name, Page: "measurements.md", Question: k.question, Method: k.method, Units: k.units, Quick: k.quick,
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				seed := o.Uint64("seed", 1, "of all chances")
-				small := o.Bool("small", false, "leave out meshes that take minutes")
 				only := o.String("only", "", "only meshes whose name has this text, such as \"1 × 3 nodes\"")
 				return func(ctx context.Context, r *measurement.Run) error {
 					if r.Docs != "" && *only != "" {
 						return errors.New("--docs does not go with the option only: the page would have a part of the meshes")
 					}
-					some := slices.DeleteFunc(k.meshes(*small), func(s shape) bool { return !strings.Contains(s.String(), *only) })
+					some := slices.DeleteFunc(k.meshes(), func(s shape) bool { return !strings.Contains(s.String(), *only) })
 					if len(some) == 0 {
 						return fmt.Errorf("no mesh is called %q", *only)
 					}

@@ -94,7 +94,7 @@ func TestTheGeneratorMeasuresItself(t *testing.T) {
 	root := newRootCommand()
 	root.SetOut(&out)
 	root.SetErr(&out)
-	root.SetArgs([]string{"run", "generator", "--quick", "--set", "body=100"})
+	root.SetArgs([]string{"run", "generator", "--quick"})
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,19 +21,8 @@ type Source struct {
 // slack is how far the events of one file may be out of order: requests are
 // decided beside each other, and each writes its own event when it is done. A
 // request that is held up for longer than that (the process was stopped between
-// reading the clock and writing) is passed on late, and counted.
+// reading the clock and writing) is passed on late.
 const slack = 2 * time.Second
-
-// Merge is what several nodes have written, in the order of true time.
-type Merge struct {
-	sources []Source
-	// Late counts events that came out after one with a later time. Checkers
-	// that need the order may be wrong about so many.
-	Late int
-}
-
-// NewMerge returns a merge of files.
-func NewMerge(sources []Source) *Merge { return &Merge{sources: sources} }
 
 // Located is an event and where it happened.
 type Located struct {
@@ -41,9 +30,9 @@ type Located struct {
 	Event
 }
 
-// All yields every event, with the name of the node that wrote it. It stops at
-// the first error, which it yields.
-func (m *Merge) All() iter.Seq2[Located, error] {
+// Merge yields every event of several files, in the order of true time, with the name of the node that wrote it. It
+// stops at the first error, which it yields.
+func Merge(sources []Source) iter.Seq2[Located, error] {
 	return func(yield func(Located, error) bool) {
 		var streams []*stream // by the time of the next event of each
 		defer func() {
@@ -60,7 +49,7 @@ func (m *Merge) All() iter.Seq2[Located, error] {
 			streams = slices.Insert(streams, i, s)
 			return nil
 		}
-		for _, src := range m.sources {
+		for _, src := range sources {
 			f, err := os.Open(src.Path)
 			if err == nil {
 				err = place(&stream{node: src.Node, file: f, read: bufio.NewReaderSize(f, 1024*Size)})
@@ -70,15 +59,9 @@ func (m *Merge) All() iter.Seq2[Located, error] {
 				return
 			}
 		}
-		m.Late = 0
-		for last := int64(0); len(streams) > 0; {
+		for len(streams) > 0 {
 			s := streams[0]
-			e := s.ahead[0]
-			if e.At < last {
-				m.Late++
-			}
-			last = max(last, e.At)
-			if !yield(Located{s.node, e}, nil) {
+			if !yield(Located{s.node, s.ahead[0]}, nil) {
 				return
 			}
 			s.ahead = s.ahead[1:]

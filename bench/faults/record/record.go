@@ -6,7 +6,7 @@
 // the answer that it tells of leaves: kill −9 then loses no event that a visitor
 // has seen. It does not outlive the machine, and need not.
 //
-// A [Writer] may be used by many goroutines. A [Merge] belongs to one.
+// A [Writer] may be used by many goroutines.
 package record
 
 import (

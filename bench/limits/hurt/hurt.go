@@ -48,7 +48,6 @@ func Entry() measurement.Entry {
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			only := f.String("run", "", "only faults whose names contain this text")
-			f.BoolVar(&o.loopback, "loopback", false, "cut by proxies, even where real links could be")
 			f.DurationVar(&o.period, "period", 10*time.Second, "period of the limit in which faults are tried")
 			return func(ctx context.Context, r *measurement.Run) error { return measure(ctx, o, *only, r) }
 		},

@@ -14,7 +14,6 @@ import (
 type Poller struct {
 	fd     int
 	events []unix.EpollEvent
-	coarse bool // the kernel is too old for waits below a millisecond
 }
 
 // New returns a poller that tells of up to most events at a time. Close it.
@@ -68,11 +67,9 @@ func Close(fd int) { _ = unix.Close(fd) }
 // is to do, nearly as much as the request waited for. Other goroutines that need the same one get it as from
 // any that computes for long, within 10 ms; let d be short.
 func (p *Poller) Wait(d time.Duration) ([]unix.EpollEvent, error) {
-	n, errno := p.wait(max(d, 0))
-	if errno == unix.ENOSYS && !p.coarse {
-		p.coarse = true
-		n, errno = p.wait(max(d, 0))
-	}
+	ts := unix.NsecToTimespec(int64(max(d, 0)))
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), // since Linux 5.11
+		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 	switch errno {
 	case 0:
 		return p.events[:n], nil
@@ -80,21 +77,6 @@ func (p *Poller) Wait(d time.Duration) ([]unix.EpollEvent, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("epoll: %w", errno)
-}
-
-func (p *Poller) wait(d time.Duration) (int, unix.Errno) {
-	at, most := uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events))
-	switch {
-	case d == 0:
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), at, most, 0, 0, 0)
-		return int(n), errno
-	case p.coarse: // rounded down: rather look too often than sleep too long
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), at, most, uintptr(d/time.Millisecond), 0, 0)
-		return int(n), errno
-	}
-	ts := unix.NsecToTimespec(int64(d))
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), at, most, uintptr(unsafe.Pointer(&ts)), 0, 0)
-	return int(n), errno
 }
 
 // Read reads what a socket has, and waits for nothing. The scheduler is not told, which saves a part of the
