@@ -5,13 +5,10 @@ package heavy
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,15 +46,15 @@ func (s *stack) measureSockets(ctx context.Context) {
 		s.run.Note("The limit of open files allows %d WebSockets, each being two: raise it (`ulimit -Hn`) for %d.", n, s.sockets)
 	}
 	before := rig.Got(s.node.Memory())
-	conns, err := openSockets(ctx, s.addr, n)
+	var conns []net.Conn
 	defer func() {
 		for _, c := range conns {
-			if c != nil {
-				c.Close()
-			}
+			c.Close()
 		}
 	}()
-	rig.Must(err)
+	for range n {
+		conns = append(conns, openSocket(ctx, s.addr))
+	}
 	busy := rig.Got(s.node.CPU())
 	rig.Must(rig.Sleep(ctx, s.hold))
 	idle := rig.Got(s.node.CPU()) - busy
@@ -66,37 +63,16 @@ func (s *stack) measureSockets(ctx context.Context) {
 		"B/socket": float64(grew) / float64(n), "cpu-sec/s": idle.Seconds() / s.hold.Seconds()})
 }
 
-// openSockets opens n of them, some at a time.
-func openSockets(ctx context.Context, addr string, n int) ([]net.Conn, error) {
-	conns, errs := make([]net.Conn, n), make([]error, n)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range 64 {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if conns[i], errs[i] = openSocket(ctx, addr); errs[i] != nil {
-					return
-				}
-			}
-		})
+func openSocket(ctx context.Context, addr string) net.Conn {
+	var d net.Dialer
+	c := rig.Got(d.DialContext(ctx, "tcp", addr))
+	rig.Must(c.SetDeadline(time.Now().Add(time.Minute)))
+	rig.Got(io.WriteString(c, "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"))
+	if resp := rig.Got(http.ReadResponse(bufio.NewReaderSize(c, 4096), nil)); resp.StatusCode != http.StatusSwitchingProtocols {
+		rig.Must(fmt.Errorf("status %d", resp.StatusCode))
 	}
-	wg.Wait()
-	return conns, errors.Join(append(errs, context.Cause(ctx))...)
-}
-
-func openSocket(ctx context.Context, addr string) (c net.Conn, err error) {
-	err = rig.Try(func() {
-		var d net.Dialer
-		c = rig.Got(d.DialContext(ctx, "tcp", addr))
-		rig.Must(c.SetDeadline(time.Now().Add(time.Minute)))
-		rig.Got(io.WriteString(c, "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"))
-		resp := rig.Got(http.ReadResponse(bufio.NewReaderSize(c, 4096), nil))
-		if resp.StatusCode != http.StatusSwitchingProtocols {
-			rig.Must(fmt.Errorf("status %d", resp.StatusCode))
-		}
-		rig.Must(c.SetDeadline(time.Time{}))
-	})
-	return c, err
+	rig.Must(c.SetDeadline(time.Time{}))
+	return c
 }
 
 // talk says something on each and returns how many do not answer.
