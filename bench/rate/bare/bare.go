@@ -12,7 +12,7 @@ import (
 
 // Config says what is answered.
 type Config struct {
-	// Address is where to listen: IPv4 and port, such as 127.0.0.1:0 for any port that is free.
+	// Address is where to listen, by IPv4: host and port, such as 127.0.0.1:0 for any port that is free.
 	Address string
 	// Body is the size of every answer's body in bytes. 0: an empty one.
 	Body int

@@ -2,9 +2,9 @@ package bare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"runtime"
 	"time"
 
@@ -17,14 +17,13 @@ const (
 	listens    = -1 // the key of the socket that listens
 	closed     = -1 // the state of a connection that is not there
 	mostEvents = 64
-	backlog    = 4096
 	readSize   = 64 << 10
 )
 
 // Server is a server that listens.
 type Server struct {
 	fd     int
-	addr   netip.AddrPort
+	addr   net.Addr
 	answer []byte
 	poller *poll.Poller
 	states []int // of connections by file descriptor: how much of the end of a head has come
@@ -33,46 +32,32 @@ type Server struct {
 
 // Listen opens the port. Nothing is answered before Serve.
 func Listen(cfg Config) (*Server, error) {
-	at, err := netip.ParseAddrPort(cfg.Address)
-	if err != nil || !at.Addr().Is4() || cfg.Body < 0 {
-		return nil, fmt.Errorf("bare: listen on %q, body of %d bytes: IPv4 and a port are wanted, and a size", cfg.Address, cfg.Body)
+	if cfg.Body < 0 {
+		return nil, fmt.Errorf("bare: a body of %d bytes: a size is wanted", cfg.Body)
 	}
+	l, err := net.Listen("tcp4", cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("bare: %w", err)
+	}
+	defer l.Close()
 	poller, err := poll.New(mostEvents)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{fd: -1, answer: cfg.answer(), poller: poller, buf: make([]byte, readSize)}
-	if err := s.listen(at); err != nil {
+	s := &Server{fd: -1, addr: l.Addr(), answer: cfg.answer(), poller: poller, buf: make([]byte, readSize)}
+	raw, err := l.(*net.TCPListener).SyscallConn()
+	if err == nil { // a number of its own, of which Go's own poller is not told
+		err = raw.Control(func(fd uintptr) { s.fd, _ = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	}
+	if err = errors.Join(err, poller.Add(s.fd, listens)); err != nil {
 		s.close()
-		return nil, fmt.Errorf("bare: listen on %s: %w", at, err)
+		return nil, fmt.Errorf("bare: listen on %s: %w", s.addr, err)
 	}
 	return s, nil
 }
 
-func (s *Server) listen(at netip.AddrPort) (err error) {
-	if s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
-		return err
-	}
-	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
-		return err
-	}
-	if err := unix.Bind(s.fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
-		return err
-	}
-	if err := unix.Listen(s.fd, backlog); err != nil {
-		return err
-	}
-	name, err := unix.Getsockname(s.fd)
-	if err != nil {
-		return err
-	}
-	own := name.(*unix.SockaddrInet4) // it is what was bound
-	s.addr = netip.AddrPortFrom(netip.AddrFrom4(own.Addr), uint16(own.Port))
-	return s.poller.Add(s.fd, listens)
-}
-
 // Addr returns where the server listens.
-func (s *Server) Addr() net.Addr { return net.TCPAddrFromAddrPort(s.addr) }
+func (s *Server) Addr() net.Addr { return s.addr }
 
 // Serve answers until ctx ends, on a thread of its own, and closes everything. It may be called once.
 func (s *Server) Serve(ctx context.Context) (err error) {
