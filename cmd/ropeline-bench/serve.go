@@ -1,12 +1,9 @@
 package main
 
 import (
-	"math"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ropeline/ropeline/bench/rig/serve"
-	"github.com/ropeline/ropeline/node/settings"
 )
 
 // newServeCommand is one of the servers beside this program, in a process of its own.
@@ -25,8 +22,6 @@ func newServeCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", "", "`host:port`")
 	f.StringVar(&c.Site, "site", "", "`host:port` of the origin")
-	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered")
-	c.Body = len("hello\n")
-	f.Var(settings.Int(0, math.MaxInt32).At(&c.Body), "body", "bytes of the body that bare answers with, without --answer")
+	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered (default: six bytes)")
 	return cmd
 }

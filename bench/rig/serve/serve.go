@@ -36,8 +36,7 @@ type Config struct {
 	Kind   Kind
 	Listen string // host:port
 	Site   string // host:port of the origin of a proxy
-	Answer string // the file of what the others answer
-	Body   int    // bytes of the body that a bare one answers with, unless Answer says it
+	Answer string // the file of what the others answer, of which a bare one has the length; empty: six bytes
 }
 
 const (
@@ -49,16 +48,15 @@ const (
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) (err error) {
-	var a Answer
+	a := Plain(6)
 	if c.Answer != "" {
 		if a, err = load(c.Answer); err != nil {
 			return err
 		}
-		c.Body = len(a.Body)
 	}
 	switch c.Kind {
 	case Bare:
-		s, err := bare.Listen(bare.Config{Address: c.Listen, Body: c.Body})
+		s, err := bare.Listen(bare.Config{Address: c.Listen, Body: len(a.Body)})
 		if err != nil {
 			return err
 		}
