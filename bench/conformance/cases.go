@@ -256,13 +256,12 @@ func comesIn(t *try) string {
 
 // until has a visitor ask until the answer is as wanted.
 func (t *try) until(v *visitor, wanted func(answer) bool) (a answer) {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(250 * time.Millisecond) {
+	came := rig.Until(t.ctx, 20*time.Second, 250*time.Millisecond, func() bool {
 		t.stack.site.take(t.host)
-		if a = v.ask(http.MethodGet); wanted(a) {
-			return a
-		}
-	}
-	t.must(false, "it stays at %v", a)
+		a = v.ask(http.MethodGet)
+		return wanted(a)
+	})
+	t.must(came, "it stays at %v", a)
 	return a
 }
 

@@ -44,14 +44,8 @@ func (r *run) note(format string, args ...any) {
 
 func (r *run) sleep(d time.Duration) { rig.Must(rig.Sleep(r.ctx, d)) }
 
-// until looks again and again whether something is so, and reports whether it came to be within a limit.
 func (r *run) until(limit, every time.Duration, is func() bool) bool {
-	for deadline := time.Now().Add(limit); !is(); r.sleep(every) {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
+	return rig.Until(r.ctx, limit, every, is)
 }
 
 func (r *run) kill(n *rig.Node) { rig.Must(n.Kill()) }

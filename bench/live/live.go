@@ -103,11 +103,8 @@ const settles = time.Minute
 
 // await waits until all see all, and are ready.
 func (m *Mesh) await(ctx context.Context) {
-	for deadline := time.Now().Add(settles); slices.ContainsFunc(m.Nodes, func(n *Node) bool { return !m.met(n) }); {
-		rig.Must(rig.Sleep(ctx, 20*time.Millisecond))
-		if time.Now().After(deadline) {
-			rig.Must(fmt.Errorf("%d nodes have not found each other within %v", len(m.Nodes), settles))
-		}
+	if !rig.Until(ctx, settles, 20*time.Millisecond, func() bool { return !slices.ContainsFunc(m.Nodes, func(n *Node) bool { return !m.met(n) }) }) {
+		rig.Must(fmt.Errorf("%d nodes have not found each other within %v", len(m.Nodes), settles))
 	}
 }
 

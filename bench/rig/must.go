@@ -48,3 +48,14 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// Until looks again and again whether something is so, and reports whether it came to be within a limit. It ends what [Try]
+// has called if ctx ends before.
+func Until(ctx context.Context, limit, every time.Duration, is func() bool) bool {
+	for deadline := time.Now().Add(limit); !is(); Must(Sleep(ctx, every)) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}

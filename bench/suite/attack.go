@@ -74,7 +74,7 @@ rate-limits:
 	at := p.listen
 	if o.decoy {
 		at = rig.Got(rig.Free())
-		p.run(rig.StartNginx(p.ctx, rig.OfServer, filepath.Join(p.dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", at)}))
+		p.runs(rig.StartNginx(p.ctx, rig.OfServer, filepath.Join(p.dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", at)}))
 	}
 	sub.send = func(ctx context.Context, s shot) (answers, error) {
 		n := attacks{onslaught: o, at: at}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
-	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // benchmark is one question, and how it is answered.
@@ -102,21 +101,16 @@ func (s *subject) wants() int { return cmp.Or(s.code, http.StatusOK) }
 
 // place is where a subject runs, for one measurement.
 type place struct {
+	*harness
 	ctx     context.Context // of the measurement
 	dir     string          // its own, and empty
-	binary  string          // the program of ropeline
-	self    string          // that of the benchmarks
-	caddy   string
-	listen  string         // host:port of the server
-	admin   string         // of the node
-	site    string         // of the origin, which runs
-	started []*rig.Process // that are to be ended
-	// recorded has answers that servers are to give, by what they are of. All places of a run share it.
-	recorded map[string]serve.Answer
+	listen  string          // host:port of the server
+	admin   string          // of the node
+	started []*rig.Process  // that are to be ended
 }
 
-// run has a process ended after the measurement.
-func (p *place) run(proc *rig.Process, err error) *rig.Process {
+// runs has a process ended after the measurement.
+func (p *place) runs(proc *rig.Process, err error) *rig.Process {
 	rig.Must(err)
 	p.started = append(p.started, proc)
 	return proc
@@ -124,7 +118,7 @@ func (p *place) run(proc *rig.Process, err error) *rig.Process {
 
 // ready is a subject of one process, from when it answers.
 func (p *place) ready(proc *rig.Process, err error) *subject {
-	rig.Must(p.run(proc, err).Await(p.ctx, p.url()))
+	rig.Must(p.runs(proc, err).Await(p.ctx, p.url()))
 	return &subject{parts: []*rig.Process{proc}, heads: [][]byte{head(strangerCookie)}}
 }
 

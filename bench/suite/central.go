@@ -48,8 +48,8 @@ const pageSize = 6950
 // startCentral starts Redis and nginx, and has visitors come.
 func startCentral(p *place, inside bool) *subject {
 	store := rig.Got(rig.Free())
-	proc := p.run(redis.Start(p.ctx, rig.OfServer, p.dir, store))
-	front := p.run(rig.StartNginx(p.ctx, rig.OfServer, filepath.Join(p.dir, "nginx"), centralConfig(p, store, inside)))
+	proc := p.runs(redis.Start(p.ctx, rig.OfServer, p.dir, store))
+	front := p.runs(rig.StartNginx(p.ctx, rig.OfServer, filepath.Join(p.dir, "nginx"), centralConfig(p, store, inside)))
 	rig.Must(front.Await(p.ctx, p.url())) // who asks takes the one place there is
 	sub := &subject{parts: []*rig.Process{proc, front}, probe: isCentralPage}
 	if inside {

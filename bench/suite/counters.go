@@ -27,7 +27,7 @@ func counters() benchmark {
 }
 
 func startCounter(p *place, send func(context.Context, shot) (answers, error)) *subject {
-	return &subject{parts: []*rig.Process{p.run(redis.Start(p.ctx, rig.OfServer, p.dir, p.listen))}, send: send}
+	return &subject{parts: []*rig.Process{p.runs(redis.Start(p.ctx, rig.OfServer, p.dir, p.listen))}, send: send}
 }
 
 // increments has this process increment, whose time can be told, as it does nothing else meanwhile.

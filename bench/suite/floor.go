@@ -42,5 +42,5 @@ func startAnswer(p *place, kind serve.Kind, a serve.Answer) *subject {
 // serve starts one of the servers in Go that this program has in it.
 func (p *place) serve(kind serve.Kind, args ...string) (*rig.Process, error) {
 	args = append([]string{"serve", string(kind), "--listen", p.listen}, args...)
-	return rig.Start(p.ctx, rig.Command{Core: rig.OfServer, Env: []string{"GOMAXPROCS=1"}, Name: p.self, Args: args})
+	return rig.Start(p.ctx, rig.Command{Core: rig.OfServer, Env: []string{"GOMAXPROCS=1"}, Name: p.run.Self, Args: args})
 }

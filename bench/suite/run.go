@@ -42,7 +42,7 @@ type harness struct {
 	site     string                  // host:port of the origin
 	samples  map[string][]sample     // by the name of the row, one of each round
 	warned   map[string][]string     // of the generator, by the name of the row
-	recorded map[string]serve.Answer // of [place]
+	recorded map[string]serve.Answer // that servers are to give, by what they are of
 }
 
 // measure measures all servers of b, in each round.
@@ -221,8 +221,7 @@ func (h *harness) due(e entry) (float64, error) {
 // place returns where the next server runs.
 func (h *harness) place(ctx context.Context) (p *place, err error) {
 	err = rig.Try(func() {
-		p = &place{ctx: ctx, dir: rig.Got(os.MkdirTemp(h.dir, "server")), binary: h.run.Binary, self: h.run.Self, caddy: h.caddy, site: h.site, recorded: h.recorded,
-			listen: rig.Got(rig.Free()), admin: rig.Got(rig.Free())}
+		p = &place{harness: h, ctx: ctx, dir: rig.Got(os.MkdirTemp(h.dir, "server")), listen: rig.Got(rig.Free()), admin: rig.Got(rig.Free())}
 	})
 	return p, err
 }

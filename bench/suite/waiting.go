@@ -93,14 +93,14 @@ func startWaiting(p *place, as string, count int) *subject {
 
 // setRefresh changes how often the room asks visitors to come, and returns when new ones are told so.
 func setRefresh(p *place, to string) {
-	out, err := exec.CommandContext(p.ctx, p.binary, "room", "set", "default", "refresh_interval="+to, "--server", "http://"+p.admin).CombinedOutput()
+	out, err := exec.CommandContext(p.ctx, p.run.Binary, "room", "set", "default", "refresh_interval="+to, "--server", "http://"+p.admin).CombinedOutput()
 	if err != nil {
 		rig.Must(fmt.Errorf("set refresh_interval: %w: %s", err, out))
 	}
-	for deadline := time.Now().Add(askTime); rig.Got(ask(p.ctx, p.listen, headFor("/", asJSON, ""))).Header.Get("Refresh") == "1"; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			rig.Must(errors.New("visitors are told the old refresh_interval"))
-		}
+	if !rig.Until(p.ctx, askTime, 20*time.Millisecond, func() bool {
+		return rig.Got(ask(p.ctx, p.listen, headFor("/", asJSON, ""))).Header.Get("Refresh") != "1"
+	}) {
+		rig.Must(errors.New("visitors are told the old refresh_interval"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/live"
+	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -43,29 +44,21 @@ func startMesh(ctx context.Context, session time.Duration) (*mesh, error) {
 		return nil, err
 	}
 	m := &mesh{Mesh: site, room: newLoad(), session: session}
-	if err := m.await(ctx); err != nil {
+	if err := rig.Try(func() { m.await(ctx) }); err != nil {
 		return nil, errors.Join(err, m.Stop())
 	}
 	return m, nil
 }
 
 // await waits until rights are spread, which takes seconds, and each node gives tickets.
-func (m *mesh) await(ctx context.Context) error {
+func (m *mesh) await(ctx context.Context) {
 	served := func(n *live.Node) bool {
 		s := n.Status()
 		return len(s.Rooms) == 1 && s.Rooms[0].Rights != nil && s.Rooms[0].Rights.Held.Places >= places/4 &&
 			n.Route("h", "/").Decide(node.Pass{}, false, n.Now()).Admit
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if !slices.ContainsFunc(m.Nodes, func(n *live.Node) bool { return !served(n) }) {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return errors.New("the nodes do not give tickets after a minute")
-		}
+	if !rig.Until(ctx, time.Minute, 50*time.Millisecond, func() bool { return !slices.ContainsFunc(m.Nodes, func(n *live.Node) bool { return !served(n) }) }) {
+		rig.Must(errors.New("the nodes do not give tickets after a minute"))
 	}
 }
 
