@@ -88,6 +88,9 @@ func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 		return nil, fmt.Errorf("data directory %s belongs to node %s, the certificate to node %s; use the certificate of that node, or another --data-dir", path, id.Node, want)
 	}
 	if d.refused != "" {
+		if d.refused == ErrDeclaredDead.Error() {
+			return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %w", path, id.Boot, id.Node, ErrDeclaredDead)
+		}
 		return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %s (%w)", path, id.Boot, id.Node, d.refused, ErrCopied)
 	}
 	id.Boot++

@@ -220,3 +220,26 @@ func TestStatusTellsWhatWentWrong(t *testing.T) {
 		}
 	})
 }
+
+// TestANodeThatHearsOfItsOwnDeathEnds: others have its capacity.
+func TestANodeThatHearsOfItsOwnDeathEnds(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := startNode(t, dir, 0, nil)
+		time.Sleep(time.Second)
+		err := n.tell(t.Context(), func(c *Core, now time.Time) error {
+			key := nodeKey(factDead, c.self.Node) + "/" + crdt.NodeID{7}.String()
+			return c.facts.set(key, []byte{factVersion}, now)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if err := stop(); !errors.Is(err, ErrDeclaredDead) {
+			t.Errorf("it ends with %v, want %v", err, ErrDeclaredDead)
+		}
+	})
+	if _, err := OpenDataDir(dir, crdt.NodeID{}); !errors.Is(err, ErrDeclaredDead) {
+		t.Errorf("started again: %v, want %v", err, ErrDeclaredDead)
+	}
+}

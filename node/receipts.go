@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -50,9 +51,16 @@ type inquiries struct {
 	turn int       // with whom it begins
 }
 
-// Conflict says why this node must not go on: another process is this node as well, or
-// its data directory is older than what it has done. Nil: nothing speaks against it.
+// ErrDeclaredDead says that this node lives, and others have its capacity.
+var ErrDeclaredDead = errors.New("this node was declared dead, and other nodes have its capacity: move the data directory away, and start as a new node (with a certificate for a new id, if certificates are your own)")
+
+// Conflict says why this node must not go on: another process is this node as well, its data
+// directory is older than what it has done, or it has heard that it was declared dead. Nil:
+// nothing speaks against it.
 func (c *Core) Conflict() error {
+	if _, dead := c.facts.dead[c.self.Node]; dead {
+		return ErrDeclaredDead
+	}
 	if other, ok := c.replica.Conflict(); ok {
 		return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: %w", other.Boot, c.self.Boot, ErrCopied)
 	}
