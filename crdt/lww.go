@@ -346,6 +346,17 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 	return gap, nil
 }
 
+// Take merges one write out of turn: earlier ones of the same node may be missing, and until
+// these have come nobody is told of it by Delta. Errors are those of Apply.
+func (m *LWW) Take(key string, value []byte, at Stamp, clock *Clock, now time.Time) error {
+	n := at.packed()
+	_, err := m.Apply(LWWPiece{Writer: at.Node, From: max(1, n) - 1, To: n, Writes: []Write{{Key: key, At: n, Value: value}}}, clock, now)
+	return err
+}
+
+// Tellable reports whether others may be told of a write of that stamp: that it is not withheld.
+func (m *LWW) Tellable(at Stamp) bool { return at.Node != m.withheld || at.packed() <= m.upTo }
+
 // fits reports whether there is room for writes, even if all their keys are new.
 func (m *LWW) fits(writes []Write) bool {
 	size := m.size

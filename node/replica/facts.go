@@ -56,6 +56,20 @@ func (r *Replica) Knows(writer crdt.NodeID, written uint64) bool {
 // of everything.
 func (r *Replica) Tell(written uint64) { r.lww.Withhold(r.cfg.Self.Node, written) }
 
+// Take takes one write of another node that a third one has passed on, out of turn: what else
+// that node has written may be missing. It returns false if it is no news, or not to be believed.
+func (r *Replica) Take(key string, value []byte, at crdt.Stamp, now time.Time) bool {
+	if _, is, _ := r.lww.Get(key); at.Node == r.cfg.Self.Node || at.Compare(is) <= 0 {
+		return false
+	}
+	r.mapChanges++
+	_, err := r.applied(false, r.lww.Take(key, value, at, &r.hlc, now))
+	return err == nil
+}
+
+// Tellable reports whether a write is on disk as far as Tell has said, if it is this node's own.
+func (r *Replica) Tellable(at crdt.Stamp) bool { return r.lww.Tellable(at) }
+
 // HoldsUpTo reports whether all that a node has written into the last-writer map up to a
 // stamp of its is known here.
 func (r *Replica) HoldsUpTo(at crdt.Stamp) bool { return r.lww.Holds(at) }
