@@ -104,6 +104,7 @@ type Core struct {
 	ticked      time.Time
 
 	inquiries inquiries
+	givers    givers
 	facts     facts
 	deleted   deletedRooms
 	catalog   *cataloged // nil: none is followed

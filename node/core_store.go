@@ -149,7 +149,7 @@ func (c *Core) Writes() []durable.Write {
 	for _, r := range s.touched {
 		r.touched = false
 		r.mu.Lock()
-		if behind && r.rights.TakesOver() { // the last ledger is a fact, and may come later: it is not to be forgotten alone
+		if behind && r.rights.Receives() { // what came with it are facts, and may come later: they are not to be forgotten alone
 			r.mu.Unlock()
 			later = append(later, r)
 			continue

@@ -268,11 +268,15 @@ func (c *Core) takeWant(from replica.Peer, payload []byte, now time.Time) ([]Mes
 func (r *Room) sendGifts(now time.Time) (out []Message) {
 	c := r.core
 	r.mu.Lock()
-	gifts, acks := r.rights.TransfersDue(now), r.rights.AcksDue(now)
+	gives, acks := r.rights.Gives(), r.rights.AcksDue(now)
 	r.mu.Unlock()
-	for _, t := range gifts {
+	for _, t := range r.giftsDue(gives, now) {
 		if to := r.heir(t.To); to != c.self.Node {
 			out = append(out, c.message(to, kindTransfer, ticket.AppendTransfer(nil, t)))
+			if c.olderToo(t.Minted) {
+				t.Minted = ticket.Minted{Older: true}
+				out = append(out, c.message(to, kindTransfer, ticket.AppendTransfer(nil, t)))
+			}
 			continue
 		}
 		// What was given to a node whose heir this one is comes back.
@@ -310,12 +314,15 @@ func (c *Core) takeTransfer(from replica.Peer, payload []byte, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.limited(t.Room, from, false)
-	if r == nil {
-		return nil, err
-	}
 	if t.From != from.ID {
 		return nil, fmt.Errorf("%w: gift of %s", errMalformed, t.From)
+	}
+	r, err := c.limited(t.Room, from, false)
+	if r == nil || !c.takeMinted(from, t.Room, t.Minted, now) {
+		return nil, err
+	}
+	if r, err = c.limited(t.Room, from, false); r == nil {
+		return nil, err // it is gone by what came with the gift
 	}
 	r.receive(t, now)
 	if k := r.counters.Load(); k != nil && k.loop.supply != nil && from.Site != c.site {

@@ -38,6 +38,7 @@ import (
 //	over/<node>           the node has left and says nothing more; only it writes this
 //	dead/<node>/<heir>    the node is lost, an operator said at its heir
 //	final/<room>/<node>   the last ledger of a node that has left
+//	knew/<room>/<node>    what it knows to be minted, where others may never hear it from who did
 //	word/<room>/<dead>/<node>  what a node has dealt with a lost one
 //	recovered/<room>/<dead>    who has its rights, and what it had minted
 
@@ -55,6 +56,7 @@ const (
 	factOver    = "over"
 	factDead    = "dead"
 	factFinal   = "final"
+	factKnew    = "knew"
 	factWord    = "word"
 
 	factRecovered = "recovered"
@@ -81,6 +83,8 @@ type facts struct {
 	named map[crdt.NodeID][]crdt.NodeID // of the dead: all heirs, in no order
 
 	catalog uint64 // changes with what the map holds of the catalog
+
+	unheard map[crdt.RoomID]bool // rooms of which something minted is known from others than who minted it
 }
 
 // roomFacts is what is known of one room. Absent limits are zero.
@@ -92,6 +96,7 @@ type roomFacts struct {
 	retired   bool
 	retiredAt time.Time // by the clock of whoever was told
 	finals    map[crdt.NodeID]ticket.Final
+	knew      []ticket.Told          // in no order
 	words     []ticket.Word          // on the dead; in order
 	kept      perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
 	again     map[crdt.NodeID]recovered
@@ -174,7 +179,7 @@ func (f *facts) update() bool {
 	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
 	f.left, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]crdt.NodeID{}
 	f.named, f.names = map[crdt.NodeID][]crdt.NodeID{}, map[crdt.NodeID]string{}
-	f.catalog = 0
+	f.catalog, f.unheard = 0, nil
 	for key, at := range f.replica.Stamps() {
 		if catalog.IsKey(key) {
 			f.catalog += catalogMark(key, at)
@@ -201,15 +206,25 @@ func (f *facts) take(key string, value []byte, at crdt.Stamp) {
 		if id, err := crdt.ParseNodeID(name); err == nil {
 			f.takeNode(kind, id, heir, value)
 		}
-	case factLimits, factSession, factMinter, factMinted, factTold, factRests, factRetired, factFinal, factWord, factRecovered:
+	case factLimits, factSession, factMinter, factMinted, factTold, factRests, factRetired, factFinal, factKnew, factWord, factRecovered:
 		name, of, _ := strings.Cut(rest, "/")
 		if id, err := crdt.ParseRoomID(name); err == nil {
 			f.takeRoom(kind, id, of, value)
+			if kind == factMinted && !f.replica.HoldsUpTo(at) {
+				f.noteUnheard(id)
+			}
 			if kind == factRetired {
 				f.rooms[id].retiredAt = time.UnixMilli(at.Wall)
 			}
 		}
 	}
+}
+
+func (f *facts) noteUnheard(id crdt.RoomID) {
+	if f.unheard == nil {
+		f.unheard = map[crdt.RoomID]bool{}
+	}
+	f.unheard[id] = true
 }
 
 func (f *facts) takeNode(kind string, id crdt.NodeID, named string, value []byte) {
@@ -272,6 +287,10 @@ func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
 		final, err := ticket.DecodeFinal(value)
 		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil && final.Node == node {
 			noteFact(&r.finals, node, final)
+		}
+	case factKnew:
+		if told, err := ticket.DecodeTold(value); err == nil {
+			r.knew = append(r.knew, told...)
 		}
 	case factRecovered:
 		dead, badID := crdt.ParseNodeID(of)

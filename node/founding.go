@@ -17,6 +17,7 @@ import (
 func (c *Core) heedFacts(now time.Time) {
 	c.tellMesh(now)
 	if c.facts.update() {
+		c.takeKnew(now)
 		c.noteDeleted(now)
 		c.followCatalog(now)
 		c.keepRooms(now)
@@ -33,6 +34,7 @@ func (c *Core) heedFacts(now time.Time) {
 			r.found(now)
 		}
 	}
+	c.tellUnheard(now)
 	c.facts.update()
 	for _, r := range c.up() {
 		if r.escrow() {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -222,13 +223,12 @@ func (r *Room) handOver(out *[]Message, now time.Time) (done bool) {
 		r.mu.Unlock()
 		return true
 	}
-	h, due := r.rights.HandoverDue(now)
 	final, left := r.rights.Left()
 	r.mu.Unlock()
 	if left {
-		c.setFact(roomNodeKey(factFinal, r.id, c.self.Node), ticket.AppendFinal(nil, final), now)
+		r.tellFinal(final, now)
 	}
-	if due {
+	for _, h := range r.handoversDue(now) {
 		*out = append(*out, c.message(r.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
 	}
 	return left
@@ -247,8 +247,11 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if h.Final.Node != from.ID {
 		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
 	}
-	if !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) {
+	if !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) || !c.takeMinted(from, h.Room, h.Minted, now) {
 		return nil, nil // it comes again, perhaps to another
+	}
+	if r = c.roused(h.Room); r == nil {
+		return nil, nil // it is gone by what came with it
 	}
 	r.inherit(h.Final, now)
 	return nil, nil
@@ -263,9 +266,20 @@ func (r *Room) inherit(final ticket.Final, now time.Time) {
 	taken := r.rights.TakeOver(ticket.Handover{Room: r.id, Final: final}, now)
 	r.mu.Unlock()
 	if taken {
-		c.setFact(roomNodeKey(factFinal, r.id, final.Node), ticket.AppendFinal(nil, final), now)
+		r.tellFinal(final, now)
 		c.storing.touch(r)
 	}
+}
+
+// tellFinal has all know a last ledger, and before it what was minted: what the leaver gave somebody
+// that never arrived is taken by it.
+func (r *Room) tellFinal(final ticket.Final, now time.Time) {
+	key, value := roomNodeKey(factFinal, r.id, final.Node), ticket.AppendFinal(nil, final)
+	if known, _, _ := r.core.replica.Get(key); bytes.Equal(known, value) {
+		return
+	}
+	r.tellKnew(final.Node, mintedLately, now)
+	r.core.setFact(key, value, now)
 }
 
 // announceHeirs tells all that this node answers for others. It is a fact once

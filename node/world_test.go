@@ -13,6 +13,7 @@ import (
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // world runs whole nodes in virtual time, with a network that delays.
@@ -26,6 +27,7 @@ type world struct {
 	cut   bool // between sites
 
 	catalog  bool         // rooms follow what operators set
+	leaveOut ticket.Rules // rules that nodes go without
 	limits   []limit.Rule // of the configuration of each node
 	remember bool         // nodes keep a history
 	restless bool         // rooms never sleep
@@ -129,8 +131,8 @@ func (w *world) start(m *machine, s room.Settings) {
 		Limits: w.limits, LimitMemory: 1 << 20,
 		History: keep, Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Name: m.name, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
-		Entropy: rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
-		Stored:  m.disk.content(), Found: m.found, Mesh: m.mesh, Named: m.named,
+		Entropy:  rand.NewChaCha8([32]byte{m.id[0], byte(m.boot)}),
+		LeaveOut: w.leaveOut, Stored: m.disk.content(), Found: m.found, Mesh: m.mesh, Named: m.named,
 	})
 	if err != nil {
 		w.t.Fatal(err)

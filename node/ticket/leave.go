@@ -3,6 +3,7 @@ package ticket
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -147,6 +148,9 @@ func (r *Rights) final() (f Final, ok bool) {
 	return f, true
 }
 
+// HandsOver reports whether the heir has not acknowledged yet what this node passes on.
+func (r *Rights) HandsOver() bool { return r.book.disk.leaving != nil && !r.left }
+
 // HandoverDue returns what is to be sent now to the heir, or to whoever answers
 // for it, until it is acknowledged.
 func (r *Rights) HandoverDue(now time.Time) (Handover, bool) {
@@ -154,7 +158,7 @@ func (r *Rights) HandoverDue(now time.Time) (Handover, bool) {
 		return Handover{}, false
 	}
 	f, _ := r.final()
-	return Handover{Room: r.cfg.Room, Final: f}, true
+	return Handover{Room: r.cfg.Room, Final: f, Minted: Minted{Tries: r.out.hand.tries - 1}}, true
 }
 
 // Left returns the final ledger of this node once its heir has taken over, or was
@@ -272,6 +276,16 @@ func (r *Rights) Written() bool { return r.book.clean() }
 
 // TakesOver reports whether something is taken over that is not written yet.
 func (r *Rights) TakesOver() bool { return len(r.taking) > 0 }
+
+// Receives reports whether something came from other nodes that is not written yet.
+func (r *Rights) Receives() bool {
+	for key := range r.book.dirty {
+		if strings.HasPrefix(key, keyRcv) || strings.HasPrefix(key, keyInherited) {
+			return true
+		}
+	}
+	return r.TakesOver()
+}
 
 // answersFor reports whether this node answers for what that one gave and was
 // given.

@@ -95,6 +95,26 @@ type Cancel struct {
 	Ranges []Range
 }
 
+// Told is what a node has minted, less what it burnt, as somebody said it at some time. Of two
+// the later one holds.
+type Told struct {
+	Node   crdt.NodeID
+	Minted Amount
+	At     crdt.Stamp
+}
+
+// MaxTold is of how many minters a message says what they have minted.
+const MaxTold = 1000
+
+// Minted comes with rights that pass to another node: all that was minted, as far as whoever
+// passes them on knows. So whoever holds rights knows of what was minted at least what was when
+// these were, whatever else it has heard.
+type Minted struct {
+	Told  []Told
+	Older bool // the message is of the version before, which says nothing of it
+	Tries int  // how often it was sent before; this is not part of the message
+}
+
 // Transfer is rights that one node has given another, all in all: it may be lost,
 // doubled and overtaken. To differs from the receiver where that is the heir of
 // a node that left.
@@ -102,6 +122,7 @@ type Transfer struct {
 	Room     crdt.RoomID
 	From, To crdt.NodeID
 	Gave     Amount
+	Minted   Minted
 }
 
 // Received acknowledges a Transfer or a Handover.
@@ -123,6 +144,7 @@ type Want struct {
 // places in use that go with them, and what it has received so far, so that the
 // heir takes what others still send to the leaver.
 type Handover struct {
-	Room  crdt.RoomID
-	Final Final
+	Room   crdt.RoomID
+	Final  Final
+	Minted Minted
 }

@@ -26,6 +26,7 @@ type outbox struct {
 type gift struct {
 	to   crdt.NodeID
 	gave Amount
+	sent int // how often anything was sent to it, of all that it has not acknowledged
 	resend
 }
 
@@ -95,6 +96,9 @@ func (r *Rights) Give(to crdt.NodeID, a Amount, now time.Time) Amount {
 	return a
 }
 
+// Gives reports whether there is a gift that was not acknowledged yet.
+func (r *Rights) Gives() bool { return len(r.out.gifts) > 0 }
+
 // TransfersDue returns the gifts to be sent now, to whoever answers for To, until
 // they are acknowledged.
 func (r *Rights) TransfersDue(now time.Time) []Transfer {
@@ -107,7 +111,8 @@ func (r *Rights) TransfersDue(now time.Time) []Transfer {
 		if r.refused(g.to) || r.handed(g.to) || !g.due(r.elapsed(now)) {
 			continue
 		}
-		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave})
+		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave, Minted: Minted{Tries: g.sent}})
+		g.sent++
 	}
 	return out
 }

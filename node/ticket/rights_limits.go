@@ -55,12 +55,16 @@ func (r *Rights) mint(now time.Time) {
 // limit is, the difference may be in use anywhere else: so it is taken off here, at every
 // node alike. Then whoever lets somebody in knows that no more than the limit are inside,
 // since all others together have no more in use than is minted less what is held here.
-// The minter burns the difference as it comes free.
+// The minter burns the difference as it comes free. More is minted than was heard of if more is
+// held than that: rights come with what was minted, but not those that an older node gives.
 func (r *Rights) allowed() Amount {
 	if !r.limit.known {
 		return r.held
 	}
 	minted := r.limit.others.Add(r.Minted())
+	if r.cfg.LeaveOut&MintedWithGifts == 0 {
+		minted = minted.Max(r.held)
+	}
 	return r.held.Sub(minted.Sub(r.limit.limit).Max(Amount{}))
 }
 

@@ -289,6 +289,16 @@ var scenarios = []struct {
 		d.write(at(101))
 		return locked && d.Held() == Amount{200, 200}
 	}},
+	{MintedWithGifts, "minted with gifts", func(t *testing.T, out Rules) bool {
+		// It was given 29 by an older node, and has heard of 7. The limit is 17.
+		d := newDesk1(t, out)
+		d.Receive(Transfer{From: other, To: self.Node, Gave: Amount{29, 29}, Minted: Minted{Older: true}}, at(91))
+		d.write(at(91))
+		d.SetLimits(Amount{17, 17}, Amount{7, 7}, other, at(91))
+		d.Expect(29, at(91))
+		d.write(at(91))
+		return d.Open(29, at(92)) <= 17
+	}},
 	{GiveBeforeSend, "give before send", func(t *testing.T, out Rules) bool {
 		d := founder(t, out, 5)
 		d.Give(other, Amount{Places: 2}, at(91))

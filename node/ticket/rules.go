@@ -24,4 +24,5 @@ const (
 	Fence                                 // a dead node is listened to, and given to
 	PauseCheck                            // a counter that slept judges loans by the time of its last tick
 	FreshMint                             // a successor mints by what it has heard, which may be older than its rights
+	MintedWithGifts                       // a gift does not say what was minted, and who has more than it has heard of makes nothing of that
 )

@@ -12,7 +12,7 @@ func RuleNames() []string {
 	return []string{
 		"lease-guard", "restart-block", "give-before-send", "bound-before-use", "open-block-only",
 		"count-until-block-ends", "recovery-lock", "final-ledgers", "one-minter", "rate-cools", "restart-cools",
-		"loan-kept", "born-once", "receive-before-use", "fence", "pause-check", "fresh-mint",
+		"loan-kept", "born-once", "receive-before-use", "fence", "pause-check", "fresh-mint", "minted-with-gifts",
 	}
 }
 

@@ -2,11 +2,18 @@ package ticket
 
 import (
 	"fmt"
+	"math"
 	"time"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 // transferVersion 1 did not say how long the sessions of a leaver last.
 const transferVersion = 2
+
+// transferMinted is the version of a Transfer and of a Handover that say what was minted;
+// transferVersion does not.
+const transferMinted = 3
 
 // finalVersion 2 did not say what the leaver had minted, nor from when on its successor may
 // mint; so did the one before. A successor mints nothing for a while after such a ledger.
@@ -22,10 +29,18 @@ const minAccount = 2 + 16 + 4
 // takeApart has read fill in what a message says after its version. What is not
 // well formed, or goes on behind, is an error that names what it was to be.
 func takeApart[T any](what string, message []byte, read func(*reader, *T)) (T, error) {
+	return takeApartUpTo(transferVersion, what, message, func(r *reader, _ uint64, got *T) { read(r, got) })
+}
+
+// takeApartUpTo is takeApart of messages of transferVersion to newest.
+func takeApartUpTo[T any](newest uint64, what string, message []byte, read func(*reader, uint64, *T)) (T, error) {
 	r := newReader(message)
 	var got, none T
-	r.version(transferVersion)
-	read(r, &got)
+	version := r.number(math.MaxUint64)
+	if version < transferVersion || version > newest {
+		r.fail("version %d, want %d", version, newest)
+	}
+	read(r, version, &got)
 	if err := r.finish(); err != nil {
 		return none, fmt.Errorf("%s: %w", what, err)
 	}
@@ -58,22 +73,86 @@ func DecodeCancel(message []byte) (Cancel, error) {
 
 // AppendTransfer appends the encoding of t to dst.
 func AppendTransfer(dst []byte, t Transfer) []byte {
-	w := newRoomWriter(dst, transferVersion, t.Room)
+	w := newRoomWriter(dst, t.Minted.version(), t.Room)
 	w.keep(w.enc.EncodeBytes(t.From[:]))
 	w.keep(w.enc.EncodeBytes(t.To[:]))
 	w.amount(t.Gave)
+	w.minted(t.Minted)
 	return w.buf.Bytes()
 }
 
 // DecodeTransfer takes apart what AppendTransfer wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
 func DecodeTransfer(message []byte) (Transfer, error) {
-	return takeApart("transfer", message, func(r *reader, t *Transfer) {
+	return takeApartUpTo(transferMinted, "transfer", message, func(r *reader, version uint64, t *Transfer) {
 		r.id(t.Room[:])
 		r.id(t.From[:])
 		r.id(t.To[:])
 		t.Gave = r.amount()
+		t.Minted = r.minted(version)
 	})
+}
+
+func (m Minted) version() uint64 {
+	if m.Older {
+		return transferVersion
+	}
+	return transferMinted
+}
+
+// minTold is the least that one of Told takes: two ids and four numbers.
+const minTold = 2*(2+16) + 4
+
+func (w writer) minted(m Minted) {
+	if m.Older {
+		return
+	}
+	w.count(len(m.Told), MaxTold)
+	for _, x := range m.Told {
+		w.keep(w.enc.EncodeBytes(x.Node[:]))
+		w.signed(x.Minted)
+		w.keep(w.enc.EncodeBytes(x.At.Node[:]))
+		w.number(uint64(max(0, x.At.Wall)))
+		w.number(uint64(x.At.Logical))
+	}
+}
+
+func (r *reader) minted(version uint64) (m Minted) {
+	if m.Older = version < transferMinted; m.Older {
+		return m
+	}
+	for range r.atMost(MaxTold, minTold) {
+		x := Told{}
+		r.id(x.Node[:])
+		x.Minted = r.signed()
+		var by crdt.NodeID
+		r.id(by[:])
+		x.At = crdt.Stamp{Wall: int64(r.number(maxMillis)), Logical: uint16(r.number(math.MaxUint16)), Node: by}
+		m.Told = append(m.Told, x)
+	}
+	return m
+}
+
+// toldVersion is that of what AppendTold writes.
+const toldVersion = 1
+
+// AppendTold appends the encoding of what at most MaxTold nodes have minted to dst.
+func AppendTold(dst []byte, told []Told) []byte {
+	w := newBareWriter(dst, toldVersion)
+	w.minted(Minted{Told: told})
+	return w.buf.Bytes()
+}
+
+// DecodeTold takes apart what AppendTold wrote. What is not well formed is an error that
+// wraps ErrMalformed.
+func DecodeTold(data []byte) ([]Told, error) {
+	r := newReader(data)
+	r.version(toldVersion)
+	m := r.minted(transferMinted)
+	if err := r.finish(); err != nil {
+		return nil, fmt.Errorf("what was minted: %w", err)
+	}
+	return m.Told, nil
 }
 
 // AppendReceived appends the encoding of a to dst.
@@ -119,14 +198,17 @@ func DecodeWant(message []byte) (Want, error) {
 // AppendHandover appends the encoding of h to dst. One of some thousand accounts
 // fits into a message; what is longer is refused by the decoder.
 func AppendHandover(dst []byte, h Handover) []byte {
-	return AppendFinal(newRoomWriter(dst, transferVersion, h.Room).buf.Bytes(), h.Final)
+	w := newRoomWriter(dst, h.Minted.version(), h.Room)
+	w.minted(h.Minted)
+	return AppendFinal(w.buf.Bytes(), h.Final)
 }
 
 // DecodeHandover takes apart what AppendHandover wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
 func DecodeHandover(message []byte) (Handover, error) {
-	return takeApart("handover", message, func(r *reader, h *Handover) {
+	return takeApartUpTo(transferMinted, "handover", message, func(r *reader, version uint64, h *Handover) {
 		r.id(h.Room[:])
+		h.Minted = r.minted(version)
 		h.Final = r.final()
 	})
 }
