@@ -109,7 +109,7 @@ func (k *counters) choose(now time.Time) {
 	c, l := k.room.core, &k.loop
 	before := l.lead.Claim()
 	first := k.room.chooser.Of(c.nodes)
-	near := crdt.NodeID{}
+	var near crdt.NodeID
 	if l.supply != nil && !c.mayLead() {
 		near = k.stepDown(first, now)
 	} else {
