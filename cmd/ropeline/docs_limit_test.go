@@ -151,7 +151,7 @@ func TestDocsOfTheLimitNameWhatIsThere(t *testing.T) {
 	}
 	found := 0
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		there := true
+		var there bool
 		switch {
 		case strings.HasSuffix(name, ".go"):
 			there = isFile("../../"+name) || isFile("../../node/ticket/"+name)
