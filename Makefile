@@ -40,7 +40,7 @@ VERSION ?=
 release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
 	deploy/release.sh '$(VERSION)'
 
-# These run in one goroutine: rules and ledgers, which may not import sync (TestImportsOfPureCoreArePure),
+# These run in one goroutine: rules and ledgers, which may not import sync (make lint),
 # and simulations. The race detector has nothing to find there, and takes five times as long; one
 # simulation is run with it all the same.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
