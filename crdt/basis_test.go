@@ -99,8 +99,14 @@ func (w *basisWorld) step() {
 	switch at := w.IntN(200); {
 	case at < 30 && !n.silent:
 		room := RoomID{byte(w.IntN(2))}
-		keys := []Key{{room, Active, 0}, {room, Held, 0}, {room, HeldRate, 0}, {room, Seen, TickOf(w.now)},
-			{room, Admitted, TickOf(w.now)}, {room, Waiting, w.now.Unix() / 30 * 30}}
+		keys := []Key{
+			{room, Active, 0},
+			{room, Held, 0},
+			{room, HeldRate, 0},
+			{room, Seen, TickOf(w.now)},
+			{room, Admitted, TickOf(w.now)},
+			{room, Waiting, w.now.Unix() / 30 * 30},
+		}
 		n.rows.Add(n.self, keys[w.IntN(len(keys))], uint64(w.IntN(3)), uint64(w.IntN(2)), w.now)
 	case at < 36:
 		n.silent = !n.silent

@@ -11,8 +11,10 @@ var guardNow = time.Unix(1_800_000_000, 0)
 func TestRowGuards(t *testing.T) {
 	owner := Incarnation{testNode(0), 1}
 	honest := func() RowPiece {
-		return RowPiece{Owner: owner, Site: "s", From: 0, To: 5, Changed: guardNow.UnixMilli(), Closed: TickOf(guardNow) - 1,
-			Rooms: []RoomChanges{{testRoom(0), []CellChange{{Seen, TickOf(guardNow), 3, Cell{4, 0}}}}}}
+		return RowPiece{
+			Owner: owner, Site: "s", From: 0, To: 5, Changed: guardNow.UnixMilli(), Closed: TickOf(guardNow) - 1,
+			Rooms: []RoomChanges{{testRoom(0), []CellChange{{Seen, TickOf(guardNow), 3, Cell{4, 0}}}}},
+		}
 	}
 	for name, spoil := range map[string]func(*RowPiece){
 		"backwards":   func(p *RowPiece) { p.From = 9 },
@@ -53,9 +55,15 @@ func TestRowGuards(t *testing.T) {
 func TestSummaryGuards(t *testing.T) {
 	by := Incarnation{testNode(0), 1}
 	honest := func() SummaryPiece {
-		return SummaryPiece{Site: "s", Epoch: 7, Publisher: by, To: 5, Changed: guardNow.UnixMilli(),
-			Rooms: []RoomSummary{{testRoom(0), Version{7, by, 3}, guardNow.UnixMilli(),
-				Summary{Seen: []Span{{TickOf(guardNow) - 1, 2}, {TickOf(guardNow), 2}}}}}}
+		return SummaryPiece{
+			Site: "s", Epoch: 7, Publisher: by, To: 5, Changed: guardNow.UnixMilli(),
+			Rooms: []RoomSummary{{
+				testRoom(0),
+				Version{7, by, 3},
+				guardNow.UnixMilli(),
+				Summary{Seen: []Span{{TickOf(guardNow) - 1, 2}, {TickOf(guardNow), 2}}},
+			}},
+		}
 	}
 	for name, spoil := range map[string]func(*SummaryPiece){
 		"backwards":      func(p *SummaryPiece) { p.From = 9 },

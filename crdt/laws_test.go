@@ -71,8 +71,10 @@ func drawHistory(t *rapid.T, fresh func(n int) []replica) *history {
 		a, b := h.replicas[who.Draw(t, "from")], h.replicas[who.Draw(t, "to")]
 		switch rapid.SampledFrom([]int{0, 1, 2, 3, 4, 5}).Draw(t, "step") {
 		case 0, 1:
-			a.write(write{small.Draw(t, "room"), kind.Draw(t, "kind"), rapid.IntRange(0, 30).Draw(t, "back"),
-				small.Draw(t, "amount"), rapid.IntRange(0, 9).Draw(t, "special")}, h.now)
+			a.write(write{
+				small.Draw(t, "room"), kind.Draw(t, "kind"), rapid.IntRange(0, 30).Draw(t, "back"),
+				small.Draw(t, "amount"), rapid.IntRange(0, 9).Draw(t, "special"),
+			}, h.now)
 		case 2: // heard at once
 			h.deliver(t, b, a.delta(b.digest(), limits.Draw(t, "limit")))
 		case 3: // under way

@@ -180,8 +180,10 @@ func DecodeRows(data []byte, limit int) (*Rows, error) {
 	rows := &Rows{rows: make(map[Incarnation]*row, n)}
 	for range n {
 		p := decodePiece(r)
-		w := &row{owner: p.Owner, site: p.Site, seq: p.To, changed: p.Changed, closed: p.Closed,
-			rooms: make(map[RoomID]*roomCells, len(p.Rooms))}
+		w := &row{
+			owner: p.Owner, site: p.Site, seq: p.To, changed: p.Changed, closed: p.Closed,
+			rooms: make(map[RoomID]*roomCells, len(p.Rooms)),
+		}
 		for _, rc := range p.Rooms {
 			for _, c := range rc.Cells {
 				w.put(Key{rc.Room, c.Kind, c.Tick}, entry{c.Cell, c.Seq}, larger)

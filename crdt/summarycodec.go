@@ -205,8 +205,10 @@ func (s *Summaries) AppendBinary(dst []byte) ([]byte, error) {
 	w.array(len(s.sites))
 	for _, site := range slices.Sorted(maps.Keys(s.sites)) {
 		sum := s.sites[site]
-		p := SummaryPiece{Site: site, Epoch: sum.head.Epoch, Publisher: sum.head.Publisher, To: sum.head.Seq,
-			Changed: sum.changed, Closed: sum.closed}
+		p := SummaryPiece{
+			Site: site, Epoch: sum.head.Epoch, Publisher: sum.head.Publisher, To: sum.head.Seq,
+			Changed: sum.changed, Closed: sum.closed,
+		}
 		for room, g := range sum.rooms {
 			p.Rooms = append(p.Rooms, RoomSummary{room, g.version, g.at, g.Summary})
 		}
@@ -225,8 +227,10 @@ func DecodeSummaries(data []byte, limit int) (*Summaries, error) {
 	s := &Summaries{sites: make(map[string]*siteSummary, n), shape: 1}
 	for range n {
 		p := decodeSummaryPiece(r)
-		w := &siteSummary{head: p.stream(p.To), changed: p.Changed, closed: p.Closed,
-			rooms: make(map[RoomID]register, len(p.Rooms))}
+		w := &siteSummary{
+			head: p.stream(p.To), changed: p.Changed, closed: p.Closed,
+			rooms: make(map[RoomID]register, len(p.Rooms)),
+		}
 		for _, rs := range p.Rooms {
 			w.put(rs.Room, register{rs.Summary, rs.Version, rs.At})
 		}

@@ -101,8 +101,10 @@ func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
 func (no refusal) answer(now time.Time) []byte {
 	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.code)+" "+no.reason+"\n", ""
 	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
-		n := notice{lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.code),
-			text: "There are " + no.reason + ". This page tries again by itself."}
+		n := notice{
+			lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.code),
+			text: "There are " + no.reason + ". This page tries again by itself.",
+		}
 		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
 		kind, body = "text/html; charset=utf-8", n.html()
 		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + noticePolicy + n.frames + "\r\n"

@@ -160,19 +160,23 @@ func TestWhoTheVisitorIs(t *testing.T) {
 			heard{"2001:db8::9", "2001:db8::9, fd00::2, 10.1.1.1, 10.0.0.1", `for="[2001:db8::9]";proto=https;host="inner.example", for="[fd00::2]", for=10.1.1.1, for=10.0.0.1`, "https", "inner.example", "443"},
 		},
 		{
-			"Forwarded without quotes", proxy, "Forwarded", []string{"Forwarded: for=[2001:db8::9]:80;host=shop.example:8443"},
+			"Forwarded without quotes", proxy, "Forwarded",
+			[]string{"Forwarded: for=[2001:db8::9]:80;host=shop.example:8443"},
 			heard{"2001:db8::9", "2001:db8::9, 10.0.0.1", `for="[2001:db8::9]";proto=http;host="shop.example:8443", for=10.0.0.1`, "http", "shop.example:8443", "8443"},
 		},
 		{
-			"Forwarded with hidden names", proxy, "Forwarded", []string{`Forwarded: for=6.6.6.6, for=_visitor;proto=https, for="10.1.1.1:_port"`},
+			"Forwarded with hidden names", proxy, "Forwarded",
+			[]string{`Forwarded: for=6.6.6.6, for=_visitor;proto=https, for="10.1.1.1:_port"`},
 			heard{"10.1.1.1", "10.1.1.1, 10.0.0.1", `for=10.1.1.1;proto=https;host="inner.example", for=10.0.0.1`, "https", "inner.example", "443"},
 		},
 		{
-			"Forwarded with commas in quotes", proxy, "Forwarded", []string{`Forwarded: for=192.0.2.9;secret="a\", for=6.6.6.6, \"b"`},
+			"Forwarded with commas in quotes", proxy, "Forwarded",
+			[]string{`Forwarded: for=192.0.2.9;secret="a\", for=6.6.6.6, \"b"`},
 			heard{"192.0.2.9", "192.0.2.9, 10.0.0.1", `for=192.0.2.9;proto=http;host="inner.example", for=10.0.0.1`, "http", "inner.example", "80"},
 		},
 		{
-			"Forwarded that says nothing", proxy, "Forwarded", []string{"Forwarded: ;, by=_x"},
+			"Forwarded that says nothing", proxy, "Forwarded",
+			[]string{"Forwarded: ;, by=_x"},
 			heard{proxy, proxy, `for=10.0.0.1;proto=http;host="inner.example"`, "http", "inner.example", "80"},
 		},
 	} {

@@ -49,8 +49,10 @@ func TestTheHostOfATrustedProxyDecides(t *testing.T) {
 		"rewritten":                {[]func(*Config){trusts}, []string{"shop.example"}, []string{"inner:8080", "X-Forwarded-Host", "shop.example"}, "room0", "shop"},
 		"with a port, in capitals": {[]func(*Config){trusts}, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "SHOP.example.:8443"}, "room0", "shop"},
 		"in Forwarded":             {[]func(*Config){trusts, reads("Forwarded")}, []string{"shop.example"}, []string{"inner", "Forwarded", `for=192.0.2.9;host="shop.example:443"`}, "room0", "shop"},
-		"of a list, the visitor's": {[]func(*Config){trusts}, []string{"shop.example", "evil.example"}, []string{"inner",
-			"X-Forwarded-For", "6.6.6.6, 192.0.2.9, 127.0.0.2", "X-Forwarded-Host", "evil.example, shop.example, lb.internal"}, "room0", "shop"},
+		"of a list, the visitor's": {[]func(*Config){trusts}, []string{"shop.example", "evil.example"}, []string{
+			"inner",
+			"X-Forwarded-For", "6.6.6.6, 192.0.2.9, 127.0.0.2", "X-Forwarded-Host", "evil.example, shop.example, lb.internal",
+		}, "room0", "shop"},
 		"another room than that of every host": {[]func(*Config){trusts}, []string{"", "shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example"}, "room1", "shop"},
 		"nobody is trusted":                    {nil, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example"}, "", "everybody"},
 		"a host that is none":                  {[]func(*Config){trusts}, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example/x"}, "", "everybody"},

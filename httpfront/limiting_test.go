@@ -117,8 +117,10 @@ func TestCharacteristics(t *testing.T) {
 		"missing": {by: []string{`http.request.headers["x-key"]`}, as: []string{}, same: []string{"X-Other", "b"}, other: [][]string{{"X-Key", ""}}},
 		"empty":   {by: []string{`http.request.headers["x-key"]`}, as: []string{"X-Key", ""}, same: []string{"X-Key", ""}, other: [][]string{{}}},
 		"cookie":  {by: []string{`http.request.cookies["s"]`}, as: []string{"Cookie", "s=1"}, same: []string{"Cookie", "t=9; s=1"}, other: [][]string{{"Cookie", "s=2"}}},
-		"two": {by: []string{`http.request.headers["a"]`, `http.request.headers["b"]`}, as: []string{"A", "xy", "B", "z"}, same: []string{"B", "z", "A", "xy"},
-			other: [][]string{{"A", "x", "B", "yz"}, {"A", "xyz", "B", ""}, {"A", "xyz"}}},
+		"two": {
+			by: []string{`http.request.headers["a"]`, `http.request.headers["b"]`}, as: []string{"A", "xy", "B", "z"}, same: []string{"B", "z", "A", "xy"},
+			other: [][]string{{"A", "x", "B", "yz"}, {"A", "xyz", "B", ""}, {"A", "xyz"}},
+		},
 		"none": {by: nil, as: []string{}, same: []string{"X-Any", "1"}},
 	} {
 		c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Characteristics = x.by }))

@@ -74,8 +74,11 @@ func (c *record) asked(h rawHead, referer, agent []byte) {
 		to *[]byte
 		of []byte
 	}{
-		{&c.entry.Method, h.method}, {&c.entry.Target, h.target}, {&c.entry.Protocol, h.protocol},
-		{&c.entry.Referer, referer}, {&c.entry.Agent, agent},
+		{&c.entry.Method, h.method},
+		{&c.entry.Target, h.target},
+		{&c.entry.Protocol, h.protocol},
+		{&c.entry.Referer, referer},
+		{&c.entry.Agent, agent},
 	}
 	for i := range parts {
 		c.text = append(c.text, parts[i].of...)

@@ -24,8 +24,10 @@ func serveRedirect(t *testing.T, change ...func(*Config)) *front {
 	t.Cleanup(transport.CloseIdleConnections)
 	return &front{
 		tb: t, addr: ln.Addr().String(), front: f, stop: run(t, f.RunRedirect),
-		client: &http.Client{Transport: transport, Timeout: 10 * time.Second,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: &http.Client{
+			Transport: transport, Timeout: 10 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 }
 

@@ -21,8 +21,10 @@ func asker(t *testing.T) (c *Core, old Pass, anchor replica.Peer, now time.Time)
 	anchor = replica.Peer{ID: crdt.NodeID{9}, Boot: 1, Site: "b", Ready: true}
 	c.SetPeers([]replica.Peer{anchor}, now)
 	s := c.order[0].Settings()
-	old = Pass{Visitor: VisitorID{1}, Room: c.order[0].id, Arrival: now.Add(-s.SessionDuration), AcceptedAt: now.Add(-s.SessionDuration),
-		LeaseEnd: now.Add(-s.SessionDuration / 4)}
+	old = Pass{
+		Visitor: VisitorID{1}, Room: c.order[0].id, Arrival: now.Add(-s.SessionDuration), AcceptedAt: now.Add(-s.SessionDuration),
+		LeaseEnd: now.Add(-s.SessionDuration / 4),
+	}
 	old.Ticket.Anchor, old.Ticket.Boot, old.Ticket.Seq = anchor.ID, 1, 1
 	return c, old, anchor, now
 }

@@ -69,8 +69,10 @@ const bootstrapTick = 100 * time.Millisecond
 // newBootstrapper takes a directory as it was found, with what its store holds. A store of
 // an older version is of the mesh that all of those are of.
 func newBootstrapper(cfg Config, stored []durable.Write, log *slog.Logger, now func() time.Time) (*bootstrapper, error) {
-	b := &bootstrapper{cfg: *cfg.Bootstrap, data: cfg.Data, log: log, now: now, in: make(chan told, 256),
-		joined: make(chan struct{}), minted: make(chan struct{}), next: make(chan error, 1)}
+	b := &bootstrapper{
+		cfg: *cfg.Bootstrap, data: cfg.Data, log: log, now: now, in: make(chan told, 256),
+		joined: make(chan struct{}), minted: make(chan struct{}), next: make(chan error, 1),
+	}
 	is := cfg.Data.Mesh()
 	rec := bootstrap.Record{Names: b.cfg.Names, Minter: cfg.Data.Self().Node, MinterName: cfg.Name, MinterSite: cfg.Site}
 	names := b.cfg.Names
@@ -125,8 +127,10 @@ func is(c <-chan struct{}) bool {
 
 // run answers other nodes until ctx ends, and has the node come to be of a mesh.
 func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
-	m := bootstrap.New(bootstrap.Config{Self: b.data.Self().Node, Name: name, Site: site, Names: b.cfg.Names,
-		Disk: b.data.Mesh(), Random: func(p []byte) { rand.Read(p) }}, b.now())
+	m := bootstrap.New(bootstrap.Config{
+		Self: b.data.Self().Node, Name: name, Site: site, Names: b.cfg.Names,
+		Disk: b.data.Mesh(), Random: func(p []byte) { rand.Read(p) },
+	}, b.now())
 	ticker := time.NewTicker(bootstrapTick)
 	defer ticker.Stop()
 	var logged time.Time

@@ -76,8 +76,10 @@ func TestAForeignSessionWaits(t *testing.T) {
 		t.Fatalf("%d are in, want 5", in)
 	}
 	came := w.now.Add(-2 * time.Hour).Truncate(time.Millisecond)
-	p := &person{name: "foreign", at: w.nodes[0], has: true, pass: Pass{Visitor: VisitorID{1}, Room: roomID, Arrival: came,
-		LastPoll: w.now.Add(30 * time.Second), Refresh: time.Second, Foreign: true}}
+	p := &person{name: "foreign", at: w.nodes[0], has: true, pass: Pass{
+		Visitor: VisitorID{1}, Room: roomID, Arrival: came,
+		LastPoll: w.now.Add(30 * time.Second), Refresh: time.Second, Foreign: true,
+	}}
 	v := w.decide(p.at, p.pass, true)
 	if v.Admit || !v.Pass.Arrival.Equal(came) || v.Pass.Visitor != p.pass.Visitor || v.Pass.Foreign || !v.SetPass {
 		t.Errorf("got %+v, want to wait since %v", v, came)

@@ -125,8 +125,10 @@ func TestNodeLivesByTheClockOfItsStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		ahead := time.Hour
-		n, err := New(Config{Data: data, Site: "a", OwnerKey: []byte("key"),
-			Clock: func() time.Time { return time.Now().Add(ahead) }})
+		n, err := New(Config{
+			Data: data, Site: "a", OwnerKey: []byte("key"),
+			Clock: func() time.Time { return time.Now().Add(ahead) },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -155,8 +155,10 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	if cfg.Rand == nil || len(cfg.OwnerKey) == 0 {
 		return nil, errors.New("node: Rand and OwnerKey are required")
 	}
-	c := &Core{self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{},
-		name: cfg.Name, found: cfg.Found, leaveOut: cfg.LeaveOut}
+	c := &Core{
+		self: cfg.Self, site: cfg.Site, key: cfg.OwnerKey, entropy: cfg.Entropy, rooms: map[crdt.RoomID]*Room{},
+		name: cfg.Name, found: cfg.Found, leaveOut: cfg.LeaveOut,
+	}
 	c.SetMesh(cfg.Mesh)
 	c.places = placeKey(cfg.OwnerKey)
 	c.limiter = newLimiter(cfg.LimitMemory, cfg.Self, cfg.Site, cfg.OwnerKey)

@@ -13,8 +13,10 @@ import (
 // storedCore returns a node without rooms that starts with what is on a disk.
 func storedCore(t *testing.T, d *disk) *Core {
 	t.Helper()
-	c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a",
-		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)), Stored: d.content()})
+	c, err := NewCore(CoreConfig{
+		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a",
+		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)), Stored: d.content(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

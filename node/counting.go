@@ -106,8 +106,10 @@ func (r *Room) entered(e *entered, now time.Time) {
 	r.core.letInHere(e, now)
 	r.core.redemptions = append(r.core.redemptions, redemption{key: visitKey{r.id, e.pass.Visitor}, word: isInside, admission: admissionOf(e.pass)})
 	// The owner counts one less only after all count one more.
-	r.core.visits.hold(visit{visitor: e.pass.Visitor, room: r.id, arrival: e.pass.Arrival,
-		at: e.pass.AcceptedAt, admitted: true, ticket: e.pass.Ticket, end: e.pass.LeaseEnd}, now)
+	r.core.visits.hold(visit{
+		visitor: e.pass.Visitor, room: r.id, arrival: e.pass.Arrival,
+		at: e.pass.AcceptedAt, admitted: true, ticket: e.pass.Ticket, end: e.pass.LeaseEnd,
+	}, now)
 }
 
 // openLease starts the lease of one of this node's own tickets. Where rights are the
@@ -439,8 +441,10 @@ func (r *Room) input(pending int64, now time.Time) *room.Input {
 				far = n
 			}
 		}
-		in.Sites = append(in.Sites, room.Site{Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
-			Closed: s.Closed, Changed: s.Changed, Gone: slices.Contains(c.gone, s.Site), Lent: far})
+		in.Sites = append(in.Sites, room.Site{
+			Name: s.Site, Counts: s.Counts, Nodes: c.sizes[s.Site], Own: s.Own,
+			Closed: s.Closed, Changed: s.Changed, Gone: slices.Contains(c.gone, s.Site), Lent: far,
+		})
 		delete(lent, s.Site)
 	}
 	if len(lent) > 0 { // to sites of which no summary has come yet

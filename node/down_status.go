@@ -201,8 +201,10 @@ func (v *DownView) status(id crdt.NodeID, s *downSum, now time.Time) (st DownSta
 		if r.usable() || r.is.IsZero() && r.Sessions == 0 {
 			continue
 		}
-		st.Rooms = append(st.Rooms, DownRoomStatus{Room: r.Room.String(), Name: r.Name, Capacity: amountStatus(r.is), Minted: amountStatus(r.Minted),
-			Approximate: !r.exact, Sessions: r.Sessions})
+		st.Rooms = append(st.Rooms, DownRoomStatus{
+			Room: r.Room.String(), Name: r.Name, Capacity: amountStatus(r.is), Minted: amountStatus(r.Minted),
+			Approximate: !r.exact, Sessions: r.Sessions,
+		})
 		matters = matters || !r.is.IsZero()
 		at := r.Until
 		if r.By == (crdt.NodeID{}) {

@@ -182,20 +182,32 @@ func TestDownInWords(t *testing.T) {
 		all  []Down
 		want string
 	}{
-		{[]Down{{Node: b1, Name: "b1", Rooms: []DownRoom{in(1, "shop", 102)}}},
-			"b1 is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead b1 --gone-for-good"},
-		{[]Down{{Node: b1, Rooms: []DownRoom{in(1, "shop", 102)}}},
-			b1.String() + " is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + b1.String() + " --gone-for-good"},
-		{[]Down{{Node: b1, Name: "a1", Rooms: []DownRoom{in(1, "shop", 102)}}},
-			"a1 is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + b1.String() + " --gone-for-good"},
-		{[]Down{{Node: b1, Name: "b1", Rooms: []DownRoom{in(1, "shop", 102), in(2, "sale", 3)}}},
-			"b1 is down: 3 of 240 capacity of sale, 102 of 240 capacity of shop unusable; start it again, or declare it dead: ropeline node declare-dead b1 --gone-for-good"},
-		{[]Down{{Node: b1, Name: "b1", Rooms: []DownRoom{in(1, "shop", 102)}}, {Node: b2, Name: "b2", Rooms: []DownRoom{in(1, "shop", 40)}}},
+		{
+			[]Down{{Node: b1, Name: "b1", Rooms: []DownRoom{in(1, "shop", 102)}}},
+			"b1 is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead b1 --gone-for-good",
+		},
+		{
+			[]Down{{Node: b1, Rooms: []DownRoom{in(1, "shop", 102)}}},
+			b1.String() + " is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + b1.String() + " --gone-for-good",
+		},
+		{
+			[]Down{{Node: b1, Name: "a1", Rooms: []DownRoom{in(1, "shop", 102)}}},
+			"a1 is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + b1.String() + " --gone-for-good",
+		},
+		{
+			[]Down{{Node: b1, Name: "b1", Rooms: []DownRoom{in(1, "shop", 102), in(2, "sale", 3)}}},
+			"b1 is down: 3 of 240 capacity of sale, 102 of 240 capacity of shop unusable; start it again, or declare it dead: ropeline node declare-dead b1 --gone-for-good",
+		},
+		{
+			[]Down{{Node: b1, Name: "b1", Rooms: []DownRoom{in(1, "shop", 102)}}, {Node: b2, Name: "b2", Rooms: []DownRoom{in(1, "shop", 40)}}},
 			"b1 is down: about 71 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead b1 --gone-for-good" +
-				"|b2 is down: about 71 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead b2 --gone-for-good"},
+				"|b2 is down: about 71 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead b2 --gone-for-good",
+		},
 		{[]Down{{Node: b1, Name: "b1", Rooms: []DownRoom{in(1, "shop", 0)}}}, ""},
-		{[]Down{{Node: b1, Name: "b1", Declared: true, Rooms: []DownRoom{func() DownRoom { r := in(1, "shop", 102); r.WaitsFor = []crdt.NodeID{a}; return r }()}}},
-			"recovering b1's 102 of 240 capacity: waiting for a1 to confirm; then usable in about 1 min 5 s"},
+		{
+			[]Down{{Node: b1, Name: "b1", Declared: true, Rooms: []DownRoom{func() DownRoom { r := in(1, "shop", 102); r.WaitsFor = []crdt.NodeID{a}; return r }()}}},
+			"recovering b1's 102 of 240 capacity: waiting for a1 to confirm; then usable in about 1 min 5 s",
+		},
 		{[]Down{{Node: b1, Name: "b1", Declared: true, Rooms: []DownRoom{func() DownRoom {
 			r := in(1, "shop", 102)
 			r.By, r.Until = a, now.Add(33500*time.Millisecond)

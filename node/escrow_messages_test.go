@@ -124,8 +124,10 @@ func TestARefusedBorrowIsAnsweredOnce(t *testing.T) {
 			answers++
 		}
 	}
-	w.receive(lead, m, Message{Kind: kindLoanCall,
-		Payload: ticket.AppendLoanCall(nil, ticket.LoanCall{Room: r.id, Lender: m.core.self, Borrow: 5})})
+	w.receive(lead, m, Message{
+		Kind:    kindLoanCall,
+		Payload: ticket.AppendLoanCall(nil, ticket.LoanCall{Room: r.id, Lender: m.core.self, Borrow: 5}),
+	})
 	w.run(200 * time.Millisecond)
 	if answers != 1 {
 		t.Errorf("%d answers to one wish, want 1", answers)

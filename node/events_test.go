@@ -16,9 +16,11 @@ func TestPrequeueAcrossSites(t *testing.T) {
 			start := time.Unix(1_700_000_000, 0).Add(6 * time.Minute)
 			s := testSettings(1000)
 			s.SessionDuration = 30 * time.Second
-			s.Events = []room.Event{{Name: "sale", PrequeueStart: start.Add(-5 * time.Minute), Start: start,
+			s.Events = []room.Event{{
+				Name: "sale", PrequeueStart: start.Add(-5 * time.Minute), Start: start,
 				End: start.Add(30 * time.Minute), Shuffle: shuffle,
-				TotalActiveUsers: new(limit), NewUsersPerMinute: new(limit)}}
+				TotalActiveUsers: new(limit), NewUsersPerMinute: new(limit),
+			}}
 			w := newWorld(t, s, "a", "a", "b", "b")
 			early := &person{name: "early", at: w.nodes[0]}
 			if w.ask(early); !early.in {
@@ -104,9 +106,11 @@ func TestPrequeueAcrossSites(t *testing.T) {
 func TestEventOverridesAtItsEdges(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0).Add(10 * time.Second)
 	s := testSettings(1000)
-	s.Events = []room.Event{{Name: "night", Start: start, End: start.Add(time.Minute),
+	s.Events = []room.Event{{
+		Name: "night", Start: start, End: start.Add(time.Minute),
 		TotalActiveUsers: new(5), NewUsersPerMinute: new(5), SessionDuration: new(20 * time.Second),
-		QueueingMethod: new(room.Random), DisableSessionRenewal: new(true)}}
+		QueueingMethod: new(room.Random), DisableSessionRenewal: new(true),
+	}}
 	w := newWorld(t, s, "a")
 	r := w.nodes[0].core.order[0]
 	long := &person{name: "long", at: w.nodes[0]}
@@ -280,8 +284,10 @@ func TestPrequeueOfARoomThatRejects(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0).Add(8 * time.Minute)
 	s := testSettings(1000)
 	s.QueueingMethod, s.PlaceKept = room.Reject, time.Minute
-	s.Events = []room.Event{{Name: "night", PrequeueStart: start.Add(-7 * time.Minute), Start: start,
-		End: start.Add(time.Minute), QueueingMethod: new(room.FIFO)}}
+	s.Events = []room.Event{{
+		Name: "night", PrequeueStart: start.Add(-7 * time.Minute), Start: start,
+		End: start.Add(time.Minute), QueueingMethod: new(room.FIFO),
+	}}
 	w := newWorld(t, s, "a")
 	closed := func(when string) {
 		t.Helper()

@@ -178,8 +178,10 @@ func (r *Room) ticketTold(w *view, action room.Action, now time.Time) (step Step
 		here := w.from == nil || w.leads(scopeOf(c), r.core.self.Node)
 		allowed := [classes]int{reserved: w.AllowWaiting, contested: w.AllowNew, anywhere: w.AllowAnywhere}[c]
 		if !here && allowed > 0 {
-			return StepTold{"does this node hand out the tickets itself?", false,
-				fmt.Sprintf("node %s does, and is asked; %d lent by it are in stock here", nameOf(w.ask[scopeOf(c)]), w.from.inStock.Load())}, asked
+			return StepTold{
+				"does this node hand out the tickets itself?", false,
+				fmt.Sprintf("node %s does, and is asked; %d lent by it are in stock here", nameOf(w.ask[scopeOf(c)]), w.from.inStock.Load()),
+			}, asked
 		}
 		if here && now.Sub(w.BuiltAt) <= viewKept {
 			left += max(0, w.upTo[c]-r.used[c].Load())

@@ -27,8 +27,10 @@ func meshOf(sites, nodes int) []replica.Peer {
 // memberOf returns a ready node of a mesh.
 func memberOf(tb testing.TB, peers []replica.Peer, i int, s room.Settings) *Core {
 	tb.Helper()
-	c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: peers[i].ID, Boot: 1}, Site: peers[i].Site,
-		Rooms: []room.Settings{s}, OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, uint64(i)))})
+	c, err := NewCore(CoreConfig{
+		Self: crdt.Incarnation{Node: peers[i].ID, Boot: 1}, Site: peers[i].Site,
+		Rooms: []room.Settings{s}, OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, uint64(i))),
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

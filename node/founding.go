@@ -193,8 +193,10 @@ type minting struct {
 // minting is called with r.mu held.
 func (f *facts) minting(r *Room, self crdt.NodeID) minting {
 	of := f.room(r.id)
-	return minting{reading: f.reading, minter: f.mints(of), others: r.rights.OthersMinted(of.mintedByEach()),
-		told: of.by.of(self)}
+	return minting{
+		reading: f.reading, minter: f.mints(of), others: r.rights.OthersMinted(of.mintedByEach()),
+		told: of.by.of(self),
+	}
 }
 
 // setFact writes a fact. It fails only where the map is full; then this node goes on as
@@ -230,9 +232,11 @@ func (r *Room) Rights() Rights {
 	if r.rights == nil {
 		return Rights{}
 	}
-	is := Rights{Held: r.rights.Held(), Free: r.rights.Free(), InUse: r.rights.InUse(), Lent: r.rights.Lent(),
+	is := Rights{
+		Held: r.rights.Held(), Free: r.rights.Free(), InUse: r.rights.InUse(), Lent: r.rights.Lent(),
 		Borrowed: r.rights.Borrowed(), Minted: r.rights.Minted(), MintedByAll: r.mintedByAll, Limit: r.limit,
-		Minter: r.minter, Retired: r.rights.Retired(), MintsFrom: r.mintsFrom}
+		Minter: r.minter, Retired: r.rights.Retired(), MintsFrom: r.mintsFrom,
+	}
 	if k := r.counters.Load(); k != nil {
 		is.InStock, is.Alone = k.inStock.Load(), k.alone.Load()
 	}

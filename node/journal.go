@@ -104,8 +104,10 @@ func newJournal(disk durable.Disk, path string, store durable.Store, extra durab
 	if err != nil {
 		return nil, err
 	}
-	return &journal{disk: disk, path: path, extra: extra, log: log, store: store, objects: objects, sound: true,
-		jobs: make(chan job, 1), outcomes: make(chan done, 1)}, nil
+	return &journal{
+		disk: disk, path: path, extra: extra, log: log, store: store, objects: objects, sound: true,
+		jobs: make(chan job, 1), outcomes: make(chan done, 1),
+	}, nil
 }
 
 // step hands over what there is to write. It is called whenever the keeper may have

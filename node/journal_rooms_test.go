@@ -24,8 +24,10 @@ func escrowCore(t *testing.T, boot uint64, stored []durable.Write) *Core {
 	for i := range rooms {
 		rooms[i].Policy = room.Escrow
 	}
-	c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: boot}, Site: "a", Rooms: rooms,
-		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)), Found: true, Stored: stored})
+	c, err := NewCore(CoreConfig{
+		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: boot}, Site: "a", Rooms: rooms,
+		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)), Found: true, Stored: stored,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,10 @@ func TestWhatANodeSaysOfARoom(t *testing.T) {
 		}
 	}
 	for _, s := range []said{
-		{limits: ticket.Amount{Places: -1}}, {limits: ticket.Amount{Rate: maxAmount + 1}},
-		{session: -time.Second}, {session: maxSession + time.Millisecond},
+		{limits: ticket.Amount{Places: -1}},
+		{limits: ticket.Amount{Rate: maxAmount + 1}},
+		{session: -time.Second},
+		{session: maxSession + time.Millisecond},
 	} {
 		if _, err := decodeSaid(s.encode()); !errors.Is(err, errMalformed) {
 			t.Errorf("%+v: %v, want %v", s, err, errMalformed)

@@ -76,8 +76,10 @@ func TestAGrantWithoutRightsIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		granted = true
-		w.receive(lead, m, Message{Kind: kindGrant,
-			Payload: ticket.AppendGrant(nil, ticket.Grant{Room: call.Room, Scope: call.Scope, Number: call.Number, Given: call.Want})})
+		w.receive(lead, m, Message{
+			Kind:    kindGrant,
+			Payload: ticket.AppendGrant(nil, ticket.Grant{Room: call.Room, Scope: call.Scope, Number: call.Number, Given: call.Want}),
+		})
 	}
 	if !granted {
 		t.Fatal("nobody asked the counter")

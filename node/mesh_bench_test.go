@@ -104,9 +104,11 @@ func newLive(tb testing.TB, data string, secret transport.Secret, name, site str
 func openRooms(n int) []room.Settings {
 	rooms := make([]room.Settings, n)
 	for i := range rooms {
-		rooms[i] = room.Settings{ID: crdt.RoomID{1, byte(i >> 8), byte(i)}, Name: fmt.Sprint("room", i), Policy: room.Even, Path: fmt.Sprintf("/%d", i),
+		rooms[i] = room.Settings{
+			ID: crdt.RoomID{1, byte(i >> 8), byte(i)}, Name: fmt.Sprint("room", i), Policy: room.Even, Path: fmt.Sprintf("/%d", i),
 			TotalActiveUsers: 1 << 20, NewUsersPerMinute: 1 << 20,
-			SessionDuration: 24 * time.Hour}.WithDefaults()
+			SessionDuration: 24 * time.Hour,
+		}.WithDefaults()
 	}
 	return rooms
 }

@@ -78,8 +78,10 @@ func TestWhoLosesASessionStandsFirst(t *testing.T) {
 			var there *machine // lets in by a ticket of the other node
 			var p *person
 			for i := 0; there == nil && i < 8; i++ {
-				p = &person{name: "visitor", at: w.nodes[0], has: true, pass: Pass{Visitor: VisitorID{byte(i + 1)}, Room: roomID,
-					Arrival: w.now.Add(-3 * time.Second), LastPoll: w.now.Add(-time.Second), Refresh: time.Second}}
+				p = &person{name: "visitor", at: w.nodes[0], has: true, pass: Pass{
+					Visitor: VisitorID{byte(i + 1)}, Room: roomID,
+					Arrival: w.now.Add(-3 * time.Second), LastPoll: w.now.Add(-time.Second), Refresh: time.Second,
+				}}
 				if v := w.ask(p); v.Admit && p.pass.Ticket.Anchor != p.at.id {
 					there = p.at
 				}

@@ -270,8 +270,10 @@ func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) bool {
 
 // estate gathers what has to be known to recover the rights of lost nodes.
 func (c *Core) estate(f *roomFacts, dead []crdt.NodeID) ticket.Estate {
-	in := ticket.Estate{Dead: dead, Words: f.words, Needed: c.facts.speakers(f),
-		Recovered: slices.SortedFunc(maps.Keys(f.again), compareNodes)}
+	in := ticket.Estate{
+		Dead: dead, Words: f.words, Needed: c.facts.speakers(f),
+		Recovered: slices.SortedFunc(maps.Keys(f.again), compareNodes),
+	}
 	for _, id := range dead {
 		in.Minted = append(in.Minted, f.mintedBy(id))
 	}

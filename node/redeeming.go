@@ -76,8 +76,10 @@ func admissionOf(p Pass) admission {
 
 // pass returns the pass of a session of a visitor.
 func (a admission) pass(r *Room, v VisitorID, now time.Time) Pass {
-	return Pass{Visitor: v, Room: r.id, Arrival: a.arrival, AcceptedAt: a.accepted,
-		LeaseEnd: r.credible(a.end, now), Ticket: a.ticket}
+	return Pass{
+		Visitor: v, Room: r.id, Arrival: a.arrival, AcceptedAt: a.accepted,
+		LeaseEnd: r.credible(a.end, now), Ticket: a.ticket,
+	}
 }
 
 // redeemedAs answers a visitor who shows the waiting pass p, or has just been let in with

@@ -249,8 +249,10 @@ func (r *Room) takeForeign(p *Pass, now time.Time) {
 
 // visitor returns what a decision needs to know of the holder of a pass.
 func (r *Room) visitor(w *view, p *Pass) room.Visitor {
-	vis := room.Visitor{Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh,
-		AcceptedAt: p.AcceptedAt, LeaseEnd: p.LeaseEnd}
+	vis := room.Visitor{
+		Arrival: p.Arrival, LastPoll: p.LastPoll, Refresh: p.Refresh,
+		AcceptedAt: p.AcceptedAt, LeaseEnd: p.LeaseEnd,
+	}
 	if !p.Accepted() && !p.Arrival.IsZero() {
 		vis.Place = r.place(w, p)
 	}
@@ -352,8 +354,10 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	last := p.LastPoll
 	told := w.Told(p.Visitor, v.Estimate, now)
 	if !v.New {
-		r.queue(visit{visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now,
-			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: w.Settings.IsCounted(r.visitor(w, &p), now.Add(againWithin))})
+		r.queue(visit{
+			visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now,
+			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: w.Settings.IsCounted(r.visitor(w, &p), now.Add(againWithin)),
+		})
 	}
 	p.LastPoll, p.Refresh = now, told
 	v.Refresh, v.Pass = w.refresh(&p), p

@@ -14,8 +14,10 @@ import (
 // loneCore returns a node without peers that is ready for requests.
 func loneCore(tb testing.TB, rooms []room.Settings) (*Core, time.Time) {
 	tb.Helper()
-	c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: rooms,
-		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1))})
+	c, err := NewCore(CoreConfig{
+		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: rooms,
+		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)),
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

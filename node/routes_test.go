@@ -59,8 +59,14 @@ func TestRoutesOfOneRoom(t *testing.T) {
 		host, path string
 		want       *Room
 	}{
-		{"shop.example", "/", r}, {"shop.example", "/sale", r}, {"tickets.example", "/a", r}, {"tickets.example", "/vip/a", inner},
-		{"other.example", "/anywhere/a", r}, {"other.example", "/", nil}, {"", "/anywhere", r}, {"tickets.example", "*", nil},
+		{"shop.example", "/", r},
+		{"shop.example", "/sale", r},
+		{"tickets.example", "/a", r},
+		{"tickets.example", "/vip/a", inner},
+		{"other.example", "/anywhere/a", r},
+		{"other.example", "/", nil},
+		{"", "/anywhere", r},
+		{"tickets.example", "*", nil},
 	} {
 		if got := table.find(tt.host, tt.path); got != tt.want {
 			t.Errorf("room of %q %q = %p, want %p", tt.host, tt.path, got, tt.want)

@@ -277,8 +277,10 @@ func eventStatus(e room.EventState) *EventStatus {
 	if !e.Active && !e.Prequeueing {
 		return nil
 	}
-	st := &EventStatus{Name: e.Name, Active: e.Active, Prequeueing: e.Prequeueing, Shuffle: e.Shuffle,
-		Start: e.Start.UTC(), End: e.End.UTC()}
+	st := &EventStatus{
+		Name: e.Name, Active: e.Active, Prequeueing: e.Prequeueing, Shuffle: e.Shuffle,
+		Start: e.Start.UTC(), End: e.End.UTC(),
+	}
 	if !e.PrequeueStart.IsZero() {
 		st.PrequeueStart = new(e.PrequeueStart.UTC())
 	}

@@ -77,15 +77,19 @@ func (t *redeemedTable) unpack(k visitKey, x *redeemedInFew) redeemed {
 	case claimed:
 		r.by, r.number = of.Node, x.number
 	case confirmed:
-		r.pass = Pass{Visitor: k.visitor, Room: k.room, Arrival: instant(x.arrival), AcceptedAt: instant(x.accepted), LeaseEnd: instant(x.end),
-			Ticket: ticket.Ticket{Anchor: of.Node, Boot: of.Boot, Block: x.block, Seq: x.number}}
+		r.pass = Pass{
+			Visitor: k.visitor, Room: k.room, Arrival: instant(x.arrival), AcceptedAt: instant(x.accepted), LeaseEnd: instant(x.end),
+			Ticket: ticket.Ticket{Anchor: of.Node, Boot: of.Boot, Block: x.block, Seq: x.number},
+		}
 	}
 	return r
 }
 
 func (t *redeemedTable) put(k visitKey, r redeemed) {
-	x := redeemedInFew{until: crdt.Nanos(r.until), is: r.is,
-		keptMS: uint32(min((r.kept+time.Millisecond-1)/time.Millisecond, math.MaxUint32))}
+	x := redeemedInFew{
+		until: crdt.Nanos(r.until), is: r.is,
+		keptMS: uint32(min((r.kept+time.Millisecond-1)/time.Millisecond, math.MaxUint32)),
+	}
 	of := crdt.Incarnation{Node: r.by}
 	switch p := &r.pass; r.is {
 	case claimed:

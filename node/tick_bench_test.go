@@ -18,8 +18,10 @@ func BenchmarkIdleRooms(b *testing.B) {
 			for i := range rooms {
 				rooms[i].Policy = room.Escrow
 			}
-			c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: rooms,
-				OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)), Found: true})
+			c, err := NewCore(CoreConfig{
+				Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: rooms,
+				OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)), Found: true,
+			})
 			if err != nil {
 				b.Fatal(err)
 			}

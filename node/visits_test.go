@@ -17,8 +17,10 @@ var noon = time.UnixMilli(1_700_000_000_000)
 func someVisits(n int) []visit {
 	items := make([]visit, n)
 	for i := range items {
-		items[i] = visit{visitor: VisitorID{byte(i), byte(i >> 8)}, room: roomID, arrival: noon,
-			at: noon.Add(time.Duration(i) * time.Millisecond), refresh: 20 * time.Second}
+		items[i] = visit{
+			visitor: VisitorID{byte(i), byte(i >> 8)}, room: roomID, arrival: noon,
+			at: noon.Add(time.Duration(i) * time.Millisecond), refresh: 20 * time.Second,
+		}
 		if i%3 == 0 || n == maxVisits {
 			items[i].admitted, items[i].end = true, noon.Add(time.Hour)
 			items[i].ticket = ticket.Ticket{Anchor: crdt.NodeID{4}, Boot: 1 << 63, Block: 1<<32 - 1, Seq: 1 << 63}

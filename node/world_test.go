@@ -70,9 +70,11 @@ type letter struct {
 var roomID = crdt.RoomID{7}
 
 func testSettings(total int) room.Settings {
-	s := room.Settings{ID: roomID, Name: "test", Path: "/", TotalActiveUsers: total, NewUsersPerMinute: 10_000,
+	s := room.Settings{
+		ID: roomID, Name: "test", Path: "/", TotalActiveUsers: total, NewUsersPerMinute: 10_000,
 		SessionDuration: 60 * time.Second, QueueingMethod: room.FIFO, Policy: room.Even,
-		RefreshInterval: 5 * time.Second, BucketSpan: 12 * time.Second}
+		RefreshInterval: 5 * time.Second, BucketSpan: 12 * time.Second,
+	}
 	return s.WithDefaults()
 }
 

@@ -151,7 +151,8 @@ const warnEvery = time.Minute
 func (m *Mesh) mayWarn(last interface {
 	Load() int64
 	CompareAndSwap(was, is int64) bool
-}) bool {
+},
+) bool {
 	now, was := int64(m.now()), last.Load()
 	return (was == 0 || now-was >= int64(warnEvery)) && last.CompareAndSwap(was, now)
 }

@@ -186,13 +186,19 @@ func (t Timing) validate() error {
 		name string
 		d    time.Duration
 	}{
-		{"ProbeInterval", t.ProbeInterval}, {"ProbeTimeout", t.ProbeTimeout},
-		{"GossipInterval", t.GossipInterval}, {"PushPullInterval", t.PushPullInterval},
-		{"StreamTimeout", t.StreamTimeout}, {"PingInterval", t.PingInterval},
-		{"DialTimeout", t.DialTimeout}, {"CheckTimeout", t.CheckTimeout},
+		{"ProbeInterval", t.ProbeInterval},
+		{"ProbeTimeout", t.ProbeTimeout},
+		{"GossipInterval", t.GossipInterval},
+		{"PushPullInterval", t.PushPullInterval},
+		{"StreamTimeout", t.StreamTimeout},
+		{"PingInterval", t.PingInterval},
+		{"DialTimeout", t.DialTimeout},
+		{"CheckTimeout", t.CheckTimeout},
 		{"IdleTimeout", t.IdleTimeout},
-		{"CallTimeout", t.CallTimeout}, {"RetryInterval", t.RetryInterval},
-		{"SeedInterval", t.SeedInterval}, {"ReconcileInterval", t.ReconcileInterval},
+		{"CallTimeout", t.CallTimeout},
+		{"RetryInterval", t.RetryInterval},
+		{"SeedInterval", t.SeedInterval},
+		{"ReconcileInterval", t.ReconcileInterval},
 		{"LeaveTimeout", t.LeaveTimeout},
 	} {
 		if f.d <= 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+
 	"github.com/ropeline/ropeline/transport/internal/skew"
 )
 

@@ -173,6 +173,7 @@ func TestRestartInPlace(t *testing.T) {
 		}
 	})
 }
+
 func TestRememberedPeers(t *testing.T) {
 	dir := t.TempDir()
 	bubble(t, func(t *testing.T) {

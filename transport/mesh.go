@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
-	"github.com/ropeline/ropeline/transport/internal/skew"
 	"golang.org/x/time/rate"
+
+	"github.com/ropeline/ropeline/transport/internal/skew"
 )
 
 // maxGreeting bounds the connections that have still to say hello.

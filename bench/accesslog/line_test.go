@@ -14,8 +14,10 @@ func TestParse(t *testing.T) {
 		name, line string
 		want       Entry
 	}{
-		{"combined", `1.2.3.4 - - ` + when + ` "GET /a?b HTTP/1.1" 200 5 "http://x/" "Browser 1.0"`,
-			Entry{"1.2.3.4", at, "GET", "/a?b", "Browser 1.0"}},
+		{
+			"combined", `1.2.3.4 - - ` + when + ` "GET /a?b HTTP/1.1" 200 5 "http://x/" "Browser 1.0"`,
+			Entry{"1.2.3.4", at, "GET", "/a?b", "Browser 1.0"},
+		},
 		{"common", `::1 - - ` + when + ` "HEAD / HTTP/1.0" 304 -`, Entry{"::1", at, "HEAD", "/", ""}},
 		{"more than combined", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 "-" "B" "more" 12`, Entry{"h", at, "GET", "/", "B"}},
 		{"something else after common", `h - - ` + when + ` "GET / HTTP/1.1" 200 5 0.012`, Entry{"h", at, "GET", "/", ""}},

@@ -72,7 +72,8 @@ func Entries() []measurement.Entry {
 
 // entry is one with the options that all have.
 func entry(name, question, method string, quick []string, bind func(*pflag.FlagSet, *options) func() ([]scenario, error)) measurement.Entry {
-	return measurement.Entry{Name: name, Page: "faults.md", Question: question, Method: method, Units: units, Quick: quick,
+	return measurement.Entry{
+		Name: name, Page: "faults.md", Question: question, Method: method, Units: units, Quick: quick,
 		Bounds: []measurement.Bound{measurement.NothingBroken},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
@@ -86,7 +87,8 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 				}
 				return measure(ctx, some, o, r)
 			}
-		}}
+		},
+	}
 }
 
 // errBroken says that a promise was broken; which one stands below the table.
@@ -188,8 +190,10 @@ func (r *run) came(values measurement.Values, err error) (wrong []string) {
 	}
 	if f := r.found; f != nil {
 		values["pause-sec"] = f.pause.Seconds()
-		for unit, n := range map[string]int{"tickets": f.tickets.Given, "twice": f.tickets.Doubles, "active": f.active.Peak, "limit": f.greatest.Active,
-			"new": f.rate.Peak, "new-limit": f.greatest.PerMinute, "transfers": f.moves.Count, "borrowed": f.active.PeakBorrowed} {
+		for unit, n := range map[string]int{
+			"tickets": f.tickets.Given, "twice": f.tickets.Doubles, "active": f.active.Peak, "limit": f.greatest.Active,
+			"new": f.rate.Peak, "new-limit": f.greatest.PerMinute, "transfers": f.moves.Count, "borrowed": f.active.PeakBorrowed,
+		} {
 			values[unit] = float64(n)
 		}
 	}

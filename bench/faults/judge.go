@@ -38,8 +38,10 @@ type findings struct {
 // judge reads the records of a run of a room. The limits are those that operators have
 // set, never what nodes say of theirs.
 func judge(sources []record.Source, room roomArgs, limits check.Limits) (*findings, error) {
-	f := &findings{active: check.Active{Limits: limits}, rate: check.Rate{Limits: limits},
-		resting: check.Taken{Guard: guard}, taken: check.Taken{Guard: guard, Session: room.extends()}}
+	f := &findings{
+		active: check.Active{Limits: limits}, rate: check.Rate{Limits: limits},
+		resting: check.Taken{Guard: guard}, taken: check.Taken{Guard: guard, Session: room.extends()},
+	}
 	for _, l := range limits {
 		f.greatest.Active, f.greatest.PerMinute = max(f.greatest.Active, l.Active), max(f.greatest.PerMinute, l.PerMinute)
 	}

@@ -136,9 +136,14 @@ func roomRows(ctx context.Context, p plan, run *measurement.Run) (rows []row) {
 func visitorRows(_ context.Context, p plan, _ *measurement.Run) []row {
 	s := perActive(0, p.visitors)
 	waiting, waited := perWaiting(0, p.visitors)
-	return []row{{atAnchor, s.anchor}, {atMate, s.mate}, {atFar, s.far},
+	return []row{
+		{atAnchor, s.anchor},
+		{atMate, s.mate},
+		{atFar, s.far},
 		{bound("active visitor", "elsewhere in the site, asked as well", inHeap, 0), perRoaming(min(p.visitors, ticket.MaxRenewals))},
-		{bound("waiting visitor", "", inHeap, 0), waiting}, {bound("active visitor", "who has waited", inHeap, 0), waited}}
+		{bound("waiting visitor", "", inHeap, 0), waiting},
+		{bound("active visitor", "who has waited", inHeap, 0), waited},
+	}
 }
 
 func fullRows(ctx context.Context, p plan, run *measurement.Run) []row {
@@ -147,7 +152,9 @@ func fullRows(ctx context.Context, p plan, run *measurement.Run) []row {
 		p.rooms, parts(f.before), f.active, f.waiting, f.took.Seconds(), parts(f.peak), p.idle, parts(f.after))
 	visitor := float64(f.after.Total-f.before.Total) / float64(f.active+f.waiting)
 	return []row{
-		{bound("full node", "before anybody comes", inProcess, 0), float64(f.before.Total)}, {bound("full node", "when the last has come", inProcess, 0), float64(f.peak.Total)},
-		{bound("full node", "later", inProcess, 0), float64(f.after.Total)}, {bound("visitor of the full node", "", inProcess, 0), visitor},
+		{bound("full node", "before anybody comes", inProcess, 0), float64(f.before.Total)},
+		{bound("full node", "when the last has come", inProcess, 0), float64(f.peak.Total)},
+		{bound("full node", "later", inProcess, 0), float64(f.after.Total)},
+		{bound("visitor of the full node", "", inProcess, 0), visitor},
 	}
 }

@@ -68,8 +68,10 @@ func hostOf(i int) string { return fmt.Sprintf("shop-%05d.example", i) }
 func idleRooms(n int) []room.Settings {
 	all := make([]room.Settings, n)
 	for i := range all {
-		all[i] = room.Settings{ID: crdt.RoomID{0, byte((i + 1) >> 16), byte((i + 1) >> 8), byte(i + 1)}, Name: roomOf(i), Host: hostOf(i), Path: "/",
-			TotalActiveUsers: 200, NewUsersPerMinute: 200}.WithDefaults()
+		all[i] = room.Settings{
+			ID: crdt.RoomID{0, byte((i + 1) >> 16), byte((i + 1) >> 8), byte(i + 1)}, Name: roomOf(i), Host: hostOf(i), Path: "/",
+			TotalActiveUsers: 200, NewUsersPerMinute: 200,
+		}.WithDefaults()
 	}
 	return all
 }

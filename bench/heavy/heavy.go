@@ -117,8 +117,10 @@ func (s *stack) with(ctx context.Context, part func(*stack, context.Context)) {
 	defer stop()
 	ports := rig.Got(rig.FreePorts(2))
 	s.addr = ports[0]
-	s.node = rig.Got(rig.Start(ctx, rig.Command{Name: s.binary, Args: []string{"run", "--origin", "http://" + site, "--listen", ports[0], "--admin", ports[1],
-		"--data-dir", dir, "--total-active-users", "1000000", "--new-users-per-minute", "1000000"}}))
+	s.node = rig.Got(rig.Start(ctx, rig.Command{Name: s.binary, Args: []string{
+		"run", "--origin", "http://" + site, "--listen", ports[0], "--admin", ports[1],
+		"--data-dir", dir, "--total-active-users", "1000000", "--new-users-per-minute", "1000000",
+	}}))
 	defer func() { rig.Must(s.node.Stop()) }()
 	rig.Must(s.node.Await(ctx, "http://"+ports[1]+"/readyz"))
 	if err := rig.Try(func() { part(s, ctx) }); err != nil {

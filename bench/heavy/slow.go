@@ -70,13 +70,16 @@ func (s *stack) measureSlow(ctx context.Context) {
 // visit has visitors ask ten times a second until ctx ends. Each has a pass from the first answer on: what takes
 // time is then the way to the origin, and not a ticket.
 func (s *stack) visit(ctx context.Context, beside string) {
-	got := rig.Got(load.Run(ctx, load.Config{Targets: []string{"http://" + s.addr + "/"},
-		Crowd: load.Crowd{Burst: s.visitors, Stay: time.Hour, Think: 100 * time.Millisecond}}, nil))
+	got := rig.Got(load.Run(ctx, load.Config{
+		Targets: []string{"http://" + s.addr + "/"},
+		Crowd:   load.Crowd{Burst: s.visitors, Stay: time.Hour, Think: 100 * time.Millisecond},
+	}, nil))
 	if err := got.LastError(); err != nil {
 		s.run.Tell("a visitor: %v", err)
 	}
 	s.row(measurement.Row("visitors-beside", beside), got.Requests > 0 && got.Errors == 0 && got.SessionsLost == 0, measurement.Values{
-		"requests": float64(got.Requests), "failed": float64(got.Errors), "p50-sec": got.Latency.P50 / 1e3, "p99-sec": got.Latency.P99 / 1e3})
+		"requests": float64(got.Requests), "failed": float64(got.Errors), "p50-sec": got.Latency.P50 / 1e3, "p99-sec": got.Latency.P99 / 1e3,
+	})
 }
 
 // dawdle sends first and then piece again and again, a byte a second, and returns

@@ -59,8 +59,10 @@ func (s *stack) measureSockets(ctx context.Context) {
 	rig.Must(rig.Sleep(ctx, s.hold))
 	idle := rig.Got(s.node.CPU()) - busy
 	grew := rig.Got(s.node.Memory()).Total - before.Total
-	s.row("sockets", talk(conns) == 0, measurement.Values{"sockets": float64(n), "untried": float64(s.sockets - n),
-		"B/socket": float64(grew) / float64(n), "cpu-sec/s": idle.Seconds() / s.hold.Seconds()})
+	s.row("sockets", talk(conns) == 0, measurement.Values{
+		"sockets": float64(n), "untried": float64(s.sockets - n),
+		"B/socket": float64(grew) / float64(n), "cpu-sec/s": idle.Seconds() / s.hold.Seconds(),
+	})
 }
 
 func openSocket(ctx context.Context, addr string) net.Conn {

@@ -31,8 +31,10 @@ func (m *Mesh) Replaced() (n uint64) {
 }
 
 func rule(requests int, period, timeout time.Duration, scope limit.Scope) limit.Rule {
-	return limit.Rule{ID: limit.ID{1}, Name: "r", Expression: "true", Characteristics: []string{limit.Source},
-		Period: period, RequestsPerPeriod: requests, MitigationTimeout: timeout, Scope: scope}.WithDefaults()
+	return limit.Rule{
+		ID: limit.ID{1}, Name: "r", Expression: "true", Characteristics: []string{limit.Source},
+		Period: period, RequestsPerPeriod: requests, MitigationTimeout: timeout, Scope: scope,
+	}.WithDefaults()
 }
 
 // One client over all nodes: in no period do more pass than the limit and the bound.

@@ -21,14 +21,23 @@ func TestHeadRead(t *testing.T) {
 		{"refresh with address", head{status: 200, state: "waiting", refresh: "7; url=/x"}, answer{verdict: waiting, pause: 7 * time.Second}},
 		{"status 429 in the queue", head{status: 429, state: "waiting", retryAfter: "3"}, answer{verdict: waiting, pause: 3 * time.Second}},
 		{"status 429 elsewhere", head{status: 429, retryAfter: "3"}, answer{verdict: refused}},
-		{"retry at a date", head{status: 202, state: "waiting", retryAfter: now.Add(90 * time.Second).Format(http.TimeFormat)},
-			answer{verdict: waiting, pause: 90 * time.Second}},
+		{
+			"retry at a date",
+			head{status: 202, state: "waiting", retryAfter: now.Add(90 * time.Second).Format(http.TimeFormat)},
+			answer{verdict: waiting, pause: 90 * time.Second},
+		},
 		{"nothing told", head{status: 200, state: "waiting"}, answer{verdict: waiting}},
-		{"json goes first", head{status: 200, refresh: "20", body: []byte(
-			`{"cfWaitingRoom":{"inWaitingRoom":true,"refreshIntervalSeconds":5,"arrival":"2026-01-02T03:00:00.25Z"}}`)},
-			answer{verdict: waiting, pause: 5 * time.Second, place: arrival}},
-		{"unreadable arrival", head{status: 200, body: []byte(`{"cfWaitingRoom":{"inWaitingRoom":true,"arrival":"soon"}}`)},
-			answer{verdict: waiting}},
+		{
+			"json goes first",
+			head{status: 200, refresh: "20", body: []byte(
+				`{"cfWaitingRoom":{"inWaitingRoom":true,"refreshIntervalSeconds":5,"arrival":"2026-01-02T03:00:00.25Z"}}`)},
+			answer{verdict: waiting, pause: 5 * time.Second, place: arrival},
+		},
+		{
+			"unreadable arrival",
+			head{status: 200, body: []byte(`{"cfWaitingRoom":{"inWaitingRoom":true,"arrival":"soon"}}`)},
+			answer{verdict: waiting},
+		},
 		{"json of the site", head{status: 200, body: []byte(`{"cfWaitingRoom":{"inWaitingRoom":false}}`)}, answer{verdict: admitted}},
 		{"other json", head{status: 200, body: []byte(`[1,2]`)}, answer{verdict: admitted}},
 		{"broken json", head{status: 200, body: []byte(`{"cfWaitingRoom":`)}, answer{verdict: admitted}},

@@ -13,7 +13,8 @@ import (
 
 // entry is one with a bound of each kind.
 func entry() *Entry {
-	return &Entry{Name: "two-words", Page: "page.md",
+	return &Entry{
+		Name: "two-words", Page: "page.md",
 		Units:  []Unit{{Name: "sec/op", Better: "lower"}, {Name: "over", Exact: true}},
 		Bounds: []Bound{{Row: "a=1", Unit: "sec/op", Most: 0.01, Text: "one"}, {Row: "a=2", Unit: "over", Most: NoneAtAll}, {Row: "a=3", Unit: "sec/op", Least: 5}},
 		New: func(o *pflag.FlagSet) func(context.Context, *Run) error {
@@ -24,7 +25,8 @@ func entry() *Entry {
 				}
 				return nil
 			}
-		}}
+		},
+	}
 }
 
 // results returns what is read of rows that were written, and the file.

@@ -16,12 +16,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/ropeline/ropeline/transport"
-
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/transport"
 )
 
 // Entry is the measurement.
@@ -123,8 +122,10 @@ type figure struct {
 // values are those of a row; one is what was measured of sites of one node in the same round: a machine
 // that is slower in one round is so for all.
 func (f figure) values(one figure, kind string) measurement.Values {
-	return measurement.Values{"cpu-sec/decision": f.decision[kind].Seconds(), "idle-sec/s": f.idle.Seconds(), "req/s": f.asked[kind],
-		"of-one-node": float64(f.decision[kind]) / float64(max(1, one.decision[kind]))}
+	return measurement.Values{
+		"cpu-sec/decision": f.decision[kind].Seconds(), "idle-sec/s": f.idle.Seconds(), "req/s": f.asked[kind],
+		"of-one-node": float64(f.decision[kind]) / float64(max(1, one.decision[kind])),
+	}
 }
 
 // measure starts as many meshes as there are processes for, and asks them.

@@ -81,8 +81,10 @@ func drawSessions(d dice, cfg *sim.Config) {
 	other := func() time.Duration { return d.span(5*time.Second, time.Minute).Round(time.Second) }
 	if d.chance(0.5) {
 		from := d.span(5*time.Second, troubles/2)
-		e := room.Event{Name: "sale", Start: sim.Epoch().Add(from), SessionDuration: new(other()),
-			End: sim.Epoch().Add(from + d.span(time.Minute, 2*time.Minute))}
+		e := room.Event{
+			Name: "sale", Start: sim.Epoch().Add(from), SessionDuration: new(other()),
+			End: sim.Epoch().Add(from + d.span(time.Minute, 2*time.Minute)),
+		}
 		if d.chance(0.3) {
 			e.TotalActiveUsers, e.NewUsersPerMinute = new(d.pick(3, 40)), new(d.pick(5, 60))
 		}

@@ -66,12 +66,16 @@ func TestLimitHolds(t *testing.T) {
 // while rights limited nothing, and then forgotten by a restart; the limit of a room that was made once more, as the only disk
 // that knew of it was lost; and rights that came from a minter of which nobody had heard that it had minted them, before it died.
 func TestSchedulesThatFailedOnce(t *testing.T) {
-	for _, seed := range []uint64{42, 76, 82, 92, 125, 164, 166, 272, 391, 432, 461, 654, 5423, 5515, 6766, 7309, 10186, 200168, 400157, 500874, 620026, 630002, 2006026, 155807, 300439, 301182, 301237, 304199, 404651, 488843,
-		4362, 5157, 17240, 17422, 18693, 24480, 25948, 35506, 47965, 49373, 56754} {
+	for _, seed := range []uint64{
+		42, 76, 82, 92, 125, 164, 166, 272, 391, 432, 461, 654, 5423, 5515, 6766, 7309, 10186, 200168, 400157, 500874, 620026, 630002, 2006026, 155807, 300439, 301182, 301237, 304199, 404651, 488843,
+		4362, 5157, 17240, 17422, 18693, 24480, 25948, 35506, 47965, 49373, 56754,
+	} {
 		held(t, run(t.Context(), drawPlain(seed), 0, false))
 	}
-	for _, seed := range []uint64{657, 6835, 20088, 30057, 40065, 50087, 60139, 60291, 60879, 61611, 100698, 2829, 8512, 21976, 37697,
-		50828, 51945, 54132, 302635, 302658, 400829, 402389, 511880, 43458, 49725, 54825, 41135, 41673} {
+	for _, seed := range []uint64{
+		657, 6835, 20088, 30057, 40065, 50087, 60139, 60291, 60879, 61611, 100698, 2829, 8512, 21976, 37697,
+		50828, 51945, 54132, 302635, 302658, 400829, 402389, 511880, 43458, 49725, 54825, 41135, 41673,
+	} {
 		held(t, runOne(t.Context(), seed, 0, false))
 	}
 }
@@ -98,8 +102,14 @@ func TestRulesAreMissed(t *testing.T) {
 		name string
 		from uint64
 	}{
-		{"lease-guard", 58}, {"restart-block", 1}, {"rate-cools", 2}, {"restart-cools", 2},
-		{"recovery-lock", 62}, {"one-minter", 38}, {"give-before-send", 10}, {"fresh-mint", 88},
+		{"lease-guard", 58},
+		{"restart-block", 1},
+		{"rate-cools", 2},
+		{"restart-cools", 2},
+		{"recovery-lock", 62},
+		{"one-minter", 38},
+		{"give-before-send", 10},
+		{"fresh-mint", 88},
 	} {
 		bits, err := ticket.ParseRules(x.name)
 		if err != nil {

@@ -236,9 +236,16 @@ func (c Config) checkParts(bad badFunc) {
 		name        string
 		value, most float64
 	}{
-		{"uneven", c.Uneven, 1}, {"abandon", c.Abandon, 1}, {"roam", c.Roam, 1}, {"lost answers", c.Lost, 0.5}, {"old passes", c.Old, 0.5},
-		{"jitter", c.Network.Jitter, 2}, {"loss", c.Network.Loss, 1},
-		{"duplicates", c.Network.Duplicate, 1}, {"reordering", c.Network.Reorder, 1}, {"drift", c.Clocks.Drift, 0.01},
+		{"uneven", c.Uneven, 1},
+		{"abandon", c.Abandon, 1},
+		{"roam", c.Roam, 1},
+		{"lost answers", c.Lost, 0.5},
+		{"old passes", c.Old, 0.5},
+		{"jitter", c.Network.Jitter, 2},
+		{"loss", c.Network.Loss, 1},
+		{"duplicates", c.Network.Duplicate, 1},
+		{"reordering", c.Network.Reorder, 1},
+		{"drift", c.Clocks.Drift, 0.01},
 	} {
 		if !(f.value >= 0 && f.value <= f.most) {
 			bad("%s of %g; want 0 to %g", f.name, f.value, f.most)
@@ -254,10 +261,16 @@ func (c Config) checkTimes(bad badFunc) {
 		name        string
 		value, most time.Duration
 	}{
-		{"length", c.Length, maxLength}, {"drain", c.Drain, maxLength}, {"rotate", c.Rotate, maxLength},
-		{"stay", c.Stay, maxLength}, {"think", c.Think, maxLength}, {"patience", c.Patience, maxLength},
-		{"delay", c.Network.Delay, time.Minute}, {"delay inside a site", c.Network.Near, time.Minute},
-		{"clock offset", c.Clocks.Offset, time.Hour}, {"a write", c.Disk, time.Minute},
+		{"length", c.Length, maxLength},
+		{"drain", c.Drain, maxLength},
+		{"rotate", c.Rotate, maxLength},
+		{"stay", c.Stay, maxLength},
+		{"think", c.Think, maxLength},
+		{"patience", c.Patience, maxLength},
+		{"delay", c.Network.Delay, time.Minute},
+		{"delay inside a site", c.Network.Near, time.Minute},
+		{"clock offset", c.Clocks.Offset, time.Hour},
+		{"a write", c.Disk, time.Minute},
 	} {
 		if f.value < 0 || f.value > f.most {
 			bad("%s of %v; want 0 to %v", f.name, f.value, f.most)

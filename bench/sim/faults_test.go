@@ -189,8 +189,11 @@ func TestSkewShowsAtTheNextStart(t *testing.T) {
 		do   func()
 		want time.Duration
 	}{
-		{func() { s.start(s.machines[1]); s.start(s.machines[2]) }, 0}, {func() { s.begin(0) }, 0}, {again, 3 * time.Second},
-		{func() { s.heal(0) }, 3 * time.Second}, {again, 0},
+		{func() { s.start(s.machines[1]); s.start(s.machines[2]) }, 0},
+		{func() { s.begin(0) }, 0},
+		{again, 3 * time.Second},
+		{func() { s.heal(0) }, 3 * time.Second},
+		{again, 0},
 	} {
 		if step.do(); off() != step.want {
 			t.Errorf("after step %d the clock is ahead by %v, want %v", i, off(), step.want)

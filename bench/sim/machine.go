@@ -158,8 +158,10 @@ func (b *shipped) noted() bool { return b.core.Noted(b.core.Told()) }
 func (b *shipped) rights() rights {
 	of := b.now()
 	r := of.Rights()
-	return rights{room: of.Settings().ID, retired: r.Retired, makes: r.Minter == b.self,
-		held: r.Held, mine: r.Minted, minted: r.MintedByAll, limit: r.Limit, borrowed: r.Borrowed}
+	return rights{
+		room: of.Settings().ID, retired: r.Retired, makes: r.Minter == b.self,
+		held: r.Held, mine: r.Minted, minted: r.MintedByAll, limit: r.Limit, borrowed: r.Borrowed,
+	}
 }
 
 // machine is one node of the mesh with all that is outside of its brain. brain

@@ -66,8 +66,10 @@ func drawn(seed uint64) Config {
 		Arrivals: Counts{Every: 30 * time.Second, N: []int{pick(1, 30), pick(0, 30)}},
 		Stay:     span(0, 30*time.Second), Think: 5 * time.Second, Uneven: rng.Float64(),
 		Roam: rng.Float64() / 4, Abandon: rng.Float64() / 4, Lost: rng.Float64() / 20,
-		Network: Network{Delay: span(time.Millisecond, 200*time.Millisecond), Jitter: rng.Float64() / 2,
-			Loss: rng.Float64() / 10, Duplicate: rng.Float64() / 10, Reorder: rng.Float64() / 10},
+		Network: Network{
+			Delay: span(time.Millisecond, 200*time.Millisecond), Jitter: rng.Float64() / 2,
+			Loss: rng.Float64() / 10, Duplicate: rng.Float64() / 10, Reorder: rng.Float64() / 10,
+		},
 		Clocks: Clocks{Offset: 200 * time.Millisecond, Drift: 1e-4},
 	}
 	for range pick(0, 3) {

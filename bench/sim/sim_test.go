@@ -19,8 +19,10 @@ func small(visitors int, over time.Duration) Config {
 	}
 	return Config{
 		Seed: 1, Sites: 2, Nodes: 2,
-		Room: room.Settings{TotalActiveUsers: 60, NewUsersPerMinute: 300, SessionDuration: time.Minute,
-			RefreshInterval: 10 * time.Second},
+		Room: room.Settings{
+			TotalActiveUsers: 60, NewUsersPerMinute: 300, SessionDuration: time.Minute,
+			RefreshInterval: 10 * time.Second,
+		},
 		Arrivals: Counts{Every: time.Minute, N: n},
 		Stay:     40 * time.Second, Think: 8 * time.Second,
 	}

@@ -14,8 +14,10 @@ func raised(seed uint64, after, killed time.Duration) Config {
 	at := 20 * time.Second
 	return Config{
 		Seed: seed, Sites: 3, Nodes: 1,
-		Room: room.Settings{Policy: room.Escrow, TotalActiveUsers: 20, NewUsersPerMinute: 1000,
-			SessionDuration: 30 * time.Second, RefreshInterval: time.Second},
+		Room: room.Settings{
+			Policy: room.Escrow, TotalActiveUsers: 20, NewUsersPerMinute: 1000,
+			SessionDuration: 30 * time.Second, RefreshInterval: time.Second,
+		},
 		Arrivals: Counts{Every: 30 * time.Second, N: []int{60, 60}},
 		Stay:     time.Minute, Think: 3 * time.Second,
 		Faults: []Fault{
@@ -50,8 +52,10 @@ func TestALostMintersRateIsNotMintedAgain(t *testing.T) {
 		for seed := range uint64(2) {
 			r := simulate(t, Config{
 				Seed: seed + 1, Sites: 3, Nodes: 1,
-				Room: room.Settings{Policy: room.Escrow, TotalActiveUsers: 5000, NewUsersPerMinute: 20,
-					SessionDuration: 10 * time.Second, RefreshInterval: time.Second},
+				Room: room.Settings{
+					Policy: room.Escrow, TotalActiveUsers: 5000, NewUsersPerMinute: 20,
+					SessionDuration: 10 * time.Second, RefreshInterval: time.Second,
+				},
 				Arrivals: Counts{Every: 90 * time.Second, N: []int{900}},
 				Stay:     5 * time.Second, Think: 2 * time.Second,
 				Faults: []Fault{

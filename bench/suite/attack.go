@@ -40,7 +40,11 @@ type onslaught struct {
 const noAttack = "none"
 
 var onslaughts = []onslaught{
-	{name: noAttack}, {name: "5000/s", rate: 5_000}, {name: "10000/s", rate: 10_000}, {name: "20000/s", rate: 20_000}, {name: "40000/s", rate: 40_000},
+	{name: noAttack},
+	{name: "5000/s", rate: 5_000},
+	{name: "10000/s", rate: 10_000},
+	{name: "20000/s", rate: 20_000},
+	{name: "40000/s", rate: 40_000},
 	{name: "1000/s, each on a connection of its own", rate: 1_000, reconnect: true},
 	{name: "1000/s, at nginx on the same processor instead", rate: 1_000, reconnect: true, decoy: true}, // what attacking takes from visitors
 	{name: "none, once more"},
@@ -54,8 +58,10 @@ func attack() benchmark {
 		method: fmt.Sprintf("Through HTTP, with the server on one core, and visitors, the attack and the site on the other. %d visitors a second come at an even rate on %d connections and are measured from when they were to come; "+
 			"the attack goes on whether it is answered or not. Processor time of the node for each request is told by those of visitors, and has that of the attack in it.", visitorRate, usualConns),
 		units: []measurement.Unit{{Name: attacksPerSecond, Meaning: "requests of the attack"}, {Name: repliesPerSecond, Meaning: "answers to it"}},
-		ratios: []ratio{{measurement.Unit{Name: "p99-of-none", Meaning: "p99 by what it is without an attack, within a round", Better: "lower"},
-			func(*entry) string { return noAttack }, func(s, none sample) float64 { return s[p99] / none[p99] }}},
+		ratios: []ratio{{
+			measurement.Unit{Name: "p99-of-none", Meaning: "p99 by what it is without an attack, within a round", Better: "lower"},
+			func(*entry) string { return noAttack }, func(s, none sample) float64 { return s[p99] / none[p99] },
+		}},
 	}
 	for _, o := range onslaughts {
 		b.entries = append(b.entries, entry{what: o.name, start: func(p *place) *subject { return startAttacked(p, o) }})

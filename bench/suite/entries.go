@@ -49,7 +49,8 @@ var programs = map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haprox
 // Entries returns every benchmark, as a measurement.
 func Entries() (all []measurement.Entry) {
 	for _, b := range benchmarks() {
-		e := measurement.Entry{Name: b.name, Question: b.question, Method: b.method, Page: cmp.Or(b.page, "benchmarks.md"), Programs: programs,
+		e := measurement.Entry{
+			Name: b.name, Question: b.question, Method: b.method, Page: cmp.Or(b.page, "benchmarks.md"), Programs: programs,
 			Needs: []string{measurement.Ropeline, "taskset"}, Cores: []int{rig.OfLoad.Number()}, Quick: []string{"rounds=1", "for=1s"},
 			New: func(options *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				var c config
@@ -57,7 +58,8 @@ func Entries() (all []measurement.Entry) {
 				options.DurationVar(&c.lasts, "for", 4*time.Second, "how long each time")
 				options.StringVar(&c.only, "only", "", "measure servers with this text in their names only")
 				return func(ctx context.Context, r *measurement.Run) error { return measure(ctx, b, c, r) }
-			}}
+			},
+		}
 		for _, r := range b.ratios {
 			e.Units = append(e.Units, r.unit)
 		}

@@ -26,10 +26,14 @@ func limits() benchmark {
 		method: "One server at a time on one core, a load that asks again as soon as it has an answer, on 64 connections, and the site on the other: requests without a limit, " +
 			"within one that is not reached, and beyond one that refuses nearly all.",
 		ratios: []ratio{
-			{measurement.Unit{Name: "of-no-limit", Meaning: "processor time by what the same server takes without a limit, within a round", Better: "lower"},
-				func(e *entry) string { return e.server + ", " + without }, byCPU},
-			{measurement.Unit{Name: "ropeline-by-it", Meaning: "processor time of ropeline by that of this server, within a round", Better: "lower"},
-				func(e *entry) string { return "ropeline, " + e.what }, func(s, ropeline sample) float64 { return ropeline[cpu] / s[cpu] }},
+			{
+				measurement.Unit{Name: "of-no-limit", Meaning: "processor time by what the same server takes without a limit, within a round", Better: "lower"},
+				func(e *entry) string { return e.server + ", " + without }, byCPU,
+			},
+			{
+				measurement.Unit{Name: "ropeline-by-it", Meaning: "processor time of ropeline by that of this server, within a round", Better: "lower"},
+				func(e *entry) string { return "ropeline, " + e.what }, func(s, ropeline sample) float64 { return ropeline[cpu] / s[cpu] },
+			},
 		},
 	}
 	for _, s := range []struct {
@@ -70,8 +74,10 @@ func limitedHAProxy(p *place, what string) (*rig.Process, error) {
 	most := map[string]int{within: 2_000_000_000, beyond: 1}
 	var limit []string
 	if most[what] > 0 {
-		limit = []string{"stick-table type ipv6 size 1m expire 1h store http_req_rate(1h)", "http-request track-sc0 src",
-			fmt.Sprintf("http-request deny deny_status 429 if { sc_http_req_rate(0) gt %d }", most[what])}
+		limit = []string{
+			"stick-table type ipv6 size 1m expire 1h store http_req_rate(1h)", "http-request track-sc0 src",
+			fmt.Sprintf("http-request deny deny_status 429 if { sc_http_req_rate(0) gt %d }", most[what]),
+		}
 	}
 	return rig.StartHAProxy(p.ctx, rig.OfServer, p.dir, p.listen, p.site, limit...)
 }

@@ -176,8 +176,10 @@ func send(ctx context.Context, s shot) (a answers, err error) {
 	if r.Answered == 0 {
 		return a, fmt.Errorf("%w: %s", errUnanswered, r.LastError)
 	}
-	a = answers{answered: r.Answered, warning: r.Warning, sample: sample{perSecond: r.Rate, p50: r.Latency.P50 / 1e6, p99: r.Latency.P99 / 1e6,
-		bad: float64(r.Answered - r.Status[s.code] + r.Failed()), generator: 100 * r.CPUShare}}
+	a = answers{answered: r.Answered, warning: r.Warning, sample: sample{
+		perSecond: r.Rate, p50: r.Latency.P50 / 1e6, p99: r.Latency.P99 / 1e6,
+		bad: float64(r.Answered - r.Status[s.code] + r.Failed()), generator: 100 * r.CPUShare,
+	}}
 	if s.rate > 0 {
 		a.sample[p999], a.sample[late] = r.Latency.P999/1e6, r.Late.P99/1e6
 	}

@@ -20,8 +20,10 @@ func tail() benchmark {
 			{server: "ropeline", what: "waiting, " + highest, start: func(p *place) *subject { return startWaiting(p, asPage, 1000) }},
 		},
 		checks: []check{
-			{text: "p99.9 of an admitted request at half of the highest rate, beyond the site [ms]", most: 2, rows: []string{admitted + ", " + half, site + ", " + half},
-				of: func(s []sample) float64 { return 1e3 * (s[0][p999] - s[1][p999]) }},
+			{
+				text: "p99.9 of an admitted request at half of the highest rate, beyond the site [ms]", most: 2, rows: []string{admitted + ", " + half, site + ", " + half},
+				of: func(s []sample) float64 { return 1e3 * (s[0][p999] - s[1][p999]) },
+			},
 			{text: "part of the processor time that collecting takes, admitted, at half of the highest rate", most: 0.1, rows: []string{admitted + ", " + half}, of: collected},
 			{text: "the same at the highest rate", most: 0.1, rows: []string{admitted + ", " + highest}, of: collected},
 			{text: "the same of visitors who wait, at the highest rate", most: 0.1, rows: []string{"ropeline, waiting, " + highest}, of: collected},

@@ -36,8 +36,10 @@ func waiting() benchmark {
 			line  string
 			count int
 		}{{"1,000", 1000}, {"100,000", 100_000}, {"1,000,000", 1_000_000}} {
-			b.entries = append(b.entries, entry{server: "ropeline", what: name + ", " + in.line + " waiting",
-				start: func(p *place) *subject { return startWaiting(p, as, in.count) }})
+			b.entries = append(b.entries, entry{
+				server: "ropeline", what: name + ", " + in.line + " waiting",
+				start: func(p *place) *subject { return startWaiting(p, as, in.count) },
+			})
 			if as == asJSON {
 				break // what differs is the bytes
 			}

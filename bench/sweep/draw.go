@@ -106,8 +106,10 @@ func (s *schedule) config() (sim.Config, error) {
 	c := sim.Config{
 		Seed: s.seed, Sites: s.sites, Nodes: s.nodes, Tick: tick, Weights: s.weights, Rotate: s.rotate, Uneven: s.uneven,
 		Arrivals: arrivals, Stay: s.session, Drain: drain,
-		Room: room.Settings{Policy: s.policy, TotalActiveUsers: s.limit, NewUsersPerMinute: s.rate,
-			SessionDuration: s.session, RefreshInterval: s.refresh},
+		Room: room.Settings{
+			Policy: s.policy, TotalActiveUsers: s.limit, NewUsersPerMinute: s.rate,
+			SessionDuration: s.session, RefreshInterval: s.refresh,
+		},
 	}
 	for _, x := range s.cuts {
 		c.Faults = append(c.Faults, sim.Fault{Kind: sim.Partition, Site: x.site, Peer: x.peer, From: x.from, For: x.span})

@@ -107,8 +107,10 @@ func TestRatiosAreOfARound(t *testing.T) {
 	s := func(n int64, cpu time.Duration, p99 float64) spell {
 		return spell{Wanted: 1, Came: n, Given: n, Lasted: time.Second, CPU: cpu, P99: p99}
 	}
-	r := round{redisMost: s(100, 10*time.Microsecond, 0), redisHalf: s(50, 10*time.Microsecond, 2), saturated: s(400, 0, 0), loadAlone: s(300, time.Microsecond, 0),
-		most: s(300, 2*time.Microsecond, 9), half: s(100, time.Microsecond, 1), atHalf: s(50, time.Microsecond, 0.5)}
+	r := round{
+		redisMost: s(100, 10*time.Microsecond, 0), redisHalf: s(50, 10*time.Microsecond, 2), saturated: s(400, 0, 0), loadAlone: s(300, time.Microsecond, 0),
+		most: s(300, 2*time.Microsecond, 9), half: s(100, time.Microsecond, 1), atHalf: s(50, time.Microsecond, 0.5),
+	}
 	recorded := func() string {
 		var file strings.Builder
 		e := Entry()
@@ -120,8 +122,10 @@ func TestRatiosAreOfARound(t *testing.T) {
 		}
 		return file.String()
 	}
-	for _, want := range []string{"/case=most 1 300 decisions/s 0 p50-sec 0.009 p99-sec 2e-06 cpu-sec/decision", "/of=rate 1 3 ratio", "/of=rate,_saturated 1 4 ratio",
-		"/of=p99 1 0.25 ratio", "/of=p99,_each_at_half 1 0.5 ratio", "/of=cpu 1 0.2 ratio", "/of=cpu,_without_the_load 1 0.1 ratio"} {
+	for _, want := range []string{
+		"/case=most 1 300 decisions/s 0 p50-sec 0.009 p99-sec 2e-06 cpu-sec/decision", "/of=rate 1 3 ratio", "/of=rate,_saturated 1 4 ratio",
+		"/of=p99 1 0.25 ratio", "/of=p99,_each_at_half 1 0.5 ratio", "/of=cpu 1 0.2 ratio", "/of=cpu,_without_the_load 1 0.1 ratio",
+	} {
 		if got := recorded(); !strings.Contains(got, want+"\n") {
 			t.Errorf("it lacks %q:\n%s", want, got)
 		}

@@ -85,7 +85,8 @@ func TestSizesAreThoseOfTheCodec(t *testing.T) {
 	self := crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}
 	size := func(d interface {
 		AppendBinary([]byte) ([]byte, error)
-	}) int {
+	},
+	) int {
 		b, err := d.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)

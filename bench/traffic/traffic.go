@@ -78,7 +78,8 @@ func Entries() (entries []measurement.Entry) {
 			},
 		},
 	} {
-		entries = append(entries, measurement.Entry{Name: k.name, Page: "measurements.md", Question: k.question, Method: k.method, Units: k.units, Quick: k.quick,
+		entries = append(entries, measurement.Entry{
+			Name: k.name, Page: "measurements.md", Question: k.question, Method: k.method, Units: k.units, Quick: k.quick,
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				seed := o.Uint64("seed", 1, "of all chances")
 				only := o.String("only", "", "only meshes whose name has this text, such as \"1 × 3 nodes\"")
@@ -92,7 +93,8 @@ func Entries() (entries []measurement.Entry) {
 					}
 					return k.run(ctx, r, some, *seed)
 				}
-			}})
+			},
+		})
 	}
 	return entries
 }

@@ -63,8 +63,11 @@ func TestRate(t *testing.T) {
 		came string
 		want map[string]any
 	}{
-		{[]string{"--target", server.URL + "/a", "--rate", "200", "--header", "Cookie: n=1"}, host + " /a n=1",
-			map[string]any{"model": "open", "rate_wanted": 200.0, "seconds": 0.1, "due": 20.0, "sent": 20.0, "answered": 20.0}},
+		{
+			[]string{"--target", server.URL + "/a", "--rate", "200", "--header", "Cookie: n=1"},
+			host + " /a n=1",
+			map[string]any{"model": "open", "rate_wanted": 200.0, "seconds": 0.1, "due": 20.0, "sent": 20.0, "answered": 20.0},
+		},
 		{[]string{"--target", server.URL, "--header", "host: b.example"}, "b.example / ", map[string]any{"model": "closed"}},
 	} {
 		out, err := runRateCommand(t, append(tc.args, "--for", "100ms", "--warm", "50ms", "--connections", "2")...)

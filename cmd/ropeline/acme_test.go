@@ -109,8 +109,10 @@ func (c *ca) awaitRoot(url string) {
 
 // flags are those of a node that obtains a certificate for host.
 func (c *ca) flags(host string, more ...string) []string {
-	return append([]string{"--origin", startOrigin(c.t), "--data-dir", c.t.TempDir(), "--acme-domains", host,
-		"--acme-directory", c.directory, "--acme-ca-file", c.rootFile, "--acme-agree"}, more...)
+	return append([]string{
+		"--origin", startOrigin(c.t), "--data-dir", c.t.TempDir(), "--acme-domains", host,
+		"--acme-directory", c.directory, "--acme-ca-file", c.rootFile, "--acme-agree",
+	}, more...)
 }
 
 // TestACME obtains certificates from a real authority, by each way of proof, and has

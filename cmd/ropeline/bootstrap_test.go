@@ -45,9 +45,11 @@ func newBootMesh(t *testing.T, seed uint64) *bootMesh {
 		p.endWithTest()
 	}
 	for _, p := range m.nodes {
-		p.args = []string{"--origin", origin.URL, "--secret-file", secret, "--mesh", p.mesh, "--data-dir", m.data(p),
+		p.args = []string{
+			"--origin", origin.URL, "--secret-file", secret, "--mesh", p.mesh, "--data-dir", m.data(p),
 			"--join", strings.Join(all, ","), "--bootstrap-nodes", "a1,a2,b1", "--total-active-users", fmt.Sprint(bootLimit),
-			"--new-users-per-minute", "100000", "--session-duration", "10m", "--max-connections-per-address", "1000"}
+			"--new-users-per-minute", "100000", "--session-duration", "10m", "--max-connections-per-address", "1000",
+		}
 	}
 	return m
 }

@@ -33,9 +33,11 @@ func newAuthority(t *testing.T) *authority {
 		t.Fatal(err)
 	}
 	a := &authority{t: t, dir: t.TempDir(), key: key}
-	a.cert = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "operator"},
+	a.cert = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "operator"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -60,10 +62,12 @@ func (a *authority) issue(site, id string) []string {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: id},
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: id},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		URIs:        []*url.URL{{Scheme: "spiffe", Host: "ropeline", Path: "/" + site + "/" + id}},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
 	der, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, key.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)
@@ -72,8 +76,10 @@ func (a *authority) issue(site, id string) []string {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return []string{"--cert-file", a.write(id+".pem", "CERTIFICATE", der), "--key-file", a.write(id+".key", "PRIVATE KEY", secret),
-		"--ca-file", filepath.Join(a.dir, "ca.pem")}
+	return []string{
+		"--cert-file", a.write(id+".pem", "CERTIFICATE", der), "--key-file", a.write(id+".key", "PRIVATE KEY", secret),
+		"--ca-file", filepath.Join(a.dir, "ca.pem"),
+	}
 }
 
 // TestOperatorCertificates runs a mesh on certificates of an operator's own; a

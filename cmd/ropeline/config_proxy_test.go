@@ -175,13 +175,13 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%q: got %d, %v, want %d", text, n, err, want)
 		}
 		again := int64(-1)
-		if err := (size.At(&again)).Set(v.String()); err != nil || again != want {
+		if err := size.At(&again).Set(v.String()); err != nil || again != want {
 			t.Errorf("%q is shown as %q, which is %d, %v", text, v.String(), again, err)
 		}
 	}
 	for _, text := range []string{"", "-1", "+1", "1.5MiB", "1 MiB", "KiB", "99999999999999999999", "1048577GiB"} {
 		var n int64
-		if err := (size.At(&n)).Set(text); err == nil {
+		if err := size.At(&n).Set(text); err == nil {
 			t.Errorf("%q is taken as %d", text, n)
 		}
 	}

@@ -175,7 +175,8 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"bad value in a room", "rooms:\n  - room: a\n  - room: b\n    total-active-users: -1", []string{":4:25: room \"b\": total-active-users:"}},
 		{"rooms alike", "rooms:\n  - room: a\n  - room: a", []string{":3:5: rooms[1]:", "used twice"}},
 		{"rooms like refused ones", "rooms:\n  - {room: a, host: x}\n  - {room: b, host: x}\n  - {room: b, host: y}\n  - {room: d, host: y}", []string{
-			`:3:5: rooms[1]: "a" and "b" stand on the same host`, `:4:5: rooms[2]: the name "b" is used twice`, `:5:5: rooms[3]: "b" and "d" stand on the same host`}},
+			`:3:5: rooms[1]: "a" and "b" stand on the same host`, `:4:5: rooms[2]: the name "b" is used twice`, `:5:5: rooms[3]: "b" and "d" stand on the same host`,
+		}},
 		{"rooms is no list", "rooms: a", []string{":1:8: rooms: a list"}},
 		{"rooms is empty", "rooms: []", []string{":1:8: rooms: a list with at least one room"}},
 		{"a name beside the list", "room: shop\nrooms:\n  - room: a", []string{":1:1: room: the rooms under", "leave this line out"}},

@@ -25,24 +25,36 @@ type product struct {
 // shopProducts is the whole range.
 func shopProducts() []product {
 	return []product{
-		{ID: 1, Name: "Stoneware bowl", Price: "€ 34", Sky: "#e9d8c3", Color: "#7a5c45",
+		{
+			ID: 1, Name: "Stoneware bowl", Price: "€ 34", Sky: "#e9d8c3", Color: "#7a5c45",
 			Text:  "Thrown by hand, fired twice, and a little different each time.",
-			Shape: "M60 85h180c0 50-40 80-90 80s-90-30-90-80z"},
-		{ID: 2, Name: "Linen cushion", Price: "€ 48", Sky: "#cfe0db", Color: "#3f7d74",
+			Shape: "M60 85h180c0 50-40 80-90 80s-90-30-90-80z",
+		},
+		{
+			ID: 2, Name: "Linen cushion", Price: "€ 48", Sky: "#cfe0db", Color: "#3f7d74",
 			Text:  "Washed until soft. Filled with spelt that smells of summer.",
-			Shape: "M75 60q75 20 150 0-15 52 0 104-75-20-150 0 15-52 0-104z"},
-		{ID: 3, Name: "Copper kettle", Price: "€ 96", Sky: "#f1dccb", Color: "#b86a3d",
+			Shape: "M75 60q75 20 150 0-15 52 0 104-75-20-150 0 15-52 0-104z",
+		},
+		{
+			ID: 3, Name: "Copper kettle", Price: "€ 96", Sky: "#f1dccb", Color: "#b86a3d",
 			Text:  "It sings when the water boils, and it goes on for decades.",
-			Shape: "M100 80q50-45 100 0l15 85H85zM205 100l40-25 8 8-40 42zM120 62q30-50 60 0l-8 4q-22-34-44 0z"},
-		{ID: 4, Name: "Reading lamp", Price: "€ 79", Sky: "#d9d6e8", Color: "#4b4680",
+			Shape: "M100 80q50-45 100 0l15 85H85zM205 100l40-25 8 8-40 42zM120 62q30-50 60 0l-8 4q-22-34-44 0z",
+		},
+		{
+			ID: 4, Name: "Reading lamp", Price: "€ 79", Sky: "#d9d6e8", Color: "#4b4680",
 			Text:  "Warm light for one page, and not for the rest of the room.",
-			Shape: "M120 40h60l25 55H95zM145 95h10v62h-10zM115 157h70v10h-70z"},
-		{ID: 5, Name: "Honey, one jar", Price: "€ 12", Sky: "#f6e7b8", Color: "#c88a12",
+			Shape: "M120 40h60l25 55H95zM145 95h10v62h-10zM115 157h70v10h-70z",
+		},
+		{
+			ID: 5, Name: "Honey, one jar", Price: "€ 12", Sky: "#f6e7b8", Color: "#c88a12",
 			Text:  "From forty hives on a hillside. There is a line for this one.",
-			Shape: "M110 45h80v16h-80zM100 66h100q10 50 0 98H100q-10-48 0-98z"},
-		{ID: 6, Name: "Wooden boat", Price: "€ 27", Sky: "#c9dff0", Color: "#8a5a33",
+			Shape: "M110 45h80v16h-80zM100 66h100q10 50 0 98H100q-10-48 0-98z",
+		},
+		{
+			ID: 6, Name: "Wooden boat", Price: "€ 27", Sky: "#c9dff0", Color: "#8a5a33",
 			Text:  "Cut from one piece of larch. It floats, mostly upright.",
-			Shape: "M55 135h190l-30 32H85zM146 40h7v90h-7zM157 48l62 78h-62zM142 62v64H92z"},
+			Shape: "M55 135h190l-30 32H85zM146 40h7v90h-7zM157 48l62 78h-62zM142 62v64H92z",
+		},
 	}
 }
 

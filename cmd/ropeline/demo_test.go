@@ -122,10 +122,13 @@ func fakeNodes(t *testing.T, status func(n *demoNode) node.Status) *demoMesh {
 
 // readyStatus is what a node says that has a room and sees two others.
 func readyStatus(n *demoNode) node.Status {
-	return node.Status{Name: n.name, Ready: true,
+	return node.Status{
+		Name: n.name, Ready: true,
 		Peers: []node.PeerStatus{{Name: "a", State: "alive"}, {Name: "b", State: "alive"}},
-		Rooms: []node.RoomStatus{{Name: "shop", Active: 13, TotalActiveUsers: 20, Waiting: 7, AdmittedPerMinute: 31,
-			Sites: []node.SiteStatus{{Site: "north", Active: 13, Waiting: 7}}}},
+		Rooms: []node.RoomStatus{{
+			Name: "shop", Active: 13, TotalActiveUsers: 20, Waiting: 7, AdmittedPerMinute: 31,
+			Sites: []node.SiteStatus{{Site: "north", Active: 13, Waiting: 7}},
+		}},
 	}
 }
 
@@ -238,8 +241,10 @@ func demo(t *testing.T, interrupt bool, args ...string) string {
 	}
 	temp := t.TempDir()
 	began := time.Now()
-	p, err := rig.Start(t.Context(), rig.Command{Name: exe, Args: append([]string{"demo", "--listen", "127.0.0.1:0"}, args...),
-		Env: []string{asCommand + "=1", "TMPDIR=" + temp}})
+	p, err := rig.Start(t.Context(), rig.Command{
+		Name: exe, Args: append([]string{"demo", "--listen", "127.0.0.1:0"}, args...),
+		Env: []string{asCommand + "=1", "TMPDIR=" + temp},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,8 +84,10 @@ func TestImportsOfTheProgramAreOfTheProduct(t *testing.T) {
 			t.Errorf("%s is linked into ropeline: %s", name, why)
 		}
 	}
-	for _, name := range []string{"gonum.org/v1/plot/vg", "codeberg.org/go-fonts/liberation/liberationsansbold", "codeberg.org/go-latex/latex/tex",
-		"codeberg.org/go-pdf/fpdf", "golang.org/x/image/font", "image/png", "github.com/google/pprof/profile", "golang.org/x/perf/benchfmt", module + "bench/sim"} {
+	for _, name := range []string{
+		"gonum.org/v1/plot/vg", "codeberg.org/go-fonts/liberation/liberationsansbold", "codeberg.org/go-latex/latex/tex",
+		"codeberg.org/go-pdf/fpdf", "golang.org/x/image/font", "image/png", "github.com/google/pprof/profile", "golang.org/x/perf/benchfmt", module + "bench/sim",
+	} {
 		if foreign(name) == "" {
 			t.Errorf("%s might be linked into ropeline", name)
 		}

@@ -107,8 +107,10 @@ func startNode(t *testing.T, name, site string, args ...string) *running {
 // startNodeAt is startNode with the address for visitors.
 func startNodeAt(t *testing.T, name, site, address string, args ...string) *running {
 	t.Helper()
-	p := &running{t: t, name: name, site: site, args: args,
-		http: address, admin: freeAddress(t), mesh: freeAddress(t)}
+	p := &running{
+		t: t, name: name, site: site, args: args,
+		http: address, admin: freeAddress(t), mesh: freeAddress(t),
+	}
 	p.start()
 	p.endWithTest()
 	return p
@@ -244,10 +246,14 @@ func meshOf(t *testing.T, origin string, sites []string, served func(i int) bool
 		names = append(names, fmt.Sprintf("%s%d", site, i+1))
 	}
 	for i, site := range sites {
-		p := &running{t: t, name: names[i], site: site, served: served(i),
-			http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t)}
-		p.args = append([]string{"--origin", origin, "--secret-file", secret, "--mesh", p.mesh,
-			"--bootstrap-nodes", strings.Join(names, ","), "--data-dir", filepath.Join(dir, p.name)}, args...)
+		p := &running{
+			t: t, name: names[i], site: site, served: served(i),
+			http: freeAddress(t), admin: freeAddress(t), mesh: freeAddress(t),
+		}
+		p.args = append([]string{
+			"--origin", origin, "--secret-file", secret, "--mesh", p.mesh,
+			"--bootstrap-nodes", strings.Join(names, ","), "--data-dir", filepath.Join(dir, p.name),
+		}, args...)
 		if i > 0 {
 			p.args = append(p.args, "--join", nodes[0].mesh)
 		}

@@ -28,8 +28,10 @@ func (a *authority) issueFor(host string, serial int64) (cert, key string) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{host},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), DNSNames: []string{host},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, private.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)

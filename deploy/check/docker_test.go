@@ -116,8 +116,10 @@ func composed(t *testing.T, env types.Mapping) (*types.Project, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: dir, Environment: env,
-		ConfigFiles: []types.ConfigFile{{Filename: filepath.Join(dir, "compose.yaml")}}})
+	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
+		WorkingDir: dir, Environment: env,
+		ConfigFiles: []types.ConfigFile{{Filename: filepath.Join(dir, "compose.yaml")}},
+	})
 }
 
 func TestComposeWantsAnOrigin(t *testing.T) {

@@ -101,8 +101,10 @@ func checkArchive(t *testing.T, dist string) {
 	archive, dir := only(t, dist, "*.tar.gz"), t.TempDir()
 	tool(t, "tar", "-xzf", archive, "-C", dir)
 	root := filepath.Join(dir, strings.TrimSuffix(filepath.Base(archive), ".tar.gz"))
-	for _, name := range []string{"ropeline", "LICENSE", "THIRD-PARTY-LICENSES", "README.md", "CHANGELOG.md", "docs/configuration.md",
-		"completion/ropeline.bash", "package/ropeline.service", "package/ropeline.yaml", "deploy/alerts/ropeline.rules.yaml", "deploy/grafana/ropeline.json"} {
+	for _, name := range []string{
+		"ropeline", "LICENSE", "THIRD-PARTY-LICENSES", "README.md", "CHANGELOG.md", "docs/configuration.md",
+		"completion/ropeline.bash", "package/ropeline.service", "package/ropeline.yaml", "deploy/alerts/ropeline.rules.yaml", "deploy/grafana/ropeline.json",
+	} {
 		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

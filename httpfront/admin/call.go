@@ -40,8 +40,10 @@ func (c *Call) Room() (*catalog.Room, error) { return c.room(c.api.mesh.Catalog(
 
 // Wrong refuses a value.
 func Wrong(field, value, allowed string) *Refusal {
-	return bad(Mistake{Code: CodeRefused, Field: field, Value: shorten(value), Allowed: allowed,
-		Message: fmt.Sprintf("%s: %q is not allowed: want %s", field, shorten(value), allowed)})
+	return bad(Mistake{
+		Code: CodeRefused, Field: field, Value: shorten(value), Allowed: allowed,
+		Message: fmt.Sprintf("%s: %q is not allowed: want %s", field, shorten(value), allowed),
+	})
 }
 
 // Answer is what a request that was carried out is answered.

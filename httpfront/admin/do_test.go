@@ -22,14 +22,24 @@ func TestRoutes(t *testing.T) {
 		id           string
 		scope        admin.Scope
 	}{
-		{"GET", rooms, "v4ListRooms", admin.Read}, {"HEAD", rooms, "v4ListRooms", admin.Read}, {"POST", rooms, "v4CreateRoom", admin.Write},
+		{"GET", rooms, "v4ListRooms", admin.Read},
+		{"HEAD", rooms, "v4ListRooms", admin.Read},
+		{"POST", rooms, "v4CreateRoom", admin.Write},
 		{"GET", "/client/v4/accounts/a/waiting_rooms", "v4ListRoomsOfAccount", admin.Read},
-		{"GET", rooms + "/settings", "v4GetZone", admin.Read}, {"PUT", rooms + "/settings", "v4ReplaceZone", admin.Write}, {"POST", rooms + "/preview", "v4Preview", admin.Write},
-		{"GET", rooms + "/" + id, "v4GetRoom", admin.Read}, {"GET", rooms + "/" + id + "/status", "v4GetRoomStatus", admin.Read},
-		{"GET", rooms + "/" + id + "/events/" + id + "/details", "v4GetEventDetails", admin.Read}, {"DELETE", rooms + "/" + id + "/rules/" + id, "v4DeleteRule", admin.Write},
-		{"PATCH", "/api/v1/rooms/" + id, "changeRoom", admin.Write}, {"POST", "/api/v1/rooms/a/events", "createEvent", admin.Write},
-		{"PATCH", "/api/v1/rooms/a/events/" + id, "changeEvent", admin.Write}, {"DELETE", "/api/v1/rooms/a/events/" + id, "deleteEvent", admin.Write},
-		{"GET", "/api/v1/zones", "listZones", admin.Read}, {"GET", "/api/v1/zones/a", "getZone", admin.Read}, {"GET", "/api/v1/openapi.json", "getDocument", admin.Read},
+		{"GET", rooms + "/settings", "v4GetZone", admin.Read},
+		{"PUT", rooms + "/settings", "v4ReplaceZone", admin.Write},
+		{"POST", rooms + "/preview", "v4Preview", admin.Write},
+		{"GET", rooms + "/" + id, "v4GetRoom", admin.Read},
+		{"GET", rooms + "/" + id + "/status", "v4GetRoomStatus", admin.Read},
+		{"GET", rooms + "/" + id + "/events/" + id + "/details", "v4GetEventDetails", admin.Read},
+		{"DELETE", rooms + "/" + id + "/rules/" + id, "v4DeleteRule", admin.Write},
+		{"PATCH", "/api/v1/rooms/" + id, "changeRoom", admin.Write},
+		{"POST", "/api/v1/rooms/a/events", "createEvent", admin.Write},
+		{"PATCH", "/api/v1/rooms/a/events/" + id, "changeEvent", admin.Write},
+		{"DELETE", "/api/v1/rooms/a/events/" + id, "deleteEvent", admin.Write},
+		{"GET", "/api/v1/zones", "listZones", admin.Read},
+		{"GET", "/api/v1/zones/a", "getZone", admin.Read},
+		{"GET", "/api/v1/openapi.json", "getDocument", admin.Read},
 	} {
 		if r, ok := b.api.Route(tt.method, tt.path); !ok || r.ID != tt.id || r.Scope != tt.scope {
 			t.Errorf("%s %s: %+v, want %s", tt.method, tt.path, r, tt.id)
@@ -58,11 +68,18 @@ func TestBodies(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{"", 400, admin.CodeNotJSON, "it is empty"}, {"{", 400, admin.CodeNotJSON, "want one JSON value"}, {"{} {}", 400, admin.CodeNotJSON, "want one JSON value"},
-		{"[]", 400, admin.CodeType, "want an object"}, {"null", 400, admin.CodeType, "want an object"}, {"\"\xff\"", 400, admin.CodeNotJSON, "UTF-8"},
-		{`{"name":"a","name":"b"}`, 400, admin.CodeTwice, "name"}, {`{"cookie_attributes":{"secure":"auto","secure":"auto"}}`, 400, admin.CodeTwice, "cookie_attributes.secure"},
-		{`{"name":` + deep + `}`, 400, admin.CodeNotJSON, "deep"}, {strings.Repeat(" ", admin.MaxBody+1), 413, admin.CodeTooLarge, "at most"},
-		{strings.Repeat(`[`, 20000), 400, admin.CodeNotJSON, ""}, {`{"a":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, 400, admin.CodeNotJSON, ""},
+		{"", 400, admin.CodeNotJSON, "it is empty"},
+		{"{", 400, admin.CodeNotJSON, "want one JSON value"},
+		{"{} {}", 400, admin.CodeNotJSON, "want one JSON value"},
+		{"[]", 400, admin.CodeType, "want an object"},
+		{"null", 400, admin.CodeType, "want an object"},
+		{"\"\xff\"", 400, admin.CodeNotJSON, "UTF-8"},
+		{`{"name":"a","name":"b"}`, 400, admin.CodeTwice, "name"},
+		{`{"cookie_attributes":{"secure":"auto","secure":"auto"}}`, 400, admin.CodeTwice, "cookie_attributes.secure"},
+		{`{"name":` + deep + `}`, 400, admin.CodeNotJSON, "deep"},
+		{strings.Repeat(" ", admin.MaxBody+1), 413, admin.CodeTooLarge, "at most"},
+		{strings.Repeat(`[`, 20000), 400, admin.CodeNotJSON, ""},
+		{`{"a":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, 400, admin.CodeNotJSON, ""},
 	} {
 		m := b.refuses(tt.status, "POST", rooms, tt.body)[0]
 		if m.Code != tt.code || !strings.Contains(m.Message, tt.says) {

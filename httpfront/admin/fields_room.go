@@ -39,8 +39,10 @@ var roomFields = sync.OnceValue(func() []roomField {
 		}
 	}
 	all = slices.Concat(identityFields(), sessionFields(), besidesSession(all), otherFields())
-	order := []string{"id", "zone", "name", "description", "host", "path", "additional_routes", "cookie_suffix", "cookie_attributes", "created_on", "modified_on",
-		"next_event_prequeue_start_time", "next_event_start_time", "total_active_users", "new_users_per_minute"}
+	order := []string{
+		"id", "zone", "name", "description", "host", "path", "additional_routes", "cookie_suffix", "cookie_attributes", "created_on", "modified_on",
+		"next_event_prequeue_start_time", "next_event_start_time", "total_active_users", "new_users_per_minute",
+	}
 	place := func(f roomField) int {
 		if i := slices.Index(order, f.name); i >= 0 {
 			return i

@@ -37,8 +37,10 @@ func TestAnEvent(t *testing.T) {
 	for _, method := range []string{"PUT", "PATCH"} {
 		same(t, method, b.want(method, one, b.want("GET", one, nil)), want)
 	}
-	got = b.want("PATCH", one, tree{"total_active_users": nil, "new_users_per_minute": nil, "session_duration": 7, "custom_page_html": "", "queueing_method": "random",
-		"disable_session_renewal": true, "prequeue_start_time": "2026-11-02T09:30:00+01:00", "shuffle_at_event_start": true, "turnstile_mode": "off"})
+	got = b.want("PATCH", one, tree{
+		"total_active_users": nil, "new_users_per_minute": nil, "session_duration": 7, "custom_page_html": "", "queueing_method": "random",
+		"disable_session_renewal": true, "prequeue_start_time": "2026-11-02T09:30:00+01:00", "shuffle_at_event_start": true, "turnstile_mode": "off",
+	})
 	want = plus(want, "total_active_users", nil, "new_users_per_minute", nil, "session_duration", 7.0, "session_duration_seconds", 420.0, "custom_page_html", "",
 		"queueing_method", "random", "disable_session_renewal", true, "prequeue_start_time", "2026-11-02T08:30:00Z", "shuffle_at_event_start", true, "turnstile_mode", "off")
 	same(t, "overrides", got, want)
@@ -121,8 +123,13 @@ func TestRules(t *testing.T) {
 		of       int
 		want     string
 	}{
-		{tree{"index": 1}, 2, "cab"}, {tree{"index": 3}, 2, "abc"}, {tree{"before": id(1)}, 2, "acb"}, {tree{"after": id(1)}, 2, "abc"},
-		{tree{"before": ""}, 1, "bac"}, {tree{"after": ""}, 1, "acb"}, {tree{"after": id(0)}, 1, "abc"},
+		{tree{"index": 1}, 2, "cab"},
+		{tree{"index": 3}, 2, "abc"},
+		{tree{"before": id(1)}, 2, "acb"},
+		{tree{"after": id(1)}, 2, "abc"},
+		{tree{"before": ""}, 1, "bac"},
+		{tree{"after": ""}, 1, "acb"},
+		{tree{"after": id(0)}, 1, "abc"},
 	} {
 		if got := expressions(b.list("PATCH", path+"/"+id(step.of), tree{"position": step.position})); got != step.want {
 			t.Errorf("%v: %s, want %s", step.position, got, step.want)
@@ -164,8 +171,12 @@ func TestRulesAreReplaced(t *testing.T) {
 		body  any
 		field string
 	}{
-		{tree{}, "the body"}, {[]any{1}, "rules[0]"}, {[]tree{newRule("a"), {"expression": "("}}, "rules[1].expression"}, {[]tree{{}}, "rules[0].expression"},
-		{[]tree{plus(newRule("a"), "position", tree{"index": 1})}, "rules[0].position"}, {[]tree{all[1], all[1]}, "rules[1].id"},
+		{tree{}, "the body"},
+		{[]any{1}, "rules[0]"},
+		{[]tree{newRule("a"), {"expression": "("}}, "rules[1].expression"},
+		{[]tree{{}}, "rules[0].expression"},
+		{[]tree{plus(newRule("a"), "position", tree{"index": 1})}, "rules[0].position"},
+		{[]tree{all[1], all[1]}, "rules[1].id"},
 	} {
 		if m := b.refuses(400, "PUT", path, wrong.body)[0]; m.Field != wrong.field {
 			t.Errorf("%v: %v", wrong.body, m)

@@ -120,10 +120,13 @@ func TestRateLimitsAreReplaced(t *testing.T) {
 		body  any
 		field string
 	}{
-		{tree{}, "the body"}, {[]any{1}, "rate_limits[0]"}, {[]tree{newRateLimit("y"), {"name": "z", "period": 1, "requests_per_period": 1}}, "rate_limits[1].expression"},
+		{tree{}, "the body"},
+		{[]any{1}, "rate_limits[0]"},
+		{[]tree{newRateLimit("y"), {"name": "z", "period": 1, "requests_per_period": 1}}, "rate_limits[1].expression"},
 		{[]tree{newRateLimit("y"), plus(newRateLimit("z"), "period", 0)}, "rate_limits[1].period"},
 		{[]tree{plus(newRateLimit("y"), "position", tree{"index": 1})}, "rate_limits[0].position"},
-		{[]tree{got[1], got[1]}, "rate_limits[1].id"}, {[]tree{newRateLimit("y"), newRateLimit("y")}, "rate_limits[0].name"},
+		{[]tree{got[1], got[1]}, "rate_limits[1].id"},
+		{[]tree{newRateLimit("y"), newRateLimit("y")}, "rate_limits[0].name"},
 		{[]tree{newRateLimit("y"), plus(newRateLimit("z"), "characteristics", []any{"ip.src", "ip.src"})}, "rate_limits[1].characteristics[1]"},
 	} {
 		if m := b.refuses(400, "PUT", rateLimits, wrong.body)[0]; m.Field != wrong.field {

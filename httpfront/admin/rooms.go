@@ -109,9 +109,12 @@ func roomStatus(_ context.Context, c *Call) (Answer, error) {
 		minutes = int64((state.Wait + time.Minute - 1) / time.Minute)
 	}
 	return Answer{Result: members{
-		{"status", state.Status}, {"event_id", event},
-		{"estimated_queued_users", state.Waiting}, {"estimated_total_active_users", state.Active},
-		{"max_estimated_time_minutes", minutes}, {"served", served},
+		{"status", state.Status},
+		{"event_id", event},
+		{"estimated_queued_users", state.Waiting},
+		{"estimated_total_active_users", state.Active},
+		{"max_estimated_time_minutes", minutes},
+		{"served", served},
 	}}, nil
 }
 

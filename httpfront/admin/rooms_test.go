@@ -158,8 +158,14 @@ func TestChanging(t *testing.T) {
 	was := b.want("POST", rooms, everything("all"))
 	path := rooms + "/" + was["id"].(string)
 	for _, change := range []tree{
-		{"queue_all": false}, {"suspended": false}, {"total_active_users": 1}, {"cookie_attributes": tree{"partitioned": false}},
-		{"session_duration": 10}, {"session_duration_seconds": 10}, {"message": nil}, {},
+		{"queue_all": false},
+		{"suspended": false},
+		{"total_active_users": 1},
+		{"cookie_attributes": tree{"partitioned": false}},
+		{"session_duration": 10},
+		{"session_duration_seconds": 10},
+		{"message": nil},
+		{},
 	} {
 		got := b.want("PATCH", path, change)
 		want := plus(was)
@@ -346,8 +352,12 @@ func TestZoneSettings(t *testing.T) {
 		body   any
 		want   bool
 	}{
-		{"GET", nil, false}, {"PATCH", tree{"search_engine_crawler_bypass": true}, true}, {"PATCH", tree{}, true}, {"GET", nil, true},
-		{"PUT", tree{}, false}, {"PUT", tree{"search_engine_crawler_bypass": true}, true},
+		{"GET", nil, false},
+		{"PATCH", tree{"search_engine_crawler_bypass": true}, true},
+		{"PATCH", tree{}, true},
+		{"GET", nil, true},
+		{"PUT", tree{}, false},
+		{"PUT", tree{"search_engine_crawler_bypass": true}, true},
 	} {
 		if got := b.want(step.method, path, step.body); got["search_engine_crawler_bypass"] != step.want || len(got) != 1 {
 			t.Errorf("%s %v: %v", step.method, step.body, got)

@@ -45,13 +45,17 @@ func roomRoutes() []Route {
 		ofRooms("", list), []Route{account},
 		ofRooms("", Route{Method: http.MethodPost, Scope: Write, ID: "createRoom", Tag: tag, Summary: "Makes a room.", Body: Ref("RoomNew"), Answer: Ref("Room"), Handle: createRoom}),
 		ofRooms("/{room}", Route{Method: http.MethodGet, Scope: Read, ID: "getRoom", Tag: tag, Summary: "Shows a room.", Answer: Ref("Room"), Handle: getRoom}),
-		ofRooms("/{room}", Route{Method: http.MethodPut, Scope: Write, ID: "replaceRoom", Tag: tag, Body: Ref("RoomNew"), Answer: Ref("Room"), Handle: changeRoom(replace),
-			Summary: "Replaces a room. What is left out gets its default; fields that are only here stay as they are. Events and rules stay."}),
+		ofRooms("/{room}", Route{
+			Method: http.MethodPut, Scope: Write, ID: "replaceRoom", Tag: tag, Body: Ref("RoomNew"), Answer: Ref("Room"), Handle: changeRoom(replace),
+			Summary: "Replaces a room. What is left out gets its default; fields that are only here stay as they are. Events and rules stay.",
+		}),
 		ofRooms("/{room}", Route{Method: http.MethodPatch, Scope: Write, ID: "changeRoom", Tag: tag, Summary: "Changes what is named of a room.", Body: Ref("RoomChange"), Answer: Ref("Room"), Handle: changeRoom(change)}),
 		ofRooms("/{room}", Route{Method: http.MethodDelete, Scope: Write, ID: "deleteRoom", Tag: tag, Summary: "Deletes a room with its events and rules.", Answer: Ref("Deleted"), Handle: deleteRoom}),
 		ofRooms("/{room}/status", Route{Method: http.MethodGet, Scope: Read, ID: "getRoomStatus", Tag: tag, Summary: "Tells what goes on in a room, over the whole mesh.", Answer: Ref("Status"), Handle: roomStatus}),
-		both(dialectRooms+"/preview", ownPath+"preview", Route{Method: http.MethodPost, Scope: Write, ID: "preview", Tag: tag,
-			Summary: "Keeps a page for a while, to be looked at.", Body: Ref("PreviewNew"), Answer: Ref("Preview"), Handle: preview}),
+		both(dialectRooms+"/preview", ownPath+"preview", Route{
+			Method: http.MethodPost, Scope: Write, ID: "preview", Tag: tag,
+			Summary: "Keeps a page for a while, to be looked at.", Body: Ref("PreviewNew"), Answer: Ref("Preview"), Handle: preview,
+		}),
 	)
 }
 
@@ -99,6 +103,8 @@ func zoneRoutes() []Route {
 			all[i].Body = Ref(schema + "Change")
 		}
 	}
-	return append(all, Route{Method: http.MethodGet, Path: ownZones, Scope: Read, ID: "listZones", Tag: tag,
-		Summary: "Lists the zones that have a room or settings.", Query: pageQuery, Answer: Ref("Zone"), List: true, Handle: listZones})
+	return append(all, Route{
+		Method: http.MethodGet, Path: ownZones, Scope: Read, ID: "listZones", Tag: tag,
+		Summary: "Lists the zones that have a room or settings.", Query: pageQuery, Answer: Ref("Zone"), List: true, Handle: listZones,
+	})
 }

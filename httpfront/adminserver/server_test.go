@@ -233,10 +233,21 @@ func TestWhereItListens(t *testing.T) {
 		change func(*Config)
 		ok     bool
 	}{
-		{"", nil, true}, {"127.0.0.1:0", nil, true}, {"127.9.9.9:80", nil, true}, {"[::1]:9080", nil, true}, {"localhost:9080", nil, true},
-		{":9080", nil, false}, {"0.0.0.0:9080", nil, false}, {"[::]:9080", nil, false}, {"192.0.2.1:9080", nil, false},
-		{"example.org:80", nil, false}, {"localhost", nil, false}, {"127.0.0.1.:9080", nil, false},
-		{":9080", withTokens, false}, {":9080", withTLS, true}, {"127.0.0.1:9080", withTokens, true},
+		{"", nil, true},
+		{"127.0.0.1:0", nil, true},
+		{"127.9.9.9:80", nil, true},
+		{"[::1]:9080", nil, true},
+		{"localhost:9080", nil, true},
+		{":9080", nil, false},
+		{"0.0.0.0:9080", nil, false},
+		{"[::]:9080", nil, false},
+		{"192.0.2.1:9080", nil, false},
+		{"example.org:80", nil, false},
+		{"localhost", nil, false},
+		{"127.0.0.1.:9080", nil, false},
+		{":9080", withTokens, false},
+		{":9080", withTLS, true},
+		{"127.0.0.1:9080", withTokens, true},
 		{":9080", func(c *Config) { c.TLS = &tls.Config{} }, false},
 	} {
 		cfg := Config{Listen: c.listen}
@@ -388,8 +399,10 @@ func TestPartsByPath(t *testing.T) {
 		withTokens(c)
 		c.Parts = []Part{paths, Dashboard{page{}}}
 	})
-	for path, want := range map[string]int{"/readyz": 200, "/status": 401, "/dashboard/": 200, "/dashboard/app.js": 200,
-		"/api/v1/watch": 401, "/api/v1/rooms/x/watch": 401, "/api/v1/rooms/x/history": 401, "/": 200} {
+	for path, want := range map[string]int{
+		"/readyz": 200, "/status": 401, "/dashboard/": 200, "/dashboard/app.js": 200,
+		"/api/v1/watch": 401, "/api/v1/rooms/x/watch": 401, "/api/v1/rooms/x/history": 401, "/": 200,
+	} {
 		if resp, body := ask(t, "GET", base+path, ""); resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
 		}

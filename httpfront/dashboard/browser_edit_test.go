@@ -81,8 +81,10 @@ func TestBrowserKeepsWhatIsWritten(t *testing.T) {
 func TestBrowserHoldsEverybody(t *testing.T) {
 	s, b := openRoom(t)
 	for _, step := range []struct{ button, field, title string }{
-		{"Hold everybody …", "queue_all", "Queue all"}, {"Let people in again …", "queue_all", ""},
-		{"Suspend …", "suspended", "Suspended"}, {"Put the room back …", "suspended", ""},
+		{"Hold everybody …", "queue_all", "Queue all"},
+		{"Let people in again …", "queue_all", ""},
+		{"Suspend …", "suspended", "Suspended"},
+		{"Put the room back …", "suspended", ""},
 	} {
 		n := len(s.edited())
 		b.Click(".settings button", step.button)

@@ -18,10 +18,14 @@ func troubled() *fakeMesh {
 		rooms, nodes := f.snap.Rooms, f.snap.Nodes
 		nodes[5].State = "failed"
 		f.snap.Down = []Down{
-			{Node: nodes[5].Node, Name: nodes[5].Name, Site: nodes[5].Site, State: "down", Since: time.Now(), Order: nodes[5].Name, Rooms: []DownRoom{{Name: "exam-012", Capacity: Amount{102, 510}, Minted: Amount{240, 1200}}},
-				Message: nodes[5].Name + " is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + nodes[5].Name + " --gone-for-good"},
-			{Node: "x", Name: "lost-1", Site: nodes[5].Site, State: "recovering", Since: time.Now(), Order: "lost-1", Rooms: []DownRoom{},
-				Message: "recovering lost-1's 64 of 240 capacity: usable in 34 s"},
+			{
+				Node: nodes[5].Node, Name: nodes[5].Name, Site: nodes[5].Site, State: "down", Since: time.Now(), Order: nodes[5].Name, Rooms: []DownRoom{{Name: "exam-012", Capacity: Amount{102, 510}, Minted: Amount{240, 1200}}},
+				Message: nodes[5].Name + " is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + nodes[5].Name + " --gone-for-good",
+			},
+			{
+				Node: "x", Name: "lost-1", Site: nodes[5].Site, State: "recovering", Since: time.Now(), Order: "lost-1", Rooms: []DownRoom{},
+				Message: "recovering lost-1's 64 of 240 capacity: usable in 34 s",
+			},
 		}
 		nodes[2].Store, nodes[2].Reason = "disk full: 3 MiB left of 20 GiB", "no tickets"
 		nodes[7].Ready, nodes[7].Reason = false, "takes the state of its site from a neighbour"

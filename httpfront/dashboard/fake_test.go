@@ -66,12 +66,18 @@ func (f *fakeMesh) newNode(i int) Node {
 func newLimits(nodes int) []Limit {
 	of := func(n int64) OverNodes { return OverNodes{n, n * int64(nodes) * 2 / 3} }
 	all := []Limit{
-		{Name: "logins", Expression: `http.request.uri.path eq "/login" and http.request.method eq "POST"`, Characteristics: []string{"ip.src"},
-			Period: 60, RequestsPerPeriod: 5, MitigationTimeout: 600, Action: "block", Keys: of(3120)},
-		{Name: "searches", Expression: `starts_with(http.request.uri.path, "/search")`, Characteristics: []string{`http.request.headers["x-api-key"]`},
-			Period: 3600, RequestsPerPeriod: 1000, Action: "queue", Keys: of(41_200)},
-		{Name: "scrapers", Expression: "true", Characteristics: []string{"ip.src", "http.host"}, Period: 90, RequestsPerPeriod: 12_000, Action: "log",
-			Scope: "site", Keys: of(168_080)},
+		{
+			Name: "logins", Expression: `http.request.uri.path eq "/login" and http.request.method eq "POST"`, Characteristics: []string{"ip.src"},
+			Period: 60, RequestsPerPeriod: 5, MitigationTimeout: 600, Action: "block", Keys: of(3120),
+		},
+		{
+			Name: "searches", Expression: `starts_with(http.request.uri.path, "/search")`, Characteristics: []string{`http.request.headers["x-api-key"]`},
+			Period: 3600, RequestsPerPeriod: 1000, Action: "queue", Keys: of(41_200),
+		},
+		{
+			Name: "scrapers", Expression: "true", Characteristics: []string{"ip.src", "http.host"}, Period: 90, RequestsPerPeriod: 12_000, Action: "log",
+			Scope: "site", Keys: of(168_080),
+		},
 		{Name: "checkout", Expression: `http.request.uri.path eq "/checkout"`, Period: 1, RequestsPerPeriod: 250, Action: "block", State: LimitDisabled},
 	}
 	for i := range all {

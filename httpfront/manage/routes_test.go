@@ -148,8 +148,10 @@ func TestRoutesAreAsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bodies := map[string]string{"rotateKeys": "{}", "drainNode": `{"leave":true}`, "declareDead": `{"gone_for_good":true}`,
-		"explain": `{"visitor":"` + who + `","room":"` + b.room + `"}`}
+	bodies := map[string]string{
+		"rotateKeys": "{}", "drainNode": `{"leave":true}`, "declareDead": `{"gone_for_good":true}`,
+		"explain": `{"visitor":"` + who + `","room":"` + b.room + `"}`,
+	}
 	routes, _ := Routes(b.mesh, time.Now)
 	for _, route := range routes {
 		path := strings.NewReplacer("{room}", b.room, "{node}", "two").Replace(route.Path)

@@ -12,8 +12,10 @@ import (
 // the schemas for it.
 func Streams() ([]admin.Route, map[string]admin.Schema) {
 	get := func(path, id, summary, media string, answer admin.Schema) admin.Route {
-		return admin.Route{Method: http.MethodGet, Path: "/api/v1/" + path, Scope: admin.Read, ID: id, Tag: "dashboard", Summary: summary, Media: media, Answer: answer,
-			Params: []admin.Parameter{{Name: "room", Meaning: "The id of a room."}}}
+		return admin.Route{
+			Method: http.MethodGet, Path: "/api/v1/" + path, Scope: admin.Read, ID: id, Tag: "dashboard", Summary: summary, Media: media, Answer: answer,
+			Params: []admin.Parameter{{Name: "room", Meaning: "The id of a room."}},
+		}
 	}
 	const stream = "text/event-stream"
 	events := func(of string) admin.Schema {
@@ -21,8 +23,11 @@ func Streams() ([]admin.Route, map[string]admin.Schema) {
 	}
 	history := get("rooms/{room}/history", "getHistory", "Shows how a room was, as the dashboard draws it.", "", admin.Ref("History"))
 	moment := admin.Schema{"type": "string", "format": "date-time"}
-	history.Query = []admin.Parameter{{Name: "from", Meaning: "Since when. It has to be there.", Schema: moment}, {Name: "to", Meaning: "Until when. It has to be there.", Schema: moment},
-		{Name: "step", Meaning: "How many seconds a step is. It has to be there.", Schema: admin.Schema{"type": "integer", "minimum": 1}}}
+	history.Query = []admin.Parameter{
+		{Name: "from", Meaning: "Since when. It has to be there.", Schema: moment},
+		{Name: "to", Meaning: "Until when. It has to be there.", Schema: moment},
+		{Name: "step", Meaning: "How many seconds a step is. It has to be there.", Schema: admin.Schema{"type": "integer", "minimum": 1}},
+	}
 	numbers := admin.Schema{"type": "array", "items": admin.Schema{"type": []string{"number", "null"}}}
 	shown := schemaOf(reflect.TypeFor[dashboard.History]())
 	for name, s := range shown["properties"].(map[string]admin.Schema) {

@@ -58,15 +58,23 @@ func seconds(of func(*Sample) time.Duration) func(*Sample, emit) {
 }
 
 var nodeTable = []Metric{
-	{"ropeline_node_info", Gauge, "always 1", []string{"node", "name", "site", "version"}, "which node this is, and what runs there",
-		func(s *Sample, out emit) { out(1, s.Node.ID, s.Node.Name, s.Node.Site, s.Node.Version) }},
+	{
+		"ropeline_node_info", Gauge, "always 1",
+		[]string{"node", "name", "site", "version"},
+		"which node this is, and what runs there",
+		func(s *Sample, out emit) { out(1, s.Node.ID, s.Node.Name, s.Node.Site, s.Node.Version) },
+	},
 	{"ropeline_node_ready", Gauge, bit, nil, "the node takes traffic, as /readyz says", whether(func(s *Sample) bool { return s.Node.Ready })},
 	{"ropeline_node_leaving", Gauge, bit, nil, "the node passes its rights on, and then ends", whether(func(s *Sample) bool { return s.Node.Leaving })},
 	{"ropeline_node_boot_number", Gauge, "starts", nil, "how often the node has started, ever", one(func(s *Sample) uint64 { return s.Node.Boot })},
-	{"ropeline_clock_ok", Gauge, bit, nil, "the clock agrees with those of the other nodes; while it does not, the node gives no tickets",
-		whether(func(s *Sample) bool { return s.Node.ClockOK })},
-	{"ropeline_store_ok", Gauge, bit, nil, "the disk takes writes; while it does not, the node gives no tickets",
-		whether(func(s *Sample) bool { return s.Node.StoreOK })},
+	{
+		"ropeline_clock_ok", Gauge, bit, nil, "the clock agrees with those of the other nodes; while it does not, the node gives no tickets",
+		whether(func(s *Sample) bool { return s.Node.ClockOK }),
+	},
+	{
+		"ropeline_store_ok", Gauge, bit, nil, "the disk takes writes; while it does not, the node gives no tickets",
+		whether(func(s *Sample) bool { return s.Node.StoreOK }),
+	},
 	{"ropeline_store_failures_total", Counter, "writes", nil, "writes that the disk did not take", one(func(s *Sample) uint64 { return s.Node.StoreFailures })},
 	{"ropeline_store_size_bytes", Gauge, "bytes", nil, "what the store takes on the disk", one(func(s *Sample) uint64 { return s.Disk.StoreBytes })},
 	{"ropeline_disk_free_bytes", Gauge, "bytes", nil, "free on the file system of the data directory", one(func(s *Sample) uint64 { return s.Disk.FreeBytes })},
@@ -75,15 +83,23 @@ var nodeTable = []Metric{
 	{"ropeline_facts_limit", Gauge, "facts", nil, "facts that there is room for", one(func(s *Sample) int { return s.Node.FactsMost })},
 	{"ropeline_facts_refused_total", Counter, "facts", nil, "facts of this node for which there was no room", one(func(s *Sample) uint64 { return s.Node.FactsRefused })},
 	{"ropeline_settings_left_out", Gauge, "settings", nil, "rooms, events and rate limits that operators have set and that do not hold, since they cannot be beside others", one(func(s *Sample) int { return s.Node.SettingsLeftOut })},
-	{"ropeline_messages_refused_total", Counter, "messages", nil, "messages of other nodes that made no sense or were not theirs to send",
-		one(func(s *Sample) uint64 { return s.Node.MessagesRefused })},
-	{"ropeline_messages_dropped_total", Counter, "messages", nil, "messages of other nodes that came faster than they could be taken in",
-		one(func(s *Sample) uint64 { return s.Node.MessagesDropped })},
-	{"ropeline_overflow_total", Counter, "notes", nil, "polls, check-ins and ends of sessions lost because a table was full",
-		one(func(s *Sample) uint64 { return s.Node.Overflow })},
+	{
+		"ropeline_messages_refused_total", Counter, "messages", nil, "messages of other nodes that made no sense or were not theirs to send",
+		one(func(s *Sample) uint64 { return s.Node.MessagesRefused }),
+	},
+	{
+		"ropeline_messages_dropped_total", Counter, "messages", nil, "messages of other nodes that came faster than they could be taken in",
+		one(func(s *Sample) uint64 { return s.Node.MessagesDropped }),
+	},
+	{
+		"ropeline_overflow_total", Counter, "notes", nil, "polls, check-ins and ends of sessions lost because a table was full",
+		one(func(s *Sample) uint64 { return s.Node.Overflow }),
+	},
 	{"ropeline_history_bytes", Gauge, "bytes", nil, "memory that the history of the last day takes", one(func(s *Sample) uint64 { return s.Node.HistoryBytes })},
-	{"ropeline_history_refused_total", Counter, "observations", nil, "observations of rooms for which the history had no place",
-		one(func(s *Sample) uint64 { return s.Node.HistoryRefused })},
+	{
+		"ropeline_history_refused_total", Counter, "observations", nil, "observations of rooms for which the history had no place",
+		one(func(s *Sample) uint64 { return s.Node.HistoryRefused }),
+	},
 }
 
 var meshTable = []Metric{
@@ -92,17 +108,25 @@ var meshTable = []Metric{
 		out(float64(s.Mesh.Failed), "failed")
 		out(float64(s.Mesh.Left), "left")
 	}},
-	{"ropeline_peer_longest_round_trip_seconds", Gauge, "seconds", nil, "the longest round trip to a node that is alive",
-		seconds(func(s *Sample) time.Duration { return s.Mesh.LongestRoundTrip })},
-	{"ropeline_peer_largest_clock_offset_seconds", Gauge, "seconds", nil, "how far the clock of a node that is alive is away at most, in either direction",
-		seconds(func(s *Sample) time.Duration { return s.Mesh.LargestClockOffset })},
+	{
+		"ropeline_peer_longest_round_trip_seconds", Gauge, "seconds", nil, "the longest round trip to a node that is alive",
+		seconds(func(s *Sample) time.Duration { return s.Mesh.LongestRoundTrip }),
+	},
+	{
+		"ropeline_peer_largest_clock_offset_seconds", Gauge, "seconds", nil, "how far the clock of a node that is alive is away at most, in either direction",
+		seconds(func(s *Sample) time.Duration { return s.Mesh.LargestClockOffset }),
+	},
 	{"ropeline_mesh_links", Gauge, "connections", nil, "QUIC connections to other nodes", one(func(s *Sample) int { return s.Mesh.Links })},
 	{"ropeline_mesh_received_bytes_total", Counter, "bytes", nil, "UDP payload received from other nodes", one(func(s *Sample) uint64 { return s.Mesh.ReceivedBytes })},
 	{"ropeline_mesh_sent_bytes_total", Counter, "bytes", nil, "UDP payload sent to other nodes", one(func(s *Sample) uint64 { return s.Mesh.SentBytes })},
-	{"ropeline_mesh_handshakes_refused_total", Counter, "handshakes", nil, "handshakes without the identity of this mesh, or cut off half-way",
-		one(func(s *Sample) uint64 { return s.Mesh.RefusedHandshakes })},
-	{"ropeline_mesh_peers_refused_total", Counter, "connections", nil, "connections of members that claimed what is not theirs",
-		one(func(s *Sample) uint64 { return s.Mesh.RefusedPeers })},
+	{
+		"ropeline_mesh_handshakes_refused_total", Counter, "handshakes", nil, "handshakes without the identity of this mesh, or cut off half-way",
+		one(func(s *Sample) uint64 { return s.Mesh.RefusedHandshakes }),
+	},
+	{
+		"ropeline_mesh_peers_refused_total", Counter, "connections", nil, "connections of members that claimed what is not theirs",
+		one(func(s *Sample) uint64 { return s.Mesh.RefusedPeers }),
+	},
 	{"ropeline_mesh_frames_malformed_total", Counter, "frames", nil, "streams and packets that made no sense", one(func(s *Sample) uint64 { return s.Mesh.MalformedFrames })},
 	{"ropeline_mesh_panics_total", Counter, "panics", nil, "panics in the handling of messages and calls", one(func(s *Sample) uint64 { return s.Mesh.Panics })},
 	{"ropeline_mesh_calls_total", Counter, "calls", []string{"direction"}, "calls to and from other nodes: in or out", func(s *Sample, out emit) {
@@ -113,13 +137,19 @@ var meshTable = []Metric{
 		out(float64(s.Mesh.MessagesReceived), "in")
 		out(float64(s.Mesh.MessagesSent), "out")
 	}},
-	{"ropeline_mesh_messages_replaced_total", Counter, "messages", nil, "messages whose place a newer one took while they waited",
-		one(func(s *Sample) uint64 { return s.Mesh.MessagesReplaced })},
-	{"ropeline_mesh_messages_dropped_total", Counter, "messages", nil, "messages that were not sent: the queue was full, or nobody there",
-		one(func(s *Sample) uint64 { return s.Mesh.MessagesDropped })},
+	{
+		"ropeline_mesh_messages_replaced_total", Counter, "messages", nil, "messages whose place a newer one took while they waited",
+		one(func(s *Sample) uint64 { return s.Mesh.MessagesReplaced }),
+	},
+	{
+		"ropeline_mesh_messages_dropped_total", Counter, "messages", nil, "messages that were not sent: the queue was full, or nobody there",
+		one(func(s *Sample) uint64 { return s.Mesh.MessagesDropped }),
+	},
 	{"ropeline_mesh_queued_messages", Gauge, "messages", nil, "messages that wait to be sent", one(func(s *Sample) int { return s.Mesh.QueuedMessages })},
 	{"ropeline_mesh_queued_bytes", Gauge, "bytes", nil, "what they take", one(func(s *Sample) int { return s.Mesh.QueuedBytes })},
-	{"ropeline_gossip_dropped_packets_total", Counter, "packets", nil, "packets of serf that a connection could not keep up with",
-		one(func(s *Sample) uint64 { return s.Mesh.GossipDropped })},
+	{
+		"ropeline_gossip_dropped_packets_total", Counter, "packets", nil, "packets of serf that a connection could not keep up with",
+		one(func(s *Sample) uint64 { return s.Mesh.GossipDropped }),
+	},
 	{"ropeline_gossip_queued_messages", Gauge, "messages", nil, "membership news that serf has still to tell", one(func(s *Sample) int { return s.Mesh.GossipQueued })},
 }

@@ -22,8 +22,10 @@ var frontTable = []Metric{
 	{durationName, Histogram, "seconds", []string{"outcome"}, "how long requests took, from the whole head to the end of the answer", nil},
 	{"ropeline_requests_in_flight", Gauge, "requests", nil, "requests that are being answered", one(func(s *Sample) int { return s.Front.RequestsInFlight })},
 	{"ropeline_connections", Gauge, "connections", nil, "open connections of clients", one(func(s *Sample) int { return s.Front.Connections })},
-	{"ropeline_origin_up", Gauge, bit, originLabels, "the origin is given requests: it is neither ejected nor down",
-		ofOrigins(func(o *Origin) float64 { return bitOf(o.In) })},
+	{
+		"ropeline_origin_up", Gauge, bit, originLabels, "the origin is given requests: it is neither ejected nor down",
+		ofOrigins(func(o *Origin) float64 { return bitOf(o.In) }),
+	},
 	{"ropeline_origin_active_requests", Gauge, "requests", originLabels, "requests that are with the origin", ofOrigins(func(o *Origin) float64 { return float64(o.Active) })},
 	{"ropeline_origin_idle_connections", Gauge, "connections", originLabels, "connections to the origin kept for later", ofOrigins(func(o *Origin) float64 { return float64(o.Idle) })},
 	{"ropeline_origin_tunnels", Gauge, "connections", originLabels, "upgraded connections to the origin", ofOrigins(func(o *Origin) float64 { return float64(o.Tunnels) })},
@@ -42,8 +44,10 @@ var frontTable = []Metric{
 		}
 	}},
 	{"ropeline_access_log_lines_total", Counter, "lines", nil, "lines of the access log that were written", one(func(s *Sample) uint64 { return s.Front.AccessLines })},
-	{"ropeline_access_log_dropped_lines_total", Counter, "lines", nil, "lines of the access log that were not, since the disk did not keep up or failed",
-		one(func(s *Sample) uint64 { return s.Front.AccessDropped })},
+	{
+		"ropeline_access_log_dropped_lines_total", Counter, "lines", nil, "lines of the access log that were not, since the disk did not keep up or failed",
+		one(func(s *Sample) uint64 { return s.Front.AccessDropped }),
+	},
 	{"ropeline_access_log_errors_total", Counter, "errors", nil, "times that the access log could not be written or opened", one(func(s *Sample) uint64 { return s.Front.AccessErrors })},
 	{leftOutName, Gauge, "names", nil, "rooms, origins and certificates without series, because there are too many or two have one name", nil},
 }

@@ -45,49 +45,91 @@ var roomTable = []Metric{
 			out(1, r.Zone, r.Name, r.Policy, r.QueueingMethod)
 		}
 	}},
-	{"ropeline_room_active_users", Gauge, "visitors", roomLabels, "visitors inside, over all sites",
-		ofRooms(func(r *Room) float64 { return float64(r.Active) })},
-	{"ropeline_room_waiting_users", Gauge, "visitors", roomLabels, "visitors in line, over all sites",
-		ofRooms(func(r *Room) float64 { return float64(r.Waiting) })},
-	{"ropeline_room_admitted_users", Gauge, "visitors", roomLabels, "visitors let in during the last 60 s, over all sites",
-		ofRooms(func(r *Room) float64 { return float64(r.AdmittedLastMinute) })},
-	{"ropeline_room_slots", Gauge, "visitors", roomLabels, "how many more may be let in right now, by both limits",
-		ofRooms(func(r *Room) float64 { return float64(r.Slots) })},
-	{"ropeline_room_active_users_limit", Gauge, "visitors", roomLabels, "total_active_users, an event's included",
-		ofRooms(func(r *Room) float64 { return float64(r.TotalActiveUsers) })},
-	{"ropeline_room_admitted_users_limit", Gauge, "visitors", roomLabels, "new_users_per_minute, an event's included",
-		ofRooms(func(r *Room) float64 { return float64(r.NewUsersPerMinute) })},
-	{"ropeline_room_session_duration_seconds", Gauge, "seconds", roomLabels, "how long a session goes on without a request",
-		ofRooms(func(r *Room) float64 { return r.Session.Seconds() })},
-	{"ropeline_room_frozen_sites", Gauge, "sites", roomLabels, "sites that are silent, and whose part is kept for them",
-		ofRooms(func(r *Room) float64 { return float64(r.FrozenSites) })},
-	{"ropeline_room_suspended", Gauge, bit, roomLabels, "everybody passes, and nobody is counted",
-		ofRooms(func(r *Room) float64 { return bitOf(r.Suspended) })},
-	{"ropeline_room_queue_all", Gauge, bit, roomLabels, "every new visitor is held",
-		ofRooms(func(r *Room) float64 { return bitOf(r.QueueAll) })},
-	{"ropeline_room_dry_run", Gauge, bit, roomLabels, "the room only tries its limits: who would have queued passes",
-		ofRooms(func(r *Room) float64 { return bitOf(r.DryRun) })},
-	{"ropeline_room_resting", Gauge, bit, roomLabels, "not of this node's configuration: it keeps the room's rights only",
-		ofRooms(func(r *Room) float64 { return bitOf(r.Resting) })},
-	{"ropeline_room_event_active", Gauge, bit, roomLabels, "an event's settings hold",
-		ofRooms(func(r *Room) float64 { return bitOf(r.EventActive) })},
-	{"ropeline_room_bypassed_requests_total", Counter, "requests", roomLabels, "requests at this node that a rule let pass",
-		ofRooms(func(r *Room) float64 { return float64(r.Bypassed) })},
-	{"ropeline_room_would_queue_requests_total", Counter, "requests", roomLabels, "requests at this node that would have queued, and passed in a dry run",
-		ofRooms(func(r *Room) float64 { return float64(r.WouldQueue) })},
-	{"ropeline_room_crowded_requests_total", Counter, "requests", roomLabels, "requests of new visitors at this node who were not taken into the line because too many came",
-		ofRooms(func(r *Room) float64 { return float64(r.Crowded) })},
-	{"ropeline_room_shared_requests_total", Counter, "requests", roomLabels, "requests at this node with a pass that more addresses used than may",
-		ofRooms(func(r *Room) float64 { return float64(r.Shared) })},
-	{"ropeline_room_copied_requests_total", Counter, "requests", roomLabels, "requests at this node with a waiting pass that was redeemed before",
-		ofRooms(func(r *Room) float64 { return float64(r.Copies) })},
-	{"ropeline_room_tickets_total", Counter, "tickets", roomLabels, "tickets that this node gave",
-		ofRooms(func(r *Room) float64 { return float64(r.TicketsGiven) })},
-	{"ropeline_room_tickets_refused_total", Counter, "tickets", roomLabels,
+	{
+		"ropeline_room_active_users", Gauge, "visitors", roomLabels, "visitors inside, over all sites",
+		ofRooms(func(r *Room) float64 { return float64(r.Active) }),
+	},
+	{
+		"ropeline_room_waiting_users", Gauge, "visitors", roomLabels, "visitors in line, over all sites",
+		ofRooms(func(r *Room) float64 { return float64(r.Waiting) }),
+	},
+	{
+		"ropeline_room_admitted_users", Gauge, "visitors", roomLabels, "visitors let in during the last 60 s, over all sites",
+		ofRooms(func(r *Room) float64 { return float64(r.AdmittedLastMinute) }),
+	},
+	{
+		"ropeline_room_slots", Gauge, "visitors", roomLabels, "how many more may be let in right now, by both limits",
+		ofRooms(func(r *Room) float64 { return float64(r.Slots) }),
+	},
+	{
+		"ropeline_room_active_users_limit", Gauge, "visitors", roomLabels, "total_active_users, an event's included",
+		ofRooms(func(r *Room) float64 { return float64(r.TotalActiveUsers) }),
+	},
+	{
+		"ropeline_room_admitted_users_limit", Gauge, "visitors", roomLabels, "new_users_per_minute, an event's included",
+		ofRooms(func(r *Room) float64 { return float64(r.NewUsersPerMinute) }),
+	},
+	{
+		"ropeline_room_session_duration_seconds", Gauge, "seconds", roomLabels, "how long a session goes on without a request",
+		ofRooms(func(r *Room) float64 { return r.Session.Seconds() }),
+	},
+	{
+		"ropeline_room_frozen_sites", Gauge, "sites", roomLabels, "sites that are silent, and whose part is kept for them",
+		ofRooms(func(r *Room) float64 { return float64(r.FrozenSites) }),
+	},
+	{
+		"ropeline_room_suspended", Gauge, bit, roomLabels, "everybody passes, and nobody is counted",
+		ofRooms(func(r *Room) float64 { return bitOf(r.Suspended) }),
+	},
+	{
+		"ropeline_room_queue_all", Gauge, bit, roomLabels, "every new visitor is held",
+		ofRooms(func(r *Room) float64 { return bitOf(r.QueueAll) }),
+	},
+	{
+		"ropeline_room_dry_run", Gauge, bit, roomLabels, "the room only tries its limits: who would have queued passes",
+		ofRooms(func(r *Room) float64 { return bitOf(r.DryRun) }),
+	},
+	{
+		"ropeline_room_resting", Gauge, bit, roomLabels, "not of this node's configuration: it keeps the room's rights only",
+		ofRooms(func(r *Room) float64 { return bitOf(r.Resting) }),
+	},
+	{
+		"ropeline_room_event_active", Gauge, bit, roomLabels, "an event's settings hold",
+		ofRooms(func(r *Room) float64 { return bitOf(r.EventActive) }),
+	},
+	{
+		"ropeline_room_bypassed_requests_total", Counter, "requests", roomLabels, "requests at this node that a rule let pass",
+		ofRooms(func(r *Room) float64 { return float64(r.Bypassed) }),
+	},
+	{
+		"ropeline_room_would_queue_requests_total", Counter, "requests", roomLabels, "requests at this node that would have queued, and passed in a dry run",
+		ofRooms(func(r *Room) float64 { return float64(r.WouldQueue) }),
+	},
+	{
+		"ropeline_room_crowded_requests_total", Counter, "requests", roomLabels, "requests of new visitors at this node who were not taken into the line because too many came",
+		ofRooms(func(r *Room) float64 { return float64(r.Crowded) }),
+	},
+	{
+		"ropeline_room_shared_requests_total", Counter, "requests", roomLabels, "requests at this node with a pass that more addresses used than may",
+		ofRooms(func(r *Room) float64 { return float64(r.Shared) }),
+	},
+	{
+		"ropeline_room_copied_requests_total", Counter, "requests", roomLabels, "requests at this node with a waiting pass that was redeemed before",
+		ofRooms(func(r *Room) float64 { return float64(r.Copies) }),
+	},
+	{
+		"ropeline_room_tickets_total", Counter, "tickets", roomLabels, "tickets that this node gave",
+		ofRooms(func(r *Room) float64 { return float64(r.TicketsGiven) }),
+	},
+	{
+		"ropeline_room_tickets_refused_total", Counter, "tickets", roomLabels,
 		"tickets that this node did not give though a place was free: because of its store, its clock or a counter that did not answer",
-		ofRooms(func(r *Room) float64 { return float64(r.TicketsRefused) })},
-	{"ropeline_room_rights_minted", Gauge, "rights", kindLabels, "rights made by all nodes: places, or per_minute; above the limit while a lower one is being followed",
-		amounts(func(r *Rights) Amount { return r.Minted })},
+		ofRooms(func(r *Room) float64 { return float64(r.TicketsRefused) }),
+	},
+	{
+		"ropeline_room_rights_minted", Gauge, "rights", kindLabels, "rights made by all nodes: places, or per_minute; above the limit while a lower one is being followed",
+		amounts(func(r *Rights) Amount { return r.Minted }),
+	},
 	{"ropeline_room_rights_held", Gauge, "rights", kindLabels, "rights of this node, in use or not", amounts(func(r *Rights) Amount { return r.Held })},
 	{"ropeline_room_rights_free", Gauge, "rights", kindLabels, "rights of this node that can be used now", amounts(func(r *Rights) Amount { return r.Free })},
 	{"ropeline_room_rights_used", Gauge, "rights", roomLabels, "places of this node that sessions use", ofRights(func(r *Rights) float64 { return float64(r.InUse) })},
@@ -96,12 +138,15 @@ var roomTable = []Metric{
 	{"ropeline_room_rights_borrowed", Gauge, "sessions", roomLabels, "sessions that go on at this node without a right", ofRights(func(r *Rights) float64 { return float64(r.Borrowed) })},
 	{"ropeline_room_rights_alone", Gauge, bit, roomLabels, "the site's counter does not answer, and this node uses its own rights", ofRights(func(r *Rights) float64 { return bitOf(r.Alone) })},
 	{"ropeline_room_rights_minter_known", Gauge, bit, roomLabels, "this node knows a node that makes the room's rights", ofRights(func(r *Rights) float64 { return bitOf(r.HasMinter) })},
-	{"ropeline_room_capacity_unusable", Gauge, "rights", []string{"zone", "room", "kind", "down_node", "down_site", "state"},
+	{
+		"ropeline_room_capacity_unusable", Gauge, "rights",
+		[]string{"zone", "room", "kind", "down_node", "down_site", "state"},
 		"capacity of a node that does not run: down; waiting, until all have confirmed that it is dead; or recovering, while another node cannot use it yet",
 		func(s *Sample, out emit) {
 			for _, d := range s.Down {
 				out(float64(d.Capacity.Places), d.Zone, d.Room, "places", d.Node, d.Site, d.State)
 				out(float64(d.Capacity.PerMinute), d.Zone, d.Room, "per_minute", d.Node, d.Site, d.State)
 			}
-		}},
+		},
+	},
 }

@@ -76,11 +76,15 @@ func downOf(all []node.DownStatus) []dashboard.Down {
 	out := []dashboard.Down{}
 	for i := range all {
 		d := &all[i]
-		of := dashboard.Down{Node: d.Node, Name: d.Name, Site: d.Site, State: d.State, Since: d.Since, Message: d.Message,
-			WaitsFor: d.WaitsFor, UsableAt: d.UsableAt, Order: d.Order, Rooms: []dashboard.DownRoom{}}
+		of := dashboard.Down{
+			Node: d.Node, Name: d.Name, Site: d.Site, State: d.State, Since: d.Since, Message: d.Message,
+			WaitsFor: d.WaitsFor, UsableAt: d.UsableAt, Order: d.Order, Rooms: []dashboard.DownRoom{},
+		}
 		for _, r := range d.Rooms {
-			of.Rooms = append(of.Rooms, dashboard.DownRoom{Room: r.Room, Name: r.Name, Capacity: amount(r.Capacity), Minted: amount(r.Minted),
-				Approximate: r.Approximate, Sessions: r.Sessions})
+			of.Rooms = append(of.Rooms, dashboard.DownRoom{
+				Room: r.Room, Name: r.Name, Capacity: amount(r.Capacity), Minted: amount(r.Minted),
+				Approximate: r.Approximate, Sessions: r.Sessions,
+			})
 		}
 		out = append(out, of)
 	}

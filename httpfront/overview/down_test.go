@@ -20,7 +20,8 @@ func TestOthersAreAskedWhileANodeIsDown(t *testing.T) {
 		gone := crdt.NodeID{3}
 		down := func(places int64) []node.Down {
 			return []node.Down{{Node: gone, Name: "b2", Site: "b", Rooms: []node.DownRoom{
-				{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}}}}}
+				{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}},
+			}}}
 		}
 		run(t, o)
 		time.Sleep(time.Minute)

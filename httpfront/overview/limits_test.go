@@ -50,8 +50,10 @@ func TestLimitsOverTheMesh(t *testing.T) {
 		o, here, peers := newMesh()
 		set, ids := setLimits(
 			limit.Rule{Name: "off", Expression: "true", Period: time.Hour, RequestsPerPeriod: 7, Disabled: true, Scope: limit.Site}.WithDefaults(),
-			limit.Rule{Name: "logins", Expression: `http.request.uri.path eq "/login"`, Characteristics: []string{"ip.src"}, Period: time.Minute,
-				RequestsPerPeriod: 5, MitigationTimeout: 10 * time.Minute, Action: limit.Queue}.WithDefaults(),
+			limit.Rule{
+				Name: "logins", Expression: `http.request.uri.path eq "/login"`, Characteristics: []string{"ip.src"}, Period: time.Minute,
+				RequestsPerPeriod: 5, MitigationTimeout: 10 * time.Minute, Action: limit.Queue,
+			}.WithDefaults(),
 			limit.Rule{Name: "twice", Expression: "true", Period: time.Second, RequestsPerPeriod: 1}.WithDefaults(),
 		)
 		unset := limit.ID{9}.String()
@@ -67,9 +69,11 @@ func TestLimitsOverTheMesh(t *testing.T) {
 		s := o.Snapshot(time.Now())
 		want := []dashboard.Limit{
 			{ID: ids[0], Name: "off", Order: 1, State: dashboard.LimitDisabled, Scope: "site", Expression: "true", Period: 3600, RequestsPerPeriod: 7, Action: "block"},
-			{ID: ids[1], Name: "logins", Order: 2, State: dashboard.LimitCounts, Scope: "mesh", Expression: `http.request.uri.path eq "/login"`,
+			{
+				ID: ids[1], Name: "logins", Order: 2, State: dashboard.LimitCounts, Scope: "mesh", Expression: `http.request.uri.path eq "/login"`,
 				Characteristics: []string{"ip.src"}, Period: 60, RequestsPerPeriod: 5, MitigationTimeout: 600, Action: "queue",
-				Keys: dashboard.OverNodes{Most: 50, Sum: 80}, Limited: dashboard.OverNodes{Most: 2, Sum: 3}, DelaySeconds: 1.25, Most: 5, Nodes: 2},
+				Keys: dashboard.OverNodes{Most: 50, Sum: 80}, Limited: dashboard.OverNodes{Most: 2, Sum: 3}, DelaySeconds: 1.25, Most: 5, Nodes: 2,
+			},
 			{ID: ids[2], Name: "twice", Order: 3, State: dashboard.LimitLeftOut, Scope: "mesh", Expression: "true", Period: 1, RequestsPerPeriod: 1, Action: "block"},
 			{ID: unset, Name: "of the file", Order: 4, State: dashboard.LimitCounts, Scope: "mesh", Keys: dashboard.OverNodes{Most: 4, Sum: 4}, DelaySeconds: 0.5, Most: 9, Nodes: 1},
 		}

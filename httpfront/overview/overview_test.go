@@ -61,8 +61,10 @@ func newNode(id byte, site string, places int64) *fakeNode {
 			Rooms: []node.RoomStatus{{
 				ID: shop.String(), Name: "shop", Zone: "default", Policy: "escrow", QueueingMethod: "fifo", Active: 40, Waiting: 9, AdmittedPerMinute: 12,
 				TotalActiveUsers: 100, NewUsersPerMinute: 60, SiteCounter: self,
-				Rights: &node.RightsStatus{Minted: node.AmountStatus{Places: 100, Rate: 60}, Minter: crdt.NodeID{1}.String(),
-					Held: node.AmountStatus{Places: places, Rate: 20}, Free: node.AmountStatus{Places: places - 5, Rate: 4}, InUse: 5, Borrowed: 1},
+				Rights: &node.RightsStatus{
+					Minted: node.AmountStatus{Places: 100, Rate: 60}, Minter: crdt.NodeID{1}.String(),
+					Held: node.AmountStatus{Places: places, Rate: 20}, Free: node.AmountStatus{Places: places - 5, Rate: 4}, InUse: 5, Borrowed: 1,
+				},
 				Sites: []node.SiteStatus{{Site: "a"}, {Site: "b", Frozen: true}},
 			}},
 		},
@@ -146,8 +148,10 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 			ID: shop.String(), Name: "shop", Zone: "default", Routes: []dashboard.Route{{Host: "shop.example", Path: "/"}},
 			Policy: "escrow", QueueingMethod: "fifo", Active: 40, Waiting: 9, AdmittedPerMinute: 12, TotalActiveUsers: 100, NewUsersPerMinute: 60,
 			WaitSeconds: &wait,
-			Rights: &dashboard.Rights{Minted: dashboard.Amount{Places: 100, Rate: 60}, Minter: crdt.NodeID{1}.String(),
-				Held: dashboard.Amount{Places: 100, Rate: 40}, Free: dashboard.Amount{Places: 90, Rate: 8}, InUse: 10, Borrowed: 2},
+			Rights: &dashboard.Rights{
+				Minted: dashboard.Amount{Places: 100, Rate: 60}, Minter: crdt.NodeID{1}.String(),
+				Held: dashboard.Amount{Places: 100, Rate: 40}, Free: dashboard.Amount{Places: 90, Rate: 8}, InUse: 10, Borrowed: 2,
+			},
 		}
 		got := s.Rooms[0]
 		if len(got.RecentActive) != 7 || got.RecentActive[6] != 40 || got.RecentWaiting[0] != 9 {
@@ -325,7 +329,8 @@ func run(t *testing.T, o *Overview) {
 // TestNodesComeInOneOrder whichever of them is asked.
 func TestNodesComeInOneOrder(t *testing.T) {
 	s := &seen{self: &Report{Name: "b1", Site: "b"}, status: &node.Status{Node: "1", Peers: []node.PeerStatus{
-		{Node: "4", Name: "a2", Site: "a"}, {Node: "3", Name: "a1", Site: "a"}, {Node: "2", Name: "a1", Site: "a"}}}}
+		{Node: "4", Name: "a2", Site: "a"}, {Node: "3", Name: "a1", Site: "a"}, {Node: "2", Name: "a1", Site: "a"},
+	}}}
 	order := ""
 	for _, n := range s.nodes() {
 		order += n.Node

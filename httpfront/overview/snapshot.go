@@ -142,8 +142,10 @@ func (s *seen) room(st *node.RoomStatus, of dashboard.Rights) dashboard.Room {
 		TotalActiveUsers: int64(st.TotalActiveUsers), NewUsersPerMinute: int64(st.NewUsersPerMinute),
 	}
 	if e := st.Event; e != nil {
-		r.Event = &dashboard.Event{Name: e.Name, Active: e.Active, Prequeueing: e.Prequeueing, Shuffle: e.Shuffle,
-			PrequeueStart: e.PrequeueStart, Start: e.Start, End: e.End}
+		r.Event = &dashboard.Event{
+			Name: e.Name, Active: e.Active, Prequeueing: e.Prequeueing, Shuffle: e.Shuffle,
+			PrequeueStart: e.PrequeueStart, Start: e.Start, End: e.End,
+		}
 	}
 	if own := st.Rights; own != nil {
 		of.Minted, of.Minter = amount(own.Minted), own.Minter

@@ -15,8 +15,10 @@ func (s *Server) observe() (err error) {
 		return err
 	}
 	if cfg.OTLP != "" || cfg.OTLPFromEnv {
-		s.tracer, err = tracing.New(context.Background(), tracing.Config{Endpoint: cfg.OTLP, Sample: cfg.OTLPSample,
-			Node: s.cfg.Name, Site: s.cfg.Site, Version: s.cfg.Version, Logger: s.log})
+		s.tracer, err = tracing.New(context.Background(), tracing.Config{
+			Endpoint: cfg.OTLP, Sample: cfg.OTLPSample,
+			Node: s.cfg.Name, Site: s.cfg.Site, Version: s.cfg.Version, Logger: s.log,
+		})
 		if err != nil {
 			return err
 		}

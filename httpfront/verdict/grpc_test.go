@@ -46,7 +46,8 @@ func TestGRPCAsksTheSame(t *testing.T) {
 	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
 	raw := grpcQuestion(nil)
 	raw.Attributes.Request.Http.HeaderMap = &corev3.HeaderMap{Headers: []*corev3.HeaderValue{
-		{Key: ":path", RawValue: []byte("/x")}, {Key: "cookie", RawValue: []byte("a=b")},
+		{Key: ":path", RawValue: []byte("/x")},
+		{Key: "cookie", RawValue: []byte("a=b")},
 		{Key: "x-forwarded-for", RawValue: []byte("192.0.2.1")},
 	}}
 	behind := grpcQuestion(map[string]string{"cookie": "a=b", "x-forwarded-for": "192.0.2.1", "x-forwarded-proto": "https"})

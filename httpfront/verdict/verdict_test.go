@@ -65,8 +65,10 @@ var (
 	queued   = httpfront.Answer{
 		Outcome: httpfront.Queued, Cookie: "ropeline=waits; Path=/", Status: 200, Body: []byte("<h1>You are in line</h1>"),
 		Fields: []httpfront.AnswerField{
-			{Name: "Content-Type", Value: "text/html; charset=utf-8"}, {Name: "Cache-Control", Value: "private, no-store"},
-			{Name: "Refresh", Value: "20"}, {Name: "Retry-After", Value: "20"},
+			{Name: "Content-Type", Value: "text/html; charset=utf-8"},
+			{Name: "Cache-Control", Value: "private, no-store"},
+			{Name: "Refresh", Value: "20"},
+			{Name: "Retry-After", Value: "20"},
 		},
 	}
 	malformed   = httpfront.Answer{Outcome: httpfront.Malformed, Status: 431, Body: []byte("431 too many header fields\n")}

@@ -195,10 +195,20 @@ func TestWhatItWaitsFor(t *testing.T) {
 	}{
 		{"b1 is down", nil, []string{"a1", "a2"}, "a1", "waits for b1 (not reached)", "a2 "},
 		{"the first is down", nil, []string{"a2", "b1"}, "b1", "waits for a1", ""},
-		{"another list", map[string][]string{"a2": {"a2", "a1", "b1"}}, []string{"a1", "a2", "b1"}, "a1",
-			"node a2 was given a2,a1,b1", "holds"},
-		{"the same, at the other", map[string][]string{"a2": {"a2", "a1", "b1"}}, []string{"a1", "a2", "b1"}, "a2",
-			"this node, a2, was given --bootstrap-nodes a2,a1,b1, and node a1 was given a1,a2,b1", ""},
+		{
+			"another list",
+			map[string][]string{"a2": {"a2", "a1", "b1"}},
+			[]string{"a1", "a2", "b1"},
+			"a1",
+			"node a2 was given a2,a1,b1", "holds",
+		},
+		{
+			"the same, at the other",
+			map[string][]string{"a2": {"a2", "a1", "b1"}},
+			[]string{"a1", "a2", "b1"},
+			"a2",
+			"this node, a2, was given --bootstrap-nodes a2,a1,b1, and node a1 was given a1,a2,b1", "",
+		},
 		{"no list", map[string][]string{"b1": nil}, []string{"a1", "a2", "b1"}, "a1", "node b1 was given no list", ""},
 		{"no list, at that node", map[string][]string{"b1": nil}, []string{"a1", "a2", "b1"}, "b1", "never makes a mesh itself", ""},
 	} {

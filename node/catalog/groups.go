@@ -103,6 +103,7 @@ type switchesGroup struct {
 func (g *switchesGroup) of(r *Room) {
 	*g = switchesGroup{QueueAll: r.Settings.QueueAll, DryRun: r.Settings.DryRun, Suspended: r.Settings.Suspended}
 }
+
 func (g *switchesGroup) into(r *Room) {
 	r.Settings.QueueAll, r.Settings.DryRun, r.Settings.Suspended = g.QueueAll, g.DryRun, g.Suspended
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func someLimit(name string) RateLimit {
-	l := FileLimits([]limit.Rule{limit.Rule{
+	l := FileLimits([]limit.Rule{{
 		Name: name, Description: "words", Expression: `http.host eq "a"`, Characteristics: []string{"ip.src", "http.host"},
 		Period: time.Minute, RequestsPerPeriod: 5, MitigationTimeout: time.Hour, CountingExpression: "true", Action: limit.Queue,
 		Scope: limit.Site, IPv4Prefix: 24, IPv6Prefix: 48, Disabled: true,

@@ -73,6 +73,8 @@ func valueOfRule(r *Rule) *ruleValue {
 }
 
 func (v *ruleValue) rule(id ID) Rule {
-	return Rule{ID: id, Version: v.Version, Created: v.Created,
-		Rule: room.Rule{Expression: v.Expression, Description: v.Description, Disabled: v.Disabled, Action: v.Action}}
+	return Rule{
+		ID: id, Version: v.Version, Created: v.Created,
+		Rule: room.Rule{Expression: v.Expression, Description: v.Description, Disabled: v.Disabled, Action: v.Action},
+	}
 }

@@ -351,8 +351,10 @@ func TestClockThatJumpsLosesNothing(t *testing.T) {
 		r := newRecorder(t)
 		want := map[int64]uint64{}
 		now, open := noon, int64(0)
-		jump := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, -time.Second, -time.Minute, -2 * time.Minute,
-			-time.Hour, time.Hour, 25 * time.Hour, -25 * time.Hour, 90_000 * time.Hour, -90_000 * time.Hour, -900_000 * time.Hour})
+		jump := rapid.SampledFrom([]time.Duration{
+			time.Second, time.Minute, -time.Second, -time.Minute, -2 * time.Minute,
+			-time.Hour, time.Hour, 25 * time.Hour, -25 * time.Hour, 90_000 * time.Hour, -90_000 * time.Hour, -900_000 * time.Hour,
+		})
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			now = now.Add(jump.Draw(t, "jump"))
 			if m := minuteOf(now); m != open && m != open-1 {

@@ -5,9 +5,15 @@ import "testing"
 func TestName(t *testing.T) {
 	known := []string{"waitTime", "waitTimeKnown", "queueAll", "position"}
 	for _, tt := range []struct{ name, want string }{
-		{"waitTime", "waitTime"}, {"waittime", "waitTime"}, {"waitTimeKnow", "waitTimeKnown"},
-		{"quueAll", "queueAll"}, {"queueA", "queueAll"}, {"pos", "position"}, {"positoin", "position"},
-		{"weather", ""}, {"", ""},
+		{"waitTime", "waitTime"},
+		{"waittime", "waitTime"},
+		{"waitTimeKnow", "waitTimeKnown"},
+		{"quueAll", "queueAll"},
+		{"queueA", "queueAll"},
+		{"pos", "position"},
+		{"positoin", "position"},
+		{"weather", ""},
+		{"", ""},
 	} {
 		got, ok := Name(tt.name, known)
 		if ok != (tt.want != "") || ok && got != tt.want {

@@ -40,7 +40,8 @@ type link struct {
 }
 
 func newLink(p Peer) *link {
-	return &link{peer: p,
+	return &link{
+		peer: p,
 		rows: newTrack[crdt.Incarnation](cmp.Compare[uint64]),
 		sums: newTrack[string](crdt.Version.Compare),
 		lww:  newTrack[crdt.NodeID](cmp.Compare[uint64]),

@@ -49,8 +49,10 @@ const (
 )
 
 func newMesh(t testing.TB, seed uint64) *mesh {
-	return &mesh{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0),
-		minDelay: time.Millisecond, maxDelay: 5 * time.Millisecond, cut: make(map[[2]crdt.NodeID]time.Time)}
+	return &mesh{
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0),
+		minDelay: time.Millisecond, maxDelay: 5 * time.Millisecond, cut: make(map[[2]crdt.NodeID]time.Time),
+	}
 }
 
 func nodeID(n int) crdt.NodeID { return crdt.NodeID{byte(n + 1), 0xaa} }
@@ -76,8 +78,10 @@ func (m *mesh) add(n int, site string) *member {
 	if at >= 0 {
 		p.Boot = m.nodes[at].peer.Boot + 1
 	}
-	r, err := New(Config{Self: p.incarnation(), Site: site, Retention: testRetention, PullInterval: m.pullEvery,
-		Rand: rand.New(rand.NewPCG(m.rng.Uint64(), uint64(n)))})
+	r, err := New(Config{
+		Self: p.incarnation(), Site: site, Retention: testRetention, PullInterval: m.pullEvery,
+		Rand: rand.New(rand.NewPCG(m.rng.Uint64(), uint64(n))),
+	})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -62,8 +62,12 @@ func TestSitesInto(t *testing.T) {
 		x := nodes[m.rng.IntN(len(nodes))]
 		if x.alive && m.rng.IntN(10) == 0 && step < 10_000 {
 			tick := crdt.TickOf(m.now)
-			for _, k := range []crdt.Key{{Room: room, Kind: crdt.Active}, {Room: room, Kind: crdt.Seen, Tick: tick},
-				{Room: room, Kind: crdt.Waiting, Tick: m.now.Unix() / 60 * 60}, {Room: room, Kind: crdt.Admitted, Tick: tick}} {
+			for _, k := range []crdt.Key{
+				{Room: room, Kind: crdt.Active},
+				{Room: room, Kind: crdt.Seen, Tick: tick},
+				{Room: room, Kind: crdt.Waiting, Tick: m.now.Unix() / 60 * 60},
+				{Room: room, Kind: crdt.Admitted, Tick: tick},
+			} {
 				x.Add(k, 1, uint64(m.rng.IntN(2)), m.now)
 			}
 		}

@@ -16,7 +16,8 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	waiting := Visitor{Arrival: now.Add(-50 * time.Second), LastPoll: now.Add(-20 * time.Second), Refresh: 20 * time.Second}
 	nodes := nodeIDs(5)
 	s := Settings{Policy: Even, TotalActiveUsers: 600, NewUsersPerMinute: 1000, QueueingMethod: Random, Events: []Event{
-		{PrequeueStart: now.Add(-time.Hour), Start: now, End: now.Add(time.Hour), Shuffle: true}}}.WithDefaults()
+		{PrequeueStart: now.Add(-time.Hour), Start: now, End: now.Add(time.Hour), Shuffle: true},
+	}}.WithDefaults()
 	random := Build(s, busyInput(now), now)
 	text := make([]byte, 0, 64)
 	inside := Visitor{Arrival: now, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}

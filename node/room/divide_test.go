@@ -17,7 +17,8 @@ func alone(t *testing.T, policy Policy, own string, late bool) (taken int) {
 	s := Settings{Policy: policy, TotalActiveUsers: 29, NewUsersPerMinute: 290}.WithDefaults()
 	site := func(name string, waiting, active, admitted int64) Site {
 		return Site{Name: name, Own: name == own, Nodes: 1, Closed: tick - 1, Counts: crdt.Counts{
-			Active: active, Waiting: map[int64]int64{bucket: waiting}, Admitted: map[int64]int64{tick - 4: admitted}}}
+			Active: active, Waiting: map[int64]int64{bucket: waiting}, Admitted: map[int64]int64{tick - 4: admitted},
+		}}
 	}
 	for {
 		// The third site let in far more than its part lately; most of those have left.

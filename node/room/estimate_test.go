@@ -11,10 +11,12 @@ import (
 // benchCounts is a small room with somebody everywhere.
 func benchCounts(now time.Time) crdt.Counts {
 	tick := crdt.TickOf(now)
-	return crdt.Counts{Active: 3,
+	return crdt.Counts{
+		Active:   3,
 		Waiting:  map[int64]int64{now.Unix() - 200: 2, now.Unix() - 70: 3, now.Unix() - 5: 4},
 		Seen:     map[int64]int64{tick - 12: 5, tick - 13: 2},
-		Admitted: map[int64]int64{tick - 1: 2, tick - 9: 4}}
+		Admitted: map[int64]int64{tick - 1: 2, tick - 9: 4},
+	}
 }
 
 // TestEstimateNeverRises: whatever becomes of the line and of the rate, whoever

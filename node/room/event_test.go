@@ -33,8 +33,12 @@ func TestAtHoldsFromStartUpToEnd(t *testing.T) {
 		at             string
 		active, queues bool
 	}{
-		{"09:30:09.999", false, false}, {"09:30:10", false, true}, {"09:59:59.999", false, true},
-		{"10:00", true, false}, {"10:59:59.999", true, false}, {"11:00", false, false},
+		{"09:30:09.999", false, false},
+		{"09:30:10", false, true},
+		{"09:59:59.999", false, true},
+		{"10:00", true, false},
+		{"10:59:59.999", true, false},
+		{"11:00", false, false},
 	} {
 		got, e := s.At(clock(t, c.at))
 		if e.Active != c.active || e.Prequeueing != c.queues || (e.Name == "sale") != (c.active || c.queues) {
@@ -166,8 +170,10 @@ func TestShuffleIsFair(t *testing.T) {
 		t.Error("the place depends on the arrival")
 	}
 	later := eventRoom(t, func(e *Event) { e.Shuffle, e.Start = true, clock(t, "10:00:01") })
-	for name, q := range map[string]time.Time{"key": s.Place([]byte("b key"), visitorID(1), arrival),
-		"visitor": s.Place(key, visitorID(2), arrival), "event": later.Place(key, visitorID(1), arrival)} {
+	for name, q := range map[string]time.Time{
+		"key":     s.Place([]byte("b key"), visitorID(1), arrival),
+		"visitor": s.Place(key, visitorID(2), arrival), "event": later.Place(key, visitorID(1), arrival),
+	} {
 		if p.Equal(q) {
 			t.Errorf("another %s draws the same place", name)
 		}

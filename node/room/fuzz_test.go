@@ -266,13 +266,17 @@ func FuzzBuildRubbish(f *testing.F) {
 	f.Fuzz(func(t *testing.T, active, waiting, seen, admitted, at int64, limit, nodes int) {
 		now := time.Unix(1_767_268_800, 0)
 		tick := crdt.TickOf(now)
-		c := crdt.Counts{Active: active, Held: seen, HeldRate: waiting,
+		c := crdt.Counts{
+			Active: active, Held: seen, HeldRate: waiting,
 			Waiting:  map[int64]int64{at: waiting, now.Unix(): waiting, now.Unix() - 70: 5},
 			Seen:     map[int64]int64{tick - 2*ticksPerMinute: seen, at: seen},
-			Admitted: map[int64]int64{tick: admitted, at: admitted}}
+			Admitted: map[int64]int64{tick: admitted, at: admitted},
+		}
 		s := Settings{Policy: []Policy{Even, Escrow}[limit&1], TotalActiveUsers: limit, NewUsersPerMinute: limit}
-		in := Input{Sites: []Site{{Name: "a", Counts: c, Own: true}, {Name: "b", Counts: c, Nodes: nodes}},
-			Nodes: nodeIDs(3), Self: nodeID(1), Mine: c}
+		in := Input{
+			Sites: []Site{{Name: "a", Counts: c, Own: true}, {Name: "b", Counts: c, Nodes: nodes}},
+			Nodes: nodeIDs(3), Self: nodeID(1), Mine: c,
+		}
 		v := Build(s, in, now)
 		checkView(t, v, &in)
 		v.Estimate(time.Unix(at, 0), Shown{})

@@ -23,8 +23,10 @@ type divided struct {
 }
 
 func newDivided(rng *rand.Rand, sites int) *divided {
-	d := &divided{set: Settings{Policy: Even, TotalActiveUsers: 1 + rng.IntN(300), NewUsersPerMinute: 1 + rng.IntN(300)}.WithDefaults(),
-		start: time.Unix(1_767_268_800, 0), part: make([]int, sites), cut: make([][]int64, sites), hist: make([]History, sites)}
+	d := &divided{
+		set:   Settings{Policy: Even, TotalActiveUsers: 1 + rng.IntN(300), NewUsersPerMinute: 1 + rng.IntN(300)}.WithDefaults(),
+		start: time.Unix(1_767_268_800, 0), part: make([]int, sites), cut: make([][]int64, sites), hist: make([]History, sites),
+	}
 	for i := range sites {
 		d.cut[i] = make([]int64, sites)
 		site := Site{Name: string(rune('a' + i)), Nodes: 1 + rng.IntN(4), Counts: crdt.Counts{Seen: map[int64]int64{}}}

@@ -360,8 +360,11 @@ func (m *mesh) checkEstimate(n *meshNode, v *meshVisitor, e Estimate, shown Show
 		for _, c := range [3]struct {
 			name      string
 			was, next int
-		}{{"the minutes", v.lowest.Minutes, e.Minutes},
-			{"the lower quarter", v.lowest.P25, e.P25}, {"the upper quarter", v.lowest.P75, e.P75}} {
+		}{
+			{"the minutes", v.lowest.Minutes, e.Minutes},
+			{"the lower quarter", v.lowest.P25, e.P25},
+			{"the upper quarter", v.lowest.P75, e.P75},
+		} {
 			if c.was > 0 && c.next > c.was {
 				m.failAt("%s told to visitor %d rise from %d to %d", c.name, v.number, c.was, c.next)
 			}
@@ -463,7 +466,7 @@ func (m *mesh) shuffledPairs() (pairs, inOrder int) {
 				continue
 			}
 			pairs++
-			if (last.vis.Arrival.Before(v.vis.Arrival)) == (last.vis.Place.Before(v.vis.Place)) {
+			if last.vis.Arrival.Before(v.vis.Arrival) == last.vis.Place.Before(v.vis.Place) {
 				inOrder++
 			}
 			last = nil

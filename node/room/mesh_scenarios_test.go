@@ -82,8 +82,10 @@ func anywhere(i, nodes int) int { return int(mix(uint64(i)) % uint64(nodes)) }
 func firstNode(int, int) int    { return 0 }
 
 func (c crowd) run(seed uint64, during func(m *mesh)) *mesh {
-	s := Settings{TotalActiveUsers: c.limit, NewUsersPerMinute: 100_000, Policy: c.policy,
-		SessionDuration: c.session, RefreshInterval: c.refresh}
+	s := Settings{
+		TotalActiveUsers: c.limit, NewUsersPerMinute: 100_000, Policy: c.policy,
+		SessionDuration: c.session, RefreshInterval: c.refresh,
+	}
 	m := newMesh(s, c.near, c.far, seed, c.perSite...)
 	m.run(time.Second)
 	for i := range c.visitors {
@@ -99,8 +101,10 @@ func (c crowd) run(seed uint64, during func(m *mesh)) *mesh {
 }
 
 func TestCrowd(t *testing.T) {
-	base := crowd{perSite: []int{3, 2}, limit: 100, visitors: 600, over: 2 * time.Minute,
-		session: time.Minute, refresh: 10 * time.Second, where: anywhere}
+	base := crowd{
+		perSite: []int{3, 2}, limit: 100, visitors: 600, over: 2 * time.Minute,
+		session: time.Minute, refresh: 10 * time.Second, where: anywhere,
+	}
 	cases := []struct {
 		name     string
 		change   func(c *crowd)
@@ -154,8 +158,10 @@ func TestCrowd(t *testing.T) {
 // TestNodeDies: the visitors of a node that is gone move to another one and get
 // in; nobody is left behind.
 func TestNodeDies(t *testing.T) {
-	c := crowd{policy: Even, perSite: []int{3, 2}, limit: 50, visitors: 400, over: time.Minute,
-		session: time.Minute, refresh: 10 * time.Second, near: 250 * time.Millisecond, far: time.Second, where: anywhere}
+	c := crowd{
+		policy: Even, perSite: []int{3, 2}, limit: 50, visitors: 400, over: time.Minute,
+		session: time.Minute, refresh: 10 * time.Second, near: 250 * time.Millisecond, far: time.Second, where: anywhere,
+	}
 	m := c.run(1, func(m *mesh) {
 		m.after(90*time.Second, func() { m.kill(1) })
 		m.route = func(m *mesh, v *meshVisitor) *meshNode {
@@ -181,8 +187,10 @@ func TestNodeDies(t *testing.T) {
 // minutes only, but for what is admitted while news is on the way.
 func TestRateLimit(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Second} {
-		s := Settings{TotalActiveUsers: 100_000, NewUsersPerMinute: 60, Policy: Even,
-			SessionDuration: time.Hour, RefreshInterval: 10 * time.Second}
+		s := Settings{
+			TotalActiveUsers: 100_000, NewUsersPerMinute: 60, Policy: Even,
+			SessionDuration: time.Hour, RefreshInterval: 10 * time.Second,
+		}
 		m := newMesh(s, delay, delay, 3, 3, 2)
 		m.run(time.Second)
 		for i := range 400 {
@@ -221,8 +229,10 @@ func TestSpike(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(fmt.Sprintf("%s/delay=%v/within=%v", tc.policy, tc.delay, tc.over), func(t *testing.T) {
 			t.Parallel()
-			c := crowd{policy: tc.policy, perSite: []int{3, 2}, limit: 100, visitors: 500, over: tc.over,
-				session: time.Minute, refresh: 10 * time.Second, near: tc.delay, far: tc.delay, where: anywhere}
+			c := crowd{
+				policy: tc.policy, perSite: []int{3, 2}, limit: 100, visitors: 500, over: tc.over,
+				session: time.Minute, refresh: 10 * time.Second, near: tc.delay, far: tc.delay, where: anywhere,
+			}
 			m := c.run(1, nil)
 			t.Logf("peak %d of 100, usage %.3f", m.peak, m.used/m.busy)
 			if m.peak > tc.peak {

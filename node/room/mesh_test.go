@@ -105,8 +105,10 @@ func emptyCounts() crdt.Counts {
 }
 
 func newMesh(s Settings, near, far time.Duration, seed uint64, perSite ...int) *mesh {
-	m := &mesh{settings: s.WithDefaults(), near: near, far: far, viewAge: 250 * time.Millisecond,
-		rng: rand.New(rand.NewPCG(seed, 7)), start: time.Unix(1_767_268_800, 0)}
+	m := &mesh{
+		settings: s.WithDefaults(), near: near, far: far, viewAge: 250 * time.Millisecond,
+		rng: rand.New(rand.NewPCG(seed, 7)), start: time.Unix(1_767_268_800, 0),
+	}
 	m.now = m.start
 	m.route = func(m *mesh, v *meshVisitor) *meshNode { return m.nodes[v.home] }
 	for i, n := range perSite {

@@ -127,7 +127,8 @@ func TestToldIntervalShrinksTowardsTheHead(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute} {
 		for _, rate := range []float64{0, 0.1, 7, 600, 1e6} {
 			v := &View{Slots: 2, AdmittedMinute: rate, Settings: complete(Settings{
-				Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every})}
+				Policy: Escrow, QueueingMethod: FIFO, RefreshInterval: every,
+			})}
 			last := time.Duration(0)
 			for ahead := range 20_000 {
 				e := Estimate{Known: rate > 0, Ahead: ahead, Position: ahead + 1}

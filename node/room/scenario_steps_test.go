@@ -178,8 +178,10 @@ func (s *scenario) describe() string {
 // event adds an event to the room.
 func (s *scenario) event(name string, args arguments) string {
 	s.t.Helper()
-	e := Event{Name: name, Start: s.time(args["start"]), End: s.time(args["end"]), PrequeueStart: s.time(args["prequeue"]),
-		Shuffle: args["shuffle"] == "yes", Suspended: args["suspended"] == "yes"}
+	e := Event{
+		Name: name, Start: s.time(args["start"]), End: s.time(args["end"]), PrequeueStart: s.time(args["prequeue"]),
+		Shuffle: args["shuffle"] == "yes", Suspended: args["suspended"] == "yes",
+	}
 	if v, ok := args["active"]; ok {
 		e.TotalActiveUsers = new(s.number(v))
 	}
@@ -218,8 +220,10 @@ func (s *scenario) counts(args arguments) crdt.Counts {
 		}
 		return cells
 	}
-	return crdt.Counts{Active: int64(s.number(args["active"])), Held: int64(s.number(args["held"])), HeldRate: int64(s.number(args["held-rate"])), Waiting: list("waiting", time.Time.Unix),
-		Seen: list("seen", crdt.TickOf), Admitted: list("admitted", crdt.TickOf)}
+	return crdt.Counts{
+		Active: int64(s.number(args["active"])), Held: int64(s.number(args["held"])), HeldRate: int64(s.number(args["held-rate"])), Waiting: list("waiting", time.Time.Unix),
+		Seen: list("seen", crdt.TickOf), Admitted: list("admitted", crdt.TickOf),
+	}
 }
 
 func (s *scenario) site(name string, args arguments) string {
@@ -319,8 +323,10 @@ func (s *scenario) visitor(args arguments) string {
 	if at := args["at"]; at != "" {
 		now = s.time(at)
 	}
-	vis := Visitor{Arrival: s.time(args["arrived"]), LastPoll: s.time(args["polled"]), Refresh: s.duration(args["refresh"]),
-		AcceptedAt: s.time(args["accepted"]), LeaseEnd: s.time(args["lease"])}
+	vis := Visitor{
+		Arrival: s.time(args["arrived"]), LastPoll: s.time(args["polled"]), Refresh: s.duration(args["refresh"]),
+		AcceptedAt: s.time(args["accepted"]), LeaseEnd: s.time(args["lease"]),
+	}
 	d := s.view.Decide(vis, now)
 	out := d.Action.String()
 	if d.New {

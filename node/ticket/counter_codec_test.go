@@ -13,8 +13,10 @@ import (
 
 func someCounterMessages() (Call, Grant, []RoomClaim) {
 	call := Call{Room: crdt.RoomID{3}, Scope: AnywhereCounter, Number: 7, Want: Places{4, MaxWant}, Void: 6, Got: 1 << 40, Booked: 99, Seq: 1 << 63}
-	grant := Grant{Room: crdt.RoomID{3}, Number: 7, Given: Places{4, 1}, Retry: 250 * time.Millisecond,
-		Tickets: []Range{{crdt.NodeID{8}, 3, 1, 1 << 40, 3, time.Minute}, {crdt.NodeID{9}, 1 << 50, 0, 1, 2, time.Millisecond}}}
+	grant := Grant{
+		Room: crdt.RoomID{3}, Number: 7, Given: Places{4, 1}, Retry: 250 * time.Millisecond,
+		Tickets: []Range{{crdt.NodeID{8}, 3, 1, 1 << 40, 3, time.Minute}, {crdt.NodeID{9}, 1 << 50, 0, 1, 2, time.Millisecond}},
+	}
 	claims := []RoomClaim{{Room: crdt.RoomID{1}, Since: at(1)}, {crdt.RoomID{2}, at(2), crdt.NodeID{5}}}
 	return call, grant, claims
 }

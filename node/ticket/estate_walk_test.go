@@ -14,8 +14,10 @@ var walkKinds = []struct {
 }
 
 // everyEvent is what happens in every kind of walk.
-var everyEvent = []string{eventGives, eventReceives, eventLeaves, eventTakesOver, eventLeftToDead, eventLost, eventDead,
-	eventRecovers, eventAgain, eventJoins}
+var everyEvent = []string{
+	eventGives, eventReceives, eventLeaves, eventTakesOver, eventLeftToDead, eventLost, eventDead,
+	eventRecovers, eventAgain, eventJoins,
+}
 
 // TestEstateWalks walks at random. At no moment more is held than the limit, and in the end all of it
 // is, but where a node of the version before does not say what it had recovered. Everything that can

@@ -86,8 +86,10 @@ func (w *estateWalk) log() string {
 
 // walkEstates runs one walk to its end.
 func walkEstates(t testing.TB, seed uint64, opt walkOptions) *estateWalk {
-	w := &estateWalk{Rand: rand.New(rand.NewPCG(seed, 5)), t: t, opt: opt, now: at(1), rights: map[crdt.NodeID]*Rights{},
-		older: map[crdt.NodeID]bool{}, lost: map[crdt.NodeID]bool{}, facts: newFacts(), limit: Amount{walkCapacity, walkCapacity}}
+	w := &estateWalk{
+		Rand: rand.New(rand.NewPCG(seed, 5)), t: t, opt: opt, now: at(1), rights: map[crdt.NodeID]*Rights{},
+		older: map[crdt.NodeID]bool{}, lost: map[crdt.NodeID]bool{}, facts: newFacts(), limit: Amount{walkCapacity, walkCapacity},
+	}
 	first := w.join(Put{keyMinted, appendAmount(nil, w.limit)})
 	w.facts.minter, w.facts.minted[first] = first, mintedFact{1, w.limit}
 	for range 2 + w.IntN(3) {

@@ -126,8 +126,10 @@ func (r *Rights) final() (f Final, ok bool) {
 	if disk.leaving == nil {
 		return Final{}, false
 	}
-	f = Final{Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse,
-		Span: time.Duration(disk.span) * time.Millisecond}
+	f = Final{
+		Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse,
+		Span: time.Duration(disk.span) * time.Millisecond,
+	}
 	if r.cfg.LeaveOut&FreshMint == 0 {
 		f.Minting, f.MintAfter = Minting{true, disk.minted}, r.mintAfter()
 	}

@@ -88,8 +88,10 @@ func (l *ledger) clone() ledger {
 	if l.dealt == noDealt {
 		return c
 	}
-	c.dealt = &dealt{accounts: maps.Clone(l.accounts), dead: maps.Clone(l.dead), taken: maps.Clone(l.taken),
-		recovered: maps.Clone(l.recovered), leaving: l.leaving}
+	c.dealt = &dealt{
+		accounts: maps.Clone(l.accounts), dead: maps.Clone(l.dead), taken: maps.Clone(l.taken),
+		recovered: maps.Clone(l.recovered), leaving: l.leaving,
+	}
 	for leaver, m := range l.inherited {
 		set(&c.inherited, leaver, maps.Clone(m))
 	}

@@ -24,8 +24,10 @@ func TestStoredComesBack(t *testing.T) {
 	r.Give(other, Amount{2, 3}, now)
 	r.Receive(Transfer{From: crdt.NodeID{7}, To: self.Node, Gave: Amount{4, 5}}, now)
 	r.Open(3, now)
-	r.TakeOver(Handover{Final: Final{Node: crdt.NodeID{8}, Heir: self.Node, InUse: 2,
-		Accounts: []Account{{self.Node, Amount{6, 6}, Amount{}}, {crdt.NodeID{7}, Amount{}, Amount{1, 1}}}}}, now)
+	r.TakeOver(Handover{Final: Final{
+		Node: crdt.NodeID{8}, Heir: self.Node, InUse: 2,
+		Accounts: []Account{{self.Node, Amount{6, 6}, Amount{}}, {crdt.NodeID{7}, Amount{}, Amount{1, 1}}},
+	}}, now)
 	write()
 	r.Fence(crdt.NodeID{9}, self.Node, 3, now)
 	write()

@@ -47,8 +47,10 @@ func (r *Rights) Lend(to crdt.Incarnation, n int64, now time.Time) int64 {
 	}
 	r.ownRare().loans.blocks++
 	x := &lending{
-		Loan: Loan{Room: r.cfg.Room, To: to, Lender: r.cfg.Self, Block: r.loans.blocks,
-			First: r.cfg.Seqs(uint64(n)), N: uint64(n), ValidUntil: now.Add(LoanValid), Session: r.Session(), Left: min(free.Places, free.Rate) - n},
+		Loan: Loan{
+			Room: r.cfg.Room, To: to, Lender: r.cfg.Self, Block: r.loans.blocks,
+			First: r.cfg.Seqs(uint64(n)), N: uint64(n), ValidUntil: now.Add(LoanValid), Session: r.Session(), Left: min(free.Places, free.Rate) - n,
+		},
 		at: r.elapsed(now), born: make([]uint64, (n+63)/64), places: n, rate: n,
 		until: r.blockEnd(now).UnixMilli(), cooled: r.elapsed(now) + ms(loanTail+rateSpan),
 	}

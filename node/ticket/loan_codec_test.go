@@ -18,24 +18,32 @@ var (
 )
 
 func someLoanCall() LoanCall {
-	report := Report{Room: aRoom, Lender: aLender, Block: 9, Number: 3, Final: true,
-		Used: []Used{{First: 100, N: 5, Age: 20 * time.Millisecond}, {First: 105, N: 1 << 39}}}
+	report := Report{
+		Room: aRoom, Lender: aLender, Block: 9, Number: 3, Final: true,
+		Used: []Used{{First: 100, N: 5, Age: 20 * time.Millisecond}, {First: 105, N: 1 << 39}},
+	}
 	return LoanCall{Room: aRoom, Lender: aLender, Borrow: 12, Reports: []Report{report, {Room: aRoom, Lender: aLender, Block: 10, Number: 1}}}
 }
 
 func someLoanAnswer() LoanAnswer {
-	return LoanAnswer{Room: aRoom, Lender: aLender, To: leads, Recalled: 3,
+	return LoanAnswer{
+		Room: aRoom, Lender: aLender, To: leads, Recalled: 3,
 		Loans: []Loan{{Room: aRoom, To: leads, Lender: aLender, Block: 4, First: 1 << 60, N: 8, ValidUntil: at(3), Session: time.Hour, Left: 5}},
-		Acks:  []ReportAck{{Room: aRoom, Lender: aLender, Block: 3, Number: 2}}}
+		Acks:  []ReportAck{{Room: aRoom, Lender: aLender, Block: 3, Number: 2}},
+	}
 }
 
 func someFinal() Final {
-	return Final{Node: crdt.NodeID{1}, Heir: crdt.NodeID{2}, InUse: 9, Span: 48 * time.Hour,
+	return Final{
+		Node: crdt.NodeID{1}, Heir: crdt.NodeID{2}, InUse: 9, Span: 48 * time.Hour,
 		Minting: Minting{true, Amount{-7, 70}}, MintAfter: time.UnixMilli(1_767_268_800_123),
 		Accounts: []Account{{Node: crdt.NodeID{5}, Gave: Amount{3, 4}, Rcv: Amount{5, 6}}},
-		Inherited: []Inherited{{Leaver: crdt.NodeID{6}, Minting: Minting{true, Amount{8, -9}}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}}}},
-			{Leaver: crdt.NodeID{8}}},
-		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}}}}
+		Inherited: []Inherited{
+			{Leaver: crdt.NodeID{6}, Minting: Minting{true, Amount{8, -9}}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}}}},
+			{Leaver: crdt.NodeID{8}},
+		},
+		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}}},
+	}
 }
 
 // codec is one kind of message, with its encoder and decoder.
@@ -47,9 +55,11 @@ type codec struct {
 }
 
 func codecOf[T any](name string, value T, encode func([]byte, T) []byte, decode func([]byte) (T, error)) codec {
-	return codec{name, value,
+	return codec{
+		name, value,
 		func(v any) []byte { return encode(nil, v.(T)) },
-		func(m []byte) (any, error) { return decode(m) }}
+		func(m []byte) (any, error) { return decode(m) },
+	}
 }
 
 func rightsCodecs() []codec {
@@ -57,7 +67,8 @@ func rightsCodecs() []codec {
 	anchor := crdt.NodeID{8}
 	minted := Minted{Told: []Told{
 		{aCaller.Node, Amount{59, maxCounted}, crdt.Stamp{Wall: maxMillis, Logical: math.MaxUint16, Node: aCaller.Node}},
-		{theCounter, Amount{-3, -maxCounted}, crdt.Stamp{Node: anchor}}}}
+		{theCounter, Amount{-3, -maxCounted}, crdt.Stamp{Node: anchor}},
+	}}
 	return []codec{
 		codecOf("loan call", someLoanCall(), AppendLoanCall, DecodeLoanCall),
 		codecOf("loan answer", someLoanAnswer(), AppendLoanAnswer, DecodeLoanAnswer),

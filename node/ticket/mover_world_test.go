@@ -74,8 +74,10 @@ type moverCount struct {
 }
 
 func newMoverWorld(t *testing.T, seed uint64, limit int64, sites, nodes int) *moverWorld {
-	w := &moverWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), limit: limit, rate: limit * 4, session: time.Minute,
-		late: 20, air: map[int][]func(){}, share: make([]float64, sites)}
+	w := &moverWorld{
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), limit: limit, rate: limit * 4, session: time.Minute,
+		late: 20, air: map[int][]func(){}, share: make([]float64, sites),
+	}
 	w.cut = func(int, int) bool { return false }
 	for i := range sites {
 		w.share[i] = 1 / float64(sites)
@@ -230,8 +232,10 @@ func (w *moverWorld) standing(own int) Standing {
 	soon := int64(math.Round(w.flow * moverSoon.Seconds()))
 	eligible, oldest := w.eligible(counts, min(free.Places, free.Rate)+soon)
 	for i, s := range w.sites {
-		x := SiteRights{Name: s.name, Counter: s.nodes[0].id, At: w.now(counts[i].step), Held: counts[i].held, Used: counts[i].used,
-			Eligible: eligible[i], Oldest: oldest[i], Share: w.share[i]}
+		x := SiteRights{
+			Name: s.name, Counter: s.nodes[0].id, At: w.now(counts[i].step), Held: counts[i].held, Used: counts[i].used,
+			Eligible: eligible[i], Oldest: oldest[i], Share: w.share[i],
+		}
 		if w.away(own, i) {
 			x.Counter = crdt.NodeID{}
 		}

@@ -288,8 +288,10 @@ func TestRecoveredRightsAreLockedForLongSessions(t *testing.T) {
 		d := founder(t, 0, 10)
 		d.Fence(dead, self.Node, 5, at(91))
 		d.write(at(91))
-		e := Estate{Dead: []crdt.NodeID{dead}, Minted: []Amount{{4, 4}}, Needed: []crdt.NodeID{third}, Session: 10 * session,
-			Words: []Word{{Node: third, Dead: dead, Heir: self.Node, Round: 5}}}
+		e := Estate{
+			Dead: []crdt.NodeID{dead}, Minted: []Amount{{4, 4}}, Needed: []crdt.NodeID{third}, Session: 10 * session,
+			Words: []Word{{Node: third, Dead: dead, Heir: self.Node, Round: 5}},
+		}
 		if err := d.Recover(e, at(92)); err != nil {
 			t.Fatal(err)
 		}
@@ -330,9 +332,11 @@ func TestAGiftIsRecoveredOnce(t *testing.T) {
 		d := founder(t, 0, 10)
 		d.Fence(dead, self.Node, 5, at(91))
 		d.write(at(91))
-		e := Estate{Dead: []crdt.NodeID{dead}, Minted: make([]Amount, 1), Needed: []crdt.NodeID{self.Node}, Recovered: c.recovered,
+		e := Estate{
+			Dead: []crdt.NodeID{dead}, Minted: make([]Amount, 1), Needed: []crdt.NodeID{self.Node}, Recovered: c.recovered,
 			Words:  []Word{{Node: self.Node, Dead: dead, Heir: self.Node, Round: 5, Gave: Amount{3, 3}}},
-			Finals: []Final{{Node: leaver, Heir: other, Accounts: []Account{{Node: dead, Gave: Amount{5, 5}}}}}}
+			Finals: []Final{{Node: leaver, Heir: other, Accounts: []Account{{Node: dead, Gave: Amount{5, 5}}}}},
+		}
 		if gave, got := (Amount{2, 2}), (Amount{1, 1}); c.left {
 			e.Finals = append(e.Finals, Final{Node: dead, Heir: crdt.NodeID{72}, Accounts: []Account{{Node: leaver, Gave: gave, Rcv: got}}})
 		} else {
@@ -359,14 +363,20 @@ func TestAGiftOfTheFirstRecovery(t *testing.T) {
 		d.Fence(id, self.Node, 5, at(91))
 	}
 	d.write(at(91))
-	e := Estate{Dead: dead, Minted: []Amount{{20, 20}, {}, {}}, Needed: []crdt.NodeID{self.Node}, Recovered: []crdt.NodeID{leaver, heir, giver},
+	e := Estate{
+		Dead: dead, Minted: []Amount{{20, 20}, {}, {}}, Needed: []crdt.NodeID{self.Node}, Recovered: []crdt.NodeID{leaver, heir, giver},
 		Words: []Word{
-			{Node: self.Node, Dead: leaver, Heir: self.Node, Round: 5}, {Node: self.Node, Dead: first, Heir: self.Node, Round: 5},
+			{Node: self.Node, Dead: leaver, Heir: self.Node, Round: 5},
+			{Node: self.Node, Dead: first, Heir: self.Node, Round: 5},
 			{Node: self.Node, Dead: heir, Heir: self.Node, Round: 5},
-			{Node: first, Dead: leaver, Heir: first, Round: 3}, {Node: first, Dead: heir, Heir: first, Round: 3}, {Node: first, Dead: giver, Heir: self.Node, Round: 4},
-			{Node: giver, Dead: leaver, Heir: first, Round: 3, Gave: Amount{9, 9}}, {Node: giver, Dead: heir, Heir: first, Round: 3},
+			{Node: first, Dead: leaver, Heir: first, Round: 3},
+			{Node: first, Dead: heir, Heir: first, Round: 3},
+			{Node: first, Dead: giver, Heir: self.Node, Round: 4},
+			{Node: giver, Dead: leaver, Heir: first, Round: 3, Gave: Amount{9, 9}},
+			{Node: giver, Dead: heir, Heir: first, Round: 3},
 		},
-		Finals: []Final{{Node: leaver, Heir: heir, Accounts: []Account{{Node: heir, Gave: Amount{20, 20}}}}}}
+		Finals: []Final{{Node: leaver, Heir: heir, Accounts: []Account{{Node: heir, Gave: Amount{20, 20}}}}},
+	}
 	if err := d.Recover(e, at(92)); err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,10 @@ type wordFact struct {
 }
 
 func newFacts() *facts {
-	return &facts{minted: map[crdt.NodeID]mintedFact{}, known: map[crdt.NodeID]bool{}, left: map[crdt.NodeID]Final{},
-		dead: map[wordKey]bool{}, words: map[wordKey]wordFact{}, recovered: map[crdt.NodeID]recoveredFact{}}
+	return &facts{
+		minted: map[crdt.NodeID]mintedFact{}, known: map[crdt.NodeID]bool{}, left: map[crdt.NodeID]Final{},
+		dead: map[wordKey]bool{}, words: map[wordKey]wordFact{}, recovered: map[crdt.NodeID]recoveredFact{},
+	}
 }
 
 func (f *facts) clone() *facts {

@@ -57,10 +57,14 @@ type answerKey struct {
 }
 
 func newBrain(w *world, m *machine) brain {
-	b := brain{heard: map[crdt.NodeID]news{}, merged: map[crdt.NodeID]*facts{}, passes: map[int]pass{}, renews: map[int]*renewal1{},
-		queue: map[int]int64{}, calls: map[int]*grantCall{}, done: map[uint64]bool{}, answers: map[answerKey]Range{}, asked: map[int]int64{}}
-	cfg := RightsConfig{Self: m.inc, Session: worldSession, LeaveOut: w.opt.LeftOut,
-		Seqs: func(n uint64) uint64 { m.seq += n; return m.seq - n + 1 }}
+	b := brain{
+		heard: map[crdt.NodeID]news{}, merged: map[crdt.NodeID]*facts{}, passes: map[int]pass{}, renews: map[int]*renewal1{},
+		queue: map[int]int64{}, calls: map[int]*grantCall{}, done: map[uint64]bool{}, answers: map[answerKey]Range{}, asked: map[int]int64{},
+	}
+	cfg := RightsConfig{
+		Self: m.inc, Session: worldSession, LeaveOut: w.opt.LeftOut,
+		Seqs: func(n uint64) uint64 { m.seq += n; return m.seq - n + 1 },
+	}
 	var err error
 	if b.rights, _, err = OpenRights(cfg, m.disk.puts(), w.clock(m)); err != nil {
 		panic(err)

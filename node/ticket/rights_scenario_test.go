@@ -74,7 +74,8 @@ func handover(f Final, held Amount) Handover {
 func TestALedgerOfBefore(t *testing.T) {
 	third := crdt.NodeID{0x77}
 	before := decodedOfBefore(t, Final{Node: other, Heir: self.Node, Accounts: []Account{
-		{Node: self.Node, Gave: Amount{140, 140}}, {Node: third, Gave: Amount{67, 69}, Rcv: Amount{7, 9}}}})
+		{Node: self.Node, Gave: Amount{140, 140}}, {Node: third, Gave: Amount{67, 69}, Rcv: Amount{7, 9}},
+	}})
 	d := newDesk1(t, 0)
 	d.TakeOver(Handover{Final: before}, at(1))
 	d.write(at(1))
@@ -105,8 +106,10 @@ func TestALedgerOfBefore(t *testing.T) {
 // minted: others may have had more of the dead node than that was known to have minted, and then
 // who recovered it has minted the rest, or less.
 func TestALedgerOfBeforeOfWhoRecovered(t *testing.T) {
-	before := decodedOfBefore(t, Final{Node: other, Heir: self.Node, Accounts: []Account{{Node: self.Node, Gave: Amount{100, 100}}},
-		Recovered: []Recovery{{crdt.NodeID{77}, Amount{}}}})
+	before := decodedOfBefore(t, Final{
+		Node: other, Heir: self.Node, Accounts: []Account{{Node: self.Node, Gave: Amount{100, 100}}},
+		Recovered: []Recovery{{crdt.NodeID{77}, Amount{}}},
+	})
 	d := newDesk1(t, 0)
 	d.TakeOver(Handover{Final: before}, at(1))
 	d.write(at(1))

@@ -128,8 +128,10 @@ func (q *mail) Pop() any {
 }
 
 func newWorld(seed uint64, opt worldOptions) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), opt: opt, by: map[crdt.NodeID]*machine{}, fault: 5000,
-		loss: .02, dup: .02, slow: .02}
+	w := &world{
+		Rand: rand.New(rand.NewPCG(seed, 1)), opt: opt, by: map[crdt.NodeID]*machine{}, fault: 5000,
+		loss: .02, dup: .02, slow: .02,
+	}
 	w.truth = newTruth(w)
 	w.calm = 1500 + 4000*w.Float64()
 	sites, per := 2+w.IntN(2), 2+w.IntN(2)

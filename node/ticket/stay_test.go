@@ -11,8 +11,10 @@ import (
 // earlier start had in use.
 func watched(t *testing.T, before int64, all *[]Ended) *Rights {
 	t.Helper()
-	r, _, err := OpenRights(RightsConfig{Self: self, Room: crdt.RoomID{9}, Session: session, Unlimited: true, Before: before,
-		Ended: func(e Ended) { *all = append(*all, e) }}, nil, at(0))
+	r, _, err := OpenRights(RightsConfig{
+		Self: self, Room: crdt.RoomID{9}, Session: session, Unlimited: true, Before: before,
+		Ended: func(e Ended) { *all = append(*all, e) },
+	}, nil, at(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,8 +93,10 @@ const (
 	learns                 // that capacity was minted in its mesh
 )
 
-var names = map[action]string{ticks: "tick", misses: "tick without x", receives: "receive", saves: "save",
-	restarts: "restart", empties: "lose the disk, and start", passes: "a round passes", moment: "half a second passes"}
+var names = map[action]string{
+	ticks: "tick", misses: "tick without x", receives: "receive", saves: "save",
+	restarts: "restart", empties: "lose the disk, and start", passes: "a round passes", moment: "half a second passes",
+}
 
 // effect is what becomes of a host in an event.
 type effect struct {
@@ -149,8 +151,10 @@ func (m *model) apply(h *host, e event) effect {
 
 func (m *model) start(h *host) {
 	m.acts = m.self(h)
-	h.m = bootstrap.New(bootstrap.Config{Self: m.acts, Name: m.hosts[h.place], Site: "a", Names: m.hosts[:m.cfg.Named],
-		Disk: h.disk, Random: m.random}, h.now)
+	h.m = bootstrap.New(bootstrap.Config{
+		Self: m.acts, Name: m.hosts[h.place], Site: "a", Names: m.hosts[:m.cfg.Named],
+		Disk: h.disk, Random: m.random,
+	}, h.now)
 }
 
 func (m *model) tick(h *host, peers []bootstrap.Peer) effect {

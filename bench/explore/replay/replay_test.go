@@ -40,8 +40,10 @@ func TestTextOfHistories(t *testing.T) {
 			t.Errorf("got %q, want %q", got, text)
 		}
 	}
-	for _, text := range []string{"", "abc", "abc/124: raise@1", "abc/12: raise@1", "ab/12: raise@3", "ab/12: fly@1", "ab/12: x raise@1", "ab/12: dead@1", "ab/12: dead@1>1",
-		"ab/12: raise@1 | lost", "ab/12: raise@1 | lost nothing 1>2 #1", "ab/12: raise@1 | before write 3 #1", "ab/12: raise@1 | late facts 1>2 #x"} {
+	for _, text := range []string{
+		"", "abc", "abc/124: raise@1", "abc/12: raise@1", "ab/12: raise@3", "ab/12: fly@1", "ab/12: x raise@1", "ab/12: dead@1", "ab/12: dead@1>1",
+		"ab/12: raise@1 | lost", "ab/12: raise@1 | lost nothing 1>2 #1", "ab/12: raise@1 | before write 3 #1", "ab/12: raise@1 | late facts 1>2 #x",
+	} {
 		if h, err := Parse(text); err == nil {
 			t.Errorf("%q is read as %s, want an error", text, h)
 		}

@@ -21,10 +21,22 @@ type Mesh struct{ Layout, IDs string }
 // under every order of ids. Nodes that are in the same place exchange their ids only once.
 func Meshes() []Mesh {
 	return []Mesh{
-		{"abc", "123"}, {"abc", "213"}, {"abc", "312"},
-		{"aab", "123"}, {"aab", "132"}, {"aab", "213"}, {"aab", "231"}, {"aab", "312"}, {"aab", "321"},
-		{"aaa", "123"}, {"aaa", "213"}, {"aaa", "312"},
-		{"ab", "12"}, {"ab", "21"}, {"aa", "12"}, {"aa", "21"},
+		{"abc", "123"},
+		{"abc", "213"},
+		{"abc", "312"},
+		{"aab", "123"},
+		{"aab", "132"},
+		{"aab", "213"},
+		{"aab", "231"},
+		{"aab", "312"},
+		{"aab", "321"},
+		{"aaa", "123"},
+		{"aaa", "213"},
+		{"aaa", "312"},
+		{"ab", "12"},
+		{"ab", "21"},
+		{"aa", "12"},
+		{"aa", "21"},
 	}
 }
 

@@ -160,8 +160,10 @@ func newWorld(h History, rules ticket.Rules, trace func(string, ...any)) *world 
 	w.judge = judge{w: w, limits: map[crdt.RoomID][]*limit{}}
 	w.judge.first(w.room, firstCap)
 	for i := range h.Layout {
-		m := &machine{no: i, id: crdt.NodeID{h.IDs[i] - '0', 0xaa}, site: h.Layout[i : i+1], disk: map[[2]string][]byte{},
-			known: make([]link, len(h.Layout)), minted: map[crdt.RoomID]int64{}}
+		m := &machine{
+			no: i, id: crdt.NodeID{h.IDs[i] - '0', 0xaa}, site: h.Layout[i : i+1], disk: map[[2]string][]byte{},
+			known: make([]link, len(h.Layout)), minted: map[crdt.RoomID]int64{},
+		}
 		w.nodes = append(w.nodes, m)
 	}
 	for _, m := range w.nodes {
@@ -171,8 +173,10 @@ func newWorld(h History, rules ticket.Rules, trace func(string, ...any)) *world 
 }
 
 func (w *world) settings(id crdt.RoomID) room.Settings {
-	s := room.Settings{ID: id, Name: "room", Path: "/", TotalActiveUsers: plenty, NewUsersPerMinute: plenty, SessionDuration: session,
-		QueueingMethod: room.FIFO, Policy: room.Escrow, RefreshInterval: time.Second, BucketSpan: time.Second}
+	s := room.Settings{
+		ID: id, Name: "room", Path: "/", TotalActiveUsers: plenty, NewUsersPerMinute: plenty, SessionDuration: session,
+		QueueingMethod: room.FIFO, Policy: room.Escrow, RefreshInterval: time.Second, BucketSpan: time.Second,
+	}
 	*w.limit(&s) = firstCap
 	return s.WithDefaults()
 }

@@ -30,8 +30,17 @@ func (b Budget) String() string {
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{b.Limits, "limit"}, {b.Leaves, "leave"}, {b.Stops, "stop and start"}, {b.Losses, "lost disk"}, {b.Gifts, "gift"},
-		{b.Waits, "wait"}, {b.Guards, "guard"}, {b.Ends, "session"}, {b.Crowds, "crowd"}} {
+	}{
+		{b.Limits, "limit"},
+		{b.Leaves, "leave"},
+		{b.Stops, "stop and start"},
+		{b.Losses, "lost disk"},
+		{b.Gifts, "gift"},
+		{b.Waits, "wait"},
+		{b.Guards, "guard"},
+		{b.Ends, "session"},
+		{b.Crowds, "crowd"},
+	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
@@ -122,8 +131,10 @@ func Search(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{States: found.States, Whole: found.Whole, Broken: found.Broken, Trace: m.trace(found.Trace),
-		Nodes: len(m.states.All), Took: found.Took}, nil
+	return Result{
+		States: found.States, Whole: found.Whole, Broken: found.Broken, Trace: m.trace(found.Trace),
+		Nodes: len(m.states.All), Took: found.Took,
+	}, nil
 }
 
 func newModel(cfg Config) *model {

@@ -150,9 +150,11 @@ const (
 	loses
 )
 
-var names = map[action]string{steps: "step", saves: "save", receives: "receive", hears: "hear", admits: "admit", gives: "give",
+var names = map[action]string{
+	steps: "step", saves: "save", receives: "receive", hears: "hear", admits: "admit", gives: "give",
 	waits: "wait", guards: "guard", ends: "session", limits: "limit", leaves: "leave", declares: "declare", stops: "stop", stopsAt: "stop-written",
-	starts: "start", loses: "lose"}
+	starts: "start", loses: "lose",
+}
 
 // apply returns what becomes of a node in an event.
 func (m *model) apply(s *state, e event) effect {
@@ -223,8 +225,10 @@ func (m *model) bare(n *state, e event) effect {
 			peers = append(peers, nodeID(o))
 		}
 	}
-	b, err := node.NewBare(node.BareState{Self: crdt.Incarnation{Node: nodeID(n.number), Boot: n.boot}, Room: roomID, Peers: peers,
-		Rights: n.rights, Facts: values, Session: session, Heir: n.heir, Told: n.told, Halfway: m.cfg.Halfway && !m.settling, LeaveOut: m.rules(n.number)}, n.now)
+	b, err := node.NewBare(node.BareState{
+		Self: crdt.Incarnation{Node: nodeID(n.number), Boot: n.boot}, Room: roomID, Peers: peers,
+		Rights: n.rights, Facts: values, Session: session, Heir: n.heir, Told: n.told, Halfway: m.cfg.Halfway && !m.settling, LeaveOut: m.rules(n.number),
+	}, n.now)
 	if err != nil {
 		return effect{err: err}
 	}
@@ -318,8 +322,10 @@ func (s *state) start(leaveOut ticket.Rules) effect {
 }
 
 func open(number byte, boot uint64, stored []ticket.Put, now time.Time, leaveOut ticket.Rules) (*ticket.Rights, error) {
-	r, _, err := ticket.OpenRights(ticket.RightsConfig{Self: crdt.Incarnation{Node: nodeID(number), Boot: boot}, Room: roomID,
-		Session: session, LeaveOut: leaveOut}, stored, now)
+	r, _, err := ticket.OpenRights(ticket.RightsConfig{
+		Self: crdt.Incarnation{Node: nodeID(number), Boot: boot}, Room: roomID,
+		Session: session, LeaveOut: leaveOut,
+	}, stored, now)
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger of node %d: %w", number, err)
 	}

@@ -38,8 +38,10 @@ func faults(period time.Duration) []fault {
 		{name: "a node cut off inside its site, then healed", injected: "port of the switch taken down", hurt: bent(func(n rig.Network) error { return n.CutNode("b1") }), limits: 2},
 		{name: "one direction of one link lost", injected: "blackhole route", hurt: bent(func(n rig.Network) error { return n.CutOneWay("b1", "b2") }), limits: 2},
 		{name: "20 % of packets lost, 5 % doubled, 5 % late by 100 ms, 20 ms of delay", injected: "proxies", shaped: true, hurt: bent(func(n rig.Network) error { return n.Shape(udp.Bent(0.2)) }), limits: 2},
-		{name: "clocks a minute ahead and a minute behind", injected: "shifted clocks", limits: 1,
-			args: map[string]string{"a1": "--fault-clock-skew=63.7s", "c2": "--fault-clock-skew=-58.1s"}},
+		{
+			name: "clocks a minute ahead and a minute behind", injected: "shifted clocks", limits: 1,
+			args: map[string]string{"a1": "--fault-clock-skew=63.7s", "c2": "--fault-clock-skew=-58.1s"},
+		},
 	}
 	for i := range all {
 		if all[i].period == 0 {

@@ -17,12 +17,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ropeline/ropeline/node"
-
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/node"
 )
 
 // Entry is the measurement.

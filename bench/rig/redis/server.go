@@ -14,8 +14,10 @@ func Start(ctx context.Context, core rig.Core, dir, listen string) (*rig.Process
 	if err != nil {
 		return nil, err
 	}
-	p, err := rig.Start(ctx, rig.Command{Core: core, Name: "redis-server",
-		Args: []string{"--bind", at, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}})
+	p, err := rig.Start(ctx, rig.Command{
+		Core: core, Name: "redis-server",
+		Args: []string{"--bind", at, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,8 @@ func TestParseShapeErrors(t *testing.T) {
 
 func TestShapesNeverGoBack(t *testing.T) {
 	for _, s := range []shape{
-		{kind: "uniform", time: 7 * time.Minute}, {kind: "ramp", time: 7 * time.Minute, up: 3 * time.Minute},
+		{kind: "uniform", time: 7 * time.Minute},
+		{kind: "ramp", time: 7 * time.Minute, up: 3 * time.Minute},
 		{kind: "flash", time: 7 * time.Minute, at: time.Minute, in: 3 * time.Second, part: 0.7},
 	} {
 		last := 0.0

@@ -64,7 +64,9 @@ func waitOf(o object) string {
 }
 
 var liveColumns = []column{
-	col("Room", "name"), col("Zone", "zone"), {"At", placesOf, false}, {"State", stateOf, false},
+	col("Room", "name"), col("Zone", "zone"),
+	{"At", placesOf, false},
+	{"State", stateOf, false},
 	{"Active", func(o object) string { return o.number("active") + " / " + o.number("total_active_users") }, true},
 	num("Waiting", "waiting"),
 	{"In a minute", func(o object) string {
@@ -120,14 +122,22 @@ func leadsOf(o object) string {
 }
 
 var nodeColumns = []column{
-	col("Node", "name"), col("Site", "site"), {"State", healthOf, false}, col("Address", "address"), col("Version", "version"), num("Starts", "boot"),
-	{"Leads", leadsOf, true}, num("Places held", "rights", "held", "places"), num("In use", "rights", "in_use"), {"Farthest", rttOf, true}, col("Id", "node"),
+	col("Node", "name"), col("Site", "site"),
+	{"State", healthOf, false},
+	col("Address", "address"), col("Version", "version"), num("Starts", "boot"),
+	{"Leads", leadsOf, true},
+	num("Places held", "rights", "held", "places"), num("In use", "rights", "in_use"),
+	{"Farthest", rttOf, true},
+	col("Id", "node"),
 }
 
 // nodeStates is what of that fits into 80 columns, beside the rooms; "node list" has the rest.
 var nodeStates = []column{
-	col("Node", "name"), col("Site", "site"), {"State", healthOf, false},
-	{"Leads", leadsOf, true}, num("Places held", "rights", "held", "places"), num("In use", "rights", "in_use"), {"Farthest", rttOf, true},
+	col("Node", "name"), col("Site", "site"),
+	{"State", healthOf, false},
+	{"Leads", leadsOf, true},
+	num("Places held", "rights", "held", "places"), num("In use", "rights", "in_use"),
+	{"Farthest", rttOf, true},
 }
 
 var siteColumns = []column{

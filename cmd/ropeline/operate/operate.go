@@ -20,14 +20,18 @@ has answered; 4 the node refused it, and the message says why.`
 
 // Commands returns them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newStatusCommand(), newRoomCommand(), newEventCommand(), newRuleCommand(), newLimitCommand(),
-		newSiteCommand(), newNodeCommand(), newKeyCommand(), newExplainCommand(), newHealthCommand()}
+	return []*cobra.Command{
+		newStatusCommand(), newRoomCommand(), newEventCommand(), newRuleCommand(), newLimitCommand(),
+		newSiteCommand(), newNodeCommand(), newKeyCommand(), newExplainCommand(), newHealthCommand(),
+	}
 }
 
 // groupOf returns a command that has others below it.
 func groupOf(use, short, long string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n" + exitCodes, Args: cli.NoSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long + "\n" + exitCodes, Args: cli.NoSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(below...)
 	return cmd
 }

@@ -42,8 +42,11 @@ func switchesOf(o object) string {
 }
 
 var roomColumns = []column{
-	col("Room", "name"), col("Zone", "zone"), {"At", routesOf, false}, num("Active at most", "total_active_users"),
-	num("New a minute", "new_users_per_minute"), col("Method", "queueing_method"), col("Policy", "policy"), {"Switched on", switchesOf, false},
+	col("Room", "name"), col("Zone", "zone"),
+	{"At", routesOf, false},
+	num("Active at most", "total_active_users"),
+	num("New a minute", "new_users_per_minute"), col("Method", "queueing_method"), col("Policy", "policy"),
+	{"Switched on", switchesOf, false},
 }
 
 const zoneUsage = "the zone of the room, where rooms of several zones have that name"

@@ -48,8 +48,10 @@ type setup struct {
 func setups() map[string]setup {
 	const long, day, some, rate = 1234, 299, 40, 102
 	before := func(method room.Method, shuffle bool) *room.Event {
-		return &room.Event{Name: "sale", PrequeueStart: Noon.Add(-15 * time.Minute), Start: Noon.Add(10*time.Minute + time.Second),
-			End: Noon.Add(3 * time.Hour), Shuffle: shuffle, QueueingMethod: &method}
+		return &room.Event{
+			Name: "sale", PrequeueStart: Noon.Add(-15 * time.Minute), Start: Noon.Add(10*time.Minute + time.Second),
+			End: Noon.Add(3 * time.Hour), Shuffle: shuffle, QueueingMethod: &method,
+		}
 	}
 	during := func(method room.Method, shuffle bool) *room.Event {
 		e := before(method, shuffle)
@@ -74,8 +76,10 @@ func setups() map[string]setup {
 		"pre-queue but came before":          {method: room.FIFO, ahead: long, admitted: rate, event: before(room.FIFO, true), early: 6 * time.Minute},
 		"queue all in a pre-queue":           {method: room.FIFO, ahead: some, admitted: rate, event: before(room.FIFO, false), queueAll: true},
 		"random in a pre-queue":              {method: room.Random, ahead: some, admitted: rate, event: before(room.Random, false)},
-		"random in a pre-queue that shuffles": {method: room.Random, ahead: some, admitted: rate,
-			event: before(room.Random, true)},
+		"random in a pre-queue that shuffles": {
+			method: room.Random, ahead: some, admitted: rate,
+			event: before(room.Random, true),
+		},
 		"random in a pre-queue in order":       {method: room.Random, ahead: some, admitted: rate, event: before(room.FIFO, false)},
 		"passthrough in a pre-queue":           {method: room.Passthrough, ahead: some, admitted: rate, event: before(room.FIFO, false)},
 		"passthrough in a pre-queue at random": {method: room.Passthrough, ahead: some, admitted: rate, event: before(room.Random, false)},
