@@ -69,7 +69,8 @@ func TestRateLimitsThatAreRefused(t *testing.T) {
 		"rate-limits: [{" + good + ", counting-expression: http.response.cod}]":               "did you mean http.response.code?",
 		"rate-limits: [{" + good + ", characteristics: [http.hots]}]":                         "did you mean http.host?",
 		"rate-limits: [{" + good + ", content: a, content-file: b}]":                          "b",
-		"limit-memory: 1KiB":                                                                  "from 1MiB to 64GiB",
+		// of memory
+		"limit-memory: 1KiB": "from 1MiB to 64GiB",
 	} {
 		_, err := parse(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) {
