@@ -10,10 +10,10 @@ import (
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-// unheard has nobody hear from a node what it has minted, in a mesh of one minter in site a and
+// withUnheardMinting has nobody hear from a node what it has minted, in a mesh of one minter in site a and
 // three nodes in site b. It mints 50 places more, as an operator has told one of the others, gives
 // so many to each of them, and dies. Gifts of others are lost as long as the test does not have it otherwise.
-func unheard(t *testing.T, leaveOut ticket.Rules, gifts ...int64) *world {
+func withUnheardMinting(t *testing.T, leaveOut ticket.Rules, gifts ...int64) *world {
 	w := newStoppedWorld(t)
 	w.leaveOut = leaveOut
 	w.begin(escrowSettings(10), "a", "b", "b", "b")
@@ -57,7 +57,7 @@ func (w *world) lowered(at *machine) int {
 // who have it know all the same how much that is, when the limit is lowered. Its rights come back once it is
 // declared dead, and the limit is reached.
 func TestGiftsSayWhatWasMinted(t *testing.T) {
-	w := unheard(t, 0, 20, 20, 12)
+	w := withUnheardMinting(t, 0, 20, 20, 12)
 	if n := w.lowered(w.nodes[2]); n > 17 {
 		t.Errorf("%d are inside of 17", n)
 	}
@@ -69,14 +69,14 @@ func TestGiftsSayWhatWasMinted(t *testing.T) {
 	if n := w.lowered(w.nodes[2]); n != 17 {
 		t.Errorf("%d are inside of 17 when the dead minter's rights are recovered", n)
 	}
-	if n := unheard(t, ticket.MintedWithGifts, 20, 20, 12); n.lowered(n.nodes[2]) <= 17 {
+	if n := withUnheardMinting(t, ticket.MintedWithGifts, 20, 20, 12); n.lowered(n.nodes[2]) <= 17 {
 		t.Error("it went well without the rule")
 	}
 }
 
 // TestARestartForgetsNothingThatWasMinted: those who have it restart, from their disks alone.
 func TestARestartForgetsNothingThatWasMinted(t *testing.T) {
-	w := unheard(t, 0, 20, 20, 12)
+	w := withUnheardMinting(t, 0, 20, 20, 12)
 	w.lose = nil
 	for _, m := range w.nodes[1:] {
 		w.kill(m)
@@ -112,7 +112,7 @@ func (w *world) knows(m *machine) {
 // leaves to one of them, which gives half of it to the third.
 func TestWhatWasMintedIsPassedOn(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
-		w := unheard(t, 0, 52)
+		w := withUnheardMinting(t, 0, 52)
 		first, second, third := w.nodes[1], w.nodes[2], w.nodes[3]
 		if leaves {
 			w.post(first, first.core.leaveTo(second.id, w.now)) // after it has agreed
@@ -163,7 +163,7 @@ func TestWhatWasMintedCountsAtOnce(t *testing.T) {
 // TestOthersHearWhatALostMinterMinted: one node has it all from the minter. It tells the others, who have
 // nothing of it, and they do not say it again.
 func TestOthersHearWhatALostMinterMinted(t *testing.T) {
-	w := unheard(t, 0, 52)
+	w := withUnheardMinting(t, 0, 52)
 	w.run(20 * time.Second)
 	for i, m := range w.nodes[1:] {
 		w.knows(m)
@@ -176,7 +176,7 @@ func TestOthersHearWhatALostMinterMinted(t *testing.T) {
 // TestALastLedgerSaysWhatWasMinted: one node has it all from the minter, and gives half of it to
 // another, which never arrives. It leaves to a third, and the other takes the gift by its last ledger.
 func TestALastLedgerSaysWhatWasMinted(t *testing.T) {
-	w := unheard(t, 0, 52)
+	w := withUnheardMinting(t, 0, 52)
 	first, second := w.nodes[1], w.nodes[2]
 	before := second.core.order[0].Rights().Held.Places
 	first.core.order[0].give(second.id, ticket.Amount{Places: 25, Rate: 100}, w.now)
