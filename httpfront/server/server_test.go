@@ -118,10 +118,14 @@ func TestTwoServersInOneProcess(t *testing.T) {
 				t.Errorf("visitor %d of %s: waits %v, gets %.40q", n, word, waits, text)
 			}
 		}
-		page, _ := visit(t, nodes[i].Addresses().Admin+"/metrics")
 		want := `ropeline_requests_total{outcome="queued",room="shop",zone="default"} ` + map[string]string{"bread": "3", "books": "2"}[word]
-		if !strings.Contains(page, want+"\n") {
-			t.Errorf("the metrics of %s do not say %s", word, want)
+		// A request is counted once its answer is sent, which the visitor may have by then.
+		page := ""
+		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(page, want+"\n"); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the metrics of %s do not say %s", word, want)
+			}
+			page, _ = visit(t, nodes[i].Addresses().Admin+"/metrics")
 		}
 	}
 	if err := stops[0](); err != nil {
