@@ -43,8 +43,8 @@ func TestStallShowsInTheOpenModel(t *testing.T) {
 	}
 }
 
-// TestStallIsHiddenByTheClosedModel holds what is said of it: few requests met the same
-// stall, since few were sent, and p99 knows nothing of it.
+// TestStallIsHiddenByTheClosedModel: few requests met the same stall, since few were sent, and
+// p99 does not show it.
 func TestStallIsHiddenByTheClosedModel(t *testing.T) {
 	const stall, conns, enough = 200 * time.Millisecond, 4, 4000
 	ctx, stop := context.WithCancel(t.Context())
