@@ -217,3 +217,45 @@ func TestReceiptsOfManyRooms(t *testing.T) {
 		t.Errorf("conflict: %v", err)
 	}
 }
+
+// TestABackupThatGaveNothingAway brings back a copy of a node's data directory from before it let
+// anybody in. It has given nothing away since, so nobody refuses it; others of its site remember
+// whom it let in, so those stay, and count.
+func TestABackupThatGaveNothingAway(t *testing.T) {
+	s := escrowSettings(60)
+	w := newWorld(t, s, "a", "a", "b")
+	w.run(20 * time.Second)
+	m := w.nodes[0]
+	old := m.backup(t)
+	inside := w.crowd(15, at(m))
+	if in := w.askAll(inside); in != 15 {
+		t.Fatalf("%d of 15 were let in", in)
+	}
+	w.run(3 * time.Second)
+	own := m.core.order[0].Rights().InUse
+	w.kill(m)
+	w.run(time.Second)
+	m.disk.keys, m.boot, m.snapshot = old.keys, old.boot, old.snapshot
+	w.start(m, s)
+	for end := w.now.Add(20 * time.Second); !m.core.Ready() && w.now.Before(end); {
+		w.run(50 * time.Millisecond)
+	}
+	if err := m.core.Conflict(); err != nil || !m.core.Ready() || own < 10 {
+		t.Fatalf("ready %v, conflict: %v; it had %d in use: nothing is tried", m.core.Ready(), err, own)
+	}
+	all := append(w.crowd(100, w.spread), inside...)
+	for range 100 {
+		w.askAll(outside(all))
+		for _, p := range inside {
+			if v := w.ask(p); !v.Admit {
+				t.Fatalf("%s, who is inside, was refused", p.name)
+			}
+		}
+		if w.run(time.Second); w.active(all) > 60 {
+			t.Fatalf("%d are inside, of 60", w.active(all))
+		}
+	}
+	if n := w.active(all); n != 60 {
+		t.Errorf("%d are inside in the end, want 60", n)
+	}
+}

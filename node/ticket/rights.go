@@ -30,8 +30,9 @@ type RightsConfig struct {
 	// rule is for.
 	LeaveOut Rules
 
-	// Before is how many leases an earlier start may have had, for rooms without
-	// limits; others know it from their bound.
+	// Before is how many leases an earlier start had, as far as others remember. Rooms without
+	// limits have no bound that says it; where there is one, it says less if the store is from a
+	// backup, or if rights limited nothing when the earlier start ended.
 	Before int64
 
 	// Seqs takes n successive ticket numbers of this start and returns the first.
@@ -136,10 +137,10 @@ func (r *Rights) boundRate() {
 func (r *Rights) restart(now time.Time) {
 	size, cools := r.book.disk.bound.Places, min(r.held.Rate, r.book.disk.bound.Rate)
 	end := r.blockEnd(now)
-	if r.cfg.Unlimited {
-		if size == 0 { // nothing was lent
-			end = now.Add(r.longest() + blockGuards*Guard)
-		}
+	if r.cfg.Unlimited && size == 0 { // nothing was lent
+		end = now.Add(r.longest() + blockGuards*Guard)
+	}
+	if r.cfg.Unlimited || r.cfg.Before > size { // the bound does not tell what was in use, of neither kind
 		size, cools = max(size, r.cfg.Before), r.held.Rate
 	}
 	first := size == 0 && r.cfg.Self.Boot == 1 && len(r.AnswersFor()) == 0 // there is no earlier ticket
