@@ -11,57 +11,72 @@ import (
 )
 
 // A room that is made where one was deleted just before lets nobody in for a while: those whom the
-// room before let in count for a minute among its new users. So nothing is minted until then.
+// room before let in count for a minute among its new users. So nothing is minted until then. That
+// minute begins when this node first hears of the deletion. The stamp of a deletion is by the clock of
+// whichever node it was written at, and the limit of new users rests on no clock.
 
 // deletedRooms are the rooms that were deleted lately.
 type deletedRooms struct {
-	reading uint64 // of the facts that they are of
-	rooms   map[crdt.RoomID]deletedRoom
-	moved   map[crdt.RoomID]time.Time // when rooms that there are came to stand elsewhere
+	reading uint64                      // of the facts that they are of
+	known   map[crdt.RoomID]bool        // all deletions that this node has heard of; nil: it has just started
+	rooms   map[crdt.RoomID]deletedRoom // those that it heard of lately
+	moved   map[crdt.RoomID]time.Time   // when rooms that there are came to stand elsewhere
 }
 
 // deletedRoom is a room that was deleted lately.
 type deletedRoom struct {
-	at       time.Time
+	heard    time.Time      // when this node heard of that, or started if it may have heard just before
 	settings *room.Settings // nil: where it has stood for the last minute is not known here
 }
 
-// toldWithin is how soon a node that is not cut off hears of a deletion. One that hears of it
-// later may have missed that the room was moved before.
-const toldWithin = 2 * time.Second
+const (
+	// toldWithin is how soon a node that is not cut off hears of a deletion. One that hears of it
+	// later may have missed that the room was moved before.
+	toldWithin = 2 * time.Second
+	// clockBehind is how far behind the clock of the node at which a room was deleted may have been.
+	// A node that starts does not know when it has heard of a deletion, only the stamp: by that
+	// alone it takes one for over that is older than this. Any other keeps rooms closed that are made
+	// within a minute of the start.
+	clockBehind = 10 * time.Minute
+)
 
 // noteDeleted notes which rooms were deleted lately. It is called before rooms go that are kept no
 // longer, with their settings.
 func (c *Core) noteDeleted(now time.Time) {
 	d := &c.deleted
-	if d.reading == c.facts.reading {
+	if d.known != nil && d.reading == c.facts.reading {
 		return
 	}
 	d.reading = c.facts.reading
 	maps.DeleteFunc(d.moved, func(_ crdt.RoomID, at time.Time) bool { return now.Sub(at) > ticket.NewFor })
-	maps.DeleteFunc(d.rooms, func(id crdt.RoomID, _ deletedRoom) bool { return !c.facts.room(id).deletedSince(now) })
+	maps.DeleteFunc(d.rooms, func(_ crdt.RoomID, is deletedRoom) bool { return now.Sub(is.heard) > ticket.NewFor })
+	starts := d.known == nil
+	if starts {
+		d.known, d.rooms = map[crdt.RoomID]bool{}, map[crdt.RoomID]deletedRoom{}
+	}
 	for id, f := range c.facts.rooms {
-		if _, noted := d.rooms[id]; noted || !f.deletedSince(now) {
+		if !f.retired || d.known[id] {
 			continue
 		}
-		is := deletedRoom{at: f.retiredAt}
-		if is.at.After(now) {
-			is.at = now // by a clock that is ahead
+		d.known[id] = true
+		if !starts || now.Sub(f.retiredAt) <= clockBehind {
+			d.rooms[id] = deletedRoom{now, c.stood(id, f.retiredAt, now)}
 		}
-		_, moved := d.moved[id]
-		if r := c.rooms[id]; r != nil && !r.resting.Load() && !moved && now.Sub(f.retiredAt) <= toldWithin {
-			is.settings = r.settings.Load()
-		}
-		if d.rooms == nil {
-			d.rooms = map[crdt.RoomID]deletedRoom{}
-		}
-		d.rooms[id] = is
 	}
 }
 
-// deletedSince reports whether a room was deleted, and whom it had let in may count as new still.
-func (r *roomFacts) deletedSince(now time.Time) bool {
-	return r.retired && now.Sub(r.retiredAt) <= ticket.NewFor
+// stood returns the settings of a room that is deleted if it has stood where they say for the last
+// minute, as far as this node can know: it has heard of the deletion at once.
+func (c *Core) stood(id crdt.RoomID, deleted, now time.Time) *room.Settings {
+	r := c.rooms[id]
+	late := now.Sub(deleted)
+	if r == nil || r.resting.Load() || late > toldWithin || late < -maxOffset {
+		return nil
+	}
+	if _, moved := c.deleted.moved[id]; moved {
+		return nil
+	}
+	return r.settings.Load()
 }
 
 // noteMoved notes that a room stands elsewhere from now on.
@@ -80,7 +95,7 @@ func (c *Core) noteMoved(was, is *room.Settings, now time.Time) {
 // have been anywhere.
 func (c *Core) mintsFrom(r *Room) (from time.Time) {
 	for _, d := range c.deleted.rooms {
-		if until := d.at.Add(ticket.NewFor); until.After(from) && (d.settings == nil || room.Apart(d.settings, r.settings.Load()) != nil) {
+		if until := d.heard.Add(ticket.NewFor); until.After(from) && (d.settings == nil || room.Apart(d.settings, r.settings.Load()) != nil) {
 			from = until
 		}
 	}

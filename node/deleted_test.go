@@ -124,3 +124,49 @@ func TestARoomWhereOneWasMovedAndDeletedWaits(t *testing.T) {
 		t.Errorf("%d were let in by the first room and %d by the second within a minute, want some by the first, and 20 at most", in, got)
 	}
 }
+
+// TestARoomDeletedByAClockThatIsOff: the clock of the node at which a room is deleted is off, as after a
+// machine was suspended. The room is made again at another node, which may restart. No more than one room's rate
+// come in a minute, and the room opens when it is over.
+func TestARoomDeletedByAClockThatIsOff(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		behind  time.Duration
+		restart bool
+	}{
+		{"right", 0, false},
+		{"right, with a restart", 0, true},
+		{"behind by two minutes", 2 * time.Minute, false},
+		{"behind by two minutes, with a restart", 2 * time.Minute, true},
+		{"behind by a day", 24 * time.Hour, false},
+		{"ahead", -400 * time.Millisecond, false},
+	} {
+		w := newCatalogWorld(t, elsewhere(40), "a", "a", "b")
+		first := shopSettings(500)
+		first.NewUsersPerMinute = 30
+		w.add(w.nodes[0], first)
+		w.run(5 * time.Minute)
+		in := w.press(w.crowd(100, w.spread), 10*time.Second)
+		now := w.now
+		w.now = now.Add(-c.behind)
+		w.edit(w.nodes[1], first.ID, nil)
+		w.now = now
+		w.run(2 * time.Second)
+		if c.restart {
+			w.kill(w.nodes[0])
+			w.start(w.nodes[0], elsewhere(40))
+			w.run(3 * time.Second)
+		}
+		next := first
+		next.ID = crdt.RoomID{0xdd, 1}
+		w.add(w.nodes[0], next)
+		w.run(2 * time.Second)
+		others := w.crowd(100, w.spread)
+		if soon := w.press(others, 40*time.Second); in != 30 || soon > 0 {
+			t.Errorf("%s: %d came, and then %d into the second room, of 30 a minute, within 60 s", c.name, in, soon)
+		}
+		if late := w.press(others, 30*time.Second); late != 30 {
+			t.Errorf("%s: %d came into the second room when the minute was over, want 30", c.name, late)
+		}
+	}
+}

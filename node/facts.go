@@ -94,7 +94,7 @@ type roomFacts struct {
 	minter    crdt.NodeID            // zero: nobody
 	by        perNode[ticket.Amount] // minted by each, as it has told
 	retired   bool
-	retiredAt time.Time // by the clock of whoever was told
+	retiredAt time.Time // by the clock of whoever was told: it may be off
 	finals    map[crdt.NodeID]ticket.Final
 	knew      []ticket.Told          // in no order
 	words     []ticket.Word          // on the dead; in order
