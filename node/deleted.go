@@ -66,11 +66,11 @@ func (c *Core) noteDeleted(now time.Time) {
 }
 
 // stood returns the settings of a room that is deleted if it has stood where they say for the last
-// minute, as far as this node can know: it has heard of the deletion at once.
+// minute, as far as this node can know: it has been up for as long, and has heard of the deletion at once.
 func (c *Core) stood(id crdt.RoomID, deleted, now time.Time) *room.Settings {
 	r := c.rooms[id]
 	late := now.Sub(deleted)
-	if r == nil || r.resting.Load() || late > toldWithin || late < -maxOffset {
+	if r == nil || r.resting.Load() || late > toldWithin || late < -maxOffset || now.Sub(c.openedAt) <= ticket.NewFor {
 		return nil
 	}
 	if _, moved := c.deleted.moved[id]; moved {

@@ -36,7 +36,7 @@ func TestARoomWhereOneWasDeletedWaits(t *testing.T) {
 			first.Host, first.CookieSuffix = "elsewhere", "elsewhere"
 		}
 		w := newCatalogWorld(t, first, "a", "a", "b")
-		w.run(20 * time.Second)
+		w.run(ticket.NewFor + 5*time.Second) // a node that has just started does not know where the room has stood
 		if !c.elsewhere && w.askAll(w.crowd(30, w.spread)) != 20 {
 			t.Fatalf("%s: the first room lets in others than 20", c.name)
 		}
@@ -168,5 +168,34 @@ func TestARoomDeletedByAClockThatIsOff(t *testing.T) {
 		if late := w.press(others, 30*time.Second); late != 30 {
 			t.Errorf("%s: %d came into the second room when the minute was over, want 30", c.name, late)
 		}
+	}
+}
+
+// TestARoomMovedBeforeAStartWaits: a room is moved, a node starts, and then the room is deleted. That node
+// makes another one where the first has stood before it started.
+func TestARoomMovedBeforeAStartWaits(t *testing.T) {
+	first := shopSettings(100)
+	first.NewUsersPerMinute = 20
+	w := newCatalogWorld(t, first, "a", "a", "a")
+	w.run(2 * time.Minute)
+	in := w.press(w.crowd(40, w.spread), 5*time.Second)
+	w.edit(w.nodes[0], first.ID, func(r *catalog.Room) { r.Settings.Host, r.Settings.CookieSuffix = "elsewhere", "elsewhere" })
+	w.run(2 * time.Second)
+	maker := w.nodes[2]
+	w.kill(maker)
+	w.start(maker, first)
+	w.run(5 * time.Second)
+	w.edit(w.nodes[0], first.ID, nil)
+	w.run(2 * time.Second)
+	next := first
+	next.ID = crdt.RoomID{0xdd, 1}
+	w.add(maker, next)
+	w.run(3 * time.Second)
+	more := w.crowd(40, w.spread)
+	if soon := w.press(more, 30*time.Second); in != 20 || soon > 0 {
+		t.Errorf("%d came into the first room and %d into the second within a minute, of 20", in, soon)
+	}
+	if late := w.press(more, time.Minute); late != 20 {
+		t.Errorf("%d came into the second room when the minute was over, want 20", late)
 	}
 }
