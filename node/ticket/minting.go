@@ -113,8 +113,8 @@ func (r *Rights) inheritMintAfter(f Final, now time.Time) {
 		return
 	}
 	after := f.MintAfter
-	if !f.MintAfter.IsZero() {
-		after = f.MintAfter.Add(Guard) // by the leaver's clock
+	if !f.MintAfter.IsZero() { // by the leaver's clock; new visitors count for a minute whatever that says
+		after = later(f.MintAfter.Add(Guard), now.Add(NewFor))
 	}
 	if !f.Minting.Known && len(f.Recovered) > 0 || r.book.next.uncounted() {
 		after = later(after, r.unknownEnd(now))

@@ -45,3 +45,40 @@ func TestMoreWasInUseThanTheBoundSays(t *testing.T) {
 		}
 	}
 }
+
+// TestAMintersLockByAClockThatIsBehind: the clock of a node that leaves within its lock is two minutes behind. What
+// a lost minter had minted may have let in visitors just before, so its heir mints nothing within a minute. Once
+// the lock is over, whoever takes over mints at once.
+func TestAMintersLockByAClockThatIsBehind(t *testing.T) {
+	raised := func(d *desk1, now time.Time) bool {
+		d.SetLimits(Amount{200, 200}, Amount{100, 100}, self.Node, now)
+		d.write(now)
+		return d.Held() == Amount{200, 200}
+	}
+	for _, c := range []struct {
+		name  string
+		after time.Time
+		waits bool
+	}{
+		{"within the lock", at(61 - 120), true},
+		{"when it is over", time.Time{}, false},
+	} {
+		d := newDesk1(t, 0)
+		d.TakeOver(handover(Final{Minting: Minting{true, Amount{100, 100}}, MintAfter: c.after}, Amount{100, 100}), at(1))
+		d.write(at(1))
+		if got := raised(d, at(60)); got == c.waits {
+			t.Errorf("%s: within a minute it has minted: %v", c.name, got)
+		}
+		if !raised(d, at(2).Add(NewFor)) {
+			t.Errorf("%s: it has minted nothing after a minute", c.name)
+		}
+	}
+	d := newDesk1(t, 0, Put{keyMinted, appendAmount(nil, Amount{100, 100})})
+	d.WaitToMint(at(50))
+	for _, now := range []time.Time{at(49), at(51)} {
+		d.SetLimits(Amount{100, 100}, Amount{}, self.Node, now)
+		if is, over := d.mintAfter(), now.Equal(at(51)); is.IsZero() != over {
+			t.Errorf("at %v its last ledger would say that nothing may be minted until %v", now, is)
+		}
+	}
+}

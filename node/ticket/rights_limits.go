@@ -24,10 +24,15 @@ func (r *Rights) SetLimits(limit, others Amount, minter crdt.NodeID, now time.Ti
 	if was.known && r.limit.limit.Max(was.limit) != r.limit.limit {
 		r.Recall() // tickets that were lent under the limit of before
 	}
-	if !r.mints() || r.stopped() {
+	if r.stopped() {
 		return
 	}
-	r.mint(now)
+	if now.UnixNano() >= r.limit.mintAfter {
+		r.limit.mintAfter = 0 // so that whoever takes over does not wait either
+	}
+	if r.mints() {
+		r.mint(now)
+	}
 }
 
 // mints reports whether it is for this node to mint.
