@@ -100,7 +100,7 @@ func (c *Core) tickCounters(now time.Time) []Message {
 	out := c.sendHot(now)
 	for _, r := range c.up() {
 		before := len(out)
-		if r.escrow() || r.held != (ticket.Amount{}) {
+		if r.keepsRights() {
 			out = append(out, r.tickRights(now)...)
 		}
 		if k := r.counters.Load(); k != nil {

@@ -239,7 +239,7 @@ func (r *Room) expire(now time.Time) {
 		gone = r.expiredOf(gone)
 	}
 	r.bookLine(gone, now)
-	if r.settings.Load().Policy == room.Escrow || r.held != (ticket.Amount{}) {
+	if r.keepsRights() {
 		r.bookHeld(now)
 		r.core.storing.touch(r)
 	}

@@ -139,7 +139,7 @@ func (c *Core) downNode(id crdt.NodeID, now time.Time) (d Down, matters bool) {
 	open, span := false, time.Duration(0)
 	for _, r := range c.order {
 		f := c.facts.room(r.id)
-		if !r.escrow() || f.retired {
+		if !r.hasRights() || f.retired {
 			continue
 		}
 		of := r.downRoom(id, k, f, now)
@@ -171,7 +171,7 @@ func (c *Core) allRecovered(id crdt.NodeID) (bool, error) {
 	}
 	for _, r := range c.order {
 		f := c.facts.room(r.id)
-		if r.escrow() && !f.retired && slices.Contains(c.facts.unrecovered(f), id) {
+		if r.hasRights() && !f.retired && slices.Contains(c.facts.unrecovered(f), id) {
 			return false, nil
 		}
 	}

@@ -299,9 +299,11 @@ func (r *Room) sendGifts(now time.Time) (out []Message) {
 // given to it all the same is the heir's.
 func (r *Room) receive(t ticket.Transfer, now time.Time) {
 	c := r.core
-	if c.facts.neverHad(r.id, t.To, c.self.Node) {
-		r.inherit(ticket.Final{Node: t.To, Heir: c.self.Node, Minting: ticket.Minting{Known: true}}, now)
+	if c.leave.on && !r.owns() {
+		return // who leaves takes nothing up any more, and would keep it: it comes again, to the heir
 	}
+	r.inheritNothing(t.To, now)
+	r.gets(now)
 	r.mu.Lock()
 	r.rights.Receive(t, now)
 	r.mu.Unlock()

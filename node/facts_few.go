@@ -48,6 +48,9 @@ func (m *perNode[V]) has(id crdt.NodeID) bool {
 	return known
 }
 
+// any reports whether something is kept of any node.
+func (m *perNode[V]) any() bool { return len(m.few)+len(m.many) > 0 }
+
 // set keeps something of a node in place of what was kept before.
 func (m *perNode[V]) set(id crdt.NodeID, is V) {
 	if m.many != nil {

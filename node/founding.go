@@ -49,7 +49,11 @@ func (c *Core) heedConfigs(now time.Time) {
 	var told []*Room
 	for _, r := range c.up() {
 		switch {
-		case r.told && r.lasts == r.saidLasts || !r.escrow() || c.facts.room(r.id).retired:
+		case r.lasts == r.saidLasts && (r.told || !r.escrow()) || c.facts.room(r.id).retired:
+		case !r.escrow():
+			if r.owns() {
+				r.tellLedger(now)
+			}
 		case r.told:
 			r.tell(now)
 		default:
@@ -67,6 +71,15 @@ func (c *Core) heedConfigs(now time.Time) {
 
 // escrow reports whether rights are the limit of a room.
 func (r *Room) escrow() bool { return r.settings.Load().Policy == room.Escrow }
+
+// hasRights reports whether anybody has rights of a room, as far as is known, whatever limits it at this node
+// at the moment: a policy may be switched back, and nothing may be lost meanwhile.
+func (r *Room) hasRights() bool { return r.escrow() || r.core.facts.room(r.id).kept.any() }
+
+// keepsRights reports whether this node may have something of them to send, or to say.
+func (r *Room) keepsRights() bool {
+	return r.escrow() || r.held != (ticket.Amount{}) || r.core.facts.room(r.id).kept.has(r.core.self.Node)
+}
 
 // heed takes over the limits of a room from the facts, and that it is gone.
 func (r *Room) heed(f *roomFacts, now time.Time) {

@@ -78,6 +78,24 @@ func (r *Room) tell(now time.Time) {
 	r.saidLasts = r.lasts
 }
 
+// tellLedger is tell in a room that rights do not limit here at the moment: this node has a ledger of it from before,
+// or gets one. That has to be known, or others take it for one that never had the room, and so has how long sessions
+// with its tickets last. What its configuration says counts once rights limit the room.
+func (r *Room) tellLedger(now time.Time) {
+	c := r.core
+	key, says := roomNodeKey(factTold, r.id, c.self.Node), said{r.configured, r.lasts}
+	last, _, ok := c.facts.replica.Get(key)
+	if before, err := decodeSaid(last); ok && err == nil {
+		says.limits = before.limits
+	}
+	if c.facts.sites[c.self.Node] != c.site {
+		c.setFact(nodeKey(factNode, c.self.Node), []byte(c.site), now)
+	}
+	c.setFact(key, says.encode(), now)
+	r.saidLasts = r.lasts
+	c.leave.seeking.rooms = nil // who agrees to take over now may not have heard of it
+}
+
 // longestSession returns how long sessions with tickets of lost nodes last at most: as
 // those have said, as the mesh was told last, or as this node has been.
 func (r *Room) longestSession(f *roomFacts, dead []crdt.NodeID) time.Duration {

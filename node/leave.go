@@ -128,6 +128,13 @@ func (r *Room) leaving() bool {
 	return is
 }
 
+// owns is hasLedger for whoever does not hold mu.
+func (r *Room) owns() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hasLedger()
+}
+
 // hasLedger reports whether there is anything of a room to pass on: others wait for
 // the last ledger of whoever has ever kept one. It is called with mu held.
 func (r *Room) hasLedger() bool {
@@ -253,6 +260,9 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if r = c.roused(h.Room); r == nil {
 		return nil, nil // it is gone by what came with it
 	}
+	if c.facts.hasLeft(h.Final.Heir) {
+		r.inheritNothing(h.Final.Heir, now)
+	}
 	r.inherit(h.Final, now)
 	return nil, nil
 }
@@ -262,12 +272,28 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 // over by it.
 func (r *Room) inherit(final ticket.Final, now time.Time) {
 	c := r.core
+	r.gets(now)
 	r.mu.Lock()
 	taken := r.rights.TakeOver(ticket.Handover{Room: r.id, Final: final}, now)
 	r.mu.Unlock()
 	if taken {
 		r.tellFinal(final, now)
 		c.storing.touch(r)
+	}
+}
+
+// inheritNothing takes over from a node that had left to this one before it had the room: it had nothing in it
+// to pass on. What comes to it all the same is this node's.
+func (r *Room) inheritNothing(of crdt.NodeID, now time.Time) {
+	if self := r.core.self.Node; r.core.facts.neverHad(r.id, of, self) {
+		r.inherit(ticket.Final{Node: of, Heir: self, Minting: ticket.Minting{Known: true}}, now)
+	}
+}
+
+// gets has all know that this node has a ledger of a room before it has, where rights do not limit the room here.
+func (r *Room) gets(now time.Time) {
+	if c := r.core; !r.escrow() && !c.facts.room(r.id).kept.has(c.self.Node) {
+		r.tellLedger(now)
 	}
 }
 

@@ -116,7 +116,7 @@ func (r *Room) notLaterThan(at brief) {
 // is on the way in or out.
 func (r *Room) quiet(now time.Time) bool {
 	if r.news || !r.idle || r.busy || r.came > 0 ||
-		r.escrow() && !(r.told && r.lasts == r.saidLasts) || r.line.Len() > 0 || r.renewals.Len() > 0 || r.endings.Len() > 0 || len(r.stranded) > 0 {
+		r.keepsRights() && r.lasts != r.saidLasts || r.escrow() && !r.told || r.line.Len() > 0 || r.renewals.Len() > 0 || r.endings.Len() > 0 || len(r.stranded) > 0 {
 		return false
 	}
 	for c := range classes {

@@ -156,7 +156,7 @@ func (c *Core) recoverTheDead(now time.Time) {
 	}
 	c.recovered = now
 	for _, r := range c.order {
-		if r.escrow() && !c.facts.room(r.id).retired {
+		if r.hasRights() && !c.facts.room(r.id).retired {
 			r.recover(now)
 		}
 	}
@@ -180,6 +180,7 @@ func (r *Room) recover(now time.Time) {
 	quiet := r.refuse(f, dead, heir, now) && len(dead) == 0
 	words := r.words(dead)
 	if heir == c.self.Node && len(dead) > 0 {
+		r.gets(now)
 		// It fails until all have spoken, and is tried again.
 		in := c.estate(f, dead)
 		in.Session = r.longestSession(f, dead)
@@ -192,8 +193,12 @@ func (r *Room) recover(now time.Time) {
 		done = nil  // its heir says so. If both did, each would take the word of the other back, for ever
 	}
 	quiet = quiet && r.rights.Written()
+	mine := r.rights.Minted()
 	r.mu.Unlock()
 	c.storing.touch(r)
+	if !r.escrow() && mine != f.by.of(c.self.Node) { // what a dead one had minted and nobody knew of; else mint says it
+		c.setFact(roomNodeKey(factMinted, r.id, c.self.Node), encodeAmount(mine), now)
+	}
 	if quiet {
 		r.recovered = c.facts.reading
 	}
@@ -261,6 +266,7 @@ func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) bool {
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		_, recovered := f.again[id]
 		if id != c.self.Node && !recovered && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
+			r.gets(now)
 			all = r.rights.TakeOver(ticket.Handover{Room: r.id, Final: f.finals[id]}, now) && all
 			c.storing.touch(r)
 		}

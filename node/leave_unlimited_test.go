@@ -1,0 +1,174 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// A room that rights limited once, and do not at the moment: nothing of what its nodes have of it may be
+// lost, since the policy may be switched back.
+
+// newUnlimitedWorld starts nodes with a room of 90, and switches its policy. What comes later has never had a ledger of it.
+func newUnlimitedWorld(t *testing.T, sites ...string) (w *world, late *machine) {
+	t.Helper()
+	w = newWorld(t, escrowSettings(90), sites...)
+	w.run(10 * time.Second)
+	w.unlimit()
+	late = &machine{id: crdt.NodeID{50, 0xaa}, site: "a"}
+	w.nodes = append(w.nodes, late)
+	w.start(late, testSettings(90))
+	w.run(5 * time.Second)
+	return w, late
+}
+
+func (w *world) unlimit() {
+	w.t.Helper()
+	w.configure(testSettings(90))
+	w.run(5 * time.Second)
+}
+
+// limitsAgain switches the policy back, and fails if not all rights are there in the end.
+func (w *world) limitsAgain() {
+	w.t.Helper()
+	for _, m := range w.nodes {
+		if m.core != nil && m.core.Left() {
+			w.kill(m)
+		}
+	}
+	w.configure(escrowSettings(90))
+	for range 120 {
+		w.run(2 * time.Second)
+		if got := w.heldAll(roomID); got.Places > 90 {
+			w.t.Fatalf("%v are held, of 90", got)
+		}
+	}
+	if got := w.heldAll(roomID); got.Places != 90 {
+		w.t.Errorf("%v are held, want 90", got)
+	}
+}
+
+// TestALeaverWhoseHeirIsLostWhereRightsDoNotLimit: the heir is lost before it has taken over, and declared dead.
+func TestALeaverWhoseHeirIsLostWhereRightsDoNotLimit(t *testing.T) {
+	w, _ := newUnlimitedWorld(t, "a", "a", "a", "a")
+	stays, leaver, heir := w.nodes[0], w.nodes[1], w.nodes[2]
+	w.lose = func(l letter) bool { return l.m.Kind == kindHandover }
+	w.post(leaver, leaver.core.leaveTo(heir.id, w.now)) // after it has agreed
+	w.run(time.Second)
+	w.lostFor(heir)
+	w.run(time.Second)
+	if err := stays.core.DeclareDead(heir.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.lose = nil
+	w.until("it has left", 3*time.Minute, func() bool { return leaver.core.Left() })
+	w.limitsAgain()
+}
+
+// TestAnHeirThatNeverHadTheRoom has left itself, with nothing in that room to pass on, when what a leaver has there comes.
+func TestAnHeirThatNeverHadTheRoom(t *testing.T) {
+	w, late := newUnlimitedWorld(t, "a", "a", "a")
+	leaver := w.nodes[1]
+	w.lose = func(l letter) bool { return l.m.Kind == kindHandover && l.from == leaver.id }
+	w.post(leaver, leaver.core.leaveTo(late.id, w.now)) // after it has agreed
+	w.run(heirStays + 100*time.Millisecond)
+	w.post(late, late.core.leaveTo(w.nodes[2].id, w.now))
+	w.until("the heir has left", 20*time.Second, func() bool { return late.core.Left() })
+	w.kill(late)
+	w.lose = nil
+	w.until("it has left", time.Minute, func() bool { return leaver.core.Left() })
+	w.limitsAgain()
+}
+
+// TestALostNodeIsRecoveredWhereRightsDoNotLimit, by all that nodes tell of it.
+func TestALostNodeIsRecoveredWhereRightsDoNotLimit(t *testing.T) {
+	w, _ := newUnlimitedWorld(t, "a", "a", "a")
+	stays, lost := w.nodes[0], w.nodes[1]
+	w.lostFor(lost)
+	w.kill(w.nodes[2]) // whose word is needed
+	w.run(time.Second)
+	if err := stays.core.DeclareDead(lost.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(10 * time.Second)
+	if done, err := stays.core.allRecovered(lost.id); done || err != nil {
+		t.Errorf("all is said to be recovered, before all have spoken; %v", err)
+	}
+	w.start(w.nodes[2], testSettings(90))
+	w.until("recovered", time.Minute, func() bool {
+		done, err := stays.core.allRecovered(lost.id)
+		return done && err == nil
+	})
+	w.limitsAgain()
+}
+
+// TestAGiftArrivesWhereRightsDoNotLimit: its giver has nothing else, and sends it until it has arrived.
+func TestAGiftArrivesWhereRightsDoNotLimit(t *testing.T) {
+	w := newWorld(t, escrowSettings(90), "a", "a", "a")
+	w.run(10 * time.Second)
+	giver, other := w.nodes[1], w.nodes[2]
+	w.lose = func(l letter) bool { return l.m.Kind == kindTransfer }
+	all := giver.core.rooms[roomID].Rights().Held
+	if all.IsZero() {
+		t.Fatal("it has nothing to give")
+	}
+	giver.core.rooms[roomID].give(other.id, all, w.now)
+	w.post(giver, nil)
+	w.run(50 * time.Millisecond)
+	if left := giver.core.rooms[roomID].Rights().Held; !left.IsZero() {
+		t.Fatalf("it has %v left", left)
+	}
+	w.unlimit()
+	w.lose = nil
+	w.until("it has arrived", 20*time.Second, func() bool { return w.heldAll(roomID).Places == 90 })
+}
+
+// TestALedgerThatComesWhereRightsDoNotLimitIsTold: with rights of a leaver, and with a gift; and how long sessions last.
+func TestALedgerThatComesWhereRightsDoNotLimitIsTold(t *testing.T) {
+	for name, comes := range map[string]func(w *world, from, to *machine){
+		"handed over": func(w *world, from, to *machine) {
+			w.post(from, from.core.leaveTo(to.id, w.now)) // after it has agreed
+			w.until("it has left", 10*time.Second, func() bool { return from.core.Left() })
+			w.kill(from)
+		},
+		"given": func(w *world, from, to *machine) {
+			from.core.rooms[roomID].give(to.id, ticket.Amount{Places: 3, Rate: 30}, w.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, late := newUnlimitedWorld(t, "a", "a", "a")
+			stays := w.nodes[0]
+			kept := func() *perNode[time.Duration] { return &stays.core.facts.room(roomID).kept }
+			if kept().has(late.id) {
+				t.Fatal("it is said to have a ledger, and has none")
+			}
+			comes(w, w.nodes[1], late)
+			w.until("it is known", 10*time.Second, func() bool { return kept().has(late.id) })
+			longer := testSettings(90)
+			longer.SessionDuration = 10 * time.Minute
+			w.configure(longer)
+			w.until("longer sessions are known", 2*time.Second, func() bool { return kept().of(late.id) == longer.SessionDuration })
+		})
+	}
+}
+
+// TestALeaverTakesNoLedgerUp: it has told that it has left, and its heir that it never had the room, when something
+// is given to it there by one that has not heard of that.
+func TestALeaverTakesNoLedgerUp(t *testing.T) {
+	w, late := newUnlimitedWorld(t, "a", "a", "a")
+	giver, heir := w.nodes[0], w.nodes[1]
+	w.lose = func(l letter) bool { return l.m.Kind == kindReplica && l.to == giver.id }
+	w.post(late, late.core.leaveTo(heir.id, w.now)) // after it has agreed
+	w.until("it has told that it has left", 10*time.Second, func() bool { return late.core.toldAll() })
+	giver.core.rooms[roomID].give(late.id, ticket.Amount{Places: 3, Rate: 30}, w.now)
+	w.post(giver, nil)
+	w.run(time.Second)
+	if got := late.core.rooms[roomID].Rights().Held; !got.IsZero() {
+		t.Errorf("it has taken %v", got)
+	}
+	w.lose = nil
+	w.until("it has left", 20*time.Second, func() bool { return late.core.Left() })
+	w.limitsAgain()
+}
