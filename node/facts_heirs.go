@@ -43,6 +43,21 @@ func (f *facts) hasLeft(id crdt.NodeID) bool {
 	return left && over
 }
 
+// leftBehind reports whether a node that has left and said so itself had a ledger of a room that nobody has been
+// told of. Before a leaver was known to go on with all its rooms after a restart it could forget some. All that
+// it said is known here, so what it had there is nobody's, and can be recovered as if its disk was lost.
+func (f *facts) leftBehind(id crdt.NodeID) bool {
+	if _, at, _ := f.replica.Get(nodeKey(factOver, id)); !f.hasLeft(id) || !f.replica.HoldsUpTo(at) {
+		return false
+	}
+	for _, r := range f.rooms {
+		if _, left := f.leftTo(r, id); !left && r.kept.has(id) && !r.retired {
+			return true
+		}
+	}
+	return false
+}
+
 // heir returns who answers for a node in a room by now: itself, or who took over last.
 func (f *facts) heir(r *roomFacts, id crdt.NodeID) crdt.NodeID {
 	for range maxHeirs {

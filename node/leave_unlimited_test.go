@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -171,4 +172,35 @@ func TestALeaverTakesNoLedgerUp(t *testing.T) {
 	w.lose = nil
 	w.until("it has left", 20*time.Second, func() bool { return late.core.Left() })
 	w.limitsAgain()
+}
+
+// TestWhatALeaverForgotIsRecovered: a version before could leave without a room that it had a ledger of. An operator
+// declares it dead then, and nobody whom it has left all rooms to.
+func TestWhatALeaverForgotIsRecovered(t *testing.T) {
+	other := escrowSettings(60)
+	other.ID, other.Path = crdt.RoomID{8}, "/other"
+	for _, forgets := range []bool{true, false} {
+		w := newWorldOf(t, []room.Settings{escrowSettings(90), other}, "a", "a", "a")
+		w.run(10 * time.Second)
+		stays, leaver := w.nodes[0], w.nodes[1]
+		if forgets {
+			leaver.core.leave.on = true // or it would take the room up again
+			leaver.core.setRooms(map[crdt.RoomID]*Room{roomID: leaver.core.rooms[roomID]})
+		}
+		w.post(leaver, leaver.core.leaveTo(w.nodes[2].id, w.now)) // after it has agreed
+		w.until("it has left", 20*time.Second, func() bool { return leaver.core.Left() })
+		w.kill(leaver)
+		w.run(5 * time.Second)
+		err := stays.core.DeclareDead(leaver.id, w.now)
+		if (err == nil) != forgets {
+			t.Errorf("a room is forgotten: %t; declared dead: %v", forgets, err)
+		}
+		w.run(4 * time.Minute)
+		if got := w.heldAll(roomID); got.Places != 90 {
+			t.Errorf("a room is forgotten: %t; of the first one %v are held, want 90", forgets, got)
+		}
+		if got := w.heldAll(other.ID); got.Places != 60 {
+			t.Errorf("a room is forgotten: %t; of the other one %v are held, want 60", forgets, got)
+		}
+	}
 }

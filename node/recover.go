@@ -46,7 +46,7 @@ func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 		err = ErrNotReady
 	case c.toldAll():
 		err = ErrLeaving
-	case c.facts.hasLeft(id):
+	case c.facts.hasLeft(id) && !c.facts.leftBehind(id):
 		err = fmt.Errorf("it has left, and %s is its heir", c.facts.left[id])
 	case declared:
 		return nil
