@@ -113,11 +113,16 @@ func TestALeaverThatStartsAgainAmongTwoHeirs(t *testing.T) {
 	}
 }
 
-// TestAGiftOfALeaverIsNotTakenTwice: a node that leaves to another one that has left meanwhile, and is told that this
-// one is dead, has its last ledger be known to one other node alone, which leaves as well, when its disk is lost.
-// It is declared dead, and recovered by the others with what it had given and never arrived. They hear of its
-// last ledger then, which has that gift.
-func TestAGiftOfALeaverIsNotTakenTwice(t *testing.T) {
+// voidLedger is a mesh in which a node has left to one that has left in turn, to a third, and is told before it hears of that
+// that this heir is dead. Its last ledger is known to one other node alone, told, when its own disk is lost. A gift
+// of 5 to who stays has not arrived.
+type voidLedger struct {
+	*world
+	stays, leaver, third, told *machine
+}
+
+func newVoidLedger(t *testing.T) voidLedger {
+	t.Helper()
 	w := newWorld(t, escrowSettings(90), "a", "a", "a", "a", "a")
 	w.run(10 * time.Second)
 	stays, leaver, heir, third, told := w.nodes[0], w.nodes[1], w.nodes[2], w.nodes[3], w.nodes[4]
@@ -166,28 +171,57 @@ func TestAGiftOfALeaverIsNotTakenTwice(t *testing.T) {
 		t.Fatal("the others know it too")
 	}
 	w.lostFor(leaver)
-	w.post(told, told.core.leaveTo(third.id, w.now)) // after it has agreed
-	w.until("told has passed all on", 10*time.Second, func() bool {
-		_, is := stays.core.facts.room(roomID).finals[told.id]
-		return is
-	})
-	if err := third.core.DeclareDead(leaver.id, w.now); err != nil {
-		t.Fatal(err)
-	}
-	w.until("recovered", 10*time.Second, func() bool {
-		_, is := stays.core.facts.room(roomID).again[leaver.id]
-		return is
-	})
+	return voidLedger{w, stays, leaver, third, told}
+}
+
+// allWell has everything arrive. At no time more is held than the limit, and in the end all of it is.
+func (w voidLedger) allWell() {
+	w.t.Helper()
 	w.lose = nil
 	for range 60 {
 		w.run(2 * time.Second)
 		if got := w.heldAll(roomID); got.Places > 90 {
-			t.Fatalf("%v are held, of 90", got)
+			w.t.Fatalf("%v are held, of 90", got)
 		}
 	}
 	if got := w.heldAll(roomID); got.Places != 90 {
-		t.Errorf("%v are held, want 90", got)
+		w.t.Errorf("%v are held, want 90", got)
 	}
+}
+
+// TestAGiftOfALeaverIsNotTakenTwice: the one that knows the last ledger leaves as well, and the leaver is declared dead,
+// and recovered by the others with the gift. They hear of its last ledger then, which has that gift.
+func TestAGiftOfALeaverIsNotTakenTwice(t *testing.T) {
+	w := newVoidLedger(t)
+	w.post(w.told, w.told.core.leaveTo(w.third.id, w.now)) // after it has agreed
+	w.until("told has passed all on", 10*time.Second, func() bool {
+		_, is := w.stays.core.facts.room(roomID).finals[w.told.id]
+		return is
+	})
+	if err := w.third.core.DeclareDead(w.leaver.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.until("recovered", 10*time.Second, func() bool {
+		_, is := w.stays.core.facts.room(roomID).again[w.leaver.id]
+		return is
+	})
+	w.allWell()
+}
+
+// TestAKeeperThatHadFencedALeaver: the one that knows the last ledger stays, and the others declare the leaver dead at the
+// third, which keeps its rights by that ledger. Nobody can recover it without the one that stays, and the third has
+// given its word to nobody but itself.
+func TestAKeeperThatHadFencedALeaver(t *testing.T) {
+	w := newVoidLedger(t)
+	w.run(time.Second)
+	if err := w.third.core.DeclareDead(w.leaver.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(5 * time.Second)
+	if _, given := w.third.core.order[0].rights.Frozen(w.leaver.id); !given {
+		t.Fatal("the third has not given its word")
+	}
+	w.allWell()
 }
 
 // TestAnHeirWhoseFactsAreLost: a minter leaves, and its heir crashes when it has written its rights, and not yet the

@@ -181,9 +181,8 @@ func (r *Rights) Left() (Final, bool) {
 // is not for this node to take: the leaver's rights may be recovered then.
 func (r *Rights) TakeOver(h Handover, now time.Time) bool {
 	f := h.Final
-	_, dead := r.book.next.dead[f.Node]
 	sum := f.gave(f.Heir)
-	if dead || r.stopped() || f.Node == r.cfg.Self.Node || !sane(sum) || f.InUse < 0 || f.InUse > maxRights || !r.answersFor(f.Heir) {
+	if r.promised(f.Node) || r.stopped() || f.Node == r.cfg.Self.Node || !sane(sum) || f.InUse < 0 || f.InUse > maxRights || !r.answersFor(f.Heir) {
 		return false
 	}
 	if !r.answersFor(f.Node) {
@@ -193,6 +192,15 @@ func (r *Rights) TakeOver(h Handover, now time.Time) bool {
 		r.ownRare().out.acks = append(r.out.acks, ack)
 	}
 	return true
+}
+
+// promised reports whether anybody else may recover a node's rights by the word of this one, or this one has. A
+// word that was only ever for this node, or for one whose rights it has, is nobody else's to go by: without it
+// nobody has recovered that node, nor will.
+func (r *Rights) promised(id crdt.NodeID) bool {
+	by, fenced := r.book.next.dead[id]
+	_, done := r.book.next.recovered[id]
+	return done || fenced && (by.after > 0 || !r.answersFor(by.heir))
 }
 
 // takeover is a hand-over that is being written.
@@ -205,7 +213,7 @@ type takeover struct {
 func (r *Rights) bookTakeover(f Final, now time.Time) {
 	next := &r.book.next
 	before := next.received()
-	r.credit(f.Node, f.Heir, f.gave(f.Heir))
+	r.accept(f.Node, f.Heir, f.gave(f.Heir)) // also of one that is fenced: see promised
 	rate := next.received().Sub(before).Rate
 	r.answerFor(f.Node, f.Counted(r.cfg.LeaveOut))
 	for _, a := range f.Accounts {

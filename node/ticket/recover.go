@@ -178,6 +178,9 @@ func (r *Rights) agreed(in Estate) error {
 	rounds := map[crdt.NodeID]int64{}
 	for _, dead := range in.Dead {
 		mine := r.book.next.dead[dead]
+		if _, taken := r.book.next.taken[dead]; taken {
+			return fmt.Errorf("%s has left to this node: %w", dead, ErrWords)
+		}
 		for _, node := range in.Needed {
 			w, ok := words[wordOn{node, dead}]
 			if !ok || w.Heir != r.cfg.Self.Node || mine.heir != w.Heir || w.Round <= mine.after {

@@ -29,6 +29,55 @@ func TestSettlingIsNotForWhoLeaves(t *testing.T) {
 	}
 }
 
+// TestALeaverThatWasFencedIsTakenOver where nobody else can recover it by the word of its keeper: that was only ever for the
+// keeper itself, or for one whose rights it has.
+func TestALeaverThatWasFencedIsTakenOver(t *testing.T) {
+	leaver, before, third := crdt.NodeID{70}, crdt.NodeID{71}, crdt.NodeID{72}
+	for name, c := range map[string]struct {
+		words []crdt.NodeID // for whom, in turn
+		done  bool          // the leaver is recovered
+		want  bool
+	}{
+		"for nobody":                 {want: true},
+		"for itself":                 {words: []crdt.NodeID{self.Node}, want: true},
+		"for whom it has taken over": {words: []crdt.NodeID{before}, want: true},
+		"for another":                {words: []crdt.NodeID{third}},
+		"for another before":         {words: []crdt.NodeID{third, self.Node}},
+		"for itself before":          {words: []crdt.NodeID{self.Node, third}},
+		"recovered":                  {words: []crdt.NodeID{self.Node}, done: true},
+	} {
+		d := founder(t, 0, 10)
+		d.TakeOver(Handover{Final: Final{Node: before, Heir: self.Node, Minting: Minting{Known: true}}}, at(91))
+		d.write(at(91))
+		for i, heir := range c.words {
+			d.Fence(leaver, heir, int64(i+1), at(91))
+			d.write(at(91))
+		}
+		word := Word{Node: self.Node, Heir: self.Node, Round: 1}
+		if c.done {
+			if err := d.Recover(estateOf(leaver, word), at(91)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		final := Final{Node: leaver, Heir: before, Accounts: []Account{{Node: before, Gave: Amount{5, 5}}}, Minting: Minting{true, Amount{5, 5}}}
+		if got := d.TakeOver(Handover{Final: final}, at(92)); got != c.want {
+			t.Errorf("%s: taken over: %t", name, got)
+			continue
+		}
+		d.write(at(92))
+		want := Amount{10, 10}
+		if c.want || c.done {
+			want = Amount{15, 15}
+		}
+		if got := d.Held(); got != want {
+			t.Errorf("%s: it holds %v, want %v", name, got, want)
+		}
+		if err := d.Recover(estateOf(leaver, word), at(93)); c.want && err == nil {
+			t.Errorf("%s: it is recovered on top", name)
+		}
+	}
+}
+
 // estateOf is the estate of one dead node, which had minted 5 of either kind, with the
 // words that nodes have given.
 func estateOf(dead crdt.NodeID, words ...Word) Estate {
