@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // storedCore returns a node without rooms that starts with what is on a disk.
@@ -122,4 +123,26 @@ func TestFactsInOnePiece(t *testing.T) {
 	again := storedCore(t, &d)
 	wantFact(t, again, 0, "old")
 	wantFact(t, again, 49, "old")
+}
+
+// TestANodeThatStartsWritesNoRights: those who wait are known of before the rights of their room are.
+func TestANodeThatStartsWritesNoRights(t *testing.T) {
+	c, err := NewCore(CoreConfig{
+		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: openRooms(1),
+		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(1, 1)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.order[0]
+	if r.rights != nil {
+		t.Fatal("a room has rights before the node has peers")
+	}
+	s := *r.settings.Load()
+	s.Policy = room.Escrow
+	r.expect(&room.View{Settings: &s, Slots: 10}, noon)
+	if len(c.storing.touched) > 0 {
+		t.Error("rights that are not known are to be written")
+	}
+	c.Writes() // must not panic
 }

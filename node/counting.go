@@ -320,11 +320,14 @@ func (r *Room) expect(v *room.View, now time.Time) {
 	}
 	if n > 0 {
 		r.mu.Lock()
-		if r.rights != nil {
+		open := r.rights != nil
+		if open {
 			r.rights.Expect(int64(n), now)
 		}
 		r.mu.Unlock()
-		r.core.storing.touch(r)
+		if open { // a node that starts has nothing to write yet
+			r.core.storing.touch(r)
+		}
 	}
 }
 
