@@ -1,4 +1,4 @@
-//go:build linux && !race
+//go:build linux
 
 package socket
 
@@ -9,7 +9,11 @@ import (
 
 // Read reads what there is from a socket that does not block; syscall.EAGAIN if that is nothing.
 // It returns 0 and no error at the end. p is not empty.
-func Read(fd uintptr, p []byte) (int, error) { return call(syscall.SYS_READ, fd, p, 0) }
+func Read(fd uintptr, p []byte) (int, error) {
+	n, err := call(syscall.SYS_READ, fd, p, 0)
+	arrived(fd)
+	return n, err
+}
 
 // Peek is Read of one byte that stays there for the next Read.
 func Peek(fd uintptr, p *[1]byte) (int, error) {
@@ -18,7 +22,10 @@ func Peek(fd uintptr, p *[1]byte) (int, error) {
 
 // Write writes as much of p as goes without waiting; syscall.EAGAIN if that is nothing. p is
 // not empty.
-func Write(fd uintptr, p []byte) (int, error) { return call(syscall.SYS_WRITE, fd, p, 0) }
+func Write(fd uintptr, p []byte) (int, error) {
+	written(fd)
+	return call(syscall.SYS_WRITE, fd, p, 0)
+}
 
 // call makes a call that was interrupted again.
 func call(which, fd uintptr, p []byte, flags uintptr) (int, error) {

@@ -193,3 +193,57 @@ func TestNew(t *testing.T) {
 		t.Error("a pipe is wrapped")
 	}
 }
+
+// receive reads all that comes by Receive, by Take of n bytes at a time, until that ends with an
+// error.
+func receive(c net.Conn, n int) (all []byte, err error) {
+	for {
+		b, err := c.(interface{ Receive() (*Buffer, error) }).Receive()
+		if err != nil {
+			return all, err
+		}
+		p := make([]byte, n)
+		for more := true; more; {
+			k := 0
+			k, more = b.Take(p)
+			all = append(all, p[:k]...)
+		}
+		Free(b)
+	}
+}
+
+// TestReceive takes what is there already, what comes later, and the end.
+func TestReceive(t *testing.T) {
+	data := bytes.Repeat([]byte("what comes "), 1000) // more than a buffer holds
+	for name, n := range map[string]int{"byte by byte": 1, "in pieces": 1000, "at once": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			here, there := pair(t)
+			go func() {
+				there.Write(data[:5000])
+				there.Write(data[5000:])
+				there.CloseWrite()
+			}()
+			if got, err := receive(here, n); err != io.EOF || !bytes.Equal(got, data) {
+				t.Errorf("received %d bytes, %v; want %d and the end", len(got), err, len(data))
+			}
+		})
+	}
+}
+
+func TestReceiveEndsByItsDeadline(t *testing.T) {
+	here, there := pair(t)
+	here.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if _, err := receive(here, 10); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	here.SetReadDeadline(time.Time{})
+	there.Write([]byte("later"))
+	there.CloseWrite()
+	if got, err := receive(here, 10); string(got) != "later" || err != io.EOF {
+		t.Errorf("then: received %q, %v", got, err)
+	}
+	here.Close()
+	if _, err := receive(here, 10); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("closed: got %v", err)
+	}
+}

@@ -17,15 +17,40 @@ type conn struct {
 	in, out half
 }
 
+// Receive waits until something has come and returns as much of it as one buffer holds, which is
+// not taken before: so a connection that is idle has none. Free takes the buffer back.
+func (c *conn) Receive() (*Buffer, error) {
+	c.in.mu.Lock()
+	defer c.in.mu.Unlock()
+	c.in.got, c.in.fail = nil, nil
+	err := c.raw.Read(c.in.receive)
+	b := c.in.got
+	c.in.got = nil
+	if err == nil {
+		err = c.in.fail
+	}
+	switch {
+	case err != nil:
+		Free(b)
+		return nil, c.failed("read", err)
+	case b.n == 0:
+		Free(b)
+		return nil, io.EOF
+	}
+	return b, nil
+}
+
 // half is one direction of a connection. Its function is made once, so that using it allocates
 // nothing.
 type half struct {
-	next func(fd uintptr) bool
+	next    func(fd uintptr) bool
+	receive func(fd uintptr) bool // of in
 
 	mu   sync.Mutex // guards the following, and is held for as long as an operation lasts
 	p    []byte
 	n    int // bytes of it that are done
 	fail error
+	got  *Buffer
 }
 
 // New returns c with what it reads and writes being read and written here, if c is a TCP
@@ -40,7 +65,7 @@ func New(c net.Conn) net.Conn {
 		return c
 	}
 	k := &conn{TCPConn: t, raw: raw}
-	k.in.next, k.out.next = k.in.read, k.out.write
+	k.in.next, k.in.receive, k.out.next = k.in.read, k.in.readLate, k.out.write
 	return k
 }
 
@@ -88,6 +113,19 @@ func (h *half) read(fd uintptr) bool {
 		return false
 	}
 	h.n, h.fail = n, err
+	return true
+}
+
+// readLate is read into a buffer that it takes only if there is something.
+func (h *half) readLate(fd uintptr) bool {
+	b := received.Get().(*Buffer)
+	n, err := Read(fd, b.bytes[:])
+	if err == syscall.EAGAIN {
+		received.Put(b)
+		return false
+	}
+	b.from, b.n = 0, max(n, 0)
+	h.got, h.fail = b, err
 	return true
 }
 

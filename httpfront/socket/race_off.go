@@ -1,0 +1,6 @@
+//go:build !race
+
+package socket
+
+func written(uintptr) {}
+func arrived(uintptr) {}
