@@ -15,7 +15,8 @@ import (
 // sessions after that; so the pass is judged again, as that of a request is, once per
 // activePart of a session at most. Who moves the bytes does not wait for it: another
 // machine may have to be asked. Its methods may be called from many goroutines at once,
-// but for begin. The zero value does nothing.
+// but for begin. Nil, and the zero value, do nothing. Its goroutines may outlast the request, so it is
+// none of what is used again for another.
 type activity struct {
 	front      *Front
 	room       Room // nil: nobody has to be active for this
@@ -41,6 +42,13 @@ const (
 	wakeLeast = 10 * time.Millisecond
 )
 
+// watch returns what has the bytes of an admitted request count.
+func (f *Front) watch(of *admitted) *activity {
+	a := new(activity)
+	a.begin(f, of, of.judged)
+	return a
+}
+
 // begin has the bytes of an admitted request count, which went to the origin at that time.
 func (a *activity) begin(f *Front, of *admitted, at time.Time) {
 	if of.room == nil || !of.pass.Accepted() {
@@ -56,7 +64,7 @@ func (a *activity) step() time.Duration { return a.room.Settings().SessionDurati
 
 // moved notes that bytes have flowed.
 func (a *activity) moved() {
-	if a.room == nil {
+	if a == nil || a.room == nil {
 		return
 	}
 	if !a.flowed.Load() {
@@ -70,7 +78,7 @@ func (a *activity) moved() {
 // wake returns quiet, or when the bytes that have flowed shall have the pass judged, if
 // that is sooner. Where it is due already it is done.
 func (a *activity) wake(quiet time.Time) time.Time {
-	if a.room == nil || !a.flowed.Load() {
+	if a == nil || a.room == nil || !a.flowed.Load() {
 		return quiet
 	}
 	now := a.front.cfg.Clock()
@@ -88,7 +96,7 @@ func (a *activity) wake(quiet time.Time) time.Time {
 // finish says that no more bytes will flow. The last ones of what went on for long count;
 // what was soon over has counted when it began.
 func (a *activity) finish() {
-	if a.room == nil || !a.flowed.Load() {
+	if a == nil || a.room == nil || !a.flowed.Load() {
 		return
 	}
 	if due := a.due.Load(); due != a.first && due != unwatched {
@@ -97,7 +105,11 @@ func (a *activity) finish() {
 }
 
 // stop ends the watch over the pass.
-func (a *activity) stop() { a.due.Store(unwatched) }
+func (a *activity) stop() {
+	if a != nil {
+		a.due.Store(unwatched)
+	}
+}
 
 // again has the pass judged, in a goroutine of its own that lasts for as long as
 // Room.Decide does. Nothing happens if one is under way.

@@ -1,200 +1,126 @@
 package httpfront
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"fmt"
-	"io"
-	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
-
-	"github.com/ropeline/ropeline/httpfront/lang"
-	"github.com/ropeline/ropeline/httpfront/page"
 )
 
-// failure is an answer to a visitor whom we cannot serve through no fault of
-// the visitor's.
-type failure struct {
-	code  int
-	title string // for programs; a constant, never anything from outside
-	// cure is what helps where trying again does not, in HTML; else empty.
-	cure string
+// answer is what a client is told: a code, fields in the order in which they go out, and a
+// body that is there as a whole or comes from an origin. Nothing in it is of one protocol: who
+// has the connection adds what says where the body ends, and what becomes of the connection.
+//
+// An answer comes from newAnswer and is good until release.
+type answer struct {
+	code   int
+	reason []byte // of the origin; nil: what is usual with the code
+	dated  bool   // there is a Date field
+	framed bool   // the fields say where the body ends, or nothing does
+	head   head   // the fields
+
+	// buf has headRoom free bytes, for the head to be put there, and then the body, or as
+	// much of the origin's as is there.
+	buf []byte
+
+	last   bool // nothing else is to be said on the connection
+	linger bool // its client may still be sending
+
+	origin  exchange // that the body comes from, if streams or tunnels
+	streams bool     // the rest of the body comes from the origin
+	tunnels bool     // the connection becomes one to the origin
+	trailer []byte   // names that the origin announces, as a Trailer field has them
+
+	state queueAnswer
+	out   []byte // the head as it is sent
 }
 
-var stopping = failure{code: http.StatusServiceUnavailable, title: "This server is stopping"}
+// headRoom is how many bytes are free before a body. Nearly all heads are shorter.
+const headRoom = 2 << 10
 
-func attrError(err error) slog.Attr { return slog.Any("error", err) }
-func attrStatus(code int) slog.Attr { return slog.Int("status", code) }
-
-// levelOf keeps a busy origin from filling the log with warnings.
-func levelOf(f failure) slog.Level {
-	if f.code == http.StatusServiceUnavailable {
-		return slog.LevelDebug
-	}
-	return slog.LevelWarn
-}
-
-func isEnd(err error) bool { return err == io.EOF }
-
-// starter parses the head that begins one of our own answers.
-type starter struct {
-	head []byte
-	src  bytes.Reader
-	br   *bufio.Reader
-}
-
-var starters = sync.Pool{New: func() any {
-	return &starter{br: bufio.NewReaderSize(nil, 512)}
+var answers = sync.Pool{New: func() any {
+	return &answer{buf: make([]byte, headRoom, headRoom+bufferSize+chunkHeadMax+tailRoom), out: make([]byte, 0, headRoom)}
 }}
 
-// begin makes ctx.Response an empty answer of our own. The library takes a Date
-// only from a head that it parses itself, so it is given one.
-func begin(ctx *fasthttp.RequestCtx, code int, now time.Time) *fasthttp.ResponseHeader {
-	ctx.Response.ResetBody()
-	s := starters.Get().(*starter)
-	defer starters.Put(s)
-	s.head = append(s.head[:0], "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nDate: "...)
-	s.head = appendDate(s.head, now)
-	s.head = append(s.head, "\r\n\r\n"...)
-	s.src.Reset(s.head)
-	s.br.Reset(&s.src)
-	h := &ctx.Response.Header
-	if err := h.Read(s.br); err != nil {
-		panic("httpfront: the head of our own answer does not parse: " + err.Error())
-	}
-	h.SetStatusCode(code)
-	h.SetStatusMessage(nil)
-	h.Set("X-Content-Type-Options", "nosniff")
-	return h
+func newAnswer() *answer { return answers.Get().(*answer) }
+
+// release gives w back.
+func (w *answer) release() {
+	w.reset()
+	w.state.waiting = waiting{}
+	answers.Put(w)
 }
 
-// refuse answers a request that is not in order, in one line, and closes the
-// connection: where the next request would start cannot be known.
-func (f *Front) refuse(ctx *fasthttp.RequestCtx, no refusal) {
-	h := begin(ctx, no.code, time.Now())
-	h.Set("Cache-Control", "no-store")
-	h.Set(stateField, stateRefused)
-	h.SetContentType("text/plain; charset=utf-8")
-	if no.to != "" {
-		h.Set("Location", no.to)
-	}
-	h.SetConnectionClose()
-	b := append(make([]byte, 0, 128), strconv.Itoa(no.code)...)
-	b = append(b, ' ')
-	b = append(b, no.reason...)
-	ctx.Response.SetBodyRaw(append(b, '\n'))
-	if e := edgeOf(ctx.Conn()); e != nil {
-		e.linger.Store(true)
-	}
+// reset makes w an answer of which nothing is known. The origin, if there is one, has been closed.
+func (w *answer) reset() {
+	w.code, w.reason, w.dated, w.framed = 0, nil, false, false
+	w.head.b, w.buf, w.trailer = w.head.b[:0], w.buf[:headRoom], w.trailer[:0]
+	w.last, w.linger, w.streams, w.tunnels = false, false, false, false
 }
 
-// answer returns the answer to a client that has no place here, for now or at all,
-// whose request has not been read. Who may try again is shown a page that does so by itself:
-// nobody who was turned away shall have to find out that there is room again.
-func (no refusal) answer(now time.Time) []byte {
-	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.code)+" "+no.reason+"\n", ""
-	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
-		n := notice{
-			lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.code),
-			text: "There are " + no.reason + ". This page tries again by itself.",
-		}
-		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
-		kind, body = "text/html; charset=utf-8", n.html()
-		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + noticePolicy + n.frames + "\r\n"
+// begin makes w an answer of our own, without a body.
+func (w *answer) begin(code int) *head {
+	w.reset()
+	w.code = code
+	w.head.Set("X-Content-Type-Options", "nosniff")
+	return &w.head
+}
+
+// write makes b the body.
+func (w *answer) write(b string) { w.buf = append(w.buf[:headRoom], b...) }
+
+// body returns what of the body is there.
+func (w *answer) body() []byte { return w.buf[headRoom:] }
+
+// hasNoBody reports whether an answer with that code has no body, whatever its fields say
+// (RFC 9112, 6.3).
+func hasNoBody(code int) bool {
+	return code < 200 || code == http.StatusNoContent || code == http.StatusNotModified
+}
+
+// head is the fields of an answer as lines, each ending in CR LF. The zero value has none.
+type head struct{ b []byte }
+
+// Set adds a field.
+func (h *head) Set(name, value string) { h.b = appendField(h.b, name, value) }
+
+// SetBytes adds a field.
+func (h *head) SetBytes(name string, value []byte) {
+	h.b = append(h.b, name...)
+	h.b = append(h.b, ": "...)
+	h.b = append(h.b, value...)
+	h.b = append(h.b, "\r\n"...)
+}
+
+// date is what the Date field says for a second.
+type date struct {
+	second int64 // since 1970
+	text   []byte
+}
+
+// lastDate is the date that was written last: a node answers many requests in a second.
+var lastDate atomic.Pointer[date]
+
+// appendDate appends now as the Date field has it.
+func appendDate(dst []byte, now time.Time) []byte {
+	d := lastDate.Load()
+	if second := now.Unix(); d == nil || d.second != second {
+		d = &date{second, now.UTC().AppendFormat(nil, http.TimeFormat)}
+		lastDate.Store(d)
 	}
-	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.code)...)
-	b = append(b, ' ')
-	b = append(b, http.StatusText(no.code)...)
-	b = append(b, "\r\nDate: "...)
-	b = appendDate(b, now)
-	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "+kind+"\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"+fields...)
-	b = append(b, "Content-Length: "...)
-	b = strconv.AppendInt(b, int64(len(body)), 10)
-	b = append(b, "\r\n\r\n"...)
-	return append(b, body...)
+	return append(dst, d.text...)
 }
 
-// turnedAwayFor is after how many seconds such a page tries again at the soonest, and half of
-// what it takes at the longest: not all at once.
-const turnedAwayFor = 5
-
-// retryAfter is what clients are told who are refused for the moment.
-const retryAfter = "2"
-
-// fail answers with a plain page, in the visitor's language, that says that something
-// is wrong on our side. The answer and the log share an id, by which an operator finds
-// what a visitor tells of.
-func (f *Front) fail(ctx *fasthttp.RequestCtx, r *request, what failure, err error) {
-	id := newRequestID()
-	f.cfg.Logger.LogAttrs(context.Background(), levelOf(what), "request failed",
-		attrError(err), attrStatus(what.code), slog.String("request", id))
-	h := begin(ctx, what.code, time.Now())
-	h.Set("Cache-Control", "private, no-store")
-	h.Set(stateField, stateFailed)
-	h.Set("X-Request-Id", id)
-	if what.code == http.StatusServiceUnavailable {
-		h.Set("Retry-After", retryAfter)
+// appendStatus appends the first line of an answer.
+func appendStatus(dst []byte, code int, reason []byte) []byte {
+	dst = append(dst, "HTTP/1.1 "...)
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	dst = append(dst, ' ')
+	if reason != nil {
+		dst = append(dst, reason...)
+	} else {
+		dst = append(dst, http.StatusText(code)...)
 	}
-	if prefersJSON(r.accept) {
-		h.SetContentType("application/json")
-		ctx.Response.SetBodyString(`{"error":` + strconv.Quote(what.title) + `,"request":"` + id + "\"}\n")
-		return
-	}
-	l := lang.Match(r.acceptLanguage, lang.English)
-	title, text := l.Text(lang.TitleUnreachable), l.Text(lang.MessageUnreachable)
-	if what.cure != "" {
-		l = lang.Of(lang.English)
-		title, text = what.title, what.cure
-	}
-	writeNotice(ctx, notice{lang: l, title: title, text: text, code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, frames: "'self'"})
+	return append(dst, "\r\n"...)
 }
-
-// notice is a page with a few words, all of them HTML.
-type notice struct {
-	lang              *lang.Language
-	title, text, code string
-	frames            string // who may show it in a frame, as in a Content-Security-Policy
-}
-
-// noticeStyle has notices look as the waiting page does.
-const noticeStyle = `:root{color-scheme:light dark;--bg:#eef1f8;--card:#fff;--ink:#141c2b;--soft:#55617a;--line:#dfe5f0}
-@media(prefers-color-scheme:dark){:root{--bg:#0a0e17;--card:#141b28;--ink:#eaeff8;--soft:#9ba8c0;--line:#283449}}
-body{min-height:100vh;margin:0;padding:1rem;box-sizing:border-box;display:grid;place-items:center;background:var(--bg);color:var(--ink);font:1rem/1.5 system-ui,sans-serif;text-align:center}
-main{max-width:29rem;padding:1.75rem;background:var(--card);border:1px solid var(--line);border-radius:1.5rem}
-h1{margin:0 0 .375rem;font-size:1.5rem;line-height:1.25;text-wrap:balance}
-p{margin:0;color:var(--soft);text-wrap:balance}
-div+p{margin-top:1rem}`
-
-// noticePolicy is the Content-Security-Policy of notices, but for who may show them in a
-// frame.
-var noticePolicy = "default-src 'none'; style-src " + page.HashSource(noticeStyle) + "; base-uri 'none'; form-action 'none'; frame-ancestors "
-
-// writeNotice writes a notice into an answer of our own.
-func writeNotice(ctx *fasthttp.RequestCtx, n notice) {
-	h, l := &ctx.Response.Header, n.lang
-	h.SetContentType("text/html; charset=utf-8")
-	h.Set("Content-Language", l.Tag())
-	h.Set("Content-Security-Policy", noticePolicy+n.frames)
-	ctx.Response.SetBodyString(n.html())
-}
-
-// html is the page.
-func (n *notice) html() string {
-	l := n.lang
-	return `<!doctype html>
-<html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>` + n.title + `</title><style>` + noticeStyle + `</style></head>
-<body><main><div role="alert"><h1>` + n.title + `</h1><p>` + n.text + `</p></div>
-<p><small><bdi>` + n.code + `</bdi></small></p></main></body></html>
-`
-}
-
-// newRequestID returns an id that no other request has.
-func newRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

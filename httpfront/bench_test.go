@@ -1,41 +1,25 @@
 package httpfront
 
 import (
-	"bufio"
-	"io"
 	"net"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/accesslog"
 	"github.com/ropeline/ropeline/node"
 )
 
-// roundTrips measures requests one after another, each on the connection of the
-// one before unless that was its last.
+// roundTrips measures requests one after another on a connection.
 func roundTrips(b *testing.B, f *front, request string) {
 	b.Helper()
 	c := f.dial()
-	br := bufio.NewReader(c)
-	var resp fasthttp.Response
+	ask := asker(b, c, request)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := io.WriteString(c, request); err != nil {
-			b.Fatal(err)
-		}
-		if err := resp.Read(br); err != nil || resp.StatusCode() != 200 || len(resp.Body()) == 0 {
-			b.Fatal(resp.StatusCode(), err)
-		}
-		if resp.ConnectionClose() {
-			c.Close()
-			c = f.dial()
-			br.Reset(c)
-		}
+		ask()
 	}
 }
 

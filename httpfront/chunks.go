@@ -7,11 +7,10 @@ import (
 	"io"
 )
 
-// The server's reader of chunks is lenient behind the last one: it takes lines
-// without CR, folded ones, and an empty line that is none, so that what others
-// take for a trailer may be a request to it. It also takes the end of the
-// connection between two chunks for the end of the body, after which an origin
-// would take half an upload for a whole one. So chunks are read here.
+// Chunks are read by rules that leave one reading. A lenient reader would take more behind the
+// last chunk than what others take for a trailer, so that this may be a request to it; and who
+// takes the end of the connection between two chunks for the end of the body has an origin take
+// half an upload for a whole one.
 
 const (
 	chunkLineMax   = 512 // bytes of a chunk's size with its extensions
@@ -31,6 +30,7 @@ type chunkReader struct {
 	br      *bufio.Reader
 	left    int64 // of the chunk
 	inside  bool  // whether a chunk is under way, up to the line end behind it
+	lenient bool  // for origins: spaces behind a size, and lines of a trailer that end in LF
 	trailer []field
 	err     error // for all reads to come; io.EOF after the whole body and its trailer
 }
@@ -48,6 +48,22 @@ func (c *chunkReader) Read(p []byte) (int, error) {
 		c.err = noEOF(err)
 	}
 	return n, c.err
+}
+
+// ready reports whether Read goes on for some bytes without waiting.
+func (c *chunkReader) ready() bool {
+	b, _ := c.br.Peek(c.br.Buffered())
+	if c.left > 0 || c.err != nil {
+		return len(b) > 0 || c.err != nil
+	}
+	if c.inside {
+		b = b[min(len(b), len("\r\n")):]
+	}
+	line := bytes.IndexByte(b, '\n')
+	if line >= 0 && bytes.HasPrefix(b, []byte("0")) { // perhaps the last
+		return bytes.Contains(b[line+1:], []byte("\n"))
+	}
+	return line >= 0 && line+1 < len(b)
 }
 
 // next goes to the data of the next chunk, or behind the trailer.
@@ -69,6 +85,9 @@ func (c *chunkReader) next() error {
 	case err != nil:
 		return err
 	}
+	if c.lenient {
+		line = bytes.TrimRight(line, " \t")
+	}
 	size, ok := parseChunkSize(line)
 	if !ok {
 		return errChunk
@@ -86,7 +105,7 @@ func (c *chunkReader) next() error {
 // readTrailer reads up to the empty line.
 func (c *chunkReader) readTrailer() error {
 	for left := trailersMax; ; {
-		line, err := readLine(c.br)
+		line, err := c.trailerLine()
 		if left -= len(line) + 2; err == bufio.ErrBufferFull || left < 0 {
 			return errTrailerLong
 		}
@@ -104,6 +123,18 @@ func (c *chunkReader) readTrailer() error {
 		}
 		c.trailer = append(c.trailer, f)
 	}
+}
+
+// trailerLine returns a line of the trailer without its end.
+func (c *chunkReader) trailerLine() ([]byte, error) {
+	if !c.lenient {
+		return readLine(c.br)
+	}
+	line, err := c.br.ReadSlice('\n')
+	if err != nil {
+		return nil, noEOF(err)
+	}
+	return bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), nil
 }
 
 // readLine returns a line without its CR LF, which it must end in. It is good

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"github.com/valyala/fasthttp"
 )
 
 func TestChunksHaveOneReading(t *testing.T) {
@@ -82,32 +80,4 @@ func FuzzChunks(f *testing.F) {
 			t.Fatalf("%q is sent on as %q, which reads %q, %v", in, sent, back, err)
 		}
 	})
-}
-
-// TestTheServersReaderIsFound is also done each time a front is made; here it is
-// told from a stream that has none.
-func TestTheServersReaderIsFound(t *testing.T) {
-	r, err := newServerReader()
-	if err != nil {
-		t.Fatal(err)
-	}
-	br := bufio.NewReader(strings.NewReader("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"))
-	var ctx fasthttp.RequestCtx
-	if err := ctx.Request.Header.Read(br); err != nil {
-		t.Fatal(err)
-	}
-	if err := ctx.Request.ContinueReadBodyStream(br, 1, false); err != nil {
-		t.Fatal(err)
-	}
-	req := &request{length: lengthChunked}
-	body := r.body(&ctx, req)
-	if _, ok := body.(*chunkReader); !ok || r.body(&ctx, req) != body {
-		t.Fatalf("got %T, and another one the second time: %v", body, r.body(&ctx, req) != body)
-	}
-	if data, err := io.ReadAll(body); string(data) != "abc" || err != nil {
-		t.Errorf("got %q, %v", data, err)
-	}
-	if r.body(&ctx, &request{length: lengthNone}) != nil || r.body(&ctx, &request{length: 0}) != nil {
-		t.Error("a request without a body has one")
-	}
 }

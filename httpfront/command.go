@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -24,40 +22,22 @@ func isCommand(name []byte) bool {
 	return false
 }
 
-// takeCommands takes commands out of the origin's head, whether or not they
-// count: they are between the origin and us. It reports whether the origin wants
-// the visitor's session ended.
-//
-// A command in a trailer comes too late, since the pass is part of the head that
-// has gone by then. It is not passed on either.
-func takeCommands(h *fasthttp.ResponseHeader) (revoke bool) {
-	for _, name := range commandFields {
-		for _, v := range h.PeekAll(name) {
-			revoke = revoke || hasToken(v, string(room.Revoke))
+// revokes reports whether the origin wants the visitor's session ended. A command in a trailer
+// comes too late, since the pass is part of the head that has gone by then.
+func (h *originHead) revokes() bool {
+	for i := range h.fields {
+		if f := &h.fields[i]; isCommand(f.name) && hasToken(f.value, string(room.Revoke)) {
+			return true
 		}
-		h.Del(name)
 	}
-	dropTrailers(h, commandFields[:])
-	return revoke
-}
-
-// dropTrailers takes names out of the announced trailers.
-func dropTrailers(h *fasthttp.ResponseHeader, names []string) {
-	keys := h.PeekTrailerKeys()
-	isNamed := func(key []byte) bool { return slices.Contains(names, string(key)) }
-	if !slices.ContainsFunc(keys, isNamed) {
-		return
-	}
-	keys = slices.DeleteFunc(slices.Clone(keys), isNamed)
-	h.SetTrailerBytes(bytes.Join(keys, []byte(", "))) // of names that were good before
+	return false
 }
 
 // obey carries out what the origin has told in h at that time, if the room lets it.
 // The answer that told it still reaches the visitor, who is new from then on. It reports
 // whether the session was ended.
-func (a *admitted) obey(h *fasthttp.ResponseHeader, now time.Time) bool {
-	revoke := takeCommands(h)
-	if !revoke || a.room == nil || !a.pass.Accepted() || !slices.Contains(a.settings.EnabledOriginCommands, room.Revoke) {
+func (a *admitted) obey(h *originHead, now time.Time) bool {
+	if !h.revokes() || a.room == nil || !a.pass.Accepted() || !slices.Contains(a.settings.EnabledOriginCommands, room.Revoke) {
 		return false
 	}
 	a.room.End(a.pass, now)

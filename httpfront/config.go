@@ -180,9 +180,8 @@ type Limits struct {
 
 // Timeouts end what does not move. Zero means the default.
 type Timeouts struct {
-	// Head is how long a client may take for the head of a request with what comes
-	// of a body of known length up to 8 KiB, and before the first one for PROXY
-	// header and TLS handshake together. Default 10 s.
+	// Head is how long a client may take for the head of a request, and before the first one
+	// for PROXY header and TLS handshake together. Default 10 s.
 	Head time.Duration
 	// Idle is how long a client connection without a request is kept. It is the
 	// longest part of what idle clients cost. Default 30 s.

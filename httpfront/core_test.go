@@ -109,7 +109,7 @@ type guest struct {
 }
 
 // ask requests path, and reports whether the shop answered.
-func (g *guest) ask(path string) (answer, bool) {
+func (g *guest) ask(path string) (reply, bool) {
 	g.t.Helper()
 	got := g.f.get(path, "Accept", "application/json", "Cookie", g.cookie)
 	for _, k := range got.Cookies() {

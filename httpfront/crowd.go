@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp"
 	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -100,26 +99,25 @@ const crowdRetry = 15
 // answerCrowded answers somebody new who may not wait. There is no pass in it. Programs,
 // the script of the built-in page among them, are told what those are told who wait, with
 // no place; browsers get a page of a few words, as a flood is not worth a large one.
-func (f *Front) answerCrowded(ctx *fasthttp.RequestCtx, a *queueAnswer) {
-	w := &a.waiting
-	w.verdict.Refresh = time.Duration(crowdRetry+rand.IntN(crowdRetry)) * time.Second
-	p := w.made.page
+func answerCrowded(w *answer, a *queueAnswer) {
+	of := &a.waiting
+	of.verdict.Refresh = time.Duration(crowdRetry+rand.IntN(crowdRetry)) * time.Second
+	p := of.made.page
 	p.Fill(&a.state, page.Input{
-		Settings: w.settings, Verdict: &w.verdict, Now: w.now,
-		AcceptLanguage: w.req.acceptLanguage, Unsafe: !w.req.isSafe(), Crowded: true,
+		Settings: of.settings, Verdict: &of.verdict, Now: of.now,
+		AcceptLanguage: of.req.acceptLanguage, Unsafe: !of.req.isSafe(), Crowded: true,
 	})
-	h := begin(ctx, w.status(), w.now)
+	h := w.begin(of.status())
 	a.describeAll(h)
 	h.Set(stateField, stateCrowded)
-	if p.JSON() && prefersJSON(w.req.accept) {
-		h.SetContentType("application/json")
+	if p.JSON() && prefersJSON(of.req.accept) {
+		h.Set("Content-Type", "application/json")
 		h.Set("Content-Language", a.state.Language())
-		a.page = p.AppendJSON(a.page[:headRoom], &a.state)
-		ctx.Response.SetBody(a.page[headRoom:]) // copies
+		w.buf = p.AppendJSON(w.buf, &a.state)
 		return
 	}
 	l := lang.Of(a.state.Language())
-	writeNotice(ctx, notice{
+	w.notice(notice{
 		lang: l, title: l.Text(lang.TitleTurnedAway), text: l.Text(lang.MessageCrowded),
 		code: strconv.Itoa(http.StatusTooManyRequests), frames: p.FrameAncestors(),
 	})

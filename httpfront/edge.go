@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bufio"
 	"crypto/tls"
 	"net"
 	"net/netip"
@@ -10,15 +11,13 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/deadline"
+	"github.com/ropeline/ropeline/httpfront/socket"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
-// edgeConn is a client's connection. The server sets one deadline for a whole
-// message; for bodies, which may take hours, that is turned into a limit on
-// every pause:
-//
-//   - each write has its own deadline, whatever was set;
-//   - reads have the deadline that was set, until roll.
+// edgeConn is a client's connection. Each write has a deadline of its own. Reads have the
+// one that was set for all of a head; for bodies, which may take hours, roll turns it into a
+// limit on every pause.
 type edgeConn struct {
 	net.Conn          // with what is around raw; final when the connection is handed out
 	raw      net.Conn // below TLS and the rest
@@ -33,71 +32,38 @@ type edgeConn struct {
 	once     sync.Once
 	err      error // of Close
 
-	peer   netip.Addr // of Conn; invalid until a request has asked; belongs to who handles it
-	memory memory     // belongs to who handles a request
-
-	answered bool  // the next write is no more than what the server believes to answer with
-	answer   error // of the real answer
-
 	kept atomic.Pointer[upstream.Conn] // to an origin that takes it for this client; see own
 
-	fast fastConn
+	// What follows belongs to the goroutine that serves the connection.
+	peer     netip.Addr    // of Conn; invalid until somebody has asked
+	memory   memory        // of the request before
+	requests int           // that have begun
+	in       *bufio.Reader // what has come; nil while nothing has
+	// What await has read, to be read before all else.
+	early *socket.Buffer // nil: nothing
+	first [1]byte        // if apart
+	apart bool
+
+	use  atomic.Int32  // what it is used for: idle, busy, retired
+	over chan struct{} // closed once no request is to be waited for: none comes any more
+	ends sync.Once     // closes over
 
 	// The places that the connection has; guarded by owner.mu.
 	counted netip.Prefix // the address that it counts for; invalid for none
 	settled bool         // whether it was handed out
 
-	mu      sync.Mutex // guards the following
-	closed  bool
-	cleanup func() // to be called by Close; nil for nothing
+	closed atomic.Bool // by Close
 }
 
 // newEdgeConn returns the connection around c, which has no deadline.
 func newEdgeConn(c net.Conn, owner *edgeListener) *edgeConn {
-	e := &edgeConn{Conn: c, raw: c, owner: owner}
+	e := &edgeConn{Conn: c, raw: c, owner: owner, over: make(chan struct{})}
 	e.reads = deadline.New(func(t time.Time) error { return e.Conn.SetReadDeadline(t) })
 	e.writes = deadline.New(c.SetWriteDeadline)
 	return e
 }
 
-// atEnd has f called once the connection is closed, whoever closes it. That is
-// how a connection that leaves the server gives back what it holds: the server
-// does not call what was to take it over if it could not write until then.
-func (e *edgeConn) atEnd(f func()) {
-	e.mu.Lock()
-	closed := e.closed
-	e.cleanup = f
-	e.mu.Unlock()
-	if closed {
-		f()
-	}
-}
-
-// finish calls what atEnd was given.
-func (e *edgeConn) finish() {
-	e.mu.Lock()
-	f := e.cleanup
-	e.closed = true
-	e.mu.Unlock()
-	if f != nil {
-		f()
-	}
-}
-
 const cutOff = -1
-
-// secureConn is an edgeConn around TLS, with what the server knows TLS by. The
-// handshake is over when the server gets it.
-type secureConn struct {
-	*edgeConn
-	tls *tls.Conn
-}
-
-// Handshake does nothing: the handshake is over.
-func (c *secureConn) Handshake() error { return nil }
-
-// ConnectionState describes the TLS connection.
-func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
 // How long a client may still send before it is cut off, whatever that is: all in all, between
 // two pieces, and if it has no place here.
@@ -107,17 +73,32 @@ const (
 	politeTime  = time.Second
 )
 
-// edgeOf returns the edgeConn below c, or nil if there is none.
-func edgeOf(c net.Conn) *edgeConn {
-	switch c := c.(type) {
-	case *edgeConn:
-		return c
-	case *secureConn:
-		return c.edgeConn
-	case interface{ UnsafeConn() net.Conn }: // hijacked
-		return edgeOf(c.UnsafeConn())
+// What a connection is used for, as far as who ends it needs to know.
+const (
+	idle    int32 = iota // it waits for a request
+	busy                 // a request is under way
+	retired              // there are no more requests
+)
+
+// retire ends a connection that waits for a request. One that has a request ends after it, since
+// the front is draining. What was upgraded has ended for all who wait for requests.
+func (e *edgeConn) retire() {
+	if e.use.CompareAndSwap(idle, retired) {
+		e.reads.Set(time.Unix(1, 0))
 	}
-	return nil
+}
+
+// requestless says that no request on e is to be waited for from now on.
+func (e *edgeConn) requestless() { e.ends.Do(func() { close(e.over) }) }
+
+// peerAddr returns who is connected to us, or to the proxy that says so in a PROXY header.
+func (e *edgeConn) peerAddr() netip.Addr {
+	if !e.peer.IsValid() {
+		if e.peer = addrOf(e.RemoteAddr()); !e.peer.IsValid() {
+			e.peer = netip.IPv4Unspecified()
+		}
+	}
+	return e.peer
 }
 
 // roll makes every read take at most pause, and all of them together bring at
@@ -147,22 +128,12 @@ func (e *edgeConn) stop() {
 // SetReadDeadline sets a deadline for all reads from now on.
 func (e *edgeConn) SetReadDeadline(t time.Time) error {
 	e.pause.Store(0)
-	e.fast.deadlineSet()
 	return e.reads.Set(t)
 }
-
-// SetWriteDeadline does nothing: every write sets its own.
-func (e *edgeConn) SetWriteDeadline(time.Time) error { return nil }
-
-// SetDeadline sets the deadline for reads.
-func (e *edgeConn) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) }
 
 // Read reads what has come.
 func (e *edgeConn) Read(p []byte) (int, error) {
 	pause := time.Duration(e.pause.Load())
-	if e.fast.maySee(p) {
-		return e.readFast(p)
-	}
 	if pause == 0 {
 		return e.read(p)
 	}
@@ -186,6 +157,18 @@ func (e *edgeConn) Read(p []byte) (int, error) {
 
 // read reads what has come by the deadline that is set.
 func (e *edgeConn) read(p []byte) (int, error) {
+	if e.early != nil {
+		n, more := e.early.Take(p)
+		if !more {
+			socket.Free(e.early)
+			e.early = nil
+		}
+		return n, nil
+	}
+	if e.apart && len(p) > 0 {
+		e.apart, p[0] = false, e.first[0]
+		return 1, nil
+	}
 	for {
 		n, err := e.Conn.Read(p)
 		if !e.reads.Again(err) {
@@ -196,13 +179,7 @@ func (e *edgeConn) read(p []byte) (int, error) {
 
 // Write sends p.
 func (e *edgeConn) Write(p []byte) (int, error) {
-	if e.answered {
-		e.answered = false
-		return len(p), e.answer
-	}
-	now := time.Now()
-	e.fast.wrote = now
-	until := now.Add(e.owner.cfg.write)
+	until := time.Now().Add(e.owner.cfg.write)
 	if e.Conn != e.raw { // TLS, or a PROXY header
 		if err := e.Conn.SetWriteDeadline(until); err != nil {
 			return 0, err
@@ -221,14 +198,6 @@ func (e *edgeConn) Write(p []byte) (int, error) {
 	}
 }
 
-// Answer sends p as the answer to the request that is handled. If the server has that request,
-// it is in place of the one that the server is about to send by a single write. To be called by
-// who handles it.
-func (e *edgeConn) Answer(p []byte) {
-	_, e.answer = e.Write(p)
-	e.answered = !e.fast.serving()
-}
-
 // CloseWrite says that nothing more will be sent.
 func (e *edgeConn) CloseWrite() error {
 	if c, ok := e.Conn.(interface{ CloseWrite() error }); ok {
@@ -237,21 +206,18 @@ func (e *edgeConn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection, once; a request that the server does not know of is answered first.
+// Close closes the connection, once.
 func (e *edgeConn) Close() error {
-	if e.fast.closes() {
-		return nil
-	}
 	e.once.Do(func() {
 		if e.linger.Load() {
 			e.drain()
 		}
 		e.err = e.Conn.Close()
-		e.finish()
+		e.closed.Store(true)
 		e.dropKept()
+		e.requestless()
 		e.owner.forget(e)
 	})
-	e.fast.giveUp(0) // also what was left after it had been closed
 	return e.err
 }
 

@@ -1,17 +1,13 @@
 package httpfront
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httputil"
+	"strconv"
 	"sync"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
@@ -31,18 +27,25 @@ const (
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// exchange is one request at the origin and the response to it.
+// exchange is one request at the origin and the response to it. It is part of the answer, and
+// good from begin until close.
 type exchange struct {
 	conn     *upstream.Conn
+	head     originHead
 	up       *upload       // nil if the request has no body
 	reusable bool          // whether the origin will take another request
 	owner    *edgeConn     // whose requests alone it will take; nil: anybody's
-	panicked func(any)     // is told of panics outside of the handler
-	active   activity      // of the visitor
-	record   *record       // of the request, from when on its answer is ours to end; nil: there is none
-	sent     int64         // bytes of the body that were read
+	active   *activity     // of the visitor; nil: the request is over too soon for it
 	call     *tracing.Call // in the request's trace; nil: there is none
 	upgraded bool
+	body     originBody
+}
+
+// begin has x be a request on conn.
+func (x *exchange) begin(a *admitted, conn *upstream.Conn) {
+	x.conn, x.up, x.reusable, x.owner, x.upgraded, x.active = conn, nil, false, nil, false, nil
+	x.head.reset()
+	x.call = a.req.record.call(a.req, conn.Origin().Host())
 }
 
 // errInterim means that the origin sends interim responses without end.
@@ -55,136 +58,74 @@ type unusable struct{ error }
 
 func (e unusable) Unwrap() error { return e.error }
 
-// readHead reads the head of the response into h. The error is an unusable one if the
-// origin has answered in HTTP.
-func (x *exchange) readHead(h *fasthttp.ResponseHeader) error {
+// readHead reads the head of the response, and has interim pass on 103 before it. The error is
+// an unusable one if the origin has answered in HTTP.
+func (x *exchange) readHead(interim func(*originHead) error) error {
+	br := x.conn.Reader()
 	for i := range interimMax {
-		if err := h.Read(x.conn.Reader()); err != nil {
-			if x.conn.Broken() || i == 0 && !x.speaksHTTP() {
+		if err := x.head.read(br); err != nil {
+			if x.conn.Broken() || i == 0 && !speaksHTTP(br) {
 				return err
-			}
-			if _, ok := errors.AsType[*fasthttp.ErrSmallBuffer](err); ok {
-				err = fmt.Errorf("the head of the answer is longer than %d KiB", bufferSize>>10)
 			}
 			return unusable{err}
 		}
-		if code := h.StatusCode(); code >= 200 || code == http.StatusSwitchingProtocols {
+		code := x.head.code
+		if code >= 200 || code == http.StatusSwitchingProtocols {
 			return nil
 		}
+		if code == http.StatusEarlyHints {
+			if err := interim(&x.head); err != nil {
+				return readError(err) // the client has gone
+			}
+		}
+		br.Discard(x.head.size)
 	}
 	return unusable{errInterim}
 }
 
 // speaksHTTP reports whether what could not be parsed begins as an answer does.
-func (x *exchange) speaksHTTP() bool {
+func speaksHTTP(br *bufio.Reader) bool {
 	const begin = "HTTP/"
-	br := x.conn.Reader()
 	b, _ := br.Peek(min(br.Buffered(), len(begin)))
 	return string(b) == begin
 }
 
-// cleanHead takes out of h what concerns the connection to the origin. It
-// returns the length of the body, negative if it is not known: -1 if the body
-// is chunked, -2 if it goes on until the origin closes.
-func (x *exchange) cleanHead(h *fasthttp.ResponseHeader) int {
-	length := h.ContentLength()
-	x.reusable = !h.ConnectionClose()
-	var named [][]byte
-	for _, v := range h.PeekAll("Connection") {
-		for e := range elements(v) {
-			if equalFold(e, "close") {
-				x.reusable = false
-			}
-			named = append(named, bytes.Clone(e))
-		}
-	}
-	for _, name := range named {
-		if !isFraming(name) && !isHop(name) {
-			h.DelBytes(name)
-		}
-	}
-	for _, name := range [...]string{
-		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate",
-		"Proxy-Authentication-Info", "Te", "Upgrade", "Transfer-Encoding", stateField,
-	} {
-		h.Del(name)
-	}
-	h.ResetConnectionClose()
-	h.SetProtocol([]byte("HTTP/1.1"))
-	return length
-}
-
-// respond makes the origin's response, whose head is ready in ctx.Response and
-// whose body has that length, the answer. From then on the answer owns x and
-// closes it.
-func (f *Front) respond(ctx *fasthttp.RequestCtx, x *exchange, length int) {
-	h := &ctx.Response.Header
+// respond makes the origin's response, whose head w has taken, the answer. What of it is there
+// as a whole is read now, and the rest is streamed when w is sent.
+func (f *Front) respond(w *answer, r *request) {
+	x := &w.origin
 	if x.up != nil {
 		x.up.headRead()
-	}
-	if x.up != nil && !x.up.ended(earlyWait) {
-		// The origin answered before it had the whole request. What the client
-		// still sends goes on to it until the answer is out; then this
-		// connection cannot be used for anything else.
-		h.SetConnectionClose()
-		x.reusable = false
-	}
-	x.conn.Limit(f.cfg.Timeouts.Stream)
-
-	code := h.StatusCode()
-	switch {
-	case code == http.StatusNoContent, code == http.StatusNotModified, ctx.IsHead(), length == 0:
-		if code == http.StatusNoContent {
-			h.Del("Content-Length")
+		if !x.up.ended(earlyWait) {
+			// The origin answered before it had the whole request. What the client
+			// still sends goes on to it until the answer is out; then this
+			// connection cannot be used for anything else.
+			w.last, x.reusable = true, false
 		}
-		h.SetTrailer("")
+	}
+	if hasNoBody(w.code) || r.method == http.MethodHead || x.head.length == 0 {
 		x.close(true)
 		return
 	}
-	body := &originBody{x: x, left: int64(length), h: h}
-	switch {
-	case length == -1:
-		body.chunks = httputil.NewChunkedReader(x.conn.Reader())
-	default:
-		h.SetTrailer("")
-	}
-	if length < 0 && !ctx.Request.Header.IsHTTP11() {
-		f.respondUntilClose(ctx, body)
+	x.body.begin(x)
+	br := x.conn.Reader()
+	if n := x.head.length; n >= 0 && n <= int64(br.Buffered()) {
+		b, _ := br.Peek(int(n))
+		w.buf = append(w.buf, b...)
+		br.Discard(len(b))
+		x.close(true)
 		return
 	}
-	// A head must not wait for a body that is still to come.
-	ctx.Response.ImmediateHeaderFlush = length < 0 || x.conn.Reader().Buffered() < length
-	ctx.Response.SetBodyStream(body, max(length, -1))
+	x.conn.Limit(f.cfg.Timeouts.Stream)
+	w.streams = true
 }
 
-// respondUntilClose answers a client that knows no chunks with a body that ends
-// with the connection. The server would send chunks, so it is not asked.
-func (f *Front) respondUntilClose(ctx *fasthttp.RequestCtx, body *originBody) {
-	h := &ctx.Response.Header
-	h.SetTrailer("")
-	h.SetConnectionClose()
-	head := h.AppendBytes(nil)
-	f.unending.Add(1)
-	edgeOf(ctx.Conn()).atEnd(func() {
-		body.Close()
-		f.unending.Done()
-	})
-	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(c net.Conn) {
-		// Not only at the end: an upload that is still under way reads from a
-		// buffer that the server uses again as soon as this returns.
-		defer body.Close()
-		if _, err := c.Write(head); err == nil {
-			// The client learns of a failure by the connection's end; there is
-			// no other way to tell.
-			body.WriteTo(c)
-		}
-	})
-}
-
-// close ends the exchange. complete reports whether the response was read to
+// close ends the exchange, once. complete reports whether the response was read to
 // its end.
 func (x *exchange) close(complete bool) {
+	if x.conn == nil {
+		return // it is closed
+	}
 	x.active.finish()
 	reusable := x.reusable && complete
 	if x.up != nil && !x.up.ended(0) {
@@ -197,96 +138,128 @@ func (x *exchange) close(complete bool) {
 		x.conn.Discard()
 	}
 	x.call.End(!complete && !x.upgraded)
-	x.record.end(x.sent)
-	x.record = nil
+	x.conn, x.up, x.call, x.active = nil, nil, nil, nil
 }
 
-// originBody is the body of a response, as the server reads and closes it.
+// originBody is the body of a response.
 type originBody struct {
 	x      *exchange
-	h      *fasthttp.ResponseHeader // takes the trailers
-	chunks io.Reader                // nil unless the body is chunked
-	left   int64                    // bytes; -2 if the body ends with the connection
+	chunks chunkReader // if it is chunked
+	left   int64       // bytes, if its length is known; lengthChunked, lengthOpen
 	eof    bool
-	closed bool
+}
+
+func (b *originBody) begin(x *exchange) {
+	*b = originBody{x: x, left: x.head.length, chunks: chunkReader{br: x.conn.Reader(), lenient: true}}
 }
 
 // Read reads some of the body.
-func (b *originBody) Read(p []byte) (int, error) {
-	if b.eof {
-		return 0, io.EOF
-	}
-	var n int
-	var err error
+func (b *originBody) Read(p []byte) (n int, err error) {
+	br := b.x.conn.Reader()
 	switch {
-	case b.chunks != nil:
+	case b.eof:
+		return 0, io.EOF
+	case b.left == lengthChunked:
 		n, err = b.chunks.Read(p)
-		if err == io.EOF {
-			if err = readTrailers(b.x.conn.Reader(), b.h); err == nil {
-				err = io.EOF
-			}
-		}
 	case b.left >= 0:
-		n, err = b.x.conn.Reader().Read(p[:min(int64(len(p)), b.left)])
+		n, err = br.Read(p[:min(int64(len(p)), b.left)])
 		if b.left -= int64(n); err == io.EOF && b.left > 0 {
 			err = io.ErrUnexpectedEOF
 		} else if err == nil && b.left == 0 {
 			err = io.EOF
 		}
 	default:
-		n, err = b.x.conn.Reader().Read(p)
+		n, err = br.Read(p)
 	}
 	if n > 0 {
-		b.x.sent += int64(n)
 		b.x.active.moved()
 	}
 	b.eof = err == io.EOF
 	return n, err
 }
 
-// SupportsBodyWriteTo tells the server that WriteTo is as good as Read.
-func (b *originBody) SupportsBodyWriteTo() bool { return true }
+// ready reports whether some of the body, or its end, can be read without waiting for it.
+func (b *originBody) ready() bool {
+	br := b.x.conn.Reader()
+	if b.left == lengthChunked {
+		return b.chunks.ready()
+	}
+	return br.Buffered() > 0
+}
 
-// WriteTo writes the body to w, each piece as it comes: who watches an event
-// stream must not wait for a buffer to fill. It is called when the handler has
-// returned, where a panic would leave the body open or even end the process.
-func (b *originBody) WriteTo(w io.Writer) (total int64, err error) {
+// fill reads into p what is there of the body, or waits until something is.
+func (b *originBody) fill(p []byte) (n int, err error) {
+	for n < len(p) && err == nil && (n == 0 || b.ready()) {
+		var k int
+		k, err = b.Read(p[n:])
+		n += k
+	}
+	return n, err
+}
+
+// tailRoom is how many bytes are free behind a chunk, for its end and that of the body.
+const tailRoom = 16
+
+// stream sends w with a body that comes from the origin, each piece as it comes: who watches an
+// event stream must not wait for a buffer to fill.
+func (w *answer) stream(e *edgeConn, chunked bool) (sent int64, err error) {
+	b, x := &w.origin.body, &w.origin
+	open := true
 	defer func() {
-		if p := recover(); p != nil {
-			b.x.panicked(p)
-			err = fmt.Errorf("panic while passing a response on: %v", p)
+		if open {
+			x.close(false)
 		}
 	}()
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
-	flusher, _ := w.(interface{ Flush() error })
+	if !b.ready() { // a head must not wait for a body that is still to come
+		if _, err := e.Write(w.out); err != nil {
+			return 0, err
+		}
+		w.out = w.out[:0]
+	}
+	buf := w.buf[:cap(w.buf)]
 	for {
-		n, err := b.Read(buf[:])
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil {
-				return total, err
-			}
-			total += int64(n)
-			if flusher != nil && !b.eof && b.x.conn.Reader().Buffered() == 0 {
-				if err := flusher.Flush(); err != nil {
-					return total, err
-				}
-			}
+		const begin = headRoom + chunkHeadMax
+		n, err := b.fill(buf[begin : len(buf)-tailRoom])
+		if err != nil && err != io.EOF && n == 0 {
+			return sent, err
 		}
+		from, to := begin, begin+n
+		if chunked && n > 0 {
+			from, to = frameChunk(buf, begin, n)
+		}
+		var trailer []byte
 		if err == io.EOF {
-			return total, nil
+			if chunked {
+				to += copy(buf[to:], "0\r\n")
+				trailer = appendTrailers(nil, b.chunks.trailer, nil)
+			}
+			open = false
+			x.close(true) // before the client can ask again
 		}
-		if err != nil {
-			return total, err
+		w.buf = buf
+		out := w.join(from, to)
+		if trailer != nil {
+			out = append(out, trailer...)
+		}
+		if _, err := e.Write(out); err != nil {
+			return sent, err
+		}
+		w.out = w.out[:0]
+		switch sent += int64(n); {
+		case err == io.EOF:
+			return sent, nil
+		case err != nil:
+			return sent, err
 		}
 	}
 }
 
-// Close gives the connection to the origin back.
-func (b *originBody) Close() error {
-	if !b.closed {
-		b.closed = true
-		b.x.close(b.eof)
-	}
-	return nil
+// frameChunk puts the n bytes of buf from begin on into a chunk, and returns where that is. There
+// are chunkHeadMax bytes before them, and two behind.
+func frameChunk(buf []byte, begin, n int) (from, to int) {
+	var head [chunkHeadMax]byte
+	h := append(strconv.AppendInt(head[:0], int64(n), 16), "\r\n"...)
+	from, to = begin-len(h), begin+n
+	copy(buf[from:], h)
+	return from, to + copy(buf[to:], "\r\n")
 }

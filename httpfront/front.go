@@ -5,15 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
@@ -24,11 +20,10 @@ import (
 // Front is the public side: it serves HTTP/1.1 on one listener, in front of the
 // origins of a site.
 type Front struct {
-	cfg    Config
-	sites  *sites
-	plain  *roomFront // of rooms that were not configured
-	reader serverReader
-	self   string // what the node calls itself towards itself; see loop.go
+	cfg   Config
+	sites *sites
+	plain *roomFront // of rooms that were not configured
+	self  string     // what the node calls itself towards itself; see loop.go
 
 	keys   atomic.Pointer[pass.Keyring]
 	keying sync.Mutex // held while keys are replaced; guards mesh
@@ -51,9 +46,7 @@ type Front struct {
 	inFlight atomic.Int64 // requests that are being answered, where somebody counts them
 	edge     atomic.Pointer[edgeListener]
 
-	fast     bool // whether there is a fast path
 	draining atomic.Bool
-	unending sync.WaitGroup // one for each answer that ends with its connection
 }
 
 // New checks cfg and returns a Front that Run will serve. It opens nothing.
@@ -72,19 +65,14 @@ func New(cfg Config) (*Front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http front: waiting page: %w", err)
 	}
-	reader, err := newServerReader()
-	if err != nil {
-		return nil, fmt.Errorf("http front: %w", err)
-	}
 	country := strings.ToLower(cfg.CountryHeader)
 	f := &Front{
-		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, reader: reader, self: newSelf(),
+		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, self: newSelf(),
 		told:  fieldNames{cfg.Edge.ClientIPHeader, country},
 		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader, country},
 		asked: trust{cfg.TrustedProxies, fieldForwardedFor, strings.ToLower(cfg.VerdictCountryHeader)},
 		crowd: newCrowd(), sharing: newSharing(), limitedAnswers: newLimitedAnswers(),
 	}
-	f.fast = cfg.Tracer == nil // a trace has parts that the fast path does not tell of
 	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)
 	f.keys.Store(cfg.Keys)
 	f.rooms.Store(&map[roomKey]*roomFront{})
@@ -124,16 +112,15 @@ func (f *Front) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("http front: %w", err)
 	}
-	edge := newEdgeListener(ln, f.edgeConfig(f.tlsConfig()))
+	edge := newEdgeListener(ln, f.edgeConfig(f.tlsConfig()), func(e *edgeConn) { f.serve(e, f.handle) })
 	f.edge.Store(edge)
-	srv := f.server()
 	origins, stopOrigins := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	for _, g := range f.sites.groups {
 		wg.Go(func() { g.Run(origins) })
 	}
-	err = serveOn(ctx, edge, srv, func() {
-		f.drain(srv, edge)
+	err = edge.serve(ctx, func() {
+		f.drain(edge)
 		for _, g := range f.sites.groups {
 			g.Close()
 		}
@@ -153,33 +140,6 @@ func listen(ctx context.Context, ln net.Listener, addr string) (net.Listener, er
 	}
 	var lc net.ListenConfig
 	return lc.Listen(ctx, "tcp", addr)
-}
-
-// serveOn has srv serve edge until ctx ends, and then calls end, which lets requests
-// end and cuts off what is left. It returns when nothing of either is left.
-func serveOn(ctx context.Context, edge *edgeListener, srv *fasthttp.Server, end func()) error {
-	served, accepting := make(chan error, 1), make(chan struct{})
-	go func() { served <- srv.Serve(edge) }()
-	go func() {
-		edge.run()
-		close(accepting)
-	}()
-	var err error
-	select {
-	case <-ctx.Done():
-		end()
-		edge.Close() // which ends a server that was told to stop before it began
-		err = <-served
-	case err = <-served:
-		end()
-	}
-	edge.Close()
-	<-accepting
-	edge.open.Wait()
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }
 
 // tlsConfig returns how TLS is spoken with visitors; nil if it is not.
@@ -220,90 +180,15 @@ func (f *Front) Load() (connections, requests int) {
 }
 
 // drain lets requests end, and then cuts the rest off.
-func (f *Front) drain(srv *fasthttp.Server, edge *edgeListener) {
+func (f *Front) drain(edge *edgeListener) {
 	f.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeouts.Drain)
 	defer cancel()
-	err := srv.ShutdownWithContext(ctx)
-	if ctx.Err() == nil {
-		err = errors.Join(err, f.waitUnending(ctx))
-	}
-	if err != nil && !errors.Is(err, net.ErrClosed) {
+	if err := edge.quiesce(ctx); err != nil {
 		f.cfg.Logger.Warn("requests did not end in time", "error", err)
 	}
 	// Upgraded connections are no requests any more, and go on until here.
 	if n := edge.abort(); n > 0 {
 		f.cfg.Logger.Info("closed connections", "count", n)
-	}
-}
-
-// waitUnending waits for answers that the server no longer counts as requests.
-// It is called when no request is under way that might begin another.
-func (f *Front) waitUnending(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() { // ends when the connections are cut off, if not before
-		f.unending.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (f *Front) server() *fasthttp.Server {
-	t := &f.cfg.Timeouts
-	return &fasthttp.Server{
-		Handler:        f.handle,
-		HeaderReceived: spellExpect,
-		ExpectHandler:  f.handleExpect,
-		ErrorHandler:   f.handleError,
-		Logger:         quietLogger{f.cfg.Logger},
-
-		// The listener keeps the limit. The server sees a little later than it that
-		// a connection has closed, and must not turn away the next one for that.
-		Concurrency:    2 * f.cfg.Limits.Conns,
-		ReadBufferSize: bufferSize, // and so the longest head
-		ReadTimeout:    t.Head,     // writes have a deadline of their own; see edgeConn
-		IdleTimeout:    t.Idle,
-
-		// A goroutine that clears up wakes this often, and only then sees that
-		// the server has stopped.
-		MaxIdleWorkerDuration: time.Second,
-
-		StreamRequestBody:            true,
-		DisablePreParseMultipartForm: true,
-		ReduceMemoryUsage:            true,
-		CloseOnShutdown:              true,
-		SecureErrorLogMessage:        true,
-		NoDefaultServerHeader:        true,
-		NoDefaultContentType:         true,
-		// The default date comes from a goroutine that never ends, and would
-		// replace the origin's.
-		NoDefaultDate: true,
-	}
-}
-
-// spellExpect has the server see an expectation that it would overlook: it knows
-// 100-continue in lower case only, where case does not count (RFC 9110, 10.1.1), and a
-// client that is not answered waits with its body.
-func spellExpect(h *fasthttp.RequestHeader) (none fasthttp.RequestConfig) {
-	const known = "100-continue"
-	if v := h.Peek(fasthttp.HeaderExpect); len(v) == len(known) && string(v) != known && equalFold(v, known) {
-		h.Set(fasthttp.HeaderExpect, known)
-	}
-	return none
-}
-
-// quietLogger takes what the server says about single connections, which is
-// about clients and not about us.
-type quietLogger struct{ log *slog.Logger }
-
-// Printf logs a message of the server.
-func (l quietLogger) Printf(format string, args ...any) {
-	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug("client connection", "message", fmt.Sprintf(format, args...))
 	}
 }

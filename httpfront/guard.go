@@ -8,10 +8,8 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// The server's parser is lenient in places, and the origin's parser may be
-// lenient in others. Where two parsers read one head in two ways, a request can
-// be hidden inside another. So the raw head is read once more, by rules that
-// leave one reading only, and the origin is sent what these rules understood.
+// Where two parsers read one head in two ways, a request can be hidden inside another. So a head is
+// read by rules that leave one reading only, and the origin is sent what these rules understood.
 
 const (
 	targetMax  = 8 << 10
@@ -19,9 +17,8 @@ const (
 	optionsMax = 32 // in Connection, which each field's name is compared with
 )
 
-// rawHead is a head as it arrived, split by the server's parser into the parts
-// of the request line and the rest with its last empty line. Where there are no
-// fields at all, the parser keeps no empty line either.
+// rawHead is a head as it arrived, split into the parts of the request line and the rest with
+// its last empty line.
 type rawHead struct {
 	method, target, protocol []byte
 	fields                   []byte
@@ -125,7 +122,7 @@ func (r *request) parseTarget() refusal {
 	if hosts > 1 || hosts == 0 && r.http11 {
 		return bad("want exactly one Host field")
 	}
-	if len(r.hostField) > 0 {
+	if hosts > 0 {
 		if no := r.takeHost(); no.code != 0 {
 			return no
 		}
@@ -208,7 +205,7 @@ func (r *request) stripAuthority() refusal {
 func (r *request) parseMeaning() refusal {
 	r.length = lengthNone
 	lengths, codings, options := 0, 0, 0
-	var websocket, upgrade bool
+	var websocket, upgrade, keep bool
 	for _, f := range r.fields {
 		switch {
 		case equalFold(f.name, "content-length"):
@@ -225,7 +222,7 @@ func (r *request) parseMeaning() refusal {
 			if !equalFold(f.value, "100-continue") {
 				return refusal{code: http.StatusExpectationFailed, reason: "this expectation is not known"}
 			}
-			r.expectation = true
+			r.expectation = r.http11 // others do not know of it
 		case equalFold(f.name, "accept"):
 			r.accept = appendElement(r.accept, f.value)
 		case equalFold(f.name, "accept-language"):
@@ -239,9 +236,8 @@ func (r *request) parseMeaning() refusal {
 				return refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "too many options in the Connection field"}
 			}
 			upgrade = upgrade || hasToken(f.value, "upgrade")
+			keep = keep || hasToken(f.value, "keep-alive")
 			r.close = r.close || hasToken(f.value, "close")
-		case equalFold(f.name, "trailer"):
-			r.trailer = true
 		case equalFold(f.name, "te"):
 			r.trailers = r.trailers || hasToken(f.value, "trailers")
 		case equalFold(f.name, loopField):
@@ -256,6 +252,7 @@ func (r *request) parseMeaning() refusal {
 		}
 		r.length = lengthChunked
 	}
+	r.close = r.close || !r.http11 && !keep
 	// A switch to anything else (h2c above all) would carry requests past us.
 	r.upgrade = upgrade && websocket && r.http11 && !r.close && r.method == "GET" && r.length <= 0 && r.length != lengthChunked
 	r.preflight = r.method == "OPTIONS" && r.isPreflight()

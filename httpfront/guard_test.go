@@ -222,20 +222,23 @@ func FuzzHead(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\nHost: a\r\nContent-Length : 38\r\n\r\n"))
 	f.Add([]byte("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 38\r\n\r\n"))
 	f.Add([]byte("OPTIONS * HTTP/1.0\r\n\r\n"))
+	for _, head := range wholeHeads {
+		f.Add([]byte(head))
+	}
 	f.Fuzz(func(t *testing.T, head []byte) {
-		i := bytes.Index(head, []byte("\r\n"))
-		if i < 0 || len(head) > bufferSize {
+		end, no := headEnd(head, 0)
+		if no.code != 0 || !bytes.HasSuffix(head[:end], []byte("\r\n\r\n")) || len(head) > bufferSize {
 			return
 		}
-		parts := bytes.SplitN(head[:i], []byte(" "), 3)
-		if len(parts) != 3 {
+		h, ok := splitHead(head[:end])
+		if !ok {
 			return
 		}
 		r := newRequest()
 		defer r.release()
-		no := r.parse(rawHead{parts[0], parts[1], parts[2], head[i+2:]})
+		no = r.parse(h)
 		if no.code != 0 {
-			if no.code < 400 || no.code > 505 || no.reason == "" {
+			if no.code < 400 && no.to == "" || no.code > 505 || no.reason == "" {
 				t.Fatalf("refused with %+v", no)
 			}
 			return

@@ -4,98 +4,27 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"slices"
-	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/pass"
 	"github.com/ropeline/ropeline/node"
 )
 
-// handle answers one request.
-func (f *Front) handle(ctx *fasthttp.RequestCtx) {
-	edge := edgeOf(ctx.Conn())
-	if edge != nil {
-		if left := edge.fast.left.Swap(nil); left != nil {
-			f.goOn(ctx, edge, left)
-			return
-		}
-		edge.fast.requests++
-	}
-	a, ok := ctx.UserValue(decidedKey{}).(admitted)
-	if !ok {
-		a.req = f.request()
-	}
-	r := a.req
-	r.record.begin()
-	defer func() { f.end(ctx, r, recover()) }()
-	if !ok {
-		ok = f.decide(ctx, &a)
-	}
-	if ok {
-		f.proxy(ctx, a)
-	}
-	f.conclude(ctx, edge, r)
-}
+// handler makes w the answer to r. no says why r cannot be understood, if so.
+type handler func(r *request, w *answer, no refusal)
 
-// goOn goes on with a request that the fast path has left.
-func (f *Front) goOn(ctx *fasthttp.RequestCtx, edge *edgeConn, left *unfinished) {
-	r := left.req
-	defer func() { f.end(ctx, r, recover()) }()
-	switch {
-	case left.err != nil:
-		f.fail(ctx, r, left.failure, left.err)
-	case left.waits:
-		f.wait(ctx, left.waiting)
-	default:
-		f.proxy(ctx, left.admitted)
+// handle is the handler of visitors. Whatever protocol a request came by, this is its way.
+func (f *Front) handle(r *request, w *answer, no refusal) {
+	a := admitted{req: r}
+	if f.decide(w, &a, no) {
+		f.proxy(w, &a)
 	}
-	f.conclude(ctx, edge, r)
-}
-
-// conclude says what becomes of the connection once r has been answered.
-func (f *Front) conclude(ctx *fasthttp.RequestCtx, edge *edgeConn, r *request) {
-	if ctx.Hijacked() {
-		return
+	if r.limited {
+		f.hold(r.edge.peerAddr())
 	}
-	// The server sees a wish to close only if Connection says nothing else.
-	if f.isLast(edge, r) {
-		ctx.Response.Header.SetConnectionClose()
-	} else if edge != nil && !r.hasBody() && !r.expects {
-		edge.fast.follows(f)
-	}
-}
-
-// isLast reports whether the connection, nil for none, is closed once r has been answered.
-func (f *Front) isLast(edge *edgeConn, r *request) bool {
-	return r.close || f.draining.Load() || edge != nil && edge.fast.requests >= f.cfg.Limits.Requests
-}
-
-// end ends what is done with a request, and answers for it if that has panicked: only this
-// request fails.
-func (f *Front) end(ctx *fasthttp.RequestCtx, r *request, p any) {
-	if p != nil {
-		r.record.becomes(Unavailable)
-		f.panicked(ctx, p)
-	}
-	limited := r.limited
-	endRequest(ctx, r)
-	r.release()
-	if limited {
-		f.hold(ctx)
-	}
-}
-
-// request returns a request of whose head nothing is known yet.
-func (f *Front) request() *request {
-	r := newRequest()
-	f.adopt(r)
-	return r
 }
 
 // adopt has r be one of this front.
@@ -104,85 +33,54 @@ func (f *Front) adopt(r *request) {
 	r.record, r.traces = f.newRecord(true), f.cfg.Tracer != nil
 }
 
-// decidedKey is the key of what handleExpect leaves for handle.
-type decidedKey struct{}
-
-// handleExpect is asked before a client is told to send the body of its
-// request. Whoever has to wait is told so instead, and sends it later.
-func (f *Front) handleExpect(ctx *fasthttp.RequestCtx) (code int) {
-	a := admitted{req: f.request()}
-	a.req.expects = true
+// safely has h make an answer, also if it panics: only this request fails.
+func (f *Front) safely(h handler, r *request, w *answer, no refusal) {
 	defer func() {
-		if p := recover(); p != nil || code != http.StatusContinue {
-			f.end(ctx, a.req, p)
-			code = ctx.Response.StatusCode()
+		if p := recover(); p != nil {
+			f.logPanic(p)
+			r.record.becomes(Unavailable)
+			f.refuse(w, panicked)
 		}
 	}()
-	if f.decide(ctx, &a) {
-		ctx.SetUserValue(decidedKey{}, a)
-		return http.StatusContinue
-	}
-	return 0
+	h(r, w, no)
 }
 
-// handleError answers what the server's parser refused.
-func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
-	no := bad("the request is not in order")
-	if _, ok := errors.AsType[*fasthttp.ErrSmallBuffer](err); ok {
-		no = refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "the head of the request is too long"}
-	} else if errors.Is(err, fasthttp.ErrBodyTooLarge) {
-		no = refusal{code: http.StatusRequestEntityTooLarge, reason: "the body is too long"}
-	} else if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		no = refusal{code: http.StatusRequestTimeout, reason: "the request came too slowly"}
-	}
-	f.refuse(ctx, no)
-	f.recordUnread(ctx, err)
-}
+var panicked = refusal{code: http.StatusInternalServerError, reason: "this request could not be served"}
 
 // decide takes a request as far as it can be taken without the origin. It
 // returns false if the request has been answered.
-func (f *Front) decide(ctx *fasthttp.RequestCtx, a *admitted) bool {
+func (f *Front) decide(w *answer, a *admitted, no refusal) bool {
 	r := a.req
-	h := &ctx.Request.Header
-	head := rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()}
-	r.record.asked(head, h.Referer(), h.UserAgent())
-	if r.edge = edgeOf(ctx.Conn()); r.edge != nil && r.edge.fast.requests > 1 {
-		r.memory = &r.edge.memory
-	}
-	no := r.parse(head)
 	if no.code == 0 {
-		no = f.place(a, peerOf(ctx), isSecure(ctx))
+		no = f.place(a, r.edge.peerAddr(), r.edge.isSecure())
 	}
 	if no.code != 0 {
 		r.record.becomes(Malformed)
-		f.refuse(ctx, no)
+		f.refuse(w, no)
 		return false
 	}
-	if f.serveKeys(ctx, r) {
+	if f.serveKeys(w, r) {
 		r.record.becomes(Bypassed)
-		f.discardBody(ctx, r)
 		return false
 	}
 	if what, err := f.unavailable(r); err != nil {
-		f.fail(ctx, r, what, err)
-		f.discardBody(ctx, r)
+		f.fail(w, r, what, err)
 		return false
 	}
-	var w waiting
+	var waits waiting
 	if room := f.roomOf(r); room == nil {
-		if f.admitsRoomless(r, &w) {
+		if f.admitsRoomless(r, &waits) {
 			return true
 		}
 	} else {
 		from := r.record.now()
-		admitted := f.judge(room, a, &w)
+		admitted := f.judge(room, a, &waits)
 		r.record.decided(from)
 		if admitted {
 			return true
 		}
 	}
-	f.wait(ctx, w)
-	f.discardBody(ctx, r)
+	f.wait(w, waits)
 	return false
 }
 
@@ -341,82 +239,6 @@ func (f *Front) unavailable(r *request) (failure, error) {
 }
 
 var errDraining = errors.New("an upgrade while the front stops")
-
-// peerOf returns who is connected to us, or to the proxy that says so in a PROXY
-// header.
-func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	e := edgeOf(ctx.Conn())
-	if e != nil && e.peer.IsValid() {
-		return e.peer
-	}
-	a := addrOf(ctx.RemoteAddr())
-	if !a.IsValid() {
-		a = netip.IPv4Unspecified()
-	}
-	if e != nil {
-		e.peer = a
-	}
-	return a
-}
-
-// isSecure reports whether the peer speaks TLS with us, or with such a proxy.
-func isSecure(ctx *fasthttp.RequestCtx) bool {
-	if ctx.IsTLS() {
-		return true
-	}
-	e := edgeOf(ctx.Conn())
-	return e != nil && e.isSecure()
-}
-
-// How much of a body nobody wants is read, to keep the connection.
-const (
-	discardMax  = 64 << 10
-	discardTime = time.Second
-)
-
-// discardBody reads the rest of a request's body, so that the next request
-// starts where it should. What is too long or too slow costs the connection.
-func (f *Front) discardBody(ctx *fasthttp.RequestCtx, r *request) {
-	body := f.reader.body(ctx, r)
-	if body == nil {
-		return
-	}
-	edge := edgeOf(ctx.Conn())
-	if edge != nil {
-		edge.SetReadDeadline(time.Now().Add(discardTime))
-	}
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
-	for left := discardMax; left > 0 && r.length <= discardMax; {
-		n, err := body.Read(buf[:])
-		left -= n
-		if n == 0 && err == nil {
-			continue
-		}
-		if err != nil {
-			if isEnd(err) {
-				return
-			}
-			break
-		}
-	}
-	ctx.Response.Header.SetConnectionClose()
-	if edge != nil {
-		edge.linger.Store(true)
-	}
-}
-
-// recover answers for a handler that panicked.
-func (f *Front) recover(ctx *fasthttp.RequestCtx) {
-	if p := recover(); p != nil {
-		f.panicked(ctx, p)
-	}
-}
-
-func (f *Front) panicked(ctx *fasthttp.RequestCtx, p any) {
-	f.logPanic(p)
-	f.refuse(ctx, panicked)
-}
 
 // logPanic is to be called while p unwinds the stack, which it logs.
 func (f *Front) logPanic(p any) { logPanic(f.cfg.Logger, p) }

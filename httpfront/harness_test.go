@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -27,8 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The server's clearing up ends by itself, when it wakes the next time.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+	goleak.VerifyTestMain(m)
 }
 
 func testLogger(tb testing.TB) *slog.Logger {
@@ -276,14 +274,14 @@ func (f *front) active() (n int) {
 
 func (f *front) url(path string) string { return "http://" + f.addr + path }
 
-// answer is a response that was read whole.
-type answer struct {
+// reply is a response that was read whole.
+type reply struct {
 	*http.Response
 	body string
 }
 
 // do sends a request with header fields given as name, value, name, value, ….
-func (f *front) do(method, path string, body io.Reader, header ...string) answer {
+func (f *front) do(method, path string, body io.Reader, header ...string) reply {
 	f.tb.Helper()
 	req, err := http.NewRequest(method, f.url(path), body)
 	if err != nil {
@@ -304,10 +302,10 @@ func (f *front) do(method, path string, body io.Reader, header ...string) answer
 	if err != nil {
 		f.tb.Fatal(err)
 	}
-	return answer{resp, string(b)}
+	return reply{resp, string(b)}
 }
 
-func (f *front) get(path string, header ...string) answer {
+func (f *front) get(path string, header ...string) reply {
 	f.tb.Helper()
 	return f.do("GET", path, nil, header...)
 }
@@ -358,11 +356,4 @@ func echo(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "%s: %s\n", name, v)
 		}
 	}
-}
-
-// newResponseHead is the head of a response that has been sent.
-func newResponseHead() *fasthttp.ResponseHeader {
-	h := &fasthttp.ResponseHeader{}
-	h.SetNoDefaultContentType(true)
-	return h
 }

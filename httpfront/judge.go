@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,9 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
 	"github.com/ropeline/ropeline/node"
@@ -137,7 +135,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 		return malformed(no)
 	}
 	if !q.NoPage {
-		k.ctx = scratches.Get().(*fasthttp.RequestCtx)
+		k.answer = newAnswer()
 	}
 	defer func() { a.JSON = prefersJSON(k.req.accept) }()
 	k.req.again = q.Again
@@ -183,10 +181,10 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 	if w.blocked() {
 		a.Outcome = Limited
 	}
-	if k.ctx != nil {
+	if k.answer != nil {
 		w.cookie = nil // a.Cookie has it
-		f.wait(k.ctx, w)
-		a.copyFrom(&k.ctx.Response)
+		f.wait(k.answer, w)
+		a.copyFrom(k.answer)
 	}
 	return a
 }
@@ -199,9 +197,10 @@ func (f *Front) answerRoomless(k *asked) (a Answer) {
 		return Answer{Outcome: Admitted}
 	}
 	a.Outcome, a.Status = w.outcome(), w.status()
-	if k.ctx != nil {
-		f.wait(k.ctx, w)
-		a.copyFrom(&k.ctx.Response)
+	if k.answer != nil {
+		w.cookie = nil
+		f.wait(k.answer, w)
+		a.copyFrom(k.answer)
 	}
 	return a
 }
@@ -209,21 +208,16 @@ func (f *Front) answerRoomless(k *asked) (a Answer) {
 // asked is a question while it is answered.
 type asked struct {
 	req    *request
-	room   Room                 // who decides; nil: nobody, or not known yet
-	routed bool                 // room is known
-	ctx    *fasthttp.RequestCtx // what the answer is written to; nil if nobody reads it
+	room   Room    // who decides; nil: nobody, or not known yet
+	routed bool    // room is known
+	answer *answer // nil if nobody reads it
 }
-
-// scratches keeps contexts without a connection, into which answers are written that
-// somebody else sends.
-var scratches = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
 
 func (k *asked) release() {
 	k.req.record.end(0)
 	k.req.release()
-	if k.ctx != nil {
-		k.ctx.Response.Reset()
-		scratches.Put(k.ctx)
+	if k.answer != nil {
+		k.answer.release()
 	}
 }
 
@@ -233,10 +227,9 @@ func (f *Front) undecided(k *asked, what failure, err error) Answer {
 		return Answer{Outcome: Admitted}
 	}
 	a := Answer{Outcome: Unavailable, Status: what.code}
-	if k.ctx != nil {
-		k.ctx.Response.Reset()
-		f.fail(k.ctx, k.req, what, err)
-		a.copyFrom(&k.ctx.Response)
+	if k.answer != nil {
+		f.fail(k.answer, k.req, what, err)
+		a.copyFrom(k.answer)
 		a.Fields = append(a.Fields, AnswerField{"Refresh", retryAfter})
 	}
 	return a
@@ -257,17 +250,14 @@ func malformed(no refusal) Answer {
 	}
 }
 
-// copyFrom takes over an answer that was written for our own server.
-func (a *Answer) copyFrom(resp *fasthttp.Response) {
-	a.Status = resp.StatusCode()
-	for name, value := range resp.Header.All() {
-		switch string(name) {
-		case fasthttp.HeaderContentLength, fasthttp.HeaderSetCookie, fasthttp.HeaderConnection, fasthttp.HeaderDate:
-		default:
-			a.Fields = append(a.Fields, AnswerField{string(name), string(value)})
-		}
+// copyFrom takes over an answer that was made for our own clients.
+func (a *Answer) copyFrom(w *answer) {
+	a.Status = w.code
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(w.head.b), "\r\n"), "\r\n") {
+		name, value, _ := strings.Cut(line, ": ")
+		a.Fields = append(a.Fields, AnswerField{name, value})
 	}
-	a.Body = append([]byte(nil), resp.Body()...)
+	a.Body = bytes.Clone(w.body())
 }
 
 // ask fills r in from a question, by writing the head that the proxy would have

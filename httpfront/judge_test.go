@@ -100,7 +100,7 @@ func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
 }
 
 // send is do for targets that are not in order.
-func (f *front) send(method, target string, header []string) answer {
+func (f *front) send(method, target string, header []string) reply {
 	f.tb.Helper()
 	var head strings.Builder
 	head.WriteString(method + " " + target + " HTTP/1.1\r\nConnection: close\r\n")
@@ -113,11 +113,11 @@ func (f *front) send(method, target string, header []string) answer {
 	if err != nil {
 		f.tb.Fatal(err)
 	}
-	return answer{resp, string(body)}
+	return reply{resp, string(body)}
 }
 
 // compareAnswers holds an answer to a question against that of the proxy.
-func compareAnswers(t *testing.T, what string, f *front, got Answer, want answer) {
+func compareAnswers(t *testing.T, what string, f *front, got Answer, want reply) {
 	t.Helper()
 	if admitted := want.StatusCode == 200 && (strings.HasPrefix(want.body, "GET ") || strings.HasPrefix(want.body, "POST ") ||
 		strings.HasPrefix(want.body, "DELETE ") || strings.HasPrefix(want.body, "OPTIONS ") || want.body == "" && want.Header.Get(stateField) == ""); admitted != (got.Outcome == Admitted) {

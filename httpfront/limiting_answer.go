@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/httpfront/lang"
 )
 
@@ -22,7 +20,7 @@ const stateLimited = "limited"
 
 // tellLimits adds the fields that tell of rate limits to an answer. What an origin says of
 // its own stays.
-func (r *request) tellLimits(h fieldWriter) {
+func (r *request) tellLimits(h *head) {
 	if len(r.limits) == 0 {
 		return
 	}
@@ -47,17 +45,17 @@ func (r *request) tellLimits(h fieldWriter) {
 		b = strconv.AppendInt(b, seconds(a.verdict.Reset), 10)
 	}
 	r.scratch = b
-	h.AddBytesV(policyField, b[:policies])
-	h.AddBytesV(limitField, b[policies:])
+	h.SetBytes(policyField, b[:policies])
+	h.SetBytes(limitField, b[policies:])
 }
 
 // seconds returns a span in whole seconds, rounded up.
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 // refuseLimited answers a request that a rule blocks.
-func (f *Front) refuseLimited(ctx *fasthttp.RequestCtx, r *request, a *askedLimit, now time.Time) {
+func refuseLimited(w *answer, r *request, a *askedLimit) {
 	answer := &a.by.rule.Response
-	h := begin(ctx, answer.StatusCode, now)
+	h := w.begin(answer.StatusCode)
 	h.Set("Cache-Control", "private, no-store")
 	h.Set(stateField, stateLimited)
 	after := max(seconds(a.verdict.Reset), 1)
@@ -65,15 +63,15 @@ func (f *Front) refuseLimited(ctx *fasthttp.RequestCtx, r *request, a *askedLimi
 	r.tellLimits(h)
 	switch {
 	case answer.Content != "":
-		h.SetContentType(answer.ContentType + "; charset=utf-8")
-		ctx.Response.SetBodyString(answer.Content)
+		h.Set("Content-Type", answer.ContentType+"; charset=utf-8")
+		w.write(answer.Content)
 	case prefersJSON(r.accept):
-		h.SetContentType("application/json")
-		ctx.Response.SetBodyString(`{"error":"too many requests","limit":"` + a.by.rule.Name + `","retry_after":` + strconv.FormatInt(after, 10) + "}\n")
+		h.Set("Content-Type", "application/json")
+		w.write(`{"error":"too many requests","limit":"` + a.by.rule.Name + `","retry_after":` + strconv.FormatInt(after, 10) + "}\n")
 	default:
 		l := lang.Match(r.acceptLanguage, lang.English)
 		h.Set("Vary", "Accept, Accept-Language")
-		writeNotice(ctx, notice{
+		w.notice(notice{
 			lang: l, title: l.Text(lang.TitleLimited), text: l.Text(lang.MessageLimited),
 			code: strconv.Itoa(answer.StatusCode), frames: "'self'",
 		})

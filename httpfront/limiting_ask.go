@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/httpfront/expr"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
@@ -177,7 +175,7 @@ func (f *Front) tellUnseen(r *request) {
 }
 
 // countAnswered counts a request for rules that ask about the response, whose head is h.
-func (f *Front) countAnswered(r *request, h *fasthttp.ResponseHeader, now time.Time) {
+func (f *Front) countAnswered(r *request, h *originHead, now time.Time) {
 	described := false
 	for i := range r.limits {
 		a := &r.limits[i]
@@ -188,10 +186,12 @@ func (f *Front) countAnswered(r *request, h *fasthttp.ResponseHeader, now time.T
 		if !described {
 			described = true
 			r.answer = r.answer[:0]
-			for name, value := range h.All() {
-				r.answer = append(r.answer, [2]string{asText(name), asText(value)})
+			for i := range h.fields {
+				if f := &h.fields[i]; h.passesOn(f.name) {
+					r.answer = append(r.answer, [2]string{asText(f.name), asText(f.value)})
+				}
 			}
-			r.facts.Response = expr.Response{Code: h.StatusCode(), Headers: &r.answer}
+			r.facts.Response = expr.Response{Code: h.code, Headers: &r.answer}
 		}
 		if a.by.isAbout(r, a.by.counting) {
 			v := a.by.meter.Count(a.key, now)

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Who goes on although a rate limit says no shall not take the processor from others. After
@@ -19,10 +17,8 @@ const (
 )
 
 // hold holds an answer that tells of a rate limit. Peers through whom many visitors come are
-// not held up: others may be behind it on the same connection. The request is over for
-// everything but the connection.
-func (f *Front) hold(ctx *fasthttp.RequestCtx) {
-	peer := peerOf(ctx)
+// not held up: others may be behind it on the same connection.
+func (f *Front) hold(peer netip.Addr) {
 	if isUnlimited(peer, f.cfg.TrustedProxies) {
 		return
 	}

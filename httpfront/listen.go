@@ -2,12 +2,15 @@ package httpfront
 
 import (
 	"container/list"
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -28,7 +31,7 @@ type edgeConfig struct {
 	log     *slog.Logger
 }
 
-// edgeListener hands out edgeConns that are ready for a first request, and knows
+// edgeListener has edgeConns that are ready for a first request served, and knows
 // which are open, so that a shutdown can end those that do not end by themselves.
 //
 // A connection takes a place of three kinds: one of its address as soon as that
@@ -37,12 +40,10 @@ type edgeConfig struct {
 type edgeListener struct {
 	net.Listener
 	cfg    edgeConfig
-	ready  chan net.Conn // unbuffered: whoever is in it belongs to its sender
-	closed chan struct{} // by Close
-	once   sync.Once     // of Close
+	each   func(*edgeConn) // serves a connection, and closes it; runs in a goroutine of its own
+	closed chan struct{}   // by Close
+	once   sync.Once       // of Close
 
-	failed   chan struct{} // closed when nothing more is accepted
-	err      error         // why; final once failed is closed
 	warnings edgeWarnings
 	polite   chan struct{} // one element for each connection that is told why it is refused
 
@@ -66,10 +67,11 @@ const (
 	politeMax = 128
 )
 
-func newEdgeListener(ln net.Listener, cfg edgeConfig) *edgeListener {
+// newEdgeListener returns a listener whose connections each serves.
+func newEdgeListener(ln net.Listener, cfg edgeConfig, each func(*edgeConn)) *edgeListener {
 	l := &edgeListener{
-		Listener: ln, cfg: cfg,
-		ready: make(chan net.Conn), closed: make(chan struct{}), failed: make(chan struct{}),
+		Listener: ln, cfg: cfg, each: each,
+		closed:    make(chan struct{}),
 		polite:    make(chan struct{}, politeMax),
 		conns:     map[*edgeConn]struct{}{},
 		addresses: addressCounts{},
@@ -81,28 +83,57 @@ func newEdgeListener(ln net.Listener, cfg edgeConfig) *edgeListener {
 	return l
 }
 
-// run accepts connections until the listener is closed or broken. Its owner
-// waits for it.
-func (l *edgeListener) run() {
+// serve serves until ctx ends or nothing more can be accepted, and then calls end, which lets
+// requests end and cuts off what is left. It returns when nothing of either is left.
+func (l *edgeListener) serve(ctx context.Context, end func()) error {
+	accepting := make(chan error, 1)
+	go func() { accepting <- l.accept() }()
+	var err error
+	select {
+	case <-ctx.Done():
+		l.Close()
+		end()
+		err = <-accepting
+	case err = <-accepting:
+		l.Close()
+		end()
+	}
+	l.open.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// accept takes connections until the listener is closed or broken.
+func (l *edgeListener) accept() error {
 	for {
 		c, err := l.acceptPatiently()
 		if err != nil {
-			l.err = err
-			close(l.failed)
-			return
+			return err
 		}
 		l.take(c)
 	}
 }
 
-// Accept returns the next connection, as an edgeConn or a secureConn.
-func (l *edgeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.ready:
-		return c, nil
-	case <-l.failed:
-		return nil, l.err
+// quiesce ends connections that have no request, and waits until the requests of the others have
+// been answered, or ctx ends. The front is draining, so that each is the last of its connection;
+// what was upgraded is no request any more.
+func (l *edgeListener) quiesce(ctx context.Context) error {
+	l.mu.Lock()
+	conns := slices.Collect(maps.Keys(l.conns))
+	l.mu.Unlock()
+	for _, e := range conns {
+		e.retire()
 	}
+	for _, e := range conns {
+		select {
+		case <-e.over:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // Close stops listening, and drops connections that have not been handed out.
@@ -117,6 +148,16 @@ func (l *edgeListener) Close() error {
 	return err
 }
 
+// isClosed reports whether Close was called.
+func (l *edgeListener) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Pauses before another try to accept. Descriptors come free when a request or
 // an idle connection ends, so long pauses would only lengthen the outage.
 const (
@@ -124,8 +165,7 @@ const (
 	acceptPauseMax = 200 * time.Millisecond
 )
 
-// acceptPatiently waits for the next connection. The server takes every failure
-// for the end of the listener, but a crowd that uses up the descriptors or the
+// acceptPatiently waits for the next connection. A crowd that uses up the descriptors or the
 // kernel's buffers must not cost the visitors who are being served.
 func (l *edgeListener) acceptPatiently() (net.Conn, error) {
 	for pause := acceptPauseMin; ; pause = min(2*pause, acceptPauseMax) {
@@ -177,7 +217,7 @@ func (l *edgeListener) take(c net.Conn) {
 		l.prepare(e, peer, false)
 		return
 	}
-	l.handOut(e, e)
+	l.handOut(e)
 }
 
 var (
@@ -218,8 +258,8 @@ func (l *edgeListener) warnFull() {
 	})
 }
 
-// handOut gives out, which is e or around it, to whoever accepts.
-func (l *edgeListener) handOut(e *edgeConn, out net.Conn) {
+// handOut has e served.
+func (l *edgeListener) handOut(e *edgeConn) {
 	l.mu.Lock()
 	full := l.settled >= l.cfg.limits.Conns
 	if !full {
@@ -233,9 +273,10 @@ func (l *edgeListener) handOut(e *edgeConn, out net.Conn) {
 		return
 	}
 	select {
-	case l.ready <- out:
 	case <-l.closed:
 		e.Close()
+	default:
+		go l.each(e) // waited for by l.open
 	}
 }
 

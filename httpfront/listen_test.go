@@ -236,20 +236,11 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	limits := Limits{Conns: 3, ConnsPerAddress: 2, Handshakes: 2}
 	l := newEdgeListener(ln, edgeConfig{
 		proxied: loopback, limits: &limits, head: 5 * time.Second, write: time.Second, log: testLogger(t),
-	})
+	}, func(e *edgeConn) { e.Close() })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.run()
-	}()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-		}
+		l.accept()
 	}()
 	for i, raw := range []string{
 		"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET", "PROXY UNKNOWN\r\n", "PROXY nonsense\r\n", "", "P",

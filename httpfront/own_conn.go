@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -21,9 +19,9 @@ func isOfConnection(value []byte) bool {
 }
 
 // challenges reports whether an answer asks for such a login, or goes on with one.
-func challenges(h *fasthttp.ResponseHeader) bool {
-	for _, v := range h.PeekAll("Www-Authenticate") {
-		if ofConnection(v) {
+func (h *originHead) challenges() bool {
+	for i := range h.fields {
+		if f := &h.fields[i]; equalFold(f.name, "www-authenticate") && ofConnection(f.value) {
 			return true
 		}
 	}
@@ -65,10 +63,7 @@ func (e *edgeConn) keep(c *upstream.Conn) {
 	if before := e.kept.Swap(c); before != nil {
 		before.Drop()
 	}
-	e.mu.Lock()
-	closed := e.closed
-	e.mu.Unlock()
-	if closed {
+	if e.closed.Load() {
 		e.dropKept()
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // The prelude is what a connection may begin with before its first request: a
 // PROXY header and a TLS handshake. Each takes as long as the client likes, so a
-// connection has a goroutine of its own for it, and the server gets it when it is
+// connection has a goroutine of its own for it, and is served when it is
 // over. Whoever floods us with beginnings takes places only from other beginnings,
 // and of these from the oldest: an honest client is through in a moment.
 
@@ -25,10 +25,10 @@ const acmeProtocol = "acme-tls/1"
 func (l *edgeListener) prepare(e *edgeConn, peer netip.Addr, proxied bool) {
 	place := l.beginPrelude(e)
 	go func() { // waited for by l.open
-		out := l.prelude(e, peer, proxied)
+		ready := l.prelude(e, peer, proxied)
 		l.endPrelude(place)
-		if out != nil {
-			l.handOut(e, out)
+		if ready {
+			l.handOut(e)
 		}
 	}()
 }
@@ -63,37 +63,34 @@ func (l *edgeListener) endPrelude(place *list.Element) {
 	l.preparing.Remove(place) // does nothing for who was cut off
 }
 
-// prelude returns e, or what is around it, ready for a request. It returns nil if
-// there is to be none; then e has been closed.
-func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (out net.Conn) {
+// prelude makes e ready for a request, and reports whether it is; if not, it has been closed.
+func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (ready bool) {
 	defer func() {
 		// A panic here would end the process.
 		if p := recover(); p != nil {
 			logPanic(l.cfg.log, p)
 			e.Close()
-			out = nil
+			ready = false
 		}
 	}()
 	e.raw.SetDeadline(time.Now().Add(l.cfg.head))
 	if proxied && !l.readProxyHeader(e, peer) {
-		return nil
+		return false
 	}
-	out = e
 	if l.cfg.tls != nil {
 		t := tls.Server(e.Conn, l.cfg.tls)
 		if err := t.Handshake(); err != nil {
 			l.handshakeFailed(e, err)
-			return nil
+			return false
 		}
 		if t.ConnectionState().NegotiatedProtocol == acmeProtocol {
 			e.Close()
-			return nil
+			return false
 		}
 		e.Conn = t
-		out = &secureConn{edgeConn: e, tls: t}
 	}
 	e.raw.SetDeadline(time.Time{})
-	return out
+	return true
 }
 
 // handshakeFailed closes e. Who speaks plain HTTP where TLS is spoken is told so.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -46,14 +44,14 @@ func (f *Front) JWKS() []byte {
 }
 
 // serveKeys answers a request for the public keys. It reports whether r is one.
-func (f *Front) serveKeys(ctx *fasthttp.RequestCtx, r *request) bool {
+func (f *Front) serveKeys(w *answer, r *request) bool {
 	if f.cfg.Proof == nil || r.path.Decoded != JWKSPath || r.method != http.MethodGet && r.method != http.MethodHead {
 		return false
 	}
-	h := begin(ctx, http.StatusOK, time.Now())
-	h.SetContentType("application/jwk-set+json")
+	h := w.begin(http.StatusOK)
+	h.Set("Content-Type", "application/jwk-set+json")
 	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(JWKSAge/time.Second)))
 	h.Set("Access-Control-Allow-Origin", "*")
-	ctx.Response.SetBodyRaw(f.cfg.Proof.JWKS())
+	w.write(string(f.cfg.Proof.JWKS()))
 	return true
 }

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
@@ -27,73 +26,48 @@ type admitted struct {
 	cookie   []byte    // value of a Set-Cookie field; nil for none
 
 	tried upstream.Tried
-	begun begun // of the next attempt
-}
-
-// begun is an attempt to have a request answered that has got as far as connect.
-type begun struct {
-	is   bool
-	conn *upstream.Conn
-	err  error
 }
 
 // proxy lets an origin answer.
-func (f *Front) proxy(ctx *fasthttp.RequestCtx, a admitted) {
+func (f *Front) proxy(w *answer, a *admitted) {
 	for again := 0; ; again++ {
-		x, far, err := f.attempt(ctx, &a)
-		switch {
-		case err != nil:
-		case x == nil: // it has been relayed
-			return
-		default:
-			f.pass(ctx, a, x)
+		far, err := f.attempt(w, a)
+		if err == nil {
+			f.pass(w, a)
 			return
 		}
 		if again >= f.cfg.Retries || !a.req.mayRepeat(far, a.site.group.Others(a.tried)) {
-			f.originFailed(ctx, a, err)
+			f.originFailed(w, a, err)
 			return
 		}
 	}
 }
 
-// attempt has one origin answer, up to the head of its response, which is then
-// in ctx.Response. If it does not, the error comes with how far the request got. There is no
-// exchange if the answer has been relayed.
-func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted) (*exchange, delivery, error) {
-	conn, err := a.begun.conn, a.begun.err
-	if !a.begun.is {
-		conn, err = f.connect(a)
-	}
-	a.begun = begun{}
+// attempt has one origin answer, up to the head of its response, which is then in w.origin. If it
+// does not, the error comes with how far the request got, and w.origin is closed.
+func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
+	conn, err := f.connect(a)
 	if conn == nil {
-		return nil, deliveryOf(nil, err), err
+		return deliveryOf(nil, err), err
 	}
-	if err == nil && a.req.asks() {
-		if edge := f.direct(ctx, a.req); edge != nil && f.relay(edge, conn, a) {
-			return nil, delivered, nil
-		}
-	}
-	x := &exchange{conn: conn, panicked: f.logPanic, call: a.req.record.call(a.req, conn.Origin().Host())}
-	x.active.begin(f, a, a.judged)
+	x := &w.origin
+	x.begin(a, conn)
 	owned := true
 	defer func() {
 		// A panic must not leave an upload behind that reads from a connection
-		// which the server uses again.
+		// which is used again.
 		if owned {
 			x.close(false)
 		}
 	}()
 	if err == nil {
-		err = f.send(ctx, x, a)
-	}
-	if err == nil && ctx.Response.StatusCode() == http.StatusSwitchingProtocols && !a.req.upgrade {
-		err = unusable{errors.New("the origin switched protocols unasked")}
+		err = f.exchange(w, a)
 	}
 	owned = false
 	if err == nil {
-		x.call.Answered(ctx.Response.StatusCode())
+		x.call.Answered(x.head.code)
 		conn.Answered()
-		return x, delivered, nil
+		return delivered, nil
 	}
 	far := deliveryOf(conn, err)
 	if isUnusable(err) {
@@ -103,7 +77,7 @@ func (f *Front) attempt(ctx *fasthttp.RequestCtx, a *admitted) (*exchange, deliv
 	}
 	err = fmt.Errorf("origin %s: %w", conn.Origin(), err)
 	x.close(false)
-	return nil, far, err
+	return far, err
 }
 
 // connect returns a connection for a request. If the request asks, it has been sent there
@@ -148,37 +122,43 @@ func (f *Front) ask(conn *upstream.Conn, r *request) error {
 	return err
 }
 
-// pass makes the origin's response, whose head is in ctx.Response, the answer.
-func (f *Front) pass(ctx *fasthttp.RequestCtx, a admitted, x *exchange) {
+// pass makes the origin's response, whose head is in w.origin, the answer.
+func (f *Front) pass(w *answer, a *admitted) {
+	x := &w.origin
 	owned := true
 	defer func() {
 		if owned { // a panic, as above
 			x.close(false)
 		}
 	}()
-	length := x.cleanHead(&ctx.Response.Header)
-	if a.req.logsIn || x.conn.Kept() || challenges(&ctx.Response.Header) {
+	h := &x.head
+	x.reusable = !h.close
+	if a.req.logsIn || x.conn.Kept() || h.challenges() {
 		x.own(a.req)
 	}
-	if a.obey(&ctx.Response.Header, f.cfg.Clock()) {
-		x.active.stop()
-	}
-	f.countAnswered(a.req, &ctx.Response.Header, f.cfg.Clock())
-	a.req.tellLimits(&ctx.Response.Header)
-	a.decorate(&ctx.Response.Header) // after cleaning, or the origin could take our fields out again
-	x.handOver(ctx, a.req)
-	owned = false
-	if ctx.Response.StatusCode() == http.StatusSwitchingProtocols {
-		f.tunnel(ctx, x)
+	now := f.cfg.Clock()
+	revoked := a.obey(h, now)
+	f.countAnswered(a.req, h, now)
+	w.take(h, a)
+	a.req.tellLimits(&w.head)
+	x.conn.Reader().Discard(h.size)
+	if h.code == http.StatusSwitchingProtocols {
+		w.tunnels = true
 	} else {
-		f.respond(ctx, x, length)
+		f.respond(w, a.req)
 	}
+	switch goesOn := w.tunnels || w.streams; {
+	case revoked:
+		x.active.stop()
+	case goesOn && a.req.body == nil:
+		x.active = f.watch(a)
+	}
+	owned = false
 }
 
-// send sends the request, unless it was asked, and reads the head of the response into
-// ctx.Response.
-func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a *admitted) error {
-	r := a.req
+// exchange sends the request, unless that was asked, and reads the head of the response.
+func (f *Front) exchange(w *answer, a *admitted) error {
+	r, x := a.req, &w.origin
 	if !r.asks() {
 		buf := buffers.Get().(*[bufferSize]byte)
 		_, err := x.conn.Write(r.appendHead(buf[:0], x.conn.Origin().Host(), f.self))
@@ -187,26 +167,17 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a *admitted) error {
 			return fmt.Errorf("send the head: %w", err)
 		}
 	}
-	if body := f.reader.body(ctx, r); body != nil {
-		edge := edgeOf(ctx.Conn())
-		if edge != nil {
-			edge.roll(f.cfg.Timeouts.Body)
-		}
-		x.conn.Limit(0)
-		x.up = &upload{
-			edge: edge, conn: x.conn, from: body, size: r.length, limit: a.site.body,
-			wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
-			withheld: r.withheld, done: make(chan struct{}), active: &x.active, panicked: f.logPanic,
-		}
-		go x.up.run() // waited for by x.close
-	} else {
-		x.conn.Limit(f.cfg.Timeouts.Origin)
+	if err := f.upload(x, a); err != nil {
+		return err
 	}
-	err := x.readHead(&ctx.Response.Header)
+	err := x.readHead(func(h *originHead) error { return w.interim(r.edge, r, h) })
+	if err == nil && x.head.code == http.StatusSwitchingProtocols && !r.upgrade {
+		err = unusable{errors.New("the origin switched protocols unasked")}
+	}
 	if err != nil && x.up != nil {
 		// Either side may have been the first to fail; the upload knows.
 		x.up.conn.Abort()
-		if x.up.edge != nil && !x.up.ended(0) {
+		if !x.up.ended(0) {
 			x.up.edge.stop()
 		}
 		<-x.up.done
@@ -217,6 +188,30 @@ func (f *Front) send(ctx *fasthttp.RequestCtx, x *exchange, a *admitted) error {
 	if err != nil {
 		return fmt.Errorf("wait for the response: %w", err)
 	}
+	return nil
+}
+
+// upload begins to send the body of a request, if it has one.
+func (f *Front) upload(x *exchange, a *admitted) error {
+	r := a.req
+	if r.body == nil {
+		if !r.asks() {
+			x.conn.Limit(f.cfg.Timeouts.Origin)
+		}
+		return nil
+	}
+	x.active = f.watch(a)
+	if err := r.input.goOn(); err != nil {
+		return readError(err)
+	}
+	r.edge.roll(f.cfg.Timeouts.Body)
+	x.conn.Limit(0)
+	x.up = &upload{
+		edge: r.edge, conn: x.conn, from: &r.input, size: r.length, limit: a.site.body,
+		wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
+		withheld: r.withheld, done: make(chan struct{}), active: x.active, panicked: f.logPanic,
+	}
+	go x.up.run() // waited for by x.close
 	return nil
 }
 
@@ -239,30 +234,53 @@ func isCaching(name []byte) bool {
 	return false
 }
 
-// decorate adds the visitor's new pass to the origin's response.
-func (a admitted) decorate(h *fasthttp.ResponseHeader) {
-	if a.cookie == nil {
-		return
-	}
-	cc := cachePrivate
-	for _, v := range h.PeekAll("Cache-Control") {
-		if hasToken(v, "no-store") {
-			cc = cacheNowhere
+// take has w be what an origin answers, but for the body, with the visitor's new pass if there
+// is one.
+func (w *answer) take(h *originHead, a *admitted) {
+	w.reset()
+	w.code, w.reason = h.code, h.reason
+	w.framed = true
+	personal, cc, sized := a.cookie != nil, cachePrivate, h.code == http.StatusNoContent
+	for i := range h.fields {
+		f := &h.fields[i]
+		if personal && isCaching(f.name) {
+			if equalFold(f.name, "cache-control") && hasToken(f.value, "no-store") {
+				cc = cacheNowhere
+			}
+			continue
 		}
+		if !h.passesOn(f.name) {
+			continue
+		}
+		switch {
+		case equalFold(f.name, "content-length"):
+			if sized {
+				continue // once
+			}
+			sized = true
+			w.head.b = append(append(w.head.b, f.name...), ": "...)
+			w.head.b = append(strconv.AppendInt(w.head.b, h.length, 10), "\r\n"...)
+			continue
+		case equalFold(f.name, "date"):
+			w.dated = true
+		}
+		w.head.b = appendField(w.head.b, f.name, f.value)
 	}
-	for _, name := range cachingFields {
-		h.Del(name) // every line of that name; Set would change the first
+	if h.length == lengthChunked {
+		w.trailer = h.appendTrailerNames(w.trailer[:0])
 	}
-	h.Set("Cache-Control", cc)
-	h.AddBytesV("Set-Cookie", a.cookie)
+	if personal {
+		w.head.Set("Cache-Control", cc)
+		w.head.SetBytes("Set-Cookie", a.cookie)
+	}
 }
 
 // originFailed answers for an origin that did not. The visitor keeps the pass:
 // being let in to a site that is down shall not cost the place.
-func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
+func (f *Front) originFailed(w *answer, a *admitted, err error) {
 	if e, ok := errors.AsType[*clientError](err); ok {
 		a.req.record.becomes(Malformed)
-		f.refuse(ctx, e.refusal)
+		f.refuse(w, e.refusal)
 		return
 	}
 	a.req.record.becomes(Failed)
@@ -279,10 +297,9 @@ func (f *Front) originFailed(ctx *fasthttp.RequestCtx, a admitted, err error) {
 	default:
 		what = failure{code: http.StatusBadGateway, title: "The site does not answer"}
 	}
-	f.fail(ctx, a.req, what, err)
-	f.discardBody(ctx, a.req)
+	f.fail(w, a.req, what, err)
 	if a.cookie != nil {
-		ctx.Response.Header.AddBytesV("Set-Cookie", a.cookie)
+		w.head.SetBytes("Set-Cookie", a.cookie)
 	}
 }
 
@@ -293,5 +310,5 @@ func isUnusable(err error) bool {
 
 func isTimeout(err error) bool {
 	e, ok := errors.AsType[net.Error](err)
-	return ok && e.Timeout() || errors.Is(err, fasthttp.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+	return ok && e.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }

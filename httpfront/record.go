@@ -1,12 +1,8 @@
 package httpfront
 
 import (
-	"errors"
-	"net"
 	"sync"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/accesslog"
@@ -29,8 +25,7 @@ type AccessLog interface {
 }
 
 // record is what is noted of a request until its answer is out: by whom it is served, and
-// what has become of it. It has one owner at a time: the handler, then perhaps the exchange
-// with the origin, which may go on when the handler has returned.
+// what has become of it.
 //
 // A record comes from Front.newRecord and is good until end. All methods may be called
 // on nil, which is a request that nobody wants to know of.
@@ -64,9 +59,8 @@ func (f *Front) newRecord(logged bool) *record {
 	return c
 }
 
-// asked notes what the access log wants of a head. The bytes of the server are recycled
-// before the answer is out, so they are copied.
-func (c *record) asked(h rawHead, referer, agent []byte) {
+// asked notes what the access log wants of a head, which goes before the answer is out.
+func (c *record) asked(h rawHead, r *request) {
 	if c == nil || !c.logged {
 		return
 	}
@@ -77,8 +71,8 @@ func (c *record) asked(h rawHead, referer, agent []byte) {
 		{&c.entry.Method, h.method},
 		{&c.entry.Target, h.target},
 		{&c.entry.Protocol, h.protocol},
-		{&c.entry.Referer, referer},
-		{&c.entry.Agent, agent},
+		{&c.entry.Referer, r.first("referer")},
+		{&c.entry.Agent, r.first("user-agent")},
 	}
 	for i := range parts {
 		c.text = append(c.text, parts[i].of...)
@@ -123,13 +117,6 @@ func (c *record) judged(o Outcome, s *room.Settings, p *node.Pass, now time.Time
 	}
 }
 
-// answered notes the code of the answer.
-func (c *record) answered(status int) {
-	if c != nil {
-		c.status = status
-	}
-}
-
 // end hands the record in: the answer is out, with so many bytes of body.
 func (c *record) end(bytes int64) {
 	if c == nil {
@@ -155,69 +142,18 @@ func (c *record) end(bytes int64) {
 	records.Put(c)
 }
 
-// endRequest hands in what is noted of a request that was answered without the origin, or
-// whose answer has no body to wait for. If an exchange with the origin goes on, that does it.
-func endRequest(ctx *fasthttp.RequestCtx, r *request) {
+// answered notes that a request was answered, with so many bytes of body, and hands the record in.
+func (r *request) answered(status int, bytes int64) {
 	c := r.record
 	if c == nil {
 		return
 	}
 	r.record = nil
-	c.answered(ctx.Response.StatusCode())
-	c.fromPeer(ctx, r)
-	c.end(bodyLength(ctx))
-}
-
-// from notes who has asked.
-func (c *record) from(r *request) {
+	c.status = status
 	if c.logged {
-		c.entry.Addr = r.via.client
+		if c.entry.Addr = r.via.client; !c.entry.Addr.IsValid() && r.edge != nil {
+			c.entry.Addr = r.edge.peerAddr() // it was refused before its visitor was found out
+		}
 	}
-}
-
-// fromPeer is from of a request that may have been refused before it was found out.
-func (c *record) fromPeer(ctx *fasthttp.RequestCtx, r *request) {
-	if c.from(r); c.logged && !c.entry.Addr.IsValid() {
-		c.entry.Addr = peerOf(ctx)
-	}
-}
-
-// bodyLength returns the length of the body of one of our own answers.
-func bodyLength(ctx *fasthttp.RequestCtx) int64 {
-	if ctx.IsHead() || ctx.Response.IsBodyStream() {
-		return 0
-	}
-	return int64(len(ctx.Response.Body()))
-}
-
-// handOver has x hand in what is noted of the request, with the answer whose head is ready.
-func (x *exchange) handOver(ctx *fasthttp.RequestCtx, r *request) {
-	c := r.record
-	if c == nil {
-		return
-	}
-	x.record, r.record = c, nil
-	c.answered(ctx.Response.StatusCode())
-	c.fromPeer(ctx, r)
-}
-
-// recordUnread counts a request that the server's parser refused. That a client went away, or
-// said nothing, is no request.
-func (f *Front) recordUnread(ctx *fasthttp.RequestCtx, err error) {
-	if edge := edgeOf(ctx.Conn()); edge != nil && edge.fast.giveUp(ctx.Response.StatusCode()) {
-		return
-	}
-	if a, ok := ctx.UserValue(decidedKey{}).(admitted); ok { // who was told to go on sent no body
-		a.req.record.becomes(Malformed)
-		endRequest(ctx, a.req)
-		a.req.release()
-		return
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return
-	}
-	r := f.request()
-	r.record.becomes(Malformed)
-	endRequest(ctx, r)
-	r.release()
+	c.end(bytes)
 }

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Redirect is a listener without TLS, which sends visitors to the same address with it.
@@ -46,18 +44,12 @@ func (f *Front) RunRedirect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redirects: %w", err)
 	}
-	edge := newEdgeListener(ln, f.edgeConfig(nil))
-	srv := f.server()
-	srv.Handler = f.redirect
-	srv.ExpectHandler = func(ctx *fasthttp.RequestCtx) int {
-		f.redirect(ctx)
-		return ctx.Response.StatusCode()
-	}
-	err = serveOn(ctx, edge, srv, func() {
+	edge := newEdgeListener(ln, f.edgeConfig(nil), func(e *edgeConn) { f.serve(e, f.redirect) })
+	err = edge.serve(ctx, func() {
 		// Answers are a few lines, so requests under way end at once or never.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		srv.ShutdownWithContext(end) //nolint:errcheck // what is left is cut off
+		edge.quiesce(end) //nolint:errcheck // what is left is cut off
 		edge.abort()
 	})
 	if err != nil {
@@ -68,12 +60,7 @@ func (f *Front) RunRedirect(ctx context.Context) error {
 
 // redirect answers one request that came without TLS. The answer keeps the method, and
 // goes to the host that was asked for, whatever the path looks like.
-func (f *Front) redirect(ctx *fasthttp.RequestCtx) {
-	defer f.recover(ctx)
-	r := newRequest()
-	defer r.release()
-	h := &ctx.Request.Header
-	no := r.parse(rawHead{h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders()})
+func (f *Front) redirect(r *request, w *answer, no refusal) {
 	switch {
 	case r.host == "" && (no.code == 0 || no.to != ""):
 		no = bad("the Host field is missing")
@@ -81,28 +68,21 @@ func (f *Front) redirect(ctx *fasthttp.RequestCtx) {
 		no.to = f.cfg.Redirect.location(r, no.to)
 	}
 	if no.code != 0 {
-		f.refuse(ctx, no)
+		f.refuse(w, no)
 		return
 	}
+	var h *head
 	if content, ok := f.challenge(r); ok {
-		begin(ctx, http.StatusOK, time.Now()).SetContentType("application/octet-stream")
-		ctx.Response.SetBodyString(content)
+		h = w.begin(http.StatusOK)
+		h.Set("Content-Type", "application/octet-stream")
+		w.write(content)
 	} else {
-		to := begin(ctx, http.StatusPermanentRedirect, time.Now())
-		to.Set("Location", f.cfg.Redirect.location(r, string(r.target)))
+		h = w.begin(http.StatusPermanentRedirect)
+		h.Set("Location", f.cfg.Redirect.location(r, string(r.target)))
 	}
-	out := &ctx.Response.Header
-	out.Set("Cache-Control", "no-store")
-	if r.length != lengthNone && r.length != 0 {
-		// Nobody wants the body: the client sends it again where it is sent.
-		out.SetConnectionClose()
-		if e := edgeOf(ctx.Conn()); e != nil {
-			e.linger.Store(true)
-		}
-	}
-	if r.close || ctx.ConnRequestNum() >= uint64(f.cfg.Limits.Requests) {
-		out.SetConnectionClose()
-	}
+	h.Set("Cache-Control", "no-store")
+	// Nobody wants a body: the client sends it again where it is sent.
+	w.last, w.linger = r.hasBody(), r.hasBody()
 }
 
 // location returns where r is redirected to, with that target.

@@ -11,7 +11,7 @@ import (
 )
 
 // request is what is kept of a request once its head was found in order. It
-// owns all its bytes: those of the server are recycled, and a slice of them
+// owns all its bytes: those of the connection are recycled, and a slice of them
 // kept too long would show one visitor's cookie in another's answer.
 //
 // A request comes from newRequest and is good until release.
@@ -27,10 +27,8 @@ type request struct {
 	length    int64  // of the body; lengthChunked or lengthNone
 	upgrade   bool   // asks for WebSocket
 	close     bool   // the connection shall be closed afterwards
-	expects   bool   // is decided about before the client is told to send a body
 
-	expectation bool      // has an Expect field
-	trailer     bool      // has a Trailer field
+	expectation bool      // the client waits to be told before it sends a body
 	accept      []byte    // all Accept fields, joined by commas
 	cookies     bool      // whether there is a Cookie field
 	trailers    bool      // whether the client wants trailers
@@ -55,8 +53,9 @@ type request struct {
 
 	withheld fieldNames // that are in no trailer: proofName and told, which come too late there
 
-	head []byte    // backing bytes of target and fields
-	body io.Reader // once it was asked for; see serverReader
+	head  []byte      // backing bytes of target and fields
+	body  io.Reader   // input, or nil if there is no body
+	input requestBody // what the client sends behind the head
 
 	traces      bool   // this front traces requests
 	traceparent string // of the part that the origin has; "": it is not traced
@@ -67,14 +66,13 @@ type request struct {
 
 	setCookie []byte // backing bytes of the cookie in its answer
 	scratch   []byte // for as long as a call
-	added     head   // fields that are added to its answer
 
 	memory *memory // of the connection; nil: it has none
 
 	limited bool // one of them keeps it from the origin
 	again   bool // they have counted it
 
-	record *record // nil: nobody wants to know, or somebody else hands it in
+	record *record // nil: nobody wants to know
 }
 
 // field is one header field. Both slices belong to the request.
@@ -108,7 +106,6 @@ func (r *request) release() {
 
 		setCookie: r.setCookie[:0],
 		scratch:   r.scratch[:0],
-		added:     head{r.added.b[:0]},
 
 		via: forwarded{chain: r.via.chain[:0]},
 	}
@@ -124,6 +121,19 @@ func (r *request) all(name string) func(yield func([]byte) bool) {
 			}
 		}
 	}
+}
+
+// first returns the value of the first field of that lower-case name.
+func (r *request) first(name string) []byte {
+	for v := range r.all(name) {
+		return v
+	}
+	return nil
+}
+
+// asks reports whether the request goes to the origin all at once, since it has no body.
+func (r *request) asks() bool {
+	return !r.hasBody() && !r.upgrade && (r.record == nil || r.record.trace == nil)
 }
 
 // use is what a connection to the origin is for.

@@ -294,7 +294,7 @@ func TestFailuresCarryAnID(t *testing.T) {
 	f := serveTo(t, nil, tcpOrigin(t, func(net.Conn, *bufio.Reader) {}), func(c *Config) { c.Logger = log.logger() })
 	page := f.get("/", "Accept", "text/html")
 	program := f.get("/", "Accept", "application/json")
-	for _, got := range []answer{page, program} {
+	for _, got := range []reply{page, program} {
 		id := got.Header.Get("X-Request-Id")
 		if len(id) != 16 || !strings.Contains(got.body, id) || !log.has("request="+id) {
 			t.Errorf("id %q, body %q, log %s", id, got.body, log.text())

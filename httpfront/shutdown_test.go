@@ -17,7 +17,7 @@ func TestShutdownLetsRequestsEnd(t *testing.T) {
 		<-release
 		w.Write([]byte("done"))
 	}))
-	answered := make(chan answer, 1)
+	answered := make(chan reply, 1)
 	go func() { answered <- f.get("/") }()
 	<-arrived
 	stopped := make(chan struct{})

@@ -274,7 +274,7 @@ func smugglingCases() map[string]smuggling {
 	} {
 		refuse("head: "+name, raw, 400)
 	}
-	serve("head: LF after the request line", "GET / HTTP/1.1\nHost: good\r\n\r\n", sentGet)
+	refuse("head: LF after the request line", "GET / HTTP/1.1\nHost: good\r\n\r\n", 400)
 	serve("head: empty lines before", "\r\n\r\nGET / HTTP/1.1\r\nHost: good\r\n\r\n", sentGet)
 	serve("head: fields of many kinds", "GET / HTTP/1.1\r\nHost: good\r\n!#$%&'*+-.^_`|~: y\r\nX:\xff\xfe\r\n\r\n", sentGet)
 

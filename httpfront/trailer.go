@@ -1,13 +1,8 @@
 package httpfront
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"slices"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
 )
@@ -39,6 +34,21 @@ func isTrailer(name []byte) bool {
 	}
 	_, no := slices.BinarySearch(notInTrailers, string(lower))
 	return !no && !isHop(name) && !forwarding.Is(name) && !isCommand(name)
+}
+
+// appendTrailerNames appends the names that are passed on of those which the origin announces, as
+// a list.
+func (h *originHead) appendTrailerNames(dst []byte) []byte {
+	for i := range h.fields {
+		if f := &h.fields[i]; equalFold(f.name, "trailer") {
+			for name := range elements(f.value) {
+				if isName(name) && isTrailer(name) {
+					dst = appendElement(dst, name)
+				}
+			}
+		}
+	}
+	return dst
 }
 
 // appendTrailerNames appends a Trailer field with those names of the client's own
@@ -73,45 +83,6 @@ func appendTrailers(dst []byte, trailer []field, withheld fieldNames) []byte {
 		}
 	}
 	return append(dst, "\r\n"...)
-}
-
-// readTrailers reads what is behind the last chunk of a response into h, whose
-// head has been sent.
-func readTrailers(br *bufio.Reader, h *fasthttp.ResponseHeader) error {
-	h.SetTrailer("")
-	for left := trailersMax; ; {
-		line, err := br.ReadSlice('\n')
-		if left -= len(line); err == bufio.ErrBufferFull || left < 0 {
-			return errTrailerLong
-		}
-		if err != nil {
-			return noEOF(err)
-		}
-		line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
-		if len(line) == 0 {
-			return nil
-		}
-		f, no := parseField(line)
-		if no.code != 0 {
-			return errors.New("trailer: " + no.reason)
-		}
-		if isTrailer(f.name) {
-			addTrailer(h, f)
-		}
-	}
-}
-
-// addTrailer adds f to what the server sends behind the body. It sends one line
-// for each name, so several become a list.
-func addTrailer(h *fasthttp.ResponseHeader, f field) {
-	value := f.value
-	if slices.ContainsFunc(h.PeekTrailerKeys(), func(key []byte) bool { return bytes.EqualFold(key, f.name) }) {
-		value = slices.Concat(h.PeekBytes(f.name), []byte(", "), f.value)
-	} else if h.AddTrailerBytes(f.name) != nil {
-		return // the library does not send it either
-	}
-	h.DelBytes(f.name) // one of the head, which has gone out
-	h.SetBytesKV(f.name, value)
 }
 
 // isName reports whether b may be the name of a field.

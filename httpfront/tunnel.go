@@ -10,23 +10,44 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
-// tunnel answers with the origin's 101 and then passes bytes on both ways.
-func (f *Front) tunnel(ctx *fasthttp.RequestCtx, x *exchange) {
-	h := &ctx.Response.Header
-	h.SetTrailer("")
-	h.Set("Connection", "Upgrade")
-	h.Set("Upgrade", "websocket")
+// tunnel answers with the origin's 101 and then passes bytes on both ways, until that ends. What
+// is there of the request is given back as far as it can be: most tunnels say nothing most of the
+// time.
+func (f *Front) tunnel(e *edgeConn, r *request, w *answer) {
+	x := &w.origin
 	x.upgraded = true
-	edge := edgeOf(ctx.Conn())
-	x.active.over = func() { edge.Close() } // which ends both directions
-	edge.atEnd(func() { x.close(false) })
-	idle := f.cfg.Timeouts.Tunnel
-	ctx.Hijack(func(c net.Conn) { join(c, x.conn, idle, &x.active, x.panicked) })
+	defer x.close(false)
+	w.out = w.appendHead(w.out[:0], r, false)
+	if _, err := e.Write(w.out); err != nil {
+		return
+	}
+	e.requestless()
+	early, _ := e.in.Peek(e.in.Buffered())
+	client := &tunnelClient{edgeConn: e, early: bytes.Clone(early)}
+	e.freeReader()
+	if x.active != nil {
+		x.active.over = func() { e.Close() } // which ends both directions
+	}
+	join(client, x.conn, f.cfg.Timeouts.Tunnel, x.active, f.logPanic)
+}
+
+// tunnelClient is a client's connection that has brought something already.
+type tunnelClient struct {
+	*edgeConn
+	early []byte
+}
+
+// Read reads what has come.
+func (c *tunnelClient) Read(p []byte) (int, error) {
+	if len(c.early) > 0 {
+		n := copy(p, c.early)
+		c.early = c.early[n:]
+		return n, nil
+	}
+	return c.edgeConn.Read(p)
 }
 
 // tunnelEnd is how long one direction may go on after the other has ended, for
@@ -145,9 +166,7 @@ func (b *tunnelBuffer) shrink() {
 }
 
 func closeWrite(c net.Conn) {
-	if e := edgeOf(c); e != nil {
-		e.CloseWrite()
-	} else if w, ok := c.(interface{ CloseWrite() error }); ok {
+	if w, ok := c.(interface{ CloseWrite() error }); ok {
 		w.CloseWrite()
 	}
 }

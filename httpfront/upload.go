@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 type upload struct {
 	edge  *edgeConn
 	conn  *upstream.Conn
-	from  io.Reader     // a chunkReader if the body is in chunks
+	from  *requestBody
 	size  int64         // of the body; lengthChunked if it is sent in chunks
 	limit int64         // of the body; 0: none
 	wait  time.Duration // for the response, once the body has been sent
@@ -97,8 +96,8 @@ func (u *upload) copy() error {
 			return readError(err)
 		}
 	}
-	if chunks, ok := u.from.(*chunkReader); ok {
-		if _, err := u.conn.Write(appendTrailers(append(buf[:0], "0\r\n"...), chunks.trailer, u.withheld)); err != nil {
+	if u.size == lengthChunked {
+		if _, err := u.conn.Write(appendTrailers(append(buf[:0], "0\r\n"...), u.from.chunks.trailer, u.withheld)); err != nil {
 			return fmt.Errorf("send request body: %w", err)
 		}
 	} else if sent != u.size {
@@ -116,13 +115,8 @@ func (u *upload) frame(buf *[bufferSize]byte, n int) []byte {
 	if u.size != lengthChunked {
 		return buf[chunkHeadMax : chunkHeadMax+n]
 	}
-	var head [chunkHeadMax]byte
-	h := append(strconv.AppendInt(head[:0], int64(n), 16), "\r\n"...)
-	start := chunkHeadMax - len(h)
-	copy(buf[start:], h)
-	end := chunkHeadMax + n
-	copy(buf[end:], "\r\n")
-	return buf[start : end+2]
+	from, to := frameChunk(buf[:], chunkHeadMax, n)
+	return buf[from:to]
 }
 
 func readError(err error) error {
@@ -144,9 +138,7 @@ func (u *upload) headRead() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.answered = true
-	if u.edge != nil {
-		u.edge.anyPace()
-	}
+	u.edge.anyPace()
 }
 
 // ended reports whether the whole body has been sent, or has been within d.
@@ -174,9 +166,7 @@ func (u *upload) ended(d time.Duration) bool {
 // is given time to read the answer.
 func (u *upload) abort(c *upstream.Conn) {
 	c.Abort()
-	if u.edge != nil {
-		u.edge.stop()
-		u.edge.linger.Store(true)
-	}
+	u.edge.stop()
+	u.edge.linger.Store(true)
 	<-u.done
 }

@@ -3,10 +3,7 @@ package httpfront
 import (
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
@@ -44,66 +41,37 @@ type queueAnswer struct {
 	waiting // whom it is for
 	state   page.State
 	refresh []byte // in decimal
-	page    []byte // headRoom bytes for a head, and the body
-	head    head
-}
-
-var queueAnswers = sync.Pool{New: func() any {
-	return &queueAnswer{page: make([]byte, headRoom, headRoom+9<<10), head: head{make([]byte, 0, headRoom)}}
-}}
-
-// release gives a back.
-func (a *queueAnswer) release() {
-	a.waiting = waiting{}
-	queueAnswers.Put(a)
 }
 
 // wait answers with the waiting page, or with JSON to programs.
-func (f *Front) wait(ctx *fasthttp.RequestCtx, w waiting) {
-	a := queueAnswers.Get().(*queueAnswer)
-	defer a.release()
-	a.waiting = w
+func (f *Front) wait(w *answer, of waiting) {
+	a := &w.state
+	a.waiting = of
 	switch {
-	case w.crowded:
-		f.answerCrowded(ctx, a)
-	case w.blocked():
-		f.refuseLimited(ctx, w.req, w.limited, w.now)
-		if w.cookie != nil {
-			ctx.Response.Header.AddBytesV("Set-Cookie", w.cookie)
+	case of.crowded:
+		answerCrowded(w, a)
+	case of.blocked():
+		refuseLimited(w, of.req, of.limited)
+		if of.cookie != nil {
+			w.head.SetBytes("Set-Cookie", of.cookie)
 		}
 	default:
-		f.answerQueued(ctx, a)
+		answerQueued(w, a)
 	}
 }
 
 // answerQueued answers with the waiting page, or with JSON to programs.
-func (f *Front) answerQueued(ctx *fasthttp.RequestCtx, a *queueAnswer) {
-	if edge := f.direct(ctx, a.req); edge != nil && a.limited == nil {
-		f.answerQueuedOn(edge, a)
-		return
-	}
-	p, json := a.fill()
-	h := begin(ctx, a.status(), a.now)
+func answerQueued(w *answer, a *queueAnswer) {
+	h := w.begin(a.status())
+	p, json := a.fill(w)
 	a.describe(h, p, json)
 	if a.limited != nil {
 		a.req.tellLimits(h)
 	}
-	ctx.Response.SetBody(a.page[headRoom:]) // copies
 }
 
-// answerQueuedOn is answerQueued past the server, to somebody whom no rate limit concerns.
-func (f *Front) answerQueuedOn(edge *edgeConn, a *queueAnswer) {
-	p, json := a.fill()
-	body := len(a.page) - headRoom
-	a.head.begin(a.status(), a.now)
-	a.head.Set("X-Content-Type-Options", "nosniff")
-	a.describe(&a.head, p, json)
-	a.head.end(body, f.isLast(edge, a.req))
-	f.answerDirect(edge, a.req, a.head.before(a.page), a.status(), body)
-}
-
-// fill makes the body, and returns the page that it is of and whether it is JSON.
-func (a *queueAnswer) fill() (p *page.Page, json bool) {
+// fill makes the body of w, and returns the page that it is of and whether it is JSON.
+func (a *queueAnswer) fill(w *answer) (p *page.Page, json bool) {
 	event := ""
 	if a.verdict.View != nil {
 		event = a.verdict.View.Event.Name
@@ -116,19 +84,19 @@ func (a *queueAnswer) fill() (p *page.Page, json bool) {
 	})
 	json = p.JSON() && prefersJSON(r.accept)
 	if json {
-		a.page = p.AppendJSON(a.page[:headRoom], &a.state)
+		w.buf = p.AppendJSON(w.buf, &a.state)
 	} else {
-		a.page = p.AppendHTML(a.page[:headRoom], &a.state)
+		w.buf = p.AppendHTML(w.buf, &a.state)
 	}
 	return p, json
 }
 
 // describe writes the fields of a queue answer that p has made.
-func (a *queueAnswer) describe(h fieldWriter, p *page.Page, json bool) {
+func (a *queueAnswer) describe(h *head, p *page.Page, json bool) {
 	a.describeAll(h)
 	h.Set(stateField, stateWaiting)
 	if a.cookie != nil {
-		h.AddBytesV("Set-Cookie", a.cookie)
+		h.SetBytes("Set-Cookie", a.cookie)
 	}
 	if json {
 		h.Set("Content-Type", "application/json")
@@ -142,13 +110,13 @@ func (a *queueAnswer) describe(h fieldWriter, p *page.Page, json bool) {
 }
 
 // describeAll writes the fields that all answers to those who have to wait have.
-func (a *queueAnswer) describeAll(h fieldWriter) {
+func (a *queueAnswer) describeAll(h *head) {
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("Vary", "Cookie, Accept, Accept-Language")
 	if seconds := a.state.Refresh(); seconds > 0 {
 		a.refresh = strconv.AppendInt(a.refresh[:0], int64(seconds), 10)
-		h.SetBytesV("Refresh", a.refresh)
-		h.SetBytesV("Retry-After", a.refresh)
+		h.SetBytes("Refresh", a.refresh)
+		h.SetBytes("Retry-After", a.refresh)
 	}
 	h.Set("Referrer-Policy", "same-origin")
 }

@@ -7,59 +7,17 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/node"
 )
 
-// inFastPath reports whether the goroutine that calls it serves a request in the fast path.
-func inFastPath() bool {
-	var buf [64]uintptr
-	frames := runtime.CallersFrames(buf[:runtime.Callers(1, buf[:])])
-	for {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, ".serveFast") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
-}
-
-// trail notes for each question to a room whether it came by the fast path.
-type trail struct {
-	mu   sync.Mutex // guards the following
-	fast []bool
-}
-
-func (l *trail) note(decide func(node.Pass, bool, time.Time) node.Verdict) func(node.Pass, bool, time.Time) node.Verdict {
-	return func(p node.Pass, known bool, now time.Time) node.Verdict {
-		l.mu.Lock()
-		l.fast = append(l.fast, inFastPath())
-		l.mu.Unlock()
-		return decide(p, known, now)
-	}
-}
-
-// take returns what was noted since it was called last.
-func (l *trail) take() []bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fast := l.fast
-	l.fast = nil
-	return fast
-}
-
 // askOn sends a request on c and reads the answer to it.
-func askOn(t *testing.T, c net.Conn, br *bufio.Reader, request, method string) answer {
+func askOn(t *testing.T, c net.Conn, br *bufio.Reader, request, method string) reply {
 	t.Helper()
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
@@ -72,46 +30,7 @@ func askOn(t *testing.T, c net.Conn, br *bufio.Reader, request, method string) a
 	if err != nil {
 		t.Fatalf("after %q: %v", b, err)
 	}
-	return answer{resp, string(b)}
-}
-
-// TestWhatTakesTheFastPath: simple requests do, but for the first of a connection. It also
-// finds out whether the library still reads and sets deadlines in the order that this depends on.
-func TestWhatTakesTheFastPath(t *testing.T) {
-	const plain = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
-	for name, c := range map[string]struct {
-		then []string // after a first request
-		want []bool
-	}{
-		"another one":              {[]string{plain, plain, plain}, []bool{true, true, true}},
-		"a body":                   {[]string{"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab", plain, plain}, []bool{false, false, true}},
-		"a body of nothing":        {[]string{"GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", plain}, []bool{false, true}},
-		"no body":                  {[]string{"HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n", plain}, []bool{false, true}},
-		"a close":                  {[]string{"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"}, []bool{false}},
-		"HTTP/1.0":                 {[]string{"GET /a HTTP/1.0\r\nHost: a\r\n\r\n"}, []bool{false}},
-		"an expectation":           {[]string{"GET /a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n"}, []bool{false}},
-		"a body as if it were one": {[]string{"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: " + fmt.Sprint(len(plain)) + "\r\n\r\n" + plain, plain, plain}, []bool{false, false, true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var l trail
-			f := serve(t, fakeRooms{room: newRoom(l.note(always))}, http.HandlerFunc(echo))
-			conn := f.dial()
-			br := bufio.NewReader(conn)
-			askOn(t, conn, br, plain, "GET")
-			if got := l.take(); !slices.Equal(got, []bool{false}) {
-				t.Fatalf("the first request: %v, want that the server has it", got)
-			}
-			for i, request := range c.then {
-				method, _, _ := strings.Cut(request, " ")
-				if got := askOn(t, conn, br, request, method); got.StatusCode != http.StatusOK {
-					t.Errorf("request %d: got %d", i, got.StatusCode)
-				}
-			}
-			if got := l.take(); !slices.Equal(got, c.want) {
-				t.Errorf("by the fast path: %v, want %v", got, c.want)
-			}
-		})
-	}
+	return reply{resp, string(b)}
 }
 
 // TestPipelinedRequestsAreAnsweredInOrder, whatever of them is read at once.
@@ -256,7 +175,7 @@ func answersAlike(t *testing.T, f *front) {
 	for _, head := range wholeHeads {
 		cold, warm := answerTo(t, f, head, false), answerTo(t, f, head, true)
 		if cold != warm {
-			t.Errorf("%.200q: the server says\n\t%.600s\nthe fast path\n\t%.600s", head, cold, warm)
+			t.Errorf("%.200q: the first request of a connection is told\n\t%.600s\na later one\n\t%.600s", head, cold, warm)
 		}
 	}
 	waitFor(t, "all to end", func() bool {
@@ -265,9 +184,9 @@ func answersAlike(t *testing.T, f *front) {
 	})
 }
 
-// TestTheFastPathAnswersAsTheServer: what is answered, and what the site is asked, is the same
-// whether or not a request is the first one of its connection.
-func TestTheFastPathAnswersAsTheServer(t *testing.T) {
+// TestNoAnswerDependsOnWhatAConnectionRemembers: what is answered, and what the site is asked, is
+// the same whether or not a request is the first one of its connection.
+func TestNoAnswerDependsOnWhatAConnectionRemembers(t *testing.T) {
 	for name, decide := range map[string]func(node.Pass, bool, time.Time) node.Verdict{"inside": always, "let in": letIn, "waits": never} {
 		for roomed, rooms := range map[string]fakeRooms{"a room": {room: newRoom(decide)}, "no room": {path: "/none", room: newRoom(decide)}} {
 			t.Run(name+" in "+roomed, func(t *testing.T) {
@@ -281,8 +200,8 @@ func TestTheFastPathAnswersAsTheServer(t *testing.T) {
 	}
 }
 
-// TestShutdownLetsTheFastPathEnd: the server takes the connection for idle.
-func TestShutdownLetsTheFastPathEnd(t *testing.T) {
+// TestShutdownEndsWhatIsIdle, and lets a request end.
+func TestShutdownEndsWhatIsIdle(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
@@ -316,19 +235,20 @@ func TestShutdownLetsTheFastPathEnd(t *testing.T) {
 	<-stopped
 }
 
-// TestAPanicOfTheFastPathFailsOneRequest, with an answer, and leaves nothing counted.
-func TestAPanicOfTheFastPathFailsOneRequest(t *testing.T) {
-	var l trail
+// TestAPanicFailsOneRequest, with an answer, and leaves nothing counted.
+func TestAPanicFailsOneRequest(t *testing.T) {
+	var panics atomic.Bool
 	log := &lockedLog{}
-	f := serve(t, fakeRooms{room: newRoom(l.note(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		if inFastPath() {
+	f := serve(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		if panics.CompareAndSwap(true, false) {
 			panic("the test says so")
 		}
 		return always(p, known, now)
-	}))}, http.HandlerFunc(echo), func(c *Config) { c.Requests, c.Logger = deaf{}, log.logger() })
+	})}, http.HandlerFunc(echo), func(c *Config) { c.Requests, c.Logger = deaf{}, log.logger() })
 	c := f.dial()
 	br := bufio.NewReader(c)
 	askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
+	panics.Store(true)
 	got := askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
 	if got.StatusCode != http.StatusInternalServerError || !got.Close || !log.has("the test says so") {
 		t.Errorf("got %d, close %v, log %s", got.StatusCode, got.Close, log.text())
@@ -342,7 +262,7 @@ func TestAPanicOfTheFastPathFailsOneRequest(t *testing.T) {
 	}
 }
 
-// TestAClientThatGoesAwayLeavesNothing of a request that was left to the server.
+// TestAClientThatGoesAwayLeavesNothing of its request.
 func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(siteOfAllKinds), func(c *Config) { c.Requests = deaf{} })
 	for range 50 {
@@ -359,8 +279,8 @@ func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestTheFastPathKeepsTheLimitOfRequests on one connection.
-func TestTheFastPathKeepsTheLimitOfRequests(t *testing.T) {
+// TestALimitOfRequestsHolds on one connection.
+func TestALimitOfRequestsHolds(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Limits.Requests = 5 })
 	c := f.dial()
 	br := bufio.NewReader(c)
@@ -371,8 +291,8 @@ func TestTheFastPathKeepsTheLimitOfRequests(t *testing.T) {
 	}
 }
 
-// TestTheFastPathEndsWhatIsIdle, each time for as long as the server does.
-func TestTheFastPathEndsWhatIsIdle(t *testing.T) {
+// TestIdleConnectionsEnd after as long as was said, each time.
+func TestIdleConnectionsEnd(t *testing.T) {
 	const idle = 300 * time.Millisecond
 	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Idle, c.Limits.Requests = idle, 1e9 })
 	c := f.dial()
@@ -387,44 +307,123 @@ func TestTheFastPathEndsWhatIsIdle(t *testing.T) {
 	}
 }
 
-// fastHead holds a head against the server's parser: what the fast path takes, that takes too, to the
-// same end, without a body, so that it can go on with what is left to it.
-func fastHead(t *testing.T, b []byte) {
-	h, ok := wholeHead(b)
-	if !ok {
-		return
-	}
-	r := newRequest()
-	defer r.release()
-	if no := r.parse(h); no.code != 0 || !r.isPlain() {
-		return
-	}
-	var req fasthttp.Request
-	br := bufio.NewReaderSize(bytes.NewReader(b), bufferSize)
-	if err := req.Header.Read(br); err != nil {
-		t.Fatalf("%q is taken; the server says %v", b, err)
-	}
-	if n := req.Header.ContentLength(); br.Buffered() != 0 || n > 0 || n == -1 || req.MayContinue() {
-		t.Errorf("%q is taken; the server leaves %d bytes of it, and sees a body of %d, expectation %v", b, br.Buffered(), n, req.MayContinue())
-	}
-	if string(req.Header.RequestURI()) != string(h.target) {
-		t.Errorf("%q: the server sees the target %q", b, req.Header.RequestURI())
+// TestFieldsOfAnAnswerStayAsTheyAre: all of them, in their order and spelling, whatever the length
+// of the body.
+func TestFieldsOfAnAnswerStayAsTheyAre(t *testing.T) {
+	const fields = "Content-Type: text/plain\r\nserver: one\r\nSERVER: two\r\nContent-Encoding: x-a\r\nX-B: 1\r\nx-mIxEd: y\r\nContent-Encoding: x-b\r\n" +
+		"X-B: 2\r\nVia: 1.1 a\r\nX-B: 3\r\nVia: 1.1 b\r\nSet-Cookie: a=1\r\nSet-Cookie: =v\r\nX-Empty: \r\nX-Latin: caf\xe9\r\nWWW-Authenticate: Basic realm=\"x\"\r\n"
+	long := strings.Repeat("x", 3*bufferSize)
+	for name, c := range map[string]struct{ says, adds string }{
+		"short":           {"Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n"},
+		"long":            {fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(long), long), fmt.Sprintf("Content-Length: %d\r\n", len(long))},
+		"in chunks":       {"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n"},
+		"lengths alike":   {"Content-Length: 5\r\nContent-Length: 5, 5\r\n\r\nhello", "Content-Length: 5\r\n"},
+		"of a connection": {"Connection: x-gone\r\nX-Gone: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n", "Content-Length: 0\r\n"},
+		"of others":       {"Ropeline-State: admitted\r\nTE: x\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n", "Content-Length: 0\r\n"},
+	} {
+		for dated, date := range map[string]string{"dated": "Date: Mon, 01 Jan 2024 00:00:00 GMT\r\n", "undated": ""} {
+			t.Run(name+", "+dated, func(t *testing.T) {
+				f := serveTo(t, nil, newRawOrigin(t, "HTTP/1.1 200 Tout va bien\r\n"+date+fields+c.says).url)
+				head, _, _ := strings.Cut(f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "\r\n\r\n")
+				if date == "" {
+					first := strings.Index(head, "Date: ")
+					if first < 0 {
+						t.Fatalf("an answer without a date (RFC 9110, 6.6.1): %q", head)
+					}
+					end := first + strings.Index(head[first:], "\r\n") + 2
+					if _, err := http.ParseTime(head[first+6 : end-2]); err != nil {
+						t.Error(err)
+					}
+					head = head[:first] + head[end:]
+				}
+				if want := "HTTP/1.1 200 Tout va bien\r\n" + date + fields + c.adds + "Connection: close"; head != want {
+					t.Errorf("got\n%s\nwant\n%s", head, want)
+				}
+			})
+		}
 	}
 }
 
-func TestTheServerTakesWhatTheFastPathTakes(t *testing.T) {
-	for _, head := range wholeHeads {
-		fastHead(t, []byte(head))
+// TestEarlyHintsArePassedOn to clients that know of them.
+func TestEarlyHintsArePassedOn(t *testing.T) {
+	o := newRawOrigin(t, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x\r\nX: 1\r\n\r\n"+okAnswer)
+	f := serveTo(t, nil, o.url)
+	const hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\n"
+	if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, hints) {
+		t.Errorf("got %q", got)
+	}
+	if got := f.raw("GET / HTTP/1.0\r\nHost: a\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
+		t.Errorf("HTTP/1.0: got %q", got)
 	}
 }
 
-func FuzzFastHead(f *testing.F) {
-	for _, head := range wholeHeads {
-		f.Add([]byte(head))
+// TestWhoMustWaitIsToldBeforeTheBody: a request is decided about by its head, and answered.
+func TestWhoMustWaitIsToldBeforeTheBody(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
+	for name, fields := range map[string]string{"short": "Content-Length: 5\r\n", "long": "Content-Length: 5000000\r\n", "chunks": "Transfer-Encoding: chunked\r\n"} {
+		c := f.dial()
+		br := bufio.NewReader(c)
+		io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\n"+fields+"\r\n")
+		if resp := readResponse(t, br, "POST"); resp.Header.Get(stateField) != stateWaiting || resp.Close != (name == "long") {
+			t.Errorf("%s: got %d %v, close %v", name, resp.StatusCode, resp.Header, resp.Close)
+		}
+	}
+}
+
+// TestWhatIsLeftOfABodyIsNoRequest: the next one starts behind it.
+func TestWhatIsLeftOfABodyIsNoRequest(t *testing.T) {
+	f := serve(t, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
+	c := f.dial()
+	br := bufio.NewReader(c)
+	inner := "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
+	for _, request := range []string{
+		fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(inner), inner),
+		fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inner), inner),
+	} {
+		if got := askOn(t, c, br, request, "POST"); got.StatusCode != http.StatusTooManyRequests || got.Close {
+			t.Errorf("got %d, close %v", got.StatusCode, got.Close)
+		}
+	}
+	if got := askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET"); got.StatusCode != http.StatusOK {
+		t.Errorf("then: got %d", got.StatusCode)
+	}
+}
+
+// FuzzOriginHead reads any head of an answer. What it is sent on as reads the same once more, also by another parser.
+func FuzzOriginHead(f *testing.F) {
+	for _, s := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200\r\n\r\n", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5, 5\r\n\r\n",
+		"HTTP/1.1 200 OK\nX: a\n b\nTransfer-Encoding: chunked\n\n", "HTTP/1.1 999 x\r\nX : y\r\nTransfer-Encoding: identity\r\n\r\n", "HTTP/1.1 204 No Content\r\nConnection: x, close\r\nX: 1\r\n\r\n",
+	} {
+		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) <= bufferSize {
-			fastHead(t, b)
+		size := headSize(b)
+		if size == 0 {
+			return
+		}
+		b = b[:size]
+		var h originHead
+		if h.parse(bytes.Clone(b)) != nil {
+			return
+		}
+		w := newAnswer()
+		defer w.release()
+		w.take(&h, &admitted{req: newRequest()})
+		sent := w.appendHead(nil, &request{http11: true}, h.length == lengthChunked && !hasNoBody(h.code))
+		again := originHead{}
+		if got := headSize(sent); got != len(sent) {
+			t.Fatalf("%q is sent on as %q", b, sent)
+		}
+		if err := again.parse(bytes.Clone(sent)); err != nil || again.code != h.code || again.length != h.length && !hasNoBody(h.code) {
+			t.Fatalf("%q is sent on as %q: %v, %d, length %d, want %d and %d", b, sent, err, again.code, again.length, h.code, h.length)
+		}
+		other, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(sent)), nil)
+		if err != nil {
+			return
+		}
+		if length := max(h.length, -1); other.StatusCode != h.code || other.ContentLength != length && !hasNoBody(h.code) {
+			t.Fatalf("%q is sent on as %q, in which another parser reads %d with %d bytes", b, sent, other.StatusCode, other.ContentLength)
 		}
 	})
 }

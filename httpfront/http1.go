@@ -1,0 +1,361 @@
+package httpfront
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront/socket"
+)
+
+// HTTP/1.1 with clients. A connection has one goroutine, which reads a head, has its request
+// answered, sends the answer, and reads the next one. What is read of a head is read here, once:
+// everything behind it goes by the request, and so does the origin.
+
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferSize) }}
+
+// serve answers the requests of a connection one after another, and closes it in the end.
+func (f *Front) serve(e *edgeConn, h handler) {
+	defer func() {
+		if p := recover(); p != nil { // outside of what makes answers
+			f.logPanic(p)
+		}
+		e.Close()
+		e.freeReader()
+	}()
+	for f.awaits(e) && f.serveNext(e, h) {
+	}
+}
+
+// freeReader gives the reader of e back. What it holds is lost.
+func (e *edgeConn) freeReader() {
+	if e.in != nil {
+		e.in.Reset(nil)
+		readers.Put(e.in)
+		e.in = nil
+	}
+}
+
+// awaits waits for a request, and reports whether there is one. An idle connection has no buffer.
+func (f *Front) awaits(e *edgeConn) bool {
+	if e.in != nil && e.in.Buffered() > 0 {
+		return true
+	}
+	e.freeReader()
+	pause := f.cfg.Timeouts.Idle
+	if e.requests == 0 {
+		pause = f.cfg.Timeouts.Head
+	}
+	if e.SetReadDeadline(time.Now().Add(pause)) != nil {
+		return false
+	}
+	if e.requests > 0 {
+		e.use.Store(idle)
+	}
+	if e.owner.isClosed() || e.await() != nil || !e.use.CompareAndSwap(idle, busy) {
+		return false
+	}
+	e.in = readers.Get().(*bufio.Reader)
+	e.in.Reset(e)
+	return true
+}
+
+// await waits until something has come.
+func (e *edgeConn) await() (err error) {
+	if c, ok := e.Conn.(interface {
+		Receive() (*socket.Buffer, error)
+	}); ok {
+		for {
+			if e.early, err = c.Receive(); !e.reads.Again(err) {
+				return err
+			}
+		}
+	}
+	_, err = io.ReadFull(e, e.first[:])
+	e.apart = err == nil
+	return err
+}
+
+// serveNext answers the request that has begun to come, and reports whether another may follow.
+func (f *Front) serveNext(e *edgeConn, h handler) bool {
+	r := newRequest()
+	defer r.release()
+	r.edge = e
+	if e.requests++; e.requests > 1 {
+		r.memory = &e.memory
+	}
+	no, err := f.readRequest(e, r)
+	if err != nil {
+		return false // nobody asks any more
+	}
+	w := newAnswer()
+	defer w.release()
+	var sent int64
+	defer func() { r.answered(w.code, sent) }()
+	f.safely(h, r, w, no)
+	if w.tunnels {
+		f.tunnel(e, r, w)
+		return false
+	}
+	w.last = w.last || f.isLast(e, r) || r.input.waits ||
+		!w.streams && r.length > discardMax && r.input.unread() // else somebody may be reading it
+	if sent, err = w.send(e, r); err == nil && !w.last {
+		return r.input.discard()
+	}
+	if w.linger || r.input.waits || r.input.unread() {
+		e.linger.Store(true)
+	}
+	return false
+}
+
+// isLast reports whether the connection is closed once r has been answered.
+func (f *Front) isLast(e *edgeConn, r *request) bool {
+	return r.close || f.draining.Load() || e.requests >= f.cfg.Limits.Requests
+}
+
+// readRequest reads the next head into r, or says why it is refused. The error is that of the
+// connection, if there is nobody to answer.
+func (f *Front) readRequest(e *edgeConn, r *request) (refusal, error) {
+	head, no, err := f.readHead(e)
+	if err != nil {
+		return refusal{}, err
+	}
+	f.adopt(r)
+	r.record.begin()
+	h, ok := splitHead(head)
+	if no.code == 0 && !ok {
+		no = bad("the first line is not a method, an address and a version, with one space between them")
+	}
+	if no.code == 0 {
+		no = r.parse(h)
+	}
+	r.record.asked(h, r)
+	e.in.Discard(len(head)) // which r owns a copy of
+	if no.code == 0 {
+		r.input.begin(r)
+	}
+	return no, nil
+}
+
+var (
+	headTooLong = refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "the head of the request is too long"}
+	headTooSlow = refusal{code: http.StatusRequestTimeout, reason: "the request came too slowly"}
+)
+
+// readHead waits for a whole head and returns it, with its last empty line; it is good until the
+// next read. If it is refused, it is as much of it as has come.
+func (f *Front) readHead(e *edgeConn) (head []byte, no refusal, err error) {
+	end, timed := 0, e.requests == 1 // awaits has set the deadline of the first one
+	for {
+		b, _ := e.in.Peek(e.in.Buffered())
+		switch end, no = headEnd(b, end); {
+		case no.code != 0:
+			return b, no, nil
+		case bytes.HasSuffix(b[:end], []byte("\r\n\r\n")):
+			return b[:end], refusal{}, nil
+		case end == 2: // an empty line before the first (RFC 9112, 2.2)
+			e.in.Discard(2)
+			end = 0
+			continue
+		case len(b) >= bufferSize:
+			return b, headTooLong, nil
+		}
+		if !timed {
+			timed = true
+			e.SetReadDeadline(time.Now().Add(f.cfg.Timeouts.Head))
+		}
+		if _, err := e.in.Peek(len(b) + 1); err != nil {
+			if b, _ = e.in.Peek(e.in.Buffered()); isTimeout(err) && len(b) > 0 {
+				return b, headTooSlow, nil
+			}
+			return nil, refusal{}, err
+		}
+	}
+}
+
+// headEnd returns the end of the last whole line of a head, up to the empty one behind its
+// fields; from is where one line ends already.
+func headEnd(b []byte, from int) (end int, no refusal) {
+	for end = from; ; {
+		n := bytes.IndexByte(b[end:], '\n')
+		if n < 0 {
+			return end, refusal{}
+		}
+		if n == 0 || b[end+n-1] != '\r' {
+			return end, bad("a line of the head does not end in CR LF")
+		}
+		if end += n + 1; n == 1 {
+			return end, refusal{}
+		}
+	}
+}
+
+// splitHead splits a head, of which perhaps not all is there.
+func splitHead(b []byte) (h rawHead, ok bool) {
+	line, fields, _ := bytes.Cut(b, []byte("\r\n"))
+	method, rest, _ := bytes.Cut(line, []byte(" "))
+	target, protocol, _ := bytes.Cut(rest, []byte(" "))
+	return rawHead{method, target, protocol, fields}, isName(method) && len(target) > 0 && isVersion(protocol)
+}
+
+// isVersion reports whether b is a version of HTTP, spoken here or not.
+func isVersion(b []byte) bool {
+	const form = "HTTP/x.y"
+	return len(b) == len(form) && string(b[:5]) == form[:5] && isDigit(b[5]) && b[6] == '.' && isDigit(b[7])
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// send sends w as the answer to r, and returns how many bytes of body that were. The origin, if
+// there is one, is given back.
+func (w *answer) send(e *edgeConn, r *request) (sent int64, err error) {
+	bare := r.method == http.MethodHead || hasNoBody(w.code)
+	chunked := w.streams && w.origin.head.length < 0 && r.http11
+	w.last = w.last || w.streams && w.origin.head.length < 0 && !chunked
+	w.out = w.appendHead(w.out[:0], r, chunked)
+	if w.streams {
+		return w.stream(e, chunked)
+	}
+	body := w.body()
+	if bare {
+		body = nil
+	}
+	_, err = e.Write(w.join(headRoom, headRoom+len(body)))
+	return int64(len(body)), err
+}
+
+// join returns the head and what of buf is between from and to behind it, in one piece.
+func (w *answer) join(from, to int) []byte {
+	if len(w.out) > from {
+		return append(w.out, w.buf[from:to]...)
+	}
+	start := from - len(w.out)
+	copy(w.buf[start:], w.out)
+	return w.buf[start:to]
+}
+
+// appendHead appends the head of w as it is sent.
+func (w *answer) appendHead(dst []byte, r *request, chunked bool) []byte {
+	dst = appendStatus(dst, w.code, w.reason)
+	if !w.dated {
+		dst = append(dst, "Date: "...)
+		dst = appendDate(dst, time.Now())
+		dst = append(dst, "\r\n"...)
+	}
+	dst = append(dst, w.head.b...)
+	switch {
+	case w.tunnels:
+		return append(dst, "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"...)
+	case chunked:
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+		if len(w.trailer) > 0 {
+			dst = appendField(dst, []byte("Trailer"), w.trailer)
+		}
+	case !w.framed && !hasNoBody(w.code):
+		dst = append(dst, "Content-Length: "...)
+		dst = strconv.AppendInt(dst, int64(len(w.body())), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	switch {
+	case w.last:
+		dst = append(dst, "Connection: close\r\n"...)
+	case !r.http11:
+		dst = append(dst, "Connection: keep-alive\r\n"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// interim sends an answer before the real one to a client that knows of such.
+func (w *answer) interim(e *edgeConn, r *request, h *originHead) error {
+	if !r.http11 {
+		return nil
+	}
+	b := appendStatus(w.out[:0], h.code, h.reason)
+	for i := range h.fields {
+		if f := &h.fields[i]; h.passesOn(f.name) {
+			b = appendField(b, f.name, f.value)
+		}
+	}
+	w.out = append(b, "\r\n"...)
+	_, err := e.Write(w.out)
+	return err
+}
+
+// requestBody reads the body of a request. It is part of the request; the zero value has none.
+type requestBody struct {
+	edge   *edgeConn // nil: there is none
+	chunks chunkReader
+	left   int64 // bytes; negative if the body is in chunks
+	waits  bool  // the client waits to be told to go on
+}
+
+// begin makes b the body of r, whose head was read.
+func (b *requestBody) begin(r *request) {
+	b.waits = r.expectation
+	if !r.hasBody() {
+		return
+	}
+	b.edge, b.left = r.edge, r.length
+	b.chunks.br = r.edge.in
+	r.body = b
+}
+
+// Read reads some of the body.
+func (b *requestBody) Read(p []byte) (n int, err error) {
+	switch {
+	case b.left < 0:
+		return b.chunks.Read(p)
+	case b.left == 0:
+		return 0, io.EOF
+	}
+	n, err = b.chunks.br.Read(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); err != nil {
+		err = noEOF(err)
+	}
+	return n, err
+}
+
+// unread reports whether some of the body is still to be read.
+func (b *requestBody) unread() bool {
+	return b.edge != nil && (b.left > 0 || b.left < 0 && b.chunks.err != io.EOF)
+}
+
+// goOn tells a client that waits to send its body (RFC 9110, 10.1.1).
+func (b *requestBody) goOn() error {
+	if !b.waits {
+		return nil
+	}
+	b.waits = false
+	_, err := b.edge.Write([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
+	return err
+}
+
+// How much of a body nobody wants is read, to keep the connection.
+const (
+	discardMax  = 64 << 10
+	discardTime = time.Second
+)
+
+// discard reads the rest of a body, so that the next request starts where it should, and reports
+// whether that was possible: what is too long or too slow costs the connection.
+func (b *requestBody) discard() bool {
+	if !b.unread() {
+		return true
+	}
+	b.edge.linger.Store(true)
+	b.edge.SetReadDeadline(time.Now().Add(discardTime))
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for left := discardMax; left > 0 && b.unread(); {
+		n, err := b.Read(buf[:])
+		if left -= n; err != nil {
+			break
+		}
+	}
+	b.edge.linger.Store(b.unread())
+	return !b.unread()
+}

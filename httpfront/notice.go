@@ -1,0 +1,157 @@
+package httpfront
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page"
+)
+
+// failure is an answer to a visitor whom we cannot serve through no fault of
+// the visitor's.
+type failure struct {
+	code  int
+	title string // for programs; a constant, never anything from outside
+	// cure is what helps where trying again does not, in HTML; else empty.
+	cure string
+}
+
+var stopping = failure{code: http.StatusServiceUnavailable, title: "This server is stopping"}
+
+func attrError(err error) slog.Attr { return slog.Any("error", err) }
+func attrStatus(code int) slog.Attr { return slog.Int("status", code) }
+
+// levelOf keeps a busy origin from filling the log with warnings.
+func levelOf(f failure) slog.Level {
+	if f.code == http.StatusServiceUnavailable {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
+
+// refuse answers a request that is not in order, in one line, and closes the
+// connection: where the next request would start cannot be known.
+func (f *Front) refuse(w *answer, no refusal) {
+	h := w.begin(no.code)
+	h.Set("Cache-Control", "no-store")
+	h.Set(stateField, stateRefused)
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	if no.to != "" {
+		h.Set("Location", no.to)
+	}
+	w.buf = strconv.AppendInt(w.buf, int64(no.code), 10)
+	w.buf = append(w.buf, ' ')
+	w.buf = append(w.buf, no.reason...)
+	w.buf = append(w.buf, '\n')
+	w.last, w.linger = true, true
+}
+
+// answer returns the answer to a client that has no place here, for now or at all,
+// whose request has not been read. Who may try again is shown a page that does so by itself:
+// nobody who was turned away shall have to find out that there is room again.
+func (no refusal) answer(now time.Time) []byte {
+	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.code)+" "+no.reason+"\n", ""
+	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
+		n := notice{
+			lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.code),
+			text: "There are " + no.reason + ". This page tries again by itself.",
+		}
+		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
+		kind, body = "text/html; charset=utf-8", n.html()
+		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + noticePolicy + n.frames + "\r\n"
+	}
+	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.code)...)
+	b = append(b, ' ')
+	b = append(b, http.StatusText(no.code)...)
+	b = append(b, "\r\nDate: "...)
+	b = appendDate(b, now)
+	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "+kind+"\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"+fields...)
+	b = append(b, "Content-Length: "...)
+	b = strconv.AppendInt(b, int64(len(body)), 10)
+	b = append(b, "\r\n\r\n"...)
+	return append(b, body...)
+}
+
+// turnedAwayFor is after how many seconds such a page tries again at the soonest, and half of
+// what it takes at the longest: not all at once.
+const turnedAwayFor = 5
+
+// retryAfter is what clients are told who are refused for the moment.
+const retryAfter = "2"
+
+// fail answers with a plain page, in the visitor's language, that says that something
+// is wrong on our side. The answer and the log share an id, by which an operator finds
+// what a visitor tells of.
+func (f *Front) fail(w *answer, r *request, what failure, err error) {
+	id := newRequestID()
+	f.cfg.Logger.LogAttrs(context.Background(), levelOf(what), "request failed",
+		attrError(err), attrStatus(what.code), slog.String("request", id))
+	h := w.begin(what.code)
+	h.Set("Cache-Control", "private, no-store")
+	h.Set(stateField, stateFailed)
+	h.Set("X-Request-Id", id)
+	if what.code == http.StatusServiceUnavailable {
+		h.Set("Retry-After", retryAfter)
+	}
+	if prefersJSON(r.accept) {
+		h.Set("Content-Type", "application/json")
+		w.write(`{"error":` + strconv.Quote(what.title) + `,"request":"` + id + "\"}\n")
+		return
+	}
+	l := lang.Match(r.acceptLanguage, lang.English)
+	title, text := l.Text(lang.TitleUnreachable), l.Text(lang.MessageUnreachable)
+	if what.cure != "" {
+		l = lang.Of(lang.English)
+		title, text = what.title, what.cure
+	}
+	w.notice(notice{lang: l, title: title, text: text, code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, frames: "'self'"})
+}
+
+// notice is a page with a few words, all of them HTML.
+type notice struct {
+	lang              *lang.Language
+	title, text, code string
+	frames            string // who may show it in a frame, as in a Content-Security-Policy
+}
+
+// noticeStyle has notices look as the waiting page does.
+const noticeStyle = `:root{color-scheme:light dark;--bg:#eef1f8;--card:#fff;--ink:#141c2b;--soft:#55617a;--line:#dfe5f0}
+@media(prefers-color-scheme:dark){:root{--bg:#0a0e17;--card:#141b28;--ink:#eaeff8;--soft:#9ba8c0;--line:#283449}}
+body{min-height:100vh;margin:0;padding:1rem;box-sizing:border-box;display:grid;place-items:center;background:var(--bg);color:var(--ink);font:1rem/1.5 system-ui,sans-serif;text-align:center}
+main{max-width:29rem;padding:1.75rem;background:var(--card);border:1px solid var(--line);border-radius:1.5rem}
+h1{margin:0 0 .375rem;font-size:1.5rem;line-height:1.25;text-wrap:balance}
+p{margin:0;color:var(--soft);text-wrap:balance}
+div+p{margin-top:1rem}`
+
+// noticePolicy is the Content-Security-Policy of notices, but for who may show them in a
+// frame.
+var noticePolicy = "default-src 'none'; style-src " + page.HashSource(noticeStyle) + "; base-uri 'none'; form-action 'none'; frame-ancestors "
+
+// notice makes n the body of an answer of our own.
+func (w *answer) notice(n notice) {
+	h := &w.head
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Language", n.lang.Tag())
+	h.Set("Content-Security-Policy", noticePolicy+n.frames)
+	w.write(n.html())
+}
+
+// html is the page.
+func (n *notice) html() string {
+	l := n.lang
+	return `<!doctype html>
+<html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>` + n.title + `</title><style>` + noticeStyle + `</style></head>
+<body><main><div role="alert"><h1>` + n.title + `</h1><p>` + n.text + `</p></div>
+<p><small><bdi>` + n.code + `</bdi></small></p></main></body></html>
+`
+}
+
+// newRequestID returns an id that no other request has.
+func newRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }
