@@ -15,7 +15,7 @@ import (
 // An answer comes from newAnswer and is good until release.
 type answer struct {
 	code   int
-	reason []byte // of the origin; nil: what is usual with the code
+	reason []byte // as the origin has it; empty: what is usual with the code
 	dated  bool   // there is a Date field
 	framed bool   // the fields say where the body ends, or nothing does
 	head   head   // the fields
@@ -47,6 +47,7 @@ func newAnswer() *answer { return answers.Get().(*answer) }
 
 // release gives w back.
 func (w *answer) release() {
+	w.origin.close(false) // if a panic has left it open
 	w.reset()
 	w.state.waiting = waiting{}
 	answers.Put(w)
@@ -54,7 +55,7 @@ func (w *answer) release() {
 
 // reset makes w an answer of which nothing is known. The origin, if there is one, has been closed.
 func (w *answer) reset() {
-	w.code, w.reason, w.dated, w.framed = 0, nil, false, false
+	w.code, w.reason, w.dated, w.framed = 0, w.reason[:0], false, false
 	w.head.b, w.buf, w.trailer = w.head.b[:0], w.buf[:headRoom], w.trailer[:0]
 	w.last, w.linger, w.streams, w.tunnels = false, false, false, false
 }
@@ -117,7 +118,7 @@ func appendStatus(dst []byte, code int, reason []byte) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(code), 10)
 	dst = append(dst, ' ')
-	if reason != nil {
+	if len(reason) > 0 {
 		dst = append(dst, reason...)
 	} else {
 		dst = append(dst, http.StatusText(code)...)

@@ -37,13 +37,12 @@ type exchange struct {
 	owner    *edgeConn     // whose requests alone it will take; nil: anybody's
 	active   *activity     // of the visitor; nil: the request is over too soon for it
 	call     *tracing.Call // in the request's trace; nil: there is none
-	upgraded bool
 	body     originBody
 }
 
 // begin has x be a request on conn.
 func (x *exchange) begin(a *admitted, conn *upstream.Conn) {
-	x.conn, x.up, x.reusable, x.owner, x.upgraded, x.active = conn, nil, false, nil, false, nil
+	x.conn, x.up, x.reusable, x.owner, x.active = conn, nil, false, nil, nil
 	x.head.reset()
 	x.call = a.req.record.call(a.req, conn.Origin().Host())
 }
@@ -137,7 +136,7 @@ func (x *exchange) close(complete bool) {
 	} else {
 		x.conn.Discard()
 	}
-	x.call.End(!complete && !x.upgraded)
+	x.call.End(!complete)
 	x.conn, x.up, x.call, x.active = nil, nil, nil, nil
 }
 

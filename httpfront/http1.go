@@ -27,7 +27,14 @@ func (f *Front) serve(e *edgeConn, h handler) {
 		e.Close()
 		e.freeReader()
 	}()
-	for f.awaits(e) && f.serveNext(e, h) {
+	for f.awaits(e) {
+		goesOn, upgraded := f.serveNext(e, h)
+		if upgraded != nil {
+			upgraded.run(f)
+		}
+		if !goesOn {
+			return
+		}
 	}
 }
 
@@ -80,8 +87,9 @@ func (e *edgeConn) await() (err error) {
 	return err
 }
 
-// serveNext answers the request that has begun to come, and reports whether another may follow.
-func (f *Front) serveNext(e *edgeConn, h handler) bool {
+// serveNext answers the request that has begun to come, and reports whether another may follow; or
+// it returns what the connection has become.
+func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel) {
 	r := newRequest()
 	defer r.release()
 	r.edge = e
@@ -90,26 +98,25 @@ func (f *Front) serveNext(e *edgeConn, h handler) bool {
 	}
 	no, err := f.readRequest(e, r)
 	if err != nil {
-		return false // nobody asks any more
+		return false, nil // nobody asks any more
 	}
 	w := newAnswer()
 	defer w.release()
 	var sent int64
-	defer func() { r.answered(w.code, sent) }()
+	defer func() { r.handOver(w.code).end(sent) }()
 	f.safely(h, r, w, no)
 	if w.tunnels {
-		f.tunnel(e, r, w)
-		return false
+		return false, w.beginTunnel(e, r)
 	}
 	w.last = w.last || f.isLast(e, r) || r.input.waits ||
 		!w.streams && r.length > discardMax && r.input.unread() // else somebody may be reading it
 	if sent, err = w.send(e, r); err == nil && !w.last {
-		return r.input.discard()
+		return r.input.discard(), nil
 	}
 	if w.linger || r.input.waits || r.input.unread() {
 		e.linger.Store(true)
 	}
-	return false
+	return false, nil
 }
 
 // isLast reports whether the connection is closed once r has been answered.

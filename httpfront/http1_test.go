@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -342,6 +343,43 @@ func TestFieldsOfAnAnswerStayAsTheyAre(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAnswersAreNotMixedUp: what is sent of an answer is not of the one after it on the connection
+// to the origin, which is given back before.
+func TestAnswersAreNotMixedUp(t *testing.T) {
+	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		for {
+			req, err := http.ReadRequest(br)
+			if err != nil {
+				return
+			}
+			name := req.URL.Path[1:]
+			fmt.Fprintf(c, "HTTP/1.1 200 %s\r\nX-Name: %s\r\nContent-Length: %d\r\n\r\n%s", name, name, len(name), name)
+		}
+	}), func(c *Config) { c.Limits.OriginConns = 1 })
+	var wg sync.WaitGroup
+	for i := range 8 {
+		c := f.dial()
+		wg.Go(func() {
+			br := bufio.NewReader(c)
+			for j := range 200 {
+				name := fmt.Sprintf("%d-%d", i, j)
+				io.WriteString(c, "GET /"+name+" HTTP/1.1\r\nHost: a\r\n\r\n")
+				resp, err := http.ReadResponse(br, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, err := io.ReadAll(resp.Body)
+				if resp.Status != "200 "+name || resp.Header.Get("X-Name") != name || string(body) != name {
+					t.Errorf("%s is answered with %q, %v, %q, %v", name, resp.Status, resp.Header, body, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // TestEarlyHintsArePassedOn to clients that know of them.

@@ -238,7 +238,7 @@ func isCaching(name []byte) bool {
 // is one.
 func (w *answer) take(h *originHead, a *admitted) {
 	w.reset()
-	w.code, w.reason = h.code, h.reason
+	w.code, w.reason = h.code, append(w.reason, h.reason...)
 	w.framed = true
 	personal, cc, sized := a.cookie != nil, cachePrivate, h.code == http.StatusNoContent
 	for i := range h.fields {

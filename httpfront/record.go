@@ -142,11 +142,11 @@ func (c *record) end(bytes int64) {
 	records.Put(c)
 }
 
-// answered notes that a request was answered, with so many bytes of body, and hands the record in.
-func (r *request) answered(status int, bytes int64) {
+// handOver returns what is noted of r, whose answer has that code, to be ended by the caller.
+func (r *request) handOver(status int) *record {
 	c := r.record
 	if c == nil {
-		return
+		return nil
 	}
 	r.record = nil
 	c.status = status
@@ -155,5 +155,5 @@ func (r *request) answered(status int, bytes int64) {
 			c.entry.Addr = r.edge.peerAddr() // it was refused before its visitor was found out
 		}
 	}
-	c.end(bytes)
+	return c
 }

@@ -36,7 +36,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 			r.record.traced(r, false)
 			r.record.decided(r.record.now())
 			r.record.judged(Queued, s, &p, now)
-			r.answered(200, 5)
+			r.handOver(200).end(5)
 			r.release()
 		}); n != 0 {
 			t.Errorf("%s: %v allocations, want 0", name, n)

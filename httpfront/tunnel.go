@@ -10,28 +10,46 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
-// tunnel answers with the origin's 101 and then passes bytes on both ways, until that ends. What
-// is there of the request is given back as far as it can be: most tunnels say nothing most of the
-// time.
-func (f *Front) tunnel(e *edgeConn, r *request, w *answer) {
+// tunnel is a connection that was upgraded, and its origin's. It keeps nothing else of the request,
+// since most tunnels say nothing most of the time, and last.
+type tunnel struct {
+	client *tunnelClient
+	origin *upstream.Conn
+	active *activity
+	record *record
+	call   *tracing.Call
+}
+
+// beginTunnel answers r with the origin's 101, and returns the tunnel; nil if the client has gone.
+func (w *answer) beginTunnel(e *edgeConn, r *request) *tunnel {
 	x := &w.origin
-	x.upgraded = true
-	defer x.close(false)
 	w.out = w.appendHead(w.out[:0], r, false)
 	if _, err := e.Write(w.out); err != nil {
-		return
+		x.close(false)
+		return nil
 	}
-	e.requestless()
 	early, _ := e.in.Peek(e.in.Buffered())
-	client := &tunnelClient{edgeConn: e, early: bytes.Clone(early)}
-	e.freeReader()
-	if x.active != nil {
-		x.active.over = func() { e.Close() } // which ends both directions
+	t := &tunnel{&tunnelClient{e, bytes.Clone(early)}, x.conn, x.active, r.handOver(w.code), x.call}
+	x.conn = nil
+	if t.active != nil {
+		t.active.over = func() { e.Close() } // which ends both directions
 	}
-	join(client, x.conn, f.cfg.Timeouts.Tunnel, x.active, f.logPanic)
+	return t
+}
+
+// run passes bytes on both ways, until that ends. The client's connection is not closed then.
+func (t *tunnel) run(f *Front) {
+	t.client.requestless()
+	t.client.freeReader()
+	join(t.client, t.origin, f.cfg.Timeouts.Tunnel, t.active, f.logPanic)
+	t.active.finish()
+	t.origin.Discard()
+	t.call.End(false)
+	t.record.end(0)
 }
 
 // tunnelClient is a client's connection that has brought something already.
