@@ -23,41 +23,54 @@ type edgeConn struct {
 	raw      net.Conn // below TLS and the rest
 	secure   bool     // a proxy says that the visitor speaks TLS with it; final like Conn
 	owner    *edgeListener
-	pause    atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
-	pace     pace         // since roll; belongs to who reads
-	slow     atomic.Bool  // whether any pace will do, until roll
-	linger   atomic.Bool  // whether the client may still be sending when we close
-	reads    *deadline.Lazy
-	writes   *deadline.Lazy // not of TLS, which cannot go on after a write that timed out
-	once     sync.Once
-	err      error // of Close
+
+	reading
+	writes *deadline.Lazy // not of TLS, which cannot go on after a write that timed out
+	served
+	ending
 
 	kept atomic.Pointer[upstream.Conn] // to an origin that takes it for this client; see own
-
-	// What follows belongs to the goroutine that serves the connection.
-	peer     netip.Addr    // of Conn; invalid until somebody has asked
-	memory   memory        // of the request before
-	requests int           // that have begun
-	in       *bufio.Reader // what has come; nil while nothing has
-	// What await has read, to be read before all else.
-	early *socket.Buffer // nil: nothing
-	first [1]byte        // if apart
-	apart bool
-
-	use  atomic.Int32  // what it is used for: idle, busy, retired
-	over chan struct{} // closed once no request is to be waited for: none comes any more
-	ends sync.Once     // closes over
 
 	// The places that the connection has; guarded by owner.mu.
 	counted netip.Prefix // the address that it counts for; invalid for none
 	settled bool         // whether it was handed out
+}
 
-	closed atomic.Bool // by Close
+// reading is how long reads may take.
+type reading struct {
+	reads *deadline.Lazy
+	pause atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
+	pace  pace         // since roll; belongs to who reads
+	slow  atomic.Bool  // whether any pace will do, until roll
+}
+
+// served is what belongs to the goroutine that serves a connection.
+type served struct {
+	peer     netip.Addr    // of Conn; invalid until somebody has asked
+	memory   memory        // of the request before
+	requests int           // that have begun
+	in       *bufio.Reader // what has come; nil while nothing has
+
+	// What await has read, to be read before all else.
+	early *socket.Buffer // nil: nothing
+	first [1]byte        // if apart
+	apart bool
+}
+
+// ending is how a connection ends.
+type ending struct {
+	use    atomic.Int32  // what it is used for: idle, busy, retired
+	over   chan struct{} // closed once no request is to be waited for: none comes any more
+	ends   sync.Once     // closes over
+	linger atomic.Bool   // whether the client may still be sending when we close
+	once   sync.Once     // of Close
+	err    error         // of Close
+	closed atomic.Bool   // by Close
 }
 
 // newEdgeConn returns the connection around c, which has no deadline.
 func newEdgeConn(c net.Conn, owner *edgeListener) *edgeConn {
-	e := &edgeConn{Conn: c, raw: c, owner: owner, over: make(chan struct{})}
+	e := &edgeConn{Conn: c, raw: c, owner: owner, ending: ending{over: make(chan struct{})}}
 	e.reads = deadline.New(func(t time.Time) error { return e.Conn.SetReadDeadline(t) })
 	e.writes = deadline.New(c.SetWriteDeadline)
 	return e

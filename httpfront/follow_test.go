@@ -61,7 +61,7 @@ func TestRoomsAreFollowed(t *testing.T) {
 // TestHostsChange has the hosts that are served change while requests run.
 func TestHostsChange(t *testing.T) {
 	f := judges(t, fakeRooms{})
-	accepted := func(host string) bool { return f.accepts(&request{host: host}).code == 0 }
+	accepted := func(host string) bool { return f.accepts(&request{parsed: parsed{host: host}}).code == 0 }
 	if !accepted("any.example") {
 		t.Error("a host is refused where all are served")
 	}
@@ -97,7 +97,7 @@ func TestCrawlersBypass(t *testing.T) {
 		if err := f.Follow([]room.Settings{settings}); err != nil {
 			t.Fatal(err)
 		}
-		r := &request{fields: []field{{name: []byte("user-agent"), value: []byte(c.agent)}}}
+		r := &request{parsed: parsed{fields: []field{{name: []byte("user-agent"), value: []byte(c.agent)}}}}
 		r.via.client = c.client
 		counted := &fakeRoom{settings: settings}
 		if got := f.bypasses(counted, f.frontOf(&settings), r); got != c.want {

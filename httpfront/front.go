@@ -34,11 +34,9 @@ type Front struct {
 	limitedAnswers *limitedAnswers
 	hosts          atomic.Pointer[[]string] // that are served; none: all are
 
-	told  fieldNames // by which trusted proxies tell of visitors, in lower case
-	trust trust      // about requests
-	asked trust      // about questions
-
-	withheld fieldNames // that are in no trailer to the origin
+	reserved reserved
+	trust    trust // about requests
+	asked    trust // about questions
 
 	crowd   *crowd   // of new visitors
 	sharing *sharing // of passes
@@ -68,12 +66,12 @@ func New(cfg Config) (*Front, error) {
 	country := strings.ToLower(cfg.CountryHeader)
 	f := &Front{
 		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, self: newSelf(),
-		told:  fieldNames{cfg.Edge.ClientIPHeader, country},
 		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader, country},
 		asked: trust{cfg.TrustedProxies, fieldForwardedFor, strings.ToLower(cfg.VerdictCountryHeader)},
 		crowd: newCrowd(), sharing: newSharing(), limitedAnswers: newLimitedAnswers(),
 	}
-	f.withheld = append(fieldNames{cfg.ProofHeader}, f.told...)
+	told := fieldNames{cfg.Edge.ClientIPHeader, country}
+	f.reserved = reserved{told: told, proofName: cfg.ProofHeader, withheld: append(fieldNames{cfg.ProofHeader}, told...), traces: cfg.Tracer != nil}
 	f.keys.Store(cfg.Keys)
 	f.rooms.Store(&map[roomKey]*roomFront{})
 	f.SetHosts(cfg.Hosts)

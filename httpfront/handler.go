@@ -29,8 +29,7 @@ func (f *Front) handle(r *request, w *answer, no refusal) {
 
 // adopt has r be one of this front.
 func (f *Front) adopt(r *request) {
-	r.told, r.proofName, r.withheld = f.told, f.cfg.ProofHeader, f.withheld
-	r.record, r.traces = f.newRecord(true), f.cfg.Tracer != nil
+	r.reserved, r.record = f.reserved, f.newRecord(true)
 }
 
 // safely has h make an answer, also if it panics: only this request fails.

@@ -448,7 +448,7 @@ func FuzzOriginHead(f *testing.F) {
 		w := newAnswer()
 		defer w.release()
 		w.take(&h, &admitted{req: newRequest()})
-		sent := w.appendHead(nil, &request{http11: true}, h.length == lengthChunked && !hasNoBody(h.code))
+		sent := w.appendHead(nil, &request{parsed: parsed{http11: true}}, h.length == lengthChunked && !hasNoBody(h.code))
 		again := originHead{}
 		if got := headSize(sent); got != len(sent) {
 			t.Fatalf("%q is sent on as %q", b, sent)

@@ -50,12 +50,12 @@ func TestPassedNodes(t *testing.T) {
 		strings.Repeat(other+",", hopsMax-1): false,
 		strings.Repeat(other+",", hopsMax):   true,
 	} {
-		r := &request{loop: []byte(field)}
+		r := &request{message: message{loop: []byte(field)}}
 		if got := r.hasPassed(self); got != want {
 			t.Errorf("%q: got %v, want %v", field, got, want)
 		}
 	}
-	r := &request{loop: []byte("evil\", " + other + " ,x, " + strings.ToUpper(other))}
+	r := &request{message: message{loop: []byte("evil\", " + other + " ,x, " + strings.ToUpper(other))}}
 	if got := string(r.appendLoop(nil, self)); got != "Ropeline-Via: "+other+", "+strings.ToUpper(other)+", "+self+"\r\n" {
 		t.Errorf("got %q", got)
 	}

@@ -16,6 +16,28 @@ import (
 //
 // A request comes from newRequest and is good until release.
 type request struct {
+	parsed
+	message
+	sender
+	limiting
+	reserved
+
+	body  io.Reader   // input, or nil if there is no body
+	input requestBody // what the client sends behind the head
+
+	facts   expr.Request // what rules see, once Front.describe was called
+	country [2]byte      // backing bytes of facts.Country
+
+	proof       string  // the value of the field proofName; "" for none
+	traceparent string  // of the part that the origin has; "": it is not traced
+	record      *record // nil: nobody wants to know
+
+	setCookie []byte // backing bytes of the cookie in its answer
+	scratch   []byte // for as long as a call
+}
+
+// parsed is the head of a request as the guard has read it.
+type parsed struct {
 	method string
 	target []byte // origin form or "*", as sent
 	host   string // that the visitor asked for: lower case, without port and trailing dot; "" if not known
@@ -24,55 +46,49 @@ type request struct {
 	http11 bool
 
 	hostField []byte // as sent, port included
-	length    int64  // of the body; lengthChunked or lengthNone
-	upgrade   bool   // asks for WebSocket
-	close     bool   // the connection shall be closed afterwards
+	head      []byte // backing bytes of target and fields
+}
 
-	expectation bool      // the client waits to be told before it sends a body
-	accept      []byte    // all Accept fields, joined by commas
-	cookies     bool      // whether there is a Cookie field
-	trailers    bool      // whether the client wants trailers
-	loop        []byte    // the nodes that it has passed, as they wrote it
-	preflight   bool      // asks for a browser whether a page of another site may ask
-	logsIn      bool      // by a scheme that is about the connection
-	edge        *edgeConn // that it came on; nil if not known
+// message is what a head says of its message, and what the client wants of the connection.
+type message struct {
+	length      int64 // of the body; lengthChunked or lengthNone
+	upgrade     bool  // asks for WebSocket
+	close       bool  // the connection shall be closed afterwards
+	expectation bool  // the client waits to be told before it sends a body
+	trailers    bool  // whether the client wants trailers
+	preflight   bool  // asks for a browser whether a page of another site may ask
+	logsIn      bool  // by a scheme that is about the connection
+	cookies     bool  // whether there is a Cookie field
 
+	accept         []byte // all Accept fields, joined by commas
 	acceptLanguage []byte // all Accept-Language fields, joined by commas
+	loop           []byte // the nodes that it has passed, as they wrote it
+}
 
+// sender is where a request came from.
+type sender struct {
+	edge   *edgeConn  // that it came on; nil if not known
+	memory *memory    // of the connection; nil: it has none
 	peer   netip.Addr // the TCP peer
 	secure bool       // the visitor's side is TLS
 	via    forwarded  // what a trusted proxy said
+}
 
-	facts   expr.Request // what rules see, once Front.describe was called
-	country [2]byte      // backing bytes of facts.Country
+// limiting is what rate limits have to do with a request.
+type limiting struct {
+	limits  []askedLimit  // that it was held against
+	values  []byte        // by which they tell it from others
+	answer  answerHeaders // of the response, for those that ask about it
+	limited bool          // one of them keeps it from the origin
+	again   bool          // they have counted it
+}
 
-	told fieldNames // by which trusted proxies tell of visitors, in lower case
-
-	proofName string // of the field that only we may send
-	proof     string // its value; "" for none
-
-	withheld fieldNames // that are in no trailer: proofName and told, which come too late there
-
-	head  []byte      // backing bytes of target and fields
-	body  io.Reader   // input, or nil if there is no body
-	input requestBody // what the client sends behind the head
-
-	traces      bool   // this front traces requests
-	traceparent string // of the part that the origin has; "": it is not traced
-
-	limits []askedLimit  // rate limits that it was held against
-	values []byte        // by which they tell it from others
-	answer answerHeaders // of the response, for those that ask about it
-
-	setCookie []byte // backing bytes of the cookie in its answer
-	scratch   []byte // for as long as a call
-
-	memory *memory // of the connection; nil: it has none
-
-	limited bool // one of them keeps it from the origin
-	again   bool // they have counted it
-
-	record *record // nil: nobody wants to know
+// reserved are the fields that visitors may not send, and what becomes of them.
+type reserved struct {
+	told      fieldNames // by which trusted proxies tell of visitors, in lower case
+	proofName string     // of the field that only we may send
+	withheld  fieldNames // that are in no trailer: proofName and told, which come too late there
+	traces    bool       // this front traces requests
 }
 
 // field is one header field. Both slices belong to the request.
@@ -94,20 +110,12 @@ func (r *request) release() {
 	clear(r.limits)
 	clear(r.answer)
 	*r = request{
-		fields: r.fields[:0],
-		head:   r.head[:0],
-		accept: r.accept[:0],
-
-		acceptLanguage: r.acceptLanguage[:0],
-
-		limits: r.limits[:0],
-		values: r.values[:0],
-		answer: r.answer[:0],
-
+		parsed:    parsed{fields: r.fields[:0], head: r.head[:0]},
+		message:   message{accept: r.accept[:0], acceptLanguage: r.acceptLanguage[:0]},
+		sender:    sender{via: forwarded{chain: r.via.chain[:0]}},
+		limiting:  limiting{limits: r.limits[:0], values: r.values[:0], answer: r.answer[:0]},
 		setCookie: r.setCookie[:0],
 		scratch:   r.scratch[:0],
-
-		via: forwarded{chain: r.via.chain[:0]},
 	}
 	requests.Put(r)
 }

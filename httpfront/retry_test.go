@@ -53,7 +53,7 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		{"GET", none, delivered, true, false},
 		{"POST", some, delivered, true, false},
 	} {
-		r := &request{method: tt.method, length: tt.length}
+		r := &request{parsed: parsed{method: tt.method}, message: message{length: tt.length}}
 		if got := r.mayRepeat(tt.far, tt.others); got != tt.want {
 			t.Errorf("%+v: got %v", tt, got)
 		}
