@@ -3,7 +3,6 @@ package httpfront
 import (
 	"bytes"
 	"slices"
-	"time"
 
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -33,14 +32,14 @@ func (h *originHead) revokes() bool {
 	return false
 }
 
-// obey carries out what the origin has told in h at that time, if the room lets it.
+// obey carries out what the origin has told in h, if the room lets it.
 // The answer that told it still reaches the visitor, who is new from then on. It reports
 // whether the session was ended.
-func (a *admitted) obey(h *originHead, now time.Time) bool {
+func (f *Front) obey(a *admitted, h *originHead) bool {
 	if !h.revokes() || a.room == nil || !a.pass.Accepted() || !slices.Contains(a.settings.EnabledOriginCommands, room.Revoke) {
 		return false
 	}
-	a.room.End(a.pass, now)
+	a.room.End(a.pass, f.cfg.Clock())
 	a.cookie = a.req.appendNoCookie(nil, a.settings)
 	return true
 }

@@ -104,7 +104,7 @@ func parseField(line []byte) (field, refusal) {
 	if !isValue(value) {
 		return field{}, bad("a header field has a control character")
 	}
-	return field{name, bytes.Trim(value, " \t")}, refusal{}
+	return field{name, trimSpace(value)}, refusal{}
 }
 
 // parseTarget brings the target into origin form and takes the host.

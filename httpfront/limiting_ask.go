@@ -175,7 +175,7 @@ func (f *Front) tellUnseen(r *request) {
 }
 
 // countAnswered counts a request for rules that ask about the response, whose head is h.
-func (f *Front) countAnswered(r *request, h *originHead, now time.Time) {
+func (f *Front) countAnswered(r *request, h *originHead) {
 	described := false
 	for i := range r.limits {
 		a := &r.limits[i]
@@ -194,7 +194,7 @@ func (f *Front) countAnswered(r *request, h *originHead, now time.Time) {
 			r.facts.Response = expr.Response{Code: h.code, Headers: &r.answer}
 		}
 		if a.by.isAbout(r, a.by.counting) {
-			v := a.by.meter.Count(a.key, now)
+			v := a.by.meter.Count(a.key, f.cfg.Clock())
 			a.verdict.Remaining, a.verdict.Reset = v.Remaining, v.Reset
 		}
 	}

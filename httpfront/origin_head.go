@@ -100,22 +100,26 @@ func (h *originHead) parse(b []byte) error {
 					unfolded[i] = ' '
 				}
 			}
-			h.fields[len(h.fields)-1].value = bytes.Trim(unfolded, " \t")
+			h.fields[len(h.fields)-1].value = trimSpace(unfolded)
 			continue
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
-		if name = bytes.TrimRight(name, " \t"); !ok || !isName(name) || !isValue(value) {
+		if name = trimSpace(name); !ok || !isName(name) || !isValue(value) {
 			return errOriginField
 		}
 		valueAt = at + len(line) - len(value)
-		h.fields = append(h.fields, field{name, bytes.Trim(value, " \t")})
+		h.fields = append(h.fields, field{name, trimSpace(value)})
 	}
 }
 
 // cutLine returns the first line of b without its end, and what is behind it.
 func cutLine(b []byte) (line, rest []byte) {
 	n := bytes.IndexByte(b, '\n')
-	return bytes.TrimSuffix(b[:n], []byte("\r")), b[n+1:]
+	line, rest = b[:n], b[n+1:]
+	if n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line, rest
 }
 
 // parseStatus reads the first line, and reports whether it is that of HTTP/1.0.

@@ -136,9 +136,8 @@ func (f *Front) pass(w *answer, a *admitted) {
 	if a.req.logsIn || x.conn.Kept() || h.challenges() {
 		x.own(a.req)
 	}
-	now := f.cfg.Clock()
-	revoked := a.obey(h, now)
-	f.countAnswered(a.req, h, now)
+	revoked := f.obey(a, h)
+	f.countAnswered(a.req, h)
 	w.take(h, a)
 	a.req.tellLimits(&w.head)
 	x.conn.Reader().Discard(h.size)

@@ -40,11 +40,22 @@ var tokens = func() (is [256]bool) {
 	return is
 }()
 
+// trimSpace returns b without the spaces and tabs around it.
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
 // elements calls yield with every element of a comma-separated list.
 func elements(list []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for part := range bytes.SplitSeq(list, []byte(",")) {
-			if part = bytes.Trim(part, " \t"); len(part) > 0 && !yield(part) {
+			if part = trimSpace(part); len(part) > 0 && !yield(part) {
 				return
 			}
 		}
