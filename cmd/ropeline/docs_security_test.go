@@ -77,6 +77,37 @@ func TestDocsOfSecurityNameWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestDocsWalkThroughWhatIsThere holds the way of one request in docs/structure.md to the code: each
+// step names a file and functions of it.
+func TestDocsWalkThroughWhatIsThere(t *testing.T) {
+	text, err := os.ReadFile("../../docs/structure.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, walk, ok := strings.Cut(string(text), "## One request")
+	if !ok {
+		t.Fatal("the page has no such part")
+	}
+	step := regexp.MustCompile("(?m)^\\| *\\d+ \\| `([\\w/.]+)` \\| ([^|]+) \\|")
+	steps := step.FindAllStringSubmatch(walk, -1)
+	if len(steps) < 10 || len(steps) >= 15 {
+		t.Errorf("%d steps, want 10 to 14", len(steps))
+	}
+	for _, s := range steps {
+		code, err := os.ReadFile("../../" + s[1])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for name := range strings.SplitSeq(s[2], ", ") {
+			name = strings.Trim(name, "`")
+			if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + regexp.QuoteMeta(name) + `\(`).Match(code) {
+				t.Errorf("%s has no function %q", s[1], name)
+			}
+		}
+	}
+}
+
 // TestNothingUnpacksBodies: what is packed may be a thousand times as long.
 func TestNothingUnpacksBodies(t *testing.T) {
 	unpacks := regexp.MustCompile(`Body(Gunzip|Inflate|Unbrotli|Uncompressed|Unzstd)|"compress/|/(compress|brotli)[/"]`)
