@@ -98,9 +98,10 @@ artifacts/golangci-lint-$(GOLANGCI_LINT):
 
 .SECONDEXPANSION:
 .PHONY: lint
-lint: $$(filter artifacts/%,$$(golangci-lint)) ## all that .golangci.yml asks for (format, vet, staticcheck, which package imports which), and go.mod
+lint: $$(filter artifacts/%,$$(golangci-lint)) ## all that .golangci.yml asks for (format, vet, staticcheck, which package imports which), what go fix would change, and go.mod
 	$(golangci-lint) fmt --diff . # of all modules
 	$(golangci-lint) run ./...
+	$(GO) fix -stringsbuilder=false -diff ./... # strings.Builder is no gain where it is proposed
 	$(GO) mod tidy -diff
 
 .PHONY: fmt

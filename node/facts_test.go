@@ -198,12 +198,7 @@ func TestNoWordIsLeftOutWhileRoomsAreHandedOver(t *testing.T) {
 	leaver := w.nodes[1].id
 	f := &w.nodes[0].core.facts
 	speaks := func(r *roomFacts) bool {
-		for _, id := range f.speakers(r) {
-			if id == leaver {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(f.speakers(r), leaver)
 	}
 	other := &roomFacts{}
 	if !speaks(f.room(roomID)) || !speaks(other) {

@@ -344,9 +344,9 @@ func pollServer(b *testing.B, json bool) (address string) {
 			`"arrival":"2026-01-02T03:00:00.250Z","position":17,"peopleAhead":16,"room":"default"}}`
 		contentType = "application/json"
 	}
-	answer := []byte(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\nRefresh: 20\r\n"+
+	answer := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\nRefresh: 20\r\n"+
 		"Ropeline-State: waiting\r\nSet-Cookie: ropeline=%0160d; Path=/; Max-Age=300; HttpOnly\r\n\r\n%s",
-		contentType, len(body), 7, body))
+		contentType, len(body), 7, body)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {

@@ -148,8 +148,8 @@ func TestRateIsDocumented(t *testing.T) {
 	if !found {
 		t.Fatal("docs/commands.md has no such section")
 	}
-	rows := strings.Fields(newRateCommand().Flags().FlagUsages())
-	for _, word := range rows {
+	rows := strings.FieldsSeq(newRateCommand().Flags().FlagUsages())
+	for word := range rows {
 		if strings.HasPrefix(word, "--") && !strings.Contains(page, "`"+word+"`") {
 			t.Errorf("docs/commands.md has no row for %s", word)
 		}

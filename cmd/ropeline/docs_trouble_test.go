@@ -75,8 +75,7 @@ func isMethodOrPolicy(name string) bool {
 
 // fieldsOf adds the names of the JSON fields of a type, those of its parts after a dot.
 func fieldsOf(names map[string]bool, prefix string, typ reflect.Type) {
-	for i := range typ.NumField() {
-		f := typ.Field(i)
+	for f := range typ.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
 			continue

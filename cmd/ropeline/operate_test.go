@@ -175,7 +175,7 @@ func completes(t *testing.T, p *running) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, s := range strings.Fields(out.String()) {
+		for s := range strings.FieldsSeq(out.String()) {
 			if !strings.HasPrefix(s, ":") && s != "Completion" {
 				got = append(got, s)
 			}

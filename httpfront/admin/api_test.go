@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -184,9 +185,7 @@ func (b *bench) made(name string) string {
 
 func plus(t tree, more ...any) tree {
 	all := tree{}
-	for k, v := range t {
-		all[k] = v
-	}
+	maps.Copy(all, t)
 	for i := 0; i < len(more); i += 2 {
 		all[more[i].(string)] = more[i+1]
 	}

@@ -54,8 +54,7 @@ func (r *reader) fits(v value, t reflect.Type) {
 
 func (r *reader) fitsStruct(v value, t reflect.Type) {
 	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		names = append(names, name)
 		if m, there := v.get(name); there && m.kind != kindNull {

@@ -56,7 +56,7 @@ func (v *value) get(name string) (value, bool) {
 // lookup returns what stands at a place such as "additional_routes[0].path".
 func (v *value) lookup(path string) (value, bool) {
 	at := *v
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		name, index, indexed := strings.Cut(name, "[")
 		next, there := at.get(name)
 		if !there {

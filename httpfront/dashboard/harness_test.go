@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,12 +113,7 @@ func (s *stage) answer(ctx *fasthttp.RequestCtx) {
 func (s *stage) may(token string, scope Scope) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, has := range s.tokens[token] {
-		if has == scope {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.tokens[token], scope)
 }
 
 // allow says what a token may from now on.

@@ -63,10 +63,5 @@ func Is[T []byte | string](name T) bool {
 	if len(name) >= lengthMax {
 		return false
 	}
-	for _, w := range whole[len(n)] {
-		if string(n) == w {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(whole[len(n)], string(n))
 }

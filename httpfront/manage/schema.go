@@ -39,8 +39,7 @@ func schemaOf(t reflect.Type) admin.Schema {
 
 func objectOf(t reflect.Type) admin.Schema {
 	properties, required := map[string]admin.Schema{}, []string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "-" || !f.IsExported() {
 			continue

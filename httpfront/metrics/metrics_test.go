@@ -29,8 +29,8 @@ func fill(v reflect.Value, n int64) {
 			v.Set(reflect.ValueOf(time.Unix(n, 0)))
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -22,9 +23,7 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 		v := g.Ask(r.Context(), q)
 		if !v.Admitted {
 			h := w.Header()
-			for name, values := range v.Header {
-				h[name] = values
-			}
+			maps.Copy(h, v.Header)
 			w.WriteHeader(v.Code)
 			w.Write(v.Body) // to HEAD, net/http writes none of it
 			return

@@ -3,6 +3,7 @@ package overview
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -236,12 +237,8 @@ func (o *Overview) see() *seen {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := &seen{status: &status, self: o.reportLocked(&status), set: o.cfg.Local.Catalog(), view: o.cfg.Local.View, reports: map[string]*Report{}, silent: map[string]time.Time{}}
-	for id, r := range o.reports {
-		s.reports[id] = r
-	}
-	for site, at := range o.silent {
-		s.silent[site] = at
-	}
+	maps.Copy(s.reports, o.reports)
+	maps.Copy(s.silent, o.silent)
 	recent := make(map[string]recently, len(o.recent))
 	for id, r := range o.recent {
 		recent[id] = *r

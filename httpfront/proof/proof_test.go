@@ -203,7 +203,7 @@ func BenchmarkToken(b *testing.B) {
 
 func BenchmarkSignAlone(b *testing.B) {
 	k := key("one", 1)
-	message := []byte(fmt.Sprintf("%0300d", 7))
+	message := fmt.Appendf(nil, "%0300d", 7)
 	b.ReportAllocs()
 	for b.Loop() {
 		ed25519.Sign(k.Key, message)

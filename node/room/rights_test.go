@@ -187,7 +187,7 @@ func TestToldWhereNobodyWasLetInLately(t *testing.T) {
 // bucket.
 func twoSites(now time.Time, here, there map[int64]int64) Input {
 	admitted := map[int64]int64{}
-	for back := int64(0); back < 12; back++ {
+	for back := range int64(12) {
 		admitted[crdt.TickOf(now)-back] = 25
 	}
 	counts := crdt.Counts{Active: 100, Held: 100, HeldRate: 1000, Admitted: admitted}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,9 +60,7 @@ func (c *client) fieldTypes(ctx context.Context, schema string) (map[string]fiel
 // settings reads NAME=VALUE words into the body of a request.
 func (c *client) settings(ctx context.Context, schema string, words []string, more object) (object, error) {
 	body := object{}
-	for name, v := range more {
-		body[name] = v
-	}
+	maps.Copy(body, more)
 	if len(words) == 0 {
 		return body, nil
 	}
