@@ -14,11 +14,14 @@ import (
 const module = "github.com/ropeline/ropeline/"
 
 // TestImportsHaveARuleForEachPackage holds what depguard does not tell: which package no rule is for,
-// and which rule is for a package that is not there.
+// and which rule is for a package that is not there. It also tells what rules forbid, as the tests run
+// more often than make lint.
 func TestImportsHaveARuleForEachPackage(t *testing.T) {
 	type rule struct {
 		Mode  string `yaml:"list-mode"`
 		Files []string
+		Allow []string
+		Deny  []struct{ Pkg string }
 	}
 	var config struct {
 		Linters struct {
@@ -34,7 +37,11 @@ func TestImportsHaveARuleForEachPackage(t *testing.T) {
 	if err := yaml.Unmarshal(text, &config); err != nil {
 		t.Fatal(err)
 	}
-	packages := listed(t, module+"...")
+	packages, imports := listed(t, module+"..."), map[string][]string{}
+	for _, pair := range listed(t, "-f", `{{range .Imports}}{{$.ImportPath}}={{.}}{{"\n"}}{{end}}`, module+"...") {
+		of, what, _ := strings.Cut(pair, "=")
+		imports[of] = append(imports[of], what)
+	}
 	ruled := map[string][]string{} // the rules about what each package imports of ours
 	for name, r := range config.Linters.Settings.Depguard.Rules {
 		for _, glob := range r.Files {
@@ -45,6 +52,13 @@ func TestImportsHaveARuleForEachPackage(t *testing.T) {
 				if r.Mode == "lax" {
 					ruled[of] = append(ruled[of], name)
 				}
+				for _, what := range imports[module+of] {
+					denied := slices.ContainsFunc(r.Deny, func(d struct{ Pkg string }) bool { return matches(d.Pkg, what) })
+					allowed := strings.HasPrefix(glob, "!") || slices.ContainsFunc(r.Allow, func(a string) bool { return matches(a, what) })
+					if denied && !allowed {
+						t.Errorf("%s imports %s, which rule %s forbids", of, what, name)
+					}
+				}
 			}
 		}
 	}
@@ -53,6 +67,12 @@ func TestImportsHaveARuleForEachPackage(t *testing.T) {
 			t.Errorf("%s has the rules %v; .golangci.yml must have one that says what it may import", p, rules)
 		}
 	}
+}
+
+// matches reports whether a package is meant by a line of a rule: it begins so, or is so if that ends in $.
+func matches(line, pkg string) bool {
+	exact, whole := strings.CutSuffix(line, "$")
+	return whole && pkg == exact || !whole && strings.HasPrefix(pkg, line)
 }
 
 var fileGlob = regexp.MustCompile(`^!?\*\*/([a-z/-]*)(?:\{([^}]*)\}([a-z/-]*))?/\*$`)
