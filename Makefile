@@ -76,6 +76,12 @@ test-rest: test-binaries #+ what make test leaves out of make test-all, in full:
 test-all: ## all tests, in random order: every seed, browser, proxy and process
 	$(call run_tests,-shuffle=on $(TEST_FLAGS))
 
+SINCE ?= HEAD~1
+test-names = git grep -hoE '^func (Test|Fuzz|Benchmark|Example)[A-Za-z0-9_]*' $(1) -- '*_test.go' | cut -d' ' -f2 | sort -u
+.PHONY: test-names
+test-names: #+ the tests that were there at the commit SINCE and are not now, which whoever took them out gives the reasons for
+	@comm -23 <($(call test-names,$(SINCE))) <($(call test-names,))
+
 .PHONY: test-browser
 test-browser: #+ the waiting page, the dashboard and frames in a real browser (wants chromium)
 	$(GO) test -count=1 -run '^TestBrowser' ./httpfront ./httpfront/dashboard ./cmd/ropeline
