@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -16,6 +15,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/setassoc"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -33,7 +33,7 @@ type crowd struct {
 }
 
 func newCrowd() *crowd {
-	c := &crowd{seed: maphash.MakeSeed()}
+	c := &crowd{seed: maphash.MakeSeed(), addresses: newAddressTable()}
 	c.crowded.Interval, c.full.Interval = warnEvery, warnEvery
 	return c
 }
@@ -123,62 +123,38 @@ func answerCrowded(w *answer, a *queueAnswer) {
 	})
 }
 
-// addressTable counts by keys that are hashes. It takes no more memory than it has from
-// the beginning: of the keys that fall together, the one that has taken least gives way.
-// So what a flood of addresses makes it forget is those that have hardly come. The zero
-// value is ready.
-type addressTable struct {
-	locks [addressLocks]struct {
-		sync.Mutex
-		_ [56]byte // keeps neighbours apart
-	}
-	sets [addressSets][addressWays]addressSlot
-}
-
+// The table of addresses never grows. Of the addresses that compete for a slot, the one whose
+// bucket is the emptiest is forgotten, so a flood of addresses makes it forget those that have
+// hardly come.
 const (
 	addressWays  = 8
 	addressSets  = 1 << 13 // 2^16 slots of 16 bytes: 1 MiB
 	addressLocks = 64
 )
 
-// addressSlot is a bucket, as in the generic cell rate algorithm (ITU-T I.371): one
-// number says both how full it is and when that was.
-type addressSlot struct {
-	key   uint64
-	empty int64 // when the bucket is, in Unix nanoseconds, if nothing more comes
+// addressTable holds a bucket for each address in a room, as in the generic cell rate algorithm
+// (ITU-T I.371): one number says both how full it is and when that was. It is when the bucket
+// will be empty, in Unix nanoseconds, if nothing more comes, and it is the priority of the slot,
+// which needs no value beside it.
+type addressTable struct {
+	*setassoc.Table[struct{}]
+}
+
+func newAddressTable() addressTable {
+	return addressTable{setassoc.New[struct{}](addressSets, addressWays, addressLocks)}
 }
 
 // take counts one more for a key, and reports whether that was within a limit, perMinute
 // at once and perMinute more over each minute; if not, nothing is counted. now is in Unix
 // nanoseconds.
-func (t *addressTable) take(key uint64, perMinute int, now int64) bool {
+func (t addressTable) take(key uint64, perMinute int, now int64) bool {
 	step := max(1, int64(time.Minute)/int64(perMinute))
-	i := key % addressSets
-	lock := &t.locks[i%addressLocks]
-	lock.Lock()
-	defer lock.Unlock()
-	s := findSlot(&t.sets[i], key)
-	empty := max(s.empty, now) + step
+	bucket, mu := t.Lock(key)
+	defer mu.Unlock()
+	empty := max(bucket.Priority, now) + step
 	if empty-now > int64(time.Minute) {
 		return false
 	}
-	s.empty = empty
+	bucket.Priority = empty
 	return true
-}
-
-// findSlot returns the slot of a key; where there is none, that of the key with the
-// least in its bucket, which is forgotten.
-func findSlot(set *[addressWays]addressSlot, key uint64) *addressSlot {
-	least := &set[0]
-	for i := range set {
-		s := &set[i]
-		if s.key == key {
-			return s
-		}
-		if s.empty < least.empty {
-			least = s
-		}
-	}
-	*least = addressSlot{key: key}
-	return least
 }

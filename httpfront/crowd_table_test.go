@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/setassoc"
 )
 
 // FuzzAddressTable holds the table to buckets that are kept apart, as long as no more
@@ -20,7 +21,7 @@ func FuzzAddressTable(f *testing.F) {
 	f.Add([]byte("the quick brown fox jumps over the lazy dog"), uint16(7))
 	f.Fuzz(func(t *testing.T, steps []byte, limit uint16) {
 		perMinute := int(limit%200) + 1
-		var table addressTable
+		table := newAddressTable()
 		type bucket struct {
 			level float64 // in visitors
 			at    int64
@@ -50,8 +51,8 @@ func FuzzAddressTable(f *testing.F) {
 // TestRandomAddressesHideNobody has an address go on far beyond its limit, while others
 // that come once each try to have it forgotten.
 func TestRandomAddressesHideNobody(t *testing.T) {
-	if size := unsafe.Sizeof(addressTable{}); size > 2<<20 {
-		t.Errorf("the table takes %d bytes", size)
+	if size := addressSets * addressWays * unsafe.Sizeof(setassoc.Slot[struct{}]{}); size != 1<<20 {
+		t.Errorf("the slots take %d bytes, want 1 MiB", size)
 	}
 	c := newCrowd()
 	id := crdt.RoomID{1}

@@ -6,11 +6,11 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/ropeline/ropeline/httpfront/setassoc"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -27,7 +27,7 @@ type sharing struct {
 }
 
 func newSharing() *sharing {
-	return &sharing{seed: maphash.MakeSeed(), told: rate.Sometimes{Interval: warnEvery}}
+	return &sharing{seed: maphash.MakeSeed(), passes: newPassTable(), told: rate.Sometimes{Interval: warnEvery}}
 }
 
 // turnsBack reports whether the pass of somebody on the site is shared, and the room wants
@@ -63,76 +63,53 @@ func (sh *sharing) hash(p netip.Prefix) uint32 {
 	return max(1, uint32(maphash.Bytes(sh.seed, a[:])))
 }
 
-// passTable remembers for each pass the addresses that have used it within a minute. It
-// takes no more memory than it has from the beginning: of passes that fall together, the
-// one that was not used for longest gives way, and those that many share are used all the
-// time. The zero value is ready.
-type passTable struct {
-	locks [passLocks]struct {
-		sync.Mutex
-		_ [56]byte // keeps neighbours apart
-	}
-	sets [passSets][passWays]passSlot
-}
-
+// The table of passes never grows. Of the passes that compete for a slot, the one that was not
+// used for longest is forgotten, and those that many share are used all the time.
 const (
 	passWays  = 4
-	passSets  = 1 << 14 // 2^16 slots of 64 bytes: 4 MiB
+	passSets  = 1 << 14 // 2^16 slots of 64 bytes, a line of memory: 4 MiB
 	passLocks = 256
 )
 
-// passSlot is one pass, in one line of memory.
-type passSlot struct {
-	key    uint64 // the beginning of the visitor's id, which is random
-	newest int64  // when it was used last, in Unix seconds
-	seen   [room.MaxSharedAddresses]struct {
-		address uint32 // hash; 0: none
-		at      uint32 // when it was used last, the low bits of Unix seconds
-	}
+// passTable remembers for each pass the addresses that have used it within a minute. Its keys
+// are the beginnings of visitors' ids, which are random, and the priority of a pass is when it
+// was used last, in Unix seconds.
+type passTable struct {
+	*setassoc.Table[passUses]
+}
+
+func newPassTable() passTable {
+	return passTable{setassoc.New[passUses](passSets, passWays, passLocks)}
+}
+
+// passUses are the addresses that have used a pass.
+type passUses [room.MaxSharedAddresses]struct {
+	address uint32 // hash; 0: none
+	at      uint32 // when it was used last, the low bits of Unix seconds
 }
 
 // use notes that a pass is used from an address, and reports whether that is one of the
 // first limit addresses that have used it and go on to, at least once a minute. Others
 // are not noted, so those that were there first keep the pass to themselves. now is in
 // Unix seconds.
-func (t *passTable) use(key uint64, address uint32, limit int, now int64) bool {
-	i := key % passSets
-	lock := &t.locks[i%passLocks]
-	lock.Lock()
-	defer lock.Unlock()
-	s := findPass(&t.sets[i], key)
-	s.newest = now
+func (t passTable) use(key uint64, address uint32, limit int, now int64) bool {
+	pass, mu := t.Lock(key)
+	defer mu.Unlock()
+	pass.Priority = now
 	free := -1
-	for i := range s.seen[:limit] {
-		a := &s.seen[i]
+	for i := range pass.Value[:limit] {
+		u := &pass.Value[i]
 		switch {
-		case a.address == address:
-			a.at = uint32(now)
+		case u.address == address:
+			u.at = uint32(now)
 			return true
-		case free < 0 && (a.address == 0 || uint32(now)-a.at >= uint32(time.Minute/time.Second)):
+		case free < 0 && (u.address == 0 || uint32(now)-u.at >= uint32(time.Minute/time.Second)):
 			free = i
 		}
 	}
 	if free < 0 {
 		return false
 	}
-	s.seen[free].address, s.seen[free].at = address, uint32(now)
+	pass.Value[free].address, pass.Value[free].at = address, uint32(now)
 	return true
-}
-
-// findPass returns the slot of a pass; where there is none, that of the pass that was not
-// used for longest, which is forgotten.
-func findPass(set *[passWays]passSlot, key uint64) *passSlot {
-	oldest := &set[0]
-	for i := range set {
-		s := &set[i]
-		if s.key == key {
-			return s
-		}
-		if s.newest < oldest.newest {
-			oldest = s
-		}
-	}
-	*oldest = passSlot{key: key}
-	return oldest
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/ropeline/ropeline/httpfront/setassoc"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -161,7 +162,7 @@ func FuzzPassTable(f *testing.F) {
 	f.Add([]byte("\x00\x01\xf0\x02\xf0\x03\xf0\x04\xf1\x05\x00\x01"), uint8(1))
 	f.Fuzz(func(t *testing.T, steps []byte, n uint8) {
 		limit := int(n)%room.MaxSharedAddresses + 1
-		var table passTable
+		table := newPassTable()
 		type use struct {
 			address uint32
 			at      int64
@@ -197,8 +198,9 @@ func FuzzPassTable(f *testing.F) {
 // TestRandomPassesHideNoSharing has a pass shared while far more come than there is room
 // for.
 func TestRandomPassesHideNoSharing(t *testing.T) {
-	if size := unsafe.Sizeof(passTable{}); size > 5<<20 || unsafe.Sizeof(passSlot{}) != 64 {
-		t.Errorf("the table takes %d bytes, a slot %d", size, unsafe.Sizeof(passSlot{}))
+	slot := unsafe.Sizeof(setassoc.Slot[passUses]{})
+	if size := passSets * passWays * slot; size != 4<<20 || slot != 64 {
+		t.Errorf("the slots take %d bytes, want 4 MiB, and each %d, want 64", size, slot)
 	}
 	sh := newSharing()
 	r := rand.New(rand.NewPCG(1, 2))
