@@ -22,6 +22,53 @@ import (
 // one of Listen and Listener; the zero value of everything else means its default.
 // Negative durations and numbers are refused where nothing else is said.
 type Config struct {
+	Connections
+	Upstreams
+	RuleFacts
+	Observers
+
+	// Rooms routes requests to rooms.
+	Rooms Rooms
+	// Hosts are the only ones that are served, each as by room.NormalHost: requests for
+	// others, and those without a host, get 421. None means all.
+	Hosts []string
+	// LimitBound says by how much a rate limit can be exceeded, for Explain; nil: nobody knows.
+	LimitBound func(*limit.Rule) limit.Bound
+	// Keys seals and opens passes.
+	Keys *pass.Keyring
+	// Methods are the only ones that are served; none means all but CONNECT and
+	// TRACE. Each is in upper case.
+	Methods []string
+	// TrustedProxies are the peers whose forwarding fields are believed; see
+	// Edge.ClientIPHeader.
+	// Nobody's are by default. Listing a network that visitors can connect from
+	// lets them choose their own address.
+	TrustedProxies []netip.Prefix
+	// Proof makes the proofs of admission that requests carry to the origin. Nil means
+	// that they carry none.
+	Proof *proof.Signer
+	// ProofHeader is the field of proofs. The visitor's own are dropped, whatever
+	// Proof is. Default proof.Header.
+	ProofHeader string
+	// Ready returns nil once requests may be decided, and the reason until then.
+	// Nil means always ready. It is called on every request and must not block.
+	Ready func() error
+	// Clock says when a request came: the clock by which the node runs, too.
+	// Nil means time.Now.
+	Clock func() time.Time
+
+	// Logger takes what an operator should know; nothing is logged per request
+	// that goes well. The default is slog.Default().
+	Logger *slog.Logger
+
+	Limits   Limits
+	Timeouts Timeouts
+
+	sleep func(time.Duration) // tests see what it is asked for
+}
+
+// Connections say how clients connect.
+type Connections struct {
 	// Listen is the TCP address to serve on, such as ":8080". It is opened by
 	// Run and not used when Listener is set.
 	Listen string
@@ -32,7 +79,12 @@ type Config struct {
 	TLS *tls.Config
 	// Redirect is for visitors who come without TLS; see RunRedirect.
 	Redirect Redirect
+	// Edge says more about how client connections are taken.
+	Edge Edge
+}
 
+// Upstreams say where requests go.
+type Upstreams struct {
 	// Origins are the web site behind the front. Without any the front only answers
 	// questions of other proxies (Judge), and Run fails.
 	Origins Origins
@@ -49,14 +101,10 @@ type Config struct {
 	// Retries is how many more origins a request is sent to if the one before
 	// cannot have acted on it; see mayRepeat. Negative means none. Default 1.
 	Retries int
+}
 
-	// Rooms routes requests to rooms.
-	Rooms Rooms
-	// Hosts are the only ones that are served, each as by room.NormalHost: requests for
-	// others, and those without a host, get 421. None means all.
-	Hosts []string
-	// LimitBound says by how much a rate limit can be exceeded, for Explain; nil: nobody knows.
-	LimitBound func(*limit.Rule) limit.Bound
+// RuleFacts are what rules of rooms can ask about besides the request.
+type RuleFacts struct {
 	// Lists are those that rules of rooms may name.
 	Lists expr.Lists
 	// Crawlers knows the crawlers of search engines, which pass rooms that say so; nil: it
@@ -72,35 +120,10 @@ type Config struct {
 	// Each of them has to replace, or to take out, what visitors send in it: who asks
 	// about a request hands on all of its fields, so visitors would choose.
 	VerdictCountryHeader string
-	// Keys seals and opens passes.
-	Keys *pass.Keyring
-	// Methods are the only ones that are served; none means all but CONNECT and
-	// TRACE. Each is in upper case.
-	Methods []string
-	// TrustedProxies are the peers whose forwarding fields are believed; see
-	// Edge.ClientIPHeader.
-	// Nobody's are by default. Listing a network that visitors can connect from
-	// lets them choose their own address.
-	TrustedProxies []netip.Prefix
-	// Edge says more about how client connections are taken.
-	Edge Edge
-	// Proof makes the proofs of admission that requests carry to the origin. Nil means
-	// that they carry none.
-	Proof *proof.Signer
-	// ProofHeader is the field of proofs. The visitor's own are dropped, whatever
-	// Proof is. Default proof.Header.
-	ProofHeader string
-	// Ready returns nil once requests may be decided, and the reason until then.
-	// Nil means always ready. It is called on every request and must not block.
-	Ready func() error
-	// Clock says when a request came: the clock by which the node runs, too.
-	// Nil means time.Now.
-	Clock func() time.Time
+}
 
-	sleep func(time.Duration) // tests see what it is asked for
-	// Logger takes what an operator should know; nothing is logged per request
-	// that goes well. The default is slog.Default().
-	Logger *slog.Logger
+// Observers are told of requests.
+type Observers struct {
 	// Requests counts requests as they end, those that were asked about (Judge) among them;
 	// nil: nobody does.
 	Requests RequestCounter
@@ -109,9 +132,6 @@ type Config struct {
 	// Tracer traces some requests; nil: it traces none. With one, the trace context of
 	// TrustedProxies counts, and that of others is not passed on.
 	Tracer *tracing.Tracer
-
-	Limits   Limits
-	Timeouts Timeouts
 }
 
 // Origins are the servers of one site.

@@ -18,7 +18,7 @@ import (
 )
 
 func TestNewNamesEverythingThatIsWrong(t *testing.T) {
-	_, err := New(Config{Origins: Origins{Servers: make([]upstream.Origin, 1)}, Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
+	_, err := New(Config{Upstreams: Upstreams{Origins: Origins{Servers: make([]upstream.Origin, 1)}}, Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -27,7 +27,8 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 			t.Errorf("error %q does not name %q", err, want)
 		}
 	}
-	cfg := Config{Listen: ":0", Rooms: fakeRooms{}, Keys: newKeys(t), Routes: []Route{{Name: "shop", Origins: Origins{Check: &upstream.Check{Path: "/"}}}}}
+	cfg := Config{Connections: Connections{Listen: ":0"}, Rooms: fakeRooms{}, Keys: newKeys(t)}
+	cfg.Routes = []Route{{Name: "shop", Origins: Origins{Check: &upstream.Check{Path: "/"}}}}
 	_, err = New(cfg)
 	for _, want := range []string{"origins: 0 are given", "route shop: a check without origins"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

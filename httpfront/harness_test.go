@@ -237,7 +237,7 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 	if rooms == nil {
 		rooms = fakeRooms{}
 	}
-	cfg := Config{Listener: ln, Rooms: rooms, Keys: keys, Logger: testLogger(tb)}
+	cfg := Config{Connections: Connections{Listener: ln}, Rooms: rooms, Keys: keys, Logger: testLogger(tb)}
 	if origin != "" { // else change says where
 		cfg.Origins = origins(tb, origin)
 	}

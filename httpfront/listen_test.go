@@ -58,7 +58,8 @@ func TestRunReportsABrokenListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Listener: brokenListener{ln}, Origins: origins(t, "http://127.0.0.1:1"), Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
+	cfg := Config{Connections: Connections{Listener: brokenListener{ln}}, Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
+	cfg.Origins = origins(t, "http://127.0.0.1:1")
 	f, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

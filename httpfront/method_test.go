@@ -33,7 +33,7 @@ func TestOnlyMethodsThatAreAllowed(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", method, got.StatusCode, want)
 		}
 	}
-	_, err := New(Config{Listen: ":0", Origins: origins(t, "http://a"), Rooms: fakeRooms{}, Keys: newKeys(t), Methods: []string{"get", "TRACE"}})
+	_, err := New(Config{Connections: Connections{Listen: ":0"}, Upstreams: Upstreams{Origins: origins(t, "http://a")}, Rooms: fakeRooms{}, Keys: newKeys(t), Methods: []string{"get", "TRACE"}})
 	if err == nil || !strings.Contains(err.Error(), `method "get": want up to 32 upper-case letters`) || !strings.Contains(err.Error(), `method "TRACE"`) {
 		t.Errorf("error is %v", err)
 	}

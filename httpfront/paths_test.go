@@ -110,7 +110,7 @@ func TestOnlyHostsThatAreServed(t *testing.T) {
 	if got := f.get("/free", "Host", "origin.internal", "X-Forwarded-Host", "shop.example"); got.StatusCode != 200 {
 		t.Errorf("behind a proxy that rewrites Host: got %d %q", got.StatusCode, got.body)
 	}
-	_, err := New(Config{Listen: ":0", Rooms: fakeRooms{}, Keys: newKeys(t), Hosts: []string{"Shop.example", "a:80"}})
+	_, err := New(Config{Connections: Connections{Listen: ":0"}, Rooms: fakeRooms{}, Keys: newKeys(t), Hosts: []string{"Shop.example", "a:80"}})
 	for _, want := range []string{`"Shop.example"`, `"a:80"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)

@@ -98,12 +98,15 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 func (c *Config) front() (to httpfront.Config, err error) {
 	p, f := &c.Proxy, &c.Front
 	to = httpfront.Config{
-		Origins: p.Origins, Routes: p.Routes, AllowAddresses: p.AllowAddresses,
-		Passive: p.Passive, SlowStart: p.SlowStart, Retries: p.Retries,
-		Methods: p.Methods, Limits: p.Limits, Timeouts: p.Timeouts,
-		Lists: f.Lists, CountryHeader: f.CountryHeader, VerdictCountryHeader: f.VerdictCountryHeader,
-		TrustedProxies: c.TrustedProxies, Edge: c.Edge,
-		ProofHeader: c.Proof.Header, Logger: c.Logger,
+		Connections: httpfront.Connections{Edge: c.Edge},
+		Upstreams: httpfront.Upstreams{
+			Origins: p.Origins, Routes: p.Routes, AllowAddresses: p.AllowAddresses,
+			Passive: p.Passive, SlowStart: p.SlowStart, Retries: p.Retries,
+		},
+		RuleFacts: httpfront.RuleFacts{Lists: f.Lists, CountryHeader: f.CountryHeader, VerdictCountryHeader: f.VerdictCountryHeader},
+		Methods:   p.Methods, Limits: p.Limits, Timeouts: p.Timeouts,
+		TrustedProxies: c.TrustedProxies,
+		ProofHeader:    c.Proof.Header, Logger: c.Logger,
 	}
 	to.OriginTLS, err = c.originTLS()
 	return to, err
