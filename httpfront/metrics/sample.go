@@ -53,14 +53,18 @@ type Room struct {
 
 	Suspended, QueueAll, DryRun, Resting, EventActive bool
 
-	// Requests at this node.
+	RoomCounts
+	Rights *Rights // nil where they are not the limit
+}
+
+// RoomCounts is what has come to this node of a room.
+type RoomCounts struct {
+	// Requests.
 	Bypassed, WouldQueue, Crowded, Shared, Copies uint64
 
-	// Tickets at this node: given, and not given though a place was free, because the
+	// Tickets: given, and not given though a place was free, because the
 	// store, the clock or the counter did not allow it.
 	TicketsGiven, TicketsRefused uint64
-
-	Rights *Rights // nil where they are not the limit
 }
 
 // Rights is what this node knows and has of a room's rights.
@@ -91,14 +95,19 @@ type Mesh struct {
 	LargestClockOffset  time.Duration // of those alive, without its sign
 
 	Links                                     int
-	ReceivedBytes, SentBytes                  uint64
-	RefusedHandshakes, RefusedPeers           uint64
-	MalformedFrames, Panics                   uint64
-	CallsReceived, CallsSent                  uint64
-	MessagesReceived, MessagesSent            uint64
-	MessagesReplaced, MessagesDropped         uint64
 	QueuedMessages, QueuedBytes, GossipQueued int
-	GossipDropped                             uint64
+	MeshCounts
+}
+
+// MeshCounts is what has gone over the links of this node.
+type MeshCounts struct {
+	ReceivedBytes, SentBytes          uint64
+	RefusedHandshakes, RefusedPeers   uint64
+	MalformedFrames, Panics           uint64
+	CallsReceived, CallsSent          uint64
+	MessagesReceived, MessagesSent    uint64
+	MessagesReplaced, MessagesDropped uint64
+	GossipDropped                     uint64
 }
 
 // Disk is where the data directory lies.

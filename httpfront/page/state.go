@@ -50,6 +50,11 @@ type State struct {
 	full     bool
 	progress int // percent, -1: not known
 
+	eventTimes
+}
+
+// eventTimes is what is told of the room's event.
+type eventTimes struct {
 	event         room.EventState
 	waitsForEvent bool
 	untilStart    int // minutes, rounded up

@@ -187,8 +187,10 @@ func measuredRoom(s *node.RoomStatus) metrics.Room {
 		TotalActiveUsers: int64(s.TotalActiveUsers), NewUsersPerMinute: int64(s.NewUsersPerMinute),
 		Session:   time.Duration(s.SessionSeconds * float64(time.Second)),
 		Suspended: s.Suspended, QueueAll: s.QueueAll, DryRun: s.DryRun, Resting: s.Resting, EventActive: s.Event != nil && s.Event.Active,
-		Bypassed: s.Bypassed, WouldQueue: s.WouldQueue, Crowded: s.Crowded, Shared: s.Shared, Copies: s.Copies,
-		TicketsGiven: s.Tickets, TicketsRefused: s.TicketsRefused,
+		RoomCounts: metrics.RoomCounts{
+			Bypassed: s.Bypassed, WouldQueue: s.WouldQueue, Crowded: s.Crowded, Shared: s.Shared, Copies: s.Copies,
+			TicketsGiven: s.Tickets, TicketsRefused: s.TicketsRefused,
+		},
 	}
 	for _, site := range s.Sites {
 		if site.Frozen {
