@@ -13,7 +13,7 @@ import (
 var names = []string{
 	"cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "do-connecting-ip", "fastly-client-ip",
 	"fly-client-ip", "forwarded", "forwarded-for", "proxy", "remote-addr", "ropeline-",
-	"true-client-ip", "wl-proxy-client-ip", "x-appengine-user-ip", "x-azure-clientip",
+	"script-name", "true-client-ip", "wl-proxy-client-ip", "x-appengine-user-ip", "x-azure-clientip",
 	"x-azure-socketip", "x-client-ip", "x-cluster-client-ip", "x-envoy-external-address",
 	"x-forwarded", "x-forwarded-", "x-host", "x-http-host-override", "x-nf-client-connection-ip",
 	"x-original-", "x-originating-ip", "x-proxyuser-ip", "x-real-ip", "x-remote-addr",
