@@ -95,6 +95,16 @@ test-robustness: #+ real processes that are killed, stopped, cut apart, and lose
 test-conformance: #+ each front end that is installed: what visitors see, and what reaches the site
 	$(GO) test -count=1 ./bench/conformance
 
+DIFFERENTIAL ?= 10m
+DIFFERENTIAL_SEED ?= 1
+.PHONY: differential
+differential: #+ generated requests through nodes to each kind of server that is installed, for DIFFERENTIAL (10m), from DIFFERENTIAL_SEED (1): what a site reads otherwise than the node
+	$(GO) test -count=1 -timeout 0 -v -parallel 16 -run '^TestServersReadWhatTheNodeReads$$' ./bench/differential -differential-for $(DIFFERENTIAL) -differential-seed $(DIFFERENTIAL_SEED) | grep -v '^==='
+
+.PHONY: differential-deps
+differential-deps: #+ installs the servers of make differential: Debian's packages, as root
+	apt-get install -y --no-install-recommends nginx apache2 nodejs node-express python3-flask gunicorn php-cli ruby ruby-webrick
+
 # golangci-lint is no dependency of ours: PATH has this version, or it is built once (about 3 minutes of one core).
 GOLANGCI_LINT := v2.15.0
 golangci-lint = $(if $(filter $(GOLANGCI_LINT:v%=%),$(shell golangci-lint version --short 2>/dev/null)),golangci-lint,artifacts/golangci-lint-$(GOLANGCI_LINT))
