@@ -178,7 +178,7 @@ func (r *Room) recover(now time.Time) {
 	heir := c.facts.recovers(f, dead)
 	r.mu.Lock()
 	quiet := r.refuse(f, dead, heir, now) && len(dead) == 0
-	words := r.words(dead)
+	words := r.words(f, dead)
 	if heir == c.self.Node && len(dead) > 0 {
 		r.gets(now)
 		// It fails until all have spoken, and is tried again.
@@ -232,16 +232,24 @@ func (r *Room) refuse(f *roomFacts, dead []crdt.NodeID, heir crdt.NodeID, now ti
 		if _, left := c.facts.leftTo(f, id); left && !recovered {
 			keeper = c.facts.keeper(f, id)
 		}
+		if r.rights.Refuses(id) && !f.tookOver(keeper, id) {
+			keeper = crdt.NodeID{} // it may recover the leaver yet, by the word of this node
+		}
 		r.rights.Settle(f.finals[id], keeper)
 	}
 	return all
 }
 
-// words returns what this node has dealt with the dead, as far as its refusal is on disk. It is called
-// with mu held.
-func (r *Room) words(dead []crdt.NodeID) []ticket.Word {
+// words returns what this node has dealt with the dead, as far as its refusal is on disk, and on which
+// of those that others may refuse it has the rights. It is called with mu held.
+func (r *Room) words(f *roomFacts, dead []crdt.NodeID) []ticket.Word {
 	c := r.core
 	var words []ticket.Word
+	for _, id := range r.rights.AnswersFor() {
+		if w, ok := r.rights.Taken(id); ok && c.facts.calledDead(f, id) {
+			words = append(words, w)
+		}
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(c.facts.dead), compareNodes) {
 		if w, ok := r.rights.Frozen(id); ok {
 			words = append(words, w)

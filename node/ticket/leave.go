@@ -325,8 +325,9 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 // Keeper is who answers for the leaver by now; zero if nobody is known to. Who has a
 // keeper is not dead, though a node may have been told so that had not heard of the
 // leaving, and refuses it: gifts that were on their way between those two arrive all
-// the same, as long as the keeper is not refused as well. Then nobody else can have
-// the leaver's rights: the keeper gives no word on it.
+// the same, as long as the keeper is not refused as well. Where the leaver is refused
+// here, a keeper is to be named only once it has told that it has taken over: before that, it
+// may recover the leaver by the word that this node has given, with the gifts in it.
 func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
 	if (keeper != crdt.NodeID{}) {
 		set(&r.ownRare().keepers, f.Node, keeper)

@@ -14,7 +14,8 @@ var ErrWords = errors.New("not everybody has given their word on the dead")
 
 // Word is what a node has given to a dead one and received from it, and never
 // will give or receive more, and for whom that is said: it stands until the node
-// gives it in a later round. The zero value is nobody's.
+// gives it in a later round. Without an heir it says that the node has taken over from
+// that one, so that nobody is to recover it alone. The zero value is nobody's.
 type Word struct {
 	Node, Dead, Heir crdt.NodeID
 	Round            int64
@@ -87,19 +88,38 @@ func (r *Rights) refused(id crdt.NodeID) bool {
 	return r.fenced(id) && (!left || r.fenced(keeper))
 }
 
-// Frozen returns this node's word on a dead node, once its fence is written.
+// Refuses reports whether this node has fenced another one, and does not have its rights.
+func (r *Rights) Refuses(id crdt.NodeID) bool { return r.fenced(id) && !r.answersFor(id) }
+
+// Frozen returns this node's word on a dead node, once its fence is written. On one from which it has
+// taken over it gives none: see Taken.
 func (r *Rights) Frozen(dead crdt.NodeID) (Word, bool) {
-	disk := &r.book.disk
-	by, fenced := disk.dead[dead]
-	if !fenced {
+	by, fenced := r.book.disk.dead[dead]
+	if _, taken := r.book.disk.taken[dead]; !fenced || taken {
 		return Word{}, false
 	}
-	x := disk.accounts[dead]
-	w := Word{Node: r.cfg.Self.Node, Dead: dead, Heir: by.heir, Round: by.round, Gave: x.gave, Rcv: x.rcv}
-	for _, m := range disk.inherited {
-		w.Rcv = w.Rcv.Add(m[dead].Rcv.Sub(m[dead].Base))
-	}
+	w := r.dealt(dead)
+	w.Heir, w.Round = by.heir, by.round
 	return w, true
+}
+
+// Taken returns the word without an heir on one that has left its rights to this node, once these are
+// written. It is told in place of one that this node may have given before, and by which nobody recovers
+// the leaver any more: it was only ever for this node, or for one whose rights it has.
+func (r *Rights) Taken(leaver crdt.NodeID) (Word, bool) {
+	_, taken := r.book.disk.taken[leaver]
+	return r.dealt(leaver), taken
+}
+
+// dealt returns what this node has dealt with another one, as far as it is written.
+func (r *Rights) dealt(id crdt.NodeID) Word {
+	disk := &r.book.disk
+	x := disk.accounts[id]
+	w := Word{Node: r.cfg.Self.Node, Dead: id, Gave: x.gave, Rcv: x.rcv}
+	for _, m := range disk.inherited {
+		w.Rcv = w.Rcv.Add(m[id].Rcv.Sub(m[id].Base))
+	}
+	return w
 }
 
 // Recover takes over the rights of dead nodes whose heir this node is. Once that

@@ -265,6 +265,36 @@ func TestWhoHandedOverIsNotFenced(t *testing.T) {
 	}
 }
 
+// TestWhoHasTakenOverGivesNoWord: once that is written, this node's word on the leaver is nobody's, also if it was
+// fenced before.
+func TestWhoHasTakenOverGivesNoWord(t *testing.T) {
+	leaver := crdt.NodeID{71}
+	for _, fenced := range []bool{false, true} {
+		d := founder(t, 0, 10)
+		if fenced {
+			d.Fence(leaver, self.Node, 1, at(91))
+			d.write(at(91))
+		}
+		if !d.TakeOver(Handover{Final: Final{Node: leaver, Heir: self.Node}}, at(92)) {
+			t.Fatal("it is not taken over")
+		}
+		if d.Refuses(leaver) {
+			t.Error("it is refused by the one that has its rights")
+		}
+		if _, ok := d.Taken(leaver); ok {
+			t.Error("it is told before it is written")
+		}
+		d.write(at(92))
+		if w, ok := d.Frozen(leaver); ok {
+			t.Errorf("fenced before: %v; a word was given on it: %+v", fenced, w)
+		}
+		w, ok := d.Taken(leaver)
+		if read, err := DecodeWord(AppendWord(nil, w)); !ok || err != nil || read != w || w != (Word{Node: self.Node, Dead: leaver}) {
+			t.Errorf("fenced before: %v; told: %+v, %v, %v", fenced, read, ok, err)
+		}
+	}
+}
+
 // TestGiftsReachWhoWasCalledDead has a node refuse one that it was told is dead, and then
 // hear that it had left its rights to another: what each of them had given the other, and
 // had not arrived, is neither lost nor there twice.
