@@ -83,6 +83,31 @@ func TestAnHeirThatNeverHadTheRoom(t *testing.T) {
 	w.limitsAgain()
 }
 
+// TestAGiftOfALeaverToALeaverThatNeverHadTheRoom: it does not arrive, and both have left by then, to one node or to two. Nobody
+// sends it any more.
+func TestAGiftOfALeaverToALeaverThatNeverHadTheRoom(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		w, late := newUnlimitedWorld(t, "a", "a", "a", "a")
+		stays, heir, giver := w.nodes[0], w.nodes[1], w.nodes[2]
+		w.lose = func(l letter) bool { return l.m.Kind == kindTransfer }
+		giver.core.rooms[roomID].give(late.id, ticket.Amount{Places: 3, Rate: 30}, w.now)
+		w.post(giver, nil)
+		w.run(100 * time.Millisecond)
+		w.post(late, late.core.leaveTo(heir.id, w.now)) // after it has agreed
+		w.until("it has left", 10*time.Second, func() bool { return late.core.Left() })
+		w.kill(late)
+		to := stays
+		if one {
+			to = heir
+		}
+		w.post(giver, giver.core.leaveTo(to.id, w.now)) // after it has agreed
+		w.until("the giver has left", 10*time.Second, func() bool { return giver.core.Left() })
+		w.kill(giver)
+		w.lose = nil
+		w.limitsAgain()
+	}
+}
+
 // TestALostNodeIsRecoveredWhereRightsDoNotLimit, by all that nodes tell of it.
 func TestALostNodeIsRecoveredWhereRightsDoNotLimit(t *testing.T) {
 	w, _ := newUnlimitedWorld(t, "a", "a", "a")

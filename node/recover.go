@@ -176,6 +176,7 @@ func (r *Room) recover(now time.Time) {
 	f := c.facts.room(r.id)
 	dead := c.facts.unrecovered(f)
 	heir := c.facts.recovers(f, dead)
+	r.inheritUnsent(f, now)
 	r.mu.Lock()
 	quiet := r.refuse(f, dead, heir, now) && len(dead) == 0
 	words := r.words(f, dead)
@@ -261,6 +262,21 @@ func (r *Room) words(f *roomFacts, dead []crdt.NodeID) []ticket.Word {
 		}
 	}
 	return words
+}
+
+// inheritUnsent takes over from those that had left to this node before they had the room, and to whom one
+// that has left as well had given something that never arrived: nobody sends it any more. It stands in a last ledger.
+func (r *Room) inheritUnsent(f *roomFacts, now time.Time) {
+	if r.core.leave.on {
+		return // who leaves takes nothing up any more
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+		for _, a := range f.finals[id].Accounts {
+			if !a.Gave.IsZero() {
+				r.inheritNothing(a.Node, now)
+			}
+		}
+	}
 }
 
 // takeOverByFinals takes over from those that have left, to this node by now, and may not hand over
