@@ -67,8 +67,8 @@ func (r *Rights) Fence(dead, heir crdt.NodeID, round int64, now time.Time) {
 		return
 	}
 	is := fence{heir, round, was.after}
-	if was.heir != heir {
-		is.after = was.round
+	if fenced && was.heir != heir {
+		is.after = max(1, was.round) // a version without rounds wrote 0
 	}
 	set(&r.book.next.own().dead, dead, is)
 	r.mark(keyOf(keyDead, dead))

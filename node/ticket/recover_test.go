@@ -265,6 +265,24 @@ func TestWhoHandedOverIsNotFenced(t *testing.T) {
 	}
 }
 
+// TestALeaverFencedBeforeThereWereRounds: a store of a version that says nothing of rounds has the word on the leaver for a
+// third one, which may have recovered it by that. Then the word is for the node itself.
+func TestALeaverFencedBeforeThereWereRounds(t *testing.T) {
+	leaver, before, third := crdt.NodeID{70}, crdt.NodeID{71}, crdt.NodeID{72}
+	d := newDesk1(t, 0, Put{keyOf(keyDead, leaver), third[:]}, Put{keyMinted, appendAmount(nil, Amount{10, 10})})
+	d.TakeOver(Handover{Final: Final{Node: before, Heir: self.Node, Minting: Minting{Known: true}}}, at(91))
+	d.write(at(91))
+	d.Fence(leaver, self.Node, 5, at(91))
+	d.write(at(91))
+	final := Final{Node: leaver, Heir: before, Accounts: []Account{{Node: before, Gave: Amount{5, 5}}}, Minting: Minting{true, Amount{5, 5}}}
+	if d.TakeOver(Handover{Final: final}, at(92)) {
+		t.Error("taken over, and the third may have recovered it")
+	}
+	if err := d.Recover(estateOf(leaver, Word{Node: self.Node, Heir: self.Node, Round: 1}), at(92)); err == nil {
+		t.Error("recovered by a word that may be older than the one for the third")
+	}
+}
+
 // TestWhoHasTakenOverGivesNoWord: once that is written, this node's word on the leaver is nobody's, also if it was
 // fenced before.
 func TestWhoHasTakenOverGivesNoWord(t *testing.T) {
