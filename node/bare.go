@@ -145,7 +145,7 @@ func (b *Bare) Keeps(other crdt.RoomID, id crdt.NodeID, now time.Time) {
 func (b *Bare) DeclareDead(id crdt.NodeID, now time.Time) error {
 	b.core.facts.update()
 	_, member := b.core.peers.Find(id)
-	if member || b.core.facts.hasLeft(id) {
+	if member || b.core.facts.hasLeft(id) && !b.core.facts.leftBehind(id) {
 		return ErrAlive
 	}
 	return b.core.facts.set(nodeKey(factDead, id)+"/"+b.core.self.Node.String(), []byte{factVersion}, now)

@@ -57,6 +57,9 @@ type DownRoom struct {
 type downs struct {
 	looked time.Time
 	known  map[crdt.NodeID]*downNode
+
+	reading uint64 // of the facts that behind is of
+	behind  map[crdt.NodeID]bool
 }
 
 type downNode struct {
@@ -103,12 +106,13 @@ func (c *Core) lookForDown(now time.Time) {
 }
 
 // missing returns, in order, the nodes that may own rights and are no members: those that have not
-// left, and those that were declared dead, who may not have left all rooms.
+// left, those that have and left a room behind, and those that were declared dead, who may not have left all rooms.
 func (c *Core) missing() (all []crdt.NodeID) {
+	behind := c.leftBehind()
 	for id := range c.facts.sites {
 		_, left := c.facts.left[id]
 		_, dead := c.facts.dead[id]
-		if _, member := c.peers.Find(id); (!left || dead) && !member && id != c.self.Node {
+		if _, member := c.peers.Find(id); (!left || dead || behind[id]) && !member && id != c.self.Node {
 			all = append(all, id)
 		}
 	}
@@ -119,6 +123,22 @@ func (c *Core) missing() (all []crdt.NodeID) {
 		}
 	}
 	return all
+}
+
+// leftBehind returns the nodes that have left, and left a room behind. It looks through all rooms only when something
+// else is known.
+func (c *Core) leftBehind() map[crdt.NodeID]bool {
+	d := &c.downs
+	if d.reading == c.facts.reading {
+		return d.behind
+	}
+	d.reading, d.behind = c.facts.reading, map[crdt.NodeID]bool{}
+	for id := range c.facts.left {
+		if c.facts.leftBehind(id) {
+			d.behind[id] = true
+		}
+	}
+	return d.behind
 }
 
 // downNode returns what is known of one that is missing; false if others have what it had.

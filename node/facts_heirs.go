@@ -52,7 +52,10 @@ func (f *facts) leftBehind(id crdt.NodeID) bool {
 		return false
 	}
 	for _, r := range f.rooms {
-		if _, left := f.leftTo(r, id); !left && r.kept.has(id) && !r.retired {
+		if !r.kept.has(id) || r.retired {
+			continue
+		}
+		if _, left := f.leftTo(r, id); !left {
 			return true
 		}
 	}

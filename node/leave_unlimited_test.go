@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -215,7 +216,16 @@ func TestWhatALeaverForgotIsRecovered(t *testing.T) {
 		w.post(leaver, leaver.core.leaveTo(w.nodes[2].id, w.now)) // after it has agreed
 		w.until("it has left", 20*time.Second, func() bool { return leaver.core.Left() })
 		w.kill(leaver)
-		w.run(5 * time.Second)
+		w.run(10 * time.Second)
+		seen := w.downSeen()
+		if forgets {
+			if len(seen) != 1 || seen[0].State != StateDown || len(seen[0].Rooms) != 1 || seen[0].Rooms[0].Room != other.ID.String() ||
+				seen[0].Rooms[0].Capacity.Places == 0 || !strings.Contains(seen[0].Message, "ropeline node declare-dead "+seen[0].Order+" ") {
+				t.Errorf("status says %+v, want the leaver with what it had of the other room, and how to declare it dead", seen)
+			}
+		} else if len(seen) > 0 {
+			t.Errorf("status says that one is down that has left: %+v", seen)
+		}
 		err := stays.core.DeclareDead(leaver.id, w.now)
 		if (err == nil) != forgets {
 			t.Errorf("a room is forgotten: %t; declared dead: %v", forgets, err)
