@@ -153,18 +153,20 @@ func (f *facts) speakers(r *roomFacts) (all []crdt.NodeID) {
 // had a ledger in a room. That is sure if all is known that it said before it left, since
 // who leaves takes no room up any more: if it has said itself that it has left, or if heir
 // has, which had heard all before it agreed to take over.
+// A version before could have a ledger that it had told nobody of: whoever took that over says so.
 func (f *facts) neverHad(room crdt.RoomID, id, heir crdt.NodeID) bool {
 	r := f.room(room)
 	if _, left := f.leftTo(r, id); !left || id == heir || f.keeper(r, id) != heir {
 		return false
 	}
 	_, final := r.finals[id]
+	_, passed := r.inherited[id]
 	_, at, said := f.replica.Get(nodeKey(factOver, id))
 	if !said { // it may run an older version
 		_, at, _ = f.replica.Get(nodeKey(factLeft, id))
 	}
 	heard := f.replica.HoldsUpTo(at) && (at.Node == id || f.agreed(id, at.Node))
-	return !final && !r.kept.has(id) && heard
+	return !final && !passed && !r.kept.has(id) && heard
 }
 
 // agreed reports whether a node has left to another one by its own choice, and runs a version

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,39 @@ func TestAGiftOfALeaverToALeaverThatNeverHadTheRoom(t *testing.T) {
 		w.kill(giver)
 		w.lose = nil
 		w.limitsAgain()
+	}
+}
+
+// TestALedgerThatNobodyWasToldOf: a leaver, as of a version before, passes on a ledger that is known from what its heir
+// passes on in turn, and from nothing else. Nobody takes it for one that never had the room: that would put an empty ledger in its place.
+func TestALedgerThatNobodyWasToldOf(t *testing.T) {
+	w, late := newUnlimitedWorld(t, "a", "a", "a")
+	stays, heir := w.nodes[0], w.nodes[1]
+	r, minted := heir.core.rooms[roomID], ticket.Amount{Places: 5, Rate: 50}
+	r.mu.Lock()
+	taken := r.rights.TakeOver(ticket.Handover{Room: roomID, Final: ticket.Final{
+		Node: late.id, Heir: heir.id, Minting: ticket.Minting{Known: true, Minted: minted},
+	}}, w.now)
+	r.mu.Unlock()
+	if !taken {
+		t.Fatal("it is not taken over")
+	}
+	heir.core.storing.touch(r)
+	w.post(late, late.core.leaveTo(heir.id, w.now)) // after it has agreed
+	w.until("it has left", 10*time.Second, func() bool { return late.core.Left() })
+	w.kill(late)
+	w.run(heirStays)
+	w.post(heir, heir.core.leaveTo(stays.id, w.now)) // after it has agreed
+	w.until("its heir has left", 10*time.Second, func() bool { return heir.core.Left() })
+	w.kill(heir)
+	stays.core.rooms[roomID].receive(ticket.Transfer{Room: roomID, From: w.nodes[2].id, To: late.id, Gave: ticket.Amount{Places: 1, Rate: 10}}, w.now)
+	w.run(time.Second)
+	f := stays.core.facts.room(roomID)
+	if _, known := f.finals[late.id]; known || f.mintedBy(late.id) != minted {
+		t.Errorf("its last ledger is known: %t, and that it has minted %v; want none, and %v", known, f.mintedBy(late.id), minted)
+	}
+	if got := stays.core.rooms[roomID].rights.AnswersFor(); !slices.Contains(got, late.id) {
+		t.Errorf("its rights are with those of %v", got)
 	}
 }
 
