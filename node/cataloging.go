@@ -226,6 +226,12 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 		o.writes[w.Key] = w.Value
 	}
 	is := catalog.Read(o)
+	var over []crdt.Write // which says what was deleted, and so is made before that is
+	for r := range was.Rooms() {
+		if id := r.Settings.ID; is.Room(id) == nil && !c.facts.room(id).retired {
+			over = append(over, crdt.Write{Key: roomKey(factRetired, id), Value: c.encodeRetired(id)})
+		}
+	}
 	// Who hears of a room shall know already who makes its rights. Its id is random, so that
 	// nobody else adds it. Of a room that there is already the mesh's minter is who makes
 	// them: two nodes may be told at once to switch its policy.
@@ -238,10 +244,8 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 		return fmt.Errorf("node: edit rooms: %w", err)
 	}
 	c.tellRooms(was, is, now)
-	for r := range was.Rooms() {
-		if is.Room(r.Settings.ID) == nil {
-			c.setFact(roomKey(factRetired, r.Settings.ID), []byte{factVersion}, now)
-		}
+	for _, w := range over {
+		c.setFact(w.Key, w.Value, now)
 	}
 	c.heedFacts(now)
 	return nil
@@ -253,9 +257,11 @@ func (c *Core) followCatalog(now time.Time) {
 	if k == nil || !c.open.Load() || c.leave.on || k.begun && k.mark == c.facts.catalog {
 		return // who leaves takes nothing up any more
 	}
+	runs := k.begun
 	k.begun, k.mark = true, c.facts.catalog
 	read := catalog.Read(c.replica)
 	all, refused := read.Effective(k.Check)
+	said := len(all)
 	all = append(all, c.kept(read, all)...)
 	if k.Follow != nil {
 		k.Follow(all, refused)
@@ -267,15 +273,20 @@ func (c *Core) followCatalog(now time.Time) {
 	rooms := maps.Clone(c.rooms)
 	wanted := make(map[crdt.RoomID]bool, len(all))
 	var fresh, over []*Room
-	for _, s := range all {
+	for i, s := range all {
 		wanted[s.ID] = true
-		if r := rooms[s.ID]; r == nil {
+		r := rooms[s.ID]
+		isNew, rested := r == nil, r != nil && r.resting.Load()
+		if isNew {
 			r = newRoom(c, s)
 			r.cataloged = true
 			rooms[s.ID] = r
 			fresh = append(fresh, r)
 		} else {
 			r.follow(s, now)
+		}
+		if i < said {
+			r.noteStanding(isNew && runs, isNew || rested, now)
 		}
 		rooms[s.ID].shareSettings(read.Room(s.ID))
 	}

@@ -51,6 +51,7 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 		}
 	}
 	r.configure(s, now)
+	r.stands = whereabouts{} // it may not be where the catalog says
 	c.routes.Store(newRoutes(c.order))
 	return nil
 }
@@ -60,7 +61,6 @@ func (r *Room) configure(s room.Settings, now time.Time) {
 	if c := r.core; c.open.Load() && s.Policy == room.Escrow {
 		c.setFact(roomKey(factSession, r.id), encodeSession(s.SessionDuration), now)
 	}
-	r.core.noteMoved(r.settings.Load(), &s, now)
 	r.settings.Store(&s)
 	r.line.SetSettings(&s)
 	r.look(now)

@@ -1,11 +1,12 @@
 package node
 
 import (
+	"encoding/binary"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -20,7 +21,6 @@ type deletedRooms struct {
 	reading uint64                      // of the facts that they are of
 	known   map[crdt.RoomID]bool        // all deletions that this node has heard of; nil: it has just started
 	rooms   map[crdt.RoomID]deletedRoom // those that it heard of lately
-	moved   map[crdt.RoomID]time.Time   // when rooms that there are came to stand elsewhere
 }
 
 // deletedRoom is a room that was deleted lately.
@@ -29,16 +29,18 @@ type deletedRoom struct {
 	settings *room.Settings // nil: where it has stood for the last minute is not known here
 }
 
-const (
-	// toldWithin is how soon a node that is not cut off hears of a deletion. One that hears of it
-	// later may have missed that the room was moved before.
-	toldWithin = 2 * time.Second
-	// clockBehind is how far behind the clock of the node at which a room was deleted may have been.
-	// A node that starts does not know when it has heard of a deletion, only the stamp: by that
-	// alone it takes one for over that is older than this. Any other keeps rooms closed that are made
-	// within a minute of the start.
-	clockBehind = 10 * time.Minute
-)
+// whereabouts says since when a room has been where it is, as far as this node knows.
+type whereabouts struct {
+	version crdt.Stamp // of what the catalog says of that; zero: this node does not go by what it says
+	since   brief      // when this node went by that
+	made    bool       // this node has made the room there
+}
+
+// clockBehind is how far behind the clock of the node at which a room was deleted may have been.
+// A node that starts does not know when it has heard of a deletion, only the stamp: by that
+// alone it takes one for over that is older than this. Any other keeps rooms closed that are made
+// within a minute of the start.
+const clockBehind = 10 * time.Minute
 
 // noteDeleted notes which rooms were deleted lately. It is called before rooms go that are kept no
 // longer, with their settings.
@@ -48,7 +50,6 @@ func (c *Core) noteDeleted(now time.Time) {
 		return
 	}
 	d.reading = c.facts.reading
-	maps.DeleteFunc(d.moved, func(_ crdt.RoomID, at time.Time) bool { return now.Sub(at) > ticket.NewFor })
 	maps.DeleteFunc(d.rooms, func(_ crdt.RoomID, is deletedRoom) bool { return now.Sub(is.heard) > ticket.NewFor })
 	starts := d.known == nil
 	if starts {
@@ -59,35 +60,55 @@ func (c *Core) noteDeleted(now time.Time) {
 			continue
 		}
 		d.known[id] = true
-		if !starts || now.Sub(f.retiredAt) <= clockBehind {
-			d.rooms[id] = deletedRoom{now, c.stood(id, f.retiredAt, now)}
+		value, at, _ := c.replica.Get(roomKey(factRetired, id))
+		if !starts || now.Sub(time.UnixMilli(at.Wall)) <= clockBehind {
+			d.rooms[id] = deletedRoom{now, c.stood(id, decodeRetired(value), now)}
 		}
 	}
 }
 
 // stood returns the settings of a room that is deleted if it has stood where they say for the last
-// minute, as far as this node can know: it has been up for as long, and has heard of the deletion at once.
-func (c *Core) stood(id crdt.RoomID, deleted, now time.Time) *room.Settings {
+// minute, as far as this node can know. It may never hear of a place of before, since the last one alone stays in the
+// catalog. So the deletion says which was the last one, and this node has gone by that one for as long, or has made the room there.
+func (c *Core) stood(id crdt.RoomID, last crdt.Stamp, now time.Time) *room.Settings {
 	r := c.rooms[id]
-	late := now.Sub(deleted)
-	if r == nil || r.resting.Load() || late > toldWithin || late < -maxOffset || now.Sub(c.openedAt) <= ticket.NewFor {
-		return nil
-	}
-	if _, moved := c.deleted.moved[id]; moved {
+	if r == nil || r.resting.Load() || last.IsZero() || r.stands.version != last ||
+		!r.stands.made && now.Sub(r.stands.since.time()) <= ticket.NewFor {
 		return nil
 	}
 	return r.settings.Load()
 }
 
-// noteMoved notes that a room stands elsewhere from now on.
-func (c *Core) noteMoved(was, is *room.Settings, now time.Time) {
-	if slices.Equal(slices.Collect(was.Routes()), slices.Collect(is.Routes())) {
-		return
+// noteStanding notes that this node goes by what the catalog says of where a room is: of one that it may have made just
+// now itself, or has taken up just now, or had before.
+func (r *Room) noteStanding(made, takenUp bool, now time.Time) {
+	c := r.core
+	_, version, _ := c.replica.Get(catalog.RoutesKey(r.id))
+	if version != r.stands.version || takenUp {
+		made = made && version.Node == c.self.Node && c.facts.room(r.id).minter == c.self.Node
+		r.stands = whereabouts{version, briefOf(now), made}
 	}
-	if c.deleted.moved == nil {
-		c.deleted.moved = map[crdt.RoomID]time.Time{}
+}
+
+// encodeRetired writes that a room is gone: a version, and of what the catalog says of where it is the stamp, if it is in
+// there: ms since 1970, the number among those of that ms, and the writer. Versions before write and read the version alone.
+func (c *Core) encodeRetired(id crdt.RoomID) []byte {
+	out := []byte{factVersion}
+	if _, at, ok := c.replica.Get(catalog.RoutesKey(id)); ok {
+		out = binary.BigEndian.AppendUint64(out, uint64(at.Wall))
+		out = append(binary.BigEndian.AppendUint16(out, at.Logical), at.Node[:]...)
 	}
-	c.deleted.moved[is.ID] = now
+	return out
+}
+
+// decodeRetired returns the stamp of where a room was that is gone; zero: nobody has said.
+func decodeRetired(value []byte) (at crdt.Stamp) {
+	if len(value) != 1+8+2+len(at.Node) || value[0] != factVersion {
+		return at
+	}
+	at.Wall, at.Logical = int64(binary.BigEndian.Uint64(value[1:])), binary.BigEndian.Uint16(value[9:])
+	copy(at.Node[:], value[11:])
+	return at
 }
 
 // mintsFrom returns from when on a room may have its first rights: later than now only where it may

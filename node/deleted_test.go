@@ -199,3 +199,120 @@ func TestARoomMovedBeforeAStartWaits(t *testing.T) {
 		t.Errorf("%d came into the second room when the minute was over, want 20", late)
 	}
 }
+
+// deletedWorld is a mesh of three nodes that has run for long enough. Of what the others tell, the first hears nothing
+// while it is deaf.
+func deletedWorld(t *testing.T) (w *world, deaf func(bool)) {
+	w = newCatalogWorld(t, elsewhere(40), "a", "a", "a")
+	w.run(3 * time.Minute)
+	return w, func(on bool) {
+		w.lose = nil
+		if on {
+			w.lose = func(l letter) bool { return l.m.Kind == kindReplica && l.to == w.nodes[0].id }
+		}
+	}
+}
+
+// nextInPlace has the first node make another room where one was deleted that had let visitors in, and fails if more come
+// into both within a minute than into one, or if nobody comes when the minute is over.
+func (w *world) nextInPlace(in int) {
+	w.t.Helper()
+	w.run(700 * time.Millisecond)
+	maker := w.nodes[0]
+	if maker.core.Catalog().Room(shopSettings(1).ID) != nil {
+		w.t.Fatal("it has not heard")
+	}
+	next := shopSettings(100)
+	next.NewUsersPerMinute, next.ID = 20, crdt.RoomID{0xdd, 1}
+	w.add(maker, next)
+	w.run(2 * time.Second)
+	people := w.crowd(60, w.spread)
+	if got := w.press(people, 20*time.Second); in == 0 || in+got > 20 {
+		w.t.Errorf("%d came into the first room and %d into the second within a minute, of 20", in, got)
+	}
+	if late := w.press(people, time.Minute); late != 20 {
+		w.t.Errorf("%d came into the second room when the minute was over, want 20", late)
+	}
+}
+
+// TestARoomThatWasMovedAndDeletedAtOnce: a room is moved, lets visitors in, and is deleted. Another node, all whose messages are
+// late by a second at most, hears both at once, and makes another room where it has never seen the first.
+func TestARoomThatWasMovedAndDeletedAtOnce(t *testing.T) {
+	w, deaf := deletedWorld(t)
+	first := shopSettings(100)
+	first.NewUsersPerMinute, first.Host, first.CookieSuffix = 20, "moves", "moves"
+	w.add(w.nodes[1], first)
+	w.run(2 * time.Minute)
+	deaf(true)
+	w.edit(w.nodes[1], first.ID, func(r *catalog.Room) { r.Settings.Host, r.Settings.CookieSuffix = "shop", "shop" })
+	w.run(300 * time.Millisecond)
+	people := w.crowd(40, func(int) *machine { return w.nodes[1] })
+	w.askAll(people)
+	in := w.active(people)
+	w.edit(w.nodes[1], first.ID, nil)
+	w.run(300 * time.Millisecond)
+	deaf(false)
+	w.nextInPlace(in)
+}
+
+// TestARoomThatWasMadeAndMovedAtOnce: a room is made, lets visitors in, is moved, and then deleted. Another node hears of it
+// when it was moved.
+func TestARoomThatWasMadeAndMovedAtOnce(t *testing.T) {
+	w, deaf := deletedWorld(t)
+	deaf(true)
+	first := shopSettings(100)
+	first.NewUsersPerMinute = 20
+	w.add(w.nodes[1], first)
+	w.run(300 * time.Millisecond)
+	people := w.crowd(40, func(int) *machine { return w.nodes[1] })
+	w.askAll(people)
+	in := w.active(people)
+	w.edit(w.nodes[1], first.ID, func(r *catalog.Room) { r.Settings.Host, r.Settings.CookieSuffix = "moves", "moves" })
+	w.run(300 * time.Millisecond)
+	deaf(false)
+	w.run(2 * time.Second)
+	w.edit(w.nodes[1], first.ID, nil)
+	w.nextInPlace(in)
+}
+
+// TestWhereADeletedRoomHasStoodIsKnown, so that others elsewhere need not wait: to who has gone by its place for a minute, and to
+// who has made it. Not where another node has moved it since, nor where the deletion does not say what was deleted, as by a version before.
+func TestWhereADeletedRoomHasStoodIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		maker  int           // of the first room
+		stands time.Duration // before it is deleted
+		moves  bool          // at another node, at the end of that
+		before bool          // the deletion is by a version before
+		waits  bool
+	}{
+		{name: "made long ago", maker: 1, stands: ticket.NewFor + 2*time.Second},
+		{name: "made lately, by itself", stands: 5 * time.Second},
+		{name: "made lately, by another", maker: 1, stands: 5 * time.Second, waits: true},
+		{name: "made by itself, and moved", stands: ticket.NewFor + 2*time.Second, moves: true, waits: true},
+		{name: "made long ago, and deleted by a version before", stands: ticket.NewFor + 2*time.Second, before: true, waits: true},
+	} {
+		w, _ := deletedWorld(t)
+		first := shopSettings(100)
+		first.NewUsersPerMinute, first.Host, first.CookieSuffix = 20, "first", "first"
+		w.add(w.nodes[c.maker], first)
+		w.run(c.stands)
+		if c.moves {
+			w.edit(w.nodes[1], first.ID, func(r *catalog.Room) { r.Settings.Host, r.Settings.CookieSuffix = "second", "second" })
+			w.run(2 * time.Second)
+		}
+		if c.before {
+			w.nodes[1].core.setFact(roomKey(factRetired, first.ID), []byte{factVersion}, w.now)
+		} else {
+			w.edit(w.nodes[1], first.ID, nil)
+		}
+		w.run(2 * time.Second)
+		next := shopSettings(100)
+		next.ID, next.Name = crdt.RoomID{0xdd, 1}, "next"
+		w.add(w.nodes[0], next)
+		w.run(2 * time.Second)
+		if is := w.nodes[0].core.Route("shop", "/").Rights(); is.MintsFrom.IsZero() == c.waits {
+			t.Errorf("%s: rights of another room are made from %v on; want to wait: %t", c.name, is.MintsFrom, c.waits)
+		}
+	}
+}

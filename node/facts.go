@@ -30,7 +30,7 @@ import (
 //	session/<room>        how long sessions are, for nodes that only keep rights of it
 //	told/<room>/<node>    what a node says of it: see said
 //	rests/<room>/<node>   the same, of one that keeps rights of it without having it configured
-//	retired/<room>        the room is gone for good
+//	retired/<room>        the room is gone for good; see encodeRetired
 //	mesh/<mesh>           its record, once capacity may be minted in it
 //	node/<node>           a node that may own rights, and its site
 //	name/<node>           what its operator calls it
@@ -94,7 +94,6 @@ type roomFacts struct {
 	minter    crdt.NodeID            // zero: nobody
 	by        perNode[ticket.Amount] // minted by each, as it has told
 	retired   bool
-	retiredAt time.Time // by the clock of whoever was told: it may be off
 	finals    map[crdt.NodeID]ticket.Final
 	knew      []ticket.Told          // in no order
 	words     []ticket.Word          // on the dead; in order
@@ -212,9 +211,6 @@ func (f *facts) take(key string, value []byte, at crdt.Stamp) {
 			f.takeRoom(kind, id, of, value)
 			if kind == factMinted && !f.replica.HoldsUpTo(at) {
 				f.noteUnheard(id)
-			}
-			if kind == factRetired {
-				f.rooms[id].retiredAt = time.UnixMilli(at.Wall)
 			}
 		}
 	}

@@ -77,6 +77,7 @@ type Room struct {
 	long      time.Duration        // how long one ran that may still run, until longUntil
 	longUntil brief
 	hurried   int // active when others were last told at once
+	stands    whereabouts
 	*abroad
 }
 
