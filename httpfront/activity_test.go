@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // onTheSite is a room whose visitors are let in, and that says what a test says when
@@ -366,8 +367,8 @@ func TestBodiesKeepVisitorsActive(t *testing.T) {
 				slowly(next).ServeHTTP(w, r)
 			}), o.use)
 			c := f.dial()
-			io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 9002\r\n\r\n"+strings.Repeat("x", 9000)) // the server takes in the first ones before it asks us
-			select {                                                                                                                       // an origin is taken before the watch over the pass begins
+			io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 9002\r\n\r\n"+strings.Repeat("x", 9000))
+			select { // an origin is taken before the watch over the pass begins
 			case <-begun:
 			case <-time.After(10 * time.Second):
 				t.Fatal("the upload does not begin")
@@ -434,4 +435,40 @@ func TestIdleTunnelsCostNoGoroutines(t *testing.T) {
 	if watched > plain+many/10 {
 		t.Errorf("%d tunnels take %d goroutines, and %d in a room", many, plain, watched)
 	}
+}
+
+// A session that the origin has ended in its answer to a long upload is not judged again.
+func TestNobodyIsJudgedAfterTheEnd(t *testing.T) {
+	o := newOnTheSite(t)
+	o.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	got := make(chan struct{}, 100)
+	f := serve(t, fakeRooms{room: o}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		buf := make([]byte, 100)
+		for {
+			if n, err := r.Body.Read(buf); n > 0 {
+				got <- struct{}{}
+			} else if err != nil {
+				break
+			}
+		}
+		w.Header().Set("Ropeline-Command", "revoke")
+	}), o.use)
+	c := f.dial()
+	br := bufio.NewReader(c)
+	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")
+	<-got
+	o.pass(time.Minute)
+	io.WriteString(c, "b")
+	<-got
+	<-o.asked // while the upload goes on
+	settled(t)
+	o.pass(time.Second)
+	io.WriteString(c, "c")
+	resp := readResponse(t, br, "POST")
+	io.Copy(io.Discard, resp.Body)
+	settled(t)
+	if n := len(o.takeEnded()); n < 1 {
+		t.Fatal("the session is not ended")
+	}
+	o.expectNotAsked(t)
 }

@@ -48,6 +48,8 @@ func newAnswer() *answer { return answers.Get().(*answer) }
 // release gives w back.
 func (w *answer) release() {
 	w.origin.close(false) // if a panic has left it open
+	w.origin.head.reset()
+	w.origin.owner, w.origin.body = nil, originBody{}
 	w.reset()
 	w.state.waiting = waiting{}
 	answers.Put(w)

@@ -61,7 +61,8 @@ func (c *chunkReader) ready() bool {
 	}
 	line := bytes.IndexByte(b, '\n')
 	if line >= 0 && bytes.HasPrefix(b, []byte("0")) { // perhaps the last
-		return bytes.Contains(b[line+1:], []byte("\n"))
+		rest := b[line+1:]
+		return bytes.HasPrefix(rest, []byte("\r\n")) || bytes.HasPrefix(rest, []byte("\n")) || headSize(rest) > 0
 	}
 	return line >= 0 && line+1 < len(b)
 }

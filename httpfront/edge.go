@@ -222,13 +222,13 @@ func (e *edgeConn) CloseWrite() error {
 // Close closes the connection, once.
 func (e *edgeConn) Close() error {
 	e.once.Do(func() {
+		e.requestless() // what lingers has been answered
 		if e.linger.Load() {
 			e.drain()
 		}
 		e.err = e.Conn.Close()
 		e.closed.Store(true)
 		e.dropKept()
-		e.requestless()
 		e.owner.forget(e)
 	})
 	return e.err

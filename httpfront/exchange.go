@@ -115,6 +115,7 @@ func (f *Front) respond(w *answer, r *request) {
 		x.close(true)
 		return
 	}
+	x.reusable = x.reusable && x.head.length != lengthOpen // which ends with the connection
 	x.conn.Limit(f.cfg.Timeouts.Stream)
 	w.streams = true
 }
@@ -220,6 +221,9 @@ func (w *answer) stream(e *edgeConn, chunked bool) (sent int64, err error) {
 		const begin = headRoom + chunkHeadMax
 		n, err := b.fill(buf[begin : len(buf)-tailRoom])
 		if err != nil && err != io.EOF && n == 0 {
+			if len(w.out) > 0 { // who gets no word asks again
+				e.Write(w.out) //nolint:errcheck // the connection is closed in any case
+			}
 			return sent, err
 		}
 		from, to := begin, begin+n

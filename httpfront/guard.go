@@ -264,7 +264,13 @@ func (r *request) parseMeaning() refusal {
 // sites answer it as GET.
 func (r *request) isPreflight() bool {
 	return r.target[0] == '/' && !r.hasBody() &&
-		r.count("origin") == 1 && r.count("access-control-request-method") == 1 && r.count("upgrade") == 0
+		r.saysOnce("origin") && r.saysOnce("access-control-request-method") && r.count("upgrade") == 0
+}
+
+// saysOnce reports whether there is one field of that lower-case name, which says something and
+// goes on to the origin.
+func (r *request) saysOnce(name string) bool {
+	return r.count(name) == 1 && len(r.first(name)) > 0 && !r.isConnectionOption([]byte(name))
 }
 
 // count returns how many fields have the given lower-case name.

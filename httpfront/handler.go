@@ -23,7 +23,7 @@ func (f *Front) handle(r *request, w *answer, no refusal) {
 		f.proxy(w, &a)
 	}
 	if r.limited {
-		f.hold(r.edge.peerAddr())
+		r.record.held(f.hold(r.edge.peerAddr()))
 	}
 }
 
@@ -31,20 +31,6 @@ func (f *Front) handle(r *request, w *answer, no refusal) {
 func (f *Front) adopt(r *request) {
 	r.reserved, r.record = f.reserved, f.newRecord(true)
 }
-
-// safely has h make an answer, also if it panics: only this request fails.
-func (f *Front) safely(h handler, r *request, w *answer, no refusal) {
-	defer func() {
-		if p := recover(); p != nil {
-			f.logPanic(p)
-			r.record.becomes(Unavailable)
-			f.refuse(w, panicked)
-		}
-	}()
-	h(r, w, no)
-}
-
-var panicked = refusal{code: http.StatusInternalServerError, reason: "this request could not be served"}
 
 // decide takes a request as far as it can be taken without the origin. It
 // returns false if the request has been answered.

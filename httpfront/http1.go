@@ -24,8 +24,8 @@ func (f *Front) serve(e *edgeConn, h handler) {
 		if p := recover(); p != nil { // outside of what makes answers
 			f.logPanic(p)
 		}
+		e.freeReader() // closing may take long
 		e.Close()
-		e.freeReader()
 	}()
 	for f.awaits(e) {
 		goesOn, upgraded := f.serveNext(e, h)
@@ -96,15 +96,16 @@ func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel
 	if e.requests++; e.requests > 1 {
 		r.memory = &e.memory
 	}
-	no, err := f.readRequest(e, r)
+	head, no, err := f.readHead(e)
 	if err != nil {
 		return false, nil // nobody asks any more
 	}
+	f.adopt(r)
 	w := newAnswer()
 	defer w.release()
 	var sent int64
 	defer func() { r.handOver(w.code).end(sent) }()
-	f.safely(h, r, w, no)
+	f.makeAnswer(h, r, w, head, no)
 	if w.tunnels {
 		return false, w.beginTunnel(e, r)
 	}
@@ -124,15 +125,25 @@ func (f *Front) isLast(e *edgeConn, r *request) bool {
 	return r.close || f.draining.Load() || e.requests >= f.cfg.Limits.Requests
 }
 
-// readRequest reads the next head into r, or says why it is refused. The error is that of the
-// connection, if there is nobody to answer.
-func (f *Front) readRequest(e *edgeConn, r *request) (refusal, error) {
-	head, no, err := f.readHead(e)
-	if err != nil {
-		return refusal{}, err
-	}
-	f.adopt(r)
+// makeAnswer makes w the answer to the request with that head, of which no says why it is refused if
+// that is known already. If something panics, only this request fails.
+func (f *Front) makeAnswer(h handler, r *request, w *answer, head []byte, no refusal) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.logPanic(p)
+			r.record.becomes(Unavailable)
+			f.refuse(w, panicked)
+		}
+	}()
 	r.record.begin()
+	h(r, w, r.understand(head, no))
+}
+
+var panicked = refusal{code: http.StatusInternalServerError, reason: "this request could not be served"}
+
+// understand reads a head into r, or says why it is refused. The reader of the connection is given
+// back for as long as the answer takes if there is nothing more in it.
+func (r *request) understand(head []byte, no refusal) refusal {
 	h, ok := splitHead(head)
 	if no.code == 0 && !ok {
 		no = bad("the first line is not a method, an address and a version, with one space between them")
@@ -141,11 +152,15 @@ func (f *Front) readRequest(e *edgeConn, r *request) (refusal, error) {
 		no = r.parse(h)
 	}
 	r.record.asked(h, r)
-	e.in.Discard(len(head)) // which r owns a copy of
+	in := r.edge.in
+	in.Discard(len(head)) // which r owns a copy of
 	if no.code == 0 {
 		r.input.begin(r)
 	}
-	return no, nil
+	if !r.hasBody() && in.Buffered() == 0 {
+		r.edge.freeReader()
+	}
+	return no
 }
 
 var (
@@ -283,7 +298,7 @@ func (w *answer) interim(e *edgeConn, r *request, h *originHead) error {
 	}
 	b := appendStatus(w.out[:0], h.code, h.reason)
 	for i := range h.fields {
-		if f := &h.fields[i]; h.passesOn(f.name) {
+		if f := &h.fields[i]; h.passesOn(f.name) && !equalFold(f.name, "content-length") {
 			b = appendField(b, f.name, f.value)
 		}
 	}
@@ -308,7 +323,6 @@ func (b *requestBody) begin(r *request) {
 	}
 	b.edge, b.left = r.edge, r.length
 	b.chunks.br = r.edge.in
-	r.body = b
 }
 
 // Read reads some of the body.
@@ -350,7 +364,7 @@ const (
 // discard reads the rest of a body, so that the next request starts where it should, and reports
 // whether that was possible: what is too long or too slow costs the connection.
 func (b *requestBody) discard() bool {
-	if !b.unread() {
+	if b.edge == nil {
 		return true
 	}
 	b.edge.linger.Store(true)

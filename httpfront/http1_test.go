@@ -465,3 +465,14 @@ func FuzzOriginHead(f *testing.F) {
 		}
 	})
 }
+
+// RFC 9110, 8.6: no Content-Length in a 1xx.
+func TestInterimAnswersHaveNoLength(t *testing.T) {
+	o := newRawOrigin(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nContent-Length: 5\r\nContent-Length: 5, 5\r\n\r\n"+okAnswer)
+	f := serveTo(t, nil, o.url)
+	got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	interim, _, _ := strings.Cut(got, "\r\n\r\n")
+	if strings.Contains(interim, "Content-Length") {
+		t.Errorf("the 103 has a length: %q", interim)
+	}
+}

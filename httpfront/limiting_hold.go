@@ -9,7 +9,7 @@ import (
 
 // Who goes on although a rate limit says no shall not take the processor from others. After
 // the first few in a second each limited answer to an address is held for a while, which
-// costs no more than a connection that does nothing: the client either waits, or its requests
+// costs little more than a connection that does nothing: the client either waits, or its requests
 // pile up in its own machine. Limits.ConnsPerAddress bounds how many are held.
 const (
 	limitedAtOnce = 10 // to an address in a second
@@ -17,14 +17,16 @@ const (
 )
 
 // hold holds an answer that tells of a rate limit. Peers through whom many visitors come are
-// not held up: others may be behind it on the same connection.
-func (f *Front) hold(peer netip.Addr) {
+// not held up: others may be behind it on the same connection. It returns for how long.
+func (f *Front) hold(peer netip.Addr) (held time.Duration) {
 	if isUnlimited(peer, f.cfg.TrustedProxies) {
-		return
+		return 0
 	}
 	if f.limitedAnswers.add(addressOf(peer), f.cfg.Clock()) > limitedAtOnce {
 		f.cfg.sleep(limitedHeld)
+		held = limitedHeld
 	}
+	return held
 }
 
 // limitedAnswers counts limited answers by address, in the second that runs. Addresses may

@@ -114,3 +114,27 @@ func TestWhoGoesOnBeyondALimitThatQueuesIsHeld(t *testing.T) {
 		t.Errorf("held for %v, want two answers", got)
 	}
 }
+
+// The time for which a limited answer is held is none that the request takes.
+func TestHeldAnswersTakeNoTime(t *testing.T) {
+	w := &witness{}
+	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), func(c *Config) {
+		c.Clock, c.sleep = func() time.Time { return time.UnixMilli(1_700_000_000_000) }, time.Sleep
+		c.Edge.ProxyProtocol = loopback
+	}, w.watch)
+	c := f.dial()
+	fmt.Fprintf(c, "PROXY TCP4 %s %[1]s 40000 80\r\n", "192.0.2.2")
+	f.follow(fiveAMinute())
+	in := bufio.NewReader(c)
+	for range 5 + limitedAtOnce + 1 {
+		fmt.Fprint(c, "GET /free HTTP/1.1\r\nHost: a\r\n\r\n")
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+	}
+	if c, _ := w.next(t, 5+limitedAtOnce+1); c.took >= limitedHeld {
+		t.Errorf("a request that is refused at once is counted with %v", c.took)
+	}
+}

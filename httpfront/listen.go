@@ -6,11 +6,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -121,7 +119,12 @@ func (l *edgeListener) accept() error {
 // what was upgraded is no request any more.
 func (l *edgeListener) quiesce(ctx context.Context) error {
 	l.mu.Lock()
-	conns := slices.Collect(maps.Keys(l.conns))
+	var conns []*edgeConn
+	for e := range l.conns {
+		if e.settled { // others are closed by Close
+			conns = append(conns, e)
+		}
+	}
 	l.mu.Unlock()
 	for _, e := range conns {
 		e.retire()

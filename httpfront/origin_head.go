@@ -34,8 +34,13 @@ func (h *originHead) reset() {
 // read waits for a whole head. It stays in br, whose size is that of the longest.
 func (h *originHead) read(br *bufio.Reader) error {
 	h.reset()
-	for {
+	for first := true; ; {
 		b, _ := br.Peek(br.Buffered())
+		if n := emptyLine(b); n > 0 && first { // what CGI programs, and answers to nothing, leave behind
+			first = false
+			br.Discard(n)
+			continue
+		}
 		if h.size = headSize(b); h.size > 0 {
 			return h.parse(b[:h.size])
 		}
@@ -52,6 +57,17 @@ func (h *originHead) read(br *bufio.Reader) error {
 			return err
 		}
 	}
+}
+
+// emptyLine returns the length of an empty line that b begins with; 0: with none.
+func emptyLine(b []byte) int {
+	switch {
+	case bytes.HasPrefix(b, []byte("\n")):
+		return 1
+	case bytes.HasPrefix(b, []byte("\r\n")):
+		return 2
+	}
+	return 0
 }
 
 // headSize returns the length of a head with its empty line; 0 if b has not all of it.
@@ -128,20 +144,21 @@ func (h *originHead) parseStatus(line []byte) (old bool, err error) {
 	if len(line) < len(version)+5 || string(line[:len(version)]) != version || line[8] != ' ' {
 		return false, errStatusLine
 	}
-	n, ok := parseLength(line[9:12])
-	if !ok || n < 100 || len(line) > 12 && line[12] != ' ' || !isValue(line) {
+	old = line[7] == '0'
+	code, reason, _ := bytes.Cut(trimSpace(line[9:]), []byte(" "))
+	n, ok := parseLength(code)
+	if !ok || len(code) != 3 || n < 100 || !isValue(line) {
 		return false, errStatusLine
 	}
-	h.code = int(n)
-	h.reason = line[min(13, len(line)):]
-	return line[7] == '0', nil
+	h.code, h.reason = int(n), reason
+	return old, nil
 }
 
 // parseMeaning reads the fields that say where the message ends and what the origin wants of the
 // connection.
 func (h *originHead) parseMeaning(old bool) error {
-	h.length, h.close = lengthOpen, old
-	coded := false
+	h.length = lengthOpen
+	coded, keep := false, false
 	for i := range h.fields {
 		f := &h.fields[i]
 		switch {
@@ -169,7 +186,7 @@ func (h *originHead) parseMeaning(old bool) error {
 				case equalFold(e, "close"):
 					h.close = true
 				case equalFold(e, "keep-alive"):
-					h.close = h.close && !old
+					keep = true
 				default:
 					h.named = true
 				}
@@ -180,6 +197,7 @@ func (h *originHead) parseMeaning(old bool) error {
 		h.close = h.close || h.length != lengthOpen // RFC 9112, 6.3
 		h.length = lengthChunked
 	}
+	h.close = h.close || old && !keep
 	return nil
 }
 

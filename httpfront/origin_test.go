@@ -2,10 +2,12 @@ package httpfront
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -269,4 +271,89 @@ func TestABusyOriginGives503(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
+}
+
+// The client gets at least the head: upon an end without a word browsers ask again, POST too.
+func TestABadFirstChunkIsNoEndWithoutAWord(t *testing.T) {
+	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n")
+	w := &witness{}
+	f := serveTo(t, nil, o.url, w.watch)
+	got := f.raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
+	_, line := w.next(t, 1)
+	if got == "" {
+		t.Errorf("nothing is answered; logged as %s", line)
+	}
+}
+
+// An origin speaks after its answer, in another record of TLS: nobody's next request may get that.
+func TestAnswersToNobodyOverTLS(t *testing.T) {
+	cert := httptest.NewTLSServer(nil)
+	defer cert.Close()
+	for name, method := range map[string]string{"a body on HEAD": "HEAD", "an answer to nobody": "GET"} {
+		t.Run(name, func(t *testing.T) {
+			url := tcpOrigin(t, func(raw net.Conn, _ *bufio.Reader) {
+				packed := &oneWrite{Conn: raw}
+				c := tls.Server(packed, cert.TLS)
+				br := bufio.NewReader(c)
+				for i := 0; ; i++ {
+					req, err := http.ReadRequest(br)
+					if err != nil {
+						return
+					}
+					packed.hold = true
+					if req.URL.Path == "/first" && req.Method == "HEAD" {
+						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n")
+						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
+					} else if req.URL.Path == "/first" {
+						io.WriteString(c, okAnswer)
+						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
+					} else {
+						io.WriteString(c, okAnswer)
+					}
+					packed.flush()
+				}
+			})
+			f := serveTo(t, nil, strings.Replace(url, "http://", "https://", 1), func(c *Config) {
+				c.OriginTLS = cert.Client().Transport.(*http.Transport).TLSClientConfig
+			})
+			f.do(method, "/first", nil)
+			if got := f.get("/second"); got.body != "ok" {
+				t.Errorf("the next request is answered %q", got.body)
+			}
+		})
+	}
+}
+
+// oneWrite sends what is written while it holds in one piece.
+type oneWrite struct {
+	net.Conn
+	hold bool
+	buf  []byte
+}
+
+func (o *oneWrite) Write(p []byte) (int, error) {
+	if !o.hold {
+		return o.Conn.Write(p)
+	}
+	o.buf = append(o.buf, p...)
+	return len(p), nil
+}
+
+func (o *oneWrite) flush() {
+	o.Conn.Write(o.buf)
+	o.hold, o.buf = false, nil
+}
+
+// An empty line before an answer, as old programs send it, and spaces before its code are passed over.
+func TestAnEmptyLineBeforeAnAnswer(t *testing.T) {
+	for _, says := range []string{"\r\n" + okAnswer, "HTTP/1.1  200 OK\r\nContent-Length: 2\r\n\r\nok"} {
+		o := newRawOrigin(t, says)
+		f := serveTo(t, nil, o.url)
+		if got := f.get("/"); got.StatusCode != 200 {
+			t.Errorf("%q: got %d", says, got.StatusCode)
+		}
+		if n := f.front.Origins()[0].Origins[0].Failures; n > 0 {
+			t.Errorf("%q: and counts %d failures", says, n)
+		}
+	}
 }

@@ -98,3 +98,26 @@ func TestPreflightsTakeNoPlacesFromVisitors(t *testing.T) {
 		t.Errorf("afterwards: %d", got.StatusCode)
 	}
 }
+
+// Only what is a preflight at the origin as well passes a room.
+func TestPreflightsArePreflightsAtTheOrigin(t *testing.T) {
+	o := newRawOrigin(t, okAnswer)
+	f := serveTo(t, fakeRooms{room: newRoom(never)}, o.url)
+	got := f.raw("OPTIONS /tickets HTTP/1.1\r\nHost: a\r\nOrigin: https://b.example\r\nAccess-Control-Request-Method: GET\r\n" +
+		"Connection: close, Origin, Access-Control-Request-Method\r\n\r\n")
+	if head := o.head(); head != "" && !strings.Contains(head, "\r\nOrigin: ") {
+		t.Errorf("the origin got %q, and the visitor %.60q", head, got)
+	}
+}
+
+// A field without a value is none to what answers preflights at the site, which then passes the request on.
+func TestFieldsWithoutAValueMakeNoPreflight(t *testing.T) {
+	for _, fields := range []string{"Origin:\r\nAccess-Control-Request-Method: GET\r\n", "Origin: https://b.example\r\nAccess-Control-Request-Method:\r\n"} {
+		o := newRawOrigin(t, okAnswer)
+		f := serveTo(t, fakeRooms{room: newRoom(never)}, o.url)
+		f.raw("OPTIONS /tickets HTTP/1.1\r\nHost: a\r\n" + fields + "Connection: close\r\n\r\n")
+		if o.head() != "" {
+			t.Errorf("%q passes the room", fields)
+		}
+	}
+}

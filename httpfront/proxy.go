@@ -137,6 +137,9 @@ func (f *Front) pass(w *answer, a *admitted) {
 		x.own(a.req)
 	}
 	revoked := f.obey(a, h)
+	if revoked {
+		x.active.stop() // before the upload ends, which would have the pass judged
+	}
 	f.countAnswered(a.req, h)
 	w.take(h, a)
 	a.req.tellLimits(&w.head)
@@ -146,10 +149,7 @@ func (f *Front) pass(w *answer, a *admitted) {
 	} else {
 		f.respond(w, a.req)
 	}
-	switch goesOn := w.tunnels || w.streams; {
-	case revoked:
-		x.active.stop()
-	case goesOn && a.req.body == nil:
+	if (w.tunnels || w.streams) && !a.req.hasBody() && !revoked {
 		x.active = f.watch(a)
 	}
 	owned = false
@@ -193,7 +193,7 @@ func (f *Front) exchange(w *answer, a *admitted) error {
 // upload begins to send the body of a request, if it has one.
 func (f *Front) upload(x *exchange, a *admitted) error {
 	r := a.req
-	if r.body == nil {
+	if !r.hasBody() {
 		if !r.asks() {
 			x.conn.Limit(f.cfg.Timeouts.Origin)
 		}
@@ -239,7 +239,7 @@ func (w *answer) take(h *originHead, a *admitted) {
 	w.reset()
 	w.code, w.reason = h.code, append(w.reason, h.reason...)
 	w.framed = true
-	personal, cc, sized := a.cookie != nil, cachePrivate, h.code == http.StatusNoContent
+	personal, cc, sized := a.cookie != nil, cachePrivate, h.code == http.StatusNoContent || h.code < 200
 	for i := range h.fields {
 		f := &h.fields[i]
 		if personal && isCaching(f.name) {

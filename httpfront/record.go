@@ -92,6 +92,13 @@ func (c *record) begin() {
 	}
 }
 
+// held says that the answer was held for so long, which is no time that the request took.
+func (c *record) held(d time.Duration) {
+	if c != nil {
+		c.began = c.began.Add(d)
+	}
+}
+
 // becomes notes what becomes of the request, unless more is known later.
 func (c *record) becomes(o Outcome) {
 	if c != nil {
@@ -137,6 +144,20 @@ func (c *record) end(bytes int64) {
 	if c.trace != nil {
 		c.told.Room, c.told.Outcome, c.told.Status = c.name, c.outcome.String(), c.status
 		c.trace.End(&c.told, now)
+	}
+	*c = record{text: c.text[:0]}
+	records.Put(c)
+}
+
+// dropRecord has nobody be told of r.
+func (r *request) dropRecord() {
+	c := r.record
+	if c == nil {
+		return
+	}
+	r.record = nil
+	if c.counted {
+		c.front.inFlight.Add(-1)
 	}
 	*c = record{text: c.text[:0]}
 	records.Put(c)

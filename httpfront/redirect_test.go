@@ -209,3 +209,19 @@ func FuzzRedirect(f *testing.F) {
 		}
 	})
 }
+
+// A redirect to TLS is neither counted nor logged.
+func TestRedirectsAreNoRequestsOfTheSite(t *testing.T) {
+	w := &witness{}
+	f := serveRedirect(t, w.watch)
+	f.raw("GET /a HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n")
+	f.stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.count {
+		t.Errorf("a redirect is counted as %v", c.outcome)
+	}
+	for _, l := range w.lines {
+		t.Errorf("a redirect is logged: %s", l)
+	}
+}

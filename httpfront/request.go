@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"io"
 	"net/netip"
 	"sync"
 
@@ -22,7 +21,6 @@ type request struct {
 	limiting
 	reserved
 
-	body  io.Reader   // input, or nil if there is no body
 	input requestBody // what the client sends behind the head
 
 	facts   expr.Request // what rules see, once Front.describe was called

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -62,7 +63,7 @@ func TestShutdownServesWhatHasBegun(t *testing.T) {
 }
 
 // TestShutdownLetsOldClientsEnd is the same for an answer that goes on until the
-// connection ends, which the server no longer counts as a request.
+// connection ends.
 func TestShutdownLetsOldClientsEnd(t *testing.T) {
 	release := make(chan struct{})
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -81,7 +82,7 @@ func TestShutdownLetsOldClientsEnd(t *testing.T) {
 	select {
 	case <-stopped:
 		t.Error("stopped in the middle of an answer")
-	case <-time.After(300 * time.Millisecond): // the server looks every 100 ms
+	case <-time.After(300 * time.Millisecond):
 	}
 	close(release)
 	if rest, err := io.ReadAll(resp.Body); string(rest) != "two" || err != nil {
@@ -115,10 +116,35 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestAFrontThatIsStoppedAtOnceEnds: the server may not have begun when it is to end.
+// TestAFrontThatIsStoppedAtOnceEnds: it may not have begun when it is to end.
 func TestAFrontThatIsStoppedAtOnceEnds(t *testing.T) {
 	for range 20 {
 		f := serve(t, nil, http.HandlerFunc(echo))
 		f.stop()
+	}
+}
+
+// Who lingers has been answered, and does not keep a front from stopping.
+func TestWhoLingersDoesNotHoldUpAShutdown(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Drain = 10 * time.Second })
+	c := f.dial()
+	io.WriteString(c, "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n")
+	br := bufio.NewReader(c)
+	if resp := readResponse(t, br, "GET"); resp.StatusCode != 400 {
+		t.Fatal(resp.StatusCode)
+	}
+	io.Copy(io.Discard, br) // up to where the front says no more, and lingers
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+			c.Write([]byte("x"))
+		}
+	}()
+	begun := time.Now()
+	f.stop()
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("the front takes %v to stop", took)
 	}
 }

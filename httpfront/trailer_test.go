@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestFieldsThatAreNoTrailersAreInOrder(t *testing.T) {
@@ -228,5 +229,28 @@ func TestControlCharactersAreFoundWhereverTheyStand(t *testing.T) {
 				t.Fatalf("%q may be a value: %v, want %v", b, got, want)
 			}
 		}
+	}
+}
+
+// Bytes of a body do not wait for a trailer.
+func TestNoByteWaitsForATrailer(t *testing.T) {
+	end := make(chan struct{})
+	url := tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		http.ReadRequest(br)
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n")
+		<-end
+		io.WriteString(c, "\r\n")
+	})
+	defer close(end)
+	f := serveTo(t, nil, url)
+	c := f.dial()
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	c.SetReadDeadline(time.Now().Add(2 * time.Second))
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.ReadFull(resp.Body, make([]byte, 5)); err != nil {
+		t.Errorf("%d bytes came, %v", n, err)
 	}
 }

@@ -32,7 +32,10 @@ func (w *answer) beginTunnel(e *edgeConn, r *request) *tunnel {
 		x.close(false)
 		return nil
 	}
-	early, _ := e.in.Peek(e.in.Buffered())
+	var early []byte
+	if e.in != nil {
+		early, _ = e.in.Peek(e.in.Buffered())
+	}
 	t := &tunnel{&tunnelClient{e, bytes.Clone(early)}, x.conn, x.active, r.handOver(w.code), x.call}
 	x.conn = nil
 	if t.active != nil {

@@ -244,3 +244,21 @@ func TestUpgradesCarryNoFieldsOfTheConnection(t *testing.T) {
 		}
 	}
 }
+
+func TestUpgradesHaveNoLength(t *testing.T) {
+	url := tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		http.ReadRequest(br)
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n\r\n")
+		io.Copy(io.Discard, br)
+	})
+	f := serveTo(t, nil, url)
+	c := f.dial()
+	fmt.Fprintf(c, upgradeHead, "/")
+	head, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || head.StatusCode != 101 {
+		t.Fatal(head, err)
+	}
+	if head.Header.Get("Content-Length") != "" {
+		t.Errorf("the 101 has a length")
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // readerSize is the size of the buffer of a connection, and so the longest head
-// that is read from it with fasthttp or bufio.
+// that is read from it.
 const readerSize = 16 << 10
 
 // Conn is one connection to an origin, used by one request at a time. It limits
@@ -165,7 +167,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 func (c *Conn) Ask(request []byte, pause time.Duration) error {
 	c.pause.Store(int64(pause))
 	if !c.ask.canAsk() {
-		if c.reused && !c.quiet.isQuiet() {
+		if c.reused && !c.isQuiet() {
 			return ErrStale
 		}
 		if _, err := c.Write(request); err != nil {
@@ -177,6 +179,22 @@ func (c *Conn) Ask(request []byte, pause time.Duration) error {
 	_, err := c.br.Peek(1)
 	c.ask.request = nil
 	return err
+}
+
+// isQuiet reports whether the connection is open and there is nothing to read: neither in the
+// socket nor, of another record, in what TLS has read of it already.
+func (c *Conn) isQuiet() bool {
+	if !c.quiet.isQuiet() {
+		return false
+	}
+	if _, ok := c.Conn.(*tls.Conn); !ok {
+		return true
+	}
+	if c.reads.Set(time.Unix(1, 0)) != nil {
+		return false
+	}
+	n, err := c.Conn.Read(c.quiet.byte[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // Abort ends all reads and writes that are under way. Discard is still due.

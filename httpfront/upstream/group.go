@@ -126,7 +126,7 @@ func (g *Group) Resume(c *Conn, t *Tried, use Use, look bool) error {
 		p.close(c)
 		return err
 	}
-	if !c.isFresh(g.cfg.Timeouts.Idle) || look && !c.quiet.isQuiet() {
+	if !c.isFresh(g.cfg.Timeouts.Idle) || look && !c.isQuiet() {
 		p.close(c)
 		p.leave(use)
 		return ErrStale

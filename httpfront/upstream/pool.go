@@ -107,7 +107,7 @@ func (p *pool) leave(use Use) {
 // the origin has closed.
 func (p *pool) takeUsable(look bool) *Conn {
 	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
-		if c.isFresh(p.group.cfg.Timeouts.Idle) && (!look || c.quiet.isQuiet()) {
+		if c.isFresh(p.group.cfg.Timeouts.Idle) && (!look || c.isQuiet()) {
 			c.received.Store(false)
 			return c
 		}

@@ -264,6 +264,7 @@ func refuse(w http.ResponseWriter, code int, line string) {
 // isPreflight reports whether a browser asks whether a page of another site may ask (Fetch,
 // "CORS-preflight fetch"). Anybody can send OPTIONS, and many handlers answer it as GET.
 func isPreflight(r *http.Request) bool {
+	saysOnce := func(name string) bool { v := r.Header.Values(name); return len(v) == 1 && v[0] != "" }
 	return r.Method == http.MethodOptions && r.ContentLength == 0 && r.Header.Get("Upgrade") == "" &&
-		len(r.Header.Values("Origin")) == 1 && len(r.Header.Values("Access-Control-Request-Method")) == 1
+		saysOnce("Origin") && saysOnce("Access-Control-Request-Method")
 }

@@ -315,6 +315,8 @@ func TestHandler(t *testing.T) {
 		"a preflight":      {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 200},
 		"without a page":   {"", http.Header{"Access-Control-Request-Method": {"PUT"}}, 403},
 		"without a method": {"", http.Header{"Origin": {"https://a"}}, 403},
+		"an empty page":    {"", http.Header{"Origin": {""}, "Access-Control-Request-Method": {"PUT"}}, 403},
+		"an empty method":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {""}}, 403},
 		"with a body":      {"x", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 403},
 		"with an upgrade":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}, "Upgrade": {"h2c"}}, 403},
 	} {
