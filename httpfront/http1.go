@@ -317,10 +317,10 @@ type requestBody struct {
 
 // begin makes b the body of r, whose head was read.
 func (b *requestBody) begin(r *request) {
-	b.waits = r.expectation
 	if !r.hasBody() {
 		return
 	}
+	b.waits = r.expectation
 	b.edge, b.left = r.edge, r.length
 	b.chunks.br = r.edge.in
 }

@@ -476,3 +476,16 @@ func TestInterimAnswersHaveNoLength(t *testing.T) {
 		t.Errorf("the 103 has a length: %q", interim)
 	}
 }
+
+// A request without a body has nothing to wait with.
+func TestExpectWithoutABodyKeepsTheConnection(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo))
+	c := f.dial()
+	br := bufio.NewReader(c)
+	for range 2 {
+		got := askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n", "GET")
+		if got.Close {
+			t.Fatal("the connection is closed")
+		}
+	}
+}

@@ -99,7 +99,7 @@ func TestAnswersGoOutInOneWrite(t *testing.T) {
 func TestWhoExpectsToBeToldIsToldOfTheEnd(t *testing.T) {
 	f := serve(t, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
 	c := f.dial()
-	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
