@@ -22,7 +22,7 @@ help-all: ## show all targets
 
 .PHONY: build
 build: ## build the binary ./ropeline
-	CGO_ENABLED=0 $(GO) build -trimpath -o ropeline ./cmd/ropeline
+	CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -o ropeline ./cmd/ropeline
 
 PREFIX ?= /usr/local
 .PHONY: install

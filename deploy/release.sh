@@ -47,7 +47,8 @@ for target in $targets; do
   stage=$build/$name
   mkdir -p "$stage/deploy"
   export GOOS=$os GOARCH=$arch
-  go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$stage/ropeline" ./cmd/ropeline
+  # Without pages of traces of gRPC calls, which nobody is shown: the templates for them are 120 KB.
+  go build -trimpath -buildvcs=false -tags grpcnotrace -ldflags "-s -w -X main.version=$version" -o "$stage/ropeline" ./cmd/ropeline
   deploy/licences.sh >"$stage/THIRD-PARTY-LICENSES"
   cp -r LICENSE README.md CHANGELOG.md docs "$build/completion" "$stage"
   cp -r deploy/alerts deploy/grafana "$stage/deploy"
