@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -134,8 +133,7 @@ func TestWhoLingersDoesNotHoldUpAShutdown(t *testing.T) {
 		t.Fatal(resp.StatusCode)
 	}
 	io.Copy(io.Discard, br) // up to where the front says no more, and lingers
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	go func() {
 		for ctx.Err() == nil {
 			time.Sleep(100 * time.Millisecond)
