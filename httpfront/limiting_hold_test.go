@@ -126,7 +126,8 @@ func TestHeldAnswersTakeNoTime(t *testing.T) {
 	fmt.Fprintf(c, "PROXY TCP4 %s %[1]s 40000 80\r\n", "192.0.2.2")
 	f.follow(fiveAMinute())
 	in := bufio.NewReader(c)
-	for range 5 + limitedAtOnce + 1 {
+	const held = 8
+	for range 5 + limitedAtOnce + held {
 		fmt.Fprint(c, "GET /free HTTP/1.1\r\nHost: a\r\n\r\n")
 		resp, err := http.ReadResponse(in, nil)
 		if err != nil {
@@ -134,7 +135,14 @@ func TestHeldAnswersTakeNoTime(t *testing.T) {
 		}
 		io.Copy(io.Discard, resp.Body)
 	}
-	if c, _ := w.next(t, 5+limitedAtOnce+1); c.took >= limitedHeld {
-		t.Errorf("a request that is refused at once is counted with %v", c.took)
+	least := time.Hour // the machine may be busy at one of them
+	w.next(t, 5+limitedAtOnce+held)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.count[5+limitedAtOnce:] {
+		least = min(least, c.took)
+	}
+	if least >= limitedHeld {
+		t.Errorf("requests that are refused at once are counted with %v or more", least)
 	}
 }

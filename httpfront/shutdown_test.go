@@ -125,7 +125,7 @@ func TestAFrontThatIsStoppedAtOnceEnds(t *testing.T) {
 
 // Who lingers has been answered, and does not keep a front from stopping.
 func TestWhoLingersDoesNotHoldUpAShutdown(t *testing.T) {
-	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Drain = 10 * time.Second })
+	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Drain = time.Hour })
 	c := f.dial()
 	io.WriteString(c, "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n")
 	br := bufio.NewReader(c)
@@ -140,9 +140,5 @@ func TestWhoLingersDoesNotHoldUpAShutdown(t *testing.T) {
 			c.Write([]byte("x"))
 		}
 	}()
-	begun := time.Now()
-	f.stop()
-	if took := time.Since(begun); took > 2*time.Second {
-		t.Errorf("the front takes %v to stop", took)
-	}
+	f.stop() // fails the test if it waits for the time to drain
 }
