@@ -53,7 +53,7 @@ type State struct {
 	eventTimes
 }
 
-// eventTimes is what is told of the room's event.
+// eventTimes is what a page tells of the room's event.
 type eventTimes struct {
 	event         room.EventState
 	waitsForEvent bool
