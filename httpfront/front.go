@@ -110,7 +110,9 @@ func (f *Front) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("http front: %w", err)
 	}
-	edge := newEdgeListener(ln, f.edgeConfig(f.tlsConfig()), func(e *edgeConn) { f.serve(e, f.handle) })
+	cfg := f.edgeConfig(f.tlsConfig())
+	cfg.records = true
+	edge := newEdgeListener(ln, cfg, func(e *edgeConn) { f.serve(e, f.handle) })
 	f.edge.Store(edge)
 	origins, stopOrigins := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup

@@ -27,11 +27,6 @@ func (f *Front) handle(r *request, w *answer, no refusal) {
 	}
 }
 
-// adopt has r be one of this front.
-func (f *Front) adopt(r *request) {
-	r.reserved, r.record = f.reserved, f.newRecord(true)
-}
-
 // decide takes a request as far as it can be taken without the origin. It
 // returns false if the request has been answered.
 func (f *Front) decide(w *answer, a *admitted, no refusal) bool {

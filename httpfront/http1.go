@@ -100,7 +100,9 @@ func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel
 	if err != nil {
 		return false, nil // nobody asks any more
 	}
-	f.adopt(r)
+	if r.reserved = f.reserved; e.owner.cfg.records {
+		r.record = f.newRecord(true)
+	}
 	w := newAnswer()
 	defer w.release()
 	var sent int64

@@ -27,6 +27,7 @@ type edgeConfig struct {
 	head    time.Duration // for what comes before the first request
 	write   time.Duration // longest time for one write
 	log     *slog.Logger
+	records bool // whether requests are those of the site: counted, logged and traced
 }
 
 // edgeListener has edgeConns that are ready for a first request served, and knows

@@ -149,20 +149,6 @@ func (c *record) end(bytes int64) {
 	records.Put(c)
 }
 
-// dropRecord has nobody be told of r.
-func (r *request) dropRecord() {
-	c := r.record
-	if c == nil {
-		return
-	}
-	r.record = nil
-	if c.counted {
-		c.front.inFlight.Add(-1)
-	}
-	*c = record{text: c.text[:0]}
-	records.Put(c)
-}
-
 // handOver returns what is noted of r, whose answer has that code, to be ended by the caller.
 func (r *request) handOver(status int) *record {
 	c := r.record

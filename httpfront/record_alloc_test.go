@@ -30,7 +30,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 		p, now := node.Pass{Arrival: time.Now()}, time.Now()
 		if n := testing.AllocsPerRun(1000, func() {
 			r := newRequest()
-			f.adopt(r)
+			r.record = f.newRecord(true)
 			r.record.begin()
 			r.record.asked(h, r)
 			r.record.traced(r, false)

@@ -61,7 +61,6 @@ func (f *Front) RunRedirect(ctx context.Context) error {
 // redirect answers one request that came without TLS. The answer keeps the method, and
 // goes to the host that was asked for, whatever the path looks like.
 func (f *Front) redirect(r *request, w *answer, no refusal) {
-	r.dropRecord() // it is no request of the site
 	switch {
 	case r.host == "" && (no.code == 0 || no.to != ""):
 		no = bad("the Host field is missing")
