@@ -2,16 +2,21 @@ package main
 
 import (
 	_ "embed"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cbroglie/mustache"
 )
 
 //go:embed demo_shop.html
 var shopPages string
+
+// shopPicture is the partial of shopPages that draws a product.
+const shopPicture = `<svg viewBox="0 0 300 200" role="img" aria-label="{{Name}}"><rect width="300" height="200" fill="{{Sky}}"/>` +
+	`<ellipse cx="150" cy="168" rx="88" ry="9" fill="#0002"/><path d="{{Shape}}" fill="{{Color}}"/></svg>`
 
 // product is one thing on the shelf of the demonstration's shop.
 type product struct {
@@ -62,7 +67,7 @@ func shopProducts() []product {
 // basket is in the visitor's own cookie, which also shows that the room leaves
 // the cookies of others alone.
 type shop struct {
-	pages    *template.Template
+	pages    *mustache.Template
 	products []product
 	session  time.Duration
 	log      *slog.Logger
@@ -71,15 +76,19 @@ type shop struct {
 // newShop returns the shop's pages. They tell visitors that a place is kept for
 // session after each click.
 func newShop(session time.Duration, log *slog.Logger) http.Handler {
+	pages, err := mustache.ParseStringPartials(shopPages, &mustache.StaticProvider{Partials: map[string]string{"picture": shopPicture}})
+	if err != nil {
+		panic(err) // it is part of the program, and each test of the shop renders it
+	}
 	s := &shop{
-		pages:    template.Must(template.New("shop").Parse(shopPages)),
+		pages:    pages,
 		products: shopProducts(),
 		session:  session,
 		log:      log,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, r, http.StatusOK, "shelf", shopPage{Title: "Shelf", Products: s.products})
+		s.show(w, r, http.StatusOK, shopPage{Title: "Shelf", Shelf: &products{s.products}})
 	})
 	mux.HandleFunc("GET /product/{id}", s.product)
 	mux.HandleFunc("GET /cart", s.cart)
@@ -97,13 +106,16 @@ func shopPaths() []string {
 	return paths
 }
 
+// shopPage is what a page shows: one of Shelf, Product, Basket, Empty and None, below what each page has.
 type shopPage struct {
-	Title    string
-	Products []product
-	Product  product
-	Count    int
-	Seconds  int
+	Title          string
+	Count, Seconds int
+	Shelf, Basket  *products
+	Product        *product
+	Empty, None    bool
 }
+
+type products struct{ Products []product }
 
 // basketCookie holds the ids of what is in the basket, joined by points.
 const (
@@ -111,14 +123,14 @@ const (
 	maxBasket    = 20
 )
 
-func (s *shop) show(w http.ResponseWriter, r *http.Request, status int, name string, page shopPage) {
+func (s *shop) show(w http.ResponseWriter, r *http.Request, status int, page shopPage) {
 	page.Count = len(s.basket(r))
 	page.Seconds = int(s.session.Seconds())
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	if err := s.pages.ExecuteTemplate(w, name, page); err != nil {
-		s.log.Debug("page not sent", "page", name, "error", err)
+	if err := s.pages.FRender(w, page); err != nil {
+		s.log.Debug("page not sent", "page", page.Title, "error", err)
 	}
 }
 
@@ -128,11 +140,17 @@ func (s *shop) product(w http.ResponseWriter, r *http.Request) {
 		s.none(w, r)
 		return
 	}
-	s.show(w, r, http.StatusOK, "product", shopPage{Title: p.Name, Product: p})
+	s.show(w, r, http.StatusOK, shopPage{Title: p.Name, Product: &p})
 }
 
 func (s *shop) cart(w http.ResponseWriter, r *http.Request) {
-	s.show(w, r, http.StatusOK, "cart", shopPage{Title: "Basket", Products: s.basket(r)})
+	page := shopPage{Title: "Basket"}
+	if in := s.basket(r); len(in) > 0 {
+		page.Basket = &products{in}
+	} else {
+		page.Empty = true
+	}
+	s.show(w, r, http.StatusOK, page)
 }
 
 func (s *shop) add(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +174,7 @@ func (s *shop) add(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *shop) none(w http.ResponseWriter, r *http.Request) {
-	s.show(w, r, http.StatusNotFound, "none", shopPage{Title: "Not found"})
+	s.show(w, r, http.StatusNotFound, shopPage{Title: "Not found", None: true})
 }
 
 func (s *shop) find(id string) (product, bool) {
