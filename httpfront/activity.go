@@ -129,10 +129,10 @@ func (a *activity) judge(now time.Time) {
 			a.front.logPanic(p)
 		}
 	}()
-	if a.front.cfg.Rooms.Route(a.host, a.path) != a.room {
-		return // suspended, or gone
-	}
-	if a.goesOn(now) {
+	switch stands := a.front.cfg.Rooms.Route(a.host, a.path); {
+	case stands == nil:
+		return // suspended, or gone: nobody has to be active
+	case stands == a.room && a.goesOn(now):
 		return
 	}
 	a.stop()

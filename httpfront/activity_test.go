@@ -255,15 +255,16 @@ func TestAPanicOfTheRoomCostsNobodyTheTunnel(t *testing.T) {
 	o.expectAsked(t, end)
 }
 
-// changingRooms is a room that may be suspended.
+// changingRooms is a room that may be gone: suspended, or another one stands there.
 type changingRooms struct {
 	fakeRooms
+	next fakeRooms
 	gone atomic.Bool
 }
 
 func (r *changingRooms) Route(host, path string) Room {
 	if r.gone.Load() {
-		return nil
+		return r.next.Route(host, path)
 	}
 	return r.fakeRooms.Route(host, path)
 }
@@ -283,6 +284,21 @@ func TestASuspendedRoomJudgesNoTunnel(t *testing.T) {
 	o.pass(time.Minute)
 	talk(t, c, br, "x")
 	o.expectAsked(t, end)
+}
+
+func TestATunnelEndsWhereAnotherRoomStands(t *testing.T) {
+	o := newOnTheSite(t)
+	rooms := &changingRooms{fakeRooms: fakeRooms{room: o}, next: fakeRooms{room: newOnTheSite(t)}}
+	f := serveTo(t, rooms, socketOrigin(t), o.use)
+	c, br := upgraded(t, f, "/")
+	talk(t, c, br, "x")
+	rooms.gone.Store(true) // the room was deleted and made again, or moved away
+	o.pass(o.settings.SessionDuration / activePart)
+	io.WriteString(c, "x")
+	if _, err := io.ReadAll(br); isTimeout(err) {
+		t.Error("the tunnel goes on")
+	}
+	o.expectNotAsked(t)
 }
 
 func TestWithoutASessionNothingIsJudged(t *testing.T) {
