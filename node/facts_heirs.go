@@ -93,22 +93,6 @@ func (f *facts) keeper(r *roomFacts, id crdt.NodeID) crdt.NodeID {
 	return id
 }
 
-// calledDead reports whether an operator has declared a node dead, or one to which its rights have passed:
-// others may refuse it, whoever has them by now.
-func (f *facts) calledDead(r *roomFacts, id crdt.NodeID) bool {
-	for range maxHeirs {
-		if _, dead := f.dead[id]; dead {
-			return true
-		}
-		next, left := f.leftTo(r, id)
-		if !left {
-			break
-		}
-		id = next
-	}
-	return false
-}
-
 // tookOver reports whether a node has told that it has taken over from another one, and has that on disk.
 func (r *roomFacts) tookOver(keeper, leaver crdt.NodeID) bool {
 	return slices.ContainsFunc(r.words, func(w ticket.Word) bool {

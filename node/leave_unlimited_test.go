@@ -273,3 +273,52 @@ func TestWhatALeaverForgotIsRecovered(t *testing.T) {
 		}
 	}
 }
+
+// TestAKeeperThatSkipsTheDeadTells: two nodes never had a ledger of the room. One leaves to the other, and that one to a keeper, which some do
+// not hear; and a gift that was under way has the keeper take over from the first by a last ledger that names no other. Then the one between is declared dead by
+// those who have not heard, so that they refuse the first one as well. What they had given it arrives.
+func TestAKeeperThatSkipsTheDeadTells(t *testing.T) {
+	w, early := newUnlimitedWorld(t, "a", "a", "a", "a")
+	stays, keeper, giver, caller := w.nodes[0], w.nodes[1], w.nodes[2], w.nodes[3]
+	between := &machine{id: crdt.NodeID{60, 0xaa}, site: "a"}
+	w.nodes = append(w.nodes, between)
+	w.start(between, testSettings(90))
+	w.run(5 * time.Second)
+	between.core.setFact(nodeKey(factNode, between.id), []byte(between.site), w.now) // as once it has a ledger of any room
+	w.run(2 * time.Second)
+	gifts := func(l letter) bool { return l.m.Kind == kindTransfer }
+	w.lose = gifts
+	stays.core.rooms[roomID].give(early.id, ticket.Amount{Places: 3, Rate: 30}, w.now)
+	giver.core.rooms[roomID].give(early.id, ticket.Amount{Places: 2, Rate: 20}, w.now)
+	w.post(stays, nil)
+	w.post(giver, nil)
+	w.run(100 * time.Millisecond)
+	leaves := func(m, heir *machine) {
+		w.post(m, m.core.leaveTo(heir.id, w.now)) // after it has agreed
+		w.until("it has left", 20*time.Second, func() bool { return m.core.Left() })
+		w.kill(m)
+	}
+	leaves(early, between)
+	w.run(heirStays)
+	apart := func(l letter) bool {
+		far := func(id crdt.NodeID) bool { return id == stays.id || id == caller.id }
+		return l.m.Kind == kindReplica && far(l.to) && !far(l.from)
+	}
+	w.lose = func(l letter) bool { return gifts(l) || apart(l) }
+	leaves(between, keeper)
+	w.lose = func(l letter) bool { return apart(l) || gifts(l) && l.from != giver.id }
+	w.until("the keeper has taken over", 20*time.Second, func() bool {
+		x, is := giver.core.facts.room(roomID).finals[early.id]
+		return is && x.Heir == keeper.id
+	})
+	if err := caller.core.DeclareDead(between.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.post(caller, nil)
+	w.until("the first one is refused", 10*time.Second, func() bool {
+		return stays.core.rooms[roomID].rights.Refuses(early.id)
+	})
+	w.run(2 * time.Second)
+	w.lose = nil
+	w.limitsAgain()
+}

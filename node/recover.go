@@ -247,7 +247,8 @@ func (r *Room) words(f *roomFacts, dead []crdt.NodeID) []ticket.Word {
 	c := r.core
 	var words []ticket.Word
 	for _, id := range r.rights.AnswersFor() {
-		if w, ok := r.rights.Taken(id); ok && c.facts.calledDead(f, id) {
+		// As soon as anybody is dead: others may refuse by way of that one whose rights have come here past it.
+		if w, ok := r.rights.Taken(id); ok && len(c.facts.dead) > 0 {
 			words = append(words, w)
 		}
 	}

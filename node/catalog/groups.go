@@ -22,16 +22,13 @@ const identity = "identity"
 // pageGroup is the group that names the text of the room's page.
 const pageGroup = "page"
 
-// routesGroupName is that of the group that says where a room is.
-const routesGroupName = "routes"
-
 // groups are all of them, with a value to read into.
 var groups = []struct {
 	name string
 	make func() group
 }{
 	{identity, func() group { return new(identityGroup) }},
-	{routesGroupName, func() group { return new(routesGroup) }},
+	{"routes", func() group { return new(routesGroup) }},
 	{"limits", func() group { return new(limitsGroup) }},
 	{"switches", func() group { return new(switchesGroup) }},
 	{"queueing", func() group { return new(queueingGroup) }},

@@ -36,9 +36,6 @@ func groupKey(room crdt.RoomID, group string) string {
 	return kindRoom + "/" + room.String() + "/" + group
 }
 
-// RoutesKey returns the key under which it stands where a room is: the stamp of what is written there is the version of that.
-func RoutesKey(room crdt.RoomID) string { return groupKey(room, routesGroupName) }
-
 func eventKey(room crdt.RoomID, id ID) string {
 	return kindEvent + "/" + room.String() + "/" + id.String()
 }
