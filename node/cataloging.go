@@ -162,7 +162,7 @@ func (c *Core) bring(now time.Time) {
 	c.facts.update()
 	c.facts.begun = false // rooms have not heeded it
 	was := catalog.Read(c.replica)
-	if err := c.writeCatalog(c.brought(was, now), now); err != nil {
+	if err := c.writeCatalog(nil, c.brought(was, now), now); err != nil {
 		c.factsFull.Add(1)
 		return
 	}
@@ -180,13 +180,14 @@ func (c *Core) bring(now time.Time) {
 	}
 }
 
-func (c *Core) writeCatalog(writes []catalog.Write, now time.Time) error {
-	all := make([]crdt.Write, len(writes))
-	for i, w := range writes {
+// writeCatalog tells the mesh what is written into the catalog, and some facts before that: all or, after an error, nothing.
+func (c *Core) writeCatalog(before []crdt.Write, writes []catalog.Write, now time.Time) error {
+	all := slices.Clone(before)
+	for _, w := range writes {
 		if !catalog.IsKey(w.Key) {
 			return fmt.Errorf("key %q is none of a catalog's", w.Key)
 		}
-		all[i] = crdt.Write{Key: w.Key, Value: w.Value}
+		all = append(all, crdt.Write{Key: w.Key, Value: w.Value})
 	}
 	return c.replica.SetAll(all, now)
 }
@@ -226,10 +227,12 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 		o.writes[w.Key] = w.Value
 	}
 	is := catalog.Read(o)
-	var over []crdt.Write // which says what was deleted, and so is made before that is
+	// Who hears that a room stands nowhere any more shall know already that it was deleted: another
+	// one may be made there at once.
+	var over []crdt.Write
 	for r := range was.Rooms() {
 		if id := r.Settings.ID; is.Room(id) == nil && !c.facts.room(id).retired {
-			over = append(over, crdt.Write{Key: roomKey(factRetired, id), Value: c.encodeRetired(id)})
+			over = append(over, crdt.Write{Key: roomKey(factRetired, id), Value: []byte{factVersion}})
 		}
 	}
 	// Who hears of a room shall know already who makes its rights. Its id is random, so that
@@ -240,13 +243,10 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 			c.setFact(roomKey(factMinter, id), c.self.Node[:], now)
 		}
 	}
-	if err := c.writeCatalog(writes, now); err != nil {
+	if err := c.writeCatalog(over, writes, now); err != nil {
 		return fmt.Errorf("node: edit rooms: %w", err)
 	}
 	c.tellRooms(was, is, now)
-	for _, w := range over {
-		c.setFact(w.Key, w.Value, now)
-	}
 	c.heedFacts(now)
 	return nil
 }
@@ -257,11 +257,9 @@ func (c *Core) followCatalog(now time.Time) {
 	if k == nil || !c.open.Load() || c.leave.on || k.begun && k.mark == c.facts.catalog {
 		return // who leaves takes nothing up any more
 	}
-	runs := k.begun
 	k.begun, k.mark = true, c.facts.catalog
 	read := catalog.Read(c.replica)
 	all, refused := read.Effective(k.Check)
-	said := len(all)
 	all = append(all, c.kept(read, all)...)
 	if k.Follow != nil {
 		k.Follow(all, refused)
@@ -273,20 +271,15 @@ func (c *Core) followCatalog(now time.Time) {
 	rooms := maps.Clone(c.rooms)
 	wanted := make(map[crdt.RoomID]bool, len(all))
 	var fresh, over []*Room
-	for i, s := range all {
+	for _, s := range all {
 		wanted[s.ID] = true
-		r := rooms[s.ID]
-		isNew, rested := r == nil, r != nil && r.resting.Load()
-		if isNew {
+		if r := rooms[s.ID]; r == nil {
 			r = newRoom(c, s)
 			r.cataloged = true
 			rooms[s.ID] = r
 			fresh = append(fresh, r)
 		} else {
 			r.follow(s, now)
-		}
-		if i < said {
-			r.noteStanding(isNew && runs, isNew || rested, now)
 		}
 		rooms[s.ID].shareSettings(read.Room(s.ID))
 	}

@@ -51,7 +51,6 @@ func (c *Core) Configure(s room.Settings, now time.Time) error {
 		}
 	}
 	r.configure(s, now)
-	r.stands = whereabouts{} // it may not be where the catalog says
 	c.routes.Store(newRoutes(c.order))
 	return nil
 }

@@ -30,7 +30,7 @@ import (
 //	session/<room>        how long sessions are, for nodes that only keep rights of it
 //	told/<room>/<node>    what a node says of it: see said
 //	rests/<room>/<node>   the same, of one that keeps rights of it without having it configured
-//	retired/<room>        the room is gone for good; see encodeRetired
+//	retired/<room>        the room is gone for good
 //	mesh/<mesh>           its record, once capacity may be minted in it
 //	node/<node>           a node that may own rights, and its site
 //	name/<node>           what its operator calls it

@@ -179,7 +179,7 @@ func (r *Room) mint(now time.Time) {
 		*m = c.facts.minting(r, c.self.Node)
 	}
 	if m.minter == c.self.Node && m.others.IsZero() && r.rights.Minted().IsZero() {
-		r.rights.WaitToMint(c.mintsFrom(r))
+		r.holdBack()
 	}
 	r.rights.SetLimits(limit, m.others, m.minter, now)
 	mine := r.rights.Minted()

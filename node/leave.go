@@ -341,11 +341,7 @@ func (c *Core) Retire(id crdt.RoomID, now time.Time) error {
 	if c.toldAll() {
 		return fmt.Errorf("node: retire room %s: %w", id, ErrLeaving)
 	}
-	key := roomKey(factRetired, id)
-	if _, _, is := c.replica.Get(key); is {
-		return nil // what was said of its place when it was deleted stands
-	}
-	if err := c.facts.set(key, c.encodeRetired(id), now); err != nil {
+	if err := c.facts.set(roomKey(factRetired, id), []byte{factVersion}, now); err != nil {
 		return fmt.Errorf("node: retire room %s: %w", id, err)
 	}
 	if c.open.Load() {

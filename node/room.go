@@ -55,6 +55,7 @@ type Room struct {
 	news      bool // counts have changed since the view was built
 	busy      bool // the last tick had something to send
 	idle      bool // see every
+	heldBack  bool // holdBack has been called
 
 	held      ticket.Amount  // as this node's row tells
 	spent     uint64         // rate rights, as this node's row tells
@@ -77,7 +78,6 @@ type Room struct {
 	long      time.Duration        // how long one ran that may still run, until longUntil
 	longUntil brief
 	hurried   int // active when others were last told at once
-	stands    whereabouts
 	*abroad
 }
 
