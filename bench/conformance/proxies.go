@@ -4,9 +4,7 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,16 +15,15 @@ import (
 
 // frontEnds are all proxies that the suite knows.
 func frontEnds() []frontEnd {
-	nginx := program("nginx", "-e", "stderr", "-c", "EXAMPLE", "-g", "daemon off; pid EXAMPLE.pid;")
 	return []frontEnd{
-		{name: "nginx", example: "nginx.conf", start: nginx, oldest: release{"nginx", "-v", "1.22.1"}, pages: true, down: 503, slow: 503},
-		{name: "Caddy", example: "Caddyfile", start: program("caddy", "run", "--config", "EXAMPLE", "--adapter", "caddyfile"), oldest: release{"caddy", "version", "2.6.2"}, down: 503, slow: 503},
-		{name: "HAProxy", example: "haproxy.cfg", start: program("haproxy", "-db", "-f", "EXAMPLE"), oldest: release{"haproxy", "-v", "2.6.12"}, down: 503, slow: 503},
+		{name: "nginx", example: "nginx.conf", start: startProgram, oldest: release{"nginx", "-v", "1.22.1"}, pages: true, down: 503, slow: 503},
+		{name: "Caddy", example: "Caddyfile", start: startProgram, oldest: release{"caddy", "version", "2.6.2"}, down: 503, slow: 503},
+		{name: "HAProxy", example: "haproxy.cfg", start: startProgram, oldest: release{"haproxy", "-v", "2.6.12"}, down: 503, slow: 503},
 		{name: "Traefik", example: "traefik.yml", start: startTraefik, standIn: true, untold: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: traefikTimeout + patience},
 		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, untold: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
-		{name: "Go, net/http", example: "nethttp.go", start: startGo, down: 503, slow: 503},
-		{name: "Go, fasthttp", example: "fasthttp.go", start: startGo, noUpgrades: true, down: 503, slow: 503},
+		{name: "Go, net/http", example: "nethttp.go", start: startProgram, down: 503, slow: 503},
+		{name: "Go, fasthttp", example: "fasthttp.go", start: startProgram, noUpgrades: true, down: 503, slow: 503},
 	}
 }
 
@@ -42,32 +39,10 @@ func (o options) find(name string) (string, error) {
 	return path, nil
 }
 
-// program starts a proxy that is a program, with EXAMPLE in its arguments for the configuration.
-func program(name string, args ...string) func(context.Context, options, string, string) *proxy {
-	return func(ctx context.Context, o options, example, addr string) *proxy {
-		var own []string
-		for _, a := range args {
-			own = append(own, strings.ReplaceAll(a, "EXAMPLE", example))
-		}
-		return listening(ctx, addr, rig.Command{Name: rig.Got(o.find(name)), Args: own})
-	}
-}
-
-// startGo builds a program of ours, and runs it.
-func startGo(ctx context.Context, o options, example, addr string) *proxy {
-	built := strings.TrimSuffix(example, ".go")
-	if out, err := exec.CommandContext(ctx, rig.Got(o.find("go")), "build", "-o", built, example).CombinedOutput(); err != nil {
-		rig.Must(fmt.Errorf("build %s: %w: %s", filepath.Base(example), err, out))
-	}
-	return listening(ctx, addr, rig.Command{Name: built})
-}
-
-// listening starts a proxy that listens at addr.
-func listening(ctx context.Context, addr string, c rig.Command) *proxy {
-	p := rig.Got(rig.Start(ctx, c))
-	if err := p.AwaitListener(ctx, addr); err != nil {
-		rig.Must(errors.Join(err, p.Stop()))
-	}
+// startProgram starts a proxy that is a program, or a program of ours, which is built.
+func startProgram(ctx context.Context, o options, example, addr string) *proxy {
+	e := rig.Example{Name: filepath.Base(example), Listen: addr}
+	p := rig.Got(e.Start(ctx, example, rig.Got(o.find(e.Program()))))
 	return &proxy{addr, func() { _ = p.Stop() }} // it has nothing to lose
 }
 

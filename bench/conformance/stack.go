@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,15 +70,6 @@ type frontEnd struct {
 // errNotHere is wrapped by the errors of proxies that are not installed.
 var errNotHere = errors.New("not to be had here")
 
-// Addresses in the examples, which are replaced by free ones.
-const (
-	exampleListen   = "127.0.0.1:8080"
-	exampleSite     = "127.0.0.1:3000"
-	exampleVerdicts = "127.0.0.1:9081"
-	exampleRelay    = "127.0.0.1:9082"
-	exampleScript   = "/etc/haproxy/ropeline.lua"
-)
-
 // startStack starts everything for one proxy.
 func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (*stack, error) {
 	s := &stack{client: askingClient(0)}
@@ -101,39 +90,8 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 
 // example writes the example into the folder of this stack, with its addresses.
 func (s *stack) example(o options, fe frontEnd, listen string) (path string) {
-	text := string(rig.Got(os.ReadFile(filepath.Join(o.examples, fe.example))))
-	if o.open {
-		text = opened(text)
-	}
-	swap := []string{exampleScript, rig.Got(filepath.Abs(filepath.Join(o.examples, "ropeline.lua")))}
-	for old, now := range map[string]string{exampleListen: listen, exampleSite: s.site.addr, exampleVerdicts: s.node.verdicts, exampleRelay: rig.Got(rig.Free())} {
-		if old != exampleRelay && !slices.ContainsFunc(ways(old), func(w string) bool { return strings.Contains(text, w) }) {
-			rig.Must(fmt.Errorf("%s does not speak of %s", fe.example, old))
-		}
-		for i, w := range ways(old) {
-			swap = append(swap, w, ways(now)[i])
-		}
-	}
-	path = filepath.Join(s.dir, fe.example)
-	rig.Must(os.WriteFile(path, []byte(strings.NewReplacer(swap...).Replace(text)), 0o600))
-	return path
-}
-
-var (
-	openLine   = regexp.MustCompile(`(?m)^([ \t]*)(?://)?#open `)
-	closedLine = regexp.MustCompile(`(?m)^.* #closed\n`)
-)
-
-// opened returns an example as it lets everybody in where no node answers.
-func opened(text string) string {
-	return closedLine.ReplaceAllString(openLine.ReplaceAllString(text, "$1"), "")
-}
-
-// ways are how proxies write an address. No two addresses share a port, so that one of
-// them may be nothing but that.
-func ways(addr string) []string {
-	host, port, _ := strings.Cut(addr, ":")
-	return []string{addr, fmt.Sprintf("address: %s, port_value: %s", host, port), "http://:" + port}
+	e := rig.Example{Folder: o.examples, Name: fe.example, Listen: listen, Site: s.site.addr, Verdicts: s.node.verdicts, Open: o.open}
+	return rig.Got(e.Write(s.dir))
 }
 
 // close stops what was started.
