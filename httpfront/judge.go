@@ -271,7 +271,10 @@ func (r *request) ask(q *Question) refusal {
 		return bad(err.Error())
 	}
 	method := q.Method
-	if !IsMethod(method) {
+	switch {
+	case opensTunnel(method):
+		return bad("this method is not supported") // and not 501, which some take for a node that is down
+	case !IsMethod(method):
 		method = http.MethodPost // what it does is not known, so it may change something
 	}
 	// parse copies what it keeps.

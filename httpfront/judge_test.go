@@ -235,9 +235,21 @@ func TestJudgeRefusesLineBreaks(t *testing.T) {
 	}
 }
 
+// TestNobodyAsksForATunnel: what was said in it would reach the site undecided about.
+func TestNobodyAsksForATunnel(t *testing.T) {
+	f := judges(t, fakeRooms{"/tickets", newRoom(never)})
+	for _, method := range []string{"CONNECT", "PRI", "TRACE", "TRACK"} {
+		for _, path := range []string{"/tickets", "/"} {
+			if a := f.Judge(asks(method, path)); a.Outcome != Malformed || a.Status != 400 {
+				t.Errorf("%s %s: got %v %d", method, path, a.Outcome, a.Status)
+			}
+		}
+	}
+}
+
 func TestMethodsThatAreNotKnownMayChangeSomething(t *testing.T) {
 	f := judges(t, fakeRooms{"/", newRoom(never)})
-	for _, method := range []string{"PROPFIND", "CONNECT", "TRACE", "get", ""} {
+	for _, method := range []string{"PROPFIND", "get", ""} {
 		if a := f.Judge(asks(method, "/")); a.Outcome != Queued || a.Status != 429 {
 			t.Errorf("%q: got %v %d", method, a.Outcome, a.Status)
 		}

@@ -21,9 +21,7 @@ var unknownMethod = refusal{code: http.StatusNotImplemented, reason: "this metho
 //
 // A method may be any token (RFC 9110, 9.1). Here it has no small letters: all
 // that are registered have none, methods differ by case, and origins that take
-// "get" for GET would be asked for something else than was let through. CONNECT
-// would make us a tunnel to anywhere, TRACE and its old variant would show what
-// proxies added, and PRI begins a connection of HTTP/2.
+// "get" for GET would be asked for something else than was let through.
 func methodOf(m []byte) string {
 	switch string(m) {
 	case "GET":
@@ -40,14 +38,12 @@ func methodOf(m []byte) string {
 		return "DELETE"
 	case "OPTIONS":
 		return "OPTIONS"
-	case "CONNECT", "TRACE", "TRACK", "PRI":
-		return ""
 	case "PROPFIND":
 		return "PROPFIND"
 	case "REPORT":
 		return "REPORT"
 	}
-	if len(m) == 0 || len(m) > methodMax {
+	if len(m) == 0 || len(m) > methodMax || opensTunnel(string(m)) {
 		return ""
 	}
 	for _, c := range m {
@@ -56,6 +52,18 @@ func methodOf(m []byte) string {
 		}
 	}
 	return string(m)
+}
+
+// opensTunnel reports whether a method is one that nobody passes on. CONNECT would make
+// a tunnel of us, or of a proxy that asks us, through which more is said than was decided
+// about; PRI begins a connection of HTTP/2, which is the same; TRACE and its old variant
+// would show what proxies added.
+func opensTunnel(method string) bool {
+	switch method {
+	case "CONNECT", "TRACE", "TRACK", "PRI":
+		return true
+	}
+	return false
 }
 
 // allows reports whether the operator lets requests with that method through.
