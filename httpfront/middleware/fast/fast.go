@@ -21,6 +21,12 @@ import (
 // in answers and passes in requests are as with middleware.Gate.Handler.
 func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
+		if !isVersion(string(ctx.Request.Header.Protocol())) {
+			ctx.Error("this version of HTTP is not supported\n", fasthttp.StatusHTTPVersionNotSupported)
+			ctx.Response.Header.Set("Ropeline-State", "refused")
+			ctx.SetConnectionClose()
+			return
+		}
 		// The context of a request of fasthttp ends with the server only, as this one
 		// would not: a node has so long to answer as g gives it.
 		q := question(g, ctx)
@@ -52,6 +58,10 @@ func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestH
 		}
 	}
 }
+
+// isVersion reports whether requests of that version are served. fasthttp takes any number. A program that passes a
+// request on with HTTP/0.9 would have it read without its fields, and by another host.
+func isVersion(v string) bool { return v == "HTTP/1.1" || v == "HTTP/1.0" || v == "HTTP/2" }
 
 // leaveForeignCookies takes passes out of a request's cookies.
 func leaveForeignCookies(h *fasthttp.RequestHeader) {

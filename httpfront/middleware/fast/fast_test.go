@@ -156,6 +156,18 @@ func TestAddressesNameNoOtherHost(t *testing.T) {
 	}
 }
 
+// TestVersionsThatSitesReadOtherwise are refused: fasthttp takes them, and hands them on.
+func TestVersionsThatSitesReadOtherwise(t *testing.T) {
+	node := func(w http.ResponseWriter, r *http.Request) { t.Errorf("the node is asked about %v", r.Header) }
+	site := func(ctx *fasthttp.RequestCtx) { t.Errorf("the site serves %q", ctx.Request.Header.Protocol()) }
+	for _, version := range []string{"HTTP/0.9", "HTTP/2.0", "HTTP/1.2"} {
+		resp, _ := visit(t, middleware.Config{Open: true}, node, site, "GET / "+version+"\r\nHost: shop.example\r\n\r\n")
+		if resp.StatusCode != http.StatusHTTPVersionNotSupported || resp.Header.Get("Ropeline-State") != "refused" {
+			t.Errorf("%s: code %d %v", version, resp.StatusCode, resp.Header)
+		}
+	}
+}
+
 // TestTheSiteEndsSessions, and neither are commands seen by visitors, nor passes by the site.
 func TestTheSiteEndsSessions(t *testing.T) {
 	const forget = "ropeline=; Path=/; Max-Age=0"
