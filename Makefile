@@ -98,12 +98,12 @@ test-conformance: #+ each front end that is installed: what visitors see, and wh
 DIFFERENTIAL ?= 10m
 DIFFERENTIAL_SEED ?= 1
 .PHONY: differential
-differential: #+ generated requests through nodes to each kind of server that is installed, for DIFFERENTIAL (10m), from DIFFERENTIAL_SEED (1): what a site reads otherwise than the node
+differential: #+ generated requests through nodes, and proxies that ask them, to each kind of server that is installed, for DIFFERENTIAL (10m) in all, from DIFFERENTIAL_SEED (1): what a site reads otherwise than the node
 	$(GO) test -count=1 -timeout 0 -v -parallel 16 -run '^TestServersReadWhatTheNodeReads$$' ./bench/differential -differential-for $(DIFFERENTIAL) -differential-seed $(DIFFERENTIAL_SEED) | grep -v '^==='
 
 .PHONY: differential-deps
-differential-deps: #+ installs the servers of make differential: Debian's packages, as root
-	apt-get install -y --no-install-recommends nginx apache2 nodejs node-express python3-flask gunicorn php-cli ruby ruby-webrick
+differential-deps: #+ installs the servers and proxies of make differential: Debian's packages, as root
+	apt-get install -y --no-install-recommends nginx haproxy caddy apache2 nodejs node-express python3-flask python3-django gunicorn php-cli ruby ruby-webrick
 
 # golangci-lint is no dependency of ours: PATH has this version, or it is built once (about 3 minutes of one core).
 GOLANGCI_LINT := v2.15.0

@@ -23,12 +23,13 @@ var (
 )
 
 const (
-	count = 2000 // of requests to each site, where no time is given
+	count = 2000 // of requests to each site by a node's own proxy, where no time is given
+	some  = 150  // of them by each other way
 	most  = 10   // findings that are told
 )
 
-// open starts a site of a kind with a node before it; nil where something of it is not installed.
-func open(t testing.TB, k kind) *site {
+// start starts a site of a kind; nil where something of it is not installed.
+func start(t testing.TB, k kind) *site {
 	t.Helper()
 	s, err := startSite(t.Context(), k, t.TempDir())
 	if errors.Is(err, errMissing) && !*all {
@@ -48,51 +49,93 @@ func open(t testing.TB, k kind) *site {
 			t.Fatal(err)
 		}
 	}
-	if err := s.startNode(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
-// TestServersReadWhatTheNodeReads: through a node, no site serves the page that nobody may see, reads a request that
-// nobody sent, or another body than the visitor's.
+// enter opens a way to a site, and reports whether all of it is installed.
+func enter(t testing.TB, s *site, w way) bool {
+	t.Helper()
+	stop, err := s.open(t.Context(), w)
+	if errors.Is(err, errMissing) && !*all {
+		t.Log(err)
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return true
+}
+
+// TestServersReadWhatTheNodeReads: by no way does a site serve the page that nobody may see, read a request that nobody
+// sent, or another body than the visitor's.
 func TestServersReadWhatTheNodeReads(t *testing.T) {
 	for i, k := range kinds() {
-		t.Run(strings.ReplaceAll(k.name, "/", " "), func(t *testing.T) {
+		t.Run(name(k.name), func(t *testing.T) {
 			if testing.Short() && len(k.needs) > 0 {
 				t.Skip("needs programs that are not ours")
 			}
 			t.Parallel()
-			s, r := open(t, k), rand.New(rand.NewPCG(*seed, uint64(i)))
+			s := start(t, k)
 			if s == nil {
 				t.SkipNow()
 			}
-			before := &request{}
-			seen, listed, found := map[outcome]int{}, map[string]int{}, 0
-			for n, end := 0, time.Now().Add(*lasts); *lasts > 0 && time.Now().Before(end) || *lasts == 0 && n < count; n++ {
-				q := generate(r)
-				o, wrong, known, err := s.try(t.Context(), q)
-				if err != nil {
-					t.Fatalf("request %d, %q: %v", n, q.raw, err)
-				}
-				seen[o]++
-				for _, reason := range known {
-					listed[reason]++
-				}
-				for _, w := range wrong {
-					if found++; found <= most {
-						t.Errorf("request %d, %q, after %q: %s", n, q.raw, before.raw, w)
+			for j, w := range ways() {
+				t.Run(name(w.name), func(t *testing.T) {
+					if testing.Short() && w.example != "" {
+						t.Skip("needs programs that are not ours, or builds some")
 					}
-				}
-				before = q
-			}
-			t.Logf("%v; findings %d; listed %v", seen, found, listed)
-			for _, o := range []outcome{served, queued, refused} {
-				if seen[o] == 0 {
-					t.Errorf("no request was %s: nothing was tried", o)
-				}
+					if !enter(t, s, w) {
+						t.SkipNow()
+					}
+					tryMany(t, s, rand.New(rand.NewPCG(*seed, uint64(i+100*j))))
+				})
 			}
 		})
+	}
+}
+
+func name(text string) string { return strings.ReplaceAll(text, "/", " ") }
+
+// tryMany sends requests by the way that is open: those that were of note before, and others that are drawn from r.
+func tryMany(t *testing.T, s *site, r *rand.Rand) {
+	t.Helper()
+	rest, end := some, time.Now().Add(*lasts/time.Duration(len(ways())))
+	if s.way.example == "" {
+		rest = count
+	}
+	before, seen, listed, found := &request{}, map[outcome]int{}, map[string]int{}, 0
+	for n := 0; *lasts > 0 && time.Now().Before(end) || *lasts == 0 && n < rest; n++ {
+		q := &request{}
+		if n < len(remembered) {
+			q.raw = []byte(remembered[n])
+		} else {
+			q = generate(r)
+		}
+		o, wrong, known, err := s.try(t.Context(), q)
+		if err != nil {
+			t.Fatalf("request %d, %q: %v", n, q.raw, err)
+		}
+		seen[o]++
+		for _, reason := range known {
+			listed[reason]++
+		}
+		for _, w := range wrong {
+			if found++; found <= most {
+				t.Errorf("%s by %s, request %d, %q, after %.300q: %s", s.kind.name, s.way.name, n, q.raw, before.raw, w)
+			}
+		}
+		before = q
+	}
+	t.Logf("%v; findings %d; listed %v", seen, found, listed)
+	for _, o := range []outcome{served, queued, refused} {
+		if seen[o] == 0 {
+			t.Errorf("no request was %s: nothing was tried", o)
+		}
 	}
 }
 
@@ -122,7 +165,7 @@ func TestANaiveFrontIsFound(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s.node = addr
+	s.front = addr
 	r, found := rand.New(rand.NewPCG(1, 1)), 0
 	for range 500 {
 		_, wrong, _, err := s.try(t.Context(), generate(r))
@@ -179,7 +222,7 @@ func FuzzServers(f *testing.F) {
 		if testing.Short() && len(k.needs) > 0 {
 			continue
 		}
-		if s := open(f, k); s != nil {
+		if s := start(f, k); s != nil && enter(f, s, direct) {
 			sites = append(sites, s)
 		}
 	}

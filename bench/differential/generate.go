@@ -32,6 +32,19 @@ var (
 	lineEnds  = []string{"\n", "\r", "\r\r\n", "\n\r\n", " \r\n", "\r\n\r\n"}
 )
 
+// remembered are requests that something came of once. They are sent first, by each way to each site.
+var remembered = []string{
+	// HAProxy counts 2^64 as 0, and hands it on to sites that count further.
+	"GET /open HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\nContent-Length: 18446744073709551616\r\n\r\n",
+	"GET /open HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\nCONTENT-LENGTH: 18446744073709551616\r\nContent-Length: 0\r\n\r\n",
+	// It hands on HTTP/0.9 as well, of which sites read no fields.
+	"GET /open HTTP/0.9\r\nX-Id: {id}\r\nHost: b.example\r\n\r\n",
+	// A site that says yes to CONNECT has HAProxy make a tunnel, for what nobody asked about.
+	"CONNECT http://a.example:80/open HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\n\r\nGET /tickets HTTP/1.1\r\nX-Id: {id}s\r\nHost: a.example\r\n\r\n",
+	"CONNECT a.example:80 HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example:80\r\n\r\nGET /tickets HTTP/1.1\r\nX-Id: {id}s\r\nHost: a.example\r\n\r\n",
+	"CONNECT /open HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /tickets HTTP/1.1\r\nX-Id: {id}s\r\nHost: a.example\r\n\r\n",
+}
+
 // generate draws a request.
 func generate(r *rand.Rand) *request {
 	q := &request{whole: true}

@@ -1,5 +1,6 @@
 // Package differential sends generated requests through a node to sites of many kinds of servers, and holds what
-// each site has served, by its own word, against what the node may let through.
+// each site has served, by its own word, against what the node may let through. They come through the node's own proxy, and
+// through other proxies and programs that ask it for verdicts as docs/examples has them.
 //
 // On every site, "/tickets" and what is below it on a.example is the page "tickets"; everything else is the page
 // "open". What decides is the server's own router: locations of nginx and Apache, the routes of a framework, or
@@ -26,10 +27,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/bench/rig"
-	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/server"
-	"github.com/ropeline/ropeline/httpfront/upstream"
-	"github.com/ropeline/ropeline/node/room"
 )
 
 const (
@@ -59,13 +56,7 @@ func kinds() []kind {
 		{name: "nginx", needs: []string{"nginx"}, start: func(ctx context.Context, s *site) (*rig.Process, error) {
 			return rig.StartNginx(ctx, rig.Anywhere, s.dir, rig.NginxConfig{HTTP: s.filled("nginx.conf")})
 		}},
-		{name: "Apache", needs: []string{"apache2"}, start: func(ctx context.Context, s *site) (*rig.Process, error) {
-			file := filepath.Join(s.dir, "apache.conf")
-			if err := os.WriteFile(file, []byte(s.filled("apache.conf")), 0o600); err != nil {
-				return nil, err
-			}
-			return rig.Start(ctx, rig.Command{Name: "apache2", Args: []string{"-DFOREGROUND", "-f", file}})
-		}},
+		{name: "Apache", needs: []string{"apache2"}, start: apache("apache.conf")},
 		{name: "Node", needs: []string{"node"}, start: program("node", "{dir}/site.js", "{port}")},
 		{name: "Express", needs: []string{"node", "/usr/share/nodejs/express/package.json"}, start: program("node", "{dir}/express.js", "{port}"), known: []exception{anyCase}},
 		{name: "Python", needs: []string{"/usr/bin/python3"}, start: program("/usr/bin/python3", "{dir}/site.py", "{port}")},
@@ -86,12 +77,13 @@ var anyCase = exception{
 
 // site is a running site, and a node before it.
 type site struct {
-	kind kind
-	addr string // of the site itself
-	node string // where visitors connect
-	dir  string
-	stop []func() error
-	said func() string // last, if it is a program
+	kind  kind
+	addr  string // of the site itself
+	way   way
+	front string // where visitors connect
+	dir   string
+	stop  []func() error
+	said  func() string // last, if it is a program
 
 	out  *os.File // what it has served, a line each
 	log  *bufio.Reader
@@ -151,6 +143,17 @@ func (s *site) filled(name string) string {
 	return s.fill(string(text))
 }
 
+// apache starts one with a configuration of ours.
+func apache(name string) func(context.Context, *site) (*rig.Process, error) {
+	return func(ctx context.Context, s *site) (*rig.Process, error) {
+		file := filepath.Join(s.dir, name)
+		if err := os.WriteFile(file, []byte(s.filled(name)), 0o600); err != nil {
+			return nil, err
+		}
+		return rig.Start(ctx, rig.Command{Name: "apache2", Args: []string{"-DFOREGROUND", "-f", file}})
+	}
+}
+
 // program starts one that says on its standard output what it has served.
 func program(name string, args ...string) func(context.Context, *site) (*rig.Process, error) {
 	return func(ctx context.Context, s *site) (*rig.Process, error) {
@@ -208,31 +211,4 @@ func startFasthttp(_ context.Context, s *site) (*rig.Process, error) {
 	go func() { done <- serving.Serve(ln) }()
 	s.stop = append(s.stop, func() error { return errors.Join(serving.Shutdown(), <-done) })
 	return nil, nil
-}
-
-// startNode puts a node before the site, with a room that lets nobody in.
-func (s *site) startNode(ctx context.Context) error {
-	origin, err := upstream.ParseOrigin("http://" + s.addr)
-	if err != nil {
-		return err
-	}
-	node, err := server.New(server.Config{
-		DataDir: filepath.Join(s.dir, "node"), Logger: slog.New(slog.DiscardHandler),
-		Proxy: server.Proxy{Origins: httpfront.Origins{Servers: []upstream.Origin{origin}}},
-		Rooms: []room.Settings{{Name: "tickets", Host: protectedHost, Path: protectedPath, TotalActiveUsers: 1, NewUsersPerMinute: 1, QueueingMethod: room.Reject}},
-	})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- node.Run(ctx) }()
-	s.stop = append(s.stop, func() error { cancel(); return <-ended })
-	select {
-	case <-node.Ready():
-		s.node = node.Addresses().Visitors
-		return nil
-	case <-node.Stopping():
-		return errors.New("the node stopped before it was ready")
-	}
 }
