@@ -102,8 +102,14 @@ func (f *Front) respond(w *answer, r *request) {
 			w.last, x.reusable = true, false
 		}
 	}
-	if hasNoBody(w.code) || r.method == http.MethodHead || x.head.length == 0 {
+	if x.head.length == 0 {
 		x.close(true)
+		return
+	}
+	if hasNoBody(w.code) || r.method == http.MethodHead {
+		// A body that is told of, and that may not be there, some send all the same (Django's behind gunicorn, for HEAD).
+		// What comes of it when this connection is used again would be the answer to the next request.
+		x.close(x.head.length == lengthOpen)
 		return
 	}
 	x.body.begin(x)

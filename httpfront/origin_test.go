@@ -324,6 +324,40 @@ func TestAnswersToNobodyOverTLS(t *testing.T) {
 	}
 }
 
+// TestABodyThatMayNotBeThereAnswersNobody, however late it comes: a connection on which one was told of is not used again.
+func TestABodyThatMayNotBeThereAnswersNobody(t *testing.T) {
+	const forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+	for name, c := range map[string]struct{ method, head string }{
+		"HEAD":           {"HEAD", "200 OK\r\nContent-Length: 45"},
+		"HEAD in chunks": {"HEAD", "404 Not Found\r\nTransfer-Encoding: chunked"},
+		"304":            {"GET", "304 Not Modified\r\nContent-Length: 45"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serveTo(t, nil, tcpOrigin(t, func(c2 net.Conn, br *bufio.Reader) {
+				for told := false; ; {
+					req, err := http.ReadRequest(br)
+					if err != nil {
+						return
+					}
+					switch {
+					case told: // late
+						io.WriteString(c2, forged)
+					case req.URL.Path == "/first":
+						told = true
+						io.WriteString(c2, "HTTP/1.1 "+c.head+"\r\n\r\n")
+					default:
+						io.WriteString(c2, okAnswer)
+					}
+				}
+			}))
+			f.do(c.method, "/first", nil)
+			if got := f.get("/second"); got.body != "ok" {
+				t.Errorf("the next request is answered %q", got.body)
+			}
+		})
+	}
+}
+
 // oneWrite sends what is written while it holds in one piece.
 type oneWrite struct {
 	net.Conn
