@@ -46,7 +46,7 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
   bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/sim/plot bench/story bench/sweep)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
-MIXED := ./node ./cmd/ropeline-bench ./httpfront/admin ./bench/footprint
+MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin ./bench/footprint
 CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
@@ -84,7 +84,7 @@ test-names: #+ the tests that were there at the commit SINCE and are not now, wh
 
 .PHONY: test-browser
 test-browser: #+ the waiting page, the dashboard and frames in a real browser (wants chromium)
-	$(GO) test -count=1 -run '^TestBrowser' ./httpfront ./httpfront/dashboard ./cmd/ropeline
+	$(GO) test -count=1 -run '^TestBrowser' ./httpfront ./httpfront/operator/dashboard ./cmd/ropeline
 
 .PHONY: test-robustness
 test-robustness: #+ real processes that are killed, stopped, cut apart, and lose their disks, in short; make measure NAME=faults is the whole
@@ -137,7 +137,7 @@ signals-check: #+ alert rules and dashboard, by Prometheus' own parser and engin
 
 .PHONY: sdk-check
 sdk-check: #+ the published SDKs against the admin API; ROPELINE_SDK_URLS and _TOKEN name real nodes (seconds; about a minute the first time)
-	cd httpfront/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 -vet=off ./...
+	cd httpfront/operator/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 -vet=off ./...
 
 .PHONY: deploy-check
 deploy-check: #+ builds a release and installs it (best as root), and holds what deploy/ has against what reads it (a minute; about 4 the first time)
@@ -242,10 +242,10 @@ fuzz: ## each fuzz target of FUZZ (./...; those of the front: ./httpfront/...) f
 DASHBOARD_BENCH ?= 1m
 .PHONY: dashboard-bench
 dashboard-bench: #+ frames and memory of the dashboard with 200 rooms on 12 nodes, DASHBOARD_BENCH (1m) for each view (wants chromium)
-	$(GO) test -count=1 -timeout 0 -v -run '^TestBrowserBench$$' ./httpfront/dashboard -dashboard-bench $(DASHBOARD_BENCH) | grep -v '^[=-]'
+	$(GO) test -count=1 -timeout 0 -v -run '^TestBrowserBench$$' ./httpfront/operator/dashboard -dashboard-bench $(DASHBOARD_BENCH) | grep -v '^[=-]'
 
 .PHONY: screenshots
 screenshots: #+ what a real browser sees, of the waiting page and of the dashboard, into artifacts/
 	mkdir -p artifacts
-	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts -p 1 ./cmd/ropeline ./httpfront ./httpfront/dashboard
+	$(GO) test -count=1 -run '^TestBrowser' -artifacts -outputdir $(CURDIR)/artifacts -p 1 ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard
 	@find artifacts -name '*.png'

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/httpfront/observe/accesslog"
 	"github.com/ropeline/ropeline/node"
 )
 

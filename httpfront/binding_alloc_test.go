@@ -5,7 +5,7 @@ package httpfront
 import (
 	"testing"
 
-	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/node/room"
 )
 

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/gate/setassoc"
 	"github.com/ropeline/ropeline/httpfront/page"
-	"github.com/ropeline/ropeline/httpfront/setassoc"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/node/room"
 )
 

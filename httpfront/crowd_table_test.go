@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/setassoc"
+	"github.com/ropeline/ropeline/httpfront/gate/setassoc"
 )
 
 // FuzzAddressTable holds the table to buckets that are kept apart, as long as no more

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/deadline"
-	"github.com/ropeline/ropeline/httpfront/socket"
+	"github.com/ropeline/ropeline/httpfront/conn/deadline"
+	"github.com/ropeline/ropeline/httpfront/conn/socket"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/tracing"
+	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 

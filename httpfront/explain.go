@@ -3,7 +3,7 @@ package httpfront
 import (
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/node"
 )
 

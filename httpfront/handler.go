@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/node"
 )
 

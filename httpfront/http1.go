@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/socket"
+	"github.com/ropeline/ropeline/httpfront/conn/socket"
 )
 
 // HTTP/1.1 with clients. A connection has one goroutine, which reads a head, has its request

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
 // The fields that tell of rate limits (draft-ietf-httpapi-ratelimit-headers-10), each a list

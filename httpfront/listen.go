@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/ropeline/ropeline/httpfront/socket"
+	"github.com/ropeline/ropeline/httpfront/conn/socket"
 )
 
 // edgeConfig says how an edgeListener takes connections. All of it is given.

@@ -3,7 +3,7 @@ package httpfront
 import (
 	"bytes"
 
-	"github.com/ropeline/ropeline/httpfront/pass"
+	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/node/room"
 )
 

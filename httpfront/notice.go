@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
 // failure is an answer to a visitor whom we cannot serve through no fault of

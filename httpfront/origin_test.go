@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/ropeline/ropeline/httpfront/browsertest"
-	"github.com/ropeline/ropeline/httpfront/lang"
 	"github.com/ropeline/ropeline/httpfront/page"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/proof"
-	"github.com/ropeline/ropeline/httpfront/proof/check"
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
+	"github.com/ropeline/ropeline/httpfront/gate/proof/check"
 	"github.com/ropeline/ropeline/node"
 )
 

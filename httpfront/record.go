@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/accesslog"
-	"github.com/ropeline/ropeline/httpfront/tracing"
+	"github.com/ropeline/ropeline/httpfront/observe/accesslog"
+	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/tracing"
+	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/node"
 )
 

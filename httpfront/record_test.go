@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/accesslog"
+	"github.com/ropeline/ropeline/httpfront/observe/accesslog"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )

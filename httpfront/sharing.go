@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/ropeline/ropeline/httpfront/setassoc"
+	"github.com/ropeline/ropeline/httpfront/gate/setassoc"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/ropeline/ropeline/httpfront/setassoc"
+	"github.com/ropeline/ropeline/httpfront/gate/setassoc"
 	"github.com/ropeline/ropeline/node/room"
 )
 

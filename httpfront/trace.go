@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/tracing"
+	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/node"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/httpfront/forwarding"
-	"github.com/ropeline/ropeline/httpfront/proof/check"
+	"github.com/ropeline/ropeline/httpfront/gate/proof/check"
 )
 
 // testCase is one row of the table. Its room is its own.

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
-	"github.com/ropeline/ropeline/httpfront/expr"
+	"github.com/ropeline/ropeline/httpfront/gate/expr"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/acme"
-	"github.com/ropeline/ropeline/httpfront/profiles"
-	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/httpfront/certs/acme"
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
+	"github.com/ropeline/ropeline/httpfront/observe/profiles"
 	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"

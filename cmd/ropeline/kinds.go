@@ -12,9 +12,9 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/acme"
+	"github.com/ropeline/ropeline/httpfront/certs/acme"
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
 	"github.com/ropeline/ropeline/httpfront/page"
-	"github.com/ropeline/ropeline/httpfront/proof"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/settings"

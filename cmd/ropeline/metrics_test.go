@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/ropeline/ropeline/httpfront/metrics"
+	"github.com/ropeline/ropeline/httpfront/observe/metrics"
 )
 
 // metrics returns what the node tells Prometheus: the text, and the value of each series.

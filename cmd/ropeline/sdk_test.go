@@ -19,7 +19,7 @@ func TestPublishedSDKsAgainstAMesh(t *testing.T) {
 	for _, p := range nodes {
 		urls = append(urls, "http://"+p.admin)
 	}
-	dir, err := filepath.Abs("../../httpfront/admin/sdk")
+	dir, err := filepath.Abs("../../httpfront/operator/admin/sdk")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,6 @@
 // Prometheus' own parser, rules and engine. It is a module of its own, so that nobody who
 // builds ropeline needs Prometheus.
 //
-// What metrics there are it reads from metrics.json, which the tests of httpfront/metrics
+// What metrics there are it reads from metrics.json, which the tests of httpfront/observe/metrics
 // hold to the code.
 package signals

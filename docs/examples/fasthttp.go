@@ -13,8 +13,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/ropeline/ropeline/httpfront/middleware"
-	"github.com/ropeline/ropeline/httpfront/middleware/fast"
+	"github.com/ropeline/ropeline/httpfront/integrations/middleware"
+	"github.com/ropeline/ropeline/httpfront/integrations/middleware/fast"
 )
 
 func main() {

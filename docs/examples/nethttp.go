@@ -15,7 +15,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/middleware"
+	"github.com/ropeline/ropeline/httpfront/integrations/middleware"
 )
 
 func main() {

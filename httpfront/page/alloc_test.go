@@ -5,7 +5,7 @@ package page
 import (
 	"testing"
 
-	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
 // TestAnswersAllocateNothing in any situation and language, beyond the buffer that

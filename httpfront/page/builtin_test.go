@@ -14,7 +14,7 @@ import (
 	"github.com/tdewolff/minify/v2/css"
 	"github.com/tdewolff/minify/v2/js"
 
-	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
 // TestMinified: what is embedded was made out of what people read. After a change

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/lang"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/node/room"
 )
 

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/ropeline/ropeline/httpfront/adminserver"
 	"github.com/ropeline/ropeline/httpfront/certs"
-	"github.com/ropeline/ropeline/httpfront/dashboard"
+	"github.com/ropeline/ropeline/httpfront/operator/adminserver"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 )
 
 // operators is the listener for operators, with the files that it goes by.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/adminserver"
-	"github.com/ropeline/ropeline/httpfront/dashboard"
+	"github.com/ropeline/ropeline/httpfront/operator/adminserver"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 )
 
 func TestAdminIsNotForEverybody(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/crawler"
-	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/httpfront/gate/crawler"
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
+	"github.com/ropeline/ropeline/httpfront/integrations/verdict"
 	"github.com/ropeline/ropeline/httpfront/upstream"
-	"github.com/ropeline/ropeline/httpfront/verdict"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/dashboard"
-	"github.com/ropeline/ropeline/httpfront/manage"
-	"github.com/ropeline/ropeline/httpfront/overview"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
+	"github.com/ropeline/ropeline/httpfront/operator/manage"
+	"github.com/ropeline/ropeline/httpfront/operator/overview"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/transport"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/metrics"
+	"github.com/ropeline/ropeline/httpfront/observe/metrics"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/accesslog"
-	"github.com/ropeline/ropeline/httpfront/tracing"
+	"github.com/ropeline/ropeline/httpfront/observe/accesslog"
+	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 )
 
 // observe makes the metrics, the access log and the traces.

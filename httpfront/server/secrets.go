@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/manage"
-	"github.com/ropeline/ropeline/httpfront/pass"
-	"github.com/ropeline/ropeline/httpfront/proof"
+	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
+	"github.com/ropeline/ropeline/httpfront/operator/manage"
 	"github.com/ropeline/ropeline/transport"
 )
 

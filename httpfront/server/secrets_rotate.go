@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ropeline/ropeline/httpfront/manage"
+	"github.com/ropeline/ropeline/httpfront/operator/manage"
 	"github.com/ropeline/ropeline/transport"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
-	"github.com/ropeline/ropeline/httpfront/acme"
 	"github.com/ropeline/ropeline/httpfront/certs"
+	"github.com/ropeline/ropeline/httpfront/certs/acme"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/transport"
 )

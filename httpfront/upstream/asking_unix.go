@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/ropeline/ropeline/httpfront/socket"
+	"github.com/ropeline/ropeline/httpfront/conn/socket"
 )
 
 // asking sends a request and reads the beginning of its answer. It does in one wait of the

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/deadline"
+	"github.com/ropeline/ropeline/httpfront/conn/deadline"
 )
 
 // readerSize is the size of the buffer of a connection, and so the longest head

@@ -7,7 +7,7 @@ import (
 	"net"
 	"syscall"
 
-	"github.com/ropeline/ropeline/httpfront/socket"
+	"github.com/ropeline/ropeline/httpfront/conn/socket"
 )
 
 // quietness looks at an unused connection. It is made once per connection, so

@@ -1,0 +1,367 @@
+package check
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func key(id string, n byte) proof.PrivateKey {
+	seed := make([]byte, ed25519.SeedSize)
+	seed[0] = n
+	return proof.PrivateKey{ID: id, Key: ed25519.NewKeyFromSeed(seed)}
+}
+
+// verifier returns one that takes proofs of the key "one" for the room "shop".
+func verifier(tb testing.TB, change ...func(*Config)) *Verifier {
+	tb.Helper()
+	cfg := Config{
+		Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key},
+		Room: "shop", Issuer: "ropeline", Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+		now: func() time.Time { return noon },
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	v, err := New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// sign signs claims as they are, with a type.
+func sign(tb testing.TB, alg jose.SignatureAlgorithm, k any, id, kind string, claims map[string]any) string {
+	tb.Helper()
+	s, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k, KeyID: id}}, (&jose.SignerOptions{}).WithType(jose.ContentType(kind)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	signed, err := s.Sign(payload)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return token
+}
+
+// good returns claims that are taken, and changes them.
+func good(change map[string]any) map[string]any {
+	claims := map[string]any{
+		"iss": "ropeline", "aud": "shop", "sub": "v", "jti": "t", "iat": noon.Unix(), "exp": noon.Unix() + 60, "admitted_at": noon.Unix() - 100,
+	}
+	for name, value := range change {
+		if claims[name] = value; value == nil {
+			delete(claims, name)
+		}
+	}
+	return claims
+}
+
+func TestOnlyGoodProofsAreTaken(t *testing.T) {
+	v := verifier(t)
+	one := key("one", 1).Key
+	ours := func(change map[string]any) string { return sign(t, jose.EdDSA, one, "one", "JWT", good(change)) }
+	whole := ours(nil)
+	header, rest, _ := strings.Cut(whole, ".")
+	payload, signature, _ := strings.Cut(rest, ".")
+	for what, token := range map[string]string{
+		"plain":              whole,
+		"a list of rooms":    ours(map[string]any{"aud": []string{"tickets", "shop"}}),
+		"within the leeway":  ours(map[string]any{"iat": noon.Unix() - 64, "exp": noon.Unix() - 4}),
+		"a clock ahead":      ours(map[string]any{"iat": noon.Unix() + 4, "exp": noon.Unix() + 64}),
+		"no time of entry":   ours(map[string]any{"admitted_at": nil}),
+		"claims of the next": ours(map[string]any{"something": "new"}),
+	} {
+		if _, err := v.Check(t.Context(), token); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, token := range map[string]string{
+		"nothing":                   "",
+		"words":                     "let me in",
+		"two dots":                  "..",
+		"too long":                  strings.Repeat("a", tokenMax+1),
+		"no signature":              header + "." + payload + ".",
+		"half a signature":          whole[:len(whole)-10],
+		"alg none":                  "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + payload + ".",
+		"another payload":           header + "." + payload[:len(payload)-2] + "fQ." + signature,
+		"another key of the name":   sign(t, jose.EdDSA, key("one", 2).Key, "one", "JWT", good(nil)),
+		"a key that is not known":   sign(t, jose.EdDSA, one, "two", "JWT", good(nil)),
+		"no key id":                 sign(t, jose.EdDSA, one, "", "JWT", good(nil)),
+		"the public key as secret":  sign(t, jose.HS256, []byte(one.Public().(ed25519.PublicKey)), "one", "JWT", good(nil)),
+		"another kind of token":     sign(t, jose.EdDSA, one, "one", "at+jwt", good(nil)),
+		"another room":              ours(map[string]any{"aud": "tickets"}),
+		"no room":                   ours(map[string]any{"aud": nil}),
+		"another issuer":            ours(map[string]any{"iss": "somebody"}),
+		"no issuer":                 ours(map[string]any{"iss": nil}),
+		"no subject":                ours(map[string]any{"sub": nil}),
+		"past":                      ours(map[string]any{"iat": noon.Unix() - 70, "exp": noon.Unix() - 10}),
+		"from the future":           ours(map[string]any{"iat": noon.Unix() + 10, "exp": noon.Unix() + 60}),
+		"not yet":                   ours(map[string]any{"nbf": noon.Unix() + 10}),
+		"holds for too long":        ours(map[string]any{"exp": noon.Unix() + 61}),
+		"holds for ever":            ours(map[string]any{"exp": nil}),
+		"made at no time":           ours(map[string]any{"iat": nil}),
+		"times that are no numbers": ours(map[string]any{"exp": "tomorrow"}),
+	} {
+		if c, err := v.Check(t.Context(), token); !errors.Is(err, ErrNoProof) || c != (Claims{}) {
+			t.Errorf("%s: %+v, %v", what, c, err)
+		}
+	}
+}
+
+// keyServer is a node that publishes keys.
+type keyServer struct {
+	*httptest.Server
+	keys  atomic.Pointer[[]byte] // nil: it is out of order
+	asked atomic.Int64
+}
+
+func serveKeys(t *testing.T, keys ...proof.PrivateKey) *keyServer {
+	t.Helper()
+	s := &keyServer{}
+	s.publish(t, keys...)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.asked.Add(1)
+		set := s.keys.Load()
+		if set == nil {
+			http.Error(w, "out of order", http.StatusInternalServerError)
+			return
+		}
+		w.Write(*set)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *keyServer) publish(t *testing.T, keys ...proof.PrivateKey) {
+	t.Helper()
+	var public []proof.PublicKey
+	for _, k := range keys {
+		public = append(public, k.Public())
+	}
+	set, err := proof.JWKS(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keys.Store(&set)
+}
+
+// clock is a time that a test moves.
+type clock struct{ after atomic.Int64 }
+
+func (c *clock) now() time.Time { return noon.Add(time.Duration(c.after.Load())) }
+
+func TestKeysAreFetchedWhenTheyAreNeeded(t *testing.T) {
+	one, two := key("one", 1), key("two", 2)
+	node := serveKeys(t, one)
+	var c clock
+	v := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS, cfg.now = nil, []string{node.URL}, c.now })
+	by := func(k proof.PrivateKey) error {
+		_, err := v.Check(t.Context(), sign(t, jose.EdDSA, k.Key, k.ID, "JWT", good(map[string]any{"iat": c.now().Unix(), "exp": c.now().Unix() + 60})))
+		return err
+	}
+	if err := by(one); err != nil || node.asked.Load() != 1 {
+		t.Fatalf("%v, asked %d times", err, node.asked.Load())
+	}
+	// Names that are made up have the keys fetched now and then, and not each time.
+	for range 10 {
+		if err := by(two); !errors.Is(err, ErrNoProof) {
+			t.Fatalf("a key that is not published: %v", err)
+		}
+	}
+	if node.asked.Load() != 1 {
+		t.Errorf("asked %d times", node.asked.Load())
+	}
+	node.publish(t, one, two)
+	c.after.Store(int64(fetchEvery))
+	if err := by(two); err != nil || node.asked.Load() != 2 {
+		t.Errorf("a new key: %v, asked %d times", err, node.asked.Load())
+	}
+	// What is at hand is good while no node answers.
+	node.keys.Store(nil)
+	c.after.Store(int64(time.Hour))
+	for _, k := range []proof.PrivateKey{one, two} {
+		if err := by(k); err != nil {
+			t.Errorf("without a node: %v", err)
+		}
+	}
+	// A key that is not published any more is not taken any more.
+	node.publish(t, two)
+	if err := v.keys.fetch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := by(one); !errors.Is(err, ErrNoProof) {
+		t.Errorf("a retired key: %v", err)
+	}
+}
+
+func TestAnotherNodeIsAskedForTheKeys(t *testing.T) {
+	one := key("one", 1)
+	dead, alive := serveKeys(t, one), serveKeys(t, one)
+	dead.keys.Store(nil)
+	v := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, []string{dead.URL, alive.URL} })
+	for range 3 {
+		if err := v.keys.fetch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dead.asked.Load() != 1 || alive.asked.Load() != 3 {
+		t.Errorf("asked %d and %d times, want the one that answers", dead.asked.Load(), alive.asked.Load())
+	}
+}
+
+func TestWhatIsNoKeySetIsNotTaken(t *testing.T) {
+	for what, set := range map[string]string{
+		"nothing":          ``,
+		"no set":           `{}`,
+		"no keys":          `{"keys":[]}`,
+		"a page":           `<html>`,
+		"too long":         `{"keys":[]` + strings.Repeat(" ", setMax) + `}`,
+		"another kind":     `{"keys":[{"kty":"oct","kid":"one","k":"AQID"}]}`,
+		"for encryption":   `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"one","use":"enc","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,
+		"without a name":   `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,
+		"half of a key":    `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"one","x":"11qYAYKx"}]}`,
+		"keys that are no": `{"keys":"one"}`,
+	} {
+		node := serveKeys(t, key("one", 1))
+		text := []byte(set)
+		node.keys.Store(&text)
+		v := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, []string{node.URL} })
+		if err := v.keys.fetch(t.Context()); err == nil {
+			t.Errorf("%s: taken", what)
+		}
+		if _, err := v.Check(t.Context(), sign(t, jose.EdDSA, key("one", 1).Key, "one", "JWT", good(nil))); !errors.Is(err, ErrNoKeys) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestRunFetchesUntilItsContextEnds(t *testing.T) {
+	node := serveKeys(t, key("one", 1))
+	v := verifier(t, func(cfg *Config) { cfg.JWKS, cfg.Refresh = []string{node.URL}, time.Millisecond })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- v.Run(ctx) }()
+	for node.asked.Load() < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHandler(t *testing.T) {
+	v := verifier(t, func(cfg *Config) {
+		cfg.Exempt = func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/static/") }
+	})
+	token := sign(t, jose.EdDSA, key("one", 1).Key, "one", "JWT", good(nil))
+	var claims Claims
+	h := v.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { claims, _ = FromContext(r.Context()) }))
+	for _, c := range []struct {
+		what, method, path string
+		proofs             []string
+		code               int
+		visitor            string
+	}{
+		{"a proof", "GET", "/", []string{token}, 200, "v"},
+		{"none", "GET", "/", nil, 403, ""},
+		{"a bad one", "POST", "/", []string{"x"}, 403, ""},
+		{"two", "GET", "/", []string{token, token}, 403, ""},
+		{"OPTIONS", "OPTIONS", "/", nil, 403, ""},
+		{"exempt", "GET", "/static/logo.svg", nil, 200, ""},
+		{"exempt, with a bad one", "GET", "/static/logo.svg", []string{"x"}, 200, ""},
+		{"not exempt", "GET", "/staticlogo.svg", nil, 403, ""},
+	} {
+		claims = Claims{}
+		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil)
+		r.Header[header] = c.proofs
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != c.code || claims.Visitor != c.visitor {
+			t.Errorf("%s: code %d, claims %+v", c.what, w.Code, claims)
+		}
+		if c.code != 200 && w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: may be stored", c.what)
+		}
+	}
+	for what, c := range map[string]struct {
+		body   string
+		fields http.Header
+		code   int
+	}{
+		"a preflight":      {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 200},
+		"without a page":   {"", http.Header{"Access-Control-Request-Method": {"PUT"}}, 403},
+		"without a method": {"", http.Header{"Origin": {"https://a"}}, 403},
+		"an empty page":    {"", http.Header{"Origin": {""}, "Access-Control-Request-Method": {"PUT"}}, 403},
+		"an empty method":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {""}}, 403},
+		"with a body":      {"x", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 403},
+		"with an upgrade":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}, "Upgrade": {"h2c"}}, 403},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "/", strings.NewReader(c.body))
+		r.Header = c.fields
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.code {
+			t.Errorf("OPTIONS, %s: code %d, want %d", what, w.Code, c.code)
+		}
+	}
+	empty := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, []string{"http://127.0.0.1:1/"} })
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+	r.Header.Set(header, token)
+	w := httptest.NewRecorder()
+	empty.Handler(http.NotFoundHandler()).ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("without keys: code %d", w.Code)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	_, err := New(Config{JWKS: []string{"ftp://x", "no"}, Keys: map[string]ed25519.PublicKey{"short": {1}}, Refresh: -1})
+	for _, want := range []string{"room", "ftp://x", `"no"`, "short", "refresh"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not speak of %s", err, want)
+		}
+	}
+	if _, err := New(Config{Room: "shop"}); err == nil {
+		t.Error("a verifier without keys")
+	}
+}
+
+// FuzzCheck holds that nothing that our key has not signed is taken.
+func FuzzCheck(f *testing.F) {
+	v := verifier(f)
+	good := sign(f, jose.EdDSA, key("one", 1).Key, "one", "JWT", good(nil))
+	f.Add(good)
+	f.Add("eyJhbGciOiJub25lIn0..")
+	f.Add(`{"payload":"","signatures":[{"protected":"","signature":""}]}`)
+	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6Im9uZSIsInR5cCI6IkpXVCJ9.e30.AAAA")
+	f.Add(sign(f, jose.EdDSA, key("one", 2).Key, "one", "JWT", map[string]any{}))
+	f.Fuzz(func(t *testing.T, token string) {
+		// The last character of a text in base64 has bits that say nothing.
+		if _, err := v.Check(t.Context(), token); err == nil && token[:len(token)-1] != good[:len(good)-1] {
+			t.Errorf("%q is taken", token)
+		}
+	})
+}

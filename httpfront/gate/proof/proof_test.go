@@ -1,0 +1,211 @@
+package proof_test
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront/gate/proof"
+	"github.com/ropeline/ropeline/httpfront/gate/proof/check"
+)
+
+func key(id string, n byte) proof.PrivateKey {
+	seed := make([]byte, ed25519.SeedSize)
+	seed[0] = n
+	return proof.PrivateKey{ID: id, Key: ed25519.NewKeyFromSeed(seed)}
+}
+
+func signer(tb testing.TB, change ...func(*proof.Config)) *proof.Signer {
+	tb.Helper()
+	cfg := proof.Config{Issuer: "https://ropeline.example", Keys: proof.Keys{Signing: key("one", 1)}}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := proof.New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func token(tb testing.TB, s *proof.Signer, sub proof.Subject, now time.Time) string {
+	tb.Helper()
+	t, err := s.Token(sub, now)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+func visitor(n int) proof.Subject {
+	return proof.Subject{Room: "shop", Visitor: [16]byte{byte(n), byte(n >> 8), 7}, AdmittedAt: time.Unix(1_800_000_000, 0)}
+}
+
+func TestATokenSaysWhoWasLetIn(t *testing.T) {
+	s := signer(t)
+	v, err := check.New(check.Config{Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key}, Room: "shop", Issuer: "https://ropeline.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	got, err := v.Check(t.Context(), token(t, s, visitor(3), now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Room != "shop" || got.Issuer != "https://ropeline.example" || got.Visitor != "AwAHAAAAAAAAAAAAAAAAAA" || got.ID == "" ||
+		!got.AdmittedAt.Equal(time.Unix(1_800_000_000, 0)) || got.IssuedAt.Unix() != now.Unix() || got.Expires.Sub(got.IssuedAt) != time.Minute {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestATokenServesForHalfOfItsLife(t *testing.T) {
+	s := signer(t, func(c *proof.Config) { c.Lifetime = 40 * time.Second })
+	now := time.Now()
+	first := token(t, s, visitor(1), now)
+	for _, after := range []time.Duration{0, time.Second, 20*time.Second - 1} {
+		if token(t, s, visitor(1), now.Add(after)) != first {
+			t.Errorf("another token %v after the first", after)
+		}
+	}
+	second := token(t, s, visitor(1), now.Add(20*time.Second))
+	if second == first {
+		t.Error("a token is used for longer than half of its life")
+	}
+	if token(t, s, visitor(2), now) == first {
+		t.Error("two visitors have one token")
+	}
+	other := visitor(1)
+	other.Room = "tickets"
+	if token(t, s, other, now) == first {
+		t.Error("two rooms have one token")
+	}
+	if early := token(t, s, visitor(1), now.Add(-time.Hour)); early == first || early == second {
+		t.Error("a token from the future is used after the clock was set back")
+	}
+}
+
+// TestTokensAreBounded has far more visitors than tokens are kept for, and looks whether
+// the newest still have theirs.
+func TestTokensAreBounded(t *testing.T) {
+	s := signer(t, func(c *proof.Config) { c.Tokens = 256 })
+	now := time.Now()
+	for n := range 2000 {
+		first := token(t, s, visitor(n), now)
+		if token(t, s, visitor(n), now) != first {
+			t.Fatal("a token was not kept")
+		}
+	}
+	kept := 0
+	for n := range 2000 {
+		before := proof.Signatures(s)
+		token(t, s, visitor(n), now)
+		if proof.Signatures(s) == before {
+			kept++
+		}
+	}
+	if kept > 256 {
+		t.Errorf("%d tokens are kept, want 256 at most", kept)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	s := signer(t)
+	now := time.Now()
+	old := token(t, s, visitor(1), now)
+	next := key("two", 2)
+	if err := s.Rotate(proof.Keys{Signing: key("one", 1), Also: []proof.PublicKey{next.Public()}}); err != nil {
+		t.Fatal(err)
+	}
+	if ids := published(t, s); !slices.Equal(ids, []string{"one", "two"}) {
+		t.Errorf("published %q before it is used", ids)
+	}
+	if err := s.Rotate(proof.Keys{Signing: next, Also: []proof.PublicKey{key("one", 1).Public()}}); err != nil {
+		t.Fatal(err)
+	}
+	if token(t, s, visitor(1), now) == old {
+		t.Error("what the last key has signed is used on")
+	}
+	if ids := published(t, s); !slices.Equal(ids, []string{"two", "one"}) {
+		t.Errorf("published %q", ids)
+	}
+	if err := s.Rotate(proof.Keys{Signing: next, Also: []proof.PublicKey{key("two", 3).Public()}}); err == nil {
+		t.Error("two keys of one id are taken")
+	}
+	if ids := published(t, s); !slices.Equal(ids, []string{"two", "one"}) {
+		t.Errorf("published %q after a rotation that failed", ids)
+	}
+}
+
+// published returns the ids of the JWK set, after a look at its keys.
+func published(t *testing.T, s *proof.Signer) (ids []string) {
+	t.Helper()
+	var set struct {
+		Keys []map[string]string `json:"keys"`
+	}
+	if err := json.Unmarshal(s.JWKS(), &set); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range set.Keys {
+		if k["kty"] != "OKP" || k["crv"] != "Ed25519" || k["use"] != "sig" || k["alg"] != "EdDSA" || k["x"] == "" || k["d"] != "" {
+			t.Errorf("key %v", k)
+		}
+		ids = append(ids, k["kid"])
+	}
+	return ids
+}
+
+func TestKeysHaveNamesByThemselves(t *testing.T) {
+	s := signer(t, func(c *proof.Config) { c.Keys.Signing = key("", 1) })
+	id := proof.KeyID(key("", 1).Public().Key)
+	if ids := published(t, s); !slices.Equal(ids, []string{id}) || len(id) != 43 {
+		t.Errorf("published %q, want %q", ids, id)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for what, change := range map[string]func(*proof.Config){
+		"issuer":   func(c *proof.Config) { c.Issuer = "" },
+		"lifetime": func(c *proof.Config) { c.Lifetime = 61 * time.Second },
+		"tokens":   func(c *proof.Config) { c.Tokens = -1 },
+		"key":      func(c *proof.Config) { c.Keys = proof.Keys{} },
+		"Also":     func(c *proof.Config) { c.Keys.Also = make([]proof.PublicKey, 1) },
+	} {
+		cfg := proof.Config{Issuer: "x", Keys: proof.Keys{Signing: key("one", 1)}}
+		change(&cfg)
+		if _, err := proof.New(cfg); err == nil || !strings.Contains(err.Error(), strings.ToLower(what[:3])) && what != "Also" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func BenchmarkToken(b *testing.B) {
+	now := time.Now()
+	b.Run("kept", func(b *testing.B) {
+		s := signer(b)
+		token(b, s, visitor(1), now)
+		b.ReportAllocs()
+		for b.Loop() {
+			token(b, s, visitor(1), now)
+		}
+	})
+	b.Run("new", func(b *testing.B) {
+		s := signer(b)
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			token(b, s, visitor(n), now)
+		}
+	})
+}
+
+func BenchmarkSignAlone(b *testing.B) {
+	k := key("one", 1)
+	message := fmt.Appendf(nil, "%0300d", 7)
+	b.ReportAllocs()
+	for b.Loop() {
+		ed25519.Sign(k.Key, message)
+	}
+}

@@ -1,0 +1,353 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/integrations/verdict"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+// node is a verdict listener that says what it is told to, and remembers what it was asked.
+type node struct {
+	*httptest.Server
+	mu       sync.Mutex // each connection has a goroutine of its own
+	requests []*http.Request
+}
+
+func (n *node) asked() []*http.Request {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.requests)
+}
+
+func newNode(t *testing.T, answer http.HandlerFunc) *node {
+	t.Helper()
+	n := &node{}
+	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.mu.Lock()
+		n.requests = append(n.requests, r)
+		n.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(n.Close)
+	return n
+}
+
+func newGate(t *testing.T, cfg Config) *Gate {
+	t.Helper()
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func admit(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Set-Cookie", "ropeline=pass; Path=/")
+	w.Header().Set("Ropeline-Proof", "proof")
+	w.WriteHeader(http.StatusOK)
+}
+
+func hold(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Set-Cookie", "ropeline=waiting; Path=/")
+	h.Set("Refresh", "20")
+	h.Set("Cache-Control", "private, no-store")
+	h.Set("Connection", "X-Hop")
+	h.Set("X-Hop", "1")
+	w.WriteHeader(http.StatusTooManyRequests)
+	io.WriteString(w, "<!doctype html>wait</html>")
+}
+
+func silence(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// visit sends a request through a gate to a site.
+func visit(t *testing.T, g *Gate, site http.HandlerFunc, r *http.Request) *http.Response {
+	t.Helper()
+	srv := httptest.NewServer(g.Handler(site))
+	defer srv.Close()
+	u, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL.Scheme, r.URL.Host, r.RequestURI = "http", u.Host, ""
+	resp, err := srv.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func bodyOf(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestWhoIsLetInIsServed(t *testing.T) {
+	n := newNode(t, admit)
+	r := httptest.NewRequest(http.MethodPut, "http://shop.example/a%2Fb?c=d", strings.NewReader("content"))
+	r.Header.Set("Ropeline-Proof", "made up")
+	r.Header.Set("Cookie", "ropeline=mine; basket=7")
+	r.Header.Set("X-Forwarded-For", "192.0.2.9")
+	r.Header.Set("X-Forwarded-Proto", "https")
+	r.Header.Set("Forwarded", "for=192.0.2.9")
+	resp := visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Values("Ropeline-Proof"); !slices.Equal(got, []string{"proof"}) {
+			t.Errorf("the site gets the proofs %q", got)
+		}
+		if b, _ := io.ReadAll(r.Body); string(b) != "content" {
+			t.Errorf("the site gets the body %q", b)
+		}
+		w.Header().Set("Cache-Control", "public, max-age=60")
+		w.Header().Set("Set-Cookie", "basket=8")
+		io.WriteString(w, "goods")
+	}, r)
+	if got := bodyOf(t, resp); resp.StatusCode != http.StatusOK || got != "goods" {
+		t.Errorf("code %d, %q", resp.StatusCode, got)
+	}
+	if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"basket=8", "ropeline=pass; Path=/"}) {
+		t.Errorf("cookies %q", got)
+	}
+	if got := resp.Header.Values("Cache-Control"); !slices.Equal(got, []string{"private, no-store"}) {
+		t.Errorf("Cache-Control %q of an answer with a pass", got)
+	}
+	if len(n.asked()) != 1 {
+		t.Fatalf("the node was asked %d times", len(n.asked()))
+	}
+	q := n.asked()[0]
+	for name, want := range map[string]string{
+		"X-Forwarded-Method": "PUT", "X-Forwarded-Uri": "/a%2Fb?c=d", "X-Forwarded-Host": "shop.example",
+		"X-Forwarded-Proto": "http", "X-Forwarded-For": "127.0.0.1", "Forwarded": "", "Ropeline-Proof": "",
+		"Cookie": "ropeline=mine; basket=7", "Content-Length": "",
+	} {
+		if got := strings.Join(q.Header.Values(name), " and "); got != want {
+			t.Errorf("%s is %q to the node, want %q", name, got, want)
+		}
+	}
+	if q.Method != http.MethodGet || q.URL.Path != "/forward" || q.ContentLength > 0 {
+		t.Errorf("the node was asked %s %s with %d bytes", q.Method, q.URL, q.ContentLength)
+	}
+}
+
+// TestAnswersWithoutAPassAreTheSites: caches may keep them as the site says.
+func TestAnswersWithoutAPassAreTheSites(t *testing.T) {
+	n := newNode(t, func(w http.ResponseWriter, r *http.Request) {})
+	resp := visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := r.Header["Ropeline-Proof"]; ok {
+			t.Error("a proof that nobody made")
+		}
+		w.Header().Set("Cache-Control", "public, max-age=60")
+	}, httptest.NewRequest(http.MethodGet, "/", nil))
+	if got := resp.Header.Get("Cache-Control"); got != "public, max-age=60" || len(resp.Header.Values("Set-Cookie")) > 0 {
+		t.Errorf("Cache-Control %q, cookies %q", got, resp.Header.Values("Set-Cookie"))
+	}
+}
+
+// TestThePassIsInEveryAnswer of a site, however it is written.
+func TestThePassIsInEveryAnswer(t *testing.T) {
+	n := newNode(t, admit)
+	g := newGate(t, Config{Nodes: []string{n.URL}})
+	for name, site := range map[string]http.HandlerFunc{
+		"nothing":       func(http.ResponseWriter, *http.Request) {},
+		"a code":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"early hints":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusEarlyHints); w.WriteHeader(204) },
+		"written":       func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") },
+		"flushed":       func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() },
+		"by controller": func(w http.ResponseWriter, _ *http.Request) { http.NewResponseController(w).Flush() },
+		"a file": func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "x.txt", time.Time{}, strings.NewReader("x"))
+		},
+		"fields removed": func(w http.ResponseWriter, _ *http.Request) { clear(w.Header()); io.WriteString(w, "x") },
+	} {
+		resp := visit(t, g, site, httptest.NewRequest(http.MethodGet, "/", nil))
+		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"ropeline=pass; Path=/"}) {
+			t.Errorf("%s: cookies %q", name, got)
+		}
+	}
+}
+
+func TestWhoHasToWaitIsShownThePage(t *testing.T) {
+	n := newNode(t, hold)
+	g := newGate(t, Config{Nodes: []string{n.URL}})
+	site := func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		resp := visit(t, g, site, httptest.NewRequest(method, "/", nil))
+		want := "<!doctype html>wait</html>"
+		if method == http.MethodHead {
+			want = ""
+		}
+		if got := bodyOf(t, resp); resp.StatusCode != http.StatusTooManyRequests || got != want {
+			t.Errorf("%s: code %d, %q", method, resp.StatusCode, got)
+		}
+		h := resp.Header
+		if h.Get("Set-Cookie") != "ropeline=waiting; Path=/" || h.Get("Refresh") != "20" || h.Get("Cache-Control") != "private, no-store" || h.Get("X-Hop") != "" {
+			t.Errorf("%s: fields %v", method, h)
+		}
+	}
+}
+
+// closed is a room about which nobody can say anything yet.
+type closed struct{ httpfront.Room }
+
+func (closed) Settings() *room.Settings               { return &room.Settings{Name: "shop"} }
+func (closed) Route(host, path string) httpfront.Room { return closed{} }
+
+// notReady is a node's verdict listener while the node waits for the state of its site.
+func notReady(t *testing.T) *verdict.Server {
+	t.Helper()
+	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, here := slog.New(slog.DiscardHandler), []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	front, err := httpfront.New(httpfront.Config{
+		Rooms: closed{}, Keys: keys, TrustedProxies: here, Logger: log,
+		Ready: func() error { return errors.New("waiting for the state of the site") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := verdict.New(verdict.Config{Listen: "127.0.0.1:0", Judge: front, TrustedProxies: here, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestTheNextNodeIsAsked where one has no verdict, and nobody comes in if none has one,
+// unless the program wants it so.
+func TestTheNextNodeIsAsked(t *testing.T) {
+	broken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	starting := notReady(t).ServeHTTP
+	strange := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
+	endless := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429); w.Write(make([]byte, maxAnswer+1)) }
+	late := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	good := newNode(t, admit)
+	q := Question{Method: "GET", Target: "/", Host: "shop.example", Scheme: "http"}
+	for name, answer := range map[string]http.HandlerFunc{
+		"breaks off": silence, "is broken": broken, "is starting": starting, "does not trust us": strange, "says too much": endless, "is slow": late,
+	} {
+		bad := newNode(t, answer)
+		cfg := Config{Nodes: []string{bad.URL, good.URL + "/"}, Timeout: time.Second}
+		if v := newGate(t, cfg).Ask(t.Context(), q); !v.Admitted || v.Cookie == "" {
+			t.Errorf("one that %s is not passed over: %+v", name, v)
+		}
+		cfg.Nodes = cfg.Nodes[:1]
+		if v := newGate(t, cfg).Ask(t.Context(), q); v.Admitted || v.Code != 503 || v.Header.Get("Retry-After") != "5" {
+			t.Errorf("with one that %s: %+v", name, v)
+		}
+		cfg.Open = true
+		if v := newGate(t, cfg).Ask(t.Context(), q); v.Admitted != (name != "does not trust us") || v.Proof != "" {
+			t.Errorf("with one that %s, though the program is open: %+v", name, v)
+		}
+	}
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the visitor has gone"))
+	asked := len(good.asked())
+	for _, open := range []bool{false, true} {
+		if v := newGate(t, Config{Nodes: []string{good.URL}, Open: open}).Ask(gone, q); v.Admitted || len(good.asked()) != asked {
+			t.Errorf("open %v, of a visitor who has gone: %+v", open, v)
+		}
+	}
+}
+
+func TestAProxyOfOursIsBelieved(t *testing.T) {
+	type told struct{ by, host, proto []string }
+	for name, c := range map[string]struct{ proxy, node told }{
+		"one": {
+			told{[]string{"192.0.2.9"}, []string{"shop.example"}, []string{"https"}},
+			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"shop.example"}, []string{"https"}},
+		},
+		"of a WebSocket": {
+			told{[]string{"192.0.2.9"}, nil, []string{"WSS"}},
+			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"inside"}, []string{"https"}},
+		},
+		"of one without TLS": {
+			told{[]string{"192.0.2.9"}, nil, []string{"ws"}},
+			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"inside"}, []string{"http"}},
+		},
+		"two": {
+			told{[]string{"192.0.2.9, 10.0.0.1"}, []string{"shop.example, inner.example"}, []string{"https,http"}},
+			told{[]string{"192.0.2.9, 10.0.0.1, 127.0.0.1"}, []string{"inner.example"}, []string{"https, http, http"}},
+		},
+		"two, in fields of their own": {
+			told{[]string{"192.0.2.9", "10.0.0.1"}, []string{"shop.example", "inner.example"}, []string{"wss", "http"}},
+			told{[]string{"192.0.2.9, 10.0.0.1, 127.0.0.1"}, []string{"inner.example"}, []string{"https, http, http"}},
+		},
+		"none": {told{}, told{[]string{"127.0.0.1"}, []string{"inside"}, []string{"http"}}},
+		"no scheme of the web": {
+			told{nil, []string{" , "}, []string{"gopher"}}, told{[]string{"127.0.0.1"}, []string{"inside"}, []string{"http"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, admit)
+			r := httptest.NewRequest(http.MethodGet, "http://inside/", nil)
+			for name, values := range map[string][]string{"X-Forwarded-For": c.proxy.by, "X-Forwarded-Host": c.proxy.host, "X-Forwarded-Proto": c.proxy.proto} {
+				if values != nil {
+					r.Header[name] = values
+				}
+			}
+			visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: true, TrustForwardedHost: true}), func(http.ResponseWriter, *http.Request) {}, r)
+			h := n.asked()[0].Header
+			if got := (told{h["X-Forwarded-For"], h["X-Forwarded-Host"], h["X-Forwarded-Proto"]}); !reflect.DeepEqual(got, c.node) {
+				t.Errorf("the node is told %q, want %q", got, c.node)
+			}
+		})
+	}
+}
+
+// TestNobodyChoosesTheirOwnCountry where no proxy is in front that could say it.
+func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
+	for trusts, want := range map[bool]string{false: "", true: "CH"} {
+		n := newNode(t, admit)
+		g := newGate(t, Config{Nodes: []string{n.URL}, CountryHeader: "CF-IPCountry", TrustForwarded: trusts})
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header["cf-ipcountry"] = []string{"CH"} // as a handler in front may leave it
+		r.Header.Set("CF-IPCountry", "CH")
+		visit(t, g, func(http.ResponseWriter, *http.Request) {}, r)
+		if got := n.asked()[0].Header.Get("CF-IPCountry"); got != want {
+			t.Errorf("trusting %v: the node is told %q, want %q", trusts, got, want)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, cfg := range []Config{
+		{},
+		{Nodes: []string{""}},
+		{Nodes: []string{"127.0.0.1:9081"}},
+		{Nodes: []string{"ftp://127.0.0.1:9081"}},
+		{Nodes: []string{"http://127.0.0.1:9081/nginx"}},
+		{Nodes: []string{"http://127.0.0.1:9081?x=y"}},
+		{Nodes: []string{"http://127.0.0.1:9081", "http://"}},
+		{Nodes: []string{"http://127.0.0.1:9081"}, Timeout: -1},
+		{Nodes: []string{"http://127.0.0.1:9081"}, TrustForwardedHost: true},
+	} {
+		if _, err := New(cfg); err == nil || !strings.HasPrefix(err.Error(), "ropeline: ") {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+}

@@ -1,0 +1,340 @@
+package metrics
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+var update = flag.Bool("update", false, "write docs/metrics.md and the names for deploy/signals anew")
+
+// fill sets every number of a sample to n, every text to one of its own, and every bool.
+func fill(v reflect.Value, n int64) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(n, 0)))
+			return
+		}
+		for _, field := range v.Fields() {
+			fill(field, n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), n)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(n)
+	case reflect.Uint64:
+		v.SetUint(uint64(n))
+	case reflect.String:
+		v.SetString(fmt.Sprint("text", n))
+	case reflect.Bool:
+		v.SetBool(n > 0)
+	}
+}
+
+func filled(n int64) (s Sample) {
+	fill(reflect.ValueOf(&s).Elem(), n)
+	return s
+}
+
+func metricsOf(t testing.TB, s *Sample) *Metrics {
+	m, err := New(Config{Sample: func() Sample { return *s }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *Metrics) text(t *testing.T) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		t.Fatalf("answered %d, %s: %s", w.Code, w.Header().Get("Content-Type"), w.Body)
+	}
+	return w.Body.String()
+}
+
+// TestEveryFigureIsShown: each field of a sample changes what is shown.
+func TestEveryFigureIsShown(t *testing.T) {
+	base := filled(7)
+	before := ownLines(metricsOf(t, &base).text(t))
+	var walk func(v reflect.Value, path string, root *Sample)
+	walk = func(v reflect.Value, path string, root *Sample) {
+		switch v.Kind() {
+		case reflect.Struct:
+			if v.Type() != reflect.TypeFor[time.Time]() {
+				for i := range v.NumField() {
+					walk(v.Field(i), path+"."+v.Type().Field(i).Name, root)
+				}
+				return
+			}
+		case reflect.Slice:
+			walk(v.Index(0), path, root)
+			return
+		case reflect.Pointer:
+			walk(v.Elem(), path, root)
+			return
+		}
+		old := reflect.ValueOf(v.Interface())
+		fill(v, 3e9)
+		if v.Kind() == reflect.Bool {
+			v.SetBool(false)
+		}
+		if ownLines(metricsOf(t, root).text(t)) == before {
+			t.Errorf("%s is shown nowhere", path)
+		}
+		v.Set(old)
+	}
+	walk(reflect.ValueOf(&base).Elem(), "Sample", &base)
+	if ownLines(metricsOf(t, &base).text(t)) != before {
+		t.Error("the test did not put back what it changed")
+	}
+}
+
+// ownLines returns the series of ropeline itself.
+func ownLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "ropeline_") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// TestTableIsWhatIsShown: every metric of the table is shown, with its type, help and
+// labels, and none that is not in it but those of Go and of the process.
+func TestTableIsWhatIsShown(t *testing.T) {
+	s := filled(7)
+	m := metricsOf(t, &s)
+	m.Requests().Record(crdt.RoomID{}, Admitted, time.Second)
+	shown, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, process := map[string]Metric{}, slices.Clone(processNames)
+	for _, metric := range Table() {
+		table[metric.Name] = metric
+	}
+	for _, f := range shown {
+		name := f.GetName()
+		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+			process = slices.DeleteFunc(process, func(p string) bool { return p == name })
+			continue
+		}
+		want, ok := table[name]
+		if !ok {
+			t.Errorf("%s is shown and not in the table", name)
+			continue
+		}
+		delete(table, name)
+		if got := strings.ToLower(f.GetType().String()); got != string(want.Type) || f.GetHelp() != want.Help {
+			t.Errorf("%s is shown as a %s: %q, want %s: %q", name, got, f.GetHelp(), want.Type, want.Help)
+		}
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		if wanted := slices.Sorted(slices.Values(want.Labels)); !slices.Equal(slices.Sorted(slices.Values(labels)), wanted) {
+			t.Errorf("%s has the labels %v, want %v", name, labels, want.Labels)
+		}
+	}
+	for name := range table {
+		t.Errorf("%s is in the table and not shown", name)
+	}
+	if runtime.GOOS == "linux" && len(process) > 0 {
+		t.Errorf("%v are not shown", process)
+	}
+}
+
+// TestNamesKeepToConventions runs Prometheus' own check, and holds names to their units.
+func TestNamesKeepToConventions(t *testing.T) {
+	s := filled(7)
+	problems, err := testutil.GatherAndLint(metricsOf(t, &s).registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	for _, m := range Table() {
+		total := strings.HasSuffix(m.Name, "_total")
+		name := strings.TrimSuffix(m.Name, "_total")
+		switch {
+		case m.Unit == "" || m.Help == "" || !strings.HasPrefix(m.Name, "ropeline_"):
+			t.Errorf("%+v is not complete", m)
+		case total != (m.Type == Counter):
+			t.Errorf("%s is a %s", m.Name, m.Type)
+		case (m.Unit == "seconds") != (strings.HasSuffix(name, "_seconds") && !strings.HasSuffix(name, "_timestamp_seconds")):
+			t.Errorf("%s is in %s", m.Name, m.Unit)
+		case (m.Unit == "bytes") != strings.HasSuffix(name, "_bytes"):
+			t.Errorf("%s is in %s", m.Name, m.Unit)
+		}
+	}
+}
+
+// TestRequestsMakeNoSeries: ten thousand rooms that requests name make no series, nor do
+// as many that the configuration has make more than are allowed.
+func TestRequestsMakeNoSeries(t *testing.T) {
+	s := Sample{Rooms: []Room{{Zone: "z", Name: "shop"}}}
+	m := metricsOf(t, &s)
+	m.Requests().SetRooms([]NamedRoom{{crdt.RoomID{1}, RoomName{"z", "shop"}}})
+	before := strings.Count(ownLines(m.text(t)), "\n")
+	for i := range 10_000 {
+		m.Requests().Record(crdt.RoomID{2, byte(i), byte(i >> 8)}, Queued, time.Millisecond)
+	}
+	text := m.text(t)
+	if n := strings.Count(ownLines(text), "\n"); n != before {
+		t.Errorf("%d series before, %d after 10,000 names", before, n)
+	}
+	if !strings.Contains(text, `ropeline_requests_total{outcome="queued",room="",zone=""} 10000`) {
+		t.Error("the requests to rooms that there are not were not counted together")
+	}
+
+	var names []NamedRoom
+	s.Rooms = nil
+	for i := range 10_000 {
+		names = append(names, NamedRoom{crdt.RoomID{1, byte(i), byte(i >> 8)}, RoomName{"z", fmt.Sprint("room", i)}})
+		s.Rooms = append(s.Rooms, Room{Zone: "z", Name: fmt.Sprint("room", i)})
+	}
+	s.Rooms = append(s.Rooms, Room{Zone: "z", Name: "room0"}) // one name twice
+	s.Origins = make([]Origin, 5000)
+	m.Requests().SetRooms(names)
+	text = m.text(t)
+	if n := strings.Count(text, "ropeline_room_active_users{"); n != 500 {
+		t.Errorf("%d rooms have series, want 500", n)
+	}
+	if n := strings.Count(text, "ropeline_requests_total{"); n != 501*int(outcomes) {
+		t.Errorf("%d series of requests, want those of 500 rooms and of none", n)
+	}
+	if !strings.Contains(text, "ropeline_series_left_out 14500") {
+		t.Error("it is not told that 9,501 rooms and 4,999 origins were left out")
+	}
+}
+
+// TestRoomsThatAreGoneHaveNoSeries: and those that stay keep their counts.
+func TestRoomsThatAreGoneHaveNoSeries(t *testing.T) {
+	var s Sample
+	m := metricsOf(t, &s)
+	r := m.Requests()
+	stays, goes := NamedRoom{crdt.RoomID{1}, RoomName{"z", "stays"}}, NamedRoom{crdt.RoomID{2}, RoomName{"z", "goes"}}
+	r.SetRooms([]NamedRoom{stays, goes})
+	r.Record(stays.ID, Admitted, 0)
+	r.Record(goes.ID, Admitted, 0)
+	stays.ID = crdt.RoomID{3} // it was retired, and made again
+	r.SetRooms([]NamedRoom{stays})
+	r.Record(stays.ID, Admitted, 0)
+	text := m.text(t)
+	if !strings.Contains(text, `ropeline_requests_total{outcome="admitted",room="stays",zone="z"} 2`) || strings.Contains(text, "goes") {
+		t.Errorf("got:\n%s", ownLines(text))
+	}
+}
+
+// TestHostileNamesStayInTheirLabels: whatever a name holds, each line is one series.
+func TestHostileNamesStayInTheirLabels(t *testing.T) {
+	s := Sample{Rooms: []Room{{Zone: "a\"} 1\nfake 1", Name: "\xff\\" + strings.Repeat("x", 5000)}}}
+	m := metricsOf(t, &s)
+	text := m.text(t)
+	if strings.Contains(text, "\nfake") || strings.Contains(text, strings.Repeat("x", maxLabel)) {
+		t.Error("a name has made a line of its own, or is longer than labels are")
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	sample := func() Sample { return Sample{} }
+	for _, c := range []Config{{}, {Sample: sample, MaxRooms: -1}, {Sample: sample, MaxRooms: 10_001}} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%d rooms are taken", c.MaxRooms)
+		}
+	}
+}
+
+// processNames are those metrics of any process that rules and dashboards ask for.
+var processNames = []string{"process_cpu_seconds_total", "process_max_fds", "process_open_fds", "process_resident_memory_bytes"}
+
+const (
+	page      = "../../../docs/metrics.md"
+	namesFile = "../../../deploy/signals/metrics.json"
+	markBegin = "<!-- metrics: begin -->\n"
+	markEnd   = "<!-- metrics: end -->\n"
+)
+
+func markdown() string {
+	var b strings.Builder
+	b.WriteString("| name | type | unit | labels | meaning |\n|---|---|---|---|---|\n")
+	for _, m := range Table() {
+		labels := ""
+		if len(m.Labels) > 0 {
+			labels = "`" + strings.Join(m.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Type, m.Unit, labels, m.Help)
+	}
+	return b.String()
+}
+
+// TestDocsHaveTheTable holds docs/metrics.md to the code; -update writes it.
+func TestDocsHaveTheTable(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(text), markBegin)
+	table, tail, ended := strings.Cut(rest, markEnd)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(head+markBegin+markdown()+markEnd+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if table != markdown() {
+		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", page)
+	}
+	for o := range outcomes {
+		if !strings.Contains(head+tail, "`"+o.String()+"`") {
+			t.Errorf("%s does not explain the outcome %s", page, o)
+		}
+	}
+}
+
+// TestNamesForDeploy holds the names by which deploy/signals checks its rules to the code.
+func TestNamesForDeploy(t *testing.T) {
+	want, err := json.MarshalIndent(struct {
+		Metrics []Metric `json:"metrics"`
+		Process []string `json:"process"`
+	}{Table(), processNames}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	if *update {
+		if err := os.WriteFile(namesFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(namesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", namesFile)
+	}
+}

@@ -1,0 +1,208 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
+)
+
+// document returns the OpenAPI document that is served.
+func (b *bench) document() *openapi3.T {
+	b.Helper()
+	resp := b.send("GET", "/api/v1/openapi.json", nil)
+	doc, err := openapi3.NewLoader().LoadFromData(resp.Body)
+	if err == nil {
+		err = doc.Validate(b.Context())
+	}
+	if err != nil {
+		b.Fatalf("the document: %v", err)
+	}
+	return doc
+}
+
+func TestTheDocumentIsOne(t *testing.T) {
+	b := newBench(t)
+	doc := b.document()
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("it is of version %s", doc.OpenAPI)
+	}
+	for _, r := range b.api.Routes() {
+		item := doc.Paths.Value(r.Path)
+		if item == nil || item.GetOperation(r.Method) == nil {
+			t.Errorf("it has no %s %s", r.Method, r.Path)
+			continue
+		}
+		op := item.GetOperation(r.Method)
+		if op.OperationID != r.ID || op.Summary == "" {
+			t.Errorf("%s %s: %q, %q", r.Method, r.Path, op.OperationID, op.Summary)
+		}
+		if scopes := (*op.Security)[0]["token"]; !slices.Equal(scopes, []string{string(r.Scope)}) {
+			t.Errorf("%s: it takes %v, want %s", r.ID, scopes, r.Scope)
+		}
+		if wantsWrite := r.Method != "GET"; wantsWrite != (r.Scope == admin.Write) {
+			t.Errorf("%s %s: scope %s", r.Method, r.Path, r.Scope)
+		}
+	}
+}
+
+// bodies are what each route is sent, by the id of its operation here; all others have no
+// body.
+func bodies() map[string]any {
+	event := plus(newEvent("spring", 3), "prequeue_start_time", begin.AddDate(0, 0, 3).Add(-time.Hour), "total_active_users", 5, "new_users_per_minute", 5, "description", nil)
+	return map[string]any{
+		"createRoom": plus(everything("made"), "policy", nil), "replaceRoom": everything("shop"), "changeRoom": tree{"queue_all": true, "session_duration": nil},
+		"preview": tree{"custom_html": "<p>wait"}, "createEvent": event, "replaceEvent": event, "changeEvent": tree{"suspended": true, "queueing_method": nil},
+		"createRule": plus(newRule("a"), "position", tree{"index": 1}), "replaceRules": []tree{newRule("a"), newRule("b")}, "changeRule": tree{"enabled": false, "position": tree{"after": ""}},
+		"createRateLimit": plus(newRateLimit("a"), "position", tree{"index": 1}), "replaceRateLimit": newRateLimit("limit"), "replaceRateLimits": []tree{newRateLimit("limit"), newRateLimit("b")}, "changeRateLimit": tree{"enabled": false, "position": tree{"after": ""}},
+		"replaceZone": tree{"search_engine_crawler_bypass": true}, "changeZone": tree{},
+	}
+}
+
+// TestEveryRouteIsAsDocumented sends a request to each, and holds both it and the answer
+// against the document; and one that is refused.
+func TestEveryRouteIsAsDocumented(t *testing.T) {
+	all, doc := bodies(), newBench(t).document()
+	for _, route := range newBench(t).api.Routes() {
+		t.Run(route.ID, func(t *testing.T) {
+			b := newBench(t)
+			zone := "shop"
+			room := b.want("POST", rooms, plus(everything("shop"), "custom_page_html", ""))["id"].(string)
+			at := rooms + "/" + room
+			path := strings.NewReplacer("{zone}", zone, "{account}", "any", "{room}", room,
+				"{event}", b.want("POST", at+"/events", newEvent("sale", 1))["id"].(string),
+				"{limit}", b.want("POST", rateLimits, newRateLimit("limit"))["id"].(string),
+				"{rule}", b.list("POST", at+"/rules", newRule("x"))[0]["id"].(string)).Replace(route.Path)
+			id := strings.TrimPrefix(route.ID, "v4")
+			body, there := all[strings.ToLower(id[:1])+id[1:]]
+			if there != (route.Body != nil) {
+				t.Fatalf("there is no body for it to be tested with")
+			}
+			if err := b.compare(doc, route, path, body, 200); err != nil {
+				t.Error(err)
+			}
+			if route.Body == nil {
+				return
+			}
+			if err := b.compare(doc, route, path, tree{"nonsense": 1}, 400); err == nil || !strings.Contains(err.Error(), "request") {
+				t.Errorf("the document takes nonsense: %v", err)
+			}
+		})
+	}
+}
+
+// compare sends a request, and returns what of it or of the answer is not as documented.
+func (b *bench) compare(doc *openapi3.T, route admin.Route, path string, body any, status int) error {
+	b.Helper()
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(b.Context(), route.Method, "https://node.example"+path, bytes.NewReader(text))
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	item := doc.Paths.Value(route.Path)
+	input := &openapi3filter.RequestValidationInput{
+		Request: req, PathParams: paramsOf(route.Path, path), QueryParams: url.Values{},
+		Route:   &routers.Route{Spec: doc, Path: route.Path, PathItem: item, Method: route.Method, Operation: item.GetOperation(route.Method)},
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, MultiError: true},
+	}
+	wrong := openapi3filter.ValidateRequest(b.Context(), input)
+	resp := b.send(route.Method, path, body)
+	if resp.Status != status {
+		b.Errorf("%s %s: status %d, want %d: %s", route.Method, path, resp.Status, status, resp.Body)
+	}
+	answer := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: resp.Status, Header: http.Header{"Content-Type": {resp.ContentType}},
+		Body: io.NopCloser(bytes.NewReader(resp.Body)), Options: &openapi3filter.Options{MultiError: true},
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), answer); err != nil {
+		b.Errorf("%s %s: the answer: %v\n%s", route.Method, path, err, resp.Body)
+	}
+	return wrong
+}
+
+func paramsOf(template, path string) map[string]string {
+	params := map[string]string{}
+	given := strings.Split(path, "/")
+	for i, s := range strings.Split(template, "/") {
+		if name, ok := strings.CutPrefix(s, "{"); ok {
+			params[strings.TrimSuffix(name, "}")] = given[i]
+		}
+	}
+	return params
+}
+
+// TestAnswersHaveNoMoreThanIsDocumented: SDKs made from the document know every field.
+func TestAnswersHaveNoMoreThanIsDocumented(t *testing.T) {
+	b := newBench(t)
+	doc := b.document()
+	path := b.made("a")
+	for name, got := range map[string]tree{
+		"Room": b.want("GET", path, nil), "Event": b.want("POST", path+"/events", newEvent("sale", 1)), "Rule": b.list("POST", path+"/rules", newRule("x"))[0],
+		"Status": b.want("GET", path+"/status", nil), "Zone": b.want("GET", "/api/v1/zones/shop", nil), "ZoneSettings": b.want("GET", rooms+"/settings", nil),
+		"Mistake": b.firstMistake(),
+	} {
+		properties := doc.Components.Schemas[name].Value.Properties
+		for field := range got {
+			if properties[field] == nil {
+				t.Errorf("%s has %s, and the document does not know it", name, field)
+			}
+		}
+	}
+}
+
+func (b *bench) firstMistake() tree {
+	_, got := b.ask("PATCH", b.made("b"), tree{"path": "x"})
+	return got["errors"].([]any)[0].(tree)
+}
+
+// TestRoutesOfOthers are served and documented like those of rooms.
+func TestRoutesOfOthers(t *testing.T) {
+	nodes := admin.Route{
+		Method: "GET", Path: "/api/v1/nodes/{node}", Scope: admin.Read, ID: "getNode", Summary: "Shows a node.", Tag: "nodes", Answer: admin.Ref("Node"),
+		Params: []admin.Parameter{{Name: "node", Meaning: "The id of a node."}},
+		Handle: func(_ context.Context, c *admin.Call) (admin.Answer, error) {
+			if c.Param("node") != "n 1" {
+				return admin.Answer{}, admin.Refuse(404, 1999, "there is no node %q", c.Param("node"))
+			}
+			return admin.Answer{Result: map[string]string{"name": "n1"}}, nil
+		},
+	}
+	b := newBench(t)
+	cfg := admin.Config{Mesh: b.mesh, Routes: []admin.Route{nodes}, Schemas: map[string]admin.Schema{
+		"Node": {"type": "object", "properties": map[string]admin.Schema{"name": {"type": "string"}}},
+	}}
+	var err error
+	if b.api, err = admin.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.want("GET", "/api/v1/nodes/n%201", nil); got["name"] != "n1" {
+		t.Errorf("it answered %v", got)
+	}
+	b.refuses(404, "GET", "/api/v1/nodes/n2", nil)
+	if b.document().Paths.Value(nodes.Path) == nil {
+		t.Error("the document has not got it")
+	}
+	cfg.Routes = append(cfg.Routes, nodes)
+	if _, err := admin.New(cfg); err == nil {
+		t.Error("the same route was taken twice")
+	}
+}

@@ -1,0 +1,411 @@
+package admin_test
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
+	"github.com/ropeline/ropeline/node/catalog"
+)
+
+func TestARoomHasDefaults(t *testing.T) {
+	b := newBench(t)
+	got := b.want("POST", rooms, newRoom("tickets"))
+	for name, want := range map[string]any{
+		"zone": "shop", "name": "tickets", "description": "", "host": "tickets.example", "path": "/", "additional_routes": []any{}, "cookie_suffix": "",
+		"total_active_users": 200.0, "new_users_per_minute": 100.0, "session_duration": 5.0, "session_duration_seconds": 300.0,
+		"disable_session_renewal": false, "queueing_method": "fifo", "queue_all": false, "dry_run": false, "suspended": false, "json_response_enabled": false,
+		"queueing_status_code": 200.0, "custom_page_html": "", "default_template_language": "en-US", "enabled_origin_commands": []any{},
+		"turnstile_mode": "invisible", "turnstile_action": "log", "next_event_start_time": nil, "next_event_prequeue_start_time": nil,
+		"cookie_attributes": tree{"samesite": "auto", "secure": "auto", "partitioned": false},
+		"policy":            "escrow", "on_partition": "hold", "curve_factor": 1.0, "share_freeze": "15m", "bucket_span": "1m", "refresh_interval": "20s",
+		"place_kept": "5m", "bind_pass": []any{}, "bind_ipv4_prefix": 24.0, "bind_ipv6_prefix": 48.0, "shared_passes": "log", "addresses_per_pass": 4.0,
+		"max_new_visitors_per_address": 1000.0, "max_new_visitors": 600000.0, "message": "", "frame_ancestors": []any{"self"},
+		"created_on": begin.Format(time.RFC3339),
+	} {
+		if !reflect.DeepEqual(got[name], want) {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+		delete(got, name)
+	}
+	for _, name := range []string{"id", "modified_on"} {
+		if s, _ := got[name].(string); s == "" {
+			t.Errorf("%s is %v", name, got[name])
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("it has %v as well", got)
+	}
+}
+
+// everything is a room in which nothing has its default.
+func everything(name string) tree {
+	return tree{
+		"name": name, "description": "all of it", "host": name + ".example", "path": "/a", "cookie_suffix": "x",
+		"additional_routes":  []any{tree{"host": "x." + name + ".example", "path": "/"}, tree{"host": name + ".example", "path": "/b"}},
+		"cookie_attributes":  tree{"samesite": "none", "secure": "always", "partitioned": true},
+		"total_active_users": 300.0, "new_users_per_minute": 200.0, "session_duration": 2.0, "session_duration_seconds": 90.5,
+		"disable_session_renewal": true, "queueing_method": "random", "queue_all": true, "dry_run": true, "suspended": true, "json_response_enabled": true,
+		"queueing_status_code": 202.0, "custom_page_html": "<p>{{waitTime}}", "default_template_language": "de-DE", "enabled_origin_commands": []any{"revoke"},
+		"turnstile_mode": "visible_managed", "turnstile_action": "infinite_queue",
+		"policy": "curve", "on_partition": "open", "curve_factor": 2.5, "share_freeze": "0s", "bucket_span": "30s", "refresh_interval": "1m30s", "place_kept": "1h",
+		"bind_pass": []any{"address", "user-agent"}, "bind_ipv4_prefix": 16.0, "bind_ipv6_prefix": 64.0, "shared_passes": "queue", "addresses_per_pass": 2.0,
+		"max_new_visitors_per_address": 0.0, "max_new_visitors": 5.0, "message": "be\npatient", "frame_ancestors": []any{"self", "https://shop.example"},
+	}
+}
+
+// TestARoomKeepsEverything: what is set is shown, and what is shown can be sent back, by
+// each method.
+func TestARoomKeepsEverything(t *testing.T) {
+	b := newBench(t)
+	given := everything("all")
+	got := b.want("POST", rooms, given)
+	same(t, "made", got, given)
+	path := rooms + "/" + got["id"].(string)
+	edits := b.mesh.Edits()
+	for _, method := range []string{"PUT", "PATCH"} {
+		after := b.want(method, path, got) // with the fields that are read only
+		same(t, method, after, got)
+	}
+	if n := b.mesh.Edits(); n != edits {
+		t.Errorf("%d edits wrote something, and nothing had changed", n-edits)
+	}
+	for name := range given {
+		if _, there := b.want("GET", path, nil)[name]; !there {
+			t.Errorf("%s is not shown", name)
+		}
+	}
+}
+
+// TestEverySettingHasAField fails where operators have a setting that the API has not.
+func TestEverySettingHasAField(t *testing.T) {
+	b := newBench(t)
+	b.want("POST", "/api/v1/rooms", newRoom("plain"))
+	b.want("POST", "/api/v1/rooms", everything("all"))
+	all := b.mesh.Catalog().RoomsOf("default")
+	if all[0].Settings.Name != "plain" {
+		slices.Reverse(all)
+	}
+	differ(t, "", reflect.ValueOf(all[0].Settings), reflect.ValueOf(all[1].Settings))
+}
+
+// differ fails where a field is the same in two structs.
+func differ(t *testing.T, at string, a, b reflect.Value) {
+	t.Helper()
+	for i := range a.NumField() {
+		name := strings.TrimPrefix(at+"."+a.Type().Field(i).Name, ".")
+		switch {
+		case name == "Events" || name == "Front.Rules": // these have fields of their own
+		case name == "Front.CrawlerBypass": // is the zone's
+		case a.Field(i).Kind() == reflect.Struct:
+			differ(t, name, a.Field(i), b.Field(i))
+		case reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()):
+			t.Errorf("%s is the same in a room in which everything was set: the API has no field for it", name)
+		}
+	}
+}
+
+// same fails where a field of want is not so in got.
+func same(t *testing.T, what string, got, want tree) {
+	t.Helper()
+	for name := range want {
+		if !reflect.DeepEqual(got[name], want[name]) {
+			t.Errorf("%s: %s is %v, want %v", what, name, got[name], want[name])
+		}
+	}
+}
+
+// TestReplacing: what is left out has its default, but for what the dialect does not know.
+func TestReplacing(t *testing.T) {
+	b := newBench(t)
+	path := rooms + "/" + b.want("POST", rooms, everything("all"))["id"].(string)
+	b.want("POST", path+"/events", newEvent("sale", 1))
+	b.list("POST", path+"/rules", tree{"expression": `http.host eq "x"`})
+	theirs := tree{
+		"description": "", "path": "/", "cookie_suffix": "", "additional_routes": []any{}, "session_duration": 5.0, "session_duration_seconds": 300.0,
+		"disable_session_renewal": false, "queueing_method": "fifo", "queue_all": false, "suspended": false, "json_response_enabled": false,
+		"queueing_status_code": 200.0, "custom_page_html": "", "default_template_language": "en-US", "enabled_origin_commands": []any{},
+		"turnstile_mode": "invisible", "turnstile_action": "log", "cookie_attributes": tree{"samesite": "auto", "secure": "auto", "partitioned": true},
+	}
+	ours := tree{}
+	for name, v := range everything("all") {
+		if _, known := theirs[name]; !known {
+			ours[name] = v
+		}
+	}
+	next := newRoom("all")
+	delete(ours, "total_active_users")
+	delete(ours, "new_users_per_minute")
+	got := b.want("PUT", path, next)
+	same(t, "theirs", got, theirs)
+	same(t, "ours", got, ours)
+	got = b.want("PUT", path, plus(next, "policy", nil, "cookie_attributes", tree{"samesite": "none"}))
+	same(t, "null", got, tree{"policy": "escrow", "cookie_attributes": tree{"samesite": "none", "secure": "auto", "partitioned": true}})
+	if e, r := b.list("GET", path+"/events", nil), b.list("GET", path+"/rules", nil); len(e) != 1 || len(r) != 1 {
+		t.Errorf("%d events and %d rules are left", len(e), len(r))
+	}
+}
+
+func TestChanging(t *testing.T) {
+	b := newBench(t)
+	was := b.want("POST", rooms, everything("all"))
+	path := rooms + "/" + was["id"].(string)
+	for _, change := range []tree{
+		{"queue_all": false},
+		{"suspended": false},
+		{"total_active_users": 1},
+		{"cookie_attributes": tree{"partitioned": false}},
+		{"session_duration": 10},
+		{"session_duration_seconds": 10},
+		{"message": nil},
+		{},
+	} {
+		got := b.want("PATCH", path, change)
+		want := plus(was)
+		delete(want, "modified_on")
+		for name, v := range change {
+			if attributes, ok := v.(tree); ok {
+				v = plus(was[name].(tree), "partitioned", attributes["partitioned"])
+			}
+			want[name] = v
+		}
+		if change["message"] == nil {
+			want["message"] = got["message"]
+		}
+		if _, given := change["session_duration"]; given {
+			want["session_duration_seconds"] = 600.0
+		} else if change["session_duration_seconds"] != nil {
+			want["session_duration"] = 1.0
+		}
+		for name, v := range want {
+			if fmt.Sprint(got[name]) != fmt.Sprint(v) {
+				t.Errorf("%v: %s is %v, want %v", change, name, got[name], v)
+			}
+		}
+		b.want("PUT", path, was)
+	}
+	if got := b.want("PATCH", path, tree{"message": nil}); got["message"] != "" {
+		t.Errorf("null left %q", got["message"])
+	}
+}
+
+func TestSessionsInMinutesAndSeconds(t *testing.T) {
+	b := newBench(t)
+	path := b.made("a")
+	for _, step := range []struct {
+		change           tree
+		minutes, seconds float64
+	}{
+		{tree{"session_duration_seconds": 90}, 2, 90},
+		{tree{"session_duration": 2}, 2, 90}, // as it is shown
+		{tree{"session_duration": 2, "session_duration_seconds": 90}, 2, 90},
+		{tree{"session_duration": 3, "session_duration_seconds": 90}, 3, 180}, // the minutes are new
+		{tree{"session_duration": 3, "session_duration_seconds": 45.5}, 1, 45.5},
+		{tree{"session_duration": 7, "session_duration_seconds": 420}, 7, 420},
+		{tree{"session_duration": nil}, 5, 300},
+		{tree{"session_duration": nil, "session_duration_seconds": nil}, 5, 300},
+	} {
+		got := b.want("PATCH", path, step.change)
+		if got["session_duration"] != step.minutes || got["session_duration_seconds"] != step.seconds {
+			t.Errorf("%v: %v min, %v s", step.change, got["session_duration"], got["session_duration_seconds"])
+		}
+	}
+	for _, change := range []tree{{"session_duration": 7, "session_duration_seconds": 60}, {"session_duration": nil, "session_duration_seconds": 60}, {"session_duration": 7, "session_duration_seconds": nil}} {
+		b.refuses(400, "PATCH", path, change)
+	}
+}
+
+func TestPages(t *testing.T) {
+	b := newBench(t)
+	for i := range 12 {
+		b.now = begin.Add(time.Duration(i) * time.Second)
+		b.made(fmt.Sprintf("room-%02d", i))
+	}
+	b.want("POST", "/client/v4/zones/other/waiting_rooms", newRoom("elsewhere"))
+	for query, want := range map[string]string{
+		"": "1 1000 12 12 1", "?per_page=5": "1 5 5 12 3", "?per_page=5&page=3": "3 5 2 12 3", "?page=9&per_page=10": "9 10 0 12 2",
+		"?page=2147483647&per_page=1000": "2147483647 1000 0 12 1",
+	} {
+		_, got := b.ask("GET", rooms+query, nil)
+		info := got["result_info"].(tree)
+		if s := fmt.Sprintf("%.0f %v %v %v %v", info["page"], info["per_page"], info["count"], info["total_count"], info["total_pages"]); s != want {
+			t.Errorf("%q: %s, want %s", query, s, want)
+		}
+		if n := len(got["result"].([]any)); float64(n) != info["count"] {
+			t.Errorf("%q: it has %d", query, n)
+		}
+	}
+	if third := b.list("GET", rooms+"?per_page=5&page=3", nil); third[0]["name"] != "room-10" {
+		t.Errorf("the third page begins with %v", third[0]["name"])
+	}
+	for query, field := range map[string]string{"per_page=7": "per_page", "per_page=0": "per_page", "per_page=1005": "per_page", "page=0": "page", "page=x": "page", "page=1&page=2": "page"} {
+		if m := b.refuses(400, "GET", rooms+"?"+query, nil)[0]; m.Field != field || m.Allowed == "" {
+			t.Errorf("%s: %v", query, m)
+		}
+	}
+	if all := b.list("GET", "/client/v4/accounts/any/waiting_rooms", nil); len(all) != 13 {
+		t.Errorf("an account has %d rooms", len(all))
+	}
+	if none := b.list("GET", "/client/v4/zones/nobodys/waiting_rooms", nil); len(none) != 0 {
+		t.Errorf("a zone that nobody uses has %d rooms", len(none))
+	}
+}
+
+// TestNames: here a room may be named, in the dialect it has its id.
+func TestNames(t *testing.T) {
+	b := newBench(t)
+	id := b.want("POST", "/api/v1/rooms", newRoom("a"))["id"].(string)
+	b.want("POST", "/api/v1/rooms?zone=shop", newRoom("b"))
+	b.want("POST", "/api/v1/rooms?zone=shop", plus(newRoom("a"), "host", "a.shop.example"))
+	for path, status := range map[string]int{
+		"/api/v1/rooms/" + id: 200, "/api/v1/rooms/" + id + "?zone=default": 200, "/api/v1/rooms/" + id + "?zone=shop": 404,
+		"/api/v1/rooms/a": 409, "/api/v1/rooms/a?zone=shop": 200, "/api/v1/rooms/b": 200, "/api/v1/rooms/b?zone=default": 404, "/api/v1/rooms/c": 404,
+		rooms + "/b": 404, rooms + "/" + id: 404, "/client/v4/zones/default/waiting_rooms/" + id: 200, rooms + "/" + strings.Repeat("f", 32): 404,
+		"/api/v1/rooms/%62": 200, "/api/v1/rooms/b%2Fc": 404, "/api/v1/rooms/b?zone=a%2Fb": 400, "/client/v4/zones/a%20b/waiting_rooms": 400, "/api/v1/rooms?zone=": 400,
+	} {
+		if got := b.send("GET", path, nil); got.Status != status {
+			t.Errorf("%s: %d, want %d: %s", path, got.Status, status, got.Body)
+		}
+	}
+	twin := b.mesh.Catalog().RoomsOf("default")[0].Clone() // as another node has made it at the same time
+	twin.Settings.ID[0]++
+	if err := b.mesh.Edit(t.Context(), func(*catalog.Catalog) ([]catalog.Write, error) { return catalog.Writes(nil, twin), nil }); err != nil {
+		t.Fatal(err)
+	}
+	if m := b.refuses(409, "GET", "/api/v1/rooms/a?zone=default", nil)[0]; !strings.Contains(m.Message, id) || !strings.Contains(m.Message, twin.Settings.ID.String()) {
+		t.Errorf("of two rooms of one name and zone it says %q", m.Message)
+	}
+	b.want("DELETE", "/api/v1/rooms/"+twin.Settings.ID.String(), nil)
+	if m := b.refuses(400, "GET", "/api/v1/rooms?zoen=shop", nil)[0]; !strings.Contains(m.Message, "did you mean zone?") {
+		t.Errorf("it says %q", m.Message)
+	}
+	if got := b.list("GET", "/api/v1/rooms?zone=shop", nil); len(got) != 2 {
+		t.Errorf("the zone has %d rooms", len(got))
+	}
+	if got := b.list("GET", "/api/v1/zones", nil); len(got) != 2 || got[1]["zone"] != "shop" || got[1]["rooms"] != 2.0 {
+		t.Errorf("the zones are %v", got)
+	}
+}
+
+func TestDeleting(t *testing.T) {
+	b := newBench(t)
+	path := b.made("a")
+	if got := b.want("DELETE", path, nil); !strings.HasSuffix(path, got["id"].(string)) || len(got) != 1 {
+		t.Errorf("it answered %v", got)
+	}
+	for _, method := range []string{"GET", "DELETE", "PATCH"} {
+		if m := b.refuses(404, method, path, tree{})[0]; m.Code != admin.CodeNoRoom {
+			t.Errorf("%s: %v", method, m)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	b := newBench(t)
+	path := b.made("a")
+	event := b.want("POST", path+"/events", newEvent("sale", 1))["id"]
+	b.mesh.States = func(crdt.RoomID) (admin.RoomState, bool) {
+		return admin.RoomState{Status: "event_prequeueing", Event: "sale", Waiting: 7, Active: 9, Wait: 61 * time.Second}, true
+	}
+	want := tree{"status": "event_prequeueing", "event_id": event, "estimated_queued_users": 7.0, "estimated_total_active_users": 9.0, "max_estimated_time_minutes": 2.0, "served": true}
+	if got := b.want("GET", path+"/status", nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("it is %v, want %v", got, want)
+	}
+	b.mesh.States = nil
+	_, got := b.ask("GET", path+"/status", nil)
+	if r := got["result"].(tree); r["status"] != "not_queueing" || r["max_estimated_time_minutes"] != nil || r["served"] != false || len(got["messages"].([]any)) != 1 {
+		t.Errorf("of a room that is not run it is %v", got)
+	}
+	b.want("PATCH", path, tree{"suspended": true})
+	if got := b.want("GET", path+"/status", nil); got["status"] != "suspended" {
+		t.Errorf("of a room that is suspended it is %v", got)
+	}
+}
+
+func TestPreview(t *testing.T) {
+	b := newBench(t)
+	for _, path := range []string{rooms + "/preview", "/api/v1/preview"} {
+		if got := b.want("POST", path, tree{"custom_html": "<p>{{waitTime}}"}); !strings.HasPrefix(got["preview_url"].(string), "https://node.example/preview/") {
+			t.Errorf("it is at %v", got)
+		}
+		for _, page := range []string{"{{#waitTime}}", strings.Repeat("x", 1<<20+1)} {
+			if m := b.refuses(400, "POST", path, tree{"custom_html": page})[0]; m.Field != "custom_html" || !strings.HasPrefix(m.Message, "custom_html: ") {
+				t.Errorf("%.20s: %.200v", page, m)
+			}
+		}
+		b.refuses(400, "POST", path, tree{})
+	}
+}
+
+func TestZoneSettings(t *testing.T) {
+	b := newBench(t)
+	path := rooms + "/settings"
+	for _, step := range []struct {
+		method string
+		body   any
+		want   bool
+	}{
+		{"GET", nil, false},
+		{"PATCH", tree{"search_engine_crawler_bypass": true}, true},
+		{"PATCH", tree{}, true},
+		{"GET", nil, true},
+		{"PUT", tree{}, false},
+		{"PUT", tree{"search_engine_crawler_bypass": true}, true},
+	} {
+		if got := b.want(step.method, path, step.body); got["search_engine_crawler_bypass"] != step.want || len(got) != 1 {
+			t.Errorf("%s %v: %v", step.method, step.body, got)
+		}
+	}
+	got := b.want("GET", "/api/v1/zones/shop", nil)
+	if want := (tree{"zone": "shop", "rooms": 0.0, "search_engine_crawler_bypass": true}); !reflect.DeepEqual(got, want) {
+		t.Errorf("it is %v, want %v", got, want)
+	}
+	b.want("PATCH", "/api/v1/zones/shop", plus(got, "search_engine_crawler_bypass", false))
+	if b.want("GET", path, nil)["search_engine_crawler_bypass"] != false {
+		t.Error("it was not changed")
+	}
+	b.refuses(400, "PATCH", path, tree{"search_engine_crawler_bypass": 1})
+}
+
+// TestTurnstileIsToldToDoNothing by a message, to whoever asks for it.
+func TestTurnstileIsToldToDoNothing(t *testing.T) {
+	b := newBench(t)
+	for mode, told := range map[string]int{"off": 0, "invisible": 1} {
+		_, got := b.ask("POST", rooms, plus(newRoom("room-"+mode), "turnstile_mode", mode))
+		if n := len(got["messages"].([]any)); n != told || got["success"] != true {
+			t.Errorf("%s: %v", mode, got)
+		}
+	}
+}
+
+// TestAnEditThatFails is no mistake of whoever asks.
+func TestAnEditThatFails(t *testing.T) {
+	b := newBench(t)
+	path := b.made("a")
+	b.mesh.Fail = func() error { return fmt.Errorf("the disk is full") }
+	m := b.refuses(http.StatusServiceUnavailable, "PATCH", path, tree{"queue_all": true})[0]
+	if m.Code != admin.CodeFailed || !strings.Contains(m.Message, "disk is full") {
+		t.Errorf("it says %v", m)
+	}
+}
+
+// TestNearRoomNames: whoever mistypes the name of a room is told which one it may be.
+func TestNearRoomNames(t *testing.T) {
+	b := newBench(t)
+	b.made("tickets")
+	for path, want := range map[string]string{
+		"/api/v1/rooms/tickts": `did you mean "tickets"?`, "/api/v1/rooms/tickts?zone=shop": `did you mean "tickets"?`, "/api/v1/rooms/else": `there is no room "else"`,
+	} {
+		ms := b.refuses(http.StatusNotFound, "GET", path, nil)
+		if len(ms) != 1 || !strings.HasSuffix(ms[0].Message, want) {
+			t.Errorf("%s: it says %v, want %s", path, ms, want)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package adminserver
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
+)
+
+// Paths is a Part that has a net/http handler answer at fixed paths.
+type Paths struct {
+	needs   map[string]Scope
+	handler http.Handler
+}
+
+// NewPaths returns a Part in which h answers at the paths that needs has, each for those
+// who may do what it says.
+func NewPaths(h http.Handler, needs map[string]Scope) *Paths {
+	return &Paths{needs, h}
+}
+
+// Needs implements Part.
+func (p *Paths) Needs(_, path string) (Scope, bool) {
+	s, ok := p.needs[path]
+	return s, ok
+}
+
+// Serve implements Part.
+func (p *Paths) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, p.handler) }
+
+// Below is a Part that has a net/http handler answer all that is below a path.
+type Below struct {
+	Path    string // with a slash at its end
+	Scope   Scope
+	Handler http.Handler
+}
+
+// Needs implements Part.
+func (b Below) Needs(_, path string) (Scope, bool) { return b.Scope, strings.HasPrefix(path, b.Path) }
+
+// Serve implements Part.
+func (b Below) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, b.Handler) }
+
+// API is a Part that answers programs.
+type API struct{ *admin.API }
+
+// apiTime is how long a request to an API may take.
+const apiTime = 20 * time.Second
+
+// Needs implements Part.
+func (a API) Needs(method, path string) (Scope, bool) {
+	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/client/") {
+		return Nothing, false
+	}
+	if route, ok := a.Route(method, path); ok && route.Scope == admin.Write {
+		return Write, true
+	}
+	return Read, true // also to hear that there is no such thing
+}
+
+// Serve implements Part.
+func (a API) Serve(ctx *fasthttp.RequestCtx) {
+	query, err := url.ParseQuery(string(ctx.QueryArgs().QueryString()))
+	if err != nil {
+		refuse(ctx, fasthttp.StatusBadRequest, "the query is not in order: "+err.Error())
+		return
+	}
+	timed, cancel := context.WithTimeout(context.Background(), apiTime)
+	defer cancel()
+	scheme := "http://"
+	if ctx.IsTLS() {
+		scheme = "https://"
+	}
+	resp := a.Do(timed, admin.Request{
+		Method: string(ctx.Method()), Path: string(ctx.URI().PathOriginal()), Query: query,
+		ContentType: string(ctx.Request.Header.ContentType()), Body: ctx.PostBody(), Origin: scheme + string(ctx.Host()),
+	})
+	ctx.SetStatusCode(resp.Status)
+	ctx.SetContentType(resp.ContentType)
+	for name, value := range resp.Header {
+		ctx.Response.Header.Set(name, value)
+	}
+	ctx.SetBody(resp.Body)
+}
+
+// Dashboard is the page on which operators watch, and its streams. Anybody gets the page's
+// files, which tell nothing; it asks for a token itself.
+type Dashboard struct {
+	// Handler reports whether it has answered.
+	Handler interface {
+		Serve(ctx *fasthttp.RequestCtx) bool
+	}
+}
+
+// Needs implements Part.
+func (d Dashboard) Needs(_, path string) (Scope, bool) {
+	rest, ok := strings.CutPrefix(path, "/api/v1/")
+	parts := strings.Split(rest, "/")
+	switch {
+	case path == "/" || path == "/dashboard" || strings.HasPrefix(path, "/dashboard/"):
+		return Nothing, true
+	case !ok:
+		return Read, false
+	case len(parts) == 1 && parts[0] == "watch":
+		return Read, true
+	}
+	return Read, len(parts) == 3 && parts[0] == "rooms" && (parts[2] == "watch" || parts[2] == "history")
+}
+
+// Serve implements Part.
+func (d Dashboard) Serve(ctx *fasthttp.RequestCtx) {
+	if string(ctx.Path()) == "/" {
+		ctx.Redirect("/dashboard/", fasthttp.StatusFound)
+		return
+	}
+	if !d.Handler.Serve(ctx) {
+		refuse(ctx, fasthttp.StatusNotFound, "there is nothing here")
+	}
+}

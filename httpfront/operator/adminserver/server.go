@@ -1,0 +1,164 @@
+package adminserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
+)
+
+// Part answers some of the requests.
+type Part interface {
+	// Needs returns what somebody has to be allowed to do for a request, and whether the
+	// part answers it at all. Nothing is for requests that anybody may make.
+	Needs(method, path string) (Scope, bool)
+	// Serve answers one.
+	Serve(ctx *fasthttp.RequestCtx)
+}
+
+// Config says how a Server serves.
+type Config struct {
+	Listen   string       // TCP address. Default "127.0.0.1:9080"
+	Listener net.Listener // is served on if it is set; Run closes it
+	TLS      *tls.Config  // nil: without
+	Tokens   *Tokens      // nil or empty: everybody may do everything, on loopback
+	Parts    []Part       // the first that answers a request does
+	Logger   *slog.Logger // default slog.Default()
+}
+
+// Server answers operators and their programs.
+type Server struct {
+	cfg    Config
+	tokens atomic.Pointer[Tokens]
+	limits *limits
+}
+
+// ErrOpen is wrapped by the error about a listener that is not on loopback and lets
+// everybody in, or tokens be read.
+var ErrOpen = errors.New("want a loopback address such as 127.0.0.1, or tokens and TLS")
+
+// New checks cfg and returns a Server that Run will serve.
+func New(cfg Config) (*Server, error) {
+	cfg.Listen = cmp.Or(cfg.Listen, "127.0.0.1:9080")
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	addr := cfg.Listen
+	if cfg.Listener != nil {
+		addr = cfg.Listener.Addr().String()
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("admin: listen on %q: %w", addr, err)
+	}
+	if !isLoopback(host) && (cfg.Tokens.Len() == 0 || cfg.TLS == nil) {
+		return nil, fmt.Errorf("admin: listen on %q: %w", addr, ErrOpen)
+	}
+	s := &Server{cfg: cfg}
+	s.tokens.Store(cfg.Tokens)
+	if s.limits, err = newLimits(); err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	return s, nil
+}
+
+// isLoopback takes literal addresses and "localhost" only: what any other name stands for
+// can change after it was looked at.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// SetTokens has other tokens be good from now on. There must be some if there were, and
+// none if there were not.
+func (s *Server) SetTokens(t *Tokens) error {
+	if (t.Len() == 0) != (s.tokens.Load().Len() == 0) {
+		return errors.New("admin: whether there are tokens is settled when the node starts")
+	}
+	s.tokens.Store(t)
+	return nil
+}
+
+// Scope returns what a token is good for.
+func (s *Server) Scope(token string) Scope {
+	t := s.tokens.Load()
+	if t.Len() == 0 {
+		return Write
+	}
+	return t.Scope(token)
+}
+
+// Run serves until ctx ends. It returns nil then, and an error if it could not serve.
+func (s *Server) Run(ctx context.Context) error {
+	ln := s.cfg.Listener
+	if ln == nil {
+		var lc net.ListenConfig
+		var err error
+		if ln, err = lc.Listen(ctx, "tcp", s.cfg.Listen); err != nil {
+			return fmt.Errorf("admin: %w", err)
+		}
+	}
+	if s.cfg.TLS != nil {
+		ln = tls.NewListener(ln, s.cfg.TLS)
+	}
+	srv := &fasthttp.Server{
+		Handler:            s.handle,
+		ReadTimeout:        10 * time.Second,
+		WriteTimeout:       30 * time.Second,
+		IdleTimeout:        time.Minute,
+		ReadBufferSize:     16 << 10, // of a head
+		MaxRequestBodySize: MaxBody,
+		Concurrency:        1024, // connections
+		Name:               "ropeline",
+		CloseOnShutdown:    true,
+		Logger:             slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+		ErrorHandler:       refuseMalformed,
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	served := make(chan struct{})
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-served:
+		}
+		// Answers are small, so requests under way end at once or never; streams end with
+		// those who tell on them.
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if err := srv.ShutdownWithContext(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			s.cfg.Logger.Warn("the admin listener was not closed in order", "error", err)
+		}
+		ln.Close() // which ends a server that was told to stop before it began
+	})
+	err := srv.Serve(ln)
+	close(served)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("admin: %w", err)
+	}
+	return nil
+}
+
+// MaxBody is how many bytes the body of a request may have: one more than the API takes,
+// which says better what is wrong.
+const MaxBody = admin.MaxBody + 1
+
+func refuseMalformed(ctx *fasthttp.RequestCtx, err error) {
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		refuse(ctx, fasthttp.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", MaxBody))
+	default:
+		refuse(ctx, fasthttp.StatusBadRequest, "the request is not in order: "+err.Error())
+	}
+	ctx.SetConnectionClose()
+}

@@ -1,0 +1,258 @@
+package manage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
+	"github.com/ropeline/ropeline/httpfront/operator/admin/admintest"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/history"
+)
+
+var (
+	begin = time.Date(2026, 7, 1, 18, 0, 0, 0, time.UTC)
+	here  = crdt.NodeID{1}
+	there = crdt.NodeID{2}
+	who   = strings.Repeat("7", 32)
+)
+
+// fakeMesh notes what it is told.
+type fakeMesh struct {
+	down        []dashboard.Down
+	unrecovered bool
+	drained     []string
+	dead        []crdt.NodeID
+	err         error
+	asked       *httpfront.Question
+
+	from, to time.Time
+}
+
+func (f *fakeMesh) Status() node.Status {
+	return node.Status{Node: here.String(), Name: "one", Rooms: []node.RoomStatus{}, Peers: []node.PeerStatus{}, RoomsRefused: []node.RefusedStatus{}, Down: []node.DownStatus{}, Limits: node.LimitsStatus{Rules: []node.LimitStatus{}}}
+}
+
+func (f *fakeMesh) Snapshot(now time.Time) dashboard.Snapshot {
+	n := func(id crdt.NodeID, name string) dashboard.Node {
+		return dashboard.Node{Node: id.String(), Name: name, Site: "a", State: "alive", RTTs: map[string]time.Duration{}, Leads: []string{}}
+	}
+	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Down: append([]dashboard.Down{}, f.down...), Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
+}
+
+func (f *fakeMesh) Ledgers(context.Context, crdt.RoomID) ([]node.Ledger, []string, error) {
+	l := node.Ledger{Node: here.String(), Site: "a", Accounts: []node.AccountStatus{{Node: there.String(), Gave: node.AmountStatus{Places: 3}, Pending: true}}}
+	return []node.Ledger{l}, []string{"two"}, f.err
+}
+
+func (f *fakeMesh) History(_ context.Context, _ crdt.RoomID, from, to time.Time) (history.Series, []string, error) {
+	f.from, f.to = from, to
+	at := from.Unix() / 60
+	return history.Series{
+		{At: at, Nodes: 2, Gauges: history.Gauges{Samples: 60, ActiveSum: 60 * 7, ActiveMax: 9, TotalActiveUsers: 10}, Counts: history.Counts{New: 4, Admitted: 3}, Waits: history.Of(time.Minute)},
+		{At: at + 1, Nodes: 1, Counts: history.Counts{New: 1}},
+	}, []string{"two", "three"}, f.err
+}
+
+func (f *fakeMesh) Explain(_ context.Context, _ crdt.RoomID, v node.VisitorID) (node.Explanation, error) {
+	return node.Explanation{At: begin, Action: "wait", Pass: &node.PassTold{Visitor: fmt.Sprintf("%x", v[:]), Arrival: begin}, Steps: []node.StepTold{{Question: "?", Because: "."}}, View: node.ViewTold{Sites: []node.Share{}}}, f.err
+}
+
+func (f *fakeMesh) ExplainRequest(q *httpfront.Question) httpfront.Explained {
+	f.asked = q
+	return httpfront.Explained{Room: "shop", Passes: true}
+}
+
+func (f *fakeMesh) Drain(_ context.Context, id crdt.NodeID, leave bool) (string, error) {
+	f.drained = append(f.drained, fmt.Sprint(id, leave))
+	if leave {
+		return "it was the last", f.err
+	}
+	return "", f.err
+}
+
+func (f *fakeMesh) DeclareDead(_ context.Context, id crdt.NodeID) error {
+	f.dead = append(f.dead, id)
+	return f.err
+}
+
+func (f *fakeMesh) Recovered(context.Context, crdt.NodeID) (bool, error) {
+	return !f.unrecovered, f.err
+}
+
+func (f *fakeMesh) Keys() []Key { return []Key{{ID: "k", State: "used", Listed: true}} }
+
+func (f *fakeMesh) RotateKeys(context.Context) (Rotation, error) {
+	return Rotation{ID: "k2", Given: []string{"one"}, Refused: map[string]string{"two": "no"}}, f.err
+}
+
+// bench is an API with these routes.
+type bench struct {
+	*testing.T
+	mesh *fakeMesh
+	api  *admin.API
+	room string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{T: t, mesh: &fakeMesh{}}
+	routes, schemas := Routes(b.mesh, func() time.Time { return begin })
+	var err error
+	if b.api, err = admin.New(admin.Config{Mesh: &admintest.Mesh{}, Routes: routes, Schemas: schemas}); err != nil {
+		t.Fatal(err)
+	}
+	_, made := b.ask("POST", "/api/v1/rooms", `{"name":"shop","host":"shop.example","total_active_users":5,"new_users_per_minute":5}`)
+	b.room, _ = made["id"].(string)
+	return b
+}
+
+func (b *bench) ask(method, path, body string) (int, map[string]any) {
+	b.Helper()
+	u, err := url.Parse(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	resp := b.api.Do(b.Context(), admin.Request{Method: method, Path: u.EscapedPath(), Query: u.Query(), ContentType: "application/json", Body: []byte(body)})
+	var v map[string]any
+	if err := json.Unmarshal(resp.Body, &v); err != nil {
+		b.Fatalf("%s %s: %s: %v", method, path, resp.Body, err)
+	}
+	return resp.Status, v
+}
+
+// TestRoutesAreAsDocumented holds each answer against the document, and each request.
+func TestRoutesAreAsDocumented(t *testing.T) {
+	b := newBench(t)
+	doc, err := openapi3.NewLoader().LoadFromData(b.api.Do(t.Context(), admin.Request{Method: "GET", Path: "/api/v1/openapi.json"}).Body)
+	if err == nil {
+		err = doc.Validate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := map[string]string{
+		"rotateKeys": "{}", "drainNode": `{"leave":true}`, "declareDead": `{"gone_for_good":true}`,
+		"explain": `{"visitor":"` + who + `","room":"` + b.room + `"}`,
+	}
+	routes, _ := Routes(b.mesh, time.Now)
+	for _, route := range routes {
+		path := strings.NewReplacer("{room}", b.room, "{node}", "two").Replace(route.Path)
+		body, known := bodies[route.ID]
+		if known != (route.Body != nil) {
+			t.Errorf("%s: there is no body to test it with", route.ID)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), route.Method, "https://node.example"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		item := doc.Paths.Value(route.Path)
+		params := map[string]string{"room": b.room, "node": "two"}
+		input := &openapi3filter.RequestValidationInput{
+			Request: req, PathParams: params, QueryParams: url.Values{},
+			Route:   &routers.Route{Spec: doc, Path: route.Path, PathItem: item, Method: route.Method, Operation: item.GetOperation(route.Method)},
+			Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+		}
+		if err := openapi3filter.ValidateRequest(t.Context(), input); err != nil {
+			t.Errorf("%s: the request: %v", route.ID, err)
+		}
+		resp := b.api.Do(t.Context(), admin.Request{Method: route.Method, Path: path, ContentType: "application/json", Body: []byte(body)})
+		answer := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: resp.Status, Header: http.Header{"Content-Type": {resp.ContentType}}, Body: io.NopCloser(bytes.NewReader(resp.Body))}
+		if err := openapi3filter.ValidateResponse(t.Context(), answer); err != nil || resp.Status != 200 {
+			t.Errorf("%s: %d %s: %v", route.ID, resp.Status, resp.Body, err)
+		}
+	}
+}
+
+func TestOrders(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct {
+		path, body string
+		err        error
+		code       int
+		says       string
+	}{
+		{"nodes/two/drain", `{}`, nil, 200, there.String()},
+		{"nodes/" + there.String() + "/drain", `{"leave":true}`, nil, 200, `"node":"` + there.String() + `","warning":"it was the last"`},
+		{"nodes/three/drain", `{}`, nil, 404, "no node \\\"three\\\""},
+		{"nodes/twin/drain", `{}`, nil, 409, "2 nodes are called"},
+		{"nodes/two/drain", `{"leaf":true}`, nil, 400, "leaf: there is no such field"},
+		{"nodes/two/drain", `{"leave":1}`, nil, 400, `"allowed":"true or false","code":1003,"field":"leave","message":"leave: 1 is not allowed: want true or false","value":"1"`},
+		{"nodes/two/drain", `{"leave":null}`, nil, 200, there.String()},
+		{"nodes/two/drain", `{"Leave":true}`, nil, 400, "Leave: there is no such field; did you mean leave?"},
+		{"nodes/two/drain", `[]`, nil, 400, "the body: a list of 0 is not allowed: want an object"},
+		{"nodes/two/drain", `null`, nil, 400, "the body: null is not allowed: want an object"},
+		{"nodes/two/drain", `{`, nil, 400, "want one JSON value"},
+		{"nodes/two/drain", `{}`, errors.New("no answer"), 503, "no answer"},
+		{"nodes/two/drain", `{}`, fmt.Errorf("x: %w", ErrUnknownNode), 404, `"code":1401`},
+		{"nodes/two/drain", `{"leave":true}`, fmt.Errorf("nobody is there: %w", ErrNotNow), 409, `"code":1405,"message":"nobody is there: it cannot`},
+		{"nodes/two/declare_dead", `{}`, nil, 400, "gone_for_good: it has to be true"},
+		{"nodes/two/declare_dead", `{"gone_for_good":true}`, nil, 200, there.String()},
+		{"nodes/" + crdt.NodeID{9}.String() + "/declare_dead", `{"gone_for_good":true}`, nil, 200, crdt.NodeID{9}.String()},
+		{"nodes/two/declare_dead", `{"gone_for_good":true}`, fmt.Errorf("x: %w", node.ErrAlive), 409, "alive"},
+		{"nodes/two/declare_dead", `{"gone_for_good":true}`, fmt.Errorf("x: %w", node.ErrUnknownNode), 404, "no such node"},
+		{"keys/rotation", `{}`, nil, 200, "k2"},
+		{"keys/rotation", `{}`, fmt.Errorf("k2 is on its way: %w", ErrNotNow), 409, `"code":1405`},
+		{"keys/rotation", `{"x":1}`, nil, 400, "x: there is no such field"},
+		{"explain", `{"visitor":"x","room":"` + b.room + `"}`, nil, 400, "visitor: \\\"x\\\" is not allowed: want 32"},
+		{"explain", `{"visitor":"` + who + `","room":"shop"}`, nil, 400, "room:"},
+		{"explain", `{"visitor":5,"room":[]}`, nil, 400, "room: a list of 0 is not allowed: want a text"},
+		{"explain", `{"request":[]}`, nil, 400, "request: a list of 0 is not allowed: want an object"},
+		{"explain", `{"request":{"host":"x","hots":1}}`, nil, 400, "request.hots: there is no such field; did you mean host?"},
+		{"explain", `{"request":{"host":"x","header":{"Cookie":1}}}`, nil, 400, "request.header.Cookie: 1 is not allowed: want a text"},
+		{"explain", `{}`, nil, 400, "either a request, or a visitor"},
+		{"explain", `{"visitor":"` + who + `","room":"` + b.room + `"}`, fmt.Errorf("x: %w", node.ErrUnknownVisitor), 404, "cookie instead"},
+		{"explain", `{"request":{"host":"shop.example","target":"x"}}`, nil, 400, "request.target"},
+		{"explain", `{"request":{"host":"shop.example","address":"x"}}`, nil, 400, "request.address"},
+		{"explain", `{"request":{"host":"shop.example"}}`, nil, 200, `"passes":true`},
+	} {
+		b.mesh.err = c.err
+		code, got := b.ask("POST", "/api/v1/"+c.path, c.body)
+		text, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code != c.code || !strings.Contains(string(text), c.says) {
+			t.Errorf("%s %s: %d %s, want %d with %q", c.path, c.body, code, text, c.code, c.says)
+		}
+	}
+	if want := []string{there.String() + " false", there.String() + " true", there.String() + " false", there.String() + " false", there.String() + " false", there.String() + " true"}; strings.Join(b.mesh.drained, ",") != strings.Join(want, ",") {
+		t.Errorf("drained %q, want %q", b.mesh.drained, want)
+	}
+	if len(b.mesh.dead) != 4 || b.mesh.dead[0] != there || b.mesh.dead[1] != (crdt.NodeID{9}) {
+		t.Errorf("declared dead: %v", b.mesh.dead)
+	}
+}
+
+// TestRequestsAreHandedOn as a visitor sends them.
+func TestRequestsAreHandedOn(t *testing.T) {
+	b := newBench(t)
+	b.ask("POST", "/api/v1/explain", `{"request":{"method":"POST","host":"shop.example","target":"/a?b","secure":true,"address":"2001:db8::1","header":{"Cookie":"a=b"}}}`)
+	q := b.mesh.asked
+	if q.Method != "POST" || q.Host != "shop.example" || q.Target != "/a?b" || q.Scheme != "https" || q.Peer != netip.MustParseAddr("2001:db8::1") {
+		t.Errorf("asked %+v", q)
+	}
+	for name, value := range q.Fields {
+		if name != "Cookie" || value != "a=b" {
+			t.Errorf("field %s: %s", name, value)
+		}
+	}
+}

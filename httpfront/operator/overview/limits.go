@@ -1,0 +1,132 @@
+package overview
+
+import (
+	"time"
+
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
+)
+
+// LimitReport is what a node counts for one rate limit.
+type LimitReport struct {
+	ID, Name, Scope string
+	Keys, Limited   int           // that it knows
+	Delay           time.Duration // by what comes in so much time the limit can be exceeded
+	Most            int           // requests: by no more, at whatever rate they come
+}
+
+// LimitMemoryReport is how a node gets by with its memory for rate limits. The zero value
+// is that of a node that does not tell of it.
+type LimitMemoryReport struct {
+	Bytes    int
+	Keys     int    // for which there is room; 0: there is no rule
+	Replaced uint64 // keys that were forgotten too early, since the start
+	Lately   uint64 // of those, within recentMax*recentGap
+}
+
+func limitReports(s *node.LimitsStatus) (all []LimitReport) {
+	for _, l := range s.Rules {
+		all = append(all, LimitReport{
+			ID: l.ID, Name: l.Name, Scope: l.Scope, Keys: l.Keys, Limited: l.Limited,
+			Delay: time.Duration(l.Bound.DelaySeconds * float64(time.Second)), Most: l.Bound.Most,
+		})
+	}
+	return all
+}
+
+// reportLocked returns what this node says of itself.
+func (o *Overview) reportLocked(s *node.Status) *Report {
+	r := ReportOf(s, o.cfg.Address)
+	r.Down = o.cfg.Local.Down()
+	if now := r.LimitMemory.Replaced; len(o.replaced) > 0 && now > o.replaced[0] {
+		r.LimitMemory.Lately = now - o.replaced[0]
+	}
+	return r
+}
+
+// limits returns the rate limits in the order in which they are asked, as operators have
+// set them, with what the nodes that are alive count.
+func (s *seen) limits() []dashboard.Limit {
+	all := []dashboard.Limit{}
+	at := map[string]int{} // in all, by id
+	put := func(l dashboard.Limit) {
+		at[l.ID] = len(all)
+		l.Order = len(all) + 1
+		all = append(all, l)
+	}
+	if s.set != nil {
+		for _, l := range s.set.RateLimits() {
+			put(limitOf(&l))
+		}
+	}
+	for i := range s.self.Limits {
+		own := &s.self.Limits[i]
+		if _, set := at[own.ID]; !set {
+			put(dashboard.Limit{ID: own.ID, Name: own.Name, Scope: own.Scope})
+		}
+		all[at[own.ID]].State = dashboard.LimitCounts
+	}
+	for _, r := range s.alive() {
+		for i := range r.Limits {
+			if k, known := at[r.Limits[i].ID]; known {
+				merge(&all[k], &r.Limits[i])
+			}
+		}
+	}
+	return all
+}
+
+// limitOf returns a rate limit as it was set; until it is known that a node counts for it,
+// it is one that does not hold.
+func limitOf(l *catalog.RateLimit) dashboard.Limit {
+	state := dashboard.LimitLeftOut
+	if l.Disabled {
+		state = dashboard.LimitDisabled
+	}
+	return dashboard.Limit{
+		ID: l.ID.String(), Name: l.Name, Scope: string(l.Scope), State: state,
+		Expression: l.Expression, Characteristics: l.Characteristics,
+		Period: int64(l.Period / time.Second), RequestsPerPeriod: int64(l.RequestsPerPeriod),
+		MitigationTimeout: int64(l.MitigationTimeout / time.Second), Action: string(l.Action),
+	}
+}
+
+// merge adds what one node counts.
+func merge(l *dashboard.Limit, r *LimitReport) {
+	l.Nodes++
+	spread(&l.Keys, r.Keys)
+	spread(&l.Limited, r.Limited)
+	l.DelaySeconds = max(l.DelaySeconds, r.Delay.Seconds())
+	l.Most = max(l.Most, int64(r.Most))
+}
+
+func spread(over *dashboard.OverNodes, n int) {
+	over.Most = max(over.Most, int64(n))
+	over.Sum += int64(n)
+}
+
+// alive returns the reports of the nodes that are alive and have told of themselves since
+// their start, this one's first.
+func (s *seen) alive() []*Report {
+	all := []*Report{s.self}
+	for _, p := range s.status.Peers {
+		if r := s.reports[p.Node]; r != nil && p.State == "alive" && r.Boot == p.Boot {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// limitMemory returns how a node gets by with its memory, nil if it has not said.
+func limitMemory(r *Report) *dashboard.LimitMemory {
+	m := &r.LimitMemory
+	if m.Bytes == 0 {
+		return nil
+	}
+	of := &dashboard.LimitMemory{Bytes: int64(m.Bytes), Room: int64(m.Keys), Replaced: m.Replaced, ReplacedLately: m.Lately}
+	for i := range r.Limits {
+		of.Keys += int64(r.Limits[i].Keys)
+	}
+	return of
+}

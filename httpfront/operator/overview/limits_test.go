@@ -1,0 +1,152 @@
+package overview
+
+import (
+	"iter"
+	"maps"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/limit"
+	"github.com/ropeline/ropeline/transport"
+)
+
+// written is a catalog.Map.
+type written map[string][]byte
+
+func (m written) Get(key string) ([]byte, crdt.Stamp, bool) {
+	v, ok := m[key]
+	return v, crdt.Stamp{}, ok
+}
+
+func (m written) Keys() iter.Seq[string] { return maps.Keys(m) }
+
+// setLimits returns a catalog with these rules, and their ids.
+func setLimits(rules ...limit.Rule) (*catalog.Catalog, []string) {
+	all, m := catalog.FileLimits(rules, time.Unix(0, 0)), written{}
+	for _, w := range catalog.LimitWrites(nil, all) {
+		m[w.Key] = w.Value
+	}
+	var ids []string
+	for _, l := range all {
+		ids = append(ids, l.ID.String())
+	}
+	return catalog.Read(m), ids
+}
+
+// counting returns what a node tells of a rule that it counts for.
+func counting(id, name string, keys, limited int, delay float64, most int) node.LimitStatus {
+	return node.LimitStatus{ID: id, Name: name, Scope: "mesh", Keys: keys, Limited: limited, Bound: node.LimitBound{DelaySeconds: delay, Nodes: 2, Most: most}}
+}
+
+// TestLimitsOverTheMesh: what is set, and of all nodes that are alive what they count.
+func TestLimitsOverTheMesh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, here, peers := newMesh()
+		set, ids := setLimits(
+			limit.Rule{Name: "off", Expression: "true", Period: time.Hour, RequestsPerPeriod: 7, Disabled: true, Scope: limit.Site}.WithDefaults(),
+			limit.Rule{
+				Name: "logins", Expression: `http.request.uri.path eq "/login"`, Characteristics: []string{"ip.src"}, Period: time.Minute,
+				RequestsPerPeriod: 5, MitigationTimeout: 10 * time.Minute, Action: limit.Queue,
+			}.WithDefaults(),
+			limit.Rule{Name: "twice", Expression: "true", Period: time.Second, RequestsPerPeriod: 1}.WithDefaults(),
+		)
+		unset := limit.ID{9}.String()
+		here.set = set
+		here.status.Limits = node.LimitsStatus{MemoryBytes: 1 << 20, Keys: 900, Rules: []node.LimitStatus{
+			counting(ids[1], "logins", 30, 2, 0.5, 5), counting(unset, "of the file", 4, 0, 0.5, 9),
+		}}
+		there := peers.nodes[transport.PeerID{2}]
+		there.status.Limits = node.LimitsStatus{MemoryBytes: 2 << 20, Keys: 1800, Replaced: 11, Rules: []node.LimitStatus{
+			counting(ids[1], "logins", 50, 1, 1.25, 5), counting(limit.ID{10}.String(), "not known here", 1, 1, 1, 1),
+		}}
+		run(t, o)
+		s := o.Snapshot(time.Now())
+		want := []dashboard.Limit{
+			{ID: ids[0], Name: "off", Order: 1, State: dashboard.LimitDisabled, Scope: "site", Expression: "true", Period: 3600, RequestsPerPeriod: 7, Action: "block"},
+			{
+				ID: ids[1], Name: "logins", Order: 2, State: dashboard.LimitCounts, Scope: "mesh", Expression: `http.request.uri.path eq "/login"`,
+				Characteristics: []string{"ip.src"}, Period: 60, RequestsPerPeriod: 5, MitigationTimeout: 600, Action: "queue",
+				Keys: dashboard.OverNodes{Most: 50, Sum: 80}, Limited: dashboard.OverNodes{Most: 2, Sum: 3}, DelaySeconds: 1.25, Most: 5, Nodes: 2,
+			},
+			{ID: ids[2], Name: "twice", Order: 3, State: dashboard.LimitLeftOut, Scope: "mesh", Expression: "true", Period: 1, RequestsPerPeriod: 1, Action: "block"},
+			{ID: unset, Name: "of the file", Order: 4, State: dashboard.LimitCounts, Scope: "mesh", Keys: dashboard.OverNodes{Most: 4, Sum: 4}, DelaySeconds: 0.5, Most: 9, Nodes: 1},
+		}
+		if !reflect.DeepEqual(s.Limits, want) {
+			t.Errorf("limits\n%+v, want\n%+v", s.Limits, want)
+		}
+		if got, want := s.Nodes[0].Limits, (&dashboard.LimitMemory{Bytes: 1 << 20, Room: 900, Keys: 34}); !reflect.DeepEqual(got, want) {
+			t.Errorf("memory here %+v, want %+v", got, want)
+		}
+		if got, want := s.Nodes[1].Limits, (&dashboard.LimitMemory{Bytes: 2 << 20, Room: 1800, Keys: 51, Replaced: 11}); !reflect.DeepEqual(got, want) {
+			t.Errorf("memory there %+v, want %+v", got, want)
+		}
+
+		here.mu.Lock()
+		here.status.Peers[0].State = "failed"
+		here.mu.Unlock()
+		if l := o.Snapshot(time.Now()).Limits[1]; l.Nodes != 1 || l.Keys.Sum != 30 || l.Limited.Most != 2 {
+			t.Errorf("without the node that failed: %+v", l)
+		}
+	})
+}
+
+// TestKeysForgottenLately are those of the last five minutes, at whichever node.
+func TestKeysForgottenLately(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, here, _ := newMesh()
+		here.status.Limits = node.LimitsStatus{MemoryBytes: 1 << 20, Replaced: 40}
+		run(t, o)
+		lately := func() uint64 {
+			t.Helper()
+			text, err := o.Answer() // as others hear it
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := DecodeReport(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if own := o.Snapshot(time.Now()).Nodes[0].Limits; own.ReplacedLately != r.LimitMemory.Lately || own.Replaced != r.LimitMemory.Replaced {
+				t.Errorf("it shows %+v and tells others %+v", own, r.LimitMemory)
+			}
+			return r.LimitMemory.Lately
+		}
+		synctest.Wait()
+		if n := lately(); n != 0 {
+			t.Errorf("%d of before anybody looked", n)
+		}
+		here.mu.Lock()
+		here.status.Limits.Replaced = 45
+		here.mu.Unlock()
+		if n := lately(); n != 5 {
+			t.Errorf("%d at once, want 5", n)
+		}
+		time.Sleep(4 * time.Minute)
+		if n := lately(); n != 5 {
+			t.Errorf("%d after four minutes, want 5", n)
+		}
+		time.Sleep(time.Minute + time.Second)
+		if n := lately(); n != 0 {
+			t.Errorf("%d after more than five minutes, want none", n)
+		}
+		here.mu.Lock()
+		here.status.Limits.Replaced = 0 // all rules were deleted, and there is a new one
+		here.mu.Unlock()
+		if n := lately(); n != 0 {
+			t.Errorf("%d where counting began anew", n)
+		}
+	})
+}
+
+// TestANodeThatDoesNotTellOfLimits is of a version that has none; nothing is known of it.
+func TestANodeThatDoesNotTellOfLimits(t *testing.T) {
+	if m := limitMemory(&Report{}); m != nil {
+		t.Errorf("it has %+v", m)
+	}
+}

@@ -1,0 +1,341 @@
+package overview
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/history"
+	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/transport"
+)
+
+var shop = crdt.RoomID{7}
+
+// fakeNode is one node as a test has it.
+type fakeNode struct {
+	mu     sync.Mutex // guards the following
+	status node.Status
+	view   *room.View
+	set    *catalog.Catalog
+	down   []node.Down
+}
+
+func (n *fakeNode) Down() []node.Down {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.down
+}
+
+func (n *fakeNode) Status() node.Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.status
+}
+
+func (n *fakeNode) Catalog() *catalog.Catalog { return n.set }
+
+func (n *fakeNode) View(id crdt.RoomID) *room.View {
+	if id != shop {
+		return nil
+	}
+	return n.view
+}
+
+// newNode returns a node of a site that owns so many places of the shop.
+func newNode(id byte, site string, places int64) *fakeNode {
+	self := crdt.NodeID{id}.String()
+	s := room.Settings{ID: shop, Name: "shop", Host: "shop.example", TotalActiveUsers: 100, NewUsersPerMinute: 60, Policy: room.Escrow}.WithDefaults()
+	return &fakeNode{
+		status: node.Status{
+			Node: self, Name: "node " + self[:2], Site: site, Boot: 3, Version: "1", Ready: true, Store: "ok", Clock: "ok",
+			Rooms: []node.RoomStatus{{
+				ID: shop.String(), Name: "shop", Zone: "default", Policy: "escrow", QueueingMethod: "fifo", Active: 40, Waiting: 9, AdmittedPerMinute: 12,
+				TotalActiveUsers: 100, NewUsersPerMinute: 60, SiteCounter: self,
+				Rights: &node.RightsStatus{
+					Minted: node.AmountStatus{Places: 100, Rate: 60}, Minter: crdt.NodeID{1}.String(),
+					Held: node.AmountStatus{Places: places, Rate: 20}, Free: node.AmountStatus{Places: places - 5, Rate: 4}, InUse: 5, Borrowed: 1,
+				},
+				Sites: []node.SiteStatus{{Site: "a"}, {Site: "b", Frozen: true}},
+			}},
+		},
+		view: &room.View{
+			BuiltAt: time.Unix(1000, 0), Settings: &s, Cursor: time.Unix(600, 0), AdmittedMinute: 3,
+			Buckets: []room.Bucket{{Start: 540, Waiting: 4}, {Start: 600, Waiting: 0}, {Start: 660, Waiting: 5}},
+			Sites:   []room.SitePlaces{{Name: "a", Active: 30, Waiting: 9}, {Name: "b", Active: 10, Frozen: true}},
+		},
+	}
+}
+
+// fakePeers are other nodes, by id.
+type fakePeers struct {
+	nodes map[transport.PeerID]*fakeNode
+
+	mu    sync.Mutex // guards the following
+	state map[transport.PeerID]transport.State
+	calls int
+}
+
+func (p *fakePeers) Members() (all []transport.Peer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, n := range p.nodes {
+		state := p.state[id]
+		if state == 0 {
+			state = transport.Alive
+		}
+		all = append(all, transport.Peer{ID: id, Site: n.status.Site, State: state})
+	}
+	return all
+}
+
+func (p *fakePeers) Call(_ context.Context, to transport.PeerID, method uint8, _ []byte) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+	if method != 9 {
+		return nil, errors.New("another call")
+	}
+	if p.state[to] == transport.Failed {
+		return nil, errors.New("no answer")
+	}
+	return New(Config{Local: p.nodes[to], Address: "192.0.2.2:7946"}).Answer()
+}
+
+func (p *fakePeers) called() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
+}
+
+// newMesh is a node that sees another one in another site.
+func newMesh() (*Overview, *fakeNode, *fakePeers) {
+	here, there := newNode(1, "a", 60), newNode(2, "b", 40)
+	here.status.Peers = []node.PeerStatus{{Node: there.status.Node, Name: there.status.Name, Site: "b", Boot: 3, State: "alive", RTT: 20 * time.Millisecond, ClockOffset: time.Millisecond}}
+	there.status.Peers = []node.PeerStatus{{Node: here.status.Node, State: "alive", RTT: 21 * time.Millisecond}}
+	peers := &fakePeers{nodes: map[transport.PeerID]*fakeNode{{2}: there}, state: map[transport.PeerID]transport.State{}}
+	return New(Config{Local: here, Peers: peers, Method: 9, Address: "192.0.2.1:7946"}), here, peers
+}
+
+// TestWhatIsSeenOfAMesh has others be asked once somebody looks, who waits for that.
+func TestWhatIsSeenOfAMesh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, here, peers := newMesh()
+		here.status.RoomsRefused = []node.RefusedStatus{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}
+		run(t, o)
+		time.Sleep(time.Minute)
+		if n := peers.called(); n != 0 {
+			t.Errorf("%d calls while nobody looks", n)
+		}
+		s := o.Snapshot(time.Now())
+		if len(s.Rooms) != 1 || len(s.Nodes) != 2 || len(s.Sites) != 2 || s.Node != here.status.Node {
+			t.Fatalf("seen: %+v", s)
+		}
+		if want := []dashboard.Refused{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}; !reflect.DeepEqual(s.Refused, want) {
+			t.Errorf("left out: %+v, want %+v", s.Refused, want)
+		}
+		wait := int64(180) // nine are before it, at three in a minute
+		want := dashboard.Room{
+			ID: shop.String(), Name: "shop", Zone: "default", Routes: []dashboard.Route{{Host: "shop.example", Path: "/"}},
+			Policy: "escrow", QueueingMethod: "fifo", Active: 40, Waiting: 9, AdmittedPerMinute: 12, TotalActiveUsers: 100, NewUsersPerMinute: 60,
+			WaitSeconds: &wait,
+			Rights: &dashboard.Rights{
+				Minted: dashboard.Amount{Places: 100, Rate: 60}, Minter: crdt.NodeID{1}.String(),
+				Held: dashboard.Amount{Places: 100, Rate: 40}, Free: dashboard.Amount{Places: 90, Rate: 8}, InUse: 10, Borrowed: 2,
+			},
+		}
+		got := s.Rooms[0]
+		if len(got.RecentActive) != 7 || got.RecentActive[6] != 40 || got.RecentWaiting[0] != 9 {
+			t.Errorf("the last minute: %v and %v, want seven figures", got.RecentActive, got.RecentWaiting)
+		}
+		got.RecentActive, got.RecentWaiting = nil, nil
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("room\n%+v, want\n%+v", got, want)
+		}
+		other := s.Nodes[1]
+		if other.Address != "192.0.2.2:7946" || !other.Ready || other.RTTs[here.status.Node] != 21*time.Millisecond || len(other.Leads) != 1 ||
+			other.Rights.Held.Places != 40 || other.ClockOffset != time.Millisecond || other.Version != "1" {
+			t.Errorf("the other node: %+v", other)
+		}
+		if s.Sites[0].Frozen || !s.Sites[1].Frozen || s.Sites[1].Silent != nil {
+			t.Errorf("sites: %+v", s.Sites)
+		}
+		asked := peers.called()
+		time.Sleep(time.Minute)
+		if n := peers.called() - asked; n > 8 {
+			t.Errorf("%d calls in the minute after somebody has looked", n)
+		}
+	})
+}
+
+// TestANodeThatFails is shown as it was last, and its site as silent since then.
+func TestANodeThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, here, peers := newMesh()
+		run(t, o)
+		o.Snapshot(time.Now())
+		peers.mu.Lock()
+		peers.state[transport.PeerID{2}] = transport.Failed
+		peers.mu.Unlock()
+		here.mu.Lock()
+		here.status.Peers[0].State = "failed"
+		here.mu.Unlock()
+		at := time.Now()
+		for range 3 {
+			o.Snapshot(time.Now())
+			time.Sleep(2 * time.Second)
+		}
+		s := o.Snapshot(time.Now())
+		if n := s.Nodes[1]; n.State != "failed" || n.Ready || n.Rights.Held.Places != 40 || len(n.RTTs) != 0 {
+			t.Errorf("a node that failed: %+v", n)
+		}
+		since := s.Sites[1].Silent
+		if since == nil || since.Before(at) || since.After(at.Add(2*time.Second)) {
+			t.Errorf("its site is silent since %v, want %v", since, at)
+		}
+		d, ok := o.Room(shop.String(), time.Now())
+		if !ok || d.Sites[1].Counter != "" || d.Sites[1].Rights.Held.Places != 0 {
+			t.Errorf("its site has %+v; it is not known what", d.Sites)
+		}
+	})
+}
+
+// TestASilentNode does not hold up who looks, and is not said to be in trouble.
+func TestASilentNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _, peers := newMesh()
+		peers.state[transport.PeerID{2}] = transport.Failed // as far as calls go
+		began := time.Now()
+		s := o.Snapshot(began) // and nobody runs it
+		if took := time.Since(began); took > lookWait {
+			t.Errorf("who looks waits for %v", took)
+		}
+		if n := s.Nodes[1]; n.State != "alive" || !n.Ready || n.Store != "ok" || n.Clock != "ok" || n.Version != "" {
+			t.Errorf("a node that has said nothing yet: %+v", n)
+		}
+	})
+}
+
+func TestARoomInDetail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, here, _ := newMesh()
+		run(t, o)
+		total := 10
+		here.view.Settings.Events = []room.Event{{Name: "sale", Start: time.Unix(2000, 0), End: time.Unix(3000, 0), PrequeueStart: time.Unix(1000, 0), TotalActiveUsers: &total, NewUsersPerMinute: &total}}
+		here.view.Event = room.EventState{Name: "sale", Prequeueing: true, Start: time.Unix(2000, 0)}
+		o.Snapshot(time.Now())
+		now := time.Now()
+		d, ok := o.Room(shop.String(), now)
+		if !ok {
+			t.Fatal("there is no room")
+		}
+		cursor, prequeue := time.Unix(600, 0).UTC(), time.Unix(1000, 0).UTC()
+		want := dashboard.Detail{
+			ID: shop.String(), Time: now, Settings: dashboard.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 60}, SessionSeconds: d.SessionSeconds,
+			Buckets: []dashboard.Bucket{{Arrived: time.Unix(540, 0).UTC(), Seconds: 60, Waiting: 4}, {Arrived: time.Unix(660, 0).UTC(), Seconds: 60, Waiting: 5}},
+			Cursor:  &cursor,
+			Sites: []dashboard.SiteShare{
+				{Site: "a", Active: 30, Waiting: 9, Counter: here.status.Node, Rights: &dashboard.Rights{Held: dashboard.Amount{Places: 60, Rate: 20}, Free: dashboard.Amount{Places: 55, Rate: 4}, InUse: 5, Borrowed: 1}},
+				{Site: "b", Active: 10, Frozen: true, Counter: crdt.NodeID{2}.String(), Rights: &dashboard.Rights{Held: dashboard.Amount{Places: 40, Rate: 20}, Free: dashboard.Amount{Places: 35, Rate: 4}, InUse: 5, Borrowed: 1}},
+			},
+			Events: []dashboard.Event{{Name: "sale", Prequeueing: true, PrequeueStart: &prequeue, Start: time.Unix(2000, 0).UTC(), End: time.Unix(3000, 0).UTC(), TotalActiveUsers: 10, NewUsersPerMinute: 10}},
+		}
+		if !reflect.DeepEqual(d, want) {
+			t.Errorf("room\n%+v, want\n%+v", d, want)
+		}
+		for _, id := range []string{"", "x", crdt.RoomID{8}.String()} {
+			if _, ok := o.Room(id, now); ok {
+				t.Errorf("there is a room %q", id)
+			}
+		}
+	})
+}
+
+func TestHistoryIsWhereItWas(t *testing.T) {
+	begin := time.Date(2026, 7, 1, 18, 0, 0, 0, time.UTC)
+	points := []history.Point{
+		{At: begin.Add(-time.Minute), Minutes: 1, Seen: true, ActiveAvg: 1},
+		{At: begin.Add(time.Minute), Minutes: 1, Seen: true, ActiveAvg: 2, WaitingAvg: 3, TotalActiveUsers: 9, NewUsersPerMinute: 8, Counts: history.Counts{Admitted: 7}},
+		{At: begin.Add(2 * time.Minute), Minutes: 1},
+	}
+	h := historyOf(points, time.Minute, begin, begin.Add(3*time.Minute), 30*time.Second)
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		got  dashboard.Series
+		want []float64
+	}{
+		"active":   {h.Active, []float64{nan, nan, 2, 2, nan, nan}},
+		"waiting":  {h.Waiting, []float64{nan, nan, 3, 3, nan, nan}},
+		"admitted": {h.AdmittedPerMinute, []float64{nan, nan, 7, 7, nan, nan}},
+		"limit":    {h.TotalActiveUsers, []float64{nan, nan, 9, 9, nan, nan}},
+		"rate":     {h.NewUsersPerMinute, []float64{nan, nan, 8, 8, nan, nan}},
+	} {
+		same := len(c.got) == len(c.want)
+		for i := 0; same && i < len(c.want); i++ {
+			same = c.got[i] == c.want[i] || math.IsNaN(c.got[i]) && math.IsNaN(c.want[i])
+		}
+		if !same {
+			t.Errorf("%s is %v, want %v", name, c.got, c.want)
+		}
+	}
+}
+
+// FuzzReport reads what other nodes may send.
+func FuzzReport(f *testing.F) {
+	s := newNode(1, "a", 60).Status()
+	whole, err := ReportOf(&s, "192.0.2.1:7946").Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add([]byte{1, 0x80})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := DecodeReport(b)
+		if err != nil {
+			return
+		}
+		again, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next, err := DecodeReport(again); err != nil || !reflect.DeepEqual(next, r) {
+			t.Errorf("read %+v, %v, of %+v", next, err, r)
+		}
+	})
+}
+
+// run runs o until the test ends.
+func run(t *testing.T, o *Overview) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- o.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNodesComeInOneOrder whichever of them is asked.
+func TestNodesComeInOneOrder(t *testing.T) {
+	s := &seen{self: &Report{Name: "b1", Site: "b"}, status: &node.Status{Node: "1", Peers: []node.PeerStatus{
+		{Node: "4", Name: "a2", Site: "a"}, {Node: "3", Name: "a1", Site: "a"}, {Node: "2", Name: "a1", Site: "a"},
+	}}}
+	order := ""
+	for _, n := range s.nodes() {
+		order += n.Node
+	}
+	if order != "2341" {
+		t.Errorf("they come as %s, want 2341: by site, name and id", order)
+	}
+}

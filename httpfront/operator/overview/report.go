@@ -1,0 +1,101 @@
+package overview
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
+	"github.com/ropeline/ropeline/node"
+)
+
+// Report is what a node says of itself: what others cannot know.
+type Report struct {
+	Name, Site, Version string
+	Address             string // of the mesh; "": it is alone
+	Boot                uint64
+
+	Ready   bool
+	Reason  string // why not ready
+	Leaving bool
+	Store   string
+	Clock   string
+
+	RTTs  map[string]time.Duration // to other nodes, by id
+	Rooms []RoomReport             // in which it has rights, or leads
+
+	Down []node.Down // what it knows of nodes that do not run
+
+	Limits      []LimitReport // rate limits that it counts for
+	LimitMemory LimitMemoryReport
+}
+
+// RoomReport is what a node has of one room.
+type RoomReport struct {
+	Room   crdt.RoomID
+	Leads  bool // it is its site's counter
+	Rights dashboard.Rights
+}
+
+// reportVersion begins every report.
+const reportVersion = 1
+
+// ReportOf returns what a node says of itself.
+func ReportOf(s *node.Status, address string) *Report {
+	r := &Report{
+		Name: s.Name, Site: s.Site, Version: s.Version, Boot: s.Boot, Address: address,
+		Ready: s.Ready, Reason: s.Reason, Leaving: s.Leaving, Store: s.Store, Clock: s.Clock,
+		RTTs: map[string]time.Duration{}, Limits: limitReports(&s.Limits),
+		LimitMemory: LimitMemoryReport{Bytes: s.Limits.MemoryBytes, Keys: s.Limits.Keys, Replaced: s.Limits.Replaced},
+	}
+	for _, p := range s.Peers {
+		if p.RTT > 0 {
+			r.RTTs[p.Node] = p.RTT
+		}
+	}
+	for i := range s.Rooms {
+		st := &s.Rooms[i]
+		id, err := crdt.ParseRoomID(st.ID)
+		leads := st.SiteCounter == s.Node
+		if err != nil || st.Rights == nil && !leads {
+			continue
+		}
+		of := RoomReport{Room: id, Leads: leads}
+		if own := st.Rights; own != nil {
+			of.Rights = dashboard.Rights{Held: amount(own.Held), Free: amount(own.Free), InUse: own.InUse, Borrowed: own.Borrowed}
+		}
+		r.Rooms = append(r.Rooms, of)
+	}
+	return r
+}
+
+func amount(a node.AmountStatus) dashboard.Amount { return dashboard.Amount(a) }
+
+// Encode returns the report as it travels: [version, report], fields by name, so that
+// nodes of several versions understand each other.
+func (r *Report) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := msgpack.NewEncoder(&b)
+	e.UseCompactInts(true)
+	if err := e.EncodeMulti(reportVersion, r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// DecodeReport reads what Encode wrote.
+func DecodeReport(b []byte) (*Report, error) {
+	d := msgpack.NewDecoder(bytes.NewReader(b))
+	version, err := d.DecodeInt()
+	if err != nil || version != reportVersion {
+		return nil, fmt.Errorf("report: version %d, want %d: %w", version, reportVersion, err)
+	}
+	r := new(Report)
+	if err := d.Decode(r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return r, nil
+}
