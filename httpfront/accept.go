@@ -1,6 +1,10 @@
 package httpfront
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
+)
 
 // prefersJSON reports whether a client that sent this Accept list is a program
 // that reads JSON, and not a browser that shows pages.
@@ -14,15 +18,15 @@ func prefersJSON(accept []byte) bool {
 		return true
 	}
 	json, html, wild := -1, -1, -1
-	for e := range elements(accept) {
+	for e := range http1.Elements(accept) {
 		kind, params, _ := bytes.Cut(e, []byte(";"))
 		kind = bytes.TrimRight(kind, " \t")
 		switch {
-		case equalFold(kind, "application/json"):
+		case http1.EqualFold(kind, "application/json"):
 			json = max(json, weight(params))
-		case equalFold(kind, "text/html"), equalFold(kind, "application/xhtml+xml"):
+		case http1.EqualFold(kind, "text/html"), http1.EqualFold(kind, "application/xhtml+xml"):
 			html = max(html, weight(params))
-		case equalFold(kind, "*/*"), equalFold(kind, "text/*"):
+		case http1.EqualFold(kind, "*/*"), http1.EqualFold(kind, "text/*"):
 			wild = max(wild, weight(params))
 		}
 	}
@@ -37,7 +41,7 @@ func prefersJSON(accept []byte) bool {
 func weight(params []byte) int {
 	for p := range bytes.SplitSeq(params, []byte(";")) {
 		name, value, ok := bytes.Cut(bytes.Trim(p, " \t"), []byte("="))
-		if !ok || !equalFold(name, "q") {
+		if !ok || !http1.EqualFold(name, "q") {
 			continue
 		}
 		if len(value) == 0 || len(value) > 5 || value[0] != '0' && value[0] != '1' {

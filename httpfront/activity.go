@@ -55,7 +55,7 @@ func (a *activity) begin(f *Front, of *admitted, at time.Time) {
 		return
 	}
 	a.front, a.room, a.pass = f, of.room, of.pass
-	a.host, a.path = of.req.host, of.req.path.Route
+	a.host, a.path = of.req.Host, of.req.Path.Route
 	a.first = at.Add(a.step()).UnixNano()
 	a.due.Store(a.first)
 }

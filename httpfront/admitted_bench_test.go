@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -115,13 +116,13 @@ func (o *onSite) comeIn(s *room.Settings) {
 	}
 	v.Pass.Room = s.ID
 	o.req = newRequest()
-	no := o.req.parse(rawHead{
-		method: []byte("GET"), target: []byte("/shop/item?id=7"), protocol: []byte("HTTP/1.1"),
-		fields: []byte("Host: shop.example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n" +
+	no := o.req.Parse(http1.RawHead{
+		Method: []byte("GET"), Target: []byte("/shop/item?id=7"), Protocol: []byte("HTTP/1.1"),
+		Fields: []byte("Host: shop.example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n" +
 			"Accept-Language: en\r\nCookie: theme=dark; ropeline=" + string(o.front.cfg.Keys.AppendSeal(nil, v.Pass, "shop.example")) +
 			"; basket=7\r\nConnection: keep-alive\r\n\r\n"),
 	})
-	if no.code != 0 {
+	if no.Code != 0 {
 		o.tb.Fatal(no)
 	}
 	for range 3 { // the notes of who came in are collected
@@ -135,7 +136,7 @@ func (o *onSite) comeIn(s *room.Settings) {
 func (o *onSite) ask() {
 	a := admitted{req: o.req}
 	o.req.limits = o.req.limits[:0]
-	a.site = o.front.sites.find(o.req.host, o.req.path.Route)
+	a.site = o.front.sites.find(o.req.Host, o.req.Path.Route)
 	if _, err := o.front.unavailable(o.req); err != nil {
 		o.tb.Fatal(err)
 	}

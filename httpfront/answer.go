@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // answer is what a client is told: a code, fields in the order in which they go out, and a
@@ -40,7 +42,7 @@ type answer struct {
 const headRoom = 2 << 10
 
 var answers = sync.Pool{New: func() any {
-	return &answer{buf: make([]byte, headRoom, headRoom+bufferSize+chunkHeadMax+tailRoom), out: make([]byte, 0, headRoom)}
+	return &answer{buf: make([]byte, headRoom, headRoom+bufferSize+http1.ChunkHeadMax+tailRoom), out: make([]byte, 0, headRoom)}
 }}
 
 func newAnswer() *answer { return answers.Get().(*answer) }
@@ -48,7 +50,7 @@ func newAnswer() *answer { return answers.Get().(*answer) }
 // release gives w back.
 func (w *answer) release() {
 	w.origin.close(false) // if a panic has left it open
-	w.origin.head.reset()
+	w.origin.head.Reset()
 	w.origin.owner, w.origin.body = nil, originBody{}
 	w.reset()
 	w.state.waiting = waiting{}
@@ -86,7 +88,7 @@ func hasNoBody(code int) bool {
 type head struct{ b []byte }
 
 // Set adds a field.
-func (h *head) Set(name, value string) { h.b = appendField(h.b, name, value) }
+func (h *head) Set(name, value string) { h.b = http1.AppendField(h.b, name, value) }
 
 // SetBytes adds a field.
 func (h *head) SetBytes(name string, value []byte) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -76,11 +77,11 @@ func (o *onSite) attacker() func() {
 	bad := *o
 	bad.req = newRequest()
 	bad.peer = o.peer.Next()
-	no := bad.req.parse(rawHead{
-		method: []byte("GET"), target: []byte("/shop/item?id=7"), protocol: []byte("HTTP/1.1"),
-		fields: []byte("Host: shop.example\r\nUser-Agent: attack\r\n\r\n"),
+	no := bad.req.Parse(http1.RawHead{
+		Method: []byte("GET"), Target: []byte("/shop/item?id=7"), Protocol: []byte("HTTP/1.1"),
+		Fields: []byte("Host: shop.example\r\nUser-Agent: attack\r\n\r\n"),
 	})
-	if no.code != 0 {
+	if no.Code != 0 {
 		o.tb.Fatal(no)
 	}
 	bad.req.locate(bad.peer, true, &bad.front.trust)

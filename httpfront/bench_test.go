@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/observe/accesslog"
 	"github.com/ropeline/ropeline/node"
 )
@@ -58,15 +59,15 @@ func answerAll(c net.Conn) {
 }
 
 func BenchmarkGuard(b *testing.B) {
-	head := rawHead{
-		method: []byte("GET"), target: []byte("/shop/item?id=7"), protocol: []byte("HTTP/1.1"),
-		fields: []byte("Host: shop.example\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\nAccept-Language: en\r\n" +
+	head := http1.RawHead{
+		Method: []byte("GET"), Target: []byte("/shop/item?id=7"), Protocol: []byte("HTTP/1.1"),
+		Fields: []byte("Host: shop.example\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html,*/*;q=0.8\r\nAccept-Language: en\r\n" +
 			"Accept-Encoding: gzip, br\r\nCookie: a=b\r\nConnection: keep-alive\r\n\r\n"),
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		r := newRequest()
-		if no := r.parse(head); no.code != 0 {
+		if no := r.Parse(head); no.Code != 0 {
 			b.Fatal(no)
 		}
 		r.release()

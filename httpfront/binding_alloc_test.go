@@ -26,7 +26,7 @@ func TestOpeningABoundPassCostsNoAllocation(t *testing.T) {
 func BenchmarkOpenPass(b *testing.B) {
 	b.Run("again", func(b *testing.B) { // on the connection that has brought it before
 		r, keys, s := admittedRequest(b, room.Binding{})
-		r.memory = new(memory)
+		r.before = new(memory)
 		b.ReportAllocs()
 		for b.Loop() {
 			if !r.openPass(keys, s, nil).known {
@@ -50,7 +50,7 @@ func BenchmarkOpenPass(b *testing.B) {
 
 func TestAPassThatIsRememberedCostsNoAllocation(t *testing.T) {
 	r, keys, s := admittedRequest(t, room.Binding{})
-	r.memory = new(memory)
+	r.before = new(memory)
 	r.openPass(keys, s, nil)
 	if n := testing.AllocsPerRun(1000, func() {
 		if !r.openPass(keys, s, nil).known {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -32,14 +33,14 @@ func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *
 	s := newRoom(always).settings
 	s.Front.Binding = by
 	r := newRequest()
-	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.code != 0 {
+	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.Code != 0 {
 		tb.Fatal(no)
 	}
 	r.via.client = netip.MustParseAddr("2001:db8::7")
 	now := time.Now()
 	in := node.Pass{Visitor: node.VisitorID{3}, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
 	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, in, &s, now), []byte(";"))
-	r.fields, r.cookies = append(r.fields, field{[]byte("Cookie"), cookie}), true
+	r.Fields, r.Cookies = append(r.Fields, http1.Field{Name: []byte("Cookie"), Value: cookie}), true
 	return r, keys, &s
 }
 
@@ -146,7 +147,7 @@ func TestASiteMayEndSessionsOfBoundPasses(t *testing.T) {
 	f.room.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
 	r := newRequest()
 	defer r.release()
-	if no := r.ask(asks("GET", "/", "User-Agent", "a")); no.code != 0 {
+	if no := r.ask(asks("GET", "/", "User-Agent", "a")); no.Code != 0 {
 		t.Fatal(no)
 	}
 	now := time.Now()

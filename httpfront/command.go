@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -23,9 +24,9 @@ func isCommand(name []byte) bool {
 
 // revokes reports whether the origin wants the visitor's session ended. A command in a trailer
 // comes too late, since the pass is part of the head that has gone by then.
-func (h *originHead) revokes() bool {
-	for i := range h.fields {
-		if f := &h.fields[i]; isCommand(f.name) && hasToken(f.value, string(room.Revoke)) {
+func revokes(h *http1.Response) bool {
+	for i := range h.Fields {
+		if f := &h.Fields[i]; isCommand(f.Name) && http1.HasToken(f.Value, string(room.Revoke)) {
 			return true
 		}
 	}
@@ -35,8 +36,8 @@ func (h *originHead) revokes() bool {
 // obey carries out what the origin has told in h, if the room lets it.
 // The answer that told it still reaches the visitor, who is new from then on. It reports
 // whether the session was ended.
-func (f *Front) obey(a *admitted, h *originHead) bool {
-	if !h.revokes() || a.room == nil || !a.pass.Accepted() || !slices.Contains(a.settings.EnabledOriginCommands, room.Revoke) {
+func (f *Front) obey(a *admitted, h *http1.Response) bool {
+	if !revokes(h) || a.room == nil || !a.pass.Accepted() || !slices.Contains(a.settings.EnabledOriginCommands, room.Revoke) {
 		return false
 	}
 	a.room.End(a.pass, f.cfg.Clock())

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/limit"
@@ -275,8 +277,8 @@ func (c *Config) complete() error {
 		c.Retries = 1
 	}
 	for _, m := range c.Methods {
-		if !IsMethod(m) {
-			errs = append(errs, fmt.Errorf("method %q: %s", m, MethodRule))
+		if !http1.IsMethod(m) {
+			errs = append(errs, fmt.Errorf("method %q: %s", m, http1.MethodRule))
 		}
 	}
 	for _, h := range c.Hosts {
@@ -339,4 +341,9 @@ func fill[T int | time.Duration](name string, v *T, value T) error {
 		*v = value
 	}
 	return nil
+}
+
+// allows reports whether the operator lets requests with that method through.
+func (c *Config) allows(method string) bool {
+	return len(c.Methods) == 0 || slices.Contains(c.Methods, method)
 }

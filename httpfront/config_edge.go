@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // Edge says how client connections are taken, besides Config.TLS. The zero value
@@ -32,20 +34,10 @@ type Edge struct {
 // complete checks e and fills its defaults in.
 func (e *Edge) complete() error {
 	e.ClientIPHeader = strings.ToLower(cmp.Or(e.ClientIPHeader, fieldForwardedFor))
-	if !IsFieldName(e.ClientIPHeader) {
+	if !http1.IsName(e.ClientIPHeader) {
 		return fmt.Errorf("client IP header %q: want the name of a header field", e.ClientIPHeader)
 	}
 	return nil
-}
-
-// IsFieldName reports whether s can be the name of a header field.
-func IsFieldName(s string) bool {
-	for i := range len(s) {
-		if !isToken(s[i]) {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // edgeConfig says how to take client connections, with TLS if secure is given.

@@ -65,19 +65,19 @@ type carried struct {
 // openPass returns the pass that the request carries for the room. One that is bound to
 // anything else than by counts as none.
 func (r *request) openPass(keys *pass.Keyring, s *room.Settings, by *pass.Binding) carried {
-	if !r.cookies {
+	if !r.Cookies {
 		return carried{}
 	}
 	only := r.onlyCookies()
-	if r.memory == nil || only == nil || by != nil {
+	if r.before == nil || only == nil || by != nil {
 		return r.openAny(keys, s, by)
 	}
-	from := openedFrom{keys, s, r.host, r.cookieSecure(s)}
-	if r.memory.opened.is(only, from) {
-		return r.memory.opened.carried
+	from := openedFrom{keys, s, r.Host, r.cookieSecure(s)}
+	if r.before.opened.is(only, from) {
+		return r.before.opened.carried
 	}
 	c := r.openAny(keys, s, nil)
-	r.memory.opened.remember(c, only, from)
+	r.before.opened.remember(c, only, from)
 	return c
 }
 
@@ -86,7 +86,7 @@ func (r *request) openAny(keys *pass.Keyring, s *room.Settings, by *pass.Binding
 	var buf [64]byte
 	want := appendCookieName(buf[:0], r.cookieSecure(s), s)
 	tried := 0
-	for list := range r.all("cookie") {
+	for list := range r.All("cookie") {
 		for name, value := range eachCookie(list) {
 			if !bytes.Equal(name, want) || len(value) > candidateMax {
 				continue
@@ -94,7 +94,7 @@ func (r *request) openAny(keys *pass.Keyring, s *room.Settings, by *pass.Binding
 			if tried++; tried > candidatesMax {
 				return best
 			}
-			p, as, err := keys.OpenFrom(value, s.ID, r.host, by)
+			p, as, err := keys.OpenFrom(value, s.ID, r.Host, by)
 			if err == nil && (!best.known || holdsUntil(&p).After(holdsUntil(&best.Pass))) {
 				best = carried{p, true, !as}
 			}
@@ -116,7 +116,7 @@ func (r *request) bind(to *pass.Binding, s *room.Settings) *pass.Binding {
 	}
 	to.ByAddress, to.ByAgent = b.Address, b.UserAgent
 	to.Address, _ = r.via.client.Prefix(bits) // zero, as of everybody, without an address
-	for v := range r.all("user-agent") {
+	for v := range r.All("user-agent") {
 		to.Agent = v
 		break
 	}
@@ -174,7 +174,7 @@ func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p node.Pass, s
 	dst = append(dst, '=')
 	p.Room = s.ID
 	var to pass.Binding
-	dst = keys.AppendSealTo(dst, p, r.host, r.bind(&to, s))
+	dst = keys.AppendSealTo(dst, p, r.Host, r.bind(&to, s))
 	dst = append(dst, "; Path=/; Max-Age="...)
 	dst = strconv.AppendInt(dst, int64(cookieAge(p, s, now)/time.Second), 10)
 	return r.appendCookieEnd(dst, s)

@@ -105,12 +105,12 @@ func answerCrowded(w *answer, a *queueAnswer) {
 	p := of.made.page
 	p.Fill(&a.state, page.Input{
 		Settings: of.settings, Verdict: &of.verdict, Now: of.now,
-		AcceptLanguage: of.req.acceptLanguage, Unsafe: !of.req.isSafe(), Crowded: true,
+		AcceptLanguage: of.req.AcceptLanguage, Unsafe: !of.req.IsSafe(), Crowded: true,
 	})
 	h := w.begin(of.status())
 	a.describeAll(h)
 	h.Set(stateField, stateCrowded)
-	if p.JSON() && prefersJSON(of.req.accept) {
+	if p.JSON() && prefersJSON(of.req.Accept) {
 		h.Set("Content-Type", "application/json")
 		h.Set("Content-Language", a.state.Language())
 		w.buf = p.AppendJSON(w.buf, &a.state)

@@ -1,14 +1,13 @@
 package httpfront
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
@@ -31,7 +30,7 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 // good from begin until close.
 type exchange struct {
 	conn     *upstream.Conn
-	head     originHead
+	head     http1.Response
 	up       *upload       // nil if the request has no body
 	reusable bool          // whether the origin will take another request
 	owner    *edgeConn     // whose requests alone it will take; nil: anybody's
@@ -43,7 +42,7 @@ type exchange struct {
 // begin has x be a request on conn.
 func (x *exchange) begin(a *admitted, conn *upstream.Conn) {
 	x.conn, x.up, x.reusable, x.owner, x.active = conn, nil, false, nil, nil
-	x.head.reset()
+	x.head.Reset()
 	x.call = a.req.record.call(a.req, conn.Origin().Host())
 }
 
@@ -59,16 +58,16 @@ func (e unusable) Unwrap() error { return e.error }
 
 // readHead reads the head of the response, and has interim pass on 103 before it. The error is
 // an unusable one if the origin has answered in HTTP.
-func (x *exchange) readHead(interim func(*originHead) error) error {
+func (x *exchange) readHead(interim func(*http1.Response) error) error {
 	br := x.conn.Reader()
 	for i := range interimMax {
-		if err := x.head.read(br); err != nil {
-			if x.conn.Broken() || i == 0 && !speaksHTTP(br) {
+		if err := x.head.Read(br); err != nil {
+			if x.conn.Broken() || i == 0 && !http1.SpeaksHTTP(br) {
 				return err
 			}
 			return unusable{err}
 		}
-		code := x.head.code
+		code := x.head.Code
 		if code >= 200 || code == http.StatusSwitchingProtocols {
 			return nil
 		}
@@ -77,16 +76,9 @@ func (x *exchange) readHead(interim func(*originHead) error) error {
 				return readError(err) // the client has gone
 			}
 		}
-		br.Discard(x.head.size)
+		br.Discard(x.head.Size)
 	}
 	return unusable{errInterim}
-}
-
-// speaksHTTP reports whether what could not be parsed begins as an answer does.
-func speaksHTTP(br *bufio.Reader) bool {
-	const begin = "HTTP/"
-	b, _ := br.Peek(min(br.Buffered(), len(begin)))
-	return string(b) == begin
 }
 
 // respond makes the origin's response, whose head w has taken, the answer. What of it is there
@@ -102,26 +94,26 @@ func (f *Front) respond(w *answer, r *request) {
 			w.last, x.reusable = true, false
 		}
 	}
-	if x.head.length == 0 {
+	if x.head.Length == 0 {
 		x.close(true)
 		return
 	}
-	if hasNoBody(w.code) || r.method == http.MethodHead {
+	if hasNoBody(w.code) || r.Method == http.MethodHead {
 		// A body that is told of, and that may not be there, some send all the same (Django's behind gunicorn, for HEAD).
 		// What comes of it when this connection is used again would be the answer to the next request.
-		x.close(x.head.length == lengthOpen)
+		x.close(x.head.Length == http1.LengthOpen)
 		return
 	}
 	x.body.begin(x)
 	br := x.conn.Reader()
-	if n := x.head.length; n >= 0 && n <= int64(br.Buffered()) {
+	if n := x.head.Length; n >= 0 && n <= int64(br.Buffered()) {
 		b, _ := br.Peek(int(n))
 		w.buf = append(w.buf, b...)
 		br.Discard(len(b))
 		x.close(true)
 		return
 	}
-	x.reusable = x.reusable && x.head.length != lengthOpen // which ends with the connection
+	x.reusable = x.reusable && x.head.Length != http1.LengthOpen // which ends with the connection
 	x.conn.Limit(f.cfg.Timeouts.Stream)
 	w.streams = true
 }
@@ -149,53 +141,26 @@ func (x *exchange) close(complete bool) {
 
 // originBody is the body of a response.
 type originBody struct {
-	x      *exchange
-	chunks chunkReader // if it is chunked
-	left   int64       // bytes, if its length is known; lengthChunked, lengthOpen
-	eof    bool
+	http1.Body
+	x *exchange
 }
 
 func (b *originBody) begin(x *exchange) {
-	*b = originBody{x: x, left: x.head.length, chunks: chunkReader{br: x.conn.Reader(), lenient: true}}
+	b.x = x
+	b.Body.Begin(x.conn.Reader(), x.head.Length, true)
 }
 
 // Read reads some of the body.
 func (b *originBody) Read(p []byte) (n int, err error) {
-	br := b.x.conn.Reader()
-	switch {
-	case b.eof:
-		return 0, io.EOF
-	case b.left == lengthChunked:
-		n, err = b.chunks.Read(p)
-	case b.left >= 0:
-		n, err = br.Read(p[:min(int64(len(p)), b.left)])
-		if b.left -= int64(n); err == io.EOF && b.left > 0 {
-			err = io.ErrUnexpectedEOF
-		} else if err == nil && b.left == 0 {
-			err = io.EOF
-		}
-	default:
-		n, err = br.Read(p)
-	}
-	if n > 0 {
+	if n, err = b.Body.Read(p); n > 0 {
 		b.x.active.moved()
 	}
-	b.eof = err == io.EOF
 	return n, err
-}
-
-// ready reports whether some of the body, or its end, can be read without waiting for it.
-func (b *originBody) ready() bool {
-	br := b.x.conn.Reader()
-	if b.left == lengthChunked {
-		return b.chunks.ready()
-	}
-	return br.Buffered() > 0
 }
 
 // fill reads into p what is there of the body, or waits until something is.
 func (b *originBody) fill(p []byte) (n int, err error) {
-	for n < len(p) && err == nil && (n == 0 || b.ready()) {
+	for n < len(p) && err == nil && (n == 0 || b.Ready()) {
 		var k int
 		k, err = b.Read(p[n:])
 		n += k
@@ -216,7 +181,7 @@ func (w *answer) stream(e *edgeConn, chunked bool) (sent int64, err error) {
 			x.close(false)
 		}
 	}()
-	if !b.ready() { // a head must not wait for a body that is still to come
+	if !b.Ready() { // a head must not wait for a body that is still to come
 		if _, err := e.Write(w.out); err != nil {
 			return 0, err
 		}
@@ -224,7 +189,7 @@ func (w *answer) stream(e *edgeConn, chunked bool) (sent int64, err error) {
 	}
 	buf := w.buf[:cap(w.buf)]
 	for {
-		const begin = headRoom + chunkHeadMax
+		const begin = headRoom + http1.ChunkHeadMax
 		n, err := b.fill(buf[begin : len(buf)-tailRoom])
 		if err != nil && err != io.EOF && n == 0 {
 			if len(w.out) > 0 { // who gets no word asks again
@@ -234,13 +199,13 @@ func (w *answer) stream(e *edgeConn, chunked bool) (sent int64, err error) {
 		}
 		from, to := begin, begin+n
 		if chunked && n > 0 {
-			from, to = frameChunk(buf, begin, n)
+			from, to = http1.FrameChunk(buf, begin, n)
 		}
 		var trailer []byte
 		if err == io.EOF {
 			if chunked {
 				to += copy(buf[to:], "0\r\n")
-				trailer = appendTrailers(nil, b.chunks.trailer, nil)
+				trailer = appendTrailers(nil, b.Trailer(), nil)
 			}
 			open = false
 			x.close(true) // before the client can ask again
@@ -261,14 +226,4 @@ func (w *answer) stream(e *edgeConn, chunked bool) (sent int64, err error) {
 			return sent, err
 		}
 	}
-}
-
-// frameChunk puts the n bytes of buf from begin on into a chunk, and returns where that is. There
-// are chunkHeadMax bytes before them, and two behind.
-func frameChunk(buf []byte, begin, n int) (from, to int) {
-	var head [chunkHeadMax]byte
-	h := append(strconv.AppendInt(head[:0], int64(n), 16), "\r\n"...)
-	from, to = begin-len(h), begin+n
-	copy(buf[from:], h)
-	return from, to + copy(buf[to:], "\r\n")
 }

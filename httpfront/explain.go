@@ -45,13 +45,13 @@ type explainer interface {
 func (f *Front) Explain(q *Question) (x Explained) {
 	r := newRequest()
 	defer r.release()
-	if no := r.ask(q); no.code != 0 {
-		return Explained{Refused: no.reason}
+	if no := r.ask(q); no.Code != 0 {
+		return Explained{Refused: no.Reason}
 	}
 	r.locate(q.Peer, q.Scheme == "https" || q.Scheme == "wss", &trust{}) // never refuses where nobody is believed
 	r.via.country = f.trust.country
-	if no := f.accepts(r); no.code != 0 {
-		return Explained{Refused: no.reason}
+	if no := f.accepts(r); no.Code != 0 {
+		return Explained{Refused: no.Reason}
 	}
 	decider := f.roomOf(r)
 	now := f.cfg.Clock()
@@ -96,7 +96,7 @@ func cookieTold(r *request, p *carried) string {
 		return "good, and to be sealed with a newer key"
 	case p.known:
 		return "good"
-	case !r.cookies:
+	case !r.Cookies:
 		return "none"
 	}
 	return "none that can be opened for this room: no such name, of another mesh or key, or bound to another address or browser"

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -61,7 +62,7 @@ func TestRoomsAreFollowed(t *testing.T) {
 // TestHostsChange has the hosts that are served change while requests run.
 func TestHostsChange(t *testing.T) {
 	f := judges(t, fakeRooms{})
-	accepted := func(host string) bool { return f.accepts(&request{parsed: parsed{host: host}}).code == 0 }
+	accepted := func(host string) bool { return f.accepts(&request{Request: http1.Request{Host: host}}).Code == 0 }
 	if !accepted("any.example") {
 		t.Error("a host is refused where all are served")
 	}
@@ -97,7 +98,7 @@ func TestCrawlersBypass(t *testing.T) {
 		if err := f.Follow([]room.Settings{settings}); err != nil {
 			t.Fatal(err)
 		}
-		r := &request{parsed: parsed{fields: []field{{name: []byte("user-agent"), value: []byte(c.agent)}}}}
+		r := &request{Request: http1.Request{Fields: []http1.Field{{Name: []byte("user-agent"), Value: []byte(c.agent)}}}}
 		r.via.client = c.client
 		counted := &fakeRoom{settings: settings}
 		if got := f.bypasses(counted, f.frontOf(&settings), r); got != c.want {

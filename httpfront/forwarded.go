@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"unsafe"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // trust says whose word about visitors is taken, and by which field.
@@ -56,17 +58,17 @@ func (c *addrChain) add(a netip.Addr, t *trust) bool {
 // the first untrusted entry from the right is the visitor, and all that is left
 // of it may be made up. Where an entry is no address, the visitor hides, and is
 // known by the proxy that says so.
-func (r *request) locate(peer netip.Addr, tls bool, t *trust) refusal {
+func (r *request) locate(peer netip.Addr, tls bool, t *trust) http1.Refusal {
 	r.peer, r.secure = peer, tls
 	r.via.client = peer
 	if r.via.trusted = contains(t.proxies, peer); !r.via.trusted {
-		return refusal{}
+		return http1.Refusal{}
 	}
 	r.via.country = t.country
 	var c addrChain
 	if t.field == fieldForwarded {
 		if !r.readForwarded(&c, t) {
-			return refusal{code: http.StatusBadRequest, reason: "the Forwarded field is not in order"}
+			return http1.Refusal{Code: http.StatusBadRequest, Reason: "the Forwarded field is not in order"}
 		}
 	} else {
 		r.readForwardedFor(&c, t)
@@ -80,7 +82,7 @@ func (r *request) locate(peer netip.Addr, tls bool, t *trust) refusal {
 		}
 		r.via.chain = c.addrs[i].AppendTo(r.via.chain)
 	}
-	return refusal{}
+	return http1.Refusal{}
 }
 
 // readForwardedFor reads the field that names the visitor, and X-Forwarded-Proto,
@@ -110,11 +112,11 @@ func (r *request) readForwardedFor(c *addrChain, t *trust) {
 // the leftmost: proxies that pass on what they are told add nothing. It returns nil
 // if there is none.
 func (r *request) fromRight(name string, i int) (element []byte, more bool) {
-	for f := len(r.fields) - 1; f >= 0; f-- {
-		if !equalFold(r.fields[f].name, name) {
+	for f := len(r.Fields) - 1; f >= 0; f-- {
+		if !http1.EqualFold(r.Fields[f].Name, name) {
 			continue
 		}
-		rest := r.fields[f].value
+		rest := r.Fields[f].Value
 		for len(rest) > 0 {
 			comma := bytes.LastIndexByte(rest, ',')
 			e := bytes.Trim(rest[comma+1:], " \t")
@@ -136,9 +138,9 @@ func (r *request) fromRight(name string, i int) (element []byte, more bool) {
 // believed.
 func (r *request) tellProto(v []byte) {
 	switch {
-	case equalFold(v, "https"), equalFold(v, "wss"):
+	case http1.EqualFold(v, "https"), http1.EqualFold(v, "wss"):
 		r.secure = true
-	case equalFold(v, "http"), equalFold(v, "ws"):
+	case http1.EqualFold(v, "http"), http1.EqualFold(v, "ws"):
 		r.secure = false
 	}
 }
@@ -146,9 +148,9 @@ func (r *request) tellProto(v []byte) {
 // tellHost takes over which host the visitor asked for. It has to be what a Host field
 // may be; anything else is not believed.
 func (r *request) tellHost(v []byte) {
-	if bytes.Equal(v, r.hostField) { // was checked
-		r.via.host, r.via.name = v, r.host
-	} else if name, ok := normalHost(v); ok {
+	if bytes.Equal(v, r.HostField) { // was checked
+		r.via.host, r.via.name = v, r.Host
+	} else if name, ok := http1.NormalHost(v); ok {
 		r.via.host, r.via.name = v, name
 	}
 }
@@ -161,9 +163,9 @@ func (r *request) tellHost(v []byte) {
 // visitor would wait for one host and be served another.
 func (f *Front) settleHost(r *request) {
 	switch {
-	case r.via.host == nil || r.via.name == r.host:
-	case f.cfg.Rooms.Route(r.host, r.path.Route) == f.cfg.Rooms.Route("", r.path.Route):
-		r.host = r.via.name
+	case r.via.host == nil || r.via.name == r.Host:
+	case f.cfg.Rooms.Route(r.Host, r.Path.Route) == f.cfg.Rooms.Route("", r.Path.Route):
+		r.Host = r.via.name
 	default:
 		r.via.host, r.via.name = nil, ""
 	}
@@ -198,8 +200,8 @@ func parseAddr(b []byte) (netip.Addr, bool) {
 
 // isPort reports whether b is a port to connect to.
 func isPort(b []byte) bool {
-	n, ok := parseLength(b)
-	return ok && len(b) <= 5 && b[0] != '0' && n <= 65535
+	_, err := strconv.ParseUint(string(b), 10, 16)
+	return err == nil && b[0] != '0'
 }
 
 // isHidden reports whether b is a name that a proxy made up so as not to tell.
@@ -208,7 +210,7 @@ func isHidden(b []byte) bool {
 		return false
 	}
 	for _, c := range b[1:] {
-		if !isAlnum(c) && c != '.' && c != '_' && c != '-' {
+		if !http1.IsAlnum(c) && c != '.' && c != '_' && c != '-' {
 			return false
 		}
 	}
@@ -220,7 +222,7 @@ func isHidden(b []byte) bool {
 func (r *request) appendForwarding(dst []byte) []byte {
 	host, proto := r.via.host, "http"
 	if len(host) == 0 {
-		host = r.hostField
+		host = r.HostField
 	}
 	if r.secure {
 		proto = "https"
@@ -268,12 +270,12 @@ func (r *request) mayForward(name []byte) bool {
 	if !r.via.trusted {
 		return false
 	}
-	return equalFold(name, "x-forwarded-prefix") ||
-		r.mayTell(name) && !equalFold(name, fieldForwardedFor) && !equalFold(name, fieldForwarded) && !equalFold(name, "x-real-ip")
+	return http1.EqualFold(name, "x-forwarded-prefix") ||
+		r.mayTell(name) && !http1.EqualFold(name, fieldForwardedFor) && !http1.EqualFold(name, fieldForwarded) && !http1.EqualFold(name, "x-real-ip")
 }
 
 // mayTell reports whether a field of r.told is passed on: it comes from a trusted proxy,
 // and under the very name that those write.
 func (r *request) mayTell(name []byte) bool {
-	return r.via.trusted && slices.ContainsFunc(r.told, func(told string) bool { return equalFold(name, told) })
+	return r.via.trusted && slices.ContainsFunc(r.told, func(told string) bool { return http1.EqualFold(name, told) })
 }

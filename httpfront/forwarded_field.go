@@ -1,6 +1,10 @@
 package httpfront
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
+)
 
 // The Forwarded field of RFC 7239: for each proxy one element, which says for whom
 // it asks, by which scheme, and for which host.
@@ -32,7 +36,7 @@ func (h *hops) fromRight(yield func(hop) bool) {
 // where one is not, it cannot be told which part of it a proxy has written.
 func (r *request) readForwarded(c *addrChain, t *trust) bool {
 	var all hops
-	for v := range r.all(fieldForwarded) {
+	for v := range r.All(fieldForwarded) {
 		if !all.parse(v) {
 			return false
 		}
@@ -110,11 +114,11 @@ func parseHop(v []byte) (e hop, rest []byte, ok bool) {
 // to us.
 func (e *hop) of(name []byte) *[]byte {
 	switch {
-	case equalFold(name, "for"):
+	case http1.EqualFold(name, "for"):
 		return &e.client
-	case equalFold(name, "proto"):
+	case http1.EqualFold(name, "proto"):
 		return &e.proto
-	case equalFold(name, "host"):
+	case http1.EqualFold(name, "host"):
 		return &e.host
 	}
 	return nil
@@ -125,7 +129,7 @@ func (e *hop) of(name []byte) *[]byte {
 // addresses may have their colons and brackets, as many proxies write them.
 func parsePair(v []byte) (name, value, rest []byte, ok bool) {
 	n := 0
-	for n < len(v) && isToken(v[n]) {
+	for n < len(v) && http1.IsToken(v[n]) {
 		n++
 	}
 	if n == 0 || n == len(v) || v[n] != '=' {
@@ -136,7 +140,7 @@ func parsePair(v []byte) (name, value, rest []byte, ok bool) {
 		value, rest, ok = parseQuoted(v[1:])
 	} else {
 		n = 0
-		for n < len(v) && (isToken(v[n]) || v[n] == ':' || v[n] == '[' || v[n] == ']') {
+		for n < len(v) && (http1.IsToken(v[n]) || v[n] == ':' || v[n] == '[' || v[n] == ']') {
 			n++
 		}
 		value, rest, ok = v[:n:n], v[n:], n > 0

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // TestClientsCannotSpeakInOurName holds that no spelling of our fields that an
@@ -38,15 +39,15 @@ type heard struct{ client, chain, forwarded, proto, host, port string }
 
 // hear reads fields, one a line, as they come from peer, and returns what is told
 // to the origin.
-func hear(tb testing.TB, peer, by string, fields ...string) (heard, refusal) {
+func hear(tb testing.TB, peer, by string, fields ...string) (heard, http1.Refusal) {
 	tb.Helper()
 	r := newRequest()
 	defer r.release()
 	head := "Host: inner.example\r\n" + strings.Join(append(fields, ""), "\r\n") + "\r\n"
-	if no := r.parse(rawHead{[]byte("GET"), []byte("/"), []byte("HTTP/1.1"), []byte(head)}); no.code != 0 {
+	if no := r.Parse(http1.RawHead{Method: []byte("GET"), Target: []byte("/"), Protocol: []byte("HTTP/1.1"), Fields: []byte(head)}); no.Code != 0 {
 		return heard{}, no
 	}
-	if no := r.locate(netip.MustParseAddr(peer), false, &trust{proxies: trusting, field: strings.ToLower(by)}); no.code != 0 {
+	if no := r.locate(netip.MustParseAddr(peer), false, &trust{proxies: trusting, field: strings.ToLower(by)}); no.Code != 0 {
 		return heard{}, no
 	}
 	out, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(append(r.appendForwarding([]byte("GET / HTTP/1.1\r\n")), "\r\n"...))))
@@ -63,7 +64,7 @@ func hear(tb testing.TB, peer, by string, fields ...string) (heard, refusal) {
 			tb.Fatalf("%s stands there %d times", name, len(v))
 		}
 	}
-	return got, refusal{}
+	return got, http1.Refusal{}
 }
 
 func TestWhoTheVisitorIs(t *testing.T) {
@@ -180,7 +181,7 @@ func TestWhoTheVisitorIs(t *testing.T) {
 			heard{proxy, proxy, `for=10.0.0.1;proto=http;host="inner.example"`, "http", "inner.example", "80"},
 		},
 	} {
-		if got, no := hear(t, c.peer, c.by, c.fields...); no.code != 0 || got != c.want {
+		if got, no := hear(t, c.peer, c.by, c.fields...); no.Code != 0 || got != c.want {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", c.name, got, no, c.want)
 		}
 	}
@@ -191,10 +192,10 @@ func TestForwardedThatIsNotInOrderIsRefused(t *testing.T) {
 		`for="192.0.2.9`, `for="192.0.2.9\"`, `for=`, `for`, `=192.0.2.9`, `for=192.0.2.9;for=6.6.6.6`, `proto=http;proto=https`,
 		`for=192.0.2.9 proto=https`, `for="192.0.2.9"x`, `for = 192.0.2.9`, `for=192.0.2.9;"x"`, `for={}`, `host=a;host=b`,
 	} {
-		if got, no := hear(t, "10.0.0.1", "Forwarded", "Forwarded: for=192.0.2.1, "+v); no.code != 400 {
+		if got, no := hear(t, "10.0.0.1", "Forwarded", "Forwarded: for=192.0.2.1, "+v); no.Code != 400 {
 			t.Errorf("%q: got %+v, %v, want a refusal", v, got, no)
 		}
-		if _, no := hear(t, "192.0.2.1", "Forwarded", "Forwarded: "+v); no.code != 0 {
+		if _, no := hear(t, "192.0.2.1", "Forwarded", "Forwarded: "+v); no.Code != 0 {
 			t.Errorf("%q of a visitor, which is not looked at: %v", v, no)
 		}
 	}
@@ -214,7 +215,7 @@ func TestLongChainsAreCut(t *testing.T) {
 		if by == "Forwarded" {
 			got, no = hear(t, "10.0.0.1", by, by+": for=192.0.2.1, "+strings.Join(hops, ", "))
 		}
-		if no.code != 0 || got.client != "10.0.1.44" || strings.Count(got.chain, ",") != chainMax {
+		if no.Code != 0 || got.client != "10.0.1.44" || strings.Count(got.chain, ",") != chainMax {
 			t.Errorf("%s: got %+v, %v", by, got, no)
 		}
 	}
@@ -271,7 +272,7 @@ func FuzzForwarded(f *testing.F) {
 			if strings.ContainsAny(list+proto+host, "\r\n") {
 				return
 			}
-			if got, no := hear(t, visitor, by, fields("")...); no.code == 0 && (got.client != visitor || got.chain != visitor || got.proto != "http" || got.host != "inner.example" || got.port != "80") {
+			if got, no := hear(t, visitor, by, fields("")...); no.Code == 0 && (got.client != visitor || got.chain != visitor || got.proto != "http" || got.host != "inner.example" || got.port != "80") {
 				t.Fatalf("%s: a visitor says %q and is heard as %+v", by, fields(""), got)
 			}
 			last := visitor
@@ -279,15 +280,15 @@ func FuzzForwarded(f *testing.F) {
 				last = "for=" + visitor
 			}
 			got, no := hear(t, "10.0.0.1", by, fields(last)...)
-			if no.code == 0 && (got.client != visitor || got.chain != visitor+", 10.0.0.1") {
+			if no.Code == 0 && (got.client != visitor || got.chain != visitor+", 10.0.0.1") {
 				t.Fatalf("%s: %q hides a visitor: %+v", by, fields(last), got)
 			}
-			if got, no = hear(t, "10.0.0.1", by, fields("")...); no.code != 0 {
+			if got, no = hear(t, "10.0.0.1", by, fields("")...); no.Code != 0 {
 				continue
 			}
 			// What we tell is understood by who reads as we do.
 			again, no := hear(t, "10.0.0.2", "Forwarded", "Forwarded: "+got.forwarded)
-			if no.code != 0 || again.client != got.client && !strings.HasPrefix(got.client, "10.") && !strings.HasPrefix(got.client, "fd") ||
+			if no.Code != 0 || again.client != got.client && !strings.HasPrefix(got.client, "10.") && !strings.HasPrefix(got.client, "fd") ||
 				again.proto != got.proto || again.host != got.host {
 				t.Fatalf("%s: %+v is heard as %+v, %v", by, got, again, no)
 			}

@@ -10,14 +10,15 @@ import (
 	"slices"
 
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 )
 
 // handler makes w the answer to r. no says why r cannot be understood, if so.
-type handler func(r *request, w *answer, no refusal)
+type handler func(r *request, w *answer, no http1.Refusal)
 
 // handle is the handler of visitors. Whatever protocol a request came by, this is its way.
-func (f *Front) handle(r *request, w *answer, no refusal) {
+func (f *Front) handle(r *request, w *answer, no http1.Refusal) {
 	a := admitted{req: r}
 	if f.decide(w, &a, no) {
 		f.proxy(w, &a)
@@ -29,12 +30,12 @@ func (f *Front) handle(r *request, w *answer, no refusal) {
 
 // decide takes a request as far as it can be taken without the origin. It
 // returns false if the request has been answered.
-func (f *Front) decide(w *answer, a *admitted, no refusal) bool {
+func (f *Front) decide(w *answer, a *admitted, no http1.Refusal) bool {
 	r := a.req
-	if no.code == 0 {
+	if no.Code == 0 {
 		no = f.place(a, r.edge.peerAddr(), r.edge.isSecure())
 	}
-	if no.code != 0 {
+	if no.Code != 0 {
 		r.record.becomes(Malformed)
 		f.refuse(w, no)
 		return false
@@ -66,51 +67,51 @@ func (f *Front) decide(w *answer, a *admitted, no refusal) bool {
 
 // place finds out where a.req, which was parsed, comes from and goes to, or says why it goes
 // nowhere.
-func (f *Front) place(a *admitted, peer netip.Addr, secure bool) refusal {
+func (f *Front) place(a *admitted, peer netip.Addr, secure bool) http1.Refusal {
 	r := a.req
-	if no := r.locate(peer, secure, &f.trust); no.code != 0 {
+	if no := r.locate(peer, secure, &f.trust); no.Code != 0 {
 		return no
 	}
 	f.settleHost(r)
 	r.record.traced(r, false)
-	a.site = f.sites.find(r.host, r.path.Route)
-	if no := f.accepts(r); no.code != 0 {
+	a.site = f.sites.find(r.Host, r.Path.Route)
+	if no := f.accepts(r); no.Code != 0 {
 		return no
 	}
-	if no := a.site.admits(r); no.code != 0 {
+	if no := a.site.admits(r); no.Code != 0 {
 		return no
 	}
-	if !f.cfg.allows(r.method) {
-		return unknownMethod
+	if !f.cfg.allows(r.Method) {
+		return http1.UnknownMethod
 	}
-	return refusal{}
+	return http1.Refusal{}
 }
 
 // roomOf returns the room that decides about r; nil if none does. A preflight
 // carries no cookies, so it would wait for ever; what it asks about is decided when
 // it comes.
 func (f *Front) roomOf(r *request) Room {
-	if r.preflight {
+	if r.Preflight {
 		return nil
 	}
-	return f.cfg.Rooms.Route(r.host, r.path.Route)
+	return f.cfg.Rooms.Route(r.Host, r.Path.Route)
 }
 
 // accepts says what keeps r from being taken for any room, or for none, if anything does.
-func (f *Front) accepts(r *request) refusal {
-	if hosts := *f.hosts.Load(); len(hosts) > 0 && !slices.Contains(hosts, r.host) {
-		return refusal{code: http.StatusMisdirectedRequest, reason: "this host is not served here"}
+func (f *Front) accepts(r *request) http1.Refusal {
+	if hosts := *f.hosts.Load(); len(hosts) > 0 && !slices.Contains(hosts, r.Host) {
+		return http1.Refusal{Code: http.StatusMisdirectedRequest, Reason: "this host is not served here"}
 	}
 	return f.oneRoom(r)
 }
 
 // oneRoom refuses a request that is of one room where an encoded slash ends a segment,
 // and of another where it does not: how the origin takes it is not known.
-func (f *Front) oneRoom(r *request) refusal {
-	if r.path.Literal == "" || f.cfg.Rooms.Route(r.host, r.path.Route) == f.cfg.Rooms.Route(r.host, r.path.LiteralRoute) {
-		return refusal{}
+func (f *Front) oneRoom(r *request) http1.Refusal {
+	if r.Path.Literal == "" || f.cfg.Rooms.Route(r.Host, r.Path.Route) == f.cfg.Rooms.Route(r.Host, r.Path.LiteralRoute) {
+		return http1.Refusal{}
 	}
-	return bad("an encoded slash (%2F) leaves it open which waiting room the address belongs to")
+	return http1.Bad("an encoded slash (%2F) leaves it open which waiting room the address belongs to")
 }
 
 // judge has room decide about a.req, and fills in a; who is not admitted gets the
@@ -209,7 +210,7 @@ func (f *Front) unavailable(r *request) (failure, error) {
 	if r.hasPassed(f.self) {
 		return looping, errLoop
 	}
-	if f.draining.Load() && r.upgrade {
+	if f.draining.Load() && r.Upgrade {
 		return stopping, errDraining
 	}
 	if err := f.cfg.Ready(); err != nil {

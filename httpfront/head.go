@@ -5,10 +5,11 @@ import (
 	"strconv"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
-// appendHead appends the head that the origin is sent. It is written anew from
-// what the guard understood: fields that concern one connection are left out,
+// appendHead appends the head that the origin is sent. It is written from
+// what was understood: fields that concern one connection are left out,
 // and so are those that the client may not speak to the origin with.
 //
 // The Host field is the client's own, so that the origin builds links to the
@@ -17,39 +18,39 @@ import (
 // host is for requests that have none; self is what the node calls itself to find
 // out whether a request comes back.
 func (r *request) appendHead(dst []byte, host, self string) []byte {
-	dst = append(dst, r.method...)
+	dst = append(dst, r.Method...)
 	dst = append(dst, ' ')
-	dst = append(dst, r.target...)
+	dst = append(dst, r.Target...)
 	dst = append(dst, " HTTP/1.1\r\nHost: "...)
-	if len(r.hostField) > 0 {
-		dst = append(dst, r.hostField...)
+	if len(r.HostField) > 0 {
+		dst = append(dst, r.HostField...)
 	} else {
 		dst = append(dst, host...)
 	}
 	dst = append(dst, "\r\n"...)
-	for _, f := range r.fields {
+	for _, f := range r.Fields {
 		switch {
-		case isFraming(f.name), isHop(f.name), forwarding.Is(f.name) && !r.mayForward(f.name), isLookalike(f.name), r.isConnectionOption(f.name):
-		case isNamed(f.name, r.proofName), r.told.has(f.name) && !r.mayTell(f.name), !r.mayTrace(f.name):
-		case equalFold(f.name, "cookie"):
-			dst = appendForeignCookies(dst, f.value)
+		case isFraming(f.Name), isHop(f.Name), forwarding.Is(f.Name) && !r.mayForward(f.Name), isLookalike(f.Name), r.IsConnectionOption(f.Name):
+		case isNamed(f.Name, r.proofName), r.told.has(f.Name) && !r.mayTell(f.Name), !r.mayTrace(f.Name):
+		case http1.EqualFold(f.Name, "cookie"):
+			dst = appendForeignCookies(dst, f.Value)
 		default:
-			dst = appendField(dst, f.name, f.value)
+			dst = http1.AppendField(dst, f.Name, f.Value)
 		}
 	}
 	switch {
-	case r.length == lengthChunked:
+	case r.Length == http1.LengthChunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 		dst = r.appendTrailerNames(dst)
-	case r.length >= 0:
+	case r.Length >= 0:
 		dst = append(dst, "Content-Length: "...)
-		dst = strconv.AppendInt(dst, r.length, 10)
+		dst = strconv.AppendInt(dst, r.Length, 10)
 		dst = append(dst, "\r\n"...)
 	}
 	switch {
-	case r.upgrade:
+	case r.Upgrade:
 		dst = append(dst, "Connection: Upgrade\r\nUpgrade: websocket\r\n"...)
-	case r.trailers:
+	case r.Trailers:
 		dst = append(dst, "TE: trailers\r\nConnection: TE\r\n"...)
 	}
 	dst = r.appendForwarding(dst)
@@ -64,7 +65,7 @@ func (r *request) appendProof(dst []byte) []byte {
 	if r.proof == "" {
 		return dst
 	}
-	return appendField(dst, r.proofName, r.proof)
+	return http1.AppendField(dst, r.proofName, r.proof)
 }
 
 // isNamed reports whether a field has a name, in any case, and with underscores for
@@ -81,7 +82,7 @@ func isNamed(field []byte, name string) bool {
 		if d == '_' {
 			d = '-'
 		}
-		if lowerByte(c) != lowerByte(d) {
+		if http1.LowerByte(c) != http1.LowerByte(d) {
 			return false
 		}
 	}
@@ -104,49 +105,37 @@ func (n fieldNames) has(field []byte) bool {
 // isFieldName reports whether a field of that name may be added to requests.
 func isFieldName(name string) bool {
 	b := []byte(name)
-	for _, c := range b {
-		if !isToken(c) {
-			return false
-		}
-	}
-	return len(b) > 0 && !isFraming(b) && !isHop(b) && !equalFold(b, "cookie")
-}
-
-func appendField[T []byte | string](dst []byte, name, value T) []byte {
-	dst = append(dst, name...)
-	dst = append(dst, ": "...)
-	dst = append(dst, value...)
-	return append(dst, "\r\n"...)
+	return http1.IsName(b) && !isFraming(b) && !isHop(b) && !http1.EqualFold(b, "cookie")
 }
 
 // isFraming reports whether appendHead writes this field by itself.
 func isFraming(name []byte) bool {
-	return equalFold(name, "host") || equalFold(name, "content-length") || equalFold(name, "expect")
+	return http1.EqualFold(name, "host") || http1.EqualFold(name, "content-length") || http1.EqualFold(name, "expect")
 }
 
 // isHop reports whether a field concerns one connection only.
 func isHop(name []byte) bool {
 	switch len(name) {
 	case 2:
-		return equalFold(name, "te")
+		return http1.EqualFold(name, "te")
 	case 7:
-		if equalFold(name, "trailer") || equalFold(name, "upgrade") {
+		if http1.EqualFold(name, "trailer") || http1.EqualFold(name, "upgrade") {
 			return true
 		}
 	case 10:
-		if equalFold(name, "connection") || equalFold(name, "keep-alive") {
+		if http1.EqualFold(name, "connection") || http1.EqualFold(name, "keep-alive") {
 			return true
 		}
 	case 14:
-		if equalFold(name, "http2-settings") {
+		if http1.EqualFold(name, "http2-settings") {
 			return true
 		}
 	case 17:
-		if equalFold(name, "transfer-encoding") {
+		if http1.EqualFold(name, "transfer-encoding") {
 			return true
 		}
 	}
-	return len(name) >= 6 && equalFold(name[:6], "proxy-")
+	return len(name) >= 6 && http1.EqualFold(name[:6], "proxy-")
 }
 
 // isLookalike reports whether a name would be one of those that say where a
@@ -164,17 +153,4 @@ func isLookalike(name []byte) bool {
 		}
 	}
 	return isFraming(dashes) || isHop(dashes)
-}
-
-// isConnectionOption reports whether the client named the field in Connection,
-// which makes it one that concerns one connection only.
-func (r *request) isConnectionOption(name []byte) bool {
-	for v := range r.all("connection") {
-		for e := range elements(v) {
-			if bytes.EqualFold(e, name) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -116,7 +117,7 @@ func TestHostsThatAreNotBelieved(t *testing.T) {
 	for _, host := range []string{"", "a b", "a/b", "a@b", "a:b", "a:0", "a:65536", "a\"", "[::1", "..", "a..b", strings.Repeat("a", 254), "g\xc3\xb6d"} {
 		r := newRequest()
 		head := "Host: inner.example\r\nX-Forwarded-Host: " + host + "\r\n\r\n"
-		if no := r.parse(rawHead{[]byte(http.MethodGet), []byte("/"), []byte("HTTP/1.1"), []byte(head)}); no.code != 0 {
+		if no := r.Parse(http1.RawHead{Method: []byte(http.MethodGet), Target: []byte("/"), Protocol: []byte("HTTP/1.1"), Fields: []byte(head)}); no.Code != 0 {
 			t.Fatalf("%q: %v", host, no)
 		}
 		r.locate(trusting[0].Addr(), false, &trust{proxies: trusting, field: fieldForwardedFor})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/conn/socket"
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // HTTP/1.1 with clients. A connection has one goroutine, which reads a head, has its request
@@ -94,7 +95,7 @@ func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel
 	defer r.release()
 	r.edge = e
 	if e.requests++; e.requests > 1 {
-		r.memory = &e.memory
+		r.before, r.Request.Memory = &e.memory, &e.memory.head
 	}
 	head, no, err := f.readHead(e)
 	if err != nil {
@@ -112,11 +113,11 @@ func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel
 		return false, w.beginTunnel(e, r)
 	}
 	w.last = w.last || f.isLast(e, r) || r.input.waits ||
-		!w.streams && r.length > discardMax && r.input.unread() // else somebody may be reading it
+		!w.streams && r.Length > discardMax && r.input.Unread() // else somebody may be reading it
 	if sent, err = w.send(e, r); err == nil && !w.last {
 		return r.input.discard(), nil
 	}
-	if w.linger || r.input.waits || r.input.unread() {
+	if w.linger || r.input.waits || r.input.Unread() {
 		e.linger.Store(true)
 	}
 	return false, nil
@@ -124,12 +125,12 @@ func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel
 
 // isLast reports whether the connection is closed once r has been answered.
 func (f *Front) isLast(e *edgeConn, r *request) bool {
-	return r.close || f.draining.Load() || e.requests >= f.cfg.Limits.Requests
+	return r.Close || f.draining.Load() || e.requests >= f.cfg.Limits.Requests
 }
 
 // makeAnswer makes w the answer to the request with that head, of which no says why it is refused if
 // that is known already. If something panics, only this request fails.
-func (f *Front) makeAnswer(h handler, r *request, w *answer, head []byte, no refusal) {
+func (f *Front) makeAnswer(h handler, r *request, w *answer, head []byte, no http1.Refusal) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
@@ -141,46 +142,46 @@ func (f *Front) makeAnswer(h handler, r *request, w *answer, head []byte, no ref
 	h(r, w, r.understand(head, no))
 }
 
-var panicked = refusal{code: http.StatusInternalServerError, reason: "this request could not be served"}
+var panicked = http1.Refusal{Code: http.StatusInternalServerError, Reason: "this request could not be served"}
 
 // understand reads a head into r, or says why it is refused. The reader of the connection is given
 // back for as long as the answer takes if there is nothing more in it.
-func (r *request) understand(head []byte, no refusal) refusal {
-	h, ok := splitHead(head)
-	if no.code == 0 && !ok {
-		no = bad("the first line is not a method, an address and a version, with one space between them")
+func (r *request) understand(head []byte, no http1.Refusal) http1.Refusal {
+	h, ok := http1.Split(head)
+	if no.Code == 0 && !ok {
+		no = http1.Bad("the first line is not a method, an address and a version, with one space between them")
 	}
-	if no.code == 0 {
-		no = r.parse(h)
+	if no.Code == 0 {
+		no = r.Parse(h)
 	}
 	r.record.asked(h, r)
 	in := r.edge.in
 	in.Discard(len(head)) // which r owns a copy of
-	if no.code == 0 {
+	if no.Code == 0 {
 		r.input.begin(r)
 	}
-	if !r.hasBody() && in.Buffered() == 0 {
+	if !r.HasBody() && in.Buffered() == 0 {
 		r.edge.freeReader()
 	}
 	return no
 }
 
 var (
-	headTooLong = refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "the head of the request is too long"}
-	headTooSlow = refusal{code: http.StatusRequestTimeout, reason: "the request came too slowly"}
+	headTooLong = http1.Refusal{Code: http.StatusRequestHeaderFieldsTooLarge, Reason: "the head of the request is too long"}
+	headTooSlow = http1.Refusal{Code: http.StatusRequestTimeout, Reason: "the request came too slowly"}
 )
 
 // readHead waits for a whole head and returns it, with its last empty line; it is good until the
 // next read. If it is refused, it is as much of it as has come.
-func (f *Front) readHead(e *edgeConn) (head []byte, no refusal, err error) {
+func (f *Front) readHead(e *edgeConn) (head []byte, no http1.Refusal, err error) {
 	end, timed := 0, e.requests == 1 // awaits has set the deadline of the first one
 	for {
 		b, _ := e.in.Peek(e.in.Buffered())
-		switch end, no = headEnd(b, end); {
-		case no.code != 0:
+		switch end, no = http1.HeadEnd(b, end); {
+		case no.Code != 0:
 			return b, no, nil
 		case bytes.HasSuffix(b[:end], []byte("\r\n\r\n")):
-			return b[:end], refusal{}, nil
+			return b[:end], http1.Refusal{}, nil
 		case end == 2: // an empty line before the first (RFC 9112, 2.2)
 			e.in.Discard(2)
 			end = 0
@@ -196,50 +197,17 @@ func (f *Front) readHead(e *edgeConn) (head []byte, no refusal, err error) {
 			if b, _ = e.in.Peek(e.in.Buffered()); isTimeout(err) && len(b) > 0 {
 				return b, headTooSlow, nil
 			}
-			return nil, refusal{}, err
+			return nil, http1.Refusal{}, err
 		}
 	}
 }
-
-// headEnd returns the end of the last whole line of a head, up to the empty one behind its
-// fields; from is where one line ends already.
-func headEnd(b []byte, from int) (end int, no refusal) {
-	for end = from; ; {
-		n := bytes.IndexByte(b[end:], '\n')
-		if n < 0 {
-			return end, refusal{}
-		}
-		if n == 0 || b[end+n-1] != '\r' {
-			return end, bad("a line of the head does not end in CR LF")
-		}
-		if end += n + 1; n == 1 {
-			return end, refusal{}
-		}
-	}
-}
-
-// splitHead splits a head, of which perhaps not all is there.
-func splitHead(b []byte) (h rawHead, ok bool) {
-	line, fields, _ := bytes.Cut(b, []byte("\r\n"))
-	method, rest, _ := bytes.Cut(line, []byte(" "))
-	target, protocol, _ := bytes.Cut(rest, []byte(" "))
-	return rawHead{method, target, protocol, fields}, isName(method) && len(target) > 0 && isVersion(protocol)
-}
-
-// isVersion reports whether b is a version of HTTP, spoken here or not.
-func isVersion(b []byte) bool {
-	const form = "HTTP/x.y"
-	return len(b) == len(form) && string(b[:5]) == form[:5] && isDigit(b[5]) && b[6] == '.' && isDigit(b[7])
-}
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // send sends w as the answer to r, and returns how many bytes of body that were. The origin, if
 // there is one, is given back.
 func (w *answer) send(e *edgeConn, r *request) (sent int64, err error) {
-	bare := r.method == http.MethodHead || hasNoBody(w.code)
-	chunked := w.streams && w.origin.head.length < 0 && r.http11
-	w.last = w.last || w.streams && w.origin.head.length < 0 && !chunked
+	bare := r.Method == http.MethodHead || hasNoBody(w.code)
+	chunked := w.streams && w.origin.head.Length < 0 && r.HTTP11
+	w.last = w.last || w.streams && w.origin.head.Length < 0 && !chunked
 	w.out = w.appendHead(w.out[:0], r, chunked)
 	if w.streams {
 		return w.stream(e, chunked)
@@ -277,7 +245,7 @@ func (w *answer) appendHead(dst []byte, r *request, chunked bool) []byte {
 	case chunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 		if len(w.trailer) > 0 {
-			dst = appendField(dst, []byte("Trailer"), w.trailer)
+			dst = http1.AppendField(dst, []byte("Trailer"), w.trailer)
 		}
 	case !w.framed && !hasNoBody(w.code):
 		dst = append(dst, "Content-Length: "...)
@@ -287,21 +255,21 @@ func (w *answer) appendHead(dst []byte, r *request, chunked bool) []byte {
 	switch {
 	case w.last:
 		dst = append(dst, "Connection: close\r\n"...)
-	case !r.http11:
+	case !r.HTTP11:
 		dst = append(dst, "Connection: keep-alive\r\n"...)
 	}
 	return append(dst, "\r\n"...)
 }
 
 // interim sends an answer before the real one to a client that knows of such.
-func (w *answer) interim(e *edgeConn, r *request, h *originHead) error {
-	if !r.http11 {
+func (w *answer) interim(e *edgeConn, r *request, h *http1.Response) error {
+	if !r.HTTP11 {
 		return nil
 	}
-	b := appendStatus(w.out[:0], h.code, h.reason)
-	for i := range h.fields {
-		if f := &h.fields[i]; h.passesOn(f.name) && !equalFold(f.name, "content-length") {
-			b = appendField(b, f.name, f.value)
+	b := appendStatus(w.out[:0], h.Code, h.Reason)
+	for i := range h.Fields {
+		if f := &h.Fields[i]; passesOn(h, f.Name) && !http1.EqualFold(f.Name, "content-length") {
+			b = http1.AppendField(b, f.Name, f.Value)
 		}
 	}
 	w.out = append(b, "\r\n"...)
@@ -309,42 +277,19 @@ func (w *answer) interim(e *edgeConn, r *request, h *originHead) error {
 	return err
 }
 
-// requestBody reads the body of a request. It is part of the request; the zero value has none.
+// requestBody is the body of a request. It is part of the request; the zero value has none.
 type requestBody struct {
-	edge   *edgeConn // nil: there is none
-	chunks chunkReader
-	left   int64 // bytes; negative if the body is in chunks
-	waits  bool  // the client waits to be told to go on
+	http1.Body
+	edge  *edgeConn // nil: there is none
+	waits bool      // the client waits to be told to go on
 }
 
 // begin makes b the body of r, whose head was read.
 func (b *requestBody) begin(r *request) {
-	if !r.hasBody() {
-		return
+	if r.HasBody() {
+		b.waits, b.edge = r.Expectation, r.edge
+		b.Body.Begin(r.edge.in, r.Length, false)
 	}
-	b.waits = r.expectation
-	b.edge, b.left = r.edge, r.length
-	b.chunks.br = r.edge.in
-}
-
-// Read reads some of the body.
-func (b *requestBody) Read(p []byte) (n int, err error) {
-	switch {
-	case b.left < 0:
-		return b.chunks.Read(p)
-	case b.left == 0:
-		return 0, io.EOF
-	}
-	n, err = b.chunks.br.Read(p[:min(int64(len(p)), b.left)])
-	if b.left -= int64(n); err != nil {
-		err = noEOF(err)
-	}
-	return n, err
-}
-
-// unread reports whether some of the body is still to be read.
-func (b *requestBody) unread() bool {
-	return b.edge != nil && (b.left > 0 || b.left < 0 && b.chunks.err != io.EOF)
 }
 
 // goOn tells a client that waits to send its body (RFC 9110, 10.1.1).
@@ -373,12 +318,12 @@ func (b *requestBody) discard() bool {
 	b.edge.SetReadDeadline(time.Now().Add(discardTime))
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	for left := discardMax; left > 0 && b.unread(); {
+	for left := discardMax; left > 0 && b.Unread(); {
 		n, err := b.Read(buf[:])
 		if left -= n; err != nil {
 			break
 		}
 	}
-	b.edge.linger.Store(b.unread())
-	return !b.unread()
+	b.edge.linger.Store(b.Unread())
+	return !b.Unread()
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -105,7 +106,7 @@ var wholeHeads = []string{
 	"GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%2e%2e/a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a%2fb HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a;b/c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", "GET /\\a HTTP/1.1\r\nHost: a\r\n\r\n", "GET //a/../b HTTP/1.1\r\nHost: a\r\n\r\n",
 	"GET /a HTTP/1.1\r\nHost: \r\n\r\n", "GET /long HTTP/1.1\r\nHost: \r\n\r\n", "GET /long HTTP/1.1\r\nHost: a\r\nTrailer: Content-Length\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nTrailer: X\r\n\r\n",
 	"GET /long HTTP/1.1\r\nHost: a\r\n\r\n", "GET /chunked HTTP/1.1\r\nHost: a\r\n\r\n", "GET /command HTTP/1.1\r\nHost: a\r\n\r\n", "GET /none HTTP/1.1\r\nHost: a\r\n\r\n", "GET /gone HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /" + strings.Repeat("a", targetMax) + " HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", fieldsMax) + "\r\n",
+	"GET /" + strings.Repeat("a", 8<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", 100) + "\r\n",
 	"GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "get /a HTTP/1.1\r\nHost: a\r\n\r\n", "BREW /a HTTP/1.1\r\nHost: a\r\n\r\n", "\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n",
 	"GET /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "GET /a HTTP/1.1\r\nHost: a\r\nTraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n",
 }
@@ -128,7 +129,7 @@ func siteOfAllKinds(w http.ResponseWriter, r *http.Request) {
 	}
 	fields := make([]string, 0, len(r.Header))
 	for name, values := range r.Header {
-		if !strings.EqualFold(name, loopField) {
+		if !strings.EqualFold(name, "Ropeline-Via") {
 			fields = append(fields, fmt.Sprint(name, values))
 		}
 	}
@@ -436,31 +437,25 @@ func FuzzOriginHead(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		size := headSize(b)
-		if size == 0 {
-			return
+		read := func(h *http1.Response, b []byte) error {
+			return h.Read(bufio.NewReaderSize(bytes.NewReader(b), bufferSize))
 		}
-		b = b[:size]
-		var h originHead
-		if h.parse(bytes.Clone(b)) != nil {
+		var h, again http1.Response
+		if read(&h, b) != nil {
 			return
 		}
 		w := newAnswer()
 		defer w.release()
 		w.take(&h, &admitted{req: newRequest()})
-		sent := w.appendHead(nil, &request{parsed: parsed{http11: true}}, h.length == lengthChunked && !hasNoBody(h.code))
-		again := originHead{}
-		if got := headSize(sent); got != len(sent) {
-			t.Fatalf("%q is sent on as %q", b, sent)
-		}
-		if err := again.parse(bytes.Clone(sent)); err != nil || again.code != h.code || again.length != h.length && !hasNoBody(h.code) {
-			t.Fatalf("%q is sent on as %q: %v, %d, length %d, want %d and %d", b, sent, err, again.code, again.length, h.code, h.length)
+		sent := w.appendHead(nil, &request{Request: http1.Request{HTTP11: true}}, h.Length == http1.LengthChunked && !hasNoBody(h.Code))
+		if err := read(&again, sent); err != nil || again.Size != len(sent) || again.Code != h.Code || again.Length != h.Length && !hasNoBody(h.Code) {
+			t.Fatalf("%q is sent on as %q: %v, %d, length %d, want %d and %d", b, sent, err, again.Code, again.Length, h.Code, h.Length)
 		}
 		other, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(sent)), nil)
 		if err != nil {
 			return
 		}
-		if length := max(h.length, -1); other.StatusCode != h.code || other.ContentLength != length && !hasNoBody(h.code) {
+		if length := max(h.Length, -1); other.StatusCode != h.Code || other.ContentLength != length && !hasNoBody(h.Code) {
 			t.Fatalf("%q is sent on as %q, in which another parser reads %d with %d bytes", b, sent, other.StatusCode, other.ContentLength)
 		}
 	})

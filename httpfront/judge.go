@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -130,18 +131,18 @@ func (f *Front) Judge(q *Question) (a Answer) {
 			a = f.undecided(k, failure{code: http.StatusServiceUnavailable, title: "Something went wrong here"}, fmt.Errorf("panic: %v", p))
 		}
 	}()
-	if no := k.req.ask(q); no.code != 0 {
+	if no := k.req.ask(q); no.Code != 0 {
 		k.req.record.becomes(Malformed)
 		return malformed(no)
 	}
 	if !q.NoPage {
 		k.answer = newAnswer()
 	}
-	defer func() { a.JSON = prefersJSON(k.req.accept) }()
+	defer func() { a.JSON = prefersJSON(k.req.Accept) }()
 	k.req.again = q.Again
 	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
 	k.req.record.traced(k.req, true)
-	if no := f.accepts(k.req); no.code != 0 {
+	if no := f.accepts(k.req); no.Code != 0 {
 		k.req.record.becomes(Malformed)
 		return malformed(no)
 	}
@@ -237,16 +238,16 @@ func (f *Front) undecided(k *asked, what failure, err error) Answer {
 
 func opensOnFailure(s *room.Settings) bool { return s.OnPartition == room.PartitionOpen || s.DryRun }
 
-func malformed(no refusal) Answer {
+func malformed(no http1.Refusal) Answer {
 	return Answer{
-		Outcome: Malformed, Status: no.code,
+		Outcome: Malformed, Status: no.Code,
 		Fields: []AnswerField{
 			{"Content-Type", "text/plain; charset=utf-8"},
 			{"Cache-Control", "no-store"},
 			{"X-Content-Type-Options", "nosniff"},
 			{stateField, stateRefused},
 		},
-		Body: fmt.Appendf(nil, "%d %s\n", no.code, no.reason),
+		Body: fmt.Appendf(nil, "%d %s\n", no.Code, no.Reason),
 	}
 }
 
@@ -263,26 +264,26 @@ func (a *Answer) copyFrom(w *answer) {
 // ask fills r in from a question, by writing the head that the proxy would have
 // sent and reading it by the rules for heads. So a question is understood as the
 // same request is in front of us, or refused like it.
-func (r *request) ask(q *Question) refusal {
+func (r *request) ask(q *Question) http1.Refusal {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	head, err := q.appendFields(buf[:0])
 	if err != nil {
-		return bad(err.Error())
+		return http1.Bad(err.Error())
 	}
 	method := q.Method
 	switch {
-	case opensTunnel(method):
-		return bad("this method is not supported") // and not 501, which some take for a node that is down
-	case !IsMethod(method):
+	case http1.OpensTunnel(method):
+		return http1.Bad("this method is not supported") // and not 501, which some take for a node that is down
+	case !http1.IsMethod(method):
 		method = http.MethodPost // what it does is not known, so it may change something
 	}
 	// parse copies what it keeps.
-	no := r.parse(rawHead{[]byte(method), []byte(q.Target), []byte("HTTP/1.1"), head})
-	if no.to != "" {
-		return bad(no.reason) // other proxies send nobody elsewhere
+	no := r.Parse(http1.RawHead{Method: []byte(method), Target: []byte(q.Target), Protocol: []byte("HTTP/1.1"), Fields: head})
+	if no.To != "" {
+		return http1.Bad(no.Reason) // other proxies send nobody elsewhere
 	}
-	r.preflight = r.preflight && !q.hasBody()
+	r.Preflight = r.Preflight && !q.hasBody()
 	return no
 }
 
@@ -294,7 +295,7 @@ func (q *Question) appendFields(dst []byte) ([]byte, error) {
 			err = errors.New("a header field has a line break")
 			return false
 		}
-		dst = appendField(dst, name, value)
+		dst = http1.AppendField(dst, name, value)
 		return true
 	}
 	add("Host", q.Host)
@@ -323,7 +324,7 @@ func (q *Question) hasBody() bool {
 		return false
 	}
 	for name, value := range q.Fields {
-		if equalFold([]byte(name), "transfer-encoding") || equalFold([]byte(name), "content-length") && value != "0" {
+		if http1.EqualFold([]byte(name), "transfer-encoding") || http1.EqualFold([]byte(name), "content-length") && value != "0" {
 			return true
 		}
 	}
@@ -363,8 +364,8 @@ var (
 func (f *Front) Revoke(q *Question) (cookie string, err error) {
 	r := newRequest()
 	defer r.release()
-	if no := r.ask(q); no.code != 0 {
-		return "", errors.New(no.reason)
+	if no := r.ask(q); no.Code != 0 {
+		return "", errors.New(no.Reason)
 	}
 	r.locate(q.Peer, false, &f.asked)
 	decider := f.roomOf(r)

@@ -60,7 +60,7 @@ func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
 		c.Clock = func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) }
 	}
 	rooms := map[string]func(node.Pass, bool, time.Time) node.Verdict{"never": never, "always": always, "let in": letIn}
-	longTarget := "/" + strings.Repeat("a", targetMax)
+	longTarget := "/" + strings.Repeat("a", 8<<10)
 	for name, decide := range rooms {
 		r := newRoom(decide)
 		r.settings.QueueingStatusCode = 202

@@ -65,11 +65,11 @@ func refuseLimited(w *answer, r *request, a *askedLimit) {
 	case answer.Content != "":
 		h.Set("Content-Type", answer.ContentType+"; charset=utf-8")
 		w.write(answer.Content)
-	case prefersJSON(r.accept):
+	case prefersJSON(r.Accept):
 		h.Set("Content-Type", "application/json")
 		w.write(`{"error":"too many requests","limit":"` + a.by.rule.Name + `","retry_after":` + strconv.FormatInt(after, 10) + "}\n")
 	default:
-		l := lang.Match(r.acceptLanguage, lang.English)
+		l := lang.Match(r.AcceptLanguage, lang.English)
 		h.Set("Vary", "Accept, Accept-Language")
 		w.notice(notice{
 			lang: l, title: l.Text(lang.TitleLimited), text: l.Text(lang.MessageLimited),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 )
@@ -66,11 +67,11 @@ func (l *rateLimit) isAbout(r *request, e *expr.Expression) bool {
 	if e.Match(&r.facts) {
 		return true
 	}
-	if r.path.Literal == "" && r.path.Route == r.path.Decoded {
+	if r.Path.Literal == "" && r.Path.Route == r.Path.Decoded {
 		return false
 	}
-	defer func() { r.facts.Path = r.path.Decoded }()
-	for _, path := range [...]string{r.path.Route, r.path.Literal, r.path.LiteralRoute} {
+	defer func() { r.facts.Path = r.Path.Decoded }()
+	for _, path := range [...]string{r.Path.Route, r.Path.Literal, r.Path.LiteralRoute} {
 		if r.facts.Path = path; path != "" && e.Match(&r.facts) {
 			return true
 		}
@@ -108,8 +109,8 @@ const (
 // differ are never alike. The path is without the parameters of segments: with them
 // whoever writes "/a;1" and "/a;2" would have a counter for each.
 func (l *rateLimit) appendValues(dst []byte, r *request, visitor node.VisitorID) []byte {
-	r.facts.Path = r.path.Route
-	defer func() { r.facts.Path = r.path.Decoded }()
+	r.facts.Path = r.Path.Route
+	defer func() { r.facts.Path = r.Path.Decoded }()
 	for _, c := range l.values {
 		if c.visitor && visitor != (node.VisitorID{}) {
 			dst = append(append(dst, valueOfVisitor), visitor[:]...)
@@ -175,7 +176,7 @@ func (f *Front) tellUnseen(r *request) {
 }
 
 // countAnswered counts a request for rules that ask about the response, whose head is h.
-func (f *Front) countAnswered(r *request, h *originHead) {
+func (f *Front) countAnswered(r *request, h *http1.Response) {
 	described := false
 	for i := range r.limits {
 		a := &r.limits[i]
@@ -186,12 +187,12 @@ func (f *Front) countAnswered(r *request, h *originHead) {
 		if !described {
 			described = true
 			r.answer = r.answer[:0]
-			for i := range h.fields {
-				if f := &h.fields[i]; h.passesOn(f.name) {
-					r.answer = append(r.answer, [2]string{asText(f.name), asText(f.value)})
+			for i := range h.Fields {
+				if f := &h.Fields[i]; passesOn(h, f.Name) {
+					r.answer = append(r.answer, [2]string{asText(f.Name), asText(f.Value)})
 				}
 			}
-			r.facts.Response = expr.Response{Code: h.code, Headers: &r.answer}
+			r.facts.Response = expr.Response{Code: h.Code, Headers: &r.answer}
 		}
 		if a.by.isAbout(r, a.by.counting) {
 			v := a.by.meter.Count(a.key, f.cfg.Clock())

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/httpfront/conn/socket"
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // edgeConfig says how an edgeListener takes connections. All of it is given.
@@ -213,7 +214,7 @@ func (l *edgeListener) take(c net.Conn) {
 		l.prepare(e, peer, true)
 		return
 	}
-	if no := l.admit(e, peer); no.code != 0 {
+	if no := l.admit(e, peer); no.Code != 0 {
 		l.turnAway(e, no)
 		return
 	}
@@ -225,12 +226,12 @@ func (l *edgeListener) take(c net.Conn) {
 }
 
 var (
-	refuseFull    = refusal{code: http.StatusServiceUnavailable, reason: "too many connections to this server at the moment"}
-	refuseCrowded = refusal{code: http.StatusTooManyRequests, reason: "too many connections from your address at the moment"}
+	refuseFull    = http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "too many connections to this server at the moment"}
+	refuseCrowded = http1.Refusal{Code: http.StatusTooManyRequests, Reason: "too many connections from your address at the moment"}
 )
 
 // admit takes a place of addr for e, or says why there is none.
-func (l *edgeListener) admit(e *edgeConn, addr netip.Addr) refusal {
+func (l *edgeListener) admit(e *edgeConn, addr netip.Addr) http1.Refusal {
 	l.mu.Lock()
 	full := l.settled >= l.cfg.limits.Conns
 	crowded := false
@@ -253,7 +254,7 @@ func (l *edgeListener) admit(e *edgeConn, addr netip.Addr) refusal {
 		})
 		return refuseCrowded
 	}
-	return refusal{}
+	return http1.Refusal{}
 }
 
 func (l *edgeListener) warnFull() {
@@ -286,7 +287,7 @@ func (l *edgeListener) handOut(e *edgeConn) {
 
 // turnAway closes e. Clients are told why, if there are not too many of them: under TLS, that
 // takes a handshake.
-func (l *edgeListener) turnAway(e *edgeConn, no refusal) {
+func (l *edgeListener) turnAway(e *edgeConn, no http1.Refusal) {
 	select {
 	case l.polite <- struct{}{}:
 	default:
@@ -305,7 +306,7 @@ func (l *edgeListener) turnAway(e *edgeConn, no refusal) {
 			e.Conn = t
 		}
 		e.linger.Store(true)
-		e.Write(no.answer(time.Now()))
+		e.Write(turnedAway(no, time.Now()))
 	}()
 }
 

@@ -5,17 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-)
+	"strings"
 
-// loopField is the field in which nodes tell origins that a request has passed
-// them. An origin's address that leads back to the nodes, by a name that was
-// changed or a balancer in between, would send each request round and round
-// until no connection is left.
-//
-// It is not Via, which was made for this, because common origins change what
-// they answer where there is one: nginx does not compress then (gzip_proxied).
-// Via fields of others are passed on as they are.
-const loopField = "ropeline-via"
+	"github.com/ropeline/ropeline/httpfront/http1"
+)
 
 // hopsMax is how many nodes a request may pass. Rooms in front of rooms have two.
 const hopsMax = 8
@@ -35,7 +28,7 @@ func newSelf() string { return fmt.Sprintf("%0*x", selfSize, rand.Uint64()) }
 // more nodes than make sense.
 func (r *request) hasPassed(self string) bool {
 	n := 0
-	for hop := range elements(r.loop) {
+	for hop := range http1.Elements(r.Loop) {
 		if n++; n >= hopsMax || string(hop) == self {
 			return true
 		}
@@ -47,7 +40,7 @@ func (r *request) hasPassed(self string) bool {
 // only as far as it looks like theirs, since it may be a client's.
 func (r *request) appendLoop(dst []byte, self string) []byte {
 	dst = append(dst, "Ropeline-Via: "...)
-	for hop := range elements(r.loop) {
+	for hop := range http1.Elements(r.Loop) {
 		if isSelf(hop) {
 			dst = append(dst, hop...)
 			dst = append(dst, ", "...)
@@ -59,7 +52,7 @@ func (r *request) appendLoop(dst []byte, self string) []byte {
 
 func isSelf(b []byte) bool {
 	for _, c := range b {
-		if unhex(c) > 15 {
+		if strings.IndexByte("0123456789abcdefABCDEF", c) < 0 {
 			return false
 		}
 	}

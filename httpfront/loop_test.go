@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // TestALoopEndsAtOnce has a front whose origin is a front whose origin is the
@@ -50,12 +52,12 @@ func TestPassedNodes(t *testing.T) {
 		strings.Repeat(other+",", hopsMax-1): false,
 		strings.Repeat(other+",", hopsMax):   true,
 	} {
-		r := &request{message: message{loop: []byte(field)}}
+		r := &request{Request: http1.Request{Loop: []byte(field)}}
 		if got := r.hasPassed(self); got != want {
 			t.Errorf("%q: got %v, want %v", field, got, want)
 		}
 	}
-	r := &request{message: message{loop: []byte("evil\", " + other + " ,x, " + strings.ToUpper(other))}}
+	r := &request{Request: http1.Request{Loop: []byte("evil\", " + other + " ,x, " + strings.ToUpper(other))}}
 	if got := string(r.appendLoop(nil, self)); got != "Ropeline-Via: "+other+", "+strings.ToUpper(other)+", "+self+"\r\n" {
 		t.Errorf("got %q", got)
 	}

@@ -4,48 +4,15 @@ import (
 	"bytes"
 
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node/room"
 )
 
 // memory is what a connection remembers of the request before, since the next one is mostly
-// from the same visitor, about the same host, and often the same path. The zero value remembers
-// nothing.
+// from the same visitor. The zero value remembers nothing.
 type memory struct {
 	opened opened
-
-	hostField []byte
-	host      string // what normalHost says of it
-
-	path []byte
-	read room.Path // what room.ReadPath says of it
-}
-
-// readHost is normalHost of a Host field.
-func (m *memory) readHost(field []byte) (host string, ok bool) {
-	if m == nil {
-		return normalHost(field)
-	}
-	if m.host != "" && bytes.Equal(m.hostField, field) {
-		return m.host, true
-	}
-	if host, ok = normalHost(field); ok {
-		m.hostField, m.host = append(m.hostField[:0], field...), host
-	}
-	return host, ok
-}
-
-// readPath is room.ReadPath.
-func (m *memory) readPath(raw []byte) (p room.Path, err error) {
-	if m == nil || len(raw) > rememberedMax {
-		return room.ReadPath(raw)
-	}
-	if m.read.Route != "" && bytes.Equal(m.path, raw) {
-		return m.read, nil
-	}
-	if p, err = room.ReadPath(raw); err == nil {
-		m.path, m.read = append(m.path[:0], raw...), p
-	}
-	return p, err
+	head   http1.Memory
 }
 
 // opened is the pass that a connection brought last, as it was opened. Browsers send the same
@@ -68,7 +35,7 @@ type openedFrom struct {
 	secure   bool // the name of the cookie says so
 }
 
-// rememberedMax is the length of the longest Cookie field or path that is remembered.
+// rememberedMax is the length of the longest Cookie field that is remembered.
 const rememberedMax = 1 << 10
 
 // is reports whether o is what the field opens to.
@@ -86,7 +53,7 @@ func (o *opened) remember(c carried, list []byte, from openedFrom) {
 
 // onlyCookies returns the Cookie field of r; nil if there are several.
 func (r *request) onlyCookies() (list []byte) {
-	for v := range r.all("cookie") {
+	for v := range r.All("cookie") {
 		if list != nil {
 			return nil
 		}

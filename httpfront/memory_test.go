@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -80,18 +81,18 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 			list += "; " + cookies[rnd.IntN(len(cookies))]
 		}
 		r := newRequest()
-		r.host, r.secure, r.cookies = host, secure, true
-		r.fields = append(r.fields, field{[]byte("Cookie"), []byte(list)})
+		r.Host, r.secure, r.Cookies = host, secure, true
+		r.Fields = append(r.Fields, http1.Field{Name: []byte("Cookie"), Value: []byte(list)})
 		if rnd.IntN(8) == 0 {
-			r.fields = append(r.fields, field{[]byte("cookie"), []byte(cookies[rnd.IntN(len(cookies))])})
+			r.Fields = append(r.Fields, http1.Field{Name: []byte("cookie"), Value: []byte(cookies[rnd.IntN(len(cookies))])})
 		}
 		want := r.openPass(ring, s, nil)
-		r.memory = &memory
-		if only := r.onlyCookies(); only != nil && memory.opened.is(only, openedFrom{ring, s, r.host, r.cookieSecure(s)}) {
+		r.before = &memory
+		if only := r.onlyCookies(); only != nil && memory.opened.is(only, openedFrom{ring, s, r.Host, r.cookieSecure(s)}) {
 			again++
 		}
 		if got := r.openPass(ring, s, nil); got != want {
-			t.Fatalf("with a memory %+v, without one %+v, of %q", got, want, r.fields)
+			t.Fatalf("with a memory %+v, without one %+v, of %q", got, want, r.Fields)
 		}
 		r.release()
 	}
@@ -120,28 +121,6 @@ func TestVisitorsOfOneConnectionAreToldApart(t *testing.T) {
 		if got := seen.Load().(node.VisitorID); got != (node.VisitorID{byte(1 + who)}) {
 			t.Fatalf("request %d is taken for one of %v, want of visitor %d", i, got, 1+who)
 		}
-	}
-}
-
-// TestHeadsAreReadAsWithoutAMemory, in whatever order they come.
-func TestHeadsAreReadAsWithoutAMemory(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(7, 9))
-	hosts := []string{"a.example", "A.example", "a.example:8080", "a.example.", "b.example", "a..example", "a.example:x", "[::1]", "[::1", " ", ""}
-	paths := []string{"/", "/a", "/A", "/a?b", "/a?c", "/%61", "/a/", "/a%2Fb", "/a/b", "/a/../b", "/a//b", "/" + strings.Repeat("a", rememberedMax), "*", "a"}
-	var memory memory
-	for range 50_000 {
-		head := rawHead{[]byte("GET"), []byte(paths[rnd.IntN(len(paths))]), []byte("HTTP/1.1"), []byte("Host: " + hosts[rnd.IntN(len(hosts))] + "\r\n\r\n")}
-		r, fresh := newRequest(), newRequest()
-		r.memory = &memory
-		got, want := r.parse(head), fresh.parse(head)
-		if got != want || r.host != fresh.host || r.path != fresh.path {
-			t.Fatalf("%q of %q is %v %q %+v with a memory, and %v %q %+v without one", head.target, head.fields, got, r.host, r.path, want, fresh.host, fresh.path)
-		}
-		r.release()
-		fresh.release()
-	}
-	if memory.host == "" || memory.read.Route == "" {
-		t.Error("nothing was remembered")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
@@ -37,38 +38,38 @@ func levelOf(f failure) slog.Level {
 
 // refuse answers a request that is not in order, in one line, and closes the
 // connection: where the next request would start cannot be known.
-func (f *Front) refuse(w *answer, no refusal) {
-	h := w.begin(no.code)
+func (f *Front) refuse(w *answer, no http1.Refusal) {
+	h := w.begin(no.Code)
 	h.Set("Cache-Control", "no-store")
 	h.Set(stateField, stateRefused)
 	h.Set("Content-Type", "text/plain; charset=utf-8")
-	if no.to != "" {
-		h.Set("Location", no.to)
+	if no.To != "" {
+		h.Set("Location", no.To)
 	}
-	w.buf = strconv.AppendInt(w.buf, int64(no.code), 10)
+	w.buf = strconv.AppendInt(w.buf, int64(no.Code), 10)
 	w.buf = append(w.buf, ' ')
-	w.buf = append(w.buf, no.reason...)
+	w.buf = append(w.buf, no.Reason...)
 	w.buf = append(w.buf, '\n')
 	w.last, w.linger = true, true
 }
 
-// answer returns the answer to a client that has no place here, for now or at all,
+// turnedAway returns the answer to a client that has no place here, for now or at all,
 // whose request has not been read. Who may try again is shown a page that does so by itself:
 // nobody who was turned away shall have to find out that there is room again.
-func (no refusal) answer(now time.Time) []byte {
-	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.code)+" "+no.reason+"\n", ""
-	if no.code == http.StatusServiceUnavailable || no.code == http.StatusTooManyRequests {
+func turnedAway(no http1.Refusal, now time.Time) []byte {
+	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.Code)+" "+no.Reason+"\n", ""
+	if no.Code == http.StatusServiceUnavailable || no.Code == http.StatusTooManyRequests {
 		n := notice{
-			lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.code),
-			text: "There are " + no.reason + ". This page tries again by itself.",
+			lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.Code),
+			text: "There are " + no.Reason + ". This page tries again by itself.",
 		}
 		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
 		kind, body = "text/html; charset=utf-8", n.html()
 		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + noticePolicy + n.frames + "\r\n"
 	}
-	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.code)...)
+	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.Code)...)
 	b = append(b, ' ')
-	b = append(b, http.StatusText(no.code)...)
+	b = append(b, http.StatusText(no.Code)...)
 	b = append(b, "\r\nDate: "...)
 	b = appendDate(b, now)
 	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "+kind+"\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"+fields...)
@@ -99,12 +100,12 @@ func (f *Front) fail(w *answer, r *request, what failure, err error) {
 	if what.code == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)
 	}
-	if prefersJSON(r.accept) {
+	if prefersJSON(r.Accept) {
 		h.Set("Content-Type", "application/json")
 		w.write(`{"error":` + strconv.Quote(what.title) + `,"request":"` + id + "\"}\n")
 		return
 	}
-	l := lang.Match(r.acceptLanguage, lang.English)
+	l := lang.Match(r.AcceptLanguage, lang.English)
 	title, text := l.Text(lang.TitleUnreachable), l.Text(lang.MessageUnreachable)
 	if what.cure != "" {
 		l = lang.Of(lang.English)

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/ropeline/ropeline/httpfront/upstream"
@@ -11,32 +10,6 @@ import (
 // many servers do it). Where a request or an answer is about such a login, the connection to
 // the origin stays with the client's, and serves nobody else. Where that client is a proxy, whose
 // connection may bring requests of many visitors, it is closed.
-
-// isOfConnection reports whether credentials, or a challenge, are of such a login.
-func isOfConnection(value []byte) bool {
-	scheme, _, _ := bytes.Cut(bytes.TrimLeft(value, " \t"), []byte(" "))
-	return equalFold(scheme, "ntlm") || equalFold(scheme, "negotiate")
-}
-
-// challenges reports whether an answer asks for such a login, or goes on with one.
-func (h *originHead) challenges() bool {
-	for i := range h.fields {
-		if f := &h.fields[i]; equalFold(f.name, "www-authenticate") && ofConnection(f.value) {
-			return true
-		}
-	}
-	return false
-}
-
-// ofConnection reports whether any challenge of a list is of such a login.
-func ofConnection(list []byte) bool {
-	for challenge := range elements(list) {
-		if isOfConnection(challenge) {
-			return true
-		}
-	}
-	return false
-}
 
 // own says that the connection to the origin is the client's own from now on. If it can have
 // none, it is to be closed.
@@ -79,7 +52,7 @@ func (e *edgeConn) dropKept() {
 // nil if there is none.
 func (f *Front) resume(a *admitted) (*upstream.Conn, error) {
 	r := a.req
-	if r.edge == nil || r.upgrade || a.tried != (upstream.Tried{}) {
+	if r.edge == nil || r.Upgrade || a.tried != (upstream.Tried{}) {
 		return nil, nil
 	}
 	c := r.edge.kept.Load()

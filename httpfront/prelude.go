@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // The prelude is what a connection may begin with before its first request: a
@@ -96,9 +98,9 @@ func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (read
 // handshakeFailed closes e. Who speaks plain HTTP where TLS is spoken is told so.
 func (l *edgeListener) handshakeFailed(e *edgeConn, err error) {
 	if r, ok := errors.AsType[tls.RecordHeaderError](err); ok && r.Conn != nil && isPlainHTTP(r.RecordHeader) {
-		no := refusal{code: http.StatusBadRequest, reason: "this port speaks TLS: the address has to begin with https://"}
+		no := http1.Refusal{Code: http.StatusBadRequest, Reason: "this port speaks TLS: the address has to begin with https://"}
 		e.linger.Store(true)
-		e.Write(no.answer(time.Now()))
+		e.Write(turnedAway(no, time.Now()))
 	}
 	e.Close()
 }
@@ -138,7 +140,7 @@ func (l *edgeListener) readProxyHeader(e *edgeConn, peer netip.Addr) bool {
 	if !h.visitor.IsValid() {
 		return true // the proxy's own
 	}
-	if no := l.admit(e, h.visitor.Addr()); no.code != 0 {
+	if no := l.admit(e, h.visitor.Addr()); no.Code != 0 {
 		e.raw.SetDeadline(time.Time{})
 		l.turnAway(e, no)
 		return false

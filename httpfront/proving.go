@@ -45,7 +45,7 @@ func (f *Front) JWKS() []byte {
 
 // serveKeys answers a request for the public keys. It reports whether r is one.
 func (f *Front) serveKeys(w *answer, r *request) bool {
-	if f.cfg.Proof == nil || r.path.Decoded != JWKSPath || r.method != http.MethodGet && r.method != http.MethodHead {
+	if f.cfg.Proof == nil || r.Path.Decoded != JWKSPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	h := w.begin(http.StatusOK)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -65,7 +66,7 @@ func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
 	}
 	owned = false
 	if err == nil {
-		x.call.Answered(x.head.code)
+		x.call.Answered(x.head.Code)
 		conn.Answered()
 		return delivered, nil
 	}
@@ -88,7 +89,7 @@ func (f *Front) connect(a *admitted) (*upstream.Conn, error) {
 		return conn, err
 	}
 	switch g := a.site.group; {
-	case a.req.upgrade:
+	case a.req.Upgrade:
 		return g.AcquireTunnel(&a.tried)
 	case !a.req.asks():
 		return g.Acquire(&a.tried, a.req.use())
@@ -132,8 +133,8 @@ func (f *Front) pass(w *answer, a *admitted) {
 		}
 	}()
 	h := &x.head
-	x.reusable = !h.close
-	if a.req.logsIn || x.conn.Kept() || h.challenges() {
+	x.reusable = !h.Close
+	if a.req.LogsIn || x.conn.Kept() || h.Challenges() {
 		x.own(a.req)
 	}
 	revoked := f.obey(a, h)
@@ -143,13 +144,13 @@ func (f *Front) pass(w *answer, a *admitted) {
 	f.countAnswered(a.req, h)
 	w.take(h, a)
 	a.req.tellLimits(&w.head)
-	x.conn.Reader().Discard(h.size)
-	if h.code == http.StatusSwitchingProtocols {
+	x.conn.Reader().Discard(h.Size)
+	if h.Code == http.StatusSwitchingProtocols {
 		w.tunnels = true
 	} else {
 		f.respond(w, a.req)
 	}
-	if (w.tunnels || w.streams) && !a.req.hasBody() && !revoked {
+	if (w.tunnels || w.streams) && !a.req.HasBody() && !revoked {
 		x.active = f.watch(a)
 	}
 	owned = false
@@ -169,8 +170,8 @@ func (f *Front) exchange(w *answer, a *admitted) error {
 	if err := f.upload(x, a); err != nil {
 		return err
 	}
-	err := x.readHead(func(h *originHead) error { return w.interim(r.edge, r, h) })
-	if err == nil && x.head.code == http.StatusSwitchingProtocols && !r.upgrade {
+	err := x.readHead(func(h *http1.Response) error { return w.interim(r.edge, r, h) })
+	if err == nil && x.head.Code == http.StatusSwitchingProtocols && !r.Upgrade {
 		err = unusable{errors.New("the origin switched protocols unasked")}
 	}
 	if err != nil && x.up != nil {
@@ -193,7 +194,7 @@ func (f *Front) exchange(w *answer, a *admitted) error {
 // upload begins to send the body of a request, if it has one.
 func (f *Front) upload(x *exchange, a *admitted) error {
 	r := a.req
-	if !r.hasBody() {
+	if !r.HasBody() {
 		if !r.asks() {
 			x.conn.Limit(f.cfg.Timeouts.Origin)
 		}
@@ -206,7 +207,7 @@ func (f *Front) upload(x *exchange, a *admitted) error {
 	r.edge.roll(f.cfg.Timeouts.Body)
 	x.conn.Limit(0)
 	x.up = &upload{
-		edge: r.edge, conn: x.conn, from: &r.input, size: r.length, limit: a.site.body,
+		edge: r.edge, conn: x.conn, from: &r.input, size: r.Length, limit: a.site.body,
 		wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
 		withheld: r.withheld, done: make(chan struct{}), active: x.active, panicked: f.logPanic,
 	}
@@ -233,40 +234,65 @@ func isCaching(name []byte) bool {
 	return false
 }
 
+// passesOn reports whether a field of an origin's answer is passed on to the client: it is not about the connection to
+// the origin, nor between the origin and us.
+func passesOn(h *http1.Response, name []byte) bool {
+	switch http1.LowerByte(name[0]) {
+	case 'c':
+		if http1.EqualFold(name, "connection") || http1.EqualFold(name, "content-length") && h.Length < 0 {
+			return false
+		}
+	case 'k', 'p', 'u':
+		if http1.EqualFold(name, "keep-alive") || http1.EqualFold(name, "proxy-connection") || http1.EqualFold(name, "proxy-authenticate") ||
+			http1.EqualFold(name, "proxy-authentication-info") || http1.EqualFold(name, "upgrade") {
+			return false
+		}
+	case 't':
+		if http1.EqualFold(name, "te") || http1.EqualFold(name, "transfer-encoding") || http1.EqualFold(name, "trailer") {
+			return false
+		}
+	case 'r':
+		if isNamed(name, stateField) {
+			return false
+		}
+	}
+	return !isCommand(name) && !h.Names(name)
+}
+
 // take has w be what an origin answers, but for the body, with the visitor's new pass if there
 // is one.
-func (w *answer) take(h *originHead, a *admitted) {
+func (w *answer) take(h *http1.Response, a *admitted) {
 	w.reset()
-	w.code, w.reason = h.code, append(w.reason, h.reason...)
+	w.code, w.reason = h.Code, append(w.reason, h.Reason...)
 	w.framed = true
-	personal, cc, sized := a.cookie != nil, cachePrivate, h.code == http.StatusNoContent || h.code < 200
-	for i := range h.fields {
-		f := &h.fields[i]
-		if personal && isCaching(f.name) {
-			if equalFold(f.name, "cache-control") && hasToken(f.value, "no-store") {
+	personal, cc, sized := a.cookie != nil, cachePrivate, h.Code == http.StatusNoContent || h.Code < 200
+	for i := range h.Fields {
+		f := &h.Fields[i]
+		if personal && isCaching(f.Name) {
+			if http1.EqualFold(f.Name, "cache-control") && http1.HasToken(f.Value, "no-store") {
 				cc = cacheNowhere
 			}
 			continue
 		}
-		if !h.passesOn(f.name) {
+		if !passesOn(h, f.Name) {
 			continue
 		}
 		switch {
-		case equalFold(f.name, "content-length"):
+		case http1.EqualFold(f.Name, "content-length"):
 			if sized {
 				continue // once
 			}
 			sized = true
-			w.head.b = append(append(w.head.b, f.name...), ": "...)
-			w.head.b = append(strconv.AppendInt(w.head.b, h.length, 10), "\r\n"...)
+			w.head.b = append(append(w.head.b, f.Name...), ": "...)
+			w.head.b = append(strconv.AppendInt(w.head.b, h.Length, 10), "\r\n"...)
 			continue
-		case equalFold(f.name, "date"):
+		case http1.EqualFold(f.Name, "date"):
 			w.dated = true
 		}
-		w.head.b = appendField(w.head.b, f.name, f.value)
+		w.head.b = http1.AppendField(w.head.b, f.Name, f.Value)
 	}
-	if h.length == lengthChunked {
-		w.trailer = h.appendTrailerNames(w.trailer[:0])
+	if h.Length == http1.LengthChunked {
+		w.trailer = appendAnnounced(w.trailer[:0], h)
 	}
 	if personal {
 		w.head.Set("Cache-Control", cc)
@@ -279,7 +305,7 @@ func (w *answer) take(h *originHead, a *admitted) {
 func (f *Front) originFailed(w *answer, a *admitted, err error) {
 	if e, ok := errors.AsType[*clientError](err); ok {
 		a.req.record.becomes(Malformed)
-		f.refuse(w, e.refusal)
+		f.refuse(w, e.Refusal)
 		return
 	}
 	a.req.record.becomes(Failed)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/observe/accesslog"
 	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/node"
@@ -60,7 +61,7 @@ func (f *Front) newRecord(logged bool) *record {
 }
 
 // asked notes what the access log wants of a head, which goes before the answer is out.
-func (c *record) asked(h rawHead, r *request) {
+func (c *record) asked(h http1.RawHead, r *request) {
 	if c == nil || !c.logged {
 		return
 	}
@@ -68,11 +69,11 @@ func (c *record) asked(h rawHead, r *request) {
 		to *[]byte
 		of []byte
 	}{
-		{&c.entry.Method, h.method},
-		{&c.entry.Target, h.target},
-		{&c.entry.Protocol, h.protocol},
-		{&c.entry.Referer, r.first("referer")},
-		{&c.entry.Agent, r.first("user-agent")},
+		{&c.entry.Method, h.Method},
+		{&c.entry.Target, h.Target},
+		{&c.entry.Protocol, h.Protocol},
+		{&c.entry.Referer, r.First("referer")},
+		{&c.entry.Agent, r.First("user-agent")},
 	}
 	for i := range parts {
 		c.text = append(c.text, parts[i].of...)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/node"
 )
@@ -13,7 +14,7 @@ import (
 // TestRecordsAllocateNothing: neither where nobody wants to know of a request, nor where
 // somebody counts and logs it.
 func TestRecordsAllocateNothing(t *testing.T) {
-	h := rawHead{method: []byte("GET"), target: []byte("/a?b"), protocol: []byte("HTTP/1.1")}
+	h := http1.RawHead{Method: []byte("GET"), Target: []byte("/a?b"), Protocol: []byte("HTTP/1.1")}
 	s := newRoom(nil).Settings()
 	tracer, err := tracing.New(t.Context(), tracing.Config{Endpoint: "http://127.0.0.1:1", Sample: 0})
 	if err != nil {

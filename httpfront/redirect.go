@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // Redirect is a listener without TLS, which sends visitors to the same address with it.
@@ -60,14 +62,14 @@ func (f *Front) RunRedirect(ctx context.Context) error {
 
 // redirect answers one request that came without TLS. The answer keeps the method, and
 // goes to the host that was asked for, whatever the path looks like.
-func (f *Front) redirect(r *request, w *answer, no refusal) {
+func (f *Front) redirect(r *request, w *answer, no http1.Refusal) {
 	switch {
-	case r.host == "" && (no.code == 0 || no.to != ""):
-		no = bad("the Host field is missing")
-	case no.to != "":
-		no.to = f.cfg.Redirect.location(r, no.to)
+	case r.Host == "" && (no.Code == 0 || no.To != ""):
+		no = http1.Bad("the Host field is missing")
+	case no.To != "":
+		no.To = f.cfg.Redirect.location(r, no.To)
 	}
-	if no.code != 0 {
+	if no.Code != 0 {
 		f.refuse(w, no)
 		return
 	}
@@ -78,11 +80,11 @@ func (f *Front) redirect(r *request, w *answer, no refusal) {
 		w.write(content)
 	} else {
 		h = w.begin(http.StatusPermanentRedirect)
-		h.Set("Location", f.cfg.Redirect.location(r, string(r.target)))
+		h.Set("Location", f.cfg.Redirect.location(r, string(r.Target)))
 	}
 	h.Set("Cache-Control", "no-store")
 	// Nobody wants a body: the client sends it again where it is sent.
-	w.last, w.linger = r.hasBody(), r.hasBody()
+	w.last, w.linger = r.HasBody(), r.HasBody()
 }
 
 // location returns where r is redirected to, with that target.
@@ -90,7 +92,7 @@ func (c *Redirect) location(r *request, target string) string {
 	if target == "*" {
 		target = "/"
 	}
-	host := r.host
+	host := r.Host
 	if port := cmp.Or(c.Port, 443); port != 443 {
 		host += ":" + strconv.Itoa(port)
 	}
@@ -99,8 +101,8 @@ func (c *Redirect) location(r *request, target string) string {
 
 // challenge returns what a certificate authority is to find where r looks.
 func (f *Front) challenge(r *request) (content string, ok bool) {
-	if f.cfg.Redirect.Challenge == nil || r.method != http.MethodGet || !strings.HasPrefix(r.path.Decoded, challengePath) {
+	if f.cfg.Redirect.Challenge == nil || r.Method != http.MethodGet || !strings.HasPrefix(r.Path.Decoded, challengePath) {
 		return "", false
 	}
-	return f.cfg.Redirect.Challenge(r.host, r.path.Decoded)
+	return f.cfg.Redirect.Challenge(r.Host, r.Path.Decoded)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // serveRedirect starts what sends visitors to TLS.
@@ -177,13 +179,13 @@ func FuzzRedirect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, target, host string, port int) {
 		r := newRequest()
 		defer r.release()
-		no := r.parse(rawHead{[]byte(method), []byte(target), []byte("HTTP/1.1"), []byte("Host: " + host + "\r\n\r\n")})
-		if r.host == "" || port < 1 || port > 65535 {
+		no := r.Parse(http1.RawHead{Method: []byte(method), Target: []byte(target), Protocol: []byte("HTTP/1.1"), Fields: []byte("Host: " + host + "\r\n\r\n")})
+		if r.Host == "" || port < 1 || port > 65535 {
 			return
 		}
-		to := no.to
-		if no.code == 0 {
-			to = string(r.target)
+		to := no.To
+		if no.Code == 0 {
+			to = string(r.Target)
 		}
 		if to == "" {
 			return
@@ -196,7 +198,7 @@ func FuzzRedirect(f *testing.F) {
 		if strings.ContainsAny(got, " \t\r\n\x00") {
 			t.Fatalf("%q of %q: got %q", target, host, got)
 		}
-		rest, ok := strings.CutPrefix(got, "https://"+r.host)
+		rest, ok := strings.CutPrefix(got, "https://"+r.Host)
 		if p := fmt.Sprintf(":%d", port); port != 443 {
 			rest, ok = strings.CutPrefix(rest, p)
 		}
@@ -204,7 +206,7 @@ func FuzzRedirect(f *testing.F) {
 			t.Fatalf("%q of %q: got %q", target, host, got)
 		}
 		// Browsers and we agree on where the host ends.
-		if u, err := url.Parse(got); err == nil && u.Hostname() != strings.Trim(r.host, "[]") {
+		if u, err := url.Parse(got); err == nil && u.Hostname() != strings.Trim(r.Host, "[]") {
 			t.Fatalf("%q of %q: got %q, whose host is %q", target, host, got, u.Hostname())
 		}
 	})

@@ -35,13 +35,10 @@ func (r *request) mayRepeat(d delivery, others bool) bool {
 	case undelivered:
 		return others
 	case unheard:
-		return isIdempotent(r.method) && !r.hasBody()
+		return isIdempotent(r.Method) && !r.HasBody()
 	}
 	return false
 }
-
-// hasBody reports whether a body follows the head.
-func (r *request) hasBody() bool { return r.length == lengthChunked || r.length > 0 }
 
 // isIdempotent reports whether a method is idempotent by its definition, in RFC
 // 9110 or for those of WebDAV in the registry of methods. Those that are left

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
 
 func TestWhatMayBeSentAgain(t *testing.T) {
-	const none, some = lengthNone, 5
+	const none, some = -1, 5
 	for _, tt := range []struct {
 		method string
 		length int64
@@ -27,7 +28,7 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		// Nothing was sent: anything may go elsewhere, if there is an elsewhere.
 		{"GET", none, undelivered, true, true},
 		{"POST", some, undelivered, true, true},
-		{"POST", lengthChunked, undelivered, true, true},
+		{"POST", http1.LengthChunked, undelivered, true, true},
 		{"LOCK", none, undelivered, true, true},
 		{"GET", none, undelivered, false, false},
 		{"POST", some, undelivered, false, false},
@@ -41,7 +42,7 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		{"DELETE", none, unheard, true, true},
 		{"PROPFIND", none, unheard, true, true},
 		{"PUT", some, unheard, true, false},
-		{"PUT", lengthChunked, unheard, true, false},
+		{"PUT", http1.LengthChunked, unheard, true, false},
 		{"GET", some, unheard, true, false},
 		{"POST", none, unheard, true, false},
 		{"POST", 0, unheard, true, false},
@@ -53,7 +54,7 @@ func TestWhatMayBeSentAgain(t *testing.T) {
 		{"GET", none, delivered, true, false},
 		{"POST", some, delivered, true, false},
 	} {
-		r := &request{parsed: parsed{method: tt.method}, message: message{length: tt.length}}
+		r := &request{Request: http1.Request{Method: tt.method, Length: tt.length}}
 		if got := r.mayRepeat(tt.far, tt.others); got != tt.want {
 			t.Errorf("%+v: got %v", tt, got)
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"unsafe"
+
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // bypasses reports whether a rule lets r pass the room, and counts it. It allocates
@@ -40,7 +42,7 @@ func (f *Front) bypassOf(made *roomFront, r *request) (by *rule, passes bool) {
 }
 
 func (f *Front) isCrawler(r *request) bool {
-	for agent := range r.all("user-agent") {
+	for agent := range r.All("user-agent") {
 		return f.cfg.Crawlers.Is(agent, r.via.client)
 	}
 	return false
@@ -53,11 +55,11 @@ func (rule *rule) matches(r *request) bool {
 	if !rule.expression.Match(&r.facts) {
 		return false
 	}
-	if r.path.Literal == "" && r.path.Route == r.path.Decoded {
+	if r.Path.Literal == "" && r.Path.Route == r.Path.Decoded {
 		return true
 	}
-	defer func() { r.facts.Path = r.path.Decoded }()
-	for _, path := range [...]string{r.path.Route, r.path.Literal, r.path.LiteralRoute} {
+	defer func() { r.facts.Path = r.Path.Decoded }()
+	for _, path := range [...]string{r.Path.Route, r.Path.Literal, r.Path.LiteralRoute} {
 		if r.facts.Path = path; path != "" && !rule.expression.Match(&r.facts) {
 			return false
 		}
@@ -69,12 +71,12 @@ func (rule *rule) matches(r *request) bool {
 // good until r is released.
 func (f *Front) describe(r *request) {
 	x := &r.facts
-	x.Method, x.Version, x.Host, x.Path = r.method, "HTTP/1.0", r.host, r.path.Decoded
-	if r.http11 {
+	x.Method, x.Version, x.Host, x.Path = r.Method, "HTTP/1.0", r.Host, r.Path.Decoded
+	if r.HTTP11 {
 		x.Version = "HTTP/1.1"
 	}
-	if i := bytes.IndexByte(r.target, '?'); i >= 0 {
-		x.Query = asText(r.target[i+1:])
+	if i := bytes.IndexByte(r.Target, '?'); i >= 0 {
+		x.Query = asText(r.Target[i+1:])
 	}
 	x.Secure, x.Source = r.secure, r.via.client
 	x.Country = r.countryOf()
@@ -83,10 +85,10 @@ func (f *Front) describe(r *request) {
 
 // Header returns field i, for expressions.
 func (r *request) Header(i int) (name, value string, ok bool) {
-	if i >= len(r.fields) {
+	if i >= len(r.Fields) {
 		return "", "", false
 	}
-	return asText(r.fields[i].name), asText(r.fields[i].value), true
+	return asText(r.Fields[i].Name), asText(r.Fields[i].Value), true
 }
 
 // countryOf returns what the field says that tells the visitor's country, in upper
@@ -98,10 +100,10 @@ func (r *request) countryOf() string {
 		return ""
 	}
 	var last []byte
-	for v := range r.all(r.via.country) {
+	for v := range r.All(r.via.country) {
 		last = v // of several proxies the nearest wrote the last
 	}
-	if len(last) != len(r.country) || !isAlnum(last[0]) || !isAlnum(last[1]) {
+	if len(last) != len(r.country) || !http1.IsAlnum(last[0]) || !http1.IsAlnum(last[1]) {
 		return ""
 	}
 	for i, c := range last {

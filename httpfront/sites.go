@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -19,14 +20,14 @@ type site struct {
 
 // admits refuses a request whose body is longer than the site takes, as far as
 // its head tells.
-func (s *site) admits(r *request) refusal {
-	if s.body > 0 && r.length > s.body {
+func (s *site) admits(r *request) http1.Refusal {
+	if s.body > 0 && r.Length > s.body {
 		return bodyTooLong
 	}
-	return refusal{}
+	return http1.Refusal{}
 }
 
-var bodyTooLong = refusal{code: http.StatusRequestEntityTooLarge, reason: "the body is too long"}
+var bodyTooLong = http1.Refusal{Code: http.StatusRequestEntityTooLarge, Reason: "the body is too long"}
 
 // sites finds the site of a request. It is immutable. It stands apart from rooms
 // because a request has a site also where it has no room, or a suspended one. Both are

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -61,7 +62,7 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 			}
 		})
 	}
-	if got := (refusal{code: http.StatusServiceUnavailable, reason: "no place"}).answer(time.Now()); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
+	if got := turnedAway(http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "no place"}, time.Now()); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
 		t.Errorf("before a request: got %q", got)
 	}
 }

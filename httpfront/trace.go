@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/node"
 )
@@ -25,7 +26,7 @@ func (c *record) traced(r *request, asked bool) {
 		parent = r
 	}
 	if c.trace = c.front.cfg.Tracer.Begin(c.began, parent); c.trace != nil {
-		c.told = tracing.Request{Method: r.method, Host: r.host, Path: strings.Clone(r.path.Decoded)}
+		c.told = tracing.Request{Method: r.Method, Host: r.Host, Path: strings.Clone(r.Path.Decoded)}
 	}
 }
 
@@ -65,7 +66,7 @@ func (c *record) call(r *request, origin string) *tracing.Call {
 // Get returns the value of a header field that stands once, for tracing.
 func (r *request) Get(name string) string {
 	value, n := "", 0
-	for v := range r.all(name) {
+	for v := range r.All(name) {
 		value = string(v)
 		n++
 	}
@@ -94,5 +95,5 @@ func (r *request) appendTrace(dst []byte) []byte {
 	if r.traceparent == "" {
 		return dst
 	}
-	return appendField(dst, fieldTraceparent, r.traceparent)
+	return http1.AppendField(dst, fieldTraceparent, r.traceparent)
 }

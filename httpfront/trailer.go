@@ -1,14 +1,11 @@
 package httpfront
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
+	"github.com/ropeline/ropeline/httpfront/http1"
 )
-
-// trailersMax is the longest trailer, in bytes.
-const trailersMax = bufferSize
 
 // notInTrailers are fields that say where a message goes or ends, who asks, or
 // how it is to be read, cached and stored. They come too late in a trailer, and
@@ -29,21 +26,24 @@ func isTrailer(name []byte) bool {
 	lower := buf[:0]
 	if len(name) <= len(buf) { // longer than all in the list
 		for _, c := range name {
-			lower = append(lower, lowerByte(c))
+			lower = append(lower, http1.LowerByte(c))
 		}
 	}
 	_, no := slices.BinarySearch(notInTrailers, string(lower))
 	return !no && !isHop(name) && !forwarding.Is(name) && !isCommand(name)
 }
 
-// appendTrailerNames appends the names that are passed on of those which the origin announces, as
+// appendAnnounced appends the names of trailers that are passed on of those which the origin announces, as
 // a list.
-func (h *originHead) appendTrailerNames(dst []byte) []byte {
-	for i := range h.fields {
-		if f := &h.fields[i]; equalFold(f.name, "trailer") {
-			for name := range elements(f.value) {
-				if isName(name) && isTrailer(name) {
-					dst = appendElement(dst, name)
+func appendAnnounced(dst []byte, h *http1.Response) []byte {
+	for i := range h.Fields {
+		if f := &h.Fields[i]; http1.EqualFold(f.Name, "trailer") {
+			for name := range http1.Elements(f.Value) {
+				if http1.IsName(name) && isTrailer(name) {
+					if len(dst) > 0 {
+						dst = append(dst, ',')
+					}
+					dst = append(dst, name...)
 				}
 			}
 		}
@@ -55,9 +55,9 @@ func (h *originHead) appendTrailerNames(dst []byte) []byte {
 // that are passed on, if there are any.
 func (r *request) appendTrailerNames(dst []byte) []byte {
 	start := len(dst)
-	for list := range r.all("trailer") {
-		for name := range elements(list) {
-			if !isName(name) || !isTrailer(name) || r.withheld.has(name) {
+	for list := range r.All("trailer") {
+		for name := range http1.Elements(list) {
+			if !http1.IsName(name) || !isTrailer(name) || r.withheld.has(name) {
 				continue
 			}
 			if len(dst) == start {
@@ -76,45 +76,11 @@ func (r *request) appendTrailerNames(dst []byte) []byte {
 
 // appendTrailers appends the fields of a trailer that are passed on, with the
 // empty line that ends it. What is withheld is not.
-func appendTrailers(dst []byte, trailer []field, withheld fieldNames) []byte {
+func appendTrailers(dst []byte, trailer []http1.Field, withheld fieldNames) []byte {
 	for _, f := range trailer {
-		if isTrailer(f.name) && !withheld.has(f.name) {
-			dst = appendField(dst, f.name, f.value)
+		if isTrailer(f.Name) && !withheld.has(f.Name) {
+			dst = http1.AppendField(dst, f.Name, f.Value)
 		}
 	}
 	return append(dst, "\r\n"...)
-}
-
-// isName reports whether b may be the name of a field.
-func isName(b []byte) bool {
-	for _, c := range b {
-		if !isToken(c) {
-			return false
-		}
-	}
-	return len(b) > 0
-}
-
-// isValue reports whether b may be the value of a field.
-func isValue(b []byte) bool {
-	for len(b) >= 8 && !hasControl(binary.LittleEndian.Uint64(b)) {
-		b = b[8:] // most of most values, and cookies are long
-	}
-	for _, c := range b {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-// hasControl reports whether one of eight bytes is a control character, a tab being one: below
-// a space, or DEL. The terms are hasless and haszero of S. E. Anderson's Bit Twiddling Hacks;
-// that either finds too much is possible only where it also finds what is there.
-func hasControl(w uint64) bool {
-	const each = 0x0101010101010101
-	below := (w - each*' ') &^ w
-	del := w ^ each*0x7f
-	del = (del - each) &^ del
-	return (below|del)&(each*0x80) != 0
 }

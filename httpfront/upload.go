@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -36,7 +37,7 @@ type upload struct {
 
 // clientError is a failure to read the body from the client.
 type clientError struct {
-	refusal
+	http1.Refusal
 	err error
 }
 
@@ -78,7 +79,7 @@ func (u *upload) copy() error {
 	defer buffers.Put(buf)
 	var sent int64
 	for {
-		n, err := u.from.Read(buf[chunkHeadMax : bufferSize-2])
+		n, err := u.from.Read(buf[http1.ChunkHeadMax : bufferSize-2])
 		sent += int64(n)
 		if u.limit > 0 && sent > u.limit {
 			return &clientError{bodyTooLong, errBodyTooLong}
@@ -96,8 +97,8 @@ func (u *upload) copy() error {
 			return readError(err)
 		}
 	}
-	if u.size == lengthChunked {
-		if _, err := u.conn.Write(appendTrailers(append(buf[:0], "0\r\n"...), u.from.chunks.trailer, u.withheld)); err != nil {
+	if u.size == http1.LengthChunked {
+		if _, err := u.conn.Write(appendTrailers(append(buf[:0], "0\r\n"...), u.from.Trailer(), u.withheld)); err != nil {
 			return fmt.Errorf("send request body: %w", err)
 		}
 	} else if sent != u.size {
@@ -106,16 +107,13 @@ func (u *upload) copy() error {
 	return nil
 }
 
-// chunkHeadMax is room for the length of a chunk before its bytes.
-const chunkHeadMax = 8
-
 // frame returns the n bytes that were read into buf after chunkHeadMax, as they
 // go to the origin.
 func (u *upload) frame(buf *[bufferSize]byte, n int) []byte {
-	if u.size != lengthChunked {
-		return buf[chunkHeadMax : chunkHeadMax+n]
+	if u.size != http1.LengthChunked {
+		return buf[http1.ChunkHeadMax : http1.ChunkHeadMax+n]
 	}
-	from, to := frameChunk(buf[:], chunkHeadMax, n)
+	from, to := http1.FrameChunk(buf[:], http1.ChunkHeadMax, n)
 	return buf[from:to]
 }
 
@@ -124,12 +122,12 @@ func readError(err error) error {
 		error
 		Timeout() bool
 	}](err); ok && e.Timeout() {
-		return &clientError{refusal{code: http.StatusRequestTimeout, reason: "the body came too slowly"}, err}
+		return &clientError{http1.Refusal{Code: http.StatusRequestTimeout, Reason: "the body came too slowly"}, err}
 	}
-	if err == errTrailerLong {
-		return &clientError{refusal{code: http.StatusRequestHeaderFieldsTooLarge, reason: "the trailer of the body is too long"}, err}
+	if err == http1.ErrTrailerLong {
+		return &clientError{http1.Refusal{Code: http.StatusRequestHeaderFieldsTooLarge, Reason: "the trailer of the body is too long"}, err}
 	}
-	return &clientError{bad("the body is not in order"), err}
+	return &clientError{http1.Bad("the body is not in order"), err}
 }
 
 // headRead says that the response has begun: from then on the deadlines are its

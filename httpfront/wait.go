@@ -80,9 +80,9 @@ func (a *queueAnswer) fill(w *answer) (p *page.Page, json bool) {
 	p = a.made.pageOf(event)
 	p.Fill(&a.state, page.Input{
 		Settings: a.settings, Verdict: &a.verdict, Now: a.now,
-		AcceptLanguage: r.acceptLanguage, Unsafe: !r.isSafe(),
+		AcceptLanguage: r.AcceptLanguage, Unsafe: !r.IsSafe(),
 	})
-	json = p.JSON() && prefersJSON(r.accept)
+	json = p.JSON() && prefersJSON(r.Accept)
 	if json {
 		w.buf = p.AppendJSON(w.buf, &a.state)
 	} else {
@@ -144,7 +144,7 @@ func (w *waiting) status() int {
 	switch {
 	case w.blocked():
 		return w.limited.by.rule.Response.StatusCode
-	case !w.req.isSafe(), w.crowded:
+	case !w.req.IsSafe(), w.crowded:
 		return http.StatusTooManyRequests
 	case w.settings.QueueingStatusCode == 0:
 		return http.StatusOK

@@ -75,7 +75,7 @@ func matches(line, pkg string) bool {
 	return whole && pkg == exact || !whole && strings.HasPrefix(pkg, line)
 }
 
-var fileGlob = regexp.MustCompile(`^!?\*\*/([a-z/-]*)(?:\{([^}]*)\}([a-z/-]*))?/\*$`)
+var fileGlob = regexp.MustCompile(`^!?\*\*/([a-z0-9/-]*)(?:\{([^}]*)\}([a-z0-9/-]*))?/\*$`)
 
 // packagesOf lists the packages that a glob of files is for: a and b/c of "**/x/{a,b/c}/*".
 // There are none for what spans folders.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/certs/acme"
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
@@ -33,14 +33,14 @@ var (
 	nodeNames = settings.Row(nodeName)
 	files     = settings.Row(settings.String("file", "the name of a file, and one is missing", func(s string) bool { return s != "" }))
 	prefixes  = settings.Row(settings.Of(settings.Spec{Type: "cidr", Allowed: "an address or a range, such as 10.0.0.0/8 or 192.0.2.7"}, parsePrefix, netip.Prefix.String, nil))
-	methods   = settings.Row(settings.String("word", httpfront.MethodRule+", such as GET or PROPFIND", httpfront.IsMethod))
+	methods   = settings.Row(settings.String("word", http1.MethodRule+", such as GET or PROPFIND", http1.IsMethod))
 	origins   = settings.Row(settings.Parsed(settings.Spec{Type: "url"}, upstream.ParseOrigin, upstream.Origin.Text))
 	statuses  = settings.Row(settings.Of(settings.Spec{Type: "code", Allowed: "a code from 200 to 599 or a range of them, such as 204 or 200-299"}, parseStatuses, statusText, nil))
 	nodeIDs   = ids("node", crdt.ParseNodeID)
 	roomIDs   = ids("room", crdt.ParseRoomID)
 
 	size        = sizeBetween(0, 1<<50, "a number of bytes up to 1024TiB, perhaps with KiB, MiB, GiB or TiB behind it, such as 10MiB; 0 is no limit")
-	headerField = settings.String("header", "the name of a header field, such as X-Forwarded-For", httpfront.IsFieldName)
+	headerField = settings.String("header", "the name of a header field, such as X-Forwarded-For", http1.IsName[string])
 	proofField  = settings.String("name", `letters, digits and "-", up to 64, such as `+proof.Header, isProofField)
 	requestPath = settings.String("path", "a path that starts with /, perhaps with a query, without spaces and in ASCII, such as /healthz", isRequestPath)
 	collector   = settings.String("URL", "http:// or https://, a host, perhaps a port and a path, such as http://127.0.0.1:4318", isCollector)

@@ -1,41 +1,41 @@
-package httpfront
+package http1
 
 import (
 	"bytes"
 	"strings"
 )
 
-// equalFold reports whether b is lower, which is in lower case, in any case. It
+// EqualFold reports whether b is lower, which is in lower case, in any case. It
 // folds ASCII only; what folds to a letter in Unicode is not that letter here.
-func equalFold(b []byte, lower string) bool {
+func EqualFold(b []byte, lower string) bool {
 	if len(b) != len(lower) {
 		return false
 	}
 	for i, c := range b {
-		if lowerByte(c) != lower[i] {
+		if LowerByte(c) != lower[i] {
 			return false
 		}
 	}
 	return true
 }
 
-func lowerByte(c byte) byte {
+func LowerByte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
 	return c
 }
 
-func isAlnum(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= lowerByte(c) && lowerByte(c) <= 'z'
+func IsAlnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= LowerByte(c) && LowerByte(c) <= 'z'
 }
 
-// isToken reports whether c may stand in the name of a field (RFC 9110, 5.6.2).
-func isToken(c byte) bool { return tokens[c] }
+// IsToken reports whether c may stand in the name of a field (RFC 9110, 5.6.2).
+func IsToken(c byte) bool { return tokens[c] }
 
 var tokens = func() (is [256]bool) {
 	for c := range 256 {
-		is[c] = isAlnum(byte(c)) || strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
+		is[c] = IsAlnum(byte(c)) || strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
 	}
 	return is
 }()
@@ -51,8 +51,8 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// elements calls yield with every element of a comma-separated list.
-func elements(list []byte) func(yield func([]byte) bool) {
+// Elements calls yield with every element of a comma-separated list.
+func Elements(list []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for part := range bytes.SplitSeq(list, []byte(",")) {
 			if part = trimSpace(part); len(part) > 0 && !yield(part) {
@@ -70,11 +70,11 @@ func appendElement(list, element []byte) []byte {
 	return append(list, element...)
 }
 
-// hasToken reports whether a comma-separated list has token, in lower case, as
+// HasToken reports whether a comma-separated list has token, in lower case, as
 // an element.
-func hasToken(list []byte, token string) bool {
-	for e := range elements(list) {
-		if equalFold(e, token) {
+func HasToken(list []byte, token string) bool {
+	for e := range Elements(list) {
+		if EqualFold(e, token) {
 			return true
 		}
 	}
@@ -83,7 +83,7 @@ func hasToken(list []byte, token string) bool {
 
 // unhex returns the value of a hexadecimal digit, or 16 or more.
 func unhex(c byte) byte {
-	switch c = lowerByte(c); {
+	switch c = LowerByte(c); {
 	case '0' <= c && c <= '9':
 		return c - '0'
 	case 'a' <= c && c <= 'f':

@@ -1,10 +1,11 @@
-package httpfront
+package http1
 
 import (
 	"bufio"
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 )
 
 // Chunks are read by rules that leave one reading. A lenient reader would take more behind the
@@ -15,12 +16,13 @@ import (
 const (
 	chunkLineMax   = 512 // bytes of a chunk's size with its extensions
 	chunkDigitsMax = 15  // of its size, leading zeros included
+	trailersMax    = 16 << 10
 )
 
 var (
 	errChunk       = errors.New("a chunk is not in order")
 	errTrailer     = errors.New("the trailer is not in order")
-	errTrailerLong = errors.New("the trailer is too long")
+	ErrTrailerLong = errors.New("the trailer is too long")
 )
 
 // chunkReader reads a body in chunks by rules that leave one reading: RFC 9112,
@@ -31,7 +33,7 @@ type chunkReader struct {
 	left    int64 // of the chunk
 	inside  bool  // whether a chunk is under way, up to the line end behind it
 	lenient bool  // for origins: spaces behind a size, and lines of a trailer that end in LF
-	trailer []field
+	trailer []Field
 	err     error // for all reads to come; io.EOF after the whole body and its trailer
 }
 
@@ -108,7 +110,7 @@ func (c *chunkReader) readTrailer() error {
 	for left := trailersMax; ; {
 		line, err := c.trailerLine()
 		if left -= len(line) + 2; err == bufio.ErrBufferFull || left < 0 {
-			return errTrailerLong
+			return ErrTrailerLong
 		}
 		switch {
 		case err != nil:
@@ -116,10 +118,10 @@ func (c *chunkReader) readTrailer() error {
 		case len(line) == 0:
 			return nil
 		case len(c.trailer) == fieldsMax:
-			return errTrailerLong
+			return ErrTrailerLong
 		}
 		f, no := parseField(bytes.Clone(line)) // the buffer is used again
-		if no.code != 0 {
+		if no.Code != 0 {
 			return errTrailer
 		}
 		c.trailer = append(c.trailer, f)
@@ -175,4 +177,17 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// ChunkHeadMax is room for the length of a chunk before its bytes.
+const ChunkHeadMax = 8
+
+// FrameChunk puts the n bytes of buf from begin on into a chunk, and returns where that is. There
+// are ChunkHeadMax bytes before them, and two behind.
+func FrameChunk(buf []byte, begin, n int) (from, to int) {
+	var head [ChunkHeadMax]byte
+	h := append(strconv.AppendInt(head[:0], int64(n), 16), "\r\n"...)
+	from, to = begin-len(h), begin+n
+	copy(buf[from:], h)
+	return from, to + copy(buf[to:], "\r\n")
 }

@@ -1,9 +1,6 @@
-package httpfront
+package http1
 
-import (
-	"net/http"
-	"slices"
-)
+import "net/http"
 
 // methodMax is the longest method. The longest that is registered has 17.
 const methodMax = 32
@@ -14,7 +11,7 @@ const MethodRule = "want up to 32 upper-case letters, digits, \"-\" or \"_\", an
 // IsMethod reports whether requests with that method can be served.
 func IsMethod(s string) bool { return methodOf([]byte(s)) != "" }
 
-var unknownMethod = refusal{code: http.StatusNotImplemented, reason: "this method is not supported"}
+var UnknownMethod = Refusal{Code: http.StatusNotImplemented, Reason: "this method is not supported"}
 
 // methodOf returns the method as a string of its own, without allocating those
 // that are common, or "" if it is refused.
@@ -43,7 +40,7 @@ func methodOf(m []byte) string {
 	case "REPORT":
 		return "REPORT"
 	}
-	if len(m) == 0 || len(m) > methodMax || opensTunnel(string(m)) {
+	if len(m) == 0 || len(m) > methodMax || OpensTunnel(string(m)) {
 		return ""
 	}
 	for _, c := range m {
@@ -54,19 +51,14 @@ func methodOf(m []byte) string {
 	return string(m)
 }
 
-// opensTunnel reports whether a method is one that nobody passes on. CONNECT would make
+// OpensTunnel reports whether a method is one that nobody passes on. CONNECT would make
 // a tunnel of us, or of a proxy that asks us, through which more is said than was decided
 // about; PRI begins a connection of HTTP/2, which is the same; TRACE and its old variant
 // would show what proxies added.
-func opensTunnel(method string) bool {
+func OpensTunnel(method string) bool {
 	switch method {
 	case "CONNECT", "TRACE", "TRACK", "PRI":
 		return true
 	}
 	return false
-}
-
-// allows reports whether the operator lets requests with that method through.
-func (c *Config) allows(method string) bool {
-	return len(c.Methods) == 0 || slices.Contains(c.Methods, method)
 }

@@ -1,4 +1,4 @@
-package httpfront
+package http1
 
 import (
 	"bufio"
@@ -8,32 +8,30 @@ import (
 	"io"
 )
 
-// lengthOpen is the length of a body that goes on until its connection ends.
-const lengthOpen = -3
-
-// originHead is the head of an origin's response. Its slices are good until the next read from the
+// Response is the head of an origin's response. Its slices are good until the next read from the
 // connection.
 //
 // Origins are the operator's own, so what RFC 9112 has a recipient put up with is put up with:
 // lines that end in LF, folded ones, spaces before a colon. What could be read in two ways is not.
-type originHead struct {
-	code   int
-	reason []byte
-	fields []field
-	size   int   // bytes of it
-	length int64 // of the body; lengthChunked or lengthOpen
-	close  bool  // the origin takes no other request
+type Response struct {
+	Code   int
+	Reason []byte
+	Fields []Field
+	Size   int   // bytes of it
+	Length int64 // of the body; LengthChunked or LengthOpen
+	Close  bool  // the origin takes no other request
 	named  bool  // Connection names fields
 }
 
-func (h *originHead) reset() {
-	clear(h.fields)
-	*h = originHead{fields: h.fields[:0]}
+// Reset makes h one that nothing was read into.
+func (h *Response) Reset() {
+	clear(h.Fields)
+	*h = Response{Fields: h.Fields[:0]}
 }
 
-// read waits for a whole head. It stays in br, whose size is that of the longest.
-func (h *originHead) read(br *bufio.Reader) error {
-	h.reset()
+// Read waits for a whole head. It stays in br, whose size is that of the longest.
+func (h *Response) Read(br *bufio.Reader) error {
+	h.Reset()
 	for first := true; ; {
 		b, _ := br.Peek(br.Buffered())
 		if n := emptyLine(b); n > 0 && first { // what CGI programs, and answers to nothing, leave behind
@@ -41,10 +39,10 @@ func (h *originHead) read(br *bufio.Reader) error {
 			br.Discard(n)
 			continue
 		}
-		if h.size = headSize(b); h.size > 0 {
-			return h.parse(b[:h.size])
+		if h.Size = headSize(b); h.Size > 0 {
+			return h.parse(b[:h.Size])
 		}
-		if len(b) >= len("HTTP/") && !speaksHTTP(br) {
+		if len(b) >= len("HTTP/") && !SpeaksHTTP(br) {
 			return errNotHTTP
 		}
 		if len(b) >= br.Size() {
@@ -94,7 +92,7 @@ var (
 )
 
 // parse reads a whole head.
-func (h *originHead) parse(b []byte) error {
+func (h *Response) parse(b []byte) error {
 	line, rest := cutLine(b)
 	old, err := h.parseStatus(line)
 	if err != nil {
@@ -106,7 +104,7 @@ func (h *originHead) parse(b []byte) error {
 			return h.parseMeaning(old)
 		}
 		if line[0] == ' ' || line[0] == '\t' {
-			if len(h.fields) == 0 || !isValue(line) {
+			if len(h.Fields) == 0 || !isValue(line) {
 				return errOriginField
 			}
 			// The last field goes on (RFC 9112, 5.2).
@@ -116,15 +114,15 @@ func (h *originHead) parse(b []byte) error {
 					unfolded[i] = ' '
 				}
 			}
-			h.fields[len(h.fields)-1].value = trimSpace(unfolded)
+			h.Fields[len(h.Fields)-1].Value = trimSpace(unfolded)
 			continue
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
-		if name = trimSpace(name); !ok || !isName(name) || !isValue(value) {
+		if name = trimSpace(name); !ok || !IsName(name) || !isValue(value) {
 			return errOriginField
 		}
 		valueAt = at + len(line) - len(value)
-		h.fields = append(h.fields, field{name, trimSpace(value)})
+		h.Fields = append(h.Fields, Field{name, trimSpace(value)})
 	}
 }
 
@@ -139,7 +137,7 @@ func cutLine(b []byte) (line, rest []byte) {
 }
 
 // parseStatus reads the first line, and reports whether it is that of HTTP/1.0.
-func (h *originHead) parseStatus(line []byte) (old bool, err error) {
+func (h *Response) parseStatus(line []byte) (old bool, err error) {
 	const version = "HTTP/1."
 	if len(line) < len(version)+5 || string(line[:len(version)]) != version || line[8] != ' ' {
 		return false, errStatusLine
@@ -150,42 +148,42 @@ func (h *originHead) parseStatus(line []byte) (old bool, err error) {
 	if !ok || len(code) != 3 || n < 100 || !isValue(line) {
 		return false, errStatusLine
 	}
-	h.code, h.reason = int(n), reason
+	h.Code, h.Reason = int(n), reason
 	return old, nil
 }
 
 // parseMeaning reads the fields that say where the message ends and what the origin wants of the
 // connection.
-func (h *originHead) parseMeaning(old bool) error {
-	h.length = lengthOpen
+func (h *Response) parseMeaning(old bool) error {
+	h.Length = LengthOpen
 	coded, keep := false, false
-	for i := range h.fields {
-		f := &h.fields[i]
+	for i := range h.Fields {
+		f := &h.Fields[i]
 		switch {
-		case equalFold(f.name, "content-length"):
-			for e := range elements(f.value) {
+		case EqualFold(f.Name, "content-length"):
+			for e := range Elements(f.Value) {
 				n, ok := parseLength(e)
-				if !ok || h.length != lengthOpen && h.length != n {
+				if !ok || h.Length != LengthOpen && h.Length != n {
 					return errOriginLength
 				}
-				h.length = n
+				h.Length = n
 			}
-			if h.length == lengthOpen {
+			if h.Length == LengthOpen {
 				return errOriginLength // there is nothing in it
 			}
-		case equalFold(f.name, "transfer-encoding"):
+		case EqualFold(f.Name, "transfer-encoding"):
 			switch {
-			case equalFold(f.value, "chunked") && !coded && !old:
+			case EqualFold(f.Value, "chunked") && !coded && !old:
 				coded = true
-			case !equalFold(f.value, "identity"):
+			case !EqualFold(f.Value, "identity"):
 				return errOriginCoding
 			}
-		case equalFold(f.name, "connection"):
-			for e := range elements(f.value) {
+		case EqualFold(f.Name, "connection"):
+			for e := range Elements(f.Value) {
 				switch {
-				case equalFold(e, "close"):
-					h.close = true
-				case equalFold(e, "keep-alive"):
+				case EqualFold(e, "close"):
+					h.Close = true
+				case EqualFold(e, "keep-alive"):
 					keep = true
 				default:
 					h.named = true
@@ -194,46 +192,21 @@ func (h *originHead) parseMeaning(old bool) error {
 		}
 	}
 	if coded {
-		h.close = h.close || h.length != lengthOpen // RFC 9112, 6.3
-		h.length = lengthChunked
+		h.Close = h.Close || h.Length != LengthOpen // RFC 9112, 6.3
+		h.Length = LengthChunked
 	}
-	h.close = h.close || old && !keep
+	h.Close = h.Close || old && !keep
 	return nil
 }
 
-// passesOn reports whether a field is passed on to the client: it is not about the connection to
-// the origin, nor between the origin and us.
-func (h *originHead) passesOn(name []byte) bool {
-	switch lowerByte(name[0]) {
-	case 'c':
-		if equalFold(name, "connection") || equalFold(name, "content-length") && h.length < 0 {
-			return false
-		}
-	case 'k', 'p', 'u':
-		if equalFold(name, "keep-alive") || equalFold(name, "proxy-connection") || equalFold(name, "proxy-authenticate") ||
-			equalFold(name, "proxy-authentication-info") || equalFold(name, "upgrade") {
-			return false
-		}
-	case 't':
-		if equalFold(name, "te") || equalFold(name, "transfer-encoding") || equalFold(name, "trailer") {
-			return false
-		}
-	case 'r':
-		if isNamed(name, stateField) {
-			return false
-		}
-	}
-	return !isCommand(name) && !(h.named && h.names(name))
-}
-
-// names reports whether Connection names a field.
-func (h *originHead) names(name []byte) bool {
-	if equalFold(name, "content-length") || equalFold(name, "host") {
+// Names reports whether Connection names a field.
+func (h *Response) Names(name []byte) bool {
+	if !h.named || EqualFold(name, "content-length") || EqualFold(name, "host") {
 		return false // are not to be had by that
 	}
-	for i := range h.fields {
-		if f := &h.fields[i]; equalFold(f.name, "connection") {
-			for e := range elements(f.value) {
+	for i := range h.Fields {
+		if f := &h.Fields[i]; EqualFold(f.Name, "connection") {
+			for e := range Elements(f.Value) {
 				if bytes.EqualFold(e, name) {
 					return true
 				}
@@ -241,4 +214,38 @@ func (h *originHead) names(name []byte) bool {
 		}
 	}
 	return false
+}
+
+// SpeaksHTTP reports whether what could not be parsed begins as an answer does.
+func SpeaksHTTP(br *bufio.Reader) bool {
+	const begin = "HTTP/"
+	b, _ := br.Peek(min(br.Buffered(), len(begin)))
+	return string(b) == begin
+}
+
+// Challenges reports whether an answer asks for a login of the connection, or goes on with one.
+func (h *Response) Challenges() bool {
+	for i := range h.Fields {
+		if f := &h.Fields[i]; EqualFold(f.Name, "www-authenticate") && ofConnection(f.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofConnection reports whether any challenge of a list is of a login of the connection.
+func ofConnection(list []byte) bool {
+	for challenge := range Elements(list) {
+		if isOfConnection(challenge) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOfConnection reports whether credentials, or a challenge, are of a login that many servers take for
+// that of whoever speaks on the connection (NTLM, and Negotiate).
+func isOfConnection(value []byte) bool {
+	scheme, _, _ := bytes.Cut(bytes.TrimLeft(value, " \t"), []byte(" "))
+	return EqualFold(scheme, "ntlm") || EqualFold(scheme, "negotiate")
 }
