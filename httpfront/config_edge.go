@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
+	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -41,14 +43,18 @@ func (e *Edge) complete() error {
 }
 
 // edgeConfig says how to take client connections, with TLS if secure is given.
-func (f *Front) edgeConfig(secure *tls.Config) edgeConfig {
-	return edgeConfig{
-		tls:     secure,
-		proxied: f.cfg.Edge.ProxyProtocol,
-		trusted: f.cfg.TrustedProxies,
-		limits:  &f.cfg.Limits,
-		head:    f.cfg.Timeouts.Head,
-		write:   f.cfg.Timeouts.Write,
-		log:     f.cfg.Logger,
+func (f *Front) edgeConfig(secure *tls.Config) edge.Config {
+	limits := &f.cfg.Limits
+	return edge.Config{
+		TLS:     secure,
+		Proxied: f.cfg.Edge.ProxyProtocol,
+		Trusted: f.cfg.TrustedProxies,
+		Limits:  edge.Limits{Conns: limits.Conns, PerAddress: limits.ConnsPerAddress, Handshakes: limits.Handshakes, BodyRate: limits.BodyRate},
+		Head:    f.cfg.Timeouts.Head,
+		Write:   f.cfg.Timeouts.Write,
+		Log:     f.cfg.Logger,
+
+		Refuse:   func(no http1.Refusal) []byte { return turnedAway(no, time.Now()) },
+		Panicked: f.logPanic,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/gate/setassoc"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
@@ -23,6 +24,9 @@ import (
 // as long as it likes. So an address, and all together, may add only so many visitors to
 // the line of a room within a minute. Nobody else is asked: who has a pass that counts, or
 // finds a place free, is not new in the line.
+
+// warnEvery is between two warnings of one kind, so that a flood does not fill the log.
+const warnEvery = time.Minute
 
 // crowd is what is kept of addresses. The zero value is not ready; see newCrowd.
 type crowd struct {
@@ -72,12 +76,12 @@ func newNewVisitors(n room.NewVisitors, old *newVisitors) newVisitors {
 // in the status and, now and then, in the log.
 func (f *Front) mayQueue(r *request, decider Room, s *room.Settings, limits *newVisitors, now time.Time) bool {
 	c, client := f.crowd, r.via.client
-	if n := limits.perAddress; n > 0 && client.IsValid() && !isUnlimited(client, f.cfg.TrustedProxies) &&
-		!c.addresses.take(c.key(s.ID, addressOf(client)), n, now.UnixNano()) {
+	if n := limits.perAddress; n > 0 && client.IsValid() && !address.IsUnlimited(client, f.cfg.TrustedProxies) &&
+		!c.addresses.take(c.key(s.ID, address.Counted(client)), n, now.UnixNano()) {
 		decider.CountCrowded()
 		c.crowded.Do(func() {
 			f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "an address brings too many new visitors, and more have to wait for the next minute; if it is a proxy, name it in trusted-proxies",
-				slog.String("room", s.Name), slog.Any("network", networkOf(client)), slog.Int("limit", n))
+				slog.String("room", s.Name), slog.Any("network", address.Network(client)), slog.Int("limit", n))
 		})
 		return false
 	}

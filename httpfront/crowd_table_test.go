@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/gate/setassoc"
 )
 
@@ -56,7 +57,7 @@ func TestRandomAddressesHideNobody(t *testing.T) {
 	}
 	c := newCrowd()
 	id := crdt.RoomID{1}
-	hot := c.key(id, addressOf(netip.MustParseAddr("2001:db8::1")))
+	hot := c.key(id, address.Counted(netip.MustParseAddr("2001:db8::1")))
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Now().UnixNano()
 	const limit, others = 100, 2_000_000
@@ -88,7 +89,7 @@ func TestAddressesAreCountedApartByRoom(t *testing.T) {
 			seen[k] = text
 		}
 	}
-	a, b := addressOf(netip.MustParseAddr("2001:db8::1")), addressOf(netip.MustParseAddr("2001:db8::ffff:1"))
+	a, b := address.Counted(netip.MustParseAddr("2001:db8::1")), address.Counted(netip.MustParseAddr("2001:db8::ffff:1"))
 	if c.key(crdt.RoomID{1}, a) != c.key(crdt.RoomID{1}, b) {
 		t.Error("two addresses of one /64 are two")
 	}
@@ -107,6 +108,6 @@ func BenchmarkMayQueue(b *testing.B) {
 	for b.Loop() {
 		n++
 		binary.BigEndian.PutUint64(text[:], n*0x9e3779b97f4a7c15)
-		c.addresses.take(c.key(id, addressOf(netip.AddrFrom16(text))), 1000, now.UnixNano())
+		c.addresses.take(c.key(id, address.Counted(netip.AddrFrom16(text))), 1000, now.UnixNano())
 	}
 }

@@ -33,7 +33,7 @@ type exchange struct {
 	head     http1.Response
 	up       *upload       // nil if the request has no body
 	reusable bool          // whether the origin will take another request
-	owner    *edgeConn     // whose requests alone it will take; nil: anybody's
+	owner    *client       // whose requests alone it will take; nil: anybody's
 	active   *activity     // of the visitor; nil: the request is over too soon for it
 	call     *tracing.Call // in the request's trace; nil: there is none
 	body     originBody
@@ -173,7 +173,7 @@ const tailRoom = 16
 
 // stream sends w with a body that comes from the origin, each piece as it comes: who watches an
 // event stream must not wait for a buffer to fill.
-func (w *answer) stream(e *edgeConn, chunked bool) (sent int64, err error) {
+func (w *answer) stream(e *client, chunked bool) (sent int64, err error) {
 	b, x := &w.origin.body, &w.origin
 	open := true
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -49,7 +50,7 @@ type addrChain struct {
 func (c *addrChain) add(a netip.Addr, t *trust) bool {
 	c.addrs[c.n] = a
 	c.n++
-	return c.n < chainMax && contains(t.proxies, a)
+	return c.n < chainMax && address.Contains(t.proxies, a)
 }
 
 // locate fills in who the visitor is, and whether the visitor's side is TLS.
@@ -61,7 +62,7 @@ func (c *addrChain) add(a netip.Addr, t *trust) bool {
 func (r *request) locate(peer netip.Addr, tls bool, t *trust) http1.Refusal {
 	r.peer, r.secure = peer, tls
 	r.via.client = peer
-	if r.via.trusted = contains(t.proxies, peer); !r.via.trusted {
+	if r.via.trusted = address.Contains(t.proxies, peer); !r.via.trusted {
 		return http1.Refusal{}
 	}
 	r.via.country = t.country

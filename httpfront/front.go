@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
@@ -42,7 +43,7 @@ type Front struct {
 	sharing *sharing // of passes
 
 	inFlight atomic.Int64 // requests that are being answered, where somebody counts them
-	edge     atomic.Pointer[edgeListener]
+	edge     atomic.Pointer[edge.Listener]
 
 	draining atomic.Bool
 }
@@ -110,17 +111,17 @@ func (f *Front) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("http front: %w", err)
 	}
-	cfg := f.edgeConfig(f.tlsConfig())
-	cfg.records = true
-	edge := newEdgeListener(ln, cfg, func(e *edgeConn) { f.serve(e, f.handle) })
-	f.edge.Store(edge)
+	l := edge.New(ln, f.edgeConfig(f.tlsConfig()), func(e *edge.Conn) {
+		f.serve(&client{Conn: e, records: true}, f.handle)
+	})
+	f.edge.Store(l)
 	origins, stopOrigins := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	for _, g := range f.sites.groups {
 		wg.Go(func() { g.Run(origins) })
 	}
-	err = edge.serve(ctx, func() {
-		f.drain(edge)
+	err = l.Serve(ctx, func() {
+		f.drain(l)
 		for _, g := range f.sites.groups {
 			g.Close()
 		}
@@ -150,8 +151,8 @@ func (f *Front) tlsConfig() *tls.Config {
 	c := f.cfg.TLS.Clone()
 	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
 	protocols := []string{"http/1.1"}
-	if slices.Contains(c.NextProtos, acmeProtocol) {
-		protocols = append(protocols, acmeProtocol)
+	if slices.Contains(c.NextProtos, edge.ACMEProtocol) {
+		protocols = append(protocols, edge.ACMEProtocol)
 	}
 	c.NextProtos = protocols
 	return c
@@ -171,24 +172,22 @@ func (f *Front) Origins() []upstream.Status {
 // being answered, which is known where Config.Requests or AccessLog is set. Any goroutine may
 // call it.
 func (f *Front) Load() (connections, requests int) {
-	if edge := f.edge.Load(); edge != nil {
-		edge.mu.Lock()
-		connections = edge.settled
-		edge.mu.Unlock()
+	if l := f.edge.Load(); l != nil {
+		connections = l.Serving()
 	}
 	return connections, int(f.inFlight.Load())
 }
 
 // drain lets requests end, and then cuts the rest off.
-func (f *Front) drain(edge *edgeListener) {
+func (f *Front) drain(l *edge.Listener) {
 	f.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeouts.Drain)
 	defer cancel()
-	if err := edge.quiesce(ctx); err != nil {
+	if err := l.Quiesce(ctx); err != nil {
 		f.cfg.Logger.Warn("requests did not end in time", "error", err)
 	}
 	// Upgraded connections are no requests any more, and go on until here.
-	if n := edge.abort(); n > 0 {
+	if n := l.Abort(); n > 0 {
 		f.cfg.Logger.Info("closed connections", "count", n)
 	}
 }

@@ -24,7 +24,7 @@ func (f *Front) handle(r *request, w *answer, no http1.Refusal) {
 		f.proxy(w, &a)
 	}
 	if r.limited {
-		r.record.held(f.hold(r.edge.peerAddr()))
+		r.record.held(f.hold(r.edge.PeerAddr()))
 	}
 }
 
@@ -33,7 +33,7 @@ func (f *Front) handle(r *request, w *answer, no http1.Refusal) {
 func (f *Front) decide(w *answer, a *admitted, no http1.Refusal) bool {
 	r := a.req
 	if no.Code == 0 {
-		no = f.place(a, r.edge.peerAddr(), r.edge.isSecure())
+		no = f.place(a, r.edge.PeerAddr(), r.edge.IsSecure())
 	}
 	if no.Code != 0 {
 		r.record.becomes(Malformed)
@@ -222,9 +222,7 @@ func (f *Front) unavailable(r *request) (failure, error) {
 var errDraining = errors.New("an upgrade while the front stops")
 
 // logPanic is to be called while p unwinds the stack, which it logs.
-func (f *Front) logPanic(p any) { logPanic(f.cfg.Logger, p) }
-
-func logPanic(log *slog.Logger, p any) {
-	log.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
+func (f *Front) logPanic(p any) {
+	f.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
 		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 }

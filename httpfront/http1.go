@@ -3,13 +3,10 @@ package httpfront
 import (
 	"bufio"
 	"bytes"
-	"io"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront/conn/socket"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -17,10 +14,8 @@ import (
 // answered, sends the answer, and reads the next one. What is read of a head is read here, once:
 // everything behind it goes by the request, and so does the origin.
 
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferSize) }}
-
 // serve answers the requests of a connection one after another, and closes it in the end.
-func (f *Front) serve(e *edgeConn, h handler) {
+func (f *Front) serve(e *client, h handler) {
 	defer func() {
 		if p := recover(); p != nil { // outside of what makes answers
 			f.logPanic(p)
@@ -39,17 +34,8 @@ func (f *Front) serve(e *edgeConn, h handler) {
 	}
 }
 
-// freeReader gives the reader of e back. What it holds is lost.
-func (e *edgeConn) freeReader() {
-	if e.in != nil {
-		e.in.Reset(nil)
-		readers.Put(e.in)
-		e.in = nil
-	}
-}
-
 // awaits waits for a request, and reports whether there is one. An idle connection has no buffer.
-func (f *Front) awaits(e *edgeConn) bool {
+func (f *Front) awaits(e *client) bool {
 	if e.in != nil && e.in.Buffered() > 0 {
 		return true
 	}
@@ -58,13 +44,7 @@ func (f *Front) awaits(e *edgeConn) bool {
 	if e.requests == 0 {
 		pause = f.cfg.Timeouts.Head
 	}
-	if e.SetReadDeadline(time.Now().Add(pause)) != nil {
-		return false
-	}
-	if e.requests > 0 {
-		e.use.Store(idle)
-	}
-	if e.owner.isClosed() || e.await() != nil || !e.use.CompareAndSwap(idle, busy) {
+	if !e.Awaits(pause) {
 		return false
 	}
 	e.in = readers.Get().(*bufio.Reader)
@@ -72,25 +52,9 @@ func (f *Front) awaits(e *edgeConn) bool {
 	return true
 }
 
-// await waits until something has come.
-func (e *edgeConn) await() (err error) {
-	if c, ok := e.Conn.(interface {
-		Receive() (*socket.Buffer, error)
-	}); ok {
-		for {
-			if e.early, err = c.Receive(); !e.reads.Again(err) {
-				return err
-			}
-		}
-	}
-	_, err = io.ReadFull(e, e.first[:])
-	e.apart = err == nil
-	return err
-}
-
 // serveNext answers the request that has begun to come, and reports whether another may follow; or
 // it returns what the connection has become.
-func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel) {
+func (f *Front) serveNext(e *client, h handler) (goesOn bool, upgraded *tunnel) {
 	r := newRequest()
 	defer r.release()
 	r.edge = e
@@ -101,7 +65,7 @@ func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel
 	if err != nil {
 		return false, nil // nobody asks any more
 	}
-	if r.reserved = f.reserved; e.owner.cfg.records {
+	if r.reserved = f.reserved; e.records {
 		r.record = f.newRecord(true)
 	}
 	w := newAnswer()
@@ -118,13 +82,13 @@ func (f *Front) serveNext(e *edgeConn, h handler) (goesOn bool, upgraded *tunnel
 		return r.input.discard(), nil
 	}
 	if w.linger || r.input.waits || r.input.Unread() {
-		e.linger.Store(true)
+		e.Lingers(true)
 	}
 	return false, nil
 }
 
 // isLast reports whether the connection is closed once r has been answered.
-func (f *Front) isLast(e *edgeConn, r *request) bool {
+func (f *Front) isLast(e *client, r *request) bool {
 	return r.Close || f.draining.Load() || e.requests >= f.cfg.Limits.Requests
 }
 
@@ -173,7 +137,7 @@ var (
 
 // readHead waits for a whole head and returns it, with its last empty line; it is good until the
 // next read. If it is refused, it is as much of it as has come.
-func (f *Front) readHead(e *edgeConn) (head []byte, no http1.Refusal, err error) {
+func (f *Front) readHead(e *client) (head []byte, no http1.Refusal, err error) {
 	end, timed := 0, e.requests == 1 // awaits has set the deadline of the first one
 	for {
 		b, _ := e.in.Peek(e.in.Buffered())
@@ -204,7 +168,7 @@ func (f *Front) readHead(e *edgeConn) (head []byte, no http1.Refusal, err error)
 
 // send sends w as the answer to r, and returns how many bytes of body that were. The origin, if
 // there is one, is given back.
-func (w *answer) send(e *edgeConn, r *request) (sent int64, err error) {
+func (w *answer) send(e *client, r *request) (sent int64, err error) {
 	bare := r.Method == http.MethodHead || hasNoBody(w.code)
 	chunked := w.streams && w.origin.head.Length < 0 && r.HTTP11
 	w.last = w.last || w.streams && w.origin.head.Length < 0 && !chunked
@@ -262,7 +226,7 @@ func (w *answer) appendHead(dst []byte, r *request, chunked bool) []byte {
 }
 
 // interim sends an answer before the real one to a client that knows of such.
-func (w *answer) interim(e *edgeConn, r *request, h *http1.Response) error {
+func (w *answer) interim(e *client, r *request, h *http1.Response) error {
 	if !r.HTTP11 {
 		return nil
 	}
@@ -280,8 +244,8 @@ func (w *answer) interim(e *edgeConn, r *request, h *http1.Response) error {
 // requestBody is the body of a request. It is part of the request; the zero value has none.
 type requestBody struct {
 	http1.Body
-	edge  *edgeConn // nil: there is none
-	waits bool      // the client waits to be told to go on
+	edge  *client // nil: there is none
+	waits bool    // the client waits to be told to go on
 }
 
 // begin makes b the body of r, whose head was read.
@@ -314,7 +278,7 @@ func (b *requestBody) discard() bool {
 	if b.edge == nil {
 		return true
 	}
-	b.edge.linger.Store(true)
+	b.edge.Lingers(true)
 	b.edge.SetReadDeadline(time.Now().Add(discardTime))
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
@@ -324,6 +288,6 @@ func (b *requestBody) discard() bool {
 			break
 		}
 	}
-	b.edge.linger.Store(b.Unread())
+	b.edge.Lingers(b.Unread())
 	return !b.Unread()
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
 	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
@@ -158,7 +159,7 @@ func (f *Front) tellLimited(r *request, a *askedLimit) {
 	a.by.tally.told.Do(func() {
 		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a client comes too often for a rate limit",
 			slog.String("limit", a.by.rule.Name), slog.String("action", string(a.by.rule.Action)),
-			slog.Any("network", networkOf(r.via.client)), slog.Duration("for", a.verdict.Reset.Round(time.Millisecond)))
+			slog.Any("network", address.Network(r.via.client)), slog.Duration("for", a.verdict.Reset.Round(time.Millisecond)))
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 )
 
 // Who goes on although a rate limit says no shall not take the processor from others. After
@@ -19,10 +21,10 @@ const (
 // hold holds an answer that tells of a rate limit. Peers through whom many visitors come are
 // not held up: others may be behind it on the same connection. It returns for how long.
 func (f *Front) hold(peer netip.Addr) (held time.Duration) {
-	if isUnlimited(peer, f.cfg.TrustedProxies) {
+	if address.IsUnlimited(peer, f.cfg.TrustedProxies) {
 		return 0
 	}
-	if f.limitedAnswers.add(addressOf(peer), f.cfg.Clock()) > limitedAtOnce {
+	if f.limitedAnswers.add(address.Counted(peer), f.cfg.Clock()) > limitedAtOnce {
 		f.cfg.sleep(limitedHeld)
 		held = limitedHeld
 	}

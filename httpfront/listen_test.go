@@ -227,45 +227,6 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfConnections holds that places are given back by whatever way a
-// connection ends.
-func TestNothingIsLeftOfConnections(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits := Limits{Conns: 3, ConnsPerAddress: 2, Handshakes: 2}
-	l := newEdgeListener(ln, edgeConfig{
-		proxied: loopback, limits: &limits, head: 5 * time.Second, write: time.Second, log: testLogger(t),
-	}, func(e *edgeConn) { e.Close() })
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.accept()
-	}()
-	for i, raw := range []string{
-		"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET", "PROXY UNKNOWN\r\n", "PROXY nonsense\r\n", "", "P",
-		"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP6 ::1 ::1 1 2\r\n",
-	} {
-		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(c, raw)
-		if i%2 == 0 {
-			c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
-			io.ReadAll(c)
-		}
-		c.Close()
-	}
-	l.Close()
-	<-done
-	l.open.Wait()
-	if len(l.conns) != 0 || l.settled != 0 || len(l.addresses) != 0 || l.preparing.Len() != 0 || len(l.polite) != 0 {
-		t.Errorf("left: %d connections, %d settled, addresses %v, %d in preparation, %d being told", len(l.conns), l.settled, l.addresses, l.preparing.Len(), len(l.polite))
-	}
-}
-
 // TestConnectionsEndAfterSoManyRequests has visitors of all kinds use up what one
 // connection may bring.
 func TestConnectionsEndAfterSoManyRequests(t *testing.T) {

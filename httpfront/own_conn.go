@@ -31,23 +31,6 @@ func (x *exchange) release() {
 	}
 }
 
-// keep has e keep a connection to an origin, in place of the one that it has.
-func (e *edgeConn) keep(c *upstream.Conn) {
-	if before := e.kept.Swap(c); before != nil {
-		before.Drop()
-	}
-	if e.closed.Load() {
-		e.dropKept()
-	}
-}
-
-// dropKept closes the connection that e keeps, if there is one.
-func (e *edgeConn) dropKept() {
-	if c := e.kept.Swap(nil); c != nil {
-		c.Drop()
-	}
-}
-
 // resume returns the connection that the client of a request has of its own, as connect does;
 // nil if there is none.
 func (f *Front) resume(a *admitted) (*upstream.Conn, error) {

@@ -178,7 +178,7 @@ func (f *Front) exchange(w *answer, a *admitted) error {
 		// Either side may have been the first to fail; the upload knows.
 		x.up.conn.Abort()
 		if !x.up.ended(0) {
-			x.up.edge.stop()
+			x.up.edge.Stop()
 		}
 		<-x.up.done
 		if e, ok := errors.AsType[*clientError](x.up.err); ok && !isTimeout(err) {
@@ -204,7 +204,7 @@ func (f *Front) upload(x *exchange, a *admitted) error {
 	if err := r.input.goOn(); err != nil {
 		return readError(err)
 	}
-	r.edge.roll(f.cfg.Timeouts.Body)
+	r.edge.Roll(f.cfg.Timeouts.Body)
 	x.conn.Limit(0)
 	x.up = &upload{
 		edge: r.edge, conn: x.conn, from: &r.input, size: r.Length, limit: a.site.body,

@@ -160,7 +160,7 @@ func (r *request) handOver(status int) *record {
 	c.status = status
 	if c.logged {
 		if c.entry.Addr = r.via.client; !c.entry.Addr.IsValid() && r.edge != nil {
-			c.entry.Addr = r.edge.peerAddr() // it was refused before its visitor was found out
+			c.entry.Addr = r.edge.PeerAddr() // it was refused before its visitor was found out
 		}
 	}
 	return c

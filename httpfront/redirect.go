@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -46,13 +47,13 @@ func (f *Front) RunRedirect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redirects: %w", err)
 	}
-	edge := newEdgeListener(ln, f.edgeConfig(nil), func(e *edgeConn) { f.serve(e, f.redirect) })
-	err = edge.serve(ctx, func() {
+	l := edge.New(ln, f.edgeConfig(nil), func(e *edge.Conn) { f.serve(&client{Conn: e}, f.redirect) })
+	err = l.Serve(ctx, func() {
 		// Answers are a few lines, so requests under way end at once or never.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		edge.quiesce(end) //nolint:errcheck // what is left is cut off
-		edge.abort()
+		l.Quiesce(end) //nolint:errcheck // what is left is cut off
+		l.Abort()
 	})
 	if err != nil {
 		return fmt.Errorf("redirects: %w", err)

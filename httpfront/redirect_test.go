@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -138,7 +139,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 			c.Close()
 		}
 	}
-	config.NextProtos = []string{acmeProtocol}
+	config.NextProtos = []string{edge.ACMEProtocol}
 	if c, err := tls.Dial("tcp", f.addr, config); err == nil {
 		c.Close()
 		t.Error("a challenge was negotiated, and nobody answers any")
@@ -147,15 +148,15 @@ func TestOldTLSIsRefused(t *testing.T) {
 
 // TestChallengesOverTLSEndWithTheHandshake has a certificate authority look.
 func TestChallengesOverTLSEndWithTheHandshake(t *testing.T) {
-	f := serveTLS(t, nil, func(c *Config) { c.TLS.NextProtos = []string{acmeProtocol} })
+	f := serveTLS(t, nil, func(c *Config) { c.TLS.NextProtos = []string{edge.ACMEProtocol} })
 	config := f.client.Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.NextProtos = []string{acmeProtocol}
+	config.NextProtos = []string{edge.ACMEProtocol}
 	c, err := tls.Dial("tcp", f.addr, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if got := c.ConnectionState().NegotiatedProtocol; got != acmeProtocol {
+	if got := c.ConnectionState().NegotiatedProtocol; got != edge.ACMEProtocol {
 		t.Errorf("protocol %q", got)
 	}
 	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")

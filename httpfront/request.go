@@ -35,7 +35,7 @@ type request struct {
 
 // sender is where a request came from.
 type sender struct {
-	edge   *edgeConn  // that it came on; nil if not known
+	edge   *client    // that it came on; nil if not known
 	before *memory    // the request before on it; nil: there was none
 	peer   netip.Addr // the TCP peer
 	secure bool       // the visitor's side is TLS

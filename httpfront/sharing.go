@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/gate/setassoc"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -42,17 +43,17 @@ func (f *Front) turnsBack(r *request, p *node.Pass, decider Room, made *roomFron
 // log.
 func (f *Front) isShared(r *request, p *node.Pass, decider Room, name string, limit int, now time.Time) bool {
 	client := r.via.client
-	if !client.IsValid() || isUnlimited(client, f.cfg.TrustedProxies) {
+	if !client.IsValid() || address.IsUnlimited(client, f.cfg.TrustedProxies) {
 		return false
 	}
 	sh := f.sharing
-	if sh.passes.use(binary.LittleEndian.Uint64(p.Visitor[:]), sh.hash(addressOf(client)), limit, now.Unix()) {
+	if sh.passes.use(binary.LittleEndian.Uint64(p.Visitor[:]), sh.hash(address.Counted(client)), limit, now.Unix()) {
 		return false
 	}
 	decider.CountShared()
 	sh.told.Do(func() {
 		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a pass is used from more addresses than addresses-per-pass",
-			slog.String("room", name), slog.Any("network", networkOf(client)), slog.Int("limit", limit))
+			slog.String("room", name), slog.Any("network", address.Network(client)), slog.Int("limit", limit))
 	})
 	return true
 }

@@ -25,7 +25,7 @@ type tunnel struct {
 }
 
 // beginTunnel answers r with the origin's 101, and returns the tunnel; nil if the client has gone.
-func (w *answer) beginTunnel(e *edgeConn, r *request) *tunnel {
+func (w *answer) beginTunnel(e *client, r *request) *tunnel {
 	x := &w.origin
 	w.out = w.appendHead(w.out[:0], r, false)
 	if _, err := e.Write(w.out); err != nil {
@@ -46,7 +46,7 @@ func (w *answer) beginTunnel(e *edgeConn, r *request) *tunnel {
 
 // run passes bytes on both ways, until that ends. The client's connection is not closed then.
 func (t *tunnel) run(f *Front) {
-	t.client.requestless()
+	t.client.Requestless()
 	t.client.freeReader()
 	join(t.client, t.origin, f.cfg.Timeouts.Tunnel, t.active, f.logPanic)
 	t.active.finish()
@@ -57,7 +57,7 @@ func (t *tunnel) run(f *Front) {
 
 // tunnelClient is a client's connection that has brought something already.
 type tunnelClient struct {
-	*edgeConn
+	*client
 	early []byte
 }
 
@@ -68,7 +68,7 @@ func (c *tunnelClient) Read(p []byte) (int, error) {
 		c.early = c.early[n:]
 		return n, nil
 	}
-	return c.edgeConn.Read(p)
+	return c.client.Read(p)
 }
 
 // tunnelEnd is how long one direction may go on after the other has ended, for

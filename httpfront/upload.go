@@ -15,7 +15,7 @@ import (
 // upload passes a request body on to the origin while the response is awaited,
 // because an origin may answer, and refuse, before it has read everything.
 type upload struct {
-	edge  *edgeConn
+	edge  *client
 	conn  *upstream.Conn
 	from  *requestBody
 	size  int64         // of the body; lengthChunked if it is sent in chunks
@@ -136,7 +136,7 @@ func (u *upload) headRead() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.answered = true
-	u.edge.anyPace()
+	u.edge.AnyPace()
 }
 
 // ended reports whether the whole body has been sent, or has been within d.
@@ -164,7 +164,7 @@ func (u *upload) ended(d time.Duration) bool {
 // is given time to read the answer.
 func (u *upload) abort(c *upstream.Conn) {
 	c.Abort()
-	u.edge.stop()
-	u.edge.linger.Store(true)
+	u.edge.Stop()
+	u.edge.Lingers(true)
 	<-u.done
 }

@@ -1,4 +1,4 @@
-package httpfront
+package edge
 
 import (
 	"container/list"
@@ -15,49 +15,59 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/conn/socket"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
-// edgeConfig says how an edgeListener takes connections. All of it is given.
-type edgeConfig struct {
-	tls     *tls.Config    // nil for plain connections
-	proxied []netip.Prefix // peers whose connections begin with a PROXY header
-	trusted []netip.Prefix // peers without a limit of their own
-	limits  *Limits
-	head    time.Duration // for what comes before the first request
-	write   time.Duration // longest time for one write
-	log     *slog.Logger
-	records bool // whether requests are those of the site: counted, logged and traced
+// Config says how a Listener takes connections. All of it is given.
+type Config struct {
+	TLS     *tls.Config    // nil for plain connections
+	Proxied []netip.Prefix // peers whose connections begin with a PROXY header
+	Trusted []netip.Prefix // peers without a limit of their own
+	Limits  Limits
+	Head    time.Duration // for what comes before the first request
+	Write   time.Duration // longest time for one write
+	Log     *slog.Logger
+
+	Refuse   func(http1.Refusal) []byte // the answer to who is turned away
+	Panicked func(any)                  // is told of a panic
 }
 
-// edgeListener has edgeConns that are ready for a first request served, and knows
+// Limits bound what clients may make a Listener hold.
+type Limits struct {
+	Conns, PerAddress int // that are served at once, in all and of one address
+	Handshakes        int // connections that are being prepared
+	BodyRate          int // least bytes per second of a body, where rolled; below 0: any
+}
+
+// Listener has connections that are ready for a first request served, and knows
 // which are open, so that a shutdown can end those that do not end by themselves.
 //
 // A connection takes a place of three kinds: one of its address as soon as that
 // is known, one among those that are being prepared (see prelude.go), and once it
 // is handed out one among all.
-type edgeListener struct {
+type Listener struct {
 	net.Listener
-	cfg    edgeConfig
-	each   func(*edgeConn) // serves a connection, and closes it; runs in a goroutine of its own
-	closed chan struct{}   // by Close
-	once   sync.Once       // of Close
+	cfg    Config
+	each   func(*Conn)   // serves a connection, and closes it; runs in a goroutine of its own
+	closed chan struct{} // by Close
+	once   sync.Once     // of Close
 
-	warnings edgeWarnings
+	warnings warnings
 	polite   chan struct{} // one element for each connection that is told why it is refused
 
 	open sync.WaitGroup // one for each connection that its user has not closed
 
 	mu        sync.Mutex // guards the following
-	conns     map[*edgeConn]struct{}
-	preparing list.List // of *edgeConn, the oldest first
+	conns     map[*Conn]struct{}
+	preparing list.List // of *Conn, the oldest first
 	settled   int       // conns that were handed out
 	addresses addressCounts
 }
 
-// edgeWarnings keep what a flood does from filling the log.
-type edgeWarnings struct{ full, crowded, preparing, header rate.Sometimes }
+// warnings keep what a flood does from filling the log.
+type warnings struct{ full, crowded, preparing, header rate.Sometimes }
 
 const (
 	warnEvery = time.Minute
@@ -67,13 +77,13 @@ const (
 	politeMax = 128
 )
 
-// newEdgeListener returns a listener whose connections each serves.
-func newEdgeListener(ln net.Listener, cfg edgeConfig, each func(*edgeConn)) *edgeListener {
-	l := &edgeListener{
+// New returns a listener whose connections each serves.
+func New(ln net.Listener, cfg Config, each func(*Conn)) *Listener {
+	l := &Listener{
 		Listener: ln, cfg: cfg, each: each,
 		closed:    make(chan struct{}),
 		polite:    make(chan struct{}, politeMax),
-		conns:     map[*edgeConn]struct{}{},
+		conns:     map[*Conn]struct{}{},
 		addresses: addressCounts{},
 	}
 	w := &l.warnings
@@ -83,9 +93,9 @@ func newEdgeListener(ln net.Listener, cfg edgeConfig, each func(*edgeConn)) *edg
 	return l
 }
 
-// serve serves until ctx ends or nothing more can be accepted, and then calls end, which lets
+// Serve serves until ctx ends or nothing more can be accepted, and then calls end, which lets
 // requests end and cuts off what is left. It returns when nothing of either is left.
-func (l *edgeListener) serve(ctx context.Context, end func()) error {
+func (l *Listener) Serve(ctx context.Context, end func()) error {
 	accepting := make(chan error, 1)
 	go func() { accepting <- l.accept() }()
 	var err error
@@ -106,7 +116,7 @@ func (l *edgeListener) serve(ctx context.Context, end func()) error {
 }
 
 // accept takes connections until the listener is closed or broken.
-func (l *edgeListener) accept() error {
+func (l *Listener) accept() error {
 	for {
 		c, err := l.acceptPatiently()
 		if err != nil {
@@ -116,12 +126,12 @@ func (l *edgeListener) accept() error {
 	}
 }
 
-// quiesce ends connections that have no request, and waits until the requests of the others have
+// Quiesce ends connections that have no request, and waits until the requests of the others have
 // been answered, or ctx ends. The front is draining, so that each is the last of its connection;
 // what was upgraded is no request any more.
-func (l *edgeListener) quiesce(ctx context.Context) error {
+func (l *Listener) Quiesce(ctx context.Context) error {
 	l.mu.Lock()
-	var conns []*edgeConn
+	var conns []*Conn
 	for e := range l.conns {
 		if e.settled { // others are closed by Close
 			conns = append(conns, e)
@@ -142,19 +152,19 @@ func (l *edgeListener) quiesce(ctx context.Context) error {
 }
 
 // Close stops listening, and drops connections that have not been handed out.
-func (l *edgeListener) Close() error {
+func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	err := l.Listener.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := l.preparing.Front(); i != nil; i = i.Next() {
-		i.Value.(*edgeConn).raw.Close()
+		i.Value.(*Conn).raw.Close()
 	}
 	return err
 }
 
 // isClosed reports whether Close was called.
-func (l *edgeListener) isClosed() bool {
+func (l *Listener) isClosed() bool {
 	select {
 	case <-l.closed:
 		return true
@@ -172,14 +182,14 @@ const (
 
 // acceptPatiently waits for the next connection. A crowd that uses up the descriptors or the
 // kernel's buffers must not cost the visitors who are being served.
-func (l *edgeListener) acceptPatiently() (net.Conn, error) {
+func (l *Listener) acceptPatiently() (net.Conn, error) {
 	for pause := acceptPauseMin; ; pause = min(2*pause, acceptPauseMax) {
 		c, err := l.Listener.Accept()
 		if err == nil || !isShortage(err) {
 			return c, err
 		}
 		if pause == acceptPauseMin {
-			l.cfg.log.Warn("no connection can be accepted now; if this happens again, raise the limit of open files", "error", err)
+			l.cfg.Log.Warn("no connection can be accepted now; if this happens again, raise the limit of open files", "error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -202,15 +212,15 @@ func isShortage(err error) bool {
 
 // take makes c ready and hands it out, or turns it away. It never waits for the
 // client.
-func (l *edgeListener) take(c net.Conn) {
+func (l *Listener) take(c net.Conn) {
 	e := newEdgeConn(socket.New(c), l)
 	l.open.Add(1)
 	l.mu.Lock()
 	l.conns[e] = struct{}{}
 	l.mu.Unlock()
 
-	peer := addrOf(c.RemoteAddr())
-	if contains(l.cfg.proxied, peer) {
+	peer := address.Of(c.RemoteAddr())
+	if address.Contains(l.cfg.Proxied, peer) {
 		l.prepare(e, peer, true)
 		return
 	}
@@ -218,7 +228,7 @@ func (l *edgeListener) take(c net.Conn) {
 		l.turnAway(e, no)
 		return
 	}
-	if l.cfg.tls != nil {
+	if l.cfg.TLS != nil {
 		l.prepare(e, peer, false)
 		return
 	}
@@ -231,13 +241,13 @@ var (
 )
 
 // admit takes a place of addr for e, or says why there is none.
-func (l *edgeListener) admit(e *edgeConn, addr netip.Addr) http1.Refusal {
+func (l *Listener) admit(e *Conn, addr netip.Addr) http1.Refusal {
 	l.mu.Lock()
-	full := l.settled >= l.cfg.limits.Conns
+	full := l.settled >= l.cfg.Limits.Conns
 	crowded := false
-	if !full && !isUnlimited(addr, l.cfg.trusted) {
-		e.counted = addressOf(addr)
-		crowded = !l.addresses.add(e.counted, l.cfg.limits.ConnsPerAddress)
+	if !full && !address.IsUnlimited(addr, l.cfg.Trusted) {
+		e.counted = address.Counted(addr)
+		crowded = !l.addresses.add(e.counted, l.cfg.Limits.PerAddress)
 		if crowded {
 			e.counted = netip.Prefix{}
 		}
@@ -249,24 +259,24 @@ func (l *edgeListener) admit(e *edgeConn, addr netip.Addr) http1.Refusal {
 		return refuseFull
 	case crowded:
 		l.warnings.crowded.Do(func() {
-			l.cfg.log.Warn("an address has too many connections, and is refused more; if it is a proxy, name it in trusted-proxies",
-				"network", networkOf(addr), "limit", l.cfg.limits.ConnsPerAddress)
+			l.cfg.Log.Warn("an address has too many connections, and is refused more; if it is a proxy, name it in trusted-proxies",
+				"network", address.Network(addr), "limit", l.cfg.Limits.PerAddress)
 		})
 		return refuseCrowded
 	}
 	return http1.Refusal{}
 }
 
-func (l *edgeListener) warnFull() {
+func (l *Listener) warnFull() {
 	l.warnings.full.Do(func() {
-		l.cfg.log.Warn("the limit of client connections is reached, and more are refused", "limit", l.cfg.limits.Conns)
+		l.cfg.Log.Warn("the limit of client connections is reached, and more are refused", "limit", l.cfg.Limits.Conns)
 	})
 }
 
 // handOut has e served.
-func (l *edgeListener) handOut(e *edgeConn) {
+func (l *Listener) handOut(e *Conn) {
 	l.mu.Lock()
-	full := l.settled >= l.cfg.limits.Conns
+	full := l.settled >= l.cfg.Limits.Conns
 	if !full {
 		e.settled = true
 		l.settled++
@@ -287,7 +297,7 @@ func (l *edgeListener) handOut(e *edgeConn) {
 
 // turnAway closes e. Clients are told why, if there are not too many of them: under TLS, that
 // takes a handshake.
-func (l *edgeListener) turnAway(e *edgeConn, no http1.Refusal) {
+func (l *Listener) turnAway(e *Conn, no http1.Refusal) {
 	select {
 	case l.polite <- struct{}{}:
 	default:
@@ -297,8 +307,8 @@ func (l *edgeListener) turnAway(e *edgeConn, no http1.Refusal) {
 	go func() { // waited for by l.open
 		defer func() { <-l.polite }()
 		defer e.Close()
-		if l.cfg.tls != nil {
-			t := tls.Server(e.Conn, l.cfg.tls)
+		if l.cfg.TLS != nil {
+			t := tls.Server(e.Conn, l.cfg.TLS)
 			e.raw.SetDeadline(time.Now().Add(politeTime))
 			if t.Handshake() != nil {
 				return
@@ -306,13 +316,13 @@ func (l *edgeListener) turnAway(e *edgeConn, no http1.Refusal) {
 			e.Conn = t
 		}
 		e.linger.Store(true)
-		e.Write(turnedAway(no, time.Now()))
+		e.Write(l.cfg.Refuse(no))
 	}()
 }
 
-// abort cuts what is open off and returns how many those were. Who uses such a
+// Abort cuts what is open off and returns how many those were. Who uses such a
 // connection finds out, and closes it.
-func (l *edgeListener) abort() int {
+func (l *Listener) Abort() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for e := range l.conns {
@@ -322,7 +332,14 @@ func (l *edgeListener) abort() int {
 	return len(l.conns)
 }
 
-func (l *edgeListener) forget(e *edgeConn) {
+// Serving returns how many connections are served.
+func (l *Listener) Serving() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.settled
+}
+
+func (l *Listener) forget(e *Conn) {
 	l.mu.Lock()
 	delete(l.conns, e)
 	if e.settled {
@@ -333,4 +350,27 @@ func (l *edgeListener) forget(e *edgeConn) {
 	}
 	l.mu.Unlock()
 	l.open.Done()
+}
+
+// addressCounts counts connections by the address that a visitor has. An IPv6
+// visitor has a whole /64, so all of it is one address.
+type addressCounts map[netip.Prefix]int
+
+// add counts one more for p, and reports whether that was within limit; if not,
+// nothing is counted. Addresses that cannot be told are not limited.
+func (c addressCounts) add(p netip.Prefix, limit int) bool {
+	if !p.IsValid() {
+		return true
+	}
+	if c[p] >= limit {
+		return false
+	}
+	c[p]++
+	return true
+}
+
+func (c addressCounts) remove(p netip.Prefix) {
+	if c[p]--; c[p] <= 0 {
+		delete(c, p)
+	}
 }

@@ -1,8 +1,8 @@
-package httpfront
+package edge
 
 import (
-	"bufio"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -10,26 +10,24 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/conn/deadline"
 	"github.com/ropeline/ropeline/httpfront/conn/socket"
-	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
-// edgeConn is a client's connection. Each write has a deadline of its own. Reads have the
+// Conn is a client's connection. Each write has a deadline of its own. Reads have the
 // one that was set for all of a head; for bodies, which may take hours, roll turns it into a
 // limit on every pause.
-type edgeConn struct {
+type Conn struct {
 	net.Conn          // with what is around raw; final when the connection is handed out
 	raw      net.Conn // below TLS and the rest
 	secure   bool     // a proxy says that the visitor speaks TLS with it; final like Conn
-	owner    *edgeListener
+	owner    *Listener
 
 	reading
 	writes *deadline.Lazy // not of TLS, which cannot go on after a write that timed out
-	served
+	peer   netip.Addr     // of Conn; invalid until who serves it has asked
 	ending
-
-	kept atomic.Pointer[upstream.Conn] // to an origin that takes it for this client; see own
 
 	// The places that the connection has; guarded by owner.mu.
 	counted netip.Prefix // the address that it counts for; invalid for none
@@ -42,14 +40,6 @@ type reading struct {
 	pause atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
 	pace  pace         // since roll; belongs to who reads
 	slow  atomic.Bool  // whether any pace will do, until roll
-}
-
-// served is what belongs to the goroutine that serves a connection.
-type served struct {
-	peer     netip.Addr    // of Conn; invalid until somebody has asked
-	memory   memory        // of the request before
-	requests int           // that have begun
-	in       *bufio.Reader // what has come; nil while nothing has
 
 	// What await has read, to be read before all else.
 	early *socket.Buffer // nil: nothing
@@ -65,12 +55,11 @@ type ending struct {
 	linger atomic.Bool   // whether the client may still be sending when we close
 	once   sync.Once     // of Close
 	err    error         // of Close
-	closed atomic.Bool   // by Close
 }
 
 // newEdgeConn returns the connection around c, which has no deadline.
-func newEdgeConn(c net.Conn, owner *edgeListener) *edgeConn {
-	e := &edgeConn{Conn: c, raw: c, owner: owner, ending: ending{over: make(chan struct{})}}
+func newEdgeConn(c net.Conn, owner *Listener) *Conn {
+	e := &Conn{Conn: c, raw: c, owner: owner, ending: ending{over: make(chan struct{})}}
 	e.reads = deadline.New(func(t time.Time) error { return e.Conn.SetReadDeadline(t) })
 	e.writes = deadline.New(c.SetWriteDeadline)
 	return e
@@ -93,59 +82,88 @@ const (
 	retired              // there are no more requests
 )
 
+// Awaits waits for a request for up to pause, and reports whether one begins to come. From then on
+// it is under way.
+func (e *Conn) Awaits(pause time.Duration) bool {
+	if e.SetReadDeadline(time.Now().Add(pause)) != nil {
+		return false
+	}
+	e.use.CompareAndSwap(busy, idle)
+	return !e.owner.isClosed() && e.await() == nil && e.use.CompareAndSwap(idle, busy)
+}
+
+// await waits until something has come.
+func (e *Conn) await() (err error) {
+	if c, ok := e.Conn.(interface {
+		Receive() (*socket.Buffer, error)
+	}); ok {
+		for {
+			if e.early, err = c.Receive(); !e.reads.Again(err) {
+				return err
+			}
+		}
+	}
+	_, err = io.ReadFull(e, e.first[:])
+	e.apart = err == nil
+	return err
+}
+
 // retire ends a connection that waits for a request. One that has a request ends after it, since
 // the front is draining. What was upgraded has ended for all who wait for requests.
-func (e *edgeConn) retire() {
+func (e *Conn) retire() {
 	if e.use.CompareAndSwap(idle, retired) {
 		e.reads.Set(time.Unix(1, 0))
 	}
 }
 
-// requestless says that no request on e is to be waited for from now on.
-func (e *edgeConn) requestless() { e.ends.Do(func() { close(e.over) }) }
+// Requestless says that no request on e is to be waited for from now on.
+func (e *Conn) Requestless() { e.ends.Do(func() { close(e.over) }) }
 
-// peerAddr returns who is connected to us, or to the proxy that says so in a PROXY header.
-func (e *edgeConn) peerAddr() netip.Addr {
+// PeerAddr returns who is connected to us, or to the proxy that says so in a PROXY header.
+func (e *Conn) PeerAddr() netip.Addr {
 	if !e.peer.IsValid() {
-		if e.peer = addrOf(e.RemoteAddr()); !e.peer.IsValid() {
+		if e.peer = address.Of(e.RemoteAddr()); !e.peer.IsValid() {
 			e.peer = netip.IPv4Unspecified()
 		}
 	}
 	return e.peer
 }
 
-// roll makes every read take at most pause, and all of them together bring at
+// Roll makes every read take at most pause, and all of them together bring at
 // least Limits.BodyRate, until the next SetReadDeadline. Nobody may be reading.
-func (e *edgeConn) roll(pause time.Duration) {
+func (e *Conn) Roll(pause time.Duration) {
 	e.pace = pace{}
 	e.slow.Store(false)
 	e.pause.Store(int64(pause))
 }
 
-// anyPace lifts the limit on how slowly a body may come, until the next roll. The
-// limit on pauses stays.
-func (e *edgeConn) anyPace() { e.slow.Store(true) }
+// Lingers says whether the client may still be sending when the connection is closed.
+func (e *Conn) Lingers(may bool) { e.linger.Store(may) }
 
-// isSecure reports whether the peer speaks TLS with us, or with the proxy that it is.
-func (e *edgeConn) isSecure() bool {
+// AnyPace lifts the limit on how slowly a body may come, until the next roll. The
+// limit on pauses stays.
+func (e *Conn) AnyPace() { e.slow.Store(true) }
+
+// IsSecure reports whether the peer speaks TLS with us, or with the proxy that it is.
+func (e *Conn) IsSecure() bool {
 	_, speaks := e.Conn.(*tls.Conn)
 	return e.secure || speaks
 }
 
-// stop ends a read that is under way, and all later ones.
-func (e *edgeConn) stop() {
+// Stop ends a read that is under way, and all later ones.
+func (e *Conn) Stop() {
 	e.pause.Store(cutOff)
 	e.reads.Set(time.Unix(1, 0))
 }
 
 // SetReadDeadline sets a deadline for all reads from now on.
-func (e *edgeConn) SetReadDeadline(t time.Time) error {
+func (e *Conn) SetReadDeadline(t time.Time) error {
 	e.pause.Store(0)
 	return e.reads.Set(t)
 }
 
 // Read reads what has come.
-func (e *edgeConn) Read(p []byte) (int, error) {
+func (e *Conn) Read(p []byte) (int, error) {
 	pause := time.Duration(e.pause.Load())
 	if pause == 0 {
 		return e.read(p)
@@ -162,14 +180,14 @@ func (e *edgeConn) Read(p []byte) (int, error) {
 		return 0, os.ErrDeadlineExceeded
 	}
 	n, err := e.read(p)
-	if err == nil && !e.slow.Load() && !e.pace.keeps(n, time.Since(start), e.owner.cfg.limits.BodyRate, paceSpan*pause) {
+	if err == nil && !e.slow.Load() && !e.pace.keeps(n, time.Since(start), e.owner.cfg.Limits.BodyRate, paceSpan*pause) {
 		err = os.ErrDeadlineExceeded
 	}
 	return n, err
 }
 
 // read reads what has come by the deadline that is set.
-func (e *edgeConn) read(p []byte) (int, error) {
+func (e *Conn) read(p []byte) (int, error) {
 	if e.early != nil {
 		n, more := e.early.Take(p)
 		if !more {
@@ -191,8 +209,8 @@ func (e *edgeConn) read(p []byte) (int, error) {
 }
 
 // Write sends p.
-func (e *edgeConn) Write(p []byte) (int, error) {
-	until := time.Now().Add(e.owner.cfg.write)
+func (e *Conn) Write(p []byte) (int, error) {
+	until := time.Now().Add(e.owner.cfg.Write)
 	if e.Conn != e.raw { // TLS, or a PROXY header
 		if err := e.Conn.SetWriteDeadline(until); err != nil {
 			return 0, err
@@ -212,7 +230,7 @@ func (e *edgeConn) Write(p []byte) (int, error) {
 }
 
 // CloseWrite says that nothing more will be sent.
-func (e *edgeConn) CloseWrite() error {
+func (e *Conn) CloseWrite() error {
 	if c, ok := e.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()
 	}
@@ -220,15 +238,13 @@ func (e *edgeConn) CloseWrite() error {
 }
 
 // Close closes the connection, once.
-func (e *edgeConn) Close() error {
+func (e *Conn) Close() error {
 	e.once.Do(func() {
-		e.requestless() // what lingers has been answered
+		e.Requestless() // what lingers has been answered
 		if e.linger.Load() {
 			e.drain()
 		}
 		e.err = e.Conn.Close()
-		e.closed.Store(true)
-		e.dropKept()
 		e.owner.forget(e)
 	})
 	return e.err
@@ -237,7 +253,7 @@ func (e *edgeConn) Close() error {
 // drain takes in what the client is still sending. If we closed with bytes
 // unread, the kernel would answer with a reset, and the client might lose our
 // answer, which says why.
-func (e *edgeConn) drain() {
+func (e *Conn) drain() {
 	e.owner.mu.Lock()
 	end := time.Now().Add(politeTime)
 	if e.settled {

@@ -1,4 +1,4 @@
-package httpfront
+package edge
 
 import (
 	"bufio"
@@ -19,12 +19,12 @@ import (
 // over. Whoever floods us with beginnings takes places only from other beginnings,
 // and of these from the oldest: an honest client is through in a moment.
 
-// acmeProtocol is what a certificate authority negotiates to see a certificate
+// ACMEProtocol is what a certificate authority negotiates to see a certificate
 // that proves who runs this host. RFC 8737, section 3: nothing is said then.
-const acmeProtocol = "acme-tls/1"
+const ACMEProtocol = "acme-tls/1"
 
 // prepare reads the prelude of e in a goroutine of its own, and hands e out.
-func (l *edgeListener) prepare(e *edgeConn, peer netip.Addr, proxied bool) {
+func (l *Listener) prepare(e *Conn, peer netip.Addr, proxied bool) {
 	place := l.beginPrelude(e)
 	go func() { // waited for by l.open
 		ready := l.prelude(e, peer, proxied)
@@ -37,18 +37,18 @@ func (l *edgeListener) prepare(e *edgeConn, peer netip.Addr, proxied bool) {
 
 // beginPrelude counts e among those that are being prepared. If they are too
 // many, the oldest is cut off.
-func (l *edgeListener) beginPrelude(e *edgeConn) *list.Element {
+func (l *Listener) beginPrelude(e *Conn) *list.Element {
 	l.mu.Lock()
-	var oldest *edgeConn
-	if l.preparing.Len() >= l.cfg.limits.Handshakes {
-		oldest = l.preparing.Remove(l.preparing.Front()).(*edgeConn)
+	var oldest *Conn
+	if l.preparing.Len() >= l.cfg.Limits.Handshakes {
+		oldest = l.preparing.Remove(l.preparing.Front()).(*Conn)
 	}
 	place := l.preparing.PushBack(e)
 	l.mu.Unlock()
 	if oldest != nil {
 		oldest.raw.Close()
 		l.warnings.preparing.Do(func() {
-			l.cfg.log.Warn("more connections are begun than completed; the oldest are cut off", "limit", l.cfg.limits.Handshakes)
+			l.cfg.Log.Warn("more connections are begun than completed; the oldest are cut off", "limit", l.cfg.Limits.Handshakes)
 		})
 	}
 	select {
@@ -59,33 +59,33 @@ func (l *edgeListener) beginPrelude(e *edgeConn) *list.Element {
 	return place
 }
 
-func (l *edgeListener) endPrelude(place *list.Element) {
+func (l *Listener) endPrelude(place *list.Element) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.preparing.Remove(place) // does nothing for who was cut off
 }
 
 // prelude makes e ready for a request, and reports whether it is; if not, it has been closed.
-func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (ready bool) {
+func (l *Listener) prelude(e *Conn, peer netip.Addr, proxied bool) (ready bool) {
 	defer func() {
 		// A panic here would end the process.
 		if p := recover(); p != nil {
-			logPanic(l.cfg.log, p)
+			l.cfg.Panicked(p)
 			e.Close()
 			ready = false
 		}
 	}()
-	e.raw.SetDeadline(time.Now().Add(l.cfg.head))
+	e.raw.SetDeadline(time.Now().Add(l.cfg.Head))
 	if proxied && !l.readProxyHeader(e, peer) {
 		return false
 	}
-	if l.cfg.tls != nil {
-		t := tls.Server(e.Conn, l.cfg.tls)
+	if l.cfg.TLS != nil {
+		t := tls.Server(e.Conn, l.cfg.TLS)
 		if err := t.Handshake(); err != nil {
 			l.handshakeFailed(e, err)
 			return false
 		}
-		if t.ConnectionState().NegotiatedProtocol == acmeProtocol {
+		if t.ConnectionState().NegotiatedProtocol == ACMEProtocol {
 			e.Close()
 			return false
 		}
@@ -96,11 +96,11 @@ func (l *edgeListener) prelude(e *edgeConn, peer netip.Addr, proxied bool) (read
 }
 
 // handshakeFailed closes e. Who speaks plain HTTP where TLS is spoken is told so.
-func (l *edgeListener) handshakeFailed(e *edgeConn, err error) {
+func (l *Listener) handshakeFailed(e *Conn, err error) {
 	if r, ok := errors.AsType[tls.RecordHeaderError](err); ok && r.Conn != nil && isPlainHTTP(r.RecordHeader) {
 		no := http1.Refusal{Code: http.StatusBadRequest, Reason: "this port speaks TLS: the address has to begin with https://"}
 		e.linger.Store(true)
-		e.Write(turnedAway(no, time.Now()))
+		e.Write(l.cfg.Refuse(no))
 	}
 	e.Close()
 }
@@ -117,7 +117,7 @@ func isPlainHTTP(first [5]byte) bool {
 
 // readProxyHeader reads the PROXY header that e has to begin with, and counts e
 // for the visitor it names. It reports whether e goes on.
-func (l *edgeListener) readProxyHeader(e *edgeConn, peer netip.Addr) bool {
+func (l *Listener) readProxyHeader(e *Conn, peer netip.Addr) bool {
 	br := bufio.NewReaderSize(e.raw, proxyHeaderMin)
 	if _, err := br.Peek(1); err != nil {
 		e.Close() // a proxy that looks whether we are there says nothing
@@ -126,7 +126,7 @@ func (l *edgeListener) readProxyHeader(e *edgeConn, peer netip.Addr) bool {
 	h, err := readProxyHeader(br)
 	if err != nil {
 		l.warnings.header.Do(func() {
-			l.cfg.log.Warn("a connection from a peer of proxy-protocol does not begin with a PROXY header, and is closed", "peer", peer, "error", err)
+			l.cfg.Log.Warn("a connection from a peer of proxy-protocol does not begin with a PROXY header, and is closed", "peer", peer, "error", err)
 		})
 		e.Close()
 		return false

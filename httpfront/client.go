@@ -1,0 +1,58 @@
+package httpfront
+
+import (
+	"bufio"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ropeline/ropeline/httpfront/edge"
+	"github.com/ropeline/ropeline/httpfront/upstream"
+)
+
+// client is a client's connection while its requests are answered. It belongs to the goroutine that
+// does that.
+type client struct {
+	*edge.Conn
+	records  bool          // whether requests are those of the site: counted, logged and traced
+	requests int           // that have begun
+	memory   memory        // of the request before
+	in       *bufio.Reader // what has come; nil while nothing has
+
+	kept   atomic.Pointer[upstream.Conn] // to an origin that takes it for this client; see own
+	closed atomic.Bool
+}
+
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferSize) }}
+
+// freeReader gives the reader of e back. What it holds is lost.
+func (e *client) freeReader() {
+	if e.in != nil {
+		e.in.Reset(nil)
+		readers.Put(e.in)
+		e.in = nil
+	}
+}
+
+// keep has e keep a connection to an origin, in place of the one that it has.
+func (e *client) keep(c *upstream.Conn) {
+	if before := e.kept.Swap(c); before != nil {
+		before.Drop()
+	}
+	if e.closed.Load() {
+		e.dropKept()
+	}
+}
+
+// dropKept closes the connection that e keeps, if there is one.
+func (e *client) dropKept() {
+	if c := e.kept.Swap(nil); c != nil {
+		c.Drop()
+	}
+}
+
+// Close closes the connection, and that to an origin which it keeps.
+func (e *client) Close() error {
+	e.closed.Store(true)
+	e.dropKept()
+	return e.Conn.Close()
+}
