@@ -6,7 +6,6 @@
 // waiting page or JSON. The package decides nothing about queues itself: rooms
 // are given to it through the interfaces Rooms and Room.
 //
-// A [Front] serves the public side and [Admin] the operator's side. Both are
-// built by their constructor, do nothing until Run, and end when the context
-// of Run ends. Their methods may be called from several goroutines at once.
+// A [Front] is built by its constructor, does nothing until Run, and ends when the context
+// of Run ends. Its methods may be called from several goroutines at once.
 package httpfront

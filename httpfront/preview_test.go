@@ -12,6 +12,8 @@ import (
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
+
+	"github.com/ropeline/ropeline/httpfront/operator/status"
 )
 
 // previews starts an admin listener before a front that knows the rooms, and returns
@@ -24,13 +26,13 @@ func previews(t *testing.T, rooms ...room.Settings) string {
 			t.Fatal(err)
 		}
 	}
-	a, err := NewAdmin(AdminConfig{
+	a, err := status.New(status.Config{
 		Status: func() node.Status { return node.Status{} }, Logger: testLogger(t), Page: f.Page,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(a.Handler())
+	srv := httptest.NewServer(a)
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
@@ -127,8 +129,8 @@ func TestPreviewsTellOfUnknownNames(t *testing.T) {
 	for i := range 50 {
 		many.WriteString("{{unknown" + strings.Repeat("x", i) + "}}")
 	}
-	if resp, _ := ask(t, "POST", at+"/preview", many.String()); len(resp.Header.Values("Ropeline-Template-Warning")) != maxPreviewWarnings {
-		t.Errorf("%d warnings, want %d", len(resp.Header.Values("Ropeline-Template-Warning")), maxPreviewWarnings)
+	if resp, _ := ask(t, "POST", at+"/preview", many.String()); len(resp.Header.Values("Ropeline-Template-Warning")) != 20 {
+		t.Errorf("%d warnings, want 20", len(resp.Header.Values("Ropeline-Template-Warning")))
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
+	"github.com/ropeline/ropeline/httpfront/operator/status"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/limit"
@@ -17,7 +17,7 @@ import (
 type meshAPI struct {
 	node     *node.Node
 	follower *follower
-	previews *httpfront.Previews
+	previews *status.Previews
 }
 
 var _ admin.Mesh = meshAPI{}

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/gate/crawler"
 	"github.com/ropeline/ropeline/httpfront/observe/profiles"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/httpfront/operator/adminserver"
 	"github.com/ropeline/ropeline/httpfront/operator/manage"
 	"github.com/ropeline/ropeline/httpfront/operator/overview"
+	"github.com/ropeline/ropeline/httpfront/operator/status"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/history"
@@ -73,14 +73,14 @@ func (s *Server) assemble(rooms []room.Settings) (err error) {
 
 // addAdmin makes the listener for operators.
 func (s *Server) addAdmin(m *managed, follower *follower) error {
-	plain, err := httpfront.NewAdmin(httpfront.AdminConfig{
+	plain, err := status.New(status.Config{
 		Status: m.Status, Alive: s.node.Alive, Origins: s.front.Origins, Certificates: s.visitors.status, Secrets: func() any { return m.Keys() },
 		Page: s.front.Page, Logger: s.log,
 	})
 	if err != nil {
 		return err
 	}
-	previews := &httpfront.Previews{Logger: s.log}
+	previews := &status.Previews{Logger: s.log}
 	routes, schemas := manage.Routes(m, s.node.Now)
 	streams, more := manage.Streams()
 	maps.Copy(schemas, more)
@@ -91,12 +91,12 @@ func (s *Server) addAdmin(m *managed, follower *follower) error {
 	parts := []adminserver.Part{
 		adminserver.API{API: api},
 		adminserver.NewPaths(s.measures, map[string]adminserver.Scope{"/metrics": adminserver.Read}),
-		adminserver.Below{Path: httpfront.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
+		adminserver.Below{Path: status.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
 	}
 	if s.cfg.Admin.Profiles {
 		parts = append(parts, adminserver.Below{Path: profiles.Path, Scope: adminserver.Write, Handler: profiles.New()})
 	}
-	s.admin, err = newOperators(&s.cfg.Admin, s.ports.admin, m.seen, plain.Handler(), parts, s.log)
+	s.admin, err = newOperators(&s.cfg.Admin, s.ports.admin, m.seen, plain, parts, s.log)
 	return err
 }
 

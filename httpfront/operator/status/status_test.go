@@ -1,9 +1,10 @@
-package httpfront
+package status
 
 import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,8 +17,8 @@ import (
 func TestAdmin(t *testing.T) {
 	state := node.Status{Name: "one", Reason: "waiting for peers"}
 	var stuck error
-	a, err := NewAdmin(AdminConfig{
-		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Logger: testLogger(t),
+	a, err := New(Config{
+		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Logger: slog.New(slog.DiscardHandler),
 		Origins: func() []upstream.Status {
 			return []upstream.Status{{Origins: []upstream.OriginStatus{{URL: "http://a", State: "down", Reason: "no answer"}}}}
 		},
@@ -25,7 +26,7 @@ func TestAdmin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(a.Handler())
+	srv := httptest.NewServer(a)
 	defer srv.Close()
 
 	get := func(path string) (int, string) {

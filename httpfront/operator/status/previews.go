@@ -1,4 +1,4 @@
-package httpfront
+package status
 
 import (
 	"cmp"
@@ -79,24 +79,24 @@ func (p *Previews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	found := p.find(strings.TrimPrefix(r.URL.Path, PreviewsPath), now)
 	if found == nil {
-		adminText(w, http.StatusNotFound, errNoPreview.Error())
+		writeText(w, http.StatusNotFound, errNoPreview.Error())
 		return
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		adminText(w, http.StatusBadRequest, fmt.Sprintf("the query: %v", err))
+		writeText(w, http.StatusBadRequest, fmt.Sprintf("the query: %v", err))
 		return
 	}
 	html, err := found.Preview(nil, query, now)
 	if err != nil {
-		adminText(w, http.StatusBadRequest, err.Error())
+		writeText(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	showPreview(w, html)
 }
 
 func showPreview(w http.ResponseWriter, html []byte) {
-	adminHeader(w, "text/html; charset=utf-8")
+	writeHeader(w, "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", page.PreviewPolicy)
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Write(html)

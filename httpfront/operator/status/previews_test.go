@@ -1,4 +1,4 @@
-package httpfront
+package status
 
 import (
 	"net/http/httptest"

@@ -1,4 +1,4 @@
-package httpfront
+package status
 
 import (
 	"errors"
@@ -18,15 +18,15 @@ const maxPreviewWarnings = 20
 // preview answers with the waiting page of a room in the situation that the query
 // says. What is posted is a template that is tried instead of the room's own; it is
 // not kept. Nobody gets a pass here.
-func (a *Admin) preview(w http.ResponseWriter, r *http.Request) {
+func (a *handler) preview(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		adminText(w, http.StatusBadRequest, "the query: "+err.Error())
+		writeText(w, http.StatusBadRequest, "the query: "+err.Error())
 		return
 	}
 	p, err := a.cfg.Page(query.Get("room"), query.Get("event_name"))
 	if err != nil {
-		adminText(w, http.StatusNotFound, err.Error())
+		writeText(w, http.StatusNotFound, err.Error())
 		return
 	}
 	var tried *page.Template
@@ -34,13 +34,13 @@ func (a *Admin) preview(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		var code int
 		if tried, warnings, code, err = templateOf(w, r); err != nil {
-			adminText(w, code, err.Error())
+			writeText(w, code, err.Error())
 			return
 		}
 	}
 	html, err := p.Preview(tried, query, time.Now())
 	if err != nil {
-		adminText(w, http.StatusBadRequest, err.Error())
+		writeText(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	for _, warning := range warnings[:min(len(warnings), maxPreviewWarnings)] {

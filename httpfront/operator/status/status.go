@@ -1,4 +1,6 @@
-package httpfront
+// Package status answers operators and their tools about one node: whether it lives and is ready,
+// what it sees, and how the waiting pages of its rooms look.
+package status
 
 import (
 	"encoding/json"
@@ -13,8 +15,8 @@ import (
 	"github.com/ropeline/ropeline/node"
 )
 
-// AdminConfig says what an Admin tells. Status is required.
-type AdminConfig struct {
+// Config says what is told. Status is required.
+type Config struct {
 	// Status returns the node's view of things. It may be called often.
 	Status func() node.Status
 	// Alive returns what is wrong with the node if a restart would mend it; nil finds nothing.
@@ -32,7 +34,10 @@ type AdminConfig struct {
 	Logger *slog.Logger
 }
 
-// Admin answers operators and their tools:
+// handler is what answers.
+type handler struct{ cfg Config }
+
+// New returns what answers operators and their tools:
 //
 //	GET /healthz  200 while the node goes on, else 503; the reason is the body
 //	GET /readyz   200 while the node takes traffic, else 503; the reason is the body
@@ -42,49 +47,40 @@ type AdminConfig struct {
 //	POST /preview the same of the template that the body is
 //
 // Who may ask is not looked at here.
-type Admin struct {
-	cfg AdminConfig
-}
-
-// NewAdmin returns an Admin.
-func NewAdmin(cfg AdminConfig) (*Admin, error) {
+func New(cfg Config) (http.Handler, error) {
 	if cfg.Status == nil {
 		return nil, errors.New("admin: no status given")
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	return &Admin{cfg: cfg}, nil
-}
-
-// Handler returns what serves all that an Admin answers.
-func (a *Admin) Handler() http.Handler {
+	a := &handler{cfg}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if a.cfg.Alive != nil {
 			if err := a.cfg.Alive(); err != nil {
-				adminText(w, http.StatusServiceUnavailable, err.Error())
+				writeText(w, http.StatusServiceUnavailable, err.Error())
 				return
 			}
 		}
-		adminText(w, http.StatusOK, "ok")
+		writeText(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if s := a.cfg.Status(); !s.Ready {
-			adminText(w, http.StatusServiceUnavailable, "not ready: "+s.Reason)
+			writeText(w, http.StatusServiceUnavailable, "not ready: "+s.Reason)
 			return
 		}
-		adminText(w, http.StatusOK, "ready")
+		writeText(w, http.StatusOK, "ready")
 	})
 	mux.HandleFunc("GET /status", a.status)
 	if a.cfg.Page != nil {
 		mux.HandleFunc("GET /preview", a.preview)
 		mux.HandleFunc("POST /preview", a.preview)
 	}
-	return mux
+	return mux, nil
 }
 
-func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
+func (a *handler) status(w http.ResponseWriter, _ *http.Request) {
 	s := a.cfg.Status()
 	// Lists that are empty read as [] and not as null.
 	if s.Rooms == nil {
@@ -111,20 +107,20 @@ func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
 	b, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		a.cfg.Logger.Error("status cannot be written", "error", err)
-		adminText(w, http.StatusInternalServerError, "status cannot be written")
+		writeText(w, http.StatusInternalServerError, "status cannot be written")
 		return
 	}
-	adminHeader(w, "application/json")
+	writeHeader(w, "application/json")
 	w.Write(append(b, '\n'))
 }
 
-func adminText(w http.ResponseWriter, code int, text string) {
-	adminHeader(w, "text/plain; charset=utf-8")
+func writeText(w http.ResponseWriter, code int, text string) {
+	writeHeader(w, "text/plain; charset=utf-8")
 	w.WriteHeader(code)
 	fmt.Fprintln(w, text)
 }
 
-func adminHeader(w http.ResponseWriter, contentType string) {
+func writeHeader(w http.ResponseWriter, contentType string) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
