@@ -140,8 +140,8 @@ func (o *onSite) ask() {
 	if _, err := o.front.unavailable(o.req); err != nil {
 		o.tb.Fatal(err)
 	}
-	o.req.locate(o.peer, true, &o.front.trust)
-	o.req.secure = false // the name of the cookie is that of plain HTTP
+	o.req.via.Locate(&o.req.Request, o.peer, true, &o.front.trust)
+	o.req.via.Secure = false // the name of the cookie is that of plain HTTP
 	var w waiting
 	if r := o.front.roomOf(o.req); r == nil || !o.front.judge(r, &a, &w) || a.room == nil || a.cookie != nil {
 		o.tb.Fatalf("let in by room %v with the cookie %q", a.room, a.cookie)

@@ -84,14 +84,14 @@ func (o *onSite) attacker() func() {
 	if no.Code != 0 {
 		o.tb.Fatal(no)
 	}
-	bad.req.locate(bad.peer, true, &bad.front.trust)
+	bad.req.via.Locate(&bad.req.Request, bad.peer, true, &bad.front.trust)
 	bad.front.describe(bad.req)
 	for l := bad.front.limits.Load().rules[0]; !l.ask(bad.req, node.VisitorID{}, o.now).verdict.Limited; {
 	}
 	return func() {
 		a := admitted{req: bad.req}
 		bad.req.limits = bad.req.limits[:0]
-		bad.req.locate(bad.peer, true, &bad.front.trust)
+		bad.req.via.Locate(&bad.req.Request, bad.peer, true, &bad.front.trust)
 		var w waiting
 		bad.front.judge(bad.front.roomOf(bad.req), &a, &w)
 	}

@@ -36,7 +36,7 @@ func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *
 	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.Code != 0 {
 		tb.Fatal(no)
 	}
-	r.via.client = netip.MustParseAddr("2001:db8::7")
+	r.via.Client = netip.MustParseAddr("2001:db8::7")
 	now := time.Now()
 	in := node.Pass{Visitor: node.VisitorID{3}, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
 	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, in, &s, now), []byte(";"))

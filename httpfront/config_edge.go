@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/edge"
+	"github.com/ropeline/ropeline/httpfront/gate/visitor"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -35,7 +36,7 @@ type Edge struct {
 
 // complete checks e and fills its defaults in.
 func (e *Edge) complete() error {
-	e.ClientIPHeader = strings.ToLower(cmp.Or(e.ClientIPHeader, fieldForwardedFor))
+	e.ClientIPHeader = strings.ToLower(cmp.Or(e.ClientIPHeader, visitor.FieldForwardedFor))
 	if !http1.IsName(e.ClientIPHeader) {
 		return fmt.Errorf("client IP header %q: want the name of a header field", e.ClientIPHeader)
 	}

@@ -111,11 +111,11 @@ func (r *request) bind(to *pass.Binding, s *room.Settings) *pass.Binding {
 		return nil
 	}
 	bits := cmp.Or(b.IPv6Prefix, room.DefaultIPv6Prefix)
-	if r.via.client.Is4() {
+	if r.via.Client.Is4() {
 		bits = cmp.Or(b.IPv4Prefix, room.DefaultIPv4Prefix)
 	}
 	to.ByAddress, to.ByAgent = b.Address, b.UserAgent
-	to.Address, _ = r.via.client.Prefix(bits) // zero, as of everybody, without an address
+	to.Address, _ = r.via.Client.Prefix(bits) // zero, as of everybody, without an address
 	for v := range r.All("user-agent") {
 		to.Agent = v
 		break
@@ -141,7 +141,7 @@ func (r *request) cookieSecure(s *room.Settings) bool {
 	case room.SecureNever:
 		return false
 	}
-	return r.secure
+	return r.via.Secure
 }
 
 // appendForeignCookies appends a Cookie field with all cookies of list but

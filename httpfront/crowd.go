@@ -75,7 +75,7 @@ func newNewVisitors(n room.NewVisitors, old *newVisitors) newVisitors {
 // mayQueue reports whether somebody new may wait in a room, and counts it. If not, that is
 // in the status and, now and then, in the log.
 func (f *Front) mayQueue(r *request, decider Room, s *room.Settings, limits *newVisitors, now time.Time) bool {
-	c, client := f.crowd, r.via.client
+	c, client := f.crowd, r.via.Client
 	if n := limits.perAddress; n > 0 && client.IsValid() && !address.IsUnlimited(client, f.cfg.TrustedProxies) &&
 		!c.addresses.take(c.key(s.ID, address.Counted(client)), n, now.UnixNano()) {
 		decider.CountCrowded()

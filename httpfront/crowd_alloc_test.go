@@ -17,7 +17,7 @@ func TestLimitsOnNewVisitorsDoNotAllocate(t *testing.T) {
 	} {
 		made, now := newNewVisitors(limits, nil), time.Now()
 		r := newRequest()
-		r.via.client = netip.MustParseAddr("2001:db8::7")
+		r.via.Client = netip.MustParseAddr("2001:db8::7")
 		f.mayQueue(r, s, &s.settings, &made, now) // the first one beyond is told in the log
 		f.mayQueue(r, s, &s.settings, &made, now)
 		if n := testing.AllocsPerRun(1000, func() { f.mayQueue(r, s, &s.settings, &made, now) }); n != 0 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/gate/visitor"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -48,8 +49,8 @@ func (f *Front) Explain(q *Question) (x Explained) {
 	if no := r.ask(q); no.Code != 0 {
 		return Explained{Refused: no.Reason}
 	}
-	r.locate(q.Peer, q.Scheme == "https" || q.Scheme == "wss", &trust{}) // never refuses where nobody is believed
-	r.via.country = f.trust.country
+	r.via.Locate(&r.Request, q.Peer, q.Scheme == "https" || q.Scheme == "wss", &visitor.Trust{}) // never refuses where nobody is believed
+	r.via.Country = f.trust.Country
 	if no := f.accepts(r); no.Code != 0 {
 		return Explained{Refused: no.Reason}
 	}

@@ -99,7 +99,7 @@ func TestCrawlersBypass(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &request{Request: http1.Request{Fields: []http1.Field{{Name: []byte("user-agent"), Value: []byte(c.agent)}}}}
-		r.via.client = c.client
+		r.via.Client = c.client
 		counted := &fakeRoom{settings: settings}
 		if got := f.bypasses(counted, f.frontOf(&settings), r); got != c.want {
 			t.Errorf("bypass %v, %s at %s: %v, want %v", c.bypass, c.agent, c.client, got, c.want)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/gate/visitor"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/httpfront/upstream"
@@ -36,8 +37,8 @@ type Front struct {
 	hosts          atomic.Pointer[[]string] // that are served; none: all are
 
 	reserved reserved
-	trust    trust // about requests
-	asked    trust // about questions
+	trust    visitor.Trust // about requests
+	asked    visitor.Trust // about questions
 
 	crowd   *crowd   // of new visitors
 	sharing *sharing // of passes
@@ -67,8 +68,8 @@ func New(cfg Config) (*Front, error) {
 	country := strings.ToLower(cfg.CountryHeader)
 	f := &Front{
 		cfg: cfg, sites: sites, plain: &roomFront{page: builtin}, self: newSelf(),
-		trust: trust{cfg.TrustedProxies, cfg.Edge.ClientIPHeader, country},
-		asked: trust{cfg.TrustedProxies, fieldForwardedFor, strings.ToLower(cfg.VerdictCountryHeader)},
+		trust: visitor.Trust{Proxies: cfg.TrustedProxies, Field: cfg.Edge.ClientIPHeader, Country: country},
+		asked: visitor.Trust{Proxies: cfg.TrustedProxies, Field: visitor.FieldForwardedFor, Country: strings.ToLower(cfg.VerdictCountryHeader)},
 		crowd: newCrowd(), sharing: newSharing(), limitedAnswers: newLimitedAnswers(),
 	}
 	told := fieldNames{cfg.Edge.ClientIPHeader, country}

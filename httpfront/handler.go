@@ -69,7 +69,7 @@ func (f *Front) decide(w *answer, a *admitted, no http1.Refusal) bool {
 // nowhere.
 func (f *Front) place(a *admitted, peer netip.Addr, secure bool) http1.Refusal {
 	r := a.req
-	if no := r.locate(peer, secure, &f.trust); no.Code != 0 {
+	if no := r.via.Locate(&r.Request, peer, secure, &f.trust); no.Code != 0 {
 		return no
 	}
 	f.settleHost(r)
@@ -85,6 +85,22 @@ func (f *Front) place(a *admitted, peer netip.Addr, secure bool) http1.Refusal {
 		return http1.UnknownMethod
 	}
 	return http1.Refusal{}
+}
+
+// settleHost decides which host r is for, where a trusted proxy names another one than
+// the Host field. Proxies that rewrite Host say so, and rooms stand at what visitors
+// ask for. But many proxies leave Host as it is and pass a visitor's X-Forwarded-Host
+// on, so who asks for a host that has a room could get around it by naming another:
+// a Host that leads to a room by its name counts. The origin is told the same, or a
+// visitor would wait for one host and be served another.
+func (f *Front) settleHost(r *request) {
+	switch {
+	case r.via.Host == nil || r.via.Name == r.Host:
+	case f.cfg.Rooms.Route(r.Host, r.Path.Route) == f.cfg.Rooms.Route("", r.Path.Route):
+		r.Host = r.via.Name
+	default:
+		r.via.Host, r.via.Name = nil, ""
+	}
 }
 
 // roomOf returns the room that decides about r; nil if none does. A preflight

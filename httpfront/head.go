@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
@@ -53,7 +54,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	case r.Trailers:
 		dst = append(dst, "TE: trailers\r\nConnection: TE\r\n"...)
 	}
-	dst = r.appendForwarding(dst)
+	dst = r.via.AppendFields(dst, r.HostField)
 	dst = r.appendLoop(dst, self)
 	dst = r.appendTrace(dst)
 	dst = r.appendProof(dst)
@@ -66,6 +67,23 @@ func (r *request) appendProof(dst []byte) []byte {
 		return dst
 	}
 	return http1.AppendField(dst, r.proofName, r.proof)
+}
+
+// mayForward reports whether a forwarding field is passed on as it came from a trusted proxy:
+// what such a proxy has cut off the path, and what it is configured to tell of visitors in,
+// unless that is one that we write ourselves.
+func (r *request) mayForward(name []byte) bool {
+	if !r.via.Trusted {
+		return false
+	}
+	return http1.EqualFold(name, "x-forwarded-prefix") ||
+		r.mayTell(name) && !http1.EqualFold(name, "x-forwarded-for") && !http1.EqualFold(name, "forwarded") && !http1.EqualFold(name, "x-real-ip")
+}
+
+// mayTell reports whether a field of r.told is passed on: it comes from a trusted proxy,
+// and under the very name that those write.
+func (r *request) mayTell(name []byte) bool {
+	return r.via.Trusted && slices.ContainsFunc(r.told, func(told string) bool { return http1.EqualFold(name, told) })
 }
 
 // isNamed reports whether a field has a name, in any case, and with underscores for

@@ -2,13 +2,11 @@ package httpfront
 
 import (
 	"fmt"
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -110,20 +108,4 @@ func TestTheHostOfATrustedProxyDecides(t *testing.T) {
 // say is an origin that says its name.
 func say(t *testing.T, name string) *rawOrigin {
 	return newRawOrigin(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(name), name))
-}
-
-// TestHostsThatAreNotBelieved are answered as if nothing had been said.
-func TestHostsThatAreNotBelieved(t *testing.T) {
-	for _, host := range []string{"", "a b", "a/b", "a@b", "a:b", "a:0", "a:65536", "a\"", "[::1", "..", "a..b", strings.Repeat("a", 254), "g\xc3\xb6d"} {
-		r := newRequest()
-		head := "Host: inner.example\r\nX-Forwarded-Host: " + host + "\r\n\r\n"
-		if no := r.Parse(http1.RawHead{Method: []byte(http.MethodGet), Target: []byte("/"), Protocol: []byte("HTTP/1.1"), Fields: []byte(head)}); no.Code != 0 {
-			t.Fatalf("%q: %v", host, no)
-		}
-		r.locate(trusting[0].Addr(), false, &trust{proxies: trusting, field: fieldForwardedFor})
-		if r.via.host != nil || r.via.name != "" {
-			t.Errorf("%q is believed as %q", host, r.via.name)
-		}
-		r.release()
-	}
 }

@@ -140,7 +140,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	}
 	defer func() { a.JSON = prefersJSON(k.req.Accept) }()
 	k.req.again = q.Again
-	k.req.locate(q.Peer, false, &f.asked) // never refuses a list
+	k.req.via.Locate(&k.req.Request, q.Peer, false, &f.asked) // never refuses a list
 	k.req.record.traced(k.req, true)
 	if no := f.accepts(k.req); no.Code != 0 {
 		k.req.record.becomes(Malformed)
@@ -367,7 +367,7 @@ func (f *Front) Revoke(q *Question) (cookie string, err error) {
 	if no := r.ask(q); no.Code != 0 {
 		return "", errors.New(no.Reason)
 	}
-	r.locate(q.Peer, false, &f.asked)
+	r.via.Locate(&r.Request, q.Peer, false, &f.asked)
 	decider := f.roomOf(r)
 	if decider == nil {
 		return "", ErrNoSession

@@ -137,7 +137,7 @@ func (l *rateLimit) appendValues(dst []byte, r *request, visitor node.VisitorID)
 
 // appendNetwork appends the network that counts of the address of who asks.
 func (l *rateLimit) appendNetwork(dst []byte, r *request) ([]byte, bool) {
-	a := r.via.client.Unmap().WithZone("")
+	a := r.via.Client.Unmap().WithZone("")
 	bits := l.rule.IPv6Prefix
 	if a.Is4() {
 		bits = l.rule.IPv4Prefix
@@ -159,7 +159,7 @@ func (f *Front) tellLimited(r *request, a *askedLimit) {
 	a.by.tally.told.Do(func() {
 		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a client comes too often for a rate limit",
 			slog.String("limit", a.by.rule.Name), slog.String("action", string(a.by.rule.Action)),
-			slog.Any("network", address.Network(r.via.client)), slog.Duration("for", a.verdict.Reset.Round(time.Millisecond)))
+			slog.Any("network", address.Network(r.via.Client)), slog.Duration("for", a.verdict.Reset.Round(time.Millisecond)))
 	})
 }
 

@@ -81,7 +81,7 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 			list += "; " + cookies[rnd.IntN(len(cookies))]
 		}
 		r := newRequest()
-		r.Host, r.secure, r.Cookies = host, secure, true
+		r.Host, r.via.Secure, r.Cookies = host, secure, true
 		r.Fields = append(r.Fields, http1.Field{Name: []byte("Cookie"), Value: []byte(list)})
 		if rnd.IntN(8) == 0 {
 			r.Fields = append(r.Fields, http1.Field{Name: []byte("cookie"), Value: []byte(cookies[rnd.IntN(len(cookies))])})

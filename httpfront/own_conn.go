@@ -14,7 +14,7 @@ import (
 // own says that the connection to the origin is the client's own from now on. If it can have
 // none, it is to be closed.
 func (x *exchange) own(r *request) {
-	if r.edge == nil || r.via.trusted {
+	if r.edge == nil || r.via.Trusted {
 		x.reusable = false
 		return
 	}

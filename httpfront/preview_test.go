@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"github.com/ropeline/ropeline/httpfront/browsertest"
+	"github.com/ropeline/ropeline/httpfront/operator/status"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
-
-	"github.com/ropeline/ropeline/httpfront/operator/status"
 )
 
 // previews starts an admin listener before a front that knows the rooms, and returns

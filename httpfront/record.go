@@ -159,7 +159,7 @@ func (r *request) handOver(status int) *record {
 	r.record = nil
 	c.status = status
 	if c.logged {
-		if c.entry.Addr = r.via.client; !c.entry.Addr.IsValid() && r.edge != nil {
+		if c.entry.Addr = r.via.Client; !c.entry.Addr.IsValid() && r.edge != nil {
 			c.entry.Addr = r.edge.PeerAddr() // it was refused before its visitor was found out
 		}
 	}

@@ -1,10 +1,10 @@
 package httpfront
 
 import (
-	"net/netip"
 	"sync"
 
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
+	"github.com/ropeline/ropeline/httpfront/gate/visitor"
 	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
@@ -35,11 +35,9 @@ type request struct {
 
 // sender is where a request came from.
 type sender struct {
-	edge   *client    // that it came on; nil if not known
-	before *memory    // the request before on it; nil: there was none
-	peer   netip.Addr // the TCP peer
-	secure bool       // the visitor's side is TLS
-	via    forwarded  // what a trusted proxy said
+	edge   *client        // that it came on; nil if not known
+	before *memory        // the request before on it; nil: there was none
+	via    visitor.Sender // who asks, and what a trusted proxy said of it
 }
 
 // limiting is what rate limits have to do with a request.
@@ -69,9 +67,10 @@ func (r *request) release() {
 	r.Request.Reset()
 	clear(r.limits)
 	clear(r.answer)
+	r.via.Reset()
 	*r = request{
 		Request:   r.Request,
-		sender:    sender{via: forwarded{chain: r.via.chain[:0]}},
+		sender:    sender{via: r.via},
 		limiting:  limiting{limits: r.limits[:0], values: r.values[:0], answer: r.answer[:0]},
 		setCookie: r.setCookie[:0],
 		scratch:   r.scratch[:0],

@@ -43,7 +43,7 @@ func (f *Front) bypassOf(made *roomFront, r *request) (by *rule, passes bool) {
 
 func (f *Front) isCrawler(r *request) bool {
 	for agent := range r.All("user-agent") {
-		return f.cfg.Crawlers.Is(agent, r.via.client)
+		return f.cfg.Crawlers.Is(agent, r.via.Client)
 	}
 	return false
 }
@@ -78,7 +78,7 @@ func (f *Front) describe(r *request) {
 	if i := bytes.IndexByte(r.Target, '?'); i >= 0 {
 		x.Query = asText(r.Target[i+1:])
 	}
-	x.Secure, x.Source = r.secure, r.via.client
+	x.Secure, x.Source = r.via.Secure, r.via.Client
 	x.Country = r.countryOf()
 	x.Headers = r
 }
@@ -96,11 +96,11 @@ func (r *request) Header(i int) (name, value string, ok bool) {
 // not know. Who proxies to us is believed about it where X-Forwarded-For is, but who
 // asks only if the operator says so: such a proxy hands on all that visitors send.
 func (r *request) countryOf() string {
-	if r.via.country == "" {
+	if r.via.Country == "" {
 		return ""
 	}
 	var last []byte
-	for v := range r.All(r.via.country) {
+	for v := range r.All(r.via.Country) {
 		last = v // of several proxies the nearest wrote the last
 	}
 	if len(last) != len(r.country) || !http1.IsAlnum(last[0]) || !http1.IsAlnum(last[1]) {

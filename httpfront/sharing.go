@@ -42,7 +42,7 @@ func (f *Front) turnsBack(r *request, p *node.Pass, decider Room, made *roomFron
 // other addresses as may use it, or more. That is in the status and, now and then, in the
 // log.
 func (f *Front) isShared(r *request, p *node.Pass, decider Room, name string, limit int, now time.Time) bool {
-	client := r.via.client
+	client := r.via.Client
 	if !client.IsValid() || address.IsUnlimited(client, f.cfg.TrustedProxies) {
 		return false
 	}

@@ -115,12 +115,12 @@ func TestSharedPassesAreCounted(t *testing.T) {
 	}
 	req, keys, s := admittedRequest(t, room.Binding{})
 	for i := range 9 {
-		req.via.client = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+		req.via.Client = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
 		p := req.openPass(keys, s, nil)
 		f.isShared(req, &p.Pass, r, s.Name, 2, time.Unix(1_700_000_000, 0))
 	}
 	for _, no := range []string{"127.0.0.1", "::1"} {
-		req.via.client = netip.MustParseAddr(no)
+		req.via.Client = netip.MustParseAddr(no)
 		p := req.openPass(keys, s, nil)
 		f.isShared(req, &p.Pass, r, s.Name, 2, time.Unix(1_700_000_000, 0))
 	}

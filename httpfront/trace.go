@@ -22,7 +22,7 @@ func (c *record) traced(r *request, asked bool) {
 		return
 	}
 	var parent tracing.Parent
-	if r.via.trusted && !asked { // who asks hands on what the visitor sent
+	if r.via.Trusted && !asked { // who asks hands on what the visitor sent
 		parent = r
 	}
 	if c.trace = c.front.cfg.Tracer.Begin(c.began, parent); c.trace != nil {
@@ -83,9 +83,9 @@ func (r *request) mayTrace(name []byte) bool {
 	case !r.traces:
 		return true
 	case isNamed(name, fieldTraceparent):
-		return r.via.trusted && r.traceparent == ""
+		return r.via.Trusted && r.traceparent == ""
 	case isNamed(name, fieldTracestate):
-		return r.via.trusted
+		return r.via.Trusted
 	}
 	return true
 }

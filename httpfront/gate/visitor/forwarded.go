@@ -1,4 +1,4 @@
-package httpfront
+package visitor
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func (h *hops) fromRight(yield func(hop) bool) {
 
 // readForwarded reads the Forwarded fields. It reports whether they are in order;
 // where one is not, it cannot be told which part of it a proxy has written.
-func (r *request) readForwarded(c *addrChain, t *trust) bool {
+func (s *Sender) readForwarded(r *http1.Request, c *addrChain, t *Trust) bool {
 	var all hops
 	for v := range r.All(fieldForwarded) {
 		if !all.parse(v) {
@@ -54,10 +54,10 @@ func (r *request) readForwarded(c *addrChain, t *trust) bool {
 		}
 	}
 	if last.proto != nil {
-		r.tellProto(last.proto)
+		s.tellProto(last.proto)
 	}
 	if last.host != nil {
-		r.tellHost(last.host)
+		s.tellHost(r, last.host)
 	}
 	return true
 }
@@ -168,10 +168,10 @@ func skipBlanks(v []byte) []byte { return bytes.TrimLeft(v, " \t") }
 
 // appendForwarded appends the value of a Forwarded field: the visitor's element,
 // with scheme and host, and one for each proxy behind.
-func (r *request) appendForwarded(dst, host []byte, proto string) []byte {
+func (s *Sender) appendForwarded(dst, host []byte, proto string) []byte {
 	var buf [64]byte
-	peer := r.peer.AppendTo(buf[:0])
-	visitor, rest, _ := bytes.Cut(r.via.chain, []byte(", "))
+	peer := s.peer.AppendTo(buf[:0])
+	visitor, rest, _ := bytes.Cut(s.chain, []byte(", "))
 	if len(visitor) == 0 {
 		visitor = peer
 	}
@@ -188,7 +188,7 @@ func (r *request) appendForwarded(dst, host []byte, proto string) []byte {
 		next, rest, _ = bytes.Cut(rest, []byte(", "))
 		dst = appendNode(append(dst, ", "...), next)
 	}
-	if len(r.via.chain) > 0 {
+	if len(s.chain) > 0 {
 		dst = appendNode(append(dst, ", "...), peer)
 	}
 	return dst

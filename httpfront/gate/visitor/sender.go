@@ -1,10 +1,11 @@
-package httpfront
+// Package visitor finds out who has sent a request, by the peer and by the word of trusted proxies, and
+// tells it to the origin.
+package visitor
 
 import (
 	"bytes"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 	"unsafe"
 
@@ -12,28 +13,31 @@ import (
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
-// trust says whose word about visitors is taken, and by which field.
-type trust struct {
-	proxies []netip.Prefix
-	field   string // in lower case, the one that names the visitor
-	country string // in lower case, the one that tells the visitor's country; "" for none
+// Trust says whose word about visitors is taken, and by which field.
+type Trust struct {
+	Proxies []netip.Prefix
+	Field   string // in lower case, the one that names the visitor
+	Country string // in lower case, the one that tells the visitor's country; "" for none
 }
 
 // Fields by which proxies name a visitor. Any other one holds a single address.
 const (
-	fieldForwardedFor = "x-forwarded-for"
+	FieldForwardedFor = "x-forwarded-for"
 	fieldForwarded    = "forwarded"
 )
 
-// forwarded is what stands in front of us according to trusted proxies.
-type forwarded struct {
-	trusted bool       // whether the peer is a trusted proxy
-	client  netip.Addr // the visitor; the nearest address that is known if no proxy tells
+// Sender is who asks: the peer, and what stands behind it according to trusted proxies.
+type Sender struct {
+	peer   netip.Addr // the TCP peer
+	Secure bool       // the visitor's side is TLS
+
+	Trusted bool       // whether the peer is a trusted proxy
+	Client  netip.Addr // the visitor; the nearest address that is known if no proxy tells
 	chain   []byte     // client and the proxies behind it, peer excluded, as in X-Forwarded-For; empty if client is the peer
-	host    []byte     // that the visitor asked for, as told; nil if not told
-	name    string     // of host: in lower case, without port and trailing dot
+	Host    []byte     // that the visitor asked for, as told; nil if not told
+	Name    string     // of host: in lower case, without port and trailing dot
 	port    []byte     // of it; nil if not told
-	country string     // trust.country, if trusted
+	Country string     // trust.country, if trusted
 }
 
 // chainMax is how many proxies behind a visitor are looked at.
@@ -47,64 +51,64 @@ type addrChain struct {
 
 // add takes the next address, and reports whether another one is to be looked at:
 // whoever is not trusted may make up all that is left of it.
-func (c *addrChain) add(a netip.Addr, t *trust) bool {
+func (c *addrChain) add(a netip.Addr, t *Trust) bool {
 	c.addrs[c.n] = a
 	c.n++
-	return c.n < chainMax && address.Contains(t.proxies, a)
+	return c.n < chainMax && address.Contains(t.Proxies, a)
 }
 
-// locate fills in who the visitor is, and whether the visitor's side is TLS.
+// Locate fills in who the visitor is, and whether the visitor's side is TLS.
 // Forwarding fields are believed only if the TCP peer is a trusted proxy, and
 // then from the right: each trusted proxy added who it got the request from, so
 // the first untrusted entry from the right is the visitor, and all that is left
 // of it may be made up. Where an entry is no address, the visitor hides, and is
 // known by the proxy that says so.
-func (r *request) locate(peer netip.Addr, tls bool, t *trust) http1.Refusal {
-	r.peer, r.secure = peer, tls
-	r.via.client = peer
-	if r.via.trusted = address.Contains(t.proxies, peer); !r.via.trusted {
+func (s *Sender) Locate(r *http1.Request, peer netip.Addr, tls bool, t *Trust) http1.Refusal {
+	s.peer, s.Secure = peer, tls
+	s.Client = peer
+	if s.Trusted = address.Contains(t.Proxies, peer); !s.Trusted {
 		return http1.Refusal{}
 	}
-	r.via.country = t.country
+	s.Country = t.Country
 	var c addrChain
-	if t.field == fieldForwarded {
-		if !r.readForwarded(&c, t) {
+	if t.Field == fieldForwarded {
+		if !s.readForwarded(r, &c, t) {
 			return http1.Refusal{Code: http.StatusBadRequest, Reason: "the Forwarded field is not in order"}
 		}
 	} else {
-		r.readForwardedFor(&c, t)
+		s.readForwardedFor(r, &c, t)
 	}
 	if c.n > 0 {
-		r.via.client = c.addrs[c.n-1]
+		s.Client = c.addrs[c.n-1]
 	}
 	for i := c.n - 1; i >= 0; i-- {
 		if i < c.n-1 {
-			r.via.chain = append(r.via.chain, ", "...)
+			s.chain = append(s.chain, ", "...)
 		}
-		r.via.chain = c.addrs[i].AppendTo(r.via.chain)
+		s.chain = c.addrs[i].AppendTo(s.chain)
 	}
 	return http1.Refusal{}
 }
 
 // readForwardedFor reads the field that names the visitor, and X-Forwarded-Proto,
 // -Host and -Port.
-func (r *request) readForwardedFor(c *addrChain, t *trust) {
+func (s *Sender) readForwardedFor(r *http1.Request, c *addrChain, t *Trust) {
 	depth := 0 // of the visitor's entry, counted from the right
 	for ; ; depth++ {
-		v, more := r.fromRight(t.field, depth)
+		v, more := fromRight(r, t.Field, depth)
 		a, ok := parseAddr(v)
-		if !ok || !c.add(a, t) || !more || t.field != fieldForwardedFor {
+		if !ok || !c.add(a, t) || !more || t.Field != FieldForwardedFor {
 			break
 		}
 	}
-	if v, _ := r.fromRight("x-forwarded-proto", depth); v != nil {
-		r.tellProto(v)
+	if v, _ := fromRight(r, "x-forwarded-proto", depth); v != nil {
+		s.tellProto(v)
 	}
-	if v, _ := r.fromRight("x-forwarded-host", depth); v != nil {
-		r.tellHost(v)
+	if v, _ := fromRight(r, "x-forwarded-host", depth); v != nil {
+		s.tellHost(r, v)
 	}
-	if v, _ := r.fromRight("x-forwarded-port", depth); isPort(v) {
-		r.via.port = v
+	if v, _ := fromRight(r, "x-forwarded-port", depth); isPort(v) {
+		s.port = v
 	}
 }
 
@@ -112,7 +116,7 @@ func (r *request) readForwardedFor(c *addrChain, t *trust) {
 // together, and whether there are more left of it. If there are fewer it returns
 // the leftmost: proxies that pass on what they are told add nothing. It returns nil
 // if there is none.
-func (r *request) fromRight(name string, i int) (element []byte, more bool) {
+func fromRight(r *http1.Request, name string, i int) (element []byte, more bool) {
 	for f := len(r.Fields) - 1; f >= 0; f-- {
 		if !http1.EqualFold(r.Fields[f].Name, name) {
 			continue
@@ -137,38 +141,22 @@ func (r *request) fromRight(name string, i int) (element []byte, more bool) {
 
 // tellProto takes over by which scheme the visitor came. What is neither is not
 // believed.
-func (r *request) tellProto(v []byte) {
+func (s *Sender) tellProto(v []byte) {
 	switch {
 	case http1.EqualFold(v, "https"), http1.EqualFold(v, "wss"):
-		r.secure = true
+		s.Secure = true
 	case http1.EqualFold(v, "http"), http1.EqualFold(v, "ws"):
-		r.secure = false
+		s.Secure = false
 	}
 }
 
 // tellHost takes over which host the visitor asked for. It has to be what a Host field
 // may be; anything else is not believed.
-func (r *request) tellHost(v []byte) {
+func (s *Sender) tellHost(r *http1.Request, v []byte) {
 	if bytes.Equal(v, r.HostField) { // was checked
-		r.via.host, r.via.name = v, r.Host
+		s.Host, s.Name = v, r.Host
 	} else if name, ok := http1.NormalHost(v); ok {
-		r.via.host, r.via.name = v, name
-	}
-}
-
-// settleHost decides which host r is for, where a trusted proxy names another one than
-// the Host field. Proxies that rewrite Host say so, and rooms stand at what visitors
-// ask for. But many proxies leave Host as it is and pass a visitor's X-Forwarded-Host
-// on, so who asks for a host that has a room could get around it by naming another:
-// a Host that leads to a room by its name counts. The origin is told the same, or a
-// visitor would wait for one host and be served another.
-func (f *Front) settleHost(r *request) {
-	switch {
-	case r.via.host == nil || r.via.name == r.Host:
-	case f.cfg.Rooms.Route(r.Host, r.Path.Route) == f.cfg.Rooms.Route("", r.Path.Route):
-		r.Host = r.via.name
-	default:
-		r.via.host, r.via.name = nil, ""
+		s.Host, s.Name = v, name
 	}
 }
 
@@ -218,24 +206,27 @@ func isHidden(b []byte) bool {
 	return true
 }
 
-// appendForwarding tells the origin who asks, for what, and how. What the visitor
+// Reset makes s one of whom nothing is known. It keeps its memory for bytes.
+func (s *Sender) Reset() { *s = Sender{chain: s.chain[:0]} }
+
+// AppendFields tells the origin who asks, for what, and how; hostField is of the request. What the visitor
 // may have made up is not in it.
-func (r *request) appendForwarding(dst []byte) []byte {
-	host, proto := r.via.host, "http"
+func (s *Sender) AppendFields(dst, hostField []byte) []byte {
+	host, proto := s.Host, "http"
 	if len(host) == 0 {
-		host = r.HostField
+		host = hostField
 	}
-	if r.secure {
+	if s.Secure {
 		proto = "https"
 	}
 	dst = append(dst, "X-Forwarded-For: "...)
-	if len(r.via.chain) > 0 {
-		dst = append(dst, r.via.chain...)
+	if len(s.chain) > 0 {
+		dst = append(dst, s.chain...)
 		dst = append(dst, ", "...)
 	}
-	dst = r.peer.AppendTo(dst)
+	dst = s.peer.AppendTo(dst)
 	dst = append(dst, "\r\nX-Real-IP: "...)
-	dst = r.via.client.AppendTo(dst)
+	dst = s.Client.AppendTo(dst)
 	dst = append(dst, "\r\nX-Forwarded-Proto: "...)
 	dst = append(dst, proto...)
 	if len(host) > 0 {
@@ -243,40 +234,23 @@ func (r *request) appendForwarding(dst []byte) []byte {
 		dst = append(dst, host...)
 	}
 	dst = append(dst, "\r\nX-Forwarded-Port: "...)
-	dst = r.appendPort(dst, host)
+	dst = s.appendPort(dst, host)
 	dst = append(dst, "\r\nForwarded: "...)
-	dst = r.appendForwarded(dst, host, proto)
+	dst = s.appendForwarded(dst, host, proto)
 	return append(dst, "\r\n"...)
 }
 
 // appendPort appends the port that the visitor asked for.
-func (r *request) appendPort(dst, host []byte) []byte {
-	port := r.via.port
+func (s *Sender) appendPort(dst, host []byte) []byte {
+	port := s.port
 	if colon := bytes.LastIndexByte(host, ':'); port == nil && colon > bytes.LastIndexByte(host, ']') {
 		port = host[colon+1:]
 	}
 	switch {
 	case port != nil:
 		return append(dst, port...)
-	case r.secure:
+	case s.Secure:
 		return strconv.AppendInt(dst, 443, 10)
 	}
 	return strconv.AppendInt(dst, 80, 10)
-}
-
-// mayForward reports whether a forwarding field is passed on as it came from a trusted proxy:
-// what such a proxy has cut off the path, and what it is configured to tell of visitors in,
-// unless that is one that we write ourselves.
-func (r *request) mayForward(name []byte) bool {
-	if !r.via.trusted {
-		return false
-	}
-	return http1.EqualFold(name, "x-forwarded-prefix") ||
-		r.mayTell(name) && !http1.EqualFold(name, fieldForwardedFor) && !http1.EqualFold(name, fieldForwarded) && !http1.EqualFold(name, "x-real-ip")
-}
-
-// mayTell reports whether a field of r.told is passed on: it comes from a trusted proxy,
-// and under the very name that those write.
-func (r *request) mayTell(name []byte) bool {
-	return r.via.trusted && slices.ContainsFunc(r.told, func(told string) bool { return http1.EqualFold(name, told) })
 }
