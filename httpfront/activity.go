@@ -62,8 +62,8 @@ func (a *activity) begin(f *Front, of *admitted, at time.Time) {
 
 func (a *activity) step() time.Duration { return a.room.Settings().SessionDuration / activePart }
 
-// moved notes that bytes have flowed.
-func (a *activity) moved() {
+// Moved notes that bytes have flowed.
+func (a *activity) Moved() {
 	if a == nil || a.room == nil {
 		return
 	}
@@ -75,9 +75,9 @@ func (a *activity) moved() {
 	}
 }
 
-// wake returns quiet, or when the bytes that have flowed shall have the pass judged, if
+// Wake returns quiet, or when the bytes that have flowed shall have the pass judged, if
 // that is sooner. Where it is due already it is done.
-func (a *activity) wake(quiet time.Time) time.Time {
+func (a *activity) Wake(quiet time.Time) time.Time {
 	if a == nil || a.room == nil || !a.flowed.Load() {
 		return quiet
 	}

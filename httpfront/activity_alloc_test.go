@@ -14,8 +14,8 @@ func TestBytesThatFlowCostNoAllocation(t *testing.T) {
 	a.begin(f, &admitted{req: newRequest(), room: o, pass: extended(carried{}.Pass, o.clock()).Pass}, o.clock())
 	quiet := time.Now().Add(time.Hour)
 	if n := testing.AllocsPerRun(1000, func() {
-		a.moved()
-		quiet = a.wake(quiet)
+		a.Moved()
+		quiet = a.Wake(quiet)
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

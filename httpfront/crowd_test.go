@@ -350,7 +350,7 @@ func TestWhoMayNotQueueIsTold(t *testing.T) {
 		q.For = "192.0.2.77"
 		a := f.front.Judge(q)
 		told++
-		if a.Outcome != Queued || a.Status != 429 || !strings.Contains(string(a.Body), tt.want) || a.RetryAfter() < crowdRetry || a.Cookie != "" || a.field(stateField) != "crowded" {
+		if a.Outcome != Queued || a.Status != 429 || !strings.Contains(string(a.Body), tt.want) || a.retryAfter() < crowdRetry || a.Cookie != "" || a.field(stateField) != "crowded" {
 			t.Errorf("%+v: a proxy that asks gets %+v", tt, a)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/observe/tracing"
+	"github.com/ropeline/ropeline/httpfront/relay"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -31,7 +32,7 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 type exchange struct {
 	conn     *upstream.Conn
 	head     http1.Response
-	up       *upload       // nil if the request has no body
+	up       *relay.Upload // nil if the request has no body
 	reusable bool          // whether the origin will take another request
 	owner    *client       // whose requests alone it will take; nil: anybody's
 	active   *activity     // of the visitor; nil: the request is over too soon for it
@@ -73,7 +74,7 @@ func (x *exchange) readHead(interim func(*http1.Response) error) error {
 		}
 		if code == http.StatusEarlyHints {
 			if err := interim(&x.head); err != nil {
-				return readError(err) // the client has gone
+				return relay.ReadError(err) // the client has gone
 			}
 		}
 		br.Discard(x.head.Size)
@@ -86,8 +87,8 @@ func (x *exchange) readHead(interim func(*http1.Response) error) error {
 func (f *Front) respond(w *answer, r *request) {
 	x := &w.origin
 	if x.up != nil {
-		x.up.headRead()
-		if !x.up.ended(earlyWait) {
+		x.up.HeadRead()
+		if !x.up.Ended(earlyWait) {
 			// The origin answered before it had the whole request. What the client
 			// still sends goes on to it until the answer is out; then this
 			// connection cannot be used for anything else.
@@ -126,8 +127,8 @@ func (x *exchange) close(complete bool) {
 	}
 	x.active.finish()
 	reusable := x.reusable && complete
-	if x.up != nil && !x.up.ended(0) {
-		x.up.abort(x.conn)
+	if x.up != nil && !x.up.Ended(0) {
+		x.up.Abort()
 		reusable = false
 	}
 	if reusable {
@@ -153,7 +154,7 @@ func (b *originBody) begin(x *exchange) {
 // Read reads some of the body.
 func (b *originBody) Read(p []byte) (n int, err error) {
 	if n, err = b.Body.Read(p); n > 0 {
-		b.x.active.moved()
+		b.x.active.Moved()
 	}
 	return n, err
 }

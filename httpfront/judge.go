@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
@@ -329,26 +328,6 @@ func (q *Question) hasBody() bool {
 		}
 	}
 	return false
-}
-
-// field returns the value of the first field of that name.
-func (a *Answer) field(name string) string {
-	for _, f := range a.Fields {
-		if strings.EqualFold(f.Name, name) {
-			return f.Value
-		}
-	}
-	return ""
-}
-
-// RetryAfter is in how many seconds the visitor may ask again; 0 if the answer says
-// nothing of it.
-func (a *Answer) RetryAfter() int {
-	n, err := strconv.Atoi(a.field("Retry-After"))
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // Errors of Revoke.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -299,7 +300,7 @@ func TestJudgeFollowsTheRoomWhereItCannotDecide(t *testing.T) {
 		f := judges(t, fakeRooms{"/room", c.room}, c.change...)
 		c.room.settings.OnPartition = room.PartitionHold
 		a := f.Judge(asks("GET", "/room", "Accept", "text/html"))
-		if a.Outcome != Unavailable || a.Status != 503 || a.RetryAfter() != 2 || a.field("Refresh") != "2" || len(a.Body) == 0 || a.Cookie != "" {
+		if a.Outcome != Unavailable || a.Status != 503 || a.retryAfter() != 2 || a.field("Refresh") != "2" || len(a.Body) == 0 || a.Cookie != "" {
 			t.Errorf("%s, hold: got %+v", c.what, a)
 		}
 		c.room.settings.OnPartition = room.PartitionOpen
@@ -420,8 +421,8 @@ func TestAskingAgainLimitsNobody(t *testing.T) {
 	}
 	q := asks("GET", "/")
 	q.For, q.Again = greedy, true
-	if a := c.front.Judge(q); a.Outcome != Limited || a.RetryAfter() >= 3600 {
-		t.Errorf("got %v, to come again in %d s; want less than an hour", a.Outcome, a.RetryAfter())
+	if a := c.front.Judge(q); a.Outcome != Limited || a.retryAfter() >= 3600 {
+		t.Errorf("got %v, to come again in %d s; want less than an hour", a.Outcome, a.retryAfter())
 	}
 }
 
@@ -436,4 +437,20 @@ func TestRulesAboutResponsesThatAreNotSeen(t *testing.T) {
 	if n := strings.Count(c.log.text(), "limit=five"); n != 1 {
 		t.Errorf("the log tells of it %d times, want once", n)
 	}
+}
+
+// field returns the value of the first field of that name.
+func (a *Answer) field(name string) string {
+	for _, f := range a.Fields {
+		if strings.EqualFold(f.Name, name) {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// retryAfter is in how many seconds the visitor may ask again; 0 if the answer says nothing of it.
+func (a *Answer) retryAfter() int {
+	n, _ := strconv.Atoi(a.field("Retry-After")) // 0 with an error
+	return n
 }

@@ -77,7 +77,7 @@ func TestALimitBlocksWhoComesTooOften(t *testing.T) {
 	q := asks("GET", "/")
 	q.For = greedy
 	a = c.front.Judge(q)
-	if string(a.Body) != "<b>no</b>" || a.field("Content-Type") != "text/html; charset=utf-8" || a.RetryAfter() != 600 || a.field("Cache-Control") != "private, no-store" {
+	if string(a.Body) != "<b>no</b>" || a.field("Content-Type") != "text/html; charset=utf-8" || a.retryAfter() != 600 || a.field("Cache-Control") != "private, no-store" {
 		t.Errorf("got %q with %v", a.Body, a.Fields)
 	}
 	c.pass(10*time.Minute + time.Second)

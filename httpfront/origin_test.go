@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/page/lang"
+	"github.com/ropeline/ropeline/httpfront/relay"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -181,7 +182,7 @@ func panickingOrigin(t *testing.T) *upstream.Conn {
 func TestPanicsWhileCopying(t *testing.T) {
 	var told atomic.Int32
 	tell := func(any) { told.Add(1) }
-	join(panicking{}, panickingOrigin(t), time.Minute, &activity{}, tell)
+	relay.Join(panicking{}, panickingOrigin(t), time.Minute, &activity{}, tell)
 	if n := told.Load(); n != 2 {
 		t.Errorf("%d panics were told of, want one by each direction of the tunnel", n)
 	}

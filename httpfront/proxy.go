@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/http1"
+	"github.com/ropeline/ropeline/httpfront/relay"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -73,7 +74,7 @@ func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
 	far := deliveryOf(conn, err)
 	if isUnusable(err) {
 		conn.Answered()
-	} else if _, ok := errors.AsType[*clientError](err); !ok && far != unheard {
+	} else if _, ok := errors.AsType[*relay.ClientError](err); !ok && far != unheard {
 		conn.Failed(err)
 	}
 	err = fmt.Errorf("origin %s: %w", conn.Origin(), err)
@@ -175,13 +176,7 @@ func (f *Front) exchange(w *answer, a *admitted) error {
 		err = unusable{errors.New("the origin switched protocols unasked")}
 	}
 	if err != nil && x.up != nil {
-		// Either side may have been the first to fail; the upload knows.
-		x.up.conn.Abort()
-		if !x.up.ended(0) {
-			x.up.edge.Stop()
-		}
-		<-x.up.done
-		if e, ok := errors.AsType[*clientError](x.up.err); ok && !isTimeout(err) {
+		if e := x.up.Cut(); e != nil && !isTimeout(err) {
 			return e
 		}
 	}
@@ -202,16 +197,16 @@ func (f *Front) upload(x *exchange, a *admitted) error {
 	}
 	x.active = f.watch(a)
 	if err := r.input.goOn(); err != nil {
-		return readError(err)
+		return relay.ReadError(err)
 	}
 	r.edge.Roll(f.cfg.Timeouts.Body)
 	x.conn.Limit(0)
-	x.up = &upload{
-		edge: r.edge, conn: x.conn, from: &r.input, size: r.Length, limit: a.site.body,
-		wait: f.cfg.Timeouts.Origin, grace: f.cfg.Timeouts.Send,
-		withheld: r.withheld, done: make(chan struct{}), active: x.active, panicked: f.logPanic,
+	x.up = &relay.Upload{
+		Edge: r.edge.Conn, Conn: x.conn, From: &r.input.Body, Size: r.Length, Limit: a.site.body,
+		Wait: f.cfg.Timeouts.Origin, Grace: f.cfg.Timeouts.Send, Active: x.active, Panicked: f.logPanic,
+		Trailer: func(dst []byte, of []http1.Field) []byte { return appendTrailers(dst, of, r.withheld) },
 	}
-	go x.up.run() // waited for by x.close
+	x.up.Start()
 	return nil
 }
 
@@ -303,7 +298,7 @@ func (w *answer) take(h *http1.Response, a *admitted) {
 // originFailed answers for an origin that did not. The visitor keeps the pass:
 // being let in to a site that is down shall not cost the place.
 func (f *Front) originFailed(w *answer, a *admitted, err error) {
-	if e, ok := errors.AsType[*clientError](err); ok {
+	if e, ok := errors.AsType[*relay.ClientError](err); ok {
 		a.req.record.becomes(Malformed)
 		f.refuse(w, e.Refusal)
 		return

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"errors"
 
+	"github.com/ropeline/ropeline/httpfront/relay"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -60,7 +61,7 @@ func deliveryOf(conn *upstream.Conn, err error) delivery {
 		}
 		return delivered
 	}
-	if _, ok := errors.AsType[*clientError](err); !ok && conn.Reused() && !conn.Received() && !isTimeout(err) {
+	if _, ok := errors.AsType[*relay.ClientError](err); !ok && conn.Reused() && !conn.Received() && !isTimeout(err) {
 		return unheard
 	}
 	return delivered

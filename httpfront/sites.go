@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/ropeline/ropeline/httpfront/http1"
+	"github.com/ropeline/ropeline/httpfront/relay"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -22,12 +22,10 @@ type site struct {
 // its head tells.
 func (s *site) admits(r *request) http1.Refusal {
 	if s.body > 0 && r.Length > s.body {
-		return bodyTooLong
+		return relay.BodyTooLong
 	}
 	return http1.Refusal{}
 }
-
-var bodyTooLong = http1.Refusal{Code: http.StatusRequestEntityTooLarge, Reason: "the body is too long"}
 
 // sites finds the site of a request. It is immutable. It stands apart from rooms
 // because a request has a site also where it has no room, or a suspended one. Both are

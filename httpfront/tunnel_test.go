@@ -145,20 +145,6 @@ func TestIdleTunnelsEnd(t *testing.T) {
 	}
 }
 
-// TestTunnelBuffers follows one direction of a tunnel through silence and haste.
-func TestTunnelBuffers(t *testing.T) {
-	var b tunnelBuffer
-	defer b.shrink()
-	small := len(b.small)
-	for i, step := range []struct{ n, want int }{
-		{0, small}, {1, small}, {small - 1, small}, {small, bufferSize}, {bufferSize, bufferSize}, {small, bufferSize}, {small - 1, small}, {0, small},
-	} {
-		if b.fit(step.n); len(b.bytes()) != step.want {
-			t.Errorf("step %d: after %d bytes the buffer has %d, want %d", i, step.n, len(b.bytes()), step.want)
-		}
-	}
-}
-
 func TestTunnelsAreBounded(t *testing.T) {
 	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Limits.Upgrades = 1 })
 	for _, want := range []int{101, 503} {
