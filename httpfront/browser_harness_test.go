@@ -85,7 +85,7 @@ func (s *stage) show() {
 // siteBehind is what a visitor gets who is let in. Below /pages/ programs get the code
 // that the path says, below /closed/ everybody does.
 func siteBehind(w http.ResponseWriter, r *http.Request) {
-	for prefix, fails := range map[string]bool{"/pages/": prefersJSON([]byte(r.Header.Get("Accept"))), "/closed/": true} {
+	for prefix, fails := range map[string]bool{"/pages/": page.PrefersJSON([]byte(r.Header.Get("Accept"))), "/closed/": true} {
 		if code, ok := strings.CutPrefix(r.URL.Path, prefix); ok && fails {
 			code, _ := strconv.Atoi(code)
 			w.WriteHeader(code)

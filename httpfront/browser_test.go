@@ -219,7 +219,7 @@ func TestBrowserIsLetIn(t *testing.T) {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, err := r.Cookie("in")
 			switch {
-			case prefersJSON([]byte(r.Header.Get("Accept"))): // as /nginx/page of package verdict
+			case page.PrefersJSON([]byte(r.Header.Get("Accept"))): // as /nginx/page of package verdict
 				w.Header().Set("Set-Cookie", "in=1")
 				w.Header().Set("Ropeline-State", "admitted")
 				w.WriteHeader(http.StatusTooManyRequests)

@@ -114,16 +114,16 @@ func answerCrowded(w *answer, a *queueAnswer) {
 	h := w.begin(of.status())
 	a.describeAll(h)
 	h.Set(stateField, stateCrowded)
-	if p.JSON() && prefersJSON(of.req.Accept) {
+	if p.JSON() && page.PrefersJSON(of.req.Accept) {
 		h.Set("Content-Type", "application/json")
 		h.Set("Content-Language", a.state.Language())
 		w.buf = p.AppendJSON(w.buf, &a.state)
 		return
 	}
 	l := lang.Of(a.state.Language())
-	w.notice(notice{
-		lang: l, title: l.Text(lang.TitleTurnedAway), text: l.Text(lang.MessageCrowded),
-		code: strconv.Itoa(http.StatusTooManyRequests), frames: p.FrameAncestors(),
+	w.notice(page.Notice{
+		Lang: l, Title: l.Text(lang.TitleTurnedAway), Text: l.Text(lang.MessageCrowded),
+		Code: strconv.Itoa(http.StatusTooManyRequests), Frames: p.FrameAncestors(),
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
@@ -152,7 +153,7 @@ func TestPrefersJSON(t *testing.T) {
 		"APPLICATION/JSON ; charset=utf-8":      true,
 		"application/jsonx":                     false,
 	} {
-		if got := prefersJSON([]byte(accept)); got != want {
+		if got := page.PrefersJSON([]byte(accept)); got != want {
 			t.Errorf("%q: got %v, want %v", accept, got, want)
 		}
 	}

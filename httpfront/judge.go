@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
 	"github.com/ropeline/ropeline/httpfront/http1"
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -137,7 +138,7 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	if !q.NoPage {
 		k.answer = newAnswer()
 	}
-	defer func() { a.JSON = prefersJSON(k.req.Accept) }()
+	defer func() { a.JSON = page.PrefersJSON(k.req.Accept) }()
 	k.req.again = q.Again
 	k.req.via.Locate(&k.req.Request, q.Peer, false, &f.asked) // never refuses a list
 	k.req.record.traced(k.req, true)

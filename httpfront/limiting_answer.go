@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
@@ -65,15 +66,15 @@ func refuseLimited(w *answer, r *request, a *askedLimit) {
 	case answer.Content != "":
 		h.Set("Content-Type", answer.ContentType+"; charset=utf-8")
 		w.write(answer.Content)
-	case prefersJSON(r.Accept):
+	case page.PrefersJSON(r.Accept):
 		h.Set("Content-Type", "application/json")
 		w.write(`{"error":"too many requests","limit":"` + a.by.rule.Name + `","retry_after":` + strconv.FormatInt(after, 10) + "}\n")
 	default:
 		l := lang.Match(r.AcceptLanguage, lang.English)
 		h.Set("Vary", "Accept, Accept-Language")
-		w.notice(notice{
-			lang: l, title: l.Text(lang.TitleLimited), text: l.Text(lang.MessageLimited),
-			code: strconv.Itoa(answer.StatusCode), frames: "'self'",
+		w.notice(page.Notice{
+			Lang: l, Title: l.Text(lang.TitleLimited), Text: l.Text(lang.MessageLimited),
+			Code: strconv.Itoa(answer.StatusCode), Frames: "'self'",
 		})
 	}
 }

@@ -59,13 +59,13 @@ func (f *Front) refuse(w *answer, no http1.Refusal) {
 func turnedAway(no http1.Refusal, now time.Time) []byte {
 	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.Code)+" "+no.Reason+"\n", ""
 	if no.Code == http.StatusServiceUnavailable || no.Code == http.StatusTooManyRequests {
-		n := notice{
-			lang: lang.Of(lang.English), title: "One moment", frames: "'self'", code: strconv.Itoa(no.Code),
-			text: "There are " + no.Reason + ". This page tries again by itself.",
+		n := page.Notice{
+			Lang: lang.Of(lang.English), Title: "One moment", Frames: "'self'", Code: strconv.Itoa(no.Code),
+			Text: "There are " + no.Reason + ". This page tries again by itself.",
 		}
 		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
-		kind, body = "text/html; charset=utf-8", n.html()
-		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + noticePolicy + n.frames + "\r\n"
+		kind, body = "text/html; charset=utf-8", n.HTML()
+		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + n.Policy() + "\r\n"
 	}
 	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.Code)...)
 	b = append(b, ' ')
@@ -100,7 +100,7 @@ func (f *Front) fail(w *answer, r *request, what failure, err error) {
 	if what.code == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)
 	}
-	if prefersJSON(r.Accept) {
+	if page.PrefersJSON(r.Accept) {
 		h.Set("Content-Type", "application/json")
 		w.write(`{"error":` + strconv.Quote(what.title) + `,"request":"` + id + "\"}\n")
 		return
@@ -111,47 +111,16 @@ func (f *Front) fail(w *answer, r *request, what failure, err error) {
 		l = lang.Of(lang.English)
 		title, text = what.title, what.cure
 	}
-	w.notice(notice{lang: l, title: title, text: text, code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, frames: "'self'"})
+	w.notice(page.Notice{Lang: l, Title: title, Text: text, Code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, Frames: "'self'"})
 }
-
-// notice is a page with a few words, all of them HTML.
-type notice struct {
-	lang              *lang.Language
-	title, text, code string
-	frames            string // who may show it in a frame, as in a Content-Security-Policy
-}
-
-// noticeStyle has notices look as the waiting page does.
-const noticeStyle = `:root{color-scheme:light dark;--bg:#eef1f8;--card:#fff;--ink:#141c2b;--soft:#55617a;--line:#dfe5f0}
-@media(prefers-color-scheme:dark){:root{--bg:#0a0e17;--card:#141b28;--ink:#eaeff8;--soft:#9ba8c0;--line:#283449}}
-body{min-height:100vh;margin:0;padding:1rem;box-sizing:border-box;display:grid;place-items:center;background:var(--bg);color:var(--ink);font:1rem/1.5 system-ui,sans-serif;text-align:center}
-main{max-width:29rem;padding:1.75rem;background:var(--card);border:1px solid var(--line);border-radius:1.5rem}
-h1{margin:0 0 .375rem;font-size:1.5rem;line-height:1.25;text-wrap:balance}
-p{margin:0;color:var(--soft);text-wrap:balance}
-div+p{margin-top:1rem}`
-
-// noticePolicy is the Content-Security-Policy of notices, but for who may show them in a
-// frame.
-var noticePolicy = "default-src 'none'; style-src " + page.HashSource(noticeStyle) + "; base-uri 'none'; form-action 'none'; frame-ancestors "
 
 // notice makes n the body of an answer of our own.
-func (w *answer) notice(n notice) {
+func (w *answer) notice(n page.Notice) {
 	h := &w.head
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Language", n.lang.Tag())
-	h.Set("Content-Security-Policy", noticePolicy+n.frames)
-	w.write(n.html())
-}
-
-// html is the page.
-func (n *notice) html() string {
-	l := n.lang
-	return `<!doctype html>
-<html lang="` + l.Tag() + `" dir="` + l.Dir() + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>` + n.title + `</title><style>` + noticeStyle + `</style></head>
-<body><main><div role="alert"><h1>` + n.title + `</h1><p>` + n.text + `</p></div>
-<p><small><bdi>` + n.code + `</bdi></small></p></main></body></html>
-`
+	h.Set("Content-Language", n.Lang.Tag())
+	h.Set("Content-Security-Policy", n.Policy())
+	w.write(n.HTML())
 }
 
 // newRequestID returns an id that no other request has.

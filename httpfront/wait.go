@@ -82,7 +82,7 @@ func (a *queueAnswer) fill(w *answer) (p *page.Page, json bool) {
 		Settings: a.settings, Verdict: &a.verdict, Now: a.now,
 		AcceptLanguage: r.AcceptLanguage, Unsafe: !r.IsSafe(),
 	})
-	json = p.JSON() && prefersJSON(r.Accept)
+	json = p.JSON() && page.PrefersJSON(r.Accept)
 	if json {
 		w.buf = p.AppendJSON(w.buf, &a.state)
 	} else {

@@ -1,4 +1,4 @@
-package httpfront
+package page
 
 import (
 	"bytes"
@@ -6,14 +6,14 @@ import (
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
-// prefersJSON reports whether a client that sent this Accept list is a program
+// PrefersJSON reports whether a client that sent this Accept list is a program
 // that reads JSON, and not a browser that shows pages.
 //
 // JSON must be named; a wildcard is not enough, because every browser sends
 // one. If pages are named too, JSON must have the greater weight, and if they
 // are only covered by a wildcard, one that is not smaller: scripts commonly
 // send "application/json, */*".
-func prefersJSON(accept []byte) bool {
+func PrefersJSON(accept []byte) bool {
 	if string(accept) == "application/json" {
 		return true
 	}
