@@ -1,6 +1,6 @@
 // Package traffic measures what the nodes of a mesh say to each other, by sites, nodes, rooms
-// and what goes on in them, beside a model that predicts it. Messages are counted in meshes of
-// virtual time; what QUIC and gossip add, in real meshes on loopback.
+// and what goes on in them. Messages are counted in meshes of virtual time; what QUIC and gossip
+// add, in real meshes on loopback.
 package traffic
 
 import (
@@ -17,19 +17,14 @@ import (
 	"github.com/ropeline/ropeline/bench/measurement"
 )
 
-// Units of what one node sends, on average, and beside them what the model says.
+// Units of what one node sends, on average.
 const (
-	messages      = "messages/s"
-	near          = "near-B/s"
-	far           = "far-B/s"
-	payload       = "payload-B/s"
-	all           = "B/s"
-	relay         = "relay-B/s"
-	modelMessages = "model-messages/s"
-	modelPayload  = "model-payload-B/s"
-	modelled      = "model-B/s"
-	modelRelay    = "model-relay-B/s"
-	modelMembers  = "model-members-B/s"
+	messages = "messages/s"
+	near     = "near-B/s"
+	far      = "far-B/s"
+	payload  = "payload-B/s"
+	all      = "B/s"
+	relay    = "relay-B/s"
 )
 
 // subject is a measurement of many meshes.
@@ -51,30 +46,18 @@ func Entries() (entries []measurement.Entry) {
 		{
 			name: "traffic", quick: []string{"only=1 × 3 nodes, 1 rooms"}, meshes: simulated, atOnce: runtime.GOMAXPROCS(0), measure: inVirtualTime,
 			question: "What do nodes say to each other, by sites, rooms and visitors?",
-			method:   "Payloads of messages are counted in meshes of virtual time, beside what a model says of them. Meshes with a star are of replicas alone.",
+			method:   "Payloads of messages are counted in meshes of virtual time. Meshes with a star are of replicas alone.",
 			units: []measurement.Unit{
 				unit(messages, "messages that one node sends, on average", true), unit(near, "of all bytes, those to nodes of its site", true), unit(far, "and those to other sites", true),
-				unit(all, "bytes that one node sends, on average", true), unit(modelled, "what the model says of that", true),
-				unit(relay, "bytes of counts that the node sends which speaks for its site", true), unit(modelRelay, "what the model says of that", true),
+				unit(all, "bytes that one node sends, on average", true), unit(relay, "bytes of counts that the node sends which speaks for its site", true),
 			},
 		},
 		{
 			name: "traffic-links", quick: []string{"only=1 × 3 nodes, 100 rooms"}, meshes: wires, atOnce: 1, measure: overLinks,
 			question: "What do nodes send with all that QUIC and gossip add?",
-			method:   "Real meshes with real links on loopback, all in this process; bytes of UDP are counted, beside what a model says of them.",
+			method:   "Real meshes with real links on loopback, all in this process; bytes of UDP are counted.",
 			units: []measurement.Unit{
-				unit(messages, "messages that one node sends, on average", false), unit(modelMessages, "what the model says of that", true),
-				unit(payload, "bytes in them", false), unit(modelPayload, "what the model says of that", true),
-				unit(all, "bytes of UDP payload that one node sends, on average", false), unit(modelled, "what the model says of that", true),
-			},
-		},
-		{
-			name: "traffic-model", meshes: hundreds, atOnce: 1, measure: byTheModel,
-			question: "What would nodes of hundreds of sites send?",
-			method:   "Nothing is measured: it is what the model says that traffic and traffic-links hold against real meshes.",
-			units: []measurement.Unit{
-				unit(modelled, "bytes of UDP payload that one node sends, on average", true), unit(modelRelay, "those of the node that speaks for its site", true),
-				unit(modelMembers, "of all, what is sent so that all know who is there", true),
+				unit(messages, "messages that one node sends, on average", false), unit(payload, "bytes in them", false), unit(all, "bytes of UDP payload that one node sends, on average", false),
 			},
 		},
 	} {
@@ -133,25 +116,18 @@ func (k *subject) run(ctx context.Context, r *measurement.Run, meshes []shape, s
 
 func inVirtualTime(_ context.Context, s shape, seed uint64) (measurement.Values, error) {
 	got, err := simulate(s, seed)
-	want := predict(s)
-	v := measurement.Values{messages: got.Mean.all().Messages, near: got.Mean.Near.Bytes, far: got.Mean.Far.Bytes, all: got.Mean.all().Bytes, modelled: want.Mean.all().Bytes}
+	v := measurement.Values{messages: got.Mean.all().Messages, near: got.Mean.Near.Bytes, far: got.Mean.Far.Bytes, all: got.Mean.all().Bytes}
 	if s.Sites > 1 {
-		v[relay], v[modelRelay] = got.Relay.Counts.Bytes, want.Relay.Counts.Bytes
+		v[relay] = got.Relay.Counts.Bytes
 	}
 	return v, err
 }
 
 func overLinks(ctx context.Context, s shape, _ uint64) (measurement.Values, error) {
 	got, err := measureWire(ctx, s)
-	want := predictWire(s)
-	v := measurement.Values{all: got.UDP, modelled: want.UDP}
+	v := measurement.Values{all: got.UDP}
 	if s.Rooms > 0 {
-		v[messages], v[modelMessages], v[payload], v[modelPayload] = got.Payload.Messages, want.Payload.Messages, got.Payload.Bytes, want.Payload.Bytes
+		v[messages], v[payload] = got.Payload.Messages, got.Payload.Bytes
 	}
 	return v, err
-}
-
-func byTheModel(_ context.Context, s shape, _ uint64) (measurement.Values, error) {
-	nodes := s.Sites * s.Nodes
-	return measurement.Values{modelled: predictWire(s).UDP, modelRelay: onWire(nodes, predict(s).Relay.all()), modelMembers: membership(nodes)}, nil
 }
