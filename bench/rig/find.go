@@ -17,13 +17,12 @@ const LuaModule = "/usr/lib/nginx/modules/ngx_http_lua_module.so"
 
 // sources says who brings a program that is not there.
 var sources = map[string]string{
-	"nginx":           "Debian's package nginx",
-	LuaModule:         "Debian's package libnginx-mod-http-lua",
-	"haproxy":         "Debian's package haproxy",
-	"redis-server":    "Debian's package redis-server",
-	"redis-benchmark": "Debian's package redis-tools",
-	"taskset":         "Debian's package util-linux",
-	"caddy":           "make artifacts/caddy",
+	"nginx":        "Debian's package nginx",
+	LuaModule:      "Debian's package libnginx-mod-http-lua",
+	"haproxy":      "Debian's package haproxy",
+	"redis-server": "Debian's package redis-server",
+	"taskset":      "Debian's package util-linux",
+	"caddy":        "make artifacts/caddy",
 }
 
 // Find returns where a program is, or a file that is given with its directory. It looks at the directories for

@@ -41,7 +41,7 @@ func byCPU(s, other sample) float64 { return s[cpu] / other[cpu] }
 
 // benchmarks are all, in the order of the page.
 func benchmarks() []benchmark {
-	return []benchmark{floor(), proxying(), waiting(), counters(), central(), tail(), limits(), attack()}
+	return []benchmark{floor(), proxying(), waiting(), central(), tail(), limits(), attack()}
 }
 
 // entry is one server in one situation, as it is measured.
@@ -84,7 +84,7 @@ func (c *check) bound() measurement.Bound {
 // subject is a server that runs and can be measured.
 type subject struct {
 	parts      []*rig.Process                               // whose processor time counts
-	heads      [][]byte                                     // requests, in turn; none: it does not speak HTTP, and has send
+	heads      [][]byte                                     // requests, in turn
 	onePerConn bool                                         // each connection sends one of heads
 	address    string                                       // where it is asked; empty: where its place listens
 	nodes      []*rig.Process                               // those of parts that tell of collections

@@ -2,8 +2,6 @@ package suite
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -52,19 +50,6 @@ func TestAnswersThatVisitorsCannotUse(t *testing.T) {
 			t.Errorf("%+v: got %v, %v", c, got, err)
 		}
 		site.Close()
-	}
-}
-
-func TestParseRedisBenchmark(t *testing.T) {
-	got, err := parseRedisBenchmark(`"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
-"INCR","116279.07","0.289","0.056","0.263","0.503","0.615","0.639"
-`)
-	want := sample{perSecond: 116279.07, p50: 263e-6, p99: 615e-6}
-	if err != nil || !maps.EqualFunc(got.sample, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
-		t.Errorf("got %+v, %v, want %+v", got.sample, err, want)
-	}
-	if _, err := parseRedisBenchmark("Could not connect\n"); err == nil {
-		t.Error("no figures are no error")
 	}
 }
 

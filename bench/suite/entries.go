@@ -16,7 +16,6 @@ import (
 // The units of rows.
 const (
 	cpu       = "cpu-sec/req"
-	asking    = "asking-sec/req"
 	perSecond = "req/s"
 	p50       = "p50-sec"
 	p99       = "p99-sec"
@@ -31,7 +30,6 @@ const (
 
 var units = []measurement.Unit{
 	{Name: cpu, Meaning: "processor time of the server for each request", Better: "lower"},
-	{Name: asking, Meaning: "that of who asks, where it is a part of what a site would have to run", Better: "lower"},
 	{Name: perSecond, Meaning: "whole answers a second", Better: "higher"},
 	{Name: p50, Meaning: "latency, half are faster", Better: "lower"},
 	{Name: p99, Meaning: "latency, 99 of 100 are faster", Better: "lower"},

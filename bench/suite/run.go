@@ -245,9 +245,6 @@ func (s *subject) collecting() (total time.Duration) {
 
 // look sends one of the requests, and returns what is wrong with its answer.
 func (s *subject) look(ctx context.Context, address string) error {
-	if len(s.heads) == 0 {
-		return nil // it does not speak HTTP
-	}
 	resp, err := ask(ctx, address, s.heads[0])
 	if err != nil {
 		return err

@@ -94,11 +94,10 @@ func (p *pool) serve(c net.Conn, call []byte) {
 // most has every connection make one call after the other, and returns how many there were
 // a second. Nobody waits for a connection, and no load is in the way.
 func (r *central) most(call []byte, lasts time.Duration) spell {
-	server := rig.Got(r.CPU())
-	got := rig.Got(redis.Repeat(r.addr, call, connections, lasts))
-	s := spell{Came: got.Calls, Given: got.Calls, Lasted: time.Duration(float64(got.Calls) / got.Rate * 1e9), CPU: time.Duration(got.CPU * 1e3)}
-	s.Server = (rig.Got(r.CPU()) - server) / time.Duration(max(1, s.Came))
-	return s
+	began, own, server := time.Now(), rig.Own(), rig.Got(r.CPU())
+	calls := rig.Got(redis.Repeat(r.addr, call, connections, lasts))
+	each := time.Duration(max(1, calls))
+	return spell{Came: calls, Given: calls, Lasted: time.Since(began), CPU: (rig.Own() - own) / each, Server: (rig.Got(r.CPU()) - server) / each}
 }
 
 // open has visitors come at a rate.

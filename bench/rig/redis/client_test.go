@@ -76,8 +76,8 @@ func TestRepeatCountsCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Calls < 3 || got.Rate <= 0 || got.P50 <= 0 || got.P99 < got.P50 {
-		t.Errorf("got %+v", got)
+	if got < 3 {
+		t.Errorf("got %d calls", got)
 	}
 }
 
