@@ -82,7 +82,7 @@ backend b
 // in dir, which is there.
 func StartCaddy(ctx context.Context, core Core, dir, binary, listen, site string) (*Process, error) {
 	_, port, _ := strings.Cut(listen, ":")
-	conf := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n}\nhttp://:%s {\n\tbind 127.0.0.1\n\treverse_proxy %s {\n\t\ttransport http {\n\t\t\tkeepalive_idle_conns_per_host 1024\n\t\t}\n\t}\n}\n", port, site)
+	conf := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n}\nhttp://:%s {\n\tbind 127.0.0.1\n\treverse_proxy %s {\n\t\ttransport http {\n\t\t\tkeepalive_idle_conns_per_host 1024\n\t\t}\n\t}\n}\n", port, site)
 	env := []string{"GOMAXPROCS=1", "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "HOME=" + dir}
 	return startWith(ctx, Command{Core: core, Env: env, Name: binary, Args: []string{"run", "--adapter", "caddyfile", "--config"}}, filepath.Join(dir, "Caddyfile"), conf)
 }

@@ -80,7 +80,8 @@ rate-limits:
 	at := p.listen
 	if o.decoy {
 		at = rig.Got(rig.Free())
-		p.runs(rig.StartNginx(p.ctx, rig.OfServer, filepath.Join(p.dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", at)}))
+		decoy := p.runs(rig.StartNginx(p.ctx, rig.OfServer, filepath.Join(p.dir, "decoy"), rig.NginxConfig{HTTP: fmt.Sprintf("server { listen %s proxy_protocol; return 429; }", at)}))
+		rig.Must(decoy.AwaitListener(p.ctx, at))
 	}
 	sub.send = func(ctx context.Context, s shot) (answers, error) {
 		n := attacks{onslaught: o, at: at}

@@ -49,6 +49,7 @@ type entry struct {
 	server, what string
 	needs        []string              // programs, beside taskset
 	conns        int                   // 0: usualConns
+	line         int                   // how many are to wait first
 	halfOf       string                // the row before by whose rate requests are due, half as many; empty: as many as can be
 	start        func(*place) *subject // ends by rig.Must where it cannot
 }

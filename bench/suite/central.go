@@ -55,7 +55,7 @@ func startCentral(p *place, inside bool) *subject {
 	if inside {
 		sub.probe = isSite
 	}
-	for _, c := range rig.Got(newcomers(p.ctx, p.listen, "*/*", admittedVisitors, admittedVisitors)) {
+	for _, c := range rig.Got(newcomers(p.ctx, p.listen, "*/*", "", admittedVisitors, admittedVisitors)) {
 		sub.heads = append(sub.heads, head(c))
 	}
 	return sub

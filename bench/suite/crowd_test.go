@@ -19,7 +19,7 @@ func TestCrowdsComeInNumbers(t *testing.T) {
 	address := strings.TrimPrefix(site.URL, "http://")
 	for _, c := range []struct{ count, keep int }{{0, 0}, {1, 1}, {100, 7}, {1234, 1234}} {
 		came.Store(0)
-		cookies, err := newcomers(t.Context(), address, "*/*", c.count, c.keep)
+		cookies, err := newcomers(t.Context(), address, "*/*", "", c.count, c.keep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,15 +37,17 @@ func TestAnswersThatVisitorsCannotUse(t *testing.T) {
 	for _, c := range []struct {
 		code   int
 		cookie string
+		state  string
 		want   string
-	}{{200, "a=1; Path=/", ""}, {429, "a=1", "is 429"}, {200, "", "no cookie"}} {
+	}{{200, "a=1; Path=/", "waiting", ""}, {429, "a=1", "waiting", "is 429"}, {200, "", "waiting", "no cookie"}, {200, "a=1", "", "state"}} {
 		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Ropeline-State", c.state)
 			if c.cookie != "" {
 				w.Header().Set("Set-Cookie", c.cookie)
 			}
 			w.WriteHeader(c.code)
 		}))
-		got, err := newcomers(t.Context(), strings.TrimPrefix(site.URL, "http://"), "*/*", 1, 1)
+		got, err := newcomers(t.Context(), strings.TrimPrefix(site.URL, "http://"), "*/*", "waiting", 1, 1)
 		if c.want == "" && (err != nil || got[0] != "a=1") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: got %v, %v", c, got, err)
 		}

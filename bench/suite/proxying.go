@@ -2,7 +2,6 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -109,13 +108,8 @@ func startAdmitted(p *place) *subject {
 		cookie, waits, err := newVisitor(ctx, p.listen)
 		return err == nil && !waits && cookie != ""
 	}))
-	for range admittedVisitors {
-		cookie, waits, err := newVisitor(p.ctx, p.listen)
-		if waits {
-			err = errors.New("a visitor has to wait, though there is room for all")
-		}
-		rig.Must(err)
-		sub.heads = append(sub.heads, head(cookie))
+	for _, c := range rig.Got(newcomers(p.ctx, p.listen, "*/*", "", admittedVisitors, admittedVisitors)) {
+		sub.heads = append(sub.heads, head(c))
 	}
 	return sub
 }

@@ -26,10 +26,11 @@ type config struct {
 	rounds int           // how often each server is measured
 	lasts  time.Duration // how long each time
 	only   string        // measures rows with this text in their names; empty: all
+	line   int           // and none with more who wait
 }
 
 const (
-	warm  = time.Second // how long a server is asked before anything counts
+	warm  = time.Second // how long a server is asked before anything counts, or as long as then if that is less
 	tries = 3           // how often a server is started that does not answer at all
 )
 
@@ -99,7 +100,7 @@ func (h *harness) startSite(ctx context.Context, b benchmark) (end func(), err e
 // choose returns the entries to measure, and says which cannot be.
 func (h *harness) choose(b benchmark) (chosen []entry) {
 	for _, e := range b.entries {
-		if !strings.Contains(e.name(), h.only) {
+		if !strings.Contains(e.name(), h.only) || e.line > h.line {
 			continue
 		}
 		var missing []string
@@ -192,7 +193,7 @@ func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (a answers
 	if sub.send != nil {
 		shoot = sub.send
 	}
-	what.lasts = warm
+	what.lasts = min(warm, h.lasts)
 	rig.Got(shoot(ctx, what))
 	collected, before, begun := sub.collecting(), sub.usage(), time.Now()
 	what.lasts = h.lasts

@@ -37,7 +37,7 @@ func waiting() benchmark {
 			count int
 		}{{"1,000", 1000}, {"100,000", 100_000}, {"1,000,000", 1_000_000}} {
 			b.entries = append(b.entries, entry{
-				server: "ropeline", what: name + ", " + in.line + " waiting",
+				server: "ropeline", what: name + ", " + in.line + " waiting", line: in.count,
 				start: func(p *place) *subject { return startWaiting(p, as, in.count) },
 			})
 			if as == asJSON {
@@ -82,12 +82,12 @@ func startWaiting(p *place, as string, count int) *subject {
 		return err == nil && waits
 	}))
 	pollers := min(count/10, mostPollers) // few, so that the line stays long even where a busy machine is late with the polls
-	for _, c := range rig.Got(newcomers(p.ctx, p.listen, asJSON, pollers, pollers)) {
+	for _, c := range rig.Got(newcomers(p.ctx, p.listen, asJSON, "waiting", pollers, pollers)) {
 		sub.heads = append(sub.heads, headFor("/", as, c))
 	}
 	came := time.Now()
 	setRefresh(p, "10m")
-	rig.Got(newcomers(p.ctx, p.listen, asJSON, count-pollers, 0))
+	rig.Got(newcomers(p.ctx, p.listen, asJSON, "waiting", count-pollers, 0))
 	sub.after = func(ctx context.Context) error { return inLine(ctx, p.admin, count-pollers) }
 	rig.Must(rig.Sleep(p.ctx, time.Until(came.Add(1100*time.Millisecond)))) // from then on each of their polls counts
 	return sub
