@@ -87,6 +87,22 @@ func StartCaddy(ctx context.Context, core Core, dir, binary, listen, site string
 	return startWith(ctx, Command{Core: core, Env: env, Name: binary, Args: []string{"run", "--adapter", "caddyfile", "--config"}}, filepath.Join(dir, "Caddyfile"), conf)
 }
 
+// StartRedis starts a Redis at listen, host:port, that keeps nothing on disk, and returns when it can be asked.
+func StartRedis(ctx context.Context, core Core, dir, listen string) (*Process, error) {
+	at, port, _ := strings.Cut(listen, ":")
+	p, err := Start(ctx, Command{
+		Core: core, Name: "redis-server",
+		Args: []string{"--bind", at, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.AwaitListener(ctx, listen); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
 // NodeConfig is a node of ropeline to start by itself. Binary, Listen, Admin and Dir are required.
 type NodeConfig struct {
 	Binary        string   // the program

@@ -1,16 +1,19 @@
 package suite
 
 import (
+	"bytes"
 	_ "embed" // of the two programs in Lua
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
-	"github.com/ropeline/ropeline/bench/rig/redis"
 )
 
 //go:embed central.lua
@@ -48,7 +51,7 @@ const pageSize = 6950
 // startCentral starts Redis and nginx, and has visitors come.
 func startCentral(p *place, inside bool) *subject {
 	store := rig.Got(rig.Free())
-	proc := p.runs(redis.Start(p.ctx, rig.OfServer, p.dir, store))
+	proc := p.runs(rig.StartRedis(p.ctx, rig.OfServer, p.dir, store))
 	front := p.runs(rig.StartNginx(p.ctx, rig.OfServer, filepath.Join(p.dir, "nginx"), centralConfig(p, store, inside)))
 	rig.Must(front.Await(p.ctx, p.url())) // who asks takes the one place there is
 	sub := &subject{parts: []*rig.Process{proc, front}, probe: isCentralPage}
@@ -70,9 +73,7 @@ func isCentralPage(resp *http.Response) error {
 
 // centralConfig gives the script to Redis, and returns what nginx is to do.
 func centralConfig(p *place, store string, inside bool) rig.NginxConfig {
-	r := rig.Got(redis.Dial(store))
-	defer r.Close()
-	script := rig.Got(r.Do("SCRIPT", "LOAD", centralRedis))
+	script := loadScript(store)
 	_, port, _ := strings.Cut(store, ":")
 	most := 1
 	if inside {
@@ -83,6 +84,21 @@ func centralConfig(p *place, store string, inside bool) rig.NginxConfig {
 	c := rig.NginxProxy(p.listen, p.site, "", fmt.Sprintf("access_by_lua_file %s;", file))
 	c.Main = fmt.Sprintf("load_module %s;\nload_module %s;", filepath.Join(filepath.Dir(rig.LuaModule), "ndk_http_module.so"), rig.LuaModule)
 	return c
+}
+
+// loadScript gives the script to Redis, and returns its name there.
+func loadScript(store string) string {
+	c := rig.Got(net.DialTimeout("tcp", store, askTime))
+	defer c.Close()
+	rig.Must(c.SetDeadline(time.Now().Add(askTime)))
+	rig.Got(fmt.Fprintf(c, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%d\r\n%s\r\n", len(centralRedis), centralRedis))
+	const before, name = "$40\r\n", 40
+	reply := make([]byte, len(before)+name)
+	rig.Got(io.ReadFull(c, reply))
+	if !bytes.HasPrefix(reply, []byte(before)) {
+		rig.Must(fmt.Errorf("redis: the answer to a script is %q", reply))
+	}
+	return string(reply[len(before):])
 }
 
 // readable writes a file that nginx reads, whose workers are somebody else.

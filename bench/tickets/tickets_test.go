@@ -3,6 +3,10 @@
 package tickets
 
 import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -136,3 +140,70 @@ func TestRatiosAreOfARound(t *testing.T) {
 		t.Errorf("without Redis:\n%s", got)
 	}
 }
+
+// counting is a server that answers each command of a connection with the next number.
+func counting(t *testing.T) (address string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				in := bufio.NewReader(c)
+				for {
+					if line, err := in.ReadString('\n'); err != nil || line != "*2\r\n" {
+						return
+					}
+					for range 4 { // two words
+						if _, err := in.ReadString('\n'); err != nil {
+							return
+						}
+					}
+					if _, err := io.WriteString(c, ":1\r\n"); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func TestRepeatCountsCalls(t *testing.T) {
+	got, err := repeat(counting(t), command("INCR", "counter"), 3, 50*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got < 3 {
+		t.Errorf("got %d calls", got)
+	}
+}
+
+func TestAsk(t *testing.T) {
+	call := command("INCR", "visitors")
+	for answer, fails := range map[string]bool{":17\r\n": false, ":0\r\n": true, "-ERR\r\n": true, ":1": true, "": true} {
+		var out bytes.Buffer
+		err := ask(&out, bufio.NewReader(strings.NewReader(answer)), call)
+		if (err != nil) != fails {
+			t.Errorf("answer %q: %v", answer, err)
+		}
+		if got, want := out.String(), "*2\r\n$4\r\nINCR\r\n$8\r\nvisitors\r\n"; got != want {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+	}
+	if err := ask(failing{}, nil, call); err == nil {
+		t.Error("a call that could not be written has no error")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
