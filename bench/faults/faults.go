@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,16 +55,16 @@ func Entries() []measurement.Entry {
 		}
 		return entry(name, question, text, quick, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
 			pattern := f.String("run", which, "the scenarios whose whole name this expression matches")
-			f.IntVar(&o.trials, "trials", trials, "repeat faults that can be at least so often; 0: as often as each wants")
+			f.IntVar(&o.trials, "trials", trials, "try those scenarios so often that are tried several times, and repeat other faults at least so often; 0: as often as each wants")
 			return func() ([]scenario, error) { return choose(scenarios(), *pattern) }
 		})
 	}
 	return []measurement.Entry{
-		each("faults", "What does a mesh do when it is hurt in every way that is known?", "F.*", 0, "run=F5b"),
-		each("changed-limits", "Does the limit hold where it is changed while nodes leave and are killed?", "L.*", 0, "run=L1"),
-		each("rolling", "Does anybody notice a restart of all nodes, or nodes that come and go?", "R.*", 0, "run=R1"),
+		each("faults", "What does a mesh do when it is hurt in every way that is known?", "F.*", 0, "run=F3b"),
+		each("changed-limits", "Does the limit hold where it is changed while nodes leave and are killed?", "L.*", 0, "run=L1", "trials=1"),
+		each("rolling", "Does anybody notice a restart of all nodes, or nodes that come and go?", "R.*", 0, "run=R3"),
 		each("killed-counter", "How long until tickets flow again when the site's counter is killed?", "F5", 50, "trials=1"),
-		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=1m"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
+		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=45s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
 			lasts := f.Duration("for", time.Hour, "how long")
 			return func() ([]scenario, error) { return []scenario{soakScenario(*lasts)}, nil }
 		}),
@@ -141,7 +142,7 @@ func runAll(ctx context.Context, s scenario, o options, m *measurement.Run) (bro
 	row := measurement.Row("scenario", s.Name, "fault", s.Fault)
 	trials := 1
 	if s.Trials > 0 {
-		trials = max(s.Trials, o.trials)
+		trials = cmp.Or(o.trials, s.Trials)
 	}
 	for trial := range trials {
 		began := time.Now()

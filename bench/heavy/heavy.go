@@ -60,7 +60,7 @@ func Entry() measurement.Entry {
 		},
 		Bounds: []measurement.Bound{measurement.NothingBroken},
 		Needs:  []string{measurement.Ropeline},
-		Quick:  []string{"body=67108864", "sockets=1000", "hold=2s", "slow=100", "alone=2s"},
+		Quick:  []string{"body=67108864", "sockets=1000", "hold=2s", "slow=2", "alone=2s"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			p := plan{visitors: 20}
 			o.Int64Var(&p.body, "body", 1<<30, "bytes of one body")

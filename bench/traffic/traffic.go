@@ -53,7 +53,7 @@ func Entries() (entries []measurement.Entry) {
 			},
 		},
 		{
-			name: "traffic-links", quick: []string{"only=1 × 3 nodes, 100 rooms"}, meshes: wires, atOnce: 1, measure: overLinks,
+			name: "traffic-links", quick: []string{"only=1 × 3 nodes, 100 rooms", "for=8s"}, meshes: wires, atOnce: 1, measure: overLinks,
 			question: "What do nodes send with all that QUIC and gossip add?",
 			method:   "Real meshes with real links on loopback, all in this process; bytes of UDP are counted.",
 			units: []measurement.Unit{
@@ -65,14 +65,20 @@ func Entries() (entries []measurement.Entry) {
 			Name: k.name, Page: "measurements.md", Question: k.question, Method: k.method, Units: k.units, Quick: k.quick,
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				seed := o.Uint64("seed", 1, "of all chances")
+				lasts := o.Duration("for", 0, "count for so long, and begin after as long; 0: as each mesh wants")
 				only := o.String("only", "", "only meshes whose name has this text, such as \"1 × 3 nodes\"")
 				return func(ctx context.Context, r *measurement.Run) error {
-					if r.Docs != "" && *only != "" {
-						return errors.New("--docs does not go with the option only: the page would have a part of the meshes")
+					if r.Docs != "" && (*only != "" || *lasts > 0) {
+						return errors.New("--docs does not go with the options only and for: the page would have a part of the meshes, or of their time")
 					}
 					some := slices.DeleteFunc(k.meshes(), func(s shape) bool { return !strings.Contains(s.String(), *only) })
 					if len(some) == 0 {
 						return fmt.Errorf("no mesh is called %q", *only)
+					}
+					for i := range some {
+						if *lasts > 0 {
+							some[i].Before, some[i].Span = *lasts, *lasts
+						}
 					}
 					return k.run(ctx, r, some, *seed)
 				}

@@ -43,7 +43,7 @@ func Entry() measurement.Entry {
 			{Name: "honest-limited", Meaning: "of these, limited", Better: "lower", Exact: true},
 		},
 		Bounds: []measurement.Bound{measurement.NothingBroken},
-		Quick:  []string{"run=every node killed", "period=6s"},
+		Quick:  []string{"run=a node killed", "period=4s"},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			only := f.String("run", "", "only faults whose names contain this text")
