@@ -38,7 +38,7 @@ func Entry() measurement.Entry {
 			{Name: "worst-%", Meaning: "by which part of the limit the most of a missed one was above it", Better: "lower", Exact: true},
 			{Name: "falsely", Meaning: "sources that were limited, and never above the limit", Better: "lower", Exact: true},
 		},
-		Quick: []string{"requests=400000", "mesh-requests=20000", "sources=2700"},
+		Quick: []string{"requests=400000", "mesh-requests=8000", "sources=2700"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			requests := o.Int("requests", 420_000_000, "how many requests a crowd makes at one node")
 			meshed := o.Int("mesh-requests", 42_000_000, "how many it makes at a mesh")
