@@ -62,7 +62,7 @@ func Entry() measurement.Entry {
 		},
 		Bounds: []measurement.Bound{idleNode, fewIdle, manyIdle, fewIdleReal, manyIdleReal, atAnchor, atMate, atFar},
 		Needs:  []string{measurement.Ropeline},
-		Quick:  []string{"rooms=1000", "visitors=100000", "idle=5s", "only=rooms,visitors"},
+		Quick:  []string{"rooms=200", "visitors=20000", "idle=2s", "only=rooms,visitors"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var p plan
 			o.IntVar(&p.rooms, "rooms", 10_000, "how many rooms the node with many has")

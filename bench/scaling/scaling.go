@@ -9,11 +9,13 @@ package scaling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -36,13 +38,20 @@ func Entry() measurement.Entry {
 			{Name: "idle-sec/s", Meaning: "processor time of a node while nobody asks", Better: "lower"},
 			{Name: "req/s", Meaning: "requests to each node a second that were made", Better: "higher"},
 		},
-		Needs: []string{measurement.Ropeline, "taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=1s", "rate=100"},
+		Needs: []string{measurement.Ropeline, "taskset"}, Cores: []int{1}, Quick: []string{"rounds=1", "for=500ms", "rate=30", "sizes=1,12"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var cfg config
 			o.IntVar(&cfg.rounds, "rounds", 6, "how often each is measured; an interval takes six")
 			o.Float64Var(&cfg.rate, "rate", 300, "requests per node and second")
 			o.DurationVar(&cfg.lasts, "for", 3*time.Second, "how long each time")
+			o.IntSliceVar(&cfg.sizes, "sizes", sizes, "how many nodes sites have; they divide 12, and 1 is what others are told by")
 			return func(ctx context.Context, r *measurement.Run) error {
+				if slices.ContainsFunc(cfg.sizes, func(n int) bool { return n < 1 || processes%n != 0 }) || !slices.Contains(cfg.sizes, 1) {
+					return fmt.Errorf("sizes are %d: want some that divide %d, and 1", cfg.sizes, processes)
+				}
+				if r.Docs != "" && !slices.Equal(cfg.sizes, sizes) {
+					return errors.New("--docs does not go with the option sizes: the page would have a part of the sites")
+				}
 				cfg.binary = r.Binary
 				return rig.Try(func() { run(ctx, cfg, r) })
 			}
@@ -82,6 +91,7 @@ var warm = map[string]time.Duration{inside: time.Second, waiting: spare * time.S
 type config struct {
 	binary string
 	rounds int
+	sizes  []int
 	rate   float64 // requests per node and second
 	lasts  time.Duration
 }
@@ -92,8 +102,8 @@ func run(ctx context.Context, cfg config, r *measurement.Run) {
 	defer stop()
 	for round := range cfg.rounds {
 		found := map[int]figure{}
-		for i := range sizes {
-			size := sizes[(i+round)%len(sizes)] // not always the same one first
+		for i := range cfg.sizes {
+			size := cfg.sizes[(i+round)%len(cfg.sizes)] // not always the same one first
 			r.Tell("round %d of %d: sites of %d", round+1, cfg.rounds, size)
 			f, err := measure(ctx, cfg, size, site)
 			if err != nil {
@@ -101,7 +111,7 @@ func run(ctx context.Context, cfg config, r *measurement.Run) {
 			}
 			found[size] = f
 		}
-		for _, size := range sizes {
+		for _, size := range cfg.sizes {
 			for _, kind := range kinds {
 				r.Add(rowOf(size, kind), found[size].values(found[1], kind))
 			}
