@@ -92,9 +92,6 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 	}
 }
 
-// errBroken says that a promise was broken; which one stands below the table.
-var errBroken = errors.New("not everything held")
-
 func measure(ctx context.Context, chosen []scenario, o options, r *measurement.Run) (err error) {
 	o.out = r.Log
 	if o.dir, err = os.MkdirTemp("", "ropeline-faults-"); err != nil {
@@ -111,11 +108,7 @@ func measure(ctx context.Context, chosen []scenario, o options, r *measurement.R
 			return context.Cause(ctx)
 		}
 	}
-	r.Broken(broken)
-	if broken > 0 {
-		return errBroken
-	}
-	return nil
+	return r.Broken(broken)
 }
 
 // choose returns the scenarios whose whole name an expression matches.

@@ -105,25 +105,11 @@ func startAdmitted(p *place) *subject {
 	sub := asNode(p.proxied(startNode(p, "total-active-users: 1000000\nnew-users-per-minute: 1000000\n")))
 	sub.heads, sub.onePerConn = nil, true
 	rig.Must(sub.parts[0].AwaitFunc(p.ctx, "lets visitors in", func(ctx context.Context) bool {
-		cookie, waits, err := newVisitor(ctx, p.listen)
-		return err == nil && !waits && cookie != ""
+		_, err := newcomers(ctx, p.listen, "*/*", "", 1, 0)
+		return err == nil
 	}))
 	for _, c := range rig.Got(newcomers(p.ctx, p.listen, "*/*", "", admittedVisitors, admittedVisitors)) {
 		sub.heads = append(sub.heads, head(c))
 	}
 	return sub
-}
-
-// newVisitor comes to a node for the first time, and returns the cookie of its pass, NAME=VALUE, and whether it has to wait.
-func newVisitor(ctx context.Context, address string) (cookie string, waits bool, err error) {
-	resp, err := ask(ctx, address, head(""))
-	if err != nil {
-		return "", false, err
-	}
-	for _, c := range resp.Cookies() {
-		if strings.HasPrefix(c.Name, "ropeline") {
-			cookie = c.Name + "=" + c.Value
-		}
-	}
-	return cookie, resp.Header.Get("Ropeline-State") != "", nil
 }

@@ -78,8 +78,8 @@ func startWaiting(p *place, as string, count int) *subject {
 	sub := asNode(p.ready(startNode(p, waitingRoom)))
 	sub.heads, sub.probe = nil, polled
 	rig.Must(sub.parts[0].AwaitFunc(p.ctx, "lets nobody in", func(ctx context.Context) bool {
-		_, waits, err := newVisitor(ctx, p.listen)
-		return err == nil && waits
+		_, err := newcomers(ctx, p.listen, asPage, "waiting", 1, 0)
+		return err == nil
 	}))
 	pollers := min(count/10, mostPollers) // few, so that the line stays long even where a busy machine is late with the polls
 	for _, c := range rig.Got(newcomers(p.ctx, p.listen, asJSON, "waiting", pollers, pollers)) {

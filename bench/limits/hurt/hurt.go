@@ -7,7 +7,6 @@ package hurt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -53,9 +52,6 @@ func Entry() measurement.Entry {
 	}
 }
 
-// errBroken says that a promise was broken; which one stands below the table.
-var errBroken = errors.New("not everything held")
-
 func measure(ctx context.Context, o options, only string, run *measurement.Run) (err error) {
 	if o.dir, err = os.MkdirTemp("", "ropeline-hurt-"); err != nil {
 		return err
@@ -81,11 +77,7 @@ func measure(ctx context.Context, o options, only string, run *measurement.Run) 
 			sum++
 		}
 	}
-	run.Broken(sum)
-	if sum > 0 {
-		return errBroken
-	}
-	return nil
+	return run.Broken(sum)
 }
 
 const (
