@@ -23,9 +23,9 @@ var (
 )
 
 const (
-	count = 2000 // of requests to each site by a node's own proxy, where no time is given
-	some  = 150  // of them by each other way
-	most  = 10   // findings that are told
+	count = 500 // of requests to each site by a node's own proxy, where no time is given
+	some  = 60  // of them by each other way
+	most  = 10  // findings that are told
 )
 
 // start starts a site of a kind; nil where something of it is not installed.

@@ -36,7 +36,7 @@ type Rule struct {
 	Description string // for the operator; at most 500 characters
 	Disabled    bool   // as if it were not there
 
-	// Expression says which requests are limited; httpfront/expr has the language.
+	// Expression says which requests are limited; httpfront/gate/expr has the language.
 	Expression string
 
 	// Characteristics say which requests count together: those for which all of them

@@ -35,7 +35,7 @@ const MaxRules = 100
 
 // Rule says what becomes of the requests that an expression is true of.
 type Rule struct {
-	Expression  string // httpfront/expr has the language
+	Expression  string // httpfront/gate/expr has the language
 	Description string // for the operator; at most 500 characters
 	Disabled    bool   // as if it were not there
 	Action      RuleAction
