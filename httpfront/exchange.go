@@ -100,9 +100,13 @@ func (f *Front) respond(w *answer, r *request) {
 		return
 	}
 	if hasNoBody(w.code) || r.Method == http.MethodHead {
-		// A body that is told of, and that may not be there, some send all the same (Django's behind gunicorn, for HEAD).
-		// What comes of it when this connection is used again would be the answer to the next request.
-		x.close(x.head.Length == http1.LengthOpen)
+		// A body that may not be there some send all the same, if it is told of, and to HEAD also if not (both gunicorn, for
+		// Django). What comes of it when this connection is used again would be the answer to the next request.
+		if x.owner == nil && (r.Method == http.MethodHead || x.head.Length != http1.LengthOpen) {
+			x.reusable = false
+			x.conn.ResetOnClose()
+		}
+		x.close(true)
 		return
 	}
 	x.body.begin(x)

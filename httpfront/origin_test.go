@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -325,13 +326,15 @@ func TestAnswersToNobodyOverTLS(t *testing.T) {
 	}
 }
 
-// TestABodyThatMayNotBeThereAnswersNobody, however late it comes: a connection on which one was told of is not used again.
+// TestABodyThatMayNotBeThereAnswersNobody, however late it comes: a connection on which one may come is not used again.
 func TestABodyThatMayNotBeThereAnswersNobody(t *testing.T) {
 	const forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
 	for name, c := range map[string]struct{ method, head string }{
-		"HEAD":           {"HEAD", "200 OK\r\nContent-Length: 45"},
-		"HEAD in chunks": {"HEAD", "404 Not Found\r\nTransfer-Encoding: chunked"},
-		"304":            {"GET", "304 Not Modified\r\nContent-Length: 45"},
+		"HEAD":                {"HEAD", "200 OK\r\nContent-Length: 45"},
+		"HEAD in chunks":      {"HEAD", "404 Not Found\r\nTransfer-Encoding: chunked"},
+		"HEAD without length": {"HEAD", "200 OK\r\nContent-Type: text/html"},
+		"304":                 {"GET", "304 Not Modified\r\nContent-Length: 45"},
+		"204":                 {"GET", "204 No Content\r\nContent-Length: 45"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serveTo(t, nil, tcpOrigin(t, func(c2 net.Conn, br *bufio.Reader) {
@@ -356,6 +359,24 @@ func TestABodyThatMayNotBeThereAnswersNobody(t *testing.T) {
 				t.Errorf("the next request is answered %q", got.body)
 			}
 		})
+	}
+}
+
+// TestAHeadCostsNoPort: a connection that is not used again after HEAD is reset. One that we close in order would keep
+// its port for a minute, and who sends HEAD often enough would use up all.
+func TestAHeadCostsNoPort(t *testing.T) {
+	ended := make(chan error, 1)
+	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		if _, err := http.ReadRequest(br); err != nil {
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n")
+		_, err := br.ReadByte()
+		ended <- err
+	}))
+	f.do("HEAD", "/", nil)
+	if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the origin reads %v, want a reset", err)
 	}
 }
 

@@ -84,6 +84,10 @@ func (s *loginSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	if r.Method == http.MethodHead { // as IIS: the length of the page that GET has
+		w.Header().Set("Content-Length", "1293")
+		return
+	}
 	if r.URL.Path == "/long" {
 		w.(http.Flusher).Flush()
 	}
@@ -162,6 +166,9 @@ func TestALoginOfAConnectionIsItsClients(t *testing.T) {
 					if got := c.ask(method, "/", ""); got != "200 you are "+name {
 						t.Errorf("%s, %s: %q", name, method, got)
 					}
+				}
+				if got := c.ask("HEAD", "/", ""); got != "200 " {
+					t.Errorf("%s, HEAD: %q", name, got)
 				}
 				if got := c.ask("GET", "/long", ""); got != "200 you are "+name {
 					t.Errorf("%s, a long answer: %q", name, got)

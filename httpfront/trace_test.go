@@ -232,6 +232,20 @@ func TestTraceOfAnOriginThatFails(t *testing.T) {
 	}
 }
 
+// TestTraceOfAHead: that its connection is not used again is no failure.
+func TestTraceOfAHead(t *testing.T) {
+	c := newCollector(t)
+	tracer, stop := c.tracer(1)
+	f := serve(t, fakeRooms{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }),
+		func(cfg *Config) { cfg.Tracer = tracer })
+	f.do("HEAD", "/", nil)
+	f.stop()
+	stop()
+	if origin, about := c.of("origin"); origin == nil || origin.Status.GetCode() == spans.Status_STATUS_CODE_ERROR {
+		t.Errorf("got %s, %v", about, origin)
+	}
+}
+
 // TestTraceOfAQuestion: what another proxy asks about is traced by chance; whose trace it is
 // in the visitor may have made up.
 func TestTraceOfAQuestion(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Conn is a client's connection. Each write has a deadline of its own. Reads have the
-// one that was set for all of a head; for bodies, which may take hours, roll turns it into a
+// one that was set for all of a head; for bodies, which may take hours, Roll turns it into a
 // limit on every pause.
 type Conn struct {
 	net.Conn          // with what is around raw; final when the connection is handed out
@@ -38,8 +38,8 @@ type Conn struct {
 type reading struct {
 	reads *deadline.Lazy
 	pause atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
-	pace  pace         // since roll; belongs to who reads
-	slow  atomic.Bool  // whether any pace will do, until roll
+	pace  pace         // since Roll; belongs to who reads
+	slow  atomic.Bool  // whether any pace will do, until Roll
 
 	// What await has read, to be read before all else.
 	early *socket.Buffer // nil: nothing
@@ -140,7 +140,7 @@ func (e *Conn) Roll(pause time.Duration) {
 // Lingers says whether the client may still be sending when the connection is closed.
 func (e *Conn) Lingers(may bool) { e.linger.Store(may) }
 
-// AnyPace lifts the limit on how slowly a body may come, until the next roll. The
+// AnyPace lifts the limit on how slowly a body may come, until the next Roll. The
 // limit on pauses stays.
 func (e *Conn) AnyPace() { e.slow.Store(true) }
 

@@ -15,6 +15,9 @@ type Body struct {
 
 // Begin has b read a body of that length from br. Of origins, more is put up with.
 func (b *Body) Begin(br *bufio.Reader, length int64, ofOrigin bool) {
+	if length == lengthNone {
+		length = 0
+	}
 	*b = Body{left: length, chunks: chunkReader{br: br, lenient: ofOrigin}}
 }
 

@@ -11,6 +11,7 @@ const MethodRule = "want up to 32 upper-case letters, digits, \"-\" or \"_\", an
 // IsMethod reports whether requests with that method can be served.
 func IsMethod(s string) bool { return methodOf([]byte(s)) != "" }
 
+// UnknownMethod is why a method is refused.
 var UnknownMethod = Refusal{Code: http.StatusNotImplemented, Reason: "this method is not supported"}
 
 // methodOf returns the method as a string of its own, without allocating those

@@ -19,6 +19,7 @@ func EqualFold(b []byte, lower string) bool {
 	return true
 }
 
+// LowerByte returns c, in lower case if it is an ASCII letter.
 func LowerByte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
@@ -26,6 +27,7 @@ func LowerByte(c byte) byte {
 	return c
 }
 
+// IsAlnum reports whether c is an ASCII letter or a digit.
 func IsAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= LowerByte(c) && LowerByte(c) <= 'z'
 }

@@ -19,7 +19,7 @@ type Upload struct {
 	Edge  *edge.Conn
 	Conn  *upstream.Conn
 	From  *http1.Body
-	Size  int64         // of the body; lengthChunked if it is sent in chunks
+	Size  int64         // of the body; http1.LengthChunked if it is sent in chunks
 	Limit int64         // of the body; 0: none
 	Wait  time.Duration // for the response, once the body has been sent
 	Grace time.Duration // for it, if the origin no longer takes the body
@@ -47,7 +47,7 @@ func (e *ClientError) Unwrap() error { return e.err }
 
 var errBodyTooLong = errors.New("body longer than the limit")
 
-// Start sends the body in a goroutine of its own, which abort or cut waits for.
+// Start sends the body in a goroutine of its own, which Abort or Cut waits for.
 func (u *Upload) Start() {
 	u.done = make(chan struct{})
 	go u.run()
@@ -114,7 +114,7 @@ func (u *Upload) copy() error {
 	return nil
 }
 
-// frame returns the n bytes that were read into buf after chunkHeadMax, as they
+// frame returns the n bytes that were read into buf after http1.ChunkHeadMax, as they
 // go to the origin.
 func (u *Upload) frame(buf *[pieceMax]byte, n int) []byte {
 	if u.Size != http1.LengthChunked {
@@ -124,6 +124,7 @@ func (u *Upload) frame(buf *[pieceMax]byte, n int) []byte {
 	return buf[from:to]
 }
 
+// ReadError returns what the client is told whose body could not be read, for err.
 func ReadError(err error) error {
 	if e, ok := errors.AsType[interface {
 		error
@@ -188,4 +189,5 @@ func (u *Upload) Abort() {
 	<-u.done
 }
 
+// BodyTooLong is why a body is refused that is longer than it may be.
 var BodyTooLong = http1.Refusal{Code: http.StatusRequestEntityTooLarge, Reason: "the body is too long"}

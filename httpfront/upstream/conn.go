@@ -259,3 +259,15 @@ func (c *Conn) Discard() {
 		c.pool.leave(c.use)
 	}
 }
+
+// ResetOnClose has the connection, of which all that is wanted has come, be reset when it is closed. Who closes a
+// connection in order keeps its port for a minute, and whoever can have many closed would use up all that there are.
+func (c *Conn) ResetOnClose() {
+	conn := c.Conn
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
+		l.SetLinger(0) //nolint:errcheck // it is closed in order then
+	}
+}
