@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func runShell(t *testing.T, script string, addresses map[string]string) string {
 		t.Fatal(err)
 	}
 	for from, to := range addresses {
-		script = strings.ReplaceAll(script, from, to)
+		script = regexp.MustCompile(regexp.QuoteMeta(from)+`\b`).ReplaceAllLiteralString(script, to) // 3000 is the beginning of 30005
 	}
 	script = "set -eu\ntrap 'for job in $(jobs -p); do kill \"$job\"; done; wait' EXIT\n" + script
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
