@@ -100,7 +100,7 @@ func TestProxyHeaders(t *testing.T) {
 }
 
 // FuzzProxyHeader holds that whatever is taken for a header is one, that nothing
-// behind it is lost, and that it comes to the same when it is written anew.
+// behind it is lost, and that it comes to the same when it is written again.
 func FuzzProxyHeader(f *testing.F) {
 	for _, c := range proxyHeaders {
 		f.Add([]byte(c.raw))
