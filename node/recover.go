@@ -179,7 +179,7 @@ func (r *Room) recover(now time.Time) {
 	r.inheritUnsent(f, now)
 	r.mu.Lock()
 	quiet := r.refuse(f, dead, heir, now) && len(dead) == 0
-	words := r.words(f, dead)
+	words := r.words(dead)
 	if heir == c.self.Node && len(dead) > 0 {
 		r.gets(now)
 		// It fails until all have spoken, and is tried again.
@@ -243,11 +243,11 @@ func (r *Room) refuse(f *roomFacts, dead []crdt.NodeID, heir crdt.NodeID, now ti
 
 // words returns what this node has dealt with the dead, as far as its refusal is on disk, and on which
 // of those that others may refuse it has the rights. It is called with mu held.
-func (r *Room) words(f *roomFacts, dead []crdt.NodeID) []ticket.Word {
+func (r *Room) words(dead []crdt.NodeID) []ticket.Word {
 	c := r.core
 	var words []ticket.Word
 	for _, id := range r.rights.AnswersFor() {
-		// As soon as anybody is dead: others may refuse by way of that one whose rights have come here past it.
+		// As soon as anybody is dead: others may know that this leaver left to that one, and refuse it, where the last ledger here names another.
 		if w, ok := r.rights.Taken(id); ok && len(c.facts.dead) > 0 {
 			words = append(words, w)
 		}
