@@ -243,6 +243,9 @@ func (j *judge) rights() {
 	if j.expire(); lost || j.missed > since {
 		since = 0 // until whoever burns rights is there again, more may be left
 	}
+	if j.free || j.loose > 0 && j.loose > since {
+		since = 0 // while rights limit nothing nobody burns any
+	}
 	for id, n := range owned {
 		if most := j.inForce(id, since); n > most {
 			j.w.broken(fmt.Sprintf("the nodes that run own %d rights, and the greatest limit in force of late was %d", n, most))
