@@ -30,7 +30,7 @@ func (s *schedule) bound() (over int, ok bool) {
 		return nodes - 1, true
 	case room.Counter:
 		if s.betweenTwo() {
-			return 3 * nodes, true
+			return 4 * nodes, true
 		}
 		return s.sites - 1, true
 	}
@@ -59,7 +59,7 @@ func boundText(p room.Policy) string {
 	case room.Even:
 		return "nodes − 1; 2 per node with a site between two"
 	case room.Counter:
-		return "sites − 1; 3 per node with a site between two"
+		return "sites − 1; 4 per node with a site between two"
 	}
 	return "no bound"
 }
