@@ -22,6 +22,14 @@ const (
 	maxLWWBytes   = 64 << 20 // of keys and values of an LWW
 )
 
+// What of an LWW a replica leaves to others: it writes nothing itself that needs it. What
+// several replicas write at once into the last free places is so taken by all, and a value that
+// is written again and has grown by some bytes is, too.
+const (
+	keptLWWEntries = 1 << 12
+	keptLWWBytes   = 1 << 20
+)
+
 // advance returns the knowledge after the changes (from, to] have been merged,
 // and whether a hole keeps them from counting.
 func advance(known, from, to uint64) (now uint64, gap bool) {

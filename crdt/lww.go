@@ -15,8 +15,9 @@ import (
 const (
 	// MaxValue is the size of the largest value of an LWW.
 	MaxValue = 64 << 10
-	// MaxKeys is how many keys an LWW has at most, deleted ones included.
-	MaxKeys = maxLWWEntries
+	// MaxKeys is how many keys an LWW has at most, deleted ones included, beside those that
+	// several replicas add at once.
+	MaxKeys = maxLWWEntries - keptLWWEntries
 	maxKey  = 512
 )
 
@@ -102,7 +103,7 @@ func (m *LWW) Set(key string, value []byte, at Stamp) error {
 	if len(key) > maxKey || len(value) > MaxValue {
 		return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(key), len(value), maxKey, MaxValue)
 	}
-	if !m.fits([]Write{{Key: key, Value: value}}) {
+	if !m.fitsOwn([]Write{{Key: key, Value: value}}) {
 		return fmt.Errorf("set %q: %w", key, ErrFull)
 	}
 	m.put(key, entryOf(at, value))
@@ -119,7 +120,7 @@ func (m *LWW) Fits(writes []Write) error {
 			return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(w.Key), len(w.Value), maxKey, MaxValue)
 		}
 	}
-	if !m.fits(writes) {
+	if !m.fitsOwn(writes) {
 		return fmt.Errorf("set %d keys: %w", len(writes), ErrFull)
 	}
 	return nil
@@ -357,13 +358,34 @@ func (m *LWW) Take(key string, value []byte, at Stamp, clock *Clock, now time.Ti
 // Tellable reports whether others may be told of a write of that stamp: that it is not withheld.
 func (m *LWW) Tellable(at Stamp) bool { return at.Node != m.withheld || at.packed() <= m.upTo }
 
-// fits reports whether there is room for writes, even if all their keys are new.
-func (m *LWW) fits(writes []Write) bool {
-	size := m.size
+// growth returns how many keys writes add at most, and how many bytes.
+func (m *LWW) growth(writes []Write) (keys, size int) {
 	for _, w := range writes {
-		size += len(w.Key) + len(w.Value)
+		old, known := m.entries.get(w.Key)
+		if !known {
+			keys++
+			size += len(w.Key)
+		}
+		size += max(0, len(w.Value)-len(old.value))
 	}
-	return m.entries.len()+len(writes) <= maxLWWEntries && size <= maxLWWBytes
+	return keys, size
+}
+
+// fits reports whether there is room for what others have written. What needs no more than was
+// there before always fits: it may be a limit that was lowered.
+func (m *LWW) fits(writes []Write) bool {
+	keys, size := m.growth(writes)
+	return (keys == 0 || m.entries.len()+keys <= maxLWWEntries) && (size == 0 || m.size+size <= maxLWWBytes)
+}
+
+// fitsOwn is fits for what is written here. New keys leave all that is kept, and values that grow half of it.
+func (m *LWW) fitsOwn(writes []Write) bool {
+	keys, size := m.growth(writes)
+	most := maxLWWBytes - keptLWWBytes/2
+	if keys > 0 {
+		most = maxLWWBytes - keptLWWBytes
+	}
+	return (keys == 0 || m.entries.len()+keys <= maxLWWEntries-keptLWWEntries) && (size == 0 || m.size+size <= most)
 }
 
 func (p LWWPiece) check() error {

@@ -16,9 +16,12 @@ func (f *facts) gone(id crdt.NodeID) bool {
 	return left || dead
 }
 
-// maxHeirs bounds how often what was a node's passes to another: heirs may leave
-// as well, and two nodes that name each other must not make this run for ever.
-const maxHeirs = 64
+// hops bounds how often what was a node's in a room has passed to another: heirs leave as well,
+// and machines are replaced for years. Nobody passes it on twice, but two nodes that name each
+// other must not make a search run for ever.
+func (f *facts) hops(r *roomFacts) int {
+	return len(f.left) + len(f.dead) + len(r.finals) + len(r.inherited) + len(r.again) + 1
+}
 
 // leftTo returns to whom a node has left a room; ok is false if it has not. A node leaves rooms
 // one by one: it has left those of which its last ledger is known, or that of its heir. Once it has left all, those in
@@ -64,7 +67,7 @@ func (f *facts) leftBehind(id crdt.NodeID) bool {
 
 // heir returns who answers for a node in a room by now: itself, or who took over last.
 func (f *facts) heir(r *roomFacts, id crdt.NodeID) crdt.NodeID {
-	for range maxHeirs {
+	for range f.hops(r) {
 		next, gone := f.leftTo(r, id)
 		if x, done := r.again[id]; !gone && done {
 			next, gone = x.by, true
@@ -83,7 +86,7 @@ func (f *facts) heir(r *roomFacts, id crdt.NodeID) crdt.NodeID {
 // keeper returns who keeps what was given to a node that has left a room: an heir that has
 // not left it itself, lost or not.
 func (f *facts) keeper(r *roomFacts, id crdt.NodeID) crdt.NodeID {
-	for range maxHeirs {
+	for range f.hops(r) {
 		next, left := f.leftTo(r, id)
 		if !left {
 			break
@@ -104,7 +107,7 @@ func (r *roomFacts) tookOver(keeper, leaver crdt.NodeID) bool {
 // recovered.
 func (f *facts) mints(r *roomFacts) crdt.NodeID {
 	id := r.minter
-	for range maxHeirs {
+	for range f.hops(r) {
 		next, left := f.leftTo(r, id)
 		if _, dead := f.dead[id]; !left && !dead {
 			break

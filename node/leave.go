@@ -50,7 +50,30 @@ func (c *Core) Leave(now time.Time) error {
 	if _, ok := c.chooseHeir(nil); !ok {
 		return fmt.Errorf("leave: %w", ErrNoHeir)
 	}
+	for _, r := range c.order {
+		if err := r.canLeave(); err != nil {
+			return fmt.Errorf("leave: %w", err)
+		}
+	}
 	c.leave.seeking.on = true
+	return nil
+}
+
+// ledgerMost is how large a ledger may be of a node that leaves: it is told as one fact, and
+// may grow until then.
+const ledgerMost = crdt.MaxValue * 7 / 8
+
+// canLeave returns why a node cannot leave a room: nobody could be told what it had.
+func (r *Room) canLeave() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rights == nil {
+		return nil
+	}
+	if n := r.rights.LedgerSize(); n > ledgerMost {
+		return fmt.Errorf("its ledger of room %s has %d bytes, of all the nodes that have left to it, and %d are allowed: have it go on, or stop it for good and declare it dead",
+			r.id, n, ledgerMost)
+	}
 	return nil
 }
 

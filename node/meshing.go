@@ -124,7 +124,7 @@ func (c *Core) foundsNow(now time.Time) bool {
 func (f *facts) meshMinter(room crdt.RoomID) (minter crdt.NodeID, lost bool) {
 	r := f.room(room)
 	minter = f.mints(r)
-	for id, hops := r.minter, 0; id != minter && hops <= maxHeirs; hops++ {
+	for id, hops := r.minter, 0; id != minter && hops <= f.hops(r); hops++ {
 		heir, left := f.leftTo(r, id)
 		if !left {
 			return minter, true

@@ -122,12 +122,19 @@ func (r *Rights) Leaving() (heir crdt.NodeID, ok bool) {
 
 // final returns the ledger as it is passed on; ok is false before that is written.
 func (r *Rights) final() (f Final, ok bool) {
-	disk := &r.book.disk
-	if disk.leaving == nil {
+	if r.book.disk.leaving == nil {
 		return Final{}, false
 	}
+	return r.lastLedger(*r.book.disk.leaving), true
+}
+
+// LedgerSize is how many bytes the last ledger of this node takes, as [AppendFinal] writes it.
+func (r *Rights) LedgerSize() int { return len(AppendFinal(nil, r.lastLedger(leaving{}))) }
+
+func (r *Rights) lastLedger(to leaving) (f Final) {
+	disk := &r.book.disk
 	f = Final{
-		Node: r.cfg.Self.Node, Heir: disk.leaving.heir, InUse: disk.leaving.inUse,
+		Node: r.cfg.Self.Node, Heir: to.heir, InUse: to.inUse,
 		Span: time.Duration(disk.span) * time.Millisecond,
 	}
 	if r.cfg.LeaveOut&FreshMint == 0 {
@@ -147,7 +154,7 @@ func (r *Rights) final() (f Final, ok bool) {
 	}
 	slices.SortFunc(f.Inherited, func(a, b Inherited) int { return a.Leaver.Compare(b.Leaver) })
 	f.Recovered = r.Recovered()
-	return f, true
+	return f
 }
 
 // HandsOver reports whether the heir has not acknowledged yet what this node passes on.
