@@ -44,7 +44,7 @@ type Mesh struct {
 
 	lastSeek atomic.Int64 // when seekDouble last went, in m.now()
 
-	lastForeign, lastName atomic.Int64 // when a warning was last given that a peer is of another mesh, or has a name twice
+	lastForeign, lastName, lastAddr atomic.Int64 // when a warning was last given that a peer is of another mesh, or has a name twice, or this node's address
 
 	greeting  chan struct{} // one token per connection that has not said hello
 	group     group
@@ -115,6 +115,9 @@ func (m *Mesh) quicTransport() *quic.Transport {
 func (m *Mesh) quicConfig() *quic.Config {
 	idle := m.cfg.Timing.IdleTimeout
 	return &quic.Config{
+		// The least that QUIC allows (RFC 9000, 14.1): whatever the path carries, it begins.
+		// Longer packets come once they are known to arrive.
+		InitialPacketSize:              1200,
 		HandshakeIdleTimeout:           min(2*time.Second, m.cfg.Timing.DialTimeout),
 		MaxIdleTimeout:                 idle,
 		KeepAlivePeriod:                idle / 3,

@@ -38,6 +38,7 @@ type wire struct {
 	nodes map[netip.AddrPort]simnet.PacketReceiver
 	delay time.Duration
 	loss  float64
+	room  int // bytes of the largest UDP payload that arrives; 0: any
 	rng   *rand.Rand
 	cut   func(from, to netip.AddrPort) bool
 	tap   func(p simnet.Packet)
@@ -57,7 +58,7 @@ func (w *wire) SendPacket(p simnet.Packet) error {
 	from, to := mustAddrPort(p.From), mustAddrPort(p.To)
 	w.mu.Lock()
 	r := w.nodes[to]
-	lost := r == nil || (w.cut != nil && w.cut(from, to)) || (w.loss > 0 && w.rng.Float64() < w.loss)
+	lost := r == nil || (w.cut != nil && w.cut(from, to)) || (w.loss > 0 && w.rng.Float64() < w.loss) || (w.room > 0 && len(p.Data) > w.room)
 	tap, delay := w.tap, w.delay
 	w.mu.Unlock()
 	if tap != nil {
@@ -161,9 +162,13 @@ func (c *cluster) config(i int, boot uint64, port uint16) Config {
 	if port == 0 {
 		port = 7000
 	}
-	addr := &net.UDPAddr{IP: net.IPv4(10, 0, 0, byte(i)).To4(), Port: int(port)}
-	cfg.PacketConn = simnet.NewBlockingSimConn(addr, c.wire)
+	cfg.PacketConn = c.conn(i, port)
 	return cfg
+}
+
+// conn is a socket at the address of node i.
+func (c *cluster) conn(i int, port uint16) net.PacketConn {
+	return simnet.NewBlockingSimConn(&net.UDPAddr{IP: net.IPv4(10, 0, 0, byte(i)).To4(), Port: int(port)}, c.wire)
 }
 
 // start runs a node with cfg until the test ends or it is stopped.
