@@ -144,6 +144,15 @@ func (m *Mesh) nameTakenHere(id PeerID, addr netip.AddrPort, h hello) error {
 	return fmt.Errorf("%w: %q is this node, %s at %s", ErrNameTaken, h.name, m.cfg.ID, m.advertise)
 }
 
+// addressTaken tells of a peer that says it is where this node is: others reach one of the
+// two at most.
+func (m *Mesh) addressTaken(c claim) {
+	if m.mayWarn(&m.lastAddr) {
+		m.log.Warn("a peer advertises this node's own address, so that one of the two cannot be reached; give each node an --advertise that the others reach",
+			"peer", c.id.String(), "name", c.tags.name, "addr", c.addr.String())
+	}
+}
+
 // warnEvery is how often the log is told of a peer that is refused again and again.
 const warnEvery = time.Minute
 

@@ -46,6 +46,8 @@ type member struct {
 	tries     int           // checks of claimed incarnations so far
 	leaving   time.Duration // since when gossip calls it leaving; 0: it does not
 
+	sameAddress time.Duration // since when it claims this node's address; 0: it does not
+
 	// from outside
 	suspected bool   // its connection broke or fell silent
 	bye       uint64 // boot+1 of the incarnation that said good-bye; 0: none

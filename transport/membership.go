@@ -68,6 +68,30 @@ func (ms *members) takeClaimsLocked(claims []claim) {
 		}
 		mb.claims[c.boot] = c
 	}
+	for _, mb := range ms.byID {
+		ms.sameAddressLocked(mb)
+	}
+}
+
+// sameAddressAfter is how long a peer has to claim this node's address until that is told of:
+// a node that took the place of another one has its address while that one is found out to be
+// gone.
+const sameAddressAfter = 30 * time.Second
+
+// sameAddressLocked tells of a peer that lives, as others say, where this node is.
+func (ms *members) sameAddressLocked(mb *member) {
+	for _, c := range mb.claims {
+		if c.addr != ms.m.advertise || c.status != serf.StatusAlive {
+			continue
+		}
+		if mb.sameAddress == 0 {
+			mb.sameAddress = ms.m.now()
+		} else if ms.m.now()-mb.sameAddress > sameAddressAfter {
+			ms.m.addressTaken(c)
+		}
+		return
+	}
+	mb.sameAddress = 0
 }
 
 // decideLocked looks at one member. It returns the event that follows, if any.

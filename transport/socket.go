@@ -128,7 +128,7 @@ func bufferRemedy(read, write int) string {
 }
 
 // localAddrPort returns where conn is bound.
-func localAddrPort(conn net.PacketConn) (netip.AddrPort, error) {
+func localAddrPort(conn interface{ LocalAddr() net.Addr }) (netip.AddrPort, error) {
 	return addrPortOf(conn.LocalAddr())
 }
 
@@ -144,56 +144,4 @@ func addrPortOf(a net.Addr) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("address %q: %w", a, err)
 	}
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), nil
-}
-
-// advertised finds the address that others shall dial.
-func advertised(cfg Config, bound netip.AddrPort) (netip.AddrPort, error) {
-	if cfg.Advertise != "" {
-		u, err := net.ResolveUDPAddr("udp", cfg.Advertise)
-		if err != nil {
-			return netip.AddrPort{}, fmt.Errorf("advertise %q: %w", cfg.Advertise, err)
-		}
-		ap, err := addrPortOf(u)
-		if err != nil {
-			return netip.AddrPort{}, err
-		}
-		if ap.Port() == 0 {
-			ap = netip.AddrPortFrom(ap.Addr(), bound.Port())
-		}
-		if !ap.Addr().IsValid() || ap.Addr().IsUnspecified() {
-			return netip.AddrPort{}, fmt.Errorf("advertise %q: others cannot dial that", cfg.Advertise)
-		}
-		return ap, nil
-	}
-	if !bound.Addr().IsUnspecified() {
-		return bound, nil
-	}
-	ip, err := outwardIP()
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("no address to advertise for %s (give one): %w", bound, err)
-	}
-	return netip.AddrPortFrom(ip, bound.Port()), nil
-}
-
-// outwardIP returns the first address of this machine that another machine
-// could dial, and loopback on a machine that has nothing else.
-func outwardIP() (netip.Addr, error) {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	best := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	for _, a := range addrs {
-		p, err := netip.ParsePrefix(a.String())
-		if err != nil || p.Addr().IsLoopback() || p.Addr().IsLinkLocalUnicast() || p.Addr().Is4In6() {
-			continue
-		}
-		if p.Addr().Is4() {
-			return p.Addr(), nil // what the most networks route
-		}
-		if best.IsLoopback() {
-			best = p.Addr()
-		}
-	}
-	return best, nil
 }

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -52,25 +51,6 @@ func TestQuietQUIC(t *testing.T) {
 		if got := os.Getenv(quicWarning); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
-	}
-}
-
-func TestAdvertisedAddress(t *testing.T) {
-	port := uint16(7000)
-	for _, tc := range []struct{ bound, advertise, want string }{
-		{"10.1.2.3:7000", "", "10.1.2.3:7000"},
-		{"10.1.2.3:7000", "192.0.2.1:9", "192.0.2.1:9"},
-		{"0.0.0.0:7000", "192.0.2.1:0", "192.0.2.1:7000"},
-		{"[::]:7000", "[2001:db8::1]:9", "[2001:db8::1]:9"},
-	} {
-		got, err := advertised(Config{Advertise: tc.advertise}, netip.MustParseAddrPort(tc.bound))
-		if err != nil || got.String() != tc.want {
-			t.Errorf("%s, %q: got %v, %v, want %s", tc.bound, tc.advertise, got, err, tc.want)
-		}
-	}
-	got, err := advertised(Config{}, netip.AddrPortFrom(netip.IPv4Unspecified(), port))
-	if err != nil || got.Addr().IsUnspecified() || got.Port() != port {
-		t.Errorf("wildcard: got %v, %v, want an address of this machine", got, err)
 	}
 }
 
