@@ -90,6 +90,9 @@ func (m *manager) lost(given string) (crdt.NodeID, error) {
 	if len(down) > 1 {
 		return crdt.NodeID{}, admin.Refuse(http.StatusConflict, CodeNoNode, "%d nodes are called %q and are down; give the id of one: %v", len(down), given, down)
 	}
+	if failed := inState(m.called(given), "failed"); len(failed) == 1 {
+		return crdt.ParseNodeID(failed[0].Node)
+	}
 	n, err := m.find(given)
 	if err != nil {
 		return crdt.NodeID{}, err

@@ -148,21 +148,44 @@ func (m *manager) node(_ context.Context, c *admin.Call) (admin.Answer, error) {
 	return admin.Answer{Result: n}, err
 }
 
-// find returns the node of an id or a name.
-func (m *manager) find(given string) (n dashboard.Node, err error) {
-	var found []dashboard.Node
+// find returns the node of an id or a name. Of several with one name, such as a machine that was
+// replaced and is still listed, the living one is meant.
+func (m *manager) find(given string) (dashboard.Node, error) {
+	found := m.called(given)
+	if living := inState(found, "alive"); len(living) > 0 {
+		found = living
+	}
+	switch len(found) {
+	case 0:
+		return dashboard.Node{}, admin.Refuse(http.StatusNotFound, CodeNoNode, "no node %q is known here; /api/v1/nodes lists those that are", given)
+	case 1:
+		return found[0], nil
+	}
+	var which []string
+	for _, n := range found {
+		which = append(which, n.Node+" ("+n.State+")")
+	}
+	return dashboard.Node{}, admin.Refuse(http.StatusConflict, CodeNoNode, "%d nodes are called %q; give the id of one: %s", len(found), given, strings.Join(which, ", "))
+}
+
+// called returns all nodes of an id or a name.
+func (m *manager) called(given string) (found []dashboard.Node) {
 	for _, n := range m.mesh.Snapshot(m.now()).Nodes {
 		if n.Node == given || n.Name == given {
 			found = append(found, n)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return n, admin.Refuse(http.StatusNotFound, CodeNoNode, "no node %q is known here; /api/v1/nodes lists those that are", given)
-	case 1:
-		return found[0], nil
+	return found
+}
+
+// inState returns those of a state: alive, failed or left.
+func inState(all []dashboard.Node, state string) (in []dashboard.Node) {
+	for _, n := range all {
+		if n.State == state {
+			in = append(in, n)
+		}
 	}
-	return n, admin.Refuse(http.StatusConflict, CodeNoNode, "%d nodes are called %q; give the id of one", len(found), given)
+	return in
 }
 
 func (m *manager) rights(ctx context.Context, c *admin.Call) (admin.Answer, error) {

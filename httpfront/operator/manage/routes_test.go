@@ -28,10 +28,11 @@ import (
 )
 
 var (
-	begin = time.Date(2026, 7, 1, 18, 0, 0, 0, time.UTC)
-	here  = crdt.NodeID{1}
-	there = crdt.NodeID{2}
-	who   = strings.Repeat("7", 32)
+	begin    = time.Date(2026, 7, 1, 18, 0, 0, 0, time.UTC)
+	here     = crdt.NodeID{1}
+	there    = crdt.NodeID{2}
+	replaced = crdt.NodeID{10} // of three nodes that were called so, the one that lives
+	who      = strings.Repeat("7", 32)
 )
 
 // fakeMesh notes what it is told.
@@ -51,10 +52,19 @@ func (f *fakeMesh) Status() node.Status {
 }
 
 func (f *fakeMesh) Snapshot(now time.Time) dashboard.Snapshot {
-	n := func(id crdt.NodeID, name string) dashboard.Node {
-		return dashboard.Node{Node: id.String(), Name: name, Site: "a", State: "alive", RTTs: map[string]time.Duration{}, Leads: []string{}}
+	was := func(id crdt.NodeID, name, state string) dashboard.Node {
+		return dashboard.Node{Node: id.String(), Name: name, Site: "a", State: state, RTTs: map[string]time.Duration{}, Leads: []string{}}
 	}
-	return dashboard.Snapshot{Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Down: append([]dashboard.Down{}, f.down...), Nodes: []dashboard.Node{n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin")}}
+	n := func(id crdt.NodeID, name string) dashboard.Node { return was(id, name, "alive") }
+	nodes := []dashboard.Node{
+		n(here, "one"), n(there, "two"), n(crdt.NodeID{3}, "twin"), n(crdt.NodeID{4}, "twin"),
+		was(crdt.NodeID{5}, "replaced", "failed"), n(replaced, "replaced"), was(crdt.NodeID{11}, "replaced", "left"),
+		was(crdt.NodeID{12}, "gone", "failed"), was(crdt.NodeID{13}, "gone", "left"),
+	}
+	return dashboard.Snapshot{
+		Time: now, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{{Site: "a"}}, Nodes: nodes,
+		Limits: []dashboard.Limit{}, Refused: []dashboard.Refused{}, Down: append([]dashboard.Down{}, f.down...),
+	}
 }
 
 func (f *fakeMesh) Ledgers(context.Context, crdt.RoomID) ([]node.Ledger, []string, error) {
@@ -193,7 +203,11 @@ func TestOrders(t *testing.T) {
 		{"nodes/two/drain", `{}`, nil, 200, there.String()},
 		{"nodes/" + there.String() + "/drain", `{"leave":true}`, nil, 200, `"node":"` + there.String() + `","warning":"it was the last"`},
 		{"nodes/three/drain", `{}`, nil, 404, "no node \\\"three\\\""},
-		{"nodes/twin/drain", `{}`, nil, 409, "2 nodes are called"},
+		{"nodes/twin/drain", `{}`, nil, 409, "2 nodes are called \\\"twin\\\"; give the id of one: " + crdt.NodeID{3}.String() + " (alive), " + crdt.NodeID{4}.String() + " (alive)"},
+		{"nodes/replaced/drain", `{}`, nil, 200, replaced.String()},
+		{"nodes/gone/drain", `{}`, nil, 409, "(failed), " + crdt.NodeID{13}.String() + " (left)"},
+		{"nodes/replaced/declare_dead", `{"gone_for_good":true}`, nil, 200, crdt.NodeID{5}.String()},
+		{"nodes/gone/declare_dead", `{"gone_for_good":true}`, nil, 200, crdt.NodeID{12}.String()},
 		{"nodes/two/drain", `{"leaf":true}`, nil, 400, "leaf: there is no such field"},
 		{"nodes/two/drain", `{"leave":1}`, nil, 400, `"allowed":"true or false","code":1003,"field":"leave","message":"leave: 1 is not allowed: want true or false","value":"1"`},
 		{"nodes/two/drain", `{"leave":null}`, nil, 200, there.String()},
@@ -234,10 +248,10 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d with %q", c.path, c.body, code, text, c.code, c.says)
 		}
 	}
-	if want := []string{there.String() + " false", there.String() + " true", there.String() + " false", there.String() + " false", there.String() + " false", there.String() + " true"}; strings.Join(b.mesh.drained, ",") != strings.Join(want, ",") {
+	if want := []string{there.String() + " false", there.String() + " true", replaced.String() + " false", there.String() + " false", there.String() + " false", there.String() + " false", there.String() + " true"}; strings.Join(b.mesh.drained, ",") != strings.Join(want, ",") {
 		t.Errorf("drained %q, want %q", b.mesh.drained, want)
 	}
-	if len(b.mesh.dead) != 4 || b.mesh.dead[0] != there || b.mesh.dead[1] != (crdt.NodeID{9}) {
+	if len(b.mesh.dead) != 6 || b.mesh.dead[2] != there || b.mesh.dead[3] != (crdt.NodeID{9}) {
 		t.Errorf("declared dead: %v", b.mesh.dead)
 	}
 }
