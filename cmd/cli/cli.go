@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,8 +54,24 @@ func Main(root *cobra.Command, exitCode func(error) int) {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
+	tell(fmt.Sprintf("%s: %v\n", root.Name(), err))
 	os.Exit(exitCode(err))
+}
+
+// tellLimit is how long the end of a process waits for who reads its errors.
+const tellLimit = 2 * time.Second
+
+// tell prints an error to who reads them, who may have stopped reading.
+func tell(text string) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		fmt.Fprint(os.Stderr, text)
+	}()
+	select {
+	case <-said:
+	case <-time.After(tellLimit):
+	}
 }
 
 // Prepare has the root of a program refuse what it does not understand in one way. Errors are for

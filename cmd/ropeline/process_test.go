@@ -58,6 +58,8 @@ type running struct {
 	admin  string
 	mesh   string
 	args   []string // besides addresses
+	shell  []string // a command that is given the program and its arguments, and becomes it; nil: none
+	log    string   // the file that it logs to; "": it is kept in memory
 	served bool     // in this process
 	runner
 }
@@ -107,13 +109,19 @@ func startNode(t *testing.T, name, site string, args ...string) *running {
 // startNodeAt is startNode with the address for visitors.
 func startNodeAt(t *testing.T, name, site, address string, args ...string) *running {
 	t.Helper()
-	p := &running{
-		t: t, name: name, site: site, args: args,
-		http: address, admin: freeAddress(t), mesh: freeAddress(t),
-	}
+	p := newRunning(t, name, site, address, args...)
 	p.start()
 	p.endWithTest()
 	return p
+}
+
+// newRunning returns a node that has still to be started.
+func newRunning(t *testing.T, name, site, address string, args ...string) *running {
+	t.Helper()
+	return &running{
+		t: t, name: name, site: site, args: args,
+		http: address, admin: freeAddress(t), mesh: freeAddress(t),
+	}
 }
 
 // endWithTest has the node end when the test does, and its log be shown if that fails.
@@ -144,7 +152,8 @@ func (p *running) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	started, err := rig.Start(p.t.Context(), rig.Command{Name: self, Args: args, Env: []string{asCommand + "=1"}})
+	line := append(append(slices.Clone(p.shell), self), args...)
+	started, err := rig.Start(p.t.Context(), rig.Command{Name: line[0], Args: line[1:], Env: []string{asCommand + "=1"}, Log: p.log})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -12,11 +12,13 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ropeline/ropeline/cmd/cli"
+	"github.com/ropeline/ropeline/httpfront/observe/sink"
 	"github.com/ropeline/ropeline/httpfront/server"
 )
 
@@ -44,12 +46,7 @@ YAML file under its own name; flags win. Several rooms stand there under "rooms"
 				showAll(cmd, nil)
 				return nil
 			}
-			to, err := cfg.prepare(file, cmd.Flags(), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			cfg.Rooms, cfg.file = nil, fileLines{} // there may be thousands, and flags hold cfg for good
-			return runNode(cmd.Context(), to)
+			return cfg.run(cmd.Context(), file, cmd.Flags(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "YAML `file` with any of these flags")
@@ -59,6 +56,32 @@ YAML file under its own name; flags win. Several rooms stand there under "rooms"
 	cmd.Flags().SortFlags = false
 	showAll = shortHelp(cmd)
 	return cmd
+}
+
+// logKept is how many bytes of the log wait for who reads it at most, and logEnd for how long the
+// end of a node does.
+const (
+	logKept = 1 << 20
+	logEnd  = 2 * time.Second
+)
+
+// run runs a node that logs to w, which may stop taking lines, or go away, and holds up nothing
+// by it.
+func (c *config) run(ctx context.Context, file string, flags *pflag.FlagSet, w io.Writer) error {
+	// A line for a reader that is gone is an error then, and not the end of the process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	lines := sink.New(w, logKept)
+	defer lines.Close(logEnd)
+	to, err := c.prepare(file, flags, lines)
+	if err != nil {
+		return err
+	}
+	to.LogDropped = lines.Dropped
+	lines.Report(func(dropped uint64) {
+		to.Logger.Warn("lines of this log were dropped, since who reads it did not take them", "lines", dropped)
+	})
+	c.Rooms, c.file = nil, fileLines{} // there may be thousands, and flags hold c for good
+	return runNode(ctx, to)
 }
 
 // prepare returns what a server is told by file and flags. It logs to w.

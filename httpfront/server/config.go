@@ -31,6 +31,8 @@ type Config struct {
 	Rooms []room.Settings
 
 	Logger *slog.Logger // default slog.Default()
+	// LogDropped is how many lines of Logger were dropped so far; nil: none are.
+	LogDropped func() uint64
 
 	Listen         string         // TCP address for visitors. Default "127.0.0.1:0"; unused without origins
 	VerdictListen  string         // TCP address for proxies that ask for verdicts; "": nobody asks

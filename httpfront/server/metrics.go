@@ -115,6 +115,9 @@ func (m *measures) sample() metrics.Sample {
 		is := a.access.Stats()
 		s.Front.AccessLines, s.Front.AccessDropped, s.Front.AccessErrors = is.Lines, is.Dropped, is.Errors
 	}
+	if dropped := a.cfg.LogDropped; dropped != nil {
+		s.Node.LogDropped = dropped()
+	}
 	for _, c := range a.visitors.status() {
 		of := metrics.Certificate{NotAfter: c.NotAfter, OK: c.Error == ""}
 		if len(c.Names) > 0 {

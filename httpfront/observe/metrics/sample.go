@@ -38,6 +38,7 @@ type Node struct {
 
 	HistoryBytes   uint64 // of minutes kept
 	HistoryRefused uint64 // observations of rooms for which there was no place
+	LogDropped     uint64 // lines of the node's own log
 }
 
 // Room is one room as this node sees it, over the whole mesh.

@@ -100,6 +100,10 @@ var nodeTable = []Metric{
 		"ropeline_history_refused_total", Counter, "observations", nil, "observations of rooms for which the history had no place",
 		one(func(s *Sample) uint64 { return s.Node.HistoryRefused }),
 	},
+	{
+		"ropeline_log_dropped_lines_total", Counter, "lines", nil, "lines of the log of the node that were not written, since its reader stopped or went away",
+		one(func(s *Sample) uint64 { return s.Node.LogDropped }),
+	},
 }
 
 var meshTable = []Metric{

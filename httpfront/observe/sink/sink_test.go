@@ -1,0 +1,140 @@
+package sink
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// reader is the other end of a log: it may stop reading, and go away.
+type reader struct {
+	mu     sync.Mutex // held while it does not read
+	gone   bool
+	had    bytes.Buffer
+	longer chan struct{} // when not nil, each write waits for one
+}
+
+func (r *reader) Write(p []byte) (int, error) {
+	if r.longer != nil {
+		<-r.longer
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gone {
+		return 0, errors.New("broken pipe")
+	}
+	return r.had.Write(p)
+}
+
+func (r *reader) goes(away bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone = away
+}
+
+func (r *reader) read() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.had.String()
+}
+
+func TestLinesArriveInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r reader
+		s := New(&r, 1<<20)
+		want := ""
+		for i := range 10_000 {
+			line := fmt.Sprintf("line %d\n", i)
+			fmt.Fprint(s, line)
+			want += line
+		}
+		if !s.Close(time.Second) || r.read() != want || s.Dropped() != 0 {
+			t.Errorf("%d bytes arrived and %d lines were dropped, want %d and none", len(r.read()), s.Dropped(), len(want))
+		}
+		fmt.Fprintln(s, "late")
+		if s.Dropped() != 1 || r.read() != want {
+			t.Errorf("after the end: dropped %d, want 1", s.Dropped())
+		}
+	})
+}
+
+// TestAReaderThatStops has nobody wait for it: neither who writes, nor the end.
+func TestAReaderThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reader{longer: make(chan struct{})}
+		s := New(&r, 100)
+		var reported []uint64
+		s.Report(func(n uint64) {
+			reported = append(reported, n)
+			fmt.Fprintf(s, "%d dropped\n", n)
+		})
+		write := func(n int) {
+			for range n {
+				fmt.Fprint(s, "123456789\n")
+			}
+		}
+		write(1)
+		synctest.Wait() // it is being written
+		write(25)
+		if got := s.Dropped(); got != 15 {
+			t.Errorf("%d lines dropped, want 15: 10 fit", got)
+		}
+		r.longer <- struct{}{}
+		synctest.Wait()
+		r.longer <- struct{}{}
+		synctest.Wait()
+		if len(reported) != 1 || reported[0] != 15 {
+			t.Errorf("reported %v, want 15 once", reported)
+		}
+		begun := time.Now()
+		if s.Close(2*time.Second) || time.Since(begun) != 2*time.Second {
+			t.Errorf("the end took %v, and all was written; want 2 s, and that it was not", time.Since(begun))
+		}
+		close(r.longer)
+		if !s.Close(time.Second) || bytes.Count([]byte(r.read()), []byte{'\n'}) != 12 {
+			t.Errorf("read %q, want 11 lines and what was dropped", r.read())
+		}
+	})
+}
+
+// TestAReaderThatGoesAway and comes back, as one that is started again with the same pipe does.
+func TestAReaderThatGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r reader
+		s := New(&r, 1000)
+		s.Report(func(n uint64) { fmt.Fprintf(s, "%d dropped\n", n) })
+		for i, gone := range []bool{false, true, true, false} {
+			r.goes(gone)
+			fmt.Fprintf(s, "line %d\n", i)
+			synctest.Wait()
+		}
+		if !s.Close(time.Second) {
+			t.Error("it is not written to the end")
+		}
+		if want := "line 0\nline 3\n2 dropped\n"; r.read() != want || s.Dropped() != 2 {
+			t.Errorf("read %q, %d dropped, want %q and 2", r.read(), s.Dropped(), want)
+		}
+	})
+}
+
+func TestManyAtOnce(t *testing.T) {
+	var r reader
+	s := New(&r, 1<<16)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 1000 {
+				fmt.Fprint(s, "one of many\n")
+			}
+		})
+	}
+	all.Wait()
+	s.Close(10 * time.Second)
+	if got := uint64(bytes.Count([]byte(r.read()), []byte("one of many\n"))) + s.Dropped(); got != 8000 {
+		t.Errorf("%d lines arrived or were counted, want 8000", got)
+	}
+}
