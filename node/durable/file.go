@@ -141,7 +141,7 @@ func openBolt(path string) (db *bbolt.DB, err error) {
 		})
 		return err
 	})
-	if _, ok := errors.AsType[panicked](err); ok && file != nil {
+	if isPanic(err) && file != nil {
 		// bbolt gives the file back only where it returns. The map that it has left
 		// behind would hold the lock beyond the file's end.
 		syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
@@ -168,9 +168,13 @@ type panicked struct{ value any }
 
 func (p panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
+func isPanic(err error) bool {
+	_, is := errors.AsType[panicked](err)
+	return is
+}
+
 func isDamage(err error) bool {
-	_, panicked := errors.AsType[panicked](err)
-	return panicked || errors.Is(err, berrors.ErrInvalid) ||
+	return isPanic(err) || errors.Is(err, berrors.ErrInvalid) ||
 		errors.Is(err, berrors.ErrChecksum) || errors.Is(err, berrors.ErrVersionMismatch)
 }
 
@@ -280,17 +284,17 @@ func (f *File) Close() error {
 	if f.db == nil {
 		return nil
 	}
-	var errs []error
-	if f.tx != nil {
-		errs = append(errs, guard(f.tx.Rollback))
-		f.tx, f.entries = nil, nil
-	}
+	db, tx := f.db, f.tx
+	f.db, f.tx, f.entries = nil, nil, nil
 	if f.stuck {
-		// Its locks are held for ever; the file stays open until the process ends.
-		f.db = nil
-		return errors.Join(errs...)
+		return nil // the file stays open until the process ends: to close it would wait for ever
 	}
-	errs = append(errs, guard(f.db.Close))
-	f.db = nil
+	var errs []error
+	if tx != nil {
+		errs = append(errs, f.orStuck(tx.Rollback))
+	}
+	if !f.stuck {
+		errs = append(errs, guard(db.Close))
+	}
 	return errors.Join(errs...)
 }

@@ -123,17 +123,32 @@ func (f *File) write(fill func(*bbolt.Tx) error) error {
 	if err != nil && tx != nil {
 		// After some errors, and after a panic, the transaction still holds bbolt's
 		// locks, and the file could not be closed.
-		_, f.stuck = errors.AsType[panicked](guard(tx.Rollback))
+		_ = f.orStuck(tx.Rollback) // what it says is that it has ended
+	} else if isPanic(err) {
+		f.stuck = true // with the locks that it takes as a transaction begins
 	}
 	if err != nil {
 		return err
 	}
-	return guard(f.show)
+	return f.show()
+}
+
+// orStuck runs what cannot go on after a panic, since that leaves bbolt's locks held for ever.
+func (f *File) orStuck(run func() error) error {
+	err := guard(run)
+	if isPanic(err) {
+		f.stuck = true
+	}
+	return err
 }
 
 // show lets readers see the newest commit.
 func (f *File) show() error {
-	tx, err := f.db.Begin(false)
+	var tx *bbolt.Tx
+	err := f.orStuck(func() (err error) {
+		tx, err = f.db.Begin(false)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -144,14 +159,14 @@ func (f *File) show() error {
 	})
 	if err != nil {
 		// While it lasts the file cannot be closed.
-		return errors.Join(err, guard(tx.Rollback))
+		return errors.Join(err, f.orStuck(tx.Rollback))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old := f.tx
 	f.tx, f.entries = tx, entries
 	if old != nil {
-		return old.Rollback()
+		return f.orStuck(old.Rollback)
 	}
 	return nil
 }
