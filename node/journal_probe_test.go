@@ -123,7 +123,7 @@ func TestNodeWhoseDiskIsFull(t *testing.T) {
 		go func() { done <- n.Run(ctx, nil) }()
 		time.Sleep(3 * time.Second)
 		in := n.Route("shop", "/").Decide(Pass{}, false, n.Now())
-		for _, step := range []struct {
+		for i, step := range []struct {
 			free  int64
 			admit bool
 			store string
@@ -135,6 +135,13 @@ func TestNodeWhoseDiskIsFull(t *testing.T) {
 			}
 			if v := n.Route("shop", "/").Decide(in.Pass, true, n.Now()); !v.Admit {
 				t.Errorf("with %d bytes free a visitor who is in was turned away", step.free)
+			}
+			begun := time.Now()
+			err := n.note(t.Context(), func(c *Core, now time.Time) error {
+				return c.facts.set(nodeKey(factDead, crdt.NodeID{77, byte(i)})+"/"+n.core.self.Node.String(), []byte{factVersion}, now)
+			})
+			if wrote := err == nil; wrote != step.admit || !wrote && !errors.Is(err, durable.ErrFull) || time.Since(begun) > 3*time.Second {
+				t.Errorf("with %d bytes free an operator heard %v after %v", step.free, err, time.Since(begun))
 			}
 			if is := n.Status(); !strings.Contains(is.Store, step.store) {
 				t.Errorf("with %d bytes free status says %q of the store, want %q", step.free, is.Store, step.store)

@@ -135,7 +135,8 @@ func (n *Node) History(ctx context.Context, id crdt.RoomID, from, to time.Time) 
 	return s, err
 }
 
-// note has the loop do something and returns once what it tells the mesh is on disk.
+// note has the loop do something and returns once what it tells the mesh is on disk, or that
+// has failed for a while.
 func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) error {
 	var told uint64
 	err := n.tell(ctx, func(c *Core, now time.Time) error {
@@ -146,8 +147,26 @@ func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) 
 	if err != nil {
 		return err
 	}
-	if err := n.until(ctx, func(c *Core) bool { return c.Noted(told) }); err != nil {
+	failing := 0 // looks in a row at which the store had failed
+	var failed error
+	err = n.until(ctx, func(c *Core) bool {
+		if c.Noted(told) {
+			failed = nil
+			return true
+		}
+		if failed = c.storing.failed; failed == nil {
+			failing = 0
+		} else {
+			failing++
+		}
+		return failing > int(storePatience/doneInterval)
+	})
+	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("this is done, but not on disk yet: %w", err)
 	}
 	return nil
 }
+
+// storePatience is how long an operator waits for a store that has failed. It is tried again
+// every second, and may be well by then.
+const storePatience = 2500 * time.Millisecond
