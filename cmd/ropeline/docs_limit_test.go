@@ -126,10 +126,11 @@ var (
 	quoted     = regexp.MustCompile("`[^`]+`")
 	memberName = regexp.MustCompile(`^\w+\.\w+$`)
 	codeName   = regexp.MustCompile(`^\w+$`)
+	flagName   = regexp.MustCompile(`^(?:--)?([a-z]+(?:-[a-z]+)+)$`)
 )
 
 // TestDocsOfTheLimitNameWhatIsThere holds the argument why the limit holds to the
-// code that it points at: every file, function and field that it names exists, and
+// code that it points at: every file, function, field and setting that it names exists, and
 // every rule is named.
 func TestDocsOfTheLimitNameWhatIsThere(t *testing.T) {
 	text, err := os.ReadFile("../../docs/limit.md")
@@ -145,6 +146,7 @@ func TestDocsOfTheLimitNameWhatIsThere(t *testing.T) {
 		code.names[word] = true
 	}
 	tests := testNames(t, "../../node", "../../node/ticket", "../../node/bootstrap", "../../bench/faults", "../../bench/sim", ".")
+	flags := newRunCommand().Flags()
 	named := map[string]bool{}
 	for _, q := range quoted.FindAllString(strings.ReplaceAll(string(text), "\n", " "), -1) {
 		named[strings.Trim(q, "`")] = true
@@ -161,8 +163,10 @@ func TestDocsOfTheLimitNameWhatIsThere(t *testing.T) {
 			there = tests[name]
 		case codeName.MatchString(name):
 			there = code.names[name]
+		case flagName.MatchString(name):
+			there = flags.Lookup(flagName.FindStringSubmatch(name)[1]) != nil
 		default:
-			continue // a formula, a folder, a flag
+			continue // a formula, a folder
 		}
 		found++
 		if !there {
