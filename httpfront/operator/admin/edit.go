@@ -75,30 +75,24 @@ func meant(given string, names []string) string {
 	return ""
 }
 
-// event returns the event of r that a request is about, and its place.
+// event returns the place of the event of r that a request is about.
 func (c *Call) event(r *catalog.Room) (int, error) {
 	id, err := catalog.ParseID(c.params["event"])
-	if err == nil {
-		for i := range r.Events {
-			if r.Events[i].ID == id {
-				return i, nil
-			}
-		}
+	i := slices.IndexFunc(r.Events, func(e catalog.Event) bool { return e.ID == id })
+	if err != nil || i < 0 {
+		return 0, Refuse(http.StatusNotFound, CodeNoEvent, "the room %q has no event %q", r.Settings.Name, shorten(c.params["event"]))
 	}
-	return 0, Refuse(http.StatusNotFound, CodeNoEvent, "the room %q has no event %q", r.Settings.Name, shorten(c.params["event"]))
+	return i, nil
 }
 
 // rule is event for rules.
-func (c *Call) rule(r *catalog.Room, id string) (int, error) {
-	parsed, err := catalog.ParseID(id)
-	if err == nil {
-		for i := range r.Rules {
-			if r.Rules[i].ID == parsed {
-				return i, nil
-			}
-		}
+func (c *Call) rule(r *catalog.Room) (int, error) {
+	id, err := catalog.ParseID(c.params["rule"])
+	i := slices.IndexFunc(r.Rules, func(r catalog.Rule) bool { return r.ID == id })
+	if err != nil || i < 0 {
+		return 0, Refuse(http.StatusNotFound, CodeNoRule, "the room %q has no rule %q", r.Settings.Name, shorten(c.params["rule"]))
 	}
-	return 0, Refuse(http.StatusNotFound, CodeNoRule, "the room %q has no rule %q", r.Settings.Name, shorten(id))
+	return i, nil
 }
 
 // edit has a room become what change makes of a copy of it, if that can be, and returns
@@ -158,8 +152,8 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 		zone = catalog.DefaultZone
 	}
 	var id crdt.RoomID
-	if _, err := io.ReadFull(c.api.cfg.Rand, id[:]); err != nil {
-		return nil, fmt.Errorf("id of a room: %w", err)
+	if err := c.makeID(id[:]); err != nil {
+		return nil, err
 	}
 	var is catalog.Room
 	err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
@@ -176,12 +170,12 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 	return c.written(&is, err)
 }
 
-// newID returns an id of an event or a rule.
-func (c *Call) newID() (id catalog.ID, err error) {
-	if _, err = io.ReadFull(c.api.cfg.Rand, id[:]); err != nil {
-		err = fmt.Errorf("id: %w", err)
+// makeID makes an id of something new.
+func (c *Call) makeID(id []byte) error {
+	if _, err := io.ReadFull(c.api.cfg.Rand, id); err != nil {
+		return fmt.Errorf("make an id: %w", err)
 	}
-	return id, err
+	return nil
 }
 
 // drop is edit for what is only taken away, and looks no further: that makes nothing worse,

@@ -43,8 +43,8 @@ func readEvent(detailed bool) Handler {
 }
 
 func createEvent(ctx context.Context, c *Call) (Answer, error) {
-	id, err := c.newID()
-	if err != nil {
+	var id catalog.ID
+	if err := c.makeID(id[:]); err != nil {
 		return Answer{}, err
 	}
 	room, err := c.edit(ctx, create, func(r *reader, is *catalog.Room) (part, error) {

@@ -35,12 +35,6 @@ type field[T any] struct {
 	twin string
 }
 
-// must returns the field as one that has to be given.
-func (f field[T]) must() field[T] {
-	f.required = true
-	return f
-}
-
 // own returns the field as one that the dialect does not have.
 func (f field[T]) own() field[T] {
 	f.ours, f.keep = true, f.copy

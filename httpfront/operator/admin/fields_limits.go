@@ -1,12 +1,14 @@
 package admin
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/limit"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 type limitField = field[catalog.RateLimit]
@@ -18,8 +20,8 @@ var rateLimitFields = slices.Concat(
 	},
 	limitsInSeconds(fromTable(limit.Fields, func(l *catalog.RateLimit) *limit.Rule { return &l.Rule }, newLimit().Rule)),
 	[]limitField{
-		readOnly("created_on", "When it was made.", Schema{"type": "string", "format": "date-time"}, func(l *catalog.RateLimit, _ time.Time) any { return stampOf(l.Created) }).orNull(),
-		readOnly("modified_on", "When it was last changed.", Schema{"type": "string", "format": "date-time"}, func(l *catalog.RateLimit, _ time.Time) any { return stampOf(l.Modified) }).orNull(),
+		moment("created_on", "When it was made.", func(l *catalog.RateLimit, _ time.Time) time.Time { return l.Created }),
+		moment("modified_on", "When it was last changed.", func(l *catalog.RateLimit, _ time.Time) time.Time { return l.Modified }),
 	})
 
 // limitsInSeconds has spans as numbers: other APIs for rate limits do.
@@ -27,54 +29,28 @@ func limitsInSeconds(all []limitField) []limitField {
 	for i := range all {
 		switch f := &all[i]; f.name {
 		case "period":
-			*f = wholeSeconds(f.name, "The time in which requests are counted, in seconds.", limit.MinPeriod, limit.MaxPeriod, func(l *catalog.RateLimit) *time.Duration { return &l.Period }).must()
+			*f = single(settings.New(f.name, "the time in which requests are counted, in seconds",
+				wholeSeconds(limit.MinPeriod, limit.MaxPeriod), 0, func(l *catalog.RateLimit) *time.Duration { return &l.Period }).Must())
 		case "mitigation_timeout":
-			*f = wholeSeconds(f.name, "For how many seconds requests are limited once there were too many. Default 0, and never less: until there would be few enough.", 0, limit.MaxMitigation,
-				func(l *catalog.RateLimit) *time.Duration { return &l.MitigationTimeout })
+			*f = single(settings.New(f.name, "for how many seconds requests are limited once there were too many",
+				wholeSeconds(0, limit.MaxMitigation), 0, func(l *catalog.RateLimit) *time.Duration { return &l.MitigationTimeout }))
+			f.meaning = strings.Replace(f.meaning, "Default 0", "Default 0, and never less: until there would be few enough", 1)
 		}
 	}
 	return all
 }
 
-var placedRateLimitFields = withPlace(rateLimitFields, limitCalling)
-
-func limitID(l *catalog.RateLimit) string { return l.ID.String() }
-
-var limitCalling = calling[catalog.RateLimit]{"the id or the name", limitsCalled}
-
-// limitsCalled returns the places of the rate limits that are called so: of the one with
-// that id, or else of those with that name.
-func limitsCalled(all []catalog.RateLimit, so string) (at []int) {
-	if id, err := limit.ParseID(so); err == nil {
-		if i := slices.IndexFunc(all, func(l catalog.RateLimit) bool { return l.ID == id }); i >= 0 {
-			return []int{i}
-		}
-	}
-	for i := range all {
-		if all[i].Name == so {
-			at = append(at, i)
-		}
-	}
-	return at
-}
-
 // newLimit is a rate limit with all that may be left out.
 func newLimit() catalog.RateLimit { return catalog.RateLimit{Rule: limit.Rule{}.WithDefaults()} }
 
-// wholeSeconds is a span in whole seconds.
-func wholeSeconds[T any](name, meaning string, lo, hi time.Duration, at func(*T) *time.Duration) field[T] {
-	from, to := int(lo/time.Second), int(hi/time.Second)
-	f := field[T]{
-		name: name, meaning: meaning, allowed: fmt.Sprintf("a whole number of seconds from %d to %d", from, to),
-		schema: always(Schema{"type": "integer", "minimum": from, "maximum": to}),
+// wholeSeconds is a span that is written as a number of seconds.
+func wholeSeconds(lo, hi time.Duration) settings.Kind[time.Duration] {
+	seconds := settings.Int(int(lo/time.Second), int(hi/time.Second))
+	parse := func(s string) (time.Duration, bool) {
+		n, err := strconv.Atoi(s)
+		return time.Duration(n) * time.Second, err == nil
 	}
-	read := readWhole[T](from, to)
-	f.read = func(r *reader, v value, into, _ *T) {
-		if n, ok := read(&f, r, v); ok {
-			*at(into) = time.Duration(n) * time.Second
-		}
-	}
-	f.show = func(t *T, _ time.Time) any { return int(*at(t) / time.Second) }
-	f.copy = func(from, into *T) { *at(into) = *at(from) }
-	return f
+	return settings.Of(settings.Spec{Allowed: strings.Replace(seconds.Allowed, "number", "number of seconds", 1), Schema: seconds.Schema}, parse,
+		func(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) },
+		func(d time.Duration) bool { return d >= lo && d <= hi })
 }

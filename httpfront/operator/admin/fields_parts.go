@@ -7,48 +7,34 @@ import (
 
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // Fields of events, rules and zones.
 
 type eventField = field[catalog.Event]
 
-func itself[T any](v *T) *T { return v }
-
 // eventFields are those of an event. An override that is null is the room's setting.
 var eventFields = slices.Concat(
 	[]eventField{
 		readOnly("id", "It never changes.", Schema{"type": "string"}, func(e *catalog.Event, _ time.Time) any { return e.ID.String() }),
-		text("description", "For operators. Default none.", "a text of at most 500 characters", 500, func(e *catalog.Event) *string { return &e.Description }),
+		single(description(func(e *catalog.Event) *string { return &e.Description })),
 	},
 	besidesSession(fromTable(room.EventFields, func(e *catalog.Event) *room.Event { return &e.Event }, room.Event{})),
 	[]eventField{
 		override(inMinutes("Instead of the room's, in minutes.", itself[time.Duration]), func(e *catalog.Event) **time.Duration { return &e.SessionDuration }),
 		override(inSeconds("The same in seconds.", itself[time.Duration]), func(e *catalog.Event) **time.Duration { return &e.SessionDuration }),
-		override(text("custom_page_html", "Instead of the room's, from the pre-queue on.", pageAllowed, 0, itself[string]), func(e *catalog.Event) **string { return &e.CustomPage }),
-		inherited(noEffect(oneOf("turnstile_mode", "Kept, and without effect.", turnstileModes, "", func(e *catalog.Event) *string { return &e.Turnstile.Mode }), "off")),
-		inherited(noEffect(oneOf("turnstile_action", "Kept, and without effect.", turnstileActions, "", func(e *catalog.Event) *string { return &e.Turnstile.Action }), "log")),
-		readOnly("created_on", "When it was made.", Schema{"type": "string", "format": "date-time"}, func(e *catalog.Event, _ time.Time) any { return stampOf(e.Created) }).orNull(),
-		readOnly("modified_on", "When it was last changed.", Schema{"type": "string", "format": "date-time"}, func(e *catalog.Event, _ time.Time) any { return stampOf(e.Modified) }).orNull(),
+		override(single(page("custom_page_html", "instead of the room's, from the pre-queue on", itself[string]).Must()), func(e *catalog.Event) **string { return &e.CustomPage }),
+		noEffect(single(settings.New("turnstile_mode", "kept, and without effect", inherited(turnstileModes), "", func(e *catalog.Event) *string { return &e.Turnstile.Mode })), "off"),
+		noEffect(single(settings.New("turnstile_action", "kept, and without effect", inherited(turnstileActions), "", func(e *catalog.Event) *string { return &e.Turnstile.Action })), "log"),
+		moment("created_on", "When it was made.", func(e *catalog.Event, _ time.Time) time.Time { return e.Created }),
+		moment("modified_on", "When it was last changed.", func(e *catalog.Event, _ time.Time) time.Time { return e.Modified }),
 	})
 
-// orNull returns the field as one that may be null.
-func (f field[T]) orNull() field[T] {
-	f.nullable = true
-	return f
-}
-
-// inherited shows the empty text as null.
-func inherited(f eventField) eventField {
-	show := f.show
-	f.nullable = true
-	f.show = func(e *catalog.Event, now time.Time) any {
-		if v := show(e, now); v != "" {
-			return v
-		}
-		return nil
-	}
-	return f
+// inherited is a kind of words that are left out where the room's holds.
+func inherited(words settings.Kind[string]) settings.Kind[string] {
+	words.Null = true
+	return words
 }
 
 // details returns an event with what holds while it is under way: what it does not
@@ -91,18 +77,18 @@ var ruleFields = slices.Concat(
 	},
 	fromTable(room.RuleFields, func(r *catalog.Rule) *room.Rule { return &r.Rule }, newRule().Rule),
 	[]ruleField{
-		readOnly("last_updated", "When it was last changed.", Schema{"type": "string", "format": "date-time"}, func(r *catalog.Rule, _ time.Time) any { return stampOf(r.Modified) }).orNull(),
+		moment("last_updated", "When it was last changed.", func(r *catalog.Rule, _ time.Time) time.Time { return r.Modified }),
 	})
 
 func newRule() *catalog.Rule { return &catalog.Rule{Rule: room.Rule{Action: room.Bypass}} }
 
 var zoneFields = []field[catalog.Zone]{
-	truth("search_engine_crawler_bypass", "Crawlers of search engines pass all rooms of the zone. Default false.", func(z *catalog.Zone) *bool { return &z.SearchEngineCrawlerBypass }),
+	single(settings.New("search_engine_crawler_bypass", "crawlers of search engines pass all rooms of the zone", settings.Truth(), false, func(z *catalog.Zone) *bool { return &z.SearchEngineCrawlerBypass })),
 }
 
 // previewed is the body of a request for a preview.
 type previewed struct{ html string }
 
 var previewFields = []field[previewed]{
-	text("custom_html", "The page.", pageAllowed, 0, func(p *previewed) *string { return &p.html }).must(),
+	single(page("custom_html", "the page", func(p *previewed) *string { return &p.html }).Must()),
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // newRoom is a room with all its defaults; the two limits, the name and the host have none.
@@ -21,11 +22,19 @@ func newRoom() *catalog.Room {
 type roomField = field[catalog.Room]
 
 var (
-	turnstileModes   = []string{"off", "invisible", "visible_non_interactive", "visible_managed"}
-	turnstileActions = []string{"log", "infinite_queue"}
+	turnstileModes   = settings.Word("off", "invisible", "visible_non_interactive", "visible_managed")
+	turnstileActions = settings.Word("log", "infinite_queue")
 )
 
-const pageAllowed = "a Mustache template of at most 1048576 bytes; \"\" for the built-in page"
+// description is what operators say of something for each other.
+func description[T any](at func(*T) *string) settings.Field[T] {
+	return settings.New("description", "for operators", settings.Text(500, "a text of at most 500 characters"), "", at)
+}
+
+// page is a page of operators, which is looked at with the whole room.
+func page[T any](name, meaning string, at func(*T) *string) settings.Field[T] {
+	return settings.New(name, meaning, settings.String("page", `a Mustache template of at most 1048576 bytes; "" for the built-in page`, nil), "", at)
+}
 
 // roomFields are the fields of a room, in the order in which they are shown: those of the
 // table, and those that only this API has.
@@ -57,7 +66,7 @@ func identityFields() []roomField {
 	return []roomField{
 		readOnly("id", "It never changes.", Schema{"type": "string"}, func(r *catalog.Room, _ time.Time) any { return r.Settings.ID.String() }),
 		readOnly("zone", "The name space that it is in.", Schema{"type": "string"}, func(r *catalog.Room, _ time.Time) any { return r.Zone }),
-		text("description", "For operators. Default none.", "a text of at most 500 characters", 500, func(r *catalog.Room) *string { return &r.Description }),
+		single(description(func(r *catalog.Room) *string { return &r.Description })),
 		additionalRoutes(),
 		{
 			name: "cookie_attributes", meaning: "How browsers treat the cookie. Default auto and auto.", allowed: "an object with samesite, secure, partitioned",
@@ -77,13 +86,10 @@ func identityFields() []roomField {
 				into.Settings.Front.Cookie.Partitioned = was.Settings.Front.Cookie.Partitioned
 			},
 		},
-		readOnly("created_on", "When it was made.", Schema{"type": "string", "format": "date-time"}, func(r *catalog.Room, _ time.Time) any { return stampOf(r.Created) }).orNull(),
-		readOnly("modified_on", "When anything of it, its events and its rules changed.", Schema{"type": "string", "format": "date-time"},
-			func(r *catalog.Room, _ time.Time) any { return stampOf(r.Modified) }).orNull(),
-		readOnly("next_event_prequeue_start_time", "When the pre-queue of the next event begins; null if there is none.", Schema{"type": "string", "format": "date-time"},
-			func(r *catalog.Room, now time.Time) any { return stampOf(nextEvent(r, now).PrequeueStart) }).orNull(),
-		readOnly("next_event_start_time", "When the next event starts; null if there is none.", Schema{"type": "string", "format": "date-time"},
-			func(r *catalog.Room, now time.Time) any { return stampOf(nextEvent(r, now).Start) }).orNull(),
+		moment("created_on", "When it was made.", func(r *catalog.Room, _ time.Time) time.Time { return r.Created }),
+		moment("modified_on", "When anything of it, its events and its rules changed.", func(r *catalog.Room, _ time.Time) time.Time { return r.Modified }),
+		moment("next_event_prequeue_start_time", "When the pre-queue of the next event begins; null if there is none.", func(r *catalog.Room, now time.Time) time.Time { return nextEvent(r, now).PrequeueStart }),
+		moment("next_event_start_time", "When the next event starts; null if there is none.", func(r *catalog.Room, now time.Time) time.Time { return nextEvent(r, now).Start }),
 	}
 }
 
@@ -100,11 +106,11 @@ func sessionOf(r *catalog.Room) *time.Duration { return &r.Settings.SessionDurat
 
 func otherFields() []roomField {
 	return []roomField{
-		noEffect(oneOf("turnstile_mode", "Kept, and without effect: visitors are not checked for being human here. Default invisible.", turnstileModes, "invisible",
-			func(r *catalog.Room) *string { return &r.Turnstile.Mode }), "off"),
-		noEffect(oneOf("turnstile_action", "Kept, and without effect. Default log.", turnstileActions, "log",
-			func(r *catalog.Room) *string { return &r.Turnstile.Action }), "log"),
-		text("custom_page_html", "The waiting page. Default the built-in one.", pageAllowed, 0, func(r *catalog.Room) *string { return &r.Settings.Front.CustomPage }),
+		noEffect(single(settings.New("turnstile_mode", "kept, and without effect: visitors are not checked for being human here", settings.ZeroIs(turnstileModes, "invisible"), "",
+			func(r *catalog.Room) *string { return &r.Turnstile.Mode })), "off"),
+		noEffect(single(settings.New("turnstile_action", "kept, and without effect", settings.ZeroIs(turnstileActions, "log"), "",
+			func(r *catalog.Room) *string { return &r.Turnstile.Action })), "log"),
+		single(page("custom_page_html", "the waiting page", func(r *catalog.Room) *string { return &r.Settings.Front.CustomPage }).Unless("the built-in one")),
 	}
 }
 

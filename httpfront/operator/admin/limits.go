@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -33,7 +32,7 @@ func limitRoutes() []Route {
 // limitAt returns the place of the rate limit that a request is about, by its id or name.
 func (c *Call) limitAt(all []catalog.RateLimit) (int, error) {
 	given := c.params["limit"]
-	at := limitsCalled(all, given)
+	at := limitList.places(all, given)
 	switch len(at) {
 	case 0:
 		return 0, Refuse(http.StatusNotFound, CodeNoLimit, "there is no rate limit %q", shorten(given))
@@ -42,7 +41,7 @@ func (c *Call) limitAt(all []catalog.RateLimit) (int, error) {
 	}
 	ids := make([]string, len(at))
 	for i := range at {
-		ids[i] = limitID(&all[at[i]])
+		ids[i] = limitList.id(&all[at[i]])
 	}
 	return 0, Refuse(http.StatusConflict, CodeSeveral, "several rate limits are called %q; ask for one of them by its id: %s", given, strings.Join(ids, ", "))
 }
@@ -68,23 +67,6 @@ func getLimit(_ context.Context, c *Call) (Answer, error) {
 	return Answer{Result: show(&all[i], rateLimitFields, c.now())}, nil
 }
 
-// madeLimit is a rate limit that was not there before.
-func (c *Call) madeLimit() (l catalog.RateLimit, err error) {
-	l = newLimit()
-	l.Version, l.Created = 1, c.now()
-	if _, err := io.ReadFull(c.api.cfg.Rand, l.ID[:]); err != nil {
-		return l, fmt.Errorf("id of a rate limit: %w", err)
-	}
-	return l, nil
-}
-
-// limitAgain is a rate limit with all that may be left out, and of was what stays.
-func limitAgain(was *catalog.RateLimit) catalog.RateLimit {
-	l := newLimit()
-	l.ID, l.Version, l.Created = was.ID, was.Version, was.Created
-	return l
-}
-
 func countLimitVersion(was, is *catalog.RateLimit) {
 	before := was.Rule
 	if slices.Equal(before.Characteristics, is.Characteristics) {
@@ -105,31 +87,20 @@ func wholeLimit(l *catalog.RateLimit) error {
 }
 
 func createLimit(ctx context.Context, c *Call) (Answer, error) {
-	blank, err := c.madeLimit()
-	if err != nil {
-		return Answer{}, err
-	}
-	return c.editLimit(ctx, create, func(r *reader, is *[]catalog.RateLimit) (int, error) {
-		made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: blank}, nil)
-		return made.put(r, is, len(*is), limitCalling), nil
-	})
+	return c.editLimit(ctx, create, func(r *reader, is *[]catalog.RateLimit) (int, error) { return limitList.create(c, r, is) })
 }
 
 func changeLimit(m mode) Handler {
 	return func(ctx context.Context, c *Call) (Answer, error) {
 		return c.editLimit(ctx, m, func(r *reader, is *[]catalog.RateLimit) (int, error) {
 			i, err := c.limitAt(*is)
+			if err == nil {
+				err = wholeLimit(&(*is)[i])
+			}
 			if err != nil {
 				return 0, err
 			}
-			was := placed[catalog.RateLimit]{of: (*is)[i]}
-			if err := wholeLimit(&was.of); err != nil {
-				return 0, err
-			}
-			made := decode(r, c.body, placedRateLimitFields, &placed[catalog.RateLimit]{of: limitAgain(&was.of)}, &was)
-			countLimitVersion(&was.of, &made.of)
-			*is = slices.Delete(*is, i, i+1)
-			return made.put(r, is, i, limitCalling), nil
+			return limitList.change(c, r, is, i), nil
 		})
 	}
 }
@@ -143,14 +114,7 @@ func replaceLimits(ctx context.Context, c *Call) (Answer, error) {
 				return 0, err
 			}
 		}
-		list := listing[catalog.RateLimit]{
-			name: limitList, of: "rate limits", fields: rateLimitFields, was: slices.Clone(*is), id: limitID,
-			called: func(l *catalog.RateLimit) string { return l.Name },
-			fresh:  c.madeLimit, again: limitAgain, changed: countLimitVersion,
-		}
-		var err error
-		*is, err = list.read(r, c.body)
-		return allOfThem, err
+		return allOfThem, limitList.replace(c, r, is)
 	})
 	if err != nil {
 		return Answer{}, err
@@ -175,10 +139,25 @@ func deleteLimit(ctx context.Context, c *Call) (Answer, error) {
 	return Answer{Result: members{{"id", id.String()}}}, nil
 }
 
-const (
-	limitList = "rate_limits" // what a request calls the whole list in mistakes
-	allOfThem = -1            // in place of the place of one
-)
+// allOfThem is in place of the place of one.
+const allOfThem = -1
+
+var limitList = &ordered[catalog.RateLimit]{
+	name: "rate_limits", of: "rate limits", by: "the id or the name", fields: rateLimitFields, placed: withPlace(rateLimitFields, "the id or the name"),
+	id:     func(l *catalog.RateLimit) string { return l.ID.String() },
+	called: func(l *catalog.RateLimit) string { return l.Name },
+	fresh: func(c *Call) (catalog.RateLimit, error) {
+		l := newLimit()
+		l.Version, l.Created = 1, c.now()
+		return l, c.makeID(l.ID[:])
+	},
+	again: func(was *catalog.RateLimit) catalog.RateLimit {
+		l := newLimit()
+		l.ID, l.Version, l.Created = was.ID, was.Version, was.Created
+		return l
+	},
+	changed: countLimitVersion,
+}
 
 // editLimit is editLimits for one of them, with which it answers.
 func (c *Call) editLimit(ctx context.Context, m mode, change func(r *reader, is *[]catalog.RateLimit) (int, error)) (Answer, error) {
@@ -233,7 +212,7 @@ func (c *Call) checkLimits(r *reader, was, is []catalog.RateLimit, at int) {
 		prefix := ""
 		switch {
 		case at == allOfThem:
-			prefix = fmt.Sprintf("%s[%d].", limitList, i)
+			prefix = limitList.at(i) + "."
 		case at != i:
 			continue
 		}

@@ -32,66 +32,32 @@ func listRules(_ context.Context, c *Call) (Answer, error) {
 }
 
 func createRule(ctx context.Context, c *Call) (Answer, error) {
-	id, err := c.newID()
-	if err != nil {
-		return Answer{}, err
-	}
 	return c.writtenRules(c.edit(ctx, create, func(r *reader, is *catalog.Room) (part, error) {
-		made := decode(r, c.body, placedFields, &placed[catalog.Rule]{of: *newRule()}, nil)
-		made.of.ID, made.of.Version, made.of.Created = id, 1, c.now()
-		i := made.put(r, &is.Rules, len(is.Rules), ruleCalling)
-		return part{"rules", i}, nil
+		i, err := ruleList.create(c, r, &is.Rules)
+		return part{"rules", i}, err
 	}))
 }
 
 func changeRule(ctx context.Context, c *Call) (Answer, error) {
 	return c.writtenRules(c.edit(ctx, change, func(r *reader, is *catalog.Room) (part, error) {
-		i, err := c.rule(is, c.params["rule"])
+		i, err := c.rule(is)
 		if err != nil {
 			return part{}, err
 		}
-		was := placed[catalog.Rule]{of: is.Rules[i]}
-		made := decode(r, c.body, placedFields, &placed[catalog.Rule]{of: *newRule()}, &was)
-		if made.of.Rule != was.of.Rule {
-			made.of.Version++
-		}
-		is.Rules = slices.Delete(is.Rules, i, i+1)
-		i = made.put(r, &is.Rules, i, ruleCalling)
-		return part{"rules", i}, nil
+		return part{"rules", ruleList.change(c, r, &is.Rules, i)}, nil
 	}))
 }
 
 // replaceRules keeps those whose ids are given; all others are new.
 func replaceRules(ctx context.Context, c *Call) (Answer, error) {
 	return c.writtenRules(c.edit(ctx, replace, func(r *reader, is *catalog.Room) (part, error) {
-		list := listing[catalog.Rule]{
-			name: "rules", of: "rules", fields: ruleFields, was: is.Clone().Rules, id: ruleID,
-			fresh: func() (catalog.Rule, error) {
-				rule := *newRule()
-				id, err := c.newID()
-				rule.ID, rule.Version, rule.Created = id, 1, c.now()
-				return rule, err
-			},
-			again: func(was *catalog.Rule) catalog.Rule {
-				rule := *newRule()
-				rule.ID, rule.Version, rule.Created = was.ID, was.Version, was.Created
-				return rule
-			},
-			changed: func(was, is *catalog.Rule) {
-				if is.Rule != was.Rule {
-					is.Version++
-				}
-			},
-		}
-		var err error
-		is.Rules, err = list.read(r, c.body)
-		return part{}, err
+		return part{}, ruleList.replace(c, r, &is.Rules)
 	}))
 }
 
 func deleteRule(ctx context.Context, c *Call) (Answer, error) {
 	return c.writtenRules(c.drop(ctx, func(is *catalog.Room) (*catalog.Room, error) {
-		i, err := c.rule(is, c.params["rule"])
+		i, err := c.rule(is)
 		if err != nil {
 			return nil, err
 		}
@@ -100,15 +66,22 @@ func deleteRule(ctx context.Context, c *Call) (Answer, error) {
 	}))
 }
 
-func ruleID(r *catalog.Rule) string { return r.ID.String() }
-
-var ruleCalling = calling[catalog.Rule]{"the id", func(all []catalog.Rule, so string) (at []int) {
-	for i := range all {
-		if ruleID(&all[i]) == so {
-			at = append(at, i)
+var ruleList = &ordered[catalog.Rule]{
+	name: "rules", of: "rules", by: "the id", fields: ruleFields, placed: withPlace(ruleFields, "the id"),
+	id: func(r *catalog.Rule) string { return r.ID.String() },
+	fresh: func(c *Call) (catalog.Rule, error) {
+		rule := *newRule()
+		rule.Version, rule.Created = 1, c.now()
+		return rule, c.makeID(rule.ID[:])
+	},
+	again: func(was *catalog.Rule) catalog.Rule {
+		rule := *newRule()
+		rule.ID, rule.Version, rule.Created = was.ID, was.Version, was.Created
+		return rule
+	},
+	changed: func(was, is *catalog.Rule) {
+		if is.Rule != was.Rule {
+			is.Version++
 		}
-	}
-	return at
-}}
-
-var placedFields = withPlace(ruleFields, ruleCalling)
+	},
+}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // How long a session lasts is told in minutes, as the dialect has it, and in seconds, since
@@ -35,11 +37,10 @@ func inMinutes[T any](meaning string, at func(*T) *time.Duration) field[T] {
 		allowed: fmt.Sprintf("a whole number of minutes from 1 to %d", most),
 		schema:  always(Schema{"type": "integer", "minimum": 1, "maximum": most}),
 	}
-	read := readWhole[T](1, most)
 	f.read = func(r *reader, v value, into, was *T) {
-		n, ok := read(&f, r, v)
+		var n int
 		switch {
-		case !ok:
+		case !f.readInto(r, v, settings.Int(1, most).At(&n)):
 		case was != nil && n == minutesOf(*at(was)):
 			*at(into) = *at(was)
 		default:

@@ -35,6 +35,13 @@ func fromTable[T, U any](table settings.Table[U], of func(*T) *U, blank U) []fie
 	return all
 }
 
+// single is fromTable for one setting.
+func single[T any](s settings.Field[T]) field[T] {
+	return fromTable(settings.Table[T]{s}, itself, *new(T))[0]
+}
+
+func itself[T any](v *T) *T { return v }
+
 func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 // meaningOf returns sentences about a setting, with its default.
@@ -53,14 +60,15 @@ func meaningOf[U any](s settings.Field[U], blank *U) string {
 	return text + " Default " + def + "."
 }
 
-// readInto sets a setting from JSON.
-func (f *field[T]) readInto(r *reader, v value, s settings.Value) {
+// readInto sets a setting from JSON, and reports whether it could.
+func (f *field[T]) readInto(r *reader, v value, s settings.Value) bool {
+	before := len(r.mistakes)
 	spec := s.Spec()
 	want, text := kindText, v.text
 	switch {
 	case spec.IsList():
 		f.readList(r, v, s)
-		return
+		return len(r.mistakes) == before
 	case spec.IsTruth():
 		want, text = kindTruth, strconv.FormatBool(v.yes)
 	case spec.IsNumber():
@@ -75,6 +83,7 @@ func (f *field[T]) readInto(r *reader, v value, s settings.Value) {
 	case s.Set(text) != nil:
 		f.refuse(r, v)
 	}
+	return len(r.mistakes) == before
 }
 
 func (f *field[T]) readList(r *reader, v value, s settings.Value) {
