@@ -25,6 +25,7 @@ type Language struct {
 // wording is what all regions of a language share.
 type wording struct {
 	tag, name, direction string
+	names, readBy        []string // see file
 	texts                [textCount]string
 	joints               [jointCount]pattern
 	counts               [countCount]forms

@@ -24,8 +24,16 @@ var files embed.FS
 
 // file is a language as it is written down.
 type file struct {
-	Name       string                       `json:"name"`
-	Direction  string                       `json:"direction"`
+	Name      string `json:"name"`
+	Direction string `json:"direction"`
+
+	// Names are other tags of the language than its own and its first subtag, with spaces between:
+	// codes that were retired, and standards that are written so alike that nobody takes them for
+	// foreign. ReadBy are the languages whose readers mostly read this one too, after the language
+	// matching data of CLDR 48.
+	Names  string `json:"names"`
+	ReadBy string `json:"readBy"`
+
 	Numbers    fileNumbers                  `json:"numbers"`
 	Regions    map[string]fileNumbers       `json:"regions"` // by region codes with spaces between them
 	Clock      string                       `json:"clock"`
@@ -104,6 +112,7 @@ func (r *reader) read(tag string, src []byte) (*Language, []regional) {
 	rules, err := language.Parse(tag)
 	r.check(err, "its name must be a language tag")
 	w.rules, w.name, w.direction = rules, f.Name, f.Direction
+	w.names, w.readBy = strings.Fields(f.Names), strings.Fields(f.ReadBy)
 	if w.name == "" {
 		r.fail("name is missing")
 	}

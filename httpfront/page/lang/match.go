@@ -160,57 +160,17 @@ type candidate struct {
 	script   string    // that it is written in, such as "cyrl"; "" if near, as that one may have any
 }
 
-// names lists by which names a language goes beside its own tag and its first
-// subtag: codes that were retired, and standards that are written so alike that
-// nobody takes them for foreign.
-var names = map[Tag]string{
-	"ar-EG": "arb",
-	"de-DE": "gsw",
-	"fa-IR": "pes prs",
-	"he-IL": "iw",
-	"hr-HR": "bs",
-	"id-ID": "in",
-	"ms-MY": "zsm",
-	"nb-NO": "no nn",
-	"ro-RO": "mo",
-	"sr-BA": "sh-cyrl cnr-cyrl",
-	"tl-PH": "fil",
-	"zh-CN": "zh-hans cmn cmn-hans yue-hans",
-	"zh-TW": "zh-hant zh-hk zh-mo cmn-hant cmn-tw yue",
-}
-
 // otherScript lists what is written in another script than the language that its first
 // subtag names, though it does not say so, after the likely subtags of CLDR 48.
 const otherScript = "sr-me"
-
-// neighbours lists whose readers mostly read a language too, after the language
-// matching data of CLDR 48.
-var neighbours = map[Tag]string{
-	"ar-EG": "acm afb apc apd arq ars ary arz ayl ckb",
-	"da-DK": "fo",
-	"de-DE": "lb rm",
-	"en-US": "ach af ak am bem bn chr cy ee eo ga gaa gd ha haw ia ig is ka km kn kri lg lo loz mfe mi ml mt my ne " +
-		"nso ny nyn om or pa pcm ps rn sd si sn so sq st sw ta te ti tn to tum ur xh yi yo zu",
-	"es-ES": "ay ca eu gl gn qu",
-	"fr-FR": "br co crs ht kg ln lua mg oc rw wo",
-	"hi-IN": "bh gu mai mr sa",
-	"id-ID": "jv su",
-	"it-IT": "la scn",
-	"ms-MY": "bjn min zlm",
-	"nl-NL": "fy",
-	"ru-RU": "ab az be hy kk ky mn tg tk tt uz",
-	"tl-PH": "ceb",
-	"tr-TR": "ku",
-	"zh-CN": "bo gan hak hsn lzh nan ug wuu za",
-}
 
 // wanted returns what there is for each tag, in lower case, that visitors may
 // ask for.
 func wanted(byTag map[Tag]*Language, regions []regional) map[string]candidate {
 	all := make(map[string]candidate)
-	for tag, list := range neighbours {
-		for name := range strings.FieldsSeq(list) {
-			all[name] = candidate{language: byTag[tag], near: true}
+	for _, l := range byTag {
+		for _, name := range l.readBy {
+			all[name] = candidate{language: l, near: true}
 		}
 	}
 	written := func(l *Language) candidate {
@@ -228,9 +188,9 @@ func wanted(byTag map[Tag]*Language, regions []regional) map[string]candidate {
 		first, _, _ := strings.Cut(r.tag, "-")
 		all[first+"-"+strings.ToLower(r.region)] = written(r.Language)
 	}
-	for tag, list := range names {
-		for name := range strings.FieldsSeq(list) {
-			all[name] = written(byTag[tag])
+	for _, l := range byTag {
+		for _, name := range l.names {
+			all[name] = written(l)
 		}
 	}
 	for tag := range strings.FieldsSeq(otherScript) {
