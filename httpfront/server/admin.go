@@ -59,7 +59,7 @@ var adminPaths = map[string]adminserver.Scope{
 	"/preview": adminserver.Read,
 }
 
-func (o *operators) mayLook(token string, _ dashboard.Scope) bool {
+func (o *operators) mayLook(token string) bool {
 	return o.server.Scope(token) >= adminserver.Read
 }
 

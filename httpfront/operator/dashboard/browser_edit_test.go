@@ -11,10 +11,8 @@ import (
 // openRoom opens the first room of a mesh.
 func openRoom(t *testing.T) (*stage, *tab) {
 	t.Helper()
-	s := serve(t, newFakeMesh(1, 12, 4), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "#/rooms/"+s.mesh.snap.Rooms[0].ID)
+	mesh := newFakeMesh(1, 12, 4)
+	s, b := look(t, mesh, "#/rooms/"+mesh.snap.Rooms[0].ID)
 	b.Awaits("(document.querySelector('#total_active_users')?.value ?? '') !== ''")
 	return s, b
 }
@@ -109,7 +107,7 @@ func TestBrowserHoldsEverybody(t *testing.T) {
 // TestBrowserMayOnlyLook with a token that is for that alone.
 func TestBrowserMayOnlyLook(t *testing.T) {
 	s, b := openRoom(t)
-	s.allow(someToken, Read)
+	s.allow(someToken, looks)
 	b.Click(".settings button", "Suspend …")
 	b.Click("dialog button.primary", "Suspend")
 	b.Shows("dialog .wrong", "needs the scope write")
@@ -193,10 +191,7 @@ func TestBrowserFollowsARoom(t *testing.T) {
 
 // TestBrowserShowsANode on the map, when it is chosen.
 func TestBrowserShowsANode(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 12, 12), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "#/mesh")
+	s, b := look(t, newFakeMesh(1, 12, 12), "#/mesh")
 	b.Awaits("document.querySelectorAll('.map line').length === 6")
 	b.Click(".place button", "iad-2")
 	b.Shows(".picked", "iad-2 in iad", "17,500 places", "Nearest")

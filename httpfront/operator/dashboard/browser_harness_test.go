@@ -27,6 +27,15 @@ func newTab(t *testing.T, browser context.Context) *tab {
 	return b
 }
 
+// look opens a view of the dashboard of a mesh in a browser, for somebody who may change things.
+func look(t *testing.T, mesh *fakeMesh, view string) (*stage, *tab) {
+	t.Helper()
+	s, b := serve(t, mesh, nil), newTab(t, newBrowser(t))
+	b.signedIn(someToken)
+	b.open(s, view)
+	return s, b
+}
+
 // watching notes in every page what goes wrong in it, and which requests it makes.
 const watching = `
 self.wrong = []

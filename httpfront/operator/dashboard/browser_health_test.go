@@ -13,10 +13,7 @@ import (
 
 // TestBrowserJudges every state of rooms and nodes, in the page's own code.
 func TestBrowserJudges(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "#/nodes")
+	_, b := look(t, newFakeMesh(1, 3, 2), "#/nodes")
 	judge := func(f func(*Snapshot)) string {
 		t.Helper()
 		snap := newFakeMesh(1, 2, 3).Snapshot(time.Now())

@@ -9,10 +9,7 @@ import (
 // TestBrowserShowsLimits: what each is and does, and whose memory is too small for them.
 func TestBrowserShowsLimits(t *testing.T) {
 	mesh := newFakeMesh(1, 3, 4)
-	s := serve(t, mesh, nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "#/limits")
+	_, b := look(t, mesh, "#/limits")
 	row := func(name string) string {
 		return "[...document.querySelectorAll('.limits .body .row')].find(e => e.querySelector('.name b').textContent === '" + name + "')"
 	}

@@ -19,7 +19,7 @@ func troubled() *fakeMesh {
 		nodes[5].State = "failed"
 		f.snap.Down = []Down{
 			{
-				Node: nodes[5].Node, Name: nodes[5].Name, Site: nodes[5].Site, State: "down", Since: time.Now(), Order: nodes[5].Name, Rooms: []DownRoom{{Name: "exam-012", Capacity: Amount{102, 510}, Minted: Amount{240, 1200}}},
+				Node: nodes[5].Node, Name: nodes[5].Name, Site: nodes[5].Site, State: "down", Since: time.Now(), Order: nodes[5].Name, Rooms: []DownRoom{{Name: "exam-012", Capacity: Amount{Places: 102, Rate: 510}, Minted: Amount{Places: 240, Rate: 1200}}},
 				Message: nodes[5].Name + " is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + nodes[5].Name + " --gone-for-good",
 			},
 			{

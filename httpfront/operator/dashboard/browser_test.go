@@ -16,10 +16,7 @@ import (
 
 // TestBrowserModelIsTheMesh has the page's own code take in random courses.
 func TestBrowserModelIsTheMesh(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "")
+	_, b := look(t, newFakeMesh(1, 3, 2), "")
 	type followed struct {
 		First, Last json.RawMessage
 		Deltas      []json.RawMessage
@@ -90,10 +87,7 @@ func TestBrowserAsksNobodyElse(t *testing.T) {
 // TestBrowserFollowsTheMesh without being loaded again.
 func TestBrowserFollowsTheMesh(t *testing.T) {
 	mesh := newFakeMesh(1, 12, 4)
-	s := serve(t, mesh, nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "")
+	s, b := look(t, mesh, "")
 	b.Shows("#health h1", "All is well")
 	b.Shows("#live", "Live from fra-1")
 	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 12")
@@ -183,10 +177,7 @@ func (b *tab) tabTo(js string) {
 // TestBrowserByKeyboard goes from the top of the page to a change of a limit without a
 // mouse, and sees where it is on the way.
 func TestBrowserByKeyboard(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 12, 4), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "")
+	s, b := look(t, newFakeMesh(1, 12, 4), "")
 	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 12")
 	b.press("Tab")
 	if got := b.Text(":focus"); got != "Skip to the content" {
@@ -262,10 +253,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 // screen reader reads.
 func TestBrowserDrawsEveryRow(t *testing.T) {
 	mesh := newFakeMesh(1, 300, 12)
-	s := serve(t, mesh, nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
-	b.open(s, "")
+	_, b := look(t, mesh, "")
 	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 250")
 	mesh.change(func(f *fakeMesh) {
 		for i := range f.snap.Rooms {

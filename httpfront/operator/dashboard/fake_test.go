@@ -57,7 +57,7 @@ func (f *fakeMesh) newNode(i int) Node {
 		Node: fmt.Sprintf("%016x%016x", 0xa1b2c3d4e5f60718+uint64(i)*0x9e3779b97f4a7c15, f.rng.Uint64()), Name: fmt.Sprintf("%s-%d", site, 1+i/len(siteNames)),
 		Site: site, Address: fmt.Sprintf("192.0.2.%d:7946", 10+i), Boot: 3, Version: "0.9.0", State: "alive", Ready: true,
 		Store: "ok", Clock: "ok", ClockOffset: time.Duration(f.rng.IntN(4000)-2000) * time.Microsecond, Leads: []string{},
-		Rights: Rights{Held: Amount{17500, 9200}, Free: Amount{4100, 2100}, InUse: 13400},
+		Rights: Rights{Held: Amount{Places: 17500, Rate: 9200}, Free: Amount{Places: 4100, Rate: 2100}, InUse: 13400},
 		Limits: &LimitMemory{Bytes: 64 << 20, Room: 1_800_000, Keys: 212_400},
 	}
 }
@@ -112,8 +112,8 @@ func (f *fakeMesh) newRoom(i int) Room {
 		Policy: "escrow", QueueingMethod: "fifo", TotalActiveUsers: limit, NewUsersPerMinute: limit / 4,
 		Active: limit * int64(30+f.rng.IntN(55)) / 100, AdmittedPerMinute: limit / 4 * int64(20+f.rng.IntN(60)) / 100,
 		Rights: &Rights{
-			Minted: Amount{limit, limit / 4}, Minter: f.snap.Nodes[0].Node,
-			Held: Amount{limit, limit / 4}, Free: Amount{limit / 4, limit / 20}, InUse: limit * 3 / 4,
+			Minted: Amount{Places: limit, Rate: limit / 4}, Minter: f.snap.Nodes[0].Node,
+			Held: Amount{Places: limit, Rate: limit / 4}, Free: Amount{Places: limit / 4, Rate: limit / 20}, InUse: limit * 3 / 4,
 		},
 	}
 	if i%9 == 0 {
@@ -139,7 +139,7 @@ func (f *fakeMesh) newDetail(r Room, now time.Time) Detail {
 	for i, site := range siteNames {
 		d.Sites = append(d.Sites, SiteShare{
 			Site: site, Active: r.Active / 4, Waiting: r.Waiting / 4, Counter: f.snap.Nodes[i%len(f.snap.Nodes)].Node,
-			Rights: &Rights{Held: Amount{r.TotalActiveUsers / 4, 0}, Free: Amount{r.TotalActiveUsers / 16, 0}},
+			Rights: &Rights{Held: Amount{Places: r.TotalActiveUsers / 4, Rate: 0}, Free: Amount{Places: r.TotalActiveUsers / 16, Rate: 0}},
 		})
 	}
 	if r.Waiting == 0 {

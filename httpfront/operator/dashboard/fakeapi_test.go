@@ -12,7 +12,7 @@ import (
 // fakeAPI is the part of the admin API that the page edits with, in memory.
 type fakeAPI struct {
 	mesh *fakeMesh
-	may  func(token string, scope Scope) bool
+	may  func(token string, to scope) bool
 }
 
 // edit is a request that changed something, or wanted to.
@@ -21,7 +21,13 @@ type edit struct {
 	Body         map[string]any
 }
 
-const write Scope = "write"
+// scope is what a token is good for.
+type scope string
+
+const (
+	looks scope = "read"
+	write scope = "write"
+)
 
 // serve answers a request, and notes it with note if it was allowed.
 func (a *fakeAPI) serve(ctx *fasthttp.RequestCtx, note func(edit)) {

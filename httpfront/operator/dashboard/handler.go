@@ -14,19 +14,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Scope is what a token is good for.
-type Scope string
-
-// Read is to look; nothing here asks for more.
-const Read Scope = "read"
-
 // Config says how a Handler serves. Source and Authorize are required.
 type Config struct {
 	Source Source
-	// Authorize reports whether who presents that token may do that. The token is ""
+	// Authorize reports whether who presents that token may look. The token is ""
 	// where none is presented. It is asked again before every event of a stream, which
 	// ends when the answer is no, so it has to be quick.
-	Authorize func(token string, scope Scope) bool
+	Authorize func(token string) bool
 	// Interval is how often the Source is asked while anybody looks on. What happens in
 	// between is told as one change. Default 1 s; longer is staler, shorter costs more.
 	Interval time.Duration
@@ -171,7 +165,7 @@ func (h *Handler) guarded(ctx *fasthttp.RequestCtx, serve func(token string)) {
 		return
 	}
 	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
-	if !h.cfg.Authorize(token, Read) {
+	if !h.cfg.Authorize(token) {
 		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
 		refuse(ctx, fasthttp.StatusUnauthorized, problem{Message: "this needs a token with the scope read, as Authorization: Bearer TOKEN"})
 		return
@@ -228,7 +222,7 @@ func (h *Handler) watch(ctx *fasthttp.RequestCtx, token, room string) {
 	conn := ctx.Conn()
 	ctx.SetBodyStream(&stream{
 		hub:       &hub.hub,
-		allowed:   func() bool { return h.cfg.Authorize(token, Read) },
+		allowed:   func() bool { return h.cfg.Authorize(token) },
 		over:      h.over,
 		heartbeat: h.cfg.Heartbeat,
 		// The error would be that the connection is closed, which writing says as well.

@@ -164,7 +164,7 @@ func TestHistoryHasNullForWhatIsNotKnown(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	may := func(string, Scope) bool { return true }
+	may := func(string) bool { return true }
 	mesh := newFakeMesh(1, 1, 1)
 	for name, cfg := range map[string]Config{
 		"no source": {Authorize: may}, "no authorize": {Source: mesh},

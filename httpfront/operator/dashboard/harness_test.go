@@ -25,7 +25,7 @@ type stage struct {
 	stop func() // ends Run, and waits for it
 
 	mu     sync.Mutex          // guards the following
-	tokens map[string][]Scope  // by token; "" is nobody's
+	tokens map[string][]scope  // by token; "" is nobody's
 	edits  []edit              // that came
 	heads  map[string][]string // of requests, by path: Authorization
 }
@@ -64,8 +64,8 @@ func (l tight) Accept() (net.Conn, error) {
 
 func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*Config)) *stage {
 	t.Helper()
-	s := &stage{t: t, mesh: mesh, tokens: map[string][]Scope{someToken: {Read, write}}, heads: map[string][]string{}}
-	cfg := Config{Source: mesh, Authorize: s.may, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	s := &stage{t: t, mesh: mesh, tokens: map[string][]scope{someToken: {looks, write}}, heads: map[string][]string{}}
+	cfg := Config{Source: mesh, Authorize: func(token string) bool { return s.may(token, looks) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if set != nil {
 		set(&cfg)
 	}
@@ -110,14 +110,14 @@ func (s *stage) answer(ctx *fasthttp.RequestCtx) {
 	ctx.SetStatusCode(fasthttp.StatusNotFound)
 }
 
-func (s *stage) may(token string, scope Scope) bool {
+func (s *stage) may(token string, to scope) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.tokens[token], scope)
+	return slices.Contains(s.tokens[token], to)
 }
 
 // allow says what a token may from now on.
-func (s *stage) allow(token string, scopes ...Scope) {
+func (s *stage) allow(token string, scopes ...scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens[token] = scopes

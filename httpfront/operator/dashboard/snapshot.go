@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/ropeline/ropeline/node"
 )
 
 // Source is what a Handler shows. Its methods are called by several goroutines at a
@@ -36,14 +38,13 @@ type Snapshot struct {
 	Refused []Refused `json:"refused"`
 }
 
-// Refused is a room that is not run, or a part of one that is left out.
-type Refused struct {
-	Room   string `json:"room,omitempty"` // id
-	Name   string `json:"name,omitempty"`
-	Event  string `json:"event,omitempty"` // by name; "": it is about the room
-	Limit  string `json:"limit,omitempty"` // the name of a rate limit; then it is about no room
-	Reason string `json:"reason"`
-}
+// What is shown as the status of a node has it.
+type (
+	Down     = node.DownStatus
+	DownRoom = node.DownRoomStatus
+	Refused  = node.RefusedStatus
+	Amount   = node.AmountStatus
+)
 
 // Room is one room over the whole mesh. Settings are those that hold at the moment, an
 // event's included. Fields that the status has are named and meant as there.
@@ -110,12 +111,6 @@ type Rights struct {
 	Free     Amount `json:"free"`
 	InUse    int64  `json:"in_use"`
 	Borrowed int64  `json:"borrowed"` // sessions that go on without a right
-}
-
-// Amount is a number of rights of each kind.
-type Amount struct {
-	Places int64 `json:"places"`
-	Rate   int64 `json:"per_minute"`
 }
 
 // Site is a site with all its nodes.

@@ -130,7 +130,7 @@ func TestWatchEndsWithRun(t *testing.T) {
 func TestNobodyIsAskedWhileNobodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mesh := newFakeMesh(1, 3, 2)
-		h, err := New(Config{Source: mesh, Authorize: func(string, Scope) bool { return true }})
+		h, err := New(Config{Source: mesh, Authorize: func(string) bool { return true }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 	"github.com/ropeline/ropeline/node"
 )
 
@@ -69,24 +68,4 @@ func (o *Overview) Down(s *node.Status, now time.Time) []node.DownStatus {
 		}
 	}
 	return v.DownStatuses(now)
-}
-
-// downOf returns them as the dashboard has them.
-func downOf(all []node.DownStatus) []dashboard.Down {
-	out := []dashboard.Down{}
-	for i := range all {
-		d := &all[i]
-		of := dashboard.Down{
-			Node: d.Node, Name: d.Name, Site: d.Site, State: d.State, Since: d.Since, Message: d.Message,
-			WaitsFor: d.WaitsFor, UsableAt: d.UsableAt, Order: d.Order, Rooms: []dashboard.DownRoom{},
-		}
-		for _, r := range d.Rooms {
-			of.Rooms = append(of.Rooms, dashboard.DownRoom{
-				Room: r.Room, Name: r.Name, Capacity: amount(r.Capacity), Minted: amount(r.Minted),
-				Approximate: r.Approximate, Sessions: r.Sessions,
-			})
-		}
-		out = append(out, of)
-	}
-	return out
 }

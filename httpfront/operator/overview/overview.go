@@ -251,7 +251,7 @@ func (o *Overview) see() *seen {
 func (o *Overview) Snapshot(now time.Time) dashboard.Snapshot {
 	seen := o.see()
 	all := seen.snapshot(now)
-	all.Down, all.Bootstrap = downOf(o.Down(seen.status, now)), seen.status.Bootstrap
+	all.Down, all.Bootstrap = o.Down(seen.status, now), seen.status.Bootstrap
 	return all
 }
 

@@ -65,14 +65,12 @@ func ReportOf(s *node.Status, address string) *Report {
 		}
 		of := RoomReport{Room: id, Leads: leads}
 		if own := st.Rights; own != nil {
-			of.Rights = dashboard.Rights{Held: amount(own.Held), Free: amount(own.Free), InUse: own.InUse, Borrowed: own.Borrowed}
+			of.Rights = dashboard.Rights{Held: own.Held, Free: own.Free, InUse: own.InUse, Borrowed: own.Borrowed}
 		}
 		r.Rooms = append(r.Rooms, of)
 	}
 	return r
 }
-
-func amount(a node.AmountStatus) dashboard.Amount { return dashboard.Amount(a) }
 
 // Encode returns the report as it travels: [version, report], fields by name, so that
 // nodes of several versions understand each other.

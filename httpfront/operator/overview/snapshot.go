@@ -26,10 +26,7 @@ type seen struct {
 
 // snapshot puts the mesh together.
 func (s *seen) snapshot(now time.Time) dashboard.Snapshot {
-	all := dashboard.Snapshot{Time: now, Node: s.status.Node, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{}, Nodes: s.nodes(), Limits: s.limits(), Refused: []dashboard.Refused{}}
-	for _, x := range s.status.RoomsRefused {
-		all.Refused = append(all.Refused, dashboard.Refused(x))
-	}
+	all := dashboard.Snapshot{Time: now, Node: s.status.Node, Rooms: []dashboard.Room{}, Sites: []dashboard.Site{}, Nodes: s.nodes(), Limits: s.limits(), Refused: append([]dashboard.Refused{}, s.status.RoomsRefused...)}
 	rights := s.rights()
 	frozen := map[string]bool{}
 	for i := range s.status.Rooms {
@@ -148,7 +145,7 @@ func (s *seen) room(st *node.RoomStatus, of dashboard.Rights) dashboard.Room {
 		}
 	}
 	if own := st.Rights; own != nil {
-		of.Minted, of.Minter = amount(own.Minted), own.Minter
+		of.Minted, of.Minter = own.Minted, own.Minter
 		r.Rights = &of
 	}
 	id, err := crdt.ParseRoomID(st.ID)
