@@ -91,10 +91,10 @@ func (s *Server) addAdmin(m *managed, follower *follower) error {
 	parts := []adminserver.Part{
 		adminserver.API{API: api},
 		adminserver.NewPaths(s.measures, map[string]adminserver.Scope{"/metrics": adminserver.Read}),
-		adminserver.Below{Path: status.PreviewsPath, Scope: adminserver.Nothing, Handler: previews},
+		adminserver.NewPaths(previews, map[string]adminserver.Scope{status.PreviewsPath: adminserver.Nothing}),
 	}
 	if s.cfg.Admin.Profiles {
-		parts = append(parts, adminserver.Below{Path: profiles.Path, Scope: adminserver.Write, Handler: profiles.New()})
+		parts = append(parts, adminserver.NewPaths(profiles.New(), map[string]adminserver.Scope{profiles.Path: adminserver.Write}))
 	}
 	s.admin, err = newOperators(&s.cfg.Admin, s.ports.admin, m.seen, plain, parts, s.log)
 	return err

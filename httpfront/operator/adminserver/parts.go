@@ -19,32 +19,23 @@ type Paths struct {
 }
 
 // NewPaths returns a Part in which h answers at the paths that needs has, each for those
-// who may do what it says.
+// who may do what it says. One with a slash at its end stands for all that is below it.
 func NewPaths(h http.Handler, needs map[string]Scope) *Paths {
 	return &Paths{needs, h}
 }
 
 // Needs implements Part.
 func (p *Paths) Needs(_, path string) (Scope, bool) {
-	s, ok := p.needs[path]
-	return s, ok
+	for at, s := range p.needs {
+		if path == at || strings.HasSuffix(at, "/") && strings.HasPrefix(path, at) {
+			return s, true
+		}
+	}
+	return Nothing, false
 }
 
 // Serve implements Part.
 func (p *Paths) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, p.handler) }
-
-// Below is a Part that has a net/http handler answer all that is below a path.
-type Below struct {
-	Path    string // with a slash at its end
-	Scope   Scope
-	Handler http.Handler
-}
-
-// Needs implements Part.
-func (b Below) Needs(_, path string) (Scope, bool) { return b.Scope, strings.HasPrefix(path, b.Path) }
-
-// Serve implements Part.
-func (b Below) Serve(ctx *fasthttp.RequestCtx) { serveHTTP(ctx, b.Handler) }
 
 // API is a Part that answers programs.
 type API struct{ *admin.API }

@@ -171,6 +171,19 @@ func TestWithoutTokens(t *testing.T) {
 	}
 }
 
+// exchange sends a request as it is written, and returns all that comes back.
+func exchange(t *testing.T, addr, request string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, request)
+	got, _ := io.ReadAll(conn)
+	return string(got)
+}
+
 // TestAddressesNameNoHost: the server takes the host out of some addresses, in place of the Host
 // field, by which pages of other sites are known.
 func TestAddressesNameNoHost(t *testing.T) {
@@ -187,15 +200,8 @@ func TestAddressesNameNoHost(t *testing.T) {
 		"/thing?x=://" + addr:                 "421",
 		"/" + addr + "//" + addr + "/t?x=://": "421",
 	} {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", target)
-		got, err := io.ReadAll(conn)
-		conn.Close()
-		if !strings.HasPrefix(string(got), "HTTP/1.1 "+want+" ") {
-			t.Errorf("%s: got %q, %v, want %s", target, got, err, want)
+		if got := exchange(t, addr, "GET "+target+" HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") {
+			t.Errorf("%s: got %q, want %s", target, got, want)
 		}
 	}
 }
@@ -213,15 +219,8 @@ func TestAnybodyMayAskWhatNeedsNothing(t *testing.T) {
 		"GET /readyz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n": "200",
 		"GET /thing HTTP/1.0\r\n\r\n":                                             "421",
 	} {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(conn, request)
-		got, err := io.ReadAll(conn)
-		conn.Close()
-		if !strings.HasPrefix(string(got), "HTTP/1.1 "+want+" ") {
-			t.Errorf("%.30q: got %q, %v, want %s", request, got, err, want)
+		if got := exchange(t, addr, request); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") {
+			t.Errorf("%.30q: got %q, want %s", request, got, want)
 		}
 	}
 }
@@ -468,7 +467,7 @@ func (page) Serve(ctx *fasthttp.RequestCtx) bool { fmt.Fprint(ctx, "page"); retu
 func TestRequestsOutliveTheStop(t *testing.T) {
 	says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Done() == nil) })
 	base, _ := start(t, func(c *Config) {
-		c.Parts = []Part{NewPaths(says, map[string]Scope{"/one": Read}), Below{Path: "/below/", Scope: Read, Handler: says}}
+		c.Parts = []Part{NewPaths(says, map[string]Scope{"/one": Read, "/below/": Read})}
 	})
 	for _, path := range []string{"/one", "/below/x"} {
 		if resp, body := ask(t, "GET", base+path, ""); resp.StatusCode != 200 || body != "true" {
