@@ -79,6 +79,22 @@ func told(r *http.Request, name string) (string, error) {
 	return "", fmt.Errorf("the field %s came %d times; the proxy has to replace what visitors send", name, len(values))
 }
 
+// readTold reads what a proxy tells of the visitor's request in fields of these names, and in those
+// by which all tell of host and scheme.
+func readTold(method, target string) func(r *http.Request, q *httpfront.Question) error {
+	return func(r *http.Request, q *httpfront.Question) (err error) {
+		for _, f := range []struct {
+			name string
+			dst  *string
+		}{{method, &q.Method}, {target, &q.Target}, {"X-Forwarded-Host", &q.Host}, {"X-Forwarded-Proto", &q.Scheme}} {
+			if *f.dst, err = told(r, f.name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // fieldsOf yields the fields of a header.
 func fieldsOf(h http.Header) func(yield func(name, value string) bool) {
 	return func(yield func(name, value string) bool) {

@@ -23,22 +23,7 @@ var nginx = &dialect{
 // held back, so nothing is read into its code: visitors get the room's.
 var nginxPage = &dialect{name: "nginx/page", read: readNginxPage, write: writePage}
 
-func readNginx(r *http.Request, q *httpfront.Question) (err error) {
-	for _, f := range []struct {
-		name string
-		dst  *string
-	}{
-		{"X-Original-Method", &q.Method},
-		{"X-Original-Uri", &q.Target},
-		{"X-Forwarded-Host", &q.Host},
-		{"X-Forwarded-Proto", &q.Scheme},
-	} {
-		if *f.dst, err = told(r, f.name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+var readNginx = readTold("X-Original-Method", "X-Original-Uri")
 
 func readNginxPage(r *http.Request, q *httpfront.Question) error {
 	q.Cookie, q.Again = r.Header.Get(handedBack), true
