@@ -11,11 +11,8 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/observe/metrics"
-	"github.com/ropeline/ropeline/httpfront/upstream"
-	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/durable"
-	"github.com/ropeline/ropeline/transport"
 )
 
 // measures is what Prometheus is told of a process.
@@ -33,7 +30,7 @@ var _ httpfront.RequestCounter = (*measures)(nil)
 // newMeasures returns what is measured of a process once its parts are in of.
 func newMeasures(of *Server) (_ *measures, err error) {
 	m := &measures{of: of}
-	m.Metrics, err = metrics.New(metrics.Config{Sample: m.sample})
+	m.Metrics, err = metrics.New(m.sample)
 	return m, err
 }
 
@@ -93,143 +90,21 @@ func measuredDisk(store string) (d metrics.Disk) {
 func (m *measures) sample() metrics.Sample {
 	m.name()
 	a := m.of
-	status := a.lame().Status()
-	s := metrics.Sample{
-		Node:  measuredNode(&status),
-		Mesh:  measuredMesh(status.Peers, a.mesh),
-		Disk:  measuredDisk(a.dir.StorePath()),
-		Rooms: make([]metrics.Room, len(status.Rooms)),
+	s := metrics.Sample{Node: a.lame().Status(), Disk: measuredDisk(a.dir.StorePath()), Origins: a.front.Origins(), Certificates: a.visitors.status()}
+	s.Node.Down = a.seen.Down(&s.Node, a.node.Now())
+	if a.mesh != nil {
+		s.Mesh = a.mesh.Stats()
 	}
-	for i := range status.Rooms {
-		s.Rooms[i] = measuredRoom(&status.Rooms[i])
+	for _, t := range a.front.LimitTallies() {
+		s.Limits = append(s.Limits, metrics.LimitTally{ID: t.ID.String(), Action: string(t.Action), Requests: t.Limited})
 	}
-	s.Down = measuredDown(a.seen.Down(&status, a.node.Now()), status.Rooms)
-	s.Limits = measuredLimits(&status.Limits, a.front.LimitTallies())
 	s.Front.Connections, s.Front.RequestsInFlight = a.front.Load()
-	for _, g := range a.front.Origins() {
-		for i := range g.Origins {
-			s.Origins = append(s.Origins, measuredOrigin(g.Name, &g.Origins[i]))
-		}
-	}
 	if a.access != nil {
 		is := a.access.Stats()
 		s.Front.AccessLines, s.Front.AccessDropped, s.Front.AccessErrors = is.Lines, is.Dropped, is.Errors
 	}
 	if dropped := a.cfg.LogDropped; dropped != nil {
-		s.Node.LogDropped = dropped()
-	}
-	for _, c := range a.visitors.status() {
-		of := metrics.Certificate{NotAfter: c.NotAfter, OK: c.Error == ""}
-		if len(c.Names) > 0 {
-			of.Name = c.Names[0]
-		}
-		s.Certificates = append(s.Certificates, of)
+		s.Front.LogDropped = dropped()
 	}
 	return s
-}
-
-func measuredNode(s *node.Status) metrics.Node {
-	return metrics.Node{
-		ID: s.Node, Name: s.Name, Site: s.Site, Version: s.Version,
-		Ready: s.Ready, Leaving: s.Leaving, StoreOK: s.Store == "ok", ClockOK: s.Clock == "ok", Boot: s.Boot,
-		Facts: s.Facts.Known, FactsMost: s.Facts.Most, FactsRefused: s.Facts.Refused, SettingsLeftOut: len(s.RoomsRefused),
-		MessagesRefused: s.MessagesRefused, MessagesDropped: s.MessagesDropped, Overflow: s.Overflow, StoreFailures: s.StoreFailures,
-		HistoryBytes: s.HistoryBytes, HistoryRefused: s.HistoryRefused,
-	}
-}
-
-func measuredLimits(s *node.LimitsStatus, tallies []httpfront.LimitTally) metrics.Limits {
-	m := metrics.Limits{Memory: s.MemoryBytes, Keys: s.Keys, Replaced: s.Replaced, Lost: s.Lost, Refused: s.Refused}
-	for _, r := range s.Rules {
-		l := metrics.Limit{
-			Name: r.Name, Keys: r.Keys, LimitedKeys: r.Limited,
-			Delay: time.Duration(r.Bound.DelaySeconds * float64(time.Second)), Most: r.Bound.Most,
-		}
-		for _, t := range tallies {
-			if t.ID.String() == r.ID {
-				l.Action, l.Limited = string(t.Action), t.Limited
-			}
-		}
-		if l.Action != "" { // the front follows it, too
-			m.Rules = append(m.Rules, l)
-		}
-	}
-	return m
-}
-
-func measuredMesh(peers []node.PeerStatus, mesh *transport.Mesh) (m metrics.Mesh) {
-	for _, p := range peers {
-		switch p.State {
-		case transport.Alive.String():
-			m.Alive++
-			m.LongestRoundTrip = max(m.LongestRoundTrip, p.RTT)
-			m.LargestClockOffset = max(m.LargestClockOffset, p.ClockOffset.Abs())
-		case transport.Failed.String():
-			m.Failed++
-		case transport.Left.String():
-			m.Left++
-		}
-	}
-	if mesh == nil {
-		return m
-	}
-	s := mesh.Stats()
-	m.Links, m.ReceivedBytes, m.SentBytes = s.Links, s.BytesIn, s.BytesOut
-	m.RefusedHandshakes, m.RefusedPeers, m.MalformedFrames, m.Panics = s.RefusedHandshakes, s.RefusedPeers, s.MalformedFrames, s.HandlerPanics
-	m.CallsReceived, m.CallsSent = s.CallsIn, s.CallsOut
-	m.MessagesReceived, m.MessagesSent, m.MessagesReplaced, m.MessagesDropped = s.MessagesIn, s.MessagesOut, s.MessagesReplaced, s.MessagesDropped
-	m.QueuedMessages, m.QueuedBytes = s.QueuedMessages, s.QueuedBytes
-	m.GossipQueued, m.GossipDropped = s.GossipQueue, s.GossipDropped
-	return m
-}
-
-func measuredRoom(s *node.RoomStatus) metrics.Room {
-	r := metrics.Room{
-		Zone: s.Zone, Name: s.Name, Policy: s.Policy, QueueingMethod: s.QueueingMethod,
-		Active: s.Active, Waiting: s.Waiting, AdmittedLastMinute: s.AdmittedPerMinute, Slots: int64(s.Slots),
-		TotalActiveUsers: int64(s.TotalActiveUsers), NewUsersPerMinute: int64(s.NewUsersPerMinute),
-		Session:   time.Duration(s.SessionSeconds * float64(time.Second)),
-		Suspended: s.Suspended, QueueAll: s.QueueAll, DryRun: s.DryRun, Resting: s.Resting, EventActive: s.Event != nil && s.Event.Active,
-		RoomCounts: metrics.RoomCounts{
-			Bypassed: s.Bypassed, WouldQueue: s.WouldQueue, Crowded: s.Crowded, Shared: s.Shared, Copies: s.Copies,
-			TicketsGiven: s.Tickets, TicketsRefused: s.TicketsRefused,
-		},
-	}
-	for _, site := range s.Sites {
-		if site.Frozen {
-			r.FrozenSites++
-		}
-	}
-	if has := s.Rights; has != nil {
-		r.Rights = &metrics.Rights{
-			Minted: measuredAmount(has.Minted), Held: measuredAmount(has.Held), Free: measuredAmount(has.Free),
-			InUse: has.InUse, Lent: has.Lent, InStock: has.InStock, Borrowed: has.Borrowed,
-			Alone: has.Alone, HasMinter: has.Minter != "",
-		}
-	}
-	return r
-}
-
-func measuredDown(all []node.DownStatus, rooms []node.RoomStatus) (out []metrics.Down) {
-	zones := make(map[string]string, len(rooms))
-	for i := range rooms {
-		zones[rooms[i].ID] = rooms[i].Zone
-	}
-	for _, d := range all {
-		for _, r := range d.Rooms {
-			out = append(out, metrics.Down{Zone: zones[r.Room], Room: r.Name, Node: d.Order, Site: d.Site, State: d.State, Capacity: measuredAmount(r.Capacity)})
-		}
-	}
-	return out
-}
-
-func measuredAmount(a node.AmountStatus) metrics.Amount {
-	return metrics.Amount{Places: a.Places, PerMinute: a.Rate}
-}
-
-func measuredOrigin(room string, o *upstream.OriginStatus) metrics.Origin {
-	return metrics.Origin{
-		Room: room, URL: o.URL, In: o.State == "in" || o.State == "trial",
-		Active: o.Active, Idle: o.Idle, Tunnels: o.Tunnels, Requests: o.Requests, Failures: o.Failures,
-	}
 }

@@ -38,8 +38,8 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect is of prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	s := c.of.cfg.Sample()
-	left := float64(s.bound(c.of.cfg.MaxRooms))
+	s := c.of.sample()
+	left := float64(s.bound())
 	for _, d := range c.table {
 		if d.Name == leftOutName {
 			out <- prometheus.MustNewConstMetric(d.desc, d.kind, left)
@@ -52,27 +52,4 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
 		})
 	}
-}
-
-// bound leaves out what would be too many series, or two of the same name, of which
-// Prometheus would take neither. It returns how many.
-func (s *Sample) bound(rooms int) int {
-	before := len(s.Rooms) + len(s.Origins) + len(s.Certificates)
-	s.Rooms = firstOf(s.Rooms, rooms, func(r Room) [2]string { return [2]string{label(r.Zone), label(r.Name)} })
-	s.Origins = firstOf(s.Origins, maxOthers, func(o Origin) [2]string { return [2]string{label(o.Room), label(o.URL)} })
-	s.Certificates = firstOf(s.Certificates, maxOthers, func(c Certificate) [2]string { return [2]string{label(c.Name)} })
-	return before - len(s.Rooms) - len(s.Origins) - len(s.Certificates)
-}
-
-// firstOf returns the first of each name, at most so many, in a slice of its own.
-func firstOf[T any](all []T, most int, name func(T) [2]string) []T {
-	seen := make(map[[2]string]bool, min(len(all), most))
-	var first []T
-	for _, v := range all {
-		if n := name(v); len(first) < most && !seen[n] {
-			seen[n] = true
-			first = append(first, v)
-		}
-	}
-	return first
 }

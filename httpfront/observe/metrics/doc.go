@@ -6,7 +6,7 @@
 // which allocates nothing.
 //
 // What a request says makes no series. Labels are names from the configuration, of which
-// there are so many as [Config.MaxRooms] at most; requests to anything else are counted
+// there are so many as maxRooms at most; requests to anything else are counted
 // together.
 //
 // It is built on prometheus/client_golang, which makes the binary 2 % larger.

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,39 +10,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Config says what is shown. Sample is required.
-type Config struct {
-	// Sample returns what the node is now. It is called for each answer, by any goroutine,
-	// and should not wait.
-	Sample func() Sample
-	// MaxRooms is how many rooms have series, some forty each. The rest are left out, which
-	// ropeline_series_left_out tells. Default 500, at most 10,000.
-	MaxRooms int
-}
+// maxRooms is how many rooms have series, some forty each. The rest are left out, which
+// ropeline_series_left_out tells.
+const maxRooms = 500
 
 // As many origins and certificates have series; nobody has more of them than of rooms.
 const maxOthers = 500
 
 // Metrics answers Prometheus.
 type Metrics struct {
-	cfg      Config
+	sample   func() Sample
 	requests *Requests
 	handler  http.Handler
 	registry *prometheus.Registry
 }
 
-// New returns Metrics of a node. It keeps nothing outside of itself.
-func New(cfg Config) (*Metrics, error) {
-	if cfg.Sample == nil {
-		return nil, errors.New("metrics: no sample given")
-	}
-	if cfg.MaxRooms == 0 {
-		cfg.MaxRooms = 500
-	}
-	if cfg.MaxRooms < 1 || cfg.MaxRooms > 10_000 {
-		return nil, fmt.Errorf("metrics: rooms is %d, allowed are 1 to 10000", cfg.MaxRooms)
-	}
-	m := &Metrics{cfg: cfg, requests: newRequests(cfg.MaxRooms), registry: prometheus.NewRegistry()}
+// New returns Metrics of a node. It keeps nothing outside of itself. sample returns what the node is
+// now: it is called for each answer, by any goroutine, and should not wait.
+func New(sample func() Sample) (*Metrics, error) {
+	m := &Metrics{sample: sample, requests: newRequests(), registry: prometheus.NewRegistry()}
 	for _, c := range []prometheus.Collector{
 		newCollector(m), m.requests.counts, m.requests.durations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

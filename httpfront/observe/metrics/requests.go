@@ -52,7 +52,6 @@ var durationBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25
 // Requests counts requests as they end. There are series of the rooms that SetRooms
 // named, and of no others.
 type Requests struct {
-	most      int
 	counts    *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 
@@ -66,10 +65,9 @@ type Requests struct {
 
 type roomCounts [outcomes]prometheus.Counter
 
-func newRequests(most int) *Requests {
+func newRequests() *Requests {
 	count, duration := metricNamed(requestsName), metricNamed(durationName)
 	r := &Requests{
-		most:      most,
 		counts:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: count.Name, Help: count.Help}, count.Labels),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: duration.Name, Help: duration.Help, Buckets: durationBounds}, duration.Labels),
 	}
@@ -90,7 +88,7 @@ func (r *Requests) countsOf(n RoomName) *roomCounts {
 }
 
 // SetRooms says which rooms there are. Series of rooms that are gone go with them. Of more
-// than Config.MaxRooms the first have series.
+// than maxRooms the first have series.
 func (r *Requests) SetRooms(all []NamedRoom) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +98,7 @@ func (r *Requests) SetRooms(all []NamedRoom) {
 		if _, twice := names[n]; twice || n == (RoomName{}) {
 			continue
 		}
-		if len(names) == r.most {
+		if len(names) == maxRooms {
 			break // the sample's rooms say how many were left out
 		}
 		if names[n] = before[n]; names[n] == nil {

@@ -9,10 +9,10 @@ const (
 
 var originLabels = []string{"room", "origin"}
 
-func ofOrigins(of func(*Origin) float64) func(*Sample, emit) {
+func ofOrigins(of func(*origin) float64) func(*Sample, emit) {
 	return func(s *Sample, out emit) {
-		for i := range s.Origins {
-			out(of(&s.Origins[i]), s.Origins[i].Room, s.Origins[i].URL)
+		for i := range s.origins {
+			out(of(&s.origins[i]), s.origins[i].room, s.origins[i].URL)
 		}
 	}
 }
@@ -24,23 +24,24 @@ var frontTable = []Metric{
 	{"ropeline_connections", Gauge, "connections", nil, "open connections of clients", one(func(s *Sample) int { return s.Front.Connections })},
 	{
 		"ropeline_origin_up", Gauge, bit, originLabels, "the origin is given requests: it is neither ejected nor down",
-		ofOrigins(func(o *Origin) float64 { return bitOf(o.In) }),
+		ofOrigins(func(o *origin) float64 { return bitOf(o.State == "in" || o.State == "trial") }),
 	},
-	{"ropeline_origin_active_requests", Gauge, "requests", originLabels, "requests that are with the origin", ofOrigins(func(o *Origin) float64 { return float64(o.Active) })},
-	{"ropeline_origin_idle_connections", Gauge, "connections", originLabels, "connections to the origin kept for later", ofOrigins(func(o *Origin) float64 { return float64(o.Idle) })},
-	{"ropeline_origin_tunnels", Gauge, "connections", originLabels, "upgraded connections to the origin", ofOrigins(func(o *Origin) float64 { return float64(o.Tunnels) })},
-	{"ropeline_origin_requests_total", Counter, "requests", originLabels, "requests sent to the origin, upgrades included", ofOrigins(func(o *Origin) float64 { return float64(o.Requests) })},
-	{"ropeline_origin_failures_total", Counter, "requests", originLabels, "of those, not answered", ofOrigins(func(o *Origin) float64 { return float64(o.Failures) })},
+	{"ropeline_origin_active_requests", Gauge, "requests", originLabels, "requests that are with the origin", ofOrigins(func(o *origin) float64 { return float64(o.Active) })},
+	{"ropeline_origin_idle_connections", Gauge, "connections", originLabels, "connections to the origin kept for later", ofOrigins(func(o *origin) float64 { return float64(o.Idle) })},
+	{"ropeline_origin_tunnels", Gauge, "connections", originLabels, "upgraded connections to the origin", ofOrigins(func(o *origin) float64 { return float64(o.Tunnels) })},
+	{"ropeline_origin_requests_total", Counter, "requests", originLabels, "requests sent to the origin, upgrades included", ofOrigins(func(o *origin) float64 { return float64(o.Requests) })},
+	{"ropeline_origin_failures_total", Counter, "requests", originLabels, "of those, not answered", ofOrigins(func(o *origin) float64 { return float64(o.Failures) })},
 	{"ropeline_certificate_expiry_timestamp_seconds", Gauge, "seconds since 1970", []string{"name"}, "when a certificate shown to visitors runs out", func(s *Sample, out emit) {
-		for _, c := range s.Certificates {
-			if !c.NotAfter.IsZero() {
-				out(float64(c.NotAfter.Unix()), c.Name)
+		for i := range s.certificates {
+			if c := &s.certificates[i]; !c.NotAfter.IsZero() {
+				out(float64(c.NotAfter.Unix()), certificateName(c))
 			}
 		}
 	}},
 	{"ropeline_certificate_ok", Gauge, bit, []string{"name"}, "the certificate that should be shown to visitors is", func(s *Sample, out emit) {
-		for _, c := range s.Certificates {
-			out(bitOf(c.OK), c.Name)
+		for i := range s.certificates {
+			c := &s.certificates[i]
+			out(bitOf(c.Error == ""), certificateName(c))
 		}
 	}},
 	{"ropeline_access_log_lines_total", Counter, "lines", nil, "lines of the access log that were written", one(func(s *Sample) uint64 { return s.Front.AccessLines })},
