@@ -8,10 +8,7 @@ import (
 )
 
 func TestWriteAllocatesNothing(t *testing.T) {
-	l, err := New(Config{Path: filepath.Join(t.TempDir(), "log"), Buffer: 64 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newSmallLog(t, Config{Path: filepath.Join(t.TempDir(), "log")}, 64<<10)
 	e := someEntry()
 	e.Referer = []byte("\"ä\n")
 	// A thousand of these fill the buffer, so dropping is tried as well.

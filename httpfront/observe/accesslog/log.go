@@ -2,7 +2,6 @@ package accesslog
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +19,6 @@ type Config struct {
 	// by its owner and group only. Its directory must be there. [Stdout] is the standard
 	// output.
 	Path string
-	// Buffer is how many bytes wait for the disk at most; more memory outlasts a slower
-	// disk. Twice as much may be used. Default 1 MiB, from 64 KiB to 1 GiB.
-	Buffer int
 	// Logger takes what goes wrong: once, until it is right again. The default is
 	// slog.Default().
 	Logger *slog.Logger
@@ -30,6 +26,10 @@ type Config struct {
 
 // Stdout is the path of the standard output.
 const Stdout = "-"
+
+// bufferSize is how many bytes wait for the disk at most; more memory outlasts a slower disk. Twice
+// as much may be used.
+const bufferSize = 1 << 20
 
 // flushEvery is how long a line waits for others at most. A look at whether the file was
 // renamed is as often.
@@ -72,20 +72,18 @@ type file interface {
 }
 
 // New opens the file. Run has to be called then, which closes it.
-func New(cfg Config) (*Log, error) {
-	cfg.Buffer = cmp.Or(cfg.Buffer, 1<<20)
+func New(cfg Config) (*Log, error) { return open(cfg, bufferSize) }
+
+func open(cfg Config, buffer int) (*Log, error) {
 	if cfg.Path == "" {
 		return nil, errors.New("access log: no path given")
-	}
-	if cfg.Buffer < 64<<10 || cfg.Buffer > 1<<30 {
-		return nil, fmt.Errorf("access log: buffer is %d bytes, allowed are %d to %d", cfg.Buffer, 64<<10, 1<<30)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
 	l := &Log{
 		cfg: cfg, full: make(chan struct{}, 1), reopen: make(chan struct{}, 1), open: openFile,
-		buf: make([]byte, 0, cfg.Buffer), spare: make([]byte, 0, cfg.Buffer),
+		buf: make([]byte, 0, buffer), spare: make([]byte, 0, buffer),
 	}
 	var err error
 	if l.file, l.torn, err = l.open(cfg.Path); err != nil {

@@ -25,10 +25,7 @@ func inBubble(t *testing.T, cfg Config, f func(l *Log, dir string, stop func()))
 	var messages bytes.Buffer
 	cfg.Logger = slog.New(slog.NewTextHandler(&messages, nil))
 	synctest.Test(t, func(t *testing.T) {
-		l, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := newLog(t, cfg)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -41,6 +38,20 @@ func inBubble(t *testing.T, cfg Config, f func(l *Log, dir string, stop func()))
 		wg.Wait()
 	})
 	return messages.String()
+}
+
+func newLog(t testing.TB, cfg Config) *Log {
+	t.Helper()
+	return newSmallLog(t, cfg, bufferSize)
+}
+
+func newSmallLog(t testing.TB, cfg Config, buffer int) *Log {
+	t.Helper()
+	l, err := open(cfg, buffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func write(l *Log, target string) {
@@ -85,10 +96,7 @@ func TestLinesAreWritten(t *testing.T) {
 		if s := l.Stats(); s != (Stats{Lines: 2}) {
 			t.Errorf("got %+v", s)
 		}
-		again, err := New(Config{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := newLog(t, Config{Path: path})
 		write(again, "/3")
 		again.flush()
 		again.close()
@@ -141,10 +149,7 @@ func TestFileThatEndsWithinALine(t *testing.T) {
 	if err := os.WriteFile(path, []byte("203.0.113.7 - - [01/Mar"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := New(Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, Config{Path: path})
 	write(l, "/1")
 	l.flush()
 	l.close()
@@ -167,10 +172,7 @@ func (f *fakeFile) Close() error                { return nil }
 // disk is well again each line stands by itself.
 func TestDiskThatFails(t *testing.T) {
 	var messages bytes.Buffer
-	l, err := New(Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(&messages, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(&messages, nil))})
 	l.close()
 	disk, room := new(fakeFile), 150
 	disk.write = func(b []byte) (int, error) {
@@ -242,10 +244,7 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 // dropped; no Write waits. The test would not end if one did.
 func TestSlowDiskHoldsNobodyUp(t *testing.T) {
 	const buffer = 64 << 10
-	l, err := New(Config{Path: filepath.Join(t.TempDir(), "log"), Buffer: buffer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newSmallLog(t, Config{Path: filepath.Join(t.TempDir(), "log")}, buffer)
 	l.close()
 	entered, release := make(chan struct{}), make(chan struct{})
 	disk := new(fakeFile)
@@ -281,10 +280,7 @@ func TestSlowDiskHoldsNobodyUp(t *testing.T) {
 // TestLinesOfManyGoroutinesAreWhole: none is split, none is lost.
 func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := New(Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, Config{Path: path})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- l.Run(ctx) }()
@@ -314,7 +310,7 @@ func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	dir := t.TempDir()
-	for _, c := range []Config{{}, {Path: filepath.Join(dir, "a"), Buffer: 1}, {Path: filepath.Join(dir, "a"), Buffer: 2 << 30}, {Path: filepath.Join(dir, "none", "a")}} {
+	for _, c := range []Config{{}, {Path: filepath.Join(dir, "none", "a")}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -322,10 +318,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	l, err := New(Config{Path: filepath.Join(b.TempDir(), "log")})
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := newLog(b, Config{Path: filepath.Join(b.TempDir(), "log")})
 	e := someEntry()
 	b.ReportAllocs()
 	for b.Loop() {
