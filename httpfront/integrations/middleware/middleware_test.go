@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -166,22 +167,27 @@ func TestAnswersWithoutAPassAreTheSites(t *testing.T) {
 	}
 }
 
+// answers are the ways in which a site writes an answer.
+var answers = map[string]http.HandlerFunc{
+	"nothing":       func(http.ResponseWriter, *http.Request) {},
+	"a code":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+	"early hints":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusEarlyHints); w.WriteHeader(204) },
+	"written":       func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") },
+	"flushed":       func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); io.WriteString(w, "x") },
+	"copied":        func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, strings.NewReader("x")) },
+	"by controller": func(w http.ResponseWriter, _ *http.Request) { http.NewResponseController(w).Flush() },
+	"a file": func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "x.txt", time.Time{}, strings.NewReader("x"))
+	},
+}
+
 // TestThePassIsInEveryAnswer of a site, however it is written.
 func TestThePassIsInEveryAnswer(t *testing.T) {
 	n := newNode(t, admit)
 	g := newGate(t, Config{Nodes: []string{n.URL}})
-	for name, site := range map[string]http.HandlerFunc{
-		"nothing":       func(http.ResponseWriter, *http.Request) {},
-		"a code":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
-		"early hints":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusEarlyHints); w.WriteHeader(204) },
-		"written":       func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") },
-		"flushed":       func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() },
-		"by controller": func(w http.ResponseWriter, _ *http.Request) { http.NewResponseController(w).Flush() },
-		"a file": func(w http.ResponseWriter, r *http.Request) {
-			http.ServeContent(w, r, "x.txt", time.Time{}, strings.NewReader("x"))
-		},
-		"fields removed": func(w http.ResponseWriter, _ *http.Request) { clear(w.Header()); io.WriteString(w, "x") },
-	} {
+	sites := maps.Clone(answers)
+	sites["fields removed"] = func(w http.ResponseWriter, _ *http.Request) { clear(w.Header()); io.WriteString(w, "x") }
+	for name, site := range sites {
 		resp := visit(t, g, site, httptest.NewRequest(http.MethodGet, "/", nil))
 		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"ropeline=pass; Path=/"}) {
 			t.Errorf("%s: cookies %q", name, got)
@@ -230,7 +236,7 @@ func notReady(t *testing.T) *verdict.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := verdict.New(verdict.Config{Listen: "127.0.0.1:0", Judge: front, TrustedProxies: here, Logger: log})
+	s, err := verdict.New(verdict.Config{Listener: httptest.NewUnstartedServer(nil).Listener, Judge: front, TrustedProxies: here, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // revoker lets visitors in, and answers /revoke with a code.
@@ -28,26 +27,18 @@ func revoker(code int) http.HandlerFunc {
 func TestTheSiteEndsSessions(t *testing.T) {
 	n := newNode(t, revoker(http.StatusNoContent))
 	g := newGate(t, Config{Nodes: []string{n.URL}})
-	command := func(w http.ResponseWriter) { w.Header().Set("Ropeline-Command", "revoke") }
-	for name, site := range map[string]http.HandlerFunc{
-		"nothing": func(w http.ResponseWriter, _ *http.Request) { command(w) },
-		"a code":  func(w http.ResponseWriter, _ *http.Request) { command(w); w.WriteHeader(http.StatusNotFound) },
-		"written": func(w http.ResponseWriter, _ *http.Request) { command(w); io.WriteString(w, "x") },
-		"flushed": func(w http.ResponseWriter, _ *http.Request) {
-			command(w)
-			w.(http.Flusher).Flush()
-			io.WriteString(w, "x")
-		},
-		"copied":      func(w http.ResponseWriter, _ *http.Request) { command(w); io.Copy(w, strings.NewReader("x")) },
-		"early hints": func(w http.ResponseWriter, _ *http.Request) { command(w); w.WriteHeader(103); w.WriteHeader(204) },
-		"a file": func(w http.ResponseWriter, r *http.Request) {
-			command(w)
-			http.ServeContent(w, r, "x.txt", time.Time{}, strings.NewReader("x"))
-		},
+	sites := map[string]http.HandlerFunc{
 		"in a spelling of its own": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["cf-waiting-room-command"] = []string{"a, REVOKE"}
 		},
-	} {
+	}
+	for name, answer := range answers {
+		sites[name] = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Ropeline-Command", "revoke")
+			answer(w, r)
+		}
+	}
+	for name, site := range sites {
 		before := len(n.asked())
 		r := httptest.NewRequest(http.MethodGet, "http://shop.example/cart?a=b", nil)
 		r.Header.Set("Cookie", "ropeline=waited; a=b")
