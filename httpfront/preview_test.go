@@ -25,13 +25,9 @@ func previews(t *testing.T, rooms ...room.Settings) string {
 			t.Fatal(err)
 		}
 	}
-	a, err := status.New(status.Config{
+	srv := httptest.NewServer(status.New(status.Config{
 		Status: func() node.Status { return node.Status{} }, Logger: testLogger(t), Page: f.Page,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(a)
+	}))
 	t.Cleanup(srv.Close)
 	return srv.URL
 }

@@ -73,13 +73,10 @@ func (s *Server) assemble(rooms []room.Settings) (err error) {
 
 // addAdmin makes the listener for operators.
 func (s *Server) addAdmin(m *managed, follower *follower) error {
-	plain, err := status.New(status.Config{
+	plain := status.New(status.Config{
 		Status: m.Status, Alive: s.node.Alive, Origins: s.front.Origins, Certificates: s.visitors.status, Secrets: func() any { return m.Keys() },
 		Page: s.front.Page, Logger: s.log,
 	})
-	if err != nil {
-		return err
-	}
 	previews := &status.Previews{Logger: s.log}
 	routes, schemas := manage.Routes(m, s.node.Now)
 	streams, more := manage.Streams()

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -47,7 +46,7 @@ func (p *Previews) Keep(html string, now time.Time) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	made, err := page.New(page.Config{Template: t, Logger: cmp.Or(p.Logger, slog.Default())})
+	made, err := page.New(page.Config{Template: t, Logger: p.Logger})
 	if err != nil {
 		return "", err
 	}

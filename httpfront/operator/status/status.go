@@ -4,7 +4,6 @@ package status
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,20 +14,19 @@ import (
 	"github.com/ropeline/ropeline/node"
 )
 
-// Config says what is told. Status is required.
+// Config says what is told. All but Logger is required.
 type Config struct {
 	// Status returns the node's view of things. It may be called often.
 	Status func() node.Status
-	// Alive returns what is wrong with the node if a restart would mend it; nil finds nothing.
+	// Alive returns what is wrong with the node if a restart would mend it.
 	Alive func() error
-	// Origins returns what is known of the origins; nil leaves them out.
+	// Origins returns what is known of the origins.
 	Origins func() []upstream.Status
-	// Certificates returns what is known of those shown to visitors; nil leaves them out.
+	// Certificates returns what is known of those shown to visitors.
 	Certificates func() []certs.Status
-	// Page returns the page of a room, or of an event of it, as Front.Page does; nil:
-	// there are no previews.
+	// Page returns the page of a room, or of an event of it, as Front.Page does.
 	Page func(room, event string) (*page.Page, error)
-	// Secrets returns what is known of the secrets of the mesh; nil leaves them out.
+	// Secrets returns what is known of the secrets of the mesh.
 	Secrets func() any
 	// Logger takes what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
@@ -47,21 +45,16 @@ type handler struct{ cfg Config }
 //	POST /preview the same of the template that the body is
 //
 // Who may ask is not looked at here.
-func New(cfg Config) (http.Handler, error) {
-	if cfg.Status == nil {
-		return nil, errors.New("admin: no status given")
-	}
+func New(cfg Config) http.Handler {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
 	a := &handler{cfg}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if a.cfg.Alive != nil {
-			if err := a.cfg.Alive(); err != nil {
-				writeText(w, http.StatusServiceUnavailable, err.Error())
-				return
-			}
+		if err := a.cfg.Alive(); err != nil {
+			writeText(w, http.StatusServiceUnavailable, err.Error())
+			return
 		}
 		writeText(w, http.StatusOK, "ok")
 	})
@@ -73,11 +66,9 @@ func New(cfg Config) (http.Handler, error) {
 		writeText(w, http.StatusOK, "ready")
 	})
 	mux.HandleFunc("GET /status", a.status)
-	if a.cfg.Page != nil {
-		mux.HandleFunc("GET /preview", a.preview)
-		mux.HandleFunc("POST /preview", a.preview)
-	}
-	return mux, nil
+	mux.HandleFunc("GET /preview", a.preview)
+	mux.HandleFunc("POST /preview", a.preview)
+	return mux
 }
 
 func (a *handler) status(w http.ResponseWriter, _ *http.Request) {
@@ -94,16 +85,7 @@ func (a *handler) status(w http.ResponseWriter, _ *http.Request) {
 		Origins      []upstream.Status `json:"origins"`
 		Certificates []certs.Status    `json:"certificates"`
 		Secrets      any               `json:"secrets,omitempty"`
-	}{s, []upstream.Status{}, []certs.Status{}, nil}
-	if a.cfg.Secrets != nil {
-		all.Secrets = a.cfg.Secrets()
-	}
-	if a.cfg.Origins != nil {
-		all.Origins = a.cfg.Origins()
-	}
-	if a.cfg.Certificates != nil {
-		all.Certificates = append(all.Certificates, a.cfg.Certificates()...)
-	}
+	}{s, a.cfg.Origins(), append([]certs.Status{}, a.cfg.Certificates()...), a.cfg.Secrets()}
 	b, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		a.cfg.Logger.Error("status cannot be written", "error", err)

@@ -3,13 +3,14 @@ package status
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/ropeline/ropeline/httpfront/certs"
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
@@ -17,36 +18,20 @@ import (
 func TestAdmin(t *testing.T) {
 	state := node.Status{Name: "one", Reason: "waiting for peers"}
 	var stuck error
-	a, err := New(Config{
+	a := New(Config{
 		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Logger: slog.New(slog.DiscardHandler),
 		Origins: func() []upstream.Status {
 			return []upstream.Status{{Origins: []upstream.OriginStatus{{URL: "http://a", State: "down", Reason: "no answer"}}}}
 		},
+		Certificates: func() []certs.Status { return nil }, Secrets: func() any { return nil },
+		Page: func(string, string) (*page.Page, error) { return nil, errors.New("there is no such room") },
 	})
-	if err != nil {
-		t.Fatal(err)
+	ask := func(method, path string) (int, string) {
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+		return w.Code, w.Body.String()
 	}
-	srv := httptest.NewServer(a)
-	defer srv.Close()
-
-	get := func(path string) (int, string) {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), "GET", srv.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Close = true
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(body)
-	}
+	get := func(path string) (int, string) { return ask("GET", path) }
 
 	if code, body := get("/healthz"); code != 200 || body != "ok\n" {
 		t.Errorf("healthz: %d %q", code, body)
@@ -75,18 +60,12 @@ func TestAdmin(t *testing.T) {
 		t.Errorf("status has no empty lists of rooms and certificates: %s", body)
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
-		req, err := http.NewRequest(method, srv.URL+"/status", nil)
-		if err != nil {
-			t.Fatal(err)
+		if code, _ := ask(method, "/status"); code != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d, want 405", method, code)
 		}
-		req.Close = true
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.Body.Close(); resp.StatusCode != http.StatusMethodNotAllowed {
-			t.Errorf("%s: %d, want 405", method, resp.StatusCode)
-		}
+	}
+	if code, body := get("/preview?room=x"); code != 404 || !strings.Contains(body, "no such room") {
+		t.Errorf("a preview of a room that is not there: %d %s", code, body)
 	}
 	if code, _ := get("/nothing"); code != 404 {
 		t.Errorf("unknown path: %d, want 404", code)
