@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/ropeline/ropeline/httpfront/http1"
+	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
 // PrefersJSON reports whether a client that sent this Accept list is a program
@@ -41,24 +42,9 @@ func PrefersJSON(accept []byte) bool {
 func weight(params []byte) int {
 	for p := range bytes.SplitSeq(params, []byte(";")) {
 		name, value, ok := bytes.Cut(bytes.Trim(p, " \t"), []byte("="))
-		if !ok || !http1.EqualFold(name, "q") {
-			continue
+		if ok && http1.EqualFold(name, "q") {
+			return lang.Weight(value)
 		}
-		if len(value) == 0 || len(value) > 5 || value[0] != '0' && value[0] != '1' {
-			return 0
-		}
-		w, scale := int(value[0]-'0')*1000, 100
-		for i, c := range value[1:] {
-			if i == 0 && c == '.' {
-				continue
-			}
-			if i == 0 || c < '0' || c > '9' {
-				return 0
-			}
-			w += int(c-'0') * scale
-			scale /= 10
-		}
-		return min(w, 1000)
 	}
 	return 1000
 }

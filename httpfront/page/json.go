@@ -29,18 +29,13 @@ func (p *Page) AppendJSON(dst []byte, s *State) []byte {
 }
 
 func (v *Variable) appendJSON(b []byte, s *State) []byte {
-	switch v.Type {
-	case Bool:
-		return strconv.AppendBool(b, v.boolean(s))
-	case Int:
-		return strconv.AppendInt(b, int64(v.integer(s)), 10)
-	case Time:
-		t := v.moment(s)
-		if t.IsZero() {
-			return append(b, "null"...)
-		}
-		b = append(b, '"')
-		return append(appendTime(b, t), '"')
+	switch {
+	case v.Type == Bool || v.Type == Int:
+		return v.appendText(b, s)
+	case v.Type == Time && v.moment(s).IsZero():
+		return append(b, "null"...)
+	case v.Type == Time:
+		return append(v.appendText(append(b, '"'), s), '"')
 	}
 	b = append(b, '"')
 	start := len(b)

@@ -125,18 +125,23 @@ func trim[S ~string | ~[]byte](s S) S {
 	return s
 }
 
-// weight returns the weight in thousandths (RFC 9110, 12.4.2): 1000 if none is
-// given, and 0 if what is given is not a weight.
+// weight returns the weight in thousandths: 1000 if none is given, and 0 if what is given is not
+// a weight.
 func weight[S ~string | ~[]byte](params S) int {
 	v := trim(params)
-	if len(v) == 0 {
+	switch {
+	case len(v) == 0:
 		return 1000
-	}
-	if len(v) < 3 || len(v) > len("q=0.000") || v[0]|0x20 != 'q' || v[1] != '=' {
+	case len(v) < 2 || v[0]|0x20 != 'q' || v[1] != '=':
 		return 0
 	}
-	v = v[2:]
-	if v[0] != '0' && v[0] != '1' || len(v) > 1 && v[1] != '.' {
+	return Weight(v[2:])
+}
+
+// Weight returns what stands behind "q=" in thousandths (RFC 9110, 12.4.2), and 0 if that is not a
+// weight.
+func Weight[S ~string | ~[]byte](v S) int {
+	if len(v) == 0 || len(v) > len("0.000") || v[0] != '0' && v[0] != '1' || len(v) > 1 && v[1] != '.' {
 		return 0
 	}
 	w, scale := int(v[0]-'0')*1000, 100
