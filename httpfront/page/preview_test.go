@@ -6,6 +6,17 @@ import (
 	"testing"
 )
 
+// preview is what a page with all defaults shows of a template for a query.
+func preview(t *testing.T, tmpl *Template, query string) (string, error) {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := newPage(t, Config{}).Preview(tmpl, values, noon)
+	return string(got), err
+}
+
 func TestPreview(t *testing.T) {
 	const src = "{{queueingMethod}} known={{waitTimeKnown}} {{waitTime}} full={{queueIsFull}} all={{queueAll}} " +
 		"event={{isEventActive}}/{{isEventPrequeueing}} in={{timeUntilEventStart}} end={{timeUntilEventEnd}} shuffle={{shuffleAtEventStart}} {{refreshIntervalSeconds}} {{language}}"
@@ -24,12 +35,7 @@ func TestPreview(t *testing.T) {
 		{"event=started&shuffle_at_event_start=true&queueing_method=random", "random known=true 10 full=false all=false event=true/false in=0 end=120 shuffle=true 20 en-US"},
 		{"language=en-US", "fifo known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
 	} {
-		query, err := url.ParseQuery(tt.query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := newPage(t, Config{}).Preview(tmpl, query, noon)
-		if err != nil || string(got) != tt.want {
+		if got, err := preview(t, tmpl, tt.query); err != nil || got != tt.want {
 			t.Errorf("%s: got\n\t%s, %v, want\n\t%s", tt.query, got, err, tt.want)
 		}
 	}
@@ -52,12 +58,8 @@ func TestPreviewRefuses(t *testing.T) {
 		{"wait_time=10", `unknown parameter "wait_time": allowed are event, event_name, force_queue, language, queue_is_full, queueing_method, room, shuffle_at_event_start, waitTime`},
 		{"event=soon&waitTime=-1", "event=\"soon\": want none, prequeueing, started\nwaitTime=\"-1\": want minutes"},
 	} {
-		query, err := url.ParseQuery(tt.query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := newPage(t, Config{}).Preview(nil, query, noon)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || got != nil {
+		got, err := preview(t, nil, tt.query)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || got != "" {
 			t.Errorf("%s: got %v, want an error with\n\t%s", tt.query, err, tt.want)
 		}
 	}
@@ -65,12 +67,9 @@ func TestPreviewRefuses(t *testing.T) {
 
 // TestPreviewStaysStill: a preview asks nobody whether it may go in.
 func TestPreviewStaysStill(t *testing.T) {
-	got, err := newPage(t, Config{}).Preview(nil, nil, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if page := string(got); !strings.Contains(page, `data-ask="0"`) || strings.Contains(page, "http-equiv") || !strings.Contains(page, "10 minutes") {
-		t.Errorf("got %s", page)
+	page, err := preview(t, nil, "")
+	if err != nil || !strings.Contains(page, `data-ask="0"`) || strings.Contains(page, "http-equiv") || !strings.Contains(page, "10 minutes") {
+		t.Errorf("got %s, %v", page, err)
 	}
 }
 
@@ -112,11 +111,7 @@ func TestPreviewOfAPrequeue(t *testing.T) {
 		"queueing_method=passthrough": "0 Many people want to come in right now. You will be let in",
 		"force_queue=true":            "201 Nobody is let in at the moment.",
 	} {
-		values, err := url.ParseQuery(query + "&event=prequeueing")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := newPage(t, Config{}).Preview(tmpl, values, noon); err != nil || !strings.HasPrefix(string(got), want) {
+		if got, err := preview(t, tmpl, query+"&event=prequeueing"); err != nil || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %q, %v, want it to begin with %q", query, got, err, want)
 		}
 	}

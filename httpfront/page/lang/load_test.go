@@ -23,19 +23,6 @@ func loadInstead(t *testing.T, tag Tag, part, instead string) error {
 	return err
 }
 
-func TestLoad(t *testing.T) {
-	if err := Load(); err != nil {
-		t.Fatal(err)
-	}
-	names, err := files.ReadDir("texts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := len(All()); got != len(names) || got < 38 {
-		t.Errorf("%d languages are loaded of %d files", got, len(names))
-	}
-}
-
 // TestLoadRefuses has one mistake per line, and what must be said of it.
 func TestLoadRefuses(t *testing.T) {
 	for _, m := range []struct{ tag, part, instead, want string }{
