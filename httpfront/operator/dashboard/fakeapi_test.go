@@ -84,9 +84,6 @@ func patchRoom(r *Room, body map[string]any) (wrong []problem) {
 	next := *r
 	limit("total_active_users", &next.TotalActiveUsers)
 	limit("new_users_per_minute", &next.NewUsersPerMinute)
-	if next.NewUsersPerMinute > next.TotalActiveUsers {
-		wrong = append(wrong, problem{"new_users_per_minute", fmt.Sprint(next.NewUsersPerMinute), "", "new_users_per_minute may not be more than total_active_users"})
-	}
 	if v, ok := body["queue_all"].(bool); ok {
 		next.QueueAll = v
 	}
@@ -116,8 +113,6 @@ func (f *fakeMesh) patchEventLocked(room, id string, e edit) []problem {
 		return []problem{{Message: err.Error()}}
 	case e.Method == "DELETE":
 		d.Events = slices.Delete(d.Events, i, i+1)
-	case next.Name == "":
-		return []problem{{Field: "name", Message: "name is empty; allowed is 1 to 100 characters"}}
 	case !next.End.After(next.Start):
 		return []problem{{Field: "event_end_time", Message: "event_end_time is not after event_start_time"}}
 	case i >= 0:

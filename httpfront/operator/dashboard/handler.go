@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,22 +20,22 @@ type Config struct {
 	// where none is presented. It is asked again before every event of a stream, which
 	// ends when the answer is no, so it has to be quick.
 	Authorize func(token string) bool
-	// Interval is how often the Source is asked while anybody looks on. What happens in
-	// between is told as one change. Default 1 s; longer is staler, shorter costs more.
-	Interval time.Duration
-	// Heartbeat is how long a stream is silent at most. Default 5 s. The page takes a
-	// stream for broken that says nothing for 15 s.
-	Heartbeat time.Duration
-	// WriteTimeout is how long a connection may take nothing before its stream ends.
-	// Default 15 s. It replaces that of the server.
-	WriteTimeout time.Duration
-	// Readers is how many streams there may be at a time. Default 64. More are refused
-	// with 503.
-	Readers int
-	// Clock returns the time. Default time.Now.
-	Clock func() time.Time
 	// Logger takes what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
+}
+
+// pace is how fast a Handler tells, and to how many.
+type pace struct {
+	// interval is how often the Source is asked while anybody looks on. What happens in
+	// between is told as one change. Longer is staler, shorter costs more.
+	interval time.Duration
+	// heartbeat is how long a stream is silent at most. The page takes a stream for broken
+	// that says nothing for 15 s.
+	heartbeat time.Duration
+	// write is how long a connection may take nothing before its stream ends. It replaces
+	// that of the server.
+	write   time.Duration
+	readers int // streams that there may be at a time
 }
 
 // Handler serves
@@ -50,6 +49,7 @@ type Config struct {
 // when there is no such room any more.
 type Handler struct {
 	cfg   Config
+	pace  pace
 	files map[string]*file
 	over  chan struct{} // closed when Run ends
 
@@ -68,16 +68,6 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Source == nil || cfg.Authorize == nil {
 		return nil, errors.New("dashboard: Source and Authorize are required")
 	}
-	if cfg.Interval < 0 || cfg.Heartbeat < 0 || cfg.WriteTimeout < 0 || cfg.Readers < 0 {
-		return nil, errors.New("dashboard: Interval, Heartbeat, WriteTimeout and Readers may not be negative")
-	}
-	cfg.Interval = cmp.Or(cfg.Interval, time.Second)
-	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 5*time.Second)
-	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 15*time.Second)
-	cfg.Readers = cmp.Or(cfg.Readers, 64)
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
@@ -85,14 +75,15 @@ func New(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{cfg: cfg, files: files, over: make(chan struct{}), hubs: map[string]*followedHub{}}, nil
+	pace := pace{interval: time.Second, heartbeat: 5 * time.Second, write: 15 * time.Second, readers: 64}
+	return &Handler{cfg: cfg, pace: pace, files: files, over: make(chan struct{}), hubs: map[string]*followedHub{}}, nil
 }
 
 // Run tells readers what changes, until ctx ends; then all streams do. It may be called
 // once.
 func (h *Handler) Run(ctx context.Context) error {
 	defer close(h.over)
-	tick := time.NewTicker(h.cfg.Interval)
+	tick := time.NewTicker(h.pace.interval)
 	defer tick.Stop()
 	for {
 		select {
@@ -100,7 +91,7 @@ func (h *Handler) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			for _, hub := range h.followed() {
-				if err := hub.refresh(h.cfg.Clock()); err != nil {
+				if err := hub.refresh(time.Now()); err != nil {
 					h.cfg.Logger.Error("the dashboard cannot show what there is", "error", err)
 				}
 			}
@@ -194,12 +185,12 @@ func (h *Handler) watch(ctx *fasthttp.RequestCtx, token, room string) {
 	if errors.Is(err, errFull) {
 		ctx.Response.Header.Set("Retry-After", "10")
 		refuse(ctx, fasthttp.StatusServiceUnavailable, problem{Message: fmt.Sprintf(
-			"%d others look on already, which is as many as may; close another window, or ask another node", h.cfg.Readers)})
+			"%d others look on already, which is as many as may; close another window, or ask another node", h.pace.readers)})
 		return
 	}
 	leave := func() { h.leave(room, hub) }
 	if err == nil && hub.current.Load() == nil {
-		err = hub.refresh(h.cfg.Clock())
+		err = hub.refresh(time.Now())
 	}
 	if err != nil {
 		leave()
@@ -224,9 +215,9 @@ func (h *Handler) watch(ctx *fasthttp.RequestCtx, token, room string) {
 		hub:       &hub.hub,
 		allowed:   func() bool { return h.cfg.Authorize(token) },
 		over:      h.over,
-		heartbeat: h.cfg.Heartbeat,
+		heartbeat: h.pace.heartbeat,
 		// The error would be that the connection is closed, which writing says as well.
-		extend: func() { _ = conn.SetWriteDeadline(time.Now().Add(h.cfg.WriteTimeout)) },
+		extend: func() { _ = conn.SetWriteDeadline(time.Now().Add(h.pace.write)) },
 		left:   leave,
 	}, -1)
 }
@@ -237,7 +228,7 @@ var errFull = errors.New("as many streams are open as may be")
 func (h *Handler) enter(room string) (*followedHub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.readers >= h.cfg.Readers {
+	if h.readers >= h.pace.readers {
 		return nil, errFull
 	}
 	hub, ok := h.hubs[room]

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -168,7 +167,6 @@ func TestConfigIsChecked(t *testing.T) {
 	mesh := newFakeMesh(1, 1, 1)
 	for name, cfg := range map[string]Config{
 		"no source": {Authorize: may}, "no authorize": {Source: mesh},
-		"negative": {Source: mesh, Authorize: may, Interval: -time.Second},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s: want an error", name)

@@ -35,7 +35,7 @@ const (
 	writeTimeout = 200 * time.Millisecond // of the server; streams have their own
 )
 
-func serve(t *testing.T, mesh *fakeMesh, set func(*Config)) *stage {
+func serve(t *testing.T, mesh *fakeMesh, set func(*pace)) *stage {
 	t.Helper()
 	return serveOn(t, listen(t), mesh, set)
 }
@@ -62,16 +62,16 @@ func (l tight) Accept() (net.Conn, error) {
 	return conn, conn.(*net.TCPConn).SetWriteBuffer(tightBuffer)
 }
 
-func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*Config)) *stage {
+func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*pace)) *stage {
 	t.Helper()
 	s := &stage{t: t, mesh: mesh, tokens: map[string][]scope{someToken: {looks, write}}, heads: map[string][]string{}}
 	cfg := Config{Source: mesh, Authorize: func(token string) bool { return s.may(token, looks) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	if set != nil {
-		set(&cfg)
-	}
 	var err error
 	if s.Handler, err = New(cfg); err != nil {
 		t.Fatal(err)
+	}
+	if set != nil {
+		set(&s.pace)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -26,7 +26,7 @@ func read(t *testing.T, next func() (sse, bool)) sse {
 }
 
 func TestWatchTellsWhatChanged(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), func(c *Config) { c.Interval = 10 * time.Millisecond })
+	s := serve(t, newFakeMesh(1, 3, 2), func(p *pace) { p.interval = 10 * time.Millisecond })
 	resp := s.get("/api/v1/watch")
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the stream is %q, cached %q", got, resp.Header.Get("Cache-Control"))
@@ -56,7 +56,7 @@ func TestWatchTellsWhatChanged(t *testing.T) {
 
 func TestWatchOfARoomEndsWithIt(t *testing.T) {
 	mesh := newFakeMesh(1, 3, 2)
-	s := serve(t, mesh, func(c *Config) { c.Interval = 10 * time.Millisecond })
+	s := serve(t, mesh, func(p *pace) { p.interval = 10 * time.Millisecond })
 	id := mesh.snap.Rooms[0].ID
 	next := reading(t, s.get("/api/v1/rooms/"+id+"/watch"))
 	var d Detail
@@ -81,7 +81,7 @@ func TestWatchOfARoomEndsWithIt(t *testing.T) {
 }
 
 func TestWatchNeedsAToken(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), func(c *Config) { c.Interval = 10 * time.Millisecond; c.Heartbeat = 10 * time.Millisecond })
+	s := serve(t, newFakeMesh(1, 3, 2), func(p *pace) { p.interval = 10 * time.Millisecond; p.heartbeat = 10 * time.Millisecond })
 	for _, path := range []string{"/api/v1/watch", "/api/v1/rooms/x/watch", "/api/v1/rooms/x/history"} {
 		for _, token := range []string{"Bearer wrong", "Bearer ", "Basic " + someToken} {
 			resp := s.get(path, "Authorization", token)
@@ -102,7 +102,7 @@ func TestWatchNeedsAToken(t *testing.T) {
 }
 
 func TestWatchHasSoManyReaders(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), func(c *Config) { c.Readers = 2; c.Heartbeat = 10 * time.Millisecond })
+	s := serve(t, newFakeMesh(1, 3, 2), func(p *pace) { p.readers = 2; p.heartbeat = 10 * time.Millisecond })
 	one, two := s.get("/api/v1/watch"), s.get("/api/v1/rooms/"+s.mesh.snap.Rooms[0].ID+"/watch")
 	read(t, reading(t, one))
 	read(t, reading(t, two))
@@ -225,7 +225,7 @@ func TestHeartbeatWhileNothingChanges(t *testing.T) {
 func TestSlowConnectionIsDropped(t *testing.T) {
 	mesh := newFakeMesh(1, 400, 12)
 	mesh.moving = true
-	s := serveOn(t, tight{listen(t)}, mesh, func(c *Config) { c.Interval = time.Millisecond; c.WriteTimeout = 50 * time.Millisecond })
+	s := serveOn(t, tight{listen(t)}, mesh, func(p *pace) { p.interval = time.Millisecond; p.write = 50 * time.Millisecond })
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestSlowConnectionIsDropped(t *testing.T) {
 
 // TestReaderOutlivesTheWriteTimeoutOfItsServer, within which all of an answer has to be sent.
 func TestReaderOutlivesTheWriteTimeoutOfItsServer(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 2, 2), func(c *Config) { c.Interval = 20 * time.Millisecond })
+	s := serve(t, newFakeMesh(1, 2, 2), func(p *pace) { p.interval = 20 * time.Millisecond })
 	next := reading(t, s.get("/api/v1/watch"))
 	read(t, next)
 	var waiting atomic.Int64
