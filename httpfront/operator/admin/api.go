@@ -1,12 +1,9 @@
 package admin
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -36,14 +33,18 @@ type Response struct {
 	Body        []byte
 }
 
-// Scope is what a token is good for.
-type Scope string
+// Scope is what somebody may do. Each includes those before it.
+type Scope uint8
 
-// Values of Scope.
+// Values of Scope. Nothing, the zero value, is for who has no token that is good.
 const (
-	Read  Scope = "read"
-	Write Scope = "write"
+	Nothing Scope = iota
+	Read          // look at everything but secrets
+	Write         // change what there is
 )
+
+// String returns "nothing", "read" or "write".
+func (s Scope) String() string { return [...]string{"nothing", "read", "write"}[min(s, Write)] }
 
 // Parameter is one of a path or a query, in the document.
 type Parameter struct {
@@ -79,7 +80,6 @@ type Handler func(ctx context.Context, c *Call) (Answer, error)
 type Config struct {
 	Mesh Mesh
 	Now  func() time.Time // default time.Now
-	Rand io.Reader        // of ids; default crypto/rand
 
 	Version string            // of the product, for the document
 	Routes  []Route           // beside those of rooms
@@ -101,7 +101,6 @@ func New(cfg Config) (*API, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	cfg.Rand = cmp.Or(cfg.Rand, rand.Reader)
 	a := &API{cfg: cfg, mesh: cfg.Mesh, bySize: map[int][]*Route{}}
 	a.routes = slices.Concat(roomRoutes(), eventRoutes(), ruleRoutes(), zoneRoutes(), limitRoutes(), []Route{a.documentRoute()}, cfg.Routes)
 	known := map[string]bool{}

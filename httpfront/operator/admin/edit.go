@@ -2,8 +2,8 @@ package admin
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -152,9 +152,7 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 		zone = catalog.DefaultZone
 	}
 	var id crdt.RoomID
-	if err := c.makeID(id[:]); err != nil {
-		return nil, err
-	}
+	rand.Read(id[:])
 	var is catalog.Room
 	err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		r := &reader{mode: create, body: c.body}
@@ -168,14 +166,6 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 		return catalog.Writes(nil, &is), nil
 	})
 	return c.written(&is, err)
-}
-
-// makeID makes an id of something new.
-func (c *Call) makeID(id []byte) error {
-	if _, err := io.ReadFull(c.api.cfg.Rand, id); err != nil {
-		return fmt.Errorf("make an id: %w", err)
-	}
-	return nil
 }
 
 // drop is edit for what is only taken away, and looks no further: that makes nothing worse,

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -87,7 +88,7 @@ func wholeLimit(l *catalog.RateLimit) error {
 }
 
 func createLimit(ctx context.Context, c *Call) (Answer, error) {
-	return c.editLimit(ctx, create, func(r *reader, is *[]catalog.RateLimit) (int, error) { return limitList.create(c, r, is) })
+	return c.editLimit(ctx, create, func(r *reader, is *[]catalog.RateLimit) (int, error) { return limitList.create(c, r, is), nil })
 }
 
 func changeLimit(m mode) Handler {
@@ -146,10 +147,11 @@ var limitList = &ordered[catalog.RateLimit]{
 	name: "rate_limits", of: "rate limits", by: "the id or the name", fields: rateLimitFields, placed: withPlace(rateLimitFields, "the id or the name"),
 	id:     func(l *catalog.RateLimit) string { return l.ID.String() },
 	called: func(l *catalog.RateLimit) string { return l.Name },
-	fresh: func(c *Call) (catalog.RateLimit, error) {
+	fresh: func(c *Call) catalog.RateLimit {
 		l := newLimit()
+		rand.Read(l.ID[:])
 		l.Version, l.Created = 1, c.now()
-		return l, c.makeID(l.ID[:])
+		return l
 	},
 	again: func(was *catalog.RateLimit) catalog.RateLimit {
 		l := newLimit()

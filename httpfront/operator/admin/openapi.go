@@ -112,7 +112,7 @@ var pathParams = map[string]Parameter{
 func (r *Route) operation(refusal string) map[string]any {
 	op := map[string]any{
 		"operationId": r.ID, "summary": r.Summary, "tags": []string{r.Tag},
-		"security":  []any{map[string]any{"token": []string{string(r.Scope)}}},
+		"security":  []any{map[string]any{"token": []string{r.Scope.String()}}},
 		"responses": r.responses(refusal),
 	}
 	if params := r.parameters(); len(params) > 0 {

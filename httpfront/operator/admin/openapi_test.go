@@ -49,7 +49,7 @@ func TestTheDocumentIsOne(t *testing.T) {
 		if op.OperationID != r.ID || op.Summary == "" {
 			t.Errorf("%s %s: %q, %q", r.Method, r.Path, op.OperationID, op.Summary)
 		}
-		if scopes := (*op.Security)[0]["token"]; !slices.Equal(scopes, []string{string(r.Scope)}) {
+		if scopes := (*op.Security)[0]["token"]; !slices.Equal(scopes, []string{r.Scope.String()}) {
 			t.Errorf("%s: it takes %v, want %s", r.ID, scopes, r.Scope)
 		}
 		if wantsWrite := r.Method != "GET"; wantsWrite != (r.Scope == admin.Write) {

@@ -18,19 +18,15 @@ type ordered[T any] struct {
 
 	id      func(*T) string
 	called  func(*T) string // the name by which one is found where no id says which; nil: by none
-	fresh   func(c *Call) (T, error)
+	fresh   func(c *Call) T
 	again   func(was *T) T   // with defaults, but for what stays
 	changed func(was, is *T) // counts the version up if it is another one
 }
 
 // create adds one that a request makes, and returns its place.
-func (o *ordered[T]) create(c *Call, r *reader, all *[]T) (int, error) {
-	blank, err := o.fresh(c)
-	if err != nil {
-		return 0, err
-	}
-	made := decode(r, c.body, o.placed, &placed[T]{of: blank}, nil)
-	return o.put(r, all, len(*all), &made), nil
+func (o *ordered[T]) create(c *Call, r *reader, all *[]T) int {
+	made := decode(r, c.body, o.placed, &placed[T]{of: o.fresh(c)}, nil)
+	return o.put(r, all, len(*all), &made)
 }
 
 // change has the one at i become what a request makes of it, and returns its new place.
@@ -52,16 +48,11 @@ func (o *ordered[T]) replace(c *Call, r *reader, all *[]T) error {
 	taken := o.taken(r, c.body, *all)
 	made := make([]T, 0, len(c.body.items))
 	for i, item := range c.body.items {
-		was, blank := taken[i], *new(T)
-		if was != nil {
-			blank = o.again(was)
-		} else {
-			var err error
-			if blank, err = o.fresh(c); err != nil {
-				return err
-			}
-		}
 		r.within(o.at(i), item, func() {
+			was, blank := taken[i], o.fresh(c)
+			if was != nil {
+				blank = o.again(was)
+			}
 			next := decode(r, item, o.fields, &blank, was)
 			if was != nil {
 				o.changed(was, &next)

@@ -194,6 +194,11 @@ func TestChanging(t *testing.T) {
 	if got := b.want("PATCH", path, tree{"message": nil}); got["message"] != "" {
 		t.Errorf("null left %q", got["message"])
 	}
+	for _, number := range []raw{"5", "5.0", "50e-1"} { // JSON has several ways to write one
+		if got := b.want("PATCH", path, tree{"total_active_users": number}); got["total_active_users"] != 5.0 {
+			t.Errorf("%s is read as %v", number, got["total_active_users"])
+		}
+	}
 }
 
 func TestSessionsInMinutesAndSeconds(t *testing.T) {

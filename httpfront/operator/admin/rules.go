@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 
 	"github.com/ropeline/ropeline/node/catalog"
@@ -33,8 +34,7 @@ func listRules(_ context.Context, c *Call) (Answer, error) {
 
 func createRule(ctx context.Context, c *Call) (Answer, error) {
 	return c.writtenRules(c.edit(ctx, create, func(r *reader, is *catalog.Room) (part, error) {
-		i, err := ruleList.create(c, r, &is.Rules)
-		return part{"rules", i}, err
+		return part{"rules", ruleList.create(c, r, &is.Rules)}, nil
 	}))
 }
 
@@ -69,10 +69,11 @@ func deleteRule(ctx context.Context, c *Call) (Answer, error) {
 var ruleList = &ordered[catalog.Rule]{
 	name: "rules", of: "rules", by: "the id", fields: ruleFields, placed: withPlace(ruleFields, "the id"),
 	id: func(r *catalog.Rule) string { return r.ID.String() },
-	fresh: func(c *Call) (catalog.Rule, error) {
+	fresh: func(c *Call) catalog.Rule {
 		rule := *newRule()
+		rand.Read(rule.ID[:])
 		rule.Version, rule.Created = 1, c.now()
-		return rule, c.makeID(rule.ID[:])
+		return rule
 	},
 	again: func(was *catalog.Rule) catalog.Rule {
 		rule := *newRule()

@@ -41,18 +41,3 @@ func TestThePageHasOurFields(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-// TestNumbersOfJSON: JSON has several ways to write one.
-func TestNumbersOfJSON(t *testing.T) {
-	for text, want := range map[string]int{"5": 5, "5.0": 5, "50e-1": 5, "5.5": 0, "1e30": 0} {
-		r, room := &reader{}, newRoom()
-		for _, f := range roomFields() {
-			if f.name == "total_active_users" {
-				f.read(r, value{kind: kindNumber, text: text}, room, nil)
-			}
-		}
-		if got := room.Settings.TotalActiveUsers; got != want || (len(r.mistakes) == 0) != (want > 0) {
-			t.Errorf("%s is read as %d, with mistakes %v", text, got, r.mistakes)
-		}
-	}
-}

@@ -48,10 +48,10 @@ func (a API) Needs(method, path string) (Scope, bool) {
 	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/client/") {
 		return Nothing, false
 	}
-	if route, ok := a.Route(method, path); ok && route.Scope == admin.Write {
-		return Write, true
+	if route, ok := a.Route(method, path); ok {
+		return max(route.Scope, Read), true
 	}
-	return Read, true // also to hear that there is no such thing
+	return Read, true // to hear that there is no such thing
 }
 
 // Serve implements Part.

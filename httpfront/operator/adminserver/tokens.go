@@ -4,20 +4,19 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
-// Scope is what somebody may do. Each includes those before it.
-type Scope uint8
+// Scope is what somebody may do, as routes of the API say what they need.
+type Scope = admin.Scope
 
-// Values of Scope. Nothing, the zero value, is for who has no token that is good.
+// Values of Scope.
 const (
-	Nothing Scope = iota
-	Read          // look at everything but secrets
-	Write         // change what there is
+	Nothing = admin.Nothing
+	Read    = admin.Read
+	Write   = admin.Write
 )
-
-// String returns "nothing", "read" or "write".
-func (s Scope) String() string { return [...]string{"nothing", "read", "write"}[min(s, Write)] }
 
 // MinToken is how many characters a token has at least, MaxToken how many at most.
 const (
