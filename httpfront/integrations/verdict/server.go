@@ -35,13 +35,10 @@ type Judge interface {
 
 var _ Judge = (*httpfront.Front)(nil)
 
-// Config says how a Server serves. Judge, TrustedProxies and one of Listen and
-// Listener are required.
+// Config says how a Server serves. Listener, Judge and TrustedProxies are
+// required.
 type Config struct {
-	// Listen is the TCP address to serve on. It is opened by Run and not used when
-	// Listener is set.
-	Listen string
-	// Listener is served on if it is set; Run closes it.
+	// Listener is served on; Run closes it.
 	Listener net.Listener
 	// Judge decides.
 	Judge Judge
@@ -82,8 +79,8 @@ const streamsMax = 4096
 // New checks cfg and returns a Server that Run will serve. It opens nothing.
 func New(cfg Config) (*Server, error) {
 	var errs []error
-	if cfg.Listen == "" && cfg.Listener == nil {
-		errs = append(errs, errors.New("no address to listen on"))
+	if cfg.Listener == nil {
+		errs = append(errs, errors.New("no listener given"))
 	}
 	if cfg.Judge == nil {
 		errs = append(errs, errors.New("no judge given"))
@@ -110,14 +107,6 @@ func New(cfg Config) (*Server, error) {
 // way be answered for a few seconds, and returns nil. It returns an error if it could
 // not serve. It is to be called once.
 func (s *Server) Run(ctx context.Context) error {
-	ln := s.cfg.Listener
-	if ln == nil {
-		var lc net.ListenConfig
-		var err error
-		if ln, err = lc.Listen(ctx, "tcp", s.cfg.Listen); err != nil {
-			return fmt.Errorf("verdicts: %w", err)
-		}
-	}
 	srv := s.server()
 	served := make(chan struct{})
 	var wg sync.WaitGroup
@@ -135,7 +124,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		s.grpc.Stop()
 	})
-	err := srv.Serve(ln)
+	err := srv.Serve(s.cfg.Listener)
 	close(served)
 	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("verdicts: %w", err)

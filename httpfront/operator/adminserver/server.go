@@ -1,7 +1,6 @@
 package adminserver
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -26,10 +25,9 @@ type Part interface {
 	Serve(ctx *fasthttp.RequestCtx)
 }
 
-// Config says how a Server serves.
+// Config says how a Server serves. Listener is required.
 type Config struct {
-	Listen   string       // TCP address. Default "127.0.0.1:9080"
-	Listener net.Listener // is served on if it is set; Run closes it
+	Listener net.Listener // Run closes it
 	TLS      *tls.Config  // nil: without
 	Tokens   *Tokens      // nil or empty: everybody may do everything, on loopback
 	Parts    []Part       // the first that answers a request does
@@ -49,14 +47,10 @@ var ErrOpen = errors.New("want a loopback address such as 127.0.0.1, or tokens a
 
 // New checks cfg and returns a Server that Run will serve.
 func New(cfg Config) (*Server, error) {
-	cfg.Listen = cmp.Or(cfg.Listen, "127.0.0.1:9080")
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	addr := cfg.Listen
-	if cfg.Listener != nil {
-		addr = cfg.Listener.Addr().String()
-	}
+	addr := cfg.Listener.Addr().String()
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("admin: listen on %q: %w", addr, err)
@@ -101,13 +95,6 @@ func (s *Server) Scope(token string) Scope {
 // Run serves until ctx ends. It returns nil then, and an error if it could not serve.
 func (s *Server) Run(ctx context.Context) error {
 	ln := s.cfg.Listener
-	if ln == nil {
-		var lc net.ListenConfig
-		var err error
-		if ln, err = lc.Listen(ctx, "tcp", s.cfg.Listen); err != nil {
-			return fmt.Errorf("admin: %w", err)
-		}
-	}
 	if s.cfg.TLS != nil {
 		ln = tls.NewListener(ln, s.cfg.TLS)
 	}

@@ -225,6 +225,16 @@ func TestAnybodyMayAskWhatNeedsNothing(t *testing.T) {
 	}
 }
 
+// at is a listener at an address.
+type at struct {
+	net.Listener
+	addr string
+}
+
+func (a at) Addr() net.Addr  { return a }
+func (a at) Network() string { return "tcp" }
+func (a at) String() string  { return a.addr }
+
 func TestWhereItListens(t *testing.T) {
 	withTLS := func(c *Config) { withTokens(c); c.TLS = &tls.Config{} }
 	for _, c := range []struct {
@@ -232,7 +242,6 @@ func TestWhereItListens(t *testing.T) {
 		change func(*Config)
 		ok     bool
 	}{
-		{"", nil, true},
 		{"127.0.0.1:0", nil, true},
 		{"127.9.9.9:80", nil, true},
 		{"[::1]:9080", nil, true},
@@ -249,7 +258,7 @@ func TestWhereItListens(t *testing.T) {
 		{"127.0.0.1:9080", withTokens, true},
 		{":9080", func(c *Config) { c.TLS = &tls.Config{} }, false},
 	} {
-		cfg := Config{Listen: c.listen}
+		cfg := Config{Listener: at{addr: c.listen}}
 		if c.change != nil {
 			c.change(&cfg)
 		}
