@@ -144,23 +144,37 @@ func (b *binary) element(l *literal) (constant, error) {
 	return v, b.errorf(l.Pos.Offset, "%s is %v, but %s is %v%s", b.left.label, b.left, formatLiteral(l), v.kind, hint)
 }
 
-// set returns the elements of the right side, which has to be a set.
-func (b *binary) set() ([]*item, error) {
+// set calls each with the elements of the right side, which has to be a set: with both ends of
+// a range, and twice with what is none.
+func (b *binary) set(each func(it *item, from, to constant) error) error {
 	at := b.right.Pos.Offset
 	if b.right.Set == nil {
 		example := "{…}"
 		if b.right.Literal != nil {
 			example = "{" + formatLiteral(b.right.Literal) + "}"
 		}
-		return nil, b.errorf(at, "in takes a set in braces or a $list: in %s", example)
+		return b.errorf(at, "in takes a set in braces or a $list: in %s", example)
 	}
 	switch n := len(b.right.Set.Items); {
 	case n == 0:
-		return nil, b.errorf(at, "this set is empty; nothing ever is in it")
+		return b.errorf(at, "this set is empty; nothing ever is in it")
 	case n > MaxSetSize:
-		return nil, b.errorf(at, "a set of %d elements; %d are allowed, and more in a $list", n, MaxSetSize)
+		return b.errorf(at, "a set of %d elements; %d are allowed, and more in a $list", n, MaxSetSize)
 	}
-	return b.right.Set.Items, nil
+	for _, it := range b.right.Set.Items {
+		from, err := b.element(it.From)
+		to := from
+		if err == nil && it.To != nil {
+			to, err = b.element(it.To)
+		}
+		if err == nil {
+			err = each(it, from, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // list returns the list that the right side names, or nil if it names none.
@@ -221,7 +235,9 @@ func (b *binary) number() (predicate, error) {
 
 // spans are ranges of numbers, ends included. They are few, so they are tried
 // one after the other.
-type spans []struct{ from, to int64 }
+type spans []span
+
+type span struct{ from, to int64 }
 
 func (s spans) hold(v int64) bool {
 	for _, span := range s {
@@ -232,30 +248,18 @@ func (s spans) hold(v int64) bool {
 	return false
 }
 
-func (b *binary) spans() (spans, error) {
+func (b *binary) spans() (all spans, err error) {
 	if _, err := b.list(); err != nil {
 		return nil, err
 	}
-	items, err := b.set()
-	if err != nil {
-		return nil, err
-	}
-	all := make(spans, len(items))
-	for i, it := range items {
-		from, err := b.element(it.From)
-		to := from
-		if err == nil && it.To != nil {
-			to, err = b.element(it.To)
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = b.set(func(it *item, from, to constant) error {
 		if to.number < from.number {
-			return nil, b.errorf(it.From.Pos.Offset, "this range is empty: it ends before it begins")
+			return b.errorf(it.From.Pos.Offset, "this range is empty: it ends before it begins")
 		}
-		all[i].from, all[i].to = from.number, to.number
-	}
-	return all, nil
+		all = append(all, span{from.number, to.number})
+		return nil
+	})
+	return all, err
 }
 
 func (b *binary) address() (predicate, error) {
@@ -289,34 +293,27 @@ func (b *binary) address() (predicate, error) {
 }
 
 func (b *binary) addresses() (*netipx.IPSet, error) {
-	if list, err := b.list(); err != nil || list != nil {
-		if list == nil {
-			return nil, err
-		}
-		return list.addresses, nil
-	}
-	items, err := b.set()
+	list, err := b.list()
 	if err != nil {
 		return nil, err
 	}
+	if list != nil {
+		return list.addresses, nil
+	}
 	var all netipx.IPSetBuilder
-	for _, it := range items {
-		v, err := b.element(it.From)
-		if err != nil {
-			return nil, err
-		}
-		r := v.address
+	err = b.set(func(it *item, from, to constant) error {
+		r, problem := from.address, ""
 		if it.To != nil {
-			last, err := b.element(it.To)
-			if err != nil {
-				return nil, err
-			}
-			var problem string
-			if r, problem = spanAddresses(r, last.address); problem != "" {
-				return nil, b.errorf(it.From.Pos.Offset, "%s", problem)
-			}
+			r, problem = spanAddresses(r, to.address)
+		}
+		if problem != "" {
+			return b.errorf(it.From.Pos.Offset, "%s", problem)
 		}
 		all.AddRange(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return all.IPSet()
 }
@@ -384,28 +381,22 @@ func (b *binary) wildcard(pattern string) (func(string) bool, error) {
 }
 
 func (b *binary) strings() (func(string) bool, error) {
-	if list, err := b.list(); err != nil || list != nil {
-		if list == nil {
-			return nil, err
-		}
-		return hasKey(list.strings), nil
-	}
-	items, err := b.set()
+	list, err := b.list()
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[string]struct{}, len(items))
-	for _, it := range items {
-		v, err := b.element(it.From)
-		if err != nil {
-			return nil, err
-		}
+	if list != nil {
+		return hasKey(list.strings), nil
+	}
+	all := map[string]struct{}{}
+	err = b.set(func(it *item, v, _ constant) error {
 		if it.To != nil {
-			return nil, b.errorf(it.From.Pos.Offset, "there are no ranges of strings")
+			return b.errorf(it.From.Pos.Offset, "there are no ranges of strings")
 		}
 		all[v.text] = struct{}{}
-	}
-	return hasKey(all), nil
+		return nil
+	})
+	return hasKey(all), err
 }
 
 func hasKey(m map[string]struct{}) func(string) bool {

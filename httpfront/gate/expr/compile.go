@@ -8,7 +8,7 @@ import (
 // Expression is a condition on requests. It is immutable and may be used from
 // many goroutines at once.
 type Expression struct {
-	tree     *disjunction
+	tree     *condition
 	match    predicate
 	buffered bool // match needs a scratch
 	answers  bool // it asks about the response
@@ -41,7 +41,7 @@ func (c *checker) compile() (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.disjunction(tree)
+	p, err := c.condition(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -86,116 +86,78 @@ func (c *checker) errorf(at int, format string, args ...any) error {
 	return errorAt(c.source, at, format, args...)
 }
 
-func (c *checker) disjunction(d *disjunction) (predicate, error) {
-	terms, err := checkAll(d.Terms, c.exclusion)
-	if err != nil {
-		return nil, err
-	}
-	if len(terms) == 1 {
-		return terms[0], nil
-	}
-	return func(r *Request, s *scratch) bool {
-		for _, holds := range terms {
-			if holds(r, s) {
-				return true
+// joins say what terms come to that a word joins.
+var joins = map[string]func(terms []predicate) predicate{
+	"or": func(terms []predicate) predicate {
+		return func(r *Request, s *scratch) bool {
+			for _, holds := range terms {
+				if holds(r, s) {
+					return true
+				}
 			}
+			return false
 		}
-		return false
-	}, nil
-}
-
-func (c *checker) exclusion(x *exclusion) (predicate, error) {
-	terms, err := checkAll(x.Terms, c.conjunction)
-	if err != nil {
-		return nil, err
-	}
-	if len(terms) == 1 {
-		return terms[0], nil
-	}
-	return func(r *Request, s *scratch) bool {
-		odd := false
-		for _, holds := range terms {
-			odd = odd != holds(r, s)
-		}
-		return odd
-	}, nil
-}
-
-func (c *checker) conjunction(j *conjunction) (predicate, error) {
-	terms, err := checkAll(j.Terms, c.negation)
-	if err != nil {
-		return nil, err
-	}
-	if len(terms) == 1 {
-		return terms[0], nil
-	}
-	return func(r *Request, s *scratch) bool {
-		for _, holds := range terms {
-			if !holds(r, s) {
-				return false
+	},
+	"xor": func(terms []predicate) predicate {
+		return func(r *Request, s *scratch) bool {
+			odd := false
+			for _, holds := range terms {
+				odd = odd != holds(r, s)
 			}
+			return odd
 		}
-		return true
-	}, nil
+	},
+	"and": func(terms []predicate) predicate {
+		return func(r *Request, s *scratch) bool {
+			for _, holds := range terms {
+				if !holds(r, s) {
+					return false
+				}
+			}
+			return true
+		}
+	},
 }
 
-func (c *checker) negation(n *negation) (holds predicate, err error) {
+func (c *checker) condition(x *condition) (holds predicate, err error) {
 	switch {
-	case n.Group != nil:
-		holds, err = c.disjunction(n.Group)
-	case n.Truth != "":
-		always := n.Truth == "true"
+	case x.join != "":
+		terms := make([]predicate, len(x.terms))
+		for i, t := range x.terms {
+			if terms[i], err = c.condition(t); err != nil {
+				return nil, err
+			}
+		}
+		holds = joins[x.join](terms)
+	case x.truth != "":
+		always := x.truth == "true"
 		holds = func(*Request, *scratch) bool { return always }
 	default:
-		holds, err = c.comparison(n.Comparison)
+		if holds, err = c.comparison(x.comparison); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil || len(n.Nots)%2 == 0 {
-		return holds, err
+	if x.not {
+		return negated(holds), nil
 	}
-	return negated(holds), nil
+	return holds, nil
 }
 
 func negated(holds predicate) predicate {
 	return func(r *Request, s *scratch) bool { return !holds(r, s) }
 }
 
-func checkAll[T any](terms []T, check func(T) (predicate, error)) ([]predicate, error) {
-	checked := make([]predicate, len(terms))
-	for i, t := range terms {
-		var err error
-		if checked[i], err = check(t); err != nil {
-			return nil, err
-		}
-	}
-	return checked, nil
-}
-
-// anyOf and allOf go through the elements of an array. Of no elements neither
-// is true.
-func anyOf(all elements, holds predicate) predicate {
+// through goes through the elements of an array, of which every has to be as holds says, or any.
+// Of no elements neither is true.
+func through(all elements, holds predicate, every bool) predicate {
 	return func(r *Request, s *scratch) bool {
 		for at := (cursor{}); ; {
 			v, next, ok := all(r, at)
 			if !ok {
-				return false
+				return every && at != cursor{}
 			}
-			if s.element = v; holds(r, s) {
-				return true
-			}
-			at = next
-		}
-	}
-}
-
-func allOf(all elements, holds predicate) predicate {
-	return func(r *Request, s *scratch) bool {
-		for at := (cursor{}); ; {
-			v, next, ok := all(r, at)
-			if !ok {
-				return at != cursor{}
-			}
-			if s.element = v; !holds(r, s) {
-				return false
+			if s.element = v; holds(r, s) != every {
+				return !every
 			}
 			at = next
 		}

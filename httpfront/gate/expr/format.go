@@ -11,7 +11,7 @@ import (
 // same expression; it may be longer than a source may be.
 func (e *Expression) String() string {
 	var p printer
-	p.disjunction(e.tree)
+	p.condition(e.tree, 0)
 	return p.String()
 }
 
@@ -27,24 +27,27 @@ func separated[T any](p *printer, items []T, separator string, print func(T)) {
 	}
 }
 
-func (p *printer) disjunction(d *disjunction) { separated(p, d.Terms, " or ", p.exclusion) }
-
-func (p *printer) exclusion(x *exclusion) { separated(p, x.Terms, " xor ", p.conjunction) }
-
-func (p *printer) conjunction(j *conjunction) { separated(p, j.Terms, " and ", p.negation) }
-
-func (p *printer) negation(n *negation) {
-	p.WriteString(strings.Repeat("not ", len(n.Nots)))
-	switch {
-	case n.Group != nil:
-		p.WriteByte('(')
-		p.disjunction(n.Group)
-		p.WriteByte(')')
-	case n.Truth != "":
-		p.WriteString(n.Truth)
-	default:
-		p.comparison(n.Comparison)
+// condition prints c among terms that bind as tightly as among says.
+func (p *printer) condition(c *condition, among int) {
+	if c.not {
+		p.WriteString("not ")
 	}
+	switch {
+	case c.join != "" && (c.not || c.binds() < among):
+		p.WriteByte('(')
+		p.terms(c)
+		p.WriteByte(')')
+	case c.join != "":
+		p.terms(c)
+	case c.truth != "":
+		p.WriteString(c.truth)
+	default:
+		p.comparison(c.comparison)
+	}
+}
+
+func (p *printer) terms(c *condition) {
+	separated(p, c.terms, " "+c.join+" ", func(t *condition) { p.condition(t, c.binds()) })
 }
 
 func (p *printer) comparison(x *comparison) {
@@ -101,7 +104,7 @@ func (p *printer) argument(a *argument) {
 		p.WriteString(formatLiteral(a.Literal))
 		return
 	}
-	p.disjunction(a.Expression)
+	p.condition(a.condition, 0)
 }
 
 func formatOperand(o *operand) string {

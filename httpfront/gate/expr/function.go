@@ -188,7 +188,7 @@ func (c *checker) callLoop(o *operand) (*typed, error) {
 		return nil, c.errorf(at, "%s takes one expression: %s", o.Name, functions[o.Name].usage)
 	}
 	c.loop = &loop{function: o.Name}
-	holds, err := c.disjunction(args[0].Expression)
+	holds, err := c.condition(args[0].condition)
 	l := c.loop
 	c.loop = nil
 	switch {
@@ -198,9 +198,7 @@ func (c *checker) callLoop(o *operand) (*typed, error) {
 		return nil, c.errorf(at, "%s goes through the elements of an array; there is no [*] in it: %s", o.Name, functions[o.Name].usage)
 	}
 	t := &typed{at: at, label: formatOperand(&operand{Name: o.Name, Call: o.Call}), kind: truth}
-	if t.truth = anyOf(l.elements, holds); o.Name == "all" {
-		t.truth = allOf(l.elements, holds)
-	}
+	t.truth = through(l.elements, holds, o.Name == "all")
 	return t, nil
 }
 
@@ -216,7 +214,7 @@ func (c *checker) argument(function string, a *argument, want kind, arrays bool)
 		t.text = func(*Request, *scratch) (string, bool) { return v.text, true }
 		return t, c.argumentKind(function, t, want)
 	}
-	o := a.Expression.operand()
+	o := a.condition.operand()
 	if o == nil {
 		return nil, c.errorf(at, "an argument of %s is one field, function or string, not an expression", function)
 	}
@@ -237,16 +235,6 @@ func (c *checker) argumentKind(function string, t *typed, want kind) error {
 		return c.errorf(t.at, "an argument of %s is %v; %s is %v", function, want, t.label, t)
 	}
 	return nil
-}
-
-// operand returns the operand that is all of an expression, or nil if there is
-// more to it.
-func (d *disjunction) operand() *operand {
-	n := d.lone()
-	if n == nil || len(n.Nots) > 0 || n.Comparison == nil || n.Comparison.Operator != nil {
-		return nil
-	}
-	return n.Comparison.Left
 }
 
 func keys[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }

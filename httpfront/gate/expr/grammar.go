@@ -34,7 +34,8 @@ var tokens = lexer.MustStateful(lexer.Rules{
 // where they belong.
 var grammar = participle.MustBuild[disjunction](participle.Lexer(tokens), participle.UseLookahead(0))
 
-// The levels bind tighter from top to bottom: or, xor, and, not.
+// The levels bind tighter from top to bottom: or, xor, and, not. They are what the parser needs;
+// all else goes by the condition that they come to.
 type (
 	disjunction struct {
 		Terms []*exclusion `parser:"@@ (('or' | '||') @@)*"`
@@ -83,6 +84,8 @@ type argument struct {
 	Pos        lexer.Position
 	Literal    *literal     `parser:"@@"`
 	Expression *disjunction `parser:"| @@"`
+
+	condition *condition // what Expression comes to
 }
 
 type index struct {

@@ -19,9 +19,9 @@ const (
 
 var symbols = tokens.Symbols()
 
-// parse turns a source into its tree, or says where it stops to be an
+// parse turns a source into a condition, or says where it stops to be an
 // expression.
-func parse(source string) (*disjunction, error) {
+func parse(source string) (*condition, error) {
 	for i, c := range source {
 		if c == utf8.RuneError && !strings.HasPrefix(source[i:], string(utf8.RuneError)) {
 			return nil, errorAt(source, i, `this is not UTF-8; write bytes as \x and two digits: "\xff"`)
@@ -43,8 +43,7 @@ func parse(source string) (*disjunction, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree.flatten()
-	return tree, nil
+	return tree.condition(), nil
 }
 
 // replay gives tokens that were read before.

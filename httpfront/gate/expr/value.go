@@ -23,7 +23,7 @@ func CompileValue(source string) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := tree.alone()
+	x := tree.operand()
 	if x == nil {
 		return nil, errorAt(source, 0, "this is a condition; want a field with one value, such as ip.src")
 	}
@@ -46,18 +46,6 @@ func CompileValue(source string) (*Value, error) {
 		return nil, c.errorf(t.at, "%s is %v; want a string or an IP address", t.label, t)
 	}
 	return &Value{of: t, buffered: c.buffered}, nil
-}
-
-// alone returns the operand that a tree is, and nil if it is more than that.
-func (d *disjunction) alone() *operand {
-	if len(d.Terms) != 1 || len(d.Terms[0].Terms) != 1 || len(d.Terms[0].Terms[0].Terms) != 1 {
-		return nil
-	}
-	n := d.Terms[0].Terms[0].Terms[0]
-	if len(n.Nots) > 0 || n.Comparison == nil || n.Comparison.Operator != nil {
-		return nil
-	}
-	return n.Comparison.Left
 }
 
 // IsAddress reports whether the value is an address, of which Append writes the 16 bytes
