@@ -14,10 +14,7 @@ func networks(t testing.TB, n int) *List {
 		a := netip.AddrFrom4([4]byte{byte(20 + i>>14), byte(i >> 6), byte(i << 2), 0})
 		items[i] = netip.PrefixFrom(a, 24).String()
 	}
-	list, err := AddressList(items)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := listOf(t, AddressList, items...)
 	if got := len(list.addresses.Ranges()); got != n {
 		t.Fatalf("%d networks are %d ranges", n, got)
 	}
@@ -30,11 +27,7 @@ func names(t testing.TB, n int) *List {
 	for i := range items {
 		items[i] = fmt.Sprintf("shop-%d.example", i)
 	}
-	list, err := StringList(items)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return listOf(t, StringList, items...)
 }
 
 func BenchmarkMatch(b *testing.B) {

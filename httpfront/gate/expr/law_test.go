@@ -75,10 +75,7 @@ func TestTruthOfStatements(t *testing.T) {
 	lists, r := testLists(t), shopper()
 	rapid.Check(t, func(t *rapid.T) {
 		s := statements(3).Draw(t, "statement")
-		e, err := compile(s.source, lists)
-		if err != nil {
-			t.Fatalf("%s\n%v", s.source, err)
-		}
+		e := drawCompiled(t, s.source, lists)
 		if got := e.Match(r); got != s.holds {
 			t.Fatalf("%s: got %v, want %v", s.source, got, s.holds)
 		}
@@ -102,11 +99,7 @@ func TestLaws(t *testing.T) {
 		law := rapid.SampledFrom(laws).Draw(t, "law")
 		match := func(form string) bool {
 			source := strings.NewReplacer("A", "("+a.source+")", "B", "("+b.source+")").Replace(form)
-			e, err := compile(source, lists)
-			if err != nil {
-				t.Fatalf("%s\n%v", source, err)
-			}
-			return e.Match(r)
+			return drawCompiled(t, source, lists).Match(r)
 		}
 		if left, right := match(law.left), match(law.right); left != right {
 			t.Fatalf("%s: left is %v, right is %v, where\na is %s\nb is %s", law.name, left, right, a.source, b.source)
@@ -118,15 +111,9 @@ func TestStringIsTheSameExpression(t *testing.T) {
 	lists, r := testLists(t), shopper()
 	rapid.Check(t, func(t *rapid.T) {
 		s := statements(3).Draw(t, "statement")
-		e, err := compile(s.source, lists)
-		if err != nil {
-			t.Fatalf("%s\n%v", s.source, err)
-		}
+		e := drawCompiled(t, s.source, lists)
 		plain := e.String()
-		again, err := compile(plain, lists)
-		if err != nil {
-			t.Fatalf("%s\n%v", plain, err)
-		}
+		again := drawCompiled(t, plain, lists)
 		if again.String() != plain || again.Match(r) != s.holds {
 			t.Fatalf("%s became %s and then %s", s.source, plain, again)
 		}
@@ -206,20 +193,14 @@ func TestWildcardIsARegexp(t *testing.T) {
 func TestQuotedStringsAreThemselves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := string(rapid.SliceOf(rapid.Byte()).Draw(t, "value"))
-		e, err := compile("http.host eq "+quote(value), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := drawCompiled(t, "http.host eq "+quote(value), nil)
 		if !e.Match(&Request{Host: value}) || e.Match(&Request{Host: value + "x"}) {
 			t.Fatalf("%s is not %q", quote(value), value)
 		}
 		if strings.ToValidUTF8(value, "") != value {
 			return // there are no escapes in raw strings
 		}
-		e, err = compile("http.host eq "+quoteRaw(value), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e = drawCompiled(t, "http.host eq "+quoteRaw(value), nil)
 		if !e.Match(&Request{Host: value}) {
 			t.Fatalf("%s is not %q", quoteRaw(value), value)
 		}
@@ -259,14 +240,8 @@ func TestSetsOfAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		braces, err := Compile("ip.src in {"+strings.Join(items, " ")+"}", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		named, err := Compile("ip.src in $l", Lists{"l": list})
-		if err != nil {
-			t.Fatal(err)
-		}
+		braces := drawCompiled(t, "ip.src in {"+strings.Join(items, " ")+"}", nil)
+		named := drawCompiled(t, "ip.src in $l", Lists{"l": list})
 		for range 10 {
 			a := drawAddr(t)
 			want := false
@@ -288,6 +263,16 @@ func drawAddr(t *rapid.T) netip.Addr {
 		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 2: b[0], 7: b[1], 8: b[2], 15: b[3]})
 	}
 	return netip.AddrFrom4([4]byte(b))
+}
+
+// drawCompiled compiles what was drawn.
+func drawCompiled(t *rapid.T, source string, lists Lists) *Expression {
+	t.Helper()
+	e, err := compile(source, lists)
+	if err != nil {
+		t.Fatalf("%s\n%v", source, err)
+	}
+	return e
 }
 
 // compile is Compile for sources of any length.

@@ -31,17 +31,22 @@ func shopper() *Request {
 	}
 }
 
+// listOf returns a list that of makes of items.
+func listOf(t testing.TB, of func([]string) (*List, error), items ...string) *List {
+	t.Helper()
+	list, err := of(items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 func testLists(t testing.TB) Lists {
 	t.Helper()
-	office, err := AddressList([]string{"192.0.2.0/24", "2001:db8::1", "10.0.0.5..10.0.0.9"})
-	if err != nil {
-		t.Fatal(err)
+	return Lists{
+		"office":    listOf(t, AddressList, "192.0.2.0/24", "2001:db8::1", "10.0.0.5..10.0.0.9"),
+		"own_hosts": listOf(t, StringList, "shop.example", "www.shop.example"),
 	}
-	hosts, err := StringList([]string{"shop.example", "www.shop.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Lists{"office": office, "own_hosts": hosts}
 }
 
 var matching = []struct {
