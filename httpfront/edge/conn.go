@@ -217,16 +217,7 @@ func (e *Conn) Write(p []byte) (int, error) {
 		}
 		return e.Conn.Write(p)
 	}
-	if err := e.writes.Set(until); err != nil {
-		return 0, err
-	}
-	sent := 0
-	for {
-		n, err := e.Conn.Write(p[sent:])
-		if sent += n; !e.writes.Again(err) {
-			return sent, err
-		}
-	}
+	return e.writes.Write(e.Conn, p, until)
 }
 
 // CloseWrite says that nothing more will be sent.

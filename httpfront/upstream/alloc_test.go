@@ -11,11 +11,7 @@ func TestAcquiringAKeptConnectionDoesNotAllocate(t *testing.T) {
 	a, b := serve(t), serve(t)
 	g, _ := open(t, Config{Origins: parsed(t, a.URL, b.URL)})
 	work := func() {
-		var tried Tried
-		c, err := g.Acquire(&tried, Request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := acquired(t, g, Tried{})
 		c.Answered()
 		c.Release()
 	}

@@ -149,16 +149,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 		}
 		return c.Conn.Write(p)
 	}
-	if err := c.writes.Set(until); err != nil {
-		return 0, err
-	}
-	sent := 0
-	for {
-		n, err := c.Conn.Write(p[sent:])
-		if sent += n; !c.writes.Again(err) {
-			return sent, err
-		}
-	}
+	return c.writes.Write(c.Conn, p, until)
 }
 
 // Ask sends a request that has no body, and waits for up to pause until its answer begins,

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -68,14 +69,21 @@ type origin struct {
 	br *bufio.Reader
 }
 
-// dialled returns a connection of a group, and its other end.
-func dialled(t *testing.T, g *Group, ln net.Listener) (*Conn, *origin) {
+// toAsk returns a connection of a group to ask on.
+func toAsk(t *testing.T, g *Group) *Conn {
 	t.Helper()
 	var tried Tried
 	c, err := g.AcquireToAsk(&tried, Request)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// dialled returns a connection of a group, and its other end.
+func dialled(t *testing.T, g *Group, ln net.Listener) (*Conn, *origin) {
+	t.Helper()
+	c := toAsk(t, g)
 	far, err := ln.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -99,12 +107,8 @@ func asked(t *testing.T) (*Group, net.Listener) {
 func (o *origin) answers(size int, answers ...string) {
 	buf := make([]byte, size)
 	for _, a := range answers {
-		for n := 0; n < size; {
-			k, err := o.br.Read(buf[n:])
-			if err != nil {
-				return
-			}
-			n += k
+		if _, err := io.ReadFull(o.br, buf); err != nil {
+			return
 		}
 		o.Write([]byte(a))
 	}
@@ -132,10 +136,8 @@ func TestAskingAgainAndAgain(t *testing.T) {
 			t.Error("nothing is said to have come")
 		}
 		c.Release()
-		var tried Tried
-		again, err := g.AcquireToAsk(&tried, Request)
-		if err != nil || again != c {
-			t.Fatalf("another connection, %v", err)
+		if again := toAsk(t, g); again != c {
+			t.Fatal("another connection")
 		}
 	}
 }
@@ -173,10 +175,8 @@ func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
 			for c.quiet.isQuiet() { // until the kernel has it
 				time.Sleep(time.Millisecond)
 			}
-			var tried Tried
-			again, err := g.AcquireToAsk(&tried, Request)
-			if err != nil || again != c {
-				t.Fatalf("another connection, %v", err)
+			if again := toAsk(t, g); again != c {
+				t.Fatal("another connection")
 			}
 			if err := c.Ask([]byte("ask\n"), time.Minute); err != ErrStale {
 				t.Errorf("asked with %v, want ErrStale", err)

@@ -93,6 +93,16 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 	}
 }
 
+// acquired returns a connection for a request that has been to the origins of tried.
+func acquired(t testing.TB, g *Group, tried Tried) *Conn {
+	t.Helper()
+	c, err := g.Acquire(&tried, Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // ask takes a connection as one request would, and says where it went.
 func ask(t testing.TB, g *Group, tried *Tried) (string, error) {
 	t.Helper()
@@ -206,10 +216,9 @@ func TestRedirectsOfChecksAreNotFollowed(t *testing.T) {
 func TestConnectionsAreKept(t *testing.T) {
 	s := serve(t)
 	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
-	var tried Tried
-	first, err := g.Acquire(&tried, Request)
-	if err != nil || first.Reused() {
-		t.Fatal(err, first.Reused())
+	first := acquired(t, g, Tried{})
+	if first.Reused() {
+		t.Fatal("a new connection was used before")
 	}
 	first.Release()
 	var other Tried
@@ -238,12 +247,7 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 			g, _ := open(t, Config{Origins: parsed(t, a.URL, b.URL), Limits: Limits{Conns: places}})
 			var conns []*Conn
 			for range idle {
-				beenAtA := Tried{1} // so it is b's turn
-				c, err := g.Acquire(&beenAtA, Request)
-				if err != nil {
-					t.Fatal(err)
-				}
-				conns = append(conns, c)
+				conns = append(conns, acquired(t, g, Tried{1})) // it has been to a, so it is b's turn
 			}
 			for _, c := range conns {
 				c.Release()
@@ -273,20 +277,15 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 	s := serve(t)
 	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
-	var tried Tried
-	c, err := g.Acquire(&tried, Request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := acquired(t, g, Tried{})
 	c.Release()
 	waitFor(t, "the close to arrive", func() bool {
 		s.CloseClientConnections() // those that it has accepted by now
 		return !c.quiet.isQuiet()
 	})
-	var other Tried
-	d, err := g.Acquire(&other, Request)
-	if err != nil || d == c {
-		t.Fatalf("got the closed connection back, %v", err)
+	d := acquired(t, g, Tried{})
+	if d == c {
+		t.Fatal("got the closed connection back")
 	}
 	d.Discard()
 }
@@ -336,11 +335,7 @@ func TestFullOriginsAreGoneAround(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed(t, a.URL+" weight=1000", b.URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Hour}})
 	seen := map[string]bool{}
 	for range 2 {
-		var tried Tried
-		c, err := g.Acquire(&tried, Request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := acquired(t, g, Tried{})
 		defer c.Discard()
 		seen[c.Origin().String()] = true
 	}
@@ -441,14 +436,9 @@ func TestJitter(t *testing.T) {
 func TestAKeptConnectionIsItsClients(t *testing.T) {
 	s := serve(t)
 	g, _ := open(t, Config{Origins: parsed(t, s.URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
-	var tried Tried
 	acquire := func() *Conn {
 		t.Helper()
-		c, err := g.Acquire(&tried, Request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return acquired(t, g, Tried{})
 	}
 	own := acquire()
 	if own.Kept() || !own.Keep() || !own.Kept() || !g.Has(own) {
@@ -463,7 +453,6 @@ func TestAKeptConnectionIsItsClients(t *testing.T) {
 		t.Errorf("beyond the places: %v", err)
 	}
 	other.Release()
-	tried = Tried{}
 	own = acquire()
 	own.Keep()
 	if err := g.Resume(own, &again, Request, true); err != nil || g.Others(again) {

@@ -5,6 +5,7 @@ package deadline
 
 import (
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -47,6 +48,19 @@ func (l *Lazy) Set(t time.Time) error {
 	}
 	l.armed = t
 	return l.arm(t)
+}
+
+// Write writes all of p to the connection whose deadline for writes l is, by until.
+func (l *Lazy) Write(to io.Writer, p []byte, until time.Time) (sent int, err error) {
+	if err := l.Set(until); err != nil {
+		return 0, err
+	}
+	for {
+		n, err := to.Write(p[sent:])
+		if sent += n; !l.Again(err) {
+			return sent, err
+		}
+	}
 }
 
 // Again reports whether what ended with err ended too early, so that it is to be begun again.
