@@ -13,9 +13,12 @@ import (
 var commandFields = [...]string{"Cf-Waiting-Room-Command", "Ropeline-Command"}
 
 // isCommand reports whether a field of this name is between the origin and us.
-func isCommand(name []byte) bool {
-	for _, f := range commandFields {
-		if len(name) == len(f) && bytes.EqualFold(name, []byte(f)) {
+func isCommand(name []byte) bool { return isOneOf(name, commandFields[:]) }
+
+// isOneOf reports whether a field has one of names, in any case.
+func isOneOf(field []byte, names []string) bool {
+	for _, name := range names {
+		if len(field) == len(name) && bytes.EqualFold(field, []byte(name)) {
 			return true
 		}
 	}

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -31,7 +30,7 @@ func (r *request) appendHead(dst []byte, host, self string) []byte {
 	dst = append(dst, "\r\n"...)
 	for _, f := range r.Fields {
 		switch {
-		case isFraming(f.Name), isHop(f.Name), forwarding.Is(f.Name) && !r.mayForward(f.Name), isLookalike(f.Name), r.IsConnectionOption(f.Name):
+		case forwarding.Has(heldBack, f.Name) && !r.mayForward(f.Name), r.IsConnectionOption(f.Name):
 		case isNamed(f.Name, r.proofName), r.told.has(f.Name) && !r.mayTell(f.Name), !r.mayTrace(f.Name):
 		case http1.EqualFold(f.Name, "cookie"):
 			dst = appendForeignCookies(dst, f.Value)
@@ -69,11 +68,11 @@ func (r *request) appendProof(dst []byte) []byte {
 	return http1.AppendField(dst, r.proofName, r.proof)
 }
 
-// mayForward reports whether a forwarding field is passed on as it came from a trusted proxy:
+// mayForward reports whether a field of heldBack is passed on as it came from a trusted proxy:
 // what such a proxy has cut off the path, and what it is configured to tell of visitors in,
 // unless that is one that we write ourselves.
 func (r *request) mayForward(name []byte) bool {
-	if !r.via.Trusted {
+	if !r.via.Trusted || forwarding.Has(ownFields, name) {
 		return false
 	}
 	return http1.EqualFold(name, "x-forwarded-prefix") ||
@@ -122,53 +121,18 @@ func (n fieldNames) has(field []byte) bool {
 
 // isFieldName reports whether a field of that name may be added to requests.
 func isFieldName(name string) bool {
-	b := []byte(name)
-	return http1.IsName(b) && !isFraming(b) && !isHop(b) && !http1.EqualFold(b, "cookie")
+	return http1.IsName(name) && !forwarding.Has(ownFields, name) && !http1.EqualFold([]byte(name), "cookie")
 }
 
-// isFraming reports whether appendHead writes this field by itself.
-func isFraming(name []byte) bool {
-	return http1.EqualFold(name, "host") || http1.EqualFold(name, "content-length") || http1.EqualFold(name, "expect")
+// ownFieldNames are those that appendHead writes by itself, and those that concern one connection
+// only, which end there. A name with underscores for its dashes would say the same to many origins.
+var ownFieldNames = []string{
+	"content-length", "expect", "host",
+	"connection", "http2-settings", "keep-alive", "proxy-", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// isHop reports whether a field concerns one connection only.
-func isHop(name []byte) bool {
-	switch len(name) {
-	case 2:
-		return http1.EqualFold(name, "te")
-	case 7:
-		if http1.EqualFold(name, "trailer") || http1.EqualFold(name, "upgrade") {
-			return true
-		}
-	case 10:
-		if http1.EqualFold(name, "connection") || http1.EqualFold(name, "keep-alive") {
-			return true
-		}
-	case 14:
-		if http1.EqualFold(name, "http2-settings") {
-			return true
-		}
-	case 17:
-		if http1.EqualFold(name, "transfer-encoding") {
-			return true
-		}
-	}
-	return len(name) >= 6 && http1.EqualFold(name[:6], "proxy-")
-}
-
-// isLookalike reports whether a name would be one of those that say where a
-// message ends, or what becomes of the connection, if its underscores were
-// dashes. Many origins cannot tell the two apart.
-func isLookalike(name []byte) bool {
-	var buf [20]byte // the longest has 17
-	if len(name) > len(buf) || bytes.IndexByte(name, '_') < 0 {
-		return false
-	}
-	dashes := append(buf[:0], name...)
-	for i, c := range dashes {
-		if c == '_' {
-			dashes[i] = '-'
-		}
-	}
-	return isFraming(dashes) || isHop(dashes)
-}
+var (
+	ownFields = forwarding.NewSet(ownFieldNames...)
+	// heldBack are all fields that do not go on to the origin, but for what mayForward says.
+	heldBack = forwarding.NewSet(slices.Concat(ownFieldNames, forwarding.Names())...)
+)

@@ -178,6 +178,12 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 		f.tellUnseen(k.req)
 		return a
 	}
+	f.keepOut(&a, k, w)
+	return a
+}
+
+// keepOut fills in what is answered to who is not admitted.
+func (f *Front) keepOut(a *Answer, k *asked, w waiting) {
 	a.Outcome, a.Status = Queued, w.status()
 	if w.blocked() {
 		a.Outcome = Limited
@@ -187,7 +193,6 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 		f.wait(k.answer, w)
 		a.copyFrom(k.answer)
 	}
-	return a
 }
 
 // answerRoomless answers a question about a request that is of no room.
@@ -197,12 +202,7 @@ func (f *Front) answerRoomless(k *asked) (a Answer) {
 		f.tellUnseen(k.req)
 		return Answer{Outcome: Admitted}
 	}
-	a.Outcome, a.Status = w.outcome(), w.status()
-	if k.answer != nil {
-		w.cookie = nil
-		f.wait(k.answer, w)
-		a.copyFrom(k.answer)
-	}
+	f.keepOut(&a, k, w)
 	return a
 }
 
@@ -307,7 +307,7 @@ func (q *Question) appendFields(dst []byte) ([]byte, error) {
 	if q.Fields != nil {
 		for name, value := range q.Fields {
 			b := []byte(name)
-			if isFraming(b) || isHop(b) || forwarding.Is(b) {
+			if forwarding.Has(heldBack, b) {
 				continue
 			}
 			if !add(name, value) {

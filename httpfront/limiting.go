@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
 	"github.com/ropeline/ropeline/node/limit"
-	"github.com/ropeline/ropeline/node/room"
 )
 
 // Meter counts for one rate limit rule. Any number of goroutines may use it, and it must
@@ -130,13 +128,7 @@ func CheckLimit(r *limit.Rule, lists expr.Lists) error {
 func newRateLimit(r *limit.Rule, lists expr.Lists) (*rateLimit, error) {
 	l := &rateLimit{rule: r.Clone()}
 	var errs []error
-	fail := func(field string, err error) {
-		e := &room.FieldError{Field: field, Problem: err.Error()}
-		if wrong, ok := errors.AsType[*expr.Error](err); ok {
-			e.Problem = wrong.Error() + "\n\t" + strings.ReplaceAll(wrong.Excerpt(), "\n", "\n\t")
-		}
-		errs = append(errs, e)
-	}
+	fail := func(field string, err error) { errs = append(errs, expressionError(field, err)) }
 	var err error
 	if l.expression, err = expr.Compile(r.Expression, lists); err != nil {
 		fail("expression", err)
@@ -163,15 +155,4 @@ func newRateLimit(r *limit.Rule, lists expr.Lists) (*rateLimit, error) {
 	}
 	l.policy = fmt.Sprintf("%q;q=%d;w=%d", r.Name, r.RequestsPerPeriod, int(r.Period.Seconds()))
 	return l, nil
-}
-
-// answerHeaders are the header fields of a response, in a slice that is used again.
-type answerHeaders [][2]string
-
-// Header returns field i.
-func (h *answerHeaders) Header(i int) (name, value string, ok bool) {
-	if i >= len(*h) {
-		return "", "", false
-	}
-	return (*h)[i][0], (*h)[i][1], true
 }

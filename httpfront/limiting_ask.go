@@ -42,7 +42,7 @@ func (f *Front) limitedBy(r *request, visitor node.VisitorID, dryRun bool, now t
 	}
 	f.describe(r)
 	for _, l := range rules {
-		if !l.isAbout(r, l.expression) {
+		if !r.isAbout(l.expression) {
 			continue
 		}
 		r.limits = append(r.limits, l.ask(r, visitor, now))
@@ -63,22 +63,8 @@ func (f *Front) limitedBy(r *request, visitor node.VisitorID, dryRun bool, now t
 }
 
 // isAbout reports whether an expression is true of r in any reading of its path: nobody
-// gets round a limit by writing a path in another way. See rule.matches.
-func (l *rateLimit) isAbout(r *request, e *expr.Expression) bool {
-	if e.Match(&r.facts) {
-		return true
-	}
-	if r.Path.Literal == "" && r.Path.Route == r.Path.Decoded {
-		return false
-	}
-	defer func() { r.facts.Path = r.Path.Decoded }()
-	for _, path := range [...]string{r.Path.Route, r.Path.Literal, r.Path.LiteralRoute} {
-		if r.facts.Path = path; path != "" && e.Match(&r.facts) {
-			return true
-		}
-	}
-	return false
-}
+// gets round a limit by writing a path in another way.
+func (r *request) isAbout(e *expr.Expression) bool { return r.holds(e, false) }
 
 // ask holds a request against one rule that is about it.
 func (l *rateLimit) ask(r *request, visitor node.VisitorID, now time.Time) askedLimit {
@@ -91,7 +77,7 @@ func (l *rateLimit) ask(r *request, visitor node.VisitorID, now time.Time) asked
 		a.verdict = l.meter.Take(a.key, now)
 	case l.counting.Answers():
 		a.verdict, a.later = l.meter.Peek(a.key, now), true
-	case l.isAbout(r, l.counting):
+	case r.isAbout(l.counting):
 		a.verdict = l.meter.Take(a.key, now)
 	default:
 		a.verdict = l.meter.Check(a.key, now)
@@ -195,7 +181,7 @@ func (f *Front) countAnswered(r *request, h *http1.Response) {
 			}
 			r.facts.Response = expr.Response{Code: h.Code, Headers: &r.answer}
 		}
-		if a.by.isAbout(r, a.by.counting) {
+		if r.isAbout(a.by.counting) {
 			v := a.by.meter.Count(a.key, f.cfg.Clock())
 			a.verdict.Remaining, a.verdict.Reset = v.Remaining, v.Reset
 		}

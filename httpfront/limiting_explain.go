@@ -51,7 +51,7 @@ func (f *Front) explainLimits(x *Explained, r *request, visitor node.VisitorID, 
 	}
 	f.describe(r)
 	for _, l := range rules {
-		if !l.isAbout(r, l.expression) {
+		if !r.isAbout(l.expression) {
 			continue
 		}
 		told := f.explainLimit(l, r, visitor, now)
@@ -73,7 +73,7 @@ func (f *Front) explainLimit(l *rateLimit, r *request, visitor node.VisitorID, n
 	case l.counting == nil:
 	case l.counting.Answers():
 		told.Counted = "later"
-	case l.isAbout(r, l.counting):
+	case r.isAbout(l.counting):
 		told.Counted = "if"
 	default:
 		told.Counted = "not"

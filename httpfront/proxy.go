@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -220,14 +219,7 @@ const (
 var cachingFields = [...]string{"Cache-Control", "Expires", "Surrogate-Control", "Cdn-Cache-Control", "X-Accel-Expires"}
 
 // isCaching reports whether a field is one of them.
-func isCaching(name []byte) bool {
-	for _, f := range cachingFields {
-		if len(name) == len(f) && bytes.EqualFold(name, []byte(f)) {
-			return true
-		}
-	}
-	return false
-}
+func isCaching(name []byte) bool { return isOneOf(name, cachingFields[:]) }
 
 // passesOn reports whether a field of an origin's answer is passed on to the client: it is not about the connection to
 // the origin, nor between the origin and us.

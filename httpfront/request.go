@@ -42,11 +42,11 @@ type sender struct {
 
 // limiting is what rate limits have to do with a request.
 type limiting struct {
-	limits  []askedLimit  // that it was held against
-	values  []byte        // by which they tell it from others
-	answer  answerHeaders // of the response, for those that ask about it
-	limited bool          // one of them keeps it from the origin
-	again   bool          // they have counted it
+	limits  []askedLimit // that it was held against
+	values  []byte       // by which they tell it from others
+	answer  expr.Pairs   // the fields of the response, for those that ask about it
+	limited bool         // one of them keeps it from the origin
+	again   bool         // they have counted it
 }
 
 // reserved are the fields that visitors may not send, and what becomes of them.

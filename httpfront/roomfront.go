@@ -232,16 +232,22 @@ func newRoomFront(s *room.Settings, lists expr.Lists, log *slog.Logger) (*roomFr
 func (m *roomMaker) rule(made *roomFront, i int, r *room.Rule, lists expr.Lists) {
 	field := fmt.Sprintf("rules[%d].expression", i)
 	compiled, err := expr.Compile(r.Expression, lists)
-	if e, ok := errors.AsType[*expr.Error](err); ok {
-		m.fail(field, e.Error()+"\n\t"+strings.ReplaceAll(e.Excerpt(), "\n", "\n\t"))
-		return
-	} else if err != nil {
-		m.fail(field, err.Error())
+	if err != nil {
+		m.errs = append(m.errs, expressionError(field, err))
 		return
 	}
 	if !r.Disabled {
 		made.rules = append(made.rules, rule{i, r.Description, compiled})
 	}
+}
+
+// expressionError says what is wrong with an expression, and where.
+func expressionError(field string, err error) *room.FieldError {
+	e := &room.FieldError{Field: field, Problem: err.Error()}
+	if wrong, ok := errors.AsType[*expr.Error](err); ok {
+		e.Problem += "\n\t" + strings.ReplaceAll(wrong.Excerpt(), "\n", "\n\t")
+	}
+	return e
 }
 
 func (m *roomMaker) texts(s *room.Front) {

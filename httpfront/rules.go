@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"unsafe"
 
+	"github.com/ropeline/ropeline/httpfront/gate/expr"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -34,7 +35,7 @@ func (f *Front) bypassOf(made *roomFront, r *request) (by *rule, passes bool) {
 	}
 	f.describe(r)
 	for i := range made.rules {
-		if made.rules[i].matches(r) {
+		if r.holds(made.rules[i].expression, true) {
 			return &made.rules[i], true
 		}
 	}
@@ -48,23 +49,23 @@ func (f *Front) isCrawler(r *request) bool {
 	return false
 }
 
-// matches reports whether a rule is true of r, and that in each reading of its path:
-// with the parameters of segments and without, and with a slash that is encoded as the
-// end of a segment and as a part of it. Which of these the origin serves is not known.
-func (rule *rule) matches(r *request) bool {
-	if !rule.expression.Match(&r.facts) {
-		return false
+// holds reports whether an expression is true of r in every reading of its path, or, unless every
+// is asked for, in any: with the parameters of segments and without, and with a slash that is
+// encoded as the end of a segment and as a part of it. Which of these the origin serves is not known.
+func (r *request) holds(e *expr.Expression, every bool) bool {
+	if e.Match(&r.facts) != every {
+		return !every
 	}
 	if r.Path.Literal == "" && r.Path.Route == r.Path.Decoded {
-		return true
+		return every
 	}
 	defer func() { r.facts.Path = r.Path.Decoded }()
 	for _, path := range [...]string{r.Path.Route, r.Path.Literal, r.Path.LiteralRoute} {
-		if r.facts.Path = path; path != "" && !rule.expression.Match(&r.facts) {
-			return false
+		if r.facts.Path = path; path != "" && e.Match(&r.facts) != every {
+			return !every
 		}
 	}
-	return true
+	return every
 }
 
 // describe fills in what expressions see of r. Its texts are r's own bytes, and so

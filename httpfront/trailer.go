@@ -9,29 +9,18 @@ import (
 
 // notInTrailers are fields that say where a message goes or ends, who asks, or
 // how it is to be read, cached and stored. They come too late in a trailer, and
-// whoever merges trailers into heads would be misled (RFC 9110, 6.5.1). In
-// alphabetical order, for a search.
-var notInTrailers = []string{
+// whoever merges trailers into heads would be misled (RFC 9110, 6.5.1).
+var notInTrailers = forwarding.NewSet(slices.Concat(ownFieldNames, forwarding.Names(), []string{
 	"accept-ranges", "age", "authentication-info", "authorization", "cache-control", "content-disposition",
-	"content-encoding", "content-length", "content-location", "content-range", "content-security-policy",
-	"content-type", "cookie", "date", "expect", "expires", "host", "if-match", "if-modified-since", "if-none-match",
+	"content-encoding", "content-location", "content-range", "content-security-policy",
+	"content-type", "cookie", "date", "expires", "if-match", "if-modified-since", "if-none-match",
 	"if-range", "if-unmodified-since", "location", "max-forwards", "pragma", "range", "retry-after", "server",
 	"set-cookie", "strict-transport-security", "user-agent", "vary", "warning", "www-authenticate",
-}
+})...)
 
 // isTrailer reports whether a field of this name, which has the characters of a
 // name, is passed on in a trailer.
-func isTrailer(name []byte) bool {
-	var buf [32]byte
-	lower := buf[:0]
-	if len(name) <= len(buf) { // longer than all in the list
-		for _, c := range name {
-			lower = append(lower, http1.LowerByte(c))
-		}
-	}
-	_, no := slices.BinarySearch(notInTrailers, string(lower))
-	return !no && !isHop(name) && !forwarding.Is(name) && !isCommand(name)
-}
+func isTrailer(name []byte) bool { return !forwarding.Has(notInTrailers, name) && !isCommand(name) }
 
 // appendAnnounced appends the names of trailers that are passed on of those which the origin announces, as
 // a list.

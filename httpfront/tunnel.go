@@ -11,7 +11,8 @@ import (
 // tunnel is a connection that was upgraded, and its origin's. It keeps nothing else of the request,
 // since most tunnels say nothing most of the time, and last.
 type tunnel struct {
-	client *tunnelClient
+	client *client
+	early  []byte // that the client has sent behind the head
 	origin *upstream.Conn
 	active *activity
 	record *record
@@ -30,7 +31,7 @@ func (w *answer) beginTunnel(e *client, r *request) *tunnel {
 	if e.in != nil {
 		early, _ = e.in.Peek(e.in.Buffered())
 	}
-	t := &tunnel{&tunnelClient{e, bytes.Clone(early)}, x.conn, x.active, r.handOver(w.code), x.call}
+	t := &tunnel{e, bytes.Clone(early), x.conn, x.active, r.handOver(w.code), x.call}
 	x.conn = nil
 	if t.active != nil {
 		t.active.over = func() { e.Close() } // which ends both directions
@@ -42,25 +43,9 @@ func (w *answer) beginTunnel(e *client, r *request) *tunnel {
 func (t *tunnel) run(f *Front) {
 	t.client.Requestless()
 	t.client.freeReader()
-	relay.Join(t.client, t.origin, f.cfg.Timeouts.Tunnel, t.active, f.logPanic)
+	relay.Join(t.client, t.early, t.origin, f.cfg.Timeouts.Tunnel, t.active, f.logPanic)
 	t.active.finish()
 	t.origin.Discard()
 	t.call.End(false)
 	t.record.end(0)
-}
-
-// tunnelClient is a client's connection that has brought something already.
-type tunnelClient struct {
-	*client
-	early []byte
-}
-
-// Read reads what has come.
-func (c *tunnelClient) Read(p []byte) (int, error) {
-	if len(c.early) > 0 {
-		n := copy(p, c.early)
-		c.early = c.early[n:]
-		return n, nil
-	}
-	return c.client.Read(p)
 }

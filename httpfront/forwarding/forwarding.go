@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// names are in lower case. One that ends in "-" stands for all that begin so. docs/security.md
-// lists them, and the examples for other proxies drop them.
+// names are in lower case. docs/security.md lists them, and the examples for other proxies drop
+// them.
 var names = []string{
 	"cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "do-connecting-ip", "fastly-client-ip",
 	"fly-client-ip", "forwarded", "forwarded-for", "proxy", "remote-addr", "ropeline-",
@@ -24,25 +24,37 @@ var names = []string{
 // in "-" stands for all that begin so; among them are those in which ropeline itself speaks.
 func Names() []string { return slices.Clone(names) }
 
-// lengthMax is more than the longest of them has.
+// Is reports whether a field is one of them.
+func Is[T []byte | string](name T) bool { return Has(all, name) }
+
+var all = NewSet(names...)
+
+// lengthMax is more than the longest name in a Set has.
 const lengthMax = 32
 
-// whole are those of each length that stand for themselves, and begins those that stand for
-// more.
-var whole, begins = func() (whole [lengthMax][]string, begins []string) {
+// Set is names of header fields. It does not change.
+type Set struct {
+	whole  [lengthMax][]string // those of each length that stand for themselves
+	begins []string            // those that stand for all that begin so
+}
+
+// NewSet returns a Set of names, which are in lower case and shorter than 32 letters. One that
+// ends in "-" stands for all that begin so.
+func NewSet(names ...string) *Set {
+	s := &Set{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "-") {
-			begins = append(begins, name)
+			s.begins = append(s.begins, name)
 		} else {
-			whole[len(name)] = append(whole[len(name)], name)
+			s.whole[len(name)] = append(s.whole[len(name)], name)
 		}
 	}
-	return whole, begins
-}()
+	return s
+}
 
-// Is reports whether a field is one of them, in any case. Underscores count as dashes, because
+// Has reports whether a field has a name of s, in any case. Underscores count as dashes, because
 // many sites cannot tell them apart.
-func Is[T []byte | string](name T) bool {
+func Has[T []byte | string](s *Set, name T) bool {
 	var buf [lengthMax]byte
 	n := buf[:min(len(name), len(buf))]
 	for i := range n {
@@ -55,7 +67,7 @@ func Is[T []byte | string](name T) bool {
 			n[i] = c
 		}
 	}
-	for _, begin := range begins {
+	for _, begin := range s.begins {
 		if len(n) >= len(begin) && string(n[:len(begin)]) == begin {
 			return true
 		}
@@ -63,5 +75,5 @@ func Is[T []byte | string](name T) bool {
 	if len(name) >= lengthMax {
 		return false
 	}
-	return slices.Contains(whole[len(n)], string(n))
+	return slices.Contains(s.whole[len(n)], string(n))
 }

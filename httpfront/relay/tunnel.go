@@ -30,22 +30,22 @@ var pieces = sync.Pool{New: func() any { return new([pieceMax]byte) }}
 // the last words of a closing handshake.
 const lastWords = 5 * time.Second
 
-// Join copies between the visitor's connection and the origin's until either
-// ends, or nothing has moved for idle in both directions. It closes neither.
+// Join copies between the visitor's connection, of which early was read already, and the origin's
+// until either ends, or nothing has moved for idle in both directions. It closes neither.
 // A panic ends the one tunnel, and panicked is told. What it copies keeps active.
-func Join(client net.Conn, origin *upstream.Conn, idle time.Duration, active Watch, panicked func(any)) {
-	// What came right behind the head is in the buffer. From there on the
+func Join(client net.Conn, early []byte, origin *upstream.Conn, idle time.Duration, active Watch, panicked func(any)) {
+	// What came right behind the origin's head is in the buffer. From there on the
 	// connection is read directly, because deadlines are set on it here.
-	early := origin.DropReader()
+	begun := origin.DropReader()
 	t := traffic{active: active, panicked: panicked}
 	t.last.Store(time.Now().UnixNano())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		t.pump(client, io.MultiReader(bytes.NewReader(early), origin.Conn), origin.Conn, idle)
+		t.pump(client, io.MultiReader(bytes.NewReader(begun), origin.Conn), origin.Conn, idle)
 		closeWrite(client)
 		t.finish(client, origin.Conn)
 	})
-	t.pump(origin, client, client, idle)
+	t.pump(origin, io.MultiReader(bytes.NewReader(early), client), client, idle)
 	closeWrite(origin.Conn)
 	t.finish(client, origin.Conn)
 	wg.Wait()
